@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What belongs to the process and not to one object: identity, ports, addresses, settings; and the
+ * lock order of the whole device:
+ *
+ *   handle table > qp.lock > cq.lock > event_queue.lock, progress queue, peer.lock (leaves)
+ *
+ * Progress callbacks start with none of them. Nobody waits for the progress thread with one held.
+ */
+#ifndef SOFTDEV_CORE_H
+#define SOFTDEV_CORE_H
+
+#include <infiniband/verbs.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SOFTDEV_EXPORT __attribute__((visibility("default")))
+#define container_of_(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+
+/*
+ * The first port of this process: reserved as a TCP and a UDP port, and the name of its abstract unix
+ * listener. Starts the progress thread and listens on first use. The port, or -errno. Any thread.
+ */
+int process_port(void);
+/* The UDP socket bound to that port, for CM datagrams; -1 before process_port(). */
+int process_udp_socket(void);
+/* The boot nonce of this process (LINK_NONCE_BYTES). */
+const uint8_t *process_nonce(void);
+/* True in the child of a fork: every call of the device answers EIO there. */
+bool process_is_forked_child(void);
+
+/*
+ * The GID table: 0 and 1 = primary address as RoCE v1 and v2, then v1/v2 pairs of the others, loopback
+ * last. All entries are IPv4-mapped or IPv6 addresses, so a GID converts to an address and back.
+ */
+int gid_table_length(void);
+int gid_table_entry(int index, union ibv_gid *gid, enum ibv_gid_type *type);
+/* True if the address is one of this host (a listed one or anything in 127/8 or ::1). */
+bool gid_is_local(const union ibv_gid *gid);
+void gid_from_address(const struct sockaddr *address, union ibv_gid *gid);
+/* Fills a sockaddr_in for IPv4-mapped GIDs, sockaddr_in6 otherwise; returns its length. */
+socklen_t gid_to_address(const union ibv_gid *gid, uint16_t port, struct sockaddr_storage *address);
+
+/* The one ibv_context that librdmacm hands out as id->verbs; opened on first use, never closed. NULL + errno. */
+struct ibv_context *device_cm_context(void);
+
+/* Random bytes of the kernel, for keys and sequence numbers. */
+void random_bytes(void *out, size_t length);
+
+#endif

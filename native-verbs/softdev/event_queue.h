@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A queue of events with a descriptor that poll() sees readable while there is one: completion
+ * channels, async events, CM event channels. An eventfd token is written and read only under the lock,
+ * together with the list, so that the two always agree and a read never blocks.
+ */
+#ifndef SOFTDEV_EVENT_QUEUE_H
+#define SOFTDEV_EVENT_QUEUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct event_node {
+	struct event_node *previous, *next;
+	bool queued;
+};
+
+struct event_queue {
+	pthread_mutex_t lock;
+	int fd;
+	struct event_node head;
+};
+
+/* 0 or -errno. */
+int event_queue_init(struct event_queue *queue);
+void event_queue_destroy(struct event_queue *queue);
+
+/* Appends; a node that is queued already stays where it is. */
+void event_queue_push(struct event_queue *queue, struct event_node *node);
+/* Takes the node off; false if it was not queued. */
+bool event_queue_remove(struct event_queue *queue, struct event_node *node);
+/* Oldest event, or NULL if there is none. Never blocks. */
+struct event_node *event_queue_try_pop(struct event_queue *queue);
+/* Waits for an event unless the descriptor is O_NONBLOCK (then NULL, errno EAGAIN); NULL + EINTR on a signal. */
+struct event_node *event_queue_pop(struct event_queue *queue);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A link: one connected, authenticated stream to a peer process, made of frames. All functions
+ * run on the progress thread only (see progress_call) and so do all callbacks.
+ *
+ * Handshake, before the first callback: HELLO -> HELLO_REPLY -> PROOF. It checks the protocol version,
+ * the uid of the peer (SO_PEERCRED, both ends) and, when a secret is set, an HMAC in both directions.
+ * The connecting end may send as soon as link_connect() has returned; frames wait for the handshake.
+ */
+#ifndef SOFTDEV_LINK_H
+#define SOFTDEV_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+enum link_kind { LINK_KIND_QP = 1, LINK_KIND_CM = 2 };
+
+enum { LINK_NONCE_BYTES = 16, LINK_MAX_FDS = 2, LINK_MAX_BUFFERED = 4096 };
+
+/*
+ * Every frame begins with this header, little endian (the device runs on little-endian hosts only).
+ * `op` below FRAME_OP_USER belongs to the link itself; the kinds number theirs from there on.
+ */
+struct frame {
+	uint8_t op;
+	uint8_t flags;
+	uint16_t status;
+	uint32_t seq;
+	uint32_t length; /* of the payload that follows */
+	uint32_t rkey;
+	uint64_t remote_addr;
+	uint32_t imm;
+	uint32_t total;
+	uint64_t arg;
+};
+
+enum { FRAME_OP_USER = 16 };
+
+struct link;
+
+/* What the owner of a link implements. A callback may close the link. */
+struct link_ops {
+	/* The handshake is done (connecting end only). May be NULL. */
+	void (*on_open)(struct link *link, void *owner);
+	/* A whole frame; `payload` is valid during the call. The callee owns (must close) the fds. */
+	void (*on_frame)(struct link *link, void *owner, const struct frame *frame, const void *payload,
+			 const int *fds, int fd_count);
+	/*
+	 * The link is gone: 0 = the peer closed it or died, otherwise an errno: ECONNREFUSED (nobody listens
+	 * on that port), EACCES (uid or secret), EPROTO, ... Called once, never after link_close().
+	 */
+	void (*on_close)(struct link *link, void *owner, int error);
+	/*
+	 * For frames that are not to be buffered (NULL = buffer all; a longer payload than LINK_MAX_BUFFERED
+	 * is then a protocol error). Returns true when it takes the payload of this frame as a stream:
+	 * then sink() is asked for room until `length` bytes are through, then on_frame() comes with payload NULL.
+	 */
+	bool (*on_header)(struct link *link, void *owner, const struct frame *frame);
+	/* Fills iov with room for payload bytes from `offset` on; 0 iovs = discard the rest of it. */
+	int (*sink)(struct link *link, void *owner, uint64_t offset, struct iovec *iov, int max_iov);
+	/* After each receive into the room of sink(): bytes >= 0 moved, or -errno (EFAULT: discard the rest). */
+	void (*sunk)(struct link *link, void *owner, ssize_t bytes);
+};
+
+/*
+ * Connects to the process that listens on `port` of this host (abstract unix socket of this network
+ * namespace). Never NULL but for ENOMEM; failures arrive by on_close, never before it returns.
+ */
+struct link *link_connect(uint16_t port, enum link_kind kind, const struct link_ops *ops, void *owner);
+
+/* Hands the link to another owner; for the callee of cm_on_incoming_link(). */
+void link_set_owner(struct link *link, const struct link_ops *ops, void *owner);
+
+/* Queues a frame; copies payload (`frame->length` bytes) and duplicates the descriptors. 0 or -errno. */
+int link_send(struct link *link, const struct frame *frame, const void *payload, const int *fds,
+	      int fd_count);
+
+/* Closes at once, dropping what is queued, or after it is written (bounded wait). No callback follows. */
+void link_close(struct link *link);
+void link_close_after_flush(struct link *link);
+
+pid_t link_peer_pid(const struct link *link);
+uid_t link_peer_uid(const struct link *link);
+/* The boot nonce of the peer process, LINK_NONCE_BYTES. */
+const uint8_t *link_peer_nonce(const struct link *link);
+
+/*
+ * Incoming links, after the handshake. The callee calls link_set_owner() or link_close().
+ * cm.c implements the first one.
+ */
+void cm_on_incoming_link(struct link *link);
+void qp_on_incoming_link(struct link *link);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The progress thread: one per process, started on first use, owner of every socket of the device.
+ * Callbacks run on it, one at a time, with no lock held; they must not block.
+ */
+#ifndef SOFTDEV_PROGRESS_H
+#define SOFTDEV_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Starts the thread if it does not run. 0 or -errno (-EIO in the child of a fork). Any thread. */
+int progress_start(void);
+
+bool progress_on_thread(void);
+
+/* CLOCK_MONOTONIC in nanoseconds. */
+uint64_t progress_now_ns(void);
+
+/* A watched descriptor. Initialise `fd`, `callback` and `owner`; only the progress thread may use it. */
+struct progress_watch {
+	int fd;
+	void (*callback)(void *owner, uint32_t epoll_events);
+	void *owner;
+	bool added;
+};
+
+/* `epoll_events` as for epoll_ctl, level triggered. 0 or -errno. Progress thread only. */
+int progress_watch_set(struct progress_watch *watch, uint32_t epoll_events);
+/* No callback after it returns; does not close the descriptor. Progress thread only. */
+void progress_watch_remove(struct progress_watch *watch);
+
+/* A one-shot timer, embedded in its owner, zero-initialised. */
+struct progress_timer {
+	void (*callback)(void *owner);
+	void *owner;
+	uint64_t deadline_ns;
+	struct progress_timer *previous, *next;
+	bool armed;
+};
+
+/* Arms, or moves, the timer. Progress thread only. */
+void progress_timer_set(struct progress_timer *timer, uint64_t deadline_ns);
+void progress_timer_cancel(struct progress_timer *timer);
+
+/* Work for the progress thread, embedded in its owner, zero-initialised but for callback and owner. */
+struct progress_task {
+	void (*callback)(void *owner);
+	void *owner;
+	struct progress_task *next;
+	bool queued;
+};
+
+/* Runs the task soon; a task that is queued already is not queued twice. Any thread, any lock held. */
+void progress_post(struct progress_task *task);
+/* Takes the task off the queue; progress thread only, so it does not run afterwards. */
+void progress_cancel(struct progress_task *task);
+
+/*
+ * Runs callback(owner) on the progress thread and waits until it has run; directly if called there.
+ * 0 or -errno when there is no thread. Never with a lock held that a callback may take.
+ */
+int progress_call(void (*callback)(void *owner), void *owner);
+
+#endif

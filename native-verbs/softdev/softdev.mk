@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# libsoftverbs.so.1: the whole device, verbs and rdma_cm, in one library of its own name.
+
+SOFTDEV_SOURCES := $(wildcard softdev/*.c)
+SOFTDEV_OBJECTS := $(SOFTDEV_SOURCES:%.c=$(OUT)/release/%.o)
+SOFTDEV_LIBRARY := $(LIB)/libsoftverbs.so.1
+
+LIBRARIES += $(SOFTDEV_LIBRARY)
+
+$(SOFTDEV_LIBRARY): $(SOFTDEV_OBJECTS) softdev/libsoftverbs.map
+	@mkdir -p $(@D)
+	$(CC) $(RELEASE_LDFLAGS) -Wl,-soname,libsoftverbs.so.1 -Wl,--version-script=softdev/libsoftverbs.map \
+	  -o $@ $(SOFTDEV_OBJECTS) -pthread
+	ln -sf libsoftverbs.so.1 $(LIB)/libsoftverbs.so
+
+$(OUT)/release/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(RELEASE_CFLAGS) -c $< -o $@
+
+$(OUT)/asan/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ASAN_CFLAGS) -c $< -o $@
+
+$(OUT)/tsan/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(TSAN_CFLAGS) -c $< -o $@

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calls of libsoftverbs.so.1 that libibverbs and librdmacm do not have. Every public function
+ * of those two is exported as softverbs_<name> with the same signature.
+ */
+#ifndef SOFTVERBS_H
+#define SOFTVERBS_H
+
+#include <infiniband/verbs.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Totals of this process since it loaded the library. New fields are appended only. */
+struct softverbs_counters {
+	uint64_t pd_live, pd_ever;
+	uint64_t mr_live, mr_ever;
+	uint64_t cq_live, cq_ever;
+	uint64_t qp_live, qp_ever;
+	uint64_t send_wr_posted, send_wr_signalled;
+	uint64_t reads_file, read_bytes_file;
+	uint64_t reads_cma, read_bytes_cma;
+	uint64_t reads_wire, read_bytes_wire;
+	uint64_t reads_served_wire, read_bytes_served_wire;
+	uint64_t writes, write_bytes;
+	uint64_t sends, send_bytes;
+	uint64_t connections;
+	uint64_t fallbacks;
+};
+
+/*
+ * Registers `length` bytes at `addr`, which map the file `fd` from `file_offset` on. READs of a
+ * peer on the same host may then be served from the file itself. The descriptor is duplicated.
+ * NULL and errno on failure, as ibv_reg_mr.
+ */
+struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t length, int fd,
+				     uint64_t file_offset, int access);
+
+/*
+ * Sets the secret that peers must prove before any connection is accepted or used. Must come
+ * before the first queue pair or listener of the process; EBUSY afterwards. 0 or a positive errno.
+ */
+int softverbs_set_secret(const void *secret, size_t length);
+
+/* Copies the first `size` bytes of the counters. 0 or a positive errno. */
+int softverbs_get_counters(struct softverbs_counters *out, size_t size);
+
+#endif
