@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.location;
+
+import java.io.IOException;
+
+/**
+ * The bytes read are not the descriptor of the expected map output: foreign memory, a withdrawn
+ * output, or a torn read. The block is then fetched another way.
+ */
+public final class InvalidDescriptorException extends IOException {
+  private static final long serialVersionUID = 1L;
+
+  InvalidDescriptorException(String reason) {
+    super(reason);
+  }
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.location;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Objects;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The record in registered memory that tells a reducer where the partitions of one map output lie.
+ * The map output's owner writes it before the location is published; reducers fetch it, or a slice
+ * of it, by RDMA READ. All fields are little-endian.
+ *
+ * <pre>
+ *  byte  0        4         6                8           12
+ *       +--------+---------+----------------+-----------+------------+
+ *       | magic  | version |checksum algo.  | shuffleId | partitions |
+ *       +--------+---------+----------------+-----------+------------+
+ *   16  | mapId (8)                 | generation (8)                 |
+ *       +---------------------------+--------------------------------+
+ *   32  | data address (8)          | data length (8)                |
+ *       +------------------+--------+-----------+--------------------+
+ *   48  | data rkey (4)    | 0 (8)              | CRC32C of 0..59    |
+ *       +------------------+--------------------+--------------------+
+ *   64  entry 0 .. entry R (R = partitions), 16 bytes each:
+ *       | offset (8)                | checksum (4)     | guard (4)   |
+ * </pre>
+ *
+ * Entry {@code R} holds the end of the last partition and checksum 0. The guard is a mix of
+ * generation, index, offset and checksum, so that a slice proves by itself that it belongs to this
+ * output. Withdrawal is one aligned four-byte store over the magic.
+ */
+public final class MapOutputDescriptor {
+  public static final int HEADER_BYTES = 64;
+  public static final int ENTRY_BYTES = 16;
+
+  static final int MAGIC = 0x4D445253; // "SRDM"
+  static final int WITHDRAWN_MAGIC = 0x47445253; // "SRDG"
+  static final int VERSION = 1;
+
+  private static final int MAGIC_AT = 0;
+  private static final int VERSION_AT = 4;
+  private static final int CHECKSUM_ALGORITHM_AT = 6;
+  private static final int SHUFFLE_ID_AT = 8;
+  private static final int PARTITIONS_AT = 12;
+  private static final int MAP_ID_AT = 16;
+  private static final int GENERATION_AT = 24;
+  private static final int DATA_ADDRESS_AT = 32;
+  private static final int DATA_LENGTH_AT = 40;
+  private static final int DATA_RKEY_AT = 48;
+  private static final int CRC_AT = 60;
+  private static final int ENTRY_CHECKSUM_AT = 8;
+  private static final int ENTRY_GUARD_AT = 12;
+
+  private MapOutputDescriptor() {}
+
+  /**
+   * What the first 64 bytes say.
+   *
+   * @param generation number of the publication within its executor; a reused address or map id
+   *     never has the same one
+   * @param dataAddress remote address of the first byte of the map output
+   * @param dataLengthBytes length of the registered data; every partition lies within
+   */
+  public record Header(
+      ChecksumAlgorithm checksumAlgorithm,
+      int shuffleId,
+      long mapId,
+      long generation,
+      int partitions,
+      long dataAddress,
+      long dataLengthBytes,
+      int dataRkey) {}
+
+  public static long sizeBytes(int partitions) {
+    return entryAt(partitions + 1);
+  }
+
+  /** Bytes from the descriptor's start to the entry of {@code partition}. */
+  public static long entryAt(int partition) {
+    return HEADER_BYTES + (long) partition * ENTRY_BYTES;
+  }
+
+  /**
+   * Writes the descriptor at the position of {@code out}, which has room for {@link #sizeBytes}.
+   *
+   * @param checksums one per partition; null if and only if the header says NONE
+   */
+  public static void encode(
+      ByteBuffer out, Header header, long[] partitionLengths, int @Nullable [] checksums) {
+    int partitions = header.partitions();
+    if (partitionLengths.length != partitions) {
+      throw new IllegalArgumentException(
+          partitionLengths.length + " partition lengths for " + partitions + " partitions");
+    }
+    if ((checksums == null) != (header.checksumAlgorithm() == ChecksumAlgorithm.NONE)) {
+      throw new IllegalArgumentException("checksums do not go with " + header.checksumAlgorithm());
+    }
+    ByteBuffer bytes = littleEndian(out);
+    Objects.checkFromIndexSize(0L, sizeBytes(partitions), bytes.remaining());
+    long offset = 0;
+    for (int i = 0; i <= partitions; i++) {
+      int checksum = checksums == null || i == partitions ? 0 : checksums[i];
+      int at = Math.toIntExact(entryAt(i));
+      bytes.putLong(at, offset);
+      bytes.putInt(at + ENTRY_CHECKSUM_AT, checksum);
+      bytes.putInt(at + ENTRY_GUARD_AT, guard(header.generation(), i, offset, checksum));
+      if (i < partitions) {
+        offset = Math.addExact(offset, partitionLengths[i]);
+      }
+    }
+    if (offset != header.dataLengthBytes()) {
+      throw new IllegalArgumentException(
+          "partitions hold " + offset + " bytes, the data " + header.dataLengthBytes());
+    }
+    encodeHeader(bytes, header);
+  }
+
+  private static void encodeHeader(ByteBuffer bytes, Header header) {
+    bytes.putInt(MAGIC_AT, MAGIC);
+    bytes.putShort(VERSION_AT, (short) VERSION);
+    bytes.putShort(CHECKSUM_ALGORITHM_AT, (short) header.checksumAlgorithm().code());
+    bytes.putInt(SHUFFLE_ID_AT, header.shuffleId());
+    bytes.putInt(PARTITIONS_AT, header.partitions());
+    bytes.putLong(MAP_ID_AT, header.mapId());
+    bytes.putLong(GENERATION_AT, header.generation());
+    bytes.putLong(DATA_ADDRESS_AT, header.dataAddress());
+    bytes.putLong(DATA_LENGTH_AT, header.dataLengthBytes());
+    bytes.putInt(DATA_RKEY_AT, header.dataRkey());
+    bytes.putLong(DATA_RKEY_AT + Integer.BYTES, 0);
+    bytes.putInt(CRC_AT, headerCrc(bytes));
+  }
+
+  /** Makes the descriptor at the position of {@code descriptor} invalid for every later READ. */
+  public static void withdraw(ByteBuffer descriptor) {
+    littleEndian(descriptor).putInt(MAGIC_AT, WITHDRAWN_MAGIC);
+  }
+
+  /** Reads and checks the header at the position of {@code in}. */
+  public static Header decodeHeader(ByteBuffer in) throws InvalidDescriptorException {
+    ByteBuffer bytes = littleEndian(in);
+    if (bytes.remaining() < HEADER_BYTES) {
+      throw new InvalidDescriptorException(bytes.remaining() + " bytes hold no header");
+    }
+    int magic = bytes.getInt(MAGIC_AT);
+    if (magic == WITHDRAWN_MAGIC) {
+      throw new InvalidDescriptorException("the map output has been withdrawn");
+    }
+    if (magic != MAGIC) {
+      throw new InvalidDescriptorException("no descriptor at this address");
+    }
+    int version = Short.toUnsignedInt(bytes.getShort(VERSION_AT));
+    if (version != VERSION) {
+      throw new InvalidDescriptorException("descriptor version " + version + ", not " + VERSION);
+    }
+    if (bytes.getInt(CRC_AT) != headerCrc(bytes)) {
+      throw new InvalidDescriptorException("header checksum does not match");
+    }
+    Header header =
+        new Header(
+            ChecksumAlgorithm.ofCode(Short.toUnsignedInt(bytes.getShort(CHECKSUM_ALGORITHM_AT))),
+            bytes.getInt(SHUFFLE_ID_AT),
+            bytes.getLong(MAP_ID_AT),
+            bytes.getLong(GENERATION_AT),
+            bytes.getInt(PARTITIONS_AT),
+            bytes.getLong(DATA_ADDRESS_AT),
+            bytes.getLong(DATA_LENGTH_AT),
+            bytes.getInt(DATA_RKEY_AT));
+    if (header.partitions() < 1 || header.dataLengthBytes() < 0) {
+      throw new InvalidDescriptorException("partitions or length out of range in " + header);
+    }
+    if (Long.compareUnsigned(
+            header.dataAddress() + header.dataLengthBytes(), header.dataAddress())
+        < 0) {
+      throw new InvalidDescriptorException("data wraps around the address space in " + header);
+    }
+    return header;
+  }
+
+  /**
+   * Reads and checks the entries {@code start..end} (one more than partitions) that begin at the
+   * position of {@code in}.
+   */
+  public static PartitionRanges decodeEntries(ByteBuffer in, Header header, int start, int end)
+      throws InvalidDescriptorException {
+    if (start < 0 || end <= start || end > header.partitions()) {
+      throw new InvalidDescriptorException(
+          "partitions " + start + ".." + end + " of " + header.partitions());
+    }
+    ByteBuffer bytes = littleEndian(in);
+    int count = end - start;
+    if (bytes.remaining() < (count + 1L) * ENTRY_BYTES) {
+      throw new InvalidDescriptorException(
+          bytes.remaining() + " bytes hold no " + (count + 1) + " entries");
+    }
+    long[] offsets = new long[count + 1];
+    int[] checksums = new int[count];
+    long previous = 0;
+    for (int i = 0; i <= count; i++) {
+      int at = i * ENTRY_BYTES;
+      long offset = bytes.getLong(at);
+      int checksum = bytes.getInt(at + ENTRY_CHECKSUM_AT);
+      if (bytes.getInt(at + ENTRY_GUARD_AT)
+          != guard(header.generation(), start + i, offset, checksum)) {
+        throw new InvalidDescriptorException("entry " + (start + i) + " is not of this output");
+      }
+      if (offset < previous || offset > header.dataLengthBytes()) {
+        throw new InvalidDescriptorException("offset of entry " + (start + i) + " out of range");
+      }
+      previous = offset;
+      offsets[i] = offset;
+      if (i < count) {
+        checksums[i] = checksum;
+      }
+    }
+    return new PartitionRanges(start, offsets, checksums);
+  }
+
+  private static ByteBuffer littleEndian(ByteBuffer buffer) {
+    return buffer.slice().order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  private static int headerCrc(ByteBuffer bytes) {
+    CRC32C crc = new CRC32C();
+    crc.update(bytes.slice(0, CRC_AT));
+    return (int) crc.getValue();
+  }
+
+  private static int guard(long generation, int index, long offset, int checksum) {
+    long mixed = generation * 0x9E3779B97F4A7C15L + index;
+    mixed = (mixed ^ offset) * 0xBF58476D1CE4E5B9L;
+    mixed = (mixed ^ (mixed >>> 31) ^ checksum) * 0x94D049BB133111EBL;
+    return (int) (mixed >>> 32);
+  }
+}

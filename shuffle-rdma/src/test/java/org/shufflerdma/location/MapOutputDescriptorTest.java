@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.location;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.ByteBuffer;
+import org.junit.jupiter.api.Test;
+import org.shufflerdma.location.MapOutputDescriptor.Header;
+
+class MapOutputDescriptorTest {
+  private static final Header HEADER =
+      new Header(ChecksumAlgorithm.CRC32C, 7, 1234567890123L, 42, 3, 0x7F00_0000_1000L, 60, -5);
+  private static final long[] LENGTHS = {10, 0, 50};
+  private static final int[] CHECKSUMS = {11, 22, -33};
+
+  private static ByteBuffer encoded() {
+    ByteBuffer out = ByteBuffer.allocateDirect((int) MapOutputDescriptor.sizeBytes(3));
+    MapOutputDescriptor.encode(out, HEADER, LENGTHS, CHECKSUMS);
+    return out;
+  }
+
+  private static ByteBuffer entries(ByteBuffer descriptor, int start) {
+    return descriptor.position((int) MapOutputDescriptor.entryAt(start));
+  }
+
+  @Test
+  void headerComesBackAsWritten() throws Exception {
+    assertThat(MapOutputDescriptor.decodeHeader(encoded())).isEqualTo(HEADER);
+  }
+
+  @Test
+  void sliceGivesExactRangesAndChecksums() throws Exception {
+    PartitionRanges ranges =
+        MapOutputDescriptor.decodeEntries(entries(encoded(), 1), HEADER, 1, 3);
+    assertThat(ranges.offset(1)).isEqualTo(10);
+    assertThat(ranges.lengthBytes(1)).isZero();
+    assertThat(ranges.offset(2)).isEqualTo(10);
+    assertThat(ranges.lengthBytes(2)).isEqualTo(50);
+    assertThat(ranges.lengthBytes(1, 3)).isEqualTo(50);
+    assertThat(ranges.checksum(2)).isEqualTo(-33);
+    assertThat(ranges.covers(1, 3)).isTrue();
+    assertThat(ranges.covers(0, 2)).isFalse();
+  }
+
+  @Test
+  void everyFlippedBitOfTheHeaderIsRefused() {
+    for (int bit = 0; bit < MapOutputDescriptor.HEADER_BYTES * 8; bit++) {
+      ByteBuffer bytes = encoded();
+      bytes.put(bit / 8, (byte) (bytes.get(bit / 8) ^ (1 << (bit % 8))));
+      assertThatThrownBy(() -> MapOutputDescriptor.decodeHeader(bytes))
+          .isInstanceOf(InvalidDescriptorException.class);
+    }
+  }
+
+  @Test
+  void everyFlippedBitOfAnEntryIsRefused() {
+    int first = MapOutputDescriptor.HEADER_BYTES * 8;
+    for (int bit = first; bit < first + MapOutputDescriptor.ENTRY_BYTES * 8; bit++) {
+      ByteBuffer bytes = encoded();
+      bytes.put(bit / 8, (byte) (bytes.get(bit / 8) ^ (1 << (bit % 8))));
+      assertThatThrownBy(
+              () -> MapOutputDescriptor.decodeEntries(entries(bytes, 0), HEADER, 0, 3))
+          .isInstanceOf(InvalidDescriptorException.class);
+    }
+  }
+
+  @Test
+  void entriesOfAnotherGenerationAreRefused() {
+    Header later = new Header(ChecksumAlgorithm.CRC32C, 7, 1234567890123L, 43, 3, 4096, 60, -5);
+    assertThatThrownBy(() -> MapOutputDescriptor.decodeEntries(entries(encoded(), 0), later, 0, 3))
+        .hasMessageContaining("entry 0 is not of this output");
+  }
+
+  @Test
+  void withdrawnDescriptorSaysSo() {
+    ByteBuffer bytes = encoded();
+    MapOutputDescriptor.withdraw(bytes);
+    assertThatThrownBy(() -> MapOutputDescriptor.decodeHeader(bytes))
+        .hasMessageContaining("withdrawn");
+  }
+
+  @Test
+  void partitionsOutsideTheOutputAreRefused() {
+    assertThatThrownBy(() -> MapOutputDescriptor.decodeEntries(encoded(), HEADER, 2, 4))
+        .hasMessage("partitions 2..4 of 3");
+    assertThatThrownBy(() -> MapOutputDescriptor.decodeEntries(encoded(), HEADER, -1, 2))
+        .isInstanceOf(InvalidDescriptorException.class);
+    assertThatThrownBy(() -> MapOutputDescriptor.decodeEntries(encoded(), HEADER, 1, 1))
+        .isInstanceOf(InvalidDescriptorException.class);
+  }
+
+  @Test
+  void lengthsThatDoNotFillTheDataAreRefusedByTheWriter() {
+    ByteBuffer out = ByteBuffer.allocate((int) MapOutputDescriptor.sizeBytes(3));
+    assertThatThrownBy(
+            () -> MapOutputDescriptor.encode(out, HEADER, new long[] {1, 2, 3}, CHECKSUMS))
+        .hasMessage("partitions hold 6 bytes, the data 60");
+  }
+}
