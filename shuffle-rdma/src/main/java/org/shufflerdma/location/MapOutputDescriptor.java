@@ -157,21 +157,19 @@ public final class MapOutputDescriptor {
     if (bytes.getInt(CRC_AT) != headerCrc(bytes)) {
       throw new InvalidDescriptorException("header checksum does not match");
     }
-    Header header =
-        new Header(
-            ChecksumAlgorithm.ofCode(Short.toUnsignedInt(bytes.getShort(CHECKSUM_ALGORITHM_AT))),
-            bytes.getInt(SHUFFLE_ID_AT),
-            bytes.getLong(MAP_ID_AT),
-            bytes.getLong(GENERATION_AT),
-            bytes.getInt(PARTITIONS_AT),
-            bytes.getLong(DATA_ADDRESS_AT),
-            bytes.getLong(DATA_LENGTH_AT),
-            bytes.getInt(DATA_RKEY_AT));
+    Header header = new Header(
+        ChecksumAlgorithm.ofCode(Short.toUnsignedInt(bytes.getShort(CHECKSUM_ALGORITHM_AT))),
+        bytes.getInt(SHUFFLE_ID_AT),
+        bytes.getLong(MAP_ID_AT),
+        bytes.getLong(GENERATION_AT),
+        bytes.getInt(PARTITIONS_AT),
+        bytes.getLong(DATA_ADDRESS_AT),
+        bytes.getLong(DATA_LENGTH_AT),
+        bytes.getInt(DATA_RKEY_AT));
     if (header.partitions() < 1 || header.dataLengthBytes() < 0) {
       throw new InvalidDescriptorException("partitions or length out of range in " + header);
     }
-    if (Long.compareUnsigned(
-            header.dataAddress() + header.dataLengthBytes(), header.dataAddress())
+    if (Long.compareUnsigned(header.dataAddress() + header.dataLengthBytes(), header.dataAddress())
         < 0) {
       throw new InvalidDescriptorException("data wraps around the address space in " + header);
     }

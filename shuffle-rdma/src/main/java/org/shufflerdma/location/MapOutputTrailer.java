@@ -78,12 +78,11 @@ public record MapOutputTrailer(
     if (bytes.getShort(CHECK_AT) != check(encoded)) {
       return Optional.empty();
     }
-    return Optional.of(
-        new MapOutputTrailer(
-            bytes.getInt(EXECUTOR_HASH_AT),
-            Integer.toUnsignedLong(bytes.getInt(GENERATION_AT)),
-            bytes.getInt(RKEY_AT),
-            bytes.getLong(ADDRESS_AT)));
+    return Optional.of(new MapOutputTrailer(
+        bytes.getInt(EXECUTOR_HASH_AT),
+        Integer.toUnsignedLong(bytes.getInt(GENERATION_AT)),
+        bytes.getInt(RKEY_AT),
+        bytes.getLong(ADDRESS_AT)));
   }
 
   private static short check(byte[] encoded) {

@@ -31,8 +31,7 @@ class MapOutputDescriptorTest {
 
   @Test
   void sliceGivesExactRangesAndChecksums() throws Exception {
-    PartitionRanges ranges =
-        MapOutputDescriptor.decodeEntries(entries(encoded(), 1), HEADER, 1, 3);
+    PartitionRanges ranges = MapOutputDescriptor.decodeEntries(entries(encoded(), 1), HEADER, 1, 3);
     assertThat(ranges.offset(1)).isEqualTo(10);
     assertThat(ranges.lengthBytes(1)).isZero();
     assertThat(ranges.offset(2)).isEqualTo(10);
@@ -59,8 +58,7 @@ class MapOutputDescriptorTest {
     for (int bit = first; bit < first + MapOutputDescriptor.ENTRY_BYTES * 8; bit++) {
       ByteBuffer bytes = encoded();
       bytes.put(bit / 8, (byte) (bytes.get(bit / 8) ^ (1 << (bit % 8))));
-      assertThatThrownBy(
-              () -> MapOutputDescriptor.decodeEntries(entries(bytes, 0), HEADER, 0, 3))
+      assertThatThrownBy(() -> MapOutputDescriptor.decodeEntries(entries(bytes, 0), HEADER, 0, 3))
           .isInstanceOf(InvalidDescriptorException.class);
     }
   }

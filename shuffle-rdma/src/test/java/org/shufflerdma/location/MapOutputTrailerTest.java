@@ -7,9 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import org.junit.jupiter.api.Test;
 
 class MapOutputTrailerTest {
-  private static final MapOutputTrailer TRAILER =
-      new MapOutputTrailer(
-          MapOutputTrailer.hashExecutorId("17"), 0xFFFF_FFFFL, -2, 0xFFFF_8000_0000_0040L);
+  private static final MapOutputTrailer TRAILER = new MapOutputTrailer(
+      MapOutputTrailer.hashExecutorId("17"), 0xFFFF_FFFFL, -2, 0xFFFF_8000_0000_0040L);
 
   @Test
   void comesBackAsWrittenFrom24Bytes() {
