@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.config;
+
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** Which keys under the prefix exist, here and in SparkRDMA, whose users keep their files. */
+final class KnownKeys {
+  private static final String AUTOMATIC = "nothing: it is chosen automatically";
+  private static final String ONE_SIDED = "nothing: READs need no receive queue";
+  private static final String METRICS = "nothing: see the `shuffle.rdma.*` counters";
+  private static final String CONNECT = "`spark.shuffle.rdma.connectTimeout`";
+  private static final String POOL = "`spark.shuffle.rdma.poolBytes`";
+
+  /** Names of SparkRDMA's settings that are not ours, with what to use instead. */
+  static final NavigableMap<String, String> SPARK_RDMA =
+      Collections.unmodifiableNavigableMap(new TreeMap<>(Map.ofEntries(
+          Map.entry("recvQueueDepth", ONE_SIDED),
+          Map.entry("recvWrSize", ONE_SIDED),
+          Map.entry("swFlowControl", ONE_SIDED),
+          Map.entry("maxBufferAllocationSize", POOL),
+          Map.entry("preAllocateBuffers", POOL),
+          Map.entry("device.num", "`spark.shuffle.rdma.device`"),
+          Map.entry("useOdp", AUTOMATIC),
+          Map.entry("collectOdpStats", METRICS),
+          Map.entry("cpuList", AUTOMATIC),
+          Map.entry("shuffleWriteBlockSize", AUTOMATIC),
+          Map.entry("shuffleReadBlockSize", AUTOMATIC),
+          Map.entry("maxBytesInFlight", "Spark's `spark.reducer.maxSizeInFlight`"),
+          Map.entry("collectShuffleReaderStats", METRICS),
+          Map.entry("fetchTimeBucketSizeInMs", METRICS),
+          Map.entry("fetchTimeNumBuckets", METRICS),
+          Map.entry("partitionLocationFetchTimeout", AUTOMATIC),
+          Map.entry("driverPort", AUTOMATIC),
+          Map.entry("executorPort", AUTOMATIC),
+          Map.entry("rdmaCmEventTimeout", CONNECT),
+          Map.entry("teardownListenTimeout", AUTOMATIC),
+          Map.entry("resolvePathTimeout", CONNECT),
+          Map.entry("maxConnectionAttempts", AUTOMATIC))));
+
+  private KnownKeys() {}
+
+  static void refuseUnknown(Set<String> keys) {
+    for (String key : keys) {
+      if (key.startsWith(Setting.PREFIX)) {
+        String name = key.substring(Setting.PREFIX.length());
+        if (ours().noneMatch(name::equals) && !SPARK_RDMA.containsKey(name)) {
+          throw new InvalidSettingException("unknown setting "
+              + key
+              + "; did you mean "
+              + Setting.PREFIX
+              + nearest(name)
+              + "? Correct or remove it; all settings: "
+              + ours().collect(Collectors.joining(", ", Setting.PREFIX + "{", "}")));
+        }
+      }
+    }
+  }
+
+  static List<String> migrationNotes(Set<String> keys) {
+    return keys.stream()
+        .filter(key -> key.startsWith(Setting.PREFIX))
+        .map(key -> key.substring(Setting.PREFIX.length()))
+        .filter(SPARK_RDMA::containsKey)
+        .map(name -> Setting.PREFIX
+            + name
+            + " is a setting of SparkRDMA without effect here; remove it, use instead: "
+            + SPARK_RDMA.get(name))
+        .toList();
+  }
+
+  private static Stream<String> ours() {
+    return RdmaSettings.ALL.stream().map(Setting::name);
+  }
+
+  private static String nearest(String name) {
+    return ours()
+        .min((a, b) -> Integer.compare(editDistance(name, a), editDistance(name, b)))
+        .orElseThrow();
+  }
+
+  private static int editDistance(String a, String b) {
+    int[] previous = new int[b.length() + 1];
+    for (int j = 0; j <= b.length(); j++) {
+      previous[j] = j;
+    }
+    for (int i = 1; i <= a.length(); i++) {
+      int[] current = new int[b.length() + 1];
+      current[0] = i;
+      for (int j = 1; j <= b.length(); j++) {
+        char ca = Character.toLowerCase(a.charAt(i - 1));
+        char cb = Character.toLowerCase(b.charAt(j - 1));
+        int replaced = previous[j - 1] + (ca == cb ? 0 : 1);
+        current[j] = Math.min(replaced, Math.min(previous[j], current[j - 1]) + 1);
+      }
+      previous = current;
+    }
+    return previous[b.length()];
+  }
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.config;
+
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+
+/**
+ * The values of all settings, read and checked once. Every key under the prefix must be known: a
+ * misspelt one is refused rather than ignored.
+ */
+public record RdmaSettings(
+    boolean enabled,
+    boolean required,
+    boolean allowUnencrypted,
+    String device,
+    String address,
+    String nativeDir,
+    ChecksumMode checksum,
+    long maxRegisteredBytes,
+    long poolBytes,
+    boolean hugePages,
+    int sendQueueDepth,
+    int connectTimeoutMs,
+    int fetchTimeoutMs,
+    int peerLostTimeoutMs,
+    int withdrawGraceMs) {
+
+  public static final String PREFIX = Setting.PREFIX;
+
+  private static final Setting<Boolean> ENABLED = new Setting<>(
+      "enabled",
+      ValueType.bool(),
+      "true",
+      "Whether shuffle blocks are read by RDMA at all. With `false` the shuffle manager is"
+          + " plain Spark.");
+  private static final Setting<Boolean> REQUIRED = new Setting<>(
+      "required",
+      ValueType.bool(),
+      "false",
+      "Fail tasks when RDMA cannot be started on an executor, instead of using TCP. For tests"
+          + " and benchmarks.");
+  private static final Setting<Boolean> ALLOW_UNENCRYPTED = new Setting<>(
+      "allowUnencrypted",
+      ValueType.bool(),
+      "false",
+      "RDMA traffic is not encrypted. Where Spark encrypts its network traffic"
+          + " (`spark.network.crypto.enabled`, `spark.ssl.rpc.enabled`) but not its shuffle"
+          + " files (`spark.io.encryption.enabled`), RDMA is off unless this is `true`.");
+  private static final Setting<String> DEVICE = new Setting<>(
+      "device",
+      ValueType.text(
+          "text",
+          "auto, soft, none, or a device name with an optional port (mlx5_0:1)",
+          Pattern.compile("[A-Za-z][A-Za-z0-9_.-]*(:[1-9][0-9]{0,2})?")),
+      "auto",
+      "The RDMA device. `auto` takes an active hardware device that passes a loopback READ of"
+          + " a file, else the software device; `soft` is the software device; `none` leaves"
+          + " everything to TCP.");
+  private static final Setting<String> ADDRESS = new Setting<>(
+      "address",
+      ValueType.text(
+          "IP address or CIDR",
+          "such as 192.168.7.12, 192.168.7.0/24 or fd00::/8; empty: the executor's own address",
+          Pattern.compile("|[0-9A-Fa-f:.]+(/[0-9]{1,3})?")),
+      "",
+      "The local address (or the network it lies in) that peers connect to, for hosts with"
+          + " several interfaces.");
+  private static final Setting<String> NATIVE_DIR = new Setting<>(
+      "nativeDir",
+      ValueType.text("path", "an absolute directory, or empty", Pattern.compile("|/.*")),
+      "",
+      "Directory to extract the native libraries to. Empty: `java.io.tmpdir`. Needed where"
+          + " that is mounted noexec.");
+  private static final Setting<ChecksumMode> CHECKSUM = new Setting<>(
+      "checksum",
+      ValueType.oneOf(ChecksumMode.class),
+      "auto",
+      "Every block is verified before delivery. `auto` takes Spark's own checksums where they"
+          + " cover the bytes of the file and computes CRC32C elsewhere; `own` always computes;"
+          + " `off` delivers blocks unverified.");
+  private static final Setting<Long> MAX_REGISTERED_BYTES = new Setting<>(
+      "maxRegisteredBytes",
+      ValueType.bytes("0b", "64t"),
+      "64g",
+      "The most bytes of map output an executor keeps registered (and, on most hardware,"
+          + " pinned). Outputs beyond it are served by TCP.");
+  private static final Setting<Long> POOL_BYTES = new Setting<>(
+      "poolBytes",
+      ValueType.bytes("16m", "1t"),
+      "1g",
+      "The most bytes of registered fetch buffers an executor allocates, outside the heap and"
+          + " only when needed. Blocks that find no room within a second are fetched by TCP.");
+  private static final Setting<Boolean> HUGE_PAGES = new Setting<>(
+      "hugePages",
+      ValueType.bool(),
+      "true",
+      "Ask for transparent huge pages for the fetch buffers.");
+  private static final Setting<Integer> SEND_QUEUE_DEPTH = new Setting<>(
+      "sendQueueDepth",
+      ValueType.integer(16, 16384),
+      "256",
+      "The most READs posted to one peer at a time.");
+  private static final Setting<Integer> CONNECT_TIMEOUT = new Setting<>(
+      "connectTimeout",
+      ValueType.durationMs(100, 600_000),
+      "5s",
+      "How long a connection to a peer may take, from address resolution to the test READ.");
+  private static final Setting<Integer> FETCH_TIMEOUT = new Setting<>(
+      "fetchTimeout",
+      ValueType.durationMs(1000, 3_600_000),
+      "30s",
+      "How long a peer may go without completing any READ before its blocks are fetched by"
+          + " TCP.");
+  private static final Setting<Integer> PEER_LOST_TIMEOUT = new Setting<>(
+      "peerLostTimeout",
+      ValueType.durationMs(1000, 3_600_000),
+      "12s",
+      "How long after its last byte a peer that answers neither RDMA nor TCP is held to be"
+          + " lost, so that Spark recomputes its map outputs.");
+  private static final Setting<Integer> WITHDRAW_GRACE = new Setting<>(
+      "withdrawGrace",
+      ValueType.durationMs(0, 600_000),
+      "2s",
+      "How long a removed shuffle's outputs stay registered for READs already under way.");
+
+  static final List<Setting<?>> ALL = List.of(
+      ENABLED,
+      REQUIRED,
+      ALLOW_UNENCRYPTED,
+      DEVICE,
+      ADDRESS,
+      NATIVE_DIR,
+      CHECKSUM,
+      MAX_REGISTERED_BYTES,
+      POOL_BYTES,
+      HUGE_PAGES,
+      SEND_QUEUE_DEPTH,
+      CONNECT_TIMEOUT,
+      FETCH_TIMEOUT,
+      PEER_LOST_TIMEOUT,
+      WITHDRAW_GRACE);
+
+  /**
+   * Reads and checks the settings.
+   *
+   * @param conf Spark's configuration; keys without the prefix are not looked at
+   */
+  public static RdmaSettings from(Map<String, String> conf) {
+    KnownKeys.refuseUnknown(new TreeMap<>(conf).keySet());
+    return new RdmaSettings(
+        ENABLED.read(conf),
+        REQUIRED.read(conf),
+        ALLOW_UNENCRYPTED.read(conf),
+        DEVICE.read(conf),
+        ADDRESS.read(conf),
+        NATIVE_DIR.read(conf),
+        CHECKSUM.read(conf),
+        MAX_REGISTERED_BYTES.read(conf),
+        POOL_BYTES.read(conf),
+        HUGE_PAGES.read(conf),
+        SEND_QUEUE_DEPTH.read(conf),
+        CONNECT_TIMEOUT.read(conf),
+        FETCH_TIMEOUT.read(conf),
+        PEER_LOST_TIMEOUT.read(conf),
+        WITHDRAW_GRACE.read(conf));
+  }
+
+  /** One sentence per setting of SparkRDMA in {@code conf}: it has no effect here, and why. */
+  public static List<String> migrationNotes(Map<String, String> conf) {
+    return KnownKeys.migrationNotes(new TreeMap<>(conf).keySet());
+  }
+
+  /** The text of docs/configuration.md. */
+  public static String documentation() {
+    StringBuilder text = new StringBuilder();
+    text.append("# Settings\n\n")
+        .append("<!-- Generated from RdmaSettings; `UPDATE=1 mvn test -pl shuffle-rdma")
+        .append(" -Dtest=RdmaSettingsTest` rewrites it. -->\n\n")
+        .append("All settings are Spark settings (`--conf`, `spark-defaults.conf`) with the prefix")
+        .append(" `")
+        .append(PREFIX)
+        .append("`.\n")
+        .append("A value that cannot be taken, and an unknown key under the prefix, is refused")
+        .append(" when the application starts.\n\n")
+        .append("| setting | default | type and unit | accepted | meaning |\n")
+        .append("|---|---|---|---|---|\n");
+    for (Setting<?> setting : ALL) {
+      text.append("| `")
+          .append(setting.key())
+          .append("` | ")
+          .append(setting.defaultText().isEmpty() ? "(empty)" : "`" + setting.defaultText() + "`")
+          .append(" | ")
+          .append(setting.type().name())
+          .append(" | ")
+          .append(setting.type().range())
+          .append(" | ")
+          .append(setting.doc())
+          .append(" |\n");
+    }
+    text.append("\n## Settings of SparkRDMA\n\n")
+        .append("Both projects use the same prefix. These settings of SparkRDMA are accepted with")
+        .append(" a warning and have no effect:\n\n")
+        .append("| setting | instead |\n|---|---|\n");
+    KnownKeys.SPARK_RDMA.forEach((name, instead) -> text.append("| `")
+        .append(PREFIX)
+        .append(name)
+        .append("` | ")
+        .append(instead)
+        .append(" |\n"));
+    return text.toString();
+  }
+}
