@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+/**
+ * An asynchronous event of a device. {@code type} is its {@code enum ibv_event_type}, {@code element}
+ * the queue pair number or port it is about, else 0.
+ */
+public record AsyncEvent(int type, String text, int element) {
+  public static final int CQ_ERR = 0;
+  public static final int QP_FATAL = 1;
+  public static final int QP_REQ_ERR = 2;
+  public static final int QP_ACCESS_ERR = 3;
+  public static final int DEVICE_FATAL = 8;
+  public static final int PORT_ACTIVE = 9;
+  public static final int PORT_ERR = 10;
+  public static final int GID_CHANGE = 18;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+/** {@code enum rdma_cm_event_type}, in its order. */
+public enum CmEventType {
+  ADDR_RESOLVED,
+  ADDR_ERROR,
+  ROUTE_RESOLVED,
+  ROUTE_ERROR,
+  CONNECT_REQUEST,
+  CONNECT_RESPONSE,
+  CONNECT_ERROR,
+  UNREACHABLE,
+  REJECTED,
+  ESTABLISHED,
+  DISCONNECTED,
+  DEVICE_REMOVAL,
+  MULTICAST_JOIN,
+  MULTICAST_ERROR,
+  ADDR_CHANGE,
+  TIMEWAIT_EXIT,
+  /** A value this code does not know. */
+  UNKNOWN;
+
+  static CmEventType of(int value) {
+    return value >= 0 && value < UNKNOWN.ordinal() ? values()[value] : UNKNOWN;
+  }
+}

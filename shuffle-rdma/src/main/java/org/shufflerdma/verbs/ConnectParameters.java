@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+/**
+ * What connect and accept tell the other end. {@code responderResources}: READs we serve at a time;
+ * {@code initiatorDepth}: READs we start at a time; both at most 255. Retry counts are 0 to 7, an
+ * RNR count of 7 never ends. A connect carries at most 56 bytes of private data, an accept 196.
+ */
+public record ConnectParameters(
+    byte[] privateData,
+    int responderResources,
+    int initiatorDepth,
+    int retryCount,
+    int rnrRetryCount) {
+  public ConnectParameters {
+    checkRange("private data length", privateData.length, 255);
+    checkRange("responder resources", responderResources, 255);
+    checkRange("initiator depth", initiatorDepth, 255);
+    checkRange("retry count", retryCount, 7);
+    checkRange("RNR retry count", rnrRetryCount, 7);
+    privateData = privateData.clone();
+  }
+
+  @Override
+  public byte[] privateData() {
+    return privateData.clone();
+  }
+
+  private static void checkRange(String what, int value, int max) {
+    if (value < 0 || value > max) {
+      throw new IllegalArgumentException(what + " is " + value + ", allowed is 0 to " + max);
+    }
+  }
+}

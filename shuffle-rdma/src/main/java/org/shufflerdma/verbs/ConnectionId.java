@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+import static org.shufflerdma.verbs.Dispatcher.DISNI;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Inet6Address;
+import java.net.UnknownHostException;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An rdma_cm id: a listener or one end of a connection. The verbs are asynchronous, their outcome
+ * comes as an event of the channel. It owns its queue pair's place: the queue pair is closed first.
+ * Closing waits until all events of the id are acknowledged.
+ */
+public final class ConnectionId extends NativeObject {
+  private final EventChannel channel;
+  private volatile @Nullable QueuePair queuePair;
+  private volatile @Nullable DeviceContext context;
+  private volatile @Nullable Thread eventHolder;
+
+  ConnectionId(EventChannel channel, long handle) {
+    super(handle);
+    this.channel = channel;
+  }
+
+  public void bind(InetSocketAddress address) throws VerbsException {
+    InetAddress ip = resolved(address);
+    Natives.bindAddress(handle(), ip.getAddress(), scopeId(ip), address.getPort());
+  }
+
+  public void listen(int backlog) throws VerbsException {
+    DISNI._listen(handle(), backlog);
+  }
+
+  /** Null while the id is not bound. */
+  public @Nullable InetSocketAddress localAddress() {
+    return address(false);
+  }
+
+  /** Null while there is no peer. */
+  public @Nullable InetSocketAddress peerAddress() {
+    return address(true);
+  }
+
+  /** Outcome: ADDR_RESOLVED or ADDR_ERROR. */
+  public void resolveAddress(
+      @Nullable InetSocketAddress source, InetSocketAddress destination, int timeoutMs)
+      throws VerbsException {
+    InetAddress to = resolved(destination);
+    InetAddress from = source == null ? null : resolved(source);
+    Natives.resolveAddress(
+        handle(),
+        from == null ? null : from.getAddress(),
+        from == null ? 0 : scopeId(from),
+        source == null ? 0 : source.getPort(),
+        to.getAddress(),
+        scopeId(to),
+        destination.getPort(),
+        timeoutMs);
+  }
+
+  /** Outcome: ROUTE_RESOLVED or ROUTE_ERROR. */
+  public void resolveRoute(int timeoutMs) throws VerbsException {
+    DISNI._resolveRoute(handle(), timeoutMs);
+  }
+
+  /** The device the id is bound to; null before that. It belongs to rdma_cm and is never closed. */
+  public @Nullable DeviceContext context() throws VerbsException {
+    if (context == null) {
+      long verbs = DISNI._getContext(handle());
+      context = verbs == -1 ? null : new DeviceContext(verbs);
+    }
+    return context;
+  }
+
+  /** Name of the device the id is bound to; null before that. */
+  public @Nullable String deviceName() throws VerbsException {
+    DeviceContext bound = context();
+    return bound == null ? null : bound.name();
+  }
+
+  /** Creates the RC queue pair of this id; completions of unsignalled requests are not reported. */
+  public QueuePair createQueuePair(
+      ProtectionDomain domain,
+      CompletionQueue sendCq,
+      CompletionQueue recvCq,
+      QueuePairCapabilities wanted)
+      throws VerbsException {
+    if (queuePair != null) {
+      throw new IllegalStateException("the connection id already has a queue pair");
+    }
+    int[] capabilities = wanted.toArray();
+    long handle =
+        Natives.createQueuePair(
+            handle(), domain.handle(), sendCq.handle(), recvCq.handle(), capabilities);
+    QueuePair created = new QueuePair(handle, this, QueuePairCapabilities.of(capabilities));
+    queuePair = created;
+    return created;
+  }
+
+  /** Outcome: ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. */
+  public void connect(ConnectParameters p) throws VerbsException {
+    Natives.connect(
+        handle(),
+        p.privateData(),
+        p.responderResources(),
+        p.initiatorDepth(),
+        p.retryCount(),
+        p.rnrRetryCount());
+  }
+
+  /** Outcome: ESTABLISHED or CONNECT_ERROR. */
+  public void accept(ConnectParameters p) throws VerbsException {
+    Natives.accept(
+        handle(),
+        p.privateData(),
+        p.responderResources(),
+        p.initiatorDepth(),
+        p.retryCount(),
+        p.rnrRetryCount());
+  }
+
+  /** Refuses a CONNECT_REQUEST; the peer sees REJECTED with up to 148 bytes of private data. */
+  public void reject(byte[] privateData) throws VerbsException {
+    Natives.reject(handle(), privateData);
+  }
+
+  /** Ends the connection; both ends see DISCONNECTED and their queue pairs go to the error state. */
+  public void disconnect() throws VerbsException {
+    Natives.disconnect(handle());
+  }
+
+  @Override
+  void release(long handle) throws VerbsException {
+    if (queuePair != null) {
+      throw new IllegalStateException("the connection id's queue pair is still open");
+    }
+    if (eventHolder == Thread.currentThread()) {
+      throw new IllegalStateException("close the id's event first: destroying waits for it");
+    }
+    channel.forget(handle);
+    int result = DISNI._destroyCmId(handle);
+    if (result != 0) {
+      channel.remember(handle, this);
+      throw VerbsException.of("rdma_destroy_id", Errno.EINVAL);
+    }
+  }
+
+  void destroyQueuePair() throws VerbsException {
+    check("rdma_destroy_qp", DISNI._destroyQP(handle()) == 0 ? 0 : Errno.EINVAL);
+    queuePair = null;
+  }
+
+  void eventTaken(Thread poller) {
+    eventHolder = poller;
+  }
+
+  void eventAcknowledged() {
+    eventHolder = null;
+  }
+
+  private @Nullable InetSocketAddress address(boolean peer) {
+    byte[] bytes = new byte[16];
+    int[] portAndScope = new int[2];
+    int length = Natives.address(handle(), peer, bytes, portAndScope);
+    if (length == 0) {
+      return null;
+    }
+    try {
+      InetAddress ip =
+          length == 16 && portAndScope[1] != 0
+              ? Inet6Address.getByAddress(null, bytes, portAndScope[1])
+              : InetAddress.getByAddress(Arrays.copyOf(bytes, length));
+      return new InetSocketAddress(ip, portAndScope[0]);
+    } catch (UnknownHostException e) {
+      throw new AssertionError("4 or 16 bytes are always an address", e);
+    }
+  }
+
+  private static InetAddress resolved(InetSocketAddress address) throws VerbsException {
+    InetAddress ip = address.getAddress();
+    if (ip == null) {
+      throw new VerbsException(
+          "host " + address.getHostString() + " cannot be resolved", "getaddrinfo", Errno.EINVAL);
+    }
+    return ip;
+  }
+
+  private static int scopeId(InetAddress address) {
+    return address instanceof Inet6Address v6 ? v6.getScopeId() : 0;
+  }
+}

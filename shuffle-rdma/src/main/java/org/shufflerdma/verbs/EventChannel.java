@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+import static org.shufflerdma.verbs.Dispatcher.DISNI;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An rdma_cm event channel and the connection ids made on it. One thread polls; ids may be created
+ * and used by any. It is closed by its owner after all its ids and when nobody polls any more.
+ */
+public final class EventChannel extends NativeObject {
+  /** RDMA_PS_TCP: reliable connections. */
+  private static final short PORT_SPACE_TCP = 0x0106;
+
+  private final Map<Long, ConnectionId> ids = new ConcurrentHashMap<>();
+  private final ByteBuffer record =
+      ByteBuffer.allocateDirect(CmEvent.RECORD_BYTES).order(ByteOrder.nativeOrder());
+
+  private EventChannel(long handle) {
+    super(handle);
+  }
+
+  /** Needs {@link Verbs#open} first. Without any RDMA device the system's library gives ENODEV. */
+  public static EventChannel open() throws VerbsException {
+    NativeBinding.requireProvider();
+    return new EventChannel(DISNI._createEventChannel());
+  }
+
+  public ConnectionId createId() throws VerbsException {
+    return adopt(DISNI._createId(handle(), PORT_SPACE_TCP));
+  }
+
+  /**
+   * Waits for the next event; null after the timeout. The event must be closed: until then its ids
+   * cannot be.
+   */
+  public synchronized @Nullable CmEvent poll(int timeoutMs) throws VerbsException {
+    long event = Natives.getCmEvent(handle(), timeoutMs, record);
+    if (event == 0) {
+      return null;
+    }
+    long idHandle = record.getLong(CmEvent.ID);
+    long listenHandle = record.getLong(CmEvent.LISTEN_ID);
+    ConnectionId id = ids.get(idHandle);
+    return CmEvent.read(
+        event, record, id == null ? adopt(idHandle) : id, ids.get(listenHandle));
+  }
+
+  private ConnectionId adopt(long idHandle) {
+    ConnectionId id = new ConnectionId(this, idHandle);
+    ids.put(idHandle, id);
+    return id;
+  }
+
+  /** Called before the native id is freed, as its address may then return as a new id. */
+  void forget(long idHandle) {
+    ids.remove(idHandle);
+  }
+
+  void remember(long idHandle, ConnectionId id) {
+    ids.put(idHandle, id);
+  }
+
+  @Override
+  void release(long handle) throws VerbsException {
+    if (!ids.isEmpty()) {
+      throw new IllegalStateException(
+          "an event channel with " + ids.size() + " open connection ids cannot be closed");
+    }
+    check("rdma_destroy_event_channel", DISNI._destroyEventChannel(handle));
+  }
+}

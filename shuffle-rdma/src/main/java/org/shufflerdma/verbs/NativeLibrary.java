@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Unpacks the native libraries from the jar and loads them: into a directory of its own, so that
+ * class loaders do not get into each other's way, and removed again as soon as they are loaded.
+ */
+public final class NativeLibrary {
+  private static final String JNI = "libdisni.so";
+  private static final String SOFT_DEVICE = "libsoftverbs.so.1";
+  private static final String DIRECTORY_KEY = "spark.shuffle.rdma.nativeDir";
+
+  private static boolean loaded;
+
+  private NativeLibrary() {}
+
+  /** Loads the JNI library once; later calls do nothing. Null means {@code java.io.tmpdir}. */
+  public static synchronized void load(@Nullable Path nativeDir) throws NativeLibraryException {
+    if (!loaded) {
+      withUnpacked(JNI, nativeDir, file -> System.load(file.toString()));
+      loaded = true;
+    }
+  }
+
+  static void bindSoftDevice(@Nullable Path nativeDir) throws VerbsException {
+    withUnpacked(SOFT_DEVICE, nativeDir, file -> Natives.bindProvider(file.toString()));
+  }
+
+  @FunctionalInterface
+  private interface Loader {
+    void load(Path file) throws VerbsException;
+  }
+
+  private static void withUnpacked(String name, @Nullable Path nativeDir, Loader loader)
+      throws NativeLibraryException {
+    String resource = "/native/linux-" + architecture() + "/" + name;
+    Path base = nativeDir == null ? Path.of(System.getProperty("java.io.tmpdir")) : nativeDir;
+    try (InputStream in = NativeLibrary.class.getResourceAsStream(resource)) {
+      if (in == null) {
+        throw new NativeLibraryException(
+            "the jar has no "
+                + resource
+                + "; natives are bundled for linux-x86_64: on another platform build the jar there"
+                + " with `mvn package`, which compiles native-verbs");
+      }
+      Files.createDirectories(base);
+      Path directory =
+          Files.createTempDirectory(
+              base.toAbsolutePath(),
+              "shuffle-rdma-",
+              PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      Path file = directory.resolve(name);
+      try {
+        Files.copy(in, file);
+        loader.load(file);
+      } catch (UnsatisfiedLinkError | VerbsException e) {
+        throw new NativeLibraryException(refusal(file, base, e.getMessage()), e);
+      } finally {
+        Files.deleteIfExists(file);
+        Files.deleteIfExists(directory);
+      }
+    } catch (NativeLibraryException e) {
+      throw e;
+    } catch (IOException e) {
+      throw new NativeLibraryException(
+          "cannot unpack " + name + " below " + base + ": " + e + remedy("that this user can write"),
+          e);
+    }
+  }
+
+  private static String refusal(Path file, Path base, @Nullable String reason) {
+    boolean noexec = reason != null && reason.contains("failed to map segment");
+    String why =
+        noexec ? base + " is mounted noexec (" + reason + ")" : String.valueOf(reason);
+    return "cannot load " + file + ": " + why + (noexec ? remedy("mounted without noexec") : "");
+  }
+
+  private static String remedy(String what) {
+    return "; set " + DIRECTORY_KEY + " (or -Djava.io.tmpdir) to a directory " + what;
+  }
+
+  private static String architecture() {
+    String arch = System.getProperty("os.arch");
+    return "amd64".equals(arch) ? "x86_64" : arch;
+  }
+}

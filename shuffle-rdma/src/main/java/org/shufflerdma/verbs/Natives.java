@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What DiSNI's binding cannot reach. Bound by RegisterNatives from native-verbs/jni; handles are C
+ * pointers, which nobody checks here: the callers in this package own them. Calls that return an
+ * int named errno give 0 or a positive errno; those that count give a negative errno on failure.
+ */
+final class Natives {
+  private Natives() {}
+
+  /** Binds DiSNI's natives to the class that stands for its NativeDispatcher, relocated or not. */
+  static native void registerDispatcher(Class<?> dispatcher);
+
+  /** Binds the table of verbs; {@code softLibrary} is the software device's file, else null. */
+  static native void bindProvider(@Nullable String softLibrary) throws VerbsException;
+
+  static native String errorText(int errno);
+
+  /** Fills soft and hard limit in bytes; true if CAP_IPC_LOCK lifts them. */
+  static native boolean memlockLimit(long[] softAndHard);
+
+  static native int setSecret(byte[] secret);
+
+  static native void softCounters(long[] out) throws VerbsException;
+
+  static native String[] deviceNames() throws VerbsException;
+
+  static native long openDevice(String name) throws VerbsException;
+
+  static native int closeDevice(long context);
+
+  static native String deviceName(long context);
+
+  /** Fills the words that {@link DeviceQuery} reads. */
+  static native void queryDevice(long context, long[] out) throws VerbsException;
+
+  /** Fills {state, active MTU enum, max_msg_sz, link layer, GID table length}. */
+  static native void queryPort(long context, int port, long[] out) throws VerbsException;
+
+  static native void queryGid(long context, int port, int index, byte[] out) throws VerbsException;
+
+  /** Fills {type, element} and acknowledges the event; its text, or null after the timeout. */
+  static native @Nullable String getAsyncEvent(long context, int timeoutMs, long[] out)
+      throws VerbsException;
+
+  /** A CM event's pointer, its record copied to {@code out}; 0 after the timeout. */
+  static native long getCmEvent(long channel, int timeoutMs, ByteBuffer out) throws VerbsException;
+
+  static native int ackCmEvent(long event);
+
+  static native void bindAddress(long id, byte[] address, int scopeId, int port)
+      throws VerbsException;
+
+  static native void resolveAddress(
+      long id,
+      byte @Nullable [] source,
+      int sourceScopeId,
+      int sourcePort,
+      byte[] destination,
+      int scopeId,
+      int port,
+      int timeoutMs)
+      throws VerbsException;
+
+  /** Fills the IP address of one end and {port, scope id}; its length, 0 while there is none. */
+  static native int address(long id, boolean peer, byte[] address, int[] portAndScope);
+
+  static native void connect(
+      long id,
+      byte @Nullable [] privateData,
+      int responderResources,
+      int initiatorDepth,
+      int retryCount,
+      int rnrRetryCount)
+      throws VerbsException;
+
+  static native void accept(
+      long id,
+      byte @Nullable [] privateData,
+      int responderResources,
+      int initiatorDepth,
+      int retryCount,
+      int rnrRetryCount)
+      throws VerbsException;
+
+  static native void reject(long id, byte[] privateData) throws VerbsException;
+
+  static native void disconnect(long id) throws VerbsException;
+
+  /** Creates an RC queue pair on the id; {@code capabilities} holds wanted, then granted values. */
+  static native long createQueuePair(
+      long id, long pd, long sendCq, long recvCq, int[] capabilities) throws VerbsException;
+
+  static native int setQueuePairAccess(long qp, int access);
+
+  static native int queuePairToError(long qp);
+
+  /** Fills {state, access flags}. */
+  static native int queryQueuePair(long qp, int[] out);
+
+  /** Number posted in the low word, errno of the first refused one in the high word. */
+  static native long postSend(long qp, long firstWorkRequest, int count);
+
+  static native long createCompletionQueue(long context, int cqe, long channel, int vector)
+      throws VerbsException;
+
+  static native int completionQueueCapacity(long cq);
+
+  static native int pollCompletions(long cq, int count, long records);
+
+  static native int awaitCompletionEvent(long channel, int timeoutMs);
+
+  static native long registerMemory(long pd, long address, long length, int access)
+      throws VerbsException;
+
+  static native long registerFile(
+      long pd, long address, long length, int fd, long fileOffset, int access)
+      throws VerbsException;
+
+  static native int memoryKey(long mr, boolean remote);
+
+  /** Fills {address, size} of the mapping; the descriptor. */
+  static native int openFile(byte[] path, long[] out) throws VerbsException;
+
+  static native int closeFile(int fd, long address, long size);
+
+  static native long mapMemory(long size, boolean hugePages) throws VerbsException;
+
+  static native int unmapMemory(long address, long size);
+
+  static native ByteBuffer directBuffer(long address, int length);
+
+  static native long bufferAddress(ByteBuffer buffer);
+}

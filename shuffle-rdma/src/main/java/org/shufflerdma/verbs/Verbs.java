@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The verbs of this process, bound to one provider. The binding is made once per loaded plugin and
+ * never undone, as the C libraries below cannot be unloaded. Thread safe.
+ */
+public final class Verbs {
+  private static @Nullable Verbs bound;
+
+  private final Provider provider;
+
+  private Verbs(Provider provider) {
+    this.provider = provider;
+  }
+
+  /** {@link #open(Provider, Path)} with natives unpacked below {@code java.io.tmpdir}. */
+  public static Verbs open(Provider provider) throws VerbsException {
+    return open(provider, null);
+  }
+
+  /**
+   * Loads the natives, unpacked below {@code nativeDir}, and binds the provider. A second provider in
+   * the same process is refused; the same one again is the same object.
+   */
+  public static synchronized Verbs open(Provider provider, @Nullable Path nativeDir)
+      throws VerbsException {
+    if (bound == null) {
+      NativeLibrary.load(nativeDir);
+      if (provider == Provider.SOFT) {
+        NativeLibrary.bindSoftDevice(nativeDir);
+      } else {
+        Natives.bindProvider(null);
+      }
+      bound = new Verbs(provider);
+    } else if (bound.provider != provider) {
+      throw new VerbsException(
+          "this process already uses the " + bound.provider + " verbs; " + provider + " needs another",
+          "Verbs.open",
+          Errno.EBUSY);
+    }
+    return bound;
+  }
+
+  /** Whether {@link #open} has succeeded. DiSNI's own classes work from then on. */
+  public static synchronized boolean isOpen() {
+    return bound != null;
+  }
+
+  public Provider provider() {
+    return provider;
+  }
+
+  /** Every device that can be opened, with ports and GIDs. */
+  public List<DeviceInfo> devices() throws VerbsException {
+    List<DeviceInfo> devices = new ArrayList<>();
+    for (String name : Natives.deviceNames()) {
+      long context = Natives.openDevice(name);
+      try {
+        devices.add(DeviceQuery.read(context));
+      } finally {
+        NativeObject.check("ibv_close_device", Natives.closeDevice(context));
+      }
+    }
+    return devices;
+  }
+
+  /**
+   * Gives the software device the secret that both ends of a connection must prove. Before the first
+   * queue pair or listener. Hardware knows no such thing: a call there is refused.
+   */
+  public void setSecret(byte[] secret) throws VerbsException {
+    requireSoft("softverbs_set_secret");
+    NativeObject.check("softverbs_set_secret", Natives.setSecret(secret));
+  }
+
+  /** Totals of the software device; refused on hardware. */
+  public SoftCounters softCounters() throws VerbsException {
+    requireSoft("softverbs_get_counters");
+    long[] words = new long[SoftCounters.FIELDS];
+    Natives.softCounters(words);
+    return SoftCounters.of(words);
+  }
+
+  private void requireSoft(String call) throws VerbsException {
+    if (provider != Provider.SOFT) {
+      throw VerbsException.of(call, Errno.EOPNOTSUPP);
+    }
+  }
+}
