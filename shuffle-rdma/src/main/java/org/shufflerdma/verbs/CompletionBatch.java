@@ -28,9 +28,8 @@ public final class CompletionBatch {
       throw new IllegalArgumentException("capacity is " + capacity + ", must be positive");
     }
     this.capacity = capacity;
-    this.memory =
-        ByteBuffer.allocateDirect(Math.multiplyExact(capacity, WC_BYTES))
-            .order(ByteOrder.nativeOrder());
+    this.memory = ByteBuffer.allocateDirect(Math.multiplyExact(capacity, WC_BYTES))
+        .order(ByteOrder.nativeOrder());
     this.address = Natives.bufferAddress(memory);
   }
 

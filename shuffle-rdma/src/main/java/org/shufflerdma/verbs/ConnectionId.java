@@ -3,9 +3,9 @@ package org.shufflerdma.verbs;
 
 import static org.shufflerdma.verbs.Dispatcher.DISNI;
 
+import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.Inet6Address;
 import java.net.UnknownHostException;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -93,9 +93,8 @@ public final class ConnectionId extends NativeObject {
       throw new IllegalStateException("the connection id already has a queue pair");
     }
     int[] capabilities = wanted.toArray();
-    long handle =
-        Natives.createQueuePair(
-            handle(), domain.handle(), sendCq.handle(), recvCq.handle(), capabilities);
+    long handle = Natives.createQueuePair(
+        handle(), domain.handle(), sendCq.handle(), recvCq.handle(), capabilities);
     QueuePair created = new QueuePair(handle, this, QueuePairCapabilities.of(capabilities));
     queuePair = created;
     return created;
@@ -170,10 +169,9 @@ public final class ConnectionId extends NativeObject {
       return null;
     }
     try {
-      InetAddress ip =
-          length == 16 && portAndScope[1] != 0
-              ? Inet6Address.getByAddress(null, bytes, portAndScope[1])
-              : InetAddress.getByAddress(Arrays.copyOf(bytes, length));
+      InetAddress ip = length == 16 && portAndScope[1] != 0
+          ? Inet6Address.getByAddress(null, bytes, portAndScope[1])
+          : InetAddress.getByAddress(Arrays.copyOf(bytes, length));
       return new InetSocketAddress(ip, portAndScope[0]);
     } catch (UnknownHostException e) {
       throw new AssertionError("4 or 16 bytes are always an address", e);

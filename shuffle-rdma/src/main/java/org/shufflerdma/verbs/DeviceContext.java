@@ -32,8 +32,7 @@ public final class DeviceContext {
   public CompletionQueue createCompletionQueue(
       int cqe, @Nullable CompletionChannel channel, int vector) throws VerbsException {
     return new CompletionQueue(
-        Natives.createCompletionQueue(
-            handle, cqe, channel == null ? 0 : channel.handle(), vector));
+        Natives.createCompletionQueue(handle, cqe, channel == null ? 0 : channel.handle(), vector));
   }
 
   /** Waits for an asynchronous event, takes and acknowledges it; null after the timeout. */

@@ -47,8 +47,7 @@ public final class EventChannel extends NativeObject {
     long idHandle = record.getLong(CmEvent.ID);
     long listenHandle = record.getLong(CmEvent.LISTEN_ID);
     ConnectionId id = ids.get(idHandle);
-    return CmEvent.read(
-        event, record, id == null ? adopt(idHandle) : id, ids.get(listenHandle));
+    return CmEvent.read(event, record, id == null ? adopt(idHandle) : id, ids.get(listenHandle));
   }
 
   private ConnectionId adopt(long idHandle) {

@@ -44,18 +44,16 @@ public final class NativeLibrary {
     Path base = nativeDir == null ? Path.of(System.getProperty("java.io.tmpdir")) : nativeDir;
     try (InputStream in = NativeLibrary.class.getResourceAsStream(resource)) {
       if (in == null) {
-        throw new NativeLibraryException(
-            "the jar has no "
-                + resource
-                + "; natives are bundled for linux-x86_64: on another platform build the jar there"
-                + " with `mvn package`, which compiles native-verbs");
+        throw new NativeLibraryException("the jar has no "
+            + resource
+            + "; natives are bundled for linux-x86_64: on another platform build the jar there"
+            + " with `mvn package`, which compiles native-verbs");
       }
       Files.createDirectories(base);
-      Path directory =
-          Files.createTempDirectory(
-              base.toAbsolutePath(),
-              "shuffle-rdma-",
-              PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      Path directory = Files.createTempDirectory(
+          base.toAbsolutePath(),
+          "shuffle-rdma-",
+          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
       Path file = directory.resolve(name);
       try {
         Files.copy(in, file);
@@ -70,15 +68,15 @@ public final class NativeLibrary {
       throw e;
     } catch (IOException e) {
       throw new NativeLibraryException(
-          "cannot unpack " + name + " below " + base + ": " + e + remedy("that this user can write"),
+          "cannot unpack " + name + " below " + base + ": " + e
+              + remedy("that this user can write"),
           e);
     }
   }
 
   private static String refusal(Path file, Path base, @Nullable String reason) {
     boolean noexec = reason != null && reason.contains("failed to map segment");
-    String why =
-        noexec ? base + " is mounted noexec (" + reason + ")" : String.valueOf(reason);
+    String why = noexec ? base + " is mounted noexec (" + reason + ")" : String.valueOf(reason);
     return "cannot load " + file + ": " + why + (noexec ? remedy("mounted without noexec") : "");
   }
 

@@ -92,8 +92,8 @@ final class Natives {
   static native void disconnect(long id) throws VerbsException;
 
   /** Creates an RC queue pair on the id; {@code capabilities} holds wanted, then granted values. */
-  static native long createQueuePair(
-      long id, long pd, long sendCq, long recvCq, int[] capabilities) throws VerbsException;
+  static native long createQueuePair(long id, long pd, long sendCq, long recvCq, int[] capabilities)
+      throws VerbsException;
 
   static native int setQueuePairAccess(long qp, int access);
 

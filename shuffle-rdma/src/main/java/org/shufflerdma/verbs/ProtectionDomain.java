@@ -51,7 +51,8 @@ public final class ProtectionDomain extends NativeObject {
     if (e.errno() != Errno.ENOMEM) {
       return e;
     }
-    VerbsException explained = VerbsException.of(e.call(), e.errno(), MemlockLimit.read().remedy());
+    VerbsException explained =
+        VerbsException.of(e.call(), e.errno(), MemlockLimit.read().remedy());
     explained.initCause(e);
     return explained;
   }

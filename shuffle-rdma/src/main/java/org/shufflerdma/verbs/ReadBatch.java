@@ -44,9 +44,8 @@ public final class ReadBatch {
       throw new IllegalArgumentException("capacity is " + capacity + ", must be positive");
     }
     this.capacity = capacity;
-    this.memory =
-        ByteBuffer.allocateDirect(Math.multiplyExact(capacity, WR_BYTES + SGE_BYTES))
-            .order(ByteOrder.nativeOrder());
+    this.memory = ByteBuffer.allocateDirect(Math.multiplyExact(capacity, WR_BYTES + SGE_BYTES))
+        .order(ByteOrder.nativeOrder());
     this.address = Natives.bufferAddress(memory);
     for (int i = 0; i < capacity; i++) {
       int wr = i * WR_BYTES;

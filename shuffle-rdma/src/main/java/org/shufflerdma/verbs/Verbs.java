@@ -40,7 +40,8 @@ public final class Verbs {
       bound = new Verbs(provider);
     } else if (bound.provider != provider) {
       throw new VerbsException(
-          "this process already uses the " + bound.provider + " verbs; " + provider + " needs another",
+          "this process already uses the " + bound.provider + " verbs; " + provider
+              + " needs another",
           "Verbs.open",
           Errno.EBUSY);
     }

@@ -24,13 +24,17 @@ public class NativeDispatcher {
       throw new IllegalStateException(
           "native version is " + _getVersion() + ", DiSNI 2.0 needs " + VERSION);
     }
-    SockAddrIn.CSIZE = _getSockAddrInSize();
-    NatIbvRecvWR.CSIZE = _getIbvRecvWRSize();
-    NatIbvSendWR.CSIZE = _getIbvSendWRSize();
-    NatIbvSge.CSIZE = _getIbvSgeSize();
-    IbvWC.CSIZE = _getIbvWCSize();
-    NatIbvSendWR.REMOTEADDR_OFFSET = _getRemoteAddressOffset();
-    NatIbvSendWR.RKEY_OFFSET = _getRKeyOffset();
+    adoptSizes(this);
+  }
+
+  private static void adoptSizes(NativeDispatcher natives) {
+    SockAddrIn.CSIZE = natives._getSockAddrInSize();
+    NatIbvRecvWR.CSIZE = natives._getIbvRecvWRSize();
+    NatIbvSendWR.CSIZE = natives._getIbvSendWRSize();
+    NatIbvSge.CSIZE = natives._getIbvSgeSize();
+    IbvWC.CSIZE = natives._getIbvWCSize();
+    NatIbvSendWR.REMOTEADDR_OFFSET = natives._getRemoteAddressOffset();
+    NatIbvSendWR.RKEY_OFFSET = natives._getRKeyOffset();
   }
 
   public native long _createEventChannel() throws VerbsException;
