@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.location;
+
+import java.lang.ref.WeakReference;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.MapOutputTracker;
+import org.apache.spark.MapOutputTrackerWorker;
+import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.storage.BlockManagerId;
+import org.jspecify.annotations.Nullable;
+import scala.Option;
+
+/**
+ * The locations of the map outputs of each shuffle, read from the map statuses that Spark's tracker
+ * holds on this executor. They are decoded once per array of statuses: when Spark fetches statuses
+ * anew (a new epoch), there is a new array. Safe for every task thread; ends with its executor.
+ */
+public final class LocationTable {
+  /** Why a block has no usable location. */
+  public enum Absence {
+    /** The map task published none. */
+    NONE,
+    /** The output's file is now held by another executor than the one whose memory was named. */
+    MIGRATED
+  }
+
+  /** Locations by map id; {@link #absenceOf} tells why one is missing. */
+  public static final class Shuffle {
+    private static final Shuffle EMPTY = new Shuffle(Map.of(), Map.of());
+
+    private final Map<Long, MapOutputLocation> locations;
+    private final Map<Long, Absence> migrated;
+
+    private Shuffle(Map<Long, MapOutputLocation> locations, Map<Long, Absence> migrated) {
+      this.locations = locations;
+      this.migrated = migrated;
+    }
+
+    public @Nullable MapOutputLocation locationOf(long mapId) {
+      return locations.get(mapId);
+    }
+
+    public Absence absenceOf(long mapId) {
+      return migrated.getOrDefault(mapId, Absence.NONE);
+    }
+  }
+
+  private record Decoded(WeakReference<MapStatus[]> statuses, Shuffle shuffle) {}
+
+  private final MapOutputTracker tracker;
+  private final ConcurrentHashMap<Integer, Decoded> decoded = new ConcurrentHashMap<>();
+
+  public LocationTable(MapOutputTracker tracker) {
+    this.tracker = tracker;
+  }
+
+  /**
+   * The locations as of the statuses that the tracker holds now. Ask the tracker for the block
+   * sizes of the shuffle first: that makes it fetch the statuses.
+   *
+   * @param partitions of the shuffle's partitioner
+   */
+  public Shuffle locationsOf(int shuffleId, int partitions) {
+    @Nullable MapStatus[] statuses = statusesOf(shuffleId);
+    if (statuses == null) {
+      return Shuffle.EMPTY;
+    }
+    Decoded known = decoded.get(shuffleId);
+    if (known != null && known.statuses().refersTo(statuses)) {
+      return known.shuffle();
+    }
+    Shuffle shuffle = decode(statuses, partitions);
+    decoded.put(shuffleId, new Decoded(new WeakReference<>(statuses), shuffle));
+    return shuffle;
+  }
+
+  public void forget(int shuffleId) {
+    decoded.remove(shuffleId);
+  }
+
+  private MapStatus @Nullable [] statusesOf(int shuffleId) {
+    if (!(tracker instanceof MapOutputTrackerWorker worker)) {
+      return null; // the driver runs no remote reads
+    }
+    Option<MapStatus[]> statuses = worker.mapStatuses().get(shuffleId);
+    return statuses.isDefined() ? statuses.get() : null;
+  }
+
+  static Shuffle decode(@Nullable MapStatus[] statuses, int partitions) {
+    Map<Long, MapOutputLocation> locations = new HashMap<>();
+    Map<Long, Absence> migrated = new HashMap<>();
+    for (MapStatus status : statuses) {
+      if (status != null) {
+        Optional<MapOutputTrailer> trailer = MapStatusCarrier.read(status, partitions);
+        if (trailer.isPresent()) {
+          BlockManagerId holder = status.location();
+          Optional<PublishedEndpoint> endpoint = PublishedEndpoint.of(holder);
+          if (endpoint.isPresent() && trailer.get().isOf(holder.executorId())) {
+            locations.put(
+                status.mapId(),
+                new MapOutputLocation(holder.executorId(), endpoint.get(), trailer.get()));
+          } else {
+            migrated.put(status.mapId(), Absence.MIGRATED);
+          }
+        }
+      }
+    }
+    return new Shuffle(locations, migrated);
+  }
+}

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.location;
+
+/** Where one map output can be read by RDMA, and which executor's memory that is. */
+public record MapOutputLocation(
+    String executorId, PublishedEndpoint endpoint, MapOutputTrailer trailer) {}

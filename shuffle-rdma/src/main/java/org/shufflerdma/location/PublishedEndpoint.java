@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.location;
+
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.spark.storage.BlockManagerId;
+import org.jspecify.annotations.Nullable;
+import scala.Option;
+
+/**
+ * Where an executor accepts RDMA connections, as published in the topology text of the {@link
+ * BlockManagerId} of its map statuses. A cluster's own topology text stays in front. Everybody in
+ * the application can read it, so nothing in it is a secret.
+ *
+ * <pre>
+ *   [own topology;]shuffle-rdma=1,HOST,PORT,NONCE
+ * </pre>
+ *
+ * @param nonceHex 32 lower-case hex digits that no other process of the host ever has
+ */
+public record PublishedEndpoint(String host, int port, String nonceHex) {
+  private static final String TAG = "shuffle-rdma=1,";
+  private static final Pattern FORM =
+      Pattern.compile("(?:.*;)?" + TAG + "([0-9A-Za-z.:%_-]+),([0-9]{1,5}),([0-9a-f]{32})");
+
+  public PublishedEndpoint {
+    if (!FORM.matcher(text(host, port, nonceHex)).matches() || port < 1 || port > 0xFFFF) {
+      throw new IllegalArgumentException("no endpoint: " + host + " " + port + " " + nonceHex);
+    }
+  }
+
+  /** The endpoint that {@code id} names; empty if it has none or one of another version. */
+  public static Optional<PublishedEndpoint> of(BlockManagerId id) {
+    Option<String> topology = id.topologyInfo();
+    if (topology.isEmpty()) {
+      return Optional.empty();
+    }
+    Matcher matcher = FORM.matcher(topology.get());
+    if (!matcher.matches()) {
+      return Optional.empty();
+    }
+    int port = Integer.parseInt(matcher.group(2));
+    if (port < 1 || port > 0xFFFF) {
+      return Optional.empty();
+    }
+    return Optional.of(new PublishedEndpoint(matcher.group(1), port, matcher.group(3)));
+  }
+
+  /** {@code id} with this endpoint appended to its topology; Spark's cache keeps one instance. */
+  public BlockManagerId addTo(BlockManagerId id) {
+    @Nullable String own = id.topologyInfo().isDefined() ? id.topologyInfo().get() : null;
+    String tag = text(host, port, nonceHex);
+    String topology = own == null || own.isEmpty() ? tag : own + ";" + tag;
+    return BlockManagerId.apply(id.executorId(), id.host(), id.port(), Option.apply(topology));
+  }
+
+  private static String text(String host, int port, String nonceHex) {
+    return TAG + host + "," + port + "," + nonceHex;
+  }
+}

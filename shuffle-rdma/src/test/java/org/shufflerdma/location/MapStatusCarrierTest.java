@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.location;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.util.Arrays;
+import java.util.Random;
+import org.apache.spark.scheduler.HighlyCompressedMapStatus;
+import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.storage.BlockManagerId;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import scala.Option;
+
+class MapStatusCarrierTest {
+  private static final BlockManagerId OWNER =
+      BlockManagerId.apply("3", "worker-3", 7079, Option.apply("/rack7"));
+  private static final PublishedEndpoint ENDPOINT =
+      new PublishedEndpoint("10.1.2.3", 41234, "0123456789abcdef0123456789abcdef");
+  private static final long MAP_ID = 77;
+
+  private static MapStatus status(int partitions, long size) {
+    long[] sizes = new long[partitions];
+    for (int i = 0; i < partitions; i += 2) {
+      sizes[i] = size;
+    }
+    return MapStatus.apply(OWNER, sizes, MAP_ID, 5);
+  }
+
+  private static MapStatus overTheWire(MapStatus status) throws Exception {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+      out.writeObject(status);
+    }
+    try (ObjectInputStream in =
+        new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray()))) {
+      return (MapStatus) in.readObject();
+    }
+  }
+
+  private static MapOutputTrailer randomTrailer(Random random) {
+    return new MapOutputTrailer(
+        MapOutputTrailer.hashExecutorId("3"),
+        Integer.toUnsignedLong(random.nextInt()),
+        random.nextInt(),
+        random.nextLong());
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2, 200, 2000, 2001, 5000})
+  void trailerComesBackAndSizesStayAsTheyWere(int partitions) throws Exception {
+    Random random = new Random(partitions);
+    for (int round = 0; round < 100; round++) {
+      MapStatus plain = status(partitions, 1 + random.nextInt(1 << 20));
+      MapStatus carrying = overTheWire(plain);
+      MapOutputTrailer trailer = randomTrailer(random);
+
+      assertThat(MapStatusCarrier.write(carrying, partitions, trailer)).isTrue();
+      MapStatus received = overTheWire(carrying);
+
+      assertThat(MapStatusCarrier.read(received, partitions)).contains(trailer);
+      for (int i = 0; i < partitions; i++) {
+        assertThat(received.getSizeForBlock(i)).isEqualTo(plain.getSizeForBlock(i));
+      }
+      assertThat(received.mapId()).isEqualTo(MAP_ID);
+      assertThat(received.checksumValue()).isEqualTo(5);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2000, 2001})
+  void statusWithoutTrailerReadsAsNone(int partitions) {
+    assertThat(MapStatusCarrier.read(status(partitions, 4096), partitions)).isEmpty();
+    assertThat(MapStatusCarrier.read(status(partitions, 0), partitions)).isEmpty();
+  }
+
+  @Test
+  void trailerOfAManyPartitionStatusCostsUnder200Bytes() throws Exception {
+    MapStatus status = status(5000, 100);
+    assertThat(status).isInstanceOf(HighlyCompressedMapStatus.class);
+    int before = serializedSize(status);
+    MapStatusCarrier.write(status, 5000, randomTrailer(new Random(1)));
+    assertThat(serializedSize(status) - before).isLessThan(200);
+  }
+
+  private static int serializedSize(MapStatus status) throws Exception {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+      out.writeObject(status);
+    }
+    return bytes.size();
+  }
+
+  @Test
+  void endpointIsAppendedToTheClustersTopology() {
+    BlockManagerId published = ENDPOINT.addTo(OWNER);
+    assertThat(published.topologyInfo().get())
+        .isEqualTo("/rack7;shuffle-rdma=1,10.1.2.3,41234,0123456789abcdef0123456789abcdef");
+    assertThat(PublishedEndpoint.of(published)).contains(ENDPOINT);
+    assertThat(PublishedEndpoint.of(OWNER)).isEmpty();
+    BlockManagerId bare = BlockManagerId.apply("3", "worker-3", 7079, Option.empty());
+    assertThat(PublishedEndpoint.of(ENDPOINT.addTo(bare))).contains(ENDPOINT);
+  }
+
+  @Test
+  void tableTellsUsableMigratedAndUnpublishedOutputsApart() throws Exception {
+    MapOutputTrailer trailer = randomTrailer(new Random(2));
+    MapStatus usable = status(8, 10);
+    MapStatusCarrier.write(usable, 8, trailer);
+    usable.updateLocation(ENDPOINT.addTo(OWNER));
+    MapStatus migrated = MapStatus.apply(OWNER, new long[8], 78, 0);
+    MapStatusCarrier.write(migrated, 8, trailer);
+    migrated.updateLocation(
+        ENDPOINT.addTo(BlockManagerId.apply("4", "worker-4", 7079, Option.empty())));
+    MapStatus unpublished = MapStatus.apply(OWNER, new long[8], 79, 0);
+
+    LocationTable.Shuffle shuffle = LocationTable.decode(
+        Arrays.asList(usable, null, migrated, unpublished).toArray(MapStatus[]::new), 8);
+
+    assertThat(shuffle.locationOf(MAP_ID)).isEqualTo(new MapOutputLocation("3", ENDPOINT, trailer));
+    assertThat(shuffle.locationOf(78)).isNull();
+    assertThat(shuffle.absenceOf(78)).isEqualTo(LocationTable.Absence.MIGRATED);
+    assertThat(shuffle.locationOf(79)).isNull();
+    assertThat(shuffle.absenceOf(79)).isEqualTo(LocationTable.Absence.NONE);
+  }
+}
