@@ -8,11 +8,11 @@
 #define SOFTDEV_EVENT_QUEUE_H
 
 #include <pthread.h>
-#include <stdbool.h>
 
+/* One source of events, embedded in its owner, zero-initialised; `pending` of them are queued. */
 struct event_node {
 	struct event_node *previous, *next;
-	bool queued;
+	unsigned int pending;
 };
 
 struct event_queue {
@@ -25,11 +25,11 @@ struct event_queue {
 int event_queue_init(struct event_queue *queue);
 void event_queue_destroy(struct event_queue *queue);
 
-/* Appends; a node that is queued already stays where it is. */
+/* Adds one event of this node. */
 void event_queue_push(struct event_queue *queue, struct event_node *node);
-/* Takes the node off; false if it was not queued. */
-bool event_queue_remove(struct event_queue *queue, struct event_node *node);
-/* Oldest event, or NULL if there is none. Never blocks. */
+/* Takes all events of the node off; returns how many there were. */
+unsigned int event_queue_remove(struct event_queue *queue, struct event_node *node);
+/* The node of the oldest event, one event taken off; NULL if there is none. Never blocks. */
 struct event_node *event_queue_try_pop(struct event_queue *queue);
 /* Waits for an event unless the descriptor is O_NONBLOCK (then NULL, errno EAGAIN); NULL + EINTR on a signal. */
 struct event_node *event_queue_pop(struct event_queue *queue);

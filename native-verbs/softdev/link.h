@@ -78,6 +78,22 @@ void link_set_owner(struct link *link, const struct link_ops *ops, void *owner);
 int link_send(struct link *link, const struct frame *frame, const void *payload, const int *fds,
 	      int fd_count);
 
+/*
+ * A payload that is fetched while it is written, embedded in its owner: frame->length bytes. After each
+ * source() comes one sourced() with the bytes moved (0 = the socket is full) or -errno; after an error or
+ * a source() of no iov the rest is sent as zeros, and done() says false. No callback after link_close().
+ */
+struct link_stream {
+	int (*source)(struct link_stream *stream, uint64_t offset, struct iovec *iov, int max_iov);
+	void (*sourced)(struct link_stream *stream, ssize_t bytes);
+	void (*done)(struct link_stream *stream, bool complete);
+};
+
+int link_send_stream(struct link *link, const struct frame *frame, struct link_stream *stream);
+
+/* While paused no further frame is read. */
+void link_pause(struct link *link, bool paused);
+
 /* Closes at once, dropping what is queued, or after it is written (bounded wait). No callback follows. */
 void link_close(struct link *link);
 void link_close_after_flush(struct link *link);

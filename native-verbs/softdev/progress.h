@@ -22,6 +22,7 @@ struct progress_watch {
 	int fd;
 	void (*callback)(void *owner, uint32_t epoll_events);
 	void *owner;
+	struct progress_watch *previous, *next;
 	bool added;
 };
 
@@ -29,6 +30,11 @@ struct progress_watch {
 int progress_watch_set(struct progress_watch *watch, uint32_t epoll_events);
 /* No callback after it returns; does not close the descriptor. Progress thread only. */
 void progress_watch_remove(struct progress_watch *watch);
+
+/* For pthread_atfork: the child closes every watched descriptor, for it has no progress thread. */
+void progress_before_fork(void);
+void progress_after_fork_in_parent(void);
+void progress_after_fork_in_child(void);
 
 /* A one-shot timer, embedded in its owner, zero-initialised. */
 struct progress_timer {

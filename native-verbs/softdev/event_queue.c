@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "event_queue.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+int event_queue_init(struct event_queue *queue)
+{
+	queue->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	if (queue->fd < 0)
+		return -errno;
+	pthread_mutex_init(&queue->lock, NULL);
+	queue->head.next = queue->head.previous = &queue->head;
+	return 0;
+}
+
+void event_queue_destroy(struct event_queue *queue)
+{
+	close(queue->fd);
+	pthread_mutex_destroy(&queue->lock);
+}
+
+/* queue->lock held, and as many tokens in the eventfd as there are events. */
+static void take_token(struct event_queue *queue)
+{
+	uint64_t token;
+
+	while (read(queue->fd, &token, sizeof(token)) < 0 && errno == EINTR)
+		;
+}
+
+static void link_last(struct event_queue *queue, struct event_node *node)
+{
+	node->previous = queue->head.previous;
+	node->next = &queue->head;
+	node->previous->next = node;
+	queue->head.previous = node;
+}
+
+static void unlink_node(struct event_node *node)
+{
+	node->previous->next = node->next;
+	node->next->previous = node->previous;
+	node->next = node->previous = NULL;
+}
+
+void event_queue_push(struct event_queue *queue, struct event_node *node)
+{
+	uint64_t token = 1;
+
+	pthread_mutex_lock(&queue->lock);
+	if (node->pending++ == 0)
+		link_last(queue, node);
+	while (write(queue->fd, &token, sizeof(token)) < 0 && errno == EINTR)
+		;
+	pthread_mutex_unlock(&queue->lock);
+}
+
+unsigned int event_queue_remove(struct event_queue *queue, struct event_node *node)
+{
+	unsigned int removed;
+
+	pthread_mutex_lock(&queue->lock);
+	removed = node->pending;
+	if (removed)
+		unlink_node(node);
+	for (; node->pending; node->pending--)
+		take_token(queue);
+	pthread_mutex_unlock(&queue->lock);
+	return removed;
+}
+
+struct event_node *event_queue_try_pop(struct event_queue *queue)
+{
+	struct event_node *node = NULL;
+
+	pthread_mutex_lock(&queue->lock);
+	if (queue->head.next != &queue->head) {
+		node = queue->head.next;
+		unlink_node(node);
+		if (--node->pending)
+			link_last(queue, node);
+		take_token(queue);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return node;
+}
+
+struct event_node *event_queue_pop(struct event_queue *queue)
+{
+	for (;;) {
+		struct event_node *node = event_queue_try_pop(queue);
+		struct pollfd ready = {.fd = queue->fd, .events = POLLIN};
+
+		if (node)
+			return node;
+		if (fcntl(queue->fd, F_GETFL) & O_NONBLOCK) {
+			errno = EAGAIN;
+			return NULL;
+		}
+		if (poll(&ready, 1, -1) < 0)
+			return NULL;
+	}
+}

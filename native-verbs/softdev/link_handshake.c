@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HELLO       client -> server   magic, version, kind, boot nonce, challenge
+ * HELLO_REPLY server -> client   magic, version, boot nonce, challenge, MAC("server" ...)
+ * PROOF       client -> server   MAC("client" ...)
+ * The MACs cover both challenges, both boot nonces and the kind; they are zeros without a secret, and
+ * then both ends must have the same uid. REFUSED, with an errno, takes the place of any of the last two.
+ */
+#include "core.h"
+#include "link_internal.h"
+#include "log.h"
+#include "secret.h"
+#include "sha256.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINK_MAGIC 0x314c5653u /* "SVL1" */
+
+enum { LINK_VERSION = 1 };
+
+struct hello {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t kind;
+	uint8_t nonce[LINK_NONCE_BYTES];
+	uint8_t challenge[LINK_NONCE_BYTES];
+	uint8_t mac[SHA256_BYTES];
+};
+
+struct signed_text {
+	char role[8];
+	uint8_t client_nonce[LINK_NONCE_BYTES], server_nonce[LINK_NONCE_BYTES];
+	uint8_t client_challenge[LINK_NONCE_BYTES], server_challenge[LINK_NONCE_BYTES];
+	uint32_t kind;
+};
+
+int handshake_check_uid(const struct link *link)
+{
+	return secret_is_set() || link->peer_uid == geteuid() ? 0 : EACCES;
+}
+
+static void sign(const struct link *link, bool client, const char *role, uint8_t mac[SHA256_BYTES])
+{
+	struct signed_text text = {.kind = link->kind};
+
+	strncpy(text.role, role, sizeof(text.role) - 1);
+	memcpy(text.client_nonce, client ? process_nonce() : link->peer_nonce, LINK_NONCE_BYTES);
+	memcpy(text.server_nonce, client ? link->peer_nonce : process_nonce(), LINK_NONCE_BYTES);
+	memcpy(text.client_challenge, client ? link->own_challenge : link->peer_challenge,
+	       LINK_NONCE_BYTES);
+	memcpy(text.server_challenge, client ? link->peer_challenge : link->own_challenge,
+	       LINK_NONCE_BYTES);
+	secret_sign(&text, sizeof(text), mac);
+}
+
+static int send_hello(struct link *link, uint8_t op, bool client)
+{
+	struct frame frame = {.op = op, .length = sizeof(struct hello)};
+	struct hello hello = {.magic = LINK_MAGIC, .version = LINK_VERSION, .kind = link->kind};
+
+	random_bytes(link->own_challenge, sizeof(link->own_challenge));
+	memcpy(hello.nonce, process_nonce(), sizeof(hello.nonce));
+	memcpy(hello.challenge, link->own_challenge, sizeof(hello.challenge));
+	if (!client)
+		sign(link, false, "server", hello.mac);
+	return -link_send_now(link, &frame, &hello);
+}
+
+int handshake_start(struct link *link)
+{
+	return send_hello(link, FRAME_HELLO, true);
+}
+
+static int refuse(struct link *link, int error)
+{
+	struct frame frame = {.op = FRAME_REFUSED, .status = error};
+
+	log_warn("refused pid %d, uid %d: %s", (int)link->peer_pid, (int)link->peer_uid, strerror(error));
+	link_send_now(link, &frame, NULL);
+	link_close_after_flush(link);
+	return 0;
+}
+
+static int on_hello(struct link *link, const struct hello *hello)
+{
+	link->kind = hello->kind;
+	memcpy(link->peer_nonce, hello->nonce, LINK_NONCE_BYTES);
+	memcpy(link->peer_challenge, hello->challenge, LINK_NONCE_BYTES);
+	if (hello->kind != LINK_KIND_QP && hello->kind != LINK_KIND_CM)
+		return refuse(link, EPROTO);
+	link->state = LINK_EXPECT_PROOF;
+	return send_hello(link, FRAME_HELLO_REPLY, false);
+}
+
+static int on_reply(struct link *link, const struct hello *hello)
+{
+	struct frame proof = {.op = FRAME_PROOF, .length = SHA256_BYTES};
+	uint8_t mac[SHA256_BYTES];
+	int error;
+
+	memcpy(link->peer_nonce, hello->nonce, LINK_NONCE_BYTES);
+	memcpy(link->peer_challenge, hello->challenge, LINK_NONCE_BYTES);
+	sign(link, true, "server", mac);
+	if (!secure_equal(mac, hello->mac, sizeof(mac)))
+		return EACCES;
+	sign(link, true, "client", mac);
+	error = -link_send_now(link, &proof, mac);
+	if (error)
+		return error;
+	link_opened(link);
+	if (link->ops && link->ops->on_open)
+		link->ops->on_open(link, link->owner);
+	return 0;
+}
+
+static int on_proof(struct link *link, const uint8_t *proof)
+{
+	uint8_t mac[SHA256_BYTES];
+
+	sign(link, false, "client", mac);
+	if (!secure_equal(mac, proof, sizeof(mac)))
+		return refuse(link, EACCES);
+	link_opened(link);
+	if (link->kind == LINK_KIND_QP)
+		qp_on_incoming_link(link);
+	else
+		cm_on_incoming_link(link);
+	return 0;
+}
+
+int handshake_on_frame(struct link *link, const struct frame *frame, const void *payload)
+{
+	const struct hello *hello = payload;
+	bool has_hello = frame->length == sizeof(*hello) && hello->magic == LINK_MAGIC &&
+			 hello->version == LINK_VERSION;
+
+	if (frame->op == FRAME_REFUSED && link->state == LINK_EXPECT_REPLY)
+		return frame->status ? frame->status : EPROTO;
+	if (frame->op == FRAME_HELLO && link->state == LINK_EXPECT_HELLO && has_hello)
+		return on_hello(link, hello);
+	if (frame->op == FRAME_HELLO_REPLY && link->state == LINK_EXPECT_REPLY && has_hello)
+		return on_reply(link, hello);
+	if (frame->op == FRAME_PROOF && link->state == LINK_EXPECT_PROOF && frame->length == SHA256_BYTES)
+		return on_proof(link, payload);
+	return EPROTO;
+}

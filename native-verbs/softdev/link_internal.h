@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What link.c (the stream), link_handshake.c and link_listen.c share. Progress thread only. */
+#ifndef SOFTDEV_LINK_INTERNAL_H
+#define SOFTDEV_LINK_INTERNAL_H
+
+#include "link.h"
+#include "progress.h"
+
+enum frame_op { FRAME_HELLO = 1, FRAME_HELLO_REPLY, FRAME_PROOF, FRAME_REFUSED };
+
+enum link_state { LINK_EXPECT_HELLO, LINK_EXPECT_REPLY, LINK_EXPECT_PROOF, LINK_OPEN, LINK_CLOSED };
+
+struct out_item;
+struct out_queue {
+	struct out_item *first, **last;
+};
+
+struct link {
+	struct progress_watch watch;
+	struct progress_timer deadline; /* of the handshake, later of a flush before closing */
+	struct progress_task failure;   /* reports a failed connect after link_connect() has returned */
+	enum link_state state;
+	enum link_kind kind;
+	const struct link_ops *ops;
+	void *owner;
+	int error;
+	int dispatching; /* > 0: a callback runs, freeing waits for it */
+	bool paused, closing_after_flush;
+	uint32_t watched_events;
+
+	pid_t peer_pid;
+	uid_t peer_uid;
+	uint8_t peer_nonce[LINK_NONCE_BYTES];
+	uint8_t own_challenge[LINK_NONCE_BYTES], peer_challenge[LINK_NONCE_BYTES];
+
+	struct out_queue out, held; /* held: frames of the owner until the handshake is done */
+
+	struct frame in;
+	size_t in_header_bytes;
+	uint64_t in_offset;
+	bool in_streaming, in_discarding;
+	int in_fds[LINK_MAX_FDS], in_fd_count;
+	uint8_t in_buffer[LINK_MAX_BUFFERED];
+};
+
+void link_accept(int fd);
+
+/* Closes the link and tells the owner, if it has one. */
+void link_fail(struct link *link, int error);
+/* Sends ahead of the frames that wait for the handshake. */
+int link_send_now(struct link *link, const struct frame *frame, const void *payload);
+/* The handshake is done: lets the held frames go. */
+void link_opened(struct link *link);
+
+/* 0, or the errno to fail with. */
+int handshake_start(struct link *link);
+int handshake_on_frame(struct link *link, const struct frame *frame, const void *payload);
+/* The uid rule alone, before anything is read from the peer. */
+int handshake_check_uid(const struct link *link);
+
+#endif

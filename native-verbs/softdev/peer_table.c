@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "peer_table.h"
+
+#include "core.h"
+#include "link.h"
+#include "log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+_Static_assert(sizeof(struct mr_entry) == 64, "layout");
+_Static_assert(sizeof(struct qp_entry) == 16, "layout");
+_Static_assert(offsetof(struct shared_table, mr) == 4096, "layout");
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct shared_table *own;
+static int own_fd = -1;
+static int own_error;
+
+static int init_liveness(pthread_mutex_t *mutex)
+{
+	pthread_mutexattr_t attr;
+	int error;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	error = pthread_mutex_init(mutex, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return error;
+}
+
+static void create_own(void)
+{
+	char path[64];
+	int fd = memfd_create("softverbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		goto failed;
+	if (ftruncate(fd, sizeof(*own)))
+		goto close_fd;
+	own = mmap(NULL, sizeof(*own), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (own == MAP_FAILED)
+		goto close_fd;
+	madvise(own, sizeof(*own), MADV_DONTFORK);
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+		goto unmap;
+	/* Kernels before 5.1 lack this one; the peer's descriptor is opened read-only all the same. */
+	fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (own_fd < 0)
+		goto unmap;
+	own_error = init_liveness(&own->liveness);
+	own->magic = TABLE_MAGIC;
+	own->version = TABLE_VERSION;
+	own->bytes = sizeof(*own);
+	memcpy(own->nonce, process_nonce(), sizeof(own->nonce));
+	close(fd);
+	return;
+
+unmap:
+	munmap(own, sizeof(*own));
+close_fd:
+	own_error = errno;
+	close(fd);
+failed:
+	if (!own_error)
+		own_error = errno;
+	own = NULL;
+	log_error("cannot create the table of regions: %s", strerror(own_error));
+}
+
+struct shared_table *own_table(void)
+{
+	pthread_once(&once, create_own);
+	if (!own)
+		errno = own_error;
+	return own;
+}
+
+int own_table_fd(void)
+{
+	return own_table() ? own_fd : -1;
+}
+
+void peer_table_hold_liveness(void)
+{
+	if (own_table())
+		pthread_mutex_lock(&own->liveness);
+}
+
+const struct shared_table *peer_table_map(int fd, const uint8_t *nonce)
+{
+	const struct shared_table *table = NULL;
+	struct statx status;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	/* Without SEAL_SHRINK the peer could truncate it under us: SIGBUS. */
+	if (seals < 0 || !(seals & F_SEAL_SHRINK))
+		goto close_fd;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &status) || status.stx_size < sizeof(*table))
+		goto close_fd;
+	table = mmap(NULL, sizeof(*table), PROT_READ, MAP_SHARED, fd, 0);
+	if (table == MAP_FAILED) {
+		table = NULL;
+		goto close_fd;
+	}
+	madvise((void *)(uintptr_t)table, sizeof(*table), MADV_DONTFORK);
+	if (table->magic != TABLE_MAGIC || table->version != TABLE_VERSION ||
+	    memcmp(table->nonce, nonce, LINK_NONCE_BYTES)) {
+		peer_table_unmap(table);
+		table = NULL;
+	}
+close_fd:
+	close(fd);
+	return table;
+}
+
+void peer_table_unmap(const struct shared_table *table)
+{
+	munmap((void *)(uintptr_t)table, sizeof(*table));
+}
+
+bool peer_table_alive(const struct shared_table *table)
+{
+	/* The lock word is the first member of a pthread_mutex_t; the kernel sets OWNER_DIED in it. */
+	const _Atomic uint32_t *word = (const _Atomic uint32_t *)(const void *)&table->liveness;
+	uint32_t value = atomic_load_explicit(word, memory_order_acquire);
+
+	return (value & FUTEX_TID_MASK) && !(value & FUTEX_OWNER_DIED);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The MR and QP tables that a process shows to its peers: a sealed memfd, mapped read-only by them
+ * (the descriptor comes with the link), so that a READ can be checked without asking. Read this and the
+ * frames in wire.h before changing a layout: two processes may run different builds.
+ *
+ * An entry is valid while its generation is odd; a writer makes it even, changes the entry, and publishes a new
+ * odd one that was never used before. A reader copies the entry between two loads of the same odd value.
+ */
+#ifndef SOFTDEV_PEER_TABLE_H
+#define SOFTDEV_PEER_TABLE_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	TABLE_VERSION = 1,
+	TABLE_MR_SLOTS = 65536,
+	TABLE_QP_SLOTS = 4096,
+};
+
+#define TABLE_MAGIC 0x31545653u /* "SVT1" */
+
+struct mr_entry {
+	_Atomic uint64_t generation;
+	uint64_t iova;
+	uint64_t length;
+	uint64_t address;
+	uint64_t file_offset;
+	uint32_t rkey;
+	uint32_t pd;
+	uint32_t access;
+	uint32_t has_file;
+	uint64_t reserved;
+};
+
+struct qp_entry {
+	_Atomic uint64_t generation; /* new at every RESET as well */
+	_Atomic uint32_t readable;   /* RTR or later, REMOTE_READ, and READ resources */
+	uint32_t pd;
+};
+
+struct shared_table {
+	uint32_t magic;
+	uint32_t version;
+	uint64_t bytes;
+	uint8_t nonce[16];
+	pthread_mutex_t liveness; /* robust, held by the progress thread until it dies */
+	char pad[4096 - 32 - sizeof(pthread_mutex_t)];
+	struct mr_entry mr[TABLE_MR_SLOTS];
+	struct qp_entry qp[TABLE_QP_SLOTS];
+};
+
+/* This process's own table, created on first use. NULL + errno. */
+struct shared_table *own_table(void);
+/* A descriptor of it that can only be read; -1 when there is none. */
+int own_table_fd(void);
+/* Called by the progress thread once, first thing. */
+void peer_table_hold_liveness(void);
+
+/* Maps a peer's table; checks size, seals and nonce. NULL if it cannot be trusted. Closes fd. */
+const struct shared_table *peer_table_map(int fd, const uint8_t *nonce);
+void peer_table_unmap(const struct shared_table *table);
+/* False once the peer's progress thread is dead. */
+bool peer_table_alive(const struct shared_table *table);
+
+#endif

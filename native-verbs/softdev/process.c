@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Identity of the process: boot nonce, the ports that name it, and what a fork does to it. */
+#define _GNU_SOURCE
+#include "core.h"
+#include "link_listen.h"
+#include "log.h"
+#include "process.h"
+#include "progress.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BIND_ATTEMPTS = 64 };
+
+struct port {
+	int number;
+	int tcp_fd; /* bound and never listening: it reserves the number */
+	int udp_fd;
+	struct link_listener *listener;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct port ports[PROCESS_MAX_PORTS];
+static int port_count;
+
+static pthread_once_t nonce_once = PTHREAD_ONCE_INIT;
+static uint8_t nonce[16];
+static bool forked_child;
+
+void random_bytes(void *out, size_t length)
+{
+	size_t done = 0;
+
+	while (done < length) {
+		ssize_t got = getrandom((char *)out + done, length - done, 0);
+
+		if (got > 0)
+			done += got;
+		else if (errno != EINTR)
+			abort();
+	}
+}
+
+static void in_forked_child(void)
+{
+	forked_child = true;
+	for (int i = 0; i < port_count; i++) {
+		close(ports[i].tcp_fd);
+		close(ports[i].udp_fd);
+	}
+	progress_after_fork_in_child();
+}
+
+static void create_nonce(void)
+{
+	random_bytes(nonce, sizeof(nonce));
+	pthread_atfork(progress_before_fork, progress_after_fork_in_parent, in_forked_child);
+}
+
+const uint8_t *process_nonce(void)
+{
+	pthread_once(&nonce_once, create_nonce);
+	return nonce;
+}
+
+bool process_is_forked_child(void)
+{
+	return forked_child;
+}
+
+static int bind_socket(int type, int number)
+{
+	struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = htons(number)};
+	struct sockaddr_in any4 = {.sin_family = AF_INET, .sin_port = htons(number)};
+	int off = 0;
+	int fd = socket(AF_INET6, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd >= 0) {
+		if (!setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) &&
+		    !bind(fd, (struct sockaddr *)&any6, sizeof(any6)))
+			return fd;
+		off = errno;
+		close(fd);
+		errno = off;
+		if (errno == EADDRINUSE)
+			return -errno;
+	}
+	fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (!bind(fd, (struct sockaddr *)&any4, sizeof(any4)))
+		return fd;
+	off = errno;
+	close(fd);
+	return -off;
+}
+
+static int bound_number(int fd)
+{
+	struct sockaddr_in6 address;
+	socklen_t length = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &length))
+		return -errno;
+	return ntohs(address.sin6_port); /* same place as sin_port */
+}
+
+/* Binds TCP, UDP and the unix name of `number` (0 = any). 0 or -errno. */
+static int try_port(struct port *port, int number)
+{
+	int result;
+
+	port->tcp_fd = bind_socket(SOCK_STREAM, number);
+	if (port->tcp_fd < 0)
+		return port->tcp_fd;
+	port->number = result = bound_number(port->tcp_fd);
+	if (result == PROCESS_RESERVED_PORT)
+		result = -EADDRINUSE;
+	if (result < 0)
+		goto close_tcp;
+	port->udp_fd = result = bind_socket(SOCK_DGRAM, port->number);
+	if (result < 0)
+		goto close_tcp;
+	port->listener = link_listen(port->number, &result);
+	if (!port->listener)
+		goto close_udp;
+	return 0;
+
+close_udp:
+	close(port->udp_fd);
+close_tcp:
+	close(port->tcp_fd);
+	return result;
+}
+
+static int open_port(struct port *port)
+{
+	const char *range = getenv("SOFTVERBS_PORT_RANGE");
+	int low = 0, high = 0, result = -EADDRINUSE;
+
+	if (range && (sscanf(range, "%d-%d", &low, &high) != 2 || low < 1 || high < low || high > 65535)) {
+		log_error("SOFTVERBS_PORT_RANGE=%s is not LOW-HIGH with 1 <= LOW <= HIGH <= 65535", range);
+		return -EINVAL;
+	}
+	if (range)
+		for (int number = low; number <= high && result == -EADDRINUSE; number++)
+			result = try_port(port, number);
+	else
+		for (int i = 0; i < BIND_ATTEMPTS && result == -EADDRINUSE; i++)
+			result = try_port(port, 0);
+	if (result)
+		log_error("no free port: %s", strerror(-result));
+	return result;
+}
+
+int process_port_at(int index)
+{
+	int result;
+
+	if (process_is_forked_child())
+		return -EIO;
+	if (index >= PROCESS_MAX_PORTS)
+		return -ENOMEM;
+	process_nonce();
+	result = progress_start();
+	if (result)
+		return result;
+	pthread_mutex_lock(&lock);
+	while (!result && port_count <= index) {
+		result = open_port(&ports[port_count]);
+		if (!result)
+			port_count++;
+	}
+	if (!result)
+		result = ports[index].number;
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+int process_port(void)
+{
+	return process_port_at(0);
+}
+
+int process_index_of_port(int number)
+{
+	int index = -1;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < port_count; i++)
+		if (ports[i].number == number)
+			index = i;
+	pthread_mutex_unlock(&lock);
+	return index;
+}
+
+int process_udp_socket(void)
+{
+	int fd;
+
+	pthread_mutex_lock(&lock);
+	fd = port_count ? ports[0].udp_fd : -1;
+	pthread_mutex_unlock(&lock);
+	return fd;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ports of this process: one for every 256 QP numbers (QPN = port << 8 | index). */
+#ifndef SOFTDEV_PROCESS_H
+#define SOFTDEV_PROCESS_H
+
+enum { PROCESS_MAX_PORTS = 16, PROCESS_QPS_PER_PORT = 256, PROCESS_RESERVED_PORT = 65535 };
+
+/* The number of the index-th port, opened when needed; or -errno. */
+int process_port_at(int index);
+/* Which port it is, -1 if not ours. */
+int process_index_of_port(int number);
+
+#endif
