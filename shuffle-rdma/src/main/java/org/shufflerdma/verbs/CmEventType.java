@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.verbs;
 
+import java.util.List;
+
 /** {@code enum rdma_cm_event_type}, in its order. */
 public enum CmEventType {
   ADDR_RESOLVED,
@@ -22,7 +24,9 @@ public enum CmEventType {
   /** A value this code does not know. */
   UNKNOWN;
 
+  private static final List<CmEventType> BY_VALUE = List.of(values());
+
   static CmEventType of(int value) {
-    return value >= 0 && value < UNKNOWN.ordinal() ? values()[value] : UNKNOWN;
+    return value >= 0 && value < BY_VALUE.size() ? BY_VALUE.get(value) : UNKNOWN;
   }
 }

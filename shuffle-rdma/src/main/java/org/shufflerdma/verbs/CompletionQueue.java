@@ -21,8 +21,12 @@ public final class CompletionQueue extends NativeObject {
 
   /** Takes up to {@code out.capacity()} completions without waiting; how many there were. */
   public int poll(CompletionBatch out) throws VerbsException {
-    int polled = Natives.pollCompletions(handle(), out.capacity(), out.address());
-    Reference.reachabilityFence(out);
+    int polled;
+    try {
+      polled = Natives.pollCompletions(handle(), out.capacity(), out.address());
+    } finally {
+      Reference.reachabilityFence(out);
+    }
     if (polled < 0) {
       throw VerbsException.of("ibv_poll_cq", -polled);
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.verbs;
 
+import java.util.List;
+
 /** {@code enum ibv_port_state}. */
 public enum PortState {
   NOP,
@@ -12,7 +14,9 @@ public enum PortState {
   /** A value this code does not know. */
   UNKNOWN;
 
+  private static final List<PortState> BY_VALUE = List.of(values());
+
   static PortState of(int value) {
-    return value >= 0 && value < UNKNOWN.ordinal() ? values()[value] : UNKNOWN;
+    return value >= 0 && value < BY_VALUE.size() ? BY_VALUE.get(value) : UNKNOWN;
   }
 }

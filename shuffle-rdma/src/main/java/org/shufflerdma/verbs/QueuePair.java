@@ -62,8 +62,12 @@ public final class QueuePair extends NativeObject {
     if (size == 0) {
       return 0;
     }
-    long result = Natives.postSend(handle(), batch.firstWorkRequest(), size);
-    Reference.reachabilityFence(batch);
+    long result;
+    try {
+      result = Natives.postSend(handle(), batch.firstWorkRequest(), size);
+    } finally {
+      Reference.reachabilityFence(batch);
+    }
     int posted = (int) result;
     int errno = (int) (result >>> 32);
     if (errno != 0) {

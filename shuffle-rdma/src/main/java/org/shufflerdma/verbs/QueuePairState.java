@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.verbs;
 
+import java.util.List;
+
 /** {@code enum ibv_qp_state}, in its order. */
 public enum QueuePairState {
   RESET,
@@ -12,7 +14,9 @@ public enum QueuePairState {
   ERR,
   UNKNOWN;
 
+  private static final List<QueuePairState> BY_VALUE = List.of(values());
+
   static QueuePairState of(int value) {
-    return value >= 0 && value < UNKNOWN.ordinal() ? values()[value] : UNKNOWN;
+    return value >= 0 && value < BY_VALUE.size() ? BY_VALUE.get(value) : UNKNOWN;
   }
 }
