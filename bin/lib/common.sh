@@ -49,8 +49,17 @@ need_build_packages() {
     echo "#include <rdma/rdma_cma.h>" | gcc -E -x c - >/dev/null 2>&1' $BUILD_PACKAGES
 }
 
-# mvn_quiet ARGS...: Maven with its warnings and errors alone.
-mvn_quiet() { (cd "$ROOT" && mvn -q -B -ntp -Dstyle.color=never "$@"); }
+# run_logged NAME CMD...: CMD with its output in target/logs/NAME.log; the log's errors on stderr if it fails.
+run_logged() {
+  local name=$1 log=$ROOT/target/logs/$1.log
+  shift
+  mkdir -p "$ROOT/target/logs"
+  if ! (cd "$ROOT" && "$@") >"$log" 2>&1; then
+    { grep -E 'ERROR|error:|warning:|\*\*\*' "$log" || tail -n 20 "$log"; } | head -n 30 >&2
+    say "$name failed; the whole log is $log"
+    return 1
+  fi
+}
 
 # build_jars: natives and jars, without tests and quality gates; nothing if no source is newer than the last build.
 build_jars() {
@@ -58,14 +67,13 @@ build_jars() {
   [ -w "$ROOT" ] || die 2 "$ROOT is not writable for $(id -un): clone the repository where you may write"
   mkdir -p "$ROOT/target"
   if [ -f "$ROOT/native-verbs/Makefile" ]; then
-    make -s -C "$ROOT/native-verbs" all || die 1 "the native libraries did not build (make -C native-verbs)"
+    run_logged make-all make -s -C native-verbs all || exit 1
   fi
   if [ -f "$PLUGIN_JAR" ] && [ -f "$BENCHMARKS_JAR" ] && [ -f "$stamp" ] && [ -z "$(newer_than "$stamp")" ]; then
     return 0
   fi
   say "building the jars (the first time Maven fetches what Spark needs, some minutes)"
-  mvn_quiet -Dlenient -Dmaven.test.skip=true -pl shuffle-rdma,benchmarks package ||
-    die 1 "the jars did not build (mvn package)"
+  run_logged mvn-package mvn -B -ntp -Dlenient -Dmaven.test.skip=true -pl shuffle-rdma,benchmarks package || exit 1
   touch "$stamp"
 }
 

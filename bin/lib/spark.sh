@@ -2,40 +2,53 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sourced after common.sh: a Spark home of Maven's jars or of the user's, and spark-submit on it.
 
-# prepare_spark_home: sets SPARK_HOME, SPARK_VERSION and SPARK_SCALA_VERSION. The home is always a folder below
-# target/, of links, because local-cluster masters keep the executors' work folders in it.
+# prepare_spark_home: sets SPARK_HOME, SPARK_VERSION and SPARK_SCALA_VERSION. The home is a folder of links below target/, made
+# once per Spark, of the user's SPARK_HOME too: local-cluster masters keep the executors' work folders in it.
 prepare_spark_home() {
-  local home=$ROOT/target/spark-home core
-  mkdir -p "$home"
-  if [ -n "${SPARK_HOME:-}" ] && [ "$SPARK_HOME" != "$home" ]; then
+  local classpath=$ROOT/benchmarks/target/spark-home.classpath source home core
+  source=${SPARK_HOME:-$classpath}
+  if [ -n "${SPARK_HOME:-}" ]; then
     [ -d "$SPARK_HOME/jars" ] || die 2 "SPARK_HOME=$SPARK_HOME holds no jars/: point it at a Spark distribution, or unset it"
-    find "$home" -maxdepth 1 -type l -delete
-    rm -rf "$home/jars" "$home/conf"
-    for entry in "$SPARK_HOME"/*; do
-      [ "$(basename "$entry")" = work ] || ln -sfn "$entry" "$home/"
-    done
+    home=$ROOT/target/spark-home/user-$(find -L "$SPARK_HOME" -maxdepth 2 | sort | cksum | cut -d ' ' -f 1)
   else
-    find "$home" -maxdepth 1 -type l -delete
-    rm -rf "$home/jars"
-    mkdir -p "$home/jars" "$home/conf"
-    tr ':' '\n' <"$ROOT/benchmarks/target/spark-home.classpath" | grep -v hadoop-mapreduce-examples |
-      while IFS= read -r jar; do
-        [ -e "$jar" ] || die 1 "$jar is gone from Maven's repository: remove $ROOT/target/built and run again"
-        ln -s "$jar" "$home/jars/"
-      done
-    ln -sf "$ROOT/conf/log4j2.properties" "$home/conf/log4j2.properties"
+    home=$ROOT/target/spark-home/maven-$(cksum <"$classpath" | cut -d ' ' -f 1)
   fi
-  core=$(find -H "$home/jars/" -name 'spark-core_*.jar' | head -n 1)
+  if [ ! -d "$home" ]; then
+    rm -rf "$home.new"
+    if [ -n "${SPARK_HOME:-}" ]; then link_distribution "$home.new"; else link_maven_jars "$classpath" "$home.new"; fi
+    mv -T "$home.new" "$home"
+  fi
+  find "$home/work" -mindepth 1 -maxdepth 1 -mmin +1440 -exec rm -rf {} + 2>/dev/null || true
+  core=$(find "$home/jars/" -name 'spark-core_*.jar' | head -n 1)
   core=$(basename "${core:-spark-core_none-none.jar}" .jar)
   SPARK_SCALA_VERSION=${core#spark-core_}
   SPARK_VERSION=${SPARK_SCALA_VERSION#*-}
   SPARK_SCALA_VERSION=${SPARK_SCALA_VERSION%%-*}
   case $SPARK_VERSION in
     3.5.* | 4.0.* | 4.1.* | 4.2.*) ;;
-    *) die 2 "${SPARK_HOME:-$home} is Spark $SPARK_VERSION, and 3.5.0 to 4.2 are supported: point SPARK_HOME at one of those, or unset it" ;;
+    *) die 2 "$source is Spark $SPARK_VERSION, and 3.5.0 to 4.2 are supported: point SPARK_HOME at one of those, or unset it" ;;
   esac
   SPARK_HOME=$home
   export SPARK_HOME SPARK_SCALA_VERSION
+}
+
+link_distribution() {
+  local entry
+  mkdir -p "$1"
+  for entry in "$SPARK_HOME"/*; do
+    [ "$(basename "$entry")" = work ] || ln -s "$(readlink -f "$entry")" "$1/$(basename "$entry")"
+  done
+}
+
+link_maven_jars() {
+  local jar
+  mkdir -p "$2/jars" "$2/conf"
+  ln -s "$ROOT/conf/log4j2.properties" "$2/conf/log4j2.properties"
+  tr ':' '\n' <"$1" | grep -v hadoop-mapreduce-examples | while IFS= read -r jar; do
+    ln -s "$jar" "$2/jars/"
+  done
+  [ -z "$(find "$2/jars" -xtype l -print -quit)" ] ||
+    die 1 "jars are gone from Maven's repository: remove $ROOT/target and run again"
 }
 
 # spark_submit ARGS...: what bin/spark-submit of a distribution does, also for a home that has no bin/.

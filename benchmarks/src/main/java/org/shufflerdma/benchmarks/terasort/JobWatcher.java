@@ -29,6 +29,7 @@ final class JobWatcher extends SparkListener {
   private final Map<String, Long> stageMs = new LinkedHashMap<>();
   private final Set<String> executors = new HashSet<>();
   private int stageAttempts;
+  private int tasks;
   private int tasksDone;
   private long remoteBytesRead;
   private long localBytesRead;
@@ -43,6 +44,7 @@ final class JobWatcher extends SparkListener {
     tasksDone = 0;
     nextProgressNs = System.nanoTime() + PROGRESS_INTERVAL_NS;
     StageInfo stage = submitted.stageInfo();
+    tasks = stage.numTasks();
     if (stage.attemptNumber() > 0) {
       Progress.say("stage " + stage.stageId() + " runs again, attempt " + stage.attemptNumber());
     }
@@ -61,8 +63,9 @@ final class JobWatcher extends SparkListener {
     long nowNs = System.nanoTime();
     if (nowNs >= nextProgressNs) {
       nextProgressNs = nowNs + PROGRESS_INTERVAL_NS;
-      Progress.say("  stage %d: %d tasks done, %d MB shuffled"
-          .formatted(end.stageId(), tasksDone, (remoteBytesRead + localBytesRead) / 1_000_000));
+      Progress.say("  stage %d: %d of %d tasks done, %d MB shuffled"
+          .formatted(
+              end.stageId(), tasksDone, tasks, (remoteBytesRead + localBytesRead) / 1_000_000));
     }
   }
 
