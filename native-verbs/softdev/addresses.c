@@ -83,17 +83,20 @@ static void append(const union ibv_gid *gid)
 static bool configured_primary(union ibv_gid *gid)
 {
 	const char *text = getenv("SOFTVERBS_ADDRESS");
-	struct sockaddr_in v4 = {.sin_family = AF_INET};
-	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} address = {.v6 = {0}};
 
 	if (!text)
 		return false;
-	if (inet_pton(AF_INET, text, &v4.sin_addr) == 1) {
-		gid_from_address((struct sockaddr *)&v4, gid);
-		return true;
-	}
-	if (inet_pton(AF_INET6, text, &v6.sin6_addr) == 1) {
-		gid_from_address((struct sockaddr *)&v6, gid);
+	if (inet_pton(AF_INET, text, &address.v4.sin_addr) == 1)
+		address.any.sa_family = AF_INET;
+	else if (inet_pton(AF_INET6, text, &address.v6.sin6_addr) == 1)
+		address.any.sa_family = AF_INET6;
+	if (address.any.sa_family != AF_UNSPEC) {
+		gid_from_address(&address.any, gid);
 		return true;
 	}
 	log_error("SOFTVERBS_ADDRESS=%s is not an IP address", text);
