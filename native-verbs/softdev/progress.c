@@ -109,10 +109,11 @@ void progress_after_fork_in_child(void)
 
 void progress_timer_set(struct progress_timer *timer, uint64_t deadline_ns)
 {
-	struct progress_timer *after = progress.timers.previous;
+	struct progress_timer *after;
 
 	progress_timer_cancel(timer);
 	timer->deadline_ns = deadline_ns;
+	after = progress.timers.previous;
 	while (after != &progress.timers && after->deadline_ns > deadline_ns)
 		after = after->previous;
 	timer->previous = after;
