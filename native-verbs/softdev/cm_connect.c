@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls that make and end connections. */
+#include <errno.h>
+#include <string.h>
+
+#include "cm.h"
+#include "cm_exports.h"
+#include "exports.h"
+
+#define CONNECT_DEADLINE_NS 60000000000ull /* for the other application to answer */
+#define READY_WAIT_NS 10000000000ull
+#define DISCONNECT_WAIT_NS 5000000000ull
+
+enum { MAX_RETRY_COUNT = 7, ALREADY_OVER = 1 };
+
+static uint8_t at_most(int value, int limit)
+{
+	return (uint8_t)(value < limit ? value : limit);
+}
+
+/* Without a param the other side's wishes stay. RDMA_MAX_* stand for all that the device has. 0 or
+ * -errno. */
+static int take_param(struct cm_id *id, const struct rdma_conn_param *param,
+		      uint8_t max_private_data)
+{
+	struct cm_queue_pair *local = &id->local;
+	struct ibv_device_attr device;
+	int error = softverbs_ibv_query_device(id->id.verbs, &device);
+
+	if (error)
+		return -error;
+	if (id->id.qp)
+		local->number = id->id.qp->qp_num;
+	if (!param) {
+		local->responder_resources =
+			at_most(local->responder_resources, device.max_qp_rd_atom);
+		local->initiator_depth =
+			at_most(local->initiator_depth, device.max_qp_init_rd_atom);
+		return 0;
+	}
+	if ((param->responder_resources != RDMA_MAX_RESP_RES &&
+	     param->responder_resources > device.max_qp_rd_atom) ||
+	    (param->initiator_depth != RDMA_MAX_INIT_DEPTH &&
+	     param->initiator_depth > device.max_qp_init_rd_atom) ||
+	    (param->private_data_len && !param->private_data) ||
+	    param->private_data_len > max_private_data)
+		return -EINVAL;
+	local->responder_resources = at_most(param->responder_resources, device.max_qp_rd_atom);
+	local->initiator_depth = at_most(param->initiator_depth, device.max_qp_init_rd_atom);
+	local->flow_control = param->flow_control;
+	local->rnr_retry_count = at_most(param->rnr_retry_count, MAX_RETRY_COUNT);
+	if (!id->id.qp) {
+		local->number = param->qp_num;
+		local->srq = param->srq;
+	}
+	return 0;
+}
+
+static int start_connect(struct cm_id *id, void *unused)
+{
+	(void)unused;
+	if (id->state != CM_ROUTE_RESOLVED)
+		return -EINVAL;
+	id->deadline_ns = progress_now_ns() + CONNECT_DEADLINE_NS;
+	return cm_start_rendezvous(id);
+}
+
+int softverbs_rdma_connect(struct rdma_cm_id *public_id, struct rdma_conn_param *param)
+{
+	struct rdma_conn_param most = {.responder_resources = RDMA_MAX_RESP_RES,
+				       .initiator_depth = RDMA_MAX_INIT_DEPTH,
+				       .retry_count = MAX_RETRY_COUNT,
+				       .rnr_retry_count = MAX_RETRY_COUNT};
+	struct cm_id *id = to_cm_id(public_id);
+	int error;
+
+	if (!public_id->verbs)
+		return cm_result(-EINVAL);
+	if (!param)
+		param = &most;
+	error = take_param(id, param, CM_REQUEST_PRIVATE_DATA);
+	if (error)
+		return cm_result(error);
+	id->local.retry_count = at_most(param->retry_count, MAX_RETRY_COUNT);
+	random_bytes(&id->local.psn, sizeof(id->local.psn));
+	id->local.psn &= 0xffffff;
+	memset(id->request_private_data, 0, sizeof(id->request_private_data));
+	if (param->private_data_len)
+		memcpy(id->request_private_data, param->private_data, param->private_data_len);
+	error = cm_run(id, start_connect, NULL);
+	return error ? cm_result(error) : cm_complete(id);
+}
+
+int cm_send_ready(struct cm_id *id, void *unused)
+{
+	(void)unused;
+	if (id->state == CM_REPLY_RECEIVED) {
+		cm_send_op(id, CM_FRAME_READY);
+		id->state = CM_CONNECTED;
+	}
+	return 0;
+}
+
+static int establish(struct cm_id *id, void *unused)
+{
+	return id->state == CM_REPLY_RECEIVED ? cm_send_ready(id, unused) : -EINVAL;
+}
+
+int softverbs_rdma_establish(struct rdma_cm_id *id)
+{
+	if (id->qp)
+		return cm_result(-EINVAL);
+	return cm_result(cm_run(to_cm_id(id), establish, NULL));
+}
+
+static int expect_request(struct cm_id *id, void *unused)
+{
+	(void)unused;
+	return id->state == CM_REQUEST_RECEIVED ? 0 : -EINVAL;
+}
+
+static int send_reply(struct cm_id *id, void *argument)
+{
+	const struct rdma_conn_param *param = argument;
+	struct cm_reply reply = {.queue_pair = id->local};
+	struct frame frame = {.op = CM_FRAME_REPLY, .length = sizeof(reply)};
+	int error;
+
+	if (id->state != CM_REQUEST_RECEIVED)
+		return -EINVAL;
+	if (param && param->private_data_len)
+		memcpy(reply.private_data, param->private_data, param->private_data_len);
+	error = link_send(id->link, &frame, &reply, NULL, 0);
+	if (error)
+		return error;
+	id->state = CM_REPLY_SENT;
+	cm_set_deadline(id, progress_now_ns() + READY_WAIT_NS);
+	return 0;
+}
+
+int softverbs_rdma_accept(struct rdma_cm_id *public_id, struct rdma_conn_param *param)
+{
+	struct cm_id *id = to_cm_id(public_id);
+	int error = cm_run(id, expect_request, NULL);
+
+	if (!error)
+		error = take_param(id, param, CM_REPLY_PRIVATE_DATA);
+	if (!error && public_id->qp)
+		error = cm_modify_to_ready(id);
+	if (!error)
+		error = cm_run(id, send_reply, param);
+	return error ? cm_result(error) : cm_complete(id);
+}
+
+struct rejection {
+	const void *private_data;
+	uint8_t length;
+	int reason;
+};
+
+static int reject_on_thread(struct cm_id *id, void *argument)
+{
+	const struct rejection *rejection = argument;
+
+	if (id->state != CM_REQUEST_RECEIVED && id->state != CM_REPLY_RECEIVED)
+		return -EINVAL;
+	cm_send_reject(id, rejection->reason, rejection->private_data, rejection->length);
+	return 0;
+}
+
+static int reject(struct rdma_cm_id *id, const void *private_data, uint8_t length, int reason)
+{
+	struct rejection rejection = {
+		.private_data = private_data, .length = length, .reason = reason};
+
+	if (length > CM_REJECT_PRIVATE_DATA || (length && !private_data))
+		return cm_result(-EINVAL);
+	return cm_result(cm_run(to_cm_id(id), reject_on_thread, &rejection));
+}
+
+int softverbs_rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t length)
+{
+	return reject(id, private_data, length, CM_REJECT_CONSUMER);
+}
+
+int softverbs_rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t length)
+{
+	return reject(id, private_data, length, CM_REJECT_VENDOR_OPTION);
+}
+
+static int communication_established(struct cm_id *id, void *unused)
+{
+	(void)unused;
+	if (id->state == CM_REPLY_SENT) {
+		progress_timer_cancel(&id->timer);
+		id->state = CM_CONNECTED;
+		cm_report(id, RDMA_CM_EVENT_ESTABLISHED, 0);
+	}
+	return 0;
+}
+
+int softverbs_rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
+{
+	if (event != IBV_EVENT_COMM_EST)
+		return cm_result(-EINVAL);
+	return cm_result(cm_run(to_cm_id(id), communication_established, NULL));
+}
+
+static int start_disconnect(struct cm_id *id, void *unused)
+{
+	(void)unused;
+	switch (id->state) {
+	case CM_REPLY_SENT:
+	case CM_CONNECTED:
+		cm_send_op(id, CM_FRAME_DISCONNECT);
+		id->state = CM_DISCONNECT_SENT;
+		cm_set_deadline(id, progress_now_ns() + DISCONNECT_WAIT_NS);
+		return 0;
+	case CM_DISCONNECT_RECEIVED:
+		cm_send_op(id, CM_FRAME_DISCONNECTED);
+		cm_enter_timewait(id);
+		return 0;
+	case CM_DISCONNECT_SENT:
+	case CM_CLOSED:
+		return ALREADY_OVER;
+	default:
+		return -EINVAL;
+	}
+}
+
+int softverbs_rdma_disconnect(struct rdma_cm_id *public_id)
+{
+	struct cm_id *id = to_cm_id(public_id);
+	int error;
+
+	cm_modify_to_error(id);
+	error = cm_run(id, start_disconnect, NULL);
+	if (error == ALREADY_OVER)
+		return 0;
+	return error ? cm_result(error) : cm_complete(id);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Event channels, and the life of an event from push to acknowledgement. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm.h"
+#include "cm_exports.h"
+#include "log.h"
+
+struct rdma_event_channel *softverbs_rdma_create_event_channel(void)
+{
+	struct cm_channel *channel;
+	int error;
+
+	if (process_is_forked_child()) {
+		errno = EIO;
+		return NULL;
+	}
+	channel = calloc(1, sizeof(*channel));
+	if (!channel)
+		return NULL;
+	error = event_queue_init(&channel->queue);
+	if (error) {
+		free(channel);
+		errno = -error;
+		return NULL;
+	}
+	channel->channel.fd = channel->queue.fd;
+	return &channel->channel;
+}
+
+void softverbs_rdma_destroy_event_channel(struct rdma_event_channel *public_channel)
+{
+	struct cm_channel *channel = to_cm_channel(public_channel);
+
+	event_queue_destroy(&channel->queue);
+	free(channel);
+}
+
+struct cm_event *cm_new_event(struct cm_id *owner, struct cm_id *id, enum rdma_cm_event_type type,
+			      int status)
+{
+	struct cm_event *event = calloc(1, sizeof(*event));
+
+	if (!event) {
+		log_error("no memory for %s", softverbs_rdma_event_str(type));
+		return NULL;
+	}
+	event->owner = owner;
+	event->event.id = &id->id;
+	event->event.listen_id = owner == id ? NULL : &owner->id;
+	event->event.event = type;
+	event->event.status = status;
+	return event;
+}
+
+void cm_set_private_data(struct cm_event *event, const void *data, uint8_t length)
+{
+	memcpy(event->private_data, data, length);
+	event->event.param.conn.private_data = event->private_data;
+	event->event.param.conn.private_data_len = length;
+}
+
+void cm_push_event(struct cm_event *event)
+{
+	struct cm_id *owner = event->owner;
+
+	pthread_mutex_lock(&owner->event_lock);
+	event->channel = to_cm_channel(owner->id.channel);
+	event->next = owner->events;
+	if (event->next)
+		event->next->previous = event;
+	owner->events = event;
+	pthread_mutex_unlock(&owner->event_lock);
+	event_queue_push(&event->channel->queue, &event->node);
+}
+
+void cm_report(struct cm_id *id, enum rdma_cm_event_type type, int status)
+{
+	struct cm_event *event = cm_new_event(id, id, type, status);
+
+	if (event)
+		cm_push_event(event);
+}
+
+/* owner->event_lock is held. */
+static void unlink_event(struct cm_event *event)
+{
+	if (event->previous)
+		event->previous->next = event->next;
+	else
+		event->owner->events = event->next;
+	if (event->next)
+		event->next->previous = event->previous;
+}
+
+int softverbs_rdma_ack_cm_event(struct rdma_cm_event *public_event)
+{
+	struct cm_event *event;
+	struct cm_id *owner;
+
+	if (!public_event)
+		return cm_result(-EINVAL);
+	event = container_of_(public_event, struct cm_event, event);
+	owner = event->owner;
+	pthread_mutex_lock(&owner->event_lock);
+	unlink_event(event);
+	if (!owner->events)
+		pthread_cond_broadcast(&owner->event_acked);
+	pthread_mutex_unlock(&owner->event_lock);
+	free(event);
+	return 0;
+}
+
+void cm_drain_events(struct cm_id *id)
+{
+	struct cm_event *event, *next, *unread = NULL;
+
+	pthread_mutex_lock(&id->event_lock);
+	for (event = id->events; event; event = next) {
+		next = event->next;
+		if (event_queue_remove(&event->channel->queue, &event->node)) {
+			unlink_event(event);
+			event->next = unread;
+			unread = event;
+		}
+	}
+	pthread_mutex_unlock(&id->event_lock);
+	for (event = unread; event; event = next) {
+		next = event->next;
+		if (event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			softverbs_rdma_destroy_id(event->event.id);
+		free(event);
+	}
+	pthread_mutex_lock(&id->event_lock);
+	while (id->events)
+		pthread_cond_wait(&id->event_acked, &id->event_lock);
+	pthread_mutex_unlock(&id->event_lock);
+}
+
+static int refuse_reply(struct cm_id *id, void *unused)
+{
+	(void)unused;
+	if (id->state == CM_REPLY_RECEIVED)
+		cm_send_reject(id, CM_REJECT_CONSUMER, NULL, 0);
+	return 0;
+}
+
+/* The queue pair of an id follows the connection: to RTS on the reply, as librdmacm does it. */
+static void finish_connect(struct rdma_cm_event *event, struct cm_id *id)
+{
+	int error = cm_modify_to_ready(id);
+
+	if (!error)
+		error = cm_run(id, cm_send_ready, NULL);
+	if (!error) {
+		event->event = RDMA_CM_EVENT_ESTABLISHED;
+		return;
+	}
+	cm_run(id, refuse_reply, NULL);
+	event->event = RDMA_CM_EVENT_CONNECT_ERROR;
+	event->status = error;
+	cm_modify_to_error(id);
+}
+
+int softverbs_rdma_get_cm_event(struct rdma_event_channel *public_channel,
+				struct rdma_cm_event **out)
+{
+	struct event_node *node;
+	struct cm_event *event;
+	struct cm_id *id;
+
+	if (!public_channel || !out)
+		return cm_result(-EINVAL);
+	node = event_queue_pop(&to_cm_channel(public_channel)->queue);
+	if (!node)
+		return -1;
+	event = container_of_(node, struct cm_event, node);
+	id = to_cm_id(event->event.id);
+	switch (event->event.event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		atomic_fetch_sub_explicit(&event->owner->unread_requests, 1, memory_order_relaxed);
+		if (event->owner->sync)
+			softverbs_rdma_migrate_id(&id->id, NULL);
+		break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		if (id->id.qp)
+			finish_connect(&event->event, id);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		cm_modify_to_error(id);
+		break;
+	default:
+		break;
+	}
+	*out = &event->event;
+	return 0;
+}
+
+static const char *const event_names[] = {
+	[RDMA_CM_EVENT_ADDR_RESOLVED] = "RDMA_CM_EVENT_ADDR_RESOLVED",
+	[RDMA_CM_EVENT_ADDR_ERROR] = "RDMA_CM_EVENT_ADDR_ERROR",
+	[RDMA_CM_EVENT_ROUTE_RESOLVED] = "RDMA_CM_EVENT_ROUTE_RESOLVED",
+	[RDMA_CM_EVENT_ROUTE_ERROR] = "RDMA_CM_EVENT_ROUTE_ERROR",
+	[RDMA_CM_EVENT_CONNECT_REQUEST] = "RDMA_CM_EVENT_CONNECT_REQUEST",
+	[RDMA_CM_EVENT_CONNECT_RESPONSE] = "RDMA_CM_EVENT_CONNECT_RESPONSE",
+	[RDMA_CM_EVENT_CONNECT_ERROR] = "RDMA_CM_EVENT_CONNECT_ERROR",
+	[RDMA_CM_EVENT_UNREACHABLE] = "RDMA_CM_EVENT_UNREACHABLE",
+	[RDMA_CM_EVENT_REJECTED] = "RDMA_CM_EVENT_REJECTED",
+	[RDMA_CM_EVENT_ESTABLISHED] = "RDMA_CM_EVENT_ESTABLISHED",
+	[RDMA_CM_EVENT_DISCONNECTED] = "RDMA_CM_EVENT_DISCONNECTED",
+	[RDMA_CM_EVENT_DEVICE_REMOVAL] = "RDMA_CM_EVENT_DEVICE_REMOVAL",
+	[RDMA_CM_EVENT_MULTICAST_JOIN] = "RDMA_CM_EVENT_MULTICAST_JOIN",
+	[RDMA_CM_EVENT_MULTICAST_ERROR] = "RDMA_CM_EVENT_MULTICAST_ERROR",
+	[RDMA_CM_EVENT_ADDR_CHANGE] = "RDMA_CM_EVENT_ADDR_CHANGE",
+	[RDMA_CM_EVENT_TIMEWAIT_EXIT] = "RDMA_CM_EVENT_TIMEWAIT_EXIT",
+};
+
+const char *softverbs_rdma_event_str(enum rdma_cm_event_type event)
+{
+	if ((unsigned int)event >= sizeof(event_names) / sizeof(event_names[0]))
+		return "UNKNOWN EVENT";
+	return event_names[event];
+}

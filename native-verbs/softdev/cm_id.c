@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ids of the connection manager: creation, options, migration between channels, destruction. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cm.h"
+#include "cm_exports.h"
+#include "link.h"
+
+int cm_result(int negative_errno)
+{
+	if (negative_errno >= 0)
+		return 0;
+	errno = -negative_errno;
+	return -1;
+}
+
+struct cm_call {
+	struct cm_id *id;
+	int (*function)(struct cm_id *id, void *argument);
+	void *argument;
+	int result;
+};
+
+static void run_call(void *owner)
+{
+	struct cm_call *call = owner;
+
+	call->result = call->function(call->id, call->argument);
+}
+
+int cm_run(struct cm_id *id, int (*function)(struct cm_id *id, void *argument), void *argument)
+{
+	struct cm_call call = {.id = id, .function = function, .argument = argument};
+	int error = progress_call(run_call, &call);
+
+	return error ? error : call.result;
+}
+
+struct cm_id *cm_create_id(struct rdma_event_channel *channel, void *context,
+			   enum rdma_port_space ps)
+{
+	struct cm_id *id = calloc(1, sizeof(*id));
+
+	if (!id)
+		return NULL;
+	id->id.channel = channel;
+	id->id.context = context;
+	id->id.ps = ps;
+	id->id.qp_type = IBV_QPT_RC;
+	id->udp_fd = -1;
+	pthread_mutex_init(&id->event_lock, NULL);
+	pthread_cond_init(&id->event_acked, NULL);
+	return id;
+}
+
+static void free_id(struct cm_id *id)
+{
+	if (id->sync)
+		softverbs_rdma_destroy_event_channel(id->id.channel);
+	pthread_cond_destroy(&id->event_acked);
+	pthread_mutex_destroy(&id->event_lock);
+	free(id);
+}
+
+int softverbs_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id_out,
+			     void *context, enum rdma_port_space ps)
+{
+	struct cm_id *id;
+	int error;
+
+	if (ps != RDMA_PS_TCP)
+		return cm_result(ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB || ps == RDMA_PS_IB
+					 ? -EOPNOTSUPP
+					 : -EINVAL);
+	error = progress_start();
+	if (error)
+		return cm_result(error);
+	id = cm_create_id(channel, context, ps);
+	if (!id)
+		return cm_result(-ENOMEM);
+	if (!channel) {
+		id->id.channel = softverbs_rdma_create_event_channel();
+		if (!id->id.channel) {
+			error = -errno;
+			free_id(id);
+			return cm_result(error);
+		}
+		id->sync = true;
+	}
+	*id_out = &id->id;
+	return 0;
+}
+
+static int shut_down(struct cm_id *id, void *unused)
+{
+	(void)unused;
+	if (id->state == CM_LISTENING)
+		cm_stop_listening(id);
+	cm_abandon(id);
+	cm_unbind(id);
+	id->state = CM_CLOSED;
+	return 0;
+}
+
+int softverbs_rdma_destroy_id(struct rdma_cm_id *public_id)
+{
+	struct cm_id *id = to_cm_id(public_id);
+
+	cm_run(id, shut_down, NULL);
+	if (id->id.event) {
+		softverbs_rdma_ack_cm_event(id->id.event);
+		id->id.event = NULL;
+	}
+	cm_drain_events(id);
+	free_id(id);
+	return 0;
+}
+
+static int move_to_channel(struct cm_id *id, void *argument)
+{
+	struct cm_channel *target = argument;
+	struct cm_event *event;
+
+	pthread_mutex_lock(&id->event_lock);
+	id->id.channel = &target->channel;
+	for (event = id->events; event; event = event->next)
+		if (event_queue_remove(&event->channel->queue, &event->node)) {
+			event->channel = target;
+			event_queue_push(&target->queue, &event->node);
+		}
+	pthread_mutex_unlock(&id->event_lock);
+	return 0;
+}
+
+int softverbs_rdma_migrate_id(struct rdma_cm_id *public_id, struct rdma_event_channel *channel)
+{
+	struct cm_id *id = to_cm_id(public_id);
+	struct rdma_event_channel *old = public_id->channel;
+	bool was_sync = id->sync;
+	bool sync = !channel;
+	int error;
+
+	if (was_sync && sync)
+		return cm_result(-EINVAL);
+	if (sync) {
+		channel = softverbs_rdma_create_event_channel();
+		if (!channel)
+			return -1;
+	}
+	error = cm_run(id, move_to_channel, to_cm_channel(channel));
+	if (error) {
+		if (sync)
+			softverbs_rdma_destroy_event_channel(channel);
+		return cm_result(error);
+	}
+	id->sync = sync;
+	if (was_sync) {
+		if (id->id.event) {
+			softverbs_rdma_ack_cm_event(id->id.event);
+			id->id.event = NULL;
+		}
+		softverbs_rdma_destroy_event_channel(old);
+	}
+	return 0;
+}
+
+int cm_complete(struct cm_id *id)
+{
+	struct rdma_cm_event *event;
+
+	if (!id->sync)
+		return 0;
+	if (id->id.event) {
+		softverbs_rdma_ack_cm_event(id->id.event);
+		id->id.event = NULL;
+	}
+	if (softverbs_rdma_get_cm_event(id->id.channel, &event))
+		return -1;
+	id->id.event = event;
+	if (!event->status)
+		return 0;
+	if (event->event == RDMA_CM_EVENT_REJECTED)
+		return cm_result(-ECONNREFUSED);
+	return cm_result(event->status < 0 ? event->status : -event->status);
+}
+
+int softverbs_rdma_set_option(struct rdma_cm_id *public_id, int level, int name, void *value,
+			      size_t length)
+{
+	struct cm_id *id = to_cm_id(public_id);
+
+	if (level == RDMA_OPTION_IB)
+		return cm_result(-EOPNOTSUPP);
+	if (level != RDMA_OPTION_ID)
+		return cm_result(-ENOSYS);
+	switch (name) {
+	case RDMA_OPTION_ID_TOS: /* there is no network whose packets could carry it */
+		return cm_result(length == sizeof(uint8_t) ? 0 : -EINVAL);
+	case RDMA_OPTION_ID_REUSEADDR:
+		if (length != sizeof(int))
+			return cm_result(-EINVAL);
+		id->reuse_address = *(int *)value != 0;
+		return 0;
+	case RDMA_OPTION_ID_AFONLY:
+		if (length != sizeof(int))
+			return cm_result(-EINVAL);
+		id->v6_only = *(int *)value != 0;
+		return 0;
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		if (length != sizeof(uint8_t) || *(uint8_t *)value > 31)
+			return cm_result(-EINVAL);
+		id->ack_timeout = *(uint8_t *)value;
+		id->has_ack_timeout = true;
+		return 0;
+	default:
+		return cm_result(-ENOSYS);
+	}
+}
+
+__be16 softverbs_rdma_get_src_port(struct rdma_cm_id *id)
+{
+	return cm_address_port(&id->route.addr.src_addr);
+}
+
+__be16 softverbs_rdma_get_dst_port(struct rdma_cm_id *id)
+{
+	return cm_address_port(&id->route.addr.dst_addr);
+}
+
+struct ibv_context **softverbs_rdma_get_devices(int *count)
+{
+	struct ibv_context *context = device_cm_context();
+	struct ibv_context **list;
+
+	if (!context)
+		return NULL;
+	list = calloc(2, sizeof(struct ibv_context *));
+	if (!list)
+		return NULL;
+	list[0] = context;
+	if (count)
+		*count = 1;
+	return list;
+}
+
+void softverbs_rdma_free_devices(struct ibv_context **list)
+{
+	free(list);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The passive side up to the CONNECT_REQUEST: listeners and the links that come in for them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "cm.h"
+#include "cm_exports.h"
+#include "log.h"
+
+enum { DEFAULT_BACKLOG = 1024 };
+#define REQUEST_WAIT_NS 10000000000ull
+
+/* Progress thread only. */
+static struct cm_id *listeners;
+
+static int start_listening(struct cm_id *id, void *backlog)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	int error;
+
+	if (id->state == CM_IDLE) {
+		error = cm_bind(id, (struct sockaddr *)&any);
+		if (error)
+			return error;
+	}
+	if (id->state != CM_BOUND)
+		return -EINVAL;
+	for (const struct cm_id *other = listeners; other; other = other->next_listener)
+		if (cm_address_port(&other->id.route.addr.src_addr) ==
+			    cm_address_port(&id->id.route.addr.src_addr) &&
+		    (id->reuse_address || other->reuse_address))
+			return -EADDRINUSE; /* an address may be shared, but not by two that listen
+					     */
+	error = cm_serve_rendezvous(id);
+	if (error)
+		return error;
+	id->backlog = *(int *)backlog;
+	id->state = CM_LISTENING;
+	id->next_listener = listeners;
+	listeners = id;
+	return 0;
+}
+
+int softverbs_rdma_listen(struct rdma_cm_id *id, int backlog)
+{
+	int port = process_port();
+
+	if (port < 0)
+		return cm_result(port);
+	if (!device_cm_context())
+		return -1;
+	if (backlog <= 0 || backlog > DEFAULT_BACKLOG)
+		backlog = DEFAULT_BACKLOG;
+	return cm_result(cm_run(to_cm_id(id), start_listening, &backlog));
+}
+
+void cm_stop_listening(struct cm_id *id)
+{
+	struct cm_id **place = &listeners;
+
+	while (*place != id)
+		place = &(*place)->next_listener;
+	*place = id->next_listener;
+	id->state = CM_BOUND;
+}
+
+/* The listener for an address; one that is bound to it comes before one for every address. */
+static struct cm_id *find_listener(const struct cm_request *request)
+{
+	struct cm_id *wildcard = NULL;
+	union ibv_gid gid;
+
+	for (struct cm_id *id = listeners; id; id = id->next_listener) {
+		if (cm_address_port(&id->id.route.addr.src_addr) != request->destination_port)
+			continue;
+		if (cm_address_is_wildcard(&id->id.route.addr.src_addr)) {
+			wildcard = id;
+			continue;
+		}
+		gid_from_address(&id->id.route.addr.src_addr, &gid);
+		if (!memcmp(gid.raw, request->destination, sizeof(gid.raw)))
+			return id;
+	}
+	return wildcard;
+}
+
+static void fill_address(struct sockaddr_storage *address, const uint8_t *raw, uint16_t port)
+{
+	union ibv_gid gid;
+
+	memcpy(gid.raw, raw, sizeof(gid.raw));
+	gid_to_address(&gid, ntohs(port), address);
+}
+
+/* The id of the new connection, with its CONNECT_REQUEST on the listener's channel. */
+static int report_request(struct cm_id *listener, struct link *link,
+			  const struct cm_request *request)
+{
+	struct cm_id *id =
+		cm_create_id(listener->id.channel, listener->id.context, listener->id.ps);
+	struct cm_event *event;
+	struct rdma_conn_param *param;
+
+	if (!id)
+		return -ENOMEM;
+	event = cm_new_event(listener, id, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	if (!event) {
+		pthread_cond_destroy(&id->event_acked);
+		pthread_mutex_destroy(&id->event_lock);
+		free(id);
+		return -ENOMEM;
+	}
+	fill_address(&id->id.route.addr.src_storage, request->destination,
+		     request->destination_port);
+	fill_address(&id->id.route.addr.dst_storage, request->source, request->source_port);
+	cm_set_device(id);
+	cm_set_path(id);
+	id->remote = request->queue_pair;
+	random_bytes(&id->local.psn, sizeof(id->local.psn));
+	id->local.psn &= 0xffffff;
+	id->local.responder_resources = request->queue_pair.initiator_depth;
+	id->local.initiator_depth = request->queue_pair.responder_resources;
+	id->local.retry_count = request->queue_pair.retry_count;
+	id->local.rnr_retry_count = request->queue_pair.rnr_retry_count;
+	id->link = link;
+	link_set_owner(link, &cm_connection_ops, id);
+	id->state = CM_REQUEST_RECEIVED;
+
+	param = &event->event.param.conn;
+	param->responder_resources = request->queue_pair.initiator_depth;
+	param->initiator_depth = request->queue_pair.responder_resources;
+	param->flow_control = request->queue_pair.flow_control;
+	param->retry_count = request->queue_pair.retry_count;
+	param->rnr_retry_count = request->queue_pair.rnr_retry_count;
+	param->srq = request->queue_pair.srq;
+	param->qp_num = request->queue_pair.number;
+	cm_set_private_data(event, request->private_data, CM_REQUEST_PRIVATE_DATA);
+	atomic_fetch_add_explicit(&listener->unread_requests, 1, memory_order_relaxed);
+	cm_push_event(event);
+	return 0;
+}
+
+/* A link whose request has not come yet. */
+struct incoming {
+	struct link *link;
+	struct progress_timer timer;
+};
+
+static void end_incoming(struct incoming *incoming)
+{
+	progress_timer_cancel(&incoming->timer);
+	free(incoming);
+}
+
+static void answer_and_close(struct link *link, enum cm_frame_op op, uint64_t reason)
+{
+	struct cm_reject reject = {{0}};
+	struct frame frame = {.op = op, .arg = reason};
+
+	if (op == CM_FRAME_REJECT)
+		frame.length = sizeof(reject);
+	link_send(link, &frame, &reject, NULL, 0);
+	link_close_after_flush(link);
+}
+
+static void on_first_frame(struct link *link, void *owner, const struct frame *frame,
+			   const void *payload, const int *fds, int fd_count)
+{
+	const struct cm_request *request = payload;
+	struct cm_id *listener;
+
+	(void)fds;
+	end_incoming(owner);
+	if (frame->op != CM_FRAME_REQUEST || frame->length != sizeof(*request) || fd_count ||
+	    request->version != CM_WIRE_VERSION || !cm_cookie_is_valid(request)) {
+		log_warn("cm: a link from process %d began with something else than a request",
+			 (int)link_peer_pid(link));
+		link_close(link);
+		return;
+	}
+	listener = find_listener(request);
+	if (!listener)
+		answer_and_close(link, CM_FRAME_REJECT, CM_REJECT_NO_LISTENER);
+	else if (atomic_load_explicit(&listener->unread_requests, memory_order_relaxed) >=
+			 listener->backlog ||
+		 report_request(listener, link, request))
+		answer_and_close(link, CM_FRAME_BUSY, 0);
+}
+
+static void on_incoming_close(struct link *link, void *owner, int error)
+{
+	(void)link;
+	(void)error;
+	end_incoming(owner);
+}
+
+static void on_no_request(void *owner)
+{
+	struct incoming *incoming = owner;
+
+	link_close(incoming->link);
+	free(incoming);
+}
+
+static const struct link_ops incoming_ops = {.on_frame = on_first_frame,
+					     .on_close = on_incoming_close};
+
+void cm_on_incoming_link(struct link *link)
+{
+	struct incoming *incoming = calloc(1, sizeof(*incoming));
+
+	if (!incoming) {
+		link_close(link);
+		return;
+	}
+	incoming->link = link;
+	incoming->timer.callback = on_no_request;
+	incoming->timer.owner = incoming;
+	progress_timer_set(&incoming->timer, progress_now_ns() + REQUEST_WAIT_NS);
+	link_set_owner(link, &incoming_ops, incoming);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queue pairs of ids: creation with the defaults of librdmacm, and the attributes that a connection
+ * gives them. */
+#include <errno.h>
+#include <string.h>
+
+#include "cm.h"
+#include "cm_exports.h"
+#include "exports.h"
+
+enum {
+	DEFAULT_ACK_TIMEOUT = 17, /* 4.096 us * 2^17 = 0.54 s */
+	MIN_RNR_TIMER = 12,	  /* 0.64 ms */
+	HOP_LIMIT = 64,
+	GID_INDEX_ROCE_V2 = 1,
+};
+
+/* Before there is a connection nothing is allowed; then what the kernel's CM allows. */
+static void fill_init(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	attr->qp_access_flags = 0;
+	if (id->remote.number) {
+		attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+		if (id->local.responder_resources)
+			attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	}
+	attr->pkey_index = 0;
+	attr->port_num = id->id.port_num;
+	*mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+}
+
+/* The entry of the GID table for the id's own address, as RoCE v2. */
+static uint8_t source_gid_index(const struct cm_id *id)
+{
+	union ibv_gid gid;
+	enum ibv_gid_type type;
+
+	for (int i = 0; i < gid_table_length(); i++)
+		if (!gid_table_entry(i, &gid, &type) && type == IBV_GID_TYPE_ROCE_V2 &&
+		    !memcmp(&gid, &id->path.sgid, sizeof(gid)))
+			return (uint8_t)i;
+	return GID_INDEX_ROCE_V2;
+}
+
+static void fill_ready_to_receive(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	memset(&attr->ah_attr, 0, sizeof(attr->ah_attr));
+	attr->ah_attr.is_global = 1;
+	attr->ah_attr.port_num = id->id.port_num;
+	attr->ah_attr.grh.dgid = id->path.dgid;
+	attr->ah_attr.grh.sgid_index = source_gid_index(id);
+	attr->ah_attr.grh.hop_limit = HOP_LIMIT;
+	attr->path_mtu = id->path.mtu;
+	attr->dest_qp_num = id->remote.number;
+	attr->rq_psn = id->remote.psn;
+	attr->max_dest_rd_atomic = id->local.responder_resources;
+	attr->min_rnr_timer = MIN_RNR_TIMER;
+	*mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+}
+
+static void fill_ready_to_send(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	attr->timeout = id->has_ack_timeout ? id->ack_timeout : DEFAULT_ACK_TIMEOUT;
+	attr->retry_cnt = id->local.retry_count;
+	attr->rnr_retry = id->remote.rnr_retry_count;
+	attr->sq_psn = id->local.psn;
+	attr->max_rd_atomic = id->local.initiator_depth;
+	*mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+}
+
+static int fill_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	switch (attr->qp_state) {
+	case IBV_QPS_INIT:
+		fill_init(id, attr, mask);
+		return 0;
+	case IBV_QPS_RTR:
+	case IBV_QPS_RTS:
+		if (!id->remote.number)
+			return -EINVAL;
+		if (attr->qp_state == IBV_QPS_RTR)
+			fill_ready_to_receive(id, attr, mask);
+		else
+			fill_ready_to_send(id, attr, mask);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+int softverbs_rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	if (!id->verbs)
+		return cm_result(-EINVAL);
+	return cm_result(fill_attr(to_cm_id(id), attr, mask));
+}
+
+static int modify_to(struct cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = {.qp_state = state};
+	int mask;
+	int error = fill_attr(id, &attr, &mask);
+
+	return error ? error : -softverbs_ibv_modify_qp(qp, &attr, mask);
+}
+
+int cm_modify_to_init(struct cm_id *id, struct ibv_qp *qp)
+{
+	return modify_to(id, qp, IBV_QPS_INIT);
+}
+
+int cm_modify_to_ready(struct cm_id *id)
+{
+	int error = modify_to(id, id->id.qp, IBV_QPS_INIT); /* now with access flags */
+
+	if (!error)
+		error = modify_to(id, id->id.qp, IBV_QPS_RTR);
+	if (!error)
+		error = modify_to(id, id->id.qp, IBV_QPS_RTS);
+	return error;
+}
+
+void cm_modify_to_error(struct cm_id *id)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	if (id->id.qp)
+		softverbs_ibv_modify_qp(id->id.qp, &attr, IBV_QP_STATE);
+}
+
+static void destroy_queue(struct ibv_cq **cq, struct ibv_comp_channel **channel)
+{
+	if (*cq)
+		softverbs_ibv_destroy_cq(*cq);
+	if (*channel)
+		softverbs_ibv_destroy_comp_channel(*channel);
+	*cq = NULL;
+	*channel = NULL;
+}
+
+static void destroy_queues(struct rdma_cm_id *id)
+{
+	destroy_queue(&id->recv_cq, &id->recv_cq_channel);
+	destroy_queue(&id->send_cq, &id->send_cq_channel);
+}
+
+/* A completion queue with a channel of its own, as librdmacm makes for who names none. 0 or -errno.
+ */
+static int create_queue(struct rdma_cm_id *id, uint32_t depth, struct ibv_cq **cq,
+			struct ibv_comp_channel **channel)
+{
+	*channel = softverbs_ibv_create_comp_channel(id->verbs);
+	if (!*channel)
+		return -errno;
+	*cq = softverbs_ibv_create_cq(id->verbs, depth ? (int)depth : 1, id, *channel, 0);
+	return *cq ? 0 : -errno;
+}
+
+static int create_missing_queues(struct rdma_cm_id *id, struct ibv_qp_init_attr *attr)
+{
+	int error = 0;
+
+	if (!attr->recv_cq) {
+		error = create_queue(id, attr->cap.max_recv_wr, &id->recv_cq, &id->recv_cq_channel);
+		attr->recv_cq = id->recv_cq;
+	}
+	if (!error && !attr->send_cq) {
+		error = create_queue(id, attr->cap.max_send_wr, &id->send_cq, &id->send_cq_channel);
+		attr->send_cq = id->send_cq;
+	}
+	return error;
+}
+
+/* The protection domain of those who bring none: one per process, as in librdmacm. */
+static struct ibv_pd *default_pd(struct ibv_context *context)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct ibv_pd *pd; /* guarded by lock */
+	struct ibv_pd *result;
+
+	pthread_mutex_lock(&lock);
+	if (!pd)
+		pd = softverbs_ibv_alloc_pd(context);
+	result = pd;
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+int softverbs_rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr wanted = *attr;
+	struct ibv_qp *qp;
+	int error;
+
+	if (!id->verbs || id->qp || (pd && pd->context != id->verbs))
+		return cm_result(-EINVAL);
+	if (!pd)
+		pd = id->pd ? id->pd : default_pd(id->verbs);
+	if (!pd)
+		return -1;
+	error = create_missing_queues(id, &wanted);
+	if (error)
+		goto destroy_queues;
+	qp = softverbs_ibv_create_qp(pd, &wanted);
+	if (!qp) {
+		error = -errno;
+		goto destroy_queues;
+	}
+	error = cm_modify_to_init(to_cm_id(id), qp);
+	if (error)
+		goto destroy_qp;
+	*attr = wanted;
+	id->pd = pd;
+	id->qp = qp;
+	id->qp_type = wanted.qp_type;
+	return 0;
+
+destroy_qp:
+	softverbs_ibv_destroy_qp(qp);
+destroy_queues:
+	destroy_queues(id);
+	return cm_result(error);
+}
+
+int softverbs_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp_init_attr plain = {.qp_context = attr->qp_context,
+					 .send_cq = attr->send_cq,
+					 .recv_cq = attr->recv_cq,
+					 .srq = attr->srq,
+					 .cap = attr->cap,
+					 .qp_type = attr->qp_type,
+					 .sq_sig_all = attr->sq_sig_all};
+	int error;
+
+	if (attr->comp_mask & ~(uint32_t)IBV_QP_INIT_ATTR_PD)
+		return cm_result(-EOPNOTSUPP);
+	error = softverbs_rdma_create_qp(
+		id, attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL, &plain);
+	if (!error)
+		attr->cap = plain.cap;
+	return error;
+}
+
+void softverbs_rdma_destroy_qp(struct rdma_cm_id *id)
+{
+	if (!id->qp)
+		return;
+	softverbs_ibv_destroy_qp(id->qp);
+	id->qp = NULL;
+	destroy_queues(id);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a port of the rdma_cm port space to the process that listens there: one datagram each way
+ * (cm_wire.h). The server keeps nothing about a request; the cookie in its reply, an HMAC over
+ * nonce, address and ports under a key of this process, proves in CM_FRAME_REQUEST that the client
+ * can receive at the address it names.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cm.h"
+#include "log.h"
+#include "sha256.h"
+
+enum { MAX_ATTEMPTS = 6, COOKIE_KEY_BYTES = 32 };
+#define FIRST_WAIT_NS 100000000ull /* doubles with each attempt: 6.3 s in all */
+
+static const uint8_t *cookie_key(void)
+{
+	static uint8_t key[COOKIE_KEY_BYTES];
+	static bool drawn;
+
+	if (!drawn) {
+		random_bytes(key, sizeof(key));
+		drawn = true;
+	}
+	return key;
+}
+
+static void make_cookie(const uint8_t *client_nonce, const union ibv_gid *client,
+			uint16_t client_port, uint16_t service_port, uint8_t *cookie)
+{
+	uint8_t mac[SHA256_BYTES];
+	struct {
+		uint8_t nonce[LINK_NONCE_BYTES];
+		union ibv_gid client;
+		uint16_t client_port, service_port;
+	} __attribute__((packed)) text;
+
+	memcpy(text.nonce, client_nonce, sizeof(text.nonce));
+	text.client = *client;
+	text.client_port = client_port;
+	text.service_port = service_port;
+	hmac_sha256(cookie_key(), COOKIE_KEY_BYTES, &text, sizeof(text), mac);
+	memcpy(cookie, mac, CM_COOKIE_BYTES);
+}
+
+bool cm_cookie_is_valid(const struct cm_request *request)
+{
+	uint8_t cookie[CM_COOKIE_BYTES];
+	uint8_t difference = 0;
+	union ibv_gid client;
+
+	memcpy(client.raw, request->source, sizeof(client.raw));
+	make_cookie(request->client_nonce, &client, request->source_port, request->destination_port,
+		    cookie);
+	for (int i = 0; i < CM_COOKIE_BYTES; i++)
+		difference |= cookie[i] ^ request->cookie[i];
+	return difference == 0;
+}
+
+static bool is_datagram(const struct cm_datagram *datagram, ssize_t length,
+			enum cm_datagram_kind kind)
+{
+	return length == sizeof(*datagram) && datagram->magic == CM_DATAGRAM_MAGIC &&
+	       datagram->version == CM_WIRE_VERSION && datagram->kind == kind;
+}
+
+/* Answers from the address that was asked: the request's IP_PKTINFO goes back as it came. */
+static void answer_requests(void *owner, uint32_t events)
+{
+	struct cm_id *listener = owner;
+	struct cm_datagram datagram;
+	struct sockaddr_storage from;
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) +
+			   CMSG_SPACE(sizeof(struct in_pktinfo))];
+	} control;
+	struct iovec iov = {.iov_base = &datagram, .iov_len = sizeof(datagram)};
+	struct msghdr message = {.msg_name = &from, .msg_iov = &iov, .msg_iovlen = 1};
+	union ibv_gid client;
+	ssize_t length;
+
+	(void)events;
+	for (int i = 0; i < 64; i++) {
+		message.msg_namelen = sizeof(from);
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof(control);
+		length = recvmsg(listener->udp_fd, &message, 0);
+		if (length < 0)
+			return;
+		if (!is_datagram(&datagram, length, CM_DATAGRAM_REQUEST))
+			continue;
+		gid_from_address((struct sockaddr *)&from, &client);
+		make_cookie(datagram.client_nonce, &client,
+			    cm_address_port((struct sockaddr *)&from),
+			    cm_address_port(&listener->id.route.addr.src_addr), datagram.cookie);
+		datagram.kind = CM_DATAGRAM_REPLY;
+		datagram.process_port = htons((uint16_t)process_port());
+		memcpy(datagram.process_nonce, process_nonce(), LINK_NONCE_BYTES);
+		if (sendmsg(listener->udp_fd, &message, 0) < 0)
+			log_debug("cm: no answer sent: errno %d", errno);
+	}
+}
+
+int cm_serve_rendezvous(struct cm_id *listener)
+{
+	listener->udp_watch.fd = listener->udp_fd;
+	listener->udp_watch.callback = answer_requests;
+	listener->udp_watch.owner = listener;
+	return progress_watch_set(&listener->udp_watch, EPOLLIN);
+}
+
+static void send_request(struct cm_id *id)
+{
+	struct cm_datagram datagram = {.magic = CM_DATAGRAM_MAGIC,
+				       .version = CM_WIRE_VERSION,
+				       .kind = CM_DATAGRAM_REQUEST};
+
+	memcpy(datagram.client_nonce, id->client_nonce, LINK_NONCE_BYTES);
+	if (send(id->udp_fd, &datagram, sizeof(datagram), 0) < 0)
+		log_debug("cm: request not sent: errno %d", errno);
+	progress_timer_set(&id->timer, progress_now_ns() + (FIRST_WAIT_NS << id->attempts));
+	id->attempts++;
+}
+
+static void on_no_reply(void *owner)
+{
+	struct cm_id *id = owner;
+
+	if (id->attempts < MAX_ATTEMPTS) {
+		send_request(id);
+		return;
+	}
+	progress_watch_remove(&id->udp_watch);
+	cm_fail_connect(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+}
+
+static void on_reply(void *owner, uint32_t events)
+{
+	struct cm_id *id = owner;
+	struct cm_datagram datagram;
+	ssize_t length = recv(id->udp_fd, &datagram, sizeof(datagram), 0);
+
+	(void)events;
+	if (length < 0) {
+		if (errno == EAGAIN || errno == EINTR)
+			return;
+		progress_watch_remove(&id->udp_watch);
+		/* Nobody has that port (ICMP): what the CM of a host answers when no one listens.
+		 */
+		if (errno == ECONNREFUSED)
+			cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_NO_LISTENER);
+		else
+			cm_fail_connect(id, RDMA_CM_EVENT_UNREACHABLE, -errno);
+		return;
+	}
+	if (!is_datagram(&datagram, length, CM_DATAGRAM_REPLY) ||
+	    memcmp(datagram.client_nonce, id->client_nonce, LINK_NONCE_BYTES))
+		return;
+	progress_watch_remove(&id->udp_watch);
+	progress_timer_cancel(&id->timer);
+	id->process_port = ntohs(datagram.process_port);
+	memcpy(id->process_nonce, datagram.process_nonce, LINK_NONCE_BYTES);
+	memcpy(id->cookie, datagram.cookie, CM_COOKIE_BYTES);
+	cm_open_link(id);
+}
+
+int cm_start_rendezvous(struct cm_id *id)
+{
+	const struct sockaddr *destination = &id->id.route.addr.dst_addr;
+	int error;
+
+	if (connect(id->udp_fd, destination, cm_address_length(destination)))
+		return -errno;
+	id->udp_watch.fd = id->udp_fd;
+	id->udp_watch.callback = on_reply;
+	id->udp_watch.owner = id;
+	error = progress_watch_set(&id->udp_watch, EPOLLIN);
+	if (error)
+		return error;
+	random_bytes(id->client_nonce, sizeof(id->client_nonce));
+	id->attempts = 0;
+	id->timer.callback = on_no_reply;
+	id->timer.owner = id;
+	id->state = CM_LOOKING_UP;
+	send_request(id);
+	return 0;
+}
