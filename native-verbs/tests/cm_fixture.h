@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps that the tests of the connection manager share; each fails the test if it does not work. */
+#ifndef SHUFFLE_RDMA_CM_FIXTURE_H
+#define SHUFFLE_RDMA_CM_FIXTURE_H
+
+#include <arpa/inet.h>
+
+#include "cm_exports.h"
+#include "exports.h"
+#include "test.h"
+
+enum { EVENT_WAIT_MS = 15000 };
+
+static inline struct rdma_event_channel *cm_channel_open(void)
+{
+	struct rdma_event_channel *channel = softverbs_rdma_create_event_channel();
+
+	CHECK(channel);
+	return channel;
+}
+
+static inline struct rdma_cm_id *cm_id_open(struct rdma_event_channel *channel)
+{
+	struct rdma_cm_id *id;
+
+	CHECK(!softverbs_rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	return id;
+}
+
+static inline struct sockaddr_storage cm_address(const char *text, uint16_t port)
+{
+	struct sockaddr_storage address = {0};
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&address;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&address;
+
+	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = port;
+	} else {
+		memset(&address, 0, sizeof(address));
+		CHECK(inet_pton(AF_INET6, text, &v6->sin6_addr) == 1);
+		v6->sin6_family = AF_INET6;
+		v6->sin6_port = port;
+	}
+	return address;
+}
+
+/* A listener on a free port of that address; the port in network order. */
+static inline struct rdma_cm_id *cm_listen_on(struct rdma_event_channel *channel, const char *text,
+					      int backlog, uint16_t *port)
+{
+	struct sockaddr_storage address = cm_address(text, 0);
+	struct rdma_cm_id *id = cm_id_open(channel);
+
+	CHECK(!softverbs_rdma_bind_addr(id, (struct sockaddr *)&address));
+	CHECK(!softverbs_rdma_listen(id, backlog));
+	*port = softverbs_rdma_get_src_port(id);
+	CHECK(*port);
+	return id;
+}
+
+/* The next event, which must be of that type; to be acknowledged by the caller. */
+static inline struct rdma_cm_event *cm_expect(struct rdma_event_channel *channel,
+					      enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *event;
+
+	if (!test_readable(channel->fd, EVENT_WAIT_MS)) {
+		fprintf(stderr, "no %s\n", softverbs_rdma_event_str(type));
+		CHECK(false);
+	}
+	CHECK(!softverbs_rdma_get_cm_event(channel, &event));
+	if (event->event != type) {
+		fprintf(stderr, "%s, status %d, instead of %s\n",
+			softverbs_rdma_event_str(event->event), event->status,
+			softverbs_rdma_event_str(type));
+		CHECK(false);
+	}
+	return event;
+}
+
+/* The same and acknowledged; returns its status. */
+static inline int cm_take(struct rdma_event_channel *channel, enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *event = cm_expect(channel, type);
+	int status = event->status;
+
+	CHECK(!softverbs_rdma_ack_cm_event(event));
+	return status;
+}
+
+static inline void cm_resolve(struct rdma_cm_id *id, const char *text, uint16_t port)
+{
+	struct sockaddr_storage address = cm_address(text, port);
+
+	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000));
+	CHECK_EQUAL(cm_take(id->channel, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	CHECK(!softverbs_rdma_resolve_route(id, 1000));
+	CHECK_EQUAL(cm_take(id->channel, RDMA_CM_EVENT_ROUTE_RESOLVED), 0);
+}
+
+/* A queue pair with queues of its own (cm_qp.c creates them). */
+static inline void cm_add_qp(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 4, .max_recv_sge = 4},
+	};
+
+	CHECK(!softverbs_rdma_create_qp(id, NULL, &attr));
+}
+
+static inline struct rdma_conn_param cm_param(const void *private_data, uint8_t length)
+{
+	return (struct rdma_conn_param){.private_data = private_data,
+					.private_data_len = length,
+					.responder_resources = 4,
+					.initiator_depth = 4,
+					.retry_count = 7,
+					.rnr_retry_count = 7};
+}
+
+/* Takes the next request and gives it a queue pair; private data, if asked for, has 56 bytes. */
+static inline struct rdma_cm_id *cm_take_request(struct rdma_event_channel *channel,
+						 uint8_t *private_data)
+{
+	struct rdma_cm_event *event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
+	struct rdma_cm_id *id = event->id;
+
+	CHECK_EQUAL(event->param.conn.private_data_len, 56);
+	if (private_data)
+		memcpy(private_data, event->param.conn.private_data, 56);
+	CHECK(!softverbs_rdma_ack_cm_event(event));
+	cm_add_qp(id);
+	return id;
+}
+
+static inline enum ibv_qp_state cm_qp_state(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	CHECK(!softverbs_ibv_query_qp(id->qp, &attr, IBV_QP_STATE, &init));
+	return attr.qp_state;
+}
+
+static inline void cm_close(struct rdma_cm_id *id)
+{
+	softverbs_rdma_destroy_qp(id);
+	CHECK(!softverbs_rdma_destroy_id(id));
+}
+
+/* Connects both ends of one process with itself or of two: an active and a passive id, ESTABLISHED. */
+static inline struct rdma_cm_id *cm_connect_to(struct rdma_event_channel *channel, const char *text,
+					       uint16_t port)
+{
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_cm_id *id = cm_id_open(channel);
+
+	cm_resolve(id, text, port);
+	cm_add_qp(id);
+	CHECK(!softverbs_rdma_connect(id, &param));
+	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ESTABLISHED), 0);
+	return id;
+}
+
+static inline struct rdma_cm_id *cm_accept_from(struct rdma_event_channel *channel)
+{
+	struct rdma_cm_id *id = cm_take_request(channel, NULL);
+	struct rdma_conn_param param = cm_param(NULL, 0);
+
+	CHECK(!softverbs_rdma_accept(id, &param));
+	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ESTABLISHED), 0);
+	return id;
+}
+
+#endif

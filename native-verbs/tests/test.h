@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every test of the device uses. A test is one program with one claim; it exits 0 if the claim holds,
+ * 77 if it cannot be tried here (the reason on stderr), anything else if not. Every wait ends: TEST_SECONDS
+ * at most for the program, run.sh adds a limit from outside.
+ */
+#ifndef SHUFFLE_RDMA_TEST_H
+#define SHUFFLE_RDMA_TEST_H
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TEST_SECONDS = 60, TEST_SKIPPED = 77 };
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			test_fail(__FILE__, __LINE__, #condition);                                 \
+	} while (0)
+
+/* Both sides as numbers, which a failure shows. */
+#define CHECK_EQUAL(actual, expected)                                                              \
+	do {                                                                                       \
+		long long actual_ = (long long)(actual), expected_ = (long long)(expected);        \
+		if (actual_ != expected_) {                                                        \
+			fprintf(stderr, "%lld is not %lld: ", actual_, expected_);                 \
+			test_fail(__FILE__, __LINE__, #actual " == " #expected);                   \
+		}                                                                                  \
+	} while (0)
+
+static inline _Noreturn void test_fail(const char *file, int line, const char *claim)
+{
+	int error = errno;
+
+	fprintf(stderr, "%s:%d: [%d] failed: %s (errno %d, %s)\n", file, line, (int)getpid(), claim,
+		error, strerror(error));
+	exit(1);
+}
+
+static inline _Noreturn void test_skip(const char *reason)
+{
+	fprintf(stderr, "skipped: %s\n", reason);
+	exit(TEST_SKIPPED);
+}
+
+static inline uint64_t test_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static inline void test_sleep_ms(long milliseconds)
+{
+	struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+
+	nanosleep(&pause, NULL);
+}
+
+/* Waits until the descriptor is readable; false after the time. */
+static inline bool test_readable(int fd, int timeout_ms)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
+
+	return poll(&ready, 1, timeout_ms) == 1;
+}
+
+/*
+ * A second process, made before the first one has touched the device (a fork's child may not use it).
+ * Both ends speak over `fd`; the child ends when body() returns, and with its parent.
+ */
+struct test_peer {
+	pid_t pid;
+	int fd;
+};
+
+static inline struct test_peer test_start_peer(void (*body)(int fd))
+{
+	struct test_peer peer;
+	int fds[2];
+
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
+	peer.pid = fork();
+	CHECK(peer.pid >= 0);
+	alarm(TEST_SECONDS);
+	if (!peer.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(fds[0]);
+		body(fds[1]);
+		exit(0);
+	}
+	close(fds[1]);
+	peer.fd = fds[0];
+	return peer;
+}
+
+static inline void test_send(int fd, const void *message, size_t length)
+{
+	CHECK_EQUAL(write(fd, message, length), length);
+}
+
+static inline void test_receive(int fd, void *message, size_t length)
+{
+	CHECK(test_readable(fd, TEST_SECONDS * 1000));
+	CHECK_EQUAL(read(fd, message, length), length);
+}
+
+/* A rendezvous of the two processes. */
+static inline void test_signal(int fd)
+{
+	test_send(fd, "", 1);
+}
+
+static inline void test_await(int fd)
+{
+	char byte;
+
+	test_receive(fd, &byte, 1);
+}
+
+/* The peer must end by itself with status 0 (or as a skip, which skips the test). */
+static inline void test_join_peer(struct test_peer *peer)
+{
+	int status;
+
+	CHECK_EQUAL(waitpid(peer->pid, &status, 0), peer->pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == TEST_SKIPPED)
+		exit(TEST_SKIPPED);
+	CHECK_EQUAL(status, 0);
+	close(peer->fd);
+}
+
+static inline void test_kill_peer(struct test_peer *peer)
+{
+	int status;
+
+	CHECK(!kill(peer->pid, SIGKILL));
+	CHECK_EQUAL(waitpid(peer->pid, &status, 0), peer->pid);
+}
+
+#endif

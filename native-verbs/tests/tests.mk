@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every tests/softdev_*.c and tests/cm_*.c is one test program, linked with the library; the sanitizer builds link the
+# library's own objects, built likewise. Programs that must run under TSan are listed in TSAN_TESTS.
+
+TEST_SOURCES := $(wildcard tests/softdev_*.c tests/cm_*.c)
+TEST_NAMES := $(TEST_SOURCES:tests/%.c=%)
+TSAN_TESTS := $(filter %_stress,$(TEST_NAMES))
+
+CHECKS += check-tests
+ASAN_CHECKS += asan-tests
+TSAN_CHECKS += tsan-tests
+
+$(OUT)/tests/%: $(OUT)/release/tests/%.o $(SOFTDEV_LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $< -Wl,-rpath,'$$ORIGIN/../lib' $(SOFTDEV_LIBRARY) -pthread
+
+$(OUT)/asan-tests/%: $(OUT)/asan/tests/%.o $(SOFTDEV_SOURCES:%.c=$(OUT)/asan/%.o)
+	@mkdir -p $(@D)
+	$(CC) $(ASAN_CFLAGS) -o $@ $^
+
+$(OUT)/tsan-tests/%: $(OUT)/tsan/tests/%.o $(SOFTDEV_SOURCES:%.c=$(OUT)/tsan/%.o)
+	@mkdir -p $(@D)
+	$(CC) $(TSAN_CFLAGS) -o $@ $^
+
+$(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o: CPPFLAGS += -I softdev
+
+check-tests: $(TEST_NAMES:%=$(OUT)/tests/%)
+	tests/run.sh $(sort $^)
+
+asan-tests: $(TEST_NAMES:%=$(OUT)/asan-tests/%)
+	tests/run.sh $(sort $^)
+
+tsan-tests: $(TSAN_TESTS:%=$(OUT)/tsan-tests/%)
+	tests/run.sh $(sort $^)
+
+.PRECIOUS: $(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o $(OUT)/asan/%.o $(OUT)/tsan/%.o
