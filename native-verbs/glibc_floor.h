@@ -40,6 +40,7 @@ BIND_TO_BASE(sem_wait);
 BIND_TO_BASE(sem_timedwait);
 BIND_TO_BASE(dlopen);
 BIND_TO_BASE(dlsym);
+BIND_TO_BASE(dlvsym);
 BIND_TO_BASE(dlclose);
 BIND_TO_BASE(dlerror);
 

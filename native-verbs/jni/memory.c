@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "natives.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int open_regular_file(const char *path, uint64_t *size)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct statx status;
+	int error;
+
+	if (fd < 0)
+		return -1;
+	/* fstat() would need a newer libc than we ask for. */
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &status) == 0) {
+		if (S_ISREG(status.stx_mode)) {
+			*size = status.stx_size;
+			return fd;
+		}
+		errno = EINVAL;
+	}
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+static jint open_file(JNIEnv *env, jclass natives, jbyteArray java_path, jlongArray out)
+{
+	char path[PATH_MAX];
+	jsize length = (*env)->GetArrayLength(env, java_path);
+	void *address = NULL;
+	uint64_t size = 0;
+	jlong values[2];
+	int fd;
+
+	(void)natives;
+	if (length >= PATH_MAX) {
+		throw_verbs(env, "open", ENAMETOOLONG);
+		return -1;
+	}
+	(*env)->GetByteArrayRegion(env, java_path, 0, length, (jbyte *)path);
+	path[length] = '\0';
+	fd = open_regular_file(path, &size);
+	if (fd < 0) {
+		throw_verbs(env, "open", errno);
+		return -1;
+	}
+	if (size > 0) {
+		address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (address == MAP_FAILED) {
+			throw_verbs(env, "mmap", errno);
+			close(fd);
+			return -1;
+		}
+	}
+	values[0] = to_handle(address);
+	values[1] = (jlong)size;
+	(*env)->SetLongArrayRegion(env, out, 0, ARRAY_SIZE(values), values);
+	return fd;
+}
+
+static jint close_file(JNIEnv *env, jclass natives, jint fd, jlong address, jlong size)
+{
+	int error = 0;
+
+	(void)env;
+	(void)natives;
+	if (size > 0 && munmap(to_pointer(address), (size_t)size) != 0)
+		error = errno;
+	close(fd);
+	return error;
+}
+
+static jlong map_memory(JNIEnv *env, jclass natives, jlong size, jboolean huge_pages)
+{
+	void *address = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)natives;
+	if (address == MAP_FAILED) {
+		throw_verbs(env, "mmap", errno);
+		return 0;
+	}
+	/* Advice only: a kernel without huge pages refuses it and nothing is lost. */
+	if (huge_pages)
+		(void)madvise(address, (size_t)size, MADV_HUGEPAGE);
+	return to_handle(address);
+}
+
+static jint unmap_memory(JNIEnv *env, jclass natives, jlong address, jlong size)
+{
+	(void)env;
+	(void)natives;
+	return munmap(to_pointer(address), (size_t)size) == 0 ? 0 : errno;
+}
+
+static jobject direct_buffer(JNIEnv *env, jclass natives, jlong address, jint length)
+{
+	(void)natives;
+	return (*env)->NewDirectByteBuffer(env, to_pointer(address), length);
+}
+
+static jlong buffer_address(JNIEnv *env, jclass natives, jobject buffer)
+{
+	(void)natives;
+	return to_handle((*env)->GetDirectBufferAddress(env, buffer));
+}
+
+static const JNINativeMethod natives_methods[] = {
+	NATIVE("openFile", "([B[J)I", open_file),
+	NATIVE("closeFile", "(IJJ)I", close_file),
+	NATIVE("mapMemory", "(JZ)J", map_memory),
+	NATIVE("unmapMemory", "(JJ)I", unmap_memory),
+	NATIVE("directBuffer", "(JI)Ljava/nio/ByteBuffer;", direct_buffer),
+	NATIVE("bufferAddress", "(Ljava/nio/ByteBuffer;)J", buffer_address),
+};
+
+const struct native_methods memory_natives = {natives_methods, ARRAY_SIZE(natives_methods)};
