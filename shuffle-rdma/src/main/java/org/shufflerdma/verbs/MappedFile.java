@@ -28,7 +28,14 @@ public final class MappedFile implements AutoCloseable {
   public static MappedFile open(Path path) throws VerbsException {
     long[] addressAndSize = new long[2];
     byte[] name = path.toString().getBytes(StandardCharsets.UTF_8);
-    int descriptor = Natives.openFile(name, addressAndSize);
+    int descriptor;
+    try {
+      descriptor = Natives.openFile(name, addressAndSize);
+    } catch (VerbsException e) {
+      VerbsException named = VerbsException.of(e.call(), e.errno(), ": " + path);
+      named.initCause(e);
+      throw named;
+    }
     return new MappedFile(path, descriptor, addressAndSize[0], addressAndSize[1]);
   }
 
