@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.concurrent;
+
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A point in monotonic time until which its holder may wait. It is passed down a call chain, so
+ * that all waits of one operation share one limit.
+ *
+ * @param deadlineNs in terms of {@link System#nanoTime}
+ */
+public record Deadline(long deadlineNs) {
+  public static Deadline afterMs(long timeoutMs) {
+    return new Deadline(System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMs));
+  }
+
+  public boolean expired() {
+    return remainingNs() == 0;
+  }
+
+  public long remainingNs() {
+    return Math.max(0, deadlineNs - System.nanoTime());
+  }
+
+  /** Rounded up, so that a wait of this length reaches the deadline; never more than an int. */
+  public int remainingMs() {
+    long ms = TimeUnit.NANOSECONDS.toMillis(remainingNs() + TimeUnit.MILLISECONDS.toNanos(1) - 1);
+    return (int) Math.min(ms, Integer.MAX_VALUE);
+  }
+
+  /** The sooner of this deadline and {@code timeoutMs} from now. */
+  public Deadline atMostMs(long timeoutMs) {
+    Deadline other = afterMs(timeoutMs);
+    return other.deadlineNs - deadlineNs < 0 ? other : this;
+  }
+}

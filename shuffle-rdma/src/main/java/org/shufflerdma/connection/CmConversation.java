@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.verbs.CmEvent;
+import org.shufflerdma.verbs.CmEventType;
+
+/**
+ * The events of one outgoing connection: awaited step by step while it is made, then watched for
+ * its end. Fed by the event loop, awaited by the thread that connects.
+ */
+final class CmConversation implements CmEventLoop.Handler {
+  private static final Set<CmEventType> ENDS =
+      Set.of(CmEventType.DISCONNECTED, CmEventType.DEVICE_REMOVAL);
+
+  /** What of an event outlives its acknowledgement. */
+  @SuppressWarnings("ArrayRecordComponent")
+  record Outcome(CmEventType type, int status, byte[] privateData) {}
+
+  private final BlockingQueue<Outcome> outcomes = new LinkedBlockingQueue<>();
+  private @Nullable Connection connection;
+  private @Nullable CmEventType end;
+
+  @Override
+  public void handle(CmEvent event) {
+    if (ENDS.contains(event.type())) {
+      ended(event.type());
+    }
+    outcomes.add(new Outcome(event.type(), event.status(), event.privateData()));
+  }
+
+  /** The next event, or null at the deadline. */
+  @Nullable
+  Outcome await(Deadline deadline) throws InterruptedException {
+    return outcomes.poll(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+  }
+
+  /** From now on, and if it has come already, the connection's end breaks it. */
+  void watchFor(Connection established) {
+    CmEventType already;
+    synchronized (this) {
+      connection = established;
+      already = end;
+    }
+    if (already != null) {
+      breakIt(established, already);
+    }
+  }
+
+  private void ended(CmEventType type) {
+    Connection watched;
+    synchronized (this) {
+      end = type;
+      watched = connection;
+    }
+    if (watched != null) {
+      breakIt(watched, type);
+    }
+  }
+
+  private static void breakIt(Connection connection, CmEventType type) {
+    connection.breakWith(
+        new Breakage(Breakage.Kind.DISCONNECTED, "the connection manager reports " + type));
+  }
+}

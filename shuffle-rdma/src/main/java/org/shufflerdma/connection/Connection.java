@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.verbs.ConnectionId;
+import org.shufflerdma.verbs.QueuePair;
+import org.shufflerdma.verbs.ReadBatch;
+import org.shufflerdma.verbs.VerbsException;
+import org.shufflerdma.verbs.WcStatus;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The initiator's end of one reliable connection, shared by all fetches from its peer. Any thread
+ * posts; the poller completes. It breaks once, for whatever first reason; its owner then takes it
+ * down with {@link #destroy}, after which every list that was posted has been told its outcome.
+ *
+ * <p>The post lock is never taken by the poller: a device may do the whole transfer in the post.
+ */
+public final class Connection {
+  private static final Logger LOG = LoggerFactory.getLogger(Connection.class);
+  private static final int DRAIN_POLL_MS = 5;
+
+  /** Who keeps the connection. Called by any thread; must not block. */
+  interface Owner {
+    /** It exists, and must be destroyed some day. */
+    void opened(Connection connection);
+
+    /** It broke: called once. */
+    void broken(Connection connection);
+
+    /** A list of READs was carried out. */
+    void progressed(Connection connection);
+  }
+
+  private final PeerId peer;
+  private final ConnectionId id;
+  private final QueuePair queuePair;
+  private final PendingReads pending;
+  private final TransportStats stats;
+  private final Owner owner;
+  private final SendBudget budget;
+  private final ReentrantLock postLock = new ReentrantLock();
+  private final ReadBatch batch;
+  private final Map<Long, PostedList> outstanding = new ConcurrentHashMap<>();
+  private final AtomicReference<@Nullable Breakage> breakage = new AtomicReference<>();
+  private volatile @Nullable InetSocketAddress tcpAddress;
+  private volatile long lastProgressNs = System.nanoTime();
+
+  Connection(
+      PeerId peer,
+      ConnectionId id,
+      QueuePair queuePair,
+      PendingReads pending,
+      TransportStats stats,
+      Owner owner,
+      TransportSettings settings) {
+    this.peer = peer;
+    this.id = id;
+    this.queuePair = queuePair;
+    this.pending = pending;
+    this.stats = stats;
+    this.owner = owner;
+    this.budget = new SendBudget(settings.sendQueueDepth());
+    this.batch = new ReadBatch(settings.readsPerList());
+  }
+
+  public PeerId peer() {
+    return peer;
+  }
+
+  public int queuePairNumber() {
+    return queuePair.number();
+  }
+
+  public boolean isOpen() {
+    return breakage.get() == null;
+  }
+
+  /** Null while the connection is open. */
+  public @Nullable Breakage breakage() {
+    return breakage.get();
+  }
+
+  /**
+   * Posts a list of READs into one buffer, waiting for room in the send queue. When this returns,
+   * the completion has been or will be told the outcome, and the buffer is held for the device
+   * until then; the caller keeps its own hold.
+   *
+   * @throws BrokenConnectionException if nothing was posted and the completion will not be told
+   */
+  public void post(
+      List<Read> reads, RegisteredBuffer sink, ReadCompletion completion, Deadline deadline)
+      throws BrokenConnectionException, InterruptedException {
+    int size = reads.size();
+    if (!budget.acquire(size, deadline)) {
+      breakWith(new Breakage(Breakage.Kind.NO_PROGRESS, "the send queue stayed full"));
+      throw brokenException();
+    }
+    long totalBytes = 0;
+    for (Read read : reads) {
+      totalBytes += read.lengthBytes();
+    }
+    PostedList list = new PostedList(this, sink, completion, size, totalBytes);
+    postLock.lock();
+    try {
+      if (!isOpen()) {
+        budget.release(size);
+        throw brokenException();
+      }
+      postLocked(reads, list);
+    } finally {
+      postLock.unlock();
+    }
+  }
+
+  private void postLocked(List<Read> reads, PostedList list) throws BrokenConnectionException {
+    if (outstanding.isEmpty()) {
+      lastProgressNs = System.nanoTime();
+    }
+    list.sink.posted();
+    long wrId = pending.add(list);
+    outstanding.put(wrId, list);
+    batch.clear();
+    for (int i = 0; i < list.size; i++) {
+      Read read = reads.get(i);
+      batch.add(
+          PendingReads.wrId(wrId, i),
+          list.sink.address() + read.sinkOffset(),
+          list.sink.lkey(),
+          read.lengthBytes(),
+          read.remoteAddress(),
+          read.rkey(),
+          i == list.size - 1);
+    }
+    try {
+      int posted = queuePair.postReads(batch);
+      stats.readsPosted.add(posted);
+      stats.readsSignalled.increment();
+    } catch (VerbsException e) {
+      list.truncated = true;
+      breakWith(new Breakage(Breakage.Kind.POST_REFUSED, String.valueOf(e.getMessage()), e));
+      if (e.posted() == 0 && retire(wrId, list)) {
+        throw brokenException();
+      }
+      stats.readsPosted.add(e.posted());
+    }
+  }
+
+  /** Called by the poller for each completion that belongs to a list of this connection. */
+  void completed(long wrId, PostedList list, int status, int vendorError) {
+    lastProgressNs = System.nanoTime();
+    int index = PendingReads.index(wrId);
+    if (status != WcStatus.SUCCESS) {
+      list.note(index, status, vendorError);
+      if (status != WcStatus.WR_FLUSH_ERR) {
+        stats.countReadError(status);
+      }
+      breakWith(new Breakage(
+          Breakage.Kind.READ_ERROR, WcStatus.text(status) + ", vendor error " + vendorError));
+    }
+    if (index != list.size - 1 || !retire(PendingReads.firstWrId(wrId), list)) {
+      return;
+    }
+    if (status == WcStatus.SUCCESS) {
+      stats.readBytesCompleted.add(list.totalBytes);
+      owner.progressed(this);
+      list.completion.succeeded();
+    } else {
+      list.completion.failed(list.failure(knownBreakage()));
+    }
+  }
+
+  /** Ends a list for the device's side; true for the one caller that does. */
+  private boolean retire(long wrId, PostedList list) {
+    if (!pending.remove(wrId)) {
+      return false;
+    }
+    outstanding.remove(wrId);
+    budget.release(list.size);
+    list.sink.completed();
+    return true;
+  }
+
+  /** Ends the connection's use; the first reason counts, later ones are ignored. */
+  void breakWith(Breakage reason) {
+    if (breakage.compareAndSet(null, reason)) {
+      budget.close();
+      owner.broken(this);
+    }
+  }
+
+  /**
+   * Takes the queue pair down: moves it to the error state, waits for what is in flight to be
+   * flushed, destroys it, and tells all that did not complete. Called once, by the owner, after the
+   * connection broke, in a thread that may wait.
+   */
+  void destroy(Deadline drainDeadline) {
+    toError();
+    drain(drainDeadline);
+    boolean destroyed = closeQueuePair();
+    for (Map.Entry<Long, PostedList> entry : outstanding.entrySet()) {
+      PostedList list = entry.getValue();
+      boolean ended = destroyed ? retire(entry.getKey(), list) : pending.remove(entry.getKey());
+      if (ended) {
+        list.completion.failed(list.failure(knownBreakage()));
+      }
+    }
+    try {
+      id.close();
+    } catch (IOException | IllegalStateException e) {
+      LOG.warn("Connection id of peer {} could not be destroyed", peer, e);
+    }
+  }
+
+  /** Under the post lock: no post is in progress after this, and none begins. */
+  private void toError() {
+    postLock.lock();
+    try {
+      id.disconnect();
+    } catch (IOException e) {
+      LOG.debug("No orderly disconnect from {}", peer, e);
+    }
+    try {
+      queuePair.toError();
+    } catch (IOException e) {
+      LOG.warn("Queue pair {} to {} did not go to the error state", queuePairNumber(), peer, e);
+    } finally {
+      postLock.unlock();
+    }
+  }
+
+  /** Lists that the device took in part have no last completion to wait for. */
+  private void drain(Deadline deadline) {
+    boolean interrupted = false;
+    while (!interrupted
+        && !deadline.expired()
+        && outstanding.values().stream().anyMatch(list -> !list.truncated)) {
+      try {
+        TimeUnit.MILLISECONDS.sleep(DRAIN_POLL_MS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        interrupted = true;
+      }
+    }
+  }
+
+  private boolean closeQueuePair() {
+    try {
+      queuePair.close();
+      return true;
+    } catch (IOException e) {
+      stats.queuePairsNotDestroyed.increment();
+      LOG.error(
+          "Queue pair {} to {} could not be destroyed; {} lists of READs keep their buffers",
+          queuePairNumber(),
+          peer,
+          outstanding.size(),
+          e);
+      return false;
+    }
+  }
+
+  ConnectionId id() {
+    return id;
+  }
+
+  void tcpAddress(@Nullable InetSocketAddress address) {
+    tcpAddress = address;
+  }
+
+  @Nullable
+  InetSocketAddress tcpAddress() {
+    return tcpAddress;
+  }
+
+  /** Nanoseconds since anything completed while something is outstanding; else 0. */
+  long silentNs() {
+    return outstanding.isEmpty() ? 0 : System.nanoTime() - lastProgressNs;
+  }
+
+  int outstandingLists() {
+    return outstanding.size();
+  }
+
+  private Breakage knownBreakage() {
+    Breakage known = breakage.get();
+    return known == null ? new Breakage(Breakage.Kind.READ_ERROR, "unknown") : known;
+  }
+
+  private BrokenConnectionException brokenException() {
+    return new BrokenConnectionException(peer, knownBreakage());
+  }
+}

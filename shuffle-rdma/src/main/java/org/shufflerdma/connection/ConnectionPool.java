@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.net.InetSocketAddress;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One connection per peer, made when first wanted and shared by all who want it; a broken one is
+ * replaced at the next request. A peer that keeps failing is left alone for a while. Any thread may
+ * call; {@link #connect} blocks its caller until the deadline at most.
+ */
+public final class ConnectionPool implements Connection.Owner {
+  private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
+
+  private final TransportSettings settings;
+  private final int maxConnections;
+  private final Connector connector;
+  private final CmEventLoop loop;
+  private final Executor closer;
+  private final Supplier<Deadline> drainDeadline;
+  private final TransportStats stats;
+  private final Map<PeerId, Slot> slots = new ConcurrentHashMap<>();
+  private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
+  private volatile boolean closed;
+
+  ConnectionPool(
+      TransportSettings settings,
+      int maxConnections,
+      Connector connector,
+      CmEventLoop loop,
+      Executor closer,
+      Supplier<Deadline> drainDeadline,
+      TransportStats stats) {
+    this.settings = settings;
+    this.maxConnections = maxConnections;
+    this.connector = connector;
+    this.loop = loop;
+    this.closer = closer;
+    this.drainDeadline = drainDeadline;
+    this.stats = stats;
+  }
+
+  /** What is known about one peer. */
+  private static final class Slot {
+    final CircuitBreaker breaker;
+
+    @Nullable
+    CompletableFuture<Connection> current;
+
+    @Nullable
+    ConnectFailure lastFailure;
+
+    boolean wasConnected;
+
+    Slot(CircuitBreaker breaker) {
+      this.breaker = breaker;
+    }
+  }
+
+  /**
+   * The connection to a peer; concurrent callers share the attempt to make it.
+   *
+   * @param tcpAddress of the peer's host, asked to tell a lost peer from one without RDMA; null if
+   *     that is not known
+   */
+  public Connection connect(PeerId peer, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    Slot slot = slots.computeIfAbsent(peer, key -> new Slot(newBreaker()));
+    CompletableFuture<Connection> mine = null;
+    CompletableFuture<Connection> shared;
+    synchronized (slot) {
+      checkOpen(peer);
+      if (slot.current == null || isOver(slot.current)) {
+        checkBreaker(peer, slot);
+        mine = new CompletableFuture<>();
+        slot.current = mine;
+      }
+      shared = slot.current;
+    }
+    if (mine != null) {
+      connectNow(peer, slot, mine, tcpAddress, deadline);
+    }
+    return await(peer, shared, deadline);
+  }
+
+  private CircuitBreaker newBreaker() {
+    return new CircuitBreaker(
+        settings.breakerFailures(), settings.breakerOpenMs(), System::nanoTime);
+  }
+
+  private static boolean isOver(CompletableFuture<Connection> attempt) {
+    return attempt.isCompletedExceptionally()
+        || (attempt.isDone() && !attempt.join().isOpen());
+  }
+
+  private void checkOpen(PeerId peer) throws NoConnectionException {
+    if (closed) {
+      throw new NoConnectionException(peer, ConnectFailure.CLOSED, "this transport is closed");
+    }
+  }
+
+  private void checkBreaker(PeerId peer, Slot slot) throws NoConnectionException {
+    if (!slot.breaker.admits()) {
+      boolean unreachable = slot.lastFailure == ConnectFailure.UNREACHABLE;
+      throw new NoConnectionException(
+          peer,
+          unreachable ? ConnectFailure.UNREACHABLE : ConnectFailure.BREAKER,
+          "left alone for " + settings.breakerOpenMs() + " ms after " + slot.lastFailure);
+    }
+  }
+
+  private void connectNow(
+      PeerId peer,
+      Slot slot,
+      CompletableFuture<Connection> attempt,
+      @Nullable InetSocketAddress tcpAddress,
+      Deadline deadline)
+      throws InterruptedException {
+    try {
+      if (connections.size() >= maxConnections) {
+        throw new NoConnectionException(
+            peer, ConnectFailure.RESOURCES, maxConnections + " connections are open");
+      }
+      Connection connection =
+          connector.connect(peer, this, deadline.atMostMs(settings.connectTimeoutMs()));
+      connection.tcpAddress(tcpAddress);
+      synchronized (slot) {
+        if (slot.wasConnected) {
+          stats.reconnects.increment();
+        }
+        slot.wasConnected = true;
+      }
+      attempt.complete(connection);
+      LOG.info("RDMA peer={} qp={} event=CONNECTED", peer, connection.queuePairNumber());
+      if (closed) {
+        connection.breakWith(closedHere());
+      }
+    } catch (NoConnectionException e) {
+      NoConnectionException known = isLost(e, tcpAddress) ? unreachable(peer, e) : e;
+      countFailure(peer, slot, known.failure());
+      LOG.warn("{}", known.getMessage());
+      attempt.completeExceptionally(known);
+    } catch (Throwable t) {
+      attempt.completeExceptionally(
+          new NoConnectionException(peer, ConnectFailure.CLOSED, "the attempt was ended", t));
+      throw t;
+    }
+  }
+
+  private static boolean isLost(NoConnectionException e, @Nullable InetSocketAddress tcpAddress) {
+    return e.failure() == ConnectFailure.TIMEOUT
+        && tcpAddress != null
+        && !TcpProbe.isAnswered(tcpAddress);
+  }
+
+  private static NoConnectionException unreachable(PeerId peer, NoConnectionException cause) {
+    return new NoConnectionException(
+        peer, ConnectFailure.UNREACHABLE, "nor does its host answer TCP", cause);
+  }
+
+  private void countFailure(PeerId peer, Slot slot, ConnectFailure failure) {
+    stats.countConnectFailure(failure);
+    synchronized (slot) {
+      slot.lastFailure = failure;
+    }
+    boolean opened =
+        failure == ConnectFailure.UNREACHABLE ? slot.breaker.trip() : slot.breaker.failed();
+    if (opened) {
+      stats.breakersOpened.increment();
+      LOG.warn(
+          "RDMA peer={} event=BREAKER_OPEN action=left alone for {} ms",
+          peer,
+          settings.breakerOpenMs());
+    }
+  }
+
+  private static Connection await(
+      PeerId peer, CompletableFuture<Connection> attempt, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    try {
+      return attempt.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException e) {
+      throw new NoConnectionException(
+          peer, ConnectFailure.TIMEOUT, "another's attempt did not end in time", e);
+    } catch (ExecutionException e) {
+      ConnectFailure failure = e.getCause() instanceof NoConnectionException known
+          ? known.failure()
+          : ConnectFailure.CLOSED;
+      throw new NoConnectionException(peer, failure, "the shared attempt failed", e.getCause());
+    }
+  }
+
+  @Override
+  public void opened(Connection connection) {
+    connections.add(connection);
+  }
+
+  @Override
+  public void progressed(Connection connection) {
+    Slot slot = slots.get(connection.peer());
+    if (slot != null) {
+      slot.breaker.succeeded();
+    }
+  }
+
+  @Override
+  public void broken(Connection connection) {
+    Breakage breakage = connection.breakage();
+    if (breakage != null && breakage.kind() != Breakage.Kind.CLOSED) {
+      report(connection, breakage);
+    }
+    closer.execute(() -> destroy(connection));
+  }
+
+  /** A peer that leaves while nothing is read from it has not failed. */
+  private void report(Connection connection, Breakage breakage) {
+    PeerId peer = connection.peer();
+    int outstanding = connection.outstandingLists();
+    if (breakage.kind() == Breakage.Kind.DISCONNECTED && outstanding == 0) {
+      LOG.info("RDMA peer={} qp={} event=LEFT", peer, connection.queuePairNumber());
+      return;
+    }
+    stats.connectionsFailed.increment();
+    LOG.warn(
+        "RDMA peer={} qp={} event={} outstanding={} action=tear down",
+        peer,
+        connection.queuePairNumber(),
+        breakage,
+        outstanding);
+    Slot slot = slots.get(peer);
+    if (slot != null) {
+      countFailure(peer, slot, failureAfter(breakage.kind()));
+    }
+  }
+
+  private static ConnectFailure failureAfter(Breakage.Kind kind) {
+    return switch (kind) {
+      case PEER_UNREACHABLE -> ConnectFailure.UNREACHABLE;
+      case NO_PROGRESS -> ConnectFailure.TIMEOUT;
+      case READ_ERROR, POST_REFUSED, DISCONNECTED, DEVICE, CLOSED -> ConnectFailure.REFUSED;
+    };
+  }
+
+  private void destroy(Connection connection) {
+    loop.forget(connection.id());
+    connection.destroy(drainDeadline.get());
+    connections.remove(connection);
+  }
+
+  Set<Connection> connections() {
+    return connections;
+  }
+
+  void breakQueuePair(int number, Breakage reason) {
+    for (Connection connection : connections) {
+      if (connection.queuePairNumber() == number) {
+        connection.breakWith(reason);
+      }
+    }
+  }
+
+  /** Breaks every connection for the same reason and makes no new one. */
+  void close(Breakage reason) {
+    closed = true;
+    connections.forEach(connection -> connection.breakWith(reason));
+  }
+
+  private static Breakage closedHere() {
+    return new Breakage(Breakage.Kind.CLOSED, "this transport is closed");
+  }
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.security.SecureRandom;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.memory.BufferPool;
+import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.verbs.Access;
+import org.shufflerdma.verbs.CmEventType;
+import org.shufflerdma.verbs.CompletionQueue;
+import org.shufflerdma.verbs.ConnectParameters;
+import org.shufflerdma.verbs.ConnectionId;
+import org.shufflerdma.verbs.DeviceContext;
+import org.shufflerdma.verbs.Errno;
+import org.shufflerdma.verbs.ProtectionDomain;
+import org.shufflerdma.verbs.QueuePair;
+import org.shufflerdma.verbs.QueuePairCapabilities;
+import org.shufflerdma.verbs.VerbsException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes connections to peers: address, route, queue pair, handshake, least access, canary READ. It
+ * blocks its caller until the deadline at most; any number of threads may connect at a time.
+ */
+final class Connector {
+  private static final Logger LOG = LoggerFactory.getLogger(Connector.class);
+  private static final int RETRY_COUNT = 7;
+  private static final int RNR_RETRY_FOR_EVER = 7;
+
+  private final TransportSettings settings;
+  private final DeviceContext device;
+  private final int initiatorDepth;
+  private final CmEventLoop loop;
+  private final ProtectionDomain domain;
+  private final CompletionQueue queue;
+  private final PendingReads pending;
+  private final BufferPool buffers;
+  private final Handshake handshake;
+  private final TransportStats stats;
+  private final SecureRandom random = new SecureRandom();
+
+  Connector(
+      TransportSettings settings,
+      DeviceContext device,
+      int initiatorDepth,
+      CmEventLoop loop,
+      ProtectionDomain domain,
+      CompletionQueue queue,
+      PendingReads pending,
+      BufferPool buffers,
+      Handshake handshake,
+      TransportStats stats) {
+    this.settings = settings;
+    this.device = device;
+    this.initiatorDepth = initiatorDepth;
+    this.loop = loop;
+    this.domain = domain;
+    this.queue = queue;
+    this.pending = pending;
+    this.buffers = buffers;
+    this.handshake = handshake;
+    this.stats = stats;
+  }
+
+  Connection connect(PeerId peer, Connection.Owner owner, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    CmConversation conversation = new CmConversation();
+    ConnectionId id;
+    try {
+      id = loop.createId(conversation);
+    } catch (VerbsException e) {
+      throw new NoConnectionException(peer, ConnectFailure.RESOURCES, "no connection id", e);
+    }
+    QueuePair queuePair = null;
+    Connection connection = null;
+    try {
+      resolve(peer, id, conversation, deadline);
+      queuePair = createQueuePair(peer, id);
+      Handshake.Reply reply = shakeHands(peer, id, conversation, deadline);
+      narrow(peer, queuePair);
+      connection = new Connection(peer, id, queuePair, pending, stats, owner, settings);
+      owner.opened(connection);
+      conversation.watchFor(connection);
+      readCanary(connection, reply, deadline);
+      stats.connectionsOpened.increment();
+      return connection;
+    } catch (Throwable t) {
+      if (connection == null) {
+        discard(id, queuePair);
+      } else {
+        connection.breakWith(new Breakage(Breakage.Kind.CLOSED, "it was not proved", t));
+      }
+      throw t;
+    }
+  }
+
+  private void resolve(PeerId peer, ConnectionId id, CmConversation conversation, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    InetSocketAddress destination =
+        new InetSocketAddress(peer.endpoint().host(), peer.endpoint().port());
+    InetSocketAddress source = new InetSocketAddress(settings.bindAddress().getAddress(), 0);
+    try {
+      id.resolveAddress(source, destination, deadline.remainingMs());
+      expect(CmEventType.ADDR_RESOLVED, peer, conversation, deadline);
+      if (!device.equals(id.context())) {
+        throw new NoConnectionException(
+            peer, ConnectFailure.ADDRESS, "its route leads over " + id.deviceName());
+      }
+      id.resolveRoute(deadline.remainingMs());
+      expect(CmEventType.ROUTE_RESOLVED, peer, conversation, deadline);
+    } catch (VerbsException e) {
+      throw new NoConnectionException(peer, ConnectFailure.ADDRESS, "no route", e);
+    }
+  }
+
+  private QueuePair createQueuePair(PeerId peer, ConnectionId id) throws NoConnectionException {
+    QueuePairCapabilities wanted = new QueuePairCapabilities(settings.sendQueueDepth(), 1, 1, 1, 0);
+    try {
+      return id.createQueuePair(domain, queue, queue, wanted);
+    } catch (VerbsException e) {
+      throw new NoConnectionException(peer, ConnectFailure.RESOURCES, "no queue pair", e);
+    }
+  }
+
+  private Handshake.Reply shakeHands(
+      PeerId peer, ConnectionId id, CmConversation conversation, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    byte[] nonce = new byte[Handshake.CLIENT_NONCE_BYTES];
+    random.nextBytes(nonce);
+    byte[] request = handshake.request(nonce, peer);
+    try {
+      id.connect(
+          new ConnectParameters(request, 0, initiatorDepth, RETRY_COUNT, RNR_RETRY_FOR_EVER));
+    } catch (VerbsException e) {
+      throw new NoConnectionException(peer, ConnectFailure.REFUSED, "connect failed", e);
+    }
+    CmConversation.Outcome established =
+        expect(CmEventType.ESTABLISHED, peer, conversation, deadline);
+    return handshake.checkReply(established.privateData(), nonce, peer);
+  }
+
+  private static CmConversation.Outcome expect(
+      CmEventType wanted, PeerId peer, CmConversation conversation, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    CmConversation.Outcome outcome = conversation.await(deadline);
+    if (outcome == null) {
+      throw new NoConnectionException(
+          peer, ConnectFailure.TIMEOUT, "no " + wanted + " within the connect timeout");
+    }
+    if (outcome.type() == wanted) {
+      return outcome;
+    }
+    if (outcome.type() == CmEventType.REJECTED) {
+      throw rejected(peer, outcome);
+    }
+    throw new NoConnectionException(
+        peer, failureOf(outcome), outcome.type() + " with status " + outcome.status());
+  }
+
+  private static NoConnectionException rejected(PeerId peer, CmConversation.Outcome outcome) {
+    Handshake.Rejection rejection = Handshake.readRejection(outcome.privateData());
+    ConnectFailure failure = switch (rejection.reason()) {
+      case UNKNOWN, CLOSED -> ConnectFailure.REFUSED;
+      case NONCE -> ConnectFailure.NONCE;
+      case VERSION, SECRET, REPLAY, TOO_MANY -> ConnectFailure.REJECTED;
+    };
+    return new NoConnectionException(
+        peer,
+        failure,
+        "rejected with " + rejection.reason() + " by nonce=" + rejection.serverNonce() + ", status "
+            + outcome.status());
+  }
+
+  private static ConnectFailure failureOf(CmConversation.Outcome outcome) {
+    return switch (outcome.type()) {
+      case ADDR_ERROR, ROUTE_ERROR -> ConnectFailure.ADDRESS;
+      case UNREACHABLE ->
+        outcome.status() == -Errno.ETIMEDOUT ? ConnectFailure.TIMEOUT : ConnectFailure.REFUSED;
+      default -> ConnectFailure.REFUSED;
+    };
+  }
+
+  /** rdma_cm lets the peer READ and WRITE; nobody may do anything to an initiator. */
+  private static void narrow(PeerId peer, QueuePair queuePair) throws NoConnectionException {
+    try {
+      LeastAccess.apply(queuePair, Access.NONE);
+    } catch (VerbsException e) {
+      throw new NoConnectionException(peer, ConnectFailure.RESOURCES, "access not narrowed", e);
+    }
+  }
+
+  private void readCanary(Connection connection, Handshake.Reply reply, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    PeerId peer = connection.peer();
+    RegisteredBuffer sink = null;
+    try {
+      sink = buffers.acquire(Canary.SIZE_BYTES, deadline);
+      CanaryOutcome outcome = new CanaryOutcome();
+      Read read = new Read(reply.canaryAddress(), reply.canaryRkey(), Canary.SIZE_BYTES, 0);
+      connection.post(List.of(read), sink, outcome, deadline);
+      ReadFailure failure = outcome.await(deadline);
+      if (failure != null) {
+        throw new NoConnectionException(peer, ConnectFailure.CANARY, failure.toString());
+      }
+      if (!Canary.matches(sink.nioBuffer(0, Canary.SIZE_BYTES), peer.endpoint().bootNonce())) {
+        throw new NoConnectionException(peer, ConnectFailure.CANARY, "it has foreign bytes");
+      }
+    } catch (NoConnectionException e) {
+      throw e;
+    } catch (TimeoutException e) {
+      throw new NoConnectionException(peer, ConnectFailure.CANARY, "no completion in time", e);
+    } catch (IOException e) {
+      throw new NoConnectionException(peer, ConnectFailure.CANARY, "it was not posted", e);
+    } finally {
+      if (sink != null) {
+        sink.release();
+      }
+    }
+  }
+
+  private void discard(ConnectionId id, @Nullable QueuePair queuePair) {
+    loop.forget(id);
+    try {
+      if (queuePair != null) {
+        queuePair.close();
+      }
+      id.close();
+    } catch (IOException | IllegalStateException e) {
+      LOG.warn("A connection id that did not connect could not be destroyed", e);
+    }
+  }
+
+  private static final class CanaryOutcome implements ReadCompletion {
+    private final CompletableFuture<@Nullable ReadFailure> future = new CompletableFuture<>();
+
+    @Override
+    public void succeeded() {
+      future.complete(null);
+    }
+
+    @Override
+    public void failed(ReadFailure failure) {
+      future.complete(failure);
+    }
+
+    @Nullable
+    ReadFailure await(Deadline deadline) throws InterruptedException, TimeoutException {
+      try {
+        return future.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+      } catch (ExecutionException e) {
+        throw new IllegalStateException("the future is never failed", e);
+      }
+    }
+  }
+}

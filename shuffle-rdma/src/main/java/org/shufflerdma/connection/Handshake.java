@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.util.Arrays;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The mutual proof in rdma_cm's private data that both ends belong to one application. Big-endian.
+ * The connection manager pads private data with zeros, so each message has a fixed length.
+ *
+ * <pre>
+ * request, 56 bytes (all that rdma_cm leaves in a REQ):
+ *    0        1       2       4               16                      24            56
+ *   +--------+-------+-------+---------------+-----------------------+-------------+
+ *   | version| flags | 0     | client nonce  | server nonce, first 8 | client's MAC|
+ *   +--------+-------+-------+---------------+-----------------------+-------------+
+ * reply, 68 bytes:
+ *    0        1       2               4             20               28          32       36    68
+ *   +--------+-------+---------------+-------------+----------------+-----------+--------+------+
+ *   | version| flags | 0             | server nonce| canary address | canary key| 0      | MAC  |
+ *   +--------+-------+---------------+-------------+----------------+-----------+--------+------+
+ * rejection, 20 bytes:
+ *   | version| code  | 0 (2)         | server nonce|
+ * </pre>
+ *
+ * Both MACs are HMAC-SHA256 under a key derived from the application's secret and id. They cover
+ * the role, the server's executor id, and every byte of the message before the MAC; the reply's
+ * covers the client's nonce too. Immutable; any thread may call.
+ */
+final class Handshake {
+  static final int REQUEST_BYTES = 56;
+  static final int REPLY_BYTES = 68;
+  static final int REJECTION_BYTES = 20;
+
+  private static final byte VERSION = 1;
+  private static final int CLIENT_NONCE_AT = 4;
+  private static final int SERVER_NONCE_AT = 16;
+  static final int CLIENT_NONCE_BYTES = SERVER_NONCE_AT - CLIENT_NONCE_AT;
+  private static final int MAC_BYTES = 32;
+  private static final byte[] CLIENT_ROLE = {'C'};
+  private static final byte[] SERVER_ROLE = {'S'};
+  private static final byte[] KEY_PURPOSE = "rdma-v1".getBytes(StandardCharsets.UTF_8);
+  private static final String MAC_ALGORITHM = "HmacSHA256";
+
+  private final byte[] key;
+
+  Handshake(LocalIdentity identity) {
+    byte[] appId = identity.appId().getBytes(StandardCharsets.UTF_8);
+    this.key = mac(identity.secret(), KEY_PURPOSE, appId);
+  }
+
+  /** Why a listener turned a peer away; the codes are on the wire. */
+  enum RejectReason {
+    UNKNOWN(0),
+    VERSION(1),
+    NONCE(2),
+    SECRET(3),
+    REPLAY(4),
+    TOO_MANY(5),
+    CLOSED(6);
+
+    private final int code;
+
+    RejectReason(int code) {
+      this.code = code;
+    }
+
+    static RejectReason of(int code) {
+      for (RejectReason reason : values()) {
+        if (reason.code == code) {
+          return reason;
+        }
+      }
+      return UNKNOWN;
+    }
+  }
+
+  /** What a verified reply says. */
+  record Reply(long canaryAddress, int canaryRkey) {}
+
+  /** What a rejection says; its sender is not proved. */
+  record Rejection(RejectReason reason, Nonce serverNonce) {}
+
+  byte[] request(byte[] clientNonce, PeerId server) {
+    byte[] request = new byte[REQUEST_BYTES];
+    ByteBuffer out = ByteBuffer.wrap(request);
+    out.put(VERSION).put((byte) 0).putShort((short) 0);
+    out.put(clientNonce, 0, CLIENT_NONCE_BYTES);
+    out.putLong(server.endpoint().bootNonce().high());
+    seal(request, CLIENT_ROLE, server.executorId(), bytesOf(server.endpoint().bootNonce()));
+    return request;
+  }
+
+  /** Null if the request is good, else why it is not. Takes the same time for every wrong MAC. */
+  @Nullable
+  RejectReason checkRequest(byte[] request, String serverExecutorId, Nonce serverNonce) {
+    if (request.length < REQUEST_BYTES || request[0] != VERSION) {
+      return RejectReason.VERSION;
+    }
+    ByteBuffer in = ByteBuffer.wrap(request);
+    if (in.getLong(SERVER_NONCE_AT) != serverNonce.high()) {
+      return RejectReason.NONCE;
+    }
+    byte[] message = Arrays.copyOf(request, REQUEST_BYTES);
+    boolean proved = isSealed(message, CLIENT_ROLE, serverExecutorId, bytesOf(serverNonce));
+    return proved ? null : RejectReason.SECRET;
+  }
+
+  static byte[] clientNonce(byte[] request) {
+    return Arrays.copyOfRange(request, CLIENT_NONCE_AT, SERVER_NONCE_AT);
+  }
+
+  byte[] reply(byte[] request, String serverExecutorId, Nonce serverNonce, Reply content) {
+    byte[] reply = new byte[REPLY_BYTES];
+    ByteBuffer out = ByteBuffer.wrap(reply);
+    out.put(VERSION).put((byte) 0).putShort((short) 0);
+    serverNonce.write(out);
+    out.putLong(content.canaryAddress()).putInt(content.canaryRkey()).putInt(0);
+    seal(reply, SERVER_ROLE, serverExecutorId, clientNonce(request));
+    return reply;
+  }
+
+  /** Throws with NONCE if another run answers, with REJECTED if the proof is wrong. */
+  Reply checkReply(byte[] reply, byte[] clientNonce, PeerId server) throws NoConnectionException {
+    if (reply.length < REPLY_BYTES || reply[0] != VERSION) {
+      throw new NoConnectionException(
+          server, ConnectFailure.REJECTED, "its reply has another version");
+    }
+    ByteBuffer in = ByteBuffer.wrap(reply);
+    in.position(4);
+    Nonce nonce = Nonce.read(in);
+    if (!nonce.equals(server.endpoint().bootNonce())) {
+      throw new NoConnectionException(server, ConnectFailure.NONCE, "answered by nonce=" + nonce);
+    }
+    byte[] message = Arrays.copyOf(reply, REPLY_BYTES);
+    if (!isSealed(message, SERVER_ROLE, server.executorId(), clientNonce)) {
+      throw new NoConnectionException(
+          server, ConnectFailure.REJECTED, "it does not know the application's secret");
+    }
+    return new Reply(in.getLong(), in.getInt());
+  }
+
+  static byte[] rejection(RejectReason reason, Nonce serverNonce) {
+    byte[] rejection = new byte[REJECTION_BYTES];
+    ByteBuffer out = ByteBuffer.wrap(rejection);
+    out.put(VERSION).put((byte) reason.code).putShort((short) 0);
+    serverNonce.write(out);
+    return rejection;
+  }
+
+  static Rejection readRejection(byte[] rejection) {
+    if (rejection.length < REJECTION_BYTES || rejection[0] != VERSION) {
+      return new Rejection(RejectReason.UNKNOWN, new Nonce(0, 0));
+    }
+    ByteBuffer in = ByteBuffer.wrap(rejection);
+    in.position(4);
+    return new Rejection(RejectReason.of(rejection[1]), Nonce.read(in));
+  }
+
+  /** Fills the last bytes of the message with the MAC of those before. */
+  private void seal(byte[] message, byte[] role, String serverId, byte[] otherNonce) {
+    byte[] mac = macOf(message, role, serverId, otherNonce);
+    System.arraycopy(mac, 0, message, message.length - MAC_BYTES, MAC_BYTES);
+  }
+
+  private boolean isSealed(byte[] message, byte[] role, String serverId, byte[] otherNonce) {
+    byte[] mac = Arrays.copyOfRange(message, message.length - MAC_BYTES, message.length);
+    return MessageDigest.isEqual(macOf(message, role, serverId, otherNonce), mac);
+  }
+
+  private byte[] macOf(byte[] message, byte[] role, String serverId, byte[] otherNonce) {
+    byte[] content = Arrays.copyOf(message, message.length - MAC_BYTES);
+    return mac(key, role, otherNonce, content, serverId.getBytes(StandardCharsets.UTF_8));
+  }
+
+  private static byte[] bytesOf(Nonce nonce) {
+    byte[] bytes = new byte[Nonce.SIZE_BYTES];
+    nonce.write(ByteBuffer.wrap(bytes));
+    return bytes;
+  }
+
+  private static byte[] mac(byte[] key, byte[]... parts) {
+    try {
+      Mac mac = Mac.getInstance(MAC_ALGORITHM);
+      mac.init(new SecretKeySpec(key, MAC_ALGORITHM));
+      for (byte[] part : parts) {
+        mac.update(part);
+      }
+      return mac.doFinal();
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException("every JDK has " + MAC_ALGORITHM, e);
+    }
+  }
+}

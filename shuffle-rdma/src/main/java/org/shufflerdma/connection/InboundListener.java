@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.verbs.Access;
+import org.shufflerdma.verbs.CmEvent;
+import org.shufflerdma.verbs.CmEventType;
+import org.shufflerdma.verbs.CompletionQueue;
+import org.shufflerdma.verbs.ConnectParameters;
+import org.shufflerdma.verbs.ConnectionId;
+import org.shufflerdma.verbs.ProtectionDomain;
+import org.shufflerdma.verbs.QueuePair;
+import org.shufflerdma.verbs.QueuePairCapabilities;
+import org.shufflerdma.verbs.VerbsException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The side that peers connect to. It lets in who proves the application's secret, and then does
+ * nothing: its queue pairs serve READs without this process. Requests and ends come in the event
+ * loop's thread; what may block is left to the closer.
+ */
+final class InboundListener {
+  private static final Logger LOG = LoggerFactory.getLogger(InboundListener.class);
+  private static final int BACKLOG = 128;
+  private static final int MAX_PENDING = 128;
+  private static final int REMEMBERED_NONCES = 1 << 16;
+  private static final QueuePairCapabilities SERVES_ONLY = new QueuePairCapabilities(1, 1, 1, 1, 0);
+
+  private final TransportSettings settings;
+  private final LocalIdentity identity;
+  private final Nonce bootNonce;
+  private final Handshake handshake;
+  private final Handshake.Reply canary;
+  private final ProtectionDomain domain;
+  private final CompletionQueue idleQueue;
+  private final int responderResources;
+  private final CmEventLoop loop;
+  private final Executor closer;
+  private final TransportStats stats;
+  private final Set<Inbound> inbound = ConcurrentHashMap.newKeySet();
+
+  /** Touched by the event loop alone. */
+  private final Map<ByteBuffer, Boolean> seenNonces = new LinkedHashMap<>() {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    protected boolean removeEldestEntry(Map.Entry<ByteBuffer, Boolean> eldest) {
+      return size() > REMEMBERED_NONCES;
+    }
+  };
+
+  private volatile boolean closed;
+
+  InboundListener(
+      TransportSettings settings,
+      LocalIdentity identity,
+      Nonce bootNonce,
+      Handshake handshake,
+      Handshake.Reply canary,
+      ProtectionDomain domain,
+      CompletionQueue idleQueue,
+      int responderResources,
+      CmEventLoop loop,
+      Executor closer,
+      TransportStats stats) {
+    this.settings = settings;
+    this.identity = identity;
+    this.bootNonce = bootNonce;
+    this.handshake = handshake;
+    this.canary = canary;
+    this.domain = domain;
+    this.idleQueue = idleQueue;
+    this.responderResources = responderResources;
+    this.loop = loop;
+    this.closer = closer;
+    this.stats = stats;
+  }
+
+  /** Lets peers in by an id that is bound to its address. */
+  void listen(ConnectionId listenId) throws VerbsException {
+    loop.handle(listenId, this::onListenerEvent);
+    listenId.listen(BACKLOG);
+  }
+
+  int connections() {
+    return inbound.size();
+  }
+
+  private void onListenerEvent(CmEvent event) {
+    if (event.type() != CmEventType.CONNECT_REQUEST) {
+      LOG.warn("The RDMA listener got {}", event);
+      return;
+    }
+    byte[] request = event.privateData();
+    Handshake.RejectReason reason = reasonToReject(request);
+    try {
+      if (reason == null) {
+        accept(event, request);
+      } else {
+        reject(event.id(), reason);
+      }
+    } catch (VerbsException | RuntimeException e) {
+      LOG.warn("A connect request could not be answered", e);
+      closer.execute(() -> destroy(event.id(), null));
+    }
+  }
+
+  private Handshake.@Nullable RejectReason reasonToReject(byte[] request) {
+    if (closed) {
+      return Handshake.RejectReason.CLOSED;
+    }
+    Handshake.RejectReason reason =
+        handshake.checkRequest(request, identity.executorId(), bootNonce);
+    if (reason != null) {
+      return reason;
+    }
+    if (seenNonces.put(ByteBuffer.wrap(Handshake.clientNonce(request)), true) != null) {
+      return Handshake.RejectReason.REPLAY;
+    }
+    long pending =
+        inbound.stream().filter(connection -> !connection.established).count();
+    boolean full = inbound.size() >= settings.maxInboundConnections() || pending >= MAX_PENDING;
+    return full ? Handshake.RejectReason.TOO_MANY : null;
+  }
+
+  private void reject(ConnectionId id, Handshake.RejectReason reason) throws VerbsException {
+    stats.connectionsRejected.increment();
+    LOG.info("Rejecting an RDMA connection from {}: {}", id.peerAddress(), reason);
+    id.reject(Handshake.rejection(reason, bootNonce));
+    closer.execute(() -> destroy(id, null));
+  }
+
+  private void accept(CmEvent event, byte[] request) throws VerbsException {
+    ConnectionId id = event.id();
+    QueuePair queuePair = id.createQueuePair(domain, idleQueue, idleQueue, SERVES_ONLY);
+    Inbound connection = new Inbound(id, queuePair);
+    inbound.add(connection);
+    loop.handle(id, connection);
+    byte[] reply = handshake.reply(request, identity.executorId(), bootNonce, canary);
+    int resources = Math.min(event.responderResources(), responderResources);
+    try {
+      id.accept(new ConnectParameters(reply, resources, 0, 7, 7));
+    } catch (VerbsException e) {
+      connection.end();
+      throw e;
+    }
+  }
+
+  private void destroy(ConnectionId id, @Nullable QueuePair queuePair) {
+    loop.forget(id);
+    try {
+      if (queuePair != null) {
+        queuePair.close();
+      }
+      id.close();
+    } catch (IOException | IllegalStateException e) {
+      LOG.warn("An inbound connection could not be destroyed", e);
+    }
+  }
+
+  /** Gives up requests that were accepted but never became connections. */
+  void expirePending() {
+    long timeoutNs = TimeUnit.MILLISECONDS.toNanos(settings.connectTimeoutMs());
+    for (Inbound connection : inbound) {
+      if (!connection.established && System.nanoTime() - connection.sinceNs > timeoutNs) {
+        connection.end();
+      }
+    }
+  }
+
+  /** Lets nobody in from now on and ends the connections; the closer destroys them. */
+  void close() {
+    closed = true;
+    inbound.forEach(Inbound::end);
+  }
+
+  /** One accepted connection; the event loop's thread handles its events. */
+  private final class Inbound implements CmEventLoop.Handler {
+    private final ConnectionId id;
+    private final QueuePair queuePair;
+    private final long sinceNs = System.nanoTime();
+    private final AtomicBoolean ended = new AtomicBoolean();
+    private volatile boolean established;
+
+    Inbound(ConnectionId id, QueuePair queuePair) {
+      this.id = id;
+      this.queuePair = queuePair;
+    }
+
+    @Override
+    public void handle(CmEvent event) {
+      if (event.type() == CmEventType.ESTABLISHED) {
+        establish();
+      } else {
+        LOG.debug("Inbound connection from {} ends: {}", id.peerAddress(), event);
+        end();
+      }
+    }
+
+    private void establish() {
+      try {
+        LeastAccess.apply(queuePair, Access.REMOTE_READ);
+        established = true;
+        stats.connectionsAccepted.increment();
+      } catch (VerbsException | IllegalStateException e) {
+        LOG.warn("Ending an inbound connection whose access could not be narrowed", e);
+        end();
+      }
+    }
+
+    private void end() {
+      if (ended.compareAndSet(false, true)) {
+        closer.execute(() -> {
+          disconnect();
+          destroy(id, queuePair);
+          inbound.remove(this);
+        });
+      }
+    }
+
+    private void disconnect() {
+      try {
+        id.disconnect();
+      } catch (IOException e) {
+        LOG.debug("No orderly disconnect of an inbound connection", e);
+      }
+    }
+  }
+}

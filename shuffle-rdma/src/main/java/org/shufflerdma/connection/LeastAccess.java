@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import org.shufflerdma.verbs.Access;
+import org.shufflerdma.verbs.QueuePair;
+import org.shufflerdma.verbs.VerbsException;
+
+/** Takes from a connected queue pair what rdma_cm allows its peer beyond need. */
+final class LeastAccess {
+  private static final int REMOTE =
+      Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC | Access.MW_BIND;
+
+  private LeastAccess() {}
+
+  static void apply(QueuePair queuePair, int allowed) throws VerbsException {
+    queuePair.setAccess(allowed);
+    int granted = queuePair.access() & REMOTE;
+    if (granted != allowed) {
+      throw new IllegalStateException("queue pair %d allows 0x%x to its peer, not 0x%x"
+          .formatted(queuePair.number(), granted, allowed));
+    }
+  }
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.verbs.WcStatus;
+
+/**
+ * A chain of READs that the device has, or is about to get. From posting on it is touched by the
+ * poller alone, until its last completion, or the destruction of its queue pair, ends it.
+ */
+final class PostedList {
+  final Connection connection;
+  final RegisteredBuffer sink;
+  final ReadCompletion completion;
+  final int size;
+  final long totalBytes;
+
+  /** Set when the device took only a part: its last READ, the signalled one, will not complete. */
+  volatile boolean truncated;
+
+  private int culprit = ReadFailure.NO_CULPRIT;
+  private int wcStatus;
+  private int vendorError;
+
+  PostedList(
+      Connection connection,
+      RegisteredBuffer sink,
+      ReadCompletion completion,
+      int size,
+      long totalBytes) {
+    this.connection = connection;
+    this.sink = sink;
+    this.completion = completion;
+    this.size = size;
+    this.totalBytes = totalBytes;
+  }
+
+  /** Notes an errored READ of this list; only the first that was not flushed is to blame. */
+  void note(int index, int status, int vendor) {
+    if (culprit == ReadFailure.NO_CULPRIT && status != WcStatus.WR_FLUSH_ERR) {
+      culprit = index;
+      wcStatus = status;
+      vendorError = vendor;
+    }
+  }
+
+  ReadFailure failure(Breakage breakage) {
+    return culprit == ReadFailure.NO_CULPRIT
+        ? ReadFailure.collateral(breakage)
+        : new ReadFailure(culprit, wcStatus, vendorError, breakage);
+  }
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.LoopThread;
+import org.shufflerdma.concurrent.Workers;
+import org.shufflerdma.memory.BufferPool;
+import org.shufflerdma.verbs.CompletionChannel;
+import org.shufflerdma.verbs.CompletionQueue;
+import org.shufflerdma.verbs.ConnectionId;
+import org.shufflerdma.verbs.DeviceContext;
+import org.shufflerdma.verbs.DeviceInfo;
+import org.shufflerdma.verbs.EventChannel;
+import org.shufflerdma.verbs.ProtectionDomain;
+import org.shufflerdma.verbs.VerbsException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * All of one process that RDMA needs, from device to listener: protection domain, completion queue
+ * and its poller, connection manager, sinks, canary. Peers read what is registered in its domain;
+ * it reads from them over the connections of its pool. Whoever opened it closes it, after having
+ * deregistered what he registered in the domain.
+ */
+public final class RdmaTransport implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(RdmaTransport.class);
+  private static final int IDLE_QUEUE_ENTRIES = 16;
+  private static final int CLOSER_THREADS = 2;
+  private static final int PROBER_THREADS = 2;
+  private static final int WATCHDOG_MS = 1_000;
+  private static final int BUFFER_IDLE_MS = 10_000;
+  private static final int STOP_MARGIN_MS = 3_000;
+  private static final int MAX_RD_ATOMIC_IN_CM = 255;
+
+  private final TransportSettings settings;
+  private final DeviceInfo device;
+  private final RdmaEndpoint endpoint;
+  private final ProtectionDomain domain;
+  private final BufferPool buffers;
+  private final ConnectionPool connections;
+  private final InboundListener listener;
+  private final TransportStats stats;
+  private final Deque<AutoCloseable> acquired;
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  private RdmaTransport(
+      TransportSettings settings,
+      DeviceInfo device,
+      RdmaEndpoint endpoint,
+      ProtectionDomain domain,
+      BufferPool buffers,
+      ConnectionPool connections,
+      InboundListener listener,
+      TransportStats stats,
+      Deque<AutoCloseable> acquired) {
+    this.settings = settings;
+    this.device = device;
+    this.endpoint = endpoint;
+    this.domain = domain;
+    this.buffers = buffers;
+    this.connections = connections;
+    this.listener = listener;
+    this.stats = stats;
+    this.acquired = acquired;
+  }
+
+  /**
+   * Opens the device that the bind address belongs to. The verbs must be open.
+   *
+   * @param deviceName what that device must be called; null takes any
+   */
+  public static RdmaTransport open(
+      TransportSettings settings, @Nullable String deviceName, LocalIdentity identity)
+      throws IOException {
+    Deque<AutoCloseable> acquired = new ArrayDeque<>();
+    try {
+      return open(settings, deviceName, identity, acquired);
+    } catch (Throwable t) {
+      closeAll(acquired);
+      throw t;
+    }
+  }
+
+  private static RdmaTransport open(
+      TransportSettings settings,
+      @Nullable String deviceName,
+      LocalIdentity identity,
+      Deque<AutoCloseable> acquired)
+      throws IOException {
+    String name = "rdma-" + identity.executorId();
+    Nonce bootNonce = Nonce.random();
+    TransportStats stats = new TransportStats();
+
+    EventChannel channel = keep(acquired, EventChannel.open());
+    CmEventLoop loop = new CmEventLoop(channel);
+    LoopThread cmThread = keep(acquired, new LoopThread(name + "-cm", loop::turn));
+    ConnectionId listenId = keep(acquired, channel.createId());
+    listenId.bind(settings.bindAddress());
+    DeviceContext device = deviceOf(listenId, settings, deviceName);
+    DeviceInfo info = device.query();
+    int rdAtomic =
+        Math.min(MAX_RD_ATOMIC_IN_CM, Math.min(settings.maxRdAtomic(), info.maxQpRdAtom()));
+
+    ProtectionDomain domain = keep(acquired, device.allocProtectionDomain());
+    CompletionChannel events = keep(acquired, device.createCompletionChannel());
+    CompletionQueue queue =
+        keep(acquired, device.createCompletionQueue(queueEntries(settings, info), events, 0));
+    CompletionQueue idleQueue =
+        keep(acquired, device.createCompletionQueue(IDLE_QUEUE_ENTRIES, null, 0));
+    Canary canary = keep(acquired, Canary.open(domain, bootNonce));
+    BufferPool buffers = keep(acquired, new BufferPool(domain, settings.pool()));
+    PendingReads pending = new PendingReads();
+    CompletionPoller poller = new CompletionPoller(queue, events, pending, stats);
+    LoopThread pollThread = keep(acquired, new LoopThread(name + "-poller", poller::turn));
+    ThreadPoolExecutor closer = Workers.pool(name + "-closer", CLOSER_THREADS);
+    acquired.push(() -> finish(closer, settings.drainTimeoutMs() + STOP_MARGIN_MS));
+    ThreadPoolExecutor prober = Workers.pool(name + "-probe", PROBER_THREADS);
+    acquired.push(prober::shutdownNow);
+
+    Handshake handshake = new Handshake(identity);
+    Connector connector = new Connector(
+        settings, device, rdAtomic, loop, domain, queue, pending, buffers, handshake, stats);
+    ConnectionPool connections = new ConnectionPool(
+        settings,
+        Math.min(settings.maxConnections(), queue.capacity() / settings.sendQueueDepth()),
+        connector,
+        loop,
+        closer,
+        () -> Deadline.afterMs(pollThread.isAlive() ? settings.drainTimeoutMs() : 0),
+        stats);
+    acquired.push(() -> connections.close(new Breakage(Breakage.Kind.CLOSED, "closed here")));
+    InboundListener listener = new InboundListener(
+        settings,
+        identity,
+        bootNonce,
+        handshake,
+        new Handshake.Reply(canary.address(), canary.rkey()),
+        domain,
+        idleQueue,
+        rdAtomic,
+        loop,
+        closer,
+        stats);
+    acquired.push(listener::close);
+    Watchdog watchdog = new Watchdog(settings, connections.connections(), prober);
+    ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(
+        body -> Workers.thread(name + "-watchdog", body));
+    acquired.push(timer::shutdownNow);
+
+    DeviceEvents deviceEvents = new DeviceEvents(device, connections, listener, stats);
+    keep(acquired, new LoopThread(name + "-async", deviceEvents::turn))
+        .start(deviceEvents::threadDied);
+    pollThread.start(deviceEvents::threadDied);
+    cmThread.start(deviceEvents::threadDied);
+    listener.listen(listenId);
+    startTimer(timer, watchdog, listener, buffers);
+    RdmaEndpoint endpoint = endpointOf(listenId, bootNonce);
+    LOG.info("RDMA listens at {} on device {}", endpoint, info.name());
+    return new RdmaTransport(
+        settings, info, endpoint, domain, buffers, connections, listener, stats, acquired);
+  }
+
+  private static <T extends AutoCloseable> T keep(Deque<AutoCloseable> acquired, T resource) {
+    acquired.push(resource);
+    return resource;
+  }
+
+  private static LoopThread keep(Deque<AutoCloseable> acquired, LoopThread thread) {
+    acquired.push(thread::stop);
+    return thread;
+  }
+
+  private static DeviceContext deviceOf(
+      ConnectionId bound, TransportSettings settings, @Nullable String wantedName)
+      throws VerbsException, UnusableAddressException {
+    DeviceContext device = bound.context();
+    if (device == null) {
+      throw new UnusableAddressException(
+          settings.bindAddress() + " belongs to no RDMA device; bind to a device's own address");
+    }
+    if (wantedName != null && !wantedName.equals(device.name())) {
+      throw new UnusableAddressException(
+          settings.bindAddress() + " belongs to device " + device.name() + ", not " + wantedName);
+    }
+    return device;
+  }
+
+  private static int queueEntries(TransportSettings settings, DeviceInfo info) {
+    long wanted = (long) settings.maxConnections() * settings.sendQueueDepth();
+    return (int) Math.min(wanted, info.maxCqe());
+  }
+
+  private static RdmaEndpoint endpointOf(ConnectionId listenId, Nonce bootNonce)
+      throws UnusableAddressException {
+    InetSocketAddress local = listenId.localAddress();
+    if (local == null) {
+      throw new UnusableAddressException("the RDMA listener has no address");
+    }
+    return new RdmaEndpoint(local.getAddress().getHostAddress(), local.getPort(), bootNonce);
+  }
+
+  private static void startTimer(
+      ScheduledExecutorService timer,
+      Watchdog watchdog,
+      InboundListener listener,
+      BufferPool buffers) {
+    Runnable look = () -> {
+      try {
+        watchdog.look();
+        listener.expirePending();
+        buffers.trim(BUFFER_IDLE_MS);
+      } catch (RuntimeException e) {
+        LOG.error("The RDMA watchdog stumbled", e);
+      }
+    };
+    ScheduledFuture<?> unused =
+        timer.scheduleWithFixedDelay(look, WATCHDOG_MS, WATCHDOG_MS, TimeUnit.MILLISECONDS);
+  }
+
+  private static void finish(ThreadPoolExecutor closer, long timeoutMs)
+      throws InterruptedException {
+    closer.shutdown();
+    if (!closer.awaitTermination(timeoutMs, TimeUnit.MILLISECONDS)) {
+      throw new IllegalStateException("connections were not destroyed within " + timeoutMs + " ms");
+    }
+  }
+
+  /** Where peers connect; to be published. */
+  public RdmaEndpoint endpoint() {
+    return endpoint;
+  }
+
+  public DeviceInfo device() {
+    return device;
+  }
+
+  /** What is registered here for REMOTE_READ, all authenticated peers can read. */
+  public ProtectionDomain protectionDomain() {
+    return domain;
+  }
+
+  public BufferPool buffers() {
+    return buffers;
+  }
+
+  public ConnectionPool connections() {
+    return connections;
+  }
+
+  public TransportStats stats() {
+    return stats;
+  }
+
+  public TransportSettings settings() {
+    return settings;
+  }
+
+  public int inboundConnections() {
+    return listener.connections();
+  }
+
+  /** Queue pairs that this side has not destroyed yet, broken ones included. */
+  public int outboundConnections() {
+    return connections.connections().size();
+  }
+
+  /** Gives everything back, in reverse order and in bounded time; what cannot be is logged. */
+  @Override
+  public void close() {
+    if (closed.compareAndSet(false, true)) {
+      closeAll(acquired);
+    }
+  }
+
+  private static void closeAll(Deque<AutoCloseable> acquired) {
+    boolean interrupted = false;
+    while (!acquired.isEmpty()) {
+      AutoCloseable resource = acquired.pop();
+      try {
+        resource.close();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      } catch (Exception e) {
+        LOG.error("RDMA resource {} was not given back", resource, e);
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+/**
+ * Told the outcome of a posted list of READs in exactly one call. The calling thread serves all
+ * connections: the call must not block.
+ */
+public interface ReadCompletion {
+  /** All bytes are in the buffer. */
+  void succeeded();
+
+  /** The content of the buffer is undefined and the connection is gone. */
+  void failed(ReadFailure failure);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import org.shufflerdma.verbs.WcStatus;
+
+/**
+ * Why a list of READs was not carried out.
+ *
+ * @param culprit index in the list of the READ that broke the connection; {@link #NO_CULPRIT} if
+ *     that was none of this list
+ * @param wcStatus completion status of the culprit
+ * @param breakage what ended the connection
+ */
+public record ReadFailure(int culprit, int wcStatus, int vendorError, Breakage breakage) {
+  public static final int NO_CULPRIT = -1;
+
+  static ReadFailure collateral(Breakage breakage) {
+    return new ReadFailure(NO_CULPRIT, WcStatus.WR_FLUSH_ERR, 0, breakage);
+  }
+
+  public boolean hasCulprit() {
+    return culprit != NO_CULPRIT;
+  }
+
+  @Override
+  public String toString() {
+    if (!hasCulprit()) {
+      return breakage.toString();
+    }
+    return WcStatus.text(wcStatus) + " (vendor error " + vendorError + ")";
+  }
+}

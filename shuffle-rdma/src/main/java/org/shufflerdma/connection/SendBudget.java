@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.shufflerdma.concurrent.Deadline;
+
+/**
+ * Free places in one send queue. A place is taken before its work request is posted and comes back
+ * with the completion that retires it, so the queue never refuses and the completion queue never
+ * overruns.
+ */
+final class SendBudget {
+  private final int depth;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private int free;
+  private boolean closed;
+
+  SendBudget(int depth) {
+    this.depth = depth;
+    this.free = depth;
+  }
+
+  /** False if the places did not become free in time, or the budget is closed. */
+  boolean acquire(int places, Deadline deadline) throws InterruptedException {
+    if (places < 1 || places > depth) {
+      throw new IllegalArgumentException(places + " places of a queue of " + depth);
+    }
+    lock.lockInterruptibly();
+    try {
+      while (!closed && free < places) {
+        if (deadline.expired()) {
+          return false;
+        }
+        changed.awaitNanos(deadline.remainingNs());
+      }
+      if (closed) {
+        return false;
+      }
+      free -= places;
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  void release(int places) {
+    lock.lock();
+    try {
+      if (free + places > depth) {
+        throw new IllegalStateException(places + " places came back twice");
+      }
+      free += places;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  int outstanding() {
+    lock.lock();
+    try {
+      return depth - free;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** No more places from now on; whoever waits is told so. */
+  void close() {
+    lock.lock();
+    try {
+      closed = true;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.net.InetSocketAddress;
+import org.shufflerdma.memory.PoolSettings;
+
+/**
+ * Limits and times of a transport.
+ *
+ * @param bindAddress local address of the listener and of all connections; port 0 takes a free one
+ * @param sendQueueDepth work requests in flight per connection
+ * @param readsPerList work requests chained behind one signalled completion
+ * @param maxConnections connections that this side opens; sizes the completion queue
+ * @param maxInboundConnections connections of peers; more are rejected
+ * @param maxRdAtomic READs in progress per connection, if device and peer allow
+ * @param connectTimeoutMs for the whole way from address to canary
+ * @param progressTimeoutMs without a completion while READs are outstanding, then the connection
+ *     is given up
+ * @param peerLostTimeoutMs the same, if the peer does not answer a TCP connect either
+ * @param drainTimeoutMs for flushed completions before a queue pair is destroyed regardless
+ * @param breakerFailures in a row after which a peer is left alone
+ * @param breakerOpenMs how long it is left alone
+ */
+public record TransportSettings(
+    InetSocketAddress bindAddress,
+    int sendQueueDepth,
+    int readsPerList,
+    int maxConnections,
+    int maxInboundConnections,
+    int maxRdAtomic,
+    int connectTimeoutMs,
+    int progressTimeoutMs,
+    int peerLostTimeoutMs,
+    int drainTimeoutMs,
+    int breakerFailures,
+    int breakerOpenMs,
+    PoolSettings pool) {
+  static final int MAX_READS_PER_LIST = 1 << 8;
+
+  public TransportSettings {
+    if (readsPerList < 1 || readsPerList > MAX_READS_PER_LIST) {
+      throw new IllegalArgumentException(
+          "readsPerList=" + readsPerList + ": 1 to " + MAX_READS_PER_LIST);
+    }
+    if (sendQueueDepth < readsPerList) {
+      throw new IllegalArgumentException(
+          "sendQueueDepth=" + sendQueueDepth + ": at least readsPerList=" + readsPerList);
+    }
+  }
+
+  public static TransportSettings defaults(InetSocketAddress bindAddress, PoolSettings pool) {
+    return new TransportSettings(
+        bindAddress, 256, 64, 128, 1024, 16, 5_000, 30_000, 12_000, 5_000, 3, 60_000, pool);
+  }
+}

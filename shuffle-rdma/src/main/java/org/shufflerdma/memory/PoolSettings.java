@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.memory;
+
+/**
+ * Limits of a {@link BufferPool}.
+ *
+ * @param budgetBytes most bytes registered at any time
+ * @param slabBytes unit of allocation and registration; a power of two
+ * @param hugePages whether the kernel is asked to back slabs with huge pages
+ */
+public record PoolSettings(long budgetBytes, int slabBytes, boolean hugePages) {
+  private static final int DEFAULT_SLAB_BYTES = 4 << 20;
+
+  public PoolSettings {
+    if (Integer.bitCount(slabBytes) != 1 || slabBytes < SizeClasses.SMALLEST_BYTES) {
+      throw new IllegalArgumentException(
+          "slabBytes=" + slabBytes + ": a power of two, at least " + SizeClasses.SMALLEST_BYTES);
+    }
+    if (budgetBytes < slabBytes) {
+      throw new IllegalArgumentException(
+          "budgetBytes=" + budgetBytes + ": at least one slab of " + slabBytes);
+    }
+  }
+
+  public static PoolSettings ofBudget(long budgetBytes) {
+    int slabBytes =
+        (int) Math.min(DEFAULT_SLAB_BYTES, Math.max(1, Long.highestOneBit(budgetBytes)));
+    return new PoolSettings(budgetBytes, slabBytes, true);
+  }
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.memory;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import org.shufflerdma.verbs.Access;
+import org.shufflerdma.verbs.MemoryRegion;
+import org.shufflerdma.verbs.NativeMemory;
+import org.shufflerdma.verbs.ProtectionDomain;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Memory that peers may read and nobody may write remotely: small records are carved from
+ * registered chunks, so that a record costs no registration of its own. Any thread may call. Closed
+ * by its owner before the protection domain, when no record is published any more.
+ */
+public final class RegisteredArena implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(RegisteredArena.class);
+  private static final int CHUNK_BYTES = 1 << 20;
+
+  /** Slices do not share a cache line, and every field in one is aligned. */
+  private static final int ALIGNMENT_BYTES = 64;
+
+  private final ProtectionDomain domain;
+  private final List<Chunk> chunks = new ArrayList<>();
+  private boolean closed;
+
+  public RegisteredArena(ProtectionDomain domain) {
+    this.domain = domain;
+  }
+
+  public synchronized ArenaSlice allocate(int lengthBytes) throws IOException {
+    if (closed) {
+      throw new IOException("the arena is closed");
+    }
+    long rounded = roundUp(lengthBytes);
+    for (Chunk chunk : chunks) {
+      long offset = chunk.free.take(rounded);
+      if (offset >= 0) {
+        return new ArenaSlice(chunk, offset, lengthBytes);
+      }
+    }
+    Chunk chunk = openChunk(Math.max(CHUNK_BYTES, rounded));
+    chunks.add(chunk);
+    return new ArenaSlice(chunk, chunk.free.take(rounded), lengthBytes);
+  }
+
+  private Chunk openChunk(long chunkBytes) throws IOException {
+    NativeMemory memory = NativeMemory.allocate(chunkBytes, false);
+    try {
+      MemoryRegion region = domain.register(memory.address(), chunkBytes, Access.REMOTE_READ);
+      return new Chunk(memory, region);
+    } catch (Throwable t) {
+      memory.close();
+      throw t;
+    }
+  }
+
+  public synchronized long registeredBytes() {
+    return chunks.stream().mapToLong(chunk -> chunk.memory.size()).sum();
+  }
+
+  private static long roundUp(int lengthBytes) {
+    if (lengthBytes <= 0) {
+      throw new IllegalArgumentException("a slice of " + lengthBytes + " bytes");
+    }
+    return (lengthBytes + ALIGNMENT_BYTES - 1L) & -ALIGNMENT_BYTES;
+  }
+
+  private synchronized void free(Chunk chunk, long offset, int lengthBytes) {
+    if (closed) {
+      return;
+    }
+    ByteBuffer bytes = chunk.view(offset, lengthBytes);
+    while (bytes.hasRemaining()) {
+      bytes.put((byte) 0);
+    }
+    chunk.free.giveBack(offset, roundUp(lengthBytes));
+    if (chunk.free.isAllFree() && chunks.size() > 1) {
+      chunks.remove(chunk);
+      chunk.close();
+    }
+  }
+
+  @Override
+  public synchronized void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    chunks.forEach(Chunk::close);
+    chunks.clear();
+  }
+
+  final class Chunk {
+    private final NativeMemory memory;
+    private final MemoryRegion region;
+    private final FreeRanges free;
+
+    private Chunk(NativeMemory memory, MemoryRegion region) {
+      this.memory = memory;
+      this.region = region;
+      this.free = new FreeRanges(memory.size());
+    }
+
+    long address() {
+      return memory.address();
+    }
+
+    int rkey() {
+      return region.rkey();
+    }
+
+    ByteBuffer view(long offset, int lengthBytes) {
+      return memory.slice(offset, lengthBytes);
+    }
+
+    void free(long offset, int lengthBytes) {
+      RegisteredArena.this.free(this, offset, lengthBytes);
+    }
+
+    private void close() {
+      try {
+        region.close();
+        memory.close();
+      } catch (IOException e) {
+        LOG.error("Leaking {} bytes that could not be deregistered", memory.size(), e);
+      }
+    }
+  }
+}

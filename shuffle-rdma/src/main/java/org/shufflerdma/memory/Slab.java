@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.memory;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.BitSet;
+import org.shufflerdma.verbs.Access;
+import org.shufflerdma.verbs.MemoryRegion;
+import org.shufflerdma.verbs.NativeMemory;
+import org.shufflerdma.verbs.ProtectionDomain;
+
+/**
+ * One registration of a {@link BufferPool}, cut into buffers of one size. The pool's lock guards
+ * the account of which are free.
+ */
+final class Slab {
+  private final NativeMemory memory;
+  private final MemoryRegion region;
+  private final long bufferBytes;
+  private final BitSet free;
+  private final int bufferCount;
+  private int freeCount;
+  private long idleSinceNs;
+
+  private Slab(NativeMemory memory, MemoryRegion region, long bufferBytes) {
+    this.memory = memory;
+    this.region = region;
+    this.bufferBytes = bufferBytes;
+    this.bufferCount = Math.toIntExact(memory.size() / bufferBytes);
+    this.freeCount = bufferCount;
+    this.free = new BitSet(bufferCount);
+    free.set(0, bufferCount);
+  }
+
+  static Slab open(ProtectionDomain domain, long slabBytes, long bufferBytes, boolean hugePages)
+      throws IOException {
+    NativeMemory memory = NativeMemory.allocate(slabBytes, hugePages);
+    try {
+      MemoryRegion region = domain.register(memory.address(), slabBytes, Access.LOCAL_WRITE);
+      return new Slab(memory, region, bufferBytes);
+    } catch (Throwable t) {
+      memory.close();
+      throw t;
+    }
+  }
+
+  long address() {
+    return memory.address();
+  }
+
+  int lkey() {
+    return region.lkey();
+  }
+
+  long bufferBytes() {
+    return bufferBytes;
+  }
+
+  long sizeBytes() {
+    return memory.size();
+  }
+
+  ByteBuffer view(long offsetBytes, int lengthBytes) {
+    return memory.slice(offsetBytes, lengthBytes);
+  }
+
+  boolean hasFree() {
+    return freeCount > 0;
+  }
+
+  boolean isIdle() {
+    return freeCount == bufferCount;
+  }
+
+  boolean isIdleSince(long thenNs) {
+    return isIdle() && idleSinceNs - thenNs <= 0;
+  }
+
+  /** Offset of a buffer that was free. */
+  long take() {
+    int index = free.nextSetBit(0);
+    free.clear(index);
+    freeCount--;
+    return index * bufferBytes;
+  }
+
+  void putBack(long offsetBytes, long nowNs) {
+    int index = Math.toIntExact(offsetBytes / bufferBytes);
+    if (free.get(index)) {
+      throw new IllegalStateException("buffer " + index + " came back twice");
+    }
+    free.set(index);
+    freeCount++;
+    idleSinceNs = nowNs;
+  }
+
+  /** Ends the device's access; the memory stays mapped for the views of buffers still leased. */
+  void deregister() throws IOException {
+    region.close();
+  }
+
+  void unmap() throws IOException {
+    memory.close();
+  }
+}
