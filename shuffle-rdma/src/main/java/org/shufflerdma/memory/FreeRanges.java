@@ -2,6 +2,7 @@
 package org.shufflerdma.memory;
 
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 
 /** First-fit account of the free bytes of one range; neighbours merge when they come back. */
@@ -16,15 +17,20 @@ final class FreeRanges {
 
   /** The offset of {@code length} bytes that are now taken, or -1 if no gap is wide enough. */
   long take(long length) {
+    long offset = firstGap(length);
+    if (offset >= 0) {
+      long rest = Objects.requireNonNull(lengthByOffset.remove(offset)) - length;
+      if (rest > 0) {
+        lengthByOffset.put(offset + length, rest);
+      }
+    }
+    return offset;
+  }
+
+  private long firstGap(long length) {
     for (Map.Entry<Long, Long> gap : lengthByOffset.entrySet()) {
       if (gap.getValue() >= length) {
-        long offset = gap.getKey();
-        long rest = gap.getValue() - length;
-        lengthByOffset.remove(offset);
-        if (rest > 0) {
-          lengthByOffset.put(offset + length, rest);
-        }
-        return offset;
+        return gap.getKey();
       }
     }
     return -1;
