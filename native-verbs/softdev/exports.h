@@ -13,6 +13,8 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
+#pragma GCC visibility push(default)
+
 struct ibv_device **softverbs_ibv_get_device_list(int *count);
 void softverbs_ibv_free_device_list(struct ibv_device **list);
 const char *softverbs_ibv_get_device_name(struct ibv_device *device);
@@ -71,5 +73,7 @@ int softverbs_ibv_rate_to_mult(enum ibv_rate rate);
 enum ibv_rate softverbs_mult_to_ibv_rate(int mult);
 int softverbs_ibv_rate_to_mbps(enum ibv_rate rate);
 enum ibv_rate softverbs_mbps_to_ibv_rate(int mbps);
+
+#pragma GCC visibility pop
 
 #endif

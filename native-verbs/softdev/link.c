@@ -129,7 +129,7 @@ static int payload_iov(struct out_item *item, uint64_t offset, struct iovec *iov
 	}
 	if (!item->padding) {
 		count = item->stream->source(item->stream, offset, iov, STREAM_IOVS);
-		if (count > 0)
+		if (count)
 			return count;
 		item->padding = true;
 	}
@@ -156,6 +156,8 @@ static ssize_t write_item(struct link *link, struct out_item *item)
 					      sizeof(item->frame) - item->sent};
 	payload_count = payload_iov(
 		item, item->sent < sizeof(item->frame) ? 0 : item->sent - sizeof(item->frame), iov + count);
+	if (payload_count < 0)
+		return payload_count;
 	asked_stream = item->stream && !item->padding && payload_count;
 	message.msg_iovlen = count + payload_count;
 	if (item->fd_count && !item->sent) {
@@ -180,8 +182,12 @@ static ssize_t write_item(struct link *link, struct out_item *item)
 					? written - (count ? iov[0].iov_len : 0)
 					: 0;
 	if (asked_stream) {
-		item->stream->sourced(item->stream,
-				      written < 0 && written != -EAGAIN ? written : (ssize_t)payload_bytes);
+		int error = item->stream->sourced(
+			item->stream,
+			written < 0 && written != -EAGAIN ? written : (ssize_t)payload_bytes);
+
+		if (error)
+			return error;
 		if (written == -EFAULT) {
 			item->padding = true;
 			return 0;
@@ -225,6 +231,14 @@ static void flush_out(struct link *link)
 	if (link->state != LINK_CLOSED && link->closing_after_flush && !link->out.first)
 		link_close(link);
 	update_events(link);
+}
+
+void link_flush(struct link *link)
+{
+	link->dispatching++;
+	flush_out(link);
+	link->dispatching--;
+	free_if_idle(link);
 }
 
 static int enqueue(struct link *link, struct out_queue *queue, const struct frame *frame,

@@ -79,17 +79,21 @@ int link_send(struct link *link, const struct frame *frame, const void *payload,
 	      int fd_count);
 
 /*
- * A payload that is fetched while it is written, embedded in its owner: frame->length bytes. After each
- * source() comes one sourced() with the bytes moved (0 = the socket is full) or -errno; after an error or
- * a source() of no iov the rest is sent as zeros, and done() says false. No callback after link_close().
+ * A payload that is fetched while it is written, embedded in its owner: frame->length bytes. source() returns
+ * the number of iovs; after each comes one sourced() with the bytes moved (0 = the socket is full) or -errno.
+ * 0 from source(), or an error that sourced() lets pass with 0: the rest is sent as zeros and done() says false.
+ * -errno from either: the link fails with it. No callback after link_close().
  */
 struct link_stream {
 	int (*source)(struct link_stream *stream, uint64_t offset, struct iovec *iov, int max_iov);
-	void (*sourced)(struct link_stream *stream, ssize_t bytes);
+	int (*sourced)(struct link_stream *stream, ssize_t bytes);
 	void (*done)(struct link_stream *stream, bool complete);
 };
 
 int link_send_stream(struct link *link, const struct frame *frame, struct link_stream *stream);
+
+/* Writes what is queued, as far as the socket takes it. May call on_close. */
+void link_flush(struct link *link);
 
 /* While paused no further frame is read. */
 void link_pause(struct link *link, bool paused);

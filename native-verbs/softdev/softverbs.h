@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
+
 /* Totals of this process since it loaded the library. New fields are appended only. */
 struct softverbs_counters {
 	uint64_t pd_live, pd_ever;
@@ -43,5 +45,7 @@ int softverbs_set_secret(const void *secret, size_t length);
 
 /* Copies the first `size` bytes of the counters. 0 or a positive errno. */
 int softverbs_get_counters(struct softverbs_counters *out, size_t size);
+
+#pragma GCC visibility pop
 
 #endif

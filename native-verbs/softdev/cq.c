@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cq.h"
+
+#include "counters.h"
+#include "exports.h"
+#include "handle.h"
+#include "log.h"
+#include "qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct softdev_channel *to_channel(struct ibv_comp_channel *channel)
+{
+	return container_of_(channel, struct softdev_channel, base);
+}
+
+struct ibv_comp_channel *softverbs_ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct softdev_channel *channel;
+	int64_t handle;
+	int error = process_is_forked_child() ? EIO : 0;
+
+	if (error)
+		goto failed;
+	channel = calloc(1, sizeof(*channel));
+	if (!channel) {
+		error = ENOMEM;
+		goto failed;
+	}
+	error = -event_queue_init(&channel->queue);
+	if (error)
+		goto free_channel;
+	handle = handle_add(HANDLE_CHANNEL, channel);
+	if (handle < 0) {
+		error = -handle;
+		goto destroy_queue;
+	}
+	channel->handle = handle;
+	channel->base.context = context;
+	channel->base.fd = channel->queue.fd;
+	atomic_fetch_add(&to_context(context)->users, 1);
+	return &channel->base;
+
+destroy_queue:
+	event_queue_destroy(&channel->queue);
+free_channel:
+	free(channel);
+failed:
+	errno = error;
+	return NULL;
+}
+
+int softverbs_ibv_destroy_comp_channel(struct ibv_comp_channel *base)
+{
+	struct softdev_channel *channel = to_channel(base);
+
+	if (!handle_is(HANDLE_CHANNEL, channel->handle, channel))
+		return ENOENT;
+	if (atomic_load(&channel->users))
+		return EBUSY;
+	if (!handle_remove(HANDLE_CHANNEL, channel->handle, channel))
+		return ENOENT;
+	event_queue_destroy(&channel->queue);
+	atomic_fetch_sub(&to_context(base->context)->users, 1);
+	free(channel);
+	return 0;
+}
+
+static void fail_queue_pairs(void *owner)
+{
+	qp_fail_all_of(owner);
+}
+
+struct ibv_cq *softverbs_ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+				       struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct softdev_cq *cq;
+	int64_t handle;
+	int error = process_is_forked_child() ? EIO : EINVAL;
+
+	if (error == EIO || cqe <= 0 || cqe > DEVICE_MAX_CQE || comp_vector < 0 ||
+	    comp_vector >= DEVICE_COMP_VECTORS)
+		goto failed;
+	error = ENOMEM;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		goto failed;
+	cq->ring = calloc(cqe, sizeof(*cq->ring));
+	if (!cq->ring)
+		goto free_cq;
+	handle = handle_add(HANDLE_CQ, cq);
+	if (handle < 0)
+		goto free_ring;
+	cq->capacity = cqe;
+	cq->base.context = context;
+	cq->base.channel = channel;
+	cq->base.cq_context = cq_context;
+	cq->base.handle = handle;
+	cq->base.cqe = cqe;
+	pthread_mutex_init(&cq->base.mutex, NULL);
+	pthread_cond_init(&cq->base.cond, NULL);
+	pthread_mutex_init(&cq->lock, NULL);
+	cq->error.event = (struct ibv_async_event){.element.cq = &cq->base, .event_type = IBV_EVENT_CQ_ERR};
+	cq->overrun_task = (struct progress_task){.callback = fail_queue_pairs, .owner = cq};
+	if (channel)
+		atomic_fetch_add(&to_channel(channel)->users, 1);
+	atomic_fetch_add(&to_context(context)->users, 1);
+	COUNT(cq_live);
+	COUNT(cq_ever);
+	return &cq->base;
+
+free_ring:
+	free(cq->ring);
+free_cq:
+	free(cq);
+failed:
+	errno = error;
+	return NULL;
+}
+
+int softverbs_ibv_resize_cq(struct ibv_cq *base, int cqe)
+{
+	struct softdev_cq *cq = to_cq(base);
+	struct cqe *ring;
+	int error = 0;
+
+	if (!handle_is(HANDLE_CQ, base->handle, cq))
+		return ENOENT;
+	if (cqe <= 0 || cqe > DEVICE_MAX_CQE)
+		return EINVAL;
+	ring = calloc(cqe, sizeof(*ring));
+	if (!ring)
+		return ENOMEM;
+	pthread_mutex_lock(&cq->lock);
+	if (cq->count > (uint32_t)cqe) {
+		error = EINVAL;
+	} else {
+		struct cqe *old = cq->ring;
+
+		for (uint32_t i = 0; i < cq->count; i++)
+			ring[i] = old[(cq->head + i) % cq->capacity];
+		cq->ring = ring;
+		cq->head = 0;
+		cq->capacity = cqe;
+		base->cqe = cqe;
+		ring = old;
+	}
+	pthread_mutex_unlock(&cq->lock);
+	free(ring);
+	return error;
+}
+
+static void cancel_overrun_task(void *owner)
+{
+	struct softdev_cq *cq = owner;
+
+	progress_cancel(&cq->overrun_task);
+}
+
+/* Undelivered events are taken back; delivered ones are the application's to acknowledge. */
+static void wait_for_acks(struct softdev_cq *cq)
+{
+	if (cq->base.channel)
+		cq->comp_raised -= event_queue_remove(&to_channel(cq->base.channel)->queue, &cq->comp_node);
+	cq->async_raised -= async_withdraw(cq->base.context, &cq->error);
+	pthread_mutex_lock(&cq->base.mutex);
+	while (cq->base.comp_events_completed != cq->comp_raised ||
+	       cq->base.async_events_completed != cq->async_raised)
+		pthread_cond_wait(&cq->base.cond, &cq->base.mutex);
+	pthread_mutex_unlock(&cq->base.mutex);
+}
+
+int softverbs_ibv_destroy_cq(struct ibv_cq *base)
+{
+	struct softdev_cq *cq = to_cq(base);
+
+	if (process_is_forked_child())
+		return EIO;
+	if (!handle_is(HANDLE_CQ, base->handle, cq))
+		return ENOENT;
+	if (atomic_load(&cq->users))
+		return EBUSY;
+	if (!handle_remove(HANDLE_CQ, base->handle, cq))
+		return ENOENT;
+	if (cq->overrun)
+		progress_call(cancel_overrun_task, cq);
+	wait_for_acks(cq);
+	if (base->channel)
+		atomic_fetch_sub(&to_channel(base->channel)->users, 1);
+	atomic_fetch_sub(&to_context(base->context)->users, 1);
+	COUNT_DOWN(cq_live);
+	pthread_mutex_destroy(&cq->lock);
+	pthread_mutex_destroy(&base->mutex);
+	pthread_cond_destroy(&base->cond);
+	free(cq->ring);
+	free(cq);
+	return 0;
+}
+
+int softverbs_ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **cq_context)
+{
+	struct event_node *node = event_queue_pop(&to_channel(base)->queue);
+
+	if (!node)
+		return -1;
+	*cq = &container_of_(node, struct softdev_cq, comp_node)->base;
+	*cq_context = (*cq)->cq_context;
+	return 0;
+}
+
+void softverbs_ibv_ack_cq_events(struct ibv_cq *base, unsigned int count)
+{
+	pthread_mutex_lock(&base->mutex);
+	base->comp_events_completed += count;
+	pthread_cond_signal(&base->cond);
+	pthread_mutex_unlock(&base->mutex);
+}
+
+void cq_ack_async(struct ibv_cq *base)
+{
+	pthread_mutex_lock(&base->mutex);
+	base->async_events_completed++;
+	pthread_cond_signal(&base->cond);
+	pthread_mutex_unlock(&base->mutex);
+}
+
+/* cq->lock held. */
+static void notify(struct softdev_cq *cq, bool solicited)
+{
+	if (!cq->base.channel || cq->armed == CQ_NOT_ARMED ||
+	    (cq->armed == CQ_ARMED_SOLICITED && !solicited))
+		return;
+	cq->armed = CQ_NOT_ARMED;
+	cq->comp_raised++;
+	event_queue_push(&to_channel(cq->base.channel)->queue, &cq->comp_node);
+}
+
+void cq_push(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
+{
+	pthread_mutex_lock(&cq->lock);
+	if (cq->count < cq->capacity) {
+		cq->ring[(cq->head + cq->count++) % cq->capacity] = *entry;
+		notify(cq, solicited || entry->wc.status != IBV_WC_SUCCESS);
+	} else if (!cq->overrun) {
+		log_warn("completion queue of %u entries overrun", cq->capacity);
+		cq->overrun = true;
+		cq->async_raised++;
+		async_raise(cq->base.context, &cq->error);
+		progress_post(&cq->overrun_task);
+	}
+	pthread_mutex_unlock(&cq->lock);
+}
+
+void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp)
+{
+	uint32_t kept = 0;
+
+	pthread_mutex_lock(&cq->lock);
+	for (uint32_t i = 0; i < cq->count; i++) {
+		struct cqe *entry = &cq->ring[(cq->head + i) % cq->capacity];
+
+		if (entry->qp != qp)
+			cq->ring[(cq->head + kept++) % cq->capacity] = *entry;
+	}
+	cq->count = kept;
+	pthread_mutex_unlock(&cq->lock);
+}
+
+static int poll_cq(struct ibv_cq *base, int max, struct ibv_wc *wc)
+{
+	struct softdev_cq *cq = to_cq(base);
+	int polled = 0;
+
+	pthread_mutex_lock(&cq->lock);
+	for (; polled < max && cq->count; polled++) {
+		const struct cqe *entry = &cq->ring[cq->head];
+
+		wc[polled] = entry->wc;
+		if (entry->is_send)
+			qp_free_send_slots(entry->qp, entry->sq_freed);
+		cq->head = (cq->head + 1) % cq->capacity;
+		cq->count--;
+	}
+	pthread_mutex_unlock(&cq->lock);
+	return polled;
+}
+
+static int req_notify_cq(struct ibv_cq *base, int solicited_only)
+{
+	struct softdev_cq *cq = to_cq(base);
+
+	pthread_mutex_lock(&cq->lock);
+	if (!solicited_only)
+		cq->armed = CQ_ARMED_ANY;
+	else if (cq->armed == CQ_NOT_ARMED)
+		cq->armed = CQ_ARMED_SOLICITED;
+	pthread_mutex_unlock(&cq->lock);
+	return 0;
+}
+
+void cq_set_ops(struct verbs_context *verbs)
+{
+	verbs->context.ops.poll_cq = poll_cq;
+	verbs->context.ops.req_notify_cq = req_notify_cq;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The device, its contexts and their async events. */
+#ifndef SOFTDEV_DEVICE_H
+#define SOFTDEV_DEVICE_H
+
+#include "core.h"
+#include "event_queue.h"
+
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+
+enum {
+	DEVICE_PORTS = 1,
+	DEVICE_MAX_QP = 4096,
+	DEVICE_MAX_WR = 16384,
+	DEVICE_MAX_SGE = 16,
+	DEVICE_MAX_INLINE = 512,
+	DEVICE_MAX_CQE = 1048575,
+	DEVICE_MAX_MR = 65535,
+	DEVICE_MAX_RD_ATOMIC = 16,
+	DEVICE_COMP_VECTORS = 8,
+};
+
+#define DEVICE_MAX_MESSAGE (1u << 30)
+#define DEVICE_MAX_MR_BYTES (1ull << 47)
+
+struct softdev_context {
+	struct event_queue async;
+	atomic_int users; /* PDs, CQs and channels */
+	uint32_t handle;
+	struct verbs_context verbs; /* its last member is the ibv_context */
+};
+
+static inline struct softdev_context *to_context(struct ibv_context *context)
+{
+	return container_of_(context, struct softdev_context, verbs.context);
+}
+
+/* One kind of async event of one object, embedded in it. */
+struct async_source {
+	struct event_node node;
+	struct ibv_async_event event;
+};
+
+void async_raise(struct ibv_context *context, struct async_source *source);
+/* Takes the undelivered ones back; how many there were. */
+unsigned int async_withdraw(struct ibv_context *context, struct async_source *source);
+
+/* Fills the operations of a new context; each object's file sets its own. */
+void cq_set_ops(struct verbs_context *verbs);
+void qp_set_ops(struct verbs_context *verbs);
+
+#endif

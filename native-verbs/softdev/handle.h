@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handle tables: the `handle` field of a verbs object is an index that must lead back to the object,
+ * or the object is stale (ENOENT). They also set the advertised limits.
+ */
+#ifndef SOFTDEV_HANDLE_H
+#define SOFTDEV_HANDLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum handle_kind { HANDLE_PD, HANDLE_CQ, HANDLE_CHANNEL, HANDLE_CONTEXT, HANDLE_KINDS };
+
+enum { MAX_PDS = 4096, MAX_CQS = 4096, MAX_CHANNELS = 4096, MAX_CONTEXTS = 256 };
+
+/* The handle, or -ENOMEM when the limit is reached. */
+int64_t handle_add(enum handle_kind kind, void *object);
+bool handle_is(enum handle_kind kind, uint32_t handle, const void *object);
+/* False if it was not that object's. */
+bool handle_remove(enum handle_kind kind, uint32_t handle, const void *object);
+
+#endif

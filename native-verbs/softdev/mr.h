@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Protection domains and memory regions. */
+#ifndef SOFTDEV_MR_H
+#define SOFTDEV_MR_H
+
+#include "core.h"
+
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+
+struct softdev_pd {
+	struct ibv_pd base;
+	uint32_t id;	  /* as peers see it */
+	atomic_int users; /* MRs and QPs */
+};
+
+struct softdev_mr {
+	struct ibv_mr base;
+	struct softdev_pd *pd;
+	uint64_t iova;
+	uint64_t length;
+	char *address;
+	unsigned int access;
+	int file_fd; /* a read-only open of the file behind a file region, else -1 */
+	uint64_t file_offset;
+	uint64_t generation;
+	atomic_bool file_shared;
+};
+
+static inline struct softdev_pd *to_pd(struct ibv_pd *pd)
+{
+	return container_of_(pd, struct softdev_pd, base);
+}
+
+enum key_kind { KEY_LOCAL, KEY_REMOTE };
+
+/*
+ * Finds the region of a key and holds it: ibv_dereg_mr waits until mr_release(). For one bounded copy, never
+ * across a wait. Checks PD, bounds and access. 0 or -errno (-EACCES whatever is wrong). Any thread.
+ */
+int mr_acquire(const struct softdev_pd *pd, enum key_kind kind, uint32_t key, uint64_t address,
+	       uint64_t length, unsigned int access, struct softdev_mr **mr);
+void mr_release(struct softdev_mr *mr);
+
+/* A duplicate of the read-only descriptor behind the region, for a peer; or -errno. */
+int mr_share_file(const struct softdev_pd *pd, uint32_t slot, uint64_t generation);
+
+/* Where the iova-based address lies in this process. */
+static inline char *mr_pointer(const struct softdev_mr *mr, uint64_t address)
+{
+	return mr->address + (address - mr->iova);
+}
+
+#endif

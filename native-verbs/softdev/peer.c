@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "peer.h"
+
+#include "link.h"
+#include "log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { FILE_BUCKETS = 256, MAX_FILES = 1024 };
+
+struct peer_file {
+	struct peer_file *next; /* in its bucket */
+	uint32_t slot;
+	uint64_t generation;
+	uint64_t last_use;
+	int fd; /* -1: refused */
+	int holders;
+	bool dropped; /* no longer in the cache; the last holder frees it */
+};
+
+struct peer {
+	struct peer *next;
+	uint8_t nonce[LINK_NONCE_BYTES];
+	pid_t pid;
+	int references; /* under peers_lock */
+	atomic_bool cma;
+	const struct shared_table *table;
+	pthread_mutex_t lock; /* guards the files */
+	struct peer_file *files[FILE_BUCKETS];
+	int file_count;
+	uint64_t uses;
+};
+
+static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct peer *peers;
+
+static pthread_once_t mode_once = PTHREAD_ONCE_INIT;
+static enum path_mode mode = PATH_AUTO;
+
+static void read_mode(void)
+{
+	static const char *const names[] = {
+		[PATH_AUTO] = "auto", [PATH_FILE] = "file", [PATH_CMA] = "cma", [PATH_WIRE] = "wire"};
+	const char *value = getenv("SOFTVERBS_PATH");
+
+	if (!value)
+		return;
+	for (int i = PATH_AUTO; i <= PATH_WIRE; i++)
+		if (!strcmp(value, names[i])) {
+			mode = i;
+			return;
+		}
+	log_error("SOFTVERBS_PATH=%s is none of auto, file, cma, wire; using auto", value);
+}
+
+enum path_mode path_mode(void)
+{
+	pthread_once(&mode_once, read_mode);
+	return mode;
+}
+
+/* One read of the peer's nonce shows every obstacle: Yama, uids, namespaces, seccomp, a recycled pid. */
+static bool probe_cma(pid_t pid, uint64_t cookie_address, const uint8_t *nonce)
+{
+	uint8_t cookie[LINK_NONCE_BYTES];
+	struct iovec local = {cookie, sizeof(cookie)};
+	struct iovec remote = {(void *)(uintptr_t)cookie_address, sizeof(cookie)};
+
+	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(cookie) &&
+	       !memcmp(cookie, nonce, sizeof(cookie));
+}
+
+/* peers_lock held. */
+static struct peer *find(const uint8_t *nonce)
+{
+	for (struct peer *peer = peers; peer; peer = peer->next)
+		if (!memcmp(peer->nonce, nonce, LINK_NONCE_BYTES))
+			return peer;
+	return NULL;
+}
+
+struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address, int table_fd)
+{
+	struct peer *peer;
+
+	pthread_mutex_lock(&peers_lock);
+	peer = find(nonce);
+	if (peer) {
+		peer->references++;
+		close(table_fd);
+		goto unlock;
+	}
+	peer = calloc(1, sizeof(*peer));
+	if (!peer) {
+		close(table_fd);
+		goto unlock;
+	}
+	peer->table = peer_table_map(table_fd, nonce);
+	if (!peer->table) {
+		free(peer);
+		peer = NULL;
+		goto unlock;
+	}
+	memcpy(peer->nonce, nonce, sizeof(peer->nonce));
+	peer->pid = pid;
+	peer->references = 1;
+	pthread_mutex_init(&peer->lock, NULL);
+	atomic_init(&peer->cma, probe_cma(pid, cookie_address, nonce));
+	log_info("peer %d: process_vm_readv %s", (int)pid, atomic_load(&peer->cma) ? "works" : "refused");
+	peer->next = peers;
+	peers = peer;
+unlock:
+	pthread_mutex_unlock(&peers_lock);
+	return peer;
+}
+
+struct peer *peer_hold(struct peer *peer)
+{
+	pthread_mutex_lock(&peers_lock);
+	peer->references++;
+	pthread_mutex_unlock(&peers_lock);
+	return peer;
+}
+
+static void drop_file(struct peer *peer, struct peer_file **link)
+{
+	struct peer_file *file = *link;
+
+	*link = file->next;
+	file->dropped = true;
+	peer->file_count--;
+	if (file->holders)
+		return;
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file);
+}
+
+void peer_release(struct peer *peer)
+{
+	struct peer **link = &peers;
+
+	pthread_mutex_lock(&peers_lock);
+	if (--peer->references) {
+		pthread_mutex_unlock(&peers_lock);
+		return;
+	}
+	while (*link != peer)
+		link = &(*link)->next;
+	*link = peer->next;
+	pthread_mutex_unlock(&peers_lock);
+	for (int i = 0; i < FILE_BUCKETS; i++)
+		while (peer->files[i])
+			drop_file(peer, &peer->files[i]);
+	peer_table_unmap(peer->table);
+	pthread_mutex_destroy(&peer->lock);
+	free(peer);
+}
+
+const struct shared_table *peer_table(const struct peer *peer)
+{
+	return peer->table;
+}
+
+pid_t peer_pid(const struct peer *peer)
+{
+	return peer->pid;
+}
+
+bool peer_has_cma(const struct peer *peer)
+{
+	return atomic_load_explicit(&peer->cma, memory_order_relaxed);
+}
+
+void peer_drop_cma(struct peer *peer)
+{
+	atomic_store(&peer->cma, false);
+}
+
+enum peer_file_state peer_file_hold(struct peer *peer, uint32_t slot, uint64_t generation,
+				    struct peer_file **out)
+{
+	enum peer_file_state state = PEER_FILE_UNKNOWN;
+	struct peer_file *file;
+
+	pthread_mutex_lock(&peer->lock);
+	for (file = peer->files[slot % FILE_BUCKETS]; file; file = file->next)
+		if (file->slot == slot && file->generation == generation)
+			break;
+	if (file) {
+		file->last_use = ++peer->uses;
+		state = file->fd < 0 ? PEER_FILE_REFUSED : PEER_FILE_HELD;
+	}
+	if (state == PEER_FILE_HELD) {
+		file->holders++;
+		*out = file;
+	}
+	pthread_mutex_unlock(&peer->lock);
+	return state;
+}
+
+int peer_file_fd(const struct peer_file *file)
+{
+	return file->fd;
+}
+
+void peer_file_release(struct peer *peer, struct peer_file *file)
+{
+	bool last;
+
+	pthread_mutex_lock(&peer->lock);
+	last = --file->holders == 0 && file->dropped;
+	pthread_mutex_unlock(&peer->lock);
+	if (last) {
+		close(file->fd);
+		free(file);
+	}
+}
+
+/* peer->lock held. */
+static void evict_oldest(struct peer *peer)
+{
+	struct peer_file **oldest = NULL;
+
+	for (int i = 0; i < FILE_BUCKETS; i++)
+		for (struct peer_file **link = &peer->files[i]; *link; link = &(*link)->next)
+			if (!oldest || (*link)->last_use < (*oldest)->last_use)
+				oldest = link;
+	if (oldest)
+		drop_file(peer, oldest);
+}
+
+void peer_file_add(struct peer *peer, uint32_t slot, uint64_t generation, int fd)
+{
+	struct peer_file **link = &peer->files[slot % FILE_BUCKETS];
+	struct peer_file *file = calloc(1, sizeof(*file));
+
+	pthread_mutex_lock(&peer->lock);
+	while (*link && (*link)->slot != slot)
+		link = &(*link)->next;
+	if (*link && (!file || (*link)->generation != generation))
+		drop_file(peer, link);
+	else if (*link) { /* two QPs asked for it */
+		free(file);
+		file = NULL;
+	}
+	if (!file) {
+		if (fd >= 0)
+			close(fd);
+		goto unlock;
+	}
+	if (peer->file_count >= MAX_FILES)
+		evict_oldest(peer);
+	*file = (struct peer_file){
+		.next = peer->files[slot % FILE_BUCKETS],
+		.slot = slot,
+		.generation = generation,
+		.last_use = ++peer->uses,
+		.fd = fd,
+	};
+	peer->files[slot % FILE_BUCKETS] = file;
+	peer->file_count++;
+unlock:
+	pthread_mutex_unlock(&peer->lock);
+}
+
+void peer_file_revoke(struct peer *peer, uint32_t slot, uint64_t generation)
+{
+	struct peer_file **link = &peer->files[slot % FILE_BUCKETS];
+
+	pthread_mutex_lock(&peer->lock);
+	while (*link && ((*link)->slot != slot || (*link)->generation != generation))
+		link = &(*link)->next;
+	if (*link)
+		drop_file(peer, link);
+	pthread_mutex_unlock(&peer->lock);
+}

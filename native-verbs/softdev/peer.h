@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A peer process that can be read without its help: its mapped tables, whether process_vm_readv works,
+ * and the file descriptors it passed. Shared by all QPs that are connected to it; reference counted.
+ */
+#ifndef SOFTDEV_PEER_H
+#define SOFTDEV_PEER_H
+
+#include "peer_table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum path_mode { PATH_AUTO, PATH_FILE, PATH_CMA, PATH_WIRE };
+
+/* SOFTVERBS_PATH. */
+enum path_mode path_mode(void);
+
+struct peer;
+
+/*
+ * The peer of this nonce; takes over table_fd. NULL when its table cannot be used. `pid` as the kernel told
+ * it for the socket; `cookie_address` is where its nonce lies there.
+ */
+struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address, int table_fd);
+struct peer *peer_hold(struct peer *peer);
+void peer_release(struct peer *peer);
+
+const struct shared_table *peer_table(const struct peer *peer);
+pid_t peer_pid(const struct peer *peer);
+bool peer_has_cma(const struct peer *peer);
+/* process_vm_readv was refused: do not try again. */
+void peer_drop_cma(struct peer *peer);
+
+enum peer_file_state { PEER_FILE_UNKNOWN, PEER_FILE_REFUSED, PEER_FILE_HELD };
+
+struct peer_file;
+
+/* HELD: *file can be read until peer_file_release(). */
+enum peer_file_state peer_file_hold(struct peer *peer, uint32_t slot, uint64_t generation,
+				    struct peer_file **file);
+int peer_file_fd(const struct peer_file *file);
+void peer_file_release(struct peer *peer, struct peer_file *file);
+/* Takes over fd; -1 = the peer has none for that region. */
+void peer_file_add(struct peer *peer, uint32_t slot, uint64_t generation, int fd);
+void peer_file_revoke(struct peer *peer, uint32_t slot, uint64_t generation);
+
+#endif

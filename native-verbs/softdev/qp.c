@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "qp.h"
+
+#include "counters.h"
+#include "exports.h"
+#include "handle.h"
+#include "log.h"
+#include "peer_table.h"
+#include "process.h"
+#include "softverbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct softdev_qp *table[DEVICE_MAX_QP];
+static uint64_t next_generation;
+
+static const enum ibv_event_type async_types[QP_ASYNC_COUNT] = {
+	[QP_ASYNC_FATAL] = IBV_EVENT_QP_FATAL,
+	[QP_ASYNC_REQ_ERR] = IBV_EVENT_QP_REQ_ERR,
+	[QP_ASYNC_ACCESS_ERR] = IBV_EVENT_QP_ACCESS_ERR,
+	[QP_ASYNC_COMM_EST] = IBV_EVENT_COMM_EST,
+};
+
+/* qp->lock held: what peers may see of it. */
+static void publish(struct softdev_qp *qp)
+{
+	int state = atomic_load(&qp->state);
+	bool responds = state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD;
+
+	/* pairs with the acquire load in shortcut.c */
+	atomic_store_explicit(&own_table()->qp[qp->slot].readable,
+			      responds && (qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) &&
+				      qp->attr.max_dest_rd_atomic,
+			      memory_order_release);
+}
+
+/* A peer that was connected before the RESET sees another generation. */
+static void new_generation(struct softdev_qp *qp)
+{
+	uint64_t generation = __atomic_add_fetch(&next_generation, 2, __ATOMIC_RELAXED) | 1;
+
+	atomic_store(&own_table()->qp[qp->slot].generation, generation);
+}
+
+void qp_busy_begin(struct softdev_qp *qp)
+{
+	qp->busy++;
+}
+
+void qp_busy_end(struct softdev_qp *qp)
+{
+	if (--qp->busy)
+		return;
+	if (atomic_load(&qp->state) == IBV_QPS_ERR) {
+		sq_flush(qp);
+		rq_flush(qp);
+	}
+	pthread_cond_broadcast(&qp->idle);
+}
+
+void qp_enter_error(struct softdev_qp *qp)
+{
+	int state = atomic_load(&qp->state);
+
+	if (state == IBV_QPS_ERR || state == IBV_QPS_RESET)
+		return;
+	atomic_store(&qp->state, IBV_QPS_ERR);
+	qp->base.state = IBV_QPS_ERR;
+	publish(qp);
+	progress_post(&qp->task);
+	qp_busy_begin(qp);
+	qp_busy_end(qp);
+}
+
+void qp_raise(struct softdev_qp *qp, enum qp_async kind)
+{
+	qp->async_raised++;
+	async_raise(qp->base.context, &qp->async[kind]);
+}
+
+void qp_ack_async(struct ibv_qp *base)
+{
+	pthread_mutex_lock(&base->mutex);
+	base->events_completed++;
+	pthread_cond_signal(&base->cond);
+	pthread_mutex_unlock(&base->mutex);
+}
+
+struct softdev_qp *qp_find(uint32_t qpn)
+{
+	int port = process_index_of_port(qpn >> 8);
+	struct softdev_qp *qp = NULL;
+
+	if (port < 0)
+		return NULL;
+	pthread_mutex_lock(&table_lock);
+	qp = table[port * PROCESS_QPS_PER_PORT + (qpn & 0xff)];
+	pthread_mutex_unlock(&table_lock);
+	return qp;
+}
+
+void qp_for_each(void (*visit)(struct softdev_qp *qp, void *argument), void *argument)
+{
+	for (int i = 0; i < DEVICE_MAX_QP; i++) {
+		struct softdev_qp *qp;
+
+		pthread_mutex_lock(&table_lock);
+		qp = table[i];
+		pthread_mutex_unlock(&table_lock);
+		if (qp)
+			visit(qp, argument);
+	}
+}
+
+static void fail_if_uses(struct softdev_qp *qp, void *argument)
+{
+	pthread_mutex_lock(&qp->lock);
+	if (qp->send_cq == argument || qp->recv_cq == argument)
+		qp_enter_error(qp);
+	pthread_mutex_unlock(&qp->lock);
+}
+
+void qp_fail_all_of(const struct softdev_cq *cq)
+{
+	qp_for_each(fail_if_uses, (void *)(uintptr_t)cq);
+}
+
+/* Takes a free number, starting at a random one. 0 or a positive errno. */
+static int take_number(struct softdev_qp *qp)
+{
+	uint8_t start;
+
+	random_bytes(&start, sizeof(start));
+	for (int index = 0; index < PROCESS_MAX_PORTS; index++) {
+		int port = process_port_at(index);
+
+		if (port < 0)
+			return -port;
+		pthread_mutex_lock(&table_lock);
+		for (int i = 0; i < PROCESS_QPS_PER_PORT; i++) {
+			uint32_t low = (start + i) % PROCESS_QPS_PER_PORT;
+
+			qp->slot = index * PROCESS_QPS_PER_PORT + low;
+			if (!table[qp->slot]) {
+				table[qp->slot] = qp;
+				pthread_mutex_unlock(&table_lock);
+				qp->base.qp_num = (uint32_t)port << 8 | low;
+				qp->base.handle = qp->slot;
+				return 0;
+			}
+		}
+		pthread_mutex_unlock(&table_lock);
+	}
+	return ENOMEM;
+}
+
+static bool take_out_of_table(struct softdev_qp *qp)
+{
+	bool found;
+
+	pthread_mutex_lock(&table_lock);
+	found = qp->base.handle < DEVICE_MAX_QP && table[qp->base.handle] == qp;
+	if (found)
+		table[qp->base.handle] = NULL;
+	pthread_mutex_unlock(&table_lock);
+	return found;
+}
+
+static bool is_live(const struct softdev_qp *qp)
+{
+	bool found;
+
+	pthread_mutex_lock(&table_lock);
+	found = qp->base.handle < DEVICE_MAX_QP && table[qp->base.handle] == qp;
+	pthread_mutex_unlock(&table_lock);
+	return found;
+}
+
+static void free_qp(struct softdev_qp *qp)
+{
+	pthread_mutex_destroy(&qp->lock);
+	pthread_cond_destroy(&qp->idle);
+	pthread_mutex_destroy(&qp->base.mutex);
+	pthread_cond_destroy(&qp->base.cond);
+	free(qp->sq);
+	free(qp->sq_sges);
+	free(qp->sq_inline);
+	free(qp->rq);
+	free(qp->rq_sges);
+	free(qp);
+}
+
+/* An array that may be empty: never NULL but for lack of memory. */
+static void *array(size_t count, size_t size)
+{
+	return calloc(count ? count : 1, size ? size : 1);
+}
+
+static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+{
+	struct softdev_qp *qp = calloc(1, sizeof(*qp));
+
+	if (!qp)
+		return NULL;
+	qp->base.context = pd->context;
+	qp->base.qp_context = init->qp_context;
+	qp->base.pd = pd;
+	qp->base.send_cq = init->send_cq;
+	qp->base.recv_cq = init->recv_cq;
+	qp->base.state = IBV_QPS_RESET;
+	qp->base.qp_type = init->qp_type;
+	pthread_mutex_init(&qp->base.mutex, NULL);
+	pthread_cond_init(&qp->base.cond, NULL);
+	pthread_mutex_init(&qp->lock, NULL);
+	pthread_cond_init(&qp->idle, NULL);
+	qp->pd = to_pd(pd);
+	qp->send_cq = to_cq(init->send_cq);
+	qp->recv_cq = to_cq(init->recv_cq);
+	qp->cap = init->cap;
+	qp->sq_sig_all = init->sq_sig_all;
+	qp->task = (struct progress_task){.callback = requester_task, .owner = qp};
+	for (int i = 0; i < QP_ASYNC_COUNT; i++)
+		qp->async[i].event = (struct ibv_async_event){.element.qp = &qp->base,
+							      .event_type = async_types[i]};
+	qp->sq = array(qp->cap.max_send_wr, sizeof(*qp->sq));
+	qp->sq_sges = array((size_t)qp->cap.max_send_wr * qp->cap.max_send_sge, sizeof(struct ibv_sge));
+	qp->sq_inline = array((size_t)qp->cap.max_send_wr * qp->cap.max_inline_data, 1);
+	qp->rq = array(qp->cap.max_recv_wr, sizeof(*qp->rq));
+	qp->rq_sges = array((size_t)qp->cap.max_recv_wr * qp->cap.max_recv_sge, sizeof(struct ibv_sge));
+	if (!qp->sq || !qp->sq_sges || !qp->sq_inline || !qp->rq || !qp->rq_sges) {
+		free_qp(qp);
+		return NULL;
+	}
+	return qp;
+}
+
+static int check_init_attr(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+{
+	if (process_is_forked_child())
+		return EIO;
+	if (!handle_is(HANDLE_PD, pd->handle, pd) || !init->send_cq || !init->recv_cq)
+		return EINVAL;
+	if (!handle_is(HANDLE_CQ, init->send_cq->handle, init->send_cq) ||
+	    !handle_is(HANDLE_CQ, init->recv_cq->handle, init->recv_cq))
+		return EINVAL;
+	if (init->qp_type != IBV_QPT_RC || init->srq)
+		return EOPNOTSUPP;
+	if (init->cap.max_send_wr > DEVICE_MAX_WR || init->cap.max_recv_wr > DEVICE_MAX_WR ||
+	    init->cap.max_send_sge > DEVICE_MAX_SGE || init->cap.max_recv_sge > DEVICE_MAX_SGE ||
+	    init->cap.max_inline_data > DEVICE_MAX_INLINE)
+		return EINVAL;
+	return 0;
+}
+
+struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct softdev_qp *qp;
+	int error = check_init_attr(pd, init);
+
+	if (!error && !own_table())
+		error = errno;
+	if (error)
+		goto failed;
+	qp = new_qp(pd, init);
+	if (!qp) {
+		error = ENOMEM;
+		goto failed;
+	}
+	own_table();
+	error = take_number(qp);
+	if (error)
+		goto free_it;
+	own_table()->qp[qp->slot].pd = qp->pd->id;
+	new_generation(qp);
+	publish(qp);
+	atomic_fetch_add(&qp->pd->users, 1);
+	atomic_fetch_add(&qp->send_cq->users, 1);
+	atomic_fetch_add(&qp->recv_cq->users, 1);
+	init->cap = qp->cap;
+	COUNT(qp_live);
+	COUNT(qp_ever);
+	return &qp->base;
+
+free_it:
+	free_qp(qp);
+failed:
+	errno = error;
+	return NULL;
+}
+
+/* Progress thread: after this no callback touches the QP. */
+static void disconnect(void *owner)
+{
+	struct softdev_qp *qp = owner;
+
+	progress_cancel(&qp->task);
+	progress_timer_cancel(&qp->timer);
+	requester_close(qp);
+	responder_close(qp);
+}
+
+/* qp->lock held. At most one slice of a copy. */
+static void wait_until_idle(struct softdev_qp *qp)
+{
+	while (qp->busy)
+		pthread_cond_wait(&qp->idle, &qp->lock);
+}
+
+/* qp->lock held; dropped meanwhile. */
+static void reset(struct softdev_qp *qp)
+{
+	atomic_store(&qp->state, IBV_QPS_RESET);
+	qp->base.state = IBV_QPS_RESET;
+	publish(qp);
+	new_generation(qp);
+	wait_until_idle(qp);
+	pthread_mutex_unlock(&qp->lock);
+	progress_call(disconnect, qp);
+	cq_purge(qp->send_cq, qp);
+	cq_purge(qp->recv_cq, qp);
+	pthread_mutex_lock(&qp->lock);
+	qp->sq_post = qp->sq_exec = qp->sq_done = 0;
+	atomic_store(&qp->sq_freed, 0);
+	qp->reads_outstanding = 0;
+	qp->rq_post = qp->rq_done = 0;
+	qp->rnr_waiting = qp->retry_waiting = false;
+	qp->was_open = qp->passed_files = false;
+	qp->retry_deadline_ns = 0;
+	memset(&qp->attr, 0, sizeof(qp->attr));
+}
+
+int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
+{
+	struct softdev_qp *qp = to_qp(base);
+	enum ibv_qp_state next;
+	int error;
+
+	if (process_is_forked_child())
+		return EIO;
+	if (!is_live(qp))
+		return ENOENT;
+	pthread_mutex_lock(&qp->lock);
+	error = qp_check_transition(qp, attr, mask, &next);
+	if (error)
+		goto unlock;
+	if (next == IBV_QPS_RESET) {
+		reset(qp);
+		goto unlock;
+	}
+	if (next == IBV_QPS_ERR) {
+		qp_enter_error(qp);
+		wait_until_idle(qp);
+		goto unlock;
+	}
+	qp_apply_attributes(qp, attr, mask);
+	atomic_store(&qp->state, next);
+	base->state = next;
+	publish(qp);
+	if (next == IBV_QPS_RTS)
+		progress_post(&qp->task);
+unlock:
+	pthread_mutex_unlock(&qp->lock);
+	return error;
+}
+
+int softverbs_ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
+			   struct ibv_qp_init_attr *init)
+{
+	struct softdev_qp *qp = to_qp(base);
+
+	(void)mask;
+	if (!is_live(qp))
+		return ENOENT;
+	pthread_mutex_lock(&qp->lock);
+	*attr = qp->attr;
+	attr->qp_state = attr->cur_qp_state = atomic_load(&qp->state);
+	attr->path_mig_state = IBV_MIG_MIGRATED;
+	attr->cap = qp->cap;
+	attr->sq_draining = 0;
+	*init = (struct ibv_qp_init_attr){
+		.qp_context = base->qp_context,
+		.send_cq = base->send_cq,
+		.recv_cq = base->recv_cq,
+		.cap = qp->cap,
+		.qp_type = base->qp_type,
+		.sq_sig_all = qp->sq_sig_all,
+	};
+	base->state = attr->qp_state;
+	pthread_mutex_unlock(&qp->lock);
+	return 0;
+}
+
+static void wait_for_acks(struct softdev_qp *qp)
+{
+	for (int i = 0; i < QP_ASYNC_COUNT; i++)
+		qp->async_raised -= async_withdraw(qp->base.context, &qp->async[i]);
+	pthread_mutex_lock(&qp->base.mutex);
+	while (qp->base.events_completed != qp->async_raised)
+		pthread_cond_wait(&qp->base.cond, &qp->base.mutex);
+	pthread_mutex_unlock(&qp->base.mutex);
+}
+
+int softverbs_ibv_destroy_qp(struct ibv_qp *base)
+{
+	struct softdev_qp *qp = to_qp(base);
+
+	if (process_is_forked_child())
+		return EIO;
+	if (!take_out_of_table(qp))
+		return ENOENT;
+	pthread_mutex_lock(&qp->lock);
+	reset(qp);
+	pthread_mutex_unlock(&qp->lock);
+	wait_for_acks(qp);
+	atomic_fetch_sub(&qp->pd->users, 1);
+	atomic_fetch_sub(&qp->send_cq->users, 1);
+	atomic_fetch_sub(&qp->recv_cq->users, 1);
+	COUNT_DOWN(qp_live);
+	free_qp(qp);
+	return 0;
+}
+
+void qp_set_ops(struct verbs_context *verbs)
+{
+	verbs->context.ops.post_send = qp_post_send;
+	verbs->context.ops.post_recv = qp_post_recv;
+}

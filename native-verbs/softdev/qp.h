@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queue pairs (RC). qp.c creates, modifies and destroys; sq.c and rq.c hold the work queues; requester.c
+ * and responder.c drive the two links. Locks and threads:
+ *
+ *  - qp->lock guards everything below that is not said to belong to the progress thread.
+ *  - `busy` counts those who touch application memory without the lock: a thread that runs the send queue, or
+ *    the progress thread inside one slice of a transfer. Whoever changes the state waits until it is 0, and the
+ *    last one to leave flushes the queues if the state is ERR meanwhile.
+ *  - Links, timers and the task are used on the progress thread only; other threads post the task.
+ */
+#ifndef SOFTDEV_QP_H
+#define SOFTDEV_QP_H
+
+#include "cq.h"
+#include "device.h"
+#include "link.h"
+#include "mr.h"
+#include "progress.h"
+#include "sge.h"
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct peer;
+struct fault;
+
+struct wqe {
+	uint64_t wr_id;
+	enum ibv_wr_opcode opcode;
+	unsigned int flags;
+	__be32 imm;
+	uint32_t rkey;
+	uint64_t remote_addr;
+	uint32_t length;
+	uint32_t seq;
+	int num_sge;
+	struct ibv_sge *sge;
+	uint8_t *inline_data; /* IBV_SEND_INLINE: instead of the list */
+	bool started;	      /* faults were asked */
+	bool via_wire;	      /* a short cut was tried, the responder is to judge */
+	bool flip;	      /* fault: spoil one bit */
+	bool file_asked;
+	uint64_t received; /* READ over the wire */
+	struct softdev_qp *qp;
+	struct link_stream stream;
+};
+
+struct rqe {
+	uint64_t wr_id;
+	int num_sge;
+	uint64_t length;
+	struct ibv_sge *sge;
+};
+
+enum requester_state { REQUESTER_DOWN, REQUESTER_CONNECTING, REQUESTER_OPEN };
+
+enum qp_async { QP_ASYNC_FATAL, QP_ASYNC_REQ_ERR, QP_ASYNC_ACCESS_ERR, QP_ASYNC_COMM_EST, QP_ASYNC_COUNT };
+
+struct softdev_qp {
+	struct ibv_qp base;
+	uint32_t slot;
+	pthread_mutex_t lock;
+	pthread_cond_t idle;
+	int busy;
+
+	struct softdev_pd *pd;
+	struct softdev_cq *send_cq, *recv_cq;
+	struct ibv_qp_cap cap;
+	bool sq_sig_all;
+	_Atomic int state; /* written under lock; read between slices without it */
+	struct ibv_qp_attr attr;
+
+	struct wqe *sq;
+	struct ibv_sge *sq_sges;
+	uint8_t *sq_inline;
+	uint32_t sq_post, sq_exec, sq_done; /* next to post, to execute, to complete */
+	_Atomic uint32_t sq_freed;	    /* slots up to here may be used again; written by polling */
+	uint32_t next_seq;
+	bool sq_running;
+	uint32_t reads_outstanding;
+
+	struct rqe *rq;
+	struct ibv_sge *rq_sges;
+	uint32_t rq_post, rq_done;
+
+	enum requester_state requester;
+	struct peer *peer; /* a reference, while REQUESTER_OPEN and the peer can be read directly */
+	uint32_t peer_qp_slot;
+	uint64_t peer_qp_generation;
+	uint32_t rnr_retries_left;
+	bool rnr_waiting;
+	bool retry_waiting;
+	uint32_t wanted_file;  /* slot of a file region to ask the peer for, 0 = none */
+	bool waits_for_file;   /* the oldest READ goes on when the answer is there */
+	pid_t peer_pid;
+
+	/* progress thread only */
+	struct progress_task task;
+	struct progress_timer timer; /* connect retry, RNR wait, or missing answer */
+	struct link *out, *in;
+	bool was_open; /* the peer was there once: refused means that it died */
+	uint64_t retry_deadline_ns, last_answer_ns;
+	bool passed_files;
+	struct sge_hold slice; /* of the transfer that runs right now */
+	struct responder {
+		uint32_t expected_seq;
+		bool dropping; /* the payload that comes in is to be discarded */
+		enum ibv_wc_status nak; /* what to answer when it is through */
+		bool receiving;		/* an RQE is being filled */
+		bool established;
+		struct link_stream read_stream;
+		/* the READ that is being answered, or the WRITE that comes in */
+		uint32_t seq, rkey, total, chunk;
+		uint64_t address, offset;
+		int read_error;
+	} responder;
+
+	struct async_source async[QP_ASYNC_COUNT];
+	uint32_t async_raised;
+};
+
+static inline struct softdev_qp *to_qp(struct ibv_qp *qp)
+{
+	return container_of_(qp, struct softdev_qp, base);
+}
+
+void qp_set_ops(struct verbs_context *verbs);
+
+/* qp_attr.c: 0 or a positive errno; qp->lock held. */
+int qp_check_transition(const struct softdev_qp *qp, const struct ibv_qp_attr *attr, int mask,
+			enum ibv_qp_state *next);
+void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, int mask);
+
+/* qp.c; qp->lock held for all but the last four. */
+void qp_enter_error(struct softdev_qp *qp);
+void qp_raise(struct softdev_qp *qp, enum qp_async kind);
+void qp_busy_begin(struct softdev_qp *qp);
+void qp_busy_end(struct softdev_qp *qp);
+void qp_ack_async(struct ibv_qp *qp);
+void qp_fail_all_of(const struct softdev_cq *cq);
+/* Progress thread only. */
+struct softdev_qp *qp_find(uint32_t qpn);
+void qp_for_each(void (*visit)(struct softdev_qp *qp, void *argument), void *argument);
+
+/* sq.c */
+int qp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+void qp_free_send_slots(struct softdev_qp *qp, uint32_t freed);
+/* qp->lock held; run drops it meanwhile. */
+void sq_run(struct softdev_qp *qp);
+void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status);
+void sq_flush(struct softdev_qp *qp);
+struct wqe *sq_oldest(struct softdev_qp *qp); /* NULL when empty */
+
+/* rq.c; qp->lock held for all but the first. */
+int qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+struct rqe *rq_oldest(struct softdev_qp *qp);
+void rq_complete(struct softdev_qp *qp, const struct ibv_wc *wc, bool solicited);
+void rq_flush(struct softdev_qp *qp);
+
+/* requester.c; progress thread. send: qp->lock held, false = not now. */
+void requester_task(void *qp);
+void requester_close(struct softdev_qp *qp);
+bool requester_send(struct softdev_qp *qp, struct wqe *wqe);
+
+/* responder.c; progress thread. */
+void responder_close(struct softdev_qp *qp);
+
+#endif

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The accepting half of a queue pair: executes the peer's requests, one after the other. */
+#include "counters.h"
+#include "file_share.h"
+#include "log.h"
+#include "peer_table.h"
+#include "qp.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct link_ops responder_ops;
+
+static void close_all(const int *fds, int count)
+{
+	for (int i = 0; i < count; i++)
+		close(fds[i]);
+}
+
+static bool responds(const struct softdev_qp *qp)
+{
+	int state = atomic_load(&qp->state);
+
+	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD;
+}
+
+void responder_close(struct softdev_qp *qp)
+{
+	struct link *link = qp->in;
+
+	qp->in = NULL;
+	qp->responder.receiving = false;
+	if (link)
+		link_close_after_flush(link);
+}
+
+static void answer(struct softdev_qp *qp, enum wire_op op, uint32_t seq, uint16_t status)
+{
+	struct frame frame = {.op = op, .seq = seq, .status = status};
+
+	if (!qp->in)
+		return;
+	link_send(qp->in, &frame, NULL, NULL, 0);
+	link_flush(qp->in);
+}
+
+/* Answers with a NAK and goes to the error state. Without qp->lock. */
+static void refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status status)
+{
+	log_info("qp %06x refuses request %u: status %d", qp->base.qp_num, seq, status);
+	answer(qp, WIRE_NAK, seq, status);
+	pthread_mutex_lock(&qp->lock);
+	if (responds(qp)) {
+		if (status == IBV_WC_REM_ACCESS_ERR)
+			qp_raise(qp, QP_ASYNC_ACCESS_ERR);
+		else if (status == IBV_WC_REM_INV_REQ_ERR)
+			qp_raise(qp, QP_ASYNC_REQ_ERR);
+		qp_enter_error(qp);
+	}
+	pthread_mutex_unlock(&qp->lock);
+}
+
+/* qp->lock held. Completes the oldest RQE as failed, ahead of the flush. */
+static void fail_receive(struct softdev_qp *qp, enum ibv_wc_status own, enum ibv_wc_status peers)
+{
+	const struct ibv_wc wc = {.status = own, .opcode = IBV_WC_RECV};
+
+	if (rq_oldest(qp))
+		rq_complete(qp, &wc, true);
+	qp->responder.receiving = false;
+	qp->responder.dropping = true;
+	qp->responder.nak = peers;
+}
+
+/* qp->lock held. */
+static void begin_send(struct softdev_qp *qp, const struct frame *frame)
+{
+	struct rqe *rqe = rq_oldest(qp);
+
+	if (!rqe) {
+		qp->responder.nak = IBV_WC_RNR_RETRY_EXC_ERR;
+	} else if (frame->length > rqe->length) {
+		fail_receive(qp, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
+	} else {
+		qp->responder.receiving = true;
+		qp->responder.dropping = false;
+	}
+}
+
+/* qp->lock held. May the peer touch these bytes in this way? */
+static bool is_allowed(const struct softdev_qp *qp, uint32_t rkey, uint64_t address, uint64_t length,
+		       unsigned int access)
+{
+	struct softdev_mr *mr;
+
+	if (!(qp->attr.qp_access_flags & access))
+		return false;
+	if (!length)
+		return true;
+	if (mr_acquire(qp->pd, KEY_REMOTE, rkey, address, length, access, &mr))
+		return false;
+	mr_release(mr);
+	return true;
+}
+
+/* qp->lock held. */
+static void begin_write(struct softdev_qp *qp, const struct frame *frame)
+{
+	if ((frame->flags & WIRE_FLAG_IMM) && !rq_oldest(qp))
+		qp->responder.nak = IBV_WC_RNR_RETRY_EXC_ERR;
+	else if (!is_allowed(qp, frame->rkey, frame->remote_addr, frame->length,
+			     IBV_ACCESS_REMOTE_WRITE))
+		qp->responder.nak = IBV_WC_REM_ACCESS_ERR;
+	else
+		qp->responder.dropping = false;
+}
+
+static bool on_header(struct link *link, void *owner, const struct frame *frame)
+{
+	struct softdev_qp *qp = owner;
+	struct responder *responder = &qp->responder;
+
+	(void)link;
+	if (frame->op != WIRE_SEND && frame->op != WIRE_WRITE)
+		return false;
+	pthread_mutex_lock(&qp->lock);
+	responder->dropping = true;
+	responder->receiving = false;
+	responder->nak = IBV_WC_SUCCESS;
+	responder->seq = frame->seq;
+	responder->rkey = frame->rkey;
+	responder->address = frame->remote_addr;
+	responder->total = frame->length;
+	if (responds(qp) && frame->seq == responder->expected_seq) {
+		if (atomic_load(&qp->state) == IBV_QPS_RTR && !responder->established) {
+			responder->established = true;
+			qp_raise(qp, QP_ASYNC_COMM_EST);
+		}
+		if (frame->op == WIRE_SEND)
+			begin_send(qp, frame);
+		else
+			begin_write(qp, frame);
+	}
+	pthread_mutex_unlock(&qp->lock);
+	return true;
+}
+
+static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *iov, int max_iov)
+{
+	struct softdev_qp *qp = owner;
+	struct responder *responder = &qp->responder;
+	struct rqe *rqe;
+	int count = 0;
+
+	(void)link;
+	pthread_mutex_lock(&qp->lock);
+	if (responder->dropping || !responds(qp))
+		goto unlock;
+	rqe = rq_oldest(qp);
+	if (!responder->receiving)
+		count = sge_hold_remote(qp->pd, responder->rkey, responder->address + offset,
+					responder->total - offset, IBV_ACCESS_REMOTE_WRITE, iov,
+					&qp->slice);
+	else
+		count = sge_hold_slice(qp->pd, rqe->sge, rqe->num_sge, offset, IBV_ACCESS_LOCAL_WRITE,
+				       iov, max_iov < SGE_MAX ? max_iov : SGE_MAX, &qp->slice);
+	if (count > 0) {
+		qp_busy_begin(qp);
+		goto unlock;
+	}
+	count = 0;
+	if (responder->receiving) {
+		fail_receive(qp, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
+	} else {
+		responder->dropping = true;
+		responder->nak = IBV_WC_REM_ACCESS_ERR;
+	}
+unlock:
+	pthread_mutex_unlock(&qp->lock);
+	return count;
+}
+
+static void sunk(struct link *link, void *owner, ssize_t bytes)
+{
+	struct softdev_qp *qp = owner;
+
+	(void)link;
+	sge_release(&qp->slice);
+	pthread_mutex_lock(&qp->lock);
+	qp_busy_end(qp);
+	if (bytes == -EFAULT && responds(qp)) {
+		if (qp->responder.receiving) {
+			fail_receive(qp, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
+		} else {
+			qp->responder.dropping = true;
+			qp->responder.nak = IBV_WC_REM_OP_ERR;
+		}
+	}
+	pthread_mutex_unlock(&qp->lock);
+}
+
+/* A SEND or WRITE is through: answers, then tells the application. */
+static void end_payload(struct softdev_qp *qp, const struct frame *frame)
+{
+	struct responder *responder = &qp->responder;
+	bool is_send = frame->op == WIRE_SEND;
+	struct ibv_wc wc = {
+		.status = IBV_WC_SUCCESS,
+		.opcode = is_send ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
+		.byte_len = frame->length,
+		.imm_data = frame->imm,
+		.wc_flags = frame->flags & WIRE_FLAG_IMM ? IBV_WC_WITH_IMM : 0,
+	};
+
+	if (responder->dropping) {
+		if (responder->nak == IBV_WC_RNR_RETRY_EXC_ERR)
+			answer(qp, WIRE_RNR_NAK, frame->seq, qp->attr.min_rnr_timer);
+		else if (responder->nak != IBV_WC_SUCCESS)
+			refuse(qp, frame->seq, responder->nak);
+		return;
+	}
+	responder->receiving = false;
+	responder->expected_seq++;
+	/* First the answer: the application may exit as soon as it has seen the completion. */
+	answer(qp, WIRE_ACK, frame->seq, 0);
+	if (!is_send && !(frame->flags & WIRE_FLAG_IMM))
+		return;
+	pthread_mutex_lock(&qp->lock);
+	if (responds(qp) && rq_oldest(qp))
+		rq_complete(qp, &wc, frame->flags & WIRE_FLAG_SOLICITED);
+	pthread_mutex_unlock(&qp->lock);
+}
+
+static struct softdev_qp *qp_of(struct link_stream *stream)
+{
+	return container_of_(stream, struct softdev_qp, responder.read_stream);
+}
+
+static int read_source(struct link_stream *stream, uint64_t offset, struct iovec *iov, int max_iov)
+{
+	struct softdev_qp *qp = qp_of(stream);
+	struct responder *responder = &qp->responder;
+
+	(void)max_iov;
+	if (!responds(qp))
+		return -ECANCELED;
+	if (sge_hold_remote(qp->pd, responder->rkey,
+			    responder->address + responder->offset + offset,
+			    responder->chunk - offset, IBV_ACCESS_REMOTE_READ, iov, &qp->slice) < 0) {
+		responder->read_error = IBV_WC_REM_ACCESS_ERR;
+		return 0;
+	}
+	return 1;
+}
+
+static int read_sourced(struct link_stream *stream, ssize_t bytes)
+{
+	struct softdev_qp *qp = qp_of(stream);
+
+	sge_release(&qp->slice);
+	if (bytes == -EFAULT)
+		qp->responder.read_error = IBV_WC_REM_OP_ERR;
+	return 0;
+}
+
+static void read_done(struct link_stream *stream, bool complete);
+
+/* Queues the next piece of the READ that is being answered. */
+static void send_chunk(struct softdev_qp *qp)
+{
+	struct responder *responder = &qp->responder;
+	uint64_t rest = responder->total - responder->offset;
+	struct frame frame = {
+		.op = WIRE_READ_DATA,
+		.seq = responder->seq,
+		.length = rest < WIRE_CHUNK ? rest : WIRE_CHUNK,
+		.total = responder->total,
+		.arg = responder->offset,
+	};
+
+	responder->chunk = frame.length;
+	responder->read_stream = (struct link_stream){read_source, read_sourced, read_done};
+	link_send_stream(qp->in, &frame, &responder->read_stream);
+}
+
+static void read_done(struct link_stream *stream, bool complete)
+{
+	struct softdev_qp *qp = qp_of(stream);
+	struct responder *responder = &qp->responder;
+	struct frame nak = {.op = WIRE_NAK, .seq = responder->seq};
+
+	responder->offset += responder->chunk;
+	if (complete && responder->offset < responder->total) {
+		send_chunk(qp);
+		return;
+	}
+	link_pause(qp->in, false);
+	if (complete) {
+		responder->expected_seq++;
+		COUNT(reads_served_wire);
+		COUNT_ADD(read_bytes_served_wire, responder->total);
+		return;
+	}
+	nak.status = responder->read_error ? responder->read_error : IBV_WC_REM_OP_ERR;
+	link_send(qp->in, &nak, NULL, NULL, 0);
+	pthread_mutex_lock(&qp->lock);
+	if (responds(qp)) {
+		qp_raise(qp, nak.status == IBV_WC_REM_ACCESS_ERR ? QP_ASYNC_ACCESS_ERR : QP_ASYNC_FATAL);
+		qp_enter_error(qp);
+	}
+	pthread_mutex_unlock(&qp->lock);
+}
+
+static void begin_read(struct softdev_qp *qp, const struct frame *frame)
+{
+	struct responder *responder = &qp->responder;
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+
+	pthread_mutex_lock(&qp->lock);
+	if (!responds(qp) || frame->seq != responder->expected_seq) {
+		pthread_mutex_unlock(&qp->lock);
+		return;
+	}
+	if (!qp->attr.max_dest_rd_atomic)
+		status = IBV_WC_REM_INV_REQ_ERR;
+	else if (!is_allowed(qp, frame->rkey, frame->remote_addr, frame->total, IBV_ACCESS_REMOTE_READ))
+		status = IBV_WC_REM_ACCESS_ERR;
+	pthread_mutex_unlock(&qp->lock);
+	if (status != IBV_WC_SUCCESS) {
+		refuse(qp, frame->seq, status);
+		return;
+	}
+	responder->seq = frame->seq;
+	responder->rkey = frame->rkey;
+	responder->address = frame->remote_addr;
+	responder->total = frame->total;
+	responder->offset = 0;
+	responder->read_error = 0;
+	link_pause(qp->in, true);
+	send_chunk(qp);
+	link_flush(qp->in);
+}
+
+static void share_file(struct softdev_qp *qp, const struct frame *frame)
+{
+	struct frame reply = {.op = WIRE_FILE_REPLY, .rkey = frame->rkey, .arg = frame->arg};
+	int fd = mr_share_file(qp->pd, frame->rkey, frame->arg);
+
+	if (fd < 0)
+		reply.status = -fd;
+	else
+		qp->passed_files = true;
+	link_send(qp->in, &reply, NULL, &fd, fd >= 0);
+	link_flush(qp->in);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void on_frame(struct link *link, void *owner, const struct frame *frame, const void *payload,
+		     const int *fds, int fd_count)
+{
+	struct softdev_qp *qp = owner;
+
+	(void)link;
+	(void)payload;
+	close_all(fds, fd_count);
+	switch (frame->op) {
+	case WIRE_SEND:
+	case WIRE_WRITE:
+		end_payload(qp, frame);
+		break;
+	case WIRE_READ:
+		begin_read(qp, frame);
+		break;
+	case WIRE_FILE_REQUEST:
+		share_file(qp, frame);
+		break;
+	default:
+		refuse(qp, frame->seq, IBV_WC_REM_INV_REQ_ERR);
+	}
+}
+
+static void on_close(struct link *link, void *owner, int error)
+{
+	struct softdev_qp *qp = owner;
+
+	(void)link;
+	(void)error;
+	qp->in = NULL;
+	qp->passed_files = false;
+	qp->responder.receiving = false;
+}
+
+static const struct link_ops responder_ops = {
+	.on_frame = on_frame,
+	.on_close = on_close,
+	.on_header = on_header,
+	.sink = sink,
+	.sunk = sunk,
+};
+
+/* 0, or EAGAIN: the QP is not, or not yet, the other end of the one that asks. */
+static int judge_open(struct softdev_qp *qp, const struct qp_open *open)
+{
+	int error = EAGAIN;
+
+	if (!qp)
+		return error;
+	pthread_mutex_lock(&qp->lock);
+	if (responds(qp) && qp->base.qp_num == open->destination_qpn &&
+	    qp->attr.dest_qp_num == open->source_qpn && gid_is_local(&qp->attr.ah_attr.grh.dgid))
+		error = 0;
+	pthread_mutex_unlock(&qp->lock);
+	return error;
+}
+
+static void accept_open(struct link *link, struct softdev_qp *qp, const struct qp_open *open)
+{
+	struct frame frame = {.op = WIRE_QP_OPEN_REPLY, .length = sizeof(struct qp_open_reply)};
+	struct qp_open_reply reply = {
+		.qp_slot = qp->slot,
+		.pid = getpid(),
+		.qp_generation = atomic_load(&own_table()->qp[qp->slot].generation),
+		.cookie_address = (uintptr_t)process_nonce(),
+	};
+	int table_fd = own_table_fd();
+	bool may_map = link_peer_uid(link) == geteuid() && table_fd >= 0;
+
+	if (qp->in)
+		link_close(qp->in);
+	qp->in = link;
+	qp->responder.expected_seq = open->first_seq;
+	link_set_owner(link, &responder_ops, qp);
+	link_send(link, &frame, &reply, &table_fd, may_map);
+	link_flush(link);
+}
+
+static void on_first_frame(struct link *link, void *owner, const struct frame *frame,
+			   const void *payload, const int *fds, int fd_count)
+{
+	struct frame refusal = {.op = WIRE_QP_OPEN_REPLY, .status = EAGAIN};
+	const struct qp_open *open = payload;
+	struct softdev_qp *qp;
+
+	(void)owner;
+	close_all(fds, fd_count);
+	if (frame->op != WIRE_QP_OPEN || frame->length != sizeof(*open)) {
+		link_close(link);
+		return;
+	}
+	qp = qp_find(open->destination_qpn);
+	if (!judge_open(qp, open)) {
+		accept_open(link, qp, open);
+		return;
+	}
+	link_send(link, &refusal, NULL, NULL, 0);
+	link_close_after_flush(link);
+}
+
+static void on_early_close(struct link *link, void *owner, int error)
+{
+	(void)link;
+	(void)owner;
+	(void)error;
+}
+
+void qp_on_incoming_link(struct link *link)
+{
+	static const struct link_ops opening_ops = {
+		.on_frame = on_first_frame,
+		.on_close = on_early_close,
+	};
+
+	link_set_owner(link, &opening_ops, NULL);
+}
+
+struct revocation {
+	struct progress_task task;
+	struct frame frame;
+};
+
+static void revoke_on(struct softdev_qp *qp, void *argument)
+{
+	const struct revocation *revocation = argument;
+
+	if (!qp->in || !qp->passed_files)
+		return;
+	link_send(qp->in, &revocation->frame, NULL, NULL, 0);
+	link_flush(qp->in);
+}
+
+static void revoke_everywhere(void *owner)
+{
+	qp_for_each(revoke_on, owner);
+	free(owner);
+}
+
+void file_share_revoke(uint32_t slot, uint64_t generation)
+{
+	struct revocation *revocation = malloc(sizeof(*revocation));
+
+	if (!revocation) {
+		log_error("no memory to revoke the descriptor of region %u", slot);
+		return;
+	}
+	*revocation = (struct revocation){
+		.task = {.callback = revoke_everywhere, .owner = revocation},
+		.frame = {.op = WIRE_FILE_REVOKE, .rkey = slot, .arg = generation},
+	};
+	progress_post(&revocation->task);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scatter/gather lists: from an offset in the message to memory that may be touched now. */
+#ifndef SOFTDEV_SGE_H
+#define SOFTDEV_SGE_H
+
+#include "mr.h"
+
+#include <sys/uio.h>
+
+enum { SGE_MAX = 16, SGE_SLICE_BYTES = 1 << 20 };
+
+/* The regions held for one slice. */
+struct sge_hold {
+	struct softdev_mr *mr[SGE_MAX];
+	int count;
+};
+
+/*
+ * Maps the part of the list from `offset` on, at most SGE_SLICE_BYTES, into iov and holds its regions
+ * until sge_release(). Returns the number of iovs (0 = end of the list), or -EACCES with nothing held.
+ */
+int sge_hold_slice(const struct softdev_pd *pd, const struct ibv_sge *sge, int num_sge, uint64_t offset,
+		   unsigned int access, struct iovec *iov, int max_iov, struct sge_hold *hold);
+void sge_release(struct sge_hold *hold);
+
+/* The same for one region of this process addressed by a peer. */
+int sge_hold_remote(const struct softdev_pd *pd, uint32_t rkey, uint64_t address, uint64_t length,
+		    unsigned int access, struct iovec *iov, struct sge_hold *hold);
+
+#endif

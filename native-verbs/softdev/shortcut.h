@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * READ without the responder: from the file behind the region (pread) or from the peer's memory
+ * (process_vm_readv). A short cut only ever succeeds; whatever it finds wrong, the READ goes over the wire
+ * and the responder judges, so that errors are the same on every path.
+ */
+#ifndef SOFTDEV_SHORTCUT_H
+#define SOFTDEV_SHORTCUT_H
+
+#include "qp.h"
+
+enum shortcut_result {
+	SHORTCUT_DONE,
+	SHORTCUT_DONE_ASK_FILE, /* done; the descriptor of the file would make the next one faster */
+	SHORTCUT_NEEDS_FILE,	/* only the file would serve, and its descriptor is not here yet */
+	SHORTCUT_REFUSED,
+};
+
+/* Without qp->lock, but with the send queue running in the caller's hands; the state may change meanwhile. */
+enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe, struct peer *peer,
+				   uint32_t peer_qp_slot, uint64_t peer_qp_generation);
+
+/* Changes one bit of what a READ brought. */
+void read_spoil(const struct wqe *wqe);
+
+#endif

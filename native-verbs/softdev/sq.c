@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The send queue: a ring of WQEs with three indices, done <= exec <= post. WQEs before exec are on their way
+ * to the peer, those before done are completed; their slots come back when a completion is polled.
+ */
+#include "counters.h"
+#include "exports.h"
+#include "fault.h"
+#include "log.h"
+#include "peer.h"
+#include "qp.h"
+#include "shortcut.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+static struct wqe *wqe_at(struct softdev_qp *qp, uint32_t index)
+{
+	return &qp->sq[index % qp->cap.max_send_wr];
+}
+
+struct wqe *sq_oldest(struct softdev_qp *qp)
+{
+	return qp->sq_done == qp->sq_post ? NULL : wqe_at(qp, qp->sq_done);
+}
+
+void qp_free_send_slots(struct softdev_qp *qp, uint32_t freed)
+{
+	atomic_store_explicit(&qp->sq_freed, freed, memory_order_release); /* pairs with has_room() */
+}
+
+static enum ibv_wc_opcode completion_opcode(enum ibv_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IBV_WR_RDMA_READ:
+		return IBV_WC_RDMA_READ;
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return IBV_WC_RDMA_WRITE;
+	default:
+		return IBV_WC_SEND;
+	}
+}
+
+/* Completes the oldest WQE. */
+static void complete_one(struct softdev_qp *qp, enum ibv_wc_status status)
+{
+	struct wqe *wqe = wqe_at(qp, qp->sq_done);
+	bool signalled = qp->sq_sig_all || (wqe->flags & IBV_SEND_SIGNALED);
+
+	if (wqe->opcode == IBV_WR_RDMA_READ && qp->sq_exec != qp->sq_done && wqe->via_wire)
+		qp->reads_outstanding--;
+	qp->sq_done++;
+	if ((int32_t)(qp->sq_exec - qp->sq_done) < 0)
+		qp->sq_exec = qp->sq_done;
+	if (signalled || status != IBV_WC_SUCCESS) {
+		struct cqe entry = {
+			.wc = {.wr_id = wqe->wr_id,
+			       .status = status,
+			       .opcode = completion_opcode(wqe->opcode),
+			       .byte_len = wqe->length,
+			       .qp_num = qp->base.qp_num},
+			.qp = qp,
+			.sq_freed = qp->sq_done,
+			.is_send = true,
+		};
+
+		cq_push(qp->send_cq, &entry, false);
+	}
+}
+
+void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status)
+{
+	if (status != IBV_WC_SUCCESS)
+		log_info("qp %06x: %s", qp->base.qp_num, softverbs_ibv_wc_status_str(status));
+	complete_one(qp, status);
+	qp->retry_deadline_ns = 0;
+	if (status != IBV_WC_SUCCESS)
+		qp_enter_error(qp);
+}
+
+void sq_flush(struct softdev_qp *qp)
+{
+	while (qp->sq_done != qp->sq_post)
+		complete_one(qp, IBV_WC_WR_FLUSH_ERR);
+}
+
+static bool has_room(struct softdev_qp *qp)
+{
+	uint32_t freed = atomic_load_explicit(&qp->sq_freed, memory_order_acquire);
+
+	return qp->sq_post - freed < qp->cap.max_send_wr;
+}
+
+/* What can be told to be wrong with a request when it is posted. 0 or a positive errno. */
+static int check_wr(const struct softdev_qp *qp, const struct ibv_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_IMM:
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		break;
+	case IBV_WR_RDMA_READ:
+		if (wr->send_flags & IBV_SEND_INLINE)
+			return EINVAL;
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+	case IBV_WR_LOCAL_INV:
+	case IBV_WR_BIND_MW:
+	case IBV_WR_SEND_WITH_INV:
+		return EOPNOTSUPP;
+	default:
+		return EINVAL;
+	}
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge ||
+	    (wr->num_sge && !wr->sg_list))
+		return EINVAL;
+	return 0;
+}
+
+static uint64_t total_length(const struct ibv_sge *sge, int count)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < count; i++)
+		total += sge[i].length;
+	return total;
+}
+
+static void copy_inline(struct wqe *wqe, const struct ibv_send_wr *wr)
+{
+	uint8_t *out = wqe->inline_data;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		memcpy(out, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+		out += wr->sg_list[i].length;
+	}
+}
+
+/* qp->lock held. 0 or a positive errno. */
+static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
+{
+	const struct fault *fault = fault_check(FAULT_POST_SEND);
+	int state = atomic_load(&qp->state);
+	uint32_t index = qp->cap.max_send_wr ? qp->sq_post % qp->cap.max_send_wr : 0;
+	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
+	uint64_t length;
+	struct wqe *wqe;
+	int error;
+
+	if (fault && fault->error)
+		return fault->error;
+	if (state != IBV_QPS_RTS && state != IBV_QPS_SQD && state != IBV_QPS_ERR)
+		return EINVAL;
+	error = check_wr(qp, wr);
+	if (error)
+		return error;
+	length = total_length(wr->sg_list, wr->num_sge);
+	if (length > DEVICE_MAX_MESSAGE || (is_inline && length > qp->cap.max_inline_data))
+		return EINVAL;
+	if (!has_room(qp))
+		return ENOMEM;
+	wqe = &qp->sq[index];
+	*wqe = (struct wqe){
+		.wr_id = wr->wr_id,
+		.opcode = wr->opcode,
+		.flags = wr->send_flags,
+		.imm = wr->imm_data,
+		.rkey = wr->wr.rdma.rkey,
+		.remote_addr = wr->wr.rdma.remote_addr,
+		.length = length,
+		.seq = qp->next_seq++,
+		.num_sge = wr->num_sge,
+		.sge = qp->sq_sges + (size_t)index * qp->cap.max_send_sge,
+		.qp = qp,
+	};
+	if (is_inline) {
+		wqe->inline_data = qp->sq_inline + (size_t)index * qp->cap.max_inline_data;
+		copy_inline(wqe, wr);
+	} else if (wr->num_sge) {
+		memcpy(wqe->sge, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
+	}
+	qp->sq_post++;
+	COUNT(send_wr_posted);
+	if (qp->sq_sig_all || (wr->send_flags & IBV_SEND_SIGNALED))
+		COUNT(send_wr_signalled);
+	return 0;
+}
+
+int qp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct softdev_qp *qp = to_qp(base);
+	int error = process_is_forked_child() ? EIO : 0;
+
+	if (error) {
+		*bad_wr = wr;
+		return error;
+	}
+	pthread_mutex_lock(&qp->lock);
+	for (; wr; wr = wr->next) {
+		error = post_one(qp, wr);
+		if (error) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	if (atomic_load(&qp->state) == IBV_QPS_ERR) {
+		qp_busy_begin(qp);
+		qp_busy_end(qp);
+	} else {
+		sq_run(qp);
+	}
+	pthread_mutex_unlock(&qp->lock);
+	return error;
+}
+
+/* Once for each READ: may it be sent at all, and what does SOFTVERBS_FAULT want? False when completed. */
+static bool start_read(struct softdev_qp *qp, struct wqe *wqe)
+{
+	const struct fault *fault = fault_check(FAULT_READ);
+
+	wqe->started = true;
+	if (!qp->attr.max_rd_atomic) {
+		sq_complete(qp, IBV_WC_LOC_QP_OP_ERR);
+		return false;
+	}
+	if (!fault)
+		return true;
+	wqe->flip = fault->flip;
+	if (fault->kill_peer)
+		kill(qp->peer_pid, SIGKILL);
+	if (fault->status < 0)
+		return true;
+	sq_complete(qp, fault->status);
+	return false;
+}
+
+/* Tries the READ at the head without the peer's help; drops the lock meanwhile. True when that settled it. */
+static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
+{
+	struct peer *peer = peer_hold(qp->peer);
+	enum shortcut_result result;
+	uint32_t generation_slot = qp->peer_qp_slot;
+	uint64_t generation = qp->peer_qp_generation;
+
+	pthread_mutex_unlock(&qp->lock);
+	result = shortcut_read(qp, wqe, peer, generation_slot, generation);
+	peer_release(peer);
+	pthread_mutex_lock(&qp->lock);
+	if (atomic_load(&qp->state) != IBV_QPS_RTS)
+		return true;
+	switch (result) {
+	case SHORTCUT_DONE_ASK_FILE:
+		qp->wanted_file = wqe->rkey >> 16;
+		progress_post(&qp->task);
+		/* fall through */
+	case SHORTCUT_DONE:
+		if (wqe->flip)
+			read_spoil(wqe);
+		sq_complete(qp, IBV_WC_SUCCESS);
+		return true;
+	case SHORTCUT_NEEDS_FILE:
+		if (wqe->file_asked)
+			break;
+		wqe->file_asked = true;
+		qp->waits_for_file = true;
+		qp->wanted_file = wqe->rkey >> 16;
+		progress_post(&qp->task);
+		return true;
+	case SHORTCUT_REFUSED:
+		break;
+	}
+	COUNT(fallbacks);
+	wqe->via_wire = true;
+	return false;
+}
+
+static bool may_execute(struct softdev_qp *qp)
+{
+	return atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq_exec != qp->sq_post &&
+	       !qp->rnr_waiting && !qp->waits_for_file;
+}
+
+void sq_run(struct softdev_qp *qp)
+{
+	if (qp->sq_running)
+		return;
+	qp->sq_running = true;
+	qp_busy_begin(qp);
+	while (may_execute(qp)) {
+		struct wqe *wqe = wqe_at(qp, qp->sq_exec);
+		bool is_read = wqe->opcode == IBV_WR_RDMA_READ;
+
+		if (qp->requester != REQUESTER_OPEN) {
+			if (!progress_on_thread() && !qp->retry_waiting)
+				progress_post(&qp->task);
+			break;
+		}
+		if (is_read && !wqe->started && qp->sq_exec == qp->sq_done && !start_read(qp, wqe))
+			continue;
+		if (is_read && qp->peer && !wqe->via_wire && qp->sq_exec == qp->sq_done &&
+		    try_shortcut(qp, wqe))
+			continue;
+		if (!progress_on_thread()) {
+			progress_post(&qp->task);
+			break;
+		}
+		if (is_read && qp->peer && !wqe->via_wire && qp->sq_exec != qp->sq_done)
+			break; /* it waits for its turn, then goes the short way */
+		if (!requester_send(qp, wqe))
+			break;
+		qp->sq_exec++;
+	}
+	qp->sq_running = false;
+	qp_busy_end(qp);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The frames of a queue pair's link. One link serves one direction: the connecting end is the requester,
+ * the accepting end the responder; two QPs that talk both ways have two links.
+ *
+ *   requester -> responder                        answer
+ *   QP_OPEN    payload struct qp_open             QP_OPEN_REPLY, struct qp_open_reply [+ table descriptor]
+ *   SEND       payload, imm                       ACK | RNR_NAK | NAK
+ *   WRITE      payload, remote_addr, rkey, imm    ACK | RNR_NAK | NAK
+ *   READ       remote_addr, rkey, total           READ_DATA ... (arg = offset, length <= WIRE_CHUNK) | NAK
+ *   FILE_REQUEST rkey = slot, arg = generation    FILE_REPLY [+ descriptor]
+ *                                                 FILE_REVOKE (unasked)
+ *
+ * Requests carry consecutive `seq`; the responder executes them strictly in that order and ignores any
+ * other, which is how what follows an RNR_NAK is dropped until it is sent again. `status` is an
+ * IBV_WC_ number in NAK, the timer code in RNR_NAK, an errno in QP_OPEN_REPLY and FILE_REPLY.
+ */
+#ifndef SOFTDEV_WIRE_H
+#define SOFTDEV_WIRE_H
+
+#include "link.h"
+
+#include <infiniband/verbs.h>
+
+enum wire_op {
+	WIRE_QP_OPEN = FRAME_OP_USER,
+	WIRE_QP_OPEN_REPLY,
+	WIRE_SEND,
+	WIRE_WRITE,
+	WIRE_READ,
+	WIRE_READ_DATA,
+	WIRE_ACK,
+	WIRE_RNR_NAK,
+	WIRE_NAK,
+	WIRE_FILE_REQUEST,
+	WIRE_FILE_REPLY,
+	WIRE_FILE_REVOKE,
+};
+
+enum { WIRE_FLAG_IMM = 1, WIRE_FLAG_SOLICITED = 2 };
+
+enum { WIRE_CHUNK = 256 << 10 };
+
+struct qp_open {
+	uint32_t source_qpn, destination_qpn;
+	union ibv_gid source_gid, destination_gid;
+	uint32_t first_seq;
+	uint32_t reserved;
+};
+
+struct qp_open_reply {
+	uint32_t qp_slot;
+	uint32_t pid;
+	uint64_t qp_generation;
+	uint64_t cookie_address; /* where the boot nonce lies, for the process_vm_readv probe */
+};
+
+#endif
