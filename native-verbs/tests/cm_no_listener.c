@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nobody on the port: REJECTED at once. A stranger's socket on it that never answers: UNREACHABLE. */
+#include "cm_fixture.h"
+
+static int connect_fails(struct rdma_event_channel *channel, uint16_t port, enum rdma_cm_event_type type)
+{
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_cm_id *id = cm_id_open(channel);
+	int status;
+
+	cm_resolve(id, "127.0.0.1", port);
+	cm_add_qp(id);
+	CHECK(!softverbs_rdma_connect(id, &param));
+	status = cm_take(channel, type);
+	cm_close(id);
+	return status;
+}
+
+int main(void)
+{
+	struct rdma_event_channel *channel = cm_channel_open();
+	struct sockaddr_storage address = cm_address("127.0.0.1", 0);
+	struct sockaddr_in bound;
+	socklen_t length = sizeof(bound);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	uint64_t start = test_now_ms();
+
+	alarm(TEST_SECONDS);
+	CHECK(!bind(fd, (struct sockaddr *)&address, sizeof(struct sockaddr_in)));
+	CHECK(!getsockname(fd, (struct sockaddr *)&bound, &length));
+	CHECK_EQUAL(connect_fails(channel, bound.sin_port, RDMA_CM_EVENT_UNREACHABLE), -ETIMEDOUT);
+	CHECK(test_now_ms() - start < 10000);
+	close(fd);
+	start = test_now_ms();
+	CHECK_EQUAL(connect_fails(channel, bound.sin_port, RDMA_CM_EVENT_REJECTED), 8);
+	CHECK(test_now_ms() - start < 1000);
+	softverbs_rdma_destroy_event_channel(channel);
+	return 0;
+}
