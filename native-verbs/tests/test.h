@@ -2,7 +2,7 @@
 /*
  * What every test of the device uses. A test is one program with one claim; it exits 0 if the claim holds,
  * 77 if it cannot be tried here (the reason on stderr), anything else if not. Every wait ends: TEST_SECONDS
- * at most for the program, run.sh adds a limit from outside.
+ * at most for the program, tests/run adds a limit from outside.
  */
 #ifndef SHUFFLE_RDMA_TEST_H
 #define SHUFFLE_RDMA_TEST_H

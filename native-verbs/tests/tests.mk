@@ -25,12 +25,12 @@ $(OUT)/tsan-tests/%: $(OUT)/tsan/tests/%.o $(SOFTDEV_SOURCES:%.c=$(OUT)/tsan/%.o
 $(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o: CPPFLAGS += -I softdev
 
 check-tests: $(TEST_NAMES:%=$(OUT)/tests/%)
-	tests/run.sh $(sort $^)
+	tests/run $(sort $^)
 
 asan-tests: $(TEST_NAMES:%=$(OUT)/asan-tests/%)
-	tests/run.sh $(sort $^)
+	tests/run $(sort $^)
 
 tsan-tests: $(TSAN_TESTS:%=$(OUT)/tsan-tests/%)
-	tests/run.sh $(sort $^)
+	tests/run $(sort $^)
 
 .PRECIOUS: $(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o $(OUT)/asan/%.o $(OUT)/tsan/%.o
