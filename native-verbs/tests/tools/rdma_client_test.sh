@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# rdma_server and rdma_client (endpoints, synchronous ids) and ucmatose (many connections, all events).
+. "$(dirname "$0")/tools.sh"
+need rdma_server
+
+port=$(free_port)
+start_server rdma_server -p "$port"
+wait_until udp_bound "$port"
+run_client rdma_client -s 127.0.0.1 -p "$port"
+join_server
+grep -q 'end 0' "$work/client.log" || fail "rdma_client did not end with 0"
+
+port=$(free_port)
+start_server ucmatose -b 127.0.0.1 -p "$port" -c 8 -C 10 -S 256
+wait_until udp_bound "$port"
+run_client ucmatose -s 127.0.0.1 -p "$port" -c 8 -C 10 -S 256
+join_server
+grep -q 'return status 0' "$work/client.log" || fail "ucmatose did not return 0"

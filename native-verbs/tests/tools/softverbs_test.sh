@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# bin/softverbs itself: usage, unknown options and commands, status and arguments of the program, from any folder
+# and through a symbolic link.
+. "$(dirname "$0")/tools.sh"
+
+expect() {
+  wanted=$1
+  shift
+  status=0
+  timeout 20 "$@" >"$work/out.log" 2>&1 || status=$?
+  [ "$status" -eq "$wanted" ] || fail "$*: status $status instead of $wanted"
+}
+
+expect 2 "$softverbs"
+grep -q '^usage:' "$work/out.log" || fail "no usage"
+expect 0 "$softverbs" --help
+expect 2 "$softverbs" --no-such-option
+grep -q 'no-such-option' "$work/out.log" || fail "the option is not named"
+expect 127 "$softverbs" ibv_no_such_program
+grep -q 'apt-get install ibverbs-utils' "$work/out.log" || fail "no remedy for a missing program"
+expect 7 "$softverbs" sh -c 'exit 7'
+mkdir "$work/elsewhere"
+ln -s "$softverbs" "$work/elsewhere/sv"
+cd "$work/elsewhere"
+# shellcheck disable=SC2016
+expect 0 ./sv sh -c '[ "$1" = "two words" ] && case $LD_LIBRARY_PATH in */lib/softverbs*) ;; *) exit 1 ;; esac' sh 'two words'
