@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # ibv_devices and ibv_devinfo -v show one active device with its port and GIDs.
+# shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/tools.sh"
 need ibv_devinfo
 

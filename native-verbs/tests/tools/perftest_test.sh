@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # perftest's bandwidth and latency programs; READs with each path forced (their buffers are not files, so `file`
 # falls to the wire).
+# shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/tools.sh"
 need ib_read_bw
 

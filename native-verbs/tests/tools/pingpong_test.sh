@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # ibv_rc_pingpong between two processes, by events and by polling, with payloads checked.
+# shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/tools.sh"
 need ibv_rc_pingpong
 

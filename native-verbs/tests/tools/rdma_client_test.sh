@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # rdma_server and rdma_client (endpoints, synchronous ids) and ucmatose (many connections, all events).
+# shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/tools.sh"
 need rdma_server
 

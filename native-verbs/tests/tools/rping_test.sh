@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # rping: connection by rdma_cm, SEND, READ, WRITE and data validation, with each READ path; IPv4 and IPv6.
+# shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/tools.sh"
 need rping
 

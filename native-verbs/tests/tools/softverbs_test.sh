@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # bin/softverbs itself: usage, unknown options and commands, status and arguments of the program, from any folder
 # and through a symbolic link.
+# shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/tools.sh"
 
 expect() {
@@ -22,6 +23,6 @@ grep -q 'apt-get install ibverbs-utils' "$work/out.log" || fail "no remedy for a
 expect 7 "$softverbs" sh -c 'exit 7'
 mkdir "$work/elsewhere"
 ln -s "$softverbs" "$work/elsewhere/sv"
-cd "$work/elsewhere"
+cd "$work/elsewhere" || exit 1
 # shellcheck disable=SC2016
 expect 0 ./sv sh -c '[ "$1" = "two words" ] && case $LD_LIBRARY_PATH in */lib/softverbs*) ;; *) exit 1 ;; esac' sh 'two words'
