@@ -25,6 +25,9 @@ BIND_TO_BASE(pthread_once);
 BIND_TO_BASE(pthread_sigmask);
 BIND_TO_BASE(pthread_mutex_trylock);
 BIND_TO_BASE(pthread_mutexattr_settype);
+BIND_TO_BASE(pthread_mutexattr_init);
+BIND_TO_BASE(pthread_mutexattr_destroy);
+BIND_TO_BASE(pthread_mutexattr_setpshared);
 BIND_TO_BASE(pthread_rwlock_rdlock);
 BIND_TO_BASE(pthread_rwlock_wrlock);
 BIND_TO_BASE(pthread_rwlock_unlock);
@@ -46,9 +49,11 @@ BIND_TO_BASE(dlerror);
 
 #ifdef __x86_64__
 __asm__(".symver pthread_setname_np,pthread_setname_np@GLIBC_2.12");
+__asm__(".symver pthread_mutexattr_setrobust,pthread_mutexattr_setrobust@GLIBC_2.12");
 __asm__(".symver pthread_condattr_setclock,pthread_condattr_setclock@GLIBC_2.3.3");
 #else
 BIND_TO_BASE(pthread_setname_np);
+BIND_TO_BASE(pthread_mutexattr_setrobust);
 BIND_TO_BASE(pthread_condattr_setclock);
 #endif
 #endif

@@ -6,6 +6,8 @@
 
 #include <rdma/rdma_cma.h>
 
+#pragma GCC visibility push(default)
+
 struct rdma_event_channel *softverbs_rdma_create_event_channel(void);
 void softverbs_rdma_destroy_event_channel(struct rdma_event_channel *channel);
 int softverbs_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);
@@ -50,5 +52,7 @@ int softverbs_rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *addre
 			     struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 void softverbs_rdma_destroy_ep(struct rdma_cm_id *id);
 int softverbs_rdma_get_request(struct rdma_cm_id *listener, struct rdma_cm_id **id);
+
+#pragma GCC visibility pop
 
 #endif

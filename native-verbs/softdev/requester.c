@@ -146,12 +146,11 @@ static void start_connect(struct softdev_qp *qp)
 {
 	const union ibv_gid *destination = &qp->attr.ah_attr.grh.dgid;
 	struct frame frame = {.op = WIRE_QP_OPEN, .length = sizeof(struct qp_open)};
-	struct wqe *oldest = sq_oldest(qp);
 	struct qp_open open = {
 		.source_qpn = qp->base.qp_num,
 		.destination_qpn = qp->attr.dest_qp_num,
 		.destination_gid = *destination,
-		.first_seq = oldest ? oldest->seq : qp->next_seq,
+		.first_seq = qp->next_seq,
 	};
 
 	if (!gid_is_local(destination)) {
@@ -292,10 +291,11 @@ static int send_payload(struct softdev_qp *qp, struct wqe *wqe, const struct fra
 	return link_send_stream(qp->out, frame, &wqe->stream);
 }
 
-bool requester_send(struct softdev_qp *qp, struct wqe *wqe)
+/* qp->lock held. Queues the frame; false = not now, or failed. */
+static bool send_request(struct softdev_qp *qp, struct wqe *wqe)
 {
 	struct frame frame = {
-		.seq = wqe->seq,
+		.seq = qp->next_seq,
 		.length = wqe->length,
 		.rkey = wqe->rkey,
 		.remote_addr = wqe->remote_addr,
@@ -304,8 +304,6 @@ bool requester_send(struct softdev_qp *qp, struct wqe *wqe)
 	};
 	int error;
 
-	if (!is_outstanding(qp))
-		qp->last_answer_ns = progress_now_ns();
 	if (wqe->opcode == IBV_WR_RDMA_READ) {
 		if (qp->reads_outstanding >= qp->attr.max_rd_atomic)
 			return false;
@@ -328,6 +326,16 @@ bool requester_send(struct softdev_qp *qp, struct wqe *wqe)
 	if (wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		frame.flags |= WIRE_FLAG_IMM;
 	return !send_payload(qp, wqe, &frame);
+}
+
+bool requester_send(struct softdev_qp *qp, struct wqe *wqe)
+{
+	if (!is_outstanding(qp))
+		qp->last_answer_ns = progress_now_ns();
+	if (!send_request(qp, wqe))
+		return false;
+	wqe->seq = qp->next_seq++;
+	return true;
 }
 
 /* qp->lock held: the oldest WQE if this answer is for it. */
@@ -382,6 +390,7 @@ static void on_rnr_nak(struct softdev_qp *qp, const struct frame *frame)
 		qp->rnr_retries_left--;
 	qp->rnr_waiting = true;
 	qp->sq_exec = qp->sq_done;
+	qp->next_seq = frame->seq;
 	qp->reads_outstanding = 0;
 	set_timer(qp, progress_now_ns() + rnr_ns(frame->status));
 }

@@ -172,7 +172,6 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 		.rkey = wr->wr.rdma.rkey,
 		.remote_addr = wr->wr.rdma.remote_addr,
 		.length = length,
-		.seq = qp->next_seq++,
 		.num_sge = wr->num_sge,
 		.sge = qp->sq_sges + (size_t)index * qp->cap.max_send_sge,
 		.qp = qp,
