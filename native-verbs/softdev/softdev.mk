@@ -15,12 +15,12 @@ $(SOFTDEV_LIBRARY): $(SOFTDEV_OBJECTS) softdev/libsoftverbs.map
 
 $(OUT)/release/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(RELEASE_CFLAGS) -c $< -o $@
+	$(CC) $(RELEASE_CFLAGS) $(CPPFLAGS) -c $< -o $@
 
 $(OUT)/asan/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ASAN_CFLAGS) -c $< -o $@
+	$(CC) $(ASAN_CFLAGS) $(CPPFLAGS) -c $< -o $@
 
 $(OUT)/tsan/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(TSAN_CFLAGS) -c $< -o $@
+	$(CC) $(TSAN_CFLAGS) $(CPPFLAGS) -c $< -o $@

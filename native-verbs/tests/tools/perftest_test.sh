@@ -11,7 +11,10 @@ perftest() {
   shift
   port=$(free_port)
   start_server "$program" -d softv0 -x 1 -p "$port" "$@"
-  wait_until tcp_listens "$port"
+  case " $* " in
+    *' -R '*) wait_until udp_bound "$port" ;;
+    *) wait_until tcp_listens "$port" ;;
+  esac
   run_client "$program" -d softv0 -x 1 -p "$port" "$@" localhost
   join_server
   grep -q '^ *[0-9][0-9]* *[0-9]' "$work/client.log" || fail "$program $* printed no result"
@@ -22,21 +25,21 @@ for path in cma wire file; do
   export SOFTVERBS_PATH
   taken=$path
   [ $path = file ] && taken=wire
-  perftest ib_read_bw -n 50 -s 65536 --use-event
+  perftest ib_read_bw -n 50 -s 65536 -e
   expect_reads $taken
-  perftest ib_read_bw -n 50 -s 1048576 --use-event -q 2
+  perftest ib_read_bw -n 50 -s 1048576 -e -q 2
   expect_reads $taken
-  perftest ib_read_bw -n 50 -s 4096 --use-event -R
+  perftest ib_read_bw -n 50 -s 4096 -e -R
   expect_reads $taken
-  perftest ib_read_lat -n 50 -s 8 --use-event
+  perftest ib_read_lat -n 50 -s 8 -e
   expect_reads $taken
 done
 unset SOFTVERBS_PATH
-perftest ib_read_bw -a -n 16 --use-event
+perftest ib_read_bw -a -n 16 -e
 expect_reads cma
-perftest ib_write_bw -n 50 -s 65536 --use-event
+perftest ib_write_bw -n 50 -s 65536
 [ "$(counter writes)" -gt 0 ] || fail "no WRITE was counted"
 perftest ib_write_lat -n 50 -s 8
-perftest ib_send_bw -n 50 -s 65536 --use-event
-perftest ib_send_lat -n 50 -s 64 --use-event
-perftest ib_send_bw -n 50 -s 4096 --use-event -R
+perftest ib_send_bw -n 50 -s 65536 -e
+perftest ib_send_lat -n 50 -s 64 -e
+perftest ib_send_bw -n 50 -s 4096 -e -R
