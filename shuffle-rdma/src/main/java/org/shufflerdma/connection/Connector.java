@@ -5,9 +5,6 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.security.SecureRandom;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
@@ -204,7 +201,7 @@ final class Connector {
     RegisteredBuffer sink = null;
     try {
       sink = buffers.acquire(Canary.SIZE_BYTES, deadline);
-      CanaryOutcome outcome = new CanaryOutcome();
+      AwaitedCompletion outcome = new AwaitedCompletion();
       Read read = new Read(reply.canaryAddress(), reply.canaryRkey(), Canary.SIZE_BYTES, 0);
       connection.post(List.of(read), sink, outcome, deadline);
       ReadFailure failure = outcome.await(deadline);
@@ -236,29 +233,6 @@ final class Connector {
       id.close();
     } catch (IOException | IllegalStateException e) {
       LOG.warn("A connection id that did not connect could not be destroyed", e);
-    }
-  }
-
-  private static final class CanaryOutcome implements ReadCompletion {
-    private final CompletableFuture<@Nullable ReadFailure> future = new CompletableFuture<>();
-
-    @Override
-    public void succeeded() {
-      future.complete(null);
-    }
-
-    @Override
-    public void failed(ReadFailure failure) {
-      future.complete(failure);
-    }
-
-    @Nullable
-    ReadFailure await(Deadline deadline) throws InterruptedException, TimeoutException {
-      try {
-        return future.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
-      } catch (ExecutionException e) {
-        throw new IllegalStateException("the future is never failed", e);
-      }
     }
   }
 }

@@ -14,7 +14,7 @@ import org.shufflerdma.verbs.WcStatus;
 public record ReadFailure(int culprit, int wcStatus, int vendorError, Breakage breakage) {
   public static final int NO_CULPRIT = -1;
 
-  static ReadFailure collateral(Breakage breakage) {
+  public static ReadFailure collateral(Breakage breakage) {
     return new ReadFailure(NO_CULPRIT, WcStatus.WR_FLUSH_ERR, 0, breakage);
   }
 

@@ -10,7 +10,7 @@ import java.io.IOException;
 public final class InvalidDescriptorException extends IOException {
   private static final long serialVersionUID = 1L;
 
-  InvalidDescriptorException(String reason) {
+  public InvalidDescriptorException(String reason) {
     super(reason);
   }
 }

@@ -93,14 +93,18 @@ public final class BufferPool implements AutoCloseable {
   }
 
   private @Nullable Slab slabWithFree(long lengthBytes) {
-    if (classes.isPooled(lengthBytes)) {
-      for (Slab slab : slabsFor(lengthBytes)) {
-        if (slab.hasFree()) {
-          return slab;
-        }
+    for (Slab slab : slabsFor(lengthBytes)) {
+      if (slab.hasFree() && fits(slab, lengthBytes)) {
+        return slab;
       }
     }
     return null;
+  }
+
+  /** Buffers of one class all fit; one larger than any class must not waste half of itself. */
+  private boolean fits(Slab slab, long lengthBytes) {
+    return classes.isPooled(lengthBytes)
+        || (lengthBytes <= slab.bufferBytes() && slab.bufferBytes() / 2 < lengthBytes);
   }
 
   private Deque<Slab> slabsFor(long lengthBytes) {
@@ -171,9 +175,6 @@ public final class BufferPool implements AutoCloseable {
       slab.putBack(slabOffset, System.nanoTime());
       if (closed) {
         unmapIfIdle(slab);
-      } else if (!classes.isPooled(slab.bufferBytes())) {
-        slabsFor(slab.bufferBytes()).remove(slab);
-        discard(slab);
       }
       bufferCameBack.signalAll();
     } finally {

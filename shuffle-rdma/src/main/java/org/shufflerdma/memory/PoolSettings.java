@@ -9,7 +9,8 @@ package org.shufflerdma.memory;
  * @param hugePages whether the kernel is asked to back slabs with huge pages
  */
 public record PoolSettings(long budgetBytes, int slabBytes, boolean hugePages) {
-  private static final int DEFAULT_SLAB_BYTES = 4 << 20;
+  private static final int DEFAULT_SLAB_BYTES = 16 << 20;
+  private static final int SLABS_PER_BUDGET = 16;
 
   public PoolSettings {
     if (Integer.bitCount(slabBytes) != 1 || slabBytes < SizeClasses.SMALLEST_BYTES) {
@@ -23,8 +24,8 @@ public record PoolSettings(long budgetBytes, int slabBytes, boolean hugePages) {
   }
 
   public static PoolSettings ofBudget(long budgetBytes) {
-    int slabBytes =
-        (int) Math.min(DEFAULT_SLAB_BYTES, Math.max(1, Long.highestOneBit(budgetBytes)));
+    long share = Long.highestOneBit(budgetBytes / SLABS_PER_BUDGET);
+    int slabBytes = (int) Math.min(DEFAULT_SLAB_BYTES, Math.max(SizeClasses.SMALLEST_BYTES, share));
     return new PoolSettings(budgetBytes, slabBytes, true);
   }
 }

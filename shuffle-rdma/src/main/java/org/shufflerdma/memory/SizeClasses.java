@@ -2,13 +2,20 @@
 package org.shufflerdma.memory;
 
 /**
- * Rounds lengths to the sizes that a {@link BufferPool} hands out: powers of two from 4 KiB up to a
- * slab, beyond that multiples of 2 MiB, each in a slab of its own.
+ * Rounds lengths to the sizes that a {@link BufferPool} hands out: four sizes per doubling from 4
+ * KiB up to a slab, so that no more than a fifth is lost; beyond that multiples of 2 MiB, each in a
+ * slab of its own.
+ *
+ * <pre>
+ *   index  0    1    2    3    4    5     6 ...
+ *   KiB    4    5    6    7    8    10    12 ...
+ * </pre>
  */
 final class SizeClasses {
   static final int SMALLEST_BYTES = 4 << 10;
   private static final long HUGE_PAGE_BYTES = 2L << 20;
   private static final int SMALLEST_SHIFT = Integer.numberOfTrailingZeros(SMALLEST_BYTES);
+  private static final int STEPS_SHIFT = 2;
 
   private final int slabBytes;
 
@@ -26,13 +33,24 @@ final class SizeClasses {
 
   int indexOf(long lengthBytes) {
     long rounded = bufferBytes(lengthBytes);
-    return Long.numberOfTrailingZeros(rounded) - SMALLEST_SHIFT;
+    int shift = doublingOf(rounded);
+    int step = (int) ((rounded - (1L << shift)) >> (shift - STEPS_SHIFT));
+    return ((shift - SMALLEST_SHIFT) << STEPS_SHIFT) + step;
   }
 
   long bufferBytes(long lengthBytes) {
     if (!isPooled(lengthBytes)) {
-      return Math.addExact(lengthBytes, HUGE_PAGE_BYTES - 1) & -HUGE_PAGE_BYTES;
+      return roundUp(lengthBytes, HUGE_PAGE_BYTES);
     }
-    return Math.max(SMALLEST_BYTES, Long.highestOneBit(lengthBytes - 1) << 1);
+    long atLeast = Math.max(SMALLEST_BYTES, lengthBytes);
+    return roundUp(atLeast, 1L << (doublingOf(atLeast) - STEPS_SHIFT));
+  }
+
+  private static int doublingOf(long bytes) {
+    return Long.SIZE - 1 - Long.numberOfLeadingZeros(bytes);
+  }
+
+  private static long roundUp(long bytes, long powerOfTwo) {
+    return Math.addExact(bytes, powerOfTwo - 1) & -powerOfTwo;
   }
 }

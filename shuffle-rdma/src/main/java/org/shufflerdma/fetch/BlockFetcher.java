@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Workers;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.verbs.PortInfo;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Fetches blocks from peers by RDMA READ. Any thread may call; {@link #fetch} returns at once, the
+ * work is done by the fetcher's own threads. Closed by its owner before the transport.
+ */
+public final class BlockFetcher implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(BlockFetcher.class);
+  private static final int MAX_READ_BYTES = 1 << 30;
+  private static final int CLOSE_MS = 5_000;
+
+  private final ThreadPoolExecutor workers;
+  private final FetchStats stats = new FetchStats();
+  private final FetchContext context;
+  private final DescriptorReader descriptors;
+  private volatile boolean closed;
+
+  public BlockFetcher(RdmaTransport transport, FetchSettings settings) {
+    this.workers = Workers.pool("rdma-fetch", settings.threads());
+    this.context = new FetchContext(
+        transport.connections(),
+        transport.buffers(),
+        new DescriptorCache(),
+        this::execute,
+        () -> closed,
+        stats,
+        transport.settings().readsPerList(),
+        maxReadBytes(transport),
+        transport.settings().progressTimeoutMs(),
+        settings.poolWaitMs());
+    this.descriptors = new DescriptorReader(context);
+  }
+
+  private static int maxReadBytes(RdmaTransport transport) {
+    long bytes = MAX_READ_BYTES;
+    for (PortInfo port : transport.device().ports()) {
+      if (port.maxMsgBytes() > 0) {
+        bytes = Math.min(bytes, port.maxMsgBytes());
+      }
+    }
+    return Math.toIntExact(bytes);
+  }
+
+  /**
+   * Starts to fetch blocks of one peer.
+   *
+   * @param tcpAddress of the peer's host, asked to tell a lost peer from one without RDMA; null if
+   *     that is not known
+   */
+  public FetchToken fetch(
+      PeerId peer,
+      @Nullable InetSocketAddress tcpAddress,
+      List<BlockRequest> blocks,
+      FetchListener listener) {
+    FetchToken token = new FetchToken();
+    Outcomes outcomes = new Outcomes(listener, token, stats);
+    List<PendingBlock> pending = blocks.stream().map(PendingBlock::new).toList();
+    new FetchJob(context, descriptors, peer, tcpAddress, outcomes).start(pending);
+    return token;
+  }
+
+  /** Drops what is known of a shuffle that is gone. */
+  public void forgetShuffle(int shuffleId) {
+    context.cache().forgetShuffle(shuffleId);
+  }
+
+  public FetchStats stats() {
+    return stats;
+  }
+
+  /** While closing, the caller does the work, which then consists of saying so. */
+  private void execute(Runnable task) {
+    try {
+      workers.execute(task);
+    } catch (RejectedExecutionException e) {
+      task.run();
+    }
+  }
+
+  /** Ends all fetches; blocks not delivered yet fail as CLOSED. */
+  @Override
+  public void close() {
+    closed = true;
+    workers.shutdownNow().forEach(Runnable::run);
+    try {
+      if (!workers.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS)) {
+        LOG.warn("Fetches still run {} ms after the fetcher was closed", CLOSE_MS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

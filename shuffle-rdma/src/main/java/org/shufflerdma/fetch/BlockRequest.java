@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A block to fetch: the partitions {@code [startPartition, endPartition)} of one map output.
+ *
+ * @param tag what the caller knows the block by
+ * @param sink where to stream the block; null to get it in one buffer
+ */
+public record BlockRequest(
+    long tag,
+    DescriptorRef descriptor,
+    int startPartition,
+    int endPartition,
+    @Nullable BlockSink sink) {
+  public BlockRequest {
+    if (startPartition < 0
+        || endPartition <= startPartition
+        || endPartition > descriptor.partitions()) {
+      throw new IllegalArgumentException("partitions %d..%d of %d"
+          .formatted(startPartition, endPartition, descriptor.partitions()));
+    }
+  }
+}

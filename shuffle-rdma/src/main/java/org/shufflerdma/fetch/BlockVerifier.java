@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.nio.ByteBuffer;
+import java.util.zip.Checksum;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.location.ChecksumAlgorithm;
+import org.shufflerdma.location.PartitionRanges;
+
+/**
+ * Compares the bytes of a block, given in order and in pieces of any size, with the checksums of
+ * its partitions. Used by one thread at a time.
+ */
+final class BlockVerifier {
+  private final @Nullable Checksum checksum;
+  private final PartitionRanges ranges;
+  private final int endPartition;
+  private int partition;
+  private long leftInPartition;
+  private boolean matches = true;
+
+  BlockVerifier(
+      ChecksumAlgorithm algorithm, PartitionRanges ranges, int startPartition, int endPartition) {
+    this.checksum = algorithm == ChecksumAlgorithm.NONE ? null : algorithm.newChecksum();
+    this.ranges = ranges;
+    this.endPartition = endPartition;
+    this.partition = startPartition - 1;
+    nextPartition();
+  }
+
+  /** Consumes the bytes. */
+  void update(ByteBuffer bytes) {
+    while (bytes.hasRemaining()) {
+      if (partition == endPartition) {
+        throw new IllegalArgumentException(bytes.remaining() + " bytes past the block's end");
+      }
+      int count = (int) Math.min(leftInPartition, bytes.remaining());
+      ByteBuffer piece = bytes.slice(bytes.position(), count);
+      bytes.position(bytes.position() + count);
+      if (checksum != null) {
+        checksum.update(piece);
+      }
+      leftInPartition -= count;
+      if (leftInPartition == 0) {
+        compare();
+        nextPartition();
+      }
+    }
+  }
+
+  /** Whether all bytes were seen and each partition had its checksum. */
+  boolean isComplete() {
+    return matches && partition == endPartition;
+  }
+
+  private void compare() {
+    if (checksum != null) {
+      matches &= (int) checksum.getValue() == ranges.checksum(partition);
+      checksum.reset();
+    }
+  }
+
+  /** Partitions without bytes have nothing to compare. */
+  private void nextPartition() {
+    do {
+      partition++;
+      leftInPartition = partition == endPartition ? 0 : ranges.lengthBytes(partition);
+    } while (leftInPartition == 0 && partition < endPartition);
+  }
+}

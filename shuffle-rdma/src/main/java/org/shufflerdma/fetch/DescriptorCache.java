@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.connection.Nonce;
+
+/**
+ * Descriptors that were read lately, for all tasks of this process. An entry is good for one run of
+ * one peer and one publication: neither an address nor a map id that is used again finds it.
+ */
+final class DescriptorCache {
+  private static final long MAX_PARTITIONS = 1 << 20;
+
+  private record Key(Nonce bootNonce, DescriptorRef descriptor) {}
+
+  private final Map<Key, KnownDescriptor> descriptors = new LinkedHashMap<>(16, 0.75f, true);
+  private long partitions;
+
+  /** Null unless it covers all partitions of the block. */
+  synchronized @Nullable KnownDescriptor find(Nonce bootNonce, BlockRequest block) {
+    KnownDescriptor known = descriptors.get(new Key(bootNonce, block.descriptor()));
+    return known != null && known.covers(block) ? known : null;
+  }
+
+  synchronized void put(Nonce bootNonce, DescriptorRef descriptor, KnownDescriptor known) {
+    KnownDescriptor before = descriptors.put(new Key(bootNonce, descriptor), known);
+    partitions += weight(known) - (before == null ? 0 : weight(before));
+    Iterator<KnownDescriptor> eldest = descriptors.values().iterator();
+    while (partitions > MAX_PARTITIONS && eldest.hasNext()) {
+      partitions -= weight(eldest.next());
+      eldest.remove();
+    }
+  }
+
+  synchronized void forget(Nonce bootNonce, DescriptorRef descriptor) {
+    KnownDescriptor known = descriptors.remove(new Key(bootNonce, descriptor));
+    if (known != null) {
+      partitions -= weight(known);
+    }
+  }
+
+  synchronized void forgetShuffle(int shuffleId) {
+    Iterator<Map.Entry<Key, KnownDescriptor>> all = descriptors.entrySet().iterator();
+    while (all.hasNext()) {
+      Map.Entry<Key, KnownDescriptor> entry = all.next();
+      if (entry.getKey().descriptor().shuffleId() == shuffleId) {
+        partitions -= weight(entry.getValue());
+        all.remove();
+      }
+    }
+  }
+
+  private static long weight(KnownDescriptor known) {
+    return (long) known.ranges().endPartition() - known.ranges().startPartition();
+  }
+}

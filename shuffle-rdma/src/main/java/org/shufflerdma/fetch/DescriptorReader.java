@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.AwaitedCompletion;
+import org.shufflerdma.connection.Connection;
+import org.shufflerdma.connection.Nonce;
+import org.shufflerdma.connection.ReadFailure;
+import org.shufflerdma.location.InvalidDescriptorException;
+import org.shufflerdma.location.MapOutputDescriptor;
+import org.shufflerdma.location.PartitionRanges;
+import org.shufflerdma.memory.RegisteredBuffer;
+
+/**
+ * Reads the descriptors that blocks need and the cache does not have: small ones whole, of large
+ * ones the header and the entries wanted. All lists of a call are in flight together; the caller is
+ * blocked until the last has come.
+ */
+final class DescriptorReader {
+  private static final int WHOLE_BYTES = 4 << 10;
+
+  private final FetchContext context;
+
+  DescriptorReader(FetchContext context) {
+    this.context = context;
+  }
+
+  /** Told of blocks whose descriptor is not what it must be. */
+  interface Refusal {
+    void refuse(PendingBlock block, InvalidDescriptorException why);
+  }
+
+  /** The part of one descriptor that a number of blocks need. */
+  private static final class Wanted {
+    final DescriptorRef descriptor;
+    final List<PendingBlock> blocks = new ArrayList<>();
+    int startPartition = Integer.MAX_VALUE;
+    int endPartition;
+
+    @Nullable
+    ByteBuffer header;
+
+    @Nullable
+    ByteBuffer entries;
+
+    Wanted(DescriptorRef descriptor) {
+      this.descriptor = descriptor;
+      if (MapOutputDescriptor.sizeBytes(descriptor.partitions()) <= WHOLE_BYTES) {
+        include(0, descriptor.partitions());
+      }
+    }
+
+    void add(PendingBlock block) {
+      blocks.add(block);
+      include(block.request.startPartition(), block.request.endPartition());
+    }
+
+    private void include(int start, int end) {
+      startPartition = Math.min(startPartition, start);
+      endPartition = Math.max(endPartition, end);
+    }
+  }
+
+  private record InFlight(
+      ReadPlan.ReadList list, RegisteredBuffer sink, AwaitedCompletion completion) {}
+
+  /** After this, each block is resolved or refused. */
+  void resolve(Connection connection, List<PendingBlock> blocks, Refusal refusal)
+      throws IOException, InterruptedException, TimeoutException {
+    Nonce bootNonce = connection.peer().endpoint().bootNonce();
+    List<Wanted> wanted = missing(bootNonce, blocks);
+    if (wanted.isEmpty()) {
+      return;
+    }
+    Deadline deadline = context.progressDeadline();
+    List<InFlight> inFlight = new ArrayList<>();
+    try {
+      for (ReadPlan.ReadList list : plan(wanted)) {
+        inFlight.add(post(connection, list, deadline));
+      }
+      for (InFlight flight : inFlight) {
+        await(flight, wanted, deadline);
+      }
+      for (Wanted one : wanted) {
+        decode(bootNonce, one, refusal);
+      }
+    } finally {
+      inFlight.forEach(flight -> flight.sink.release());
+    }
+  }
+
+  private List<Wanted> missing(Nonce bootNonce, List<PendingBlock> blocks) {
+    Map<DescriptorRef, Wanted> wanted = new LinkedHashMap<>();
+    for (PendingBlock block : blocks) {
+      KnownDescriptor known = context.cache().find(bootNonce, block.request);
+      if (known == null) {
+        wanted.computeIfAbsent(block.request.descriptor(), Wanted::new).add(block);
+      } else {
+        block.resolve(known);
+      }
+    }
+    return List.copyOf(wanted.values());
+  }
+
+  /** Item 2i is the header of the i-th descriptor, item 2i+1 its entries. */
+  private List<ReadPlan.ReadList> plan(List<Wanted> wanted) {
+    List<ReadPlan.Extent> extents = new ArrayList<>();
+    for (int i = 0; i < wanted.size(); i++) {
+      Wanted one = wanted.get(i);
+      DescriptorRef at = one.descriptor;
+      long entriesAt = MapOutputDescriptor.entryAt(one.startPartition);
+      long entriesEnd = MapOutputDescriptor.entryAt(one.endPartition + 1);
+      extents.add(
+          new ReadPlan.Extent(2 * i, at.address(), at.rkey(), MapOutputDescriptor.HEADER_BYTES));
+      extents.add(new ReadPlan.Extent(
+          2 * i + 1, at.address() + entriesAt, at.rkey(), entriesEnd - entriesAt));
+    }
+    return ReadPlan.of(extents, context.maxReads(), context.maxReadBytes());
+  }
+
+  private InFlight post(Connection connection, ReadPlan.ReadList list, Deadline deadline)
+      throws IOException, InterruptedException {
+    RegisteredBuffer sink = context.buffers().acquire(list.bufferBytes(), context.poolDeadline());
+    AwaitedCompletion completion = new AwaitedCompletion();
+    try {
+      connection.post(list.reads(), sink, completion, deadline);
+    } catch (Throwable t) {
+      sink.release();
+      throw t;
+    }
+    return new InFlight(list, sink, completion);
+  }
+
+  private void await(InFlight flight, List<Wanted> wanted, Deadline deadline)
+      throws IOException, InterruptedException, TimeoutException {
+    ReadFailure failure = flight.completion.await(deadline);
+    if (failure != null) {
+      throw new ReadsFailedException(failure, culprits(failure, flight.list, wanted));
+    }
+    for (ReadPlan.Placement placement : flight.list.placements()) {
+      Wanted one = wanted.get(placement.item() / 2);
+      ByteBuffer bytes =
+          flight.sink.nioBuffer(placement.bufferOffset(), Math.toIntExact(placement.lengthBytes()));
+      if (placement.item() % 2 == 0) {
+        one.header = bytes;
+      } else {
+        one.entries = bytes;
+      }
+    }
+  }
+
+  private static List<PendingBlock> culprits(
+      ReadFailure failure, ReadPlan.ReadList list, List<Wanted> wanted) {
+    if (!failure.hasCulprit()) {
+      return List.of();
+    }
+    return list.itemsOf(failure.culprit()).stream()
+        .map(item -> wanted.get(item / 2))
+        .distinct()
+        .flatMap(one -> one.blocks.stream())
+        .toList();
+  }
+
+  private void decode(Nonce bootNonce, Wanted wanted, Refusal refusal) {
+    context.stats().descriptorsRead.increment();
+    try {
+      KnownDescriptor known = decode(wanted);
+      context.cache().put(bootNonce, wanted.descriptor, known);
+      wanted.blocks.forEach(block -> block.resolve(known));
+    } catch (InvalidDescriptorException e) {
+      wanted.blocks.forEach(block -> refusal.refuse(block, e));
+    }
+  }
+
+  private static KnownDescriptor decode(Wanted wanted) throws InvalidDescriptorException {
+    if (wanted.header == null || wanted.entries == null) {
+      throw new IllegalStateException("a list came without its placements");
+    }
+    DescriptorRef expected = wanted.descriptor;
+    MapOutputDescriptor.Header header = MapOutputDescriptor.decodeHeader(wanted.header);
+    if (header.shuffleId() != expected.shuffleId()
+        || header.mapId() != expected.mapId()
+        || header.generation() != expected.generation()
+        || header.partitions() != expected.partitions()) {
+      throw new InvalidDescriptorException(header + " stands where " + expected + " should");
+    }
+    PartitionRanges ranges = MapOutputDescriptor.decodeEntries(
+        wanted.entries, header, wanted.startPartition, wanted.endPartition);
+    return new KnownDescriptor(header, ranges);
+  }
+}

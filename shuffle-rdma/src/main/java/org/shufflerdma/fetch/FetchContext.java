@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.util.concurrent.Executor;
+import java.util.function.BooleanSupplier;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.ConnectionPool;
+import org.shufflerdma.memory.BufferPool;
+
+/**
+ * What the fetches of one fetcher share.
+ *
+ * @param workers where a fetch may block; takes every task, also while closing
+ */
+record FetchContext(
+    ConnectionPool connections,
+    BufferPool buffers,
+    DescriptorCache cache,
+    Executor workers,
+    BooleanSupplier closed,
+    FetchStats stats,
+    int maxReads,
+    int maxReadBytes,
+    int progressTimeoutMs,
+    int poolWaitMs) {
+  Deadline progressDeadline() {
+    return Deadline.afterMs(progressTimeoutMs);
+  }
+
+  Deadline poolDeadline() {
+    return Deadline.afterMs(poolWaitMs);
+  }
+}

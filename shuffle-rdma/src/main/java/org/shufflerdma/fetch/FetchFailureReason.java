@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.util.Locale;
+import org.shufflerdma.connection.Breakage;
+import org.shufflerdma.connection.ConnectFailure;
+import org.shufflerdma.connection.ReadFailure;
+import org.shufflerdma.verbs.WcStatus;
+
+/** Why a block did not come by RDMA. The vocabulary of the counters. */
+public enum FetchFailureReason {
+  /** The peer's endpoint does not lead to its device, or nobody listens there. */
+  CONNECT,
+  /** No answer to a connect within its timeout. */
+  CONNECT_TIMEOUT,
+  /** The peer does not let us in. */
+  REJECTED,
+  /** Another run of the executor answers. */
+  NONCE,
+  /** The connection does not carry the bytes that it must. */
+  CANARY,
+  /** The peer failed too often lately. */
+  BREAKER,
+  /** Neither RDMA nor TCP reaches the peer; its blocks are lost until it comes back. */
+  PEER_UNREACHABLE,
+  /** No queue pair, completion queue entry or descriptor was left on this side. */
+  RESOURCES,
+  /** What stands at the location is not this map output's descriptor, or no longer. */
+  DESCRIPTOR,
+  /** The peer refused access: the map output is gone. */
+  REMOTE_ACCESS,
+  /** This READ broke the connection in another way. */
+  READ_ERROR,
+  /** The connection broke again after it had been replaced. */
+  CONNECTION_LOST,
+  /** Nothing came for too long. */
+  TIMEOUT,
+  /** Twice the bytes did not have their checksum. */
+  CHECKSUM,
+  /** No registered buffer became free in time. */
+  POOL,
+  /** Too large for one buffer, and the caller gave no sink. */
+  TOO_LARGE,
+  /** The caller's sink failed. */
+  SINK,
+  /** This side is closed. */
+  CLOSED,
+  /** A defect of this code; the log has it. */
+  INTERNAL;
+
+  /** For names of counters: {@code remote-access}. */
+  public String label() {
+    return name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
+  static FetchFailureReason of(ConnectFailure failure) {
+    return switch (failure) {
+      case ADDRESS, REFUSED -> CONNECT;
+      case REJECTED -> REJECTED;
+      case NONCE -> NONCE;
+      case CANARY -> CANARY;
+      case TIMEOUT -> CONNECT_TIMEOUT;
+      case UNREACHABLE -> PEER_UNREACHABLE;
+      case BREAKER -> BREAKER;
+      case RESOURCES -> RESOURCES;
+      case CLOSED -> CLOSED;
+    };
+  }
+
+  /** For a READ that is itself to blame. */
+  static FetchFailureReason ofCulprit(ReadFailure failure) {
+    return failure.wcStatus() == WcStatus.REM_ACCESS_ERR ? REMOTE_ACCESS : READ_ERROR;
+  }
+
+  /** For a READ that was lost with its connection. */
+  static FetchFailureReason of(Breakage breakage) {
+    return switch (breakage.kind()) {
+      case READ_ERROR, POST_REFUSED, DISCONNECTED, DEVICE -> CONNECTION_LOST;
+      case NO_PROGRESS -> TIMEOUT;
+      case PEER_UNREACHABLE -> PEER_UNREACHABLE;
+      case CLOSED -> CLOSED;
+    };
+  }
+
+  /** Whether a new connection may do better. */
+  static boolean isWorthReconnecting(Breakage breakage) {
+    return of(breakage) == CONNECTION_LOST;
+  }
+}

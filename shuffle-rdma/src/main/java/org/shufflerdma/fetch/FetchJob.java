@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.connection.Breakage;
+import org.shufflerdma.connection.BrokenConnectionException;
+import org.shufflerdma.connection.Connection;
+import org.shufflerdma.connection.NoConnectionException;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.ReadCompletion;
+import org.shufflerdma.connection.ReadFailure;
+import org.shufflerdma.memory.RegisteredBuffer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The blocks of one fetch, from connecting to delivery. Its steps run in the fetcher's workers,
+ * where they may block; completions run in the poller, where they verify and deliver. What a broken
+ * connection interrupted is tried once more on a new one; the READ that broke it is not.
+ */
+final class FetchJob {
+  private static final Logger LOG = LoggerFactory.getLogger(FetchJob.class);
+  private static final int MAX_ATTEMPTS = 2;
+
+  private final FetchContext context;
+  private final DescriptorReader descriptors;
+  private final PeerId peer;
+  private final @Nullable InetSocketAddress tcpAddress;
+  private final Outcomes outcomes;
+
+  FetchJob(
+      FetchContext context,
+      DescriptorReader descriptors,
+      PeerId peer,
+      @Nullable InetSocketAddress tcpAddress,
+      Outcomes outcomes) {
+    this.context = context;
+    this.descriptors = descriptors;
+    this.peer = peer;
+    this.tcpAddress = tcpAddress;
+    this.outcomes = outcomes;
+  }
+
+  void start(List<PendingBlock> blocks) {
+    context.workers().execute(() -> run(blocks, 1));
+  }
+
+  private void run(List<PendingBlock> blocks, int attempt) {
+    try {
+      if (context.closed().getAsBoolean()) {
+        outcomes.failAll(
+            blocks, FetchFailureReason.CLOSED, new IOException("the fetcher is closed"));
+      } else if (!outcomes.isCancelled()) {
+        fetch(blocks, attempt);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      outcomes.failAll(blocks, FetchFailureReason.CLOSED, e);
+    } catch (RuntimeException e) {
+      LOG.error("A fetch from {} stumbled", peer, e);
+      outcomes.failAll(blocks, FetchFailureReason.INTERNAL, e);
+    }
+  }
+
+  private void fetch(List<PendingBlock> blocks, int attempt) throws InterruptedException {
+    Connection connection;
+    try {
+      connection = connect();
+      descriptors.resolve(
+          connection,
+          blocks,
+          (block, why) -> outcomes.fail(block, FetchFailureReason.DESCRIPTOR, why));
+    } catch (NoConnectionException e) {
+      outcomes.failAll(blocks, FetchFailureReason.of(e.failure()), e);
+      return;
+    } catch (ReadsFailedException e) {
+      afterFailure(e.failure(), e.culprits(), blocks, attempt);
+      return;
+    } catch (BrokenConnectionException e) {
+      afterBreakage(e.breakage(), blocks, attempt, e);
+      return;
+    } catch (TimeoutException e) {
+      outcomes.failAll(blocks, FetchFailureReason.TIMEOUT, e);
+      return;
+    } catch (IOException e) {
+      outcomes.failAll(blocks, FetchFailureReason.POOL, e);
+      return;
+    }
+    fetchResolved(connection, blocks, attempt);
+  }
+
+  private Connection connect() throws NoConnectionException, InterruptedException {
+    return context.connections().connect(peer, tcpAddress, context.progressDeadline());
+  }
+
+  private void fetchResolved(Connection connection, List<PendingBlock> blocks, int attempt)
+      throws InterruptedException {
+    List<PendingBlock> inMemory = new ArrayList<>();
+    List<StreamedFetch> streamed = new ArrayList<>();
+    for (PendingBlock block : blocks) {
+      if (!block.isPending()) {
+        continue;
+      }
+      BlockSink sink = block.request.sink();
+      if (block.lengthBytes() == 0) {
+        outcomes.deliverEmpty(block);
+      } else if (sink != null) {
+        streamed.add(new StreamedFetch(context, block, sink, outcomes, this::connect));
+      } else if (fitsInMemory(block)) {
+        inMemory.add(block);
+      } else {
+        outcomes.fail(
+            block,
+            FetchFailureReason.TOO_LARGE,
+            new IOException("a block of " + block.lengthBytes() + " bytes needs a sink"));
+      }
+    }
+    post(connection, inMemory, attempt);
+    for (StreamedFetch fetch : streamed) {
+      fetch.run();
+    }
+  }
+
+  private boolean fitsInMemory(PendingBlock block) {
+    long lengthBytes = block.lengthBytes();
+    return lengthBytes <= Integer.MAX_VALUE && context.buffers().canHold(lengthBytes);
+  }
+
+  private void post(Connection connection, List<PendingBlock> blocks, int attempt)
+      throws InterruptedException {
+    List<ReadPlan.Extent> extents = new ArrayList<>();
+    for (int i = 0; i < blocks.size(); i++) {
+      PendingBlock block = blocks.get(i);
+      KnownDescriptor at = block.descriptor();
+      extents.add(new ReadPlan.Extent(
+          i, at.remoteAddress(block.request), at.header().dataRkey(), block.lengthBytes()));
+    }
+    List<ReadPlan.ReadList> lists =
+        ReadPlan.of(extents, context.maxReads(), context.maxReadBytes());
+    for (int i = 0; i < lists.size() && !outcomes.isCancelled(); i++) {
+      BrokenConnectionException broken = post(connection, lists.get(i), blocks, attempt);
+      if (broken != null) {
+        List<PendingBlock> unposted = lists.subList(i, lists.size()).stream()
+            .flatMap(list -> blocksOf(list, blocks).stream())
+            .toList();
+        afterBreakage(broken.breakage(), unposted, attempt, broken);
+        return;
+      }
+    }
+  }
+
+  /** Null if the list was posted, or has no buffer and its blocks were failed. */
+  private @Nullable BrokenConnectionException post(
+      Connection connection, ReadPlan.ReadList list, List<PendingBlock> blocks, int attempt)
+      throws InterruptedException {
+    RegisteredBuffer sink;
+    try {
+      sink = context.buffers().acquire(list.bufferBytes(), context.poolDeadline());
+    } catch (IOException e) {
+      outcomes.failAll(blocksOf(list, blocks), FetchFailureReason.POOL, e);
+      return null;
+    }
+    try {
+      connection.post(
+          list.reads(),
+          sink,
+          new ListCompletion(list, blocks, sink, attempt),
+          context.progressDeadline());
+      return null;
+    } catch (BrokenConnectionException e) {
+      sink.release();
+      return e;
+    } catch (Throwable t) {
+      sink.release();
+      throw t;
+    }
+  }
+
+  private static List<PendingBlock> blocksOf(ReadPlan.ReadList list, List<PendingBlock> blocks) {
+    return list.placements().stream()
+        .map(placement -> blocks.get(placement.item()))
+        .toList();
+  }
+
+  /** One posted list; told its outcome by the poller, or by who destroys the connection. */
+  private final class ListCompletion implements ReadCompletion {
+    private final ReadPlan.ReadList list;
+    private final List<PendingBlock> blocks;
+    private final RegisteredBuffer sink;
+    private final int attempt;
+
+    ListCompletion(
+        ReadPlan.ReadList list, List<PendingBlock> blocks, RegisteredBuffer sink, int attempt) {
+      this.list = list;
+      this.blocks = blocks;
+      this.sink = sink;
+      this.attempt = attempt;
+    }
+
+    @Override
+    public void succeeded() {
+      try {
+        for (ReadPlan.Placement placement : list.placements()) {
+          PendingBlock block = blocks.get(placement.item());
+          if (!outcomes.isCancelled() && !outcomes.deliver(block, sink, placement)) {
+            context.workers().execute(() -> afterMismatch(block, attempt));
+          }
+        }
+      } finally {
+        sink.release();
+      }
+    }
+
+    @Override
+    public void failed(ReadFailure failure) {
+      sink.release();
+      List<PendingBlock> culprits = failure.hasCulprit()
+          ? list.itemsOf(failure.culprit()).stream().map(blocks::get).toList()
+          : List.of();
+      context
+          .workers()
+          .execute(() -> afterFailure(failure, culprits, blocksOf(list, blocks), attempt));
+    }
+  }
+
+  private void afterMismatch(PendingBlock block, int attempt) {
+    context.cache().forget(peer.endpoint().bootNonce(), block.request.descriptor());
+    block.unresolve();
+    if (block.mayBeReadAgain()) {
+      run(List.of(block), attempt);
+    } else {
+      outcomes.fail(
+          block,
+          FetchFailureReason.CHECKSUM,
+          new IOException("twice the bytes of " + block.request + " had another checksum"));
+    }
+  }
+
+  private void afterFailure(
+      ReadFailure failure, List<PendingBlock> culprits, List<PendingBlock> blocks, int attempt) {
+    ReadsFailedException cause = new ReadsFailedException(failure, culprits);
+    for (PendingBlock culprit : culprits) {
+      context.cache().forget(peer.endpoint().bootNonce(), culprit.request.descriptor());
+      outcomes.fail(culprit, FetchFailureReason.ofCulprit(failure), cause);
+    }
+    Set<PendingBlock> blamed = new HashSet<>(culprits);
+    List<PendingBlock> others =
+        blocks.stream().filter(block -> !blamed.contains(block)).toList();
+    afterBreakage(failure.breakage(), others, attempt, cause);
+  }
+
+  private void afterBreakage(
+      Breakage breakage, List<PendingBlock> blocks, int attempt, IOException cause) {
+    List<PendingBlock> pending = blocks.stream().filter(PendingBlock::isPending).toList();
+    if (pending.isEmpty()) {
+      return;
+    }
+    if (attempt < MAX_ATTEMPTS && FetchFailureReason.isWorthReconnecting(breakage)) {
+      context.stats().retries.increment();
+      run(pending, attempt + 1);
+    } else {
+      outcomes.failAll(pending, FetchFailureReason.of(breakage), cause);
+    }
+  }
+}

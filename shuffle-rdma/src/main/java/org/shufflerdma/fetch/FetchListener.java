@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import org.shufflerdma.memory.RegisteredSlice;
+
+/**
+ * Told the outcome of each block of a fetch: exactly one call per block, from any thread, unless
+ * the fetch is cancelled before.
+ */
+public interface FetchListener {
+  /**
+   * The block, verified. The listener owns one reference of it and must release it. The calling
+   * thread serves all connections: the call must not block.
+   */
+  void onSuccess(long tag, RegisteredSlice block);
+
+  /** The block has been written to its sink and verified. May block. */
+  void onStreamed(long tag, long lengthBytes);
+
+  /** The block must come another way. May block. */
+  void onFailure(long tag, FetchFailureReason reason, Throwable cause);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
+
+/** Counts of one fetcher. Any thread adds, any thread reads. */
+public final class FetchStats {
+  public final LongAdder blocksDelivered = new LongAdder();
+  public final LongAdder bytesDelivered = new LongAdder();
+  public final LongAdder descriptorsRead = new LongAdder();
+  public final LongAdder checksumMismatches = new LongAdder();
+  public final LongAdder retries = new LongAdder();
+  private final Map<FetchFailureReason, LongAdder> failures =
+      new EnumMap<>(FetchFailureReason.class);
+
+  FetchStats() {
+    for (FetchFailureReason reason : FetchFailureReason.values()) {
+      failures.put(reason, new LongAdder());
+    }
+  }
+
+  void countFailure(FetchFailureReason reason) {
+    counter(reason).increment();
+  }
+
+  /** Blocks that were reported failed for this reason. */
+  public long failures(FetchFailureReason reason) {
+    return counter(reason).sum();
+  }
+
+  private LongAdder counter(FetchFailureReason reason) {
+    LongAdder counter = failures.get(reason);
+    if (counter == null) {
+      throw new IllegalStateException("every reason has a counter: " + reason);
+    }
+    return counter;
+  }
+}

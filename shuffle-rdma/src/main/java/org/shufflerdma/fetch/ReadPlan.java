@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.shufflerdma.connection.Read;
+
+/**
+ * How a number of remote ranges is read: small ones share a buffer and a chained list, adjacent
+ * ones share a READ, large ones have a buffer of their own and as many READs as their length needs.
+ */
+final class ReadPlan {
+  /** Larger shared buffers would be held by their last reader for too long. */
+  static final long SHARED_BUFFER_BYTES = 1 << 20;
+
+  /** A remote range. {@code item} is the caller's number for it. */
+  record Extent(int item, long remoteAddress, int rkey, long lengthBytes) {}
+
+  /** Where an extent comes to lie. */
+  record Placement(int item, long bufferOffset, long lengthBytes) {}
+
+  /** One buffer and the chained READs that fill it. */
+  record ReadList(long bufferBytes, List<Read> reads, List<Placement> placements) {
+    /** Items that have a byte in the given READ. */
+    List<Integer> itemsOf(int readIndex) {
+      Read read = reads.get(readIndex);
+      long start = read.sinkOffset();
+      long end = start + read.lengthBytes();
+      return placements.stream()
+          .filter(p -> p.bufferOffset() < end && start < p.bufferOffset() + p.lengthBytes())
+          .map(Placement::item)
+          .toList();
+    }
+  }
+
+  private final int maxReads;
+  private final int maxReadBytes;
+  private final List<ReadList> lists = new ArrayList<>();
+
+  private List<Read> reads = new ArrayList<>();
+  private List<Placement> placements = new ArrayList<>();
+  private long bufferBytes;
+  private long lastRemoteEnd;
+
+  private ReadPlan(int maxReads, int maxReadBytes) {
+    this.maxReads = maxReads;
+    this.maxReadBytes = maxReadBytes;
+  }
+
+  /**
+   * Extents are read in the given order; none may be empty.
+   *
+   * @throws IllegalArgumentException if one needs more READs than a list may have
+   */
+  static List<ReadList> of(List<Extent> extents, int maxReads, int maxReadBytes) {
+    ReadPlan plan = new ReadPlan(maxReads, maxReadBytes);
+    for (Extent extent : extents) {
+      plan.add(extent);
+    }
+    plan.finishList();
+    return plan.lists;
+  }
+
+  private void add(Extent extent) {
+    long needed = (extent.lengthBytes() + maxReadBytes - 1) / maxReadBytes;
+    if (extent.lengthBytes() <= 0 || needed > maxReads) {
+      throw new IllegalArgumentException("no list of READs can hold " + extent);
+    }
+    if (bufferBytes > 0 && bufferBytes + extent.lengthBytes() > SHARED_BUFFER_BYTES) {
+      finishList();
+    }
+    if (!merge(extent)) {
+      if (reads.size() + needed > maxReads) {
+        finishList();
+      }
+      append(extent);
+    }
+    placements.add(new Placement(extent.item(), bufferBytes, extent.lengthBytes()));
+    bufferBytes += extent.lengthBytes();
+    lastRemoteEnd = extent.remoteAddress() + extent.lengthBytes();
+  }
+
+  private boolean merge(Extent extent) {
+    if (reads.isEmpty() || extent.remoteAddress() != lastRemoteEnd) {
+      return false;
+    }
+    int lastIndex = reads.size() - 1;
+    Read last = reads.get(lastIndex);
+    if (last.rkey() != extent.rkey() || last.lengthBytes() + extent.lengthBytes() > maxReadBytes) {
+      return false;
+    }
+    int merged = last.lengthBytes() + (int) extent.lengthBytes();
+    reads.set(lastIndex, new Read(last.remoteAddress(), last.rkey(), merged, last.sinkOffset()));
+    return true;
+  }
+
+  private void append(Extent extent) {
+    long done = 0;
+    while (done < extent.lengthBytes()) {
+      int length = (int) Math.min(maxReadBytes, extent.lengthBytes() - done);
+      reads.add(new Read(extent.remoteAddress() + done, extent.rkey(), length, bufferBytes + done));
+      done += length;
+    }
+  }
+
+  private void finishList() {
+    if (!reads.isEmpty()) {
+      lists.add(new ReadList(bufferBytes, reads, placements));
+      reads = new ArrayList<>();
+      placements = new ArrayList<>();
+      bufferBytes = 0;
+    }
+  }
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.AwaitedCompletion;
+import org.shufflerdma.connection.BrokenConnectionException;
+import org.shufflerdma.connection.Connection;
+import org.shufflerdma.connection.NoConnectionException;
+import org.shufflerdma.connection.Read;
+import org.shufflerdma.connection.ReadFailure;
+import org.shufflerdma.memory.RegisteredBuffer;
+
+/**
+ * Brings one block to its sink, piece by piece, in the calling worker. A piece whose connection
+ * breaks is read once more on a new one; the sink gets every byte once and in order.
+ */
+final class StreamedFetch {
+  private static final int PIECE_BYTES = 4 << 20;
+
+  private final FetchContext context;
+  private final PendingBlock block;
+  private final BlockSink sink;
+  private final Outcomes outcomes;
+  private final Connect connect;
+  private final BlockVerifier verifier;
+
+  interface Connect {
+    Connection connect() throws NoConnectionException, InterruptedException;
+  }
+
+  StreamedFetch(
+      FetchContext context,
+      PendingBlock block,
+      BlockSink sink,
+      Outcomes outcomes,
+      Connect connect) {
+    this.context = context;
+    this.block = block;
+    this.sink = sink;
+    this.outcomes = outcomes;
+    this.connect = connect;
+    this.verifier = block.descriptor().verifier(block.request);
+  }
+
+  void run() throws InterruptedException {
+    try {
+      long lengthBytes = block.lengthBytes();
+      long done = 0;
+      while (done < lengthBytes && !outcomes.isCancelled()) {
+        int piece = (int) Math.min(lengthBytes - done, pieceBytes());
+        bring(done, piece);
+        done += piece;
+      }
+      if (done < lengthBytes) {
+        return;
+      }
+      if (verifier.isComplete()) {
+        outcomes.deliverStreamed(block, lengthBytes);
+      } else {
+        context.stats().checksumMismatches.increment();
+        fail(FetchFailureReason.CHECKSUM, new IOException("the block had another checksum"));
+      }
+    } catch (Failure e) {
+      fail(e.reason, e.why);
+    }
+  }
+
+  private int pieceBytes() {
+    return Math.min(PIECE_BYTES, context.maxReadBytes());
+  }
+
+  private void fail(FetchFailureReason reason, Throwable cause) {
+    outcomes.fail(block, reason, cause);
+  }
+
+  private void bring(long offset, int lengthBytes) throws Failure, InterruptedException {
+    ReadFailure failure = tryBring(offset, lengthBytes);
+    if (failure != null && isWorthRetrying(failure)) {
+      context.stats().retries.increment();
+      failure = tryBring(offset, lengthBytes);
+    }
+    if (failure != null) {
+      throw new Failure(
+          failure.hasCulprit()
+              ? FetchFailureReason.ofCulprit(failure)
+              : FetchFailureReason.of(failure.breakage()),
+          new ReadsFailedException(failure, List.of(block)));
+    }
+  }
+
+  private static boolean isWorthRetrying(ReadFailure failure) {
+    return !failure.hasCulprit() && FetchFailureReason.isWorthReconnecting(failure.breakage());
+  }
+
+  /** Each try has a buffer of its own: a failed one may still be written to. */
+  private @Nullable ReadFailure tryBring(long offset, int lengthBytes)
+      throws Failure, InterruptedException {
+    RegisteredBuffer buffer;
+    try {
+      buffer = context.buffers().acquire(lengthBytes, context.poolDeadline());
+    } catch (IOException e) {
+      throw new Failure(FetchFailureReason.POOL, e);
+    }
+    try {
+      ReadFailure failure = read(offset, lengthBytes, buffer);
+      if (failure == null) {
+        handOver(buffer.nioBuffer(0, lengthBytes));
+      }
+      return failure;
+    } finally {
+      buffer.release();
+    }
+  }
+
+  private @Nullable ReadFailure read(long offset, int lengthBytes, RegisteredBuffer buffer)
+      throws Failure, InterruptedException {
+    KnownDescriptor at = block.descriptor();
+    long remoteAddress = at.remoteAddress(block.request) + offset;
+    Read read = new Read(remoteAddress, at.header().dataRkey(), lengthBytes, 0);
+    Deadline deadline = context.progressDeadline();
+    AwaitedCompletion completion = new AwaitedCompletion();
+    try {
+      connect.connect().post(List.of(read), buffer, completion, deadline);
+      return completion.await(deadline);
+    } catch (NoConnectionException e) {
+      throw new Failure(FetchFailureReason.of(e.failure()), e);
+    } catch (BrokenConnectionException e) {
+      return ReadFailure.collateral(e.breakage());
+    } catch (TimeoutException e) {
+      throw new Failure(FetchFailureReason.TIMEOUT, e);
+    }
+  }
+
+  private void handOver(ByteBuffer bytes) throws Failure {
+    verifier.update(bytes.duplicate());
+    try {
+      sink.write(bytes);
+    } catch (IOException e) {
+      throw new Failure(FetchFailureReason.SINK, e);
+    }
+  }
+
+  private static final class Failure extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    final FetchFailureReason reason;
+    final IOException why;
+
+    Failure(FetchFailureReason reason, Exception cause) {
+      super(cause);
+      this.reason = reason;
+      this.why = cause instanceof IOException io ? io : new IOException(cause);
+    }
+  }
+}
