@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Deadline;
+
+@Timeout(60)
+class SendBudgetTest {
+  private final SendBudget budget = new SendBudget(8);
+
+  private CompletableFuture<Boolean> acquireLater(int places, Deadline deadline) {
+    return CompletableFuture.supplyAsync(() -> {
+      try {
+        return budget.acquire(places, deadline);
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    });
+  }
+
+  @Test
+  void givesNoMorePlacesThanTheQueueHas() throws Exception {
+    assertThat(budget.acquire(8, Deadline.afterMs(0))).isTrue();
+    assertThat(budget.acquire(1, Deadline.afterMs(10))).isFalse();
+    assertThat(budget.outstanding()).isEqualTo(8);
+  }
+
+  @Test
+  void aWaiterGetsThePlacesThatComeBack() throws Exception {
+    budget.acquire(8, Deadline.afterMs(0));
+    CompletableFuture<Boolean> waiter = acquireLater(4, Deadline.afterMs(50_000));
+    budget.release(4);
+    assertThat(waiter.get(50, TimeUnit.SECONDS)).isTrue();
+  }
+
+  @Test
+  void aWaiterIsToldOfTheClose() throws Exception {
+    budget.acquire(8, Deadline.afterMs(0));
+    CompletableFuture<Boolean> waiter = acquireLater(1, Deadline.afterMs(50_000));
+    budget.close();
+    assertThat(waiter.get(50, TimeUnit.SECONDS)).isFalse();
+  }
+
+  @Test
+  void placesThatComeBackTwiceAreADefect() throws Exception {
+    budget.acquire(1, Deadline.afterMs(0));
+    budget.release(1);
+    assertThatThrownBy(() -> budget.release(1)).isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
+  void aListLongerThanTheQueueIsRefused() {
+    assertThatThrownBy(() -> budget.acquire(9, Deadline.afterMs(0)))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import org.shufflerdma.memory.PoolSettings;
+import org.shufflerdma.verbs.Provider;
+import org.shufflerdma.verbs.Verbs;
+
+/** Transports over the software device, with the limits that a test wants. */
+public final class TestTransports {
+  public static final byte[] SECRET = "the application's secret".getBytes(StandardCharsets.UTF_8);
+
+  private TestTransports() {}
+
+  public static Verbs verbs() throws IOException {
+    return Verbs.open(Provider.SOFT);
+  }
+
+  public static TransportSettings settings(int port, long poolBytes) {
+    return TransportSettings.defaults(
+        new InetSocketAddress(InetAddress.getLoopbackAddress(), port),
+        PoolSettings.ofBudget(poolBytes));
+  }
+
+  public static RdmaTransport open(String executorId) throws IOException {
+    return open(executorId, settings(0, 64 << 20));
+  }
+
+  public static RdmaTransport open(String executorId, TransportSettings settings)
+      throws IOException {
+    return open(executorId, settings, SECRET);
+  }
+
+  public static RdmaTransport open(String executorId, TransportSettings settings, byte[] secret)
+      throws IOException {
+    verbs();
+    return RdmaTransport.open(settings, null, new LocalIdentity("app-test", executorId, secret));
+  }
+
+  public static PeerId peerOf(String executorId, RdmaTransport transport) {
+    return new PeerId(executorId, transport.endpoint());
+  }
+}

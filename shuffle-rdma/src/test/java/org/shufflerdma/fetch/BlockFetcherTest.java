@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.ConnectFailure;
+import org.shufflerdma.connection.Nonce;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.location.MapOutputDescriptor;
+import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.verbs.SoftCounters;
+
+@Timeout(120)
+class BlockFetcherTest {
+  private static final String OWNER = "owner";
+
+  @TempDir
+  Path directory;
+
+  private SoftCounters before;
+  private RdmaTransport owner;
+  private RdmaTransport reader;
+  private RegisteredArena arena;
+  private BlockFetcher fetcher;
+  private PeerId peer;
+  private final List<TestMapOutput> outputs = new ArrayList<>();
+
+  @BeforeEach
+  void open() throws Exception {
+    before = TestTransports.verbs().softCounters();
+    owner = TestTransports.open(OWNER);
+    arena = new RegisteredArena(owner.protectionDomain());
+    peer = TestTransports.peerOf(OWNER, owner);
+    openReader(64 << 20);
+  }
+
+  private void openReader(long poolBytes) throws IOException {
+    reader = TestTransports.open("reader", TestTransports.settings(0, poolBytes));
+    fetcher = new BlockFetcher(reader, new FetchSettings(4, 200));
+  }
+
+  private void closeReader() {
+    fetcher.close();
+    reader.close();
+  }
+
+  @AfterEach
+  void everythingIsGivenBack() throws Exception {
+    closeReader();
+    for (TestMapOutput output : outputs) {
+      output.close();
+    }
+    arena.close();
+    owner.close();
+    SoftCounters after = TestTransports.verbs().softCounters();
+    assertThat(after.qpLive()).as("queue pairs").isEqualTo(before.qpLive());
+    assertThat(after.cqLive()).as("completion queues").isEqualTo(before.cqLive());
+    assertThat(after.mrLive()).as("memory regions").isEqualTo(before.mrLive());
+    assertThat(after.pdLive()).as("protection domains").isEqualTo(before.pdLive());
+    assertThat(reader.buffers().usage().leasedBuffers()).as("leased buffers").isZero();
+    assertThat(reader.outboundConnections()).as("connections").isZero();
+  }
+
+  private TestMapOutput publish(long mapId, long... lengths) throws IOException {
+    TestMapOutput output =
+        TestMapOutput.publish(owner.protectionDomain(), arena, directory, mapId, lengths);
+    outputs.add(output);
+    return output;
+  }
+
+  private CollectingListener fetch(List<BlockRequest> blocks) throws InterruptedException {
+    return fetch(peer, blocks);
+  }
+
+  private CollectingListener fetch(PeerId from, List<BlockRequest> blocks)
+      throws InterruptedException {
+    CollectingListener listener = new CollectingListener(blocks.size());
+    fetcher.fetch(from, null, blocks, listener);
+    return listener.await();
+  }
+
+  private List<BlockRequest> oneBlockOfEach(int count, int lengthBytes) throws IOException {
+    List<BlockRequest> blocks = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      blocks.add(publish(i, 100, lengthBytes, 100).block(i, 1, 2));
+    }
+    return blocks;
+  }
+
+  private void assertDelivered(CollectingListener listener, List<BlockRequest> blocks) {
+    assertThat(listener.failures).isEmpty();
+    for (BlockRequest block : blocks) {
+      assertThat(listener.blocks.get(block.tag()))
+          .as("block %d", block.tag())
+          .isEqualTo(expected(block));
+    }
+    assertThat(listener.calls()).isEqualTo(blocks.size());
+  }
+
+  private byte[] expected(BlockRequest block) {
+    return outputs.stream()
+        .filter(output -> output.ref().mapId() == block.descriptor().mapId())
+        .findFirst()
+        .orElseThrow()
+        .expected(block.startPartition(), block.endPartition());
+  }
+
+  @Test
+  void blocksOfSeveralMapOutputsAreDeliveredWhole() throws Exception {
+    TestMapOutput first = publish(1, 1000, 0, 5_000_000, 17);
+    TestMapOutput second = publish(2, 64, 65_536, 1, 1 << 20);
+    List<BlockRequest> blocks = List.of(
+        first.block(0, 0, 1),
+        first.block(1, 1, 2),
+        first.block(2, 2, 3),
+        first.block(3, 3, 4),
+        second.block(4, 0, 4));
+    assertDelivered(fetch(blocks), blocks);
+    assertThat(fetcher.stats().bytesDelivered.sum()).isEqualTo(1000 + 5_000_017 + 1_114_177);
+  }
+
+  @Test
+  void sixtyFourSmallBlocksNeedAtMostOneSignalledWorkRequestInEight() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(64, 10_000);
+    fetch(blocks.subList(0, 1));
+    SoftCounters start = TestTransports.verbs().softCounters();
+    assertDelivered(fetch(blocks), blocks);
+    SoftCounters end = TestTransports.verbs().softCounters();
+    long posted = end.sendWrPosted() - start.sendWrPosted();
+    long signalled = end.sendWrSignalled() - start.sendWrSignalled();
+    assertThat(posted).isGreaterThanOrEqualTo(127);
+    assertThat(signalled).isBetween(1L, posted / 8);
+  }
+
+  @Test
+  void descriptorsAreReadOnce() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(8, 1000);
+    fetch(blocks);
+    fetch(blocks);
+    assertThat(fetcher.stats().descriptorsRead.sum()).isEqualTo(8);
+    fetcher.forgetShuffle(blocks.get(0).descriptor().shuffleId());
+    fetch(blocks);
+    assertThat(fetcher.stats().descriptorsRead.sum()).isEqualTo(16);
+  }
+
+  @Test
+  void ofALargeDescriptorOnlyTheEntriesNeededAreRead() throws Exception {
+    long[] lengths = new long[3000];
+    java.util.Arrays.fill(lengths, 11);
+    TestMapOutput output = publish(1, lengths);
+    SoftCounters start = TestTransports.verbs().softCounters();
+    List<BlockRequest> blocks = List.of(output.block(0, 2000, 2001), output.block(1, 2999, 3000));
+    assertDelivered(fetch(blocks.subList(0, 1)), blocks.subList(0, 1));
+    SoftCounters end = TestTransports.verbs().softCounters();
+    assertThat(end.readBytes() - start.readBytes()).isEqualTo((64 << 10) + 64 + 2 * 16 + 11);
+    assertDelivered(fetch(blocks.subList(1, 2)), blocks.subList(1, 2));
+  }
+
+  @Test
+  void eightThreadsShareOneQueuePair() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(16, 100_000);
+    ExecutorService threads = Executors.newFixedThreadPool(8);
+    try {
+      List<Callable<CollectingListener>> fetches = new ArrayList<>();
+      for (int i = 0; i < 64; i++) {
+        fetches.add(() -> fetch(blocks));
+      }
+      for (Future<CollectingListener> fetch : threads.invokeAll(fetches)) {
+        assertDelivered(fetch.get(), blocks);
+      }
+    } finally {
+      threads.shutdownNow();
+    }
+    assertThat(reader.stats().connectionsOpened.sum()).isEqualTo(1);
+    assertThat(reader.outboundConnections()).isEqualTo(1);
+    assertThat(owner.inboundConnections()).isEqualTo(1);
+  }
+
+  @Test
+  void aStaleLocationFailsAloneAndTheOthersComeOverANewConnection() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(16, 10_000);
+    assertDelivered(fetch(blocks), blocks);
+    outputs.get(5).region().close();
+    CollectingListener listener = fetch(blocks);
+    assertThat(listener.failures).isEqualTo(Map.of(5L, FetchFailureReason.REMOTE_ACCESS));
+    assertThat(listener.blocks).hasSize(15);
+    assertThat(reader.stats().reconnects.sum()).isEqualTo(1);
+    List<BlockRequest> good = blocks.subList(6, 16);
+    assertDelivered(fetch(good), good);
+  }
+
+  @Test
+  void aWithdrawnDescriptorFailsItsBlockAlone() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
+    MapOutputDescriptor.withdraw(outputs.get(2).descriptor().buffer());
+    CollectingListener listener = fetch(blocks);
+    assertThat(listener.failures).isEqualTo(Map.of(2L, FetchFailureReason.DESCRIPTOR));
+    assertThat(listener.blocks).hasSize(3);
+    assertThat(reader.stats().reconnects.sum()).isZero();
+  }
+
+  @Test
+  void tamperedBytesAreReadTwiceAndNeverDelivered() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
+    outputs.get(1).tamper(5_000);
+    CollectingListener listener = fetch(blocks);
+    assertThat(listener.failures).isEqualTo(Map.of(1L, FetchFailureReason.CHECKSUM));
+    assertThat(listener.blocks).hasSize(3);
+    assertThat(fetcher.stats().checksumMismatches.sum()).isEqualTo(2);
+  }
+
+  @Test
+  void withoutABufferInTimeABlockFails() throws Exception {
+    closeReader();
+    openReader(1 << 20);
+    List<BlockRequest> blocks = oneBlockOfEach(1, 600_000);
+    fetch(oneBlockOfEach(1, 10));
+    List<RegisteredBuffer> held = new ArrayList<>();
+    while (reader.buffers().usage().leasedBytes() < (1 << 20) - (64 << 10)) {
+      held.add(reader.buffers().acquire(64 << 10, Deadline.afterMs(0)));
+    }
+    CollectingListener listener = fetch(blocks);
+    held.forEach(RegisteredBuffer::release);
+    assertThat(listener.failures).isEqualTo(Map.of(0L, FetchFailureReason.POOL));
+  }
+
+  @Test
+  void aBlockLargerThanThePoolIsStreamedToItsSink() throws Exception {
+    closeReader();
+    openReader(8 << 20);
+    TestMapOutput output = publish(1, 10, 20_000_000, 0, 3_000_000);
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    BlockSink sink = piece -> Channels.newChannel(bytes).write(piece);
+    CollectingListener listener =
+        fetch(List.of(new BlockRequest(9, output.ref(), 1, 4, sink), output.block(10, 1, 2)));
+    assertThat(listener.streamed).isEqualTo(Map.of(9L, 23_000_000L));
+    assertThat(bytes.toByteArray()).isEqualTo(output.expected(1, 4));
+    assertThat(listener.failures).isEqualTo(Map.of(10L, FetchFailureReason.TOO_LARGE));
+  }
+
+  @Test
+  void aSinkThatFailsFailsItsBlockAlone() throws Exception {
+    TestMapOutput output = publish(1, 1000, 2000);
+    BlockSink full = piece -> {
+      throw new IOException("no space left on device");
+    };
+    CollectingListener listener =
+        fetch(List.of(new BlockRequest(1, output.ref(), 0, 1, full), output.block(2, 1, 2)));
+    assertThat(listener.failures).isEqualTo(Map.of(1L, FetchFailureReason.SINK));
+    assertThat(listener.blocks.get(2L)).isEqualTo(output.expected(1, 2));
+  }
+
+  @Test
+  void noBufferOfACancelledFetchComesBackWhileItMayBeWritten() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(32, 200_000);
+    byte[] poison = new byte[1 << 20];
+    java.util.Arrays.fill(poison, (byte) 0xDE);
+    for (int round = 0; round < 100; round++) {
+      CollectingListener listener = new CollectingListener(blocks.size());
+      FetchToken token = fetcher.fetch(peer, null, blocks, listener);
+      if (round % 3 > 0) {
+        TimeUnit.MICROSECONDS.sleep(round * 50L);
+      }
+      token.cancel();
+      RegisteredBuffer buffer = reader.buffers().acquire(1 << 20, Deadline.afterMs(10_000));
+      ByteBuffer view = buffer.nioBuffer(0, 1 << 20);
+      view.duplicate().put(poison);
+      assertDelivered(fetch(blocks), blocks);
+      assertThat(view.mismatch(ByteBuffer.wrap(poison))).as("round %d", round).isEqualTo(-1);
+      buffer.release();
+      assertThat(listener.failures).isEmpty();
+    }
+  }
+
+  @Test
+  void anEarlierRunOfThePeerIsANonceMismatch() throws Exception {
+    RdmaEndpoint real = owner.endpoint();
+    PeerId earlier = new PeerId(OWNER, new RdmaEndpoint(real.host(), real.port(), Nonce.random()));
+    List<BlockRequest> blocks = oneBlockOfEach(2, 100);
+    CollectingListener listener = fetch(earlier, blocks);
+    assertThat(listener.failures.values()).containsOnly(FetchFailureReason.NONCE);
+    assertDelivered(fetch(blocks), blocks);
+  }
+
+  @Test
+  void aPeerWithAnotherSecretIsRejected() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(1, 100);
+    byte[] guess = "guess".getBytes(StandardCharsets.UTF_8);
+    try (RdmaTransport stranger =
+            TestTransports.open("stranger", TestTransports.settings(0, 1 << 20), guess);
+        BlockFetcher fetches = new BlockFetcher(stranger, new FetchSettings(2, 100))) {
+      CollectingListener listener = new CollectingListener(1);
+      fetches.fetch(peer, null, blocks, listener);
+      assertThat(listener.await().failures).isEqualTo(Map.of(0L, FetchFailureReason.REJECTED));
+    }
+    assertThat(owner.stats().connectionsRejected.sum()).isEqualTo(1);
+  }
+
+  @Test
+  void aPeerThatIsGoneFailsItsBlocksAtOnceAndIsThenLeftAlone() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(1, 100);
+    PeerId gone = new PeerId(OWNER, new RdmaEndpoint("127.0.0.1", 1, Nonce.random()));
+    for (int i = 0; i < 3; i++) {
+      assertThat(fetch(gone, blocks).failures.values()).containsOnly(FetchFailureReason.CONNECT);
+    }
+    assertThat(fetch(gone, blocks).failures.values()).containsOnly(FetchFailureReason.BREAKER);
+    assertThat(reader.stats().connectFailures(ConnectFailure.REFUSED)).isEqualTo(3);
+    assertDelivered(fetch(blocks), blocks);
+  }
+
+  @Test
+  void blocksOfAClosedFetcherFailAsClosed() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(4, 100);
+    fetcher.close();
+    assertThat(fetch(blocks).failures.values()).containsOnly(FetchFailureReason.CLOSED);
+  }
+
+  @Test
+  void anOwnerThatClosesInBetweenIsFoundGone() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(4, 100);
+    assertDelivered(fetch(blocks), blocks);
+    for (TestMapOutput output : outputs) {
+      output.close();
+    }
+    arena.close();
+    owner.close();
+    CollectingListener listener = fetch(blocks);
+    assertThat(listener.blocks).isEmpty();
+    assertThat(listener.failures.values())
+        .allMatch(reason ->
+            reason == FetchFailureReason.CONNECT || reason == FetchFailureReason.READ_ERROR);
+  }
+}

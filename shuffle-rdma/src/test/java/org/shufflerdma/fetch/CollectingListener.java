@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.shufflerdma.memory.RegisteredSlice;
+
+/** Copies what it gets, releases it, and counts what should come once. */
+final class CollectingListener implements FetchListener {
+  private final CountDownLatch left;
+  private final AtomicInteger calls = new AtomicInteger();
+  final Map<Long, byte[]> blocks = new ConcurrentHashMap<>();
+  final Map<Long, Long> streamed = new ConcurrentHashMap<>();
+  final Map<Long, FetchFailureReason> failures = new ConcurrentHashMap<>();
+
+  CollectingListener(int blocks) {
+    left = new CountDownLatch(blocks);
+  }
+
+  @Override
+  public void onSuccess(long tag, RegisteredSlice block) {
+    byte[] bytes = new byte[Math.toIntExact(block.lengthBytes())];
+    block.nioBuffer().get(bytes);
+    block.release();
+    blocks.put(tag, bytes);
+    count();
+  }
+
+  @Override
+  public void onStreamed(long tag, long lengthBytes) {
+    streamed.put(tag, lengthBytes);
+    count();
+  }
+
+  @Override
+  public void onFailure(long tag, FetchFailureReason reason, Throwable cause) {
+    failures.put(tag, reason);
+    count();
+  }
+
+  private void count() {
+    calls.incrementAndGet();
+    left.countDown();
+  }
+
+  int calls() {
+    return calls.get();
+  }
+
+  CollectingListener await() throws InterruptedException {
+    assertThat(left.await(60, TimeUnit.SECONDS))
+        .as("all blocks are reported; so far %s and failed %s", blocks.keySet(), failures)
+        .isTrue();
+    return this;
+  }
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.verbs.SoftCounters;
+
+@Timeout(60)
+class BufferPoolTest {
+  private static final int SLAB = 64 << 10;
+  private static final Deadline NOW = Deadline.afterMs(0);
+
+  private RdmaTransport transport;
+  private BufferPool pool;
+  private long regionsBefore;
+
+  @BeforeEach
+  void open() throws IOException {
+    transport = TestTransports.open("pool");
+    regionsBefore = counters().mrLive();
+    pool = new BufferPool(transport.protectionDomain(), new PoolSettings(4 * SLAB, SLAB, false));
+  }
+
+  @AfterEach
+  void everythingIsGivenBack() throws IOException {
+    pool.close();
+    assertThat(counters().mrLive()).isEqualTo(regionsBefore);
+    assertThat(pool.usage().registeredBytes()).isZero();
+    transport.close();
+  }
+
+  private static SoftCounters counters() throws IOException {
+    return TestTransports.verbs().softCounters();
+  }
+
+  @Test
+  void buffersOfOneClassShareARegistration() throws Exception {
+    List<RegisteredBuffer> buffers = new ArrayList<>();
+    for (int i = 0; i < SLAB / 4096; i++) {
+      buffers.add(pool.acquire(4000, NOW));
+    }
+    assertThat(counters().mrLive()).isEqualTo(regionsBefore + 1);
+    assertThat(buffers.stream().map(RegisteredBuffer::address).distinct()).hasSize(buffers.size());
+    buffers.forEach(RegisteredBuffer::release);
+    assertThat(pool.usage().leasedBuffers()).isZero();
+  }
+
+  @Test
+  void aPostedBufferWithoutUsersStaysOutUntilTheDeviceIsDone() throws Exception {
+    RegisteredBuffer buffer = pool.acquire(4096, NOW);
+    buffer.posted();
+    buffer.posted();
+    buffer.release();
+    assertThat(pool.usage().zombieBuffers()).isEqualTo(1);
+    buffer.completed();
+    assertThat(pool.usage().leasedBuffers()).isEqualTo(1);
+    buffer.completed();
+    assertThat(pool.usage().leasedBuffers()).isZero();
+    assertThat(pool.usage().zombieBytes()).isZero();
+  }
+
+  @Test
+  void slicesHoldTheirBuffer() throws Exception {
+    RegisteredBuffer buffer = pool.acquire(4096, NOW);
+    RegisteredSlice first = buffer.slice(0, 100);
+    RegisteredSlice second = buffer.slice(100, 100);
+    buffer.release();
+    first.retain();
+    first.release();
+    first.release();
+    assertThat(pool.usage().leasedBuffers()).isEqualTo(1);
+    second.release();
+    assertThat(pool.usage().leasedBuffers()).isZero();
+  }
+
+  @Test
+  void misuseIsFound() throws Exception {
+    RegisteredBuffer buffer = pool.acquire(4096, NOW);
+    RegisteredSlice slice = buffer.slice(0, 10);
+    assertThatThrownBy(() -> buffer.slice(4090, 10)).isInstanceOf(IndexOutOfBoundsException.class);
+    assertThatThrownBy(() -> slice.nioBuffer(5, 6)).isInstanceOf(IndexOutOfBoundsException.class);
+    assertThatThrownBy(buffer::completed).isInstanceOf(IllegalStateException.class);
+    slice.release();
+    assertThatThrownBy(slice::release).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(slice::nioBuffer).isInstanceOf(IllegalStateException.class);
+    buffer.release();
+    assertThatThrownBy(buffer::release).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(buffer::retain).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> buffer.nioBuffer(0, 1)).isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
+  void anEmptySliceIsCountedLikeAnyOther() {
+    RegisteredSlice empty = RegisteredSlice.empty();
+    assertThat(empty.nioBuffer().remaining()).isZero();
+    empty.release();
+    assertThatThrownBy(empty::release).isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
+  void theBudgetIsKeptAndAWaiterGetsWhatComesBack() throws Exception {
+    List<RegisteredBuffer> all = new ArrayList<>();
+    for (int i = 0; i < 4; i++) {
+      all.add(pool.acquire(SLAB, NOW));
+    }
+    assertThat(pool.usage().registeredBytes()).isEqualTo(4 * SLAB);
+    assertThatThrownBy(() -> pool.acquire(1, Deadline.afterMs(20)))
+        .isInstanceOf(PoolExhaustedException.class)
+        .hasMessageContaining("budget");
+    CompletableFuture<RegisteredBuffer> waiter = CompletableFuture.supplyAsync(() -> {
+      try {
+        return pool.acquire(100, Deadline.afterMs(50_000));
+      } catch (IOException | InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    });
+    all.remove(0).release();
+    waiter.get(50, TimeUnit.SECONDS).release();
+    all.forEach(RegisteredBuffer::release);
+    assertThat(pool.usage().exhaustions()).isEqualTo(1);
+  }
+
+  @Test
+  void aRequestBeyondTheBudgetFailsAtOnce() {
+    assertThat(pool.canHold(4 * SLAB + 1)).isFalse();
+    assertThatThrownBy(() -> pool.acquire(4 * SLAB + 1, Deadline.afterMs(50_000)))
+        .isInstanceOf(PoolExhaustedException.class);
+  }
+
+  @Test
+  void idleSlabsAreGivenUp() throws Exception {
+    pool.acquire(4096, NOW).release();
+    RegisteredBuffer held = pool.acquire(8192, NOW);
+    pool.trim(0);
+    assertThat(pool.usage().registeredBytes()).isEqualTo(SLAB);
+    held.release();
+    pool.trim(60_000);
+    assertThat(pool.usage().registeredBytes()).isEqualTo(SLAB);
+  }
+
+  @Test
+  void aViewOutlivesTheClosedPoolUntilItsRelease() throws Exception {
+    RegisteredBuffer buffer = pool.acquire(4096, NOW);
+    buffer.nioBuffer(0, 8).putLong(0, 42);
+    pool.close();
+    assertThat(counters().mrLive()).isEqualTo(regionsBefore);
+    assertThat(buffer.nioBuffer(0, 8).getLong(0)).isEqualTo(42);
+    buffer.release();
+    assertThatThrownBy(() -> pool.acquire(1, NOW)).isInstanceOf(PoolExhaustedException.class);
+  }
+
+  @Test
+  void noTwoLeasesShareAByte() throws Exception {
+    ExecutorService threads = Executors.newFixedThreadPool(4);
+    try {
+      List<Future<?>> futures = new ArrayList<>();
+      for (int t = 0; t < 4; t++) {
+        long mark = t + 1;
+        futures.add(threads.submit(() -> leaseAndCheck(mark)));
+      }
+      for (Future<?> future : futures) {
+        future.get();
+      }
+    } finally {
+      threads.shutdownNow();
+    }
+    assertThat(pool.usage().leasedBuffers()).isZero();
+  }
+
+  private Void leaseAndCheck(long mark) throws Exception {
+    Random random = new Random(mark);
+    for (int i = 0; i < 5_000; i++) {
+      int length = 8 + random.nextInt(SLAB / 2 - 8);
+      RegisteredBuffer buffer = pool.acquire(length, Deadline.afterMs(50_000));
+      buffer.nioBuffer(0, length).putLong(0, mark).putLong(length - 8, mark);
+      assertThat(buffer.nioBuffer(0, length).getLong(0)).isEqualTo(mark);
+      assertThat(buffer.nioBuffer(0, length).getLong(length - 8)).isEqualTo(mark);
+      buffer.release();
+    }
+    return null;
+  }
+}
