@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.metrics;
+
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
+
+/** Lets one log line through per interval and tells how many were held back since. Thread safe. */
+public final class LogThrottle {
+  private static final long NEVER = Long.MIN_VALUE;
+
+  private final long intervalNs;
+  private final LongSupplier nanoClock;
+  private final AtomicLong lastNs = new AtomicLong(NEVER);
+  private final AtomicLong held = new AtomicLong();
+
+  public LogThrottle(long intervalNs, LongSupplier nanoClock) {
+    this.intervalNs = intervalNs;
+    this.nanoClock = nanoClock;
+  }
+
+  /**
+   * Whether to log now.
+   *
+   * @return -1 to stay silent, else how many lines were held back since the last one
+   */
+  public long tryLog() {
+    long now = nanoClock.getAsLong();
+    long last = lastNs.get();
+    if ((last == NEVER || now - last >= intervalNs) && lastNs.compareAndSet(last, now)) {
+      return held.getAndSet(0);
+    }
+    held.incrementAndGet();
+    return -1;
+  }
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.reader;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Objects;
+import org.shufflerdma.memory.RegisteredSlice;
+
+/**
+ * Reads a slice without owning it. Each read holds the slice while it copies: a thread that still
+ * reads after its task has ended and given the buffer back gets an exception, not the bytes of
+ * another block.
+ */
+final class SliceInputStream extends InputStream {
+  private final RegisteredSlice slice;
+  private final long lengthBytes;
+  private long position;
+  private long mark;
+
+  SliceInputStream(RegisteredSlice slice) {
+    this.slice = slice;
+    this.lengthBytes = slice.lengthBytes();
+  }
+
+  @Override
+  public int read() throws IOException {
+    byte[] one = new byte[1];
+    return read(one, 0, 1) < 0 ? -1 : Byte.toUnsignedInt(one[0]);
+  }
+
+  @Override
+  public int read(byte[] into, int offset, int length) throws IOException {
+    Objects.checkFromIndexSize(offset, length, into.length);
+    if (length == 0) {
+      return 0;
+    }
+    if (position >= lengthBytes) {
+      return -1;
+    }
+    int count = (int) Math.min(length, lengthBytes - position);
+    hold();
+    try {
+      slice.nioBuffer(position, count).get(into, offset, count);
+    } finally {
+      slice.release();
+    }
+    position += count;
+    return count;
+  }
+
+  private void hold() throws IOException {
+    try {
+      slice.retain();
+    } catch (IllegalStateException e) {
+      throw new IOException("the block has been given back to the pool", e);
+    }
+  }
+
+  @Override
+  public long skip(long count) {
+    long skipped = Math.max(0, Math.min(count, lengthBytes - position));
+    position += skipped;
+    return skipped;
+  }
+
+  @Override
+  public int available() {
+    return (int) Math.min(Integer.MAX_VALUE, lengthBytes - position);
+  }
+
+  @Override
+  public boolean markSupported() {
+    return true;
+  }
+
+  @Override
+  public synchronized void mark(int readLimit) {
+    mark = position;
+  }
+
+  @Override
+  public synchronized void reset() {
+    position = mark;
+  }
+}

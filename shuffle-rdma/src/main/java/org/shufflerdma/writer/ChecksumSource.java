@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.writer;
+
+import java.io.File;
+import java.io.IOException;
+import java.util.Locale;
+import java.util.Optional;
+import org.apache.spark.SparkConf;
+import org.apache.spark.TaskContext;
+import org.apache.spark.internal.config.package$;
+import org.apache.spark.io.CompressionCodec$;
+import org.apache.spark.shuffle.IndexShuffleBlockResolver;
+import org.shufflerdma.config.ChecksumMode;
+import org.shufflerdma.location.ChecksumAlgorithm;
+import org.shufflerdma.mapoutput.PartitionChecksums;
+import scala.Option;
+
+/**
+ * Decides where the checksums of a committed map output come from. Spark's own values are taken
+ * only where they cover the bytes of the data file. They do not where the serialized (unsafe)
+ * writer merged several spills by decoding and encoding them again: it had summed up the bytes of
+ * the spills, not of the result. That merge happens with encryption, and with compression whose
+ * streams cannot be concatenated.
+ */
+final class ChecksumSource {
+  private final ChecksumMode mode;
+  private final Optional<ChecksumAlgorithm> sparkAlgorithm;
+  private final String sparkAlgorithmName;
+  private final boolean spillsAreReencoded;
+
+  private ChecksumSource(
+      ChecksumMode mode,
+      Optional<ChecksumAlgorithm> sparkAlgorithm,
+      String sparkAlgorithmName,
+      boolean spillsAreReencoded) {
+    this.mode = mode;
+    this.sparkAlgorithm = sparkAlgorithm;
+    this.sparkAlgorithmName = sparkAlgorithmName;
+    this.spillsAreReencoded = spillsAreReencoded;
+  }
+
+  static ChecksumSource of(SparkConf conf, ChecksumMode mode) {
+    boolean written = (boolean) conf.get(package$.MODULE$.SHUFFLE_CHECKSUM_ENABLED());
+    String name = conf.get(package$.MODULE$.SHUFFLE_CHECKSUM_ALGORITHM());
+    boolean encrypted = (boolean) conf.get(package$.MODULE$.IO_ENCRYPTION_ENABLED());
+    boolean compressed = (boolean) conf.get(package$.MODULE$.SHUFFLE_COMPRESS());
+    boolean fastMerge = (boolean) conf.get(package$.MODULE$.SHUFFLE_UNSAFE_FAST_MERGE_ENABLE());
+    boolean concatenates = fastMerge
+        && CompressionCodec$.MODULE$.supportsConcatenationOfSerializedStreams(
+            CompressionCodec$.MODULE$.createCodec(conf));
+    return new ChecksumSource(
+        mode,
+        written ? knownAlgorithm(name) : Optional.empty(),
+        name,
+        encrypted || (compressed && !concatenates));
+  }
+
+  private static Optional<ChecksumAlgorithm> knownAlgorithm(String name) {
+    return switch (name.toUpperCase(Locale.ROOT)) {
+      case "ADLER32" -> Optional.of(ChecksumAlgorithm.ADLER32);
+      case "CRC32" -> Optional.of(ChecksumAlgorithm.CRC32);
+      case "CRC32C" -> Optional.of(ChecksumAlgorithm.CRC32C);
+      default -> Optional.empty();
+    };
+  }
+
+  PartitionChecksums checksumsOf(
+      CommittedOutputPublisher.Task task,
+      IndexShuffleBlockResolver resolver,
+      File dataFile,
+      long[] partitionLengths)
+      throws IOException {
+    if (mode == ChecksumMode.OFF) {
+      return PartitionChecksums.none();
+    }
+    if (mode == ChecksumMode.AUTO && sparkAlgorithm.isPresent() && sparkCovers(task)) {
+      Option<String[]> thisExecutorsDirectories = Option.empty();
+      File file = resolver.getChecksumFile(
+          task.shuffleId(), task.mapId(), sparkAlgorithmName, thisExecutorsDirectories);
+      if (file.exists()) {
+        return PartitionChecksums.ofSparkFile(
+            file.toPath(), sparkAlgorithm.get(), partitionLengths.length);
+      }
+    }
+    return PartitionChecksums.compute(dataFile.toPath(), partitionLengths);
+  }
+
+  /** Any spill counts, as a task's metrics do not tell the writer's spills from other operators'. */
+  private boolean sparkCovers(CommittedOutputPublisher.Task task) {
+    return !(task.serializedShuffle() && spillsAreReencoded && hasSpilled(task.context()));
+  }
+
+  private static boolean hasSpilled(TaskContext context) {
+    return context.taskMetrics().memoryBytesSpilled() > 0
+        || context.taskMetrics().diskBytesSpilled() > 0;
+  }
+}

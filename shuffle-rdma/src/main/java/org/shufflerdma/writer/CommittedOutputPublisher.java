@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.writer;
+
+import java.io.File;
+import java.io.IOException;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import org.apache.spark.SparkConf;
+import org.apache.spark.TaskContext;
+import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.shuffle.IndexShuffleBlockResolver;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.config.ChecksumMode;
+import org.shufflerdma.location.MapOutputTrailer;
+import org.shufflerdma.location.MapStatusCarrier;
+import org.shufflerdma.location.PublishedEndpoint;
+import org.shufflerdma.mapoutput.MapOutputFile;
+import org.shufflerdma.mapoutput.MapOutputRegistry;
+import org.shufflerdma.mapoutput.NotPublishedException;
+import org.shufflerdma.mapoutput.PublishedOutput;
+import org.shufflerdma.metrics.LogThrottle;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Registers a committed map output and writes its location into the map status. On any trouble the
+ * status stays as Spark made it, the trouble is counted by reason, and one line a minute is logged.
+ * One per executor; any task thread may call.
+ */
+public final class CommittedOutputPublisher {
+  /** The map task: what of Spark's state its publication depends on. */
+  public record Task(int shuffleId, long mapId, boolean serializedShuffle, TaskContext context) {}
+
+  private static final Logger LOG = LoggerFactory.getLogger(CommittedOutputPublisher.class);
+
+  private final IndexShuffleBlockResolver resolver;
+  private final MapOutputRegistry registry;
+  private final PublishedEndpoint endpoint;
+  private final int executorHash;
+  private final ChecksumSource checksums;
+  private final LogThrottle throttle =
+      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  private final ConcurrentHashMap<String, LongAdder> failures = new ConcurrentHashMap<>();
+
+  public CommittedOutputPublisher(
+      SparkConf conf,
+      ChecksumMode checksumMode,
+      IndexShuffleBlockResolver resolver,
+      MapOutputRegistry registry,
+      PublishedEndpoint endpoint,
+      String executorId) {
+    this.resolver = resolver;
+    this.registry = registry;
+    this.endpoint = endpoint;
+    this.executorHash = MapOutputTrailer.hashExecutorId(executorId);
+    this.checksums = ChecksumSource.of(conf, checksumMode);
+  }
+
+  void publish(Task task, MapStatus status, long[] partitionLengths) {
+    try {
+      if (isEmpty(partitionLengths)) {
+        return; // nobody will ask for a byte of it
+      }
+      publishOutput(task, status, partitionLengths);
+    } catch (NotPublishedException e) {
+      note(task, e.reason().name(), e);
+    } catch (IOException e) {
+      note(task, "CHECKSUMS", e);
+    } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
+      note(task, "INTERNAL", e);
+    }
+  }
+
+  private void publishOutput(Task task, MapStatus status, long[] partitionLengths)
+      throws IOException, NotPublishedException, ReflectiveOperationException {
+    File dataFile = resolver.getDataFile(task.shuffleId(), task.mapId());
+    PublishedOutput output = registry.publish(new MapOutputFile(
+        task.shuffleId(),
+        task.mapId(),
+        dataFile.toPath(),
+        partitionLengths,
+        checksums.checksumsOf(task, resolver, dataFile, partitionLengths)));
+    boolean carried = false;
+    try {
+      MapOutputTrailer trailer = new MapOutputTrailer(
+          executorHash, output.generation(), output.descriptorRkey(), output.descriptorAddress());
+      carried = MapStatusCarrier.write(status, partitionLengths.length, trailer);
+      if (carried) {
+        status.updateLocation(endpoint.addTo(status.location()));
+      } else {
+        note(task, "CARRIER", null);
+      }
+    } finally {
+      if (!carried) {
+        registry.retract(task.shuffleId(), output);
+      }
+    }
+  }
+
+  private static boolean isEmpty(long[] partitionLengths) {
+    for (long length : partitionLengths) {
+      if (length != 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private void note(Task task, String reason, @Nullable Throwable cause) {
+    failures.computeIfAbsent(reason, key -> new LongAdder()).increment();
+    long held = throttle.tryLog();
+    if (held >= 0) {
+      LOG.warn(
+          "Map output {} of shuffle {} is not published for RDMA ({}); TCP serves it."
+              + " {} more since the last such line.",
+          task.mapId(),
+          task.shuffleId(),
+          reason,
+          held,
+          cause);
+    }
+  }
+
+  /** Map outputs that stayed unpublished, by reason. */
+  public Map<String, Long> failures() {
+    Map<String, Long> counts = new TreeMap<>();
+    failures.forEach((reason, count) -> counts.put(reason, count.sum()));
+    return counts;
+  }
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.writer;
+
+import java.io.IOException;
+import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.shuffle.ShuffleWriter;
+import scala.Option;
+import scala.Product2;
+import scala.collection.Iterator;
+
+/**
+ * Spark's own writer, whose committed output is then published for RDMA. From the commit on nothing
+ * here may fail the task: its output is good, and TCP can serve it.
+ */
+public final class RdmaShuffleWriter<K, V> extends ShuffleWriter<K, V> {
+  private final ShuffleWriter<K, V> spark;
+  private final CommittedOutputPublisher publisher;
+  private final CommittedOutputPublisher.Task task;
+
+  public RdmaShuffleWriter(
+      ShuffleWriter<K, V> spark,
+      CommittedOutputPublisher publisher,
+      CommittedOutputPublisher.Task task) {
+    this.spark = spark;
+    this.publisher = publisher;
+    this.task = task;
+  }
+
+  @Override
+  public void write(Iterator<Product2<K, V>> records) throws IOException {
+    spark.write(records);
+  }
+
+  @Override
+  public Option<MapStatus> stop(boolean success) {
+    Option<MapStatus> status = spark.stop(success);
+    if (success && status.isDefined()) {
+      publisher.publish(task, status.get(), spark.getPartitionLengths());
+    }
+    return status;
+  }
+
+  @Override
+  public long[] getPartitionLengths() {
+    return spark.getPartitionLengths();
+  }
+}
