@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queue pairs connected by ibv_modify_qp, memory regions, and one run of a test for each path of a READ. */
+#ifndef SHUFFLE_RDMA_SOFTDEV_FIXTURE_H
+#define SHUFFLE_RDMA_SOFTDEV_FIXTURE_H
+
+#include "exports.h"
+#include "softverbs.h"
+#include "test.h"
+
+#include <sys/mman.h>
+
+enum {
+	ALL_REMOTE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+	WAIT_MS = 20000,
+};
+
+/* One side: a context with a PD, a CQ on a channel, and a QP. */
+struct side {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+};
+
+/* What the other side needs to know. */
+struct address {
+	uint32_t qpn;
+	union ibv_gid gid;
+};
+
+/* What may be varied about a connection; zeros stand for the values in connect_side(). */
+struct connection {
+	unsigned int access;
+	bool no_access;
+	uint8_t timeout, retry_count, rnr_retry, rnr_timer, max_rd_atomic, max_dest_rd_atomic;
+	bool no_responder_resources, no_rnr_retry;
+};
+
+static inline struct ibv_context *open_device(void)
+{
+	struct ibv_device **list = softverbs_ibv_get_device_list(NULL);
+	struct ibv_context *context;
+
+	CHECK(list && list[0]);
+	context = softverbs_ibv_open_device(list[0]);
+	CHECK(context);
+	softverbs_ibv_free_device_list(list);
+	return context;
+}
+
+static inline struct ibv_qp *create_qp(struct side *side, uint32_t max_wr)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = side->cq,
+		.recv_cq = side->cq,
+		.cap = {max_wr, max_wr, 4, 4, 64},
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp *qp = softverbs_ibv_create_qp(side->pd, &init);
+
+	CHECK(qp);
+	return qp;
+}
+
+static inline void open_side(struct side *side, int cqe, uint32_t max_wr)
+{
+	side->context = open_device();
+	side->pd = softverbs_ibv_alloc_pd(side->context);
+	CHECK(side->pd);
+	side->channel = softverbs_ibv_create_comp_channel(side->context);
+	CHECK(side->channel);
+	side->cq = softverbs_ibv_create_cq(side->context, cqe, side, side->channel, 0);
+	CHECK(side->cq);
+	side->qp = create_qp(side, max_wr);
+}
+
+/* Everything given back: each call must succeed. */
+static inline void close_side(struct side *side)
+{
+	CHECK_EQUAL(softverbs_ibv_destroy_qp(side->qp), 0);
+	CHECK_EQUAL(softverbs_ibv_destroy_cq(side->cq), 0);
+	CHECK_EQUAL(softverbs_ibv_destroy_comp_channel(side->channel), 0);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(side->pd), 0);
+	CHECK_EQUAL(softverbs_ibv_close_device(side->context), 0);
+}
+
+static inline void check_no_leaks(void)
+{
+	struct softverbs_counters counters;
+
+	CHECK_EQUAL(softverbs_get_counters(&counters, sizeof(counters)), 0);
+	CHECK_EQUAL(counters.pd_live, 0);
+	CHECK_EQUAL(counters.mr_live, 0);
+	CHECK_EQUAL(counters.cq_live, 0);
+	CHECK_EQUAL(counters.qp_live, 0);
+}
+
+static inline struct address address_of(const struct side *side)
+{
+	struct address address = {.qpn = side->qp->qp_num};
+
+	CHECK_EQUAL(softverbs_ibv_query_gid(side->context, 1, 0, &address.gid), 0);
+	return address;
+}
+
+static inline void to_init(struct ibv_qp *qp, unsigned int access)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = access};
+
+	CHECK_EQUAL(softverbs_ibv_modify_qp(qp, &attr,
+					    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						    IBV_QP_ACCESS_FLAGS),
+		    0);
+}
+
+static inline void to_rtr(struct ibv_qp *qp, const struct address *remote, const struct connection *how)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_4096,
+		.dest_qp_num = remote->qpn,
+		.max_dest_rd_atomic = how->max_dest_rd_atomic ? how->max_dest_rd_atomic : 16,
+		.min_rnr_timer = how->rnr_timer ? how->rnr_timer : 1,
+		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = remote->gid, .hop_limit = 1}},
+	};
+
+	if (how->no_responder_resources)
+		attr.max_dest_rd_atomic = 0;
+	CHECK_EQUAL(softverbs_ibv_modify_qp(qp, &attr,
+					    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+						    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+						    IBV_QP_MAX_DEST_RD_ATOMIC |
+						    IBV_QP_MIN_RNR_TIMER),
+		    0);
+}
+
+static inline void to_rts(struct ibv_qp *qp, const struct connection *how)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.timeout = how->timeout ? how->timeout : 14,
+		.retry_cnt = how->retry_count ? how->retry_count : 7,
+		.rnr_retry = how->no_rnr_retry ? 0 : how->rnr_retry ? how->rnr_retry : 7,
+		.max_rd_atomic = how->max_rd_atomic ? how->max_rd_atomic : 16,
+	};
+
+	CHECK_EQUAL(softverbs_ibv_modify_qp(qp, &attr,
+					    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+						    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+						    IBV_QP_MAX_QP_RD_ATOMIC),
+		    0);
+}
+
+static inline void connect_side(struct side *side, const struct address *remote,
+				const struct connection *how)
+{
+	static const struct connection usual;
+
+	if (!how)
+		how = &usual;
+	to_init(side->qp, how->no_access ? 0 : how->access ? how->access : ALL_REMOTE);
+	to_rtr(side->qp, remote, how);
+	to_rts(side->qp, how);
+}
+
+/* Two sides in this process: `a` asks, `b` answers. */
+struct pair {
+	struct side a, b;
+};
+
+static inline void open_pair(struct pair *pair, const struct connection *a, const struct connection *b)
+{
+	struct address to_a, to_b;
+
+	open_side(&pair->a, 256, 64);
+	open_side(&pair->b, 256, 64);
+	to_a = address_of(&pair->a);
+	to_b = address_of(&pair->b);
+	connect_side(&pair->b, &to_a, b);
+	connect_side(&pair->a, &to_b, a);
+}
+
+static inline void close_pair(struct pair *pair)
+{
+	close_side(&pair->a);
+	close_side(&pair->b);
+	check_no_leaks();
+}
+
+/* A region; on the path "file" one that maps a file and was registered with it. */
+struct region {
+	uint8_t *bytes;
+	size_t length;
+	int fd;
+	struct ibv_mr *mr;
+};
+
+static inline bool test_path_is(const char *path)
+{
+	const char *forced = getenv("SOFTVERBS_PATH");
+
+	return forced && !strcmp(forced, path);
+}
+
+static inline void fill_pattern(uint8_t *bytes, size_t length, uint32_t seed)
+{
+	for (size_t i = 0; i < length; i++) {
+		seed = seed * 1664525 + 1013904223;
+		bytes[i] = seed >> 24;
+	}
+}
+
+static inline struct region create_region(struct ibv_pd *pd, size_t length, int access)
+{
+	struct region region = {.length = length, .fd = -1};
+
+	if (test_path_is("file")) {
+		char name[] = "/tmp/softdev-test-XXXXXX";
+
+		region.fd = mkstemp(name);
+		CHECK(region.fd >= 0);
+		unlink(name);
+		CHECK(!ftruncate(region.fd, length));
+		region.bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd, 0);
+	} else {
+		region.bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	}
+	CHECK(region.bytes != MAP_FAILED);
+	if (region.fd >= 0)
+		region.mr = softverbs_reg_file_mr(pd, region.bytes, length, region.fd, 0, access);
+	else
+		region.mr = softverbs_ibv_reg_mr(pd, region.bytes, length, access);
+	CHECK(region.mr);
+	return region;
+}
+
+static inline void destroy_region(struct region *region)
+{
+	if (region->mr)
+		CHECK_EQUAL(softverbs_ibv_dereg_mr(region->mr), 0);
+	CHECK(!munmap(region->bytes, region->length));
+	if (region->fd >= 0)
+		close(region->fd);
+}
+
+static inline struct ibv_sge sge_of(const struct region *region, uint64_t offset, uint32_t length)
+{
+	return (struct ibv_sge){(uintptr_t)region->bytes + offset, length, region->mr->lkey};
+}
+
+static inline int post(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, struct ibv_sge sge,
+		       uint64_t remote_addr, uint32_t rkey)
+{
+	struct ibv_send_wr *bad, wr = {
+					 .wr_id = wr_id,
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = opcode,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .wr.rdma = {remote_addr, rkey},
+				 };
+
+	return ibv_post_send(qp, &wr, &bad);
+}
+
+static inline int post_read(struct ibv_qp *qp, uint64_t wr_id, const struct region *sink, uint32_t length,
+			    uint64_t remote_addr, uint32_t rkey)
+{
+	return post(qp, IBV_WR_RDMA_READ, wr_id, sge_of(sink, 0, length), remote_addr, rkey);
+}
+
+static inline int post_receive(struct ibv_qp *qp, uint64_t wr_id, struct ibv_sge sge)
+{
+	struct ibv_recv_wr *bad, wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
+
+	return ibv_post_recv(qp, &wr, &bad);
+}
+
+/* The next completion; fails after WAIT_MS without one. */
+static inline struct ibv_wc wait_completion(struct ibv_cq *cq)
+{
+	uint64_t deadline = test_now_ms() + WAIT_MS;
+	struct ibv_wc wc;
+	int polled;
+
+	while (!(polled = ibv_poll_cq(cq, 1, &wc))) {
+		CHECK(test_now_ms() < deadline);
+		usleep(100);
+	}
+	CHECK_EQUAL(polled, 1);
+	return wc;
+}
+
+static inline void expect_completion(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status)
+{
+	struct ibv_wc wc = wait_completion(cq);
+
+	CHECK_EQUAL(wc.status, status);
+	CHECK_EQUAL(wc.wr_id, wr_id);
+}
+
+static inline void expect_no_completion(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+
+	CHECK_EQUAL(ibv_poll_cq(cq, 1, &wc), 0);
+}
+
+static inline enum ibv_qp_state state_of(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	CHECK_EQUAL(softverbs_ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
+	return attr.qp_state;
+}
+
+static inline void expect_state(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	uint64_t deadline = test_now_ms() + WAIT_MS;
+
+	while (state_of(qp) != state) {
+		CHECK(test_now_ms() < deadline);
+		usleep(1000);
+	}
+}
+
+static inline void expect_async(struct side *side, enum ibv_event_type type)
+{
+	struct ibv_async_event event;
+
+	CHECK(test_readable(side->context->async_fd, WAIT_MS));
+	CHECK_EQUAL(softverbs_ibv_get_async_event(side->context, &event), 0);
+	CHECK_EQUAL(event.event_type, type);
+	CHECK(event.element.qp == side->qp || event.element.cq == side->cq);
+	softverbs_ibv_ack_async_event(&event);
+}
+
+/* Runs body() in a process of its own for each of the paths; all must succeed. */
+static inline void on_each_path(void (*body)(void))
+{
+	static const char *const paths[] = {"file", "cma", "wire"};
+
+	alarm(3 * TEST_SECONDS);
+	for (int i = 0; i < 3; i++) {
+		int status;
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			alarm(TEST_SECONDS);
+			setenv("SOFTVERBS_PATH", paths[i], 1);
+			body();
+			exit(0);
+		}
+		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+		if (status) {
+			fprintf(stderr, "on the path %s:\n", paths[i]);
+			CHECK_EQUAL(status, 0);
+		}
+	}
+}
+
+#endif

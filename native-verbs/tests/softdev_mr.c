@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ibv_reg_mr accepts, refuses and answers, and what a region keeps alive. */
+#include "softdev_fixture.h"
+
+#include <sys/resource.h>
+
+static void expect_refused(struct ibv_pd *pd, void *address, size_t length, int access, int error)
+{
+	errno = 0;
+	CHECK(!softverbs_ibv_reg_mr(pd, address, length, access));
+	CHECK_EQUAL(errno, error);
+}
+
+static void argumentsAreChecked(struct ibv_pd *pd)
+{
+	static char bytes[64];
+	void *hole = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	expect_refused(pd, bytes, 0, 0, EINVAL);
+	expect_refused(pd, bytes, sizeof(bytes), IBV_ACCESS_REMOTE_WRITE, EINVAL);
+	expect_refused(pd, bytes, sizeof(bytes), IBV_ACCESS_REMOTE_ATOMIC, EINVAL);
+	expect_refused(pd, bytes, sizeof(bytes), 1 << 15, EINVAL);
+	expect_refused(pd, bytes, sizeof(bytes), IBV_ACCESS_ON_DEMAND, EOPNOTSUPP);
+	expect_refused(pd, (void *)~(uintptr_t)100, 4096, 0, EINVAL);
+	CHECK(!munmap((char *)hole + 4096, 4096));
+	expect_refused(pd, hole, 8192, 0, EFAULT);
+	CHECK(!munmap(hole, 4096));
+}
+
+static void keysAreDistinct(struct ibv_pd *pd)
+{
+	struct ibv_mr *regions[100];
+	static char bytes[64];
+
+	for (int i = 0; i < 100; i++) {
+		regions[i] = softverbs_ibv_reg_mr(pd, bytes, sizeof(bytes), ALL_REMOTE);
+		CHECK(regions[i]);
+		CHECK(regions[i]->lkey != regions[i]->rkey);
+		CHECK(regions[i]->addr == bytes && regions[i]->length == sizeof(bytes));
+		for (int j = 0; j < i; j++)
+			CHECK(regions[i]->lkey != regions[j]->lkey && regions[i]->rkey != regions[j]->rkey);
+	}
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pd), EBUSY);
+	for (int i = 0; i < 100; i++)
+		CHECK_EQUAL(softverbs_ibv_dereg_mr(regions[i]), 0);
+}
+
+static void staleRegionIsRefused(struct ibv_pd *pd)
+{
+	static char bytes[64];
+	struct ibv_mr *mr = softverbs_ibv_reg_mr(pd, bytes, sizeof(bytes), 0);
+	uint32_t handle = mr->handle;
+
+	mr->handle = 0xdead;
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), ENOENT);
+	mr->handle = 0;
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), ENOENT);
+	mr->handle = handle;
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
+}
+
+static void fileRegionNeedsARegularFileOfThatSize(struct ibv_pd *pd)
+{
+	static char bytes[4096];
+	int pipes[2];
+	FILE *file = tmpfile();
+
+	CHECK(!pipe(pipes));
+	CHECK(!softverbs_reg_file_mr(pd, bytes, sizeof(bytes), pipes[0], 0, 0));
+	CHECK_EQUAL(errno, EINVAL);
+	CHECK(!softverbs_reg_file_mr(pd, bytes, sizeof(bytes), fileno(file), 0, 0));
+	CHECK_EQUAL(errno, EINVAL);
+	CHECK(!softverbs_reg_file_mr(pd, bytes, sizeof(bytes), -1, 0, 0));
+	CHECK_EQUAL(errno, EBADF);
+	fclose(file);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static void lockedMemoryLimitIsEnforcedOnRequest(struct ibv_pd *pd)
+{
+	struct rlimit limit = {8192, 8192};
+	static char bytes[16384];
+	struct ibv_mr *mr;
+
+	CHECK(!setrlimit(RLIMIT_MEMLOCK, &limit));
+	mr = softverbs_ibv_reg_mr(pd, bytes, sizeof(bytes), 0);
+	CHECK(mr);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
+	setenv("SOFTVERBS_MEMLOCK", "enforce", 1);
+	expect_refused(pd, bytes, sizeof(bytes), 0, ENOMEM);
+	mr = softverbs_ibv_reg_mr(pd, bytes, 8192, 0);
+	CHECK(mr);
+	expect_refused(pd, bytes, 1, 0, ENOMEM);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
+	unsetenv("SOFTVERBS_MEMLOCK");
+}
+
+int main(void)
+{
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+
+	alarm(TEST_SECONDS);
+	context = open_device();
+	pd = softverbs_ibv_alloc_pd(context);
+	argumentsAreChecked(pd);
+	keysAreDistinct(pd);
+	staleRegionIsRefused(pd);
+	fileRegionNeedsARegularFileOfThatSize(pd);
+	lockedMemoryLimitIsEnforcedOnRequest(pd);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pd), 0);
+	CHECK_EQUAL(softverbs_ibv_close_device(context), 0);
+	check_no_leaks();
+	return 0;
+}
