@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
  */
 final class CmEventLoop {
   private static final Logger LOG = LoggerFactory.getLogger(CmEventLoop.class);
-  private static final int WAIT_MS = 500;
+  private static final int WAIT_MS = 200;
 
   interface Handler {
     void handle(CmEvent event);

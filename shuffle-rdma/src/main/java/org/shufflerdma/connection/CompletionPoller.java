@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
 final class CompletionPoller {
   private static final Logger LOG = LoggerFactory.getLogger(CompletionPoller.class);
   private static final int BATCH = 64;
-  private static final int WAIT_MS = 500;
+  private static final int WAIT_MS = 200;
 
   private final CompletionQueue queue;
   private final CompletionChannel channel;

@@ -13,7 +13,7 @@ import org.slf4j.LoggerFactory;
  */
 final class DeviceEvents {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceEvents.class);
-  private static final int WAIT_MS = 500;
+  private static final int WAIT_MS = 200;
 
   private final DeviceContext device;
   private final ConnectionPool connections;

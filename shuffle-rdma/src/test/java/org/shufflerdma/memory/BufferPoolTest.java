@@ -171,9 +171,9 @@ class BufferPoolTest {
     ExecutorService threads = Executors.newFixedThreadPool(4);
     try {
       List<Future<?>> futures = new ArrayList<>();
-      for (int t = 0; t < 4; t++) {
-        long mark = t + 1;
-        futures.add(threads.submit(() -> leaseAndCheck(mark)));
+      for (long mark = 1; mark <= 4; mark++) {
+        long thread = mark;
+        futures.add(threads.submit(() -> leaseAndCheck(thread)));
       }
       for (Future<?> future : futures) {
         future.get();
@@ -187,7 +187,7 @@ class BufferPoolTest {
   private Void leaseAndCheck(long mark) throws Exception {
     Random random = new Random(mark);
     for (int i = 0; i < 5_000; i++) {
-      int length = 8 + random.nextInt(SLAB / 2 - 8);
+      int length = 16 + random.nextInt(SLAB / 2 - 16);
       RegisteredBuffer buffer = pool.acquire(length, Deadline.afterMs(50_000));
       buffer.nioBuffer(0, length).putLong(0, mark).putLong(length - 8, mark);
       assertThat(buffer.nioBuffer(0, length).getLong(0)).isEqualTo(mark);
