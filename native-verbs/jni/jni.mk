@@ -15,3 +15,8 @@ $(JNI_LIBRARY): $(JNI_OBJECTS) jni/libdisni.map
 	@mkdir -p $(@D)
 	$(CC) $(RELEASE_LDFLAGS) -Wl,-soname,libdisni.so -Wl,--version-script=jni/libdisni.map \
 	  -o $@ $(JNI_OBJECTS) -ldl -pthread
+
+CHECKS += check-glibc-floor
+
+check-glibc-floor: $(JNI_LIBRARY) $(SOFTDEV_LIBRARY)
+	@tests/glibc_floor.sh $(JNI_LIBRARY) $(SOFTDEV_LIBRARY)

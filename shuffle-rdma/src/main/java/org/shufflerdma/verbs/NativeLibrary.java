@@ -84,7 +84,7 @@ public final class NativeLibrary {
     return "; set " + DIRECTORY_KEY + " (or -Djava.io.tmpdir) to a directory " + what;
   }
 
-  private static String architecture() {
+  static String architecture() {
     String arch = System.getProperty("os.arch");
     return "amd64".equals(arch) ? "x86_64" : arch;
   }

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.shufflerdma.verbs.Loopback.TIMEOUT_MS;
+import static org.shufflerdma.verbs.Loopback.expect;
+import static org.shufflerdma.verbs.Loopback.parameters;
+import static org.shufflerdma.verbs.Loopback.take;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+final class ConnectionTest {
+  @Test
+  void privateDataDepthsAndQueuePairNumbersTravelBothWays() throws Exception {
+    try (Loopback loopback = Loopback.listening()) {
+      loopback.resolve();
+      Loopback.Side client = loopback.side(loopback.client);
+      byte[] ask = bytes("who are you", 56);
+      byte[] answer = bytes("your executor", 196);
+      loopback.client.connect(new ConnectParameters(ask, 3, 5, 7, 7));
+      try (CmEvent request = take(loopback.serverChannel, CmEventType.CONNECT_REQUEST)) {
+        assertThat(request.listenId()).isSameAs(loopback.listener);
+        assertThat(request.privateData()).isEqualTo(ask);
+        assertThat(request.qpNum()).isEqualTo(client.pair.number());
+        assertThat(request.responderResources()).isEqualTo(5);
+        assertThat(request.initiatorDepth()).isEqualTo(3);
+        ConnectionId accepted = loopback.own(request.id());
+        loopback.side(accepted);
+        accepted.accept(new ConnectParameters(answer, 2, 2, 7, 7));
+        assertThat(accepted.peerAddress()).isEqualTo(loopback.client.localAddress());
+      }
+      try (CmEvent established = take(loopback.clientChannel, CmEventType.ESTABLISHED)) {
+        assertThat(established.id()).isSameAs(loopback.client);
+        assertThat(established.privateData()).isEqualTo(answer);
+      }
+      expect(loopback.serverChannel, CmEventType.ESTABLISHED);
+    }
+  }
+
+  @Test
+  void rejectCarriesPrivateData() throws Exception {
+    try (Loopback loopback = Loopback.listening()) {
+      loopback.resolve();
+      loopback.side(loopback.client);
+      loopback.client.connect(parameters());
+      byte[] reason = bytes("wrong nonce", 148);
+      try (CmEvent request = take(loopback.serverChannel, CmEventType.CONNECT_REQUEST)) {
+        loopback.own(request.id()).reject(reason);
+      }
+      try (CmEvent rejected = take(loopback.clientChannel, CmEventType.REJECTED)) {
+        assertThat(rejected.status()).isNotZero();
+        assertThat(rejected.privateData()).isEqualTo(reason);
+      }
+    }
+  }
+
+  @Test
+  void disconnectReachesBothEndsAndFailsTheQueuePairs() throws Exception {
+    try (Loopback loopback = Loopback.listening()) {
+      Loopback.Pair pair = loopback.connect();
+      loopback.client.disconnect();
+      expect(loopback.serverChannel, CmEventType.DISCONNECTED);
+      expect(loopback.clientChannel, CmEventType.DISCONNECTED);
+      assertThat(pair.initiator().pair.state()).isEqualTo(QueuePairState.ERR);
+    }
+  }
+
+  @Test
+  void connectWithoutListenerEndsInAnEvent() throws Exception {
+    try (Loopback loopback = Loopback.listening()) {
+      loopback.resolve();
+      loopback.side(loopback.client);
+      loopback.listener.close();
+      loopback.client.connect(parameters());
+      try (CmEvent event = loopback.clientChannel.poll(TIMEOUT_MS)) {
+        assertThat(event).isNotNull();
+        assertThat(event.type())
+            .isIn(CmEventType.REJECTED, CmEventType.UNREACHABLE, CmEventType.CONNECT_ERROR);
+        assertThat(event.status()).isNotZero();
+      }
+    }
+  }
+
+  @Test
+  void ipv6AddressesArriveWhole() throws Exception {
+    byte[] one = new byte[16];
+    one[15] = 1;
+    InetAddress loopbackV6 = InetAddress.getByAddress(one);
+    try (Loopback loopback = Loopback.listening(loopbackV6)) {
+      assertThat(loopback.listenAddress().getAddress()).isEqualTo(loopbackV6);
+      Loopback.Pair pair = loopback.connect();
+      InetSocketAddress peer = loopback.client.peerAddress();
+      assertThat(peer).isEqualTo(loopback.listenAddress());
+      assertThat(pair.initiator().pair.state()).isEqualTo(QueuePairState.RTS);
+    }
+  }
+
+  @Test
+  void pollReturnsNullAfterTheTimeout() throws Exception {
+    try (Loopback loopback = Loopback.listening()) {
+      assertThat(loopback.clientChannel.poll(1)).isNull();
+    }
+  }
+
+  @Test
+  void anUnboundIdHasNoAddressAndNoDevice() throws Exception {
+    Verbs.open(Provider.SOFT);
+    try (EventChannel channel = EventChannel.open();
+        ConnectionId id = channel.createId()) {
+      assertThat(id.localAddress()).isNull();
+      assertThat(id.peerAddress()).isNull();
+      assertThat(id.context()).isNull();
+      assertThat(id.deviceName()).isNull();
+    }
+  }
+
+  @Test
+  void closingAnIdInsideItsEventIsRefused() throws Exception {
+    try (Loopback loopback = Loopback.listening()) {
+      loopback.client.resolveAddress(null, loopback.listenAddress(), TIMEOUT_MS);
+      try (CmEvent event = take(loopback.clientChannel, CmEventType.ADDR_RESOLVED)) {
+        assertThat(event.id()).isSameAs(loopback.client);
+        assertThatIllegalStateException()
+            .isThrownBy(loopback.client::close)
+            .withMessageContaining("close the id's event first");
+      }
+    }
+  }
+
+  @Test
+  void closingOutOfOrderNamesTheUser() throws Exception {
+    try (Loopback loopback = Loopback.listening()) {
+      Loopback.Pair pair = loopback.connect();
+      assertThatIllegalStateException()
+          .isThrownBy(loopback.client::close)
+          .withMessageContaining("queue pair is still open");
+      assertThatIllegalStateException()
+          .isThrownBy(loopback.clientChannel::close)
+          .withMessageContaining("1 open connection ids");
+      assertThatThrownBy(pair.initiator().queue::close)
+          .isInstanceOfSatisfying(
+              VerbsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.EBUSY));
+      assertThatThrownBy(pair.initiator().domain::close)
+          .isInstanceOfSatisfying(
+              VerbsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.EBUSY));
+    }
+  }
+
+  @Test
+  void closedObjectsRefuseUseAndCloseAgainQuietly() throws Exception {
+    EventChannel channel;
+    ConnectionId id;
+    Verbs.open(Provider.SOFT);
+    try (EventChannel opened = EventChannel.open();
+        ConnectionId created = opened.createId()) {
+      channel = opened;
+      id = created;
+    }
+    id.close();
+    channel.close();
+    assertThatIllegalStateException()
+        .isThrownBy(() -> id.listen(1))
+        .withMessage("ConnectionId is closed");
+    assertThatIllegalStateException()
+        .isThrownBy(() -> channel.poll(0))
+        .withMessage("EventChannel is closed");
+  }
+
+  @Test
+  void everythingIsGivenBack() throws Exception {
+    SoftCounters before = Verbs.open(Provider.SOFT).softCounters();
+    try (Loopback loopback = Loopback.listening()) {
+      loopback.connect();
+      assertThat(loopback.verbs.softCounters().qpLive()).isEqualTo(before.qpLive() + 2);
+    }
+    SoftCounters after = Verbs.open(Provider.SOFT).softCounters();
+    assertThat(after.qpLive()).isEqualTo(before.qpLive());
+    assertThat(after.cqLive()).isEqualTo(before.cqLive());
+    assertThat(after.pdLive()).isEqualTo(before.pdLive());
+    assertThat(after.mrLive()).isEqualTo(before.mrLive());
+  }
+
+  private static byte[] bytes(String text, int length) {
+    return Arrays.copyOf(text.getBytes(StandardCharsets.US_ASCII), length);
+  }
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/** Another JVM on the test's class path, or a given one; killed when closed. */
+final class Jvm implements AutoCloseable {
+  private static final int TIMEOUT_S = 30;
+
+  private final Process process;
+  private final BufferedReader output;
+
+  private Jvm(Process process) {
+    this.process = process;
+    this.output = process.inputReader(StandardCharsets.UTF_8);
+  }
+
+  static Jvm start(Map<String, String> environment, Class<?> main, String... arguments)
+      throws IOException {
+    return start(
+        System.getProperty("java.class.path"), List.of(), environment, main.getName(), arguments);
+  }
+
+  static Jvm start(
+      String classPath,
+      List<String> options,
+      Map<String, String> environment,
+      String main,
+      String... arguments)
+      throws IOException {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add("-Xcheck:jni");
+    command.add("-XX:TieredStopAtLevel=1");
+    command.addAll(options);
+    command.addAll(List.of("-cp", classPath, main));
+    command.addAll(List.of(arguments));
+    ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+    builder.environment().putAll(environment);
+    return new Jvm(builder.start());
+  }
+
+  static String classPath(Path... entries) {
+    List<String> parts = new ArrayList<>();
+    for (Path entry : entries) {
+      parts.add(entry.toString());
+    }
+    return String.join(File.pathSeparator, parts);
+  }
+
+  /** Lines up to one with this prefix, which is returned without it. */
+  String awaitLine(String prefix) throws IOException {
+    StringBuilder seen = new StringBuilder();
+    for (String line = output.readLine(); line != null; line = output.readLine()) {
+      if (line.startsWith(prefix)) {
+        return line.substring(prefix.length());
+      }
+      seen.append(line).append('\n');
+    }
+    throw new AssertionError("no line " + prefix + " in:\n" + seen);
+  }
+
+  /** Waits for its end and returns the rest of its output. */
+  String end() throws IOException, InterruptedException {
+    StringBuilder rest = new StringBuilder();
+    for (String line = output.readLine(); line != null; line = output.readLine()) {
+      rest.append(line).append('\n');
+    }
+    assertThat(process.waitFor(TIMEOUT_S, TimeUnit.SECONDS)).as("end in time").isTrue();
+    return rest.toString();
+  }
+
+  int exitValue() {
+    return process.exitValue();
+  }
+
+  @Override
+  public void close() {
+    process.destroyForcibly();
+  }
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(60)
+final class MemoryTest {
+  @TempDir
+  Path directory;
+
+  @Test
+  void aRegionBeyondTwoGibibytesIsOneRegion() throws Exception {
+    long size = 3L << 30;
+    try (Loopback loopback = Loopback.listening()) {
+      ProtectionDomain domain = loopback.connect().responder().domain;
+      try (NativeMemory memory = NativeMemory.allocate(size, false);
+          MemoryRegion region = domain.register(memory.address(), size, Access.REMOTE_READ)) {
+        assertThat(region.length()).isEqualTo(size);
+        assertThat(region.address()).isEqualTo(memory.address());
+        assertThat(region.lkey()).isNotEqualTo(region.rkey());
+      }
+    }
+  }
+
+  @Test
+  void aDomainWithARegionStaysOpenUntilTheRegionIsClosed() throws Exception {
+    try (Loopback loopback = Loopback.listening()) {
+      loopback.resolve();
+      DeviceContext context = loopback.client.context();
+      assertThat(context).isNotNull();
+      ProtectionDomain domain = loopback.own(context.allocProtectionDomain());
+      NativeMemory memory = loopback.own(NativeMemory.allocate(4096, false));
+      MemoryRegion region = domain.register(memory.address(), 4096, Access.LOCAL_WRITE);
+      assertThatExceptionOfType(VerbsException.class)
+          .isThrownBy(domain::close)
+          .satisfies(e -> assertThat(e.errno()).isEqualTo(Errno.EBUSY))
+          .satisfies(e -> assertThat(e.call()).isEqualTo("ibv_dealloc_pd"));
+      assertThat(domain.isOpen()).isTrue();
+      region.close();
+      region.close();
+      domain.close();
+      assertThat(domain.isOpen()).isFalse();
+    }
+  }
+
+  @Test
+  void fileRangesOutsideTheFileAreRefused() throws Exception {
+    Path file = Files.write(directory.resolve("data"), new byte[10_000]);
+    try (Loopback loopback = Loopback.listening();
+        MappedFile mapped = MappedFile.open(file)) {
+      ProtectionDomain domain = loopback.connect().responder().domain;
+      assertThatExceptionOfType(IndexOutOfBoundsException.class)
+          .isThrownBy(() -> domain.register(mapped, 1, 10_000, Access.REMOTE_READ));
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> domain.register(mapped, 0, 0, Access.REMOTE_READ));
+      try (MemoryRegion tail = domain.register(mapped, 8192, 1808, Access.REMOTE_READ)) {
+        assertThat(tail.address()).isEqualTo(mapped.address() + 8192);
+      }
+    }
+  }
+
+  @Test
+  void aRegionOutlivesItsMappedFile() throws Exception {
+    Path file = Files.write(directory.resolve("data"), new byte[4096]);
+    try (Loopback loopback = Loopback.listening()) {
+      ProtectionDomain domain = loopback.connect().responder().domain;
+      MappedFile mapped = MappedFile.open(file);
+      try (MemoryRegion region = domain.register(mapped, 0, 4096, Access.REMOTE_READ)) {
+        mapped.close();
+        mapped.close();
+        assertThat(region.isOpen()).isTrue();
+        assertThatIllegalStateException()
+            .isThrownBy(() -> domain.register(mapped, 0, 4096, Access.REMOTE_READ));
+      }
+    }
+  }
+
+  @Test
+  void emptyFilesMapToNothing() throws Exception {
+    Verbs.open(Provider.SOFT);
+    try (MappedFile mapped = MappedFile.open(Files.createFile(directory.resolve("empty")))) {
+      assertThat(mapped.size()).isZero();
+      assertThat(mapped.address()).isZero();
+    }
+  }
+
+  @Test
+  void aMissingFileIsNamed() throws Exception {
+    Verbs.open(Provider.SOFT);
+    Path missing = directory.resolve("missing");
+    assertThatExceptionOfType(VerbsException.class)
+        .isThrownBy(() -> MappedFile.open(missing))
+        .withMessage("open failed: No such file or directory (errno 2): " + missing)
+        .satisfies(e -> assertThat(e.errno()).isEqualTo(2));
+    assertThatExceptionOfType(VerbsException.class).isThrownBy(() -> MappedFile.open(directory));
+  }
+
+  @Test
+  void slicesOfNativeMemoryShareItAndStayInside() throws Exception {
+    Verbs.open(Provider.SOFT);
+    NativeMemory memory = NativeMemory.allocate(8192, true);
+    try (memory) {
+      ByteBuffer slice = memory.slice(4096, 16).putLong(0, 42);
+      assertThat(slice.capacity()).isEqualTo(16);
+      assertThat(memory.slice(4096, 8).getLong()).isEqualTo(42);
+      assertThatExceptionOfType(IndexOutOfBoundsException.class)
+          .isThrownBy(() -> memory.slice(8190, 3));
+    }
+    memory.close();
+    assertThatIllegalStateException().isThrownBy(() -> memory.slice(0, 1));
+  }
+
+  @Test
+  void theMemlockLimitIsReadAndExplained() throws Exception {
+    Verbs.open(Provider.SOFT);
+    MemlockLimit limit = MemlockLimit.read();
+    assertThat(limit.softBytes()).isPositive().isLessThanOrEqualTo(limit.hardBytes());
+    assertThat(new MemlockLimit(8 << 20, 8 << 20, false).remedy())
+        .contains("8192 KiB", "ulimit -l", "CAP_IPC_LOCK");
+    assertThat(new MemlockLimit(8 << 20, 8 << 20, true).remedy()).isEmpty();
+    assertThat(new MemlockLimit(Long.MAX_VALUE, Long.MAX_VALUE, false).remedy()).isEmpty();
+  }
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.net.URISyntaxException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.jar.JarFile;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.slf4j.Logger;
+
+/** What only the packaged jar has: relocated DiSNI classes and the natives inside. */
+@Timeout(120)
+final class PackagedJarIT {
+  private static final Path JAR = Path.of(System.getProperty("shuffle.rdma.jar"));
+
+  /** Opens the software device and a connection id through the relocated dispatcher. */
+  static final class Probe {
+    private Probe() {}
+
+    public static void main(String[] arguments) throws Exception {
+      Verbs verbs = Verbs.open(Provider.SOFT);
+      try (EventChannel channel = EventChannel.open();
+          ConnectionId id = channel.createId()) {
+        System.out.println(verbs.devices().get(0).name() + " " + id.isOpen());
+      }
+      System.out.println(Class.forName("com.ibm.disni.verbs.impl.RdmaProviderNat")
+          .getProtectionDomain()
+          .getCodeSource()
+          .getLocation());
+    }
+  }
+
+  @Test
+  void anotherDisniJarAheadOnTheClassPathDoesNoHarm() throws Exception {
+    Path disni = jarOf(com.ibm.disni.verbs.RdmaCm.class);
+    Path testClasses = jarOf(Probe.class);
+    String classPath = Jvm.classPath(disni, JAR, jarOf(Logger.class), testClasses);
+    try (Jvm jvm = Jvm.start(classPath, List.of(), Map.of(), Probe.class.getName())) {
+      assertThat(jvm.end())
+          .contains("softv0 true", disni.getFileName().toString())
+          .doesNotContain("WARNING in native");
+      assertThat(jvm.exitValue()).isZero();
+    }
+  }
+
+  @Test
+  void theJarHoldsTheNativesAndNoUnrelocatedDisni() throws IOException {
+    try (JarFile jar = new JarFile(JAR.toFile())) {
+      String natives = "native/linux-" + NativeLibrary.architecture() + "/";
+      assertThat(jar.getEntry(natives + "libdisni.so")).isNotNull();
+      assertThat(jar.getEntry(natives + "libsoftverbs.so.1")).isNotNull();
+      assertThat(jar.stream().map(Object::toString))
+          .noneMatch(name -> name.startsWith("com/ibm/disni/"))
+          .contains("org/shufflerdma/shaded/disni/verbs/impl/NativeDispatcher.class");
+    }
+  }
+
+  private static Path jarOf(Class<?> type) throws URISyntaxException {
+    return Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI());
+  }
+}
