@@ -33,6 +33,18 @@ public final class NativeLibrary {
     withUnpacked(SOFT_DEVICE, nativeDir, file -> Natives.bindProvider(file.toString()));
   }
 
+  static void bindSystem() throws NativeLibraryException {
+    try {
+      Natives.bindProvider(null);
+    } catch (VerbsException e) {
+      throw new NativeLibraryException(
+          e.getMessage()
+              + "; install rdma-core's libraries (libibverbs1 and librdmacm1, or libibverbs and"
+              + " librdmacm), or use the software device",
+          e);
+    }
+  }
+
   @FunctionalInterface
   private interface Loader {
     void load(Path file) throws VerbsException;

@@ -35,7 +35,7 @@ public final class Verbs {
       if (provider == Provider.SOFT) {
         NativeLibrary.bindSoftDevice(nativeDir);
       } else {
-        Natives.bindProvider(null);
+        NativeLibrary.bindSystem();
       }
       bound = new Verbs(provider);
     } else if (bound.provider != provider) {

@@ -20,11 +20,6 @@ final class Jvm implements AutoCloseable {
   private final Process process;
   private final BufferedReader output;
 
-  private Jvm(Process process) {
-    this.process = process;
-    this.output = process.inputReader(StandardCharsets.UTF_8);
-  }
-
   static Jvm start(Map<String, String> environment, Class<?> main, String... arguments)
       throws IOException {
     return start(
@@ -38,7 +33,31 @@ final class Jvm implements AutoCloseable {
       String main,
       String... arguments)
       throws IOException {
-    List<String> command = new ArrayList<>();
+    return new Jvm(List.of(), classPath, options, environment, main, arguments);
+  }
+
+  /** The same under a program that changes the new process, such as prlimit. */
+  static Jvm startUnder(
+      List<String> wrapper, Map<String, String> environment, Class<?> main, String... arguments)
+      throws IOException {
+    return new Jvm(
+        wrapper,
+        System.getProperty("java.class.path"),
+        List.of(),
+        environment,
+        main.getName(),
+        arguments);
+  }
+
+  private Jvm(
+      List<String> wrapper,
+      String classPath,
+      List<String> options,
+      Map<String, String> environment,
+      String main,
+      String... arguments)
+      throws IOException {
+    List<String> command = new ArrayList<>(wrapper);
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("-Xcheck:jni");
     command.add("-XX:TieredStopAtLevel=1");
@@ -47,7 +66,8 @@ final class Jvm implements AutoCloseable {
     command.addAll(List.of(arguments));
     ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
     builder.environment().putAll(environment);
-    return new Jvm(builder.start());
+    process = builder.start();
+    output = process.inputReader(StandardCharsets.UTF_8);
   }
 
   static String classPath(Path... entries) {
