@@ -52,6 +52,11 @@ public final class ReadCounters {
     return counts;
   }
 
+  public long fallbacks(String reason) {
+    LongAdder count = fallbacks.get(reason);
+    return count == null ? 0 : count.sum();
+  }
+
   public void addAll(ReadCounters other) {
     for (Counter counter : Counter.values()) {
       add(counter, other.get(counter));

@@ -4,6 +4,7 @@ package org.shufflerdma.reader;
 import io.netty.buffer.Unpooled;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.shufflerdma.memory.RegisteredSlice;
 
@@ -14,15 +15,17 @@ import org.shufflerdma.memory.RegisteredSlice;
  */
 final class RdmaManagedBuffer extends ManagedBuffer {
   private final RegisteredSlice slice;
-  private volatile boolean everRetained;
+  private final Runnable onFirstRetain;
+  private final AtomicBoolean everRetained = new AtomicBoolean();
 
-  RdmaManagedBuffer(RegisteredSlice slice) {
+  /**
+   * Takes over the caller's hold on the slice.
+   *
+   * @param onFirstRetain called when Spark takes hold of the block, which it then counts as read
+   */
+  RdmaManagedBuffer(RegisteredSlice slice, Runnable onFirstRetain) {
     this.slice = slice;
-  }
-
-  /** Whether somebody besides the maker has taken hold of it: Spark then counts it as read. */
-  boolean wasRetained() {
-    return everRetained;
+    this.onFirstRetain = onFirstRetain;
   }
 
   @Override
@@ -43,7 +46,9 @@ final class RdmaManagedBuffer extends ManagedBuffer {
   @Override
   public ManagedBuffer retain() {
     slice.retain();
-    everRetained = true;
+    if (everRetained.compareAndSet(false, true)) {
+      onFirstRetain.run();
+    }
     return this;
   }
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.apache.spark.shuffle.rdma;
+
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.SparkConf;
+import org.apache.spark.TaskContext;
+import org.apache.spark.shuffle.ShuffleHandle;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
+import org.apache.spark.shuffle.ShuffleWriter;
+import org.apache.spark.shuffle.sort.SortShuffleManager;
+import org.shufflerdma.plugin.ShufflePlugin;
+
+/**
+ * Spark's sort shuffle whose blocks are read by RDMA. It extends Spark's manager rather than
+ * wrapping one, because Spark tests for that class. Constructed by Spark, once on the driver and
+ * once on each executor.
+ */
+public class RdmaShuffleManager extends SortShuffleManager {
+  private final ShufflePlugin plugin;
+
+  public RdmaShuffleManager(SparkConf conf, boolean isDriver) {
+    super(conf);
+    this.plugin = ShufflePlugin.create(conf, isDriver);
+  }
+
+  @Override
+  public <K, V, C> ShuffleHandle registerShuffle(
+      int shuffleId, ShuffleDependency<K, V, C> dependency) {
+    plugin.shuffleRegistered(dependency.rdd().context());
+    return super.registerShuffle(shuffleId, dependency);
+  }
+
+  @Override
+  public <K, V> ShuffleWriter<K, V> getWriter(
+      ShuffleHandle handle, long mapId, TaskContext context, ShuffleWriteMetricsReporter metrics) {
+    ShuffleWriter<K, V> writer = super.getWriter(handle, mapId, context, metrics);
+    return plugin.publishing(writer, handle, mapId, context, shuffleBlockResolver());
+  }
+
+  @Override
+  public <K, C> ShuffleReader<K, C> getReader(
+      ShuffleHandle handle,
+      int startMapIndex,
+      int endMapIndex,
+      int startPartition,
+      int endPartition,
+      TaskContext context,
+      ShuffleReadMetricsReporter metrics) {
+    return plugin
+        .<K, C>reader(
+            handle,
+            startMapIndex,
+            endMapIndex,
+            startPartition,
+            endPartition,
+            context,
+            metrics,
+            shuffleBlockResolver())
+        .orElseGet(() -> super.getReader(
+            handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics));
+  }
+
+  @Override
+  public boolean unregisterShuffle(int shuffleId) {
+    plugin.shuffleRemoved(shuffleId);
+    return super.unregisterShuffle(shuffleId);
+  }
+
+  @Override
+  public void stop() {
+    try {
+      plugin.close();
+    } finally {
+      super.stop();
+    }
+  }
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.ObjectOutputStream;
+import java.io.UncheckedIOException;
+import java.security.SecureRandom;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.rpc.RpcEndpointRef;
+import org.apache.spark.util.LongAccumulator;
+import org.shufflerdma.metrics.Counter;
+import org.shufflerdma.metrics.ReadCounters;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.Option;
+
+/**
+ * The driver's part: it owns the named accumulators and the application's token, and hands both to
+ * each executor that asks. Opened at the first shuffle, when Spark's environment is complete;
+ * closed with the shuffle manager.
+ */
+final class DriverSide implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
+  private static final int TOKEN_BYTES = 16;
+
+  private final SparkEnv env;
+  private final RpcEndpointRef endpoint;
+  private final Map<String, LongAccumulator> accumulators;
+
+  private DriverSide(
+      SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumulator> accumulators) {
+    this.env = env;
+    this.endpoint = endpoint;
+    this.accumulators = accumulators;
+  }
+
+  static DriverSide open(SparkContext context, SparkEnv env) {
+    Map<String, LongAccumulator> accumulators = new TreeMap<>();
+    for (Counter counter : Counter.values()) {
+      accumulators.put(counter.publicName(), register(context, counter.publicName()));
+    }
+    for (String reason : FallbackReasons.all()) {
+      String name = ReadCounters.fallbackName(reason);
+      accumulators.put(name, register(context, name));
+    }
+    byte[] token = new byte[TOKEN_BYTES];
+    new SecureRandom().nextBytes(token);
+    Map<String, byte[]> serialized = new HashMap<>();
+    accumulators.forEach((name, accumulator) -> serialized.put(name, serialize(accumulator)));
+    GreetingEndpoint greeting =
+        new GreetingEndpoint(env.rpcEnv(), new ApplicationGreeting(token, serialized).toWire());
+    RpcEndpointRef ref = env.rpcEnv().setupEndpoint(ApplicationGreeting.ENDPOINT_NAME, greeting);
+    return new DriverSide(env, ref, accumulators);
+  }
+
+  /** Failed tasks count too: what they read came over some path. */
+  private static LongAccumulator register(SparkContext context, String name) {
+    LongAccumulator accumulator = new LongAccumulator();
+    boolean countFailedValues = true;
+    accumulator.register(context, Option.apply(name), countFailedValues);
+    return accumulator;
+  }
+
+  private static byte[] serialize(LongAccumulator accumulator) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+      out.writeObject(accumulator);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return bytes.toByteArray();
+  }
+
+  @Override
+  public void close() {
+    env.rpcEnv().stop(endpoint);
+    StringBuilder totals = new StringBuilder();
+    accumulators.forEach((name, accumulator) -> {
+      if (accumulator.sum() != 0) {
+        totals.append(' ').append(name).append('=').append(accumulator.sum());
+      }
+    });
+    LOG.info("Shuffle blocks read by all tasks:{}", totals.length() == 0 ? " none" : totals);
+  }
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.package$;
+import org.apache.spark.shuffle.IndexShuffleBlockResolver;
+import org.apache.spark.shuffle.ShuffleHandle;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.shuffle.ShuffleWriter;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.config.RdmaSettings;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.Tuple2;
+
+/**
+ * What the shuffle manager adds to Spark's: nothing at construction, the driver's part at the first
+ * shuffle, the executor's part at the first writer or reader. Where RDMA cannot be used, everything
+ * stays Spark's, and one line says why. Closed by the shuffle manager's stop; any thread may call.
+ */
+public final class ShufflePlugin implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
+
+  private static final String DRIVER_IDENTIFIER = "driver";
+
+  private final RdmaSettings settings;
+  private final @Nullable String offReason;
+
+  private final Object lock = new Object();
+  // Guarded by lock.
+  private @Nullable DriverSide driver;
+  private boolean executorTried;
+  private boolean closed;
+
+  private volatile @Nullable ExecutorSide executor;
+
+  private ShufflePlugin(RdmaSettings settings, @Nullable String offReason) {
+    this.settings = settings;
+    this.offReason = offReason;
+  }
+
+  /** Checks versions and settings. Spark's environment may not exist yet. */
+  public static ShufflePlugin create(SparkConf conf, boolean isDriver) {
+    SupportedVersions.check(package$.MODULE$.SPARK_VERSION());
+    Map<String, String> rdmaConf = new HashMap<>();
+    for (Tuple2<String, String> entry : conf.getAllWithPrefix(RdmaSettings.PREFIX)) {
+      rdmaConf.put(RdmaSettings.PREFIX + entry._1(), entry._2());
+    }
+    RdmaSettings settings = RdmaSettings.from(rdmaConf);
+    String offReason = SparkCompatibility.reasonAgainstRdma(conf, settings);
+    if (isDriver) {
+      RdmaSettings.migrationNotes(rdmaConf).forEach(LOG::warn);
+      if (offReason != null) {
+        LOG.warn("Shuffle blocks go by TCP: {}", offReason);
+      }
+    }
+    return new ShufflePlugin(settings, offReason);
+  }
+
+  /** On the driver, before any task of the shuffle runs. */
+  public void shuffleRegistered(SparkContext context) {
+    if (offReason != null) {
+      return;
+    }
+    synchronized (lock) {
+      if (driver == null && !closed && !context.isLocal()) {
+        driver = DriverSide.open(context, SparkEnv.get());
+      }
+    }
+  }
+
+  /** {@code writer}, whose output is published where RDMA is in use. */
+  public <K, V> ShuffleWriter<K, V> publishing(
+      ShuffleWriter<K, V> writer,
+      ShuffleHandle handle,
+      long mapId,
+      TaskContext context,
+      IndexShuffleBlockResolver resolver) {
+    ExecutorSide side = executor(resolver);
+    return side == null ? writer : side.publishing(writer, handle, mapId, context);
+  }
+
+  /** A reader by RDMA; empty where Spark's own must do. */
+  public <K, C> Optional<ShuffleReader<K, C>> reader(
+      ShuffleHandle handle,
+      int startMapIndex,
+      int endMapIndex,
+      int startPartition,
+      int endPartition,
+      TaskContext context,
+      ShuffleReadMetricsReporter metrics,
+      IndexShuffleBlockResolver resolver) {
+    ExecutorSide side = executor(resolver);
+    return side == null
+        ? Optional.empty()
+        : Optional.of(side.reader(
+            handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics));
+  }
+
+  public void shuffleRemoved(int shuffleId) {
+    ExecutorSide side = executor;
+    if (side != null) {
+      side.shuffleRemoved(shuffleId);
+    }
+  }
+
+  private @Nullable ExecutorSide executor(IndexShuffleBlockResolver resolver) {
+    ExecutorSide side = executor;
+    if (side != null || offReason != null) {
+      return side;
+    }
+    synchronized (lock) {
+      if (executor == null && !executorTried && !closed) {
+        executorTried = true;
+        executor = open(SparkEnv.get(), resolver);
+      }
+      return executor;
+    }
+  }
+
+  private @Nullable ExecutorSide open(SparkEnv env, IndexShuffleBlockResolver resolver) {
+    if (env.executorId().equals(DRIVER_IDENTIFIER)) {
+      return null; // local mode: there is nobody to read from
+    }
+    try {
+      return ExecutorSide.open(env, settings, resolver);
+    } catch (RdmaUnavailableException e) {
+      if (settings.required()) {
+        throw new IllegalStateException(
+            "RDMA cannot be used and spark.shuffle.rdma.required=true: " + e.getMessage(), e);
+      }
+      LOG.warn("Shuffle blocks of this executor go by TCP: {}", e.getMessage());
+      LOG.debug("RDMA is unavailable", e);
+      return null;
+    }
+  }
+
+  @Override
+  public void close() {
+    synchronized (lock) {
+      closed = true;
+      ExecutorSide side = executor;
+      executor = null;
+      if (side != null) {
+        side.close();
+      }
+      if (driver != null) {
+        driver.close();
+        driver = null;
+      }
+    }
+  }
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Which Spark versions this jar runs on: [3.5.0, 4.3). */
+final class SupportedVersions {
+  private static final Pattern MAJOR_MINOR = Pattern.compile("(\\d{1,4})\\.(\\d{1,4})\\..*");
+
+  private SupportedVersions() {}
+
+  static void check(String sparkVersion) {
+    Matcher matcher = MAJOR_MINOR.matcher(sparkVersion);
+    if (matcher.matches()) {
+      int major = Integer.parseInt(matcher.group(1));
+      int minor = Integer.parseInt(matcher.group(2));
+      if ((major == 3 && minor >= 5) || (major == 4 && minor < 3)) {
+        return;
+      }
+    }
+    throw new IllegalStateException(
+        "shuffle-rdma runs on Spark 3.5, 4.0, 4.1 and 4.2; this is Spark "
+            + sparkVersion
+            + ". Use one of those, or remove spark.shuffle.manager to run without RDMA.");
+  }
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.util.Map;
+import org.apache.spark.util.LongAccumulator;
+import org.shufflerdma.metrics.ReadCounters;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Reports a task's counts through the driver's accumulators. Deserializing an accumulator in a task
+ * registers it with that task, as if it had come in the task's closure; Spark does the rest.
+ */
+final class TaskAccumulators {
+  private static final Logger LOG = LoggerFactory.getLogger(TaskAccumulators.class);
+
+  private final Map<String, byte[]> serialized;
+
+  TaskAccumulators(Map<String, byte[]> serialized) {
+    this.serialized = serialized;
+  }
+
+  /** To be called in the task's thread, before the task's end is reported. */
+  void report(ReadCounters counters) {
+    counters.forEachNonZero(this::report);
+  }
+
+  private void report(String name, long value) {
+    byte[] bytes = serialized.get(name);
+    if (bytes == null) {
+      LOG.debug("The driver has no counter {}", name);
+      return;
+    }
+    try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes))) {
+      ((LongAccumulator) in.readObject()).add(value);
+    } catch (IOException | ClassNotFoundException e) {
+      throw new IllegalStateException("accumulator " + name + " does not deserialize", e);
+    }
+  }
+}

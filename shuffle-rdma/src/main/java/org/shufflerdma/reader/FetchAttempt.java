@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.reader;
+
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.fetch.FetchFailureReason;
+import org.shufflerdma.fetch.FetchListener;
+import org.shufflerdma.memory.RegisteredSlice;
+import org.shufflerdma.metrics.Counter;
+import org.shufflerdma.metrics.ReadCounters;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The RDMA part of one request of Spark's block iterator: hands over what arrives, and sends what
+ * does not to TCP. Filled by the task's thread, then called by the transport, once per block.
+ */
+final class FetchAttempt implements FetchListener {
+  private static final Logger LOG = LoggerFactory.getLogger(FetchAttempt.class);
+
+  /**
+   * A block on its way.
+   *
+   * @param sink null if the block comes in memory
+   */
+  private record Expected(
+      String blockId, ShuffleBlockName name, @Nullable FileSink sink) {}
+
+  private final TcpRoute tcp;
+  private final Set<ShuffleBlockName> delivered;
+  private final ReadCounters counters;
+  private final Map<Long, Expected> expected = new HashMap<>();
+
+  FetchAttempt(TcpRoute tcp, Set<ShuffleBlockName> delivered, ReadCounters counters) {
+    this.tcp = tcp;
+    this.delivered = delivered;
+    this.counters = counters;
+  }
+
+  /** The block with this tag will be fetched by RDMA. */
+  void expect(long tag, String blockId, ShuffleBlockName name, @Nullable FileSink sink) {
+    expected.put(tag, new Expected(blockId, name, sink));
+  }
+
+  private Expected expectedOf(long tag) {
+    Expected block = expected.get(tag);
+    if (block == null) {
+      throw new IllegalArgumentException("no block has tag " + tag);
+    }
+    return block;
+  }
+
+  @Override
+  public void onSuccess(long tag, RegisteredSlice slice) {
+    Expected block = expectedOf(tag);
+    if (slice.lengthBytes() == 0) {
+      slice.release();
+      fallBack(block, TcpReason.ZERO_LENGTH.label());
+      return;
+    }
+    delivered.add(block.name());
+    long lengthBytes = slice.lengthBytes();
+    RdmaManagedBuffer buffer = new RdmaManagedBuffer(slice, () -> count(lengthBytes));
+    try {
+      tcp.listener().onBlockFetchSuccess(block.blockId(), buffer);
+    } finally {
+      buffer.release();
+    }
+  }
+
+  @Override
+  public void onStreamed(long tag, long lengthBytes) {
+    Expected block = expectedOf(tag);
+    FileSink sink = block.sink();
+    if (sink == null) {
+      throw new IllegalStateException("block " + block.blockId() + " has no sink");
+    }
+    ManagedBuffer contents;
+    try {
+      contents = sink.finish();
+    } catch (IOException e) {
+      LOG.warn("Block {} could not be written to a file", block.blockId(), e);
+      fallBack(block, TcpReason.FILE.label());
+      return;
+    }
+    delivered.add(block.name());
+    count(lengthBytes);
+    tcp.listener().onBlockFetchSuccess(block.blockId(), contents);
+  }
+
+  @Override
+  public void onFailure(long tag, FetchFailureReason reason, Throwable cause) {
+    Expected block = expectedOf(tag);
+    LOG.debug("Block {} was not read by RDMA ({})", block.blockId(), reason, cause);
+    closeQuietly(block.sink());
+    if (reason == FetchFailureReason.PEER_UNREACHABLE) {
+      counters.addFallbacks(reason.label(), 1);
+      tcp.listener().onBlockFetchFailure(block.blockId(), cause);
+    } else {
+      fallBack(block, reason.label());
+    }
+  }
+
+  /** For a task that has ended: nobody will write to the files any more. */
+  void closeSinks() {
+    expected.values().forEach(block -> closeQuietly(block.sink()));
+  }
+
+  private static void closeQuietly(@Nullable FileSink sink) {
+    if (sink != null) {
+      try {
+        sink.close();
+      } catch (IOException e) {
+        LOG.debug("A temporary file did not close", e);
+      }
+    }
+  }
+
+  private void fallBack(Expected block, String reason) {
+    counters.addFallbacks(reason, 1);
+    tcp.take(block.blockId());
+  }
+
+  private void count(long bytes) {
+    counters.add(Counter.RDMA_BYTES, bytes);
+    counters.add(Counter.RDMA_BLOCKS, 1);
+  }
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.reader;
+
+import com.codahale.metrics.MetricSet;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import org.apache.spark.network.shuffle.BlockFetchingListener;
+import org.apache.spark.network.shuffle.BlockStoreClient;
+import org.apache.spark.network.shuffle.DownloadFileManager;
+import org.apache.spark.network.shuffle.MergedBlocksMetaListener;
+import org.apache.spark.network.shuffle.checksum.Cause;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.connection.Nonce;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.fetch.BlockFetcher;
+import org.shufflerdma.fetch.BlockRequest;
+import org.shufflerdma.fetch.DescriptorRef;
+import org.shufflerdma.fetch.FetchToken;
+import org.shufflerdma.location.LocationTable;
+import org.shufflerdma.location.MapOutputLocation;
+import org.shufflerdma.metrics.ReadCounters;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What Spark's block iterator fetches from: blocks with a location come by RDMA, all others, and
+ * those that RDMA fails to bring, by Spark's own client. One per reader; its requests are made by
+ * the task's thread, its answers come from any.
+ */
+final class RdmaBlockStoreClient extends BlockStoreClient {
+  private static final Logger LOG = LoggerFactory.getLogger(RdmaBlockStoreClient.class);
+
+  private final BlockStoreClient spark;
+  private final BlockFetcher fetcher;
+  private final int shuffleId;
+  private final int partitions;
+  private final LocationTable.Shuffle locations;
+  private final ReadCounters counters;
+  private final Executor fallbackExecutor;
+
+  /** Blocks that RDMA has delivered; Spark asks for one again only if it could not decode it. */
+  private final Set<ShuffleBlockName> delivered = ConcurrentHashMap.newKeySet();
+
+  // Used by the task's thread alone.
+  private final List<FetchToken> tokens = new ArrayList<>();
+  private final List<FetchAttempt> attempts = new ArrayList<>();
+
+  RdmaBlockStoreClient(
+      BlockStoreClient spark,
+      BlockFetcher fetcher,
+      int shuffleId,
+      int partitions,
+      LocationTable.Shuffle locations,
+      ReadCounters counters,
+      Executor fallbackExecutor) {
+    this.spark = spark;
+    this.fetcher = fetcher;
+    this.shuffleId = shuffleId;
+    this.partitions = partitions;
+    this.locations = locations;
+    this.counters = counters;
+    this.fallbackExecutor = fallbackExecutor;
+  }
+
+  @Override
+  public void fetchBlocks(
+      String host,
+      int port,
+      String execId,
+      String[] blockIds,
+      BlockFetchingListener listener,
+      @Nullable DownloadFileManager files) {
+    TcpRoute tcp = new TcpRoute(spark, host, port, execId, listener, files, fallbackExecutor);
+    FetchAttempt attempt = new FetchAttempt(tcp, delivered, counters);
+    attempts.add(attempt);
+    Map<PeerId, List<BlockRequest>> byPeer = new LinkedHashMap<>();
+    List<String> byTcp = new ArrayList<>();
+    for (int i = 0; i < blockIds.length; i++) {
+      Optional<ShuffleBlockName> name = ShuffleBlockName.parse(blockIds[i]).filter(this::isOurs);
+      MapOutputLocation location =
+          name.map(parsed -> locations.locationOf(parsed.mapId())).orElse(null);
+      Optional<TcpReason> reason = reasonForTcp(name, location, execId);
+      FileSink sink = null;
+      if (reason.isEmpty() && files != null) {
+        sink = openSink(files);
+        reason = sink == null ? Optional.of(TcpReason.FILE) : reason;
+      }
+      if (reason.isEmpty() && name.isPresent() && location != null) {
+        attempt.expect(i, blockIds[i], name.get(), sink);
+        byPeer
+            .computeIfAbsent(peerOf(location), peer -> new ArrayList<>())
+            .add(requestOf(i, name.get(), location, sink));
+      } else {
+        counters.addFallbacks(reason.orElse(TcpReason.NO_LOCATION).label(), 1);
+        byTcp.add(blockIds[i]);
+      }
+    }
+    InetSocketAddress tcpAddress = InetSocketAddress.createUnresolved(host, port);
+    byPeer.forEach(
+        (peer, requests) -> tokens.add(fetcher.fetch(peer, tcpAddress, requests, attempt)));
+    if (!byTcp.isEmpty()) {
+      spark.fetchBlocks(host, port, execId, byTcp.toArray(new String[0]), listener, files);
+    }
+  }
+
+  private boolean isOurs(ShuffleBlockName name) {
+    return name.shuffleId() == shuffleId && name.endPartition() <= partitions;
+  }
+
+  private Optional<TcpReason> reasonForTcp(
+      Optional<ShuffleBlockName> name, @Nullable MapOutputLocation location, String execId) {
+    if (name.isEmpty()) {
+      return Optional.of(TcpReason.OTHER_BLOCK);
+    }
+    if (location == null) {
+      return Optional.of(
+          switch (locations.absenceOf(name.get().mapId())) {
+            case NONE -> TcpReason.NO_LOCATION;
+            case MIGRATED -> TcpReason.MIGRATED;
+          });
+    }
+    if (!location.executorId().equals(execId)) {
+      return Optional.of(TcpReason.MIGRATED);
+    }
+    return delivered.contains(name.get()) ? Optional.of(TcpReason.REFETCH) : Optional.empty();
+  }
+
+  private static @Nullable FileSink openSink(DownloadFileManager files) {
+    try {
+      return FileSink.open(files);
+    } catch (IOException e) {
+      LOG.warn("A large block is left to TCP: no temporary file", e);
+      return null;
+    }
+  }
+
+  /** For the end of the task: nothing is delivered any more, and nothing is waited for. */
+  void cancel() {
+    tokens.forEach(FetchToken::cancel);
+    attempts.forEach(FetchAttempt::closeSinks);
+  }
+
+  private static PeerId peerOf(MapOutputLocation location) {
+    return new PeerId(
+        location.executorId(),
+        new RdmaEndpoint(
+            location.endpoint().host(),
+            location.endpoint().port(),
+            Nonce.ofHex(location.endpoint().nonceHex())));
+  }
+
+  private BlockRequest requestOf(
+      int tag, ShuffleBlockName name, MapOutputLocation location, @Nullable FileSink sink) {
+    return new BlockRequest(
+        tag,
+        new DescriptorRef(
+            location.trailer().descriptorAddress(),
+            location.trailer().descriptorRkey(),
+            location.trailer().generation(),
+            name.shuffleId(),
+            name.mapId(),
+            partitions),
+        name.startPartition(),
+        name.endPartition(),
+        sink);
+  }
+
+  @Override
+  public Cause diagnoseCorruption(
+      String host,
+      int port,
+      String execId,
+      int shuffleId,
+      long mapId,
+      int reduceId,
+      long checksum,
+      String algorithm) {
+    return spark.diagnoseCorruption(
+        host, port, execId, shuffleId, mapId, reduceId, checksum, algorithm);
+  }
+
+  @Override
+  public MetricSet shuffleMetrics() {
+    return spark.shuffleMetrics();
+  }
+
+  @Override
+  public void getHostLocalDirs(
+      String host,
+      int port,
+      String[] execIds,
+      CompletableFuture<Map<String, String[]>> hostLocalDirsCompletable) {
+    spark.getHostLocalDirs(host, port, execIds, hostLocalDirsCompletable);
+  }
+
+  @Override
+  public void getMergedBlockMeta(
+      String host,
+      int port,
+      int shuffleId,
+      int shuffleMergeId,
+      int reduceId,
+      MergedBlocksMetaListener listener) {
+    spark.getMergedBlockMeta(host, port, shuffleId, shuffleMergeId, reduceId, listener);
+  }
+
+  /** Spark's client belongs to the block manager, and ends with it. */
+  @Override
+  public void close() throws IOException {}
+}

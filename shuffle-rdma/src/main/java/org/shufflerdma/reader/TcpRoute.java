@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.reader;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.apache.spark.network.shuffle.BlockFetchingListener;
+import org.apache.spark.network.shuffle.BlockStoreClient;
+import org.apache.spark.network.shuffle.DownloadFileManager;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The way back to Spark's own client for the blocks of one request. Blocks come one by one as RDMA
+ * fails them, from threads that must not wait; they leave together, from a thread that may, as
+ * Spark's client can take its time to connect. Any thread may call.
+ */
+final class TcpRoute {
+  private final BlockStoreClient spark;
+  private final String host;
+  private final int port;
+  private final String executorId;
+  private final BlockFetchingListener listener;
+  private final @Nullable DownloadFileManager files;
+  private final Executor executor;
+
+  private final Object lock = new Object();
+  // Guarded by lock.
+  private List<String> waiting = new ArrayList<>();
+
+  TcpRoute(
+      BlockStoreClient spark,
+      String host,
+      int port,
+      String executorId,
+      BlockFetchingListener listener,
+      @Nullable DownloadFileManager files,
+      Executor executor) {
+    this.spark = spark;
+    this.host = host;
+    this.port = port;
+    this.executorId = executorId;
+    this.listener = listener;
+    this.files = files;
+    this.executor = executor;
+  }
+
+  BlockFetchingListener listener() {
+    return listener;
+  }
+
+  @Nullable
+  DownloadFileManager files() {
+    return files;
+  }
+
+  void take(String blockId) {
+    synchronized (lock) {
+      waiting.add(blockId);
+      if (waiting.size() > 1) {
+        return; // the task that will send the first one sends this one, too
+      }
+    }
+    try {
+      executor.execute(this::send);
+    } catch (RejectedExecutionException e) {
+      for (String id : takeWaiting()) {
+        listener.onBlockFetchFailure(id, e);
+      }
+    }
+  }
+
+  private void send() {
+    String[] blockIds = takeWaiting();
+    try {
+      spark.fetchBlocks(host, port, executorId, blockIds, listener, files);
+    } catch (RuntimeException e) {
+      for (String blockId : blockIds) {
+        listener.onBlockFetchFailure(blockId, e);
+      }
+    }
+  }
+
+  private String[] takeWaiting() {
+    synchronized (lock) {
+      String[] blockIds = waiting.toArray(new String[0]);
+      waiting = new ArrayList<>();
+      return blockIds;
+    }
+  }
+}
