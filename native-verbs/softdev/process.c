@@ -6,6 +6,7 @@
 #include "log.h"
 #include "process.h"
 #include "progress.h"
+#include "secret.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -167,7 +168,7 @@ int process_port_at(int index)
 		return -EIO;
 	if (index >= PROCESS_MAX_PORTS)
 		return -ENOMEM;
-	process_nonce();
+	secret_is_set(); /* from here on it cannot change */
 	result = progress_start();
 	if (result)
 		return result;

@@ -354,10 +354,15 @@ static void on_ack(struct softdev_qp *qp, const struct frame *frame)
 	qp->rnr_retries_left = qp->attr.rnr_retry;
 	while ((wqe = sq_oldest(qp)) && is_outstanding(qp) && (int32_t)(wqe->seq - frame->seq) <= 0) {
 		if (wqe->opcode == IBV_WR_RDMA_READ) {
-			sq_complete(qp, IBV_WC_BAD_RESP_ERR);
-			return;
-		}
-		if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM) {
+			if (wqe->received < wqe->length) {
+				sq_complete(qp, IBV_WC_BAD_RESP_ERR);
+				return;
+			}
+			COUNT(reads_wire);
+			COUNT_ADD(read_bytes_wire, wqe->length);
+			if (wqe->flip)
+				read_spoil(wqe);
+		} else if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM) {
 			COUNT(sends);
 			COUNT_ADD(send_bytes, wqe->length);
 		} else {
@@ -400,16 +405,9 @@ static void on_read_data(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct wqe *wqe = answered(qp, frame);
 
-	if (!wqe)
-		return;
-	wqe->received += frame->length;
-	if (wqe->received < wqe->length)
-		return;
-	COUNT(reads_wire);
-	COUNT_ADD(read_bytes_wire, wqe->length);
-	if (wqe->flip)
-		read_spoil(wqe);
-	sq_complete(qp, IBV_WC_SUCCESS);
+	/* Complete only with the ACK: the responder may yet find that it had to send zeros. */
+	if (wqe)
+		wqe->received += frame->length;
 }
 
 /* qp->lock held. */

@@ -290,7 +290,7 @@ static void read_done(struct link_stream *stream, bool complete)
 {
 	struct softdev_qp *qp = qp_of(stream);
 	struct responder *responder = &qp->responder;
-	struct frame nak = {.op = WIRE_NAK, .seq = responder->seq};
+	struct frame last = {.op = complete ? WIRE_ACK : WIRE_NAK, .seq = responder->seq};
 
 	responder->offset += responder->chunk;
 	if (complete && responder->offset < responder->total) {
@@ -299,16 +299,17 @@ static void read_done(struct link_stream *stream, bool complete)
 	}
 	link_pause(qp->in, false);
 	if (complete) {
+		link_send(qp->in, &last, NULL, NULL, 0);
 		responder->expected_seq++;
 		COUNT(reads_served_wire);
 		COUNT_ADD(read_bytes_served_wire, responder->total);
 		return;
 	}
-	nak.status = responder->read_error ? responder->read_error : IBV_WC_REM_OP_ERR;
-	link_send(qp->in, &nak, NULL, NULL, 0);
+	last.status = responder->read_error ? responder->read_error : IBV_WC_REM_OP_ERR;
+	link_send(qp->in, &last, NULL, NULL, 0);
 	pthread_mutex_lock(&qp->lock);
 	if (responds(qp)) {
-		qp_raise(qp, nak.status == IBV_WC_REM_ACCESS_ERR ? QP_ASYNC_ACCESS_ERR : QP_ASYNC_FATAL);
+		qp_raise(qp, last.status == IBV_WC_REM_ACCESS_ERR ? QP_ASYNC_ACCESS_ERR : QP_ASYNC_FATAL);
 		qp_enter_error(qp);
 	}
 	pthread_mutex_unlock(&qp->lock);

@@ -7,7 +7,7 @@
  *   QP_OPEN    payload struct qp_open             QP_OPEN_REPLY, struct qp_open_reply [+ table descriptor]
  *   SEND       payload, imm                       ACK | RNR_NAK | NAK
  *   WRITE      payload, remote_addr, rkey, imm    ACK | RNR_NAK | NAK
- *   READ       remote_addr, rkey, total           READ_DATA ... (arg = offset, length <= WIRE_CHUNK) | NAK
+ *   READ       remote_addr, rkey, total           READ_DATA ... (arg = offset, length <= WIRE_CHUNK), then ACK | NAK
  *   FILE_REQUEST rkey = slot, arg = generation    FILE_REPLY [+ descriptor]
  *                                                 FILE_REVOKE (unasked)
  *

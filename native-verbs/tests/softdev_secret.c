@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may connect: peers that know the secret, of whatever user; without one, peers of the same user only. */
+#include "softdev_fixture.h"
+
+enum { NOBODY = 65534 };
+
+static const struct connection quick = {.timeout = 10, .retry_count = 1};
+
+struct offer {
+	struct address address;
+	uint64_t addr;
+	uint32_t rkey;
+};
+
+static const char *server_secret, *client_secret;
+static bool client_is_other_user;
+
+static void use_secret(const char *secret)
+{
+	if (!secret)
+		return;
+	CHECK_EQUAL(softverbs_set_secret(secret, strlen(secret)), 0);
+}
+
+static void serve(int fd)
+{
+	struct side side;
+	struct address remote;
+	struct region region;
+	struct offer offer;
+
+	use_secret(server_secret);
+	open_side(&side, 16, 16);
+	region = create_region(side.pd, 4096, IBV_ACCESS_REMOTE_READ);
+	region.bytes[0] = 17;
+	offer = (struct offer){address_of(&side), (uintptr_t)region.bytes, region.mr->rkey};
+	test_receive(fd, &remote, sizeof(remote));
+	connect_side(&side, &remote, NULL);
+	test_send(fd, &offer, sizeof(offer));
+	test_await(fd);
+	destroy_region(&region);
+	close_side(&side);
+}
+
+static void expect_read(enum ibv_wc_status status)
+{
+	struct test_peer peer = test_start_peer(serve);
+	struct address own;
+	struct region sink;
+	struct side side;
+	struct offer offer;
+
+	if (client_is_other_user)
+		CHECK(!setgid(NOBODY) && !setuid(NOBODY));
+	use_secret(client_secret);
+	open_side(&side, 16, 16);
+	sink = create_region(side.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
+	own = address_of(&side);
+	test_send(peer.fd, &own, sizeof(own));
+	test_receive(peer.fd, &offer, sizeof(offer));
+	connect_side(&side, &offer.address, &quick);
+	CHECK_EQUAL(post_read(side.qp, 1, &sink, 8, offer.addr, offer.rkey), 0);
+	expect_completion(side.cq, 1, status);
+	if (status == IBV_WC_SUCCESS)
+		CHECK_EQUAL(sink.bytes[0], 17);
+	destroy_region(&sink);
+	close_side(&side);
+	test_signal(peer.fd);
+	test_join_peer(&peer);
+}
+
+static void equalSecretsConnect(void)
+{
+	server_secret = client_secret = "open sesame";
+	expect_read(IBV_WC_SUCCESS);
+}
+
+static void differentSecretsDoNot(void)
+{
+	server_secret = "open sesame";
+	client_secret = "open barley";
+	expect_read(IBV_WC_RETRY_EXC_ERR);
+}
+
+static void oneSecretDoesNot(void)
+{
+	server_secret = "open sesame";
+	expect_read(IBV_WC_RETRY_EXC_ERR);
+}
+
+static void anotherUserNeedsTheSecret(void)
+{
+	client_is_other_user = true;
+	expect_read(IBV_WC_RETRY_EXC_ERR);
+}
+
+static void anotherUserWithTheSecretConnects(void)
+{
+	client_is_other_user = true;
+	server_secret = client_secret = "open sesame";
+	expect_read(IBV_WC_SUCCESS);
+}
+
+static void secretCannotChangeOnceUsed(void)
+{
+	struct side side;
+
+	CHECK_EQUAL(softverbs_set_secret("", 0), EINVAL);
+	CHECK_EQUAL(softverbs_set_secret("first", 5), 0);
+	open_side(&side, 16, 16);
+	connect_side(&side, &(struct address){.qpn = 256, .gid = address_of(&side).gid}, &quick);
+	close_side(&side);
+	CHECK_EQUAL(softverbs_set_secret("first", 5), 0);
+	CHECK_EQUAL(softverbs_set_secret("other", 5), EBUSY);
+}
+
+int main(void)
+{
+	static void (*const bodies[])(void) = {equalSecretsConnect,	differentSecretsDoNot,
+					       oneSecretDoesNot,	anotherUserNeedsTheSecret,
+					       anotherUserWithTheSecretConnects, secretCannotChangeOnceUsed};
+
+	alarm(2 * TEST_SECONDS);
+	for (unsigned int i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		int status;
+		pid_t pid;
+
+		if (getuid() && (bodies[i] == anotherUserNeedsTheSecret ||
+				 bodies[i] == anotherUserWithTheSecretConnects))
+			continue;
+		pid = fork();
+		CHECK(pid >= 0);
+		if (!pid) {
+			bodies[i]();
+			exit(0);
+		}
+		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+		CHECK_EQUAL(status, 0);
+	}
+	return 0;
+}
