@@ -44,13 +44,17 @@ public final class CmEvent implements AutoCloseable {
     this.handle = handle;
     this.id = id;
     this.listenId = listenId;
-    this.type = CmEventType.of(record.getInt(TYPE));
+    this.type = type(record);
     this.status = record.getInt(STATUS);
     this.qpNum = record.getInt(QP_NUMBER);
     this.responderResources = record.getInt(RESPONDER_RESOURCES);
     this.initiatorDepth = record.getInt(INITIATOR_DEPTH);
     this.privateData = new byte[record.getInt(PRIVATE_DATA_LENGTH)];
     record.get(PRIVATE_DATA, privateData);
+  }
+
+  static CmEventType type(ByteBuffer record) {
+    return CmEventType.of(record.getInt(TYPE));
   }
 
   static CmEvent read(

@@ -140,12 +140,8 @@ public final class ConnectionId extends NativeObject {
     if (eventHolder == Thread.currentThread()) {
       throw new IllegalStateException("close the id's event first: destroying waits for it");
     }
-    channel.forget(handle);
-    int result = DISNI._destroyCmId(handle);
-    if (result != 0) {
-      channel.remember(handle, this);
-      throw VerbsException.of("rdma_destroy_id", Errno.EINVAL);
-    }
+    check("rdma_destroy_id", DISNI._destroyCmId(handle) == 0 ? 0 : Errno.EINVAL);
+    channel.forget(handle, this);
   }
 
   void destroyQueuePair() throws VerbsException {

@@ -45,9 +45,14 @@ public final class EventChannel extends NativeObject {
       return null;
     }
     long idHandle = record.getLong(CmEvent.ID);
-    long listenHandle = record.getLong(CmEvent.LISTEN_ID);
-    ConnectionId id = ids.get(idHandle);
-    return CmEvent.read(event, record, id == null ? adopt(idHandle) : id, ids.get(listenHandle));
+    /* Only a request brings a new id; any other may be about to be closed, but is not yet freed. */
+    boolean isNew = CmEvent.type(record) == CmEventType.CONNECT_REQUEST;
+    ConnectionId id = isNew ? adopt(idHandle) : ids.get(idHandle);
+    if (id == null) {
+      NativeObject.check("rdma_ack_cm_event", Natives.ackCmEvent(event));
+      throw new IllegalStateException("an event of an id that is not of this channel");
+    }
+    return CmEvent.read(event, record, id, ids.get(record.getLong(CmEvent.LISTEN_ID)));
   }
 
   private ConnectionId adopt(long idHandle) {
@@ -56,13 +61,9 @@ public final class EventChannel extends NativeObject {
     return id;
   }
 
-  /** Called before the native id is freed, as its address may then return as a new id. */
-  void forget(long idHandle) {
-    ids.remove(idHandle);
-  }
-
-  void remember(long idHandle, ConnectionId id) {
-    ids.put(idHandle, id);
+  /** After the native id is freed; its address may already stand for another one. */
+  void forget(long idHandle, ConnectionId id) {
+    ids.remove(idHandle, id);
   }
 
   @Override

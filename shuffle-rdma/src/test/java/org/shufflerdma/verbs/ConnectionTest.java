@@ -13,6 +13,12 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -101,6 +107,37 @@ final class ConnectionTest {
       assertThat(peer).isEqualTo(loopback.listenAddress());
       assertThat(pair.initiator().pair.state()).isEqualTo(QueuePairState.RTS);
     }
+  }
+
+  @Test
+  void idsClosedWhileTheirEventsArriveLeaveNothingBehind() throws Exception {
+    try (Loopback loopback = Loopback.listening()) {
+      EventChannel channel = EventChannel.open();
+      AtomicBoolean done = new AtomicBoolean();
+      ExecutorService thread = Executors.newSingleThreadExecutor();
+      Future<?> poller = thread.submit(() -> pollUntil(channel, done));
+      thread.shutdown();
+      for (int i = 0; i < 300; i++) {
+        try (ConnectionId id = channel.createId()) {
+          id.resolveAddress(null, loopback.listenAddress(), TIMEOUT_MS);
+        }
+      }
+      done.set(true);
+      poller.get(TIMEOUT_MS, TimeUnit.MILLISECONDS);
+      channel.close();
+      assertThat(channel.isOpen()).isFalse();
+    }
+  }
+
+  private static @Nullable Void pollUntil(EventChannel channel, AtomicBoolean done)
+      throws VerbsException {
+    while (!done.get()) {
+      CmEvent event = channel.poll(5);
+      if (event != null) {
+        event.close();
+      }
+    }
+    return null;
   }
 
   @Test
