@@ -109,7 +109,8 @@ static void update_events(struct link *link)
 {
 	uint32_t events = (link->paused ? 0 : EPOLLIN) | (link->out.first ? EPOLLOUT : 0);
 
-	if (link->state == LINK_CLOSED || (link->watch.added && link->watched_events == events))
+	if (link->state == LINK_CLOSED || link->error ||
+	    (link->watch.added && link->watched_events == events))
 		return;
 	link->watched_events = events;
 	progress_watch_set(&link->watch, events);
@@ -201,7 +202,9 @@ static ssize_t write_item(struct link *link, struct out_item *item)
 /* Writes until the socket is full or nothing is left; may close the link (dispatching > 0). */
 static void flush_out(struct link *link)
 {
-	while (link->state != LINK_CLOSED && link->out.first) {
+	size_t moved = 0;
+
+	while (link->state != LINK_CLOSED && link->out.first && moved < BYTES_PER_TURN) {
 		struct out_item *item = link->out.first;
 		ssize_t written = write_item(link, item);
 
@@ -219,6 +222,7 @@ static void flush_out(struct link *link)
 			link_fail(link, -written);
 			return;
 		}
+		moved += written;
 		if (item->sent == sizeof(item->frame) + item->frame.length) {
 			struct link_stream *stream = item->stream;
 			bool complete = !item->padding;

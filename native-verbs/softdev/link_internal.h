@@ -23,7 +23,7 @@ struct link {
 	enum link_kind kind;
 	const struct link_ops *ops;
 	void *owner;
-	int error;
+	int error; /* of a connect that failed: nothing happens any more but its report */
 	int dispatching; /* > 0: a callback runs, freeing waits for it */
 	bool paused, closing_after_flush;
 	uint32_t watched_events;

@@ -17,7 +17,10 @@
 struct link_listener {
 	struct progress_watch watch;
 	struct progress_task start;
+	struct progress_timer retry; /* after a shortage of descriptors */
 };
+
+#define RETRY_NS 100000000ull
 
 socklen_t link_socket_name(uint16_t port, struct sockaddr_un *name)
 {
@@ -43,10 +46,13 @@ static void on_incoming(void *owner, uint32_t events)
 	int fd = accept4(listener->watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)events;
-	if (fd >= 0)
+	if (fd >= 0) {
 		link_accept(fd);
-	else if (errno != EAGAIN && errno != ECONNABORTED)
-		log_warn("accept: %s", strerror(errno));
+	} else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+		log_error("accept: %s", strerror(errno));
+		progress_watch_remove(&listener->watch);
+		progress_timer_set(&listener->retry, progress_now_ns() + RETRY_NS);
+	}
 }
 
 static void start_watching(void *owner)
@@ -78,6 +84,7 @@ struct link_listener *link_listen(uint16_t port, int *error)
 	}
 	listener->watch = (struct progress_watch){.fd = fd, .callback = on_incoming, .owner = listener};
 	listener->start = (struct progress_task){.callback = start_watching, .owner = listener};
+	listener->retry = (struct progress_timer){.callback = start_watching, .owner = listener};
 	progress_post(&listener->start);
 	return listener;
 

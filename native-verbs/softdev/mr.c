@@ -320,8 +320,9 @@ int softverbs_ibv_dereg_mr(struct ibv_mr *base)
 		pthread_mutex_unlock(&lock);
 		return ENOENT;
 	}
-	/* Sequentially consistent: seen by every reader before any byte that the caller writes afterwards. */
+	/* Seen by every reader before anything that is written afterwards, here or by the caller. */
 	atomic_store(&entry->generation, mr->generation + 1);
+	atomic_thread_fence(memory_order_seq_cst);
 	atomic_fetch_and(&slot->state, ~SLOT_VALID);
 	pthread_mutex_unlock(&lock);
 

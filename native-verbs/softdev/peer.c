@@ -29,7 +29,7 @@ struct peer {
 	struct peer *next;
 	uint8_t nonce[LINK_NONCE_BYTES];
 	pid_t pid;
-	int references; /* under peers_lock */
+	atomic_int references; /* from 1 to 0 under peers_lock only */
 	atomic_bool cma;
 	const struct shared_table *table;
 	pthread_mutex_t lock; /* guards the files */
@@ -93,7 +93,7 @@ struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address,
 	pthread_mutex_lock(&peers_lock);
 	peer = find(nonce);
 	if (peer) {
-		peer->references++;
+		atomic_fetch_add(&peer->references, 1);
 		close(table_fd);
 		goto unlock;
 	}
@@ -110,7 +110,7 @@ struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address,
 	}
 	memcpy(peer->nonce, nonce, sizeof(peer->nonce));
 	peer->pid = pid;
-	peer->references = 1;
+	atomic_init(&peer->references, 1);
 	pthread_mutex_init(&peer->lock, NULL);
 	atomic_init(&peer->cma, probe_cma(pid, cookie_address, nonce));
 	log_info("peer %d: process_vm_readv %s", (int)pid, atomic_load(&peer->cma) ? "works" : "refused");
@@ -123,9 +123,7 @@ unlock:
 
 struct peer *peer_hold(struct peer *peer)
 {
-	pthread_mutex_lock(&peers_lock);
-	peer->references++;
-	pthread_mutex_unlock(&peers_lock);
+	atomic_fetch_add_explicit(&peer->references, 1, memory_order_relaxed);
 	return peer;
 }
 
@@ -146,9 +144,14 @@ static void drop_file(struct peer *peer, struct peer_file **link)
 void peer_release(struct peer *peer)
 {
 	struct peer **link = &peers;
+	int references = atomic_load_explicit(&peer->references, memory_order_relaxed);
 
+	while (references > 1)
+		if (atomic_compare_exchange_weak_explicit(&peer->references, &references, references - 1,
+							  memory_order_release, memory_order_relaxed))
+			return;
 	pthread_mutex_lock(&peers_lock);
-	if (--peer->references) {
+	if (atomic_fetch_sub(&peer->references, 1) > 1) {
 		pthread_mutex_unlock(&peers_lock);
 		return;
 	}

@@ -20,7 +20,6 @@ enum { EVENTS_PER_WAIT = 64 };
 static struct {
 	pthread_mutex_t lock; /* guards everything but the timers and the batch */
 	bool running;
-	pthread_t thread;
 	int epoll_fd;
 	int wake_fd;
 	bool wake_pending;
@@ -37,6 +36,8 @@ static struct {
 	.timers = {.previous = &progress.timers, .next = &progress.timers},
 };
 
+static _Thread_local bool is_progress_thread;
+
 uint64_t progress_now_ns(void)
 {
 	struct timespec now;
@@ -47,7 +48,7 @@ uint64_t progress_now_ns(void)
 
 bool progress_on_thread(void)
 {
-	return progress.running && pthread_equal(pthread_self(), progress.thread);
+	return is_progress_thread;
 }
 
 int progress_watch_set(struct progress_watch *watch, uint32_t epoll_events)
@@ -174,11 +175,16 @@ void progress_cancel(struct progress_task *task)
 	pthread_mutex_unlock(&progress.lock);
 }
 
+/* Runs what is queued now; what that queues in turn waits until the sockets had their turn. */
 static void run_tasks(void)
 {
-	for (;;) {
-		struct progress_task *task;
+	struct progress_task **end, *task;
+	bool last;
 
+	pthread_mutex_lock(&progress.lock);
+	end = progress.last_task;
+	pthread_mutex_unlock(&progress.lock);
+	do {
 		pthread_mutex_lock(&progress.lock);
 		task = progress.first_task;
 		if (task) {
@@ -188,10 +194,10 @@ static void run_tasks(void)
 			task->queued = false;
 		}
 		pthread_mutex_unlock(&progress.lock);
-		if (!task)
-			return;
-		task->callback(task->owner);
-	}
+		last = !task || &task->next == end;
+		if (task)
+			task->callback(task->owner);
+	} while (!last);
 }
 
 /* Runs the timers that are due; returns how many milliseconds to wait for the next, -1 = none. */
@@ -254,8 +260,7 @@ static void *progress_main(void *unused)
 	static struct progress_watch wake = {.callback = wake_callback};
 
 	(void)unused;
-	pthread_mutex_lock(&progress.lock); /* progress.thread is set once this is free */
-	pthread_mutex_unlock(&progress.lock);
+	is_progress_thread = true;
 	peer_table_hold_liveness();
 	wake.fd = progress.wake_fd;
 	progress_watch_set(&wake, EPOLLIN);
@@ -277,6 +282,7 @@ static void *progress_main(void *unused)
 static int start_locked(void)
 {
 	sigset_t all, before;
+	pthread_t thread;
 	int error;
 
 	progress.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -287,12 +293,12 @@ static int start_locked(void)
 	}
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&progress.thread, NULL, progress_main, NULL);
+	error = pthread_create(&thread, NULL, progress_main, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (error)
 		goto close_fds;
-	pthread_detach(progress.thread);
-	pthread_setname_np(progress.thread, "softverbs");
+	pthread_detach(thread);
+	pthread_setname_np(thread, "softverbs");
 	progress.running = true;
 	if (progress.first_task)
 		wake_up();

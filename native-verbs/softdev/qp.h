@@ -41,7 +41,7 @@ struct wqe {
 	uint8_t *inline_data; /* IBV_SEND_INLINE: instead of the list */
 	bool started;	      /* faults were asked */
 	bool via_wire;	      /* a short cut was tried, the responder is to judge */
-	bool flip;	      /* fault: spoil one bit */
+	const struct fault *fault;
 	bool file_asked;
 	uint64_t received; /* READ over the wire */
 	struct softdev_qp *qp;
@@ -151,6 +151,7 @@ void qp_free_send_slots(struct softdev_qp *qp, uint32_t freed);
 /* qp->lock held; run drops it meanwhile. */
 void sq_run(struct softdev_qp *qp);
 void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status);
+void sq_complete_read(struct softdev_qp *qp);
 void sq_flush(struct softdev_qp *qp);
 struct wqe *sq_oldest(struct softdev_qp *qp); /* NULL when empty */
 

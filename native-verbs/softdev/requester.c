@@ -4,7 +4,6 @@
 #include "log.h"
 #include "peer.h"
 #include "qp.h"
-#include "shortcut.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -360,9 +359,10 @@ static void on_ack(struct softdev_qp *qp, const struct frame *frame)
 			}
 			COUNT(reads_wire);
 			COUNT_ADD(read_bytes_wire, wqe->length);
-			if (wqe->flip)
-				read_spoil(wqe);
-		} else if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM) {
+			sq_complete_read(qp);
+			continue;
+		}
+		if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM) {
 			COUNT(sends);
 			COUNT_ADD(send_bytes, wqe->length);
 		} else {

@@ -9,7 +9,7 @@ LIBRARIES += $(SOFTDEV_LIBRARY)
 
 $(SOFTDEV_LIBRARY): $(SOFTDEV_OBJECTS) softdev/libsoftverbs.map
 	@mkdir -p $(@D)
-	$(CC) $(RELEASE_LDFLAGS) -Wl,-soname,libsoftverbs.so.1 -Wl,--version-script=softdev/libsoftverbs.map \
+	$(CC) $(RELEASE_LDFLAGS) -Wl,-z,nodelete -Wl,-soname,libsoftverbs.so.1 -Wl,--version-script=softdev/libsoftverbs.map \
 	  -o $@ $(SOFTDEV_OBJECTS) -pthread
 	ln -sf libsoftverbs.so.1 $(LIB)/libsoftverbs.so
 

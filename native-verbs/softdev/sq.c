@@ -15,6 +15,9 @@
 #include <signal.h>
 #include <string.h>
 
+/* So much at a time on the progress thread; a thread that posts may take as long as it likes. */
+#define COPIED_PER_TURN (4u << 20)
+
 static struct wqe *wqe_at(struct softdev_qp *qp, uint32_t index)
 {
 	return &qp->sq[index % qp->cap.max_send_wr];
@@ -216,28 +219,35 @@ int qp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr
 	return error;
 }
 
-/* Once for each READ: may it be sent at all, and what does SOFTVERBS_FAULT want? False when completed. */
-static bool start_read(struct softdev_qp *qp, struct wqe *wqe)
+/* Once for each READ, what does SOFTVERBS_FAULT want of it? */
+static void ask_for_fault(struct softdev_qp *qp, struct wqe *wqe)
 {
-	const struct fault *fault = fault_check(FAULT_READ);
-
 	wqe->started = true;
-	if (!qp->attr.max_rd_atomic) {
-		sq_complete(qp, IBV_WC_LOC_QP_OP_ERR);
-		return false;
-	}
-	if (!fault)
-		return true;
-	wqe->flip = fault->flip;
-	if (fault->kill_peer)
+	wqe->fault = fault_check(FAULT_READ);
+	if (wqe->fault && wqe->fault->kill_peer)
 		kill(qp->peer_pid, SIGKILL);
-	if (fault->status < 0)
-		return true;
-	sq_complete(qp, fault->status);
-	return false;
 }
 
-/* Tries the READ at the head without the peer's help; drops the lock meanwhile. True when that settled it. */
+/* The status that a READ ends with before it is tried, or IBV_WC_SUCCESS. */
+static enum ibv_wc_status early_status(const struct softdev_qp *qp, const struct wqe *wqe)
+{
+	if (!qp->attr.max_rd_atomic)
+		return IBV_WC_LOC_QP_OP_ERR;
+	if (wqe->fault && wqe->fault->status > 0)
+		return wqe->fault->status;
+	return IBV_WC_SUCCESS;
+}
+
+void sq_complete_read(struct softdev_qp *qp)
+{
+	const struct wqe *wqe = sq_oldest(qp);
+
+	if (wqe->fault && wqe->fault->flip)
+		read_spoil(wqe);
+	sq_complete(qp, IBV_WC_SUCCESS);
+}
+
+/* Tries the oldest READ without the peer's help; drops the lock meanwhile. True when that settled it. */
 static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
 {
 	struct peer *peer = peer_hold(qp->peer);
@@ -257,9 +267,7 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
 		progress_post(&qp->task);
 		/* fall through */
 	case SHORTCUT_DONE:
-		if (wqe->flip)
-			read_spoil(wqe);
-		sq_complete(qp, IBV_WC_SUCCESS);
+		sq_complete_read(qp);
 		return true;
 	case SHORTCUT_NEEDS_FILE:
 		if (wqe->file_asked)
@@ -285,30 +293,45 @@ static bool may_execute(struct softdev_qp *qp)
 
 void sq_run(struct softdev_qp *qp)
 {
+	bool on_progress_thread = progress_on_thread();
+	uint64_t copied = 0;
+
 	if (qp->sq_running)
 		return;
 	qp->sq_running = true;
 	qp_busy_begin(qp);
 	while (may_execute(qp)) {
 		struct wqe *wqe = wqe_at(qp, qp->sq_exec);
-		bool is_read = wqe->opcode == IBV_WR_RDMA_READ;
+		bool is_read = wqe->opcode == IBV_WR_RDMA_READ, is_oldest = qp->sq_exec == qp->sq_done;
 
 		if (qp->requester != REQUESTER_OPEN) {
-			if (!progress_on_thread() && !qp->retry_waiting)
+			if (!on_progress_thread && !qp->retry_waiting)
 				progress_post(&qp->task);
 			break;
 		}
-		if (is_read && !wqe->started && qp->sq_exec == qp->sq_done && !start_read(qp, wqe))
-			continue;
-		if (is_read && qp->peer && !wqe->via_wire && qp->sq_exec == qp->sq_done &&
-		    try_shortcut(qp, wqe))
-			continue;
-		if (!progress_on_thread()) {
+		if (on_progress_thread && copied >= COPIED_PER_TURN) {
 			progress_post(&qp->task);
 			break;
 		}
-		if (is_read && qp->peer && !wqe->via_wire && qp->sq_exec != qp->sq_done)
-			break; /* it waits for its turn, then goes the short way */
+		if (is_read && !wqe->started)
+			ask_for_fault(qp, wqe);
+		if (is_read && early_status(qp, wqe) != IBV_WC_SUCCESS) {
+			if (!is_oldest)
+				break;
+			sq_complete(qp, early_status(qp, wqe));
+			continue;
+		}
+		if (is_read && qp->peer && !wqe->via_wire) {
+			if (!is_oldest)
+				break; /* it waits for its turn, then goes the short way */
+			copied += wqe->length;
+			if (try_shortcut(qp, wqe))
+				continue;
+		}
+		if (!on_progress_thread) {
+			progress_post(&qp->task);
+			break;
+		}
 		if (!requester_send(qp, wqe))
 			break;
 		qp->sq_exec++;
