@@ -127,7 +127,10 @@ public final class ConnectionId extends NativeObject {
     Natives.reject(handle(), privateData);
   }
 
-  /** Ends the connection; both ends see DISCONNECTED and their queue pairs go to the error state. */
+  /**
+   * Ends the connection: both ends see DISCONNECTED and their queue pairs go to the error state. The
+   * other end answers its DISCONNECTED with the same call; without that we wait for a timeout.
+   */
   public void disconnect() throws VerbsException {
     Natives.disconnect(handle());
   }

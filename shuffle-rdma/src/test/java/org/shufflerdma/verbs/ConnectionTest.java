@@ -73,7 +73,7 @@ final class ConnectionTest {
     try (Loopback loopback = Loopback.listening()) {
       Loopback.Pair pair = loopback.connect();
       loopback.client.disconnect();
-      expect(loopback.serverChannel, CmEventType.DISCONNECTED);
+      loopback.answerDisconnect();
       expect(loopback.clientChannel, CmEventType.DISCONNECTED);
       assertThat(pair.initiator().pair.state()).isEqualTo(QueuePairState.ERR);
     }

@@ -61,6 +61,13 @@ final class Loopback implements AutoCloseable {
     return event;
   }
 
+  /** The passive end's part of a disconnect: the other end waits for its answer. */
+  void answerDisconnect() throws VerbsException {
+    try (CmEvent event = take(serverChannel, CmEventType.DISCONNECTED)) {
+      event.id().disconnect();
+    }
+  }
+
   InetSocketAddress listenAddress() {
     InetSocketAddress address = listener.localAddress();
     assertThat(address).isNotNull();

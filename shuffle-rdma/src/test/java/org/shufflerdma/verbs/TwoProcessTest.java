@@ -45,7 +45,7 @@ final class TwoProcessTest {
         loopback.acceptInto(domain);
         assertThat(reader.awaitLine("status ")).startsWith("IBV_WC_SUCCESS");
         assertThat(reader.awaitLine("checksum ")).isEqualTo(String.valueOf(checksum.getValue()));
-        Loopback.expect(loopback.serverChannel, CmEventType.DISCONNECTED);
+        loopback.answerDisconnect();
         assertThat(reader.awaitLine(path + " ")).isEqualTo(String.valueOf(content.length));
         assertThat(reader.end()).contains("live 0").doesNotContain("WARNING");
         assertThat(reader.exitValue()).isZero();
