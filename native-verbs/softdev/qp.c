@@ -22,6 +22,7 @@ static const enum ibv_event_type async_types[QP_ASYNC_COUNT] = {
 	[QP_ASYNC_REQ_ERR] = IBV_EVENT_QP_REQ_ERR,
 	[QP_ASYNC_ACCESS_ERR] = IBV_EVENT_QP_ACCESS_ERR,
 	[QP_ASYNC_COMM_EST] = IBV_EVENT_COMM_EST,
+	[QP_ASYNC_DRAINED] = IBV_EVENT_SQ_DRAINED,
 };
 
 /* qp->lock held: what peers may see of it. */
@@ -326,7 +327,7 @@ static void reset(struct softdev_qp *qp)
 	atomic_store(&qp->sq_freed, 0);
 	qp->reads_outstanding = 0;
 	qp->rq_post = qp->rq_done = 0;
-	qp->rnr_waiting = qp->retry_waiting = false;
+	qp->rnr_waiting = qp->retry_waiting = qp->tell_drained = false;
 	qp->was_open = qp->passed_files = false;
 	qp->retry_deadline_ns = 0;
 	memset(&qp->attr, 0, sizeof(qp->attr));
@@ -361,6 +362,9 @@ int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int m
 	publish(qp);
 	if (next == IBV_QPS_RTS)
 		progress_post(&qp->task);
+	if (next == IBV_QPS_SQD && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY))
+		qp->tell_drained = attr->en_sqd_async_notify;
+	sq_tell_if_drained(qp);
 unlock:
 	pthread_mutex_unlock(&qp->lock);
 	return error;
@@ -379,7 +383,7 @@ int softverbs_ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int ma
 	attr->qp_state = attr->cur_qp_state = atomic_load(&qp->state);
 	attr->path_mig_state = IBV_MIG_MIGRATED;
 	attr->cap = qp->cap;
-	attr->sq_draining = 0;
+	attr->sq_draining = attr->qp_state == IBV_QPS_SQD && !sq_is_drained(qp);
 	*init = (struct ibv_qp_init_attr){
 		.qp_context = base->qp_context,
 		.send_cq = base->send_cq,

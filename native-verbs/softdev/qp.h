@@ -57,7 +57,8 @@ struct rqe {
 
 enum requester_state { REQUESTER_DOWN, REQUESTER_CONNECTING, REQUESTER_OPEN };
 
-enum qp_async { QP_ASYNC_FATAL, QP_ASYNC_REQ_ERR, QP_ASYNC_ACCESS_ERR, QP_ASYNC_COMM_EST, QP_ASYNC_COUNT };
+enum qp_async { QP_ASYNC_FATAL, QP_ASYNC_REQ_ERR, QP_ASYNC_ACCESS_ERR, QP_ASYNC_COMM_EST,
+		QP_ASYNC_DRAINED, QP_ASYNC_COUNT };
 
 struct softdev_qp {
 	struct ibv_qp base;
@@ -80,6 +81,7 @@ struct softdev_qp {
 	_Atomic uint32_t sq_freed;	    /* slots up to here may be used again; written by polling */
 	uint32_t next_seq;
 	bool sq_running;
+	bool tell_drained; /* SQD: raise an event when nothing is under way any more */
 	uint32_t reads_outstanding;
 
 	struct rqe *rq;
@@ -153,6 +155,8 @@ void sq_run(struct softdev_qp *qp);
 void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status);
 void sq_complete_read(struct softdev_qp *qp);
 void sq_flush(struct softdev_qp *qp);
+bool sq_is_drained(const struct softdev_qp *qp);
+void sq_tell_if_drained(struct softdev_qp *qp);
 struct wqe *sq_oldest(struct softdev_qp *qp); /* NULL when empty */
 
 /* rq.c; qp->lock held for all but the first. */

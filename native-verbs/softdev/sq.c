@@ -81,6 +81,21 @@ void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status)
 	qp->retry_deadline_ns = 0;
 	if (status != IBV_WC_SUCCESS)
 		qp_enter_error(qp);
+	else
+		sq_tell_if_drained(qp);
+}
+
+bool sq_is_drained(const struct softdev_qp *qp)
+{
+	return !qp->sq_running && qp->sq_exec == qp->sq_done;
+}
+
+void sq_tell_if_drained(struct softdev_qp *qp)
+{
+	if (!qp->tell_drained || atomic_load(&qp->state) != IBV_QPS_SQD || !sq_is_drained(qp))
+		return;
+	qp->tell_drained = false;
+	qp_raise(qp, QP_ASYNC_DRAINED);
 }
 
 void sq_flush(struct softdev_qp *qp)
@@ -337,5 +352,6 @@ void sq_run(struct softdev_qp *qp)
 		qp->sq_exec++;
 	}
 	qp->sq_running = false;
+	sq_tell_if_drained(qp);
 	qp_busy_end(qp);
 }

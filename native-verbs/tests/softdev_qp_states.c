@@ -174,6 +174,16 @@ static void postingByState(struct side *side)
 	destroy_region(&region);
 }
 
+static void drainedQueueIsToldOnRequest(struct side *side)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+
+	go_to(side, IBV_QPS_RTS);
+	CHECK_EQUAL(softverbs_ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+	expect_async(side, IBV_EVENT_SQ_DRAINED);
+	CHECK(!test_readable(side->context->async_fd, 0));
+}
+
 static void resetTakesCompletionsBack(struct side *side)
 {
 	struct region region = create_region(side->pd, 4096, ALL_REMOTE);
@@ -232,6 +242,7 @@ int main(void)
 	queryTellsWhatModifySet(&side);
 	badValuesAreRefused(&side);
 	postingByState(&side);
+	drainedQueueIsToldOnRequest(&side);
 	resetTakesCompletionsBack(&side);
 	unknownKindsAreRefused(&side);
 	staleHandlesAreRefused(&side);
