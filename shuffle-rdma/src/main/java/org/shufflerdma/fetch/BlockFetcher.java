@@ -21,6 +21,7 @@ import org.slf4j.LoggerFactory;
 public final class BlockFetcher implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(BlockFetcher.class);
   private static final int MAX_READ_BYTES = 1 << 30;
+  private static final int SHARED_BUFFER_BYTES = 1 << 20;
   private static final int CLOSE_MS = 5_000;
 
   private final ThreadPoolExecutor workers;
@@ -38,8 +39,10 @@ public final class BlockFetcher implements AutoCloseable {
         this::execute,
         () -> closed,
         stats,
-        transport.settings().readsPerList(),
-        maxReadBytes(transport),
+        new ReadPlan.Limits(
+            transport.settings().readsPerList(),
+            maxReadBytes(transport),
+            Math.min(SHARED_BUFFER_BYTES, transport.buffers().slabBytes())),
         transport.settings().progressTimeoutMs(),
         settings.poolWaitMs());
     this.descriptors = new DescriptorReader(context);

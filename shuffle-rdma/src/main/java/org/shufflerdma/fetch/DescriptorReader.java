@@ -123,7 +123,7 @@ final class DescriptorReader {
       extents.add(new ReadPlan.Extent(
           2 * i + 1, at.address() + entriesAt, at.rkey(), entriesEnd - entriesAt));
     }
-    return ReadPlan.of(extents, context.maxReads(), context.maxReadBytes());
+    return ReadPlan.of(extents, context.planLimits());
   }
 
   private InFlight post(Connection connection, ReadPlan.ReadList list, Deadline deadline)

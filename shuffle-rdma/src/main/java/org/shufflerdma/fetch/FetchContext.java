@@ -19,8 +19,7 @@ record FetchContext(
     Executor workers,
     BooleanSupplier closed,
     FetchStats stats,
-    int maxReads,
-    int maxReadBytes,
+    ReadPlan.Limits planLimits,
     int progressTimeoutMs,
     int poolWaitMs) {
   Deadline progressDeadline() {

@@ -142,8 +142,7 @@ final class FetchJob {
       extents.add(new ReadPlan.Extent(
           i, at.remoteAddress(block.request), at.header().dataRkey(), block.lengthBytes()));
     }
-    List<ReadPlan.ReadList> lists =
-        ReadPlan.of(extents, context.maxReads(), context.maxReadBytes());
+    List<ReadPlan.ReadList> lists = ReadPlan.of(extents, context.planLimits());
     for (int i = 0; i < lists.size() && !outcomes.isCancelled(); i++) {
       BrokenConnectionException broken = post(connection, lists.get(i), blocks, attempt);
       if (broken != null) {

@@ -10,9 +10,6 @@ import org.shufflerdma.connection.Read;
  * ones share a READ, large ones have a buffer of their own and as many READs as their length needs.
  */
 final class ReadPlan {
-  /** Larger shared buffers would be held by their last reader for too long. */
-  static final long SHARED_BUFFER_BYTES = 1 << 20;
-
   /** A remote range. {@code item} is the caller's number for it. */
   record Extent(int item, long remoteAddress, int rkey, long lengthBytes) {}
 
@@ -33,8 +30,17 @@ final class ReadPlan {
     }
   }
 
-  private final int maxReads;
-  private final int maxReadBytes;
+  /**
+   * What a list may be.
+   *
+   * @param maxReads in one chain
+   * @param maxReadBytes of one READ
+   * @param sharedBufferBytes of a buffer that several ranges share; a larger one would be held by
+   *     its last reader for too long
+   */
+  record Limits(int maxReads, int maxReadBytes, int sharedBufferBytes) {}
+
+  private final Limits limits;
   private final List<ReadList> lists = new ArrayList<>();
 
   private List<Read> reads = new ArrayList<>();
@@ -42,9 +48,8 @@ final class ReadPlan {
   private long bufferBytes;
   private long lastRemoteEnd;
 
-  private ReadPlan(int maxReads, int maxReadBytes) {
-    this.maxReads = maxReads;
-    this.maxReadBytes = maxReadBytes;
+  private ReadPlan(Limits limits) {
+    this.limits = limits;
   }
 
   /**
@@ -52,8 +57,8 @@ final class ReadPlan {
    *
    * @throws IllegalArgumentException if one needs more READs than a list may have
    */
-  static List<ReadList> of(List<Extent> extents, int maxReads, int maxReadBytes) {
-    ReadPlan plan = new ReadPlan(maxReads, maxReadBytes);
+  static List<ReadList> of(List<Extent> extents, Limits limits) {
+    ReadPlan plan = new ReadPlan(limits);
     for (Extent extent : extents) {
       plan.add(extent);
     }
@@ -62,15 +67,15 @@ final class ReadPlan {
   }
 
   private void add(Extent extent) {
-    long needed = (extent.lengthBytes() + maxReadBytes - 1) / maxReadBytes;
-    if (extent.lengthBytes() <= 0 || needed > maxReads) {
+    long needed = (extent.lengthBytes() + limits.maxReadBytes() - 1) / limits.maxReadBytes();
+    if (extent.lengthBytes() <= 0 || needed > limits.maxReads()) {
       throw new IllegalArgumentException("no list of READs can hold " + extent);
     }
-    if (bufferBytes > 0 && bufferBytes + extent.lengthBytes() > SHARED_BUFFER_BYTES) {
+    if (bufferBytes > 0 && bufferBytes + extent.lengthBytes() > limits.sharedBufferBytes()) {
       finishList();
     }
     if (!merge(extent)) {
-      if (reads.size() + needed > maxReads) {
+      if (reads.size() + needed > limits.maxReads()) {
         finishList();
       }
       append(extent);
@@ -86,7 +91,8 @@ final class ReadPlan {
     }
     int lastIndex = reads.size() - 1;
     Read last = reads.get(lastIndex);
-    if (last.rkey() != extent.rkey() || last.lengthBytes() + extent.lengthBytes() > maxReadBytes) {
+    if (last.rkey() != extent.rkey()
+        || last.lengthBytes() + extent.lengthBytes() > limits.maxReadBytes()) {
       return false;
     }
     int merged = last.lengthBytes() + (int) extent.lengthBytes();
@@ -97,7 +103,7 @@ final class ReadPlan {
   private void append(Extent extent) {
     long done = 0;
     while (done < extent.lengthBytes()) {
-      int length = (int) Math.min(maxReadBytes, extent.lengthBytes() - done);
+      int length = (int) Math.min(limits.maxReadBytes(), extent.lengthBytes() - done);
       reads.add(new Read(extent.remoteAddress() + done, extent.rkey(), length, bufferBytes + done));
       done += length;
     }

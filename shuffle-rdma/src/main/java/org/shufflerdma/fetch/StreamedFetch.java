@@ -71,7 +71,7 @@ final class StreamedFetch {
   }
 
   private int pieceBytes() {
-    return Math.min(PIECE_BYTES, context.maxReadBytes());
+    return Math.min(PIECE_BYTES, context.planLimits().maxReadBytes());
   }
 
   private void fail(FetchFailureReason reason, Throwable cause) {

@@ -51,6 +51,11 @@ public final class BufferPool implements AutoCloseable {
     }
   }
 
+  /** Longest buffer that shares its registration with others. */
+  public int slabBytes() {
+    return settings.slabBytes();
+  }
+
   /** Whether a request of this length can ever be served. */
   public boolean canHold(long lengthBytes) {
     return lengthBytes <= settings.budgetBytes()

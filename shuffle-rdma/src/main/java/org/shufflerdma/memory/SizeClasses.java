@@ -3,8 +3,8 @@ package org.shufflerdma.memory;
 
 /**
  * Rounds lengths to the sizes that a {@link BufferPool} hands out: four sizes per doubling from 4
- * KiB up to a slab, so that no more than a fifth is lost; beyond that multiples of 2 MiB, each in a
- * slab of its own.
+ * KiB up to a slab, so that no more than a fifth is lost; beyond that multiples of an eighth of a slab,
+ * each in a slab of its own.
  *
  * <pre>
  *   index  0    1    2    3    4    5     6 ...
@@ -13,9 +13,9 @@ package org.shufflerdma.memory;
  */
 final class SizeClasses {
   static final int SMALLEST_BYTES = 4 << 10;
-  private static final long HUGE_PAGE_BYTES = 2L << 20;
   private static final int SMALLEST_SHIFT = Integer.numberOfTrailingZeros(SMALLEST_BYTES);
   private static final int STEPS_SHIFT = 2;
+  private static final int LARGE_STEP_SHIFT = 3;
 
   private final int slabBytes;
 
@@ -40,7 +40,7 @@ final class SizeClasses {
 
   long bufferBytes(long lengthBytes) {
     if (!isPooled(lengthBytes)) {
-      return roundUp(lengthBytes, HUGE_PAGE_BYTES);
+      return roundUp(lengthBytes, Math.max(SMALLEST_BYTES, slabBytes >> LARGE_STEP_SHIFT));
     }
     long atLeast = Math.max(SMALLEST_BYTES, lengthBytes);
     return roundUp(atLeast, 1L << (doublingOf(atLeast) - STEPS_SHIFT));

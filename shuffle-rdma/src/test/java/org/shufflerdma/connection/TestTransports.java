@@ -5,6 +5,8 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.TimeUnit;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.verbs.Verbs;
@@ -42,5 +44,17 @@ public final class TestTransports {
 
   public static PeerId peerOf(String executorId, RdmaTransport transport) {
     return new PeerId(executorId, transport.endpoint());
+  }
+
+  /** Waits until every sink is back; a list's own hold ends just after its last block is told. */
+  public static void awaitNoLeases(RdmaTransport transport) throws InterruptedException {
+    Deadline deadline = Deadline.afterMs(10_000);
+    while (transport.buffers().usage().leasedBuffers() > 0) {
+      if (deadline.expired()) {
+        throw new AssertionError(
+            "sinks are still leased: " + transport.buffers().usage());
+      }
+      TimeUnit.MILLISECONDS.sleep(1);
+    }
   }
 }

@@ -15,11 +15,13 @@ import org.shufflerdma.fetch.ReadPlan.ReadList;
 
 class ReadPlanTest {
   private static final int MAX_READS = 64;
-  private static final int MAX_READ_BYTES = 1 << 30;
+  private static final int SHARED_BYTES = 1 << 20;
+  private static final ReadPlan.Limits LIMITS =
+      new ReadPlan.Limits(MAX_READS, 1 << 30, SHARED_BYTES);
   private static final int RKEY = 7;
 
   private static List<ReadList> plan(Extent... extents) {
-    return ReadPlan.of(List.of(extents), MAX_READS, MAX_READ_BYTES);
+    return ReadPlan.of(List.of(extents), LIMITS);
   }
 
   @Test
@@ -56,7 +58,7 @@ class ReadPlanTest {
 
   @Test
   void aLargeRangeHasItsOwnBuffer() {
-    long large = ReadPlan.SHARED_BUFFER_BYTES + 1;
+    long large = SHARED_BYTES + 1L;
     List<ReadList> lists = plan(
         new Extent(0, 0, RKEY, 10),
         new Extent(1, 100, RKEY, large),
@@ -66,7 +68,9 @@ class ReadPlanTest {
 
   @Test
   void aRangeBeyondTheLongestMessageIsReadInChunks() {
-    List<ReadList> lists = ReadPlan.of(List.of(new Extent(0, 5000, RKEY, 2500)), MAX_READS, 1000);
+    List<ReadList> lists = ReadPlan.of(
+        List.of(new Extent(0, 5000, RKEY, 2500)),
+        new ReadPlan.Limits(MAX_READS, 1000, SHARED_BYTES));
     assertThat(lists.get(0).reads())
         .containsExactly(
             new Read(5000, RKEY, 1000, 0),
@@ -111,7 +115,7 @@ class ReadPlanTest {
       address += length + (random.nextBoolean() ? 0 : 64);
       total += length;
     }
-    List<ReadList> lists = ReadPlan.of(extents, MAX_READS, MAX_READ_BYTES);
+    List<ReadList> lists = ReadPlan.of(extents, LIMITS);
     long placed = 0;
     for (ReadList list : lists) {
       long expectedOffset = 0;

@@ -40,7 +40,7 @@ class SizeClassesTest {
   }
 
   @Test
-  void beyondASlabLengthsAreRoundedToHugePages() {
+  void beyondASlabLengthsAreRoundedToItsEighths() {
     assertThat(classes.isPooled(SLAB + 1)).isFalse();
     assertThat(classes.bufferBytes(SLAB + 1)).isEqualTo(SLAB + (2 << 20));
     assertThat(classes.bufferBytes(5L << 30)).isEqualTo(5L << 30);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TestTransports;
+
+/** Fetches between processes: the paths that one process has not, deaths, and device faults. */
+@Timeout(120)
+class PeerProcessTest {
+  private static final int OUTPUTS = 16;
+
+  @TempDir
+  Path directory;
+
+  private final List<Process> processes = new ArrayList<>();
+
+  @AfterEach
+  void endProcesses() throws Exception {
+    for (Process process : processes) {
+      process.getOutputStream().close();
+      if (!process.waitFor(20, TimeUnit.SECONDS)) {
+        process.destroyForcibly();
+      }
+    }
+  }
+
+  private Process start(List<String> environment, String... arguments) throws IOException {
+    Process process = FetchPeer.start(environment, arguments);
+    processes.add(process);
+    return process;
+  }
+
+  private Process serve(int port, int blockBytes) throws IOException {
+    return start(
+        List.of(),
+        "serve",
+        directory.toString(),
+        Integer.toString(port),
+        Integer.toString(OUTPUTS),
+        Integer.toString(blockBytes));
+  }
+
+  private static FetchPeer.Published published(Process server) throws IOException {
+    return FetchPeer.Published.read(server.inputReader(StandardCharsets.UTF_8));
+  }
+
+  /** Lines of a process that reads {@code rounds} times from a server. */
+  private List<String> read(FetchPeer.Published published, int rounds, String... environment)
+      throws Exception {
+    Process reader = start(List.of(environment), "read", Integer.toString(rounds));
+    String lines = String.join("\n", published.lines()) + "\n";
+    reader.getOutputStream().write(lines.getBytes(StandardCharsets.UTF_8));
+    reader.getOutputStream().flush();
+    try (BufferedReader out = reader.inputReader(StandardCharsets.UTF_8)) {
+      return out.lines().toList();
+    }
+  }
+
+  private static String roundsWithoutFailure(int rounds) {
+    return IntStream.range(0, rounds)
+        .mapToObj(round -> "round " + round + " good " + OUTPUTS + " failed {}")
+        .collect(Collectors.joining("\n"));
+  }
+
+  @Test
+  void eachReadPathBringsTheSameBytes() throws Exception {
+    FetchPeer.Published published = published(serve(0, 50_000));
+    for (String path : List.of("auto", "file", "cma", "wire")) {
+      List<String> lines = read(published, 3, "SOFTVERBS_PATH=" + path);
+      assertThat(String.join("\n", lines))
+          .as(path)
+          .isEqualTo(roundsWithoutFailure(3) + "\nmismatches 0 reconnects 0");
+    }
+  }
+
+  @Test
+  void aRefusedPostLosesNothing() throws Exception {
+    FetchPeer.Published published = published(serve(0, 5_000));
+    List<String> lines = read(published, 6, "SOFTVERBS_FAULT=post_send:errno=12,nth=40");
+    assertThat(String.join("\n", lines))
+        .isEqualTo(roundsWithoutFailure(6) + "\nmismatches 0 reconnects 1");
+  }
+
+  @Test
+  void aFlippedBitIsReadAgain() throws Exception {
+    FetchPeer.Published published = published(serve(0, 5_000));
+    List<String> lines = read(published, 3, "SOFTVERBS_FAULT=read:flip=1,nth=30");
+    assertThat(String.join("\n", lines))
+        .isEqualTo(roundsWithoutFailure(3) + "\nmismatches 1 reconnects 0");
+  }
+
+  /** All but WR_FLUSH_ERR, which blames no READ; as many at a time as the device takes faults. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 6, 11, 16})
+  void everyErrorStatusFailsItsBlockAlone(int firstStatus) throws Exception {
+    FetchPeer.Published published = published(serve(0, 5_000));
+    int[] statuses = IntStream.range(firstStatus, firstStatus + 5)
+        .filter(status -> status != 5)
+        .toArray();
+    String faults = IntStream.range(0, statuses.length)
+        .mapToObj(i -> "read:status=" + statuses[i] + ",nth=" + (40 + 60 * i))
+        .collect(Collectors.joining(";"));
+    int rounds = 30;
+    List<String> lines = read(published, rounds, "SOFTVERBS_FAULT=" + faults);
+    assertThat(lines).hasSize(rounds + 1);
+    List<String> hit = lines.subList(0, rounds).stream()
+        .filter(line -> !line.endsWith("failed {}"))
+        .toList();
+    assertThat(hit).hasSize(statuses.length);
+    assertThat(hit)
+        .allMatch(line -> line.contains("good 15"))
+        .allMatch(line -> line.contains("READ_ERROR") || line.contains("REMOTE_ACCESS"));
+    assertThat(lines.get(rounds)).isEqualTo("mismatches 0 reconnects " + statuses.length + "");
+  }
+
+  @Test
+  void aKilledPeerFailsItsBlocksAndLeavesNoBufferBehind() throws Exception {
+    Process server = serve(0, 1_000_000);
+    FetchPeer.Published published = published(server);
+    try (RdmaTransport transport = TestTransports.open("reader");
+        BlockFetcher fetcher = new BlockFetcher(transport, new FetchSettings(2, 1_000))) {
+      List<BlockRequest> blocks = published.blocks();
+      CollectingListener first = new CollectingListener(blocks.size());
+      fetcher.fetch(published.peer(), null, blocks, first);
+      assertThat(first.await().failures).isEmpty();
+      List<CollectingListener> listeners = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        CollectingListener listener = new CollectingListener(blocks.size());
+        listeners.add(listener);
+        fetcher.fetch(published.peer(), null, blocks, listener);
+        if (i == 3) {
+          server.destroyForcibly().waitFor();
+        }
+      }
+      for (CollectingListener listener : listeners) {
+        listener.await();
+        assertThat(listener.blocks.size() + listener.failures.size()).isEqualTo(OUTPUTS);
+      }
+      assertThat(listeners.get(7).failures).hasSize(OUTPUTS);
+      TestTransports.awaitNoLeases(transport);
+    }
+  }
+
+  @Test
+  void aPeerRestartedOnTheSamePortIsAnotherPeer() throws Exception {
+    Process first = serve(0, 1_000);
+    FetchPeer.Published stale = published(first);
+    first.destroyForcibly().waitFor();
+    FetchPeer.Published fresh = published(serve(stale.peer().endpoint().port(), 1_000));
+    assertThat(read(stale, 1).get(0)).contains("good 0").contains("NONCE");
+    assertThat(read(fresh, 1).get(0)).isEqualTo("round 0 good 16 failed {}");
+  }
+}
