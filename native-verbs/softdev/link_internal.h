@@ -6,6 +6,8 @@
 #include "link.h"
 #include "progress.h"
 
+#include <unistd.h>
+
 enum frame_op { FRAME_HELLO = 1, FRAME_HELLO_REPLY, FRAME_PROOF, FRAME_REFUSED };
 
 enum link_state { LINK_EXPECT_HELLO, LINK_EXPECT_REPLY, LINK_EXPECT_PROOF, LINK_OPEN, LINK_CLOSED };
@@ -25,7 +27,7 @@ struct link {
 	void *owner;
 	int error; /* of a connect that failed: nothing happens any more but its report */
 	int dispatching; /* > 0: a callback runs, freeing waits for it */
-	bool paused, closing_after_flush;
+	bool paused, closing_after_flush, accepted;
 	uint32_t watched_events;
 
 	pid_t peer_pid;
@@ -33,6 +35,7 @@ struct link {
 	uint8_t peer_nonce[LINK_NONCE_BYTES];
 	uint8_t own_challenge[LINK_NONCE_BYTES], peer_challenge[LINK_NONCE_BYTES];
 
+	unsigned int waiting;	    /* frames in the two queues */
 	struct out_queue out, held; /* held: frames of the owner until the handshake is done */
 
 	struct frame in;
@@ -51,6 +54,25 @@ void link_fail(struct link *link, int error);
 int link_send_now(struct link *link, const struct frame *frame, const void *payload);
 /* The handshake is done: lets the held frames go. */
 void link_opened(struct link *link);
+
+enum { LINK_BYTES_PER_TURN = 4 << 20 }; /* then the other links get theirs */
+
+static inline void link_close_fds(const int *fds, int count)
+{
+	for (int i = 0; i < count; i++)
+		close(fds[i]);
+}
+
+/* Asks epoll for what the link can use now. */
+void link_update_events(struct link *link);
+
+/* link_output.c. flush: writes until the socket is full, or a turn is over; may close the link. */
+void link_init_output(struct link *link);
+void link_drop_output(struct link *link);
+void link_flush_output(struct link *link);
+
+/* link_input.c: one step; bytes moved (0 = progress without bytes), or -errno; may close the link. */
+ssize_t link_read_some(struct link *link);
 
 /* 0, or the errno to fail with. */
 int handshake_start(struct link *link);

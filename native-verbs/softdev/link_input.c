@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The receiving half of a link: header, payload, callback. */
+#define _GNU_SOURCE
+#include "link_internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { STREAM_IOVS = 32, SCRATCH_BYTES = 65536 };
+
+static uint8_t scratch[SCRATCH_BYTES];       /* discarded input */
+
+/* Bytes, or -errno (ENODATA at the end of the stream). */
+static ssize_t receive(struct link *link, struct iovec *iov, int count, bool with_fds)
+{
+	union {
+		char buffer[CMSG_SPACE(sizeof(int) * LINK_MAX_FDS)];
+		struct cmsghdr align;
+	} control;
+	struct msghdr message = {.msg_iov = iov, .msg_iovlen = count};
+	struct cmsghdr *header;
+	ssize_t got;
+
+	if (with_fds) {
+		message.msg_control = control.buffer;
+		message.msg_controllen = sizeof(control.buffer);
+	}
+	do
+		got = recvmsg(link->watch.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return errno == ECONNRESET ? -ENODATA : -errno;
+	if (!got)
+		return -ENODATA;
+	header = with_fds ? CMSG_FIRSTHDR(&message) : NULL;
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+		int fds[LINK_MAX_FDS];
+		int fd_count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		memcpy(fds, CMSG_DATA(header), fd_count * sizeof(int));
+		for (int i = 0; i < fd_count; i++)
+			if (link->in_fd_count < LINK_MAX_FDS)
+				link->in_fds[link->in_fd_count++] = fds[i];
+			else
+				close(fds[i]);
+	}
+	return got;
+}
+
+/* After the last byte of the header: how the payload is to be taken. 0 or -errno. */
+static int accept_header(struct link *link)
+{
+	bool of_owner = link->in.op >= FRAME_OP_USER;
+
+	if (of_owner != (link->state == LINK_OPEN))
+		return -EPROTO;
+	link->in_offset = 0;
+	link->in_discarding = of_owner && !link->ops;
+	link->in_streaming = of_owner && link->ops && link->ops->on_header &&
+			     link->ops->on_header(link, link->owner, &link->in);
+	if (link->state != LINK_CLOSED && !link->in_streaming && !link->in_discarding &&
+	    link->in.length > LINK_MAX_BUFFERED)
+		return -EPROTO;
+	return 0;
+}
+
+/* Receives some payload: bytes, 0 if none could be taken by the owner, or -errno. */
+static ssize_t receive_payload(struct link *link)
+{
+	uint64_t rest = link->in.length - link->in_offset;
+	struct iovec iov[STREAM_IOVS] = {{link->in_buffer + link->in_offset, rest}};
+	int count = 1;
+	ssize_t got;
+
+	if (link->in_streaming && !link->in_discarding) {
+		count = link->ops->sink(link, link->owner, link->in_offset, iov, STREAM_IOVS);
+		if (link->state == LINK_CLOSED)
+			return -ECANCELED;
+		if (!count || !link->ops) {
+			link->in_discarding = true;
+			return 0;
+		}
+		for (int i = 0; i < count; i++) {
+			if (iov[i].iov_len > rest)
+				iov[i].iov_len = rest;
+			rest -= iov[i].iov_len;
+		}
+		got = receive(link, iov, count, false);
+		link->ops->sunk(link, link->owner,
+				got == -EAGAIN || got == -ENODATA ? 0 : got);
+		if (got == -EFAULT) {
+			link->in_discarding = true;
+			return 0;
+		}
+		return got;
+	}
+	if (link->in_discarding)
+		iov[0] = (struct iovec){scratch, rest < SCRATCH_BYTES ? rest : SCRATCH_BYTES};
+	return receive(link, iov, 1, false);
+}
+
+static int deliver(struct link *link)
+{
+	int fds[LINK_MAX_FDS], fd_count = link->in_fd_count;
+
+	memcpy(fds, link->in_fds, sizeof(fds));
+	link->in_fd_count = 0;
+	link->in_header_bytes = 0;
+	if (link->state != LINK_OPEN) {
+		link_close_fds(fds, fd_count);
+		return -handshake_on_frame(link, &link->in, link->in_buffer);
+	}
+	if (link->ops)
+		link->ops->on_frame(link, link->owner, &link->in,
+				    link->in_streaming ? NULL : link->in_buffer, fds, fd_count);
+	else
+		link_close_fds(fds, fd_count);
+	return 0;
+}
+
+ssize_t link_read_some(struct link *link)
+{
+	ssize_t got = 0;
+	int result;
+
+	if (link->in_header_bytes < sizeof(link->in)) {
+		struct iovec iov = {(char *)&link->in + link->in_header_bytes,
+				    sizeof(link->in) - link->in_header_bytes};
+
+		got = receive(link, &iov, 1, true);
+		if (got < 0)
+			return got;
+		link->in_header_bytes += got;
+		if (link->in_header_bytes < sizeof(link->in))
+			return got;
+		result = accept_header(link);
+		if (result)
+			return result;
+	} else if (link->in_offset < link->in.length) {
+		got = receive_payload(link);
+		if (got < 0)
+			return got;
+		link->in_offset += got;
+	}
+	if (link->state != LINK_CLOSED && link->in_offset == link->in.length) {
+		result = deliver(link);
+		if (result)
+			return result;
+	}
+	return got;
+}
+

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sending half of a link: a queue of frames, each with its payload or a stream that fetches it. */
+#define _GNU_SOURCE
+#include "link_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { STREAM_IOVS = 32, ZERO_BYTES = 65536 };
+
+struct out_item {
+	struct out_item *next;
+	struct frame frame;
+	uint64_t sent; /* header and payload */
+	struct link_stream *stream;
+	bool padding;
+	int fds[LINK_MAX_FDS], fd_count;
+	uint8_t payload[];
+};
+
+static const uint8_t zeros[ZERO_BYTES];
+
+static void queue_init(struct out_queue *queue)
+{
+	queue->first = NULL;
+	queue->last = &queue->first;
+}
+
+static void queue_add(struct out_queue *queue, struct out_item *item)
+{
+	item->next = NULL;
+	*queue->last = item;
+	queue->last = &item->next;
+}
+
+static void queue_drop_first(struct link *link, struct out_queue *queue)
+{
+	struct out_item *item = queue->first;
+
+	queue->first = item->next;
+	if (!queue->first)
+		queue->last = &queue->first;
+	link->waiting--;
+	link_close_fds(item->fds, item->fd_count);
+	free(item);
+}
+
+void link_init_output(struct link *link)
+{
+	queue_init(&link->out);
+	queue_init(&link->held);
+}
+
+void link_drop_output(struct link *link)
+{
+	while (link->out.first)
+		queue_drop_first(link, &link->out);
+	while (link->held.first)
+		queue_drop_first(link, &link->held);
+}
+
+/* Gives iov the next bytes of the item's payload from `offset`; asks the stream if it has one. */
+static int payload_iov(struct out_item *item, uint64_t offset, struct iovec *iov)
+{
+	uint64_t rest = item->frame.length - offset;
+	int count = 0;
+
+	if (!rest)
+		return 0;
+	if (!item->stream) {
+		iov[0] = (struct iovec){item->payload + offset, rest};
+		return 1;
+	}
+	if (!item->padding) {
+		count = item->stream->source(item->stream, offset, iov, STREAM_IOVS);
+		if (count)
+			return count;
+		item->padding = true;
+	}
+	iov[0] = (struct iovec){(void *)(uintptr_t)zeros, rest < ZERO_BYTES ? rest : ZERO_BYTES};
+	return 1;
+}
+
+/* Writes some of the item: bytes, or -errno. */
+static ssize_t write_item(struct link *link, struct out_item *item)
+{
+	struct iovec iov[1 + STREAM_IOVS];
+	union {
+		char buffer[CMSG_SPACE(sizeof(int) * LINK_MAX_FDS)];
+		struct cmsghdr align;
+	} control;
+	struct msghdr message = {.msg_iov = iov};
+	bool asked_stream;
+	ssize_t written;
+	uint64_t payload_bytes = 0;
+	int count = 0, payload_count;
+
+	if (item->sent < sizeof(item->frame))
+		iov[count++] = (struct iovec){(char *)&item->frame + item->sent,
+					      sizeof(item->frame) - item->sent};
+	payload_count = payload_iov(
+		item, item->sent < sizeof(item->frame) ? 0 : item->sent - sizeof(item->frame), iov + count);
+	if (payload_count < 0)
+		return payload_count;
+	asked_stream = item->stream && !item->padding && payload_count;
+	message.msg_iovlen = count + payload_count;
+	if (item->fd_count && !item->sent) {
+		struct cmsghdr *header;
+
+		memset(&control, 0, sizeof(control));
+		message.msg_control = control.buffer;
+		message.msg_controllen = CMSG_SPACE(sizeof(int) * item->fd_count);
+		header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(int) * item->fd_count);
+		memcpy(CMSG_DATA(header), item->fds, sizeof(int) * item->fd_count);
+	}
+	do
+		written = sendmsg(link->watch.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (written < 0 && errno == EINTR);
+	if (written < 0)
+		written = -errno;
+	if (written > 0 && asked_stream)
+		payload_bytes = written > (ssize_t)(count ? iov[0].iov_len : 0)
+					? written - (count ? iov[0].iov_len : 0)
+					: 0;
+	if (asked_stream) {
+		int error = item->stream->sourced(
+			item->stream,
+			written < 0 && written != -EAGAIN ? written : (ssize_t)payload_bytes);
+
+		if (error)
+			return error;
+		if (written == -EFAULT) {
+			item->padding = true;
+			return 0;
+		}
+	}
+	if (written > 0)
+		item->sent += written;
+	return written;
+}
+
+/* Writes until the socket is full or nothing is left; may close the link (dispatching > 0). */
+void link_flush_output(struct link *link)
+{
+	size_t moved = 0;
+
+	while (link->state != LINK_CLOSED && link->out.first && moved < LINK_BYTES_PER_TURN) {
+		struct out_item *item = link->out.first;
+		ssize_t written = write_item(link, item);
+
+		if (link->state == LINK_CLOSED)
+			return;
+		if (written == -EAGAIN)
+			break;
+		if (written == -EPIPE || written == -ECONNRESET) {
+			/* What the peer sent before it went is still to be read: wait for the end of stream. */
+			while (link->out.first)
+				queue_drop_first(link, &link->out);
+			break;
+		}
+		if (written < 0) {
+			link_fail(link, -written);
+			return;
+		}
+		moved += written;
+		if (item->sent == sizeof(item->frame) + item->frame.length) {
+			struct link_stream *stream = item->stream;
+			bool complete = !item->padding;
+
+			queue_drop_first(link, &link->out);
+			if (stream)
+				stream->done(stream, complete);
+		}
+	}
+	if (link->state != LINK_CLOSED && link->closing_after_flush && !link->out.first)
+		link_close(link);
+	link_update_events(link);
+}
+
+static int enqueue(struct link *link, struct out_queue *queue, const struct frame *frame,
+		   const void *payload, struct link_stream *stream, const int *fds, int fd_count)
+{
+	size_t copied = stream ? 0 : frame->length;
+	struct out_item *item = malloc(sizeof(*item) + copied);
+
+	if (!item)
+		return -ENOMEM;
+	*item = (struct out_item){.frame = *frame, .stream = stream};
+	if (copied)
+		memcpy(item->payload, payload, copied);
+	for (int i = 0; i < fd_count; i++) {
+		int duplicate = dup(fds[i]);
+
+		if (duplicate < 0) {
+			link_close_fds(item->fds, item->fd_count);
+			free(item);
+			return -errno;
+		}
+		item->fds[item->fd_count++] = duplicate;
+	}
+	queue_add(queue, item);
+	link->waiting++;
+	if (queue == &link->out && link->watch.added)
+		link_update_events(link);
+	return 0;
+}
+
+int link_send(struct link *link, const struct frame *frame, const void *payload, const int *fds,
+	      int fd_count)
+{
+	if (link->state == LINK_CLOSED)
+		return -EPIPE;
+	return enqueue(link, link->state == LINK_OPEN ? &link->out : &link->held, frame, payload, NULL,
+		       fds, fd_count);
+}
+
+int link_send_stream(struct link *link, const struct frame *frame, struct link_stream *stream)
+{
+	if (link->state == LINK_CLOSED)
+		return -EPIPE;
+	return enqueue(link, link->state == LINK_OPEN ? &link->out : &link->held, frame, NULL, stream,
+		       NULL, 0);
+}
+
+int link_send_now(struct link *link, const struct frame *frame, const void *payload)
+{
+	return enqueue(link, &link->out, frame, payload, NULL, NULL, 0);
+}
+
+void link_opened(struct link *link)
+{
+	link->state = LINK_OPEN;
+	progress_timer_cancel(&link->deadline);
+	while (link->held.first) {
+		struct out_item *item = link->held.first;
+
+		link->held.first = item->next;
+		queue_add(&link->out, item);
+	}
+	queue_init(&link->held);
+}
+
