@@ -6,6 +6,7 @@
 #include "peer_table.h"
 #include "qp.h"
 #include "wire.h"
+#include "wrong_keys.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -51,6 +52,8 @@ static void answer(struct softdev_qp *qp, enum wire_op op, uint32_t seq, uint16_
 static void refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status status)
 {
 	log_info("qp %06x refuses request %u: status %d", qp->base.qp_num, seq, status);
+	if (status == IBV_WC_REM_ACCESS_ERR && qp->in)
+		wrong_keys_count(link_peer_nonce(qp->in));
 	answer(qp, WIRE_NAK, seq, status);
 	pthread_mutex_lock(&qp->lock);
 	if (responds(qp)) {
@@ -453,7 +456,9 @@ static void on_first_frame(struct link *link, void *owner, const struct frame *f
 		return;
 	}
 	qp = qp_find(open->destination_qpn);
-	if (!judge_open(qp, open)) {
+	if (wrong_keys_exceeded(link_peer_nonce(link))) {
+		refusal.status = EACCES;
+	} else if (!judge_open(qp, open)) {
 		accept_open(link, qp, open);
 		return;
 	}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whatever a peer sends on a link, in pieces of whatever size, the responder neither dies nor lets anything
+ * happen outside its regions, and goes on serving others. SOFTVERBS_TEST_SEED=N repeats a run.
+ */
+#include "link.h"
+#include "link_internal.h"
+#include "sha256.h"
+#include "softdev_fixture.h"
+#include "wire.h"
+
+#include <sys/un.h>
+
+enum { BYTES = 8192, ROUNDS = 150, FRAMES = 30 };
+
+struct offer {
+	struct address address;
+	uint64_t addr;
+	uint32_t rkey;
+};
+
+static void serve(int fd)
+{
+	struct side side;
+	struct region region, receiver;
+
+	open_side(&side, 256, 16);
+	region = create_region(side.pd, 3 * BYTES, 0);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(region.mr), 0);
+	region.mr = softverbs_ibv_reg_mr(side.pd, region.bytes + BYTES, BYTES, ALL_REMOTE);
+	receiver = create_region(side.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	for (int round = 0; round <= ROUNDS; round++) {
+		struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+		struct address remote;
+		struct offer offer = {address_of(&side), (uintptr_t)region.bytes + BYTES, region.mr->rkey};
+
+		CHECK_EQUAL(softverbs_ibv_modify_qp(side.qp, &attr, IBV_QP_STATE), 0);
+		memset(region.bytes, 0xc5, 3 * BYTES);
+		test_send(fd, &offer, sizeof(offer));
+		test_receive(fd, &remote, sizeof(remote));
+		connect_side(&side, &remote, NULL);
+		for (int i = 0; i < 8; i++)
+			CHECK_EQUAL(post_receive(side.qp, i, sge_of(&receiver, 0, 1000)), 0);
+		test_signal(fd);
+		test_await(fd);
+		for (int i = 0; i < BYTES; i++)
+			CHECK(region.bytes[i] == 0xc5 && region.bytes[2 * BYTES + i] == 0xc5);
+		test_signal(fd);
+	}
+	destroy_region(&region);
+	destroy_region(&receiver);
+	close_side(&side);
+}
+
+static uint32_t random_state;
+
+static uint32_t next_random(uint32_t below)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 17;
+	random_state ^= random_state << 5;
+	return random_state % below;
+}
+
+static int connect_raw(uint16_t port)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	char target[64] = "";
+	unsigned long inode = 0;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), used;
+
+	CHECK(readlink("/proc/self/ns/net", target, sizeof(target) - 1) > 0);
+	CHECK_EQUAL(sscanf(target, "net:[%lu]", &inode), 1);
+	used = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "softverbs.%lu.%u", inode, port);
+	CHECK(!connect(fd, (struct sockaddr *)&name, offsetof(struct sockaddr_un, sun_path) + 1 + used));
+	return fd;
+}
+
+/* In pieces, some of one byte; the other end may close at any time. */
+static bool write_pieces(int fd, const void *data, size_t length)
+{
+	const char *bytes = data;
+
+	while (length) {
+		size_t piece = next_random(3) ? length : 1 + next_random(length < 7 ? length : 7);
+		ssize_t written = send(fd, bytes, piece, MSG_NOSIGNAL);
+
+		if (written <= 0)
+			return false;
+		bytes += written;
+		length -= written;
+	}
+	return true;
+}
+
+static bool write_frame(int fd, const struct frame *frame, const void *payload)
+{
+	return write_pieces(fd, frame, sizeof(*frame)) && write_pieces(fd, payload, frame->length);
+}
+
+/* The handshake as link_handshake.c makes it; without a secret the MACs are zeros. */
+static void shake_hands(int fd)
+{
+	struct {
+		uint32_t magic;
+		uint16_t version, kind;
+		uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES], mac[SHA256_BYTES];
+	} hello = {.magic = 0x314c5653, .version = 1, .kind = LINK_KIND_QP};
+	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(hello)};
+	static const uint8_t proof[SHA256_BYTES];
+	uint8_t reply[sizeof(frame) + sizeof(hello)];
+
+	CHECK(write_frame(fd, &frame, &hello));
+	CHECK_EQUAL(recv(fd, reply, sizeof(reply), MSG_WAITALL), sizeof(reply));
+	frame = (struct frame){.op = FRAME_PROOF, .length = sizeof(proof)};
+	CHECK(write_frame(fd, &frame, proof));
+}
+
+static struct frame random_frame(uint32_t seq, const struct offer *offer)
+{
+	struct frame frame = {.seq = seq};
+
+	frame.op = next_random(8) ? WIRE_QP_OPEN + next_random(14) : next_random(256);
+	frame.flags = next_random(4);
+	frame.length = next_random(4) ? next_random(2000) : next_random(100000);
+	frame.rkey = next_random(5) ? offer->rkey : offer->rkey ^ next_random(1 << 30);
+	frame.remote_addr = offer->addr + (next_random(2) ? next_random(BYTES) : -next_random(BYTES));
+	frame.total = next_random(3) ? next_random(2 * BYTES) : next_random(1u << 31);
+	frame.arg = next_random(1u << 31);
+	if (!next_random(10))
+		frame.seq = next_random(1u << 31);
+	return frame;
+}
+
+static void attack(const struct offer *offer, const struct address *own)
+{
+	static uint8_t payload[100000];
+	struct qp_open open = {.source_qpn = own->qpn, .destination_qpn = offer->address.qpn};
+	struct frame frame = {.op = WIRE_QP_OPEN, .length = sizeof(open)};
+	int fd = connect_raw(offer->address.qpn >> 8);
+	uint32_t seq = 0;
+
+	if (next_random(8))
+		shake_hands(fd);
+	if (next_random(8) && !write_frame(fd, &frame, &open))
+		goto out;
+	for (int i = 0; i < FRAMES; i++) {
+		struct pollfd ready = {.fd = fd, .events = POLLIN};
+		static char sink[65536];
+
+		frame = random_frame(seq, offer);
+		if (frame.op == WIRE_SEND || frame.op == WIRE_WRITE || frame.op == WIRE_READ)
+			seq++;
+		if (!write_frame(fd, &frame, payload))
+			break;
+		while (poll(&ready, 1, 0) == 1 && recv(fd, sink, sizeof(sink), MSG_DONTWAIT) > 0)
+			;
+	}
+out:
+	close(fd);
+}
+
+static void expect_service(struct side *side, struct region *sink, const struct offer *offer)
+{
+	CHECK_EQUAL(post_read(side->qp, 1, sink, BYTES, offer->addr, offer->rkey), 0);
+	expect_completion(side->cq, 1, IBV_WC_SUCCESS);
+	CHECK_EQUAL(sink->bytes[0], 0xc5);
+}
+
+int main(void)
+{
+	struct test_peer peer = test_start_peer(serve);
+	const char *seed = getenv("SOFTVERBS_TEST_SEED");
+	struct address own;
+	struct region sink;
+	struct side side;
+
+	setenv("SOFTVERBS_PATH", "wire", 1);
+	random_state = seed ? strtoul(seed, NULL, 10) : (uint32_t)getpid() * 2654435761u | 1;
+	fprintf(stderr, "SOFTVERBS_TEST_SEED=%u\n", random_state);
+	open_side(&side, 16, 16);
+	sink = create_region(side.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	own = address_of(&side);
+	for (int round = 0; round <= ROUNDS; round++) {
+		struct offer offer;
+
+		test_receive(peer.fd, &offer, sizeof(offer));
+		test_send(peer.fd, &own, sizeof(own));
+		test_await(peer.fd);
+		if (round < ROUNDS) {
+			attack(&offer, &own);
+		} else {
+			connect_side(&side, &offer.address, NULL);
+			expect_service(&side, &sink, &offer);
+		}
+		test_signal(peer.fd);
+		test_await(peer.fd);
+	}
+	destroy_region(&sink);
+	close_side(&side);
+	test_join_peer(&peer);
+	return 0;
+}
