@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Several processes, each connected to each: chained lists of READs, one signalled in each list, from two threads
+ * on shared QPs and one CQ with events, bring the right bytes of every region.
+ */
+#include "softdev_fixture.h"
+
+#include <pthread.h>
+
+enum { NODES = 4, LISTS = 150, CHAIN = 8, BLOCK = 3000, REGION_BYTES = 1 << 20, THREADS = 2 };
+
+/* Shared by the processes before they start. */
+struct board {
+	struct entry {
+		uint32_t qpn[NODES]; /* of this node's QP towards each other node */
+		union ibv_gid gid;
+		uint64_t addr;
+		uint32_t rkey;
+	} nodes[NODES];
+	pthread_barrier_t barrier;
+};
+
+static struct board *board;
+
+struct node {
+	unsigned int number;
+	struct side side;
+	struct ibv_qp *qps[NODES];
+	struct region source, sink;
+};
+
+struct reader {
+	struct node *node;
+	unsigned int number;
+	unsigned int completed; /* by the thread that polls */
+};
+
+static uint8_t byte_at(unsigned int node, uint64_t offset)
+{
+	return (offset * 31 + offset / 257 + node * 97) & 0xff;
+}
+
+static void open_node(struct node *node, unsigned int number)
+{
+	struct entry *entry = &board->nodes[number];
+
+	node->number = number;
+	open_side(&node->side, 1024, 16);
+	node->source = create_region(node->side.pd, REGION_BYTES, IBV_ACCESS_REMOTE_READ);
+	node->sink = create_region(node->side.pd, REGION_BYTES, IBV_ACCESS_LOCAL_WRITE);
+	for (uint64_t i = 0; i < REGION_BYTES; i++)
+		node->source.bytes[i] = byte_at(number, i);
+	for (int i = 0; i < NODES; i++) {
+		node->qps[i] = create_qp(&node->side, 128);
+		entry->qpn[i] = node->qps[i]->qp_num;
+	}
+	entry->gid = address_of(&node->side).gid;
+	entry->addr = (uintptr_t)node->source.bytes;
+	entry->rkey = node->source.mr->rkey;
+}
+
+static void connect_node(struct node *node)
+{
+	static const struct connection usual;
+
+	for (int i = 0; i < NODES; i++) {
+		const struct entry *other = &board->nodes[i];
+		struct address address = {other->qpn[node->number], other->gid};
+
+		to_init(node->qps[i], ALL_REMOTE);
+		to_rtr(node->qps[i], &address, &usual);
+	}
+	pthread_barrier_wait(&board->barrier);
+	for (int i = 0; i < NODES; i++)
+		to_rts(node->qps[i], &usual);
+}
+
+static uint64_t offset_of(unsigned int list, unsigned int index)
+{
+	return (list * 7919 + index * 104729) % (REGION_BYTES - BLOCK);
+}
+
+static void post_list(const struct reader *reader, unsigned int list)
+{
+	struct node *node = reader->node;
+	unsigned int peer = list % NODES;
+	struct ibv_send_wr wrs[CHAIN], *bad;
+	struct ibv_sge sges[CHAIN];
+
+	for (unsigned int i = 0; i < CHAIN; i++) {
+		sges[i] = sge_of(&node->sink, (reader->number * CHAIN + i) * BLOCK, BLOCK);
+		wrs[i] = (struct ibv_send_wr){
+			.wr_id = reader->number,
+			.next = i + 1 < CHAIN ? &wrs[i + 1] : NULL,
+			.sg_list = &sges[i],
+			.num_sge = 1,
+			.opcode = IBV_WR_RDMA_READ,
+			.send_flags = i + 1 < CHAIN ? 0 : IBV_SEND_SIGNALED,
+			.wr.rdma = {board->nodes[peer].addr + offset_of(list, i), board->nodes[peer].rkey},
+		};
+	}
+	CHECK_EQUAL(ibv_post_send(node->qps[peer], wrs, &bad), 0);
+}
+
+static void *read_all(void *argument)
+{
+	struct reader *reader = argument;
+
+	for (unsigned int list = 0; list < LISTS; list++) {
+		uint64_t deadline = test_now_ms() + WAIT_MS;
+
+		post_list(reader, list);
+		while (__atomic_load_n(&reader->completed, __ATOMIC_ACQUIRE) == list) {
+			CHECK(test_now_ms() < deadline);
+			usleep(20);
+		}
+		for (unsigned int i = 0; i < CHAIN; i++)
+			for (uint64_t at = 0; at < BLOCK; at += 499)
+				CHECK_EQUAL(reader->node->sink.bytes[(reader->number * CHAIN + i) * BLOCK + at],
+					    byte_at(list % NODES, offset_of(list, i) + at));
+	}
+	return NULL;
+}
+
+static void poll_until_done(struct node *node, struct reader *readers)
+{
+	unsigned int rest = THREADS * LISTS;
+	struct ibv_cq *cq;
+	void *context;
+
+	CHECK_EQUAL(ibv_req_notify_cq(node->side.cq, 0), 0);
+	while (rest) {
+		struct ibv_wc wc;
+
+		while (ibv_poll_cq(node->side.cq, 1, &wc) == 1) {
+			CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
+			__atomic_add_fetch(&readers[wc.wr_id].completed, 1, __ATOMIC_RELEASE);
+			rest--;
+		}
+		if (!rest)
+			break;
+		CHECK(test_readable(node->side.channel->fd, WAIT_MS));
+		CHECK_EQUAL(softverbs_ibv_get_cq_event(node->side.channel, &cq, &context), 0);
+		softverbs_ibv_ack_cq_events(cq, 1);
+		CHECK_EQUAL(ibv_req_notify_cq(cq, 0), 0);
+		while (ibv_poll_cq(cq, 1, &wc) == 1) {
+			CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
+			__atomic_add_fetch(&readers[wc.wr_id].completed, 1, __ATOMIC_RELEASE);
+			rest--;
+		}
+	}
+}
+
+static void run_node(unsigned int number)
+{
+	struct reader readers[THREADS];
+	pthread_t threads[THREADS];
+	struct node node = {0};
+
+	open_node(&node, number);
+	pthread_barrier_wait(&board->barrier);
+	connect_node(&node);
+	for (unsigned int i = 0; i < THREADS; i++) {
+		readers[i] = (struct reader){.node = &node, .number = i};
+		CHECK(!pthread_create(&threads[i], NULL, read_all, &readers[i]));
+	}
+	poll_until_done(&node, readers);
+	for (int i = 0; i < THREADS; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	pthread_barrier_wait(&board->barrier);
+	for (int i = 0; i < NODES; i++)
+		CHECK_EQUAL(softverbs_ibv_destroy_qp(node.qps[i]), 0);
+	destroy_region(&node.source);
+	destroy_region(&node.sink);
+	close_side(&node.side);
+	check_no_leaks();
+}
+
+static void body(void)
+{
+	pthread_barrierattr_t shared;
+	pid_t pids[NODES];
+
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(board != MAP_FAILED);
+	pthread_barrierattr_init(&shared);
+	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+	CHECK(!pthread_barrier_init(&board->barrier, &shared, NODES));
+	for (unsigned int i = 0; i < NODES; i++) {
+		pids[i] = fork();
+		CHECK(pids[i] >= 0);
+		if (!pids[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			alarm(TEST_SECONDS);
+			run_node(i);
+			exit(0);
+		}
+	}
+	for (int i = 0; i < NODES; i++) {
+		int status;
+
+		CHECK_EQUAL(waitpid(pids[i], &status, 0), pids[i]);
+		CHECK_EQUAL(status, 0);
+	}
+}
+
+int main(void)
+{
+	on_each_path(body);
+	return 0;
+}
