@@ -83,6 +83,11 @@ public final class Connection {
     return queuePair.number();
   }
 
+  /** What the peer may do to this side, asked of the device: nothing. */
+  int peerAccess() throws VerbsException {
+    return LeastAccess.of(queuePair);
+  }
+
   public boolean isOpen() {
     return breakage.get() == null;
   }

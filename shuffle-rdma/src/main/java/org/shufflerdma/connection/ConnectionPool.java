@@ -195,10 +195,10 @@ public final class ConnectionPool implements Connection.Owner {
       throw new NoConnectionException(
           peer, ConnectFailure.TIMEOUT, "another's attempt did not end in time", e);
     } catch (ExecutionException e) {
-      ConnectFailure failure = e.getCause() instanceof NoConnectionException known
-          ? known.failure()
-          : ConnectFailure.CLOSED;
-      throw new NoConnectionException(peer, failure, "the shared attempt failed", e.getCause());
+      if (e.getCause() instanceof NoConnectionException known) {
+        throw known.forWaiter(peer);
+      }
+      throw new IllegalStateException("an attempt ends with a connection or the reason", e);
     }
   }
 

@@ -14,10 +14,15 @@ final class LeastAccess {
 
   static void apply(QueuePair queuePair, int allowed) throws VerbsException {
     queuePair.setAccess(allowed);
-    int granted = queuePair.access() & REMOTE;
+    int granted = of(queuePair);
     if (granted != allowed) {
       throw new IllegalStateException("queue pair %d allows 0x%x to its peer, not 0x%x"
           .formatted(queuePair.number(), granted, allowed));
     }
+  }
+
+  /** What the peer may do, asked of the device. */
+  static int of(QueuePair queuePair) throws VerbsException {
+    return queuePair.access() & REMOTE;
   }
 }

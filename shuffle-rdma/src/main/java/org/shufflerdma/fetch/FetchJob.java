@@ -63,7 +63,7 @@ final class FetchJob {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       outcomes.failAll(blocks, FetchFailureReason.CLOSED, e);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.error("A fetch from {} stumbled", peer, e);
       outcomes.failAll(blocks, FetchFailureReason.INTERNAL, e);
     }
@@ -207,13 +207,21 @@ final class FetchJob {
     public void succeeded() {
       try {
         for (ReadPlan.Placement placement : list.placements()) {
-          PendingBlock block = blocks.get(placement.item());
-          if (!outcomes.isCancelled() && !outcomes.deliver(block, sink, placement)) {
-            context.workers().execute(() -> afterMismatch(block, attempt));
-          }
+          deliver(blocks.get(placement.item()), placement);
         }
       } finally {
         sink.release();
+      }
+    }
+
+    private void deliver(PendingBlock block, ReadPlan.Placement placement) {
+      try {
+        if (!outcomes.isCancelled() && !outcomes.deliver(block, sink, placement)) {
+          context.workers().execute(() -> afterMismatch(block, attempt));
+        }
+      } catch (RuntimeException e) {
+        LOG.error("A block from {} was not delivered", peer, e);
+        context.workers().execute(() -> outcomes.fail(block, FetchFailureReason.INTERNAL, e));
       }
     }
 

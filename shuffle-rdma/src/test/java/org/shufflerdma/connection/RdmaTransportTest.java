@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.memory.ArenaSlice;
+import org.shufflerdma.memory.PoolSettings;
+import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.verbs.SoftCounters;
+import org.shufflerdma.verbs.WcStatus;
+
+@Timeout(120)
+class RdmaTransportTest {
+  private SoftCounters before;
+  private RdmaTransport owner;
+  private RdmaTransport reader;
+  private PeerId peer;
+
+  @BeforeEach
+  void open() throws Exception {
+    before = TestTransports.verbs().softCounters();
+    owner = TestTransports.open("owner");
+    reader = TestTransports.open("reader");
+    peer = TestTransports.peerOf("owner", owner);
+  }
+
+  @AfterEach
+  void everythingIsGivenBack() throws Exception {
+    reader.close();
+    owner.close();
+    reader.close();
+    SoftCounters after = TestTransports.verbs().softCounters();
+    assertThat(after.qpLive()).isEqualTo(before.qpLive());
+    assertThat(after.cqLive()).isEqualTo(before.cqLive());
+    assertThat(after.mrLive()).isEqualTo(before.mrLive());
+    assertThat(after.pdLive()).isEqualTo(before.pdLive());
+    assertThat(transportThreads()).isEmpty();
+  }
+
+  private static Set<String> transportThreads() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .map(Thread::getName)
+        .filter(name -> name.startsWith("rdma-owner") || name.startsWith("rdma-reader"))
+        .collect(Collectors.toSet());
+  }
+
+  private Connection connect() throws Exception {
+    return reader.connections().connect(peer, null, Deadline.afterMs(20_000));
+  }
+
+  private static TransportSettings withInboundLimit(int limit) {
+    TransportSettings d = TestTransports.settings(0, 1 << 20);
+    return new TransportSettings(
+        d.bindAddress(),
+        d.sendQueueDepth(),
+        d.readsPerList(),
+        d.maxConnections(),
+        limit,
+        d.maxRdAtomic(),
+        d.connectTimeoutMs(),
+        d.progressTimeoutMs(),
+        d.peerLostTimeoutMs(),
+        d.drainTimeoutMs(),
+        d.breakerFailures(),
+        d.breakerOpenMs(),
+        d.pool());
+  }
+
+  @Test
+  void concurrentFirstUsersShareOneConnect() throws Exception {
+    ExecutorService threads = Executors.newFixedThreadPool(8);
+    try {
+      List<Callable<Connection>> connects = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        connects.add(this::connect);
+      }
+      Set<Connection> connections = new java.util.HashSet<>();
+      for (Future<Connection> future : threads.invokeAll(connects)) {
+        connections.add(future.get());
+      }
+      assertThat(connections).hasSize(1);
+    } finally {
+      threads.shutdownNow();
+    }
+    assertThat(owner.stats().connectionsAccepted.sum()).isEqualTo(1);
+  }
+
+  @Test
+  void aPeerCanReadButNeverWrite() throws Exception {
+    Connection connection = connect();
+    assertThat(connection.peerAccess()).isZero();
+    try (RegisteredArena arena = new RegisteredArena(owner.protectionDomain())) {
+      ArenaSlice record = arena.allocate(64);
+      record.buffer().putLong(0, 4711);
+      RegisteredBuffer sink = reader.buffers().acquire(64, Deadline.afterMs(0));
+      AwaitedCompletion completion = new AwaitedCompletion();
+      connection.post(
+          List.of(new Read(record.address(), record.rkey(), 64, 0)),
+          sink,
+          completion,
+          Deadline.afterMs(5_000));
+      assertThat(completion.await(Deadline.afterMs(20_000))).isNull();
+      assertThat(sink.nioBuffer(0, 8).getLong()).isEqualTo(4711);
+      sink.release();
+    }
+  }
+
+  @Test
+  void readsAroundACulpritAreToldApart() throws Exception {
+    Connection connection = connect();
+    try (RegisteredArena arena = new RegisteredArena(owner.protectionDomain())) {
+      ArenaSlice record = arena.allocate(64);
+      Read good = new Read(record.address(), record.rkey(), 64, 0);
+      Read beyond = new Read(record.address() + (1L << 40), record.rkey(), 64, 64);
+      RegisteredBuffer sink = reader.buffers().acquire(4096, Deadline.afterMs(0));
+      AwaitedCompletion hit = new AwaitedCompletion();
+      connection.post(List.of(good, beyond, good), sink, hit, Deadline.afterMs(5_000));
+      ReadFailure failure = hit.await(Deadline.afterMs(20_000));
+      assertThat(failure).isNotNull();
+      assertThat(failure.culprit()).isEqualTo(1);
+      assertThat(failure.wcStatus()).isEqualTo(WcStatus.REM_ACCESS_ERR);
+      assertThat(failure.breakage().kind()).isEqualTo(Breakage.Kind.READ_ERROR);
+      assertThatThrownBy(() ->
+              connection.post(List.of(good), sink, new AwaitedCompletion(), Deadline.afterMs(100)))
+          .isInstanceOf(BrokenConnectionException.class);
+      sink.release();
+    }
+    assertThat(connect()).isNotSameAs(connection);
+  }
+
+  @Test
+  void moreReadsThanTheQueueHoldsWaitForTheirPlace() throws Exception {
+    Connection connection = connect();
+    try (RegisteredArena arena = new RegisteredArena(owner.protectionDomain())) {
+      ArenaSlice record = arena.allocate(64);
+      Read read = new Read(record.address(), record.rkey(), 64, 0);
+      List<Read> list = java.util.Collections.nCopies(64, read);
+      RegisteredBuffer sink = reader.buffers().acquire(4096, Deadline.afterMs(0));
+      List<AwaitedCompletion> completions = new ArrayList<>();
+      for (int i = 0; i < 100; i++) {
+        AwaitedCompletion completion = new AwaitedCompletion();
+        connection.post(list, sink, completion, Deadline.afterMs(20_000));
+        completions.add(completion);
+      }
+      for (AwaitedCompletion completion : completions) {
+        assertThat(completion.await(Deadline.afterMs(20_000))).isNull();
+      }
+      sink.release();
+    }
+    assertThat(reader.stats().staleCompletions.sum()).isZero();
+  }
+
+  @Test
+  void anOwnerWithAllItsConnectionsRejectsOneMore() throws Exception {
+    try (RdmaTransport small = TestTransports.open("small", withInboundLimit(1));
+        RdmaTransport second = TestTransports.open("second")) {
+      PeerId busy = TestTransports.peerOf("small", small);
+      reader.connections().connect(busy, null, Deadline.afterMs(20_000));
+      assertThatThrownBy(() -> second.connections().connect(busy, null, Deadline.afterMs(20_000)))
+          .isInstanceOfSatisfying(
+              NoConnectionException.class,
+              e -> assertThat(e.failure()).isEqualTo(ConnectFailure.REJECTED))
+          .hasMessageContaining("TOO_MANY");
+    }
+  }
+
+  @Test
+  void aPeerThatLeavesIsNoticedAndNotBlamed() throws Exception {
+    Connection connection = connect();
+    owner.close();
+    Deadline deadline = Deadline.afterMs(20_000);
+    while (connection.isOpen() && !deadline.expired()) {
+      TimeUnit.MILLISECONDS.sleep(1);
+    }
+    assertThat(connection.breakage())
+        .isNotNull()
+        .extracting(Breakage::kind)
+        .isEqualTo(Breakage.Kind.DISCONNECTED);
+    assertThat(reader.stats().connectionsFailed.sum()).isZero();
+  }
+
+  @Test
+  void aClosedTransportConnectsToNobody() {
+    reader.close();
+    assertThatThrownBy(this::connect)
+        .isInstanceOfSatisfying(
+            NoConnectionException.class,
+            e -> assertThat(e.failure()).isEqualTo(ConnectFailure.CLOSED));
+  }
+
+  @Test
+  void anAddressOfNoDeviceIsRefusedAndNothingStaysOpen() {
+    TransportSettings settings = TransportSettings.defaults(
+        new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), PoolSettings.ofBudget(1 << 20));
+    assertThatThrownBy(() -> RdmaTransport.open(
+            settings, "mlx5_0", new LocalIdentity("app", "x", TestTransports.SECRET)))
+        .isInstanceOf(UnusableAddressException.class)
+        .hasMessageContaining("mlx5_0");
+  }
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class TcpProbeTest {
+  @Test
+  void anOpenPortAnswers() throws Exception {
+    try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      assertThat(TcpProbe.isAnswered((InetSocketAddress) server.getLocalSocketAddress()))
+          .isTrue();
+    }
+  }
+
+  @Test
+  void aRefusalIsAnAnswer() throws Exception {
+    InetSocketAddress closed;
+    try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      closed = (InetSocketAddress) server.getLocalSocketAddress();
+    }
+    assertThat(TcpProbe.isAnswered(closed)).isTrue();
+  }
+
+  @Test
+  void silenceIsNone() throws Exception {
+    try (SilentPort port = SilentPort.open()) {
+      assertThat(TcpProbe.isAnswered(port.address())).isFalse();
+    }
+  }
+}
