@@ -198,9 +198,11 @@ static int enqueue(struct link *link, struct out_queue *queue, const struct fram
 		int duplicate = dup(fds[i]);
 
 		if (duplicate < 0) {
+			int error = errno;
+
 			link_close_fds(item->fds, item->fd_count);
 			free(item);
-			return -errno;
+			return -error;
 		}
 		item->fds[item->fd_count++] = duplicate;
 	}

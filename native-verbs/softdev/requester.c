@@ -96,16 +96,23 @@ static void watch_for_answer(struct softdev_qp *qp)
 	set_timer(qp, qp->last_answer_ns + (limit < MIN_ANSWER_NS ? MIN_ANSWER_NS : limit));
 }
 
+static uint64_t retry_deadline(const struct softdev_qp *qp)
+{
+	uint64_t limit = all_timeouts_ns(qp);
+
+	return limit ? progress_now_ns() + limit : UINT64_MAX;
+}
+
 /* qp->lock held: the peer is not there, or not ready. Try again until the retries are used up. */
 static void retry_later(struct softdev_qp *qp)
 {
 	uint64_t now = progress_now_ns();
-	uint64_t step = timeout_ns(qp), limit = all_timeouts_ns(qp);
+	uint64_t step = timeout_ns(qp);
 
 	if (qp->sq_done == qp->sq_post || !is_sending_state(qp))
 		return; /* the next post tries again */
 	if (!qp->retry_deadline_ns)
-		qp->retry_deadline_ns = limit ? now + limit : UINT64_MAX;
+		qp->retry_deadline_ns = retry_deadline(qp);
 	if (now >= qp->retry_deadline_ns) {
 		sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
 		return;
@@ -130,6 +137,14 @@ static void on_timer(void *owner)
 		requester_task(qp);
 		return;
 	}
+	if (qp->requester == REQUESTER_CONNECTING) { /* it listens, and does not answer */
+		link_close(qp->out);
+		qp->out = NULL;
+		forget_peer(qp);
+		retry_later(qp);
+		pthread_mutex_unlock(&qp->lock);
+		return;
+	}
 	limit = all_timeouts_ns(qp);
 	if (limit < MIN_ANSWER_NS)
 		limit = MIN_ANSWER_NS;
@@ -145,6 +160,7 @@ static void start_connect(struct softdev_qp *qp)
 {
 	const union ibv_gid *destination = &qp->attr.ah_attr.grh.dgid;
 	struct frame frame = {.op = WIRE_QP_OPEN, .length = sizeof(struct qp_open)};
+	const struct wqe *oldest = sq_oldest(qp);
 	struct qp_open open = {
 		.source_qpn = qp->base.qp_num,
 		.destination_qpn = qp->attr.dest_qp_num,
@@ -152,6 +168,8 @@ static void start_connect(struct softdev_qp *qp)
 		.first_seq = qp->next_seq,
 	};
 
+	if (oldest && !qp->retry_deadline_ns)
+		qp->retry_deadline_ns = retry_deadline(qp);
 	if (!gid_is_local(destination)) {
 		retry_later(qp);
 		return;
@@ -163,6 +181,7 @@ static void start_connect(struct softdev_qp *qp)
 		return;
 	}
 	qp->requester = REQUESTER_CONNECTING;
+	set_timer(qp, progress_now_ns() + MIN_ANSWER_NS);
 	link_send(qp->out, &frame, &open, NULL, 0);
 }
 
@@ -430,6 +449,7 @@ static bool on_open_reply(struct softdev_qp *qp, const struct frame *frame, cons
 		      reply->qp_slot < TABLE_QP_SLOTS && qp->requester == REQUESTER_CONNECTING;
 
 	if (opened) {
+		progress_timer_cancel(&qp->timer);
 		qp->requester = REQUESTER_OPEN;
 		qp->was_open = true;
 		qp->retry_deadline_ns = 0;

@@ -438,7 +438,9 @@ static void accept_open(struct link *link, struct softdev_qp *qp, const struct q
 	qp->in = link;
 	qp->responder.expected_seq = open->first_seq;
 	link_set_owner(link, &responder_ops, qp);
-	link_send(link, &frame, &reply, &table_fd, may_map);
+	/* Short of descriptors, the peer has to do without the table: every READ over the wire. */
+	if (link_send(link, &frame, &reply, &table_fd, may_map))
+		link_send(link, &frame, &reply, NULL, 0);
 	link_flush(link);
 }
 

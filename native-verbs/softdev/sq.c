@@ -15,8 +15,9 @@
 #include <signal.h>
 #include <string.h>
 
-/* So much at a time on the progress thread; a thread that posts may take as long as it likes. */
+/* So much at a time; a thread that posts may be given work by others all the while. */
 #define COPIED_PER_TURN (4u << 20)
+#define COPIED_PER_POST (64u << 20)
 
 static struct wqe *wqe_at(struct softdev_qp *qp, uint32_t index)
 {
@@ -324,7 +325,7 @@ void sq_run(struct softdev_qp *qp)
 				progress_post(&qp->task);
 			break;
 		}
-		if (on_progress_thread && copied >= COPIED_PER_TURN) {
+		if (copied >= (on_progress_thread ? COPIED_PER_TURN : COPIED_PER_POST)) {
 			progress_post(&qp->task);
 			break;
 		}
