@@ -27,6 +27,25 @@ public final class TestTransports {
         PoolSettings.ofBudget(poolBytes));
   }
 
+  /** Settings that give up on a silent peer sooner. */
+  public static TransportSettings impatient(int progressTimeoutMs, int peerLostTimeoutMs) {
+    TransportSettings d = settings(0, 64 << 20);
+    return new TransportSettings(
+        d.bindAddress(),
+        d.sendQueueDepth(),
+        d.readsPerList(),
+        d.maxConnections(),
+        d.maxInboundConnections(),
+        d.maxRdAtomic(),
+        d.connectTimeoutMs(),
+        progressTimeoutMs,
+        peerLostTimeoutMs,
+        d.drainTimeoutMs(),
+        d.breakerFailures(),
+        d.breakerOpenMs(),
+        d.pool());
+  }
+
   public static RdmaTransport open(String executorId) throws IOException {
     return open(executorId, settings(0, 64 << 20));
   }

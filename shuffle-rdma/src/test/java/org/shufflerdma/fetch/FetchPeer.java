@@ -4,6 +4,8 @@ package org.shufflerdma.fetch;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -15,12 +17,14 @@ import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.connection.TransportSettings;
 import org.shufflerdma.memory.RegisteredArena;
 
 /**
  * A peer in a process of its own. {@code serve DIRECTORY PORT OUTPUTS BYTES} publishes map outputs,
- * says where, and serves until its standard input ends. {@code read ROUNDS}, with what the server
- * said on standard input, fetches one block of each output per round and says how it went.
+ * says where, and serves until its standard input ends. {@code read PROGRESS_MS PEER_LOST_MS
+ * TCP_PORT}, with what the server said on standard input, fetches one block of each output for
+ * every further line and says how it went.
  */
 final class FetchPeer {
   static final String EXECUTOR = "peer";
@@ -112,7 +116,10 @@ final class FetchPeer {
           Integer.parseInt(arguments[3]),
           Integer.parseInt(arguments[4]));
     } else {
-      read(Published.read(in), Integer.parseInt(arguments[1]));
+      read(
+          in,
+          TestTransports.impatient(Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2])),
+          Integer.parseInt(arguments[3]));
     }
   }
 
@@ -139,13 +146,17 @@ final class FetchPeer {
     }
   }
 
-  private static void read(Published published, int rounds) throws Exception {
-    try (RdmaTransport transport = TestTransports.open("reader");
+  private static void read(BufferedReader in, TransportSettings settings, int tcpPort)
+      throws Exception {
+    Published published = Published.read(in);
+    InetSocketAddress tcpAddress =
+        tcpPort == 0 ? null : new InetSocketAddress(InetAddress.getLoopbackAddress(), tcpPort);
+    try (RdmaTransport transport = TestTransports.open("reader", settings);
         BlockFetcher fetcher = new BlockFetcher(transport, new FetchSettings(2, 1_000))) {
       List<BlockRequest> blocks = published.blocks();
-      for (int round = 0; round < rounds; round++) {
+      for (int round = 0; in.readLine() != null; round++) {
         CollectingListener listener = new CollectingListener(blocks.size());
-        fetcher.fetch(published.peer(), null, blocks, listener);
+        fetcher.fetch(published.peer(), tcpAddress, blocks, listener);
         listener.await();
         System.out.println("round %d good %d failed %s"
             .formatted(round, listener.blocks.size(), listener.failures));

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.SilentPort;
 import org.shufflerdma.connection.TestTransports;
 
 /** Fetches between processes: the paths that one process has not, deaths, and device faults. */
@@ -61,16 +62,47 @@ class PeerProcessTest {
     return FetchPeer.Published.read(server.inputReader(StandardCharsets.UTF_8));
   }
 
+  private Process startReader(
+      FetchPeer.Published published,
+      int progressTimeoutMs,
+      int peerLostTimeoutMs,
+      int tcpPort,
+      String... environment)
+      throws IOException {
+    Process reader = start(
+        List.of(environment),
+        "read",
+        Integer.toString(progressTimeoutMs),
+        Integer.toString(peerLostTimeoutMs),
+        Integer.toString(tcpPort));
+    for (String line : published.lines()) {
+      say(reader, line);
+    }
+    return reader;
+  }
+
+  private static void say(Process process, String line) throws IOException {
+    process.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
+    process.getOutputStream().flush();
+  }
+
   /** Lines of a process that reads {@code rounds} times from a server. */
   private List<String> read(FetchPeer.Published published, int rounds, String... environment)
       throws Exception {
-    Process reader = start(List.of(environment), "read", Integer.toString(rounds));
-    String lines = String.join("\n", published.lines()) + "\n";
-    reader.getOutputStream().write(lines.getBytes(StandardCharsets.UTF_8));
-    reader.getOutputStream().flush();
+    Process reader = startReader(published, 30_000, 12_000, 0, environment);
+    for (int i = 0; i < rounds; i++) {
+      say(reader, "GO");
+    }
+    reader.getOutputStream().close();
     try (BufferedReader out = reader.inputReader(StandardCharsets.UTF_8)) {
       return out.lines().toList();
     }
+  }
+
+  private static void signal(Process process, String signal) throws Exception {
+    int exit =
+        new ProcessBuilder("kill", signal, Long.toString(process.pid())).start().waitFor();
+    assertThat(exit).isZero();
   }
 
   private static String roundsWithoutFailure(int rounds) {
@@ -166,5 +198,41 @@ class PeerProcessTest {
     FetchPeer.Published fresh = published(serve(stale.peer().endpoint().port(), 1_000));
     assertThat(read(stale, 1).get(0)).contains("good 0").contains("NONCE");
     assertThat(read(fresh, 1).get(0)).isEqualTo("round 0 good 16 failed {}");
+  }
+
+  @Test
+  void aStoppedPeerIsGivenUpAfterTheProgressTimeoutAndReadAgainLater() throws Exception {
+    Process server = serve(0, 5_000);
+    Process reader = startReader(published(server), 3_000, 12_000, 0, "SOFTVERBS_PATH=wire");
+    BufferedReader out = reader.inputReader(StandardCharsets.UTF_8);
+    say(reader, "GO");
+    assertThat(out.readLine()).isEqualTo("round 0 good 16 failed {}");
+    signal(server, "-STOP");
+    say(reader, "GO");
+    assertThat(out.readLine()).startsWith("round 1 good 0").contains("TIMEOUT");
+    signal(server, "-CONT");
+    say(reader, "GO");
+    assertThat(out.readLine()).isEqualTo("round 2 good 16 failed {}");
+  }
+
+  @Test
+  void aPeerSilentOnRdmaAndTcpIsUnreachable() throws Exception {
+    Process server = serve(0, 5_000);
+    try (SilentPort silent = SilentPort.open()) {
+      Process reader = startReader(
+          published(server), 60_000, 7_000, silent.address().getPort(), "SOFTVERBS_PATH=wire");
+      BufferedReader out = reader.inputReader(StandardCharsets.UTF_8);
+      say(reader, "GO");
+      assertThat(out.readLine()).isEqualTo("round 0 good 16 failed {}");
+      signal(server, "-STOP");
+      for (int round = 1; round <= 2; round++) {
+        say(reader, "GO");
+        assertThat(out.readLine())
+            .startsWith("round " + round + " good 0")
+            .contains("15=PEER_UNREACHABLE");
+      }
+    } finally {
+      signal(server, "-CONT");
+    }
   }
 }
