@@ -3,7 +3,6 @@ package org.shufflerdma.mapoutput;
 
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -49,7 +48,6 @@ public final class MapOutputRegistry implements AutoCloseable {
   private final AtomicLong generations = new AtomicLong();
   private final AtomicLong registeredBytes = new AtomicLong();
   private final LongAdder published = new LongAdder();
-  private final Map<Reason, LongAdder> notPublished = new EnumMap<>(Reason.class);
 
   public MapOutputRegistry(
       ProtectionDomain domain,
@@ -62,9 +60,6 @@ public final class MapOutputRegistry implements AutoCloseable {
     this.maxRegisteredBytes = maxRegisteredBytes;
     this.withdrawGraceMs = withdrawGraceMs;
     this.nanoClock = nanoClock;
-    for (Reason reason : Reason.values()) {
-      notPublished.put(reason, new LongAdder());
-    }
     reaper = new ScheduledThreadPoolExecutor(1, task -> {
       Thread thread = new Thread(task, "shuffle-rdma-reaper");
       thread.setDaemon(true);
@@ -75,14 +70,9 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   /** Maps, registers and describes a committed, non-empty map output. */
   public PublishedOutput publish(MapOutputFile output) throws NotPublishedException {
-    try {
-      PublishedOutput result = register(output);
-      published.increment();
-      return result;
-    } catch (NotPublishedException e) {
-      count(e.reason());
-      throw e;
-    }
+    PublishedOutput result = register(output);
+    published.increment();
+    return result;
   }
 
   private PublishedOutput register(MapOutputFile output) throws NotPublishedException {
@@ -195,24 +185,12 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
-  private void count(Reason reason) {
-    LongAdder adder = notPublished.get(reason);
-    if (adder != null) {
-      adder.increment();
-    }
-  }
-
   public long registeredBytes() {
     return registeredBytes.get();
   }
 
   public long published() {
     return published.sum();
-  }
-
-  public long notPublished(Reason reason) {
-    LongAdder adder = notPublished.get(reason);
-    return adder == null ? 0 : adder.sum();
   }
 
   /** Gives everything back without grace. */

@@ -4,6 +4,9 @@ package org.shufflerdma.plugin;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
@@ -15,6 +18,7 @@ import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.config.RdmaSettings;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -129,16 +133,27 @@ public final class ShufflePlugin implements AutoCloseable {
     if (env.executorId().equals(DRIVER_IDENTIFIER)) {
       return null; // local mode: there is nobody to read from
     }
-    try {
-      return ExecutorSide.open(env, settings, resolver);
-    } catch (RdmaUnavailableException e) {
-      if (settings.required()) {
-        throw new IllegalStateException(
-            "RDMA cannot be used and spark.shuffle.rdma.required=true: " + e.getMessage(), e);
+    return uninterrupted(() -> ExecutorSide.open(env, settings, resolver));
+  }
+
+  /**
+   * Runs {@code start} in a thread of its own and waits for it. What is started serves all tasks: a
+   * task that is killed meanwhile must not break it off for the others.
+   */
+  private static <T extends @Nullable Object> T uninterrupted(Supplier<T> start) {
+    CompletableFuture<T> result = new CompletableFuture<>();
+    Thread starter = Workers.thread("shuffle-rdma-start", () -> {
+      try {
+        result.complete(start.get());
+      } catch (Throwable t) {
+        result.completeExceptionally(t);
       }
-      LOG.warn("Shuffle blocks of this executor go by TCP: {}", e.getMessage());
-      LOG.debug("RDMA is unavailable", e);
-      return null;
+    });
+    starter.start();
+    try {
+      return result.join(); // does not react to interrupts
+    } catch (CompletionException e) {
+      throw e.getCause() instanceof RuntimeException cause ? cause : e;
     }
   }
 

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.reader;
 
-import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import org.apache.spark.MapOutputTracker;
 import org.apache.spark.MapSizesByExecutorId;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
+import org.apache.spark.network.shuffle.BlockStoreClient;
 import org.apache.spark.shuffle.BaseShuffleHandle;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
-import org.shufflerdma.fetch.BlockFetcher;
-import org.shufflerdma.location.LocationTable;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 import scala.Tuple2;
@@ -26,25 +25,16 @@ import scala.collection.Seq;
 /** Makes the readers of one executor's reduce tasks. Any task thread may call. */
 public final class RdmaReaders {
   private final SparkEnv env;
-  private final BlockFetcher fetcher;
-  private final LocationTable locations;
-  private final Executor fallbackExecutor;
+  private final @Nullable RdmaSource rdma;
   private final Consumer<ReadCounters> taskEnd;
 
   /**
-   * @param fallbackExecutor for calls of Spark's client that may take time to connect
+   * @param rdma null where RDMA is off: all remote blocks then come by TCP, and are counted so
    * @param taskEnd told what a reader counted, in its task's thread, when the task has ended
    */
-  public RdmaReaders(
-      SparkEnv env,
-      BlockFetcher fetcher,
-      LocationTable locations,
-      Executor fallbackExecutor,
-      Consumer<ReadCounters> taskEnd) {
+  public RdmaReaders(SparkEnv env, @Nullable RdmaSource rdma, Consumer<ReadCounters> taskEnd) {
     this.env = env;
-    this.fetcher = fetcher;
-    this.locations = locations;
-    this.fallbackExecutor = fallbackExecutor;
+    this.rdma = rdma;
     this.taskEnd = taskEnd;
   }
 
@@ -74,19 +64,24 @@ public final class RdmaReaders {
     int partitions = dependency.partitioner().numPartitions();
     ReadCounters counters = new ReadCounters();
     CountingReadMetrics metrics = new CountingReadMetrics(sparkMetrics, counters);
-    RdmaBlockStoreClient client = new RdmaBlockStoreClient(
-        env.blockManager().blockStoreClient(),
-        fetcher,
-        shuffleId,
-        partitions,
-        locations.locationsOf(shuffleId, partitions),
-        counters,
-        fallbackExecutor);
+    BlockStoreClient spark = env.blockManager().blockStoreClient();
+    RdmaBlockStoreClient byRdma = rdma == null
+        ? null
+        : new RdmaBlockStoreClient(
+            spark,
+            rdma.fetcher(),
+            shuffleId,
+            partitions,
+            rdma.locations().locationsOf(shuffleId, partitions),
+            counters,
+            rdma.fallbackExecutor());
     // Spark calls listeners last in, first out: this one sees what the block iterator's own
     // listener, added later, still counts when it gives back what nobody has read.
     context.addTaskCompletionListener(ended -> {
-      client.cancel();
-      countTcp(metrics, counters);
+      if (byRdma != null) {
+        byRdma.cancel();
+      }
+      countTcp(metrics, counters, byRdma == null);
       taskEnd.accept(counters);
     });
     return new RdmaShuffleReader<>(
@@ -96,13 +91,18 @@ public final class RdmaReaders {
             && SortShuffleManager.canUseBatchFetch(startPartition, endPartition, context),
         context,
         metrics,
-        client,
+        byRdma == null ? spark : byRdma,
         env);
   }
 
   /** What Spark read remotely and RDMA did not bring came by TCP. */
-  private static void countTcp(CountingReadMetrics metrics, ReadCounters counters) {
+  private static void countTcp(
+      CountingReadMetrics metrics, ReadCounters counters, boolean rdmaIsOff) {
+    long blocks = metrics.remoteBlocks() - counters.get(Counter.RDMA_BLOCKS);
     counters.add(Counter.TCP_BYTES, metrics.remoteBytes() - counters.get(Counter.RDMA_BYTES));
-    counters.add(Counter.TCP_BLOCKS, metrics.remoteBlocks() - counters.get(Counter.RDMA_BLOCKS));
+    counters.add(Counter.TCP_BLOCKS, blocks);
+    if (rdmaIsOff && blocks > 0) {
+      counters.addFallbacks(TcpReason.RDMA_OFF.label(), blocks);
+    }
   }
 }

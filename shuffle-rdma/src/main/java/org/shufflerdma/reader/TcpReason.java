@@ -5,6 +5,8 @@ import java.util.Locale;
 
 /** Why a block was left to TCP where no READ had failed. */
 public enum TcpReason {
+  /** RDMA is not in use on the reading executor. */
+  RDMA_OFF,
   /** The map task published no location: its executor has no RDMA, or could not register. */
   NO_LOCATION,
   /** The file has moved to another executor since. */

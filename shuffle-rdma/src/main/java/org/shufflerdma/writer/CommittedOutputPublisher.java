@@ -3,9 +3,10 @@ package org.shufflerdma.writer;
 
 import java.io.File;
 import java.io.IOException;
+import java.util.EnumMap;
+import java.util.Locale;
 import java.util.Map;
-import java.util.TreeMap;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.spark.SparkConf;
@@ -34,6 +35,38 @@ public final class CommittedOutputPublisher {
   /** The map task: what of Spark's state its publication depends on. */
   public record Task(int shuffleId, long mapId, boolean serializedShuffle, TaskContext context) {}
 
+  /** Why a map output stayed unpublished. */
+  public enum Trouble {
+    /** Registering it would have exceeded the executor's limit. */
+    BUDGET,
+    /** Its file was not as long as its partitions. */
+    FILE_CHANGED,
+    /** Its file could not be mapped or registered, or was not tried after several failures. */
+    REGISTRATION,
+    /** Its checksums could not be read or computed. */
+    CHECKSUMS,
+    /** Its map status cannot carry a location. */
+    CARRIER,
+    /** The executor was stopping. */
+    CLOSED,
+    /** A defect of this code. */
+    INTERNAL;
+
+    /** For names of counters: {@code file-changed}. */
+    public String label() {
+      return name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    private static Trouble of(NotPublishedException.Reason reason) {
+      return switch (reason) {
+        case BUDGET -> BUDGET;
+        case FILE_CHANGED -> FILE_CHANGED;
+        case REGISTRATION, REGISTRATION_PAUSED -> REGISTRATION;
+        case CLOSED -> CLOSED;
+      };
+    }
+  }
+
   private static final Logger LOG = LoggerFactory.getLogger(CommittedOutputPublisher.class);
 
   private final IndexShuffleBlockResolver resolver;
@@ -43,7 +76,7 @@ public final class CommittedOutputPublisher {
   private final ChecksumSource checksums;
   private final LogThrottle throttle =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
-  private final ConcurrentHashMap<String, LongAdder> failures = new ConcurrentHashMap<>();
+  private final Map<Trouble, LongAdder> troubles = new EnumMap<>(Trouble.class);
 
   public CommittedOutputPublisher(
       SparkConf conf,
@@ -57,6 +90,9 @@ public final class CommittedOutputPublisher {
     this.endpoint = endpoint;
     this.executorHash = MapOutputTrailer.hashExecutorId(executorId);
     this.checksums = ChecksumSource.of(conf, checksumMode);
+    for (Trouble trouble : Trouble.values()) {
+      troubles.put(trouble, new LongAdder());
+    }
   }
 
   void publish(Task task, MapStatus status, long[] partitionLengths) {
@@ -66,11 +102,11 @@ public final class CommittedOutputPublisher {
       }
       publishOutput(task, status, partitionLengths);
     } catch (NotPublishedException e) {
-      note(task, e.reason().name(), e);
+      note(task, Trouble.of(e.reason()), e);
     } catch (IOException e) {
-      note(task, "CHECKSUMS", e);
+      note(task, Trouble.CHECKSUMS, e);
     } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
-      note(task, "INTERNAL", e);
+      note(task, Trouble.INTERNAL, e);
     }
   }
 
@@ -91,7 +127,7 @@ public final class CommittedOutputPublisher {
       if (carried) {
         status.updateLocation(endpoint.addTo(status.location()));
       } else {
-        note(task, "CARRIER", null);
+        note(task, Trouble.CARRIER, null);
       }
     } finally {
       if (!carried) {
@@ -109,8 +145,8 @@ public final class CommittedOutputPublisher {
     return true;
   }
 
-  private void note(Task task, String reason, @Nullable Throwable cause) {
-    failures.computeIfAbsent(reason, key -> new LongAdder()).increment();
+  private void note(Task task, Trouble trouble, @Nullable Throwable cause) {
+    adder(trouble).increment();
     long held = throttle.tryLog();
     if (held >= 0) {
       LOG.warn(
@@ -118,16 +154,18 @@ public final class CommittedOutputPublisher {
               + " {} more since the last such line.",
           task.mapId(),
           task.shuffleId(),
-          reason,
+          trouble.label(),
           held,
           cause);
     }
   }
 
-  /** Map outputs that stayed unpublished, by reason. */
-  public Map<String, Long> failures() {
-    Map<String, Long> counts = new TreeMap<>();
-    failures.forEach((reason, count) -> counts.put(reason, count.sum()));
-    return counts;
+  /** Map outputs that stayed unpublished for this reason. */
+  public long count(Trouble trouble) {
+    return adder(trouble).sum();
+  }
+
+  private LongAdder adder(Trouble trouble) {
+    return Objects.requireNonNull(troubles.get(trouble));
   }
 }

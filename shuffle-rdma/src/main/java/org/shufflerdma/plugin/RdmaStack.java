@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.ThreadPoolExecutor;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.shuffle.IndexShuffleBlockResolver;
+import org.shufflerdma.concurrent.Workers;
+import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.connection.LocalIdentity;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TransportSettings;
+import org.shufflerdma.fetch.BlockFetcher;
+import org.shufflerdma.fetch.FetchSettings;
+import org.shufflerdma.location.LocationTable;
+import org.shufflerdma.location.PublishedEndpoint;
+import org.shufflerdma.mapoutput.MapOutputRegistry;
+import org.shufflerdma.memory.PoolSettings;
+import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.reader.RdmaSource;
+import org.shufflerdma.verbs.Provider;
+import org.shufflerdma.writer.CommittedOutputPublisher;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Everything of one executor that stands on a device, from the transport up to what writers publish
+ * with and readers read from. Closed in reverse order by the executor's side.
+ */
+final class RdmaStack implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
+  private static final int FALLBACK_THREADS = 8;
+
+  private final RdmaTransport transport;
+  private final MapOutputRegistry registry;
+  private final CommittedOutputPublisher publisher;
+  private final RdmaSource source;
+  private final Deque<AutoCloseable> acquired;
+
+  private RdmaStack(
+      RdmaTransport transport,
+      MapOutputRegistry registry,
+      CommittedOutputPublisher publisher,
+      RdmaSource source,
+      Deque<AutoCloseable> acquired) {
+    this.transport = transport;
+    this.registry = registry;
+    this.publisher = publisher;
+    this.source = source;
+    this.acquired = acquired;
+  }
+
+  /**
+   * Opens the device and listens.
+   *
+   * @param token shared by the executors of this application, where Spark has no secret
+   */
+  static RdmaStack open(
+      SparkEnv env, RdmaSettings settings, IndexShuffleBlockResolver resolver, byte[] token)
+      throws RdmaUnavailableException {
+    Deque<AutoCloseable> acquired = new ArrayDeque<>();
+    try {
+      return open(env, settings, resolver, token, acquired);
+    } catch (RdmaUnavailableException e) {
+      closeAll(acquired);
+      throw e;
+    } catch (IOException | RuntimeException | LinkageError e) {
+      closeAll(acquired);
+      throw new RdmaUnavailableException(e.toString(), e);
+    }
+  }
+
+  private static RdmaStack open(
+      SparkEnv env,
+      RdmaSettings settings,
+      IndexShuffleBlockResolver resolver,
+      byte[] token,
+      Deque<AutoCloseable> acquired)
+      throws IOException, RdmaUnavailableException {
+    InetAddress ownAddress =
+        InetAddress.getByName(env.blockManager().blockManagerId().host());
+    DeviceChoice device = DeviceChoice.of(settings, ownAddress);
+    byte[] secret = env.securityManager().isAuthenticationEnabled()
+        ? env.securityManager().getSecretKey().getBytes(StandardCharsets.UTF_8)
+        : token;
+    if (device.verbs().provider() == Provider.SOFT) {
+      device.verbs().setSecret(secret);
+    }
+    RdmaTransport transport = RdmaTransport.open(
+        transportSettings(settings, device.address()),
+        device.deviceName(),
+        new LocalIdentity(env.conf().getAppId(), env.executorId(), secret));
+    acquired.push(transport);
+    LOG.info(
+        "Shuffle blocks are read by RDMA over device {} ({}) at {}",
+        transport.device().name(),
+        device.reason(),
+        transport.endpoint());
+    RegisteredArena arena = new RegisteredArena(transport.protectionDomain());
+    acquired.push(arena);
+    MapOutputRegistry registry = new MapOutputRegistry(
+        transport.protectionDomain(),
+        arena,
+        settings.maxRegisteredBytes(),
+        settings.withdrawGraceMs(),
+        System::nanoTime);
+    acquired.push(registry);
+    BlockFetcher fetcher = new BlockFetcher(
+        transport, FetchSettings.forCores(Runtime.getRuntime().availableProcessors()));
+    acquired.push(fetcher);
+    ThreadPoolExecutor fallbackThreads = Workers.pool("rdma-fallback", FALLBACK_THREADS);
+    acquired.push(fallbackThreads::shutdownNow);
+    CommittedOutputPublisher publisher = new CommittedOutputPublisher(
+        env.conf(),
+        settings.checksum(),
+        resolver,
+        registry,
+        new PublishedEndpoint(
+            transport.endpoint().host(),
+            transport.endpoint().port(),
+            transport.endpoint().bootNonce().toHex()),
+        env.executorId());
+    RdmaSource source =
+        new RdmaSource(fetcher, new LocationTable(env.mapOutputTracker()), fallbackThreads);
+    return new RdmaStack(transport, registry, publisher, source, acquired);
+  }
+
+  private static TransportSettings transportSettings(RdmaSettings settings, InetAddress address) {
+    PoolSettings pool = PoolSettings.ofBudget(settings.poolBytes());
+    TransportSettings defaults = TransportSettings.defaults(
+        new InetSocketAddress(address, 0),
+        new PoolSettings(pool.budgetBytes(), pool.slabBytes(), settings.hugePages()));
+    return new TransportSettings(
+        defaults.bindAddress(),
+        settings.sendQueueDepth(),
+        Math.min(defaults.readsPerList(), settings.sendQueueDepth()),
+        defaults.maxConnections(),
+        defaults.maxInboundConnections(),
+        defaults.maxRdAtomic(),
+        settings.connectTimeoutMs(),
+        settings.fetchTimeoutMs(),
+        settings.peerLostTimeoutMs(),
+        defaults.drainTimeoutMs(),
+        defaults.breakerFailures(),
+        defaults.breakerOpenMs(),
+        defaults.pool());
+  }
+
+  RdmaTransport transport() {
+    return transport;
+  }
+
+  MapOutputRegistry registry() {
+    return registry;
+  }
+
+  CommittedOutputPublisher publisher() {
+    return publisher;
+  }
+
+  RdmaSource source() {
+    return source;
+  }
+
+  void shuffleRemoved(int shuffleId) {
+    source.locations().forget(shuffleId);
+    source.fetcher().forgetShuffle(shuffleId);
+    registry.removeShuffle(shuffleId);
+  }
+
+  @Override
+  public void close() {
+    closeAll(acquired);
+  }
+
+  private static void closeAll(Deque<AutoCloseable> acquired) {
+    while (!acquired.isEmpty()) {
+      AutoCloseable resource = acquired.pop();
+      try {
+        resource.close();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      } catch (Exception e) {
+        LOG.error("RDMA resource {} was not given back", resource, e);
+      }
+    }
+  }
+}
