@@ -30,6 +30,7 @@ static const char *const point_names[FAULT_POINTS] = {
 
 static struct rule rules[MAX_RULES]; /* written before fault_any is, by the constructor */
 static unsigned int rule_count;
+static char *rule_text; /* cut up; the rules point into it */
 static uint64_t events[FAULT_POINTS];
 
 static bool parse_pair(struct rule *rule, const char *key, char *value)
@@ -82,11 +83,13 @@ __attribute__((constructor)) static void read_rules(void)
 {
 	const char *setting = getenv("SOFTVERBS_FAULT");
 	char *state = NULL;
-	char *copy = setting ? strdup(setting) : NULL;
 
-	if (!copy)
+	if (!setting)
 		return;
-	for (char *text = strtok_r(copy, ";", &state); text; text = strtok_r(NULL, ";", &state)) {
+	rule_text = strdup(setting);
+	if (!rule_text)
+		abort();
+	for (char *text = strtok_r(rule_text, ";", &state); text; text = strtok_r(NULL, ";", &state)) {
 		if (rule_count == MAX_RULES || !parse_rule(text, &rules[rule_count])) {
 			log_error("SOFTVERBS_FAULT=%s is not understood at \"%s\"", setting, text);
 			abort(); /* a test that asks for a fault must not pass without it */
