@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.apache.spark.shuffle.rdma
+
+import java.nio.file.{Files, Path, Paths}
+
+/** A fault that the device injects into the READ of one executor, once. */
+object OnceFault {
+  private val directory = Files.createDirectories(Paths.get(System.getProperty("work.directory")))
+
+  /** A file that does not exist yet; the executor in which the fault strikes creates it. */
+  def newMark(): Path = {
+    val mark = Files.createTempFile(directory, "fault-", ".struck")
+    Files.delete(mark)
+    mark
+  }
+
+  def onRead(effect: String, nth: Int, mark: Path): (String, String) =
+    "spark.executorEnv.SOFTVERBS_FAULT" -> s"read:$effect,nth=$nth,once=$mark"
+}
+
+abstract class FaultSuite(effect: String, mark: Path)
+    extends OnRdmaCluster(OnceFault.onRead(effect, FaultSuite.DataRead, mark)) {
+  protected var traffic: Traffic = _
+
+  override def beforeAll(): Unit = {
+    super.beforeAll()
+    val (result, seen) = cluster.watched(Jobs.groupByKey)
+    traffic = seen
+    assert(Files.exists(mark), "the fault did not strike")
+    assert(result == RdmaJobsByHand.groupByKey)
+  }
+}
+
+object FaultSuite {
+  /** Past the canary and the descriptors of the few maps that these jobs have. */
+  val DataRead = 10
+}
+
+/** What a job must give, computed without Spark. */
+object RdmaJobsByHand {
+  lazy val groupByKey: Seq[(Int, Int)] =
+    Jobs.rows.groupMap(_._1)(_._2).view.mapValues(_.sorted.hashCode).toSeq.sorted
+}
+
+final class KilledPeerSuite extends FaultSuite("killpeer=1", OnceFault.newMark()) {
+  test("an executor killed while it serves a READ costs a stage attempt and no result") {
+    assert(traffic.repeatedStages >= 1, traffic)
+  }
+
+  test("blocks come by RDMA again once the executor is replaced") {
+    val (result, later) = cluster.watched(Jobs.groupByKey)
+    assert(result == RdmaJobsByHand.groupByKey)
+    assert(later.tcpBytes == 0, later)
+    assert(later.rdmaBytes > 0, later)
+  }
+}
+
+final class RefusedReadSuite extends FaultSuite("status=10", OnceFault.newMark()) {
+  test("the block of a refused READ comes by TCP, for that reason") {
+    assert(traffic.counter("tcp.blocks") == 1, traffic)
+    assert(traffic.counter("fallback.remote-access") == 1, traffic)
+    assert(traffic.tcpBytes > 0, traffic)
+    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.repeatedStages == 0, traffic)
+  }
+
+  test("later blocks of the same peer come by RDMA again") {
+    val (result, later) = cluster.watched(Jobs.groupByKey)
+    assert(result == RdmaJobsByHand.groupByKey)
+    assert(later.tcpBytes == 0, later)
+    assert(later.rdmaBytes > 0, later)
+  }
+}
+
+final class FlippedBitSuite extends FaultSuite("flip=1", OnceFault.newMark()) {
+  test("a block whose bytes were damaged on the way is not delivered and is read again") {
+    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.repeatedStages == 0, traffic)
+  }
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.apache.spark.shuffle.rdma
+
+import org.apache.spark.SparkContext
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.SparkSession
+
+/** Shuffles with results that can be compared. Closures live here, away from ScalaTest's classes. */
+object Jobs {
+  private val Maps = 6
+  private val Rows = 60000
+
+  private def row(i: Int): (Int, String) = (i * 7919 % 5003, s"value-$i-${"x" * (i % 40)}")
+
+  /** What `pairs` holds, without Spark. */
+  def rows: Seq[(Int, String)] = (0 until Rows).map(row)
+
+  private def pairs(context: SparkContext): RDD[(Int, String)] =
+    context.parallelize(0 until Rows, Maps).map(row)
+
+  def smallShuffle(context: SparkContext): RDD[(Int, Int)] =
+    context.parallelize(0 until 1000, 4).map(i => (i % 50, i)).reduceByKey(_ + _, 4)
+
+  def groupByKey(context: SparkContext): Seq[(Int, Int)] =
+    pairs(context).groupByKey(8).mapValues(_.toSeq.sorted.hashCode).collect().sorted.toSeq
+
+  def reduceByKey(context: SparkContext): Seq[(Int, Long)] =
+    pairs(context).mapValues(_.length.toLong).reduceByKey(_ + _, 8).collect().sorted.toSeq
+
+  def sortByKey(context: SparkContext): Seq[Int] =
+    pairs(context).sortByKey(ascending = true, 8).keys.collect().toSeq
+
+  /** 2,100 partitions, so that map statuses are of the highly compressed kind; some are read. */
+  def manyPartitions(context: SparkContext): Seq[(Int, Long)] = {
+    val summed = pairs(context).mapValues(_.length.toLong).reduceByKey(_ + _, 2100)
+    val some = 0 until 2100 by 25
+    context
+      .runJob(summed, (rows: Iterator[(Int, Long)]) => rows.toArray, some)
+      .flatten
+      .sorted
+      .toSeq
+  }
+
+  /** A sort-merge join and an aggregation under adaptive execution. */
+  def joinWithAdaptiveExecution(context: SparkContext): Seq[(Long, Long)] = {
+    val session = SparkSession
+      .builder()
+      .sparkContext(context)
+      .config("spark.sql.adaptive.enabled", "true")
+      .config("spark.sql.autoBroadcastJoinThreshold", "-1")
+      .config("spark.sql.shuffle.partitions", "16")
+      .getOrCreate()
+    val orders = session.range(0, 40000, 1, Maps).selectExpr("id", "id % 997 as customer")
+    val customers = session.range(0, 997, 1, 2).selectExpr("id as customer", "id % 13 as region")
+    orders
+      .join(customers, "customer")
+      .groupBy("region")
+      .count()
+      .collect()
+      .map(row => (row.getLong(0), row.getLong(1)))
+      .sorted
+      .toSeq
+  }
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.apache.spark.shuffle.rdma
+
+import java.io.File
+import java.nio.file.{Files, Path, Paths}
+
+import org.scalatest.BeforeAndAfterAll
+import org.scalatest.funsuite.AnyFunSuite
+
+import org.apache.spark.{SparkConf, SparkContext}
+
+/**
+ * A local-cluster of two executor processes that use the RDMA shuffle over the software device. The
+ * executors get the plugin as `--jars` would give it to them, and nothing else.
+ */
+final class RdmaCluster private (val context: SparkContext, watch: ShuffleWatch) {
+
+  /** What was shuffled so far, after all task ends have been heard of. */
+  def traffic: Traffic = {
+    context.listenerBus.waitUntilEmpty(RdmaCluster.ListenerTimeoutMs)
+    watch.traffic
+  }
+
+  /** Runs a job and says what it shuffled. */
+  def watched[T](job: SparkContext => T): (T, Traffic) = {
+    val before = traffic
+    val result = job(context)
+    (result, traffic - before)
+  }
+
+  def stop(): Unit = context.stop()
+}
+
+/** A suite on one cluster, which all its tests share. */
+abstract class OnRdmaCluster(settings: (String, String)*) extends AnyFunSuite with BeforeAndAfterAll {
+  private var started: Option[RdmaCluster] = None
+
+  protected def cluster: RdmaCluster = started.get
+
+  override def beforeAll(): Unit = started = Some(RdmaCluster.start(settings: _*))
+
+  override def afterAll(): Unit = started.foreach(_.stop())
+}
+
+object RdmaCluster {
+  private val ListenerTimeoutMs = 10000L
+
+  def start(settings: (String, String)*): RdmaCluster = {
+    SparkHome.prepare()
+    val conf = new SparkConf()
+      .setMaster("local-cluster[2,1,1024]")
+      .setAppName("spark-tests")
+      .set("spark.jars", Seq("plugin.jar", "tests.jar").map(System.getProperty).mkString(","))
+      .set("spark.shuffle.manager", "RdmaShuffleManager")
+      .set("spark.shuffle.rdma.device", "soft")
+      .set("spark.shuffle.readHostLocalDisk", "false")
+      .set("spark.ui.enabled", "false")
+      .set("spark.scheduler.minRegisteredResourcesRatio", "1.0")
+      .set("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
+      .setAll(settings)
+    val watch = new ShuffleWatch
+    val context = new SparkContext(conf)
+    context.addSparkListener(watch)
+    new RdmaCluster(context, watch)
+  }
+
+  /** The same job on stock Spark, in this process. */
+  def stock[T](settings: (String, String)*)(job: SparkContext => T): T = {
+    val context = new SparkContext(
+      new SparkConf()
+        .setMaster("local[2]")
+        .setAppName("stock")
+        .set("spark.ui.enabled", "false")
+        .setAll(settings))
+    try job(context)
+    finally context.stop()
+  }
+}
+
+/** The folder that local-cluster masters take their executors' jars from: links to this JVM's own. */
+private object SparkHome {
+  private val NotSparks = Seq("scalatest", "scalactic", "shuffle-rdma")
+
+  def prepare(): Unit = {
+    val jars = Paths.get(System.getProperty("spark.home.directory"), "jars")
+    if (!Files.exists(jars)) {
+      Files.createDirectories(jars)
+      classPath.filter(isSparks).foreach { jar =>
+        Files.createSymbolicLink(jars.resolve(jar.getFileName), jar)
+      }
+    }
+  }
+
+  private def classPath: Seq[Path] =
+    System.getProperty("java.class.path").split(File.pathSeparator).toSeq.map(Paths.get(_))
+
+  private def isSparks(path: Path): Boolean =
+    path.toString.endsWith(".jar") && !NotSparks.exists(path.getFileName.toString.startsWith)
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.apache.spark.shuffle.rdma
+
+import scala.collection.mutable
+
+import org.apache.spark.scheduler.{
+  SparkListener,
+  SparkListenerStageCompleted,
+  SparkListenerTaskEnd
+}
+
+/** Bytes that reducers read, by way: the first four as the plugin counts, the last two as Spark does. */
+final case class Traffic(
+    rdmaBytes: Long,
+    tcpBytes: Long,
+    hostLocalBytes: Long,
+    localBytes: Long,
+    sparkRemoteBytes: Long,
+    sparkLocalBytes: Long,
+    counters: Map[String, Long],
+    repeatedStages: Int) {
+
+  def -(earlier: Traffic): Traffic = Traffic(
+    rdmaBytes - earlier.rdmaBytes,
+    tcpBytes - earlier.tcpBytes,
+    hostLocalBytes - earlier.hostLocalBytes,
+    localBytes - earlier.localBytes,
+    sparkRemoteBytes - earlier.sparkRemoteBytes,
+    sparkLocalBytes - earlier.sparkLocalBytes,
+    counters.map { case (name, value) => name -> (value - earlier.counters.getOrElse(name, 0L)) },
+    repeatedStages - earlier.repeatedStages)
+
+  def counter(name: String): Long = counters.getOrElse(name, 0L)
+}
+
+/** Adds up what tasks report; read it through [[RdmaCluster.traffic]], which waits for late events. */
+final class ShuffleWatch extends SparkListener {
+  private val counters = mutable.Map.empty[String, Long]
+  private var remoteBytes = 0L
+  private var localBytes = 0L
+  private var repeatedStages = 0
+
+  override def onTaskEnd(end: SparkListenerTaskEnd): Unit = synchronized {
+    Option(end.taskMetrics).foreach { metrics =>
+      remoteBytes += metrics.shuffleReadMetrics.remoteBytesRead
+      localBytes += metrics.shuffleReadMetrics.localBytesRead
+    }
+    for {
+      accumulable <- end.taskInfo.accumulables
+      name <- accumulable.name if name.startsWith(ShuffleWatch.Prefix)
+      update <- accumulable.update
+    } {
+      val short = name.stripPrefix(ShuffleWatch.Prefix)
+      counters(short) = counters.getOrElse(short, 0L) + update.toString.toLong
+    }
+  }
+
+  override def onStageCompleted(completed: SparkListenerStageCompleted): Unit = synchronized {
+    if (completed.stageInfo.attemptNumber() > 0) {
+      repeatedStages += 1
+    }
+  }
+
+  def traffic: Traffic = synchronized {
+    Traffic(
+      counters.getOrElse("bytes", 0L),
+      counters.getOrElse("tcp.bytes", 0L),
+      counters.getOrElse("hostLocal.bytes", 0L),
+      counters.getOrElse("local.bytes", 0L),
+      remoteBytes,
+      localBytes,
+      counters.toMap,
+      repeatedStages)
+  }
+}
+
+object ShuffleWatch {
+  val Prefix = "shuffle.rdma."
+}

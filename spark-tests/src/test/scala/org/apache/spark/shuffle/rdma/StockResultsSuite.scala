@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.apache.spark.shuffle.rdma
+
+import org.apache.spark.SparkContext
+
+/** The same results as stock Spark, every remote byte by RDMA. */
+abstract class StockResultsSuite(settings: (String, String)*) extends OnRdmaCluster(settings: _*) {
+  private var expected: Map[String, Any] = Map.empty
+
+  protected def jobs: Map[String, SparkContext => Any]
+
+  override def beforeAll(): Unit = {
+    expected = RdmaCluster.stock(settings: _*) { context =>
+      jobs.map { case (name, job) => name -> job(context) }
+    }
+    super.beforeAll()
+  }
+
+  for ((name, job) <- jobs) {
+    test(s"$name gives stock Spark's result with every remote byte read by RDMA") {
+      val (result, traffic) = cluster.watched(job)
+      assert(result == expected(name))
+      assert(traffic.tcpBytes == 0, traffic)
+      assert(traffic.rdmaBytes > 0, traffic)
+      assert(traffic.rdmaBytes == traffic.sparkRemoteBytes, traffic)
+      assert(traffic.localBytes == traffic.sparkLocalBytes, traffic)
+      assert(traffic.hostLocalBytes == 0, traffic)
+    }
+  }
+}
+
+final class JavaSerializerSuite extends StockResultsSuite() {
+  override protected def jobs: Map[String, SparkContext => Any] = Map(
+    "groupByKey" -> Jobs.groupByKey,
+    "reduceByKey" -> Jobs.reduceByKey,
+    "sortByKey" -> Jobs.sortByKey,
+    "a shuffle of 2100 partitions" -> Jobs.manyPartitions,
+    "a join with adaptive execution" -> Jobs.joinWithAdaptiveExecution)
+}
+
+final class KryoRegistrationRequiredSuite
+    extends StockResultsSuite(
+      "spark.serializer" -> "org.apache.spark.serializer.KryoSerializer",
+      "spark.kryo.registrationRequired" -> "true",
+      "spark.kryo.classesToRegister" -> "scala.Tuple2$mcIJ$sp,[Lscala.Tuple2;") {
+  override protected def jobs: Map[String, SparkContext => Any] = Map(
+    "reduceByKey" -> Jobs.reduceByKey,
+    "sortByKey" -> Jobs.sortByKey,
+    "a shuffle of 2100 partitions" -> Jobs.manyPartitions)
+}
