@@ -8,6 +8,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
@@ -221,7 +222,11 @@ public final class ConnectionPool implements Connection.Owner {
     if (breakage != null && breakage.kind() != Breakage.Kind.CLOSED) {
       report(connection, breakage);
     }
-    closer.execute(() -> destroy(connection));
+    try {
+      closer.execute(() -> destroy(connection));
+    } catch (RejectedExecutionException e) {
+      destroy(connection);
+    }
   }
 
   /** A peer that leaves while nothing is read from it has not failed. */

@@ -54,7 +54,7 @@ final class DeviceEvents {
   }
 
   private void endAll(Breakage breakage) {
-    listener.close();
+    listener.refuse();
     connections.close(breakage);
   }
 }

@@ -60,6 +60,7 @@ final class InboundListener {
   };
 
   private volatile boolean closed;
+  private volatile @Nullable ConnectionId listenId;
 
   InboundListener(
       TransportSettings settings,
@@ -86,10 +87,11 @@ final class InboundListener {
     this.stats = stats;
   }
 
-  /** Lets peers in by an id that is bound to its address. */
-  void listen(ConnectionId listenId) throws VerbsException {
-    loop.handle(listenId, this::onListenerEvent);
-    listenId.listen(BACKLOG);
+  /** Lets peers in by an id that is bound to its address, and which is now the listener's. */
+  void listen(ConnectionId bound) throws VerbsException {
+    listenId = bound;
+    loop.handle(bound, this::onListenerEvent);
+    bound.listen(BACKLOG);
   }
 
   int connections() {
@@ -178,8 +180,20 @@ final class InboundListener {
     }
   }
 
-  /** Lets nobody in from now on and ends the connections; the closer destroys them. */
+  /**
+   * Lets nobody in from now on and ends the connections; the closer destroys them. Waits for the
+   * event loop to be done with the listener, so the loop must not call.
+   */
   void close() {
+    refuse();
+    ConnectionId bound = listenId;
+    if (bound != null) {
+      destroy(bound, null);
+    }
+  }
+
+  /** As close, but the listener stays and says no. Any thread may call. */
+  void refuse() {
     closed = true;
     inbound.forEach(Inbound::end);
   }

@@ -198,6 +198,18 @@ class RdmaTransportTest {
   }
 
   @Test
+  void anInboundConnectionEndsWithItsPeer() throws Exception {
+    connect();
+    assertThat(owner.inboundConnections()).isEqualTo(1);
+    reader.close();
+    Deadline deadline = Deadline.afterMs(20_000);
+    while (owner.inboundConnections() > 0 && !deadline.expired()) {
+      TimeUnit.MILLISECONDS.sleep(1);
+    }
+    assertThat(owner.inboundConnections()).isZero();
+  }
+
+  @Test
   void aClosedTransportConnectsToNobody() {
     reader.close();
     assertThatThrownBy(this::connect)

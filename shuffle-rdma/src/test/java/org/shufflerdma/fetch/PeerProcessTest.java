@@ -131,6 +131,14 @@ class PeerProcessTest {
   }
 
   @Test
+  void aConnectionThatDoesNotBringTheCanaryIsNotUsed() throws Exception {
+    FetchPeer.Published published = published(serve(0, 5_000));
+    List<String> lines = read(published, 2, "SOFTVERBS_FAULT=read:flip=1,nth=1");
+    assertThat(lines.get(0)).contains("good 0").contains("15=CANARY");
+    assertThat(lines.get(1)).isEqualTo("round 1 good 16 failed {}");
+  }
+
+  @Test
   void aFlippedBitIsReadAgain() throws Exception {
     FetchPeer.Published published = published(serve(0, 5_000));
     List<String> lines = read(published, 3, "SOFTVERBS_FAULT=read:flip=1,nth=30");
