@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_RULES = 16 };
+enum { MAX_RULES = 16, MAX_TEXT = 4096 };
 
 struct rule {
 	enum fault_point point;
@@ -30,7 +30,7 @@ static const char *const point_names[FAULT_POINTS] = {
 
 static struct rule rules[MAX_RULES]; /* written before fault_any is, by the constructor */
 static unsigned int rule_count;
-static char *rule_text; /* cut up; the rules point into it */
+static char rule_text[MAX_TEXT]; /* cut up; the rules point into it */
 static uint64_t events[FAULT_POINTS];
 
 static bool parse_pair(struct rule *rule, const char *key, char *value)
@@ -86,9 +86,11 @@ __attribute__((constructor)) static void read_rules(void)
 
 	if (!setting)
 		return;
-	rule_text = strdup(setting);
-	if (!rule_text)
+	if (strlen(setting) >= sizeof(rule_text)) {
+		log_error("SOFTVERBS_FAULT is longer than %d bytes", MAX_TEXT - 1);
 		abort();
+	}
+	strcpy(rule_text, setting);
 	for (char *text = strtok_r(rule_text, ";", &state); text; text = strtok_r(NULL, ";", &state)) {
 		if (rule_count == MAX_RULES || !parse_rule(text, &rules[rule_count])) {
 			log_error("SOFTVERBS_FAULT=%s is not understood at \"%s\"", setting, text);
