@@ -40,6 +40,7 @@ static int start_listening(struct cm_id *id, void *backlog)
 	id->state = CM_LISTENING;
 	id->next_listener = listeners;
 	listeners = id;
+	log_info("cm: listens on port %d", ntohs(cm_address_port(&id->id.route.addr.src_addr)));
 	return 0;
 }
 

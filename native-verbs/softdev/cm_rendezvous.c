@@ -16,8 +16,8 @@
 #include "log.h"
 #include "sha256.h"
 
-enum { MAX_ATTEMPTS = 6, COOKIE_KEY_BYTES = 32 };
-#define FIRST_WAIT_NS 100000000ull /* doubles with each attempt: 6.3 s in all */
+enum { MAX_ATTEMPTS = 6, MAX_REFUSED_ATTEMPTS = 3, COOKIE_KEY_BYTES = 32 };
+#define FIRST_WAIT_NS 100000000ull /* doubles with each attempt: 6.3 s in all, 0.3 s if refused */
 
 static const uint8_t *cookie_key(void)
 {
@@ -151,9 +151,12 @@ static void on_reply(void *owner, uint32_t events)
 	if (length < 0) {
 		if (errno == EAGAIN || errno == EINTR)
 			return;
+		/* Nobody has that port (ICMP), which is what the CM of a host answers when no one
+		 * listens. Programs that listen anew for each connection, and count on the time
+		 * that hardware takes, get another moment. */
+		if (errno == ECONNREFUSED && id->attempts < MAX_REFUSED_ATTEMPTS)
+			return;
 		progress_watch_remove(&id->udp_watch);
-		/* Nobody has that port (ICMP): what the CM of a host answers when no one listens.
-		 */
 		if (errno == ECONNREFUSED)
 			cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_NO_LISTENER);
 		else

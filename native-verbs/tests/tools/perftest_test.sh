@@ -12,7 +12,7 @@ perftest() {
   port=$(free_port)
   start_server "$program" -d softv0 -x 1 -p "$port" "$@"
   case " $* " in
-    *' -R '*) wait_until udp_bound "$port" ;;
+    *' -R '*) wait_until cm_listens "$port" ;;
     *) wait_until tcp_listens "$port" ;;
   esac
   run_client "$program" -d softv0 -x 1 -p "$port" "$@" localhost

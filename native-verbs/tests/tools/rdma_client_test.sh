@@ -7,14 +7,14 @@ need rdma_server
 
 port=$(free_port)
 start_server rdma_server -p "$port"
-wait_until udp_bound "$port"
+wait_until cm_listens "$port"
 run_client rdma_client -s 127.0.0.1 -p "$port"
 join_server
 grep -q 'end 0' "$work/client.log" || fail "rdma_client did not end with 0"
 
 port=$(free_port)
 start_server ucmatose -b 127.0.0.1 -p "$port" -c 8 -C 10 -S 256
-wait_until udp_bound "$port"
+wait_until cm_listens "$port"
 run_client ucmatose -s 127.0.0.1 -p "$port" -c 8 -C 10 -S 256
 join_server
 grep -q 'return status 0' "$work/client.log" || fail "ucmatose did not return 0"

@@ -10,7 +10,7 @@ ping_over() {
   shift
   port=$(free_port)
   start_server rping -s -a "$address" -p "$port" -C 50 -V "$@"
-  wait_until udp_bound "$port"
+  wait_until cm_listens "$port"
   run_client rping -c -a "$address" -p "$port" -C 50 -V "$@"
   join_server
 }

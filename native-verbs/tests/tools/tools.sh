@@ -44,9 +44,9 @@ tcp_listens() {
   grep -qi ":$(printf %04X "$1") [0-9A-F]*:0000 0A" /proc/net/tcp /proc/net/tcp6
 }
 
-# True once a UDP socket is bound to that port: a listener of rdma_cm.
-udp_bound() {
-  grep -qi ":$(printf %04X "$1") " /proc/net/udp /proc/net/udp6
+# True once the server listens on that port of rdma_cm. Its socket is bound before that, and refuses.
+cm_listens() {
+  grep -q "cm: listens on port $1\$" "$work/server.log"
 }
 
 # wait_until CONDITION ARGUMENT: up to 10 s, and only while the server runs.
@@ -60,7 +60,7 @@ wait_until() {
 }
 
 start_server() {
-  timeout -k 2 60 "$softverbs" "$@" >"$work/server.log" 2>&1 &
+  SOFTVERBS_LOG=info timeout -k 2 60 "$softverbs" "$@" >"$work/server.log" 2>&1 &
   server=$!
 }
 
