@@ -86,15 +86,12 @@ void link_flush(struct link *link)
 	free_if_idle(link);
 }
 
-static void on_events(void *owner, uint32_t events)
+void link_receive(struct link *link)
 {
-	struct link *link = owner;
 	size_t moved = 0;
 	ssize_t got = 0;
 
 	link->dispatching++;
-	if (link->paused && (events & (EPOLLHUP | EPOLLERR)))
-		link_fail(link, 0);
 	while (link->state != LINK_CLOSED && may_read(link) && moved < LINK_BYTES_PER_TURN && got >= 0) {
 		got = link_read_some(link);
 		if (got > 0)
@@ -102,6 +99,18 @@ static void on_events(void *owner, uint32_t events)
 	}
 	if (link->state != LINK_CLOSED && got < 0 && got != -EAGAIN && got != -ECANCELED)
 		link_fail(link, got == -ENODATA ? 0 : -got);
+	link->dispatching--;
+	free_if_idle(link);
+}
+
+static void on_events(void *owner, uint32_t events)
+{
+	struct link *link = owner;
+
+	link->dispatching++;
+	if (link->paused && (events & (EPOLLHUP | EPOLLERR)))
+		link_fail(link, 0);
+	link_receive(link);
 	if (link->state != LINK_CLOSED)
 		link_flush_output(link);
 	link->dispatching--;

@@ -95,6 +95,9 @@ int link_send_stream(struct link *link, const struct frame *frame, struct link_s
 /* Writes what is queued, as far as the socket takes it. May call on_close. */
 void link_flush(struct link *link);
 
+/* Takes in what has arrived, without waiting for its turn. Any callback may come. Not from one of this link. */
+void link_receive(struct link *link);
+
 /* While paused no further frame is read. */
 void link_pause(struct link *link, bool paused);
 

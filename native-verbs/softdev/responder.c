@@ -231,6 +231,12 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 	answer(qp, WIRE_ACK, frame->seq, 0);
 	if (!is_send && !(frame->flags & WIRE_FLAG_IMM))
 		return;
+	/*
+	 * What the peer sends after it got our message comes on this link, its ACK of our message on the other:
+	 * our SEND must complete before the reply to it.
+	 */
+	if (qp->out)
+		link_receive(qp->out);
 	pthread_mutex_lock(&qp->lock);
 	if (responds(qp) && rq_oldest(qp))
 		rq_complete(qp, &wc, frame->flags & WIRE_FLAG_SOLICITED);
