@@ -75,7 +75,9 @@ final class ArchitectureTest {
             "org.shufflerdma.memory..",
             "org.shufflerdma.connection..",
             "org.shufflerdma.fetch..",
+            "org.shufflerdma.mapoutput..",
             "org.shufflerdma.concurrent..",
+            "org.shufflerdma.metrics..",
             "org.shufflerdma.config..")
         .should()
         .dependOnClassesThat()
