@@ -20,58 +20,58 @@ import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.verbs.Verbs;
 
 /**
- * The device that this executor uses, and why.
+ * A device that this executor can use, and why it would.
  *
- * @param deviceName null where the address alone decides
- * @param address local address to listen on and connect from
+ * @param hardwareName name and optional port of a hardware device; null is the software device
+ * @param toBeProven whether it must pass {@link LoopbackCheck} before it is used
  */
-record DeviceChoice(Verbs verbs, @Nullable String deviceName, InetAddress address, String reason) {
+record DeviceChoice(@Nullable String hardwareName, boolean toBeProven, String reason) {
   private static final Path HARDWARE = Path.of("/sys/class/infiniband");
 
+  /** A device of bound verbs, and the local address to listen on and connect from. */
+  record Bound(Verbs verbs, @Nullable String deviceName, InetAddress address) {}
+
+  /** What {@code spark.shuffle.rdma.device} allows, best first. */
+  static List<DeviceChoice> of(RdmaSettings settings) throws IOException, RdmaUnavailableException {
+    String setting = "spark.shuffle.rdma.device=" + settings.device();
+    return switch (settings.device()) {
+      case "none" -> throw new RdmaUnavailableException(setting);
+      case "soft" -> List.of(new DeviceChoice(null, false, setting));
+      case "auto" -> automatic();
+      default -> List.of(new DeviceChoice(settings.device(), false, setting));
+    };
+  }
+
+  private static List<DeviceChoice> automatic() throws IOException {
+    List<DeviceChoice> choices = new ArrayList<>();
+    for (String name : activeHardware()) {
+      choices.add(new DeviceChoice(name, true, "active hardware that passed a loopback READ"));
+    }
+    choices.add(new DeviceChoice(
+        null,
+        false,
+        choices.isEmpty() ? "no active RDMA hardware on this host" : "no hardware passed"));
+    return choices;
+  }
+
   /**
-   * Chooses by {@code spark.shuffle.rdma.device}.
+   * Binds the verbs that this choice needs.
    *
    * @param ownAddress what Spark calls this executor
    */
-  static DeviceChoice of(RdmaSettings settings, InetAddress ownAddress)
-      throws RdmaUnavailableException {
-    try {
-      return switch (settings.device()) {
-        case "none" -> throw new RdmaUnavailableException("spark.shuffle.rdma.device=none");
-        case "soft" -> soft(settings, ownAddress, "spark.shuffle.rdma.device=soft");
-        case "auto" -> automatic(settings, ownAddress);
-        default -> named(settings, settings.device());
-      };
-    } catch (IOException e) {
-      throw new RdmaUnavailableException(String.valueOf(e.getMessage()), e);
-    }
-  }
-
-  private static DeviceChoice soft(RdmaSettings settings, InetAddress ownAddress, String reason)
-      throws IOException {
-    Verbs verbs = Verbs.open(Provider.SOFT, nativeDir(settings));
-    InetAddress address =
-        LocalAddress.choose(settings.address(), LocalAddress.ofThisHost(ownAddress));
-    return new DeviceChoice(verbs, null, address, reason);
-  }
-
-  /** Only a device with an active port makes this process bind the system's verbs. */
-  private static DeviceChoice automatic(RdmaSettings settings, InetAddress ownAddress)
+  Bound bind(RdmaSettings settings, InetAddress ownAddress)
       throws IOException, RdmaUnavailableException {
-    List<String> active = activeHardware();
-    if (active.isEmpty()) {
-      return soft(settings, ownAddress, "no active RDMA hardware on this host");
+    Path nativeDir = settings.nativeDir().isEmpty() ? null : Path.of(settings.nativeDir());
+    if (hardwareName == null) {
+      InetAddress address =
+          LocalAddress.choose(settings.address(), LocalAddress.ofThisHost(ownAddress));
+      return new Bound(Verbs.openInstead(Provider.SOFT, nativeDir), null, address);
     }
-    return named(settings, active.get(0));
-  }
-
-  private static DeviceChoice named(RdmaSettings settings, String nameAndPort)
-      throws IOException, RdmaUnavailableException {
-    int colon = nameAndPort.indexOf(':');
-    String name = colon < 0 ? nameAndPort : nameAndPort.substring(0, colon);
+    int colon = hardwareName.indexOf(':');
+    String name = colon < 0 ? hardwareName : hardwareName.substring(0, colon);
     Optional<Integer> port = colon < 0
         ? Optional.empty()
-        : Optional.of(Integer.parseInt(nameAndPort.substring(colon + 1)));
+        : Optional.of(Integer.parseInt(hardwareName.substring(colon + 1)));
     List<String> present = presentHardware();
     if (!present.contains(name)) {
       throw new RdmaUnavailableException("device "
@@ -80,7 +80,7 @@ record DeviceChoice(Verbs verbs, @Nullable String deviceName, InetAddress addres
           + (present.isEmpty() ? "no RDMA hardware" : String.join(", ", present))
           + ". Correct spark.shuffle.rdma.device, or use auto or soft");
     }
-    Verbs verbs = Verbs.open(Provider.SYSTEM, nativeDir(settings));
+    Verbs verbs = Verbs.openInstead(Provider.SYSTEM, nativeDir);
     DeviceInfo device = verbs.devices().stream()
         .filter(candidate -> candidate.name().equals(name))
         .findFirst()
@@ -88,13 +88,9 @@ record DeviceChoice(Verbs verbs, @Nullable String deviceName, InetAddress addres
     List<InetAddress> addresses = addressesOf(device, port);
     if (addresses.isEmpty()) {
       throw new RdmaUnavailableException(
-          "device " + nameAndPort + " has no active port with an IP address");
+          "device " + hardwareName + " has no active port with an IP address");
     }
-    return new DeviceChoice(
-        verbs,
-        name,
-        LocalAddress.choose(settings.address(), addresses),
-        "spark.shuffle.rdma.device=" + settings.device());
+    return new Bound(verbs, name, LocalAddress.choose(settings.address(), addresses));
   }
 
   private static List<InetAddress> addressesOf(DeviceInfo device, Optional<Integer> wantedPort) {
@@ -135,9 +131,5 @@ record DeviceChoice(Verbs verbs, @Nullable String deviceName, InetAddress addres
       }
     }
     return active.stream().sorted().collect(Collectors.toList());
-  }
-
-  private static @Nullable Path nativeDir(RdmaSettings settings) {
-    return settings.nativeDir().isEmpty() ? null : Path.of(settings.nativeDir());
   }
 }

@@ -6,7 +6,9 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
+import java.util.List;
 import java.util.concurrent.ThreadPoolExecutor;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
@@ -63,14 +65,26 @@ final class RdmaStack implements AutoCloseable {
   static RdmaStack open(
       SparkEnv env, RdmaSettings settings, IndexShuffleBlockResolver resolver, byte[] token)
       throws RdmaUnavailableException {
-    Deque<AutoCloseable> acquired = new ArrayDeque<>();
     try {
-      return open(env, settings, resolver, token, acquired);
-    } catch (RdmaUnavailableException e) {
-      closeAll(acquired);
-      throw e;
+      InetAddress ownAddress =
+          InetAddress.getByName(env.blockManager().blockManagerId().host());
+      List<String> refused = new ArrayList<>();
+      for (DeviceChoice choice : DeviceChoice.of(settings)) {
+        try {
+          RdmaStack stack = open(env, settings, resolver, token, choice, ownAddress);
+          LOG.info(
+              "Shuffle blocks are read by RDMA over device {} ({}{}) at {}",
+              stack.transport.device().name(),
+              choice.reason(),
+              refused.isEmpty() ? "" : ": " + String.join("; ", refused),
+              stack.transport.endpoint());
+          return stack;
+        } catch (IOException | RdmaUnavailableException e) {
+          refused.add(e.getMessage());
+        }
+      }
+      throw new RdmaUnavailableException(String.join("; ", refused));
     } catch (IOException | RuntimeException | LinkageError e) {
-      closeAll(acquired);
       throw new RdmaUnavailableException(e.toString(), e);
     }
   }
@@ -80,11 +94,32 @@ final class RdmaStack implements AutoCloseable {
       RdmaSettings settings,
       IndexShuffleBlockResolver resolver,
       byte[] token,
-      Deque<AutoCloseable> acquired)
+      DeviceChoice choice,
+      InetAddress ownAddress)
       throws IOException, RdmaUnavailableException {
-    InetAddress ownAddress =
-        InetAddress.getByName(env.blockManager().blockManagerId().host());
-    DeviceChoice device = DeviceChoice.of(settings, ownAddress);
+    Deque<AutoCloseable> acquired = new ArrayDeque<>();
+    try {
+      DeviceChoice.Bound device = choice.bind(settings, ownAddress);
+      RdmaStack stack = open(env, settings, resolver, token, device, acquired);
+      if (choice.toBeProven()) {
+        LoopbackCheck.run(
+            stack.transport, stack.registry, stack.source.fetcher(), env.executorId());
+      }
+      return stack;
+    } catch (Throwable t) {
+      closeAll(acquired);
+      throw t;
+    }
+  }
+
+  private static RdmaStack open(
+      SparkEnv env,
+      RdmaSettings settings,
+      IndexShuffleBlockResolver resolver,
+      byte[] token,
+      DeviceChoice.Bound device,
+      Deque<AutoCloseable> acquired)
+      throws IOException {
     byte[] secret = env.securityManager().isAuthenticationEnabled()
         ? env.securityManager().getSecretKey().getBytes(StandardCharsets.UTF_8)
         : token;
@@ -96,11 +131,6 @@ final class RdmaStack implements AutoCloseable {
         device.deviceName(),
         new LocalIdentity(env.conf().getAppId(), env.executorId(), secret));
     acquired.push(transport);
-    LOG.info(
-        "Shuffle blocks are read by RDMA over device {} ({}) at {}",
-        transport.device().name(),
-        device.reason(),
-        transport.endpoint());
     RegisteredArena arena = new RegisteredArena(transport.protectionDomain());
     acquired.push(arena);
     MapOutputRegistry registry = new MapOutputRegistry(

@@ -7,8 +7,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The verbs of this process, bound to one provider. The binding is made once per loaded plugin and
- * never undone, as the C libraries below cannot be unloaded. Thread safe.
+ * The verbs of this process, bound to one provider at a time. The binding is made once per loaded
+ * plugin; the C libraries below are never unloaded. Thread safe.
  */
 public final class Verbs {
   private static @Nullable Verbs bound;
@@ -31,13 +31,7 @@ public final class Verbs {
   public static synchronized Verbs open(Provider provider, @Nullable Path nativeDir)
       throws VerbsException {
     if (bound == null) {
-      NativeLibrary.load(nativeDir);
-      if (provider == Provider.SOFT) {
-        NativeLibrary.bindSoftDevice(nativeDir);
-      } else {
-        NativeLibrary.bindSystem();
-      }
-      bound = new Verbs(provider);
+      bound = bind(provider, nativeDir);
     } else if (bound.provider != provider) {
       throw new VerbsException(
           "this process already uses the " + bound.provider + " verbs; " + provider
@@ -46,6 +40,30 @@ public final class Verbs {
           Errno.EBUSY);
     }
     return bound;
+  }
+
+  /**
+   * Binds {@code provider} in place of the one that is bound, if another is. For a process that
+   * finds its hardware unusable: nothing opened from the former provider may be open any more.
+   */
+  public static synchronized Verbs openInstead(Provider provider, @Nullable Path nativeDir)
+      throws VerbsException {
+    Verbs current = bound;
+    if (current == null || current.provider != provider) {
+      current = bind(provider, nativeDir);
+      bound = current;
+    }
+    return current;
+  }
+
+  private static Verbs bind(Provider provider, @Nullable Path nativeDir) throws VerbsException {
+    NativeLibrary.load(nativeDir);
+    if (provider == Provider.SOFT) {
+      NativeLibrary.bindSoftDevice(nativeDir);
+    } else {
+      NativeLibrary.bindSystem();
+    }
+    return new Verbs(provider);
   }
 
   /** Whether {@link #open} has succeeded. DiSNI's own classes work from then on. */

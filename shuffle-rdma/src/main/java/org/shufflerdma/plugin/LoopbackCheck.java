@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.fetch.BlockFetcher;
+import org.shufflerdma.fetch.BlockRequest;
+import org.shufflerdma.fetch.DescriptorRef;
+import org.shufflerdma.fetch.FetchFailureReason;
+import org.shufflerdma.fetch.FetchListener;
+import org.shufflerdma.mapoutput.MapOutputFile;
+import org.shufflerdma.mapoutput.MapOutputRegistry;
+import org.shufflerdma.mapoutput.NotPublishedException;
+import org.shufflerdma.mapoutput.PartitionChecksums;
+import org.shufflerdma.mapoutput.PublishedOutput;
+import org.shufflerdma.memory.RegisteredSlice;
+
+/**
+ * Proves that a device does what the shuffle needs of it: a queue pair, a connection to its own
+ * address, and a READ of a registered file that brings the file's bytes.
+ */
+final class LoopbackCheck {
+  private static final int FILE_BYTES = 64 << 10;
+  private static final int TIMEOUT_S = 15;
+
+  /** Of no shuffle: Spark's ids begin at 0. */
+  private static final int SHUFFLE_ID = -1;
+
+  private LoopbackCheck() {}
+
+  static void run(
+      RdmaTransport transport, MapOutputRegistry registry, BlockFetcher fetcher, String executorId)
+      throws IOException {
+    byte[] bytes = new byte[FILE_BYTES];
+    new Random().nextBytes(bytes);
+    Path file = Files.createTempFile("shuffle-rdma-check", ".data");
+    try {
+      Files.write(file, bytes);
+      long[] lengths = {bytes.length};
+      PublishedOutput output = registry.publish(new MapOutputFile(
+          SHUFFLE_ID, 0, file, lengths, PartitionChecksums.compute(file, lengths)));
+      try {
+        byte[] read = read(new PeerId(executorId, transport.endpoint()), output, fetcher);
+        if (!Arrays.equals(bytes, read)) {
+          throw new IOException("a loopback READ of a file brought other bytes");
+        }
+      } finally {
+        registry.retract(SHUFFLE_ID, output);
+        fetcher.forgetShuffle(SHUFFLE_ID);
+      }
+    } catch (NotPublishedException e) {
+      throw new IOException("a file cannot be registered: " + e.getMessage(), e);
+    } finally {
+      Files.deleteIfExists(file);
+    }
+  }
+
+  private static byte[] read(PeerId self, PublishedOutput output, BlockFetcher fetcher)
+      throws IOException {
+    CompletableFuture<byte[]> arrival = new CompletableFuture<>();
+    DescriptorRef descriptor = new DescriptorRef(
+        output.descriptorAddress(), output.descriptorRkey(), output.generation(), SHUFFLE_ID, 0, 1);
+    var token = fetcher.fetch(
+        self, null, List.of(new BlockRequest(0, descriptor, 0, 1, null)), new Arrival(arrival));
+    try {
+      return arrival.get(TIMEOUT_S, TimeUnit.SECONDS);
+    } catch (ExecutionException e) {
+      throw new IOException("a loopback READ failed: " + e.getCause(), e);
+    } catch (TimeoutException e) {
+      token.cancel();
+      throw new IOException("a loopback READ took more than " + TIMEOUT_S + " s", e);
+    } catch (InterruptedException e) {
+      token.cancel();
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted during a loopback READ", e);
+    }
+  }
+
+  private record Arrival(CompletableFuture<byte[]> arrival) implements FetchListener {
+    @Override
+    public void onSuccess(long tag, RegisteredSlice block) {
+      byte[] bytes = new byte[Math.toIntExact(block.lengthBytes())];
+      block.nioBuffer().get(bytes);
+      block.release();
+      arrival.complete(bytes);
+    }
+
+    @Override
+    public void onStreamed(long tag, long lengthBytes) {
+      arrival.completeExceptionally(new IllegalStateException("no sink was given"));
+    }
+
+    @Override
+    public void onFailure(long tag, FetchFailureReason reason, Throwable cause) {
+      arrival.completeExceptionally(cause);
+    }
+  }
+}

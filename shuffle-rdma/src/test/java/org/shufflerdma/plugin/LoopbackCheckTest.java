@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.fetch.BlockFetcher;
+import org.shufflerdma.fetch.FetchSettings;
+import org.shufflerdma.mapoutput.MapOutputRegistry;
+import org.shufflerdma.memory.RegisteredArena;
+
+class LoopbackCheckTest {
+  private RdmaTransport transport;
+  private RegisteredArena arena;
+  private BlockFetcher fetcher;
+
+  @BeforeEach
+  void open() throws Exception {
+    transport = TestTransports.open("1");
+    arena = new RegisteredArena(transport.protectionDomain());
+    fetcher = new BlockFetcher(transport, FetchSettings.forCores(1));
+  }
+
+  @AfterEach
+  void close() {
+    fetcher.close();
+    arena.close();
+    transport.close();
+  }
+
+  private MapOutputRegistry registry(long maxRegisteredBytes) {
+    return new MapOutputRegistry(
+        transport.protectionDomain(), arena, maxRegisteredBytes, 0, System::nanoTime);
+  }
+
+  @Test
+  void deviceThatReadsFilesPassesAndKeepsNothing() throws Exception {
+    try (MapOutputRegistry registry = registry(1 << 20)) {
+      LoopbackCheck.run(transport, registry, fetcher, "1");
+      assertThat(registry.registeredBytes()).isZero();
+      TestTransports.awaitNoLeases(transport);
+    }
+  }
+
+  @Test
+  void deviceThatCannotRegisterFilesFails() {
+    try (MapOutputRegistry registry = registry(0)) {
+      assertThatThrownBy(() -> LoopbackCheck.run(transport, registry, fetcher, "1"))
+          .isInstanceOf(IOException.class)
+          .hasMessageContaining("cannot be registered");
+    }
+  }
+
+  @Test
+  void deviceThatAnswersToAnotherNameFails() {
+    try (MapOutputRegistry registry = registry(1 << 20)) {
+      assertThatThrownBy(() -> LoopbackCheck.run(transport, registry, fetcher, "2"))
+          .isInstanceOf(IOException.class)
+          .hasMessageContaining("loopback READ failed");
+    }
+  }
+}
