@@ -255,8 +255,8 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 	struct cm_id *id = owner;
 
 	(void)link;
-	(void)fds;
-	if (frame->length != payload_bytes(frame->op) || fd_count)
+	link_close_fds(fds, fd_count); /* none belongs to a frame of the CM */
+	if (frame->length != payload_bytes(frame->op))
 		return;
 	switch (frame->op) {
 	case CM_FRAME_REPLY:

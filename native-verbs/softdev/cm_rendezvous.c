@@ -63,6 +63,7 @@ bool cm_cookie_is_valid(const struct cm_request *request)
 	return difference == 0;
 }
 
+/* `length` as MSG_TRUNC tells it: a longer datagram is none of ours. */
 static bool is_datagram(const struct cm_datagram *datagram, ssize_t length,
 			enum cm_datagram_kind kind)
 {
@@ -91,7 +92,7 @@ static void answer_requests(void *owner, uint32_t events)
 		message.msg_namelen = sizeof(from);
 		message.msg_control = control.bytes;
 		message.msg_controllen = sizeof(control);
-		length = recvmsg(listener->udp_fd, &message, 0);
+		length = recvmsg(listener->udp_fd, &message, MSG_TRUNC);
 		if (length < 0)
 			return;
 		if (!is_datagram(&datagram, length, CM_DATAGRAM_REQUEST))
@@ -145,7 +146,7 @@ static void on_reply(void *owner, uint32_t events)
 {
 	struct cm_id *id = owner;
 	struct cm_datagram datagram;
-	ssize_t length = recv(id->udp_fd, &datagram, sizeof(datagram), 0);
+	ssize_t length = recv(id->udp_fd, &datagram, sizeof(datagram), MSG_TRUNC);
 
 	(void)events;
 	if (length < 0) {

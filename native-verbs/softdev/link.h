@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 enum link_kind { LINK_KIND_QP = 1, LINK_KIND_CM = 2 };
 
@@ -70,6 +71,13 @@ struct link_ops {
  * namespace). Never NULL but for ENOMEM; failures arrive by on_close, never before it returns.
  */
 struct link *link_connect(uint16_t port, enum link_kind kind, const struct link_ops *ops, void *owner);
+
+/* For who owns descriptors that came with a frame and has no use for them. */
+static inline void link_close_fds(const int *fds, int count)
+{
+	for (int i = 0; i < count; i++)
+		close(fds[i]);
+}
 
 /* Hands the link to another owner; for the callee of cm_on_incoming_link(). */
 void link_set_owner(struct link *link, const struct link_ops *ops, void *owner);

@@ -6,8 +6,6 @@
 #include "link.h"
 #include "progress.h"
 
-#include <unistd.h>
-
 enum frame_op { FRAME_HELLO = 1, FRAME_HELLO_REPLY, FRAME_PROOF, FRAME_REFUSED };
 
 enum link_state { LINK_EXPECT_HELLO, LINK_EXPECT_REPLY, LINK_EXPECT_PROOF, LINK_OPEN, LINK_CLOSED };
@@ -56,12 +54,6 @@ int link_send_now(struct link *link, const struct frame *frame, const void *payl
 void link_opened(struct link *link);
 
 enum { LINK_BYTES_PER_TURN = 4 << 20 }; /* then the other links get theirs */
-
-static inline void link_close_fds(const int *fds, int count)
-{
-	for (int i = 0; i < count; i++)
-		close(fds[i]);
-}
 
 /* Asks epoll for what the link can use now. */
 void link_update_events(struct link *link);

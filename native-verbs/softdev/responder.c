@@ -15,12 +15,6 @@
 
 static const struct link_ops responder_ops;
 
-static void close_all(const int *fds, int count)
-{
-	for (int i = 0; i < count; i++)
-		close(fds[i]);
-}
-
 static bool responds(const struct softdev_qp *qp)
 {
 	int state = atomic_load(&qp->state);
@@ -376,7 +370,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 
 	(void)link;
 	(void)payload;
-	close_all(fds, fd_count);
+	link_close_fds(fds, fd_count);
 	switch (frame->op) {
 	case WIRE_SEND:
 	case WIRE_WRITE:
@@ -458,7 +452,7 @@ static void on_first_frame(struct link *link, void *owner, const struct frame *f
 	struct softdev_qp *qp;
 
 	(void)owner;
-	close_all(fds, fd_count);
+	link_close_fds(fds, fd_count);
 	if (frame->op != WIRE_QP_OPEN || frame->length != sizeof(*open)) {
 		link_close(link);
 		return;

@@ -3,13 +3,9 @@
  * Whatever a peer sends on a link, in pieces of whatever size, the responder neither dies nor lets anything
  * happen outside its regions, and goes on serving others. SOFTVERBS_TEST_SEED=N repeats a run.
  */
-#include "link.h"
-#include "link_internal.h"
-#include "sha256.h"
+#include "raw_link.h"
 #include "softdev_fixture.h"
 #include "wire.h"
-
-#include <sys/un.h>
 
 enum { BYTES = 8192, ROUNDS = 150, FRAMES = 30 };
 
@@ -62,20 +58,6 @@ static uint32_t next_random(uint32_t below)
 	return random_state % below;
 }
 
-static int connect_raw(uint16_t port)
-{
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	char target[64] = "";
-	unsigned long inode = 0;
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), used;
-
-	CHECK(readlink("/proc/self/ns/net", target, sizeof(target) - 1) > 0);
-	CHECK_EQUAL(sscanf(target, "net:[%lu]", &inode), 1);
-	used = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "softverbs.%lu.%u", inode, port);
-	CHECK(!connect(fd, (struct sockaddr *)&name, offsetof(struct sockaddr_un, sun_path) + 1 + used));
-	return fd;
-}
-
 /* In pieces, some of one byte; the other end may close at any time. */
 static bool write_pieces(int fd, const void *data, size_t length)
 {
@@ -96,24 +78,6 @@ static bool write_pieces(int fd, const void *data, size_t length)
 static bool write_frame(int fd, const struct frame *frame, const void *payload)
 {
 	return write_pieces(fd, frame, sizeof(*frame)) && write_pieces(fd, payload, frame->length);
-}
-
-/* The handshake as link_handshake.c makes it; without a secret the MACs are zeros. */
-static void shake_hands(int fd)
-{
-	struct {
-		uint32_t magic;
-		uint16_t version, kind;
-		uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES], mac[SHA256_BYTES];
-	} hello = {.magic = 0x314c5653, .version = 1, .kind = LINK_KIND_QP};
-	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(hello)};
-	static const uint8_t proof[SHA256_BYTES];
-	uint8_t reply[sizeof(frame) + sizeof(hello)];
-
-	CHECK(write_frame(fd, &frame, &hello));
-	CHECK_EQUAL(recv(fd, reply, sizeof(reply), MSG_WAITALL), sizeof(reply));
-	frame = (struct frame){.op = FRAME_PROOF, .length = sizeof(proof)};
-	CHECK(write_frame(fd, &frame, proof));
 }
 
 static struct frame random_frame(uint32_t seq, const struct offer *offer)
@@ -137,11 +101,11 @@ static void attack(const struct offer *offer, const struct address *own)
 	static uint8_t payload[100000];
 	struct qp_open open = {.source_qpn = own->qpn, .destination_qpn = offer->address.qpn};
 	struct frame frame = {.op = WIRE_QP_OPEN, .length = sizeof(open)};
-	int fd = connect_raw(offer->address.qpn >> 8);
+	int fd = raw_link_connect(offer->address.qpn >> 8);
 	uint32_t seq = 0;
 
 	if (next_random(8))
-		shake_hands(fd);
+		raw_link_shake_hands(fd, LINK_KIND_QP, write_frame);
 	if (next_random(8) && !write_frame(fd, &frame, &open))
 		goto out;
 	for (int i = 0; i < FRAMES; i++) {

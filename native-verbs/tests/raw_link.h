@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The client end of a link without the device: for tests that send what the device never would. */
+#ifndef SHUFFLE_RDMA_RAW_LINK_H
+#define SHUFFLE_RDMA_RAW_LINK_H
+
+#include <stddef.h>
+#include <sys/un.h>
+
+#include "link.h"
+#include "link_internal.h"
+#include "sha256.h"
+#include "test.h"
+
+static inline int raw_link_connect(uint16_t port)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	char target[64] = "";
+	unsigned long inode = 0;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), used;
+
+	CHECK(readlink("/proc/self/ns/net", target, sizeof(target) - 1) > 0);
+	CHECK_EQUAL(sscanf(target, "net:[%lu]", &inode), 1);
+	used = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "softverbs.%lu.%u", inode, port);
+	CHECK(!connect(fd, (struct sockaddr *)&name, offsetof(struct sockaddr_un, sun_path) + 1 + used));
+	return fd;
+}
+
+/*
+ * The handshake as link_handshake.c makes it; without a secret the MACs are zeros. `write_frame` sends a
+ * header and its payload.
+ */
+static inline void raw_link_shake_hands(int fd, enum link_kind kind,
+					bool (*write_frame)(int fd, const struct frame *frame,
+							    const void *payload))
+{
+	struct {
+		uint32_t magic;
+		uint16_t version, kind;
+		uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES], mac[SHA256_BYTES];
+	} hello = {.magic = 0x314c5653, .version = 1, .kind = (uint16_t)kind};
+	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(hello)};
+	static const uint8_t proof[SHA256_BYTES];
+	uint8_t reply[sizeof(frame) + sizeof(hello)];
+
+	CHECK(write_frame(fd, &frame, &hello));
+	CHECK_EQUAL(recv(fd, reply, sizeof(reply), MSG_WAITALL), sizeof(reply));
+	frame = (struct frame){.op = FRAME_PROOF, .length = sizeof(proof)};
+	CHECK(write_frame(fd, &frame, proof));
+}
+
+#endif
