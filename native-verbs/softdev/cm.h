@@ -50,6 +50,7 @@ struct cm_event {
 	struct cm_channel *channel;
 	struct cm_id *owner;
 	struct cm_event *previous, *next; /* in the owner's list */
+	bool left_behind; /* read before its id migrated, which waits for it; under event_lock */
 	uint8_t private_data[CM_REPLY_PRIVATE_DATA];
 };
 

@@ -106,8 +106,7 @@ int softverbs_rdma_ack_cm_event(struct rdma_cm_event *public_event)
 	owner = event->owner;
 	pthread_mutex_lock(&owner->event_lock);
 	unlink_event(event);
-	if (!owner->events)
-		pthread_cond_broadcast(&owner->event_acked);
+	pthread_cond_broadcast(&owner->event_acked);
 	pthread_mutex_unlock(&owner->event_lock);
 	free(event);
 	return 0;
@@ -164,6 +163,17 @@ static void finish_connect(struct rdma_cm_event *event, struct cm_id *id)
 	cm_modify_to_error(id);
 }
 
+/* There is no channel for its id. -1, errno stays. */
+static int refuse_request(struct cm_event *event)
+{
+	int error = errno;
+
+	softverbs_rdma_destroy_id(event->event.id);
+	softverbs_rdma_ack_cm_event(&event->event);
+	errno = error;
+	return -1;
+}
+
 int softverbs_rdma_get_cm_event(struct rdma_event_channel *public_channel,
 				struct rdma_cm_event **out)
 {
@@ -181,8 +191,8 @@ int softverbs_rdma_get_cm_event(struct rdma_event_channel *public_channel,
 	switch (event->event.event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		atomic_fetch_sub_explicit(&event->owner->unread_requests, 1, memory_order_relaxed);
-		if (event->owner->sync)
-			softverbs_rdma_migrate_id(&id->id, NULL);
+		if (event->owner->sync && softverbs_rdma_migrate_id(&id->id, NULL))
+			return refuse_request(event);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		if (id->id.qp)

@@ -118,6 +118,16 @@ int softverbs_rdma_destroy_id(struct rdma_cm_id *public_id)
 	return 0;
 }
 
+static struct cm_event *oldest_event(const struct cm_id *id)
+{
+	struct cm_event *event = id->events;
+
+	while (event && event->next)
+		event = event->next;
+	return event;
+}
+
+/* Takes what nobody has read along, in its order; with a request goes the id that it brings. */
 static int move_to_channel(struct cm_id *id, void *argument)
 {
 	struct cm_channel *target = argument;
@@ -125,13 +135,36 @@ static int move_to_channel(struct cm_id *id, void *argument)
 
 	pthread_mutex_lock(&id->event_lock);
 	id->id.channel = &target->channel;
-	for (event = id->events; event; event = event->next)
-		if (event_queue_remove(&event->channel->queue, &event->node)) {
-			event->channel = target;
-			event_queue_push(&target->queue, &event->node);
-		}
+	for (event = oldest_event(id); event; event = event->previous) {
+		bool unread = event_queue_remove(&event->channel->queue, &event->node) > 0;
+
+		event->channel = target;
+		event->left_behind = !unread;
+		if (!unread)
+			continue;
+		if (event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			move_to_channel(to_cm_id(event->event.id), target);
+		event_queue_push(&target->queue, &event->node);
+	}
 	pthread_mutex_unlock(&id->event_lock);
 	return 0;
+}
+
+/* id->event_lock is held. */
+static bool has_left_behind(const struct cm_id *id)
+{
+	for (const struct cm_event *event = id->events; event; event = event->next)
+		if (event->left_behind)
+			return true;
+	return false;
+}
+
+static void await_left_behind(struct cm_id *id)
+{
+	pthread_mutex_lock(&id->event_lock);
+	while (has_left_behind(id))
+		pthread_cond_wait(&id->event_acked, &id->event_lock);
+	pthread_mutex_unlock(&id->event_lock);
 }
 
 int softverbs_rdma_migrate_id(struct rdma_cm_id *public_id, struct rdma_event_channel *channel)
@@ -163,6 +196,7 @@ int softverbs_rdma_migrate_id(struct rdma_cm_id *public_id, struct rdma_event_ch
 		}
 		softverbs_rdma_destroy_event_channel(old);
 	}
+	await_left_behind(id);
 	return 0;
 }
 
