@@ -56,10 +56,15 @@ static int take_param(struct cm_id *id, const struct rdma_conn_param *param,
 	return 0;
 }
 
-static int start_connect(struct cm_id *id, void *unused)
+static int expect_route(struct cm_id *id, void *unused)
 {
 	(void)unused;
-	if (id->state != CM_ROUTE_RESOLVED)
+	return id->state == CM_ROUTE_RESOLVED ? 0 : -EINVAL;
+}
+
+static int start_connect(struct cm_id *id, void *unused)
+{
+	if (expect_route(id, unused))
 		return -EINVAL;
 	id->deadline_ns = progress_now_ns() + CONNECT_DEADLINE_NS;
 	return cm_start_rendezvous(id);
@@ -74,11 +79,11 @@ int softverbs_rdma_connect(struct rdma_cm_id *public_id, struct rdma_conn_param 
 	struct cm_id *id = to_cm_id(public_id);
 	int error;
 
-	if (!public_id->verbs)
-		return cm_result(-EINVAL);
 	if (!param)
 		param = &most;
-	error = take_param(id, param, CM_REQUEST_PRIVATE_DATA);
+	error = cm_run(id, expect_route, NULL);
+	if (!error)
+		error = take_param(id, param, CM_REQUEST_PRIVATE_DATA);
 	if (error)
 		return cm_result(error);
 	id->local.retry_count = at_most(param->retry_count, MAX_RETRY_COUNT);
@@ -145,11 +150,16 @@ int softverbs_rdma_accept(struct rdma_cm_id *public_id, struct rdma_conn_param *
 
 	if (!error)
 		error = take_param(id, param, CM_REPLY_PRIVATE_DATA);
-	if (!error && public_id->qp)
+	if (error)
+		return cm_result(error);
+	if (public_id->qp)
 		error = cm_modify_to_ready(id);
 	if (!error)
 		error = cm_run(id, send_reply, param);
-	return error ? cm_result(error) : cm_complete(id);
+	if (!error)
+		return cm_complete(id);
+	cm_modify_to_error(id);
+	return cm_result(error);
 }
 
 struct rejection {
