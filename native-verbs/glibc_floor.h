@@ -47,11 +47,21 @@ BIND_TO_BASE(dlvsym);
 BIND_TO_BASE(dlclose);
 BIND_TO_BASE(dlerror);
 
+/* The headers of glibc 2.38 and later put these in place of the plain ones under _GNU_SOURCE. */
+#define BIND_ISOC23(function, plain) __asm__(".symver __isoc23_" #function "," plain)
+
+BIND_ISOC23(strtol, "strtol@" GLIBC_BASE);
+BIND_ISOC23(strtoul, "strtoul@" GLIBC_BASE);
+BIND_ISOC23(strtoll, "strtoll@" GLIBC_BASE);
+BIND_ISOC23(strtoull, "strtoull@" GLIBC_BASE);
+
 #ifdef __x86_64__
+BIND_ISOC23(sscanf, "__isoc99_sscanf@GLIBC_2.7");
 __asm__(".symver pthread_setname_np,pthread_setname_np@GLIBC_2.12");
 __asm__(".symver pthread_mutexattr_setrobust,pthread_mutexattr_setrobust@GLIBC_2.12");
 __asm__(".symver pthread_condattr_setclock,pthread_condattr_setclock@GLIBC_2.3.3");
 #else
+BIND_ISOC23(sscanf, "__isoc99_sscanf@" GLIBC_BASE);
 BIND_TO_BASE(pthread_setname_np);
 BIND_TO_BASE(pthread_mutexattr_setrobust);
 BIND_TO_BASE(pthread_condattr_setclock);

@@ -5,13 +5,17 @@ set -eu
 floor=2.28
 failed=0
 for library; do
-  newest=$(objdump -T "$library" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -Vu | tail -n 1)
-  if [ "$(printf '%s\n%s\n' "$newest" "$floor" | sort -V | tail -n 1)" = "$floor" ]; then
+  symbols=$(objdump -T "$library")
+  newest=$(printf '%s\n' "$symbols" | grep -o 'GLIBC_[0-9][0-9.]*' | sed 's/GLIBC_//' | sort -Vu | tail -n 1)
+  if [ -z "$newest" ]; then
+    failed=1
+    echo "FAIL glibc floor of ${library##*/}: no versioned symbol of glibc found in it"
+  elif [ "$(printf '%s\n%s\n' "$newest" "$floor" | sort -V | tail -n 1)" = "$floor" ]; then
     echo "PASS glibc floor of ${library##*/} is $newest"
   else
     failed=1
     echo "FAIL glibc floor of ${library##*/} is $newest, allowed is $floor:"
-    objdump -T "$library" | grep -F "GLIBC_$newest" | sed 's/^/    /'
+    printf '%s\n' "$symbols" | grep -F "GLIBC_$newest" | sed 's/^/    /'
   fi
 done
 exit "$failed"
