@@ -16,6 +16,8 @@ public final class NativeLibrary {
   private static final String JNI = "libdisni.so";
   private static final String SOFT_DEVICE = "libsoftverbs.so.1";
   private static final String DIRECTORY_KEY = "spark.shuffle.rdma.nativeDir";
+  /** What native-verbs/tests/glibc_floor.sh holds the libraries to. */
+  private static final String GLIBC_FLOOR = "2.28";
 
   private static boolean loaded;
 
@@ -61,7 +63,9 @@ public final class NativeLibrary {
             + "; natives are bundled for linux-x86_64: on another platform build the jar there"
             + " with `mvn package`, which compiles native-verbs");
       }
-      Files.createDirectories(base);
+      if (!Files.isDirectory(base)) { // JDK 17's createDirectories refuses a link to a directory
+        Files.createDirectories(base);
+      }
       Path directory = Files.createTempDirectory(
           base.toAbsolutePath(),
           "shuffle-rdma-",
@@ -81,18 +85,24 @@ public final class NativeLibrary {
     } catch (IOException e) {
       throw new NativeLibraryException(
           "cannot unpack " + name + " below " + base + ": " + e
-              + remedy("that this user can write"),
+              + otherDirectory("that this user can write and that has room"),
           e);
     }
   }
 
-  private static String refusal(Path file, Path base, @Nullable String reason) {
-    boolean noexec = reason != null && reason.contains("failed to map segment");
-    String why = noexec ? base + " is mounted noexec (" + reason + ")" : String.valueOf(reason);
-    return "cannot load " + file + ": " + why + (noexec ? remedy("mounted without noexec") : "");
+  /** What the dynamic linker said about a file below {@code base}, and what to do about it. */
+  static String refusal(Path file, Path base, @Nullable String reason) {
+    if (reason != null && reason.contains("failed to map segment")) {
+      return "cannot load " + file + ": " + base + " is mounted noexec (" + reason + ")"
+          + otherDirectory("mounted without noexec");
+    }
+    return "cannot load " + file + ": " + reason
+        + "; it needs Linux on " + architecture() + " with glibc " + GLIBC_FLOOR
+        + " or newer (Debian 10, Ubuntu 20.04, RHEL 8): elsewhere build the jar there with"
+        + " `mvn package`, which compiles native-verbs";
   }
 
-  private static String remedy(String what) {
+  private static String otherDirectory(String what) {
     return "; set " + DIRECTORY_KEY + " (or -Djava.io.tmpdir) to a directory " + what;
   }
 

@@ -55,6 +55,25 @@ final class NativeLibraryTest {
   }
 
   @Test
+  void aLinkToADirectoryServesAsOne() throws Exception {
+    Path link = Files.createSymbolicLink(
+        directory.resolve("link"), Files.createDirectory(directory.resolve("natives")));
+    assertThat(open(link)).isEqualTo("opened softv0\n");
+  }
+
+  @Test
+  void everyRefusalOfTheLinkerNamesFileReasonAndRemedy() {
+    Path file = directory.resolve("shuffle-rdma-1").resolve("libdisni.so");
+    String noexec = file + ": failed to map segment from shared object";
+    assertThat(NativeLibrary.refusal(file, directory, noexec))
+        .contains(
+            file.toString(), directory + " is mounted noexec", "spark.shuffle.rdma.nativeDir");
+    String oldLibc = "/lib64/libc.so.6: version `GLIBC_2.28' not found (required by " + file + ")";
+    assertThat(NativeLibrary.refusal(file, directory, oldLibc))
+        .contains(file.toString(), oldLibc, "glibc 2.28 or newer", "mvn package");
+  }
+
+  @Test
   void aNoexecDirectoryIsNamedWithTheRemedy() throws Exception {
     assumeThat(run("mount", "-t", "tmpfs", "-o", "noexec", "none", directory.toString()))
         .as("may mount a tmpfs (root only)")
