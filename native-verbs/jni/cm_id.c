@@ -122,6 +122,13 @@ static void disconnect_id(JNIEnv *env, jclass natives, jlong id)
 		throw_verbs(env, "rdma_disconnect", errno);
 }
 
+static jint destroy_id(JNIEnv *env, jclass natives, jlong id)
+{
+	(void)env;
+	(void)natives;
+	return verbs.rdma_destroy_id(to_pointer(id)) == 0 ? 0 : errno;
+}
+
 static jlong disni_create_id(JNIEnv *env, jobject self, jlong channel, jshort port_space)
 {
 	struct rdma_cm_id *id;
@@ -289,6 +296,7 @@ static const JNINativeMethod natives_methods[] = {
 	NATIVE("accept", "(J[BIIII)V", accept_id),
 	NATIVE("reject", "(J[B)V", reject_id),
 	NATIVE("disconnect", "(J)V", disconnect_id),
+	NATIVE("destroyId", "(J)I", destroy_id),
 };
 
 static const JNINativeMethod disni_methods[] = {

@@ -74,7 +74,8 @@ static jint close_device(JNIEnv *env, jclass natives, jlong handle)
 {
 	(void)env;
 	(void)natives;
-	return verbs.ibv_close_device(to_pointer(handle)) == 0 ? 0 : errno ? errno : EIO;
+	errno = EIO;
+	return verbs.ibv_close_device(to_pointer(handle)) == 0 ? 0 : errno;
 }
 
 static jstring device_name(JNIEnv *env, jclass natives, jlong handle)
@@ -153,9 +154,9 @@ static void query_gid(JNIEnv *env, jclass natives, jlong handle, jint port, jint
 	union ibv_gid gid;
 
 	(void)natives;
-	errno = 0;
+	errno = EIO;
 	if (verbs.ibv_query_gid(to_pointer(handle), (uint8_t)port, index, &gid) != 0) {
-		throw_verbs(env, "ibv_query_gid", errno ? errno : EIO);
+		throw_verbs(env, "ibv_query_gid", errno);
 		return;
 	}
 	(*env)->SetByteArrayRegion(env, out, 0, sizeof(gid), (const jbyte *)gid.raw);
@@ -207,7 +208,7 @@ static jstring get_async_event(JNIEnv *env, jclass natives, jlong handle, jint t
 	if (ready <= 0)
 		return NULL;
 	if (verbs.ibv_get_async_event(context, &event) != 0) {
-		if (errno != EAGAIN)
+		if (errno != EAGAIN && errno != EINTR)
 			throw_verbs(env, "ibv_get_async_event", errno);
 		return NULL;
 	}

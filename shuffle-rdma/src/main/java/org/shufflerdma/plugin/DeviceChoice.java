@@ -81,11 +81,7 @@ record DeviceChoice(@Nullable String hardwareName, boolean toBeProven, String re
           + ". Correct spark.shuffle.rdma.device, or use auto or soft");
     }
     Verbs verbs = Verbs.openInstead(Provider.SYSTEM, nativeDir);
-    DeviceInfo device = verbs.devices().stream()
-        .filter(candidate -> candidate.name().equals(name))
-        .findFirst()
-        .orElseThrow(() -> new RdmaUnavailableException("device " + name + " cannot be opened"));
-    List<InetAddress> addresses = addressesOf(device, port);
+    List<InetAddress> addresses = addressesOf(verbs.device(name), port);
     if (addresses.isEmpty()) {
       throw new RdmaUnavailableException(
           "device " + hardwareName + " has no active port with an IP address");

@@ -60,7 +60,10 @@ public final class CmEvent implements AutoCloseable {
   static CmEvent read(
       long handle, ByteBuffer record, ConnectionId id, @Nullable ConnectionId listenId) {
     CmEvent event = new CmEvent(handle, record, id, listenId);
-    id.eventTaken(Thread.currentThread());
+    id.eventTaken();
+    if (listenId != null) {
+      listenId.eventTaken();
+    }
     return event;
   }
 
@@ -106,6 +109,9 @@ public final class CmEvent implements AutoCloseable {
   public void close() throws VerbsException {
     if (acknowledged.compareAndSet(false, true)) {
       id.eventAcknowledged();
+      if (listenId != null) {
+        listenId.eventAcknowledged();
+      }
       NativeObject.check("rdma_ack_cm_event", Natives.ackCmEvent(handle));
     }
   }

@@ -27,8 +27,8 @@ public final class CompletionQueue extends NativeObject {
     } finally {
       Reference.reachabilityFence(out);
     }
-    if (polled < 0) {
-      throw VerbsException.of("ibv_poll_cq", -polled);
+    if (polled < 0) { // a verb without errno: providers return whatever is negative
+      throw VerbsException.of("ibv_poll_cq", Errno.EIO, ": it returned " + polled);
     }
     out.size(polled);
     return polled;

@@ -8,6 +8,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,7 +20,8 @@ public final class ConnectionId extends NativeObject {
   private final EventChannel channel;
   private volatile @Nullable QueuePair queuePair;
   private volatile @Nullable DeviceContext context;
-  private volatile @Nullable Thread eventHolder;
+  private final AtomicInteger heldEvents = new AtomicInteger();
+  private volatile @Nullable Thread eventPoller;
 
   ConnectionId(EventChannel channel, long handle) {
     super(handle);
@@ -140,10 +142,10 @@ public final class ConnectionId extends NativeObject {
     if (queuePair != null) {
       throw new IllegalStateException("the connection id's queue pair is still open");
     }
-    if (eventHolder == Thread.currentThread()) {
+    if (heldEvents.get() > 0 && eventPoller == Thread.currentThread()) {
       throw new IllegalStateException("close the id's event first: destroying waits for it");
     }
-    check("rdma_destroy_id", DISNI._destroyCmId(handle) == 0 ? 0 : Errno.EINVAL);
+    check("rdma_destroy_id", Natives.destroyId(handle));
     channel.forget(handle, this);
   }
 
@@ -152,12 +154,13 @@ public final class ConnectionId extends NativeObject {
     queuePair = null;
   }
 
-  void eventTaken(Thread poller) {
-    eventHolder = poller;
+  void eventTaken() {
+    eventPoller = Thread.currentThread();
+    heldEvents.incrementAndGet();
   }
 
   void eventAcknowledged() {
-    eventHolder = null;
+    heldEvents.decrementAndGet();
   }
 
   private @Nullable InetSocketAddress address(boolean peer) {

@@ -5,6 +5,7 @@ package org.shufflerdma.verbs;
 public final class Errno {
   public static final int EPERM = 1;
   public static final int EINTR = 4;
+  public static final int EIO = 5;
   public static final int EAGAIN = 11;
   public static final int ENOMEM = 12;
   public static final int EACCES = 13;

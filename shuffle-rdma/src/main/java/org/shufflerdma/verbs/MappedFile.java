@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.verbs;
 
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -11,6 +12,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * mapping, so a truncated file cannot raise SIGBUS here. Keeps the descriptor until close.
  */
 public final class MappedFile implements AutoCloseable {
+  /** How this JVM turns the bytes of file names into characters and back. */
+  private static final Charset FILE_NAMES =
+      Charset.forName(System.getProperty("sun.jnu.encoding", StandardCharsets.UTF_8.name()));
+
   private final Path path;
   private final int descriptor;
   private final long address;
@@ -27,7 +32,7 @@ public final class MappedFile implements AutoCloseable {
   /** Maps the file as long as it is now; an empty file has address 0. */
   public static MappedFile open(Path path) throws VerbsException {
     long[] addressAndSize = new long[2];
-    byte[] name = path.toString().getBytes(StandardCharsets.UTF_8);
+    byte[] name = path.toString().getBytes(FILE_NAMES);
     int descriptor;
     try {
       descriptor = Natives.openFile(name, addressAndSize);

@@ -91,6 +91,9 @@ final class Natives {
 
   static native void disconnect(long id) throws VerbsException;
 
+  /** Waits until all events of the id are acknowledged; an errno. */
+  static native int destroyId(long id);
+
   /** Creates an RC queue pair on the id; {@code capabilities} holds wanted, then granted values. */
   static native long createQueuePair(long id, long pd, long sendCq, long recvCq, int[] capabilities)
       throws VerbsException;

@@ -75,18 +75,23 @@ public final class Verbs {
     return provider;
   }
 
-  /** Every device that can be opened, with ports and GIDs. */
+  /** Every device with its ports and GIDs; fails with the first that cannot be opened. */
   public List<DeviceInfo> devices() throws VerbsException {
     List<DeviceInfo> devices = new ArrayList<>();
     for (String name : Natives.deviceNames()) {
-      long context = Natives.openDevice(name);
-      try {
-        devices.add(DeviceQuery.read(context));
-      } finally {
-        NativeObject.check("ibv_close_device", Natives.closeDevice(context));
-      }
+      devices.add(device(name));
     }
     return devices;
+  }
+
+  /** That device with its ports and GIDs; others need not work. */
+  public DeviceInfo device(String name) throws VerbsException {
+    long context = Natives.openDevice(name);
+    try {
+      return DeviceQuery.read(context);
+    } finally {
+      NativeObject.check("ibv_close_device", Natives.closeDevice(context));
+    }
   }
 
   /**

@@ -173,6 +173,23 @@ final class ConnectionTest {
   }
 
   @Test
+  void closingAListenerInsideARequestIsRefused() throws Exception {
+    try (Loopback loopback = Loopback.listening()) {
+      loopback.resolve();
+      loopback.client.connect(new ConnectParameters(new byte[0], 1, 1, 7, 7));
+      ConnectionId requested;
+      try (CmEvent request = take(loopback.serverChannel, CmEventType.CONNECT_REQUEST)) {
+        requested = request.id();
+        assertThatIllegalStateException()
+            .isThrownBy(loopback.listener::close)
+            .withMessageContaining("close the id's event first");
+      }
+      requested.close();
+      expect(loopback.clientChannel, CmEventType.REJECTED);
+    }
+  }
+
+  @Test
   void closingOutOfOrderNamesTheUser() throws Exception {
     try (Loopback loopback = Loopback.listening()) {
       Loopback.Pair pair = loopback.connect();

@@ -33,6 +33,15 @@ final class DeviceTest {
   }
 
   @Test
+  void aDeviceThatIsNotThereIsRefusedWithItsErrno() throws Exception {
+    Verbs verbs = Verbs.open(Provider.SOFT);
+    assertThat(verbs.device("softv0").name()).isEqualTo("softv0");
+    assertThatThrownBy(() -> verbs.device("mlx5_0"))
+        .isInstanceOfSatisfying(
+            VerbsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.ENODEV));
+  }
+
+  @Test
   void aSecondProviderIsRefusedAndTheSameOneIsShared() throws Exception {
     Verbs verbs = Verbs.open(Provider.SOFT);
     assertThat(Verbs.open(Provider.SOFT)).isSameAs(verbs);

@@ -46,6 +46,7 @@ final class DisniApiTest {
   private static final int ACCESS =
       IbvMr.IBV_ACCESS_LOCAL_WRITE | IbvMr.IBV_ACCESS_REMOTE_READ | IbvMr.IBV_ACCESS_REMOTE_WRITE;
   private static final int IBV_QP_STATE = 1;
+  private static final short RDMA_PS_UDP = 0x0111;
 
   @BeforeAll
   static void openTheDevice() throws Exception {
@@ -132,6 +133,17 @@ final class DisniApiTest {
     assertThat(listener.destroyId()).isZero();
     assertThat(clientChannel.destroyEventChannel()).isZero();
     assertThat(serverChannel.destroyEventChannel()).isZero();
+  }
+
+  @Test
+  void thePortSpaceIsPassedOn() throws Exception {
+    NativeDispatcher natives = new NativeDispatcher();
+    RdmaEventChannel channel = RdmaEventChannel.createEventChannel();
+    long handle = ((NatObject) channel).getObjId();
+    assertThatIOException()
+        .isThrownBy(() -> natives._createId(handle, RDMA_PS_UDP))
+        .withMessage("j2c::createId: rdma_create_id failed: Operation not supported");
+    assertThat(channel.destroyEventChannel()).isZero();
   }
 
   @Test
