@@ -74,14 +74,15 @@ struct verbs_table {
 	SOFTVERBS_FUNCTIONS(VERBS_MEMBER)
 };
 
-/* Written once by provider_bind(), before any Java object that could use it exists. */
+/* Written by provider_bind(), while no Java object that could use it exists. */
 extern struct verbs_table verbs;
 
 #define PROVIDER_REASON_MAX 512
 
 /*
  * Binds the table to the software device in the file `soft_library`, or to the system's libraries
- * if that is NULL. 0, or -1 and the reason. Must be called once only.
+ * if that is NULL. 0, or -1, the reason and the table as it was. Nothing of a provider that was bound
+ * before may be open; its libraries stay loaded.
  */
 int provider_bind(const char *soft_library, char reason[PROVIDER_REASON_MAX]);
 
