@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.reader;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.apache.spark.MapOutputTrackerWorker;
+import org.apache.spark.SparkConf;
+import org.apache.spark.network.buffer.FileSegmentManagedBuffer;
+import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.storage.BlockManagerId;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.fetch.BlockFetcher;
+import org.shufflerdma.fetch.FetchSettings;
+import org.shufflerdma.location.LocationTable;
+import org.shufflerdma.location.MapOutputTrailer;
+import org.shufflerdma.location.MapStatusCarrier;
+import org.shufflerdma.location.PublishedEndpoint;
+import org.shufflerdma.mapoutput.MapOutputFile;
+import org.shufflerdma.mapoutput.MapOutputRegistry;
+import org.shufflerdma.mapoutput.PartitionChecksums;
+import org.shufflerdma.mapoutput.PublishedOutput;
+import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.metrics.Counter;
+import org.shufflerdma.metrics.ReadCounters;
+import scala.Option;
+
+/** Executor "2" reads the outputs of executor "1", which are really published. */
+class RdmaBlockStoreClientTest {
+  private static final int SHUFFLE = 4;
+  private static final long[] LENGTHS = {1000, 0, 3000, 70_000};
+  private static final BlockManagerId OWNER =
+      BlockManagerId.apply("1", "127.0.0.1", 7, Option.empty());
+
+  @TempDir
+  Path directory;
+
+  private RdmaTransport owner;
+  private RdmaTransport reader;
+  private RegisteredArena arena;
+  private MapOutputRegistry registry;
+  private BlockFetcher fetcher;
+  private ExecutorService fallback;
+  private final List<CollectedBlocks> collected = new ArrayList<>();
+  private final FakeSparkClient spark = new FakeSparkClient();
+  private final ReadCounters counters = new ReadCounters();
+  private final MapOutputTrackerWorker tracker = new MapOutputTrackerWorker(new SparkConf(false));
+
+  @BeforeEach
+  void open() throws Exception {
+    owner = TestTransports.open("1");
+    reader = TestTransports.open("2");
+    arena = new RegisteredArena(owner.protectionDomain());
+    registry = new MapOutputRegistry(owner.protectionDomain(), arena, 1 << 20, 0, System::nanoTime);
+    fetcher = new BlockFetcher(reader, FetchSettings.forCores(2));
+    fallback = Executors.newFixedThreadPool(2);
+  }
+
+  @AfterEach
+  void close() throws Exception {
+    fallback.shutdownNow();
+    collected.forEach(CollectedBlocks::releaseAll);
+    TestTransports.awaitNoLeases(reader);
+    fetcher.close();
+    registry.close();
+    arena.close();
+    reader.close();
+    owner.close();
+  }
+
+  /** The status of a map output that is published for RDMA. */
+  private MapStatus published(long mapId) throws Exception {
+    return published(mapId, SHUFFLE);
+  }
+
+  private MapStatus published(long mapId, int registeredAs) throws Exception {
+    Path file = Files.write(directory.resolve("data" + mapId), data(mapId));
+    PublishedOutput output = registry.publish(new MapOutputFile(
+        registeredAs, mapId, file, LENGTHS, PartitionChecksums.compute(file, LENGTHS)));
+    MapStatus status = MapStatus.apply(OWNER, LENGTHS, mapId, 0);
+    MapStatusCarrier.write(
+        status,
+        LENGTHS.length,
+        new MapOutputTrailer(
+            MapOutputTrailer.hashExecutorId("1"),
+            output.generation(),
+            output.descriptorRkey(),
+            output.descriptorAddress()));
+    status.updateLocation(new PublishedEndpoint(
+            owner.endpoint().host(),
+            owner.endpoint().port(),
+            owner.endpoint().bootNonce().toHex())
+        .addTo(OWNER));
+    return status;
+  }
+
+  private static byte[] data(long mapId) {
+    byte[] bytes = new byte[(int) Arrays.stream(LENGTHS).sum()];
+    new Random(mapId).nextBytes(bytes);
+    return bytes;
+  }
+
+  private RdmaBlockStoreClient client(MapStatus... statuses) {
+    tracker.mapStatuses().put(SHUFFLE, statuses);
+    return new RdmaBlockStoreClient(
+        spark,
+        fetcher,
+        SHUFFLE,
+        LENGTHS.length,
+        new LocationTable(tracker).locationsOf(SHUFFLE, LENGTHS.length),
+        counters,
+        fallback);
+  }
+
+  private CollectedBlocks collect(int expected) {
+    CollectedBlocks blocks = new CollectedBlocks(expected);
+    collected.add(blocks);
+    return blocks;
+  }
+
+  private CollectedBlocks fetch(RdmaBlockStoreClient client, String... blockIds) throws Exception {
+    CollectedBlocks blocks = collect(blockIds.length);
+    client.fetchBlocks("127.0.0.1", 7, "1", blockIds, blocks, null);
+    return blocks.await();
+  }
+
+  @Test
+  void publishedBlocksAndRangesComeByRdma() throws Exception {
+    CollectedBlocks blocks = fetch(
+        client(published(10), published(11)),
+        "shuffle_4_10_0",
+        "shuffle_4_10_2_4",
+        "shuffle_4_11_3");
+    assertThat(blocks.bytesOf("shuffle_4_10_0")).isEqualTo(Arrays.copyOf(data(10), 1000));
+    assertThat(blocks.bytesOf("shuffle_4_10_2_4"))
+        .isEqualTo(Arrays.copyOfRange(data(10), 1000, 74_000));
+    assertThat(blocks.bytesOf("shuffle_4_11_3"))
+        .isEqualTo(Arrays.copyOfRange(data(11), 4000, 74_000));
+    assertThat(spark.requested()).isEmpty();
+    assertThat(counters.get(Counter.RDMA_BLOCKS)).isEqualTo(3);
+    assertThat(counters.get(Counter.RDMA_BYTES)).isEqualTo(1000 + 73_000 + 70_000);
+    assertThat(counters.fallbacks()).isEmpty();
+  }
+
+  @Test
+  void blocksWithoutLocationAreLeftToSparkWithTheirReason() throws Exception {
+    MapStatus unpublished = MapStatus.apply(OWNER, LENGTHS, 12, 0);
+    MapStatus migrated = published(13);
+    migrated.updateLocation(BlockManagerId.apply("3", "127.0.0.1", 9, Option.empty()));
+    CollectedBlocks blocks = fetch(
+        client(published(10), unpublished, migrated),
+        "shuffle_4_10_0",
+        "shuffle_4_12_0",
+        "shuffle_4_13_0",
+        "shuffle_5_10_0",
+        "shuffleChunk_4_0_1_2");
+    assertThat(blocks.failed()).isEmpty();
+    assertThat(spark.requested())
+        .containsExactly(
+            "shuffle_4_12_0", "shuffle_4_13_0", "shuffle_5_10_0", "shuffleChunk_4_0_1_2");
+    assertThat(counters.fallbacks())
+        .isEqualTo(Map.of("no-location", 1L, "migrated", 1L, "other-block", 2L));
+    assertThat(counters.get(Counter.RDMA_BLOCKS)).isEqualTo(1);
+  }
+
+  @Test
+  void withdrawnOutputFallsBackAndLaterBlocksOfThePeerUseRdmaAgain() throws Exception {
+    int otherShuffle = 99;
+    MapStatus gone = published(10, otherShuffle);
+    MapStatus there = published(11);
+    registry.removeShuffle(otherShuffle);
+    RdmaBlockStoreClient client = client(gone, there);
+
+    CollectedBlocks blocks = fetch(client, "shuffle_4_10_0", "shuffle_4_11_0");
+
+    assertThat(blocks.failed()).isEmpty();
+    assertThat(blocks.bytesOf("shuffle_4_11_0")).isEqualTo(Arrays.copyOf(data(11), 1000));
+    assertThat(spark.requested()).containsExactly("shuffle_4_10_0");
+    assertThat(counters.fallbacks()).isEqualTo(Map.of("descriptor", 1L));
+    fetch(client, "shuffle_4_11_2");
+    assertThat(counters.get(Counter.RDMA_BLOCKS)).isEqualTo(2);
+    assertThat(spark.requested()).hasSize(1);
+  }
+
+  @Test
+  void blockThatSparkAsksForAgainComesFromSpark() throws Exception {
+    RdmaBlockStoreClient client = client(published(10));
+    fetch(client, "shuffle_4_10_0");
+    fetch(client, "shuffle_4_10_0");
+    assertThat(spark.requested()).containsExactly("shuffle_4_10_0");
+    assertThat(counters.fallbacks()).isEqualTo(Map.of("refetch", 1L));
+  }
+
+  @Test
+  void blockThatTurnsOutEmptyIsAskedOfSpark() throws Exception {
+    fetch(client(published(10)), "shuffle_4_10_1");
+    assertThat(spark.requested()).containsExactly("shuffle_4_10_1");
+    assertThat(counters.fallbacks()).isEqualTo(Map.of("zero-length", 1L));
+  }
+
+  @Test
+  void largeRequestsGoToFilesThatBelongToTheTask() throws Exception {
+    TemporaryFiles files = new TemporaryFiles(directory);
+    CollectedBlocks blocks = collect(1);
+    client(published(10))
+        .fetchBlocks("127.0.0.1", 7, "1", new String[] {"shuffle_4_10_3"}, blocks, files);
+    blocks.await();
+    assertThat(blocks.bufferOf("shuffle_4_10_3")).isInstanceOf(FileSegmentManagedBuffer.class);
+    assertThat(blocks.bytesOf("shuffle_4_10_3"))
+        .isEqualTo(Arrays.copyOfRange(data(10), 4000, 74_000));
+    assertThat(files.registered()).isEqualTo(1);
+    assertThat(counters.get(Counter.RDMA_BYTES)).isEqualTo(70_000);
+  }
+
+  @Test
+  void endedTaskHearsNothingAndKeepsNothing() throws Exception {
+    RdmaBlockStoreClient client = client(published(10));
+    CollectedBlocks blocks = collect(1);
+    blocks.refuse();
+    client.fetchBlocks("127.0.0.1", 7, "1", new String[] {"shuffle_4_10_3"}, blocks, null);
+    client.cancel();
+    TestTransports.awaitNoLeases(reader);
+    assertThat(counters.get(Counter.RDMA_BYTES)).isZero();
+  }
+
+  @Test
+  void streamOfAReleasedBlockIsAnErrorAndNotForeignBytes() throws Exception {
+    CollectedBlocks blocks = fetch(client(published(10)), "shuffle_4_10_3");
+    InputStream stream = blocks.bufferOf("shuffle_4_10_3").createInputStream();
+    assertThat(stream.read()).isEqualTo(Byte.toUnsignedInt(data(10)[4000]));
+    blocks.bufferOf("shuffle_4_10_3").release();
+    blocks.forget("shuffle_4_10_3");
+    assertThat(catchThrowable(stream::read)).hasMessageContaining("given back");
+  }
+}
