@@ -107,8 +107,10 @@ static int shut_down(struct cm_id *id, void *unused)
 int softverbs_rdma_destroy_id(struct rdma_cm_id *public_id)
 {
 	struct cm_id *id = to_cm_id(public_id);
+	int error = cm_run(id, shut_down, NULL);
 
-	cm_run(id, shut_down, NULL);
+	if (error)
+		return cm_result(error); /* in the child of a fork, where it is nobody's */
 	if (id->id.event) {
 		softverbs_rdma_ack_cm_event(id->id.event);
 		id->id.event = NULL;

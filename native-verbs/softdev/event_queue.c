@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event_queue.h"
 
+#include "core.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,11 +26,16 @@ void event_queue_destroy(struct event_queue *queue)
 	pthread_mutex_destroy(&queue->lock);
 }
 
-/* queue->lock held, and as many tokens in the eventfd as there are events. */
+/*
+ * queue->lock held, and as many tokens in the eventfd as there are events. The child of a fork leaves them
+ * alone: they are its parent's.
+ */
 static void take_token(struct event_queue *queue)
 {
 	uint64_t token;
 
+	if (process_is_forked_child())
+		return;
 	while (read(queue->fd, &token, sizeof(token)) < 0 && errno == EINTR)
 		;
 }
@@ -93,9 +100,14 @@ struct event_node *event_queue_try_pop(struct event_queue *queue)
 struct event_node *event_queue_pop(struct event_queue *queue)
 {
 	for (;;) {
-		struct event_node *node = event_queue_try_pop(queue);
+		struct event_node *node;
 		struct pollfd ready = {.fd = queue->fd, .events = POLLIN};
 
+		if (process_is_forked_child()) {
+			errno = EIO;
+			return NULL;
+		}
+		node = event_queue_try_pop(queue);
 		if (node)
 			return node;
 		if (fcntl(queue->fd, F_GETFL) & O_NONBLOCK) {

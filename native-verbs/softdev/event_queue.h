@@ -31,7 +31,10 @@ void event_queue_push(struct event_queue *queue, struct event_node *node);
 unsigned int event_queue_remove(struct event_queue *queue, struct event_node *node);
 /* The node of the oldest event, one event taken off; NULL if there is none. Never blocks. */
 struct event_node *event_queue_try_pop(struct event_queue *queue);
-/* Waits for an event unless the descriptor is O_NONBLOCK (then NULL, errno EAGAIN); NULL + EINTR on a signal. */
+/*
+ * Waits for an event unless the descriptor is O_NONBLOCK (then NULL, errno EAGAIN). NULL and EINTR after a
+ * signal, EIO in the child of a fork.
+ */
 struct event_node *event_queue_pop(struct event_queue *queue);
 
 #endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In the child of a fork every call of the connection manager fails with EIO, and its parent loses nothing by them. */
+#include "cm_fixture.h"
+
+static void expect_refusal(int result)
+{
+	CHECK_EQUAL(result, -1);
+	CHECK_EQUAL(errno, EIO);
+}
+
+static void use_in_child(struct rdma_event_channel *channel, struct rdma_cm_id *id)
+{
+	struct sockaddr_storage address = cm_address("127.0.0.1", 0);
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *other;
+
+	errno = 0;
+	CHECK(!softverbs_rdma_create_event_channel());
+	CHECK_EQUAL(errno, EIO);
+	expect_refusal(softverbs_rdma_create_id(channel, &other, NULL, RDMA_PS_TCP));
+	expect_refusal(softverbs_rdma_bind_addr(id, (struct sockaddr *)&address));
+	expect_refusal(softverbs_rdma_resolve_route(id, 1000));
+	expect_refusal(softverbs_rdma_get_cm_event(channel, &event));
+	expect_refusal(softverbs_rdma_destroy_id(id));
+	softverbs_rdma_destroy_event_channel(channel);
+}
+
+int main(void)
+{
+	struct sockaddr_storage address = cm_address("127.0.0.1", htons(4000));
+	struct rdma_event_channel *channel = cm_channel_open();
+	struct rdma_cm_id *id = cm_id_open(channel);
+	int status;
+	pid_t pid;
+
+	alarm(TEST_SECONDS);
+	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		use_in_child(channel, id);
+		exit(0);
+	}
+	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	CHECK_EQUAL(status, 0);
+	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	CHECK(!test_readable(channel->fd, 0));
+	CHECK(!softverbs_rdma_destroy_id(id));
+	softverbs_rdma_destroy_event_channel(channel);
+	return 0;
+}
