@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * An rdma_cm event channel and the connection ids made on it. One thread polls; ids may be created
- * and used by any. It is closed by its owner after all its ids and when nobody polls any more.
+ * and used by any. It is closed by its owner after all its ids; a poll in progress ends before that.
  */
 public final class EventChannel extends NativeObject {
   /** RDMA_PS_TCP: reliable connections. */
@@ -66,8 +66,9 @@ public final class EventChannel extends NativeObject {
     ids.remove(idHandle, id);
   }
 
+  /** Synchronized as a poll that is on its way still uses the channel. */
   @Override
-  void release(long handle) throws VerbsException {
+  synchronized void release(long handle) throws VerbsException {
     if (!ids.isEmpty()) {
       throw new IllegalStateException(
           "an event channel with " + ids.size() + " open connection ids cannot be closed");
