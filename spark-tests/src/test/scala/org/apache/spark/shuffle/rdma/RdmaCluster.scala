@@ -55,6 +55,7 @@ object RdmaCluster {
       .set("spark.shuffle.rdma.device", "soft")
       .set("spark.shuffle.readHostLocalDisk", "false")
       .set("spark.ui.enabled", "false")
+      .set("spark.cores.max", "2")
       .set("spark.scheduler.minRegisteredResourcesRatio", "1.0")
       .set("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
       .setAll(settings)
