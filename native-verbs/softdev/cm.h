@@ -133,6 +133,9 @@ void cm_drain_events(struct cm_id *id);
 /* cm_address.c. Progress thread. */
 int cm_bind(struct cm_id *id, const struct sockaddr *address);
 void cm_unbind(struct cm_id *id);
+/* The id's socket only reserves its port; it stays watched, for the child of a fork closes what is. 0 or
+ * -errno. */
+int cm_hold_port(struct cm_id *id);
 socklen_t cm_address_length(const struct sockaddr *address);
 bool cm_address_is_wildcard(const struct sockaddr *address);
 uint16_t cm_address_port(const struct sockaddr *address);

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -74,6 +75,21 @@ void cm_set_path(struct cm_id *id)
 	id->id.route.num_paths = 1;
 }
 
+static void ignore_events(void *owner, uint32_t events)
+{
+	(void)owner;
+	(void)events;
+}
+
+/* EPOLLET: an error that stays on the socket is told once. */
+int cm_hold_port(struct cm_id *id)
+{
+	id->udp_watch.fd = id->udp_fd;
+	id->udp_watch.callback = ignore_events;
+	id->udp_watch.owner = id;
+	return progress_watch_set(&id->udp_watch, EPOLLET);
+}
+
 int cm_bind(struct cm_id *id, const struct sockaddr *address)
 {
 	int on = 1, v6_only = id->v6_only;
@@ -98,6 +114,12 @@ int cm_bind(struct cm_id *id, const struct sockaddr *address)
 	    getsockname(fd, &id->id.route.addr.src_addr, &length))
 		goto close_socket;
 	id->udp_fd = fd;
+	error = cm_hold_port(id);
+	if (error) {
+		id->udp_fd = -1;
+		close(fd);
+		return error;
+	}
 	id->state = CM_BOUND;
 	if (!cm_address_is_wildcard(address))
 		cm_set_device(id);

@@ -138,7 +138,7 @@ static void on_no_reply(void *owner)
 		send_request(id);
 		return;
 	}
-	progress_watch_remove(&id->udp_watch);
+	cm_hold_port(id);
 	cm_fail_connect(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 }
 
@@ -157,7 +157,7 @@ static void on_reply(void *owner, uint32_t events)
 		 * that hardware takes, get another moment. */
 		if (errno == ECONNREFUSED && id->attempts < MAX_REFUSED_ATTEMPTS)
 			return;
-		progress_watch_remove(&id->udp_watch);
+		cm_hold_port(id);
 		if (errno == ECONNREFUSED)
 			cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_NO_LISTENER);
 		else
@@ -167,7 +167,7 @@ static void on_reply(void *owner, uint32_t events)
 	if (!is_datagram(&datagram, length, CM_DATAGRAM_REPLY) ||
 	    memcmp(datagram.client_nonce, id->client_nonce, LINK_NONCE_BYTES))
 		return;
-	progress_watch_remove(&id->udp_watch);
+	cm_hold_port(id);
 	progress_timer_cancel(&id->timer);
 	id->process_port = ntohs(datagram.process_port);
 	memcpy(id->process_nonce, datagram.process_nonce, LINK_NONCE_BYTES);

@@ -26,7 +26,7 @@ struct progress_watch {
 	bool added;
 };
 
-/* `epoll_events` as for epoll_ctl, level triggered. 0 or -errno. Progress thread only. */
+/* `epoll_events` as for epoll_ctl, level triggered without EPOLLET. 0 or -errno. Progress thread only. */
 int progress_watch_set(struct progress_watch *watch, uint32_t epoll_events);
 /* No callback after it returns; does not close the descriptor. Progress thread only. */
 void progress_watch_remove(struct progress_watch *watch);

@@ -1,11 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In the child of a fork every call of the connection manager fails with EIO, and its parent loses nothing by them. */
+/*
+ * In the child of a fork every call of the connection manager fails with EIO, and its parent loses nothing by them;
+ * the child holds no socket, so that no port stays taken.
+ */
+#include <dirent.h>
+#include <sys/stat.h>
+
 #include "cm_fixture.h"
 
 static void expect_refusal(int result)
 {
 	CHECK_EQUAL(result, -1);
 	CHECK_EQUAL(errno, EIO);
+}
+
+static int open_sockets(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	struct dirent *entry;
+	struct stat status;
+	int count = 0;
+
+	CHECK(directory);
+	while ((entry = readdir(directory)))
+		if (!fstatat(dirfd(directory), entry->d_name, &status, 0) && S_ISSOCK(status.st_mode))
+			count++;
+	closedir(directory);
+	return count;
 }
 
 static void use_in_child(struct rdma_event_channel *channel, struct rdma_cm_id *id)
@@ -30,14 +51,18 @@ int main(void)
 	struct sockaddr_storage address = cm_address("127.0.0.1", htons(4000));
 	struct rdma_event_channel *channel = cm_channel_open();
 	struct rdma_cm_id *id = cm_id_open(channel);
-	int status;
+	struct rdma_cm_id *listener;
+	int sockets = open_sockets(), status;
+	uint16_t port;
 	pid_t pid;
 
 	alarm(TEST_SECONDS);
+	listener = cm_listen_on(channel, "127.0.0.1", 1, &port);
 	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000));
 	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid) {
+		CHECK_EQUAL(open_sockets(), sockets);
 		use_in_child(channel, id);
 		exit(0);
 	}
@@ -46,6 +71,7 @@ int main(void)
 	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
 	CHECK(!test_readable(channel->fd, 0));
 	CHECK(!softverbs_rdma_destroy_id(id));
+	CHECK(!softverbs_rdma_destroy_id(listener));
 	softverbs_rdma_destroy_event_channel(channel);
 	return 0;
 }
