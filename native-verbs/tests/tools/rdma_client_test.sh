@@ -12,9 +12,14 @@ run_client rdma_client -s 127.0.0.1 -p "$port"
 join_server
 grep -q 'end 0' "$work/client.log" || fail "rdma_client did not end with 0"
 
-port=$(free_port)
-start_server ucmatose -b 127.0.0.1 -p "$port" -c 8 -C 10 -S 256
-wait_until cm_listens "$port"
-run_client ucmatose -s 127.0.0.1 -p "$port" -c 8 -C 10 -S 256
-join_server
-grep -q 'return status 0' "$work/client.log" || fail "ucmatose did not return 0"
+# With -m its ids move to another event channel while they are connected.
+for migrate in '' -m; do
+  port=$(free_port)
+  # shellcheck disable=SC2086
+  start_server ucmatose $migrate -b 127.0.0.1 -p "$port" -c 8 -C 10 -S 256
+  wait_until cm_listens "$port"
+  # shellcheck disable=SC2086
+  run_client ucmatose $migrate -s 127.0.0.1 -p "$port" -c 8 -C 10 -S 256
+  join_server
+  grep -q 'return status 0' "$work/client.log" || fail "ucmatose $migrate did not return 0"
+done
