@@ -13,6 +13,7 @@ import java.util.stream.Stream;
 /** Which keys under the prefix exist, here and in SparkRDMA, whose users keep their files. */
 final class KnownKeys {
   private static final String AUTOMATIC = "nothing: it is chosen automatically";
+  private static final String NO_ODP = "nothing: map output is pinned, on-demand paging is not used";
   private static final String ONE_SIDED = "nothing: READs need no receive queue";
   private static final String METRICS = "nothing: see the `shuffle.rdma.*` counters";
   private static final String CONNECT = "`spark.shuffle.rdma.connectTimeout`";
@@ -27,8 +28,8 @@ final class KnownKeys {
           Map.entry("maxBufferAllocationSize", POOL),
           Map.entry("preAllocateBuffers", POOL),
           Map.entry("device.num", "`spark.shuffle.rdma.device`"),
-          Map.entry("useOdp", AUTOMATIC),
-          Map.entry("collectOdpStats", METRICS),
+          Map.entry("useOdp", NO_ODP),
+          Map.entry("collectOdpStats", NO_ODP),
           Map.entry("cpuList", AUTOMATIC),
           Map.entry("shuffleWriteBlockSize", AUTOMATIC),
           Map.entry("shuffleReadBlockSize", AUTOMATIC),
