@@ -51,6 +51,20 @@ link_maven_jars() {
     die 1 "jars are gone from Maven's repository: remove $ROOT/target and run again"
 }
 
+# find_examples_jar: sets EXAMPLES_JAR to Hadoop's examples, of the version that this Spark's Hadoop has: they use its API.
+find_examples_jar() {
+  local version
+  EXAMPLES_JAR=$(tr ':' '\n' <"$ROOT/benchmarks/target/spark-home.classpath" | grep hadoop-mapreduce-examples)
+  version=$(find "$SPARK_HOME/jars/" -name 'hadoop-client-api-*.jar' | sed 's/.*hadoop-client-api-//; s/\.jar$//' | head -n 1)
+  case $EXAMPLES_JAR in *"-${version:-}.jar") return 0 ;; esac
+  [ -n "$version" ] || return 0
+  EXAMPLES_JAR=$ROOT/target/hadoop-examples/hadoop-mapreduce-examples-$version.jar
+  [ -e "$EXAMPLES_JAR" ] ||
+    run_logged hadoop-examples mvn -B -ntp -N dependency:copy -DoutputDirectory="$(dirname "$EXAMPLES_JAR")" \
+      -Dartifact="org.apache.hadoop:hadoop-mapreduce-examples:$version" ||
+    die 1 "Maven could not get Hadoop's examples of $version, which $SPARK_HOME needs: unset SPARK_HOME, or see the log"
+}
+
 # spark_submit ARGS...: what bin/spark-submit of a distribution does, also for a home that has no bin/.
 spark_submit() {
   local command=()
