@@ -7,6 +7,7 @@ import java.io.ObjectOutputStream;
 import java.io.UncheckedIOException;
 import java.security.SecureRandom;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.SparkContext;
@@ -46,6 +47,9 @@ final class DriverSide implements AutoCloseable {
     }
     for (String reason : FallbackReasons.all()) {
       String name = ReadCounters.fallbackName(reason);
+      accumulators.put(name, register(context, name));
+    }
+    for (String name : List.of(SharedCount.READS, SharedCount.CONNECTIONS)) {
       accumulators.put(name, register(context, name));
     }
     byte[] token = new byte[TOKEN_BYTES];

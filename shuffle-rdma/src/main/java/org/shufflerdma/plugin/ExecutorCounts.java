@@ -31,9 +31,9 @@ final class ExecutorCounts {
   }
 
   private void addTransport(TransportStats stats) {
-    gauges.put("shuffle.rdma.reads", stats.readsPosted::sum);
+    gauges.put(SharedCount.READS, stats.readsPosted::sum);
     gauges.put("shuffle.rdma.reads.signalled", stats.readsSignalled::sum);
-    gauges.put("shuffle.rdma.connections", stats.connectionsOpened::sum);
+    gauges.put(SharedCount.CONNECTIONS, stats.connectionsOpened::sum);
     gauges.put("shuffle.rdma.connections.accepted", stats.connectionsAccepted::sum);
     gauges.put("shuffle.rdma.connections.rejected", stats.connectionsRejected::sum);
     gauges.put("shuffle.rdma.connections.failed", stats.connectionsFailed::sum);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.plugin;
 
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.SparkEnv;
@@ -39,6 +40,7 @@ final class ExecutorSide implements AutoCloseable {
   private final TaskAccumulators accumulators;
   private final ReadCounters totals = new ReadCounters();
   private final ExecutorCounts counts;
+  private final List<SharedCount> sharedCounts;
   private final AtomicBoolean hostLocalSaid = new AtomicBoolean();
 
   private ExecutorSide(SparkEnv env, TaskAccumulators accumulators, @Nullable RdmaStack rdma) {
@@ -46,6 +48,8 @@ final class ExecutorSide implements AutoCloseable {
     this.accumulators = accumulators;
     this.readers = new RdmaReaders(env, rdma == null ? null : rdma.source(), this::taskEnded);
     this.counts = new ExecutorCounts(totals, rdma);
+    this.sharedCounts =
+        rdma == null ? List.of() : SharedCount.of(rdma.transport().stats());
   }
 
   /** Null if the driver does not answer: nothing can be counted or authenticated then. */
@@ -121,6 +125,9 @@ final class ExecutorSide implements AutoCloseable {
   private void taskEnded(ReadCounters counters) {
     totals.addAll(counters);
     accumulators.report(counters);
+    for (SharedCount shared : sharedCounts) {
+      accumulators.report(shared.name(), shared.takeNew());
+    }
     if (counters.get(Counter.HOST_LOCAL_BLOCKS) > 0 && hostLocalSaid.compareAndSet(false, true)) {
       LOG.info("Blocks of other executors on this host are read from their files, not by RDMA;"
           + " spark.shuffle.readHostLocalDisk=false changes that");

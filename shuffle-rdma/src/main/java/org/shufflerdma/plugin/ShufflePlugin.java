@@ -52,6 +52,16 @@ public final class ShufflePlugin implements AutoCloseable {
 
   /** Checks versions and settings. Spark's environment may not exist yet. */
   public static ShufflePlugin create(SparkConf conf, boolean isDriver) {
+    try {
+      return checkAndCreate(conf, isDriver);
+    } catch (IllegalArgumentException | IllegalStateException e) {
+      // Spark buries this under the stack traces of its reflection.
+      LOG.error("{}", e.getMessage());
+      throw e;
+    }
+  }
+
+  private static ShufflePlugin checkAndCreate(SparkConf conf, boolean isDriver) {
     SupportedVersions.check(package$.MODULE$.SPARK_VERSION());
     Map<String, String> rdmaConf = new HashMap<>();
     for (Tuple2<String, String> entry : conf.getAllWithPrefix(RdmaSettings.PREFIX)) {
@@ -61,7 +71,9 @@ public final class ShufflePlugin implements AutoCloseable {
     String offReason = SparkCompatibility.reasonAgainstRdma(conf, settings);
     if (isDriver) {
       RdmaSettings.migrationNotes(rdmaConf).forEach(LOG::warn);
-      if (offReason != null) {
+      if (!settings.enabled()) {
+        LOG.info("Shuffle blocks go by TCP: {}", offReason);
+      } else if (offReason != null) {
         LOG.warn("Shuffle blocks go by TCP: {}", offReason);
       }
     }

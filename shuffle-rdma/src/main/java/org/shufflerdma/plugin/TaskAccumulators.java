@@ -28,7 +28,11 @@ final class TaskAccumulators {
     counters.forEachNonZero(this::report);
   }
 
-  private void report(String name, long value) {
+  /** The same for a single count, which is left out if it is 0. */
+  void report(String name, long value) {
+    if (value == 0) {
+      return;
+    }
     byte[] bytes = serialized.get(name);
     if (bytes == null) {
       LOG.debug("The driver has no counter {}", name);

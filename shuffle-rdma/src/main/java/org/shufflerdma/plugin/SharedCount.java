@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
+import org.shufflerdma.connection.TransportStats;
+
+/**
+ * A count of work that tasks share, such as connections: each ending task reports what is new since
+ * the last one, so that the sum over all tasks is right though a single task's share is not exact.
+ */
+final class SharedCount {
+  static final String READS = "shuffle.rdma.reads";
+  static final String CONNECTIONS = "shuffle.rdma.connections";
+
+  private final String name;
+  private final LongSupplier total;
+  private final AtomicLong taken = new AtomicLong();
+
+  private SharedCount(String name, LongSupplier total) {
+    this.name = name;
+    this.total = total;
+  }
+
+  static List<SharedCount> of(TransportStats stats) {
+    return List.of(
+        new SharedCount(READS, stats.readsPosted::sum),
+        new SharedCount(CONNECTIONS, stats.connectionsOpened::sum));
+  }
+
+  String name() {
+    return name;
+  }
+
+  long takeNew() {
+    long now = total.getAsLong();
+    long before = taken.getAndAccumulate(now, Math::max);
+    return Math.max(0, now - before);
+  }
+}
