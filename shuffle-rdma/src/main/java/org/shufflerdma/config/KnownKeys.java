@@ -13,7 +13,8 @@ import java.util.stream.Stream;
 /** Which keys under the prefix exist, here and in SparkRDMA, whose users keep their files. */
 final class KnownKeys {
   private static final String AUTOMATIC = "nothing: it is chosen automatically";
-  private static final String NO_ODP = "nothing: map output is pinned, on-demand paging is not used";
+  private static final String NO_ODP =
+      "nothing: map output is pinned, on-demand paging is not used";
   private static final String ONE_SIDED = "nothing: READs need no receive queue";
   private static final String METRICS = "nothing: see the `shuffle.rdma.*` counters";
   private static final String CONNECT = "`spark.shuffle.rdma.connectTimeout`";

@@ -16,10 +16,16 @@ final class TcpProbe {
 
   private TcpProbe() {}
 
-  /** A refusal is an answer; silence, or no route, twice in a row is none. */
+  /**
+   * A refusal is an answer; silence, or no route, twice in a row is none. A target that has not been
+   * resolved is resolved here, where a slow name service holds nobody up.
+   */
   static boolean isAnswered(InetSocketAddress target) {
+    InetSocketAddress resolved = target.isUnresolved()
+        ? new InetSocketAddress(target.getHostString(), target.getPort())
+        : target;
     for (int i = 0; i < TRIES; i++) {
-      if (answers(target)) {
+      if (answers(resolved)) {
         return true;
       }
     }

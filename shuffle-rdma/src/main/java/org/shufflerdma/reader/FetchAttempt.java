@@ -2,9 +2,9 @@
 package org.shufflerdma.reader;
 
 import java.io.IOException;
-import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.fetch.FetchFailureReason;
@@ -33,7 +33,7 @@ final class FetchAttempt implements FetchListener {
   private final TcpRoute tcp;
   private final Set<ShuffleBlockName> delivered;
   private final ReadCounters counters;
-  private final Map<Long, Expected> expected = new HashMap<>();
+  private final Map<Long, Expected> expected = new ConcurrentHashMap<>();
 
   FetchAttempt(TcpRoute tcp, Set<ShuffleBlockName> delivered, ReadCounters counters) {
     this.tcp = tcp;
@@ -46,8 +46,9 @@ final class FetchAttempt implements FetchListener {
     expected.put(tag, new Expected(blockId, name, sink));
   }
 
-  private Expected expectedOf(long tag) {
-    Expected block = expected.get(tag);
+  /** Each block is told once, and forgotten then: a task can read very many. */
+  private Expected take(long tag) {
+    Expected block = expected.remove(tag);
     if (block == null) {
       throw new IllegalArgumentException("no block has tag " + tag);
     }
@@ -56,7 +57,7 @@ final class FetchAttempt implements FetchListener {
 
   @Override
   public void onSuccess(long tag, RegisteredSlice slice) {
-    Expected block = expectedOf(tag);
+    Expected block = take(tag);
     if (slice.lengthBytes() == 0) {
       slice.release();
       fallBack(block, TcpReason.ZERO_LENGTH.label());
@@ -74,7 +75,7 @@ final class FetchAttempt implements FetchListener {
 
   @Override
   public void onStreamed(long tag, long lengthBytes) {
-    Expected block = expectedOf(tag);
+    Expected block = take(tag);
     FileSink sink = block.sink();
     if (sink == null) {
       throw new IllegalStateException("block " + block.blockId() + " has no sink");
@@ -94,7 +95,7 @@ final class FetchAttempt implements FetchListener {
 
   @Override
   public void onFailure(long tag, FetchFailureReason reason, Throwable cause) {
-    Expected block = expectedOf(tag);
+    Expected block = take(tag);
     LOG.debug("Block {} was not read by RDMA ({})", block.blockId(), reason, cause);
     closeQuietly(block.sink());
     if (reason == FetchFailureReason.PEER_UNREACHABLE) {

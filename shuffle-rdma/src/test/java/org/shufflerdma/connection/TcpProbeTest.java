@@ -20,6 +20,15 @@ class TcpProbeTest {
   }
 
   @Test
+  void aNameIsResolvedFirst() throws Exception {
+    try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      InetSocketAddress named =
+          InetSocketAddress.createUnresolved("127.0.0.1", server.getLocalPort());
+      assertThat(TcpProbe.isAnswered(named)).isTrue();
+    }
+  }
+
+  @Test
   void aRefusalIsAnAnswer() throws Exception {
     InetSocketAddress closed;
     try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
