@@ -44,6 +44,7 @@ class ChecksumSourceTest {
           .set("spark.shuffle.compress", String.valueOf(!codec.equals("none")))
           .set("spark.io.encryption.enabled", String.valueOf(encrypted))
           .set("spark.shuffle.unsafe.fastMergeEnabled", String.valueOf(fastMerge))
+          .set("spark.shuffle.sort.bypassMergeThreshold", String.valueOf(PARTITIONS))
           .set("spark.shuffle.checksum.algorithm", algorithm);
       if (!codec.equals("none")) {
         conf.set("spark.io.compression.codec", codec);
@@ -86,7 +87,7 @@ class ChecksumSourceTest {
           .isEqualTo(MAPS * RECORDS_PER_MAP); // bypass: few partitions, nothing to combine
       records.reduceByKey((a, b) -> a + b, PARTITIONS).count(); // sort: combines
       records // serialized: more partitions than the bypass takes
-          .partitionBy(new HashPartitioner(300))
+          .partitionBy(new HashPartitioner(2 * PARTITIONS))
           .count();
     }
     Map<String, Integer> outputsByWriter = new TreeMap<>();
