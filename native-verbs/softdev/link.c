@@ -58,7 +58,8 @@ void link_fail(struct link *link, int error)
 
 static bool may_read(const struct link *link)
 {
-	return !link->paused && !(link->accepted && link->waiting > MAX_ANSWERS_WAITING);
+	return !link->paused && !link->closing_after_flush &&
+	       !(link->accepted && link->waiting > MAX_ANSWERS_WAITING);
 }
 
 void link_update_events(struct link *link)
@@ -108,7 +109,7 @@ static void on_events(void *owner, uint32_t events)
 	struct link *link = owner;
 
 	link->dispatching++;
-	if (link->paused && (events & (EPOLLHUP | EPOLLERR)))
+	if ((link->paused || link->closing_after_flush) && (events & (EPOLLHUP | EPOLLERR)))
 		link_fail(link, 0);
 	link_receive(link);
 	if (link->state != LINK_CLOSED)
@@ -131,14 +132,15 @@ void link_close_after_flush(struct link *link)
 {
 	if (link->state == LINK_CLOSED)
 		return;
+	link_drop_streams(link);
 	if (!link->out.first && !link->held.first) {
 		link_close(link);
 		return;
 	}
 	link->ops = NULL;
-	link->in_discarding = true;
-	link->closing_after_flush = true;
+	link->closing_after_flush = true; /* and nothing is read any more: a refused peer must not go on */
 	progress_timer_set(&link->deadline, progress_now_ns() + FLUSH_NS);
+	link_update_events(link);
 }
 
 static void report_failure(void *owner)

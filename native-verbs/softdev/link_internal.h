@@ -61,6 +61,8 @@ void link_update_events(struct link *link);
 /* link_output.c. flush: writes until the socket is full, or a turn is over; may close the link. */
 void link_init_output(struct link *link);
 void link_drop_output(struct link *link);
+/* Drops the first frame with a stream and what follows it: its owner goes away. */
+void link_drop_streams(struct link *link);
 void link_flush_output(struct link *link);
 
 /* link_input.c: one step; bytes moved (0 = progress without bytes), or -errno; may close the link. */

@@ -4,6 +4,7 @@
 #include "link_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -60,6 +61,26 @@ void link_drop_output(struct link *link)
 		queue_drop_first(link, &link->out);
 	while (link->held.first)
 		queue_drop_first(link, &link->held);
+}
+
+static void cut_at_stream(struct link *link, struct out_queue *queue)
+{
+	struct out_item **place = &queue->first;
+	struct out_queue rest;
+
+	while (*place && !(*place)->stream)
+		place = &(*place)->next;
+	rest = (struct out_queue){.first = *place, .last = queue->last};
+	*place = NULL;
+	queue->last = place;
+	while (rest.first)
+		queue_drop_first(link, &rest);
+}
+
+void link_drop_streams(struct link *link)
+{
+	cut_at_stream(link, &link->out);
+	cut_at_stream(link, &link->held);
 }
 
 /* Gives iov the next bytes of the item's payload from `offset`; asks the stream if it has one. */
@@ -195,7 +216,7 @@ static int enqueue(struct link *link, struct out_queue *queue, const struct fram
 	if (copied)
 		memcpy(item->payload, payload, copied);
 	for (int i = 0; i < fd_count; i++) {
-		int duplicate = dup(fds[i]);
+		int duplicate = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
 
 		if (duplicate < 0) {
 			int error = errno;

@@ -25,6 +25,17 @@ static inline int raw_link_connect(uint16_t port)
 	return fd;
 }
 
+struct raw_hello {
+	uint32_t magic;
+	uint16_t version, kind;
+	uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES], mac[SHA256_BYTES];
+};
+
+static inline struct raw_hello raw_link_hello(enum link_kind kind)
+{
+	return (struct raw_hello){.magic = 0x314c5653, .version = 1, .kind = (uint16_t)kind};
+}
+
 /*
  * The handshake as link_handshake.c makes it; without a secret the MACs are zeros. `write_frame` sends a
  * header and its payload.
@@ -33,11 +44,7 @@ static inline void raw_link_shake_hands(int fd, enum link_kind kind,
 					bool (*write_frame)(int fd, const struct frame *frame,
 							    const void *payload))
 {
-	struct {
-		uint32_t magic;
-		uint16_t version, kind;
-		uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES], mac[SHA256_BYTES];
-	} hello = {.magic = 0x314c5653, .version = 1, .kind = (uint16_t)kind};
+	struct raw_hello hello = raw_link_hello(kind);
 	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(hello)};
 	static const uint8_t proof[SHA256_BYTES];
 	uint8_t reply[sizeof(frame) + sizeof(hello)];
