@@ -278,8 +278,7 @@ static int poll_cq(struct ibv_cq *base, int max, struct ibv_wc *wc)
 		const struct cqe *entry = &cq->ring[cq->head];
 
 		wc[polled] = entry->wc;
-		if (entry->is_send)
-			qp_free_send_slots(entry->qp, entry->sq_freed);
+		qp_free_slots(entry->qp, entry->is_send, entry->freed);
 		cq->head = (cq->head + 1) % cq->capacity;
 		cq->count--;
 	}

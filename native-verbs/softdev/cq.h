@@ -18,7 +18,7 @@ struct softdev_qp;
 struct cqe {
 	struct ibv_wc wc;
 	struct softdev_qp *qp;
-	uint32_t sq_freed; /* send completions: polling this one frees the SQ up to here */
+	uint32_t freed; /* polling this one frees the slots of its queue up to here */
 	bool is_send;
 };
 

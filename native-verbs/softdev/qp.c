@@ -15,6 +15,7 @@
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct softdev_qp *table[DEVICE_MAX_QP];
+static bool taken[DEVICE_MAX_QP]; /* longer than it stands in the table: until the destroyed one is out of sight */
 static uint64_t next_generation;
 
 static const enum ibv_event_type async_types[QP_ASYNC_COUNT] = {
@@ -145,7 +146,8 @@ static int take_number(struct softdev_qp *qp)
 			uint32_t low = (start + i) % PROCESS_QPS_PER_PORT;
 
 			qp->slot = index * PROCESS_QPS_PER_PORT + low;
-			if (!table[qp->slot]) {
+			if (!taken[qp->slot]) {
+				taken[qp->slot] = true;
 				table[qp->slot] = qp;
 				pthread_mutex_unlock(&table_lock);
 				qp->base.qp_num = (uint32_t)port << 8 | low;
@@ -168,6 +170,13 @@ static bool take_out_of_table(struct softdev_qp *qp)
 		table[qp->base.handle] = NULL;
 	pthread_mutex_unlock(&table_lock);
 	return found;
+}
+
+static void give_number_back(const struct softdev_qp *qp)
+{
+	pthread_mutex_lock(&table_lock);
+	taken[qp->slot] = false;
+	pthread_mutex_unlock(&table_lock);
 }
 
 static bool is_live(const struct softdev_qp *qp)
@@ -235,6 +244,7 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 		free_qp(qp);
 		return NULL;
 	}
+	requester_init(qp);
 	return qp;
 }
 
@@ -270,7 +280,6 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 		error = ENOMEM;
 		goto failed;
 	}
-	own_table();
 	error = take_number(qp);
 	if (error)
 		goto free_it;
@@ -327,8 +336,10 @@ static void reset(struct softdev_qp *qp)
 	atomic_store(&qp->sq_freed, 0);
 	qp->reads_outstanding = 0;
 	qp->rq_post = qp->rq_done = 0;
+	atomic_store(&qp->rq_freed, 0);
 	qp->rnr_waiting = qp->retry_waiting = qp->tell_drained = false;
-	qp->was_open = qp->passed_files = false;
+	qp->late_status = IBV_WC_SUCCESS;
+	qp->was_open = qp->passed_files = qp->responder.established = false;
 	qp->retry_deadline_ns = 0;
 	memset(&qp->attr, 0, sizeof(qp->attr));
 }
@@ -418,6 +429,7 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 	pthread_mutex_lock(&qp->lock);
 	reset(qp);
 	pthread_mutex_unlock(&qp->lock);
+	give_number_back(qp);
 	wait_for_acks(qp);
 	atomic_fetch_sub(&qp->pd->users, 1);
 	atomic_fetch_sub(&qp->send_cq->users, 1);

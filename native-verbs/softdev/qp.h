@@ -44,6 +44,7 @@ struct wqe {
 	const struct fault *fault;
 	bool file_asked;
 	uint64_t received; /* READ over the wire */
+	/* Set once, for a link may ask for the payload of a slot until the progress thread has closed it. */
 	struct softdev_qp *qp;
 	struct link_stream stream;
 };
@@ -81,12 +82,15 @@ struct softdev_qp {
 	_Atomic uint32_t sq_freed;	    /* slots up to here may be used again; written by polling */
 	uint32_t next_seq;
 	bool sq_running;
+	bool copying; /* a thread writes to the sink of the oldest READ, without the lock */
+	enum ibv_wc_status late_status; /* that READ failed meanwhile: its status when the copy has ended */
 	bool tell_drained; /* SQD: raise an event when nothing is under way any more */
 	uint32_t reads_outstanding;
 
 	struct rqe *rq;
 	struct ibv_sge *rq_sges;
 	uint32_t rq_post, rq_done;
+	_Atomic uint32_t rq_freed; /* as sq_freed */
 
 	enum requester_state requester;
 	struct peer *peer; /* a reference, while REQUESTER_OPEN and the peer can be read directly */
@@ -149,7 +153,8 @@ void qp_for_each(void (*visit)(struct softdev_qp *qp, void *argument), void *arg
 
 /* sq.c */
 int qp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
-void qp_free_send_slots(struct softdev_qp *qp, uint32_t freed);
+/* A completion was polled: the slots of its queue up to there may be used again. Any thread. */
+void qp_free_slots(struct softdev_qp *qp, bool of_send_queue, uint32_t freed);
 /* qp->lock held; run drops it meanwhile. */
 void sq_run(struct softdev_qp *qp);
 void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status);
@@ -165,7 +170,8 @@ struct rqe *rq_oldest(struct softdev_qp *qp);
 void rq_complete(struct softdev_qp *qp, const struct ibv_wc *wc, bool solicited);
 void rq_flush(struct softdev_qp *qp);
 
-/* requester.c; progress thread. send: qp->lock held, false = not now. */
+/* requester.c; progress thread but for init. send: qp->lock held, false = not now. */
+void requester_init(struct softdev_qp *qp);
 void requester_task(void *qp);
 void requester_close(struct softdev_qp *qp);
 bool requester_send(struct softdev_qp *qp, struct wqe *wqe);

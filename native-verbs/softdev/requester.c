@@ -53,6 +53,11 @@ static bool is_outstanding(const struct softdev_qp *qp)
 	return qp->sq_exec != qp->sq_done;
 }
 
+static bool awaits_answer(const struct softdev_qp *qp)
+{
+	return is_outstanding(qp) || qp->waits_for_file;
+}
+
 /* qp->lock held. */
 static void forget_peer(struct softdev_qp *qp)
 {
@@ -91,7 +96,7 @@ static void watch_for_answer(struct softdev_qp *qp)
 {
 	uint64_t limit = all_timeouts_ns(qp);
 
-	if (!limit || !is_outstanding(qp) || qp->rnr_waiting || qp->retry_waiting || qp->timer.armed)
+	if (!limit || !awaits_answer(qp) || qp->rnr_waiting || qp->retry_waiting || qp->timer.armed)
 		return;
 	set_timer(qp, qp->last_answer_ns + (limit < MIN_ANSWER_NS ? MIN_ANSWER_NS : limit));
 }
@@ -148,7 +153,7 @@ static void on_timer(void *owner)
 	limit = all_timeouts_ns(qp);
 	if (limit < MIN_ANSWER_NS)
 		limit = MIN_ANSWER_NS;
-	if (is_outstanding(qp) && is_sending_state(qp) && progress_now_ns() - qp->last_answer_ns >= limit)
+	if (awaits_answer(qp) && is_sending_state(qp) && progress_now_ns() - qp->last_answer_ns >= limit)
 		sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
 	else
 		watch_for_answer(qp);
@@ -194,6 +199,8 @@ static void ask_for_file(struct softdev_qp *qp)
 	qp->wanted_file = 0;
 	if (!slot || qp->requester != REQUESTER_OPEN || !qp->peer)
 		return;
+	if (!is_outstanding(qp))
+		qp->last_answer_ns = progress_now_ns();
 	frame.arg = atomic_load(&peer_table(qp->peer)->mr[slot].generation);
 	link_send(qp->out, &frame, NULL, NULL, 0);
 }
@@ -285,6 +292,14 @@ static void payload_done(struct link_stream *stream, bool complete)
 	(void)complete;
 }
 
+void requester_init(struct softdev_qp *qp)
+{
+	for (uint32_t i = 0; i < qp->cap.max_send_wr; i++) {
+		qp->sq[i].qp = qp;
+		qp->sq[i].stream = (struct link_stream){payload_source, payload_sourced, payload_done};
+	}
+}
+
 /* Every region of the list, at this moment. */
 static bool list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe)
 {
@@ -305,7 +320,6 @@ static int send_payload(struct softdev_qp *qp, struct wqe *wqe, const struct fra
 {
 	if (wqe->inline_data || !wqe->length)
 		return link_send(qp->out, frame, wqe->inline_data, NULL, 0);
-	wqe->stream = (struct link_stream){payload_source, payload_sourced, payload_done};
 	return link_send_stream(qp->out, frame, &wqe->stream);
 }
 
@@ -432,11 +446,12 @@ static void on_read_data(struct softdev_qp *qp, const struct frame *frame)
 /* qp->lock held. */
 static void on_file_reply(struct softdev_qp *qp, const struct frame *frame, const int *fds, int fd_count)
 {
+	int used = qp->peer && fd_count && !frame->status;
+
 	if (qp->peer)
-		peer_file_add(qp->peer, frame->rkey, frame->arg,
-			      fd_count && !frame->status ? fds[0] : -1);
-	else if (fd_count)
-		close(fds[0]);
+		peer_file_add(qp->peer, frame->rkey, frame->arg, used ? fds[0] : -1);
+	for (int i = used; i < fd_count; i++)
+		close(fds[i]);
 	qp->waits_for_file = false;
 }
 

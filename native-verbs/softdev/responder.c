@@ -154,7 +154,9 @@ static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *i
 
 	(void)link;
 	pthread_mutex_lock(&qp->lock);
-	if (responder->dropping || !responds(qp))
+	if (!responds(qp))
+		responder->dropping = true;
+	if (responder->dropping)
 		goto unlock;
 	rqe = rq_oldest(qp);
 	if (!responder->receiving)
@@ -204,6 +206,7 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct responder *responder = &qp->responder;
 	bool is_send = frame->op == WIRE_SEND;
+	bool takes_receive = is_send || (frame->flags & WIRE_FLAG_IMM);
 	struct ibv_wc wc = {
 		.status = IBV_WC_SUCCESS,
 		.opcode = is_send ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
@@ -219,21 +222,28 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 			refuse(qp, frame->seq, responder->nak);
 		return;
 	}
+	/* What is answered is completed, whatever becomes of the state meanwhile: the flush waits. */
+	pthread_mutex_lock(&qp->lock);
+	if (!responds(qp)) {
+		pthread_mutex_unlock(&qp->lock);
+		return;
+	}
+	qp_busy_begin(qp);
+	pthread_mutex_unlock(&qp->lock);
 	responder->receiving = false;
 	responder->expected_seq++;
 	/* First the answer: the application may exit as soon as it has seen the completion. */
 	answer(qp, WIRE_ACK, frame->seq, 0);
-	if (!is_send && !(frame->flags & WIRE_FLAG_IMM))
-		return;
 	/*
 	 * What the peer sends after it got our message comes on this link, its ACK of our message on the other:
 	 * our SEND must complete before the reply to it.
 	 */
-	if (qp->out)
+	if (takes_receive && qp->out)
 		link_receive(qp->out);
 	pthread_mutex_lock(&qp->lock);
-	if (responds(qp) && rq_oldest(qp))
+	if (takes_receive && rq_oldest(qp))
 		rq_complete(qp, &wc, frame->flags & WIRE_FLAG_SOLICITED);
+	qp_busy_end(qp);
 	pthread_mutex_unlock(&qp->lock);
 }
 
@@ -351,8 +361,11 @@ static void begin_read(struct softdev_qp *qp, const struct frame *frame)
 static void share_file(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct frame reply = {.op = WIRE_FILE_REPLY, .rkey = frame->rkey, .arg = frame->arg};
-	int fd = mr_share_file(qp->pd, frame->rkey, frame->arg);
+	int fd = -EACCES;
 
+	/* The descriptor shows the whole file, a READ only the region: for those who may open it anyway. */
+	if (link_peer_uid(qp->in) == geteuid())
+		fd = mr_share_file(qp->pd, frame->rkey, frame->arg);
 	if (fd < 0)
 		reply.status = -fd;
 	else

@@ -21,7 +21,7 @@ void rq_complete(struct softdev_qp *qp, const struct ibv_wc *wc, bool solicited)
 	entry.wc.wr_id = rqe_at(qp, qp->rq_done)->wr_id;
 	entry.wc.qp_num = qp->base.qp_num;
 	entry.wc.src_qp = qp->attr.dest_qp_num;
-	qp->rq_done++;
+	entry.freed = ++qp->rq_done;
 	cq_push(qp->recv_cq, &entry, solicited);
 }
 
@@ -31,6 +31,13 @@ void rq_flush(struct softdev_qp *qp)
 
 	while (rq_oldest(qp))
 		rq_complete(qp, &flushed, false);
+}
+
+static bool has_room(struct softdev_qp *qp)
+{
+	uint32_t freed = atomic_load_explicit(&qp->rq_freed, memory_order_acquire);
+
+	return qp->rq_post - freed < qp->cap.max_recv_wr;
 }
 
 /* qp->lock held. 0 or a positive errno. */
@@ -44,7 +51,7 @@ static int post_one(struct softdev_qp *qp, const struct ibv_recv_wr *wr)
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_recv_sge ||
 	    (wr->num_sge && !wr->sg_list))
 		return EINVAL;
-	if (qp->rq_post - qp->rq_done >= qp->cap.max_recv_wr)
+	if (!has_room(qp))
 		return ENOMEM;
 	index = qp->rq_post % qp->cap.max_recv_wr;
 	rqe = &qp->rq[index];

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 /* So much at a time; a thread that posts may be given work by others all the while. */
 #define COPIED_PER_TURN (4u << 20)
@@ -29,9 +30,10 @@ struct wqe *sq_oldest(struct softdev_qp *qp)
 	return qp->sq_done == qp->sq_post ? NULL : wqe_at(qp, qp->sq_done);
 }
 
-void qp_free_send_slots(struct softdev_qp *qp, uint32_t freed)
+void qp_free_slots(struct softdev_qp *qp, bool of_send_queue, uint32_t freed)
 {
-	atomic_store_explicit(&qp->sq_freed, freed, memory_order_release); /* pairs with has_room() */
+	/* pairs with has_room() of each queue */
+	atomic_store_explicit(of_send_queue ? &qp->sq_freed : &qp->rq_freed, freed, memory_order_release);
 }
 
 static enum ibv_wc_opcode completion_opcode(enum ibv_wr_opcode opcode)
@@ -66,7 +68,7 @@ static void complete_one(struct softdev_qp *qp, enum ibv_wc_status status)
 			       .byte_len = wqe->length,
 			       .qp_num = qp->base.qp_num},
 			.qp = qp,
-			.sq_freed = qp->sq_done,
+			.freed = qp->sq_done,
 			.is_send = true,
 		};
 
@@ -78,8 +80,11 @@ void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status)
 {
 	if (status != IBV_WC_SUCCESS)
 		log_info("qp %06x: %s", qp->base.qp_num, softverbs_ibv_wc_status_str(status));
-	complete_one(qp, status);
 	qp->retry_deadline_ns = 0;
+	if (qp->copying)
+		qp->late_status = status; /* the sink is the application's after the completion: not yet */
+	else
+		complete_one(qp, status);
 	if (status != IBV_WC_SUCCESS)
 		qp_enter_error(qp);
 	else
@@ -101,6 +106,11 @@ void sq_tell_if_drained(struct softdev_qp *qp)
 
 void sq_flush(struct softdev_qp *qp)
 {
+	enum ibv_wc_status first = qp->late_status;
+
+	if (first != IBV_WC_SUCCESS && qp->sq_done != qp->sq_post)
+		complete_one(qp, first);
+	qp->late_status = IBV_WC_SUCCESS;
 	while (qp->sq_done != qp->sq_post)
 		complete_one(qp, IBV_WC_WR_FLUSH_ERR);
 }
@@ -183,18 +193,19 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	if (!has_room(qp))
 		return ENOMEM;
 	wqe = &qp->sq[index];
-	*wqe = (struct wqe){
-		.wr_id = wr->wr_id,
-		.opcode = wr->opcode,
-		.flags = wr->send_flags,
-		.imm = wr->imm_data,
-		.rkey = wr->wr.rdma.rkey,
-		.remote_addr = wr->wr.rdma.remote_addr,
-		.length = length,
-		.num_sge = wr->num_sge,
-		.sge = qp->sq_sges + (size_t)index * qp->cap.max_send_sge,
-		.qp = qp,
-	};
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = wr->opcode;
+	wqe->flags = wr->send_flags;
+	wqe->imm = wr->imm_data;
+	wqe->rkey = wr->wr.rdma.rkey;
+	wqe->remote_addr = wr->wr.rdma.remote_addr;
+	wqe->length = length;
+	wqe->num_sge = wr->num_sge;
+	wqe->sge = qp->sq_sges + (size_t)index * qp->cap.max_send_sge;
+	wqe->inline_data = NULL;
+	wqe->started = wqe->via_wire = wqe->file_asked = false;
+	wqe->fault = NULL;
+	wqe->received = 0;
 	if (is_inline) {
 		wqe->inline_data = qp->sq_inline + (size_t)index * qp->cap.max_inline_data;
 		copy_inline(wqe, wr);
@@ -240,8 +251,12 @@ static void ask_for_fault(struct softdev_qp *qp, struct wqe *wqe)
 {
 	wqe->started = true;
 	wqe->fault = fault_check(FAULT_READ);
-	if (wqe->fault && wqe->fault->kill_peer)
+	if (!wqe->fault || !wqe->fault->kill_peer)
+		return;
+	if (qp->peer_pid > 0 && qp->peer_pid != getpid()) /* 0: of another PID namespace */
 		kill(qp->peer_pid, SIGKILL);
+	else
+		log_error("killpeer: the peer has no process of its own here (pid %d)", (int)qp->peer_pid);
 }
 
 /* The status that a READ ends with before it is tried, or IBV_WC_SUCCESS. */
@@ -271,12 +286,16 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
 	uint32_t generation_slot = qp->peer_qp_slot;
 	uint64_t generation = qp->peer_qp_generation;
 
+	qp->copying = true;
 	pthread_mutex_unlock(&qp->lock);
 	result = shortcut_read(qp, wqe, peer, generation_slot, generation);
 	peer_release(peer);
 	pthread_mutex_lock(&qp->lock);
+	qp->copying = false;
 	if (atomic_load(&qp->state) != IBV_QPS_RTS)
 		return true;
+	if (qp->requester != REQUESTER_OPEN && result != SHORTCUT_DONE && result != SHORTCUT_DONE_ASK_FILE)
+		return true; /* once more after the next connect */
 	switch (result) {
 	case SHORTCUT_DONE_ASK_FILE:
 		qp->wanted_file = wqe->rkey >> 16;
