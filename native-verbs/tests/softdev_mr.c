@@ -59,6 +59,28 @@ static void staleRegionIsRefused(struct ibv_pd *pd)
 	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
 }
 
+static void aSinkMustBeWritable(struct ibv_pd *pd)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char *bytes = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr;
+
+	CHECK(bytes != MAP_FAILED);
+	memset(bytes, 0x5a, 3 * page);
+	CHECK(!mprotect(bytes + 2 * page, page, PROT_READ));
+	expect_refused(pd, bytes + 2 * page + 1, 1, IBV_ACCESS_LOCAL_WRITE, EFAULT);
+	expect_refused(pd, bytes + page, page + 1, IBV_ACCESS_LOCAL_WRITE, EFAULT);
+	mr = softverbs_ibv_reg_mr(pd, bytes + page, 2 * page, IBV_ACCESS_REMOTE_READ);
+	CHECK(mr);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
+	mr = softverbs_ibv_reg_mr(pd, bytes + 1, 2 * page - 1, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(mr);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
+	for (long i = 0; i < 3 * page; i++)
+		CHECK_EQUAL(bytes[i], 0x5a);
+	CHECK(!munmap(bytes, 3 * page));
+}
+
 static void fileRegionNeedsARegularFileOfThatSize(struct ibv_pd *pd)
 {
 	static char bytes[4096];
@@ -107,6 +129,7 @@ int main(void)
 	argumentsAreChecked(pd);
 	keysAreDistinct(pd);
 	staleRegionIsRefused(pd);
+	aSinkMustBeWritable(pd);
 	fileRegionNeedsARegularFileOfThatSize(pd);
 	lockedMemoryLimitIsEnforcedOnRequest(pd);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pd), 0);
