@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GID table: the addresses of this host, the same order in every process. */
 #include "core.h"
-#include "log.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -99,7 +98,6 @@ static bool configured_primary(union ibv_gid *gid)
 		gid_from_address(&address.any, gid);
 		return true;
 	}
-	log_error("SOFTVERBS_ADDRESS=%s is not an IP address", text);
 	return false;
 }
 

@@ -5,6 +5,7 @@
 #include "exports.h"
 #include "handle.h"
 #include "log.h"
+#include "settings.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -292,6 +293,11 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 
 	if (process_is_forked_child()) {
 		errno = EIO;
+		return NULL;
+	}
+	error = settings_check();
+	if (error) {
+		errno = error;
 		return NULL;
 	}
 	context = calloc(1, sizeof(*context));

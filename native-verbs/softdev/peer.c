@@ -57,7 +57,6 @@ static void read_mode(void)
 			mode = i;
 			return;
 		}
-	log_error("SOFTVERBS_PATH=%s is none of auto, file, cma, wire; using auto", value);
 }
 
 enum path_mode path_mode(void)

@@ -7,6 +7,7 @@
 #include "process.h"
 #include "progress.h"
 #include "secret.h"
+#include "settings.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -142,20 +143,21 @@ close_tcp:
 
 static int open_port(struct port *port)
 {
-	const char *range = getenv("SOFTVERBS_PORT_RANGE");
-	int low = 0, high = 0, result = -EADDRINUSE;
+	int low, high, result = -EADDRINUSE;
 
-	if (range && (sscanf(range, "%d-%d", &low, &high) != 2 || low < 1 || high < low || high > 65535)) {
-		log_error("SOFTVERBS_PORT_RANGE=%s is not LOW-HIGH with 1 <= LOW <= HIGH <= 65535", range);
+	if (settings_port_range(&low, &high))
 		return -EINVAL;
-	}
-	if (range)
+	if (low)
 		for (int number = low; number <= high && result == -EADDRINUSE; number++)
 			result = try_port(port, number);
 	else
 		for (int i = 0; i < BIND_ATTEMPTS && result == -EADDRINUSE; i++)
 			result = try_port(port, 0);
-	if (result)
+	if (result && low)
+		log_error("no port of SOFTVERBS_PORT_RANGE=%d-%d can be bound (%s): widen it, a process takes "
+			  "one TCP and UDP port for every %d queue pairs",
+			  low, high, strerror(-result), PROCESS_QPS_PER_PORT);
+	else if (result)
 		log_error("no free port: %s", strerror(-result));
 	return result;
 }

@@ -18,38 +18,69 @@ static bool in_use;
 static uint8_t secret[MAX_SECRET_BYTES];
 static size_t secret_bytes;
 
-/* lock held. */
-static void read_file(const char *path)
+/* lock held. 0 or EINVAL. */
+static int take(const char *key, const char *shown, const uint8_t *value, size_t length)
 {
+	if (!length || length > sizeof(secret)) {
+		log_error("%s%s holds a secret of %zu bytes: it must have 1 to %d, or unset it", key, shown, length,
+			  MAX_SECRET_BYTES);
+		return EINVAL;
+	}
+	memcpy(secret, value, length);
+	secret_bytes = length;
+	return 0;
+}
+
+/* lock held. 0 or EINVAL. */
+static int read_file(const char *path)
+{
+	uint8_t text[MAX_SECRET_BYTES + 3];
 	FILE *file = fopen(path, "re");
+	char shown[256];
+	size_t length;
 
 	if (!file) {
-		log_error("SOFTVERBS_SECRET_FILE=%s: %s", path, strerror(errno));
-		abort(); /* going on without a secret would open the device to others */
+		log_error("SOFTVERBS_SECRET_FILE=%s cannot be read (%s): name a readable file, or unset it", path,
+			  strerror(errno));
+		return EINVAL;
 	}
-	secret_bytes = fread(secret, 1, sizeof(secret), file);
-	while (secret_bytes && (secret[secret_bytes - 1] == '\n' || secret[secret_bytes - 1] == '\r'))
-		secret_bytes--;
+	length = fread(text, 1, sizeof(text), file);
 	fclose(file);
+	while (length && (text[length - 1] == '\n' || text[length - 1] == '\r'))
+		length--;
+	snprintf(shown, sizeof(shown), "=%s", path);
+	return take("SOFTVERBS_SECRET_FILE", shown, text, length);
+}
+
+/* lock held. A secret that was set by call goes before the environment. 0 or EINVAL. */
+static int read_environment(void)
+{
+	const char *text = getenv("SOFTVERBS_SECRET");
+	const char *path = getenv("SOFTVERBS_SECRET_FILE");
+
+	if (secret_bytes)
+		return 0;
+	if (text)
+		return take("SOFTVERBS_SECRET", "", (const uint8_t *)text, strlen(text));
+	return path ? read_file(path) : 0;
+}
+
+int secret_check(void)
+{
+	int error;
+
+	pthread_mutex_lock(&lock);
+	error = read_environment();
+	pthread_mutex_unlock(&lock);
+	return error;
 }
 
 /* lock held. */
 static void start_use(void)
 {
-	const char *text = getenv("SOFTVERBS_SECRET");
-	const char *path = getenv("SOFTVERBS_SECRET_FILE");
-
-	if (in_use)
-		return;
+	if (!in_use && read_environment())
+		abort(); /* going on without a secret would open the device to others */
 	in_use = true;
-	if (secret_bytes)
-		return;
-	if (text) {
-		secret_bytes = strlen(text) < sizeof(secret) ? strlen(text) : sizeof(secret);
-		memcpy(secret, text, secret_bytes);
-	} else if (path) {
-		read_file(path);
-	}
 }
 
 int softverbs_set_secret(const void *value, size_t length)

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* 0, or EINVAL after a message when the environment names a secret that cannot be used. */
+int secret_check(void);
 /* Uses the secret from here on, so that it can no longer be changed. */
 bool secret_is_set(void);
 /* HMAC-SHA256 of the data under the secret (32 bytes); zeros when there is none. */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "settings.h"
+
+#include "log.h"
+#include "secret.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int result;
+
+static const char *setting(const char *key)
+{
+	const char *value = getenv(key);
+
+	return value && *value ? value : NULL;
+}
+
+static bool is_one_of(const char *key, const char *const *names)
+{
+	const char *value = setting(key);
+	char known[64] = "";
+
+	if (!value)
+		return true;
+	for (; *names; names++) {
+		if (!strcmp(value, *names))
+			return true;
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s", *known ? ", " : "",
+			 *names);
+	}
+	log_error("%s=%s is not known: use one of %s, or unset it", key, value, known);
+	return false;
+}
+
+int settings_port_range(int *low, int *high)
+{
+	const char *value = setting("SOFTVERBS_PORT_RANGE");
+	int used = 0;
+
+	*low = *high = 0;
+	if (!value)
+		return 0;
+	if (sscanf(value, "%d-%d%n", low, high, &used) == 2 && !value[used] && *low >= 1 && *low <= *high &&
+	    *high <= 65535)
+		return 0;
+	log_error("SOFTVERBS_PORT_RANGE=%s is not LOW-HIGH with 1 <= LOW <= HIGH <= 65535, as in 20000-20015",
+		  value);
+	return EINVAL;
+}
+
+/* Only an address of this host can be bound. */
+static bool can_bind(const struct sockaddr *address, socklen_t length)
+{
+	int fd = socket(address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool bound = fd >= 0 && !bind(fd, address, length);
+
+	if (fd >= 0)
+		close(fd);
+	return bound;
+}
+
+static bool address_is_ours(void)
+{
+	const char *value = setting("SOFTVERBS_ADDRESS");
+	struct sockaddr_in v4 = {.sin_family = AF_INET};
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+
+	if (!value)
+		return true;
+	if ((inet_pton(AF_INET, value, &v4.sin_addr) == 1 && v4.sin_addr.s_addr != htonl(INADDR_ANY) &&
+	     can_bind((const struct sockaddr *)&v4, sizeof(v4))) ||
+	    (inet_pton(AF_INET6, value, &v6.sin6_addr) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr) &&
+	     can_bind((const struct sockaddr *)&v6, sizeof(v6))))
+		return true;
+	log_error("SOFTVERBS_ADDRESS=%s is no IP address of this host: use one that `ip address` shows, or unset it",
+		  value);
+	return false;
+}
+
+static void judge(void)
+{
+	static const char *const paths[] = {"auto", "file", "cma", "wire", NULL};
+	static const char *const levels[] = {"error", "warn", "info", "debug", NULL};
+	static const char *const memlock[] = {"enforce", "ignore", NULL};
+	int low, high;
+
+	if (!is_one_of("SOFTVERBS_PATH", paths))
+		result = EINVAL;
+	if (!is_one_of("SOFTVERBS_LOG", levels))
+		result = EINVAL;
+	if (!is_one_of("SOFTVERBS_MEMLOCK", memlock))
+		result = EINVAL;
+	if (!address_is_ours())
+		result = EINVAL;
+	if (settings_port_range(&low, &high))
+		result = EINVAL;
+	if (secret_check())
+		result = EINVAL;
+}
+
+int settings_check(void)
+{
+	pthread_once(&once, judge);
+	return result;
+}
