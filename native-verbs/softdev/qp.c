@@ -230,6 +230,8 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 	qp->send_cq = to_cq(init->send_cq);
 	qp->recv_cq = to_cq(init->recv_cq);
 	qp->cap = init->cap;
+	if (qp->cap.max_inline_data < DEVICE_MIN_INLINE)
+		qp->cap.max_inline_data = DEVICE_MIN_INLINE;
 	qp->sq_sig_all = init->sq_sig_all;
 	qp->task = (struct progress_task){.callback = requester_task, .owner = qp};
 	for (int i = 0; i < QP_ASYNC_COUNT; i++)
@@ -257,8 +259,11 @@ static int check_init_attr(const struct ibv_pd *pd, const struct ibv_qp_init_att
 	if (!handle_is(HANDLE_CQ, init->send_cq->handle, init->send_cq) ||
 	    !handle_is(HANDLE_CQ, init->recv_cq->handle, init->recv_cq))
 		return EINVAL;
-	if (init->qp_type != IBV_QPT_RC || init->srq)
+	if (init->qp_type != IBV_QPT_RC || init->srq) {
+		log_warn("a queue pair of type %d%s is not supported: only RC (%d) with its own receive queue is",
+			 init->qp_type, init->srq ? " with an SRQ" : "", IBV_QPT_RC);
 		return EOPNOTSUPP;
+	}
 	if (init->cap.max_send_wr > DEVICE_MAX_WR || init->cap.max_recv_wr > DEVICE_MAX_WR ||
 	    init->cap.max_send_sge > DEVICE_MAX_SGE || init->cap.max_recv_sge > DEVICE_MAX_SGE ||
 	    init->cap.max_inline_data > DEVICE_MAX_INLINE)

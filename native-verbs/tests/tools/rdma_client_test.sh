@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# rdma_server and rdma_client (endpoints, synchronous ids) and ucmatose (many connections, all events).
+# rdma_server and rdma_client, rdma_xserver and rdma_xclient (endpoints, synchronous ids; the second pair posts through
+# ibv_post_send) and ucmatose (many connections, all events).
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/tools.sh"
 need rdma_server
@@ -11,6 +12,13 @@ wait_until cm_listens "$port"
 run_client rdma_client -s 127.0.0.1 -p "$port"
 join_server
 grep -q 'end 0' "$work/client.log" || fail "rdma_client did not end with 0"
+
+port=$(free_port)
+start_server rdma_xserver -p "$port"
+wait_until cm_listens "$port"
+run_client rdma_xclient -s 127.0.0.1 -p "$port"
+join_server
+grep -q 'end 0' "$work/client.log" || fail "rdma_xclient did not end with 0"
 
 # With -m its ids move to another event channel while they are connected.
 for migrate in '' -m; do
