@@ -34,6 +34,10 @@ public final class ConnectionPool implements Connection.Owner {
   private final TransportStats stats;
   private final Map<PeerId, Slot> slots = new ConcurrentHashMap<>();
   private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
+
+  /** Guarded by connections. */
+  private int attempts;
+
   private volatile boolean closed;
 
   ConnectionPool(
@@ -65,6 +69,12 @@ public final class ConnectionPool implements Connection.Owner {
 
     boolean wasConnected;
 
+    /** Guards the two fields below; held while the peer's host is asked. */
+    final Object probeLock = new Object();
+
+    boolean hostAnswered;
+    long askedNs;
+
     Slot(CircuitBreaker breaker) {
       this.breaker = breaker;
     }
@@ -83,12 +93,18 @@ public final class ConnectionPool implements Connection.Owner {
     CompletableFuture<Connection> shared;
     synchronized (slot) {
       checkOpen(peer);
-      if (slot.current == null || isOver(slot.current)) {
-        checkBreaker(peer, slot);
-        mine = new CompletableFuture<>();
-        slot.current = mine;
-      }
       shared = slot.current;
+      if (shared == null || isOver(shared)) {
+        shared = null;
+        if (slot.breaker.admits()) {
+          mine = new CompletableFuture<>();
+          shared = mine;
+          slot.current = mine;
+        }
+      }
+    }
+    if (shared == null) {
+      throw leftAlone(peer, slot, tcpAddress);
     }
     if (mine != null) {
       connectNow(peer, slot, mine, tcpAddress, deadline);
@@ -112,13 +128,34 @@ public final class ConnectionPool implements Connection.Owner {
     }
   }
 
-  private void checkBreaker(PeerId peer, Slot slot) throws NoConnectionException {
-    if (!slot.breaker.admits()) {
-      boolean unreachable = slot.lastFailure == ConnectFailure.UNREACHABLE;
-      throw new NoConnectionException(
-          peer,
-          unreachable ? ConnectFailure.UNREACHABLE : ConnectFailure.BREAKER,
-          "left alone for " + settings.breakerOpenMs() + " ms after " + slot.lastFailure);
+  /**
+   * A peer found lost is asked by TCP once more each time: it may have come back, and then TCP brings
+   * its blocks.
+   */
+  private NoConnectionException leftAlone(
+      PeerId peer, Slot slot, @Nullable InetSocketAddress tcpAddress) {
+    ConnectFailure last;
+    synchronized (slot) {
+      last = slot.lastFailure;
+    }
+    boolean lost = last == ConnectFailure.UNREACHABLE
+        && tcpAddress != null
+        && !isHostAnswering(slot, tcpAddress);
+    return new NoConnectionException(
+        peer,
+        lost ? ConnectFailure.UNREACHABLE : ConnectFailure.BREAKER,
+        "left alone for " + settings.breakerOpenMs() + " ms after " + last);
+  }
+
+  /** Those who ask at the same time share one answer. */
+  private static boolean isHostAnswering(Slot slot, InetSocketAddress tcpAddress) {
+    long nowNs = System.nanoTime();
+    synchronized (slot.probeLock) {
+      if (slot.askedNs == 0 || slot.askedNs - nowNs < 0) {
+        slot.hostAnswered = TcpProbe.isAnswered(tcpAddress);
+        slot.askedNs = System.nanoTime();
+      }
+      return slot.hostAnswered;
     }
   }
 
@@ -130,12 +167,7 @@ public final class ConnectionPool implements Connection.Owner {
       Deadline deadline)
       throws InterruptedException {
     try {
-      if (connections.size() >= maxConnections) {
-        throw new NoConnectionException(
-            peer, ConnectFailure.RESOURCES, maxConnections + " connections are open");
-      }
-      Connection connection =
-          connector.connect(peer, this, deadline.atMostMs(settings.connectTimeoutMs()));
+      Connection connection = connectWithin(peer, deadline.atMostMs(settings.connectTimeoutMs()));
       connection.tcpAddress(tcpAddress);
       synchronized (slot) {
         if (slot.wasConnected) {
@@ -157,6 +189,25 @@ public final class ConnectionPool implements Connection.Owner {
       attempt.completeExceptionally(
           new NoConnectionException(peer, ConnectFailure.CLOSED, "the attempt was ended", t));
       throw t;
+    }
+  }
+
+  /** Attempts count as connections, so that the completion queue has room for all that come of them. */
+  private Connection connectWithin(PeerId peer, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    synchronized (connections) {
+      if (connections.size() + attempts >= maxConnections) {
+        throw new NoConnectionException(
+            peer, ConnectFailure.RESOURCES, maxConnections + " connections are open");
+      }
+      attempts++;
+    }
+    try {
+      return connector.connect(peer, this, deadline);
+    } finally {
+      synchronized (connections) {
+        attempts--;
+      }
     }
   }
 
@@ -222,10 +273,11 @@ public final class ConnectionPool implements Connection.Owner {
     if (breakage != null && breakage.kind() != Breakage.Kind.CLOSED) {
       report(connection, breakage);
     }
+    Deadline drained = drainDeadline.get(); // from now, however many are taken down before this one
     try {
-      closer.execute(() -> destroy(connection));
+      closer.execute(() -> destroy(connection, drained));
     } catch (RejectedExecutionException e) {
-      destroy(connection);
+      destroy(connection, drained);
     }
   }
 
@@ -258,10 +310,26 @@ public final class ConnectionPool implements Connection.Owner {
     };
   }
 
-  private void destroy(Connection connection) {
+  private void destroy(Connection connection, Deadline drained) {
     loop.forget(connection.id());
-    connection.destroy(drainDeadline.get());
-    connections.remove(connection);
+    try {
+      connection.destroy(drained);
+    } finally {
+      connections.remove(connection);
+      forget(connection);
+    }
+  }
+
+  /** A peer that does not come back must not keep its last connection in memory. */
+  private void forget(Connection connection) {
+    Slot slot = slots.get(connection.peer());
+    if (slot != null) {
+      synchronized (slot) {
+        if (slot.current != null && isOver(slot.current)) {
+          slot.current = null;
+        }
+      }
+    }
   }
 
   Set<Connection> connections() {

@@ -17,13 +17,16 @@ final class TcpProbe {
   private TcpProbe() {}
 
   /**
-   * A refusal is an answer; silence, or no route, twice in a row is none. A target that has not been
-   * resolved is resolved here, where a slow name service holds nobody up.
+   * A refusal is an answer; silence, or no route, twice in a row is none. A host whose name leads to
+   * no address could not be asked, which says nothing against it.
    */
   static boolean isAnswered(InetSocketAddress target) {
     InetSocketAddress resolved = target.isUnresolved()
         ? new InetSocketAddress(target.getHostString(), target.getPort())
         : target;
+    if (resolved.isUnresolved()) {
+      return true;
+    }
     for (int i = 0; i < TRIES; i++) {
       if (answers(resolved)) {
         return true;

@@ -3,9 +3,12 @@ package org.shufflerdma.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -180,6 +183,48 @@ class RdmaTransportTest {
               e -> assertThat(e.failure()).isEqualTo(ConnectFailure.REJECTED))
           .hasMessageContaining("TOO_MANY");
     }
+  }
+
+  @Test
+  void aPeerFoundLostIsAskedByTcpAgainBeforeItsBlocksAreHeldToBeLost() throws Exception {
+    try (RdmaTransport impatient = TestTransports.open("reader", withConnectTimeout(300));
+        DatagramSocket mute = new DatagramSocket(0, InetAddress.getLoopbackAddress());
+        SilentPort silent = SilentPort.open();
+        ServerSocket answering = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      InetSocketAddress at = silent.address();
+      PeerId lost =
+          new PeerId("lost", new RdmaEndpoint("127.0.0.1", mute.getLocalPort(), Nonce.random()));
+      assertThat(failureOf(impatient, lost, at)).isEqualTo(ConnectFailure.UNREACHABLE);
+      InetSocketAddress back = (InetSocketAddress) answering.getLocalSocketAddress();
+      assertThat(failureOf(impatient, lost, back)).isEqualTo(ConnectFailure.BREAKER);
+      assertThat(failureOf(impatient, lost, at)).isEqualTo(ConnectFailure.UNREACHABLE);
+    }
+  }
+
+  private static ConnectFailure failureOf(
+      RdmaTransport transport, PeerId to, InetSocketAddress tcpAddress) {
+    NoConnectionException e = catchThrowableOfType(
+        NoConnectionException.class,
+        () -> transport.connections().connect(to, tcpAddress, Deadline.afterMs(20_000)));
+    return e.failure();
+  }
+
+  private static TransportSettings withConnectTimeout(int connectTimeoutMs) {
+    TransportSettings d = TestTransports.settings(0, 1 << 20);
+    return new TransportSettings(
+        d.bindAddress(),
+        d.sendQueueDepth(),
+        d.readsPerList(),
+        d.maxConnections(),
+        d.maxInboundConnections(),
+        d.maxRdAtomic(),
+        connectTimeoutMs,
+        d.progressTimeoutMs(),
+        d.peerLostTimeoutMs(),
+        d.drainTimeoutMs(),
+        d.breakerFailures(),
+        d.breakerOpenMs(),
+        d.pool());
   }
 
   @Test

@@ -43,4 +43,19 @@ class TcpProbeTest {
       assertThat(TcpProbe.isAnswered(port.address())).isFalse();
     }
   }
+
+  @Test
+  void silenceOfANamedHostIsNone() throws Exception {
+    try (SilentPort port = SilentPort.open()) {
+      assertThat(TcpProbe.isAnswered(InetSocketAddress.createUnresolved(
+              port.address().getAddress().getHostAddress(), port.address().getPort())))
+          .isFalse();
+    }
+  }
+
+  @Test
+  void aHostWithoutAddressIsNotHeldToBeSilent() {
+    assertThat(TcpProbe.isAnswered(InetSocketAddress.createUnresolved("nowhere.invalid", 1)))
+        .isTrue();
+  }
 }
