@@ -218,13 +218,22 @@ public final class Connection {
       PostedList list = entry.getValue();
       boolean ended = destroyed ? retire(entry.getKey(), list) : pending.remove(entry.getKey());
       if (ended) {
-        list.completion.failed(list.failure(knownBreakage()));
+        tellFailed(list);
       }
     }
     try {
       id.close();
     } catch (IOException | IllegalStateException e) {
       LOG.warn("Connection id of peer {} could not be destroyed", peer, e);
+    }
+  }
+
+  /** One that does not take it well must not keep the others from being told. */
+  private void tellFailed(PostedList list) {
+    try {
+      list.completion.failed(list.failure(knownBreakage()));
+    } catch (RuntimeException e) {
+      LOG.error("The end of a list of READs from {} was not handled", peer, e);
     }
   }
 

@@ -142,19 +142,20 @@ final class InboundListener {
     closer.execute(() -> destroy(id, null));
   }
 
+  /** Throws only while the id is still the caller's. */
   private void accept(CmEvent event, byte[] request) throws VerbsException {
     ConnectionId id = event.id();
     QueuePair queuePair = id.createQueuePair(domain, idleQueue, idleQueue, SERVES_ONLY);
     Inbound connection = new Inbound(id, queuePair);
     inbound.add(connection);
     loop.handle(id, connection);
-    byte[] reply = handshake.reply(request, identity.executorId(), bootNonce, canary);
     int resources = Math.min(event.responderResources(), responderResources);
     try {
+      byte[] reply = handshake.reply(request, identity.executorId(), bootNonce, canary);
       id.accept(new ConnectParameters(reply, resources, 0, 7, 7));
-    } catch (VerbsException e) {
+    } catch (VerbsException | RuntimeException e) {
+      LOG.warn("A connect request from {} could not be accepted", id.peerAddress(), e);
       connection.end();
-      throw e;
     }
   }
 

@@ -220,8 +220,8 @@ public final class RdmaTransport implements AutoCloseable {
         watchdog.look();
         listener.expirePending();
         buffers.trim(BUFFER_IDLE_MS);
-      } catch (RuntimeException e) {
-        LOG.error("The RDMA watchdog stumbled", e);
+      } catch (Throwable t) { // one that escaped would end the timer, and with it all deadlines
+        LOG.error("The RDMA watchdog stumbled", t);
       }
     };
     ScheduledFuture<?> unused =
