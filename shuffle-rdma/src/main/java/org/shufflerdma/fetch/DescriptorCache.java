@@ -12,7 +12,10 @@ import org.shufflerdma.connection.Nonce;
  * one peer and one publication: neither an address nor a map id that is used again finds it.
  */
 final class DescriptorCache {
+  /** Bounds the heap to some tens of MB; an entry of its own costs as much as a few partitions. */
   private static final long MAX_PARTITIONS = 1 << 20;
+
+  private static final long PARTITIONS_PER_ENTRY = 16;
 
   private record Key(Nonce bootNonce, DescriptorRef descriptor) {}
 
@@ -54,6 +57,6 @@ final class DescriptorCache {
   }
 
   private static long weight(KnownDescriptor known) {
-    return (long) known.ranges().endPartition() - known.ranges().startPartition();
+    return PARTITIONS_PER_ENTRY + known.ranges().endPartition() - known.ranges().startPartition();
   }
 }

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Breakage;
 import org.shufflerdma.connection.BrokenConnectionException;
 import org.shufflerdma.connection.Connection;
@@ -143,8 +144,14 @@ final class FetchJob {
           i, at.remoteAddress(block.request), at.header().dataRkey(), block.lengthBytes()));
     }
     List<ReadPlan.ReadList> lists = ReadPlan.of(extents, context.planLimits());
+    Deadline patience = context.poolDeadline();
     for (int i = 0; i < lists.size() && !outcomes.isCancelled(); i++) {
-      BrokenConnectionException broken = post(connection, lists.get(i), blocks, attempt);
+      RegisteredBuffer sink = bufferFor(lists.get(i), blocks, patience);
+      if (sink == null) {
+        continue; // an empty pool must not keep each list waiting
+      }
+      BrokenConnectionException broken = post(connection, lists.get(i), sink, blocks, attempt);
+      patience = context.poolDeadline();
       if (broken != null) {
         List<PendingBlock> unposted = lists.subList(i, lists.size()).stream()
             .flatMap(list -> blocksOf(list, blocks).stream())
@@ -155,17 +162,26 @@ final class FetchJob {
     }
   }
 
-  /** Null if the list was posted, or has no buffer and its blocks were failed. */
-  private @Nullable BrokenConnectionException post(
-      Connection connection, ReadPlan.ReadList list, List<PendingBlock> blocks, int attempt)
+  /** Null if there is none; the list's blocks have been failed then. */
+  private @Nullable RegisteredBuffer bufferFor(
+      ReadPlan.ReadList list, List<PendingBlock> blocks, Deadline patience)
       throws InterruptedException {
-    RegisteredBuffer sink;
     try {
-      sink = context.buffers().acquire(list.bufferBytes(), context.poolDeadline());
+      return context.buffers().acquire(list.bufferBytes(), patience);
     } catch (IOException e) {
       outcomes.failAll(blocksOf(list, blocks), FetchFailureReason.POOL, e);
       return null;
     }
+  }
+
+  /** Null if the list was posted. */
+  private @Nullable BrokenConnectionException post(
+      Connection connection,
+      ReadPlan.ReadList list,
+      RegisteredBuffer sink,
+      List<PendingBlock> blocks,
+      int attempt)
+      throws InterruptedException {
     try {
       connection.post(
           list.reads(),
@@ -219,7 +235,7 @@ final class FetchJob {
         if (!outcomes.isCancelled() && !outcomes.deliver(block, sink, placement)) {
           context.workers().execute(() -> afterMismatch(block, attempt));
         }
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | Error e) {
         LOG.error("A block from {} was not delivered", peer, e);
         context.workers().execute(() -> outcomes.fail(block, FetchFailureReason.INTERNAL, e));
       }

@@ -8,8 +8,10 @@ package org.shufflerdma.fetch;
  * @param poolWaitMs longest wait for a buffer, after which a block takes another way
  */
 public record FetchSettings(int threads, int poolWaitMs) {
-  private static final int MIN_THREADS = 2;
-  private static final int MAX_THREADS = 8;
+  /** Threads that wait for a dead peer must leave some for the others. */
+  private static final int MIN_THREADS = 8;
+
+  private static final int MAX_THREADS = 32;
   private static final int POOL_WAIT_MS = 1_000;
 
   public static FetchSettings forCores(int cores) {
