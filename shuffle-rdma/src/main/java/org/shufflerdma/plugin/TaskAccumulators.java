@@ -40,8 +40,8 @@ final class TaskAccumulators {
     }
     try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes))) {
       ((LongAccumulator) in.readObject()).add(value);
-    } catch (IOException | ClassNotFoundException e) {
-      throw new IllegalStateException("accumulator " + name + " does not deserialize", e);
+    } catch (IOException | ClassNotFoundException | RuntimeException e) {
+      LOG.error("The count {}={} of a task is lost", name, value, e); // no reason to fail the task
     }
   }
 }

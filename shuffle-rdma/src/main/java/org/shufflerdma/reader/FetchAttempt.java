@@ -33,12 +33,18 @@ final class FetchAttempt implements FetchListener {
   private final TcpRoute tcp;
   private final Set<ShuffleBlockName> delivered;
   private final ReadCounters counters;
+  private final FallbackLog log;
   private final Map<Long, Expected> expected = new ConcurrentHashMap<>();
 
-  FetchAttempt(TcpRoute tcp, Set<ShuffleBlockName> delivered, ReadCounters counters) {
+  /** Guarded by this. */
+  private boolean ended;
+
+  FetchAttempt(
+      TcpRoute tcp, Set<ShuffleBlockName> delivered, ReadCounters counters, FallbackLog log) {
     this.tcp = tcp;
     this.delivered = delivered;
     this.counters = counters;
+    this.log = log;
   }
 
   /** The block with this tag will be fetched by RDMA. */
@@ -80,6 +86,11 @@ final class FetchAttempt implements FetchListener {
     if (sink == null) {
       throw new IllegalStateException("block " + block.blockId() + " has no sink");
     }
+    if (lengthBytes == 0) {
+      closeQuietly(sink);
+      fallBack(block, TcpReason.ZERO_LENGTH.label());
+      return;
+    }
     ManagedBuffer contents;
     try {
       contents = sink.finish();
@@ -88,15 +99,22 @@ final class FetchAttempt implements FetchListener {
       fallBack(block, TcpReason.FILE.label());
       return;
     }
-    delivered.add(block.name());
-    count(lengthBytes);
-    tcp.listener().onBlockFetchSuccess(block.blockId(), contents);
+    handOver(block, contents, lengthBytes);
+  }
+
+  /** Spark's form of a file does not tell when Spark takes hold of it, so the task's end must. */
+  private synchronized void handOver(Expected block, ManagedBuffer contents, long lengthBytes) {
+    if (!ended) {
+      delivered.add(block.name());
+      count(lengthBytes);
+      tcp.listener().onBlockFetchSuccess(block.blockId(), contents);
+    }
   }
 
   @Override
   public void onFailure(long tag, FetchFailureReason reason, Throwable cause) {
     Expected block = take(tag);
-    LOG.debug("Block {} was not read by RDMA ({})", block.blockId(), reason, cause);
+    log.note(block.blockId(), tcp.executorId(), reason, cause);
     closeQuietly(block.sink());
     if (reason == FetchFailureReason.PEER_UNREACHABLE) {
       counters.addFallbacks(reason.label(), 1);
@@ -106,8 +124,11 @@ final class FetchAttempt implements FetchListener {
     }
   }
 
-  /** For a task that has ended: nobody will write to the files any more. */
-  void closeSinks() {
+  /** For a task that ends: no file is handed over, and none written, after this. */
+  void end() {
+    synchronized (this) {
+      ended = true;
+    }
     expected.values().forEach(block -> closeQuietly(block.sink()));
   }
 

@@ -34,8 +34,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * What Spark's block iterator fetches from: blocks with a location come by RDMA, all others, and
- * those that RDMA fails to bring, by Spark's own client. One per reader; its requests are made by
- * the task's thread, its answers come from any.
+ * those that RDMA fails to bring, by Spark's own client. One per reader. Requests come from the
+ * task's thread, or from one that feeds the task's child process, and may cross with the task's end.
  */
 final class RdmaBlockStoreClient extends BlockStoreClient {
   private static final Logger LOG = LoggerFactory.getLogger(RdmaBlockStoreClient.class);
@@ -47,13 +47,15 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
   private final LocationTable.Shuffle locations;
   private final ReadCounters counters;
   private final Executor fallbackExecutor;
+  private final FallbackLog log;
 
   /** Blocks that RDMA has delivered; Spark asks for one again only if it could not decode it. */
   private final Set<ShuffleBlockName> delivered = ConcurrentHashMap.newKeySet();
 
-  // Used by the task's thread alone.
+  // Guarded by tokens.
   private final List<FetchToken> tokens = new ArrayList<>();
   private final List<FetchAttempt> attempts = new ArrayList<>();
+  private boolean cancelled;
 
   RdmaBlockStoreClient(
       BlockStoreClient spark,
@@ -62,7 +64,8 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
       int partitions,
       LocationTable.Shuffle locations,
       ReadCounters counters,
-      Executor fallbackExecutor) {
+      Executor fallbackExecutor,
+      FallbackLog log) {
     this.spark = spark;
     this.fetcher = fetcher;
     this.shuffleId = shuffleId;
@@ -70,6 +73,7 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
     this.locations = locations;
     this.counters = counters;
     this.fallbackExecutor = fallbackExecutor;
+    this.log = log;
   }
 
   @Override
@@ -81,8 +85,7 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
       BlockFetchingListener listener,
       @Nullable DownloadFileManager files) {
     TcpRoute tcp = new TcpRoute(spark, host, port, execId, listener, files, fallbackExecutor);
-    FetchAttempt attempt = new FetchAttempt(tcp, delivered, counters);
-    attempts.add(attempt);
+    FetchAttempt attempt = new FetchAttempt(tcp, delivered, counters, log);
     Map<PeerId, List<BlockRequest>> byPeer = new LinkedHashMap<>();
     List<String> byTcp = new ArrayList<>();
     for (int i = 0; i < blockIds.length; i++) {
@@ -107,7 +110,7 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
     }
     InetSocketAddress tcpAddress = InetSocketAddress.createUnresolved(host, port);
     byPeer.forEach(
-        (peer, requests) -> tokens.add(fetcher.fetch(peer, tcpAddress, requests, attempt)));
+        (peer, requests) -> keep(attempt, fetcher.fetch(peer, tcpAddress, requests, attempt)));
     if (!byTcp.isEmpty()) {
       spark.fetchBlocks(host, port, execId, byTcp.toArray(new String[0]), listener, files);
     }
@@ -144,10 +147,25 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
     }
   }
 
+  private void keep(FetchAttempt attempt, FetchToken token) {
+    synchronized (tokens) {
+      if (!cancelled) {
+        attempts.add(attempt);
+        tokens.add(token);
+        return;
+      }
+    }
+    token.cancel();
+    attempt.end();
+  }
+
   /** For the end of the task: nothing is delivered any more, and nothing is waited for. */
   void cancel() {
+    synchronized (tokens) {
+      cancelled = true;
+    }
     tokens.forEach(FetchToken::cancel);
-    attempts.forEach(FetchAttempt::closeSinks);
+    attempts.forEach(FetchAttempt::end);
   }
 
   private static PeerId peerOf(MapOutputLocation location) {

@@ -27,6 +27,7 @@ public final class RdmaReaders {
   private final SparkEnv env;
   private final @Nullable RdmaSource rdma;
   private final Consumer<ReadCounters> taskEnd;
+  private final FallbackLog fallbackLog = new FallbackLog();
 
   /**
    * @param rdma null where RDMA is off: all remote blocks then come by TCP, and are counted so
@@ -74,14 +75,16 @@ public final class RdmaReaders {
             partitions,
             rdma.locations().locationsOf(shuffleId, partitions),
             counters,
-            rdma.fallbackExecutor());
+            rdma.fallbackExecutor(),
+            fallbackLog);
+    Runnable cancel = byRdma == null ? () -> {} : byRdma::cancel;
     // Spark calls listeners last in, first out: this one sees what the block iterator's own
-    // listener, added later, still counts when it gives back what nobody has read.
+    // listener, added later, still counts when it gives back what nobody has read. Spark's figures
+    // must have that, too, which only the last record would see to.
     context.addTaskCompletionListener(ended -> {
-      if (byRdma != null) {
-        byRdma.cancel();
-      }
+      cancel.run();
       countTcp(metrics, counters, byRdma == null);
+      ended.taskMetrics().mergeShuffleReadMetrics();
       taskEnd.accept(counters);
     });
     return new RdmaShuffleReader<>(
@@ -92,6 +95,7 @@ public final class RdmaReaders {
         context,
         metrics,
         byRdma == null ? spark : byRdma,
+        cancel,
         env);
   }
 

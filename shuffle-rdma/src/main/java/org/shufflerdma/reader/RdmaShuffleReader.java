@@ -38,8 +38,12 @@ final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
   private final TaskContext context;
   private final CountingReadMetrics metrics;
   private final BlockStoreClient client;
+  private final Runnable cancel;
   private final SparkEnv env;
 
+  /**
+   * @param cancel ends what the client has under way
+   */
   RdmaShuffleReader(
       ShuffleDependency<K, ?, C> dependency,
       Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
@@ -47,6 +51,7 @@ final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
       TaskContext context,
       CountingReadMetrics metrics,
       BlockStoreClient client,
+      Runnable cancel,
       SparkEnv env) {
     this.dependency = dependency;
     this.blocks = blocks;
@@ -54,6 +59,7 @@ final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
     this.context = context;
     this.metrics = metrics;
     this.client = client;
+    this.cancel = cancel;
     this.env = env;
   }
 
@@ -92,6 +98,10 @@ final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
         batchFetchAllowed && canFetchInBatches(conf),
         new SystemClock());
     metrics.iteratorConstructed();
+    // Before the iterator's own listener, so that what is delivered is also counted by Spark.
+    context.addTaskCompletionListener(ended -> {
+      cancel.run();
+    });
     return iterator.toCompletionIterator();
   }
 

@@ -45,13 +45,12 @@ final class TcpRoute {
     this.executor = executor;
   }
 
-  BlockFetchingListener listener() {
-    return listener;
+  String executorId() {
+    return executorId;
   }
 
-  @Nullable
-  DownloadFileManager files() {
-    return files;
+  BlockFetchingListener listener() {
+    return listener;
   }
 
   void take(String blockId) {
@@ -74,9 +73,9 @@ final class TcpRoute {
     String[] blockIds = takeWaiting();
     try {
       spark.fetchBlocks(host, port, executorId, blockIds, listener, files);
-    } catch (RuntimeException e) {
+    } catch (Throwable t) { // a block that nobody reports would be waited for without end
       for (String blockId : blockIds) {
-        listener.onBlockFetchFailure(blockId, e);
+        listener.onBlockFetchFailure(blockId, t);
       }
     }
   }

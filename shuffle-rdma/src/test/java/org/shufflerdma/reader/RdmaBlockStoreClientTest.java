@@ -124,7 +124,8 @@ class RdmaBlockStoreClientTest {
         LENGTHS.length,
         new LocationTable(tracker).locationsOf(SHUFFLE, LENGTHS.length),
         counters,
-        fallback);
+        fallback,
+        new FallbackLog());
   }
 
   private CollectedBlocks collect(int expected) {

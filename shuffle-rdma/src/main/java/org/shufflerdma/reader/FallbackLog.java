@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.reader;
+
+import java.util.concurrent.TimeUnit;
+import org.shufflerdma.fetch.FetchFailureReason;
+import org.shufflerdma.metrics.LogThrottle;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Says, once a minute at most, that and why RDMA did not bring a block. One per executor. */
+final class FallbackLog {
+  private static final Logger LOG = LoggerFactory.getLogger(FallbackLog.class);
+
+  private final LogThrottle throttle =
+      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+
+  void note(String blockId, String executorId, FetchFailureReason reason, Throwable cause) {
+    LOG.debug("Block {} of executor {}: {}", blockId, executorId, reason, cause);
+    long held = throttle.tryLog();
+    if (held >= 0) {
+      LOG.warn(
+          "RDMA did not bring block {} of executor {} ({}): {}. {} more blocks since the last such"
+              + " line.",
+          blockId,
+          executorId,
+          reason.label(),
+          cause.getMessage(),
+          held);
+    }
+  }
+}
