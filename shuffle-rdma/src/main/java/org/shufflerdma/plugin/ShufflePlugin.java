@@ -134,8 +134,8 @@ public final class ShufflePlugin implements AutoCloseable {
     }
     synchronized (lock) {
       if (executor == null && !executorTried && !closed) {
+        executor = open(SparkEnv.get(), resolver); // throws, for every task, where RDMA is required
         executorTried = true;
-        executor = open(SparkEnv.get(), resolver);
       }
       return executor;
     }
