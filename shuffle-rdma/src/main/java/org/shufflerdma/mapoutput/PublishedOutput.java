@@ -103,17 +103,17 @@ public final class PublishedOutput {
     MapOutputDescriptor.withdraw(descriptor.buffer());
   }
 
-  /** Gives everything back. False if it had been given back before. */
+  /**
+   * Gives everything back. False if it had been given back before. What could not be deregistered
+   * stays mapped: the device may still serve those addresses.
+   */
   boolean close() throws IOException {
     if (!closed.compareAndSet(false, true)) {
       return false;
     }
     descriptor.close();
-    try {
-      region.close();
-    } finally {
-      file.close();
-    }
+    region.close();
+    file.close();
     return true;
   }
 }

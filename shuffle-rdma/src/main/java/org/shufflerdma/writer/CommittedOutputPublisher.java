@@ -97,8 +97,8 @@ public final class CommittedOutputPublisher {
 
   void publish(Task task, MapStatus status, long[] partitionLengths) {
     try {
-      if (isEmpty(partitionLengths)) {
-        return; // nobody will ask for a byte of it
+      if (isEmpty(partitionLengths) || task.context().isInterrupted()) {
+        return; // nobody will ask for a byte of it: it is empty, or its task has been killed
       }
       publishOutput(task, status, partitionLengths);
     } catch (NotPublishedException e) {
