@@ -48,6 +48,7 @@ final class KilledPeerSuite extends FaultSuite("killpeer=1", OnceFault.newMark()
   }
 
   test("blocks come by RDMA again once the executor is replaced") {
+    cluster.awaitExecutors()
     val (result, later) = cluster.watched(Jobs.groupByKey)
     assert(result == RdmaJobsByHand.groupByKey)
     assert(later.tcpBytes == 0, later)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.apache.spark.shuffle.rdma
 
-import org.apache.spark.SparkContext
+import org.apache.spark.{HashPartitioner, SparkContext}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSession
 
@@ -23,6 +23,14 @@ object Jobs {
 
   def groupByKey(context: SparkContext): Seq[(Int, Int)] =
     pairs(context).groupByKey(8).mapValues(_.toSeq.sorted.hashCode).collect().sorted.toSeq
+
+  /** Each task leaves some of its blocks unread. */
+  def endEarly(context: SparkContext): Long =
+    pairs(context)
+      .partitionBy(new HashPartitioner(8))
+      .mapPartitions(records => Iterator.single(records.take(Rows / 8 * 2 / 3).size))
+      .sum()
+      .toLong
 
   def reduceByKey(context: SparkContext): Seq[(Int, Long)] =
     pairs(context).mapValues(_.length.toLong).reduceByKey(_ + _, 8).collect().sorted.toSeq

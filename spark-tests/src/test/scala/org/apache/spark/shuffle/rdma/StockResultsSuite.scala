@@ -34,6 +34,7 @@ final class JavaSerializerSuite extends StockResultsSuite() {
     "groupByKey" -> Jobs.groupByKey,
     "reduceByKey" -> Jobs.reduceByKey,
     "sortByKey" -> Jobs.sortByKey,
+    "a job whose tasks end early" -> Jobs.endEarly,
     "a shuffle of 2100 partitions" -> Jobs.manyPartitions,
     "a join with adaptive execution" -> Jobs.joinWithAdaptiveExecution)
 }
@@ -47,4 +48,11 @@ final class KryoRegistrationRequiredSuite
     "reduceByKey" -> Jobs.reduceByKey,
     "sortByKey" -> Jobs.sortByKey,
     "a shuffle of 2100 partitions" -> Jobs.manyPartitions)
+}
+
+final class BlocksInFilesSuite
+    extends StockResultsSuite("spark.network.maxRemoteBlockSizeFetchToMem" -> "1k") {
+  override protected def jobs: Map[String, SparkContext => Any] = Map(
+    "groupByKey over temporary files" -> Jobs.groupByKey,
+    "a job whose tasks leave files unread" -> Jobs.endEarly)
 }
