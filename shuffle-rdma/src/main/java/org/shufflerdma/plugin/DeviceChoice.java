@@ -3,51 +3,60 @@ package org.shufflerdma.plugin;
 
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.DeviceInfo;
-import org.shufflerdma.verbs.Gid;
+import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.PortInfo;
 import org.shufflerdma.verbs.PortState;
 import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.verbs.Verbs;
+import org.shufflerdma.verbs.VerbsException;
 
 /**
  * A device that this executor can use, and why it would.
  *
  * @param hardwareName name and optional port of a hardware device; null is the software device
+ * @param hardware where the kernel lists RDMA devices
  * @param toBeProven whether it must pass {@link LoopbackCheck} before it is used
  */
-record DeviceChoice(@Nullable String hardwareName, boolean toBeProven, String reason) {
-  private static final Path HARDWARE = Path.of("/sys/class/infiniband");
+record DeviceChoice(
+    Path hardware, @Nullable String hardwareName, boolean toBeProven, String reason) {
+  static final Path HARDWARE = Path.of("/sys/class/infiniband");
+
+  private static final int ANY_PORT = 0;
 
   /** A device of bound verbs, and the local address to listen on and connect from. */
   record Bound(Verbs verbs, @Nullable String deviceName, InetAddress address) {}
 
   /** What {@code spark.shuffle.rdma.device} allows, best first. */
-  static List<DeviceChoice> of(RdmaSettings settings) throws IOException, RdmaUnavailableException {
+  static List<DeviceChoice> of(RdmaSettings settings, Path hardware)
+      throws IOException, RdmaUnavailableException {
     String setting = "spark.shuffle.rdma.device=" + settings.device();
     return switch (settings.device()) {
       case "none" -> throw new RdmaUnavailableException(setting);
-      case "soft" -> List.of(new DeviceChoice(null, false, setting));
-      case "auto" -> automatic();
-      default -> List.of(new DeviceChoice(settings.device(), false, setting));
+      case "soft" -> List.of(new DeviceChoice(hardware, null, false, setting));
+      case "auto" -> automatic(hardware);
+      default -> List.of(new DeviceChoice(hardware, settings.device(), false, setting));
     };
   }
 
-  private static List<DeviceChoice> automatic() throws IOException {
+  private static List<DeviceChoice> automatic(Path hardware) throws IOException {
     List<DeviceChoice> choices = new ArrayList<>();
-    for (String name : activeHardware()) {
-      choices.add(new DeviceChoice(name, true, "active hardware that passed a loopback READ"));
+    for (String name : active(hardware)) {
+      choices.add(
+          new DeviceChoice(hardware, name, true, "active hardware that passed a loopback READ"));
     }
     choices.add(new DeviceChoice(
+        hardware,
         null,
         false,
         choices.isEmpty() ? "no active RDMA hardware on this host" : "no hardware passed"));
@@ -69,10 +78,8 @@ record DeviceChoice(@Nullable String hardwareName, boolean toBeProven, String re
     }
     int colon = hardwareName.indexOf(':');
     String name = colon < 0 ? hardwareName : hardwareName.substring(0, colon);
-    Optional<Integer> port = colon < 0
-        ? Optional.empty()
-        : Optional.of(Integer.parseInt(hardwareName.substring(colon + 1)));
-    List<String> present = presentHardware();
+    int port = colon < 0 ? ANY_PORT : Integer.parseInt(hardwareName.substring(colon + 1));
+    List<String> present = present(hardware);
     if (!present.contains(name)) {
       throw new RdmaUnavailableException("device "
           + name
@@ -81,7 +88,11 @@ record DeviceChoice(@Nullable String hardwareName, boolean toBeProven, String re
           + ". Correct spark.shuffle.rdma.device, or use auto or soft");
     }
     Verbs verbs = Verbs.openInstead(Provider.SYSTEM, nativeDir);
-    List<InetAddress> addresses = addressesOf(verbs.device(name), port);
+    DeviceInfo device = verbs.device(name);
+    List<InetAddress> addresses =
+        addressesBoundTo(name, LocalAddress.ofThisHost(ownAddress)).stream()
+            .filter(address -> mayBeOfPort(device, port, address))
+            .toList();
     if (addresses.isEmpty()) {
       throw new RdmaUnavailableException(
           "device " + hardwareName + " has no active port with an IP address");
@@ -89,36 +100,69 @@ record DeviceChoice(@Nullable String hardwareName, boolean toBeProven, String re
     return new Bound(verbs, name, LocalAddress.choose(settings.address(), addresses));
   }
 
-  private static List<InetAddress> addressesOf(DeviceInfo device, Optional<Integer> wantedPort) {
-    List<InetAddress> addresses = new ArrayList<>();
+  /**
+   * Where GIDs are IP addresses (RoCE) they tell the port; elsewhere (InfiniBand, iWARP) nothing
+   * does.
+   */
+  private static boolean mayBeOfPort(DeviceInfo device, int wanted, InetAddress address) {
+    boolean told = false;
     for (PortInfo port : device.ports()) {
-      if (port.state() == PortState.ACTIVE && port.port() == wantedPort.orElse(port.port())) {
-        for (Gid gid : port.gids()) {
-          InetAddress address = gid.toInetAddress();
-          if (!gid.isZero() && !address.isLinkLocalAddress() && !addresses.contains(address)) {
-            addresses.add(address);
-          }
+      boolean named = port.gids().stream().anyMatch(gid -> gid.toInetAddress().equals(address));
+      told |= named;
+      if (named && port.state() == PortState.ACTIVE && isWanted(port, wanted)) {
+        return true;
+      }
+    }
+    return !told
+        && device.ports().stream()
+            .anyMatch(port -> port.state() == PortState.ACTIVE && isWanted(port, wanted));
+  }
+
+  private static boolean isWanted(PortInfo port, int wanted) {
+    return wanted == ANY_PORT || wanted == port.port();
+  }
+
+  /** What rdma_cm ties to the device; GIDs are no addresses on InfiniBand. */
+  private static List<InetAddress> addressesBoundTo(String device, List<InetAddress> candidates)
+      throws VerbsException {
+    List<InetAddress> addresses = new ArrayList<>();
+    try (EventChannel channel = EventChannel.open()) {
+      for (InetAddress candidate : candidates) {
+        if (!candidate.isLinkLocalAddress() && device.equals(deviceBoundTo(channel, candidate))) {
+          addresses.add(candidate);
         }
       }
     }
     return addresses;
   }
 
-  private static List<String> presentHardware() throws IOException {
+  private static @Nullable String deviceBoundTo(EventChannel channel, InetAddress address)
+      throws VerbsException {
+    try (ConnectionId id = channel.createId()) {
+      try {
+        id.bind(new InetSocketAddress(address, 0));
+      } catch (VerbsException e) {
+        return null; // an address of no RDMA device
+      }
+      return id.deviceName();
+    }
+  }
+
+  private static List<String> present(Path hardware) throws IOException {
     List<String> names = new ArrayList<>();
-    if (Files.isDirectory(HARDWARE)) {
-      try (DirectoryStream<Path> devices = Files.newDirectoryStream(HARDWARE)) {
+    if (Files.isDirectory(hardware)) {
+      try (DirectoryStream<Path> devices = Files.newDirectoryStream(hardware)) {
         devices.forEach(device -> names.add(device.getFileName().toString()));
       }
     }
     return names.stream().sorted().toList();
   }
 
-  private static List<String> activeHardware() throws IOException {
+  private static List<String> active(Path hardware) throws IOException {
     List<String> active = new ArrayList<>();
-    for (String name : presentHardware()) {
+    for (String name : present(hardware)) {
       try (DirectoryStream<Path> ports =
-          Files.newDirectoryStream(HARDWARE.resolve(name).resolve("ports"))) {
+          Files.newDirectoryStream(hardware.resolve(name).resolve("ports"))) {
         for (Path port : ports) {
           if (Files.readString(port.resolve("state")).contains("ACTIVE")) {
             active.add(name + ":" + port.getFileName());

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.TransportStats;
+import org.shufflerdma.fetch.FetchStats;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.memory.BufferPool;
 import org.shufflerdma.metrics.Counter;
@@ -25,7 +26,8 @@ final class ExecutorCounts {
     }
     if (rdma != null) {
       addTransport(rdma.transport().stats());
-      addMemory(rdma.registry(), rdma.transport().buffers());
+      addFetches(rdma.source().fetcher().stats());
+      addMemory(rdma);
       addUnpublished(rdma.publisher());
     }
   }
@@ -38,9 +40,21 @@ final class ExecutorCounts {
     gauges.put("shuffle.rdma.connections.rejected", stats.connectionsRejected::sum);
     gauges.put("shuffle.rdma.connections.failed", stats.connectionsFailed::sum);
     gauges.put("shuffle.rdma.connections.replaced", stats.reconnects::sum);
+    gauges.put("shuffle.rdma.connections.breakersOpened", stats.breakersOpened::sum);
+    gauges.put("shuffle.rdma.completions.stale", stats.staleCompletions::sum);
   }
 
-  private void addMemory(MapOutputRegistry registry, BufferPool pool) {
+  private void addFetches(FetchStats stats) {
+    gauges.put("shuffle.rdma.descriptors.read", stats.descriptorsRead::sum);
+    gauges.put("shuffle.rdma.checksum.mismatches", stats.checksumMismatches::sum);
+    gauges.put("shuffle.rdma.retries", stats.retries::sum);
+  }
+
+  private void addMemory(RdmaStack rdma) {
+    MapOutputRegistry registry = rdma.registry();
+    BufferPool pool = rdma.transport().buffers();
+    gauges.put("shuffle.rdma.registeredBytes", rdma::registeredBytes);
+    gauges.put("shuffle.rdma.pinnedBytes", () -> rdma.pins() ? rdma.registeredBytes() : 0);
     gauges.put("shuffle.rdma.outputs.published", registry::published);
     gauges.put("shuffle.rdma.outputs.registeredBytes", registry::registeredBytes);
     gauges.put("shuffle.rdma.pool.registeredBytes", () -> pool.usage().registeredBytes());

@@ -38,12 +38,19 @@ final class LoopbackCheck {
 
   private LoopbackCheck() {}
 
+  /**
+   * @param directory where shuffle files lie: of those the device must read
+   */
   static void run(
-      RdmaTransport transport, MapOutputRegistry registry, BlockFetcher fetcher, String executorId)
+      RdmaTransport transport,
+      MapOutputRegistry registry,
+      BlockFetcher fetcher,
+      String executorId,
+      Path directory)
       throws IOException {
     byte[] bytes = new byte[FILE_BYTES];
     new Random().nextBytes(bytes);
-    Path file = Files.createTempFile("shuffle-rdma-check", ".data");
+    Path file = Files.createTempFile(directory, "shuffle-rdma-check", ".data");
     try {
       Files.write(file, bytes);
       long[] lengths = {bytes.length};

@@ -39,6 +39,8 @@ final class RdmaStack implements AutoCloseable {
   private static final int FALLBACK_THREADS = 8;
 
   private final RdmaTransport transport;
+  private final boolean pins;
+  private final RegisteredArena arena;
   private final MapOutputRegistry registry;
   private final CommittedOutputPublisher publisher;
   private final RdmaSource source;
@@ -46,11 +48,15 @@ final class RdmaStack implements AutoCloseable {
 
   private RdmaStack(
       RdmaTransport transport,
+      boolean pins,
+      RegisteredArena arena,
       MapOutputRegistry registry,
       CommittedOutputPublisher publisher,
       RdmaSource source,
       Deque<AutoCloseable> acquired) {
     this.transport = transport;
+    this.pins = pins;
+    this.arena = arena;
     this.registry = registry;
     this.publisher = publisher;
     this.source = source;
@@ -69,7 +75,7 @@ final class RdmaStack implements AutoCloseable {
       InetAddress ownAddress =
           InetAddress.getByName(env.blockManager().blockManagerId().host());
       List<String> refused = new ArrayList<>();
-      for (DeviceChoice choice : DeviceChoice.of(settings)) {
+      for (DeviceChoice choice : DeviceChoice.of(settings, DeviceChoice.HARDWARE)) {
         try {
           RdmaStack stack = open(env, settings, resolver, token, choice, ownAddress);
           LOG.info(
@@ -79,8 +85,8 @@ final class RdmaStack implements AutoCloseable {
               refused.isEmpty() ? "" : ": " + String.join("; ", refused),
               stack.transport.endpoint());
           return stack;
-        } catch (IOException | RdmaUnavailableException e) {
-          refused.add(e.getMessage());
+        } catch (IOException | RdmaUnavailableException | RuntimeException e) {
+          refused.add(String.valueOf(e.getMessage()));
         }
       }
       throw new RdmaUnavailableException(String.join("; ", refused));
@@ -103,7 +109,11 @@ final class RdmaStack implements AutoCloseable {
       RdmaStack stack = open(env, settings, resolver, token, device, acquired);
       if (choice.toBeProven()) {
         LoopbackCheck.run(
-            stack.transport, stack.registry, stack.source.fetcher(), env.executorId());
+            stack.transport,
+            stack.registry,
+            stack.source.fetcher(),
+            env.executorId(),
+            env.blockManager().diskBlockManager().localDirs()[0].toPath());
       }
       return stack;
     } catch (Throwable t) {
@@ -157,7 +167,8 @@ final class RdmaStack implements AutoCloseable {
         env.executorId());
     RdmaSource source =
         new RdmaSource(fetcher, new LocationTable(env.mapOutputTracker()), fallbackThreads);
-    return new RdmaStack(transport, registry, publisher, source, acquired);
+    boolean pins = device.verbs().provider() == Provider.SYSTEM;
+    return new RdmaStack(transport, pins, arena, registry, publisher, source, acquired);
   }
 
   private static TransportSettings transportSettings(RdmaSettings settings, InetAddress address) {
@@ -183,6 +194,18 @@ final class RdmaStack implements AutoCloseable {
 
   RdmaTransport transport() {
     return transport;
+  }
+
+  /** Whether what is registered is held in memory by the kernel. */
+  boolean pins() {
+    return pins;
+  }
+
+  /** Map outputs, their descriptors and fetch buffers. */
+  long registeredBytes() {
+    return registry.registeredBytes()
+        + arena.registeredBytes()
+        + transport.buffers().usage().registeredBytes();
   }
 
   MapOutputRegistry registry() {

@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.fetch.BlockFetcher;
@@ -16,6 +18,9 @@ import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.memory.RegisteredArena;
 
 class LoopbackCheckTest {
+  @TempDir
+  Path directory;
+
   private RdmaTransport transport;
   private RegisteredArena arena;
   private BlockFetcher fetcher;
@@ -42,7 +47,7 @@ class LoopbackCheckTest {
   @Test
   void deviceThatReadsFilesPassesAndKeepsNothing() throws Exception {
     try (MapOutputRegistry registry = registry(1 << 20)) {
-      LoopbackCheck.run(transport, registry, fetcher, "1");
+      LoopbackCheck.run(transport, registry, fetcher, "1", directory);
       assertThat(registry.registeredBytes()).isZero();
       TestTransports.awaitNoLeases(transport);
     }
@@ -51,7 +56,7 @@ class LoopbackCheckTest {
   @Test
   void deviceThatCannotRegisterFilesFails() {
     try (MapOutputRegistry registry = registry(0)) {
-      assertThatThrownBy(() -> LoopbackCheck.run(transport, registry, fetcher, "1"))
+      assertThatThrownBy(() -> LoopbackCheck.run(transport, registry, fetcher, "1", directory))
           .isInstanceOf(IOException.class)
           .hasMessageContaining("cannot be registered");
     }
@@ -60,7 +65,7 @@ class LoopbackCheckTest {
   @Test
   void deviceThatAnswersToAnotherNameFails() {
     try (MapOutputRegistry registry = registry(1 << 20)) {
-      assertThatThrownBy(() -> LoopbackCheck.run(transport, registry, fetcher, "2"))
+      assertThatThrownBy(() -> LoopbackCheck.run(transport, registry, fetcher, "2", directory))
           .isInstanceOf(IOException.class)
           .hasMessageContaining("loopback READ failed");
     }

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.connection.LocalIdentity;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TransportSettings;
+import org.shufflerdma.fetch.BlockFetcher;
+import org.shufflerdma.fetch.FetchSettings;
+import org.shufflerdma.mapoutput.MapOutputRegistry;
+import org.shufflerdma.memory.PoolSettings;
+import org.shufflerdma.memory.RegisteredArena;
+
+/**
+ * Chooses in processes whose system libraries are the software device's, so that it stands for the
+ * hardware; the kernel's list of devices is a directory that says so.
+ */
+@Timeout(120)
+class DeviceChoiceTest {
+  private static final Path FACADES =
+      Path.of("..", "native-verbs", "target", "lib", "softverbs").toAbsolutePath();
+
+  @TempDir
+  Path hardware;
+
+  @BeforeEach
+  void oneActiveDevice() throws Exception {
+    Path port = Files.createDirectories(hardware.resolve("softv0/ports/1"));
+    Files.writeString(port.resolve("state"), "4: ACTIVE\n");
+  }
+
+  /** Prints what is chosen and what was refused before, as an executor would. */
+  public static void main(String[] arguments) throws Exception {
+    RdmaSettings settings = RdmaSettings.from(Map.of("spark.shuffle.rdma.device", arguments[0]));
+    Path hardware = Path.of(arguments[1]);
+    List<String> refused = new ArrayList<>();
+    for (DeviceChoice choice : DeviceChoice.of(settings, hardware)) {
+      try {
+        DeviceChoice.Bound bound = choice.bind(settings, InetAddress.getLoopbackAddress());
+        if (choice.toBeProven()) {
+          prove(bound, hardware);
+        }
+        System.out.println(bound.verbs().provider() + " " + bound.deviceName() + " "
+            + bound.verbs().devices().size() + " " + choice.reason() + " " + refused);
+        return;
+      } catch (IOException | RdmaUnavailableException e) {
+        refused.add(e.getMessage());
+      }
+    }
+    System.out.println("NONE " + refused);
+  }
+
+  private static void prove(DeviceChoice.Bound bound, Path directory) throws IOException {
+    TransportSettings settings = TransportSettings.defaults(
+        new InetSocketAddress(bound.address(), 0), PoolSettings.ofBudget(1 << 20));
+    try (RdmaTransport transport = RdmaTransport.open(
+            settings, bound.deviceName(), new LocalIdentity("app", "1", new byte[] {1}));
+        RegisteredArena arena = new RegisteredArena(transport.protectionDomain());
+        MapOutputRegistry registry = new MapOutputRegistry(
+            transport.protectionDomain(), arena, 1 << 20, 0, System::nanoTime);
+        BlockFetcher fetcher = new BlockFetcher(transport, FetchSettings.forCores(1))) {
+      LoopbackCheck.run(transport, registry, fetcher, "1", directory);
+    }
+  }
+
+  private String choose(String device, Map<String, String> environment) throws Exception {
+    ProcessBuilder builder = new ProcessBuilder(
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
+        DeviceChoiceTest.class.getName(),
+        device,
+        hardware.toString());
+    builder.redirectError(ProcessBuilder.Redirect.INHERIT);
+    builder.environment().putAll(environment);
+    Process process = builder.start();
+    try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
+      List<String> lines = out.lines().toList();
+      assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+      return lines.isEmpty() ? "" : lines.get(lines.size() - 1);
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  @Test
+  void autoTakesAnActiveDeviceThatReadsAFileBack() throws Exception {
+    assertThat(choose("auto", Map.of("LD_LIBRARY_PATH", FACADES.toString())))
+        .isEqualTo("SYSTEM softv0 1 active hardware that passed a loopback READ []");
+  }
+
+  @Test
+  void autoGoesOnWithTheSoftwareDeviceWhereFilesCannotBeRegistered() throws Exception {
+    String choice = choose(
+        "auto",
+        Map.of("LD_LIBRARY_PATH", FACADES.toString(), "SOFTVERBS_FAULT", "reg_mr:errno=95,nth=2"));
+    assertThat(choice).startsWith("SOFT null 1 no hardware passed [a file cannot be registered");
+  }
+
+  @Test
+  void autoGoesOnWithTheSoftwareDeviceWhereAReadFails() throws Exception {
+    String choice = choose(
+        "auto",
+        Map.of("LD_LIBRARY_PATH", FACADES.toString(), "SOFTVERBS_FAULT", "read:status=11,nth=3"));
+    assertThat(choice)
+        .startsWith("SOFT null 1 no hardware passed [a loopback READ failed")
+        .contains("REM_OP_ERR");
+  }
+
+  @Test
+  void autoTakesTheSoftwareDeviceWhereNoPortIsActive() throws Exception {
+    Files.writeString(hardware.resolve("softv0/ports/1/state"), "1: DOWN\n");
+    assertThat(choose("auto", Map.of()))
+        .isEqualTo("SOFT null 1 no active RDMA hardware on this host []");
+  }
+
+  @Test
+  void aNamedDeviceThatIsAbsentIsRefusedWithWhatThereIs() throws Exception {
+    assertThat(choose("mlx5_0", Map.of()))
+        .isEqualTo("NONE [device mlx5_0 is not present; this host has softv0."
+            + " Correct spark.shuffle.rdma.device, or use auto or soft]");
+  }
+}
