@@ -30,7 +30,7 @@ final class JobWatcher extends SparkListener {
   private final Set<String> executors = new HashSet<>();
   private int stageAttempts;
   private int tasks;
-  private int tasksDone;
+  private final Set<Integer> tasksDone = new HashSet<>();
   private long remoteBytesRead;
   private long localBytesRead;
   private long nextProgressNs = System.nanoTime();
@@ -41,7 +41,7 @@ final class JobWatcher extends SparkListener {
 
   @Override
   public synchronized void onStageSubmitted(SparkListenerStageSubmitted submitted) {
-    tasksDone = 0;
+    tasksDone.clear();
     nextProgressNs = System.nanoTime() + PROGRESS_INTERVAL_NS;
     StageInfo stage = submitted.stageInfo();
     tasks = stage.numTasks();
@@ -52,7 +52,9 @@ final class JobWatcher extends SparkListener {
 
   @Override
   public synchronized void onTaskEnd(SparkListenerTaskEnd end) {
-    tasksDone++;
+    if (end.taskInfo().successful()) {
+      tasksDone.add(end.taskInfo().index());
+    }
     executors.add(end.taskInfo().executorId());
     @Nullable TaskMetrics metrics = end.taskMetrics();
     if (metrics != null) {
@@ -65,7 +67,10 @@ final class JobWatcher extends SparkListener {
       nextProgressNs = nowNs + PROGRESS_INTERVAL_NS;
       Progress.say("  stage %d: %d of %d tasks done, %d MB shuffled"
           .formatted(
-              end.stageId(), tasksDone, tasks, (remoteBytesRead + localBytesRead) / 1_000_000));
+              end.stageId(),
+              tasksDone.size(),
+              tasks,
+              (remoteBytesRead + localBytesRead) / 1_000_000));
     }
   }
 
