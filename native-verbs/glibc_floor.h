@@ -60,11 +60,18 @@ BIND_ISOC23(sscanf, "__isoc99_sscanf@GLIBC_2.7");
 __asm__(".symver pthread_setname_np,pthread_setname_np@GLIBC_2.12");
 __asm__(".symver pthread_mutexattr_setrobust,pthread_mutexattr_setrobust@GLIBC_2.12");
 __asm__(".symver pthread_condattr_setclock,pthread_condattr_setclock@GLIBC_2.3.3");
+/* What pthread_cleanup_push() expands to. */
+__asm__(".symver __pthread_register_cancel,__pthread_register_cancel@GLIBC_2.3.3");
+__asm__(".symver __pthread_unregister_cancel,__pthread_unregister_cancel@GLIBC_2.3.3");
+__asm__(".symver __pthread_unwind_next,__pthread_unwind_next@GLIBC_2.3.3");
 #else
 BIND_ISOC23(sscanf, "__isoc99_sscanf@" GLIBC_BASE);
 BIND_TO_BASE(pthread_setname_np);
 BIND_TO_BASE(pthread_mutexattr_setrobust);
 BIND_TO_BASE(pthread_condattr_setclock);
+BIND_TO_BASE(__pthread_register_cancel);
+BIND_TO_BASE(__pthread_unregister_cancel);
+BIND_TO_BASE(__pthread_unwind_next);
 #endif
 #endif
 

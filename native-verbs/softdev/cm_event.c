@@ -34,8 +34,8 @@ void softverbs_rdma_destroy_event_channel(struct rdma_event_channel *public_chan
 {
 	struct cm_channel *channel = to_cm_channel(public_channel);
 
-	event_queue_destroy(&channel->queue);
-	free(channel);
+	if (event_queue_destroy(&channel->queue))
+		free(channel);
 }
 
 struct cm_event *cm_new_event(struct cm_id *owner, struct cm_id *id, enum rdma_cm_event_type type,

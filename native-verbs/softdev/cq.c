@@ -62,9 +62,9 @@ int softverbs_ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 		return EBUSY;
 	if (!handle_remove(HANDLE_CHANNEL, channel->handle, channel))
 		return ENOENT;
-	event_queue_destroy(&channel->queue);
 	atomic_fetch_sub(&to_context(base->context)->users, 1);
-	free(channel);
+	if (event_queue_destroy(&channel->queue))
+		free(channel);
 	return 0;
 }
 

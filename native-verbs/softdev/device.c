@@ -349,7 +349,8 @@ int softverbs_ibv_close_device(struct ibv_context *base)
 	/* Objects that were not destroyed first still point here: then the memory is left to them. */
 	if (atomic_load(&context->users))
 		return 0;
-	event_queue_destroy(&context->async);
+	if (!event_queue_destroy(&context->async))
+		return 0;
 	pthread_mutex_destroy(&base->mutex);
 	free(context);
 	return 0;

@@ -20,10 +20,18 @@ int event_queue_init(struct event_queue *queue)
 	return 0;
 }
 
-void event_queue_destroy(struct event_queue *queue)
+bool event_queue_destroy(struct event_queue *queue)
 {
+	bool unused;
+
+	pthread_mutex_lock(&queue->lock);
+	unused = !queue->waiters;
+	pthread_mutex_unlock(&queue->lock);
+	if (!unused)
+		return false;
 	close(queue->fd);
 	pthread_mutex_destroy(&queue->lock);
+	return true;
 }
 
 /*
@@ -97,17 +105,12 @@ struct event_node *event_queue_try_pop(struct event_queue *queue)
 	return node;
 }
 
-struct event_node *event_queue_pop(struct event_queue *queue)
+static struct event_node *wait_and_pop(struct event_queue *queue)
 {
 	for (;;) {
-		struct event_node *node;
+		struct event_node *node = event_queue_try_pop(queue);
 		struct pollfd ready = {.fd = queue->fd, .events = POLLIN};
 
-		if (process_is_forked_child()) {
-			errno = EIO;
-			return NULL;
-		}
-		node = event_queue_try_pop(queue);
 		if (node)
 			return node;
 		if (fcntl(queue->fd, F_GETFL) & O_NONBLOCK) {
@@ -117,4 +120,32 @@ struct event_node *event_queue_pop(struct event_queue *queue)
 		if (poll(&ready, 1, -1) < 0)
 			return NULL;
 	}
+}
+
+static void stop_waiting(void *owner)
+{
+	struct event_queue *queue = owner;
+	int error = errno;
+
+	pthread_mutex_lock(&queue->lock);
+	queue->waiters--;
+	pthread_mutex_unlock(&queue->lock);
+	errno = error;
+}
+
+struct event_node *event_queue_pop(struct event_queue *queue)
+{
+	struct event_node *node;
+
+	if (process_is_forked_child()) {
+		errno = EIO;
+		return NULL;
+	}
+	pthread_mutex_lock(&queue->lock);
+	queue->waiters++;
+	pthread_mutex_unlock(&queue->lock);
+	pthread_cleanup_push(stop_waiting, queue); /* programs cancel the threads that wait */
+	node = wait_and_pop(queue);
+	pthread_cleanup_pop(1);
+	return node;
 }

@@ -8,6 +8,7 @@
 #define SOFTDEV_EVENT_QUEUE_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 /* One source of events, embedded in its owner, zero-initialised; `pending` of them are queued. */
 struct event_node {
@@ -18,12 +19,17 @@ struct event_node {
 struct event_queue {
 	pthread_mutex_t lock;
 	int fd;
+	unsigned int waiters; /* threads inside event_queue_pop() */
 	struct event_node head;
 };
 
 /* 0 or -errno. */
 int event_queue_init(struct event_queue *queue);
-void event_queue_destroy(struct event_queue *queue);
+/*
+ * False when a thread still waits in event_queue_pop(): as with the kernel's channels it goes on waiting, for ever.
+ * Then queue and descriptor must stay, and so must the memory around them.
+ */
+bool event_queue_destroy(struct event_queue *queue);
 
 /* Adds one event of this node. */
 void event_queue_push(struct event_queue *queue, struct event_node *node);

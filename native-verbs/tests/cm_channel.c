@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Event channels: O_NONBLOCK gives EAGAIN, the descriptor is readable per event. Migration takes events along in
- * their order, and with a request its id; it waits for the acknowledgement of what was read before.
+ * their order, and with a request its id; it waits for the acknowledgement of what was read before. A thread that
+ * waits on a channel that is destroyed goes on waiting.
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "cm_fixture.h"
 
@@ -91,6 +93,33 @@ static void migration_keeps_order_and_requests(struct test_peer *peer)
 	softverbs_rdma_destroy_event_channel(new);
 }
 
+static atomic_bool returned;
+
+static void *wait_for_ever(void *channel)
+{
+	struct rdma_cm_event *event;
+
+	softverbs_rdma_get_cm_event(channel, &event);
+	atomic_store(&returned, true);
+	return NULL;
+}
+
+/* As rping does it: its thread would take an error for the end of the program. */
+static void a_waiter_outlives_its_channel(void)
+{
+	struct rdma_event_channel *channel = cm_channel_open();
+	struct rdma_cm_id *id = cm_id_open(channel);
+	pthread_t waiter;
+
+	CHECK(!pthread_create(&waiter, NULL, wait_for_ever, channel));
+	CHECK(!pthread_detach(waiter));
+	test_sleep_ms(50);
+	CHECK(!softverbs_rdma_destroy_id(id));
+	softverbs_rdma_destroy_event_channel(channel);
+	test_sleep_ms(50);
+	CHECK(!atomic_load(&returned));
+}
+
 int main(void)
 {
 	struct test_peer peer = test_start_peer(client);
@@ -134,5 +163,6 @@ int main(void)
 	softverbs_rdma_destroy_event_channel(other);
 	migration_waits_for_acknowledgements();
 	migration_keeps_order_and_requests(&peer);
+	a_waiter_outlives_its_channel();
 	return 0;
 }
