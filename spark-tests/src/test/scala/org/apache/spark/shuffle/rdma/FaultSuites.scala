@@ -3,6 +3,9 @@ package org.apache.spark.shuffle.rdma
 
 import java.nio.file.{Files, Path, Paths}
 
+import org.scalatest.concurrent.Eventually
+import org.scalatest.time.{Seconds, Span}
+
 /** A fault that the device injects into the READ of one executor, once. */
 object OnceFault {
   private val directory = Files.createDirectories(Paths.get(System.getProperty("work.directory")))
@@ -42,12 +45,17 @@ object RdmaJobsByHand {
     Jobs.rows.groupMap(_._1)(_._2).view.mapValues(_.sorted.hashCode).toSeq.sorted
 }
 
-final class KilledPeerSuite extends FaultSuite("killpeer=1", OnceFault.newMark()) {
+final class KilledPeerSuite extends FaultSuite("killpeer=1", OnceFault.newMark()) with Eventually {
+  private val replacement = timeout(Span(60, Seconds))
+
   test("an executor killed while it serves a READ costs a stage attempt and no result") {
     assert(traffic.repeatedStages >= 1, traffic)
   }
 
   test("blocks come by RDMA again once the executor is replaced") {
+    eventually(replacement) {
+      assert(cluster.context.statusTracker.getExecutorInfos.length == 3, "the driver and two")
+    }
     cluster.awaitExecutors()
     val (result, later) = cluster.watched(Jobs.groupByKey)
     assert(result == RdmaJobsByHand.groupByKey)
