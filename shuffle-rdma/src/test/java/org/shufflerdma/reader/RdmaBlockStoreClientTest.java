@@ -5,8 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -90,9 +93,15 @@ class RdmaBlockStoreClientTest {
 
   private MapStatus published(long mapId, int registeredAs) throws Exception {
     Path file = Files.write(directory.resolve("data" + mapId), data(mapId));
-    PublishedOutput output = registry.publish(new MapOutputFile(
-        registeredAs, mapId, file, LENGTHS, PartitionChecksums.compute(file, LENGTHS)));
-    MapStatus status = MapStatus.apply(OWNER, LENGTHS, mapId, 0);
+    return statusOf(
+        registry.publish(new MapOutputFile(
+            registeredAs, mapId, file, LENGTHS, PartitionChecksums.compute(file, LENGTHS))),
+        mapId,
+        LENGTHS);
+  }
+
+  private MapStatus statusOf(PublishedOutput output, long mapId, long[] lengths) throws Exception {
+    MapStatus status = MapStatus.apply(OWNER, lengths, mapId, 0);
     MapStatusCarrier.write(
         status,
         LENGTHS.length,
@@ -226,6 +235,28 @@ class RdmaBlockStoreClientTest {
         .isEqualTo(Arrays.copyOfRange(data(10), 4000, 74_000));
     assertThat(files.registered()).isEqualTo(1);
     assertThat(counters.get(Counter.RDMA_BYTES)).isEqualTo(70_000);
+  }
+
+  @Test
+  void blocksBeyondTwoGigabytesOfAnOutputComeByRdma() throws Exception {
+    long[] lengths = {3L << 30, 0, 1000, 70_000};
+    Path file = directory.resolve("large");
+    byte[] last = new byte[70_000];
+    new Random(5).nextBytes(last);
+    try (FileChannel channel =
+        FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+      channel.write(ByteBuffer.wrap(last), (3L << 30) + 1000);
+    }
+    try (MapOutputRegistry large =
+        new MapOutputRegistry(owner.protectionDomain(), arena, 4L << 30, 0, System::nanoTime)) {
+      PublishedOutput output =
+          large.publish(new MapOutputFile(SHUFFLE, 10, file, lengths, PartitionChecksums.none()));
+      CollectedBlocks blocks =
+          fetch(client(statusOf(output, 10, lengths)), "shuffle_4_10_2", "shuffle_4_10_3");
+      assertThat(blocks.bytesOf("shuffle_4_10_2")).isEqualTo(new byte[1000]);
+      assertThat(blocks.bytesOf("shuffle_4_10_3")).isEqualTo(last);
+      assertThat(spark.requested()).isEmpty();
+    }
   }
 
   @Test
