@@ -154,7 +154,11 @@ final class InboundListener {
       byte[] reply = handshake.reply(request, identity.executorId(), bootNonce, canary);
       id.accept(new ConnectParameters(reply, resources, 0, 7, 7));
     } catch (VerbsException | RuntimeException e) {
-      LOG.warn("A connect request from {} could not be accepted", id.peerAddress(), e);
+      LOG.warn(
+          "A connect request from {} could not be accepted; its sender may be gone: {}",
+          id.peerAddress(),
+          e.toString());
+      LOG.debug("Where the accept failed", e);
       connection.end();
     }
   }
