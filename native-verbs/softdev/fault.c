@@ -33,22 +33,42 @@ static unsigned int rule_count;
 static char rule_text[MAX_TEXT]; /* cut up; the rules point into it */
 static uint64_t events[FAULT_POINTS];
 
+/* Decimal digits alone: a number that is not understood would be a fault that never strikes. */
+static bool parse_number(const char *text, uint64_t max, uint64_t *number)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return !errno && !*end && *number <= max;
+}
+
 static bool parse_pair(struct rule *rule, const char *key, char *value)
 {
-	if (!strcmp(key, "errno"))
-		rule->fault.error = atoi(value);
-	else if (!strcmp(key, "status"))
-		rule->fault.status = atoi(value);
-	else if (!strcmp(key, "flip"))
-		rule->fault.flip = atoi(value);
-	else if (!strcmp(key, "killpeer"))
-		rule->fault.kill_peer = atoi(value);
-	else if (!strcmp(key, "nth"))
-		rule->nth = strtoull(value, NULL, 10);
-	else if (!strcmp(key, "count"))
-		rule->count = strtoull(value, NULL, 10);
-	else if (!strcmp(key, "once"))
+	uint64_t number;
+
+	if (!strcmp(key, "once")) {
 		rule->once = value;
+		return *value;
+	}
+	if (!parse_number(value, UINT32_MAX, &number))
+		return false;
+	if (!strcmp(key, "nth"))
+		rule->nth = number;
+	else if (!strcmp(key, "count"))
+		rule->count = number;
+	else if (number > INT16_MAX)
+		return false;
+	else if (!strcmp(key, "errno"))
+		rule->fault.error = number;
+	else if (!strcmp(key, "status"))
+		rule->fault.status = number;
+	else if (!strcmp(key, "flip"))
+		rule->fault.flip = number;
+	else if (!strcmp(key, "killpeer"))
+		rule->fault.kill_peer = number;
 	else
 		return false;
 	return true;
@@ -93,7 +113,8 @@ __attribute__((constructor)) static void read_rules(void)
 	strcpy(rule_text, setting);
 	for (char *text = strtok_r(rule_text, ";", &state); text; text = strtok_r(NULL, ";", &state)) {
 		if (rule_count == MAX_RULES || !parse_rule(text, &rules[rule_count])) {
-			log_error("SOFTVERBS_FAULT=%s is not understood at \"%s\"", setting, text);
+			log_error("SOFTVERBS_FAULT=%s is not understood at \"%s\": give point:key=number,... as "
+				  "docs/software-device.md lists them, or unset it", setting, text);
 			abort(); /* a test that asks for a fault must not pass without it */
 		}
 		rule_count++;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # bin/softverbs itself: usage, unknown options and commands, status and arguments of the program, from any folder
-# and through a symbolic link.
+# and through a symbolic link; faults that are not understood.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/tools.sh"
 
@@ -26,3 +26,10 @@ ln -s "$softverbs" "$work/elsewhere/sv"
 cd "$work/elsewhere" || exit 1
 # shellcheck disable=SC2016
 expect 0 ./sv sh -c '[ "$1" = "two words" ] && case $LD_LIBRARY_PATH in */lib/softverbs*) ;; *) exit 1 ;; esac' sh 'two words'
+
+# A fault that is not understood must end the program: a test that asks for it must not pass without it.
+for fault in read read:errno=abc read:flip=1x reg_mr:errno=-1 read:nth= read:once= nowhere:errno=1; do
+  expect 134 env SOFTVERBS_FAULT="$fault" "$softverbs" ibv_devices
+  grep -q "SOFTVERBS_FAULT=$fault is not understood.*unset it" "$work/out.log" || fail "$fault is not named"
+done
+expect 0 env SOFTVERBS_FAULT=read:status=10,nth=2 "$softverbs" ibv_devices
