@@ -143,8 +143,8 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 {
 	struct ibv_port_attr full = {
 		.state = IBV_PORT_ACTIVE,
-		.max_mtu = IBV_MTU_4096,
-		.active_mtu = IBV_MTU_4096,
+		.max_mtu = DEVICE_MTU,
+		.active_mtu = DEVICE_MTU,
 		.gid_tbl_len = gid_table_length(),
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = DEVICE_MAX_MESSAGE,

@@ -22,6 +22,7 @@ enum {
 	DEVICE_COMP_VECTORS = 8,
 };
 
+#define DEVICE_MTU IBV_MTU_4096
 #define DEVICE_MAX_MESSAGE (1u << 30)
 #define DEVICE_MAX_MR_BYTES (1ull << 47)
 

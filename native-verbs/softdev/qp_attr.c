@@ -1,96 +1,136 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which attributes a state transition of an RC queue pair requires and allows, and their values. */
+/*
+ * The state machine of a queue pair: which moves there are, and which attributes each requires and allows for each
+ * transport (InfiniBand Architecture Specification volume 1, 10.3.1 and 11.2.5.2; ibv_modify_qp(3)). What is not in the
+ * table is refused. SQE is entered by errors only (UC and UD), ERR by errors as well.
+ */
+#include "log.h"
 #include "peer_table.h"
 #include "qp.h"
 
 #include <errno.h>
 #include <string.h>
 
+enum transport { RC, UC, UD, TRANSPORTS };
+
 struct transition {
-	bool valid;
-	int required, optional;
+	unsigned int valid; /* 1 << transport: for whom there is this move */
+	int required[TRANSPORTS], optional[TRANSPORTS];
 };
 
 enum {
-	TO_RTS_OPTIONAL = IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS |
-			  IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE,
+	ALL = 1 << RC | 1 << UC | 1 << UD,
+	ACCESS = IBV_QP_ACCESS_FLAGS,
+	MIGRATION = IBV_QP_PATH_MIG_STATE,
+	TO_INIT = IBV_QP_PKEY_INDEX | IBV_QP_PORT,
+	TO_RTR = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
 };
 
-#define TO_RESET_OR_ERROR [IBV_QPS_RESET] = {.valid = true}, [IBV_QPS_ERR] = {.valid = true}
+#define TO_RESET_OR_ERROR [IBV_QPS_RESET] = {.valid = ALL}, [IBV_QPS_ERR] = {.valid = ALL}
+#define OPTIONAL_TO_RTS                                                     \
+	{[RC] = IBV_QP_CUR_STATE | ACCESS | MIGRATION | IBV_QP_MIN_RNR_TIMER, \
+	 [UC] = IBV_QP_CUR_STATE | ACCESS | MIGRATION,                        \
+	 [UD] = IBV_QP_CUR_STATE | IBV_QP_QKEY}
 
 static const struct transition transitions[IBV_QPS_ERR + 1][IBV_QPS_ERR + 1] = {
 	[IBV_QPS_RESET] = {
-		[IBV_QPS_RESET] = {.valid = true},
-		[IBV_QPS_INIT] = {.valid = true,
-				  .required = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+		[IBV_QPS_RESET] = {.valid = ALL},
+		[IBV_QPS_INIT] = {.valid = ALL,
+				  .required = {[RC] = TO_INIT | ACCESS,
+					       [UC] = TO_INIT | ACCESS,
+					       [UD] = TO_INIT | IBV_QP_QKEY}},
 	},
 	[IBV_QPS_INIT] = {
 		TO_RESET_OR_ERROR,
-		[IBV_QPS_INIT] = {.valid = true,
-				  .optional = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
-		[IBV_QPS_RTR] = {.valid = true,
-				 .required = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-					     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-					     IBV_QP_MIN_RNR_TIMER,
-				 .optional = IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS |
-					     IBV_QP_PKEY_INDEX},
+		[IBV_QPS_INIT] = {.valid = ALL,
+				  .optional = {[RC] = TO_INIT | ACCESS,
+					       [UC] = TO_INIT | ACCESS,
+					       [UD] = TO_INIT | IBV_QP_QKEY}},
+		[IBV_QPS_RTR] = {.valid = ALL,
+				 .required = {[RC] = TO_RTR | IBV_QP_MAX_DEST_RD_ATOMIC |
+						     IBV_QP_MIN_RNR_TIMER,
+					      [UC] = TO_RTR},
+				 .optional = {[RC] = ACCESS | IBV_QP_PKEY_INDEX,
+					      [UC] = ACCESS | IBV_QP_PKEY_INDEX,
+					      [UD] = IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
 	},
 	[IBV_QPS_RTR] = {
 		TO_RESET_OR_ERROR,
-		[IBV_QPS_RTS] = {.valid = true,
-				 .required = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-					     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
-				 .optional = TO_RTS_OPTIONAL},
+		[IBV_QPS_RTS] = {.valid = ALL,
+				 .required = {[RC] = IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+						     IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
+					      [UC] = IBV_QP_SQ_PSN,
+					      [UD] = IBV_QP_SQ_PSN},
+				 .optional = OPTIONAL_TO_RTS},
 	},
 	[IBV_QPS_RTS] = {
 		TO_RESET_OR_ERROR,
-		[IBV_QPS_RTS] = {.valid = true, .optional = TO_RTS_OPTIONAL},
-		[IBV_QPS_SQD] = {.valid = true, .optional = IBV_QP_EN_SQD_ASYNC_NOTIFY},
+		[IBV_QPS_RTS] = {.valid = ALL, .optional = OPTIONAL_TO_RTS},
+		[IBV_QPS_SQD] = {.valid = ALL,
+				 .optional = {[RC] = IBV_QP_EN_SQD_ASYNC_NOTIFY,
+					      [UC] = IBV_QP_EN_SQD_ASYNC_NOTIFY,
+					      [UD] = IBV_QP_EN_SQD_ASYNC_NOTIFY}},
 	},
 	[IBV_QPS_SQD] = {
 		TO_RESET_OR_ERROR,
-		[IBV_QPS_RTS] = {.valid = true, .optional = TO_RTS_OPTIONAL},
-		[IBV_QPS_SQD] = {.valid = true,
-				 .optional = IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT |
-					     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-					     IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC |
-					     IBV_QP_PKEY_INDEX | TO_RTS_OPTIONAL},
+		[IBV_QPS_RTS] = {.valid = ALL, .optional = OPTIONAL_TO_RTS},
+		[IBV_QPS_SQD] = {.valid = ALL,
+				 .optional = {[RC] = IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT |
+						     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+						     IBV_QP_MAX_QP_RD_ATOMIC |
+						     IBV_QP_MAX_DEST_RD_ATOMIC | ACCESS |
+						     IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER |
+						     MIGRATION,
+					      [UC] = IBV_QP_AV | ACCESS | IBV_QP_PKEY_INDEX | MIGRATION,
+					      [UD] = IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
 	},
-	[IBV_QPS_SQE] = {TO_RESET_OR_ERROR},
+	[IBV_QPS_SQE] = {
+		TO_RESET_OR_ERROR,
+		[IBV_QPS_RTS] = {.valid = 1 << UC | 1 << UD,
+				 .optional = {[UC] = IBV_QP_CUR_STATE | ACCESS,
+					      [UD] = IBV_QP_CUR_STATE | IBV_QP_QKEY}},
+	},
 	[IBV_QPS_ERR] = {TO_RESET_OR_ERROR},
 };
 
+static enum transport transport_of(const struct softdev_qp *qp)
+{
+	return qp->base.qp_type == IBV_QPT_UD ? UD : qp->base.qp_type == IBV_QPT_UC ? UC : RC;
+}
+
+/* RoCE: without a GRH there is no address. */
+static bool path_is_valid(const struct ibv_ah_attr *path)
+{
+	return path->is_global && path->port_num == 1 && path->grh.sgid_index < gid_table_length();
+}
+
 static bool values_are_valid(const struct ibv_qp_attr *attr, int mask)
 {
-	const int remote_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	const unsigned int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	const struct {
+		int bit;
+		bool valid;
+	} values[] = {
+		{IBV_QP_PORT, attr->port_num == 1},
+		{IBV_QP_PKEY_INDEX, attr->pkey_index == 0},
+		{IBV_QP_ACCESS_FLAGS, !(attr->qp_access_flags & ~access)},
+		{IBV_QP_AV, path_is_valid(&attr->ah_attr)},
+		{IBV_QP_PATH_MTU, attr->path_mtu >= IBV_MTU_256 && attr->path_mtu <= DEVICE_MTU},
+		{IBV_QP_DEST_QPN, attr->dest_qp_num <= 0xffffff},
+		{IBV_QP_MAX_QP_RD_ATOMIC, attr->max_rd_atomic <= DEVICE_MAX_RD_ATOMIC},
+		{IBV_QP_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic <= DEVICE_MAX_RD_ATOMIC},
+		{IBV_QP_TIMEOUT, attr->timeout <= 31},
+		{IBV_QP_RETRY_CNT, attr->retry_cnt <= 7},
+		{IBV_QP_RNR_RETRY, attr->rnr_retry <= 7},
+		{IBV_QP_MIN_RNR_TIMER, attr->min_rnr_timer <= 31},
+		/* Without automatic path migration that is the only state. */
+		{IBV_QP_PATH_MIG_STATE, attr->path_mig_state == IBV_MIG_MIGRATED},
+	};
 
-	if ((mask & IBV_QP_PORT) && attr->port_num != 1)
-		return false;
-	if ((mask & IBV_QP_PKEY_INDEX) && attr->pkey_index)
-		return false;
-	if ((mask & IBV_QP_ACCESS_FLAGS) && (attr->qp_access_flags & ~remote_access))
-		return false;
-	if ((mask & IBV_QP_PATH_MTU) &&
-	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096))
-		return false;
-	if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > DEVICE_MAX_RD_ATOMIC)
-		return false;
-	if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > DEVICE_MAX_RD_ATOMIC)
-		return false;
-	if ((mask & IBV_QP_TIMEOUT) && attr->timeout > 31)
-		return false;
-	if ((mask & IBV_QP_RETRY_CNT) && attr->retry_cnt > 7)
-		return false;
-	if ((mask & IBV_QP_RNR_RETRY) && attr->rnr_retry > 7)
-		return false;
-	if ((mask & IBV_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31)
-		return false;
-	/* RoCE: without a GRH there is no address. */
-	if ((mask & IBV_QP_AV) &&
-	    (!attr->ah_attr.is_global || attr->ah_attr.port_num > 1 ||
-	     attr->ah_attr.grh.sgid_index >= gid_table_length()))
-		return false;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		if ((mask & values[i].bit) && !values[i].valid)
+			return false;
 	return true;
 }
 
@@ -98,6 +138,7 @@ int qp_check_transition(const struct softdev_qp *qp, const struct ibv_qp_attr *a
 			enum ibv_qp_state *next)
 {
 	enum ibv_qp_state current = atomic_load(&qp->state);
+	enum transport transport = transport_of(qp);
 	const struct transition *transition;
 
 	*next = mask & IBV_QP_STATE ? attr->qp_state : current;
@@ -106,12 +147,20 @@ int qp_check_transition(const struct softdev_qp *qp, const struct ibv_qp_attr *a
 	if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != current)
 		return EINVAL;
 	transition = &transitions[current][*next];
-	if (!transition->valid)
+	if (!(transition->valid & 1 << transport))
 		return EINVAL;
-	if ((mask & transition->required) != transition->required ||
-	    (mask & ~(transition->required | transition->optional | IBV_QP_STATE)))
+	if ((mask & transition->required[transport]) != transition->required[transport] ||
+	    (mask & ~(transition->required[transport] | transition->optional[transport] | IBV_QP_STATE)))
 		return EINVAL;
 	return values_are_valid(attr, mask) ? 0 : EINVAL;
+}
+
+/* A sequence number has 24 bits; the kernel's drivers cut it off too. */
+static uint32_t psn_of(uint32_t given)
+{
+	if (given > 0xffffff)
+		log_warn("PSN %#x has more than 24 bits: using %#x", given, given & 0xffffff);
+	return given & 0xffffff;
 }
 
 void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, int mask)
@@ -129,8 +178,7 @@ void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, 
 	TAKE(IBV_QP_AV, ah_attr);
 	TAKE(IBV_QP_PATH_MTU, path_mtu);
 	TAKE(IBV_QP_DEST_QPN, dest_qp_num);
-	TAKE(IBV_QP_RQ_PSN, rq_psn);
-	TAKE(IBV_QP_SQ_PSN, sq_psn);
+	TAKE(IBV_QP_QKEY, qkey);
 	TAKE(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
 	TAKE(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
 	TAKE(IBV_QP_MIN_RNR_TIMER, min_rnr_timer);
@@ -138,10 +186,10 @@ void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, 
 	TAKE(IBV_QP_RETRY_CNT, retry_cnt);
 	TAKE(IBV_QP_RNR_RETRY, rnr_retry);
 #undef TAKE
+	if (mask & IBV_QP_RQ_PSN)
+		own->rq_psn = psn_of(attr->rq_psn);
 	if (mask & IBV_QP_SQ_PSN)
-		qp->next_seq = attr->sq_psn & 0xffffff;
-	own->rq_psn &= 0xffffff;
-	own->sq_psn &= 0xffffff;
+		qp->next_seq = own->sq_psn = psn_of(attr->sq_psn);
 	if (mask & IBV_QP_RNR_RETRY)
 		qp->rnr_retries_left = attr->rnr_retry;
 }
