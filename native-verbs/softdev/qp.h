@@ -26,10 +26,12 @@
 
 struct peer;
 struct fault;
+struct send_op;
 
 struct wqe {
 	uint64_t wr_id;
 	enum ibv_wr_opcode opcode;
+	const struct send_op *op;
 	unsigned int flags;
 	__be32 imm;
 	uint32_t rkey;

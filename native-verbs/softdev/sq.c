@@ -9,7 +9,9 @@
 #include "log.h"
 #include "peer.h"
 #include "qp.h"
+#include "send_op.h"
 #include "shortcut.h"
+#include "wire.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -36,26 +38,13 @@ void qp_free_slots(struct softdev_qp *qp, bool of_send_queue, uint32_t freed)
 	atomic_store_explicit(of_send_queue ? &qp->sq_freed : &qp->rq_freed, freed, memory_order_release);
 }
 
-static enum ibv_wc_opcode completion_opcode(enum ibv_wr_opcode opcode)
-{
-	switch (opcode) {
-	case IBV_WR_RDMA_READ:
-		return IBV_WC_RDMA_READ;
-	case IBV_WR_RDMA_WRITE:
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return IBV_WC_RDMA_WRITE;
-	default:
-		return IBV_WC_SEND;
-	}
-}
-
 /* Completes the oldest WQE. */
 static void complete_one(struct softdev_qp *qp, enum ibv_wc_status status)
 {
 	struct wqe *wqe = wqe_at(qp, qp->sq_done);
 	bool signalled = qp->sq_sig_all || (wqe->flags & IBV_SEND_SIGNALED);
 
-	if (wqe->opcode == IBV_WR_RDMA_READ && qp->sq_exec != qp->sq_done && wqe->via_wire)
+	if ((wqe->op->flags & SEND_OP_RESPONSE) && qp->sq_exec != qp->sq_done && wqe->via_wire)
 		qp->reads_outstanding--;
 	qp->sq_done++;
 	if ((int32_t)(qp->sq_exec - qp->sq_done) < 0)
@@ -64,7 +53,7 @@ static void complete_one(struct softdev_qp *qp, enum ibv_wc_status status)
 		struct cqe entry = {
 			.wc = {.wr_id = wqe->wr_id,
 			       .status = status,
-			       .opcode = completion_opcode(wqe->opcode),
+			       .opcode = wqe->op->completion,
 			       .byte_len = wqe->length,
 			       .qp_num = qp->base.qp_num},
 			.qp = qp,
@@ -123,27 +112,10 @@ static bool has_room(struct softdev_qp *qp)
 }
 
 /* What can be told to be wrong with a request when it is posted. 0 or a positive errno. */
-static int check_wr(const struct softdev_qp *qp, const struct ibv_send_wr *wr)
+static int check_wr(const struct softdev_qp *qp, const struct ibv_send_wr *wr, const struct send_op *op)
 {
-	switch (wr->opcode) {
-	case IBV_WR_SEND:
-	case IBV_WR_SEND_WITH_IMM:
-	case IBV_WR_RDMA_WRITE:
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		break;
-	case IBV_WR_RDMA_READ:
-		if (wr->send_flags & IBV_SEND_INLINE)
-			return EINVAL;
-		break;
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-	case IBV_WR_LOCAL_INV:
-	case IBV_WR_BIND_MW:
-	case IBV_WR_SEND_WITH_INV:
-		return EOPNOTSUPP;
-	default:
+	if (!op || ((wr->send_flags & IBV_SEND_INLINE) && !(op->flags & SEND_OP_INLINE)))
 		return EINVAL;
-	}
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge ||
 	    (wr->num_sge && !wr->sg_list))
 		return EINVAL;
@@ -173,6 +145,7 @@ static void copy_inline(struct wqe *wqe, const struct ibv_send_wr *wr)
 static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 {
 	const struct fault *fault = fault_check(FAULT_POST_SEND);
+	const struct send_op *op = send_op_find(wr->opcode, qp->base.qp_type);
 	int state = atomic_load(&qp->state);
 	uint32_t index = qp->cap.max_send_wr ? qp->sq_post % qp->cap.max_send_wr : 0;
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
@@ -184,7 +157,7 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 		return fault->error;
 	if (state != IBV_QPS_RTS && state != IBV_QPS_SQD && state != IBV_QPS_ERR)
 		return EINVAL;
-	error = check_wr(qp, wr);
+	error = check_wr(qp, wr, op);
 	if (error)
 		return error;
 	length = total_length(wr->sg_list, wr->num_sge);
@@ -195,6 +168,7 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	wqe = &qp->sq[index];
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = wr->opcode;
+	wqe->op = op;
 	wqe->flags = wr->send_flags;
 	wqe->imm = wr->imm_data;
 	wqe->rkey = wr->wr.rdma.rkey;
@@ -337,7 +311,7 @@ void sq_run(struct softdev_qp *qp)
 	qp_busy_begin(qp);
 	while (may_execute(qp)) {
 		struct wqe *wqe = wqe_at(qp, qp->sq_exec);
-		bool is_read = wqe->opcode == IBV_WR_RDMA_READ, is_oldest = qp->sq_exec == qp->sq_done;
+		bool is_read = wqe->op->wire == WIRE_READ, is_oldest = qp->sq_exec == qp->sq_done;
 
 		if (qp->requester != REQUESTER_OPEN) {
 			if (!on_progress_thread && !qp->retry_waiting)

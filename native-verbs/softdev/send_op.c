@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "send_op.h"
+
+#include "wire.h"
+
+#include <stddef.h>
+
+enum { RC = 1 << IBV_QPT_RC, UC = 1 << IBV_QPT_UC, UD = 1 << IBV_QPT_UD };
+
+static const struct send_op send_ops[] = {
+	[IBV_WR_RDMA_WRITE] = {RC | UC, WIRE_WRITE, 0, SEND_OP_INLINE, IBV_WC_RDMA_WRITE},
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = {RC | UC, WIRE_WRITE, WIRE_FLAG_IMM, SEND_OP_INLINE, IBV_WC_RDMA_WRITE},
+	[IBV_WR_SEND] = {RC | UC | UD, WIRE_SEND, 0, SEND_OP_INLINE, IBV_WC_SEND},
+	[IBV_WR_SEND_WITH_IMM] = {RC | UC | UD, WIRE_SEND, WIRE_FLAG_IMM, SEND_OP_INLINE, IBV_WC_SEND},
+	[IBV_WR_RDMA_READ] = {RC, WIRE_READ, 0, SEND_OP_RESPONSE, IBV_WC_RDMA_READ},
+};
+
+const struct send_op *send_op_find(enum ibv_wr_opcode opcode, enum ibv_qp_type type)
+{
+	bool known = (unsigned int)opcode < sizeof(send_ops) / sizeof(send_ops[0]);
+
+	return known && (send_ops[opcode].qp_types & 1u << type) ? &send_ops[opcode] : NULL;
+}
