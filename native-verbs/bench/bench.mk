@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# make bench [BENCH="--pairs N --run-ms N"]: the figures of docs/benchmarking.md. bench-smoke only shows that they can be taken.
+
+BENCH_COMMON := bench/bench.c bench/scene.c
+BENCH_NAMES := $(filter-out bench scene,$(patsubst bench/%.c,%,$(wildcard bench/*.c)))
+BENCH_PROGRAMS := $(BENCH_NAMES:%=$(OUT)/bench/%)
+
+CHECKS += bench-smoke
+
+$(OUT)/release/bench/%.o: CPPFLAGS += -I softdev -I tests
+
+$(OUT)/bench/%: $(OUT)/release/bench/%.o $(BENCH_COMMON:%.c=$(OUT)/release/%.o) $(SOFTDEV_LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $(filter %.o,$^) -Wl,-rpath,'$$ORIGIN/../lib' $(SOFTDEV_LIBRARY) -pthread
+
+.PHONY: bench
+bench: all $(BENCH_PROGRAMS)
+	@for program in $(BENCH_PROGRAMS); do $$program $(BENCH) || exit; done
+
+bench-smoke: $(BENCH_PROGRAMS)
+	@for program in $(BENCH_PROGRAMS); do \
+	  if timeout 60 $$program --smoke >$$program.log 2>&1; then echo "PASS $$program"; \
+	  else echo "FAIL $$program"; sed 's/^/    /' $$program.log; exit 1; fi; done
+
+.PRECIOUS: $(OUT)/release/bench/%.o

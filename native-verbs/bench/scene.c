@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "scene.h"
+
+enum { BENCH_SECONDS = 1800 };
+
+struct introduction {
+	struct address address[SCENE_QPS];
+	uint64_t source;
+	uint32_t rkey;
+};
+
+/* The side's own QP, one with a completion queue of its own, and one that shares. */
+static void open_qps(struct side *side, struct ibv_cq **other_cq, struct ibv_qp **qp)
+{
+	struct side other;
+
+	open_side(side, 4 * SCENE_DEPTH, SCENE_DEPTH);
+	*other_cq = softverbs_ibv_create_cq(side->context, 4 * SCENE_DEPTH, NULL, NULL, 0);
+	CHECK(*other_cq);
+	other = *side;
+	other.cq = *other_cq;
+	qp[0] = side->qp;
+	qp[1] = create_qp(&other, SCENE_DEPTH);
+	qp[2] = create_qp(side, SCENE_DEPTH);
+}
+
+static void close_qps(struct side *side, struct ibv_cq *other_cq, struct ibv_qp **qp)
+{
+	CHECK_EQUAL(softverbs_ibv_destroy_qp(qp[1]), 0);
+	CHECK_EQUAL(softverbs_ibv_destroy_qp(qp[2]), 0);
+	CHECK_EQUAL(softverbs_ibv_destroy_cq(other_cq), 0);
+	close_side(side);
+	check_no_leaks();
+}
+
+static void introduce(const struct side *side, struct ibv_qp **qp, struct introduction *own)
+{
+	for (int i = 0; i < SCENE_QPS; i++) {
+		struct side one = *side;
+
+		one.qp = qp[i];
+		own->address[i] = address_of(&one);
+	}
+}
+
+static void connect_qps(struct ibv_qp **qp, const struct introduction *remote)
+{
+	for (int i = 0; i < SCENE_QPS; i++) {
+		struct side one = {.qp = qp[i]};
+
+		connect_side(&one, &remote->address[i], NULL);
+	}
+}
+
+/* What the peer inherits. */
+static size_t source_bytes;
+static int source_file;
+
+static void serve(int fd)
+{
+	int flags = source_file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+	struct introduction own, remote;
+	struct ibv_qp *qp[SCENE_QPS];
+	struct ibv_cq *other_cq;
+	struct side side;
+	struct ibv_mr *mr;
+	uint8_t *bytes;
+
+	alarm(BENCH_SECONDS);
+	open_qps(&side, &other_cq, qp);
+	bytes = mmap(NULL, source_bytes, PROT_READ | PROT_WRITE, flags, source_file, 0);
+	CHECK(bytes != MAP_FAILED);
+	memset(bytes, 0x5a, source_bytes);
+	mr = source_file >= 0 ? softverbs_reg_file_mr(side.pd, bytes, source_bytes, source_file, 0,
+						      IBV_ACCESS_REMOTE_READ)
+			      : softverbs_ibv_reg_mr(side.pd, bytes, source_bytes, IBV_ACCESS_REMOTE_READ);
+	CHECK(mr);
+	introduce(&side, qp, &own);
+	own.source = (uintptr_t)bytes;
+	own.rkey = mr->rkey;
+	test_receive(fd, &remote, sizeof(remote));
+	connect_qps(qp, &remote);
+	test_send(fd, &own, sizeof(own));
+	CHECK(test_readable(fd, BENCH_SECONDS * 1000));
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
+	close_qps(&side, other_cq, qp);
+}
+
+static int create_file(size_t bytes)
+{
+	char name[] = "/tmp/softverbs-bench-XXXXXX";
+	int fd = mkstemp(name);
+
+	CHECK(fd >= 0);
+	unlink(name);
+	CHECK(!ftruncate(fd, bytes));
+	return fd;
+}
+
+void scene_open(struct scene *scene, size_t bytes, size_t sink_bytes)
+{
+	struct introduction own, remote;
+
+	scene->source_bytes = source_bytes = bytes;
+	scene->file = source_file = test_path_is("file") ? create_file(bytes) : -1;
+	scene->peer = test_start_peer(serve);
+	alarm(BENCH_SECONDS);
+	open_qps(&scene->side, &scene->other_cq, scene->qp);
+	introduce(&scene->side, scene->qp, &own);
+	test_send(scene->peer.fd, &own, sizeof(own));
+	test_receive(scene->peer.fd, &remote, sizeof(remote));
+	connect_qps(scene->qp, &remote);
+	scene->source = remote.source;
+	scene->rkey = remote.rkey;
+	scene->sink = (struct region){.length = sink_bytes, .fd = -1};
+	scene->sink.bytes =
+		mmap(NULL, sink_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(scene->sink.bytes != MAP_FAILED);
+	memset(scene->sink.bytes, 1, sink_bytes);
+	scene->sink.mr = softverbs_ibv_reg_mr(scene->side.pd, scene->sink.bytes, sink_bytes,
+					      IBV_ACCESS_LOCAL_WRITE);
+	CHECK(scene->sink.mr);
+	for (int i = 0; i < SCENE_QPS; i++) { /* connects, and fetches the descriptor */
+		CHECK_EQUAL(post_read(scene->qp[i], 0, &scene->sink, 1, scene->source, scene->rkey), 0);
+		scene_await(scene->qp[i]->send_cq, 1);
+		CHECK_EQUAL(scene->sink.bytes[0], 0x5a);
+	}
+}
+
+void scene_close(struct scene *scene)
+{
+	test_signal(scene->peer.fd);
+	test_join_peer(&scene->peer);
+	destroy_region(&scene->sink);
+	if (scene->file >= 0)
+		close(scene->file);
+	close_qps(&scene->side, scene->other_cq, scene->qp);
+}
+
+void scene_await(struct ibv_cq *cq, unsigned int count)
+{
+	struct ibv_wc wc[16];
+
+	while (count) {
+		int polled = ibv_poll_cq(cq, count < 16 ? count : 16, wc);
+
+		CHECK(polled >= 0);
+		for (int i = 0; i < polled; i++)
+			CHECK_EQUAL(wc[i].status, IBV_WC_SUCCESS);
+		count -= polled;
+	}
+}
+
+static void check_path(const char *path)
+{
+	struct softverbs_counters counters;
+
+	CHECK_EQUAL(softverbs_get_counters(&counters, sizeof(counters)), 0);
+	CHECK(counters.reads_cma == 0 || !strcmp(path, "cma"));
+	CHECK(counters.reads_file == 0 || !strcmp(path, "file"));
+	CHECK(counters.reads_wire == 0 || !strcmp(path, "wire"));
+}
+
+void scene_on_path(const char *path, void (*body)(void))
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setenv("SOFTVERBS_PATH", path, 1);
+		body();
+		check_path(path);
+		exit(0);
+	}
+	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	CHECK_EQUAL(status, 0);
+}
