@@ -114,10 +114,12 @@ struct softdev_qp {
 	bool passed_files;
 	struct sge_hold slice; /* of the transfer that runs right now */
 	struct responder {
-		uint32_t expected_seq;
+		uint32_t expected_seq; /* from rq_psn on; written by modify_qp before there can be a link */
 		bool dropping; /* the payload that comes in is to be discarded */
 		enum ibv_wc_status nak; /* what to answer when it is through */
+		enum ibv_wc_status own_status; /* and what the receive ends with that it took */
 		bool receiving;		/* an RQE is being filled */
+		bool with_imm;		/* the WRITE that comes in takes an RQE at its end */
 		bool established;
 		struct link_stream read_stream;
 		/* the READ that is being answered, or the WRITE that comes in */

@@ -187,7 +187,7 @@ void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, 
 	TAKE(IBV_QP_RNR_RETRY, rnr_retry);
 #undef TAKE
 	if (mask & IBV_QP_RQ_PSN)
-		own->rq_psn = psn_of(attr->rq_psn);
+		qp->responder.expected_seq = own->rq_psn = psn_of(attr->rq_psn);
 	if (mask & IBV_QP_SQ_PSN)
 		qp->next_seq = own->sq_psn = psn_of(attr->sq_psn);
 	if (mask & IBV_QP_RNR_RETRY)

@@ -42,34 +42,41 @@ static void answer(struct softdev_qp *qp, enum wire_op op, uint32_t seq, uint16_
 	link_flush(qp->in);
 }
 
-/* Answers with a NAK and goes to the error state. Without qp->lock. */
-static void refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status status)
+/*
+ * Answers with a NAK and goes to the error state. A receive that the request took ends with `own`; an error that
+ * belongs to none (IBV_WC_SUCCESS) is told by an async event (InfiniBand specification, 9.9.3.1). Without qp->lock.
+ */
+static void refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status status, enum ibv_wc_status own)
 {
+	static const enum qp_async events[] = {
+		[IBV_WC_REM_ACCESS_ERR] = QP_ASYNC_ACCESS_ERR,
+		[IBV_WC_REM_INV_REQ_ERR] = QP_ASYNC_REQ_ERR,
+		[IBV_WC_REM_OP_ERR] = QP_ASYNC_FATAL,
+	};
+	const struct ibv_wc wc = {.status = own, .opcode = IBV_WC_RECV};
+
 	log_info("qp %06x refuses request %u: status %d", qp->base.qp_num, seq, status);
 	if (status == IBV_WC_REM_ACCESS_ERR && qp->in)
 		wrong_keys_count(link_peer_nonce(qp->in));
 	answer(qp, WIRE_NAK, seq, status);
 	pthread_mutex_lock(&qp->lock);
 	if (responds(qp)) {
-		if (status == IBV_WC_REM_ACCESS_ERR)
-			qp_raise(qp, QP_ASYNC_ACCESS_ERR);
-		else if (status == IBV_WC_REM_INV_REQ_ERR)
-			qp_raise(qp, QP_ASYNC_REQ_ERR);
+		if (own != IBV_WC_SUCCESS && rq_oldest(qp))
+			rq_complete(qp, &wc, true);
+		else
+			qp_raise(qp, events[status]);
 		qp_enter_error(qp);
 	}
 	pthread_mutex_unlock(&qp->lock);
 }
 
-/* qp->lock held. Completes the oldest RQE as failed, ahead of the flush. */
-static void fail_receive(struct softdev_qp *qp, enum ibv_wc_status own, enum ibv_wc_status peers)
+/* qp->lock held. What comes in is dropped and then refused: `peers` for the peer, `own` for the receive it took. */
+static void fail_request(struct softdev_qp *qp, enum ibv_wc_status peers, enum ibv_wc_status own)
 {
-	const struct ibv_wc wc = {.status = own, .opcode = IBV_WC_RECV};
-
-	if (rq_oldest(qp))
-		rq_complete(qp, &wc, true);
 	qp->responder.receiving = false;
 	qp->responder.dropping = true;
 	qp->responder.nak = peers;
+	qp->responder.own_status = own;
 }
 
 /* qp->lock held. */
@@ -80,7 +87,7 @@ static void begin_send(struct softdev_qp *qp, const struct frame *frame)
 	if (!rqe) {
 		qp->responder.nak = IBV_WC_RNR_RETRY_EXC_ERR;
 	} else if (frame->length > rqe->length) {
-		fail_receive(qp, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
+		fail_request(qp, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR);
 	} else {
 		qp->responder.receiving = true;
 		qp->responder.dropping = false;
@@ -93,8 +100,6 @@ static bool is_allowed(const struct softdev_qp *qp, uint32_t rkey, uint64_t addr
 {
 	struct softdev_mr *mr;
 
-	if (!(qp->attr.qp_access_flags & access))
-		return false;
 	if (!length)
 		return true;
 	if (mr_acquire(qp->pd, KEY_REMOTE, rkey, address, length, access, &mr))
@@ -103,16 +108,38 @@ static bool is_allowed(const struct softdev_qp *qp, uint32_t rkey, uint64_t addr
 	return true;
 }
 
+/* The status of the receive that a refused WRITE takes: only one with immediate data takes any. */
+static enum ibv_wc_status own_status_of_write(bool with_imm)
+{
+	return with_imm ? IBV_WC_LOC_ACCESS_ERR : IBV_WC_SUCCESS;
+}
+
 /* qp->lock held. */
 static void begin_write(struct softdev_qp *qp, const struct frame *frame)
 {
-	if ((frame->flags & WIRE_FLAG_IMM) && !rq_oldest(qp))
+	bool with_imm = frame->flags & WIRE_FLAG_IMM;
+
+	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
+		fail_request(qp, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);
+	else if (with_imm && !rq_oldest(qp))
 		qp->responder.nak = IBV_WC_RNR_RETRY_EXC_ERR;
 	else if (!is_allowed(qp, frame->rkey, frame->remote_addr, frame->length,
 			     IBV_ACCESS_REMOTE_WRITE))
-		qp->responder.nak = IBV_WC_REM_ACCESS_ERR;
+		fail_request(qp, IBV_WC_REM_ACCESS_ERR, own_status_of_write(with_imm));
 	else
 		qp->responder.dropping = false;
+}
+
+/* qp->lock held. Is this request the next one? */
+static bool is_expected(struct softdev_qp *qp, const struct frame *frame)
+{
+	if (!responds(qp) || frame->seq != qp->responder.expected_seq)
+		return false;
+	if (atomic_load(&qp->state) == IBV_QPS_RTR && !qp->responder.established) {
+		qp->responder.established = true;
+		qp_raise(qp, QP_ASYNC_COMM_EST);
+	}
+	return true;
 }
 
 static bool on_header(struct link *link, void *owner, const struct frame *frame)
@@ -126,17 +153,16 @@ static bool on_header(struct link *link, void *owner, const struct frame *frame)
 	pthread_mutex_lock(&qp->lock);
 	responder->dropping = true;
 	responder->receiving = false;
-	responder->nak = IBV_WC_SUCCESS;
+	responder->nak = responder->own_status = IBV_WC_SUCCESS;
+	responder->with_imm = frame->flags & WIRE_FLAG_IMM;
 	responder->seq = frame->seq;
 	responder->rkey = frame->rkey;
 	responder->address = frame->remote_addr;
 	responder->total = frame->length;
-	if (responds(qp) && frame->seq == responder->expected_seq) {
-		if (atomic_load(&qp->state) == IBV_QPS_RTR && !responder->established) {
-			responder->established = true;
-			qp_raise(qp, QP_ASYNC_COMM_EST);
-		}
-		if (frame->op == WIRE_SEND)
+	if (is_expected(qp, frame)) {
+		if (frame->length > DEVICE_MAX_MESSAGE || (frame->flags & ~WIRE_FLAGS))
+			fail_request(qp, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);
+		else if (frame->op == WIRE_SEND)
 			begin_send(qp, frame);
 		else
 			begin_write(qp, frame);
@@ -171,12 +197,10 @@ static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *i
 		goto unlock;
 	}
 	count = 0;
-	if (responder->receiving) {
-		fail_receive(qp, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
-	} else {
-		responder->dropping = true;
-		responder->nak = IBV_WC_REM_ACCESS_ERR;
-	}
+	if (responder->receiving)
+		fail_request(qp, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR);
+	else
+		fail_request(qp, IBV_WC_REM_ACCESS_ERR, own_status_of_write(responder->with_imm));
 unlock:
 	pthread_mutex_unlock(&qp->lock);
 	return count;
@@ -190,14 +214,10 @@ static void sunk(struct link *link, void *owner, ssize_t bytes)
 	sge_release(&qp->slice);
 	pthread_mutex_lock(&qp->lock);
 	qp_busy_end(qp);
-	if (bytes == -EFAULT && responds(qp)) {
-		if (qp->responder.receiving) {
-			fail_receive(qp, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
-		} else {
-			qp->responder.dropping = true;
-			qp->responder.nak = IBV_WC_REM_OP_ERR;
-		}
-	}
+	if (bytes == -EFAULT && responds(qp))
+		fail_request(qp, IBV_WC_REM_OP_ERR,
+			     qp->responder.receiving ? IBV_WC_LOC_PROT_ERR
+						     : own_status_of_write(qp->responder.with_imm));
 	pthread_mutex_unlock(&qp->lock);
 }
 
@@ -219,7 +239,7 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 		if (responder->nak == IBV_WC_RNR_RETRY_EXC_ERR)
 			answer(qp, WIRE_RNR_NAK, frame->seq, qp->attr.min_rnr_timer);
 		else if (responder->nak != IBV_WC_SUCCESS)
-			refuse(qp, frame->seq, responder->nak);
+			refuse(qp, frame->seq, responder->nak, responder->own_status);
 		return;
 	}
 	/* What is answered is completed, whatever becomes of the state meanwhile: the flush waits. */
@@ -303,7 +323,7 @@ static void read_done(struct link_stream *stream, bool complete)
 {
 	struct softdev_qp *qp = qp_of(stream);
 	struct responder *responder = &qp->responder;
-	struct frame last = {.op = complete ? WIRE_ACK : WIRE_NAK, .seq = responder->seq};
+	struct frame ack = {.op = WIRE_ACK, .seq = responder->seq};
 
 	responder->offset += responder->chunk;
 	if (complete && responder->offset < responder->total) {
@@ -311,21 +331,16 @@ static void read_done(struct link_stream *stream, bool complete)
 		return;
 	}
 	link_pause(qp->in, false);
-	if (complete) {
-		link_send(qp->in, &last, NULL, NULL, 0);
-		responder->expected_seq++;
-		COUNT(reads_served_wire);
-		COUNT_ADD(read_bytes_served_wire, responder->total);
+	if (!complete) {
+		refuse(qp, responder->seq,
+		       responder->read_error ? responder->read_error : IBV_WC_REM_OP_ERR,
+		       IBV_WC_SUCCESS);
 		return;
 	}
-	last.status = responder->read_error ? responder->read_error : IBV_WC_REM_OP_ERR;
-	link_send(qp->in, &last, NULL, NULL, 0);
-	pthread_mutex_lock(&qp->lock);
-	if (responds(qp)) {
-		qp_raise(qp, last.status == IBV_WC_REM_ACCESS_ERR ? QP_ASYNC_ACCESS_ERR : QP_ASYNC_FATAL);
-		qp_enter_error(qp);
-	}
-	pthread_mutex_unlock(&qp->lock);
+	link_send(qp->in, &ack, NULL, NULL, 0);
+	responder->expected_seq++;
+	COUNT(reads_served_wire);
+	COUNT_ADD(read_bytes_served_wire, responder->total);
 }
 
 static void begin_read(struct softdev_qp *qp, const struct frame *frame)
@@ -334,17 +349,18 @@ static void begin_read(struct softdev_qp *qp, const struct frame *frame)
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
 
 	pthread_mutex_lock(&qp->lock);
-	if (!responds(qp) || frame->seq != responder->expected_seq) {
+	if (!is_expected(qp, frame)) {
 		pthread_mutex_unlock(&qp->lock);
 		return;
 	}
-	if (!qp->attr.max_dest_rd_atomic)
+	if (!qp->attr.max_dest_rd_atomic || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) ||
+	    frame->total > DEVICE_MAX_MESSAGE || frame->length || (frame->flags & ~WIRE_FLAGS))
 		status = IBV_WC_REM_INV_REQ_ERR;
 	else if (!is_allowed(qp, frame->rkey, frame->remote_addr, frame->total, IBV_ACCESS_REMOTE_READ))
 		status = IBV_WC_REM_ACCESS_ERR;
 	pthread_mutex_unlock(&qp->lock);
 	if (status != IBV_WC_SUCCESS) {
-		refuse(qp, frame->seq, status);
+		refuse(qp, frame->seq, status, IBV_WC_SUCCESS);
 		return;
 	}
 	responder->seq = frame->seq;
@@ -396,7 +412,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 		share_file(qp, frame);
 		break;
 	default:
-		refuse(qp, frame->seq, IBV_WC_REM_INV_REQ_ERR);
+		refuse(qp, frame->seq, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);
 	}
 }
 
@@ -419,8 +435,11 @@ static const struct link_ops responder_ops = {
 	.sunk = sunk,
 };
 
-/* 0, or EAGAIN: the QP is not, or not yet, the other end of the one that asks. */
-static int judge_open(struct softdev_qp *qp, const struct qp_open *open)
+/*
+ * 0, or EAGAIN: the QP is not, or not yet, the other end of the one that asks; or it asks for another sequence than was
+ * agreed on; or another process has taken that place already.
+ */
+static int judge_open(struct softdev_qp *qp, const struct link *link, const struct qp_open *open)
 {
 	int error = EAGAIN;
 
@@ -428,13 +447,15 @@ static int judge_open(struct softdev_qp *qp, const struct qp_open *open)
 		return error;
 	pthread_mutex_lock(&qp->lock);
 	if (responds(qp) && qp->base.qp_num == open->destination_qpn &&
-	    qp->attr.dest_qp_num == open->source_qpn && gid_is_local(&qp->attr.ah_attr.grh.dgid))
+	    qp->attr.dest_qp_num == open->source_qpn && gid_is_local(&qp->attr.ah_attr.grh.dgid) &&
+	    open->first_seq == qp->responder.expected_seq &&
+	    (!qp->in || !memcmp(link_peer_nonce(qp->in), link_peer_nonce(link), LINK_NONCE_BYTES)))
 		error = 0;
 	pthread_mutex_unlock(&qp->lock);
 	return error;
 }
 
-static void accept_open(struct link *link, struct softdev_qp *qp, const struct qp_open *open)
+static void accept_open(struct link *link, struct softdev_qp *qp)
 {
 	struct frame frame = {.op = WIRE_QP_OPEN_REPLY, .length = sizeof(struct qp_open_reply)};
 	struct qp_open_reply reply = {
@@ -449,7 +470,6 @@ static void accept_open(struct link *link, struct softdev_qp *qp, const struct q
 	if (qp->in)
 		link_close(qp->in);
 	qp->in = link;
-	qp->responder.expected_seq = open->first_seq;
 	link_set_owner(link, &responder_ops, qp);
 	/* Short of descriptors, the peer has to do without the table: every READ over the wire. */
 	if (link_send(link, &frame, &reply, &table_fd, may_map))
@@ -473,8 +493,8 @@ static void on_first_frame(struct link *link, void *owner, const struct frame *f
 	qp = qp_find(open->destination_qpn);
 	if (wrong_keys_exceeded(link_peer_nonce(link))) {
 		refusal.status = EACCES;
-	} else if (!judge_open(qp, open)) {
-		accept_open(link, qp, open);
+	} else if (!judge_open(qp, link, open)) {
+		accept_open(link, qp);
 		return;
 	}
 	link_send(link, &refusal, NULL, NULL, 0);

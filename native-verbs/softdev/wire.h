@@ -11,7 +11,7 @@
  *   FILE_REQUEST rkey = slot, arg = generation    FILE_REPLY [+ descriptor]
  *                                                 FILE_REVOKE (unasked)
  *
- * Requests carry consecutive `seq`; the responder executes them strictly in that order and ignores any
+ * Requests carry consecutive `seq`, from the PSN on that both ends were told by ibv_modify_qp; the responder executes them strictly in that order and ignores any
  * other, which is how what follows an RNR_NAK is dropped until it is sent again. `status` is an
  * IBV_WC_ number in NAK, the timer code in RNR_NAK, an errno in QP_OPEN_REPLY and FILE_REPLY.
  */
@@ -37,7 +37,11 @@ enum wire_op {
 	WIRE_FILE_REVOKE,
 };
 
-enum { WIRE_FLAG_IMM = 1, WIRE_FLAG_SOLICITED = 2 };
+enum {
+	WIRE_FLAG_IMM = 1,
+	WIRE_FLAG_SOLICITED = 2,
+	WIRE_FLAGS = WIRE_FLAG_IMM | WIRE_FLAG_SOLICITED, /* any other is an invalid request */
+};
 
 enum { WIRE_CHUNK = 256 << 10 };
 

@@ -25,7 +25,7 @@ static struct ibv_qp_attr attributes(const struct side *side)
 		.timeout = 14,
 		.retry_cnt = 6,
 		.rnr_retry = 7,
-		.rq_psn = 0x123456,
+		.rq_psn = 0x654321,
 		.sq_psn = 0x654321,
 		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = own.gid, .hop_limit = 1}},
 	};
@@ -115,7 +115,7 @@ static void queryTellsWhatModifySet(struct side *side)
 	CHECK_EQUAL(softverbs_ibv_query_qp(side->qp, &attr, ~0, &init), 0);
 	CHECK_EQUAL(attr.qp_access_flags, ALL_REMOTE);
 	CHECK_EQUAL(attr.path_mtu, IBV_MTU_1024);
-	CHECK_EQUAL(attr.rq_psn, 0x123456);
+	CHECK_EQUAL(attr.rq_psn, 0x654321);
 	CHECK_EQUAL(attr.sq_psn, 0x654321);
 	CHECK_EQUAL(attr.max_rd_atomic, 3);
 	CHECK_EQUAL(attr.max_dest_rd_atomic, 4);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A READ that the responder must refuse ends as REM_ACCESS_ERR at the one end and as IBV_EVENT_QP_ACCESS_ERR at
- * the other, both QPs are in ERR, and what was posted behind it is flushed; the same on every path.
+ * the other (REM_INV_REQ_ERR and IBV_EVENT_QP_REQ_ERR if the QP is not set up for READs), both QPs are in ERR, and
+ * what was posted behind it is flushed; the same on every path.
  */
 #include "softdev_fixture.h"
 
@@ -26,19 +27,25 @@ static void close_scene(struct scene *scene)
 	close_pair(&scene->pair);
 }
 
-static void expect_refusal(struct scene *scene, uint64_t address, uint32_t length, uint32_t rkey)
+static void expect_refusal_as(struct scene *scene, uint64_t address, uint32_t length, uint32_t rkey,
+			      enum ibv_wc_status status, enum ibv_event_type event)
 {
 	struct side *a = &scene->pair.a, *b = &scene->pair.b;
 
 	CHECK_EQUAL(post_read(a->qp, 1, &scene->sink, length, address, rkey), 0);
 	CHECK_EQUAL(post_read(a->qp, 2, &scene->sink, 1, address, rkey), 0);
-	expect_completion(a->cq, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_completion(a->cq, 1, status);
 	expect_completion(a->cq, 2, IBV_WC_WR_FLUSH_ERR);
-	expect_async(b, IBV_EVENT_QP_ACCESS_ERR);
+	expect_async(b, event);
 	expect_state(a->qp, IBV_QPS_ERR);
 	expect_state(b->qp, IBV_QPS_ERR);
 	CHECK_EQUAL(post_read(a->qp, 3, &scene->sink, 1, address, rkey), 0);
 	expect_completion(a->cq, 3, IBV_WC_WR_FLUSH_ERR);
+}
+
+static void expect_refusal(struct scene *scene, uint64_t address, uint32_t length, uint32_t rkey)
+{
+	expect_refusal_as(scene, address, length, rkey, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 }
 
 static void wrong_rkey(void)
@@ -93,7 +100,8 @@ static void queue_pair_without_remote_read(void)
 	struct scene scene;
 
 	open_scene(&scene, ALL_REMOTE, &narrow);
-	expect_refusal(&scene, (uintptr_t)scene.source.bytes, 8, scene.source.mr->rkey);
+	expect_refusal_as(&scene, (uintptr_t)scene.source.bytes, 8, scene.source.mr->rkey,
+			  IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	close_scene(&scene);
 }
 
@@ -133,11 +141,8 @@ static void no_responder_resources(void)
 	struct scene scene;
 
 	open_scene(&scene, ALL_REMOTE, &none);
-	CHECK_EQUAL(post_read(scene.pair.a.qp, 1, &scene.sink, 8, (uintptr_t)scene.source.bytes,
-			      scene.source.mr->rkey),
-		    0);
-	expect_completion(scene.pair.a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
-	expect_state(scene.pair.b.qp, IBV_QPS_ERR);
+	expect_refusal_as(&scene, (uintptr_t)scene.source.bytes, 8, scene.source.mr->rkey,
+			  IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	close_scene(&scene);
 }
 

@@ -79,11 +79,12 @@ static void immediateDataTakesAReceiver(void)
 	close_scene(&scene);
 }
 
-static void expect_refusal(struct scene *scene, uint32_t rkey)
+static void expect_refusal(struct scene *scene, uint32_t rkey, enum ibv_wc_status status,
+			   enum ibv_event_type event)
 {
 	CHECK_EQUAL(write_bytes(scene, IBV_WR_RDMA_WRITE, 1, 100, rkey), 0);
-	expect_completion(scene->pair.a.cq, 1, IBV_WC_REM_ACCESS_ERR);
-	expect_async(&scene->pair.b, IBV_EVENT_QP_ACCESS_ERR);
+	expect_completion(scene->pair.a.cq, 1, status);
+	expect_async(&scene->pair.b, event);
 	expect_state(scene->pair.b.qp, IBV_QPS_ERR);
 	CHECK(!scene->to.bytes[0]);
 	close_scene(scene);
@@ -94,7 +95,7 @@ static void wrongKeyIsRefused(void)
 	struct scene scene;
 
 	open_scene(&scene, ALL_REMOTE, NULL);
-	expect_refusal(&scene, scene.to.mr->rkey ^ 1);
+	expect_refusal(&scene, scene.to.mr->rkey ^ 1, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 }
 
 static void regionWithoutRemoteWriteIsRefused(void)
@@ -102,7 +103,7 @@ static void regionWithoutRemoteWriteIsRefused(void)
 	struct scene scene;
 
 	open_scene(&scene, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, NULL);
-	expect_refusal(&scene, scene.to.mr->rkey);
+	expect_refusal(&scene, scene.to.mr->rkey, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 }
 
 static void queuePairWithoutRemoteWriteIsRefused(void)
@@ -111,7 +112,7 @@ static void queuePairWithoutRemoteWriteIsRefused(void)
 	struct scene scene;
 
 	open_scene(&scene, ALL_REMOTE, &narrow);
-	expect_refusal(&scene, scene.to.mr->rkey);
+	expect_refusal(&scene, scene.to.mr->rkey, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 }
 
 static void body(void)
