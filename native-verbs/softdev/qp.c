@@ -237,9 +237,11 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 	for (int i = 0; i < QP_ASYNC_COUNT; i++)
 		qp->async[i].event = (struct ibv_async_event){.element.qp = &qp->base,
 							      .event_type = async_types[i]};
-	qp->sq = array(qp->cap.max_send_wr, sizeof(*qp->sq));
-	qp->sq_sges = array((size_t)qp->cap.max_send_wr * qp->cap.max_send_sge, sizeof(struct ibv_sge));
-	qp->sq_inline = array((size_t)qp->cap.max_send_wr * qp->cap.max_inline_data, 1);
+	while (qp->sq_mask + 1 < qp->cap.max_send_wr)
+		qp->sq_mask = qp->sq_mask * 2 + 1;
+	qp->sq = array(qp->sq_mask + 1, sizeof(*qp->sq));
+	qp->sq_sges = array(((size_t)qp->sq_mask + 1) * qp->cap.max_send_sge, sizeof(struct ibv_sge));
+	qp->sq_inline = array(((size_t)qp->sq_mask + 1) * qp->cap.max_inline_data, 1);
 	qp->rq = array(qp->cap.max_recv_wr, sizeof(*qp->rq));
 	qp->rq_sges = array((size_t)qp->cap.max_recv_wr * qp->cap.max_recv_sge, sizeof(struct ibv_sge));
 	if (!qp->sq || !qp->sq_sges || !qp->sq_inline || !qp->rq || !qp->rq_sges) {

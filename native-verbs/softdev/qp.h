@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queue pairs (RC). qp.c creates, modifies and destroys; sq.c and rq.c hold the work queues; requester.c
- * and responder.c drive the two links. Locks and threads:
+ * Queue pairs (RC). qp.c creates, modifies and destroys; sq.c and rq.c hold the work queues, sq_run.c executes;
+ * requester.c and responder.c drive the two links. Locks and threads:
  *
  *  - qp->lock guards everything below that is not said to belong to the progress thread.
  *  - `busy` counts those who touch application memory without the lock: a thread that runs the send queue, or
@@ -78,6 +78,7 @@ struct softdev_qp {
 	struct ibv_qp_attr attr;
 
 	struct wqe *sq;
+	uint32_t sq_mask; /* as many slots as a power of two, for the indices wrap at 2^32 */
 	struct ibv_sge *sq_sges;
 	uint8_t *sq_inline;
 	uint32_t sq_post, sq_exec, sq_done; /* next to post, to execute, to complete */
@@ -159,14 +160,20 @@ void qp_for_each(void (*visit)(struct softdev_qp *qp, void *argument), void *arg
 int qp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 /* A completion was polled: the slots of its queue up to there may be used again. Any thread. */
 void qp_free_slots(struct softdev_qp *qp, bool of_send_queue, uint32_t freed);
-/* qp->lock held; run drops it meanwhile. */
-void sq_run(struct softdev_qp *qp);
+/* qp->lock held. */
 void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status);
 void sq_complete_read(struct softdev_qp *qp);
 void sq_flush(struct softdev_qp *qp);
 bool sq_is_drained(const struct softdev_qp *qp);
 void sq_tell_if_drained(struct softdev_qp *qp);
 struct wqe *sq_oldest(struct softdev_qp *qp); /* NULL when empty */
+static inline struct wqe *sq_at(struct softdev_qp *qp, uint32_t index)
+{
+	return &qp->sq[index & qp->sq_mask];
+}
+
+/* sq_run.c; qp->lock held, dropped meanwhile. */
+void sq_run(struct softdev_qp *qp);
 
 /* rq.c; qp->lock held for all but the first. */
 int qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

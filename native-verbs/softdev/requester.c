@@ -294,7 +294,7 @@ static void payload_done(struct link_stream *stream, bool complete)
 
 void requester_init(struct softdev_qp *qp)
 {
-	for (uint32_t i = 0; i < qp->cap.max_send_wr; i++) {
+	for (uint32_t i = 0; i <= qp->sq_mask; i++) {
 		qp->sq[i].qp = qp;
 		qp->sq[i].stream = (struct link_stream){payload_source, payload_sourced, payload_done};
 	}

@@ -7,29 +7,15 @@
 #include "exports.h"
 #include "fault.h"
 #include "log.h"
-#include "peer.h"
 #include "qp.h"
 #include "send_op.h"
-#include "shortcut.h"
-#include "wire.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
-#include <unistd.h>
-
-/* So much at a time; a thread that posts may be given work by others all the while. */
-#define COPIED_PER_TURN (4u << 20)
-#define COPIED_PER_POST (64u << 20)
-
-static struct wqe *wqe_at(struct softdev_qp *qp, uint32_t index)
-{
-	return &qp->sq[index % qp->cap.max_send_wr];
-}
 
 struct wqe *sq_oldest(struct softdev_qp *qp)
 {
-	return qp->sq_done == qp->sq_post ? NULL : wqe_at(qp, qp->sq_done);
+	return qp->sq_done == qp->sq_post ? NULL : sq_at(qp, qp->sq_done);
 }
 
 void qp_free_slots(struct softdev_qp *qp, bool of_send_queue, uint32_t freed)
@@ -41,7 +27,7 @@ void qp_free_slots(struct softdev_qp *qp, bool of_send_queue, uint32_t freed)
 /* Completes the oldest WQE. */
 static void complete_one(struct softdev_qp *qp, enum ibv_wc_status status)
 {
-	struct wqe *wqe = wqe_at(qp, qp->sq_done);
+	struct wqe *wqe = sq_at(qp, qp->sq_done);
 	bool signalled = qp->sq_sig_all || (wqe->flags & IBV_SEND_SIGNALED);
 
 	if ((wqe->op->flags & SEND_OP_RESPONSE) && qp->sq_exec != qp->sq_done && wqe->via_wire)
@@ -147,7 +133,7 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	const struct fault *fault = fault_check(FAULT_POST_SEND);
 	const struct send_op *op = send_op_find(wr->opcode, qp->base.qp_type);
 	int state = atomic_load(&qp->state);
-	uint32_t index = qp->cap.max_send_wr ? qp->sq_post % qp->cap.max_send_wr : 0;
+	uint32_t index = qp->sq_post & qp->sq_mask;
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
 	uint64_t length;
 	struct wqe *wqe;
@@ -218,134 +204,4 @@ int qp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr
 	}
 	pthread_mutex_unlock(&qp->lock);
 	return error;
-}
-
-/* Once for each READ, what does SOFTVERBS_FAULT want of it? */
-static void ask_for_fault(struct softdev_qp *qp, struct wqe *wqe)
-{
-	wqe->started = true;
-	wqe->fault = fault_check(FAULT_READ);
-	if (!wqe->fault || !wqe->fault->kill_peer)
-		return;
-	if (qp->peer_pid > 0 && qp->peer_pid != getpid()) /* 0: of another PID namespace */
-		kill(qp->peer_pid, SIGKILL);
-	else
-		log_error("killpeer: the peer has no process of its own here (pid %d)", (int)qp->peer_pid);
-}
-
-/* The status that a READ ends with before it is tried, or IBV_WC_SUCCESS. */
-static enum ibv_wc_status early_status(const struct softdev_qp *qp, const struct wqe *wqe)
-{
-	if (!qp->attr.max_rd_atomic)
-		return IBV_WC_LOC_QP_OP_ERR;
-	if (wqe->fault && wqe->fault->status > 0)
-		return wqe->fault->status;
-	return IBV_WC_SUCCESS;
-}
-
-void sq_complete_read(struct softdev_qp *qp)
-{
-	const struct wqe *wqe = sq_oldest(qp);
-
-	if (wqe->fault && wqe->fault->flip)
-		read_spoil(wqe);
-	sq_complete(qp, IBV_WC_SUCCESS);
-}
-
-/* Tries the oldest READ without the peer's help; drops the lock meanwhile. True when that settled it. */
-static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
-{
-	struct peer *peer = peer_hold(qp->peer);
-	enum shortcut_result result;
-	uint32_t generation_slot = qp->peer_qp_slot;
-	uint64_t generation = qp->peer_qp_generation;
-
-	qp->copying = true;
-	pthread_mutex_unlock(&qp->lock);
-	result = shortcut_read(qp, wqe, peer, generation_slot, generation);
-	peer_release(peer);
-	pthread_mutex_lock(&qp->lock);
-	qp->copying = false;
-	if (atomic_load(&qp->state) != IBV_QPS_RTS)
-		return true;
-	if (qp->requester != REQUESTER_OPEN && result != SHORTCUT_DONE && result != SHORTCUT_DONE_ASK_FILE)
-		return true; /* once more after the next connect */
-	switch (result) {
-	case SHORTCUT_DONE_ASK_FILE:
-		qp->wanted_file = wqe->rkey >> 16;
-		progress_post(&qp->task);
-		/* fall through */
-	case SHORTCUT_DONE:
-		sq_complete_read(qp);
-		return true;
-	case SHORTCUT_NEEDS_FILE:
-		if (wqe->file_asked)
-			break;
-		wqe->file_asked = true;
-		qp->waits_for_file = true;
-		qp->wanted_file = wqe->rkey >> 16;
-		progress_post(&qp->task);
-		return true;
-	case SHORTCUT_REFUSED:
-		break;
-	}
-	COUNT(fallbacks);
-	wqe->via_wire = true;
-	return false;
-}
-
-static bool may_execute(struct softdev_qp *qp)
-{
-	return atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq_exec != qp->sq_post &&
-	       !qp->rnr_waiting && !qp->waits_for_file;
-}
-
-void sq_run(struct softdev_qp *qp)
-{
-	bool on_progress_thread = progress_on_thread();
-	uint64_t copied = 0;
-
-	if (qp->sq_running)
-		return;
-	qp->sq_running = true;
-	qp_busy_begin(qp);
-	while (may_execute(qp)) {
-		struct wqe *wqe = wqe_at(qp, qp->sq_exec);
-		bool is_read = wqe->op->wire == WIRE_READ, is_oldest = qp->sq_exec == qp->sq_done;
-
-		if (qp->requester != REQUESTER_OPEN) {
-			if (!on_progress_thread && !qp->retry_waiting)
-				progress_post(&qp->task);
-			break;
-		}
-		if (copied >= (on_progress_thread ? COPIED_PER_TURN : COPIED_PER_POST)) {
-			progress_post(&qp->task);
-			break;
-		}
-		if (is_read && !wqe->started)
-			ask_for_fault(qp, wqe);
-		if (is_read && early_status(qp, wqe) != IBV_WC_SUCCESS) {
-			if (!is_oldest)
-				break;
-			sq_complete(qp, early_status(qp, wqe));
-			continue;
-		}
-		if (is_read && qp->peer && !wqe->via_wire) {
-			if (!is_oldest)
-				break; /* it waits for its turn, then goes the short way */
-			copied += wqe->length;
-			if (try_shortcut(qp, wqe))
-				continue;
-		}
-		if (!on_progress_thread) {
-			progress_post(&qp->task);
-			break;
-		}
-		if (!requester_send(qp, wqe))
-			break;
-		qp->sq_exec++;
-	}
-	qp->sq_running = false;
-	sq_tell_if_drained(qp);
-	qp_busy_end(qp);
 }
