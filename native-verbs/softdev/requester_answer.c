@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the requester receives: answers, the data of READs, and the end of its link. */
+#include "counters.h"
+#include "peer.h"
+#include "qp.h"
+#include "requester_internal.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* The RNR timer codes, in units of 10 us (InfiniBand specification, table 45). */
+static uint64_t rnr_ns(uint32_t code)
+{
+	static const uint32_t units[32] = {65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,  32,
+					   48,	  64,  96,  128, 192,  256,  384,  512,  768,  1024,
+					   1536,  2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576,
+					   32768, 49152};
+
+	return units[code & 31] * 10000ull;
+}
+
+/* qp->lock held: the oldest WQE if this answer is for it. */
+static struct wqe *answered(struct softdev_qp *qp, const struct frame *frame)
+{
+	struct wqe *wqe = sq_oldest(qp);
+
+	return wqe && is_outstanding(qp) && wqe->seq == frame->seq ? wqe : NULL;
+}
+
+/* qp->lock held. */
+static void on_ack(struct softdev_qp *qp, const struct frame *frame)
+{
+	struct wqe *wqe;
+
+	qp->rnr_retries_left = qp->attr.rnr_retry;
+	while ((wqe = sq_oldest(qp)) && is_outstanding(qp) && (int32_t)(wqe->seq - frame->seq) <= 0) {
+		if (wqe->opcode == IBV_WR_RDMA_READ) {
+			if (wqe->received < wqe->length) {
+				sq_complete(qp, IBV_WC_BAD_RESP_ERR);
+				return;
+			}
+			COUNT(reads_wire);
+			COUNT_ADD(read_bytes_wire, wqe->length);
+			sq_complete_read(qp);
+			continue;
+		}
+		if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM) {
+			COUNT(sends);
+			COUNT_ADD(send_bytes, wqe->length);
+		} else {
+			COUNT(writes);
+			COUNT_ADD(write_bytes, wqe->length);
+		}
+		sq_complete(qp, IBV_WC_SUCCESS);
+	}
+}
+
+/* qp->lock held. */
+static void on_nak(struct softdev_qp *qp, const struct frame *frame)
+{
+	bool known = frame->status == IBV_WC_REM_ACCESS_ERR || frame->status == IBV_WC_REM_INV_REQ_ERR ||
+		     frame->status == IBV_WC_REM_OP_ERR;
+
+	requester_fail_oldest(qp, known && answered(qp, frame) ? frame->status : IBV_WC_BAD_RESP_ERR);
+}
+
+/* qp->lock held. */
+static void on_rnr_nak(struct softdev_qp *qp, const struct frame *frame)
+{
+	if (!answered(qp, frame))
+		return;
+	if (!qp->rnr_retries_left) {
+		sq_complete(qp, IBV_WC_RNR_RETRY_EXC_ERR);
+		return;
+	}
+	if (qp->attr.rnr_retry != 7) /* 7 = for ever */
+		qp->rnr_retries_left--;
+	qp->rnr_waiting = true;
+	qp->sq_exec = qp->sq_done;
+	qp->next_seq = frame->seq;
+	qp->reads_outstanding = 0;
+	requester_set_timer(qp, progress_now_ns() + rnr_ns(frame->status));
+}
+
+/* qp->lock held. */
+static void on_read_data(struct softdev_qp *qp, const struct frame *frame)
+{
+	struct wqe *wqe = answered(qp, frame);
+
+	/* Complete only with the ACK: the responder may yet find that it had to send zeros. */
+	if (wqe)
+		wqe->received += frame->length;
+}
+
+/* qp->lock held. */
+static void on_file_reply(struct softdev_qp *qp, const struct frame *frame, const int *fds, int fd_count)
+{
+	int used = qp->peer && fd_count && !frame->status;
+
+	if (qp->peer)
+		peer_file_add(qp->peer, frame->rkey, frame->arg, used ? fds[0] : -1);
+	for (int i = used; i < fd_count; i++)
+		close(fds[i]);
+	qp->waits_for_file = false;
+}
+
+/* qp->lock held. False when the peer is not ready. */
+static bool on_open_reply(struct softdev_qp *qp, const struct frame *frame, const void *payload,
+			  const int *fds, int fd_count)
+{
+	const struct qp_open_reply *reply = payload;
+	bool opened = !frame->status && frame->length == sizeof(*reply) &&
+		      reply->qp_slot < TABLE_QP_SLOTS && qp->requester == REQUESTER_CONNECTING;
+
+	if (opened) {
+		progress_timer_cancel(&qp->timer);
+		qp->requester = REQUESTER_OPEN;
+		qp->was_open = true;
+		qp->retry_deadline_ns = 0;
+		qp->peer_pid = link_peer_pid(qp->out);
+		qp->peer_qp_slot = reply->qp_slot;
+		qp->peer_qp_generation = reply->qp_generation;
+		if (fd_count && path_mode() != PATH_WIRE) {
+			qp->peer = peer_open(link_peer_nonce(qp->out), qp->peer_pid,
+					     reply->cookie_address, fds[0]);
+			fds++;
+			fd_count--;
+		}
+		COUNT(connections);
+	}
+	for (int i = 0; i < fd_count; i++)
+		close(fds[i]);
+	return opened;
+}
+
+static void on_frame(struct link *link, void *owner, const struct frame *frame, const void *payload,
+		     const int *fds, int fd_count)
+{
+	struct softdev_qp *qp = owner;
+	bool ready = true;
+
+	pthread_mutex_lock(&qp->lock);
+	qp->last_answer_ns = progress_now_ns();
+	if (frame->op == WIRE_QP_OPEN_REPLY)
+		ready = on_open_reply(qp, frame, payload, fds, fd_count);
+	else if (frame->op == WIRE_FILE_REPLY)
+		on_file_reply(qp, frame, fds, fd_count);
+	else
+		for (int i = 0; i < fd_count; i++)
+			close(fds[i]);
+	if (frame->op == WIRE_FILE_REVOKE && qp->peer)
+		peer_file_revoke(qp->peer, frame->rkey, frame->arg);
+	if (is_sending_state(qp)) {
+		if (frame->op == WIRE_ACK)
+			on_ack(qp, frame);
+		else if (frame->op == WIRE_NAK)
+			on_nak(qp, frame);
+		else if (frame->op == WIRE_RNR_NAK)
+			on_rnr_nak(qp, frame);
+		else if (frame->op == WIRE_READ_DATA)
+			on_read_data(qp, frame);
+	}
+	if (!ready) {
+		qp->out = NULL;
+		requester_forget_peer(qp);
+		requester_retry_later(qp);
+	}
+	pthread_mutex_unlock(&qp->lock);
+	if (!ready)
+		link_close(link);
+	else
+		requester_task(qp);
+}
+
+static void on_close(struct link *link, void *owner, int error)
+{
+	struct softdev_qp *qp = owner;
+	bool died;
+
+	(void)link;
+	pthread_mutex_lock(&qp->lock);
+	qp->out = NULL;
+	died = is_outstanding(qp) || error == EACCES || error == EPROTO ||
+	       (qp->was_open && (error == ECONNREFUSED || error == 0));
+	requester_forget_peer(qp);
+	if (!sq_oldest(qp) || !is_sending_state(qp))
+		;
+	else if (died)
+		sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
+	else
+		requester_retry_later(qp);
+	pthread_mutex_unlock(&qp->lock);
+}
+
+static bool on_header(struct link *link, void *owner, const struct frame *frame)
+{
+	struct softdev_qp *qp = owner;
+	struct wqe *wqe;
+
+	(void)link;
+	if (frame->op != WIRE_READ_DATA)
+		return false;
+	pthread_mutex_lock(&qp->lock);
+	wqe = answered(qp, frame);
+	if (is_sending_state(qp) &&
+	    (!wqe || wqe->opcode != IBV_WR_RDMA_READ || frame->arg != wqe->received ||
+	     frame->total != wqe->length || frame->length > wqe->length - wqe->received ||
+	     (!frame->length && wqe->length)))
+		requester_fail_oldest(qp, IBV_WC_BAD_RESP_ERR);
+	pthread_mutex_unlock(&qp->lock);
+	return true;
+}
+
+static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *iov, int max_iov)
+{
+	struct softdev_qp *qp = owner;
+	struct wqe *wqe;
+	int count = 0;
+
+	(void)link;
+	pthread_mutex_lock(&qp->lock);
+	wqe = sq_oldest(qp);
+	if (wqe && is_sending_state(qp)) {
+		count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, wqe->received + offset,
+				       IBV_ACCESS_LOCAL_WRITE, iov, max_iov < SGE_MAX ? max_iov : SGE_MAX,
+				       &qp->slice);
+		if (count > 0) {
+			qp_busy_begin(qp);
+		} else {
+			sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+			count = 0;
+		}
+	}
+	pthread_mutex_unlock(&qp->lock);
+	return count;
+}
+
+static void sunk(struct link *link, void *owner, ssize_t bytes)
+{
+	struct softdev_qp *qp = owner;
+
+	(void)link;
+	sge_release(&qp->slice);
+	pthread_mutex_lock(&qp->lock);
+	qp_busy_end(qp);
+	if (bytes > 0)
+		qp->last_answer_ns = progress_now_ns();
+	else if (bytes == -EFAULT && is_sending_state(qp))
+		requester_fail_oldest(qp, IBV_WC_LOC_PROT_ERR);
+	pthread_mutex_unlock(&qp->lock);
+}
+
+const struct link_ops requester_ops = {
+	.on_frame = on_frame,
+	.on_close = on_close,
+	.on_header = on_header,
+	.sink = sink,
+	.sunk = sunk,
+};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What requester.c (connection and timers), requester_send.c and requester_answer.c share. Progress thread only,
+ * functions with qp->lock held.
+ */
+#ifndef SOFTDEV_REQUESTER_INTERNAL_H
+#define SOFTDEV_REQUESTER_INTERNAL_H
+
+#include "qp.h"
+
+extern const struct link_ops requester_ops;
+
+static inline bool is_sending_state(const struct softdev_qp *qp)
+{
+	int state = atomic_load(&qp->state);
+
+	return state == IBV_QPS_RTS || state == IBV_QPS_SQD;
+}
+
+static inline bool is_outstanding(const struct softdev_qp *qp)
+{
+	return qp->sq_exec != qp->sq_done;
+}
+
+void requester_forget_peer(struct softdev_qp *qp);
+void requester_set_timer(struct softdev_qp *qp, uint64_t deadline_ns);
+/* The peer is not there, or not ready: try again until the retries are used up. */
+void requester_retry_later(struct softdev_qp *qp);
+/* Fails the oldest request, or the queue pair when there is none. */
+void requester_fail_oldest(struct softdev_qp *qp, enum ibv_wc_status status);
+
+#endif

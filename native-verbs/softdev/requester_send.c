@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the requester writes: one frame for each request, its payload fetched from the regions while it is sent. */
+#include "qp.h"
+#include "requester_internal.h"
+#include "wire.h"
+
+#include <errno.h>
+
+static struct wqe *wqe_of(struct link_stream *stream)
+{
+	return container_of_(stream, struct wqe, stream);
+}
+
+/* qp->lock held: the WQE's own memory is bad; what was posted before it may still be under way. */
+static int local_error(struct softdev_qp *qp, const struct wqe *wqe)
+{
+	if (sq_oldest(qp) == wqe && is_sending_state(qp))
+		sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+	else
+		qp_enter_error(qp);
+	return -ECANCELED;
+}
+
+static int payload_source(struct link_stream *stream, uint64_t offset, struct iovec *iov, int max_iov)
+{
+	struct wqe *wqe = wqe_of(stream);
+	struct softdev_qp *qp = wqe->qp;
+	int count = -ECANCELED;
+
+	pthread_mutex_lock(&qp->lock);
+	if (is_sending_state(qp)) {
+		count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, offset, 0, iov,
+				       max_iov < SGE_MAX ? max_iov : SGE_MAX, &qp->slice);
+		if (count < 0)
+			count = local_error(qp, wqe);
+		else
+			qp_busy_begin(qp);
+	}
+	pthread_mutex_unlock(&qp->lock);
+	return count;
+}
+
+static int payload_sourced(struct link_stream *stream, ssize_t bytes)
+{
+	struct wqe *wqe = wqe_of(stream);
+	struct softdev_qp *qp = wqe->qp;
+	int result = 0;
+
+	sge_release(&qp->slice);
+	pthread_mutex_lock(&qp->lock);
+	qp_busy_end(qp);
+	if (bytes > 0)
+		qp->last_answer_ns = progress_now_ns();
+	else if (bytes == -EFAULT)
+		result = local_error(qp, wqe);
+	pthread_mutex_unlock(&qp->lock);
+	return result;
+}
+
+static void payload_done(struct link_stream *stream, bool complete)
+{
+	(void)stream;
+	(void)complete;
+}
+
+void requester_init(struct softdev_qp *qp)
+{
+	for (uint32_t i = 0; i <= qp->sq_mask; i++) {
+		qp->sq[i].qp = qp;
+		qp->sq[i].stream = (struct link_stream){payload_source, payload_sourced, payload_done};
+	}
+}
+
+/* Every region of the list, at this moment. */
+static bool list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe)
+{
+	for (int i = 0; i < wqe->num_sge; i++) {
+		struct softdev_mr *mr;
+
+		if (!wqe->sge[i].length)
+			continue;
+		if (mr_acquire(qp->pd, KEY_LOCAL, wqe->sge[i].lkey, wqe->sge[i].addr,
+			       wqe->sge[i].length, 0, &mr))
+			return false;
+		mr_release(mr);
+	}
+	return true;
+}
+
+static int send_payload(struct softdev_qp *qp, struct wqe *wqe, const struct frame *frame)
+{
+	if (wqe->inline_data || !wqe->length)
+		return link_send(qp->out, frame, wqe->inline_data, NULL, 0);
+	return link_send_stream(qp->out, frame, &wqe->stream);
+}
+
+/* qp->lock held. Queues the frame; false = not now, or failed. */
+static bool send_request(struct softdev_qp *qp, struct wqe *wqe)
+{
+	struct frame frame = {
+		.seq = qp->next_seq,
+		.length = wqe->length,
+		.rkey = wqe->rkey,
+		.remote_addr = wqe->remote_addr,
+		.imm = wqe->imm,
+		.flags = wqe->flags & IBV_SEND_SOLICITED ? WIRE_FLAG_SOLICITED : 0,
+	};
+	int error;
+
+	if (wqe->opcode == IBV_WR_RDMA_READ) {
+		if (qp->reads_outstanding >= qp->attr.max_rd_atomic)
+			return false;
+		frame.op = WIRE_READ;
+		frame.length = 0;
+		frame.total = wqe->length;
+		wqe->via_wire = true;
+		wqe->received = 0;
+		error = link_send(qp->out, &frame, NULL, NULL, 0);
+		qp->reads_outstanding += !error;
+		return !error;
+	}
+	if (!wqe->inline_data && !list_is_valid(qp, wqe)) {
+		if (!is_outstanding(qp))
+			sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+		return false;
+	}
+	frame.op = wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM ? WIRE_SEND
+										   : WIRE_WRITE;
+	if (wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		frame.flags |= WIRE_FLAG_IMM;
+	return !send_payload(qp, wqe, &frame);
+}
+
+bool requester_send(struct softdev_qp *qp, struct wqe *wqe)
+{
+	if (!is_outstanding(qp))
+		qp->last_answer_ns = progress_now_ns();
+	if (!send_request(qp, wqe))
+		return false;
+	wqe->seq = qp->next_seq++;
+	return true;
+}
