@@ -1,0 +1,158 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Sourced after common.sh: the network-namespace hosts of bin/hosts. Host K is the namespace $HOSTS-nodeK; its eth0 is one
+# end of a veth pair whose other end, portK, is in the bridge br0 of the namespace $HOSTS-switch. Nothing is made in the
+# machine's own network namespace, so several sets of hosts (RDMA_HOSTS) use the same addresses without clashing.
+
+HOSTS=${RDMA_HOSTS:-rdma}
+HOSTS_STATE=/run/rdma-hosts/$HOSTS
+
+need_hosts_tools() {
+  [[ $HOSTS =~ ^[a-z][a-z0-9]{0,20}$ ]] ||
+    die 2 "RDMA_HOSTS=$HOSTS: give at most 21 small letters and digits, a letter first, or unset it"
+  # Not only uid 0: a container's root often lacks the capabilities, and the first ip command would say no more than that.
+  [ "$(id -u)" = 0 ] || die 2 "network namespaces need root: sudo bin/hosts ${*:-up 2}"
+  need_packages 'command -v ip >/dev/null' iproute2
+}
+
+namespace_of() { echo "$HOSTS-$1"; }
+address4_of() { echo "10.77.0.$((10 + ${1#node}))"; }
+address6_of() { echo "fd77::$((10 + ${1#node}))"; }
+
+hosts_up() { ip netns list 2>/dev/null | sed -n "s/^$HOSTS-\(node[0-9]*\)\( .*\)\{0,1\}\$/\1/p" | sort -V; }
+
+need_host() {
+  [[ $1 =~ ^node[0-9]+$ ]] || die 2 "'$1' is no host: they are called node0, node1, ..."
+  [ -e "$HOSTS_STATE/$1" ] || die 2 "$1 is not up: bin/hosts up $((${1#node} + 1))"
+}
+
+# What the kernel or the container refuses, in words that name the remedy.
+refused() {
+  local what=$1 text=$2
+  case $text in
+    *"not permitted"* | *"Permission denied"*)
+      die 2 "$what: $text: this container's root may not make network namespaces; it needs CAP_NET_ADMIN and CAP_SYS_ADMIN" ;;
+    *"Unknown device type"* | *"not supported"* | *"Invalid argument"* | *"No such device"*)
+      die 2 "$what: $text: this kernel lacks it; modprobe veth bridge, or a kernel with NET_NS, VETH and BRIDGE" ;;
+    *) die 1 "$what: $text" ;;
+  esac
+}
+
+# attempt WHAT CMD...: CMD, or the end with its own words.
+attempt() {
+  local what=$1 text
+  shift
+  text=$("$@" 2>&1) || refused "$what" "${text//$'\n'/; }"
+}
+
+# Files that every process of a host sees as its own. Written in place: running processes have them bind-mounted.
+write_host_files() {
+  local count=$1 k
+  mkdir -p "$HOSTS_STATE"
+  chmod 755 /run/rdma-hosts "$HOSTS_STATE"
+  {
+    echo "127.0.0.1 localhost"
+    echo "::1 localhost"
+    for ((k = 0; k < count; k++)); do
+      echo "$(address4_of node$k) node$k"
+      echo "$(address6_of node$k) node$k-v6"
+    done
+  } >"$HOSTS_STATE/hosts"
+  # No name server: unknown names fail at once.
+  : >"$HOSTS_STATE/resolv.conf"
+  if [ ! -s "$HOSTS_STATE/secret" ]; then
+    (umask 077 && od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$HOSTS_STATE/secret.new")
+    mv "$HOSTS_STATE/secret.new" "$HOSTS_STATE/secret"
+  fi
+}
+
+# make_switch MTU
+make_switch() {
+  local mtu=$1 switch
+  switch=$(namespace_of switch)
+  [ ! -e "$HOSTS_STATE/switch" ] || return 0
+  remove_namespace "$switch"
+  attempt "network namespaces" ip netns add "$switch"
+  attempt "the bridge" ip -n "$switch" link add br0 type bridge mcast_snooping 0
+  ip netns exec "$switch" sh -c 'echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6' 2>/dev/null || true
+  attempt "the bridge" ip -n "$switch" link set br0 mtu "$mtu" up
+  echo "$mtu" >"$HOSTS_STATE/switch"
+}
+
+# make_host NAME MTU: its file in the state folder is written last, so a host without one is half made.
+make_host() {
+  local host=$1 mtu=$2 ns switch port=port${1#node}
+  ns=$(namespace_of "$host") switch=$(namespace_of switch)
+  [ ! -e "$HOSTS_STATE/$host" ] || return 0
+  remove_namespace "$ns"
+  ip -n "$switch" link del "$port" 2>/dev/null || true
+  attempt "network namespaces" ip netns add "$ns"
+  attempt "the veth pair" ip -n "$switch" link add "$port" mtu "$mtu" type veth peer name eth0 mtu "$mtu" netns "$ns"
+  attempt "the bridge" ip -n "$switch" link set "$port" master br0 up
+  # Addresses are usable at once, and stay when the link goes down.
+  ip netns exec "$ns" sh -c 'cd /proc/sys/net/ipv6/conf/eth0 && echo 0 >accept_dad && echo 0 >accept_ra && echo 1 >keep_addr_on_down' \
+    2>/dev/null || true
+  attempt "lo of $host" ip -n "$ns" link set lo up
+  attempt "the address of $host" ip -n "$ns" addr add "$(address4_of "$host")/24" dev eth0
+  if [ -e /proc/sys/net/ipv6 ]; then
+    attempt "the IPv6 address of $host" ip -n "$ns" addr add "$(address6_of "$host")/64" dev eth0 nodad
+  fi
+  attempt "eth0 of $host" ip -n "$ns" link set eth0 up
+  attempt "the multicast route of $host" ip -n "$ns" route add 224.0.0.0/4 dev eth0
+  wait_for_carrier "$ns" || die 1 "eth0 of $host has no carrier after 5 s"
+  echo "$host" >"$HOSTS_STATE/$host"
+}
+
+wait_for_carrier() {
+  local _
+  for _ in $(seq 100); do
+    ip -n "$1" link show eth0 | grep -q 'LOWER_UP' && return 0
+    sleep 0.05
+  done
+  return 1
+}
+
+# Ends what runs in a namespace, by the pids that the kernel lists for it, and removes it. Nothing if it is not there.
+remove_namespace() {
+  local ns=$1 pids attempt
+  [ -e "/run/netns/$ns" ] || return 0
+  for attempt in $(seq 100); do
+    pids=$(ip netns pids "$ns" 2>/dev/null || true)
+    [ -n "$pids" ] || break
+    # A second to end by itself; then by force, again and again, for what was forked meanwhile.
+    # shellcheck disable=SC2086
+    if [ "$attempt" = 1 ]; then
+      kill -TERM $pids 2>/dev/null || true
+      kill -CONT $pids 2>/dev/null || true
+    elif [ "$attempt" -gt 20 ]; then
+      kill -KILL $pids 2>/dev/null || true
+    fi
+    sleep 0.05
+  done
+  [ -z "$pids" ] || say "still running in $ns, and not to be killed: $(echo "$pids" | tr '\n' ' ')"
+  ip netns del "$ns" 2>/dev/null || umount -l "/run/netns/$ns" 2>/dev/null || true
+  rm -f "/run/netns/$ns"
+}
+
+# on_host NAME CMD...: this process becomes CMD, so its pid, its signals and its exit status are CMD's own.
+on_host() {
+  local host=$1
+  shift
+  # shellcheck disable=SC2016
+  exec env HOSTNAME="$host" SOFTVERBS_SECRET_FILE="${SOFTVERBS_SECRET_FILE-$HOSTS_STATE/secret}" \
+    ip netns exec "$(namespace_of "$host")" unshare --uts sh -c '
+      state=$1
+      shift
+      echo "$HOSTNAME" >/proc/sys/kernel/hostname
+      for file in hosts resolv.conf; do
+        [ ! -e "/etc/$file" ] || mount --bind "$state/$file" "/etc/$file" || exit 1
+      done
+      exec "$@"' "$PROGRAM" "$HOSTS_STATE" "$@"
+}
+
+# link_bytes NAME: what its eth0 has received and sent.
+link_bytes() {
+  # shellcheck disable=SC2016
+  ip netns exec "$(namespace_of "$1")" awk 'FNR == 1 { n[++i] = $0 } END { print "rx=" n[1], "tx=" n[2] }' \
+    /sys/class/net/eth0/statistics/rx_bytes /sys/class/net/eth0/statistics/tx_bytes
+}
