@@ -39,7 +39,11 @@ void softverbs_ibv_ack_async_event(struct ibv_async_event *event)
 	case IBV_EVENT_QP_ACCESS_ERR:
 	case IBV_EVENT_COMM_EST:
 	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		qp_ack_async(event->element.qp);
+		break;
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		srq_ack_async(event->element.srq);
 		break;
 	default:
 		break;

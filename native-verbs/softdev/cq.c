@@ -263,6 +263,8 @@ void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp)
 
 		if (entry->qp != qp)
 			cq->ring[(cq->head + kept++) % cq->capacity] = *entry;
+		else if (entry->shared_receive)
+			qp_free_slots(entry);
 	}
 	cq->count = kept;
 	pthread_mutex_unlock(&cq->lock);
@@ -278,7 +280,7 @@ static int poll_cq(struct ibv_cq *base, int max, struct ibv_wc *wc)
 		const struct cqe *entry = &cq->ring[cq->head];
 
 		wc[polled] = entry->wc;
-		qp_free_slots(entry->qp, entry->is_send, entry->freed);
+		qp_free_slots(entry);
 		cq->head = (cq->head + 1) % cq->capacity;
 		cq->count--;
 	}

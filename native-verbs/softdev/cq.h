@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+struct rqe;
 struct softdev_qp;
 
 struct cqe {
@@ -20,6 +21,7 @@ struct cqe {
 	struct softdev_qp *qp;
 	uint32_t freed; /* polling this one frees the slots of its queue up to here */
 	bool is_send;
+	struct rqe *shared_receive; /* of an SRQ: frees this one instead */
 };
 
 enum cq_arm { CQ_NOT_ARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };

@@ -98,13 +98,16 @@ static void fill_device_attr(struct ibv_device_attr *attr)
 		.max_qp = DEVICE_MAX_QP,
 		.max_qp_wr = DEVICE_MAX_WR,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN |
-				    IBV_DEVICE_SYS_IMAGE_GUID,
+				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE,
 		.max_sge = DEVICE_MAX_SGE,
 		.max_sge_rd = DEVICE_MAX_SGE,
 		.max_cq = MAX_CQS,
 		.max_cqe = DEVICE_MAX_CQE,
 		.max_mr = DEVICE_MAX_MR,
 		.max_pd = MAX_PDS,
+		.max_srq = MAX_SRQS,
+		.max_srq_wr = DEVICE_MAX_SRQ_WR,
+		.max_srq_sge = DEVICE_MAX_SGE,
 		.max_qp_rd_atom = DEVICE_MAX_RD_ATOMIC,
 		.max_res_rd_atom = DEVICE_MAX_RD_ATOMIC * DEVICE_MAX_QP,
 		.max_qp_init_rd_atom = DEVICE_MAX_RD_ATOMIC,
@@ -277,13 +280,6 @@ static int dealloc_mw(struct ibv_mw *mw)
 	return EOPNOTSUPP;
 }
 
-static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
-{
-	(void)srq;
-	*bad_wr = wr;
-	return EOPNOTSUPP;
-}
-
 struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 {
 	struct softdev_context *context;
@@ -324,10 +320,10 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	base->ops.alloc_mw = alloc_mw;
 	base->ops.bind_mw = bind_mw;
 	base->ops.dealloc_mw = dealloc_mw;
-	base->ops.post_srq_recv = post_srq_recv;
 	pthread_mutex_init(&base->mutex, NULL);
 	cq_set_ops(&context->verbs);
 	qp_set_ops(&context->verbs);
+	srq_set_ops(&context->verbs);
 	return base;
 
 destroy_queue:

@@ -14,6 +14,7 @@ enum {
 	DEVICE_MAX_QP = 4096,
 	DEVICE_MAX_WR = 16384,
 	DEVICE_MAX_SGE = 16,
+	DEVICE_MAX_SRQ_WR = 16384,
 	DEVICE_MIN_INLINE = 64, /* granted unasked, as hardware does: rdma_xclient counts on some */
 	DEVICE_MAX_INLINE = 512,
 	DEVICE_MAX_CQE = 1048575,
@@ -51,5 +52,6 @@ unsigned int async_withdraw(struct ibv_context *context, struct async_source *so
 /* Fills the operations of a new context; each object's file sets its own. */
 void cq_set_ops(struct verbs_context *verbs);
 void qp_set_ops(struct verbs_context *verbs);
+void srq_set_ops(struct verbs_context *verbs);
 
 #endif

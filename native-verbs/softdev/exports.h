@@ -57,6 +57,11 @@ int softverbs_ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq *
 			       void **cq_context);
 void softverbs_ibv_ack_cq_events(struct ibv_cq *cq, unsigned int count);
 
+struct ibv_srq *softverbs_ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init);
+int softverbs_ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
+int softverbs_ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+int softverbs_ibv_destroy_srq(struct ibv_srq *srq);
+
 struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 int softverbs_ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int softverbs_ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,

@@ -10,6 +10,7 @@ static const uint32_t limits[HANDLE_KINDS] = {
 	[HANDLE_CQ] = MAX_CQS,
 	[HANDLE_CHANNEL] = MAX_CHANNELS,
 	[HANDLE_CONTEXT] = MAX_CONTEXTS,
+	[HANDLE_SRQ] = MAX_SRQS,
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -24,6 +24,7 @@ static const enum ibv_event_type async_types[QP_ASYNC_COUNT] = {
 	[QP_ASYNC_ACCESS_ERR] = IBV_EVENT_QP_ACCESS_ERR,
 	[QP_ASYNC_COMM_EST] = IBV_EVENT_COMM_EST,
 	[QP_ASYNC_DRAINED] = IBV_EVENT_SQ_DRAINED,
+	[QP_ASYNC_LAST_WQE] = IBV_EVENT_QP_LAST_WQE_REACHED,
 };
 
 /* qp->lock held: what peers may see of it. */
@@ -220,6 +221,7 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 	qp->base.pd = pd;
 	qp->base.send_cq = init->send_cq;
 	qp->base.recv_cq = init->recv_cq;
+	qp->base.srq = init->srq;
 	qp->base.state = IBV_QPS_RESET;
 	qp->base.qp_type = init->qp_type;
 	pthread_mutex_init(&qp->base.mutex, NULL);
@@ -230,6 +232,10 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 	qp->send_cq = to_cq(init->send_cq);
 	qp->recv_cq = to_cq(init->recv_cq);
 	qp->cap = init->cap;
+	if (init->srq) {
+		qp->srq = to_srq(init->srq);
+		qp->cap.max_recv_wr = qp->cap.max_recv_sge = 0;
+	}
 	if (qp->cap.max_inline_data < DEVICE_MIN_INLINE)
 		qp->cap.max_inline_data = DEVICE_MIN_INLINE;
 	qp->sq_sig_all = init->sq_sig_all;
@@ -261,13 +267,15 @@ static int check_init_attr(const struct ibv_pd *pd, const struct ibv_qp_init_att
 	if (!handle_is(HANDLE_CQ, init->send_cq->handle, init->send_cq) ||
 	    !handle_is(HANDLE_CQ, init->recv_cq->handle, init->recv_cq))
 		return EINVAL;
-	if (init->qp_type != IBV_QPT_RC || init->srq) {
-		log_warn("a queue pair of type %d%s is not supported: only RC (%d) with its own receive queue is",
-			 init->qp_type, init->srq ? " with an SRQ" : "", IBV_QPT_RC);
+	if (init->srq && !handle_is(HANDLE_SRQ, init->srq->handle, init->srq))
+		return EINVAL;
+	if (init->qp_type != IBV_QPT_RC) {
+		log_warn("a queue pair of type %d is not supported: only RC (%d) is", init->qp_type, IBV_QPT_RC);
 		return EOPNOTSUPP;
 	}
-	if (init->cap.max_send_wr > DEVICE_MAX_WR || init->cap.max_recv_wr > DEVICE_MAX_WR ||
-	    init->cap.max_send_sge > DEVICE_MAX_SGE || init->cap.max_recv_sge > DEVICE_MAX_SGE ||
+	if (!init->srq && (init->cap.max_recv_wr > DEVICE_MAX_WR || init->cap.max_recv_sge > DEVICE_MAX_SGE))
+		return EINVAL;
+	if (init->cap.max_send_wr > DEVICE_MAX_WR || init->cap.max_send_sge > DEVICE_MAX_SGE ||
 	    init->cap.max_inline_data > DEVICE_MAX_INLINE)
 		return EINVAL;
 	return 0;
@@ -296,6 +304,8 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 	atomic_fetch_add(&qp->pd->users, 1);
 	atomic_fetch_add(&qp->send_cq->users, 1);
 	atomic_fetch_add(&qp->recv_cq->users, 1);
+	if (qp->srq)
+		atomic_fetch_add(&qp->srq->users, 1);
 	init->cap = qp->cap;
 	COUNT(qp_live);
 	COUNT(qp_ever);
@@ -342,8 +352,7 @@ static void reset(struct softdev_qp *qp)
 	qp->sq_post = qp->sq_exec = qp->sq_done = 0;
 	atomic_store(&qp->sq_freed, 0);
 	qp->reads_outstanding = 0;
-	qp->rq_post = qp->rq_done = 0;
-	atomic_store(&qp->rq_freed, 0);
+	rq_reset(qp);
 	qp->rnr_waiting = qp->retry_waiting = qp->tell_drained = false;
 	qp->late_status = IBV_WC_SUCCESS;
 	qp->was_open = qp->passed_files = qp->responder.established = false;
@@ -406,6 +415,7 @@ int softverbs_ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int ma
 		.qp_context = base->qp_context,
 		.send_cq = base->send_cq,
 		.recv_cq = base->recv_cq,
+		.srq = base->srq,
 		.cap = qp->cap,
 		.qp_type = base->qp_type,
 		.sq_sig_all = qp->sq_sig_all,
@@ -441,6 +451,8 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 	atomic_fetch_sub(&qp->pd->users, 1);
 	atomic_fetch_sub(&qp->send_cq->users, 1);
 	atomic_fetch_sub(&qp->recv_cq->users, 1);
+	if (qp->srq)
+		atomic_fetch_sub(&qp->srq->users, 1);
 	COUNT_DOWN(qp_live);
 	free_qp(qp);
 	return 0;

@@ -17,6 +17,7 @@
 #include "link.h"
 #include "mr.h"
 #include "progress.h"
+#include "rq.h"
 #include "sge.h"
 
 #include <infiniband/verbs.h>
@@ -51,17 +52,10 @@ struct wqe {
 	struct link_stream stream;
 };
 
-struct rqe {
-	uint64_t wr_id;
-	int num_sge;
-	uint64_t length;
-	struct ibv_sge *sge;
-};
-
 enum requester_state { REQUESTER_DOWN, REQUESTER_CONNECTING, REQUESTER_OPEN };
 
 enum qp_async { QP_ASYNC_FATAL, QP_ASYNC_REQ_ERR, QP_ASYNC_ACCESS_ERR, QP_ASYNC_COMM_EST,
-		QP_ASYNC_DRAINED, QP_ASYNC_COUNT };
+		QP_ASYNC_DRAINED, QP_ASYNC_LAST_WQE, QP_ASYNC_COUNT };
 
 struct softdev_qp {
 	struct ibv_qp base;
@@ -94,6 +88,9 @@ struct softdev_qp {
 	struct ibv_sge *rq_sges;
 	uint32_t rq_post, rq_done;
 	_Atomic uint32_t rq_freed; /* as sq_freed */
+	struct softdev_srq *srq;   /* instead of that queue, or NULL */
+	struct rqe *shared_receive; /* taken from it and not completed */
+	bool told_last_wqe;
 
 	enum requester_state requester;
 	struct peer *peer; /* a reference, while REQUESTER_OPEN and the peer can be read directly */
@@ -158,8 +155,8 @@ void qp_for_each(void (*visit)(struct softdev_qp *qp, void *argument), void *arg
 
 /* sq.c */
 int qp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
-/* A completion was polled: the slots of its queue up to there may be used again. Any thread. */
-void qp_free_slots(struct softdev_qp *qp, bool of_send_queue, uint32_t freed);
+/* A completion was polled: the slots of its queue up to there may be used again. Any thread, cq.lock held. */
+void qp_free_slots(const struct cqe *polled);
 /* qp->lock held. */
 void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status);
 void sq_complete_read(struct softdev_qp *qp);
@@ -174,12 +171,6 @@ static inline struct wqe *sq_at(struct softdev_qp *qp, uint32_t index)
 
 /* sq_run.c; qp->lock held, dropped meanwhile. */
 void sq_run(struct softdev_qp *qp);
-
-/* rq.c; qp->lock held for all but the first. */
-int qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
-struct rqe *rq_oldest(struct softdev_qp *qp);
-void rq_complete(struct softdev_qp *qp, const struct ibv_wc *wc, bool solicited);
-void rq_flush(struct softdev_qp *qp);
 
 /* requester.c; progress thread but for init. send: qp->lock held, false = not now. */
 void requester_init(struct softdev_qp *qp);

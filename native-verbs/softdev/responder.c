@@ -61,7 +61,7 @@ static void refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status statu
 	answer(qp, WIRE_NAK, seq, status);
 	pthread_mutex_lock(&qp->lock);
 	if (responds(qp)) {
-		if (own != IBV_WC_SUCCESS && rq_oldest(qp))
+		if (own != IBV_WC_SUCCESS && rq_next(qp))
 			rq_complete(qp, &wc, true);
 		else
 			qp_raise(qp, events[status]);
@@ -82,7 +82,7 @@ static void fail_request(struct softdev_qp *qp, enum ibv_wc_status peers, enum i
 /* qp->lock held. */
 static void begin_send(struct softdev_qp *qp, const struct frame *frame)
 {
-	struct rqe *rqe = rq_oldest(qp);
+	struct rqe *rqe = rq_next(qp);
 
 	if (!rqe) {
 		qp->responder.nak = IBV_WC_RNR_RETRY_EXC_ERR;
@@ -121,7 +121,7 @@ static void begin_write(struct softdev_qp *qp, const struct frame *frame)
 
 	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
 		fail_request(qp, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);
-	else if (with_imm && !rq_oldest(qp))
+	else if (with_imm && !rq_next(qp))
 		qp->responder.nak = IBV_WC_RNR_RETRY_EXC_ERR;
 	else if (!is_allowed(qp, frame->rkey, frame->remote_addr, frame->length,
 			     IBV_ACCESS_REMOTE_WRITE))
@@ -184,13 +184,13 @@ static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *i
 		responder->dropping = true;
 	if (responder->dropping)
 		goto unlock;
-	rqe = rq_oldest(qp);
+	rqe = rq_next(qp);
 	if (!responder->receiving)
 		count = sge_hold_remote(qp->pd, responder->rkey, responder->address + offset,
 					responder->total - offset, IBV_ACCESS_REMOTE_WRITE, iov,
 					&qp->slice);
 	else
-		count = sge_hold_slice(qp->pd, rqe->sge, rqe->num_sge, offset, IBV_ACCESS_LOCAL_WRITE,
+		count = sge_hold_slice(rq_pd(qp), rqe->sge, rqe->num_sge, offset, IBV_ACCESS_LOCAL_WRITE,
 				       iov, max_iov < SGE_MAX ? max_iov : SGE_MAX, &qp->slice);
 	if (count > 0) {
 		qp_busy_begin(qp);
@@ -261,7 +261,7 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 	if (takes_receive && qp->out)
 		link_receive(qp->out);
 	pthread_mutex_lock(&qp->lock);
-	if (takes_receive && rq_oldest(qp))
+	if (takes_receive && rq_next(qp))
 		rq_complete(qp, &wc, frame->flags & WIRE_FLAG_SOLICITED);
 	qp_busy_end(qp);
 	pthread_mutex_unlock(&qp->lock);

@@ -9,19 +9,32 @@ static struct rqe *rqe_at(struct softdev_qp *qp, uint32_t index)
 	return &qp->rq[index % qp->cap.max_recv_wr];
 }
 
-struct rqe *rq_oldest(struct softdev_qp *qp)
+struct rqe *rq_next(struct softdev_qp *qp)
 {
-	return qp->rq_done == qp->rq_post ? NULL : rqe_at(qp, qp->rq_done);
+	if (!qp->srq)
+		return qp->rq_done == qp->rq_post ? NULL : rqe_at(qp, qp->rq_done);
+	if (!qp->shared_receive)
+		qp->shared_receive = srq_take(qp->srq);
+	return qp->shared_receive;
+}
+
+const struct softdev_pd *rq_pd(const struct softdev_qp *qp)
+{
+	return qp->srq ? qp->srq->pd : qp->pd;
 }
 
 void rq_complete(struct softdev_qp *qp, const struct ibv_wc *wc, bool solicited)
 {
-	struct cqe entry = {.wc = *wc, .qp = qp};
+	struct rqe *rqe = rq_next(qp);
+	struct cqe entry = {.wc = *wc, .qp = qp, .shared_receive = qp->shared_receive};
 
-	entry.wc.wr_id = rqe_at(qp, qp->rq_done)->wr_id;
+	entry.wc.wr_id = rqe->wr_id;
 	entry.wc.qp_num = qp->base.qp_num;
 	entry.wc.src_qp = qp->attr.dest_qp_num;
-	entry.freed = ++qp->rq_done;
+	if (qp->srq)
+		qp->shared_receive = NULL;
+	else
+		entry.freed = ++qp->rq_done;
 	cq_push(qp->recv_cq, &entry, solicited);
 }
 
@@ -29,8 +42,37 @@ void rq_flush(struct softdev_qp *qp)
 {
 	const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV};
 
-	while (rq_oldest(qp))
+	if (!qp->srq) {
+		while (rq_next(qp))
+			rq_complete(qp, &flushed, false);
+		return;
+	}
+	if (qp->shared_receive)
 		rq_complete(qp, &flushed, false);
+	if (!qp->told_last_wqe)
+		qp_raise(qp, QP_ASYNC_LAST_WQE);
+	qp->told_last_wqe = true;
+}
+
+void rq_reset(struct softdev_qp *qp)
+{
+	if (qp->shared_receive)
+		srq_put_back(qp->shared_receive);
+	qp->shared_receive = NULL;
+	qp->told_last_wqe = false;
+	qp->rq_post = qp->rq_done = 0;
+	atomic_store(&qp->rq_freed, 0);
+}
+
+void rq_fill(struct rqe *rqe, const struct ibv_recv_wr *wr)
+{
+	rqe->wr_id = wr->wr_id;
+	rqe->num_sge = wr->num_sge;
+	rqe->length = 0;
+	for (int i = 0; i < wr->num_sge; i++) {
+		rqe->sge[i] = wr->sg_list[i];
+		rqe->length += wr->sg_list[i].length;
+	}
 }
 
 static bool has_room(struct softdev_qp *qp)
@@ -46,7 +88,7 @@ static int post_one(struct softdev_qp *qp, const struct ibv_recv_wr *wr)
 	uint32_t index;
 	struct rqe *rqe;
 
-	if (atomic_load(&qp->state) == IBV_QPS_RESET)
+	if (atomic_load(&qp->state) == IBV_QPS_RESET || qp->srq)
 		return EINVAL;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_recv_sge ||
 	    (wr->num_sge && !wr->sg_list))
@@ -55,14 +97,8 @@ static int post_one(struct softdev_qp *qp, const struct ibv_recv_wr *wr)
 		return ENOMEM;
 	index = qp->rq_post % qp->cap.max_recv_wr;
 	rqe = &qp->rq[index];
-	rqe->wr_id = wr->wr_id;
-	rqe->num_sge = wr->num_sge;
 	rqe->sge = qp->rq_sges + (size_t)index * qp->cap.max_recv_sge;
-	rqe->length = 0;
-	for (int i = 0; i < wr->num_sge; i++) {
-		rqe->sge[i] = wr->sg_list[i];
-		rqe->length += wr->sg_list[i].length;
-	}
+	rq_fill(rqe, wr);
 	qp->rq_post++;
 	return 0;
 }

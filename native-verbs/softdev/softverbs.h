@@ -27,6 +27,7 @@ struct softverbs_counters {
 	uint64_t sends, send_bytes;
 	uint64_t connections;
 	uint64_t fallbacks;
+	uint64_t srq_live;
 };
 
 /*

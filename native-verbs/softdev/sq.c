@@ -18,10 +18,15 @@ struct wqe *sq_oldest(struct softdev_qp *qp)
 	return qp->sq_done == qp->sq_post ? NULL : sq_at(qp, qp->sq_done);
 }
 
-void qp_free_slots(struct softdev_qp *qp, bool of_send_queue, uint32_t freed)
+void qp_free_slots(const struct cqe *polled)
 {
-	/* pairs with has_room() of each queue */
-	atomic_store_explicit(of_send_queue ? &qp->sq_freed : &qp->rq_freed, freed, memory_order_release);
+	struct softdev_qp *qp = polled->qp;
+
+	if (polled->shared_receive)
+		srq_release(polled->shared_receive);
+	else /* pairs with has_room() of each queue */
+		atomic_store_explicit(polled->is_send ? &qp->sq_freed : &qp->rq_freed, polled->freed,
+				      memory_order_release);
 }
 
 /* Completes the oldest WQE. */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Receives: a work request that waits for a message, in the queue of one QP (rq.c) or shared by many (srq.c). Whoever
+ * fills one asks rq_next(), and calls rq_complete() or leaves it to the flush; both work on either queue.
+ */
+#ifndef SOFTDEV_RQ_H
+#define SOFTDEV_RQ_H
+
+#include "device.h"
+#include "mr.h"
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct softdev_qp;
+struct softdev_srq;
+
+struct rqe {
+	uint64_t wr_id;
+	int num_sge;
+	uint64_t length;
+	struct ibv_sge *sge;
+	/* of a shared queue only */
+	struct softdev_srq *srq;
+	struct rqe *next;
+};
+
+/* Copies the request; the list of rqe has room for it. */
+void rq_fill(struct rqe *rqe, const struct ibv_recv_wr *wr);
+
+/* qp->lock held for all five. */
+
+/* The receive that the next message fills, the same until it is completed; NULL if there is none. */
+struct rqe *rq_next(struct softdev_qp *qp);
+/* The domain of its list. */
+const struct softdev_pd *rq_pd(const struct softdev_qp *qp);
+/* Completes what rq_next() gave: it must have been asked, and there must have been one. */
+void rq_complete(struct softdev_qp *qp, const struct ibv_wc *wc, bool solicited);
+void rq_flush(struct softdev_qp *qp);
+/* Forgets what is posted; a shared receive that was taken goes back. */
+void rq_reset(struct softdev_qp *qp);
+
+int qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+/* A shared receive queue. `lock` is taken after qp.lock and cq.lock and guards all but `users`. */
+struct softdev_srq {
+	struct ibv_srq base;
+	struct softdev_pd *pd;
+	atomic_int users; /* QPs */
+
+	pthread_mutex_t lock;
+	uint32_t max_wr, max_sge;
+	uint32_t limit; /* event when fewer are posted; 0 = none is wanted */
+	uint32_t posted;
+	struct rqe *first, **last; /* posted, oldest first */
+	struct rqe *unused;
+	uint32_t allocated, used; /* used: posted, being filled, or completed and not polled */
+
+	struct async_source limit_reached;
+	uint32_t async_raised;
+};
+
+static inline struct softdev_srq *to_srq(struct ibv_srq *srq)
+{
+	return container_of_(srq, struct softdev_srq, base);
+}
+
+/* Takes the oldest receive out of the queue, NULL if there is none; it ends in one of the two below. */
+struct rqe *srq_take(struct softdev_srq *srq);
+/* Nothing was received: it is the next one again. */
+void srq_put_back(struct rqe *rqe);
+/* Its completion was polled, or will never be: the slot may be used again. */
+void srq_release(struct rqe *rqe);
+
+void srq_ack_async(struct ibv_srq *srq);
+
+#endif
