@@ -94,6 +94,7 @@ static void fill_device_attr(struct ibv_device_attr *attr)
 		.sys_image_guid = guid,
 		.max_mr_size = DEVICE_MAX_MR_BYTES,
 		.page_size_cap = ~4095ull & 0xffffffffull,
+		.vendor_id = 0xffffff, /* no vendor's OUI */
 		.hw_ver = 1,
 		.max_qp = DEVICE_MAX_QP,
 		.max_qp_wr = DEVICE_MAX_WR,
