@@ -152,7 +152,7 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	if (error)
 		return error;
 	length = total_length(wr->sg_list, wr->num_sge);
-	if (length > DEVICE_MAX_MESSAGE || (is_inline && length > qp->cap.max_inline_data))
+	if (is_inline && length > qp->cap.max_inline_data)
 		return EINVAL;
 	if (!has_room(qp))
 		return ENOMEM;
@@ -164,7 +164,8 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	wqe->imm = wr->imm_data;
 	wqe->rkey = wr->wr.rdma.rkey;
 	wqe->remote_addr = wr->wr.rdma.remote_addr;
-	wqe->length = length;
+	wqe->too_long = length > DEVICE_MAX_MESSAGE;
+	wqe->length = wqe->too_long ? 0 : length;
 	wqe->num_sge = wr->num_sge;
 	wqe->sge = qp->sq_sges + (size_t)index * qp->cap.max_send_sge;
 	wqe->inline_data = NULL;

@@ -29,10 +29,12 @@ static void ask_for_fault(struct softdev_qp *qp, struct wqe *wqe)
 		log_error("killpeer: the peer has no process of its own here (pid %d)", (int)qp->peer_pid);
 }
 
-/* The status that a READ ends with before it is tried, or IBV_WC_SUCCESS. */
+/* The status that a request ends with before it is tried, or IBV_WC_SUCCESS. */
 static enum ibv_wc_status early_status(const struct softdev_qp *qp, const struct wqe *wqe)
 {
-	if (!qp->attr.max_rd_atomic)
+	if (wqe->too_long)
+		return IBV_WC_LOC_LEN_ERR;
+	if ((wqe->op->flags & SEND_OP_RESPONSE) && !qp->attr.max_rd_atomic)
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (wqe->fault && wqe->fault->status > 0)
 		return wqe->fault->status;
@@ -120,7 +122,7 @@ void sq_run(struct softdev_qp *qp)
 		}
 		if (is_read && !wqe->started)
 			ask_for_fault(qp, wqe);
-		if (is_read && early_status(qp, wqe) != IBV_WC_SUCCESS) {
+		if (early_status(qp, wqe) != IBV_WC_SUCCESS) {
 			if (!is_oldest)
 				break;
 			sq_complete(qp, early_status(qp, wqe));

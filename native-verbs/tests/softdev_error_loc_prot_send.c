@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A list of the requester that its own regions do not cover: LOC_PROT_ERR, and the responder does not notice. */
+#include "error_row.h"
+
+static void send_it(struct error_run *run, struct ibv_send_wr *wr)
+{
+	(void)run;
+	wr->opcode = IBV_WR_RDMA_WRITE;
+}
+
+static void read_it(struct error_run *run, struct ibv_send_wr *wr)
+{
+	(void)run;
+	wr->opcode = IBV_WR_RDMA_READ;
+}
+
+static void wrong_lkey(struct error_run *run)
+{
+	run->list[0].lkey ^= 1;
+}
+
+static void rkey_in_place_of_lkey(struct error_run *run)
+{
+	run->list[0].lkey = run->local.mr->rkey;
+}
+
+static void out_of_bounds(struct error_run *run)
+{
+	run->list[0].addr += ROW_BYTES - 7;
+}
+
+static void region_of_another_domain(struct error_run *run)
+{
+	run->list[0] = sge_of(&run->remote, 0, 8);
+}
+
+static void sink_without_local_write(struct error_run *run)
+{
+	run->extra = softverbs_ibv_reg_mr(run->pair.a.pd, run->local.bytes, ROW_BYTES, 0);
+	CHECK(run->extra);
+	run->list[0].lkey = run->extra->lkey;
+}
+
+static const struct error_row rows[] = {
+	{.prepare = wrong_lkey, .fill = send_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.prepare = wrong_lkey, .fill = read_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.prepare = rkey_in_place_of_lkey, .fill = send_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.prepare = rkey_in_place_of_lkey, .fill = read_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.prepare = out_of_bounds, .fill = send_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.prepare = out_of_bounds, .fill = read_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.prepare = region_of_another_domain, .fill = send_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.prepare = region_of_another_domain, .fill = read_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.prepare = sink_without_local_write, .fill = read_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.status = IBV_WC_SUCCESS},
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An operation that the responder's queue pair is not set up for: REM_INV_REQ_ERR, and QP_REQ_ERR at the responder. */
+#include "error_row.h"
+
+static void read_it(struct error_run *run, struct ibv_send_wr *wr)
+{
+	(void)run;
+	wr->opcode = IBV_WR_RDMA_READ;
+}
+
+static void write_with_imm(struct error_run *run, struct ibv_send_wr *wr)
+{
+	(void)run;
+	wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static void read_nothing(struct error_run *run, struct ibv_send_wr *wr)
+{
+	(void)run;
+	wr->opcode = IBV_WR_RDMA_READ;
+	wr->num_sge = 0;
+}
+
+#define REFUSED FAILS_BOTH(IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR, IBV_EVENT_QP_REQ_ERR)
+
+static const struct error_row rows[] = {
+	{.responder = {.access = IBV_ACCESS_REMOTE_WRITE}, .fill = read_it, REFUSED},
+	{.responder = {.access = IBV_ACCESS_REMOTE_WRITE}, .fill = read_nothing, REFUSED},
+	{.responder = {.no_responder_resources = true}, .fill = read_it, REFUSED},
+	{.responder = {.access = IBV_ACCESS_REMOTE_READ}, REFUSED},
+	{.responder = {.access = IBV_ACCESS_REMOTE_READ}, .fill = write_with_imm, REFUSED},
+	{.status = IBV_WC_SUCCESS},
+};
