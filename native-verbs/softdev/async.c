@@ -40,6 +40,8 @@ void softverbs_ibv_ack_async_event(struct ibv_async_event *event)
 	case IBV_EVENT_COMM_EST:
 	case IBV_EVENT_SQ_DRAINED:
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
 		qp_ack_async(event->element.qp);
 		break;
 	case IBV_EVENT_SRQ_LIMIT_REACHED:

@@ -13,6 +13,7 @@
 #include "cm.h"
 #include "cm_exports.h"
 #include "exports.h"
+#include "fault.h"
 
 enum { PACKET_LIFE_TIME = 16, DEFAULT_HOP_LIMIT = 64 };
 
@@ -147,6 +148,10 @@ static int bind_on_thread(struct cm_id *id, void *address)
 
 int softverbs_rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address)
 {
+	int error = fault_call(FAULT_BIND_ADDR);
+
+	if (error)
+		return cm_result(-error);
 	if (!cm_address_length(address))
 		return cm_result(-EINVAL);
 	if (!device_cm_context())
@@ -243,7 +248,9 @@ int softverbs_rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *source,
 		return cm_result(-EINVAL);
 	if (!device_cm_context())
 		return -1;
-	error = cm_run(to_cm_id(id), resolve_on_thread, &resolution);
+	error = -fault_call(FAULT_RESOLVE_ADDR);
+	if (!error)
+		error = cm_run(to_cm_id(id), resolve_on_thread, &resolution);
 	return error ? cm_result(error) : cm_complete(to_cm_id(id));
 }
 
@@ -260,8 +267,10 @@ static int resolve_route_on_thread(struct cm_id *id, void *unused)
 
 int softverbs_rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 {
-	int error = cm_run(to_cm_id(id), resolve_route_on_thread, NULL);
+	int error = -fault_call(FAULT_RESOLVE_ROUTE);
 
+	if (!error)
+		error = cm_run(to_cm_id(id), resolve_route_on_thread, NULL);
 	(void)timeout_ms;
 	return error ? cm_result(error) : cm_complete(to_cm_id(id));
 }

@@ -6,6 +6,7 @@
 #include "cm.h"
 #include "cm_exports.h"
 #include "exports.h"
+#include "fault.h"
 
 #define CONNECT_DEADLINE_NS 60000000000ull /* for the other application to answer */
 #define READY_WAIT_NS 10000000000ull
@@ -81,7 +82,9 @@ int softverbs_rdma_connect(struct rdma_cm_id *public_id, struct rdma_conn_param 
 
 	if (!param)
 		param = &most;
-	error = cm_run(id, expect_route, NULL);
+	error = -fault_call(FAULT_CONNECT);
+	if (!error)
+		error = cm_run(id, expect_route, NULL);
 	if (!error)
 		error = take_param(id, param, CM_REQUEST_PRIVATE_DATA);
 	if (error)
@@ -146,8 +149,10 @@ static int send_reply(struct cm_id *id, void *argument)
 int softverbs_rdma_accept(struct rdma_cm_id *public_id, struct rdma_conn_param *param)
 {
 	struct cm_id *id = to_cm_id(public_id);
-	int error = cm_run(id, expect_request, NULL);
+	int error = -fault_call(FAULT_ACCEPT);
 
+	if (!error)
+		error = cm_run(id, expect_request, NULL);
 	if (!error)
 		error = take_param(id, param, CM_REPLY_PRIVATE_DATA);
 	if (error)
@@ -241,8 +246,10 @@ static int start_disconnect(struct cm_id *id, void *unused)
 int softverbs_rdma_disconnect(struct rdma_cm_id *public_id)
 {
 	struct cm_id *id = to_cm_id(public_id);
-	int error;
+	int error = -fault_call(FAULT_DISCONNECT);
 
+	if (error)
+		return cm_result(error);
 	cm_modify_to_error(id);
 	error = cm_run(id, start_disconnect, NULL);
 	if (error == ALREADY_OVER)

@@ -6,6 +6,8 @@
 
 #include "cm.h"
 #include "cm_exports.h"
+#include "fault.h"
+#include "fault_hold.h"
 #include "log.h"
 
 struct rdma_event_channel *softverbs_rdma_create_event_channel(void)
@@ -13,8 +15,9 @@ struct rdma_event_channel *softverbs_rdma_create_event_channel(void)
 	struct cm_channel *channel;
 	int error;
 
-	if (process_is_forked_child()) {
-		errno = EIO;
+	error = process_is_forked_child() ? EIO : fault_call(FAULT_CREATE_EVENT_CHANNEL);
+	if (error) {
+		errno = error;
 		return NULL;
 	}
 	channel = calloc(1, sizeof(*channel));
@@ -73,6 +76,8 @@ void cm_push_event(struct cm_event *event)
 		event->next->previous = event;
 	owner->events = event;
 	pthread_mutex_unlock(&owner->event_lock);
+	if (fault_is_on() && fault_takes_event(event))
+		return;
 	event_queue_push(&event->channel->queue, &event->node);
 }
 
@@ -116,6 +121,7 @@ void cm_drain_events(struct cm_id *id)
 {
 	struct cm_event *event, *next, *unread = NULL;
 
+	fault_release_events(id);
 	pthread_mutex_lock(&id->event_lock);
 	for (event = id->events; event; event = next) {
 		next = event->next;

@@ -6,6 +6,8 @@
 
 #include "cm.h"
 #include "cm_exports.h"
+#include "fault.h"
+#include "fault_hold.h"
 #include "link.h"
 
 int cm_result(int negative_errno)
@@ -75,6 +77,8 @@ int softverbs_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_
 					 ? -EOPNOTSUPP
 					 : -EINVAL);
 	error = progress_start();
+	if (!error)
+		error = -fault_call(FAULT_CREATE_ID);
 	if (error)
 		return cm_result(error);
 	id = cm_create_id(channel, context, ps);
@@ -184,6 +188,7 @@ int softverbs_rdma_migrate_id(struct rdma_cm_id *public_id, struct rdma_event_ch
 		if (!channel)
 			return -1;
 	}
+	fault_release_events(id);
 	error = cm_run(id, move_to_channel, to_cm_channel(channel));
 	if (error) {
 		if (sync)

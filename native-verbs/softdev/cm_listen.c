@@ -7,6 +7,8 @@
 
 #include "cm.h"
 #include "cm_exports.h"
+#include "fault.h"
+#include "link_fault.h"
 #include "log.h"
 
 enum { DEFAULT_BACKLOG = 1024 };
@@ -46,7 +48,10 @@ static int start_listening(struct cm_id *id, void *backlog)
 
 int softverbs_rdma_listen(struct rdma_cm_id *id, int backlog)
 {
-	int port = process_port();
+	int port = process_port(), error = fault_call(FAULT_LISTEN);
+
+	if (error)
+		return cm_result(-error);
 
 	if (port < 0)
 		return cm_result(port);
@@ -184,6 +189,8 @@ static void on_first_frame(struct link *link, void *owner, const struct frame *f
 	listener = find_listener(request);
 	if (!listener)
 		answer_and_close(link, CM_FRAME_REJECT, CM_REJECT_NO_LISTENER);
+	else if (link_fault_reason(link) >= 0)
+		answer_and_close(link, CM_FRAME_REJECT, link_fault_reason(link));
 	else if (atomic_load_explicit(&listener->unread_requests, memory_order_relaxed) >=
 			 listener->backlog ||
 		 report_request(listener, link, request))

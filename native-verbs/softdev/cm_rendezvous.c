@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cm.h"
+#include "fault.h"
 #include "log.h"
 #include "sha256.h"
 
@@ -95,7 +96,8 @@ static void answer_requests(void *owner, uint32_t events)
 		length = recvmsg(listener->udp_fd, &message, MSG_TRUNC);
 		if (length < 0)
 			return;
-		if (!is_datagram(&datagram, length, CM_DATAGRAM_REQUEST))
+		if (!is_datagram(&datagram, length, CM_DATAGRAM_REQUEST) ||
+		    fault_check(FAULT_CM_DATAGRAM, .kind = CM_DATAGRAM_REQUEST))
 			continue;
 		gid_from_address((struct sockaddr *)&from, &client);
 		make_cookie(datagram.client_nonce, &client,
@@ -165,7 +167,8 @@ static void on_reply(void *owner, uint32_t events)
 		return;
 	}
 	if (!is_datagram(&datagram, length, CM_DATAGRAM_REPLY) ||
-	    memcmp(datagram.client_nonce, id->client_nonce, LINK_NONCE_BYTES))
+	    memcmp(datagram.client_nonce, id->client_nonce, LINK_NONCE_BYTES) ||
+	    fault_check(FAULT_CM_DATAGRAM, .kind = CM_DATAGRAM_REPLY))
 		return;
 	cm_hold_port(id);
 	progress_timer_cancel(&id->timer);

@@ -3,6 +3,8 @@
 
 #include "counters.h"
 #include "exports.h"
+#include "fault.h"
+#include "fault_hold.h"
 #include "handle.h"
 #include "log.h"
 #include "qp.h"
@@ -20,7 +22,7 @@ struct ibv_comp_channel *softverbs_ibv_create_comp_channel(struct ibv_context *c
 {
 	struct softdev_channel *channel;
 	int64_t handle;
-	int error = process_is_forked_child() ? EIO : 0;
+	int error = process_is_forked_child() ? EIO : fault_call(FAULT_CREATE_COMP_CHANNEL);
 
 	if (error)
 		goto failed;
@@ -82,6 +84,9 @@ struct ibv_cq *softverbs_ibv_create_cq(struct ibv_context *context, int cqe, voi
 
 	if (error == EIO || cqe <= 0 || cqe > DEVICE_MAX_CQE || comp_vector < 0 ||
 	    comp_vector >= DEVICE_COMP_VECTORS)
+		goto failed;
+	error = fault_call(FAULT_CREATE_CQ);
+	if (error)
 		goto failed;
 	error = ENOMEM;
 	cq = calloc(1, sizeof(*cq));
@@ -237,18 +242,40 @@ static void notify(struct softdev_cq *cq, bool solicited)
 	event_queue_push(&to_channel(cq->base.channel)->queue, &cq->comp_node);
 }
 
+/* cq->lock held. */
+static void overrun(struct softdev_cq *cq)
+{
+	if (cq->overrun)
+		return;
+	log_warn("completion queue of %u entries overrun", cq->capacity);
+	cq->overrun = true;
+	cq->async_raised++;
+	async_raise(cq->base.context, &cq->error);
+	progress_post(&cq->overrun_task);
+}
+
+void cq_fail(struct softdev_cq *cq)
+{
+	pthread_mutex_lock(&cq->lock);
+	overrun(cq);
+	pthread_mutex_unlock(&cq->lock);
+}
+
 void cq_push(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
+{
+	if (fault_is_on() && fault_takes_completion(cq, entry, solicited))
+		return;
+	cq_push_now(cq, entry, solicited);
+}
+
+void cq_push_now(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
 {
 	pthread_mutex_lock(&cq->lock);
 	if (cq->count < cq->capacity) {
 		cq->ring[(cq->head + cq->count++) % cq->capacity] = *entry;
 		notify(cq, solicited || entry->wc.status != IBV_WC_SUCCESS);
-	} else if (!cq->overrun) {
-		log_warn("completion queue of %u entries overrun", cq->capacity);
-		cq->overrun = true;
-		cq->async_raised++;
-		async_raise(cq->base.context, &cq->error);
-		progress_post(&cq->overrun_task);
+	} else {
+		overrun(cq);
 	}
 	pthread_mutex_unlock(&cq->lock);
 }
@@ -257,6 +284,7 @@ void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp)
 {
 	uint32_t kept = 0;
 
+	fault_forget_completions(qp);
 	pthread_mutex_lock(&cq->lock);
 	for (uint32_t i = 0; i < cq->count; i++) {
 		struct cqe *entry = &cq->ring[(cq->head + i) % cq->capacity];

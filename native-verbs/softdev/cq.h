@@ -55,6 +55,10 @@ static inline struct softdev_cq *to_cq(struct ibv_cq *cq)
 
 /* Adds a completion; the caller may hold qp->lock. On overrun the CQ and, soon, its QPs fail. */
 void cq_push(struct softdev_cq *cq, const struct cqe *entry, bool solicited);
+/* The same past the fault points. */
+void cq_push_now(struct softdev_cq *cq, const struct cqe *entry, bool solicited);
+/* As if it were full: the error event, and the QPs fail soon. */
+void cq_fail(struct softdev_cq *cq);
 /* Removes the completions of a QP that is reset or destroyed. */
 void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp);
 void cq_ack_async(struct ibv_cq *cq);

@@ -3,6 +3,7 @@
 #include "device.h"
 
 #include "exports.h"
+#include "fault.h"
 #include "handle.h"
 #include "log.h"
 #include "settings.h"
@@ -293,6 +294,8 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 		return NULL;
 	}
 	error = settings_check();
+	if (!error)
+		error = fault_call(FAULT_OPEN_DEVICE);
 	if (error) {
 		errno = error;
 		return NULL;
@@ -303,6 +306,7 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	error = -event_queue_init(&context->async);
 	if (error)
 		goto free_context;
+	device_events_init(context);
 	handle = handle_add(HANDLE_CONTEXT, context);
 	if (handle < 0) {
 		error = -handle;

@@ -27,8 +27,17 @@ enum {
 #define DEVICE_MAX_MESSAGE (1u << 30)
 #define DEVICE_MAX_MR_BYTES (1ull << 47)
 
+/* One kind of async event of one object, embedded in it. */
+struct async_source {
+	struct event_node node;
+	struct ibv_async_event event;
+};
+
+enum { DEVICE_EVENTS = 8 };
+
 struct softdev_context {
 	struct event_queue async;
+	struct async_source events[DEVICE_EVENTS]; /* of the device and its port, see device_events.c */
 	atomic_int users; /* PDs, CQs and channels */
 	uint32_t handle;
 	struct verbs_context verbs; /* its last member is the ibv_context */
@@ -39,15 +48,13 @@ static inline struct softdev_context *to_context(struct ibv_context *context)
 	return container_of_(context, struct softdev_context, verbs.context);
 }
 
-/* One kind of async event of one object, embedded in it. */
-struct async_source {
-	struct event_node node;
-	struct ibv_async_event event;
-};
-
 void async_raise(struct ibv_context *context, struct async_source *source);
 /* Takes the undelivered ones back; how many there were. */
 unsigned int async_withdraw(struct ibv_context *context, struct async_source *source);
+
+void device_events_init(struct softdev_context *context);
+/* Raises an event of the device or its port on every open context; on how many, 0 also if it is another kind. */
+unsigned int device_raise(enum ibv_event_type type);
 
 /* Fills the operations of a new context; each object's file sets its own. */
 void cq_set_ops(struct verbs_context *verbs);

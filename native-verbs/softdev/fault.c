@@ -1,125 +1,215 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The fault points, and the rules that are in force. */
 #include "fault.h"
 
+#include "fault_async.h"
+#include "fault_rules.h"
 #include "log.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <infiniband/verbs.h>
 #include <pthread.h>
-#include <stdint.h>
+#include <rdma/rdma_cma.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { MAX_RULES = 16, MAX_TEXT = 4096 };
-
-struct rule {
-	enum fault_point point;
-	struct fault fault;
-	uint64_t nth, count;
-	char *once;
-};
+#include "cm_wire.h"
+#include "wire.h"
 
 bool fault_any;
 
-static const char *const point_names[FAULT_POINTS] = {
-	[FAULT_REG_MR] = "reg_mr",
-	[FAULT_POST_SEND] = "post_send",
-	[FAULT_READ] = "read",
+static const struct fault_name wr_opcodes[] = {
+	{"WRITE", IBV_WR_RDMA_WRITE},
+	{"WRITE_WITH_IMM", IBV_WR_RDMA_WRITE_WITH_IMM},
+	{"SEND", IBV_WR_SEND},
+	{"SEND_WITH_IMM", IBV_WR_SEND_WITH_IMM},
+	{"READ", IBV_WR_RDMA_READ},
+	{"CMP_AND_SWP", IBV_WR_ATOMIC_CMP_AND_SWP},
+	{"FETCH_AND_ADD", IBV_WR_ATOMIC_FETCH_AND_ADD},
+	{"LOCAL_INV", IBV_WR_LOCAL_INV},
+	{"BIND_MW", IBV_WR_BIND_MW},
+	{"SEND_WITH_INV", IBV_WR_SEND_WITH_INV},
+	{NULL, 0},
 };
 
-static struct rule rules[MAX_RULES]; /* written before fault_any is, by the constructor */
-static unsigned int rule_count;
-static char rule_text[MAX_TEXT]; /* cut up; the rules point into it */
-static uint64_t events[FAULT_POINTS];
+static const struct fault_name wc_opcodes[] = {
+	{"SEND", IBV_WC_SEND},
+	{"WRITE", IBV_WC_RDMA_WRITE},
+	{"READ", IBV_WC_RDMA_READ},
+	{"CMP_AND_SWP", IBV_WC_COMP_SWAP},
+	{"FETCH_AND_ADD", IBV_WC_FETCH_ADD},
+	{"BIND_MW", IBV_WC_BIND_MW},
+	{"LOCAL_INV", IBV_WC_LOCAL_INV},
+	{"RECV", IBV_WC_RECV},
+	{"RECV_WITH_IMM", IBV_WC_RECV_RDMA_WITH_IMM},
+	{NULL, 0},
+};
 
-/* Decimal digits alone: a number that is not understood would be a fault that never strikes. */
-static bool parse_number(const char *text, uint64_t max, uint64_t *number)
+static const struct fault_name qp_states[] = {
+	{"RESET", IBV_QPS_RESET}, {"INIT", IBV_QPS_INIT}, {"RTR", IBV_QPS_RTR}, {"RTS", IBV_QPS_RTS},
+	{"SQD", IBV_QPS_SQD},	  {"SQE", IBV_QPS_SQE},	  {"ERR", IBV_QPS_ERR}, {NULL, 0},
+};
+
+static const struct fault_name frame_ops[] = {
+	{"QP_OPEN", WIRE_QP_OPEN},
+	{"QP_OPEN_REPLY", WIRE_QP_OPEN_REPLY},
+	{"SEND", WIRE_SEND},
+	{"WRITE", WIRE_WRITE},
+	{"READ", WIRE_READ},
+	{"READ_DATA", WIRE_READ_DATA},
+	{"ACK", WIRE_ACK},
+	{"RNR_NAK", WIRE_RNR_NAK},
+	{"NAK", WIRE_NAK},
+	{"FILE_REQUEST", WIRE_FILE_REQUEST},
+	{"FILE_REPLY", WIRE_FILE_REPLY},
+	{"FILE_REVOKE", WIRE_FILE_REVOKE},
+	{NULL, 0},
+};
+
+static const struct fault_name cm_frame_ops[] = {
+	{"REQUEST", CM_FRAME_REQUEST},
+	{"REPLY", CM_FRAME_REPLY},
+	{"REJECT", CM_FRAME_REJECT},
+	{"BUSY", CM_FRAME_BUSY},
+	{"READY", CM_FRAME_READY},
+	{"DISCONNECT", CM_FRAME_DISCONNECT},
+	{"DISCONNECTED", CM_FRAME_DISCONNECTED},
+	{NULL, 0},
+};
+
+static const struct fault_name datagram_kinds[] = {
+	{"REQUEST", CM_DATAGRAM_REQUEST},
+	{"REPLY", CM_DATAGRAM_REPLY},
+	{NULL, 0},
+};
+
+static const struct fault_name link_kinds[] = {{"QP", LINK_KIND_QP}, {"CM", LINK_KIND_CM}, {NULL, 0}};
+
+enum {
+	CALL = KEY_ERRNO | KEY_DELAY,
+	POST = KEY_ERRNO | KEY_RAISE | KEY_KIND | KEY_QP | KEY_LENGTH,
+	ACTION = KEY_STATUS | KEY_KILLPEER | KEY_STOPPEER | KEY_RAISE | KEY_QP | KEY_LENGTH,
+	FRAME = KEY_DROP | KEY_DELAY | KEY_FLIP | KEY_OFFSET | KEY_TRUNCATE | KEY_CUT | KEY_SILENCE |
+		KEY_KIND | KEY_LENGTH,
+};
+
+const struct fault_point_row fault_points[FAULT_POINTS] = {
+	[FAULT_OPEN_DEVICE] = {"open_device", CALL, NULL, NULL},
+	[FAULT_ALLOC_PD] = {"alloc_pd", CALL, NULL, NULL},
+	[FAULT_REG_MR] = {"reg_mr", CALL | KEY_LENGTH, NULL, NULL},
+	[FAULT_DEREG_MR] = {"dereg_mr", CALL | KEY_LENGTH, NULL, NULL},
+	[FAULT_CREATE_COMP_CHANNEL] = {"create_comp_channel", CALL, NULL, NULL},
+	[FAULT_CREATE_CQ] = {"create_cq", CALL, NULL, NULL},
+	[FAULT_CREATE_QP] = {"create_qp", CALL, NULL, NULL},
+	[FAULT_MODIFY_QP] = {"modify_qp", CALL | KEY_KIND | KEY_QP, "state", qp_states},
+	[FAULT_DESTROY_QP] = {"destroy_qp", CALL | KEY_QP, NULL, NULL},
+	[FAULT_CREATE_EVENT_CHANNEL] = {"create_event_channel", CALL, NULL, NULL},
+	[FAULT_CREATE_ID] = {"create_id", CALL, NULL, NULL},
+	[FAULT_BIND_ADDR] = {"bind_addr", CALL, NULL, NULL},
+	[FAULT_LISTEN] = {"listen", CALL, NULL, NULL},
+	[FAULT_RESOLVE_ADDR] = {"resolve_addr", CALL, NULL, NULL},
+	[FAULT_RESOLVE_ROUTE] = {"resolve_route", CALL, NULL, NULL},
+	[FAULT_CONNECT] = {"connect", CALL, NULL, NULL},
+	[FAULT_ACCEPT] = {"accept", CALL, NULL, NULL},
+	[FAULT_DISCONNECT] = {"disconnect", CALL, NULL, NULL},
+	[FAULT_POST_SEND] = {"post_send", POST, "opcode", wr_opcodes},
+	[FAULT_POST_RECV] = {"post_recv", POST & ~KEY_KIND, NULL, NULL},
+	[FAULT_WR] = {"wr", ACTION | KEY_KIND, "opcode", wr_opcodes},
+	[FAULT_READ] = {"read", ACTION | KEY_FLIP | KEY_OFFSET | KEY_TRUNCATE, NULL, NULL},
+	[FAULT_RECV] = {"recv", KEY_STATUS | KEY_RNR | KEY_RAISE | KEY_QP | KEY_LENGTH, NULL, NULL},
+	[FAULT_COMPLETION] = {"completion",
+			      KEY_DROP | KEY_DELAY | KEY_DUPLICATE | KEY_OVERRUN | KEY_RAISE | KEY_KIND |
+				      KEY_QP | KEY_LENGTH | KEY_RESULT,
+			      "opcode", wc_opcodes},
+	[FAULT_CMA] = {"cma", KEY_ERRNO | KEY_QP | KEY_LENGTH, NULL, NULL},
+	[FAULT_FILE] = {"file", KEY_ERRNO | KEY_QP | KEY_LENGTH, NULL, NULL},
+	[FAULT_SHARE_FILE] = {"share_file", KEY_ERRNO | KEY_QP, NULL, NULL},
+	[FAULT_LINK] = {"link", KEY_REFUSE | KEY_SILENCE | KEY_RATE | KEY_DELAY | KEY_KIND, "kind", link_kinds},
+	[FAULT_FRAME] = {"frame", FRAME | KEY_QP, "op", frame_ops},
+	[FAULT_CM_FRAME] = {"cm_frame", FRAME | KEY_REASON, "op", cm_frame_ops},
+	[FAULT_CM_DATAGRAM] = {"cm_datagram", KEY_DROP | KEY_KIND, "kind", datagram_kinds},
+	[FAULT_CM_EVENT] = {"cm_event", KEY_DROP | KEY_DELAY | KEY_EVENT | KEY_ERRNO | KEY_REASON | KEY_KIND,
+			    "type", fault_cm_events},
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards the rules */
+static struct fault_rule *rules;
+static struct fault_rule *retired; /* work requests may still point to their faults */
+static unsigned int last_number;
+
+static void add(struct fault_rule *rule)
 {
-	char *end;
+	struct fault_rule **place = &rules;
 
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*number = strtoull(text, &end, 10);
-	return !errno && !*end && *number <= max;
+	while (*place)
+		place = &(*place)->next;
+	rule->next = NULL;
+	rule->number = ++last_number;
+	*place = rule;
 }
 
-static bool parse_pair(struct rule *rule, const char *key, char *value)
+void fault_add_rules(struct fault_rule *list)
 {
-	uint64_t number;
+	pthread_mutex_lock(&lock);
+	while (list) {
+		struct fault_rule *next = list->next;
 
-	if (!strcmp(key, "once")) {
-		rule->once = value;
-		return *value;
+		add(list);
+		list = next;
 	}
-	if (!parse_number(value, UINT32_MAX, &number))
-		return false;
-	if (!strcmp(key, "nth"))
-		rule->nth = number;
-	else if (!strcmp(key, "count"))
-		rule->count = number;
-	else if (number > INT16_MAX)
-		return false;
-	else if (!strcmp(key, "errno"))
-		rule->fault.error = number;
-	else if (!strcmp(key, "status"))
-		rule->fault.status = number;
-	else if (!strcmp(key, "flip"))
-		rule->fault.flip = number;
-	else if (!strcmp(key, "killpeer"))
-		rule->fault.kill_peer = number;
-	else
-		return false;
-	return true;
+	__atomic_store_n(&fault_any, true, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&lock);
 }
 
-/* "point:key=value,..."; the text is cut up and kept. */
-static bool parse_rule(char *text, struct rule *rule)
+unsigned int fault_clear_rules(unsigned int number)
 {
-	char *settings = strchr(text, ':');
-	char *state = NULL;
+	struct fault_rule **place = &rules;
+	unsigned int cleared = 0;
 
-	if (!settings)
-		return false;
-	*settings++ = 0;
-	*rule = (struct rule){.point = FAULT_POINTS, .fault.status = -1, .nth = 1, .count = 1};
-	for (int i = 0; i < FAULT_POINTS; i++)
-		if (!strcmp(text, point_names[i]))
-			rule->point = i;
-	for (char *pair = strtok_r(settings, ",", &state); pair; pair = strtok_r(NULL, ",", &state)) {
-		char *value = strchr(pair, '=');
+	pthread_mutex_lock(&lock);
+	while (*place) {
+		struct fault_rule *rule = *place;
 
-		if (!value)
-			return false;
-		*value++ = 0;
-		if (!parse_pair(rule, pair, value))
-			return false;
+		if (number && rule->number != number) {
+			place = &rule->next;
+			continue;
+		}
+		*place = rule->next;
+		rule->next = retired;
+		retired = rule;
+		cleared++;
 	}
-	return rule->point != FAULT_POINTS && rule->nth && rule->count;
+	pthread_mutex_unlock(&lock);
+	return cleared;
 }
 
-__attribute__((constructor)) static void read_rules(void)
+void fault_visit_rules(void (*visit)(const struct fault_rule *rule, void *argument), void *argument)
+{
+	pthread_mutex_lock(&lock);
+	for (const struct fault_rule *rule = rules; rule; rule = rule->next)
+		visit(rule, argument);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Called when the library is loaded: a test that asks for a fault must not pass without it. */
+__attribute__((constructor)) static void read_setting(void)
 {
 	const char *setting = getenv("SOFTVERBS_FAULT");
-	char *state = NULL;
+	char message[FAULT_MAX_MESSAGE];
+	struct fault_rule *list;
 
-	if (!setting)
+	if (!setting || !*setting)
 		return;
-	if (strlen(setting) >= sizeof(rule_text)) {
-		log_error("SOFTVERBS_FAULT is longer than %d bytes", MAX_TEXT - 1);
+	list = fault_parse(setting, message);
+	if (!list) {
+		log_error("SOFTVERBS_FAULT=%.100s is not understood: %.300s; see docs/fault-injection.md, or unset it",
+			  setting, message);
 		abort();
 	}
-	strcpy(rule_text, setting);
-	for (char *text = strtok_r(rule_text, ";", &state); text; text = strtok_r(NULL, ";", &state)) {
-		if (rule_count == MAX_RULES || !parse_rule(text, &rules[rule_count])) {
-			log_error("SOFTVERBS_FAULT=%s is not understood at \"%s\": give point:key=number,... as "
-				  "docs/software-device.md lists them, or unset it", setting, text);
-			abort(); /* a test that asks for a fault must not pass without it */
-		}
-		rule_count++;
-	}
-	fault_any = rule_count > 0;
+	fault_add_rules(list);
 }
 
 static bool claim(const char *path)
@@ -128,26 +218,76 @@ static bool claim(const char *path)
 
 	if (fd < 0) {
 		if (errno != EEXIST)
-			log_error("SOFTVERBS_FAULT once=%s: %s", path, strerror(errno));
+			log_error("fault once=%s: %s", path, strerror(errno));
 		return false;
 	}
 	close(fd);
 	return true;
 }
 
-const struct fault *fault_hit(enum fault_point point)
+/* One number a rule and event, whatever the threads do (splitmix64). */
+static bool draws(const struct fault_rule *rule)
 {
-	uint64_t number = __atomic_add_fetch(&events[point], 1, __ATOMIC_RELAXED);
+	uint64_t z = rule->seed + rule->seen * 0x9e3779b97f4a7c15ull;
 
-	for (unsigned int i = 0; i < rule_count; i++) {
-		const struct rule *rule = &rules[i];
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return (z ^ z >> 31) % 1000 < rule->probability;
+}
 
-		if (rule->point != point || number < rule->nth || number - rule->nth >= rule->count)
+static bool concerns(const struct fault_rule *rule, enum fault_point point, const struct fault_subject *subject)
+{
+	return rule->point == point && (!(rule->keys & KEY_KIND) || rule->kind == subject->kind) &&
+	       (!(rule->keys & KEY_QP) || rule->qpn == subject->qpn) && subject->length >= rule->min_length &&
+	       (!(rule->keys & KEY_RESULT) || rule->result == subject->result);
+}
+
+/* The event was counted already. */
+static bool strikes(const struct fault_rule *rule)
+{
+	uint64_t number = rule->seen - rule->nth;
+
+	if (rule->seen < rule->nth || number % rule->every)
+		return false;
+	if (rule->keys & KEY_PROBABILITY)
+		return rule->hits < rule->count && draws(rule);
+	return number / rule->every < rule->count;
+}
+
+const struct fault *fault_hit(enum fault_point point, const struct fault_subject *subject)
+{
+	struct fault_rule *found = NULL;
+	uint64_t event = 0;
+
+	pthread_mutex_lock(&lock);
+	for (struct fault_rule *rule = rules; rule; rule = rule->next) {
+		if (!concerns(rule, point, subject))
 			continue;
-		if (rule->once && !claim(rule->once))
+		rule->seen++;
+		if (found || !strikes(rule) || (rule->once && !claim(rule->once)))
 			continue;
-		log_info("fault %s at event %llu", point_names[point], (unsigned long long)number);
-		return &rule->fault;
+		found = rule;
+		event = rule->seen;
+		rule->hits++;
 	}
-	return NULL;
+	pthread_mutex_unlock(&lock);
+	if (!found)
+		return NULL;
+	log_info("fault %s at event %llu", found->text, (unsigned long long)event);
+	if (found->fault.raise >= 0)
+		fault_raise_soon(found->fault.raise, subject->qpn);
+	return &found->fault;
+}
+
+int fault_call_hit(enum fault_point point, const struct fault_subject *subject)
+{
+	const struct fault *fault = fault_hit(point, subject);
+	struct timespec pause;
+
+	if (!fault)
+		return 0;
+	pause = (struct timespec){fault->delay_ms / 1000, fault->delay_ms % 1000 * 1000000};
+	while (fault->delay_ms && nanosleep(&pause, &pause) && errno == EINTR)
+		;
+	return fault->error;
 }

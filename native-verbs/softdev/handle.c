@@ -62,3 +62,12 @@ bool handle_remove(enum handle_kind kind, uint32_t handle, const void *object)
 	pthread_mutex_unlock(&lock);
 	return is;
 }
+
+void handle_for_each(enum handle_kind kind, void (*visit)(void *object, void *argument), void *argument)
+{
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; tables[kind].objects && i < limits[kind]; i++)
+		if (tables[kind].objects[i])
+			visit(tables[kind].objects[i], argument);
+	pthread_mutex_unlock(&lock);
+}

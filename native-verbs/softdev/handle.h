@@ -18,5 +18,7 @@ int64_t handle_add(enum handle_kind kind, void *object);
 bool handle_is(enum handle_kind kind, uint32_t handle, const void *object);
 /* False if it was not that object's. */
 bool handle_remove(enum handle_kind kind, uint32_t handle, const void *object);
+/* With the table locked. */
+void handle_for_each(enum handle_kind kind, void (*visit)(void *object, void *argument), void *argument);
 
 #endif

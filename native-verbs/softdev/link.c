@@ -31,6 +31,7 @@ void link_close(struct link *link)
 		return;
 	link->state = LINK_CLOSED;
 	link->ops = NULL;
+	link_fault_end(link);
 	progress_cancel(&link->failure);
 	progress_timer_cancel(&link->deadline);
 	progress_watch_remove(&link->watch);
@@ -58,7 +59,7 @@ void link_fail(struct link *link, int error)
 
 static bool may_read(const struct link *link)
 {
-	return !link->paused && !link->closing_after_flush &&
+	return !link->paused && !link->closing_after_flush && !link->fault.held &&
 	       !(link->accepted && link->waiting > MAX_ANSWERS_WAITING);
 }
 
@@ -66,6 +67,10 @@ void link_update_events(struct link *link)
 {
 	uint32_t events = (may_read(link) ? EPOLLIN : 0) | (link->out.first ? EPOLLOUT : 0);
 
+	if (link->fault.held) { /* not even the end of the stream is to be seen */
+		progress_watch_remove(&link->watch);
+		return;
+	}
 	if (link->state == LINK_CLOSED || link->error ||
 	    (link->watch.added && link->watched_events == events))
 		return;
@@ -108,6 +113,8 @@ static void on_events(void *owner, uint32_t events)
 {
 	struct link *link = owner;
 
+	if (link->fault.delay_ns && link_fault_defers(link))
+		return;
 	link->dispatching++;
 	if ((link->paused || link->closing_after_flush) && (events & (EPOLLHUP | EPOLLERR)))
 		link_fail(link, 0);
@@ -162,6 +169,7 @@ static struct link *link_new(int fd, enum link_state state)
 	link->state = state;
 	link->accepted = state == LINK_EXPECT_HELLO;
 	link_init_output(link);
+	link_fault_begin(link);
 	return link;
 }
 
@@ -202,7 +210,9 @@ struct link *link_connect(uint16_t port, enum link_kind kind, const struct link_
 	link->kind = kind;
 	link->ops = ops;
 	link->owner = owner;
-	link->error = connect_socket(link, port);
+	link->error = link_fault_refuses(link);
+	if (!link->error)
+		link->error = connect_socket(link, port);
 	if (link->error) {
 		progress_post(&link->failure);
 		return link;

@@ -57,8 +57,8 @@ static int accept_header(struct link *link)
 	if (of_owner != (link->state == LINK_OPEN))
 		return -EPROTO;
 	link->in_offset = 0;
-	link->in_discarding = of_owner && !link->ops;
-	link->in_streaming = of_owner && link->ops && link->ops->on_header &&
+	link->in_discarding = of_owner && (!link->ops || link->fault.drop);
+	link->in_streaming = of_owner && !link->in_discarding && link->ops->on_header &&
 			     link->ops->on_header(link, link->owner, &link->in);
 	if (link->state != LINK_CLOSED && !link->in_streaming && !link->in_discarding &&
 	    link->in.length > LINK_MAX_BUFFERED)
@@ -88,6 +88,8 @@ static ssize_t receive_payload(struct link *link)
 			rest -= iov[i].iov_len;
 		}
 		got = receive(link, iov, count, false);
+		if (fault_is_on())
+			got = link_fault_payload(link, iov, got);
 		link->ops->sunk(link, link->owner,
 				got == -EAGAIN || got == -ENODATA ? 0 : got);
 		if (got == -EFAULT) {
@@ -98,7 +100,8 @@ static ssize_t receive_payload(struct link *link)
 	}
 	if (link->in_discarding)
 		iov[0] = (struct iovec){scratch, rest < SCRATCH_BYTES ? rest : SCRATCH_BYTES};
-	return receive(link, iov, 1, false);
+	got = receive(link, iov, 1, false);
+	return fault_is_on() ? link_fault_payload(link, iov, got) : got;
 }
 
 static int deliver(struct link *link)
@@ -112,7 +115,7 @@ static int deliver(struct link *link)
 		link_close_fds(fds, fd_count);
 		return -handshake_on_frame(link, &link->in, link->in_buffer);
 	}
-	if (link->ops)
+	if (link->ops && !link->fault.drop)
 		link->ops->on_frame(link, link->owner, &link->in,
 				    link->in_streaming ? NULL : link->in_buffer, fds, fd_count);
 	else
@@ -135,6 +138,13 @@ ssize_t link_read_some(struct link *link)
 		link->in_header_bytes += got;
 		if (link->in_header_bytes < sizeof(link->in))
 			return got;
+		result = link_fault_frame(link);
+		if (!result)
+			result = accept_header(link);
+		if (result)
+			return result;
+	} else if (link->fault.delayed) {
+		link->fault.delayed = false;
 		result = accept_header(link);
 		if (result)
 			return result;

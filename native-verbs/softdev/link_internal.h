@@ -4,6 +4,7 @@
 #define SOFTDEV_LINK_INTERNAL_H
 
 #include "link.h"
+#include "link_fault.h"
 #include "progress.h"
 
 enum frame_op { FRAME_HELLO = 1, FRAME_HELLO_REPLY, FRAME_PROOF, FRAME_REFUSED };
@@ -27,6 +28,7 @@ struct link {
 	int dispatching; /* > 0: a callback runs, freeing waits for it */
 	bool paused, closing_after_flush, accepted;
 	uint32_t watched_events;
+	struct link_fault fault;
 
 	pid_t peer_pid;
 	uid_t peer_uid;

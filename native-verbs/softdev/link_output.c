@@ -171,7 +171,8 @@ void link_flush_output(struct link *link)
 {
 	size_t moved = 0;
 
-	while (link->state != LINK_CLOSED && link->out.first && moved < LINK_BYTES_PER_TURN) {
+	while (link->state != LINK_CLOSED && link->out.first && moved < LINK_BYTES_PER_TURN &&
+	       !link->fault.held) {
 		struct out_item *item = link->out.first;
 		ssize_t written = write_item(link, item);
 

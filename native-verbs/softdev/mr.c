@@ -49,9 +49,10 @@ struct ibv_pd *softverbs_ibv_alloc_pd(struct ibv_context *context)
 {
 	struct softdev_pd *pd;
 	int64_t handle;
+	int error = process_is_forked_child() ? EIO : fault_call(FAULT_ALLOC_PD);
 
-	if (process_is_forked_child()) {
-		errno = EIO;
+	if (error) {
+		errno = error;
 		return NULL;
 	}
 	pd = calloc(1, sizeof(*pd));
@@ -221,12 +222,11 @@ static int enter(struct softdev_mr *mr)
 static struct ibv_mr *register_mr(struct ibv_pd *pd, void *address, uint64_t length, uint64_t iova,
 				  unsigned int access, int file_fd, uint64_t file_offset)
 {
-	const struct fault *fault = fault_check(FAULT_REG_MR);
 	struct softdev_mr *mr;
 	int error = process_is_forked_child() ? EIO : check_arguments(pd, address, length, iova, access);
 
-	if (fault && fault->error)
-		error = fault->error;
+	if (!error)
+		error = fault_call(FAULT_REG_MR, .length = length);
 	if (!error && !own_table())
 		error = errno;
 	if (error)
@@ -332,9 +332,11 @@ int softverbs_ibv_dereg_mr(struct ibv_mr *base)
 	struct softdev_mr *mr = container_of_(base, struct softdev_mr, base);
 	struct mr_slot *slot;
 	struct mr_entry *entry;
+	int error;
 
-	if (process_is_forked_child())
-		return EIO;
+	error = process_is_forked_child() ? EIO : fault_call(FAULT_DEREG_MR, .length = mr->length);
+	if (error)
+		return error;
 	if (!base->handle || base->handle >= TABLE_MR_SLOTS)
 		return ENOENT;
 	slot = &slots[base->handle];

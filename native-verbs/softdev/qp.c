@@ -3,6 +3,7 @@
 
 #include "counters.h"
 #include "exports.h"
+#include "fault.h"
 #include "handle.h"
 #include "log.h"
 #include "peer_table.h"
@@ -25,6 +26,8 @@ static const enum ibv_event_type async_types[QP_ASYNC_COUNT] = {
 	[QP_ASYNC_COMM_EST] = IBV_EVENT_COMM_EST,
 	[QP_ASYNC_DRAINED] = IBV_EVENT_SQ_DRAINED,
 	[QP_ASYNC_LAST_WQE] = IBV_EVENT_QP_LAST_WQE_REACHED,
+	[QP_ASYNC_PATH_MIG] = IBV_EVENT_PATH_MIG,
+	[QP_ASYNC_PATH_MIG_ERR] = IBV_EVENT_PATH_MIG_ERR,
 };
 
 /* qp->lock held: what peers may see of it. */
@@ -82,6 +85,16 @@ void qp_raise(struct softdev_qp *qp, enum qp_async kind)
 {
 	qp->async_raised++;
 	async_raise(qp->base.context, &qp->async[kind]);
+}
+
+bool qp_raise_type(struct softdev_qp *qp, enum ibv_event_type type)
+{
+	for (int kind = 0; kind < QP_ASYNC_COUNT; kind++)
+		if (async_types[kind] == type) {
+			qp_raise(qp, kind);
+			return true;
+		}
+	return false;
 }
 
 void qp_ack_async(struct ibv_qp *base)
@@ -286,6 +299,8 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 	struct softdev_qp *qp;
 	int error = check_init_attr(pd, init);
 
+	if (!error)
+		error = fault_call(FAULT_CREATE_QP);
 	if (!error && !own_table())
 		error = errno;
 	if (error)
@@ -370,6 +385,10 @@ int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int m
 		return EIO;
 	if (!is_live(qp))
 		return ENOENT;
+	error = fault_call(FAULT_MODIFY_QP, .qpn = base->qp_num,
+			   .kind = mask & IBV_QP_STATE ? (int)attr->qp_state : -1);
+	if (error)
+		return error;
 	pthread_mutex_lock(&qp->lock);
 	error = qp_check_transition(qp, attr, mask, &next);
 	if (error)
@@ -438,9 +457,10 @@ static void wait_for_acks(struct softdev_qp *qp)
 int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 {
 	struct softdev_qp *qp = to_qp(base);
+	int error = process_is_forked_child() ? EIO : fault_call(FAULT_DESTROY_QP, .qpn = base->qp_num);
 
-	if (process_is_forked_child())
-		return EIO;
+	if (error)
+		return error;
 	if (!take_out_of_table(qp))
 		return ENOENT;
 	pthread_mutex_lock(&qp->lock);

@@ -56,7 +56,7 @@ struct wqe {
 enum requester_state { REQUESTER_DOWN, REQUESTER_CONNECTING, REQUESTER_OPEN };
 
 enum qp_async { QP_ASYNC_FATAL, QP_ASYNC_REQ_ERR, QP_ASYNC_ACCESS_ERR, QP_ASYNC_COMM_EST,
-		QP_ASYNC_DRAINED, QP_ASYNC_LAST_WQE, QP_ASYNC_COUNT };
+		QP_ASYNC_DRAINED, QP_ASYNC_LAST_WQE, QP_ASYNC_PATH_MIG, QP_ASYNC_PATH_MIG_ERR, QP_ASYNC_COUNT };
 
 struct softdev_qp {
 	struct ibv_qp base;
@@ -146,6 +146,8 @@ void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, 
 /* qp.c; qp->lock held for all but the last four. */
 void qp_enter_error(struct softdev_qp *qp);
 void qp_raise(struct softdev_qp *qp, enum qp_async kind);
+/* False if it is no event of a queue pair. */
+bool qp_raise_type(struct softdev_qp *qp, enum ibv_event_type type);
 void qp_busy_begin(struct softdev_qp *qp);
 void qp_busy_end(struct softdev_qp *qp);
 void qp_ack_async(struct ibv_qp *qp);

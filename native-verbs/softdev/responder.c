@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The accepting half of a queue pair: executes the peer's requests, one after the other. */
 #include "counters.h"
+#include "fault.h"
 #include "file_share.h"
 #include "log.h"
 #include "peer_table.h"
@@ -83,9 +84,12 @@ static void fail_request(struct softdev_qp *qp, enum ibv_wc_status peers, enum i
 static void begin_send(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct rqe *rqe = rq_next(qp);
+	const struct fault *fault = fault_check(FAULT_RECV, .qpn = qp->base.qp_num, .length = frame->length);
 
-	if (!rqe) {
+	if (!rqe || (fault && fault->rnr)) {
 		qp->responder.nak = IBV_WC_RNR_RETRY_EXC_ERR;
+	} else if (fault && fault->status) {
+		fail_request(qp, IBV_WC_REM_OP_ERR, fault->status);
 	} else if (frame->length > rqe->length) {
 		fail_request(qp, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR);
 	} else {
@@ -377,10 +381,11 @@ static void begin_read(struct softdev_qp *qp, const struct frame *frame)
 static void share_file(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct frame reply = {.op = WIRE_FILE_REPLY, .rkey = frame->rkey, .arg = frame->arg};
-	int fd = -EACCES;
+	const struct fault *fault = fault_check(FAULT_SHARE_FILE, .qpn = qp->base.qp_num);
+	int fd = fault ? -fault->error : -EACCES;
 
 	/* The descriptor shows the whole file, a READ only the region: for those who may open it anyway. */
-	if (link_peer_uid(qp->in) == geteuid())
+	if (!fault && link_peer_uid(qp->in) == geteuid())
 		fd = mr_share_file(qp->pd, frame->rkey, frame->arg);
 	if (fd < 0)
 		reply.status = -fd;

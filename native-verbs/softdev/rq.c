@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "fault.h"
 #include "qp.h"
 
 #include <errno.h>
@@ -85,9 +86,12 @@ static bool has_room(struct softdev_qp *qp)
 /* qp->lock held. 0 or a positive errno. */
 static int post_one(struct softdev_qp *qp, const struct ibv_recv_wr *wr)
 {
+	const struct fault *fault = fault_check(FAULT_POST_RECV, .qpn = qp->base.qp_num);
 	uint32_t index;
 	struct rqe *rqe;
 
+	if (fault && fault->error)
+		return fault->error;
 	if (atomic_load(&qp->state) == IBV_QPS_RESET || qp->srq)
 		return EINVAL;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_recv_sge ||

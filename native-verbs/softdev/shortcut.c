@@ -3,6 +3,7 @@
 #include "shortcut.h"
 
 #include "counters.h"
+#include "fault.h"
 #include "log.h"
 #include "peer.h"
 
@@ -105,7 +106,10 @@ static int copy_all(struct softdev_qp *qp, const struct wqe *wqe, copy_function 
 static enum shortcut_result read_file(struct softdev_qp *qp, const struct wqe *wqe, struct peer *peer,
 				      const struct target *target, struct peer_file *file)
 {
-	int error = copy_all(qp, wqe, copy_from_file, target->file_offset, peer_file_fd(file));
+	int error = -fault_call(FAULT_FILE, .qpn = qp->base.qp_num, .length = wqe->length);
+
+	if (!error)
+		error = copy_all(qp, wqe, copy_from_file, target->file_offset, peer_file_fd(file));
 
 	peer_file_release(peer, file);
 	if (error || !is_unchanged(target, peer_table(peer)))
@@ -118,7 +122,10 @@ static enum shortcut_result read_file(struct softdev_qp *qp, const struct wqe *w
 static enum shortcut_result read_memory(struct softdev_qp *qp, const struct wqe *wqe, struct peer *peer,
 					const struct target *target)
 {
-	int error = copy_all(qp, wqe, copy_from_process, target->address, peer_pid(peer));
+	int error = -fault_call(FAULT_CMA, .qpn = qp->base.qp_num, .length = wqe->length);
+
+	if (!error)
+		error = copy_all(qp, wqe, copy_from_process, target->address, peer_pid(peer));
 
 	if (error == -EPERM || error == -ENOSYS) {
 		log_warn("process_vm_readv is no longer allowed for peer %d", (int)peer_pid(peer));
@@ -151,13 +158,4 @@ enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe,
 		return file_state == PEER_FILE_UNKNOWN ? SHORTCUT_NEEDS_FILE : SHORTCUT_REFUSED;
 	result = read_memory(qp, wqe, peer, &target);
 	return result == SHORTCUT_DONE && file_state == PEER_FILE_UNKNOWN ? SHORTCUT_DONE_ASK_FILE : result;
-}
-
-void read_spoil(const struct wqe *wqe)
-{
-	for (int i = 0; i < wqe->num_sge; i++)
-		if (wqe->sge[i].length) {
-			*(volatile uint8_t *)(uintptr_t)wqe->sge[i].addr ^= 1;
-			return;
-		}
 }

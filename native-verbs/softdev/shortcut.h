@@ -20,7 +20,4 @@ enum shortcut_result {
 enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe, struct peer *peer,
 				   uint32_t peer_qp_slot, uint64_t peer_qp_generation);
 
-/* Changes one bit of what a READ brought. */
-void read_spoil(const struct wqe *wqe);
-
 #endif

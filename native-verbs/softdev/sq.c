@@ -135,7 +135,8 @@ static void copy_inline(struct wqe *wqe, const struct ibv_send_wr *wr)
 /* qp->lock held. 0 or a positive errno. */
 static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 {
-	const struct fault *fault = fault_check(FAULT_POST_SEND);
+	const struct fault *fault = fault_check(FAULT_POST_SEND, .kind = wr->opcode, .qpn = qp->base.qp_num,
+						.length = total_length(wr->sg_list, wr->num_sge));
 	const struct send_op *op = send_op_find(wr->opcode, qp->base.qp_type);
 	int state = atomic_load(&qp->state);
 	uint32_t index = qp->sq_post & qp->sq_mask;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executes the send queue in order: what a short cut can bring at once, the rest as frames by the progress thread. */
 #include "counters.h"
-#include "fault.h"
+#include "fault_wr.h"
 #include "log.h"
 #include "peer.h"
 #include "qp.h"
@@ -9,25 +9,10 @@
 #include "shortcut.h"
 #include "wire.h"
 
-#include <signal.h>
-#include <unistd.h>
 
 /* So much at a time; a thread that posts may be given work by others all the while. */
 #define COPIED_PER_TURN (4u << 20)
 #define COPIED_PER_POST (64u << 20)
-
-/* Once for each READ, what does SOFTVERBS_FAULT want of it? */
-static void ask_for_fault(struct softdev_qp *qp, struct wqe *wqe)
-{
-	wqe->started = true;
-	wqe->fault = fault_check(FAULT_READ);
-	if (!wqe->fault || !wqe->fault->kill_peer)
-		return;
-	if (qp->peer_pid > 0 && qp->peer_pid != getpid()) /* 0: of another PID namespace */
-		kill(qp->peer_pid, SIGKILL);
-	else
-		log_error("killpeer: the peer has no process of its own here (pid %d)", (int)qp->peer_pid);
-}
 
 /* The status that a request ends with before it is tried, or IBV_WC_SUCCESS. */
 static enum ibv_wc_status early_status(const struct softdev_qp *qp, const struct wqe *wqe)
@@ -36,7 +21,7 @@ static enum ibv_wc_status early_status(const struct softdev_qp *qp, const struct
 		return IBV_WC_LOC_LEN_ERR;
 	if ((wqe->op->flags & SEND_OP_RESPONSE) && !qp->attr.max_rd_atomic)
 		return IBV_WC_LOC_QP_OP_ERR;
-	if (wqe->fault && wqe->fault->status > 0)
+	if (wqe->fault && wqe->fault->status)
 		return wqe->fault->status;
 	return IBV_WC_SUCCESS;
 }
@@ -45,8 +30,8 @@ void sq_complete_read(struct softdev_qp *qp)
 {
 	const struct wqe *wqe = sq_oldest(qp);
 
-	if (wqe->fault && wqe->fault->flip)
-		read_spoil(wqe);
+	if (wqe->fault)
+		fault_spoil_read(wqe);
 	sq_complete(qp, IBV_WC_SUCCESS);
 }
 
@@ -120,8 +105,8 @@ void sq_run(struct softdev_qp *qp)
 			progress_post(&qp->task);
 			break;
 		}
-		if (is_read && !wqe->started)
-			ask_for_fault(qp, wqe);
+		if (!wqe->started)
+			fault_start_wr(qp, wqe);
 		if (early_status(qp, wqe) != IBV_WC_SUCCESS) {
 			if (!is_oldest)
 				break;

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Async events on request, with what a device does beside telling: queue pairs in the error state. */
+#ifndef SOFTDEV_FAULT_ASYNC_H
+#define SOFTDEV_FAULT_ASYNC_H
+
+#include <stdint.h>
+
+/*
+ * Raises an ibv_event_type on the queue pair (0 = every one of this process), its queues, or every open context,
+ * as the type asks. Any thread, any lock held; it happens on the progress thread.
+ */
+void fault_raise_soon(int event, uint32_t qpn);
+/* The same at once; how many objects it was raised on. Progress thread. */
+unsigned int fault_raise(int event, uint32_t qpn);
+
+#endif

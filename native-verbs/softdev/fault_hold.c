@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One list of what is held back, in order of arrival; a timer lets go what is due. Its lock comes after qp.lock
+ * and an id's event_lock, before cq.lock and the event queues.
+ */
+#include "fault_hold.h"
+
+#include "cm.h"
+#include "cq.h"
+#include "fault.h"
+#include "log.h"
+#include "progress.h"
+#include "qp.h"
+
+#include <stdlib.h>
+
+#define MS 1000000ull
+#define NEVER UINT64_MAX
+
+struct held {
+	struct held *next;
+	uint64_t due_ns;
+	struct softdev_cq *cq; /* of a completion */
+	struct cqe entry;
+	bool solicited;
+	struct cm_event *event; /* or this */
+};
+
+static void on_task(void *unused);
+static void on_due(void *unused);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct held *first;
+static unsigned int held_count; /* read without the lock: nothing to look for if 0 */
+static struct progress_task task = {.callback = on_task};
+static struct progress_timer timer = {.callback = on_due};
+
+/* lock held. */
+static struct held *take_out(struct held **place)
+{
+	struct held *held = *place;
+
+	*place = held->next;
+	__atomic_store_n(&held_count, held_count - 1, __ATOMIC_RELAXED);
+	return held;
+}
+
+/* lock held. */
+static void let_go(struct held *held)
+{
+	if (held->event)
+		event_queue_push(&held->event->channel->queue, &held->event->node);
+	else
+		cq_push_now(held->cq, &held->entry, held->solicited);
+	free(held);
+}
+
+static void on_due(void *unused)
+{
+	uint64_t now = progress_now_ns(), next = NEVER;
+	struct held **place = &first;
+
+	(void)unused;
+	pthread_mutex_lock(&lock);
+	while (*place) {
+		if ((*place)->due_ns <= now) {
+			let_go(take_out(place));
+			continue;
+		}
+		if ((*place)->due_ns < next)
+			next = (*place)->due_ns;
+		place = &(*place)->next;
+	}
+	pthread_mutex_unlock(&lock);
+	if (next != NEVER)
+		progress_timer_set(&timer, next);
+}
+
+static void on_task(void *unused)
+{
+	on_due(unused);
+}
+
+/* lock held. */
+static void hold(const struct held *what)
+{
+	struct held *held = malloc(sizeof(*held)), **place = &first;
+
+	if (!held) {
+		log_error("no memory to hold something back: it is lost");
+		return;
+	}
+	*held = *what;
+	held->next = NULL;
+	while (*place)
+		place = &(*place)->next;
+	*place = held;
+	__atomic_store_n(&held_count, held_count + 1, __ATOMIC_RELAXED);
+	if (held->due_ns != NEVER)
+		progress_post(&task);
+}
+
+static uint64_t due_after(const struct fault *fault)
+{
+	return fault->delay_ms ? progress_now_ns() + fault->delay_ms * MS : NEVER;
+}
+
+/* lock held. When the last held completion of that queue comes, 0 = none is held. */
+static uint64_t queue_due(const struct softdev_qp *qp, bool is_send)
+{
+	uint64_t due = 0;
+
+	for (const struct held *held = first; held; held = held->next)
+		if (!held->event && held->entry.qp == qp && held->entry.is_send == is_send && held->due_ns > due)
+			due = held->due_ns;
+	return due;
+}
+
+bool fault_takes_completion(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
+{
+	const struct fault *fault =
+		fault_check(FAULT_COMPLETION, .kind = entry->wc.opcode, .qpn = entry->wc.qp_num,
+			    .length = entry->wc.byte_len, .result = entry->wc.status);
+	struct held held = {.cq = cq, .entry = *entry, .solicited = solicited};
+
+	if (fault && fault->drop)
+		return true;
+	if (fault && fault->overrun) {
+		cq_fail(cq);
+		return true;
+	}
+	if (!(fault && fault->delay_ms) && !__atomic_load_n(&held_count, __ATOMIC_RELAXED)) {
+		if (fault && fault->duplicate)
+			cq_push_now(cq, entry, solicited);
+		return false;
+	}
+	pthread_mutex_lock(&lock);
+	held.due_ns = queue_due(entry->qp, entry->is_send);
+	if (fault && fault->delay_ms && due_after(fault) > held.due_ns)
+		held.due_ns = due_after(fault);
+	if (held.due_ns)
+		hold(&held);
+	if (held.due_ns && fault && fault->duplicate)
+		hold(&held);
+	pthread_mutex_unlock(&lock);
+	return held.due_ns;
+}
+
+void fault_forget_completions(const struct softdev_qp *qp)
+{
+	struct held **place = &first;
+
+	if (!__atomic_load_n(&held_count, __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&lock);
+	while (*place)
+		if (!(*place)->event && (*place)->entry.qp == qp)
+			free(take_out(place));
+		else
+			place = &(*place)->next;
+	pthread_mutex_unlock(&lock);
+}
+
+bool fault_takes_event(struct cm_event *event)
+{
+	const struct fault *fault = fault_check(FAULT_CM_EVENT, .kind = event->event.event);
+	struct held held = {.event = event};
+
+	if (!fault)
+		return false;
+	if (fault->event >= 0) {
+		event->event.event = fault->event;
+		event->event.status = fault->reason >= 0 ? fault->reason : -fault->error;
+	}
+	if (!fault->drop && !fault->delay_ms)
+		return false;
+	held.due_ns = due_after(fault);
+	pthread_mutex_lock(&lock);
+	hold(&held);
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+void fault_release_events(const struct cm_id *owner)
+{
+	struct held **place = &first;
+
+	if (!__atomic_load_n(&held_count, __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&lock);
+	while (*place)
+		if ((*place)->event && (*place)->event->owner == owner)
+			let_go(take_out(place));
+		else
+			place = &(*place)->next;
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fault_wr.h"
+
+#include "log.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static void send_signal(const struct softdev_qp *qp, int signal)
+{
+	if (qp->peer_pid > 0 && qp->peer_pid != getpid()) /* 0: of another PID namespace, or another host */
+		kill(qp->peer_pid, signal);
+	else
+		log_error("fault %s: the peer has no process of its own here (pid %d)",
+			  signal == SIGKILL ? "killpeer" : "stoppeer", (int)qp->peer_pid);
+}
+
+void fault_apply_to_wr(struct softdev_qp *qp, struct wqe *wqe)
+{
+	const struct fault_subject subject = {
+		.kind = wqe->opcode, .qpn = qp->base.qp_num, .length = wqe->length};
+
+	if (wqe->opcode == IBV_WR_RDMA_READ)
+		wqe->fault = fault_hit(FAULT_READ, &subject);
+	if (!wqe->fault)
+		wqe->fault = fault_hit(FAULT_WR, &subject);
+	if (!wqe->fault)
+		return;
+	if (wqe->fault->kill_peer)
+		send_signal(qp, SIGKILL);
+	if (wqe->fault->stop_peer)
+		send_signal(qp, SIGSTOP);
+}
+
+void fault_spoil_read(const struct wqe *wqe)
+{
+	const struct fault *fault = wqe->fault;
+	uint64_t start = 0;
+
+	for (int i = 0; i < wqe->num_sge; i++) {
+		volatile uint8_t *bytes = (volatile uint8_t *)(uintptr_t)wqe->sge[i].addr;
+		uint64_t end = start + wqe->sge[i].length;
+
+		if (fault->flip && fault->offset >= start && fault->offset < end)
+			bytes[fault->offset - start] ^= 1;
+		for (uint64_t at = start; fault->truncate >= 0 && at < end; at++)
+			if (at >= (uint64_t)fault->truncate)
+				bytes[at - start] = 0;
+		start = end;
+	}
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link_fault.h"
+
+#include "link_internal.h"
+#include "qp.h"
+#include "wire.h"
+
+#include <errno.h>
+
+#define MS 1000000ull
+#define SECOND 1000000000ull
+
+static struct link *links; /* all that are not closed */
+
+/* What links get when they are made, after an order that was for all of them. */
+static struct {
+	bool silent, refuse;
+	uint64_t rate, delay_ns;
+} policy;
+
+static uint32_t qpn_of(const struct link *link)
+{
+	const struct softdev_qp *qp = link->owner;
+
+	return link->kind == LINK_KIND_QP && qp ? qp->base.qp_num : 0;
+}
+
+static void hold(struct link *link, uint64_t until_ns)
+{
+	link->fault.held = true;
+	if (until_ns)
+		progress_timer_set(&link->fault.resume, until_ns);
+	link_update_events(link);
+}
+
+static void on_resume(void *owner)
+{
+	struct link *link = owner;
+
+	link->fault.held = link->fault.silent;
+	link_update_events(link);
+}
+
+static void silence(struct link *link)
+{
+	link->fault.silent = true;
+	hold(link, 0);
+}
+
+void link_fault_begin(struct link *link)
+{
+	link->fault.resume = (struct progress_timer){.callback = on_resume, .owner = link};
+	link->fault.rate = policy.rate;
+	link->fault.delay_ns = policy.delay_ns;
+	link->fault.silent = link->fault.held = policy.silent;
+	link->fault.next = links;
+	if (links)
+		links->fault.previous = link;
+	links = link;
+}
+
+void link_fault_end(struct link *link)
+{
+	progress_timer_cancel(&link->fault.resume);
+	if (link->fault.previous)
+		link->fault.previous->fault.next = link->fault.next;
+	else
+		links = link->fault.next;
+	if (link->fault.next)
+		link->fault.next->fault.previous = link->fault.previous;
+}
+
+int link_fault_refuses(struct link *link)
+{
+	const struct fault *fault = fault_check(FAULT_LINK, .kind = link->kind);
+
+	if (policy.refuse || (fault && fault->refuse))
+		return ECONNREFUSED;
+	if (!fault)
+		return 0;
+	link->fault.silent = link->fault.held = fault->silence;
+	link->fault.rate = fault->rate;
+	link->fault.delay_ns = fault->delay_ms * MS;
+	return 0;
+}
+
+int link_fault_judge_frame(struct link *link)
+{
+	const struct fault *fault;
+
+	link->fault.frame = NULL;
+	link->fault.drop = false;
+	if (link->state != LINK_OPEN)
+		return 0;
+	fault = fault_check(link->kind == LINK_KIND_QP ? FAULT_FRAME : FAULT_CM_FRAME, .kind = link->in.op,
+			    .qpn = qpn_of(link), .length = link->in.length);
+	if (!fault)
+		return 0;
+	link->fault.frame = fault;
+	link->fault.drop = fault->drop;
+	if (fault->cut)
+		return -ENODATA;
+	if (fault->silence)
+		silence(link);
+	else if (fault->delay_ms)
+		hold(link, progress_now_ns() + fault->delay_ms * MS);
+	else
+		return 0;
+	link->fault.delayed = true;
+	return -EAGAIN;
+}
+
+int link_fault_reason(const struct link *link)
+{
+	return link->fault.frame ? link->fault.frame->reason : -1;
+}
+
+/* Bit 0 of the byte at `offset` of the payload, if it is among these. */
+static void flip(const struct link *link, const struct iovec *iov, ssize_t got)
+{
+	uint64_t start = link->in_offset, offset = link->fault.frame->offset;
+
+	if (offset < start || offset >= start + (uint64_t)got)
+		return;
+	offset -= start;
+	for (; offset >= iov->iov_len; iov++)
+		offset -= iov->iov_len;
+	((uint8_t *)iov->iov_base)[offset] ^= 1;
+}
+
+static void slow_down(struct link *link, uint64_t bytes)
+{
+	hold(link, progress_now_ns() + bytes * SECOND / link->fault.rate);
+}
+
+ssize_t link_fault_payload(struct link *link, const struct iovec *iov, ssize_t got)
+{
+	const struct fault *fault = link->fault.frame;
+
+	if (got <= 0)
+		return got;
+	if (link->fault.rate)
+		slow_down(link, got);
+	if (!fault)
+		return got;
+	if (fault->truncate >= 0 && link->in_offset + got > (uint64_t)fault->truncate)
+		return -ENODATA;
+	if (fault->flip)
+		flip(link, iov, got);
+	return got;
+}
+
+bool link_fault_defers(struct link *link)
+{
+	uint64_t now = progress_now_ns();
+
+	if (!link->fault.delay_ns)
+		return false;
+	if (!link->fault.arrived_ns) {
+		link->fault.arrived_ns = now;
+		hold(link, now + link->fault.delay_ns);
+		return true;
+	}
+	link->fault.arrived_ns = 0;
+	return false;
+}
+
+static void obey(struct link *link, const struct link_command *command)
+{
+	switch (command->order) {
+	case LINK_ORDER_SILENCE:
+		silence(link);
+		return;
+	case LINK_ORDER_SLOW:
+		link->fault.rate = command->rate;
+		link->fault.delay_ns = command->delay_ms * MS;
+		return;
+	case LINK_ORDER_HEAL:
+		link->fault.silent = false;
+		link->fault.rate = link->fault.delay_ns = link->fault.arrived_ns = 0;
+		progress_timer_cancel(&link->fault.resume);
+		on_resume(link);
+		return;
+	case LINK_ORDER_REFUSE:
+	case LINK_ORDER_CUT:
+		return;
+	}
+}
+
+static bool concerns(const struct link *link, const struct link_command *command)
+{
+	return !command->qpn || qpn_of(link) == command->qpn;
+}
+
+/* What a link's end makes of others is unknown: from the start again after each. */
+static unsigned int cut(const struct link_command *command)
+{
+	unsigned int bound = 0, done = 0;
+
+	for (const struct link *link = links; link; link = link->fault.next)
+		bound++;
+	for (struct link *link = links; link && done < bound;)
+		if (concerns(link, command)) {
+			done++;
+			link_fail(link, 0);
+			link = links;
+		} else {
+			link = link->fault.next;
+		}
+	return done;
+}
+
+static unsigned int obey_all(const struct link_command *command)
+{
+	unsigned int done = 0;
+
+	for (struct link *link = links; link; link = link->fault.next)
+		if (concerns(link, command)) {
+			done++;
+			obey(link, command);
+		}
+	return done;
+}
+
+unsigned int link_fault_command(const struct link_command *command)
+{
+	unsigned int done = command->order == LINK_ORDER_CUT ? cut(command) : obey_all(command);
+
+	if (command->qpn)
+		return done;
+	if (command->order == LINK_ORDER_HEAL)
+		policy.silent = policy.refuse = false;
+	policy.silent |= command->order == LINK_ORDER_SILENCE;
+	policy.refuse |= command->order == LINK_ORDER_REFUSE;
+	if (command->order == LINK_ORDER_SLOW || command->order == LINK_ORDER_HEAL) {
+		policy.rate = command->rate;
+		policy.delay_ns = command->delay_ms * MS;
+	}
+	return done;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What faults do to a link: whole links (cut, silent, slow) and the frames that arrive on them. Everything acts on
+ * the receiving end but silence, which stops both directions. Progress thread only.
+ */
+#ifndef SOFTDEV_LINK_FAULT_H
+#define SOFTDEV_LINK_FAULT_H
+
+#include "fault.h"
+#include "progress.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct link;
+
+/* Part of every link. */
+struct link_fault {
+	struct link *previous, *next;
+	bool held; /* silent, or waiting for its turn: neither read nor written, nor watched */
+	bool silent, delayed, drop;
+	uint64_t rate, delay_ns;
+	uint64_t arrived_ns; /* of what waits for delay_ns, 0 = nothing */
+	struct progress_timer resume;
+	const struct fault *frame; /* for the payload that comes in */
+};
+
+void link_fault_begin(struct link *link);
+void link_fault_end(struct link *link);
+/* The errno that a connect fails with, or 0. */
+int link_fault_refuses(struct link *link);
+
+int link_fault_judge_frame(struct link *link);
+/* A header is there: 0, or -errno: -EAGAIN = later, -ENODATA = as if the peer had closed. */
+static inline int link_fault_frame(struct link *link)
+{
+	return fault_is_on() ? link_fault_judge_frame(link) : 0;
+}
+/* The reason to reject the connect request with that has just come on this link, or -1. */
+int link_fault_reason(const struct link *link);
+/* `got` bytes of payload arrived in iov: what to take them for. */
+ssize_t link_fault_payload(struct link *link, const struct iovec *iov, ssize_t got);
+/* The socket is readable: true if it is too early to look. */
+bool link_fault_defers(struct link *link);
+
+/* For the control socket. `qpn` 0 = every link; the number of links it was done to. */
+enum link_order { LINK_ORDER_CUT, LINK_ORDER_SILENCE, LINK_ORDER_SLOW, LINK_ORDER_REFUSE, LINK_ORDER_HEAL };
+struct link_command {
+	enum link_order order;
+	uint32_t qpn;
+	uint64_t rate;
+	uint32_t delay_ms;
+};
+unsigned int link_fault_command(const struct link_command *command);
+
+#endif
