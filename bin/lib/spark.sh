@@ -65,18 +65,23 @@ find_examples_jar() {
     die 1 "Maven could not get Hadoop's examples of $version, which $SPARK_HOME needs: unset SPARK_HOME, or see the log"
 }
 
-# spark_submit ARGS...: what bin/spark-submit of a distribution does, also for a home that has no bin/.
-spark_submit() {
-  local command=()
-  if [ -x "$SPARK_HOME/bin/spark-submit" ]; then
-    "$SPARK_HOME/bin/spark-submit" "$@"
-    return
-  fi
+# launcher_command CLASS ARGS...: sets `command` to the words that bin/spark-class of a distribution would run.
+launcher_command() {
+  local part
+  command=()
   # The launcher prints NUL, newline, then the command's words, each ended by NUL.
   while IFS= read -r -d '' part; do
     part=${part#$'\n'}
     [ -z "$part" ] && [ ${#command[@]} = 0 ] || command+=("$part")
-  done < <("$JAVA" -Xmx128m -cp "$SPARK_HOME/jars/*" org.apache.spark.launcher.Main \
-    org.apache.spark.deploy.SparkSubmit "$@")
+  done < <("$JAVA" -Xmx128m -cp "$SPARK_HOME/jars/*" org.apache.spark.launcher.Main "$@")
+  [ ${#command[@]} -gt 0 ] || die 1 "Spark's launcher in $SPARK_HOME made no command of: $*"
+}
+
+# spark_submit ARGS...: what bin/spark-submit of a distribution does, also for a home that has no bin/; on the host
+# of bin/hosts that SUBMIT_HOST names, if any.
+spark_submit() {
+  local command=("$SPARK_HOME/bin/spark-submit" "$@")
+  [ -x "$SPARK_HOME/bin/spark-submit" ] || launcher_command org.apache.spark.deploy.SparkSubmit "$@"
+  if [ -n "${SUBMIT_HOST:-}" ]; then command=("$ROOT/bin/hosts" on "$SUBMIT_HOST" "${command[@]}"); fi
   "${command[@]}"
 }
