@@ -35,6 +35,11 @@ static bool is_link_local(const union ibv_gid *gid)
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
+bool gid_is_multicast(const union ibv_gid *gid)
+{
+	return gid->raw[0] == 0xff || (is_mapped_v4(gid) && (gid->raw[12] & 0xf0) == 0xe0);
+}
+
 void gid_from_address(const struct sockaddr *address, union ibv_gid *gid)
 {
 	memset(gid, 0, sizeof(*gid));

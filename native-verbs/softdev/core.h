@@ -24,8 +24,6 @@
  * listener. Starts the progress thread and listens on first use. The port, or -errno. Any thread.
  */
 int process_port(void);
-/* The UDP socket bound to that port, for CM datagrams; -1 before process_port(). */
-int process_udp_socket(void);
 /* The boot nonce of this process (LINK_NONCE_BYTES). */
 const uint8_t *process_nonce(void);
 /* True in the child of a fork: every call of the device answers EIO there. */
@@ -39,6 +37,8 @@ int gid_table_length(void);
 int gid_table_entry(int index, union ibv_gid *gid, enum ibv_gid_type *type);
 /* True if the address is one of this host (a listed one or anything in 127/8 or ::1). */
 bool gid_is_local(const union ibv_gid *gid);
+/* True for a group: an IPv6 one, or an IPv4 one mapped as any other address. */
+bool gid_is_multicast(const union ibv_gid *gid);
 void gid_from_address(const struct sockaddr *address, union ibv_gid *gid);
 /* Fills a sockaddr_in for IPv4-mapped GIDs, sockaddr_in6 otherwise; returns its length. */
 socklen_t gid_to_address(const union ibv_gid *gid, uint16_t port, struct sockaddr_storage *address);

@@ -68,6 +68,13 @@ int softverbs_ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask
 			   struct ibv_qp_init_attr *init_attr);
 int softverbs_ibv_destroy_qp(struct ibv_qp *qp);
 
+struct ibv_ah *softverbs_ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+int softverbs_ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
+				  struct ibv_grh *grh, struct ibv_ah_attr *attr);
+struct ibv_ah *softverbs_ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
+					       uint8_t port);
+int softverbs_ibv_destroy_ah(struct ibv_ah *ah);
+
 int softverbs_ibv_fork_init(void);
 enum ibv_fork_status softverbs_ibv_is_fork_initialized(void);
 const char *softverbs_ibv_wc_status_str(enum ibv_wc_status status);

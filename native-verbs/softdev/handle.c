@@ -11,6 +11,7 @@ static const uint32_t limits[HANDLE_KINDS] = {
 	[HANDLE_CHANNEL] = MAX_CHANNELS,
 	[HANDLE_CONTEXT] = MAX_CONTEXTS,
 	[HANDLE_SRQ] = MAX_SRQS,
+	[HANDLE_AH] = MAX_AHS,
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -203,12 +203,9 @@ int process_index_of_port(int number)
 	return index;
 }
 
-int process_udp_socket(void)
+int process_udp_socket(int number)
 {
-	int fd;
+	int index = process_index_of_port(number);
 
-	pthread_mutex_lock(&lock);
-	fd = port_count ? ports[0].udp_fd : -1;
-	pthread_mutex_unlock(&lock);
-	return fd;
+	return index < 0 ? -1 : ports[index].udp_fd;
 }

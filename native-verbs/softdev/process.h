@@ -7,6 +7,8 @@ enum { PROCESS_MAX_PORTS = 16, PROCESS_QPS_PER_PORT = 256, PROCESS_RESERVED_PORT
 
 /* The number of the index-th port, opened when needed; or -errno. */
 int process_port_at(int index);
+/* The UDP socket of that port of this process; -1 if it is not one. */
+int process_udp_socket(int number);
 /* Which port it is, -1 if not ours. */
 int process_index_of_port(int number);
 

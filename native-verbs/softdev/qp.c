@@ -9,6 +9,7 @@
 #include "peer_table.h"
 #include "process.h"
 #include "softverbs.h"
+#include "ud.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -63,6 +64,8 @@ void qp_busy_end(struct softdev_qp *qp)
 	if (atomic_load(&qp->state) == IBV_QPS_ERR) {
 		sq_flush(qp);
 		rq_flush(qp);
+	} else if (atomic_load(&qp->state) == IBV_QPS_SQE) {
+		sq_flush(qp);
 	}
 	pthread_cond_broadcast(&qp->idle);
 }
@@ -77,6 +80,20 @@ void qp_enter_error(struct softdev_qp *qp)
 	qp->base.state = IBV_QPS_ERR;
 	publish(qp);
 	progress_post(&qp->task);
+	qp_busy_begin(qp);
+	qp_busy_end(qp);
+}
+
+void qp_enter_send_error(struct softdev_qp *qp)
+{
+	if (qp->base.qp_type != IBV_QPT_UD) {
+		qp_enter_error(qp);
+		return;
+	}
+	if (atomic_load(&qp->state) != IBV_QPS_RTS && atomic_load(&qp->state) != IBV_QPS_SQD)
+		return;
+	atomic_store(&qp->state, IBV_QPS_SQE);
+	qp->base.state = IBV_QPS_SQE;
 	qp_busy_begin(qp);
 	qp_busy_end(qp);
 }
@@ -209,6 +226,7 @@ static void free_qp(struct softdev_qp *qp)
 	pthread_cond_destroy(&qp->idle);
 	pthread_mutex_destroy(&qp->base.mutex);
 	pthread_cond_destroy(&qp->base.cond);
+	ud_destroy(qp);
 	free(qp->sq);
 	free(qp->sq_sges);
 	free(qp->sq_inline);
@@ -282,8 +300,9 @@ static int check_init_attr(const struct ibv_pd *pd, const struct ibv_qp_init_att
 		return EINVAL;
 	if (init->srq && !handle_is(HANDLE_SRQ, init->srq->handle, init->srq))
 		return EINVAL;
-	if (init->qp_type != IBV_QPT_RC) {
-		log_warn("a queue pair of type %d is not supported: only RC (%d) is", init->qp_type, IBV_QPT_RC);
+	if (init->qp_type != IBV_QPT_RC && init->qp_type != IBV_QPT_UD) {
+		log_warn("a queue pair of type %d is not supported: only RC (%d) and UD (%d) are", init->qp_type,
+			 IBV_QPT_RC, IBV_QPT_UD);
 		return EOPNOTSUPP;
 	}
 	if (!init->srq && (init->cap.max_recv_wr > DEVICE_MAX_WR || init->cap.max_recv_sge > DEVICE_MAX_SGE))
@@ -313,6 +332,10 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 	error = take_number(qp);
 	if (error)
 		goto free_it;
+	if (qp->base.qp_type == IBV_QPT_UD)
+		error = ud_create(qp);
+	if (error)
+		goto take_it_out;
 	own_table()->qp[qp->slot].pd = qp->pd->id;
 	new_generation(qp);
 	publish(qp);
@@ -326,6 +349,9 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 	COUNT(qp_ever);
 	return &qp->base;
 
+take_it_out:
+	take_out_of_table(qp);
+	give_number_back(qp);
 free_it:
 	free_qp(qp);
 failed:
@@ -340,6 +366,8 @@ static void disconnect(void *owner)
 
 	progress_cancel(&qp->task);
 	progress_timer_cancel(&qp->timer);
+	if (qp->ud)
+		ud_close(qp);
 	requester_close(qp);
 	responder_close(qp);
 }

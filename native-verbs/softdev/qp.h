@@ -28,6 +28,7 @@
 struct peer;
 struct fault;
 struct send_op;
+struct ud_queue;
 
 struct wqe {
 	uint64_t wr_id;
@@ -127,6 +128,8 @@ struct softdev_qp {
 		int read_error;
 	} responder;
 
+	struct ud_queue *ud; /* UD only (ud.h) */
+
 	struct async_source async[QP_ASYNC_COUNT];
 	uint32_t async_raised;
 };
@@ -145,6 +148,8 @@ void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, 
 
 /* qp.c; qp->lock held for all but the last four. */
 void qp_enter_error(struct softdev_qp *qp);
+/* A send has failed here: SQE for UC and UD, whose receive queues go on, ERR for RC. */
+void qp_enter_send_error(struct softdev_qp *qp);
 void qp_raise(struct softdev_qp *qp, enum qp_async kind);
 /* False if it is no event of a queue pair. */
 bool qp_raise_type(struct softdev_qp *qp, enum ibv_event_type type);

@@ -31,7 +31,8 @@ void rq_complete(struct softdev_qp *qp, const struct ibv_wc *wc, bool solicited)
 
 	entry.wc.wr_id = rqe->wr_id;
 	entry.wc.qp_num = qp->base.qp_num;
-	entry.wc.src_qp = qp->attr.dest_qp_num;
+	if (!qp->ud)
+		entry.wc.src_qp = qp->attr.dest_qp_num;
 	if (qp->srq)
 		qp->shared_receive = NULL;
 	else

@@ -9,6 +9,7 @@
 #include "log.h"
 #include "qp.h"
 #include "send_op.h"
+#include "ud.h"
 
 #include <errno.h>
 #include <string.h>
@@ -66,7 +67,7 @@ void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status)
 	else
 		complete_one(qp, status);
 	if (status != IBV_WC_SUCCESS)
-		qp_enter_error(qp);
+		qp_enter_send_error(qp);
 	else
 		sq_tell_if_drained(qp);
 }
@@ -147,7 +148,8 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 
 	if (fault && fault->error)
 		return fault->error;
-	if (state != IBV_QPS_RTS && state != IBV_QPS_SQD && state != IBV_QPS_ERR)
+	if (state != IBV_QPS_RTS && state != IBV_QPS_SQD && state != IBV_QPS_SQE &&
+	    state != IBV_QPS_ERR)
 		return EINVAL;
 	error = check_wr(qp, wr, op);
 	if (error)
@@ -157,6 +159,9 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 		return EINVAL;
 	if (!has_room(qp))
 		return ENOMEM;
+	error = qp->ud ? ud_take_address(qp, index, wr) : 0;
+	if (error)
+		return error;
 	wqe = &qp->sq[index];
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = wr->opcode;
@@ -203,7 +208,7 @@ int qp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr
 			break;
 		}
 	}
-	if (atomic_load(&qp->state) == IBV_QPS_ERR) {
+	if (atomic_load(&qp->state) == IBV_QPS_ERR || atomic_load(&qp->state) == IBV_QPS_SQE) {
 		qp_busy_begin(qp);
 		qp_busy_end(qp);
 	} else {

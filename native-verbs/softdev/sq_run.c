@@ -7,6 +7,7 @@
 #include "qp.h"
 #include "send_op.h"
 #include "shortcut.h"
+#include "ud.h"
 #include "wire.h"
 
 
@@ -88,6 +89,10 @@ void sq_run(struct softdev_qp *qp)
 	bool on_progress_thread = progress_on_thread();
 	uint64_t copied = 0;
 
+	if (qp->ud) {
+		ud_run(qp);
+		return;
+	}
 	if (qp->sq_running)
 		return;
 	qp->sq_running = true;

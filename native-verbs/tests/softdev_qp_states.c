@@ -199,7 +199,7 @@ static void resetTakesCompletionsBack(struct side *side)
 static void unknownKindsAreRefused(struct side *side)
 {
 	struct ibv_qp_init_attr init = {
-		.send_cq = side->cq, .recv_cq = side->cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_UD};
+		.send_cq = side->cq, .recv_cq = side->cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RAW_PACKET};
 
 	CHECK(!softverbs_ibv_create_qp(side->pd, &init));
 	CHECK_EQUAL(errno, EOPNOTSUPP);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ah.h"
+
+#include "exports.h"
+#include "handle.h"
+#include "ud_wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WAY_BACK_HOP_LIMIT = 0xff };
+
+const struct ud_route *ah_route(struct ibv_ah *base, const struct softdev_pd *pd)
+{
+	struct softdev_ah *ah = to_ah(base);
+
+	if (!base || !handle_is(HANDLE_AH, base->handle, ah) || ah->pd != pd)
+		return NULL;
+	return &ah->route;
+}
+
+/* RoCE: without a GRH there is no address. 0 or a positive errno. */
+static int find_route(const struct ibv_ah_attr *attr, struct ud_route *route)
+{
+	enum ibv_gid_type type;
+
+	if (attr->port_num != 1 || !attr->is_global ||
+	    gid_table_entry(attr->grh.sgid_index, &route->source, &type))
+		return EINVAL;
+	route->destination = attr->grh.dgid;
+	route->flow_label = attr->grh.flow_label & 0xfffff;
+	route->service_level = attr->sl;
+	route->traffic_class = attr->grh.traffic_class;
+	route->hop_limit = attr->grh.hop_limit;
+	route->v1 = type != IBV_GID_TYPE_ROCE_V2;
+	route->multicast = gid_is_multicast(&route->destination);
+	route->local = !route->multicast && gid_is_local(&route->destination);
+	return 0;
+}
+
+struct ibv_ah *softverbs_ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct softdev_ah *ah;
+	int64_t handle;
+	int error = process_is_forked_child() ? EIO : 0;
+
+	if (!error && (!attr || !handle_is(HANDLE_PD, pd->handle, pd)))
+		error = EINVAL;
+	if (error)
+		goto failed;
+	error = ENOMEM;
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		goto failed;
+	error = find_route(attr, &ah->route);
+	if (error)
+		goto free_ah;
+	handle = handle_add(HANDLE_AH, ah);
+	error = ENOMEM;
+	if (handle < 0)
+		goto free_ah;
+	ah->pd = to_pd(pd);
+	ah->base.context = pd->context;
+	ah->base.pd = pd;
+	ah->base.handle = handle;
+	atomic_fetch_add(&ah->pd->users, 1);
+	return &ah->base;
+
+free_ah:
+	free(ah);
+failed:
+	errno = error;
+	return NULL;
+}
+
+int softverbs_ibv_destroy_ah(struct ibv_ah *base)
+{
+	struct softdev_ah *ah = to_ah(base);
+
+	if (process_is_forked_child())
+		return EIO;
+	if (!handle_remove(HANDLE_AH, base->handle, ah))
+		return ENOENT;
+	atomic_fetch_sub(&ah->pd->users, 1);
+	free(ah);
+	return 0;
+}
+
+/* The entry that a datagram came in by; -1 if there is none (any more). */
+static int gid_index(const union ibv_gid *wanted, enum ibv_gid_type wanted_type)
+{
+	union ibv_gid gid;
+	enum ibv_gid_type type;
+
+	for (int i = 0; !gid_table_entry(i, &gid, &type); i++)
+		if (type == wanted_type && !memcmp(&gid, wanted, sizeof(gid)))
+			return i;
+	return -1;
+}
+
+int softverbs_ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
+				  struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+	struct ud_return back;
+	int index;
+
+	(void)context;
+	memset(attr, 0, sizeof(*attr));
+	attr->dlid = wc->slid;
+	attr->sl = wc->sl;
+	attr->src_path_bits = wc->dlid_path_bits;
+	attr->port_num = port;
+	if (!(wc->wc_flags & IBV_WC_GRH))
+		return 0;
+	if (port != 1 || !ud_parse_grh((const uint8_t *)grh, &back)) {
+		errno = EINVAL;
+		return -1;
+	}
+	/* What came by a group is answered from the primary address. */
+	index = gid_is_multicast(&back.destination) ? back.type == IBV_GID_TYPE_ROCE_V2
+						     : gid_index(&back.destination, back.type);
+	if (index < 0) {
+		errno = ENOENT;
+		return -1;
+	}
+	attr->is_global = 1;
+	attr->grh.dgid = back.source;
+	attr->grh.sgid_index = index;
+	attr->grh.flow_label = back.flow_label;
+	attr->grh.traffic_class = back.traffic_class;
+	attr->grh.hop_limit = WAY_BACK_HOP_LIMIT;
+	return 0;
+}
+
+struct ibv_ah *softverbs_ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
+					       uint8_t port)
+{
+	struct ibv_ah_attr attr;
+
+	if (softverbs_ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr))
+		return NULL;
+	return softverbs_ibv_create_ah(pd, &attr);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Address handles: where datagrams go. */
+#ifndef SOFTDEV_AH_H
+#define SOFTDEV_AH_H
+
+#include "core.h"
+#include "mr.h"
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+/* An address as a datagram needs it; a send queue keeps a copy, so a handle may go once its request is posted. */
+struct ud_route {
+	union ibv_gid source, destination;
+	uint32_t flow_label;
+	uint8_t service_level, traffic_class, hop_limit;
+	bool v1;	/* RoCE v1, which says what the network header looks like */
+	bool local;	/* an address of this host */
+	bool multicast;
+};
+
+struct softdev_ah {
+	struct ibv_ah base;
+	struct softdev_pd *pd;
+	struct ud_route route;
+};
+
+static inline struct softdev_ah *to_ah(struct ibv_ah *ah)
+{
+	return container_of_(ah, struct softdev_ah, base);
+}
+
+/* NULL if that is none, or one of another protection domain. */
+const struct ud_route *ah_route(struct ibv_ah *ah, const struct softdev_pd *pd);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "ud.h"
+
+#include "counters.h"
+#include "log.h"
+#include "secret.h"
+#include "ud_endpoint.h"
+#include "ud_socket.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define MS 1000000ull
+#define ROOM_WAIT_NS (100 * MS)
+
+enum { CONTROLLED_QKEY = 1u << 31 };
+
+static void ud_task(void *owner);
+
+int ud_create(struct softdev_qp *qp)
+{
+	int error = -ud_open_endpoint(qp->base.qp_num >> 8);
+
+	if (error)
+		return error;
+	qp->ud = calloc(1, sizeof(*qp->ud));
+	if (!qp->ud)
+		return ENOMEM;
+	qp->ud->to = calloc((size_t)qp->sq_mask + 1, sizeof(*qp->ud->to));
+	if (!qp->ud->to) {
+		ud_destroy(qp);
+		return ENOMEM;
+	}
+	qp->ud->waiter = (struct ud_waiter){.callback = ud_task, .owner = qp};
+	qp->task = (struct progress_task){.callback = ud_task, .owner = qp};
+	qp->timer = (struct progress_timer){.callback = ud_task, .owner = qp};
+	return 0;
+}
+
+void ud_destroy(struct softdev_qp *qp)
+{
+	if (!qp->ud)
+		return;
+	free(qp->ud->to);
+	free(qp->ud);
+	qp->ud = NULL;
+}
+
+void ud_close(struct softdev_qp *qp)
+{
+	ud_peer_cancel(&qp->ud->waiter);
+	pthread_mutex_lock(&qp->lock);
+	qp->ud->waiting = false;
+	qp->ud->give_up_ns = 0;
+	pthread_mutex_unlock(&qp->lock);
+}
+
+int ud_take_address(struct softdev_qp *qp, uint32_t slot, const struct ibv_send_wr *wr)
+{
+	const struct ud_route *route = ah_route(wr->wr.ud.ah, qp->pd);
+
+	if (!route)
+		return EINVAL;
+	qp->ud->to[slot] = (struct ud_address){
+		.route = *route,
+		.qpn = (route->multicast ? UD_MULTICAST_QPN : wr->wr.ud.remote_qpn) & 0xffffff,
+		.qkey = wr->wr.ud.remote_qkey & CONTROLLED_QKEY ? qp->attr.qkey : wr->wr.ud.remote_qkey,
+	};
+	return 0;
+}
+
+static void fill_header(const struct softdev_qp *qp, const struct wqe *wqe, const struct ud_address *to,
+			struct ud_header *header)
+{
+	*header = (struct ud_header){
+		.magic = UD_MAGIC,
+		.version = UD_WIRE_VERSION,
+		.flags = (wqe->opcode == IBV_WR_SEND_WITH_IMM ? UD_FLAG_IMM : 0) |
+			 (wqe->flags & IBV_SEND_SOLICITED ? UD_FLAG_SOLICITED : 0) |
+			 (to->route.v1 ? UD_FLAG_ROCE_V1 : 0),
+		.service_level = to->route.service_level,
+		.traffic_class = to->route.traffic_class,
+		.hop_limit = to->route.hop_limit,
+		.destination_qpn = to->qpn,
+		.source_qpn = qp->base.qp_num,
+		.qkey = to->qkey,
+		.imm = wqe->opcode == IBV_WR_SEND_WITH_IMM ? wqe->imm : 0,
+		.flow_label = to->route.flow_label,
+		.source = to->route.source,
+		.destination = to->route.destination,
+	};
+	if (secret_is_set())
+		ud_sign(header);
+}
+
+/* What a datagram comes to: a status, or -EAGAIN. Without the lock; qp->busy holds the queue pair. */
+static int transmit(const struct softdev_qp *qp, const struct wqe *wqe, const struct ud_address *to)
+{
+	struct iovec iov[1 + SGE_MAX];
+	struct ud_header header;
+	struct msghdr message = {.msg_iov = iov, .msg_iovlen = 1};
+	struct sge_hold hold = {.count = 0};
+	int count, error;
+
+	if (wqe->length > UD_MAX_PAYLOAD)
+		return IBV_WC_LOC_LEN_ERR;
+	fill_header(qp, wqe, to, &header);
+	iov[0] = (struct iovec){&header, sizeof(header)};
+	if (wqe->inline_data) {
+		iov[message.msg_iovlen++] = (struct iovec){wqe->inline_data, wqe->length};
+	} else {
+		count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, 0, 0, iov + 1, SGE_MAX, &hold);
+		if (count < 0)
+			return IBV_WC_LOC_PROT_ERR;
+		message.msg_iovlen += count;
+	}
+	error = to->route.local && !ud_udp_is_forced() ? ud_peer_send(to->qpn >> 8, &message)
+						       : ud_socket_send(to, qp->base.qp_num >> 8, &message);
+	sge_release(&hold);
+	if (error == -EAGAIN)
+		return error;
+	return error == -EFAULT ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
+}
+
+/* qp->lock held: the oldest datagram found no room. False when it has waited long enough. */
+static bool may_wait(struct softdev_qp *qp, const struct ud_address *to)
+{
+	uint64_t now = progress_now_ns();
+
+	if (!qp->ud->give_up_ns)
+		qp->ud->give_up_ns = now + ROOM_WAIT_NS;
+	if (now < qp->ud->give_up_ns) {
+		qp->ud->waiting = true;
+		if (!progress_on_thread()) /* that one arranges the wait when it has run the queue */
+			progress_post(&qp->task);
+		return true;
+	}
+	if (to->route.local)
+		ud_peer_give_up(to->qpn >> 8);
+	return false;
+}
+
+void ud_run(struct softdev_qp *qp)
+{
+	if (qp->sq_running)
+		return;
+	qp->sq_running = true;
+	qp_busy_begin(qp);
+	while (atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq_exec != qp->sq_post && !qp->ud->waiting) {
+		uint32_t slot = qp->sq_exec & qp->sq_mask;
+		int result;
+
+		pthread_mutex_unlock(&qp->lock);
+		result = transmit(qp, &qp->sq[slot], &qp->ud->to[slot]);
+		pthread_mutex_lock(&qp->lock);
+		if (result == -EAGAIN) {
+			if (may_wait(qp, &qp->ud->to[slot]))
+				break;
+			result = IBV_WC_SUCCESS;
+		}
+		qp->ud->give_up_ns = 0;
+		if (result == IBV_WC_SUCCESS) {
+			COUNT(sends);
+			COUNT_ADD(send_bytes, qp->sq[slot].length);
+		}
+		qp->sq_exec++;
+		sq_complete(qp, result);
+	}
+	qp->sq_running = false;
+	sq_tell_if_drained(qp);
+	qp_busy_end(qp);
+}
+
+/* Progress thread: after a post that found no room, when there may be some, and when the wait is over. */
+static void ud_task(void *owner)
+{
+	struct softdev_qp *qp = owner;
+	uint64_t again_ns = 0;
+	uint16_t port = 0;
+
+	ud_peer_cancel(&qp->ud->waiter);
+	pthread_mutex_lock(&qp->lock);
+	qp->ud->waiting = false;
+	if (atomic_load(&qp->state) == IBV_QPS_RTS)
+		ud_run(qp);
+	if (qp->ud->waiting) {
+		const struct ud_address *to = &qp->ud->to[qp->sq_exec & qp->sq_mask];
+
+		again_ns = qp->ud->give_up_ns;
+		port = to->route.local && !ud_udp_is_forced() ? to->qpn >> 8 : 0;
+	}
+	pthread_mutex_unlock(&qp->lock);
+	progress_timer_cancel(&qp->timer);
+	if (!again_ns)
+		return;
+	if (port)
+		ud_peer_wait(port, &qp->ud->waiter);
+	if (!qp->ud->waiter.peer && again_ns > progress_now_ns() + MS)
+		again_ns = progress_now_ns() + MS;
+	progress_timer_set(&qp->timer, again_ns);
+}
+
+/* How many entries of the list hold that many bytes. */
+static int entries_for(const struct rqe *rqe, uint64_t bytes)
+{
+	uint64_t held = 0;
+	int count = 0;
+
+	while (count < rqe->num_sge && held < bytes)
+		held += rqe->sge[count++].length;
+	return count;
+}
+
+/* Application memory may be gone although it is registered: the kernel copies, and tells. 0 or -errno. */
+static int copy_out(const struct iovec *from, int from_count, const struct iovec *to, int to_count, uint32_t bytes)
+{
+	ssize_t copied = process_vm_writev(getpid(), from, from_count, to, to_count, 0);
+
+	if (copied == (ssize_t)bytes)
+		return 0;
+	if (copied >= 0 || (errno != EPERM && errno != ENOSYS))
+		return -EFAULT;
+	for (int i = 0, j = 0, used = 0, filled = 0; i < from_count && j < to_count;) {
+		size_t from_left = from[i].iov_len - used, to_left = to[j].iov_len - filled;
+		size_t length = from_left < to_left ? from_left : to_left;
+
+		memcpy((char *)to[j].iov_base + filled, (const char *)from[i].iov_base + used, length);
+		used += length;
+		filled += length;
+		if (length == from_left)
+			i++, used = 0;
+		if (length == to_left)
+			j++, filled = 0;
+	}
+	return 0;
+}
+
+/* qp->lock held, dropped meanwhile. IBV_WC_SUCCESS, or what is wrong with the buffer. */
+static enum ibv_wc_status fill_receive(struct softdev_qp *qp, const struct rqe *rqe,
+				       const struct ud_header *header, const void *payload, uint32_t length)
+{
+	uint8_t grh[UD_GRH_BYTES];
+	struct iovec from[2] = {{grh, sizeof(grh)}, {(void *)(uintptr_t)payload, length}};
+	struct iovec to[SGE_MAX];
+	struct sge_hold hold;
+	int error, count = sge_hold_slice(rq_pd(qp), rqe->sge, entries_for(rqe, sizeof(grh) + length), 0,
+					  IBV_ACCESS_LOCAL_WRITE, to, SGE_MAX, &hold);
+
+	if (count < 0)
+		return IBV_WC_LOC_PROT_ERR;
+	pthread_mutex_unlock(&qp->lock);
+	ud_fill_grh(header, length, grh);
+	error = copy_out(from, 2, to, count, sizeof(grh) + length);
+	sge_release(&hold);
+	pthread_mutex_lock(&qp->lock);
+	return error ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
+}
+
+static bool receives(const struct softdev_qp *qp)
+{
+	int state = atomic_load(&qp->state);
+
+	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
+}
+
+/*
+ * Without a buffer or with the wrong Q_Key a datagram is dropped and nobody told; the same if the buffer is too small,
+ * but if it came from a shared queue its place in the order is gone: then that is an error of the receiver.
+ */
+static void receive(struct softdev_qp *qp, const struct ud_header *header, const void *payload, uint32_t length)
+{
+	struct ibv_wc wc = {
+		.opcode = IBV_WC_RECV,
+		.byte_len = UD_GRH_BYTES + length,
+		.src_qp = header->source_qpn,
+		.imm_data = header->imm,
+		.wc_flags = IBV_WC_GRH | (header->flags & UD_FLAG_IMM ? IBV_WC_WITH_IMM : 0),
+		.sl = header->service_level & 0xf,
+	};
+	const struct rqe *rqe;
+
+	pthread_mutex_lock(&qp->lock);
+	rqe = receives(qp) && header->qkey == qp->attr.qkey ? rq_next(qp) : NULL;
+	if (rqe && (rqe->length >= wc.byte_len || rqe->srq)) {
+		qp_busy_begin(qp);
+		wc.status = rqe->length < wc.byte_len ? IBV_WC_LOC_LEN_ERR
+						       : fill_receive(qp, rqe, header, payload, length);
+		if (atomic_load(&qp->state) != IBV_QPS_RESET)
+			rq_complete(qp, &wc, header->flags & UD_FLAG_SOLICITED);
+		if (wc.status != IBV_WC_SUCCESS)
+			qp_enter_error(qp);
+		qp_busy_end(qp);
+	}
+	pthread_mutex_unlock(&qp->lock);
+}
+
+void ud_deliver(const struct ud_header *header, const void *payload, uint32_t length)
+{
+	struct softdev_qp *qp = qp_find(header->destination_qpn);
+
+	if (qp && qp->ud)
+		receive(qp, header, payload, length);
+}

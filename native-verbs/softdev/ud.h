@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Unreliable datagram queue pairs: what they have beside the queues of every queue pair (qp.h). A send is complete
+ * when the kernel has taken the datagram. One that finds no room waits a moment for it (the queue behind it too) and
+ * is lost if there is none.
+ */
+#ifndef SOFTDEV_UD_H
+#define SOFTDEV_UD_H
+
+#include "ah.h"
+#include "progress.h"
+#include "qp.h"
+#include "ud_peer.h"
+#include "ud_wire.h"
+
+struct ud_address {
+	struct ud_route route;
+	uint32_t qpn, qkey;
+};
+
+struct ud_queue {
+	struct ud_address *to; /* of each slot of the send queue */
+	bool waiting;	       /* qp->lock: the oldest found no room */
+	uint64_t give_up_ns;   /* qp->lock: when that one is lost; 0: it has not been tried */
+	struct ud_waiter waiter;
+};
+
+/* 0 or a positive errno; gives the queue pair its `ud`. */
+int ud_create(struct softdev_qp *qp);
+void ud_destroy(struct softdev_qp *qp);
+/* Progress thread: no callback afterwards. */
+void ud_close(struct softdev_qp *qp);
+
+/* qp->lock held. Takes the address of a request along; 0 or a positive errno. */
+int ud_take_address(struct softdev_qp *qp, uint32_t slot, const struct ibv_send_wr *wr);
+/* qp->lock held; dropped meanwhile. */
+void ud_run(struct softdev_qp *qp);
+
+/* A genuine datagram has arrived. Progress thread. */
+void ud_deliver(const struct ud_header *header, const void *payload, uint32_t length);
+
+#endif

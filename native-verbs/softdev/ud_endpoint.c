@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "ud_endpoint.h"
+
+#include "link_listen.h"
+#include "log.h"
+#include "process.h"
+#include "progress.h"
+#include "secret.h"
+#include "sha256.h"
+#include "ud.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum {
+	DATAGRAMS_PER_TURN = 64,
+	RECEIVE_BUFFER_BYTES = 4 << 20,
+	MAX_DATAGRAM = sizeof(struct ud_header) + UD_MAX_PAYLOAD,
+};
+
+#define RETRY_NS 100000000ull
+
+struct endpoint {
+	uint16_t port;
+	struct progress_watch listener, udp;
+	struct progress_timer retry; /* after a shortage of descriptors */
+};
+
+/* One process of this host that sends. */
+struct sender {
+	struct progress_watch watch;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct endpoint *endpoints[PROCESS_MAX_PORTS];
+static int endpoint_count;
+
+socklen_t ud_socket_name(uint16_t port, struct sockaddr_un *name)
+{
+	socklen_t length = link_socket_name(port, name);
+
+	if (!length || length + 3 > sizeof(*name))
+		return 0;
+	memcpy((char *)name + length, ".ud", 3);
+	return length + 3;
+}
+
+void ud_sign(struct ud_header *header)
+{
+	static _Atomic uint64_t counter;
+	uint8_t mac[SHA256_BYTES];
+
+	header->counter = atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
+	secret_sign(header, offsetof(struct ud_header, mac), mac);
+	memcpy(header->mac, mac, sizeof(header->mac));
+}
+
+static bool is_signed(const struct ud_header *header)
+{
+	uint8_t mac[SHA256_BYTES], difference = 0;
+
+	secret_sign(header, offsetof(struct ud_header, mac), mac);
+	for (int i = 0; i < UD_MAC_BYTES; i++)
+		difference |= mac[i] ^ header->mac[i];
+	return !difference;
+}
+
+bool ud_is_genuine(const struct ud_header *header, size_t length)
+{
+	return length >= sizeof(*header) && length <= MAX_DATAGRAM && header->magic == UD_MAGIC &&
+	       header->version == UD_WIRE_VERSION && (!secret_is_set() || is_signed(header));
+}
+
+/* Takes in what has arrived. 0, or -errno, -EPIPE at the end of a connection. Progress thread. */
+static int receive(int fd)
+{
+	static struct {
+		struct ud_header header;
+		uint8_t payload[UD_MAX_PAYLOAD];
+	} datagram;
+
+	for (int i = 0; i < DATAGRAMS_PER_TURN; i++) {
+		ssize_t length = recv(fd, &datagram, sizeof(datagram), MSG_TRUNC);
+
+		if (length < 0)
+			return errno == EAGAIN ? 0 : -errno;
+		if (!length)
+			return -EPIPE;
+		if (ud_is_genuine(&datagram.header, length))
+			ud_deliver(&datagram.header, datagram.payload, length - sizeof(datagram.header));
+	}
+	return 0;
+}
+
+static void on_sender(void *owner, uint32_t events)
+{
+	struct sender *sender = owner;
+	int error = receive(sender->watch.fd);
+
+	(void)events;
+	if (!error || error == -EINTR)
+		return;
+	progress_watch_remove(&sender->watch);
+	close(sender->watch.fd);
+	free(sender);
+}
+
+/* An ICMP error of an earlier datagram may be what recv() tells: nothing is wrong with the socket. */
+static void on_udp(void *owner, uint32_t events)
+{
+	struct endpoint *endpoint = owner;
+
+	(void)events;
+	receive(endpoint->udp.fd);
+}
+
+static bool may_send(int fd)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		return false;
+	if (secret_is_set() || peer.uid == geteuid())
+		return true;
+	log_warn("refused datagrams of pid %d, uid %d", (int)peer.pid, (int)peer.uid);
+	return false;
+}
+
+static void add_sender(int fd)
+{
+	struct sender *sender = may_send(fd) ? calloc(1, sizeof(*sender)) : NULL;
+
+	if (!sender) {
+		close(fd);
+		return;
+	}
+	sender->watch = (struct progress_watch){.fd = fd, .callback = on_sender, .owner = sender};
+	if (progress_watch_set(&sender->watch, EPOLLIN)) {
+		close(fd);
+		free(sender);
+	}
+}
+
+static void on_connect(void *owner, uint32_t events)
+{
+	struct endpoint *endpoint = owner;
+	int fd = accept4(endpoint->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (fd >= 0) {
+		add_sender(fd);
+	} else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+		log_error("accept: %s", strerror(errno));
+		progress_watch_remove(&endpoint->listener);
+		progress_timer_set(&endpoint->retry, progress_now_ns() + RETRY_NS);
+	}
+}
+
+static void start_listening(void *owner)
+{
+	struct endpoint *endpoint = owner;
+
+	progress_watch_set(&endpoint->listener, EPOLLIN);
+}
+
+static void start(void *owner)
+{
+	struct endpoint *endpoint = owner;
+
+	start_listening(endpoint);
+	if (secret_is_set())
+		progress_watch_set(&endpoint->udp, EPOLLIN);
+}
+
+/* 0 or -errno. */
+static int listen_for_senders(uint16_t port)
+{
+	struct sockaddr_un name;
+	socklen_t length = ud_socket_name(port, &name);
+	int fd, error;
+
+	if (!length)
+		return -ENOENT;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (!bind(fd, (struct sockaddr *)&name, length) && !listen(fd, SOMAXCONN))
+		return fd;
+	error = -errno;
+	close(fd);
+	return error;
+}
+
+/* lock held. 0 or -errno. */
+static int open_endpoint(uint16_t port)
+{
+	struct endpoint *endpoint = calloc(1, sizeof(*endpoint));
+	int size = RECEIVE_BUFFER_BYTES;
+	int fd;
+
+	if (!endpoint)
+		return -ENOMEM;
+	fd = listen_for_senders(port);
+	if (fd < 0) {
+		free(endpoint);
+		return fd;
+	}
+	endpoint->port = port;
+	endpoint->listener = (struct progress_watch){.fd = fd, .callback = on_connect, .owner = endpoint};
+	endpoint->udp = (struct progress_watch){
+		.fd = process_udp_socket(port), .callback = on_udp, .owner = endpoint};
+	endpoint->retry = (struct progress_timer){.callback = start_listening, .owner = endpoint};
+	setsockopt(endpoint->udp.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	endpoints[endpoint_count++] = endpoint;
+	return progress_call(start, endpoint);
+}
+
+int ud_open_endpoint(uint16_t port)
+{
+	int error = 0;
+	bool open = false;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < endpoint_count; i++)
+		open |= endpoints[i]->port == port;
+	if (!open)
+		error = open_endpoint(port);
+	pthread_mutex_unlock(&lock);
+	return error;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "ud_peer.h"
+
+#include "link_listen.h"
+#include "progress.h"
+#include "secret.h"
+#include "ud_endpoint.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+struct ud_peer {
+	uint16_t port;
+	int fd;
+	int references;	 /* guarded by lock: the table, and threads that send */
+	_Atomic bool stuck;
+	struct progress_task start; /* progress thread from here on */
+	struct progress_watch watch;
+	struct ud_waiter *waiters;
+};
+
+enum { SEND_BUFFER_BYTES = 4 << 20 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
+static struct ud_peer *peers[65536];
+
+/* lock held. */
+static void put(struct ud_peer *peer)
+{
+	if (--peer->references)
+		return;
+	close(peer->fd);
+	free(peer);
+}
+
+static void release(struct ud_peer *peer)
+{
+	pthread_mutex_lock(&lock);
+	put(peer);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Progress thread. The table's reference goes with the watch. */
+static void end(struct ud_peer *peer)
+{
+	struct ud_waiter *waiter = peer->waiters, *next;
+
+	progress_watch_remove(&peer->watch);
+	pthread_mutex_lock(&lock);
+	if (peers[peer->port] == peer)
+		peers[peer->port] = NULL;
+	pthread_mutex_unlock(&lock);
+	peer->waiters = NULL;
+	for (; waiter; waiter = next) {
+		next = waiter->next;
+		waiter->peer = NULL;
+		waiter->callback(waiter->owner);
+	}
+	release(peer);
+}
+
+static void on_event(void *owner, uint32_t events)
+{
+	struct ud_peer *peer = owner;
+	struct ud_waiter *waiter;
+
+	if (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) {
+		end(peer);
+		return;
+	}
+	waiter = peer->waiters;
+	if (waiter) {
+		peer->waiters = waiter->next;
+		waiter->peer = NULL;
+		waiter->callback(waiter->owner); /* may wait again, or be the next to wait no more */
+	}
+	if (!peer->waiters)
+		progress_watch_set(&peer->watch, EPOLLRDHUP);
+}
+
+static void start_watching(void *owner)
+{
+	struct ud_peer *peer = owner;
+
+	if (progress_watch_set(&peer->watch, EPOLLRDHUP))
+		end(peer);
+}
+
+/* Only to a process of the same user, unless both know the secret. */
+static bool is_trusted(int fd)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	return secret_is_set() ||
+	       (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && peer.uid == geteuid());
+}
+
+/* 0 or -errno. */
+static int connect_to(uint16_t port)
+{
+	struct sockaddr_un name;
+	socklen_t length = ud_socket_name(port, &name);
+	int size = SEND_BUFFER_BYTES, error;
+	int fd;
+
+	if (!length)
+		return -ENOENT;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&name, length))
+		error = -errno;
+	else
+		error = is_trusted(fd) ? 0 : -EACCES;
+	if (error) {
+		close(fd);
+		return error;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	return fd;
+}
+
+/* lock held. NULL and *error = -errno. */
+static struct ud_peer *connect_peer(uint16_t port, int *error)
+{
+	struct ud_peer *peer;
+	int fd = connect_to(port);
+
+	if (fd < 0) {
+		*error = fd;
+		return NULL;
+	}
+	peer = calloc(1, sizeof(*peer));
+	if (!peer) {
+		close(fd);
+		*error = -ENOMEM;
+		return NULL;
+	}
+	peer->port = port;
+	peer->fd = fd;
+	peer->references = 1;
+	peer->start = (struct progress_task){.callback = start_watching, .owner = peer};
+	peer->watch = (struct progress_watch){.fd = fd, .callback = on_event, .owner = peer};
+	peers[port] = peer;
+	progress_post(&peer->start);
+	return peer;
+}
+
+static struct ud_peer *get(uint16_t port, bool connect, int *error)
+{
+	struct ud_peer *peer;
+
+	*error = 0;
+	pthread_mutex_lock(&lock);
+	peer = peers[port];
+	if (!peer && connect)
+		peer = connect_peer(port, error);
+	if (peer)
+		peer->references++;
+	pthread_mutex_unlock(&lock);
+	return peer;
+}
+
+/* The receiver is gone: the next one on that port gets a connection of its own. */
+static void forget(struct ud_peer *peer)
+{
+	pthread_mutex_lock(&lock);
+	if (peers[peer->port] == peer)
+		peers[peer->port] = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+int ud_peer_send(uint16_t port, const struct msghdr *message)
+{
+	for (int attempt = 0; attempt < 2; attempt++) {
+		int error;
+		struct ud_peer *peer = get(port, true, &error);
+
+		if (!peer)
+			return error == -EAGAIN || error == -ENOMEM ? -EAGAIN : 0;
+		do
+			error = sendmsg(peer->fd, message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+		while (error == -EINTR);
+		if (error == -EAGAIN || error == -ENOBUFS || error == -ENOMEM) {
+			error = peer->stuck ? 0 : -EAGAIN;
+			release(peer);
+			return error;
+		}
+		if (!error)
+			peer->stuck = false;
+		else if (error != -EFAULT)
+			forget(peer);
+		release(peer);
+		if (!error || error == -EFAULT)
+			return error;
+	}
+	return 0;
+}
+
+void ud_peer_give_up(uint16_t port)
+{
+	int error;
+	struct ud_peer *peer = get(port, false, &error);
+
+	if (peer) {
+		peer->stuck = true;
+		release(peer);
+	}
+}
+
+void ud_peer_wait(uint16_t port, struct ud_waiter *waiter)
+{
+	int error;
+	struct ud_peer *peer = get(port, false, &error);
+	struct ud_waiter **last;
+
+	if (!peer || !peer->watch.added) {
+		if (peer)
+			release(peer);
+		return;
+	}
+	last = &peer->waiters;
+	while (*last)
+		last = &(*last)->next;
+	*last = waiter;
+	waiter->peer = peer;
+	waiter->next = NULL;
+	progress_watch_set(&peer->watch, EPOLLOUT | EPOLLRDHUP);
+	release(peer);
+}
+
+void ud_peer_cancel(struct ud_waiter *waiter)
+{
+	struct ud_waiter **place;
+
+	if (!waiter->peer)
+		return;
+	place = &waiter->peer->waiters;
+	while (*place != waiter)
+		place = &(*place)->next;
+	*place = waiter->next;
+	waiter->peer = NULL;
+}

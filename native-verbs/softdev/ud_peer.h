@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections over which this process sends datagrams to others of this host: unix sockets that keep messages apart
+ * and in order, lose none while the receiver lives, and say when there is room again. Made on first use, one for
+ * each port; gone when the receiver is.
+ */
+#ifndef SOFTDEV_UD_PEER_H
+#define SOFTDEV_UD_PEER_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct ud_peer;
+
+/*
+ * 0: sent, or lost because nobody is there or nobody takes anything. -EAGAIN: the receiver has no room, try again.
+ * -EFAULT: the payload cannot be read. Any thread.
+ */
+int ud_peer_send(uint16_t port, const struct msghdr *message);
+
+/* The receiver has had no room for so long that what is sent to it counts as lost until it takes something. */
+void ud_peer_give_up(uint16_t port);
+
+/* Embedded in who waits for room, zero-initialised but for callback and owner. Progress thread only. */
+struct ud_waiter {
+	void (*callback)(void *owner);
+	void *owner;
+	struct ud_peer *peer; /* NULL: does not wait */
+	struct ud_waiter *next;
+};
+
+/* Calls back once when there may be room at that port, perhaps at once. */
+void ud_peer_wait(uint16_t port, struct ud_waiter *waiter);
+void ud_peer_cancel(struct ud_waiter *waiter);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "ud_socket.h"
+
+#include "log.h"
+#include "process.h"
+#include "secret.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool ud_udp_is_forced(void)
+{
+	static _Atomic int forced = -1;
+	const char *path;
+
+	if (forced < 0) {
+		path = getenv("SOFTVERBS_PATH");
+		forced = path && !strcmp(path, "tcp");
+	}
+	return forced;
+}
+
+/* One message for a process: the application hears of no lost datagram. */
+static void say_no_secret(const struct ud_address *to)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&said))
+		log_error("datagrams to another host (QPN %06x) are lost: both hosts need the same SOFTVERBS_SECRET "
+			  "or SOFTVERBS_SECRET_FILE",
+			  to->qpn);
+}
+
+/* As an IPv6 address, mapped if it is one of IPv4: the socket takes both kinds if it takes IPv6. */
+static socklen_t fill_destination(const struct ud_address *to, bool v6_socket, struct sockaddr_storage *out)
+{
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
+
+	if (!v6_socket)
+		return gid_to_address(&to->route.destination, to->qpn >> 8, out);
+	memset(out, 0, sizeof(*out));
+	v6->sin6_family = AF_INET6;
+	v6->sin6_port = htons(to->qpn >> 8);
+	memcpy(&v6->sin6_addr, to->route.destination.raw, 16);
+	return sizeof(*v6);
+}
+
+/* The datagram leaves from the address that it names. */
+static void fill_source(const struct ud_address *to, struct cmsghdr *control)
+{
+	struct in6_pktinfo info = {.ipi6_ifindex = 0};
+
+	memcpy(&info.ipi6_addr, to->route.source.raw, 16);
+	control->cmsg_level = IPPROTO_IPV6;
+	control->cmsg_type = IPV6_PKTINFO;
+	control->cmsg_len = CMSG_LEN(sizeof(info));
+	memcpy(CMSG_DATA(control), &info, sizeof(info));
+}
+
+int ud_socket_send(const struct ud_address *to, uint16_t port, struct msghdr *message)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+	} control = {.bytes = {0}};
+	struct sockaddr_storage destination;
+	int family = AF_INET;
+	socklen_t length = sizeof(family);
+	int fd = process_udp_socket(port);
+
+	if (!secret_is_set()) {
+		say_no_secret(to);
+		return 0;
+	}
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length);
+	message->msg_name = &destination;
+	message->msg_namelen = fill_destination(to, family == AF_INET6, &destination);
+	if (family == AF_INET6) {
+		message->msg_control = control.bytes;
+		message->msg_controllen = sizeof(control.bytes);
+		fill_source(to, &control.align);
+	}
+	for (int attempt = 0; attempt < 3; attempt++) {
+		if (sendmsg(fd, message, MSG_NOSIGNAL) >= 0)
+			return 0;
+		if (errno == EAGAIN || errno == EFAULT)
+			return -errno;
+		/* Otherwise it may be an ICMP error of an earlier datagram. */
+		log_debug("datagram to QPN %06x not sent: %s", to->qpn, strerror(errno));
+	}
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Datagrams to other hosts, over UDP. They need a secret: without one nothing is sent, and nothing received. */
+#ifndef SOFTDEV_UD_SOCKET_H
+#define SOFTDEV_UD_SOCKET_H
+
+#include "ud.h"
+
+#include <stdbool.h>
+
+/* Sends from the UDP socket of `port` of this process. As ud_peer_send(). */
+int ud_socket_send(const struct ud_address *to, uint16_t port, struct msghdr *message);
+
+/* SOFTVERBS_PATH=tcp: datagrams within the host go over UDP too. */
+bool ud_udp_is_forced(void);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What goes wrong with datagrams: the receiver drops what it may not or cannot take, and tells nobody; a send that
+ * fails here completes with its cause, flushes what is behind it and leaves the queue pair in SQE, from which it
+ * returns; a receive buffer that cannot be written ends it.
+ */
+#include "ud_fixture.h"
+
+static struct ud_side from, to;
+static struct ibv_ah *ah, *back;
+
+static void receive_into(uint64_t wr_id, uint32_t length)
+{
+	CHECK_EQUAL(post_receive(to.side.qp, wr_id, sge_of(&to.memory, 0, length)), 0);
+}
+
+static void send_with_key(uint32_t qkey)
+{
+	struct ibv_sge sge = sge_of(&from.memory, 0, 100);
+	struct ibv_send_wr *bad, wr = ud_wr(ah, to.side.qp->qp_num, 1, &sge);
+
+	wr.wr.ud.remote_qkey = qkey;
+	CHECK_EQUAL(ibv_post_send(from.side.qp, &wr, &bad), 0);
+	expect_completion(from.side.cq, 1, IBV_WC_SUCCESS);
+}
+
+static void dropped_by_the_receiver(void)
+{
+	ud_send(&from, ah, to.side.qp->qp_num, 100); /* no buffer */
+	expect_quiet(to.side.cq);
+	receive_into(1, GRH_BYTES + 99);
+	ud_send(&from, ah, to.side.qp->qp_num, 100); /* too small: the next one that fits takes it */
+	send_with_key(QKEY + 1);
+	ud_send(&from, ah, to.side.qp->qp_num ^ 1, 99); /* nobody */
+	expect_quiet(to.side.cq);
+	ud_send(&from, ah, to.side.qp->qp_num, 99);
+	expect_completion(to.side.cq, 1, IBV_WC_SUCCESS);
+	CHECK_EQUAL(state_of(to.side.qp), IBV_QPS_RTS);
+}
+
+/* A key with the high bit stands for the one of the queue pair. */
+static void controlled_key(void)
+{
+	receive_into(2, 200);
+	send_with_key(0x80000000u | (QKEY + 1));
+	expect_completion(to.side.cq, 2, IBV_WC_SUCCESS);
+}
+
+/* The cause first, the rest flushed, the receive queue untouched; RTS again. */
+static void fails_here(struct ibv_sge sge, enum ibv_wc_status status)
+{
+	struct ibv_sge good = sge_of(&from.memory, 0, 8);
+	struct ibv_send_wr *bad, last = ud_wr(ah, to.side.qp->qp_num, 3, &good);
+	struct ibv_send_wr first = ud_wr(ah, to.side.qp->qp_num, 2, &sge);
+
+	CHECK_EQUAL(post_receive(from.side.qp, 50, sge_of(&from.memory, 0, 200)), 0);
+	first.next = &last;
+	CHECK_EQUAL(ibv_post_send(from.side.qp, &first, &bad), 0);
+	expect_completion(from.side.cq, 2, status);
+	expect_completion(from.side.cq, 3, IBV_WC_WR_FLUSH_ERR);
+	CHECK_EQUAL(state_of(from.side.qp), IBV_QPS_SQE);
+	CHECK_EQUAL(ud_post(&from, ah, to.side.qp->qp_num, 4, 8), 0);
+	expect_completion(from.side.cq, 4, IBV_WC_WR_FLUSH_ERR);
+	ud_send(&to, back, from.side.qp->qp_num, 10);
+	expect_completion(from.side.cq, 50, IBV_WC_SUCCESS);
+	ud_modify(from.side.qp, IBV_QPS_RTS, 0, 0);
+	receive_into(7, 200);
+	ud_send(&from, ah, to.side.qp->qp_num, 10);
+	expect_completion(to.side.cq, 7, IBV_WC_SUCCESS);
+}
+
+static void refused_when_posted(void)
+{
+	struct ibv_pd *other = softverbs_ibv_alloc_pd(from.side.context);
+	union ibv_gid gid = gid_at(&from, 1);
+	struct ibv_ah_attr attr = ah_attr_to(&gid, 1);
+	struct ibv_ah *foreign = softverbs_ibv_create_ah(other, &attr);
+	struct ibv_ah gone = *ah;
+
+	CHECK(foreign);
+	CHECK_EQUAL(ud_post(&from, foreign, to.side.qp->qp_num, 1, 8), EINVAL);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(other), EBUSY);
+	CHECK_EQUAL(softverbs_ibv_destroy_ah(foreign), 0);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(other), 0);
+	CHECK_EQUAL(ud_post(&from, &gone, to.side.qp->qp_num, 1, 8), EINVAL);
+	CHECK_EQUAL(ud_post(&from, NULL, to.side.qp->qp_num, 1, 8), EINVAL);
+	attr.is_global = 0;
+	CHECK(!softverbs_ibv_create_ah(from.side.pd, &attr) && errno == EINVAL);
+	attr = ah_attr_to(&gid, 200);
+	CHECK(!softverbs_ibv_create_ah(from.side.pd, &attr) && errno == EINVAL);
+	attr = ah_attr_to(&gid, 1);
+	attr.port_num = 2;
+	CHECK(!softverbs_ibv_create_ah(from.side.pd, &attr) && errno == EINVAL);
+}
+
+static void receive_buffer_cannot_be_written(void)
+{
+	struct ibv_sge sge = sge_of(&to.memory, 0, 200);
+
+	sge.lkey++;
+	CHECK_EQUAL(post_receive(to.side.qp, 8, sge), 0);
+	receive_into(9, 200);
+	ud_send(&from, ah, to.side.qp->qp_num, 10);
+	expect_completion(to.side.cq, 8, IBV_WC_LOC_PROT_ERR);
+	expect_completion(to.side.cq, 9, IBV_WC_WR_FLUSH_ERR);
+	CHECK_EQUAL(state_of(to.side.qp), IBV_QPS_ERR);
+}
+
+int main(void)
+{
+	union ibv_gid gid;
+	struct ibv_sge bad_key;
+
+	alarm(TEST_SECONDS);
+	open_ud_side(&from, 16);
+	open_ud_side(&to, 16);
+	gid = gid_at(&to, 1);
+	ah = ah_to(&from, &gid, 1);
+	back = ah_to(&to, &gid, 1);
+	dropped_by_the_receiver();
+	controlled_key();
+	fails_here(sge_of(&from.memory, 0, UD_MTU + 1), IBV_WC_LOC_LEN_ERR);
+	bad_key = sge_of(&from.memory, 0, 10);
+	bad_key.lkey++;
+	fails_here(bad_key, IBV_WC_LOC_PROT_ERR);
+	refused_when_posted();
+	receive_buffer_cannot_be_written();
+	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
+	CHECK_EQUAL(softverbs_ibv_destroy_ah(back), 0);
+	close_ud_side(&from);
+	close_ud_side(&to);
+	check_no_leaks();
+	return 0;
+}

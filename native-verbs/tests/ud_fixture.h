@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Datagram queue pairs: one with a buffer of its own on each side, and the steps that their tests share. */
+#ifndef SHUFFLE_RDMA_UD_FIXTURE_H
+#define SHUFFLE_RDMA_UD_FIXTURE_H
+
+#include "softdev_fixture.h"
+
+enum { QKEY = 0x11111111, GRH_BYTES = 40, UD_MTU = 4096, QUIET_MS = 200 };
+
+struct ud_side {
+	struct side side;
+	struct region memory;
+};
+
+static inline struct ibv_qp *create_ud_qp(struct side *side, uint32_t max_wr)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = side->cq,
+		.recv_cq = side->cq,
+		.cap = {max_wr, max_wr, 4, 4, 64},
+		.qp_type = IBV_QPT_UD,
+	};
+	struct ibv_qp *qp = softverbs_ibv_create_qp(side->pd, &init);
+
+	CHECK(qp);
+	return qp;
+}
+
+static inline void ud_modify(struct ibv_qp *qp, enum ibv_qp_state state, uint32_t qkey, int more)
+{
+	struct ibv_qp_attr attr = {.qp_state = state, .port_num = 1, .qkey = qkey};
+
+	CHECK_EQUAL(softverbs_ibv_modify_qp(qp, &attr, IBV_QP_STATE | more), 0);
+}
+
+static inline void ud_to_rts(struct ibv_qp *qp, uint32_t qkey)
+{
+	ud_modify(qp, IBV_QPS_INIT, qkey, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+	ud_modify(qp, IBV_QPS_RTR, 0, 0);
+	ud_modify(qp, IBV_QPS_RTS, 0, IBV_QP_SQ_PSN);
+}
+
+static inline void open_ud_side(struct ud_side *ud, uint32_t max_wr)
+{
+	open_side(&ud->side, 4096, 1);
+	CHECK_EQUAL(softverbs_ibv_destroy_qp(ud->side.qp), 0);
+	ud->side.qp = create_ud_qp(&ud->side, max_wr);
+	ud_to_rts(ud->side.qp, QKEY);
+	ud->memory = create_region(ud->side.pd, 1 << 20, IBV_ACCESS_LOCAL_WRITE);
+}
+
+static inline void close_ud_side(struct ud_side *ud)
+{
+	destroy_region(&ud->memory);
+	close_side(&ud->side);
+}
+
+static inline struct ibv_ah_attr ah_attr_to(const union ibv_gid *gid, uint8_t sgid_index)
+{
+	return (struct ibv_ah_attr){
+		.is_global = 1,
+		.port_num = 1,
+		.grh = {.dgid = *gid, .sgid_index = sgid_index, .hop_limit = 64, .traffic_class = 0x28}};
+}
+
+static inline struct ibv_ah *ah_to(struct ud_side *ud, const union ibv_gid *gid, uint8_t sgid_index)
+{
+	struct ibv_ah_attr attr = ah_attr_to(gid, sgid_index);
+	struct ibv_ah *ah = softverbs_ibv_create_ah(ud->side.pd, &attr);
+
+	CHECK(ah);
+	return ah;
+}
+
+static inline union ibv_gid gid_at(struct ud_side *ud, int index)
+{
+	union ibv_gid gid;
+
+	CHECK_EQUAL(softverbs_ibv_query_gid(ud->side.context, 1, index, &gid), 0);
+	return gid;
+}
+
+static inline struct ibv_send_wr ud_wr(struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id, struct ibv_sge *sge)
+{
+	return (struct ibv_send_wr){
+		.wr_id = wr_id,
+		.sg_list = sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = {.ah = ah, .remote_qpn = qpn, .remote_qkey = QKEY},
+	};
+}
+
+static inline int ud_post(struct ud_side *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id, uint32_t length)
+{
+	struct ibv_sge sge = sge_of(&ud->memory, 0, length);
+	struct ibv_send_wr *bad, wr = ud_wr(ah, qpn, wr_id, &sge);
+
+	return ibv_post_send(ud->side.qp, &wr, &bad);
+}
+
+/* Sends, which must work, and takes the completion. */
+static inline void ud_send(struct ud_side *ud, struct ibv_ah *ah, uint32_t qpn, uint32_t length)
+{
+	CHECK_EQUAL(ud_post(ud, ah, qpn, 77, length), 0);
+	expect_completion(ud->side.cq, 77, IBV_WC_SUCCESS);
+}
+
+/* Nothing arrives: asked for long enough that a datagram would have. */
+static inline void expect_quiet(struct ibv_cq *cq)
+{
+	uint64_t end = test_now_ms() + QUIET_MS;
+
+	while (test_now_ms() < end) {
+		expect_no_completion(cq);
+		usleep(2000);
+	}
+}
+
+#endif
