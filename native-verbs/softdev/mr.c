@@ -406,9 +406,7 @@ int mr_acquire(const struct softdev_pd *pd, enum key_kind kind, uint32_t key, ui
 
 	if (!mr)
 		return -EACCES;
-	if (key != (kind == KEY_LOCAL ? mr->base.lkey : mr->base.rkey) || mr->pd != pd ||
-	    (mr->access & access) != access || address < mr->iova || length > mr->length ||
-	    address - mr->iova > mr->length - length) {
+	if (!mr_permits(mr, pd, kind, key, address, length, access)) {
 		mr_release(mr);
 		return -EACCES;
 	}

@@ -42,6 +42,15 @@ int mr_acquire(const struct softdev_pd *pd, enum key_kind kind, uint32_t key, ui
 	       uint64_t length, unsigned int access, struct softdev_mr **mr);
 void mr_release(struct softdev_mr *mr);
 
+/* The checks of mr_acquire(), for a region that is held already. */
+static inline bool mr_permits(const struct softdev_mr *mr, const struct softdev_pd *pd, enum key_kind kind,
+			      uint32_t key, uint64_t address, uint64_t length, unsigned int access)
+{
+	return key == (kind == KEY_LOCAL ? mr->base.lkey : mr->base.rkey) && mr->pd == pd &&
+	       (mr->access & access) == access && address >= mr->iova && length <= mr->length &&
+	       address - mr->iova <= mr->length - length;
+}
+
 /* A duplicate of the read-only descriptor behind the region, for a peer; or -errno. */
 int mr_share_file(const struct softdev_pd *pd, uint32_t slot, uint64_t generation);
 

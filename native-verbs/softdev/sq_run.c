@@ -10,7 +10,6 @@
 #include "ud.h"
 #include "wire.h"
 
-
 /* So much at a time; a thread that posts may be given work by others all the while. */
 #define COPIED_PER_TURN (4u << 20)
 #define COPIED_PER_POST (64u << 20)
@@ -78,6 +77,50 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
 	return false;
 }
 
+/* The READs from the oldest on that may share a system call: small ones that are not for the responder. */
+static unsigned int gather(struct softdev_qp *qp, const struct wqe **reads)
+{
+	uint64_t bytes = 0;
+	unsigned int count;
+
+	if (fault_is_on()) /* they strike at single READs */
+		return 0;
+	for (count = 0; count < SHORTCUT_BATCH && qp->sq_exec + count != qp->sq_post; count++) {
+		reads[count] = sq_at(qp, qp->sq_exec + count);
+		bytes += reads[count]->length;
+		if (reads[count]->op->wire != WIRE_READ || reads[count]->via_wire || bytes > SGE_SLICE_BYTES)
+			break;
+	}
+	return count;
+}
+
+/* Tries the oldest READs together; drops the lock meanwhile. True when the queue has to be looked at again. */
+static bool try_batch(struct softdev_qp *qp, uint64_t *copied)
+{
+	const struct wqe *reads[SHORTCUT_BATCH];
+	unsigned int count = gather(qp, reads), done;
+	uint32_t peer_slot = qp->peer_qp_slot;
+	uint64_t peer_generation = qp->peer_qp_generation;
+	struct peer *peer;
+
+	if (count < 2)
+		return false;
+	peer = peer_hold(qp->peer);
+	qp->copying = true;
+	pthread_mutex_unlock(&qp->lock);
+	done = shortcut_read_batch(qp, reads, count, peer, peer_slot, peer_generation);
+	peer_release(peer);
+	pthread_mutex_lock(&qp->lock);
+	qp->copying = false;
+	if (atomic_load(&qp->state) != IBV_QPS_RTS)
+		return true;
+	for (unsigned int i = 0; i < done; i++) {
+		*copied += reads[i]->length;
+		sq_complete_read(qp);
+	}
+	return done || qp->requester != REQUESTER_OPEN;
+}
+
 static bool may_execute(struct softdev_qp *qp)
 {
 	return atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq_exec != qp->sq_post &&
@@ -121,6 +164,8 @@ void sq_run(struct softdev_qp *qp)
 		if (is_read && qp->peer && !wqe->via_wire) {
 			if (!is_oldest)
 				break; /* it waits for its turn, then goes the short way */
+			if (try_batch(qp, &copied))
+				continue;
 			copied += wqe->length;
 			if (try_shortcut(qp, wqe))
 				continue;

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Several READs by one process_vm_readv, or by one preadv each without anything between them. The checks before and
+ * after are those of a single READ, for every region; what is wrong with one of them ends the batch before it, and it
+ * is then tried alone.
+ */
+#define _GNU_SOURCE
+#include "counters.h"
+#include "log.h"
+#include "peer.h"
+#include "shortcut.h"
+#include "target.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+
+enum { BATCH_IOVS = 4 * SHORTCUT_BATCH };
+
+/* One READ of the batch. */
+struct part {
+	unsigned int local_end; /* behind its last iov */
+	uint64_t bytes_end;	/* behind its last byte, counted over the batch */
+};
+
+struct batch {
+	struct target_peer peer;
+	struct peer_file *file; /* all of it comes from there; NULL = from memory */
+	unsigned int count, local_count, target_count, sink_count;
+	uint64_t bytes;
+	struct part parts[SHORTCUT_BATCH];
+	struct iovec local[BATCH_IOVS], remote[SHORTCUT_BATCH]; /* remote: offsets in the file if there is one */
+	struct target targets[SHORTCUT_BATCH];			/* neighbours differ */
+	struct softdev_mr *sinks[BATCH_IOVS];			/* held; neighbours differ */
+};
+
+/* The sink of one SGE, held, or NULL. */
+static struct softdev_mr *hold_sink(struct batch *batch, const struct softdev_pd *pd, const struct ibv_sge *sge)
+{
+	struct softdev_mr *mr = batch->sink_count ? batch->sinks[batch->sink_count - 1] : NULL;
+
+	if (mr && mr_permits(mr, pd, KEY_LOCAL, sge->lkey, sge->addr, sge->length, IBV_ACCESS_LOCAL_WRITE))
+		return mr;
+	if (mr_acquire(pd, KEY_LOCAL, sge->lkey, sge->addr, sge->length, IBV_ACCESS_LOCAL_WRITE, &mr))
+		return NULL;
+	batch->sinks[batch->sink_count++] = mr;
+	return mr;
+}
+
+static bool wants_file(const struct target *target)
+{
+	return target->has_file && path_mode() != PATH_CMA;
+}
+
+static const struct target *find_target(struct batch *batch, uint32_t rkey)
+{
+	struct target *target = &batch->targets[batch->target_count];
+
+	if (batch->target_count && target[-1].rkey == rkey)
+		return target - 1;
+	if (!target_find(&batch->peer, rkey, target))
+		return NULL;
+	batch->target_count++;
+	return target;
+}
+
+/* False when the READ has to go alone, or with others. What was held for it meanwhile goes with the batch. */
+static bool add(struct batch *batch, const struct softdev_pd *pd, const struct wqe *wqe)
+{
+	const struct target *target = find_target(batch, wqe->rkey);
+	unsigned int local = batch->local_count;
+	uint64_t from;
+
+	if (!target || !wqe->length || !target_covers(target, wqe->remote_addr, wqe->length))
+		return false;
+	if (target != batch->targets && (batch->file || wants_file(target)))
+		return false;
+	for (int i = 0; i < wqe->num_sge; i++) {
+		const struct ibv_sge *sge = &wqe->sge[i];
+		struct softdev_mr *mr;
+
+		if (!sge->length)
+			continue;
+		if (local == BATCH_IOVS || !(mr = hold_sink(batch, pd, sge)))
+			return false;
+		batch->local[local++] = (struct iovec){mr_pointer(mr, sge->addr), sge->length};
+	}
+	from = batch->file ? target_file_offset(target, wqe->remote_addr)
+			   : target_address(target, wqe->remote_addr);
+	batch->remote[batch->count] = (struct iovec){(void *)(uintptr_t)from, wqe->length};
+	batch->local_count = local;
+	batch->bytes += wqe->length;
+	batch->parts[batch->count++] = (struct part){local, batch->bytes};
+	return true;
+}
+
+/* The first READ says where all of them read from. False if that one has to go alone. */
+static bool begin(struct batch *batch, struct peer *peer, const struct wqe *first)
+{
+	const struct target *target = find_target(batch, first->rkey);
+	enum peer_file_state state = PEER_FILE_REFUSED;
+
+	if (target && wants_file(target))
+		state = peer_file_hold(peer, first->rkey >> 16, target->generation, &batch->file);
+	if (state == PEER_FILE_HELD)
+		return true;
+	batch->file = NULL;
+	return target && state == PEER_FILE_REFUSED && path_mode() != PATH_FILE && peer_has_cma(peer);
+}
+
+/* Copies; returns how many READs are whole. */
+static unsigned int copy_memory(struct batch *batch, struct peer *peer)
+{
+	ssize_t copied = process_vm_readv(peer_pid(peer), batch->local, batch->local_count, batch->remote,
+					  batch->count, 0);
+	unsigned int whole = batch->count;
+
+	if (copied < 0) {
+		shortcut_note_error(peer, errno);
+		return 0;
+	}
+	while (whole && batch->parts[whole - 1].bytes_end > (uint64_t)copied)
+		whole--;
+	return whole;
+}
+
+static unsigned int copy_file(struct batch *batch)
+{
+	int fd = peer_file_fd(batch->file);
+	unsigned int whole, local = 0;
+
+	for (whole = 0; whole < batch->count; whole++) {
+		const struct iovec *remote = &batch->remote[whole];
+		const struct part *part = &batch->parts[whole];
+
+		if (shortcut_pread(fd, batch->local + local, part->local_end - local,
+				   (uintptr_t)remote->iov_base) != (ssize_t)remote->iov_len)
+			break;
+		local = part->local_end;
+	}
+	return whole;
+}
+
+static bool is_unchanged(const struct batch *batch)
+{
+	/* The copy's reads come before these loads. */
+	atomic_thread_fence(memory_order_acquire);
+	for (unsigned int i = 0; i < batch->target_count; i++)
+		if (!target_unchanged(&batch->targets[i]))
+			return false;
+	return target_peer_unchanged(&batch->peer);
+}
+
+unsigned int shortcut_read_batch(struct softdev_qp *qp, const struct wqe *const *reads, unsigned int count,
+				 struct peer *peer, uint32_t peer_qp_slot, uint64_t peer_qp_generation)
+{
+	const struct shared_table *table = peer_table(peer);
+	unsigned int whole = 0;
+	struct batch batch;
+
+	batch.peer = (struct target_peer){table, &table->qp[peer_qp_slot], peer_qp_generation};
+	batch.file = NULL;
+	batch.count = batch.local_count = batch.target_count = batch.sink_count = 0;
+	batch.bytes = 0;
+	if (!begin(&batch, peer, reads[0]))
+		return 0;
+	for (unsigned int i = 0; i < count && add(&batch, qp->pd, reads[i]); i++)
+		;
+	if (batch.count)
+		whole = batch.file ? copy_file(&batch) : copy_memory(&batch, peer);
+	while (batch.sink_count)
+		mr_release(batch.sinks[--batch.sink_count]);
+	if (whole && !is_unchanged(&batch))
+		whole = 0;
+	if (whole && batch.file) {
+		COUNT_ADD(reads_file, whole);
+		COUNT_ADD(read_bytes_file, batch.parts[whole - 1].bytes_end);
+	} else if (whole) {
+		COUNT_ADD(reads_cma, whole);
+		COUNT_ADD(read_bytes_cma, batch.parts[whole - 1].bytes_end);
+	}
+	if (batch.file)
+		peer_file_release(peer, batch.file);
+	return whole;
+}

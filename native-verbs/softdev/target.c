@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target.h"
+
+bool target_find(const struct target_peer *peer, uint32_t rkey, struct target *target)
+{
+	const struct mr_entry *entry = &peer->table->mr[rkey >> 16];
+	uint32_t pd, access;
+
+	target->entry = entry;
+	target->generation = atomic_load_explicit(&entry->generation, memory_order_acquire);
+	target->iova = entry->iova;
+	target->length = entry->length;
+	target->address = entry->address;
+	target->file_offset = entry->file_offset;
+	target->rkey = entry->rkey;
+	target->has_file = entry->has_file;
+	pd = entry->pd;
+	access = entry->access;
+	/* The loads above come before those of the check. */
+	atomic_thread_fence(memory_order_acquire);
+	return (target->generation & 1) && target_unchanged(target) && target_peer_unchanged(peer) &&
+	       target->rkey == rkey && pd == peer->qp->pd && (access & IBV_ACCESS_REMOTE_READ);
+}
+
+bool target_unchanged(const struct target *target)
+{
+	/* pairs with ibv_dereg_mr of the peer */
+	return atomic_load_explicit(&target->entry->generation, memory_order_acquire) == target->generation;
+}
+
+bool target_peer_unchanged(const struct target_peer *peer)
+{
+	/* pairs with modify_qp of the peer */
+	return atomic_load_explicit(&peer->qp->generation, memory_order_acquire) == peer->qp_generation &&
+	       atomic_load_explicit(&peer->qp->readable, memory_order_acquire) && peer_table_alive(peer->table);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The region of a READ as the peer's tables show it, for who reads it without asking. */
+#ifndef SOFTDEV_TARGET_H
+#define SOFTDEV_TARGET_H
+
+#include "peer_table.h"
+#include "qp.h"
+
+/* The connection to the peer's queue pair, as it was when the READ began. */
+struct target_peer {
+	const struct shared_table *table;
+	const struct qp_entry *qp;
+	uint64_t qp_generation;
+};
+
+/* What is known of the region while its generation stays the same. */
+struct target {
+	const struct mr_entry *entry;
+	uint64_t generation;
+	uint64_t iova, length;
+	uint64_t address, file_offset; /* of its first byte: in the peer's memory; if has_file, in the file */
+	uint32_t rkey;
+	bool has_file;
+};
+
+/* Looks the key up; false if the responder would refuse every READ with it, or is gone. */
+bool target_find(const struct target_peer *peer, uint32_t rkey, struct target *target);
+/* After a copy, or between a look at the entry and its use: is it all still as it was? */
+bool target_peer_unchanged(const struct target_peer *peer);
+bool target_unchanged(const struct target *target);
+
+static inline bool target_covers(const struct target *target, uint64_t address, uint64_t length)
+{
+	return address >= target->iova && length <= target->length &&
+	       address - target->iova <= target->length - length;
+}
+
+static inline uint64_t target_address(const struct target *target, uint64_t address)
+{
+	return target->address + (address - target->iova);
+}
+
+static inline uint64_t target_file_offset(const struct target *target, uint64_t address)
+{
+	return target->file_offset + (address - target->iova);
+}
+
+#endif
