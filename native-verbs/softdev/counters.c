@@ -31,7 +31,7 @@ static const struct {
 	FIELD(writes),	       FIELD(write_bytes),
 	FIELD(sends),	       FIELD(send_bytes),
 	FIELD(connections),    FIELD(fallbacks),
-	FIELD(srq_live),
+	FIELD(srq_live),       FIELD(atomics),
 #undef FIELD
 };
 

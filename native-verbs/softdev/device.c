@@ -113,7 +113,7 @@ static void fill_device_attr(struct ibv_device_attr *attr)
 		.max_qp_rd_atom = DEVICE_MAX_RD_ATOMIC,
 		.max_res_rd_atom = DEVICE_MAX_RD_ATOMIC * DEVICE_MAX_QP,
 		.max_qp_init_rd_atom = DEVICE_MAX_RD_ATOMIC,
-		.atomic_cap = IBV_ATOMIC_NONE,
+		.atomic_cap = IBV_ATOMIC_GLOB,
 		.max_ah = MAX_AHS,
 		.max_pkeys = 1,
 		.local_ca_ack_delay = 15,

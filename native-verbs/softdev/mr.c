@@ -10,10 +10,10 @@
 #include "handle.h"
 #include "log.h"
 #include "peer_table.h"
+#include "probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -100,25 +99,14 @@ static bool is_mapped(const void *address, size_t length)
 }
 
 /*
- * Real devices pin for writing, which fails where the process itself may not write. An atomic OR with 0 asks
- * the kernel just that and changes nothing; a wake-up that nobody waits for comes with it.
+ * Real devices pin for writing, which fails where the process itself may not write. The ends stand for the rest: what
+ * lies between them was mapped in one piece, as a rule.
  */
-static bool is_writable(const void *address)
-{
-	static uint32_t unused;
-	uintptr_t word = (uintptr_t)address & ~(uintptr_t)3;
-
-	return syscall(SYS_futex, &unused, FUTEX_WAKE_OP_PRIVATE, 0, NULL, word,
-			FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 2047)) >= 0 ||
-	       errno != EFAULT;
-}
-
-/* The ends stand for the rest: what lies between them was mapped in one piece, as a rule. */
 static bool may_access(const char *address, uint64_t length, unsigned int access)
 {
 	return is_mapped(address, length) &&
 	       (!(access & IBV_ACCESS_LOCAL_WRITE) ||
-		(is_writable(address) && is_writable(address + length - 1)));
+		(probe_writable(address) && probe_writable(address + length - 1)));
 }
 
 static int check_arguments(const struct ibv_pd *pd, const void *address, uint64_t length, uint64_t iova,

@@ -42,7 +42,7 @@ struct wqe {
 	uint32_t seq;
 	int num_sge;
 	struct ibv_sge *sge;
-	uint8_t *inline_data; /* IBV_SEND_INLINE: instead of the list */
+	uint8_t *inline_data; /* IBV_SEND_INLINE: instead of the list; the operands of an atomic */
 	bool too_long;	      /* for a message of this device */
 	bool started;	      /* faults were asked */
 	bool via_wire;	      /* a short cut was tried, the responder is to judge */

@@ -4,6 +4,7 @@
 #include "peer.h"
 #include "qp.h"
 #include "requester_internal.h"
+#include "send_op.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -28,6 +29,22 @@ static struct wqe *answered(struct softdev_qp *qp, const struct frame *frame)
 	return wqe && is_outstanding(qp) && wqe->seq == frame->seq ? wqe : NULL;
 }
 
+static void count_request(const struct wqe *wqe)
+{
+	if (wqe->op->wire == WIRE_READ) {
+		COUNT(reads_wire);
+		COUNT_ADD(read_bytes_wire, wqe->length);
+	} else if (wqe->op->wire == WIRE_WRITE) {
+		COUNT(writes);
+		COUNT_ADD(write_bytes, wqe->length);
+	} else if (wqe->op->wire == WIRE_SEND) {
+		COUNT(sends);
+		COUNT_ADD(send_bytes, wqe->length);
+	} else {
+		COUNT(atomics);
+	}
+}
+
 /* qp->lock held. */
 static void on_ack(struct softdev_qp *qp, const struct frame *frame)
 {
@@ -35,24 +52,15 @@ static void on_ack(struct softdev_qp *qp, const struct frame *frame)
 
 	qp->rnr_retries_left = qp->attr.rnr_retry;
 	while ((wqe = sq_oldest(qp)) && is_outstanding(qp) && (int32_t)(wqe->seq - frame->seq) <= 0) {
-		if (wqe->opcode == IBV_WR_RDMA_READ) {
-			if (wqe->received < wqe->length) {
-				sq_complete(qp, IBV_WC_BAD_RESP_ERR);
-				return;
-			}
-			COUNT(reads_wire);
-			COUNT_ADD(read_bytes_wire, wqe->length);
+		if ((wqe->op->flags & SEND_OP_RESPONSE) && wqe->received < wqe->length) {
+			sq_complete(qp, IBV_WC_BAD_RESP_ERR);
+			return;
+		}
+		count_request(wqe);
+		if (wqe->op->wire == WIRE_READ)
 			sq_complete_read(qp);
-			continue;
-		}
-		if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM) {
-			COUNT(sends);
-			COUNT_ADD(send_bytes, wqe->length);
-		} else {
-			COUNT(writes);
-			COUNT_ADD(write_bytes, wqe->length);
-		}
-		sq_complete(qp, IBV_WC_SUCCESS);
+		else
+			sq_complete(qp, IBV_WC_SUCCESS);
 	}
 }
 
@@ -204,7 +212,7 @@ static bool on_header(struct link *link, void *owner, const struct frame *frame)
 	pthread_mutex_lock(&qp->lock);
 	wqe = answered(qp, frame);
 	if (is_sending_state(qp) &&
-	    (!wqe || wqe->opcode != IBV_WR_RDMA_READ || frame->arg != wqe->received ||
+	    (!wqe || !(wqe->op->flags & SEND_OP_RESPONSE) || frame->arg != wqe->received ||
 	     frame->total != wqe->length || frame->length > wqe->length - wqe->received ||
 	     (!frame->length && wqe->length)))
 		requester_fail_oldest(qp, IBV_WC_BAD_RESP_ERR);

@@ -2,6 +2,7 @@
 /* What the requester writes: one frame for each request, its payload fetched from the regions while it is sent. */
 #include "qp.h"
 #include "requester_internal.h"
+#include "send_op.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -72,7 +73,7 @@ void requester_init(struct softdev_qp *qp)
 }
 
 /* Every region of the list, at this moment. */
-static bool list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe)
+static bool list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe, unsigned int access)
 {
 	for (int i = 0; i < wqe->num_sge; i++) {
 		struct softdev_mr *mr;
@@ -80,7 +81,7 @@ static bool list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe)
 		if (!wqe->sge[i].length)
 			continue;
 		if (mr_acquire(qp->pd, KEY_LOCAL, wqe->sge[i].lkey, wqe->sge[i].addr,
-			       wqe->sge[i].length, 0, &mr))
+			       wqe->sge[i].length, access, &mr))
 			return false;
 		mr_release(mr);
 	}
@@ -94,41 +95,44 @@ static int send_payload(struct softdev_qp *qp, struct wqe *wqe, const struct fra
 	return link_send_stream(qp->out, frame, &wqe->stream);
 }
 
+/* qp->lock held. A READ or atomic. */
+static bool send_question(struct softdev_qp *qp, struct wqe *wqe, struct frame *frame)
+{
+	int error;
+
+	if (qp->reads_outstanding >= qp->attr.max_rd_atomic)
+		return false;
+	frame->length = wqe->inline_data ? sizeof(struct atomic_operands) : 0;
+	frame->total = wqe->length;
+	wqe->via_wire = true;
+	wqe->received = 0;
+	error = link_send(qp->out, frame, wqe->inline_data, NULL, 0);
+	qp->reads_outstanding += !error;
+	return !error;
+}
+
 /* qp->lock held. Queues the frame; false = not now, or failed. */
 static bool send_request(struct softdev_qp *qp, struct wqe *wqe)
 {
+	bool is_question = wqe->op->flags & SEND_OP_RESPONSE;
 	struct frame frame = {
+		.op = wqe->op->wire,
 		.seq = qp->next_seq,
 		.length = wqe->length,
 		.rkey = wqe->rkey,
 		.remote_addr = wqe->remote_addr,
 		.imm = wqe->imm,
-		.flags = wqe->flags & IBV_SEND_SOLICITED ? WIRE_FLAG_SOLICITED : 0,
+		.flags = wqe->op->wire_flags | (wqe->flags & IBV_SEND_SOLICITED ? WIRE_FLAG_SOLICITED : 0),
 	};
-	int error;
 
-	if (wqe->opcode == IBV_WR_RDMA_READ) {
-		if (qp->reads_outstanding >= qp->attr.max_rd_atomic)
-			return false;
-		frame.op = WIRE_READ;
-		frame.length = 0;
-		frame.total = wqe->length;
-		wqe->via_wire = true;
-		wqe->received = 0;
-		error = link_send(qp->out, &frame, NULL, NULL, 0);
-		qp->reads_outstanding += !error;
-		return !error;
-	}
-	if (!wqe->inline_data && !list_is_valid(qp, wqe)) {
+	/* Of what comes back as well: nothing is executed there whose result could not be told here. */
+	if ((is_question || !wqe->inline_data) &&
+	    !list_is_valid(qp, wqe, is_question ? IBV_ACCESS_LOCAL_WRITE : 0)) {
 		if (!is_outstanding(qp))
 			sq_complete(qp, IBV_WC_LOC_PROT_ERR);
 		return false;
 	}
-	frame.op = wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM ? WIRE_SEND
-										   : WIRE_WRITE;
-	if (wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
-		frame.flags |= WIRE_FLAG_IMM;
-	return !send_payload(qp, wqe, &frame);
+	return is_question ? send_question(qp, wqe, &frame) : !send_payload(qp, wqe, &frame);
 }
 
 bool requester_send(struct softdev_qp *qp, struct wqe *wqe)

@@ -5,8 +5,7 @@
 #include "file_share.h"
 #include "log.h"
 #include "peer_table.h"
-#include "qp.h"
-#include "wire.h"
+#include "responder_internal.h"
 #include "wrong_keys.h"
 
 #include <errno.h>
@@ -43,11 +42,7 @@ static void answer(struct softdev_qp *qp, enum wire_op op, uint32_t seq, uint16_
 	link_flush(qp->in);
 }
 
-/*
- * Answers with a NAK and goes to the error state. A receive that the request took ends with `own`; an error that
- * belongs to none (IBV_WC_SUCCESS) is told by an async event (InfiniBand specification, 9.9.3.1). Without qp->lock.
- */
-static void refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status status, enum ibv_wc_status own)
+void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status status, enum ibv_wc_status own)
 {
 	static const enum qp_async events[] = {
 		[IBV_WC_REM_ACCESS_ERR] = QP_ASYNC_ACCESS_ERR,
@@ -134,8 +129,7 @@ static void begin_write(struct softdev_qp *qp, const struct frame *frame)
 		qp->responder.dropping = false;
 }
 
-/* qp->lock held. Is this request the next one? */
-static bool is_expected(struct softdev_qp *qp, const struct frame *frame)
+bool responder_expects(struct softdev_qp *qp, const struct frame *frame)
 {
 	if (!responds(qp) || frame->seq != qp->responder.expected_seq)
 		return false;
@@ -163,7 +157,7 @@ static bool on_header(struct link *link, void *owner, const struct frame *frame)
 	responder->rkey = frame->rkey;
 	responder->address = frame->remote_addr;
 	responder->total = frame->length;
-	if (is_expected(qp, frame)) {
+	if (responder_expects(qp, frame)) {
 		if (frame->length > DEVICE_MAX_MESSAGE || (frame->flags & ~WIRE_FLAGS))
 			fail_request(qp, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);
 		else if (frame->op == WIRE_SEND)
@@ -243,7 +237,7 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 		if (responder->nak == IBV_WC_RNR_RETRY_EXC_ERR)
 			answer(qp, WIRE_RNR_NAK, frame->seq, qp->attr.min_rnr_timer);
 		else if (responder->nak != IBV_WC_SUCCESS)
-			refuse(qp, frame->seq, responder->nak, responder->own_status);
+			responder_refuse(qp, frame->seq, responder->nak, responder->own_status);
 		return;
 	}
 	/* What is answered is completed, whatever becomes of the state meanwhile: the flush waits. */
@@ -336,7 +330,7 @@ static void read_done(struct link_stream *stream, bool complete)
 	}
 	link_pause(qp->in, false);
 	if (!complete) {
-		refuse(qp, responder->seq,
+		responder_refuse(qp, responder->seq,
 		       responder->read_error ? responder->read_error : IBV_WC_REM_OP_ERR,
 		       IBV_WC_SUCCESS);
 		return;
@@ -353,7 +347,7 @@ static void begin_read(struct softdev_qp *qp, const struct frame *frame)
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
 
 	pthread_mutex_lock(&qp->lock);
-	if (!is_expected(qp, frame)) {
+	if (!responder_expects(qp, frame)) {
 		pthread_mutex_unlock(&qp->lock);
 		return;
 	}
@@ -364,7 +358,7 @@ static void begin_read(struct softdev_qp *qp, const struct frame *frame)
 		status = IBV_WC_REM_ACCESS_ERR;
 	pthread_mutex_unlock(&qp->lock);
 	if (status != IBV_WC_SUCCESS) {
-		refuse(qp, frame->seq, status, IBV_WC_SUCCESS);
+		responder_refuse(qp, frame->seq, status, IBV_WC_SUCCESS);
 		return;
 	}
 	responder->seq = frame->seq;
@@ -403,7 +397,6 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 	struct softdev_qp *qp = owner;
 
 	(void)link;
-	(void)payload;
 	link_close_fds(fds, fd_count);
 	switch (frame->op) {
 	case WIRE_SEND:
@@ -413,11 +406,15 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 	case WIRE_READ:
 		begin_read(qp, frame);
 		break;
+	case WIRE_COMPARE_SWAP:
+	case WIRE_FETCH_ADD:
+		responder_atomic(qp, frame, payload);
+		break;
 	case WIRE_FILE_REQUEST:
 		share_file(qp, frame);
 		break;
 	default:
-		refuse(qp, frame->seq, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);
+		responder_refuse(qp, frame->seq, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);
 	}
 }
 

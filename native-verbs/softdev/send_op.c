@@ -13,6 +13,10 @@ static const struct send_op send_ops[] = {
 	[IBV_WR_SEND] = {RC | UC | UD, WIRE_SEND, 0, SEND_OP_INLINE, IBV_WC_SEND},
 	[IBV_WR_SEND_WITH_IMM] = {RC | UC | UD, WIRE_SEND, WIRE_FLAG_IMM, SEND_OP_INLINE, IBV_WC_SEND},
 	[IBV_WR_RDMA_READ] = {RC, WIRE_READ, 0, SEND_OP_RESPONSE, IBV_WC_RDMA_READ},
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = {RC, WIRE_COMPARE_SWAP, 0, SEND_OP_RESPONSE | SEND_OP_ATOMIC,
+				       IBV_WC_COMP_SWAP},
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {RC, WIRE_FETCH_ADD, 0, SEND_OP_RESPONSE | SEND_OP_ATOMIC,
+					 IBV_WC_FETCH_ADD},
 };
 
 const struct send_op *send_op_find(enum ibv_wr_opcode opcode, enum ibv_qp_type type)

@@ -28,6 +28,7 @@ struct softverbs_counters {
 	uint64_t connections;
 	uint64_t fallbacks;
 	uint64_t srq_live;
+	uint64_t atomics;
 };
 
 /*

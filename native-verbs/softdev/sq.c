@@ -10,6 +10,7 @@
 #include "qp.h"
 #include "send_op.h"
 #include "ud.h"
+#include "wire.h"
 
 #include <errno.h>
 #include <string.h>
@@ -133,6 +134,17 @@ static void copy_inline(struct wqe *wqe, const struct ibv_send_wr *wr)
 	}
 }
 
+/* Atomics: the operands travel as inline data does, and every slot has room for them. */
+static void copy_operands(struct wqe *wqe, const struct ibv_send_wr *wr)
+{
+	const struct atomic_operands operands = {wr->wr.atomic.compare_add, wr->wr.atomic.swap};
+
+	_Static_assert(sizeof(operands) <= DEVICE_MIN_INLINE, "the inline room of a slot");
+	wqe->rkey = wr->wr.atomic.rkey;
+	wqe->remote_addr = wr->wr.atomic.remote_addr;
+	memcpy(wqe->inline_data, &operands, sizeof(operands));
+}
+
 /* qp->lock held. 0 or a positive errno. */
 static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 {
@@ -155,7 +167,8 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	if (error)
 		return error;
 	length = total_length(wr->sg_list, wr->num_sge);
-	if (is_inline && length > qp->cap.max_inline_data)
+	if ((is_inline && length > qp->cap.max_inline_data) ||
+	    ((op->flags & SEND_OP_ATOMIC) && length != sizeof(uint64_t)))
 		return EINVAL;
 	if (!has_room(qp))
 		return ENOMEM;
@@ -174,16 +187,18 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	wqe->length = wqe->too_long ? 0 : length;
 	wqe->num_sge = wr->num_sge;
 	wqe->sge = qp->sq_sges + (size_t)index * qp->cap.max_send_sge;
-	wqe->inline_data = NULL;
+	wqe->inline_data = is_inline || (op->flags & SEND_OP_ATOMIC)
+				   ? qp->sq_inline + (size_t)index * qp->cap.max_inline_data
+				   : NULL;
 	wqe->started = wqe->via_wire = wqe->file_asked = false;
 	wqe->fault = NULL;
 	wqe->received = 0;
-	if (is_inline) {
-		wqe->inline_data = qp->sq_inline + (size_t)index * qp->cap.max_inline_data;
+	if (is_inline)
 		copy_inline(wqe, wr);
-	} else if (wr->num_sge) {
+	else if (wr->num_sge)
 		memcpy(wqe->sge, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
-	}
+	if (op->flags & SEND_OP_ATOMIC)
+		copy_operands(wqe, wr);
 	qp->sq_post++;
 	COUNT(send_wr_posted);
 	if (qp->sq_sig_all || (wr->send_flags & IBV_SEND_SIGNALED))

@@ -8,6 +8,8 @@
  *   SEND       payload, imm                       ACK | RNR_NAK | NAK
  *   WRITE      payload, remote_addr, rkey, imm    ACK | RNR_NAK | NAK
  *   READ       remote_addr, rkey, total           READ_DATA ... (arg = offset, length <= WIRE_CHUNK), then ACK | NAK
+ *   COMPARE_SWAP, FETCH_ADD  remote_addr, rkey,   READ_DATA of eight bytes, then ACK | NAK
+ *              payload struct atomic_operands
  *   FILE_REQUEST rkey = slot, arg = generation    FILE_REPLY [+ descriptor]
  *                                                 FILE_REVOKE (unasked)
  *
@@ -35,6 +37,8 @@ enum wire_op {
 	WIRE_FILE_REQUEST,
 	WIRE_FILE_REPLY,
 	WIRE_FILE_REVOKE,
+	WIRE_COMPARE_SWAP,
+	WIRE_FETCH_ADD,
 };
 
 enum {
@@ -57,6 +61,10 @@ struct qp_open_reply {
 	uint32_t pid;
 	uint64_t qp_generation;
 	uint64_t cookie_address; /* where the boot nonce lies, for the process_vm_readv probe */
+};
+
+struct atomic_operands {
+	uint64_t compare_add, swap;
 };
 
 #endif

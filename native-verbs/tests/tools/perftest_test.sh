@@ -43,3 +43,6 @@ perftest ib_write_lat -n 50 -s 8
 perftest ib_send_bw -n 50 -s 65536 -e
 perftest ib_send_lat -n 50 -s 64 -e
 perftest ib_send_bw -n 50 -s 4096 -e -R
+perftest ib_atomic_bw -n 50 -A FETCH_AND_ADD -e
+perftest ib_atomic_lat -n 50 -A CMP_AND_SWAP
+[ "$(counter atomics)" -gt 0 ] || fail "no atomic was counted"

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Atomics: executed by the responder with the processor's own instructions, hence atomic against everything else that
+ * touches these bytes (IBV_ATOMIC_GLOB). The value before travels back like the bytes of a READ.
+ */
+#include "counters.h"
+#include "probe.h"
+#include "responder_internal.h"
+
+#include <string.h>
+
+static uint64_t execute(uint64_t *target, uint8_t op, const struct atomic_operands *operands)
+{
+	uint64_t before = operands->compare_add;
+
+	if (op == WIRE_FETCH_ADD)
+		return __atomic_fetch_add(target, operands->compare_add, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(target, &before, operands->swap, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return before;
+}
+
+/* qp->lock held. */
+static enum ibv_wc_status try_execute(const struct softdev_qp *qp, const struct frame *frame,
+				      const void *payload, uint64_t *before)
+{
+	struct atomic_operands operands;
+	enum ibv_wc_status status = IBV_WC_REM_OP_ERR;
+	struct softdev_mr *mr;
+	void *target;
+
+	if (!qp->attr.max_dest_rd_atomic || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) ||
+	    frame->length != sizeof(operands) || (frame->flags & ~WIRE_FLAGS) ||
+	    frame->remote_addr % sizeof(uint64_t))
+		return IBV_WC_REM_INV_REQ_ERR;
+	if (mr_acquire(qp->pd, KEY_REMOTE, frame->rkey, frame->remote_addr, sizeof(uint64_t),
+		       IBV_ACCESS_REMOTE_ATOMIC, &mr))
+		return IBV_WC_REM_ACCESS_ERR;
+	memcpy(&operands, payload, sizeof(operands));
+	target = mr_pointer(mr, frame->remote_addr);
+	if ((uintptr_t)target % sizeof(uint64_t)) {
+		/* The address was aligned in the terms of the region only. */
+		status = IBV_WC_REM_INV_REQ_ERR;
+	} else if (probe_writable(target)) {
+		*before = execute(target, frame->op, &operands);
+		status = IBV_WC_SUCCESS;
+	}
+	mr_release(mr);
+	return status;
+}
+
+void responder_atomic(struct softdev_qp *qp, const struct frame *frame, const void *payload)
+{
+	struct frame data = {.op = WIRE_READ_DATA, .seq = frame->seq, .length = sizeof(uint64_t),
+			     .total = sizeof(uint64_t)};
+	struct frame ack = {.op = WIRE_ACK, .seq = frame->seq};
+	enum ibv_wc_status status;
+	uint64_t before = 0;
+
+	pthread_mutex_lock(&qp->lock);
+	if (!responder_expects(qp, frame)) {
+		pthread_mutex_unlock(&qp->lock);
+		return;
+	}
+	status = try_execute(qp, frame, payload, &before);
+	pthread_mutex_unlock(&qp->lock);
+	if (status != IBV_WC_SUCCESS) {
+		responder_refuse(qp, frame->seq, status, IBV_WC_SUCCESS);
+		return;
+	}
+	qp->responder.expected_seq++;
+	link_send(qp->in, &data, &before, NULL, 0);
+	link_send(qp->in, &ack, NULL, NULL, 0);
+	link_flush(qp->in);
+}

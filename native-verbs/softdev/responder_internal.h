@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the responder share. Progress thread only. */
+#ifndef SOFTDEV_RESPONDER_INTERNAL_H
+#define SOFTDEV_RESPONDER_INTERNAL_H
+
+#include "qp.h"
+#include "wire.h"
+
+/* qp->lock held. Is this request the next one? */
+bool responder_expects(struct softdev_qp *qp, const struct frame *frame);
+/*
+ * Answers with a NAK and goes to the error state. A receive that the request took ends with `own`; an error that
+ * belongs to none (IBV_WC_SUCCESS) is told by an async event (InfiniBand specification, 9.9.3.1). Without qp->lock.
+ */
+void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status status, enum ibv_wc_status own);
+
+/* responder_atomic.c */
+void responder_atomic(struct softdev_qp *qp, const struct frame *frame, const void *payload);
+
+#endif
