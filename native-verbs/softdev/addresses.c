@@ -14,6 +14,7 @@ enum { MAX_ADDRESSES = 64 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static union ibv_gid addresses[MAX_ADDRESSES];
+static uint32_t scopes[MAX_ADDRESSES];
 static int address_count;
 
 static bool is_mapped_v4(const union ibv_gid *gid)
@@ -71,17 +72,29 @@ socklen_t gid_to_address(const union ibv_gid *gid, uint16_t port, struct sockadd
 		v6->sin6_family = AF_INET6;
 		v6->sin6_port = htons(port);
 		memcpy(&v6->sin6_addr, gid->raw, 16);
+		v6->sin6_scope_id = gid_scope(gid);
 		return sizeof(*v6);
 	}
 }
 
-static void append(const union ibv_gid *gid)
+const char *gid_text(const union ibv_gid *gid, char *text)
+{
+	if (is_mapped_v4(gid))
+		inet_ntop(AF_INET, gid->raw + 12, text, INET6_ADDRSTRLEN);
+	else
+		inet_ntop(AF_INET6, gid->raw, text, INET6_ADDRSTRLEN);
+	return text;
+}
+
+static void append(const union ibv_gid *gid, uint32_t scope)
 {
 	for (int i = 0; i < address_count; i++)
 		if (!memcmp(&addresses[i], gid, sizeof(*gid)))
 			return;
-	if (address_count < MAX_ADDRESSES)
+	if (address_count < MAX_ADDRESSES) {
+		scopes[address_count] = scope;
 		addresses[address_count++] = *gid;
+	}
 }
 
 static bool configured_primary(union ibv_gid *gid)
@@ -106,7 +119,9 @@ static bool configured_primary(union ibv_gid *gid)
 	return false;
 }
 
-/* 0: IPv4 of an interface, 1: IPv6 of one, 2: loopback IPv4, 3: loopback IPv6; -1: not in the table. */
+enum { RANK_V4, RANK_V6, RANK_LINK_LOCAL, RANK_LOOPBACK_V4, RANK_LOOPBACK_V6 };
+
+/* Where the address belongs in the table; -1: nowhere. */
 static int rank(const struct ifaddrs *entry, union ibv_gid *gid)
 {
 	if (!entry->ifa_addr || !(entry->ifa_flags & IFF_UP))
@@ -115,8 +130,15 @@ static int rank(const struct ifaddrs *entry, union ibv_gid *gid)
 		return -1;
 	gid_from_address(entry->ifa_addr, gid);
 	if (is_link_local(gid))
-		return -1;
-	return (is_loopback(gid) ? 2 : 0) + (is_mapped_v4(gid) ? 0 : 1);
+		return RANK_LINK_LOCAL;
+	return (is_loopback(gid) ? RANK_LOOPBACK_V4 : RANK_V4) + (is_mapped_v4(gid) ? 0 : 1);
+}
+
+static uint32_t scope_of(const struct ifaddrs *entry)
+{
+	return entry->ifa_addr->sa_family == AF_INET6
+		       ? ((const struct sockaddr_in6 *)(const void *)entry->ifa_addr)->sin6_scope_id
+		       : 0;
 }
 
 static void read_addresses(void)
@@ -127,18 +149,18 @@ static void read_addresses(void)
 	union ibv_gid gid;
 
 	if (configured_primary(&gid))
-		append(&gid);
+		append(&gid, 0);
 	if (getifaddrs(&list))
 		list = NULL;
-	for (int wanted = 0; wanted <= 3; wanted++)
+	for (int wanted = 0; wanted <= RANK_LOOPBACK_V6; wanted++)
 		for (const struct ifaddrs *entry = list; entry; entry = entry->ifa_next)
 			if (rank(entry, &gid) == wanted)
-				append(&gid);
+				append(&gid, scope_of(entry));
 	if (list)
 		freeifaddrs(list);
 	if (!address_count) {
 		gid_from_address((const struct sockaddr *)&localhost, &gid);
-		append(&gid);
+		append(&gid, 0);
 	}
 }
 
@@ -175,4 +197,14 @@ bool gid_is_local(const union ibv_gid *gid)
 	}
 	freeifaddrs(list);
 	return found;
+}
+
+uint32_t gid_scope(const union ibv_gid *gid)
+{
+	if (!is_link_local(gid))
+		return 0;
+	for (int i = 0; i < gid_table_length(); i += 2)
+		if (!memcmp(&addresses[i / 2], gid, sizeof(*gid)))
+			return scopes[i / 2];
+	return 0;
 }

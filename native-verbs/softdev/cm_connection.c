@@ -133,7 +133,12 @@ static void retry_later(struct cm_id *id)
 
 void cm_open_link(struct cm_id *id)
 {
-	id->link = link_connect(id->process_port, LINK_KIND_CM, &cm_connection_ops, id);
+	const struct rdma_addr *addr = &id->id.route.addr;
+	union ibv_gid source, destination;
+
+	gid_from_address(&addr->src_addr, &source);
+	gid_from_address(&addr->dst_addr, &destination);
+	id->link = link_connect(&source, &destination, id->process_port, LINK_KIND_CM, &cm_connection_ops, id);
 	if (!id->link) {
 		cm_fail_connect(id, RDMA_CM_EVENT_CONNECT_ERROR, -ENOMEM);
 		return;

@@ -181,8 +181,7 @@ static void on_first_frame(struct link *link, void *owner, const struct frame *f
 	link_close_fds(fds, fd_count);
 	if (frame->op != CM_FRAME_REQUEST || frame->length != sizeof(*request) || fd_count ||
 	    request->version != CM_WIRE_VERSION || !cm_cookie_is_valid(request)) {
-		log_warn("cm: a link from process %d began with something else than a request",
-			 (int)link_peer_pid(link));
+		log_warn("cm: a link began with something else than a request");
 		link_close(link);
 		return;
 	}

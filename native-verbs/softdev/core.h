@@ -39,9 +39,14 @@ int gid_table_entry(int index, union ibv_gid *gid, enum ibv_gid_type *type);
 bool gid_is_local(const union ibv_gid *gid);
 /* True for a group: an IPv6 one, or an IPv4 one mapped as any other address. */
 bool gid_is_multicast(const union ibv_gid *gid);
+/* The interface of a link-local address of ours; 0 for all others. */
+uint32_t gid_scope(const union ibv_gid *gid);
 void gid_from_address(const struct sockaddr *address, union ibv_gid *gid);
-/* Fills a sockaddr_in for IPv4-mapped GIDs, sockaddr_in6 otherwise; returns its length. */
+/* Fills a sockaddr_in for IPv4-mapped GIDs, sockaddr_in6 otherwise, with the scope if it is ours; returns its length. */
 socklen_t gid_to_address(const union ibv_gid *gid, uint16_t port, struct sockaddr_storage *address);
+
+/* As text, in `text` (INET6_ADDRSTRLEN bytes). */
+const char *gid_text(const union ibv_gid *gid, char *text);
 
 /* The one ibv_context that librdmacm hands out as id->verbs; opened on first use, never closed. NULL + errno. */
 struct ibv_context *device_cm_context(void);

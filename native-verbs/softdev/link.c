@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include "core.h"
 #include "link_internal.h"
-#include "link_listen.h"
 #include "log.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -37,6 +39,7 @@ void link_close(struct link *link)
 	progress_watch_remove(&link->watch);
 	if (link->watch.fd >= 0)
 		close(link->watch.fd);
+	link_stop_being_a_stranger(link);
 	link_drop_output(link);
 	link_close_fds(link->in_fds, link->in_fd_count);
 	free_if_idle(link);
@@ -47,7 +50,7 @@ void link_fail(struct link *link, int error)
 	const struct link_ops *ops = link->ops;
 	void *owner = link->owner;
 
-	log_debug("link to pid %d closed: %s", (int)link->peer_pid, error ? strerror(error) : "end of stream");
+	log_debug("link to %s closed: %s", link_peer_name(link).text, error ? strerror(error) : "end of stream");
 	link->dispatching++;
 	link->ops = NULL;
 	if (ops && !link->closing_after_flush)
@@ -65,7 +68,9 @@ static bool may_read(const struct link *link)
 
 void link_update_events(struct link *link)
 {
-	uint32_t events = (may_read(link) ? EPOLLIN : 0) | (link->out.first ? EPOLLOUT : 0);
+	bool connecting = link->state == LINK_CONNECTING;
+	uint32_t events = ((may_read(link) && !connecting) || link->lingering ? EPOLLIN : 0) |
+			  (link->out.first || connecting ? EPOLLOUT : 0);
 
 	if (link->fault.held) { /* not even the end of the stream is to be seen */
 		progress_watch_remove(&link->watch);
@@ -116,11 +121,20 @@ static void on_events(void *owner, uint32_t events)
 	if (link->fault.delay_ns && link_fault_defers(link))
 		return;
 	link->dispatching++;
+	if (link->state == LINK_CONNECTING) {
+		link_on_connected(link);
+		goto done;
+	}
+	if (link->lingering) {
+		link_discard_input(link);
+		goto done;
+	}
 	if ((link->paused || link->closing_after_flush) && (events & (EPOLLHUP | EPOLLERR)))
 		link_fail(link, 0);
 	link_receive(link);
 	if (link->state != LINK_CLOSED)
 		link_flush_output(link);
+done:
 	link->dispatching--;
 	free_if_idle(link);
 }
@@ -157,7 +171,7 @@ static void report_failure(void *owner)
 	link_fail(link, link->error);
 }
 
-static struct link *link_new(int fd, enum link_state state)
+struct link *link_new(int fd, enum link_state state)
 {
 	struct link *link = calloc(1, sizeof(*link));
 
@@ -167,14 +181,14 @@ static struct link *link_new(int fd, enum link_state state)
 	link->deadline = (struct progress_timer){.callback = on_deadline, .owner = link};
 	link->failure = (struct progress_task){.callback = report_failure, .owner = link};
 	link->state = state;
+	link->peer_uid = (uid_t)-1;
 	link->accepted = state == LINK_EXPECT_HELLO;
 	link_init_output(link);
 	link_fault_begin(link);
 	return link;
 }
 
-/* Reads the peer's credentials from the socket. 0 or an errno. */
-static int learn_peer(struct link *link)
+int link_learn_peer(struct link *link)
 {
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
@@ -186,62 +200,9 @@ static int learn_peer(struct link *link)
 	return handshake_check_uid(link);
 }
 
-static int connect_socket(struct link *link, uint16_t port)
+void link_start_handshake_clock(struct link *link)
 {
-	struct sockaddr_un name;
-	socklen_t length = link_socket_name(port, &name);
-	int error;
-
-	if (!length)
-		return ENOENT;
-	link->watch.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (link->watch.fd < 0 || connect(link->watch.fd, (struct sockaddr *)&name, length))
-		return errno;
-	error = learn_peer(link);
-	return error ? error : handshake_start(link);
-}
-
-struct link *link_connect(uint16_t port, enum link_kind kind, const struct link_ops *ops, void *owner)
-{
-	struct link *link = link_new(-1, LINK_EXPECT_REPLY);
-
-	if (!link)
-		return NULL;
-	link->kind = kind;
-	link->ops = ops;
-	link->owner = owner;
-	link->error = link_fault_refuses(link);
-	if (!link->error)
-		link->error = connect_socket(link, port);
-	if (link->error) {
-		progress_post(&link->failure);
-		return link;
-	}
 	progress_timer_set(&link->deadline, progress_now_ns() + HANDSHAKE_NS);
-	link_update_events(link);
-	return link;
-}
-
-void link_accept(int fd)
-{
-	struct link *link = link_new(fd, LINK_EXPECT_HELLO);
-	int error;
-
-	if (!link) {
-		close(fd);
-		return;
-	}
-	error = learn_peer(link);
-	if (error) {
-		struct frame refused = {.op = FRAME_REFUSED, .status = error};
-
-		log_warn("refused a connection of pid %d, uid %d", (int)link->peer_pid, (int)link->peer_uid);
-		link_send_now(link, &refused, NULL);
-		link_close_after_flush(link);
-	} else {
-		progress_timer_set(&link->deadline, progress_now_ns() + HANDSHAKE_NS);
-	}
-	link_update_events(link);
 }
 
 void link_set_owner(struct link *link, const struct link_ops *ops, void *owner)
@@ -253,6 +214,28 @@ void link_set_owner(struct link *link, const struct link_ops *ops, void *owner)
 pid_t link_peer_pid(const struct link *link)
 {
 	return link->peer_pid;
+}
+
+bool link_is_tcp(const struct link *link)
+{
+	return link->is_tcp;
+}
+
+const union ibv_gid *link_peer_gid(const struct link *link)
+{
+	return &link->peer_gid;
+}
+
+struct link_name link_peer_name(const struct link *link)
+{
+	struct link_name name;
+	char host[INET6_ADDRSTRLEN] = "";
+
+	if (link->is_tcp)
+		snprintf(name.text, sizeof(name.text), "%s port %u", gid_text(&link->peer_gid, host), link->tcp_port);
+	else
+		snprintf(name.text, sizeof(name.text), "pid %d, uid %d", (int)link->peer_pid, (int)link->peer_uid);
+	return name;
 }
 
 uid_t link_peer_uid(const struct link *link)

@@ -4,12 +4,13 @@
  * run on the progress thread only (see progress_call) and so do all callbacks.
  *
  * Handshake, before the first callback: HELLO -> HELLO_REPLY -> PROOF. It checks the protocol version,
- * the uid of the peer (SO_PEERCRED, both ends) and, when a secret is set, an HMAC in both directions.
+ * the uid of the peer (SO_PEERCRED, both ends, unix only) and, when a secret is set, an HMAC in both directions.
  * The connecting end may send as soon as link_connect() has returned; frames wait for the handshake.
  */
 #ifndef SOFTDEV_LINK_H
 #define SOFTDEV_LINK_H
 
+#include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -67,10 +68,12 @@ struct link_ops {
 };
 
 /*
- * Connects to the process that listens on `port` of this host (abstract unix socket of this network
- * namespace). Never NULL but for ENOMEM; failures arrive by on_close, never before it returns.
+ * Connects to the process that listens on `port` of the host with the GID `destination`: by a unix socket if that is
+ * this network namespace, else by TCP from the address of `source`. Never NULL but for ENOMEM; failures arrive by
+ * on_close, never before it returns.
  */
-struct link *link_connect(uint16_t port, enum link_kind kind, const struct link_ops *ops, void *owner);
+struct link *link_connect(const union ibv_gid *source, const union ibv_gid *destination, uint16_t port,
+			  enum link_kind kind, const struct link_ops *ops, void *owner);
 
 /* For who owns descriptors that came with a frame and has no use for them. */
 static inline void link_close_fds(const int *fds, int count)
@@ -113,6 +116,10 @@ void link_pause(struct link *link, bool paused);
 void link_close(struct link *link);
 void link_close_after_flush(struct link *link);
 
+/* Over TCP: a peer of which the kernel says nothing, no pid, no uid, no descriptors. */
+bool link_is_tcp(const struct link *link);
+/* Its address, over TCP. */
+const union ibv_gid *link_peer_gid(const struct link *link);
 pid_t link_peer_pid(const struct link *link);
 uid_t link_peer_uid(const struct link *link);
 /* The boot nonce of the peer process, LINK_NONCE_BYTES. */

@@ -3,8 +3,8 @@
  * HELLO       client -> server   magic, version, kind, boot nonce, challenge
  * HELLO_REPLY server -> client   magic, version, boot nonce, challenge, MAC("server" ...)
  * PROOF       client -> server   MAC("client" ...)
- * The MACs cover both challenges, both boot nonces and the kind; they are zeros without a secret, and
- * then both ends must have the same uid. REFUSED, with an errno, takes the place of any of the last two.
+ * The MACs cover both challenges, both boot nonces, the kind and, over TCP, the addresses; they are zeros without
+ * a secret (never over TCP), and then both ends must have the same uid. REFUSED, with an errno, takes the place of any of the last two.
  */
 #include "core.h"
 #include "link_internal.h"
@@ -33,7 +33,9 @@ struct signed_text {
 	char role[8];
 	uint8_t client_nonce[LINK_NONCE_BYTES], server_nonce[LINK_NONCE_BYTES];
 	uint8_t client_challenge[LINK_NONCE_BYTES], server_challenge[LINK_NONCE_BYTES];
+	union ibv_gid client, server; /* over TCP; zeros otherwise */
 	uint32_t kind;
+	uint32_t server_port;
 };
 
 int handshake_check_uid(const struct link *link)
@@ -43,7 +45,12 @@ int handshake_check_uid(const struct link *link)
 
 static void sign(const struct link *link, bool client, const char *role, uint8_t mac[SHA256_BYTES])
 {
-	struct signed_text text = {.kind = link->kind};
+	struct signed_text text = {
+		.client = client ? link->own_gid : link->peer_gid,
+		.server = client ? link->peer_gid : link->own_gid,
+		.kind = link->kind,
+		.server_port = link->tcp_port,
+	};
 
 	strncpy(text.role, role, sizeof(text.role) - 1);
 	memcpy(text.client_nonce, client ? process_nonce() : link->peer_nonce, LINK_NONCE_BYTES);
@@ -77,7 +84,7 @@ static int refuse(struct link *link, int error)
 {
 	struct frame frame = {.op = FRAME_REFUSED, .status = error};
 
-	log_warn("refused pid %d, uid %d: %s", (int)link->peer_pid, (int)link->peer_uid, strerror(error));
+	log_warn("refused %s: %s", link_peer_name(link).text, strerror(error));
 	link_send_now(link, &frame, NULL);
 	link_close_after_flush(link);
 	return 0;
@@ -103,8 +110,10 @@ static int on_reply(struct link *link, const struct hello *hello)
 	memcpy(link->peer_nonce, hello->nonce, LINK_NONCE_BYTES);
 	memcpy(link->peer_challenge, hello->challenge, LINK_NONCE_BYTES);
 	sign(link, true, "server", mac);
-	if (!secure_equal(mac, hello->mac, sizeof(mac)))
+	if (!secure_equal(mac, hello->mac, sizeof(mac))) {
+		log_error("%s does not prove our secret: give both hosts the same one", link_peer_name(link).text);
 		return EACCES;
+	}
 	sign(link, true, "client", mac);
 	error = -link_send_now(link, &proof, mac);
 	if (error)
@@ -122,6 +131,7 @@ static int on_proof(struct link *link, const uint8_t *proof)
 	sign(link, false, "client", mac);
 	if (!secure_equal(mac, proof, sizeof(mac)))
 		return refuse(link, EACCES);
+	link_stop_being_a_stranger(link);
 	link_opened(link);
 	if (link->kind == LINK_KIND_QP)
 		qp_on_incoming_link(link);

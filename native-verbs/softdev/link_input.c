@@ -104,6 +104,20 @@ static ssize_t receive_payload(struct link *link)
 	return fault_is_on() ? link_fault_payload(link, iov, got) : got;
 }
 
+void link_discard_input(struct link *link)
+{
+	struct iovec iov = {scratch, SCRATCH_BYTES};
+	size_t moved = 0;
+	ssize_t got;
+
+	do {
+		got = receive(link, &iov, 1, false);
+		moved += got > 0 ? got : 0;
+	} while (got >= 0 && moved < LINK_BYTES_PER_TURN);
+	if (got < 0 && got != -EAGAIN)
+		link_close(link);
+}
+
 static int deliver(struct link *link)
 {
 	int fds[LINK_MAX_FDS], fd_count = link->in_fd_count;

@@ -7,9 +7,13 @@
 #include "link_fault.h"
 #include "progress.h"
 
+#include <infiniband/verbs.h>
+
 enum frame_op { FRAME_HELLO = 1, FRAME_HELLO_REPLY, FRAME_PROOF, FRAME_REFUSED };
 
-enum link_state { LINK_EXPECT_HELLO, LINK_EXPECT_REPLY, LINK_EXPECT_PROOF, LINK_OPEN, LINK_CLOSED };
+/* CONNECTING: TCP only, until the socket is writable. */
+enum link_state { LINK_CONNECTING, LINK_EXPECT_HELLO, LINK_EXPECT_REPLY, LINK_EXPECT_PROOF, LINK_OPEN,
+		  LINK_CLOSED };
 
 struct out_item;
 struct out_queue {
@@ -27,11 +31,16 @@ struct link {
 	int error; /* of a connect that failed: nothing happens any more but its report */
 	int dispatching; /* > 0: a callback runs, freeing waits for it */
 	bool paused, closing_after_flush, accepted;
+	bool lingering; /* TCP: all is written, but to close with input unread would take it back */
+	struct link *previous_stranger, *next_stranger; /* accepted by TCP and not authenticated yet */
 	uint32_t watched_events;
 	struct link_fault fault;
 
-	pid_t peer_pid;
-	uid_t peer_uid;
+	bool is_tcp;
+	pid_t peer_pid; /* TCP knows no credentials: 0 */
+	uid_t peer_uid; /* TCP: nobody's, (uid_t)-1 */
+	union ibv_gid own_gid, peer_gid; /* TCP: the addresses of the connection */
+	uint16_t tcp_port;		 /* of the accepting end */
 	uint8_t peer_nonce[LINK_NONCE_BYTES];
 	uint8_t own_challenge[LINK_NONCE_BYTES], peer_challenge[LINK_NONCE_BYTES];
 
@@ -46,7 +55,25 @@ struct link {
 	uint8_t in_buffer[LINK_MAX_BUFFERED];
 };
 
-void link_accept(int fd);
+/* NULL = out of memory. */
+struct link *link_new(int fd, enum link_state state);
+void link_start_handshake_clock(struct link *link);
+/* Reads the credentials of a unix peer. 0 or the errno to refuse it with. */
+int link_learn_peer(struct link *link);
+/* link_connect.c: the TCP connection is made, or not. */
+void link_on_connected(struct link *link);
+
+/* The peer in a message. */
+struct link_name {
+	char text[96];
+};
+struct link_name link_peer_name(const struct link *link);
+
+/* link_accept.c */
+void link_accept_unix(int fd);
+void link_accept_tcp(int fd, uint16_t port);
+/* The link is authenticated, or gone: it no longer counts as a stranger. */
+void link_stop_being_a_stranger(struct link *link);
 
 /* Closes the link and tells the owner, if it has one. */
 void link_fail(struct link *link, int error);
@@ -67,7 +94,9 @@ void link_drop_output(struct link *link);
 void link_drop_streams(struct link *link);
 void link_flush_output(struct link *link);
 
-/* link_input.c: one step; bytes moved (0 = progress without bytes), or -errno; may close the link. */
+/* link_input.c. Reads and forgets; closes at the end of the stream. */
+void link_discard_input(struct link *link);
+/* One step; bytes moved (0 = progress without bytes), or -errno; may close the link. */
 ssize_t link_read_some(struct link *link);
 
 /* 0, or the errno to fail with. */

@@ -7,6 +7,7 @@
 #include "progress.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@ struct link_listener {
 	struct progress_watch watch;
 	struct progress_task start;
 	struct progress_timer retry; /* after a shortage of descriptors */
+	bool is_tcp;
+	uint16_t port;
 };
 
 #define RETRY_NS 100000000ull
@@ -47,7 +50,10 @@ static void on_incoming(void *owner, uint32_t events)
 
 	(void)events;
 	if (fd >= 0) {
-		link_accept(fd);
+		if (listener->is_tcp)
+			link_accept_tcp(fd, listener->port);
+		else
+			link_accept_unix(fd);
 	} else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
 		log_error("accept: %s", strerror(errno));
 		progress_watch_remove(&listener->watch);
@@ -62,35 +68,56 @@ static void start_watching(void *owner)
 	progress_watch_set(&listener->watch, EPOLLIN);
 }
 
-struct link_listener *link_listen(uint16_t port, int *error)
+/* Takes over fd, which listens, when it succeeds. */
+static struct link_listener *listen_on(int fd, bool is_tcp, uint16_t port)
 {
 	struct link_listener *listener = calloc(1, sizeof(*listener));
+
+	if (!listener)
+		return NULL;
+	*listener = (struct link_listener){
+		.watch = {.fd = fd, .callback = on_incoming, .owner = listener},
+		.start = {.callback = start_watching, .owner = listener},
+		.retry = {.callback = start_watching, .owner = listener},
+		.is_tcp = is_tcp,
+		.port = port,
+	};
+	progress_post(&listener->start);
+	return listener;
+}
+
+struct link_listener *link_listen(uint16_t port, int *error)
+{
+	struct link_listener *listener;
 	struct sockaddr_un name;
 	socklen_t length = link_socket_name(port, &name);
 	int fd;
 
-	if (!listener || !length) {
-		*error = listener ? -ENOENT : -ENOMEM;
-		goto free_listener;
+	if (!length) {
+		*error = -ENOENT;
+		return NULL;
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
 		*error = -errno;
-		goto free_listener;
+		return NULL;
 	}
 	if (bind(fd, (struct sockaddr *)&name, length) || listen(fd, SOMAXCONN)) {
 		*error = -errno;
 		goto close_fd;
 	}
-	listener->watch = (struct progress_watch){.fd = fd, .callback = on_incoming, .owner = listener};
-	listener->start = (struct progress_task){.callback = start_watching, .owner = listener};
-	listener->retry = (struct progress_timer){.callback = start_watching, .owner = listener};
-	progress_post(&listener->start);
-	return listener;
-
+	listener = listen_on(fd, false, port);
+	if (listener)
+		return listener;
+	*error = -ENOMEM;
 close_fd:
 	close(fd);
-free_listener:
-	free(listener);
 	return NULL;
+}
+
+int link_listen_tcp(int fd, uint16_t port)
+{
+	if (listen(fd, SOMAXCONN))
+		return -errno;
+	return listen_on(fd, true, port) ? 0 : -ENOMEM;
 }

@@ -166,6 +166,15 @@ static ssize_t write_item(struct link *link, struct out_item *item)
 	return written;
 }
 
+/* All is written that was to be written. */
+static void end_output(struct link *link)
+{
+	if (link->is_tcp && !shutdown(link->watch.fd, SHUT_WR))
+		link->lingering = true;
+	else
+		link_close(link);
+}
+
 /* Writes until the socket is full or nothing is left; may close the link (dispatching > 0). */
 void link_flush_output(struct link *link)
 {
@@ -201,7 +210,7 @@ void link_flush_output(struct link *link)
 		}
 	}
 	if (link->state != LINK_CLOSED && link->closing_after_flush && !link->out.first)
-		link_close(link);
+		end_output(link);
 	link_update_events(link);
 }
 

@@ -47,12 +47,13 @@ static enum path_mode mode = PATH_AUTO;
 static void read_mode(void)
 {
 	static const char *const names[] = {
-		[PATH_AUTO] = "auto", [PATH_FILE] = "file", [PATH_CMA] = "cma", [PATH_WIRE] = "wire"};
+		[PATH_AUTO] = "auto", [PATH_FILE] = "file", [PATH_CMA] = "cma", [PATH_WIRE] = "wire",
+		[PATH_TCP] = "tcp"};
 	const char *value = getenv("SOFTVERBS_PATH");
 
 	if (!value)
 		return;
-	for (int i = PATH_AUTO; i <= PATH_WIRE; i++)
+	for (int i = PATH_AUTO; i <= PATH_TCP; i++)
 		if (!strcmp(value, names[i])) {
 			mode = i;
 			return;

@@ -22,7 +22,7 @@ enum { BIND_ATTEMPTS = 64 };
 
 struct port {
 	int number;
-	int tcp_fd; /* bound and never listening: it reserves the number */
+	int tcp_fd; /* reserves the number; listens, if there is a secret that strangers must prove */
 	int udp_fd;
 	struct link_listener *listener;
 };
@@ -129,6 +129,11 @@ static int try_port(struct port *port, int number)
 	port->udp_fd = result = bind_socket(SOCK_DGRAM, port->number);
 	if (result < 0)
 		goto close_tcp;
+	if (secret_is_set()) {
+		result = link_listen_tcp(port->tcp_fd, port->number);
+		if (result)
+			goto close_udp;
+	}
 	port->listener = link_listen(port->number, &result);
 	if (!port->listener)
 		goto close_udp;

@@ -145,12 +145,9 @@ static void start_connect(struct softdev_qp *qp)
 
 	if (oldest && !qp->retry_deadline_ns)
 		qp->retry_deadline_ns = retry_deadline(qp);
-	if (!gid_is_local(destination)) {
-		requester_retry_later(qp);
-		return;
-	}
 	gid_table_entry(qp->attr.ah_attr.grh.sgid_index, &open.source_gid, NULL);
-	qp->out = link_connect(qp->attr.dest_qp_num >> 8, LINK_KIND_QP, &requester_ops, qp);
+	qp->out = link_connect(&open.source_gid, destination, qp->attr.dest_qp_num >> 8, LINK_KIND_QP,
+			       &requester_ops, qp);
 	if (!qp->out) {
 		requester_retry_later(qp);
 		return;

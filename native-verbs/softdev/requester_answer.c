@@ -34,6 +34,10 @@ static void count_request(const struct wqe *wqe)
 	if (wqe->op->wire == WIRE_READ) {
 		COUNT(reads_wire);
 		COUNT_ADD(read_bytes_wire, wqe->length);
+		if (link_is_tcp(wqe->qp->out)) {
+			COUNT(reads_tcp);
+			COUNT_ADD(read_bytes_tcp, wqe->length);
+		}
 	} else if (wqe->op->wire == WIRE_WRITE) {
 		COUNT(writes);
 		COUNT_ADD(write_bytes, wqe->length);
@@ -136,6 +140,8 @@ static bool on_open_reply(struct softdev_qp *qp, const struct frame *frame, cons
 			fd_count--;
 		}
 		COUNT(connections);
+		if (link_is_tcp(qp->out))
+			COUNT(connections_tcp);
 	}
 	for (int i = 0; i < fd_count; i++)
 		close(fds[i]);

@@ -437,6 +437,14 @@ static const struct link_ops responder_ops = {
 	.sunk = sunk,
 };
 
+/* The host that the queue pair is connected to; over TCP the one whose address the peer has. */
+static bool is_from(const struct link *link, const union ibv_gid *gid)
+{
+	if (!link_is_tcp(link) || gid_is_local(link_peer_gid(link)))
+		return gid_is_local(gid);
+	return !memcmp(link_peer_gid(link), gid, sizeof(*gid));
+}
+
 /*
  * 0, or EAGAIN: the QP is not, or not yet, the other end of the one that asks; or it asks for another sequence than was
  * agreed on; or another process has taken that place already.
@@ -449,7 +457,7 @@ static int judge_open(struct softdev_qp *qp, const struct link *link, const stru
 		return error;
 	pthread_mutex_lock(&qp->lock);
 	if (responds(qp) && qp->base.qp_num == open->destination_qpn &&
-	    qp->attr.dest_qp_num == open->source_qpn && gid_is_local(&qp->attr.ah_attr.grh.dgid) &&
+	    qp->attr.dest_qp_num == open->source_qpn && is_from(link, &qp->attr.ah_attr.grh.dgid) &&
 	    open->first_seq == qp->responder.expected_seq &&
 	    (!qp->in || !memcmp(link_peer_nonce(qp->in), link_peer_nonce(link), LINK_NONCE_BYTES)))
 		error = 0;
@@ -460,15 +468,15 @@ static int judge_open(struct softdev_qp *qp, const struct link *link, const stru
 static void accept_open(struct link *link, struct softdev_qp *qp)
 {
 	struct frame frame = {.op = WIRE_QP_OPEN_REPLY, .length = sizeof(struct qp_open_reply)};
-	struct qp_open_reply reply = {
-		.qp_slot = qp->slot,
-		.pid = getpid(),
-		.qp_generation = atomic_load(&own_table()->qp[qp->slot].generation),
-		.cookie_address = (uintptr_t)process_nonce(),
-	};
+	struct qp_open_reply reply = {.qp_slot = qp->slot};
 	int table_fd = own_table_fd();
 	bool may_map = link_peer_uid(link) == geteuid() && table_fd >= 0;
 
+	if (!link_is_tcp(link)) { /* for short cuts: other hosts need not know where our memory lies */
+		reply.pid = getpid();
+		reply.qp_generation = atomic_load(&own_table()->qp[qp->slot].generation);
+		reply.cookie_address = (uintptr_t)process_nonce();
+	}
 	if (qp->in)
 		link_close(qp->in);
 	qp->in = link;

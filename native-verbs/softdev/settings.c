@@ -88,7 +88,7 @@ static bool address_is_ours(void)
 
 static void judge(void)
 {
-	static const char *const paths[] = {"auto", "file", "cma", "wire", NULL};
+	static const char *const paths[] = {"auto", "file", "cma", "wire", "tcp", NULL};
 	static const char *const levels[] = {"error", "warn", "info", "debug", NULL};
 	static const char *const memlock[] = {"enforce", "ignore", NULL};
 	int low, high;

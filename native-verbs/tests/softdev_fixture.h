@@ -209,6 +209,12 @@ static inline bool test_path_is(const char *path)
 	return forced && !strcmp(forced, path);
 }
 
+/* READs go as frames: on a unix socket or over TCP. */
+static inline bool test_path_is_wire(void)
+{
+	return test_path_is("wire") || test_path_is("tcp");
+}
+
 static inline void fill_pattern(uint8_t *bytes, size_t length, uint32_t seed)
 {
 	for (size_t i = 0; i < length; i++) {
@@ -346,10 +352,11 @@ static inline void expect_async(struct side *side, enum ibv_event_type type)
 /* Runs body() in a process of its own for each of the paths; all must succeed. */
 static inline void on_each_path(void (*body)(void))
 {
-	static const char *const paths[] = {"file", "cma", "wire"};
+	static const char *const paths[] = {"file", "cma", "wire", "tcp"};
+	enum { PATHS = sizeof(paths) / sizeof(paths[0]) };
 
-	alarm(3 * TEST_SECONDS);
-	for (int i = 0; i < 3; i++) {
+	alarm(PATHS * TEST_SECONDS);
+	for (int i = 0; i < PATHS; i++) {
 		int status;
 		pid_t pid = fork();
 
@@ -358,6 +365,8 @@ static inline void on_each_path(void (*body)(void))
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			alarm(TEST_SECONDS);
 			setenv("SOFTVERBS_PATH", paths[i], 1);
+			if (!strcmp(paths[i], "tcp"))
+				setenv("SOFTVERBS_SECRET", "of this test", 1);
 			body();
 			exit(0);
 		}

@@ -66,7 +66,8 @@ static void expect_path(uint64_t reads)
 	CHECK_EQUAL(test_path_is("cma") ? counters.reads_cma : 0, counters.reads_cma);
 	CHECK_EQUAL(counters.reads_file + counters.reads_cma + counters.reads_wire, reads);
 	/* No short cut for an empty READ: it only asks whether the other side is there. */
-	CHECK_EQUAL(counters.reads_wire, test_path_is("wire") ? reads : 1);
+	CHECK_EQUAL(counters.reads_tcp, test_path_is("tcp") ? reads : 0);
+	CHECK_EQUAL(counters.reads_wire, test_path_is_wire() ? reads : 1);
 }
 
 static void body(void)

@@ -63,7 +63,7 @@ static void body(void)
 	CHECK(!kill(peer.pid, SIGSTOP));
 	CHECK_EQUAL(waitpid(peer.pid, &status, WUNTRACED), peer.pid);
 	expect_read(&side, &sink, offer.addr, offer.rkey,
-		    test_path_is("wire") ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
+		    test_path_is_wire() ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
 	if (test_path_is("file"))
 		expect_read(&side, &sink, offer.second_addr, offer.second_rkey, IBV_WC_RETRY_EXC_ERR);
 	CHECK_EQUAL(softverbs_ibv_modify_qp(side.qp, &reset, IBV_QP_STATE), 0);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The accepting end before the handshake, and how many peers may be there whom nobody knows yet. */
+#include "link_internal.h"
+#include "link_tcp.h"
+#include "log.h"
+#include "secret.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* So many of them; one more, and the one that has been at it longest goes. */
+enum { MAX_STRANGERS = 64 };
+
+static struct link strangers = {.previous_stranger = &strangers, .next_stranger = &strangers};
+static int stranger_count;
+
+void link_stop_being_a_stranger(struct link *link)
+{
+	if (!link->next_stranger)
+		return;
+	link->previous_stranger->next_stranger = link->next_stranger;
+	link->next_stranger->previous_stranger = link->previous_stranger;
+	link->next_stranger = NULL;
+	stranger_count--;
+}
+
+static void add_stranger(struct link *link)
+{
+	if (stranger_count == MAX_STRANGERS) {
+		struct link *oldest = strangers.next_stranger;
+
+		log_warn("%d connections wait to prove the secret: dropping that of %s", MAX_STRANGERS,
+			 link_peer_name(oldest).text);
+		link_close(oldest);
+	}
+	link->previous_stranger = strangers.previous_stranger;
+	link->next_stranger = &strangers;
+	link->previous_stranger->next_stranger = link;
+	strangers.previous_stranger = link;
+	stranger_count++;
+}
+
+static void refuse(struct link *link, int error)
+{
+	struct frame refused = {.op = FRAME_REFUSED, .status = error};
+
+	log_warn("refused a connection of %s: %s", link_peer_name(link).text, strerror(error));
+	link_send_now(link, &refused, NULL);
+	link_close_after_flush(link);
+}
+
+void link_accept_unix(int fd)
+{
+	struct link *link = link_new(fd, LINK_EXPECT_HELLO);
+	int error;
+
+	if (!link) {
+		close(fd);
+		return;
+	}
+	error = link_learn_peer(link);
+	if (error)
+		refuse(link, error);
+	else
+		link_start_handshake_clock(link);
+	link_update_events(link);
+}
+
+void link_accept_tcp(int fd, uint16_t port)
+{
+	struct link *link = link_new(fd, LINK_EXPECT_HELLO);
+
+	if (!link) {
+		close(fd);
+		return;
+	}
+	link->is_tcp = true;
+	link->tcp_port = port;
+	if (!secret_is_set() || tcp_accepted(fd, &link->own_gid, &link->peer_gid)) {
+		link_close(link);
+		return;
+	}
+	add_stranger(link);
+	link_start_handshake_clock(link);
+	link_update_events(link);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which socket leads to a peer: the unix socket of this network namespace if the GID is one of ours, TCP otherwise.
+ * TCP carries no credentials, so it needs a secret; and it never has short cuts.
+ */
+#include "core.h"
+#include "link_internal.h"
+#include "link_listen.h"
+#include "link_tcp.h"
+#include "log.h"
+#include "peer.h"
+#include "secret.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+static int connect_unix(struct link *link, uint16_t port)
+{
+	struct sockaddr_un name;
+	socklen_t length = link_socket_name(port, &name);
+	int error;
+
+	if (!length)
+		return ENOENT;
+	link->watch.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (link->watch.fd < 0 || connect(link->watch.fd, (struct sockaddr *)&name, length))
+		return errno;
+	error = link_learn_peer(link);
+	return error ? error : handshake_start(link);
+}
+
+/* Once is enough: every connection to another host ends the same way. */
+static void say_that_a_secret_is_needed(const char *destination)
+{
+	static atomic_bool said;
+
+	if (!atomic_exchange(&said, true))
+		log_error("%s is on another host, and hosts connect only with a secret that both know: set SOFTVERBS_SECRET "
+			  "or SOFTVERBS_SECRET_FILE to the same value on both",
+			  destination);
+}
+
+static int connect_tcp(struct link *link, const union ibv_gid *source, const union ibv_gid *destination,
+		       uint16_t port)
+{
+	int error;
+
+	link->is_tcp = true;
+	link->own_gid = *source;
+	link->peer_gid = *destination;
+	link->tcp_port = port;
+	if (!secret_is_set()) {
+		say_that_a_secret_is_needed(link_peer_name(link).text);
+		return EACCES;
+	}
+	error = tcp_connect(source, destination, port, &link->watch.fd);
+	if (error)
+		return error;
+	link->state = LINK_CONNECTING;
+	return 0;
+}
+
+void link_on_connected(struct link *link)
+{
+	int error = tcp_result(link->watch.fd);
+
+	if (!error) {
+		link->state = LINK_EXPECT_REPLY;
+		error = handshake_start(link);
+	}
+	if (error)
+		link_fail(link, error);
+	else
+		link_update_events(link);
+}
+
+struct link *link_connect(const union ibv_gid *source, const union ibv_gid *destination, uint16_t port,
+			  enum link_kind kind, const struct link_ops *ops, void *owner)
+{
+	struct link *link = link_new(-1, LINK_EXPECT_REPLY);
+	bool use_unix = path_mode() != PATH_TCP && gid_is_local(destination);
+
+	if (!link)
+		return NULL;
+	link->kind = kind;
+	link->ops = ops;
+	link->owner = owner;
+	link->error = link_fault_refuses(link);
+	if (!link->error)
+		link->error = use_unix ? connect_unix(link, port)
+				       : connect_tcp(link, source, destination, port);
+	if (link->error) {
+		progress_post(&link->failure);
+		return link;
+	}
+	link_start_handshake_clock(link);
+	link_update_events(link);
+	return link;
+}

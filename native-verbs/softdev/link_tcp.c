@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link_tcp.h"
+
+#include "core.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/*
+ * When the kernel gives up a connection whose other end is silent. Queue pairs do not wait for it: their own
+ * retries end sooner. It frees what a dead host has left behind, and ends a timeout of 0, which means for ever.
+ */
+enum { IDLE_SECONDS = 30, PROBE_SECONDS = 10, PROBES = 3, SILENCE_MS = 60000 };
+
+static int set(int fd, int level, int option, int value)
+{
+	return setsockopt(fd, level, option, &value, sizeof(value)) ? errno : 0;
+}
+
+static int set_options(int fd)
+{
+	int error = set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+
+	error = error ? error : set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	error = error ? error : set(fd, IPPROTO_TCP, TCP_KEEPIDLE, IDLE_SECONDS);
+	error = error ? error : set(fd, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_SECONDS);
+	error = error ? error : set(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
+	return error ? error : set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, SILENCE_MS);
+}
+
+static int bind_source(int fd, const union ibv_gid *source)
+{
+	struct sockaddr_storage address;
+	socklen_t length = gid_to_address(source, 0, &address);
+	int error = set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+
+	if (!error && bind(fd, (struct sockaddr *)&address, length))
+		error = errno;
+	return error;
+}
+
+static void set_scope(struct sockaddr_storage *address, const union ibv_gid *source)
+{
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
+
+	if (address->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) && !v6->sin6_scope_id)
+		v6->sin6_scope_id = gid_scope(source);
+}
+
+int tcp_connect(const union ibv_gid *source, const union ibv_gid *destination, uint16_t port, int *fd)
+{
+	struct sockaddr_storage address;
+	socklen_t length = gid_to_address(destination, port, &address);
+	int error;
+
+	set_scope(&address, source);
+	*fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (*fd < 0)
+		return errno;
+	error = set_options(*fd);
+	error = error ? error : bind_source(*fd, source);
+	if (!error && connect(*fd, (struct sockaddr *)&address, length) && errno != EINPROGRESS)
+		error = errno;
+	return error;
+}
+
+int tcp_result(int fd)
+{
+	int error = 0;
+	socklen_t length = sizeof(error);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) ? errno : error;
+}
+
+int tcp_accepted(int fd, union ibv_gid *own, union ibv_gid *peer)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+
+	if (getpeername(fd, (struct sockaddr *)&address, &length))
+		return errno;
+	gid_from_address((struct sockaddr *)&address, peer);
+	length = sizeof(address);
+	if (getsockname(fd, (struct sockaddr *)&address, &length))
+		return errno;
+	gid_from_address((struct sockaddr *)&address, own);
+	return set_options(fd);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TCP sockets for links between hosts. */
+#ifndef SOFTDEV_LINK_TCP_H
+#define SOFTDEV_LINK_TCP_H
+
+#include <infiniband/verbs.h>
+#include <stdint.h>
+
+/*
+ * Starts to connect from the address of one GID to that of the other; link-local ones are reached over the interface
+ * of the source. 0 with *fd, or an errno.
+ */
+int tcp_connect(const union ibv_gid *source, const union ibv_gid *destination, uint16_t port, int *fd);
+/* How the attempt ended, once the socket is writable. 0 or an errno. */
+int tcp_result(int fd);
+
+/* For an accepted socket: options, and the GIDs of both ends. 0 or an errno. */
+int tcp_accepted(int fd, union ibv_gid *own, union ibv_gid *peer);
+
+#endif
