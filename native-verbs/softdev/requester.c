@@ -196,8 +196,10 @@ void requester_task(void *owner)
 /* qp->lock held. */
 void requester_fail_oldest(struct softdev_qp *qp, enum ibv_wc_status status)
 {
-	if (sq_oldest(qp))
+	if (sq_oldest(qp)) {
 		sq_complete(qp, status);
-	else
+	} else {
+		qp_raise(qp, QP_ASYNC_FATAL);
 		qp_enter_error(qp);
+	}
 }

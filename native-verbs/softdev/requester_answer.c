@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the requester receives: answers, the data of READs, and the end of its link. */
 #include "counters.h"
+#include "log.h"
 #include "peer.h"
 #include "qp.h"
 #include "requester_internal.h"
@@ -18,7 +19,7 @@ static uint64_t rnr_ns(uint32_t code)
 					   1536,  2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576,
 					   32768, 49152};
 
-	return units[code & 31] * 10000ull;
+	return units[code] * 10000ull;
 }
 
 /* qp->lock held: the oldest WQE if this answer is for it. */
@@ -49,15 +50,34 @@ static void count_request(const struct wqe *wqe)
 	}
 }
 
+/* qp->lock held: the answer breaks the rules of the link, which is reliable and in order: the peer is at fault. */
+static void on_bad_response(struct softdev_qp *qp, const struct frame *frame)
+{
+	log_warn("qp %06x: the peer's answer %u, sequence %u, is not one to any request", qp->base.qp_num,
+		 frame->op, frame->seq);
+	requester_fail_oldest(qp, IBV_WC_BAD_RESP_ERR);
+}
+
+/* qp->lock held: is it of a request that was sent and not yet answered? */
+static bool is_outstanding_seq(struct softdev_qp *qp, uint32_t seq)
+{
+	return is_outstanding(qp) && (int32_t)(seq - sq_oldest(qp)->seq) >= 0 &&
+	       (int32_t)(seq - qp->next_seq) < 0;
+}
+
 /* qp->lock held. */
 static void on_ack(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct wqe *wqe;
 
+	if (!is_outstanding_seq(qp, frame->seq)) {
+		on_bad_response(qp, frame);
+		return;
+	}
 	qp->rnr_retries_left = qp->attr.rnr_retry;
 	while ((wqe = sq_oldest(qp)) && is_outstanding(qp) && (int32_t)(wqe->seq - frame->seq) <= 0) {
 		if ((wqe->op->flags & SEND_OP_RESPONSE) && wqe->received < wqe->length) {
-			sq_complete(qp, IBV_WC_BAD_RESP_ERR);
+			on_bad_response(qp, frame);
 			return;
 		}
 		count_request(wqe);
@@ -74,14 +94,19 @@ static void on_nak(struct softdev_qp *qp, const struct frame *frame)
 	bool known = frame->status == IBV_WC_REM_ACCESS_ERR || frame->status == IBV_WC_REM_INV_REQ_ERR ||
 		     frame->status == IBV_WC_REM_OP_ERR;
 
-	requester_fail_oldest(qp, known && answered(qp, frame) ? frame->status : IBV_WC_BAD_RESP_ERR);
+	if (known && answered(qp, frame))
+		sq_complete(qp, frame->status);
+	else
+		on_bad_response(qp, frame);
 }
 
 /* qp->lock held. */
 static void on_rnr_nak(struct softdev_qp *qp, const struct frame *frame)
 {
-	if (!answered(qp, frame))
+	if (!answered(qp, frame) || frame->status > 31) {
+		on_bad_response(qp, frame);
 		return;
+	}
 	if (!qp->rnr_retries_left) {
 		sq_complete(qp, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
@@ -122,8 +147,7 @@ static bool on_open_reply(struct softdev_qp *qp, const struct frame *frame, cons
 			  const int *fds, int fd_count)
 {
 	const struct qp_open_reply *reply = payload;
-	bool opened = !frame->status && frame->length == sizeof(*reply) &&
-		      reply->qp_slot < TABLE_QP_SLOTS && qp->requester == REQUESTER_CONNECTING;
+	bool opened = !frame->status && frame->length == sizeof(*reply) && reply->qp_slot < TABLE_QP_SLOTS;
 
 	if (opened) {
 		progress_timer_cancel(&qp->timer);
@@ -148,6 +172,21 @@ static bool on_open_reply(struct softdev_qp *qp, const struct frame *frame, cons
 	return opened;
 }
 
+/* qp->lock held. What answers a request of the send queue, or nothing that there is. */
+static void on_answer(struct softdev_qp *qp, const struct frame *frame)
+{
+	if (frame->op == WIRE_READ_DATA)
+		on_read_data(qp, frame);
+	else if (frame->length || (frame->op != WIRE_ACK && frame->op != WIRE_NAK && frame->op != WIRE_RNR_NAK))
+		on_bad_response(qp, frame);
+	else if (frame->op == WIRE_ACK)
+		on_ack(qp, frame);
+	else if (frame->op == WIRE_NAK)
+		on_nak(qp, frame);
+	else
+		on_rnr_nak(qp, frame);
+}
+
 static void on_frame(struct link *link, void *owner, const struct frame *frame, const void *payload,
 		     const int *fds, int fd_count)
 {
@@ -155,26 +194,20 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 	bool ready = true;
 
 	pthread_mutex_lock(&qp->lock);
-	qp->last_answer_ns = progress_now_ns();
-	if (frame->op == WIRE_QP_OPEN_REPLY)
+	if (frame->op == WIRE_QP_OPEN_REPLY && qp->requester == REQUESTER_CONNECTING) {
 		ready = on_open_reply(qp, frame, payload, fds, fd_count);
-	else if (frame->op == WIRE_FILE_REPLY)
+	} else if (frame->op == WIRE_FILE_REPLY) {
 		on_file_reply(qp, frame, fds, fd_count);
-	else
-		for (int i = 0; i < fd_count; i++)
-			close(fds[i]);
-	if (frame->op == WIRE_FILE_REVOKE && qp->peer)
-		peer_file_revoke(qp->peer, frame->rkey, frame->arg);
-	if (is_sending_state(qp)) {
-		if (frame->op == WIRE_ACK)
-			on_ack(qp, frame);
-		else if (frame->op == WIRE_NAK)
-			on_nak(qp, frame);
-		else if (frame->op == WIRE_RNR_NAK)
-			on_rnr_nak(qp, frame);
-		else if (frame->op == WIRE_READ_DATA)
-			on_read_data(qp, frame);
+	} else {
+		link_close_fds(fds, fd_count);
+		if (frame->op == WIRE_FILE_REVOKE && qp->peer)
+			peer_file_revoke(qp->peer, frame->rkey, frame->arg);
+		else if (frame->op != WIRE_FILE_REVOKE && is_sending_state(qp))
+			on_answer(qp, frame);
 	}
+	/* A revocation is none: who sends only those is not there. */
+	if (frame->op != WIRE_FILE_REVOKE)
+		qp->last_answer_ns = progress_now_ns();
 	if (!ready) {
 		qp->out = NULL;
 		requester_forget_peer(qp);
@@ -221,7 +254,7 @@ static bool on_header(struct link *link, void *owner, const struct frame *frame)
 	    (!wqe || !(wqe->op->flags & SEND_OP_RESPONSE) || frame->arg != wqe->received ||
 	     frame->total != wqe->length || frame->length > wqe->length - wqe->received ||
 	     (!frame->length && wqe->length)))
-		requester_fail_oldest(qp, IBV_WC_BAD_RESP_ERR);
+		on_bad_response(qp, frame);
 	pthread_mutex_unlock(&qp->lock);
 	return true;
 }

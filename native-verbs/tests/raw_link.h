@@ -11,17 +11,27 @@
 #include "sha256.h"
 #include "test.h"
 
-static inline int raw_link_connect(uint16_t port)
+/* The name of the abstract socket that a process listens on for `port`. */
+static inline socklen_t raw_link_name(uint16_t port, struct sockaddr_un *name)
 {
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	char target[64] = "";
 	unsigned long inode = 0;
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), used;
+	int used;
 
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
 	CHECK(readlink("/proc/self/ns/net", target, sizeof(target) - 1) > 0);
 	CHECK_EQUAL(sscanf(target, "net:[%lu]", &inode), 1);
-	used = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "softverbs.%lu.%u", inode, port);
-	CHECK(!connect(fd, (struct sockaddr *)&name, offsetof(struct sockaddr_un, sun_path) + 1 + used));
+	used = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "softverbs.%lu.%u", inode, port);
+	return offsetof(struct sockaddr_un, sun_path) + 1 + used;
+}
+
+static inline int raw_link_connect(uint16_t port)
+{
+	struct sockaddr_un name;
+	socklen_t length = raw_link_name(port, &name);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	CHECK(!connect(fd, (struct sockaddr *)&name, length));
 	return fd;
 }
 
