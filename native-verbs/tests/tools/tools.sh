@@ -2,9 +2,12 @@
 # shellcheck shell=sh
 # What the tests of the distribution's tools share: programs run through bin/softverbs, two at a time where they
 # need a peer, each with a time limit; the counters of the device (SOFTVERBS_STATS) prove the path that was taken.
+# With server_host and client_host set they run on those hosts of bin/hosts, and server_name is the server's address.
 set -eu
 
-softverbs=$(dirname -- "$(readlink -f -- "$0")")/../../../bin/softverbs
+bin=$(dirname -- "$(readlink -f -- "$0")")/../../../bin
+softverbs=$bin/softverbs
+server_host='' client_host='' server_name=localhost failed_cases=0
 work=$(mktemp -d)
 server=
 trap 'end_server; rm -rf "$work"' EXIT
@@ -39,9 +42,16 @@ free_port() {
     echo $((20000 + $$ % 10000))
 }
 
-# True once some process listens on that TCP port.
+# True once some process on the server's host listens on that TCP port.
 tcp_listens() {
-  grep -qi ":$(printf %04X "$1") [0-9A-F]*:0000 0A" /proc/net/tcp /proc/net/tcp6
+  on_host "$server_host" cat /proc/net/tcp /proc/net/tcp6 | grep -qi ":$(printf %04X "$1") [0-9A-F]*:0000 0A"
+}
+
+# on_host HOST CMD...: CMD on that host, or here if HOST is empty.
+on_host() {
+  where=$1
+  shift
+  if [ -n "$where" ]; then "$bin/hosts" on "$where" "$@"; else "$@"; fi
 }
 
 # True once the server listens on that port of rdma_cm. Its socket is bound before that, and refuses.
@@ -60,18 +70,92 @@ wait_until() {
 }
 
 start_server() {
-  SOFTVERBS_LOG=info timeout -k 2 60 "$softverbs" "$@" >"$work/server.log" 2>&1 &
+  SOFTVERBS_LOG=info timeout -k 2 "${limit:-60}" ${server_host:+"$bin/hosts" on "$server_host"} "$softverbs" "$@" >"$work/server.log" 2>&1 &
   server=$!
 }
 
 run_client() {
-  timeout -k 2 60 "$softverbs" "$@" >"$work/client.log" 2>&1 || fail "client: $* (status $?)"
+  timeout -k 2 "${limit:-60}" ${client_host:+"$bin/hosts" on "$client_host"} "$softverbs" "$@" >"$work/client.log" 2>&1 ||
+    fail "client: $* (status $?)"
+}
+
+# use_hosts: two hosts of bin/hosts for this test, node0 for servers; a skip where they cannot be had.
+use_hosts() {
+  [ "$(id -u)" = 0 ] || skip "network namespaces need root"
+  RDMA_HOSTS=t$$
+  export RDMA_HOSTS
+  trap 'end_server; "$bin/hosts" down; rm -rf "$work"' EXIT
+  "$bin/hosts" up 2 2>"$work/up.log" || {
+    grep -q 'this kernel\|this container' "$work/up.log" || fail "bin/hosts up 2"
+    skip "$(tail -n 1 "$work/up.log")"
+  }
+  # shellcheck disable=SC2034
+  server_host=node0 client_host=node1 server_name=node0
+}
+
+skip() {
+  echo "$*" >&2
+  exit 77
+}
+
+# try NAME CMD...: one case of several, with its own verdict; tests/run passes it on. A test that uses it ends with `verdict`.
+try() {
+  name=$1
+  shift
+  rm -f "$work"/*.log "$SOFTVERBS_STATS"
+  status=0
+  (
+    trap end_server EXIT
+    "$@"
+  ) >"$work/case" 2>&1 || status=$?
+  case $status in
+    0) echo "PASS $(basename "$0" _test.sh): $name" ;;
+    77) echo "SKIP $(basename "$0" _test.sh): $name: $(tail -n 1 "$work/case")" ;;
+    *)
+      echo "FAIL $(basename "$0" _test.sh): $name"
+      sed 's/^/    /' "$work/case"
+      failed_cases=$((failed_cases + 1)) ;;
+  esac
+}
+
+verdict() {
+  [ "$failed_cases" = 0 ]
+  exit
 }
 
 # The server must end by itself, and well.
 join_server() {
   wait "$server" || fail "the server ended with status $?"
   server=
+}
+
+# perftest PROGRAM ARGUMENTS...: both ends with the same arguments.
+perftest() {
+  program=$1
+  shift
+  port=$(free_port)
+  start_server "$program" -d softv0 -x 1 -F -p "$port" "$@"
+  # With -z the ends meet by rdma_cm alone; otherwise over TCP, even where -R has the queue pairs connected by rdma_cm.
+  case " $* " in
+    *' -z '*) wait_until cm_listens "$port" ;;
+    *' -R '*) wait_until cm_or_tcp_listens "$port" ;;
+    *) wait_until tcp_listens "$port" ;;
+  esac
+  run_client "$program" -d softv0 -x 1 -F -p "$port" "$@" "$server_name"
+  join_server
+  grep -q '^ *[0-9][0-9]* *[0-9]' "$work/client.log" || fail "$program $* printed no result"
+}
+
+cm_or_tcp_listens() {
+  cm_listens "$1" || tcp_listens "$1"
+}
+
+# perftest_each: a case for each line of the input.
+perftest_each() {
+  while read -r program arguments; do
+    # shellcheck disable=SC2086
+    try "$program${arguments:+ $arguments}" perftest "$program" $arguments
+  done
 }
 
 # counter NAME: its sum over the processes that wrote statistics.
