@@ -2,6 +2,7 @@
 #include "ah.h"
 
 #include "exports.h"
+#include "group.h"
 #include "handle.h"
 #include "ud_wire.h"
 
@@ -35,6 +36,8 @@ static int find_route(const struct ibv_ah_attr *attr, struct ud_route *route)
 	route->hop_limit = attr->grh.hop_limit;
 	route->v1 = type != IBV_GID_TYPE_ROCE_V2;
 	route->multicast = gid_is_multicast(&route->destination);
+	if (route->multicast)
+		group_normalize(&route->destination);
 	route->local = !route->multicast && gid_is_local(&route->destination);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include "device.h"
 
 #include "exports.h"
+#include "group.h"
 #include "fault.h"
 #include "handle.h"
 #include "log.h"
@@ -114,6 +115,9 @@ static void fill_device_attr(struct ibv_device_attr *attr)
 		.max_res_rd_atom = DEVICE_MAX_RD_ATOMIC * DEVICE_MAX_QP,
 		.max_qp_init_rd_atom = DEVICE_MAX_RD_ATOMIC,
 		.atomic_cap = IBV_ATOMIC_GLOB,
+		.max_mcast_grp = MAX_GROUPS,
+		.max_mcast_qp_attach = MAX_GROUP_MEMBERS,
+		.max_total_mcast_qp_attach = MAX_GROUPS * MAX_GROUP_MEMBERS,
 		.max_ah = MAX_AHS,
 		.max_pkeys = 1,
 		.local_ca_ack_delay = 15,

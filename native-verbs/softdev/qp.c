@@ -3,6 +3,7 @@
 
 #include "counters.h"
 #include "exports.h"
+#include "group.h"
 #include "fault.h"
 #include "handle.h"
 #include "log.h"
@@ -210,7 +211,7 @@ static void give_number_back(const struct softdev_qp *qp)
 	pthread_mutex_unlock(&table_lock);
 }
 
-static bool is_live(const struct softdev_qp *qp)
+bool qp_is_live(const struct softdev_qp *qp)
 {
 	bool found;
 
@@ -411,7 +412,7 @@ int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int m
 
 	if (process_is_forked_child())
 		return EIO;
-	if (!is_live(qp))
+	if (!qp_is_live(qp))
 		return ENOENT;
 	error = fault_call(FAULT_MODIFY_QP, .qpn = base->qp_num,
 			   .kind = mask & IBV_QP_STATE ? (int)attr->qp_state : -1);
@@ -450,7 +451,7 @@ int softverbs_ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int ma
 	struct softdev_qp *qp = to_qp(base);
 
 	(void)mask;
-	if (!is_live(qp))
+	if (!qp_is_live(qp))
 		return ENOENT;
 	pthread_mutex_lock(&qp->lock);
 	*attr = qp->attr;
@@ -489,6 +490,8 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 
 	if (error)
 		return error;
+	if (qp_is_live(qp) && group_count_of(qp))
+		return EBUSY;
 	if (!take_out_of_table(qp))
 		return ENOENT;
 	pthread_mutex_lock(&qp->lock);

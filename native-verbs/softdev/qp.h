@@ -146,7 +146,7 @@ int qp_check_transition(const struct softdev_qp *qp, const struct ibv_qp_attr *a
 			enum ibv_qp_state *next);
 void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, int mask);
 
-/* qp.c; qp->lock held for all but the last four. */
+/* qp.c; qp->lock held for all but the last five. */
 void qp_enter_error(struct softdev_qp *qp);
 /* A send has failed here: SQE for UC and UD, whose receive queues go on, ERR for RC. */
 void qp_enter_send_error(struct softdev_qp *qp);
@@ -156,6 +156,7 @@ bool qp_raise_type(struct softdev_qp *qp, enum ibv_event_type type);
 void qp_busy_begin(struct softdev_qp *qp);
 void qp_busy_end(struct softdev_qp *qp);
 void qp_ack_async(struct ibv_qp *qp);
+bool qp_is_live(const struct softdev_qp *qp);
 void qp_fail_all_of(const struct softdev_cq *cq);
 /* Progress thread only. */
 struct softdev_qp *qp_find(uint32_t qpn);

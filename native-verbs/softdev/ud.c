@@ -3,6 +3,7 @@
 #include "ud.h"
 
 #include "counters.h"
+#include "group.h"
 #include "log.h"
 #include "secret.h"
 #include "ud_endpoint.h"
@@ -118,8 +119,12 @@ static int transmit(const struct softdev_qp *qp, const struct wqe *wqe, const st
 			return IBV_WC_LOC_PROT_ERR;
 		message.msg_iovlen += count;
 	}
-	error = to->route.local && !ud_udp_is_forced() ? ud_peer_send(to->qpn >> 8, &message)
-						       : ud_socket_send(to, qp->base.qp_num >> 8, &message);
+	if (to->route.multicast)
+		error = group_send(to, &message);
+	else if (to->route.local && !ud_udp_is_forced())
+		error = ud_peer_send(to->qpn >> 8, &message);
+	else
+		error = ud_socket_send(to, qp->base.qp_num >> 8, &message);
 	sge_release(&hold);
 	if (error == -EAGAIN)
 		return error;
@@ -271,7 +276,7 @@ static bool receives(const struct softdev_qp *qp)
  * Without a buffer or with the wrong Q_Key a datagram is dropped and nobody told; the same if the buffer is too small,
  * but if it came from a shared queue its place in the order is gone: then that is an error of the receiver.
  */
-static void receive(struct softdev_qp *qp, const struct ud_header *header, const void *payload, uint32_t length)
+void ud_receive(struct softdev_qp *qp, const struct ud_header *header, const void *payload, uint32_t length)
 {
 	struct ibv_wc wc = {
 		.opcode = IBV_WC_RECV,
@@ -303,5 +308,5 @@ void ud_deliver(const struct ud_header *header, const void *payload, uint32_t le
 	struct softdev_qp *qp = qp_find(header->destination_qpn);
 
 	if (qp && qp->ud)
-		receive(qp, header, payload, length);
+		ud_receive(qp, header, payload, length);
 }

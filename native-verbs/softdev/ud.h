@@ -23,6 +23,7 @@ struct ud_queue {
 	bool waiting;	       /* qp->lock: the oldest found no room */
 	uint64_t give_up_ns;   /* qp->lock: when that one is lost; 0: it has not been tried */
 	struct ud_waiter waiter;
+	atomic_int groups; /* attached to so many */
 };
 
 /* 0 or a positive errno; gives the queue pair its `ud`. */
@@ -36,7 +37,8 @@ int ud_take_address(struct softdev_qp *qp, uint32_t slot, const struct ibv_send_
 /* qp->lock held; dropped meanwhile. */
 void ud_run(struct softdev_qp *qp);
 
-/* A genuine datagram has arrived. Progress thread. */
+/* A genuine datagram has arrived, for one queue pair or for the one in its header. Progress thread. */
+void ud_receive(struct softdev_qp *qp, const struct ud_header *header, const void *payload, uint32_t length);
 void ud_deliver(const struct ud_header *header, const void *payload, uint32_t length);
 
 #endif

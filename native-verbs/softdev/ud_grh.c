@@ -66,7 +66,7 @@ void ud_fill_grh(const struct ud_header *header, uint32_t payload, uint8_t grh[U
 			       (header->flow_label & 0xfffff));
 
 	memset(grh, 0, UD_GRH_BYTES);
-	if (!v1 && is_mapped_v4(&header->source)) {
+	if (!v1 && is_mapped_v4(&header->source) && is_mapped_v4(&header->destination)) {
 		fill_ipv4(header, transport, grh + IPV4_OFFSET);
 		return;
 	}

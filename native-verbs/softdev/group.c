@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "group.h"
+
+#include "exports.h"
+#include "group_socket.h"
+#include "log.h"
+#include "secret.h"
+#include "ud_endpoint.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { DATAGRAMS_PER_TURN = 64 };
+
+struct member {
+	struct softdev_qp *qp;
+	struct member *next;
+};
+
+struct group {
+	union ibv_gid gid;
+	struct progress_watch local, remote; /* fd -1: none */
+	struct member *members;
+	struct group *next;
+};
+
+/* Progress thread only. */
+static struct group *groups;
+static int count;
+
+void group_normalize(union ibv_gid *gid)
+{
+	static const uint8_t mapped[10] = {[8] = 0xff, [9] = 0xff};
+
+	if (gid->raw[0] == 0xff && !memcmp(gid->raw + 2, mapped, sizeof(mapped)) && (gid->raw[12] & 0xf0) == 0xe0)
+		gid->raw[0] = gid->raw[1] = 0;
+}
+
+int group_count_of(const struct softdev_qp *qp)
+{
+	return qp->ud ? atomic_load(&qp->ud->groups) : 0;
+}
+
+static void deliver(const struct group *group, const struct ud_header *header, const void *payload, uint32_t length)
+{
+	union ibv_gid destination = header->destination;
+
+	group_normalize(&destination);
+	if (header->destination_qpn != UD_MULTICAST_QPN || memcmp(&destination, &group->gid, sizeof(destination)))
+		return;
+	for (const struct member *member = group->members; member; member = member->next)
+		ud_receive(member->qp, header, payload, length);
+}
+
+static void receive(const struct group *group, int fd)
+{
+	static struct {
+		struct ud_header header;
+		uint8_t payload[UD_MAX_PAYLOAD];
+	} datagram;
+
+	for (int i = 0; i < DATAGRAMS_PER_TURN; i++) {
+		struct sockaddr_storage from;
+		socklen_t from_length = sizeof(from);
+		ssize_t length = recvfrom(fd, &datagram, sizeof(datagram), MSG_TRUNC, (struct sockaddr *)&from,
+					  &from_length);
+
+		if (length < 0)
+			return;
+		if (ud_is_genuine(&datagram.header, length) &&
+		    (secret_is_set() || group_sender_is_own_user((struct sockaddr_in *)&from)))
+			deliver(group, &datagram.header, datagram.payload, length - sizeof(datagram.header));
+	}
+}
+
+static void on_local(void *owner, uint32_t events)
+{
+	struct group *group = owner;
+
+	(void)events;
+	receive(group, group->local.fd);
+}
+
+static void on_remote(void *owner, uint32_t events)
+{
+	struct group *group = owner;
+
+	(void)events;
+	receive(group, group->remote.fd);
+}
+
+static void close_watch(struct progress_watch *watch)
+{
+	progress_watch_remove(watch);
+	if (watch->fd >= 0)
+		close(watch->fd);
+}
+
+static void free_group(struct group *group)
+{
+	close_watch(&group->local);
+	close_watch(&group->remote);
+	free(group);
+}
+
+static struct group **find(const union ibv_gid *gid)
+{
+	struct group **place = &groups;
+
+	while (*place && memcmp(&(*place)->gid, gid, sizeof(*gid)))
+		place = &(*place)->next;
+	return place;
+}
+
+/* 0 or a positive errno. Other hosts may have no way here: then the group is one of this host. */
+static int open_group(const union ibv_gid *gid, struct group **out)
+{
+	struct group *group = calloc(1, sizeof(*group));
+	int error;
+
+	if (!group)
+		return ENOMEM;
+	group->gid = *gid;
+	group->local = (struct progress_watch){
+		.fd = group_open_local(gid), .callback = on_local, .owner = group};
+	group->remote = (struct progress_watch){.fd = -1, .callback = on_remote, .owner = group};
+	error = group->local.fd < 0 ? group->local.fd : progress_watch_set(&group->local, EPOLLIN);
+	if (!error && secret_is_set()) {
+		group->remote.fd = group_open_remote(gid);
+		if (group->remote.fd < 0)
+			log_info("multicast of other hosts does not come in: %s", strerror(-group->remote.fd));
+		else
+			error = progress_watch_set(&group->remote, EPOLLIN);
+	}
+	if (error) {
+		free_group(group);
+		return -error;
+	}
+	*out = group;
+	return 0;
+}
+
+struct change {
+	struct softdev_qp *qp;
+	union ibv_gid gid;
+	int error;
+};
+
+static struct member **find_member(struct group *group, const struct softdev_qp *qp)
+{
+	struct member **place = &group->members;
+
+	while (*place && (*place)->qp != qp)
+		place = &(*place)->next;
+	return place;
+}
+
+static void attach(void *owner)
+{
+	struct change *change = owner;
+	struct group **place = find(&change->gid);
+	struct member *member;
+
+	if (!*place && count == MAX_GROUPS) {
+		change->error = ENOMEM;
+		return;
+	}
+	if (*place && *find_member(*place, change->qp))
+		return; /* it receives one copy, however often it is attached */
+	member = calloc(1, sizeof(*member));
+	if (!member) {
+		change->error = ENOMEM;
+		return;
+	}
+	if (!*place) {
+		change->error = open_group(&change->gid, place);
+		if (change->error) {
+			free(member);
+			return;
+		}
+		count++;
+	}
+	member->qp = change->qp;
+	member->next = (*place)->members;
+	(*place)->members = member;
+	atomic_fetch_add(&change->qp->ud->groups, 1);
+}
+
+static void detach(void *owner)
+{
+	struct change *change = owner;
+	struct group **place = find(&change->gid), *group = *place;
+	struct member **member = group ? find_member(group, change->qp) : NULL, *gone;
+
+	if (!member || !*member) {
+		change->error = EINVAL;
+		return;
+	}
+	gone = *member;
+	*member = gone->next;
+	free(gone);
+	atomic_fetch_sub(&change->qp->ud->groups, 1);
+	if (group->members)
+		return;
+	*place = group->next;
+	count--;
+	free_group(group);
+}
+
+static int change_group(struct ibv_qp *base, const union ibv_gid *gid, void (*how)(void *change))
+{
+	struct change change = {.qp = to_qp(base)};
+	int error;
+
+	if (process_is_forked_child())
+		return EIO;
+	if (!qp_is_live(change.qp))
+		return ENOENT;
+	if (base->qp_type != IBV_QPT_UD || !gid || !gid_is_multicast(gid))
+		return EINVAL;
+	change.gid = *gid;
+	group_normalize(&change.gid);
+	error = -progress_call(how, &change);
+	return error ? error : change.error;
+}
+
+int softverbs_ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)lid; /* Ethernet has none */
+	return change_group(qp, gid, attach);
+}
+
+int softverbs_ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)lid;
+	return change_group(qp, gid, detach);
+}
+
+int group_send(const struct ud_address *to, struct msghdr *message)
+{
+	int error = group_send_local(&to->route.destination, message);
+
+	if (error == -EAGAIN || error == -EFAULT)
+		return error;
+	if (error)
+		log_debug("multicast within the host: %s", strerror(-error));
+	if (!secret_is_set())
+		return 0;
+	error = group_send_remote(&to->route.destination, &to->route.source, message);
+	if (error)
+		log_debug("multicast to other hosts: %s", strerror(-error)); /* no second copy for this one */
+	return 0;
+}
