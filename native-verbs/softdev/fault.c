@@ -151,17 +151,26 @@ static void add(struct fault_rule *rule)
 	*place = rule;
 }
 
-void fault_add_rules(struct fault_rule *list)
+void fault_enable(void)
 {
+	__atomic_store_n(&fault_any, true, __ATOMIC_RELAXED);
+}
+
+unsigned int fault_add_rules(struct fault_rule *list)
+{
+	unsigned int first;
+
 	pthread_mutex_lock(&lock);
+	first = last_number + 1;
 	while (list) {
 		struct fault_rule *next = list->next;
 
 		add(list);
 		list = next;
 	}
-	__atomic_store_n(&fault_any, true, __ATOMIC_RELAXED);
+	fault_enable();
 	pthread_mutex_unlock(&lock);
+	return first;
 }
 
 unsigned int fault_clear_rules(unsigned int number)

@@ -12,7 +12,7 @@
 
 #include "cm_wire.h"
 
-enum { MAX_STATUS = 23, MAX_EVENT = 18, MAX_CM_EVENT = RDMA_CM_EVENT_TIMEWAIT_EXIT };
+enum { MAX_STATUS = 23, MAX_CM_EVENT = RDMA_CM_EVENT_TIMEWAIT_EXIT };
 
 static const struct fault_name errnos[] = {
 	{"EPERM", EPERM},	  {"ENOENT", ENOENT},	    {"EINTR", EINTR},
@@ -115,7 +115,7 @@ static const struct key_row keys[] = {
 	{"status", KEY_STATUS, NAME, 1, MAX_STATUS, statuses, PLACE(fault.status)},
 	{"event", KEY_EVENT, NAME, 0, MAX_CM_EVENT, fault_cm_events, PLACE(fault.event)},
 	{"reason", KEY_REASON, NUMBER, 0, 65535, NULL, PLACE(fault.reason)},
-	{"raise", KEY_RAISE, NAME, 0, MAX_EVENT, fault_async_names, PLACE(fault.raise)},
+	{"raise", KEY_RAISE, NAME, 0, FAULT_MAX_ASYNC, fault_async_names, PLACE(fault.raise)},
 	{"flip", KEY_FLIP, FLAG, 1, 1, NULL, PLACE(fault.flip)},
 	{"offset", KEY_OFFSET, NUMBER, 0, UINT32_MAX, NULL, PLACE(fault.offset)},
 	{"truncate", KEY_TRUNCATE, NUMBER, 0, UINT32_MAX, NULL, PLACE(fault.truncate)},

@@ -5,7 +5,7 @@
 
 #include "fault.h"
 
-enum { FAULT_MAX_TEXT = 4096, FAULT_MAX_MESSAGE = 1024 };
+enum { FAULT_MAX_TEXT = 4096, FAULT_MAX_MESSAGE = 1024, FAULT_MAX_ASYNC = 18 };
 
 struct fault_name {
 	const char *name;
@@ -83,8 +83,10 @@ bool fault_parse_name(const char *what, const char *text, const struct fault_nam
 		      char message[FAULT_MAX_MESSAGE]);
 extern const struct fault_name fault_async_names[], fault_cm_events[];
 
-/* fault.c: adds the rules, which are the list's from now on. */
-void fault_add_rules(struct fault_rule *rules);
+/* fault.c: the device asks at its points from now on. */
+void fault_enable(void);
+/* Adds the rules, which are the list's from now on; the number of the first. */
+unsigned int fault_add_rules(struct fault_rule *rules);
 /* Takes rule `number` (0 = all) off; how many. */
 unsigned int fault_clear_rules(unsigned int number);
 void fault_visit_rules(void (*visit)(const struct fault_rule *rule, void *argument), void *argument);

@@ -183,6 +183,7 @@ static void obey(struct link *link, const struct link_command *command)
 		return;
 	case LINK_ORDER_REFUSE:
 	case LINK_ORDER_CUT:
+	case LINK_ORDERS:
 		return;
 	}
 }

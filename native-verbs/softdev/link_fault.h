@@ -45,7 +45,8 @@ ssize_t link_fault_payload(struct link *link, const struct iovec *iov, ssize_t g
 bool link_fault_defers(struct link *link);
 
 /* For the control socket. `qpn` 0 = every link; the number of links it was done to. */
-enum link_order { LINK_ORDER_CUT, LINK_ORDER_SILENCE, LINK_ORDER_SLOW, LINK_ORDER_REFUSE, LINK_ORDER_HEAL };
+enum link_order { LINK_ORDER_CUT, LINK_ORDER_SILENCE, LINK_ORDER_SLOW, LINK_ORDER_REFUSE, LINK_ORDER_HEAL,
+		  LINK_ORDERS };
 struct link_command {
 	enum link_order order;
 	uint32_t qpn;

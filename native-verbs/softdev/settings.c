@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "settings.h"
 
+#include "fault_control.h"
 #include "log.h"
 #include "secret.h"
 
@@ -105,6 +106,8 @@ static void judge(void)
 		result = EINVAL;
 	if (secret_check())
 		result = EINVAL;
+	if (!result)
+		result = fault_control_start();
 }
 
 int settings_check(void)

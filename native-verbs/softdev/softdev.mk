@@ -5,7 +5,13 @@ SOFTDEV_SOURCES := $(wildcard softdev/*.c)
 SOFTDEV_OBJECTS := $(SOFTDEV_SOURCES:%.c=$(OUT)/release/%.o)
 SOFTDEV_LIBRARY := $(LIB)/libsoftverbs.so.1
 
-LIBRARIES += $(SOFTDEV_LIBRARY)
+FAULT_PROGRAM := $(OUT)/bin/softverbs-fault
+
+LIBRARIES += $(SOFTDEV_LIBRARY) $(FAULT_PROGRAM)
+
+$(FAULT_PROGRAM): $(OUT)/release/softdev/control/softverbs_fault.o
+	@mkdir -p $(@D)
+	$(CC) -o $@ $<
 
 $(SOFTDEV_LIBRARY): $(SOFTDEV_OBJECTS) softdev/libsoftverbs.map
 	@mkdir -p $(@D)

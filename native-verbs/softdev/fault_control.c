@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "fault_control.h"
+
+#include "core.h"
+#include "fault_rules.h"
+#include "log.h"
+#include "progress.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { LINE_BYTES = FAULT_MAX_TEXT + 64, ANSWER_BYTES = 32768 };
+
+struct client {
+	struct progress_watch watch;
+	size_t used;
+	char line[LINE_BYTES];
+};
+
+static struct progress_watch listener;
+static char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+
+static void close_client(struct client *client)
+{
+	progress_watch_remove(&client->watch);
+	close(client->watch.fd);
+	free(client);
+}
+
+/* False if the client does not take it: it is not waited for. */
+static bool answer(struct client *client, char *line)
+{
+	static char text[ANSWER_BYTES];
+	size_t length;
+
+	fault_command(line, text, sizeof(text) - 1);
+	length = strlen(text);
+	text[length++] = '\n';
+	return send(client->watch.fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length;
+}
+
+/* Answers the whole lines; false to hang up. */
+static bool answer_lines(struct client *client)
+{
+	char *start = client->line, *end;
+	size_t rest = client->used;
+
+	while ((end = memchr(start, '\n', rest))) {
+		*end = 0;
+		if (!answer(client, start))
+			return false;
+		rest -= end + 1 - start;
+		start = end + 1;
+	}
+	memmove(client->line, start, rest);
+	client->used = rest;
+	return rest < LINE_BYTES;
+}
+
+static void on_input(void *owner, uint32_t events)
+{
+	struct client *client = owner;
+	ssize_t got = recv(client->watch.fd, client->line + client->used, LINE_BYTES - client->used, MSG_DONTWAIT);
+
+	(void)events;
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got > 0)
+		client->used += got;
+	if (got <= 0 || !answer_lines(client))
+		close_client(client);
+}
+
+/* Whoever may write to our memory anyway: the same user. */
+static bool may_control(int fd)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		return false;
+	if (peer.uid != geteuid())
+		log_warn("fault control refused to uid %d", (int)peer.uid);
+	return peer.uid == geteuid();
+}
+
+static void on_client(void *unused, uint32_t events)
+{
+	int fd = accept4(listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct client *client;
+
+	(void)unused;
+	(void)events;
+	if (fd < 0)
+		return;
+	client = may_control(fd) ? calloc(1, sizeof(*client)) : NULL;
+	if (!client) {
+		close(fd);
+		return;
+	}
+	client->watch = (struct progress_watch){.fd = fd, .callback = on_input, .owner = client};
+	if (progress_watch_set(&client->watch, EPOLLIN))
+		close_client(client);
+}
+
+__attribute__((destructor)) static void remove_socket(void)
+{
+	if (*socket_path && !process_is_forked_child())
+		unlink(socket_path);
+}
+
+/* The name with %p replaced by the process id. 0 if it does not fit. */
+static socklen_t make_name(const char *setting, struct sockaddr_un *name)
+{
+	const char *pid = strstr(setting, "%p");
+	bool abstract = *setting == '@';
+	int used;
+
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (pid)
+		used = snprintf(name->sun_path, sizeof(name->sun_path), "%.*s%d%s", (int)(pid - setting), setting,
+				(int)getpid(), pid + 2);
+	else
+		used = snprintf(name->sun_path, sizeof(name->sun_path), "%s", setting);
+	if (used >= (int)sizeof(name->sun_path) || used <= abstract)
+		return 0;
+	if (abstract)
+		name->sun_path[0] = 0;
+	return offsetof(struct sockaddr_un, sun_path) + used + !abstract;
+}
+
+/* A socket file that nobody listens at any more is in the way. */
+static void remove_stale(const struct sockaddr_un *name, socklen_t length)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat status;
+
+	if (fd >= 0 && connect(fd, (const struct sockaddr *)name, length) && errno == ECONNREFUSED &&
+	    !lstat(name->sun_path, &status) && S_ISSOCK(status.st_mode))
+		unlink(name->sun_path);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int bind_name(int fd, const struct sockaddr_un *name, socklen_t length)
+{
+	mode_t before;
+	int result;
+
+	if (*name->sun_path)
+		remove_stale(name, length);
+	before = umask(0177);
+	result = bind(fd, (const struct sockaddr *)name, length);
+	umask(before);
+	if (!result && *name->sun_path)
+		strcpy(socket_path, name->sun_path);
+	return result ? result : listen(fd, 8);
+}
+
+static void watch_listener(void *unused)
+{
+	(void)unused;
+	progress_watch_set(&listener, EPOLLIN);
+}
+
+int fault_control_start(void)
+{
+	const char *setting = getenv("SOFTVERBS_FAULT_CONTROL");
+	struct sockaddr_un name;
+	socklen_t length;
+	int fd;
+
+	if (!setting || !*setting)
+		return 0;
+	length = make_name(setting, &name);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (!length || fd < 0 || bind_name(fd, &name, length)) {
+		log_error("SOFTVERBS_FAULT_CONTROL=%s cannot be used (%s): give a path of less than %zu bytes, or @NAME; "
+			  "%%p stands for the process id", setting, length ? strerror(errno) : "it is empty or too long",
+			  sizeof(name.sun_path));
+		if (fd >= 0)
+			close(fd);
+		return EINVAL;
+	}
+	listener = (struct progress_watch){.fd = fd, .callback = on_client};
+	fault_enable();
+	return -progress_call(watch_listener, NULL);
+}
