@@ -7,83 +7,27 @@
 #include "fault_hold.h"
 #include "handle.h"
 #include "log.h"
+#include "mr.h"
 #include "qp.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct softdev_channel *to_channel(struct ibv_comp_channel *channel)
-{
-	return container_of_(channel, struct softdev_channel, base);
-}
-
-struct ibv_comp_channel *softverbs_ibv_create_comp_channel(struct ibv_context *context)
-{
-	struct softdev_channel *channel;
-	int64_t handle;
-	int error = process_is_forked_child() ? EIO : fault_call(FAULT_CREATE_COMP_CHANNEL);
-
-	if (error)
-		goto failed;
-	channel = calloc(1, sizeof(*channel));
-	if (!channel) {
-		error = ENOMEM;
-		goto failed;
-	}
-	error = -event_queue_init(&channel->queue);
-	if (error)
-		goto free_channel;
-	handle = handle_add(HANDLE_CHANNEL, channel);
-	if (handle < 0) {
-		error = -handle;
-		goto destroy_queue;
-	}
-	channel->handle = handle;
-	channel->base.context = context;
-	channel->base.fd = channel->queue.fd;
-	atomic_fetch_add(&to_context(context)->users, 1);
-	return &channel->base;
-
-destroy_queue:
-	event_queue_destroy(&channel->queue);
-free_channel:
-	free(channel);
-failed:
-	errno = error;
-	return NULL;
-}
-
-int softverbs_ibv_destroy_comp_channel(struct ibv_comp_channel *base)
-{
-	struct softdev_channel *channel = to_channel(base);
-
-	if (!handle_is(HANDLE_CHANNEL, channel->handle, channel))
-		return ENOENT;
-	if (atomic_load(&channel->users))
-		return EBUSY;
-	if (!handle_remove(HANDLE_CHANNEL, channel->handle, channel))
-		return ENOENT;
-	atomic_fetch_sub(&to_context(base->context)->users, 1);
-	if (event_queue_destroy(&channel->queue))
-		free(channel);
-	return 0;
-}
+#include <time.h>
 
 static void fail_queue_pairs(void *owner)
 {
 	qp_fail_all_of(owner);
 }
 
-struct ibv_cq *softverbs_ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
-				       struct ibv_comp_channel *channel, int comp_vector)
+struct softdev_cq *cq_create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
 {
 	struct softdev_cq *cq;
 	int64_t handle;
 	int error = process_is_forked_child() ? EIO : EINVAL;
 
-	if (error == EIO || cqe <= 0 || cqe > DEVICE_MAX_CQE || comp_vector < 0 ||
-	    comp_vector >= DEVICE_COMP_VECTORS)
+	if (error == EIO || !attr->cqe || attr->cqe > DEVICE_MAX_CQE ||
+	    attr->comp_vector >= DEVICE_COMP_VECTORS)
 		goto failed;
 	error = fault_call(FAULT_CREATE_CQ);
 	if (error)
@@ -92,29 +36,30 @@ struct ibv_cq *softverbs_ibv_create_cq(struct ibv_context *context, int cqe, voi
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		goto failed;
-	cq->ring = calloc(cqe, sizeof(*cq->ring));
+	cq->ring = calloc(attr->cqe, sizeof(*cq->ring));
 	if (!cq->ring)
 		goto free_cq;
 	handle = handle_add(HANDLE_CQ, cq);
 	if (handle < 0)
 		goto free_ring;
-	cq->capacity = cqe;
+	cq->capacity = attr->cqe;
 	cq->base.context = context;
-	cq->base.channel = channel;
-	cq->base.cq_context = cq_context;
+	cq->base.channel = attr->channel;
+	cq->base.cq_context = attr->cq_context;
 	cq->base.handle = handle;
-	cq->base.cqe = cqe;
+	cq->base.cqe = attr->cqe;
 	pthread_mutex_init(&cq->base.mutex, NULL);
 	pthread_cond_init(&cq->base.cond, NULL);
 	pthread_mutex_init(&cq->lock, NULL);
+	pthread_mutex_init(&cq->poll_lock, NULL);
 	cq->error.event = (struct ibv_async_event){.element.cq = &cq->base, .event_type = IBV_EVENT_CQ_ERR};
 	cq->overrun_task = (struct progress_task){.callback = fail_queue_pairs, .owner = cq};
-	if (channel)
-		atomic_fetch_add(&to_channel(channel)->users, 1);
+	if (attr->channel)
+		atomic_fetch_add(&to_channel(attr->channel)->users, 1);
 	atomic_fetch_add(&to_context(context)->users, 1);
 	COUNT(cq_live);
 	COUNT(cq_ever);
-	return &cq->base;
+	return cq;
 
 free_ring:
 	free(cq->ring);
@@ -123,6 +68,20 @@ free_cq:
 failed:
 	errno = error;
 	return NULL;
+}
+
+struct ibv_cq *softverbs_ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+				       struct ibv_comp_channel *channel, int comp_vector)
+{
+	const struct ibv_cq_init_attr_ex attr = {
+		.cqe = cqe < 0 ? 0 : cqe, /* which is as wrong */
+		.cq_context = cq_context,
+		.channel = channel,
+		.comp_vector = comp_vector,
+	};
+	struct softdev_cq *cq = cq_create(context, &attr);
+
+	return cq ? &cq->base : NULL;
 }
 
 int softverbs_ibv_resize_cq(struct ibv_cq *base, int cqe)
@@ -196,22 +155,14 @@ int softverbs_ibv_destroy_cq(struct ibv_cq *base)
 		atomic_fetch_sub(&to_channel(base->channel)->users, 1);
 	atomic_fetch_sub(&to_context(base->context)->users, 1);
 	COUNT_DOWN(cq_live);
+	if (cq->parent_domain)
+		atomic_fetch_sub(&cq->parent_domain->users, 1);
 	pthread_mutex_destroy(&cq->lock);
+	pthread_mutex_destroy(&cq->poll_lock);
 	pthread_mutex_destroy(&base->mutex);
 	pthread_cond_destroy(&base->cond);
 	free(cq->ring);
 	free(cq);
-	return 0;
-}
-
-int softverbs_ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **cq_context)
-{
-	struct event_node *node = event_queue_pop(&to_channel(base)->queue);
-
-	if (!node)
-		return -1;
-	*cq = &container_of_(node, struct softdev_cq, comp_node)->base;
-	*cq_context = (*cq)->cq_context;
 	return 0;
 }
 
@@ -261,6 +212,14 @@ void cq_fail(struct softdev_cq *cq)
 	pthread_mutex_unlock(&cq->lock);
 }
 
+static uint64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + now.tv_nsec;
+}
+
 void cq_push(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
 {
 	if (fault_is_on() && fault_takes_completion(cq, entry, solicited))
@@ -272,9 +231,15 @@ void cq_push_now(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
 {
 	pthread_mutex_lock(&cq->lock);
 	if (cq->count < cq->capacity) {
-		cq->ring[(cq->head + cq->count++) % cq->capacity] = *entry;
+		struct cqe *added = &cq->ring[(cq->head + cq->count++) % cq->capacity];
+
+		*added = *entry;
+		if (cq->takes_time) {
+			added->device_ns = progress_now_ns();
+			added->wall_ns = wall_ns();
+		}
 		notify(cq, solicited || entry->wc.status != IBV_WC_SUCCESS);
-	} else {
+	} else if (!cq->ignores_overrun) {
 		overrun(cq);
 	}
 	pthread_mutex_unlock(&cq->lock);
@@ -298,20 +263,40 @@ void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp)
 	pthread_mutex_unlock(&cq->lock);
 }
 
+/* cq->lock held. NULL if there is none. The entry stays readable until the lock is dropped. */
+static const struct cqe *take_oldest(struct softdev_cq *cq)
+{
+	const struct cqe *entry = &cq->ring[cq->head];
+
+	if (!cq->count)
+		return NULL;
+	qp_free_slots(entry);
+	cq->head = (cq->head + 1) % cq->capacity;
+	cq->count--;
+	return entry;
+}
+
+bool cq_take(struct softdev_cq *cq, struct cqe *out)
+{
+	const struct cqe *entry;
+
+	pthread_mutex_lock(&cq->lock);
+	entry = take_oldest(cq);
+	if (entry)
+		*out = *entry;
+	pthread_mutex_unlock(&cq->lock);
+	return entry;
+}
+
 static int poll_cq(struct ibv_cq *base, int max, struct ibv_wc *wc)
 {
 	struct softdev_cq *cq = to_cq(base);
+	const struct cqe *entry;
 	int polled = 0;
 
 	pthread_mutex_lock(&cq->lock);
-	for (; polled < max && cq->count; polled++) {
-		const struct cqe *entry = &cq->ring[cq->head];
-
-		wc[polled] = entry->wc;
-		qp_free_slots(entry);
-		cq->head = (cq->head + 1) % cq->capacity;
-		cq->count--;
-	}
+	while (polled < max && (entry = take_oldest(cq)))
+		wc[polled++] = entry->wc;
 	pthread_mutex_unlock(&cq->lock);
 	return polled;
 }
@@ -333,4 +318,5 @@ void cq_set_ops(struct verbs_context *verbs)
 {
 	verbs->context.ops.poll_cq = poll_cq;
 	verbs->context.ops.req_notify_cq = req_notify_cq;
+	verbs->create_cq_ex = cq_create_ex;
 }

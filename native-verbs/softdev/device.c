@@ -7,6 +7,7 @@
 #include "fault.h"
 #include "handle.h"
 #include "log.h"
+#include "progress.h"
 #include "settings.h"
 
 #include <errno.h>
@@ -137,7 +138,11 @@ int softverbs_ibv_query_device(struct ibv_context *context, struct ibv_device_at
 static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)
 {
-	struct ibv_device_attr_ex full = {.phys_port_cnt_ex = DEVICE_PORTS};
+	struct ibv_device_attr_ex full = {
+		.phys_port_cnt_ex = DEVICE_PORTS,
+		.completion_timestamp_mask = UINT64_MAX,
+		.hca_core_clock = 1000000, /* kHz: the clock counts nanoseconds */
+	};
 
 	(void)context;
 	if ((input && input->comp_mask) || attr_size < sizeof(full.orig_attr))
@@ -145,6 +150,17 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 	fill_device_attr(&full.orig_attr);
 	memset(attr, 0, attr_size);
 	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
+	return 0;
+}
+
+/* All in tv_nsec, as on hardware: it is a count of the device's clock, not a time. */
+static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	(void)context;
+	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+		return EINVAL;
+	if (values->comp_mask)
+		values->raw_clock = (struct timespec){.tv_nsec = progress_now_ns()};
 	return 0;
 }
 
@@ -321,6 +337,7 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	context->verbs.sz = sizeof(context->verbs);
 	context->verbs.query_port = query_port;
 	context->verbs.query_device_ex = query_device_ex;
+	context->verbs.query_rt_values = query_rt_values;
 	base = &context->verbs.context;
 	base->device = dev;
 	base->cmd_fd = -1;
@@ -331,6 +348,7 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	base->ops.bind_mw = bind_mw;
 	base->ops.dealloc_mw = dealloc_mw;
 	pthread_mutex_init(&base->mutex, NULL);
+	pd_set_ops(&context->verbs);
 	cq_set_ops(&context->verbs);
 	qp_set_ops(&context->verbs);
 	srq_set_ops(&context->verbs);

@@ -9,10 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum handle_kind { HANDLE_PD, HANDLE_CQ, HANDLE_CHANNEL, HANDLE_CONTEXT, HANDLE_SRQ, HANDLE_AH, HANDLE_KINDS };
+enum handle_kind { HANDLE_PD, HANDLE_CQ, HANDLE_CHANNEL, HANDLE_CONTEXT, HANDLE_TD, HANDLE_SRQ, HANDLE_AH,
+		   HANDLE_KINDS };
 
 enum { MAX_PDS = 4096, MAX_CQS = 4096, MAX_CHANNELS = 4096, MAX_CONTEXTS = 256, MAX_SRQS = 4096,
-       MAX_AHS = 65536 };
+       MAX_AHS = 65536, MAX_TDS = 4096 };
 
 /* The handle, or -ENOMEM when the limit is reached. */
 int64_t handle_add(enum handle_kind kind, void *object);

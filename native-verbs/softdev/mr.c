@@ -42,51 +42,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows,
 static uint32_t next_slot = 1;
 static uint64_t next_generation;
 static uint64_t registered_bytes;
-static _Atomic uint32_t next_pd_id = 1;
-
-struct ibv_pd *softverbs_ibv_alloc_pd(struct ibv_context *context)
-{
-	struct softdev_pd *pd;
-	int64_t handle;
-	int error = process_is_forked_child() ? EIO : fault_call(FAULT_ALLOC_PD);
-
-	if (error) {
-		errno = error;
-		return NULL;
-	}
-	pd = calloc(1, sizeof(*pd));
-	if (!pd)
-		return NULL;
-	handle = handle_add(HANDLE_PD, pd);
-	if (handle < 0) {
-		free(pd);
-		errno = -handle;
-		return NULL;
-	}
-	pd->base.context = context;
-	pd->base.handle = handle;
-	pd->id = atomic_fetch_add(&next_pd_id, 1);
-	atomic_fetch_add(&to_context(context)->users, 1);
-	COUNT(pd_live);
-	COUNT(pd_ever);
-	return &pd->base;
-}
-
-int softverbs_ibv_dealloc_pd(struct ibv_pd *base)
-{
-	struct softdev_pd *pd = to_pd(base);
-
-	if (!handle_is(HANDLE_PD, base->handle, pd))
-		return ENOENT;
-	if (atomic_load(&pd->users))
-		return EBUSY;
-	if (!handle_remove(HANDLE_PD, base->handle, pd))
-		return ENOENT;
-	atomic_fetch_sub(&to_context(base->context)->users, 1);
-	COUNT_DOWN(pd_live);
-	free(pd);
-	return 0;
-}
 
 static bool is_mapped(const void *address, size_t length)
 {
@@ -375,7 +330,7 @@ int mr_share_file(const struct softdev_pd *pd, uint32_t slot, uint64_t generatio
 
 	if (!mr)
 		return fd;
-	if (mr->generation == generation && mr->pd == pd && (mr->access & IBV_ACCESS_REMOTE_READ) &&
+	if (mr->generation == generation && pd_same(mr->pd, pd) && (mr->access & IBV_ACCESS_REMOTE_READ) &&
 	    mr->file_fd >= 0) {
 		fd = fcntl(mr->file_fd, F_DUPFD_CLOEXEC, 0);
 		if (fd < 0)

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protection domains and memory regions. */
+/* Memory regions. */
 #ifndef SOFTDEV_MR_H
 #define SOFTDEV_MR_H
 
 #include "core.h"
+#include "pd.h"
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
-
-struct softdev_pd {
-	struct ibv_pd base;
-	uint32_t id;	  /* as peers see it */
-	atomic_int users; /* MRs and QPs */
-};
 
 struct softdev_mr {
 	struct ibv_mr base;
@@ -26,11 +21,6 @@ struct softdev_mr {
 	uint64_t generation;
 	atomic_bool file_shared;
 };
-
-static inline struct softdev_pd *to_pd(struct ibv_pd *pd)
-{
-	return container_of_(pd, struct softdev_pd, base);
-}
 
 enum key_kind { KEY_LOCAL, KEY_REMOTE };
 
@@ -46,7 +36,7 @@ void mr_release(struct softdev_mr *mr);
 static inline bool mr_permits(const struct softdev_mr *mr, const struct softdev_pd *pd, enum key_kind kind,
 			      uint32_t key, uint64_t address, uint64_t length, unsigned int access)
 {
-	return key == (kind == KEY_LOCAL ? mr->base.lkey : mr->base.rkey) && mr->pd == pd &&
+	return key == (kind == KEY_LOCAL ? mr->base.lkey : mr->base.rkey) && pd_same(mr->pd, pd) &&
 	       (mr->access & access) == access && address >= mr->iova && length <= mr->length &&
 	       address - mr->iova <= mr->length - length;
 }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # rdma-core's own Python tests (of the package python3-pyverbs) over the device: each passes, but for those that
-# tests/pyverbs/expected.txt lists with the reason. Arguments are patterns of the tests to run instead of all.
+# tests/pyverbs/expected.txt lists with the reason. All results are in
+# native-verbs/target/pyverbs.txt. Arguments are patterns of the tests to run instead of all.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/tools.sh"
 
@@ -24,4 +25,9 @@ cp -r "$package/usr/share/doc/rdma-core/tests" "$work/tests"
 gunzip -f "$work"/tests/*.gz 2>/dev/null || true
 
 cd "$work"
-timeout -k 2 100 "$softverbs" /usr/bin/python3 "$folder/judge.py" tests "$folder/expected.txt" "$@" || fail "status $?"
+status=0
+timeout -k 2 100 "$softverbs" /usr/bin/python3 "$folder/judge.py" tests "$folder/expected.txt" "$@" >all 2>errors || status=$?
+cp all "$folder/../../target/pyverbs.txt"
+[ $status -eq 0 ] || cat errors
+if [ $# -gt 0 ]; then cat all; else grep -v '^PASS \|^SKIP ' all; fi
+exit $status

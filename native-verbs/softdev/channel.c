@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cq.h"
+#include "exports.h"
+#include "fault.h"
+#include "handle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct ibv_comp_channel *softverbs_ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct softdev_channel *channel;
+	int64_t handle;
+	int error = process_is_forked_child() ? EIO : fault_call(FAULT_CREATE_COMP_CHANNEL);
+
+	if (error)
+		goto failed;
+	channel = calloc(1, sizeof(*channel));
+	if (!channel) {
+		error = ENOMEM;
+		goto failed;
+	}
+	error = -event_queue_init(&channel->queue);
+	if (error)
+		goto free_channel;
+	handle = handle_add(HANDLE_CHANNEL, channel);
+	if (handle < 0) {
+		error = -handle;
+		goto destroy_queue;
+	}
+	channel->handle = handle;
+	channel->base.context = context;
+	channel->base.fd = channel->queue.fd;
+	atomic_fetch_add(&to_context(context)->users, 1);
+	return &channel->base;
+
+destroy_queue:
+	event_queue_destroy(&channel->queue);
+free_channel:
+	free(channel);
+failed:
+	errno = error;
+	return NULL;
+}
+
+int softverbs_ibv_destroy_comp_channel(struct ibv_comp_channel *base)
+{
+	struct softdev_channel *channel = to_channel(base);
+
+	if (!handle_is(HANDLE_CHANNEL, channel->handle, channel))
+		return ENOENT;
+	if (atomic_load(&channel->users))
+		return EBUSY;
+	if (!handle_remove(HANDLE_CHANNEL, channel->handle, channel))
+		return ENOENT;
+	atomic_fetch_sub(&to_context(base->context)->users, 1);
+	if (event_queue_destroy(&channel->queue))
+		free(channel);
+	return 0;
+}
+
+int softverbs_ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **cq_context)
+{
+	struct event_node *node = event_queue_pop(&to_channel(base)->queue);
+
+	if (!node)
+		return -1;
+	*cq = &container_of_(node, struct softdev_cq, comp_node)->base;
+	*cq_context = (*cq)->cq_context;
+	return 0;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pd.h"
+
+#include "counters.h"
+#include "device.h"
+#include "exports.h"
+#include "fault.h"
+#include "handle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static _Atomic uint32_t next_id = 1;
+
+/* NULL + errno. */
+static struct softdev_pd *create(struct ibv_context *context)
+{
+	struct softdev_pd *pd;
+	int64_t handle;
+	int error = process_is_forked_child() ? EIO : fault_call(FAULT_ALLOC_PD);
+
+	if (error) {
+		errno = error;
+		return NULL;
+	}
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+	handle = handle_add(HANDLE_PD, pd);
+	if (handle < 0) {
+		free(pd);
+		errno = -handle;
+		return NULL;
+	}
+	pd->base.context = context;
+	pd->base.handle = handle;
+	atomic_fetch_add(&to_context(context)->users, 1);
+	COUNT(pd_live);
+	COUNT(pd_ever);
+	return pd;
+}
+
+struct ibv_pd *softverbs_ibv_alloc_pd(struct ibv_context *context)
+{
+	struct softdev_pd *pd = create(context);
+
+	if (!pd)
+		return NULL;
+	pd->id = atomic_fetch_add(&next_id, 1);
+	return &pd->base;
+}
+
+int softverbs_ibv_dealloc_pd(struct ibv_pd *base)
+{
+	struct softdev_pd *pd = to_pd(base);
+
+	if (!handle_is(HANDLE_PD, base->handle, pd))
+		return ENOENT;
+	if (atomic_load(&pd->users))
+		return EBUSY;
+	if (!handle_remove(HANDLE_PD, base->handle, pd))
+		return ENOENT;
+	if (pd->parent)
+		atomic_fetch_sub(&pd->parent->users, 1);
+	if (pd->td)
+		atomic_fetch_sub(&pd->td->users, 1);
+	atomic_fetch_sub(&to_context(base->context)->users, 1);
+	COUNT_DOWN(pd_live);
+	free(pd);
+	return 0;
+}
+
+bool pd_is_parent_domain(struct ibv_pd *pd)
+{
+	return pd && handle_is(HANDLE_PD, pd->handle, pd) && to_pd(pd)->parent;
+}
+
+static struct softdev_td *to_td(struct ibv_td *td)
+{
+	return container_of_(td, struct softdev_td, base);
+}
+
+static bool is_td(struct ibv_td *td)
+{
+	return handle_is(HANDLE_TD, to_td(td)->handle, to_td(td));
+}
+
+/* Objects keep their locks whatever the thread domain: the progress thread uses them too. */
+static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
+{
+	struct softdev_td *td;
+	int64_t handle;
+
+	if (attr->comp_mask) {
+		errno = EINVAL;
+		return NULL;
+	}
+	td = calloc(1, sizeof(*td));
+	if (!td)
+		return NULL;
+	handle = handle_add(HANDLE_TD, td);
+	if (handle < 0) {
+		free(td);
+		errno = -handle;
+		return NULL;
+	}
+	td->handle = handle;
+	td->base.context = context;
+	atomic_fetch_add(&to_context(context)->users, 1);
+	return &td->base;
+}
+
+static int dealloc_td(struct ibv_td *base)
+{
+	struct softdev_td *td = to_td(base);
+
+	if (!is_td(base))
+		return ENOENT;
+	if (atomic_load(&td->users))
+		return EBUSY;
+	if (!handle_remove(HANDLE_TD, td->handle, td))
+		return ENOENT;
+	atomic_fetch_sub(&to_context(base->context)->users, 1);
+	free(td);
+	return 0;
+}
+
+static int check_parent_domain(const struct ibv_parent_domain_init_attr *attr)
+{
+	enum {
+		KNOWN = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+	};
+
+	if (attr->comp_mask & ~(uint32_t)KNOWN || !attr->pd || !handle_is(HANDLE_PD, attr->pd->handle, attr->pd))
+		return EINVAL;
+	if (to_pd(attr->pd)->parent || (attr->td && !is_td(attr->td)))
+		return EINVAL;
+	return attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS ? EOPNOTSUPP : 0;
+}
+
+static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
+{
+	struct softdev_pd *pd;
+	int error = check_parent_domain(attr);
+
+	if (error) {
+		errno = error;
+		return NULL;
+	}
+	pd = create(context);
+	if (!pd)
+		return NULL;
+	pd->parent = to_pd(attr->pd);
+	pd->id = pd->parent->id;
+	atomic_fetch_add(&pd->parent->users, 1);
+	if (attr->td) {
+		pd->td = to_td(attr->td);
+		atomic_fetch_add(&pd->td->users, 1);
+	}
+	return &pd->base;
+}
+
+void pd_set_ops(struct verbs_context *verbs)
+{
+	verbs->alloc_td = alloc_td;
+	verbs->dealloc_td = dealloc_td;
+	verbs->alloc_parent_domain = alloc_parent_domain;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Thread and parent domains: a parent domain stands for its protection domain, and what is in use stays. */
+#include "softdev_fixture.h"
+
+static struct ibv_pd *create(struct ibv_context *context, struct ibv_pd *pd, struct ibv_td *td)
+{
+	struct ibv_parent_domain_init_attr attr = {.pd = pd, .td = td};
+
+	return ibv_alloc_parent_domain(context, &attr);
+}
+
+static void regionsOfTheProtectionDomainServeQueuePairsOfTheParentDomain(void)
+{
+	struct ibv_td_init_attr td_attr = {0};
+	struct address to_a, to_b;
+	struct region sink, source;
+	struct ibv_pd *plain;
+	struct ibv_td *td;
+	struct pair pair;
+
+	open_side(&pair.a, 64, 64);
+	open_side(&pair.b, 64, 64);
+	td = ibv_alloc_td(pair.a.context, &td_attr);
+	CHECK(td);
+	plain = pair.a.pd;
+	pair.a.pd = create(pair.a.context, plain, td);
+	CHECK(pair.a.pd);
+	CHECK_EQUAL(softverbs_ibv_destroy_qp(pair.a.qp), 0);
+	pair.a.qp = create_qp(&pair.a, 64);
+	CHECK(pair.a.qp->pd == pair.a.pd);
+	to_a = address_of(&pair.a);
+	to_b = address_of(&pair.b);
+	connect_side(&pair.a, &to_b, NULL);
+	connect_side(&pair.b, &to_a, NULL);
+	sink = create_region(plain, 4096, ALL_REMOTE);
+	source = create_region(pair.b.pd, 4096, ALL_REMOTE);
+
+	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, 64, (uintptr_t)source.bytes, source.mr->rkey), 0);
+	expect_completion(pair.a.cq, 1, IBV_WC_SUCCESS);
+	CHECK_EQUAL(post_read(pair.b.qp, 2, &source, 64, (uintptr_t)sink.bytes, sink.mr->rkey), 0);
+	expect_completion(pair.b.cq, 2, IBV_WC_SUCCESS);
+
+	CHECK_EQUAL(ibv_dealloc_td(td), EBUSY);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pair.a.pd), EBUSY);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(plain), EBUSY);
+	destroy_region(&sink);
+	destroy_region(&source);
+	CHECK_EQUAL(softverbs_ibv_destroy_qp(pair.a.qp), 0);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(plain), EBUSY);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pair.a.pd), 0);
+	CHECK_EQUAL(ibv_dealloc_td(td), 0);
+	pair.a.pd = plain;
+	pair.a.qp = create_qp(&pair.a, 64);
+	close_pair(&pair);
+}
+
+static void completionQueuesHoldTheirParentDomain(void)
+{
+	struct ibv_context *context = open_device();
+	struct ibv_pd *pd = softverbs_ibv_alloc_pd(context), *parent = create(context, pd, NULL);
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 8, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = parent};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(context, &attr);
+
+	CHECK(cq);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(parent), EBUSY);
+	CHECK_EQUAL(softverbs_ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(parent), 0);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pd), 0);
+	CHECK_EQUAL(softverbs_ibv_close_device(context), 0);
+}
+
+static void argumentsAreChecked(void)
+{
+	struct ibv_context *context = open_device();
+	struct ibv_pd *pd = softverbs_ibv_alloc_pd(context), *parent = create(context, pd, NULL);
+	struct ibv_parent_domain_init_attr attr = {.pd = pd, .comp_mask = 1u << 30};
+	struct ibv_td_init_attr td_attr = {.comp_mask = 1};
+
+	errno = 0;
+	CHECK(!create(context, NULL, NULL));
+	CHECK_EQUAL(errno, EINVAL);
+	errno = 0;
+	CHECK(!create(context, parent, NULL)); /* not of a parent domain */
+	CHECK_EQUAL(errno, EINVAL);
+	errno = 0;
+	CHECK(!ibv_alloc_parent_domain(context, &attr));
+	CHECK_EQUAL(errno, EINVAL);
+	errno = 0;
+	CHECK(!ibv_alloc_td(context, &td_attr));
+	CHECK_EQUAL(errno, EINVAL);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(parent), 0);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pd), 0);
+	CHECK_EQUAL(softverbs_ibv_close_device(context), 0);
+}
+
+static void body(void)
+{
+	regionsOfTheProtectionDomainServeQueuePairsOfTheParentDomain();
+	completionQueuesHoldTheirParentDomain();
+	argumentsAreChecked();
+	check_no_leaks();
+}
+
+int main(void)
+{
+	on_each_path(body);
+	return 0;
+}
