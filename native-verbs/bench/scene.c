@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "scene.h"
 
+#include <pthread.h>
+
 enum { BENCH_SECONDS = 1800 };
 
 struct introduction {
@@ -56,6 +58,20 @@ static void connect_qps(struct ibv_qp **qp, const struct introduction *remote)
 /* What the peer inherits. */
 static size_t source_bytes;
 static int source_file;
+static const struct scene *inherited;
+
+struct serving {
+	const uint8_t *bytes;
+	pthread_t thread;
+};
+
+static void *run_serve(void *argument)
+{
+	struct serving *serving = argument;
+
+	inherited->serve(serving->bytes, source_bytes);
+	return NULL;
+}
 
 static void serve(int fd)
 {
@@ -63,11 +79,14 @@ static void serve(int fd)
 	struct introduction own, remote;
 	struct ibv_qp *qp[SCENE_QPS];
 	struct ibv_cq *other_cq;
+	struct serving serving;
 	struct side side;
 	struct ibv_mr *mr;
 	uint8_t *bytes;
 
 	alarm(BENCH_SECONDS);
+	if (inherited->prepare)
+		inherited->prepare(fd, 0);
 	open_qps(&side, &other_cq, qp);
 	bytes = mmap(NULL, source_bytes, PROT_READ | PROT_WRITE, flags, source_file, 0);
 	CHECK(bytes != MAP_FAILED);
@@ -81,10 +100,15 @@ static void serve(int fd)
 	own.rkey = mr->rkey;
 	test_receive(fd, &remote, sizeof(remote));
 	connect_qps(qp, &remote);
+	serving.bytes = bytes;
+	if (inherited->serve)
+		CHECK(!pthread_create(&serving.thread, NULL, run_serve, &serving));
 	test_send(fd, &own, sizeof(own));
 	CHECK(test_readable(fd, BENCH_SECONDS * 1000));
 	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
 	close_qps(&side, other_cq, qp);
+	if (inherited->serve)
+		CHECK(!pthread_join(serving.thread, NULL));
 }
 
 static int create_file(size_t bytes)
@@ -104,8 +128,11 @@ void scene_open(struct scene *scene, size_t bytes, size_t sink_bytes)
 
 	scene->source_bytes = source_bytes = bytes;
 	scene->file = source_file = test_path_is("file") ? create_file(bytes) : -1;
+	inherited = scene;
 	scene->peer = test_start_peer(serve);
 	alarm(BENCH_SECONDS);
+	if (scene->prepare)
+		scene->prepare(scene->peer.fd, scene->peer.pid);
 	open_qps(&scene->side, &scene->other_cq, scene->qp);
 	introduce(&scene->side, scene->qp, &own);
 	test_send(scene->peer.fd, &own, sizeof(own));
@@ -178,5 +205,7 @@ void scene_on_path(const char *path, void (*body)(void))
 		exit(0);
 	}
 	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == TEST_SKIPPED)
+		exit(TEST_SKIPPED);
 	CHECK_EQUAL(status, 0);
 }

@@ -9,6 +9,9 @@
 enum { SCENE_QPS = 3, SCENE_DEPTH = 128 };
 
 struct scene {
+	/* Optional. prepare: in both processes, first thing; `peer` is 0 in the peer. serve: in the peer, a thread. */
+	void (*prepare)(int fd, pid_t peer);
+	void (*serve)(const uint8_t *bytes, size_t length);
 	struct test_peer peer;
 	struct side side;
 	struct ibv_cq *other_cq;
