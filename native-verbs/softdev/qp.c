@@ -87,7 +87,7 @@ void qp_enter_error(struct softdev_qp *qp)
 
 void qp_enter_send_error(struct softdev_qp *qp)
 {
-	if (qp->base.qp_type != IBV_QPT_UD) {
+	if (qp->base.qp_type == IBV_QPT_RC) {
 		qp_enter_error(qp);
 		return;
 	}
@@ -95,6 +95,7 @@ void qp_enter_send_error(struct softdev_qp *qp)
 		return;
 	atomic_store(&qp->state, IBV_QPS_SQE);
 	qp->base.state = IBV_QPS_SQE;
+	progress_post(&qp->task);
 	qp_busy_begin(qp);
 	qp_busy_end(qp);
 }
@@ -301,9 +302,9 @@ static int check_init_attr(const struct ibv_pd *pd, const struct ibv_qp_init_att
 		return EINVAL;
 	if (init->srq && !handle_is(HANDLE_SRQ, init->srq->handle, init->srq))
 		return EINVAL;
-	if (init->qp_type != IBV_QPT_RC && init->qp_type != IBV_QPT_UD) {
-		log_warn("a queue pair of type %d is not supported: only RC (%d) and UD (%d) are", init->qp_type,
-			 IBV_QPT_RC, IBV_QPT_UD);
+	if (init->qp_type != IBV_QPT_RC && init->qp_type != IBV_QPT_UC && init->qp_type != IBV_QPT_UD) {
+		log_warn("a queue pair of type %d is not supported: RC (%d), UC (%d) and UD (%d) are", init->qp_type,
+			 IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD);
 		return EOPNOTSUPP;
 	}
 	if (!init->srq && (init->cap.max_recv_wr > DEVICE_MAX_WR || init->cap.max_recv_sge > DEVICE_MAX_SGE))

@@ -45,6 +45,7 @@ struct wqe {
 	uint8_t *inline_data; /* IBV_SEND_INLINE: instead of the list; the operands of an atomic */
 	bool too_long;	      /* for a message of this device */
 	bool started;	      /* faults were asked */
+	bool sent;	      /* UC: the link has taken all of it */
 	bool via_wire;	      /* a short cut was tried, the responder is to judge */
 	const struct fault *fault;
 	bool file_asked;

@@ -61,14 +61,24 @@ void requester_set_timer(struct softdev_qp *qp, uint64_t deadline_ns)
 	progress_timer_set(&qp->timer, deadline_ns);
 }
 
-/* qp->lock held: waits for an answer if there is anything to wait for. */
-static void watch_for_answer(struct softdev_qp *qp)
+/* How long the peer may be silent, and take nothing of what is sent to it; 0 = for ever. */
+static uint64_t answer_limit_ns(const struct softdev_qp *qp)
 {
 	uint64_t limit = all_timeouts_ns(qp);
 
+	if (limit ? limit < MIN_ANSWER_NS : is_unreliable(qp))
+		return MIN_ANSWER_NS;
+	return limit;
+}
+
+/* qp->lock held: waits for an answer if there is anything to wait for. */
+static void watch_for_answer(struct softdev_qp *qp)
+{
+	uint64_t limit = answer_limit_ns(qp);
+
 	if (!limit || !awaits_answer(qp) || qp->rnr_waiting || qp->retry_waiting || qp->timer.armed)
 		return;
-	requester_set_timer(qp, qp->last_answer_ns + (limit < MIN_ANSWER_NS ? MIN_ANSWER_NS : limit));
+	requester_set_timer(qp, qp->last_answer_ns + limit);
 }
 
 static uint64_t retry_deadline(const struct softdev_qp *qp)
@@ -86,6 +96,10 @@ void requester_retry_later(struct softdev_qp *qp)
 
 	if (qp->sq_done == qp->sq_post || !is_sending_state(qp))
 		return; /* the next post tries again */
+	if (is_unreliable(qp)) {
+		uc_lose(qp);
+		return;
+	}
 	if (!qp->retry_deadline_ns)
 		qp->retry_deadline_ns = retry_deadline(qp);
 	if (now >= qp->retry_deadline_ns) {
@@ -104,6 +118,7 @@ static void on_timer(void *owner)
 {
 	struct softdev_qp *qp = owner;
 	uint64_t limit;
+	bool is_late;
 
 	pthread_mutex_lock(&qp->lock);
 	if (qp->retry_waiting || qp->rnr_waiting) {
@@ -112,21 +127,20 @@ static void on_timer(void *owner)
 		requester_task(qp);
 		return;
 	}
-	if (qp->requester == REQUESTER_CONNECTING) { /* it listens, and does not answer */
+	limit = answer_limit_ns(qp);
+	is_late = limit && awaits_answer(qp) && is_sending_state(qp) &&
+		  progress_now_ns() - qp->last_answer_ns >= limit;
+	/* CONNECTING: it listens, and does not answer. */
+	if (qp->requester == REQUESTER_CONNECTING || (is_late && is_unreliable(qp))) {
 		link_close(qp->out);
 		qp->out = NULL;
 		requester_forget_peer(qp);
 		requester_retry_later(qp);
-		pthread_mutex_unlock(&qp->lock);
-		return;
-	}
-	limit = all_timeouts_ns(qp);
-	if (limit < MIN_ANSWER_NS)
-		limit = MIN_ANSWER_NS;
-	if (awaits_answer(qp) && is_sending_state(qp) && progress_now_ns() - qp->last_answer_ns >= limit)
+	} else if (is_late) {
 		sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
-	else
+	} else {
 		watch_for_answer(qp);
+	}
 	pthread_mutex_unlock(&qp->lock);
 }
 
@@ -141,6 +155,7 @@ static void start_connect(struct softdev_qp *qp)
 		.destination_qpn = qp->attr.dest_qp_num,
 		.destination_gid = *destination,
 		.first_seq = qp->next_seq,
+		.qp_type = qp->base.qp_type,
 	};
 
 	if (oldest && !qp->retry_deadline_ns)

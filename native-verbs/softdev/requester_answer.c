@@ -30,7 +30,7 @@ static struct wqe *answered(struct softdev_qp *qp, const struct frame *frame)
 	return wqe && is_outstanding(qp) && wqe->seq == frame->seq ? wqe : NULL;
 }
 
-static void count_request(const struct wqe *wqe)
+void requester_count(const struct wqe *wqe)
 {
 	if (wqe->op->wire == WIRE_READ) {
 		COUNT(reads_wire);
@@ -80,7 +80,7 @@ static void on_ack(struct softdev_qp *qp, const struct frame *frame)
 			on_bad_response(qp, frame);
 			return;
 		}
-		count_request(wqe);
+		requester_count(wqe);
 		if (wqe->op->wire == WIRE_READ)
 			sq_complete_read(qp);
 		else
@@ -202,7 +202,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 		link_close_fds(fds, fd_count);
 		if (frame->op == WIRE_FILE_REVOKE && qp->peer)
 			peer_file_revoke(qp->peer, frame->rkey, frame->arg);
-		else if (frame->op != WIRE_FILE_REVOKE && is_sending_state(qp))
+		else if (frame->op != WIRE_FILE_REVOKE && is_sending_state(qp) && !is_unreliable(qp))
 			on_answer(qp, frame);
 	}
 	/* A revocation is none: who sends only those is not there. */
@@ -233,6 +233,8 @@ static void on_close(struct link *link, void *owner, int error)
 	requester_forget_peer(qp);
 	if (!sq_oldest(qp) || !is_sending_state(qp))
 		;
+	else if (is_unreliable(qp))
+		uc_lose(qp);
 	else if (died)
 		sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
 	else

@@ -30,8 +30,13 @@ static int payload_source(struct link_stream *stream, uint64_t offset, struct io
 
 	pthread_mutex_lock(&qp->lock);
 	if (is_sending_state(qp)) {
-		count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, offset, 0, iov,
-				       max_iov < SGE_MAX ? max_iov : SGE_MAX, &qp->slice);
+		if (wqe->inline_data) {
+			iov[0] = (struct iovec){wqe->inline_data + offset, wqe->length - offset};
+			count = 1;
+		} else {
+			count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, offset, 0, iov,
+					       max_iov < SGE_MAX ? max_iov : SGE_MAX, &qp->slice);
+		}
 		if (count < 0)
 			count = local_error(qp, wqe);
 		else
@@ -60,8 +65,18 @@ static int payload_sourced(struct link_stream *stream, ssize_t bytes)
 
 static void payload_done(struct link_stream *stream, bool complete)
 {
-	(void)stream;
-	(void)complete;
+	struct wqe *wqe = wqe_of(stream);
+	struct softdev_qp *qp = wqe->qp;
+
+	(void)complete; /* or else the link has failed */
+	if (!is_unreliable(qp))
+		return;
+	pthread_mutex_lock(&qp->lock);
+	wqe->sent = true;
+	uc_complete_sent(qp);
+	if (qp->sq_exec != qp->sq_post)
+		progress_post(&qp->task);
+	pthread_mutex_unlock(&qp->lock);
 }
 
 void requester_init(struct softdev_qp *qp)
@@ -72,8 +87,7 @@ void requester_init(struct softdev_qp *qp)
 	}
 }
 
-/* Every region of the list, at this moment. */
-static bool list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe, unsigned int access)
+bool requester_list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe, unsigned int access)
 {
 	for (int i = 0; i < wqe->num_sge; i++) {
 		struct softdev_mr *mr;
@@ -90,7 +104,8 @@ static bool list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe, un
 
 static int send_payload(struct softdev_qp *qp, struct wqe *wqe, const struct frame *frame)
 {
-	if (wqe->inline_data || !wqe->length)
+	/* Without answers the queue would grow for ever, were what is copied into it taken for sent. */
+	if ((wqe->inline_data || !wqe->length) && !is_unreliable(qp))
 		return link_send(qp->out, frame, wqe->inline_data, NULL, 0);
 	return link_send_stream(qp->out, frame, &wqe->stream);
 }
@@ -127,7 +142,7 @@ static bool send_request(struct softdev_qp *qp, struct wqe *wqe)
 
 	/* Of what comes back as well: nothing is executed there whose result could not be told here. */
 	if ((is_question || !wqe->inline_data) &&
-	    !list_is_valid(qp, wqe, is_question ? IBV_ACCESS_LOCAL_WRITE : 0)) {
+	    !requester_list_is_valid(qp, wqe, is_question ? IBV_ACCESS_LOCAL_WRITE : 0)) {
 		if (!is_outstanding(qp))
 			sq_complete(qp, IBV_WC_LOC_PROT_ERR);
 		return false;

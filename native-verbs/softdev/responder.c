@@ -19,7 +19,13 @@ static bool responds(const struct softdev_qp *qp)
 {
 	int state = atomic_load(&qp->state);
 
-	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD;
+	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
+}
+
+/* UC: nothing is answered, and what cannot be executed is dropped without a word. */
+static bool is_unreliable(const struct softdev_qp *qp)
+{
+	return qp->base.qp_type == IBV_QPT_UC;
 }
 
 void responder_close(struct softdev_qp *qp)
@@ -36,7 +42,7 @@ static void answer(struct softdev_qp *qp, enum wire_op op, uint32_t seq, uint16_
 {
 	struct frame frame = {.op = op, .seq = seq, .status = status};
 
-	if (!qp->in)
+	if (!qp->in || is_unreliable(qp))
 		return;
 	link_send(qp->in, &frame, NULL, NULL, 0);
 	link_flush(qp->in);
@@ -51,6 +57,8 @@ void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status st
 	};
 	const struct ibv_wc wc = {.status = own, .opcode = IBV_WC_RECV};
 
+	if (is_unreliable(qp) && own != IBV_WC_LOC_PROT_ERR)
+		return;
 	log_info("qp %06x refuses request %u: status %d", qp->base.qp_num, seq, status);
 	if (status == IBV_WC_REM_ACCESS_ERR && qp->in)
 		wrong_keys_count(link_peer_nonce(qp->in));
@@ -131,7 +139,7 @@ static void begin_write(struct softdev_qp *qp, const struct frame *frame)
 
 bool responder_expects(struct softdev_qp *qp, const struct frame *frame)
 {
-	if (!responds(qp) || frame->seq != qp->responder.expected_seq)
+	if (!responds(qp) || (!is_unreliable(qp) && frame->seq != qp->responder.expected_seq))
 		return false;
 	if (atomic_load(&qp->state) == IBV_QPS_RTR && !qp->responder.established) {
 		qp->responder.established = true;
@@ -458,7 +466,8 @@ static int judge_open(struct softdev_qp *qp, const struct link *link, const stru
 	pthread_mutex_lock(&qp->lock);
 	if (responds(qp) && qp->base.qp_num == open->destination_qpn &&
 	    qp->attr.dest_qp_num == open->source_qpn && is_from(link, &qp->attr.ah_attr.grh.dgid) &&
-	    open->first_seq == qp->responder.expected_seq &&
+	    open->qp_type == qp->base.qp_type &&
+	    (is_unreliable(qp) || open->first_seq == qp->responder.expected_seq) &&
 	    (!qp->in || !memcmp(link_peer_nonce(qp->in), link_peer_nonce(link), LINK_NONCE_BYTES)))
 		error = 0;
 	pthread_mutex_unlock(&qp->lock);

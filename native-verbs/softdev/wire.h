@@ -53,7 +53,7 @@ struct qp_open {
 	uint32_t source_qpn, destination_qpn;
 	union ibv_gid source_gid, destination_gid;
 	uint32_t first_seq;
-	uint32_t reserved;
+	uint32_t qp_type; /* enum ibv_qp_type, the same at both ends */
 };
 
 struct qp_open_reply {

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Unreliable connections: the requester of a queue pair without answers. A request is complete when the link has taken
+ * all of it, or when there is no link to take it: then the message is lost, which its sender never learns.
+ */
+#include "requester_internal.h"
+
+void uc_complete_sent(struct softdev_qp *qp)
+{
+	while (is_outstanding(qp) && sq_oldest(qp)->sent && is_sending_state(qp)) {
+		requester_count(sq_oldest(qp));
+		sq_complete(qp, IBV_WC_SUCCESS);
+	}
+}
+
+void uc_lose(struct softdev_qp *qp)
+{
+	struct wqe *wqe;
+
+	while ((wqe = sq_oldest(qp)) && (is_outstanding(qp) || atomic_load(&qp->state) == IBV_QPS_RTS) &&
+	       is_sending_state(qp)) {
+		if (wqe->too_long)
+			sq_complete(qp, IBV_WC_LOC_LEN_ERR);
+		else if (!wqe->inline_data && !requester_list_is_valid(qp, wqe, 0))
+			sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+		else
+			sq_complete(qp, IBV_WC_SUCCESS);
+	}
+}
