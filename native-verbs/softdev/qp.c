@@ -152,9 +152,15 @@ void qp_for_each(void (*visit)(struct softdev_qp *qp, void *argument), void *arg
 
 static void fail_if_uses(struct softdev_qp *qp, void *argument)
 {
+	int state;
+
 	pthread_mutex_lock(&qp->lock);
-	if (qp->send_cq == argument || qp->recv_cq == argument)
+	state = atomic_load(&qp->state);
+	if ((qp->send_cq == argument || qp->recv_cq == argument) && state != IBV_QPS_RESET &&
+	    state != IBV_QPS_ERR) {
+		qp_raise(qp, QP_ASYNC_FATAL);
 		qp_enter_error(qp);
+	}
 	pthread_mutex_unlock(&qp->lock);
 }
 

@@ -118,6 +118,7 @@ static void overrunFailsTheQueueAndItsPairs(struct pair *pair, struct region *si
 	for (int i = 0; i < 3; i++)
 		read_own(pair, sink, source, i, IBV_SEND_SIGNALED, 0);
 	expect_async(&pair->a, IBV_EVENT_CQ_ERR);
+	expect_async(&pair->a, IBV_EVENT_QP_FATAL);
 	expect_state(pair->a.qp, IBV_QPS_ERR);
 }
 

@@ -6,7 +6,7 @@ TEST_SOURCES := $(wildcard tests/softdev_*.c tests/cm_*.c)
 TEST_NAMES := $(TEST_SOURCES:tests/%.c=%)
 TSAN_TESTS := $(filter %_stress,$(TEST_NAMES))
 
-CHECKS += check-tests
+CHECKS += check-tests check-error-semantics
 ASAN_CHECKS += asan-tests
 TSAN_CHECKS += tsan-tests
 
@@ -29,6 +29,11 @@ $(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o: CPPFLAGS +
 
 check-tests: $(TEST_NAMES:%=$(OUT)/tests/%)
 	tests/run $(sort $^)
+
+# Is every row of the table tested, and every status in it?
+check-error-semantics:
+	@printf '#include <infiniband/verbs.h>\n' | $(CC) -E -P - >$(OUT)/verbs.i
+	@tests/error_semantics.sh ../docs/error-semantics.md $(OUT)/verbs.i
 
 asan-tests: $(TEST_NAMES:%=$(OUT)/asan-tests/%)
 	tests/run $(sort $^)

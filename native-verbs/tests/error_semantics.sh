@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# error_semantics.sh PAGE HEADER: every row of PAGE (docs/error-semantics.md) names tests that exist, every test of an error row is
+# named there, and every IBV_WC_ status of HEADER (infiniband/verbs.h) is mentioned.
+page=$1
+header=$2
+tests=$(dirname "$0")
+failed=0
+complain() { echo "$page: $1" >&2; failed=1; }
+
+rows=$(grep -c '| softdev_' "$page")
+[ "$rows" -gt 15 ] || complain "only $rows rows name a test"
+for table in '## RC' '## UD' '## UC'; do
+  sed -n "/^$table\$/,/^## /p" "$page" | grep '^| ' | tail -n +2 | while read -r row; do
+    last=$(echo "$row" | sed 's/ *|$//; s/.*| *//')
+    case $last in softdev_*) ;; *) echo "no test: $row" ;; esac
+  done
+done | grep . && complain 'a row without a test'
+missing=$(grep -o 'softdev_[a-z_0-9]*' "$page" | sort -u | while read -r test; do
+  [ -f "$tests/$test.c" ] || echo "$test"
+done)
+[ -z "$missing" ] || complain "there is no test $missing"
+for file in "$tests"/softdev_error_*.c; do
+  grep -q "$(basename "$file" .c)" "$page" || complain "$(basename "$file" .c) is not in the table"
+done
+missing=$(sed -n '/^enum ibv_wc_status {/,/^}/s/.*IBV_WC_\([A-Z_]*\).*/\1/p' "$header" | while read -r status; do
+  grep -q "\`$status\`" "$page" || echo "$status"
+done)
+[ -z "$missing" ] || complain "$missing is not mentioned"
+exit $failed
