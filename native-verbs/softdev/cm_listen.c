@@ -180,7 +180,8 @@ static void on_first_frame(struct link *link, void *owner, const struct frame *f
 	end_incoming(owner);
 	link_close_fds(fds, fd_count);
 	if (frame->op != CM_FRAME_REQUEST || frame->length != sizeof(*request) || fd_count ||
-	    request->version != CM_WIRE_VERSION || !cm_cookie_is_valid(request)) {
+	    request->version != CM_WIRE_VERSION || !cm_cookie_is_valid(request) ||
+	    !link_is_from(link, request->source)) {
 		log_warn("cm: a link began with something else than a request");
 		link_close(link);
 		return;

@@ -15,6 +15,7 @@
 #include "cm.h"
 #include "fault.h"
 #include "log.h"
+#include "secret.h"
 #include "sha256.h"
 
 enum { MAX_ATTEMPTS = 6, MAX_REFUSED_ATTEMPTS = 3, COOKIE_KEY_BYTES = 32 };
@@ -72,6 +73,24 @@ static bool is_datagram(const struct cm_datagram *datagram, ssize_t length,
 	       datagram->version == CM_WIRE_VERSION && datagram->kind == kind;
 }
 
+static void sign(struct cm_datagram *datagram)
+{
+	secret_sign(datagram, offsetof(struct cm_datagram, mac), datagram->mac);
+}
+
+/* On this host links tell who may what; from elsewhere only those are answered, and believed, who know the secret. */
+static bool is_proved(const struct cm_datagram *datagram, const union ibv_gid *peer)
+{
+	uint8_t mac[SHA256_BYTES];
+
+	if (gid_is_local(peer))
+		return true;
+	if (!secret_is_set())
+		return false;
+	secret_sign(datagram, offsetof(struct cm_datagram, mac), mac);
+	return secure_equal(mac, datagram->mac, sizeof(mac));
+}
+
 /* Answers from the address that was asked: the request's IP_PKTINFO goes back as it came. */
 static void answer_requests(void *owner, uint32_t events)
 {
@@ -100,12 +119,17 @@ static void answer_requests(void *owner, uint32_t events)
 		    fault_check(FAULT_CM_DATAGRAM, .kind = CM_DATAGRAM_REQUEST))
 			continue;
 		gid_from_address((struct sockaddr *)&from, &client);
+		if (!is_proved(&datagram, &client)) {
+			log_info("cm: a request from another host does not prove our secret");
+			continue;
+		}
 		make_cookie(datagram.client_nonce, &client,
 			    cm_address_port((struct sockaddr *)&from),
 			    cm_address_port(&listener->id.route.addr.src_addr), datagram.cookie);
 		datagram.kind = CM_DATAGRAM_REPLY;
 		datagram.process_port = htons((uint16_t)process_port());
 		memcpy(datagram.process_nonce, process_nonce(), LINK_NONCE_BYTES);
+		sign(&datagram);
 		if (sendmsg(listener->udp_fd, &message, 0) < 0)
 			log_debug("cm: no answer sent: errno %d", errno);
 	}
@@ -126,6 +150,7 @@ static void send_request(struct cm_id *id)
 				       .kind = CM_DATAGRAM_REQUEST};
 
 	memcpy(datagram.client_nonce, id->client_nonce, LINK_NONCE_BYTES);
+	sign(&datagram);
 	if (send(id->udp_fd, &datagram, sizeof(datagram), 0) < 0)
 		log_debug("cm: request not sent: errno %d", errno);
 	progress_timer_set(&id->timer, progress_now_ns() + (FIRST_WAIT_NS << id->attempts));
@@ -168,6 +193,7 @@ static void on_reply(void *owner, uint32_t events)
 	}
 	if (!is_datagram(&datagram, length, CM_DATAGRAM_REPLY) ||
 	    memcmp(datagram.client_nonce, id->client_nonce, LINK_NONCE_BYTES) ||
+	    !is_proved(&datagram, &id->path.dgid) ||
 	    fault_check(FAULT_CM_DATAGRAM, .kind = CM_DATAGRAM_REPLY))
 		return;
 	cm_hold_port(id);
@@ -176,6 +202,11 @@ static void on_reply(void *owner, uint32_t events)
 	memcpy(id->process_nonce, datagram.process_nonce, LINK_NONCE_BYTES);
 	memcpy(id->cookie, datagram.cookie, CM_COOKIE_BYTES);
 	cm_open_link(id);
+}
+
+static void on_no_secret(void *owner)
+{
+	cm_fail_connect(owner, RDMA_CM_EVENT_UNREACHABLE, -EACCES);
 }
 
 int cm_start_rendezvous(struct cm_id *id)
@@ -193,9 +224,14 @@ int cm_start_rendezvous(struct cm_id *id)
 		return error;
 	random_bytes(id->client_nonce, sizeof(id->client_nonce));
 	id->attempts = 0;
-	id->timer.callback = on_no_reply;
 	id->timer.owner = id;
 	id->state = CM_LOOKING_UP;
+	if (!link_may_reach(&id->path.dgid)) {
+		id->timer.callback = on_no_secret;
+		progress_timer_set(&id->timer, 0);
+		return 0;
+	}
+	id->timer.callback = on_no_reply;
 	send_request(id);
 	return 0;
 }

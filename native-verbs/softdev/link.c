@@ -221,9 +221,14 @@ bool link_is_tcp(const struct link *link)
 	return link->is_tcp;
 }
 
-const union ibv_gid *link_peer_gid(const struct link *link)
+bool link_is_from(const struct link *link, const uint8_t *raw)
 {
-	return &link->peer_gid;
+	union ibv_gid gid;
+
+	memcpy(gid.raw, raw, sizeof(gid.raw));
+	if (!link->is_tcp || gid_is_local(&link->peer_gid))
+		return gid_is_local(&gid);
+	return !memcmp(&link->peer_gid, &gid, sizeof(gid));
 }
 
 struct link_name link_peer_name(const struct link *link)

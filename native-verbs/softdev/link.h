@@ -75,6 +75,9 @@ struct link_ops {
 struct link *link_connect(const union ibv_gid *source, const union ibv_gid *destination, uint16_t port,
 			  enum link_kind kind, const struct link_ops *ops, void *owner);
 
+/* False, after a message, if that is another host and there is no secret to prove. */
+bool link_may_reach(const union ibv_gid *destination);
+
 /* For who owns descriptors that came with a frame and has no use for them. */
 static inline void link_close_fds(const int *fds, int count)
 {
@@ -118,8 +121,8 @@ void link_close_after_flush(struct link *link);
 
 /* Over TCP: a peer of which the kernel says nothing, no pid, no uid, no descriptors. */
 bool link_is_tcp(const struct link *link);
-/* Its address, over TCP. */
-const union ibv_gid *link_peer_gid(const struct link *link);
+/* May what comes on this link be from the host with that GID? TCP tells the address, unix only that it is one of ours. */
+bool link_is_from(const struct link *link, const uint8_t *gid);
 pid_t link_peer_pid(const struct link *link);
 uid_t link_peer_uid(const struct link *link);
 /* The boot nonce of the peer process, LINK_NONCE_BYTES. */

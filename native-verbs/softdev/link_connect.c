@@ -11,6 +11,7 @@
 #include "peer.h"
 #include "secret.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
@@ -31,15 +32,24 @@ static int connect_unix(struct link *link, uint16_t port)
 	return error ? error : handshake_start(link);
 }
 
-/* Once is enough: every connection to another host ends the same way. */
-static void say_that_a_secret_is_needed(const char *destination)
+static bool is_by_unix(const union ibv_gid *destination)
+{
+	return path_mode() != PATH_TCP && gid_is_local(destination);
+}
+
+/* Said once: every connection to another host ends the same way. */
+bool link_may_reach(const union ibv_gid *destination)
 {
 	static atomic_bool said;
+	char text[INET6_ADDRSTRLEN];
 
+	if (is_by_unix(destination) || secret_is_set())
+		return true;
 	if (!atomic_exchange(&said, true))
-		log_error("%s is on another host, and hosts connect only with a secret that both know: set SOFTVERBS_SECRET "
-			  "or SOFTVERBS_SECRET_FILE to the same value on both",
-			  destination);
+		log_error("%s is reached by TCP, which takes a secret that both ends know: set SOFTVERBS_SECRET "
+			  "or SOFTVERBS_SECRET_FILE to the same value for both",
+			  gid_text(destination, text));
+	return false;
 }
 
 static int connect_tcp(struct link *link, const union ibv_gid *source, const union ibv_gid *destination,
@@ -51,10 +61,8 @@ static int connect_tcp(struct link *link, const union ibv_gid *source, const uni
 	link->own_gid = *source;
 	link->peer_gid = *destination;
 	link->tcp_port = port;
-	if (!secret_is_set()) {
-		say_that_a_secret_is_needed(link_peer_name(link).text);
+	if (!link_may_reach(destination))
 		return EACCES;
-	}
 	error = tcp_connect(source, destination, port, &link->watch.fd);
 	if (error)
 		return error;
@@ -80,7 +88,6 @@ struct link *link_connect(const union ibv_gid *source, const union ibv_gid *dest
 			  enum link_kind kind, const struct link_ops *ops, void *owner)
 {
 	struct link *link = link_new(-1, LINK_EXPECT_REPLY);
-	bool use_unix = path_mode() != PATH_TCP && gid_is_local(destination);
 
 	if (!link)
 		return NULL;
@@ -89,8 +96,9 @@ struct link *link_connect(const union ibv_gid *source, const union ibv_gid *dest
 	link->owner = owner;
 	link->error = link_fault_refuses(link);
 	if (!link->error)
-		link->error = use_unix ? connect_unix(link, port)
-				       : connect_tcp(link, source, destination, port);
+		link->error = is_by_unix(destination)
+				      ? connect_unix(link, port)
+				      : connect_tcp(link, source, destination, port);
 	if (link->error) {
 		progress_post(&link->failure);
 		return link;

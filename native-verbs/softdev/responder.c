@@ -445,14 +445,6 @@ static const struct link_ops responder_ops = {
 	.sunk = sunk,
 };
 
-/* The host that the queue pair is connected to; over TCP the one whose address the peer has. */
-static bool is_from(const struct link *link, const union ibv_gid *gid)
-{
-	if (!link_is_tcp(link) || gid_is_local(link_peer_gid(link)))
-		return gid_is_local(gid);
-	return !memcmp(link_peer_gid(link), gid, sizeof(*gid));
-}
-
 /*
  * 0, or EAGAIN: the QP is not, or not yet, the other end of the one that asks; or it asks for another sequence than was
  * agreed on; or another process has taken that place already.
@@ -465,7 +457,7 @@ static int judge_open(struct softdev_qp *qp, const struct link *link, const stru
 		return error;
 	pthread_mutex_lock(&qp->lock);
 	if (responds(qp) && qp->base.qp_num == open->destination_qpn &&
-	    qp->attr.dest_qp_num == open->source_qpn && is_from(link, &qp->attr.ah_attr.grh.dgid) &&
+	    qp->attr.dest_qp_num == open->source_qpn && link_is_from(link, qp->attr.ah_attr.grh.dgid.raw) &&
 	    open->qp_type == qp->base.qp_type &&
 	    (is_unreliable(qp) || open->first_seq == qp->responder.expected_seq) &&
 	    (!qp->in || !memcmp(link_peer_nonce(qp->in), link_peer_nonce(link), LINK_NONCE_BYTES)))
