@@ -6,6 +6,7 @@
 #include "group.h"
 #include "log.h"
 #include "progress.h"
+#include "ud_socket.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RECEIVE_BUFFER_BYTES = 4 << 20, HOPS = 32, KNOWN_SENDERS = 64 };
+enum { HOPS = 32, KNOWN_SENDERS = 64 };
 
 #define KNOWN_FOR_NS 1000000000ull
 #define LOCAL_GROUPS 0xefc00000u /* 239.192/10, of RFC 2365 */
@@ -55,12 +56,12 @@ static int loopback_index(void)
 /* A socket bound to the group, which others may bind too. */
 static int open_bound(const struct sockaddr *group, socklen_t length)
 {
-	int on = 1, size = RECEIVE_BUFFER_BYTES, error;
+	int on = 1, error;
 	int fd = socket(group->sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	ud_enlarge_receive_buffer(fd);
 	if (!setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) && !bind(fd, group, length))
 		return fd;
 	error = -errno;

@@ -9,6 +9,7 @@
 #include "secret.h"
 #include "sha256.h"
 #include "ud.h"
+#include "ud_socket.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,7 +22,6 @@
 
 enum {
 	DATAGRAMS_PER_TURN = 64,
-	RECEIVE_BUFFER_BYTES = 4 << 20,
 	MAX_DATAGRAM = sizeof(struct ud_header) + UD_MAX_PAYLOAD,
 };
 
@@ -203,7 +203,6 @@ static int listen_for_senders(uint16_t port)
 static int open_endpoint(uint16_t port)
 {
 	struct endpoint *endpoint = calloc(1, sizeof(*endpoint));
-	int size = RECEIVE_BUFFER_BYTES;
 	int fd;
 
 	if (!endpoint)
@@ -218,7 +217,7 @@ static int open_endpoint(uint16_t port)
 	endpoint->udp = (struct progress_watch){
 		.fd = process_udp_socket(port), .callback = on_udp, .owner = endpoint};
 	endpoint->retry = (struct progress_timer){.callback = start_listening, .owner = endpoint};
-	setsockopt(endpoint->udp.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	ud_enlarge_receive_buffer(endpoint->udp.fd);
 	endpoints[endpoint_count++] = endpoint;
 	return progress_call(start, endpoint);
 }

@@ -3,25 +3,26 @@
 #include "ud_socket.h"
 
 #include "log.h"
+#include "peer.h"
 #include "process.h"
 #include "secret.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 bool ud_udp_is_forced(void)
 {
-	static _Atomic int forced = -1;
-	const char *path;
+	return path_mode() == PATH_TCP;
+}
 
-	if (forced < 0) {
-		path = getenv("SOFTVERBS_PATH");
-		forced = path && !strcmp(path, "tcp");
-	}
-	return forced;
+void ud_enlarge_receive_buffer(int fd)
+{
+	int most = 64 << 20, usual = 4 << 20;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &most, sizeof(most)))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &usual, sizeof(usual));
 }
 
 /* One message for a process: the application hears of no lost datagram. */
@@ -46,13 +47,14 @@ static socklen_t fill_destination(const struct ud_address *to, bool v6_socket, s
 	v6->sin6_family = AF_INET6;
 	v6->sin6_port = htons(to->qpn >> 8);
 	memcpy(&v6->sin6_addr, to->route.destination.raw, 16);
+	v6->sin6_scope_id = gid_scope(&to->route.source);
 	return sizeof(*v6);
 }
 
 /* The datagram leaves from the address that it names. */
 static void fill_source(const struct ud_address *to, struct cmsghdr *control)
 {
-	struct in6_pktinfo info = {.ipi6_ifindex = 0};
+	struct in6_pktinfo info = {.ipi6_ifindex = gid_scope(&to->route.source)};
 
 	memcpy(&info.ipi6_addr, to->route.source.raw, 16);
 	control->cmsg_level = IPPROTO_IPV6;

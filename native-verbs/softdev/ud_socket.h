@@ -13,4 +13,7 @@ int ud_socket_send(const struct ud_address *to, uint16_t port, struct msghdr *me
 /* SOFTVERBS_PATH=tcp: datagrams within the host go over UDP too. */
 bool ud_udp_is_forced(void);
 
+/* UDP has no back-pressure, so room for a burst: more than the host's limit where that is allowed. */
+void ud_enlarge_receive_buffer(int fd);
+
 #endif

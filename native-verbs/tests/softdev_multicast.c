@@ -86,7 +86,7 @@ static void misuse(struct ud_side *ud)
 	CHECK_EQUAL(softverbs_ibv_destroy_qp(connected), 0);
 }
 
-int main(void)
+static void run(void)
 {
 	struct test_peer child = test_start_peer(listen_to_groups);
 	struct ud_side from, to;
@@ -125,5 +125,10 @@ int main(void)
 	close_ud_side(&from);
 	close_ud_side(&to);
 	check_no_leaks();
+}
+
+int main(void)
+{
+	on_each_transport(run);
 	return 0;
 }

@@ -139,7 +139,7 @@ static void send_to_oneself(struct ud_side *ud)
 	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
 }
 
-int main(void)
+static void run(void)
 {
 	struct test_peer child = test_start_peer(answer);
 	struct entry peer, end = {.index = -1};
@@ -156,5 +156,10 @@ int main(void)
 	test_join_peer(&child);
 	close_ud_side(&ud);
 	check_no_leaks();
+}
+
+int main(void)
+{
+	on_each_transport(run);
 	return 0;
 }

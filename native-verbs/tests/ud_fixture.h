@@ -107,6 +107,36 @@ static inline void ud_send(struct ud_side *ud, struct ibv_ah *ah, uint32_t qpn, 
 	expect_completion(ud->side.cq, 77, IBV_WC_SUCCESS);
 }
 
+/* Runs body() in a process of its own for each way that datagrams travel within a host; all must succeed. */
+static inline void on_each_transport(void (*body)(void))
+{
+	static const struct {
+		const char *path, *secret;
+	} ways[] = {{"auto", NULL}, {"auto", "of this test"}, {"tcp", "of this test"}};
+
+	alarm(3 * TEST_SECONDS);
+	for (int i = 0; i < 3; i++) {
+		int status;
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			alarm(TEST_SECONDS);
+			setenv("SOFTVERBS_PATH", ways[i].path, 1);
+			if (ways[i].secret)
+				setenv("SOFTVERBS_SECRET", ways[i].secret, 1);
+			body();
+			exit(0);
+		}
+		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+		if (status) {
+			fprintf(stderr, "SOFTVERBS_PATH=%s%s:\n", ways[i].path, ways[i].secret ? ", with a secret" : "");
+			CHECK_EQUAL(status, 0);
+		}
+	}
+}
+
 /* Nothing arrives: asked for long enough that a datagram would have. */
 static inline void expect_quiet(struct ibv_cq *cq)
 {

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Datagrams and multicast between two hosts, over IPv4 and IPv6, of a size that IP must fragment; the counters of the
+ * interface prove that they crossed the link. A sender that does not know the secret is not heard.
+ */
+#define _GNU_SOURCE
+#include "two_hosts.h"
+#include "ud_fixture.h"
+
+#include <fcntl.h>
+
+enum { LENGTH = 4096, BUFFER = 8192 };
+
+static const union ibv_gid groups[] = {
+	{.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 7, [14] = 7, [15] = 7}},
+	{.raw = {0xff, 0x0e, [15] = 0x77}},
+};
+
+/* The first RoCE v2 entry of that family. */
+static uint8_t index_of_family(struct ud_side *ud, bool v4)
+{
+	for (int i = 1;; i += 2) {
+		union ibv_gid gid = gid_at(ud, i);
+
+		if ((gid.raw[10] == 0xff && gid.raw[12] == 10) == v4 && (v4 || gid.raw[0] == 0xfd))
+			return i;
+	}
+}
+
+struct hello {
+	uint32_t qpn;
+	union ibv_gid gid[2]; /* IPv4, IPv6 */
+};
+
+static struct hello hello_of(struct ud_side *ud)
+{
+	return (struct hello){ud->side.qp->qp_num,
+			      {gid_at(ud, index_of_family(ud, true)), gid_at(ud, index_of_family(ud, false))}};
+}
+
+static void expect_from(struct ud_side *ud, const struct hello *peer, uint32_t seed)
+{
+	struct ibv_wc wc = wait_completion(ud->side.cq);
+	uint8_t expected[LENGTH];
+
+	CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
+	CHECK_EQUAL(wc.src_qp, peer->qpn);
+	CHECK_EQUAL(wc.byte_len, GRH_BYTES + LENGTH);
+	fill_pattern(expected, LENGTH, seed);
+	CHECK(!memcmp(ud->memory.bytes + GRH_BYTES, expected, LENGTH));
+}
+
+static void receive_all(int fd)
+{
+	struct ud_side ud;
+	struct hello own, peer;
+
+	open_ud_side(&ud, 16);
+	own = hello_of(&ud);
+	test_send(fd, &own, sizeof(own));
+	test_receive(fd, &peer, sizeof(peer));
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQUAL(post_receive(ud.side.qp, 1, sge_of(&ud.memory, 0, BUFFER)), 0);
+		test_signal(fd);
+		expect_from(&ud, &peer, i + 1);
+		CHECK_EQUAL(softverbs_ibv_attach_mcast(ud.side.qp, &groups[i], 0), 0);
+		CHECK_EQUAL(post_receive(ud.side.qp, 1, sge_of(&ud.memory, 0, BUFFER)), 0);
+		CHECK_EQUAL(post_receive(ud.side.qp, 1, sge_of(&ud.memory, 0, BUFFER)), 0);
+		test_signal(fd);
+		expect_from(&ud, &peer, i + 11);
+		expect_quiet(ud.side.cq);
+		CHECK_EQUAL(softverbs_ibv_detach_mcast(ud.side.qp, &groups[i], 0), 0);
+		ud_modify(ud.side.qp, IBV_QPS_RESET, 0, 0);
+		ud_to_rts(ud.side.qp, QKEY);
+	}
+	/* From here on a sender without the secret: nothing. */
+	CHECK_EQUAL(post_receive(ud.side.qp, 1, sge_of(&ud.memory, 0, BUFFER)), 0);
+	test_signal(fd);
+	test_await(fd);
+	expect_quiet(ud.side.cq);
+	close_ud_side(&ud);
+	check_no_leaks();
+}
+
+static uint64_t bytes_sent(void)
+{
+	FILE *file = popen("ip -s link show veth1 | awk '/TX:/ { getline; print $1 }'", "re");
+	unsigned long long bytes = 0;
+
+	CHECK(file && fscanf(file, "%llu", &bytes) == 1);
+	pclose(file);
+	return bytes;
+}
+
+static void send_over_the_link(struct ud_side *ud, const union ibv_gid *gid, uint32_t qpn, uint8_t index, uint32_t seed)
+{
+	uint64_t before = bytes_sent(), deadline = test_now_ms() + WAIT_MS;
+	struct ibv_ah *ah = ah_to(ud, gid, index);
+
+	fill_pattern(ud->memory.bytes, LENGTH, seed);
+	ud_send(ud, ah, qpn, LENGTH);
+	while (bytes_sent() < before + LENGTH) /* the neighbour may have to be found first */
+		CHECK(test_now_ms() < deadline);
+	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
+}
+
+/* A process of its own, for the secret of a process does not change. */
+static void send_with_secret(const char *secret, const struct hello *peer)
+{
+	int status;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		struct ud_side ud;
+		struct ibv_ah *ah;
+
+		if (secret)
+			setenv("SOFTVERBS_SECRET", secret, 1);
+		else
+			unsetenv("SOFTVERBS_SECRET");
+		open_ud_side(&ud, 4);
+		ah = ah_to(&ud, &peer->gid[0], index_of_family(&ud, true));
+		ud_send(&ud, ah, peer->qpn, 100);
+		CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
+		close_ud_side(&ud);
+		exit(0);
+	}
+	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	CHECK_EQUAL(status, 0);
+}
+
+static void body(int fd, struct ud_side *ud, const struct hello *peer)
+{
+	for (int i = 0; i < 2; i++) {
+		uint8_t index = index_of_family(ud, i == 0);
+
+		test_await(fd);
+		send_over_the_link(ud, &peer->gid[i], peer->qpn, index, i + 1);
+		test_await(fd);
+		send_over_the_link(ud, &groups[i], 0xffffff, index, i + 11);
+	}
+}
+
+int main(void)
+{
+	struct test_peer child = start_host_peer(receive_all);
+	struct hello own, peer;
+	struct ud_side ud;
+	int status;
+	pid_t pid;
+
+	test_receive(child.fd, &peer, sizeof(peer));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		open_ud_side(&ud, 16);
+		own = hello_of(&ud);
+		test_send(child.fd, &own, sizeof(own));
+		body(child.fd, &ud, &peer);
+		close_ud_side(&ud);
+		check_no_leaks();
+		exit(0);
+	}
+	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	CHECK_EQUAL(status, 0);
+	test_await(child.fd);
+	send_with_secret("another", &peer);
+	send_with_secret(NULL, &peer);
+	test_signal(child.fd);
+	test_join_peer(&child);
+	return 0;
+}
