@@ -12,7 +12,6 @@
 #include "log.h"
 
 enum { DEFAULT_BACKLOG = 1024 };
-#define REQUEST_WAIT_NS 10000000000ull
 
 /* Progress thread only. */
 static struct cm_id *listeners;
@@ -148,18 +147,6 @@ static int report_request(struct cm_id *listener, struct link *link,
 	return 0;
 }
 
-/* A link whose request has not come yet. */
-struct incoming {
-	struct link *link;
-	struct progress_timer timer;
-};
-
-static void end_incoming(struct incoming *incoming)
-{
-	progress_timer_cancel(&incoming->timer);
-	free(incoming);
-}
-
 static void answer_and_close(struct link *link, enum cm_frame_op op, uint64_t reason)
 {
 	struct cm_reject reject = {{0}};
@@ -177,7 +164,7 @@ static void on_first_frame(struct link *link, void *owner, const struct frame *f
 	const struct cm_request *request = payload;
 	struct cm_id *listener;
 
-	end_incoming(owner);
+	(void)owner;
 	link_close_fds(fds, fd_count);
 	if (frame->op != CM_FRAME_REQUEST || frame->length != sizeof(*request) || fd_count ||
 	    request->version != CM_WIRE_VERSION || !cm_cookie_is_valid(request) ||
@@ -200,32 +187,13 @@ static void on_first_frame(struct link *link, void *owner, const struct frame *f
 static void on_incoming_close(struct link *link, void *owner, int error)
 {
 	(void)link;
+	(void)owner;
 	(void)error;
-	end_incoming(owner);
 }
-
-static void on_no_request(void *owner)
-{
-	struct incoming *incoming = owner;
-
-	link_close(incoming->link);
-	free(incoming);
-}
-
-static const struct link_ops incoming_ops = {.on_frame = on_first_frame,
-					     .on_close = on_incoming_close};
 
 void cm_on_incoming_link(struct link *link)
 {
-	struct incoming *incoming = calloc(1, sizeof(*incoming));
+	static const struct link_ops incoming_ops = {.on_frame = on_first_frame, .on_close = on_incoming_close};
 
-	if (!incoming) {
-		link_close(link);
-		return;
-	}
-	incoming->link = link;
-	incoming->timer.callback = on_no_request;
-	incoming->timer.owner = incoming;
-	progress_timer_set(&incoming->timer, progress_now_ns() + REQUEST_WAIT_NS);
-	link_set_owner(link, &incoming_ops, incoming);
+	link_set_owner(link, &incoming_ops, NULL); /* the link itself waits no longer than for a handshake */
 }

@@ -15,8 +15,8 @@
 
 _Static_assert(sizeof(struct frame) == 40, "wire layout");
 
-/* An accepting end reads no further while so many of its answers wait to be taken. */
-enum { MAX_ANSWERS_WAITING = 4096 };
+/* An accepting end reads no further while so many of its answers, or descriptors in them, wait to be taken. */
+enum { MAX_ANSWERS_WAITING = 4096, MAX_FDS_WAITING = 4 };
 
 #define HANDSHAKE_NS (10 * 1000000000ull)
 #define FLUSH_NS (1 * 1000000000ull)
@@ -63,7 +63,8 @@ void link_fail(struct link *link, int error)
 static bool may_read(const struct link *link)
 {
 	return !link->paused && !link->closing_after_flush && !link->fault.held &&
-	       !(link->accepted && link->waiting > MAX_ANSWERS_WAITING);
+	       !(link->accepted &&
+		 (link->waiting > MAX_ANSWERS_WAITING || link->waiting_fds > MAX_FDS_WAITING));
 }
 
 void link_update_events(struct link *link)
@@ -103,7 +104,9 @@ void link_receive(struct link *link)
 	ssize_t got = 0;
 
 	link->dispatching++;
-	while (link->state != LINK_CLOSED && may_read(link) && moved < LINK_BYTES_PER_TURN && got >= 0) {
+	for (int step = 0; link->state != LINK_CLOSED && may_read(link) && moved < LINK_BYTES_PER_TURN &&
+			   step < LINK_STEPS_PER_TURN && got >= 0;
+	     step++) {
 		got = link_read_some(link);
 		if (got > 0)
 			moved += got;

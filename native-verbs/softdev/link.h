@@ -129,7 +129,8 @@ uid_t link_peer_uid(const struct link *link);
 const uint8_t *link_peer_nonce(const struct link *link);
 
 /*
- * Incoming links, after the handshake. The callee calls link_set_owner() or link_close().
+ * Incoming links, after the handshake. The callee calls link_set_owner() or link_close(); the link fails with
+ * ETIMEDOUT when no frame follows in time.
  * cm.c implements the first one.
  */
 void cm_on_incoming_link(struct link *link);

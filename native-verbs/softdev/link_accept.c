@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* So many of them; one more, and the one that has been at it longest goes. */
-enum { MAX_STRANGERS = 64 };
+enum { MAX_STRANGERS = 256 };
 
 static struct link strangers = {.previous_stranger = &strangers, .next_stranger = &strangers};
 static int stranger_count;
@@ -29,7 +29,7 @@ static void add_stranger(struct link *link)
 	if (stranger_count == MAX_STRANGERS) {
 		struct link *oldest = strangers.next_stranger;
 
-		log_warn("%d connections wait to prove the secret: dropping that of %s", MAX_STRANGERS,
+		log_warn("%d connections wait to prove who they are: dropping that of %s", MAX_STRANGERS,
 			 link_peer_name(oldest).text);
 		link_close(oldest);
 	}
@@ -59,10 +59,12 @@ void link_accept_unix(int fd)
 		return;
 	}
 	error = link_learn_peer(link);
-	if (error)
+	if (error) {
 		refuse(link, error);
-	else
+	} else {
+		add_stranger(link);
 		link_start_handshake_clock(link);
+	}
 	link_update_events(link);
 }
 

@@ -22,7 +22,7 @@ struct out_queue {
 
 struct link {
 	struct progress_watch watch;
-	struct progress_timer deadline; /* of the handshake, later of a flush before closing */
+	struct progress_timer deadline; /* of the handshake and a first frame, later of a flush before closing */
 	struct progress_task failure;   /* reports a failed connect after link_connect() has returned */
 	enum link_state state;
 	enum link_kind kind;
@@ -32,7 +32,7 @@ struct link {
 	int dispatching; /* > 0: a callback runs, freeing waits for it */
 	bool paused, closing_after_flush, accepted;
 	bool lingering; /* TCP: all is written, but to close with input unread would take it back */
-	struct link *previous_stranger, *next_stranger; /* accepted by TCP and not authenticated yet */
+	struct link *previous_stranger, *next_stranger; /* accepted and not authenticated yet */
 	uint32_t watched_events;
 	struct link_fault fault;
 
@@ -45,6 +45,7 @@ struct link {
 	uint8_t own_challenge[LINK_NONCE_BYTES], peer_challenge[LINK_NONCE_BYTES];
 
 	unsigned int waiting;	    /* frames in the two queues */
+	unsigned int waiting_fds;   /* descriptors in them */
 	struct out_queue out, held; /* held: frames of the owner until the handshake is done */
 
 	struct frame in;
@@ -82,7 +83,7 @@ int link_send_now(struct link *link, const struct frame *frame, const void *payl
 /* The handshake is done: lets the held frames go. */
 void link_opened(struct link *link);
 
-enum { LINK_BYTES_PER_TURN = 4 << 20 }; /* then the other links get theirs */
+enum { LINK_BYTES_PER_TURN = 4 << 20, LINK_STEPS_PER_TURN = 4096 }; /* then the other links get theirs */
 
 /* Asks epoll for what the link can use now. */
 void link_update_events(struct link *link);

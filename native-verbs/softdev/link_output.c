@@ -45,6 +45,7 @@ static void queue_drop_first(struct link *link, struct out_queue *queue)
 	if (!queue->first)
 		queue->last = &queue->first;
 	link->waiting--;
+	link->waiting_fds -= item->fd_count;
 	link_close_fds(item->fds, item->fd_count);
 	free(item);
 }
@@ -239,6 +240,7 @@ static int enqueue(struct link *link, struct out_queue *queue, const struct fram
 	}
 	queue_add(queue, item);
 	link->waiting++;
+	link->waiting_fds += item->fd_count;
 	if (queue == &link->out && link->watch.added)
 		link_update_events(link);
 	return 0;
@@ -269,7 +271,10 @@ int link_send_now(struct link *link, const struct frame *frame, const void *payl
 void link_opened(struct link *link)
 {
 	link->state = LINK_OPEN;
-	progress_timer_cancel(&link->deadline);
+	if (link->accepted)
+		link_start_handshake_clock(link); /* until its first frame is through */
+	else
+		progress_timer_cancel(&link->deadline);
 	while (link->held.first) {
 		struct out_item *item = link->held.first;
 

@@ -61,7 +61,7 @@ void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status st
 		return;
 	log_info("qp %06x refuses request %u: status %d", qp->base.qp_num, seq, status);
 	if (status == IBV_WC_REM_ACCESS_ERR && qp->in)
-		wrong_keys_count(link_peer_nonce(qp->in));
+		wrong_keys_count(qp->in);
 	answer(qp, WIRE_NAK, seq, status);
 	pthread_mutex_lock(&qp->lock);
 	if (responds(qp)) {
@@ -502,7 +502,7 @@ static void on_first_frame(struct link *link, void *owner, const struct frame *f
 		return;
 	}
 	qp = qp_find(open->destination_qpn);
-	if (wrong_keys_exceeded(link_peer_nonce(link))) {
+	if (wrong_keys_exceeded(link)) {
 		refusal.status = EACCES;
 	} else if (!judge_open(qp, link, open)) {
 		accept_open(link, qp);

@@ -13,9 +13,9 @@
  *   FILE_REQUEST rkey = slot, arg = generation    FILE_REPLY [+ descriptor]
  *                                                 FILE_REVOKE (unasked)
  *
- * Requests carry consecutive `seq`, from the PSN on that both ends were told by ibv_modify_qp; the responder executes them strictly in that order and ignores any
- * other, which is how what follows an RNR_NAK is dropped until it is sent again. `status` is an
- * IBV_WC_ number in NAK, the timer code in RNR_NAK, an errno in QP_OPEN_REPLY and FILE_REPLY.
+ * Requests carry consecutive `seq`, from the PSN on that both ends were told by ibv_modify_qp; the responder executes
+ * them strictly in that order and ignores any other, which is how what follows an RNR_NAK is dropped until it is sent
+ * again. `status` is an IBV_WC_ number in NAK, the timer code in RNR_NAK, an errno in QP_OPEN_REPLY and FILE_REPLY.
  */
 #ifndef SOFTDEV_WIRE_H
 #define SOFTDEV_WIRE_H

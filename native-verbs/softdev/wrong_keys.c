@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wrong_keys.h"
 
-#include "link.h"
 #include "log.h"
 #include "progress.h"
 
@@ -11,16 +10,31 @@ enum { SUSPECTS = 64 };
 
 #define MINUTE_NS (60 * 1000000000ull)
 
+struct identity {
+	union ibv_gid address; /* zeros for a process of this host */
+	pid_t pid;
+	uid_t uid;
+};
+
 static struct suspect {
-	uint8_t nonce[LINK_NONCE_BYTES];
+	struct identity who;
 	uint64_t since_ns;
 	unsigned int count;
 } suspects[SUSPECTS];
 
-static struct suspect *find(const uint8_t *nonce)
+static struct identity identity_of(const struct link *link)
+{
+	struct identity who = {.pid = link_peer_pid(link), .uid = link_peer_uid(link)};
+
+	if (link_is_tcp(link))
+		who.address = *link_peer_gid(link);
+	return who;
+}
+
+static struct suspect *find(const struct identity *who)
 {
 	for (int i = 0; i < SUSPECTS; i++)
-		if (suspects[i].count && !memcmp(suspects[i].nonce, nonce, LINK_NONCE_BYTES))
+		if (suspects[i].count && !memcmp(&suspects[i].who, who, sizeof(*who)))
 			return &suspects[i];
 	return NULL;
 }
@@ -35,25 +49,25 @@ static struct suspect *oldest(void)
 	return found;
 }
 
-void wrong_keys_count(const uint8_t *nonce)
+void wrong_keys_count(const struct link *link)
 {
-	struct suspect *suspect = find(nonce);
+	struct identity who = identity_of(link);
+	struct suspect *suspect = find(&who);
 	uint64_t now = progress_now_ns();
 
 	if (!suspect || now - suspect->since_ns > MINUTE_NS) {
 		if (!suspect)
 			suspect = oldest();
-		memcpy(suspect->nonce, nonce, LINK_NONCE_BYTES);
-		suspect->since_ns = now;
-		suspect->count = 0;
+		*suspect = (struct suspect){.who = who, .since_ns = now};
 	}
 	if (++suspect->count == WRONG_KEYS_PER_MINUTE)
 		log_warn("a peer used %u wrong keys within a minute; refusing it", suspect->count);
 }
 
-bool wrong_keys_exceeded(const uint8_t *nonce)
+bool wrong_keys_exceeded(const struct link *link)
 {
-	const struct suspect *suspect = find(nonce);
+	struct identity who = identity_of(link);
+	const struct suspect *suspect = find(&who);
 
 	return suspect && suspect->count >= WRONG_KEYS_PER_MINUTE &&
 	       progress_now_ns() - suspect->since_ns <= MINUTE_NS;

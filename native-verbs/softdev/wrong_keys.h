@@ -6,13 +6,14 @@
 #ifndef SOFTDEV_WRONG_KEYS_H
 #define SOFTDEV_WRONG_KEYS_H
 
+#include "link.h"
+
 #include <stdbool.h>
-#include <stdint.h>
 
 enum { WRONG_KEYS_PER_MINUTE = 256 };
 
-/* `nonce` is the boot nonce of the peer process. */
-void wrong_keys_count(const uint8_t *nonce);
-bool wrong_keys_exceeded(const uint8_t *nonce);
+/* The peer is a process of this host, or an address: what the kernel says of it, not what it says itself. */
+void wrong_keys_count(const struct link *link);
+bool wrong_keys_exceeded(const struct link *link);
 
 #endif
