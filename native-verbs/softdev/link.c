@@ -234,6 +234,11 @@ bool link_is_from(const struct link *link, const uint8_t *raw)
 	return !memcmp(&link->peer_gid, &gid, sizeof(gid));
 }
 
+const union ibv_gid *link_peer_gid(const struct link *link)
+{
+	return &link->peer_gid;
+}
+
 struct link_name link_peer_name(const struct link *link)
 {
 	struct link_name name;

@@ -123,6 +123,8 @@ void link_close_after_flush(struct link *link);
 bool link_is_tcp(const struct link *link);
 /* May what comes on this link be from the host with that GID? TCP tells the address, unix only that it is one of ours. */
 bool link_is_from(const struct link *link, const uint8_t *gid);
+/* The address that a TCP peer has; zeros for any other. */
+const union ibv_gid *link_peer_gid(const struct link *link);
 pid_t link_peer_pid(const struct link *link);
 uid_t link_peer_uid(const struct link *link);
 /* The boot nonce of the peer process, LINK_NONCE_BYTES. */

@@ -24,11 +24,7 @@ static struct suspect {
 
 static struct identity identity_of(const struct link *link)
 {
-	struct identity who = {.pid = link_peer_pid(link), .uid = link_peer_uid(link)};
-
-	if (link_is_tcp(link))
-		who.address = *link_peer_gid(link);
-	return who;
+	return (struct identity){*link_peer_gid(link), link_peer_pid(link), link_peer_uid(link)};
 }
 
 static struct suspect *find(const struct identity *who)
