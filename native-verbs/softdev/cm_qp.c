@@ -188,10 +188,10 @@ static struct ibv_pd *default_pd(struct ibv_context *context)
 	return result;
 }
 
-int softverbs_rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
-			     struct ibv_qp_init_attr *attr)
+int softverbs_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
-	struct ibv_qp_init_attr wanted = *attr;
+	struct ibv_pd *pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
+	struct ibv_qp_init_attr_ex wanted = *attr;
 	struct ibv_qp *qp;
 	int error;
 
@@ -201,10 +201,13 @@ int softverbs_rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 		pd = id->pd ? id->pd : default_pd(id->verbs);
 	if (!pd)
 		return -1;
-	error = create_missing_queues(id, &wanted);
+	wanted.pd = pd;
+	wanted.comp_mask |= IBV_QP_INIT_ATTR_PD;
+	/* The extended attributes begin with the others. */
+	error = create_missing_queues(id, (struct ibv_qp_init_attr *)(void *)&wanted);
 	if (error)
 		goto destroy_queues;
-	qp = softverbs_ibv_create_qp(pd, &wanted);
+	qp = verbs_get_ctx(id->verbs)->create_qp_ex(id->verbs, &wanted);
 	if (!qp) {
 		error = -errno;
 		goto destroy_queues;
@@ -212,7 +215,9 @@ int softverbs_rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	error = cm_modify_to_init(to_cm_id(id), qp);
 	if (error)
 		goto destroy_qp;
-	*attr = wanted;
+	attr->cap = wanted.cap;
+	attr->send_cq = wanted.send_cq;
+	attr->recv_cq = wanted.recv_cq;
 	id->pd = pd;
 	id->qp = qp;
 	id->qp_type = wanted.qp_type;
@@ -225,24 +230,17 @@ destroy_queues:
 	return cm_result(error);
 }
 
-int softverbs_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+int softverbs_rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *attr)
 {
-	struct ibv_qp_init_attr plain = {.qp_context = attr->qp_context,
-					 .send_cq = attr->send_cq,
-					 .recv_cq = attr->recv_cq,
-					 .srq = attr->srq,
-					 .cap = attr->cap,
-					 .qp_type = attr->qp_type,
-					 .sq_sig_all = attr->sq_sig_all};
-	int error;
+	struct ibv_qp_init_attr_ex extended = {.comp_mask = pd ? IBV_QP_INIT_ATTR_PD : 0, .pd = pd};
+	int result;
 
-	if (attr->comp_mask & ~(uint32_t)IBV_QP_INIT_ATTR_PD)
-		return cm_result(-EOPNOTSUPP);
-	error = softverbs_rdma_create_qp(
-		id, attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL, &plain);
-	if (!error)
-		attr->cap = plain.cap;
-	return error;
+	memcpy(&extended, attr, sizeof(*attr));
+	result = softverbs_rdma_create_qp_ex(id, &extended);
+	if (!result)
+		memcpy(attr, &extended, sizeof(*attr));
+	return result;
 }
 
 void softverbs_rdma_destroy_qp(struct rdma_cm_id *id)

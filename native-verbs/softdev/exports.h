@@ -67,6 +67,7 @@ int softverbs_ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mas
 int softverbs_ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			   struct ibv_qp_init_attr *init_attr);
 int softverbs_ibv_destroy_qp(struct ibv_qp *qp);
+struct ibv_qp_ex *softverbs_ibv_qp_to_qp_ex(struct ibv_qp *qp);
 
 struct ibv_ah *softverbs_ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int softverbs_ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,

@@ -11,6 +11,7 @@
 #include "process.h"
 #include "softverbs.h"
 #include "ud.h"
+#include "wr_builder.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -235,6 +236,7 @@ static void free_qp(struct softdev_qp *qp)
 	pthread_mutex_destroy(&qp->base.mutex);
 	pthread_cond_destroy(&qp->base.cond);
 	ud_destroy(qp);
+	wr_builder_free(qp->builder);
 	free(qp->sq);
 	free(qp->sq_sges);
 	free(qp->sq_inline);
@@ -520,4 +522,5 @@ void qp_set_ops(struct verbs_context *verbs)
 {
 	verbs->context.ops.post_send = qp_post_send;
 	verbs->context.ops.post_recv = qp_post_recv;
+	verbs->create_qp_ex = qp_create_ex;
 }

@@ -28,6 +28,7 @@
 struct peer;
 struct fault;
 struct send_op;
+struct wr_builder;
 struct ud_queue;
 
 struct wqe {
@@ -61,7 +62,11 @@ enum qp_async { QP_ASYNC_FATAL, QP_ASYNC_REQ_ERR, QP_ASYNC_ACCESS_ERR, QP_ASYNC_
 		QP_ASYNC_DRAINED, QP_ASYNC_LAST_WQE, QP_ASYNC_PATH_MIG, QP_ASYNC_PATH_MIG_ERR, QP_ASYNC_COUNT };
 
 struct softdev_qp {
-	struct ibv_qp base;
+	union {
+		struct ibv_qp base;
+		struct ibv_qp_ex ex; /* begins with the other */
+	};
+	struct wr_builder *builder; /* of `ex`, or NULL */
 	uint32_t slot;
 	pthread_mutex_t lock;
 	pthread_cond_t idle;
@@ -141,6 +146,8 @@ static inline struct softdev_qp *to_qp(struct ibv_qp *qp)
 }
 
 void qp_set_ops(struct verbs_context *verbs);
+/* The operation of verbs_context. */
+struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 
 /* qp_attr.c: 0 or a positive errno; qp->lock held. */
 int qp_check_transition(const struct softdev_qp *qp, const struct ibv_qp_attr *attr, int mask,
@@ -165,6 +172,8 @@ void qp_for_each(void (*visit)(struct softdev_qp *qp, void *argument), void *arg
 
 /* sq.c */
 int qp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+/* All of the list or nothing. 0 or the errno of the first that cannot be posted. */
+int sq_post_all(struct softdev_qp *qp, const struct ibv_send_wr *wr);
 /* A completion was polled: the slots of its queue up to there may be used again. Any thread, cq.lock held. */
 void qp_free_slots(const struct cqe *polled);
 /* qp->lock held. */

@@ -206,6 +206,17 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
+/* qp->lock held; dropped meanwhile. */
+static void start_posted(struct softdev_qp *qp)
+{
+	if (atomic_load(&qp->state) == IBV_QPS_ERR || atomic_load(&qp->state) == IBV_QPS_SQE) {
+		qp_busy_begin(qp);
+		qp_busy_end(qp);
+	} else {
+		sq_run(qp);
+	}
+}
+
 int qp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct softdev_qp *qp = to_qp(base);
@@ -223,12 +234,26 @@ int qp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr
 			break;
 		}
 	}
-	if (atomic_load(&qp->state) == IBV_QPS_ERR || atomic_load(&qp->state) == IBV_QPS_SQE) {
-		qp_busy_begin(qp);
-		qp_busy_end(qp);
-	} else {
-		sq_run(qp);
-	}
+	start_posted(qp);
+	pthread_mutex_unlock(&qp->lock);
+	return error;
+}
+
+int sq_post_all(struct softdev_qp *qp, const struct ibv_send_wr *wr)
+{
+	uint32_t first;
+	int error = 0;
+
+	if (process_is_forked_child())
+		return EIO;
+	pthread_mutex_lock(&qp->lock);
+	first = qp->sq_post;
+	for (; wr && !error; wr = wr->next)
+		error = post_one(qp, wr);
+	if (error)
+		qp->sq_post = first; /* nobody has seen them: the lock was held */
+	else
+		start_posted(qp);
 	pthread_mutex_unlock(&qp->lock);
 	return error;
 }

@@ -2,9 +2,10 @@
 """
 Runs rdma-core's own Python tests on softv0 and compares each result with a reviewed list.
 
-usage: judge.py TESTS_FOLDER LIST [NAME_PATTERN...]
+usage: judge.py TESTS_FOLDER LIST LOG [NAME_PATTERN...]
 
 TESTS_FOLDER is the folder tests/ of rdma-core. LIST says which tests do not pass, and why; every other test must.
+Prints PASS or FAIL for each test that is not on the list, SKIP for each row of the list, and writes all to LOG.
 """
 import fnmatch
 import importlib
@@ -28,24 +29,23 @@ class Expectations:
                     continue
                 if len(fields) != 3 or fields[0] not in ("skip", "fail", "any"):
                     sys.exit(f"{path}:{number}: not 'skip|fail|any PATTERN REASON'")
-                self.rows.append({"result": fields[0], "pattern": fields[1], "used": False})
+                self.rows.append(
+                    {"result": fields[0], "pattern": fields[1], "reason": fields[2].strip(), "tests": 0})
 
     def allow(self, name, result):
         for row in self.rows:
             if fnmatch.fnmatchcase(name, row["pattern"]):
-                row["used"] |= result != "pass"
+                row["tests"] += result != "pass"
                 return result == "pass" or row["result"] in (result, "any")
         return result == "pass"
 
-    def unused(self):
-        return [row["pattern"] for row in self.rows if not row["used"] and row["result"] != "any"]
-
 
 class Judge(unittest.TestResult):
-    """One line for each test: as wanted (PASS, SKIP), or `FAIL` with what happened instead."""
+    """Settles each test once, whatever unittest has to say about it later."""
 
-    def __init__(self, expectations):
+    def __init__(self, expectations, log):
         super().__init__()
+        self.log = log
         self.expectations = expectations
         self.counts = {"pass": 0, "skip": 0, "fail": 0}
         self.surprises = 0
@@ -68,10 +68,12 @@ class Judge(unittest.TestResult):
         name = test.id().removeprefix("tests.")
         allowed = self.expectations.allow(name, result)
         self.surprises += not allowed
-        verdict = result.upper() if allowed and result != "fail" else "FAIL"
-        note = " (listed)" if allowed and result == "fail" else ""
-        note = " (a skip that is not listed)" if not allowed and result == "skip" else note
-        print(f"{verdict} {name}{note}{': ' + text if text else ''}", flush=True)
+        print(f"{result} {name}{': ' + text if text else ''}", file=self.log, flush=True)
+        if not allowed:
+            print(f"FAIL pyverbs {name}: {'skipped, which is not on the list: ' if result == 'skip' else ''}{text}")
+        elif result == "pass":
+            print(f"PASS pyverbs {name}")
+        sys.stdout.flush()
 
     def addSuccess(self, test):
         self.settle(test, "pass")
@@ -117,16 +119,20 @@ def load(folder):
 
 
 def main():
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 4:
         sys.exit(__doc__)
-    folder, expectations, patterns = os.path.abspath(sys.argv[1]), Expectations(sys.argv[2]), sys.argv[3:]
-    judge = Judge(expectations)
+    folder, expectations, patterns = os.path.abspath(sys.argv[1]), Expectations(sys.argv[2]), sys.argv[4:]
     signal.signal(signal.SIGALRM, late)
-    for test in load(folder):
-        if not patterns or any(fnmatch.fnmatchcase(test.id(), f"*{pattern}*") for pattern in patterns):
-            test(judge)
-    for pattern in expectations.unused() if not patterns else []:
-        print(f"listed, but none of it was skipped or failed: {pattern}")
+    with open(sys.argv[3], "w", encoding="utf-8") as log:
+        judge = Judge(expectations, log)
+        for test in load(folder):
+            if not patterns or any(fnmatch.fnmatchcase(test.id(), f"*{pattern}*") for pattern in patterns):
+                test(judge)
+    for row in expectations.rows:
+        if row["tests"]:
+            print(f"SKIP pyverbs {row['pattern']} ({row['tests']} tests): {row['reason']}")
+        elif row["result"] != "any" and not patterns:
+            print(f"listed, but all of it passes: {row['pattern']}")
     print("pyverbs: {pass} passed, {fail} failed, {skip} skipped".format(**judge.counts), end="")
     print(f"; {judge.surprises} not as the list says")
     # Not by exit(): what failed tests left behind is not to decide the status.
