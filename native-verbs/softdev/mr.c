@@ -9,6 +9,7 @@
 #include "file_share.h"
 #include "handle.h"
 #include "log.h"
+#include "mr_table.h"
 #include "peer_table.h"
 #include "probe.h"
 
@@ -21,10 +22,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-
-#define SLOT_VALID 0x80000000u
 
 enum {
 	KNOWN_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -32,16 +30,8 @@ enum {
 		       IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE,
 };
 
-/* Slot 0 is never used, so that key 0 is never valid. */
-static struct mr_slot {
-	_Atomic uint32_t state; /* SLOT_VALID and the number of holders */
-	struct softdev_mr *mr;  /* stable while held */
-} slots[TABLE_MR_SLOTS];
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows, and slot allocation */
-static uint32_t next_slot = 1;
-static uint64_t next_generation;
-static uint64_t registered_bytes;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t registered_bytes; /* guarded by lock */
 
 static bool is_mapped(const void *address, size_t length)
 {
@@ -82,83 +72,34 @@ static int check_arguments(const struct ibv_pd *pd, const void *address, uint64_
 	return may_access(address, length, access) ? 0 : EFAULT;
 }
 
-/* lock held. Real devices pin: RLIMIT_MEMLOCK bounds them. Here only on request. */
-static bool memlock_allows(uint64_t length)
+/* Real devices pin: RLIMIT_MEMLOCK bounds them. Here only on request. In place of `old` bytes. */
+static bool charge(uint64_t old, uint64_t length)
 {
 	const char *setting = getenv("SOFTVERBS_MEMLOCK");
+	bool enforced = setting && !strcmp(setting, "enforce"), allowed = true;
 	struct rlimit limit;
 
-	if (!setting || strcmp(setting, "enforce") || getrlimit(RLIMIT_MEMLOCK, &limit))
-		return true;
-	return limit.rlim_cur == RLIM_INFINITY || registered_bytes + length <= limit.rlim_cur;
-}
-
-/* lock held. A free slot, 0 if there is none. */
-static uint32_t find_slot(void)
-{
-	for (uint32_t i = 0; i < TABLE_MR_SLOTS; i++) {
-		uint32_t slot = (next_slot + i) % TABLE_MR_SLOTS;
-
-		if (slot && !slots[slot].mr) {
-			next_slot = slot + 1;
-			return slot;
-		}
-	}
-	return 0;
-}
-
-/* lock held. Shows the region to the peers, under a generation never used before. */
-static void publish(struct softdev_mr *mr)
-{
-	struct mr_entry *entry = &own_table()->mr[mr->base.handle];
-
-	if (!next_generation)
-		random_bytes(&next_generation, 4);
-	next_generation += 2;
-	mr->generation = next_generation | 1;
-	entry->iova = mr->iova;
-	entry->length = mr->length;
-	entry->address = (uintptr_t)mr->address;
-	entry->file_offset = mr->file_offset;
-	entry->rkey = mr->base.rkey;
-	entry->pd = mr->pd->id;
-	entry->access = mr->access;
-	entry->has_file = mr->file_fd >= 0;
-	/* pairs with the acquire load in shortcut.c */
-	atomic_store_explicit(&entry->generation, mr->generation, memory_order_release);
-}
-
-static void choose_keys(struct softdev_mr *mr, uint32_t slot)
-{
-	uint16_t random[2];
-
-	do
-		random_bytes(random, sizeof(random));
-	while (random[0] == random[1]);
-	mr->base.lkey = slot << 16 | random[0];
-	mr->base.rkey = slot << 16 | random[1];
+	pthread_mutex_lock(&lock);
+	if (length > old && enforced && !getrlimit(RLIMIT_MEMLOCK, &limit))
+		allowed = limit.rlim_cur == RLIM_INFINITY || registered_bytes - old + length <= limit.rlim_cur;
+	if (allowed)
+		registered_bytes += length - old;
+	pthread_mutex_unlock(&lock);
+	return allowed;
 }
 
 /* 0 or an errno. */
 static int enter(struct softdev_mr *mr)
 {
-	uint32_t slot;
-	int error = 0;
+	int error;
 
-	pthread_mutex_lock(&lock);
-	if (!memlock_allows(mr->length)) {
-		error = ENOMEM;
-	} else if (!(slot = find_slot())) {
-		error = ENOMEM;
-	} else {
-		mr->base.handle = slot;
-		choose_keys(mr, slot);
-		registered_bytes += mr->length;
-		slots[slot].mr = mr;
-		publish(mr);
-		atomic_store_explicit(&slots[slot].state, SLOT_VALID, memory_order_release);
-	}
-	pthread_mutex_unlock(&lock);
+	if (!charge(0, mr->length))
+		return ENOMEM;
+	error = mr_table_add(mr);
+	if (error)
+		charge(mr->length, 0);
+	else
+		mr_table_show(mr, true);
 	return error;
 }
 
@@ -261,71 +202,32 @@ struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t lengt
 	return mr;
 }
 
-/* Copies are bounded (1 MiB), so the wait is. */
-static void wait_for_holders(struct mr_slot *slot)
-{
-	static const struct timespec pause = {.tv_nsec = 20000};
-
-	while (atomic_load_explicit(&slot->state, memory_order_acquire))
-		nanosleep(&pause, NULL);
-}
-
 int softverbs_ibv_dereg_mr(struct ibv_mr *base)
 {
 	struct softdev_mr *mr = container_of_(base, struct softdev_mr, base);
-	struct mr_slot *slot;
-	struct mr_entry *entry;
 	int error;
 
 	error = process_is_forked_child() ? EIO : fault_call(FAULT_DEREG_MR, .length = mr->length);
 	if (error)
 		return error;
-	if (!base->handle || base->handle >= TABLE_MR_SLOTS)
-		return ENOENT;
-	slot = &slots[base->handle];
-	entry = &own_table()->mr[base->handle];
-	pthread_mutex_lock(&lock);
-	if (slot->mr != mr || !(atomic_load(&slot->state) & SLOT_VALID)) {
-		pthread_mutex_unlock(&lock);
-		return ENOENT;
-	}
-	/* Seen by every reader before anything that is written afterwards, here or by the caller. */
-	atomic_store(&entry->generation, mr->generation + 1);
-	atomic_thread_fence(memory_order_seq_cst);
-	atomic_fetch_and(&slot->state, ~SLOT_VALID);
-	pthread_mutex_unlock(&lock);
-
-	wait_for_holders(slot);
+	error = mr_table_hide(mr);
+	if (error)
+		return error;
 	if (atomic_load(&mr->file_shared))
 		file_share_revoke(base->handle, mr->generation);
 	if (mr->file_fd >= 0)
 		close(mr->file_fd);
-	pthread_mutex_lock(&lock);
-	slot->mr = NULL;
-	registered_bytes -= mr->length;
-	pthread_mutex_unlock(&lock);
+	mr_table_remove(mr);
+	charge(mr->length, 0);
 	atomic_fetch_sub(&mr->pd->users, 1);
 	COUNT_DOWN(mr_live);
 	free(mr);
 	return 0;
 }
 
-/* The region in a slot, held, or NULL. */
-static struct softdev_mr *hold_slot(struct mr_slot *slot)
-{
-	uint32_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
-
-	do {
-		if (!(state & SLOT_VALID))
-			return NULL;
-	} while (!atomic_compare_exchange_weak_explicit(&slot->state, &state, state + 1,
-							memory_order_acquire, memory_order_relaxed));
-	return slot->mr;
-}
-
 int mr_share_file(const struct softdev_pd *pd, uint32_t slot, uint64_t generation)
 {
-	struct softdev_mr *mr = slot < TABLE_MR_SLOTS ? hold_slot(&slots[slot]) : NULL;
+	struct softdev_mr *mr = slot < TABLE_MR_SLOTS ? mr_table_hold(slot << 16) : NULL;
 	int fd = -ENOENT;
 
 	if (!mr)
@@ -340,24 +242,4 @@ int mr_share_file(const struct softdev_pd *pd, uint32_t slot, uint64_t generatio
 	}
 	mr_release(mr);
 	return fd;
-}
-
-int mr_acquire(const struct softdev_pd *pd, enum key_kind kind, uint32_t key, uint64_t address,
-	       uint64_t length, unsigned int access, struct softdev_mr **out)
-{
-	struct softdev_mr *mr = hold_slot(&slots[key >> 16]);
-
-	if (!mr)
-		return -EACCES;
-	if (!mr_permits(mr, pd, kind, key, address, length, access)) {
-		mr_release(mr);
-		return -EACCES;
-	}
-	*out = mr;
-	return 0;
-}
-
-void mr_release(struct softdev_mr *mr)
-{
-	atomic_fetch_sub_explicit(&slots[mr->base.handle].state, 1, memory_order_release);
 }

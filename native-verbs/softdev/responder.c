@@ -109,7 +109,7 @@ static bool is_allowed(const struct softdev_qp *qp, uint32_t rkey, uint64_t addr
 
 	if (!length)
 		return true;
-	if (mr_acquire(qp->pd, KEY_REMOTE, rkey, address, length, access, &mr))
+	if (mr_acquire_for(qp->pd, qp->base.qp_num, rkey, address, length, access, &mr))
 		return false;
 	mr_release(mr);
 	return true;
@@ -192,7 +192,7 @@ static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *i
 		goto unlock;
 	rqe = rq_next(qp);
 	if (!responder->receiving)
-		count = sge_hold_remote(qp->pd, responder->rkey, responder->address + offset,
+		count = sge_hold_remote(qp->pd, qp->base.qp_num, responder->rkey, responder->address + offset,
 					responder->total - offset, IBV_ACCESS_REMOTE_WRITE, iov,
 					&qp->slice);
 	else
@@ -286,7 +286,7 @@ static int read_source(struct link_stream *stream, uint64_t offset, struct iovec
 	(void)max_iov;
 	if (!responds(qp))
 		return -ECANCELED;
-	if (sge_hold_remote(qp->pd, responder->rkey,
+	if (sge_hold_remote(qp->pd, qp->base.qp_num, responder->rkey,
 			    responder->address + responder->offset + offset,
 			    responder->chunk - offset, IBV_ACCESS_REMOTE_READ, iov, &qp->slice) < 0) {
 		responder->read_error = IBV_WC_REM_ACCESS_ERR;

@@ -23,8 +23,8 @@ int sge_hold_slice(const struct softdev_pd *pd, const struct ibv_sge *sge, int n
 		   unsigned int access, struct iovec *iov, int max_iov, struct sge_hold *hold);
 void sge_release(struct sge_hold *hold);
 
-/* The same for one region of this process addressed by a peer. */
-int sge_hold_remote(const struct softdev_pd *pd, uint32_t rkey, uint64_t address, uint64_t length,
-		    unsigned int access, struct iovec *iov, struct sge_hold *hold);
+/* The same for one region of this process addressed by the peer of a queue pair. */
+int sge_hold_remote(const struct softdev_pd *pd, uint32_t qpn, uint32_t rkey, uint64_t address,
+		    uint64_t length, unsigned int access, struct iovec *iov, struct sge_hold *hold);
 
 #endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mr_table.h"
+
+#include "peer_table.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#define SLOT_VALID 0x80000000u
+
+/* Slot 0 is never used, so that key 0 is never valid. */
+static struct mr_slot {
+	_Atomic uint32_t state; /* SLOT_VALID and the number of holders */
+	struct softdev_mr *mr;  /* stable while held */
+} slots[TABLE_MR_SLOTS];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows, slot allocation, and mr->windows */
+static uint32_t next_slot = 1;
+static uint64_t next_generation;
+
+/* lock held. A free slot, 0 if there is none. */
+static uint32_t find_slot(void)
+{
+	for (uint32_t i = 0; i < TABLE_MR_SLOTS; i++) {
+		uint32_t slot = (next_slot + i) % TABLE_MR_SLOTS;
+
+		if (slot && !slots[slot].mr) {
+			next_slot = slot + 1;
+			return slot;
+		}
+	}
+	return 0;
+}
+
+static void choose_keys(struct softdev_mr *mr, uint32_t slot)
+{
+	uint16_t random[2];
+
+	do
+		random_bytes(random, sizeof(random));
+	while (random[0] == random[1]);
+	mr->base.lkey = slot << 16 | random[0];
+	mr->base.rkey = slot << 16 | random[1];
+}
+
+int mr_table_add(struct softdev_mr *mr)
+{
+	uint32_t slot;
+
+	pthread_mutex_lock(&lock);
+	slot = find_slot();
+	if (slot) {
+		mr->base.handle = slot;
+		choose_keys(mr, slot);
+		slots[slot].mr = mr;
+	}
+	pthread_mutex_unlock(&lock);
+	return slot ? 0 : ENOMEM;
+}
+
+/* lock held. Shows the region to the peers, under a generation never used before. */
+static void publish(struct softdev_mr *mr)
+{
+	struct mr_entry *entry = &own_table()->mr[mr->base.handle];
+
+	if (!next_generation)
+		random_bytes(&next_generation, 4);
+	next_generation += 2;
+	mr->generation = next_generation | 1;
+	entry->iova = mr->iova;
+	entry->length = mr->length;
+	entry->address = (uintptr_t)mr->address;
+	entry->file_offset = mr->file_offset;
+	entry->rkey = mr->base.rkey;
+	entry->pd = mr->pd->id;
+	entry->access = mr->access;
+	entry->has_file = mr->file_fd >= 0;
+	/* pairs with the acquire load in target.c */
+	atomic_store_explicit(&entry->generation, mr->generation, memory_order_release);
+}
+
+void mr_table_show(struct softdev_mr *mr, bool to_peers)
+{
+	pthread_mutex_lock(&lock);
+	if (to_peers)
+		publish(mr);
+	atomic_store_explicit(&slots[mr->base.handle].state, SLOT_VALID, memory_order_release);
+	pthread_mutex_unlock(&lock);
+}
+
+/* lock held. */
+static bool is_visible(const struct softdev_mr *mr)
+{
+	uint32_t slot = mr->base.handle;
+
+	return slot && slot < TABLE_MR_SLOTS && slots[slot].mr == mr &&
+	       (atomic_load(&slots[slot].state) & SLOT_VALID);
+}
+
+/* Copies are bounded (1 MiB), so the wait is. */
+static void wait_for_holders(struct mr_slot *slot)
+{
+	static const struct timespec pause = {.tv_nsec = 20000};
+
+	while (atomic_load_explicit(&slot->state, memory_order_acquire))
+		nanosleep(&pause, NULL);
+}
+
+int mr_table_hide(struct softdev_mr *mr)
+{
+	struct mr_slot *slot;
+	int error = 0;
+
+	pthread_mutex_lock(&lock);
+	if (!is_visible(mr))
+		error = ENOENT;
+	else if (mr->windows)
+		error = EBUSY;
+	if (!error) {
+		slot = &slots[mr->base.handle];
+		/* Seen by every reader before anything that is written afterwards, here or by the caller. */
+		if (mr->generation)
+			atomic_store(&own_table()->mr[mr->base.handle].generation, mr->generation + 1);
+		atomic_thread_fence(memory_order_seq_cst);
+		atomic_fetch_and(&slot->state, ~SLOT_VALID);
+	}
+	pthread_mutex_unlock(&lock);
+	if (!error)
+		wait_for_holders(slot);
+	return error;
+}
+
+void mr_table_remove(struct softdev_mr *mr)
+{
+	pthread_mutex_lock(&lock);
+	slots[mr->base.handle].mr = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+bool mr_table_bind(struct softdev_mr *mr)
+{
+	bool is;
+
+	pthread_mutex_lock(&lock);
+	is = is_visible(mr);
+	if (is)
+		mr->windows++;
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+void mr_table_unbind(struct softdev_mr *mr)
+{
+	pthread_mutex_lock(&lock);
+	mr->windows--;
+	pthread_mutex_unlock(&lock);
+}
+
+struct softdev_mr *mr_table_hold(uint32_t key)
+{
+	struct mr_slot *slot = &slots[key >> 16];
+	uint32_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
+
+	do {
+		if (!(state & SLOT_VALID))
+			return NULL;
+	} while (!atomic_compare_exchange_weak_explicit(&slot->state, &state, state + 1,
+							memory_order_acquire, memory_order_relaxed));
+	return slot->mr;
+}
+
+int mr_acquire(const struct softdev_pd *pd, enum key_kind kind, uint32_t key, uint64_t address,
+	       uint64_t length, unsigned int access, struct softdev_mr **out)
+{
+	struct softdev_mr *mr = mr_table_hold(key);
+
+	if (!mr)
+		return -EACCES;
+	if (!mr_permits(mr, pd, kind, key, address, length, access)) {
+		mr_release(mr);
+		return -EACCES;
+	}
+	*out = mr;
+	return 0;
+}
+
+int mr_acquire_for(const struct softdev_pd *pd, uint32_t qpn, uint32_t rkey, uint64_t address, uint64_t length,
+		   unsigned int access, struct softdev_mr **out)
+{
+	int error = mr_acquire(pd, KEY_REMOTE, rkey, address, length, access, out);
+
+	if (!error && (*out)->bound_qpn && (*out)->bound_qpn != qpn) {
+		mr_release(*out);
+		error = -EACCES;
+	}
+	return error;
+}
+
+void mr_release(struct softdev_mr *mr)
+{
+	atomic_fetch_sub_explicit(&slots[mr->base.handle].state, 1, memory_order_release);
+}
