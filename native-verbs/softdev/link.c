@@ -21,10 +21,19 @@ enum { MAX_ANSWERS_WAITING = 4096, MAX_FDS_WAITING = 4 };
 #define HANDSHAKE_NS (10 * 1000000000ull)
 #define FLUSH_NS (1 * 1000000000ull)
 
-static void free_if_idle(struct link *link)
+void link_begin(struct link *link)
 {
-	if (link->state == LINK_CLOSED && !link->dispatching)
+	link->dispatching++;
+}
+
+void link_end(struct link *link)
+{
+	if (--link->dispatching)
+		return;
+	if (link->state == LINK_CLOSED)
 		free(link);
+	else
+		link_update_events(link);
 }
 
 void link_close(struct link *link)
@@ -42,7 +51,8 @@ void link_close(struct link *link)
 	link_stop_being_a_stranger(link);
 	link_drop_output(link);
 	link_close_fds(link->in_fds, link->in_fd_count);
-	free_if_idle(link);
+	if (!link->dispatching)
+		free(link);
 }
 
 void link_fail(struct link *link, int error)
@@ -51,13 +61,12 @@ void link_fail(struct link *link, int error)
 	void *owner = link->owner;
 
 	log_debug("link to %s closed: %s", link_peer_name(link).text, error ? strerror(error) : "end of stream");
-	link->dispatching++;
+	link_begin(link);
 	link->ops = NULL;
 	if (ops && !link->closing_after_flush)
 		ops->on_close(link, owner, error);
 	link_close(link);
-	link->dispatching--;
-	free_if_idle(link);
+	link_end(link);
 }
 
 static bool may_read(const struct link *link)
@@ -73,6 +82,8 @@ void link_update_events(struct link *link)
 	uint32_t events = ((may_read(link) && !connecting) || link->lingering ? EPOLLIN : 0) |
 			  (link->out.first || connecting ? EPOLLOUT : 0);
 
+	if (link->dispatching) /* once, at the end */
+		return;
 	if (link->fault.held) { /* not even the end of the stream is to be seen */
 		progress_watch_remove(&link->watch);
 		return;
@@ -92,10 +103,9 @@ void link_pause(struct link *link, bool paused)
 
 void link_flush(struct link *link)
 {
-	link->dispatching++;
+	link_begin(link);
 	link_flush_output(link);
-	link->dispatching--;
-	free_if_idle(link);
+	link_end(link);
 }
 
 void link_receive(struct link *link)
@@ -103,7 +113,7 @@ void link_receive(struct link *link)
 	size_t moved = 0;
 	ssize_t got = 0;
 
-	link->dispatching++;
+	link_begin(link);
 	for (int step = 0; link->state != LINK_CLOSED && may_read(link) && moved < LINK_BYTES_PER_TURN &&
 			   step < LINK_STEPS_PER_TURN && got >= 0;
 	     step++) {
@@ -113,8 +123,7 @@ void link_receive(struct link *link)
 	}
 	if (link->state != LINK_CLOSED && got < 0 && got != -EAGAIN && got != -ECANCELED)
 		link_fail(link, got == -ENODATA ? 0 : -got);
-	link->dispatching--;
-	free_if_idle(link);
+	link_end(link);
 }
 
 static void on_events(void *owner, uint32_t events)
@@ -123,7 +132,7 @@ static void on_events(void *owner, uint32_t events)
 
 	if (link->fault.delay_ns && link_fault_defers(link))
 		return;
-	link->dispatching++;
+	link_begin(link);
 	if (link->state == LINK_CONNECTING) {
 		link_on_connected(link);
 		goto done;
@@ -138,8 +147,7 @@ static void on_events(void *owner, uint32_t events)
 	if (link->state != LINK_CLOSED)
 		link_flush_output(link);
 done:
-	link->dispatching--;
-	free_if_idle(link);
+	link_end(link);
 }
 
 static void on_deadline(void *owner)

@@ -106,6 +106,13 @@ struct link_stream {
 
 int link_send_stream(struct link *link, const struct frame *frame, struct link_stream *stream);
 
+/*
+ * Around several calls for one link, which may close it: it is freed, and its socket's events are asked for, at the
+ * outermost end. Callbacks run within such a pair.
+ */
+void link_begin(struct link *link);
+void link_end(struct link *link);
+
 /* Writes what is queued, as far as the socket takes it. May call on_close. */
 void link_flush(struct link *link);
 

@@ -190,6 +190,7 @@ static void ask_for_file(struct softdev_qp *qp)
 void requester_task(void *owner)
 {
 	struct softdev_qp *qp = owner;
+	struct link *link = qp->out;
 
 	if (!is_sending_state(qp)) {
 		requester_close(qp);
@@ -197,6 +198,8 @@ void requester_task(void *owner)
 			responder_close(qp);
 		return;
 	}
+	if (link)
+		link_begin(link);
 	pthread_mutex_lock(&qp->lock);
 	if (qp->requester == REQUESTER_DOWN && !qp->retry_waiting && is_sending_state(qp))
 		start_connect(qp);
@@ -206,6 +209,8 @@ void requester_task(void *owner)
 	pthread_mutex_unlock(&qp->lock);
 	if (qp->out)
 		link_flush(qp->out);
+	if (link)
+		link_end(link);
 }
 
 /* qp->lock held. */

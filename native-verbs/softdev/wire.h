@@ -47,7 +47,7 @@ enum {
 	WIRE_FLAGS = WIRE_FLAG_IMM | WIRE_FLAG_SOLICITED, /* any other is an invalid request */
 };
 
-enum { WIRE_CHUNK = 256 << 10 };
+enum { WIRE_CHUNK = 1 << 20 };
 
 struct qp_open {
 	uint32_t source_qpn, destination_qpn;
