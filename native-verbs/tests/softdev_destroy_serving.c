@@ -44,7 +44,7 @@ int main(void)
 	static uint8_t taken[65536];
 	struct test_peer peer = test_start_peer(serve);
 	struct frame frame = {.op = WIRE_QP_OPEN, .length = sizeof(struct qp_open)};
-	struct qp_open open = {.source_qpn = OWN_QPN};
+	struct qp_open open = {.source_qpn = OWN_QPN, .qp_type = IBV_QPT_RC};
 	struct offer offer;
 	ssize_t got;
 	size_t all = 0;
