@@ -84,7 +84,7 @@ struct cm_id {
 	uint8_t client_nonce[LINK_NONCE_BYTES];
 	uint8_t process_nonce[LINK_NONCE_BYTES];
 	uint8_t cookie[CM_COOKIE_BYTES];
-	uint8_t request_private_data[CM_REQUEST_PRIVATE_DATA];
+	uint8_t request_private_data[CM_DATAGRAM_REQUEST_PRIVATE_DATA];
 
 	/* Written before the event that lets the application read them is pushed, constant
 	 * afterwards. */
@@ -102,6 +102,12 @@ static inline struct cm_id *to_cm_id(struct rdma_cm_id *id)
 	return container_of_(id, struct cm_id, id);
 }
 
+/* Its queue pair takes datagrams: there is an exchange of addresses (cm_datagram.c), and no connection. */
+static inline bool cm_is_datagram(const struct cm_id *id)
+{
+	return id->id.qp_type == IBV_QPT_UD;
+}
+
 static inline struct cm_channel *to_cm_channel(struct rdma_event_channel *channel)
 {
 	return container_of_(channel, struct cm_channel, channel);
@@ -115,9 +121,14 @@ int cm_run(struct cm_id *id, int (*function)(struct cm_id *id, void *argument), 
 
 /* cm_id.c */
 struct cm_id *cm_create_id(struct rdma_event_channel *channel, void *context,
-			   enum rdma_port_space ps);
+			   enum rdma_port_space ps, enum ibv_qp_type qp_type);
+/* As rdma_create_id(), for an id whose queue pair is of that type. */
+int cm_open_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+	       enum rdma_port_space ps, enum ibv_qp_type qp_type);
 /* Waits for an operation of a synchronous id; 0 at once for the others. 0 or -1 + errno. */
 int cm_complete(struct cm_id *id);
+/* Acknowledges the event that the last call of a synchronous id has left in id->event. */
+void cm_take_event(struct cm_id *id);
 
 /* cm_event.c */
 struct cm_event *cm_new_event(struct cm_id *owner, struct cm_id *id, enum rdma_cm_event_type type,
@@ -166,12 +177,21 @@ void cm_abandon(struct cm_id *id);
 void cm_send_reject(struct cm_id *id, int reason, const void *private_data, uint8_t length);
 void cm_send_op(struct cm_id *id, enum cm_frame_op op);
 
+/* cm_datagram.c. Progress thread. */
+/* What the listener has answered; ends the exchange. */
+void cm_datagram_reply(struct cm_id *id, const struct cm_reply *reply);
+void cm_datagram_reject(struct cm_id *id, int reason, const struct cm_reject *reject);
+int cm_datagram_status(int reject_reason);
+int cm_send_datagram_reply(struct cm_id *id, void *param);
+/* How to send to the other end of the id. */
+void cm_fill_path(const struct cm_id *id, struct ibv_ah_attr *attr);
+
 /* cm_connect.c. Progress thread. */
 int cm_send_ready(struct cm_id *id, void *unused);
 
 /* cm_qp.c. Application threads; 0 or -errno. */
-int cm_modify_to_init(struct cm_id *id, struct ibv_qp *qp);
 int cm_modify_to_ready(struct cm_id *id);
+uint8_t cm_source_gid_index(const struct cm_id *id);
 void cm_modify_to_error(struct cm_id *id);
 
 #endif

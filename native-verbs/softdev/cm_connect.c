@@ -32,6 +32,14 @@ static int take_param(struct cm_id *id, const struct rdma_conn_param *param,
 		return -error;
 	if (id->id.qp)
 		local->number = id->id.qp->qp_num;
+	if (cm_is_datagram(id)) {
+		if (!id->id.qp && param)
+			local->number = param->qp_num;
+		return param && ((param->private_data_len && !param->private_data) ||
+				 param->private_data_len > max_private_data)
+			       ? -EINVAL
+			       : 0;
+	}
 	if (!param) {
 		local->responder_resources =
 			at_most(local->responder_resources, device.max_qp_rd_atom);
@@ -86,7 +94,9 @@ int softverbs_rdma_connect(struct rdma_cm_id *public_id, struct rdma_conn_param 
 	if (!error)
 		error = cm_run(id, expect_route, NULL);
 	if (!error)
-		error = take_param(id, param, CM_REQUEST_PRIVATE_DATA);
+		error = take_param(id, param,
+				   cm_is_datagram(id) ? CM_DATAGRAM_REQUEST_PRIVATE_DATA
+						      : CM_REQUEST_PRIVATE_DATA);
 	if (error)
 		return cm_result(error);
 	id->local.retry_count = at_most(param->retry_count, MAX_RETRY_COUNT);
@@ -154,9 +164,15 @@ int softverbs_rdma_accept(struct rdma_cm_id *public_id, struct rdma_conn_param *
 	if (!error)
 		error = cm_run(id, expect_request, NULL);
 	if (!error)
-		error = take_param(id, param, CM_REPLY_PRIVATE_DATA);
+		error = take_param(id, param,
+				   cm_is_datagram(id) ? CM_DATAGRAM_REPLY_PRIVATE_DATA
+						      : CM_REPLY_PRIVATE_DATA);
 	if (error)
 		return cm_result(error);
+	if (cm_is_datagram(id)) {
+		cm_take_event(id);
+		return cm_result(cm_run(id, cm_send_datagram_reply, param));
+	}
 	if (public_id->qp)
 		error = cm_modify_to_ready(id);
 	if (!error)
@@ -188,7 +204,8 @@ static int reject(struct rdma_cm_id *id, const void *private_data, uint8_t lengt
 	struct rejection rejection = {
 		.private_data = private_data, .length = length, .reason = reason};
 
-	if (length > CM_REJECT_PRIVATE_DATA || (length && !private_data))
+	if (length > (cm_is_datagram(to_cm_id(id)) ? CM_DATAGRAM_REPLY_PRIVATE_DATA : CM_REJECT_PRIVATE_DATA) ||
+	    (length && !private_data))
 		return cm_result(-EINVAL);
 	return cm_result(cm_run(to_cm_id(id), reject_on_thread, &rejection));
 }
@@ -248,6 +265,8 @@ int softverbs_rdma_disconnect(struct rdma_cm_id *public_id)
 	struct cm_id *id = to_cm_id(public_id);
 	int error = -fault_call(FAULT_DISCONNECT);
 
+	if (!error && cm_is_datagram(id))
+		error = -EINVAL;
 	if (error)
 		return cm_result(error);
 	cm_modify_to_error(id);

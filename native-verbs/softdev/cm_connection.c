@@ -66,6 +66,10 @@ void cm_abandon(struct cm_id *id)
 
 void cm_fail_connect(struct cm_id *id, enum rdma_cm_event_type type, int status)
 {
+	if (cm_is_datagram(id) && type == RDMA_CM_EVENT_REJECTED) {
+		type = RDMA_CM_EVENT_UNREACHABLE;
+		status = cm_datagram_status(status);
+	}
 	if (id->link)
 		link_close(id->link);
 	id->link = NULL;
@@ -150,7 +154,7 @@ void cm_open_link(struct cm_id *id)
 static void on_open(struct link *link, void *owner)
 {
 	struct cm_id *id = owner;
-	struct cm_request request = {.version = CM_WIRE_VERSION};
+	struct cm_request request = {.version = CM_WIRE_VERSION, .datagrams = cm_is_datagram(id)};
 	struct frame frame = {.op = CM_FRAME_REQUEST, .length = sizeof(request)};
 	const struct rdma_addr *addr = &id->id.route.addr;
 	union ibv_gid gid;
@@ -169,7 +173,7 @@ static void on_open(struct link *link, void *owner)
 	memcpy(request.client_nonce, id->client_nonce, LINK_NONCE_BYTES);
 	memcpy(request.cookie, id->cookie, CM_COOKIE_BYTES);
 	request.queue_pair = id->local;
-	memcpy(request.private_data, id->request_private_data, CM_REQUEST_PRIVATE_DATA);
+	memcpy(request.private_data, id->request_private_data, sizeof(request.private_data));
 	id->state = CM_REQUEST_SENT;
 	link_send(link, &frame, &request, NULL, 0);
 }
@@ -265,11 +269,15 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 		return;
 	switch (frame->op) {
 	case CM_FRAME_REPLY:
-		if (id->state == CM_REQUEST_SENT)
+		if (id->state == CM_REQUEST_SENT && cm_is_datagram(id))
+			cm_datagram_reply(id, payload);
+		else if (id->state == CM_REQUEST_SENT)
 			on_reply(id, payload);
 		break;
 	case CM_FRAME_REJECT:
-		if (id->state == CM_REQUEST_SENT || id->state == CM_REPLY_RECEIVED ||
+		if (id->state == CM_REQUEST_SENT && cm_is_datagram(id))
+			cm_datagram_reject(id, (int)frame->arg, payload);
+		else if (id->state == CM_REQUEST_SENT || id->state == CM_REPLY_RECEIVED ||
 		    id->state == CM_REQUEST_RECEIVED || id->state == CM_REPLY_SENT)
 			on_reject(id, (int)frame->arg, payload);
 		break;
@@ -316,7 +324,8 @@ static void on_close(struct link *link, void *owner, int error)
 			cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER);
 		break;
 	case CM_REQUEST_RECEIVED:
-		cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_TIMEOUT);
+		if (!cm_is_datagram(id)) /* nobody tells one who would answer a datagram */
+			cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_TIMEOUT);
 		break;
 	case CM_REPLY_SENT:
 		cm_fail_connect(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);

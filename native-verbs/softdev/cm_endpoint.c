@@ -167,7 +167,8 @@ int softverbs_rdma_create_ep(struct rdma_cm_id **id_out, struct rdma_addrinfo *a
 	struct rdma_cm_id *id;
 	int error;
 
-	if (softverbs_rdma_create_id(NULL, &id, NULL, (enum rdma_port_space)address->ai_port_space))
+	if (cm_open_id(NULL, &id, NULL, (enum rdma_port_space)address->ai_port_space,
+		       (enum ibv_qp_type)address->ai_qp_type))
 		return -1;
 	error = address->ai_flags & RAI_PASSIVE ? open_passive(to_cm_id(id), address, pd, attr)
 						: open_active(to_cm_id(id), address, pd, attr);

@@ -41,7 +41,7 @@ int cm_run(struct cm_id *id, int (*function)(struct cm_id *id, void *argument), 
 }
 
 struct cm_id *cm_create_id(struct rdma_event_channel *channel, void *context,
-			   enum rdma_port_space ps)
+			   enum rdma_port_space ps, enum ibv_qp_type qp_type)
 {
 	struct cm_id *id = calloc(1, sizeof(*id));
 
@@ -50,7 +50,7 @@ struct cm_id *cm_create_id(struct rdma_event_channel *channel, void *context,
 	id->id.channel = channel;
 	id->id.context = context;
 	id->id.ps = ps;
-	id->id.qp_type = IBV_QPT_RC;
+	id->id.qp_type = qp_type;
 	id->udp_fd = -1;
 	pthread_mutex_init(&id->event_lock, NULL);
 	pthread_cond_init(&id->event_acked, NULL);
@@ -66,22 +66,20 @@ static void free_id(struct cm_id *id)
 	free(id);
 }
 
-int softverbs_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id_out,
-			     void *context, enum rdma_port_space ps)
+int cm_open_id(struct rdma_event_channel *channel, struct rdma_cm_id **id_out, void *context,
+	       enum rdma_port_space ps, enum ibv_qp_type qp_type)
 {
 	struct cm_id *id;
 	int error;
 
-	if (ps != RDMA_PS_TCP)
-		return cm_result(ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB || ps == RDMA_PS_IB
-					 ? -EOPNOTSUPP
-					 : -EINVAL);
+	if (ps != RDMA_PS_TCP && ps != RDMA_PS_UDP && ps != RDMA_PS_IPOIB && ps != RDMA_PS_IB)
+		return cm_result(-EINVAL);
 	error = progress_start();
 	if (!error)
 		error = -fault_call(FAULT_CREATE_ID);
 	if (error)
 		return cm_result(error);
-	id = cm_create_id(channel, context, ps);
+	id = cm_create_id(channel, context, ps, qp_type);
 	if (!id)
 		return cm_result(-ENOMEM);
 	if (!channel) {
@@ -95,6 +93,21 @@ int softverbs_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_
 	}
 	*id_out = &id->id;
 	return 0;
+}
+
+int softverbs_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
+			     void *context, enum rdma_port_space ps)
+{
+	return cm_open_id(channel, id, context, ps,
+			  ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ? IBV_QPT_UD : IBV_QPT_RC);
+}
+
+void cm_take_event(struct cm_id *id)
+{
+	if (!id->id.event)
+		return;
+	softverbs_rdma_ack_cm_event(id->id.event);
+	id->id.event = NULL;
 }
 
 static int shut_down(struct cm_id *id, void *unused)
@@ -115,10 +128,7 @@ int softverbs_rdma_destroy_id(struct rdma_cm_id *public_id)
 
 	if (error)
 		return cm_result(error); /* in the child of a fork, where it is nobody's */
-	if (id->id.event) {
-		softverbs_rdma_ack_cm_event(id->id.event);
-		id->id.event = NULL;
-	}
+	cm_take_event(id);
 	cm_drain_events(id);
 	free_id(id);
 	return 0;
@@ -197,10 +207,7 @@ int softverbs_rdma_migrate_id(struct rdma_cm_id *public_id, struct rdma_event_ch
 	}
 	id->sync = sync;
 	if (was_sync) {
-		if (id->id.event) {
-			softverbs_rdma_ack_cm_event(id->id.event);
-			id->id.event = NULL;
-		}
+		cm_take_event(id);
 		softverbs_rdma_destroy_event_channel(old);
 	}
 	await_left_behind(id);
@@ -213,10 +220,7 @@ int cm_complete(struct cm_id *id)
 
 	if (!id->sync)
 		return 0;
-	if (id->id.event) {
-		softverbs_rdma_ack_cm_event(id->id.event);
-		id->id.event = NULL;
-	}
+	cm_take_event(id);
 	if (softverbs_rdma_get_cm_event(id->id.channel, &event))
 		return -1;
 	id->id.event = event;

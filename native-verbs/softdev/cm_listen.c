@@ -78,7 +78,8 @@ static struct cm_id *find_listener(const struct cm_request *request)
 	union ibv_gid gid;
 
 	for (struct cm_id *id = listeners; id; id = id->next_listener) {
-		if (cm_address_port(&id->id.route.addr.src_addr) != request->destination_port)
+		if (cm_address_port(&id->id.route.addr.src_addr) != request->destination_port ||
+		    cm_is_datagram(id) != (request->datagrams == 1))
 			continue;
 		if (cm_address_is_wildcard(&id->id.route.addr.src_addr)) {
 			wildcard = id;
@@ -99,14 +100,24 @@ static void fill_address(struct sockaddr_storage *address, const uint8_t *raw, u
 	gid_to_address(&gid, ntohs(port), address);
 }
 
+static void fill_param(const struct cm_request *request, struct rdma_conn_param *param)
+{
+	param->responder_resources = request->queue_pair.initiator_depth;
+	param->initiator_depth = request->queue_pair.responder_resources;
+	param->flow_control = request->queue_pair.flow_control;
+	param->retry_count = request->queue_pair.retry_count;
+	param->rnr_retry_count = request->queue_pair.rnr_retry_count;
+	param->srq = request->queue_pair.srq;
+	param->qp_num = request->queue_pair.number;
+}
+
 /* The id of the new connection, with its CONNECT_REQUEST on the listener's channel. */
 static int report_request(struct cm_id *listener, struct link *link,
 			  const struct cm_request *request)
 {
-	struct cm_id *id =
-		cm_create_id(listener->id.channel, listener->id.context, listener->id.ps);
+	struct cm_id *id = cm_create_id(listener->id.channel, listener->id.context, listener->id.ps,
+					listener->id.qp_type);
 	struct cm_event *event;
-	struct rdma_conn_param *param;
 
 	if (!id)
 		return -ENOMEM;
@@ -133,15 +144,10 @@ static int report_request(struct cm_id *listener, struct link *link,
 	link_set_owner(link, &cm_connection_ops, id);
 	id->state = CM_REQUEST_RECEIVED;
 
-	param = &event->event.param.conn;
-	param->responder_resources = request->queue_pair.initiator_depth;
-	param->initiator_depth = request->queue_pair.responder_resources;
-	param->flow_control = request->queue_pair.flow_control;
-	param->retry_count = request->queue_pair.retry_count;
-	param->rnr_retry_count = request->queue_pair.rnr_retry_count;
-	param->srq = request->queue_pair.srq;
-	param->qp_num = request->queue_pair.number;
-	cm_set_private_data(event, request->private_data, CM_REQUEST_PRIVATE_DATA);
+	if (!cm_is_datagram(id))
+		fill_param(request, &event->event.param.conn);
+	cm_set_private_data(event, request->private_data,
+			    cm_is_datagram(id) ? CM_DATAGRAM_REQUEST_PRIVATE_DATA : CM_REQUEST_PRIVATE_DATA);
 	atomic_fetch_add_explicit(&listener->unread_requests, 1, memory_order_relaxed);
 	cm_push_event(event);
 	return 0;

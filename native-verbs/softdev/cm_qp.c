@@ -11,7 +11,6 @@
 enum {
 	DEFAULT_ACK_TIMEOUT = 17, /* 4.096 us * 2^17 = 0.54 s */
 	MIN_RNR_TIMER = 12,	  /* 0.64 ms */
-	HOP_LIMIT = 64,
 	GID_INDEX_ROCE_V2 = 1,
 };
 
@@ -30,7 +29,7 @@ static void fill_init(const struct cm_id *id, struct ibv_qp_attr *attr, int *mas
 }
 
 /* The entry of the GID table for the id's own address, as RoCE v2. */
-static uint8_t source_gid_index(const struct cm_id *id)
+uint8_t cm_source_gid_index(const struct cm_id *id)
 {
 	union ibv_gid gid;
 	enum ibv_gid_type type;
@@ -44,12 +43,7 @@ static uint8_t source_gid_index(const struct cm_id *id)
 
 static void fill_ready_to_receive(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
-	memset(&attr->ah_attr, 0, sizeof(attr->ah_attr));
-	attr->ah_attr.is_global = 1;
-	attr->ah_attr.port_num = id->id.port_num;
-	attr->ah_attr.grh.dgid = id->path.dgid;
-	attr->ah_attr.grh.sgid_index = source_gid_index(id);
-	attr->ah_attr.grh.hop_limit = HOP_LIMIT;
+	cm_fill_path(id, &attr->ah_attr);
 	attr->path_mtu = id->path.mtu;
 	attr->dest_qp_num = id->remote.number;
 	attr->rq_psn = id->remote.psn;
@@ -70,8 +64,31 @@ static void fill_ready_to_send(const struct cm_id *id, struct ibv_qp_attr *attr,
 		IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
 }
 
+static int fill_datagram_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	*mask = IBV_QP_STATE;
+	switch (attr->qp_state) {
+	case IBV_QPS_INIT:
+		attr->pkey_index = 0;
+		attr->port_num = id->id.port_num;
+		attr->qkey = RDMA_UDP_QKEY;
+		*mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
+		return 0;
+	case IBV_QPS_RTR:
+		return 0;
+	case IBV_QPS_RTS:
+		attr->sq_psn = 0;
+		*mask |= IBV_QP_SQ_PSN;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
 static int fill_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
+	if (cm_is_datagram(id))
+		return fill_datagram_attr(id, attr, mask);
 	switch (attr->qp_state) {
 	case IBV_QPS_INIT:
 		fill_init(id, attr, mask);
@@ -106,9 +123,16 @@ static int modify_to(struct cm_id *id, struct ibv_qp *qp, enum ibv_qp_state stat
 	return error ? error : -softverbs_ibv_modify_qp(qp, &attr, mask);
 }
 
-int cm_modify_to_init(struct cm_id *id, struct ibv_qp *qp)
+/* One for datagrams is ready to use at once. */
+static int prepare(struct cm_id *id, struct ibv_qp *qp)
 {
-	return modify_to(id, qp, IBV_QPS_INIT);
+	int error = modify_to(id, qp, IBV_QPS_INIT);
+
+	if (!error && cm_is_datagram(id))
+		error = modify_to(id, qp, IBV_QPS_RTR);
+	if (!error && cm_is_datagram(id))
+		error = modify_to(id, qp, IBV_QPS_RTS);
+	return error;
 }
 
 int cm_modify_to_ready(struct cm_id *id)
@@ -195,7 +219,8 @@ int softverbs_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_e
 	struct ibv_qp *qp;
 	int error;
 
-	if (!id->verbs || id->qp || (pd && pd->context != id->verbs))
+	if (!id->verbs || id->qp || (pd && pd->context != id->verbs) ||
+	    (attr->qp_type == IBV_QPT_UD) != cm_is_datagram(to_cm_id(id)))
 		return cm_result(-EINVAL);
 	if (!pd)
 		pd = id->pd ? id->pd : default_pd(id->verbs);
@@ -212,7 +237,7 @@ int softverbs_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_e
 		error = -errno;
 		goto destroy_queues;
 	}
-	error = cm_modify_to_init(to_cm_id(id), qp);
+	error = prepare(to_cm_id(id), qp);
 	if (error)
 		goto destroy_qp;
 	attr->cap = wanted.cap;
@@ -220,7 +245,6 @@ int softverbs_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_e
 	attr->recv_cq = wanted.recv_cq;
 	id->pd = pd;
 	id->qp = qp;
-	id->qp_type = wanted.qp_type;
 	return 0;
 
 destroy_qp:

@@ -15,6 +15,8 @@
  *     CM_FRAME_DISCONNECT, answered by CM_FRAME_DISCONNECTED, from either end; the end of the link
  * says the same.
  *
+ * For datagrams (RDMA_PS_UDP) CM_FRAME_REPLY ends the exchange, for there is no connection.
+ *
  * Ports are in network order, everything else is little endian.
  */
 #ifndef SOFTDEV_CM_WIRE_H
@@ -26,11 +28,14 @@
 
 enum {
 	CM_DATAGRAM_MAGIC = 0x4d435653,
-	CM_WIRE_VERSION = 1,
+	CM_WIRE_VERSION = 2,
 	CM_COOKIE_BYTES = 16,
 	CM_REQUEST_PRIVATE_DATA = 56,
 	CM_REPLY_PRIVATE_DATA = 196,
 	CM_REJECT_PRIVATE_DATA = 148,
+	/* for datagrams: what the kernel's CM has in a SIDR exchange */
+	CM_DATAGRAM_REQUEST_PRIVATE_DATA = 180,
+	CM_DATAGRAM_REPLY_PRIVATE_DATA = 136,
 };
 
 enum cm_datagram_kind { CM_DATAGRAM_REQUEST = 1, CM_DATAGRAM_REPLY = 2 };
@@ -73,7 +78,8 @@ struct cm_queue_pair {
 /* Payload of CM_FRAME_REQUEST; addresses are IPv6 or IPv4-mapped. */
 struct cm_request {
 	uint8_t version;
-	uint8_t reserved[3];
+	uint8_t datagrams; /* 1: looks for a queue pair that takes datagrams */
+	uint8_t reserved[2];
 	uint8_t source[16];
 	uint8_t destination[16];
 	uint16_t source_port;
@@ -81,12 +87,13 @@ struct cm_request {
 	uint8_t client_nonce[LINK_NONCE_BYTES];
 	uint8_t cookie[CM_COOKIE_BYTES];
 	struct cm_queue_pair queue_pair;
-	uint8_t private_data[CM_REQUEST_PRIVATE_DATA];
+	uint8_t private_data[CM_DATAGRAM_REQUEST_PRIVATE_DATA]; /* CM_REQUEST_PRIVATE_DATA for a connection */
 } __attribute__((packed));
 
 /* Payload of CM_FRAME_REPLY. */
 struct cm_reply {
 	struct cm_queue_pair queue_pair;
+	uint32_t qkey; /* datagrams */
 	uint8_t private_data[CM_REPLY_PRIVATE_DATA];
 } __attribute__((packed));
 
@@ -98,6 +105,9 @@ enum cm_reject_reason {
 	CM_REJECT_CONSUMER = 28,
 	CM_REJECT_VENDOR_OPTION = 35,
 };
+
+/* The same for datagrams: the status of RDMA_CM_EVENT_UNREACHABLE. */
+enum cm_datagram_status { CM_DATAGRAM_UNSUPPORTED = 1, CM_DATAGRAM_REJECTED = 2 };
 
 /* Payload of CM_FRAME_REJECT; frame.arg holds the reason. */
 struct cm_reject {
