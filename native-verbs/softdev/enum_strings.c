@@ -92,6 +92,27 @@ const char *softverbs_ibv_event_type_str(enum ibv_event_type type)
 	return NAME_OF(names, type);
 }
 
+const char *softverbs_ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+	static const char *const names[] = {
+		[IBV_WR_RDMA_WRITE] = "RDMA_WRITE",
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = "RDMA_WRITE_WITH_IMM",
+		[IBV_WR_SEND] = "SEND",
+		[IBV_WR_SEND_WITH_IMM] = "SEND_WITH_IMM",
+		[IBV_WR_RDMA_READ] = "RDMA_READ",
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = "ATOMIC_CMP_AND_SWP",
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "ATOMIC_FETCH_AND_ADD",
+		[IBV_WR_LOCAL_INV] = "LOCAL_INV",
+		[IBV_WR_BIND_MW] = "BIND_MW",
+		[IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
+		[IBV_WR_TSO] = "TSO",
+		[IBV_WR_DRIVER1] = "DRIVER1",
+		[IBV_WR_ATOMIC_WRITE] = "ATOMIC_WRITE",
+	};
+
+	return NAME_OF(names, opcode);
+}
+
 static const struct {
 	enum ibv_rate rate;
 	int mult, mbps;
@@ -106,7 +127,8 @@ static const struct {
 	{IBV_RATE_100_GBPS, 40, 103125},   {IBV_RATE_200_GBPS, 80, 206250},
 	{IBV_RATE_300_GBPS, 120, 309375},  {IBV_RATE_28_GBPS, 11, 28125},
 	{IBV_RATE_50_GBPS, 20, 53125},	   {IBV_RATE_400_GBPS, 160, 425000},
-	{IBV_RATE_600_GBPS, 240, 637500},
+	{IBV_RATE_600_GBPS, 240, 637500},  {IBV_RATE_800_GBPS, 320, 850000},
+	{IBV_RATE_1200_GBPS, 480, 1275000},
 };
 
 enum { RATE_COUNT = sizeof(rates) / sizeof(rates[0]) };
@@ -121,7 +143,7 @@ int softverbs_ibv_rate_to_mult(enum ibv_rate rate)
 
 enum ibv_rate softverbs_mult_to_ibv_rate(int mult)
 {
-	for (int i = 0; i < RATE_COUNT; i++)
+	for (int i = 0; i < RATE_COUNT && mult > 0; i++)
 		if (rates[i].mult == mult)
 			return rates[i].rate;
 	return IBV_RATE_MAX;

@@ -27,6 +27,7 @@ void softverbs_ibv_ack_async_event(struct ibv_async_event *event);
 int softverbs_ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
 int softverbs_ibv_query_port(struct ibv_context *context, uint8_t port,
 			     struct _compat_ibv_port_attr *attr);
+int softverbs_ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed);
 int softverbs_ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
 			    union ibv_gid *gid);
 int softverbs__ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
@@ -84,6 +85,7 @@ const char *softverbs_ibv_wc_status_str(enum ibv_wc_status status);
 const char *softverbs_ibv_port_state_str(enum ibv_port_state state);
 const char *softverbs_ibv_node_type_str(enum ibv_node_type type);
 const char *softverbs_ibv_event_type_str(enum ibv_event_type type);
+const char *softverbs_ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 int softverbs_ibv_rate_to_mult(enum ibv_rate rate);
 enum ibv_rate softverbs_mult_to_ibv_rate(int mult);
 int softverbs_ibv_rate_to_mbps(enum ibv_rate rate);

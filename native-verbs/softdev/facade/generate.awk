@@ -10,8 +10,8 @@ function add_row(symbol, version, kind, reason) {
 }
 
 BEGIN {
-  # Private nodes carry the number of the provider ABI: 34 in rdma-core 33 to 56, then 57, 59 and 64.
-  private_count = split("34 57 59 64", private_nodes, " ")
+  # Private nodes carry the number of the provider ABI: 34 in rdma-core 34 to 56, others before and after.
+  private_count = split("22 25 33 34 57 59 64", private_nodes, " ")
 }
 
 /^#/ || NF == 0 { next }
@@ -86,7 +86,7 @@ function print_doc(  row, kind, text, library) {
   print "# Symbols of the software verbs device\n"
   print "Generated from native-verbs/softdev/facade/symbols.tbl by `UPDATE=1 make -C native-verbs check-symbols`."
   print "`bin/softverbs` gives programs a libibverbs.so.1 and a librdmacm.so.1 with the following symbols. Nodes"
-  print "IBVERBS_PRIVATE_57, _59 and _64 hold the same symbols as IBVERBS_PRIVATE_34."
+  print "IBVERBS_PRIVATE_22, _25, _33, _57, _59 and _64 hold the same symbols as IBVERBS_PRIVATE_34."
   for (row = 1; row <= count; row++) {
     if (versions[row] ~ /PRIVATE/ && versions[row] != "IBVERBS_PRIVATE_34") continue
     if (library != (versions[row] ~ /^RDMACM/ ? "librdmacm.so.1" : "libibverbs.so.1")) {

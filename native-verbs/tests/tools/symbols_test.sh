@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The libraries for unmodified programs export what those of rdma-core 39, 44 and 50 do, under the same version nodes, and
+# whatever libraries of rdma-core are installed here.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/tools.sh"
+command -v readelf >/dev/null || {
+  echo "readelf is not installed (binutils)" >&2
+  exit 77
+}
+tests=$(dirname -- "$(readlink -f -- "$0")")/..
+facades=$tests/../target/lib/softverbs
+
+# exports LIBRARY...: their SYMBOL@NODE, but not the nodes themselves.
+exports() {
+  for library in "$@"; do
+    readelf -W --dyn-syms "$library" | awk '$7 != "UND" && $7 != "ABS" && $8 ~ /@/ { sub(/@@/, "@", $8); print $8 }'
+  done | sort -u
+}
+
+# compare NAME: what is in wanted, and not in ours?
+compare() {
+  [ -s "$work/wanted" ] || fail "$1: an empty list"
+  comm -23 "$work/wanted" "$work/ours" >"$work/missing.log"
+  if [ -s "$work/missing.log" ]; then
+    echo "FAIL symbols of $1: $(wc -l <"$work/missing.log") missing"
+    sed 's/^/    /' "$work/missing.log"
+    failed=1
+  else
+    echo "PASS symbols of $1: $(wc -l <"$work/wanted")"
+  fi
+}
+
+failed=0
+exports "$facades/libibverbs.so.1" "$facades/librdmacm.so.1" >"$work/ours"
+for release in 39 44 50; do
+  awk -v release="$release" '!/^#/ && $1 <= release { print $2 }' "$tests/symbols_of_releases.txt" | sort >"$work/wanted"
+  compare "rdma-core $release"
+done
+if command -v ldconfig >/dev/null; then
+  # shellcheck disable=SC2046
+  set -- $(ldconfig -p | awk '/lib(ibverbs|rdmacm)\.so\.1 / { print $NF }')
+  if [ $# -gt 0 ]; then
+    exports "$@" >"$work/wanted"
+    compare "the installed libraries"
+  fi
+fi
+exit $failed
