@@ -57,6 +57,7 @@ void device_events_init(struct softdev_context *context);
 unsigned int device_raise(enum ibv_event_type type);
 
 /* Fills the operations of a new context; each object's file sets its own. */
+void query_set_ops(struct verbs_context *verbs);
 void pd_set_ops(struct verbs_context *verbs);
 void cq_set_ops(struct verbs_context *verbs);
 void qp_set_ops(struct verbs_context *verbs);
