@@ -3,7 +3,8 @@
  * What belongs to the process and not to one object: identity, ports, addresses, settings; and the
  * lock order of the whole device:
  *
- *   handle table > qp.lock > cq.lock > event_queue.lock, progress queue, peer.lock (leaves)
+ *   handle table > qp.lock > cq.lock > srq.lock > event_queue.lock, progress queue, peer.lock (leaves)
+ *                  qp.lock > the lock of mw.c > the lock of mr_table.c
  *
  * Progress callbacks start with none of them. Nobody waits for the progress thread with one held.
  */

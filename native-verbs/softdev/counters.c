@@ -32,6 +32,7 @@ static const struct {
 	FIELD(sends),	       FIELD(send_bytes),
 	FIELD(connections),    FIELD(fallbacks),
 	FIELD(srq_live),       FIELD(atomics),
+	FIELD(mw_live),
 	FIELD(connections_tcp),
 	FIELD(reads_tcp),      FIELD(read_bytes_tcp),
 #undef FIELD

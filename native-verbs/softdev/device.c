@@ -86,28 +86,6 @@ int softverbs_ibv_get_device_index(struct ibv_device *dev)
 	return -1;
 }
 
-static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
-{
-	(void)pd;
-	(void)type;
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
-static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-{
-	(void)qp;
-	(void)mw;
-	(void)bind;
-	return EOPNOTSUPP;
-}
-
-static int dealloc_mw(struct ibv_mw *mw)
-{
-	(void)mw;
-	return EOPNOTSUPP;
-}
-
 struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 {
 	struct softdev_context *context;
@@ -147,14 +125,12 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	base->async_fd = context->async.fd;
 	base->num_comp_vectors = DEVICE_COMP_VECTORS;
 	base->abi_compat = __VERBS_ABI_IS_EXTENDED;
-	base->ops.alloc_mw = alloc_mw;
-	base->ops.bind_mw = bind_mw;
-	base->ops.dealloc_mw = dealloc_mw;
 	pthread_mutex_init(&base->mutex, NULL);
 	pd_set_ops(&context->verbs);
 	cq_set_ops(&context->verbs);
 	qp_set_ops(&context->verbs);
 	srq_set_ops(&context->verbs);
+	mw_set_ops(&context->verbs);
 	return base;
 
 destroy_queue:

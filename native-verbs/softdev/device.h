@@ -62,5 +62,6 @@ void pd_set_ops(struct verbs_context *verbs);
 void cq_set_ops(struct verbs_context *verbs);
 void qp_set_ops(struct verbs_context *verbs);
 void srq_set_ops(struct verbs_context *verbs);
+void mw_set_ops(struct verbs_context *verbs);
 
 #endif

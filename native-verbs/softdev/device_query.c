@@ -23,12 +23,14 @@ static void fill_device_attr(struct ibv_device_attr *attr)
 		.max_qp = DEVICE_MAX_QP,
 		.max_qp_wr = DEVICE_MAX_WR,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN |
-				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE,
+				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE |
+				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B,
 		.max_sge = DEVICE_MAX_SGE,
 		.max_sge_rd = DEVICE_MAX_SGE,
 		.max_cq = MAX_CQS,
 		.max_cqe = DEVICE_MAX_CQE,
 		.max_mr = DEVICE_MAX_MR,
+		.max_mw = DEVICE_MAX_MR,
 		.max_pd = MAX_PDS,
 		.max_srq = MAX_SRQS,
 		.max_srq_wr = DEVICE_MAX_SRQ_WR,

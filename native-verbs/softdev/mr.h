@@ -21,7 +21,7 @@ struct softdev_mr {
 	uint64_t generation; /* in the table that peers see; 0 = it is not there */
 	atomic_bool file_shared;
 	uint32_t windows;   /* bound to it */
-	uint32_t bound_qpn; /* a window that this queue pair alone may use; 0 = all of the domain */
+	uint64_t bound_qp;  /* a window for this generation of a queue pair alone; 0 = all of the domain */
 };
 
 enum key_kind { KEY_LOCAL, KEY_REMOTE };
@@ -32,8 +32,8 @@ enum key_kind { KEY_LOCAL, KEY_REMOTE };
  */
 int mr_acquire(const struct softdev_pd *pd, enum key_kind kind, uint32_t key, uint64_t address,
 	       uint64_t length, unsigned int access, struct softdev_mr **mr);
-/* The same for the key that a peer of this queue pair sent. */
-int mr_acquire_for(const struct softdev_pd *pd, uint32_t qpn, uint32_t rkey, uint64_t address, uint64_t length,
+/* The same for the key that a peer sent, to the queue pair of this generation. */
+int mr_acquire_for(const struct softdev_pd *pd, uint64_t qp, uint32_t rkey, uint64_t address, uint64_t length,
 		   unsigned int access, struct softdev_mr **mr);
 void mr_release(struct softdev_mr *mr);
 

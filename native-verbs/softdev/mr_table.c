@@ -90,10 +90,8 @@ void mr_table_show(struct softdev_mr *mr, bool to_peers)
 }
 
 /* lock held. */
-static bool is_visible(const struct softdev_mr *mr)
+static bool is_visible(uint32_t slot, const struct softdev_mr *mr)
 {
-	uint32_t slot = mr->base.handle;
-
 	return slot && slot < TABLE_MR_SLOTS && slots[slot].mr == mr &&
 	       (atomic_load(&slots[slot].state) & SLOT_VALID);
 }
@@ -113,7 +111,7 @@ int mr_table_hide(struct softdev_mr *mr)
 	int error = 0;
 
 	pthread_mutex_lock(&lock);
-	if (!is_visible(mr))
+	if (!is_visible(mr->base.handle, mr))
 		error = ENOENT;
 	else if (mr->windows)
 		error = EBUSY;
@@ -138,12 +136,22 @@ void mr_table_remove(struct softdev_mr *mr)
 	pthread_mutex_unlock(&lock);
 }
 
-bool mr_table_bind(struct softdev_mr *mr)
+bool mr_table_has(uint32_t slot, const struct softdev_mr *mr)
 {
 	bool is;
 
 	pthread_mutex_lock(&lock);
-	is = is_visible(mr);
+	is = slot && slot < TABLE_MR_SLOTS && slots[slot].mr == mr;
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+bool mr_table_bind(uint32_t slot, struct softdev_mr *mr)
+{
+	bool is;
+
+	pthread_mutex_lock(&lock);
+	is = is_visible(slot, mr);
 	if (is)
 		mr->windows++;
 	pthread_mutex_unlock(&lock);
@@ -185,12 +193,12 @@ int mr_acquire(const struct softdev_pd *pd, enum key_kind kind, uint32_t key, ui
 	return 0;
 }
 
-int mr_acquire_for(const struct softdev_pd *pd, uint32_t qpn, uint32_t rkey, uint64_t address, uint64_t length,
+int mr_acquire_for(const struct softdev_pd *pd, uint64_t qp, uint32_t rkey, uint64_t address, uint64_t length,
 		   unsigned int access, struct softdev_mr **out)
 {
 	int error = mr_acquire(pd, KEY_REMOTE, rkey, address, length, access, out);
 
-	if (!error && (*out)->bound_qpn && (*out)->bound_qpn != qpn) {
+	if (!error && (*out)->bound_qp && (*out)->bound_qp != qp) {
 		mr_release(*out);
 		error = -EACCES;
 	}

@@ -17,8 +17,10 @@ int mr_table_hide(struct softdev_mr *mr);
 /* Gives the slot of a hidden one back. */
 void mr_table_remove(struct softdev_mr *mr);
 
-/* A window is bound to it, and unbound. False if it is not there, or not visible. */
-bool mr_table_bind(struct softdev_mr *mr);
+/* Is it in that slot? The pointer is not followed. */
+bool mr_table_has(uint32_t slot, const struct softdev_mr *mr);
+/* A window is bound to the region of that slot, and unbound. False if it is not there, or not visible. */
+bool mr_table_bind(uint32_t slot, struct softdev_mr *mr);
 void mr_table_unbind(struct softdev_mr *mr);
 
 /* Whatever is in the slot of that key, visible and held, or NULL. */

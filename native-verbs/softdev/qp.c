@@ -54,6 +54,11 @@ static void new_generation(struct softdev_qp *qp)
 	atomic_store(&own_table()->qp[qp->slot].generation, generation);
 }
 
+uint64_t qp_generation(const struct softdev_qp *qp)
+{
+	return atomic_load_explicit(&own_table()->qp[qp->slot].generation, memory_order_relaxed);
+}
+
 void qp_busy_begin(struct softdev_qp *qp)
 {
 	qp->busy++;

@@ -155,6 +155,8 @@ int qp_check_transition(const struct softdev_qp *qp, const struct ibv_qp_attr *a
 void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, int mask);
 
 /* qp.c; qp->lock held for all but the last five. */
+/* Never used before, new at every RESET. */
+uint64_t qp_generation(const struct softdev_qp *qp);
 void qp_enter_error(struct softdev_qp *qp);
 /* A send has failed here: SQE for UC and UD, whose receive queues go on, ERR for RC. */
 void qp_enter_send_error(struct softdev_qp *qp);

@@ -4,6 +4,7 @@
 #include "fault.h"
 #include "file_share.h"
 #include "log.h"
+#include "mw.h"
 #include "peer_table.h"
 #include "responder_internal.h"
 #include "wrong_keys.h"
@@ -109,7 +110,7 @@ static bool is_allowed(const struct softdev_qp *qp, uint32_t rkey, uint64_t addr
 
 	if (!length)
 		return true;
-	if (mr_acquire_for(qp->pd, qp->base.qp_num, rkey, address, length, access, &mr))
+	if (mr_acquire_for(qp->pd, qp_generation(qp), rkey, address, length, access, &mr))
 		return false;
 	mr_release(mr);
 	return true;
@@ -148,6 +149,20 @@ bool responder_expects(struct softdev_qp *qp, const struct frame *frame)
 	return true;
 }
 
+static bool flags_are_valid(const struct softdev_qp *qp, const struct frame *frame)
+{
+	if (frame->flags & ~WIRE_FLAGS)
+		return false;
+	return !(frame->flags & WIRE_FLAG_INVALIDATE) ||
+	       (frame->op == WIRE_SEND && !(frame->flags & WIRE_FLAG_IMM) && !is_unreliable(qp));
+}
+
+/* qp->lock held. */
+static bool invalidates(const struct softdev_qp *qp, const struct frame *frame)
+{
+	return !(frame->flags & WIRE_FLAG_INVALIDATE) || mw_invalidate(qp, frame->imm);
+}
+
 static bool on_header(struct link *link, void *owner, const struct frame *frame)
 {
 	struct softdev_qp *qp = owner;
@@ -166,7 +181,7 @@ static bool on_header(struct link *link, void *owner, const struct frame *frame)
 	responder->address = frame->remote_addr;
 	responder->total = frame->length;
 	if (responder_expects(qp, frame)) {
-		if (frame->length > DEVICE_MAX_MESSAGE || (frame->flags & ~WIRE_FLAGS))
+		if (frame->length > DEVICE_MAX_MESSAGE || !flags_are_valid(qp, frame))
 			fail_request(qp, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);
 		else if (frame->op == WIRE_SEND)
 			begin_send(qp, frame);
@@ -192,7 +207,7 @@ static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *i
 		goto unlock;
 	rqe = rq_next(qp);
 	if (!responder->receiving)
-		count = sge_hold_remote(qp->pd, qp->base.qp_num, responder->rkey, responder->address + offset,
+		count = sge_hold_remote(qp->pd, qp_generation(qp), responder->rkey, responder->address + offset,
 					responder->total - offset, IBV_ACCESS_REMOTE_WRITE, iov,
 					&qp->slice);
 	else
@@ -238,7 +253,8 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 		.opcode = is_send ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
 		.byte_len = frame->length,
 		.imm_data = frame->imm,
-		.wc_flags = frame->flags & WIRE_FLAG_IMM ? IBV_WC_WITH_IMM : 0,
+		.wc_flags = (frame->flags & WIRE_FLAG_IMM ? IBV_WC_WITH_IMM : 0) |
+			    (frame->flags & WIRE_FLAG_INVALIDATE ? IBV_WC_WITH_INV : 0),
 	};
 
 	if (responder->dropping) {
@@ -252,6 +268,11 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 	pthread_mutex_lock(&qp->lock);
 	if (!responds(qp)) {
 		pthread_mutex_unlock(&qp->lock);
+		return;
+	}
+	if (!invalidates(qp, frame)) {
+		pthread_mutex_unlock(&qp->lock);
+		responder_refuse(qp, frame->seq, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_INV_REQ_ERR);
 		return;
 	}
 	qp_busy_begin(qp);
@@ -286,7 +307,7 @@ static int read_source(struct link_stream *stream, uint64_t offset, struct iovec
 	(void)max_iov;
 	if (!responds(qp))
 		return -ECANCELED;
-	if (sge_hold_remote(qp->pd, qp->base.qp_num, responder->rkey,
+	if (sge_hold_remote(qp->pd, qp_generation(qp), responder->rkey,
 			    responder->address + responder->offset + offset,
 			    responder->chunk - offset, IBV_ACCESS_REMOTE_READ, iov, &qp->slice) < 0) {
 		responder->read_error = IBV_WC_REM_ACCESS_ERR;

@@ -33,7 +33,7 @@ static enum ibv_wc_status try_execute(const struct softdev_qp *qp, const struct 
 	    frame->length != sizeof(operands) || (frame->flags & ~WIRE_FLAGS) ||
 	    frame->remote_addr % sizeof(uint64_t))
 		return IBV_WC_REM_INV_REQ_ERR;
-	if (mr_acquire_for(qp->pd, qp->base.qp_num, frame->rkey, frame->remote_addr, sizeof(uint64_t),
+	if (mr_acquire_for(qp->pd, qp_generation(qp), frame->rkey, frame->remote_addr, sizeof(uint64_t),
 			   IBV_ACCESS_REMOTE_ATOMIC, &mr))
 		return IBV_WC_REM_ACCESS_ERR;
 	memcpy(&operands, payload, sizeof(operands));

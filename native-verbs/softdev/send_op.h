@@ -13,6 +13,7 @@ enum send_op_flags {
 	SEND_OP_ATOMIC = 4,	  /* eight aligned bytes at the peer */
 	SEND_OP_LOCAL = 8,	  /* no frame: done when its turn comes */
 	SEND_OP_NO_LIST = 16,	  /* has no scatter/gather list */
+	SEND_OP_OPERANDS = 32,	  /* keeps them where others have inline data */
 };
 
 struct send_op {

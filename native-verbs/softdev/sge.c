@@ -33,13 +33,13 @@ int sge_hold_slice(const struct softdev_pd *pd, const struct ibv_sge *sge, int n
 	return count;
 }
 
-int sge_hold_remote(const struct softdev_pd *pd, uint32_t qpn, uint32_t rkey, uint64_t address,
+int sge_hold_remote(const struct softdev_pd *pd, uint64_t qp, uint32_t rkey, uint64_t address,
 		    uint64_t length, unsigned int access, struct iovec *iov, struct sge_hold *hold)
 {
 	hold->count = 0;
 	if (length > SGE_SLICE_BYTES)
 		length = SGE_SLICE_BYTES;
-	if (mr_acquire_for(pd, qpn, rkey, address, length, access, &hold->mr[0]))
+	if (mr_acquire_for(pd, qp, rkey, address, length, access, &hold->mr[0]))
 		return -EACCES;
 	hold->count = 1;
 	iov[0] = (struct iovec){mr_pointer(hold->mr[0], address), length};

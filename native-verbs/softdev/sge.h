@@ -24,7 +24,7 @@ int sge_hold_slice(const struct softdev_pd *pd, const struct ibv_sge *sge, int n
 void sge_release(struct sge_hold *hold);
 
 /* The same for one region of this process addressed by the peer of a queue pair. */
-int sge_hold_remote(const struct softdev_pd *pd, uint32_t qpn, uint32_t rkey, uint64_t address,
+int sge_hold_remote(const struct softdev_pd *pd, uint64_t qp, uint32_t rkey, uint64_t address,
 		    uint64_t length, unsigned int access, struct iovec *iov, struct sge_hold *hold);
 
 #endif

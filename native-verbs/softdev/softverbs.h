@@ -29,6 +29,7 @@ struct softverbs_counters {
 	uint64_t fallbacks;
 	uint64_t srq_live;
 	uint64_t atomics;
+	uint64_t mw_live;
 	/* The part of connections and of the READs over the wire that went by TCP. */
 	uint64_t connections_tcp;
 	uint64_t reads_tcp, read_bytes_tcp;

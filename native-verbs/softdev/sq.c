@@ -7,6 +7,7 @@
 #include "exports.h"
 #include "fault.h"
 #include "log.h"
+#include "mw.h"
 #include "qp.h"
 #include "send_op.h"
 #include "ud.h"
@@ -109,6 +110,8 @@ static int check_wr(const struct softdev_qp *qp, const struct ibv_send_wr *wr, c
 {
 	if (!op || ((wr->send_flags & IBV_SEND_INLINE) && !(op->flags & SEND_OP_INLINE)))
 		return EINVAL;
+	if (op->flags & SEND_OP_NO_LIST)
+		return 0;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge ||
 	    (wr->num_sge && !wr->sg_list))
 		return EINVAL;
@@ -134,15 +137,25 @@ static void copy_inline(struct wqe *wqe, const struct ibv_send_wr *wr)
 	}
 }
 
-/* Atomics: the operands travel as inline data does, and every slot has room for them. */
-static void copy_operands(struct wqe *wqe, const struct ibv_send_wr *wr)
+_Static_assert(sizeof(struct atomic_operands) <= DEVICE_MIN_INLINE, "the inline room of every slot");
+_Static_assert(sizeof(struct mw_bind_request) <= DEVICE_MIN_INLINE, "the inline room of every slot");
+
+/* What an atomic or a bind has beside the fields of every request, where others have inline data. */
+static int take_operands(struct wqe *wqe, const struct ibv_send_wr *wr)
 {
 	const struct atomic_operands operands = {wr->wr.atomic.compare_add, wr->wr.atomic.swap};
+	struct mw_bind_request bind;
+	int error = 0;
 
-	_Static_assert(sizeof(operands) <= DEVICE_MIN_INLINE, "the inline room of a slot");
-	wqe->rkey = wr->wr.atomic.rkey;
-	wqe->remote_addr = wr->wr.atomic.remote_addr;
-	memcpy(wqe->inline_data, &operands, sizeof(operands));
+	if (wqe->op->flags & SEND_OP_ATOMIC) {
+		wqe->rkey = wr->wr.atomic.rkey;
+		wqe->remote_addr = wr->wr.atomic.remote_addr;
+		memcpy(wqe->inline_data, &operands, sizeof(operands));
+	} else if (wqe->op->completion == IBV_WC_BIND_MW) {
+		error = mw_take_request(&bind, wr);
+		memcpy(wqe->inline_data, &bind, error ? 0 : sizeof(bind));
+	}
+	return error;
 }
 
 /* qp->lock held. 0 or a positive errno. */
@@ -156,7 +169,7 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
 	uint64_t length;
 	struct wqe *wqe;
-	int error;
+	int error, num_sge;
 
 	if (fault && fault->error)
 		return fault->error;
@@ -166,7 +179,8 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	error = check_wr(qp, wr, op);
 	if (error)
 		return error;
-	length = total_length(wr->sg_list, wr->num_sge);
+	num_sge = op->flags & SEND_OP_NO_LIST ? 0 : wr->num_sge;
+	length = total_length(wr->sg_list, num_sge);
 	if ((is_inline && length > qp->cap.max_inline_data) ||
 	    ((op->flags & SEND_OP_ATOMIC) && length != sizeof(uint64_t)))
 		return EINVAL;
@@ -185,9 +199,9 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	wqe->remote_addr = wr->wr.rdma.remote_addr;
 	wqe->too_long = length > DEVICE_MAX_MESSAGE;
 	wqe->length = wqe->too_long ? 0 : length;
-	wqe->num_sge = wr->num_sge;
+	wqe->num_sge = num_sge;
 	wqe->sge = qp->sq_sges + (size_t)index * qp->cap.max_send_sge;
-	wqe->inline_data = is_inline || (op->flags & SEND_OP_ATOMIC)
+	wqe->inline_data = is_inline || (op->flags & SEND_OP_OPERANDS)
 				   ? qp->sq_inline + (size_t)index * qp->cap.max_inline_data
 				   : NULL;
 	wqe->started = wqe->sent = wqe->via_wire = wqe->file_asked = false;
@@ -195,10 +209,11 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	wqe->received = 0;
 	if (is_inline)
 		copy_inline(wqe, wr);
-	else if (wr->num_sge)
-		memcpy(wqe->sge, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
-	if (op->flags & SEND_OP_ATOMIC)
-		copy_operands(wqe, wr);
+	else if (num_sge)
+		memcpy(wqe->sge, wr->sg_list, num_sge * sizeof(*wr->sg_list));
+	error = take_operands(wqe, wr);
+	if (error)
+		return error;
 	qp->sq_post++;
 	COUNT(send_wr_posted);
 	if (qp->sq_sig_all || (wr->send_flags & IBV_SEND_SIGNALED))

@@ -3,6 +3,7 @@
 #include "counters.h"
 #include "fault_wr.h"
 #include "log.h"
+#include "mw.h"
 #include "peer.h"
 #include "qp.h"
 #include "send_op.h"
@@ -121,6 +122,16 @@ static bool try_batch(struct softdev_qp *qp, uint64_t *copied)
 	return done || qp->requester != REQUESTER_OPEN;
 }
 
+static enum ibv_wc_status execute_local(struct softdev_qp *qp, const struct wqe *wqe)
+{
+	struct mw_bind_request bind;
+
+	if (wqe->op->completion == IBV_WC_LOCAL_INV)
+		return mw_invalidate(qp, wqe->imm) ? IBV_WC_SUCCESS : IBV_WC_MW_BIND_ERR;
+	memcpy(&bind, wqe->inline_data, sizeof(bind));
+	return mw_bind(qp, &bind);
+}
+
 static bool may_execute(struct softdev_qp *qp)
 {
 	return atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq_exec != qp->sq_post &&
@@ -144,7 +155,7 @@ void sq_run(struct softdev_qp *qp)
 		struct wqe *wqe = sq_at(qp, qp->sq_exec);
 		bool is_read = wqe->op->wire == WIRE_READ, is_oldest = qp->sq_exec == qp->sq_done;
 
-		if (qp->requester != REQUESTER_OPEN) {
+		if (qp->requester != REQUESTER_OPEN && !(wqe->op->flags & SEND_OP_LOCAL)) {
 			if (!on_progress_thread && !qp->retry_waiting)
 				progress_post(&qp->task);
 			break;
@@ -161,7 +172,14 @@ void sq_run(struct softdev_qp *qp)
 			sq_complete(qp, early_status(qp, wqe));
 			continue;
 		}
-		if (is_read && qp->peer && !wqe->via_wire) {
+		if (wqe->op->flags & SEND_OP_LOCAL) {
+			if (!is_oldest)
+				break;
+			if (on_progress_thread) {
+				sq_complete(qp, execute_local(qp, wqe));
+				continue;
+			}
+		} else if (is_read && qp->peer && !wqe->via_wire) {
 			if (!is_oldest)
 				break; /* it waits for its turn, then goes the short way */
 			if (try_batch(qp, &copied))

@@ -44,7 +44,8 @@ enum wire_op {
 enum {
 	WIRE_FLAG_IMM = 1,
 	WIRE_FLAG_SOLICITED = 2,
-	WIRE_FLAGS = WIRE_FLAG_IMM | WIRE_FLAG_SOLICITED, /* any other is an invalid request */
+	WIRE_FLAG_INVALIDATE = 4, /* SEND only: imm is the key of a window that loses its access */
+	WIRE_FLAGS = WIRE_FLAG_IMM | WIRE_FLAG_SOLICITED | WIRE_FLAG_INVALIDATE, /* any other is an invalid request */
 };
 
 enum { WIRE_CHUNK = 1 << 20 };

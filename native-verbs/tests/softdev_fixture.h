@@ -96,6 +96,7 @@ static inline void check_no_leaks(void)
 	CHECK_EQUAL(counters.cq_live, 0);
 	CHECK_EQUAL(counters.qp_live, 0);
 	CHECK_EQUAL(counters.srq_live, 0);
+	CHECK_EQUAL(counters.mw_live, 0);
 }
 
 static inline struct address address_of(const struct side *side)

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mw.h"
+
+#include "counters.h"
+#include "handle.h"
+#include "mr_table.h"
+#include "peer_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	WINDOW_RIGHTS = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+	CHANGING_RIGHTS = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+};
+
+struct softdev_mw {
+	struct ibv_mw base;
+	struct softdev_mr key;     /* what its key opens, visible while it is bound */
+	struct softdev_mr *region; /* that it is bound to, or NULL; guarded by `lock` */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct softdev_mw *to_mw(struct ibv_mw *mw)
+{
+	return container_of_(mw, struct softdev_mw, base);
+}
+
+static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	int error = process_is_forked_child() ? EIO : 0;
+	struct softdev_mw *mw;
+
+	if (!error && ((type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) || !handle_is(HANDLE_PD, pd->handle, to_pd(pd))))
+		error = EINVAL;
+	if (!error && !own_table())
+		error = errno;
+	if (error)
+		goto failed;
+	mw = calloc(1, sizeof(*mw));
+	if (!mw) {
+		error = ENOMEM;
+		goto failed;
+	}
+	mw->key.pd = to_pd(pd);
+	mw->key.file_fd = -1;
+	error = mr_table_add(&mw->key);
+	if (error)
+		goto free_it;
+	mw->key.base.lkey = 0; /* no list may name a window */
+	mw->base = (struct ibv_mw){.context = pd->context,
+				   .pd = pd,
+				   .rkey = mw->key.base.rkey,
+				   .handle = mw->key.base.handle,
+				   .type = type};
+	atomic_fetch_add(&mw->key.pd->users, 1);
+	COUNT(mw_live);
+	return &mw->base;
+
+free_it:
+	free(mw);
+failed:
+	errno = error;
+	return NULL;
+}
+
+/* lock held. */
+static void unbind(struct softdev_mw *mw)
+{
+	if (!mw->region)
+		return;
+	mr_table_hide(&mw->key);
+	mr_table_unbind(mw->region);
+	mw->region = NULL;
+}
+
+static int dealloc_mw(struct ibv_mw *base)
+{
+	struct softdev_mw *mw = to_mw(base);
+
+	if (process_is_forked_child())
+		return EIO;
+	if (!mr_table_has(base->handle, &mw->key))
+		return ENOENT;
+	pthread_mutex_lock(&lock);
+	unbind(mw);
+	mr_table_remove(&mw->key);
+	pthread_mutex_unlock(&lock);
+	atomic_fetch_sub(&mw->key.pd->users, 1);
+	COUNT_DOWN(mw_live);
+	free(mw);
+	return 0;
+}
+
+int mw_take_request(struct mw_bind_request *request, const struct ibv_send_wr *wr)
+{
+	const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
+	struct softdev_mw *mw = wr->bind_mw.mw ? to_mw(wr->bind_mw.mw) : NULL;
+
+	if (!mw || !mr_table_has(mw->base.handle, &mw->key) || (!info->mr && info->length))
+		return EINVAL;
+	*request = (struct mw_bind_request){
+		.mw = mw,
+		.mw_slot = mw->base.handle,
+		.rkey = wr->bind_mw.rkey,
+		.region = info->mr && info->length ? container_of_(info->mr, struct softdev_mr, base) : NULL,
+		.address = info->addr,
+		.length = info->length,
+		.access = info->mw_access_flags,
+	};
+	if (request->region)
+		request->region_slot = info->mr->handle;
+	return 0;
+}
+
+/* lock held. May this window be bound as the request wants it, whatever the region? */
+static bool window_permits(const struct softdev_qp *qp, const struct mw_bind_request *request)
+{
+	const struct softdev_mw *mw = request->mw;
+	bool is_type_2;
+
+	if (!mr_table_has(request->mw_slot, &mw->key))
+		return false;
+	is_type_2 = mw->base.type == IBV_MW_TYPE_2;
+	if (!pd_same(mw->key.pd, qp->pd) || (request->rkey ^ mw->key.base.rkey) >> 8)
+		return false;
+	if (is_type_2 && (mw->region || !request->region))
+		return false;
+	/* A window is for the other end only: LOCAL_WRITE is passed by programs and means nothing. */
+	return !(request->access & ~(unsigned int)(WINDOW_RIGHTS | IBV_ACCESS_LOCAL_WRITE |
+						   (is_type_2 ? IBV_ACCESS_ZERO_BASED : 0)));
+}
+
+/* lock held, the region bound already, so it stays. */
+static bool region_permits(const struct softdev_mr *region, const struct softdev_qp *qp,
+			   const struct mw_bind_request *request)
+{
+	return pd_same(region->pd, qp->pd) && (region->access & IBV_ACCESS_MW_BIND) &&
+	       !(region->access & IBV_ACCESS_ZERO_BASED) &&
+	       (!(request->access & CHANGING_RIGHTS) || (region->access & IBV_ACCESS_LOCAL_WRITE)) &&
+	       request->address >= region->iova && request->length <= region->length &&
+	       request->address - region->iova <= region->length - request->length;
+}
+
+/* lock held. */
+static void show(struct softdev_mw *mw, const struct softdev_qp *qp, const struct mw_bind_request *request)
+{
+	bool is_type_2 = mw->base.type == IBV_MW_TYPE_2;
+
+	mw->region = request->region;
+	mw->key.iova = request->access & IBV_ACCESS_ZERO_BASED ? 0 : request->address;
+	mw->key.length = request->length;
+	mw->key.address = mr_pointer(request->region, request->address);
+	mw->key.access = request->access & WINDOW_RIGHTS;
+	mw->key.bound_qp = is_type_2 ? qp_generation(qp) : 0;
+	/* Peers that check READs themselves do not know who they come through: type 2 is for the responder to judge. */
+	mr_table_show(&mw->key, !is_type_2);
+}
+
+enum ibv_wc_status mw_bind(const struct softdev_qp *qp, const struct mw_bind_request *request)
+{
+	enum ibv_wc_status status = IBV_WC_MW_BIND_ERR;
+
+	pthread_mutex_lock(&lock);
+	if (!window_permits(qp, request))
+		goto unlock;
+	if (request->region) {
+		if (!mr_table_bind(request->region_slot, request->region))
+			goto unlock;
+		if (!region_permits(request->region, qp, request)) {
+			mr_table_unbind(request->region);
+			goto unlock;
+		}
+	}
+	unbind(request->mw);
+	request->mw->key.base.rkey = request->rkey;
+	if (request->region)
+		show(request->mw, qp, request);
+	status = IBV_WC_SUCCESS;
+unlock:
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+bool mw_invalidate(const struct softdev_qp *qp, uint32_t rkey)
+{
+	struct softdev_mr *key;
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	key = mr_table_hold(rkey);
+	if (key) {
+		found = key->base.rkey == rkey && key->bound_qp && key->bound_qp == qp_generation(qp);
+		mr_release(key);
+	}
+	if (found)
+		unbind(container_of_(key, struct softdev_mw, key));
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = bind->wr_id,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = bind->send_flags,
+		.bind_mw = {.mw = mw, .rkey = ibv_inc_rkey(mw->rkey), .bind_info = bind->bind_info},
+	};
+	int error = sq_post_all(to_qp(qp), &wr);
+
+	if (!error)
+		mw->rkey = wr.bind_mw.rkey;
+	return error;
+}
+
+void mw_set_ops(struct verbs_context *verbs)
+{
+	verbs->context.ops.alloc_mw = alloc_mw;
+	verbs->context.ops.bind_mw = bind_mw;
+	verbs->context.ops.dealloc_mw = dealloc_mw;
+}
