@@ -31,12 +31,13 @@ static void fill_init(const struct cm_id *id, struct ibv_qp_attr *attr, int *mas
 /* The entry of the GID table for the id's own address, as RoCE v2. */
 uint8_t cm_source_gid_index(const struct cm_id *id)
 {
-	union ibv_gid gid;
+	union ibv_gid gid, source;
 	enum ibv_gid_type type;
 
+	gid_from_address(&id->id.route.addr.src_addr, &source);
 	for (int i = 0; i < gid_table_length(); i++)
 		if (!gid_table_entry(i, &gid, &type) && type == IBV_GID_TYPE_ROCE_V2 &&
-		    !memcmp(&gid, &id->path.sgid, sizeof(gid)))
+		    !memcmp(&gid, &source, sizeof(gid)))
 			return (uint8_t)i;
 	return GID_INDEX_ROCE_V2;
 }
@@ -258,12 +259,13 @@ int softverbs_rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 			     struct ibv_qp_init_attr *attr)
 {
 	struct ibv_qp_init_attr_ex extended = {.comp_mask = pd ? IBV_QP_INIT_ATTR_PD : 0, .pd = pd};
+	const size_t common = offsetof(struct ibv_qp_init_attr_ex, comp_mask); /* in the padding of the other */
 	int result;
 
-	memcpy(&extended, attr, sizeof(*attr));
+	memcpy(&extended, attr, common);
 	result = softverbs_rdma_create_qp_ex(id, &extended);
 	if (!result)
-		memcpy(attr, &extended, sizeof(*attr));
+		memcpy(attr, &extended, common);
 	return result;
 }
 
@@ -271,6 +273,7 @@ void softverbs_rdma_destroy_qp(struct rdma_cm_id *id)
 {
 	if (!id->qp)
 		return;
+	cm_detach_groups(to_cm_id(id));
 	softverbs_ibv_destroy_qp(id->qp);
 	id->qp = NULL;
 	destroy_queues(id);
