@@ -130,6 +130,7 @@ int softverbs_rdma_destroy_id(struct rdma_cm_id *public_id)
 		return cm_result(error); /* in the child of a fork, where it is nobody's */
 	cm_take_event(id);
 	cm_drain_events(id);
+	cm_free_groups(id);
 	free_id(id);
 	return 0;
 }

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# rdma_cm for datagrams: udaddy, mckey, and perftest's UD mode with -R.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/tools.sh"
+need udaddy
+need mckey
+need ib_send_bw
+
+# udaddy knows one port.
+start_server udaddy -c 3 -C 50 -S 2000
+wait_until cm_listens 7174
+run_client udaddy -c 3 -C 50 -S 2000 -s 127.0.0.1
+join_server
+
+# The receivers say nothing when they have joined, and they wait for ever for what they miss.
+joined() {
+  grep -q 'receiving data transfers' "$work/server.log"
+}
+
+for group in 239.4.5.6 ff0e::4:5:6; do
+  start_server stdbuf -oL mckey -m "$group" -C 20
+  wait_until joined
+  run_client mckey -m "$group" -C 20 -s
+  join_server
+done
+
+for program in ib_send_bw ib_send_lat; do
+  port=$(free_port)
+  start_server "$program" -d softv0 -x 1 -c UD -R -n 200 -s 1024 -p "$port"
+  wait_until cm_listens "$port"
+  run_client "$program" -d softv0 -x 1 -c UD -R -n 200 -s 1024 -p "$port" localhost
+  join_server
+  grep -q '^ *[0-9][0-9]* *[0-9]' "$work/client.log" || fail "$program printed no result"
+done
