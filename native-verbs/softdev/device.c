@@ -127,6 +127,7 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	base->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&base->mutex, NULL);
 	pd_set_ops(&context->verbs);
+	advice_set_ops(&context->verbs);
 	cq_set_ops(&context->verbs);
 	qp_set_ops(&context->verbs);
 	srq_set_ops(&context->verbs);

@@ -59,6 +59,7 @@ unsigned int device_raise(enum ibv_event_type type);
 /* Fills the operations of a new context; each object's file sets its own. */
 void query_set_ops(struct verbs_context *verbs);
 void pd_set_ops(struct verbs_context *verbs);
+void advice_set_ops(struct verbs_context *verbs);
 void cq_set_ops(struct verbs_context *verbs);
 void qp_set_ops(struct verbs_context *verbs);
 void srq_set_ops(struct verbs_context *verbs);

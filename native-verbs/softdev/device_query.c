@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { ODP_OF_MESSAGES = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV };
+
 static void fill_device_attr(struct ibv_device_attr *attr)
 {
 	*attr = (struct ibv_device_attr){
@@ -64,6 +66,12 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 	struct ibv_device_attr_ex full = {
 		.phys_port_cnt_ex = DEVICE_PORTS,
 		.completion_timestamp_mask = UINT64_MAX,
+		.odp_caps = {.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+			     .per_transport_caps = {.rc_odp_caps = ODP_OF_MESSAGES | IBV_ODP_SUPPORT_READ |
+								   IBV_ODP_SUPPORT_WRITE |
+								   IBV_ODP_SUPPORT_ATOMIC,
+						    .uc_odp_caps = ODP_OF_MESSAGES | IBV_ODP_SUPPORT_WRITE,
+						    .ud_odp_caps = ODP_OF_MESSAGES}},
 		.hca_core_clock = 1000000, /* kHz: the clock counts nanoseconds */
 	};
 

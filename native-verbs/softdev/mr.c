@@ -24,12 +24,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-	KNOWN_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-		       IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
-		       IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE,
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t registered_bytes; /* guarded by lock */
 
@@ -57,19 +51,26 @@ static bool may_access(const char *address, uint64_t length, unsigned int access
 static int check_arguments(const struct ibv_pd *pd, const void *address, uint64_t length, uint64_t iova,
 			   unsigned int access)
 {
-	if (access & IBV_ACCESS_ON_DEMAND)
-		return EOPNOTSUPP;
-	if (access & ~(unsigned int)KNOWN_ACCESS)
+	bool on_demand = access & IBV_ACCESS_ON_DEMAND;
+	bool implicit = on_demand && !address && !iova && length == SIZE_MAX; /* the whole address space */
+
+	if (access & ~(unsigned int)MR_ACCESS_FLAGS)
 		return EINVAL;
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
 		return EINVAL;
-	if (!length || length > DEVICE_MAX_MR_BYTES || (uintptr_t)address + length < (uintptr_t)address ||
-	    iova + length < iova)
+	if (!implicit && (!length || length > DEVICE_MAX_MR_BYTES ||
+			  (uintptr_t)address + length < (uintptr_t)address || iova + length < iova))
 		return EINVAL;
 	if (!handle_is(HANDLE_PD, pd->handle, pd))
 		return ENOENT;
-	return may_access(address, length, access) ? 0 : EFAULT;
+	return on_demand || may_access(address, length, access) ? 0 : EFAULT;
+}
+
+/* What a real device would pin of it. */
+static uint64_t pinned(const struct softdev_mr *mr)
+{
+	return mr->access & IBV_ACCESS_ON_DEMAND ? 0 : mr->length;
 }
 
 /* Real devices pin: RLIMIT_MEMLOCK bounds them. Here only on request. In place of `old` bytes. */
@@ -93,11 +94,11 @@ static int enter(struct softdev_mr *mr)
 {
 	int error;
 
-	if (!charge(0, mr->length))
+	if (!charge(0, pinned(mr)))
 		return ENOMEM;
 	error = mr_table_add(mr);
 	if (error)
-		charge(mr->length, 0);
+		charge(pinned(mr), 0);
 	else
 		mr_table_show(mr, true);
 	return error;
@@ -218,7 +219,7 @@ int softverbs_ibv_dereg_mr(struct ibv_mr *base)
 	if (mr->file_fd >= 0)
 		close(mr->file_fd);
 	mr_table_remove(mr);
-	charge(mr->length, 0);
+	charge(pinned(mr), 0);
 	atomic_fetch_sub(&mr->pd->users, 1);
 	COUNT_DOWN(mr_live);
 	free(mr);

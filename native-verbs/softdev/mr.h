@@ -24,6 +24,12 @@ struct softdev_mr {
 	uint64_t bound_qp;  /* a window for this generation of a queue pair alone; 0 = all of the domain */
 };
 
+enum {
+	MR_ACCESS_FLAGS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+			  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
+			  IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_OPTIONAL_RANGE,
+};
+
 enum key_kind { KEY_LOCAL, KEY_REMOTE };
 
 /*

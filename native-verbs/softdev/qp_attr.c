@@ -106,15 +106,14 @@ static bool path_is_valid(const struct ibv_ah_attr *path)
 
 static bool values_are_valid(const struct ibv_qp_attr *attr, int mask)
 {
-	const unsigned int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 	const struct {
 		int bit;
 		bool valid;
 	} values[] = {
 		{IBV_QP_PORT, attr->port_num == 1},
 		{IBV_QP_PKEY_INDEX, attr->pkey_index == 0},
-		{IBV_QP_ACCESS_FLAGS, !(attr->qp_access_flags & ~access)},
+		/* as the kernel: programs give the flags of their regions here */
+		{IBV_QP_ACCESS_FLAGS, !(attr->qp_access_flags & ~(unsigned int)MR_ACCESS_FLAGS)},
 		{IBV_QP_AV, path_is_valid(&attr->ah_attr)},
 		{IBV_QP_PATH_MTU, attr->path_mtu >= IBV_MTU_256 && attr->path_mtu <= DEVICE_MTU},
 		{IBV_QP_DEST_QPN, attr->dest_qp_num <= 0xffffff},

@@ -20,7 +20,6 @@ static void argumentsAreChecked(struct ibv_pd *pd)
 	expect_refused(pd, bytes, sizeof(bytes), IBV_ACCESS_REMOTE_WRITE, EINVAL);
 	expect_refused(pd, bytes, sizeof(bytes), IBV_ACCESS_REMOTE_ATOMIC, EINVAL);
 	expect_refused(pd, bytes, sizeof(bytes), 1 << 15, EINVAL);
-	expect_refused(pd, bytes, sizeof(bytes), IBV_ACCESS_ON_DEMAND, EOPNOTSUPP);
 	expect_refused(pd, (void *)~(uintptr_t)100, 4096, 0, EINVAL);
 	CHECK(!munmap((char *)hole + 4096, 4096));
 	expect_refused(pd, hole, 8192, 0, EFAULT);
