@@ -48,21 +48,29 @@ static inline struct raw_hello raw_link_hello(enum link_kind kind)
 
 /*
  * The handshake as link_handshake.c makes it; without a secret the MACs are zeros. `write_frame` sends a
- * header and its payload.
+ * header and its payload; `nonce` stands for the process.
  */
-static inline void raw_link_shake_hands(int fd, enum link_kind kind,
-					bool (*write_frame)(int fd, const struct frame *frame,
-							    const void *payload))
+static inline void raw_link_shake_hands_as(int fd, enum link_kind kind, uint8_t nonce,
+					   bool (*write_frame)(int fd, const struct frame *frame,
+							       const void *payload))
 {
 	struct raw_hello hello = raw_link_hello(kind);
 	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(hello)};
 	static const uint8_t proof[SHA256_BYTES];
 	uint8_t reply[sizeof(frame) + sizeof(hello)];
 
+	memset(hello.nonce, nonce, sizeof(hello.nonce));
 	CHECK(write_frame(fd, &frame, &hello));
 	CHECK_EQUAL(recv(fd, reply, sizeof(reply), MSG_WAITALL), sizeof(reply));
 	frame = (struct frame){.op = FRAME_PROOF, .length = sizeof(proof)};
 	CHECK(write_frame(fd, &frame, proof));
+}
+
+static inline void raw_link_shake_hands(int fd, enum link_kind kind,
+					bool (*write_frame)(int fd, const struct frame *frame,
+							    const void *payload))
+{
+	raw_link_shake_hands_as(fd, kind, 0, write_frame);
 }
 
 #endif

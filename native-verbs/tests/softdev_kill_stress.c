@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A peer is killed, or stopped, or stopped and continued, at a random moment: while it connects, serves READs, WRITEs and
+ * SENDs, waits for receives, or is served itself. Every request completes within the retry time: right, or as
+ * RETRY_EXC_ERR with all behind it flushed; a peer that continues in time costs nothing.
+ * SOFTVERBS_TEST_ROUNDS=N (of each path) makes it long, SOFTVERBS_TEST_SEED=N repeats a run.
+ */
+#include "softdev_fixture.h"
+
+enum { BYTES = 1 << 20, REQUESTS = 16, ROUNDS = 10, LIMIT_MS = 12000, SPREAD_US = 6000 };
+
+enum action { KILL, STOP, STOP_AND_CONTINUE };
+
+struct offer {
+	struct address address;
+	uint64_t addr;
+	uint32_t rkey;
+	pid_t pid;
+};
+
+static uint32_t random_state;
+
+static uint32_t next_random(uint32_t below)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 17;
+	random_state ^= random_state << 5;
+	return random_state % below;
+}
+
+static struct offer offer_of(const struct side *side, const struct region *region)
+{
+	return (struct offer){address_of(side), (uintptr_t)region->bytes, region->mr->rkey, getpid()};
+}
+
+/* Serves, and asks as well, until its end. */
+static _Noreturn void live(int fd)
+{
+	struct side side;
+	struct region region;
+	struct offer own, other;
+
+	open_side(&side, 256, 64);
+	region = create_region(side.pd, BYTES, ALL_REMOTE);
+	fill_pattern(region.bytes, BYTES, 1);
+	own = offer_of(&side, &region);
+	test_send(fd, &own, sizeof(own));
+	test_receive(fd, &other, sizeof(other));
+	connect_side(&side, &other.address, NULL);
+	for (uint64_t posted = 0, received = 0;;) {
+		struct ibv_wc wc;
+
+		for (; received < 32; received++)
+			CHECK_EQUAL(post_receive(side.qp, 100, sge_of(&region, 0, 8)), 0);
+		for (; posted < 4; posted++)
+			CHECK_EQUAL(post(side.qp, posted & 1 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, 1,
+					 sge_of(&region, BYTES / 2, BYTES / 2), other.addr, other.rkey),
+				    0);
+		if (ibv_poll_cq(side.cq, 1, &wc) != 1)
+			usleep(100);
+		else if (wc.wr_id == 1)
+			posted--;
+		else
+			received--;
+	}
+}
+
+/* Makes a new peer whenever it is asked to; the device is used by its children only. */
+static void make_peers(int fd)
+{
+	char message[sizeof(struct offer)];
+
+	while (test_readable(fd, TEST_SECONDS * 1000) && read(fd, message, 1) == 1) {
+		int status;
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			live(fd);
+		}
+		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		while (recv(fd, message, sizeof(message), MSG_DONTWAIT) > 0)
+			; /* what it did not live to take */
+		test_signal(fd);
+	}
+}
+
+struct round {
+	enum action action;
+	int requests;
+	struct {
+		enum ibv_wr_opcode opcode;
+		uint32_t length;
+	} request[REQUESTS];
+};
+
+static struct round random_round(enum action action)
+{
+	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE, IBV_WR_SEND};
+	struct round round = {.action = action, .requests = 1 + next_random(REQUESTS)};
+
+	for (int i = 0; i < round.requests; i++) {
+		round.request[i].opcode = opcodes[next_random(3)];
+		round.request[i].length = round.request[i].opcode == IBV_WR_SEND ? next_random(9)
+					  : next_random(2)			 ? next_random(BYTES / 2)
+										 : next_random(64);
+	}
+	return round;
+}
+
+static void post_round(struct side *side, struct region *sinks, const struct offer *peer, const struct round *round)
+{
+	for (int i = 0; i < round->requests; i++) {
+		struct ibv_sge sge = sge_of(&sinks[i], 0, round->request[i].length);
+		bool writes = round->request[i].opcode == IBV_WR_RDMA_WRITE;
+
+		memset(sinks[i].bytes, 0, BYTES / 2);
+		/* WRITEs go where no READ looks. */
+		CHECK_EQUAL(post(side->qp, round->request[i].opcode, i, sge,
+				 peer->addr + (writes ? BYTES / 2 : 64), peer->rkey),
+			    0);
+	}
+}
+
+static void check_bytes(const struct region *sink, const uint8_t *expected, uint32_t length)
+{
+	CHECK(!memcmp(sink->bytes, expected + 64, length));
+}
+
+static void expect_round(struct side *side, const struct region *sinks, const uint8_t *expected,
+			 const struct round *round)
+{
+	bool failed = false;
+
+	for (int i = 0; i < round->requests; i++) {
+		struct ibv_wc wc = wait_completion(side->cq);
+
+		CHECK_EQUAL(wc.wr_id, i);
+		if (failed) {
+			CHECK_EQUAL(wc.status, IBV_WC_WR_FLUSH_ERR);
+		} else if (wc.status == IBV_WC_SUCCESS) {
+			if (round->request[i].opcode == IBV_WR_RDMA_READ)
+				check_bytes(&sinks[i], expected, round->request[i].length);
+		} else {
+			CHECK_EQUAL(wc.status, IBV_WC_RETRY_EXC_ERR);
+			CHECK(round->action != STOP_AND_CONTINUE);
+			failed = true;
+		}
+	}
+	if (failed)
+		expect_state(side->qp, IBV_QPS_ERR);
+	expect_no_completion(side->cq);
+	CHECK(!test_readable(side->context->async_fd, 0));
+}
+
+static void play(int fd, struct side *side, struct region *sinks, const uint8_t *expected, const struct round *round)
+{
+	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+	struct offer peer, own;
+	uint64_t start;
+
+	CHECK_EQUAL(softverbs_ibv_modify_qp(side->qp, &reset, IBV_QP_STATE), 0);
+	test_signal(fd);
+	test_receive(fd, &peer, sizeof(peer));
+	own = offer_of(side, &sinks[REQUESTS]);
+	test_send(fd, &own, sizeof(own));
+	if (next_random(4))
+		usleep(next_random(SPREAD_US)); /* otherwise it may have gone before it was ready */
+	connect_side(side, &peer.address, NULL);
+	if (next_random(2)) {
+		usleep(next_random(SPREAD_US));
+		post_round(side, sinks, &peer, round);
+		usleep(next_random(SPREAD_US));
+		CHECK(!kill(peer.pid, round->action == KILL ? SIGKILL : SIGSTOP));
+	} else {
+		CHECK(!kill(peer.pid, round->action == KILL ? SIGKILL : SIGSTOP));
+		post_round(side, sinks, &peer, round);
+	}
+	start = test_now_ms();
+	if (round->action == STOP_AND_CONTINUE) {
+		usleep(next_random(300000));
+		CHECK(!kill(peer.pid, SIGCONT));
+	}
+	expect_round(side, sinks, expected, round);
+	CHECK(test_now_ms() - start < LIMIT_MS);
+	kill(peer.pid, SIGKILL);
+	test_await(fd);
+}
+
+static void body(void)
+{
+	struct test_peer maker = test_start_peer(make_peers);
+	const char *seed = getenv("SOFTVERBS_TEST_SEED"), *count = getenv("SOFTVERBS_TEST_ROUNDS");
+	int rounds = count ? atoi(count) : ROUNDS;
+	struct region sinks[REQUESTS + 1];
+	uint8_t *expected = malloc(BYTES);
+	struct side side;
+
+	alarm(TEST_SECONDS + rounds);
+	random_state = seed ? strtoul(seed, NULL, 10) : (uint32_t)getpid() * 2654435761u | 1;
+	fprintf(stderr, "SOFTVERBS_TEST_SEED=%u\n", random_state);
+	CHECK(expected);
+	fill_pattern(expected, BYTES, 1);
+	open_side(&side, 256, 64);
+	for (int i = 0; i <= REQUESTS; i++)
+		sinks[i] = create_region(side.pd, BYTES, ALL_REMOTE);
+	for (int i = 0; i < rounds; i++) {
+		struct round round = random_round(i % 20 == 0	    ? STOP
+						  : next_random(3) ? KILL
+								   : STOP_AND_CONTINUE);
+
+		play(maker.fd, &side, sinks, expected, &round);
+	}
+	for (int i = 0; i <= REQUESTS; i++)
+		destroy_region(&sinks[i]);
+	free(expected);
+	close_side(&side);
+	check_no_leaks();
+	close(maker.fd);
+}
+
+int main(void)
+{
+	on_each_path(body);
+	return 0;
+}
