@@ -80,7 +80,7 @@ void link_update_events(struct link *link)
 {
 	bool connecting = link->state == LINK_CONNECTING;
 	uint32_t events = ((may_read(link) && !connecting) || link->lingering ? EPOLLIN : 0) |
-			  (link->out.first || connecting ? EPOLLOUT : 0);
+			  ((link->out.first && !link->stalled) || connecting ? EPOLLOUT : 0);
 
 	if (link->dispatching) /* once, at the end */
 		return;

@@ -11,6 +11,7 @@
 #define SOFTDEV_LINK_H
 
 #include <infiniband/verbs.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -96,8 +97,11 @@ int link_send(struct link *link, const struct frame *frame, const void *payload,
  * A payload that is fetched while it is written, embedded in its owner: frame->length bytes. source() returns
  * the number of iovs; after each comes one sourced() with the bytes moved (0 = the socket is full) or -errno.
  * 0 from source(), or an error that sourced() lets pass with 0: the rest is sent as zeros and done() says false.
- * -errno from either: the link fails with it. No callback after link_close().
+ * -LINK_STALL from either: nothing is sent any more, only received, until the owner closes the link.
+ * Another -errno: the link fails with it. No callback after link_close().
  */
+#define LINK_STALL EINPROGRESS
+
 struct link_stream {
 	int (*source)(struct link_stream *stream, uint64_t offset, struct iovec *iov, int max_iov);
 	int (*sourced)(struct link_stream *stream, ssize_t bytes);

@@ -182,7 +182,7 @@ void link_flush_output(struct link *link)
 	size_t moved = 0;
 
 	while (link->state != LINK_CLOSED && link->out.first && moved < LINK_BYTES_PER_TURN &&
-	       !link->fault.held) {
+	       !link->fault.held && !link->stalled) {
 		struct out_item *item = link->out.first;
 		ssize_t written = write_item(link, item);
 
@@ -190,6 +190,10 @@ void link_flush_output(struct link *link)
 			return;
 		if (written == -EAGAIN)
 			break;
+		if (written == -LINK_STALL) {
+			link->stalled = true;
+			break;
+		}
 		if (written == -EPIPE || written == -ECONNRESET) {
 			/* What the peer sent before it went is still to be read: wait for the end of stream. */
 			while (link->out.first)

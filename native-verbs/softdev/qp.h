@@ -46,7 +46,8 @@ struct wqe {
 	uint8_t *inline_data; /* IBV_SEND_INLINE: instead of the list; the operands of an atomic */
 	bool too_long;	      /* for a message of this device */
 	bool started;	      /* faults were asked */
-	bool sent;	      /* UC: the link has taken all of it */
+	bool unreadable;      /* its list is bad: fails when its turn comes */
+	unsigned int streams; /* frames of it that the link has not written to their end */
 	bool via_wire;	      /* a short cut was tried, the responder is to judge */
 	const struct fault *fault;
 	bool file_asked;

@@ -37,6 +37,8 @@ void requester_forget_peer(struct softdev_qp *qp)
 	qp->requester = REQUESTER_DOWN;
 	qp->waits_for_file = false;
 	qp->wanted_file = 0;
+	for (uint32_t i = 0; i <= qp->sq_mask; i++) /* the link has dropped them */
+		qp->sq[i].streams = 0;
 }
 
 void requester_close(struct softdev_qp *qp)

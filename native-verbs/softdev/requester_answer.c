@@ -58,6 +58,14 @@ static void on_bad_response(struct softdev_qp *qp, const struct frame *frame)
 	requester_fail_oldest(qp, IBV_WC_BAD_RESP_ERR);
 }
 
+/* qp->lock held: the oldest WQE if this answer is for it, and it has been sent to its end. */
+static struct wqe *answered_whole(struct softdev_qp *qp, const struct frame *frame)
+{
+	struct wqe *wqe = answered(qp, frame);
+
+	return wqe && !wqe->streams ? wqe : NULL;
+}
+
 /* qp->lock held: is it of a request that was sent and not yet answered? */
 static bool is_outstanding_seq(struct softdev_qp *qp, uint32_t seq)
 {
@@ -76,7 +84,9 @@ static void on_ack(struct softdev_qp *qp, const struct frame *frame)
 	}
 	qp->rnr_retries_left = qp->attr.rnr_retry;
 	while ((wqe = sq_oldest(qp)) && is_outstanding(qp) && (int32_t)(wqe->seq - frame->seq) <= 0) {
-		if ((wqe->op->flags & SEND_OP_RESPONSE) && wqe->received < wqe->length) {
+		bool lacks_data = (wqe->op->flags & SEND_OP_RESPONSE) && wqe->received < wqe->length;
+
+		if (lacks_data || wqe->streams) {
 			on_bad_response(qp, frame);
 			return;
 		}
@@ -86,6 +96,7 @@ static void on_ack(struct softdev_qp *qp, const struct frame *frame)
 		else
 			sq_complete(qp, IBV_WC_SUCCESS);
 	}
+	requester_fail_unreadable(qp);
 }
 
 /* qp->lock held. */
@@ -94,7 +105,7 @@ static void on_nak(struct softdev_qp *qp, const struct frame *frame)
 	bool known = frame->status == IBV_WC_REM_ACCESS_ERR || frame->status == IBV_WC_REM_INV_REQ_ERR ||
 		     frame->status == IBV_WC_REM_OP_ERR;
 
-	if (known && answered(qp, frame))
+	if (known && answered_whole(qp, frame))
 		sq_complete(qp, frame->status);
 	else
 		on_bad_response(qp, frame);
@@ -103,7 +114,7 @@ static void on_nak(struct softdev_qp *qp, const struct frame *frame)
 /* qp->lock held. */
 static void on_rnr_nak(struct softdev_qp *qp, const struct frame *frame)
 {
-	if (!answered(qp, frame) || frame->status > 31) {
+	if (!answered_whole(qp, frame) || frame->status > 31) {
 		on_bad_response(qp, frame);
 		return;
 	}

@@ -29,6 +29,9 @@ void requester_retry_later(struct softdev_qp *qp);
 /* Fails the oldest request, or the queue pair when there is none. */
 void requester_fail_oldest(struct softdev_qp *qp, enum ibv_wc_status status);
 
+/* The oldest request, if its list could not be read while it was sent. */
+void requester_fail_unreadable(struct softdev_qp *qp);
+
 /* Counts a request that was done over the wire. */
 void requester_count(const struct wqe *wqe);
 /* May every region of the list be used in this way, at this moment? */

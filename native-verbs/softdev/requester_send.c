@@ -12,14 +12,20 @@ static struct wqe *wqe_of(struct link_stream *stream)
 	return container_of_(stream, struct wqe, stream);
 }
 
-/* qp->lock held: the WQE's own memory is bad; what was posted before it may still be under way. */
-static int local_error(struct softdev_qp *qp, const struct wqe *wqe)
+/* qp->lock held: the WQE's own memory is bad. It fails when what was posted before it is answered. */
+static int local_error(struct softdev_qp *qp, struct wqe *wqe)
 {
-	if (sq_oldest(qp) == wqe && is_sending_state(qp))
+	wqe->unreadable = true;
+	requester_fail_unreadable(qp);
+	return is_sending_state(qp) ? -LINK_STALL : -ECANCELED;
+}
+
+void requester_fail_unreadable(struct softdev_qp *qp)
+{
+	const struct wqe *oldest = sq_oldest(qp);
+
+	if (oldest && oldest->unreadable && is_outstanding(qp) && is_sending_state(qp))
 		sq_complete(qp, IBV_WC_LOC_PROT_ERR);
-	else
-		qp_enter_error(qp);
-	return -ECANCELED;
 }
 
 static int payload_source(struct link_stream *stream, uint64_t offset, struct iovec *iov, int max_iov)
@@ -39,7 +45,7 @@ static int payload_source(struct link_stream *stream, uint64_t offset, struct io
 		}
 		if (count < 0)
 			count = local_error(qp, wqe);
-		else
+		else if (count)
 			qp_busy_begin(qp);
 	}
 	pthread_mutex_unlock(&qp->lock);
@@ -69,13 +75,13 @@ static void payload_done(struct link_stream *stream, bool complete)
 	struct softdev_qp *qp = wqe->qp;
 
 	(void)complete; /* or else the link has failed */
-	if (!is_unreliable(qp))
-		return;
 	pthread_mutex_lock(&qp->lock);
-	wqe->sent = true;
-	uc_complete_sent(qp);
-	if (qp->sq_exec != qp->sq_post)
-		progress_post(&qp->task);
+	wqe->streams--;
+	if (is_unreliable(qp)) {
+		uc_complete_sent(qp);
+		if (qp->sq_exec != qp->sq_post)
+			progress_post(&qp->task);
+	}
 	pthread_mutex_unlock(&qp->lock);
 }
 
@@ -104,10 +110,14 @@ bool requester_list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe,
 
 static int send_payload(struct softdev_qp *qp, struct wqe *wqe, const struct frame *frame)
 {
+	int error;
+
 	/* Without answers the queue would grow for ever, were what is copied into it taken for sent. */
 	if ((wqe->inline_data || !wqe->length) && !is_unreliable(qp))
 		return link_send(qp->out, frame, wqe->inline_data, NULL, 0);
-	return link_send_stream(qp->out, frame, &wqe->stream);
+	error = link_send_stream(qp->out, frame, &wqe->stream);
+	wqe->streams += !error;
+	return error;
 }
 
 /* qp->lock held. A READ or atomic. */

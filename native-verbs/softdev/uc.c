@@ -7,7 +7,7 @@
 
 void uc_complete_sent(struct softdev_qp *qp)
 {
-	while (is_outstanding(qp) && sq_oldest(qp)->sent && is_sending_state(qp)) {
+	while (is_outstanding(qp) && !sq_oldest(qp)->streams && is_sending_state(qp)) {
 		requester_count(sq_oldest(qp));
 		sq_complete(qp, IBV_WC_SUCCESS);
 	}

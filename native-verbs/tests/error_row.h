@@ -26,7 +26,7 @@ struct error_run {
 	struct region local, remote;  /* ROW_BYTES each, at `a` and at `b`, that may be used in every way */
 	struct ibv_sge receives[2];   /* what `b` posts; 64 bytes each of `remote` */
 	struct ibv_sge list[2];	      /* the list of the request that fails; 8 bytes of `local` */
-	struct ibv_mr *extra;	      /* deregistered in the end */
+	struct ibv_mr *extra, *far;   /* of `a` or `b`, deregistered in the end */
 };
 
 struct error_row {
@@ -174,6 +174,8 @@ static inline void run_row_once(const struct error_row *row)
 	expect_silence(&run);
 	if (run.extra)
 		CHECK_EQUAL(softverbs_ibv_dereg_mr(run.extra), 0);
+	if (run.far)
+		CHECK_EQUAL(softverbs_ibv_dereg_mr(run.far), 0);
 	destroy_region(&run.local);
 	destroy_region(&run.remote);
 	close_pair(&run.pair);

@@ -8,7 +8,7 @@
 
 #include <dirent.h>
 
-enum { PAGE = 4096, SINK_BYTES = 4096 };
+enum { PAGE = 4096, SINK_BYTES = 4096, LARGE_BYTES = 16 << 20 };
 
 static const uint8_t payload[2 * SINK_BYTES] = {1, 2, 3};
 
@@ -150,10 +150,19 @@ static void half_the_data(int fd, const struct frame *asked)
 	answer(fd, asked, (struct frame){.op = WIRE_ACK});
 }
 
+static void rnr_nak_at_once(int fd, const struct frame *asked)
+{
+	answer(fd, asked, (struct frame){.op = WIRE_RNR_NAK, .status = 1});
+}
+
 static const struct scenario {
 	void (*misbehave)(int fd, const struct frame *asked);
 	enum ibv_wr_opcode opcode;
+	bool early; /* before the request, a long one, is through */
 } scenarios[] = {
+	{ack_without_data, IBV_WR_RDMA_WRITE, true},
+	{rnr_nak_at_once, IBV_WR_RDMA_WRITE, true},
+
 	{unknown_op, IBV_WR_RDMA_WRITE},
 	{unknown_op, IBV_WR_RDMA_READ},
 	{request_in_place_of_answer, IBV_WR_SEND},
@@ -190,7 +199,10 @@ static void respond(int control)
 	for (int i = 0; i < SCENARIOS; i++) {
 		int fd = raw_responder_accept(listener);
 
-		CHECK(raw_read_frame(fd, &asked, NULL, 0));
+		if (scenarios[i].early)
+			CHECK_EQUAL(recv(fd, &asked, sizeof(asked), MSG_WAITALL), sizeof(asked));
+		else
+			CHECK(raw_read_frame(fd, &asked, NULL, 0));
 		scenarios[i].misbehave(fd, &asked);
 		while (raw_read_frame(fd, &frame, NULL, 0))
 			;
@@ -231,9 +243,10 @@ static void connect_anew(struct side *side, uint16_t port)
 	connect_side(side, &remote, NULL);
 }
 
-static void expect_bad_response(struct side *side, const struct region *region, const struct scenario *scenario)
+static void expect_bad_response(struct side *side, const struct region *region, const struct region *large,
+				const struct scenario *scenario)
 {
-	struct ibv_sge sge = sge_of(region, PAGE, SINK_BYTES);
+	struct ibv_sge sge = scenario->early ? sge_of(large, 0, LARGE_BYTES) : sge_of(region, PAGE, SINK_BYTES);
 
 	memset(region->bytes, 0xc5, 3 * PAGE);
 	CHECK_EQUAL(post(side->qp, scenario->opcode, 1, sge, 4096, 1), 0);
@@ -250,7 +263,7 @@ static void expect_bad_response(struct side *side, const struct region *region, 
 int main(void)
 {
 	struct test_peer peer = test_start_peer(respond);
-	struct region region;
+	struct region region, large;
 	struct side side;
 	uint16_t port;
 	int descriptors = 0;
@@ -258,10 +271,11 @@ int main(void)
 	test_receive(peer.fd, &port, sizeof(port));
 	open_side(&side, 16, 16);
 	region = create_region(side.pd, 3 * PAGE, ALL_REMOTE);
+	large = create_region(side.pd, LARGE_BYTES, ALL_REMOTE);
 	for (int i = 0; i < SCENARIOS; i++) {
 		fprintf(stderr, "scenario %d\n", i);
 		connect_anew(&side, port);
-		expect_bad_response(&side, &region, &scenarios[i]);
+		expect_bad_response(&side, &region, &large, &scenarios[i]);
 		if (!i)
 			descriptors = open_descriptors();
 	}
@@ -272,6 +286,7 @@ int main(void)
 	CHECK(open_descriptors() <= descriptors + 1);
 	test_signal(peer.fd);
 	destroy_region(&region);
+	destroy_region(&large);
 	close_side(&side);
 	test_join_peer(&peer);
 	return 0;
