@@ -46,6 +46,8 @@ struct ibv_mr *softverbs_ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t l
 					 int access);
 struct ibv_mr *softverbs_ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 					  uint64_t iova, unsigned int access);
+int softverbs_ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+			   int access);
 int softverbs_ibv_dereg_mr(struct ibv_mr *mr);
 
 struct ibv_comp_channel *softverbs_ibv_create_comp_channel(struct ibv_context *context);

@@ -68,9 +68,9 @@ static int check_arguments(const struct ibv_pd *pd, const void *address, uint64_
 }
 
 /* What a real device would pin of it. */
-static uint64_t pinned(const struct softdev_mr *mr)
+static uint64_t pinned(unsigned int access, uint64_t length)
 {
-	return mr->access & IBV_ACCESS_ON_DEMAND ? 0 : mr->length;
+	return access & IBV_ACCESS_ON_DEMAND ? 0 : length;
 }
 
 /* Real devices pin: RLIMIT_MEMLOCK bounds them. Here only on request. In place of `old` bytes. */
@@ -94,11 +94,11 @@ static int enter(struct softdev_mr *mr)
 {
 	int error;
 
-	if (!charge(0, pinned(mr)))
+	if (!charge(0, pinned(mr->access, mr->length)))
 		return ENOMEM;
 	error = mr_table_add(mr);
 	if (error)
-		charge(pinned(mr), 0);
+		charge(pinned(mr->access, mr->length), 0);
 	else
 		mr_table_show(mr, true);
 	return error;
@@ -203,6 +203,77 @@ struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t lengt
 	return mr;
 }
 
+/* Nobody holds it any more. */
+static void leave_file(struct softdev_mr *mr)
+{
+	if (atomic_exchange(&mr->file_shared, false))
+		file_share_revoke(mr->base.handle, mr->generation);
+	if (mr->file_fd >= 0)
+		close(mr->file_fd);
+	mr->file_fd = -1;
+}
+
+/* The region is invisible to everybody while it changes; its keys stay. 0 or an errno, then it is as it was. */
+static int change(struct softdev_mr *mr, int flags, struct ibv_pd *pd, void *address, uint64_t length,
+		  unsigned int access)
+{
+	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	uint64_t iova = moves ? (uintptr_t)address : mr->iova, old = pinned(mr->access, mr->length), new;
+	int error;
+
+	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
+		access = mr->access;
+	if (!(flags & IBV_REREG_MR_CHANGE_PD))
+		pd = mr->base.pd;
+	if (!moves) {
+		address = mr->address;
+		length = mr->length;
+		if (mr->access & IBV_ACCESS_ZERO_BASED)
+			iova = (uintptr_t)address;
+	}
+	error = check_arguments(pd, address, length, iova, access);
+	if (error)
+		return error;
+	new = pinned(access, length);
+	if (!charge(old, new))
+		return ENOMEM;
+	error = mr_table_hide(mr);
+	if (error) {
+		charge(new, old);
+		return error;
+	}
+	if (moves)
+		leave_file(mr);
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		atomic_fetch_add(&to_pd(pd)->users, 1);
+		atomic_fetch_sub(&mr->pd->users, 1);
+		mr->pd = to_pd(pd);
+		mr->base.pd = pd;
+	}
+	if (moves || (flags & IBV_REREG_MR_CHANGE_ACCESS))
+		mr->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
+	mr->base.addr = mr->address = address;
+	mr->base.length = mr->length = length;
+	mr->access = access;
+	mr_table_show(mr, true);
+	return 0;
+}
+
+int softverbs_ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, size_t length,
+			   int access)
+{
+	struct softdev_mr *mr = container_of_(base, struct softdev_mr, base);
+
+	if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) ||
+	    ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!addr || !length)) ||
+	    ((flags & IBV_REREG_MR_CHANGE_PD) && !pd) || (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))) {
+		errno = EINVAL;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	errno = process_is_forked_child() ? EIO : change(mr, flags, pd, addr, length, access);
+	return errno ? IBV_REREG_MR_ERR_CMD : 0;
+}
+
 int softverbs_ibv_dereg_mr(struct ibv_mr *base)
 {
 	struct softdev_mr *mr = container_of_(base, struct softdev_mr, base);
@@ -214,12 +285,9 @@ int softverbs_ibv_dereg_mr(struct ibv_mr *base)
 	error = mr_table_hide(mr);
 	if (error)
 		return error;
-	if (atomic_load(&mr->file_shared))
-		file_share_revoke(base->handle, mr->generation);
-	if (mr->file_fd >= 0)
-		close(mr->file_fd);
+	leave_file(mr);
 	mr_table_remove(mr);
-	charge(pinned(mr), 0);
+	charge(pinned(mr->access, mr->length), 0);
 	atomic_fetch_sub(&mr->pd->users, 1);
 	COUNT_DOWN(mr_live);
 	free(mr);
