@@ -75,7 +75,7 @@ static bool is_signed(const struct ud_header *header)
 bool ud_is_genuine(const struct ud_header *header, size_t length)
 {
 	return length >= sizeof(*header) && length <= MAX_DATAGRAM && header->magic == UD_MAGIC &&
-	       header->version == UD_WIRE_VERSION && (!secret_is_set() || is_signed(header));
+	       header->version == UD_WIRE_VERSION && header->source_qpn <= UD_MULTICAST_QPN && (!secret_is_set() || is_signed(header));
 }
 
 /* Takes in what has arrived. 0, or -errno, -EPIPE at the end of a connection. Progress thread. */

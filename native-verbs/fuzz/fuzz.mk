@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# Fuzz targets, under ASan and UBSan with clang's libFuzzer. `fuzz` is the regression of one minute, `fuzz-long` is
+# RUNS inputs for each; both go on from the corpus that earlier runs left in $(FUZZ_OUT)/corpus.
+
+CLANG ?= clang
+RUNS ?= 10000000
+FUZZ_SECONDS ?= 9
+COMMA := ,
+FUZZ_OUT := $(OUT)/fuzz
+FUZZ_TARGETS := fuzz_qp fuzz_handshake fuzz_cm fuzz_ud
+FUZZ_VARIANTS := fuzz_qp fuzz_handshake fuzz_handshake:secret fuzz_cm fuzz_ud fuzz_ud:secret
+FUZZ_SUPPORT := fuzz/fuzz_progress.c fuzz/harness.c fuzz/mutate.c
+FUZZ_CFLAGS := -O2 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined $(COMMON_CFLAGS)
+FUZZ_LDFLAGS := -fsanitize=fuzzer,address,undefined -pthread -Wl,--wrap=random_bytes -Wl,--wrap=log_write
+FUZZ_ENGINE := $(filter-out softdev/progress.c,$(SOFTDEV_SOURCES))
+FUZZ_OBJECTS := $(FUZZ_ENGINE:%.c=$(FUZZ_OUT)/%.o) $(FUZZ_SUPPORT:%.c=$(FUZZ_OUT)/%.o)
+
+.PHONY: fuzz fuzz-long fuzz-targets
+.PRECIOUS: $(FUZZ_OUT)/%.o
+
+$(FUZZ_OUT)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CLANG) -fsanitize=fuzzer-no-link $(FUZZ_CFLAGS) $(CPPFLAGS) -I softdev -I fuzz -c $< -o $@
+
+$(FUZZ_TARGETS:%=$(FUZZ_OUT)/%): $(FUZZ_OUT)/%: $(FUZZ_OUT)/fuzz/%.o $(FUZZ_OBJECTS)
+	$(CLANG) $(FUZZ_LDFLAGS) -o $@ $^
+
+# Where the kernel stands for a network, and a MAC for one that knows the secret.
+$(FUZZ_OUT)/fuzz_handshake: FUZZ_LDFLAGS += $(addprefix -Wl$(COMMA)--wrap=,secure_equal tcp_accepted tcp_connect tcp_result)
+
+fuzz-targets: $(FUZZ_TARGETS:%=$(FUZZ_OUT)/%)
+
+fuzz: fuzz-targets
+	fuzz/run -s $(FUZZ_SECONDS) $(FUZZ_OUT) $(FUZZ_VARIANTS)
+
+fuzz-long: fuzz-targets
+	fuzz/run -r $(RUNS) $(FUZZ_OUT) $(FUZZ_VARIANTS)

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the fuzz targets share. An input is two control bytes, which choose what the target does, and then what the peer
+ * sends. Keys in it are symbolic (FUZZ_KEY + n is the rkey of region n), so that inputs outlive changes of the engine.
+ */
+#ifndef SHUFFLE_RDMA_FUZZ_HARNESS_H
+#define SHUFFLE_RDMA_FUZZ_HARNESS_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "link.h"
+
+enum {
+	FUZZ_CONTROL_BYTES = 2,
+	FUZZ_MAX_INPUT = 8192,
+	FUZZ_REGION_BYTES = 4096,
+	FUZZ_REGION_IOVA = 0x10000, /* of region 0; the next ones follow at the same distance */
+	FUZZ_PORT = 17,		    /* of the peer that the target plays; the port of no process */
+};
+
+#define FUZZ_KEY 0xfeed0000u
+
+enum fuzz_region { FUZZ_SINK, FUZZ_OPEN, FUZZ_READ_ONLY, FUZZ_REGIONS };
+
+/* A check that stays in: an input that breaks it is a finding. */
+#define FUZZ_CHECK(condition)                                             \
+	do {                                                              \
+		if (!(condition))                                         \
+			fuzz_fail(__FILE__, __LINE__, #condition);        \
+	} while (0)
+
+_Noreturn void fuzz_fail(const char *file, int line, const char *condition);
+
+/* fuzz_progress.c: runs tasks, due timers and sockets until nothing is left to do. */
+void fuzz_settle(void);
+void fuzz_pass_time(uint64_t ns);
+
+/* The device, a PD and the regions, each between canaries. */
+struct fuzz_device {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr[FUZZ_REGIONS];
+};
+
+void fuzz_open_device(struct fuzz_device *device);
+uint8_t *fuzz_region_bytes(enum fuzz_region region);
+/* Nothing outside the regions changed, nor inside the one that nobody may write. */
+void fuzz_check_memory(void);
+/* Takes and acknowledges all async events. */
+void fuzz_drain_events(struct ibv_context *context);
+
+/* Before and after an input: no descriptor may be left open. */
+void fuzz_begin(void);
+void fuzz_end(void);
+
+/* Keys of the frames in a stream made real; `visit`, if any, may change more of them. */
+void fuzz_resolve_frames(uint8_t *bytes, size_t length, const struct fuzz_device *device,
+			 void (*visit)(struct frame *frame, uint8_t *payload, size_t payload_bytes));
+/* Sends, whole or in pieces with the progress thread at work between them; what comes back is thrown away. */
+void fuzz_send(int fd, const uint8_t *bytes, size_t length, bool in_pieces);
+/* The same, and takes what came for the peer on that descriptor. */
+void fuzz_settle_with(int fd);
+
+/* The handshake of the connecting end, as sent; and of the accepting end. */
+void fuzz_send_client_handshake(int fd, enum link_kind kind);
+void fuzz_send_server_handshake(int fd);
+/* A listener that stands for the process at FUZZ_PORT; and the connection that has come, or -1. */
+int fuzz_listen(void);
+uint16_t fuzz_peer_port(void);
+int fuzz_accept(int listener);
+
+/* Of the target: its seeds, each given to fuzz_seed(). */
+void fuzz_write_seeds(void);
+void fuzz_seed(const char *name, const void *bytes, size_t length);
+/* If FUZZ_SEEDS names a folder: writes them there and ends the process. Called by LLVMFuzzerInitialize. */
+void fuzz_seeds_if_asked(void);
+
+/* A stream of frames in the making. */
+struct fuzz_stream {
+	uint8_t bytes[FUZZ_MAX_INPUT];
+	size_t length;
+};
+
+struct fuzz_stream fuzz_stream(uint8_t first_control, uint8_t second_control);
+void fuzz_add(struct fuzz_stream *stream, const void *bytes, size_t length);
+void fuzz_add_frame(struct fuzz_stream *stream, struct frame frame, const void *payload);
+
+#endif
