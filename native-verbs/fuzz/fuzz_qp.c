@@ -4,25 +4,27 @@
  * queue pair may break, but nothing outside its regions changes, every work request completes, and nothing leaks.
  *
  * First control byte: 1 requester, 2 in pieces, 4 the peer hangs up first, 8 no receives, 16 SQD meanwhile,
- * 32 dead access flags; second: the opcodes that the requester posts.
+ * 32 no access flags, 64 an unreliable connection, 128 a window is bound; second: the opcodes that the requester posts.
  */
 #include "harness.h"
 
 #include "exports.h"
 #include "link_internal.h"
+#include "qp.h"
 #include "wire.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { REQUESTER = 1, IN_PIECES = 2, HANG_UP = 4, NO_RECEIVES = 8, DRAIN = 16, NO_ACCESS = 32 };
+enum { REQUESTER = 1, IN_PIECES = 2, HANG_UP = 4, NO_RECEIVES = 8, DRAIN = 16, NO_ACCESS = 32, UNRELIABLE = 64, WINDOW = 128 };
 enum { DEPTH = 8, RECEIVES = 4, POSTS = 4, PEER_INDEX = 5, RECEIVE_BYTES = 64 };
 
 static struct fuzz_device device;
 static struct ibv_cq *cq;
-static struct ibv_qp *qp;
+static struct ibv_qp *qp, *reliable, *unreliable;
 static union ibv_gid gid;
 static int listener;
 
@@ -41,8 +43,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	cq = softverbs_ibv_create_cq(device.context, 64, NULL, NULL, 0);
 	FUZZ_CHECK(cq);
 	init.send_cq = init.recv_cq = cq;
-	qp = softverbs_ibv_create_qp(device.pd, &init);
-	FUZZ_CHECK(qp);
+	reliable = softverbs_ibv_create_qp(device.pd, &init);
+	init.qp_type = IBV_QPT_UC;
+	unreliable = softverbs_ibv_create_qp(device.pd, &init);
+	FUZZ_CHECK(reliable && unreliable);
 	FUZZ_CHECK(!softverbs_ibv_query_gid(device.context, 1, 0, &gid));
 	listener = fuzz_listen();
 	fuzz_settle();
@@ -63,15 +67,18 @@ static void connect_qp(unsigned int access)
 		.min_rnr_timer = 12,
 		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .hop_limit = 1}},
 	};
-	FUZZ_CHECK(!softverbs_ibv_modify_qp(qp, &attr,
-					    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-						    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-						    IBV_QP_MIN_RNR_TIMER));
+	FUZZ_CHECK(!softverbs_ibv_modify_qp(
+		qp, &attr,
+		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			(qp == reliable ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0)));
 	attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 1, .rnr_retry = 1, .max_rd_atomic = 4};
 	FUZZ_CHECK(!softverbs_ibv_modify_qp(qp, &attr,
-					    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-						    IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
+					    IBV_QP_STATE | IBV_QP_SQ_PSN |
+						    (qp == reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+									      IBV_QP_RNR_RETRY |
+									      IBV_QP_MAX_QP_RD_ATOMIC
+								    : 0)));
 }
 
 static int post_receives(void)
@@ -117,13 +124,36 @@ static int post_sends(uint8_t choice)
 	return posted;
 }
 
+/* The second half of the open region, under a key that the peer may take back. */
+static struct ibv_mw *bind_window(int *posted)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(device.pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr *bad, wr = {
+					 .wr_id = 200,
+					 .opcode = IBV_WR_BIND_MW,
+					 .bind_mw = {.mw = mw,
+						     .rkey = mw->rkey + 1,
+						     .bind_info = {.mr = device.mr[FUZZ_OPEN],
+								   .addr = 2 * FUZZ_REGION_IOVA + FUZZ_REGION_BYTES / 2,
+								   .length = FUZZ_REGION_BYTES / 2,
+								   .mw_access_flags = IBV_ACCESS_REMOTE_READ |
+										      IBV_ACCESS_REMOTE_WRITE}},
+				 };
+
+	device.keys[FUZZ_WINDOW] = wr.bind_mw.rkey;
+	*posted += !ibv_post_send(qp, &wr, &bad);
+	fuzz_settle();
+	return mw;
+}
+
 /* The link that the input arrives on. */
 static int open_link(bool requester)
 {
 	struct qp_open open = {.source_qpn = (uint32_t)fuzz_peer_port() << 8 | PEER_INDEX,
 			       .destination_qpn = qp->qp_num,
 			       .source_gid = gid,
-			       .destination_gid = gid};
+			       .destination_gid = gid,
+			       .qp_type = qp->qp_type};
 	struct {
 		struct frame frame;
 		struct qp_open open;
@@ -147,6 +177,8 @@ static int open_link(bool requester)
 		FUZZ_CHECK(send(fds[1], &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message));
 	}
 	fuzz_settle_with(fds[1]);
+	/* Both halves must be there, or the input would be thrown away unread. */
+	FUZZ_CHECK(requester ? to_qp(qp)->requester == REQUESTER_OPEN : to_qp(qp)->in != NULL);
 	return fds[1];
 }
 
@@ -169,11 +201,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET}, error = {.qp_state = IBV_QPS_ERR};
 	struct ibv_qp_attr drain = {.qp_state = IBV_QPS_SQD};
 	int sends = 0, receives = 0, fd;
+	struct ibv_mw *mw = NULL;
 	uint8_t control;
 
 	if (size < FUZZ_CONTROL_BYTES || size > sizeof(stream))
 		return 0;
 	control = data[0];
+	qp = control & UNRELIABLE ? unreliable : reliable;
 	fuzz_begin();
 	connect_qp(control & NO_ACCESS ? 0
 				       : IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
@@ -182,6 +216,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (control & REQUESTER)
 		sends = post_sends(data[1]);
 	fd = open_link(control & REQUESTER);
+	if (control & WINDOW)
+		mw = bind_window(&sends);
 	if (control & DRAIN)
 		softverbs_ibv_modify_qp(qp, &drain, IBV_QP_STATE);
 	size -= FUZZ_CONTROL_BYTES;
@@ -198,6 +234,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_check_memory();
 	expect_completions(sends, receives);
 	FUZZ_CHECK(!softverbs_ibv_modify_qp(qp, &reset, IBV_QP_STATE));
+	if (mw)
+		FUZZ_CHECK(!ibv_dealloc_mw(mw));
 	if (!(control & HANG_UP))
 		close(fd);
 	for (fuzz_settle(); (fd = fuzz_accept(listener)) >= 0;)
@@ -207,23 +245,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-static struct frame request(enum wire_op op, uint32_t seq, enum fuzz_region region, uint32_t length)
+static struct frame request(enum wire_op op, uint32_t seq, int region, uint32_t length)
 {
 	return (struct frame){.op = op,
 			      .seq = seq,
 			      .rkey = FUZZ_KEY + region,
-			      .remote_addr = (uint64_t)FUZZ_REGION_IOVA * (region + 1),
+			      .imm = FUZZ_KEY + FUZZ_WINDOW,
+			      .remote_addr = region == FUZZ_WINDOW ? 2 * FUZZ_REGION_IOVA + FUZZ_REGION_BYTES - 8
+								   : (uint64_t)FUZZ_REGION_IOVA * (region + 1),
 			      .length = op == WIRE_READ ? 0 : length,
 			      .total = op == WIRE_READ ? length : 0};
 }
 
 void fuzz_write_seeds(void)
 {
-	struct fuzz_stream all = fuzz_stream(0, 0), answers = fuzz_stream(REQUESTER, 0), one;
+	struct fuzz_stream all = fuzz_stream(WINDOW, 0), answers = fuzz_stream(REQUESTER, 0), one;
+	char name[64];
 	static const struct {
 		const char *name;
 		enum wire_op op;
-		enum fuzz_region region;
+		int region;
 		uint32_t length;
 		uint8_t flags;
 	} requests[] = {
@@ -237,6 +278,8 @@ void fuzz_write_seeds(void)
 		{"file_request", WIRE_FILE_REQUEST, FUZZ_OPEN, 0, 0},
 		{"write_read_only", WIRE_WRITE, FUZZ_READ_ONLY, 8, 0},
 		{"read_sink", WIRE_READ, FUZZ_SINK, 8, 0},
+		{"write_window", WIRE_WRITE, FUZZ_WINDOW, 8, 0},
+		{"send_invalidate", WIRE_SEND, FUZZ_WINDOW, 8, WIRE_FLAG_INVALIDATE},
 		{"send_too_long", WIRE_SEND, FUZZ_SINK, 65, 0},
 	};
 
@@ -244,9 +287,12 @@ void fuzz_write_seeds(void)
 		struct frame frame = request(requests[i].op, 0, requests[i].region, requests[i].length);
 
 		frame.flags = requests[i].flags;
-		one = fuzz_stream(i % 2 ? IN_PIECES : 0, 0);
+		one = fuzz_stream((i % 2 ? IN_PIECES : 0) | WINDOW, 0);
 		fuzz_add_frame(&one, frame, NULL);
 		fuzz_seed(requests[i].name, one.bytes, one.length);
+		one.bytes[0] |= UNRELIABLE;
+		snprintf(name, sizeof(name), "unreliable_%s", requests[i].name);
+		fuzz_seed(name, one.bytes, one.length);
 		one.bytes[0] |= NO_RECEIVES | NO_ACCESS;
 		fuzz_seed(requests[i].name[0] == 's' ? "without_receive" : "without_access", one.bytes, one.length);
 		frame.seq = i;

@@ -67,7 +67,7 @@ void fuzz_open_device(struct fuzz_device *device)
 	static const unsigned int access[FUZZ_REGIONS] = {
 		[FUZZ_SINK] = IBV_ACCESS_LOCAL_WRITE,
 		[FUZZ_OPEN] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-			      IBV_ACCESS_REMOTE_ATOMIC,
+			      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND,
 		[FUZZ_READ_ONLY] = IBV_ACCESS_REMOTE_READ,
 	};
 	struct ibv_device **list = softverbs_ibv_get_device_list(NULL);
@@ -87,6 +87,7 @@ void fuzz_open_device(struct fuzz_device *device)
 		device->mr[i] = softverbs_ibv_reg_mr_iova2(device->pd, fuzz_region_bytes(i), FUZZ_REGION_BYTES,
 							   FUZZ_REGION_IOVA * (i + 1), access[i]);
 		FUZZ_CHECK(device->mr[i]);
+		device->keys[i] = device->mr[i]->rkey;
 	}
 }
 
@@ -132,12 +133,9 @@ void fuzz_end(void)
 	FUZZ_CHECK(next_fd() == lowest_fd);
 }
 
-static void resolve_key(struct frame *frame, const struct fuzz_device *device)
+static uint32_t resolve_key(uint32_t key, const struct fuzz_device *device)
 {
-	uint32_t region = frame->rkey - FUZZ_KEY;
-
-	if (region < FUZZ_REGIONS)
-		frame->rkey = device->mr[region]->rkey;
+	return key - FUZZ_KEY < FUZZ_KEYS ? device->keys[key - FUZZ_KEY] : key;
 }
 
 void fuzz_resolve_frames(uint8_t *bytes, size_t length, const struct fuzz_device *device,
@@ -151,8 +149,10 @@ void fuzz_resolve_frames(uint8_t *bytes, size_t length, const struct fuzz_device
 
 		memcpy(&frame, bytes, sizeof(frame));
 		payload = rest - sizeof(frame) < frame.length ? rest - sizeof(frame) : frame.length;
-		if (device)
-			resolve_key(&frame, device);
+		if (device) {
+			frame.rkey = resolve_key(frame.rkey, device);
+			frame.imm = resolve_key(frame.imm, device);
+		}
 		if (visit)
 			visit(&frame, bytes + sizeof(frame), payload);
 		memcpy(bytes, &frame, sizeof(frame));

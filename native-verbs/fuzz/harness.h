@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the fuzz targets share. An input is two control bytes, which choose what the target does, and then what the peer
- * sends. Keys in it are symbolic (FUZZ_KEY + n is the rkey of region n), so that inputs outlive changes of the engine.
+ * sends. Keys in it, also as immediate data, are symbolic (FUZZ_KEY + n is the rkey of region n), so that inputs outlive changes of the engine.
  */
 #ifndef SHUFFLE_RDMA_FUZZ_HARNESS_H
 #define SHUFFLE_RDMA_FUZZ_HARNESS_H
@@ -25,6 +25,9 @@ enum {
 
 enum fuzz_region { FUZZ_SINK, FUZZ_OPEN, FUZZ_READ_ONLY, FUZZ_REGIONS };
 
+/* After those of the regions: the key of a window, if the target has one. */
+enum { FUZZ_WINDOW = FUZZ_REGIONS, FUZZ_KEYS };
+
 /* A check that stays in: an input that breaks it is a finding. */
 #define FUZZ_CHECK(condition)                                             \
 	do {                                                              \
@@ -43,6 +46,7 @@ struct fuzz_device {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr[FUZZ_REGIONS];
+	uint32_t keys[FUZZ_KEYS];
 };
 
 void fuzz_open_device(struct fuzz_device *device);

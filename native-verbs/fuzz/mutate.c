@@ -32,11 +32,12 @@ static struct frame made_up(void)
 {
 	return (struct frame){
 		.op = FRAME_OP_USER + draw(OPS),
-		.flags = draw(4),
+		.flags = draw(8),
 		.status = draw(24),
 		.seq = draw(8),
 		.length = draw(80),
-		.rkey = FUZZ_KEY + draw(FUZZ_REGIONS),
+		.imm = FUZZ_KEY + draw(FUZZ_KEYS),
+		.rkey = FUZZ_KEY + draw(FUZZ_KEYS),
 		.remote_addr = (uint64_t)FUZZ_REGION_IOVA * (1 + draw(FUZZ_REGIONS)) + draw(64),
 		.total = draw(200),
 	};
@@ -44,16 +45,17 @@ static struct frame made_up(void)
 
 static void change_field(struct frame *frame)
 {
-	switch (draw(9)) {
+	switch (draw(10)) {
 	case 0: frame->op = draw(4) ? FRAME_OP_USER + draw(OPS) : draw(256); break;
-	case 1: frame->flags = draw(256); break;
+	case 1: frame->flags = draw(3) ? draw(8) : draw(256); break;
 	case 2: frame->status = interesting(); break;
 	case 3: frame->seq = draw(2) ? frame->seq + draw(3) - 1 : interesting(); break;
 	case 4: frame->length = interesting(); break;
-	case 5: frame->rkey = draw(3) ? FUZZ_KEY + draw(FUZZ_REGIONS) : interesting(); break;
+	case 5: frame->rkey = draw(3) ? FUZZ_KEY + draw(FUZZ_KEYS) : interesting(); break;
 	case 6: frame->remote_addr = draw(2) ? interesting() : frame->remote_addr + draw(16) - 8; break;
 	case 7: frame->total = interesting(); break;
-	case 8: frame->arg = interesting(); break;
+	case 8: frame->imm = FUZZ_KEY + draw(FUZZ_KEYS); break;
+	default: frame->arg = interesting(); break;
 	}
 }
 
