@@ -34,7 +34,8 @@ struct connection {
 	unsigned int access;
 	bool no_access;
 	uint8_t timeout, retry_count, rnr_retry, rnr_timer, max_rd_atomic, max_dest_rd_atomic;
-	bool no_responder_resources, no_initiator_depth, no_rnr_retry, no_retry;
+	bool no_responder_resources, no_initiator_depth, no_rnr_retry, no_retry, no_timeout;
+	bool longest_rnr_timer; /* code 0 */
 	uint32_t rq_psn, sq_psn;
 };
 
@@ -124,7 +125,7 @@ static inline void to_rtr(struct ibv_qp *qp, const struct address *remote, const
 		.path_mtu = IBV_MTU_4096,
 		.dest_qp_num = remote->qpn,
 		.max_dest_rd_atomic = how->max_dest_rd_atomic ? how->max_dest_rd_atomic : 16,
-		.min_rnr_timer = how->rnr_timer ? how->rnr_timer : 1,
+		.min_rnr_timer = how->longest_rnr_timer ? 0 : how->rnr_timer ? how->rnr_timer : 1,
 		.rq_psn = how->rq_psn,
 		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = remote->gid, .hop_limit = 1}},
 	};
@@ -143,7 +144,7 @@ static inline void to_rts(struct ibv_qp *qp, const struct connection *how)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
-		.timeout = how->timeout ? how->timeout : 14,
+		.timeout = how->no_timeout ? 0 : how->timeout ? how->timeout : 14,
 		.retry_cnt = how->no_retry ? 0 : how->retry_count ? how->retry_count : 7,
 		.sq_psn = how->sq_psn,
 		.rnr_retry = how->no_rnr_retry ? 0 : how->rnr_retry ? how->rnr_retry : 7,

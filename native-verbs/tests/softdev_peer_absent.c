@@ -28,6 +28,29 @@ static void absentPeerEndsAsRetryExceeded(void)
 	check_no_leaks();
 }
 
+static void withoutATimeoutItIsWaitedFor(void)
+{
+	static const struct connection patient = {.no_timeout = true, .retry_count = 1};
+	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+	struct address nowhere;
+	struct region sink;
+	struct side side;
+
+	open_side(&side, 16, 16);
+	sink = create_region(side.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
+	nowhere = address_of(&side);
+	nowhere.qpn = 1 << 8;
+	connect_side(&side, &nowhere, &patient);
+	CHECK_EQUAL(post_read(side.qp, 1, &sink, 8, 4096, 1), 0);
+	test_sleep_ms(400);
+	expect_no_completion(side.cq);
+	CHECK_EQUAL(softverbs_ibv_modify_qp(side.qp, &error, IBV_QP_STATE), 0);
+	expect_completion(side.cq, 1, IBV_WC_WR_FLUSH_ERR);
+	destroy_region(&sink);
+	close_side(&side);
+	check_no_leaks();
+}
+
 static void latePeerIsServed(void)
 {
 	static const struct connection usual;
@@ -78,6 +101,7 @@ static void destroyedPeerEndsAsRetryExceeded(void)
 static void body(void)
 {
 	absentPeerEndsAsRetryExceeded();
+	withoutATimeoutItIsWaitedFor();
 	latePeerIsServed();
 	destroyedPeerEndsAsRetryExceeded();
 }
