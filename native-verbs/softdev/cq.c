@@ -263,6 +263,19 @@ void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp)
 	pthread_mutex_unlock(&cq->lock);
 }
 
+/* The application looks for completions: READs that wait for that are run first. Returns with cq->lock held. */
+static void lock_to_look(struct softdev_cq *cq)
+{
+	pthread_mutex_lock(&cq->lock);
+	atomic_store_explicit(&cq->looks, atomic_load_explicit(&cq->looks, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	if (!cq->waiting)
+		return;
+	pthread_mutex_unlock(&cq->lock);
+	sq_run_waiting(cq);
+	pthread_mutex_lock(&cq->lock);
+}
+
 /* cq->lock held. NULL if there is none. The entry stays readable until the lock is dropped. */
 static const struct cqe *take_oldest(struct softdev_cq *cq)
 {
@@ -280,7 +293,7 @@ bool cq_take(struct softdev_cq *cq, struct cqe *out)
 {
 	const struct cqe *entry;
 
-	pthread_mutex_lock(&cq->lock);
+	lock_to_look(cq);
 	entry = take_oldest(cq);
 	if (entry)
 		*out = *entry;
@@ -294,7 +307,7 @@ static int poll_cq(struct ibv_cq *base, int max, struct ibv_wc *wc)
 	const struct cqe *entry;
 	int polled = 0;
 
-	pthread_mutex_lock(&cq->lock);
+	lock_to_look(cq);
 	while (polled < max && (entry = take_oldest(cq)))
 		wc[polled++] = entry->wc;
 	pthread_mutex_unlock(&cq->lock);
@@ -311,6 +324,7 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 	else if (cq->armed == CQ_NOT_ARMED)
 		cq->armed = CQ_ARMED_SOLICITED;
 	pthread_mutex_unlock(&cq->lock);
+	sq_run_waiting(cq); /* now that their completions raise the event */
 	return 0;
 }
 

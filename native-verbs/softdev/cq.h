@@ -37,13 +37,15 @@ struct softdev_cq {
 	uint32_t capacity, head, count;
 	enum cq_arm armed;
 	bool overrun, ignores_overrun, takes_time, single_threaded;
+	_Atomic uint32_t looks;	    /* of the application at it, for sq_defer.c, as the next one */
+	struct softdev_qp *waiting; /* queue pairs with READs that are run at the next look */
 	atomic_int users; /* QPs, twice if both of their queues complete here */
 	struct event_node comp_node;
 	uint32_t comp_raised;
 	struct async_source error;
 	uint32_t async_raised;
 	struct progress_task overrun_task;
-	/* From start_poll to end_poll; never held with another lock but cq->lock after it. */
+	/* From start_poll to end_poll; taken before every other lock. */
 	pthread_mutex_t poll_lock;
 	struct cqe current;
 	struct softdev_pd *parent_domain; /* or NULL */

@@ -165,14 +165,18 @@ void link_close_after_flush(struct link *link)
 	if (link->state == LINK_CLOSED)
 		return;
 	link_drop_streams(link);
-	if (!link->out.first && !link->held.first) {
+	/* TCP forgets what is on its way when it is closed with something unread. */
+	if (!link->out.first && !link->held.first && !(link->is_tcp && link->state == LINK_OPEN)) {
 		link_close(link);
 		return;
 	}
 	link->ops = NULL;
 	link->closing_after_flush = true; /* and nothing is read any more: a refused peer must not go on */
 	progress_timer_set(&link->deadline, progress_now_ns() + FLUSH_NS);
-	link_update_events(link);
+	if (link->out.first || link->held.first)
+		link_update_events(link);
+	else
+		link_flush(link);
 }
 
 static void report_failure(void *owner)

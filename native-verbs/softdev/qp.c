@@ -379,6 +379,7 @@ static void disconnect(void *owner)
 {
 	struct softdev_qp *qp = owner;
 
+	sq_stop_watching(qp);
 	progress_cancel(&qp->task);
 	progress_timer_cancel(&qp->timer);
 	if (qp->ud)
@@ -511,6 +512,7 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 	pthread_mutex_lock(&qp->lock);
 	reset(qp);
 	pthread_mutex_unlock(&qp->lock);
+	sq_leave_queue(qp);
 	give_number_back(qp);
 	wait_for_acks(qp);
 	atomic_fetch_sub(&qp->pd->users, 1);

@@ -19,6 +19,7 @@
 #include "progress.h"
 #include "rq.h"
 #include "sge.h"
+#include "sq_defer.h"
 
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -90,6 +91,7 @@ struct softdev_qp {
 	bool sq_running;
 	bool copying; /* a thread writes to the sink of the oldest READ, without the lock */
 	enum ibv_wc_status late_status; /* that READ failed meanwhile: its status when the copy has ended */
+	struct sq_defer defer;
 	bool tell_drained; /* SQD: raise an event when nothing is under way any more */
 	uint32_t reads_outstanding;
 

@@ -28,8 +28,7 @@ void shortcut_note_error(struct peer *peer, int error)
 
 static bool is_unchanged(const struct target_peer *peer, const struct target *target)
 {
-	/* The copy's reads come before these loads. */
-	atomic_thread_fence(memory_order_acquire);
+	target_copied();
 	return target_unchanged(target) && target_peer_unchanged(peer);
 }
 

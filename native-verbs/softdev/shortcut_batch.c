@@ -142,8 +142,7 @@ static unsigned int copy_file(struct batch *batch)
 
 static bool is_unchanged(const struct batch *batch)
 {
-	/* The copy's reads come before these loads. */
-	atomic_thread_fence(memory_order_acquire);
+	target_copied();
 	for (unsigned int i = 0; i < batch->target_count; i++)
 		if (!target_unchanged(&batch->targets[i]))
 			return false;

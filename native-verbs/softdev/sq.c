@@ -222,12 +222,12 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 }
 
 /* qp->lock held; dropped meanwhile. */
-static void start_posted(struct softdev_qp *qp)
+static void start_posted(struct softdev_qp *qp, bool is_one)
 {
 	if (atomic_load(&qp->state) == IBV_QPS_ERR || atomic_load(&qp->state) == IBV_QPS_SQE) {
 		qp_busy_begin(qp);
 		qp_busy_end(qp);
-	} else {
+	} else if (!(is_one && sq_may_wait(qp))) {
 		sq_run(qp);
 	}
 }
@@ -236,12 +236,14 @@ int qp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr
 {
 	struct softdev_qp *qp = to_qp(base);
 	int error = process_is_forked_child() ? EIO : 0;
+	uint32_t first;
 
 	if (error) {
 		*bad_wr = wr;
 		return error;
 	}
 	pthread_mutex_lock(&qp->lock);
+	first = qp->sq_post;
 	for (; wr; wr = wr->next) {
 		error = post_one(qp, wr);
 		if (error) {
@@ -249,7 +251,7 @@ int qp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr
 			break;
 		}
 	}
-	start_posted(qp);
+	start_posted(qp, qp->sq_post - first == 1);
 	pthread_mutex_unlock(&qp->lock);
 	return error;
 }
@@ -268,7 +270,7 @@ int sq_post_all(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	if (error)
 		qp->sq_post = first; /* nobody has seen them: the lock was held */
 	else
-		start_posted(qp);
+		start_posted(qp, qp->sq_post - first == 1);
 	pthread_mutex_unlock(&qp->lock);
 	return error;
 }

@@ -16,10 +16,14 @@ bool target_find(const struct target_peer *peer, uint32_t rkey, struct target *t
 	target->has_file = entry->has_file;
 	pd = entry->pd;
 	access = entry->access;
-	/* The loads above come before those of the check. */
-	atomic_thread_fence(memory_order_acquire);
+	target_copied();
 	return (target->generation & 1) && target_unchanged(target) && target_peer_unchanged(peer) &&
 	       target->rkey == rkey && pd == peer->qp->pd && (access & IBV_ACCESS_REMOTE_READ);
+}
+
+void target_copied(void)
+{
+	atomic_thread_fence(memory_order_acquire);
 }
 
 bool target_unchanged(const struct target *target)

@@ -25,6 +25,8 @@ struct target {
 
 /* Looks the key up; false if the responder would refuse every READ with it, or is gone. */
 bool target_find(const struct target_peer *peer, uint32_t rkey, struct target *target);
+/* Between a copy, of the region or of its entry, and these checks: its loads come before theirs. */
+void target_copied(void);
 /* After a copy, or between a look at the entry and its use: is it all still as it was? */
 bool target_peer_unchanged(const struct target_peer *peer);
 bool target_unchanged(const struct target *target);
