@@ -408,11 +408,11 @@ static void reset(struct softdev_qp *qp)
 	cq_purge(qp->send_cq, qp);
 	cq_purge(qp->recv_cq, qp);
 	pthread_mutex_lock(&qp->lock);
-	qp->sq_post = qp->sq_exec = qp->sq_done = 0;
+	qp->sq_post = qp->sq_exec = qp->sq_done = qp->sq_started = 0;
 	atomic_store(&qp->sq_freed, 0);
 	qp->reads_outstanding = 0;
 	rq_reset(qp);
-	qp->rnr_waiting = qp->retry_waiting = qp->tell_drained = false;
+	qp->rnr_waiting = qp->retry_waiting = qp->path_changed = qp->tell_drained = false;
 	qp->late_status = IBV_WC_SUCCESS;
 	qp->was_open = qp->passed_files = qp->responder.established = false;
 	qp->retry_deadline_ns = 0;

@@ -86,6 +86,7 @@ struct softdev_qp {
 	struct ibv_sge *sq_sges;
 	uint8_t *sq_inline;
 	uint32_t sq_post, sq_exec, sq_done; /* next to post, to execute, to complete */
+	uint32_t sq_started;		    /* sent once up to here, though sq_exec may have gone back */
 	_Atomic uint32_t sq_freed;	    /* slots up to here may be used again; written by polling */
 	uint32_t next_seq;
 	bool sq_running;
@@ -110,6 +111,7 @@ struct softdev_qp {
 	uint32_t rnr_retries_left;
 	bool rnr_waiting;
 	bool retry_waiting;
+	bool path_changed; /* connect anew before anything else is sent */
 	uint32_t wanted_file;  /* slot of a file region to ask the peer for, 0 = none */
 	bool waits_for_file;   /* the oldest READ goes on when the answer is there */
 	pid_t peer_pid;

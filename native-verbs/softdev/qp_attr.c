@@ -174,6 +174,9 @@ void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, 
 	TAKE(IBV_QP_PORT, port_num);
 	TAKE(IBV_QP_PKEY_INDEX, pkey_index);
 	TAKE(IBV_QP_ACCESS_FLAGS, qp_access_flags);
+	if ((mask & IBV_QP_AV) && qp->requester != REQUESTER_DOWN &&
+	    memcmp(&own->ah_attr.grh.dgid, &attr->ah_attr.grh.dgid, sizeof(union ibv_gid)))
+		qp->path_changed = true;
 	TAKE(IBV_QP_AV, ah_attr);
 	TAKE(IBV_QP_PATH_MTU, path_mtu);
 	TAKE(IBV_QP_DEST_QPN, dest_qp_num);

@@ -203,6 +203,12 @@ void requester_task(void *owner)
 	if (link)
 		link_begin(link);
 	pthread_mutex_lock(&qp->lock);
+	if (qp->path_changed && !is_outstanding(qp)) {
+		qp->path_changed = false;
+		pthread_mutex_unlock(&qp->lock);
+		requester_close(qp);
+		pthread_mutex_lock(&qp->lock);
+	}
 	if (qp->requester == REQUESTER_DOWN && !qp->retry_waiting && is_sending_state(qp))
 		start_connect(qp);
 	ask_for_file(qp);

@@ -43,6 +43,8 @@ static void complete_one(struct softdev_qp *qp, enum ibv_wc_status status)
 	qp->sq_done++;
 	if ((int32_t)(qp->sq_exec - qp->sq_done) < 0)
 		qp->sq_exec = qp->sq_done;
+	if ((int32_t)(qp->sq_started - qp->sq_done) < 0)
+		qp->sq_started = qp->sq_done;
 	if (signalled || status != IBV_WC_SUCCESS) {
 		struct cqe entry = {
 			.wc = {.wr_id = wqe->wr_id,
@@ -76,7 +78,7 @@ void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status)
 
 bool sq_is_drained(const struct softdev_qp *qp)
 {
-	return !qp->sq_running && qp->sq_exec == qp->sq_done;
+	return !qp->sq_running && qp->sq_exec == qp->sq_done && (int32_t)(qp->sq_started - qp->sq_done) <= 0;
 }
 
 void sq_tell_if_drained(struct softdev_qp *qp)

@@ -134,8 +134,17 @@ static enum ibv_wc_status execute_local(struct softdev_qp *qp, const struct wqe 
 
 static bool may_execute(struct softdev_qp *qp)
 {
-	return atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq_exec != qp->sq_post &&
-	       !qp->rnr_waiting && !qp->waits_for_file;
+	int state = atomic_load(&qp->state);
+
+	/* Draining, what has been sent once is sent again if the peer was not ready for it. */
+	return (state == IBV_QPS_RTS || (state == IBV_QPS_SQD && (int32_t)(qp->sq_started - qp->sq_exec) > 0)) &&
+	       qp->sq_exec != qp->sq_post && !qp->rnr_waiting && !qp->waits_for_file;
+}
+
+/* IBV_SEND_FENCE: it may send what a READ or atomic before it has brought. */
+static bool is_fenced(const struct softdev_qp *qp, const struct wqe *wqe)
+{
+	return (wqe->flags & IBV_SEND_FENCE) && qp->reads_outstanding;
 }
 
 void sq_run(struct softdev_qp *qp)
@@ -192,9 +201,11 @@ void sq_run(struct softdev_qp *qp)
 			progress_post(&qp->task);
 			break;
 		}
-		if (!requester_send(qp, wqe))
+		if (is_fenced(qp, wqe) || !requester_send(qp, wqe))
 			break;
 		qp->sq_exec++;
+		if ((int32_t)(qp->sq_exec - qp->sq_started) > 0)
+			qp->sq_started = qp->sq_exec;
 	}
 	qp->sq_running = false;
 	sq_tell_if_drained(qp);
