@@ -48,10 +48,27 @@ uint16_t cm_address_port(const struct sockaddr *address)
 	}
 }
 
+/* The protection domain of those who bring none: one per process, as in librdmacm. */
+static struct ibv_pd *default_pd(struct ibv_context *context)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct ibv_pd *pd; /* guarded by lock */
+	struct ibv_pd *result;
+
+	pthread_mutex_lock(&lock);
+	if (!pd && context)
+		pd = softverbs_ibv_alloc_pd(context);
+	result = pd;
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
 void cm_set_device(struct cm_id *id)
 {
 	id->id.verbs = device_cm_context();
 	id->id.port_num = 1;
+	if (!id->id.pd)
+		id->id.pd = default_pd(id->id.verbs);
 }
 
 void cm_set_path(struct cm_id *id)

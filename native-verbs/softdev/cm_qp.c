@@ -198,21 +198,6 @@ static int create_missing_queues(struct rdma_cm_id *id, struct ibv_qp_init_attr 
 	return error;
 }
 
-/* The protection domain of those who bring none: one per process, as in librdmacm. */
-static struct ibv_pd *default_pd(struct ibv_context *context)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct ibv_pd *pd; /* guarded by lock */
-	struct ibv_pd *result;
-
-	pthread_mutex_lock(&lock);
-	if (!pd)
-		pd = softverbs_ibv_alloc_pd(context);
-	result = pd;
-	pthread_mutex_unlock(&lock);
-	return result;
-}
-
 int softverbs_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_pd *pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
@@ -224,7 +209,7 @@ int softverbs_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_e
 	    (attr->qp_type == IBV_QPT_UD) != cm_is_datagram(to_cm_id(id)))
 		return cm_result(-EINVAL);
 	if (!pd)
-		pd = id->pd ? id->pd : default_pd(id->verbs);
+		pd = id->pd;
 	if (!pd)
 		return -1;
 	wanted.pd = pd;

@@ -9,6 +9,7 @@ Prints PASS or FAIL for each test that is not on the list, SKIP for each row of 
 """
 import fnmatch
 import importlib
+import json
 import os
 import signal
 import sys
@@ -36,19 +37,16 @@ class Expectations:
         for row in self.rows:
             if fnmatch.fnmatchcase(name, row["pattern"]):
                 row["tests"] += result != "pass"
-                return result == "pass" or row["result"] in (result, "any")
+                return result in ("pass", row["result"]) or (row["result"], result) == ("any", "skip")
         return result == "pass"
 
 
-class Judge(unittest.TestResult):
-    """Settles each test once, whatever unittest has to say about it later."""
+class Reporter(unittest.TestResult):
+    """Writes [name, result, text] of each test as a line, once, whatever unittest has to say about it later."""
 
-    def __init__(self, expectations, log):
+    def __init__(self, pipe):
         super().__init__()
-        self.log = log
-        self.expectations = expectations
-        self.counts = {"pass": 0, "skip": 0, "fail": 0}
-        self.surprises = 0
+        self.pipe = pipe
         self.settled = False
 
     def startTest(self, test):
@@ -61,19 +59,9 @@ class Judge(unittest.TestResult):
         super().stopTest(test)
 
     def settle(self, test, result, text=""):
-        if self.settled:
-            return
-        self.settled = True
-        self.counts[result] += 1
-        name = test.id().removeprefix("tests.")
-        allowed = self.expectations.allow(name, result)
-        self.surprises += not allowed
-        print(f"{result} {name}{': ' + text if text else ''}", file=self.log, flush=True)
-        if not allowed:
-            print(f"FAIL pyverbs {name}: {'skipped, which is not on the list: ' if result == 'skip' else ''}{text}")
-        elif result == "pass":
-            print(f"PASS pyverbs {name}")
-        sys.stdout.flush()
+        if not self.settled:
+            self.settled = True
+            print(json.dumps([name_of(test), result, text]), file=self.pipe, flush=True)
 
     def addSuccess(self, test):
         self.settle(test, "pass")
@@ -89,6 +77,55 @@ class Judge(unittest.TestResult):
     def addSubTest(self, test, subtest, err):
         if err:
             self.addError(test, err)
+
+
+class Judge:
+    """Compares the results with the list, and counts."""
+
+    def __init__(self, expectations, log):
+        self.expectations = expectations
+        self.log = log
+        self.counts = {"pass": 0, "skip": 0, "fail": 0}
+        self.surprises = 0
+
+    def settle(self, name, result, text):
+        self.counts[result] += 1
+        allowed = self.expectations.allow(name, result)
+        self.surprises += not allowed
+        print(f"{result} {name}{': ' + text if text else ''}", file=self.log, flush=True)
+        if not allowed:
+            print(f"FAIL pyverbs {name}: {'skipped, which is not on the list: ' if result == 'skip' else ''}{text}")
+        elif result == "pass":
+            print(f"PASS pyverbs {name}")
+        sys.stdout.flush()
+
+
+def name_of(test):
+    return test.id().removeprefix("tests.")
+
+
+def run_apart(tests, judge):
+    """
+    In a process of its own: a crash costs no other module, and tests that fork find the device unused, for a child
+    may not use what its parent has opened.
+    """
+    results, pipe = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(results)
+        reporter = Reporter(os.fdopen(pipe, "w"))
+        for test in tests:
+            test(reporter)
+        os._exit(0)  # not by exit(): what failed tests left behind is not to decide the status
+    os.close(pipe)
+    missing = [name_of(test) for test in tests]
+    with os.fdopen(results) as lines:
+        for name, result, text in map(json.loads, lines):
+            missing.remove(name)
+            judge.settle(name, result, text)
+    status = os.waitpid(child, 0)[1]
+    for name in missing:
+        judge.settle(name, "fail", f"no result: the process ended with status {os.waitstatus_to_exitcode(status)}")
 
 
 def where(traceback):
@@ -107,6 +144,7 @@ def late(_signal, _frame):
 
 
 def load(folder):
+    """The tests of each module."""
     sys.path.insert(0, os.path.dirname(folder))
     sys.path.insert(0, folder)
     sys.argv[1:] = ["--dev", "softv0", "--gid", "1"]
@@ -114,8 +152,7 @@ def load(folder):
     for name in sorted(os.listdir(folder)):
         if name.startswith("test_") and name.endswith(".py"):
             module = importlib.import_module("tests." + name[:-3])
-            for suite in unittest.defaultTestLoader.loadTestsFromModule(module):
-                yield from suite
+            yield [test for suite in unittest.defaultTestLoader.loadTestsFromModule(module) for test in suite]
 
 
 def main():
@@ -125,9 +162,11 @@ def main():
     signal.signal(signal.SIGALRM, late)
     with open(sys.argv[3], "w", encoding="utf-8") as log:
         judge = Judge(expectations, log)
-        for test in load(folder):
-            if not patterns or any(fnmatch.fnmatchcase(test.id(), f"*{pattern}*") for pattern in patterns):
-                test(judge)
+        for tests in load(folder):
+            if patterns:
+                tests = [test for test in tests if any(fnmatch.fnmatchcase(test.id(), f"*{p}*") for p in patterns)]
+            if tests:
+                run_apart(tests, judge)
     for row in expectations.rows:
         if row["tests"]:
             print(f"SKIP pyverbs {row['pattern']} ({row['tests']} tests): {row['reason']}")
@@ -135,9 +174,7 @@ def main():
             print(f"listed, but all of it passes: {row['pattern']}")
     print("pyverbs: {pass} passed, {fail} failed, {skip} skipped".format(**judge.counts), end="")
     print(f"; {judge.surprises} not as the list says")
-    # Not by exit(): what failed tests left behind is not to decide the status.
-    sys.stdout.flush()
-    os._exit(judge.surprises != 0 or judge.counts["pass"] == 0)
+    sys.exit(judge.surprises != 0 or judge.counts["pass"] == 0)
 
 
 main()
