@@ -46,6 +46,9 @@ static void client_with_its_own_queue_pair(int fd)
 	pd = softverbs_ibv_alloc_pd(id->verbs);
 	cq = softverbs_ibv_create_cq(id->verbs, 8, NULL, NULL, 0);
 	init.send_cq = init.recv_cq = cq;
+	CHECK(!softverbs_rdma_create_qp(id, pd, &init));
+	CHECK(id->qp->pd == pd);
+	softverbs_rdma_destroy_qp(id);
 	qp = softverbs_ibv_create_qp(pd, &init);
 	CHECK(qp);
 	param.qp_num = qp->qp_num;
