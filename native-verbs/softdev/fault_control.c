@@ -8,6 +8,7 @@
 #include "progress.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,10 +142,11 @@ static socklen_t make_name(const char *setting, struct sockaddr_un *name)
 static void remove_stale(const struct sockaddr_un *name, socklen_t length)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct stat status;
+	struct statx status;
 
 	if (fd >= 0 && connect(fd, (const struct sockaddr *)name, length) && errno == ECONNREFUSED &&
-	    !lstat(name->sun_path, &status) && S_ISSOCK(status.st_mode))
+	    !statx(AT_FDCWD, name->sun_path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &status) &&
+	    S_ISSOCK(status.stx_mode))
 		unlink(name->sun_path);
 	if (fd >= 0)
 		close(fd);
@@ -152,14 +154,14 @@ static void remove_stale(const struct sockaddr_un *name, socklen_t length)
 
 static int bind_name(int fd, const struct sockaddr_un *name, socklen_t length)
 {
-	mode_t before;
 	int result;
 
 	if (*name->sun_path)
 		remove_stale(name, length);
-	before = umask(0177);
-	result = bind(fd, (const struct sockaddr *)name, length);
-	umask(before);
+	/* bind() gives the file the mode of the socket; umask() would be that of the whole process. */
+	result = fchmod(fd, 0600);
+	if (!result)
+		result = bind(fd, (const struct sockaddr *)name, length);
 	if (!result && *name->sun_path)
 		strcpy(socket_path, name->sun_path);
 	return result ? result : listen(fd, 8);
