@@ -205,8 +205,8 @@ static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *i
 		responder->dropping = true;
 	if (responder->dropping)
 		goto unlock;
-	rqe = rq_next(qp);
-	if (!responder->receiving)
+	rqe = responder->receiving ? rq_next(qp) : NULL; /* a WRITE takes none, least of all a shared one */
+	if (!rqe)
 		count = sge_hold_remote(qp->pd, qp_generation(qp), responder->rkey, responder->address + offset,
 					responder->total - offset, IBV_ACCESS_REMOTE_WRITE, iov,
 					&qp->slice);

@@ -156,6 +156,23 @@ static void emptyQueueIsNotReady(void)
 	close_scene(&scene);
 }
 
+/* A WRITE takes none: the only receive is left for another queue pair. */
+static void writesTakeNoReceive(void)
+{
+	struct scene scene;
+
+	open_scene(&scene, SHARED, NULL);
+	CHECK_EQUAL(post_shared(&scene, 8, 0, 16), 0);
+	CHECK_EQUAL(post(scene.from[0].qp, IBV_WR_RDMA_WRITE, 1, sge_of(&scene.source[0], 0, 16),
+			 (uintptr_t)scene.sink.bytes + 64, scene.sink.mr->rkey),
+		    0);
+	expect_completion(scene.from[0].cq, 1, IBV_WC_SUCCESS);
+	CHECK_EQUAL(send_from(&scene, 1, 2, 1), 0);
+	expect_completion(scene.from[1].cq, 2, IBV_WC_SUCCESS);
+	expect_completion(scene.to.cq, 8, IBV_WC_SUCCESS);
+	close_scene(&scene);
+}
+
 static void limitIsToldOnce(void)
 {
 	struct ibv_srq_attr attr = {.srq_limit = 3}, query;
@@ -282,6 +299,7 @@ int main(void)
 	everyQpTakesTheOldestReceive();
 	slotsComeBackWhenTheirCompletionIsPolled();
 	emptyQueueIsNotReady();
+	writesTakeNoReceive();
 	limitIsToldOnce();
 	failedQpLeavesTheReceivesToTheOthers();
 	errorStateAloneTellsTheLastReceive();
