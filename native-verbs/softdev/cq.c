@@ -11,9 +11,13 @@
 #include "qp.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* Looks at an empty queue before a thread gives way. */
+enum { SPINS = 64 };
 
 static void fail_queue_pairs(void *owner)
 {
@@ -276,6 +280,21 @@ static void lock_to_look(struct softdev_cq *cq)
 	pthread_mutex_lock(&cq->lock);
 }
 
+/*
+ * Ends the look. A thread that spins on an empty queue lets others have the processor: the progress thread, of this
+ * process or the peer's, brings what it waits for.
+ */
+static void unlock_after_look(struct softdev_cq *cq, bool found)
+{
+	bool spins;
+
+	cq->empty_looks = found ? 0 : cq->empty_looks + 1;
+	spins = cq->empty_looks > SPINS;
+	pthread_mutex_unlock(&cq->lock);
+	if (spins)
+		sched_yield();
+}
+
 /* cq->lock held. NULL if there is none. The entry stays readable until the lock is dropped. */
 static const struct cqe *take_oldest(struct softdev_cq *cq)
 {
@@ -297,7 +316,7 @@ bool cq_take(struct softdev_cq *cq, struct cqe *out)
 	entry = take_oldest(cq);
 	if (entry)
 		*out = *entry;
-	pthread_mutex_unlock(&cq->lock);
+	unlock_after_look(cq, entry);
 	return entry;
 }
 
@@ -310,7 +329,7 @@ static int poll_cq(struct ibv_cq *base, int max, struct ibv_wc *wc)
 	lock_to_look(cq);
 	while (polled < max && (entry = take_oldest(cq)))
 		wc[polled++] = entry->wc;
-	pthread_mutex_unlock(&cq->lock);
+	unlock_after_look(cq, polled);
 	return polled;
 }
 

@@ -38,6 +38,7 @@ struct softdev_cq {
 	enum cq_arm armed;
 	bool overrun, ignores_overrun, takes_time, single_threaded;
 	_Atomic uint32_t looks;	    /* of the application at it, for sq_defer.c, as the next one */
+	uint32_t empty_looks;	    /* in a row */
 	struct softdev_qp *waiting; /* queue pairs with READs that are run at the next look */
 	atomic_int users; /* QPs, twice if both of their queues complete here */
 	struct event_node comp_node;
