@@ -47,5 +47,11 @@ ib_atomic_bw -n 100 -e
 ib_atomic_lat -n 100 -A FETCH_AND_ADD
 ib_atomic_lat -n 100 -A CMP_AND_SWAP -R
 ib_atomic_lat -n 100 -e
+ib_write_bw -n 50 -c UC -s 4096
+ib_write_lat -n 50 -c UC
+ib_send_bw -n 100 -c UC
+ib_send_bw -n 100 -c UD -R
+ib_send_lat -n 100 -c UC -e
+ib_send_lat -n 100 -c UD -R
 LIST
 verdict
