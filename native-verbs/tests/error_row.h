@@ -27,6 +27,7 @@ struct error_run {
 	struct ibv_sge receives[2];   /* what `b` posts; 64 bytes each of `remote` */
 	struct ibv_sge list[2];	      /* the list of the request that fails; 8 bytes of `local` */
 	struct ibv_mr *extra, *far;   /* of `a` or `b`, deregistered in the end */
+	struct ibv_mw *window;	      /* likewise given back */
 };
 
 struct error_row {
@@ -172,6 +173,8 @@ static inline void run_row_once(const struct error_row *row)
 	expect_requester(&run, row);
 	expect_responder(&run, row);
 	expect_silence(&run);
+	if (run.window)
+		CHECK_EQUAL(ibv_dealloc_mw(run.window), 0);
 	if (run.extra)
 		CHECK_EQUAL(softverbs_ibv_dereg_mr(run.extra), 0);
 	if (run.far)

@@ -21,6 +21,13 @@ static void read_nothing(struct error_run *run, struct ibv_send_wr *wr)
 	wr->num_sge = 0;
 }
 
+/* The region is no window that the responder's queue pair has bound. */
+static void send_with_invalidate(struct error_run *run, struct ibv_send_wr *wr)
+{
+	wr->opcode = IBV_WR_SEND_WITH_INV;
+	wr->invalidate_rkey = run->remote.mr->rkey;
+}
+
 #define REFUSED FAILS_BOTH(IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR, IBV_EVENT_QP_REQ_ERR)
 
 static const struct error_row rows[] = {
@@ -29,5 +36,7 @@ static const struct error_row rows[] = {
 	{.responder = {.no_responder_resources = true}, .fill = read_it, REFUSED},
 	{.responder = {.access = IBV_ACCESS_REMOTE_READ}, REFUSED},
 	{.responder = {.access = IBV_ACCESS_REMOTE_READ}, .fill = write_with_imm, REFUSED},
+	{.fill = send_with_invalidate,
+	 FAILS_BOTH(IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_INV_REQ_ERR, NO_EVENT)},
 	{.status = IBV_WC_SUCCESS},
 };

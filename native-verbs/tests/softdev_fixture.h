@@ -351,14 +351,10 @@ static inline void expect_async(struct side *side, enum ibv_event_type type)
 	softverbs_ibv_ack_async_event(&event);
 }
 
-/* Runs body() in a process of its own for each of the paths; all must succeed. */
-static inline void on_each_path(void (*body)(void))
+static inline void on_paths(void (*body)(void), const char *const *paths, int count)
 {
-	static const char *const paths[] = {"file", "cma", "wire", "tcp"};
-	enum { PATHS = sizeof(paths) / sizeof(paths[0]) };
-
-	alarm(PATHS * TEST_SECONDS);
-	for (int i = 0; i < PATHS; i++) {
+	alarm(count * TEST_SECONDS);
+	for (int i = 0; i < count; i++) {
 		int status;
 		pid_t pid = fork();
 
@@ -378,6 +374,22 @@ static inline void on_each_path(void (*body)(void))
 			CHECK_EQUAL(status, 0);
 		}
 	}
+}
+
+/* Runs body() in a process of its own for each of the paths; all must succeed. */
+static inline void on_each_path(void (*body)(void))
+{
+	static const char *const paths[] = {"file", "cma", "wire", "tcp"};
+
+	on_paths(body, paths, sizeof(paths) / sizeof(paths[0]));
+}
+
+/* Likewise for each kind of link, where there are no READs. */
+static inline void on_each_link(void (*body)(void))
+{
+	static const char *const paths[] = {"wire", "tcp"};
+
+	on_paths(body, paths, sizeof(paths) / sizeof(paths[0]));
 }
 
 #endif

@@ -294,7 +294,7 @@ static void wrongArgumentsAreRefused(void)
 	close_scene(&scene);
 }
 
-int main(void)
+static void body(void)
 {
 	everyQpTakesTheOldestReceive();
 	slotsComeBackWhenTheirCompletionIsPolled();
@@ -305,5 +305,10 @@ int main(void)
 	errorStateAloneTellsTheLastReceive();
 	sizeCanBeChanged();
 	wrongArgumentsAreRefused();
+}
+
+int main(void)
+{
+	on_each_link(body);
 	return 0;
 }
