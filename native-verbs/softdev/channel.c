@@ -47,6 +47,8 @@ int softverbs_ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 {
 	struct softdev_channel *channel = to_channel(base);
 
+	if (process_is_forked_child())
+		return EIO;
 	if (!handle_is(HANDLE_CHANNEL, channel->handle, channel))
 		return ENOENT;
 	if (atomic_load(&channel->users))

@@ -94,6 +94,8 @@ int softverbs_ibv_resize_cq(struct ibv_cq *base, int cqe)
 	struct cqe *ring;
 	int error = 0;
 
+	if (process_is_forked_child())
+		return EIO;
 	if (!handle_is(HANDLE_CQ, base->handle, cq))
 		return ENOENT;
 	if (cqe <= 0 || cqe > DEVICE_MAX_CQE)
@@ -326,6 +328,10 @@ static int poll_cq(struct ibv_cq *base, int max, struct ibv_wc *wc)
 	const struct cqe *entry;
 	int polled = 0;
 
+	if (process_is_forked_child()) { /* and a thread that it does not have may hold the lock */
+		errno = EIO;
+		return -1;
+	}
 	lock_to_look(cq);
 	while (polled < max && (entry = take_oldest(cq)))
 		wc[polled++] = entry->wc;
@@ -337,6 +343,8 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 {
 	struct softdev_cq *cq = to_cq(base);
 
+	if (process_is_forked_child())
+		return EIO;
 	pthread_mutex_lock(&cq->lock);
 	if (!solicited_only)
 		cq->armed = CQ_ARMED_ANY;

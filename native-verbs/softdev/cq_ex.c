@@ -43,6 +43,8 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	struct softdev_cq *cq = of(ex);
 	int error;
 
+	if (process_is_forked_child())
+		return EIO;
 	if (attr->comp_mask)
 		return EINVAL;
 	if (!cq->single_threaded)

@@ -146,6 +146,10 @@ int softverbs_ibv_close_device(struct ibv_context *base)
 {
 	struct softdev_context *context = to_context(base);
 
+	if (process_is_forked_child()) {
+		errno = EIO;
+		return -1;
+	}
 	if (!handle_remove(HANDLE_CONTEXT, context->handle, context)) {
 		errno = ENOENT;
 		return -1;

@@ -54,6 +54,8 @@ int softverbs_ibv_dealloc_pd(struct ibv_pd *base)
 {
 	struct softdev_pd *pd = to_pd(base);
 
+	if (process_is_forked_child())
+		return EIO;
 	if (!handle_is(HANDLE_PD, base->handle, pd))
 		return ENOENT;
 	if (atomic_load(&pd->users))

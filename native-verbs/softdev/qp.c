@@ -466,6 +466,8 @@ int softverbs_ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int ma
 	struct softdev_qp *qp = to_qp(base);
 
 	(void)mask;
+	if (process_is_forked_child())
+		return EIO;
 	if (!qp_is_live(qp))
 		return ENOENT;
 	pthread_mutex_lock(&qp->lock);

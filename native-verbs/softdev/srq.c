@@ -163,6 +163,8 @@ int softverbs_ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 {
 	struct softdev_srq *srq = to_srq(base);
 
+	if (process_is_forked_child())
+		return EIO;
 	if (!handle_is(HANDLE_SRQ, base->handle, srq))
 		return ENOENT;
 	pthread_mutex_lock(&srq->lock);

@@ -2,19 +2,38 @@
 /* The child of a fork may not use the device (EIO); the parent goes on as if nothing had happened. */
 #include "softdev_fixture.h"
 
+/* Every call that would use the device; it may not wait for a thread that the child does not have. */
 static void use_in_child(struct pair *pair, struct region *sink)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_device **list = softverbs_ibv_get_device_list(NULL);
+	struct ibv_wc wc;
 
+	alarm(20);
 	CHECK(!softverbs_ibv_alloc_pd(pair->a.context));
 	CHECK_EQUAL(errno, EIO);
 	CHECK(!softverbs_ibv_reg_mr(pair->a.pd, sink->bytes, 8, 0));
 	CHECK_EQUAL(errno, EIO);
 	CHECK(!softverbs_ibv_create_cq(pair->a.context, 1, NULL, NULL, 0));
 	CHECK_EQUAL(errno, EIO);
+	CHECK(!softverbs_ibv_create_comp_channel(pair->a.context));
+	CHECK_EQUAL(errno, EIO);
+	if (list) {
+		CHECK(!softverbs_ibv_open_device(list[0]));
+		CHECK_EQUAL(errno, EIO);
+	}
 	CHECK_EQUAL(post_read(pair->a.qp, 1, sink, 8, 4096, 1), EIO);
+	CHECK_EQUAL(post_receive(pair->a.qp, 1, sge_of(sink, 0, 8)), EIO);
 	CHECK_EQUAL(softverbs_ibv_modify_qp(pair->a.qp, &attr, IBV_QP_STATE), EIO);
+	CHECK(ibv_poll_cq(pair->a.cq, 1, &wc) < 0);
+	CHECK_EQUAL(ibv_req_notify_cq(pair->a.cq, 0), EIO);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(sink->mr), EIO);
 	CHECK_EQUAL(softverbs_ibv_destroy_qp(pair->a.qp), EIO);
+	CHECK_EQUAL(softverbs_ibv_destroy_cq(pair->a.cq), EIO);
+	CHECK_EQUAL(softverbs_ibv_destroy_comp_channel(pair->a.channel), EIO);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pair->a.pd), EIO);
+	CHECK_EQUAL(softverbs_ibv_close_device(pair->a.context), -1);
+	CHECK_EQUAL(errno, EIO);
 }
 
 static void body(void)

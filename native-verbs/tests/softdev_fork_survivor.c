@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process forks, its child lives on, and it is killed itself: its peers notice at once, for the child holds none of its
+ * connections. And the other way round: children that end in whatever way leave the connections of their parent alone.
+ */
+#include "softdev_fixture.h"
+
+enum { BYTES = 4096, CHILDREN = 12 };
+
+struct offer {
+	struct address address;
+	uint64_t addr;
+	uint32_t rkey;
+};
+
+static void end_in_some_way(int which)
+{
+	switch (which % 4) {
+	case 0:
+		exit(0);
+	case 1:
+		_exit(0);
+	case 2:
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(1);
+	default:
+		kill(getpid(), SIGKILL);
+	}
+}
+
+static void serve(int fd)
+{
+	struct side side;
+	struct address remote;
+	struct region region;
+	struct offer offer;
+	pid_t survivor;
+
+	open_side(&side, 16, 16);
+	region = create_region(side.pd, BYTES, IBV_ACCESS_REMOTE_READ);
+	memset(region.bytes, 7, BYTES);
+	offer = (struct offer){address_of(&side), (uintptr_t)region.bytes, region.mr->rkey};
+	test_receive(fd, &remote, sizeof(remote));
+	connect_side(&side, &remote, NULL);
+	test_send(fd, &offer, sizeof(offer));
+	test_await(fd);
+	for (int i = 0; i < CHILDREN; i++) {
+		int status;
+		pid_t child = fork();
+
+		CHECK(child >= 0);
+		if (!child)
+			end_in_some_way(i);
+		CHECK_EQUAL(waitpid(child, &status, 0), child);
+		test_signal(fd);
+		test_await(fd);
+	}
+	survivor = fork();
+	if (!survivor) {
+		alarm(TEST_SECONDS);
+		close(fd);
+		pause();
+		_exit(0);
+	}
+	test_send(fd, &survivor, sizeof(survivor));
+	test_await(fd); /* killed here */
+}
+
+static void expect_read(struct side *side, struct region *sink, const struct offer *offer, enum ibv_wc_status status)
+{
+	memset(sink->bytes, 0, BYTES);
+	CHECK_EQUAL(post_read(side->qp, 1, sink, BYTES, offer->addr, offer->rkey), 0);
+	expect_completion(side->cq, 1, status);
+	CHECK(status != IBV_WC_SUCCESS || (sink->bytes[0] == 7 && sink->bytes[BYTES - 1] == 7));
+}
+
+static void body(void)
+{
+	/* 4.096 us << 20 = 4.3 s a try: the kill must not need a timeout. */
+	static const struct connection slow = {.timeout = 20, .retry_count = 7};
+	struct test_peer peer = test_start_peer(serve);
+	struct address own;
+	struct region sink;
+	struct side side;
+	struct offer offer;
+	uint64_t start;
+	pid_t survivor;
+
+	open_side(&side, 16, 16);
+	sink = create_region(side.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	own = address_of(&side);
+	test_send(peer.fd, &own, sizeof(own));
+	test_receive(peer.fd, &offer, sizeof(offer));
+	connect_side(&side, &offer.address, &slow);
+	expect_read(&side, &sink, &offer, IBV_WC_SUCCESS);
+	test_signal(peer.fd);
+	for (int i = 0; i < CHILDREN; i++) {
+		test_await(peer.fd);
+		expect_read(&side, &sink, &offer, IBV_WC_SUCCESS);
+		test_signal(peer.fd);
+	}
+	test_receive(peer.fd, &survivor, sizeof(survivor));
+	expect_read(&side, &sink, &offer, IBV_WC_SUCCESS);
+	test_kill_peer(&peer);
+	start = test_now_ms();
+	CHECK(!kill(survivor, 0));
+	expect_read(&side, &sink, &offer, IBV_WC_RETRY_EXC_ERR);
+	CHECK(test_now_ms() - start < 1500);
+	CHECK(!kill(survivor, SIGKILL));
+	destroy_region(&sink);
+	close_side(&side);
+	check_no_leaks();
+}
+
+int main(void)
+{
+	on_each_path(body);
+	return 0;
+}
