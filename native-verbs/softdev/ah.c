@@ -2,6 +2,7 @@
 #include "ah.h"
 
 #include "exports.h"
+#include "fault.h"
 #include "group.h"
 #include "handle.h"
 #include "ud_wire.h"
@@ -50,6 +51,8 @@ struct ibv_ah *softverbs_ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
 
 	if (!error && (!attr || !handle_is(HANDLE_PD, pd->handle, pd)))
 		error = EINVAL;
+	if (!error)
+		error = fault_call(FAULT_CREATE_AH);
 	if (error)
 		goto failed;
 	error = ENOMEM;

@@ -45,6 +45,7 @@ void softverbs_ibv_ack_async_event(struct ibv_async_event *event)
 		qp_ack_async(event->element.qp);
 		break;
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
+	case IBV_EVENT_SRQ_ERR:
 		srq_ack_async(event->element.srq);
 		break;
 	default:

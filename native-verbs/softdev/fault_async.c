@@ -41,6 +41,8 @@ static void raise_on_qp(struct softdev_qp *qp, void *argument)
 
 	if (!concerns(qp, raising))
 		return;
+	if (qp->srq && srq_raise_type(qp->srq, raising->type))
+		raising->raised++;
 	pthread_mutex_lock(&qp->lock);
 	if (qp_raise_type(qp, raising->type)) {
 		raising->raised++;

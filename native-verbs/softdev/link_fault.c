@@ -39,6 +39,8 @@ static void on_resume(void *owner)
 
 	link->fault.held = link->fault.silent;
 	link_update_events(link);
+	if (link->fault.delayed && !link->fault.held) /* its header is in already: the socket may have no more */
+		link_receive(link);
 }
 
 static void silence(struct link *link)
@@ -178,8 +180,7 @@ static void obey(struct link *link, const struct link_command *command)
 	case LINK_ORDER_HEAL:
 		link->fault.silent = false;
 		link->fault.rate = link->fault.delay_ns = link->fault.arrived_ns = 0;
-		progress_timer_cancel(&link->fault.resume);
-		on_resume(link);
+		progress_timer_set(&link->fault.resume, progress_now_ns());
 		return;
 	case LINK_ORDER_REFUSE:
 	case LINK_ORDER_CUT:

@@ -39,6 +39,11 @@ static inline int link_fault_frame(struct link *link)
 }
 /* The reason to reject the connect request with that has just come on this link, or -1. */
 int link_fault_reason(const struct link *link);
+/* How much of the payload that is left may be read at once: on a slow link what 10 ms bring. */
+static inline uint64_t link_fault_room(const struct link_fault *fault, uint64_t rest)
+{
+	return fault->rate && fault->rate / 100 < rest ? fault->rate / 100 + 1 : rest;
+}
 /* `got` bytes of payload arrived in iov: what to take them for. */
 ssize_t link_fault_payload(struct link *link, const struct iovec *iov, ssize_t got);
 /* The socket is readable: true if it is too early to look. */

@@ -69,7 +69,7 @@ static int accept_header(struct link *link)
 /* Receives some payload: bytes, 0 if none could be taken by the owner, or -errno. */
 static ssize_t receive_payload(struct link *link)
 {
-	uint64_t rest = link->in.length - link->in_offset;
+	uint64_t rest = link_fault_room(&link->fault, link->in.length - link->in_offset);
 	struct iovec iov[STREAM_IOVS] = {{link->in_buffer + link->in_offset, rest}};
 	int count = 1;
 	ssize_t got;

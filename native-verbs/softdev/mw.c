@@ -2,6 +2,7 @@
 #include "mw.h"
 
 #include "counters.h"
+#include "fault.h"
 #include "handle.h"
 #include "mr_table.h"
 #include "peer_table.h"
@@ -35,6 +36,8 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 	if (!error && ((type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) || !handle_is(HANDLE_PD, pd->handle, to_pd(pd))))
 		error = EINVAL;
+	if (!error)
+		error = fault_call(FAULT_ALLOC_MW);
 	if (!error && !own_table())
 		error = errno;
 	if (error)

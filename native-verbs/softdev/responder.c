@@ -84,16 +84,28 @@ static void fail_request(struct softdev_qp *qp, enum ibv_wc_status peers, enum i
 	qp->responder.own_status = own;
 }
 
+/* qp->lock held. True if the request is not to be carried out. */
+static bool fault_takes_receive(struct softdev_qp *qp, const struct frame *frame)
+{
+	bool takes_receive = frame->op == WIRE_SEND || (frame->flags & WIRE_FLAG_IMM);
+	const struct fault *fault = takes_receive && rq_next(qp) ? fault_check(FAULT_RECV, .qpn = qp->base.qp_num,
+									      .length = frame->length)
+								: NULL;
+
+	if (fault && fault->rnr)
+		qp->responder.nak = IBV_WC_RNR_RETRY_EXC_ERR;
+	else if (fault && fault->status)
+		fail_request(qp, IBV_WC_REM_OP_ERR, fault->status);
+	return fault && (fault->rnr || fault->status);
+}
+
 /* qp->lock held. */
 static void begin_send(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct rqe *rqe = rq_next(qp);
-	const struct fault *fault = fault_check(FAULT_RECV, .qpn = qp->base.qp_num, .length = frame->length);
 
-	if (!rqe || (fault && fault->rnr)) {
+	if (!rqe) {
 		qp->responder.nak = IBV_WC_RNR_RETRY_EXC_ERR;
-	} else if (fault && fault->status) {
-		fail_request(qp, IBV_WC_REM_OP_ERR, fault->status);
 	} else if (frame->length > rqe->length) {
 		fail_request(qp, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR);
 	} else {
@@ -183,6 +195,8 @@ static bool on_header(struct link *link, void *owner, const struct frame *frame)
 	if (responder_expects(qp, frame)) {
 		if (frame->length > DEVICE_MAX_MESSAGE || !flags_are_valid(qp, frame))
 			fail_request(qp, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);
+		else if (fault_is_on() && fault_takes_receive(qp, frame))
+			;
 		else if (frame->op == WIRE_SEND)
 			begin_send(qp, frame);
 		else

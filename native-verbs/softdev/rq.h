@@ -58,7 +58,7 @@ struct softdev_srq {
 	struct rqe *unused;
 	uint32_t allocated, used; /* used: posted, being filled, or completed and not polled */
 
-	struct async_source limit_reached;
+	struct async_source limit_reached, error;
 	uint32_t async_raised;
 };
 
@@ -74,6 +74,8 @@ void srq_put_back(struct rqe *rqe);
 /* Its completion was polled, or will never be: the slot may be used again. */
 void srq_release(struct rqe *rqe);
 
+/* False if it is no event of a shared queue. */
+bool srq_raise_type(struct softdev_srq *srq, enum ibv_event_type type);
 void srq_ack_async(struct ibv_srq *srq);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "counters.h"
 #include "exports.h"
+#include "fault.h"
 #include "handle.h"
 
 #include <errno.h>
@@ -68,6 +69,7 @@ static struct softdev_srq *new_srq(struct ibv_pd *pd, const struct ibv_srq_init_
 	srq->last = &srq->first;
 	srq->limit_reached.event = (struct ibv_async_event){.element.srq = &srq->base,
 							    .event_type = IBV_EVENT_SRQ_LIMIT_REACHED};
+	srq->error.event = (struct ibv_async_event){.element.srq = &srq->base, .event_type = IBV_EVENT_SRQ_ERR};
 	pthread_mutex_init(&srq->lock, NULL);
 	pthread_mutex_init(&srq->base.mutex, NULL);
 	pthread_cond_init(&srq->base.cond, NULL);
@@ -90,6 +92,10 @@ struct ibv_srq *softverbs_ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_
 		error = EINVAL;
 	if (error != ENOMEM)
 		goto failed;
+	error = fault_call(FAULT_CREATE_SRQ);
+	if (error)
+		goto failed;
+	error = ENOMEM;
 	srq = new_srq(pd, init);
 	if (!srq)
 		goto failed;
@@ -176,6 +182,7 @@ int softverbs_ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 static void wait_for_acks(struct softdev_srq *srq)
 {
 	srq->async_raised -= async_withdraw(srq->base.context, &srq->limit_reached);
+	srq->async_raised -= async_withdraw(srq->base.context, &srq->error);
 	pthread_mutex_lock(&srq->base.mutex);
 	while (srq->base.events_completed != srq->async_raised)
 		pthread_cond_wait(&srq->base.cond, &srq->base.mutex);
@@ -199,6 +206,19 @@ int softverbs_ibv_destroy_srq(struct ibv_srq *base)
 	COUNT_DOWN(srq_live);
 	free_srq(srq);
 	return 0;
+}
+
+bool srq_raise_type(struct softdev_srq *srq, enum ibv_event_type type)
+{
+	struct async_source *source = type == IBV_EVENT_SRQ_ERR ? &srq->error : &srq->limit_reached;
+
+	if (source->event.event_type != type)
+		return false;
+	pthread_mutex_lock(&srq->lock);
+	srq->async_raised++;
+	async_raise(srq->base.context, source);
+	pthread_mutex_unlock(&srq->lock);
+	return true;
 }
 
 void srq_ack_async(struct ibv_srq *base)
@@ -253,8 +273,11 @@ void srq_release(struct rqe *rqe)
 /* srq->lock held. 0 or a positive errno. */
 static int post_one(struct softdev_srq *srq, const struct ibv_recv_wr *wr)
 {
+	const struct fault *fault = fault_check(FAULT_POST_SRQ_RECV);
 	struct rqe *rqe = srq->unused;
 
+	if (fault)
+		return fault->error;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > srq->max_sge || (wr->num_sge && !wr->sg_list))
 		return EINVAL;
 	if (!rqe)

@@ -3,6 +3,7 @@
 #include "ud.h"
 
 #include "counters.h"
+#include "fault_wr.h"
 #include "group.h"
 #include "log.h"
 #include "secret.h"
@@ -157,10 +158,13 @@ void ud_run(struct softdev_qp *qp)
 	qp_busy_begin(qp);
 	while (atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq_exec != qp->sq_post && !qp->ud->waiting) {
 		uint32_t slot = qp->sq_exec & qp->sq_mask;
+		struct wqe *wqe = &qp->sq[slot];
 		int result;
 
+		if (!wqe->started)
+			fault_start_wr(qp, wqe);
 		pthread_mutex_unlock(&qp->lock);
-		result = transmit(qp, &qp->sq[slot], &qp->ud->to[slot]);
+		result = wqe->fault && wqe->fault->status ? wqe->fault->status : transmit(qp, wqe, &qp->ud->to[slot]);
 		pthread_mutex_lock(&qp->lock);
 		if (result == -EAGAIN) {
 			if (may_wait(qp, &qp->ud->to[slot]))
@@ -303,10 +307,16 @@ void ud_receive(struct softdev_qp *qp, const struct ud_header *header, const voi
 	pthread_mutex_unlock(&qp->lock);
 }
 
-void ud_deliver(const struct ud_header *header, const void *payload, uint32_t length)
+void ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length)
 {
 	struct softdev_qp *qp = qp_find(header->destination_qpn);
+	const struct fault *fault = fault_check(FAULT_DATAGRAM, .qpn = header->destination_qpn, .length = length);
 
-	if (qp && qp->ud)
+	if (!qp || !qp->ud || (fault && fault->drop))
+		return;
+	if (fault && fault->flip && fault->offset < length)
+		payload[fault->offset] ^= 1;
+	ud_receive(qp, header, payload, length);
+	if (fault && fault->duplicate)
 		ud_receive(qp, header, payload, length);
 }

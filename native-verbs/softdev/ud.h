@@ -39,6 +39,6 @@ void ud_run(struct softdev_qp *qp);
 
 /* A genuine datagram has arrived, for one queue pair or for the one in its header. Progress thread. */
 void ud_receive(struct softdev_qp *qp, const struct ud_header *header, const void *payload, uint32_t length);
-void ud_deliver(const struct ud_header *header, const void *payload, uint32_t length);
+void ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length);
 
 #endif
