@@ -18,6 +18,7 @@
 
 #include "cm_wire.h"
 #include "core.h"
+#include "device.h"
 #include "event_queue.h"
 #include "progress.h"
 
@@ -66,6 +67,7 @@ struct cm_id {
 	struct ibv_qp_init_attr request_attr;
 	uint8_t ack_timeout;
 	bool has_ack_timeout;
+	uint8_t type_of_service;
 	bool reuse_address;
 	bool v6_only;
 	struct ibv_sa_path_rec path;

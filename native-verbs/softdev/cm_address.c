@@ -81,6 +81,7 @@ void cm_set_path(struct cm_id *id)
 	gid_from_address(&id->id.route.addr.src_addr, &path->sgid);
 	gid_from_address(&id->id.route.addr.dst_addr, &path->dgid);
 	path->hop_limit = DEFAULT_HOP_LIMIT;
+	path->traffic_class = id->type_of_service;
 	path->reversible = 1;
 	path->numb_path = 1;
 	path->pkey = htons(0xffff);

@@ -232,39 +232,6 @@ int cm_complete(struct cm_id *id)
 	return cm_result(event->status < 0 ? event->status : -event->status);
 }
 
-int softverbs_rdma_set_option(struct rdma_cm_id *public_id, int level, int name, void *value,
-			      size_t length)
-{
-	struct cm_id *id = to_cm_id(public_id);
-
-	if (level == RDMA_OPTION_IB)
-		return cm_result(-EOPNOTSUPP);
-	if (level != RDMA_OPTION_ID)
-		return cm_result(-ENOSYS);
-	switch (name) {
-	case RDMA_OPTION_ID_TOS: /* there is no network whose packets could carry it */
-		return cm_result(length == sizeof(uint8_t) ? 0 : -EINVAL);
-	case RDMA_OPTION_ID_REUSEADDR:
-		if (length != sizeof(int))
-			return cm_result(-EINVAL);
-		id->reuse_address = *(int *)value != 0;
-		return 0;
-	case RDMA_OPTION_ID_AFONLY:
-		if (length != sizeof(int))
-			return cm_result(-EINVAL);
-		id->v6_only = *(int *)value != 0;
-		return 0;
-	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		if (length != sizeof(uint8_t) || *(uint8_t *)value > 31)
-			return cm_result(-EINVAL);
-		id->ack_timeout = *(uint8_t *)value;
-		id->has_ack_timeout = true;
-		return 0;
-	default:
-		return cm_result(-ENOSYS);
-	}
-}
-
 __be16 softverbs_rdma_get_src_port(struct rdma_cm_id *id)
 {
 	return cm_address_port(&id->route.addr.src_addr);

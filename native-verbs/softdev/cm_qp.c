@@ -212,6 +212,8 @@ int softverbs_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_e
 		pd = id->pd;
 	if (!pd)
 		return -1;
+	if (!wanted.srq)
+		wanted.srq = id->srq;
 	wanted.pd = pd;
 	wanted.comp_mask |= IBV_QP_INIT_ATTR_PD;
 	/* The extended attributes begin with the others. */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Enhanced connection establishment: the values of both vendors are carried, for queue pairs that are not the id's. */
+#include <errno.h>
+
+#include "cm.h"
+#include "cm_exports.h"
+
+int softverbs_rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+{
+	if (!id || id->qp || !ece || !ece->vendor_id || ece->comp_mask)
+		return cm_result(-EINVAL);
+	to_cm_id(id)->local.ece_vendor = ece->vendor_id;
+	to_cm_id(id)->local.ece_options = ece->options;
+	return 0;
+}
+
+int softverbs_rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+{
+	if (!id || id->qp || !ece)
+		return cm_result(-EINVAL);
+	*ece = (struct ibv_ece){.vendor_id = to_cm_id(id)->remote.ece_vendor,
+				.options = to_cm_id(id)->remote.ece_options};
+	return 0;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rdma_set_option: what each option does and when it may be set; a path that the application brings resolves the
+ * route; the values of enhanced connection establishment reach the other end.
+ */
+#include "cm_fixture.h"
+
+#include <infiniband/sa.h>
+
+static int set(struct rdma_cm_id *id, int level, int name, const void *value, size_t length)
+{
+	int result = softverbs_rdma_set_option(id, level, name, (void *)(uintptr_t)value, length);
+
+	return result ? errno : 0;
+}
+
+static int set_int(struct rdma_cm_id *id, int name, int value)
+{
+	return set(id, RDMA_OPTION_ID, name, &value, sizeof(value));
+}
+
+static int set_byte(struct rdma_cm_id *id, int name, uint8_t value)
+{
+	return set(id, RDMA_OPTION_ID, name, &value, sizeof(value));
+}
+
+static void misuse(struct rdma_event_channel *channel)
+{
+	struct rdma_cm_id *id = cm_id_open(channel), *datagrams;
+	struct sockaddr_storage any = cm_address("127.0.0.1", 0);
+	int wide = 1;
+
+	CHECK_EQUAL(set(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &wide, sizeof(wide)), EINVAL);
+	CHECK_EQUAL(set(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, NULL, 1), EINVAL);
+	CHECK_EQUAL(set_byte(id, RDMA_OPTION_ID_REUSEADDR, 1), EINVAL);
+	CHECK_EQUAL(set_byte(id, RDMA_OPTION_ID_ACK_TIMEOUT, 32), EINVAL);
+	CHECK_EQUAL(set_int(id, 99, 1), ENOSYS);
+	CHECK_EQUAL(set(id, 99, 0, &wide, sizeof(wide)), ENOSYS);
+	CHECK_EQUAL(set(id, RDMA_OPTION_IB, 99, &wide, sizeof(wide)), ENOSYS);
+	CHECK(!softverbs_rdma_bind_addr(id, (struct sockaddr *)&any));
+	CHECK_EQUAL(set_int(id, RDMA_OPTION_ID_REUSEADDR, 1), EINVAL);
+	CHECK_EQUAL(set_int(id, RDMA_OPTION_ID_AFONLY, 1), EINVAL);
+	CHECK(!softverbs_rdma_create_id(channel, &datagrams, NULL, RDMA_PS_UDP));
+	CHECK_EQUAL(set_byte(datagrams, RDMA_OPTION_ID_ACK_TIMEOUT, 14), EINVAL);
+	CHECK(!softverbs_rdma_destroy_id(datagrams));
+	CHECK(!softverbs_rdma_destroy_id(id));
+}
+
+/* Two ids on one port, one for each family, and two on the very same address. */
+static void sharing(struct rdma_event_channel *channel)
+{
+	struct sockaddr_storage v6 = cm_address("::", 0), v4;
+	struct rdma_cm_id *first = cm_id_open(channel), *second = cm_id_open(channel), *third = cm_id_open(channel);
+
+	CHECK_EQUAL(set_int(first, RDMA_OPTION_ID_AFONLY, 1), 0);
+	CHECK(!softverbs_rdma_bind_addr(first, (struct sockaddr *)&v6));
+	v4 = cm_address("0.0.0.0", softverbs_rdma_get_src_port(first));
+	CHECK_EQUAL(set_int(second, RDMA_OPTION_ID_REUSEADDR, 1), 0);
+	CHECK(!softverbs_rdma_bind_addr(second, (struct sockaddr *)&v4));
+	CHECK(softverbs_rdma_bind_addr(third, (struct sockaddr *)&v4) && errno == EADDRINUSE);
+	CHECK_EQUAL(set_int(third, RDMA_OPTION_ID_REUSEADDR, 1), 0);
+	CHECK(!softverbs_rdma_bind_addr(third, (struct sockaddr *)&v4));
+	CHECK(!softverbs_rdma_listen(second, 1));
+	CHECK(softverbs_rdma_listen(third, 1) && errno == EADDRINUSE);
+	CHECK(!softverbs_rdma_destroy_id(first));
+	CHECK(!softverbs_rdma_destroy_id(second));
+	CHECK(!softverbs_rdma_destroy_id(third));
+}
+
+static void resolve(struct rdma_cm_id *id, uint16_t port)
+{
+	struct sockaddr_storage address = cm_address("127.0.0.1", port);
+
+	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000));
+	CHECK_EQUAL(cm_take(id->channel, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+}
+
+static void bring_path(struct rdma_cm_id *id)
+{
+	struct ibv_path_data data[2] = {{.flags = IBV_PATH_FLAG_ALTERNATE}, {.flags = 0}};
+
+	data[1].flags = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY | IBV_PATH_FLAG_BIDIRECTIONAL;
+	data[1].path = (struct ibv_path_record){.mtu = 2 << 6 | IBV_MTU_1024, .tclass = 0x44,
+						.flowlabel_hoplimit = htonl(5 << 8 | 9)};
+	data[1].path.dgid.raw[10] = data[1].path.dgid.raw[11] = 0xff;
+	data[1].path.dgid.raw[12] = 127;
+	data[1].path.dgid.raw[15] = 1;
+	data[1].path.sgid = data[1].path.dgid;
+	CHECK_EQUAL(set(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, data, sizeof(data[0])), EINVAL);
+	CHECK_EQUAL(set(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, data, sizeof(data) - 1), EINVAL);
+	CHECK_EQUAL(set(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, data, sizeof(data)), 0);
+	CHECK_EQUAL(cm_take(id->channel, RDMA_CM_EVENT_ROUTE_RESOLVED), 0);
+	CHECK_EQUAL(id->route.num_paths, 1);
+	CHECK_EQUAL(id->route.path_rec->mtu, IBV_MTU_1024);
+	CHECK_EQUAL(id->route.path_rec->hop_limit, 9);
+}
+
+static struct ibv_qp_attr attributes_of(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	CHECK_EQUAL(softverbs_ibv_query_qp(qp, &attr, IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_PATH_MTU, &init), 0);
+	return attr;
+}
+
+static void connection(struct rdma_event_channel *channel)
+{
+	uint16_t port;
+	struct rdma_cm_id *listener = cm_listen_on(channel, "127.0.0.1", 1, &port);
+	struct rdma_cm_id *active = cm_id_open(channel), *passive;
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct ibv_ece ece = {.vendor_id = 0x1234, .options = 0x77};
+	struct rdma_cm_event *event;
+
+	CHECK_EQUAL(set_byte(active, RDMA_OPTION_ID_TOS, 0x68), 0);
+	CHECK_EQUAL(set_byte(active, RDMA_OPTION_ID_ACK_TIMEOUT, 9), 0);
+	resolve(active, port);
+	bring_path(active);
+	CHECK(!softverbs_rdma_set_local_ece(active, &ece));
+	cm_add_qp(active);
+	CHECK(softverbs_rdma_set_local_ece(active, &ece) && errno == EINVAL);
+	CHECK(!softverbs_rdma_connect(active, &param));
+	event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
+	passive = event->id;
+	CHECK(!softverbs_rdma_ack_cm_event(event));
+	memset(&ece, 0, sizeof(ece));
+	CHECK(!softverbs_rdma_get_remote_ece(passive, &ece));
+	CHECK_EQUAL(ece.vendor_id, 0x1234);
+	CHECK_EQUAL(ece.options, 0x77);
+	cm_add_qp(passive);
+	CHECK(!softverbs_rdma_accept(passive, &param));
+	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ESTABLISHED), 0);
+	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ESTABLISHED), 0);
+	CHECK_EQUAL(attributes_of(active->qp).timeout, 9);
+	CHECK_EQUAL(attributes_of(active->qp).path_mtu, IBV_MTU_1024);
+	CHECK_EQUAL(attributes_of(active->qp).ah_attr.grh.traffic_class, 0x68);
+	cm_close(active);
+	cm_close(passive);
+	CHECK(!softverbs_rdma_destroy_id(listener));
+}
+
+int main(void)
+{
+	struct rdma_event_channel *channel;
+
+	alarm(TEST_SECONDS);
+	channel = cm_channel_open();
+	misuse(channel);
+	sharing(channel);
+	connection(channel);
+	softverbs_rdma_destroy_event_channel(channel);
+	return 0;
+}
