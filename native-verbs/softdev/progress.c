@@ -22,6 +22,7 @@ static struct {
 	bool running;
 	int epoll_fd;
 	int wake_fd;
+	bool sleeping; /* or about to: only then a post has to wake it */
 	bool wake_pending;
 	struct progress_task *first_task, **last_task;
 	struct progress_watch *watches;
@@ -138,7 +139,7 @@ static void wake_up(void)
 {
 	uint64_t one = 1;
 
-	if (progress.wake_pending)
+	if (progress.wake_pending || !progress.sleeping)
 		return;
 	progress.wake_pending = true;
 	while (write(progress.wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
@@ -215,14 +216,22 @@ static int run_timers(void)
 	return -1;
 }
 
-static bool tasks_wait(void)
+/* False if there are tasks to run instead. */
+static bool may_sleep(void)
 {
-	bool wait;
+	bool may;
 
 	pthread_mutex_lock(&progress.lock);
-	wait = progress.first_task != NULL;
+	may = progress.sleeping = !progress.first_task;
 	pthread_mutex_unlock(&progress.lock);
-	return wait;
+	return may;
+}
+
+static void stay_awake(void)
+{
+	pthread_mutex_lock(&progress.lock);
+	progress.sleeping = false;
+	pthread_mutex_unlock(&progress.lock);
 }
 
 static void clear_wake(void)
@@ -269,10 +278,11 @@ static void *progress_main(void *unused)
 
 		run_tasks();
 		timeout_ms = run_timers();
-		if (tasks_wait())
+		if (!may_sleep())
 			timeout_ms = 0;
 		progress.batch_count =
 			epoll_wait(progress.epoll_fd, progress.batch, EVENTS_PER_WAIT, timeout_ms);
+		stay_awake();
 		dispatch_batch();
 	}
 	return NULL;
@@ -300,8 +310,6 @@ static int start_locked(void)
 	pthread_detach(thread);
 	pthread_setname_np(thread, "softverbs");
 	progress.running = true;
-	if (progress.first_task)
-		wake_up();
 	return 0;
 
 close_fds:
