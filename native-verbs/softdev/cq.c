@@ -40,7 +40,9 @@ struct softdev_cq *cq_create(struct ibv_context *context, const struct ibv_cq_in
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		goto failed;
-	cq->ring = calloc(attr->cqe, sizeof(*cq->ring));
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
+		cq->parent_domain = to_pd(attr->parent_domain);
+	cq->ring = pd_allocate(cq->parent_domain, PD_RESOURCE_CQ, attr->cqe * sizeof(*cq->ring), &cq->memory);
 	if (!cq->ring)
 		goto free_cq;
 	handle = handle_add(HANDLE_CQ, cq);
@@ -58,6 +60,8 @@ struct softdev_cq *cq_create(struct ibv_context *context, const struct ibv_cq_in
 	pthread_mutex_init(&cq->poll_lock, NULL);
 	cq->error.event = (struct ibv_async_event){.element.cq = &cq->base, .event_type = IBV_EVENT_CQ_ERR};
 	cq->overrun_task = (struct progress_task){.callback = fail_queue_pairs, .owner = cq};
+	if (cq->parent_domain)
+		atomic_fetch_add(&cq->parent_domain->users, 1);
 	if (attr->channel)
 		atomic_fetch_add(&to_channel(attr->channel)->users, 1);
 	atomic_fetch_add(&to_context(context)->users, 1);
@@ -66,7 +70,7 @@ struct softdev_cq *cq_create(struct ibv_context *context, const struct ibv_cq_in
 	return cq;
 
 free_ring:
-	free(cq->ring);
+	pd_release(&cq->memory);
 free_cq:
 	free(cq);
 failed:
@@ -91,6 +95,7 @@ struct ibv_cq *softverbs_ibv_create_cq(struct ibv_context *context, int cqe, voi
 int softverbs_ibv_resize_cq(struct ibv_cq *base, int cqe)
 {
 	struct softdev_cq *cq = to_cq(base);
+	struct pd_memory memory;
 	struct cqe *ring;
 	int error = 0;
 
@@ -100,25 +105,26 @@ int softverbs_ibv_resize_cq(struct ibv_cq *base, int cqe)
 		return ENOENT;
 	if (cqe <= 0 || cqe > DEVICE_MAX_CQE)
 		return EINVAL;
-	ring = calloc(cqe, sizeof(*ring));
+	ring = pd_allocate(cq->parent_domain, PD_RESOURCE_CQ, cqe * sizeof(*ring), &memory);
 	if (!ring)
 		return ENOMEM;
 	pthread_mutex_lock(&cq->lock);
 	if (cq->count > (uint32_t)cqe) {
 		error = EINVAL;
 	} else {
-		struct cqe *old = cq->ring;
+		struct pd_memory old = cq->memory;
 
 		for (uint32_t i = 0; i < cq->count; i++)
-			ring[i] = old[(cq->head + i) % cq->capacity];
+			ring[i] = cq->ring[(cq->head + i) % cq->capacity];
 		cq->ring = ring;
+		cq->memory = memory;
 		cq->head = 0;
 		cq->capacity = cqe;
 		base->cqe = cqe;
-		ring = old;
+		memory = old;
 	}
 	pthread_mutex_unlock(&cq->lock);
-	free(ring);
+	pd_release(&memory);
 	return error;
 }
 
@@ -161,13 +167,13 @@ int softverbs_ibv_destroy_cq(struct ibv_cq *base)
 		atomic_fetch_sub(&to_channel(base->channel)->users, 1);
 	atomic_fetch_sub(&to_context(base->context)->users, 1);
 	COUNT_DOWN(cq_live);
+	pd_release(&cq->memory);
 	if (cq->parent_domain)
 		atomic_fetch_sub(&cq->parent_domain->users, 1);
 	pthread_mutex_destroy(&cq->lock);
 	pthread_mutex_destroy(&cq->poll_lock);
 	pthread_mutex_destroy(&base->mutex);
 	pthread_cond_destroy(&base->cond);
-	free(cq->ring);
 	free(cq);
 	return 0;
 }

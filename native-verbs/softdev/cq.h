@@ -6,6 +6,7 @@
 #include "core.h"
 #include "device.h"
 #include "event_queue.h"
+#include "pd.h"
 #include "progress.h"
 
 #include <infiniband/verbs.h>
@@ -34,6 +35,7 @@ struct softdev_cq {
 	};
 	pthread_mutex_t lock;
 	struct cqe *ring;
+	struct pd_memory memory; /* the ring's */
 	uint32_t capacity, head, count;
 	enum cq_arm armed;
 	bool overrun, ignores_overrun, takes_time, single_threaded;

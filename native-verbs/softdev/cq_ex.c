@@ -172,10 +172,6 @@ struct ibv_cq_ex *cq_create_ex(struct ibv_context *context, struct ibv_cq_init_a
 	cq->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	cq->ignores_overrun = flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 	cq->takes_time = attr->wc_flags & TIME_FLAGS;
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
-		cq->parent_domain = to_pd(attr->parent_domain);
-		atomic_fetch_add(&cq->parent_domain->users, 1);
-	}
 	set_functions(&cq->ex, attr->wc_flags);
 	return &cq->ex;
 }

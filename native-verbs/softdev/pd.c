@@ -9,6 +9,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
 
 static _Atomic uint32_t next_id = 1;
 
@@ -137,7 +140,9 @@ static int check_parent_domain(const struct ibv_parent_domain_init_attr *attr)
 		return EINVAL;
 	if (to_pd(attr->pd)->parent || (attr->td && !is_td(attr->td)))
 		return EINVAL;
-	return attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS ? EOPNOTSUPP : 0;
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS && (!attr->alloc || !attr->free))
+		return EINVAL;
+	return 0;
 }
 
 static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
@@ -159,7 +164,42 @@ static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ib
 		pd->td = to_td(attr->td);
 		atomic_fetch_add(&pd->td->users, 1);
 	}
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
+		pd->allocate = attr->alloc;
+		pd->release = attr->free;
+	}
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
+		pd->allocator_context = attr->pd_context;
 	return &pd->base;
+}
+
+void *pd_allocate(struct softdev_pd *pd, enum pd_resource resource, size_t size, struct pd_memory *memory)
+{
+	void *address = IBV_ALLOCATOR_USE_DEFAULT;
+
+	if (!size)
+		size = 1;
+	if (pd && pd->allocate)
+		address = pd->allocate(&pd->base, pd->allocator_context, size, ALIGNMENT, resource);
+	if (address == IBV_ALLOCATOR_USE_DEFAULT) {
+		*memory = (struct pd_memory){.address = calloc(1, size)};
+	} else {
+		*memory = (struct pd_memory){.address = address, .owner = pd, .resource = resource};
+		if (address)
+			memset(address, 0, size);
+	}
+	return memory->address;
+}
+
+void pd_release(struct pd_memory *memory)
+{
+	struct softdev_pd *pd = memory->owner;
+
+	if (!pd)
+		free(memory->address);
+	else if (memory->address)
+		pd->release(&pd->base, pd->allocator_context, memory->address, memory->resource);
+	memory->address = NULL;
 }
 
 void pd_set_ops(struct verbs_context *verbs)

@@ -6,6 +6,7 @@
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct softdev_td {
@@ -20,6 +21,19 @@ struct softdev_pd {
 	atomic_int users;	   /* regions, windows, queues, address handles, parent domains */
 	struct softdev_pd *parent; /* of a parent domain: its protection domain */
 	struct softdev_td *td;	   /* and its thread domain, or NULL */
+	void *(*allocate)(struct ibv_pd *pd, void *context, size_t size, size_t alignment, uint64_t resource);
+	void (*release)(struct ibv_pd *pd, void *context, void *memory, uint64_t resource);
+	void *allocator_context;
+};
+
+/* What a parent domain's allocator is told. */
+enum pd_resource { PD_RESOURCE_QP = 1, PD_RESOURCE_CQ };
+
+/* Memory of an object, from the allocator of its parent domain if that has one. */
+struct pd_memory {
+	void *address;
+	struct softdev_pd *owner; /* NULL: from calloc */
+	enum pd_resource resource;
 };
 
 static inline struct softdev_pd *to_pd(struct ibv_pd *pd)
@@ -34,5 +48,9 @@ static inline bool pd_same(const struct softdev_pd *one, const struct softdev_pd
 }
 
 bool pd_is_parent_domain(struct ibv_pd *pd);
+
+/* Zeroed memory, never NULL but for lack of it; pd may be NULL. Returns memory->address. */
+void *pd_allocate(struct softdev_pd *pd, enum pd_resource resource, size_t size, struct pd_memory *memory);
+void pd_release(struct pd_memory *memory);
 
 #endif

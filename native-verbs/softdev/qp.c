@@ -242,18 +242,15 @@ static void free_qp(struct softdev_qp *qp)
 	pthread_cond_destroy(&qp->base.cond);
 	ud_destroy(qp);
 	wr_builder_free(qp->builder);
-	free(qp->sq);
-	free(qp->sq_sges);
-	free(qp->sq_inline);
-	free(qp->rq);
-	free(qp->rq_sges);
+	for (int i = 0; i < qp->memory_count; i++)
+		pd_release(&qp->memory[i]);
 	free(qp);
 }
 
 /* An array that may be empty: never NULL but for lack of memory. */
-static void *array(size_t count, size_t size)
+static void *array(struct softdev_qp *qp, size_t count, size_t size)
 {
-	return calloc(count ? count : 1, size ? size : 1);
+	return pd_allocate(qp->pd, PD_RESOURCE_QP, count * size, &qp->memory[qp->memory_count++]);
 }
 
 static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
@@ -291,11 +288,11 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 							      .event_type = async_types[i]};
 	while (qp->sq_mask + 1 < qp->cap.max_send_wr)
 		qp->sq_mask = qp->sq_mask * 2 + 1;
-	qp->sq = array(qp->sq_mask + 1, sizeof(*qp->sq));
-	qp->sq_sges = array(((size_t)qp->sq_mask + 1) * qp->cap.max_send_sge, sizeof(struct ibv_sge));
-	qp->sq_inline = array(((size_t)qp->sq_mask + 1) * qp->cap.max_inline_data, 1);
-	qp->rq = array(qp->cap.max_recv_wr, sizeof(*qp->rq));
-	qp->rq_sges = array((size_t)qp->cap.max_recv_wr * qp->cap.max_recv_sge, sizeof(struct ibv_sge));
+	qp->sq = array(qp, qp->sq_mask + 1, sizeof(*qp->sq));
+	qp->sq_sges = array(qp, ((size_t)qp->sq_mask + 1) * qp->cap.max_send_sge, sizeof(struct ibv_sge));
+	qp->sq_inline = array(qp, ((size_t)qp->sq_mask + 1) * qp->cap.max_inline_data, 1);
+	qp->rq = array(qp, qp->cap.max_recv_wr, sizeof(*qp->rq));
+	qp->rq_sges = array(qp, (size_t)qp->cap.max_recv_wr * qp->cap.max_recv_sge, sizeof(struct ibv_sge));
 	if (!qp->sq || !qp->sq_sges || !qp->sq_inline || !qp->rq || !qp->rq_sges) {
 		free_qp(qp);
 		return NULL;
@@ -503,6 +500,7 @@ static void wait_for_acks(struct softdev_qp *qp)
 int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 {
 	struct softdev_qp *qp = to_qp(base);
+	struct softdev_pd *pd = qp->pd;
 	int error = process_is_forked_child() ? EIO : fault_call(FAULT_DESTROY_QP, .qpn = base->qp_num);
 
 	if (error)
@@ -517,13 +515,13 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 	sq_leave_queue(qp);
 	give_number_back(qp);
 	wait_for_acks(qp);
-	atomic_fetch_sub(&qp->pd->users, 1);
 	atomic_fetch_sub(&qp->send_cq->users, 1);
 	atomic_fetch_sub(&qp->recv_cq->users, 1);
 	if (qp->srq)
 		atomic_fetch_sub(&qp->srq->users, 1);
 	COUNT_DOWN(qp_live);
 	free_qp(qp);
+	atomic_fetch_sub(&pd->users, 1); /* last: its allocator may own the memory */
 	return 0;
 }
 

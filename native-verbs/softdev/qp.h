@@ -81,6 +81,8 @@ struct softdev_qp {
 	_Atomic int state; /* written under lock; read between slices without it */
 	struct ibv_qp_attr attr;
 
+	struct pd_memory memory[5]; /* the arrays that follow */
+	int memory_count;
 	struct wqe *sq;
 	uint32_t sq_mask; /* as many slots as a power of two, for the indices wrap at 2^32 */
 	struct ibv_sge *sq_sges;

@@ -70,6 +70,79 @@ static void completionQueuesHoldTheirParentDomain(void)
 	CHECK_EQUAL(softverbs_ibv_close_device(context), 0);
 }
 
+/* An allocator that counts, declines and fails on request. */
+struct allocator {
+	int live, calls;
+	bool declines, fails;
+};
+
+static void *take(struct ibv_pd *pd, void *context, size_t size, size_t alignment, uint64_t resource)
+{
+	struct allocator *allocator = context;
+	void *memory = NULL;
+
+	CHECK(pd && resource && alignment && size);
+	allocator->calls++;
+	if (allocator->declines)
+		return IBV_ALLOCATOR_USE_DEFAULT;
+	if (allocator->fails)
+		return NULL;
+	CHECK_EQUAL(posix_memalign(&memory, alignment, size), 0);
+	memset(memory, 0xee, size); /* the device does not rely on what it gets */
+	allocator->live++;
+	return memory;
+}
+
+static void give_back(struct ibv_pd *pd, void *context, void *memory, uint64_t resource)
+{
+	struct allocator *allocator = context;
+
+	CHECK(pd && resource && memory);
+	allocator->live--;
+	free(memory);
+}
+
+static void queuesLieInMemoryOfTheAllocator(bool declines)
+{
+	struct allocator allocator = {.declines = declines};
+	struct ibv_parent_domain_init_attr attr = {
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+		.alloc = take,
+		.free = give_back,
+		.pd_context = &allocator,
+	};
+	struct ibv_cq_init_attr_ex cq_attr = {.cqe = 8, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD};
+	struct ibv_pd *plain;
+	struct ibv_cq_ex *cq;
+	struct side side;
+
+	open_side(&side, 64, 64);
+	plain = side.pd;
+	attr.pd = plain;
+	CHECK_EQUAL(softverbs_ibv_destroy_qp(side.qp), 0);
+	side.pd = ibv_alloc_parent_domain(side.context, &attr);
+	CHECK(side.pd);
+	side.qp = create_qp(&side, 64);
+	cq_attr.parent_domain = side.pd;
+	cq = ibv_create_cq_ex(side.context, &cq_attr);
+	CHECK(cq);
+	CHECK_EQUAL(softverbs_ibv_resize_cq(ibv_cq_ex_to_cq(cq), 16), 0);
+	CHECK(allocator.calls >= 3 && (declines ? !allocator.live : allocator.live >= 2));
+	CHECK_EQUAL(softverbs_ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+
+	allocator.fails = !declines;
+	if (allocator.fails) {
+		CHECK(!ibv_create_cq_ex(side.context, &cq_attr));
+		CHECK_EQUAL(errno, ENOMEM);
+	}
+	CHECK_EQUAL(softverbs_ibv_destroy_qp(side.qp), 0);
+	CHECK_EQUAL(allocator.live, 0);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(side.pd), 0);
+	side.pd = plain;
+	side.qp = create_qp(&side, 64);
+	close_side(&side);
+}
+
 static void argumentsAreChecked(void)
 {
 	struct ibv_context *context = open_device();
@@ -86,6 +159,10 @@ static void argumentsAreChecked(void)
 	errno = 0;
 	CHECK(!ibv_alloc_parent_domain(context, &attr));
 	CHECK_EQUAL(errno, EINVAL);
+	attr.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS; /* without functions */
+	errno = 0;
+	CHECK(!ibv_alloc_parent_domain(context, &attr));
+	CHECK_EQUAL(errno, EINVAL);
 	errno = 0;
 	CHECK(!ibv_alloc_td(context, &td_attr));
 	CHECK_EQUAL(errno, EINVAL);
@@ -98,6 +175,8 @@ static void body(void)
 {
 	regionsOfTheProtectionDomainServeQueuePairsOfTheParentDomain();
 	completionQueuesHoldTheirParentDomain();
+	queuesLieInMemoryOfTheAllocator(false);
+	queuesLieInMemoryOfTheAllocator(true);
 	argumentsAreChecked();
 	check_no_leaks();
 }
