@@ -451,6 +451,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 		break;
 	case WIRE_COMPARE_SWAP:
 	case WIRE_FETCH_ADD:
+	case WIRE_ATOMIC_WRITE:
 		responder_atomic(qp, frame, payload);
 		break;
 	case WIRE_FILE_REQUEST:

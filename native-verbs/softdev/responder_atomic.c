@@ -13,6 +13,8 @@ static uint64_t execute(uint64_t *target, uint8_t op, const struct atomic_operan
 {
 	uint64_t before = operands->compare_add;
 
+	if (op == WIRE_ATOMIC_WRITE)
+		return __atomic_exchange_n(target, operands->compare_add, __ATOMIC_SEQ_CST);
 	if (op == WIRE_FETCH_ADD)
 		return __atomic_fetch_add(target, operands->compare_add, __ATOMIC_SEQ_CST);
 	__atomic_compare_exchange_n(target, &before, operands->swap, false, __ATOMIC_SEQ_CST,
@@ -24,19 +26,20 @@ static uint64_t execute(uint64_t *target, uint8_t op, const struct atomic_operan
 static enum ibv_wc_status try_execute(const struct softdev_qp *qp, const struct frame *frame,
 				      const void *payload, uint64_t *before)
 {
-	struct atomic_operands operands;
+	bool is_write = frame->op == WIRE_ATOMIC_WRITE;
+	unsigned int right = is_write ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_ATOMIC;
+	struct atomic_operands operands = {0};
+	size_t length = is_write ? sizeof(operands.compare_add) : sizeof(operands);
 	enum ibv_wc_status status = IBV_WC_REM_OP_ERR;
 	struct softdev_mr *mr;
 	void *target;
 
-	if (!qp->attr.max_dest_rd_atomic || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) ||
-	    frame->length != sizeof(operands) || (frame->flags & ~WIRE_FLAGS) ||
-	    frame->remote_addr % sizeof(uint64_t))
+	if ((!is_write && !qp->attr.max_dest_rd_atomic) || !(qp->attr.qp_access_flags & right) ||
+	    frame->length != length || (frame->flags & ~WIRE_FLAGS) || frame->remote_addr % sizeof(uint64_t))
 		return IBV_WC_REM_INV_REQ_ERR;
-	if (mr_acquire_for(qp->pd, qp_generation(qp), frame->rkey, frame->remote_addr, sizeof(uint64_t),
-			   IBV_ACCESS_REMOTE_ATOMIC, &mr))
+	if (mr_acquire_for(qp->pd, qp_generation(qp), frame->rkey, frame->remote_addr, sizeof(uint64_t), right, &mr))
 		return IBV_WC_REM_ACCESS_ERR;
-	memcpy(&operands, payload, sizeof(operands));
+	memcpy(&operands, payload, length);
 	target = mr_pointer(mr, frame->remote_addr);
 	if ((uintptr_t)target % sizeof(uint64_t)) {
 		/* The address was aligned in the terms of the region only. */
@@ -69,7 +72,8 @@ void responder_atomic(struct softdev_qp *qp, const struct frame *frame, const vo
 		return;
 	}
 	qp->responder.expected_seq++;
-	link_send(qp->in, &data, &before, NULL, 0);
+	if (frame->op != WIRE_ATOMIC_WRITE)
+		link_send(qp->in, &data, &before, NULL, 0);
 	link_send(qp->in, &ack, NULL, NULL, 0);
 	link_flush(qp->in);
 }

@@ -149,7 +149,7 @@ static int take_operands(struct wqe *wqe, const struct ibv_send_wr *wr)
 	struct mw_bind_request bind;
 	int error = 0;
 
-	if (wqe->op->flags & SEND_OP_ATOMIC) {
+	if ((wqe->op->flags & SEND_OP_ATOMIC) && (wqe->op->flags & SEND_OP_OPERANDS)) {
 		wqe->rkey = wr->wr.atomic.rkey;
 		wqe->remote_addr = wr->wr.atomic.remote_addr;
 		memcpy(wqe->inline_data, &operands, sizeof(operands));

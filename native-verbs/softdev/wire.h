@@ -10,6 +10,7 @@
  *   READ       remote_addr, rkey, total           READ_DATA ... (arg = offset, length <= WIRE_CHUNK), then ACK | NAK
  *   COMPARE_SWAP, FETCH_ADD  remote_addr, rkey,   READ_DATA of eight bytes, then ACK | NAK
  *              payload struct atomic_operands
+ *   ATOMIC_WRITE payload of eight bytes, remote_addr, rkey   ACK | NAK
  *   FILE_REQUEST rkey = slot, arg = generation    FILE_REPLY [+ descriptor]
  *                                                 FILE_REVOKE (unasked)
  *
@@ -39,6 +40,7 @@ enum wire_op {
 	WIRE_FILE_REVOKE,
 	WIRE_COMPARE_SWAP,
 	WIRE_FETCH_ADD,
+	WIRE_ATOMIC_WRITE,
 };
 
 enum {

@@ -202,6 +202,12 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 	wr_set_inline_data_list(ex, 1, &buffer);
 }
 
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, const void *data)
+{
+	wr_rdma(ex, IBV_WR_ATOMIC_WRITE, rkey, remote_addr, 0);
+	wr_set_inline_data(ex, (void *)(uintptr_t)data, sizeof(uint64_t));
+}
+
 static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct wr_builder *builder = qp_of(ex)->builder;
@@ -241,7 +247,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	row(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD, wr_atomic_fetch_add)   \
 	row(IBV_QP_EX_WITH_LOCAL_INV, IBV_WR_LOCAL_INV, wr_local_inv)                                \
 	row(IBV_QP_EX_WITH_BIND_MW, IBV_WR_BIND_MW, wr_bind_mw)                                      \
-	row(IBV_QP_EX_WITH_SEND_WITH_INV, IBV_WR_SEND_WITH_INV, wr_send_inv)
+	row(IBV_QP_EX_WITH_SEND_WITH_INV, IBV_WR_SEND_WITH_INV, wr_send_inv)                         \
+	row(IBV_QP_EX_WITH_ATOMIC_WRITE, IBV_WR_ATOMIC_WRITE, wr_atomic_write)
 
 bool wr_builder_supports(enum ibv_qp_type type, uint64_t send_ops)
 {

@@ -104,6 +104,43 @@ static void compareAndSwapChangesOnlyWhatIsEqual(void)
 	close_scene(&scene);
 }
 
+static void writeIsAtomicToo(void)
+{
+	uint64_t value = 0x1122334455667788;
+	struct ibv_sge sge = {(uintptr_t)&value, sizeof(value), 0};
+	struct ibv_send_wr *bad, wr = {
+					 .wr_id = 3,
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_ATOMIC_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
+				 };
+	struct scene scene;
+	struct ibv_wc wc;
+
+	open_scene(&scene, &atomic, ALL_REMOTE);
+	wr.wr.rdma.remote_addr = (uintptr_t)target_of(&scene, 2);
+	wr.wr.rdma.rkey = scene.target.mr->rkey;
+	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), 0);
+	wc = wait_completion(scene.pair.a.cq);
+	CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
+	CHECK_EQUAL(wc.opcode, IBV_WC_ATOMIC_WRITE);
+	CHECK_EQUAL(*target_of(&scene, 2), value);
+	wr.send_flags = IBV_SEND_SIGNALED;
+	sge = sge_of(&scene.result, 0, 8);
+	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), 0);
+	expect_completion(scene.pair.a.cq, 3, IBV_WC_SUCCESS);
+	CHECK_EQUAL(*target_of(&scene, 2), 0);
+	sge.length = 4;
+	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), EINVAL);
+	sge.length = 8;
+	wr.wr.rdma.remote_addr += 4;
+	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), 0);
+	expect_completion(scene.pair.a.cq, 3, IBV_WC_REM_INV_REQ_ERR);
+	expect_async(&scene.pair.b, IBV_EVENT_QP_REQ_ERR);
+	close_scene(&scene);
+}
+
 static void *add_locally(void *word)
 {
 	for (int i = 0; i < 100000; i++)
@@ -241,6 +278,7 @@ static void body(void)
 {
 	fetchAndAddBringsTheValueBefore();
 	compareAndSwapChangesOnlyWhatIsEqual();
+	writeIsAtomicToo();
 	eachIsExecutedOnceWhateverComesBetween();
 	whatIsNotAllowedIsRefused();
 	badResultListFailsBeforeAnythingIsExecuted();
