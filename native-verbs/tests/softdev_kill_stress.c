@@ -7,7 +7,7 @@
  */
 #include "softdev_fixture.h"
 
-enum { BYTES = 1 << 20, REQUESTS = 16, ROUNDS = 10, LIMIT_MS = 12000, SPREAD_US = 6000 };
+enum { BYTES = 1 << 20, REQUESTS = 16, ROUNDS = 6, LIMIT_MS = 12000, SPREAD_US = 6000 };
 
 enum action { KILL, STOP, STOP_AND_CONTINUE };
 
