@@ -114,8 +114,9 @@ void link_receive(struct link *link)
 	ssize_t got = 0;
 
 	link_begin(link);
+	link->in_drained = false;
 	for (int step = 0; link->state != LINK_CLOSED && may_read(link) && moved < LINK_BYTES_PER_TURN &&
-			   step < LINK_STEPS_PER_TURN && got >= 0;
+			   step < LINK_STEPS_PER_TURN && got >= 0 && !link->in_drained;
 	     step++) {
 		got = link_read_some(link);
 		if (got > 0)

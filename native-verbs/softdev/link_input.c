@@ -21,8 +21,11 @@ static ssize_t receive(struct link *link, struct iovec *iov, int count, bool wit
 	} control;
 	struct msghdr message = {.msg_iov = iov, .msg_iovlen = count};
 	struct cmsghdr *header;
+	size_t room = 0;
 	ssize_t got;
 
+	for (int i = 0; i < count; i++)
+		room += iov[i].iov_len;
 	if (with_fds) {
 		message.msg_control = control.buffer;
 		message.msg_controllen = sizeof(control.buffer);
@@ -34,6 +37,7 @@ static ssize_t receive(struct link *link, struct iovec *iov, int count, bool wit
 		return errno == ECONNRESET ? -ENODATA : -errno;
 	if (!got)
 		return -ENODATA;
+	link->in_drained = (size_t)got < room;
 	header = with_fds ? CMSG_FIRSTHDR(&message) : NULL;
 	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
 		int fds[LINK_MAX_FDS];

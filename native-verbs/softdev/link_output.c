@@ -118,8 +118,10 @@ static ssize_t write_item(struct link *link, struct out_item *item)
 	bool asked_stream;
 	ssize_t written;
 	uint64_t payload_bytes = 0;
+	size_t all = 0;
 	int count = 0, payload_count;
 
+	link->out_full = false;
 	if (item->sent < sizeof(item->frame))
 		iov[count++] = (struct iovec){(char *)&item->frame + item->sent,
 					      sizeof(item->frame) - item->sent};
@@ -127,6 +129,8 @@ static ssize_t write_item(struct link *link, struct out_item *item)
 		item, item->sent < sizeof(item->frame) ? 0 : item->sent - sizeof(item->frame), iov + count);
 	if (payload_count < 0)
 		return payload_count;
+	for (int i = 0; i < count + payload_count; i++)
+		all += iov[i].iov_len;
 	asked_stream = item->stream && !item->padding && payload_count;
 	message.msg_iovlen = count + payload_count;
 	if (item->fd_count && !item->sent) {
@@ -164,6 +168,7 @@ static ssize_t write_item(struct link *link, struct out_item *item)
 	}
 	if (written > 0)
 		item->sent += written;
+	link->out_full = written >= 0 && (size_t)written < all;
 	return written;
 }
 
@@ -213,6 +218,8 @@ void link_flush_output(struct link *link)
 			if (stream)
 				stream->done(stream, complete);
 		}
+		if (link->out_full)
+			break;
 	}
 	if (link->state != LINK_CLOSED && link->closing_after_flush && !link->out.first)
 		end_output(link);
