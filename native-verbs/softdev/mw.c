@@ -212,10 +212,13 @@ static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 		.send_flags = bind->send_flags,
 		.bind_mw = {.mw = mw, .rkey = ibv_inc_rkey(mw->rkey), .bind_info = bind->bind_info},
 	};
-	int error = sq_post_all(to_qp(qp), &wr);
+	uint32_t old = mw->rkey;
+	int error;
 
-	if (!error)
-		mw->rkey = wr.bind_mw.rkey;
+	mw->rkey = wr.bind_mw.rkey; /* before anybody can see the completion */
+	error = sq_post_all(to_qp(qp), &wr);
+	if (error)
+		mw->rkey = old;
 	return error;
 }
 

@@ -152,6 +152,12 @@ static inline struct softdev_qp *to_qp(struct ibv_qp *qp)
 	return container_of_(qp, struct softdev_qp, base);
 }
 
+/* UC: nothing is answered, and what cannot be executed is dropped without a word. */
+static inline bool is_unreliable(const struct softdev_qp *qp)
+{
+	return qp->base.qp_type == IBV_QPT_UC;
+}
+
 void qp_set_ops(struct verbs_context *verbs);
 /* The operation of verbs_context. */
 struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);

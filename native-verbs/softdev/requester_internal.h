@@ -37,11 +37,6 @@ void requester_count(const struct wqe *wqe);
 /* May every region of the list be used in this way, at this moment? */
 bool requester_list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe, unsigned int access);
 
-static inline bool is_unreliable(const struct softdev_qp *qp)
-{
-	return qp->base.qp_type == IBV_QPT_UC;
-}
-
 /* uc.c. Completes what was sent; or all that is posted, for there is nobody to send it to. */
 void uc_complete_sent(struct softdev_qp *qp);
 void uc_lose(struct softdev_qp *qp);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The accepting half of a queue pair: executes the peer's requests, one after the other. */
-#include "counters.h"
 #include "fault.h"
 #include "file_share.h"
 #include "log.h"
@@ -15,19 +14,6 @@
 #include <unistd.h>
 
 static const struct link_ops responder_ops;
-
-static bool responds(const struct softdev_qp *qp)
-{
-	int state = atomic_load(&qp->state);
-
-	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
-}
-
-/* UC: nothing is answered, and what cannot be executed is dropped without a word. */
-static bool is_unreliable(const struct softdev_qp *qp)
-{
-	return qp->base.qp_type == IBV_QPT_UC;
-}
 
 void responder_close(struct softdev_qp *qp)
 {
@@ -65,7 +51,7 @@ void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status st
 		wrong_keys_count(qp->in);
 	answer(qp, WIRE_NAK, seq, status);
 	pthread_mutex_lock(&qp->lock);
-	if (responds(qp)) {
+	if (responder_is_ready(qp)) {
 		if (own != IBV_WC_SUCCESS && rq_next(qp))
 			rq_complete(qp, &wc, true);
 		else
@@ -114,8 +100,7 @@ static void begin_send(struct softdev_qp *qp, const struct frame *frame)
 	}
 }
 
-/* qp->lock held. May the peer touch these bytes in this way? */
-static bool is_allowed(const struct softdev_qp *qp, uint32_t rkey, uint64_t address, uint64_t length,
+bool responder_allows(const struct softdev_qp *qp, uint32_t rkey, uint64_t address, uint64_t length,
 		       unsigned int access)
 {
 	struct softdev_mr *mr;
@@ -143,7 +128,7 @@ static void begin_write(struct softdev_qp *qp, const struct frame *frame)
 		fail_request(qp, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);
 	else if (with_imm && !rq_next(qp))
 		qp->responder.nak = IBV_WC_RNR_RETRY_EXC_ERR;
-	else if (!is_allowed(qp, frame->rkey, frame->remote_addr, frame->length,
+	else if (!responder_allows(qp, frame->rkey, frame->remote_addr, frame->length,
 			     IBV_ACCESS_REMOTE_WRITE))
 		fail_request(qp, IBV_WC_REM_ACCESS_ERR, own_status_of_write(with_imm));
 	else
@@ -152,7 +137,7 @@ static void begin_write(struct softdev_qp *qp, const struct frame *frame)
 
 bool responder_expects(struct softdev_qp *qp, const struct frame *frame)
 {
-	if (!responds(qp) || (!is_unreliable(qp) && frame->seq != qp->responder.expected_seq))
+	if (!responder_is_ready(qp) || (!is_unreliable(qp) && frame->seq != qp->responder.expected_seq))
 		return false;
 	if (atomic_load(&qp->state) == IBV_QPS_RTR && !qp->responder.established) {
 		qp->responder.established = true;
@@ -215,7 +200,7 @@ static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *i
 
 	(void)link;
 	pthread_mutex_lock(&qp->lock);
-	if (!responds(qp))
+	if (!responder_is_ready(qp))
 		responder->dropping = true;
 	if (responder->dropping)
 		goto unlock;
@@ -249,7 +234,7 @@ static void sunk(struct link *link, void *owner, ssize_t bytes)
 	sge_release(&qp->slice);
 	pthread_mutex_lock(&qp->lock);
 	qp_busy_end(qp);
-	if (bytes == -EFAULT && responds(qp))
+	if (bytes == -EFAULT && responder_is_ready(qp))
 		fail_request(qp, IBV_WC_REM_OP_ERR,
 			     qp->responder.receiving ? IBV_WC_LOC_PROT_ERR
 						     : own_status_of_write(qp->responder.with_imm));
@@ -280,7 +265,7 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 	}
 	/* What is answered is completed, whatever becomes of the state meanwhile: the flush waits. */
 	pthread_mutex_lock(&qp->lock);
-	if (!responds(qp)) {
+	if (!responder_is_ready(qp)) {
 		pthread_mutex_unlock(&qp->lock);
 		return;
 	}
@@ -306,113 +291,6 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 		rq_complete(qp, &wc, frame->flags & WIRE_FLAG_SOLICITED);
 	qp_busy_end(qp);
 	pthread_mutex_unlock(&qp->lock);
-}
-
-static struct softdev_qp *qp_of(struct link_stream *stream)
-{
-	return container_of_(stream, struct softdev_qp, responder.read_stream);
-}
-
-static int read_source(struct link_stream *stream, uint64_t offset, struct iovec *iov, int max_iov)
-{
-	struct softdev_qp *qp = qp_of(stream);
-	struct responder *responder = &qp->responder;
-
-	(void)max_iov;
-	if (!responds(qp))
-		return -ECANCELED;
-	if (sge_hold_remote(qp->pd, qp_generation(qp), responder->rkey,
-			    responder->address + responder->offset + offset,
-			    responder->chunk - offset, IBV_ACCESS_REMOTE_READ, iov, &qp->slice) < 0) {
-		responder->read_error = IBV_WC_REM_ACCESS_ERR;
-		return 0;
-	}
-	return 1;
-}
-
-static int read_sourced(struct link_stream *stream, ssize_t bytes)
-{
-	struct softdev_qp *qp = qp_of(stream);
-
-	sge_release(&qp->slice);
-	if (bytes == -EFAULT)
-		qp->responder.read_error = IBV_WC_REM_OP_ERR;
-	return 0;
-}
-
-static void read_done(struct link_stream *stream, bool complete);
-
-/* Queues the next piece of the READ that is being answered. */
-static void send_chunk(struct softdev_qp *qp)
-{
-	struct responder *responder = &qp->responder;
-	uint64_t rest = responder->total - responder->offset;
-	struct frame frame = {
-		.op = WIRE_READ_DATA,
-		.seq = responder->seq,
-		.length = rest < WIRE_CHUNK ? rest : WIRE_CHUNK,
-		.total = responder->total,
-		.arg = responder->offset,
-	};
-
-	responder->chunk = frame.length;
-	responder->read_stream = (struct link_stream){read_source, read_sourced, read_done};
-	link_send_stream(qp->in, &frame, &responder->read_stream);
-}
-
-static void read_done(struct link_stream *stream, bool complete)
-{
-	struct softdev_qp *qp = qp_of(stream);
-	struct responder *responder = &qp->responder;
-	struct frame ack = {.op = WIRE_ACK, .seq = responder->seq};
-
-	responder->offset += responder->chunk;
-	if (complete && responder->offset < responder->total) {
-		send_chunk(qp);
-		return;
-	}
-	link_pause(qp->in, false);
-	if (!complete) {
-		responder_refuse(qp, responder->seq,
-		       responder->read_error ? responder->read_error : IBV_WC_REM_OP_ERR,
-		       IBV_WC_SUCCESS);
-		return;
-	}
-	link_send(qp->in, &ack, NULL, NULL, 0);
-	responder->expected_seq++;
-	COUNT(reads_served_wire);
-	COUNT_ADD(read_bytes_served_wire, responder->total);
-}
-
-static void begin_read(struct softdev_qp *qp, const struct frame *frame)
-{
-	struct responder *responder = &qp->responder;
-	enum ibv_wc_status status = IBV_WC_SUCCESS;
-
-	pthread_mutex_lock(&qp->lock);
-	if (!responder_expects(qp, frame)) {
-		pthread_mutex_unlock(&qp->lock);
-		return;
-	}
-	if (!qp->attr.max_dest_rd_atomic || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) ||
-	    frame->total > DEVICE_MAX_MESSAGE || frame->length || (frame->flags & ~WIRE_FLAGS))
-		status = IBV_WC_REM_INV_REQ_ERR;
-	else if (!is_allowed(qp, frame->rkey, frame->remote_addr, frame->total, IBV_ACCESS_REMOTE_READ))
-		status = IBV_WC_REM_ACCESS_ERR;
-	pthread_mutex_unlock(&qp->lock);
-	if (status != IBV_WC_SUCCESS) {
-		responder_refuse(qp, frame->seq, status, IBV_WC_SUCCESS);
-		return;
-	}
-	responder->seq = frame->seq;
-	responder->rkey = frame->rkey;
-	responder->address = frame->remote_addr;
-	responder->total = frame->total;
-	responder->offset = 0;
-	responder->read_error = 0;
-	link_pause(qp->in, true);
-	send_chunk(qp);
-	link_flush(qp->in);
 }
 
 static void share_file(struct softdev_qp *qp, const struct frame *frame)
@@ -447,7 +325,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 		end_payload(qp, frame);
 		break;
 	case WIRE_READ:
-		begin_read(qp, frame);
+		responder_read(qp, frame);
 		break;
 	case WIRE_COMPARE_SWAP:
 	case WIRE_FETCH_ADD:
@@ -492,7 +370,7 @@ static int judge_open(struct softdev_qp *qp, const struct link *link, const stru
 	if (!qp)
 		return error;
 	pthread_mutex_lock(&qp->lock);
-	if (responds(qp) && qp->base.qp_num == open->destination_qpn &&
+	if (responder_is_ready(qp) && qp->base.qp_num == open->destination_qpn &&
 	    qp->attr.dest_qp_num == open->source_qpn && link_is_from(link, qp->attr.ah_attr.grh.dgid.raw) &&
 	    open->qp_type == qp->base.qp_type &&
 	    (is_unreliable(qp) || open->first_seq == qp->responder.expected_seq) &&

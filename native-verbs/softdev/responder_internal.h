@@ -6,6 +6,14 @@
 #include "qp.h"
 #include "wire.h"
 
+/* Is the queue pair in a state in which requests are carried out? */
+static inline bool responder_is_ready(const struct softdev_qp *qp)
+{
+	int state = atomic_load(&qp->state);
+
+	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
+}
+
 /* qp->lock held. Is this request the next one? */
 bool responder_expects(struct softdev_qp *qp, const struct frame *frame);
 /*
@@ -14,7 +22,12 @@ bool responder_expects(struct softdev_qp *qp, const struct frame *frame);
  */
 void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status status, enum ibv_wc_status own);
 
-/* responder_atomic.c */
+/* qp->lock held. May the peer touch these bytes in this way? */
+bool responder_allows(const struct softdev_qp *qp, uint32_t rkey, uint64_t address, uint64_t length,
+		      unsigned int access);
+
+/* responder_read.c, responder_atomic.c */
+void responder_read(struct softdev_qp *qp, const struct frame *frame);
 void responder_atomic(struct softdev_qp *qp, const struct frame *frame, const void *payload);
 
 #endif

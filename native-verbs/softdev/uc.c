@@ -4,6 +4,7 @@
  * all of it, or when there is no link to take it: then the message is lost, which its sender never learns.
  */
 #include "requester_internal.h"
+#include "send_op.h"
 
 void uc_complete_sent(struct softdev_qp *qp)
 {
@@ -19,6 +20,10 @@ void uc_lose(struct softdev_qp *qp)
 
 	while ((wqe = sq_oldest(qp)) && (is_outstanding(qp) || atomic_load(&qp->state) == IBV_QPS_RTS) &&
 	       is_sending_state(qp)) {
+		if (wqe->op->flags & SEND_OP_LOCAL) { /* nothing to be lost: it goes on from there */
+			progress_post(&qp->task);
+			return;
+		}
 		if (wqe->too_long)
 			sq_complete(qp, IBV_WC_LOC_LEN_ERR);
 		else if (!wqe->inline_data && !requester_list_is_valid(qp, wqe, 0))

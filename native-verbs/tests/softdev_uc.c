@@ -230,6 +230,34 @@ static void nobodyThereLosesAllAndTheNextOneArrives(void)
 	close_scene(&scene);
 }
 
+/* A bind is not sent to anybody, so it is not lost with what is. */
+static void windowsAreBoundWithNobodyThere(void)
+{
+	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+	struct ibv_send_wr *bad, wr = {.wr_id = 2, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED};
+	struct region region;
+	struct scene scene;
+	struct ibv_mw *mw;
+
+	open_scene(&scene);
+	CHECK_EQUAL(softverbs_ibv_modify_qp(scene.pair.b.qp, &reset, IBV_QP_STATE), 0);
+	region = create_region(scene.pair.a.pd, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	mw = ibv_alloc_mw(scene.pair.a.pd, IBV_MW_TYPE_2);
+	CHECK(mw);
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){region.mr, (uintptr_t)region.bytes, 64, IBV_ACCESS_REMOTE_READ};
+	CHECK_EQUAL(send_bytes(&scene, 1, 0, 8), 0);
+	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), 0);
+	CHECK_EQUAL(send_bytes(&scene, 3, 0, 8), 0);
+	for (int i = 1; i <= 3; i++)
+		expect_completion(scene.pair.a.cq, i, IBV_WC_SUCCESS);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(region.mr), EBUSY);
+	CHECK_EQUAL(ibv_dealloc_mw(mw), 0);
+	destroy_region(&region);
+	close_scene(&scene);
+}
+
 static void body(void)
 {
 	messagesArriveInOrder();
@@ -240,6 +268,7 @@ static void body(void)
 	badSenderStopsInSqe();
 	badReceiverFailsAlone();
 	nobodyThereLosesAllAndTheNextOneArrives();
+	windowsAreBoundWithNobodyThere();
 }
 
 int main(void)

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* READs that the responder serves: one at a time, piece by piece, and no other request is looked at meanwhile. */
+#include "counters.h"
+#include "responder_internal.h"
+
+#include <errno.h>
+
+static struct softdev_qp *qp_of(struct link_stream *stream)
+{
+	return container_of_(stream, struct softdev_qp, responder.read_stream);
+}
+
+static int read_source(struct link_stream *stream, uint64_t offset, struct iovec *iov, int max_iov)
+{
+	struct softdev_qp *qp = qp_of(stream);
+	struct responder *responder = &qp->responder;
+
+	(void)max_iov;
+	if (!responder_is_ready(qp))
+		return -ECANCELED;
+	if (sge_hold_remote(qp->pd, qp_generation(qp), responder->rkey,
+			    responder->address + responder->offset + offset,
+			    responder->chunk - offset, IBV_ACCESS_REMOTE_READ, iov, &qp->slice) < 0) {
+		responder->read_error = IBV_WC_REM_ACCESS_ERR;
+		return 0;
+	}
+	return 1;
+}
+
+static int read_sourced(struct link_stream *stream, ssize_t bytes)
+{
+	struct softdev_qp *qp = qp_of(stream);
+
+	sge_release(&qp->slice);
+	if (bytes == -EFAULT)
+		qp->responder.read_error = IBV_WC_REM_OP_ERR;
+	return 0;
+}
+
+static void read_done(struct link_stream *stream, bool complete);
+
+/* Queues the next piece of the READ that is being answered. */
+static void send_chunk(struct softdev_qp *qp)
+{
+	struct responder *responder = &qp->responder;
+	uint64_t rest = responder->total - responder->offset;
+	struct frame frame = {
+		.op = WIRE_READ_DATA,
+		.seq = responder->seq,
+		.length = rest < WIRE_CHUNK ? rest : WIRE_CHUNK,
+		.total = responder->total,
+		.arg = responder->offset,
+	};
+
+	responder->chunk = frame.length;
+	responder->read_stream = (struct link_stream){read_source, read_sourced, read_done};
+	link_send_stream(qp->in, &frame, &responder->read_stream);
+}
+
+static void read_done(struct link_stream *stream, bool complete)
+{
+	struct softdev_qp *qp = qp_of(stream);
+	struct responder *responder = &qp->responder;
+	struct frame ack = {.op = WIRE_ACK, .seq = responder->seq};
+
+	responder->offset += responder->chunk;
+	if (complete && responder->offset < responder->total) {
+		send_chunk(qp);
+		return;
+	}
+	link_pause(qp->in, false);
+	if (!complete) {
+		responder_refuse(qp, responder->seq,
+				 responder->read_error ? responder->read_error : IBV_WC_REM_OP_ERR,
+				 IBV_WC_SUCCESS);
+		return;
+	}
+	link_send(qp->in, &ack, NULL, NULL, 0);
+	responder->expected_seq++;
+	COUNT(reads_served_wire);
+	COUNT_ADD(read_bytes_served_wire, responder->total);
+}
+
+void responder_read(struct softdev_qp *qp, const struct frame *frame)
+{
+	struct responder *responder = &qp->responder;
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+
+	pthread_mutex_lock(&qp->lock);
+	if (!responder_expects(qp, frame)) {
+		pthread_mutex_unlock(&qp->lock);
+		return;
+	}
+	if (!qp->attr.max_dest_rd_atomic || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) ||
+	    frame->total > DEVICE_MAX_MESSAGE || frame->length || (frame->flags & ~WIRE_FLAGS))
+		status = IBV_WC_REM_INV_REQ_ERR;
+	else if (!responder_allows(qp, frame->rkey, frame->remote_addr, frame->total, IBV_ACCESS_REMOTE_READ))
+		status = IBV_WC_REM_ACCESS_ERR;
+	pthread_mutex_unlock(&qp->lock);
+	if (status != IBV_WC_SUCCESS) {
+		responder_refuse(qp, frame->seq, status, IBV_WC_SUCCESS);
+		return;
+	}
+	responder->seq = frame->seq;
+	responder->rkey = frame->rkey;
+	responder->address = frame->remote_addr;
+	responder->total = frame->total;
+	responder->offset = 0;
+	responder->read_error = 0;
+	link_pause(qp->in, true);
+	send_chunk(qp);
+	link_flush(qp->in);
+}
