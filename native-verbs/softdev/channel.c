@@ -31,7 +31,7 @@ struct ibv_comp_channel *softverbs_ibv_create_comp_channel(struct ibv_context *c
 	channel->handle = handle;
 	channel->base.context = context;
 	channel->base.fd = channel->queue.fd;
-	atomic_fetch_add(&to_context(context)->users, 1);
+	context_hold(context);
 	return &channel->base;
 
 destroy_queue:
@@ -55,7 +55,7 @@ int softverbs_ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 		return EBUSY;
 	if (!handle_remove(HANDLE_CHANNEL, channel->handle, channel))
 		return ENOENT;
-	atomic_fetch_sub(&to_context(base->context)->users, 1);
+	context_release(base->context);
 	if (event_queue_destroy(&channel->queue))
 		free(channel);
 	return 0;

@@ -64,7 +64,7 @@ struct softdev_cq *cq_create(struct ibv_context *context, const struct ibv_cq_in
 		atomic_fetch_add(&cq->parent_domain->users, 1);
 	if (attr->channel)
 		atomic_fetch_add(&to_channel(attr->channel)->users, 1);
-	atomic_fetch_add(&to_context(context)->users, 1);
+	context_hold(context);
 	COUNT(cq_live);
 	COUNT(cq_ever);
 	return cq;
@@ -165,7 +165,7 @@ int softverbs_ibv_destroy_cq(struct ibv_cq *base)
 	wait_for_acks(cq);
 	if (base->channel)
 		atomic_fetch_sub(&to_channel(base->channel)->users, 1);
-	atomic_fetch_sub(&to_context(base->context)->users, 1);
+	context_release(base->context);
 	COUNT_DOWN(cq_live);
 	pd_release(&cq->memory);
 	if (cq->parent_domain)

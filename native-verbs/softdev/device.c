@@ -117,6 +117,7 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 		goto destroy_queue;
 	}
 	context->handle = handle;
+	atomic_init(&context->users, 1);
 	context->verbs.sz = sizeof(context->verbs);
 	query_set_ops(&context->verbs);
 	base = &context->verbs.context;
@@ -142,6 +143,21 @@ free_context:
 	return NULL;
 }
 
+void context_hold(struct ibv_context *base)
+{
+	atomic_fetch_add(&to_context(base)->users, 1);
+}
+
+void context_release(struct ibv_context *base)
+{
+	struct softdev_context *context = to_context(base);
+
+	if (atomic_fetch_sub(&context->users, 1) != 1 || !event_queue_destroy(&context->async))
+		return;
+	pthread_mutex_destroy(&base->mutex);
+	free(context);
+}
+
 int softverbs_ibv_close_device(struct ibv_context *base)
 {
 	struct softdev_context *context = to_context(base);
@@ -154,13 +170,7 @@ int softverbs_ibv_close_device(struct ibv_context *base)
 		errno = ENOENT;
 		return -1;
 	}
-	/* Objects that were not destroyed first still point here: then the memory is left to them. */
-	if (atomic_load(&context->users))
-		return 0;
-	if (!event_queue_destroy(&context->async))
-		return 0;
-	pthread_mutex_destroy(&base->mutex);
-	free(context);
+	context_release(base);
 	return 0;
 }
 

@@ -27,6 +27,10 @@ enum {
 #define DEVICE_MAX_MESSAGE (1u << 30)
 #define DEVICE_MAX_MR_BYTES (1ull << 47)
 
+/* An object of the context lives on when the application closes that first. The last one frees it. */
+void context_hold(struct ibv_context *context);
+void context_release(struct ibv_context *context);
+
 /* One kind of async event of one object, embedded in it. */
 struct async_source {
 	struct event_node node;
@@ -38,7 +42,7 @@ enum { DEVICE_EVENTS = 8 };
 struct softdev_context {
 	struct event_queue async;
 	struct async_source events[DEVICE_EVENTS]; /* of the device and its port, see device_events.c */
-	atomic_int users; /* PDs, CQs and channels */
+	atomic_int users; /* PDs, TDs, CQs and channels, and whoever opened it */
 	uint32_t handle;
 	struct verbs_context verbs; /* its last member is the ibv_context */
 };

@@ -37,7 +37,7 @@ static struct softdev_pd *create(struct ibv_context *context)
 	}
 	pd->base.context = context;
 	pd->base.handle = handle;
-	atomic_fetch_add(&to_context(context)->users, 1);
+	context_hold(context);
 	COUNT(pd_live);
 	COUNT(pd_ever);
 	return pd;
@@ -69,7 +69,7 @@ int softverbs_ibv_dealloc_pd(struct ibv_pd *base)
 		atomic_fetch_sub(&pd->parent->users, 1);
 	if (pd->td)
 		atomic_fetch_sub(&pd->td->users, 1);
-	atomic_fetch_sub(&to_context(base->context)->users, 1);
+	context_release(base->context);
 	COUNT_DOWN(pd_live);
 	free(pd);
 	return 0;
@@ -111,7 +111,7 @@ static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_a
 	}
 	td->handle = handle;
 	td->base.context = context;
-	atomic_fetch_add(&to_context(context)->users, 1);
+	context_hold(context);
 	return &td->base;
 }
 
@@ -125,7 +125,7 @@ static int dealloc_td(struct ibv_td *base)
 		return EBUSY;
 	if (!handle_remove(HANDLE_TD, td->handle, td))
 		return ENOENT;
-	atomic_fetch_sub(&to_context(base->context)->users, 1);
+	context_release(base->context);
 	free(td);
 	return 0;
 }
