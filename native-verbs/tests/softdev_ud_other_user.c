@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Without a secret the datagrams of another user's process are not heard, neither through the device nor written to its
+ * sockets by hand; with one they are. What is no datagram does no harm.
+ */
+#include "ud_fixture.h"
+#include "ud_wire.h"
+
+#include <arpa/inet.h>
+#include <grp.h>
+#include <stddef.h>
+#include <sys/un.h>
+
+enum { NOBODY = 65534, BUFFER = 512, SENDS = 20, GARBAGE = 2000 };
+
+static const union ibv_gid group = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 5, [14] = 5, [15] = 5}};
+
+static struct ud_header forged_header(uint32_t qpn, const union ibv_gid *gid)
+{
+	return (struct ud_header){.magic = UD_MAGIC,
+				  .version = UD_WIRE_VERSION,
+				  .destination_qpn = qpn,
+				  .source_qpn = qpn,
+				  .qkey = QKEY,
+				  .source = *gid,
+				  .destination = *gid};
+}
+
+/* Whole datagrams and noise, to the unix socket and to the UDP port of that queue pair. */
+static void write_by_hand(uint32_t qpn, const union ibv_gid *gid)
+{
+	struct ud_header header = forged_header(qpn, gid);
+	struct sockaddr_in udp = {.sin_family = AF_INET, .sin_port = htons(qpn >> 8), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	char target[64];
+	unsigned long inode;
+	uint8_t noise[sizeof(header) + 64];
+	unsigned int seed = 1;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), stream, used;
+
+	for (int i = 0; i < GARBAGE; i++) {
+		size_t length = rand_r(&seed) % sizeof(noise);
+
+		for (size_t k = 0; k < length; k++)
+			noise[k] = rand_r(&seed);
+		if (i % 2 && length > 8)
+			memcpy(noise, &header, 8 + rand_r(&seed) % (length - 8 < sizeof(header) - 8 ? length - 8 : sizeof(header) - 8));
+		if (i % 7 == 0)
+			sendto(fd, &header, sizeof(header), 0, (struct sockaddr *)&udp, sizeof(udp));
+		sendto(fd, noise, length, 0, (struct sockaddr *)&udp, sizeof(udp));
+	}
+	close(fd);
+	used = readlink("/proc/self/ns/net", target, sizeof(target) - 1);
+	CHECK(used > 0);
+	target[used] = 0;
+	CHECK_EQUAL(sscanf(target, "net:[%lu]", &inode), 1);
+	used = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "softverbs.%lu.%u.ud", inode, qpn >> 8);
+	stream = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	CHECK(!connect(stream, (struct sockaddr *)&name, offsetof(struct sockaddr_un, sun_path) + 1 + used));
+	for (int i = 0; i < SENDS; i++)
+		if (send(stream, i % 2 ? (void *)&header : (void *)noise, sizeof(header), MSG_NOSIGNAL) < 0)
+			break;
+	close(stream);
+}
+
+static void intrude(int fd)
+{
+	struct ud_side ud;
+	struct ibv_ah *ah, *to_group;
+	union ibv_gid gid;
+	uint32_t qpn;
+
+	CHECK(!setgroups(0, NULL) && !setgid(NOBODY) && !setuid(NOBODY));
+	test_receive(fd, &qpn, sizeof(qpn));
+	open_ud_side(&ud, SENDS);
+	gid = gid_at(&ud, 1);
+	ah = ah_to(&ud, &gid, 1);
+	to_group = ah_to(&ud, &group, 1);
+	write_by_hand(qpn, &gid);
+	for (int i = 0; i < SENDS; i++) {
+		ud_send(&ud, ah, qpn, 8);
+		ud_send(&ud, to_group, 0xffffff, 9);
+	}
+	test_signal(fd);
+	test_await(fd);
+	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah) + softverbs_ibv_destroy_ah(to_group), 0);
+	close_ud_side(&ud);
+}
+
+static void run(void)
+{
+	struct test_peer child = test_start_peer(intrude);
+	bool trusted = getenv("SOFTVERBS_SECRET"), unicast = false, multicast = false;
+	struct ud_side ud;
+	uint32_t qpn;
+	struct ibv_wc wc;
+
+	open_ud_side(&ud, 2 * SENDS);
+	qpn = ud.side.qp->qp_num;
+	CHECK_EQUAL(softverbs_ibv_attach_mcast(ud.side.qp, &group, 0), 0);
+	for (int i = 0; i < 2 * SENDS; i++)
+		CHECK_EQUAL(post_receive(ud.side.qp, 1, sge_of(&ud.memory, 0, BUFFER)), 0);
+	test_send(child.fd, &qpn, sizeof(qpn));
+	test_await(child.fd);
+	if (!trusted)
+		expect_quiet(ud.side.cq);
+	while (trusted && !(unicast && multicast)) {
+		wc = wait_completion(ud.side.cq);
+		CHECK(wc.src_qp != qpn);
+		unicast |= wc.byte_len == GRH_BYTES + 8;
+		multicast |= wc.byte_len == GRH_BYTES + 9;
+	}
+	CHECK_EQUAL(softverbs_ibv_detach_mcast(ud.side.qp, &group, 0), 0);
+	test_signal(child.fd);
+	test_join_peer(&child);
+	close_ud_side(&ud);
+	check_no_leaks();
+}
+
+int main(void)
+{
+	if (geteuid())
+		test_skip("only root can start a process of another user");
+	on_each_transport(run);
+	return 0;
+}
