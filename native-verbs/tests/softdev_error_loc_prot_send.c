@@ -34,6 +34,20 @@ static void region_of_another_domain(struct error_run *run)
 	run->list[0] = sge_of(&run->remote, 0, 8);
 }
 
+static void sink_not_mapped(struct error_run *run)
+{
+	static uint8_t *page;
+
+	if (!page)
+		page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(page != MAP_FAILED);
+	CHECK(!mprotect(page, 4096, PROT_READ | PROT_WRITE));
+	run->extra = softverbs_ibv_reg_mr(run->pair.a.pd, page, 4096, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(run->extra);
+	CHECK(!mprotect(page, 4096, PROT_NONE));
+	run->list[0] = (struct ibv_sge){(uintptr_t)page, 8, run->extra->lkey};
+}
+
 static void sink_without_local_write(struct error_run *run)
 {
 	run->extra = softverbs_ibv_reg_mr(run->pair.a.pd, run->local.bytes, ROW_BYTES, 0);
@@ -51,5 +65,21 @@ static const struct error_row rows[] = {
 	{.prepare = region_of_another_domain, .fill = send_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
 	{.prepare = region_of_another_domain, .fill = read_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
 	{.prepare = sink_without_local_write, .fill = read_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	/* Behind another READ, with which it may share a system call. */
+	{.responder = {.access = ALL_REMOTE}, .prepare = wrong_lkey, .fill = read_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.responder = {.access = ALL_REMOTE},
+	 .prepare = out_of_bounds,
+	 .fill = read_it,
+	 FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.responder = {.access = ALL_REMOTE},
+	 .prepare = sink_without_local_write,
+	 .fill = read_it,
+	 FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.responder = {.access = ALL_REMOTE},
+	 .prepare = sink_not_mapped,
+	 .fill = read_it,
+	 FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.prepare = sink_not_mapped, .fill = read_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.prepare = sink_not_mapped, .fill = send_it, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
 	{.status = IBV_WC_SUCCESS},
 };

@@ -78,5 +78,10 @@ static const struct error_row rows[] = {
 	{.prepare = register_narrowly, .fill = read_of_narrow_region, REFUSED},
 	{.prepare = register_narrowly, .fill = write_to_narrow_region, REFUSED},
 	{.fill = read_of_another_domain, REFUSED},
+	/* Behind another READ, with which it may share a system call. */
+	{.responder = {.access = ALL_REMOTE}, .fill = read_with_wrong_rkey, REFUSED},
+	{.responder = {.access = ALL_REMOTE}, .fill = read_beyond_the_end, REFUSED},
+	{.responder = {.access = ALL_REMOTE}, .fill = read_of_another_domain, REFUSED},
+	{.responder = {.access = ALL_REMOTE}, .prepare = register_narrowly, .fill = read_of_narrow_region, REFUSED},
 	{.status = IBV_WC_SUCCESS},
 };

@@ -49,5 +49,10 @@ static const struct error_row rows[] = {
 	{.prepare = truncate_a_file,
 	 .fill = write_with_imm,
 	 FAILS_BOTH(IBV_WC_REM_OP_ERR, IBV_WC_LOC_ACCESS_ERR, NO_EVENT)},
+	/* Behind another READ, with which it may share a system call. */
+	{.responder = {.access = ALL_REMOTE},
+	 .prepare = truncate_a_file,
+	 .fill = read_it,
+	 FAILS_BOTH(IBV_WC_REM_OP_ERR, IBV_WC_WR_FLUSH_ERR, IBV_EVENT_QP_FATAL)},
 	{.status = IBV_WC_SUCCESS},
 };

@@ -54,7 +54,7 @@ static _Noreturn void use_in_child(void)
 	CHECK_EQUAL(softverbs_ibv_dereg_mr(sink.mr), EIO);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pair.a.pd), EIO);
 	CHECK_EQUAL(softverbs_ibv_destroy_cq(pair.a.cq), EIO);
-	exit(0);
+	_exit(0); /* what the other threads held is nobody's here: no leak check */
 }
 
 static void body(void)
