@@ -122,7 +122,7 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	query_set_ops(&context->verbs);
 	base = &context->verbs.context;
 	base->device = dev;
-	base->cmd_fd = -1;
+	base->cmd_fd = context->async.fd; /* there is no other, and programs duplicate it */
 	base->async_fd = context->async.fd;
 	base->num_comp_vectors = DEVICE_COMP_VECTORS;
 	base->abi_compat = __VERBS_ABI_IS_EXTENDED;

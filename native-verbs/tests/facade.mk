@@ -16,5 +16,10 @@ $(OUT)/tests/facade_symbols: $(OUT)/release/tests/facade_symbols.o $(FACADES)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $< -ldl
 
-check-facade: $(OUT)/tests/facade_symbols
+# As programs are linked: by the names libibverbs and librdmacm.
+$(OUT)/tests/facade_program: $(OUT)/release/tests/facade_program.o $(FACADES)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $< $(FACADES) -Wl,-rpath,'$$ORIGIN/../lib/softverbs' -pthread
+
+check-facade: $(OUT)/tests/facade_symbols $(OUT)/tests/facade_program
 	tests/run $^ $(TOOL_TESTS)
