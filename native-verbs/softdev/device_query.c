@@ -79,6 +79,7 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 	if ((input && input->comp_mask) || attr_size < sizeof(full.orig_attr))
 		return EINVAL;
 	fill_device_attr(&full.orig_attr);
+	full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
 	memset(attr, 0, attr_size);
 	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
 	return 0;
@@ -111,6 +112,7 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 		.active_speed = 32,
 		.phys_state = 5,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
+		.flags = IBV_QPF_GRH_REQUIRED,
 	};
 
 	(void)context;

@@ -20,6 +20,7 @@ static void attributesFillWhatTheCallerHasRoomFor(struct ibv_context *context)
 	CHECK(!memcmp(&space.attr.orig_attr, &plain, sizeof(plain)));
 	CHECK_EQUAL(space.attr.completion_timestamp_mask, UINT64_MAX);
 	CHECK_EQUAL(space.attr.phys_port_cnt_ex, 1);
+	CHECK_EQUAL(space.attr.device_cap_flags_ex, plain.device_cap_flags);
 	for (size_t i = 0; i < sizeof(space.more); i++)
 		CHECK_EQUAL(space.more[i], 0);
 	memset(&space, CANARY, sizeof(space));
