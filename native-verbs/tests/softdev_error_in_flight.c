@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between two processes, with megabytes on their way behind the request that fails: its cause arrives all the same, though the
+ * responder reads no further.
+ */
+#include "softdev_fixture.h"
+
+enum { BYTES = 1 << 20, BEFORE = 3, BEHIND = 12, ROUNDS = 25 };
+
+struct offer {
+	struct address address;
+	uint64_t addr;
+	uint32_t rkey;
+};
+
+static void reconnect(struct side *side, const struct address *remote)
+{
+	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+
+	CHECK_EQUAL(softverbs_ibv_modify_qp(side->qp, &reset, IBV_QP_STATE), 0);
+	connect_side(side, remote, NULL);
+}
+
+static void serve(int fd)
+{
+	struct side side;
+	struct region region;
+	struct address remote;
+
+	open_side(&side, 64, 32);
+	region = create_region(side.pd, BYTES, ALL_REMOTE);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct offer offer = {address_of(&side), (uintptr_t)region.bytes, region.mr->rkey};
+		bool with_imm = i % 3 == 2;
+
+		test_receive(fd, &remote, sizeof(remote));
+		reconnect(&side, &remote);
+		for (int j = 0; j < 2; j++)
+			CHECK_EQUAL(post_receive(side.qp, j, sge_of(&region, 0, 8)), 0);
+		test_send(fd, &offer, sizeof(offer));
+		expect_completion(side.cq, 0, with_imm ? IBV_WC_LOC_ACCESS_ERR : IBV_WC_WR_FLUSH_ERR);
+		expect_completion(side.cq, 1, IBV_WC_WR_FLUSH_ERR);
+		if (!with_imm)
+			expect_async(&side, IBV_EVENT_QP_ACCESS_ERR);
+		CHECK(!test_readable(side.context->async_fd, 0));
+	}
+	test_await(fd);
+	destroy_region(&region);
+	close_side(&side);
+}
+
+static void play(int fd, struct side *side, struct region *region, int round)
+{
+	static const enum ibv_wr_opcode failing[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE_WITH_IMM};
+	struct address own = address_of(side);
+	struct offer offer;
+
+	test_send(fd, &own, sizeof(own));
+	test_receive(fd, &offer, sizeof(offer));
+	reconnect(side, &offer.address);
+	for (int i = 0; i < BEFORE + 1 + BEHIND; i++) {
+		enum ibv_wr_opcode opcode = i == BEFORE ? failing[round % 3] : IBV_WR_RDMA_WRITE;
+		uint32_t length = i < BEFORE ? 65536 : i == BEFORE ? 100000 : 300000;
+
+		CHECK_EQUAL(post(side->qp, opcode, i, sge_of(region, 0, length), offer.addr,
+				 offer.rkey ^ (i == BEFORE ? 0x10 : 0)),
+			    0);
+	}
+	for (int i = 0; i < BEFORE + 1 + BEHIND; i++)
+		expect_completion(side->cq, i, i < BEFORE    ? IBV_WC_SUCCESS
+					       : i == BEFORE ? IBV_WC_REM_ACCESS_ERR
+							     : IBV_WC_WR_FLUSH_ERR);
+}
+
+static void body(void)
+{
+	struct test_peer peer = test_start_peer(serve);
+	struct region region;
+	struct side side;
+
+	open_side(&side, 64, 32);
+	region = create_region(side.pd, BYTES, ALL_REMOTE);
+	for (int i = 0; i < ROUNDS; i++)
+		play(peer.fd, &side, &region, i);
+	test_signal(peer.fd);
+	test_join_peer(&peer);
+	destroy_region(&region);
+	close_side(&side);
+}
+
+int main(void)
+{
+	on_each_path(body);
+	return 0;
+}
