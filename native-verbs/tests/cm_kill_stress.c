@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The other end of a connection is killed at a random moment of its life, whichever end it is: the one that stays gets
+ * an event that ends it, in bounded time, and everything can be given back. SOFTVERBS_TEST_ROUNDS=N makes it long,
+ * SOFTVERBS_TEST_SEED=N repeats a run.
+ */
+#include "cm_fixture.h"
+#include "softverbs.h"
+
+enum { ROUNDS = 40, SPREAD_US = 5000, LIMIT_MS = 12000 };
+
+static uint32_t random_state;
+
+static uint32_t next_random(uint32_t below)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 17;
+	random_state ^= random_state << 5;
+	return random_state % below;
+}
+
+/* What a peer says when it is there. */
+struct greeting {
+	pid_t pid;
+	uint16_t port; /* that it listens on */
+};
+
+/* Accepts whoever comes, and forgets them. */
+static _Noreturn void serve(int fd)
+{
+	struct rdma_event_channel *channel = cm_channel_open();
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct greeting greeting = {.pid = getpid()};
+
+	cm_listen_on(channel, "127.0.0.1", 8, &greeting.port);
+	test_send(fd, &greeting, sizeof(greeting));
+	for (;;) {
+		struct rdma_cm_event *event;
+		struct rdma_cm_id *id;
+		bool asks;
+
+		CHECK(test_readable(channel->fd, TEST_SECONDS * 1000));
+		CHECK(!softverbs_rdma_get_cm_event(channel, &event));
+		asks = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+		id = event->id;
+		CHECK(!softverbs_rdma_ack_cm_event(event));
+		if (asks) {
+			cm_add_qp(id);
+			softverbs_rdma_accept(id, &param);
+		}
+	}
+}
+
+static _Noreturn void connect_and_wait(int fd)
+{
+	struct greeting greeting = {.pid = getpid()};
+	uint16_t port;
+
+	test_send(fd, &greeting, sizeof(greeting));
+	test_receive(fd, &port, sizeof(port));
+	cm_connect_to(cm_channel_open(), "127.0.0.1", port);
+	for (;;)
+		pause();
+}
+
+/* The device is used by its children only. */
+static void make_peers(int fd)
+{
+	char which[16];
+
+	while (test_readable(fd, TEST_SECONDS * 1000) && read(fd, which, 1) == 1) {
+		int status;
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (which[0] == 's')
+				serve(fd);
+			connect_and_wait(fd);
+		}
+		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		while (recv(fd, which, sizeof(which), MSG_DONTWAIT) > 0)
+			;
+		test_signal(fd);
+	}
+}
+
+struct peer {
+	pid_t pid;
+	uint64_t dies_us;
+	bool dead;
+};
+
+static uint64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void kill_when_due(struct peer *peer)
+{
+	if (!peer->dead && now_us() >= peer->dies_us) {
+		CHECK(!kill(peer->pid, SIGKILL));
+		peer->dead = true;
+	}
+}
+
+/* The next event; the peer dies meanwhile when its time has come. */
+static struct rdma_cm_event *next_event(struct rdma_event_channel *channel, struct peer *peer, uint64_t deadline)
+{
+	struct rdma_cm_event *event;
+
+	while (!test_readable(channel->fd, peer->dead ? 50 : 0)) {
+		kill_when_due(peer);
+		CHECK(test_now_ms() < deadline);
+	}
+	kill_when_due(peer);
+	CHECK(!softverbs_rdma_get_cm_event(channel, &event));
+	return event;
+}
+
+static bool is_end(enum rdma_cm_event_type type)
+{
+	return type == RDMA_CM_EVENT_DISCONNECTED || type == RDMA_CM_EVENT_REJECTED ||
+	       type == RDMA_CM_EVENT_UNREACHABLE || type == RDMA_CM_EVENT_CONNECT_ERROR ||
+	       type == RDMA_CM_EVENT_ADDR_ERROR || type == RDMA_CM_EVENT_ROUTE_ERROR;
+}
+
+static struct greeting new_peer(int fd, const char *which)
+{
+	struct greeting greeting;
+
+	test_send(fd, which, 1);
+	test_receive(fd, &greeting, sizeof(greeting));
+	return greeting;
+}
+
+static struct peer doomed(pid_t pid)
+{
+	return (struct peer){.pid = pid, .dies_us = now_us() + next_random(SPREAD_US)};
+}
+
+/* It listens, this end connects. */
+static void connect_to_the_dying(int fd)
+{
+	struct greeting greeting = new_peer(fd, "s");
+	struct peer peer = doomed(greeting.pid);
+	struct rdma_event_channel *channel = cm_channel_open();
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_cm_id *id = cm_id_open(channel);
+	uint64_t deadline = test_now_ms() + LIMIT_MS;
+	struct sockaddr_storage address = cm_address("127.0.0.1", greeting.port);
+	bool ended = false;
+
+	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000));
+	while (!ended) {
+		struct rdma_cm_event *event = next_event(channel, &peer, deadline);
+		enum rdma_cm_event_type type = event->event;
+
+		CHECK(!softverbs_rdma_ack_cm_event(event));
+		ended = is_end(type);
+		if (type == RDMA_CM_EVENT_ADDR_RESOLVED) {
+			CHECK(!softverbs_rdma_resolve_route(id, 1000));
+		} else if (type == RDMA_CM_EVENT_ROUTE_RESOLVED) {
+			cm_add_qp(id);
+			CHECK(!softverbs_rdma_connect(id, &param));
+		} else {
+			CHECK(ended || type == RDMA_CM_EVENT_ESTABLISHED);
+		}
+	}
+	CHECK(peer.dead);
+	test_await(fd);
+	cm_close(id);
+	softverbs_rdma_destroy_event_channel(channel);
+}
+
+/* It connects, this end listens. It may have died before anything of it was to be seen. */
+static void accept_the_dying(int fd)
+{
+	struct greeting greeting = new_peer(fd, "c");
+	struct rdma_event_channel *channel = cm_channel_open();
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_cm_id *listener, *id = NULL;
+	uint64_t deadline = test_now_ms() + LIMIT_MS;
+	bool ended = false;
+	struct peer peer;
+	uint16_t port;
+
+	listener = cm_listen_on(channel, "127.0.0.1", 8, &port);
+	test_send(fd, &port, sizeof(port));
+	peer = doomed(greeting.pid);
+	while (!ended) {
+		struct rdma_cm_event *event;
+
+		if (!id && peer.dead && !test_readable(channel->fd, 100))
+			break;
+		if (!id && !test_readable(channel->fd, 0)) {
+			kill_when_due(&peer);
+			continue;
+		}
+		event = next_event(channel, &peer, deadline);
+		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+			id = event->id;
+			CHECK(!softverbs_rdma_ack_cm_event(event));
+			cm_add_qp(id);
+			if (softverbs_rdma_accept(id, &param))
+				CHECK(errno == EINVAL || errno == EPIPE || errno == ECONNRESET);
+			continue;
+		}
+		CHECK(event->id == id);
+		ended = is_end(event->event);
+		CHECK(ended || event->event == RDMA_CM_EVENT_ESTABLISHED);
+		CHECK(!softverbs_rdma_ack_cm_event(event));
+	}
+	CHECK(peer.dead);
+	test_await(fd);
+	if (id)
+		cm_close(id);
+	cm_close(listener);
+	softverbs_rdma_destroy_event_channel(channel);
+}
+
+int main(void)
+{
+	struct test_peer maker = test_start_peer(make_peers);
+	const char *seed = getenv("SOFTVERBS_TEST_SEED"), *count = getenv("SOFTVERBS_TEST_ROUNDS");
+	int rounds = count ? atoi(count) : ROUNDS;
+	struct softverbs_counters counters;
+
+	alarm(TEST_SECONDS + rounds);
+	random_state = seed ? strtoul(seed, NULL, 10) : (uint32_t)getpid() * 2654435761u | 1;
+	fprintf(stderr, "SOFTVERBS_TEST_SEED=%u\n", random_state);
+	for (int i = 0; i < rounds; i++) {
+		if (i % 2)
+			connect_to_the_dying(maker.fd);
+		else
+			accept_the_dying(maker.fd);
+	}
+	CHECK_EQUAL(softverbs_get_counters(&counters, sizeof(counters)), 0);
+	CHECK_EQUAL(counters.qp_live, 0);
+	CHECK_EQUAL(counters.cq_live, 0);
+	return 0;
+}
