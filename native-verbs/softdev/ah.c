@@ -32,7 +32,6 @@ static int find_route(const struct ibv_ah_attr *attr, struct ud_route *route)
 		return EINVAL;
 	route->destination = attr->grh.dgid;
 	route->flow_label = attr->grh.flow_label & 0xfffff;
-	route->service_level = attr->sl;
 	route->traffic_class = attr->grh.traffic_class;
 	route->hop_limit = attr->grh.hop_limit;
 	route->v1 = type != IBV_GID_TYPE_ROCE_V2;
@@ -114,7 +113,6 @@ int softverbs_ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, str
 	(void)context;
 	memset(attr, 0, sizeof(*attr));
 	attr->dlid = wc->slid;
-	attr->sl = wc->sl;
 	attr->src_path_bits = wc->dlid_path_bits;
 	attr->port_num = port;
 	if (!(wc->wc_flags & IBV_WC_GRH))

@@ -13,7 +13,7 @@
 struct ud_route {
 	union ibv_gid source, destination;
 	uint32_t flow_label;
-	uint8_t service_level, traffic_class, hop_limit;
+	uint8_t traffic_class, hop_limit;
 	bool v1;	/* RoCE v1, which says what the network header looks like */
 	bool local;	/* an address of this host */
 	bool multicast;

@@ -84,7 +84,6 @@ static void fill_header(const struct softdev_qp *qp, const struct wqe *wqe, cons
 		.flags = (wqe->opcode == IBV_WR_SEND_WITH_IMM ? UD_FLAG_IMM : 0) |
 			 (wqe->flags & IBV_SEND_SOLICITED ? UD_FLAG_SOLICITED : 0) |
 			 (to->route.v1 ? UD_FLAG_ROCE_V1 : 0),
-		.service_level = to->route.service_level,
 		.traffic_class = to->route.traffic_class,
 		.hop_limit = to->route.hop_limit,
 		.destination_qpn = to->qpn,
@@ -288,7 +287,7 @@ void ud_receive(struct softdev_qp *qp, const struct ud_header *header, const voi
 		.src_qp = header->source_qpn,
 		.imm_data = header->imm,
 		.wc_flags = IBV_WC_GRH | (header->flags & UD_FLAG_IMM ? IBV_WC_WITH_IMM : 0),
-		.sl = header->service_level & 0xf,
+		.sl = ud_packet_type(header),
 	};
 	const struct rqe *rqe;
 

@@ -57,16 +57,26 @@ static void fill_ipv4(const struct ud_header *header, uint16_t transport_bytes, 
 	put16(ip + 10, ipv4_checksum(ip));
 }
 
+uint8_t ud_packet_type(const struct ud_header *header)
+{
+	if (header->flags & UD_FLAG_ROCE_V1)
+		return UD_PACKET_GRH;
+	return UD_PACKET_UDP | (is_mapped_v4(&header->source) && is_mapped_v4(&header->destination)
+					? UD_PACKET_IPV4
+					: UD_PACKET_IPV6);
+}
+
 void ud_fill_grh(const struct ud_header *header, uint32_t payload, uint8_t grh[UD_GRH_BYTES])
 {
-	bool v1 = header->flags & UD_FLAG_ROCE_V1;
+	uint8_t type = ud_packet_type(header);
+	bool v1 = type == UD_PACKET_GRH;
 	uint16_t transport = BTH_DETH_ICRC_BYTES + (header->flags & UD_FLAG_IMM ? IMM_BYTES : 0) +
 			     (v1 ? 0 : UDP_BYTES) + ((payload + 3) & ~3u);
 	uint32_t first = htonl(6u << 28 | (uint32_t)header->traffic_class << 20 |
 			       (header->flow_label & 0xfffff));
 
 	memset(grh, 0, UD_GRH_BYTES);
-	if (!v1 && is_mapped_v4(&header->source) && is_mapped_v4(&header->destination)) {
+	if (type == (UD_PACKET_UDP | UD_PACKET_IPV4)) {
 		fill_ipv4(header, transport, grh + IPV4_OFFSET);
 		return;
 	}

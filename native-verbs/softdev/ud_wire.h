@@ -4,11 +4,11 @@
  * this header (88 bytes, little endian but for what is marked), then at most 4096 bytes of payload. Change
  * UD_WIRE_VERSION with any of it.
  *
- *    0  magic "SVUD"   4  version, flags, service level, traffic class   8  hop limit, 3 unused
+ *    0  magic "SVUD"   4  version, flags, traffic class, hop limit   8  0
  *   12  destination QPN   16  source QPN   20  Q_Key   24  immediate (network order)   28  flow label
  *   32  source GID   48  destination GID   64  counter   72  HMAC of all before it, cut to 16 bytes
  *
- * The HMAC is there on UDP only; it covers no payload, and who has seen a datagram can send it again.
+ * The HMAC is there when a secret is set; it covers no payload, and who has seen a datagram can send it again.
  */
 #ifndef SOFTDEV_UD_WIRE_H
 #define SOFTDEV_UD_WIRE_H
@@ -31,8 +31,8 @@ enum { UD_FLAG_IMM = 1, UD_FLAG_SOLICITED = 2, UD_FLAG_ROCE_V1 = 4 };
 
 struct ud_header {
 	uint32_t magic;
-	uint8_t version, flags, service_level, traffic_class;
-	uint8_t hop_limit, reserved[3];
+	uint8_t version, flags, traffic_class, hop_limit;
+	uint32_t reserved;
 	uint32_t destination_qpn, source_qpn, qkey;
 	__be32 imm;
 	uint32_t flow_label;
@@ -45,6 +45,13 @@ _Static_assert(sizeof(struct ud_header) == 88 && offsetof(struct ud_header, mac)
 
 /* The network header that goes before the payload in a receive buffer. */
 void ud_fill_grh(const struct ud_header *header, uint32_t payload, uint8_t grh[UD_GRH_BYTES]);
+
+/*
+ * Ethernet packets have no service level: as on hardware wc.sl tells what the network header is instead (annex A17.4.5.1).
+ */
+enum { UD_PACKET_UDP = 8, UD_PACKET_GRH = 0, UD_PACKET_IPV6 = 1, UD_PACKET_IPV4 = 2 };
+
+uint8_t ud_packet_type(const struct ud_header *header);
 
 /* What a received network header says about the way back; false if it is none. */
 struct ud_return {

@@ -76,6 +76,7 @@ static void answer(int fd)
 		CHECK_EQUAL(wc.wc_flags, IBV_WC_GRH | IBV_WC_WITH_IMM);
 		CHECK_EQUAL(ntohl(wc.imm_data), IMM);
 		CHECK_EQUAL(wc.slid, 0);
+		CHECK_EQUAL(wc.sl, peer.index % 2 == 0 ? 0 : peer.gid.raw[10] == 0xff && peer.gid.raw[0] == 0 ? 10 : 9);
 		check_header(ud.memory.bytes, &peer.gid, &peer.gid, peer.index % 2 == 0, LENGTH);
 		CHECK_EQUAL(ud.memory.bytes[GRH_BYTES + LENGTH], 0xee);
 		ah = softverbs_ibv_create_ah_from_wc(ud.side.pd, &wc, (struct ibv_grh *)ud.memory.bytes, 1);
