@@ -4,18 +4,13 @@ package org.shufflerdma.fetch;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.BufferedReader;
-import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.shufflerdma.connection.RdmaTransport;
@@ -24,93 +19,7 @@ import org.shufflerdma.connection.TestTransports;
 
 /** Fetches between processes: the paths that one process has not, deaths, and device faults. */
 @Timeout(120)
-class PeerProcessTest {
-  private static final int OUTPUTS = 16;
-
-  @TempDir
-  Path directory;
-
-  private final List<Process> processes = new ArrayList<>();
-
-  @AfterEach
-  void endProcesses() throws Exception {
-    for (Process process : processes) {
-      process.getOutputStream().close();
-      if (!process.waitFor(20, TimeUnit.SECONDS)) {
-        process.destroyForcibly();
-      }
-    }
-  }
-
-  private Process start(List<String> environment, String... arguments) throws IOException {
-    Process process = FetchPeer.start(environment, arguments);
-    processes.add(process);
-    return process;
-  }
-
-  private Process serve(int port, int blockBytes) throws IOException {
-    return start(
-        List.of(),
-        "serve",
-        directory.toString(),
-        Integer.toString(port),
-        Integer.toString(OUTPUTS),
-        Integer.toString(blockBytes));
-  }
-
-  private static FetchPeer.Published published(Process server) throws IOException {
-    return FetchPeer.Published.read(server.inputReader(StandardCharsets.UTF_8));
-  }
-
-  private Process startReader(
-      FetchPeer.Published published,
-      int progressTimeoutMs,
-      int peerLostTimeoutMs,
-      int tcpPort,
-      String... environment)
-      throws IOException {
-    Process reader = start(
-        List.of(environment),
-        "read",
-        Integer.toString(progressTimeoutMs),
-        Integer.toString(peerLostTimeoutMs),
-        Integer.toString(tcpPort));
-    for (String line : published.lines()) {
-      say(reader, line);
-    }
-    return reader;
-  }
-
-  private static void say(Process process, String line) throws IOException {
-    process.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
-    process.getOutputStream().flush();
-  }
-
-  /** Lines of a process that reads {@code rounds} times from a server. */
-  private List<String> read(FetchPeer.Published published, int rounds, String... environment)
-      throws Exception {
-    Process reader = startReader(published, 30_000, 12_000, 0, environment);
-    for (int i = 0; i < rounds; i++) {
-      say(reader, "GO");
-    }
-    reader.getOutputStream().close();
-    try (BufferedReader out = reader.inputReader(StandardCharsets.UTF_8)) {
-      return out.lines().toList();
-    }
-  }
-
-  private static void signal(Process process, String signal) throws Exception {
-    int exit =
-        new ProcessBuilder("kill", signal, Long.toString(process.pid())).start().waitFor();
-    assertThat(exit).isZero();
-  }
-
-  private static String roundsWithoutFailure(int rounds) {
-    return IntStream.range(0, rounds)
-        .mapToObj(round -> "round " + round + " good " + OUTPUTS + " failed {}")
-        .collect(Collectors.joining("\n"));
-  }
-
+class PeerProcessTest extends PeerProcesses {
   @Test
   void eachReadPathBringsTheSameBytes() throws Exception {
     FetchPeer.Published published = published(serve(0, 50_000));
