@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The accepting half of a queue pair: executes the peer's requests, one after the other. */
 #include "fault.h"
-#include "file_share.h"
 #include "log.h"
 #include "mw.h"
-#include "peer_table.h"
 #include "responder_internal.h"
 #include "wrong_keys.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-static const struct link_ops responder_ops;
 
 void responder_close(struct softdev_qp *qp)
 {
@@ -293,25 +285,6 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 	pthread_mutex_unlock(&qp->lock);
 }
 
-static void share_file(struct softdev_qp *qp, const struct frame *frame)
-{
-	struct frame reply = {.op = WIRE_FILE_REPLY, .rkey = frame->rkey, .arg = frame->arg};
-	const struct fault *fault = fault_check(FAULT_SHARE_FILE, .qpn = qp->base.qp_num);
-	int fd = fault ? -fault->error : -EACCES;
-
-	/* The descriptor shows the whole file, a READ only the region: for those who may open it anyway. */
-	if (!fault && link_peer_uid(qp->in) == geteuid())
-		fd = mr_share_file(qp->pd, frame->rkey, frame->arg);
-	if (fd < 0)
-		reply.status = -fd;
-	else
-		qp->passed_files = true;
-	link_send(qp->in, &reply, NULL, &fd, fd >= 0);
-	link_flush(qp->in);
-	if (fd >= 0)
-		close(fd);
-}
-
 static void on_frame(struct link *link, void *owner, const struct frame *frame, const void *payload,
 		     const int *fds, int fd_count)
 {
@@ -333,7 +306,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 		responder_atomic(qp, frame, payload);
 		break;
 	case WIRE_FILE_REQUEST:
-		share_file(qp, frame);
+		responder_share_file(qp, frame);
 		break;
 	default:
 		responder_refuse(qp, frame->seq, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);
@@ -351,130 +324,10 @@ static void on_close(struct link *link, void *owner, int error)
 	qp->responder.receiving = false;
 }
 
-static const struct link_ops responder_ops = {
+const struct link_ops responder_ops = {
 	.on_frame = on_frame,
 	.on_close = on_close,
 	.on_header = on_header,
 	.sink = sink,
 	.sunk = sunk,
 };
-
-/*
- * 0, or EAGAIN: the QP is not, or not yet, the other end of the one that asks; or it asks for another sequence than was
- * agreed on; or another process has taken that place already.
- */
-static int judge_open(struct softdev_qp *qp, const struct link *link, const struct qp_open *open)
-{
-	int error = EAGAIN;
-
-	if (!qp)
-		return error;
-	pthread_mutex_lock(&qp->lock);
-	if (responder_is_ready(qp) && qp->base.qp_num == open->destination_qpn &&
-	    qp->attr.dest_qp_num == open->source_qpn && link_is_from(link, qp->attr.ah_attr.grh.dgid.raw) &&
-	    open->qp_type == qp->base.qp_type &&
-	    (is_unreliable(qp) || open->first_seq == qp->responder.expected_seq) &&
-	    (!qp->in || !memcmp(link_peer_nonce(qp->in), link_peer_nonce(link), LINK_NONCE_BYTES)))
-		error = 0;
-	pthread_mutex_unlock(&qp->lock);
-	return error;
-}
-
-static void accept_open(struct link *link, struct softdev_qp *qp)
-{
-	struct frame frame = {.op = WIRE_QP_OPEN_REPLY, .length = sizeof(struct qp_open_reply)};
-	struct qp_open_reply reply = {.qp_slot = qp->slot};
-	int table_fd = own_table_fd();
-	bool may_map = link_peer_uid(link) == geteuid() && table_fd >= 0;
-
-	if (!link_is_tcp(link)) { /* for short cuts: other hosts need not know where our memory lies */
-		reply.pid = getpid();
-		reply.qp_generation = atomic_load(&own_table()->qp[qp->slot].generation);
-		reply.cookie_address = (uintptr_t)process_nonce();
-	}
-	if (qp->in)
-		link_close(qp->in);
-	qp->in = link;
-	link_set_owner(link, &responder_ops, qp);
-	/* Short of descriptors, the peer has to do without the table: every READ over the wire. */
-	if (link_send(link, &frame, &reply, &table_fd, may_map))
-		link_send(link, &frame, &reply, NULL, 0);
-	link_flush(link);
-}
-
-static void on_first_frame(struct link *link, void *owner, const struct frame *frame,
-			   const void *payload, const int *fds, int fd_count)
-{
-	struct frame refusal = {.op = WIRE_QP_OPEN_REPLY, .status = EAGAIN};
-	const struct qp_open *open = payload;
-	struct softdev_qp *qp;
-
-	(void)owner;
-	link_close_fds(fds, fd_count);
-	if (frame->op != WIRE_QP_OPEN || frame->length != sizeof(*open)) {
-		link_close(link);
-		return;
-	}
-	qp = qp_find(open->destination_qpn);
-	if (wrong_keys_exceeded(link)) {
-		refusal.status = EACCES;
-	} else if (!judge_open(qp, link, open)) {
-		accept_open(link, qp);
-		return;
-	}
-	link_send(link, &refusal, NULL, NULL, 0);
-	link_close_after_flush(link);
-}
-
-static void on_early_close(struct link *link, void *owner, int error)
-{
-	(void)link;
-	(void)owner;
-	(void)error;
-}
-
-void qp_on_incoming_link(struct link *link)
-{
-	static const struct link_ops opening_ops = {
-		.on_frame = on_first_frame,
-		.on_close = on_early_close,
-	};
-
-	link_set_owner(link, &opening_ops, NULL);
-}
-
-struct revocation {
-	struct progress_task task;
-	struct frame frame;
-};
-
-static void revoke_on(struct softdev_qp *qp, void *argument)
-{
-	const struct revocation *revocation = argument;
-
-	if (!qp->in || !qp->passed_files)
-		return;
-	link_send(qp->in, &revocation->frame, NULL, NULL, 0);
-	link_flush(qp->in);
-}
-
-static void revoke_everywhere(void *owner)
-{
-	qp_for_each(revoke_on, owner);
-	free(owner);
-}
-
-void file_share_revoke(uint32_t slot, uint64_t generation)
-{
-	struct revocation *revocation = malloc(sizeof(*revocation));
-
-	if (!revocation) {
-		log_error("no memory to revoke the descriptor of region %u", slot);
-		return;
-	}
-	*revocation = (struct revocation){
-		.task = {.callback = revoke_everywhere, .owner = revocation},
-		.frame = {.op = WIRE_FILE_REVOKE, .rkey = slot, .arg = generation},
-	};
-	progress_post(&revocation->task);
-}

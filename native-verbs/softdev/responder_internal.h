@@ -26,8 +26,11 @@ void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status st
 bool responder_allows(const struct softdev_qp *qp, uint32_t rkey, uint64_t address, uint64_t length,
 		      unsigned int access);
 
-/* responder_read.c, responder_atomic.c */
+extern const struct link_ops responder_ops;
+
+/* responder_read.c, responder_atomic.c, file_share.c */
 void responder_read(struct softdev_qp *qp, const struct frame *frame);
 void responder_atomic(struct softdev_qp *qp, const struct frame *frame, const void *payload);
+void responder_share_file(struct softdev_qp *qp, const struct frame *frame);
 
 #endif
