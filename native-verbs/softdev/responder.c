@@ -6,6 +6,7 @@
 #include "responder_internal.h"
 #include "wrong_keys.h"
 
+#include <errno.h>
 
 void responder_close(struct softdev_qp *qp)
 {

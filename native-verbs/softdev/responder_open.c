@@ -5,6 +5,7 @@
 #include "wrong_keys.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 /*
