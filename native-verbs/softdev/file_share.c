@@ -9,6 +9,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Would a READ be carried out at all? */
+static bool may_read(struct softdev_qp *qp)
+{
+	bool may;
+
+	pthread_mutex_lock(&qp->lock);
+	may = responder_is_ready(qp) && (qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) &&
+	      qp->attr.max_dest_rd_atomic;
+	pthread_mutex_unlock(&qp->lock);
+	return may;
+}
+
 void responder_share_file(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct frame reply = {.op = WIRE_FILE_REPLY, .rkey = frame->rkey, .arg = frame->arg};
@@ -16,7 +28,7 @@ void responder_share_file(struct softdev_qp *qp, const struct frame *frame)
 	int fd = fault ? -fault->error : -EACCES;
 
 	/* The descriptor shows the whole file, a READ only the region: for those who may open it anyway. */
-	if (!fault && link_peer_uid(qp->in) == geteuid())
+	if (!fault && link_peer_uid(qp->in) == geteuid() && may_read(qp))
 		fd = mr_share_file(qp->pd, frame->rkey, frame->arg);
 	if (fd < 0)
 		reply.status = -fd;

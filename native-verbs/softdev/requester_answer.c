@@ -9,6 +9,7 @@
 #include "wire.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The RNR timer codes, in units of 10 us (InfiniBand specification, table 45). */
@@ -141,10 +142,18 @@ static void on_read_data(struct softdev_qp *qp, const struct frame *frame)
 		wqe->received += frame->length;
 }
 
+/* Whatever else a peer passes may wait for ever when it is read. */
+static bool is_file(int fd)
+{
+	struct stat about;
+
+	return !fstat(fd, &about) && S_ISREG(about.st_mode);
+}
+
 /* qp->lock held. */
 static void on_file_reply(struct softdev_qp *qp, const struct frame *frame, const int *fds, int fd_count)
 {
-	int used = qp->peer && fd_count && !frame->status;
+	int used = qp->peer && fd_count && !frame->status && is_file(fds[0]);
 
 	if (qp->peer)
 		peer_file_add(qp->peer, frame->rkey, frame->arg, used ? fds[0] : -1);
