@@ -211,9 +211,11 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 		     const int *fds, int fd_count)
 {
 	struct softdev_qp *qp = owner;
-	bool ready = true;
+	bool ready = true, is_answer;
 
 	pthread_mutex_lock(&qp->lock);
+	/* Who sends nothing but what was not asked for is not there. */
+	is_answer = frame->op != WIRE_FILE_REVOKE && (frame->op != WIRE_FILE_REPLY || qp->waits_for_file);
 	if (frame->op == WIRE_QP_OPEN_REPLY && qp->requester == REQUESTER_CONNECTING) {
 		ready = on_open_reply(qp, frame, payload, fds, fd_count);
 	} else if (frame->op == WIRE_FILE_REPLY) {
@@ -225,8 +227,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 		else if (frame->op != WIRE_FILE_REVOKE && is_sending_state(qp) && !is_unreliable(qp))
 			on_answer(qp, frame);
 	}
-	/* A revocation is none: who sends only those is not there. */
-	if (frame->op != WIRE_FILE_REVOKE)
+	if (is_answer)
 		qp->last_answer_ns = progress_now_ns();
 	if (!ready) {
 		qp->out = NULL;
