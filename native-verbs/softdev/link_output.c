@@ -2,6 +2,7 @@
 /* The sending half of a link: a queue of frames, each with its payload or a stream that fetches it. */
 #define _GNU_SOURCE
 #include "link_internal.h"
+#include "link_tcp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -282,6 +283,8 @@ int link_send_now(struct link *link, const struct frame *frame, const void *payl
 void link_opened(struct link *link)
 {
 	link->state = LINK_OPEN;
+	if (link->is_tcp)
+		tcp_tune(link->watch.fd);
 	if (link->accepted)
 		link_start_handshake_clock(link); /* until its first frame is through */
 	else

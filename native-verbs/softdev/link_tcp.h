@@ -14,6 +14,12 @@ int tcp_connect(const union ibv_gid *source, const union ibv_gid *destination, u
 /* How the attempt ended, once the socket is writable. 0 or an errno. */
 int tcp_result(int fd);
 
+/*
+ * Once a connection has shown how long a round trip takes: on a short path little data may be under way, so that what
+ * arrives is still in the processor's cache when it is copied out. The kernel's own sizing suits all others.
+ */
+void tcp_tune(int fd);
+
 /* For an accepted socket: options, and the GIDs of both ends. 0 or an errno. */
 int tcp_accepted(int fd, union ibv_gid *own, union ibv_gid *peer);
 
