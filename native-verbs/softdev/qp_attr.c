@@ -104,6 +104,12 @@ static bool path_is_valid(const struct ibv_ah_attr *path)
 	return path->is_global && path->port_num == 1 && path->grh.sgid_index < gid_table_length();
 }
 
+/*
+ * Programs give the flags of their regions here, the kernel lets them. Newer headers know IBV_ACCESS_FLUSH_GLOBAL and
+ * IBV_ACCESS_FLUSH_PERSISTENT, which no region of this device has.
+ */
+enum { FLUSH_ACCESS = 3 << 8 };
+
 static bool values_are_valid(const struct ibv_qp_attr *attr, int mask)
 {
 	const struct {
@@ -112,8 +118,7 @@ static bool values_are_valid(const struct ibv_qp_attr *attr, int mask)
 	} values[] = {
 		{IBV_QP_PORT, attr->port_num == 1},
 		{IBV_QP_PKEY_INDEX, attr->pkey_index == 0},
-		/* as the kernel: programs give the flags of their regions here */
-		{IBV_QP_ACCESS_FLAGS, !(attr->qp_access_flags & ~(unsigned int)MR_ACCESS_FLAGS)},
+		{IBV_QP_ACCESS_FLAGS, !(attr->qp_access_flags & ~(unsigned int)(MR_ACCESS_FLAGS | FLUSH_ACCESS))},
 		{IBV_QP_AV, path_is_valid(&attr->ah_attr)},
 		{IBV_QP_PATH_MTU, attr->path_mtu >= IBV_MTU_256 && attr->path_mtu <= DEVICE_MTU},
 		{IBV_QP_DEST_QPN, attr->dest_qp_num <= 0xffffff},
