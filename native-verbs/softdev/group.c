@@ -53,7 +53,8 @@ static void deliver(const struct group *group, const struct ud_header *header, c
 	if (header->destination_qpn != UD_MULTICAST_QPN || memcmp(&destination, &group->gid, sizeof(destination)))
 		return;
 	for (const struct member *member = group->members; member; member = member->next)
-		ud_receive(member->qp, header, payload, length);
+		if (!member->qp->ud->deaf_to_itself || member->qp->base.qp_num != header->source_qpn)
+			ud_receive(member->qp, header, payload, length);
 }
 
 static void receive(const struct group *group, int fd)

@@ -289,14 +289,19 @@ void ud_receive(struct softdev_qp *qp, const struct ud_header *header, const voi
 		.wc_flags = IBV_WC_GRH | (header->flags & UD_FLAG_IMM ? IBV_WC_WITH_IMM : 0),
 		.sl = ud_packet_type(header),
 	};
+	const struct fault *fault;
 	const struct rqe *rqe;
 
 	pthread_mutex_lock(&qp->lock);
 	rqe = receives(qp) && header->qkey == qp->attr.qkey ? rq_next(qp) : NULL;
-	if (rqe && (rqe->length >= wc.byte_len || rqe->srq)) {
+	fault = rqe ? fault_check(FAULT_RECV, .qpn = qp->base.qp_num, .length = length) : NULL;
+	if (rqe && (rqe->length >= wc.byte_len || rqe->srq) && !(fault && fault->rnr)) {
 		qp_busy_begin(qp);
-		wc.status = rqe->length < wc.byte_len ? IBV_WC_LOC_LEN_ERR
-						       : fill_receive(qp, rqe, header, payload, length);
+		if (fault && fault->status)
+			wc.status = fault->status;
+		else
+			wc.status = rqe->length < wc.byte_len ? IBV_WC_LOC_LEN_ERR
+							       : fill_receive(qp, rqe, header, payload, length);
 		if (atomic_load(&qp->state) != IBV_QPS_RESET)
 			rq_complete(qp, &wc, header->flags & UD_FLAG_SOLICITED);
 		if (wc.status != IBV_WC_SUCCESS)

@@ -24,6 +24,7 @@ struct ud_queue {
 	uint64_t give_up_ns;   /* qp->lock: when that one is lost; 0: it has not been tried */
 	struct ud_waiter waiter;
 	atomic_int groups; /* attached to so many */
+	bool deaf_to_itself; /* what it sends to a group does not come back */
 };
 
 /* 0 or a positive errno; gives the queue pair its `ud`. */

@@ -26,6 +26,7 @@ enum {
 };
 
 #define RETRY_NS 100000000ull
+#define PROOF_WAIT_NS 10000000000ull
 
 struct endpoint {
 	uint16_t port;
@@ -33,9 +34,10 @@ struct endpoint {
 	struct progress_timer retry; /* after a shortage of descriptors */
 };
 
-/* One process of this host that sends. */
+/* One process of this host that sends; with a secret another user must prove soon that it knows it. */
 struct sender {
 	struct progress_watch watch;
+	struct progress_timer limit;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -78,7 +80,10 @@ bool ud_is_genuine(const struct ud_header *header, size_t length)
 	       header->version == UD_WIRE_VERSION && header->source_qpn <= UD_MULTICAST_QPN && (!secret_is_set() || is_signed(header));
 }
 
-/* Takes in what has arrived. 0, or -errno, -EPIPE at the end of a connection. Progress thread. */
+/*
+ * Takes in what has arrived. How many datagrams, or -errno: -EPIPE at the end of a connection, -EBADMSG for what is no
+ * genuine datagram. Progress thread.
+ */
 static int receive(int fd)
 {
 	static struct {
@@ -90,29 +95,39 @@ static int receive(int fd)
 		ssize_t length = recv(fd, &datagram, sizeof(datagram), MSG_TRUNC);
 
 		if (length < 0)
-			return errno == EAGAIN ? 0 : -errno;
+			return errno == EAGAIN ? i : -errno;
 		if (!length)
 			return -EPIPE;
-		if (ud_is_genuine(&datagram.header, length))
-			ud_deliver(&datagram.header, datagram.payload, length - sizeof(datagram.header));
+		if (!ud_is_genuine(&datagram.header, length))
+			return -EBADMSG;
+		ud_deliver(&datagram.header, datagram.payload, length - sizeof(datagram.header));
 	}
-	return 0;
+	return DATAGRAMS_PER_TURN;
 }
 
-static void on_sender(void *owner, uint32_t events)
+static void end_sender(void *owner)
 {
 	struct sender *sender = owner;
-	int error = receive(sender->watch.fd);
 
-	(void)events;
-	if (!error || error == -EINTR)
-		return;
+	progress_timer_cancel(&sender->limit);
 	progress_watch_remove(&sender->watch);
 	close(sender->watch.fd);
 	free(sender);
 }
 
-/* An ICMP error of an earlier datagram may be what recv() tells: nothing is wrong with the socket. */
+static void on_sender(void *owner, uint32_t events)
+{
+	struct sender *sender = owner;
+	int count = receive(sender->watch.fd);
+
+	(void)events;
+	if (count > 0)
+		progress_timer_cancel(&sender->limit);
+	else if (count && count != -EINTR)
+		end_sender(sender);
+}
+
+/* An error of recv() is an ICMP message about an earlier datagram: nothing is wrong with the socket. */
 static void on_udp(void *owner, uint32_t events)
 {
 	struct endpoint *endpoint = owner;
@@ -143,10 +158,11 @@ static void add_sender(int fd)
 		return;
 	}
 	sender->watch = (struct progress_watch){.fd = fd, .callback = on_sender, .owner = sender};
-	if (progress_watch_set(&sender->watch, EPOLLIN)) {
-		close(fd);
-		free(sender);
-	}
+	sender->limit = (struct progress_timer){.callback = end_sender, .owner = sender};
+	if (progress_watch_set(&sender->watch, EPOLLIN))
+		end_sender(sender);
+	else if (secret_is_set())
+		progress_timer_set(&sender->limit, progress_now_ns() + PROOF_WAIT_NS);
 }
 
 static void on_connect(void *owner, uint32_t events)

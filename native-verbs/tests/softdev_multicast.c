@@ -86,6 +86,34 @@ static void misuse(struct ud_side *ud)
 	CHECK_EQUAL(softverbs_ibv_destroy_qp(connected), 0);
 }
 
+/* IBV_QP_CREATE_BLOCK_SELF_MCAST_LB: others hear it, it does not. */
+static void deaf_to_itself(struct ud_side *ud, struct ud_side *other)
+{
+	struct ibv_qp_init_attr_ex init = {.send_cq = ud->side.cq,
+					   .recv_cq = ud->side.cq,
+					   .cap = {4, 4, 1, 1, 0},
+					   .qp_type = IBV_QPT_UD,
+					   .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
+					   .pd = ud->side.pd,
+					   .create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB};
+	struct ibv_qp *usual = ud->side.qp;
+
+	ud->side.qp = verbs_get_ctx(ud->side.context)->create_qp_ex(ud->side.context, &init);
+	CHECK(ud->side.qp);
+	ud_to_rts(ud->side.qp, QKEY);
+	CHECK_EQUAL(softverbs_ibv_attach_mcast(ud->side.qp, &groups[0], 0), 0);
+	CHECK_EQUAL(softverbs_ibv_attach_mcast(other->side.qp, &groups[0], 0), 0);
+	add_receive(ud);
+	add_receive(other);
+	send_to(ud, &groups[0], 'd', QKEY);
+	expect_copy(other, ud->side.qp->qp_num, 'd');
+	expect_quiet(ud->side.cq);
+	CHECK_EQUAL(softverbs_ibv_detach_mcast(ud->side.qp, &groups[0], 0), 0);
+	CHECK_EQUAL(softverbs_ibv_detach_mcast(other->side.qp, &groups[0], 0), 0);
+	CHECK_EQUAL(softverbs_ibv_destroy_qp(ud->side.qp), 0);
+	ud->side.qp = usual;
+}
+
 static void run(void)
 {
 	struct test_peer child = test_start_peer(listen_to_groups);
@@ -96,6 +124,7 @@ static void run(void)
 	open_ud_side(&to, 16);
 	source = from.side.qp->qp_num;
 	misuse(&to);
+	deaf_to_itself(&to, &from);
 	test_send(child.fd, &source, sizeof(source));
 	for (int i = 0; i < GROUPS; i++) {
 		add_receive(&from);
