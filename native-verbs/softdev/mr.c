@@ -100,7 +100,7 @@ static int enter(struct softdev_mr *mr)
 	if (error)
 		charge(pinned(mr->access, mr->length), 0);
 	else
-		mr_table_show(mr, true);
+		mr_table_show(mr);
 	return error;
 }
 
@@ -255,7 +255,7 @@ static int change(struct softdev_mr *mr, int flags, struct ibv_pd *pd, void *add
 	mr->base.addr = mr->address = address;
 	mr->base.length = mr->length = length;
 	mr->access = access;
-	mr_table_show(mr, true);
+	mr_table_show(mr);
 	return 0;
 }
 

@@ -18,7 +18,7 @@ struct softdev_mr {
 	unsigned int access;
 	int file_fd; /* a read-only open of the file behind a file region, else -1 */
 	uint64_t file_offset;
-	uint64_t generation; /* in the table that peers see; 0 = it is not there */
+	uint64_t generation; /* in the table that peers see */
 	atomic_bool file_shared;
 	uint32_t windows;   /* bound to it */
 	uint64_t bound_qp;  /* a window for this generation of a queue pair alone; 0 = all of the domain */

@@ -76,15 +76,15 @@ static void publish(struct softdev_mr *mr)
 	entry->pd = mr->pd->id;
 	entry->access = mr->access;
 	entry->has_file = mr->file_fd >= 0;
+	entry->bound_qp = mr->bound_qp;
 	/* pairs with the acquire load in target.c */
 	atomic_store_explicit(&entry->generation, mr->generation, memory_order_release);
 }
 
-void mr_table_show(struct softdev_mr *mr, bool to_peers)
+void mr_table_show(struct softdev_mr *mr)
 {
 	pthread_mutex_lock(&lock);
-	if (to_peers)
-		publish(mr);
+	publish(mr);
 	atomic_store_explicit(&slots[mr->base.handle].state, SLOT_VALID, memory_order_release);
 	pthread_mutex_unlock(&lock);
 }
@@ -118,8 +118,7 @@ int mr_table_hide(struct softdev_mr *mr)
 	if (!error) {
 		slot = &slots[mr->base.handle];
 		/* Seen by every reader before anything that is written afterwards, here or by the caller. */
-		if (mr->generation)
-			atomic_store(&own_table()->mr[mr->base.handle].generation, mr->generation + 1);
+		atomic_store(&own_table()->mr[mr->base.handle].generation, mr->generation + 1);
 		atomic_thread_fence(memory_order_seq_cst);
 		atomic_fetch_and(&slot->state, ~SLOT_VALID);
 	}

@@ -10,8 +10,8 @@
 
 /* Takes a slot and keys; not visible yet. 0 or an errno. */
 int mr_table_add(struct softdev_mr *mr);
-/* Lets it be acquired, and makes it known to peers that check READs themselves if to_peers. */
-void mr_table_show(struct softdev_mr *mr, bool to_peers);
+/* Lets it be acquired, and makes it known to peers that check READs themselves. */
+void mr_table_show(struct softdev_mr *mr);
 /* The opposite; waits until nobody holds it. 0, ENOENT if it is not visible, EBUSY while windows are bound to it. */
 int mr_table_hide(struct softdev_mr *mr);
 /* Gives the slot of a hidden one back. */

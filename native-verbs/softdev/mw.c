@@ -150,16 +150,13 @@ static bool region_permits(const struct softdev_mr *region, const struct softdev
 /* lock held. */
 static void show(struct softdev_mw *mw, const struct softdev_qp *qp, const struct mw_bind_request *request)
 {
-	bool is_type_2 = mw->base.type == IBV_MW_TYPE_2;
-
 	mw->region = request->region;
 	mw->key.iova = request->access & IBV_ACCESS_ZERO_BASED ? 0 : request->address;
 	mw->key.length = request->length;
 	mw->key.address = mr_pointer(request->region, request->address);
 	mw->key.access = request->access & WINDOW_RIGHTS;
-	mw->key.bound_qp = is_type_2 ? qp_generation(qp) : 0;
-	/* Peers that check READs themselves do not know who they come through: type 2 is for the responder to judge. */
-	mr_table_show(&mw->key, !is_type_2);
+	mw->key.bound_qp = mw->base.type == IBV_MW_TYPE_2 ? qp_generation(qp) : 0;
+	mr_table_show(&mw->key);
 }
 
 enum ibv_wc_status mw_bind(const struct softdev_qp *qp, const struct mw_bind_request *request)

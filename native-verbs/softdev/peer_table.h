@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 enum {
-	TABLE_VERSION = 1,
+	TABLE_VERSION = 2,
 	TABLE_MR_SLOTS = 65536,
 	TABLE_QP_SLOTS = 4096,
 };
@@ -34,7 +34,7 @@ struct mr_entry {
 	uint32_t pd;
 	uint32_t access;
 	uint32_t has_file;
-	uint64_t reserved;
+	uint64_t bound_qp; /* generation of the one queue pair that may use it, 0 = all of the domain */
 };
 
 struct qp_entry {

@@ -5,6 +5,7 @@ bool target_find(const struct target_peer *peer, uint32_t rkey, struct target *t
 {
 	const struct mr_entry *entry = &peer->table->mr[rkey >> 16];
 	uint32_t pd, access;
+	uint64_t bound_qp;
 
 	target->entry = entry;
 	target->generation = atomic_load_explicit(&entry->generation, memory_order_acquire);
@@ -16,9 +17,11 @@ bool target_find(const struct target_peer *peer, uint32_t rkey, struct target *t
 	target->has_file = entry->has_file;
 	pd = entry->pd;
 	access = entry->access;
+	bound_qp = entry->bound_qp;
 	target_copied();
 	return (target->generation & 1) && target_unchanged(target) && target_peer_unchanged(peer) &&
-	       target->rkey == rkey && pd == peer->qp->pd && (access & IBV_ACCESS_REMOTE_READ);
+	       target->rkey == rkey && pd == peer->qp->pd && (access & IBV_ACCESS_REMOTE_READ) &&
+	       (!bound_qp || bound_qp == peer->qp_generation);
 }
 
 void target_copied(void)

@@ -184,6 +184,7 @@ static void windowGivenBackOpensNothing(void)
 static void type2IsForItsQueuePairAlone(void)
 {
 	struct address to_a, to_b;
+	struct softverbs_counters before, after;
 	struct side other_a, other_b;
 	struct ibv_mw_bind_info info;
 	struct scene scene;
@@ -202,7 +203,11 @@ static void type2IsForItsQueuePairAlone(void)
 	rkey = ibv_inc_rkey(scene.mw->rkey);
 	CHECK_EQUAL(bind_type_2(&scene, rkey, &info), 0);
 	expect_bound(&scene);
+	CHECK_EQUAL(softverbs_get_counters(&before, sizeof(before)), 0);
 	expect_read(&scene, address_in(&scene, OFFSET), rkey, OFFSET);
+	CHECK_EQUAL(softverbs_get_counters(&after, sizeof(after)), 0);
+	if (test_path_is("cma"))
+		CHECK_EQUAL(after.reads_cma, before.reads_cma + 1);
 	CHECK_EQUAL(post_read(other_a.qp, 5, &scene.local, 8, address_in(&scene, OFFSET), rkey), 0);
 	expect_completion(other_a.cq, 5, IBV_WC_REM_ACCESS_ERR);
 	CHECK_EQUAL(softverbs_ibv_destroy_qp(other_a.qp), 0);
