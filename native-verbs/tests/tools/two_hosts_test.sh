@@ -98,7 +98,7 @@ ib_write_lat -n 50 -R
 ib_send_bw -n 100 -e
 ib_send_bw -n 100 -R -z
 ib_send_bw -n 100 -c UD
-ib_send_bw -n 100 -c UD -g -x 3
+ib_send_bw -n 100 -c UD -g -x 3 -M 255:5:0:0:0:0:0:0:0:0:0:0:0:0:1:5
 ib_send_lat -n 100 -R
 ib_send_lat -n 100 -c UC
 ib_send_lat -n 100 -c UD -R
