@@ -40,7 +40,7 @@ static void fill_device_attr(struct ibv_device_attr *attr)
 		.max_qp_rd_atom = DEVICE_MAX_RD_ATOMIC,
 		.max_res_rd_atom = DEVICE_MAX_RD_ATOMIC * DEVICE_MAX_QP,
 		.max_qp_init_rd_atom = DEVICE_MAX_RD_ATOMIC,
-		.atomic_cap = IBV_ATOMIC_GLOB,
+		.atomic_cap = IBV_ATOMIC_HCA, /* GLOB would be true too, but programs (UCX) look for what NICs report */
 		.max_mcast_grp = MAX_GROUPS,
 		.max_mcast_qp_attach = MAX_GROUP_MEMBERS,
 		.max_total_mcast_qp_attach = MAX_GROUPS * MAX_GROUP_MEMBERS,

@@ -77,6 +77,7 @@ void qp_busy_end(struct softdev_qp *qp)
 	pthread_cond_broadcast(&qp->idle);
 }
 
+/* ibv_qp.state follows the program's own calls alone (ibv_modify_qp, ibv_query_qp), as on hardware: UCX asserts that. */
 void qp_enter_error(struct softdev_qp *qp)
 {
 	int state = atomic_load(&qp->state);
@@ -84,7 +85,6 @@ void qp_enter_error(struct softdev_qp *qp)
 	if (state == IBV_QPS_ERR || state == IBV_QPS_RESET)
 		return;
 	atomic_store(&qp->state, IBV_QPS_ERR);
-	qp->base.state = IBV_QPS_ERR;
 	publish(qp);
 	progress_post(&qp->task);
 	qp_busy_begin(qp);
@@ -100,7 +100,6 @@ void qp_enter_send_error(struct softdev_qp *qp)
 	if (atomic_load(&qp->state) != IBV_QPS_RTS && atomic_load(&qp->state) != IBV_QPS_SQD)
 		return;
 	atomic_store(&qp->state, IBV_QPS_SQE);
-	qp->base.state = IBV_QPS_SQE;
 	progress_post(&qp->task);
 	qp_busy_begin(qp);
 	qp_busy_end(qp);
@@ -440,6 +439,7 @@ int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int m
 	}
 	if (next == IBV_QPS_ERR) {
 		qp_enter_error(qp);
+		base->state = IBV_QPS_ERR;
 		wait_until_idle(qp);
 		goto unlock;
 	}

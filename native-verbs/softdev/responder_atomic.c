@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Atomics: executed by the responder with the processor's own instructions, hence atomic against everything else that
- * touches these bytes (IBV_ATOMIC_GLOB). The value before travels back like the bytes of a READ.
+ * touches these bytes. The value before travels back like the bytes of a READ.
  */
 #include "counters.h"
 #include "probe.h"

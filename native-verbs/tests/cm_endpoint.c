@@ -10,6 +10,21 @@ static struct ibv_qp_init_attr queue_pair(void)
 	};
 }
 
+/* Hints with an address and no names: libfabric asks in this way. */
+static void resolves_the_hints_address(void)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(7), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rdma_addrinfo hints = {
+		.ai_port_space = RDMA_PS_TCP, .ai_dst_addr = (struct sockaddr *)&to, .ai_dst_len = sizeof(to)};
+	struct rdma_addrinfo *found;
+
+	CHECK(!softverbs_rdma_getaddrinfo(NULL, NULL, &hints, &found));
+	CHECK_EQUAL(found->ai_family, AF_INET);
+	CHECK(!memcmp(found->ai_dst_addr, &to, sizeof(to)));
+	CHECK(found->ai_src_addr);
+	softverbs_rdma_freeaddrinfo(found);
+}
+
 static void client(int fd)
 {
 	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP}, *found;
@@ -44,6 +59,7 @@ int main(void)
 	struct rdma_cm_id *listener, *id;
 	uint16_t port;
 
+	resolves_the_hints_address();
 	CHECK(softverbs_rdma_getaddrinfo(NULL, NULL, &hints, &found));
 	CHECK(softverbs_rdma_getaddrinfo("no.such.host.invalid.", NULL, &hints, &found));
 	CHECK(!softverbs_rdma_getaddrinfo("127.0.0.1", "0", &hints, &found));

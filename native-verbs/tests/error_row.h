@@ -125,7 +125,9 @@ static inline void expect_requester(struct error_run *run, const struct error_ro
 	int skipped = row->no_first;
 
 	expect_all(&run->pair.a, wr_ids + skipped, statuses + skipped, 6 - skipped);
+	CHECK_EQUAL(run->pair.a.qp->state, IBV_QPS_RTS); /* the member follows this program's calls alone */
 	expect_state(run->pair.a.qp, IBV_QPS_ERR);
+	CHECK_EQUAL(run->pair.a.qp->state, IBV_QPS_ERR);
 	expect_flush_of_new_requests(&run->pair.a);
 }
 

@@ -9,6 +9,6 @@ run_client ibv_devices
 grep -q softv0 "$work/client.log" || fail "ibv_devices does not list softv0"
 run_client ibv_devinfo -v
 for text in 'hca_id:.*softv0' 'state:.*PORT_ACTIVE' 'active_mtu:.*4096' 'link_layer:.*Ethernet' 'GID\[ *1\]:.*RoCE v2' \
-  'max_qp_rd_atom:.*16' 'atomic_cap:.*ATOMIC_GLOB'; do
+  'max_qp_rd_atom:.*16' 'atomic_cap:.*ATOMIC_HCA'; do
   grep -q "$text" "$work/client.log" || fail "ibv_devinfo -v does not say '$text'"
 done

@@ -31,7 +31,7 @@ end_server() {
 
 need() {
   command -v "$1" >/dev/null 2>&1 || {
-    echo "$1 is not installed (ibverbs-utils, rdmacm-utils, perftest)" >&2
+    echo "$1 is not installed (ibverbs-utils, rdmacm-utils, perftest, ucx-utils, libfabric-bin)" >&2
     exit 77
   }
 }

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# libfabric's verbs provider on the device: fi_info, and fi_pingpong with its data checked over each kind of endpoint, on one host and between two.
+# shellcheck source-path=SCRIPTDIR disable=SC2317
+. "$(dirname "$0")/tools.sh"
+need fi_pingpong
+"$softverbs" --dev true 2>"$work/dev.log" || skip "$(tail -n 1 "$work/dev.log")"
+
+provider() {
+  timeout -k 2 20 "$softverbs" --dev fi_info -p verbs >"$work/info.log" 2>&1 || fail "fi_info -p verbs"
+  for type in FI_EP_MSG FI_EP_DGRAM FI_EP_RDM; do
+    grep -q "type: $type" "$work/info.log" || fail "no endpoints of $type"
+  done
+}
+
+fi_pingpong_with() {
+  port=$(free_port)
+  start_server --dev fi_pingpong -c -I 20 -B "$port" "$@"
+  wait_until tcp_listens "$port"
+  run_client --dev fi_pingpong -c -I 20 -P "$port" "$@" "$server_address"
+  join_server
+  grep -q '^4k ' "$work/client.log" || fail "no result"
+}
+
+server_address=127.0.0.1
+try "fi_info" provider
+try "msg" fi_pingpong_with -p verbs -e msg
+try "dgram" fi_pingpong_with -p verbs -e dgram
+try "rdm over msg (rxm)" fi_pingpong_with -p 'verbs;ofi_rxm' -e rdm
+try "rdm over dgram (rxd)" fi_pingpong_with -p 'verbs;ofi_rxd' -e rdm
+
+use_hosts
+server_address=10.77.0.10
+try "two hosts, dgram" fi_pingpong_with -p verbs -e dgram
+verdict
