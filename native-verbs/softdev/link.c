@@ -95,6 +95,11 @@ void link_update_events(struct link *link)
 	progress_watch_set(&link->watch, events);
 }
 
+unsigned int link_frames_waiting(const struct link *link)
+{
+	return link->waiting;
+}
+
 void link_pause(struct link *link, bool paused)
 {
 	link->paused = paused;

@@ -117,6 +117,9 @@ int link_send_stream(struct link *link, const struct frame *frame, struct link_s
 void link_begin(struct link *link);
 void link_end(struct link *link);
 
+/* How many frames are queued and not written to their end. */
+unsigned int link_frames_waiting(const struct link *link);
+
 /* Writes what is queued, as far as the socket takes it. May call on_close. */
 void link_flush(struct link *link);
 

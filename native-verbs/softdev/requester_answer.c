@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { OTHER_FRAMES = 16 }; /* that may wait beside the requests */
+
 /* The RNR timer codes, in units of 10 us (InfiniBand specification, table 45). */
 static uint64_t rnr_ns(uint32_t code)
 {
@@ -115,7 +117,10 @@ static void on_nak(struct softdev_qp *qp, const struct frame *frame)
 /* qp->lock held. */
 static void on_rnr_nak(struct softdev_qp *qp, const struct frame *frame)
 {
-	if (!answered_whole(qp, frame) || frame->status > 31) {
+	/* What it is not ready for has gone through the queue, so only what was posted behind can be left there. */
+	bool reads = link_frames_waiting(qp->out) <= qp->sq_mask + 1 + OTHER_FRAMES;
+
+	if (!answered_whole(qp, frame) || frame->status > 31 || !reads) {
 		on_bad_response(qp, frame);
 		return;
 	}
