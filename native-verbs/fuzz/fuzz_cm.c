@@ -196,7 +196,7 @@ static int connect_out(const uint8_t *datagram, size_t length, uint8_t control)
 	fd = fuzz_accept(listener);
 	if (fd < 0)
 		return fd;
-	fuzz_send_server_handshake(fd);
+	fuzz_send_server_handshake(fd, fuzz_peer_nonce);
 	fuzz_settle_with(fd);
 	return fd;
 }

@@ -141,31 +141,6 @@ static int connect_in(bool tcp)
 	return fds[1];
 }
 
-/* Three, one more than a frame may have. */
-static size_t send_descriptors(int fd, const uint8_t *bytes, size_t size)
-{
-	enum { COUNT = 3 };
-	union {
-		char bytes[CMSG_SPACE(COUNT * sizeof(int))];
-		struct cmsghdr align;
-	} control = {{0}};
-	struct iovec iov = {(void *)(uintptr_t)bytes, size < 7 ? size : 7};
-	struct msghdr message = {.msg_iov = &iov,
-				 .msg_iovlen = 1,
-				 .msg_control = control.bytes,
-				 .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-	int fds[COUNT] = {STDERR_FILENO, STDERR_FILENO, STDERR_FILENO};
-
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(fds));
-	memcpy(CMSG_DATA(header), fds, sizeof(fds));
-	FUZZ_CHECK(sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)iov.iov_len);
-	fuzz_settle();
-	return iov.iov_len;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	bool tcp, connects;
@@ -184,7 +159,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	data += FUZZ_CONTROL_BYTES;
 	size -= FUZZ_CONTROL_BYTES;
 	if (control & DESCRIPTORS) {
-		size_t sent = send_descriptors(fd, data, size);
+		const int three[] = {STDERR_FILENO, STDERR_FILENO, STDERR_FILENO}; /* one more than a frame may have */
+		size_t sent = fuzz_send_descriptors(fd, data, size < 7 ? size : 7, three, 3);
 
 		data += sent;
 		size -= sent;

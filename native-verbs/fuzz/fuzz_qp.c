@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * (With FUZZ_PATHS the peer also shows its table of regions, which is ours, and passes descriptors.)
  * The peer of a connected queue pair sends whatever it likes, to the responder or as answers to the requester. The
  * queue pair may break, but nothing outside its regions changes, every work request completes, and nothing leaks.
  *
  * First control byte: 1 requester, 2 in pieces, 4 the peer hangs up first, 8 no receives, 16 SQD meanwhile,
- * 32 no access flags, 64 an unreliable connection, 128 a window is bound; second: the opcodes that the requester posts.
+ * 32 no access flags, or the answer to the requester's opening is in the input, 64 an unreliable connection, 128 a window is bound; second: the opcodes that the requester posts.
  */
+#define _GNU_SOURCE
 #include "harness.h"
 
+#include "core.h"
 #include "exports.h"
 #include "link_internal.h"
+#include "peer_table.h"
 #include "qp.h"
+#include "softverbs.h"
 #include "wire.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -27,9 +34,25 @@ static struct ibv_cq *cq;
 static struct ibv_qp *qp, *reliable, *unreliable;
 static union ibv_gid gid;
 static int listener;
+static bool with_paths;
+static int file_fd;
+static struct ibv_mr *file_mr;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A region with its file, and the sign of life without which nobody reads it. */
+static void register_file(void)
+{
+	void *bytes;
+
+	file_fd = memfd_create("fuzz", MFD_CLOEXEC);
+	FUZZ_CHECK(file_fd >= 0 && !ftruncate(file_fd, FUZZ_REGION_BYTES));
+	bytes = mmap(NULL, FUZZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file_fd, 0);
+	file_mr = softverbs_reg_file_mr(device.pd, bytes, FUZZ_REGION_BYTES, file_fd, 0, IBV_ACCESS_REMOTE_READ);
+	FUZZ_CHECK(file_mr);
+	peer_table_hold_liveness();
+}
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -37,9 +60,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	(void)argc;
 	(void)argv;
-	setenv("SOFTVERBS_PATH", "wire", 1);
+	with_paths = getenv("FUZZ_PATHS");
+	setenv("SOFTVERBS_PATH", with_paths ? "auto" : "wire", 1);
 	fuzz_seeds_if_asked();
 	fuzz_open_device(&device);
+	if (with_paths)
+		register_file();
 	cq = softverbs_ibv_create_cq(device.context, 64, NULL, NULL, 0);
 	FUZZ_CHECK(cq);
 	init.send_cq = init.recv_cq = cq;
@@ -115,6 +141,10 @@ static int post_sends(uint8_t choice)
 						 .wr.rdma = {8 * (i + 1), 77},
 					 };
 
+		if (with_paths && opcode == IBV_WR_RDMA_READ) { /* every other one from the file */
+			wr.wr.rdma.remote_addr = i % 2 ? (uintptr_t)file_mr->addr : 3 * FUZZ_REGION_IOVA;
+			wr.wr.rdma.rkey = i % 2 ? file_mr->rkey : device.keys[FUZZ_READ_ONLY];
+		}
 		if (atomic) {
 			wr.wr.atomic.remote_addr = 8 * (i + 1);
 			wr.wr.atomic.rkey = 77;
@@ -147,7 +177,7 @@ static struct ibv_mw *bind_window(int *posted)
 }
 
 /* The link that the input arrives on. */
-static int open_link(bool requester)
+static int open_link(bool requester, bool answers)
 {
 	struct qp_open open = {.source_qpn = (uint32_t)fuzz_peer_port() << 8 | PEER_INDEX,
 			       .destination_qpn = qp->qp_num,
@@ -161,15 +191,23 @@ static int open_link(bool requester)
 	struct {
 		struct frame frame;
 		struct qp_open_reply reply;
-	} answer = {{.op = WIRE_QP_OPEN_REPLY, .length = sizeof(struct qp_open_reply)}, {.qp_slot = 1}};
+	} answer = {{.op = WIRE_QP_OPEN_REPLY, .length = sizeof(struct qp_open_reply)},
+		    {.qp_slot = to_qp(qp)->slot,
+		     .qp_generation = atomic_load(&own_table()->qp[to_qp(qp)->slot].generation),
+		     .cookie_address = (uintptr_t)process_nonce()}};
+	const int table[] = {own_table_fd()};
 	int fds[2];
 
 	if (requester) {
 		fuzz_settle();
 		fds[1] = fuzz_accept(listener);
 		FUZZ_CHECK(fds[1] >= 0);
-		fuzz_send_server_handshake(fds[1]);
-		FUZZ_CHECK(send(fds[1], &answer, sizeof(answer), MSG_NOSIGNAL) == sizeof(answer));
+		fuzz_send_server_handshake(fds[1], with_paths ? process_nonce() : fuzz_peer_nonce);
+		fuzz_settle_with(fds[1]);
+		if (with_paths && answers)
+			fuzz_send_descriptors(fds[1], (const uint8_t *)&answer, sizeof(answer), table, 1);
+		else if (answers)
+			FUZZ_CHECK(send(fds[1], &answer, sizeof(answer), MSG_NOSIGNAL) == sizeof(answer));
 	} else {
 		FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds));
 		link_accept_unix(fds[0]);
@@ -178,7 +216,8 @@ static int open_link(bool requester)
 	}
 	fuzz_settle_with(fds[1]);
 	/* Both halves must be there, or the input would be thrown away unread. */
-	FUZZ_CHECK(requester ? to_qp(qp)->requester == REQUESTER_OPEN : to_qp(qp)->in != NULL);
+	FUZZ_CHECK(!requester ? to_qp(qp)->in != NULL
+			      : to_qp(qp)->requester == (answers ? REQUESTER_OPEN : REQUESTER_CONNECTING));
 	return fds[1];
 }
 
@@ -202,6 +241,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ibv_qp_attr drain = {.qp_state = IBV_QPS_SQD};
 	int sends = 0, receives = 0, fd;
 	struct ibv_mw *mw = NULL;
+	size_t sent = 0;
 	uint8_t control;
 
 	if (size < FUZZ_CONTROL_BYTES || size > sizeof(stream))
@@ -215,7 +255,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		receives = post_receives();
 	if (control & REQUESTER)
 		sends = post_sends(data[1]);
-	fd = open_link(control & REQUESTER);
+	fd = open_link(control & REQUESTER, !(control & NO_ACCESS));
 	if (control & WINDOW)
 		mw = bind_window(&sends);
 	if (control & DRAIN)
@@ -223,7 +263,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size -= FUZZ_CONTROL_BYTES;
 	memcpy(stream, data + FUZZ_CONTROL_BYTES, size);
 	fuzz_resolve_frames(stream, size, &device, NULL);
-	fuzz_send(fd, stream, size, control & IN_PIECES);
+	if (with_paths && (control & REQUESTER) && size >= sizeof(struct frame))
+		sent = fuzz_send_descriptors(fd, stream, sizeof(struct frame), &file_fd, 1);
+	fuzz_send(fd, stream + sent, size - sent, control & IN_PIECES);
 	fuzz_pass_time(1000000000ull);
 	fuzz_settle_with(fd);
 	if (control & HANG_UP) {
@@ -323,6 +365,18 @@ void fuzz_write_seeds(void)
 		fuzz_add_frame(&answers, (struct frame){.op = WIRE_NAK, .status = IBV_WC_REM_ACCESS_ERR}, NULL);
 		fuzz_seed(choice % 2 ? "nak" : "nak_again", answers.bytes, answers.length);
 	}
+	answers = fuzz_stream(REQUESTER | NO_ACCESS, 0);
+	fuzz_add_frame(&answers, (struct frame){.op = WIRE_QP_OPEN_REPLY, .length = sizeof(struct qp_open_reply)}, NULL);
+	fuzz_seed("opened", answers.bytes, answers.length);
+	fuzz_add_frame(&answers, (struct frame){.op = WIRE_NAK, .status = IBV_WC_REM_OP_ERR}, NULL);
+	fuzz_seed("opened_nak", answers.bytes, answers.length);
+	answers = fuzz_stream(REQUESTER | NO_ACCESS | IN_PIECES, 0x55);
+	fuzz_add_frame(&answers, (struct frame){.op = WIRE_QP_OPEN_REPLY, .status = EAGAIN}, NULL);
+	fuzz_seed("not_ready", answers.bytes, answers.length);
+	answers = fuzz_stream(REQUESTER | IN_PIECES, 0x55);
+	for (int i = 0; i < 3; i++)
+		fuzz_add_frame(&answers, (struct frame){.op = WIRE_RNR_NAK, .status = 1}, NULL);
+	fuzz_seed("rnr_until_the_end", answers.bytes, answers.length);
 	answers = fuzz_stream(REQUESTER, 0);
 	fuzz_add_frame(&answers, (struct frame){.op = WIRE_FILE_REPLY, .rkey = 1}, NULL);
 	fuzz_add_frame(&answers, (struct frame){.op = WIRE_FILE_REVOKE, .rkey = 1}, NULL);

@@ -192,10 +192,37 @@ void fuzz_send(int fd, const uint8_t *bytes, size_t length, bool in_pieces)
 		bytes += sent;
 		length -= sent;
 		piece = piece * 2 + 1;
+		if (in_pieces)
+			fuzz_pass_time(50 * 1000000ull); /* waits of the peer's making end */
 		fuzz_settle_with(fd);
 	}
 	fuzz_settle_with(fd);
 }
+
+size_t fuzz_send_descriptors(int fd, const uint8_t *bytes, size_t length, const int *fds, int count)
+{
+	enum { MOST = 4 };
+	union {
+		char bytes[CMSG_SPACE(MOST * sizeof(int))];
+		struct cmsghdr align;
+	} control = {{0}};
+	struct iovec iov = {(void *)(uintptr_t)bytes, length};
+	struct msghdr message = {.msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = CMSG_SPACE(count * sizeof(int))};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(header), fds, count * sizeof(int));
+	FUZZ_CHECK(sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)length);
+	fuzz_settle_with(fd);
+	return length;
+}
+
+const uint8_t fuzz_peer_nonce[LINK_NONCE_BYTES] = {'f'};
 
 struct hello {
 	uint32_t magic;
@@ -219,16 +246,17 @@ void fuzz_send_client_handshake(int fd, enum link_kind kind)
 	FUZZ_CHECK(send(fd, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message));
 }
 
-void fuzz_send_server_handshake(int fd)
+void fuzz_send_server_handshake(int fd, const uint8_t nonce[LINK_NONCE_BYTES])
 {
 	struct {
 		struct frame frame;
 		struct hello hello;
 	} message = {
 		.frame = {.op = FRAME_HELLO_REPLY, .length = sizeof(struct hello)},
-		.hello = {.magic = 0x314c5653, .version = 1, .nonce = {'f'}},
+		.hello = {.magic = 0x314c5653, .version = 1},
 	};
 
+	memcpy(message.hello.nonce, nonce, LINK_NONCE_BYTES);
 	FUZZ_CHECK(send(fd, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message));
 }
 

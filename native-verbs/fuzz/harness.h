@@ -68,9 +68,13 @@ void fuzz_send(int fd, const uint8_t *bytes, size_t length, bool in_pieces);
 /* The same, and takes what came for the peer on that descriptor. */
 void fuzz_settle_with(int fd);
 
-/* The handshake of the connecting end, as sent; and of the accepting end. */
+/* Sends so much with descriptors attached; how much that was. */
+size_t fuzz_send_descriptors(int fd, const uint8_t *bytes, size_t length, const int *fds, int count);
+
+/* The handshake of the connecting end, as sent; and of the accepting end, in the name of that process. */
 void fuzz_send_client_handshake(int fd, enum link_kind kind);
-void fuzz_send_server_handshake(int fd);
+void fuzz_send_server_handshake(int fd, const uint8_t nonce[LINK_NONCE_BYTES]);
+extern const uint8_t fuzz_peer_nonce[LINK_NONCE_BYTES];
 /* A listener that stands for the process at FUZZ_PORT; and the connection that has come, or -1. */
 int fuzz_listen(void);
 uint16_t fuzz_peer_port(void);
