@@ -57,6 +57,7 @@ int softverbs_rdma_create_ep(struct rdma_cm_id **id_out, struct rdma_addrinfo *a
 void softverbs_rdma_destroy_ep(struct rdma_cm_id *id)
 {
 	softverbs_rdma_destroy_qp(id);
+	softverbs_rdma_destroy_srq(id);
 	softverbs_rdma_destroy_id(id);
 }
 
@@ -69,10 +70,7 @@ int softverbs_rdma_get_request(struct rdma_cm_id *public_listener, struct rdma_c
 
 	if (!listener->sync)
 		return cm_result(-EINVAL);
-	if (public_listener->event) {
-		softverbs_rdma_ack_cm_event(public_listener->event);
-		public_listener->event = NULL;
-	}
+	cm_take_event(listener);
 	if (softverbs_rdma_get_cm_event(public_listener->channel, &event))
 		return -1;
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # rdma_server and rdma_client, rdma_xserver and rdma_xclient (endpoints, synchronous ids; the second pair posts through
-# ibv_post_send) and ucmatose (many connections, all events).
+# ibv_post_send), ucmatose (many connections, all events) and cmtime.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/tools.sh"
 need rdma_server
@@ -31,3 +31,11 @@ for migrate in '' -m; do
   join_server
   grep -q 'return status 0' "$work/client.log" || fail "ucmatose $migrate did not return 0"
 done
+
+port=$(free_port)
+start_server cmtime -p "$port"
+wait_until cm_listens "$port"
+run_client cmtime -s 127.0.0.1 -p "$port" -c 20
+grep -q '^connect' "$work/client.log" || fail "cmtime printed no times"
+! grep -q 'event: RDMA_CM' "$work/client.log" || fail "a connection of cmtime failed"
+end_server
