@@ -26,5 +26,5 @@ const struct send_op *send_op_find(enum ibv_wr_opcode opcode, enum ibv_qp_type t
 {
 	bool known = (unsigned int)opcode < sizeof(send_ops) / sizeof(send_ops[0]);
 
-	return known && (send_ops[opcode].qp_types & 1u << type) ? &send_ops[opcode] : NULL;
+	return known && type <= IBV_QPT_UD && (send_ops[opcode].qp_types & 1u << type) ? &send_ops[opcode] : NULL;
 }

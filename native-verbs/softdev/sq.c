@@ -107,19 +107,6 @@ static bool has_room(struct softdev_qp *qp)
 	return qp->sq_post - freed < qp->cap.max_send_wr;
 }
 
-/* What can be told to be wrong with a request when it is posted. 0 or a positive errno. */
-static int check_wr(const struct softdev_qp *qp, const struct ibv_send_wr *wr, const struct send_op *op)
-{
-	if (!op || ((wr->send_flags & IBV_SEND_INLINE) && !(op->flags & SEND_OP_INLINE)))
-		return EINVAL;
-	if (op->flags & SEND_OP_NO_LIST)
-		return 0;
-	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge ||
-	    (wr->num_sge && !wr->sg_list))
-		return EINVAL;
-	return 0;
-}
-
 static uint64_t total_length(const struct ibv_sge *sge, int count)
 {
 	uint64_t total = 0;
@@ -127,6 +114,26 @@ static uint64_t total_length(const struct ibv_sge *sge, int count)
 	for (int i = 0; i < count; i++)
 		total += sge[i].length;
 	return total;
+}
+
+/* What can be told to be wrong with a request when it is posted. 0 or a positive errno. */
+static int check_wr(const struct softdev_qp *qp, const struct ibv_send_wr *wr, const struct send_op *op)
+{
+	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
+	uint64_t length;
+
+	if (!op || (is_inline && !(op->flags & SEND_OP_INLINE)))
+		return EINVAL;
+	if (op->flags & SEND_OP_NO_LIST)
+		return 0;
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge ||
+	    (wr->num_sge && !wr->sg_list))
+		return EINVAL;
+	length = total_length(wr->sg_list, wr->num_sge);
+	return (is_inline && length > qp->cap.max_inline_data) ||
+			       ((op->flags & SEND_OP_ATOMIC) && length != sizeof(uint64_t))
+		       ? EINVAL
+		       : 0;
 }
 
 static void copy_inline(struct wqe *wqe, const struct ibv_send_wr *wr)
@@ -160,38 +167,14 @@ static int take_operands(struct wqe *wqe, const struct ibv_send_wr *wr)
 	return error;
 }
 
-/* qp->lock held. 0 or a positive errno. */
-static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
+/* Fills the slot that is next to be posted. 0 or a positive errno. */
+static int fill_wqe(struct softdev_qp *qp, const struct ibv_send_wr *wr, const struct send_op *op)
 {
-	const struct fault *fault = fault_check(FAULT_POST_SEND, .kind = wr->opcode, .qpn = qp->base.qp_num,
-						.length = total_length(wr->sg_list, wr->num_sge));
-	const struct send_op *op = send_op_find(wr->opcode, qp->base.qp_type);
-	int state = atomic_load(&qp->state);
 	uint32_t index = qp->sq_post & qp->sq_mask;
+	struct wqe *wqe = &qp->sq[index];
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
 	uint64_t length;
-	struct wqe *wqe;
-	int error, num_sge;
 
-	if (fault && fault->error)
-		return fault->error;
-	if (state != IBV_QPS_RTS && state != IBV_QPS_SQD && state != IBV_QPS_SQE &&
-	    state != IBV_QPS_ERR)
-		return EINVAL;
-	error = check_wr(qp, wr, op);
-	if (error)
-		return error;
-	num_sge = op->flags & SEND_OP_NO_LIST ? 0 : wr->num_sge;
-	length = total_length(wr->sg_list, num_sge);
-	if ((is_inline && length > qp->cap.max_inline_data) ||
-	    ((op->flags & SEND_OP_ATOMIC) && length != sizeof(uint64_t)))
-		return EINVAL;
-	if (!has_room(qp))
-		return ENOMEM;
-	error = qp->ud ? ud_take_address(qp, index, wr) : 0;
-	if (error)
-		return error;
-	wqe = &qp->sq[index];
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = wr->opcode;
 	wqe->op = op;
@@ -199,9 +182,10 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	wqe->imm = wr->imm_data;
 	wqe->rkey = wr->wr.rdma.rkey;
 	wqe->remote_addr = wr->wr.rdma.remote_addr;
+	wqe->num_sge = op->flags & SEND_OP_NO_LIST ? 0 : wr->num_sge;
+	length = total_length(wr->sg_list, wqe->num_sge);
 	wqe->too_long = length > DEVICE_MAX_MESSAGE;
 	wqe->length = wqe->too_long ? 0 : length;
-	wqe->num_sge = num_sge;
 	wqe->sge = qp->sq_sges + (size_t)index * qp->cap.max_send_sge;
 	wqe->inline_data = is_inline || (op->flags & SEND_OP_OPERANDS)
 				   ? qp->sq_inline + (size_t)index * qp->cap.max_inline_data
@@ -211,9 +195,30 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	wqe->received = 0;
 	if (is_inline)
 		copy_inline(wqe, wr);
-	else if (num_sge)
-		memcpy(wqe->sge, wr->sg_list, num_sge * sizeof(*wr->sg_list));
-	error = take_operands(wqe, wr);
+	else if (wqe->num_sge)
+		memcpy(wqe->sge, wr->sg_list, wqe->num_sge * sizeof(*wr->sg_list));
+	return qp->ud ? ud_take_address(qp, index, wr) : take_operands(wqe, wr);
+}
+
+/* qp->lock held. 0 or a positive errno. */
+static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
+{
+	const struct fault *fault = fault_check(FAULT_POST_SEND, .kind = wr->opcode, .qpn = qp->base.qp_num,
+						.length = total_length(wr->sg_list, wr->num_sge));
+	const struct send_op *op = send_op_find(wr->opcode, qp->base.qp_type);
+	int state = atomic_load(&qp->state);
+	int error;
+
+	if (fault && fault->error)
+		return fault->error;
+	if (state != IBV_QPS_RTS && state != IBV_QPS_SQD && state != IBV_QPS_SQE &&
+	    state != IBV_QPS_ERR)
+		return EINVAL;
+	error = check_wr(qp, wr, op);
+	if (!error && !has_room(qp))
+		error = ENOMEM;
+	if (!error)
+		error = fill_wqe(qp, wr, op);
 	if (error)
 		return error;
 	qp->sq_post++;
