@@ -18,6 +18,8 @@ _Static_assert(sizeof(struct frame) == 40, "wire layout");
 /* An accepting end reads no further while so many of its answers, or descriptors in them, wait to be taken. */
 enum { MAX_ANSWERS_WAITING = 4096, MAX_FDS_WAITING = 4 };
 
+enum { LOW_WATER_BYTES = 128 << 10 };
+
 #define HANDSHAKE_NS (10 * 1000000000ull)
 #define FLUSH_NS (1 * 1000000000ull)
 
@@ -113,6 +115,21 @@ void link_flush(struct link *link)
 	link_end(link);
 }
 
+/*
+ * Within a long payload the progress thread is woken for a good piece of it, not for each packet; for so small a one that a
+ * slow link does not look like a silent peer.
+ */
+static void set_low_water(struct link *link)
+{
+	bool in_payload = link->in_header_bytes == sizeof(link->in) &&
+			  link->in.length - link->in_offset >= LOW_WATER_BYTES;
+	int bytes = in_payload ? LOW_WATER_BYTES : 1;
+
+	if (link->is_tcp && link->has_low_water != in_payload &&
+	    !setsockopt(link->watch.fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes)))
+		link->has_low_water = in_payload;
+}
+
 void link_receive(struct link *link)
 {
 	size_t moved = 0;
@@ -129,6 +146,8 @@ void link_receive(struct link *link)
 	}
 	if (link->state != LINK_CLOSED && got < 0 && got != -EAGAIN && got != -ECANCELED)
 		link_fail(link, got == -ENODATA ? 0 : -got);
+	if (link->state != LINK_CLOSED)
+		set_low_water(link);
 	link_end(link);
 }
 

@@ -32,6 +32,7 @@ struct link {
 	int dispatching; /* > 0: a callback runs, freeing waits for it */
 	bool paused, closing_after_flush, accepted;
 	bool in_drained, out_full; /* the last call moved less than was asked for: the next would move nothing */
+	bool has_low_water;
 	bool stalled; /* a stream cannot go on: no more output */
 	bool lingering; /* TCP: all is written, but to close with input unread would take it back */
 	struct link *previous_stranger, *next_stranger; /* accepted and not authenticated yet */
