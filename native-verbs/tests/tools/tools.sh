@@ -2,12 +2,13 @@
 # shellcheck shell=sh
 # What the tests of the distribution's tools share: programs run through bin/softverbs, two at a time where they
 # need a peer, each with a time limit; the counters of the device (SOFTVERBS_STATS) prove the path that was taken.
-# With server_host and client_host set they run on those hosts of bin/hosts, and server_name is the server's address.
+# With server_host and client_host set they run on those hosts of bin/hosts, and server_name is the server's address; server_as
+# and client_as are words before the command (as another user, say).
 set -eu
 
 bin=$(dirname -- "$(readlink -f -- "$0")")/../../../bin
 softverbs=$bin/softverbs
-server_host='' client_host='' server_name=localhost failed_cases=0
+server_host='' client_host='' server_as='' client_as='' server_name=localhost failed_cases=0
 work=$(mktemp -d)
 server=
 trap 'end_server; rm -rf "$work"' EXIT
@@ -70,12 +71,15 @@ wait_until() {
 }
 
 start_server() {
-  SOFTVERBS_LOG=info timeout -k 2 "${limit:-60}" ${server_host:+"$bin/hosts" on "$server_host"} "$softverbs" "$@" >"$work/server.log" 2>&1 &
+  # shellcheck disable=SC2086
+  SOFTVERBS_LOG=info timeout -k 2 "${limit:-60}" ${server_host:+"$bin/hosts" on "$server_host"} $server_as "$softverbs" "$@" \
+    >"$work/server.log" 2>&1 &
   server=$!
 }
 
 run_client() {
-  timeout -k 2 "${limit:-60}" ${client_host:+"$bin/hosts" on "$client_host"} "$softverbs" "$@" >"$work/client.log" 2>&1 ||
+  # shellcheck disable=SC2086
+  timeout -k 2 "${limit:-60}" ${client_host:+"$bin/hosts" on "$client_host"} $client_as "$softverbs" "$@" >"$work/client.log" 2>&1 ||
     fail "client: $* (status $?)"
 }
 
