@@ -36,6 +36,8 @@ bool process_is_forked_child(void);
  */
 int gid_table_length(void);
 int gid_table_entry(int index, union ibv_gid *gid, enum ibv_gid_type *type);
+/* No address stands there: it was never filled, or its address has gone. */
+bool gid_table_is_empty_at(int index);
 /* True if the address is one of this host (a listed one or anything in 127/8 or ::1). */
 bool gid_is_local(const union ibv_gid *gid);
 /* True for a group: an IPv6 one, or an IPv4 one mapped as any other address. */

@@ -170,6 +170,8 @@ int softverbs__ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint
 		return EINVAL;
 	if (index >= (uint32_t)gid_table_length())
 		return EINVAL;
+	if (gid_table_is_empty_at(index))
+		return ENODATA;
 	fill_gid_entry(index, &full);
 	memcpy(entry, &full, sizeof(full));
 	return 0;
@@ -178,13 +180,20 @@ int softverbs__ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint
 ssize_t softverbs__ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
 				       size_t max_entries, uint32_t flags, size_t entry_size)
 {
-	size_t count = gid_table_length();
+	int length = gid_table_length();
+	size_t count = 0;
 
 	(void)context;
-	if (flags || entry_size < sizeof(*entries) || max_entries < count)
+	if (flags || entry_size < sizeof(*entries))
 		return -EINVAL;
-	for (size_t i = 0; i < count; i++)
-		fill_gid_entry(i, (struct ibv_gid_entry *)(void *)((char *)entries + i * entry_size));
+	for (int i = 0; i < length; i++) {
+		if (gid_table_is_empty_at(i))
+			continue;
+		if (count == max_entries)
+			return -EINVAL;
+		fill_gid_entry(i, (struct ibv_gid_entry *)(void *)((char *)entries + count * entry_size));
+		count++;
+	}
 	return count;
 }
 
