@@ -91,9 +91,8 @@ static void serve(int fd)
 	bytes = mmap(NULL, source_bytes, PROT_READ | PROT_WRITE, flags, source_file, 0);
 	CHECK(bytes != MAP_FAILED);
 	memset(bytes, 0x5a, source_bytes);
-	mr = source_file >= 0 ? softverbs_reg_file_mr(side.pd, bytes, source_bytes, source_file, 0,
-						      IBV_ACCESS_REMOTE_READ)
-			      : softverbs_ibv_reg_mr(side.pd, bytes, source_bytes, IBV_ACCESS_REMOTE_READ);
+	mr = source_file >= 0 ? softverbs_reg_file_mr(side.pd, bytes, source_bytes, source_file, 0, ALL_REMOTE)
+			      : softverbs_ibv_reg_mr(side.pd, bytes, source_bytes, ALL_REMOTE);
 	CHECK(mr);
 	introduce(&side, qp, &own);
 	own.source = (uintptr_t)bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * READs over the wire, 16 of them outstanding and completions by events, against a plain stream socket of the same two
+ * READs, and WRITEs, over the wire, 16 of them outstanding and completions by events, against a plain stream socket of the same two
  * processes: TCP between two network namespaces, and the unix socket of one host. CPU seconds are those of both ends.
  */
 #define _GNU_SOURCE
@@ -14,6 +14,7 @@ enum { SINK_BYTES = 16 << 20, DEPTH = 16, RAW_PORT = 5000, MIB = 1 << 20 };
 static struct scene scene;
 static bool over_tcp;
 static uint32_t size;
+static enum ibv_wr_opcode opcode;
 static int raw_fds[2] = {-1, -1}; /* of the client, of the server; the latter listens for TCP */
 
 static void run_ip(const char *arguments)
@@ -145,7 +146,7 @@ static void device(void *unused, uint64_t operations)
 		int polled;
 
 		for (; posted < operations && posted - done < DEPTH; posted++)
-			CHECK_EQUAL(post(scene.side.qp, IBV_WR_RDMA_READ, posted,
+			CHECK_EQUAL(post(scene.side.qp, opcode, posted,
 					 sge_of(&scene.sink, posted * size % SINK_BYTES, size),
 					 scene.source + posted * size % scene.source_bytes, scene.rkey),
 				    0);
@@ -159,7 +160,7 @@ static void device(void *unused, uint64_t operations)
 	}
 }
 
-static void run_case(uint32_t bytes, enum bench_aim aim, double limit)
+static void run_case(enum ibv_wr_opcode of, uint32_t bytes, enum bench_aim aim, double limit)
 {
 	char name[64];
 	struct bench_case one = {
@@ -173,9 +174,10 @@ static void run_case(uint32_t bytes, enum bench_aim aim, double limit)
 		.other = scene.peer.pid,
 	};
 
+	opcode = of;
 	size = bytes;
-	snprintf(name, sizeof(name), "%s, %u KiB, %s", over_tcp ? "tcp" : "unix", bytes >> 10,
-		 aim == AIM_CPU ? "CPU" : "time");
+	snprintf(name, sizeof(name), "%s, %s, %u KiB, %s", over_tcp ? "tcp" : "unix",
+		 of == IBV_WR_RDMA_READ ? "READ" : "WRITE", bytes >> 10, aim == AIM_CPU ? "CPU" : "time");
 	bench_run(&one, NULL);
 }
 
@@ -188,17 +190,21 @@ static void body(void)
 		CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, raw_fds));
 	scene_open(&scene, bench_is_smoke() ? 16 << 20 : 256 << 20, SINK_BYTES);
 	connect_raw();
-	run_case(1 << 20, over_tcp ? AIM_BANDWIDTH : AIM_NONE, 0.9);
-	run_case(1 << 20, AIM_CPU, 1.2);
-	run_case(64 << 10, AIM_NONE, 0);
-	run_case(4 << 10, AIM_NONE, 0);
+	run_case(IBV_WR_RDMA_READ, 1 << 20, over_tcp ? AIM_BANDWIDTH : AIM_NONE, 0.9);
+	run_case(IBV_WR_RDMA_READ, 1 << 20, AIM_CPU, 1.2);
+	run_case(IBV_WR_RDMA_READ, 64 << 10, AIM_NONE, 0);
+	run_case(IBV_WR_RDMA_READ, 4 << 10, AIM_NONE, 0);
+	run_case(IBV_WR_RDMA_WRITE, 1 << 20, AIM_NONE, 0);
+	run_case(IBV_WR_RDMA_WRITE, 1 << 20, AIM_CPU, 1.2);
+	run_case(IBV_WR_RDMA_WRITE, 64 << 10, AIM_NONE, 0);
+	run_case(IBV_WR_RDMA_WRITE, 4 << 10, AIM_NONE, 0);
 	close(raw_fds[0]);
 	scene_close(&scene);
 }
 
 int main(int argc, char **argv)
 {
-	bench_start(argc, argv, "READ over the wire beside a plain stream");
+	bench_start(argc, argv, "the wire beside a plain stream");
 	scene_on_path("wire", body);
 	over_tcp = true;
 	scene_on_path("wire", body);
