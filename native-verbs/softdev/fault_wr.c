@@ -4,16 +4,48 @@
 #include "log.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+/* Its main thread is stopped, dead or gone. */
+static bool has_ended(pid_t pid)
+{
+	char path[32], text[512], *state;
+	FILE *file;
+	size_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return true;
+	length = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[length] = 0;
+	state = strrchr(text, ')');
+	return !state || !state[1] || strchr("TtZX", state[2]);
+}
+
+/* A signal takes a moment, in which the peer could still serve the request that was to meet its end. */
+static void wait_for_end(pid_t pid)
+{
+	static const struct timespec pause = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < 100 && !has_ended(pid); i++)
+		nanosleep(&pause, NULL);
+	nanosleep(&pause, NULL); /* the other threads */
+}
 
 static void send_signal(const struct softdev_qp *qp, int signal)
 {
-	if (qp->peer_pid > 0 && qp->peer_pid != getpid()) /* 0: of another PID namespace, or another host */
-		kill(qp->peer_pid, signal);
-	else
+	if (qp->peer_pid > 0 && qp->peer_pid != getpid()) { /* 0: of another PID namespace, or another host */
+		if (!kill(qp->peer_pid, signal))
+			wait_for_end(qp->peer_pid);
+	} else {
 		log_error("fault %s: the peer has no process of its own here (pid %d)",
 			  signal == SIGKILL ? "killpeer" : "stoppeer", (int)qp->peer_pid);
+	}
 }
 
 void fault_apply_to_wr(struct softdev_qp *qp, struct wqe *wqe)
