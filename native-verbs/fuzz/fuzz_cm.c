@@ -4,7 +4,7 @@
  * then frames on a link of the CM. Every id that an application gets can be destroyed, and nothing stays.
  *
  * First control byte: 1 our side connects, 2 in pieces, 4 the application rejects, 8 it does not answer at all, 16 the
- * peer hangs up first, 32 a datagram comes first; second: the length of that datagram.
+ * peer hangs up first, 32 a datagram comes first, 64 all of it in RDMA_PS_UDP; second: the length of that datagram.
  */
 #include "harness.h"
 
@@ -23,18 +23,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CONNECT = 1, IN_PIECES = 2, REJECT = 4, SILENT = 8, HANG_UP = 16, DATAGRAM = 32 };
+enum { CONNECT = 1, IN_PIECES = 2, REJECT = 4, SILENT = 8, HANG_UP = 16, DATAGRAM = 32, UDP = 64 };
 enum { MAX_IDS = 16, RIGHT = 0xffff };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct rdma_event_channel *channel;
-static struct rdma_cm_id *listening, *ids[MAX_IDS];
+static struct rdma_cm_id *ids[MAX_IDS];
 static int id_count;
 static int datagram_fd, listener;
-static struct sockaddr_in service = {.sin_family = AF_INET}, own = {.sin_family = AF_INET};
-static struct cm_request right_request = {.version = CM_WIRE_VERSION};
+static struct sockaddr_in own = {.sin_family = AF_INET};
+
+/* A listener of each port space, and what a client sends that does it right. */
+static struct service {
+	enum rdma_port_space ps;
+	struct rdma_cm_id *id;
+	struct sockaddr_in address;
+	struct cm_request request;
+} services[] = {{.ps = RDMA_PS_TCP}, {.ps = RDMA_PS_UDP}}, *service;
 
 static struct sockaddr_in bound_address(int fd)
 {
@@ -46,24 +53,36 @@ static struct sockaddr_in bound_address(int fd)
 }
 
 /* What a client learns that does it right: the cookie for its address. */
-static void learn_cookie(void)
+static void learn_cookie(struct service *of)
 {
+	struct cm_request *request = &of->request;
 	struct cm_datagram datagram = {
 		.magic = CM_DATAGRAM_MAGIC, .version = CM_WIRE_VERSION, .kind = CM_DATAGRAM_REQUEST, .client_nonce = {'n'}};
 	union ibv_gid gid;
 
-	FUZZ_CHECK(sendto(datagram_fd, &datagram, sizeof(datagram), 0, (struct sockaddr *)&service,
-			  sizeof(service)) == sizeof(datagram));
+	FUZZ_CHECK(sendto(datagram_fd, &datagram, sizeof(datagram), 0, (struct sockaddr *)&of->address,
+			  sizeof(of->address)) == sizeof(datagram));
 	fuzz_settle();
 	FUZZ_CHECK(recv(datagram_fd, &datagram, sizeof(datagram), 0) == sizeof(datagram));
 	gid_from_address((struct sockaddr *)&own, &gid);
-	memcpy(right_request.source, gid.raw, sizeof(gid.raw));
-	gid_from_address((struct sockaddr *)&service, &gid);
-	memcpy(right_request.destination, gid.raw, sizeof(gid.raw));
-	right_request.source_port = own.sin_port;
-	right_request.destination_port = service.sin_port;
-	memcpy(right_request.client_nonce, datagram.client_nonce, LINK_NONCE_BYTES);
-	memcpy(right_request.cookie, datagram.cookie, CM_COOKIE_BYTES);
+	request->version = CM_WIRE_VERSION;
+	request->datagrams = of->ps == RDMA_PS_UDP;
+	memcpy(request->source, gid.raw, sizeof(gid.raw));
+	gid_from_address((struct sockaddr *)&of->address, &gid);
+	memcpy(request->destination, gid.raw, sizeof(gid.raw));
+	request->source_port = own.sin_port;
+	request->destination_port = of->address.sin_port;
+	memcpy(request->client_nonce, datagram.client_nonce, LINK_NONCE_BYTES);
+	memcpy(request->cookie, datagram.cookie, CM_COOKIE_BYTES);
+}
+
+static void open_service(struct service *of)
+{
+	of->address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	FUZZ_CHECK(!softverbs_rdma_create_id(channel, &of->id, NULL, of->ps));
+	FUZZ_CHECK(!softverbs_rdma_bind_addr(of->id, (struct sockaddr *)&of->address));
+	FUZZ_CHECK(!softverbs_rdma_listen(of->id, 8));
+	of->address.sin_port = softverbs_rdma_get_src_port(of->id);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -72,20 +91,19 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argv;
 	fuzz_seeds_if_asked();
 	setenv("SOFTVERBS_ADDRESS", "127.0.0.1", 1);
-	service.sin_addr.s_addr = own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	channel = softverbs_rdma_create_event_channel();
 	FUZZ_CHECK(channel);
 	fcntl(channel->fd, F_SETFL, O_NONBLOCK);
-	FUZZ_CHECK(!softverbs_rdma_create_id(channel, &listening, NULL, RDMA_PS_TCP));
-	FUZZ_CHECK(!softverbs_rdma_bind_addr(listening, (struct sockaddr *)&service));
-	FUZZ_CHECK(!softverbs_rdma_listen(listening, 8));
-	service.sin_port = softverbs_rdma_get_src_port(listening);
+	open_service(&services[0]);
+	open_service(&services[1]);
 	datagram_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	FUZZ_CHECK(!bind(datagram_fd, (struct sockaddr *)&own, sizeof(own)));
 	own = bound_address(datagram_fd);
 	listener = fuzz_listen();
 	fuzz_settle();
-	learn_cookie();
+	learn_cookie(&services[0]);
+	learn_cookie(&services[1]);
 	return 0;
 }
 
@@ -140,7 +158,7 @@ static void make_request_right(struct frame *frame, uint8_t *payload, size_t byt
 
 	if (frame->op != CM_FRAME_REQUEST || bytes < sizeof(*request) || request->source_port != RIGHT)
 		return;
-	memcpy(request, &right_request, offsetof(struct cm_request, queue_pair));
+	memcpy(request, &service->request, offsetof(struct cm_request, queue_pair));
 }
 
 static int connect_in(void)
@@ -185,7 +203,7 @@ static int connect_out(const uint8_t *datagram, size_t length, uint8_t control)
 	struct rdma_conn_param param = {.responder_resources = 4, .initiator_depth = 4, .qp_num = 78, .retry_count = 7};
 	int fd;
 
-	FUZZ_CHECK(!softverbs_rdma_create_id(channel, &ids[id_count], NULL, RDMA_PS_TCP));
+	FUZZ_CHECK(!softverbs_rdma_create_id(channel, &ids[id_count], NULL, service->ps));
 	id_count++;
 	FUZZ_CHECK(!softverbs_rdma_resolve_addr(ids[0], NULL, (struct sockaddr *)&own, 1000));
 	FUZZ_CHECK(!softverbs_rdma_resolve_route(ids[0], 1000));
@@ -206,8 +224,8 @@ static void send_datagram(const uint8_t *bytes, size_t length)
 	uint8_t answer[sizeof(struct cm_datagram) + 1];
 	ssize_t got;
 
-	FUZZ_CHECK(sendto(datagram_fd, bytes, length, 0, (struct sockaddr *)&service, sizeof(service)) ==
-		   (ssize_t)length);
+	FUZZ_CHECK(sendto(datagram_fd, bytes, length, 0, (struct sockaddr *)&service->address,
+			  sizeof(service->address)) == (ssize_t)length);
 	fuzz_settle();
 	got = recv(datagram_fd, answer, sizeof(answer), 0);
 	FUZZ_CHECK(got < 0 || (size_t)got <= length); /* nobody is helped to multiply traffic */
@@ -231,6 +249,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < FUZZ_CONTROL_BYTES || size > sizeof(stream))
 		return 0;
 	control = data[0];
+	service = &services[control & UDP ? 1 : 0];
 	datagram = control & (DATAGRAM | CONNECT) ? data[1] : 0;
 	if (datagram > size - FUZZ_CONTROL_BYTES)
 		datagram = size - FUZZ_CONTROL_BYTES;
@@ -290,7 +309,7 @@ void fuzz_write_seeds(void)
 {
 	struct cm_datagram datagram = {
 		.magic = CM_DATAGRAM_MAGIC, .version = CM_WIRE_VERSION, .kind = CM_DATAGRAM_REQUEST};
-	static const uint8_t behaviours[] = {0, REJECT, SILENT, HANG_UP, IN_PIECES, HANG_UP | SILENT, REJECT | HANG_UP};
+	static const uint8_t behaviours[] = {0, UDP, UDP | REJECT, UDP | SILENT, REJECT, SILENT, HANG_UP, IN_PIECES, HANG_UP | SILENT, REJECT | HANG_UP};
 	struct fuzz_stream stream;
 	char name[32];
 
