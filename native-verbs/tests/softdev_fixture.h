@@ -351,45 +351,65 @@ static inline void expect_async(struct side *side, enum ibv_event_type type)
 	softverbs_ibv_ack_async_event(&event);
 }
 
-static inline void on_paths(void (*body)(void), const char *const *paths, int count)
+static inline pid_t start_on_path(const char *path, void (*body)(void))
 {
-	alarm(count * TEST_SECONDS);
-	for (int i = 0; i < count; i++) {
-		int status;
-		pid_t pid = fork();
+	pid_t pid = fork();
 
-		CHECK(pid >= 0);
-		if (!pid) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			alarm(TEST_SECONDS);
-			setenv("SOFTVERBS_PATH", paths[i], 1);
-			if (!strcmp(paths[i], "tcp"))
-				setenv("SOFTVERBS_SECRET", "of this test", 1);
-			body();
-			exit(0);
-		}
-		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-		if (status) {
-			fprintf(stderr, "on the path %s:\n", paths[i]);
-			CHECK_EQUAL(status, 0);
-		}
+	CHECK(pid >= 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(TEST_SECONDS);
+	setenv("SOFTVERBS_PATH", path, 1);
+	if (!strcmp(path, "tcp"))
+		setenv("SOFTVERBS_SECRET", "of this test", 1);
+	body();
+	exit(0);
+}
+
+static inline void end_on_path(const char *path, pid_t pid)
+{
+	int status;
+
+	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	if (status) {
+		fprintf(stderr, "on the path %s:\n", path);
+		CHECK_EQUAL(status, 0);
 	}
+}
+
+static const char *const all_paths[] = {"file", "cma", "wire", "tcp"};
+
+enum { PATHS = sizeof(all_paths) / sizeof(all_paths[0]), FIRST_LINK = 2 };
+
+static inline void on_paths_from(int first, void (*body)(void))
+{
+	alarm(PATHS * TEST_SECONDS);
+	for (int i = first; i < PATHS; i++)
+		end_on_path(all_paths[i], start_on_path(all_paths[i], body));
 }
 
 /* Runs body() in a process of its own for each of the paths; all must succeed. */
 static inline void on_each_path(void (*body)(void))
 {
-	static const char *const paths[] = {"file", "cma", "wire", "tcp"};
-
-	on_paths(body, paths, sizeof(paths) / sizeof(paths[0]));
+	on_paths_from(0, body);
 }
 
 /* Likewise for each kind of link, where there are no READs. */
 static inline void on_each_link(void (*body)(void))
 {
-	static const char *const paths[] = {"wire", "tcp"};
+	on_paths_from(FIRST_LINK, body);
+}
 
-	on_paths(body, paths, sizeof(paths) / sizeof(paths[0]));
+/* On each path at the same time, for tests that wait most of theirs. They set their own alarm if they need a longer one. */
+static inline void on_all_paths(void (*body)(void))
+{
+	pid_t pids[PATHS];
+
+	for (int i = 0; i < PATHS; i++)
+		pids[i] = start_on_path(all_paths[i], body);
+	for (int i = 0; i < PATHS; i++)
+		end_on_path(all_paths[i], pids[i]);
 }
 
 #endif

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { ROUNDS = 12, POSTERS = 2, POSTS = 400, RECEIVES = 800, DEPTH = 64, BYTES = 65536, SPREAD_US = 4000 };
+enum { ROUNDS = 8, POSTERS = 2, POSTS = 400, RECEIVES = 800, DEPTH = 64, BYTES = 65536, SPREAD_US = 4000 };
 
 static uint32_t random_state;
 

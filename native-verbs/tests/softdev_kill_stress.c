@@ -223,6 +223,6 @@ static void body(void)
 
 int main(void)
 {
-	on_each_path(body);
+	on_all_paths(body);
 	return 0;
 }
