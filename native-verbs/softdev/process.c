@@ -76,12 +76,22 @@ bool process_is_forked_child(void)
 	return forked_child;
 }
 
+/* Connections of a process that held the port before do not keep it, if this one is to listen. */
+static int open_socket(int family, int type)
+{
+	int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
+
+	if (fd >= 0 && type == SOCK_STREAM && secret_is_set())
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	return fd;
+}
+
 static int bind_socket(int type, int number)
 {
 	struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = htons(number)};
 	struct sockaddr_in any4 = {.sin_family = AF_INET, .sin_port = htons(number)};
 	int off = 0;
-	int fd = socket(AF_INET6, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = open_socket(AF_INET6, type);
 
 	if (fd >= 0) {
 		if (!setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) &&
@@ -93,7 +103,7 @@ static int bind_socket(int type, int number)
 		if (errno == EADDRINUSE)
 			return -errno;
 	}
-	fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = open_socket(AF_INET, type);
 	if (fd < 0)
 		return -errno;
 	if (!bind(fd, (struct sockaddr *)&any4, sizeof(any4)))
