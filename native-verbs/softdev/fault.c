@@ -130,8 +130,8 @@ const struct fault_point_row fault_points[FAULT_POINTS] = {
 			      KEY_DROP | KEY_DELAY | KEY_DUPLICATE | KEY_OVERRUN | KEY_RAISE | KEY_KIND |
 				      KEY_QP | KEY_LENGTH | KEY_RESULT,
 			      "opcode", wc_opcodes},
-	[FAULT_CMA] = {"cma", KEY_ERRNO | KEY_QP | KEY_LENGTH, NULL, NULL},
-	[FAULT_FILE] = {"file", KEY_ERRNO | KEY_QP | KEY_LENGTH, NULL, NULL},
+	[FAULT_CMA] = {"cma", KEY_ERRNO | KEY_DELAY | KEY_QP | KEY_LENGTH, NULL, NULL},
+	[FAULT_FILE] = {"file", KEY_ERRNO | KEY_DELAY | KEY_QP | KEY_LENGTH, NULL, NULL},
 	[FAULT_SHARE_FILE] = {"share_file", KEY_ERRNO | KEY_QP, NULL, NULL},
 	[FAULT_LINK] = {"link", KEY_REFUSE | KEY_SILENCE | KEY_RATE | KEY_DELAY | KEY_KIND, "kind", link_kinds},
 	[FAULT_FRAME] = {"frame", FRAME | KEY_QP, "op", frame_ops},
@@ -296,15 +296,20 @@ const struct fault *fault_hit(enum fault_point point, const struct fault_subject
 	return &found->fault;
 }
 
+void fault_wait(const struct fault *fault)
+{
+	struct timespec pause = {fault->delay_ms / 1000, fault->delay_ms % 1000 * 1000000};
+
+	while (fault->delay_ms && nanosleep(&pause, &pause) && errno == EINTR)
+		;
+}
+
 int fault_call_hit(enum fault_point point, const struct fault_subject *subject)
 {
 	const struct fault *fault = fault_hit(point, subject);
-	struct timespec pause;
 
 	if (!fault)
 		return 0;
-	pause = (struct timespec){fault->delay_ms / 1000, fault->delay_ms % 1000 * 1000000};
-	while (fault->delay_ms && nanosleep(&pause, &pause) && errno == EINTR)
-		;
+	fault_wait(fault);
 	return fault->error;
 }

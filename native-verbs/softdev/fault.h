@@ -98,4 +98,7 @@ int fault_call_hit(enum fault_point point, const struct fault_subject *subject);
 #define fault_call(point, ...)                                                                     \
 	(fault_is_on() ? fault_call_hit(point, &(const struct fault_subject){__VA_ARGS__}) : 0)
 
+/* Takes as long as the fault says, if it does. */
+void fault_wait(const struct fault *fault);
+
 #endif

@@ -84,10 +84,13 @@ static int copy_all(struct softdev_qp *qp, const struct wqe *wqe, copy_function 
 static enum shortcut_result read_file(struct softdev_qp *qp, const struct wqe *wqe,
 				      const struct target_peer *from, const struct target *target, int fd)
 {
-	int error = -fault_call(FAULT_FILE, .qpn = qp->base.qp_num, .length = wqe->length);
+	const struct fault *fault = fault_check(FAULT_FILE, .qpn = qp->base.qp_num, .length = wqe->length);
+	int error = fault ? -fault->error : 0;
 
 	if (!error)
 		error = copy_all(qp, wqe, copy_from_file, target_file_offset(target, wqe->remote_addr), fd);
+	if (fault)
+		fault_wait(fault);
 	if (error || !is_unchanged(from, target))
 		return SHORTCUT_REFUSED;
 	COUNT(reads_file);
@@ -98,11 +101,14 @@ static enum shortcut_result read_file(struct softdev_qp *qp, const struct wqe *w
 static enum shortcut_result read_memory(struct softdev_qp *qp, const struct wqe *wqe, struct peer *peer,
 					const struct target_peer *from, const struct target *target)
 {
-	int error = -fault_call(FAULT_CMA, .qpn = qp->base.qp_num, .length = wqe->length);
+	const struct fault *fault = fault_check(FAULT_CMA, .qpn = qp->base.qp_num, .length = wqe->length);
+	int error = fault ? -fault->error : 0;
 
 	if (!error)
 		error = copy_all(qp, wqe, copy_from_process, target_address(target, wqe->remote_addr),
 				 peer_pid(peer));
+	if (fault)
+		fault_wait(fault);
 	if (error)
 		shortcut_note_error(peer, -error);
 	if (error || !is_unchanged(from, target))

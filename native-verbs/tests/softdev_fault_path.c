@@ -2,6 +2,8 @@
 /* What takes a short cut away in the middle costs the short cut and nothing else: the READ goes another way. */
 #include "fault_fixture.h"
 
+#include <pthread.h>
+
 static uint64_t by_wire(void)
 {
 	struct softverbs_counters counters;
@@ -38,11 +40,39 @@ static void noDescriptorIsGiven(void)
 	readsGoOn(4);
 }
 
+static void *post_second_read(void *scene)
+{
+	CHECK_EQUAL(scene_read(scene, 2), 0);
+	return NULL;
+}
+
+/* The region goes between the copy and the checks after it: the READ has not succeeded. */
+static void theRegionGoesMeanwhile(void)
+{
+	struct fault_scene scene;
+	pthread_t thread;
+	uint64_t start;
+
+	open_scene(&scene, NULL);
+	expect_good_read(&scene, 1);
+	CHECK(!pthread_create(&thread, NULL, post_second_read, &scene));
+	test_sleep_ms(100);
+	start = test_now_ms();
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(scene.source.mr), 0);
+	CHECK(test_now_ms() - start < 200);
+	scene.source.mr = NULL;
+	expect_completion(scene.pair.a.cq, 2, IBV_WC_REM_ACCESS_ERR);
+	CHECK(!pthread_join(thread, NULL));
+	close_scene(&scene);
+}
+
 static const struct fault_case cases[] = {
 	{"cma:errno=EPERM,nth=3", cmaIsForbidden, "cma"},
 	{"cma:errno=ENOSYS,nth=3", cmaIsForbidden, "cma"},
 	{"cma:errno=EFAULT,nth=3", oneReadIsRefused, "cma"},
 	{"file:errno=EIO,nth=3", oneReadIsRefused, "file"},
+	{"cma:delay=400,nth=2", theRegionGoesMeanwhile, "cma"},
+	{"file:delay=400,nth=2", theRegionGoesMeanwhile, "file"},
 	{"share_file:errno=EMFILE", noDescriptorIsGiven, "file"},
 };
 

@@ -87,3 +87,38 @@ final class FlippedBitSuite extends FaultSuite("flip=1", OnceFault.newMark()) {
     assert(traffic.repeatedStages == 0, traffic)
   }
 }
+
+final class FatalDeviceSuite extends FaultSuite("raise=DEVICE_FATAL", OnceFault.newMark()) {
+  test("after a fatal event of its device an executor reads by TCP, and no stage runs again") {
+    assert(traffic.tcpBytes > 0, traffic)
+    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.repeatedStages == 0, traffic)
+  }
+}
+
+/** The first registrations are the transport's own; the map outputs meet the fault. */
+final class RefusedRegistrationSuite
+    extends OnRdmaCluster(
+      "spark.executorEnv.SOFTVERBS_FAULT" -> "reg_mr:errno=ENOMEM,nth=3,count=all") {
+  test("blocks of map outputs that cannot be registered come by TCP") {
+    val (result, traffic) = cluster.watched(Jobs.groupByKey)
+    assert(result == RdmaJobsByHand.groupByKey)
+    assert(traffic.tcpBytes > 0, traffic)
+    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.repeatedStages == 0, traffic)
+  }
+}
+
+/** Each executor is told to lose a completion of a READ of data. */
+final class LostCompletionSuite
+    extends OnRdmaCluster(
+      "spark.executorEnv.SOFTVERBS_FAULT" -> "completion:drop,opcode=READ,nth=6",
+      "spark.shuffle.rdma.fetchTimeout" -> "3s") {
+  test("a READ whose completion is lost ends at its deadline, and its blocks come by TCP") {
+    val (result, traffic) = cluster.watched(Jobs.groupByKey)
+    assert(result == RdmaJobsByHand.groupByKey)
+    assert(traffic.counter("fallback.timeout") > 0, traffic)
+    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.repeatedStages == 0, traffic)
+  }
+}
