@@ -18,13 +18,13 @@ export LD_LIBRARY_PATH=$work/lib/softverbs
 exec "\$@"
 SCRIPT
 chmod 755 "$softverbs"
-mkdir -m 1777 "$work/open"
-SOFTVERBS_STATS=$work/open/stats
 user_a="setpriv --reuid 65534 --regid 65534 --clear-groups"
 user_b="setpriv --reuid 65533 --regid 65533 --clear-groups"
 
 # reads PATH: READs by raw queue pairs and by rdma_cm, by that path or one of a list.
 reads() {
+  : >"$SOFTVERBS_STATS"
+  chmod 666 "$SOFTVERBS_STATS"
   perftest ib_read_bw -n 50 -s 65536 -e
   expect_reads "$1"
   port=$(free_port)
