@@ -28,6 +28,16 @@ static void answer(struct softdev_qp *qp, enum wire_op op, uint32_t seq, uint16_
 	link_flush(qp->in);
 }
 
+/* An unreliable connection survives it, but not too many of them. */
+static void count_wrong_key(struct softdev_qp *qp)
+{
+	if (!qp->in)
+		return;
+	wrong_keys_count(qp->in);
+	if (is_unreliable(qp) && wrong_keys_exceeded(qp->in))
+		responder_close(qp);
+}
+
 void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status status, enum ibv_wc_status own)
 {
 	static const enum qp_async events[] = {
@@ -37,11 +47,11 @@ void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status st
 	};
 	const struct ibv_wc wc = {.status = own, .opcode = IBV_WC_RECV};
 
+	if (status == IBV_WC_REM_ACCESS_ERR)
+		count_wrong_key(qp);
 	if (is_unreliable(qp) && own != IBV_WC_LOC_PROT_ERR)
 		return;
 	log_info("qp %06x refuses request %u: status %d", qp->base.qp_num, seq, status);
-	if (status == IBV_WC_REM_ACCESS_ERR && qp->in)
-		wrong_keys_count(qp->in);
 	answer(qp, WIRE_NAK, seq, status);
 	pthread_mutex_lock(&qp->lock);
 	if (responder_is_ready(qp)) {

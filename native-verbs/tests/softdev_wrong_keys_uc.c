@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Over an unreliable connection a wrong key costs nothing, so one could guess on and on: after as many wrong keys as over
+ * reliable ones that process is not listened to any more, even with the right key, while others are.
+ */
+#include "softdev_fixture.h"
+#include "uc_side.h"
+#include "wrong_keys.h"
+
+enum { WORDS = 16 };
+
+struct offer {
+	struct address address;
+	uint64_t addr;
+	uint32_t rkey;
+};
+
+static void write_word(struct side *side, struct region *from, uint64_t addr, uint32_t rkey)
+{
+	CHECK_EQUAL(post(side->qp, IBV_WR_RDMA_WRITE, 1, sge_of(from, 0, 8), addr, rkey), 0);
+	expect_completion(side->cq, 1, IBV_WC_SUCCESS);
+}
+
+/* Writes `wrong` times with a key that is none, then with the right one. */
+static void write_with_keys(int fd, int wrong)
+{
+	struct side side;
+	struct address own;
+	struct region from;
+	struct offer offer;
+
+	open_side(&side, 16, 16);
+	create_uc_qp(&side);
+	from = create_region(side.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
+	memset(from.bytes, 0x77, 8);
+	own = address_of(&side);
+	test_send(fd, &own, sizeof(own));
+	test_receive(fd, &offer, sizeof(offer));
+	uc_to_rtr(&side, &offer.address);
+	uc_to_rts(&side);
+	for (int i = 0; i < wrong; i++)
+		write_word(&side, &from, offer.addr, offer.rkey ^ (1 + i));
+	write_word(&side, &from, offer.addr, offer.rkey);
+	test_sleep_ms(300);
+	test_signal(fd);
+	test_await(fd);
+	destroy_region(&from);
+	close_side(&side);
+}
+
+static void guess(int fd)
+{
+	write_with_keys(fd, WRONG_KEYS_PER_MINUTE + 20);
+}
+
+static void know(int fd)
+{
+	write_with_keys(fd, 3);
+}
+
+static void expect_word(struct test_peer *peer, struct side *side, struct region *region, bool written)
+{
+	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+	struct address remote;
+	struct offer offer = {address_of(side), (uintptr_t)region->bytes, region->mr->rkey};
+
+	CHECK_EQUAL(softverbs_ibv_modify_qp(side->qp, &reset, IBV_QP_STATE), 0);
+	memset(region->bytes, 0, WORDS);
+	test_receive(peer->fd, &remote, sizeof(remote));
+	uc_to_rtr(side, &remote);
+	uc_to_rts(side);
+	test_send(peer->fd, &offer, sizeof(offer));
+	test_await(peer->fd);
+	CHECK_EQUAL(region->bytes[0], written ? 0x77 : 0);
+	CHECK_EQUAL(region->bytes[8], 0);
+	CHECK_EQUAL(state_of(side->qp), IBV_QPS_RTS);
+	test_signal(peer->fd);
+	test_join_peer(peer);
+}
+
+int main(void)
+{
+	struct test_peer guesser = test_start_peer(guess), knower = test_start_peer(know);
+	struct region region;
+	struct side side;
+
+	open_side(&side, 16, 16);
+	create_uc_qp(&side);
+	region = create_region(side.pd, 4096, ALL_REMOTE);
+	expect_word(&guesser, &side, &region, false);
+	expect_word(&knower, &side, &region, true);
+	destroy_region(&region);
+	close_side(&side);
+	return 0;
+}
