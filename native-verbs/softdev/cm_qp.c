@@ -12,6 +12,9 @@ enum {
 	DEFAULT_ACK_TIMEOUT = 17, /* 4.096 us * 2^17 = 0.54 s */
 	MIN_RNR_TIMER = 12,	  /* 0.64 ms */
 	GID_INDEX_ROCE_V2 = 1,
+	/* What an unreliable connection has no use for, and ibv_modify_qp refuses. */
+	RELIABLE_ONLY = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
 };
 
 /* Before there is a connection nothing is allowed; then what the kernel's CM allows. */
@@ -102,6 +105,8 @@ static int fill_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask
 			fill_ready_to_receive(id, attr, mask);
 		else
 			fill_ready_to_send(id, attr, mask);
+		if (id->id.qp && id->id.qp->qp_type == IBV_QPT_UC)
+			*mask &= ~RELIABLE_ONLY;
 		return 0;
 	default:
 		return -EINVAL;
