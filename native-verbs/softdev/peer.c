@@ -66,15 +66,18 @@ enum path_mode path_mode(void)
 	return mode;
 }
 
-/* One read of the peer's nonce shows every obstacle: Yama, uids, namespaces, seccomp, a recycled pid. */
-static bool probe_cma(pid_t pid, uint64_t cookie_address, const uint8_t *nonce)
+/* 0 or an errno. One read of the peer's nonce shows every obstacle: Yama, uids, namespaces, seccomp, a recycled pid. */
+static int probe_cma(pid_t pid, uint64_t cookie_address, const uint8_t *nonce)
 {
 	uint8_t cookie[LINK_NONCE_BYTES];
 	struct iovec local = {cookie, sizeof(cookie)};
 	struct iovec remote = {(void *)(uintptr_t)cookie_address, sizeof(cookie)};
 
-	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(cookie) &&
-	       !memcmp(cookie, nonce, sizeof(cookie));
+	if (pid <= 0)
+		return ESRCH; /* of another PID namespace */
+	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != sizeof(cookie))
+		return errno;
+	return memcmp(cookie, nonce, sizeof(cookie)) ? ESRCH : 0;
 }
 
 /* peers_lock held. */
@@ -89,6 +92,7 @@ static struct peer *find(const uint8_t *nonce)
 struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address, int table_fd)
 {
 	struct peer *peer;
+	int error;
 
 	pthread_mutex_lock(&peers_lock);
 	peer = find(nonce);
@@ -112,8 +116,11 @@ struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address,
 	peer->pid = pid;
 	atomic_init(&peer->references, 1);
 	pthread_mutex_init(&peer->lock, NULL);
-	atomic_init(&peer->cma, probe_cma(pid, cookie_address, nonce));
-	log_info("peer %d: process_vm_readv %s", (int)pid, atomic_load(&peer->cma) ? "works" : "refused");
+	error = probe_cma(pid, cookie_address, nonce);
+	atomic_init(&peer->cma, !error);
+	if (error)
+		log_warn("peer %d: process_vm_readv cannot be used (%s): READs of its memory go as frames", (int)pid,
+			 strerror(error));
 	peer->next = peers;
 	peers = peer;
 unlock:

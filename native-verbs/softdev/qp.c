@@ -404,6 +404,7 @@ static void reset(struct softdev_qp *qp)
 	cq_purge(qp->send_cq, qp);
 	cq_purge(qp->recv_cq, qp);
 	pthread_mutex_lock(&qp->lock);
+	connection_end(qp);
 	qp->sq_post = qp->sq_exec = qp->sq_done = qp->sq_started = 0;
 	atomic_store(&qp->sq_freed, 0);
 	qp->reads_outstanding = 0;

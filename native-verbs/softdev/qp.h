@@ -12,6 +12,7 @@
 #ifndef SOFTDEV_QP_H
 #define SOFTDEV_QP_H
 
+#include "connection.h"
 #include "cq.h"
 #include "device.h"
 #include "link.h"
@@ -73,6 +74,8 @@ struct softdev_qp {
 	pthread_mutex_t lock;
 	pthread_cond_t idle;
 	int busy;
+
+	struct softverbs_connection record; /* see connection.h */
 
 	struct softdev_pd *pd;
 	struct softdev_cq *send_cq, *recv_cq;

@@ -37,21 +37,23 @@ static struct wqe *answered(struct softdev_qp *qp, const struct frame *frame)
 
 void requester_count(const struct wqe *wqe)
 {
+	struct softdev_qp *qp = wqe->qp;
+
 	if (wqe->op->wire == WIRE_READ) {
-		COUNT(reads_wire);
-		COUNT_ADD(read_bytes_wire, wqe->length);
-		if (link_is_tcp(wqe->qp->out)) {
+		COUNT_FOR(qp, reads_wire, 1);
+		COUNT_FOR(qp, read_bytes_wire, wqe->length);
+		if (link_is_tcp(qp->out)) {
 			COUNT(reads_tcp);
 			COUNT_ADD(read_bytes_tcp, wqe->length);
 		}
 	} else if (wqe->op->wire == WIRE_WRITE) {
-		COUNT(writes);
-		COUNT_ADD(write_bytes, wqe->length);
+		COUNT_FOR(qp, writes, 1);
+		COUNT_FOR(qp, write_bytes, wqe->length);
 	} else if (wqe->op->wire == WIRE_SEND) {
-		COUNT(sends);
-		COUNT_ADD(send_bytes, wqe->length);
+		COUNT_FOR(qp, sends, 1);
+		COUNT_FOR(qp, send_bytes, wqe->length);
 	} else {
-		COUNT(atomics);
+		COUNT_FOR(qp, atomics, 1);
 	}
 }
 
@@ -193,6 +195,7 @@ static bool on_open_reply(struct softdev_qp *qp, const struct frame *frame, cons
 		COUNT(connections);
 		if (link_is_tcp(qp->out))
 			COUNT(connections_tcp);
+		connection_begin(qp);
 	}
 	for (int i = 0; i < fd_count; i++)
 		close(fds[i]);

@@ -93,8 +93,8 @@ static enum shortcut_result read_file(struct softdev_qp *qp, const struct wqe *w
 		fault_wait(fault);
 	if (error || !is_unchanged(from, target))
 		return SHORTCUT_REFUSED;
-	COUNT(reads_file);
-	COUNT_ADD(read_bytes_file, wqe->length);
+	COUNT_FOR(qp, reads_file, 1);
+	COUNT_FOR(qp, read_bytes_file, wqe->length);
 	return SHORTCUT_DONE;
 }
 
@@ -113,8 +113,8 @@ static enum shortcut_result read_memory(struct softdev_qp *qp, const struct wqe 
 		shortcut_note_error(peer, -error);
 	if (error || !is_unchanged(from, target))
 		return SHORTCUT_REFUSED;
-	COUNT(reads_cma);
-	COUNT_ADD(read_bytes_cma, wqe->length);
+	COUNT_FOR(qp, reads_cma, 1);
+	COUNT_FOR(qp, read_bytes_cma, wqe->length);
 	return SHORTCUT_DONE;
 }
 

@@ -171,11 +171,11 @@ unsigned int shortcut_read_batch(struct softdev_qp *qp, const struct wqe *const 
 	if (whole && !is_unchanged(&batch))
 		whole = 0;
 	if (whole && batch.file) {
-		COUNT_ADD(reads_file, whole);
-		COUNT_ADD(read_bytes_file, batch.parts[whole - 1].bytes_end);
+		COUNT_FOR(qp, reads_file, whole);
+		COUNT_FOR(qp, read_bytes_file, batch.parts[whole - 1].bytes_end);
 	} else if (whole) {
-		COUNT_ADD(reads_cma, whole);
-		COUNT_ADD(read_bytes_cma, batch.parts[whole - 1].bytes_end);
+		COUNT_FOR(qp, reads_cma, whole);
+		COUNT_FOR(qp, read_bytes_cma, batch.parts[whole - 1].bytes_end);
 	}
 	if (batch.file)
 		peer_file_release(peer, batch.file);

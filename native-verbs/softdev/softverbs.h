@@ -49,6 +49,27 @@ struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t lengt
  */
 int softverbs_set_secret(const void *secret, size_t length);
 
+/*
+ * What a queue pair's requests have carried since it connected, by path, and over which link. New fields are
+ * appended only.
+ */
+struct softverbs_connection {
+	uint32_t qp_num, peer_qp_num;
+	union ibv_gid peer_gid;
+	uint32_t is_tcp; /* 0: a unix socket */
+	uint32_t reserved;
+	uint64_t reads_file, read_bytes_file;
+	uint64_t reads_cma, read_bytes_cma;
+	uint64_t reads_wire, read_bytes_wire;
+	uint64_t writes, write_bytes;
+	uint64_t sends, send_bytes;
+	uint64_t atomics;
+	uint64_t fallbacks; /* READs that no short cut would serve */
+};
+
+/* Copies the first `size` bytes of it; ENOTCONN before the first connect, or another positive errno. */
+int softverbs_get_connection(struct ibv_qp *qp, struct softverbs_connection *out, size_t size);
+
 /* Copies the first `size` bytes of the counters. 0 or a positive errno. */
 int softverbs_get_counters(struct softverbs_counters *out, size_t size);
 

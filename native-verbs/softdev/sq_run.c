@@ -73,7 +73,7 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
 	case SHORTCUT_REFUSED:
 		break;
 	}
-	COUNT(fallbacks);
+	COUNT_FOR(qp, fallbacks, 1);
 	wqe->via_wire = true;
 	return false;
 }

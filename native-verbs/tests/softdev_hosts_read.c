@@ -95,6 +95,7 @@ static void ask_from(int fd, const char *text)
 {
 	uint8_t *expected = malloc(LENGTH);
 	struct side side;
+	struct softverbs_connection record;
 	struct region region;
 	struct offer offer;
 	struct address own;
@@ -130,6 +131,16 @@ static void ask_from(int fd, const char *text)
 	expect_completion(side.cq, 3, IBV_WC_SUCCESS);
 	expect_completion(side.cq, 4, IBV_WC_SUCCESS);
 	test_signal(fd);
+	CHECK_EQUAL(softverbs_get_connection(side.qp, &record, sizeof(record)), 0);
+	CHECK_EQUAL(record.qp_num, side.qp->qp_num);
+	CHECK_EQUAL(record.peer_qp_num, offer.address.qpn);
+	CHECK(!memcmp(&record.peer_gid, &offer.address.gid, sizeof(record.peer_gid)));
+	CHECK_EQUAL(record.is_tcp, 1);
+	CHECK_EQUAL(record.reads_wire, 1);
+	CHECK_EQUAL(record.read_bytes_wire, LENGTH);
+	CHECK_EQUAL(record.write_bytes, LENGTH);
+	CHECK_EQUAL(record.send_bytes, LENGTH);
+	CHECK_EQUAL(record.fallbacks, 0);
 	destroy_region(&region);
 	close_side(&side);
 	free(expected);

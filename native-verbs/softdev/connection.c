@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "connection.h"
+
+#include "core.h"
+#include "link.h"
+#include "log.h"
+#include "peer.h"
+#include "qp.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+	const char *name;
+	size_t offset;
+} fields[] = {
+#define FIELD(name) {#name, offsetof(struct softverbs_connection, name)}
+	FIELD(reads_file), FIELD(read_bytes_file), FIELD(reads_cma), FIELD(read_bytes_cma),
+	FIELD(reads_wire), FIELD(read_bytes_wire), FIELD(writes),    FIELD(write_bytes),
+	FIELD(sends),	   FIELD(send_bytes),	   FIELD(atomics),   FIELD(fallbacks),
+#undef FIELD
+};
+
+enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };
+
+_Static_assert(offsetof(struct softverbs_connection, reads_file) + FIELD_COUNT * sizeof(uint64_t) ==
+		       sizeof(struct softverbs_connection),
+	       "a field is missing");
+
+static uint64_t value_of(const struct softverbs_connection *record, unsigned int field)
+{
+	return __atomic_load_n((const uint64_t *)(const void *)((const char *)record + fields[field].offset),
+			       __ATOMIC_RELAXED);
+}
+
+static const char *way_of_reads(const struct softdev_qp *qp)
+{
+	if (link_is_tcp(qp->out))
+		return "as frames, for it is reached by TCP";
+	if (path_mode() == PATH_WIRE)
+		return "as frames, for SOFTVERBS_PATH wants it";
+	if (!qp->peer)
+		return "as frames, for it shows no table of its regions: another user, or short of descriptors";
+	if (!peer_has_cma(qp->peer) || path_mode() == PATH_FILE)
+		return "by file, and as frames where there is none";
+	return path_mode() == PATH_CMA ? "by process_vm_readv" : "by file or process_vm_readv";
+}
+
+void connection_begin(struct softdev_qp *qp)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	qp->record.qp_num = qp->base.qp_num;
+	qp->record.peer_qp_num = qp->attr.dest_qp_num;
+	qp->record.peer_gid = qp->attr.ah_attr.grh.dgid;
+	qp->record.is_tcp = link_is_tcp(qp->out);
+	log_info("qp %06x: connected to %06x of %s; READs go %s", qp->base.qp_num, qp->attr.dest_qp_num,
+		 gid_text(&qp->record.peer_gid, text), way_of_reads(qp));
+}
+
+/* One JSON object on one line, in one write, as in counters.c. */
+static void write_record(const struct softverbs_connection *record, const char *path)
+{
+	char line[1024], text[INET6_ADDRSTRLEN];
+	int used, fd;
+
+	used = snprintf(line, sizeof(line),
+			"{\"pid\":%d,\"qp_num\":%u,\"peer\":\"%s\",\"peer_qp_num\":%u,\"link\":\"%s\"", (int)getpid(),
+			record->qp_num, gid_text(&record->peer_gid, text), record->peer_qp_num,
+			record->is_tcp ? "tcp" : "unix");
+	for (unsigned int i = 0; i < FIELD_COUNT; i++)
+		used += snprintf(line + used, sizeof(line) - used, ",\"%s\":%" PRIu64, fields[i].name,
+				 value_of(record, i));
+	used += snprintf(line + used, sizeof(line) - used, "}\n");
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0 || write(fd, line, used) != used)
+		log_error("SOFTVERBS_CONNECTIONS=%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+static void write_if_wanted(const struct softverbs_connection *record)
+{
+	const char *path = getenv("SOFTVERBS_CONNECTIONS");
+
+	if (path && *path && record->qp_num)
+		write_record(record, path);
+}
+
+void connection_end(struct softdev_qp *qp)
+{
+	write_if_wanted(&qp->record);
+	memset(&qp->record, 0, sizeof(qp->record));
+}
+
+static void write_one(struct softdev_qp *qp, void *unused)
+{
+	(void)unused;
+	write_if_wanted(&qp->record);
+}
+
+static void write_all(void *unused)
+{
+	qp_for_each(write_one, unused);
+}
+
+/* Those that the program leaves open when it ends. */
+__attribute__((destructor)) static void write_rest(void)
+{
+	if (getenv("SOFTVERBS_CONNECTIONS") && COUNTED(connections) && !process_is_forked_child())
+		progress_call(write_all, NULL);
+}
+
+int softverbs_get_connection(struct ibv_qp *base, struct softverbs_connection *out, size_t size)
+{
+	struct softdev_qp *qp = to_qp(base);
+	struct softverbs_connection now;
+
+	if (!out)
+		return EINVAL;
+	pthread_mutex_lock(&qp->lock);
+	now = qp->record;
+	pthread_mutex_unlock(&qp->lock);
+	for (unsigned int i = 0; i < FIELD_COUNT; i++)
+		*(uint64_t *)(void *)((char *)&now + fields[i].offset) = value_of(&qp->record, i);
+	if (!now.qp_num)
+		return ENOTCONN;
+	memcpy(out, &now, size < sizeof(now) ? size : sizeof(now));
+	return 0;
+}

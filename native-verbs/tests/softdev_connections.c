@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each connection carried is known: by softverbs_get_connection while it is there, and as a line of the file
+ * SOFTVERBS_CONNECTIONS when its queue pair is destroyed or the process ends.
+ */
+#include "softdev_fixture.h"
+
+enum { LENGTH = 4096, READS = 3 };
+
+static char path[64];
+
+/* How many lines of the file say both. */
+static int lines_with(FILE *file, const char *words, const char *others)
+{
+	char line[1024];
+	int count = 0;
+
+	rewind(file);
+	while (fgets(line, sizeof(line), file))
+		count += strstr(line, words) && strstr(line, others);
+	return count;
+}
+
+/* One queue pair goes on that is destroyed, one that is left behind. */
+static void read_and_leave(void)
+{
+	struct softverbs_connection record = {0};
+	struct region source, sink;
+	struct pair kept, gone;
+
+	open_pair(&kept, NULL, NULL);
+	open_pair(&gone, NULL, NULL);
+	CHECK_EQUAL(softverbs_get_connection(gone.a.qp, &record, sizeof(record)), ENOTCONN);
+	source = create_region(gone.b.pd, LENGTH, ALL_REMOTE);
+	sink = create_region(gone.a.pd, LENGTH, ALL_REMOTE);
+	for (int i = 0; i < READS; i++) {
+		CHECK_EQUAL(post_read(gone.a.qp, i, &sink, LENGTH, (uintptr_t)source.bytes, source.mr->rkey), 0);
+		expect_completion(gone.a.cq, i, IBV_WC_SUCCESS);
+	}
+	CHECK_EQUAL(post(gone.a.qp, IBV_WR_RDMA_WRITE, 9, sge_of(&sink, 0, LENGTH), (uintptr_t)source.bytes,
+			 source.mr->rkey),
+		    0);
+	expect_completion(gone.a.cq, 9, IBV_WC_SUCCESS);
+	CHECK_EQUAL(softverbs_get_connection(gone.a.qp, &record, sizeof(record)), 0);
+	CHECK_EQUAL(record.reads_file, test_path_is("file") ? READS : 0);
+	CHECK_EQUAL(record.reads_cma, test_path_is("cma") ? READS : 0);
+	CHECK_EQUAL(record.reads_wire, test_path_is_wire() ? READS : 0);
+	CHECK_EQUAL(record.read_bytes_file + record.read_bytes_cma + record.read_bytes_wire, READS * LENGTH);
+	CHECK_EQUAL(record.writes, 1);
+	CHECK_EQUAL(record.write_bytes, LENGTH);
+	CHECK_EQUAL(record.is_tcp, test_path_is("tcp"));
+	destroy_region(&sink);
+	destroy_region(&source);
+	close_side(&gone.a);
+	close_side(&gone.b);
+
+	source = create_region(kept.b.pd, LENGTH, ALL_REMOTE);
+	sink = create_region(kept.a.pd, LENGTH, ALL_REMOTE);
+	CHECK_EQUAL(post_read(kept.a.qp, 1, &sink, LENGTH, (uintptr_t)source.bytes, source.mr->rkey), 0);
+	expect_completion(kept.a.cq, 1, IBV_WC_SUCCESS);
+	exit(0);
+}
+
+static void body(void)
+{
+	const char *name = test_path_is("tcp") ? "wire" : getenv("SOFTVERBS_PATH");
+	const char *link = test_path_is("tcp") ? "\"link\":\"tcp\"" : "\"link\":\"unix\"";
+	char words[64];
+	FILE *file;
+	int status;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "/tmp/softdev-connections-%d", (int)getpid());
+	setenv("SOFTVERBS_CONNECTIONS", path, 1);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		read_and_leave();
+	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	CHECK_EQUAL(status, 0);
+	file = fopen(path, "re");
+	CHECK(file);
+	unlink(path);
+	snprintf(words, sizeof(words), "\"reads_%s\":%d,", name, READS);
+	CHECK_EQUAL(lines_with(file, words, link), 1);
+	snprintf(words, sizeof(words), "\"reads_%s\":1,", name);
+	CHECK_EQUAL(lines_with(file, words, link), 1);
+	fclose(file);
+}
+
+int main(void)
+{
+	on_each_path(body);
+	return 0;
+}
