@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames that are lost, late, damaged or cut off, links that end, fall silent or cannot be made; over the wire. */
+/* Frames that are lost, late, damaged or cut off, links that end, fall silent or cannot be made; over the wire, within a host and by TCP. */
 #include "fault_fixture.h"
 
 static const struct connection patient = {.timeout = 10, .retry_count = 1};
@@ -161,13 +161,17 @@ static const struct fault_case cases[] = {
 	{"frame:op=ACK,delay=300", anAnswerIsLate, "wire"},
 	{"link:kind=QP,refuse,count=all", nobodyIsThere, "wire"},
 	{"link:kind=QP,refuse,count=3", thePeerIsThereLater, "wire"},
-	{"link:kind=QP,silence,count=all", nobodyIsThere, "wire"},
 	{"link:kind=QP,rate=200000,count=all", aSlowLinkTakesItsTime, "wire"},
+	{"frame:op=WRITE,flip,offset=33333", aWriteIsDamagedOnItsWay, "tcp"},
+	{"frame:op=READ_DATA,truncate=10", theLinkEndsBelowARead, "tcp"},
+	{"link:kind=QP,silence,count=all", nobodyIsThere, "tcp"},
+	{"link:kind=QP,rate=200000,count=all", aSlowLinkTakesItsTime, "tcp"},
 	{"recv:rnr,count=2", receiverIsNotReady, NULL},
 	{"recv:rnr,count=all", receiverIsNeverReady, NULL},
 };
 
 int main(int argc, char **argv)
 {
+	setenv("SOFTVERBS_SECRET", "of this test", 1); /* for TCP */
 	return RUN_FAULT_CASES(cases);
 }
