@@ -11,6 +11,7 @@
 #include "process.h"
 #include "softverbs.h"
 #include "ud.h"
+#include "ud_endpoint.h"
 #include "wr_builder.h"
 
 #include <errno.h>
@@ -340,11 +341,14 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 		error = ENOMEM;
 		goto failed;
 	}
-	error = take_number(qp);
-	if (error)
-		goto free_it;
 	if (qp->base.qp_type == IBV_QPT_UD)
 		error = ud_create(qp);
+	if (!error)
+		error = take_number(qp);
+	if (error)
+		goto free_it;
+	if (qp->ud)
+		error = -ud_open_endpoint(qp->base.qp_num >> 8);
 	if (error)
 		goto take_it_out;
 	own_table()->qp[qp->slot].pd = qp->pd->id;

@@ -25,10 +25,6 @@ static void ud_task(void *owner);
 
 int ud_create(struct softdev_qp *qp)
 {
-	int error = -ud_open_endpoint(qp->base.qp_num >> 8);
-
-	if (error)
-		return error;
 	qp->ud = calloc(1, sizeof(*qp->ud));
 	if (!qp->ud)
 		return ENOMEM;
@@ -297,6 +293,7 @@ void ud_receive(struct softdev_qp *qp, const struct ud_header *header, const voi
 	fault = rqe ? fault_check(FAULT_RECV, .qpn = qp->base.qp_num, .length = length) : NULL;
 	if (rqe && (rqe->length >= wc.byte_len || rqe->srq) && !(fault && fault->rnr)) {
 		qp_busy_begin(qp);
+		qp->ud->dry = false;
 		if (fault && fault->status)
 			wc.status = fault->status;
 		else
@@ -311,16 +308,34 @@ void ud_receive(struct softdev_qp *qp, const struct ud_header *header, const voi
 	pthread_mutex_unlock(&qp->lock);
 }
 
-void ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length)
+/* Would it have one later? Then the caller may wait, but not again and again for nothing. */
+static bool lacks_receive(struct softdev_qp *qp, const struct ud_header *header, bool may_wait)
+{
+	bool lacks;
+
+	pthread_mutex_lock(&qp->lock);
+	lacks = receives(qp) && header->qkey == qp->attr.qkey && !qp->ud->dry && !rq_next(qp);
+	qp->ud->dry |= lacks && !may_wait;
+	pthread_mutex_unlock(&qp->lock);
+	return lacks && may_wait;
+}
+
+bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length, bool may_wait)
 {
 	struct softdev_qp *qp = qp_find(header->destination_qpn);
-	const struct fault *fault = fault_check(FAULT_DATAGRAM, .qpn = header->destination_qpn, .length = length);
+	const struct fault *fault;
 
-	if (!qp || !qp->ud || (fault && fault->drop))
-		return;
+	if (!qp || !qp->ud)
+		return true;
+	if (lacks_receive(qp, header, may_wait))
+		return false;
+	fault = fault_check(FAULT_DATAGRAM, .qpn = header->destination_qpn, .length = length);
+	if (fault && fault->drop)
+		return true;
 	if (fault && fault->flip && fault->offset < length)
 		payload[fault->offset] ^= 1;
 	ud_receive(qp, header, payload, length);
 	if (fault && fault->duplicate)
 		ud_receive(qp, header, payload, length);
+	return true;
 }

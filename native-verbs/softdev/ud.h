@@ -24,10 +24,11 @@ struct ud_queue {
 	uint64_t give_up_ns;   /* qp->lock: when that one is lost; 0: it has not been tried */
 	struct ud_waiter waiter;
 	atomic_int groups; /* attached to so many */
+	bool dry; /* qp->lock: waiting for a receive was in vain; until there is one nobody waits again */
 	bool deaf_to_itself; /* what it sends to a group does not come back */
 };
 
-/* 0 or a positive errno; gives the queue pair its `ud`. */
+/* 0 or a positive errno; gives the queue pair its `ud`, before it has a number (then ud_open_endpoint() is due). */
 int ud_create(struct softdev_qp *qp);
 void ud_destroy(struct softdev_qp *qp);
 /* Progress thread: no callback afterwards. */
@@ -40,6 +41,7 @@ void ud_run(struct softdev_qp *qp);
 
 /* A genuine datagram has arrived, for one queue pair or for the one in its header. Progress thread. */
 void ud_receive(struct softdev_qp *qp, const struct ud_header *header, const void *payload, uint32_t length);
-void ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length);
+/* False: nothing was done, for there is no receive right now and the caller may wait for one. */
+bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length, bool may_wait);
 
 #endif

@@ -9,6 +9,7 @@
 #include "secret.h"
 #include "sha256.h"
 #include "ud.h"
+#include "ud_inlet.h"
 #include "ud_socket.h"
 
 #include <errno.h>
@@ -21,7 +22,6 @@
 #include <unistd.h>
 
 enum {
-	DATAGRAMS_PER_TURN = 64,
 	MAX_DATAGRAM = sizeof(struct ud_header) + UD_MAX_PAYLOAD,
 };
 
@@ -30,13 +30,14 @@ enum {
 
 struct endpoint {
 	uint16_t port;
-	struct progress_watch listener, udp;
+	struct progress_watch listener;
+	struct ud_inlet udp;
 	struct progress_timer retry; /* after a shortage of descriptors */
 };
 
 /* One process of this host that sends; with a secret another user must prove soon that it knows it. */
 struct sender {
-	struct progress_watch watch;
+	struct ud_inlet inlet;
 	struct progress_timer limit;
 };
 
@@ -80,60 +81,31 @@ bool ud_is_genuine(const struct ud_header *header, size_t length)
 	       header->version == UD_WIRE_VERSION && header->source_qpn <= UD_MULTICAST_QPN && (!secret_is_set() || is_signed(header));
 }
 
-/*
- * Takes in what has arrived. How many datagrams, or -errno: -EPIPE at the end of a connection, -EBADMSG for what is no
- * genuine datagram. Progress thread.
- */
-static int receive(int fd)
-{
-	static struct {
-		struct ud_header header;
-		uint8_t payload[UD_MAX_PAYLOAD];
-	} datagram;
-
-	for (int i = 0; i < DATAGRAMS_PER_TURN; i++) {
-		ssize_t length = recv(fd, &datagram, sizeof(datagram), MSG_TRUNC);
-
-		if (length < 0)
-			return errno == EAGAIN ? i : -errno;
-		if (!length)
-			return -EPIPE;
-		if (!ud_is_genuine(&datagram.header, length))
-			return -EBADMSG;
-		ud_deliver(&datagram.header, datagram.payload, length - sizeof(datagram.header));
-	}
-	return DATAGRAMS_PER_TURN;
-}
-
 static void end_sender(void *owner)
 {
 	struct sender *sender = owner;
 
 	progress_timer_cancel(&sender->limit);
-	progress_watch_remove(&sender->watch);
-	close(sender->watch.fd);
+	ud_inlet_close(&sender->inlet);
+	close(sender->inlet.fd);
 	free(sender);
 }
 
-static void on_sender(void *owner, uint32_t events)
+static void on_sender(void *owner, int error)
 {
 	struct sender *sender = owner;
-	int count = receive(sender->watch.fd);
 
-	(void)events;
-	if (count > 0)
-		progress_timer_cancel(&sender->limit);
-	else if (count && count != -EINTR)
+	if (error)
 		end_sender(sender);
+	else
+		progress_timer_cancel(&sender->limit);
 }
 
-/* An error of recv() is an ICMP message about an earlier datagram: nothing is wrong with the socket. */
-static void on_udp(void *owner, uint32_t events)
+/* An error is an ICMP message about an earlier datagram, or what a stranger has sent: nothing is wrong with the socket. */
+static void on_udp(void *owner, int error)
 {
-	struct endpoint *endpoint = owner;
-
-	(void)events;
-	receive(endpoint->udp.fd);
+	(void)owner;
+	(void)error;
 }
 
 static bool may_send(int fd)
@@ -157,9 +129,9 @@ static void add_sender(int fd)
 		close(fd);
 		return;
 	}
-	sender->watch = (struct progress_watch){.fd = fd, .callback = on_sender, .owner = sender};
+	sender->inlet = (struct ud_inlet){.fd = fd, .callback = on_sender, .owner = sender};
 	sender->limit = (struct progress_timer){.callback = end_sender, .owner = sender};
-	if (progress_watch_set(&sender->watch, EPOLLIN))
+	if (ud_inlet_open(&sender->inlet))
 		end_sender(sender);
 	else if (secret_is_set())
 		progress_timer_set(&sender->limit, progress_now_ns() + PROOF_WAIT_NS);
@@ -193,7 +165,7 @@ static void start(void *owner)
 
 	start_listening(endpoint);
 	if (secret_is_set())
-		progress_watch_set(&endpoint->udp, EPOLLIN);
+		ud_inlet_open(&endpoint->udp);
 }
 
 /* 0 or -errno. */
@@ -230,7 +202,7 @@ static int open_endpoint(uint16_t port)
 	}
 	endpoint->port = port;
 	endpoint->listener = (struct progress_watch){.fd = fd, .callback = on_connect, .owner = endpoint};
-	endpoint->udp = (struct progress_watch){
+	endpoint->udp = (struct ud_inlet){
 		.fd = process_udp_socket(port), .callback = on_udp, .owner = endpoint};
 	endpoint->retry = (struct progress_timer){.callback = start_listening, .owner = endpoint};
 	ud_enlarge_receive_buffer(endpoint->udp.fd);
