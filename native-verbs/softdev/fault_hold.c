@@ -123,6 +123,8 @@ bool fault_takes_completion(struct softdev_cq *cq, const struct cqe *entry, bool
 			    .length = entry->wc.byte_len, .result = entry->wc.status);
 	struct held held = {.cq = cq, .entry = *entry, .solicited = solicited};
 
+	if (fault && fault->duplicate)
+		held.entry.shared_receive = NULL; /* which one of the two gives back */
 	if (fault && fault->drop)
 		return true;
 	if (fault && fault->overrun) {
@@ -131,16 +133,17 @@ bool fault_takes_completion(struct softdev_cq *cq, const struct cqe *entry, bool
 	}
 	if (!(fault && fault->delay_ms) && !__atomic_load_n(&held_count, __ATOMIC_RELAXED)) {
 		if (fault && fault->duplicate)
-			cq_push_now(cq, entry, solicited);
+			cq_push_now(cq, &held.entry, solicited);
 		return false;
 	}
 	pthread_mutex_lock(&lock);
 	held.due_ns = queue_due(entry->qp, entry->is_send);
 	if (fault && fault->delay_ms && due_after(fault) > held.due_ns)
 		held.due_ns = due_after(fault);
-	if (held.due_ns)
-		hold(&held);
 	if (held.due_ns && fault && fault->duplicate)
+		hold(&held);
+	held.entry.shared_receive = entry->shared_receive;
+	if (held.due_ns)
 		hold(&held);
 	pthread_mutex_unlock(&lock);
 	return held.due_ns;
@@ -154,10 +157,15 @@ void fault_forget_completions(const struct softdev_qp *qp)
 		return;
 	pthread_mutex_lock(&lock);
 	while (*place)
-		if (!(*place)->event && (*place)->entry.qp == qp)
-			free(take_out(place));
-		else
+		if (!(*place)->event && (*place)->entry.qp == qp) {
+			struct held *held = take_out(place);
+
+			if (held->entry.shared_receive)
+				qp_free_slots(&held->entry);
+			free(held);
+		} else {
 			place = &(*place)->next;
+		}
 	pthread_mutex_unlock(&lock);
 }
 

@@ -25,6 +25,7 @@ struct rqe {
 	/* of a shared queue only */
 	struct softdev_srq *srq;
 	struct rqe *next;
+	struct rqe *made_next, **made_place; /* in the list of all that the queue has made */
 };
 
 /* Copies the request; the list of rqe has room for it. */
@@ -56,6 +57,7 @@ struct softdev_srq {
 	uint32_t posted;
 	struct rqe *first, **last; /* posted, oldest first */
 	struct rqe *unused;
+	struct rqe *made; /* all of them, for the completion of one may be lost with a queue that overran */
 	uint32_t allocated, used; /* used: posted, being filled, or completed and not polled */
 
 	struct async_source limit_reached, error;

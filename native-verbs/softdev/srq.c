@@ -22,6 +22,11 @@ static bool allocate_up_to(struct softdev_srq *srq, uint32_t count)
 		rqe->sge = (struct ibv_sge *)(rqe + 1);
 		rqe->next = srq->unused;
 		srq->unused = rqe;
+		rqe->made_next = srq->made;
+		rqe->made_place = &srq->made;
+		if (srq->made)
+			srq->made->made_place = &rqe->made_next;
+		srq->made = rqe;
 		srq->allocated++;
 	}
 	return true;
@@ -35,19 +40,21 @@ static void free_down_to(struct softdev_srq *srq, uint32_t count)
 
 		srq->unused = rqe->next;
 		srq->allocated--;
+		*rqe->made_place = rqe->made_next;
+		if (rqe->made_next)
+			rqe->made_next->made_place = rqe->made_place;
 		free(rqe);
 	}
 }
 
 static void free_srq(struct softdev_srq *srq)
 {
-	while (srq->first) {
-		struct rqe *rqe = srq->first;
+	while (srq->made) {
+		struct rqe *rqe = srq->made;
 
-		srq->first = rqe->next;
+		srq->made = rqe->made_next;
 		free(rqe);
 	}
-	free_down_to(srq, 0);
 	pthread_mutex_destroy(&srq->lock);
 	pthread_mutex_destroy(&srq->base.mutex);
 	pthread_cond_destroy(&srq->base.cond);

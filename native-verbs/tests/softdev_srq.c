@@ -50,7 +50,8 @@ static void open_scene(struct scene *scene, uint32_t max_wr, const struct connec
 	}
 }
 
-static void close_scene(struct scene *scene)
+/* `other`: a completion queue that only the shared QPs have used, or NULL. */
+static void close_scene_of(struct scene *scene, struct ibv_cq *other)
 {
 	for (int i = 0; i < QPS; i++) {
 		destroy_region(&scene->source[i]);
@@ -59,9 +60,16 @@ static void close_scene(struct scene *scene)
 		CHECK_EQUAL(softverbs_ibv_destroy_qp(scene->qps[i]), 0);
 	}
 	CHECK_EQUAL(softverbs_ibv_destroy_srq(scene->srq), 0);
+	if (other)
+		CHECK_EQUAL(softverbs_ibv_destroy_cq(other), 0);
 	destroy_region(&scene->sink);
 	close_side(&scene->to);
 	check_no_leaks();
+}
+
+static void close_scene(struct scene *scene)
+{
+	close_scene_of(scene, NULL);
 }
 
 static int post_shared(struct scene *scene, uint64_t wr_id, uint64_t offset, uint32_t length)
@@ -269,6 +277,44 @@ static void sizeCanBeChanged(void)
 	close_scene(&scene);
 }
 
+/* What did not fit into the completion queue is lost with it, and given back with the shared queue. */
+static void overrunLosesReceivesForGood(void)
+{
+	struct ibv_async_event event;
+	struct ibv_cq *wide, *narrow;
+	struct scene scene;
+
+	open_scene(&scene, SHARED, NULL);
+	narrow = softverbs_ibv_create_cq(scene.to.context, 1, NULL, NULL, 0);
+	CHECK(narrow);
+	wide = scene.to.cq;
+	scene.to.cq = narrow;
+	for (int i = 0; i < QPS; i++) {
+		struct address from, to;
+		struct side far = scene.to;
+		struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+
+		CHECK_EQUAL(softverbs_ibv_destroy_qp(scene.qps[i]), 0);
+		CHECK_EQUAL(softverbs_ibv_modify_qp(scene.from[i].qp, &reset, IBV_QP_STATE), 0);
+		far.qp = scene.qps[i] = create_shared_qp(&scene.to, scene.srq);
+		from = address_of(&scene.from[i]);
+		to = address_of(&far);
+		connect_side(&far, &from, NULL);
+		connect_side(&scene.from[i], &to, NULL);
+		CHECK_EQUAL(post_shared(&scene, i, 0, 16), 0);
+	}
+	for (int i = 0; i < QPS; i++)
+		CHECK_EQUAL(send_from(&scene, i, i, 1), 0);
+	do {
+		event = next_event(&scene.to);
+		softverbs_ibv_ack_async_event(&event);
+	} while (event.event_type != IBV_EVENT_CQ_ERR);
+	for (int i = 0; i < QPS; i++)
+		expect_state(scene.qps[i], IBV_QPS_ERR);
+	scene.to.cq = wide;
+	close_scene_of(&scene, narrow);
+}
+
 static void wrongArgumentsAreRefused(void)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 1 << 30, .max_sge = 1}};
@@ -304,6 +350,7 @@ static void body(void)
 	failedQpLeavesTheReceivesToTheOthers();
 	errorStateAloneTellsTheLastReceive();
 	sizeCanBeChanged();
+	overrunLosesReceivesForGood();
 	wrongArgumentsAreRefused();
 }
 
