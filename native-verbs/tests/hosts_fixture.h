@@ -54,6 +54,7 @@ static inline void hosts_leave(void)
 
 static inline void hosts_join(const char *v4, const char *v6, const char *link_local)
 {
+	hosts_run("ip link set wire addrgenmode none"); /* no other link-local address but ours */
 	hosts_run("ip address add %s/24 dev wire", v4);
 	hosts_run("ip address add %s/64 dev wire nodad", v6);
 	hosts_run("ip address add %s/64 dev wire nodad", link_local);

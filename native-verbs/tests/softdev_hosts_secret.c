@@ -51,6 +51,7 @@ static void serve(int fd)
 	destroy_region(&region);
 	close_side(&side);
 	CHECK(!softverbs_rdma_destroy_id(listener));
+	softverbs_rdma_destroy_event_channel(channel);
 }
 
 static void expect_unreachable(uint16_t port)
