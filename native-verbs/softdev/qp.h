@@ -136,7 +136,7 @@ struct softdev_qp {
 		enum ibv_wc_status own_status; /* and what the receive ends with that it took */
 		bool receiving;		/* an RQE is being filled */
 		bool with_imm;		/* the WRITE that comes in takes an RQE at its end */
-		bool established;
+		bool established; /* in RTR a first request has come */
 		struct link_stream read_stream;
 		/* the READ that is being answered, or the WRITE that comes in */
 		uint32_t seq, rkey, total, chunk;
@@ -173,6 +173,8 @@ void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, 
 /* qp.c; qp->lock held for all but the last five. */
 /* Never used before, new at every RESET. */
 uint64_t qp_generation(const struct softdev_qp *qp);
+/* What peers may see of it. */
+void qp_publish(struct softdev_qp *qp);
 void qp_enter_error(struct softdev_qp *qp);
 /* A send has failed here: SQE for UC and UD, whose receive queues go on, ERR for RC. */
 void qp_enter_send_error(struct softdev_qp *qp);
