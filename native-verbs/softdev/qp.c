@@ -34,12 +34,11 @@ static const enum ibv_event_type async_types[QP_ASYNC_COUNT] = {
 	[QP_ASYNC_PATH_MIG_ERR] = IBV_EVENT_PATH_MIG_ERR,
 };
 
-void qp_publish(struct softdev_qp *qp)
+/* qp->lock held: what peers may see of it. */
+static void publish(struct softdev_qp *qp)
 {
 	int state = atomic_load(&qp->state);
-	/* In RTR the first request is the responder's to see, whatever it is: it raises an event. */
-	bool responds = state == IBV_QPS_RTS || state == IBV_QPS_SQD ||
-			(state == IBV_QPS_RTR && qp->responder.established);
+	bool responds = state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD;
 
 	/* pairs with the acquire load in shortcut.c */
 	atomic_store_explicit(&own_table()->qp[qp->slot].readable,
@@ -87,7 +86,7 @@ void qp_enter_error(struct softdev_qp *qp)
 	if (state == IBV_QPS_ERR || state == IBV_QPS_RESET)
 		return;
 	atomic_store(&qp->state, IBV_QPS_ERR);
-	qp_publish(qp);
+	publish(qp);
 	progress_post(&qp->task);
 	qp_busy_begin(qp);
 	qp_busy_end(qp);
@@ -354,7 +353,7 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 		goto take_it_out;
 	own_table()->qp[qp->slot].pd = qp->pd->id;
 	new_generation(qp);
-	qp_publish(qp);
+	publish(qp);
 	atomic_fetch_add(&qp->pd->users, 1);
 	atomic_fetch_add(&qp->send_cq->users, 1);
 	atomic_fetch_add(&qp->recv_cq->users, 1);
@@ -401,7 +400,7 @@ static void reset(struct softdev_qp *qp)
 {
 	atomic_store(&qp->state, IBV_QPS_RESET);
 	qp->base.state = IBV_QPS_RESET;
-	qp_publish(qp);
+	publish(qp);
 	new_generation(qp);
 	wait_until_idle(qp);
 	pthread_mutex_unlock(&qp->lock);
@@ -452,7 +451,7 @@ int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int m
 	qp_apply_attributes(qp, attr, mask);
 	atomic_store(&qp->state, next);
 	base->state = next;
-	qp_publish(qp);
+	publish(qp);
 	if (next == IBV_QPS_RTS)
 		progress_post(&qp->task);
 	if (next == IBV_QPS_SQD && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY))

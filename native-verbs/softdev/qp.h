@@ -173,8 +173,6 @@ void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, 
 /* qp.c; qp->lock held for all but the last five. */
 /* Never used before, new at every RESET. */
 uint64_t qp_generation(const struct softdev_qp *qp);
-/* What peers may see of it. */
-void qp_publish(struct softdev_qp *qp);
 void qp_enter_error(struct softdev_qp *qp);
 /* A send has failed here: SQE for UC and UD, whose receive queues go on, ERR for RC. */
 void qp_enter_send_error(struct softdev_qp *qp);

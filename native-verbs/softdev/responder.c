@@ -144,7 +144,6 @@ bool responder_expects(struct softdev_qp *qp, const struct frame *frame)
 		return false;
 	if (atomic_load(&qp->state) == IBV_QPS_RTR && !qp->responder.established) {
 		qp->responder.established = true;
-		qp_publish(qp);
 		qp_raise(qp, QP_ASYNC_COMM_EST);
 	}
 	return true;
