@@ -56,6 +56,7 @@ bool sq_may_wait(struct softdev_qp *qp)
 	if (looks != qp->defer.looks) {
 		qp->defer.looks = looks;
 		qp->defer.posts = 0;
+		qp->defer.rescues -= qp->defer.rescues > 0;
 	}
 	if (++qp->defer.posts <= POSTS_AT_ONCE || qp->defer.rescues >= MAX_RESCUES ||
 	    qp->sq_post - qp->sq_exec >= SHORTCUT_BATCH || !is_small_read(qp))
@@ -96,7 +97,6 @@ void sq_run_waiting(struct softdev_cq *cq)
 	while ((qp = take_listed(cq))) {
 		pthread_mutex_unlock(&cq->lock);
 		pthread_mutex_lock(&qp->lock);
-		qp->defer.rescues = 0;
 		sq_run(qp);
 		pthread_mutex_unlock(&qp->lock);
 		pthread_mutex_lock(&cq->lock);
@@ -140,23 +140,24 @@ void sq_stop_watching(struct softdev_qp *qp)
 	pthread_mutex_unlock(&qp->lock);
 }
 
-/* True if something waits in this queue pair. What waited at the last tick already is run. */
+/* True if something is to be run in this queue pair. What waited at the last tick already is run. */
 static bool look_after(struct softdev_qp *qp)
 {
-	bool waits, waited;
+	bool pending, waits;
 
 	pthread_mutex_lock(&qp->lock);
-	waits = qp->sq_exec != qp->sq_post && qp->sq_exec == qp->sq_done && qp->requester == REQUESTER_OPEN &&
-		!qp->rnr_waiting && !qp->waits_for_file && atomic_load(&qp->state) == IBV_QPS_RTS;
-	waited = waits && qp->defer.waits_at_tick && qp->defer.exec_at_tick == qp->sq_exec;
-	qp->defer.waits_at_tick = waits;
-	qp->defer.exec_at_tick = qp->sq_exec;
-	if (waited) {
+	pending = qp->sq_exec != qp->sq_post && qp->sq_exec == qp->sq_done &&
+		  qp->requester == REQUESTER_OPEN && !qp->rnr_waiting && !qp->waits_for_file &&
+		  atomic_load(&qp->state) == IBV_QPS_RTS;
+	waits = pending && !qp->sq_running;
+	if (waits && qp->defer.waits_at_tick && qp->defer.exec_at_tick == qp->sq_exec) {
 		qp->defer.rescues++;
 		progress_post(&qp->task);
 	}
+	qp->defer.waits_at_tick = waits;
+	qp->defer.exec_at_tick = qp->sq_exec;
 	pthread_mutex_unlock(&qp->lock);
-	return waits;
+	return pending;
 }
 
 static void tick(void *unused)

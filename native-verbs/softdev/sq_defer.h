@@ -19,7 +19,7 @@ struct softdev_qp;
 struct sq_defer {
 	uint32_t looks;		   /* at the queue, as counted when the last request was posted */
 	uint32_t posts;		   /* since then */
-	uint32_t rescues;	   /* by the progress thread, in a row */
+	uint32_t rescues;	   /* by the progress thread, less the looks since */
 	uint32_t exec_at_tick;	   /* where the send queue stood */
 	bool waits_at_tick;
 	bool watched;		   /* by the tick */
