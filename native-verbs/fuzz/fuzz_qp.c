@@ -5,7 +5,8 @@
  * queue pair may break, but nothing outside its regions changes, every work request completes, and nothing leaks.
  *
  * First control byte: 1 requester, 2 in pieces, 4 the peer hangs up first, 8 no receives, 16 SQD meanwhile,
- * 32 no access flags, or the answer to the requester's opening is in the input, 64 an unreliable connection, 128 a window is bound; second: the opcodes that the requester posts.
+ * 32 no access flags, or the answer to the requester's opening is in the input, 64 an unreliable connection, 128 a window is bound; second: the opcodes that the
+ * requester posts; of the responder: 1 the open region goes in the middle of the input.
  */
 #define _GNU_SOURCE
 #include "harness.h"
@@ -242,6 +243,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int sends = 0, receives = 0, fd;
 	struct ibv_mw *mw = NULL;
 	size_t sent = 0;
+	bool takes_away;
 	uint8_t control;
 
 	if (size < FUZZ_CONTROL_BYTES || size > sizeof(stream))
@@ -265,7 +267,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_resolve_frames(stream, size, &device, NULL);
 	if (with_paths && (control & REQUESTER) && size >= sizeof(struct frame))
 		sent = fuzz_send_descriptors(fd, stream, sizeof(struct frame), &file_fd, 1);
+	takes_away = !(control & REQUESTER) && !mw && (data[1] & 1);
+	if (takes_away) {
+		fuzz_send(fd, stream, size / 2, control & IN_PIECES);
+		sent = size / 2;
+		fuzz_deregister(&device, FUZZ_OPEN);
+	}
 	fuzz_send(fd, stream + sent, size - sent, control & IN_PIECES);
+	if (takes_away)
+		fuzz_register(&device, FUZZ_OPEN);
 	fuzz_pass_time(1000000000ull);
 	fuzz_settle_with(fd);
 	if (control & HANG_UP) {
@@ -332,6 +342,10 @@ void fuzz_write_seeds(void)
 		one = fuzz_stream((i % 2 ? IN_PIECES : 0) | WINDOW, 0);
 		fuzz_add_frame(&one, frame, NULL);
 		fuzz_seed(requests[i].name, one.bytes, one.length);
+		one.bytes[0] &= ~WINDOW;
+		one.bytes[1] = 1;
+		snprintf(name, sizeof(name), "taken_away_%s", requests[i].name);
+		fuzz_seed(name, one.bytes, one.length);
 		one.bytes[0] |= UNRELIABLE;
 		snprintf(name, sizeof(name), "unreliable_%s", requests[i].name);
 		fuzz_seed(name, one.bytes, one.length);

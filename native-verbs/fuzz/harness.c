@@ -62,7 +62,7 @@ uint8_t *fuzz_region_bytes(enum fuzz_region region)
 	return memory + region_offset(region);
 }
 
-void fuzz_open_device(struct fuzz_device *device)
+void fuzz_register(struct fuzz_device *device, enum fuzz_region region)
 {
 	static const unsigned int access[FUZZ_REGIONS] = {
 		[FUZZ_SINK] = IBV_ACCESS_LOCAL_WRITE,
@@ -70,6 +70,21 @@ void fuzz_open_device(struct fuzz_device *device)
 			      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND,
 		[FUZZ_READ_ONLY] = IBV_ACCESS_REMOTE_READ,
 	};
+
+	device->mr[region] = softverbs_ibv_reg_mr_iova2(device->pd, fuzz_region_bytes(region), FUZZ_REGION_BYTES,
+							FUZZ_REGION_IOVA * (region + 1), access[region]);
+	FUZZ_CHECK(device->mr[region]);
+	device->keys[region] = device->mr[region]->rkey;
+}
+
+void fuzz_deregister(struct fuzz_device *device, enum fuzz_region region)
+{
+	FUZZ_CHECK(!softverbs_ibv_dereg_mr(device->mr[region]));
+	device->mr[region] = NULL;
+}
+
+void fuzz_open_device(struct fuzz_device *device)
+{
 	struct ibv_device **list = softverbs_ibv_get_device_list(NULL);
 	size_t size = region_offset(FUZZ_REGIONS);
 
@@ -84,10 +99,7 @@ void fuzz_open_device(struct fuzz_device *device)
 	memset(memory, CANARY, size);
 	for (int i = 0; i < FUZZ_REGIONS; i++) {
 		memset(fuzz_region_bytes(i), UNTOUCHED, FUZZ_REGION_BYTES);
-		device->mr[i] = softverbs_ibv_reg_mr_iova2(device->pd, fuzz_region_bytes(i), FUZZ_REGION_BYTES,
-							   FUZZ_REGION_IOVA * (i + 1), access[i]);
-		FUZZ_CHECK(device->mr[i]);
-		device->keys[i] = device->mr[i]->rkey;
+		fuzz_register(device, i);
 	}
 }
 

@@ -50,6 +50,9 @@ struct fuzz_device {
 };
 
 void fuzz_open_device(struct fuzz_device *device);
+/* Takes the region away, and gives it back under new keys. */
+void fuzz_deregister(struct fuzz_device *device, enum fuzz_region region);
+void fuzz_register(struct fuzz_device *device, enum fuzz_region region);
 uint8_t *fuzz_region_bytes(enum fuzz_region region);
 /* Nothing outside the regions changed, nor inside the one that nobody may write. */
 void fuzz_check_memory(void);
