@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A host loses its link while it has a connection: the next send ends in RETRY_EXC_ERR, rdma_disconnect in DISCONNECTED
+ * although nobody answers, and a new connect in UNREACHABLE; none of it takes longer than its timeouts.
+ */
+#define _GNU_SOURCE
+#include "cm_fixture.h"
+#include "hosts_fixture.h"
+
+enum { SEND_MS = 5000, DISCONNECT_MS = 8000 };
+
+static void expect_retry_error(struct rdma_cm_id *id)
+{
+	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+	uint64_t deadline = test_now_ms() + SEND_MS;
+	struct ibv_wc wc;
+
+	CHECK(!ibv_post_send(id->qp, &wr, &bad));
+	while (!ibv_poll_cq(id->send_cq, 1, &wc)) {
+		CHECK(test_now_ms() < deadline);
+		usleep(1000);
+	}
+	CHECK_EQUAL(wc.status, IBV_WC_RETRY_EXC_ERR);
+	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_ERR);
+}
+
+/* Host 1 connects, and is cut off by host 0. */
+static void serve(int fd)
+{
+	struct rdma_event_channel *channel, *other;
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_cm_id *id, *second;
+	uint64_t start;
+	uint16_t port;
+
+	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
+	channel = cm_channel_open();
+	other = cm_channel_open();
+	test_receive(fd, &port, sizeof(port));
+	id = cm_connect_to(channel, HOST_0_V4, port);
+	second = cm_id_open(other);
+	cm_resolve(second, HOST_0_V4, port);
+	cm_add_qp(second);
+	test_signal(fd);
+	test_await(fd);
+
+	CHECK(!softverbs_rdma_connect(second, &param));
+	expect_retry_error(id);
+	start = test_now_ms();
+	CHECK(!softverbs_rdma_disconnect(id));
+	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_DISCONNECTED), -ETIMEDOUT);
+	CHECK(test_now_ms() - start < DISCONNECT_MS);
+	CHECK_EQUAL(cm_take(other, RDMA_CM_EVENT_UNREACHABLE), -ETIMEDOUT);
+	cm_close(id);
+	cm_close(second);
+	softverbs_rdma_destroy_event_channel(channel);
+	softverbs_rdma_destroy_event_channel(other);
+}
+
+int main(void)
+{
+	struct test_peer peer = hosts_start(serve);
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *listener, *id;
+	uint16_t port;
+
+	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
+	channel = cm_channel_open();
+	listener = cm_listen_on(channel, HOST_0_V4, 8, &port);
+	test_send(peer.fd, &port, sizeof(port));
+	id = cm_accept_from(channel);
+	test_await(peer.fd);
+	hosts_set_link(false);
+	test_signal(peer.fd);
+	test_join_peer(&peer);
+	cm_close(id);
+	CHECK(!softverbs_rdma_destroy_id(listener));
+	softverbs_rdma_destroy_event_channel(channel);
+	return 0;
+}
