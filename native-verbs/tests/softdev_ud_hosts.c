@@ -4,7 +4,7 @@
  * interface prove that they crossed the link. A sender that does not know the secret is not heard.
  */
 #define _GNU_SOURCE
-#include "two_hosts.h"
+#include "hosts_fixture.h"
 #include "ud_fixture.h"
 
 #include <fcntl.h>
@@ -82,24 +82,14 @@ static void receive_all(int fd)
 	check_no_leaks();
 }
 
-static uint64_t bytes_sent(void)
-{
-	FILE *file = popen("ip -s link show veth1 | awk '/TX:/ { getline; print $1 }'", "re");
-	unsigned long long bytes = 0;
-
-	CHECK(file && fscanf(file, "%llu", &bytes) == 1);
-	pclose(file);
-	return bytes;
-}
-
 static void send_over_the_link(struct ud_side *ud, const union ibv_gid *gid, uint32_t qpn, uint8_t index, uint32_t seed)
 {
-	uint64_t before = bytes_sent(), deadline = test_now_ms() + WAIT_MS;
+	uint64_t before = hosts_link_bytes(), deadline = test_now_ms() + WAIT_MS;
 	struct ibv_ah *ah = ah_to(ud, gid, index);
 
 	fill_pattern(ud->memory.bytes, LENGTH, seed);
 	ud_send(ud, ah, qpn, LENGTH);
-	while (bytes_sent() < before + LENGTH) /* the neighbour may have to be found first */
+	while (hosts_link_bytes() < before + LENGTH) /* the neighbour may have to be found first */
 		CHECK(test_now_ms() < deadline);
 	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
 }
@@ -144,12 +134,14 @@ static void body(int fd, struct ud_side *ud, const struct hello *peer)
 
 int main(void)
 {
-	struct test_peer child = start_host_peer(receive_all);
 	struct hello own, peer;
+	struct test_peer child;
 	struct ud_side ud;
 	int status;
 	pid_t pid;
 
+	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
+	child = hosts_start(receive_all);
 	test_receive(child.fd, &peer, sizeof(peer));
 	pid = fork();
 	CHECK(pid >= 0);
