@@ -3,7 +3,6 @@
 #include "device.h"
 
 #include "exports.h"
-#include "gid_table.h"
 #include "fault.h"
 #include "handle.h"
 #include "log.h"
@@ -119,7 +118,6 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	}
 	context->handle = handle;
 	atomic_init(&context->users, 1);
-	gid_table_follow();
 	context->verbs.sz = sizeof(context->verbs);
 	query_set_ops(&context->verbs);
 	base = &context->verbs.context;

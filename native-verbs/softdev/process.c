@@ -2,6 +2,7 @@
 /* Identity of the process: boot nonce, the ports that name it, and what a fork does to it. */
 #define _GNU_SOURCE
 #include "core.h"
+#include "gid_table.h"
 #include "link_listen.h"
 #include "log.h"
 #include "process.h"
@@ -189,6 +190,7 @@ int process_port_at(int index)
 	result = progress_start();
 	if (result)
 		return result;
+	gid_table_follow();
 	pthread_mutex_lock(&lock);
 	while (!result && port_count <= index) {
 		result = open_port(&ports[port_count]);
