@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define MS 1000000ull
-#define ROOM_WAIT_NS (100 * MS)
+#define ROOM_WAIT_NS (300 * MS)
 
 enum { CONTROLLED_QKEY = 1u << 31 };
 

@@ -5,7 +5,7 @@
 
 #include "softdev_fixture.h"
 
-enum { QKEY = 0x11111111, GRH_BYTES = 40, UD_MTU = 4096, QUIET_MS = 200 };
+enum { QKEY = 0x11111111, GRH_BYTES = 40, UD_MTU = 4096, QUIET_MS = 300 };
 
 struct ud_side {
 	struct side side;
