@@ -13,6 +13,15 @@ struct node {
 	uint8_t memory[512];
 };
 
+/* Other tests on this host may use groups as well. */
+static struct sockaddr_storage group_address(bool v6)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), v6 ? "ff0e::3:%d:%d" : "239.3.%d.%d", getpid() / 256 % 256, getpid() % 256);
+	return cm_address(text, 0);
+}
+
 static void open_node(struct node *node, struct rdma_event_channel *channel, const struct sockaddr_storage *group)
 {
 	struct ibv_qp_init_attr attr = {
@@ -86,9 +95,9 @@ static void leave(struct node *node, struct sockaddr_storage *group)
 	CHECK(!softverbs_rdma_leave_multicast(node->id, (struct sockaddr *)group));
 }
 
-static void deliver(struct rdma_event_channel *channel, const char *text)
+static void deliver(struct rdma_event_channel *channel, bool v6)
 {
-	struct sockaddr_storage group = cm_address(text, 0);
+	struct sockaddr_storage group = group_address(v6);
 	struct rdma_cm_event *event;
 	static struct node member, sender;
 
@@ -114,7 +123,7 @@ static void deliver(struct rdma_event_channel *channel, const char *text)
 
 static void misuse(struct rdma_event_channel *channel)
 {
-	struct sockaddr_storage group = cm_address("239.3.2.1", 0), unicast = cm_address("127.0.0.1", 0);
+	struct sockaddr_storage group = group_address(false), unicast = cm_address("127.0.0.1", 0);
 	struct rdma_cm_id *connected = cm_id_open(channel);
 	static struct node node;
 
@@ -136,7 +145,7 @@ static void misuse(struct rdma_event_channel *channel)
 /* Without a channel the call waits for its event. */
 static void synchronous(void)
 {
-	struct sockaddr_storage group = cm_address("239.3.2.1", 0);
+	struct sockaddr_storage group = group_address(false);
 	static struct node node;
 
 	open_node(&node, NULL, &group);
@@ -155,8 +164,8 @@ int main(void)
 
 	alarm(TEST_SECONDS);
 	channel = cm_channel_open();
-	deliver(channel, "239.3.2.1");
-	deliver(channel, "ff0e::3:2:1");
+	deliver(channel, false);
+	deliver(channel, true);
 	misuse(channel);
 	synchronous();
 	softverbs_rdma_destroy_event_channel(channel);

@@ -7,7 +7,7 @@
 
 enum { LENGTH = 64, BUFFER = 512 };
 
-static const union ibv_gid groups[] = {
+static union ibv_gid groups[] = {
 	{.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 1, [14] = 2, [15] = 3}},
 	{.raw = {0xff, 0x0e, [15] = 0x77}},
 	{.raw = {0xff, 0x01, [5] = 2, [6] = 201, [7] = 133}},
@@ -158,6 +158,8 @@ static void run(void)
 
 int main(void)
 {
+	for (int i = 0; i < GROUPS; i++)
+		make_group_unique(&groups[i]);
 	on_each_transport(run);
 	return 0;
 }

@@ -13,7 +13,7 @@
 
 enum { NOBODY = 65534, BUFFER = 512, SENDS = 20, GARBAGE = 2000 };
 
-static const union ibv_gid group = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 5, [14] = 5, [15] = 5}};
+static union ibv_gid group = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 5, [14] = 5, [15] = 5}};
 
 static struct ud_header forged_header(uint32_t qpn, const union ibv_gid *gid)
 {
@@ -121,6 +121,7 @@ int main(void)
 {
 	if (geteuid())
 		test_skip("only root can start a process of another user");
+	make_group_unique(&group);
 	on_each_transport(run);
 	return 0;
 }

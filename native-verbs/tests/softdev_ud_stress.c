@@ -10,7 +10,7 @@
 
 enum { THREADS = 4, ROUNDS = 30, SENDS = 50, DEPTH = 32, SLOT = 256, RUN_MS = 3000 };
 
-static const union ibv_gid group = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 9, [14] = 9, [15] = 9}};
+static union ibv_gid group = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 9, [14] = 9, [15] = 9}};
 
 static struct ud_side sides[THREADS];
 static _Atomic uint32_t numbers[THREADS];
@@ -94,6 +94,7 @@ int main(void)
 {
 	pthread_t threads[THREADS];
 
+	make_group_unique(&group);
 	alarm(TEST_SECONDS);
 	for (int i = 0; i < THREADS; i++) {
 		open_ud_side(&sides[i], DEPTH);

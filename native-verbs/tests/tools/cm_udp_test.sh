@@ -7,10 +7,11 @@ need udaddy
 need mckey
 need ib_send_bw
 
-# udaddy knows one port.
-start_server udaddy -c 3 -C 50 -S 2000
+# Others on this host may use groups as well, and the one port that udaddy knows.
+own="$(($$ / 256 % 256)).$(($$ % 256))"
+start_server udaddy -b "127.7.$own" -c 3 -C 50 -S 2000
 wait_until cm_listens 7174
-run_client udaddy -c 3 -C 50 -S 2000 -s 127.0.0.1
+run_client udaddy -c 3 -C 50 -S 2000 -s "127.7.$own"
 join_server
 
 # The receivers say nothing when they have joined, and they wait for ever for what they miss.
@@ -18,7 +19,7 @@ joined() {
   grep -q 'receiving data transfers' "$work/server.log"
 }
 
-for group in 239.4.5.6 ff0e::4:5:6; do
+for group in "239.4.$own" "ff0e::4:$(echo "$own" | tr . :)"; do
   start_server stdbuf -oL mckey -m "$group" -C 20
   wait_until joined
   run_client mckey -m "$group" -C 20 -s

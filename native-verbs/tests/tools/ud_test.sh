@@ -33,4 +33,4 @@ perftest ib_send_bw -n 2000
 perftest ib_send_bw -n 500 -s 64 -e -q 2
 perftest ib_send_lat -n 200 -s 64
 perftest ib_send_lat -n 200 -s 64 -e
-perftest ib_send_bw -n 300 -s 1024 -g -M 0:0:0:0:0:0:0:0:0:0:255:255:239:1:1:1
+perftest ib_send_bw -n 300 -s 1024 -g -M "0:0:0:0:0:0:0:0:0:0:255:255:239:1:$(($$ / 256 % 256)):$(($$ % 256))"
