@@ -27,7 +27,7 @@ static int find_route(const struct ibv_ah_attr *attr, struct ud_route *route)
 {
 	enum ibv_gid_type type;
 
-	if (attr->port_num != 1 || !attr->is_global ||
+	if (attr->port_num != 1 || !attr->is_global || gid_table_is_empty_at(attr->grh.sgid_index) ||
 	    gid_table_entry(attr->grh.sgid_index, &route->source, &type))
 		return EINVAL;
 	route->destination = attr->grh.dgid;

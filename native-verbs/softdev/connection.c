@@ -102,7 +102,9 @@ void connection_end(struct softdev_qp *qp)
 static void write_one(struct softdev_qp *qp, void *unused)
 {
 	(void)unused;
+	pthread_mutex_lock(&qp->lock);
 	write_if_wanted(&qp->record);
+	pthread_mutex_unlock(&qp->lock);
 }
 
 static void write_all(void *unused)
@@ -124,8 +126,12 @@ int softverbs_get_connection(struct ibv_qp *base, struct softverbs_connection *o
 
 	if (!out)
 		return EINVAL;
+	memset(&now, 0, sizeof(now));
 	pthread_mutex_lock(&qp->lock);
-	now = qp->record;
+	now.qp_num = qp->record.qp_num;
+	now.peer_qp_num = qp->record.peer_qp_num;
+	now.peer_gid = qp->record.peer_gid;
+	now.is_tcp = qp->record.is_tcp;
 	pthread_mutex_unlock(&qp->lock);
 	for (unsigned int i = 0; i < FIELD_COUNT; i++)
 		*(uint64_t *)(void *)((char *)&now + fields[i].offset) = value_of(&qp->record, i);

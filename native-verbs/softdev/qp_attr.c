@@ -101,7 +101,7 @@ static enum transport transport_of(const struct softdev_qp *qp)
 /* RoCE: without a GRH there is no address. */
 static bool path_is_valid(const struct ibv_ah_attr *path)
 {
-	return path->is_global && path->port_num == 1 && path->grh.sgid_index < gid_table_length();
+	return path->is_global && path->port_num == 1 && !gid_table_is_empty_at(path->grh.sgid_index);
 }
 
 /*

@@ -8,6 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Between hosts both ends say who they are and whom they mean: no other than their connection shows. */
+static bool names_both_ends(const struct link *link, const struct qp_open *open)
+{
+	return !link_is_tcp(link) ||
+	       (link_is_from(link, open->source_gid.raw) && gid_is_local(&open->destination_gid));
+}
+
 /*
  * 0, or EAGAIN: the QP is not, or not yet, the other end of the one that asks; or it asks for another sequence than was
  * agreed on; or another process has taken that place already.
@@ -21,7 +28,7 @@ static int judge_open(struct softdev_qp *qp, const struct link *link, const stru
 	pthread_mutex_lock(&qp->lock);
 	if (responder_is_ready(qp) && qp->base.qp_num == open->destination_qpn &&
 	    qp->attr.dest_qp_num == open->source_qpn && link_is_from(link, qp->attr.ah_attr.grh.dgid.raw) &&
-	    open->qp_type == qp->base.qp_type &&
+	    names_both_ends(link, open) && open->qp_type == qp->base.qp_type &&
 	    (is_unreliable(qp) || open->first_seq == qp->responder.expected_seq) &&
 	    (!qp->in || !memcmp(link_peer_nonce(qp->in), link_peer_nonce(link), LINK_NONCE_BYTES)))
 		error = 0;

@@ -56,9 +56,29 @@ static int entries(struct ibv_gid_entry *table)
 	return softverbs__ibv_query_gid_table(context, table, 32, 0, sizeof(*table));
 }
 
+static int move_to_rtr_from(struct side *side, int gid_index)
+{
+	struct address own = address_of(side);
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_4096,
+		.dest_qp_num = own.qpn,
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.dgid = own.gid, .sgid_index = gid_index, .hop_limit = 1}},
+	};
+
+	to_init(side->qp, ALL_REMOTE);
+	return softverbs_ibv_modify_qp(side->qp, &attr,
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					       IBV_QP_MIN_RNR_TIMER);
+}
+
 int main(void)
 {
 	struct ibv_gid_entry table[32];
+	struct side side;
 	int first, second, length;
 	struct side side;
 
@@ -83,6 +103,12 @@ int main(void)
 	CHECK_EQUAL(index_of(NULL), first);
 	CHECK_EQUAL(softverbs__ibv_query_gid_ex(context, 1, first, table, 0, sizeof(*table)), ENODATA);
 	CHECK_EQUAL(entries(table), table_length() - 2);
+	open_side(&side, 16, 16);
+	CHECK_EQUAL(move_to_rtr_from(&side, second), 0);
+	close_side(&side);
+	open_side(&side, 16, 16);
+	CHECK_EQUAL(move_to_rtr_from(&side, first), EINVAL);
+	close_side(&side);
 
 	/* A link that is down keeps its IPv4 address, and the GID. */
 	hosts_run("ip link set wire down");
