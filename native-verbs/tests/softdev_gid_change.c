@@ -78,7 +78,6 @@ static int move_to_rtr_from(struct side *side, int gid_index)
 int main(void)
 {
 	struct ibv_gid_entry table[32];
-	struct side side;
 	int first, second, length;
 	struct side side;
 
@@ -103,12 +102,8 @@ int main(void)
 	CHECK_EQUAL(index_of(NULL), first);
 	CHECK_EQUAL(softverbs__ibv_query_gid_ex(context, 1, first, table, 0, sizeof(*table)), ENODATA);
 	CHECK_EQUAL(entries(table), table_length() - 2);
-	open_side(&side, 16, 16);
-	CHECK_EQUAL(move_to_rtr_from(&side, second), 0);
-	close_side(&side);
-	open_side(&side, 16, 16);
 	CHECK_EQUAL(move_to_rtr_from(&side, first), EINVAL);
-	close_side(&side);
+	CHECK_EQUAL(move_to_rtr_from(&side, second), 0);
 
 	/* A link that is down keeps its IPv4 address, and the GID. */
 	hosts_run("ip link set wire down");
