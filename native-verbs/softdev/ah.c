@@ -92,7 +92,10 @@ int softverbs_ibv_destroy_ah(struct ibv_ah *base)
 	return 0;
 }
 
-/* The entry that a datagram came in by; -1 if there is none (any more). */
+/*
+ * The entry that a datagram came in by. What came by a group, or to an address that has none (127.0.0.2), is answered from
+ * the primary address.
+ */
 static int gid_index(const union ibv_gid *wanted, enum ibv_gid_type wanted_type)
 {
 	union ibv_gid gid;
@@ -101,14 +104,13 @@ static int gid_index(const union ibv_gid *wanted, enum ibv_gid_type wanted_type)
 	for (int i = 0; !gid_table_entry(i, &gid, &type); i++)
 		if (type == wanted_type && !memcmp(&gid, wanted, sizeof(gid)))
 			return i;
-	return -1;
+	return wanted_type == IBV_GID_TYPE_ROCE_V2;
 }
 
 int softverbs_ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
 				  struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
 	struct ud_return back;
-	int index;
 
 	(void)context;
 	memset(attr, 0, sizeof(*attr));
@@ -121,16 +123,9 @@ int softverbs_ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, str
 		errno = EINVAL;
 		return -1;
 	}
-	/* What came by a group is answered from the primary address. */
-	index = gid_is_multicast(&back.destination) ? back.type == IBV_GID_TYPE_ROCE_V2
-						     : gid_index(&back.destination, back.type);
-	if (index < 0) {
-		errno = ENOENT;
-		return -1;
-	}
 	attr->is_global = 1;
 	attr->grh.dgid = back.source;
-	attr->grh.sgid_index = index;
+	attr->grh.sgid_index = gid_index(&back.destination, back.type);
 	attr->grh.flow_label = back.flow_label;
 	attr->grh.traffic_class = back.traffic_class;
 	attr->grh.hop_limit = WAY_BACK_HOP_LIMIT;
