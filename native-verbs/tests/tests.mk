@@ -28,7 +28,7 @@ $(OUT)/tsan-tests/%: $(OUT)/tsan/tests/%.o $(SOFTDEV_SOURCES:%.c=$(OUT)/tsan/%.o
 $(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o: CPPFLAGS += -I softdev
 
 check-tests: $(TEST_NAMES:%=$(OUT)/tests/%)
-	tests/run $(sort $^)
+	tests/run -j 2 $(sort $^)
 
 # Is every row of the table tested, and every status in it?
 check-error-semantics:
@@ -36,7 +36,7 @@ check-error-semantics:
 	@tests/error_semantics.sh ../docs/error-semantics.md $(OUT)/verbs.i
 
 asan-tests: $(TEST_NAMES:%=$(OUT)/asan-tests/%)
-	tests/run $(sort $^)
+	tests/run -j 2 $(sort $^)
 
 tsan-tests: $(TSAN_TESTS:%=$(OUT)/tsan-tests/%)
 	tests/run $(sort $^)
