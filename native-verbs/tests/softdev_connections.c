@@ -26,11 +26,14 @@ static void read_and_leave(void)
 {
 	struct softverbs_connection record = {0};
 	struct region source, sink;
+	struct ibv_qp *fresh;
 	struct pair kept, gone;
 
 	open_pair(&kept, NULL, NULL);
 	open_pair(&gone, NULL, NULL);
-	CHECK_EQUAL(softverbs_get_connection(gone.a.qp, &record, sizeof(record)), ENOTCONN);
+	fresh = create_qp(&gone.a, 4);
+	CHECK_EQUAL(softverbs_get_connection(fresh, &record, sizeof(record)), ENOTCONN);
+	CHECK_EQUAL(softverbs_ibv_destroy_qp(fresh), 0);
 	source = create_region(gone.b.pd, LENGTH, ALL_REMOTE);
 	sink = create_region(gone.a.pd, LENGTH, ALL_REMOTE);
 	for (int i = 0; i < READS; i++) {
