@@ -7,12 +7,79 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-struct softverbs_counters counters;
+enum { CACHE_LINE = 64 };
+
+/* A thread that ends leaves its counts, with which the next one goes on. */
+struct shard {
+	struct softverbs_counters counters;
+	struct shard *next;
+	bool taken;
+} __attribute__((aligned(CACHE_LINE)));
+
+_Thread_local struct softverbs_counters *counters_of_thread;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards the list and who has taken what */
+static struct shard *shards;
+static struct shard for_want_of_memory; /* may miss counts */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+
+static void leave(void *taken)
+{
+	struct shard *shard = taken;
+
+	counters_of_thread = NULL;
+	pthread_mutex_lock(&lock);
+	shard->taken = false;
+	pthread_mutex_unlock(&lock);
+}
+
+static void create_key(void)
+{
+	pthread_key_create(&key, leave);
+	for_want_of_memory.taken = true;
+	shards = &for_want_of_memory;
+}
+
+/* lock held. */
+static struct shard *take(void)
+{
+	struct shard *shard = shards;
+
+	while (shard && shard->taken)
+		shard = shard->next;
+	if (shard)
+		return shard;
+	shard = aligned_alloc(CACHE_LINE, sizeof(*shard));
+	if (!shard)
+		return NULL;
+	*shard = (struct shard){.next = shards};
+	__atomic_store_n(&shards, shard, __ATOMIC_RELEASE);
+	return shard;
+}
+
+struct softverbs_counters *counters_begin(void)
+{
+	struct shard *shard;
+
+	pthread_once(&once, create_key);
+	pthread_mutex_lock(&lock);
+	shard = take();
+	if (shard && !pthread_setspecific(key, shard))
+		shard->taken = true;
+	else
+		shard = &for_want_of_memory;
+	pthread_mutex_unlock(&lock);
+	counters_of_thread = &shard->counters;
+	return counters_of_thread;
+}
 
 static const struct {
 	const char *name;
@@ -42,9 +109,15 @@ enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };
 
 _Static_assert(FIELD_COUNT * sizeof(uint64_t) == sizeof(struct softverbs_counters), "a field is missing");
 
-static uint64_t load(size_t offset)
+uint64_t counters_total(size_t offset)
 {
-	return __atomic_load_n((uint64_t *)(void *)((char *)&counters + offset), __ATOMIC_RELAXED);
+	struct shard *shard = __atomic_load_n(&shards, __ATOMIC_ACQUIRE);
+	uint64_t sum = 0;
+
+	for (; shard; shard = shard->next)
+		sum += __atomic_load_n((uint64_t *)(void *)((char *)&shard->counters + offset),
+				       __ATOMIC_RELAXED);
+	return sum;
 }
 
 int softverbs_get_counters(struct softverbs_counters *out, size_t size)
@@ -53,7 +126,7 @@ int softverbs_get_counters(struct softverbs_counters *out, size_t size)
 		return EINVAL;
 	for (unsigned int i = 0; i < FIELD_COUNT; i++)
 		if (fields[i].offset + sizeof(uint64_t) <= size)
-			*(uint64_t *)(void *)((char *)out + fields[i].offset) = load(fields[i].offset);
+			*(uint64_t *)(void *)((char *)out + fields[i].offset) = counters_total(fields[i].offset);
 	return 0;
 }
 
@@ -69,7 +142,7 @@ __attribute__((destructor)) static void write_stats(void)
 	used = snprintf(line, sizeof(line), "{\"pid\":%d", (int)getpid());
 	for (unsigned int i = 0; i < FIELD_COUNT; i++)
 		used += snprintf(line + used, sizeof(line) - used, ",\"%s\":%" PRIu64, fields[i].name,
-				 load(fields[i].offset));
+				 counters_total(fields[i].offset));
 	used += snprintf(line + used, sizeof(line) - used, "}\n");
 	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
 	if (fd < 0 || write(fd, line, used) != used)
