@@ -9,6 +9,7 @@
 #include "progress.h"
 #include "secret.h"
 #include "settings.h"
+#include "softverbs.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -34,7 +35,7 @@ static int port_count;
 
 static pthread_once_t nonce_once = PTHREAD_ONCE_INIT;
 static uint8_t nonce[16];
-static bool forked_child;
+static struct softverbs_succession succession = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void random_bytes(void *out, size_t length)
 {
@@ -52,7 +53,7 @@ void random_bytes(void *out, size_t length)
 
 static void in_forked_child(void)
 {
-	forked_child = true;
+	succession.orphaned = true;
 	for (int i = 0; i < port_count; i++) {
 		close(ports[i].tcp_fd);
 		close(ports[i].udp_fd);
@@ -74,7 +75,7 @@ const uint8_t *process_nonce(void)
 
 bool process_is_forked_child(void)
 {
-	return forked_child;
+	return succession.orphaned;
 }
 
 /* Connections of a process that held the port before do not keep it, if this one is to listen. */
@@ -85,6 +86,11 @@ static int open_socket(int family, int type)
 	if (fd >= 0 && type == SOCK_STREAM && secret_is_set())
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	return fd;
+}
+
+struct softverbs_succession *softverbs_succession(void)
+{
+	return &succession;
 }
 
 static int bind_socket(int type, int number)

@@ -17,9 +17,9 @@ $(OUT)/tests/facade_symbols: $(OUT)/release/tests/facade_symbols.o $(FACADES)
 	$(CC) -o $@ $< -ldl
 
 # As programs are linked: by the names libibverbs and librdmacm.
-$(OUT)/tests/facade_program: $(OUT)/release/tests/facade_program.o $(FACADES)
+$(OUT)/tests/facade_program $(OUT)/tests/facade_fork: $(OUT)/tests/%: $(OUT)/release/tests/%.o $(FACADES)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $< $(FACADES) -Wl,-rpath,'$$ORIGIN/../lib/softverbs' -pthread
 
-check-facade: $(OUT)/tests/facade_symbols $(OUT)/tests/facade_program
+check-facade: $(OUT)/tests/facade_symbols $(OUT)/tests/facade_program $(OUT)/tests/facade_fork
 	tests/run $^ $(TOOL_TESTS)

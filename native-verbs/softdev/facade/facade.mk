@@ -14,15 +14,17 @@ CHECKS += check-symbols
 $(FACADE_DIR)/libibverbs.so.1: FACADE_NODES := IBVERBS
 $(FACADE_DIR)/librdmacm.so.1: FACADE_NODES := RDMACM
 
-$(OUT)/release/softdev/facade/stubs.o: softdev/facade/stubs.c
+FACADE_OBJECTS := $(OUT)/release/softdev/facade/stubs.o $(OUT)/release/softdev/facade/renew.o
 
-$(FACADES): $(FACADE_DIR)/%: $(OUT)/release/softdev/facade/stubs.o $(SOFTDEV_LIBRARY) $(FACADE_TABLE) \
+$(FACADE_OBJECTS): CPPFLAGS += -I softdev
+
+$(FACADES): $(FACADE_DIR)/%: $(FACADE_OBJECTS) $(SOFTDEV_LIBRARY) $(FACADE_TABLE) \
     softdev/facade/generate.awk softdev/facade/facade.inc
 	@mkdir -p $(@D) $(OUT)/facade
 	$(FACADE_GENERATE) -v want=map -v lib=$(FACADE_NODES) $(FACADE_TABLE) >$(OUT)/facade/$*.map
 	$(FACADE_GENERATE) -v want=asm -v lib=$(FACADE_NODES) $(FACADE_TABLE) >$(OUT)/facade/$*.S
-	$(CC) $(RELEASE_LDFLAGS) -I softdev/facade -Wl,-soname,$* -Wl,-rpath,'$$ORIGIN/..' \
-	  -Wl,--version-script=$(OUT)/facade/$*.map -o $@ $(OUT)/facade/$*.S $< $(SOFTDEV_LIBRARY)
+	$(CC) $(RELEASE_LDFLAGS) -I softdev/facade -Wl,-z,nodelete -Wl,-soname,$* -Wl,-rpath,'$$ORIGIN/..' \
+	  -Wl,--version-script=$(OUT)/facade/$*.map -o $@ $(OUT)/facade/$*.S $(FACADE_OBJECTS) $(SOFTDEV_LIBRARY) -ldl
 
 # Fails if the page is not what the table says; UPDATE=1 writes it.
 check-symbols: $(FACADES)

@@ -105,10 +105,7 @@ def name_of(test):
 
 
 def run_apart(tests, judge):
-    """
-    In a process of its own: a crash costs no other module, and tests that fork find the device unused, for a child
-    may not use what its parent has opened.
-    """
+    """In a process of its own: a crash costs no other module."""
     results, pipe = os.pipe()
     child = os.fork()
     if not child:

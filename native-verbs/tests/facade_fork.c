@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A child of a program that uses the device: what it inherited answers EIO and leaves the parent alone; when it begins anew it
+ * has a device of its own, and so has its child.
+ */
+#include "facade_fixture.h"
+
+#include <sys/wait.h>
+
+struct device {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_qp *a, *b;
+	char text[128];
+};
+
+static void use(struct device *device)
+{
+	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+
+	strcpy(device->text, "each generation anew");
+	device->context = open_first();
+	device->pd = ibv_alloc_pd(device->context);
+	device->cq = ibv_create_cq(device->context, 16, NULL, NULL, 0);
+	CHECK(device->pd && device->cq);
+	init.send_cq = init.recv_cq = device->cq;
+	device->a = ibv_create_qp(device->pd, &init);
+	device->b = ibv_create_qp(device->pd, &init);
+	device->mr = ibv_reg_mr(device->pd, device->text, sizeof(device->text), IBV_ACCESS_LOCAL_WRITE);
+	CHECK(device->a && device->b && device->mr);
+	connect_qp(device->context, device->a, device->b->qp_num);
+	connect_qp(device->context, device->b, device->a->qp_num);
+	bytesGoThrough(device->a, device->b, device->cq, device->mr, device->text);
+}
+
+static void give_back(struct device *device)
+{
+	CHECK_EQUAL(ibv_destroy_qp(device->a), 0);
+	CHECK_EQUAL(ibv_destroy_qp(device->b), 0);
+	CHECK_EQUAL(ibv_dereg_mr(device->mr), 0);
+	CHECK_EQUAL(ibv_destroy_cq(device->cq), 0);
+	CHECK_EQUAL(ibv_dealloc_pd(device->pd), 0);
+	CHECK_EQUAL(ibv_close_device(device->context), 0);
+}
+
+static void expect_stale(struct device *device, int error)
+{
+	struct ibv_sge sge = {(uintptr_t)device->text, 8, device->mr->lkey};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	CHECK_EQUAL(ibv_post_send(device->a, &wr, &bad), EIO);
+	CHECK_EQUAL(ibv_modify_qp(device->a, &attr, IBV_QP_STATE), error);
+	CHECK_EQUAL(ibv_destroy_qp(device->a), error);
+	CHECK_EQUAL(ibv_dereg_mr(device->mr), error);
+	CHECK_EQUAL(ibv_destroy_cq(device->cq), error);
+}
+
+/* In a child, with what its parent left it; and once more in its child. */
+static void begin_anew(struct device *inherited, int generations)
+{
+	pid_t child = fork();
+	struct device own;
+	int status;
+
+	CHECK(child >= 0);
+	if (child) {
+		CHECK_EQUAL(waitpid(child, &status, 0), child);
+		CHECK_EQUAL(status, 0);
+		return;
+	}
+	expect_stale(inherited, EIO);
+	use(&own);
+	expect_stale(inherited, ENOENT);
+	if (generations > 1)
+		begin_anew(&own, generations - 1);
+	bytesGoThrough(own.b, own.a, own.cq, own.mr, own.text);
+	give_back(&own);
+	exit(0);
+}
+
+static void begin_anew_by_rdma_cm(void)
+{
+	struct rdma_event_channel *channel;
+	pid_t child = fork();
+	int status;
+
+	CHECK(child >= 0);
+	if (child) {
+		CHECK_EQUAL(waitpid(child, &status, 0), child);
+		CHECK_EQUAL(status, 0);
+		return;
+	}
+	channel = rdma_create_event_channel();
+	CHECK(channel);
+	rdma_destroy_event_channel(channel);
+	/* the other library has the new engine too */
+	CHECK(ibv_alloc_pd(open_first()));
+	exit(0);
+}
+
+int main(void)
+{
+	struct device device;
+
+	use(&device);
+	begin_anew(&device, 2);
+	begin_anew_by_rdma_cm();
+	bytesGoThrough(device.b, device.a, device.cq, device.mr, device.text);
+	give_back(&device);
+	return 0;
+}
