@@ -11,14 +11,12 @@
 
 #include "core.h"
 #include "link_internal.h"
-#include "link_tcp.h"
 #include "sha256.h"
 #include "wire.h"
 
 #include "cm_wire.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,49 +27,9 @@ enum { CONNECT = 1, IN_PIECES = 2, TCP = 4, RIGHT_MAC = 8, DESCRIPTORS = 16, HAN
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int __real_secure_equal(const uint8_t *a, const uint8_t *b, size_t length);
-int __wrap_secure_equal(const uint8_t *a, const uint8_t *b, size_t length);
-int __wrap_tcp_accepted(int fd, union ibv_gid *own, union ibv_gid *peer);
-int __wrap_tcp_connect(const union ibv_gid *source, const union ibv_gid *destination, uint16_t port, int *fd);
-int __wrap_tcp_result(int fd);
 
-static bool right_mac;
-static int tcp_peer_fd;
-static union ibv_gid own_gid, other_gid;
+static union ibv_gid own_gid;
 static int listener;
-
-int __wrap_secure_equal(const uint8_t *a, const uint8_t *b, size_t length)
-{
-	return right_mac || __real_secure_equal(a, b, length);
-}
-
-/* What the kernel does for a TCP socket, on one end of a pair: this fuzzes what is read from it. */
-int __wrap_tcp_accepted(int fd, union ibv_gid *own, union ibv_gid *peer)
-{
-	(void)fd;
-	*own = own_gid;
-	*peer = other_gid;
-	return 0;
-}
-
-int __wrap_tcp_connect(const union ibv_gid *source, const union ibv_gid *destination, uint16_t port, int *fd)
-{
-	int fds[2];
-
-	(void)source;
-	(void)destination;
-	(void)port;
-	FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds));
-	*fd = fds[0];
-	tcp_peer_fd = fds[1];
-	return 0;
-}
-
-int __wrap_tcp_result(int fd)
-{
-	(void)fd;
-	return 0;
-}
 
 static struct owner {
 	struct link *link; /* while it is not closed */
@@ -104,8 +62,6 @@ static const struct link_ops owner_ops = {.on_open = on_open, .on_frame = on_fra
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	struct sockaddr_in other = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000209)};
-
 	(void)argc;
 	(void)argv;
 	if (getenv("FUZZ_SECRET"))
@@ -113,7 +69,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	fuzz_seeds_if_asked();
 	FUZZ_CHECK(process_port() > 0);
 	FUZZ_CHECK(!gid_table_entry(0, &own_gid, NULL));
-	gid_from_address((struct sockaddr *)&other, &other_gid);
+	fuzz_network.own = own_gid;
+	fuzz_network.peer = (union ibv_gid){.raw = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 9}};
 	listener = fuzz_listen();
 	fuzz_settle();
 	return 0;
@@ -122,11 +79,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static int connect_out(bool tcp, enum link_kind kind)
 {
 	owner = (struct owner){0};
-	tcp_peer_fd = -1;
-	owner.link = link_connect(&own_gid, tcp ? &other_gid : &own_gid, fuzz_peer_port(), kind, &owner_ops, &owner);
+	fuzz_network.connected_fd = -1;
+	owner.link = link_connect(&own_gid, tcp ? &fuzz_network.peer : &own_gid, fuzz_peer_port(), kind, &owner_ops, &owner);
 	FUZZ_CHECK(owner.link);
 	fuzz_settle();
-	return tcp ? tcp_peer_fd : fuzz_accept(listener);
+	return tcp ? fuzz_network.connected_fd : fuzz_accept(listener);
 }
 
 static int connect_in(bool tcp)
@@ -153,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	tcp = control & TCP && getenv("FUZZ_SECRET");
 	connects = control & CONNECT;
 	fuzz_begin();
-	right_mac = control & RIGHT_MAC;
+	fuzz_network.right_mac = control & RIGHT_MAC;
 	fd = connects ? connect_out(tcp, data[1] & 1 ? LINK_KIND_QP : LINK_KIND_CM) : connect_in(tcp);
 	FUZZ_CHECK(fd >= 0);
 	data += FUZZ_CONTROL_BYTES;

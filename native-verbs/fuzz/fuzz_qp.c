@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * (With FUZZ_PATHS the peer also shows its table of regions, which is ours, and passes descriptors.)
+ * (With FUZZ_SECRET the peer is on another host: its links are TCP. With FUZZ_PATHS it also shows its table of regions, which is ours, and passes descriptors.)
  * The peer of a connected queue pair sends whatever it likes, to the responder or as answers to the requester. The
  * queue pair may break, but nothing outside its regions changes, every work request completes, and nothing leaks.
  *
@@ -35,7 +35,7 @@ static struct ibv_cq *cq;
 static struct ibv_qp *qp, *reliable, *unreliable;
 static union ibv_gid gid;
 static int listener;
-static bool with_paths;
+static bool with_paths, with_tcp;
 static int file_fd;
 static struct ibv_mr *file_mr;
 
@@ -62,7 +62,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc;
 	(void)argv;
 	with_paths = getenv("FUZZ_PATHS");
-	setenv("SOFTVERBS_PATH", with_paths ? "auto" : "wire", 1);
+	with_tcp = getenv("FUZZ_SECRET");
+	if (with_tcp)
+		setenv("SOFTVERBS_SECRET", "a secret of the fuzzer", 1);
+	setenv("SOFTVERBS_PATH", with_paths ? "auto" : with_tcp ? "tcp" : "wire", 1);
 	fuzz_seeds_if_asked();
 	fuzz_open_device(&device);
 	if (with_paths)
@@ -75,6 +78,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	unreliable = softverbs_ibv_create_qp(device.pd, &init);
 	FUZZ_CHECK(reliable && unreliable);
 	FUZZ_CHECK(!softverbs_ibv_query_gid(device.context, 1, 0, &gid));
+	fuzz_network.own = fuzz_network.peer = gid;
+	fuzz_network.right_mac = with_tcp;
 	listener = fuzz_listen();
 	fuzz_settle();
 	return 0;
@@ -201,7 +206,8 @@ static int open_link(bool requester, bool answers)
 
 	if (requester) {
 		fuzz_settle();
-		fds[1] = fuzz_accept(listener);
+		fds[1] = with_tcp ? fuzz_network.connected_fd : fuzz_accept(listener);
+		fuzz_network.connected_fd = -1;
 		FUZZ_CHECK(fds[1] >= 0);
 		fuzz_send_server_handshake(fds[1], with_paths ? process_nonce() : fuzz_peer_nonce);
 		fuzz_settle_with(fds[1]);
@@ -211,7 +217,10 @@ static int open_link(bool requester, bool answers)
 			FUZZ_CHECK(send(fds[1], &answer, sizeof(answer), MSG_NOSIGNAL) == sizeof(answer));
 	} else {
 		FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds));
-		link_accept_unix(fds[0]);
+		if (with_tcp)
+			link_accept_tcp(fds[0], qp->qp_num >> 8);
+		else
+			link_accept_unix(fds[0]);
 		fuzz_send_client_handshake(fds[1], LINK_KIND_QP);
 		FUZZ_CHECK(send(fds[1], &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message));
 	}
@@ -292,6 +301,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		close(fd);
 	for (fuzz_settle(); (fd = fuzz_accept(listener)) >= 0;)
 		close(fd);
+	if (with_tcp && fuzz_network.connected_fd >= 0)
+		close(fuzz_network.connected_fd);
+	fuzz_network.connected_fd = -1;
 	fuzz_drain_events(device.context);
 	fuzz_end();
 	return 0;

@@ -83,6 +83,13 @@ int fuzz_listen(void);
 uint16_t fuzz_peer_port(void);
 int fuzz_accept(int listener);
 
+/* network.c: TCP between us and the peer that the target plays. */
+extern struct fuzz_network {
+	union ibv_gid own, peer;
+	bool right_mac;	  /* every MAC is taken for right */
+	int connected_fd; /* the peer's end of the latest connection that was made to it */
+} fuzz_network;
+
 /* Of the target: its seeds, each given to fuzz_seed(). */
 void fuzz_write_seeds(void);
 void fuzz_seed(const char *name, const void *bytes, size_t length);
