@@ -40,6 +40,7 @@ struct link {
 	struct link_fault fault;
 
 	bool is_tcp;
+	int times_to_tune; /* TCP: until the path is known to be short, when the socket is full */
 	pid_t peer_pid; /* TCP knows no credentials: 0 */
 	uid_t peer_uid; /* TCP: nobody's, (uid_t)-1 */
 	union ibv_gid own_gid, peer_gid; /* TCP: the addresses of the connection */
@@ -102,6 +103,8 @@ void link_flush_output(struct link *link);
 void link_discard_input(struct link *link);
 /* One step; bytes moved (0 = progress without bytes), or -errno; may close the link. */
 ssize_t link_read_some(struct link *link);
+
+enum { LINK_TIMES_TO_TUNE = 16 };
 
 /* 0, or the errno to fail with. */
 int handshake_start(struct link *link);

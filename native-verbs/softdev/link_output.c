@@ -224,6 +224,8 @@ void link_flush_output(struct link *link)
 	}
 	if (link->state != LINK_CLOSED && link->closing_after_flush && !link->out.first)
 		end_output(link);
+	if (link->state != LINK_CLOSED && link->out_full && link->times_to_tune)
+		link->times_to_tune = tcp_tune(link->watch.fd) ? 0 : link->times_to_tune - 1;
 	link_update_events(link);
 }
 
@@ -284,7 +286,7 @@ void link_opened(struct link *link)
 {
 	link->state = LINK_OPEN;
 	if (link->is_tcp)
-		tcp_tune(link->watch.fd);
+		link->times_to_tune = LINK_TIMES_TO_TUNE;
 	if (link->accepted)
 		link_start_handshake_clock(link); /* until its first frame is through */
 	else

@@ -70,14 +70,13 @@ int tcp_connect(const union ibv_gid *source, const union ibv_gid *destination, u
 	return error;
 }
 
-void tcp_tune(int fd)
+bool tcp_tune(int fd)
 {
 	struct tcp_info info = {0};
 	socklen_t length = sizeof(info);
 
-	if (!getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) && info.tcpi_min_rtt &&
-	    info.tcpi_min_rtt <= SHORT_PATH_US)
-		set(fd, SOL_SOCKET, SO_SNDBUF, SHORT_PATH_BYTES);
+	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) && info.tcpi_min_rtt &&
+	       info.tcpi_min_rtt <= SHORT_PATH_US && !set(fd, SOL_SOCKET, SO_SNDBUF, SHORT_PATH_BYTES);
 }
 
 int tcp_result(int fd)

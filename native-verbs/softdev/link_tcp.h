@@ -4,6 +4,7 @@
 #define SOFTDEV_LINK_TCP_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -15,10 +16,11 @@ int tcp_connect(const union ibv_gid *source, const union ibv_gid *destination, u
 int tcp_result(int fd);
 
 /*
- * Once a connection has shown how long a round trip takes: on a short path little data may be under way, so that what
- * arrives is still in the processor's cache when it is copied out. The kernel's own sizing suits all others.
+ * On a short path little data may be under way, so that what arrives is still in the processor's cache when it is copied
+ * out. The kernel's own sizing suits all others. False if the path has not been short so far; on a busy host the first
+ * round trips take longer than the path is.
  */
-void tcp_tune(int fd);
+bool tcp_tune(int fd);
 
 /* For an accepted socket: options, and the GIDs of both ends. 0 or an errno. */
 int tcp_accepted(int fd, union ibv_gid *own, union ibv_gid *peer);
