@@ -12,6 +12,7 @@ server_host='' client_host='' server_as='' client_as='' server_name=localhost fa
 work=$(mktemp -d)
 server=
 trap 'end_server; rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM # the shell ends without the EXIT trap otherwise
 export SOFTVERBS_STATS="$work/stats"
 
 fail() {
