@@ -2,13 +2,13 @@
 #include "group.h"
 
 #include "exports.h"
+#include "group_member.h"
 #include "group_socket.h"
 #include "log.h"
 #include "secret.h"
 #include "ud_endpoint.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,14 +23,15 @@ struct member {
 
 struct group {
 	union ibv_gid gid;
-	struct progress_watch local, remote; /* fd -1: none */
+	int membership;		/* a descriptor */
+	struct progress_watch remote; /* fd -1: none */
 	struct member *members;
 	struct group *next;
 };
 
 /* Progress thread only. */
 static struct group *groups;
-static int count;
+static int group_count;
 
 void group_normalize(union ibv_gid *gid)
 {
@@ -45,69 +46,6 @@ int group_count_of(const struct softdev_qp *qp)
 	return qp->ud ? atomic_load(&qp->ud->groups) : 0;
 }
 
-static void deliver(const struct group *group, const struct ud_header *header, const void *payload, uint32_t length)
-{
-	union ibv_gid destination = header->destination;
-
-	group_normalize(&destination);
-	if (header->destination_qpn != UD_MULTICAST_QPN || memcmp(&destination, &group->gid, sizeof(destination)))
-		return;
-	for (const struct member *member = group->members; member; member = member->next)
-		if (!member->qp->ud->deaf_to_itself || member->qp->base.qp_num != header->source_qpn)
-			ud_receive(member->qp, header, payload, length);
-}
-
-static void receive(const struct group *group, int fd)
-{
-	static struct {
-		struct ud_header header;
-		uint8_t payload[UD_MAX_PAYLOAD];
-	} datagram;
-
-	for (int i = 0; i < DATAGRAMS_PER_TURN; i++) {
-		struct sockaddr_storage from;
-		socklen_t from_length = sizeof(from);
-		ssize_t length = recvfrom(fd, &datagram, sizeof(datagram), MSG_TRUNC, (struct sockaddr *)&from,
-					  &from_length);
-
-		if (length < 0)
-			return;
-		if (ud_is_genuine(&datagram.header, length) &&
-		    (secret_is_set() || group_sender_is_own_user((struct sockaddr_in *)&from)))
-			deliver(group, &datagram.header, datagram.payload, length - sizeof(datagram.header));
-	}
-}
-
-static void on_local(void *owner, uint32_t events)
-{
-	struct group *group = owner;
-
-	(void)events;
-	receive(group, group->local.fd);
-}
-
-static void on_remote(void *owner, uint32_t events)
-{
-	struct group *group = owner;
-
-	(void)events;
-	receive(group, group->remote.fd);
-}
-
-static void close_watch(struct progress_watch *watch)
-{
-	progress_watch_remove(watch);
-	if (watch->fd >= 0)
-		close(watch->fd);
-}
-
-static void free_group(struct group *group)
-{
-	close_watch(&group->local);
-	close_watch(&group->remote);
-	free(group);
-}
-
 static struct group **find(const union ibv_gid *gid)
 {
 	struct group **place = &groups;
@@ -117,8 +55,49 @@ static struct group **find(const union ibv_gid *gid)
 	return place;
 }
 
+void group_deliver(const struct ud_header *header, const void *payload, uint32_t length)
+{
+	union ibv_gid destination = header->destination;
+	const struct group *group;
+
+	group_normalize(&destination);
+	group = *find(&destination);
+	for (const struct member *member = group ? group->members : NULL; member; member = member->next)
+		if (!member->qp->ud->deaf_to_itself || member->qp->base.qp_num != header->source_qpn)
+			ud_receive(member->qp, header, payload, length);
+}
+
+static void on_remote(void *owner, uint32_t events)
+{
+	static struct {
+		struct ud_header header;
+		uint8_t payload[UD_MAX_PAYLOAD];
+	} datagram;
+	const struct group *group = owner;
+
+	(void)events;
+	for (int i = 0; i < DATAGRAMS_PER_TURN; i++) {
+		ssize_t length = recv(group->remote.fd, &datagram, sizeof(datagram), MSG_TRUNC);
+
+		if (length < 0)
+			return;
+		if (ud_is_genuine(&datagram.header, length) && datagram.header.destination_qpn == UD_MULTICAST_QPN)
+			group_deliver(&datagram.header, datagram.payload, length - sizeof(datagram.header));
+	}
+}
+
+static void free_group(struct group *group)
+{
+	progress_watch_remove(&group->remote);
+	if (group->remote.fd >= 0)
+		close(group->remote.fd);
+	if (group->membership >= 0)
+		close(group->membership);
+	free(group);
+}
+
 /* 0 or a positive errno. Other hosts may have no way here: then the group is one of this host. */
-static int open_group(const union ibv_gid *gid, struct group **out)
+static int open_group(uint16_t port, const union ibv_gid *gid, struct group **out)
 {
 	struct group *group = calloc(1, sizeof(*group));
 	int error;
@@ -126,12 +105,11 @@ static int open_group(const union ibv_gid *gid, struct group **out)
 	if (!group)
 		return ENOMEM;
 	group->gid = *gid;
-	group->local = (struct progress_watch){
-		.fd = group_open_local(gid), .callback = on_local, .owner = group};
 	group->remote = (struct progress_watch){.fd = -1, .callback = on_remote, .owner = group};
-	error = group->local.fd < 0 ? group->local.fd : progress_watch_set(&group->local, EPOLLIN);
+	group->membership = group_become_member(port, gid);
+	error = group->membership < 0 ? group->membership : 0;
 	if (!error && secret_is_set()) {
-		group->remote.fd = group_open_remote(gid);
+		group->remote.fd = group_socket_open(gid);
 		if (group->remote.fd < 0)
 			log_info("multicast of other hosts does not come in: %s", strerror(-group->remote.fd));
 		else
@@ -166,7 +144,7 @@ static void attach(void *owner)
 	struct group **place = find(&change->gid);
 	struct member *member;
 
-	if (!*place && count == MAX_GROUPS) {
+	if (!*place && group_count == MAX_GROUPS) {
 		change->error = ENOMEM;
 		return;
 	}
@@ -178,12 +156,12 @@ static void attach(void *owner)
 		return;
 	}
 	if (!*place) {
-		change->error = open_group(&change->gid, place);
+		change->error = open_group(change->qp->base.qp_num >> 8, &change->gid, place);
 		if (change->error) {
 			free(member);
 			return;
 		}
-		count++;
+		group_count++;
 	}
 	member->qp = change->qp;
 	member->next = (*place)->members;
@@ -208,7 +186,7 @@ static void detach(void *owner)
 	if (group->members)
 		return;
 	*place = group->next;
-	count--;
+	group_count--;
 	free_group(group);
 }
 
@@ -241,18 +219,34 @@ int softverbs_ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint
 	return change_group(qp, gid, detach);
 }
 
-int group_send(const struct ud_address *to, struct msghdr *message)
+/* 0, -EAGAIN or -EFAULT. */
+static int send_within_host(const struct ud_address *to, const struct msghdr *message, uint16_t *next)
 {
-	int error = group_send_local(&to->route.destination, message);
+	uint16_t ports[GROUP_MAX_PROCESSES];
+	int count = group_find_members(&to->route.destination, ports);
 
-	if (error == -EAGAIN || error == -EFAULT)
-		return error;
-	if (error)
-		log_debug("multicast within the host: %s", strerror(-error));
-	if (!secret_is_set())
-		return 0;
-	error = group_send_remote(&to->route.destination, &to->route.source, message);
-	if (error)
-		log_debug("multicast to other hosts: %s", strerror(-error)); /* no second copy for this one */
+	for (int i = 0; i < count; i++) {
+		int error;
+
+		if (ports[i] < *next)
+			continue;
+		*next = ports[i];
+		error = ud_peer_send(ports[i], message);
+		if (error)
+			return error;
+	}
+	*next = 0;
 	return 0;
+}
+
+int group_send(const struct ud_address *to, struct msghdr *message, uint16_t *next)
+{
+	int error = send_within_host(to, message, next);
+
+	if (error || !secret_is_set())
+		return error;
+	error = group_socket_send(&to->route.destination, &to->route.source, message);
+	if (error)
+		log_debug("multicast to other hosts: %s", strerror(-error));
+	return error == -EFAULT ? error : 0;
 }

@@ -4,44 +4,25 @@
 
 #include "core.h"
 #include "group.h"
-#include "log.h"
-#include "progress.h"
 #include "ud_socket.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
-#include <inttypes.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { HOPS = 32, KNOWN_SENDERS = 64 };
-
-#define KNOWN_FOR_NS 1000000000ull
-#define LOCAL_GROUPS 0xefc00000u /* 239.192/10, of RFC 2365 */
+enum { HOPS = 32 };
 
 static bool is_v4(const union ibv_gid *gid)
 {
 	return gid->raw[0] != 0xff;
 }
 
-/* On the loopback interface every group is an IPv4 one; two may share one, for the header names the true one. */
-static struct sockaddr_in local_group(const union ibv_gid *gid)
-{
-	uint32_t hash = 0x811c9dc5;
-
-	for (int i = 0; i < 16; i++)
-		hash = (hash ^ gid->raw[i]) * 0x01000193;
-	return (struct sockaddr_in){.sin_family = AF_INET,
-				    .sin_port = htons(GROUP_PORT),
-				    .sin_addr.s_addr = htonl(LOCAL_GROUPS | (hash ^ hash >> 10) >> 10)};
-}
-
-static socklen_t remote_group(const union ibv_gid *gid, struct sockaddr_storage *address)
+static socklen_t address_of(const union ibv_gid *gid, struct sockaddr_storage *address)
 {
 	return gid_to_address(gid, GROUP_PORT, address);
 }
@@ -90,21 +71,6 @@ static int join_v6(int fd, const union ibv_gid *group, int interface)
 	return setsockopt(fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &request, sizeof(request)) ? -errno : 0;
 }
 
-int group_open_local(const union ibv_gid *gid)
-{
-	struct sockaddr_in group = local_group(gid);
-	int fd = open_bound((struct sockaddr *)&group, sizeof(group));
-	int error;
-
-	if (fd < 0)
-		return fd;
-	error = join_v4(fd, group.sin_addr, loopback_index());
-	if (!error)
-		return fd;
-	close(fd);
-	return error;
-}
-
 /* On each interface that takes multicast; how many there are. */
 static int join_everywhere(int fd, const union ibv_gid *gid)
 {
@@ -122,10 +88,10 @@ static int join_everywhere(int fd, const union ibv_gid *gid)
 	return joined;
 }
 
-int group_open_remote(const union ibv_gid *gid)
+int group_socket_open(const union ibv_gid *gid)
 {
 	struct sockaddr_storage group;
-	socklen_t length = remote_group(gid, &group);
+	socklen_t length = address_of(gid, &group);
 	int fd = open_bound((struct sockaddr *)&group, length);
 
 	if (fd < 0 || join_everywhere(fd, gid))
@@ -135,13 +101,13 @@ int group_open_remote(const union ibv_gid *gid)
 }
 
 struct senders {
-	int local, v4, v6; /* -1 where the host has none */
+	int v4, v6; /* -1 where the host has none */
 };
 
-static struct senders senders = {-1, -1, -1};
+static struct senders senders = {-1, -1};
 static pthread_once_t senders_once = PTHREAD_ONCE_INIT;
 
-/* Others of this host have had theirs over the loopback interface. */
+/* Others of this host have had theirs. */
 static int open_sender(int family)
 {
 	int off = 0, hops = HOPS;
@@ -159,19 +125,6 @@ static int open_sender(int family)
 
 static void open_senders(void)
 {
-	struct sockaddr_in loopback = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct ip_mreqn interface = {.imr_ifindex = loopback_index()};
-	int hops = 0; /* not beyond this host */
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd >= 0 && (bind(fd, (struct sockaddr *)&loopback, sizeof(loopback)) ||
-			setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &interface, sizeof(interface)) ||
-			setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &hops, sizeof(hops)))) {
-		log_warn("no multicast on the loopback interface: %s", strerror(errno));
-		close(fd);
-		fd = -1;
-	}
-	senders.local = fd;
 	senders.v4 = open_sender(AF_INET);
 	senders.v6 = open_sender(AF_INET6);
 }
@@ -184,16 +137,6 @@ static int send_to(int fd, struct msghdr *message)
 		else if (errno == EAGAIN || errno == EFAULT)
 			break;
 	return -errno;
-}
-
-int group_send_local(const union ibv_gid *gid, struct msghdr *message)
-{
-	struct sockaddr_in group = local_group(gid);
-
-	pthread_once(&senders_once, open_senders);
-	message->msg_name = &group;
-	message->msg_namelen = sizeof(group);
-	return send_to(senders.local, message);
 }
 
 /* 0 if no interface has that address, or only the loopback one. */
@@ -218,7 +161,7 @@ static int interface_of(const union ibv_gid *address)
 	return index;
 }
 
-int group_send_remote(const union ibv_gid *gid, const union ibv_gid *source, struct msghdr *message)
+int group_socket_send(const union ibv_gid *gid, const union ibv_gid *source, struct msghdr *message)
 {
 	int interface = interface_of(source);
 	struct sockaddr_storage group;
@@ -231,7 +174,7 @@ int group_send_remote(const union ibv_gid *gid, const union ibv_gid *source, str
 		return -ENODEV;
 	pthread_once(&senders_once, open_senders);
 	message->msg_name = &group;
-	message->msg_namelen = remote_group(gid, &group);
+	message->msg_namelen = address_of(gid, &group);
 	message->msg_control = control.bytes;
 	if (is_v4(gid)) {
 		struct in_pktinfo info = {.ipi_ifindex = interface};
@@ -250,47 +193,4 @@ int group_send_remote(const union ibv_gid *gid, const union ibv_gid *source, str
 		message->msg_controllen = CMSG_SPACE(sizeof(info));
 	}
 	return send_to(is_v4(gid) ? senders.v4 : senders.v6, message);
-}
-
-/* The owner of the socket that is bound to this address, as this process's user namespace names him. */
-static bool owner_of(const struct sockaddr_in *address, uid_t *owner)
-{
-	char line[256];
-	FILE *file = fopen("/proc/net/udp", "re");
-	bool found = false;
-
-	while (file && !found && fgets(line, sizeof(line), file)) {
-		uint32_t ip;
-		unsigned int port, uid;
-
-		found = sscanf(line, " %*u: %" SCNx32 ":%x %*x:%*x %*x %*x:%*x %*x:%*x %*x %u", &ip, &port, &uid) == 3 &&
-			ip == address->sin_addr.s_addr && port == ntohs(address->sin_port);
-		*owner = uid;
-	}
-	if (file)
-		fclose(file);
-	return found;
-}
-
-bool group_sender_is_own_user(const struct sockaddr_in *from)
-{
-	/* Progress thread only. A port that changes hands is seen within KNOWN_FOR_NS. */
-	static struct {
-		uint16_t port;
-		uint64_t until_ns;
-	} known[KNOWN_SENDERS];
-	uint64_t now = progress_now_ns();
-	uint16_t port = from->sin_port;
-	int slot = ntohs(port) % KNOWN_SENDERS;
-	uid_t owner;
-
-	if (from->sin_family != AF_INET || from->sin_addr.s_addr != htonl(INADDR_LOOPBACK))
-		return false;
-	if (known[slot].port == port && now < known[slot].until_ns)
-		return true;
-	if (!owner_of(from, &owner) || owner != geteuid())
-		return false;
-	known[slot].port = port;
-	known[slot].until_ns = now + KNOWN_FOR_NS;
-	return true;
 }

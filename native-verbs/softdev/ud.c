@@ -54,6 +54,7 @@ void ud_close(struct softdev_qp *qp)
 	pthread_mutex_lock(&qp->lock);
 	qp->ud->waiting = false;
 	qp->ud->give_up_ns = 0;
+	qp->ud->group_next = 0;
 	pthread_mutex_unlock(&qp->lock);
 }
 
@@ -95,7 +96,7 @@ static void fill_header(const struct softdev_qp *qp, const struct wqe *wqe, cons
 }
 
 /* What a datagram comes to: a status, or -EAGAIN. Without the lock; qp->busy holds the queue pair. */
-static int transmit(const struct softdev_qp *qp, const struct wqe *wqe, const struct ud_address *to)
+static int transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct ud_address *to)
 {
 	struct iovec iov[1 + SGE_MAX];
 	struct ud_header header;
@@ -116,7 +117,7 @@ static int transmit(const struct softdev_qp *qp, const struct wqe *wqe, const st
 		message.msg_iovlen += count;
 	}
 	if (to->route.multicast)
-		error = group_send(to, &message);
+		error = group_send(to, &message, &qp->ud->group_next);
 	else if (to->route.local && !ud_udp_is_forced())
 		error = ud_peer_send(to->qpn >> 8, &message);
 	else
@@ -125,6 +126,14 @@ static int transmit(const struct softdev_qp *qp, const struct wqe *wqe, const st
 	if (error == -EAGAIN)
 		return error;
 	return error == -EFAULT ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
+}
+
+/* The process of this host that the oldest datagram waits for; 0: for the UDP socket. */
+static uint16_t waits_for(const struct softdev_qp *qp, const struct ud_address *to)
+{
+	if (to->route.multicast)
+		return qp->ud->group_next;
+	return to->route.local && !ud_udp_is_forced() ? to->qpn >> 8 : 0;
 }
 
 /* qp->lock held: the oldest datagram found no room. False when it has waited long enough. */
@@ -140,8 +149,7 @@ static bool may_wait(struct softdev_qp *qp, const struct ud_address *to)
 			progress_post(&qp->task);
 		return true;
 	}
-	if (to->route.local)
-		ud_peer_give_up(to->qpn >> 8);
+	ud_peer_give_up(waits_for(qp, to));
 	return false;
 }
 
@@ -165,8 +173,14 @@ void ud_run(struct softdev_qp *qp)
 			if (may_wait(qp, &qp->ud->to[slot]))
 				break;
 			result = IBV_WC_SUCCESS;
+			if (qp->ud->group_next) {
+				qp->ud->give_up_ns = 0;
+				qp->ud->group_next++; /* the others of the group */
+				continue;
+			}
 		}
 		qp->ud->give_up_ns = 0;
+		qp->ud->group_next = 0;
 		if (result == IBV_WC_SUCCESS) {
 			COUNT(sends);
 			COUNT_ADD(send_bytes, qp->sq[slot].length);
@@ -195,7 +209,7 @@ static void ud_task(void *owner)
 		const struct ud_address *to = &qp->ud->to[qp->sq_exec & qp->sq_mask];
 
 		again_ns = qp->ud->give_up_ns;
-		port = to->route.local && !ud_udp_is_forced() ? to->qpn >> 8 : 0;
+		port = waits_for(qp, to);
 	}
 	pthread_mutex_unlock(&qp->lock);
 	progress_timer_cancel(&qp->timer);
@@ -325,6 +339,10 @@ bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t lengt
 	struct softdev_qp *qp = qp_find(header->destination_qpn);
 	const struct fault *fault;
 
+	if (header->destination_qpn == UD_MULTICAST_QPN) {
+		group_deliver(header, payload, length);
+		return true;
+	}
 	if (!qp || !qp->ud)
 		return true;
 	if (lacks_receive(qp, header, may_wait))
