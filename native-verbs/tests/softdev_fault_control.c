@@ -124,9 +124,11 @@ static void linksAreCutSilentAndSlow(struct fault_scene *scene)
 	CHECK(test_now_ms() - start >= 250);
 	expect_answer("links heal", "ok links ");
 	start = test_now_ms();
-	CHECK_EQUAL(scene_post(scene, IBV_WR_RDMA_WRITE, 4, 30000), 0);
-	expect_completion(scene->pair.a.cq, 4, IBV_WC_SUCCESS);
-	CHECK(test_now_ms() - start < 200);
+	for (int i = 0; i < 10; i++) { /* three seconds if it were still slow */
+		CHECK_EQUAL(scene_post(scene, IBV_WR_RDMA_WRITE, 4, 30000), 0);
+		expect_completion(scene->pair.a.cq, 4, IBV_WC_SUCCESS);
+	}
+	CHECK(test_now_ms() - start < 2000);
 
 	expect_answer("links silence", "ok links ");
 	CHECK_EQUAL(scene_post(scene, IBV_WR_RDMA_WRITE, 5, 64), 0);
