@@ -10,7 +10,7 @@
 
 #define RECEIVE (1ull << 32)
 
-enum { MESSAGE = 1 << 20, DEPTH = 8, BEFORE_CUT = 20, SOON_MS = 5000 };
+enum { MESSAGE = 1 << 20, DEPTH = 8, BEFORE_CUT = 20, SOON_MS = 8000 };
 
 struct offer {
 	struct address address;
