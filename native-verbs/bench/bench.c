@@ -47,8 +47,8 @@ void bench_start(int argc, char **argv, const char *title)
 		pairs = run_ms = 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("\n%s: %u pairs of %u ms\n", title, pairs, run_ms);
-	printf("%-42s %8s %10s %10s %7s %15s %9s %9s  %s\n", "", "bytes", "raw us", "device us", "ratio",
-	       "p25 - p75", "raw s/GB", "dev s/GB", "aim");
+	printf("%-42s %8s %10s %10s %7s %15s %9s %9s %6s  %s\n", "", "bytes", "raw us", "device us", "figure",
+	       "p25 - p75", "raw s/GB", "dev s/GB", "CPU", "aim");
 }
 
 bool bench_is_smoke(void)
@@ -180,7 +180,7 @@ static void print_aim(const struct bench_case *bench, double figure)
 void bench_run(const struct bench_case *bench, void *scene)
 {
 	static double raw_us[MAX_PAIRS], device_us[MAX_PAIRS], raw_cpu[MAX_PAIRS], device_cpu[MAX_PAIRS],
-		figures[MAX_PAIRS];
+		figures[MAX_PAIRS], cpu[MAX_PAIRS];
 	uint64_t operations = calibrate(bench, scene);
 	double to_seconds_per_gb = 1e3 / bench->bytes, figure, p25, p75;
 
@@ -192,14 +192,15 @@ void bench_run(const struct bench_case *bench, void *scene)
 		device_us[i] = device.wall_us;
 		raw_cpu[i] = raw.cpu_us;
 		device_cpu[i] = device.cpu_us;
+		cpu[i] = device.cpu_us / raw.cpu_us;
 		figures[i] = figure_of(bench->aim, &raw, &device);
 	}
 	figure = percentile(figures, 0.5);
 	p25 = percentile(figures, 0.25);
 	p75 = percentile(figures, 0.75);
-	printf("%-42s %8" PRIu64 " %10.3f %10.3f %7.3f %7.3f-%7.3f %9.3f %9.3f  ", bench->name,
+	printf("%-42s %8" PRIu64 " %10.3f %10.3f %7.3f %7.3f-%7.3f %9.3f %9.3f %6.3f  ", bench->name,
 	       bench->bytes, percentile(raw_us, 0.5), percentile(device_us, 0.5), figure, p25, p75,
 	       percentile(raw_cpu, 0.5) * to_seconds_per_gb,
-	       percentile(device_cpu, 0.5) * to_seconds_per_gb);
+	       percentile(device_cpu, 0.5) * to_seconds_per_gb, percentile(cpu, 0.5));
 	print_aim(bench, figure);
 }
