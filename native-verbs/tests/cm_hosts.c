@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rdma_cm between two hosts: connections over IPv4, IPv6 and link-local IPv6, whose sends cross the link; nobody at that
- * port is REJECTED, nobody at that address UNREACHABLE, no route an error at once; the end of one side is DISCONNECTED.
+ * port is REJECTED, no route an error at once; the end of one side is DISCONNECTED.
  */
 #define _GNU_SOURCE
 #include "cm_fixture.h"
@@ -134,7 +134,7 @@ static void connect_to(int fd, const char *own, const char *text)
 	free(bytes);
 }
 
-static void expect_failure(const char *text, enum rdma_cm_event_type type, int status)
+static void expect_rejected(const char *text)
 {
 	struct rdma_event_channel *channel = cm_channel_open();
 	struct rdma_cm_id *id = cm_id_open(channel);
@@ -143,7 +143,7 @@ static void expect_failure(const char *text, enum rdma_cm_event_type type, int s
 	resolve(id, text, htons(7471));
 	cm_add_qp(id);
 	CHECK(!softverbs_rdma_connect(id, &param));
-	CHECK_EQUAL(cm_take(channel, type), status);
+	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_REJECTED), NO_LISTENER);
 	cm_close(id);
 	softverbs_rdma_destroy_event_channel(channel);
 }
@@ -168,9 +168,8 @@ int main(void)
 	connect_to(peer.fd, HOST_0_V4, HOST_1_V4);
 	connect_to(peer.fd, HOST_0_V6, HOST_1_V6);
 	connect_to(peer.fd, HOST_0_LINK_LOCAL, HOST_1_LINK_LOCAL);
-	expect_failure(HOST_1_V4, RDMA_CM_EVENT_REJECTED, NO_LISTENER);
-	expect_failure(HOST_1_V6, RDMA_CM_EVENT_REJECTED, NO_LISTENER);
-	expect_failure("10.77.0.99", RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	expect_rejected(HOST_1_V4);
+	expect_rejected(HOST_1_V6);
 	expect_no_route("10.99.0.1");
 	test_signal(peer.fd);
 	test_join_peer(&peer);
