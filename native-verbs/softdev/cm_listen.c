@@ -100,6 +100,12 @@ static void fill_address(struct sockaddr_storage *address, const uint8_t *raw, u
 	gid_to_address(&gid, ntohs(port), address);
 }
 
+static bool is_link_local(const struct sockaddr *address)
+{
+	return address->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+}
+
 static void fill_param(const struct cm_request *request, struct rdma_conn_param *param)
 {
 	param->responder_resources = request->queue_pair.initiator_depth;
@@ -131,6 +137,8 @@ static int report_request(struct cm_id *listener, struct link *link,
 	fill_address(&id->id.route.addr.src_storage, request->destination,
 		     request->destination_port);
 	fill_address(&id->id.route.addr.dst_storage, request->source, request->source_port);
+	if (is_link_local(&id->id.route.addr.dst_addr)) /* on the link on which we have ours */
+		id->id.route.addr.dst_sin6.sin6_scope_id = id->id.route.addr.src_sin6.sin6_scope_id;
 	cm_set_device(id);
 	cm_set_path(id);
 	id->remote = request->queue_pair;

@@ -53,6 +53,8 @@ static void serve_at(int fd, const char *text)
 	test_send(fd, &port, sizeof(port));
 	id = cm_take_request(channel, data);
 	CHECK(!strcmp((char *)data, "hello"));
+	if (!strncmp(text, "fe80", 4)) /* the peer's address is of use only with its link */
+		CHECK_EQUAL(id->route.addr.dst_sin6.sin6_scope_id, if_nametoindex("wire"));
 	mr = softverbs_ibv_reg_mr(id->pd, bytes, LENGTH, IBV_ACCESS_LOCAL_WRITE);
 	CHECK(mr);
 	sge = (struct ibv_sge){(uintptr_t)bytes, LENGTH, mr->lkey};
