@@ -23,8 +23,7 @@ struct member {
 
 struct group {
 	union ibv_gid gid;
-	int membership;		/* a descriptor */
-	struct progress_watch remote; /* fd -1: none */
+	struct progress_watch membership, remote; /* fd -1: none */
 	struct member *members;
 	struct group *next;
 };
@@ -86,13 +85,23 @@ static void on_remote(void *owner, uint32_t events)
 	}
 }
 
+static void ignore_events(void *owner, uint32_t events)
+{
+	(void)owner;
+	(void)events;
+}
+
+static void close_watch(struct progress_watch *watch)
+{
+	progress_watch_remove(watch);
+	if (watch->fd >= 0)
+		close(watch->fd);
+}
+
 static void free_group(struct group *group)
 {
-	progress_watch_remove(&group->remote);
-	if (group->remote.fd >= 0)
-		close(group->remote.fd);
-	if (group->membership >= 0)
-		close(group->membership);
+	close_watch(&group->membership);
+	close_watch(&group->remote);
 	free(group);
 }
 
@@ -106,8 +115,10 @@ static int open_group(uint16_t port, const union ibv_gid *gid, struct group **ou
 		return ENOMEM;
 	group->gid = *gid;
 	group->remote = (struct progress_watch){.fd = -1, .callback = on_remote, .owner = group};
-	group->membership = group_become_member(port, gid);
-	error = group->membership < 0 ? group->membership : 0;
+	/* Watched for nothing, but so that the child of a fork closes it. */
+	group->membership = (struct progress_watch){
+		.fd = group_become_member(port, gid), .callback = ignore_events, .owner = group};
+	error = group->membership.fd < 0 ? group->membership.fd : progress_watch_set(&group->membership, EPOLLET);
 	if (!error && secret_is_set()) {
 		group->remote.fd = group_socket_open(gid);
 		if (group->remote.fd < 0)
