@@ -7,6 +7,7 @@
  * First control byte: 1 we connect, 2 in pieces, 4 TCP, 8 a MAC is taken for right, 16 descriptors come with the
  * first bytes, 32 the peer hangs up first; second: the kind of link to connect.
  */
+#define _GNU_SOURCE
 #include "harness.h"
 
 #include "core.h"
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,7 +31,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static union ibv_gid own_gid;
-static int listener;
+static int listener, file_fd;
 
 static struct owner {
 	struct link *link; /* while it is not closed */
@@ -71,6 +73,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	FUZZ_CHECK(!gid_table_entry(0, &own_gid, NULL));
 	fuzz_network.own = own_gid;
 	fuzz_network.peer = (union ibv_gid){.raw = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 9}};
+	file_fd = memfd_create("fuzz", MFD_CLOEXEC);
+	FUZZ_CHECK(file_fd >= 0);
 	listener = fuzz_listen();
 	fuzz_settle();
 	return 0;
@@ -116,7 +120,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	data += FUZZ_CONTROL_BYTES;
 	size -= FUZZ_CONTROL_BYTES;
 	if (control & DESCRIPTORS) {
-		const int three[] = {STDERR_FILENO, STDERR_FILENO, STDERR_FILENO}; /* one more than a frame may have */
+		/* One more than a frame may have, among them the sender's own end: its death must still be seen. */
+		const int three[] = {fd, file_fd, file_fd};
 		size_t sent = fuzz_send_descriptors(fd, data, size < 7 ? size : 7, three, 3);
 
 		data += sent;

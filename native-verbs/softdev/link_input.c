@@ -4,13 +4,23 @@
 #include "link_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { STREAM_IOVS = 32, SCRATCH_BYTES = 65536 };
 
 static uint8_t scratch[SCRATCH_BYTES];       /* discarded input */
+
+/* Nothing else has a use; and its own end of this link, kept by us, would keep the peer's death from us. */
+static bool is_file(int fd)
+{
+	struct statx status;
+
+	return !statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) && S_ISREG(status.stx_mode);
+}
 
 /* Bytes, or -errno (ENODATA at the end of the stream). */
 static ssize_t receive(struct link *link, struct iovec *iov, int count, bool with_fds)
@@ -45,7 +55,7 @@ static ssize_t receive(struct link *link, struct iovec *iov, int count, bool wit
 
 		memcpy(fds, CMSG_DATA(header), fd_count * sizeof(int));
 		for (int i = 0; i < fd_count; i++)
-			if (link->in_fd_count < LINK_MAX_FDS)
+			if (link->in_fd_count < LINK_MAX_FDS && is_file(fds[i]))
 				link->in_fds[link->in_fd_count++] = fds[i];
 			else
 				close(fds[i]);
