@@ -169,7 +169,7 @@ static void print_aim(const struct bench_case *bench, double figure)
 {
 	bool met = bench->aim == AIM_BANDWIDTH ? figure >= bench->limit : figure <= bench->limit;
 
-	if (bench->aim == AIM_NONE)
+	if (bench->aim == AIM_NONE || bench->limit <= 0)
 		printf("\n");
 	else
 		printf("%s %g%s: %s\n", bench->aim == AIM_BANDWIDTH ? ">=" : "<=", bench->limit,

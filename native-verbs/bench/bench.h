@@ -26,7 +26,7 @@ struct bench_case {
 	uint64_t bytes; /* of one operation */
 	uint64_t step;	/* operations come in multiples of it */
 	enum bench_aim aim;
-	double limit;
+	double limit; /* 0: for information */
 	/* Each does so many operations and returns when they are done. */
 	void (*raw)(void *scene, uint64_t operations);
 	void (*device)(void *scene, uint64_t operations);
