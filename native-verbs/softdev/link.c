@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "core.h"
 #include "link_internal.h"
+#include "link_tcp.h"
 #include "log.h"
 
 #include <arpa/inet.h>
@@ -254,6 +255,11 @@ void link_set_owner(struct link *link, const struct link_ops *ops, void *owner)
 pid_t link_peer_pid(const struct link *link)
 {
 	return link->peer_pid;
+}
+
+uint64_t link_taken_ago_ns(struct link *link)
+{
+	return link->is_tcp ? tcp_taken_ago_ns(link->watch.fd, &link->acked) : UINT64_MAX;
 }
 
 bool link_is_tcp(const struct link *link)

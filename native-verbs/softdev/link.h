@@ -133,6 +133,9 @@ void link_pause(struct link *link, bool paused);
 void link_close(struct link *link);
 void link_close_after_flush(struct link *link);
 
+/* How long ago the peer's host took some of what was sent, if it did since the last call; else UINT64_MAX, as on unix. */
+uint64_t link_taken_ago_ns(struct link *link);
+
 /* Over TCP: a peer of which the kernel says nothing, no pid, no uid, no descriptors. */
 bool link_is_tcp(const struct link *link);
 /* May what comes on this link be from the host with that GID? TCP tells the address, unix only that it is one of ours. */

@@ -40,6 +40,7 @@ struct link {
 	struct link_fault fault;
 
 	bool is_tcp;
+	uint64_t acked; /* TCP: bytes, when link_taken_ago_ns() looked last */
 	int times_to_tune; /* TCP: until the path is known to be short, when the socket is full */
 	pid_t peer_pid; /* TCP knows no credentials: 0 */
 	uid_t peer_uid; /* TCP: nobody's, (uid_t)-1 */

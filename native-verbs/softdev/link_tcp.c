@@ -79,6 +79,17 @@ bool tcp_tune(int fd)
 	       info.tcpi_min_rtt <= SHORT_PATH_US && !set(fd, SOL_SOCKET, SO_SNDBUF, SHORT_PATH_BYTES);
 }
 
+uint64_t tcp_taken_ago_ns(int fd, uint64_t *acked)
+{
+	struct tcp_info info = {0};
+	socklen_t length = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) || info.tcpi_bytes_acked == *acked)
+		return UINT64_MAX;
+	*acked = info.tcpi_bytes_acked;
+	return info.tcpi_last_ack_recv * 1000000ull;
+}
+
 int tcp_result(int fd)
 {
 	int error = 0;

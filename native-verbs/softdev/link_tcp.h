@@ -12,6 +12,12 @@
  * of the source. 0 with *fd, or an errno.
  */
 int tcp_connect(const union ibv_gid *source, const union ibv_gid *destination, uint16_t port, int *fd);
+/*
+ * When the other host last took some of what was sent, in nanoseconds before now, if it took any since *acked was noted;
+ * else UINT64_MAX. That a full window is still full does not count.
+ */
+uint64_t tcp_taken_ago_ns(int fd, uint64_t *acked);
+
 /* How the attempt ended, once the socket is writable. 0 or an errno. */
 int tcp_result(int fd);
 

@@ -116,11 +116,35 @@ void requester_retry_later(struct softdev_qp *qp)
 	requester_set_timer(qp, now + step < qp->retry_deadline_ns ? now + step : qp->retry_deadline_ns);
 }
 
+/* qp->lock held. */
+static bool answer_is_late(const struct softdev_qp *qp)
+{
+	uint64_t limit = answer_limit_ns(qp);
+
+	return limit && awaits_answer(qp) && is_sending_state(qp) &&
+	       progress_now_ns() - qp->last_answer_ns >= limit;
+}
+
+/* qp->lock held, dropped meanwhile: a slow link brings little at a time, too little to have woken this thread. */
+static void look_for_signs_of_life(struct softdev_qp *qp)
+{
+	uint64_t now, ago;
+
+	pthread_mutex_unlock(&qp->lock);
+	link_receive(qp->out);
+	pthread_mutex_lock(&qp->lock);
+	if (!qp->out)
+		return;
+	now = progress_now_ns();
+	ago = link_taken_ago_ns(qp->out);
+	if (ago < now && now - ago > qp->last_answer_ns)
+		qp->last_answer_ns = now - ago;
+}
+
 static void on_timer(void *owner)
 {
 	struct softdev_qp *qp = owner;
-	uint64_t limit;
-	bool is_late;
+	bool is_late, was_connecting;
 
 	pthread_mutex_lock(&qp->lock);
 	if (qp->retry_waiting || qp->rnr_waiting) {
@@ -129,11 +153,12 @@ static void on_timer(void *owner)
 		requester_task(qp);
 		return;
 	}
-	limit = answer_limit_ns(qp);
-	is_late = limit && awaits_answer(qp) && is_sending_state(qp) &&
-		  progress_now_ns() - qp->last_answer_ns >= limit;
+	was_connecting = qp->requester == REQUESTER_CONNECTING;
+	if (answer_is_late(qp) && qp->out)
+		look_for_signs_of_life(qp);
+	is_late = answer_is_late(qp);
 	/* CONNECTING: it listens, and does not answer. */
-	if (qp->requester == REQUESTER_CONNECTING || (is_late && is_unreliable(qp))) {
+	if (qp->out && (was_connecting || (is_late && is_unreliable(qp)))) {
 		link_close(qp->out);
 		qp->out = NULL;
 		requester_forget_peer(qp);
