@@ -253,6 +253,16 @@ static void *array(struct softdev_qp *qp, size_t count, size_t size)
 	return pd_allocate(qp->pd, PD_RESOURCE_QP, count * size, &qp->memory[qp->memory_count++]);
 }
 
+/* Of the smallest ring with room for so many. */
+static uint32_t ring_mask(uint32_t entries)
+{
+	uint32_t mask = 0;
+
+	while (mask + 1 < entries)
+		mask = mask * 2 + 1;
+	return mask;
+}
+
 static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
 {
 	struct softdev_qp *qp = calloc(1, sizeof(*qp));
@@ -286,13 +296,14 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 	for (int i = 0; i < QP_ASYNC_COUNT; i++)
 		qp->async[i].event = (struct ibv_async_event){.element.qp = &qp->base,
 							      .event_type = async_types[i]};
-	while (qp->sq_mask + 1 < qp->cap.max_send_wr)
-		qp->sq_mask = qp->sq_mask * 2 + 1;
+	qp->sq_mask = ring_mask(qp->cap.max_send_wr);
+	qp->rq_mask = ring_mask(qp->cap.max_recv_wr);
 	qp->sq = array(qp, qp->sq_mask + 1, sizeof(*qp->sq));
 	qp->sq_sges = array(qp, ((size_t)qp->sq_mask + 1) * qp->cap.max_send_sge, sizeof(struct ibv_sge));
 	qp->sq_inline = array(qp, ((size_t)qp->sq_mask + 1) * qp->cap.max_inline_data, 1);
-	qp->rq = array(qp, qp->cap.max_recv_wr, sizeof(*qp->rq));
-	qp->rq_sges = array(qp, (size_t)qp->cap.max_recv_wr * qp->cap.max_recv_sge, sizeof(struct ibv_sge));
+	qp->rq = array(qp, (size_t)qp->rq_mask + 1, sizeof(*qp->rq));
+	qp->rq_sges =
+		array(qp, ((size_t)qp->rq_mask + 1) * qp->cap.max_recv_sge, sizeof(struct ibv_sge));
 	if (!qp->sq || !qp->sq_sges || !qp->sq_inline || !qp->rq || !qp->rq_sges) {
 		free_qp(qp);
 		return NULL;

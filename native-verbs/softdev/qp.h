@@ -102,6 +102,7 @@ struct softdev_qp {
 	uint32_t reads_outstanding;
 
 	struct rqe *rq;
+	uint32_t rq_mask; /* as sq_mask */
 	struct ibv_sge *rq_sges;
 	uint32_t rq_post, rq_done;
 	_Atomic uint32_t rq_freed; /* as sq_freed */

@@ -7,7 +7,7 @@
 
 static struct rqe *rqe_at(struct softdev_qp *qp, uint32_t index)
 {
-	return &qp->rq[index % qp->cap.max_recv_wr];
+	return &qp->rq[index & qp->rq_mask];
 }
 
 struct rqe *rq_next(struct softdev_qp *qp)
@@ -100,7 +100,7 @@ static int post_one(struct softdev_qp *qp, const struct ibv_recv_wr *wr)
 		return EINVAL;
 	if (!has_room(qp))
 		return ENOMEM;
-	index = qp->rq_post % qp->cap.max_recv_wr;
+	index = qp->rq_post & qp->rq_mask;
 	rqe = &qp->rq[index];
 	rqe->sge = qp->rq_sges + (size_t)index * qp->cap.max_recv_sge;
 	rq_fill(rqe, wr);
