@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 #define MS 1000000ull
-#define HOLD_NS (100 * MS) /* less than a sender waits for room */
+#define HOLD_NS (50 * MS) /* less than a sender waits for room */
 
 enum { DATAGRAMS_PER_TURN = 64 };
 

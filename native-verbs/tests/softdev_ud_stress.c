@@ -104,7 +104,7 @@ int main(void)
 		CHECK(!pthread_create(&threads[i], NULL, work, &sides[i]));
 	for (int i = 0; i < THREADS; i++)
 		CHECK(!pthread_join(threads[i], NULL));
-	CHECK(atomic_load(&received) > THREADS * SENDS);
+	CHECK(atomic_load(&received) > THREADS); /* most go to queue pairs that are gone, or have no receive */
 	for (int i = 0; i < THREADS; i++)
 		close_ud_side(&sides[i]);
 	check_no_leaks();
