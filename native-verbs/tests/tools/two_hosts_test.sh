@@ -55,6 +55,23 @@ many_connections() {
   grep -q 'return status 0' "$work/client.log" || fail "ucmatose did not return 0"
 }
 
+datagrams() {
+  start_server udaddy -c 2 -C 5
+  wait_until cm_listens 7174 # it takes no other
+  run_client udaddy -s node0 -c 2 -C 5
+  join_server
+  grep -q 'return status 0' "$work/client.log" || fail "udaddy did not return 0"
+}
+
+has_joined() { grep -q 'joined dgid' "$work/server.log"; }
+
+multicast() {
+  start_server stdbuf -oL mckey -m "$1" -b "$2" -c 1 -C 5
+  wait_until has_joined
+  run_client mckey -m "$1" -b "$3" -c 1 -C 5 -s
+  join_server
+}
+
 without_the_secret() {
   port=$(free_port)
   start_server ibv_rc_pingpong -g 1 -p "$port"
@@ -113,6 +130,9 @@ try "rping" rdma_cm_ping node0
 try "rping by IPv6" rdma_cm_ping node0-v6
 try "rdma_server, rdma_client" endpoints
 try "ucmatose" many_connections
+try "udaddy" datagrams
+try "mckey" multicast 239.1.2.3 10.77.0.10 10.77.0.11
+try "mckey by IPv6" multicast ff05::77 fd77::10 fd77::11
 try "another secret" without_the_secret
 try "a cut link" cut_link
 verdict
