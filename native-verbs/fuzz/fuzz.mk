@@ -15,7 +15,7 @@ FUZZ_WRAPPED := random_bytes log_write secure_equal tcp_accepted tcp_connect tcp
 FUZZ_CHECKS := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_CFLAGS = -O2 -fno-omit-frame-pointer $(FUZZ_CHECKS) $(COMMON_CFLAGS)
 FUZZ_LDFLAGS = -fsanitize=fuzzer $(FUZZ_CHECKS) -pthread $(addprefix -Wl$(COMMA)--wrap=,$(FUZZ_WRAPPED))
-FUZZ_ENGINE := $(filter-out softdev/progress.c,$(SOFTDEV_SOURCES))
+FUZZ_ENGINE := $(filter-out softdev/process/progress.c,$(SOFTDEV_SOURCES))
 FUZZ_OBJECTS := $(FUZZ_ENGINE:%.c=$(FUZZ_OUT)/%.o) $(FUZZ_SUPPORT:%.c=$(FUZZ_OUT)/%.o)
 
 .PHONY: fuzz fuzz-long fuzz-targets fuzz-coverage
@@ -23,7 +23,7 @@ FUZZ_OBJECTS := $(FUZZ_ENGINE:%.c=$(FUZZ_OUT)/%.o) $(FUZZ_SUPPORT:%.c=$(FUZZ_OUT
 
 $(FUZZ_OUT)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CLANG) -fsanitize=fuzzer-no-link $(FUZZ_CFLAGS) $(CPPFLAGS) -I softdev -I fuzz -c $< -o $@
+	$(CLANG) -fsanitize=fuzzer-no-link $(FUZZ_CFLAGS) $(CPPFLAGS) $(SOFTDEV_INCLUDES) -I fuzz -c $< -o $@
 
 $(FUZZ_TARGETS:%=$(FUZZ_OUT)/%): $(FUZZ_OUT)/%: $(FUZZ_OUT)/fuzz/%.o $(FUZZ_OBJECTS)
 	$(CLANG) $(FUZZ_LDFLAGS) -o $@ $^

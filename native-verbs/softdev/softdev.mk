@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # libsoftverbs.so.1: the whole device, verbs and rdma_cm, in one library of its own name.
 
-SOFTDEV_SOURCES := $(wildcard softdev/*.c)
+# From the ground up; fault is asked by all.
+SOFTDEV_FOLDERS := process device memory queue link transport datagram cm fault
+SOFTDEV_SOURCES := $(wildcard $(SOFTDEV_FOLDERS:%=softdev/%/*.c))
+SOFTDEV_INCLUDES := -I softdev $(SOFTDEV_FOLDERS:%=-I softdev/%)
 SOFTDEV_OBJECTS := $(SOFTDEV_SOURCES:%.c=$(OUT)/release/%.o)
 SOFTDEV_LIBRARY := $(LIB)/libsoftverbs.so.1
 
@@ -18,6 +21,8 @@ $(SOFTDEV_LIBRARY): $(SOFTDEV_OBJECTS) softdev/libsoftverbs.map
 	$(CC) $(RELEASE_LDFLAGS) -Wl,-z,nodelete -Wl,-soname,libsoftverbs.so.1 -Wl,--version-script=softdev/libsoftverbs.map \
 	  -o $@ $(SOFTDEV_OBJECTS) -pthread
 	ln -sf libsoftverbs.so.1 $(LIB)/libsoftverbs.so
+
+$(SOFTDEV_OBJECTS) $(SOFTDEV_SOURCES:%.c=$(OUT)/asan/%.o) $(SOFTDEV_SOURCES:%.c=$(OUT)/tsan/%.o): CPPFLAGS += $(SOFTDEV_INCLUDES)
 
 $(OUT)/release/%.o: %.c
 	@mkdir -p $(@D)

@@ -15,7 +15,7 @@ $(OUT)/tests/%: $(OUT)/release/tests/%.o $(SOFTDEV_LIBRARY)
 	$(CC) -o $@ $< $(INTERNALS) -Wl,-rpath,'$$ORIGIN/../lib' $(SOFTDEV_LIBRARY) -pthread
 
 # What the library does not export, for the one test that calls it; the sanitizer builds link all objects anyway.
-$(OUT)/tests/softdev_sha256: INTERNALS := $(OUT)/release/softdev/sha256.o
+$(OUT)/tests/softdev_sha256: INTERNALS := $(OUT)/release/softdev/process/sha256.o
 
 $(OUT)/asan-tests/%: $(OUT)/asan/tests/%.o $(SOFTDEV_SOURCES:%.c=$(OUT)/asan/%.o)
 	@mkdir -p $(@D)
@@ -25,7 +25,7 @@ $(OUT)/tsan-tests/%: $(OUT)/tsan/tests/%.o $(SOFTDEV_SOURCES:%.c=$(OUT)/tsan/%.o
 	@mkdir -p $(@D)
 	$(CC) $(TSAN_CFLAGS) -o $@ $^
 
-$(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o: CPPFLAGS += -I softdev
+$(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o: CPPFLAGS += $(SOFTDEV_INCLUDES)
 
 check-tests: $(TEST_NAMES:%=$(OUT)/tests/%)
 	tests/run -j 2 $(sort $^)

@@ -16,7 +16,7 @@ $(FACADE_DIR)/librdmacm.so.1: FACADE_NODES := RDMACM
 
 FACADE_OBJECTS := $(OUT)/release/softdev/facade/stubs.o $(OUT)/release/softdev/facade/renew.o
 
-$(FACADE_OBJECTS): CPPFLAGS += -I softdev
+$(FACADE_OBJECTS): CPPFLAGS += $(SOFTDEV_INCLUDES)
 
 $(FACADES): $(FACADE_DIR)/%: $(FACADE_OBJECTS) $(SOFTDEV_LIBRARY) $(FACADE_TABLE) \
     softdev/facade/generate.awk softdev/facade/facade.inc
