@@ -23,6 +23,7 @@
 
 enum {
 	MAX_DATAGRAM = sizeof(struct ud_header) + UD_MAX_PAYLOAD,
+	MAX_STRANGERS = 256, /* one more, and the one that has been at it longest goes */
 };
 
 #define RETRY_NS 100000000ull
@@ -39,7 +40,12 @@ struct endpoint {
 struct sender {
 	struct ud_inlet inlet;
 	struct progress_timer limit;
+	struct sender *previous_stranger, *next_stranger; /* while the limit runs */
 };
+
+/* Progress thread only. */
+static struct sender strangers = {.previous_stranger = &strangers, .next_stranger = &strangers};
+static int stranger_count;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct endpoint *endpoints[PROCESS_MAX_PORTS];
@@ -81,11 +87,22 @@ bool ud_is_genuine(const struct ud_header *header, size_t length)
 	       header->version == UD_WIRE_VERSION && header->source_qpn <= UD_MULTICAST_QPN && (!secret_is_set() || is_signed(header));
 }
 
+static void stop_being_a_stranger(struct sender *sender)
+{
+	if (!sender->next_stranger)
+		return;
+	progress_timer_cancel(&sender->limit);
+	sender->previous_stranger->next_stranger = sender->next_stranger;
+	sender->next_stranger->previous_stranger = sender->previous_stranger;
+	sender->next_stranger = NULL;
+	stranger_count--;
+}
+
 static void end_sender(void *owner)
 {
 	struct sender *sender = owner;
 
-	progress_timer_cancel(&sender->limit);
+	stop_being_a_stranger(sender);
 	ud_inlet_close(&sender->inlet);
 	close(sender->inlet.fd);
 	free(sender);
@@ -98,7 +115,19 @@ static void on_sender(void *owner, int error)
 	if (error)
 		end_sender(sender);
 	else
-		progress_timer_cancel(&sender->limit);
+		stop_being_a_stranger(sender);
+}
+
+static void add_stranger(struct sender *sender)
+{
+	if (stranger_count == MAX_STRANGERS)
+		end_sender(strangers.next_stranger);
+	sender->previous_stranger = strangers.previous_stranger;
+	sender->next_stranger = &strangers;
+	sender->previous_stranger->next_stranger = sender;
+	strangers.previous_stranger = sender;
+	stranger_count++;
+	progress_timer_set(&sender->limit, progress_now_ns() + PROOF_WAIT_NS);
 }
 
 /* An error is an ICMP message about an earlier datagram, or what a stranger has sent: nothing is wrong with the socket. */
@@ -134,7 +163,7 @@ static void add_sender(int fd)
 	if (ud_inlet_open(&sender->inlet))
 		end_sender(sender);
 	else if (secret_is_set())
-		progress_timer_set(&sender->limit, progress_now_ns() + PROOF_WAIT_NS);
+		add_stranger(sender);
 }
 
 static void on_connect(void *owner, uint32_t events)

@@ -22,7 +22,10 @@ static bool is_file(int fd)
 	return !statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) && S_ISREG(status.stx_mode);
 }
 
-/* Bytes, or -errno (ENODATA at the end of the stream). */
+/*
+ * Bytes, or -errno (ENODATA at the end of the stream). Of another user's descriptors the kernel rids us when there is no
+ * room for them: to look at one, or to close it, may wait for a file system that this user runs.
+ */
 static ssize_t receive(struct link *link, struct iovec *iov, int count, bool with_fds)
 {
 	union {
@@ -36,6 +39,7 @@ static ssize_t receive(struct link *link, struct iovec *iov, int count, bool wit
 
 	for (int i = 0; i < count; i++)
 		room += iov[i].iov_len;
+	with_fds = with_fds && link->peer_uid == geteuid();
 	if (with_fds) {
 		message.msg_control = control.buffer;
 		message.msg_controllen = sizeof(control.buffer);

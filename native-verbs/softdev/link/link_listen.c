@@ -68,8 +68,7 @@ static void start_watching(void *owner)
 	progress_watch_set(&listener->watch, EPOLLIN);
 }
 
-/* Takes over fd, which listens, when it succeeds. */
-static struct link_listener *listen_on(int fd, bool is_tcp, uint16_t port)
+static struct link_listener *new_listener(int fd, bool is_tcp, uint16_t port)
 {
 	struct link_listener *listener = calloc(1, sizeof(*listener));
 
@@ -82,42 +81,56 @@ static struct link_listener *listen_on(int fd, bool is_tcp, uint16_t port)
 		.is_tcp = is_tcp,
 		.port = port,
 	};
-	progress_post(&listener->start);
 	return listener;
 }
 
-struct link_listener *link_listen(uint16_t port, int *error)
+/* A socket that listens, or -errno. */
+static int open_unix(uint16_t port)
 {
-	struct link_listener *listener;
 	struct sockaddr_un name;
 	socklen_t length = link_socket_name(port, &name);
-	int fd;
+	int fd, error;
 
-	if (!length) {
-		*error = -ENOENT;
-		return NULL;
-	}
+	if (!length)
+		return -ENOENT;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0) {
-		*error = -errno;
-		return NULL;
-	}
-	if (bind(fd, (struct sockaddr *)&name, length) || listen(fd, SOMAXCONN)) {
-		*error = -errno;
-		goto close_fd;
-	}
-	listener = listen_on(fd, false, port);
-	if (listener)
-		return listener;
-	*error = -ENOMEM;
-close_fd:
+	if (fd < 0)
+		return -errno;
+	if (!bind(fd, (struct sockaddr *)&name, length) && !listen(fd, SOMAXCONN))
+		return fd;
+	error = -errno;
 	close(fd);
-	return NULL;
+	return error;
 }
 
-int link_listen_tcp(int fd, uint16_t port)
+int link_listen(uint16_t port, int tcp_fd)
 {
-	if (listen(fd, SOMAXCONN))
-		return -errno;
-	return listen_on(fd, true, port) ? 0 : -ENOMEM;
+	struct link_listener *local = NULL, *tcp = NULL;
+	int fd = open_unix(port), error = fd < 0 ? fd : -ENOMEM;
+
+	if (fd < 0)
+		return error;
+	local = new_listener(fd, false, port);
+	if (!local)
+		goto close_fd;
+	if (tcp_fd >= 0) {
+		tcp = new_listener(tcp_fd, true, port);
+		if (!tcp)
+			goto free_local;
+		if (listen(tcp_fd, SOMAXCONN)) {
+			error = -errno;
+			goto free_tcp;
+		}
+		progress_post(&tcp->start);
+	}
+	progress_post(&local->start);
+	return 0;
+
+free_tcp:
+	free(tcp);
+free_local:
+	free(local);
+close_fd:
+	close(fd);
+	return error;
 }

@@ -7,12 +7,11 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-struct link_listener;
-
-/* NULL and *error = -errno on failure. Lives as long as the process. Any thread. */
-struct link_listener *link_listen(uint16_t port, int *error);
-/* Takes TCP links on a socket that is bound to that port. 0 or -errno. */
-int link_listen_tcp(int fd, uint16_t port);
+/*
+ * Takes links at the unix name of `port`, and on tcp_fd, which is bound to it (-1: none), as long as the process lives.
+ * 0, or -errno: then nothing of it is left. Any thread.
+ */
+int link_listen(uint16_t port, int tcp_fd);
 
 /* The name of a port's socket; returns its length, 0 if the network namespace cannot be told. */
 socklen_t link_socket_name(uint16_t port, struct sockaddr_un *name);

@@ -26,7 +26,6 @@ struct port {
 	int number;
 	int tcp_fd; /* reserves the number; listens, if there is a secret that strangers must prove */
 	int udp_fd;
-	struct link_listener *listener;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -146,17 +145,9 @@ static int try_port(struct port *port, int number)
 	port->udp_fd = result = bind_socket(SOCK_DGRAM, port->number);
 	if (result < 0)
 		goto close_tcp;
-	if (secret_is_set()) {
-		result = link_listen_tcp(port->tcp_fd, port->number);
-		if (result)
-			goto close_udp;
-	}
-	port->listener = link_listen(port->number, &result);
-	if (!port->listener)
-		goto close_udp;
-	return 0;
-
-close_udp:
+	result = link_listen(port->number, secret_is_set() ? port->tcp_fd : -1);
+	if (!result)
+		return 0;
 	close(port->udp_fd);
 close_tcp:
 	close(port->tcp_fd);
