@@ -203,11 +203,16 @@ struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t lengt
 	return mr;
 }
 
-/* Nobody holds it any more. */
-static void leave_file(struct softdev_mr *mr)
+/* Nobody holds it any more. Peers have the descriptor under the generation that is over. */
+static void revoke_file(struct softdev_mr *mr)
 {
 	if (atomic_exchange(&mr->file_shared, false))
 		file_share_revoke(mr->base.handle, mr->generation);
+}
+
+static void leave_file(struct softdev_mr *mr)
+{
+	revoke_file(mr);
 	if (mr->file_fd >= 0)
 		close(mr->file_fd);
 	mr->file_fd = -1;
@@ -244,6 +249,8 @@ static int change(struct softdev_mr *mr, int flags, struct ibv_pd *pd, void *add
 	}
 	if (moves)
 		leave_file(mr);
+	else
+		revoke_file(mr);
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		atomic_fetch_add(&to_pd(pd)->users, 1);
 		atomic_fetch_sub(&mr->pd->users, 1);

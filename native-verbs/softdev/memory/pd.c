@@ -95,9 +95,10 @@ static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_a
 {
 	struct softdev_td *td;
 	int64_t handle;
+	int error = process_is_forked_child() ? EIO : attr->comp_mask ? EINVAL : 0;
 
-	if (attr->comp_mask) {
-		errno = EINVAL;
+	if (error) {
+		errno = error;
 		return NULL;
 	}
 	td = calloc(1, sizeof(*td));
@@ -119,6 +120,8 @@ static int dealloc_td(struct ibv_td *base)
 {
 	struct softdev_td *td = to_td(base);
 
+	if (process_is_forked_child())
+		return EIO;
 	if (!is_td(base))
 		return ENOENT;
 	if (atomic_load(&td->users))
@@ -148,7 +151,7 @@ static int check_parent_domain(const struct ibv_parent_domain_init_attr *attr)
 static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
 {
 	struct softdev_pd *pd;
-	int error = check_parent_domain(attr);
+	int error = process_is_forked_child() ? EIO : check_parent_domain(attr);
 
 	if (error) {
 		errno = error;

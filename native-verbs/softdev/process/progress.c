@@ -25,6 +25,7 @@ static struct {
 	bool sleeping; /* or about to: only then a post has to wake it */
 	bool wake_pending;
 	struct progress_task *first_task, **last_task;
+	unsigned int queued; /* tasks */
 	struct progress_watch *watches;
 	struct progress_timer timers; /* progress thread only, as the batch */
 	struct epoll_event batch[EVENTS_PER_WAIT];
@@ -154,6 +155,7 @@ void progress_post(struct progress_task *task)
 		task->next = NULL;
 		*progress.last_task = task;
 		progress.last_task = &task->next;
+		progress.queued++;
 		if (progress.running)
 			wake_up();
 	}
@@ -172,33 +174,39 @@ void progress_cancel(struct progress_task *task)
 		if (progress.last_task == &task->next)
 			progress.last_task = link;
 		task->queued = false;
+		progress.queued--;
 	}
 	pthread_mutex_unlock(&progress.lock);
+}
+
+static struct progress_task *take_task(void)
+{
+	struct progress_task *task;
+
+	pthread_mutex_lock(&progress.lock);
+	task = progress.first_task;
+	if (task) {
+		progress.first_task = task->next;
+		if (!progress.first_task)
+			progress.last_task = &progress.first_task;
+		task->queued = false;
+		progress.queued--;
+	}
+	pthread_mutex_unlock(&progress.lock);
+	return task;
 }
 
 /* Runs what is queued now; what that queues in turn waits until the sockets had their turn. */
 static void run_tasks(void)
 {
-	struct progress_task **end, *task;
-	bool last;
+	struct progress_task *task;
+	unsigned int count;
 
 	pthread_mutex_lock(&progress.lock);
-	end = progress.last_task;
+	count = progress.queued;
 	pthread_mutex_unlock(&progress.lock);
-	do {
-		pthread_mutex_lock(&progress.lock);
-		task = progress.first_task;
-		if (task) {
-			progress.first_task = task->next;
-			if (!progress.first_task)
-				progress.last_task = &progress.first_task;
-			task->queued = false;
-		}
-		pthread_mutex_unlock(&progress.lock);
-		last = !task || &task->next == end;
-		if (task)
-			task->callback(task->owner);
-	} while (!last);
+	for (; count && (task = take_task()); count--)
+		task->callback(task->owner);
 }
 
 /* Runs the timers that are due; returns how many milliseconds to wait for the next, -1 = none. */

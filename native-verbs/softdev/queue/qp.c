@@ -459,6 +459,8 @@ int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int m
 		wait_until_idle(qp);
 		goto unlock;
 	}
+	if (atomic_load(&qp->state) == IBV_QPS_SQE)
+		wait_until_idle(qp); /* what was posted before is flushed first */
 	qp_apply_attributes(qp, attr, mask);
 	atomic_store(&qp->state, next);
 	base->state = next;

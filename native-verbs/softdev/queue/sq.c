@@ -203,18 +203,21 @@ static int fill_wqe(struct softdev_qp *qp, const struct ibv_send_wr *wr, const s
 /* qp->lock held. 0 or a positive errno. */
 static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 {
-	const struct fault *fault = fault_check(FAULT_POST_SEND, .kind = wr->opcode, .qpn = qp->base.qp_num,
-						.length = total_length(wr->sg_list, wr->num_sge));
 	const struct send_op *op = send_op_find(wr->opcode, qp->base.qp_type);
 	int state = atomic_load(&qp->state);
+	const struct fault *fault;
 	int error;
 
-	if (fault && fault->error)
-		return fault->error;
 	if (state != IBV_QPS_RTS && state != IBV_QPS_SQD && state != IBV_QPS_SQE &&
 	    state != IBV_QPS_ERR)
 		return EINVAL;
 	error = check_wr(qp, wr, op);
+	if (error)
+		return error;
+	fault = fault_check(FAULT_POST_SEND, .kind = wr->opcode, .qpn = qp->base.qp_num,
+			    .length = total_length(wr->sg_list, op->flags & SEND_OP_NO_LIST ? 0 : wr->num_sge));
+	if (fault)
+		error = fault->error;
 	if (!error && !has_room(qp))
 		error = ENOMEM;
 	if (!error)

@@ -208,11 +208,24 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 	wr_set_inline_data(ex, (void *)(uintptr_t)data, sizeof(uint64_t));
 }
 
+/* In the child of a fork a thread that it does not have may hold the lock, for ever. */
+static void lock(struct wr_builder *builder)
+{
+	if (!process_is_forked_child())
+		pthread_mutex_lock(&builder->lock);
+}
+
+static void unlock(struct wr_builder *builder)
+{
+	if (!process_is_forked_child())
+		pthread_mutex_unlock(&builder->lock);
+}
+
 static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct wr_builder *builder = qp_of(ex)->builder;
 
-	pthread_mutex_lock(&builder->lock);
+	lock(builder);
 	builder->error = 0;
 	builder->count = 0;
 	builder->current = &builder->ignored;
@@ -220,7 +233,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-	pthread_mutex_unlock(&qp_of(ex)->builder->lock);
+	unlock(qp_of(ex)->builder);
 }
 
 static int wr_complete(struct ibv_qp_ex *ex)
@@ -232,7 +245,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		builder->requests[i - 1].next = &builder->requests[i];
 	if (!error && builder->count)
 		error = sq_post_all(qp_of(ex), builder->requests);
-	pthread_mutex_unlock(&builder->lock);
+	unlock(builder);
 	return error;
 }
 

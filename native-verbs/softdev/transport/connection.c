@@ -126,6 +126,8 @@ int softverbs_get_connection(struct ibv_qp *base, struct softverbs_connection *o
 
 	if (!out)
 		return EINVAL;
+	if (process_is_forked_child())
+		return EIO;
 	memset(&now, 0, sizeof(now));
 	pthread_mutex_lock(&qp->lock);
 	now.qp_num = qp->record.qp_num;
