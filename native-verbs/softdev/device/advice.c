@@ -54,6 +54,8 @@ static int advise_mr(struct ibv_pd *pd, enum ib_uverbs_advise_mr_advice advice, 
 {
 	int error = 0;
 
+	if (process_is_forked_child())
+		return EIO;
 	if (!handle_is(HANDLE_PD, pd->handle, pd) || flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH)
 		return EINVAL;
 	if ((unsigned int)advice > IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)

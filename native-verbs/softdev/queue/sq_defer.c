@@ -10,7 +10,7 @@
 
 #include <time.h>
 
-enum { POSTS_AT_ONCE = 2, MAX_WAITING_BYTES = 4096, MAX_RESCUES = 8 };
+enum { POSTS_AT_ONCE = 2, MAX_WAITING_BYTES = 4096, MAX_RESCUES = 8, LONG_PAUSE = 256 };
 
 #define TICK_NS 1000000
 
@@ -56,7 +56,8 @@ bool sq_may_wait(struct softdev_qp *qp)
 	if (looks != qp->defer.looks) {
 		qp->defer.looks = looks;
 		qp->defer.posts = 0;
-		qp->defer.rescues -= qp->defer.rescues > 0;
+		qp->defer.rescues -= qp->defer.rescues > 0 && !qp->defer.rescued;
+		qp->defer.rescued = false;
 	}
 	if (++qp->defer.posts <= POSTS_AT_ONCE || qp->defer.rescues >= MAX_RESCUES ||
 	    qp->sq_post - qp->sq_exec >= SHORTCUT_BATCH || !is_small_read(qp))
@@ -151,7 +152,9 @@ static bool look_after(struct softdev_qp *qp)
 		  atomic_load(&qp->state) == IBV_QPS_RTS;
 	waits = pending && !qp->sq_running;
 	if (waits && qp->defer.waits_at_tick && qp->defer.exec_at_tick == qp->sq_exec) {
-		qp->defer.rescues++;
+		qp->defer.rescued = true;
+		if (++qp->defer.rescues >= MAX_RESCUES)
+			qp->defer.rescues = LONG_PAUSE;
 		progress_post(&qp->task);
 	}
 	qp->defer.waits_at_tick = waits;

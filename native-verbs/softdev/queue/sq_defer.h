@@ -2,8 +2,8 @@
 /*
  * READs that are posted one by one share system calls too. When an application goes on posting without a look at the
  * completion queue, its small READs wait until there is a full batch or until it does look: it polls or arms the queue.
- * What has waited for a millisecond is run by the progress thread, and a queue pair whose application never looks is
- * soon not made to wait any more.
+ * What has waited for a millisecond is run by the progress thread, and a queue pair whose application looks late (it
+ * waits for the bytes themselves, or for another queue) is soon not made to wait any more, but for a try now and then.
  */
 #ifndef SOFTDEV_SQ_DEFER_H
 #define SOFTDEV_SQ_DEFER_H
@@ -19,7 +19,8 @@ struct softdev_qp;
 struct sq_defer {
 	uint32_t looks;		   /* at the queue, as counted when the last request was posted */
 	uint32_t posts;		   /* since then */
-	uint32_t rescues;	   /* by the progress thread, less the looks since */
+	uint32_t rescues;	   /* by the progress thread, less the looks that came without one */
+	bool rescued;		   /* since the last look */
 	uint32_t exec_at_tick;	   /* where the send queue stood */
 	bool waits_at_tick;
 	bool watched;		   /* by the tick */
