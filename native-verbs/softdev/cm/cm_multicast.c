@@ -170,8 +170,8 @@ int softverbs_rdma_leave_multicast(struct rdma_cm_id *public_id, struct sockaddr
 		return cm_result(-EADDRNOTAVAIL);
 	if (id->id.event && container_of_(id->id.event, struct cm_event, event)->group == group)
 		cm_take_event(id);
+	cm_drain_group_events(id, group); /* another thread may just be attaching for the event of the join */
 	detach(id, group);
-	cm_drain_group_events(id, group);
 	free(group);
 	return 0;
 }

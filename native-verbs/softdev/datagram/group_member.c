@@ -74,6 +74,18 @@ static int by_port(const void *a, const void *b)
 	return *(const uint16_t *)a - *(const uint16_t *)b;
 }
 
+/* Anybody may have a name that reads the same: each process gets one copy. */
+static int without_doubles(uint16_t *ports, int count)
+{
+	int kept = 0;
+
+	qsort(ports, count, sizeof(ports[0]), by_port);
+	for (int i = 0; i < count; i++)
+		if (!kept || ports[i] != ports[kept - 1])
+			ports[kept++] = ports[i];
+	return kept;
+}
+
 /* lock held. */
 static void look(struct known_group *group)
 {
@@ -92,7 +104,7 @@ static void look(struct known_group *group)
 	}
 	if (file)
 		fclose(file);
-	qsort(group->ports, group->count, sizeof(group->ports[0]), by_port);
+	group->count = without_doubles(group->ports, group->count);
 }
 
 int group_find_members(const union ibv_gid *gid, uint16_t ports[GROUP_MAX_PROCESSES])

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "ud.h"
 
+#include "core.h"
 #include "counters.h"
 #include "fault_wr.h"
 #include "group.h"
@@ -343,7 +344,8 @@ bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t lengt
 		group_deliver(header, payload, length);
 		return true;
 	}
-	if (!qp || !qp->ud)
+	/* To another host: somebody has sent it on to ours, where the number is another queue pair's. */
+	if (!qp || !qp->ud || !gid_is_local(&header->destination))
 		return true;
 	if (lacks_receive(qp, header, may_wait))
 		return false;

@@ -80,11 +80,11 @@ static int probe_cma(pid_t pid, uint64_t cookie_address, const uint8_t *nonce)
 	return memcmp(cookie, nonce, sizeof(cookie)) ? ESRCH : 0;
 }
 
-/* peers_lock held. */
-static struct peer *find(const uint8_t *nonce)
+/* peers_lock held. The nonce is no secret: the process that says it must also be the one that the kernel tells. */
+static struct peer *find(const uint8_t *nonce, pid_t pid)
 {
 	for (struct peer *peer = peers; peer; peer = peer->next)
-		if (!memcmp(peer->nonce, nonce, LINK_NONCE_BYTES))
+		if (peer->pid == pid && !memcmp(peer->nonce, nonce, LINK_NONCE_BYTES))
 			return peer;
 	return NULL;
 }
@@ -95,7 +95,7 @@ struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address,
 	int error;
 
 	pthread_mutex_lock(&peers_lock);
-	peer = find(nonce);
+	peer = find(nonce, pid);
 	if (peer) {
 		atomic_fetch_add(&peer->references, 1);
 		close(table_fd);
