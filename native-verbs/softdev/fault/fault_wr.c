@@ -65,20 +65,29 @@ void fault_apply_to_wr(struct softdev_qp *qp, struct wqe *wqe)
 		send_signal(qp, SIGSTOP);
 }
 
+/* Of a piece of the message that begins with its byte `start`. */
+static void spoil(const struct fault *fault, volatile uint8_t *bytes, uint64_t start, uint64_t length)
+{
+	if (fault->flip && fault->offset >= start && fault->offset - start < length)
+		bytes[fault->offset - start] ^= 1;
+	for (uint64_t at = 0; fault->truncate >= 0 && at < length; at++)
+		if (start + at >= (uint64_t)fault->truncate)
+			bytes[at] = 0;
+}
+
 void fault_spoil_read(const struct wqe *wqe)
 {
-	const struct fault *fault = wqe->fault;
 	uint64_t start = 0;
 
 	for (int i = 0; i < wqe->num_sge; i++) {
-		volatile uint8_t *bytes = (volatile uint8_t *)(uintptr_t)wqe->sge[i].addr;
-		uint64_t end = start + wqe->sge[i].length;
+		const struct ibv_sge *sge = &wqe->sge[i];
+		struct softdev_mr *mr;
 
-		if (fault->flip && fault->offset >= start && fault->offset < end)
-			bytes[fault->offset - start] ^= 1;
-		for (uint64_t at = start; fault->truncate >= 0 && at < end; at++)
-			if (at >= (uint64_t)fault->truncate)
-				bytes[at - start] = 0;
-		start = end;
+		if (sge->length && !mr_acquire(wqe->qp->pd, KEY_LOCAL, sge->lkey, sge->addr, sge->length,
+					       IBV_ACCESS_LOCAL_WRITE, &mr)) {
+			spoil(wqe->fault, (volatile uint8_t *)mr_pointer(mr, sge->addr), start, sge->length);
+			mr_release(mr);
+		}
+		start += sge->length;
 	}
 }
