@@ -57,6 +57,7 @@ static void in_forked_child(void)
 		close(ports[i].tcp_fd);
 		close(ports[i].udp_fd);
 	}
+	port_count = 0; /* in its own children the numbers are other descriptors' */
 	progress_after_fork_in_child();
 }
 

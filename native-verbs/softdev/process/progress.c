@@ -107,6 +107,8 @@ void progress_after_fork_in_child(void)
 		close(watch->fd);
 	if (progress.epoll_fd >= 0)
 		close(progress.epoll_fd);
+	progress.watches = NULL;
+	progress.epoll_fd = -1;
 	pthread_mutex_unlock(&progress.lock);
 }
 
