@@ -120,10 +120,11 @@ static void on_retry(void *owner)
 	cm_open_link(owner);
 }
 
-/* The listener had no room: another attempt, until the deadline. */
+/* The listener, or its process, had no room: another attempt, until the deadline. */
 static void retry_later(struct cm_id *id)
 {
-	link_close(id->link);
+	if (id->link)
+		link_close(id->link);
 	id->link = NULL;
 	if (progress_now_ns() >= id->deadline_ns) {
 		cm_fail_connect(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
@@ -318,6 +319,8 @@ static void on_close(struct link *link, void *owner, int error)
 	case CM_REQUEST_SENT:
 		if (error == ECONNREFUSED)
 			cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_NO_LISTENER);
+		else if (error == EAGAIN)
+			retry_later(id);
 		else if (error)
 			cm_fail_connect(id, RDMA_CM_EVENT_UNREACHABLE, -error);
 		else
