@@ -61,6 +61,7 @@ struct cm_event {
 struct cm_id {
 	struct rdma_cm_id id;
 	bool sync; /* made without a channel: calls wait for their event */
+	bool holds_default_pd;
 
 	/* Application side. */
 	bool has_request_attr; /* rdma_create_ep: queue pairs of rdma_get_request() */
@@ -170,6 +171,8 @@ uint16_t cm_address_port(const struct sockaddr *address);
  * 0 or -errno. */
 int cm_find_source(const struct sockaddr *destination, struct sockaddr_storage *source);
 void cm_set_device(struct cm_id *id);
+/* The id is about to be freed. */
+void cm_leave_device(struct cm_id *id);
 void cm_set_path(struct cm_id *id);
 
 /* cm_rendezvous.c. Progress thread. */

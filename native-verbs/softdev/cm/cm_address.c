@@ -48,27 +48,44 @@ uint16_t cm_address_port(const struct sockaddr *address)
 	}
 }
 
-/* The protection domain of those who bring none: one per process, as in librdmacm. */
-static struct ibv_pd *default_pd(struct ibv_context *context)
+/* The protection domain of those who bring none: one per process, given back with the last id, as in librdmacm. */
+static pthread_mutex_t default_pd_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ibv_pd *default_pd;	/* guarded by the lock, as the next one */
+static unsigned int default_pd_users;
+
+static struct ibv_pd *hold_default_pd(struct ibv_context *context)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct ibv_pd *pd; /* guarded by lock */
 	struct ibv_pd *result;
 
-	pthread_mutex_lock(&lock);
-	if (!pd && context)
-		pd = softverbs_ibv_alloc_pd(context);
-	result = pd;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&default_pd_lock);
+	if (!default_pd && context)
+		default_pd = softverbs_ibv_alloc_pd(context);
+	result = default_pd;
+	default_pd_users += !!result;
+	pthread_mutex_unlock(&default_pd_lock);
 	return result;
+}
+
+void cm_leave_device(struct cm_id *id)
+{
+	if (!id->holds_default_pd)
+		return;
+	id->holds_default_pd = false;
+	pthread_mutex_lock(&default_pd_lock);
+	/* A region that is left in it keeps it, for the next id. */
+	if (!--default_pd_users && !softverbs_ibv_dealloc_pd(default_pd))
+		default_pd = NULL;
+	pthread_mutex_unlock(&default_pd_lock);
 }
 
 void cm_set_device(struct cm_id *id)
 {
 	id->id.verbs = device_cm_context();
 	id->id.port_num = 1;
-	if (!id->id.pd)
-		id->id.pd = default_pd(id->id.verbs);
+	if (id->id.pd)
+		return;
+	id->id.pd = hold_default_pd(id->id.verbs);
+	id->holds_default_pd = id->id.pd;
 }
 
 void cm_set_path(struct cm_id *id)

@@ -63,6 +63,7 @@ static void free_id(struct cm_id *id)
 		softverbs_rdma_destroy_event_channel(id->id.channel);
 	pthread_cond_destroy(&id->event_acked);
 	pthread_mutex_destroy(&id->event_lock);
+	cm_leave_device(id);
 	free(id);
 }
 
