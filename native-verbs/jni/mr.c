@@ -81,7 +81,8 @@ static jint disni_exp_prefetch_mr(JNIEnv *env, jobject self, jlong handle, jlong
 	range.length = (uint32_t)length;
 	range.lkey = mr->lkey;
 	error = ibv_advise_mr(mr->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &range, 1);
-	if (error && error != EOPNOTSUPP)
+	/* EINVAL: the region is not on demand, so its pages are there already. */
+	if (error && error != EOPNOTSUPP && error != EINVAL)
 		throw_disni(env, "expPrefetchMr", "ibv_advise_mr", error);
 	return error ? -1 : 0;
 }
