@@ -7,7 +7,7 @@ BENCH_PROGRAMS := $(BENCH_NAMES:%=$(OUT)/bench/%)
 
 CHECKS += bench-smoke
 
-$(OUT)/release/bench/%.o: CPPFLAGS += $(SOFTDEV_INCLUDES) -I tests
+$(OUT)/release/bench/%.o: CPPFLAGS += $(SOFTDEV_INCLUDES) -I tests/support
 
 $(OUT)/bench/%: $(OUT)/release/bench/%.o $(BENCH_COMMON:%.c=$(OUT)/release/%.o) $(SOFTDEV_LIBRARY)
 	@mkdir -p $(@D)

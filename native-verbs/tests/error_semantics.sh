@@ -8,20 +8,22 @@ tests=$(dirname "$0")
 failed=0
 complain() { echo "$page: $1" >&2; failed=1; }
 
-rows=$(grep -c '| softdev_' "$page")
+name="($(cd "$tests" && echo */ | sed 's,/ ,|,g; s,/$,,'))/[a-z_0-9]+"
+rows=$(grep -cE "\| $name" "$page")
 [ "$rows" -gt 15 ] || complain "only $rows rows name a test"
 for table in '## RC' '## UD' '## UC'; do
   sed -n "/^$table\$/,/^## /p" "$page" | grep '^| ' | tail -n +2 | while read -r row; do
     last=$(echo "$row" | sed 's/ *|$//; s/.*| *//')
-    case $last in softdev_*) ;; *) echo "no test: $row" ;; esac
+    echo "$last" | grep -qE "^$name" || echo "no test: $row"
   done
 done | grep . && complain 'a row without a test'
-missing=$(grep -o 'softdev_[a-z_0-9]*' "$page" | sort -u | while read -r test; do
+missing=$(grep -oE "\b$name" "$page" | sort -u | while read -r test; do
   [ -f "$tests/$test.c" ] || echo "$test"
 done)
 [ -z "$missing" ] || complain "there is no test $missing"
-for file in "$tests"/softdev_error_*.c; do
-  grep -q "$(basename "$file" .c)" "$page" || complain "$(basename "$file" .c) is not in the table"
+for file in "$tests"/*/error_*.c; do
+  test=${file#"$tests"/}
+  grep -q "${test%.c}" "$page" || complain "${test%.c} is not in the table"
 done
 missing=$(sed -n '/^enum ibv_wc_status {/,/^}/s/.*IBV_WC_\([A-Z_]*\).*/\1/p' "$header" | while read -r status; do
   grep -q "\`$status\`" "$page" || echo "$status"

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every tests/softdev_*.c and tests/cm_*.c is one test program, linked with the library; the sanitizer builds link the
-# library's own objects, built likewise. Programs that must run under TSan are listed in TSAN_TESTS.
+# Every file of TEST_FOLDERS, which are those of the device and hosts (tests between bin/hosts), is one test program, linked with
+# the library; the sanitizer builds link the library's own objects, built likewise. Programs that must run under TSan are listed in
+# TSAN_TESTS. What they share is in tests/support, the tests of the facades are in tests/facade.
 
-TEST_SOURCES := $(wildcard tests/softdev_*.c tests/cm_*.c)
+TEST_FOLDERS := $(SOFTDEV_FOLDERS) hosts
+TEST_SOURCES := $(wildcard $(TEST_FOLDERS:%=tests/%/*.c))
 TEST_NAMES := $(TEST_SOURCES:tests/%.c=%)
 TSAN_TESTS := $(filter %_stress,$(TEST_NAMES))
 
@@ -12,10 +14,10 @@ TSAN_CHECKS += tsan-tests
 
 $(OUT)/tests/%: $(OUT)/release/tests/%.o $(SOFTDEV_LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $< $(INTERNALS) -Wl,-rpath,'$$ORIGIN/../lib' $(SOFTDEV_LIBRARY) -pthread
+	$(CC) -o $@ $< $(INTERNALS) -Wl,-rpath,'$$ORIGIN/../../lib' $(SOFTDEV_LIBRARY) -pthread
 
 # What the library does not export, for the one test that calls it; the sanitizer builds link all objects anyway.
-$(OUT)/tests/softdev_sha256: INTERNALS := $(OUT)/release/softdev/process/sha256.o
+$(OUT)/tests/process/sha256: INTERNALS := $(OUT)/release/softdev/process/sha256.o
 
 $(OUT)/asan-tests/%: $(OUT)/asan/tests/%.o $(SOFTDEV_SOURCES:%.c=$(OUT)/asan/%.o)
 	@mkdir -p $(@D)
@@ -25,7 +27,7 @@ $(OUT)/tsan-tests/%: $(OUT)/tsan/tests/%.o $(SOFTDEV_SOURCES:%.c=$(OUT)/tsan/%.o
 	@mkdir -p $(@D)
 	$(CC) $(TSAN_CFLAGS) -o $@ $^
 
-$(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o: CPPFLAGS += $(SOFTDEV_INCLUDES)
+$(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o: CPPFLAGS += $(SOFTDEV_INCLUDES) -I tests/support
 
 check-tests: $(TEST_NAMES:%=$(OUT)/tests/%)
 	tests/run -j 2 $(sort $^)

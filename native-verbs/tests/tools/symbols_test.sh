@@ -34,7 +34,7 @@ compare() {
 failed=0
 exports "$facades/libibverbs.so.1" "$facades/librdmacm.so.1" >"$work/ours"
 for release in 39 44 50; do
-  awk -v release="$release" '!/^#/ && $1 <= release { print $2 }' "$tests/symbols_of_releases.txt" | sort >"$work/wanted"
+  awk -v release="$release" '!/^#/ && $1 <= release { print $2 }' "$tests/facade/symbols_of_releases.txt" | sort >"$work/wanted"
   compare "rdma-core $release"
 done
 if command -v ldconfig >/dev/null; then

@@ -17,7 +17,7 @@ static void run_with(const char *fault, int number)
 		setenv("SOFTVERBS_FAULT", setting, 1);
 		alarm(TEST_SECONDS);
 		snprintf(text, sizeof(text), "%d", number);
-		execl("/proc/self/exe", "softdev_fault", text, (char *)NULL);
+		execl("/proc/self/exe", "fault", text, (char *)NULL);
 		_exit(127);
 	}
 	CHECK_EQUAL(waitpid(pid, &status, 0), pid);

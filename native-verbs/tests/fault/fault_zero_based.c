@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 	alarm(TEST_SECONDS);
 	if (argc == 1) {
 		setenv("SOFTVERBS_FAULT", "read:flip=1,offset=1", 1);
-		execl("/proc/self/exe", "softdev_fault_zero_based", "again", (char *)NULL);
+		execl("/proc/self/exe", "fault_zero_based", "again", (char *)NULL);
 		return 1;
 	}
 	body();

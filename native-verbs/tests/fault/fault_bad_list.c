@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 	alarm(TEST_SECONDS);
 	if (argc == 1) {
 		setenv("SOFTVERBS_FAULT", "post_send:errno=11,nth=1000", 1);
-		execl("/proc/self/exe", "softdev_fault_bad_list", "again", (char *)NULL);
+		execl("/proc/self/exe", "fault_bad_list", "again", (char *)NULL);
 		return 1;
 	}
 	post_bad_lists();

@@ -14,7 +14,7 @@
 
 enum { NOBODY = 65534 };
 
-#define NAME "softdev_foreign_files"
+#define NAME "foreign_files_test"
 
 static void await_reading(int link)
 {
