@@ -1,0 +1,175 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Sourced after common.sh: kernels of Debian's packages, and guests of QEMU that boot them.
+# A kernel is a folder of the cache: vmlinuz, version, initrd-CKSUM, and lib/modules as in the package.
+
+RXE_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/shuffle-rdma/rxe
+RXE_MIRROR=${RXE_MIRROR:-}
+RXE_BOOT_SECONDS=240
+RXE_PACKAGES="qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest debian-archive-keyring"
+PATH=$PATH:/usr/sbin:/sbin
+
+need_rxe_tools() {
+  [ "$(uname -sm)" = "Linux x86_64" ] || die 2 "guests are made on Linux on x86_64; this is $(uname -sm)"
+  { command -v apt-get && command -v dpkg-deb; } >/dev/null ||
+    die 2 "the kernels come from Debian's packages: apt-get and dpkg-deb are needed (Debian 12, Ubuntu 24.04 or newer)"
+  # shellcheck disable=SC2086
+  need_packages 'command -v qemu-system-x86_64 >/dev/null && [ -x /bin/busybox ] && ! ldd /bin/busybox >/dev/null 2>&1 &&
+    command -v cpio >/dev/null && command -v depmod >/dev/null && command -v xz >/dev/null && command -v rdma >/dev/null &&
+    command -v ibv_devinfo >/dev/null && command -v rping >/dev/null && command -v ib_read_bw >/dev/null &&
+    [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] && ls /usr/lib/*/libibverbs/librxe-*.so >/dev/null 2>&1' $RXE_PACKAGES
+}
+
+# debian_apt PROGRAM ARGS...: an apt program that sees Debian's archives and nothing of this system's: works without root, and on Ubuntu.
+debian_apt() {
+  local program=$1 apt=$RXE_CACHE/apt
+  shift
+  mkdir -p "$apt/lists/partial" "$apt/archives/partial"
+  "$program" -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State="$apt" \
+    -o Dir::State::Lists="$apt/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$apt" -o APT::Architecture=amd64 \
+    -o APT::Architectures::=amd64 -o Acquire::Languages=none -o Acquire::Retries=3 -o Acquire::http::Timeout=30 \
+    -o APT::Sandbox::User= "$@"
+}
+
+# find_mirror: where Debian's archives are, by this system's own sources unless RXE_MIRROR says it.
+find_mirror() {
+  # shellcheck disable=SC2016
+  [ -n "$RXE_MIRROR" ] || RXE_MIRROR=$(apt-get indextargets --no-release-info --format '$(REPO_URI)' 'Created-By: Packages' |
+    sed -nE 's|^(https?://.*)/debian/?$|\1|p' | head -n 1) || true
+  [ -n "$RXE_MIRROR" ] ||
+    die 2 "RXE_MIRROR is not set and apt's sources name no archive of Debian: set it to the address of a mirror, without its /debian"
+}
+
+update_package_lists() {
+  local keyring=/usr/share/keyrings/debian-archive-keyring.gpg entry
+  find_mirror
+  mkdir -p "$RXE_CACHE/apt"
+  for entry in "debian bookworm" "debian-security bookworm-security" "debian trixie" "debian-security trixie-security" \
+    "debian trixie-backports"; do
+    echo "deb [signed-by=$keyring] $RXE_MIRROR/$entry main"
+  done >"$RXE_CACHE/apt/sources.list"
+  debian_apt apt-get -qq update >&2 || die 1 "Debian's package lists cannot be had from $RXE_MIRROR; RXE_MIRROR names another mirror"
+}
+
+# kernel_package LINE: the newest kernel image of the line, or of all.
+kernel_package() {
+  local pattern="^linux-image-${1//./\\.}\\.[0-9][^ ]*-amd64\$"
+  [ "$1" != newest ] || pattern='^linux-image-[0-9]+\.[0-9]+\.[0-9][^ ]*-amd64$'
+  debian_apt apt-cache pkgnames linux-image- | grep -E "$pattern" | grep -vE -- '-(cloud|rt)-' | sort -V | tail -n 1
+}
+
+kernel_version() { cat "$KERNEL/version"; }
+
+# need_kernel LINE: sets KERNEL to its folder in the cache; fetches it if it is not there yet.
+need_kernel() {
+  local line=$1
+  [[ $line =~ ^([0-9]+\.[0-9]+|newest)$ ]] || die 2 "--kernel '$line': give a kernel line such as 6.1 or 6.12, or 'newest'"
+  KERNEL=$RXE_CACHE/kernels/$line
+  mkdir -p "$RXE_CACHE/kernels"
+  exec 8<"$RXE_CACHE/kernels"
+  flock -w 900 8 || die 1 "another bin/rxe is fetching a kernel: $RXE_CACHE/kernels is locked"
+  [ -e "$KERNEL/version" ] || fetch_kernel "$line"
+  [[ $line = newest || $(kernel_version) = "$line".* ]] || die 1 "$KERNEL holds $(kernel_version): remove it"
+  INITRD=$KERNEL/initrd-$(cksum <"$ROOT/bin/lib/rxe/init" | cut -d ' ' -f 1)
+  [ -e "$INITRD" ] || make_initrd
+  exec 8<&-
+}
+
+# Since 7.0 Debian's image is empty and depends on a package of modules and one of the kernel proper.
+fetch_kernel() {
+  local line=$1 image version part new=$KERNEL.new modules
+  update_package_lists
+  image=$(kernel_package "$line") || true
+  [ -n "$image" ] || die 2 "Debian offers no kernel $line any more: bin/rxe --help lists what it does"
+  version=${image#linux-image-}
+  say "fetching kernel $version into $RXE_CACHE (once)"
+  rm -rf "$new"
+  mkdir -p "$new/packages"
+  for part in "linux-image-$version" "linux-binary-$version" "linux-modules-$version"; do
+    debian_apt apt-cache pkgnames "$part" | grep -Fx "$part" >/dev/null || continue
+    (cd "$new/packages" && debian_apt apt-get -qq download "$part") >&2 || die 1 "$part could not be fetched from $RXE_MIRROR"
+  done
+  for part in "$new"/packages/*.deb; do
+    dpkg-deb --fsys-tarfile "$part" | tar -x -C "$new" --exclude='*/drivers/gpu' --exclude='*/drivers/media' --exclude='*/sound' \
+      --exclude='./usr/share' --exclude='./boot/System.map*'
+  done
+  rm -rf "$new/packages"
+  [ ! -d "$new/usr/lib/modules" ] || { mkdir -p "$new/lib" && mv "$new/usr/lib/modules" "$new/lib/modules"; }
+  modules=$new/lib/modules/$version
+  [ -d "$modules" ] || die 1 "the package of kernel $version holds no modules of it"
+  for part in "$new/boot/vmlinuz-$version" "$modules/vmlinuz"; do
+    [ ! -e "$part" ] || mv "$part" "$new/vmlinuz"
+  done
+  [ -e "$new/vmlinuz" ] || die 1 "the package of kernel $version holds no kernel"
+  depmod -b "$new" "$version" || die 1 "depmod failed on kernel $version"
+  echo "$version" >"$new/version"
+  rm -rf "$KERNEL"
+  mv -T "$new" "$KERNEL"
+}
+
+# What the guest needs before it sees the host's files; it loads all other modules from the cache.
+make_initrd() {
+  local tree version file name
+  tree=$(mktemp -d)
+  version=$(kernel_version)
+  mkdir -p "$tree"/{bin,dev,proc,sys,host,changes,guest,modules}
+  cp /bin/busybox "$tree/bin/busybox"
+  install -m 755 "$ROOT/bin/lib/rxe/init" "$tree/init"
+  modprobe -d "$KERNEL" -S "$version" --show-depends -a virtio_pci 9pnet_virtio 9p overlay 2>&1 |
+    awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$tree/modules/paths"
+  while IFS= read -r file; do
+    name=$(basename "$file" .xz)
+    if [ "${file%.xz}" = "$file" ]; then cp "$file" "$tree/modules/$name"; else xz -dc "$file" >"$tree/modules/$name"; fi
+    echo "$name" >>"$tree/modules/order"
+  done <"$tree/modules/paths"
+  (cd "$tree" && find . | cpio -o -H newc --quiet | gzip -1) >"$INITRD.new"
+  rm -rf "$tree"
+  mv "$INITRD.new" "$INITRD"
+}
+
+# start_guest FOLDER NUMBER NET: boots a guest in the background and appends its process to `pids`. FOLDER holds `command`; memory,
+# cpus, limit (seconds) and logs are the caller's. The guest dies with this shell, however that ends.
+# shellcheck disable=SC2154
+start_guest() {
+  local folder=$1 number=$2 net=$3 peer=$((3 - $2)) version
+  version=$(kernel_version)
+  mkdir -p "$folder/shared" "$logs/shared"
+  rm -f "$folder/up" "$folder/status"
+  cp "$ROOT/bin/lib/rxe/guest.sh" "$folder/guest.sh"
+  : >"$folder/stdout"
+  : >"$folder/stderr"
+  {
+    echo "RXE_GUEST=$number RXE_ADDRESS=10.9.0.$number RXE_ADDRESS6=fd09::$number RXE_PEER=10.9.0.$peer RXE_PEER6=fd09::$peer"
+    printf 'RXE_KERNEL=%q RXE_MODULES=%q\n' "$version" "$KERNEL/lib/modules/$version"
+  } >"$folder/settings"
+  # Without pclmulqdq, which emulation makes slow, checksums take a third of the time. no_timer_check: a busy host delays the
+  # timer's interrupt, which the kernel takes for a broken board.
+  setpriv --pdeathsig TERM timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max,-pclmulqdq \
+    -smp "$cpus" -m "$memory" -display none -monitor none -serial "file:$folder/console" -no-reboot -kernel "$KERNEL/vmlinuz" -initrd "$INITRD" \
+    -append "console=ttyS0 quiet panic=-1 no_timer_check" \
+    -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
+    -virtfs "local,path=$folder,mount_tag=run,security_model=none,multidevs=remap" \
+    -virtfs "local,path=$logs/shared,mount_tag=shared,security_model=none,multidevs=remap" \
+    -netdev "$net,id=n" -device "virtio-net-pci,netdev=n,mac=52:54:00:00:00:0$number,romfile=" \
+    </dev/null >"$folder/qemu" 2>&1 &
+  pids+=($!)
+}
+
+# await_guest FOLDER PID: the guest's status; 124 after the timeout, 125 if the guest did not come up or died.
+await_guest() {
+  local folder=$1 pid=$2 status=0 deadline=$((SECONDS + RXE_BOOT_SECONDS))
+  while [ ! -e "$folder/up" ] && [ ! -e "$folder/status" ] && kill -0 "$pid" 2>/dev/null; do
+    if [ $SECONDS -ge $deadline ]; then
+      say "the guest did not come up within $RXE_BOOT_SECONDS s"
+      kill "$pid"
+      break
+    fi
+    sleep 0.1
+  done
+  wait "$pid" || status=$?
+  if [ -s "$folder/status" ]; then return "$(cat "$folder/status")"; fi
+  if [ "$status" = 124 ]; then say "no end after the time that --timeout sets"; return 124; fi
+  say "the guest died; its console ends with:"
+  { tail -n 12 "$folder/qemu"; tail -n 12 "$folder/console"; } 2>/dev/null | tr -d '\r' >&2
+  return 125
+}

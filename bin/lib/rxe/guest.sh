@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The first process of a guest of bin/rxe once it sees the host's user land: brings eth0 and rxe0 up, then runs the command. The run's folder,
+# /run/rxe, holds `settings` (shell variables) and `command`; it gets `up`, `stdout`, `stderr` and `status`.
+set -u
+power_off() { sync; echo o >/proc/sysrq-trigger; sleep 60; }
+trap power_off EXIT
+cd /run/rxe || exit
+# shellcheck source=/dev/null
+. ./settings
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 USER=root LOGNAME=root
+export RXE_GUEST RXE_ADDRESS RXE_ADDRESS6 RXE_PEER RXE_PEER6 RXE_KERNEL RXE_SHARED=/run/rxe/shared
+
+give_up() {
+  echo "rxe: $*" >&2
+  echo 125 >status
+  exit
+}
+
+wait_for() {
+  local what=$1 tries
+  shift
+  for ((tries = 0; tries < 300; tries++)); do
+    "$@" && return
+    sleep 0.1
+  done
+  give_up "no $what after 30 s"
+}
+
+gid_of_address() { grep -q ffff: /sys/class/infiniband/rxe0/ports/1/gids/1 2>/dev/null; }
+device_files() { [ -c /dev/infiniband/uverbs0 ] && [ -c /dev/infiniband/rdma_cm ]; }
+
+bring_up() {
+  [ "$(uname -r)" = "$RXE_KERNEL" ] || give_up "booted kernel $(uname -r), not $RXE_KERNEL"
+  mkdir -p "/lib/modules/$RXE_KERNEL"
+  mount --bind "$RXE_MODULES" "/lib/modules/$RXE_KERNEL" || give_up "cannot see the kernel's modules"
+  mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=none shared shared || give_up "the shared folder"
+  modprobe -a virtio_net rdma_rxe ib_uverbs rdma_ucm || give_up "modules of RDMA"
+  hostname "guest$RXE_GUEST"
+  printf '127.0.0.1 localhost\n::1 localhost\n10.9.0.1 guest1\n10.9.0.2 guest2\nfd09::1 guest1-v6\nfd09::2 guest2-v6\n' >/etc/hosts
+  ip link set lo up
+  wait_for "eth0" test -e /sys/class/net/eth0
+  sysctl -qw net.ipv6.conf.eth0.accept_dad=0
+  ip addr add "$RXE_ADDRESS/24" dev eth0
+  ip addr add "$RXE_ADDRESS6/64" dev eth0
+  ip link set eth0 up mtu 9000
+  rdma link add rxe0 type rxe netdev eth0 || give_up "rxe0 could not be made on eth0"
+  wait_for "GID of $RXE_ADDRESS" gid_of_address
+  wait_for "/dev/infiniband" device_files
+}
+
+bring_up >>stderr 2>&1
+[ ! -e status ] || exit
+touch up
+bash ./command </dev/null >stdout 2>>stderr
+echo $? >status
