@@ -5,10 +5,11 @@
 . "$(dirname "$0")/tools.sh"
 need ib_read_bw perftest
 
-SOFTVERBS_FAULT_CONTROL="$work/server-%p" timeout 60 "$softverbs" ib_read_bw -D 30 >"$work/server.log" 2>&1 &
+port=$(free_port)
+SOFTVERBS_FAULT_CONTROL="$work/server-%p" timeout 60 "$softverbs" ib_read_bw -p "$port" -D 30 >"$work/server.log" 2>&1 &
 server=$!
-sleep 1
-SOFTVERBS_FAULT_CONTROL="$work/client" timeout 60 "$softverbs" ib_read_bw -D 30 localhost >"$work/client.log" 2>&1 &
+wait_until tcp_listens "$port"
+SOFTVERBS_FAULT_CONTROL="$work/client" timeout 60 "$softverbs" ib_read_bw -p "$port" -D 30 localhost >"$work/client.log" 2>&1 &
 client=$!
 
 tries=0

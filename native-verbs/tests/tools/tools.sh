@@ -38,10 +38,13 @@ need() {
   }
 }
 
-# A TCP port that is free now; awk draws it, so that tests that run side by side seldom meet.
+# A TCP port that is free now, of the range of this slot of tests/run: tests that run side by side never draw the same one.
 free_port() {
-  awk 'BEGIN { srand('"$$"' + systime()); print 20000 + int(rand() * 10000) }' 2>/dev/null ||
-    echo $((20000 + $$ % 10000))
+  while :; do
+    drawn=$((20000 + ${TEST_SLOT:-0} % 8 * 1500 + $(od -An -N2 -tu2 /dev/urandom) % 1500))
+    tcp_listens "$drawn" || break
+  done
+  echo "$drawn"
 }
 
 # True once some process on the server's host listens on that TCP port.
@@ -63,10 +66,10 @@ cm_listens() {
 
 # wait_until CONDITION ARGUMENT: up to 10 s, and only while the server runs.
 wait_until() {
-  for _ in $(seq 100); do
+  for _ in $(seq 500); do
     "$@" && return 0
     kill -0 "$server" 2>/dev/null || fail "the server ended early"
-    sleep 0.1
+    sleep 0.02
   done
   fail "the server does not listen"
 }

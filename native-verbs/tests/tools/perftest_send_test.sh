@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# perftest's SENDs, over each transport, with queue pairs connected by the program (plain) and by rdma_cm (-R), by polling
+# and by events (-e), and the options that change how work is posted.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/tools.sh"
+need ib_send_bw
+
+perftest_each <<'LIST'
+ib_send_bw -n 100
+ib_send_bw -n 100 -R
+ib_send_bw -n 100 -e
+ib_send_bw -n 100 -R -e
+ib_send_bw -n 100 -z -R
+ib_send_bw -n 100 -b -q 2
+ib_send_bw -n 100 --use-srq -q 2
+ib_send_bw -n 100 -c UD
+ib_send_bw -n 100 -c UD -e
+ib_send_lat -n 100
+ib_send_lat -n 100 -R
+ib_send_lat -n 100 -e
+ib_send_lat -n 100 -c UD -e
+ib_send_bw -n 100 -c UC
+ib_send_bw -n 100 -c UC -e --use-srq
+ib_send_lat -n 100 -c UC
+ib_send_bw -n 100 -c UD -R
+ib_send_lat -n 100 -c UC -e
+ib_send_lat -n 100 -c UD -R
+LIST
+verdict
