@@ -6,6 +6,7 @@
 CLANG ?= clang
 RUNS ?= 10000000
 FUZZ_SECONDS ?= 7
+FUZZ_JOBS ?= $(shell nproc)
 COMMA := ,
 FUZZ_OUT := $(OUT)/fuzz
 FUZZ_TARGETS := fuzz_qp fuzz_handshake fuzz_cm fuzz_ud
@@ -31,10 +32,10 @@ $(FUZZ_TARGETS:%=$(FUZZ_OUT)/%): $(FUZZ_OUT)/%: $(FUZZ_OUT)/fuzz/%.o $(FUZZ_OBJE
 fuzz-targets: $(FUZZ_TARGETS:%=$(FUZZ_OUT)/%)
 
 fuzz: fuzz-targets
-	fuzz/run -s $(FUZZ_SECONDS) $(FUZZ_OUT) $(FUZZ_VARIANTS)
+	fuzz/run -j $(FUZZ_JOBS) -s $(FUZZ_SECONDS) $(FUZZ_OUT) $(FUZZ_VARIANTS)
 
 fuzz-long: fuzz-targets
-	fuzz/run -r $(RUNS) $(FUZZ_OUT) $(FUZZ_VARIANTS)
+	fuzz/run -j $(FUZZ_JOBS) -r $(RUNS) $(FUZZ_OUT) $(FUZZ_VARIANTS)
 
 fuzz-coverage:
 	$(MAKE) fuzz-targets FUZZ_OUT=$(FUZZ_OUT)/coverage FUZZ_CHECKS='-fprofile-instr-generate -fcoverage-mapping'

@@ -8,6 +8,8 @@ SOFTDEV_INCLUDES := -I softdev $(SOFTDEV_FOLDERS:%=-I softdev/%)
 SOFTDEV_OBJECTS := $(SOFTDEV_SOURCES:%.c=$(OUT)/release/%.o)
 SOFTDEV_LIBRARY := $(LIB)/libsoftverbs.so.1
 
+SANITIZED_LDFLAGS := -shared -Wl,-z,nodelete -Wl,-soname,libsoftverbs.so.1 -Wl,--version-script=softdev/libsoftverbs.map
+
 FAULT_PROGRAM := $(OUT)/bin/softverbs-fault
 
 LIBRARIES += $(SOFTDEV_LIBRARY) $(FAULT_PROGRAM)
@@ -21,6 +23,13 @@ $(SOFTDEV_LIBRARY): $(SOFTDEV_OBJECTS) softdev/libsoftverbs.map
 	$(CC) $(RELEASE_LDFLAGS) -Wl,-z,nodelete -Wl,-soname,libsoftverbs.so.1 -Wl,--version-script=softdev/libsoftverbs.map \
 	  -o $@ $(SOFTDEV_OBJECTS) -pthread
 	ln -sf libsoftverbs.so.1 $(LIB)/libsoftverbs.so
+
+# The same under the sanitizers, for tests. They leave symbols undefined, which the program brings.
+$(OUT)/asan/libsoftverbs.so.1: $(SOFTDEV_SOURCES:%.c=$(OUT)/asan/%.o) softdev/libsoftverbs.map
+	$(CC) $(ASAN_CFLAGS) $(SANITIZED_LDFLAGS) -o $@ $(filter %.o,$^)
+
+$(OUT)/tsan/libsoftverbs.so.1: $(SOFTDEV_SOURCES:%.c=$(OUT)/tsan/%.o) softdev/libsoftverbs.map
+	$(CC) $(TSAN_CFLAGS) $(SANITIZED_LDFLAGS) -o $@ $(filter %.o,$^)
 
 $(SOFTDEV_OBJECTS) $(SOFTDEV_SOURCES:%.c=$(OUT)/asan/%.o) $(SOFTDEV_SOURCES:%.c=$(OUT)/tsan/%.o): CPPFLAGS += $(SOFTDEV_INCLUDES)
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every file of TEST_FOLDERS, which are those of the device and hosts (tests between bin/hosts), is one test program, linked with
-# the library; the sanitizer builds link the library's own objects, built likewise. Programs that must run under TSan are listed in
+# the library, and for the sanitizers with one of their own. Programs that must run under TSan are listed in
 # TSAN_TESTS. What they share is in tests/support, the tests of the facades are in tests/facade.
 
 TEST_FOLDERS := $(SOFTDEV_FOLDERS) hosts
 TEST_SOURCES := $(wildcard $(TEST_FOLDERS:%=tests/%/*.c))
 TEST_NAMES := $(TEST_SOURCES:tests/%.c=%)
 TSAN_TESTS := $(filter %_stress,$(TEST_NAMES))
+
+# At a time: most of them wait most of the time.
+TEST_JOBS := 4
 
 CHECKS += check-tests check-error-semantics
 ASAN_CHECKS += asan-tests
@@ -16,21 +19,22 @@ $(OUT)/tests/%: $(OUT)/release/tests/%.o $(SOFTDEV_LIBRARY)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $< $(INTERNALS) -Wl,-rpath,'$$ORIGIN/../../lib' $(SOFTDEV_LIBRARY) -pthread
 
-# What the library does not export, for the one test that calls it; the sanitizer builds link all objects anyway.
-$(OUT)/tests/process/sha256: INTERNALS := $(OUT)/release/softdev/process/sha256.o
-
-$(OUT)/asan-tests/%: $(OUT)/asan/tests/%.o $(SOFTDEV_SOURCES:%.c=$(OUT)/asan/%.o)
+$(OUT)/asan-tests/%: $(OUT)/asan/tests/%.o $(OUT)/asan/libsoftverbs.so.1
 	@mkdir -p $(@D)
-	$(CC) $(ASAN_CFLAGS) -o $@ $^
+	$(CC) $(ASAN_CFLAGS) -o $@ $< $(INTERNALS:$(OUT)/release/%=$(OUT)/asan/%) -Wl,-rpath,'$$ORIGIN/../../asan' $(OUT)/asan/libsoftverbs.so.1
 
-$(OUT)/tsan-tests/%: $(OUT)/tsan/tests/%.o $(SOFTDEV_SOURCES:%.c=$(OUT)/tsan/%.o)
+$(OUT)/tsan-tests/%: $(OUT)/tsan/tests/%.o $(OUT)/tsan/libsoftverbs.so.1
 	@mkdir -p $(@D)
-	$(CC) $(TSAN_CFLAGS) -o $@ $^
+	$(CC) $(TSAN_CFLAGS) -o $@ $< -Wl,-rpath,'$$ORIGIN/../../tsan' $(OUT)/tsan/libsoftverbs.so.1
+
+# What the library does not export, for the one test that calls it.
+$(OUT)/tests/process/sha256 $(OUT)/asan-tests/process/sha256: INTERNALS := $(OUT)/release/softdev/process/sha256.o
 
 $(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o: CPPFLAGS += $(SOFTDEV_INCLUDES) -I tests/support
 
-check-tests: $(TEST_NAMES:%=$(OUT)/tests/%)
-	tests/run -j 2 $(sort $^)
+# Tools first: theirs are the longest.
+check-tests: $(TEST_NAMES:%=$(OUT)/tests/%) $(FACADE_TESTS)
+	tests/run -j $(TEST_JOBS) $(TOOL_TESTS) $(sort $^)
 
 # Is every row of the table tested, and every status in it?
 check-error-semantics:
@@ -38,9 +42,9 @@ check-error-semantics:
 	@tests/error_semantics.sh ../docs/error-semantics.md $(OUT)/verbs.i
 
 asan-tests: $(TEST_NAMES:%=$(OUT)/asan-tests/%)
-	tests/run -j 2 $(sort $^)
+	tests/run -j $(TEST_JOBS) $(sort $^)
 
 tsan-tests: $(TSAN_TESTS:%=$(OUT)/tsan-tests/%)
-	tests/run $(sort $^)
+	tests/run -j $(TEST_JOBS) $(sort $^)
 
 .PRECIOUS: $(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o $(OUT)/asan/%.o $(OUT)/tsan/%.o

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests of the libraries for unmodified programs: their symbols, and the tools of the distribution over them.
 
-CHECKS += check-facade
-
+FACADE_TESTS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/facade/*.c))
 TOOL_TESTS := $(sort $(wildcard tests/tools/*_test.sh))
 
 $(OUT)/facade/symbols.inc: $(FACADE_TABLE) softdev/facade/generate.awk
@@ -20,6 +19,3 @@ $(OUT)/tests/facade/facade_symbols: $(OUT)/release/tests/facade/facade_symbols.o
 $(OUT)/tests/facade/facade_program $(OUT)/tests/facade/facade_fork: $(OUT)/tests/%: $(OUT)/release/tests/%.o $(FACADES)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $< $(FACADES) -Wl,-rpath,'$$ORIGIN/../../lib/softverbs' -pthread
-
-check-facade: $(OUT)/tests/facade/facade_symbols $(OUT)/tests/facade/facade_program $(OUT)/tests/facade/facade_fork
-	tests/run $^ $(TOOL_TESTS)
