@@ -10,6 +10,7 @@
 
 #include "core.h"
 #include "exports.h"
+#include "link_listen.h"
 #include "process.h"
 #include "ud_endpoint.h"
 
@@ -78,7 +79,7 @@ static int connect_unix(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un name;
-	socklen_t length = ud_socket_name(qp->qp_num >> 8, &name);
+	socklen_t length = link_socket_name(qp->qp_num >> 8, UD_NAME_SUFFIX, &name);
 
 	FUZZ_CHECK(!connect(fd, (struct sockaddr *)&name, length));
 	return fd;

@@ -48,25 +48,15 @@ static void forget(const union ibv_gid *gid)
 
 int group_become_member(uint16_t port, const union ibv_gid *gid)
 {
-	struct sockaddr_un name;
-	socklen_t length = link_socket_name(port, &name);
-	char hex[GID_TEXT_BYTES];
-	int fd, error;
+	char hex[GID_TEXT_BYTES], suffix[GID_TEXT_BYTES + 4];
+	int fd;
 
-	if (!length)
-		return -ENOENT;
 	gid_to_hex(gid, hex);
-	length += snprintf((char *)&name + length, sizeof(name) - length, ".mc.%s", hex);
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (!bind(fd, (struct sockaddr *)&name, length)) {
+	snprintf(suffix, sizeof(suffix), ".mc.%s", hex);
+	fd = link_bind_name(port, suffix, SOCK_DGRAM);
+	if (fd >= 0)
 		forget(gid);
-		return fd;
-	}
-	error = -errno;
-	close(fd);
-	return error;
+	return fd;
 }
 
 static int by_port(const void *a, const void *b)

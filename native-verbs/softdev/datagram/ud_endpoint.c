@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "ud_endpoint.h"
 
-#include "link_listen.h"
 #include "log.h"
 #include "process.h"
 #include "progress.h"
@@ -50,16 +49,6 @@ static int stranger_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct endpoint *endpoints[PROCESS_MAX_PORTS];
 static int endpoint_count;
-
-socklen_t ud_socket_name(uint16_t port, struct sockaddr_un *name)
-{
-	socklen_t length = link_socket_name(port, name);
-
-	if (!length || length + 3 > sizeof(*name))
-		return 0;
-	memcpy((char *)name + length, ".ud", 3);
-	return length + 3;
-}
 
 void ud_sign(struct ud_header *header)
 {
@@ -197,37 +186,18 @@ static void start(void *owner)
 		ud_inlet_open(&endpoint->udp);
 }
 
-/* 0 or -errno. */
-static int listen_for_senders(uint16_t port)
-{
-	struct sockaddr_un name;
-	socklen_t length = ud_socket_name(port, &name);
-	int fd, error;
-
-	if (!length)
-		return -ENOENT;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (!bind(fd, (struct sockaddr *)&name, length) && !listen(fd, SOMAXCONN))
-		return fd;
-	error = -errno;
-	close(fd);
-	return error;
-}
-
 /* lock held. 0 or -errno. */
 static int open_endpoint(uint16_t port)
 {
 	struct endpoint *endpoint = calloc(1, sizeof(*endpoint));
-	int fd;
+	int fd = process_datagram_socket(port), error;
 
 	if (!endpoint)
 		return -ENOMEM;
-	fd = listen_for_senders(port);
-	if (fd < 0) {
+	if (listen(fd, SOMAXCONN)) {
+		error = -errno;
 		free(endpoint);
-		return fd;
+		return error;
 	}
 	endpoint->port = port;
 	endpoint->listener = (struct progress_watch){.fd = fd, .callback = on_connect, .owner = endpoint};

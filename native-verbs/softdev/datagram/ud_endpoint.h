@@ -10,14 +10,12 @@
 #include "ud_wire.h"
 
 #include <stdint.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+
+/* Of the unix listener's name (link_listen.h), which the process takes together with the port (process.c). */
+#define UD_NAME_SUFFIX ".ud"
 
 /* Opens the endpoint of that port if it is not open yet; it lives as long as the process. 0 or -errno. Any thread. */
 int ud_open_endpoint(uint16_t port);
-
-/* As link_socket_name(), for the listener. */
-socklen_t ud_socket_name(uint16_t port, struct sockaddr_un *name);
 
 /* Fills counter and HMAC. Any thread. */
 void ud_sign(struct ud_header *header);

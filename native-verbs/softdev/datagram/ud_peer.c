@@ -91,7 +91,7 @@ static void start_watching(void *owner)
 		end(peer);
 }
 
-/* Only to a process of the same user, unless both know the secret. */
+/* Only to a process of the same user; with a secret to whoever holds the port, for its name was bound together with it. */
 static bool is_trusted(int fd)
 {
 	struct ucred peer;
@@ -105,7 +105,7 @@ static bool is_trusted(int fd)
 static int connect_to(uint16_t port)
 {
 	struct sockaddr_un name;
-	socklen_t length = ud_socket_name(port, &name);
+	socklen_t length = link_socket_name(port, UD_NAME_SUFFIX, &name);
 	int size = SEND_BUFFER_BYTES, error;
 	int fd;
 

@@ -20,7 +20,7 @@
 static int connect_unix(struct link *link, uint16_t port)
 {
 	struct sockaddr_un name;
-	socklen_t length = link_socket_name(port, &name);
+	socklen_t length = link_socket_name(port, "", &name);
 	int error;
 
 	if (!length)

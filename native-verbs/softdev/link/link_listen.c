@@ -25,12 +25,12 @@ struct link_listener {
 
 #define RETRY_NS 100000000ull
 
-socklen_t link_socket_name(uint16_t port, struct sockaddr_un *name)
+socklen_t link_socket_name(uint16_t port, const char *suffix, struct sockaddr_un *name)
 {
 	char target[64];
 	unsigned long inode;
 	ssize_t length = readlink("/proc/self/ns/net", target, sizeof(target) - 1);
-	int used;
+	int room = sizeof(name->sun_path) - 1, used;
 
 	if (length < 0)
 		return 0;
@@ -39,8 +39,26 @@ socklen_t link_socket_name(uint16_t port, struct sockaddr_un *name)
 		return 0;
 	memset(name, 0, sizeof(*name));
 	name->sun_family = AF_UNIX;
-	used = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "softverbs.%lu.%u", inode, port);
-	return offsetof(struct sockaddr_un, sun_path) + 1 + used;
+	used = snprintf(name->sun_path + 1, room, "softverbs.%lu.%u%s", inode, port, suffix);
+	return used < room ? offsetof(struct sockaddr_un, sun_path) + 1 + used : 0;
+}
+
+int link_bind_name(uint16_t port, const char *suffix, int type)
+{
+	struct sockaddr_un name;
+	socklen_t length = link_socket_name(port, suffix, &name);
+	int fd, error;
+
+	if (!length)
+		return -ENOENT;
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (!bind(fd, (struct sockaddr *)&name, length))
+		return fd;
+	error = -errno;
+	close(fd);
+	return error;
 }
 
 static void on_incoming(void *owner, uint32_t events)
@@ -84,32 +102,17 @@ static struct link_listener *new_listener(int fd, bool is_tcp, uint16_t port)
 	return listener;
 }
 
-/* A socket that listens, or -errno. */
-static int open_unix(uint16_t port)
-{
-	struct sockaddr_un name;
-	socklen_t length = link_socket_name(port, &name);
-	int fd, error;
-
-	if (!length)
-		return -ENOENT;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (!bind(fd, (struct sockaddr *)&name, length) && !listen(fd, SOMAXCONN))
-		return fd;
-	error = -errno;
-	close(fd);
-	return error;
-}
-
 int link_listen(uint16_t port, int tcp_fd)
 {
 	struct link_listener *local = NULL, *tcp = NULL;
-	int fd = open_unix(port), error = fd < 0 ? fd : -ENOMEM;
+	int fd = link_bind_name(port, "", SOCK_STREAM), error = -ENOMEM;
 
 	if (fd < 0)
-		return error;
+		return fd;
+	if (listen(fd, SOMAXCONN)) {
+		error = -errno;
+		goto close_fd;
+	}
 	local = new_listener(fd, false, port);
 	if (!local)
 		goto close_fd;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The listening ends of links: the abstract unix socket "softverbs.<netns inode>.<port>", and TCP. */
+/*
+ * The listening ends of links: the abstract unix socket "softverbs.<netns inode>.<port>", and TCP. Other unix sockets of a
+ * port have the same name with a suffix: whoever is first has a name, so a name that must not be somebody else's is bound
+ * together with the port.
+ */
 #ifndef SOFTDEV_LINK_LISTEN_H
 #define SOFTDEV_LINK_LISTEN_H
 
@@ -13,7 +17,10 @@
  */
 int link_listen(uint16_t port, int tcp_fd);
 
-/* The name of a port's socket; returns its length, 0 if the network namespace cannot be told. */
-socklen_t link_socket_name(uint16_t port, struct sockaddr_un *name);
+/* The name with that suffix; returns its length, 0 if the network namespace cannot be told or the name is too long. */
+socklen_t link_socket_name(uint16_t port, const char *suffix, struct sockaddr_un *name);
+
+/* A socket of that type that is bound to the name, close-on-exec and non-blocking, or -errno. Any thread. */
+int link_bind_name(uint16_t port, const char *suffix, int type);
 
 #endif

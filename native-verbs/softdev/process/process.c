@@ -10,6 +10,7 @@
 #include "secret.h"
 #include "settings.h"
 #include "softverbs.h"
+#include "ud_endpoint.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -26,6 +27,7 @@ struct port {
 	int number;
 	int tcp_fd; /* reserves the number; listens, if there is a secret that strangers must prove */
 	int udp_fd;
+	int datagram_fd; /* its name is nobody else's from the beginning; listens when there is a UD queue pair */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -56,6 +58,7 @@ static void in_forked_child(void)
 	for (int i = 0; i < port_count; i++) {
 		close(ports[i].tcp_fd);
 		close(ports[i].udp_fd);
+		close(ports[i].datagram_fd);
 	}
 	port_count = 0; /* in its own children the numbers are other descriptors' */
 	progress_after_fork_in_child();
@@ -130,7 +133,7 @@ static int bound_number(int fd)
 	return ntohs(address.sin6_port); /* same place as sin_port */
 }
 
-/* Binds TCP, UDP and the unix name of `number` (0 = any). 0 or -errno. */
+/* Binds TCP, UDP and the unix names of `number` (0 = any). 0 or -errno. */
 static int try_port(struct port *port, int number)
 {
 	int result;
@@ -146,9 +149,14 @@ static int try_port(struct port *port, int number)
 	port->udp_fd = result = bind_socket(SOCK_DGRAM, port->number);
 	if (result < 0)
 		goto close_tcp;
+	port->datagram_fd = result = link_bind_name(port->number, UD_NAME_SUFFIX, SOCK_SEQPACKET);
+	if (result < 0)
+		goto close_udp;
 	result = link_listen(port->number, secret_is_set() ? port->tcp_fd : -1);
 	if (!result)
 		return 0;
+	close(port->datagram_fd);
+close_udp:
 	close(port->udp_fd);
 close_tcp:
 	close(port->tcp_fd);
@@ -223,4 +231,11 @@ int process_udp_socket(int number)
 	int index = process_index_of_port(number);
 
 	return index < 0 ? -1 : ports[index].udp_fd;
+}
+
+int process_datagram_socket(int number)
+{
+	int index = process_index_of_port(number);
+
+	return index < 0 ? -1 : ports[index].datagram_fd;
 }

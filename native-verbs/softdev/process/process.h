@@ -9,6 +9,8 @@ enum { PROCESS_MAX_PORTS = 16, PROCESS_QPS_PER_PORT = 256, PROCESS_RESERVED_PORT
 int process_port_at(int index);
 /* The UDP socket of that port of this process; -1 if it is not one. */
 int process_udp_socket(int number);
+/* The unix socket, bound and not yet listening, that is kept for the datagrams of that port (ud_endpoint.h); -1 as above. */
+int process_datagram_socket(int number);
 /* Which port it is, -1 if not ours. */
 int process_index_of_port(int number);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ports whose unix names somebody else holds are passed over, and nothing of them stays: neither a descriptor nor a
- * listener that takes the TCP links of the port that is used in the end.
+ * Ports of whose unix names (for links, for datagrams) somebody else holds one are passed over, and nothing of them stays:
+ * neither a descriptor nor a listener that takes the TCP links of the port that is used in the end. Nobody can take a name
+ * of that one, though the process has no queue pair for datagrams yet.
  */
 #include "raw_responder.h"
 #include "softdev_fixture.h"
@@ -10,16 +11,32 @@
 
 enum { FIRST_PORT = 41200, HELD = 30, RANGE = 60, BYTES = 4096, DESCRIPTORS = 30 };
 
+/* The kernel keeps the names of each type apart. */
+static const struct kind {
+	const char *suffix;
+	int type;
+} kinds[] = {{"", SOCK_STREAM}, {".ud", SOCK_SEQPACKET}};
+
+/* False if somebody else has it. */
+static bool hold_name(uint16_t port, const struct kind *kind)
+{
+	struct sockaddr_un name;
+	socklen_t length = raw_link_name(port, &name);
+	int fd = socket(AF_UNIX, kind->type | SOCK_CLOEXEC, 0);
+
+	CHECK(fd >= 0);
+	memcpy((char *)&name + length, kind->suffix, strlen(kind->suffix));
+	if (!bind(fd, (struct sockaddr *)&name, length + strlen(kind->suffix)))
+		return true;
+	CHECK_EQUAL(errno, EADDRINUSE);
+	close(fd);
+	return false;
+}
+
 static void hold_names(void)
 {
-	for (int port = FIRST_PORT; port < FIRST_PORT + HELD; port++) {
-		struct sockaddr_un name;
-		socklen_t length = raw_link_name(port, &name);
-		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-		CHECK(fd >= 0);
-		CHECK(!bind(fd, (struct sockaddr *)&name, length) || errno == EADDRINUSE);
-	}
+	for (int port = FIRST_PORT; port < FIRST_PORT + HELD; port++)
+		hold_name(port, &kinds[port % 2]);
 }
 
 static int open_descriptors(void)
@@ -50,6 +67,8 @@ int main(void)
 	before = open_descriptors();
 	open_pair(&pair, NULL, NULL);
 	CHECK(pair.a.qp->qp_num >> 8 >= FIRST_PORT + HELD);
+	for (int i = 0; i < 2; i++)
+		CHECK(!hold_name(pair.a.qp->qp_num >> 8, &kinds[i]));
 	sink = create_region(pair.a.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
 	source = create_region(pair.b.pd, BYTES, ALL_REMOTE);
 	source.bytes[BYTES - 1] = 9;
