@@ -20,7 +20,7 @@
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct softdev_qp *table[DEVICE_MAX_QP];
-static bool taken[DEVICE_MAX_QP]; /* longer than it stands in the table: until the destroyed one is out of sight */
+static bool taken[DEVICE_MAX_QP]; /* before it stands in the table, and until the destroyed one is out of sight */
 static uint64_t next_generation;
 
 static const enum ibv_event_type async_types[QP_ASYNC_COUNT] = {
@@ -193,7 +193,6 @@ static int take_number(struct softdev_qp *qp)
 			qp->slot = index * PROCESS_QPS_PER_PORT + low;
 			if (!taken[qp->slot]) {
 				taken[qp->slot] = true;
-				table[qp->slot] = qp;
 				pthread_mutex_unlock(&table_lock);
 				qp->base.qp_num = (uint32_t)port << 8 | low;
 				qp->base.handle = qp->slot;
@@ -203,6 +202,14 @@ static int take_number(struct softdev_qp *qp)
 		pthread_mutex_unlock(&table_lock);
 	}
 	return ENOMEM;
+}
+
+/* From here on it is found by its number. */
+static void put_into_table(struct softdev_qp *qp)
+{
+	pthread_mutex_lock(&table_lock);
+	table[qp->slot] = qp;
+	pthread_mutex_unlock(&table_lock);
 }
 
 static bool take_out_of_table(struct softdev_qp *qp)
@@ -361,7 +368,7 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 	if (qp->ud)
 		error = -ud_open_endpoint(qp->base.qp_num >> 8);
 	if (error)
-		goto take_it_out;
+		goto free_number;
 	own_table()->qp[qp->slot].pd = qp->pd->id;
 	new_generation(qp);
 	publish(qp);
@@ -371,12 +378,12 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 	if (qp->srq)
 		atomic_fetch_add(&qp->srq->users, 1);
 	init->cap = qp->cap;
+	put_into_table(qp);
 	COUNT(qp_live);
 	COUNT(qp_ever);
 	return &qp->base;
 
-take_it_out:
-	take_out_of_table(qp);
+free_number:
 	give_number_back(qp);
 free_it:
 	free_qp(qp);
