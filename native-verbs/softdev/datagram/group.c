@@ -2,6 +2,7 @@
 #include "group.h"
 
 #include "exports.h"
+#include "gid_table.h"
 #include "group_member.h"
 #include "group_socket.h"
 #include "log.h"
@@ -31,6 +32,8 @@ struct group {
 /* Progress thread only. */
 static struct group *groups;
 static int group_count;
+static uint32_t interfaces[GID_TABLE_ADDRESSES]; /* what all groups have joined */
+static int interface_count;
 
 void group_normalize(union ibv_gid *gid)
 {
@@ -66,6 +69,15 @@ void group_deliver(const struct ud_header *header, const void *payload, uint32_t
 			ud_receive(member->qp, header, payload, length);
 }
 
+/* Two groups may be one for IP. */
+static bool is_for(const struct group *group, const struct ud_header *header)
+{
+	union ibv_gid destination = header->destination;
+
+	group_normalize(&destination);
+	return !memcmp(&destination, &group->gid, sizeof(destination));
+}
+
 static void on_remote(void *owner, uint32_t events)
 {
 	static struct {
@@ -80,7 +92,8 @@ static void on_remote(void *owner, uint32_t events)
 
 		if (length < 0)
 			return;
-		if (ud_is_genuine(&datagram.header, length) && datagram.header.destination_qpn == UD_MULTICAST_QPN)
+		if (ud_is_genuine(&datagram.header, length) && datagram.header.destination_qpn == UD_MULTICAST_QPN &&
+		    is_for(group, &datagram.header))
 			group_deliver(&datagram.header, datagram.payload, length - sizeof(datagram.header));
 	}
 }
@@ -105,6 +118,54 @@ static void free_group(struct group *group)
 	free(group);
 }
 
+static void join_all(const struct group *group)
+{
+	for (int i = 0; i < interface_count; i++) {
+		int error = group_socket_join(group->remote.fd, &group->gid, interfaces[i]);
+
+		if (error)
+			log_info("multicast of other hosts does not come in by interface %u: %s", interfaces[i],
+				 strerror(-error));
+	}
+}
+
+static bool is_there(uint32_t interface)
+{
+	for (int i = 0; i < interface_count; i++)
+		if (interfaces[i] == interface)
+			return true;
+	return false;
+}
+
+/* The addresses of the host have changed, and with them its interfaces. */
+static void follow_interfaces(void)
+{
+	uint32_t before[GID_TABLE_ADDRESSES];
+	int count = interface_count;
+
+	memcpy(before, interfaces, sizeof(before));
+	interface_count = gid_table_interfaces(interfaces);
+	for (const struct group *group = groups; group; group = group->next) {
+		if (group->remote.fd < 0)
+			continue;
+		for (int i = 0; i < count; i++)
+			if (!is_there(before[i]))
+				group_socket_leave(group->remote.fd, &group->gid, before[i]);
+		join_all(group);
+	}
+}
+
+/* 0 or -errno. */
+static int start_hearing(struct group *group)
+{
+	if (!interface_count) { /* perhaps the first group */
+		gid_table_on_change(follow_interfaces);
+		follow_interfaces();
+	}
+	join_all(group);
+	return progress_watch_set(&group->remote, EPOLLIN);
+}
+
 /* 0 or a positive errno. Other hosts may have no way here: then the group is one of this host. */
 static int open_group(uint16_t port, const union ibv_gid *gid, struct group **out)
 {
@@ -124,7 +185,7 @@ static int open_group(uint16_t port, const union ibv_gid *gid, struct group **ou
 		if (group->remote.fd < 0)
 			log_info("multicast of other hosts does not come in: %s", strerror(-group->remote.fd));
 		else
-			error = progress_watch_set(&group->remote, EPOLLIN);
+			error = start_hearing(group);
 	}
 	if (error) {
 		free_group(group);

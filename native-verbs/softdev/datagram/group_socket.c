@@ -6,16 +6,13 @@
 #include "group.h"
 #include "ud_socket.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { HOPS = 32 };
+enum { HOPS = 32, SCOPE_LINK = 2, SCOPE_SITE = 5 };
 
 static bool is_v4(const union ibv_gid *gid)
 {
@@ -24,14 +21,11 @@ static bool is_v4(const union ibv_gid *gid)
 
 static socklen_t address_of(const union ibv_gid *gid, struct sockaddr_storage *address)
 {
-	return gid_to_address(gid, GROUP_PORT, address);
-}
+	union ibv_gid group = *gid;
 
-static int loopback_index(void)
-{
-	int index = if_nametoindex("lo");
-
-	return index ? index : 1;
+	if (!is_v4(gid) && (group.raw[1] & 0xf) <= SCOPE_LINK)
+		group.raw[1] = (group.raw[1] & 0xf0) | SCOPE_SITE;
+	return gid_to_address(&group, GROUP_PORT, address);
 }
 
 /* A socket bound to the group, which others may bind too. */
@@ -50,54 +44,36 @@ static int open_bound(const struct sockaddr *group, socklen_t length)
 	return error;
 }
 
-static int join_v4(int fd, struct in_addr group, int interface)
-{
-	struct ip_mreqn request = {.imr_multiaddr = group, .imr_ifindex = interface};
-	int off = 0;
-
-	return setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof(off)) ||
-			       setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof(request))
-		       ? -errno
-		       : 0;
-}
-
-static int join_v6(int fd, const union ibv_gid *group, int interface)
-{
-	struct ipv6_mreq request = {.ipv6mr_interface = interface};
-	int off = 0;
-
-	memcpy(&request.ipv6mr_multiaddr, group->raw, 16);
-	setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &off, sizeof(off));
-	return setsockopt(fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &request, sizeof(request)) ? -errno : 0;
-}
-
-/* On each interface that takes multicast; how many there are. */
-static int join_everywhere(int fd, const union ibv_gid *gid)
-{
-	struct if_nameindex *interfaces = if_nameindex();
-	struct in_addr v4;
-	int joined = 0;
-
-	memcpy(&v4, gid->raw + 12, sizeof(v4));
-	for (struct if_nameindex *i = interfaces; i && i->if_index; i++)
-		if ((int)i->if_index != loopback_index())
-			joined += !(is_v4(gid) ? join_v4(fd, v4, i->if_index)
-					       : join_v6(fd, gid, i->if_index));
-	if (interfaces)
-		if_freenameindex(interfaces);
-	return joined;
-}
-
 int group_socket_open(const union ibv_gid *gid)
 {
 	struct sockaddr_storage group;
 	socklen_t length = address_of(gid, &group);
-	int fd = open_bound((struct sockaddr *)&group, length);
+	int fd = open_bound((struct sockaddr *)&group, length), off = 0;
 
-	if (fd < 0 || join_everywhere(fd, gid))
-		return fd;
-	close(fd);
-	return -ENODEV;
+	if (fd >= 0) /* nothing but what was joined here */
+		setsockopt(fd, is_v4(gid) ? IPPROTO_IP : IPPROTO_IPV6, is_v4(gid) ? IP_MULTICAST_ALL : IPV6_MULTICAST_ALL, &off,
+			   sizeof(off));
+	return fd;
+}
+
+static int change_membership(int fd, const union ibv_gid *gid, uint32_t interface, int how)
+{
+	struct group_req request = {.gr_interface = interface};
+
+	address_of(gid, &request.gr_group);
+	return setsockopt(fd, is_v4(gid) ? IPPROTO_IP : IPPROTO_IPV6, how, &request, sizeof(request)) ? -errno : 0;
+}
+
+int group_socket_join(int fd, const union ibv_gid *gid, uint32_t interface)
+{
+	int error = change_membership(fd, gid, interface, MCAST_JOIN_GROUP);
+
+	return error == -EADDRINUSE ? 0 : error; /* it has */
+}
+
+void group_socket_leave(int fd, const union ibv_gid *gid, uint32_t interface)
+{
+	change_membership(fd, gid, interface, MCAST_LEAVE_GROUP);
 }
 
 struct senders {
@@ -139,31 +115,9 @@ static int send_to(int fd, struct msghdr *message)
 	return -errno;
 }
 
-/* 0 if no interface has that address, or only the loopback one. */
-static int interface_of(const union ibv_gid *address)
-{
-	struct ifaddrs *list = NULL;
-	int index = 0;
-
-	if (getifaddrs(&list))
-		return 0;
-	for (const struct ifaddrs *entry = list; entry && !index; entry = entry->ifa_next) {
-		union ibv_gid own;
-
-		if (!entry->ifa_addr || (entry->ifa_flags & IFF_LOOPBACK) ||
-		    (entry->ifa_addr->sa_family != AF_INET && entry->ifa_addr->sa_family != AF_INET6))
-			continue;
-		gid_from_address(entry->ifa_addr, &own);
-		if (!memcmp(&own, address, sizeof(own)))
-			index = if_nametoindex(entry->ifa_name);
-	}
-	freeifaddrs(list);
-	return index;
-}
-
 int group_socket_send(const union ibv_gid *gid, const union ibv_gid *source, struct msghdr *message)
 {
-	int interface = interface_of(source);
+	int interface = gid_interface(source);
 	struct sockaddr_storage group;
 	union {
 		struct cmsghdr header;

@@ -22,15 +22,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MAX_ADDRESSES = 64 };
-
 struct address {
 	union ibv_gid gid; /* zeros: the entry is empty */
-	uint32_t scope;
+	uint32_t interface; /* 0: not known */
+	uint32_t is_outer;  /* it is not the loopback one */
 };
 
 struct table {
-	struct address entries[MAX_ADDRESSES];
+	struct address entries[GID_TABLE_ADDRESSES];
 	int count;
 };
 
@@ -38,6 +37,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table table; /* lock; its count only grows */
 static atomic_bool is_followed;
+static void (*changed_callback)(void); /* progress thread only */
 
 static const union ibv_gid empty;
 
@@ -55,17 +55,18 @@ static struct address *find(struct table *in, const union ibv_gid *gid)
 }
 
 /* Into an empty entry, else behind the last one. */
-static void add(struct table *to, const union ibv_gid *gid, uint32_t scope)
+static void add(struct table *to, const struct address *address)
 {
-	struct address *entry = find(to, gid);
+	struct address *entry = find(to, &address->gid);
 
-	if (entry)
+	if (entry && (entry->interface || !address->interface))
 		return;
-	entry = find(to, &empty);
-	if (!entry && to->count < MAX_ADDRESSES)
+	if (!entry)
+		entry = find(to, &empty);
+	if (!entry && to->count < GID_TABLE_ADDRESSES)
 		entry = &to->entries[to->count++];
 	if (entry)
-		*entry = (struct address){*gid, scope};
+		*entry = *address;
 }
 
 static bool configured_primary(union ibv_gid *gid)
@@ -105,13 +106,6 @@ static int rank(const struct ifaddrs *entry, union ibv_gid *gid)
 	return (gid_is_loopback(gid) ? RANK_LOOPBACK_V4 : RANK_V4) + (gid_is_mapped_v4(gid) ? 0 : 1);
 }
 
-static uint32_t scope_of(const struct ifaddrs *entry)
-{
-	return entry->ifa_addr->sa_family == AF_INET6
-		       ? ((const struct sockaddr_in6 *)(const void *)entry->ifa_addr)->sin6_scope_id
-		       : 0;
-}
-
 /* What the table would be if it were made now; with `down`, of interfaces that are down as well. */
 static void read_addresses(struct table *to, bool down)
 {
@@ -122,18 +116,19 @@ static void read_addresses(struct table *to, bool down)
 
 	to->count = 0;
 	if (configured_primary(&gid))
-		add(to, &gid, 0);
+		add(to, &(struct address){.gid = gid});
 	if (getifaddrs(&list))
 		list = NULL;
 	for (int wanted = 0; wanted <= RANK_LOOPBACK_V6; wanted++)
 		for (const struct ifaddrs *entry = list; entry; entry = entry->ifa_next)
 			if ((down || (entry->ifa_flags & IFF_UP)) && rank(entry, &gid) == wanted)
-				add(to, &gid, scope_of(entry));
+				add(to, &(struct address){gid, if_nametoindex(entry->ifa_name),
+							  !(entry->ifa_flags & IFF_LOOPBACK)});
 	if (list)
 		freeifaddrs(list);
 	if (!to->count) {
 		gid_from_address((const struct sockaddr *)&localhost, &gid);
-		add(to, &gid, 0);
+		add(to, &(struct address){.gid = gid});
 	}
 }
 
@@ -204,7 +199,33 @@ uint32_t gid_scope(const union ibv_gid *gid)
 {
 	struct address entry;
 
-	return gid_is_link_local(gid) && look_up(gid, &entry) ? entry.scope : 0;
+	return gid_is_link_local(gid) && look_up(gid, &entry) ? entry.interface : 0;
+}
+
+uint32_t gid_interface(const union ibv_gid *gid)
+{
+	struct address entry;
+
+	return look_up(gid, &entry) && entry.is_outer ? entry.interface : 0;
+}
+
+int gid_table_interfaces(uint32_t interfaces[GID_TABLE_ADDRESSES])
+{
+	int count = 0;
+
+	gid_table_length();
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < table.count; i++) {
+		const struct address *entry = &table.entries[i];
+		int k = 0;
+
+		while (k < count && interfaces[k] != entry->interface)
+			k++;
+		if (entry->is_outer && k == count)
+			interfaces[count++] = entry->interface;
+	}
+	pthread_mutex_unlock(&lock);
+	return count;
 }
 
 /* Brings the table up to date; true if that changed it. */
@@ -218,14 +239,30 @@ static bool refresh(void)
 	gid_table_length();
 	pthread_mutex_lock(&lock);
 	before = table;
-	for (int i = 0; i < table.count; i++)
-		if (!find(&all, &table.entries[i].gid))
-			table.entries[i] = (struct address){.gid = empty};
+	for (int i = 0; i < table.count; i++) {
+		const struct address *there = find(&all, &table.entries[i].gid);
+
+		table.entries[i] = there ? *there : (struct address){.gid = empty};
+	}
 	for (int i = 0; i < up.count; i++)
-		add(&table, &up.entries[i].gid, up.entries[i].scope);
+		add(&table, &up.entries[i]);
 	changed = memcmp(&before, &table, sizeof(table));
 	pthread_mutex_unlock(&lock);
 	return changed;
+}
+
+static void follow_change(void)
+{
+	if (!refresh())
+		return;
+	device_raise(IBV_EVENT_GID_CHANGE);
+	if (changed_callback)
+		changed_callback();
+}
+
+void gid_table_on_change(void (*callback)(void))
+{
+	changed_callback = callback;
 }
 
 static void on_change(void *owner, uint32_t events)
@@ -236,8 +273,7 @@ static void on_change(void *owner, uint32_t events)
 	(void)events;
 	while (recv(watch->fd, messages, sizeof(messages), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
 		; /* that there were some is all that matters */
-	if (refresh())
-		device_raise(IBV_EVENT_GID_CHANGE);
+	follow_change();
 }
 
 static void start_watching(void *unused)
@@ -263,8 +299,7 @@ static void start_watching(void *unused)
 		close(watch.fd);
 		return;
 	}
-	if (refresh())
-		device_raise(IBV_EVENT_GID_CHANGE);
+	follow_change();
 	atomic_store(&is_followed, true);
 }
 
