@@ -275,32 +275,34 @@ void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp)
 	pthread_mutex_unlock(&cq->lock);
 }
 
-/* The application looks for completions: READs that wait for that are run first. Returns with cq->lock held. */
+/*
+ * The application looks for completions: READs that wait for that are run first. Returns with cq->lock held.
+ *
+ * A thread that spins on an empty queue lets others have the processor: the progress thread, of this process or the
+ * peer's, brings what it waits for. It does so before the look, not after it: what a program does when it has found
+ * nothing (it reads its events, say, and closes what has been disconnected) must not rest on an old look.
+ */
 static void lock_to_look(struct softdev_cq *cq)
 {
 	pthread_mutex_lock(&cq->lock);
 	atomic_store_explicit(&cq->looks, atomic_load_explicit(&cq->looks, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
-	if (!cq->waiting)
-		return;
-	pthread_mutex_unlock(&cq->lock);
-	sq_run_waiting(cq);
-	pthread_mutex_lock(&cq->lock);
+	if (cq->waiting) {
+		pthread_mutex_unlock(&cq->lock);
+		sq_run_waiting(cq);
+		pthread_mutex_lock(&cq->lock);
+	}
+	if (!cq->count && cq->empty_looks > SPINS) {
+		pthread_mutex_unlock(&cq->lock);
+		sched_yield();
+		pthread_mutex_lock(&cq->lock);
+	}
 }
 
-/*
- * Ends the look. A thread that spins on an empty queue lets others have the processor: the progress thread, of this
- * process or the peer's, brings what it waits for.
- */
 static void unlock_after_look(struct softdev_cq *cq, bool found)
 {
-	bool spins;
-
 	cq->empty_looks = found ? 0 : cq->empty_looks + 1;
-	spins = cq->empty_looks > SPINS;
 	pthread_mutex_unlock(&cq->lock);
-	if (spins)
-		sched_yield();
 }
 
 /* cq->lock held. NULL if there is none. The entry stays readable until the lock is dropped. */
