@@ -32,9 +32,9 @@ $(OUT)/tests/process/sha256 $(OUT)/asan-tests/process/sha256: INTERNALS := $(OUT
 
 $(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o: CPPFLAGS += $(SOFTDEV_INCLUDES) -I tests/support
 
-# Tools first: theirs are the longest.
+# Tools first: theirs are the longest, up to twenty cases each, and each case has limits of its own.
 check-tests: $(TEST_NAMES:%=$(OUT)/tests/%) $(FACADE_TESTS)
-	tests/run -j $(TEST_JOBS) $(TOOL_TESTS) $(sort $^)
+	tests/run -j $(TEST_JOBS) -t 300 $(TOOL_TESTS) $(sort $^)
 
 # Is every row of the table tested, and every status in it?
 check-error-semantics:
