@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mr_table.h"
 
+#include "cancel.h"
 #include "peer_table.h"
 
 #include <errno.h>
@@ -100,9 +101,11 @@ static bool is_visible(uint32_t slot, const struct softdev_mr *mr)
 static void wait_for_holders(struct mr_slot *slot)
 {
 	static const struct timespec pause = {.tv_nsec = 20000};
+	int cancel = cancel_put_off();
 
 	while (atomic_load_explicit(&slot->state, memory_order_acquire))
 		nanosleep(&pause, NULL);
+	cancel_restore(cancel);
 }
 
 int mr_table_hide(struct softdev_mr *mr)

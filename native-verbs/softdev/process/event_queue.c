@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event_queue.h"
 
+#include "cancel.h"
 #include "core.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,6 +16,7 @@ int event_queue_init(struct event_queue *queue)
 	if (queue->fd < 0)
 		return -errno;
 	pthread_mutex_init(&queue->lock, NULL);
+	sem_init(&queue->wake, 0, 0);
 	queue->head.next = queue->head.previous = &queue->head;
 	return 0;
 }
@@ -30,6 +31,7 @@ bool event_queue_destroy(struct event_queue *queue)
 	if (!unused)
 		return false;
 	close(queue->fd);
+	sem_destroy(&queue->wake);
 	pthread_mutex_destroy(&queue->lock);
 	return true;
 }
@@ -41,11 +43,14 @@ bool event_queue_destroy(struct event_queue *queue)
 static void take_token(struct event_queue *queue)
 {
 	uint64_t token;
+	int cancel;
 
 	if (process_is_forked_child())
 		return;
+	cancel = cancel_put_off();
 	while (read(queue->fd, &token, sizeof(token)) < 0 && errno == EINTR)
 		;
+	cancel_restore(cancel);
 }
 
 static void link_last(struct event_queue *queue, struct event_node *node)
@@ -65,6 +70,7 @@ static void unlink_node(struct event_node *node)
 
 void event_queue_push(struct event_queue *queue, struct event_node *node)
 {
+	int cancel = cancel_put_off();
 	uint64_t token = 1;
 
 	pthread_mutex_lock(&queue->lock);
@@ -72,7 +78,10 @@ void event_queue_push(struct event_queue *queue, struct event_node *node)
 		link_last(queue, node);
 	while (write(queue->fd, &token, sizeof(token)) < 0 && errno == EINTR)
 		;
+	if (queue->waiters)
+		sem_post(&queue->wake);
 	pthread_mutex_unlock(&queue->lock);
+	cancel_restore(cancel);
 }
 
 unsigned int event_queue_remove(struct event_queue *queue, struct event_node *node)
@@ -105,11 +114,11 @@ struct event_node *event_queue_try_pop(struct event_queue *queue)
 	return node;
 }
 
+/* Not poll(): only a semaphore goes on waiting after a signal whose handler has SA_RESTART, as the kernel's channels do. */
 static struct event_node *wait_and_pop(struct event_queue *queue)
 {
 	for (;;) {
 		struct event_node *node = event_queue_try_pop(queue);
-		struct pollfd ready = {.fd = queue->fd, .events = POLLIN};
 
 		if (node)
 			return node;
@@ -117,7 +126,7 @@ static struct event_node *wait_and_pop(struct event_queue *queue)
 			errno = EAGAIN;
 			return NULL;
 		}
-		if (poll(&ready, 1, -1) < 0)
+		if (sem_wait(&queue->wake))
 			return NULL;
 	}
 }
@@ -141,6 +150,7 @@ struct event_node *event_queue_pop(struct event_queue *queue)
 		errno = EIO;
 		return NULL;
 	}
+	pthread_testcancel(); /* of a thread that always finds an event, too */
 	pthread_mutex_lock(&queue->lock);
 	queue->waiters++;
 	pthread_mutex_unlock(&queue->lock);

@@ -8,6 +8,7 @@
 #define SOFTDEV_EVENT_QUEUE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 
 /* One source of events, embedded in its owner, zero-initialised; `pending` of them are queued. */
@@ -20,6 +21,7 @@ struct event_queue {
 	pthread_mutex_t lock;
 	int fd;
 	unsigned int waiters; /* threads inside event_queue_pop() */
+	sem_t wake;	      /* posted for each event that comes while there are any; too often does no harm */
 	struct event_node head;
 };
 
@@ -39,7 +41,7 @@ unsigned int event_queue_remove(struct event_queue *queue, struct event_node *no
 struct event_node *event_queue_try_pop(struct event_queue *queue);
 /*
  * Waits for an event unless the descriptor is O_NONBLOCK (then NULL, errno EAGAIN). NULL and EINTR after a
- * signal, EIO in the child of a fork.
+ * signal, unless its handler has SA_RESTART; EIO in the child of a fork. The wait is a cancellation point.
  */
 struct event_node *event_queue_pop(struct event_queue *queue);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "log.h"
 
+#include "cancel.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -33,7 +35,7 @@ void log_write(enum log_level level, const char *format, ...)
 	char line[512];
 	int saved_errno = errno;
 	va_list args;
-	int used;
+	int used, cancel;
 
 	pthread_once(&once, read_threshold);
 	if (level > threshold)
@@ -45,7 +47,9 @@ void log_write(enum log_level level, const char *format, ...)
 	if (used > (int)sizeof(line) - 2)
 		used = sizeof(line) - 2;
 	line[used++] = '\n';
+	cancel = cancel_put_off();
 	if (write(STDERR_FILENO, line, used) < 0)
 		errno = saved_errno;
+	cancel_restore(cancel);
 	errno = saved_errno;
 }

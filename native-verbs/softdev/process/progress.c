@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "progress.h"
 
+#include "cancel.h"
 #include "core.h"
 #include "log.h"
 #include "peer_table.h"
@@ -141,12 +142,15 @@ void progress_timer_cancel(struct progress_timer *timer)
 static void wake_up(void)
 {
 	uint64_t one = 1;
+	int cancel;
 
 	if (progress.wake_pending || !progress.sleeping)
 		return;
 	progress.wake_pending = true;
+	cancel = cancel_put_off();
 	while (write(progress.wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
+	cancel_restore(cancel);
 }
 
 void progress_post(struct progress_task *task)
@@ -375,7 +379,7 @@ int progress_call(void (*callback)(void *owner), void *owner)
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.cond = PTHREAD_COND_INITIALIZER,
 	};
-	int result = progress_start();
+	int result = progress_start(), cancel;
 
 	if (result)
 		return result;
@@ -383,6 +387,7 @@ int progress_call(void (*callback)(void *owner), void *owner)
 		callback(owner);
 		return 0;
 	}
+	cancel = cancel_put_off(); /* the progress thread writes to this stack */
 	progress_post(&call.task);
 	pthread_mutex_lock(&call.lock);
 	while (!call.done)
@@ -390,5 +395,6 @@ int progress_call(void (*callback)(void *owner), void *owner)
 	pthread_mutex_unlock(&call.lock);
 	pthread_mutex_destroy(&call.lock);
 	pthread_cond_destroy(&call.cond);
+	cancel_restore(cancel);
 	return 0;
 }

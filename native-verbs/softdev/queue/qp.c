@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "qp.h"
 
+#include "cancel.h"
 #include "counters.h"
 #include "exports.h"
 #include "group.h"
@@ -409,8 +410,11 @@ static void disconnect(void *owner)
 /* qp->lock held. At most one slice of a copy. */
 static void wait_until_idle(struct softdev_qp *qp)
 {
+	int cancel = cancel_put_off();
+
 	while (qp->busy)
 		pthread_cond_wait(&qp->idle, &qp->lock);
+	cancel_restore(cancel);
 }
 
 /* qp->lock held; dropped meanwhile. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sq_defer.h"
 
+#include "cancel.h"
 #include "fault.h"
 #include "progress.h"
 #include "qp.h"
@@ -110,6 +111,7 @@ void sq_leave_queue(struct softdev_qp *qp)
 {
 	static const struct timespec pause = {.tv_nsec = 20000};
 	struct softdev_cq *cq = qp->send_cq;
+	int cancel = cancel_put_off();
 	struct softdev_qp **link;
 
 	pthread_mutex_lock(&cq->lock);
@@ -124,6 +126,7 @@ void sq_leave_queue(struct softdev_qp *qp)
 		pthread_mutex_lock(&cq->lock);
 	}
 	pthread_mutex_unlock(&cq->lock);
+	cancel_restore(cancel);
 }
 
 void sq_stop_watching(struct softdev_qp *qp)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executes the send queue in order: what a short cut can bring at once, the rest as frames by the progress thread. */
+#include "cancel.h"
 #include "counters.h"
 #include "fault_wr.h"
 #include "log.h"
@@ -147,17 +148,11 @@ static bool is_fenced(const struct softdev_qp *qp, const struct wqe *wqe)
 	return (wqe->flags & IBV_SEND_FENCE) && qp->reads_outstanding;
 }
 
-void sq_run(struct softdev_qp *qp)
+static void run(struct softdev_qp *qp)
 {
 	bool on_progress_thread = progress_on_thread();
 	uint64_t copied = 0;
 
-	if (qp->ud) {
-		ud_run(qp);
-		return;
-	}
-	if (qp->sq_running)
-		return;
 	qp->sq_running = true;
 	qp_busy_begin(qp);
 	while (may_execute(qp)) {
@@ -210,4 +205,15 @@ void sq_run(struct softdev_qp *qp)
 	qp->sq_running = false;
 	sq_tell_if_drained(qp);
 	qp_busy_end(qp);
+}
+
+void sq_run(struct softdev_qp *qp)
+{
+	int cancel = cancel_put_off(); /* it may read a file, or send a datagram */
+
+	if (qp->ud)
+		ud_run(qp);
+	else if (!qp->sq_running)
+		run(qp);
+	cancel_restore(cancel);
 }
