@@ -16,10 +16,38 @@ enum { DEFAULT_BACKLOG = 1024 };
 /* Progress thread only. */
 static struct cm_id *listeners;
 
+static bool hears_v4(const struct cm_id *id)
+{
+	const struct sockaddr *own = &id->id.route.addr.src_addr;
+
+	return own->sa_family == AF_INET || (cm_address_is_wildcard(own) && !id->v6_only);
+}
+
+static bool hears_v6(const struct cm_id *id)
+{
+	return id->id.route.addr.src_addr.sa_family == AF_INET6;
+}
+
+/* Is there an address on which both would listen? */
+static bool overlap(const struct cm_id *one, const struct cm_id *other)
+{
+	const struct rdma_addr *first = &one->id.route.addr, *second = &other->id.route.addr;
+	union ibv_gid gid, other_gid;
+
+	if (cm_address_port(&first->src_addr) != cm_address_port(&second->src_addr) ||
+	    !((hears_v4(one) && hears_v4(other)) || (hears_v6(one) && hears_v6(other))))
+		return false;
+	if (cm_address_is_wildcard(&first->src_addr) || cm_address_is_wildcard(&second->src_addr))
+		return true;
+	gid_from_address(&first->src_addr, &gid);
+	gid_from_address(&second->src_addr, &other_gid);
+	return !memcmp(gid.raw, other_gid.raw, sizeof(gid.raw));
+}
+
 static int start_listening(struct cm_id *id, void *backlog)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
-	int error;
+	int error, off = 0;
 
 	if (id->state == CM_IDLE) {
 		error = cm_bind(id, (struct sockaddr *)&any);
@@ -29,11 +57,11 @@ static int start_listening(struct cm_id *id, void *backlog)
 	if (id->state != CM_BOUND)
 		return -EINVAL;
 	for (const struct cm_id *other = listeners; other; other = other->next_listener)
-		if (cm_address_port(&other->id.route.addr.src_addr) ==
-			    cm_address_port(&id->id.route.addr.src_addr) &&
-		    (id->reuse_address || other->reuse_address))
-			return -EADDRINUSE; /* an address may be shared, but not by two that listen
-					     */
+		if (overlap(id, other))
+			return -EADDRINUSE; /* an address may be shared, but not by two that listen */
+	/* From here on it is not shared any more, as in the kernel: another process would take requests away. */
+	if (setsockopt(id->udp_fd, SOL_SOCKET, SO_REUSEADDR, &off, sizeof(off)))
+		return -errno;
 	error = cm_serve_rendezvous(id);
 	if (error)
 		return error;
@@ -71,18 +99,22 @@ void cm_stop_listening(struct cm_id *id)
 	id->state = CM_BOUND;
 }
 
-/* The listener for an address; one that is bound to it comes before one for every address. */
+/* The listener for an address; one that is bound to it comes before one for every address of its family, or of both. */
 static struct cm_id *find_listener(const struct cm_request *request)
 {
 	struct cm_id *wildcard = NULL;
 	union ibv_gid gid;
+	bool is_v4;
 
+	memcpy(gid.raw, request->destination, sizeof(gid.raw));
+	is_v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)gid.raw);
 	for (struct cm_id *id = listeners; id; id = id->next_listener) {
 		if (cm_address_port(&id->id.route.addr.src_addr) != request->destination_port ||
 		    cm_is_datagram(id) != (request->datagrams == 1))
 			continue;
 		if (cm_address_is_wildcard(&id->id.route.addr.src_addr)) {
-			wildcard = id;
+			if (is_v4 ? hears_v4(id) : hears_v6(id))
+				wildcard = id;
 			continue;
 		}
 		gid_from_address(&id->id.route.addr.src_addr, &gid);
