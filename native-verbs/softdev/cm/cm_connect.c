@@ -19,9 +19,11 @@ static uint8_t at_most(int value, int limit)
 	return (uint8_t)(value < limit ? value : limit);
 }
 
-/* Without a param the other side's wishes stay. RDMA_MAX_* stand for all that the device has. 0 or
- * -errno. */
-static int take_param(struct cm_id *id, const struct rdma_conn_param *param,
+/*
+ * Without a param the other side's wishes stay. RDMA_MAX_* stand for all that the device has, in an answer for what of
+ * that the other side wishes. 0 or -errno.
+ */
+static int take_param(struct cm_id *id, const struct rdma_conn_param *param, bool is_answer,
 		      uint8_t max_private_data)
 {
 	struct cm_queue_pair *local = &id->local;
@@ -30,8 +32,10 @@ static int take_param(struct cm_id *id, const struct rdma_conn_param *param,
 
 	if (error)
 		return -error;
-	if (id->id.qp)
+	if (id->id.qp) {
 		local->number = id->id.qp->qp_num;
+		local->srq = id->id.qp->srq != NULL;
+	}
 	if (cm_is_datagram(id)) {
 		if (!id->id.qp && param)
 			local->number = param->qp_num;
@@ -54,8 +58,12 @@ static int take_param(struct cm_id *id, const struct rdma_conn_param *param,
 	    (param->private_data_len && !param->private_data) ||
 	    param->private_data_len > max_private_data)
 		return -EINVAL;
-	local->responder_resources = at_most(param->responder_resources, device.max_qp_rd_atom);
-	local->initiator_depth = at_most(param->initiator_depth, device.max_qp_init_rd_atom);
+	if (!is_answer || param->responder_resources != RDMA_MAX_RESP_RES)
+		local->responder_resources = param->responder_resources;
+	if (!is_answer || param->initiator_depth != RDMA_MAX_INIT_DEPTH)
+		local->initiator_depth = param->initiator_depth;
+	local->responder_resources = at_most(local->responder_resources, device.max_qp_rd_atom);
+	local->initiator_depth = at_most(local->initiator_depth, device.max_qp_init_rd_atom);
 	local->flow_control = param->flow_control;
 	local->rnr_retry_count = at_most(param->rnr_retry_count, MAX_RETRY_COUNT);
 	if (!id->id.qp) {
@@ -94,7 +102,7 @@ int softverbs_rdma_connect(struct rdma_cm_id *public_id, struct rdma_conn_param 
 	if (!error)
 		error = cm_run(id, expect_route, NULL);
 	if (!error)
-		error = take_param(id, param,
+		error = take_param(id, param, false,
 				   cm_is_datagram(id) ? CM_DATAGRAM_REQUEST_PRIVATE_DATA
 						      : CM_REQUEST_PRIVATE_DATA);
 	if (error)
@@ -164,7 +172,7 @@ int softverbs_rdma_accept(struct rdma_cm_id *public_id, struct rdma_conn_param *
 	if (!error)
 		error = cm_run(id, expect_request, NULL);
 	if (!error)
-		error = take_param(id, param,
+		error = take_param(id, param, true,
 				   cm_is_datagram(id) ? CM_DATAGRAM_REPLY_PRIVATE_DATA
 						      : CM_REPLY_PRIVATE_DATA);
 	if (error)
