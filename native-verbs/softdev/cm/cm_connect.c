@@ -231,11 +231,11 @@ int softverbs_rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, u
 static int communication_established(struct cm_id *id, void *unused)
 {
 	(void)unused;
-	if (id->state == CM_REPLY_SENT) {
-		progress_timer_cancel(&id->timer);
-		id->state = CM_CONNECTED;
-		cm_report(id, RDMA_CM_EVENT_ESTABLISHED, 0);
-	}
+	if (id->state != CM_REPLY_SENT)
+		return id->state == CM_CONNECTED ? -EISCONN : -EINVAL;
+	progress_timer_cancel(&id->timer);
+	id->state = CM_CONNECTED;
+	cm_report(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 	return 0;
 }
 
