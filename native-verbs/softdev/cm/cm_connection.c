@@ -279,7 +279,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 		if (id->state == CM_REQUEST_SENT && cm_is_datagram(id))
 			cm_datagram_reject(id, (int)frame->arg, payload);
 		else if (id->state == CM_REQUEST_SENT || id->state == CM_REPLY_RECEIVED ||
-		    id->state == CM_REQUEST_RECEIVED || id->state == CM_REPLY_SENT)
+			 (id->state == CM_REQUEST_RECEIVED && !cm_is_datagram(id)) || id->state == CM_REPLY_SENT)
 			on_reject(id, (int)frame->arg, payload);
 		break;
 	case CM_FRAME_BUSY:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RDMA_PS_UDP: the client learns queue pair, Q_Key and address of the other end, with private data both ways at full
- * size; it sends, and the server answers by what it received. A reject, and nobody who listens, are UNREACHABLE.
+ * size; it sends, and the server answers by what it received. A reject, and nobody who listens, are UNREACHABLE. The
+ * server is not told of a client that goes before the answer, which is no error.
  */
 #include "cm_fixture.h"
 #include "ud_fixture.h"
@@ -152,6 +153,19 @@ static void refused(struct rdma_event_channel *channel, struct rdma_cm_id *liste
 	cm_close(client);
 }
 
+static void withdrawn(struct rdma_event_channel *channel, struct rdma_cm_id *listener)
+{
+	struct rdma_conn_param param = {.private_data = "answer", .private_data_len = 6};
+	struct rdma_cm_id *client = ask(channel, "127.0.0.1", softverbs_rdma_get_src_port(listener));
+	struct rdma_cm_id *server = expect_request(channel, listener);
+
+	cm_close(client);
+	CHECK(!test_readable(channel->fd, 200));
+	add_udp_qp(server);
+	CHECK(!softverbs_rdma_accept(server, &param));
+	cm_close(server);
+}
+
 int main(void)
 {
 	struct rdma_event_channel *channel;
@@ -165,6 +179,7 @@ int main(void)
 	CHECK(!softverbs_rdma_listen(listener, 0));
 	accepted(channel, listener, "127.0.0.1");
 	accepted(channel, listener, "::1");
+	withdrawn(channel, listener);
 	refused(channel, listener);
 	softverbs_rdma_destroy_event_channel(channel);
 	return 0;
