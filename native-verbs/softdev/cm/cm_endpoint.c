@@ -12,7 +12,8 @@ static int open_passive(struct cm_id *id, const struct rdma_addrinfo *address, s
 {
 	if (softverbs_rdma_bind_addr(&id->id, address->ai_src_addr))
 		return -1;
-	id->id.pd = pd;
+	if (pd)
+		id->id.pd = pd;
 	if (attr) {
 		id->has_request_attr = true;
 		id->request_attr = *attr;

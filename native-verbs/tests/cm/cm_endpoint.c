@@ -64,6 +64,7 @@ int main(void)
 	CHECK(softverbs_rdma_getaddrinfo("no.such.host.invalid.", NULL, &hints, &found));
 	CHECK(!softverbs_rdma_getaddrinfo("127.0.0.1", "0", &hints, &found));
 	CHECK(!softverbs_rdma_create_ep(&listener, found, NULL, &attr));
+	CHECK(listener->pd);
 	softverbs_rdma_freeaddrinfo(found);
 	CHECK(!softverbs_rdma_listen(listener, 0));
 	port = softverbs_rdma_get_src_port(listener);
