@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { CANARY_BYTES = 512, CANARY = 0xc5, UNTOUCHED = 0x3a };
+enum { CANARY_BYTES = 4096 /* a page, as a region has its place in one */, CANARY = 0xc5, UNTOUCHED = 0x3a };
 
 static uint8_t *memory;
 static uint64_t random_state;

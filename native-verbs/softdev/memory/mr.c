@@ -53,6 +53,7 @@ static int check_arguments(const struct ibv_pd *pd, const void *address, uint64_
 {
 	bool on_demand = access & IBV_ACCESS_ON_DEMAND;
 	bool implicit = on_demand && !address && !iova && length == SIZE_MAX; /* the whole address space */
+	uint64_t page = sysconf(_SC_PAGESIZE);
 
 	if (access & ~(unsigned int)MR_ACCESS_FLAGS)
 		return EINVAL;
@@ -61,6 +62,8 @@ static int check_arguments(const struct ibv_pd *pd, const void *address, uint64_
 		return EINVAL;
 	if (!implicit && (!length || length > DEVICE_MAX_MR_BYTES ||
 			  (uintptr_t)address + length < (uintptr_t)address || iova + length < iova))
+		return EINVAL;
+	if (((uintptr_t)address ^ iova) & (page - 1)) /* the kernel's rule: devices translate pages */
 		return EINVAL;
 	if (!handle_is(HANDLE_PD, pd->handle, pd))
 		return ENOENT;
@@ -230,6 +233,8 @@ static int change(struct softdev_mr *mr, int flags, struct ibv_pd *pd, void *add
 		access = mr->access;
 	if (!(flags & IBV_REREG_MR_CHANGE_PD))
 		pd = mr->base.pd;
+	if (!flags || pd->context != mr->base.context)
+		return EINVAL;
 	if (!moves) {
 		address = mr->address;
 		length = mr->length;

@@ -14,6 +14,7 @@ static void expect_refused(struct ibv_pd *pd, void *address, size_t length, int 
 static void argumentsAreChecked(struct ibv_pd *pd)
 {
 	static char bytes[64];
+	struct ibv_mr *mr;
 	void *hole = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	expect_refused(pd, bytes, 0, 0, EINVAL);
@@ -21,6 +22,12 @@ static void argumentsAreChecked(struct ibv_pd *pd)
 	expect_refused(pd, bytes, sizeof(bytes), IBV_ACCESS_REMOTE_ATOMIC, EINVAL);
 	expect_refused(pd, bytes, sizeof(bytes), 1 << 15, EINVAL);
 	expect_refused(pd, (void *)~(uintptr_t)100, 4096, 0, EINVAL);
+	/* An address for the peers has the same place in its page. */
+	CHECK(!softverbs_ibv_reg_mr_iova2(pd, bytes, sizeof(bytes), (uintptr_t)bytes + 64, 0));
+	CHECK_EQUAL(errno, EINVAL);
+	mr = softverbs_ibv_reg_mr_iova2(pd, bytes, sizeof(bytes), (uintptr_t)bytes + (1 << 20), 0);
+	CHECK(mr);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
 	CHECK(!munmap((char *)hole + 4096, 4096));
 	expect_refused(pd, hole, 8192, 0, EFAULT);
 	CHECK(!munmap(hole, 4096));

@@ -102,6 +102,8 @@ static void whatFailsChangesNothing(void)
 {
 	const int translation = IBV_REREG_MR_CHANGE_TRANSLATION, access = IBV_REREG_MR_CHANGE_ACCESS;
 	struct ibv_mw_bind bind = {.bind_info = {.length = BYTES, .mw_access_flags = IBV_ACCESS_REMOTE_READ}};
+	struct ibv_context *other;
+	struct ibv_pd *other_pd;
 	struct ibv_mw *mw;
 	struct scene scene;
 
@@ -112,6 +114,15 @@ static void whatFailsChangesNothing(void)
 	CHECK_EQUAL(change(&scene, translation, NULL, scene.source.bytes, 64, ALL_REMOTE), IBV_REREG_MR_ERR_INPUT);
 	CHECK_EQUAL(change(&scene, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
 	CHECK_EQUAL(errno, EINVAL);
+	CHECK_EQUAL(change(&scene, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_CMD);
+	CHECK_EQUAL(errno, EINVAL);
+	other = open_device();
+	other_pd = softverbs_ibv_alloc_pd(other);
+	CHECK(other_pd);
+	CHECK_EQUAL(change(&scene, IBV_REREG_MR_CHANGE_PD, other_pd, NULL, 0, 0), IBV_REREG_MR_ERR_CMD);
+	CHECK_EQUAL(errno, EINVAL);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(other_pd), 0);
+	CHECK_EQUAL(softverbs_ibv_close_device(other), 0);
 	CHECK_EQUAL(change(&scene, access, NULL, NULL, 0, IBV_ACCESS_REMOTE_WRITE), IBV_REREG_MR_ERR_CMD);
 	CHECK_EQUAL(change(&scene, translation, NULL, (void *)4096, 4096, 0), IBV_REREG_MR_ERR_CMD);
 	CHECK_EQUAL(errno, EFAULT);
