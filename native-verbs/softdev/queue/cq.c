@@ -33,6 +33,9 @@ struct softdev_cq *cq_create(struct ibv_context *context, const struct ibv_cq_in
 	if (error == EIO || !attr->cqe || attr->cqe > DEVICE_MAX_CQE ||
 	    attr->comp_vector >= DEVICE_COMP_VECTORS)
 		goto failed;
+	error = EBADF; /* a descriptor that the context does not know */
+	if (attr->channel && attr->channel->context != context)
+		goto failed;
 	error = fault_call(FAULT_CREATE_CQ);
 	if (error)
 		goto failed;

@@ -331,6 +331,9 @@ static int check_init_attr(const struct ibv_pd *pd, const struct ibv_qp_init_att
 		return EINVAL;
 	if (init->srq && !handle_is(HANDLE_SRQ, init->srq->handle, init->srq))
 		return EINVAL;
+	if (init->send_cq->context != pd->context || init->recv_cq->context != pd->context ||
+	    (init->srq && init->srq->context != pd->context))
+		return EINVAL; /* what one context has made another does not know */
 	if (init->qp_type != IBV_QPT_RC && init->qp_type != IBV_QPT_UC && init->qp_type != IBV_QPT_UD) {
 		log_warn("a queue pair of type %d is not supported: RC (%d), UC (%d) and UD (%d) are", init->qp_type,
 			 IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD);
