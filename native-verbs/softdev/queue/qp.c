@@ -299,6 +299,8 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 	}
 	if (qp->cap.max_inline_data < DEVICE_MIN_INLINE)
 		qp->cap.max_inline_data = DEVICE_MIN_INLINE;
+	if (!qp->cap.max_send_sge) /* which ibv_wr_set_inline_data() uses up too */
+		qp->cap.max_send_sge = 1;
 	qp->sq_sig_all = init->sq_sig_all;
 	qp->task = (struct progress_task){.callback = requester_task, .owner = qp};
 	for (int i = 0; i < QP_ASYNC_COUNT; i++)

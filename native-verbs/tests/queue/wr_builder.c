@@ -218,6 +218,29 @@ static void onlyOperationsAskedForCanBePosted(struct side *side)
 	CHECK_EQUAL(softverbs_ibv_destroy_qp(qp), 0);
 }
 
+static void inlineDataNeedsNoList(struct side *side)
+{
+	struct ibv_qp_init_attr_ex attr = attributes(side);
+	struct address itself = address_of(side);
+	struct connection usual = {0};
+	struct ibv_qp_ex *ex;
+	struct ibv_qp *qp;
+
+	attr.cap.max_send_sge = 0;
+	qp = ibv_create_qp_ex(side->context, &attr);
+	CHECK(qp);
+	itself.qpn = qp->qp_num;
+	to_init(qp, ALL_REMOTE);
+	to_rtr(qp, &itself, &usual);
+	to_rts(qp, &usual);
+	ex = softverbs_ibv_qp_to_qp_ex(qp);
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	ibv_wr_set_inline_data(ex, (char[]){"inline"}, 6);
+	CHECK_EQUAL(ibv_wr_complete(ex), 0);
+	CHECK_EQUAL(softverbs_ibv_destroy_qp(qp), 0);
+}
+
 static void body(void)
 {
 	struct region here, there;
@@ -228,6 +251,7 @@ static void body(void)
 	there = create_region(pair.b.pd, 4096, ALL_REMOTE | IBV_ACCESS_REMOTE_ATOMIC);
 	argumentsAreChecked(&pair.a);
 	onlyOperationsAskedForCanBePosted(&pair.a);
+	inlineDataNeedsNoList(&pair.a);
 	eachOperationArrives(&pair, &here, &there);
 	oneBadRequestLeavesNothingPosted(&pair, &here);
 	whatFailedBeforeDoesNotSpoilTheNextBatch(&pair);
