@@ -307,6 +307,12 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 	}
 }
 
+/* Closed by the other end, with or without something unread: not cut off. */
+static bool peer_has_died(int error)
+{
+	return !error || error == ECONNRESET || error == EPIPE;
+}
+
 /* The end of a link says what the kernel of a dying process says for it: reject, or disconnect. */
 static void on_close(struct link *link, void *owner, int error)
 {
@@ -321,17 +327,20 @@ static void on_close(struct link *link, void *owner, int error)
 			cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_NO_LISTENER);
 		else if (error == EAGAIN)
 			retry_later(id);
-		else if (error)
-			cm_fail_connect(id, RDMA_CM_EVENT_UNREACHABLE, -error);
-		else
+		else if (peer_has_died(error))
 			cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER);
+		else
+			cm_fail_connect(id, RDMA_CM_EVENT_UNREACHABLE, -error);
 		break;
 	case CM_REQUEST_RECEIVED:
 		if (!cm_is_datagram(id)) /* nobody tells one who would answer a datagram */
 			cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_TIMEOUT);
 		break;
 	case CM_REPLY_SENT:
-		cm_fail_connect(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		if (peer_has_died(error))
+			cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER);
+		else
+			cm_fail_connect(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 		break;
 	case CM_REPLY_RECEIVED:
 	case CM_CONNECTED:

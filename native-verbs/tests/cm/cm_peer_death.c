@@ -29,6 +29,22 @@ static void connect_without_waiting(int fd)
 	test_await(fd);
 }
 
+static void connect_and_await_answer(int fd)
+{
+	struct rdma_event_channel *channel = cm_channel_open();
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_cm_id *id = cm_id_open(channel);
+	uint16_t port;
+
+	test_receive(fd, &port, sizeof(port));
+	cm_resolve(id, "127.0.0.1", port);
+	cm_add_qp(id);
+	CHECK(!softverbs_rdma_connect(id, &param));
+	CHECK(test_readable(channel->fd, EVENT_WAIT_MS)); /* the answer */
+	test_signal(fd);
+	test_await(fd);
+}
+
 static void listen_without_answer(int fd)
 {
 	struct rdma_event_channel *channel = cm_channel_open();
@@ -82,6 +98,31 @@ static void killed_before_accept(struct test_peer *peer)
 	softverbs_rdma_destroy_event_channel(channel);
 }
 
+/* The queue pair that was ready for the connection ends with it. */
+static void killed_after_accept(struct test_peer *peer, bool stopped)
+{
+	struct rdma_event_channel *channel = cm_channel_open();
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_cm_id *listener, *id;
+	uint16_t port;
+
+	listener = cm_listen_on(channel, "127.0.0.1", 1, &port);
+	test_send(peer->fd, &port, sizeof(port));
+	id = cm_take_request(channel, NULL);
+	if (stopped) /* then the answer is not even taken from the socket */
+		CHECK(!kill(peer->pid, SIGSTOP));
+	CHECK(!softverbs_rdma_accept(id, &param));
+	if (!stopped)
+		test_await(peer->fd);
+	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_RTS);
+	test_kill_peer(peer);
+	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_REJECTED), 28);
+	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_ERR);
+	cm_close(id);
+	cm_close(listener);
+	softverbs_rdma_destroy_event_channel(channel);
+}
+
 static void killed_before_answer(struct test_peer *peer)
 {
 	struct rdma_event_channel *channel = cm_channel_open();
@@ -107,10 +148,14 @@ int main(void)
 {
 	struct test_peer connected = test_start_peer(connect_and_stay);
 	struct test_peer connecting = test_start_peer(connect_without_waiting);
+	struct test_peer accepted = test_start_peer(connect_and_await_answer);
+	struct test_peer stopped = test_start_peer(connect_and_await_answer);
 	struct test_peer answering = test_start_peer(listen_without_answer);
 
 	killed_while_connected(&connected);
 	killed_before_accept(&connecting);
+	killed_after_accept(&accepted, false);
+	killed_after_accept(&stopped, true);
 	killed_before_answer(&answering);
 	return 0;
 }
