@@ -96,6 +96,8 @@ int softverbs_rdma_connect(struct rdma_cm_id *public_id, struct rdma_conn_param 
 	struct cm_id *id = to_cm_id(public_id);
 	int error;
 
+	if (!param && !public_id->qp && !cm_is_datagram(id))
+		return cm_result(-EINVAL); /* of which queue pair? */
 	if (!param)
 		param = &most;
 	error = -fault_call(FAULT_CONNECT);

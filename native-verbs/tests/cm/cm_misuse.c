@@ -21,6 +21,7 @@ static void client(int fd)
 	expect_invalid(softverbs_rdma_resolve_route(id, 1000));
 	test_receive(fd, &port, sizeof(port));
 	cm_resolve(id, "127.0.0.1", port);
+	expect_invalid(softverbs_rdma_connect(id, NULL)); /* neither a queue pair nor its number */
 	cm_add_qp(id);
 	CHECK(!softverbs_rdma_connect(id, &param));
 	expect_invalid(softverbs_rdma_connect(id, &other));
