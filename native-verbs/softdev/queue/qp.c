@@ -447,6 +447,22 @@ static void reset(struct softdev_qp *qp)
 	memset(&qp->attr, 0, sizeof(qp->attr));
 }
 
+/*
+ * Hardware has begun with a request when ibv_post_send() returns, and programs end a connection right after their last
+ * message: what the progress thread can send at once it sends before the queue pair ends.
+ */
+static void send_what_is_posted(struct softdev_qp *qp)
+{
+	bool waits;
+
+	pthread_mutex_lock(&qp->lock);
+	waits = atomic_load(&qp->state) == IBV_QPS_RTS && qp->requester == REQUESTER_OPEN &&
+		qp->sq_exec != qp->sq_post;
+	pthread_mutex_unlock(&qp->lock);
+	if (waits)
+		progress_call(requester_task, qp);
+}
+
 int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 {
 	struct softdev_qp *qp = to_qp(base);
@@ -461,6 +477,8 @@ int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int m
 			   .kind = mask & IBV_QP_STATE ? (int)attr->qp_state : -1);
 	if (error)
 		return error;
+	if ((mask & IBV_QP_STATE) && (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_RESET))
+		send_what_is_posted(qp);
 	pthread_mutex_lock(&qp->lock);
 	error = qp_check_transition(qp, attr, mask, &next);
 	if (error)
@@ -541,6 +559,8 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 		return error;
 	if (qp_is_live(qp) && group_count_of(qp))
 		return EBUSY;
+	if (qp_is_live(qp))
+		send_what_is_posted(qp);
 	if (!take_out_of_table(qp))
 		return ENOENT;
 	pthread_mutex_lock(&qp->lock);
