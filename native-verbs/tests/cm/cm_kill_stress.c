@@ -5,19 +5,10 @@
  * SOFTVERBS_TEST_SEED=N repeats a run.
  */
 #include "cm_fixture.h"
+#include "random.h"
 #include "softverbs.h"
 
 enum { ROUNDS = 40, SPREAD_US = 5000, LIMIT_MS = 12000 };
-
-static uint32_t random_state;
-
-static uint32_t next_random(uint32_t below)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 17;
-	random_state ^= random_state << 5;
-	return random_state % below;
-}
 
 /* What a peer says when it is there. */
 struct greeting {
@@ -227,13 +218,12 @@ static void accept_the_dying(int fd)
 int main(void)
 {
 	struct test_peer maker = test_start_peer(make_peers);
-	const char *seed = getenv("SOFTVERBS_TEST_SEED"), *count = getenv("SOFTVERBS_TEST_ROUNDS");
+	const char *count = getenv("SOFTVERBS_TEST_ROUNDS");
 	int rounds = count ? atoi(count) : ROUNDS;
 	struct softverbs_counters counters;
 
 	alarm(TEST_SECONDS + rounds);
-	random_state = seed ? strtoul(seed, NULL, 10) : (uint32_t)getpid() * 2654435761u | 1;
-	fprintf(stderr, "SOFTVERBS_TEST_SEED=%u\n", random_state);
+	random_start();
 	for (int i = 0; i < rounds; i++) {
 		if (i % 2)
 			connect_to_the_dying(maker.fd);

@@ -3,35 +3,12 @@
  * A listener answers no datagram but a whole request, takes no connection without the cookie of its answer, and
  * outlives whatever frames a peer sends on one. Descriptors that come along are closed.
  */
-#include <dirent.h>
-
 #include "cm_fixture.h"
 #include "cm_wire.h"
+#include "descriptors.h"
 #include "raw_link.h"
 
 enum { SILENCE_MS = 100 };
-
-static int open_descriptors(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	int count = 0;
-
-	CHECK(directory);
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
-}
-
-static void await_descriptors(int count)
-{
-	uint64_t deadline = test_now_ms() + EVENT_WAIT_MS;
-
-	while (open_descriptors() != count) {
-		CHECK(test_now_ms() < deadline);
-		test_sleep_ms(10);
-	}
-}
 
 static void serve(int fd)
 {
@@ -51,7 +28,7 @@ static void serve(int fd)
 	/* No frame but the end of the link says something about a request that waits. */
 	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_REJECTED), CM_REJECT_TIMEOUT);
 	CHECK(!softverbs_rdma_destroy_id(id));
-	await_descriptors(descriptors);
+	expect_descriptors(descriptors);
 	CHECK(!test_readable(channel->fd, 0));
 	CHECK(!softverbs_rdma_destroy_id(listener));
 	softverbs_rdma_destroy_event_channel(channel);

@@ -3,10 +3,10 @@
  * With a secret any user of the host may connect to the socket for datagrams: a crowd that proves nothing neither takes
  * the descriptors of the process nor keeps those away who know the secret.
  */
+#include "descriptors.h"
 #include "raw_link.h"
 #include "ud_fixture.h"
 
-#include <dirent.h>
 #include <sys/resource.h>
 
 enum { CROWD = 600, ALLOWED_DESCRIPTORS = 300 };
@@ -37,18 +37,6 @@ static void crowd(int control)
 	CHECK(test_readable(first, 2000)); /* dropped, well before its time is over */
 	test_signal(control);
 	test_await(control);
-}
-
-static int open_descriptors(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	int count = 0;
-
-	CHECK(directory);
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
 }
 
 int main(void)

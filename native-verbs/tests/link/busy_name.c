@@ -4,10 +4,9 @@
  * neither a descriptor nor a listener that takes the TCP links of the port that is used in the end. Nobody can take a name
  * of that one, though the process has no queue pair for datagrams yet.
  */
+#include "descriptors.h"
 #include "raw_responder.h"
 #include "softdev_fixture.h"
-
-#include <dirent.h>
 
 enum { FIRST_PORT = 41200, HELD = 30, RANGE = 60, BYTES = 4096, DESCRIPTORS = 30 };
 
@@ -37,18 +36,6 @@ static void hold_names(void)
 {
 	for (int port = FIRST_PORT; port < FIRST_PORT + HELD; port++)
 		hold_name(port, &kinds[port % 2]);
-}
-
-static int open_descriptors(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	int count = 0;
-
-	CHECK(directory);
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
 }
 
 int main(void)

@@ -3,11 +3,10 @@
  * Peers that ask and never take the answers, and peers that connect and say nothing: the process that they pester keeps its
  * memory and its descriptors, and serves the others in time.
  */
+#include "descriptors.h"
 #include "peer_table.h"
 #include "raw_responder.h"
 #include "softdev_fixture.h"
-
-#include <dirent.h>
 
 enum { HIS_QPN = 0x432107, BYTES = 65536, ASKED = 20000, CONNECTIONS = 600, ALLOWED_DESCRIPTORS = 300 };
 
@@ -93,18 +92,6 @@ static void pester(int control)
 		raw_link_connect(offer.address.qpn >> 8);
 	test_signal(control);
 	test_await(control);
-}
-
-static int open_descriptors(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	int count = 0;
-
-	CHECK(directory);
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
 }
 
 static long resident_kib(void)

@@ -3,11 +3,11 @@
  * TCP is open to everybody on the network, so: a listener only where a secret is set; who cannot prove it is refused, and
  * costs nothing; and a crowd of silent connections neither takes the descriptors nor keeps friends out.
  */
+#include "descriptors.h"
 #include "raw_responder.h"
 #include "softdev_fixture.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <sys/resource.h>
 
 enum { CROWD = 600, ALLOWED_DESCRIPTORS = 300, BYTES = 4096 };
@@ -76,18 +76,6 @@ static void crowd(int control)
 		CHECK(connect_tcp(port) >= 0);
 	test_signal(control);
 	test_await(control);
-}
-
-static int open_descriptors(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	int count = 0;
-
-	CHECK(directory);
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
 }
 
 static void expect_service(struct pair *pair)

@@ -4,22 +4,13 @@
  * moved to ERR at a random moment: whatever was posted completes once, in the order of its thread, and after the first
  * failure everything fails. SOFTVERBS_TEST_SEED=N repeats the moments.
  */
+#include "random.h"
 #include "softdev_fixture.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 enum { ROUNDS = 8, POSTERS = 2, POSTS = 400, RECEIVES = 800, DEPTH = 64, BYTES = 65536, SPREAD_US = 4000 };
-
-static uint32_t random_state;
-
-static uint32_t next_random(uint32_t below)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 17;
-	random_state ^= random_state << 5;
-	return random_state % below;
-}
 
 struct scene {
 	struct pair pair;
@@ -149,11 +140,9 @@ static void connect_anew(struct scene *scene)
 
 static void body(void)
 {
-	const char *seed = getenv("SOFTVERBS_TEST_SEED");
 	struct scene scene;
 
-	random_state = seed ? strtoul(seed, NULL, 10) : (uint32_t)getpid() * 2654435761u | 1;
-	fprintf(stderr, "SOFTVERBS_TEST_SEED=%u\n", random_state);
+	random_start();
 	open_side(&scene.pair.a, 4 * DEPTH, DEPTH);
 	open_side(&scene.pair.b, 4 * DEPTH, DEPTH);
 	scene.local = create_region(scene.pair.a.pd, BYTES, ALL_REMOTE);

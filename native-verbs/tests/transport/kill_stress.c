@@ -5,6 +5,7 @@
  * RETRY_EXC_ERR with all behind it flushed; a peer that continues in time costs nothing.
  * SOFTVERBS_TEST_ROUNDS=N (of each path) makes it long, SOFTVERBS_TEST_SEED=N repeats a run.
  */
+#include "random.h"
 #include "softdev_fixture.h"
 
 enum { BYTES = 1 << 20, REQUESTS = 16, ROUNDS = 6, LIMIT_MS = 12000, SPREAD_US = 6000 };
@@ -17,16 +18,6 @@ struct offer {
 	uint32_t rkey;
 	pid_t pid;
 };
-
-static uint32_t random_state;
-
-static uint32_t next_random(uint32_t below)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 17;
-	random_state ^= random_state << 5;
-	return random_state % below;
-}
 
 static struct offer offer_of(const struct side *side, const struct region *region)
 {
@@ -195,15 +186,14 @@ static void play(int fd, struct side *side, struct region *sinks, const uint8_t 
 static void body(void)
 {
 	struct test_peer maker = test_start_peer(make_peers);
-	const char *seed = getenv("SOFTVERBS_TEST_SEED"), *count = getenv("SOFTVERBS_TEST_ROUNDS");
+	const char *count = getenv("SOFTVERBS_TEST_ROUNDS");
 	int rounds = count ? atoi(count) : ROUNDS;
 	struct region sinks[REQUESTS + 1];
 	uint8_t *expected = malloc(BYTES);
 	struct side side;
 
 	alarm(TEST_SECONDS + rounds);
-	random_state = seed ? strtoul(seed, NULL, 10) : (uint32_t)getpid() * 2654435761u | 1;
-	fprintf(stderr, "SOFTVERBS_TEST_SEED=%u\n", random_state);
+	random_start();
 	CHECK(expected);
 	fill_pattern(expected, BYTES, 1);
 	open_side(&side, 256, 64);

@@ -3,6 +3,7 @@
  * Whatever a peer sends on a link, in pieces of whatever size, the responder neither dies nor lets anything
  * happen outside its regions, and goes on serving others. SOFTVERBS_TEST_SEED=N repeats a run.
  */
+#include "random.h"
 #include "raw_link.h"
 #include "softdev_fixture.h"
 #include "wire.h"
@@ -46,16 +47,6 @@ static void serve(int fd)
 	destroy_region(&region);
 	destroy_region(&receiver);
 	close_side(&side);
-}
-
-static uint32_t random_state;
-
-static uint32_t next_random(uint32_t below)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 17;
-	random_state ^= random_state << 5;
-	return random_state % below;
 }
 
 /* In pieces, some of one byte; the other end may close at any time. */
@@ -134,14 +125,12 @@ static void expect_service(struct side *side, struct region *sink, const struct 
 int main(void)
 {
 	struct test_peer peer = test_start_peer(serve);
-	const char *seed = getenv("SOFTVERBS_TEST_SEED");
 	struct address own;
 	struct region sink;
 	struct side side;
 
 	setenv("SOFTVERBS_PATH", "wire", 1);
-	random_state = seed ? strtoul(seed, NULL, 10) : (uint32_t)getpid() * 2654435761u | 1;
-	fprintf(stderr, "SOFTVERBS_TEST_SEED=%u\n", random_state);
+	random_start();
 	open_side(&side, 16, 16);
 	sink = create_region(side.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
 	own = address_of(&side);
