@@ -8,6 +8,7 @@
 #include "log.h"
 #include "secret.h"
 #include "ud_endpoint.h"
+#include "ud_receive.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -57,7 +58,7 @@ static struct group **find(const union ibv_gid *gid)
 	return place;
 }
 
-void group_deliver(const struct ud_header *header, const void *payload, uint32_t length)
+void group_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length, int most)
 {
 	union ibv_gid destination = header->destination;
 	const struct group *group;
@@ -66,7 +67,7 @@ void group_deliver(const struct ud_header *header, const void *payload, uint32_t
 	group = *find(&destination);
 	for (const struct member *member = group ? group->members : NULL; member; member = member->next)
 		if (!member->qp->ud->deaf_to_itself || member->qp->base.qp_num != header->source_qpn)
-			ud_receive(member->qp, header, payload, length);
+			ud_receive(member->qp, header, payload, length, most);
 }
 
 /* Two groups may be one for IP. */
@@ -94,7 +95,8 @@ static void on_remote(void *owner, uint32_t events)
 			return;
 		if (ud_is_genuine(&datagram.header, length) && datagram.header.destination_qpn == UD_MULTICAST_QPN &&
 		    is_for(group, &datagram.header))
-			group_deliver(&datagram.header, datagram.payload, length - sizeof(datagram.header));
+			group_deliver(&datagram.header, datagram.payload, length - sizeof(datagram.header),
+				      UD_HELD_MOST);
 	}
 }
 

@@ -26,8 +26,8 @@ void group_normalize(union ibv_gid *gid);
  */
 int group_send(const struct ud_address *to, struct msghdr *message, uint16_t *next);
 
-/* What came for a group. Progress thread. */
-void group_deliver(const struct ud_header *header, const void *payload, uint32_t length);
+/* What came for a group: as ud_receive() for each member. Progress thread. */
+void group_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length, int most);
 
 /* How many groups the queue pair is attached to. Any thread. */
 int group_count_of(const struct softdev_qp *qp);

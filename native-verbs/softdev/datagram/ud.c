@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include "ud.h"
 
 #include "core.h"
@@ -9,13 +8,11 @@
 #include "log.h"
 #include "secret.h"
 #include "ud_endpoint.h"
+#include "ud_receive.h"
 #include "ud_socket.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #define MS 1000000ull
 #define ROOM_WAIT_NS (300 * MS)
@@ -37,6 +34,7 @@ int ud_create(struct softdev_qp *qp)
 	qp->ud->waiter = (struct ud_waiter){.callback = ud_task, .owner = qp};
 	qp->task = (struct progress_task){.callback = ud_task, .owner = qp};
 	qp->timer = (struct progress_timer){.callback = ud_task, .owner = qp};
+	ud_receive_init(qp);
 	return 0;
 }
 
@@ -52,6 +50,7 @@ void ud_destroy(struct softdev_qp *qp)
 void ud_close(struct softdev_qp *qp)
 {
 	ud_peer_cancel(&qp->ud->waiter);
+	ud_receive_close(qp);
 	pthread_mutex_lock(&qp->lock);
 	qp->ud->waiting = false;
 	qp->ud->give_up_ns = 0;
@@ -221,141 +220,4 @@ static void ud_task(void *owner)
 	if (!qp->ud->waiter.peer && again_ns > progress_now_ns() + MS)
 		again_ns = progress_now_ns() + MS;
 	progress_timer_set(&qp->timer, again_ns);
-}
-
-/* How many entries of the list hold that many bytes. */
-static int entries_for(const struct rqe *rqe, uint64_t bytes)
-{
-	uint64_t held = 0;
-	int count = 0;
-
-	while (count < rqe->num_sge && held < bytes)
-		held += rqe->sge[count++].length;
-	return count;
-}
-
-/* Application memory may be gone although it is registered: the kernel copies, and tells. 0 or -errno. */
-static int copy_out(const struct iovec *from, int from_count, const struct iovec *to, int to_count, uint32_t bytes)
-{
-	ssize_t copied = process_vm_writev(getpid(), from, from_count, to, to_count, 0);
-
-	if (copied == (ssize_t)bytes)
-		return 0;
-	if (copied >= 0 || (errno != EPERM && errno != ENOSYS))
-		return -EFAULT;
-	for (int i = 0, j = 0, used = 0, filled = 0; i < from_count && j < to_count;) {
-		size_t from_left = from[i].iov_len - used, to_left = to[j].iov_len - filled;
-		size_t length = from_left < to_left ? from_left : to_left;
-
-		memcpy((char *)to[j].iov_base + filled, (const char *)from[i].iov_base + used, length);
-		used += length;
-		filled += length;
-		if (length == from_left)
-			i++, used = 0;
-		if (length == to_left)
-			j++, filled = 0;
-	}
-	return 0;
-}
-
-/* qp->lock held, dropped meanwhile. IBV_WC_SUCCESS, or what is wrong with the buffer. */
-static enum ibv_wc_status fill_receive(struct softdev_qp *qp, const struct rqe *rqe,
-				       const struct ud_header *header, const void *payload, uint32_t length)
-{
-	uint8_t grh[UD_GRH_BYTES];
-	struct iovec from[2] = {{grh, sizeof(grh)}, {(void *)(uintptr_t)payload, length}};
-	struct iovec to[SGE_MAX];
-	struct sge_hold hold;
-	int error, count = sge_hold_slice(rq_pd(qp), rqe->sge, entries_for(rqe, sizeof(grh) + length), 0,
-					  IBV_ACCESS_LOCAL_WRITE, to, SGE_MAX, &hold);
-
-	if (count < 0)
-		return IBV_WC_LOC_PROT_ERR;
-	pthread_mutex_unlock(&qp->lock);
-	ud_fill_grh(header, length, grh);
-	error = copy_out(from, 2, to, count, sizeof(grh) + length);
-	sge_release(&hold);
-	pthread_mutex_lock(&qp->lock);
-	return error ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
-}
-
-static bool receives(const struct softdev_qp *qp)
-{
-	int state = atomic_load(&qp->state);
-
-	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
-}
-
-/*
- * Without a buffer or with the wrong Q_Key a datagram is dropped and nobody told; the same if the buffer is too small,
- * but if it came from a shared queue its place in the order is gone: then that is an error of the receiver.
- */
-void ud_receive(struct softdev_qp *qp, const struct ud_header *header, const void *payload, uint32_t length)
-{
-	struct ibv_wc wc = {
-		.opcode = IBV_WC_RECV,
-		.byte_len = UD_GRH_BYTES + length,
-		.src_qp = header->source_qpn,
-		.imm_data = header->imm,
-		.wc_flags = IBV_WC_GRH | (header->flags & UD_FLAG_IMM ? IBV_WC_WITH_IMM : 0),
-		.sl = ud_packet_type(header),
-	};
-	const struct fault *fault;
-	const struct rqe *rqe;
-
-	pthread_mutex_lock(&qp->lock);
-	rqe = receives(qp) && header->qkey == qp->attr.qkey ? rq_next(qp) : NULL;
-	fault = rqe ? fault_check(FAULT_RECV, .qpn = qp->base.qp_num, .length = length) : NULL;
-	if (rqe && (rqe->length >= wc.byte_len || rqe->srq) && !(fault && fault->rnr)) {
-		qp_busy_begin(qp);
-		qp->ud->dry = false;
-		if (fault && fault->status)
-			wc.status = fault->status;
-		else
-			wc.status = rqe->length < wc.byte_len ? IBV_WC_LOC_LEN_ERR
-							       : fill_receive(qp, rqe, header, payload, length);
-		if (atomic_load(&qp->state) != IBV_QPS_RESET)
-			rq_complete(qp, &wc, header->flags & UD_FLAG_SOLICITED);
-		if (wc.status != IBV_WC_SUCCESS)
-			qp_enter_error(qp);
-		qp_busy_end(qp);
-	}
-	pthread_mutex_unlock(&qp->lock);
-}
-
-/* Would it have one later? Then the caller may wait, but not again and again for nothing. */
-static bool lacks_receive(struct softdev_qp *qp, const struct ud_header *header, bool may_wait)
-{
-	bool lacks;
-
-	pthread_mutex_lock(&qp->lock);
-	lacks = receives(qp) && header->qkey == qp->attr.qkey && !qp->ud->dry && !rq_next(qp);
-	qp->ud->dry |= lacks && !may_wait;
-	pthread_mutex_unlock(&qp->lock);
-	return lacks && may_wait;
-}
-
-bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length, bool may_wait)
-{
-	struct softdev_qp *qp = qp_find(header->destination_qpn);
-	const struct fault *fault;
-
-	if (header->destination_qpn == UD_MULTICAST_QPN) {
-		group_deliver(header, payload, length);
-		return true;
-	}
-	/* To another host: somebody has sent it on to ours, where the number is another queue pair's. */
-	if (!qp || !qp->ud || !gid_is_local(&header->destination))
-		return true;
-	if (lacks_receive(qp, header, may_wait))
-		return false;
-	fault = fault_check(FAULT_DATAGRAM, .qpn = header->destination_qpn, .length = length);
-	if (fault && fault->drop)
-		return true;
-	if (fault && fault->flip && fault->offset < length)
-		payload[fault->offset] ^= 1;
-	ud_receive(qp, header, payload, length);
-	if (fault && fault->duplicate)
-		ud_receive(qp, header, payload, length);
-	return true;
 }

@@ -2,7 +2,7 @@
 /*
  * Unreliable datagram queue pairs: what they have beside the queues of every queue pair (qp.h). A send is complete
  * when the kernel has taken the datagram. One that finds no room waits a moment for it (the queue behind it too) and
- * is lost if there is none.
+ * is lost if there is none. ud_receive.c has the other direction.
  */
 #ifndef SOFTDEV_UD_H
 #define SOFTDEV_UD_H
@@ -18,6 +18,16 @@ struct ud_address {
 	uint32_t qpn, qkey;
 };
 
+struct ud_held;
+
+/* What waits for a receive (ud_receive.c); progress thread only. */
+struct ud_inbox {
+	struct ud_held *oldest, **last;
+	int count;
+	uint64_t give_up_ns; /* when the oldest has waited long enough */
+	struct progress_timer timer;
+};
+
 struct ud_queue {
 	struct ud_address *to; /* of each slot of the send queue */
 	bool waiting;	       /* qp->lock: the oldest found no room */
@@ -26,6 +36,7 @@ struct ud_queue {
 	struct ud_waiter waiter;
 	atomic_int groups; /* attached to so many */
 	bool dry; /* qp->lock: waiting for a receive was in vain; until there is one nobody waits again */
+	struct ud_inbox inbox;
 	bool deaf_to_itself; /* what it sends to a group does not come back */
 };
 
@@ -39,10 +50,5 @@ void ud_close(struct softdev_qp *qp);
 int ud_take_address(struct softdev_qp *qp, uint32_t slot, const struct ibv_send_wr *wr);
 /* qp->lock held; dropped meanwhile. */
 void ud_run(struct softdev_qp *qp);
-
-/* A genuine datagram has arrived, for one queue pair or for the one in its header. Progress thread. */
-void ud_receive(struct softdev_qp *qp, const struct ud_header *header, const void *payload, uint32_t length);
-/* False: nothing was done, for there is no receive right now and the caller may wait for one. */
-bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length, bool may_wait);
 
 #endif

@@ -147,7 +147,7 @@ static void add_sender(int fd)
 		close(fd);
 		return;
 	}
-	sender->inlet = (struct ud_inlet){.fd = fd, .callback = on_sender, .owner = sender};
+	sender->inlet = (struct ud_inlet){.fd = fd, .lossless = true, .callback = on_sender, .owner = sender};
 	sender->limit = (struct progress_timer){.callback = end_sender, .owner = sender};
 	if (ud_inlet_open(&sender->inlet))
 		end_sender(sender);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ud_inlet.h"
 
-#include "ud.h"
 #include "ud_endpoint.h"
+#include "ud_receive.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,29 +11,34 @@
 #include <sys/socket.h>
 
 #define MS 1000000ull
-#define HOLD_NS (50 * MS) /* less than a sender waits for room */
 
-enum { DATAGRAMS_PER_TURN = 64 };
+/* Of a lossless inlet, for one queue pair. */
+enum { DATAGRAMS_PER_TURN = 64, MAY_WAIT = 256 };
 
 struct datagram {
 	struct ud_header header;
 	uint8_t payload[UD_MAX_PAYLOAD];
 };
 
-struct held_datagram {
+struct ud_stopped {
 	uint32_t length; /* of the payload */
 	struct datagram datagram;
 };
 
-/* Reads no further until the timer has found a receive, or given up. Without memory the datagram is lost. */
-static void hold(struct ud_inlet *inlet, const struct datagram *datagram, uint32_t length)
+static bool deliver(const struct ud_inlet *inlet, struct datagram *datagram, uint32_t length)
 {
-	inlet->held = malloc(sizeof(*inlet->held));
-	if (!inlet->held)
+	return ud_deliver(&datagram->header, datagram->payload, length, inlet->lossless ? MAY_WAIT : UD_HELD_MOST) ||
+	       !inlet->lossless;
+}
+
+/* Reads no further until the timer has got rid of this one. Without memory it is lost. */
+static void stop(struct ud_inlet *inlet, const struct datagram *datagram, uint32_t length)
+{
+	inlet->stopped = malloc(sizeof(*inlet->stopped));
+	if (!inlet->stopped)
 		return;
-	inlet->held->length = length;
-	memcpy(&inlet->held->datagram, datagram, sizeof(datagram->header) + length);
-	inlet->give_up_ns = progress_now_ns() + HOLD_NS;
+	inlet->stopped->length = length;
+	memcpy(&inlet->stopped->datagram, datagram, sizeof(datagram->header) + length);
 	progress_watch_set(&inlet->watch, EPOLLET); /* the end of a connection is told once and found again later */
 	progress_timer_set(&inlet->timer, progress_now_ns() + MS);
 }
@@ -42,7 +47,7 @@ static int receive(struct ud_inlet *inlet)
 {
 	static struct datagram datagram; /* one at a time: there is one progress thread */
 
-	for (int i = 0; i < DATAGRAMS_PER_TURN && !inlet->held; i++) {
+	for (int i = 0; i < DATAGRAMS_PER_TURN && !inlet->stopped; i++) {
 		ssize_t length = recv(inlet->fd, &datagram, sizeof(datagram), MSG_TRUNC);
 		uint32_t payload = length - sizeof(datagram.header);
 
@@ -52,8 +57,8 @@ static int receive(struct ud_inlet *inlet)
 			return -EPIPE;
 		if (!ud_is_genuine(&datagram.header, length))
 			return -EBADMSG;
-		if (!ud_deliver(&datagram.header, datagram.payload, payload, true))
-			hold(inlet, &datagram, payload);
+		if (!deliver(inlet, &datagram, payload))
+			stop(inlet, &datagram, payload);
 	}
 	return 0;
 }
@@ -63,22 +68,21 @@ static void on_event(void *owner, uint32_t events)
 	struct ud_inlet *inlet = owner;
 
 	(void)events;
-	if (!inlet->held)
+	if (!inlet->stopped)
 		inlet->callback(inlet->owner, receive(inlet));
 }
 
 static void on_timer(void *owner)
 {
 	struct ud_inlet *inlet = owner;
-	struct held_datagram *held = inlet->held;
-	uint64_t now = progress_now_ns();
+	struct ud_stopped *stopped = inlet->stopped;
 
-	if (!ud_deliver(&held->datagram.header, held->datagram.payload, held->length, now < inlet->give_up_ns)) {
-		progress_timer_set(&inlet->timer, now + MS);
+	if (!deliver(inlet, &stopped->datagram, stopped->length)) {
+		progress_timer_set(&inlet->timer, progress_now_ns() + MS);
 		return;
 	}
-	free(held);
-	inlet->held = NULL;
+	free(stopped);
+	inlet->stopped = NULL;
 	progress_watch_set(&inlet->watch, EPOLLIN);
 }
 
@@ -93,6 +97,6 @@ void ud_inlet_close(struct ud_inlet *inlet)
 {
 	progress_timer_cancel(&inlet->timer);
 	progress_watch_remove(&inlet->watch);
-	free(inlet->held);
-	inlet->held = NULL;
+	free(inlet->stopped);
+	inlet->stopped = NULL;
 }

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A socket that datagrams come out of, on the progress thread. One whose queue pair has no receive posted right now
- * waits a moment for it, and what is behind it in the socket too: applications post again what they have just polled.
+ * A socket that datagrams come out of, on the progress thread. While too many wait for receives of their queue pair
+ * (ud_receive.h) a lossless one is not read any further, so that its sender waits; another one loses what comes for that
+ * queue pair, but never keeps the others waiting.
  */
 #ifndef SOFTDEV_UD_INLET_H
 #define SOFTDEV_UD_INLET_H
 
 #include "progress.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-struct held_datagram;
+struct ud_stopped;
 
-/* Embedded in its owner, zero-initialised but for the first three. */
+/* Embedded in its owner, zero-initialised but for the first four. */
 struct ud_inlet {
 	int fd;
+	bool lossless;
 	/* Genuine datagrams came in, or -errno: -EPIPE at the end of a connection, -EBADMSG for anything else. May close it. */
 	void (*callback)(void *owner, int error);
 	void *owner;
 	struct progress_watch watch;
 	struct progress_timer timer;
-	struct held_datagram *held;
-	uint64_t give_up_ns;
+	struct ud_stopped *stopped; /* what could not be delivered yet; NULL: it is read */
 };
 
 /* 0 or -errno. */

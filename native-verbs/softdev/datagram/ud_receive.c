@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "ud_receive.h"
+
+#include "core.h"
+#include "fault_wr.h"
+#include "group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define MS 1000000ull
+#define HOLD_NS (50 * MS) /* less than a sender waits for room */
+
+struct ud_held {
+	struct ud_held *next;
+	uint32_t length; /* of the payload */
+	struct ud_header header;
+	uint8_t payload[];
+};
+
+static int held_by_process; /* progress thread only */
+
+/* How many entries of the list hold that many bytes. */
+static int entries_for(const struct rqe *rqe, uint64_t bytes)
+{
+	uint64_t held = 0;
+	int count = 0;
+
+	while (count < rqe->num_sge && held < bytes)
+		held += rqe->sge[count++].length;
+	return count;
+}
+
+/* Application memory may be gone although it is registered: the kernel copies, and tells. 0 or -errno. */
+static int copy_out(const struct iovec *from, int from_count, const struct iovec *to, int to_count, uint32_t bytes)
+{
+	ssize_t copied = process_vm_writev(getpid(), from, from_count, to, to_count, 0);
+
+	if (copied == (ssize_t)bytes)
+		return 0;
+	if (copied >= 0 || (errno != EPERM && errno != ENOSYS))
+		return -EFAULT;
+	for (int i = 0, j = 0, used = 0, filled = 0; i < from_count && j < to_count;) {
+		size_t from_left = from[i].iov_len - used, to_left = to[j].iov_len - filled;
+		size_t length = from_left < to_left ? from_left : to_left;
+
+		memcpy((char *)to[j].iov_base + filled, (const char *)from[i].iov_base + used, length);
+		used += length;
+		filled += length;
+		if (length == from_left)
+			i++, used = 0;
+		if (length == to_left)
+			j++, filled = 0;
+	}
+	return 0;
+}
+
+/* qp->lock held, dropped meanwhile. IBV_WC_SUCCESS, or what is wrong with the buffer. */
+static enum ibv_wc_status fill_receive(struct softdev_qp *qp, const struct rqe *rqe,
+				       const struct ud_header *header, const void *payload, uint32_t length)
+{
+	uint8_t grh[UD_GRH_BYTES];
+	struct iovec from[2] = {{grh, sizeof(grh)}, {(void *)(uintptr_t)payload, length}};
+	struct iovec to[SGE_MAX];
+	struct sge_hold hold;
+	int error, count = sge_hold_slice(rq_pd(qp), rqe->sge, entries_for(rqe, sizeof(grh) + length), 0,
+					  IBV_ACCESS_LOCAL_WRITE, to, SGE_MAX, &hold);
+
+	if (count < 0)
+		return IBV_WC_LOC_PROT_ERR;
+	pthread_mutex_unlock(&qp->lock);
+	ud_fill_grh(header, length, grh);
+	error = copy_out(from, 2, to, count, sizeof(grh) + length);
+	sge_release(&hold);
+	pthread_mutex_lock(&qp->lock);
+	return error ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
+}
+
+static bool receives(const struct softdev_qp *qp)
+{
+	int state = atomic_load(&qp->state);
+
+	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
+}
+
+/*
+ * Without a buffer or with the wrong Q_Key a datagram is dropped and nobody told; the same if the buffer is too small,
+ * but if it came from a shared queue its place in the order is gone: then that is an error of the receiver.
+ */
+static void receive_now(struct softdev_qp *qp, const struct ud_header *header, const void *payload, uint32_t length)
+{
+	struct ibv_wc wc = {
+		.opcode = IBV_WC_RECV,
+		.byte_len = UD_GRH_BYTES + length,
+		.src_qp = header->source_qpn,
+		.imm_data = header->imm,
+		.wc_flags = IBV_WC_GRH | (header->flags & UD_FLAG_IMM ? IBV_WC_WITH_IMM : 0),
+		.sl = ud_packet_type(header),
+	};
+	const struct fault *fault;
+	const struct rqe *rqe;
+
+	pthread_mutex_lock(&qp->lock);
+	rqe = receives(qp) && header->qkey == qp->attr.qkey ? rq_next(qp) : NULL;
+	fault = rqe ? fault_check(FAULT_RECV, .qpn = qp->base.qp_num, .length = length) : NULL;
+	if (rqe && (rqe->length >= wc.byte_len || rqe->srq) && !(fault && fault->rnr)) {
+		qp_busy_begin(qp);
+		qp->ud->dry = false;
+		if (fault && fault->status)
+			wc.status = fault->status;
+		else
+			wc.status = rqe->length < wc.byte_len ? IBV_WC_LOC_LEN_ERR
+							       : fill_receive(qp, rqe, header, payload, length);
+		if (atomic_load(&qp->state) != IBV_QPS_RESET)
+			rq_complete(qp, &wc, header->flags & UD_FLAG_SOLICITED);
+		if (wc.status != IBV_WC_SUCCESS)
+			qp_enter_error(qp);
+		qp_busy_end(qp);
+	}
+	pthread_mutex_unlock(&qp->lock);
+}
+
+/* Will it have one later? Not if it had none all the time that another waited. */
+static bool lacks_receive(struct softdev_qp *qp, const struct ud_header *header)
+{
+	bool lacks;
+
+	pthread_mutex_lock(&qp->lock);
+	lacks = receives(qp) && header->qkey == qp->attr.qkey && !qp->ud->dry && !rq_next(qp);
+	pthread_mutex_unlock(&qp->lock);
+	return lacks;
+}
+
+static void drop_oldest(struct ud_inbox *inbox)
+{
+	struct ud_held *oldest = inbox->oldest;
+
+	inbox->oldest = oldest->next;
+	inbox->count--;
+	held_by_process--;
+	free(oldest);
+}
+
+static void drop_all(struct ud_inbox *inbox)
+{
+	while (inbox->oldest)
+		drop_oldest(inbox);
+}
+
+/* What has found its receive meanwhile; each has its time for itself. */
+static void serve(struct softdev_qp *qp)
+{
+	struct ud_inbox *inbox = &qp->ud->inbox;
+
+	while (inbox->oldest && !lacks_receive(qp, &inbox->oldest->header)) {
+		receive_now(qp, &inbox->oldest->header, inbox->oldest->payload, inbox->oldest->length);
+		drop_oldest(inbox);
+		inbox->give_up_ns = progress_now_ns() + HOLD_NS;
+	}
+}
+
+static void on_timer(void *owner)
+{
+	struct softdev_qp *qp = owner;
+	struct ud_inbox *inbox = &qp->ud->inbox;
+	uint64_t now = progress_now_ns();
+
+	serve(qp);
+	if (inbox->oldest && now >= inbox->give_up_ns) {
+		pthread_mutex_lock(&qp->lock);
+		qp->ud->dry = true;
+		pthread_mutex_unlock(&qp->lock);
+		drop_all(inbox);
+	}
+	if (inbox->oldest)
+		progress_timer_set(&inbox->timer, now + MS);
+}
+
+/* Without memory the datagram is lost. */
+static void hold(struct softdev_qp *qp, const struct ud_header *header, const void *payload, uint32_t length)
+{
+	struct ud_inbox *inbox = &qp->ud->inbox;
+	struct ud_held *held = malloc(sizeof(*held) + length);
+
+	if (!held)
+		return;
+	held->next = NULL;
+	held->length = length;
+	held->header = *header;
+	memcpy(held->payload, payload, length);
+	if (!inbox->oldest) {
+		inbox->last = &inbox->oldest;
+		inbox->give_up_ns = progress_now_ns() + HOLD_NS;
+		progress_timer_set(&inbox->timer, progress_now_ns() + MS);
+	}
+	*inbox->last = held;
+	inbox->last = &held->next;
+	inbox->count++;
+	held_by_process++;
+}
+
+bool ud_receive(struct softdev_qp *qp, const struct ud_header *header, uint8_t *payload, uint32_t length, int most)
+{
+	struct ud_inbox *inbox = &qp->ud->inbox;
+	const struct fault *fault;
+	bool waits;
+
+	serve(qp);
+	waits = inbox->oldest || lacks_receive(qp, header);
+	if (waits && (inbox->count >= most || held_by_process >= UD_HELD_MOST))
+		return false;
+	fault = fault_check(FAULT_DATAGRAM, .qpn = qp->base.qp_num, .length = length);
+	if (fault && fault->drop)
+		return true;
+	if (fault && fault->flip && fault->offset < length)
+		payload[fault->offset] ^= 1;
+	for (int copies = fault && fault->duplicate ? 2 : 1; copies; copies--)
+		if (waits)
+			hold(qp, header, payload, length);
+		else
+			receive_now(qp, header, payload, length);
+	if (fault && fault->flip && fault->offset < length)
+		payload[fault->offset] ^= 1; /* the others of a group get it as it was sent */
+	return true;
+}
+
+bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length, int most)
+{
+	struct softdev_qp *qp;
+
+	if (header->destination_qpn == UD_MULTICAST_QPN) {
+		group_deliver(header, payload, length, most);
+		return true;
+	}
+	qp = qp_find(header->destination_qpn);
+	/* To another host: somebody has sent it on to ours, where the number is another queue pair's. */
+	if (!qp || !qp->ud || !gid_is_local(&header->destination))
+		return true;
+	return ud_receive(qp, header, payload, length, most);
+}
+
+void ud_receive_init(struct softdev_qp *qp)
+{
+	qp->ud->inbox.timer = (struct progress_timer){.callback = on_timer, .owner = qp};
+}
+
+void ud_receive_close(struct softdev_qp *qp)
+{
+	progress_timer_cancel(&qp->ud->inbox.timer);
+	drop_all(&qp->ud->inbox);
+}
