@@ -65,6 +65,28 @@ static void solicitedOnlyWaitsForASolicitedMessage(struct pair *pair, struct reg
 	expect_completion(pair->a.cq, 0, IBV_WC_SUCCESS);
 }
 
+/* InfiniBand specification, 11.4.2.2: the event is for the next completion that is added, not for those that are there. */
+static void whatWasThereRaisesNoEvent(struct pair *pair, struct region *sink, struct region *source)
+{
+	struct ibv_sge sge = sge_of(sink, 0, 1);
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_cq *cq;
+	void *context;
+
+	for (int i = 0; i < 2; i++)
+		CHECK_EQUAL(post_receive(pair->b.qp, i, sge_of(source, 0, 8)), 0);
+	CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+	expect_completion(pair->a.cq, 0, IBV_WC_SUCCESS); /* so the receive is complete as well */
+	CHECK_EQUAL(ibv_req_notify_cq(pair->b.cq, 0), 0);
+	CHECK(!test_readable(pair->b.channel->fd, 50));
+	CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+	expect_completion(pair->a.cq, 0, IBV_WC_SUCCESS);
+	CHECK_EQUAL(softverbs_ibv_get_cq_event(pair->b.channel, &cq, &context), 0);
+	softverbs_ibv_ack_cq_events(cq, 1);
+	for (int i = 0; i < 2; i++)
+		expect_completion(pair->b.cq, i, IBV_WC_SUCCESS);
+}
+
 /* 64 slots: unsignalled ones come back with the next completion that is polled, not before. */
 static void slotsComeBackByPolling(struct pair *pair, struct region *sink, struct region *source)
 {
@@ -143,6 +165,7 @@ static void body(void)
 	argumentsAreChecked(&pair.a);
 	eventComesOncePerRequest(&pair, &sink, &source);
 	solicitedOnlyWaitsForASolicitedMessage(&pair, &sink, &source);
+	whatWasThereRaisesNoEvent(&pair, &sink, &source);
 	slotsComeBackByPolling(&pair, &sink, &source);
 	partOfAListIsPosted(&pair, &sink, &source);
 	resizeKeepsCompletions(&pair, &sink, &source);
