@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A READ that kills its peer, or stops it: over the wire both end in retries, and the stopped one comes back. */
 #include "fault_fixture.h"
+#include "offer.h"
 
 static const struct connection patient = {.timeout = 10, .retry_count = 1};
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 /* Serves one connection after the other, until the test closes its end. */
 static void serve(int fd)
@@ -22,7 +17,7 @@ static void serve(int fd)
 	memset(region.bytes, 0x55, 4096);
 	while (read(fd, &remote, sizeof(remote)) == sizeof(remote)) {
 		struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-		struct offer offer = {address_of(&side), (uintptr_t)region.bytes, region.mr->rkey};
+		struct offer offer = offer_of(&side, &region);
 
 		CHECK_EQUAL(softverbs_ibv_modify_qp(side.qp, &reset, IBV_QP_STATE), 0);
 		connect_side(&side, &remote, NULL);
@@ -35,16 +30,12 @@ static void serve(int fd)
 static void read_twice(struct test_peer *peer, enum ibv_wc_status second)
 {
 	struct offer offer;
-	struct address own;
 	struct region sink;
 	struct side side;
 
 	open_side(&side, 16, 16);
 	sink = create_region(side.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-	own = address_of(&side);
-	test_send(peer->fd, &own, sizeof(own));
-	test_receive(peer->fd, &offer, sizeof(offer));
-	connect_side(&side, &offer.address, &patient);
+	offer = accept_offer(peer->fd, &side, &patient);
 	for (int i = 1; i <= 2; i++) {
 		CHECK_EQUAL(post_read(side.qp, i, &sink, 64, offer.addr, offer.rkey), 0);
 		expect_completion(side.cq, i, i == 2 ? second : IBV_WC_SUCCESS);

@@ -4,19 +4,13 @@
  * what stood behind is flushed, and once the link is back new queue pairs connect.
  */
 #define _GNU_SOURCE
-#include "softdev_fixture.h"
 
 #include "hosts_fixture.h"
+#include "offer.h"
 
 #define RECEIVE (1ull << 32)
 
 enum { MESSAGE = 1 << 20, DEPTH = 8, BEFORE_CUT = 20, SOON_MS = 8000 };
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 static struct region connect_hosts(int fd, struct side *side, struct offer *theirs)
 {
@@ -25,7 +19,7 @@ static struct region connect_hosts(int fd, struct side *side, struct offer *thei
 
 	open_side(side, 256, 32);
 	region = create_region(side->pd, MESSAGE, ALL_REMOTE);
-	own = (struct offer){address_of(side), (uintptr_t)region.bytes, region.mr->rkey};
+	own = offer_of(side, &region);
 	test_send(fd, &own, sizeof(own));
 	test_receive(fd, theirs, sizeof(*theirs));
 	connect_side(side, &theirs->address, NULL);

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* READ, WRITE and SEND between two hosts, over IPv4, IPv6 and link-local IPv6: the bytes are right and crossed the link. */
 #define _GNU_SOURCE
-#include "softdev_fixture.h"
 
 #include "hosts_fixture.h"
+#include "offer.h"
 
 #include <arpa/inet.h>
 
 enum { LENGTH = 5 << 20 };
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 static int gid_index_of(struct ibv_context *context, const char *text, union ibv_gid *gid)
 {

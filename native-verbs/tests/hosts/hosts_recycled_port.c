@@ -4,17 +4,11 @@
  * with the second, which is not read. A new connection to it works.
  */
 #define _GNU_SOURCE
-#include "softdev_fixture.h"
 
 #include "hosts_fixture.h"
+#include "offer.h"
 
 enum { LENGTH = 4096, PORT_QPS = 256, PORT = 23456 };
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 static void use_port(void)
 {
@@ -30,8 +24,6 @@ static void serve_as(int fd, uint32_t qpn)
 {
 	struct ibv_qp *others[PORT_QPS];
 	struct region region;
-	struct address remote;
-	struct offer offer;
 	struct side side;
 	int count = 0;
 
@@ -44,10 +36,7 @@ static void serve_as(int fd, uint32_t qpn)
 	}
 	region = create_region(side.pd, LENGTH, ALL_REMOTE);
 	region.bytes[0] = qpn ? 2 : 1;
-	offer = (struct offer){address_of(&side), (uintptr_t)region.bytes, region.mr->rkey};
-	test_receive(fd, &remote, sizeof(remote));
-	connect_side(&side, &remote, NULL);
-	test_send(fd, &offer, sizeof(offer));
+	offer_region(fd, &side, &region, NULL);
 	test_await(fd);
 	while (count)
 		CHECK_EQUAL(softverbs_ibv_destroy_qp(others[--count]), 0);

@@ -4,17 +4,11 @@
  * READ, a WRITE and a SEND go on.
  */
 #define _GNU_SOURCE
-#include "softdev_fixture.h"
 
 #include "hosts_fixture.h"
+#include "offer.h"
 
 enum { LENGTH = 160 << 10, RETRIES_MS = 2000 };
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 /* 64 KiB a second, each direction. */
 static void slow_down(void)

@@ -4,17 +4,11 @@
  * memory and its descriptors, and serves the others in time.
  */
 #include "descriptors.h"
+#include "offer.h"
 #include "peer_table.h"
 #include "raw_responder.h"
-#include "softdev_fixture.h"
 
 enum { HIS_QPN = 0x432107, BYTES = 65536, ASKED = 20000, CONNECTIONS = 600, ALLOWED_DESCRIPTORS = 300 };
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 /* The reply to QP_OPEN and the table of the regions that comes with it. */
 static const struct shared_table *receive_reply(int fd)
@@ -146,7 +140,7 @@ int main(void)
 	for (int i = 0; i < 4; i++) {
 		CHECK_EQUAL(softverbs_ibv_modify_qp(side.qp, &reset, IBV_QP_STATE), 0);
 		connect_side(&side, &his, NULL);
-		offer = (struct offer){address_of(&side), (uintptr_t)file.bytes, file.mr->rkey};
+		offer = offer_of(&side, &file);
 		test_send(peer.fd, &offer, sizeof(offer));
 		expect_service(&pair, &sink, &source);
 		test_await(peer.fd);

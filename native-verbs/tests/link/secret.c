@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who may connect: peers that know the secret, of whatever user; without one, peers of the same user only. */
-#include "softdev_fixture.h"
+#include "offer.h"
 
 enum { NOBODY = 65534 };
 
 static const struct connection quick = {.timeout = 10, .retry_count = 1};
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 static const char *server_secret, *client_secret;
 static bool client_is_other_user;
@@ -25,18 +19,13 @@ static void use_secret(const char *secret)
 static void serve(int fd)
 {
 	struct side side;
-	struct address remote;
 	struct region region;
-	struct offer offer;
 
 	use_secret(server_secret);
 	open_side(&side, 16, 16);
 	region = create_region(side.pd, 4096, IBV_ACCESS_REMOTE_READ);
 	region.bytes[0] = 17;
-	offer = (struct offer){address_of(&side), (uintptr_t)region.bytes, region.mr->rkey};
-	test_receive(fd, &remote, sizeof(remote));
-	connect_side(&side, &remote, NULL);
-	test_send(fd, &offer, sizeof(offer));
+	offer_region(fd, &side, &region, NULL);
 	test_await(fd);
 	destroy_region(&region);
 	close_side(&side);
@@ -45,7 +34,6 @@ static void serve(int fd)
 static void expect_read(enum ibv_wc_status status)
 {
 	struct test_peer peer = test_start_peer(serve);
-	struct address own;
 	struct region sink;
 	struct side side;
 	struct offer offer;
@@ -55,10 +43,7 @@ static void expect_read(enum ibv_wc_status status)
 	use_secret(client_secret);
 	open_side(&side, 16, 16);
 	sink = create_region(side.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-	own = address_of(&side);
-	test_send(peer.fd, &own, sizeof(own));
-	test_receive(peer.fd, &offer, sizeof(offer));
-	connect_side(&side, &offer.address, &quick);
+	offer = accept_offer(peer.fd, &side, &quick);
 	CHECK_EQUAL(post_read(side.qp, 1, &sink, 8, offer.addr, offer.rkey), 0);
 	expect_completion(side.cq, 1, status);
 	if (status == IBV_WC_SUCCESS)

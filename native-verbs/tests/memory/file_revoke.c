@@ -3,18 +3,12 @@
  * The descriptor of a file region reaches the peer read-only, serves its READs, and is closed there when the region
  * is deregistered or the connection ends: a deleted file gives its space back.
  */
-#include "softdev_fixture.h"
+#include "offer.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 
 enum { BYTES = 65536 };
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 static char file_name[] = "/tmp/softdev-revoke-XXXXXX";
 
@@ -63,7 +57,7 @@ static void serve(int fd)
 	connect_side(&side, &remote, NULL);
 	for (int round = 0; round < 2; round++) {
 		struct region region = create_named_region(side.pd);
-		struct offer offer = {address_of(&side), (uintptr_t)region.bytes, region.mr->rkey};
+		struct offer offer = offer_of(&side, &region);
 
 		fill_pattern(region.bytes, BYTES, round);
 		test_send(fd, &offer, sizeof(offer));

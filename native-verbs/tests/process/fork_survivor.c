@@ -3,15 +3,9 @@
  * A process forks, its child lives on, and it is killed itself: its peers notice at once, for the child holds none of its
  * connections. And the other way round: children that end in whatever way leave the connections of their parent alone.
  */
-#include "softdev_fixture.h"
+#include "offer.h"
 
 enum { BYTES = 4096, CHILDREN = 12 };
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 static void end_in_some_way(int which)
 {
@@ -31,18 +25,13 @@ static void end_in_some_way(int which)
 static void serve(int fd)
 {
 	struct side side;
-	struct address remote;
 	struct region region;
-	struct offer offer;
 	pid_t survivor;
 
 	open_side(&side, 16, 16);
 	region = create_region(side.pd, BYTES, IBV_ACCESS_REMOTE_READ);
 	memset(region.bytes, 7, BYTES);
-	offer = (struct offer){address_of(&side), (uintptr_t)region.bytes, region.mr->rkey};
-	test_receive(fd, &remote, sizeof(remote));
-	connect_side(&side, &remote, NULL);
-	test_send(fd, &offer, sizeof(offer));
+	offer_region(fd, &side, &region, NULL);
 	test_await(fd);
 	for (int i = 0; i < CHILDREN; i++) {
 		int status;
@@ -79,7 +68,6 @@ static void body(void)
 	/* 4.096 us << 20 = 4.3 s a try: the kill must not need a timeout. */
 	static const struct connection slow = {.timeout = 20, .retry_count = 7};
 	struct test_peer peer = test_start_peer(serve);
-	struct address own;
 	struct region sink;
 	struct side side;
 	struct offer offer;
@@ -88,10 +76,7 @@ static void body(void)
 
 	open_side(&side, 16, 16);
 	sink = create_region(side.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	own = address_of(&side);
-	test_send(peer.fd, &own, sizeof(own));
-	test_receive(peer.fd, &offer, sizeof(offer));
-	connect_side(&side, &offer.address, &slow);
+	offer = accept_offer(peer.fd, &side, &slow);
 	expect_read(&side, &sink, &offer, IBV_WC_SUCCESS);
 	test_signal(peer.fd);
 	for (int i = 0; i < CHILDREN; i++) {

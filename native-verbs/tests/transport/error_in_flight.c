@@ -3,15 +3,9 @@
  * Between two processes, with megabytes on their way behind the request that fails: its cause arrives all the same, though the
  * responder reads no further.
  */
-#include "softdev_fixture.h"
+#include "offer.h"
 
 enum { BYTES = 1 << 20, BEFORE = 3, BEHIND = 12, ROUNDS = 25 };
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 static void reconnect(struct side *side, const struct address *remote)
 {
@@ -30,7 +24,7 @@ static void serve(int fd)
 	open_side(&side, 64, 32);
 	region = create_region(side.pd, BYTES, ALL_REMOTE);
 	for (int i = 0; i < ROUNDS; i++) {
-		struct offer offer = {address_of(&side), (uintptr_t)region.bytes, region.mr->rkey};
+		struct offer offer = offer_of(&side, &region);
 		bool with_imm = i % 3 == 2;
 
 		test_receive(fd, &remote, sizeof(remote));

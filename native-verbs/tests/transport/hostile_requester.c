@@ -4,16 +4,10 @@
  * pair ends as the table says; nothing around its regions changes; no descriptor is lost.
  */
 #include "descriptors.h"
+#include "offer.h"
 #include "raw_responder.h"
-#include "softdev_fixture.h"
 
 enum { PAGE = 4096, REGION = 8192, HIS_QPN = 0x432107, CLOSED = -1, NOTHING = -2, NO_EVENT = -1 };
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 /* What the attacker saw: CLOSED, NOTHING (until the time was over), the status of a NAK, or 0 for another answer. */
 struct report {

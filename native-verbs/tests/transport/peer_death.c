@@ -1,28 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A peer that is killed is noticed at once: READs end as RETRY_EXC_ERR long before the timeouts, and never succeed. */
-#include "softdev_fixture.h"
+#include "offer.h"
 
 enum { BYTES = 1 << 20 };
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 static void serve(int fd)
 {
 	struct side side;
-	struct address remote;
 	struct region region;
-	struct offer offer;
 
 	open_side(&side, 16, 16);
 	region = create_region(side.pd, BYTES, IBV_ACCESS_REMOTE_READ);
-	offer = (struct offer){address_of(&side), (uintptr_t)region.bytes, region.mr->rkey};
-	test_receive(fd, &remote, sizeof(remote));
-	connect_side(&side, &remote, NULL);
-	test_send(fd, &offer, sizeof(offer));
+	offer_region(fd, &side, &region, NULL);
 	test_await(fd); /* killed here */
 	test_fail(__FILE__, __LINE__, "the peer is killed");
 }
@@ -33,17 +22,13 @@ static void body(void)
 	static const struct connection slow = {.timeout = 20, .retry_count = 7};
 	struct test_peer peer = test_start_peer(serve);
 	uint64_t start;
-	struct address own;
 	struct region sink;
 	struct side side;
 	struct offer offer;
 
 	open_side(&side, 64, 32);
 	sink = create_region(side.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	own = address_of(&side);
-	test_send(peer.fd, &own, sizeof(own));
-	test_receive(peer.fd, &offer, sizeof(offer));
-	connect_side(&side, &offer.address, &slow);
+	offer = accept_offer(peer.fd, &side, &slow);
 	CHECK_EQUAL(post_read(side.qp, 1, &sink, BYTES, offer.addr, offer.rkey), 0);
 	expect_completion(side.cq, 1, IBV_WC_SUCCESS);
 

@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A READ from another process brings the region's bytes, at every length, offset and scatter list, on the path asked. */
-#include "softdev_fixture.h"
+#include "offer.h"
 
 enum { REGION_BYTES = 8 << 20 };
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 static void serve(int fd)
 {
 	struct side side;
-	struct address remote;
 	struct region region;
-	struct offer offer;
 
 	open_side(&side, 16, 16);
 	region = create_region(side.pd, REGION_BYTES, IBV_ACCESS_REMOTE_READ);
 	fill_pattern(region.bytes, region.length, 1);
-	offer = (struct offer){address_of(&side), (uintptr_t)region.bytes, region.mr->rkey};
-	test_receive(fd, &remote, sizeof(remote));
-	connect_side(&side, &remote, NULL);
-	test_send(fd, &offer, sizeof(offer));
+	offer_region(fd, &side, &region, NULL);
 	test_await(fd);
 	destroy_region(&region);
 	close_side(&side);
@@ -75,7 +64,6 @@ static void body(void)
 	static const uint32_t lengths[] = {0, 1, 2, 4095, 4096, 65536, 1 << 20, (1 << 20) + 1, 5000001};
 	struct test_peer peer = test_start_peer(serve);
 	uint8_t *expected = malloc(REGION_BYTES);
-	struct address own;
 	struct region sink;
 	struct side side;
 	struct offer offer;
@@ -83,10 +71,7 @@ static void body(void)
 	fill_pattern(expected, REGION_BYTES, 1);
 	open_side(&side, 16, 16);
 	sink = create_region(side.pd, REGION_BYTES, IBV_ACCESS_LOCAL_WRITE);
-	own = address_of(&side);
-	test_send(peer.fd, &own, sizeof(own));
-	test_receive(peer.fd, &offer, sizeof(offer));
-	connect_side(&side, &offer.address, NULL);
+	offer = accept_offer(peer.fd, &side, NULL);
 	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
 		read_and_compare(&side, &sink, &offer, expected, i * 12345, lengths[i]);
 	read_and_compare(&side, &sink, &offer, expected, REGION_BYTES - 7, 7);

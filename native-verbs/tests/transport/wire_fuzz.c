@@ -3,18 +3,12 @@
  * Whatever a peer sends on a link, in pieces of whatever size, the responder neither dies nor lets anything
  * happen outside its regions, and goes on serving others. SOFTVERBS_TEST_SEED=N repeats a run.
  */
+#include "offer.h"
 #include "random.h"
 #include "raw_link.h"
-#include "softdev_fixture.h"
 #include "wire.h"
 
 enum { BYTES = 8192, ROUNDS = 150, FRAMES = 30 };
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 static void serve(int fd)
 {

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who guesses keys is soon not let in any more, while others are. */
-#include "softdev_fixture.h"
+#include "offer.h"
 #include "wrong_keys.h"
 
 static const struct connection quick = {.timeout = 10, .retry_count = 1};
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 static void reconnect(struct side *side, const struct address *remote)
 {
@@ -27,7 +21,7 @@ static void serve(int fd)
 
 	open_side(&side, 16, 16);
 	region = create_region(side.pd, 4096, IBV_ACCESS_REMOTE_READ);
-	offer = (struct offer){address_of(&side), (uintptr_t)region.bytes, region.mr->rkey};
+	offer = offer_of(&side, &region);
 	for (;;) {
 		struct address remote;
 

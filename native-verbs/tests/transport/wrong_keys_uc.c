@@ -3,17 +3,11 @@
  * Over an unreliable connection a wrong key costs nothing, so one could guess on and on: after as many wrong keys as over
  * reliable ones that process is not listened to any more, even with the right key, while others are.
  */
-#include "softdev_fixture.h"
+#include "offer.h"
 #include "uc_side.h"
 #include "wrong_keys.h"
 
 enum { WORDS = 16 };
-
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
 
 static void write_word(struct side *side, struct region *from, uint64_t addr, uint32_t rkey)
 {

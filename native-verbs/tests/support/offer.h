@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A region that one process offers to another for READs and WRITEs, and how the two connect. */
+#ifndef SHUFFLE_RDMA_TEST_OFFER_H
+#define SHUFFLE_RDMA_TEST_OFFER_H
+
+#include "softdev_fixture.h"
+
+struct offer {
+	struct address address;
+	uint64_t addr;
+	uint32_t rkey;
+};
+
+static inline struct offer offer_of(const struct side *side, const struct region *region)
+{
+	return (struct offer){address_of(side), (uintptr_t)region->bytes, region->mr->rkey};
+}
+
+/* The owner's part: waits for a reader at `fd`, connects to it, and says what it may read. */
+static inline void offer_region(int fd, struct side *side, const struct region *region, const struct connection *how)
+{
+	struct offer offer = offer_of(side, region);
+	struct address reader;
+
+	test_receive(fd, &reader, sizeof(reader));
+	connect_side(side, &reader, how);
+	test_send(fd, &offer, sizeof(offer));
+}
+
+/* The reader's part. */
+static inline struct offer accept_offer(int fd, struct side *side, const struct connection *how)
+{
+	struct address own = address_of(side);
+	struct offer offer;
+
+	test_send(fd, &own, sizeof(own));
+	test_receive(fd, &offer, sizeof(offer));
+	connect_side(side, &offer.address, how);
+	return offer;
+}
+
+#endif
