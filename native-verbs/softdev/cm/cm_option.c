@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <infiniband/sa.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "cm.h"
 #include "cm_exports.h"
@@ -23,7 +24,7 @@ static int set_type_of_service(struct cm_id *id, const struct option *option)
 	return 0;
 }
 
-/* As with sockets it is too late once the id is bound, but to take the wish back. */
+/* The wish may be had until the id listens, as in the kernel. */
 static int set_reuse_address(struct cm_id *id, const struct option *option)
 {
 	int reuse;
@@ -31,12 +32,16 @@ static int set_reuse_address(struct cm_id *id, const struct option *option)
 	if (option->length != sizeof(reuse))
 		return -EINVAL;
 	memcpy(&reuse, option->value, sizeof(reuse));
-	if (id->state != CM_IDLE && (reuse || id->state == CM_LISTENING))
+	reuse = reuse != 0;
+	if (id->state == CM_LISTENING)
 		return -EINVAL;
-	id->reuse_address = reuse != 0;
+	if (id->udp_fd >= 0 && setsockopt(id->udp_fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse)))
+		return -errno;
+	id->reuse_address = reuse;
 	return 0;
 }
 
+/* The socket of an id that is bound cannot be changed any more; what comes for the other family finds no listener then. */
 static int set_v6_only(struct cm_id *id, const struct option *option)
 {
 	int only;
@@ -44,7 +49,7 @@ static int set_v6_only(struct cm_id *id, const struct option *option)
 	if (option->length != sizeof(only))
 		return -EINVAL;
 	memcpy(&only, option->value, sizeof(only));
-	if (id->state != CM_IDLE && id->v6_only != (only != 0))
+	if (id->state != CM_IDLE && (id->state != CM_BOUND || (id->v6_only && !only)))
 		return -EINVAL;
 	id->v6_only = only != 0;
 	return 0;

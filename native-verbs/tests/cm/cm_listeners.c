@@ -91,6 +91,26 @@ static void one_for_each_address(struct rdma_event_channel *channel)
 	CHECK(!softverbs_rdma_destroy_id(second));
 }
 
+/* An id that is bound to both families and then wants one only, before it listens. */
+static void one_family_after_all(struct rdma_event_channel *channel)
+{
+	struct sockaddr_storage any = cm_address("::", 0);
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_cm_id *listener = cm_id_open(channel), *id = cm_id_open(channel);
+
+	CHECK(!softverbs_rdma_bind_addr(listener, (struct sockaddr *)&any));
+	set_flag(listener, RDMA_OPTION_ID_AFONLY);
+	CHECK(!softverbs_rdma_listen(listener, 4));
+	cm_resolve(id, "127.0.0.1", softverbs_rdma_get_src_port(listener));
+	cm_add_qp(id);
+	CHECK(!softverbs_rdma_connect(id, &param));
+	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_REJECTED), 8);
+	cm_close(id);
+	if (has_loopback_v6(channel))
+		expect_at(channel, listener, "::1");
+	CHECK(!softverbs_rdma_destroy_id(listener));
+}
+
 int main(void)
 {
 	struct rdma_event_channel *channel;
@@ -100,6 +120,7 @@ int main(void)
 	one_for_each_family(channel, true);
 	one_for_each_family(channel, false);
 	one_for_each_address(channel);
+	one_family_after_all(channel);
 	softverbs_rdma_destroy_event_channel(channel);
 	return 0;
 }

@@ -38,8 +38,11 @@ static void misuse(struct rdma_event_channel *channel)
 	CHECK_EQUAL(set(id, 99, 0, &wide, sizeof(wide)), ENOSYS);
 	CHECK_EQUAL(set(id, RDMA_OPTION_IB, 99, &wide, sizeof(wide)), ENOSYS);
 	CHECK(!softverbs_rdma_bind_addr(id, (struct sockaddr *)&any));
+	CHECK_EQUAL(set_int(id, RDMA_OPTION_ID_REUSEADDR, 1), 0);
+	CHECK_EQUAL(set_int(id, RDMA_OPTION_ID_AFONLY, 1), 0);
+	CHECK(!softverbs_rdma_listen(id, 1));
 	CHECK_EQUAL(set_int(id, RDMA_OPTION_ID_REUSEADDR, 1), EINVAL);
-	CHECK_EQUAL(set_int(id, RDMA_OPTION_ID_AFONLY, 1), EINVAL);
+	CHECK_EQUAL(set_int(id, RDMA_OPTION_ID_AFONLY, 0), EINVAL);
 	CHECK(!softverbs_rdma_create_id(channel, &datagrams, NULL, RDMA_PS_UDP));
 	CHECK_EQUAL(set_byte(datagrams, RDMA_OPTION_ID_ACK_TIMEOUT, 14), EINVAL);
 	CHECK(!softverbs_rdma_destroy_id(datagrams));
@@ -58,6 +61,8 @@ static void sharing(struct rdma_event_channel *channel)
 	CHECK_EQUAL(set_int(second, RDMA_OPTION_ID_REUSEADDR, 1), 0);
 	CHECK(!softverbs_rdma_bind_addr(second, (struct sockaddr *)&v4));
 	CHECK(softverbs_rdma_bind_addr(third, (struct sockaddr *)&v4) && errno == EADDRINUSE);
+	CHECK_EQUAL(set_int(second, RDMA_OPTION_ID_REUSEADDR, 0), 0);
+	CHECK_EQUAL(set_int(second, RDMA_OPTION_ID_REUSEADDR, 1), 0); /* bound, and not listening yet */
 	CHECK_EQUAL(set_int(third, RDMA_OPTION_ID_REUSEADDR, 1), 0);
 	CHECK(!softverbs_rdma_bind_addr(third, (struct sockaddr *)&v4));
 	CHECK(!softverbs_rdma_listen(second, 1));
