@@ -26,13 +26,15 @@ class PendingReadsTest {
     transport = TestTransports.open("reader");
     connection = transport
         .connections()
-        .connect(TestTransports.peerOf("owner", owner), null, Deadline.afterMs(10_000));
+        .connect(TestTransports.peerOf("owner", owner), null, Deadline.afterMs(60_000));
     sink = transport.buffers().acquire(1, Deadline.afterMs(0));
   }
 
   @AfterEach
   void close() {
-    sink.release();
+    if (sink != null) { // null if it did not connect
+      sink.release();
+    }
     transport.close();
     owner.close();
   }

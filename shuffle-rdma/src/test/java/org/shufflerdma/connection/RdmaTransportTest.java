@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
@@ -27,19 +27,21 @@ import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegisteredBuffer;
-import org.shufflerdma.verbs.SoftCounters;
+import org.shufflerdma.verbs.ConnectionId;
+import org.shufflerdma.verbs.EventChannel;
+import org.shufflerdma.verbs.TestDevice;
 import org.shufflerdma.verbs.WcStatus;
 
 @Timeout(120)
 class RdmaTransportTest {
-  private SoftCounters before;
+  private TestDevice.Live before;
   private RdmaTransport owner;
   private RdmaTransport reader;
   private PeerId peer;
 
   @BeforeEach
   void open() throws Exception {
-    before = TestTransports.verbs().softCounters();
+    before = TestDevice.live();
     owner = TestTransports.open("owner");
     reader = TestTransports.open("reader");
     peer = TestTransports.peerOf("owner", owner);
@@ -50,11 +52,7 @@ class RdmaTransportTest {
     reader.close();
     owner.close();
     reader.close();
-    SoftCounters after = TestTransports.verbs().softCounters();
-    assertThat(after.qpLive()).isEqualTo(before.qpLive());
-    assertThat(after.cqLive()).isEqualTo(before.cqLive());
-    assertThat(after.mrLive()).isEqualTo(before.mrLive());
-    assertThat(after.pdLive()).isEqualTo(before.pdLive());
+    assertThat(TestDevice.live()).isEqualTo(before);
     assertThat(transportThreads()).isEmpty();
   }
 
@@ -187,18 +185,28 @@ class RdmaTransportTest {
 
   @Test
   void aPeerFoundLostIsAskedByTcpAgainBeforeItsBlocksAreHeldToBeLost() throws Exception {
-    try (RdmaTransport impatient = TestTransports.open("reader", withConnectTimeout(300));
-        DatagramSocket mute = new DatagramSocket(0, InetAddress.getLoopbackAddress());
+    TransportSettings settings =
+        TestTransports.withConnectTimeout(TestTransports.settings(0, 1 << 20), 300);
+    try (RdmaTransport impatient = TestTransports.open("reader", settings);
+        EventChannel unread = EventChannel.open();
+        ConnectionId mute = unread.createId();
         SilentPort silent = SilentPort.open();
         ServerSocket answering = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       InetSocketAddress at = silent.address();
-      PeerId lost =
-          new PeerId("lost", new RdmaEndpoint("127.0.0.1", mute.getLocalPort(), Nonce.random()));
+      mute.bind(new InetSocketAddress(TestDevice.address(), 0));
+      mute.listen(8);
+      PeerId lost = new PeerId("lost", endpointOf(mute));
       assertThat(failureOf(impatient, lost, at)).isEqualTo(ConnectFailure.UNREACHABLE);
       InetSocketAddress back = (InetSocketAddress) answering.getLocalSocketAddress();
       assertThat(failureOf(impatient, lost, back)).isEqualTo(ConnectFailure.BREAKER);
       assertThat(failureOf(impatient, lost, at)).isEqualTo(ConnectFailure.UNREACHABLE);
     }
+  }
+
+  private static RdmaEndpoint endpointOf(ConnectionId listener) {
+    InetSocketAddress address = Objects.requireNonNull(listener.localAddress());
+    return new RdmaEndpoint(
+        address.getAddress().getHostAddress(), address.getPort(), Nonce.random());
   }
 
   private static ConnectFailure failureOf(
@@ -207,24 +215,6 @@ class RdmaTransportTest {
         NoConnectionException.class,
         () -> transport.connections().connect(to, tcpAddress, Deadline.afterMs(20_000)));
     return e.failure();
-  }
-
-  private static TransportSettings withConnectTimeout(int connectTimeoutMs) {
-    TransportSettings d = TestTransports.settings(0, 1 << 20);
-    return new TransportSettings(
-        d.bindAddress(),
-        d.sendQueueDepth(),
-        d.readsPerList(),
-        d.maxConnections(),
-        d.maxInboundConnections(),
-        d.maxRdAtomic(),
-        connectTimeoutMs,
-        d.progressTimeoutMs(),
-        d.peerLostTimeoutMs(),
-        d.drainTimeoutMs(),
-        d.breakerFailures(),
-        d.breakerOpenMs(),
-        d.pool());
   }
 
   @Test

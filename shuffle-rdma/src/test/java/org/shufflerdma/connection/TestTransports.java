@@ -2,29 +2,49 @@
 package org.shufflerdma.connection;
 
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.PoolSettings;
-import org.shufflerdma.verbs.Provider;
+import org.shufflerdma.verbs.TestDevice;
 import org.shufflerdma.verbs.Verbs;
 
-/** Transports over the software device, with the limits that a test wants. */
+/** Transports over {@link TestDevice}, with the limits that a test wants. */
 public final class TestTransports {
   public static final byte[] SECRET = "the application's secret".getBytes(StandardCharsets.UTF_8);
+
+  private static final int CONNECT_TIMEOUT_MS = 20_000;
 
   private TestTransports() {}
 
   public static Verbs verbs() throws IOException {
-    return Verbs.open(Provider.SOFT);
+    return TestDevice.open();
   }
 
+  /** As executors have them, but for the time that a connect may take on a busy host. */
   public static TransportSettings settings(int port, long poolBytes) {
-    return TransportSettings.defaults(
-        new InetSocketAddress(InetAddress.getLoopbackAddress(), port),
-        PoolSettings.ofBudget(poolBytes));
+    return withConnectTimeout(
+        TransportSettings.defaults(
+            new InetSocketAddress(TestDevice.address(), port), PoolSettings.ofBudget(poolBytes)),
+        CONNECT_TIMEOUT_MS);
+  }
+
+  public static TransportSettings withConnectTimeout(TransportSettings d, int connectTimeoutMs) {
+    return new TransportSettings(
+        d.bindAddress(),
+        d.sendQueueDepth(),
+        d.readsPerList(),
+        d.maxConnections(),
+        d.maxInboundConnections(),
+        d.maxRdAtomic(),
+        connectTimeoutMs,
+        d.progressTimeoutMs(),
+        d.peerLostTimeoutMs(),
+        d.drainTimeoutMs(),
+        d.breakerFailures(),
+        d.breakerOpenMs(),
+        d.pool());
   }
 
   /** Settings that give up on a silent peer sooner. */

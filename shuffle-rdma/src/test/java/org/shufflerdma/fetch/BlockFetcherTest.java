@@ -32,7 +32,9 @@ import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.verbs.OnSoftDevice;
 import org.shufflerdma.verbs.SoftCounters;
+import org.shufflerdma.verbs.TestDevice;
 
 @Timeout(120)
 class BlockFetcherTest {
@@ -41,7 +43,7 @@ class BlockFetcherTest {
   @TempDir
   Path directory;
 
-  private SoftCounters before;
+  private TestDevice.Live before;
   private RdmaTransport owner;
   private RdmaTransport reader;
   private RegisteredArena arena;
@@ -51,7 +53,7 @@ class BlockFetcherTest {
 
   @BeforeEach
   void open() throws Exception {
-    before = TestTransports.verbs().softCounters();
+    before = TestDevice.live();
     owner = TestTransports.open(OWNER);
     arena = new RegisteredArena(owner.protectionDomain());
     peer = TestTransports.peerOf(OWNER, owner);
@@ -76,11 +78,7 @@ class BlockFetcherTest {
     }
     arena.close();
     owner.close();
-    SoftCounters after = TestTransports.verbs().softCounters();
-    assertThat(after.qpLive()).as("queue pairs").isEqualTo(before.qpLive());
-    assertThat(after.cqLive()).as("completion queues").isEqualTo(before.cqLive());
-    assertThat(after.mrLive()).as("memory regions").isEqualTo(before.mrLive());
-    assertThat(after.pdLive()).as("protection domains").isEqualTo(before.pdLive());
+    assertThat(TestDevice.live()).isEqualTo(before);
     assertThat(reader.buffers().usage().leasedBuffers()).as("leased buffers").isZero();
     assertThat(reader.outboundConnections()).as("connections").isZero();
   }
@@ -144,6 +142,7 @@ class BlockFetcherTest {
   }
 
   @Test
+  @OnSoftDevice("counts work requests")
   void sixtyFourSmallBlocksNeedAtMostOneSignalledWorkRequestInEight() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(64, 10_000);
     fetch(blocks.subList(0, 1));
@@ -168,6 +167,7 @@ class BlockFetcherTest {
   }
 
   @Test
+  @OnSoftDevice("counts READs")
   void ofALargeDescriptorOnlyTheEntriesNeededAreRead() throws Exception {
     long[] lengths = new long[3000];
     java.util.Arrays.fill(lengths, 11);
@@ -325,7 +325,8 @@ class BlockFetcherTest {
   @Test
   void aPeerThatIsGoneFailsItsBlocksAtOnceAndIsThenLeftAlone() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(1, 100);
-    PeerId gone = new PeerId(OWNER, new RdmaEndpoint("127.0.0.1", 1, Nonce.random()));
+    PeerId gone = new PeerId(
+        OWNER, new RdmaEndpoint(TestDevice.address().getHostAddress(), 1, Nonce.random()));
     for (int i = 0; i < 3; i++) {
       assertThat(fetch(gone, blocks).failures.values()).containsOnly(FetchFailureReason.CONNECT);
     }

@@ -10,12 +10,14 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.verbs.OnSoftDevice;
 
 /**
  * Fetches on a device that fails on request ({@code docs/fault-injection.md}). Each block comes with
  * its bytes or is reported failed, and when the reader ends no sink is leased; it says so itself.
  */
 @Timeout(120)
+@OnSoftDevice("faults are asked of it")
 class DeviceFaultTest extends PeerProcesses {
   private static final Pattern ROUND = Pattern.compile("round (\\d+) good (\\d+) failed \\{(.*)}");
   private static final int BLOCK_BYTES = 5_000;

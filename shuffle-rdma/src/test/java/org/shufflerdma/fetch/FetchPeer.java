@@ -86,7 +86,25 @@ final class FetchPeer {
 
   private FetchPeer() {}
 
+  /**
+   * Starts a peer in a process. Where {@code RDMA_TEST_PEER} names a host and port, a server is
+   * started on that host: what listens there takes the arguments as the first line, couples the
+   * connection with the server's input and output, and kills the server when the connection ends.
+   */
   static Process start(List<String> environment, String... arguments) throws IOException {
+    String remote = System.getenv("RDMA_TEST_PEER");
+    if (remote != null && arguments[0].equals("serve")) {
+      List<String> connect = new ArrayList<>(List.of("busybox", "nc"));
+      connect.addAll(List.of(remote.split(":", 2)));
+      Process process = new ProcessBuilder(connect)
+          .redirectError(ProcessBuilder.Redirect.INHERIT)
+          .start();
+      process
+          .getOutputStream()
+          .write((String.join(" ", arguments) + "\n").getBytes(StandardCharsets.UTF_8));
+      process.getOutputStream().flush();
+      return process;
+    }
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classPath()));

@@ -16,11 +16,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.SilentPort;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.verbs.OnSoftDevice;
 
 /** Fetches between processes: the paths that one process has not, deaths, and device faults. */
 @Timeout(120)
 class PeerProcessTest extends PeerProcesses {
   @Test
+  @OnSoftDevice("forces each path that it has")
   void eachReadPathBringsTheSameBytes() throws Exception {
     FetchPeer.Published published = published(serve(0, 50_000));
     for (String path : List.of("auto", "file", "cma", "wire")) {
@@ -32,6 +34,7 @@ class PeerProcessTest extends PeerProcesses {
   }
 
   @Test
+  @OnSoftDevice("faults are asked of it")
   void aRefusedPostLosesNothing() throws Exception {
     FetchPeer.Published published = published(serve(0, 5_000));
     List<String> lines = read(published, 6, "SOFTVERBS_FAULT=post_send:errno=12,nth=40");
@@ -40,6 +43,7 @@ class PeerProcessTest extends PeerProcesses {
   }
 
   @Test
+  @OnSoftDevice("faults are asked of it")
   void aConnectionThatDoesNotBringTheCanaryIsNotUsed() throws Exception {
     FetchPeer.Published published = published(serve(0, 5_000));
     List<String> lines = read(published, 2, "SOFTVERBS_FAULT=read:flip=1,nth=1");
@@ -48,6 +52,7 @@ class PeerProcessTest extends PeerProcesses {
   }
 
   @Test
+  @OnSoftDevice("faults are asked of it")
   void aFlippedBitIsReadAgain() throws Exception {
     FetchPeer.Published published = published(serve(0, 5_000));
     List<String> lines = read(published, 3, "SOFTVERBS_FAULT=read:flip=1,nth=30");
@@ -58,6 +63,7 @@ class PeerProcessTest extends PeerProcesses {
   /** All but WR_FLUSH_ERR, which blames no READ; as many at a time as the device takes faults. */
   @ParameterizedTest
   @ValueSource(ints = {1, 6, 11, 16})
+  @OnSoftDevice("faults are asked of it")
   void everyErrorStatusFailsItsBlockAlone(int firstStatus) throws Exception {
     FetchPeer.Published published = published(serve(0, 5_000));
     int[] statuses = IntStream.range(firstStatus, firstStatus + 5)
@@ -108,6 +114,13 @@ class PeerProcessTest extends PeerProcesses {
   }
 
   @Test
+  void blocksOfAnotherProcessAreDelivered() throws Exception {
+    FetchPeer.Published published = published(serve(0, 50_000));
+    assertThat(String.join("\n", read(published, 3)))
+        .isEqualTo(roundsWithoutFailure(3) + "\nmismatches 0 reconnects 0");
+  }
+
+  @Test
   void aPeerRestartedOnTheSamePortIsAnotherPeer() throws Exception {
     Process first = serve(0, 1_000);
     FetchPeer.Published stale = published(first);
@@ -118,6 +131,7 @@ class PeerProcessTest extends PeerProcesses {
   }
 
   @Test
+  @OnSoftDevice("elsewhere a stopped process is read all the same")
   void aStoppedPeerIsGivenUpAfterTheProgressTimeoutAndReadAgainLater() throws Exception {
     Process server = serve(0, 5_000);
     Process reader = startReader(published(server), 3_000, 12_000, 0, "SOFTVERBS_PATH=wire");
@@ -133,6 +147,7 @@ class PeerProcessTest extends PeerProcesses {
   }
 
   @Test
+  @OnSoftDevice("elsewhere a stopped process is read all the same")
   void aPeerSilentOnRdmaAndTcpIsUnreachable() throws Exception {
     Process server = serve(0, 5_000);
     try (SilentPort silent = SilentPort.open()) {

@@ -19,7 +19,7 @@ import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.mapoutput.NotPublishedException.Reason;
 import org.shufflerdma.memory.RegisteredArena;
-import org.shufflerdma.verbs.Verbs;
+import org.shufflerdma.verbs.TestDevice;
 
 class MapOutputRegistryTest {
   private static final int SHUFFLE = 4;
@@ -27,7 +27,6 @@ class MapOutputRegistryTest {
   @TempDir
   Path directory;
 
-  private Verbs verbs;
   private RdmaTransport transport;
   private RegisteredArena arena;
   private long regionsBefore;
@@ -35,11 +34,10 @@ class MapOutputRegistryTest {
 
   @BeforeEach
   void open() throws IOException {
-    verbs = TestTransports.verbs();
     transport = TestTransports.open("1");
     arena = new RegisteredArena(transport.protectionDomain());
     arena.allocate(1).close(); // its first chunk is not what the tests count
-    regionsBefore = verbs.softCounters().mrLive();
+    regionsBefore = TestDevice.live().regions();
   }
 
   @AfterEach
@@ -61,7 +59,7 @@ class MapOutputRegistryTest {
   }
 
   private long regions() throws IOException {
-    return verbs.softCounters().mrLive() - regionsBefore;
+    return TestDevice.live().regions() - regionsBefore;
   }
 
   private void awaitNoRegions() throws Exception {

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
-import org.shufflerdma.verbs.SoftCounters;
+import org.shufflerdma.verbs.TestDevice;
 
 @Timeout(60)
 class BufferPoolTest {
@@ -34,20 +34,16 @@ class BufferPoolTest {
   @BeforeEach
   void open() throws IOException {
     transport = TestTransports.open("pool");
-    regionsBefore = counters().mrLive();
+    regionsBefore = TestDevice.live().regions();
     pool = new BufferPool(transport.protectionDomain(), new PoolSettings(4 * SLAB, SLAB, false));
   }
 
   @AfterEach
   void everythingIsGivenBack() throws IOException {
     pool.close();
-    assertThat(counters().mrLive()).isEqualTo(regionsBefore);
+    assertThat(TestDevice.live().regions()).isEqualTo(regionsBefore);
     assertThat(pool.usage().registeredBytes()).isZero();
     transport.close();
-  }
-
-  private static SoftCounters counters() throws IOException {
-    return TestTransports.verbs().softCounters();
   }
 
   @Test
@@ -56,7 +52,7 @@ class BufferPoolTest {
     for (int i = 0; i < SLAB / 4096; i++) {
       buffers.add(pool.acquire(4000, NOW));
     }
-    assertThat(counters().mrLive()).isEqualTo(regionsBefore + 1);
+    assertThat(TestDevice.live().regions()).isEqualTo(regionsBefore + 1);
     assertThat(buffers.stream().map(RegisteredBuffer::address).distinct()).hasSize(buffers.size());
     buffers.forEach(RegisteredBuffer::release);
     assertThat(pool.usage().leasedBuffers()).isZero();
@@ -160,7 +156,7 @@ class BufferPoolTest {
     RegisteredBuffer buffer = pool.acquire(4096, NOW);
     buffer.nioBuffer(0, 8).putLong(0, 42);
     pool.close();
-    assertThat(counters().mrLive()).isEqualTo(regionsBefore);
+    assertThat(TestDevice.live().regions()).isEqualTo(regionsBefore);
     assertThat(buffer.nioBuffer(0, 8).getLong(0)).isEqualTo(42);
     buffer.release();
     assertThatThrownBy(() -> pool.acquire(1, NOW)).isInstanceOf(PoolExhaustedException.class);

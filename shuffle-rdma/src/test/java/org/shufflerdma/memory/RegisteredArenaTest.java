@@ -10,6 +10,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.verbs.TestDevice;
 
 class RegisteredArenaTest {
   private RdmaTransport transport;
@@ -19,14 +20,14 @@ class RegisteredArenaTest {
   @BeforeEach
   void open() throws IOException {
     transport = TestTransports.open("arena");
-    regionsBefore = TestTransports.verbs().softCounters().mrLive();
+    regionsBefore = TestDevice.live().regions();
     arena = new RegisteredArena(transport.protectionDomain());
   }
 
   @AfterEach
   void everythingIsGivenBack() throws IOException {
     arena.close();
-    assertThat(TestTransports.verbs().softCounters().mrLive()).isEqualTo(regionsBefore);
+    assertThat(TestDevice.live().regions()).isEqualTo(regionsBefore);
     transport.close();
   }
 

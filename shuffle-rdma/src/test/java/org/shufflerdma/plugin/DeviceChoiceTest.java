@@ -2,6 +2,7 @@
 package org.shufflerdma.plugin;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -27,6 +28,8 @@ import org.shufflerdma.fetch.FetchSettings;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.verbs.OnSoftDevice;
+import org.shufflerdma.verbs.TestDevice;
 
 /**
  * Chooses in processes whose system libraries are the software device's, so that it stands for the
@@ -38,11 +41,14 @@ class DeviceChoiceTest {
       Path.of("..", "native-verbs", "target", "lib", "softverbs").toAbsolutePath();
 
   @TempDir
-  Path hardware;
+  Path listed;
+
+  @TempDir
+  Path directory;
 
   @BeforeEach
   void oneActiveDevice() throws Exception {
-    Path port = Files.createDirectories(hardware.resolve("softv0/ports/1"));
+    Path port = Files.createDirectories(listed.resolve("softv0/ports/1"));
     Files.writeString(port.resolve("state"), "4: ACTIVE\n");
   }
 
@@ -55,7 +61,7 @@ class DeviceChoiceTest {
       try {
         DeviceChoice.Bound bound = choice.bind(settings, InetAddress.getLoopbackAddress());
         if (choice.toBeProven()) {
-          prove(bound, hardware);
+          prove(bound, Path.of(arguments[2]));
         }
         System.out.println(bound.verbs().provider() + " " + bound.deviceName() + " "
             + bound.verbs().devices().size() + " " + choice.reason() + " " + refused);
@@ -81,6 +87,11 @@ class DeviceChoiceTest {
   }
 
   private String choose(String device, Map<String, String> environment) throws Exception {
+    return choose(device, listed, environment);
+  }
+
+  private String choose(String device, Path hardware, Map<String, String> environment)
+      throws Exception {
     ProcessBuilder builder = new ProcessBuilder(
         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
         "-XX:TieredStopAtLevel=1",
@@ -88,7 +99,8 @@ class DeviceChoiceTest {
         System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
         DeviceChoiceTest.class.getName(),
         device,
-        hardware.toString());
+        hardware.toString(),
+        directory.toString());
     builder.redirectError(ProcessBuilder.Redirect.INHERIT);
     builder.environment().putAll(environment);
     Process process = builder.start();
@@ -102,12 +114,22 @@ class DeviceChoiceTest {
   }
 
   @Test
+  void autoTakesTheDeviceOfTheSystem() throws Exception {
+    assumeThat(TestDevice.isSoft()).as("the tests run on the software device").isFalse();
+    assertThat(choose("auto", DeviceChoice.HARDWARE, Map.of()))
+        .isEqualTo(
+            "SYSTEM " + TestDevice.name() + " 1 active hardware that passed a loopback READ []");
+  }
+
+  @Test
+  @OnSoftDevice("it stands for the hardware")
   void autoTakesAnActiveDeviceThatReadsAFileBack() throws Exception {
     assertThat(choose("auto", Map.of("LD_LIBRARY_PATH", FACADES.toString())))
         .isEqualTo("SYSTEM softv0 1 active hardware that passed a loopback READ []");
   }
 
   @Test
+  @OnSoftDevice("it stands for the hardware")
   void autoGoesOnWithTheSoftwareDeviceWhereFilesCannotBeRegistered() throws Exception {
     String choice = choose(
         "auto",
@@ -116,6 +138,7 @@ class DeviceChoiceTest {
   }
 
   @Test
+  @OnSoftDevice("it stands for the hardware")
   void autoGoesOnWithTheSoftwareDeviceWhereAReadFails() throws Exception {
     String choice = choose(
         "auto",
@@ -127,7 +150,7 @@ class DeviceChoiceTest {
 
   @Test
   void autoTakesTheSoftwareDeviceWhereNoPortIsActive() throws Exception {
-    Files.writeString(hardware.resolve("softv0/ports/1/state"), "1: DOWN\n");
+    Files.writeString(listed.resolve("softv0/ports/1/state"), "1: DOWN\n");
     assertThat(choose("auto", Map.of()))
         .isEqualTo("SOFT null 1 no active RDMA hardware on this host []");
   }

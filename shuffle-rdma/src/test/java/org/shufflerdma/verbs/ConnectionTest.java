@@ -97,11 +97,9 @@ final class ConnectionTest {
 
   @Test
   void ipv6AddressesArriveWhole() throws Exception {
-    byte[] one = new byte[16];
-    one[15] = 1;
-    InetAddress loopbackV6 = InetAddress.getByAddress(one);
-    try (Loopback loopback = Loopback.listening(loopbackV6)) {
-      assertThat(loopback.listenAddress().getAddress()).isEqualTo(loopbackV6);
+    InetAddress address = TestDevice.address6();
+    try (Loopback loopback = Loopback.listening(address)) {
+      assertThat(loopback.listenAddress().getAddress()).isEqualTo(address);
       Loopback.Pair pair = loopback.connect();
       InetSocketAddress peer = loopback.client.peerAddress();
       assertThat(peer).isEqualTo(loopback.listenAddress());
@@ -149,7 +147,7 @@ final class ConnectionTest {
 
   @Test
   void anUnboundIdHasNoAddressAndNoDevice() throws Exception {
-    Verbs.open(Provider.SOFT);
+    TestDevice.open();
     try (EventChannel channel = EventChannel.open();
         ConnectionId id = channel.createId()) {
       assertThat(id.localAddress()).isNull();
@@ -212,7 +210,7 @@ final class ConnectionTest {
   void closedObjectsRefuseUseAndCloseAgainQuietly() throws Exception {
     EventChannel channel;
     ConnectionId id;
-    Verbs.open(Provider.SOFT);
+    TestDevice.open();
     try (EventChannel opened = EventChannel.open();
         ConnectionId created = opened.createId()) {
       channel = opened;
@@ -230,16 +228,12 @@ final class ConnectionTest {
 
   @Test
   void everythingIsGivenBack() throws Exception {
-    SoftCounters before = Verbs.open(Provider.SOFT).softCounters();
+    TestDevice.Live before = TestDevice.live();
     try (Loopback loopback = Loopback.listening()) {
       loopback.connect();
-      assertThat(loopback.verbs.softCounters().qpLive()).isEqualTo(before.qpLive() + 2);
+      assertThat(TestDevice.live().queuePairs()).isEqualTo(before.queuePairs() + 2);
     }
-    SoftCounters after = Verbs.open(Provider.SOFT).softCounters();
-    assertThat(after.qpLive()).isEqualTo(before.qpLive());
-    assertThat(after.cqLive()).isEqualTo(before.cqLive());
-    assertThat(after.pdLive()).isEqualTo(before.pdLive());
-    assertThat(after.mrLive()).isEqualTo(before.mrLive());
+    assertThat(TestDevice.live()).isEqualTo(before);
   }
 
   private static byte[] bytes(String text, int length) {

@@ -28,7 +28,6 @@ import com.ibm.disni.verbs.impl.NativeDispatcher;
 import com.ibm.disni.verbs.impl.RdmaVerbsNat;
 import java.io.IOException;
 import java.lang.reflect.Modifier;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
@@ -50,7 +49,7 @@ final class DisniApiTest {
 
   @BeforeAll
   static void openTheDevice() throws Exception {
-    Verbs.open(Provider.SOFT);
+    TestDevice.open();
   }
 
   @Test
@@ -67,7 +66,7 @@ final class DisniApiTest {
     RdmaEventChannel clientChannel = RdmaEventChannel.createEventChannel();
     RdmaCmId listener = serverChannel.createId(RdmaCm.RDMA_PS_TCP);
     RdmaCmId client = clientChannel.createId(RdmaCm.RDMA_PS_TCP);
-    listener.bindAddr(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    listener.bindAddr(new InetSocketAddress(TestDevice.address(), 0));
     listener.listen(4);
     SocketAddress address = listener.getSource();
 
@@ -150,7 +149,7 @@ final class DisniApiTest {
   void anIdWithAnUnacknowledgedEventCanBeDestroyed() throws Exception {
     RdmaEventChannel channel = RdmaEventChannel.createEventChannel();
     RdmaCmId listener = channel.createId(RdmaCm.RDMA_PS_TCP);
-    listener.bindAddr(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    listener.bindAddr(new InetSocketAddress(TestDevice.address(), 0));
     listener.listen(1);
     RdmaCmId client = channel.createId(RdmaCm.RDMA_PS_TCP);
     client.resolveAddr(null, listener.getSource(), TIMEOUT_MS);
@@ -263,7 +262,9 @@ final class DisniApiTest {
       qp = id.createQP(pd, attributes);
       assertThat(qp.getQp_num()).isPositive();
       mr = pd.regMr(memory, ACCESS).execute().free().getMr();
-      assertThat(mr.getLkey()).isNotEqualTo(mr.getRkey());
+      if (TestDevice.isSoft()) { // Other devices may give both keys one value.
+        assertThat(mr.getLkey()).isNotEqualTo(mr.getRkey());
+      }
     }
 
     IbvSge sge() {

@@ -9,7 +9,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 /**
- * A listener and a client on the software device, connected step by step by the test that owns them.
+ * A listener and a client on {@link TestDevice}, connected step by step by the test that owns them.
  * Everything made through {@link #own} is closed in reverse order.
  */
 final class Loopback implements AutoCloseable {
@@ -34,11 +34,11 @@ final class Loopback implements AutoCloseable {
   }
 
   static Loopback listening() throws VerbsException {
-    return listening(InetAddress.getLoopbackAddress());
+    return listening(TestDevice.address());
   }
 
   static Loopback listening(InetAddress address) throws VerbsException {
-    return new Loopback(Verbs.open(Provider.SOFT), address);
+    return new Loopback(TestDevice.open(), address);
   }
 
   <T extends AutoCloseable> T own(T resource) {

@@ -88,6 +88,7 @@ final class NativeLibraryTest {
   }
 
   @Test
+  @OnSoftDevice("loads it into this process")
   void twoClassLoadersHaveTheirOwnNatives() throws Exception {
     List<URL> urls = new ArrayList<>();
     for (String entry : System.getProperty("java.class.path").split(File.pathSeparator, -1)) {

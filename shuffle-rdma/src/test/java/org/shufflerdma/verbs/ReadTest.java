@@ -9,6 +9,7 @@ import static org.shufflerdma.verbs.Loopback.TIMEOUT_MS;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Random;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,7 +35,7 @@ final class ReadTest {
       NativeMemory memory = loopback.own(NativeMemory.allocate(content.length, true));
       MemoryRegion sink = loopback.own(
           pair.initiator().domain.register(memory.address(), memory.size(), Access.LOCAL_WRITE));
-      SoftCounters before = loopback.verbs.softCounters();
+      SoftCounters before = TestDevice.isSoft() ? loopback.verbs.softCounters() : null;
       ReadBatch batch = new ReadBatch(BLOCKS);
       for (int i = 0; i < BLOCKS; i++) {
         long offset = (long) i * BLOCK;
@@ -59,10 +60,12 @@ final class ReadTest {
       byte[] read = new byte[content.length];
       memory.slice(0, read.length).get(read);
       assertThat(read).isEqualTo(content);
-      SoftCounters after = loopback.verbs.softCounters();
-      assertThat(after.sendWrPosted() - before.sendWrPosted()).isEqualTo(BLOCKS);
-      assertThat(after.sendWrSignalled() - before.sendWrSignalled()).isEqualTo(1);
-      assertThat(after.readBytes() - before.readBytes()).isEqualTo(content.length);
+      if (before != null) {
+        SoftCounters after = loopback.verbs.softCounters();
+        assertThat(after.sendWrPosted() - before.sendWrPosted()).isEqualTo(BLOCKS);
+        assertThat(after.sendWrSignalled() - before.sendWrSignalled()).isEqualTo(1);
+        assertThat(after.readBytes() - before.readBytes()).isEqualTo(content.length);
+      }
     }
   }
 
@@ -72,20 +75,22 @@ final class ReadTest {
       Loopback.Pair pair = loopback.connect(new QueuePairCapabilities(8, 1, 1, 1, 0));
       int depth = pair.initiator().pair.capabilities().maxSendWr();
       Regions regions = Regions.of(loopback, pair);
-      ReadBatch batch = new ReadBatch(depth + 3);
-      for (int i = 0; i < depth + 3; i++) {
+      int wanted = 4 * depth;
+      ReadBatch batch = new ReadBatch(wanted);
+      for (int i = 0; i < wanted; i++) {
         regions.add(batch, i, regions.source.rkey(), true);
       }
       VerbsException refused =
           catchThrowableOfType(VerbsException.class, () -> pair.initiator().pair.postReads(batch));
-      assertThat(refused.posted()).isEqualTo(depth);
+      int posted = refused.posted();
+      assertThat(posted).isBetween(depth, TestDevice.isSoft() ? depth : wanted - 1);
       assertThat(refused.errno()).isEqualTo(Errno.ENOMEM);
-      assertThat(refused).hasMessageContaining("after " + depth + " of " + (depth + 3));
+      assertThat(refused).hasMessageContaining("after " + posted + " of " + wanted);
       int completed = 0;
-      while (completed < depth) {
+      while (completed < posted) {
         completed += pair.initiator().awaitCompletion().size();
       }
-      assertThat(completed).isEqualTo(depth);
+      assertThat(completed).isEqualTo(posted);
     }
   }
 
@@ -111,12 +116,17 @@ final class ReadTest {
       assertThat(statusOf)
           .containsExactly(0, WcStatus.SUCCESS, WcStatus.REM_ACCESS_ERR, WcStatus.WR_FLUSH_ERR);
       assertThat(pair.initiator().pair.state()).isEqualTo(QueuePairState.ERR);
-      AsyncEvent event = context(loopback).pollAsyncEvent(TIMEOUT_MS);
-      assertThat(event).isNotNull();
-      assertThat(event.type()).isEqualTo(AsyncEvent.QP_ACCESS_ERR);
-      assertThat(event.element()).isEqualTo(pair.responder().pair.number());
-      assertThat(event.text()).isNotBlank();
+      if (TestDevice.isSoft()) { // The kernel's rxe tells its responder nothing.
+        assertAccessError(context(loopback).pollAsyncEvent(TIMEOUT_MS), pair.responder().pair);
+      }
     }
+  }
+
+  private static void assertAccessError(@Nullable AsyncEvent event, QueuePair responder) {
+    assertThat(event).isNotNull();
+    assertThat(event.type()).isEqualTo(AsyncEvent.QP_ACCESS_ERR);
+    assertThat(event.element()).isEqualTo(responder.number());
+    assertThat(event.text()).isNotBlank();
   }
 
   @Test

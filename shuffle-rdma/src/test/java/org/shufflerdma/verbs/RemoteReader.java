@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.verbs;
 
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.zip.CRC32C;
 
@@ -13,7 +12,7 @@ final class RemoteReader {
     int length = Integer.parseInt(arguments[3]);
     try (Loopback loopback = Loopback.listening()) {
       Loopback.Side side = loopback.connectTo(
-          new InetSocketAddress(InetAddress.getLoopbackAddress(), Integer.parseInt(arguments[0])));
+          new InetSocketAddress(TestDevice.address(), Integer.parseInt(arguments[0])));
       NativeMemory memory = loopback.own(NativeMemory.allocate(length, true));
       MemoryRegion sink =
           loopback.own(side.domain.register(memory.address(), length, Access.LOCAL_WRITE));
@@ -35,7 +34,12 @@ final class RemoteReader {
       loopback.client.disconnect();
       Loopback.expect(loopback.clientChannel, CmEventType.DISCONNECTED);
     }
-    SoftCounters counters = Verbs.open(Provider.SOFT).softCounters();
+    if (TestDevice.isSoft()) {
+      tellCounters(TestDevice.open().softCounters());
+    }
+  }
+
+  private static void tellCounters(SoftCounters counters) {
     System.out.println("file " + counters.readBytesFile());
     System.out.println("cma " + counters.readBytesCma());
     System.out.println("wire " + counters.readBytesWire());

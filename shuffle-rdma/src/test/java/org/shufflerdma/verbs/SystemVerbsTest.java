@@ -20,6 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
  * pair that bin/softverbs gives to programs, with the symbol versions of rdma-core, or a broken one.
  */
 @Timeout(60)
+@OnSoftDevice("brings system libraries of its own")
 final class SystemVerbsTest {
   private static final Path FACADES = Path.of("..", "native-verbs", "target", "lib", "softverbs");
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The device that the tests run on: the software device, or where {@code RDMA_TEST_DEVICE} names one
+ * the system's, whose IP addresses are {@code RDMA_TEST_ADDRESS} and {@code RDMA_TEST_ADDRESS6}.
+ */
+public final class TestDevice {
+  private static final @Nullable String NAME = System.getenv("RDMA_TEST_DEVICE");
+
+  private TestDevice() {}
+
+  /** Objects that are open: in this process on the software device, else on the whole device. */
+  public record Live(long domains, long regions, long queues, long queuePairs) {}
+
+  public static boolean isSoft() {
+    return NAME == null;
+  }
+
+  public static String name() {
+    return NAME == null ? "softv0" : NAME;
+  }
+
+  /** Its verbs, and no others in this process. */
+  public static Verbs open() throws VerbsException {
+    if (isSoft()) {
+      return Verbs.open(Provider.SOFT);
+    }
+    Verbs verbs = Verbs.open(Provider.SYSTEM);
+    try {
+      assertThat(Files.readString(Path.of("/proc/self/maps")))
+          .contains("/libibverbs.so.1", "/librdmacm.so.1")
+          .doesNotContain("softverbs");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return verbs;
+  }
+
+  public static InetAddress address() {
+    return isSoft()
+        ? InetAddress.getLoopbackAddress()
+        : resolved(System.getenv("RDMA_TEST_ADDRESS"));
+  }
+
+  public static InetAddress address6() {
+    return isSoft() ? resolved("::1") : resolved(System.getenv("RDMA_TEST_ADDRESS6"));
+  }
+
+  private static InetAddress resolved(String address) {
+    try {
+      return InetAddress.getAllByName(address)[0];
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  public static Live live() throws IOException {
+    if (isSoft()) {
+      SoftCounters counters = open().softCounters();
+      return new Live(counters.pdLive(), counters.mrLive(), counters.cqLive(), counters.qpLive());
+    }
+    Process rdma = new ProcessBuilder("rdma", "resource", "show", name())
+        .redirectErrorStream(true)
+        .start();
+    String shown = new String(rdma.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    return new Live(count(shown, "pd"), count(shown, "mr"), count(shown, "cq"), count(shown, "qp"));
+  }
+
+  private static long count(String shown, String kind) {
+    Matcher matcher = Pattern.compile("\\b" + kind + " (\\d+)").matcher(shown);
+    assertThat(matcher.find()).as("%s in: %s", kind, shown).isTrue();
+    return Long.parseLong(matcher.group(1));
+  }
+}
