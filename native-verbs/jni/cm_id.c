@@ -9,6 +9,19 @@
 
 #define PRIVATE_DATA_MAX 255
 
+/*
+ * 0 if the id has a device, else -1 and errno. librdmacm (of rdma-core 44) uses the id's device in
+ * rdma_resolve_route, rdma_connect, rdma_accept and rdma_disconnect without asking whether there is
+ * one, which ends the JVM.
+ */
+static int require_device(const struct rdma_cm_id *id)
+{
+	if (id->verbs)
+		return 0;
+	errno = EINVAL;
+	return -1;
+}
+
 static void bind_address(JNIEnv *env, jclass natives, jlong id, jbyteArray address, jint scope_id,
 			 jint port)
 {
@@ -66,7 +79,7 @@ static void connect_or_accept(JNIEnv *env, const char *call, connect_function fu
 		parameters->private_data = length > 0 ? data : NULL;
 		parameters->private_data_len = (uint8_t)length;
 	}
-	if (function(to_pointer(id), parameters) != 0)
+	if (require_device(to_pointer(id)) != 0 || function(to_pointer(id), parameters) != 0)
 		throw_verbs(env, call, errno);
 }
 
@@ -118,7 +131,7 @@ static void reject_id(JNIEnv *env, jclass natives, jlong id, jbyteArray private_
 static void disconnect_id(JNIEnv *env, jclass natives, jlong id)
 {
 	(void)natives;
-	if (verbs.rdma_disconnect(to_pointer(id)) != 0)
+	if (require_device(to_pointer(id)) != 0 || verbs.rdma_disconnect(to_pointer(id)) != 0)
 		throw_verbs(env, "rdma_disconnect", errno);
 }
 
@@ -168,7 +181,8 @@ static void disni_resolve_addr(JNIEnv *env, jobject self, jlong id, jlong source
 static void disni_resolve_route(JNIEnv *env, jobject self, jlong id, jint timeout_ms)
 {
 	(void)self;
-	if (verbs.rdma_resolve_route(to_pointer(id), timeout_ms) != 0)
+	if (require_device(to_pointer(id)) != 0 ||
+	    verbs.rdma_resolve_route(to_pointer(id), timeout_ms) != 0)
 		throw_disni(env, "resolveRoute", "rdma_resolve_route", errno);
 }
 
@@ -232,7 +246,9 @@ static jint disni_disconnect(JNIEnv *env, jobject self, jlong id)
 {
 	(void)env;
 	(void)self;
-	return id ? verbs.rdma_disconnect(to_pointer(id)) : -1;
+	if (!id || require_device(to_pointer(id)) != 0)
+		return -1;
+	return verbs.rdma_disconnect(to_pointer(id));
 }
 
 static jint disni_destroy_cm_id(JNIEnv *env, jobject self, jlong id)

@@ -18,6 +18,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -155,6 +156,24 @@ final class ConnectionTest {
       assertThat(id.context()).isNull();
       assertThat(id.deviceName()).isNull();
     }
+  }
+
+  @Test
+  void anUnboundIdRefusesWhatNeedsADevice() throws Exception {
+    TestDevice.open();
+    try (EventChannel channel = EventChannel.open();
+        ConnectionId id = channel.createId()) {
+      assertInvalid(() -> id.resolveRoute(TIMEOUT_MS));
+      assertInvalid(() -> id.connect(parameters()));
+      assertInvalid(() -> id.accept(parameters()));
+      assertInvalid(id::disconnect);
+    }
+  }
+
+  private static void assertInvalid(ThrowingCallable call) {
+    assertThatThrownBy(call)
+        .isInstanceOfSatisfying(
+            VerbsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.EINVAL));
   }
 
   @Test
