@@ -10,14 +10,11 @@
 static void client(int fd)
 {
 	struct rdma_event_channel *channel = cm_channel_open();
-	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *id = cm_id_open(channel);
+	struct rdma_cm_id *id;
 	uint16_t port;
 
 	test_receive(fd, &port, sizeof(port));
-	cm_resolve(id, "127.0.0.1", port);
-	cm_add_qp(id);
-	CHECK(!softverbs_rdma_connect(id, &param));
+	id = cm_ask(channel, "127.0.0.1", port);
 	cm_take(channel, RDMA_CM_EVENT_REJECTED);
 	cm_close(id);
 	softverbs_rdma_destroy_event_channel(channel);

@@ -18,28 +18,20 @@ static void connect_and_stay(int fd)
 static void connect_without_waiting(int fd)
 {
 	struct rdma_event_channel *channel = cm_channel_open();
-	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *id = cm_id_open(channel);
 	uint16_t port;
 
 	test_receive(fd, &port, sizeof(port));
-	cm_resolve(id, "127.0.0.1", port);
-	cm_add_qp(id);
-	CHECK(!softverbs_rdma_connect(id, &param));
+	cm_ask(channel, "127.0.0.1", port);
 	test_await(fd);
 }
 
 static void connect_and_await_answer(int fd)
 {
 	struct rdma_event_channel *channel = cm_channel_open();
-	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *id = cm_id_open(channel);
 	uint16_t port;
 
 	test_receive(fd, &port, sizeof(port));
-	cm_resolve(id, "127.0.0.1", port);
-	cm_add_qp(id);
-	CHECK(!softverbs_rdma_connect(id, &param));
+	cm_ask(channel, "127.0.0.1", port);
 	CHECK(test_readable(channel->fd, EVENT_WAIT_MS)); /* the answer */
 	test_signal(fd);
 	test_await(fd);
@@ -126,15 +118,12 @@ static void killed_after_accept(struct test_peer *peer, bool stopped)
 static void killed_before_answer(struct test_peer *peer)
 {
 	struct rdma_event_channel *channel = cm_channel_open();
-	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *id = cm_id_open(channel);
+	struct rdma_cm_id *id;
 	uint64_t start;
 	uint16_t port;
 
 	test_receive(peer->fd, &port, sizeof(port));
-	cm_resolve(id, "127.0.0.1", port);
-	cm_add_qp(id);
-	CHECK(!softverbs_rdma_connect(id, &param));
+	id = cm_ask(channel, "127.0.0.1", port);
 	test_await(peer->fd);
 	start = test_now_ms();
 	test_kill_peer(peer);

@@ -150,9 +150,8 @@ static inline void cm_close(struct rdma_cm_id *id)
 	CHECK(!softverbs_rdma_destroy_id(id));
 }
 
-/* Connects both ends of one process with itself or of two: an active and a passive id, ESTABLISHED. */
-static inline struct rdma_cm_id *cm_connect_to(struct rdma_event_channel *channel, const char *text,
-					       uint16_t port)
+/* Asks for a connection, without waiting for the answer. */
+static inline struct rdma_cm_id *cm_ask(struct rdma_event_channel *channel, const char *text, uint16_t port)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
 	struct rdma_cm_id *id = cm_id_open(channel);
@@ -160,6 +159,15 @@ static inline struct rdma_cm_id *cm_connect_to(struct rdma_event_channel *channe
 	cm_resolve(id, text, port);
 	cm_add_qp(id);
 	CHECK(!softverbs_rdma_connect(id, &param));
+	return id;
+}
+
+/* Connects both ends of one process with itself or of two: an active and a passive id, ESTABLISHED. */
+static inline struct rdma_cm_id *cm_connect_to(struct rdma_event_channel *channel, const char *text,
+					       uint16_t port)
+{
+	struct rdma_cm_id *id = cm_ask(channel, text, port);
+
 	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ESTABLISHED), 0);
 	return id;
 }
