@@ -34,6 +34,7 @@ $(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o: CPPFLAGS +
 
 # Tools first: theirs are the longest, up to twenty cases each, and each case has limits of its own.
 check-tests: $(TEST_NAMES:%=$(OUT)/tests/%) $(FACADE_TESTS)
+	@set -- tests/*.c; [ ! -e "$$1" ] || { echo "FAIL $$1: is in none of the folders, so nobody runs it"; exit 1; }
 	tests/run -j $(TEST_JOBS) -t 300 $(TOOL_TESTS) $(sort $^)
 
 # Is every row of the table tested, and every status in it?
