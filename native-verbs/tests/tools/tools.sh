@@ -33,7 +33,7 @@ end_server() {
 
 need() {
   command -v "$1" >/dev/null 2>&1 || {
-    echo "$1 is not installed (ibverbs-utils, rdmacm-utils, perftest, ucx-utils, libfabric-bin, fio, qemu-system-x86)" >&2
+    echo "$1 is not installed (ibverbs-utils, rdmacm-utils, perftest, ucx-utils, libfabric-bin, fio, qperf, openmpi-bin, qemu-system-x86)" >&2
     exit 77
   }
 }
