@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "log.h"
 
 #include "cancel.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static const char *const level_names[] = {
@@ -30,17 +37,46 @@ static void read_threshold(void)
 			threshold = i;
 }
 
+static bool is_file(void)
+{
+	struct statx about;
+
+	return !statx(STDERR_FILENO, "", AT_EMPTY_PATH, STATX_TYPE, &about) && S_ISREG(about.stx_mode);
+}
+
+/*
+ * False if there is no room: who reads stderr and stops must not stop the device. O_NONBLOCK is not ours to set, for
+ * others write to the same open file; and where a single write cannot be told not to wait (a terminal), poll() has to do.
+ */
+static bool write_if_room(char *line, size_t length)
+{
+	struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
+	struct iovec iov = {line, length};
+
+	if (poll(&ready, 1, 0) != 1 || ready.revents != POLLOUT)
+		return false;
+	if (pwritev2(STDERR_FILENO, &iov, 1, -1, RWF_NOWAIT) >= 0)
+		return true;
+	/* EAGAIN: another process was faster; a file means its disk by that, for which we wait. */
+	return (errno != EAGAIN || is_file()) && write(STDERR_FILENO, line, length) >= 0;
+}
+
 void log_write(enum log_level level, const char *format, ...)
 {
+	static atomic_uint lost_ones;
 	char line[512];
 	int saved_errno = errno;
+	unsigned int lost;
 	va_list args;
 	int used, cancel;
 
 	pthread_once(&once, read_threshold);
 	if (level > threshold)
 		return;
+	lost = atomic_exchange(&lost_ones, 0);
 	used = snprintf(line, sizeof(line), "softverbs[%d] %s: ", (int)getpid(), level_names[level]);
+	if (lost)
+		used += snprintf(line + used, sizeof(line) - used, "(%u messages before were lost: stderr took no more) ", lost);
 	va_start(args, format);
 	used += vsnprintf(line + used, sizeof(line) - used - 1, format, args);
 	va_end(args);
@@ -48,8 +84,8 @@ void log_write(enum log_level level, const char *format, ...)
 		used = sizeof(line) - 2;
 	line[used++] = '\n';
 	cancel = cancel_put_off();
-	if (write(STDERR_FILENO, line, used) < 0)
-		errno = saved_errno;
+	if (!write_if_room(line, used))
+		atomic_fetch_add(&lost_ones, lost + 1);
 	cancel_restore(cancel);
 	errno = saved_errno;
 }
