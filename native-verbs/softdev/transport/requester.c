@@ -206,8 +206,12 @@ static void ask_for_file(struct softdev_qp *qp)
 	struct frame frame = {.op = WIRE_FILE_REQUEST, .rkey = slot};
 
 	qp->wanted_file = 0;
-	if (!slot || qp->requester != REQUESTER_OPEN || !qp->peer)
+	if (!slot)
 		return;
+	if (qp->requester != REQUESTER_OPEN || !qp->peer) { /* connected anew since, without a table */
+		qp->waits_for_file = false;
+		return;
+	}
 	if (!is_outstanding(qp))
 		qp->last_answer_ns = progress_now_ns();
 	frame.arg = atomic_load(&peer_table(qp->peer)->mr[slot].generation);
