@@ -147,7 +147,7 @@ int handshake_on_frame(struct link *link, const struct frame *frame, const void 
 			 hello->version == LINK_VERSION;
 
 	if (frame->op == FRAME_REFUSED && link->state == LINK_EXPECT_REPLY)
-		return frame->status ? frame->status : EPROTO;
+		return frame->status == EACCES ? EACCES : EPROTO; /* some errnos mean other things to a link */
 	if (frame->op == FRAME_HELLO && link->state == LINK_EXPECT_HELLO && has_hello)
 		return on_hello(link, hello);
 	if (frame->op == FRAME_HELLO_REPLY && link->state == LINK_EXPECT_REPLY && has_hello)

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever errno a peer refuses with, the connect has failed: at once, and not with what that errno means elsewhere. */
+#include "raw_responder.h"
+#include "softdev_fixture.h"
+
+enum { LIMIT_MS = 1500 };
+
+static void refuse(int control)
+{
+	uint16_t port, reason;
+	int listener = raw_responder_listen(&port);
+
+	test_send(control, &port, sizeof(port));
+	test_receive(control, &reason, sizeof(reason));
+	for (;;) {
+		struct frame frame;
+		struct raw_hello hello;
+		int fd = accept(listener, NULL, NULL); /* and kept: its end would tell as well */
+
+		CHECK(fd >= 0);
+		CHECK(raw_read_frame(fd, &frame, &hello, sizeof(hello)));
+		frame = (struct frame){.op = FRAME_REFUSED, .status = reason};
+		CHECK(raw_write_frame(fd, &frame, NULL));
+	}
+}
+
+static void expect_failure(struct test_peer *peer, uint16_t reason)
+{
+	static const struct connection patient = {.no_timeout = true};
+	uint64_t start = test_now_ms();
+	struct address remote;
+	struct region region;
+	struct side side;
+	uint16_t port;
+
+	test_receive(peer->fd, &port, sizeof(port));
+	test_send(peer->fd, &reason, sizeof(reason));
+	open_side(&side, 16, 16);
+	region = create_region(side.pd, 4096, ALL_REMOTE);
+	remote = address_of(&side);
+	remote.qpn = (uint32_t)port << 8 | RAW_QP_INDEX;
+	connect_side(&side, &remote, &patient);
+	CHECK_EQUAL(post_read(side.qp, reason, &region, 64, 4096, 1), 0);
+	expect_completion(side.cq, reason, IBV_WC_RETRY_EXC_ERR);
+	CHECK(test_now_ms() - start < LIMIT_MS);
+	destroy_region(&region);
+	close_side(&side);
+}
+
+int main(void)
+{
+	static const uint16_t reasons[] = {EACCES, EPROTO, EAGAIN, ECANCELED, ENODATA, ECONNREFUSED, 0, 0xffff};
+	enum { REASONS = sizeof(reasons) / sizeof(reasons[0]) };
+	struct test_peer peers[REASONS];
+
+	for (int i = 0; i < REASONS; i++) /* before the device is touched */
+		peers[i] = test_start_peer(refuse);
+	for (int i = 0; i < REASONS; i++) {
+		expect_failure(&peers[i], reasons[i]);
+		test_kill_peer(&peers[i]);
+	}
+	check_no_leaks();
+	return 0;
+}
