@@ -155,6 +155,12 @@ static void add_sender(int fd)
 		add_stranger(sender);
 }
 
+static void pause_listening(struct endpoint *endpoint)
+{
+	progress_watch_remove(&endpoint->listener);
+	progress_timer_set(&endpoint->retry, progress_now_ns() + RETRY_NS);
+}
+
 static void on_connect(void *owner, uint32_t events)
 {
 	struct endpoint *endpoint = owner;
@@ -165,25 +171,31 @@ static void on_connect(void *owner, uint32_t events)
 		add_sender(fd);
 	} else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
 		log_error("accept: %s", strerror(errno));
-		progress_watch_remove(&endpoint->listener);
-		progress_timer_set(&endpoint->retry, progress_now_ns() + RETRY_NS);
+		pause_listening(endpoint);
 	}
 }
 
 static void start_listening(void *owner)
 {
 	struct endpoint *endpoint = owner;
+	int error = progress_watch_set(&endpoint->listener, EPOLLIN);
 
-	progress_watch_set(&endpoint->listener, EPOLLIN);
+	if (!error)
+		return;
+	log_error("cannot listen for datagrams: %s", strerror(-error));
+	pause_listening(endpoint);
 }
 
 static void start(void *owner)
 {
 	struct endpoint *endpoint = owner;
+	int error = 0;
 
 	start_listening(endpoint);
 	if (secret_is_set())
-		ud_inlet_open(&endpoint->udp);
+		error = ud_inlet_open(&endpoint->udp);
+	if (error)
+		log_error("datagrams of other hosts will not be heard: %s", strerror(-error));
 }
 
 /* lock held. 0 or -errno. */

@@ -167,10 +167,9 @@ static int bind_name(int fd, const struct sockaddr_un *name, socklen_t length)
 	return result ? result : listen(fd, 8);
 }
 
-static void watch_listener(void *unused)
+static void watch_listener(void *result)
 {
-	(void)unused;
-	progress_watch_set(&listener, EPOLLIN);
+	*(int *)result = progress_watch_set(&listener, EPOLLIN);
 }
 
 int fault_control_start(void)
@@ -178,7 +177,7 @@ int fault_control_start(void)
 	const char *setting = getenv("SOFTVERBS_FAULT_CONTROL");
 	struct sockaddr_un name;
 	socklen_t length;
-	int fd;
+	int fd, result = 0, error;
 
 	if (!setting || !*setting)
 		return 0;
@@ -194,5 +193,6 @@ int fault_control_start(void)
 	}
 	listener = (struct progress_watch){.fd = fd, .callback = on_client};
 	fault_enable();
-	return -progress_call(watch_listener, NULL);
+	error = progress_call(watch_listener, &result);
+	return -(error ? error : result);
 }

@@ -72,9 +72,17 @@ void link_fail(struct link *link, int error)
 	link_end(link);
 }
 
+void link_fail_soon(struct link *link, int error)
+{
+	if (link->error || link->state == LINK_CLOSED)
+		return;
+	link->error = error;
+	progress_post(&link->failure);
+}
+
 static bool may_read(const struct link *link)
 {
-	return !link->paused && !link->closing_after_flush && !link->fault.held &&
+	return !link->paused && !link->error && !link->closing_after_flush && !link->fault.held &&
 	       !(link->accepted &&
 		 (link->waiting > MAX_ANSWERS_WAITING || link->waiting_fds > MAX_FDS_WAITING));
 }
@@ -82,6 +90,7 @@ static bool may_read(const struct link *link)
 void link_update_events(struct link *link)
 {
 	bool connecting = link->state == LINK_CONNECTING;
+	int error;
 	uint32_t events = ((may_read(link) && !connecting) || link->lingering ? EPOLLIN : 0) |
 			  ((link->out.first && !link->stalled) || connecting ? EPOLLOUT : 0);
 
@@ -95,7 +104,9 @@ void link_update_events(struct link *link)
 	    (link->watch.added && link->watched_events == events))
 		return;
 	link->watched_events = events;
-	progress_watch_set(&link->watch, events);
+	error = progress_watch_set(&link->watch, events);
+	if (error)
+		link_fail_soon(link, -error);
 }
 
 unsigned int link_frames_waiting(const struct link *link)

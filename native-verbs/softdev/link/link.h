@@ -89,7 +89,10 @@ static inline void link_close_fds(const int *fds, int count)
 /* Hands the link to another owner; for the callee of cm_on_incoming_link(). */
 void link_set_owner(struct link *link, const struct link_ops *ops, void *owner);
 
-/* Queues a frame; copies payload (`frame->length` bytes) and duplicates the descriptors. 0 or -errno. */
+/*
+ * Queues a frame; copies payload (`frame->length` bytes) and duplicates the descriptors. 0 or -errno: -EPIPE of a link that is
+ * closed; -ENOMEM, and the link fails soon; that of a descriptor that cannot be duplicated, and the link goes on without the frame.
+ */
 int link_send(struct link *link, const struct frame *frame, const void *payload, const int *fds,
 	      int fd_count);
 

@@ -88,19 +88,19 @@ struct link *link_connect(const union ibv_gid *source, const union ibv_gid *dest
 			  enum link_kind kind, const struct link_ops *ops, void *owner)
 {
 	struct link *link = link_new(-1, LINK_EXPECT_REPLY);
+	int error;
 
 	if (!link)
 		return NULL;
 	link->kind = kind;
 	link->ops = ops;
 	link->owner = owner;
-	link->error = link_fault_refuses(link);
-	if (!link->error)
-		link->error = is_by_unix(destination)
-				      ? connect_unix(link, port)
-				      : connect_tcp(link, source, destination, port);
-	if (link->error) {
-		progress_post(&link->failure);
+	error = link_fault_refuses(link);
+	if (!error)
+		error = is_by_unix(destination) ? connect_unix(link, port)
+						: connect_tcp(link, source, destination, port);
+	if (error) {
+		link_fail_soon(link, error);
 		return link;
 	}
 	link_start_handshake_clock(link);

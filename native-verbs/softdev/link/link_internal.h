@@ -23,12 +23,12 @@ struct out_queue {
 struct link {
 	struct progress_watch watch;
 	struct progress_timer deadline; /* of the handshake and a first frame, later of a flush before closing */
-	struct progress_task failure;   /* reports a failed connect after link_connect() has returned */
+	struct progress_task failure;   /* reports `error` after the call that found it has returned */
 	enum link_state state;
 	enum link_kind kind;
 	const struct link_ops *ops;
 	void *owner;
-	int error; /* of a connect that failed: nothing happens any more but its report */
+	int error; /* it cannot go on: nothing happens any more but the report */
 	int dispatching; /* > 0: a callback runs, freeing waits for it */
 	bool paused, closing_after_flush, accepted;
 	bool in_drained, out_full; /* the last call moved less than was asked for: the next would move nothing */
@@ -83,6 +83,8 @@ void link_stop_being_a_stranger(struct link *link);
 
 /* Closes the link and tells the owner, if it has one. */
 void link_fail(struct link *link, int error);
+/* Likewise, but soon, where the caller does not expect the link to go. Any lock held. */
+void link_fail_soon(struct link *link, int error);
 /* Sends ahead of the frames that wait for the handshake. */
 int link_send_now(struct link *link, const struct frame *frame, const void *payload);
 /* The handshake is done: lets the held frames go. */

@@ -18,7 +18,7 @@
 struct link_listener {
 	struct progress_watch watch;
 	struct progress_task start;
-	struct progress_timer retry; /* after a shortage of descriptors */
+	struct progress_timer retry; /* after a shortage of descriptors, or of the kernel's memory */
 	bool is_tcp;
 	uint16_t port;
 };
@@ -61,6 +61,12 @@ int link_bind_name(uint16_t port, const char *suffix, int type)
 	return error;
 }
 
+static void pause_listening(struct link_listener *listener)
+{
+	progress_watch_remove(&listener->watch);
+	progress_timer_set(&listener->retry, progress_now_ns() + RETRY_NS);
+}
+
 static void on_incoming(void *owner, uint32_t events)
 {
 	struct link_listener *listener = owner;
@@ -74,16 +80,19 @@ static void on_incoming(void *owner, uint32_t events)
 			link_accept_unix(fd);
 	} else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
 		log_error("accept: %s", strerror(errno));
-		progress_watch_remove(&listener->watch);
-		progress_timer_set(&listener->retry, progress_now_ns() + RETRY_NS);
+		pause_listening(listener);
 	}
 }
 
 static void start_watching(void *owner)
 {
 	struct link_listener *listener = owner;
+	int error = progress_watch_set(&listener->watch, EPOLLIN);
 
-	progress_watch_set(&listener->watch, EPOLLIN);
+	if (!error)
+		return;
+	log_error("cannot listen on port %u: %s", listener->port, strerror(-error));
+	pause_listening(listener);
 }
 
 static struct link_listener *new_listener(int fd, bool is_tcp, uint16_t port)

@@ -188,7 +188,7 @@ void link_flush_output(struct link *link)
 	size_t moved = 0;
 
 	while (link->state != LINK_CLOSED && link->out.first && moved < LINK_BYTES_PER_TURN &&
-	       !link->fault.held && !link->stalled) {
+	       !link->fault.held && !link->stalled && !link->error) {
 		struct out_item *item = link->out.first;
 		ssize_t written = write_item(link, item);
 
@@ -235,8 +235,10 @@ static int enqueue(struct link *link, struct out_queue *queue, const struct fram
 	size_t copied = stream ? 0 : frame->length;
 	struct out_item *item = malloc(sizeof(*item) + copied);
 
-	if (!item)
+	if (!item) {
+		link_fail_soon(link, ENOMEM); /* a stream that leaves out a frame is none */
 		return -ENOMEM;
+	}
 	*item = (struct out_item){.frame = *frame, .stream = stream};
 	if (copied)
 		memcpy(item->payload, payload, copied);

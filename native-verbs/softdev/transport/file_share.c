@@ -25,7 +25,7 @@ void responder_share_file(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct frame reply = {.op = WIRE_FILE_REPLY, .rkey = frame->rkey, .arg = frame->arg};
 	const struct fault *fault = fault_check(FAULT_SHARE_FILE, .qpn = qp->base.qp_num);
-	int fd = fault ? -fault->error : -EACCES;
+	int fd = fault ? -fault->error : -EACCES, error;
 
 	/* The descriptor shows the whole file, a READ only the region: for those who may open it anyway. */
 	if (!fault && link_peer_uid(qp->in) == geteuid() && may_read(qp))
@@ -34,7 +34,11 @@ void responder_share_file(struct softdev_qp *qp, const struct frame *frame)
 		reply.status = -fd;
 	else
 		qp->passed_files = true;
-	link_send(qp->in, &reply, NULL, &fd, fd >= 0);
+	error = link_send(qp->in, &reply, NULL, &fd, fd >= 0);
+	if (error) { /* short of descriptors */
+		reply.status = -error;
+		link_send(qp->in, &reply, NULL, NULL, 0);
+	}
 	link_flush(qp->in);
 	if (fd >= 0)
 		close(fd);
