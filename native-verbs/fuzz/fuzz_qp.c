@@ -405,6 +405,6 @@ void fuzz_write_seeds(void)
 	fuzz_seed("rnr_until_the_end", answers.bytes, answers.length);
 	answers = fuzz_stream(REQUESTER, 0);
 	fuzz_add_frame(&answers, (struct frame){.op = WIRE_FILE_REPLY, .rkey = 1}, NULL);
-	fuzz_add_frame(&answers, (struct frame){.op = WIRE_FILE_REVOKE, .rkey = 1}, NULL);
+	fuzz_add_frame(&answers, (struct frame){.op = WIRE_FILE_REVOKE}, NULL);
 	fuzz_seed("file_answers", answers.bytes, answers.length);
 }

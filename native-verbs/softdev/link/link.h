@@ -122,6 +122,8 @@ void link_end(struct link *link);
 
 /* How many frames are queued and not written to their end. */
 unsigned int link_frames_waiting(const struct link *link);
+/* Is the last of those one of this kind? Then the peer has not read it. Of an open link. */
+bool link_ends_with(const struct link *link, uint8_t op);
 
 /* Writes what is queued, as far as the socket takes it. May call on_close. */
 void link_flush(struct link *link);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sending half of a link: a queue of frames, each with its payload or a stream that fetches it. */
 #define _GNU_SOURCE
+#include "core.h"
 #include "link_internal.h"
 #include "link_tcp.h"
 
@@ -277,6 +278,11 @@ int link_send_stream(struct link *link, const struct frame *frame, struct link_s
 		return -EPIPE;
 	return enqueue(link, link->state == LINK_OPEN ? &link->out : &link->held, frame, NULL, stream,
 		       NULL, 0);
+}
+
+bool link_ends_with(const struct link *link, uint8_t op)
+{
+	return link->out.first && container_of_(link->out.last, struct out_item, next)->frame.op == op;
 }
 
 int link_send_now(struct link *link, const struct frame *frame, const void *payload)

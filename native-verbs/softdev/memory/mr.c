@@ -206,11 +206,11 @@ struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t lengt
 	return mr;
 }
 
-/* Nobody holds it any more. Peers have the descriptor under the generation that is over. */
+/* Nobody holds it any more, and its generation is over: by that the peers find the descriptor. */
 static void revoke_file(struct softdev_mr *mr)
 {
 	if (atomic_exchange(&mr->file_shared, false))
-		file_share_revoke(mr->base.handle, mr->generation);
+		file_share_revoke();
 }
 
 static void leave_file(struct softdev_mr *mr)

@@ -2,11 +2,9 @@
 #include "file_share.h"
 
 #include "fault.h"
-#include "log.h"
 #include "responder_internal.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 /* Would a READ be carried out at all? */
@@ -44,38 +42,26 @@ void responder_share_file(struct softdev_qp *qp, const struct frame *frame)
 		close(fd);
 }
 
-struct revocation {
-	struct progress_task task;
-	struct frame frame;
-};
-
-static void revoke_on(struct softdev_qp *qp, void *argument)
+static void revoke_on(struct softdev_qp *qp, void *unused)
 {
-	const struct revocation *revocation = argument;
+	const struct frame frame = {.op = WIRE_FILE_REVOKE};
 
-	if (!qp->in || !qp->passed_files)
+	(void)unused;
+	/* One that waits for a peer which takes nothing will be read after this moment, too. */
+	if (!qp->in || !qp->passed_files || link_ends_with(qp->in, WIRE_FILE_REVOKE))
 		return;
-	link_send(qp->in, &revocation->frame, NULL, NULL, 0);
+	link_send(qp->in, &frame, NULL, NULL, 0);
 	link_flush(qp->in);
 }
 
-static void revoke_everywhere(void *owner)
+static void revoke_everywhere(void *unused)
 {
-	qp_for_each(revoke_on, owner);
-	free(owner);
+	qp_for_each(revoke_on, unused);
 }
 
-void file_share_revoke(uint32_t slot, uint64_t generation)
+void file_share_revoke(void)
 {
-	struct revocation *revocation = malloc(sizeof(*revocation));
+	static struct progress_task task = {.callback = revoke_everywhere};
 
-	if (!revocation) {
-		log_error("no memory to revoke the descriptor of region %u", slot);
-		return;
-	}
-	*revocation = (struct revocation){
-		.task = {.callback = revoke_everywhere, .owner = revocation},
-		.frame = {.op = WIRE_FILE_REVOKE, .rkey = slot, .arg = generation},
-	};
-	progress_post(&revocation->task);
+	progress_post(&task);
 }

@@ -3,9 +3,7 @@
 #ifndef SOFTDEV_FILE_SHARE_H
 #define SOFTDEV_FILE_SHARE_H
 
-#include <stdint.h>
-
-/* Tells the connected peers, soon, to close what they were given for this region. Any thread. */
-void file_share_revoke(uint32_t slot, uint64_t generation);
+/* Tells the connected peers, soon, that a region is not what it was: they close what they were given for it. Any thread. */
+void file_share_revoke(void);
 
 #endif

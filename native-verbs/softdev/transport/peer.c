@@ -281,14 +281,21 @@ unlock:
 	pthread_mutex_unlock(&peer->lock);
 }
 
-void peer_file_revoke(struct peer *peer, uint32_t slot, uint64_t generation)
+/* What a peer said when it passed the file, and what its table says now. */
+static bool is_stale(const struct peer *peer, const struct peer_file *file)
 {
-	struct peer_file **link = &peer->files[slot % FILE_BUCKETS];
+	return file->slot >= TABLE_MR_SLOTS ||
+	       atomic_load(&peer->table->mr[file->slot].generation) != file->generation;
+}
 
+void peer_files_revoke(struct peer *peer)
+{
 	pthread_mutex_lock(&peer->lock);
-	while (*link && ((*link)->slot != slot || (*link)->generation != generation))
-		link = &(*link)->next;
-	if (*link)
-		drop_file(peer, link);
+	for (int i = 0; i < FILE_BUCKETS; i++)
+		for (struct peer_file **link = &peer->files[i]; *link;)
+			if (is_stale(peer, *link))
+				drop_file(peer, link);
+			else
+				link = &(*link)->next;
 	pthread_mutex_unlock(&peer->lock);
 }

@@ -44,6 +44,7 @@ int peer_file_fd(const struct peer_file *file);
 void peer_file_release(struct peer *peer, struct peer_file *file);
 /* Takes over fd; -1 = the peer has none for that region. */
 void peer_file_add(struct peer *peer, uint32_t slot, uint64_t generation, int fd);
-void peer_file_revoke(struct peer *peer, uint32_t slot, uint64_t generation);
+/* Drops the files of regions that are not what they were when the files came. */
+void peer_files_revoke(struct peer *peer);
 
 #endif

@@ -233,7 +233,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 	} else {
 		link_close_fds(fds, fd_count);
 		if (frame->op == WIRE_FILE_REVOKE && qp->peer)
-			peer_file_revoke(qp->peer, frame->rkey, frame->arg);
+			peer_files_revoke(qp->peer);
 		else if (frame->op != WIRE_FILE_REVOKE && is_sending_state(qp) && !is_unreliable(qp))
 			on_answer(qp, frame);
 	}

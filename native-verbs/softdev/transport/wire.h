@@ -12,7 +12,7 @@
  *              payload struct atomic_operands
  *   ATOMIC_WRITE payload of eight bytes, remote_addr, rkey   ACK | NAK
  *   FILE_REQUEST rkey = slot, arg = generation    FILE_REPLY [+ descriptor]
- *                                                 FILE_REVOKE (unasked)
+ *                                                 FILE_REVOKE (unasked): some generation of the table is over
  *
  * Requests carry consecutive `seq`, from the PSN on that both ends were told by ibv_modify_qp; the responder executes
  * them strictly in that order and ignores any other, which is how what follows an RNR_NAK is dropped until it is sent

@@ -13,7 +13,7 @@ static void chat(int control)
 	test_send(control, &port, sizeof(port));
 	fd = raw_responder_accept(listener);
 	for (uint64_t i = 0;; i++) {
-		const struct frame frames[] = {{.op = WIRE_FILE_REVOKE, .rkey = 1, .arg = i},
+		const struct frame frames[] = {{.op = WIRE_FILE_REVOKE},
 					       {.op = WIRE_FILE_REPLY, .rkey = 1, .arg = i, .status = ENOENT}};
 
 		if (!raw_write_frame(fd, &frames[i % 2], NULL))
