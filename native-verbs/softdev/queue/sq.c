@@ -225,15 +225,18 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	if (error)
 		return error;
 	qp->sq_post++;
-	COUNT(send_wr_posted);
-	if (qp->sq_sig_all || (wr->send_flags & IBV_SEND_SIGNALED))
-		COUNT(send_wr_signalled);
 	return 0;
 }
 
-/* qp->lock held; dropped meanwhile. */
-static void start_posted(struct softdev_qp *qp, bool is_one)
+/* qp->lock held; dropped meanwhile. What was posted from `first` on is counted, and executed. */
+static void start_posted(struct softdev_qp *qp, uint32_t first)
 {
+	bool is_one = qp->sq_post - first == 1;
+
+	COUNT_ADD(send_wr_posted, qp->sq_post - first);
+	for (uint32_t i = first; i != qp->sq_post; i++)
+		if (qp->sq_sig_all || (sq_at(qp, i)->flags & IBV_SEND_SIGNALED))
+			COUNT(send_wr_signalled);
 	if (atomic_load(&qp->state) == IBV_QPS_ERR || atomic_load(&qp->state) == IBV_QPS_SQE) {
 		qp_busy_begin(qp);
 		qp_busy_end(qp);
@@ -261,7 +264,7 @@ int qp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr
 			break;
 		}
 	}
-	start_posted(qp, qp->sq_post - first == 1);
+	start_posted(qp, first);
 	pthread_mutex_unlock(&qp->lock);
 	return error;
 }
@@ -280,7 +283,7 @@ int sq_post_all(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	if (error)
 		qp->sq_post = first; /* nobody has seen them: the lock was held */
 	else
-		start_posted(qp, qp->sq_post - first == 1);
+		start_posted(qp, first);
 	pthread_mutex_unlock(&qp->lock);
 	return error;
 }

@@ -119,6 +119,14 @@ static void expect_nothing_posted(struct pair *pair)
 	CHECK_EQUAL(state_of(pair->a.qp), IBV_QPS_RTS);
 }
 
+static struct softverbs_counters counters_now(void)
+{
+	struct softverbs_counters counters;
+
+	CHECK_EQUAL(softverbs_get_counters(&counters, sizeof(counters)), 0);
+	return counters;
+}
+
 static void begin_with_a_good_one(struct ibv_qp_ex *qp)
 {
 	ibv_wr_start(qp);
@@ -131,6 +139,7 @@ static void oneBadRequestLeavesNothingPosted(struct pair *pair, struct region *h
 {
 	struct ibv_qp_ex *qp = softverbs_ibv_qp_to_qp_ex(pair->a.qp);
 	struct ibv_sge sge = sge_of(here, 0, 8), three[] = {sge, sge, sge};
+	struct softverbs_counters before = counters_now();
 	char much[65] = {0};
 
 	begin_with_a_good_one(qp);
@@ -158,6 +167,8 @@ static void oneBadRequestLeavesNothingPosted(struct pair *pair, struct region *h
 	ibv_wr_start(qp);
 	CHECK_EQUAL(ibv_wr_complete(qp), 0);
 	expect_nothing_posted(pair);
+	CHECK_EQUAL(counters_now().send_wr_posted, before.send_wr_posted);
+	CHECK_EQUAL(counters_now().send_wr_signalled, before.send_wr_signalled);
 }
 
 static void whatFailedBeforeDoesNotSpoilTheNextBatch(struct pair *pair)
