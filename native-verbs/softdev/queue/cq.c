@@ -254,8 +254,11 @@ void cq_push_now(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
 			added->wall_ns = wall_ns();
 		}
 		notify(cq, solicited || entry->wc.status != IBV_WC_SUCCESS);
-	} else if (!cq->ignores_overrun) {
-		overrun(cq);
+	} else {
+		if (entry->shared_receive) /* of other queue pairs too, which this queue is nothing to */
+			srq_release(entry->shared_receive);
+		if (!cq->ignores_overrun)
+			overrun(cq);
 	}
 	pthread_mutex_unlock(&cq->lock);
 }

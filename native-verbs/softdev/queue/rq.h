@@ -57,7 +57,7 @@ struct softdev_srq {
 	uint32_t posted;
 	struct rqe *first, **last; /* posted, oldest first */
 	struct rqe *unused;
-	struct rqe *made; /* all of them, for the completion of one may be lost with a queue that overran */
+	struct rqe *made; /* all of them, wherever they are: a fault may drop the completion of one */
 	uint32_t allocated, used; /* used: posted, being filled, or completed and not polled */
 
 	struct async_source limit_reached, error;
@@ -73,7 +73,7 @@ static inline struct softdev_srq *to_srq(struct ibv_srq *srq)
 struct rqe *srq_take(struct softdev_srq *srq);
 /* Nothing was received: it is the next one again. */
 void srq_put_back(struct rqe *rqe);
-/* Its completion was polled, or will never be: the slot may be used again. */
+/* Its completion was polled, or will never be: the slot may be used again. A cq.lock may be held. */
 void srq_release(struct rqe *rqe);
 
 /* False if it is no event of a shared queue. */

@@ -277,8 +277,28 @@ static void sizeCanBeChanged(void)
 	close_scene(&scene);
 }
 
-/* What did not fit into the completion queue is lost with it, and given back with the shared queue. */
-static void overrunLosesReceivesForGood(void)
+/* The shared QPs anew, with another completion queue and a receive for each. */
+static void use_queue(struct scene *scene, struct ibv_cq *cq)
+{
+	scene->to.cq = cq;
+	for (int i = 0; i < QPS; i++) {
+		struct address from, to;
+		struct side far = scene->to;
+		struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+
+		CHECK_EQUAL(softverbs_ibv_destroy_qp(scene->qps[i]), 0);
+		CHECK_EQUAL(softverbs_ibv_modify_qp(scene->from[i].qp, &reset, IBV_QP_STATE), 0);
+		far.qp = scene->qps[i] = create_shared_qp(&scene->to, scene->srq);
+		from = address_of(&scene->from[i]);
+		to = address_of(&far);
+		connect_side(&far, &from, NULL);
+		connect_side(&scene->from[i], &to, NULL);
+		CHECK_EQUAL(post_shared(scene, i, 0, 16), 0);
+	}
+}
+
+/* What does not fit into the completion queue is lost with it. */
+static void overrunFailsTheQps(void)
 {
 	struct ibv_async_event event;
 	struct ibv_cq *wide, *narrow;
@@ -288,21 +308,7 @@ static void overrunLosesReceivesForGood(void)
 	narrow = softverbs_ibv_create_cq(scene.to.context, 1, NULL, NULL, 0);
 	CHECK(narrow);
 	wide = scene.to.cq;
-	scene.to.cq = narrow;
-	for (int i = 0; i < QPS; i++) {
-		struct address from, to;
-		struct side far = scene.to;
-		struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-
-		CHECK_EQUAL(softverbs_ibv_destroy_qp(scene.qps[i]), 0);
-		CHECK_EQUAL(softverbs_ibv_modify_qp(scene.from[i].qp, &reset, IBV_QP_STATE), 0);
-		far.qp = scene.qps[i] = create_shared_qp(&scene.to, scene.srq);
-		from = address_of(&scene.from[i]);
-		to = address_of(&far);
-		connect_side(&far, &from, NULL);
-		connect_side(&scene.from[i], &to, NULL);
-		CHECK_EQUAL(post_shared(&scene, i, 0, 16), 0);
-	}
+	use_queue(&scene, narrow);
 	for (int i = 0; i < QPS; i++)
 		CHECK_EQUAL(send_from(&scene, i, i, 1), 0);
 	do {
@@ -311,6 +317,39 @@ static void overrunLosesReceivesForGood(void)
 	} while (event.event_type != IBV_EVENT_CQ_ERR);
 	for (int i = 0; i < QPS; i++)
 		expect_state(scene.qps[i], IBV_QPS_ERR);
+	scene.to.cq = wide;
+	close_scene_of(&scene, narrow);
+}
+
+/* The slot of a receive whose completion is lost comes back at once, for nobody will poll it. */
+static void ignoredOverrunLosesNoSlot(void)
+{
+	struct ibv_cq_init_attr_ex attr = {.cqe = 1,
+					   .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+					   .flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN};
+	struct ibv_cq *wide, *narrow;
+	struct scene scene;
+	uint64_t deadline;
+	int posted = 0;
+
+	open_scene(&scene, SHARED, NULL);
+	narrow = ibv_cq_ex_to_cq(ibv_create_cq_ex(scene.to.context, &attr));
+	CHECK(narrow);
+	wide = scene.to.cq;
+	use_queue(&scene, narrow);
+	deadline = test_now_ms() + WAIT_MS;
+	for (int i = 0; i < QPS; i++) {
+		CHECK_EQUAL(send_from(&scene, i, i, 1), 0);
+		expect_completion(scene.from[i].cq, i, IBV_WC_SUCCESS);
+	}
+	while (posted < SHARED - 1) { /* the answer goes before the completion */
+		CHECK(test_now_ms() < deadline);
+		posted += !post_shared(&scene, posted, 0, 16);
+	}
+	CHECK_EQUAL(post_shared(&scene, posted, 0, 16), ENOMEM);
+	expect_completion(narrow, 0, IBV_WC_SUCCESS);
+	expect_no_completion(narrow);
+	CHECK_EQUAL(post_shared(&scene, posted, 0, 16), 0);
 	scene.to.cq = wide;
 	close_scene_of(&scene, narrow);
 }
@@ -350,7 +389,8 @@ static void body(void)
 	failedQpLeavesTheReceivesToTheOthers();
 	errorStateAloneTellsTheLastReceive();
 	sizeCanBeChanged();
-	overrunLosesReceivesForGood();
+	overrunFailsTheQps();
+	ignoredOverrunLosesNoSlot();
 	wrongArgumentsAreRefused();
 }
 
