@@ -2,10 +2,12 @@
 #define _GNU_SOURCE
 #include "progress.h"
 
+#include "agenda.h"
 #include "cancel.h"
 #include "core.h"
 #include "log.h"
 #include "peer_table.h"
+#include "watches.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,28 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS_PER_WAIT = 64 };
-
 static struct {
-	pthread_mutex_t lock; /* guards everything but the timers and the batch */
+	pthread_mutex_t lock; /* guards all of it, and the tasks of the agenda */
 	bool running;
-	int epoll_fd;
 	int wake_fd;
 	bool sleeping; /* or about to: only then a post has to wake it */
 	bool wake_pending;
-	struct progress_task *first_task, **last_task;
-	unsigned int queued; /* tasks */
-	struct progress_watch *watches;
-	struct progress_timer timers; /* progress thread only, as the batch */
-	struct epoll_event batch[EVENTS_PER_WAIT];
-	int batch_next, batch_count;
-} progress = {
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.epoll_fd = -1,
-	.wake_fd = -1,
-	.last_task = &progress.first_task,
-	.timers = {.previous = &progress.timers, .next = &progress.timers},
-};
+} progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake_fd = -1};
 
 static _Thread_local bool is_progress_thread;
 
@@ -54,88 +41,22 @@ bool progress_on_thread(void)
 	return is_progress_thread;
 }
 
-int progress_watch_set(struct progress_watch *watch, uint32_t epoll_events)
-{
-	struct epoll_event event = {.events = epoll_events, .data.ptr = watch};
-
-	if (epoll_ctl(progress.epoll_fd, watch->added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, watch->fd, &event))
-		return -errno;
-	if (watch->added)
-		return 0;
-	watch->added = true;
-	pthread_mutex_lock(&progress.lock);
-	watch->previous = NULL;
-	watch->next = progress.watches;
-	if (watch->next)
-		watch->next->previous = watch;
-	progress.watches = watch;
-	pthread_mutex_unlock(&progress.lock);
-	return 0;
-}
-
-void progress_watch_remove(struct progress_watch *watch)
-{
-	if (!watch->added)
-		return;
-	epoll_ctl(progress.epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
-	watch->added = false;
-	pthread_mutex_lock(&progress.lock);
-	if (watch->previous)
-		watch->previous->next = watch->next;
-	else
-		progress.watches = watch->next;
-	if (watch->next)
-		watch->next->previous = watch->previous;
-	pthread_mutex_unlock(&progress.lock);
-	for (int i = progress.batch_next; i < progress.batch_count; i++)
-		if (progress.batch[i].data.ptr == watch)
-			progress.batch[i].data.ptr = NULL;
-}
-
 void progress_before_fork(void)
 {
 	pthread_mutex_lock(&progress.lock);
+	watches_before_fork();
 }
 
 void progress_after_fork_in_parent(void)
 {
+	watches_after_fork_in_parent();
 	pthread_mutex_unlock(&progress.lock);
 }
 
 void progress_after_fork_in_child(void)
 {
-	for (struct progress_watch *watch = progress.watches; watch; watch = watch->next)
-		close(watch->fd);
-	if (progress.epoll_fd >= 0)
-		close(progress.epoll_fd);
-	progress.watches = NULL;
-	progress.epoll_fd = -1;
+	watches_after_fork_in_child();
 	pthread_mutex_unlock(&progress.lock);
-}
-
-void progress_timer_set(struct progress_timer *timer, uint64_t deadline_ns)
-{
-	struct progress_timer *after;
-
-	progress_timer_cancel(timer);
-	timer->deadline_ns = deadline_ns;
-	after = progress.timers.previous;
-	while (after != &progress.timers && after->deadline_ns > deadline_ns)
-		after = after->previous;
-	timer->previous = after;
-	timer->next = after->next;
-	after->next->previous = timer;
-	after->next = timer;
-	timer->armed = true;
-}
-
-void progress_timer_cancel(struct progress_timer *timer)
-{
-	if (!timer->armed)
-		return;
-	timer->previous->next = timer->next;
-	timer->next->previous = timer->previous;
-	timer->armed = false;
 }
 
 /* progress.lock held. */
@@ -156,32 +77,15 @@ static void wake_up(void)
 void progress_post(struct progress_task *task)
 {
 	pthread_mutex_lock(&progress.lock);
-	if (!task->queued) {
-		task->queued = true;
-		task->next = NULL;
-		*progress.last_task = task;
-		progress.last_task = &task->next;
-		progress.queued++;
-		if (progress.running)
-			wake_up();
-	}
+	if (agenda_add(task) && progress.running)
+		wake_up();
 	pthread_mutex_unlock(&progress.lock);
 }
 
 void progress_cancel(struct progress_task *task)
 {
 	pthread_mutex_lock(&progress.lock);
-	if (task->queued) {
-		struct progress_task **link = &progress.first_task;
-
-		while (*link != task)
-			link = &(*link)->next;
-		*link = task->next;
-		if (progress.last_task == &task->next)
-			progress.last_task = link;
-		task->queued = false;
-		progress.queued--;
-	}
+	agenda_remove(task);
 	pthread_mutex_unlock(&progress.lock);
 }
 
@@ -190,14 +94,7 @@ static struct progress_task *take_task(void)
 	struct progress_task *task;
 
 	pthread_mutex_lock(&progress.lock);
-	task = progress.first_task;
-	if (task) {
-		progress.first_task = task->next;
-		if (!progress.first_task)
-			progress.last_task = &progress.first_task;
-		task->queued = false;
-		progress.queued--;
-	}
+	task = agenda_take();
 	pthread_mutex_unlock(&progress.lock);
 	return task;
 }
@@ -209,7 +106,7 @@ static void run_tasks(void)
 	unsigned int count;
 
 	pthread_mutex_lock(&progress.lock);
-	count = progress.queued;
+	count = agenda_tasks();
 	pthread_mutex_unlock(&progress.lock);
 	for (; count && (task = take_task()); count--)
 		task->callback(task->owner);
@@ -218,16 +115,12 @@ static void run_tasks(void)
 /* Runs the timers that are due; returns how many milliseconds to wait for the next, -1 = none. */
 static int run_timers(void)
 {
-	while (progress.timers.next != &progress.timers) {
-		struct progress_timer *timer = progress.timers.next;
-		uint64_t now = progress_now_ns();
+	uint64_t now;
 
-		if (timer->deadline_ns > now)
-			return (timer->deadline_ns - now + 999999) / 1000000;
-		progress_timer_cancel(timer);
-		timer->callback(timer->owner);
-	}
-	return -1;
+	do
+		now = progress_now_ns();
+	while (agenda_run_timer(now));
+	return agenda_due_ns() == UINT64_MAX ? -1 : (int)((agenda_due_ns() - now + 999999) / 1000000);
 }
 
 /* False if there are tasks to run instead. */
@@ -236,7 +129,7 @@ static bool may_sleep(void)
 	bool may;
 
 	pthread_mutex_lock(&progress.lock);
-	may = progress.sleeping = !progress.first_task;
+	may = progress.sleeping = !agenda_tasks();
 	pthread_mutex_unlock(&progress.lock);
 	return may;
 }
@@ -259,18 +152,6 @@ static void clear_wake(void)
 	pthread_mutex_unlock(&progress.lock);
 }
 
-static void dispatch_batch(void)
-{
-	for (progress.batch_next = 0; progress.batch_next < progress.batch_count;) {
-		struct epoll_event *event = &progress.batch[progress.batch_next++];
-		struct progress_watch *watch = event->data.ptr;
-
-		if (watch)
-			watch->callback(watch->owner, event->events);
-	}
-	progress.batch_count = 0;
-}
-
 static void wake_callback(void *owner, uint32_t events)
 {
 	(void)owner;
@@ -280,13 +161,9 @@ static void wake_callback(void *owner, uint32_t events)
 
 static void *progress_main(void *unused)
 {
-	static struct progress_watch wake = {.callback = wake_callback};
-
 	(void)unused;
 	is_progress_thread = true;
 	peer_table_hold_liveness();
-	wake.fd = progress.wake_fd;
-	progress_watch_set(&wake, EPOLLIN);
 	for (;;) {
 		int timeout_ms;
 
@@ -294,10 +171,9 @@ static void *progress_main(void *unused)
 		timeout_ms = run_timers();
 		if (!may_sleep())
 			timeout_ms = 0;
-		progress.batch_count =
-			epoll_wait(progress.epoll_fd, progress.batch, EVENTS_PER_WAIT, timeout_ms);
+		watches_wait(timeout_ms);
 		stay_awake();
-		dispatch_batch();
+		watches_dispatch();
 	}
 	return NULL;
 }
@@ -305,19 +181,20 @@ static void *progress_main(void *unused)
 /* progress.lock held. */
 static int start_locked(void)
 {
+	static struct progress_watch wake = {.callback = wake_callback};
 	sigset_t all, before;
 	pthread_t thread;
-	int error;
+	int error = watches_open();
 
-	progress.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	progress.wake_fd = eventfd(0, EFD_CLOEXEC);
-	if (progress.epoll_fd < 0 || progress.wake_fd < 0) {
-		error = errno;
+	if (error)
+		goto failed;
+	wake.fd = progress.wake_fd = eventfd(0, EFD_CLOEXEC);
+	error = wake.fd < 0 ? -errno : progress_watch_set(&wake, EPOLLIN);
+	if (error)
 		goto close_fds;
-	}
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread, NULL, progress_main, NULL);
+	error = -pthread_create(&thread, NULL, progress_main, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (error)
 		goto close_fds;
@@ -327,13 +204,13 @@ static int start_locked(void)
 	return 0;
 
 close_fds:
-	if (progress.epoll_fd >= 0)
-		close(progress.epoll_fd);
-	if (progress.wake_fd >= 0)
-		close(progress.wake_fd);
-	progress.epoll_fd = progress.wake_fd = -1;
-	log_error("cannot start the progress thread: %s", strerror(error));
-	return -error;
+	progress_watch_remove(&wake);
+	if (wake.fd >= 0)
+		close(wake.fd);
+	watches_close();
+failed:
+	log_error("cannot start the progress thread: %s", strerror(-error));
+	return error;
 }
 
 int progress_start(void)

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The descriptors that the progress thread watches (progress_watch_set(), progress_watch_remove()). Progress thread only. */
+#ifndef SOFTDEV_WATCHES_H
+#define SOFTDEV_WATCHES_H
+
+#include "progress.h"
+
+/* Before all others; by the thread that starts the progress thread. 0 or -errno. */
+int watches_open(void);
+void watches_close(void);
+
+/* Waits for events, -1 = as long as it takes; watches_dispatch() brings them to the callbacks. False if there are none. */
+bool watches_wait(int timeout_ms);
+void watches_dispatch(void);
+
+/* For pthread_atfork: the child closes every descriptor that is watched. */
+void watches_before_fork(void);
+void watches_after_fork_in_parent(void);
+void watches_after_fork_in_child(void);
+
+#endif
