@@ -293,6 +293,11 @@ const union ibv_gid *link_peer_gid(const struct link *link)
 	return &link->peer_gid;
 }
 
+uint32_t link_peer_scope(const struct link *link)
+{
+	return link->is_tcp ? tcp_peer_scope(link->watch.fd) : 0;
+}
+
 struct link_name link_peer_name(const struct link *link)
 {
 	struct link_name name;

@@ -147,6 +147,8 @@ bool link_is_tcp(const struct link *link);
 bool link_is_from(const struct link *link, const uint8_t *gid);
 /* The address that a TCP peer has; zeros for any other. */
 const union ibv_gid *link_peer_gid(const struct link *link);
+/* The interface behind which that address is, if it is a link-local one; else 0. */
+uint32_t link_peer_scope(const struct link *link);
 pid_t link_peer_pid(const struct link *link);
 uid_t link_peer_uid(const struct link *link);
 /* The boot nonce of the peer process, LINK_NONCE_BYTES. */

@@ -98,6 +98,16 @@ int tcp_result(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) ? errno : error;
 }
 
+uint32_t tcp_peer_scope(int fd)
+{
+	struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&address;
+	socklen_t length = sizeof(address);
+
+	return !getpeername(fd, (struct sockaddr *)&address, &length) && address.ss_family == AF_INET6 ? v6->sin6_scope_id
+												       : 0;
+}
+
 int tcp_accepted(int fd, union ibv_gid *own, union ibv_gid *peer)
 {
 	struct sockaddr_storage address;

@@ -28,6 +28,9 @@ int tcp_result(int fd);
  */
 bool tcp_tune(int fd);
 
+/* The interface behind which the other end is, if it has a link-local address; else 0. */
+uint32_t tcp_peer_scope(int fd);
+
 /* For an accepted socket: options, and the GIDs of both ends. 0 or an errno. */
 int tcp_accepted(int fd, union ibv_gid *own, union ibv_gid *peer);
 

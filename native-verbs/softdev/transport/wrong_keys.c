@@ -4,7 +4,10 @@
 #include "log.h"
 #include "progress.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SUSPECTS = 64 };
 
@@ -12,25 +15,55 @@ enum { SUSPECTS = 64 };
 
 struct identity {
 	union ibv_gid address; /* zeros for a process of this host */
+	uint32_t scope;	       /* the interface behind which a link-local one is */
 	pid_t pid;
 	uid_t uid;
 };
 
 static struct suspect {
 	struct identity who;
+	uint64_t started; /* the process: another one may get its pid */
 	uint64_t since_ns;
 	unsigned int count;
 } suspects[SUSPECTS];
 
 static struct identity identity_of(const struct link *link)
 {
-	return (struct identity){*link_peer_gid(link), link_peer_pid(link), link_peer_uid(link)};
+	return (struct identity){*link_peer_gid(link), link_peer_scope(link), link_peer_pid(link), link_peer_uid(link)};
+}
+
+static bool is_same(const struct identity *a, const struct identity *b)
+{
+	return !memcmp(&a->address, &b->address, sizeof(a->address)) && a->scope == b->scope && a->pid == b->pid &&
+	       a->uid == b->uid;
+}
+
+/* When the process started, in clock ticks since boot (proc(5), field 22 of stat); 0: cannot be told. */
+static uint64_t start_of(pid_t pid)
+{
+	char path[32], line[512], *rest;
+	unsigned long long started = 0;
+	ssize_t length;
+	int fd;
+
+	if (pid <= 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
+	if (fd >= 0)
+		close(fd);
+	line[length > 0 ? length : 0] = 0;
+	rest = strrchr(line, ')'); /* of field 2, the name, in which anything may stand */
+	if (rest)
+		sscanf(rest, ") %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &started);
+	return started;
 }
 
 static struct suspect *find(const struct identity *who)
 {
 	for (int i = 0; i < SUSPECTS; i++)
-		if (suspects[i].count && !memcmp(&suspects[i].who, who, sizeof(*who)))
+		if (suspects[i].count && is_same(&suspects[i].who, who) && suspects[i].started == start_of(who->pid))
 			return &suspects[i];
 	return NULL;
 }
@@ -54,7 +87,7 @@ void wrong_keys_count(const struct link *link)
 	if (!suspect || now - suspect->since_ns > MINUTE_NS) {
 		if (!suspect)
 			suspect = oldest();
-		*suspect = (struct suspect){.who = who, .since_ns = now};
+		*suspect = (struct suspect){.who = who, .started = start_of(who.pid), .since_ns = now};
 	}
 	if (++suspect->count == WRONG_KEYS_PER_MINUTE)
 		log_warn("a peer used %u wrong keys within a minute; refusing it", suspect->count);
