@@ -3,7 +3,8 @@
  * What belongs to the process and not to one object: identity, ports, addresses, settings; and the
  * lock order of the whole device:
  *
- *   handle table > qp.lock > cq.lock > srq.lock > event_queue.lock, progress queue, peer.lock (leaves)
+ *   handle table > qp.lock > cq.lock > srq.lock > event_queue.lock, that of progress.c, peer.lock (leaves)
+ *                  that of progress.c > that of watches.c
  *                  qp.lock > the lock of mw.c > the lock of mr_table.c
  *                  qp.lock, cm_id.event_lock > the lock of fault_hold.c > cq.lock; that of fault.c is a leaf
  *   rsocket.lock > all of these, and the table of rsockets (a leaf)
