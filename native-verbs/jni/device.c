@@ -78,6 +78,27 @@ static jint close_device(JNIEnv *env, jclass natives, jlong handle)
 	return verbs.ibv_close_device(to_pointer(handle)) == 0 ? 0 : errno;
 }
 
+static jlongArray cm_contexts(JNIEnv *env, jclass natives)
+{
+	int count = 0;
+	struct ibv_context **list = verbs.rdma_get_devices(&count);
+	jlongArray handles;
+
+	(void)natives;
+	if (!list) {
+		throw_verbs(env, "rdma_get_devices", errno);
+		return NULL;
+	}
+	handles = (*env)->NewLongArray(env, count);
+	for (int i = 0; handles && i < count; i++) {
+		const jlong handle = to_handle(list[i]);
+
+		(*env)->SetLongArrayRegion(env, handles, i, 1, &handle);
+	}
+	verbs.rdma_free_devices(list);
+	return handles;
+}
+
 static jstring device_name(JNIEnv *env, jclass natives, jlong handle)
 {
 	struct ibv_context *context = to_pointer(handle);
@@ -255,6 +276,7 @@ static const JNINativeMethod natives_methods[] = {
 	NATIVE("deviceNames", "()[Ljava/lang/String;", device_names),
 	NATIVE("openDevice", "(Ljava/lang/String;)J", open_device),
 	NATIVE("closeDevice", "(J)I", close_device),
+	NATIVE("cmContexts", "()[J", cm_contexts),
 	NATIVE("deviceName", "(J)Ljava/lang/String;", device_name),
 	NATIVE("queryDevice", "(J[J)V", query_device),
 	NATIVE("queryPort", "(JI[J)V", query_port),

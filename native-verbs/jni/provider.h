@@ -58,7 +58,9 @@
 	X(rdma_accept, "RDMACM_1.0")                \
 	X(rdma_reject, "RDMACM_1.0")                \
 	X(rdma_disconnect, "RDMACM_1.0")            \
-	X(rdma_destroy_ep, "RDMACM_1.0")
+	X(rdma_destroy_ep, "RDMACM_1.0")            \
+	X(rdma_get_devices, "RDMACM_1.0")           \
+	X(rdma_free_devices, "RDMACM_1.0")
 
 #define SOFTVERBS_FUNCTIONS(X)   \
 	X(softverbs_reg_file_mr) \

@@ -14,6 +14,7 @@
 #include "cm_exports.h"
 #include "exports.h"
 #include "fault.h"
+#include "gid_table.h"
 
 enum { PACKET_LIFE_TIME = 16, DEFAULT_HOP_LIMIT = 64 };
 
@@ -126,6 +127,18 @@ int cm_hold_port(struct cm_id *id)
 	return progress_watch_set(&id->udp_watch, EPOLLET);
 }
 
+/*
+ * Loopback addresses belong to no device until a destination is resolved, as in the kernel, whose cma_any_addr() takes
+ * them for wildcards: programs that look for the addresses of devices bind an id to each address of the host.
+ */
+static bool belongs_to_device(const struct sockaddr *address)
+{
+	union ibv_gid gid;
+
+	gid_from_address(address, &gid);
+	return !cm_address_is_wildcard(address) && !gid_is_loopback(&gid);
+}
+
 int cm_bind(struct cm_id *id, const struct sockaddr *address)
 {
 	int on = 1, v6_only = id->v6_only;
@@ -157,7 +170,7 @@ int cm_bind(struct cm_id *id, const struct sockaddr *address)
 		return error;
 	}
 	id->state = CM_BOUND;
-	if (!cm_address_is_wildcard(address))
+	if (belongs_to_device(address))
 		cm_set_device(id);
 	return 0;
 

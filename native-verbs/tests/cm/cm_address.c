@@ -65,7 +65,7 @@ int main(void)
 
 	alarm(TEST_SECONDS);
 	listener = cm_listen_on(channel, "127.0.0.1", 1, &port);
-	CHECK(listener->verbs);
+	CHECK(!listener->verbs && !listener->pd); /* loopback is no address of a device */
 	CHECK_EQUAL(bind_to(channel, "127.0.0.1", port, false), EADDRINUSE);
 	CHECK_EQUAL(bind_to(channel, "0.0.0.0", port, false), EADDRINUSE);
 	CHECK_EQUAL(bind_to(channel, "127.0.0.2", port, false), 0);

@@ -2,6 +2,9 @@
 /* rdma_getaddrinfo, rdma_create_ep and rdma_get_request: synchronous ids from names to an ended connection. */
 #include "cm_fixture.h"
 
+#include <ifaddrs.h>
+#include <net/if.h>
+
 static struct ibv_qp_init_attr queue_pair(void)
 {
 	return (struct ibv_qp_init_attr){
@@ -50,6 +53,30 @@ static void client(int fd)
 	softverbs_rdma_destroy_ep(id);
 }
 
+/* Bound to a loopback address they have none: nor a device. */
+static void listenersKeepTheDefaultDomain(void)
+{
+	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_TCP}, *found;
+	struct ibv_qp_init_attr attr = queue_pair();
+	struct ifaddrs *list, *entry;
+	struct rdma_cm_id *listener;
+	char text[INET_ADDRSTRLEN];
+
+	CHECK(!getifaddrs(&list));
+	for (entry = list; entry; entry = entry->ifa_next)
+		if (entry->ifa_addr && entry->ifa_addr->sa_family == AF_INET && !(entry->ifa_flags & IFF_LOOPBACK))
+			break;
+	if (entry) {
+		CHECK(inet_ntop(AF_INET, &((struct sockaddr_in *)entry->ifa_addr)->sin_addr, text, sizeof(text)));
+		CHECK(!softverbs_rdma_getaddrinfo(text, "0", &hints, &found));
+		CHECK(!softverbs_rdma_create_ep(&listener, found, NULL, &attr));
+		CHECK(listener->verbs && listener->pd);
+		softverbs_rdma_freeaddrinfo(found);
+		softverbs_rdma_destroy_ep(listener);
+	}
+	freeifaddrs(list);
+}
+
 int main(void)
 {
 	struct test_peer peer = test_start_peer(client);
@@ -60,11 +87,11 @@ int main(void)
 	uint16_t port;
 
 	resolves_the_hints_address();
+	listenersKeepTheDefaultDomain();
 	CHECK(softverbs_rdma_getaddrinfo(NULL, NULL, &hints, &found));
 	CHECK(softverbs_rdma_getaddrinfo("no.such.host.invalid.", NULL, &hints, &found));
 	CHECK(!softverbs_rdma_getaddrinfo("127.0.0.1", "0", &hints, &found));
 	CHECK(!softverbs_rdma_create_ep(&listener, found, NULL, &attr));
-	CHECK(listener->pd);
 	softverbs_rdma_freeaddrinfo(found);
 	CHECK(!softverbs_rdma_listen(listener, 0));
 	port = softverbs_rdma_get_src_port(listener);

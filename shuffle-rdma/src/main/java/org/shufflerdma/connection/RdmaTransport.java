@@ -76,7 +76,8 @@ public final class RdmaTransport implements AutoCloseable {
   }
 
   /**
-   * Opens the device that the bind address belongs to. The verbs must be open.
+   * Opens the device that the bind address belongs to; if that is a loopback address, the first one
+   * that is called so. The verbs must be open.
    *
    * @param deviceName what that device must be called; null takes any
    */
@@ -107,7 +108,7 @@ public final class RdmaTransport implements AutoCloseable {
     LoopThread cmThread = keep(acquired, new LoopThread(name + "-cm", loop::turn));
     ConnectionId listenId = keep(acquired, channel.createId());
     listenId.bind(settings.bindAddress());
-    DeviceContext device = deviceOf(listenId, settings, deviceName);
+    DeviceContext device = deviceOf(channel, listenId, settings, deviceName);
     DeviceInfo info = device.query();
     int rdAtomic =
         Math.min(MAX_RD_ATOMIC_IN_CM, Math.min(settings.maxRdAtomic(), info.maxQpRdAtom()));
@@ -182,18 +183,36 @@ public final class RdmaTransport implements AutoCloseable {
   }
 
   private static DeviceContext deviceOf(
-      ConnectionId bound, TransportSettings settings, @Nullable String wantedName)
+      EventChannel channel,
+      ConnectionId bound,
+      TransportSettings settings,
+      @Nullable String wantedName)
       throws VerbsException, UnusableAddressException {
     DeviceContext device = bound.context();
+    if (device == null && settings.bindAddress().getAddress().isLoopbackAddress()) {
+      device = loopbackDevice(channel, wantedName);
+    }
     if (device == null) {
-      throw new UnusableAddressException(
-          settings.bindAddress() + " belongs to no RDMA device; bind to a device's own address");
+      throw new UnusableAddressException(settings.bindAddress() + " belongs to no RDMA device"
+          + (wantedName == null ? "" : " called " + wantedName)
+          + "; bind to a device's own address");
     }
     if (wantedName != null && !wantedName.equals(device.name())) {
       throw new UnusableAddressException(
           settings.bindAddress() + " belongs to device " + device.name() + ", not " + wantedName);
     }
     return device;
+  }
+
+  /** rdma_cm binds a loopback address to no device; every device can serve it. */
+  private static @Nullable DeviceContext loopbackDevice(
+      EventChannel channel, @Nullable String wantedName) throws VerbsException {
+    for (DeviceContext device : channel.devices()) {
+      if (wantedName == null || wantedName.equals(device.name())) {
+        return device;
+      }
+    }
+    return null;
   }
 
   private static int queueEntries(TransportSettings settings, DeviceInfo info) {

@@ -5,6 +5,8 @@ import static org.shufflerdma.verbs.Dispatcher.DISNI;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -29,6 +31,11 @@ public final class EventChannel extends NativeObject {
   public static EventChannel open() throws VerbsException {
     NativeBinding.requireProvider();
     return new EventChannel(DISNI._createEventChannel());
+  }
+
+  /** The devices of rdma_cm: the contexts of its ids, which ids of loopback addresses do not name. */
+  public List<DeviceContext> devices() throws VerbsException {
+    return Arrays.stream(Natives.cmContexts()).mapToObj(DeviceContext::new).toList();
   }
 
   public ConnectionId createId() throws VerbsException {

@@ -33,6 +33,9 @@ final class Natives {
 
   static native int closeDevice(long context);
 
+  /** The contexts that rdma_cm has opened, one for each device. */
+  static native long[] cmContexts() throws VerbsException;
+
   static native String deviceName(long context);
 
   /** Fills the words that {@link DeviceQuery} reads. */

@@ -262,4 +262,23 @@ class RdmaTransportTest {
         .isInstanceOf(UnusableAddressException.class)
         .hasMessageContaining("mlx5_0");
   }
+
+  @Test
+  void aLoopbackAddressTakesTheDeviceThatIsAskedFor() throws Exception {
+    LocalIdentity identity = new LocalIdentity("app", "x", TestTransports.SECRET);
+    try (RdmaTransport transport =
+        RdmaTransport.open(TestTransports.settings(0, 1 << 20), TestDevice.name(), identity)) {
+      assertThat(transport.device().name()).isEqualTo(TestDevice.name());
+    }
+  }
+
+  @Test
+  void theWildcardIsRefusedForItIsNoAddressToPublish() throws Exception {
+    TransportSettings settings =
+        TransportSettings.defaults(new InetSocketAddress(0), PoolSettings.ofBudget(1 << 20));
+    LocalIdentity identity = new LocalIdentity("app", "x", TestTransports.SECRET);
+    assertThatThrownBy(() -> RdmaTransport.open(settings, null, identity))
+        .isInstanceOf(UnusableAddressException.class)
+        .hasMessageContaining("belongs to no RDMA device");
+  }
 }

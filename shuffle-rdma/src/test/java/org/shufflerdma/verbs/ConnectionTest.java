@@ -177,6 +177,17 @@ final class ConnectionTest {
   }
 
   @Test
+  void anIdOfALoopbackAddressHasNoDeviceUntilItsDestinationIsResolved() throws Exception {
+    try (Loopback loopback = Loopback.listening();
+        ConnectionId id = loopback.clientChannel.createId()) {
+      id.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+      assertThat(id.context()).isNull();
+      loopback.resolve();
+      assertThat(loopback.clientChannel.devices()).containsExactly(loopback.client.context());
+    }
+  }
+
+  @Test
   void closingAnIdInsideItsEventIsRefused() throws Exception {
     try (Loopback loopback = Loopback.listening()) {
       loopback.client.resolveAddress(null, loopback.listenAddress(), TIMEOUT_MS);
