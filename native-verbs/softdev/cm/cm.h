@@ -40,6 +40,17 @@ enum cm_state {
 	CM_CLOSED, /* was connected, or could not be */
 };
 
+/* Of newer versions of rdma_cma.h than this is compiled with. */
+enum {
+	CM_EVENT_ADDRINFO_RESOLVED = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1,
+	CM_EVENT_ADDRINFO_ERROR,
+	CM_EVENT_USER,
+	CM_EVENT_INTERNAL,
+
+	CM_RAI_SA = 0x10,
+	CM_RAI_DNS = 0x20,
+};
+
 struct cm_channel {
 	struct rdma_event_channel channel;
 	struct event_queue queue;
@@ -73,11 +84,12 @@ struct cm_id {
 	bool v6_only;
 	struct ibv_sa_path_rec path;
 
-	/* Events that are queued or not acknowledged yet. Guarded by event_lock. */
+	/* Events that are queued or not acknowledged yet, and more. Guarded by event_lock. */
 	pthread_mutex_t event_lock;
 	pthread_cond_t event_acked;
 	struct cm_event *events;
 	struct cm_group *groups; /* joined, the latest first (cm_multicast.c) */
+	struct rdma_addrinfo *found; /* by rdma_resolve_addrinfo(), for rdma_query_addrinfo() */
 
 	/* Progress thread only, from here on, but for what a comment excepts. */
 	enum cm_state state;
@@ -143,6 +155,8 @@ struct cm_event *cm_new_event(struct cm_id *owner, struct cm_id *id, enum rdma_c
 void cm_push_event(struct cm_event *event);
 /* Without private data; if there is no memory for it the event is lost and logged. */
 void cm_report(struct cm_id *id, enum rdma_cm_event_type type, int status);
+/* Reports from an application thread, with an argument in place of parameters. 0 or -errno. */
+int cm_write_event(struct cm_id *id, int type, int status, uint64_t argument);
 void cm_set_private_data(struct cm_event *event, const void *data, uint8_t length);
 /* Takes back the id's events: frees those in the queue (and the ids that came with them), waits for
  * the others. */

@@ -13,6 +13,7 @@ void softverbs_rdma_destroy_event_channel(struct rdma_event_channel *channel);
 int softverbs_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);
 int softverbs_rdma_ack_cm_event(struct rdma_cm_event *event);
 const char *softverbs_rdma_event_str(enum rdma_cm_event_type event);
+int softverbs_rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status, uint64_t argument);
 
 int softverbs_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
 			     void *context, enum rdma_port_space ps);
@@ -59,6 +60,10 @@ int softverbs_rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr,
 int softverbs_rdma_getaddrinfo(const char *node, const char *service,
 			       const struct rdma_addrinfo *hints, struct rdma_addrinfo **result);
 void softverbs_rdma_freeaddrinfo(struct rdma_addrinfo *list);
+int softverbs_rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,
+				    const struct rdma_addrinfo *hints);
+/* The list becomes the caller's: a second call finds none. */
+int softverbs_rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info);
 int softverbs_rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *address,
 			     struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 void softverbs_rdma_destroy_ep(struct rdma_cm_id *id);
