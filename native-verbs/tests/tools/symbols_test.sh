@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The libraries for unmodified programs export what those of rdma-core 39, 44 and 50 do, under the same version nodes, and
-# whatever libraries of rdma-core are installed here.
+# whatever libraries of rdma-core are installed here. The page of the symbols lists all of them.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/tools.sh"
 command -v readelf >/dev/null || {
@@ -37,6 +37,16 @@ for release in 39 44 50; do
   awk -v release="$release" '!/^#/ && $1 <= release { print $2 }' "$tests/facade/symbols_of_releases.txt" | sort >"$work/wanted"
   compare "rdma-core $release"
 done
+# The page lists one of the private nodes, which are alike.
+grep -v '@IBVERBS_PRIVATE_\(22\|25\|33\|57\|59\|64\)$' "$work/ours" >"$work/listed"
+sed -n 's/^| .\([A-Za-z_0-9]*\). | \([A-Z_0-9.]*\) | .*/\1@\2/p' "$tests/../../docs/softverbs-symbols.md" | sort >"$work/documented"
+if [ -s "$work/documented" ] && cmp -s "$work/listed" "$work/documented"; then
+  echo "PASS symbols in docs/softverbs-symbols.md: $(wc -l <"$work/documented")"
+else
+  echo "FAIL symbols in docs/softverbs-symbols.md are not those of the libraries"
+  diff "$work/listed" "$work/documented" | sed 's/^/    /'
+  failed=1
+fi
 if command -v ldconfig >/dev/null; then
   # shellcheck disable=SC2046
   set -- $(ldconfig -p | awk '/lib(ibverbs|rdmacm)\.so\.1 / { print $NF }')
