@@ -255,8 +255,7 @@ class RdmaTransportTest {
 
   @Test
   void anAddressOfNoDeviceIsRefusedAndNothingStaysOpen() {
-    TransportSettings settings = TransportSettings.defaults(
-        new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), PoolSettings.ofBudget(1 << 20));
+    TransportSettings settings = TestTransports.settings(0, 1 << 20);
     assertThatThrownBy(() -> RdmaTransport.open(
             settings, "mlx5_0", new LocalIdentity("app", "x", TestTransports.SECRET)))
         .isInstanceOf(UnusableAddressException.class)
