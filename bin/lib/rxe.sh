@@ -6,7 +6,8 @@
 RXE_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/shuffle-rdma/rxe
 RXE_MIRROR=${RXE_MIRROR:-}
 RXE_BOOT_SECONDS=240
-RXE_PACKAGES="qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest debian-archive-keyring"
+RXE_PACKAGES="qemu-system-x86 busybox-static cpio kmod xz-utils e2fsprogs xfsprogs iproute2 rdma-core
+  ibverbs-providers ibverbs-utils rdmacm-utils perftest debian-archive-keyring"
 PATH=$PATH:/usr/sbin:/sbin
 
 need_rxe_tools() {
@@ -17,10 +18,12 @@ need_rxe_tools() {
   need_packages 'command -v qemu-system-x86_64 >/dev/null && [ -x /bin/busybox ] && ! ldd /bin/busybox >/dev/null 2>&1 &&
     command -v cpio >/dev/null && command -v depmod >/dev/null && command -v xz >/dev/null && command -v rdma >/dev/null &&
     command -v ibv_devinfo >/dev/null && command -v rping >/dev/null && command -v ib_read_bw >/dev/null &&
+    command -v mkfs.ext4 >/dev/null && command -v mkfs.xfs >/dev/null &&
     [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] && ls /usr/lib/*/libibverbs/librxe-*.so >/dev/null 2>&1' $RXE_PACKAGES
 }
 
-# debian_apt PROGRAM ARGS...: an apt program that sees Debian's archives and nothing of this system's: works without root, and on Ubuntu.
+# debian_apt PROGRAM ARGS...: an apt program that sees Debian's archives and nothing of this system's: works without
+# root, and on Ubuntu.
 debian_apt() {
   local program=$1 apt=$RXE_CACHE/apt
   shift
@@ -48,7 +51,8 @@ update_package_lists() {
     "debian trixie-backports"; do
     echo "deb [signed-by=$keyring] $RXE_MIRROR/$entry main"
   done >"$RXE_CACHE/apt/sources.list"
-  debian_apt apt-get -qq update >&2 || die 1 "Debian's package lists cannot be had from $RXE_MIRROR; RXE_MIRROR names another mirror"
+  debian_apt apt-get -qq update >&2 ||
+    die 1 "Debian's package lists cannot be had from $RXE_MIRROR; RXE_MIRROR names another mirror"
 }
 
 # kernel_package LINE: the newest kernel image of the line, or of all.
@@ -75,7 +79,7 @@ need_kernel() {
   exec 8<&-
 }
 
-# Since 7.0 Debian's image is empty and depends on a package of modules and one of the kernel proper.
+# Since 7.0 Debian's image is empty, and its files are in three other packages.
 fetch_kernel() {
   local line=$1 image version part new=$KERNEL.new modules
   update_package_lists
@@ -85,13 +89,14 @@ fetch_kernel() {
   say "fetching kernel $version into $RXE_CACHE (once)"
   rm -rf "$new"
   mkdir -p "$new/packages"
-  for part in "linux-image-$version" "linux-binary-$version" "linux-modules-$version"; do
+  for part in "linux-image-$version" "linux-base-$version" "linux-binary-$version" "linux-modules-$version"; do
     debian_apt apt-cache pkgnames "$part" | grep -Fx "$part" >/dev/null || continue
-    (cd "$new/packages" && debian_apt apt-get -qq download "$part") >&2 || die 1 "$part could not be fetched from $RXE_MIRROR"
+    (cd "$new/packages" && debian_apt apt-get -qq download "$part") >&2 ||
+      die 1 "$part could not be fetched from $RXE_MIRROR"
   done
   for part in "$new"/packages/*.deb; do
-    dpkg-deb --fsys-tarfile "$part" | tar -x -C "$new" --exclude='*/drivers/gpu' --exclude='*/drivers/media' --exclude='*/sound' \
-      --exclude='./usr/share' --exclude='./boot/System.map*'
+    dpkg-deb --fsys-tarfile "$part" | tar -x -C "$new" --exclude='*/drivers/gpu' --exclude='*/drivers/media' \
+      --exclude='*/sound' --exclude='./usr/share' --exclude='System.map*'
   done
   rm -rf "$new/packages"
   [ ! -d "$new/usr/lib/modules" ] || { mkdir -p "$new/lib" && mv "$new/usr/lib/modules" "$new/lib/modules"; }
@@ -115,8 +120,9 @@ make_initrd() {
   mkdir -p "$tree"/{bin,dev,proc,sys,host,changes,guest,modules}
   cp /bin/busybox "$tree/bin/busybox"
   install -m 755 "$ROOT/bin/lib/rxe/init" "$tree/init"
-  modprobe -d "$KERNEL" -S "$version" --show-depends -a virtio_pci 9pnet_virtio 9p overlay 2>&1 |
-    awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$tree/modules/paths"
+  modprobe -d "$KERNEL" -S "$version" --show-depends -a virtio_pci 9pnet_virtio 9p overlay >"$tree/modules/wanted" ||
+    die 1 "kernel $version lacks what a guest needs first"
+  awk '$1 == "insmod" && !seen[$2]++ { print $2 }' "$tree/modules/wanted" >"$tree/modules/paths"
   while IFS= read -r file; do
     name=$(basename "$file" .xz)
     if [ "${file%.xz}" = "$file" ]; then cp "$file" "$tree/modules/$name"; else xz -dc "$file" >"$tree/modules/$name"; fi
@@ -127,8 +133,8 @@ make_initrd() {
   mv "$INITRD.new" "$INITRD"
 }
 
-# start_guest FOLDER NUMBER NET: boots a guest in the background and appends its process to `pids`. FOLDER holds `command`; memory,
-# cpus, limit (seconds) and logs are the caller's. The guest dies with this shell, however that ends.
+# start_guest FOLDER NUMBER NET: boots a guest in the background and appends its process to `pids`. FOLDER holds
+# `command`; memory, cpus, limit (seconds) and logs are the caller's. The guest dies with this shell, however that ends.
 # shellcheck disable=SC2154
 start_guest() {
   local folder=$1 number=$2 net=$3 peer=$((3 - $2)) version
@@ -139,13 +145,15 @@ start_guest() {
   : >"$folder/stdout"
   : >"$folder/stderr"
   {
-    echo "RXE_GUEST=$number RXE_ADDRESS=10.9.0.$number RXE_ADDRESS6=fd09::$number RXE_PEER=10.9.0.$peer RXE_PEER6=fd09::$peer"
+    echo "RXE_GUEST=$number RXE_ADDRESS=10.9.0.$number RXE_ADDRESS6=fd09::$number"
+    echo "RXE_PEER=10.9.0.$peer RXE_PEER6=fd09::$peer"
     printf 'RXE_KERNEL=%q RXE_MODULES=%q\n' "$version" "$KERNEL/lib/modules/$version"
   } >"$folder/settings"
-  # Without pclmulqdq, which emulation makes slow, checksums take a third of the time. no_timer_check: a busy host delays the
-  # timer's interrupt, which the kernel takes for a broken board.
-  setpriv --pdeathsig TERM timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max,-pclmulqdq \
-    -smp "$cpus" -m "$memory" -display none -monitor none -serial "file:$folder/console" -no-reboot -kernel "$KERNEL/vmlinuz" -initrd "$INITRD" \
+  # Without pclmulqdq, which emulation makes slow, checksums take a third of the time. no_timer_check: a busy host
+  # delays the timer's interrupt, which the kernel takes for a broken board.
+  setpriv --pdeathsig TERM timeout -k 5 "$limit" \
+    qemu-system-x86_64 -accel tcg,thread=multi -cpu max,-pclmulqdq -smp "$cpus" -m "$memory" \
+    -display none -monitor none -serial "file:$folder/console" -no-reboot -kernel "$KERNEL/vmlinuz" -initrd "$INITRD" \
     -append "console=ttyS0 quiet panic=-1 no_timer_check" \
     -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
     -virtfs "local,path=$folder,mount_tag=run,security_model=none,multidevs=remap" \

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The first process of a guest of bin/rxe once it sees the host's user land: brings eth0 and rxe0 up, then runs the command. The run's folder,
-# /run/rxe, holds `settings` (shell variables) and `command`; it gets `up`, `stdout`, `stderr` and `status`.
+# The first process of a guest of bin/rxe once it sees the host's user land: brings eth0 and rxe0 up, then runs the
+# command. The run's folder, /run/rxe, holds `settings` (shell variables) and `command`; it gets `up`, `stdout`,
+# `stderr` and `status`.
 set -u
 power_off() { sync; echo o >/proc/sysrq-trigger; sleep 60; }
 trap power_off EXIT
@@ -30,14 +31,24 @@ wait_for() {
 gid_of_address() { grep -q ffff: /sys/class/infiniband/rxe0/ports/1/gids/1 2>/dev/null; }
 device_files() { [ -c /dev/infiniband/uverbs0 ] && [ -c /dev/infiniband/rdma_cm ]; }
 
+# What udev makes elsewhere.
+make_links() {
+  ln -s /proc/self/fd /dev/fd
+  ln -s fd/0 /dev/stdin
+  ln -s fd/1 /dev/stdout
+  ln -s fd/2 /dev/stderr
+}
+
 bring_up() {
+  make_links
   [ "$(uname -r)" = "$RXE_KERNEL" ] || give_up "booted kernel $(uname -r), not $RXE_KERNEL"
   mkdir -p "/lib/modules/$RXE_KERNEL"
   mount --bind "$RXE_MODULES" "/lib/modules/$RXE_KERNEL" || give_up "cannot see the kernel's modules"
   mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=none shared shared || give_up "the shared folder"
   modprobe -a virtio_net rdma_rxe ib_uverbs rdma_ucm || give_up "modules of RDMA"
   hostname "guest$RXE_GUEST"
-  printf '127.0.0.1 localhost\n::1 localhost\n10.9.0.1 guest1\n10.9.0.2 guest2\nfd09::1 guest1-v6\nfd09::2 guest2-v6\n' >/etc/hosts
+  printf '%s\n' '127.0.0.1 localhost' '::1 localhost' '10.9.0.1 guest1' '10.9.0.2 guest2' 'fd09::1 guest1-v6' \
+    'fd09::2 guest2-v6' >/etc/hosts
   ip link set lo up
   wait_for "eth0" test -e /sys/class/net/eth0
   sysctl -qw net.ipv6.conf.eth0.accept_dad=0
