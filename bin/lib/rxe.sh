@@ -43,6 +43,7 @@ find_mirror() {
     die 2 "RXE_MIRROR is not set and apt's sources name no archive of Debian: set it to the address of a mirror, without its /debian"
 }
 
+# update_package_lists: as many as can be had; fails if not all. An older keyring does not know the keys of the newest.
 update_package_lists() {
   local keyring=/usr/share/keyrings/debian-archive-keyring.gpg entry
   find_mirror
@@ -51,8 +52,7 @@ update_package_lists() {
     "debian trixie-backports"; do
     echo "deb [signed-by=$keyring] $RXE_MIRROR/$entry main"
   done >"$RXE_CACHE/apt/sources.list"
-  debian_apt apt-get -qq update >&2 ||
-    die 1 "Debian's package lists cannot be had from $RXE_MIRROR; RXE_MIRROR names another mirror"
+  debian_apt apt-get -qq --error-on=any update >&2
 }
 
 # kernel_package LINE: the newest kernel image of the line, or of all.
@@ -81,10 +81,13 @@ need_kernel() {
 
 # Since 7.0 Debian's image is empty, and its files are in three other packages.
 fetch_kernel() {
-  local line=$1 image version part new=$KERNEL.new modules
-  update_package_lists
+  local line=$1 image version part new=$KERNEL.new modules complete=yes
+  update_package_lists || complete=no
   image=$(kernel_package "$line") || true
-  [ -n "$image" ] || die 2 "Debian offers no kernel $line any more: bin/rxe --help lists what it does"
+  if [ -z "$image" ]; then
+    [ "$complete" = yes ] || die 1 "not all of Debian's package lists can be had from $RXE_MIRROR; RXE_MIRROR names a mirror"
+    die 2 "Debian offers no kernel $line: bin/rxe --help names those that it does"
+  fi
   version=${image#linux-image-}
   say "fetching kernel $version into $RXE_CACHE (once)"
   rm -rf "$new"
