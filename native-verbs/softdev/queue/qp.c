@@ -440,7 +440,7 @@ static void reset(struct softdev_qp *qp)
 	atomic_store(&qp->sq_freed, 0);
 	qp->reads_outstanding = 0;
 	rq_reset(qp);
-	qp->rnr_waiting = qp->retry_waiting = qp->path_changed = qp->tell_drained = false;
+	qp->rnr_waiting = qp->retry_waiting = qp->peer_gone = qp->path_changed = qp->tell_drained = false;
 	qp->late_status = IBV_WC_SUCCESS;
 	qp->was_open = qp->passed_files = qp->responder.established = false;
 	qp->retry_deadline_ns = 0;

@@ -117,6 +117,7 @@ struct softdev_qp {
 	uint32_t rnr_retries_left;
 	bool rnr_waiting;
 	bool retry_waiting;
+	bool peer_gone; /* with retry_waiting: there is nothing to try again */
 	bool path_changed; /* connect anew before anything else is sent */
 	uint32_t wanted_file;  /* slot of a file region to ask the peer for, 0 = none */
 	bool waits_for_file;   /* the oldest READ goes on when the answer is there */

@@ -11,6 +11,8 @@
 #define MIN_ANSWER_NS (2000 * MS)
 #define MIN_RETRY_NS (1 * MS)
 #define MAX_RETRY_NS (50 * MS)
+/* A program that has what it wants may end with requests to it under way: what it sent elsewhere before is seen first. */
+#define GONE_NS (100 * MS)
 
 /* One timeout of the verbs specification, 4.096 us * 2^n; 0 = for ever. */
 static uint64_t timeout_ns(const struct softdev_qp *qp)
@@ -49,6 +51,7 @@ void requester_close(struct softdev_qp *qp)
 	qp->out = NULL;
 	pthread_mutex_lock(&qp->lock);
 	requester_forget_peer(qp);
+	qp->rnr_waiting = qp->retry_waiting = qp->peer_gone = false;
 	pthread_mutex_unlock(&qp->lock);
 	if (link)
 		link_close(link);
@@ -117,6 +120,15 @@ void requester_retry_later(struct softdev_qp *qp)
 }
 
 /* qp->lock held. */
+void requester_peer_gone(struct softdev_qp *qp)
+{
+	uint64_t limit = all_timeouts_ns(qp);
+
+	qp->retry_waiting = qp->peer_gone = true;
+	requester_set_timer(qp, progress_now_ns() + (limit && limit < GONE_NS ? limit : GONE_NS));
+}
+
+/* qp->lock held. */
 static bool answer_is_late(const struct softdev_qp *qp)
 {
 	uint64_t limit = answer_limit_ns(qp);
@@ -147,6 +159,13 @@ static void on_timer(void *owner)
 	bool is_late, was_connecting;
 
 	pthread_mutex_lock(&qp->lock);
+	if (qp->peer_gone) {
+		qp->retry_waiting = qp->peer_gone = false;
+		if (sq_oldest(qp) && is_sending_state(qp))
+			sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
+		pthread_mutex_unlock(&qp->lock);
+		return;
+	}
 	if (qp->retry_waiting || qp->rnr_waiting) {
 		qp->retry_waiting = qp->rnr_waiting = false;
 		pthread_mutex_unlock(&qp->lock);

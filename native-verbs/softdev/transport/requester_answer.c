@@ -267,7 +267,7 @@ static void on_close(struct link *link, void *owner, int error)
 	else if (is_unreliable(qp))
 		uc_lose(qp);
 	else if (died)
-		sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
+		requester_peer_gone(qp);
 	else
 		requester_retry_later(qp);
 	pthread_mutex_unlock(&qp->lock);

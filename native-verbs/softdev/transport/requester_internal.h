@@ -26,6 +26,8 @@ void requester_forget_peer(struct softdev_qp *qp);
 void requester_set_timer(struct softdev_qp *qp, uint64_t deadline_ns);
 /* The peer is not there, or not ready: try again until the retries are used up. */
 void requester_retry_later(struct softdev_qp *qp);
+/* The peer of a connection has ended: its requests fail soon. qp->lock held. */
+void requester_peer_gone(struct softdev_qp *qp);
 /* Fails the oldest request, or the queue pair when there is none. */
 void requester_fail_oldest(struct softdev_qp *qp, enum ibv_wc_status status);
 
