@@ -99,14 +99,16 @@ make_host() {
   fi
   attempt "eth0 of $host" ip -n "$ns" link set eth0 up
   attempt "the multicast route of $host" ip -n "$ns" route add 224.0.0.0/4 dev eth0
-  wait_for_carrier "$ns" || die 1 "eth0 of $host has no carrier after 5 s"
+  wait_for_link "$host" || die 1 "the link of $host is not up after 5 s"
   echo "$host" >"$HOSTS_STATE/$host"
 }
 
-wait_for_carrier() {
+# Until the host has a carrier and the switch, which learns of it a little later, forwards what the host sends and is sent.
+wait_for_link() {
   local _
   for _ in $(seq 100); do
-    ip -n "$1" link show eth0 | grep -q 'LOWER_UP' && return 0
+    ip -n "$(namespace_of "$1")" link show eth0 | grep -q 'LOWER_UP' &&
+      ip -n "$(namespace_of switch)" -d link show "port${1#node}" | grep -q 'bridge_slave state forwarding' && return 0
     sleep 0.05
   done
   return 1
