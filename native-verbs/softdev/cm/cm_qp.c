@@ -10,7 +10,7 @@
 
 enum {
 	DEFAULT_ACK_TIMEOUT = 17, /* 4.096 us * 2^17 = 0.54 s */
-	MIN_RNR_TIMER = 12,	  /* 0.64 ms */
+	MIN_RNR_TIMER = 0,	  /* 655 ms: as the kernel's CM (cm_init_qp_rtr_attr), which programs' rnr_retry_count counts on */
 	GID_INDEX_ROCE_V2 = 1,
 	/* What an unreliable connection has no use for, and ibv_modify_qp refuses. */
 	RELIABLE_ONLY = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |

@@ -9,7 +9,7 @@ static struct ibv_qp_attr query(struct ibv_qp *qp)
 {
 	int mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_DEST_QPN | IBV_QP_AV | IBV_QP_SQ_PSN |
 		   IBV_QP_RQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC |
-		   IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_TIMEOUT | IBV_QP_PORT;
+		   IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER | IBV_QP_TIMEOUT | IBV_QP_PORT;
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
@@ -106,6 +106,7 @@ int main(void)
 	CHECK_EQUAL(attr.max_dest_rd_atomic, 5);
 	CHECK_EQUAL(attr.retry_cnt, 7);
 	CHECK_EQUAL(attr.rnr_retry, 2);
+	CHECK_EQUAL(attr.min_rnr_timer, 0);
 	CHECK_EQUAL(attr.ah_attr.is_global, 1);
 	test_receive(peer.fd, &psn, sizeof(psn));
 	CHECK_EQUAL(attr.rq_psn, psn);
