@@ -66,7 +66,7 @@ command_test() {
   for name in "${kernels[@]}"; do
     if [ "$all" = yes ]; then
       part "$name-tests" --kernel "$name" --memory 6G run "$RXE_TESTS/junit.sh" "${packages[@]}"
-      part "$name-with-spark" --kernel "$name" run env WITH_SPARK=yes "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
+      part "$name-with-spark" --kernel "$name" --memory 6G run env WITH_SPARK=yes "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
       part "$name-filesystems" --kernel "$name" run "$RXE_TESTS/filesystems.sh"
       part "$name-two-hosts" --kernel "$name" --memory 1G pair "$RXE_TESTS/two_hosts.sh" "$RXE_TESTS/two_hosts.sh"
     else

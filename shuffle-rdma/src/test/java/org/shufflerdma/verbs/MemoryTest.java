@@ -5,13 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
-import static org.assertj.core.api.Assumptions.assumeThat;
 
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -24,9 +21,7 @@ final class MemoryTest {
   @Test
   void aRegionBeyondTwoGibibytesIsOneRegion() throws Exception {
     long size = 3L << 30;
-    assumeThat(TestDevice.isSoft() || freeMemoryBytes() > size + (1L << 30))
-        .as("there are the 3 GiB that a device of the system's pins, and 1 GiB more")
-        .isTrue();
+    TestDevice.assumeTakes(size);
     try (Loopback loopback = Loopback.listening()) {
       ProtectionDomain domain = loopback.connect().responder().domain;
       try (NativeMemory memory = NativeMemory.allocate(size, false);
@@ -37,14 +32,6 @@ final class MemoryTest {
           assertThat(region.lkey()).isNotEqualTo(region.rkey());
         }
       }
-    }
-  }
-
-  private static long freeMemoryBytes() throws IOException {
-    try (Stream<String> lines = Files.lines(Path.of("/proc/meminfo"))) {
-      String available =
-          lines.filter(line -> line.startsWith("MemAvailable:")).findFirst().orElseThrow();
-      return Long.parseLong(available.replaceAll("[^0-9]", "")) << 10;
     }
   }
 

@@ -2,15 +2,20 @@
 package org.shufflerdma.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.assertj.core.api.Assumptions.assumeThatCode;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Objects;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -77,6 +82,37 @@ public final class TestDevice {
         .start();
     String shown = new String(rdma.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     return new Live(count(shown, "pd"), count(shown, "mr"), count(shown, "cq"), count(shown, "qp"));
+  }
+
+  /**
+   * Skips the test where a device of the system's cannot have one region of so many bytes, which it
+   * pins: for want of memory, or because its kernel refuses.
+   */
+  public static void assumeTakes(long bytes) throws IOException {
+    if (isSoft()) {
+      return;
+    }
+    assumeThat(freeMemoryBytes()).as("free memory").isGreaterThan(bytes + (1L << 30));
+    open();
+    try (EventChannel channel = EventChannel.open();
+        ConnectionId id = channel.createId();
+        NativeMemory memory = NativeMemory.allocate(bytes, false)) {
+      id.bind(new InetSocketAddress(address(), 0));
+      try (ProtectionDomain domain = Objects.requireNonNull(id.context()).allocProtectionDomain()) {
+        assumeThatCode(() ->
+                domain.register(memory.address(), bytes, Access.REMOTE_READ).close())
+            .as("the kernel's device takes one region of %d bytes", bytes)
+            .doesNotThrowAnyException();
+      }
+    }
+  }
+
+  private static long freeMemoryBytes() throws IOException {
+    try (Stream<String> lines = Files.lines(Path.of("/proc/meminfo"))) {
+      String available =
+          lines.filter(line -> line.startsWith("MemAvailable:")).findFirst().orElseThrow();
+      return Long.parseLong(available.replaceAll("[^0-9]", "")) << 10;
+    }
   }
 
   private static long count(String shown, String kind) {
