@@ -16,6 +16,9 @@ public final class TestTransports {
 
   private static final int CONNECT_TIMEOUT_MS = 20_000;
 
+  /** Shorter than a server waits for the client's last word, so that the client gives up first. */
+  private static final int IMPATIENT_CONNECT_TIMEOUT_MS = 8_000;
+
   private TestTransports() {}
 
   public static Verbs verbs() throws IOException {
@@ -57,7 +60,7 @@ public final class TestTransports {
         d.maxConnections(),
         d.maxInboundConnections(),
         d.maxRdAtomic(),
-        d.connectTimeoutMs(),
+        IMPATIENT_CONNECT_TIMEOUT_MS,
         progressTimeoutMs,
         peerLostTimeoutMs,
         d.drainTimeoutMs(),
