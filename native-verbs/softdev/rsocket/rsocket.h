@@ -10,7 +10,8 @@
  * credits stand for each end posts RS_CONTROLS more, so that a control message never waits for the other application.
  *
  * No thread is needed: an application's call takes in what has come (rs_progress). Of several threads that wait for one
- * socket one sleeps in poll(), the others until it has woken up. Nobody calls in here with a lock of the device held.
+ * socket one sleeps in poll(), the others until it has woken up; so do they while an rpoll() sleeps. As long as one of these
+ * has not come back, nobody takes away what makes their descriptors readable. Nobody calls in here with a lock of the device held.
  */
 #ifndef SOFTDEV_RSOCKET_H
 #define SOFTDEV_RSOCKET_H
@@ -59,8 +60,8 @@ struct rs_iomap {
 
 struct rsocket {
 	pthread_mutex_t lock; /* guards all below but fd and refs */
-	pthread_cond_t woken; /* the thread that slept for all has come back */
-	bool someone_sleeps;
+	pthread_cond_t woken; /* a thread that slept for all has come back */
+	unsigned sleepers;    /* in poll(), for its events and for its completions, which are armed */
 	int fd;	  /* that of the event channel */
 	int refs; /* under the lock of the table */
 
@@ -114,6 +115,7 @@ int rs_take_hello(struct rsocket *rs, const void *private_data, size_t length);
 void rs_progress(struct rsocket *rs);
 void rs_take_completions(struct rsocket *rs); /* a part of it */
 void rs_arm(struct rsocket *rs);
+void rs_awake(struct rsocket *rs); /* one of the sleepers */
 int rs_wait(struct rsocket *rs, int timeout_ms); /* EINTR; ETIMEDOUT is not told: look at the clock */
 void rs_fail(struct rsocket *rs, int error);
 bool rs_may_send(const struct rsocket *rs);

@@ -10,8 +10,14 @@
 
 #include "rsocket_exports.h"
 
-/* A thread that waits in another call for one of the sockets may take its event from under a sleeping rpoll(). */
+/* What another thread does itself to one of the sockets, as rshutdown(), wakes no sleeper. */
 enum { SLEEP_MS = 100, FEW = 16 };
+
+/* What a call sleeps for. */
+struct bed {
+	struct pollfd *fds;	  /* two for each descriptor of the call: of the events and of the completions */
+	struct rsocket **sockets; /* of each, with a reference, among its sleepers; NULL if it is no rsocket */
+};
 
 static int64_t now_ms(void)
 {
@@ -53,75 +59,88 @@ static short events_of(struct rsocket *rs)
 	return events;
 }
 
-/* How many of them have something to tell, rsockets and others. With `arm` they will wake a sleeper from now on. */
-static int look(struct pollfd *fds, nfds_t count, bool arm)
+/* How many of them have something to tell, rsockets and others. With a bed they will wake it from now on: get_up() follows. */
+static int look(struct pollfd *fds, nfds_t count, struct bed *bed)
 {
 	int ready = 0;
 
 	for (nfds_t i = 0; i < count; i++) {
 		struct rsocket *rs = rs_find(fds[i].fd);
 
+		if (bed) {
+			bed->sockets[i] = rs;
+			bed->fds[2 * i] = fds[i];
+			bed->fds[2 * i + 1] = (struct pollfd){.fd = -1};
+		}
 		if (!rs) {
 			ready += poll(&fds[i], 1, 0) == 1;
 			continue;
 		}
 		pthread_mutex_lock(&rs->lock);
-		if (arm)
+		if (bed)
 			rs_arm(rs);
 		rs_progress(rs);
 		fds[i].revents = (short)(events_of(rs) & (fds[i].events | POLLERR | POLLHUP));
+		if (bed) {
+			bed->fds[2 * i].events = POLLIN;
+			if (rs->completions)
+				bed->fds[2 * i + 1] = (struct pollfd){.fd = rs->completions->fd, .events = POLLIN};
+			rs->sleepers++;
+		}
 		pthread_mutex_unlock(&rs->lock);
-		rs_drop(rs);
+		if (!bed)
+			rs_drop(rs);
 		ready += fds[i].revents != 0;
 	}
 	return ready;
 }
 
-/* Two descriptors for each: of the events and of the completions. */
-static int sleep_for(const struct pollfd *fds, nfds_t count, struct pollfd *sleepers, int timeout_ms)
+static void get_up(const struct bed *bed, nfds_t count)
 {
-	for (nfds_t i = 0; i < count; i++) {
-		struct rsocket *rs = rs_find(fds[i].fd);
+	int saved = errno;
 
-		sleepers[2 * i] = fds[i];
-		sleepers[2 * i + 1] = (struct pollfd){.fd = -1};
+	for (nfds_t i = 0; i < count; i++) {
+		struct rsocket *rs = bed->sockets[i];
+
 		if (!rs)
 			continue;
 		pthread_mutex_lock(&rs->lock);
-		sleepers[2 * i].events = POLLIN;
-		if (rs->completions)
-			sleepers[2 * i + 1] = (struct pollfd){.fd = rs->completions->fd, .events = POLLIN};
-		pthread_mutex_unlock(&rs->lock);
-		rs_drop(rs);
+		rs_awake(rs);
+		rs_put(rs);
 	}
-	return poll(sleepers, 2 * count, timeout_ms);
+	errno = saved;
 }
 
 int softverbs_rpoll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
 	int64_t until = timeout_ms < 0 ? INT64_MAX : now_ms() + timeout_ms;
-	struct pollfd few[2 * FEW], *sleepers = few;
-	int ready = look(fds, count, false);
+	struct pollfd few_fds[2 * FEW];
+	struct rsocket *few_sockets[FEW];
+	struct bed bed = {few_fds, few_sockets};
+	int ready = look(fds, count, NULL);
 
 	if (ready || !timeout_ms)
 		return ready;
 	if (count > FEW) {
-		sleepers = calloc(count, 2 * sizeof(*sleepers));
-		if (!sleepers)
-			return rs_result(ENOMEM);
+		bed.fds = calloc(count, 2 * sizeof(*bed.fds));
+		bed.sockets = calloc(count, sizeof(struct rsocket *));
+		if (!bed.fds || !bed.sockets)
+			ready = rs_result(ENOMEM);
 	}
-	while (!(ready = look(fds, count, true))) {
+	while (!ready) {
 		int64_t left = until - now_ms();
 
+		ready = look(fds, count, &bed);
+		if (!ready && left > 0 && poll(bed.fds, 2 * count, left < SLEEP_MS ? (int)left : SLEEP_MS) < 0)
+			ready = -1;
+		get_up(&bed, count);
 		if (left <= 0)
 			break;
-		if (sleep_for(fds, count, sleepers, left < SLEEP_MS ? (int)left : SLEEP_MS) < 0) {
-			ready = -1;
-			break;
-		}
 	}
-	if (sleepers != few)
-		free(sleepers);
+	if (count > FEW) {
+		free(bed.fds);
+		free(bed.sockets);
+	}
 	return ready;
 }
 

@@ -247,7 +247,7 @@ void rs_take_completions(struct rsocket *rs)
 	void *context;
 	int count;
 
-	while (!softverbs_ibv_get_cq_event(rs->completions, &cq, &context))
+	while (!rs->sleepers && !softverbs_ibv_get_cq_event(rs->completions, &cq, &context))
 		softverbs_ibv_ack_cq_events(rs->cq, 1);
 	while ((count = ibv_poll_cq(rs->cq, 16, wc)) > 0)
 		for (int i = 0; i < count; i++)
@@ -256,10 +256,16 @@ void rs_take_completions(struct rsocket *rs)
 
 void rs_progress(struct rsocket *rs)
 {
+	struct pollfd event = {.fd = rs->fd, .events = POLLIN};
 	bool was_disconnected = rs->disconnected;
 
-	/* Events first: what a peer sent before it disconnected has completed by then. */
-	if (rs->state != RS_LISTENING)
+	/*
+	 * Events first: what a peer sent before it disconnected has completed by then. They are left to those who sleep, who
+	 * would not wake up without them.
+	 */
+	if (rs->state != RS_LISTENING && rs->sleepers && poll(&event, 1, 0))
+		return;
+	if (rs->state != RS_LISTENING && !rs->sleepers)
 		rs_take_events(rs);
 	if (rs->cq && rs->id->qp)
 		rs_take_completions(rs);
@@ -274,6 +280,13 @@ void rs_arm(struct rsocket *rs)
 		ibv_req_notify_cq(rs->cq, 0);
 }
 
+void rs_awake(struct rsocket *rs)
+{
+	rs->sleepers--;
+	rs_progress(rs);
+	pthread_cond_broadcast(&rs->woken);
+}
+
 int rs_wait(struct rsocket *rs, int timeout_ms)
 {
 	int sleep_ms = timeout_ms < 0 || timeout_ms > SLEEP_MS ? SLEEP_MS : timeout_ms;
@@ -281,7 +294,7 @@ int rs_wait(struct rsocket *rs, int timeout_ms)
 	struct pollfd fds[2];
 	int error = 0;
 
-	if (rs->someone_sleeps) {
+	if (rs->sleepers) {
 		struct timespec until;
 
 		clock_gettime(CLOCK_MONOTONIC, &until);
@@ -297,13 +310,11 @@ int rs_wait(struct rsocket *rs, int timeout_ms)
 		return 0;
 	fds[0] = (struct pollfd){.fd = rs->fd, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = rs->completions ? rs->completions->fd : -1, .events = POLLIN};
-	rs->someone_sleeps = true;
+	rs->sleepers++;
 	pthread_mutex_unlock(&rs->lock);
 	if (poll(fds, 2, sleep_ms) < 0)
 		error = errno;
 	pthread_mutex_lock(&rs->lock);
-	rs->someone_sleeps = false;
-	rs_progress(rs);
-	pthread_cond_broadcast(&rs->woken);
+	rs_awake(rs);
 	return error;
 }
