@@ -46,14 +46,18 @@ void requester_forget_peer(struct softdev_qp *qp)
 void requester_close(struct softdev_qp *qp)
 {
 	struct link *link = qp->out;
+	bool was_open;
 
 	progress_timer_cancel(&qp->timer);
 	qp->out = NULL;
 	pthread_mutex_lock(&qp->lock);
+	was_open = qp->requester == REQUESTER_OPEN;
 	requester_forget_peer(qp);
 	qp->rnr_waiting = qp->retry_waiting = qp->peer_gone = false;
 	pthread_mutex_unlock(&qp->lock);
-	if (link)
+	if (link && was_open && link_is_tcp(link))
+		link_close_after_flush(link); /* an answer after a plain close() would end what TCP has taken */
+	else if (link)
 		link_close(link);
 }
 
