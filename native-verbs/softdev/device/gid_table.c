@@ -33,6 +33,8 @@ struct table {
 	int count;
 };
 
+#define RETRY_NS 100000000ull
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table table; /* lock; its count only grows */
@@ -106,19 +108,20 @@ static int rank(const struct ifaddrs *entry, union ibv_gid *gid)
 	return (gid_is_loopback(gid) ? RANK_LOOPBACK_V4 : RANK_V4) + (gid_is_mapped_v4(gid) ? 0 : 1);
 }
 
-/* What the table would be if it were made now; with `down`, of interfaces that are down as well. */
-static void read_addresses(struct table *to, bool down)
+/* What the table would be if it were made now; with `down`, of interfaces that are down as well. False if it is not known. */
+static bool read_addresses(struct table *to, bool down)
 {
 	static const struct sockaddr_in localhost = {.sin_family = AF_INET,
 						     .sin_addr.s_addr = 0x0100007f};
 	struct ifaddrs *list = NULL;
+	bool known = !getifaddrs(&list);
 	union ibv_gid gid;
 
+	if (!known)
+		list = NULL;
 	to->count = 0;
 	if (configured_primary(&gid))
 		add(to, &(struct address){.gid = gid});
-	if (getifaddrs(&list))
-		list = NULL;
 	for (int wanted = 0; wanted <= RANK_LOOPBACK_V6; wanted++)
 		for (const struct ifaddrs *entry = list; entry; entry = entry->ifa_next)
 			if ((down || (entry->ifa_flags & IFF_UP)) && rank(entry, &gid) == wanted)
@@ -130,6 +133,7 @@ static void read_addresses(struct table *to, bool down)
 		gid_from_address((const struct sockaddr *)&localhost, &gid);
 		add(to, &(struct address){.gid = gid});
 	}
+	return known;
 }
 
 static void fill_table(void)
@@ -228,20 +232,22 @@ int gid_table_interfaces(uint32_t interfaces[GID_TABLE_ADDRESSES])
 	return count;
 }
 
-/* Brings the table up to date; true if that changed it. */
-static bool refresh(void)
+/* Brings the table up to date. 1 if that changed it, 0 if not, -EAGAIN if the addresses cannot be had: then it stays. */
+static int refresh(void)
 {
 	struct table up, all, before;
 	bool changed;
 
-	read_addresses(&up, false);
-	read_addresses(&all, true);
+	if (!read_addresses(&up, false) || !read_addresses(&all, true))
+		return -EAGAIN;
 	gid_table_length();
 	pthread_mutex_lock(&lock);
 	before = table;
 	for (int i = 0; i < table.count; i++) {
-		const struct address *there = find(&all, &table.entries[i].gid);
+		const struct address *there = find(&up, &table.entries[i].gid);
 
+		if (!there)
+			there = find(&all, &table.entries[i].gid);
 		table.entries[i] = there ? *there : (struct address){.gid = empty};
 	}
 	for (int i = 0; i < up.count; i++)
@@ -251,9 +257,15 @@ static bool refresh(void)
 	return changed;
 }
 
-static void follow_change(void)
+static void follow_change(void *unused)
 {
-	if (!refresh())
+	static struct progress_timer retry = {.callback = follow_change};
+	int changed = refresh();
+
+	(void)unused;
+	if (changed < 0)
+		progress_timer_set(&retry, progress_now_ns() + RETRY_NS);
+	if (changed <= 0)
 		return;
 	device_raise(IBV_EVENT_GID_CHANGE);
 	if (changed_callback)
@@ -273,7 +285,7 @@ static void on_change(void *owner, uint32_t events)
 	(void)events;
 	while (recv(watch->fd, messages, sizeof(messages), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
 		; /* that there were some is all that matters */
-	follow_change();
+	follow_change(NULL);
 }
 
 static void start_watching(void *unused)
@@ -299,7 +311,7 @@ static void start_watching(void *unused)
 		close(watch.fd);
 		return;
 	}
-	follow_change();
+	follow_change(NULL);
 	atomic_store(&is_followed, true);
 }
 
