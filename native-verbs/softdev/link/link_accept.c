@@ -58,6 +58,7 @@ void link_accept_unix(int fd)
 		close(fd);
 		return;
 	}
+	link_begin(link);
 	error = link_learn_peer(link);
 	if (error) {
 		refuse(link, error);
@@ -66,6 +67,7 @@ void link_accept_unix(int fd)
 		link_start_handshake_clock(link);
 	}
 	link_update_events(link);
+	link_end(link);
 }
 
 void link_accept_tcp(int fd, uint16_t port)
