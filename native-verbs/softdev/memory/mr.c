@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "mr.h"
 
+#include "cancel.h"
 #include "counters.h"
 #include "device.h"
 #include "exports.h"
@@ -32,9 +33,12 @@ static bool is_mapped(const void *address, size_t length)
 	uintptr_t page = sysconf(_SC_PAGESIZE);
 	uintptr_t start = (uintptr_t)address & ~(page - 1);
 	uintptr_t end = ((uintptr_t)address + length + page - 1) & ~(page - 1);
-
+	int cancel = cancel_put_off();
 	/* MS_ASYNC writes nothing: it only walks the mappings and fails at a hole. */
-	return !msync((void *)start, end - start, MS_ASYNC);
+	bool whole = !msync((void *)start, end - start, MS_ASYNC);
+
+	cancel_restore(cancel);
+	return whole;
 }
 
 /*

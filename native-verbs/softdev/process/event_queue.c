@@ -142,6 +142,15 @@ static void stop_waiting(void *owner)
 	errno = error;
 }
 
+/* The last wake may have been for the one that was cancelled before it could take the event: another shall look. */
+static void stop_waiting_cancelled(void *owner)
+{
+	struct event_queue *queue = owner;
+
+	stop_waiting(queue);
+	sem_post(&queue->wake);
+}
+
 struct event_node *event_queue_pop(struct event_queue *queue)
 {
 	struct event_node *node;
@@ -154,8 +163,9 @@ struct event_node *event_queue_pop(struct event_queue *queue)
 	pthread_mutex_lock(&queue->lock);
 	queue->waiters++;
 	pthread_mutex_unlock(&queue->lock);
-	pthread_cleanup_push(stop_waiting, queue); /* programs cancel the threads that wait */
+	pthread_cleanup_push(stop_waiting_cancelled, queue); /* programs cancel the threads that wait */
 	node = wait_and_pop(queue);
-	pthread_cleanup_pop(1);
+	pthread_cleanup_pop(0);
+	stop_waiting(queue);
 	return node;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Identity of the process: boot nonce, the ports that name it, and what a fork does to it. */
 #define _GNU_SOURCE
+#include "cancel.h"
 #include "core.h"
 #include "gid_table.h"
 #include "link_listen.h"
@@ -40,6 +41,7 @@ static struct softverbs_succession succession = {.lock = PTHREAD_MUTEX_INITIALIZ
 
 void random_bytes(void *out, size_t length)
 {
+	int cancel = cancel_put_off();
 	size_t done = 0;
 
 	while (done < length) {
@@ -50,6 +52,7 @@ void random_bytes(void *out, size_t length)
 		else if (errno != EINTR)
 			abort();
 	}
+	cancel_restore(cancel);
 }
 
 static void in_forked_child(void)
@@ -186,16 +189,17 @@ static int open_port(struct port *port)
 
 int process_port_at(int index)
 {
-	int result;
+	int result, cancel;
 
 	if (process_is_forked_child())
 		return -EIO;
 	if (index >= PROCESS_MAX_PORTS)
 		return -ENOMEM;
+	cancel = cancel_put_off();
 	secret_is_set(); /* from here on it cannot change */
 	result = progress_start();
 	if (result)
-		return result;
+		goto restore_cancel;
 	gid_table_follow();
 	pthread_mutex_lock(&lock);
 	while (!result && port_count <= index) {
@@ -206,6 +210,8 @@ int process_port_at(int index)
 	if (!result)
 		result = ports[index].number;
 	pthread_mutex_unlock(&lock);
+restore_cancel:
+	cancel_restore(cancel);
 	return result;
 }
 

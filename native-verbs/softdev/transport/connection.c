@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "connection.h"
 
+#include "cancel.h"
 #include "core.h"
 #include "link.h"
 #include "log.h"
@@ -68,7 +69,7 @@ void connection_begin(struct softdev_qp *qp)
 static void write_record(const struct softverbs_connection *record, const char *path)
 {
 	char line[1024], text[INET6_ADDRSTRLEN];
-	int used, fd;
+	int used, fd, cancel = cancel_put_off();
 
 	used = snprintf(line, sizeof(line),
 			"{\"pid\":%d,\"qp_num\":%u,\"peer\":\"%s\",\"peer_qp_num\":%u,\"link\":\"%s\"", (int)getpid(),
@@ -83,6 +84,7 @@ static void write_record(const struct softverbs_connection *record, const char *
 		log_error("SOFTVERBS_CONNECTIONS=%s: %s", path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
+	cancel_restore(cancel);
 }
 
 static void write_if_wanted(const struct softverbs_connection *record)
