@@ -12,6 +12,8 @@
  * No thread is needed: an application's call takes in what has come (rs_progress). Of several threads that wait for one
  * socket one sleeps in poll(), the others until it has woken up; so do they while an rpoll() sleeps. As long as one of these
  * has not come back, nobody takes away what makes their descriptors readable. Nobody calls in here with a lock of the device held.
+ *
+ * A thread that the program cancels ends as it enters a call that may wait, or in its wait, and leaves no lock and no sleeper.
  */
 #ifndef SOFTDEV_RSOCKET_H
 #define SOFTDEV_RSOCKET_H
@@ -62,6 +64,7 @@ struct rsocket {
 	pthread_mutex_t lock; /* guards all below but fd and refs */
 	pthread_cond_t woken; /* a thread that slept for all has come back */
 	unsigned sleepers;    /* in poll(), for its events and for its completions, which are armed */
+	int cancel; /* cancel_restore(), of the thread that holds the lock */
 	int fd;	  /* that of the event channel */
 	int refs; /* under the lock of the table */
 
@@ -101,10 +104,10 @@ struct rsocket {
 /* rsocket_table.c */
 /* A new one, with its own id or with `id`, which stays the caller's if that fails; NULL and errno. */
 struct rsocket *rs_open(int domain, struct rdma_cm_id *id);
-struct rsocket *rs_get(int fd);				     /* locked, with a reference; NULL and EBADF */
-void rs_put(struct rsocket *rs);			     /* unlocks */
+struct rsocket *rs_get(int fd);				     /* locked, with a reference, cancellation put off; NULL and EBADF */
+void rs_put(struct rsocket *rs);			     /* unlocks, and restores it */
 struct rsocket *rs_find(int fd);			     /* as rs_get, but neither locked nor an error */
-void rs_drop(struct rsocket *rs);			     /* as rs_put, but not locked */
+void rs_drop(struct rsocket *rs);			     /* as rs_put of that */
 void rs_forget(struct rsocket *rs);			     /* takes it out of the table */
 
 /* rsocket_queue.c; the caller holds the lock. Results are 0 or a positive errno. */

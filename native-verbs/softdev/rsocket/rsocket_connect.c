@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cancel.h"
 #include "cm_exports.h"
 #include "rsocket_exports.h"
 
@@ -293,10 +294,13 @@ int softverbs_rshutdown(int fd, int how)
 
 int softverbs_rclose(int fd)
 {
+	int cancel = cancel_put_off(); /* a cancelled thread's rsocket is closed nevertheless */
 	struct rsocket *rs = rs_get(fd);
 
-	if (!rs)
+	if (!rs) {
+		cancel_restore(cancel);
 		return -1;
+	}
 	if (rs->state == RS_CONNECTED) {
 		rs->end_wanted = true;
 		linger(rs);
@@ -307,5 +311,6 @@ int softverbs_rclose(int fd)
 	pthread_cond_broadcast(&rs->woken);
 	rs_forget(rs);
 	rs_put(rs);
+	cancel_restore(cancel);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "cancel.h"
 #include "rsocket_exports.h"
 
 /* What another thread does itself to one of the sockets, as rshutdown(), wakes no sleeper. */
@@ -17,6 +18,9 @@ enum { SLEEP_MS = 100, FEW = 16 };
 struct bed {
 	struct pollfd *fds;	  /* two for each descriptor of the call: of the events and of the completions */
 	struct rsocket **sockets; /* of each, with a reference, among its sleepers; NULL if it is no rsocket */
+	nfds_t count;
+	bool allocated;
+	int cancel; /* cancel_restore() of the call */
 };
 
 static int64_t now_ms(void)
@@ -95,52 +99,84 @@ static int look(struct pollfd *fds, nfds_t count, struct bed *bed)
 	return ready;
 }
 
-static void get_up(const struct bed *bed, nfds_t count)
+static void get_up(const struct bed *bed)
 {
-	int saved = errno;
-
-	for (nfds_t i = 0; i < count; i++) {
+	for (nfds_t i = 0; i < bed->count; i++) {
 		struct rsocket *rs = bed->sockets[i];
 
 		if (!rs)
 			continue;
 		pthread_mutex_lock(&rs->lock);
 		rs_awake(rs);
-		rs_put(rs);
+		pthread_mutex_unlock(&rs->lock);
+		rs_drop(rs);
 	}
-	errno = saved;
+}
+
+static void free_bed(const struct bed *bed)
+{
+	if (bed->allocated) {
+		free(bed->fds);
+		free(bed->sockets);
+	}
+}
+
+/* A cancelled thread. */
+static void leave_bed(void *owner)
+{
+	get_up(owner);
+	free_bed(owner);
+}
+
+/* 0 or a positive errno. */
+static int sleep_in(struct bed *bed, int timeout_ms)
+{
+	int error;
+
+	pthread_cleanup_push(leave_bed, bed);
+	cancel_restore(bed->cancel);
+	error = poll(bed->fds, 2 * bed->count, timeout_ms) < 0 ? errno : 0;
+	cancel_put_off();
+	pthread_cleanup_pop(0);
+	return error;
+}
+
+/* As rpoll, after a first look; -1 and errno. */
+static int look_until(struct pollfd *fds, nfds_t count, struct bed *bed, int timeout_ms)
+{
+	int64_t until = timeout_ms < 0 ? INT64_MAX : now_ms() + timeout_ms;
+
+	for (;;) {
+		int64_t left = until - now_ms();
+		int ready = look(fds, count, bed), error = 0;
+
+		if (!ready && left > 0)
+			error = sleep_in(bed, left < SLEEP_MS ? (int)left : SLEEP_MS);
+		get_up(bed);
+		if (ready || left <= 0 || error)
+			return error ? rs_result(error) : ready;
+	}
 }
 
 int softverbs_rpoll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
-	int64_t until = timeout_ms < 0 ? INT64_MAX : now_ms() + timeout_ms;
 	struct pollfd few_fds[2 * FEW];
 	struct rsocket *few_sockets[FEW];
-	struct bed bed = {few_fds, few_sockets};
-	int ready = look(fds, count, NULL);
+	struct bed bed = {few_fds, few_sockets, count, count > FEW, PTHREAD_CANCEL_DISABLE};
+	int ready;
 
-	if (ready || !timeout_ms)
-		return ready;
-	if (count > FEW) {
-		bed.fds = calloc(count, 2 * sizeof(*bed.fds));
-		bed.sockets = calloc(count, sizeof(struct rsocket *));
-		if (!bed.fds || !bed.sockets)
-			ready = rs_result(ENOMEM);
+	pthread_testcancel();
+	bed.cancel = cancel_put_off();
+	ready = look(fds, count, NULL);
+	if (!ready && timeout_ms) {
+		if (bed.allocated) {
+			bed.fds = calloc(count, 2 * sizeof(*bed.fds));
+			bed.sockets = calloc(count, sizeof(struct rsocket *));
+		}
+		ready = bed.fds && bed.sockets ? look_until(fds, count, &bed, timeout_ms) : rs_result(ENOMEM);
+		free_bed(&bed);
 	}
-	while (!ready) {
-		int64_t left = until - now_ms();
-
-		ready = look(fds, count, &bed);
-		if (!ready && left > 0 && poll(bed.fds, 2 * count, left < SLEEP_MS ? (int)left : SLEEP_MS) < 0)
-			ready = -1;
-		get_up(&bed, count);
-		if (left <= 0)
-			break;
-	}
-	if (count > FEW) {
-		free(bed.fds);
-		free(bed.sockets);
-	}
+	cancel_restore(bed.cancel);
 	return ready;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "cancel.h"
 #include "cm_exports.h"
 #include "exports.h"
 
@@ -287,34 +288,74 @@ void rs_awake(struct rsocket *rs)
 	pthread_cond_broadcast(&rs->woken);
 }
 
+/* A cancelled thread that waited for the lock, and has it; it held a reference. */
+static void end_waiting(void *owner)
+{
+	struct rsocket *rs = owner;
+
+	rs->cancel = PTHREAD_CANCEL_DISABLE;
+	rs_put(rs);
+}
+
+/* One that slept. */
+static void end_sleeping(void *owner)
+{
+	struct rsocket *rs = owner;
+
+	pthread_mutex_lock(&rs->lock);
+	rs_awake(rs);
+	end_waiting(rs);
+}
+
+static void wait_for_sleepers(struct rsocket *rs, int timeout_ms)
+{
+	int cancel = rs->cancel;
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+	until.tv_sec += timeout_ms / 1000 + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_cleanup_push(end_waiting, rs);
+	cancel_restore(cancel);
+	pthread_cond_timedwait(&rs->woken, &rs->lock, &until);
+	cancel_put_off();
+	pthread_cleanup_pop(0);
+	rs->cancel = cancel;
+}
+
+/* 0 or EINTR. */
+static int sleep_for_all(struct rsocket *rs, int timeout_ms)
+{
+	struct pollfd fds[2] = {
+		{.fd = rs->fd, .events = POLLIN},
+		{.fd = rs->completions ? rs->completions->fd : -1, .events = POLLIN},
+	};
+	int cancel = rs->cancel, error;
+
+	rs->sleepers++;
+	pthread_mutex_unlock(&rs->lock);
+	pthread_cleanup_push(end_sleeping, rs);
+	cancel_restore(cancel);
+	error = poll(fds, 2, timeout_ms) < 0 ? errno : 0;
+	cancel_put_off();
+	pthread_cleanup_pop(0);
+	pthread_mutex_lock(&rs->lock);
+	rs->cancel = cancel;
+	rs_awake(rs);
+	return error;
+}
+
 int rs_wait(struct rsocket *rs, int timeout_ms)
 {
 	int sleep_ms = timeout_ms < 0 || timeout_ms > SLEEP_MS ? SLEEP_MS : timeout_ms;
 	uint64_t moves = rs->moves;
-	struct pollfd fds[2];
-	int error = 0;
 
 	if (rs->sleepers) {
-		struct timespec until;
-
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += (long)(sleep_ms % 1000) * 1000000;
-		until.tv_sec += sleep_ms / 1000 + until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&rs->woken, &rs->lock, &until);
+		wait_for_sleepers(rs, sleep_ms);
 		return 0;
 	}
 	rs_arm(rs);
 	rs_progress(rs);
-	if (rs->moves != moves)
-		return 0;
-	fds[0] = (struct pollfd){.fd = rs->fd, .events = POLLIN};
-	fds[1] = (struct pollfd){.fd = rs->completions ? rs->completions->fd : -1, .events = POLLIN};
-	rs->sleepers++;
-	pthread_mutex_unlock(&rs->lock);
-	if (poll(fds, 2, sleep_ms) < 0)
-		error = errno;
-	pthread_mutex_lock(&rs->lock);
-	rs_awake(rs);
-	return error;
+	return rs->moves == moves ? sleep_for_all(rs, sleep_ms) : 0;
 }

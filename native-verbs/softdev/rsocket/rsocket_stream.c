@@ -119,9 +119,11 @@ static ssize_t transmit(struct rsocket *rs, const char *data, size_t length, int
 
 ssize_t softverbs_rrecv(int fd, void *data, size_t length, int flags)
 {
-	struct rsocket *rs = rs_get(fd);
+	struct rsocket *rs;
 	ssize_t result;
 
+	pthread_testcancel(); /* of a thread that never waits, too */
+	rs = rs_get(fd);
 	if (!rs)
 		return -1;
 	result = receive(rs, data, length, flags);
@@ -195,9 +197,11 @@ ssize_t softverbs_rreadv(int fd, const struct iovec *list, int count)
 
 ssize_t softverbs_rsend(int fd, const void *data, size_t length, int flags)
 {
-	struct rsocket *rs = rs_get(fd);
+	struct rsocket *rs;
 	ssize_t result;
 
+	pthread_testcancel();
+	rs = rs_get(fd);
 	if (!rs)
 		return -1;
 	result = transmit(rs, data, length, flags);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "cm_exports.h"
 #include "rsocket_exports.h"
 
@@ -134,20 +135,25 @@ void rs_forget(struct rsocket *rs)
 
 struct rsocket *rs_get(int fd)
 {
+	int cancel = cancel_put_off();
 	struct rsocket *rs = rs_find(fd);
 
-	if (rs)
+	if (rs) {
 		pthread_mutex_lock(&rs->lock);
-	else
+		rs->cancel = cancel;
+	} else {
+		cancel_restore(cancel);
 		errno = EBADF;
+	}
 	return rs;
 }
 
 void rs_put(struct rsocket *rs)
 {
-	int saved = errno;
+	int saved = errno, cancel = rs->cancel;
 
 	pthread_mutex_unlock(&rs->lock);
 	rs_drop(rs);
+	cancel_restore(cancel);
 	errno = saved;
 }
