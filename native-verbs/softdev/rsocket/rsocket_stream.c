@@ -156,8 +156,8 @@ static ssize_t receive_list(int fd, const struct iovec *list, size_t count, int 
 		if (part < 0)
 			return done ? done : part;
 		done += part;
-		if ((size_t)part < list[i].iov_len)
-			break;
+		if ((size_t)part < list[i].iov_len || (part && flags & MSG_PEEK))
+			break; /* another look would see the same bytes */
 	}
 	return done;
 }

@@ -8,6 +8,7 @@ static void bytes_outlive_close(void)
 {
 	char text[16] = {0}, one;
 	struct iovec parts[2] = {{text, 3}, {text + 3, 13}};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 	int ends[2];
 
 	rs_pair(ends);
@@ -16,6 +17,8 @@ static void bytes_outlive_close(void)
 	CHECK(!softverbs_rclose(ends[0]));
 	CHECK_EQUAL(softverbs_rrecv(ends[1], &one, 1, MSG_PEEK), 1);
 	CHECK_EQUAL(one, 'h');
+	CHECK_EQUAL(softverbs_rrecvmsg(ends[1], &message, MSG_PEEK), 3);
+	CHECK(!strcmp(text, "hel"));
 	CHECK_EQUAL(softverbs_rreadv(ends[1], parts, 2), 9);
 	CHECK(!strcmp(text, "hello you"));
 	CHECK_EQUAL(softverbs_rread(ends[1], text, sizeof(text)), 0);
