@@ -104,7 +104,7 @@ struct rsocket {
 /* rsocket_table.c */
 /* A new one, with its own id or with `id`, which stays the caller's if that fails; NULL and errno. */
 struct rsocket *rs_open(int domain, struct rdma_cm_id *id);
-struct rsocket *rs_get(int fd);				     /* locked, with a reference, cancellation put off; NULL and EBADF */
+struct rsocket *rs_get(int fd);				     /* locked, with a reference, cancellation put off; NULL and EBADF, EIO in the child of a fork */
 void rs_put(struct rsocket *rs);			     /* unlocks, and restores it */
 struct rsocket *rs_find(int fd);			     /* as rs_get, but neither locked nor an error */
 void rs_drop(struct rsocket *rs);			     /* as rs_put of that */

@@ -6,9 +6,11 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cancel.h"
 #include "cm_exports.h"
+#include "core.h"
 #include "rsocket_exports.h"
 
 enum { RESOLVE_TIMEOUT_MS = 5000, RETRIES = 7 };
@@ -294,9 +296,13 @@ int softverbs_rshutdown(int fd, int how)
 
 int softverbs_rclose(int fd)
 {
-	int cancel = cancel_put_off(); /* a cancelled thread's rsocket is closed nevertheless */
-	struct rsocket *rs = rs_get(fd);
+	int cancel;
+	struct rsocket *rs;
 
+	if (process_is_forked_child())
+		return close(fd); /* the connection is the parent's */
+	cancel = cancel_put_off(); /* a cancelled thread's rsocket is closed nevertheless */
+	rs = rs_get(fd);
 	if (!rs) {
 		cancel_restore(cancel);
 		return -1;

@@ -8,6 +8,7 @@
 
 #include "cancel.h"
 #include "cm_exports.h"
+#include "core.h"
 #include "rsocket_exports.h"
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -101,6 +102,9 @@ struct rsocket *rs_find(int fd)
 {
 	struct rsocket *rs;
 
+	/* Its parent's threads may have held any lock. */
+	if (process_is_forked_child())
+		return NULL;
 	pthread_mutex_lock(&table_lock);
 	rs = fd >= 0 && fd < table_length ? table[fd] : NULL;
 	if (rs)
@@ -143,7 +147,7 @@ struct rsocket *rs_get(int fd)
 		rs->cancel = cancel;
 	} else {
 		cancel_restore(cancel);
-		errno = EBADF;
+		errno = process_is_forked_child() ? EIO : EBADF;
 	}
 	return rs;
 }
