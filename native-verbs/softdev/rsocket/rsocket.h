@@ -55,7 +55,7 @@ struct rs_hello {
 };
 
 struct rs_iomap {
-	struct ibv_mr *mr; /* of this end only */
+	struct ibv_mr *mr; /* of this end only; NULL in an entry that is not free: the peer is yet to hear that it is gone */
 	uint32_t rkey;
 	uint64_t offset, address, length; /* length 0: a free entry */
 };
@@ -129,7 +129,7 @@ int rs_post_slot(struct rsocket *rs, uint32_t length, const struct rs_iomap *to,
 int rs_post_receive(struct rsocket *rs, uint32_t slot);
 char *rs_receive_slot(struct rsocket *rs, uint32_t slot);
 bool rs_post_control(struct rsocket *rs, const struct rs_control *control);
-/* What waits for a free place among the controls: credits, the end. */
+/* What waits for a free place among the controls: credits, mappings that are gone, the end. */
 void rs_post_due(struct rsocket *rs);
 
 /* rsocket_connect.c: what the event channel has. */

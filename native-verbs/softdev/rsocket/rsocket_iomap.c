@@ -9,22 +9,42 @@
 #include "exports.h"
 #include "rsocket_exports.h"
 
+static bool unmaps_are_due(const struct rsocket *rs)
+{
+	for (int i = 0; i < RS_IOMAPS; i++)
+		if (rs->own_maps[i].length && !rs->own_maps[i].mr)
+			return true;
+	return false;
+}
+
+/* Waits until the peer hears of what is gone before it hears of more. 0 or a positive errno. */
+static int post_unmaps(struct rsocket *rs)
+{
+	int error = 0;
+
+	rs_post_due(rs);
+	while (!error && unmaps_are_due(rs))
+		error = rs->disconnected ? ENOTCONN : rs_wait(rs, -1);
+	return error;
+}
+
 off_t softverbs_riomap(int fd, void *data, size_t length, int protection, int flags, off_t offset)
 {
 	struct rsocket *rs = rs_get(fd);
 	struct rs_iomap *map = NULL;
 	struct rs_control control;
-	int error = 0, i;
+	int error, i;
 
 	if (!rs)
 		return -1;
+	error = post_unmaps(rs);
 	for (i = 0; i < RS_IOMAPS && !map; i++)
 		map = rs->own_maps[i].length ? NULL : &rs->own_maps[i];
-	if (!data || !length || flags || (protection & ~(PROT_WRITE | PROT_NONE)))
+	if (!error && (!data || !length || flags || (protection & ~(PROT_WRITE | PROT_NONE))))
 		error = EINVAL;
-	else if (!map)
+	else if (!error && !map)
 		error = ENOMEM;
-	else if (rs->state != RS_CONNECTED || rs->disconnected)
+	else if (!error && (rs->state != RS_CONNECTED || rs->disconnected))
 		error = ENOTCONN;
 	if (!error) {
 		int access = IBV_ACCESS_LOCAL_WRITE | (protection & PROT_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0);
@@ -43,10 +63,8 @@ off_t softverbs_riomap(int fd, void *data, size_t length, int protection, int fl
 					      .offset = map->offset,
 					      .address = address,
 					      .length = length};
-		while (!error && !rs_post_control(rs, &control)) {
-			rs_progress(rs);
+		while (!error && !rs_post_control(rs, &control))
 			error = rs->disconnected ? ECONNRESET : rs_wait(rs, -1);
-		}
 		if (error) {
 			softverbs_ibv_dereg_mr(map->mr);
 			*map = (struct rs_iomap){0};
@@ -67,12 +85,12 @@ int softverbs_riounmap(int fd, void *data, size_t length)
 	for (int i = 0; i < RS_IOMAPS && error; i++) {
 		struct rs_iomap *map = &rs->own_maps[i];
 
-		if (!map->length || map->address != (uintptr_t)data || map->length != length)
+		if (!map->mr || map->address != (uintptr_t)data || map->length != length)
 			continue;
 		/* A peer that hears of it too late fails by its key, as with any region that is gone. */
-		rs_post_control(rs, &(struct rs_control){.type = RS_IOUNMAP, .offset = map->offset});
 		softverbs_ibv_dereg_mr(map->mr);
-		*map = (struct rs_iomap){0};
+		map->mr = NULL;
+		rs_post_due(rs);
 		error = 0;
 	}
 	rs_put(rs);

@@ -178,6 +178,13 @@ void rs_post_due(struct rsocket *rs)
 	if (rs->freed >= RS_SLOTS / 2 &&
 	    rs_post_control(rs, &(struct rs_control){.type = RS_CREDITS, .value = rs->freed}))
 		rs->freed = 0;
+	for (int i = 0; i < RS_IOMAPS; i++) {
+		struct rs_iomap *map = &rs->own_maps[i];
+
+		if (map->length && !map->mr &&
+		    rs_post_control(rs, &(struct rs_control){.type = RS_IOUNMAP, .offset = map->offset}))
+			*map = (struct rs_iomap){0};
+	}
 	if (rs->end_wanted && !rs->ended)
 		rs->ended = rs_post_control(rs, &(struct rs_control){.type = RS_END});
 }
