@@ -142,6 +142,12 @@ int softverbs_rlisten(int fd, int backlog)
 	return result;
 }
 
+/* This process, or the machine, has no room for a connection, which its accepting thread has to know. */
+static bool is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
 /* The socket that serves a request, or a positive errno. The request is in `id`, whatever becomes of it. */
 static int accept_request(struct rsocket *listener, struct rdma_cm_event *event, struct rsocket **accepted)
 {
@@ -182,10 +188,11 @@ static int accept_request(struct rsocket *listener, struct rdma_cm_event *event,
 int softverbs_raccept(int fd, struct sockaddr *address, socklen_t *length)
 {
 	struct rsocket *rs = rs_get(fd), *accepted = NULL;
-	int error = 0;
+	int error;
 
 	if (!rs)
 		return -1;
+	error = address && !length ? EFAULT : 0;
 	while (!accepted && !error) {
 		struct rdma_cm_event *event;
 
@@ -194,16 +201,17 @@ int softverbs_raccept(int fd, struct sockaddr *address, socklen_t *length)
 		else if (!softverbs_rdma_get_cm_event(rs->channel, &event)) {
 			/* Who went away before it was accepted, or is no rsocket, is nobody's error. */
 			if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-				accept_request(rs, event, &accepted);
+				error = accept_request(rs, event, &accepted);
 			else
 				softverbs_rdma_ack_cm_event(event);
+			error = is_shortage(error) ? error : 0;
 		} else if (rs->file_flags & O_NONBLOCK)
 			error = EAGAIN;
 		else
 			error = rs_wait(rs, -1);
 	}
 	if (accepted && address)
-		error = rs_copy_address(rdma_get_peer_addr(accepted->id), address, length);
+		rs_copy_address(rdma_get_peer_addr(accepted->id), address, length);
 	rs_put(rs);
 	return error ? rs_result(error) : accepted->fd;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rsockets carry a stream to its end, whole and in order; what they cannot do is said by errno. */
+#include <sys/resource.h>
 #include <sys/uio.h>
 
 #include "rsocket_fixture.h"
@@ -89,6 +90,45 @@ static void refusals(void)
 	CHECK(!softverbs_rclose(other));
 }
 
+static int request(int listener, const struct sockaddr_in *address)
+{
+	int fd = softverbs_rsocket(AF_INET, SOCK_STREAM, 0);
+
+	rs_set_nonblocking(fd, true);
+	CHECK_EQUAL(softverbs_rconnect(fd, (const struct sockaddr *)address, sizeof(*address)), -1);
+	CHECK_EQUAL(errno, EINPROGRESS);
+	while (!rs_events(listener, POLLIN, 0))
+		rs_events(fd, POLLOUT, 1);
+	return fd;
+}
+
+static void accepting_fails(void)
+{
+	struct sockaddr_in address;
+	struct rlimit limit, none;
+	int listener = rs_listen(&address), fd = request(listener, &address), accepted;
+
+	CHECK_EQUAL(softverbs_raccept(listener, (struct sockaddr *)&address, NULL), -1);
+	CHECK_EQUAL(errno, EFAULT);
+	accepted = softverbs_raccept(listener, NULL, NULL);
+	CHECK(accepted >= 0);
+	CHECK(!softverbs_rclose(fd));
+	CHECK(!softverbs_rclose(accepted));
+	fd = request(listener, &address);
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+	none = (struct rlimit){3, limit.rlim_max};
+	CHECK(!setrlimit(RLIMIT_NOFILE, &none));
+	rs_set_nonblocking(listener, true);
+	CHECK_EQUAL(softverbs_raccept(listener, NULL, NULL), -1);
+	CHECK_EQUAL(errno, EMFILE);
+	CHECK_EQUAL(softverbs_raccept(listener, NULL, NULL), -1);
+	CHECK_EQUAL(errno, EAGAIN);
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	CHECK(rs_events(fd, POLLOUT, 10000) & POLLERR);
+	CHECK(!softverbs_rclose(fd));
+	CHECK(!softverbs_rclose(listener));
+}
+
 int main(void)
 {
 	int before;
@@ -100,6 +140,7 @@ int main(void)
 	whole_messages_are_waited_for();
 	names_and_options();
 	refusals();
+	accepting_fails();
 	for (uint64_t end = test_now_ms() + 5000; rs_descriptors() > before && test_now_ms() < end;)
 		test_sleep_ms(20); /* links close behind */
 	CHECK(rs_descriptors() <= before);
