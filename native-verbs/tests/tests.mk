@@ -39,6 +39,7 @@ check-tests: $(TEST_NAMES:%=$(OUT)/tests/%) $(FACADE_TESTS)
 
 # Is every row of the table tested, and every status in it?
 check-error-semantics:
+	@mkdir -p $(OUT)
 	@printf '#include <infiniband/verbs.h>\n' | $(CC) -E -P - >$(OUT)/verbs.i
 	@tests/error_semantics.sh ../docs/error-semantics.md $(OUT)/verbs.i
 
