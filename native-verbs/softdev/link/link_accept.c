@@ -66,7 +66,6 @@ void link_accept_unix(int fd)
 		add_stranger(link);
 		link_start_handshake_clock(link);
 	}
-	link_update_events(link);
 	link_end(link);
 }
 

@@ -147,8 +147,8 @@ static void stop_waiting_cancelled(void *owner)
 {
 	struct event_queue *queue = owner;
 
+	sem_post(&queue->wake); /* first: without its waiters the queue may go */
 	stop_waiting(queue);
-	sem_post(&queue->wake);
 }
 
 struct event_node *event_queue_pop(struct event_queue *queue)
