@@ -3,7 +3,7 @@
 # Sourced after common.sh: kernels of Debian's packages, and guests of QEMU that boot them.
 # A kernel is a folder of the cache: vmlinuz, version, initrd-CKSUM, and lib/modules as in the package.
 
-RXE_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/shuffle-rdma/rxe
+RXE_CACHE=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/shuffle-rdma/rxe
 RXE_MIRROR=${RXE_MIRROR:-}
 RXE_BOOT_SECONDS=240
 RXE_PACKAGES="qemu-system-x86 busybox-static cpio kmod xz-utils e2fsprogs xfsprogs iproute2 rdma-core
@@ -69,7 +69,8 @@ need_kernel() {
   local line=$1
   [[ $line =~ ^([0-9]+\.[0-9]+|newest)$ ]] || die 2 "--kernel '$line': give a kernel line such as 6.1 or 6.12, or 'newest'"
   KERNEL=$RXE_CACHE/kernels/$line
-  mkdir -p "$RXE_CACHE/kernels"
+  mkdir -p "$RXE_CACHE/kernels" 2>/dev/null ||
+    die 2 "$(id -un) cannot make $RXE_CACHE, where kernels are kept: set XDG_CACHE_HOME to a folder to keep them in"
   exec 8<"$RXE_CACHE/kernels"
   flock -w 900 8 || die 1 "another bin/rxe is fetching a kernel: $RXE_CACHE/kernels is locked"
   [ -e "$KERNEL/version" ] || fetch_kernel "$line"
@@ -117,8 +118,8 @@ fetch_kernel() {
 
 # What the guest needs before it sees the host's files; it loads all other modules from the cache.
 make_initrd() {
-  local tree version file name
-  tree=$(mktemp -d)
+  local tree=$INITRD.tree version file name
+  rm -rf "$tree"
   version=$(kernel_version)
   mkdir -p "$tree"/{bin,dev,proc,sys,host,changes,guest,modules}
   cp /bin/busybox "$tree/bin/busybox"
@@ -137,10 +138,10 @@ make_initrd() {
 }
 
 # start_guest FOLDER NUMBER NET: boots a guest in the background and appends its process to `pids`. FOLDER holds
-# `command`; memory, cpus, limit (seconds) and logs are the caller's. The guest dies with this shell, however that ends.
+# `command`; memory, cpus, limit (seconds) and logs are the caller's; sockets of NET are in logs, where QEMU runs. The guest dies with this shell, however that ends.
 # shellcheck disable=SC2154
 start_guest() {
-  local folder=$1 number=$2 net=$3 peer=$((3 - $2)) version
+  local folder=$1 number=$2 net=$3 peer=$((3 - $2)) version qemu_folder=${1//,/,,} qemu_logs=${logs//,/,,}
   version=$(kernel_version)
   mkdir -p "$folder/shared" "$logs/shared"
   rm -f "$folder/up" "$folder/status"
@@ -154,21 +155,21 @@ start_guest() {
   } >"$folder/settings"
   # Without pclmulqdq, which emulation makes slow, checksums take a third of the time. no_timer_check: a busy host
   # delays the timer's interrupt, which the kernel takes for a broken board.
-  setpriv --pdeathsig TERM timeout -k 5 "$limit" \
+  setpriv --pdeathsig TERM timeout -k 5 "$limit" env -C "$logs" \
     qemu-system-x86_64 -accel tcg,thread=multi -cpu max,-pclmulqdq -smp "$cpus" -m "$memory" \
     -display none -monitor none -serial "file:$folder/console" -no-reboot -kernel "$KERNEL/vmlinuz" -initrd "$INITRD" \
     -append "console=ttyS0 quiet panic=-1 no_timer_check" \
     -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
-    -virtfs "local,path=$folder,mount_tag=run,security_model=none,multidevs=remap" \
-    -virtfs "local,path=$logs/shared,mount_tag=shared,security_model=none,multidevs=remap" \
+    -virtfs "local,path=$qemu_folder,mount_tag=run,security_model=none,multidevs=remap" \
+    -virtfs "local,path=$qemu_logs/shared,mount_tag=shared,security_model=none,multidevs=remap" \
     -netdev "$net,id=n" -device "virtio-net-pci,netdev=n,mac=52:54:00:00:00:0$number,romfile=" \
     </dev/null >"$folder/qemu" 2>&1 &
   pids+=($!)
 }
 
-# await_guest FOLDER PID: the guest's status; 124 after the timeout, 125 if the guest did not come up or died.
-await_guest() {
-  local folder=$1 pid=$2 status=0 deadline=$((SECONDS + RXE_BOOT_SECONDS))
+# await_boot FOLDER PID: until the guest's command runs. A guest that takes too long is ended.
+await_boot() {
+  local folder=$1 pid=$2 deadline=$((SECONDS + RXE_BOOT_SECONDS))
   while [ ! -e "$folder/up" ] && [ ! -e "$folder/status" ] && kill -0 "$pid" 2>/dev/null; do
     if [ $SECONDS -ge $deadline ]; then
       say "the guest did not come up within $RXE_BOOT_SECONDS s"
@@ -177,10 +178,19 @@ await_guest() {
     fi
     sleep 0.1
   done
-  wait "$pid" || status=$?
+}
+
+# guest_status FOLDER STATUS: the status of the command in a guest whose process ended with STATUS; 124 after the timeout, 125
+# if the guest did not come up or died.
+guest_status() {
+  local folder=$1 status=$2
   if [ -s "$folder/status" ]; then return "$(cat "$folder/status")"; fi
   if [ "$status" = 124 ]; then say "no end after the time that --timeout sets"; return 124; fi
-  say "the guest died; its console ends with:"
-  { tail -n 12 "$folder/qemu"; tail -n 12 "$folder/console"; } 2>/dev/null | tr -d '\r' >&2
+  if [ -e "$folder/status" ]; then
+    say "the guest could not write its status to $folder: is the disk full?"
+  else
+    say "the guest died; its console says:"
+    { tail -n 12 "$folder/qemu"; grep -a 'Kernel panic\|Out of memory' "$folder/console"; tail -n 12 "$folder/console"; } 2>/dev/null | tr -d '\r' >&2
+  fi
   return 125
 }

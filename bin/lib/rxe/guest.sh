@@ -43,7 +43,7 @@ bring_up() {
   make_links
   [ "$(uname -r)" = "$RXE_KERNEL" ] || give_up "booted kernel $(uname -r), not $RXE_KERNEL"
   mkdir -p "/lib/modules/$RXE_KERNEL"
-  mount --bind "$RXE_MODULES" "/lib/modules/$RXE_KERNEL" || give_up "cannot see the kernel's modules"
+  mount --bind "$RXE_MODULES" "/lib/modules/$RXE_KERNEL" || give_up "cannot see the kernel's modules: can the user who runs bin/rxe read all folders above $RXE_MODULES?"
   mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=none shared shared || give_up "the shared folder"
   modprobe -a virtio_net rdma_rxe ib_uverbs rdma_ucm || give_up "modules of RDMA"
   hostname "guest$RXE_GUEST"

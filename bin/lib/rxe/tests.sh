@@ -8,36 +8,53 @@ RXE_TESTS=$ROOT/bin/lib/rxe
 RXE_PACKAGES_UNDER_TEST="verbs connection mapoutput fetch plugin memory"
 RXE_LONG_TESTS='.*\.(PeerProcess|DeviceChoice|BufferPool)Test'
 
-# part NAME ARGS...: bin/rxe with ARGS, and the tests that its reports count.
-# shellcheck disable=SC2154
+# part NAME ARGS...: bin/rxe with ARGS, and the tests that its reports and its lines PASS, FAIL and SKIP count.
 part() {
-  local name=$1 status=0 start=$SECONDS log=$test_logs/$1 report p=0 f=0 s=0
+  local name=$1
   shift
-  "$ROOT/bin/rxe" --logs "$log" --timeout "$limit" "$@" >"$log.log" 2>&1 </dev/null &
+  # shellcheck disable=SC2154
+  run_part "$name" "$ROOT/bin/rxe" --logs "$test_logs/$name" --timeout "$limit" "$@"
+}
+
+# run_part NAME CMD...: CMD here. It ends with this shell, however that ends.
+run_part() {
+  local name=$1 status=0 start=$SECONDS log=$test_logs/$1 report sums p f s
+  shift
+  setpriv --pdeathsig TERM "$@" >"$log.log" 2>&1 </dev/null &
   pids=($!)
   wait "${pids[0]}" || status=$?
   pids=()
+  read -r p f s < <(sed -nE 's/^(\[[12]\] )?(PASS|FAIL|SKIP) .*/\2/p' "$log.log" |
+    awk '{ n[$1]++ } END { print n["PASS"] + 0, n["FAIL"] + 0, n["SKIP"] + 0 }')
+  sed -nE "s/^(\\[[12]\\] )?SKIP /left out: $name: /p" "$log.log"
   report=$log/shared/reports/TEST-junit-jupiter.xml
   if [ -s "$report" ]; then
-    read -r p f s < <(sed -n '/<testsuite /{p;q}' "$report" | awk '
-      function attribute(name) {
-        match($0, " " name "=\"[0-9]+\"")
-        return substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) + 0
-      }
-      {
-        bad = attribute("failures") + attribute("errors")
-        print attribute("tests") - bad - attribute("skipped"), bad, attribute("skipped")
-      }')
+    mapfile -t sums < <(junit_sums "$report")
+    p=$((p + sums[0])) f=$((f + sums[1])) s=$((s + sums[2]))
     sed -n 's/^<skipped><!\[CDATA\[\(parent was skipped: \|org.opentest4j.TestAbortedException: \)*\(.*\)/\2/p' "$report" |
       sed 's/\]\]>.*//' | sort | uniq -c | sed "s/^ */left out: $name: /"
   fi
   if [ "$status" != 0 ]; then
-    grep -aE -A4 ':: FAILED|^rxe: |fatal error|^    ' "$log.log" | head -n 60 || tail -n 20 "$log.log"
+    grep -aE -A4 ':: FAILED|^(\[[12]\] )?FAIL |^rxe: |fatal error|^    ' "$log.log" | head -n 60 || tail -n 20 "$log.log"
     echo "$name: status $status, see $log.log and $log"
     [ "$f" != 0 ] || f=1
   fi
   passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-  printf '%-22s %4d passed %3d failed %3d skipped  %4d s\n' "$name" "$p" "$f" "$s" $((SECONDS - start))
+  rows+=("$(printf '%-22s %4d passed %3d failed %3d skipped  %4d s' "$name" "$p" "$f" "$s" $((SECONDS - start)))")
+  echo "${rows[-1]}"
+}
+
+# junit_sums REPORT: how many tests passed, failed and were skipped, a line each.
+junit_sums() {
+  sed -n '/<testsuite /{p;q}' "$1" | awk '
+    function attribute(name) {
+      match($0, " " name "=\"[0-9]+\"")
+      return substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) + 0
+    }
+    {
+      bad = attribute("failures") + attribute("errors")
+      print attribute("tests") - bad - attribute("skipped") "\n" bad "\n" attribute("skipped")
+    }'
 }
 
 build_tests() {
@@ -52,27 +69,49 @@ build_tests() {
   fi
 }
 
+# The plugin's tests: `short` leaves out those that take long.
+junit_part() {
+  local line=$1 packages=() name
+  for name in $RXE_PACKAGES_UNDER_TEST; do packages+=(-p "org.shufflerdma.$name"); done
+  if [ "${2:-}" = short ]; then
+    part "$line-tests" --kernel "$line" run "$RXE_TESTS/junit.sh" "${packages[@]}" -N "$RXE_LONG_TESTS"
+  else
+    part "$line-tests" --kernel "$line" --memory 6G run "$RXE_TESTS/junit.sh" "${packages[@]}"
+  fi
+}
+
+# What differs between kernels is tested on each of them, the rest where it is fastest to tell.
+all_parts() {
+  local line
+  junit_part 6.1
+  part 6.1-with-spark --memory 6G run env WITH_SPARK=yes "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
+  junit_part 6.12 short
+  junit_part newest short
+  for line in 6.1 6.12 newest; do
+    part "$line-filesystems" --kernel "$line" run "$RXE_TESTS/filesystems.sh"
+    part "$line-two-hosts" --kernel "$line" --memory 1G pair "$RXE_TESTS/two_hosts.sh" "$RXE_TESTS/two_hosts.sh"
+  done
+  run_part harness "$RXE_TESTS/harness.sh" --all
+}
+
 command_test() {
-  local packages=() name kernels=("$kernel") test_logs passed=0 failed=0 skipped=0 all=no
+  local line test_logs passed=0 failed=0 skipped=0 rows=() lines=("$kernel")
   case ${1:-} in
     '') ;;
-    --all) all=yes kernels=(6.1 6.12) ;;
+    --all) lines=(6.1 6.12 newest) ;;
     *) die 2 "unknown option '$1'; bin/rxe --help lists the options" ;;
   esac
   build_tests
   test_logs=$ROOT/target/rxe/test-$(date +%Y%m%d-%H%M%S)-$$
   mkdir -p "$test_logs"
-  for name in $RXE_PACKAGES_UNDER_TEST; do packages+=(-p "org.shufflerdma.$name"); done
-  for name in "${kernels[@]}"; do
-    if [ "$all" = yes ]; then
-      part "$name-tests" --kernel "$name" --memory 6G run "$RXE_TESTS/junit.sh" "${packages[@]}"
-      part "$name-with-spark" --kernel "$name" --memory 6G run env WITH_SPARK=yes "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
-      part "$name-filesystems" --kernel "$name" run "$RXE_TESTS/filesystems.sh"
-      part "$name-two-hosts" --kernel "$name" --memory 1G pair "$RXE_TESTS/two_hosts.sh" "$RXE_TESTS/two_hosts.sh"
-    else
-      part "$name-tests" --kernel "$name" run "$RXE_TESTS/junit.sh" "${packages[@]}" -N "$RXE_LONG_TESTS"
-    fi
-  done
+  for line in "${lines[@]}"; do rows+=("kernel $line is $("$ROOT/bin/rxe" --kernel "$line" fetch)") || true; done
+  if [ "${1:-}" = --all ]; then
+    all_parts
+  else
+    junit_part "$kernel" short
+    run_part harness "$RXE_TESTS/harness.sh"
+  fi
+  printf '%s\n' "${rows[@]}" "logs in $test_logs; $((SECONDS / 60)) min $((SECONDS % 60)) s"
   echo "$passed passed, $failed failed, $skipped skipped"
   [ "$failed" = 0 ]
 }

@@ -1,0 +1,259 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs here, not in a guest: what bin/rxe promises to those who use it. Without --all only what takes one boot; or the cases that are named. Each case is a
+# function that returns 0, or 77 after it has said why it cannot run; its folder is $work, and its last lines tell what was wrong.
+# shellcheck disable=SC2016,SC2317 # scripts for guests stand in quotes, and the cases are called by their names
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)
+rxe=$root/bin/rxe
+scratch=$(mktemp -d)
+started=() # what this shell has started
+failed=0
+end_started() { for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done; }
+trap 'end_started; rm -rf "$scratch"' EXIT
+trap 'exit 143' HUP INT TERM
+
+wrong() { echo "$*"; return 1; }
+
+# expect STATUS ARGS...: bin/rxe with ARGS ends with STATUS; output in $work/out and $work/err.
+expect() {
+  local wanted=$1 status=0
+  shift
+  timeout -k 10 300 "$rxe" --logs "$work/logs" "$@" >"$work/out" 2>"$work/err" </dev/null &
+  started+=($!)
+  wait $! || status=$?
+  [ "$status" = "$wanted" ] || wrong "status $status, not $wanted: $* $(tail -n 20 "$work/err")"
+}
+
+says() { grep -aqF -- "$1" "$work/err" || wrong "it does not say '$1' but: $(cat "$work/err")"; }
+
+# start ARGS...: bin/rxe with ARGS in the background; its process in $rxe_pid.
+start() {
+  "$rxe" --logs "$work/logs" "$@" >"$work/out" 2>"$work/err" </dev/null &
+  rxe_pid=$!
+  started+=("$rxe_pid")
+}
+
+# wait_for SECONDS WHAT CMD...
+wait_for() {
+  local deadline=$((SECONDS + $1)) what=$2
+  shift 2
+  until "$@"; do
+    [ "$SECONDS" -lt "$deadline" ] || wrong "no $what in time"
+    sleep 0.1
+  done
+}
+
+# guests FOLDER: the processes of QEMU whose logs are in FOLDER or below it.
+guests() { pgrep -f "^qemu-system-x86_64 .*file:$1/" || true; }
+no_guests() { [ -z "$(guests "$1")" ]; }
+a_guest() { ! no_guests "$1"; }
+ended() { ! kill -0 "$1" 2>/dev/null; }
+
+# ends_with STATUS: what start has started ends within 30 s, with that status, and no guest of it is left.
+ends_with() {
+  local status=0
+  wait_for 30 "end of bin/rxe" ended "$rxe_pid"
+  wait "$rxe_pid" || status=$?
+  [ "$status" = "$1" ] || wrong "status $status, not $1: $(tail -n 20 "$work/err")"
+  wait_for 10 "end of its guests" no_guests "$work/logs"
+}
+
+# refuses TEXT ARGS...
+refuses() {
+  expect 2 "${@:2}"
+  says "$1"
+}
+
+a_bad_call_is_refused_with_its_remedy() {
+  refuses "--timeout '0'" --timeout 0 run true
+  refuses 'such as 2G' --memory lots run true
+  refuses "--kernel '6'" --kernel 6 run true
+  refuses "--cpus '0'" --cpus 0 run true
+  refuses "unknown option '--no-such'" --no-such run true
+  refuses '--timeout needs a value' --timeout
+  refuses "unknown command 'walk'" walk
+  refuses 'the command is missing' run
+  refuses 'give two scripts' pair true
+  refuses "unknown option '--every'" test --every
+  refuses usage
+  refuses 'give another folder with --logs' --logs /proc/none run true
+}
+
+a_command_runs_as_it_would_here() {
+  local folder words=('a b' "it's" '$HOME' '' '*' $'two\nlines' '--all' 'ü' "\\") got
+  mkdir "$work/a folder"
+  cd "$work/a folder"
+  folder=$(pwd -P)
+  head -c 20000000 /dev/urandom >bytes
+  printf 'mine' >file
+  cat >script <<'TEXT'
+printf '%s\0' "$PWD" "$@" >"$RXE_SHARED/words"
+[ "$(uname -r)" = "$RXE_KERNEL" ] || exit 1
+[ -z "$(cat)" ] || exit 2
+[ "$(stat -c %a /dev/infiniband/uverbs0 /dev/infiniband/rdma_cm | sort -u)" = 666 ] || exit 3
+echo theirs >file && touch /usr/bin/rxe-was-here && [ "$(cat file)" = theirs ] || exit 4
+(setsid sleep 1000 &)
+cat bytes
+printf 'no newline' >&2
+exit 42
+TEXT
+  expect 42 run bash ./script "${words[@]}"
+  mapfile -d '' -t got <"$work/logs/shared/words"
+  words=("$folder" "${words[@]}")
+  [ "${got[*]@Q}" = "${words[*]@Q}" ] || wrong "the words came as ${got[*]@Q}"
+  cmp "$work/out" bytes
+  [ "$(tail -n 1 "$work/err")" = 'no newline' ] || wrong "stderr is: $(cat "$work/err")"
+  [ "$(cat file)" = mine ] || wrong 'the guest wrote to this system'
+  [ ! -e /usr/bin/rxe-was-here ] || wrong 'the guest wrote to this system'
+}
+
+a_missing_command_is_127() {
+  expect 127 run no-such-command
+  says 'no-such-command: not found'
+}
+the_highest_status_comes_back() { expect 255 run bash -c 'exit 255'; }
+a_panic_is_told() {
+  expect 125 run bash -c 'echo c >/proc/sysrq-trigger; sleep 60'
+  says 'the guest died'
+  says 'panic'
+}
+a_guest_that_powers_off_is_told() {
+  expect 125 run bash -c 'echo o >/proc/sysrq-trigger; sleep 60'
+  says 'the guest died'
+}
+
+# killed_guest_is_told CMD...: a guest is killed as soon as CMD succeeds.
+killed_guest_is_told() {
+  start run sleep 1000
+  wait_for 240 guest "$@"
+  # shellcheck disable=SC2046
+  kill -9 $(guests "$work/logs")
+  ends_with 125
+  says 'the guest died'
+}
+a_guest_killed_at_its_start_is_told() { killed_guest_is_told a_guest "$work/logs"; }
+a_guest_killed_in_its_boot_is_told() { killed_guest_is_told eval 'sleep 3 && a_guest "$work/logs"'; }
+a_guest_killed_in_its_command_is_told() { killed_guest_is_told test -e "$work/logs/up"; }
+
+a_signal_ends_guest_and_program() {
+  start run sleep 1000
+  wait_for 240 command test -e "$work/logs/up"
+  kill -TERM "$rxe_pid"
+  ends_with 143
+}
+an_interrupt_in_the_boot_of_a_pair_ends_it() {
+  # A command in the background of a script ignores SIGINT, unless it is asked not to.
+  env --default-signal=INT "$rxe" --logs "$work/logs" pair 'sleep 1000' 'sleep 1000' >"$work/out" 2>"$work/err" </dev/null &
+  rxe_pid=$!
+  started+=("$rxe_pid")
+  wait_for 60 process a_guest "$work/logs/2"
+  kill -INT "$rxe_pid"
+  ends_with 130
+}
+a_killed_program_takes_its_guest_along() {
+  start run sleep 1000
+  wait_for 240 command test -e "$work/logs/up"
+  kill -9 "$rxe_pid"
+  ends_with 137
+}
+killed_tests_take_their_guest_along() {
+  "$rxe" test >"$work/out" 2>"$work/err" </dev/null &
+  rxe_pid=$!
+  started+=("$rxe_pid")
+  wait_for 300 guest a_guest "$root/target/rxe/test-[-0-9]*-$rxe_pid"
+  kill -9 "$rxe_pid"
+  wait_for 20 "end of its guest" no_guests "$root/target/rxe/test-[-0-9]*-$rxe_pid"
+}
+
+two_at_once_do_not_meet() {
+  local first
+  mkdir "$work/second"
+  start run bash -c 'echo one'
+  first=$rxe_pid
+  work=$work/second expect 3 run bash -c 'echo two; exit 3'
+  rxe_pid=$first
+  ends_with 0
+  [ "$(cat "$work/out" "$work/second/out")" = $'one\ntwo' ] || wrong "$(cat "$work/out" "$work/second/out")"
+}
+
+the_other_guest_of_a_pair_outlives_a_panic() {
+  start --timeout 120 pair 'until [ -e $RXE_SHARED/go ]; do sleep 0.2; done; echo c >/proc/sysrq-trigger; sleep 60' \
+    'touch $RXE_SHARED/go; until [ -e $RXE_SHARED/seen ]; do sleep 0.2; done; echo alive'
+  wait_for 300 "word of the panic" grep -qs 'guest 1 ended with status 125; the other still runs' "$work/err"
+  touch "$work/logs/shared/seen"
+  ends_with 125
+  grep -qx '\[2\] alive' "$work/out"
+}
+a_pair_that_waits_for_nobody_is_bounded() {
+  expect 7 --timeout 60 pair 'sleep 1000' 'exit 7'
+  says 'guest 2 ended with status 7; the other still runs'
+  says 'guest 1 ended with status 124'
+}
+
+a_full_disk_is_told() {
+  [ "$(id -u)" = 0 ] || { echo "needs root, to mount a small file system"; return 77; }
+  mkdir "$work/logs"
+  mount -t tmpfs -o size=1m tmpfs "$work/logs"
+  trap 'umount "$work/logs"' EXIT
+  expect 125 run head -c 4000000 /dev/zero
+  says 'is the disk full?'
+}
+
+# A copy of the programs below a folder with blanks and commas, by a user who may write nowhere but to his home.
+a_user_needs_no_root() {
+  local home="$scratch/the user, his home" status=0
+  [ "$(id -u)" = 0 ] || { echo "needs root, to become another"; return 77; }
+  chmod 755 "$scratch"
+  mkdir -p "$home/project one, two" "$home/.cache/shuffle-rdma/rxe/kernels" "$work"
+  cp -r "$root/bin" "$home/project one, two/"
+  cp -r "${XDG_CACHE_HOME:-$HOME/.cache}/shuffle-rdma/rxe/kernels/6.1" "$home/.cache/shuffle-rdma/rxe/kernels/"
+  chown -R 65534:65534 "$home"
+  (cd "$home" && timeout -k 10 300 setpriv --reuid 65534 --regid 65534 --clear-groups env -u XDG_CACHE_HOME -u TMPDIR HOME="$home" \
+    'project one, two/bin/rxe' run bash -c 'id -u; ls /sys/class/infiniband; exit 9' >"$work/out" 2>"$work/err" </dev/null) || status=$?
+  [ "$status $(tr '\n' ' ' <"$work/out")" = '9 0 rxe0 ' ] || wrong "status $status: $(cat "$work/out" "$work/err")"
+}
+
+# run_case NAME: in a shell of its own.
+run_case() {
+  local status=0 start=$SECONDS
+  work=$scratch/$1
+  mkdir -p "$work"
+  (
+    trap end_started EXIT
+    "$1"
+  ) >"$work/said" 2>&1 &
+  started=($!)
+  wait $! || status=$?
+  started=()
+  case $status in
+    0) echo "PASS $1 ($((SECONDS - start)) s)" ;;
+    77) echo "SKIP $1: $(tail -n 1 "$work/said")" ;;
+    *) echo "FAIL $1 ($((SECONDS - start)) s)"; sed 's/^/    /' "$work/said"; failed=1 ;;
+  esac
+}
+
+cases=(a_bad_call_is_refused_with_its_remedy a_command_runs_as_it_would_here)
+case ${1:-} in
+  '') ;;
+  --all)
+    cases+=(a_missing_command_is_127
+      the_highest_status_comes_back
+      a_panic_is_told
+      a_guest_that_powers_off_is_told
+      a_guest_killed_at_its_start_is_told
+      a_guest_killed_in_its_boot_is_told
+      a_guest_killed_in_its_command_is_told
+      a_signal_ends_guest_and_program
+      an_interrupt_in_the_boot_of_a_pair_ends_it
+      a_killed_program_takes_its_guest_along
+      killed_tests_take_their_guest_along
+      two_at_once_do_not_meet
+      the_other_guest_of_a_pair_outlives_a_panic
+      a_pair_that_waits_for_nobody_is_bounded
+      a_full_disk_is_told
+      a_user_needs_no_root) ;;
+  *) cases=("$@") ;;
+esac
+for name in "${cases[@]}"; do run_case "$name"; done
+exit "$failed"
