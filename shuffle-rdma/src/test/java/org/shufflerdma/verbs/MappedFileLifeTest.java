@@ -2,6 +2,7 @@
 package org.shufflerdma.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 import java.io.IOException;
@@ -10,6 +11,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.stream.Stream;
@@ -24,6 +26,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 @Timeout(60)
 final class MappedFileLifeTest {
   private static final int LENGTH = 1 << 20;
+  private static final int EINVAL = 22;
+  private static final int EOPNOTSUPP = 95;
+  private static final FileTime LONG_AGO = FileTime.fromMillis(1_000_000_000_000L);
 
   static Stream<Path> directories() {
     String listed = System.getenv("RDMA_TEST_DIRECTORIES");
@@ -78,42 +83,143 @@ final class MappedFileLifeTest {
     }
   }
 
+  @ParameterizedTest
+  @MethodSource("directories")
+  void registeringDirtiesTheFileOnOldKernelsOnly(Path directory) throws Exception {
+    try (Fixture fixture = new Fixture(directory)) {
+      assertThat(Files.getLastModifiedTime(fixture.path).equals(LONG_AGO))
+          .as("modification time kept on Linux %s", System.getProperty("os.version"))
+          .isEqualTo(!registeringDirties());
+      if (!"tmpfs".equals(Files.getFileStore(directory).type())) { // whose pages are always dirty
+        assertThat(dirtyBytes(fixture.path)).isEqualTo(registeringDirties() ? LENGTH : 0);
+      }
+      assertThat(fixture.read()).isEqualTo(fixture.content);
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("directories")
+  void pagesArePinnedUntilTheRegionIsDeregistered(Path directory) throws Exception {
+    assumePinned();
+    try (Fixture fixture = new Fixture(directory)) {
+      long pinned = pinnedBytes();
+      Files.delete(fixture.path);
+      fixture.mapped.close();
+      assertThat(pinnedBytes()).isEqualTo(pinned);
+      fixture.source.close();
+      assertThat(pinnedBytes()).isEqualTo(pinned - LENGTH);
+      assertThat(fixture.readStatus(fixture.source)).startsWith("IBV_WC_REM_ACCESS_ERR");
+    }
+  }
+
+  /** The plugin pins instead: files must be read alike beside on-demand regions and without them. */
+  @ParameterizedTest
+  @MethodSource("directories")
+  void onDemandRegionsPinNothingWhereTheKernelHasThem(Path directory) throws Exception {
+    try (Fixture fixture = new Fixture(directory)) {
+      long pinned = pinnedBytes();
+      int access = Access.REMOTE_READ | Access.ON_DEMAND;
+      if (TestDevice.isSoft() || kernelIsAtLeast(7, 0)) {
+        try (MemoryRegion region = fixture.domain.register(fixture.mapped, 0, LENGTH, access)) {
+          assertThat(fixture.read(region)).isEqualTo(fixture.content);
+          assertThat(pinnedBytes()).isEqualTo(pinned);
+        }
+      } else {
+        assertThatExceptionOfType(VerbsException.class)
+            .isThrownBy(() -> fixture.domain.register(fixture.mapped, 0, LENGTH, access))
+            .matches(e -> e.errno() == EINVAL || e.errno() == EOPNOTSUPP, "errno");
+      }
+      assertThat(fixture.read()).isEqualTo(fixture.content);
+    }
+  }
+
+  private static boolean kernelIsAtLeast(int major, int minor) {
+    String[] version = System.getProperty("os.version").split("[.-]", 3);
+    int actual = Integer.parseInt(version[0]);
+    return actual > major || (actual == major && Integer.parseInt(version[1]) >= minor);
+  }
+
+  /** Up to Linux 6.1 whatever is registered is pinned for writing. */
+  private static boolean registeringDirties() {
+    return !TestDevice.isSoft() && !kernelIsAtLeast(6, 2);
+  }
+
+  /** Of this file's pages that are mapped here. */
+  private static long dirtyBytes(Path path) throws IOException {
+    long bytes = 0;
+    boolean ofFile = false;
+    for (String line : Files.readAllLines(Path.of("/proc/self/smaps"))) {
+      if (line.matches("[0-9a-f]+-[0-9a-f]+ .*")) {
+        ofFile = line.endsWith(path.toString());
+      } else if (ofFile && line.matches("(Shared|Private)_Dirty:.*")) {
+        bytes += kibibytes(line);
+      }
+    }
+    return bytes;
+  }
+
+  private static long pinnedBytes() throws IOException {
+    for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+      if (line.startsWith("VmPin:")) {
+        return kibibytes(line);
+      }
+    }
+    throw new AssertionError("no VmPin in /proc/self/status");
+  }
+
+  private static long kibibytes(String line) {
+    return Long.parseLong(line.replaceAll("[^0-9]", "")) << 10;
+  }
+
   private static void assumePinned() {
     assumeThat(TestDevice.isSoft()).as("the software device pins no pages").isFalse();
   }
 
-  /** A registered file at one end of a connection, and a sink at the other. */
+  /** A registered file at one end of a connection, on disk and last written long ago, and a sink at the other. */
   private static final class Fixture implements AutoCloseable {
     final byte[] content = new byte[LENGTH];
     final Path path;
     final MappedFile mapped;
     private final Loopback loopback = Loopback.listening();
     private final Loopback.Side initiator;
-    private final MemoryRegion source;
+    final ProtectionDomain domain;
+    final MemoryRegion source;
     private final NativeMemory memory;
     private final MemoryRegion sink;
 
     Fixture(Path directory) throws Exception {
       new Random(5).nextBytes(content);
       path = Files.write(Files.createTempFile(directory, "life", ".data"), content);
+      try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
+        channel.force(true);
+      }
+      Files.setLastModifiedTime(path, LONG_AGO);
       Loopback.Pair pair = loopback.connect();
       initiator = pair.initiator();
       mapped = loopback.own(MappedFile.open(path));
-      source = loopback.own(
-          pair.responder().domain.register(mapped, 0, mapped.size(), Access.REMOTE_READ));
+      domain = pair.responder().domain;
+      source = loopback.own(domain.register(mapped, 0, mapped.size(), Access.REMOTE_READ));
       memory = loopback.own(NativeMemory.allocate(LENGTH, false));
       sink = loopback.own(
           initiator.domain.register(memory.address(), memory.size(), Access.LOCAL_WRITE));
     }
 
     byte[] read() throws VerbsException {
-      ReadBatch batch = new ReadBatch(1);
-      batch.add(1, sink.address(), sink.lkey(), LENGTH, source.address(), source.rkey(), true);
-      assertThat(initiator.pair.postReads(batch)).isEqualTo(1);
-      assertThat(WcStatus.text(initiator.awaitCompletion().status(0))).startsWith("IBV_WC_SUCCESS");
+      return read(source);
+    }
+
+    byte[] read(MemoryRegion region) throws VerbsException {
+      assertThat(readStatus(region)).startsWith("IBV_WC_SUCCESS");
       byte[] read = new byte[LENGTH];
       memory.slice(0, LENGTH).get(read);
       return read;
+    }
+
+    String readStatus(MemoryRegion region) throws VerbsException {
+      ReadBatch batch = new ReadBatch(1);
+      batch.add(1, sink.address(), sink.lkey(), LENGTH, region.address(), region.rkey(), true);
+      assertThat(initiator.pair.postReads(batch)).isEqualTo(1);
+      return WcStatus.text(initiator.awaitCompletion().status(0));
     }
 
     @Override
