@@ -1,30 +1,37 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced after common.sh: kernels of Debian's packages, and guests of QEMU that boot them.
+# Sourced after common.sh: kernels of Debian's or Ubuntu's packages, and guests of QEMU that boot them.
 # A kernel is a folder of the cache: vmlinuz, version, initrd-CKSUM, and lib/modules as in the package.
 
 RXE_CACHE=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/shuffle-rdma/rxe
 RXE_MIRROR=${RXE_MIRROR:-}
 RXE_BOOT_SECONDS=240
 RXE_PACKAGES="qemu-system-x86 busybox-static cpio kmod xz-utils e2fsprogs xfsprogs iproute2 rdma-core
-  ibverbs-providers ibverbs-utils rdmacm-utils perftest debian-archive-keyring"
+  ibverbs-providers ibverbs-utils rdmacm-utils perftest zstd debian-archive-keyring"
 PATH=$PATH:/usr/sbin:/sbin
+
+# Kernel lines to test, the first for everything. Ubuntu's own are taken where RXE_MIRROR does not name Debian's archives.
+RXE_LINES=(6.1 6.12 newest) RXE_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+if [ -z "$RXE_MIRROR" ] && grep -qs '^ID=ubuntu$' /etc/os-release; then
+  RXE_LINES=(6.8 newest) RXE_KEYRING=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+  RXE_PACKAGES="${RXE_PACKAGES/debian-archive-keyring/ubuntu-keyring}"
+fi
 
 need_rxe_tools() {
   [ "$(uname -sm)" = "Linux x86_64" ] || die 2 "guests are made on Linux on x86_64; this is $(uname -sm)"
   { command -v apt-get && command -v dpkg-deb; } >/dev/null ||
-    die 2 "the kernels come from Debian's packages: apt-get and dpkg-deb are needed (Debian 12, Ubuntu 24.04 or newer)"
+    die 2 "the kernels come from packages of Debian or Ubuntu: apt-get and dpkg-deb are needed (Debian 12, Ubuntu 24.04 or newer)"
   # shellcheck disable=SC2086
   need_packages 'command -v qemu-system-x86_64 >/dev/null && [ -x /bin/busybox ] && ! ldd /bin/busybox >/dev/null 2>&1 &&
     command -v cpio >/dev/null && command -v depmod >/dev/null && command -v xz >/dev/null && command -v rdma >/dev/null &&
     command -v ibv_devinfo >/dev/null && command -v rping >/dev/null && command -v ib_read_bw >/dev/null &&
     command -v mkfs.ext4 >/dev/null && command -v mkfs.xfs >/dev/null &&
-    [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] && ls /usr/lib/*/libibverbs/librxe-*.so >/dev/null 2>&1' $RXE_PACKAGES
+    command -v zstd >/dev/null && [ -e "$RXE_KEYRING" ] && ls /usr/lib/*/libibverbs/librxe-*.so >/dev/null 2>&1' $RXE_PACKAGES
 }
 
-# debian_apt PROGRAM ARGS...: an apt program that sees Debian's archives and nothing of this system's: works without
-# root, and on Ubuntu.
-debian_apt() {
+# kernel_apt PROGRAM ARGS...: an apt program that sees the kernels' archives and nothing of this system's state: works
+# without root.
+kernel_apt() {
   local program=$1 apt=$RXE_CACHE/apt
   shift
   mkdir -p "$apt/lists/partial" "$apt/archives/partial"
@@ -34,32 +41,42 @@ debian_apt() {
     -o APT::Sandbox::User= "$@"
 }
 
-# find_mirror: where Debian's archives are, by this system's own sources unless RXE_MIRROR says it.
-find_mirror() {
+# own_sources FORMAT: what this system's apt takes packages from, a line each.
+own_sources() { apt-get indextargets --no-release-info --format "$1" 'Created-By: Packages' | sort -u; }
+
+# archives: the kernels' archives, as lines ADDRESS SUITE COMPONENT. Debian's are where RXE_MIRROR or this system's sources
+# say, and of releases beside its own.
+archives() {
+  local mirror=$RXE_MIRROR suite
   # shellcheck disable=SC2016
-  [ -n "$RXE_MIRROR" ] || RXE_MIRROR=$(apt-get indextargets --no-release-info --format '$(REPO_URI)' 'Created-By: Packages' |
-    sed -nE 's|^(https?://.*)/debian/?$|\1|p' | head -n 1) || true
-  [ -n "$RXE_MIRROR" ] ||
-    die 2 "RXE_MIRROR is not set and apt's sources name no archive of Debian: set it to the address of a mirror, without its /debian"
+  case $RXE_KEYRING in
+    *ubuntu*) own_sources '$(REPO_URI) $(RELEASE) $(COMPONENT)' | grep ' main$' ;;
+    *)
+      [ -n "$mirror" ] || mirror=$(own_sources '$(REPO_URI)' | sed -nE 's|^(https?://.*)/debian/?$|\1|p' | head -n 1)
+      [ -n "$mirror" ] || return 1
+      for suite in "debian bookworm" "debian-security bookworm-security" "debian trixie" "debian-security trixie-security" \
+        "debian trixie-backports"; do
+        echo "$mirror/$suite main"
+      done ;;
+  esac
 }
 
 # update_package_lists: as many as can be had; fails if not all. An older keyring does not know the keys of the newest.
 update_package_lists() {
-  local keyring=/usr/share/keyrings/debian-archive-keyring.gpg entry
-  find_mirror
+  local found
+  found=$(archives) ||
+    die 2 "RXE_MIRROR is not set and apt's sources name no archive of Debian: set it to the address of a mirror, without its /debian"
   mkdir -p "$RXE_CACHE/apt"
-  for entry in "debian bookworm" "debian-security bookworm-security" "debian trixie" "debian-security trixie-security" \
-    "debian trixie-backports"; do
-    echo "deb [signed-by=$keyring] $RXE_MIRROR/$entry main"
-  done >"$RXE_CACHE/apt/sources.list"
-  debian_apt apt-get -qq --error-on=any update >&2
+  sed "s|^|deb [signed-by=$RXE_KEYRING] |" <<<"$found" >"$RXE_CACHE/apt/sources.list"
+  kernel_apt apt-get -qq --error-on=any update >&2
 }
 
 # kernel_package LINE: the newest kernel image of the line, or of all.
 kernel_package() {
-  local pattern="^linux-image-${1//./\\.}\\.[0-9][^ ]*-amd64\$"
-  [ "$1" != newest ] || pattern='^linux-image-[0-9]+\.[0-9]+\.[0-9][^ ]*-amd64$'
-  debian_apt apt-cache pkgnames linux-image- | grep -E "$pattern" | grep -vE -- '-(cloud|rt)-' | sort -V | tail -n 1
+  local line="${1//./\\.}"
+  [ "$1" != newest ] || line='[0-9]+\.[0-9]+'
+  kernel_apt apt-cache pkgnames linux-image- | grep -E "^linux-image-$line\\.[0-9][^ ]*-(amd64|generic)\$" |
+    grep -vE -- '-(cloud|rt)-' | sort -V | tail -n 1
 }
 
 kernel_version() { cat "$KERNEL/version"; }
@@ -80,23 +97,24 @@ need_kernel() {
   exec 8<&-
 }
 
-# Since 7.0 Debian's image is empty, and its files are in three other packages.
+# Since 7.0 Debian's image is empty, and its files are in three other packages; Ubuntu's modules are in two.
 fetch_kernel() {
   local line=$1 image version part new=$KERNEL.new modules complete=yes
   update_package_lists || complete=no
   image=$(kernel_package "$line") || true
   if [ -z "$image" ]; then
-    [ "$complete" = yes ] || die 1 "not all of Debian's package lists can be had from $RXE_MIRROR; RXE_MIRROR names a mirror"
-    die 2 "Debian offers no kernel $line: bin/rxe --help names those that it does"
+    [ "$complete" = yes ] || die 1 "not all package lists of kernels can be had, see above; RXE_MIRROR names a mirror of Debian"
+    die 2 "no kernel $line in $(cut -d ' ' -f 3 "$RXE_CACHE/apt/sources.list" | sort -u | tr '\n' ' '): try --kernel newest"
   fi
   version=${image#linux-image-}
   say "fetching kernel $version into $RXE_CACHE (once)"
   rm -rf "$new"
   mkdir -p "$new/packages"
-  for part in "linux-image-$version" "linux-base-$version" "linux-binary-$version" "linux-modules-$version"; do
-    debian_apt apt-cache pkgnames "$part" | grep -Fx "$part" >/dev/null || continue
-    (cd "$new/packages" && debian_apt apt-get -qq download "$part") >&2 ||
-      die 1 "$part could not be fetched from $RXE_MIRROR"
+  for part in "linux-image-$version" "linux-base-$version" "linux-binary-$version" "linux-modules-$version" \
+    "linux-modules-extra-$version"; do
+    kernel_apt apt-cache pkgnames "$part" | grep -Fx "$part" >/dev/null || continue
+    (cd "$new/packages" && kernel_apt apt-get -qq download "$part") >&2 ||
+      die 1 "$part could not be fetched, see above"
   done
   for part in "$new"/packages/*.deb; do
     dpkg-deb --fsys-tarfile "$part" | tar -x -C "$new" --exclude='*/drivers/gpu' --exclude='*/drivers/media' \
@@ -128,8 +146,12 @@ make_initrd() {
     die 1 "kernel $version lacks what a guest needs first"
   awk '$1 == "insmod" && !seen[$2]++ { print $2 }' "$tree/modules/wanted" >"$tree/modules/paths"
   while IFS= read -r file; do
-    name=$(basename "$file" .xz)
-    if [ "${file%.xz}" = "$file" ]; then cp "$file" "$tree/modules/$name"; else xz -dc "$file" >"$tree/modules/$name"; fi
+    name=$(basename "${file%.ko*}").ko
+    case $file in
+      *.xz) xz -dc "$file" ;;
+      *.zst) zstd -qdc "$file" ;;
+      *) cat "$file" ;;
+    esac >"$tree/modules/$name"
     echo "$name" >>"$tree/modules/order"
   done <"$tree/modules/paths"
   (cd "$tree" && find . | cpio -o -H newc --quiet | gzip -1) >"$INITRD.new"

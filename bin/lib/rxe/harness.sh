@@ -4,8 +4,10 @@
 # function that returns 0, or 77 after it has said why it cannot run; its folder is $work, and its last lines tell what was wrong.
 # shellcheck disable=SC2016,SC2317 # scripts for guests stand in quotes, and the cases are called by their names
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)
-rxe=$root/bin/rxe
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+. "$ROOT/bin/lib/rxe.sh"
+rxe=$ROOT/bin/rxe
 scratch=$(mktemp -d)
 started=() # what this shell has started
 failed=0
@@ -161,9 +163,9 @@ killed_tests_take_their_guest_along() {
   "$rxe" test >"$work/out" 2>"$work/err" </dev/null &
   rxe_pid=$!
   started+=("$rxe_pid")
-  wait_for 300 guest a_guest "$root/target/rxe/test-[-0-9]*-$rxe_pid"
+  wait_for 300 guest a_guest "$ROOT/target/rxe/test-[-0-9]*-$rxe_pid"
   kill -9 "$rxe_pid"
-  wait_for 20 "end of its guest" no_guests "$root/target/rxe/test-[-0-9]*-$rxe_pid"
+  wait_for 20 "end of its guest" no_guests "$ROOT/target/rxe/test-[-0-9]*-$rxe_pid"
 }
 
 two_at_once_do_not_meet() {
@@ -205,9 +207,9 @@ a_user_needs_no_root() {
   local home="$scratch/the user, his home" status=0
   [ "$(id -u)" = 0 ] || { echo "needs root, to become another"; return 77; }
   chmod 755 "$scratch"
-  mkdir -p "$home/project one, two" "$home/.cache/shuffle-rdma/rxe/kernels" "$work"
-  cp -r "$root/bin" "$home/project one, two/"
-  cp -r "${XDG_CACHE_HOME:-$HOME/.cache}/shuffle-rdma/rxe/kernels/6.1" "$home/.cache/shuffle-rdma/rxe/kernels/"
+  mkdir -p "$home/project one, two" "$home/.cache/shuffle-rdma/rxe/kernels"
+  cp -r "$ROOT/bin" "$home/project one, two/"
+  cp -r "$RXE_CACHE/kernels/${RXE_LINES[0]}" "$home/.cache/shuffle-rdma/rxe/kernels/"
   chown -R 65534:65534 "$home"
   (cd "$home" && timeout -k 10 300 setpriv --reuid 65534 --regid 65534 --clear-groups env -u XDG_CACHE_HOME -u TMPDIR HOME="$home" \
     'project one, two/bin/rxe' run bash -c 'id -u; ls /sys/class/infiniband; exit 9' >"$work/out" 2>"$work/err" </dev/null) || status=$?

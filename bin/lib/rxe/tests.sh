@@ -80,14 +80,13 @@ junit_part() {
   fi
 }
 
-# What differs between kernels is tested on each of them, the rest where it is fastest to tell.
+# What differs between kernels is tested on each of RXE_LINES, the rest on the first.
 all_parts() {
-  local line
-  junit_part 6.1
-  part 6.1-with-spark --memory 6G run env WITH_SPARK=yes "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
-  junit_part 6.12 short
-  junit_part newest short
-  for line in 6.1 6.12 newest; do
+  local line first=${RXE_LINES[0]}
+  junit_part "$first"
+  part "$first-with-spark" --memory 6G run env WITH_SPARK=yes "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
+  for line in "${RXE_LINES[@]:1}"; do junit_part "$line" short; done
+  for line in "${RXE_LINES[@]}"; do
     part "$line-filesystems" --kernel "$line" run "$RXE_TESTS/filesystems.sh"
     part "$line-two-hosts" --kernel "$line" --memory 1G pair "$RXE_TESTS/two_hosts.sh" "$RXE_TESTS/two_hosts.sh"
   done
@@ -98,7 +97,7 @@ command_test() {
   local line test_logs passed=0 failed=0 skipped=0 rows=() lines=("$kernel")
   case ${1:-} in
     '') ;;
-    --all) lines=(6.1 6.12 newest) ;;
+    --all) lines=("${RXE_LINES[@]}") ;;
     *) die 2 "unknown option '$1'; bin/rxe --help lists the options" ;;
   esac
   build_tests
