@@ -83,11 +83,12 @@ static void connect_or_accept(JNIEnv *env, const char *call, connect_function fu
 		throw_verbs(env, call, errno);
 }
 
-static void connect_id(JNIEnv *env, jclass natives, jlong id, jbyteArray private_data,
+static void connect_id(JNIEnv *env, jclass natives, jlong id, jint qp_number, jbyteArray private_data,
 		       jint responder_resources, jint initiator_depth, jint retry_count,
 		       jint rnr_retry_count)
 {
 	struct rdma_conn_param parameters = {
+		.qp_num = (uint32_t)qp_number,
 		.responder_resources = (uint8_t)responder_resources,
 		.initiator_depth = (uint8_t)initiator_depth,
 		.retry_count = (uint8_t)retry_count,
@@ -98,11 +99,12 @@ static void connect_id(JNIEnv *env, jclass natives, jlong id, jbyteArray private
 	connect_or_accept(env, "rdma_connect", verbs.rdma_connect, id, private_data, &parameters);
 }
 
-static void accept_id(JNIEnv *env, jclass natives, jlong id, jbyteArray private_data,
+static void accept_id(JNIEnv *env, jclass natives, jlong id, jint qp_number, jbyteArray private_data,
 		      jint responder_resources, jint initiator_depth, jint retry_count,
 		      jint rnr_retry_count)
 {
 	struct rdma_conn_param parameters = {
+		.qp_num = (uint32_t)qp_number,
 		.responder_resources = (uint8_t)responder_resources,
 		.initiator_depth = (uint8_t)initiator_depth,
 		.retry_count = (uint8_t)retry_count,
@@ -111,6 +113,32 @@ static void accept_id(JNIEnv *env, jclass natives, jlong id, jbyteArray private_
 
 	(void)natives;
 	connect_or_accept(env, "rdma_accept", verbs.rdma_accept, id, private_data, &parameters);
+}
+
+static void establish_id(JNIEnv *env, jclass natives, jlong id)
+{
+	(void)natives;
+	if (require_device(to_pointer(id)) != 0 || verbs.rdma_establish(to_pointer(id)) != 0)
+		throw_verbs(env, "rdma_establish", errno);
+}
+
+/* Of those options of RDMA_OPTION_ID that are one byte. */
+static void set_option(JNIEnv *env, jclass natives, jlong id, jint name, jint value)
+{
+	uint8_t byte = (uint8_t)value;
+
+	(void)natives;
+	if (verbs.rdma_set_option(to_pointer(id), RDMA_OPTION_ID, name, &byte, sizeof(byte)) != 0)
+		throw_verbs(env, "rdma_set_option", errno);
+}
+
+static jint port_number(JNIEnv *env, jclass natives, jlong handle)
+{
+	struct rdma_cm_id *id = to_pointer(handle);
+
+	(void)env;
+	(void)natives;
+	return id->port_num;
 }
 
 static void reject_id(JNIEnv *env, jclass natives, jlong id, jbyteArray private_data)
@@ -308,8 +336,11 @@ static const JNINativeMethod natives_methods[] = {
 	NATIVE("bindAddress", "(J[BII)V", bind_address),
 	NATIVE("resolveAddress", "(J[BII[BIII)V", resolve_address),
 	NATIVE("address", "(JZ[B[I)I", address_of),
-	NATIVE("connect", "(J[BIIII)V", connect_id),
-	NATIVE("accept", "(J[BIIII)V", accept_id),
+	NATIVE("setOption", "(JII)V", set_option),
+	NATIVE("port", "(J)I", port_number),
+	NATIVE("connect", "(JI[BIIII)V", connect_id),
+	NATIVE("establish", "(J)V", establish_id),
+	NATIVE("accept", "(JI[BIIII)V", accept_id),
 	NATIVE("reject", "(J[B)V", reject_id),
 	NATIVE("disconnect", "(J)V", disconnect_id),
 	NATIVE("destroyId", "(J)I", destroy_id),

@@ -124,7 +124,7 @@ static void query_device(JNIEnv *env, jclass natives, jlong handle, jlongArray o
 {
 	struct ibv_context *context = to_pointer(handle);
 	struct ibv_device_attr attr;
-	jlong words[9];
+	jlong words[11];
 	int error;
 
 	(void)natives;
@@ -143,6 +143,8 @@ static void query_device(JNIEnv *env, jclass natives, jlong handle, jlongArray o
 	words[6] = attr.max_mr;
 	words[7] = (rc_odp_capabilities(context) & IBV_ODP_SUPPORT_READ) != 0;
 	words[8] = attr.phys_port_cnt;
+	words[9] = attr.max_qp_init_rd_atom;
+	words[10] = attr.local_ca_ack_delay;
 	(*env)->SetLongArrayRegion(env, out, 0, ARRAY_SIZE(words), words);
 }
 

@@ -14,7 +14,7 @@ static jmethodID exception_constructor;
 
 static const struct native_methods *const natives_tables[] = {
 	&device_natives, &cm_event_natives,   &cm_id_natives,  &mr_natives,	 &cq_natives,
-	&qp_natives,	 &read_batch_natives, &memory_natives, &process_natives,
+	&qp_natives,	 &qp_state_natives,  &read_batch_natives, &memory_natives, &process_natives,
 };
 
 static const struct native_methods *const disni_tables[] = {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "natives.h"
 
+/* Unlike ibv_reg_mr of older libraries this leaves out optional flags that the kernel does not know. */
 static jlong register_memory(JNIEnv *env, jclass natives, jlong pd, jlong address, jlong length,
 			     jint access)
 {
-	struct ibv_mr *mr = verbs.ibv_reg_mr(to_pointer(pd), to_pointer(address), (size_t)length,
-					     access);
+	struct ibv_mr *mr = verbs.ibv_reg_mr_iova2(to_pointer(pd), to_pointer(address), (size_t)length,
+						   (uint64_t)address, (unsigned int)access);
 
 	(void)natives;
 	if (!mr)

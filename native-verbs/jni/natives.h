@@ -25,7 +25,7 @@ struct native_methods {
 
 /* One for each file with natives of that class. */
 extern const struct native_methods device_natives, cm_event_natives, cm_id_natives, mr_natives,
-	cq_natives, qp_natives, read_batch_natives, memory_natives, process_natives;
+	cq_natives, qp_natives, qp_state_natives, read_batch_natives, memory_natives, process_natives;
 extern const struct native_methods device_disni, cm_event_disni, cm_id_disni, pd_disni, mr_disni,
 	cq_disni, qp_disni, layout_disni;
 

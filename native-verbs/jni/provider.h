@@ -30,6 +30,7 @@
 	X(ibv_alloc_pd, "IBVERBS_1.1")             \
 	X(ibv_dealloc_pd, "IBVERBS_1.1")           \
 	X(ibv_reg_mr, "IBVERBS_1.1")               \
+	X(ibv_reg_mr_iova2, "IBVERBS_1.8")         \
 	X(ibv_dereg_mr, "IBVERBS_1.1")             \
 	X(ibv_create_comp_channel, "IBVERBS_1.0")  \
 	X(ibv_destroy_comp_channel, "IBVERBS_1.0") \
@@ -37,6 +38,8 @@
 	X(ibv_destroy_cq, "IBVERBS_1.1")           \
 	X(ibv_get_cq_event, "IBVERBS_1.1")         \
 	X(ibv_ack_cq_events, "IBVERBS_1.1")        \
+	X(ibv_create_qp, "IBVERBS_1.1")            \
+	X(ibv_destroy_qp, "IBVERBS_1.1")           \
 	X(ibv_modify_qp, "IBVERBS_1.1")            \
 	X(ibv_query_qp, "IBVERBS_1.1")
 
@@ -52,6 +55,9 @@
 	X(rdma_resolve_route, "RDMACM_1.0")         \
 	X(rdma_get_cm_event, "RDMACM_1.0")          \
 	X(rdma_ack_cm_event, "RDMACM_1.0")          \
+	X(rdma_set_option, "RDMACM_1.0")            \
+	X(rdma_init_qp_attr, "RDMACM_1.2")          \
+	X(rdma_establish, "RDMACM_1.2")             \
 	X(rdma_create_qp, "RDMACM_1.0")             \
 	X(rdma_destroy_qp, "RDMACM_1.0")            \
 	X(rdma_connect, "RDMACM_1.0")               \

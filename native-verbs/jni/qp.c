@@ -13,12 +13,16 @@ struct disni_qp_attr {
 	struct ibv_qp_attr attr;
 };
 
-static jlong create_queue_pair(JNIEnv *env, jclass natives, jlong handle, jlong pd, jlong send_cq,
-			       jlong recv_cq, jintArray capabilities)
+/*
+ * The queue pair is not the id's (rdma_create_qp), so that librdmacm leaves its states to
+ * queue_pair_to_ready.
+ */
+static jlong create_queue_pair(JNIEnv *env, jclass natives, jlong pd, jlong send_cq, jlong recv_cq,
+			       jintArray capabilities)
 {
-	struct rdma_cm_id *id = to_pointer(handle);
 	jint values[5];
 	struct ibv_qp_init_attr attr;
+	struct ibv_qp *qp;
 
 	(void)natives;
 	(*env)->GetIntArrayRegion(env, capabilities, 0, ARRAY_SIZE(values), values);
@@ -33,8 +37,9 @@ static jlong create_queue_pair(JNIEnv *env, jclass natives, jlong handle, jlong 
 	attr.cap.max_send_sge = (uint32_t)values[2];
 	attr.cap.max_recv_sge = (uint32_t)values[3];
 	attr.cap.max_inline_data = (uint32_t)values[4];
-	if (verbs.rdma_create_qp(id, to_pointer(pd), &attr) != 0) {
-		throw_verbs(env, "rdma_create_qp", errno);
+	qp = verbs.ibv_create_qp(to_pointer(pd), &attr);
+	if (!qp) {
+		throw_verbs(env, "ibv_create_qp", errno);
 		return 0;
 	}
 	values[0] = (jint)attr.cap.max_send_wr;
@@ -43,48 +48,14 @@ static jlong create_queue_pair(JNIEnv *env, jclass natives, jlong handle, jlong 
 	values[3] = (jint)attr.cap.max_recv_sge;
 	values[4] = (jint)attr.cap.max_inline_data;
 	(*env)->SetIntArrayRegion(env, capabilities, 0, ARRAY_SIZE(values), values);
-	return to_handle(id->qp);
+	return to_handle(qp);
 }
 
-static jint set_queue_pair_access(JNIEnv *env, jclass natives, jlong qp, jint access)
+static jint destroy_queue_pair(JNIEnv *env, jclass natives, jlong qp)
 {
-	struct ibv_qp_attr attr;
-
 	(void)env;
 	(void)natives;
-	memset(&attr, 0, sizeof(attr));
-	attr.qp_access_flags = (unsigned int)access;
-	return verbs.ibv_modify_qp(to_pointer(qp), &attr, IBV_QP_ACCESS_FLAGS);
-}
-
-static jint queue_pair_to_error(JNIEnv *env, jclass natives, jlong qp)
-{
-	struct ibv_qp_attr attr;
-
-	(void)env;
-	(void)natives;
-	memset(&attr, 0, sizeof(attr));
-	attr.qp_state = IBV_QPS_ERR;
-	return verbs.ibv_modify_qp(to_pointer(qp), &attr, IBV_QP_STATE);
-}
-
-static jint query_queue_pair(JNIEnv *env, jclass natives, jlong qp, jintArray out)
-{
-	struct ibv_qp_attr attr;
-	struct ibv_qp_init_attr init_attr;
-	jint values[2];
-	int error;
-
-	(void)natives;
-	memset(&attr, 0, sizeof(attr));
-	error = verbs.ibv_query_qp(to_pointer(qp), &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS,
-				   &init_attr);
-	if (error)
-		return error;
-	values[0] = attr.qp_state;
-	values[1] = (jint)attr.qp_access_flags;
-	(*env)->SetIntArrayRegion(env, out, 0, ARRAY_SIZE(values), values);
-	return 0;
+	return verbs.ibv_destroy_qp(to_pointer(qp));
 }
 
 static jlong disni_create_qp(JNIEnv *env, jobject self, jlong handle, jlong pd, jlong send_cq,
@@ -174,10 +145,8 @@ static void disni_post_recv(JNIEnv *env, jobject self, jlong qp, jlong work_requ
 }
 
 static const JNINativeMethod natives_methods[] = {
-	NATIVE("createQueuePair", "(JJJJ[I)J", create_queue_pair),
-	NATIVE("setQueuePairAccess", "(JI)I", set_queue_pair_access),
-	NATIVE("queuePairToError", "(J)I", queue_pair_to_error),
-	NATIVE("queryQueuePair", "(J[I)I", query_queue_pair),
+	NATIVE("createQueuePair", "(JJJ[I)J", create_queue_pair),
+	NATIVE("destroyQueuePair", "(J)I", destroy_queue_pair),
 };
 
 static const JNINativeMethod disni_methods[] = {

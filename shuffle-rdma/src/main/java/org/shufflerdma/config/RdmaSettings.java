@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * The values of all settings, read and checked once. Every key under the prefix must be known: a
@@ -15,12 +16,14 @@ public record RdmaSettings(
     boolean required,
     boolean allowUnencrypted,
     String device,
-    String address,
+    AddressChoice address,
+    ConnectionSettings connection,
     String nativeDir,
     ChecksumMode checksum,
     long maxRegisteredBytes,
     long poolBytes,
     boolean hugePages,
+    boolean relaxedOrdering,
     int sendQueueDepth,
     int connectTimeoutMs,
     int fetchTimeoutMs,
@@ -58,15 +61,17 @@ public record RdmaSettings(
       "The RDMA device. `auto` takes an active hardware device that passes a loopback READ of"
           + " a file, else the software device; `soft` is the software device; `none` leaves"
           + " everything to TCP.");
-  private static final Setting<String> ADDRESS = new Setting<>(
+  private static final Setting<AddressChoice> ADDRESS = new Setting<>(
       "address",
-      ValueType.text(
-          "IP address or CIDR",
-          "such as 192.168.7.12, 192.168.7.0/24 or fd00::/8; empty: the executor's own address",
-          Pattern.compile("|[0-9A-Fa-f:.]+(/[0-9]{1,3})?")),
+      new ValueType<>(
+          "interface, IP address or CIDR",
+          "such as ib0, 192.168.7.12, 192.168.7.0/24 or fd00::/8; empty: the executor's own"
+              + " address",
+          AddressChoice::of),
       "",
-      "The local address (or the network it lies in) that peers connect to, for hosts with"
-          + " several interfaces.");
+      "The local address that peers connect to, on hosts with several: that of an interface, one"
+          + " in a network, or this one. It is published to peers in place of Spark's host"
+          + " address, and connections start from it.");
   private static final Setting<String> NATIVE_DIR = new Setting<>(
       "nativeDir",
       ValueType.text("path", "an absolute directory, or empty", Pattern.compile("|/.*")),
@@ -97,6 +102,14 @@ public record RdmaSettings(
       ValueType.bool(),
       "true",
       "Ask for transparent huge pages for the fetch buffers.");
+  private static final Setting<Boolean> RELAXED_ORDERING = new Setting<>(
+      "relaxedOrdering",
+      ValueType.bool(),
+      "true",
+      "Let the device write what it READs to the fetch buffers in any order on PCI Express"
+          + " (IBV_ACCESS_RELAXED_ORDERING): the completion, by which alone blocks are delivered,"
+          + " comes after all of it. Devices and kernels without it ignore this. Map outputs,"
+          + " which the device only reads, never ask for it.");
   private static final Setting<Integer> SEND_QUEUE_DEPTH = new Setting<>(
       "sendQueueDepth",
       ValueType.integer(16, 16384),
@@ -125,22 +138,23 @@ public record RdmaSettings(
       "2s",
       "How long a removed shuffle's outputs stay registered for READs already under way.");
 
-  static final List<Setting<?>> ALL = List.of(
-      ENABLED,
-      REQUIRED,
-      ALLOW_UNENCRYPTED,
-      DEVICE,
-      ADDRESS,
-      NATIVE_DIR,
-      CHECKSUM,
-      MAX_REGISTERED_BYTES,
-      POOL_BYTES,
-      HUGE_PAGES,
-      SEND_QUEUE_DEPTH,
-      CONNECT_TIMEOUT,
-      FETCH_TIMEOUT,
-      PEER_LOST_TIMEOUT,
-      WITHDRAW_GRACE);
+  static final List<Setting<?>> ALL = Stream.of(
+          List.of(ENABLED, REQUIRED, ALLOW_UNENCRYPTED, DEVICE, ADDRESS),
+          ConnectionSettings.ALL,
+          List.of(
+              NATIVE_DIR,
+              CHECKSUM,
+              MAX_REGISTERED_BYTES,
+              POOL_BYTES,
+              HUGE_PAGES,
+              RELAXED_ORDERING,
+              SEND_QUEUE_DEPTH,
+              CONNECT_TIMEOUT,
+              FETCH_TIMEOUT,
+              PEER_LOST_TIMEOUT,
+              WITHDRAW_GRACE))
+      .<Setting<?>>flatMap(List::stream)
+      .toList();
 
   /**
    * Reads and checks the settings.
@@ -155,11 +169,13 @@ public record RdmaSettings(
         ALLOW_UNENCRYPTED.read(conf),
         DEVICE.read(conf),
         ADDRESS.read(conf),
+        ConnectionSettings.from(conf),
         NATIVE_DIR.read(conf),
         CHECKSUM.read(conf),
         MAX_REGISTERED_BYTES.read(conf),
         POOL_BYTES.read(conf),
         HUGE_PAGES.read(conf),
+        RELAXED_ORDERING.read(conf),
         SEND_QUEUE_DEPTH.read(conf),
         CONNECT_TIMEOUT.read(conf),
         FETCH_TIMEOUT.read(conf),
@@ -199,6 +215,7 @@ public record RdmaSettings(
           .append(setting.doc())
           .append(" |\n");
     }
+    text.append(ConnectionSettings.DOCUMENTATION);
     text.append("\n## Settings of SparkRDMA\n\n")
         .append("Both projects use the same prefix. These settings of SparkRDMA are accepted with")
         .append(" a warning and have no effect:\n\n")

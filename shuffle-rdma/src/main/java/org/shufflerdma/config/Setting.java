@@ -2,13 +2,15 @@
 package org.shufflerdma.config;
 
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One setting: everything a user can be told about it, and the way to read it.
  *
  * @param name after the common prefix
  */
-record Setting<T>(String name, ValueType<T> type, String defaultText, String doc) {
+record Setting<T extends @Nullable Object>(
+    String name, ValueType<T> type, String defaultText, String doc) {
   static final String PREFIX = "spark.shuffle.rdma.";
 
   String key() {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.config;
 
+import java.util.List;
 import java.util.Locale;
 import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How a setting's text becomes a value: what the user may write, and the function that reads it and
@@ -13,7 +16,8 @@ import java.util.regex.Pattern;
  * @param name type and unit, for messages and the documentation
  * @param range what is accepted, for messages and the documentation
  */
-record ValueType<T>(String name, String range, Function<String, T> reader) {
+record ValueType<T extends @Nullable Object>(
+    String name, String range, Function<String, T> reader) {
   private static final Pattern NUMBER_WITH_UNIT = Pattern.compile("(\\d{1,15})\\s*([a-z]*)");
 
   static ValueType<Boolean> bool() {
@@ -30,6 +34,28 @@ record ValueType<T>(String name, String range, Function<String, T> reader) {
         "integer",
         min + " to " + max,
         text -> Math.toIntExact(within(Long.parseLong(text), min, max)));
+  }
+
+  static ValueType<Integer> integerOf(Integer... choices) {
+    List<Integer> allowed = List.of(choices);
+    return new ValueType<>(
+        "integer",
+        allowed.stream().map(String::valueOf).collect(Collectors.joining(", ")),
+        text -> {
+          int value = Integer.parseInt(text);
+          if (!allowed.contains(value)) {
+            throw new IllegalArgumentException("not one of the choices");
+          }
+          return value;
+        });
+  }
+
+  /** Null for {@code auto}. */
+  static <T> ValueType<@Nullable T> autoOr(ValueType<T> type) {
+    return new ValueType<>(
+        type.name(),
+        "auto, or " + type.range(),
+        text -> text.equals("auto") ? null : type.reader().apply(text));
   }
 
   /** Written as {@code 500ms}, {@code 5s}, {@code 2min}; a bare number is milliseconds. */

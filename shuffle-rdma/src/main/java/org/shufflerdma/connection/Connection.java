@@ -14,6 +14,7 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.QueuePair;
+import org.shufflerdma.verbs.QueuePairAttributes;
 import org.shufflerdma.verbs.ReadBatch;
 import org.shufflerdma.verbs.VerbsException;
 import org.shufflerdma.verbs.WcStatus;
@@ -83,9 +84,9 @@ public final class Connection {
     return queuePair.number();
   }
 
-  /** What the peer may do to this side, asked of the device: nothing. */
-  int peerAccess() throws VerbsException {
-    return LeastAccess.of(queuePair);
+  /** What is in force for its queue pair, asked of the device. */
+  QueuePairAttributes attributes() throws VerbsException {
+    return queuePair.attributes();
   }
 
   public boolean isOpen() {

@@ -10,10 +10,8 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.BufferPool;
 import org.shufflerdma.memory.RegisteredBuffer;
-import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.CmEventType;
 import org.shufflerdma.verbs.CompletionQueue;
-import org.shufflerdma.verbs.ConnectParameters;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.DeviceContext;
 import org.shufflerdma.verbs.Errno;
@@ -25,17 +23,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes connections to peers: address, route, queue pair, handshake, least access, canary READ. It
+ * Makes connections to peers: address, route, queue pair, handshake, attributes, canary READ. It
  * blocks its caller until the deadline at most; any number of threads may connect at a time.
  */
 final class Connector {
   private static final Logger LOG = LoggerFactory.getLogger(Connector.class);
-  private static final int RETRY_COUNT = 7;
-  private static final int RNR_RETRY_FOR_EVER = 7;
 
   private final TransportSettings settings;
   private final DeviceContext device;
-  private final int initiatorDepth;
+  private final QueuePairSetup setup;
   private final CmEventLoop loop;
   private final ProtectionDomain domain;
   private final CompletionQueue queue;
@@ -48,7 +44,7 @@ final class Connector {
   Connector(
       TransportSettings settings,
       DeviceContext device,
-      int initiatorDepth,
+      QueuePairSetup setup,
       CmEventLoop loop,
       ProtectionDomain domain,
       CompletionQueue queue,
@@ -58,7 +54,7 @@ final class Connector {
       TransportStats stats) {
     this.settings = settings;
     this.device = device;
-    this.initiatorDepth = initiatorDepth;
+    this.setup = setup;
     this.loop = loop;
     this.domain = domain;
     this.queue = queue;
@@ -83,7 +79,7 @@ final class Connector {
       resolve(peer, id, conversation, deadline);
       queuePair = createQueuePair(peer, id);
       Handshake.Reply reply = shakeHands(peer, id, conversation, deadline);
-      narrow(peer, queuePair);
+      establish(peer, id, queuePair);
       connection = new Connection(peer, id, queuePair, pending, stats, owner, settings);
       owner.opened(connection);
       conversation.watchFor(connection);
@@ -112,6 +108,7 @@ final class Connector {
         throw new NoConnectionException(
             peer, ConnectFailure.ADDRESS, "its route leads over " + id.deviceName());
       }
+      setup.prepare(id);
       id.resolveRoute(deadline.remainingMs());
       expect(CmEventType.ROUTE_RESOLVED, peer, conversation, deadline);
     } catch (VerbsException e) {
@@ -135,14 +132,13 @@ final class Connector {
     random.nextBytes(nonce);
     byte[] request = handshake.request(nonce, peer);
     try {
-      id.connect(
-          new ConnectParameters(request, 0, initiatorDepth, RETRY_COUNT, RNR_RETRY_FOR_EVER));
+      id.connect(setup.request(request));
     } catch (VerbsException e) {
       throw new NoConnectionException(peer, ConnectFailure.REFUSED, "connect failed", e);
     }
-    CmConversation.Outcome established =
-        expect(CmEventType.ESTABLISHED, peer, conversation, deadline);
-    return handshake.checkReply(established.privateData(), nonce, peer);
+    CmConversation.Outcome response =
+        expect(CmEventType.CONNECT_RESPONSE, peer, conversation, deadline);
+    return handshake.checkReply(response.privateData(), nonce, peer);
   }
 
   private static CmConversation.Outcome expect(
@@ -186,12 +182,13 @@ final class Connector {
     };
   }
 
-  /** rdma_cm lets the peer READ and WRITE; nobody may do anything to an initiator. */
-  private static void narrow(PeerId peer, QueuePair queuePair) throws NoConnectionException {
+  private void establish(PeerId peer, ConnectionId id, QueuePair queuePair)
+      throws NoConnectionException {
     try {
-      LeastAccess.apply(queuePair, Access.NONE);
-    } catch (VerbsException e) {
-      throw new NoConnectionException(peer, ConnectFailure.RESOURCES, "access not narrowed", e);
+      setup.initiatorReady(queuePair);
+      id.establish();
+    } catch (VerbsException | IllegalStateException e) {
+      throw new NoConnectionException(peer, ConnectFailure.RESOURCES, "not established", e);
     }
   }
 

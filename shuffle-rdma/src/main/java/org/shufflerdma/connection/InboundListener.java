@@ -3,7 +3,9 @@ package org.shufflerdma.connection;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -11,14 +13,13 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.CmEvent;
 import org.shufflerdma.verbs.CmEventType;
 import org.shufflerdma.verbs.CompletionQueue;
-import org.shufflerdma.verbs.ConnectParameters;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.ProtectionDomain;
 import org.shufflerdma.verbs.QueuePair;
+import org.shufflerdma.verbs.QueuePairAttributes;
 import org.shufflerdma.verbs.QueuePairCapabilities;
 import org.shufflerdma.verbs.VerbsException;
 import org.slf4j.Logger;
@@ -43,7 +44,7 @@ final class InboundListener {
   private final Handshake.Reply canary;
   private final ProtectionDomain domain;
   private final CompletionQueue idleQueue;
-  private final int responderResources;
+  private final QueuePairSetup setup;
   private final CmEventLoop loop;
   private final Executor closer;
   private final TransportStats stats;
@@ -70,7 +71,7 @@ final class InboundListener {
       Handshake.Reply canary,
       ProtectionDomain domain,
       CompletionQueue idleQueue,
-      int responderResources,
+      QueuePairSetup setup,
       CmEventLoop loop,
       Executor closer,
       TransportStats stats) {
@@ -81,7 +82,7 @@ final class InboundListener {
     this.canary = canary;
     this.domain = domain;
     this.idleQueue = idleQueue;
-    this.responderResources = responderResources;
+    this.setup = setup;
     this.loop = loop;
     this.closer = closer;
     this.stats = stats;
@@ -96,6 +97,15 @@ final class InboundListener {
 
   int connections() {
     return inbound.size();
+  }
+
+  /** What is in force for the queue pairs that serve, asked of the device. */
+  List<QueuePairAttributes> attributes() throws VerbsException {
+    List<QueuePairAttributes> attributes = new ArrayList<>();
+    for (Inbound connection : inbound) {
+      attributes.add(connection.queuePair.attributes());
+    }
+    return attributes;
   }
 
   private void onListenerEvent(CmEvent event) {
@@ -149,10 +159,11 @@ final class InboundListener {
     Inbound connection = new Inbound(id, queuePair);
     inbound.add(connection);
     loop.handle(id, connection);
-    int resources = Math.min(event.responderResources(), responderResources);
     try {
       byte[] reply = handshake.reply(request, identity.executorId(), bootNonce, canary);
-      id.accept(new ConnectParameters(reply, resources, 0, 7, 7));
+      setup.prepare(id);
+      setup.responderReady(queuePair);
+      id.accept(setup.answer(reply, event.responderResources()));
     } catch (VerbsException | RuntimeException e) {
       LOG.warn(
           "A connect request from {} could not be accepted; its sender may be gone: {}",
@@ -227,14 +238,8 @@ final class InboundListener {
     }
 
     private void establish() {
-      try {
-        LeastAccess.apply(queuePair, Access.REMOTE_READ);
-        established = true;
-        stats.connectionsAccepted.increment();
-      } catch (VerbsException | IllegalStateException e) {
-        LOG.warn("Ending an inbound connection whose access could not be narrowed", e);
-        end();
-      }
+      established = true;
+      stats.connectionsAccepted.increment();
     }
 
     private void end() {

@@ -15,6 +15,7 @@ public record RdmaEndpoint(String host, int port, Nonce bootNonce) {
 
   @Override
   public String toString() {
-    return host + ":" + port + " nonce=" + bootNonce;
+    String address = host.indexOf(':') < 0 ? host : "[" + host + "]";
+    return address + ":" + port + " nonce=" + bootNonce;
   }
 }

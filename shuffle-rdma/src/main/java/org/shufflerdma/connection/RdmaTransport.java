@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
@@ -23,6 +24,7 @@ import org.shufflerdma.verbs.DeviceContext;
 import org.shufflerdma.verbs.DeviceInfo;
 import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.ProtectionDomain;
+import org.shufflerdma.verbs.QueuePairAttributes;
 import org.shufflerdma.verbs.VerbsException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -41,7 +43,6 @@ public final class RdmaTransport implements AutoCloseable {
   private static final int WATCHDOG_MS = 1_000;
   private static final int BUFFER_IDLE_MS = 10_000;
   private static final int STOP_MARGIN_MS = 3_000;
-  private static final int MAX_RD_ATOMIC_IN_CM = 255;
 
   private final TransportSettings settings;
   private final DeviceInfo device;
@@ -110,8 +111,7 @@ public final class RdmaTransport implements AutoCloseable {
     listenId.bind(settings.bindAddress());
     DeviceContext device = deviceOf(channel, listenId, settings, deviceName);
     DeviceInfo info = device.query();
-    int rdAtomic =
-        Math.min(MAX_RD_ATOMIC_IN_CM, Math.min(settings.maxRdAtomic(), info.maxQpRdAtom()));
+    QueuePairSetup setup = new QueuePairSetup(settings.connection(), info);
 
     ProtectionDomain domain = keep(acquired, device.allocProtectionDomain());
     CompletionChannel events = keep(acquired, device.createCompletionChannel());
@@ -131,7 +131,7 @@ public final class RdmaTransport implements AutoCloseable {
 
     Handshake handshake = new Handshake(identity);
     Connector connector = new Connector(
-        settings, device, rdAtomic, loop, domain, queue, pending, buffers, handshake, stats);
+        settings, device, setup, loop, domain, queue, pending, buffers, handshake, stats);
     ConnectionPool connections = new ConnectionPool(
         settings,
         Math.min(settings.maxConnections(), queue.capacity() / settings.sendQueueDepth()),
@@ -149,7 +149,7 @@ public final class RdmaTransport implements AutoCloseable {
         new Handshake.Reply(canary.address(), canary.rkey()),
         domain,
         idleQueue,
-        rdAtomic,
+        setup,
         loop,
         closer,
         stats);
@@ -287,6 +287,11 @@ public final class RdmaTransport implements AutoCloseable {
 
   public int inboundConnections() {
     return listener.connections();
+  }
+
+  /** What is in force for the queue pairs that peers connected to, asked of the device. */
+  List<QueuePairAttributes> inboundAttributes() throws VerbsException {
+    return listener.attributes();
   }
 
   /** Queue pairs that this side has not destroyed yet, broken ones included. */

@@ -2,6 +2,7 @@
 package org.shufflerdma.connection;
 
 import java.net.InetSocketAddress;
+import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.memory.PoolSettings;
 
 /**
@@ -12,7 +13,6 @@ import org.shufflerdma.memory.PoolSettings;
  * @param readsPerList work requests chained behind one signalled completion
  * @param maxConnections connections that this side opens; sizes the completion queue
  * @param maxInboundConnections connections of peers; more are rejected
- * @param maxRdAtomic READs in progress per connection, if device and peer allow
  * @param connectTimeoutMs for the whole way from address to canary
  * @param progressTimeoutMs without a completion while READs are outstanding, then the connection
  *     is given up
@@ -20,6 +20,7 @@ import org.shufflerdma.memory.PoolSettings;
  * @param drainTimeoutMs for flushed completions before a queue pair is destroyed regardless
  * @param breakerFailures in a row after which a peer is left alone
  * @param breakerOpenMs how long it is left alone
+ * @param connection what is asked of each connection
  */
 public record TransportSettings(
     InetSocketAddress bindAddress,
@@ -27,13 +28,13 @@ public record TransportSettings(
     int readsPerList,
     int maxConnections,
     int maxInboundConnections,
-    int maxRdAtomic,
     int connectTimeoutMs,
     int progressTimeoutMs,
     int peerLostTimeoutMs,
     int drainTimeoutMs,
     int breakerFailures,
     int breakerOpenMs,
+    ConnectionSettings connection,
     PoolSettings pool) {
   static final int MAX_READS_PER_LIST = 1 << 8;
 
@@ -50,6 +51,18 @@ public record TransportSettings(
 
   public static TransportSettings defaults(InetSocketAddress bindAddress, PoolSettings pool) {
     return new TransportSettings(
-        bindAddress, 256, 64, 128, 1024, 16, 5_000, 30_000, 12_000, 5_000, 3, 60_000, pool);
+        bindAddress,
+        256,
+        64,
+        128,
+        1024,
+        5_000,
+        30_000,
+        12_000,
+        5_000,
+        3,
+        60_000,
+        ConnectionSettings.DEFAULTS,
+        pool);
   }
 }

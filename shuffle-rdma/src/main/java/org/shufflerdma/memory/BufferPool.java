@@ -145,7 +145,7 @@ public final class BufferPool implements AutoCloseable {
     Slab slab = null;
     lock.unlock();
     try {
-      slab = Slab.open(domain, slabBytes, classes.bufferBytes(lengthBytes), settings.hugePages());
+      slab = Slab.open(domain, slabBytes, classes.bufferBytes(lengthBytes), settings);
     } finally {
       lock.lock();
       if (slab == null) {

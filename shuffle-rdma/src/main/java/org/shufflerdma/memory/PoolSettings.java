@@ -7,8 +7,10 @@ package org.shufflerdma.memory;
  * @param budgetBytes most bytes registered at any time
  * @param slabBytes unit of allocation and registration; a power of two
  * @param hugePages whether the kernel is asked to back slabs with huge pages
+ * @param relaxedOrdering whether the device may write to slabs in any order before it completes
  */
-public record PoolSettings(long budgetBytes, int slabBytes, boolean hugePages) {
+public record PoolSettings(
+    long budgetBytes, int slabBytes, boolean hugePages, boolean relaxedOrdering) {
   private static final int DEFAULT_SLAB_BYTES = 16 << 20;
   private static final int SLABS_PER_BUDGET = 16;
 
@@ -26,6 +28,6 @@ public record PoolSettings(long budgetBytes, int slabBytes, boolean hugePages) {
   public static PoolSettings ofBudget(long budgetBytes) {
     long share = Long.highestOneBit(budgetBytes / SLABS_PER_BUDGET);
     int slabBytes = (int) Math.min(DEFAULT_SLAB_BYTES, Math.max(SizeClasses.SMALLEST_BYTES, share));
-    return new PoolSettings(budgetBytes, slabBytes, true);
+    return new PoolSettings(budgetBytes, slabBytes, true, true);
   }
 }

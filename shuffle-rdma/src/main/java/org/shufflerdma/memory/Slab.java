@@ -32,11 +32,13 @@ final class Slab {
     free.set(0, bufferCount);
   }
 
-  static Slab open(ProtectionDomain domain, long slabBytes, long bufferBytes, boolean hugePages)
+  static Slab open(ProtectionDomain domain, long slabBytes, long bufferBytes, PoolSettings settings)
       throws IOException {
-    NativeMemory memory = NativeMemory.allocate(slabBytes, hugePages);
+    NativeMemory memory = NativeMemory.allocate(slabBytes, settings.hugePages());
     try {
-      MemoryRegion region = domain.register(memory.address(), slabBytes, Access.LOCAL_WRITE);
+      int access =
+          Access.LOCAL_WRITE | (settings.relaxedOrdering() ? Access.RELAXED_ORDERING : Access.NONE);
+      MemoryRegion region = domain.register(memory.address(), slabBytes, access);
       return new Slab(memory, region, bufferBytes);
     } catch (Throwable t) {
       memory.close();
@@ -46,6 +48,11 @@ final class Slab {
 
   long address() {
     return memory.address();
+  }
+
+  /** What its region was registered with. */
+  int access() {
+    return region.access();
   }
 
   int lkey() {

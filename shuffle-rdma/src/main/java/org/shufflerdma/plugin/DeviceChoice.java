@@ -89,9 +89,9 @@ record DeviceChoice(
     }
     Verbs verbs = Verbs.openInstead(Provider.SYSTEM, nativeDir);
     DeviceInfo device = verbs.device(name);
-    List<InetAddress> addresses =
+    List<LocalAddress> addresses =
         addressesBoundTo(name, LocalAddress.ofThisHost(ownAddress)).stream()
-            .filter(address -> mayBeOfPort(device, port, address))
+            .filter(address -> mayBeOfPort(device, port, address.ip()))
             .toList();
     if (addresses.isEmpty()) {
       throw new RdmaUnavailableException(
@@ -123,12 +123,12 @@ record DeviceChoice(
   }
 
   /** What rdma_cm ties to the device; GIDs are no addresses on InfiniBand. */
-  private static List<InetAddress> addressesBoundTo(String device, List<InetAddress> candidates)
+  private static List<LocalAddress> addressesBoundTo(String device, List<LocalAddress> candidates)
       throws VerbsException {
-    List<InetAddress> addresses = new ArrayList<>();
+    List<LocalAddress> addresses = new ArrayList<>();
     try (EventChannel channel = EventChannel.open()) {
-      for (InetAddress candidate : candidates) {
-        if (!candidate.isLinkLocalAddress() && device.equals(deviceBoundTo(channel, candidate))) {
+      for (LocalAddress candidate : candidates) {
+        if (device.equals(deviceBoundTo(channel, candidate.ip()))) {
           addresses.add(candidate);
         }
       }

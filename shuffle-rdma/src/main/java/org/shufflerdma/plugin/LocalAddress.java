@@ -4,82 +4,80 @@ package org.shufflerdma.plugin;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
+import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
-import java.util.function.Predicate;
 import java.util.stream.Collectors;
+import org.shufflerdma.config.AddressChoice;
 
 /**
- * Chooses the local address that peers connect to, by {@code spark.shuffle.rdma.address}: an IP
- * address, a network in CIDR form, or nothing.
+ * An address of this host that peers on others may connect to.
+ *
+ * @param ip without a scope: the number of an interface means nothing elsewhere
  */
-final class LocalAddress {
+record LocalAddress(InetAddress ip, String interfaceName) {
   private static final String KEY = "spark.shuffle.rdma.address";
 
-  private LocalAddress() {}
+  @Override
+  public String toString() {
+    return ip.getHostAddress() + " (" + interfaceName + ")";
+  }
 
   /**
    * The first of {@code candidates} that the setting accepts.
    *
-   * @param setting address, CIDR or empty
-   * @param candidates local addresses, best first
+   * @param candidates best first
    */
-  static InetAddress choose(String setting, List<InetAddress> candidates) throws IOException {
-    Predicate<InetAddress> accepted = setting.isEmpty() ? address -> true : matcherOf(setting);
-    return candidates.stream()
-        .filter(accepted)
+  static InetAddress choose(AddressChoice choice, List<LocalAddress> candidates)
+      throws IOException {
+    InetAddress chosen = candidates.stream()
+        .filter(candidate -> choice.accepts(candidate.ip, candidate.interfaceName))
         .findFirst()
         .orElseThrow(() -> new IOException(KEY
             + "="
-            + setting
+            + choice
             + " matches none of the local addresses "
             + candidates.stream()
-                .map(InetAddress::getHostAddress)
+                .map(LocalAddress::toString)
                 .collect(Collectors.joining(", ", "{", "}"))
-            + "; correct it or remove it"));
+            + "; correct it or remove it"))
+        .ip;
+    if (chosen.isLinkLocalAddress()) {
+      throw new IOException("the executor's own address "
+          + chosen.getHostAddress()
+          + " is link-local and means nothing on other hosts; set "
+          + KEY);
+    }
+    return chosen;
   }
 
-  /** All addresses of interfaces that are up, after {@code preferred}. */
-  static List<InetAddress> ofThisHost(InetAddress preferred) throws IOException {
-    List<InetAddress> addresses = new ArrayList<>();
-    addresses.add(preferred);
+  /**
+   * All addresses of interfaces that are up, but for link-local ones: {@code preferred} first, even
+   * if no interface has it, then those of its family.
+   */
+  static List<LocalAddress> ofThisHost(InetAddress preferred) throws IOException {
+    List<LocalAddress> addresses = new ArrayList<>();
     for (NetworkInterface netInterface :
         Collections.list(NetworkInterface.getNetworkInterfaces())) {
       if (netInterface.isUp()) {
-        for (InetAddress address : Collections.list(netInterface.getInetAddresses())) {
-          if (!addresses.contains(address)) {
-            addresses.add(address);
+        for (InetAddress ip : Collections.list(netInterface.getInetAddresses())) {
+          if (!ip.isLinkLocalAddress()) {
+            addresses.add(new LocalAddress(withoutScope(ip), netInterface.getName()));
           }
         }
       }
     }
+    if (addresses.stream().noneMatch(address -> address.ip.equals(preferred))) {
+      addresses.add(new LocalAddress(preferred, "no interface"));
+    }
+    addresses.sort(Comparator.comparing((LocalAddress address) -> !address.ip.equals(preferred))
+        .thenComparing(address -> address.ip.getClass() != preferred.getClass()));
     return addresses;
   }
 
-  private static Predicate<InetAddress> matcherOf(String setting) throws IOException {
-    int slash = setting.indexOf('/');
-    byte[] network =
-        InetAddress.getByName(slash < 0 ? setting : setting.substring(0, slash)).getAddress();
-    int bits =
-        slash < 0 ? network.length * Byte.SIZE : Integer.parseInt(setting.substring(slash + 1));
-    if (bits > network.length * Byte.SIZE) {
-      throw new IOException(
-          KEY + "=" + setting + " has a prefix longer than the address; correct it");
-    }
-    return address -> hasPrefix(address.getAddress(), network, bits);
-  }
-
-  private static boolean hasPrefix(byte[] address, byte[] network, int bits) {
-    if (address.length != network.length) {
-      return false;
-    }
-    for (int bit = 0; bit < bits; bit++) {
-      int mask = 0x80 >> (bit & 7);
-      if (((address[bit >> 3] ^ network[bit >> 3]) & mask) != 0) {
-        return false;
-      }
-    }
-    return true;
+  private static InetAddress withoutScope(InetAddress ip) throws UnknownHostException {
+    return InetAddress.getByAddress(ip.getAddress());
   }
 }

@@ -175,20 +175,24 @@ final class RdmaStack implements AutoCloseable {
     PoolSettings pool = PoolSettings.ofBudget(settings.poolBytes());
     TransportSettings defaults = TransportSettings.defaults(
         new InetSocketAddress(address, 0),
-        new PoolSettings(pool.budgetBytes(), pool.slabBytes(), settings.hugePages()));
+        new PoolSettings(
+            pool.budgetBytes(),
+            pool.slabBytes(),
+            settings.hugePages(),
+            settings.relaxedOrdering()));
     return new TransportSettings(
         defaults.bindAddress(),
         settings.sendQueueDepth(),
         Math.min(defaults.readsPerList(), settings.sendQueueDepth()),
         defaults.maxConnections(),
         defaults.maxInboundConnections(),
-        defaults.maxRdAtomic(),
         settings.connectTimeoutMs(),
         settings.fetchTimeoutMs(),
         settings.peerLostTimeoutMs(),
         defaults.drainTimeoutMs(),
         defaults.breakerFailures(),
         defaults.breakerOpenMs(),
+        settings.connection(),
         defaults.pool());
   }
 

@@ -17,6 +17,10 @@ import org.jspecify.annotations.Nullable;
  * Closing waits until all events of the id are acknowledged.
  */
 public final class ConnectionId extends NativeObject {
+  /* Options of level RDMA_OPTION_ID (rdma_cma.h). */
+  private static final int TYPE_OF_SERVICE = 0;
+  private static final int ACK_TIMEOUT = 3;
+
   private final EventChannel channel;
   private volatile @Nullable QueuePair queuePair;
   private volatile @Nullable DeviceContext context;
@@ -84,7 +88,31 @@ public final class ConnectionId extends NativeObject {
     return bound == null ? null : bound.name();
   }
 
-  /** Creates the RC queue pair of this id; completions of unsignalled requests are not reported. */
+  /** The port of the device that the id is bound to; 0 before that. */
+  public int port() {
+    return Natives.port(handle());
+  }
+
+  /**
+   * The byte that packets of the connection carry as IP's type of service or traffic class. On
+   * InfiniBand the subnet manager takes it as the QoS class. Before the route is resolved.
+   */
+  public void setTypeOfService(int value) throws VerbsException {
+    Natives.setOption(handle(), TYPE_OF_SERVICE, value);
+  }
+
+  /**
+   * How long this end waits for an acknowledgement before it sends again: 4.096 us * 2^{@code
+   * exponent}, 1 to 31. Before the route is resolved, or before accept.
+   */
+  public void setAckTimeout(int exponent) throws VerbsException {
+    Natives.setOption(handle(), ACK_TIMEOUT, exponent);
+  }
+
+  /**
+   * Creates the RC queue pair of this id; completions of unsignalled requests are not reported. It
+   * can be used once {@link QueuePair#toReady} has moved it.
+   */
   public QueuePair createQueuePair(
       ProtectionDomain domain,
       CompletionQueue sendCq,
@@ -95,17 +123,18 @@ public final class ConnectionId extends NativeObject {
       throw new IllegalStateException("the connection id already has a queue pair");
     }
     int[] capabilities = wanted.toArray();
-    long handle = Natives.createQueuePair(
-        handle(), domain.handle(), sendCq.handle(), recvCq.handle(), capabilities);
+    long handle =
+        Natives.createQueuePair(domain.handle(), sendCq.handle(), recvCq.handle(), capabilities);
     QueuePair created = new QueuePair(handle, this, QueuePairCapabilities.of(capabilities));
     queuePair = created;
     return created;
   }
 
-  /** Outcome: ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. */
+  /** Outcome: CONNECT_RESPONSE, REJECTED, UNREACHABLE or CONNECT_ERROR. */
   public void connect(ConnectParameters p) throws VerbsException {
     Natives.connect(
         handle(),
+        queuePairNumber(),
         p.privateData(),
         p.responderResources(),
         p.initiatorDepth(),
@@ -113,10 +142,16 @@ public final class ConnectionId extends NativeObject {
         p.rnrRetryCount());
   }
 
-  /** Outcome: ESTABLISHED or CONNECT_ERROR. */
+  /** The answer to CONNECT_RESPONSE, once the queue pair is ready. The other end sees ESTABLISHED. */
+  public void establish() throws VerbsException {
+    Natives.establish(handle());
+  }
+
+  /** The answer to CONNECT_REQUEST, once the queue pair is ready. Outcome: ESTABLISHED. */
   public void accept(ConnectParameters p) throws VerbsException {
     Natives.accept(
         handle(),
+        queuePairNumber(),
         p.privateData(),
         p.responderResources(),
         p.initiatorDepth(),
@@ -134,6 +169,10 @@ public final class ConnectionId extends NativeObject {
    * other end answers its DISCONNECTED with the same call; without that we wait for a timeout.
    */
   public void disconnect() throws VerbsException {
+    QueuePair own = queuePair;
+    if (own != null) {
+      own.toError();
+    }
     Natives.disconnect(handle());
   }
 
@@ -149,9 +188,13 @@ public final class ConnectionId extends NativeObject {
     channel.forget(handle, this);
   }
 
-  void destroyQueuePair() throws VerbsException {
-    check("rdma_destroy_qp", DISNI._destroyQP(handle()) == 0 ? 0 : Errno.EINVAL);
+  void queuePairDestroyed() {
     queuePair = null;
+  }
+
+  private int queuePairNumber() {
+    QueuePair own = queuePair;
+    return own == null ? 0 : own.number();
   }
 
   void eventTaken() {

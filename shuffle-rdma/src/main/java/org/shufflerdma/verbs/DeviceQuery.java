@@ -16,7 +16,9 @@ final class DeviceQuery {
   private static final int MAX_MR = 6;
   private static final int ODP_READ = 7;
   private static final int PORTS = 8;
-  private static final int DEVICE_WORDS = 9;
+  private static final int MAX_QP_INIT_RD_ATOM = 9;
+  private static final int LOCAL_CA_ACK_DELAY = 10;
+  private static final int DEVICE_WORDS = 11;
 
   /* Words of Natives.queryPort. */
   private static final int STATE = 0;
@@ -39,6 +41,8 @@ final class DeviceQuery {
         Natives.deviceName(context),
         words[GUID],
         Math.toIntExact(words[MAX_QP_RD_ATOM]),
+        Math.toIntExact(words[MAX_QP_INIT_RD_ATOM]),
+        Math.toIntExact(words[LOCAL_CA_ACK_DELAY]),
         Math.toIntExact(words[MAX_QP_WR]),
         Math.toIntExact(words[MAX_SGE]),
         Math.toIntExact(words[MAX_CQE]),
@@ -63,14 +67,9 @@ final class DeviceQuery {
     return new PortInfo(
         port,
         PortState.of((int) words[STATE]),
-        mtuBytes((int) words[ACTIVE_MTU]),
+        Mtu.toBytes((int) words[ACTIVE_MTU]),
         words[MAX_MSG],
         LinkLayer.of((int) words[LINK_LAYER]),
         List.copyOf(gids));
-  }
-
-  /** {@code enum ibv_mtu}: 1 is 256 bytes, 5 is 4096. */
-  private static int mtuBytes(int ibvMtu) {
-    return ibvMtu >= 1 && ibvMtu <= 5 ? 128 << ibvMtu : 0;
   }
 }

@@ -10,13 +10,15 @@ import static org.shufflerdma.verbs.Dispatcher.DISNI;
 public final class MemoryRegion extends NativeObject {
   private final long address;
   private final long length;
+  private final int access;
   private final int lkey;
   private final int rkey;
 
-  MemoryRegion(long handle, long address, long length) {
+  MemoryRegion(long handle, long address, long length, int access) {
     super(handle);
     this.address = address;
     this.length = length;
+    this.access = access;
     this.lkey = Natives.memoryKey(handle, false);
     this.rkey = Natives.memoryKey(handle, true);
   }
@@ -27,6 +29,11 @@ public final class MemoryRegion extends NativeObject {
 
   public long length() {
     return length;
+  }
+
+  /** What it was registered with: {@link Access} flags. */
+  public int access() {
+    return access;
   }
 
   /** Names the region in our own work requests. */

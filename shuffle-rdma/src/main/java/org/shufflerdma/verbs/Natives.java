@@ -72,8 +72,15 @@ final class Natives {
   /** Fills the IP address of one end and {port, scope id}; its length, 0 while there is none. */
   static native int address(long id, boolean peer, byte[] address, int[] portAndScope);
 
+  /** Sets an option of level RDMA_OPTION_ID whose value is one byte. */
+  static native void setOption(long id, int name, int value) throws VerbsException;
+
+  /** The port of the device that the id is bound to; 0 while it has none. */
+  static native int port(long id);
+
   static native void connect(
       long id,
+      int queuePairNumber,
       byte @Nullable [] privateData,
       int responderResources,
       int initiatorDepth,
@@ -83,12 +90,15 @@ final class Natives {
 
   static native void accept(
       long id,
+      int queuePairNumber,
       byte @Nullable [] privateData,
       int responderResources,
       int initiatorDepth,
       int retryCount,
       int rnrRetryCount)
       throws VerbsException;
+
+  static native void establish(long id) throws VerbsException;
 
   static native void reject(long id, byte[] privateData) throws VerbsException;
 
@@ -97,15 +107,18 @@ final class Natives {
   /** Waits until all events of the id are acknowledged; an errno. */
   static native int destroyId(long id);
 
-  /** Creates an RC queue pair on the id; {@code capabilities} holds wanted, then granted values. */
-  static native long createQueuePair(long id, long pd, long sendCq, long recvCq, int[] capabilities)
+  /** Creates an RC queue pair; {@code capabilities} holds wanted, then granted values. */
+  static native long createQueuePair(long pd, long sendCq, long recvCq, int[] capabilities)
       throws VerbsException;
 
-  static native int setQueuePairAccess(long qp, int access);
+  static native int destroyQueuePair(long qp);
+
+  /** Moves to RTS as the id's connection demands, within {@link QueuePairLimits#toArray}. */
+  static native void queuePairToReady(long id, long qp, int[] limits) throws VerbsException;
 
   static native int queuePairToError(long qp);
 
-  /** Fills {state, access flags}. */
+  /** Fills the words that {@link QueuePairAttributes} reads. */
   static native int queryQueuePair(long qp, int[] out);
 
   /** Number posted in the low word, errno of the first refused one in the high word. */

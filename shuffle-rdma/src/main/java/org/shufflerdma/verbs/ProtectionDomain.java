@@ -16,7 +16,7 @@ public final class ProtectionDomain extends NativeObject {
     requirePositive(length);
     try {
       return new MemoryRegion(
-          Natives.registerMemory(handle(), address, length, access), address, length);
+          Natives.registerMemory(handle(), address, length, access), address, length, access);
     } catch (VerbsException e) {
       throw explained(e);
     }
@@ -35,7 +35,8 @@ public final class ProtectionDomain extends NativeObject {
       return new MemoryRegion(
           Natives.registerFile(handle(), address, length, file.descriptor(), offset, access),
           address,
-          length);
+          length,
+          access);
     } catch (VerbsException e) {
       throw explained(e);
     }

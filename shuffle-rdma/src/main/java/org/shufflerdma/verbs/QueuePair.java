@@ -26,25 +26,19 @@ public final class QueuePair extends NativeObject {
     return granted;
   }
 
-  /** What the peer may do: {@link Access} flags. */
-  public void setAccess(int access) throws VerbsException {
-    check("ibv_modify_qp", Natives.setQueuePairAccess(handle(), access));
+  /**
+   * Moves to RTS with what the connection manager negotiated, but within the limits: on the side that
+   * connects at CONNECT_RESPONSE, on the other before it accepts. The peer can never do more.
+   */
+  public void toReady(QueuePairLimits limits) throws VerbsException {
+    Natives.queuePairToReady(id.handle(), handle(), limits.toArray());
   }
 
-  /** The access flags in force, asked of the device. */
-  public int access() throws VerbsException {
-    return query()[1];
-  }
-
-  /** The state, asked of the device. */
-  public QueuePairState state() throws VerbsException {
-    return QueuePairState.of(query()[0]);
-  }
-
-  private int[] query() throws VerbsException {
-    int[] stateAndAccess = new int[2];
-    check("ibv_query_qp", Natives.queryQueuePair(handle(), stateAndAccess));
-    return stateAndAccess;
+  /** What is in force, asked of the device. */
+  public QueuePairAttributes attributes() throws VerbsException {
+    int[] words = new int[QueuePairAttributes.WORDS];
+    check("ibv_query_qp", Natives.queryQueuePair(handle(), words));
+    return QueuePairAttributes.of(words);
   }
 
   /** Moves to the error state: all outstanding work requests complete with WR_FLUSH_ERR. */
@@ -78,6 +72,7 @@ public final class QueuePair extends NativeObject {
 
   @Override
   void release(long handle) throws VerbsException {
-    id.destroyQueuePair();
+    check("ibv_destroy_qp", Natives.destroyQueuePair(handle));
+    id.queuePairDestroyed();
   }
 }

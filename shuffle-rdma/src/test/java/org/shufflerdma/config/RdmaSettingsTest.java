@@ -32,9 +32,24 @@ class RdmaSettingsTest {
     "sendQueueDepth,12345678901,integer,16 to 16384",
     "sendQueueDepth,many,integer,16 to 16384",
     "connectTimeout,5h,duration,100ms to 600000ms",
+    "typeOfService,256,integer,'auto, or 0 to 255'",
+    "ackTimeout,0,duration,1ms to 600000ms",
+    "ackTimeout,never,duration,auto",
+    "retryCount,8,integer,0 to 7",
+    "rnrRetryCount,-1,integer,0 to 7",
+    "maxRdAtomic,0,integer,1 to 255",
+    "mtu,1500,integer,'auto, or 256, 512, 1024, 2048, 4096'",
+    "relaxedOrdering,auto,boolean,true or false",
     "checksum,crc,choice,'auto, own, off'",
     "device,../x,text,auto",
-    "address,localhost,CIDR,192.168.7.12",
+    "address,a-name-that-no-interface-has,CIDR,192.168.7.12",
+    "address,10.0.0.300,interface,192.168.7.12",
+    "address,10.0.0,interface,192.168.7.12",
+    "address,10.0.0.0/33,interface,prefix",
+    "address,fd00::/129,interface,prefix",
+    "address,fd00:::1,interface,not an address",
+    "address,fe80::1,interface,link-local",
+    "address,fe80::1%eth0,interface,ib0",
     "nativeDir,tmp,path,absolute"
   })
   void badValueIsRefusedWithKeyValueTypeRangeDefaultAndRemedy(
@@ -51,6 +66,29 @@ class RdmaSettingsTest {
     assertThat(RdmaSettings.from(Map.of("spark.shuffle.rdma.maxRegisteredBytes", text))
             .maxRegisteredBytes())
         .isEqualTo(bytes);
+  }
+
+  @Test
+  void connectionsHaveWhatIsSet() {
+    String prefix = "spark.shuffle.rdma.";
+    RdmaSettings settings = RdmaSettings.from(Map.of(
+        prefix + "typeOfService", "104",
+        prefix + "ackTimeout", "1s",
+        prefix + "retryCount", "5",
+        prefix + "rnrRetryCount", "6",
+        prefix + "maxRdAtomic", "4",
+        prefix + "mtu", "1024"));
+    assertThat(settings.connection()).isEqualTo(new ConnectionSettings(104, 18, 5, 6, 4, 1024));
+    assertThat(RdmaSettings.from(Map.of()).connection())
+        .isEqualTo(new ConnectionSettings(null, null, 7, 7, 16, 4096))
+        .isEqualTo(ConnectionSettings.DEFAULTS);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1,8", "67ms,14", "68,15", "1s,18", "1074,19", "10min,28"})
+  void anAckTimeoutIsRoundedUp(String text, int exponent) {
+    RdmaSettings settings = RdmaSettings.from(Map.of("spark.shuffle.rdma.ackTimeout", text));
+    assertThat(settings.connection().ackTimeout()).isEqualTo(exponent);
   }
 
   @Test

@@ -75,13 +75,13 @@ class RdmaTransportTest {
         d.readsPerList(),
         d.maxConnections(),
         limit,
-        d.maxRdAtomic(),
         d.connectTimeoutMs(),
         d.progressTimeoutMs(),
         d.peerLostTimeoutMs(),
         d.drainTimeoutMs(),
         d.breakerFailures(),
         d.breakerOpenMs(),
+        d.connection(),
         d.pool());
   }
 
@@ -107,7 +107,7 @@ class RdmaTransportTest {
   @Test
   void aPeerCanReadButNeverWrite() throws Exception {
     Connection connection = connect();
-    assertThat(connection.peerAccess()).isZero();
+    assertThat(connection.attributes().access()).isZero();
     try (RegisteredArena arena = new RegisteredArena(owner.protectionDomain())) {
       ArenaSlice record = arena.allocate(64);
       record.buffer().putLong(0, 4711);

@@ -6,6 +6,7 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.verbs.TestDevice;
 import org.shufflerdma.verbs.Verbs;
@@ -40,13 +41,31 @@ public final class TestTransports {
         d.readsPerList(),
         d.maxConnections(),
         d.maxInboundConnections(),
-        d.maxRdAtomic(),
         connectTimeoutMs,
         d.progressTimeoutMs(),
         d.peerLostTimeoutMs(),
         d.drainTimeoutMs(),
         d.breakerFailures(),
         d.breakerOpenMs(),
+        d.connection(),
+        d.pool());
+  }
+
+  public static TransportSettings withConnection(
+      TransportSettings d, ConnectionSettings connection) {
+    return new TransportSettings(
+        d.bindAddress(),
+        d.sendQueueDepth(),
+        d.readsPerList(),
+        d.maxConnections(),
+        d.maxInboundConnections(),
+        d.connectTimeoutMs(),
+        d.progressTimeoutMs(),
+        d.peerLostTimeoutMs(),
+        d.drainTimeoutMs(),
+        d.breakerFailures(),
+        d.breakerOpenMs(),
+        connection,
         d.pool());
   }
 
@@ -59,13 +78,13 @@ public final class TestTransports {
         d.readsPerList(),
         d.maxConnections(),
         d.maxInboundConnections(),
-        d.maxRdAtomic(),
         IMPATIENT_CONNECT_TIMEOUT_MS,
         progressTimeoutMs,
         peerLostTimeoutMs,
         d.drainTimeoutMs(),
         d.breakerFailures(),
         d.breakerOpenMs(),
+        d.connection(),
         d.pool());
   }
 

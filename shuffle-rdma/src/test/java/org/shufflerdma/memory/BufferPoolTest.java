@@ -17,9 +17,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.TestDevice;
 
 @Timeout(60)
@@ -35,7 +38,8 @@ class BufferPoolTest {
   void open() throws IOException {
     transport = TestTransports.open("pool");
     regionsBefore = TestDevice.live().regions();
-    pool = new BufferPool(transport.protectionDomain(), new PoolSettings(4 * SLAB, SLAB, false));
+    pool =
+        new BufferPool(transport.protectionDomain(), new PoolSettings(4 * SLAB, SLAB, false, true));
   }
 
   @AfterEach
@@ -44,6 +48,17 @@ class BufferPoolTest {
     assertThat(TestDevice.live().regions()).isEqualTo(regionsBefore);
     assertThat(pool.usage().registeredBytes()).isZero();
     transport.close();
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void sinksAreWrittenByTheDeviceAloneInTheOrderThatIsAskedFor(boolean relaxed) throws Exception {
+    PoolSettings settings = new PoolSettings(SLAB, SLAB, false, relaxed);
+    Slab slab = Slab.open(transport.protectionDomain(), SLAB, SLAB, settings);
+    assertThat(slab.access())
+        .isEqualTo(relaxed ? Access.LOCAL_WRITE | Access.RELAXED_ORDERING : Access.LOCAL_WRITE);
+    slab.deregister();
+    slab.unmap();
   }
 
   @Test

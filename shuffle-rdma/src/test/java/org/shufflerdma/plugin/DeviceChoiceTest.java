@@ -54,7 +54,11 @@ class DeviceChoiceTest {
 
   /** Prints what is chosen and what was refused before, as an executor would. */
   public static void main(String[] arguments) throws Exception {
-    RdmaSettings settings = RdmaSettings.from(Map.of("spark.shuffle.rdma.device", arguments[0]));
+    RdmaSettings settings = RdmaSettings.from(Map.of(
+        "spark.shuffle.rdma.device",
+        arguments[0],
+        "spark.shuffle.rdma.address",
+        arguments.length > 3 ? arguments[3] : ""));
     Path hardware = Path.of(arguments[1]);
     List<String> refused = new ArrayList<>();
     for (DeviceChoice choice : DeviceChoice.of(settings, hardware)) {
@@ -64,7 +68,8 @@ class DeviceChoiceTest {
           prove(bound, Path.of(arguments[2]));
         }
         System.out.println(bound.verbs().provider() + " " + bound.deviceName() + " "
-            + bound.verbs().devices().size() + " " + choice.reason() + " " + refused);
+            + bound.verbs().devices().size() + " " + choice.reason() + " " + refused
+            + (arguments.length > 3 ? " at " + bound.address().getHostAddress() : ""));
         return;
       } catch (IOException | RdmaUnavailableException e) {
         refused.add(e.getMessage());
@@ -90,9 +95,10 @@ class DeviceChoiceTest {
     return choose(device, listed, environment);
   }
 
-  private String choose(String device, Path hardware, Map<String, String> environment)
+  private String choose(
+      String device, Path hardware, Map<String, String> environment, String... address)
       throws Exception {
-    ProcessBuilder builder = new ProcessBuilder(
+    List<String> command = new ArrayList<>(List.of(
         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
         "-XX:TieredStopAtLevel=1",
         "-cp",
@@ -100,7 +106,9 @@ class DeviceChoiceTest {
         DeviceChoiceTest.class.getName(),
         device,
         hardware.toString(),
-        directory.toString());
+        directory.toString()));
+    command.addAll(List.of(address));
+    ProcessBuilder builder = new ProcessBuilder(command);
     builder.redirectError(ProcessBuilder.Redirect.INHERIT);
     builder.environment().putAll(environment);
     Process process = builder.start();
@@ -116,7 +124,7 @@ class DeviceChoiceTest {
   /** Loopback addresses belong to no device of rdma_cm. */
   private static void assumeAnAddressOfADevice() throws Exception {
     boolean isThere = LocalAddress.ofThisHost(InetAddress.getLoopbackAddress()).stream()
-        .anyMatch(address -> !address.isLoopbackAddress() && !address.isLinkLocalAddress());
+        .anyMatch(address -> !address.ip().isLoopbackAddress());
     assumeThat(isThere)
         .as("this host has no address but loopback and link-local ones")
         .isTrue();
@@ -165,6 +173,30 @@ class DeviceChoiceTest {
     Files.writeString(listed.resolve("softv0/ports/1/state"), "1: DOWN\n");
     assertThat(choose("auto", Map.of()))
         .isEqualTo("SOFT null 1 no active RDMA hardware on this host []");
+  }
+
+  @Test
+  void anInterfaceGivesTheAddressThatIsPublished() throws Exception {
+    assumeThat(TestDevice.isSoft()).as("the tests run on the software device").isFalse();
+    String chosen = " 1 spark.shuffle.rdma.device=" + TestDevice.name() + " [] at ";
+    assertThat(choose(TestDevice.name(), DeviceChoice.HARDWARE, Map.of(), "eth0"))
+        .isEqualTo("SYSTEM " + TestDevice.name() + chosen + TestDevice.address().getHostAddress());
+    assertThat(choose(TestDevice.name(), DeviceChoice.HARDWARE, Map.of(), "fd00::/8"))
+        .isEqualTo(
+            "SYSTEM " + TestDevice.name() + chosen + TestDevice.address6().getHostAddress());
+    assertThat(choose(TestDevice.name(), DeviceChoice.HARDWARE, Map.of(), "lo"))
+        .startsWith("NONE [spark.shuffle.rdma.address=lo matches none of the local addresses {")
+        .contains(TestDevice.address().getHostAddress() + " (eth0)");
+  }
+
+  @Test
+  @OnSoftDevice("any address is one of its own")
+  void anInterfaceGivesTheAddressOfTheSoftwareDevice() throws Exception {
+    assertThat(choose("soft", listed, Map.of(), "::1")).endsWith(" at 0:0:0:0:0:0:0:1");
+    assertThat(choose("soft", listed, Map.of(), "lo")).endsWith(" at 127.0.0.1");
+    assertThat(choose("soft", listed, Map.of(), "eth77"))
+        .startsWith("NONE [spark.shuffle.rdma.address=eth77 matches none of")
+        .contains("127.0.0.1 (lo)");
   }
 
   @Test

@@ -40,14 +40,16 @@ final class ConnectionTest {
         assertThat(request.responderResources()).isEqualTo(5);
         assertThat(request.initiatorDepth()).isEqualTo(3);
         ConnectionId accepted = loopback.own(request.id());
-        loopback.side(accepted);
+        loopback.side(accepted).pair.toReady(Loopback.LIMITS);
         accepted.accept(new ConnectParameters(answer, 2, 2, 7, 7));
         assertThat(accepted.peerAddress()).isEqualTo(loopback.client.localAddress());
       }
-      try (CmEvent established = take(loopback.clientChannel, CmEventType.ESTABLISHED)) {
-        assertThat(established.id()).isSameAs(loopback.client);
-        assertThat(established.privateData()).isEqualTo(answer);
+      try (CmEvent response = take(loopback.clientChannel, CmEventType.CONNECT_RESPONSE)) {
+        assertThat(response.id()).isSameAs(loopback.client);
+        assertThat(response.privateData()).isEqualTo(answer);
       }
+      client.pair.toReady(Loopback.LIMITS);
+      loopback.client.establish();
       expect(loopback.serverChannel, CmEventType.ESTABLISHED);
     }
   }
@@ -76,7 +78,7 @@ final class ConnectionTest {
       loopback.client.disconnect();
       loopback.answerDisconnect();
       expect(loopback.clientChannel, CmEventType.DISCONNECTED);
-      assertThat(pair.initiator().pair.state()).isEqualTo(QueuePairState.ERR);
+      assertThat(pair.initiator().pair.attributes().state()).isEqualTo(QueuePairState.ERR);
     }
   }
 
@@ -104,7 +106,7 @@ final class ConnectionTest {
       Loopback.Pair pair = loopback.connect();
       InetSocketAddress peer = loopback.client.peerAddress();
       assertThat(peer).isEqualTo(loopback.listenAddress());
-      assertThat(pair.initiator().pair.state()).isEqualTo(QueuePairState.RTS);
+      assertThat(pair.initiator().pair.attributes().state()).isEqualTo(QueuePairState.RTS);
     }
   }
 

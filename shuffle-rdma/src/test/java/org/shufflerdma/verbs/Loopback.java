@@ -15,6 +15,8 @@ import java.util.Deque;
 final class Loopback implements AutoCloseable {
   static final int TIMEOUT_MS = 10_000;
   static final QueuePairCapabilities CAPABILITIES = new QueuePairCapabilities(64, 8, 1, 1, 0);
+  static final QueuePairLimits LIMITS =
+      new QueuePairLimits(Access.REMOTE_READ, Mtu.LARGEST_BYTES, 16, 16);
 
   final Verbs verbs;
   final EventChannel serverChannel;
@@ -91,8 +93,14 @@ final class Loopback implements AutoCloseable {
     resolve(address);
     Side initiator = side(client);
     client.connect(parameters());
-    expect(clientChannel, CmEventType.ESTABLISHED);
+    establish(initiator, LIMITS);
     return initiator;
+  }
+
+  private void establish(Side initiator, QueuePairLimits limits) throws VerbsException {
+    expect(clientChannel, CmEventType.CONNECT_RESPONSE);
+    initiator.pair.toReady(limits);
+    client.establish();
   }
 
   /** Accepts another process's connection, its queue pair in this domain. */
@@ -102,7 +110,7 @@ final class Loopback implements AutoCloseable {
       DeviceContext context = id.context();
       assertThat(context).isNotNull();
       CompletionQueue queue = own(context.createCompletionQueue(16, null, 0));
-      own(id.createQueuePair(domain, queue, queue, CAPABILITIES));
+      own(id.createQueuePair(domain, queue, queue, CAPABILITIES)).toReady(LIMITS);
       id.accept(parameters());
     }
     expect(serverChannel, CmEventType.ESTABLISHED);
@@ -120,19 +128,31 @@ final class Loopback implements AutoCloseable {
     return new ConnectParameters(privateData, 16, 16, 7, 7);
   }
 
-  /** Connects both ends; the client is the initiator. */
-  Pair connect(QueuePairCapabilities capabilities) throws VerbsException {
+  /** Connects both ends; the client is the initiator. Each wants and has what its limits say. */
+  Pair connect(
+      QueuePairCapabilities capabilities, QueuePairLimits ofInitiator, QueuePairLimits ofResponder)
+      throws VerbsException {
     resolve();
     Side initiator = side(client, capabilities);
-    client.connect(parameters());
+    client.connect(parameters(ofInitiator));
     Side responder;
     try (CmEvent request = take(serverChannel, CmEventType.CONNECT_REQUEST)) {
       responder = side(own(request.id()));
-      request.id().accept(parameters());
+      responder.pair.toReady(ofResponder);
+      request.id().accept(parameters(ofResponder));
     }
-    expect(clientChannel, CmEventType.ESTABLISHED);
+    establish(initiator, ofInitiator);
     expect(serverChannel, CmEventType.ESTABLISHED);
     return new Pair(initiator, responder);
+  }
+
+  private static ConnectParameters parameters(QueuePairLimits limits) {
+    return new ConnectParameters(
+        new byte[0], limits.responderResources(), limits.initiatorDepth(), 7, 7);
+  }
+
+  Pair connect(QueuePairCapabilities capabilities) throws VerbsException {
+    return connect(capabilities, LIMITS, LIMITS);
   }
 
   Pair connect() throws VerbsException {

@@ -115,7 +115,7 @@ final class ReadTest {
       }
       assertThat(statusOf)
           .containsExactly(0, WcStatus.SUCCESS, WcStatus.REM_ACCESS_ERR, WcStatus.WR_FLUSH_ERR);
-      assertThat(pair.initiator().pair.state()).isEqualTo(QueuePairState.ERR);
+      assertThat(pair.initiator().pair.attributes().state()).isEqualTo(QueuePairState.ERR);
       if (TestDevice.isSoft()) { // The kernel's rxe tells its responder nothing.
         assertAccessError(context(loopback).pollAsyncEvent(TIMEOUT_MS), pair.responder().pair);
       }
@@ -127,17 +127,6 @@ final class ReadTest {
     assertThat(event.type()).isEqualTo(AsyncEvent.QP_ACCESS_ERR);
     assertThat(event.element()).isEqualTo(responder.number());
     assertThat(event.text()).isNotBlank();
-  }
-
-  @Test
-  void theResponderNarrowsWhatItsPeerMayDo() throws Exception {
-    try (Loopback loopback = Loopback.listening()) {
-      QueuePair responder = loopback.connect().responder().pair;
-      responder.setAccess(Access.REMOTE_READ);
-      assertThat(responder.access()).isEqualTo(Access.REMOTE_READ);
-      responder.setAccess(Access.NONE);
-      assertThat(responder.access()).isEqualTo(Access.NONE);
-    }
   }
 
   @Test
@@ -170,7 +159,7 @@ final class ReadTest {
     try (Loopback loopback = Loopback.listening()) {
       QueuePair pair = loopback.connect().initiator().pair;
       pair.toError();
-      assertThat(pair.state()).isEqualTo(QueuePairState.ERR);
+      assertThat(pair.attributes().state()).isEqualTo(QueuePairState.ERR);
     }
   }
 

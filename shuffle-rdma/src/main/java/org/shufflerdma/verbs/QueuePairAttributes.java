@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.verbs;
+
+/**
+ * What {@code ibv_query_qp} says of a connected queue pair.
+ *
+ * @param access what the peer may do: {@link Access} flags
+ * @param ackTimeout exponent of 4.096 us, 0 waits for ever
+ * @param maxRdAtomic READs of this side in progress
+ * @param maxDestRdAtomic READs of the peer in progress
+ * @param trafficClass IP's type of service
+ */
+public record QueuePairAttributes(
+    QueuePairState state,
+    int access,
+    int pathMtuBytes,
+    int ackTimeout,
+    int retryCount,
+    int rnrRetryCount,
+    int maxRdAtomic,
+    int maxDestRdAtomic,
+    int trafficClass) {
+  static final int WORDS = 9;
+
+  /** From the words of qp_state.c. */
+  static QueuePairAttributes of(int[] words) {
+    return new QueuePairAttributes(
+        QueuePairState.of(words[0]),
+        words[1],
+        Mtu.toBytes(words[2]),
+        words[3],
+        words[4],
+        words[5],
+        words[6],
+        words[7],
+        words[8]);
+  }
+}
