@@ -83,11 +83,13 @@ junit_part() {
 # What differs between kernels is tested on each of RXE_LINES, the rest on the first.
 all_parts() {
   local line first=${RXE_LINES[0]}
+  build_jars # bin/verify-hardware builds none in a guest then
   junit_part "$first"
   part "$first-with-spark" --memory 6G run env WITH_SPARK=yes "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
   for line in "${RXE_LINES[@]:1}"; do junit_part "$line" short; done
   for line in "${RXE_LINES[@]}"; do
     part "$line-filesystems" --kernel "$line" run "$RXE_TESTS/filesystems.sh"
+    part "$line-hardware" --kernel "$line" --memory 3G run "$RXE_TESTS/verify_hardware.sh"
     part "$line-two-hosts" --kernel "$line" --memory 1G pair "$RXE_TESTS/two_hosts.sh" "$RXE_TESTS/two_hosts.sh"
   done
   run_part harness "$RXE_TESTS/harness.sh" --all

@@ -102,7 +102,7 @@ final class ArchitectureTest {
         .that()
         .resideInAPackage("org.shufflerdma..")
         .and()
-        .resideOutsideOfPackage("org.shufflerdma.plugin..")
+        .resideOutsideOfPackages("org.shufflerdma.plugin..", "org.shufflerdma.hardware..")
         .should()
         .dependOnClassesThat()
         .resideInAPackage("org.shufflerdma.plugin..")

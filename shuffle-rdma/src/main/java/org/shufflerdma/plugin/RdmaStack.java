@@ -171,7 +171,7 @@ final class RdmaStack implements AutoCloseable {
     return new RdmaStack(transport, pins, arena, registry, publisher, source, acquired);
   }
 
-  private static TransportSettings transportSettings(RdmaSettings settings, InetAddress address) {
+  static TransportSettings transportSettings(RdmaSettings settings, InetAddress address) {
     PoolSettings pool = PoolSettings.ofBudget(settings.poolBytes());
     TransportSettings defaults = TransportSettings.defaults(
         new InetSocketAddress(address, 0),

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs in a guest of bin/rxe: bin/verify-hardware on rxe0 with files of an ext4, then without what it needs. Its report
+# must hold what it promises, and what it refuses it must explain.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)
+# Emulated processors take long for a handshake.
+patience=spark.shuffle.rdma.connectTimeout=60s
+said=/tmp/said
+export JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ErrorFile=$RXE_SHARED/hs_err.log"
+
+# expect STATUS TEXT COMMAND...: COMMAND ends with STATUS and says TEXT.
+expect() {
+  local wanted=$1 text=$2 status=0
+  shift 2
+  "$@" >"$said" 2>&1 || status=$?
+  cat "$said"
+  [ "$status" = "$wanted" ] || { echo "FAIL status $status, not $wanted: $*"; exit 1; }
+  has "$said" "$text"
+}
+
+# has FILE TEXT...: FILE holds each TEXT.
+has() {
+  local file=$1 text
+  shift
+  for text in "$@"; do
+    grep -qF -- "$text" "$file" || { echo "FAIL no '$text' in $file"; exit 1; }
+  done
+}
+
+make_ext4() {
+  modprobe -a loop ext4
+  truncate -s 320M /tmp/ext4.image
+  mkfs.ext4 -q /tmp/ext4.image
+  mkdir -p /mnt/ext4
+  mount -o loop /tmp/ext4.image /mnt/ext4
+  chmod 1777 /mnt/ext4
+}
+
+report_holds_what_it_promises() {
+  local report=$RXE_SHARED/verify-hardware.json dirtied=0
+  expect 0 'everything that the plugin needs is proven' \
+    "$root/bin/verify-hardware" --device rxe0 --dir /mnt/ext4 --size 40m --report "$report" --conf "$patience"
+  has "$report" '"proven": true' "\"kernel\": \"$RXE_KERNEL\"" '"device": "rxe0"' 'ext4 at /mnt/ext4' 'no DAX' \
+    "the kernel's own ib_core" 'libibverbs.so' '"IOMMU": "off' '"port 1": "ACTIVE' '"interface of port 1": "eth0, MTU 9000' \
+    register_ms_per_gib register_cpu_s_per_gib deregister_ms_per_gib file_mb_per_s anonymous_mb_per_s \
+    '"regions": 10000' '"status": "RETRY_EXC_ERR"' '"status": "no completion"' 'two hosts'
+  ! grep -q '"failed"' "$report" || { echo "FAIL something failed"; exit 1; }
+  # Up to 6.1 registration makes every page of the file dirty, later it makes none.
+  case $RXE_KERNEL in 5.* | 6.1.*) dirtied=$((40 << 20)) ;; esac
+  has "$report" "\"dirtied_bytes\": $dirtied,"
+  if grep -q 'on-demand paging yes' "$report"; then
+    has "$report" first_mb_per_s
+  else
+    has "$report" 'the device does not offer it'
+  fi
+}
+
+make_ext4
+report_holds_what_it_promises
+echo "PASS the report of rxe0 on $RXE_KERNEL"
+expect 2 'device mlx5_9 is not present; this host has rxe0' "$root/bin/verify-hardware" --device mlx5_9 --dir /mnt/ext4
+echo "PASS a wrong name is refused"
+# Nobody may see the way to the build, which elsewhere everybody may.
+logging=$(tr ':' '\n' <"$root/benchmarks/target/spark-home.classpath" | grep '/slf4j-api-[^/]*$')
+for folder in "$root" "$(dirname "$logging")"; do
+  while [ "$folder" != / ]; do
+    chmod o+x "$folder"
+    folder=$(dirname "$folder")
+  done
+done
+ulimit -l 8192
+expect 2 'the limit of locked memory is 8192 KiB' setpriv --reuid 65534 --regid 65534 --clear-groups \
+  "$root/bin/verify-hardware" --device rxe0 --dir /mnt/ext4 --report /tmp/of-nobody.json
+echo "PASS a small limit of locked memory is refused"
+ip link set eth0 down
+expect 2 'rxe0:1 is 1: DOWN' "$root/bin/verify-hardware" --device rxe0 --dir /mnt/ext4
+echo "PASS a port that is down is refused"
+rdma link delete rxe0
+expect 2 'no RDMA device' "$root/bin/verify-hardware" --dir /mnt/ext4
+echo "PASS a host without a device is refused"

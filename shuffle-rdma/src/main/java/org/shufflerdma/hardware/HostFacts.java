@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.hardware;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * What of a host can change how registered files behave, from its /proc and /sys.
+ *
+ * @param root where proc, sys and etc are; / but in tests
+ */
+record HostFacts(Path root) {
+  private static final List<String> IOMMU_PARAMETERS =
+      List.of("intel_iommu=", "amd_iommu=", "iommu=", "iommu.passthrough=", "iommu.strict=");
+
+  String kernel() {
+    return Proc.text(root.resolve("proc/sys/kernel/osrelease"));
+  }
+
+  String distribution() {
+    for (String line : Proc.text(root.resolve("etc/os-release")).split("\n", -1)) {
+      if (line.startsWith("PRETTY_NAME=")) {
+        return line.substring("PRETTY_NAME=".length()).replace("\"", "");
+      }
+    }
+    return "unknown";
+  }
+
+  long memoryBytes(String kind) throws IOException {
+    return Proc.number(root.resolve("proc/meminfo"), kind) << 10;
+  }
+
+  /** IOMMUs that the kernel uses, and what its command line says of them. */
+  String iommu() {
+    List<String> units = names(root.resolve("sys/class/iommu"));
+    String parameters = Arrays.stream(Proc.text(root.resolve("proc/cmdline")).split("\\s+"))
+        .filter(word -> IOMMU_PARAMETERS.stream().anyMatch(word::startsWith))
+        .collect(Collectors.joining(" "));
+    return (units.isEmpty() ? "off: the kernel uses none" : "on: " + String.join(", ", units))
+        + (parameters.isEmpty() ? "" : "; command line: " + parameters);
+  }
+
+  boolean iommuOn() {
+    return !names(root.resolve("sys/class/iommu")).isEmpty();
+  }
+
+  /** How the device's own addresses are translated: DMA, DMA-FQ, identity, or none. */
+  String iommuOfDevice(String device) {
+    String group = Proc.target(of(device).resolve("device/iommu_group"));
+    if ("none".equals(group)) {
+      return "none";
+    }
+    return Proc.text(root.resolve("sys/kernel/iommu_groups/" + group + "/type"));
+  }
+
+  String hugePages() {
+    return Proc.text(root.resolve("sys/kernel/mm/transparent_hugepage/enabled"));
+  }
+
+  String driver(String device) {
+    if (!Files.exists(of(device).resolve("device"))) {
+      return "none (soft-RoCE or another device without hardware)";
+    }
+    String driver = Proc.target(of(device).resolve("device/driver"));
+    return driver
+        + ", firmware " + Proc.text(of(device).resolve("fw_ver"))
+        + ", board " + Proc.text(of(device).resolve("board_id"));
+  }
+
+  String slot(String device) {
+    Path pci = of(device).resolve("device");
+    if (!Files.exists(pci)) {
+      return "none";
+    }
+    return Proc.target(pci) + ", " + Proc.text(pci.resolve("current_link_speed")) + " x"
+        + Proc.text(pci.resolve("current_link_width")) + ", NUMA node "
+        + Proc.text(pci.resolve("numa_node"));
+  }
+
+  /** Whose code pins memory: the kernel's own ib_core, or a vendor's that replaces it. */
+  String memoryCore() {
+    Path module = root.resolve("sys/module/ib_core");
+    if (!Files.isDirectory(module)) {
+      return "built into the kernel, or not loaded";
+    }
+    boolean foreign = Proc.text(module.resolve("taint")).contains("O")
+        || Files.isDirectory(root.resolve("sys/module/mlx_compat"));
+    return foreign ? "ib_core of a vendor, not the kernel's" : "the kernel's own ib_core";
+  }
+
+  /** The network interface behind a port, or "none". */
+  String interfaceOf(String device, int port) {
+    String name = Proc.text(of(device).resolve("ports/" + port + "/gid_attrs/ndevs/0"));
+    return "unknown".equals(name) ? "none" : name;
+  }
+
+  String interfaceMtu(String netInterface) {
+    return Proc.text(root.resolve("sys/class/net/" + netInterface + "/mtu"));
+  }
+
+  /** Every device that the kernel lists, with the states of its ports. */
+  List<String> devices() {
+    Path all = root.resolve("sys/class/infiniband");
+    return names(all).stream()
+        .flatMap(name -> names(all.resolve(name).resolve("ports")).stream()
+            .map(port -> name + ":" + port + " is "
+                + Proc.text(all.resolve(name).resolve("ports").resolve(port).resolve("state"))))
+        .toList();
+  }
+
+  /** The mount that a directory lies on: type and options. */
+  Mount mountOf(Path directory) throws IOException {
+    Path real = directory.toRealPath();
+    Mount best = new Mount("/", "unknown", "");
+    for (String line : Proc.text(root.resolve("proc/self/mounts")).split("\n", -1)) {
+      String[] fields = line.split(" ", -1);
+      if (fields.length >= 4) {
+        String point = fields[1].replace("\\040", " ");
+        // Of several mounts on one point, the last is on top.
+        if (real.startsWith(point) && point.length() >= best.point().length()) {
+          best = new Mount(point, fields[2], fields[3]);
+        }
+      }
+    }
+    return best;
+  }
+
+  record Mount(String point, String type, String options) {
+    boolean dax() {
+      return Arrays.stream(options.split(","))
+          .anyMatch(o -> o.equals("dax") || o.equals("dax=always"));
+    }
+  }
+
+  private Path of(String device) {
+    return root.resolve("sys/class/infiniband").resolve(device);
+  }
+
+  private static List<String> names(Path directory) {
+    try (Stream<Path> entries = Files.list(directory)) {
+      return entries.map(entry -> entry.getFileName().toString()).sorted().toList();
+    } catch (IOException e) {
+      return List.of();
+    }
+  }
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.hardware;
+
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * The command line of {@link VerifyHardware}.
+ *
+ * @param directory where the file to be registered is made
+ * @param sizeBytes of that file
+ * @param json where the report goes
+ * @param settings the plugin's, by key
+ */
+record Options(Path directory, long sizeBytes, Path json, Map<String, String> settings) {
+  private static final long MEBIBYTE = 1 << 20;
+  private static final Pattern SIZE = Pattern.compile("([1-9][0-9]{0,6})([mg])");
+
+  static Options parse(String[] args) throws RefusedException {
+    Map<String, String> given = new TreeMap<>();
+    Map<String, String> settings = new TreeMap<>();
+    for (int i = 0; i < args.length; i += 2) {
+      String option = args[i];
+      if (i + 1 == args.length) {
+        throw new RefusedException(option + " needs a value");
+      }
+      String value = args[i + 1];
+      switch (option) {
+        case "--conf" -> {
+          int equals = value.indexOf('=');
+          if (equals < 1) {
+            throw new RefusedException("--conf " + value + ": give KEY=VALUE");
+          }
+          settings.put(value.substring(0, equals), value.substring(equals + 1));
+        }
+        case "--device" -> settings.put("spark.shuffle.rdma.device", value);
+        case "--dir", "--size", "--report" -> given.put(option, value);
+        default -> throw new RefusedException("unknown option '" + option + "'");
+      }
+    }
+    return new Options(
+        Path.of(given.getOrDefault("--dir", "/tmp")),
+        size(given.getOrDefault("--size", "1g")),
+        Path.of(given.getOrDefault("--report", "verify-hardware.json")),
+        settings);
+  }
+
+  private static long size(String text) throws RefusedException {
+    Matcher matcher = SIZE.matcher(text.toLowerCase(Locale.ROOT));
+    if (!matcher.matches()) {
+      throw new RefusedException(
+          "--size " + text + ": give a whole number with m or g, such as 1g");
+    }
+    long unit = matcher.group(2).equals("g") ? MEBIBYTE << 10 : MEBIBYTE;
+    return Long.parseLong(matcher.group(1)) * unit;
+  }
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.hardware;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** Files of /proc and /sys. */
+final class Proc {
+  private static final String UNKNOWN = "unknown";
+
+  private Proc() {}
+
+  /** The file's text without the white space around it; "unknown" if it cannot be read. */
+  static String text(Path file) {
+    try {
+      String text = new String(Files.readAllBytes(file), StandardCharsets.UTF_8).trim();
+      return text.isEmpty() ? UNKNOWN : text;
+    } catch (IOException e) {
+      return UNKNOWN;
+    }
+  }
+
+  /** The number after {@code key} and a colon; -1 if there is none. */
+  static long number(Path file, String key) throws IOException {
+    for (String line :
+        new String(Files.readAllBytes(file), StandardCharsets.UTF_8).split("\n", -1)) {
+      if (line.startsWith(key + ":")) {
+        return Long.parseLong(line.substring(key.length() + 1).replaceAll("[^0-9]", ""));
+      }
+    }
+    return -1;
+  }
+
+  /** The last name of what a link points to; "none" if there is no such link. */
+  static String target(Path link) {
+    try {
+      Path name = link.toRealPath().getFileName();
+      return name == null ? UNKNOWN : name.toString();
+    } catch (IOException e) {
+      return "none";
+    }
+  }
+}

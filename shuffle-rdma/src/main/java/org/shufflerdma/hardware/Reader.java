@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.hardware;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import org.shufflerdma.verbs.Access;
+import org.shufflerdma.verbs.CompletionBatch;
+import org.shufflerdma.verbs.MemoryRegion;
+import org.shufflerdma.verbs.NativeMemory;
+import org.shufflerdma.verbs.ProtectionDomain;
+import org.shufflerdma.verbs.ReadBatch;
+import org.shufflerdma.verbs.WcStatus;
+
+/** READs over one link, several in flight, into a buffer of its own. Of one thread. */
+final class Reader implements AutoCloseable {
+  static final int CHUNK_BYTES = 1 << 20;
+
+  /** No {@link WcStatus}. */
+  static final int NONE = -1;
+
+  private static final int WINDOW = 16;
+  private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
+
+  private final Links.Link link;
+  private final NativeMemory sink;
+  private final MemoryRegion region;
+  private final ReadBatch batch = new ReadBatch(1);
+  private final CompletionBatch completions = new CompletionBatch(WINDOW);
+
+  private Reader(Links.Link link, NativeMemory sink, MemoryRegion region) {
+    this.link = link;
+    this.sink = sink;
+    this.region = region;
+  }
+
+  static Reader open(Links.Link link, ProtectionDomain domain) throws IOException {
+    NativeMemory sink = NativeMemory.allocate((long) WINDOW * CHUNK_BYTES, true);
+    try {
+      return new Reader(
+          link, sink, domain.register(sink.address(), sink.size(), Access.LOCAL_WRITE));
+    } catch (Throwable t) {
+      sink.close();
+      throw t;
+    }
+  }
+
+  /** Reads the first {@code length} bytes of a region; bytes per nanosecond. */
+  double bandwidth(MemoryRegion remote, long length) throws IOException {
+    long start = System.nanoTime();
+    long posted = 0;
+    int inFlight = 0;
+    for (int slot = 0; posted < length || inFlight > 0; ) {
+      if (posted < length && inFlight < WINDOW) {
+        int bytes = (int) Math.min(CHUNK_BYTES, length - posted);
+        post(remote, posted, bytes, slot);
+        posted += bytes;
+        slot = (slot + 1) % WINDOW;
+        inFlight++;
+      } else {
+        inFlight -= await();
+      }
+    }
+    return (double) length / (System.nanoTime() - start);
+  }
+
+  /** How many READs of {@code bytes} a second, of regions that {@code random} chooses. */
+  double randomReads(MemoryRegion[] regions, int count, int bytes, Random random, long budgetNs)
+      throws IOException {
+    long start = System.nanoTime();
+    long done = 0;
+    int inFlight = 0;
+    boolean more = true;
+    for (int slot = 0; more || inFlight > 0; ) {
+      if (more && inFlight < WINDOW) {
+        post(regions[random.nextInt(count)], 0, bytes, slot);
+        slot = (slot + 1) % WINDOW;
+        inFlight++;
+      } else {
+        int completed = await();
+        inFlight -= completed;
+        done += completed;
+        more = System.nanoTime() - start < budgetNs;
+      }
+    }
+    return done * 1e9 / (System.nanoTime() - start);
+  }
+
+  /** Reads one range and returns a view of the bytes, good until the next READ. */
+  ByteBuffer read(MemoryRegion remote, long offset, int bytes) throws IOException {
+    post(remote, offset, bytes, 0);
+    await();
+    return sink.slice(0, bytes);
+  }
+
+  /** Posts one READ that nobody will answer; its completion's status, or NONE after the time. */
+  int statusOfUnanswered(MemoryRegion remote, long patienceNs) throws IOException {
+    post(remote, 0, 1, 0);
+    return awaitAny(patienceNs) == 0 ? NONE : completions.status(0);
+  }
+
+  private void post(MemoryRegion remote, long offset, int bytes, int slot) throws IOException {
+    batch.clear();
+    batch.add(
+        slot,
+        region.address() + (long) slot * CHUNK_BYTES,
+        region.lkey(),
+        bytes,
+        remote.address() + offset,
+        remote.rkey(),
+        true);
+    link.reader().postReads(batch);
+  }
+
+  private int await() throws IOException {
+    int polled = awaitAny(PATIENCE_NS);
+    if (polled == 0) {
+      throw new IOException(
+          "a READ did not complete within " + TimeUnit.NANOSECONDS.toSeconds(PATIENCE_NS) + " s");
+    }
+    for (int i = 0; i < polled; i++) {
+      if (completions.status(i) != WcStatus.SUCCESS) {
+        throw new IOException("a READ ended with " + WcStatus.text(completions.status(i))
+            + ", vendor error " + completions.vendorError(i));
+      }
+    }
+    return polled;
+  }
+
+  /** How many completions there are; 0 only after the time. */
+  private int awaitAny(long patienceNs) throws IOException {
+    long start = System.nanoTime();
+    while (link.completions().poll(completions) == 0 && System.nanoTime() - start < patienceNs) {
+      Thread.onSpinWait();
+    }
+    return completions.size();
+  }
+
+  @Override
+  public void close() throws IOException {
+    region.close();
+    sink.close();
+  }
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.hardware;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * What a run found: facts of the host, what was proven and what was not, measurements, suggested
+ * settings. One content, as text and as JSON. Of one thread.
+ */
+final class Report {
+  enum Verdict {
+    PROVEN,
+    FAILED,
+    NOT_PROVEN;
+
+    String label() {
+      return name().toLowerCase(Locale.ROOT).replace('_', ' ');
+    }
+  }
+
+  /**
+   * @param needed whether the plugin cannot do without it
+   */
+  private record Finding(String name, Verdict verdict, boolean needed, String text) {}
+
+  private record Suggestion(String setting, String reason) {}
+
+  private record Line(String name, String text) {}
+
+  private final Map<String, String> facts = new LinkedHashMap<>();
+  private final List<Finding> findings = new ArrayList<>();
+  private final Map<String, Object> measurements = new LinkedHashMap<>();
+  private final List<Line> measured = new ArrayList<>();
+  private final List<Suggestion> suggestions = new ArrayList<>();
+  private final List<String> notShown = new ArrayList<>();
+
+  void fact(String name, String value) {
+    facts.put(name, value);
+  }
+
+  void needed(String name, Verdict verdict, String text) {
+    findings.add(new Finding(name, verdict, true, text));
+  }
+
+  void optional(String name, Verdict verdict, String text) {
+    findings.add(new Finding(name, verdict, false, text));
+  }
+
+  /**
+   * @param line what a person reads
+   * @param json what a program reads
+   */
+  void measurement(String name, String line, Map<String, Object> json) {
+    measured.add(new Line(name, line));
+    measurements.put(name, json);
+  }
+
+  void suggest(String setting, String reason) {
+    suggestions.add(new Suggestion(setting, reason));
+  }
+
+  void notShown(String text) {
+    notShown.add(text);
+  }
+
+  /** Whether everything that the plugin needs was proven, and nothing failed. */
+  boolean proven() {
+    return findings.stream().noneMatch(f -> f.verdict() == Verdict.FAILED)
+        && findings.stream().filter(Finding::needed).allMatch(f -> f.verdict() == Verdict.PROVEN);
+  }
+
+  String text() {
+    StringBuilder out = new StringBuilder();
+    heading(out, "host and device");
+    facts.forEach((name, value) -> line(out, name, value));
+    heading(out, "what the plugin needs, and what it can do without");
+    for (Finding finding : findings) {
+      line(
+          out,
+          finding.name(),
+          finding.verdict().label().toUpperCase(Locale.ROOT)
+              + (finding.needed() ? "" : " (optional)") + ": " + finding.text());
+    }
+    heading(out, "measured: median (least to most)");
+    measured.forEach(line -> line(out, line.name(), line.text()));
+    heading(out, "suggested settings");
+    if (suggestions.isEmpty()) {
+      out.append("  none: the defaults fit what was measured\n");
+    }
+    suggestions.forEach(s -> line(out, s.setting(), s.reason()));
+    heading(out, "not shown by this run");
+    notShown.forEach(text -> out.append("  ").append(text).append('\n'));
+    return out.toString();
+  }
+
+  private static void heading(StringBuilder out, String text) {
+    out.append(out.isEmpty() ? "" : "\n").append(text).append('\n');
+  }
+
+  private static void line(StringBuilder out, String name, String text) {
+    out.append(String.format(Locale.ROOT, "  %-24s %s%n", name, text));
+  }
+
+  String json() {
+    List<Object> judged = new ArrayList<>();
+    for (Finding finding : findings) {
+      Map<String, Object> entry = new LinkedHashMap<>();
+      entry.put("name", finding.name());
+      entry.put("verdict", finding.verdict().label());
+      entry.put("needed", finding.needed());
+      entry.put("text", finding.text());
+      judged.add(entry);
+    }
+    List<Object> suggested = new ArrayList<>();
+    for (Suggestion suggestion : suggestions) {
+      Map<String, Object> entry = new LinkedHashMap<>();
+      entry.put("setting", suggestion.setting());
+      entry.put("reason", suggestion.reason());
+      suggested.add(entry);
+    }
+    Map<String, Object> json = new LinkedHashMap<>();
+    json.put("proven", proven());
+    json.put("facts", facts);
+    json.put("findings", judged);
+    json.put("measurements", measurements);
+    json.put("suggestions", suggested);
+    json.put("not_shown", notShown);
+    return Json.of(json);
+  }
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.hardware;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class HostFactsTest {
+  @TempDir
+  Path root;
+
+  private HostFacts host() {
+    return new HostFacts(root);
+  }
+
+  private void write(String file, String text) throws IOException {
+    Path path = root.resolve(file);
+    Files.createDirectories(path.getParent());
+    Files.writeString(path, text);
+  }
+
+  @Test
+  void iommuIsWhatTheKernelUsesAndNotWhatItWasAsked() throws IOException {
+    write("proc/cmdline", "root=/dev/sda1 intel_iommu=on iommu=pt quiet\n");
+    assertThat(host().iommu())
+        .isEqualTo("off: the kernel uses none; command line: intel_iommu=on iommu=pt");
+    Files.createDirectories(root.resolve("sys/class/iommu/dmar0"));
+    assertThat(host().iommu()).startsWith("on: dmar0; ");
+    assertThat(host().iommuOn()).isTrue();
+  }
+
+  @Test
+  void groupOfADeviceTellsItsTranslation() throws IOException {
+    write("sys/kernel/iommu_groups/17/type", "identity\n");
+    Path device = root.resolve("sys/class/infiniband/mlx5_0/device");
+    Files.createDirectories(device);
+    assertThat(host().iommuOfDevice("mlx5_0")).isEqualTo("none");
+    Files.createSymbolicLink(
+        device.resolve("iommu_group"), root.resolve("sys/kernel/iommu_groups/17"));
+    assertThat(host().iommuOfDevice("mlx5_0")).isEqualTo("identity");
+  }
+
+  @Test
+  void coreOfAVendorIsTold() throws IOException {
+    write("sys/module/ib_core/taint", "\n");
+    assertThat(host().memoryCore()).isEqualTo("the kernel's own ib_core");
+    write("sys/module/ib_core/taint", "OE\n");
+    assertThat(host().memoryCore()).isEqualTo("ib_core of a vendor, not the kernel's");
+  }
+
+  @Test
+  void mountIsTheInnermostAndLastAndTellsDax() throws IOException {
+    Path outer = root.toRealPath().resolve("spark");
+    Path directory = Files.createDirectories(outer.resolve("local"));
+    write(
+        "proc/self/mounts",
+        "overlay / overlay rw 0 0\n"
+            + "/dev/sdb " + outer + " ext4 rw,noatime 0 0\n"
+            + "/dev/pmem0 " + directory + " xfs rw,dax=never 0 0\n"
+            + "/dev/pmem1 " + directory + " xfs rw,dax=always 0 0\n");
+    assertThat(host().mountOf(directory))
+        .isEqualTo(new HostFacts.Mount(directory.toString(), "xfs", "rw,dax=always"));
+    assertThat(host().mountOf(directory).dax()).isTrue();
+    HostFacts.Mount around = host().mountOf(outer);
+    assertThat(around.type()).isEqualTo("ext4");
+    assertThat(around.dax()).isFalse();
+  }
+
+  @Test
+  void portsAreListedWithTheirStates() throws IOException {
+    write("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+    write("sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN\n");
+    assertThat(host().devices()).containsExactly("mlx5_0:1 is 4: ACTIVE", "mlx5_1:1 is 1: DOWN");
+  }
+
+  @Test
+  void whatIsNotThereIsUnknown() throws IOException {
+    assertThat(host().kernel()).isEqualTo("unknown");
+    assertThat(host().devices()).isEmpty();
+    assertThat(host().interfaceOf("mlx5_0", 1)).isEqualTo("none");
+    write("proc/self/mounts", "");
+    assertThat(host().mountOf(root).type()).isEqualTo("unknown");
+  }
+}
