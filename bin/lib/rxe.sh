@@ -177,7 +177,7 @@ start_guest() {
   } >"$folder/settings"
   # Without pclmulqdq, which emulation makes slow, checksums take a third of the time. no_timer_check: a busy host
   # delays the timer's interrupt, which the kernel takes for a broken board.
-  setpriv --pdeathsig TERM timeout -k 5 "$limit" env -C "$logs" \
+  setpriv --pdeathsig TERM timeout -k 5 "$limit" setpriv --pdeathsig KILL env -C "$logs" \
     qemu-system-x86_64 -accel tcg,thread=multi -cpu max,-pclmulqdq -smp "$cpus" -m "$memory" \
     -display none -monitor none -serial "file:$folder/console" -no-reboot -kernel "$KERNEL/vmlinuz" -initrd "$INITRD" \
     -append "console=ttyS0 quiet panic=-1 no_timer_check" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs here, not in a guest: what bin/rxe promises to those who use it. Without --all only what takes one boot; or the cases that are named. Each case is a
-# function that returns 0, or 77 after it has said why it cannot run; its folder is $work, and its last lines tell what was wrong.
+# Runs here, not in a guest: what bin/rxe promises to those who use it; without --all only what takes one boot, or the cases that
+# are named. Each case is a function that returns 0, or 77 after it has said why it cannot run. Its folder is $work.
 # shellcheck disable=SC2016,SC2317 # scripts for guests stand in quotes, and the cases are called by their names
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
@@ -159,6 +159,13 @@ a_killed_program_takes_its_guest_along() {
   kill -9 "$rxe_pid"
   ends_with 137
 }
+a_killed_timer_takes_its_guest_along() {
+  start run sleep 1000
+  wait_for 240 command test -e "$work/logs/up"
+  # shellcheck disable=SC2046
+  kill -9 $(pgrep -f "^timeout .*file:$work/logs/")
+  ends_with 125
+}
 killed_tests_take_their_guest_along() {
   "$rxe" test >"$work/out" 2>"$work/err" </dev/null &
   rxe_pid=$!
@@ -249,6 +256,7 @@ case ${1:-} in
       a_signal_ends_guest_and_program
       an_interrupt_in_the_boot_of_a_pair_ends_it
       a_killed_program_takes_its_guest_along
+      a_killed_timer_takes_its_guest_along
       killed_tests_take_their_guest_along
       two_at_once_do_not_meet
       the_other_guest_of_a_pair_outlives_a_panic
