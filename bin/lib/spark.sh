@@ -65,6 +65,15 @@ find_examples_jar() {
     die 1 "Maven could not get Hadoop's examples of $version, which $SPARK_HOME needs: unset SPARK_HOME, or see the log"
 }
 
+# terasort_conf DIR: sets TERASORT_CONF to the settings that a sort in DIR needs.
+terasort_conf() {
+  # shellcheck disable=SC2034
+  TERASORT_CONF=(--conf spark.ui.enabled=false
+    --conf "spark.hadoop.hadoop.tmp.dir=$1/hadoop"
+    --conf "spark.hadoop.mapreduce.jobtracker.staging.root.dir=$1/hadoop/staging"
+    --conf 'spark.kryo.classesToRegister=[[B')
+}
+
 # launcher_command CLASS ARGS...: sets `command` to the words that bin/spark-class of a distribution would run.
 launcher_command() {
   local part

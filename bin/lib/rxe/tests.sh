@@ -82,7 +82,7 @@ junit_part() {
 
 # What differs between kernels is tested on each of RXE_LINES, the rest on the first.
 all_parts() {
-  local line first=${RXE_LINES[0]}
+  local line name first=${RXE_LINES[0]}
   build_jars # bin/verify-hardware builds none in a guest then
   junit_part "$first"
   part "$first-with-spark" --memory 6G run env WITH_SPARK=yes "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
@@ -91,6 +91,10 @@ all_parts() {
     part "$line-filesystems" --kernel "$line" run "$RXE_TESTS/filesystems.sh"
     part "$line-hardware" --kernel "$line" --memory 3G run "$RXE_TESTS/verify_hardware.sh"
     part "$line-two-hosts" --kernel "$line" --memory 1G pair "$RXE_TESTS/two_hosts.sh" "$RXE_TESTS/two_hosts.sh"
+  done
+  "$RXE_TESTS/prepare_cluster.sh"
+  for name in spark_cluster power_off; do
+    part "$first-$name" --timeout 2700 --memory 3G pair "$RXE_TESTS/$name.sh" "$RXE_TESTS/$name.sh"
   done
   run_part harness "$RXE_TESTS/harness.sh" --all
 }

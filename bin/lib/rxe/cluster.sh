@@ -1,0 +1,69 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Sourced in both guests of a pair: a Spark standalone cluster on them. Master, driver and an executor are in guest 1,
+# the other executor in guest 2. Logs and executors' work folders are in $RXE_SHARED.
+# Every wait here ends with the guest, whose time bin/rxe bounds.
+
+commands=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)/target/rxe/cluster/commands
+[ -e "$commands" ] || { echo "no $commands: run bin/lib/rxe/prepare_cluster.sh on the host" >&2; exit 2; }
+# shellcheck disable=SC2034
+records='' driver=()
+# shellcheck source=/dev/null
+. "$commands"
+daemons=()
+export SPARK_LOCAL_DIRS=/dev/shm/spark SPARK_LOCAL_HOSTNAME=guest$RXE_GUEST
+trap 'kill "${daemons[@]}" 2>/dev/null || true' EXIT
+
+say() { printf '%5.0f s: %s\n' "$(cut -d ' ' -f 1 /proc/uptime)" "$*"; }
+
+# start_daemon NAME: the command of that name, with its output in the shared folder.
+start_daemon() {
+  local -n words=$1
+  "${words[@]}" >"$RXE_SHARED/$1.log" 2>&1 &
+  daemons+=($!)
+}
+
+# await WHAT CMD...: until CMD succeeds; fails when a daemon has ended.
+await() {
+  local what=$1 daemon
+  shift
+  until "$@" 2>/dev/null; do
+    for daemon in "${daemons[@]}"; do
+      kill -0 "$daemon" 2>/dev/null || { say "a daemon ended before $what: see its log in the shared folder"; exit 1; }
+    done
+    sleep 0.5
+  done
+}
+
+master_listens() { (exec 3<>/dev/tcp/guest1/7077); }
+
+# Workers try again and again until the master is there; a driver soon gives up.
+start_cluster() {
+  [ "$RXE_GUEST" = 2 ] || start_daemon master
+  start_daemon "worker$RXE_GUEST"
+  await "the master listened" master_listens
+  say "the master listens"
+}
+
+# count_traffic: from here on tc counts what crosses eth0: 1 and 2 are TCP on IPv4 and IPv6, 3 is RoCE.
+count_traffic() {
+  local direction
+  modprobe -a sch_ingress cls_flower act_gact
+  tc qdisc add dev eth0 clsact
+  for direction in ingress egress; do
+    tc filter add dev eth0 "$direction" prio 1 protocol ip flower ip_proto tcp action ok
+    tc filter add dev eth0 "$direction" prio 2 protocol ipv6 flower ip_proto tcp action ok
+    tc filter add dev eth0 "$direction" prio 3 protocol ip flower ip_proto udp dst_port 4791 action ok
+  done
+}
+
+# counted NUMBER: the bytes received and sent since then.
+counted() {
+  local direction
+  for direction in ingress egress; do
+    tc -s filter show dev eth0 "$direction" prio "$1" | sed -n 's/.*Sent \([0-9]*\) bytes.*/\1/p'
+  done | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# rxe_counter NAME
+rxe_counter() { cat "/sys/class/infiniband/rxe0/ports/1/hw_counters/$1"; }

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs in both guests of a pair: TeraSort on their cluster, whose guest 2 is powered off while READs of its map outputs
+# are under way. The sort must then end: right, with a stage run again, or failed as Spark fails a job; and guest 1
+# must say by what it noticed the loss.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
+
+# How long the sort may take from there on: Spark gives up the executor after 120 s, and what it did is done again.
+limit=1200
+powered_off=$RXE_SHARED/powered-off
+
+# So slow that the READs of one reduce task, a sixteenth of the records' bytes, take some seconds.
+slow_down() {
+  modprobe sch_tbf
+  tc qdisc add dev eth0 root tbf rate 8mbit burst 64k limit 64m
+}
+
+# Powers off once rxe0 has sent a quarter of the first such task's bytes: before reducers read, it has nothing to send.
+power_off_while_it_serves() {
+  local sent first enough=$((records * 100 / 16 / 4096 / 4)) file=/sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
+  read -r first <$file
+  while [ ! -e "$RXE_SHARED/sorted" ]; do
+    read -r sent <$file
+    [ $((sent - first)) -lt "$enough" ] || power_off "$((sent - first))"
+    sleep 0.05
+  done
+  say "the sort ended after only $((sent - first)) of $enough packets"
+  return 1
+}
+
+# What is left of this guest is the status that its bin/rxe will find.
+power_off() {
+  echo "rxe0 had sent $1 packets" >"$powered_off"
+  echo 0 >/run/rxe/status
+  echo o >/proc/sysrq-trigger
+  sleep 60
+  exit 1
+}
+
+# The sort's status; this script fails when it does not end in time.
+sort_to_the_end() {
+  local process status=0 off=
+  "${driver[@]}" >"$RXE_SHARED/driver.log" 2>&1 &
+  process=$!
+  while kill -0 $process 2>/dev/null; do
+    if [ -z "$off" ] && [ -e "$powered_off" ]; then
+      off=$SECONDS
+      say "guest 2 is off: $(cat "$powered_off")"
+    elif [ -n "$off" ] && [ $((SECONDS - off)) -ge $limit ]; then
+      kill -9 $process
+      fail "the sort still ran $limit s after"
+    fi
+    sleep 1
+  done
+  wait $process || status=$?
+  touch "$RXE_SHARED/sorted"
+  [ -n "$off" ] || fail "guest 2 was powered off before the sort ended"
+  say "the sort ended with status $status, $((SECONDS - off)) s after"
+  return $status
+}
+
+fail() {
+  echo "FAIL $1"
+  exit 1
+}
+
+# require_line WHAT PATTERN FILES...: one of the files must have such a line; shows it.
+require_line() {
+  local what=$1 pattern=$2
+  shift 2
+  grep -hE -m 1 "$pattern" "$@" || fail "$what"
+  echo "PASS $what"
+}
+
+judge() {
+  local status=0 log=$RXE_SHARED/driver.log
+  sort_to_the_end || status=$?
+  require_line "guest 1's executor says by what it noticed the loss, with READs under way" \
+    'RDMA peer=.* event=(PEER_UNREACHABLE|READ_ERROR|NO_PROGRESS|DISCONNECTED).* outstanding=[1-9]' \
+    "$RXE_SHARED"/work-guest1/*/*/stderr
+  require_line "the driver says that the executor is lost" 'Lost executor [0-9]+ on guest2' "$log"
+  if [ $status = 0 ] || grep -q '^terasort: valid' "$log"; then
+    require_line "a stage ran again" '^terasort: stage [0-9]+ runs again' "$log"
+    require_line "the sort ended right" "^terasort: valid records=$records " "$log"
+  else
+    require_line "the sort failed as Spark fails a job" 'SparkException: Job aborted' "$log"
+  fi
+}
+
+start_cluster
+if [ "$RXE_GUEST" = 1 ]; then
+  judge
+else
+  slow_down
+  power_off_while_it_serves
+fi

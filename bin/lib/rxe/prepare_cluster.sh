@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs on the host, before the guests of spark_cluster.sh boot, and leaves in target/rxe/cluster what takes JVMs to make:
+# `commands`, of a cluster's processes on guest1 and guest2, and `classes.jsa`, an archive of the classes that they load,
+# which halves the time that they take to start.
+# RXE_SORT_DEVICE is TeraSort's --device (rxe0): with another the guests' tests must fail.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+. "$ROOT/bin/lib/spark.sh"
+
+folder=$ROOT/target/rxe/cluster archive=$ROOT/target/rxe/cluster/classes.jsa shared=/run/rxe/shared
+records=640000
+
+# daemon NAME CLASS ARGS...: writes its command as the array NAME.
+daemon() {
+  local name=$1
+  shift
+  SPARK_DAEMON_CLASSPATH=$jars SPARK_DAEMON_MEMORY=128m \
+    SPARK_DAEMON_JAVA_OPTS="${small[*]} -XX:SharedArchiveFile=$archive -Dspark.worker.timeout=120" launcher_command "$@"
+  echo "$name=(${command[*]@Q})"
+}
+
+# sort_command MASTER DIR RECORDS DEVICE OPTION: sets `command` to the driver's; OPTION is for its JVM and the executors'.
+sort_command() {
+  local java_options="${small[*]} $5"
+  terasort_conf "$2"
+  launcher_command org.apache.spark.deploy.SparkSubmit --master "$1" "${TERASORT_CONF[@]}" \
+    --conf spark.driver.memory=512m --conf spark.executor.memory=512m --conf spark.cores.max=2 \
+    --conf spark.shuffle.reduceLocality.enabled=false --conf spark.shuffle.rdma.poolBytes=64m \
+    --conf spark.scheduler.maxRegisteredResourcesWaitingTime=600s \
+    --conf "spark.driver.extraClassPath=$jars" --conf "spark.executor.extraClassPath=$jars" \
+    --conf "spark.driver.extraJavaOptions=$java_options" --conf "spark.executor.extraJavaOptions=$java_options" \
+    --class org.shufflerdma.benchmarks.terasort.TeraSort spark-internal \
+    --records "$3" --maps 4 --reduces 4 --shuffle rdma --device "$4" --dir "file://$2/sort" --json "$2/result.json"
+}
+
+# A sort here, in which master and workers are threads of the driver, tells which classes are loaded.
+make_archive() {
+  local lists=$folder/lists
+  [ ! "$archive" -nt "$PLUGIN_JAR" ] || [ ! "$archive" -nt "$BENCHMARKS_JAR" ] || return 0
+  rm -rf "$lists"
+  mkdir -p "$lists"
+  sort_command 'local-cluster[2,1,512]' "$lists" 100000 soft "-XX:DumpLoadedClassList=$lists/%p.list"
+  SPARK_LOCAL_IP=127.0.0.1 SPARK_LOCAL_DIRS=$lists run_logged cluster-classes timeout 600 "${command[@]}" || exit 1
+  cat "$lists"/*.list | awk '!/^#/ && !seen[$0]++' >"$folder/classes"
+  run_logged cluster-archive "$JAVA" -Xshare:dump -XX:+UseSerialGC "-XX:SharedClassListFile=$folder/classes" \
+    "-XX:SharedArchiveFile=$archive" -cp "$jars:$(echo "$SPARK_HOME"/jars/slf4j-api-*.jar):$SPARK_HOME/jars/*" || exit 1
+  rm -rf "$lists"
+}
+
+need_jdk_and_maven
+need_build_packages
+build_jars
+prepare_spark_home
+find_examples_jar
+mkdir -p "$folder"
+jars=$PLUGIN_JAR:$BENCHMARKS_JAR:$EXAMPLES_JAR
+# An archive takes no folder with files in it on the class path, such as conf/.
+export SPARK_CONF_DIR=/nowhere
+small=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData "-Dlog4j.configurationFile=$ROOT/conf/log4j2.properties")
+make_archive
+{
+  echo "export SPARK_HOME=${SPARK_HOME@Q} SPARK_SCALA_VERSION=$SPARK_SCALA_VERSION SPARK_CONF_DIR=$SPARK_CONF_DIR"
+  echo "records=$records"
+  daemon master org.apache.spark.deploy.master.Master --host guest1 --port 7077 --webui-port 8080
+  for number in 1 2; do
+    daemon "worker$number" org.apache.spark.deploy.worker.Worker --host guest$number --cores 1 --memory 512m \
+      --work-dir $shared/work-guest$number spark://guest1:7077
+  done
+  sort_command spark://guest1:7077 $shared $records "${RXE_SORT_DEVICE:-rxe0}" "-XX:SharedArchiveFile=$archive"
+  echo "driver=(${command[*]@Q})"
+} >"$folder/commands.new"
+mv "$folder/commands.new" "$folder/commands"

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs in both guests of a pair: TeraSort on their cluster. It must be valid, every remote byte must have come by RDMA
+# READ, and rxe0, eth0 and tc must have counted them: so many packets, so many bytes, almost no TCP.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
+
+# What this guest has received by now: packets of RDMA, bytes of all kinds.
+received() { echo "$(rxe_counter rcvd_pkts) $(cat /sys/class/net/eth0/statistics/rx_bytes)"; }
+
+# Guest 2's part in the judgement.
+tell_received() {
+  await "the end of the sort" test -e "$RXE_SHARED/sorted"
+  received >"$RXE_SHARED/received.new"
+  mv "$RXE_SHARED/received.new" "$RXE_SHARED/received"
+}
+
+# number NAME: its value in the sort's JSON, the first if there are several.
+number() { sed -n "s/^ *\"$1\" : \([0-9]*\),\{0,1\}\$/\1/p" "$RXE_SHARED/result.json" | head -n 1; }
+
+# require WHAT CONDITION: an arithmetic condition that must hold.
+require() {
+  if (($2)); then echo "PASS $1 ($2)"; else echo "FAIL $1 ($2)"; wrong=1; fi
+}
+
+sort_and_judge() {
+  local status=0 wrong=0 packets bytes packets2 bytes2 rdma tcp roce mtu
+  "${driver[@]}" 2>&1 | tee "$RXE_SHARED/driver.log" || status=$?
+  touch "$RXE_SHARED/sorted"
+  say "the sort ended with status $status"
+  tcp=$(($(counted 1) + $(counted 2))) roce=$(counted 3)
+  read -r packets bytes < <(received)
+  await "guest 2's counters" test -e "$RXE_SHARED/received"
+  read -r packets2 bytes2 <"$RXE_SHARED/received"
+  mtu=$(ibv_devinfo -d rxe0 | sed -n 's/.*active_mtu:[[:space:]]*\([0-9]*\) .*/\1/p')
+  [ -s "$RXE_SHARED/result.json" ] || return 1
+  rdma=$(number rdma_bytes)
+  require "the sort is valid, with every remote byte by RDMA" "$status == 0"
+  require "both executors had tasks" "$(number executors) == 2"
+  require "Spark counted as many remote bytes as the shuffle by RDMA" "$(number spark_remote_bytes) == $rdma && $rdma > 0"
+  require "no block fell back to TCP" "$(number tcp_bytes) + $(grep -c '"fallback\.' "$RXE_SHARED/result.json" || true) == 0"
+  require "rxe0 of both guests received the packets" "$packets + $packets2 >= $rdma / $mtu && $packets > 0 && $packets2 > 0"
+  require "eth0 of both guests received the bytes" "$bytes + $bytes2 >= $rdma"
+  require "tc counted as many bytes of RoCE" "$roce >= $rdma"
+  require "tc counted less than 5 % of them as TCP" "$tcp * 20 < $rdma"
+  return "$wrong"
+}
+
+[ "$RXE_GUEST" = 2 ] || count_traffic
+start_cluster
+if [ "$RXE_GUEST" = 1 ]; then sort_and_judge; else tell_received; fi
