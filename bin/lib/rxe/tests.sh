@@ -61,7 +61,7 @@ build_tests() {
   local stamp=$ROOT/target/built-tests
   need_jdk_and_maven
   need_build_packages
-  run_logged make-all make -s -C "$ROOT/native-verbs" all || exit 1
+  run_logged make-all make -s -C "$ROOT/native-verbs" all verbs-tests || exit 1
   if [ ! -e "$stamp" ] || [ -n "$(newer_than "$stamp")" ]; then
     say "building the tests"
     run_logged mvn-test-compile mvn -B -ntp -Dlenient -pl shuffle-rdma test-compile || exit 1
@@ -88,6 +88,8 @@ all_parts() {
   part "$first-with-spark" --memory 6G run env WITH_SPARK=yes "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
   for line in "${RXE_LINES[@]:1}"; do junit_part "$line" short; done
   for line in "${RXE_LINES[@]}"; do
+    # docs/rxe-differences.md is about these
+    case $line in 6.1 | 6.12) part "$line-native" --kernel "$line" run "$RXE_TESTS/native.sh" ;; esac
     part "$line-filesystems" --kernel "$line" run "$RXE_TESTS/filesystems.sh"
     part "$line-hardware" --kernel "$line" --memory 3G run "$RXE_TESTS/verify_hardware.sh"
     part "$line-two-hosts" --kernel "$line" --memory 1G pair "$RXE_TESTS/two_hosts.sh" "$RXE_TESTS/two_hosts.sh"

@@ -104,8 +104,10 @@ static int transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct u
 	struct sge_hold hold = {.count = 0};
 	int count, error;
 
-	if (wqe->length > UD_MAX_PAYLOAD)
-		return IBV_WC_LOC_LEN_ERR;
+	if (wqe->length > UD_MAX_PAYLOAD) { /* IBA, C10-93.1.1: nothing is sent, and that is no error */
+		log_warn("a datagram of %u bytes is longer than the MTU, %d: it is not sent", wqe->length, UD_MAX_PAYLOAD);
+		return IBV_WC_SUCCESS;
+	}
 	fill_header(qp, wqe, to, &header);
 	iov[0] = (struct iovec){&header, sizeof(header)};
 	if (wqe->inline_data) {

@@ -9,6 +9,26 @@
 static struct ud_side from, to;
 static struct ibv_ah *ah, *back;
 
+static void open_scene(void)
+{
+	union ibv_gid gid;
+
+	open_ud_side(&from, 16);
+	open_ud_side(&to, 16);
+	gid = gid_at(&to, 1);
+	ah = ah_to(&from, &gid, 1);
+	back = ah_to(&to, &gid, 1);
+}
+
+static void close_scene(void)
+{
+	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
+	CHECK_EQUAL(softverbs_ibv_destroy_ah(back), 0);
+	close_ud_side(&from);
+	close_ud_side(&to);
+	check_no_leaks();
+}
+
 static void receive_into(uint64_t wr_id, uint32_t length)
 {
 	CHECK_EQUAL(post_receive(to.side.qp, wr_id, sge_of(&to.memory, 0, length)), 0);
@@ -26,6 +46,7 @@ static void send_with_key(uint32_t qkey)
 
 static void dropped_by_the_receiver(void)
 {
+	open_scene();
 	ud_send(&from, ah, to.side.qp->qp_num, 100); /* no buffer */
 	expect_quiet(to.side.cq);
 	receive_into(1, GRH_BYTES + 99);
@@ -36,14 +57,17 @@ static void dropped_by_the_receiver(void)
 	ud_send(&from, ah, to.side.qp->qp_num, 99);
 	expect_completion(to.side.cq, 1, IBV_WC_SUCCESS);
 	CHECK_EQUAL(state_of(to.side.qp), IBV_QPS_RTS);
+	close_scene();
 }
 
 /* A key with the high bit stands for the one of the queue pair. */
 static void controlled_key(void)
 {
+	open_scene();
 	receive_into(2, 200);
 	send_with_key(0x80000000u | (QKEY + 1));
 	expect_completion(to.side.cq, 2, IBV_WC_SUCCESS);
+	close_scene();
 }
 
 /* The cause first, the rest flushed, the receive queue untouched; RTS again. */
@@ -69,14 +93,43 @@ static void fails_here(struct ibv_sge sge, enum ibv_wc_status status)
 	expect_completion(to.side.cq, 7, IBV_WC_SUCCESS);
 }
 
+/* No packet goes out, and that is no error (IBA, C10-93.1.1). */
+static void too_long(void)
+{
+	open_scene();
+	receive_into(1, GRH_BYTES + UD_MTU + 1);
+	ud_send(&from, ah, to.side.qp->qp_num, UD_MTU + 1);
+	expect_quiet(to.side.cq);
+	CHECK_EQUAL(state_of(from.side.qp), IBV_QPS_RTS);
+	ud_send(&from, ah, to.side.qp->qp_num, 10);
+	CHECK_EQUAL(wait_completion(to.side.cq).byte_len, GRH_BYTES + 10);
+	close_scene();
+}
+
+static void wrong_lkey(void)
+{
+	struct ibv_sge sge;
+
+	open_scene();
+	sge = sge_of(&from.memory, 0, 10);
+	sge.lkey++;
+	fails_here(sge, IBV_WC_LOC_PROT_ERR);
+	close_scene();
+}
+
 static void refused_when_posted(void)
 {
-	struct ibv_pd *other = softverbs_ibv_alloc_pd(from.side.context);
-	union ibv_gid gid = gid_at(&from, 1);
-	struct ibv_ah_attr attr = ah_attr_to(&gid, 1);
-	struct ibv_ah *foreign = softverbs_ibv_create_ah(other, &attr);
-	struct ibv_ah gone = *ah;
+	struct ibv_ah_attr attr;
+	struct ibv_ah *foreign, gone;
+	struct ibv_pd *other;
+	union ibv_gid gid;
 
+	open_scene();
+	other = softverbs_ibv_alloc_pd(from.side.context);
+	gid = gid_at(&from, 1);
+	attr = ah_attr_to(&gid, 1);
+	foreign = softverbs_ibv_create_ah(other, &attr);
+	gone = *ah;
 	CHECK(foreign);
 	CHECK_EQUAL(ud_post(&from, foreign, to.side.qp->qp_num, 1, 8), EINVAL);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(other), EBUSY);
@@ -91,12 +144,15 @@ static void refused_when_posted(void)
 	attr = ah_attr_to(&gid, 1);
 	attr.port_num = 2;
 	CHECK(!softverbs_ibv_create_ah(from.side.pd, &attr) && errno == EINVAL);
+	close_scene();
 }
 
 static void receive_buffer_cannot_be_written(void)
 {
-	struct ibv_sge sge = sge_of(&to.memory, 0, 200);
+	struct ibv_sge sge;
 
+	open_scene();
+	sge = sge_of(&to.memory, 0, 200);
 	sge.lkey++;
 	CHECK_EQUAL(post_receive(to.side.qp, 8, sge), 0);
 	receive_into(9, 200);
@@ -104,31 +160,17 @@ static void receive_buffer_cannot_be_written(void)
 	expect_completion(to.side.cq, 8, IBV_WC_LOC_PROT_ERR);
 	expect_completion(to.side.cq, 9, IBV_WC_WR_FLUSH_ERR);
 	CHECK_EQUAL(state_of(to.side.qp), IBV_QPS_ERR);
+	close_scene();
 }
 
 static void run(void)
 {
-	union ibv_gid gid;
-	struct ibv_sge bad_key;
-
-	open_ud_side(&from, 16);
-	open_ud_side(&to, 16);
-	gid = gid_at(&to, 1);
-	ah = ah_to(&from, &gid, 1);
-	back = ah_to(&to, &gid, 1);
-	dropped_by_the_receiver();
-	controlled_key();
-	fails_here(sge_of(&from.memory, 0, UD_MTU + 1), IBV_WC_LOC_LEN_ERR);
-	bad_key = sge_of(&from.memory, 0, 10);
-	bad_key.lkey++;
-	fails_here(bad_key, IBV_WC_LOC_PROT_ERR);
-	refused_when_posted();
-	receive_buffer_cannot_be_written();
-	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
-	CHECK_EQUAL(softverbs_ibv_destroy_ah(back), 0);
-	close_ud_side(&from);
-	close_ud_side(&to);
-	check_no_leaks();
+	CASE(dropped_by_the_receiver);
+	CASE(controlled_key);
+	CASE(too_long);
+	CASE(wrong_lkey);
+	CASE(refused_when_posted);
+	CASE(receive_buffer_cannot_be_written);
 }
 
 int main(void)

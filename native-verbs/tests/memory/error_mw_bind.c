@@ -27,7 +27,9 @@ static void invalidate_a_region(struct error_run *run, struct ibv_send_wr *wr)
 }
 
 static const struct error_row rows[] = {
-	{.prepare = allocate, .fill = bind_it, FAILS_ALONE(IBV_WC_MW_BIND_ERR)},
-	{.fill = invalidate_a_region, FAILS_ALONE(IBV_WC_MW_BIND_ERR)},
+	{.name = "bind",
+	 .prepare = allocate, .fill = bind_it, FAILS_ALONE(IBV_WC_MW_BIND_ERR)},
+	{.name = "local invalidation",
+	 .fill = invalidate_a_region, FAILS_ALONE(IBV_WC_MW_BIND_ERR)},
 	{.status = IBV_WC_SUCCESS},
 };

@@ -144,10 +144,10 @@ static void whatFailsChangesNothing(void)
 
 static void body(void)
 {
-	anotherPlace();
-	anotherDomain();
-	anotherAccess();
-	whatFailsChangesNothing();
+	CASE(anotherPlace);
+	CASE(anotherDomain);
+	CASE(anotherAccess);
+	CASE(whatFailsChangesNothing);
 }
 
 int main(void)

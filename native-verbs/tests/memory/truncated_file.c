@@ -14,7 +14,7 @@ static struct region map_file(struct ibv_pd *pd, int access)
 	CHECK(!ftruncate(region.fd, BYTES));
 	region.bytes = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd, 0);
 	CHECK(region.bytes != MAP_FAILED);
-	region.mr = softverbs_reg_file_mr(pd, region.bytes, BYTES, region.fd, 0, access);
+	region.mr = register_file(pd, region.bytes, BYTES, region.fd, access);
 	CHECK(region.mr);
 	return region;
 }
@@ -74,9 +74,9 @@ static void unmappedSourceIsRefused(void)
 
 static void body(void)
 {
-	truncatedSourceIsRefused();
-	truncatedSinkIsALocalError();
-	unmappedSourceIsRefused();
+	CASE(truncatedSourceIsRefused);
+	CASE(truncatedSinkIsALocalError);
+	CASE(unmappedSourceIsRefused);
 }
 
 int main(void)

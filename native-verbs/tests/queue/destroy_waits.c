@@ -155,11 +155,11 @@ static void objectsOutliveTheirDevice(void)
 
 int main(void)
 {
-	completionQueueWaitsForAcknowledgement();
-	undeliveredEventsAreTakenBack();
-	queuePairWaitsForAcknowledgementOfItsEvent();
-	whatIsInUseStays();
+	CASE(completionQueueWaitsForAcknowledgement);
+	CASE(undeliveredEventsAreTakenBack);
+	CASE(queuePairWaitsForAcknowledgementOfItsEvent);
+	CASE(whatIsInUseStays);
 	check_no_leaks();
-	objectsOutliveTheirDevice();
+	CASE(objectsOutliveTheirDevice);
 	return 0;
 }

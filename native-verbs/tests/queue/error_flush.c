@@ -63,8 +63,8 @@ static void peerFindsOut(void)
 
 static void both(void)
 {
-	body();
-	peerFindsOut();
+	CASE(body);
+	CASE(peerFindsOut);
 }
 
 int main(void)

@@ -90,8 +90,8 @@ static void sendBehindAnAtomicSendsTheValueBefore(void)
 
 static void body(void)
 {
-	sendBehindAReadSendsWhatWasRead();
-	sendBehindAnAtomicSendsTheValueBefore();
+	CASE(sendBehindAReadSendsWhatWasRead);
+	CASE(sendBehindAnAtomicSendsTheValueBefore);
 }
 
 int main(void)

@@ -151,9 +151,9 @@ static void anotherPathIsTaken(void)
 
 static void body(void)
 {
-	drainingWaitsForWhatWasSent();
-	attributesChangeInSqd();
-	anotherPathIsTaken();
+	CASE(drainingWaitsForWhatWasSent);
+	CASE(attributesChangeInSqd);
+	CASE(anotherPathIsTaken);
 }
 
 int main(void)

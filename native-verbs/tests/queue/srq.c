@@ -89,7 +89,8 @@ static struct ibv_async_event next_event(struct side *side)
 {
 	struct ibv_async_event event;
 
-	CHECK(test_readable(side->context->async_fd, WAIT_MS));
+	if (!test_readable(side->context->async_fd, WAIT_MS))
+		test_end_differing("event", "none", "one");
 	CHECK_EQUAL(softverbs_ibv_get_async_event(side->context, &event), 0);
 	return event;
 }
@@ -381,17 +382,17 @@ static void wrongArgumentsAreRefused(void)
 
 static void body(void)
 {
-	everyQpTakesTheOldestReceive();
-	slotsComeBackWhenTheirCompletionIsPolled();
-	emptyQueueIsNotReady();
-	writesTakeNoReceive();
-	limitIsToldOnce();
-	failedQpLeavesTheReceivesToTheOthers();
-	errorStateAloneTellsTheLastReceive();
-	sizeCanBeChanged();
-	overrunFailsTheQps();
-	ignoredOverrunLosesNoSlot();
-	wrongArgumentsAreRefused();
+	CASE(everyQpTakesTheOldestReceive);
+	CASE(slotsComeBackWhenTheirCompletionIsPolled);
+	CASE(emptyQueueIsNotReady);
+	CASE(writesTakeNoReceive);
+	CASE(limitIsToldOnce);
+	CASE(failedQpLeavesTheReceivesToTheOthers);
+	CASE(errorStateAloneTellsTheLastReceive);
+	CASE(sizeCanBeChanged);
+	CASE(overrunFailsTheQps);
+	CASE(ignoredOverrunLosesNoSlot);
+	CASE(wrongArgumentsAreRefused);
 }
 
 int main(void)

@@ -119,14 +119,6 @@ static void expect_nothing_posted(struct pair *pair)
 	CHECK_EQUAL(state_of(pair->a.qp), IBV_QPS_RTS);
 }
 
-static struct softverbs_counters counters_now(void)
-{
-	struct softverbs_counters counters;
-
-	CHECK_EQUAL(softverbs_get_counters(&counters, sizeof(counters)), 0);
-	return counters;
-}
-
 static void begin_with_a_good_one(struct ibv_qp_ex *qp)
 {
 	ibv_wr_start(qp);

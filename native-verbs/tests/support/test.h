@@ -3,6 +3,10 @@
  * What every test of the device uses. A test is one program with one claim; it exits 0 if the claim holds,
  * 77 if it cannot be tried here (the reason on stderr), anything else if not. Every wait ends: TEST_SECONDS
  * at most for the program, tests/run adds a limit from outside.
+ *
+ * RDMA_TEST_DEVICE names another device than the software device: then the test runs once and not on each of the
+ * software device's paths, and only on the distribution's libraries (real_device.h). TEST_WAIT_MS is what it then waits for
+ * what may not come.
  */
 #ifndef SHUFFLE_RDMA_TEST_H
 #define SHUFFLE_RDMA_TEST_H
@@ -48,10 +52,28 @@ static inline _Noreturn void test_fail(const char *file, int line, const char *c
 	exit(1);
 }
 
+/* What was seen of `what` is not what the test claims. */
+static inline void test_say_difference(const char *what, const char *seen, const char *expected)
+{
+	fprintf(stderr, "differs: %s: %s, not %s\n", what, seen, expected);
+}
+
+static inline _Noreturn void test_end_differing(const char *what, const char *seen, const char *expected)
+{
+	test_say_difference(what, seen, expected);
+	exit(1);
+}
+
 static inline _Noreturn void test_skip(const char *reason)
 {
 	fprintf(stderr, "skipped: %s\n", reason);
 	exit(TEST_SKIPPED);
+}
+
+/* The device to test; NULL for the software device. */
+static inline const char *test_device(void)
+{
+	return getenv("RDMA_TEST_DEVICE");
 }
 
 static inline uint64_t test_now_ms(void)
@@ -113,8 +135,15 @@ static inline void test_send(int fd, const void *message, size_t length)
 
 static inline void test_receive(int fd, void *message, size_t length)
 {
+	ssize_t got;
+
 	CHECK(test_readable(fd, TEST_SECONDS * 1000));
-	CHECK_EQUAL(read(fd, message, length), length);
+	got = read(fd, message, length);
+	if (got <= 0) {
+		fprintf(stderr, "the other process is gone\n");
+		exit(1);
+	}
+	CHECK_EQUAL(got, length);
 }
 
 /* A rendezvous of the two processes. */
@@ -138,7 +167,10 @@ static inline void test_join_peer(struct test_peer *peer)
 	CHECK_EQUAL(waitpid(peer->pid, &status, 0), peer->pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == TEST_SKIPPED)
 		exit(TEST_SKIPPED);
-	CHECK_EQUAL(status, 0);
+	if (status) {
+		fprintf(stderr, "the other process failed: %d\n", status);
+		exit(1);
+	}
 	close(peer->fd);
 }
 

@@ -114,6 +114,11 @@ static inline void on_each_transport(void (*body)(void))
 		const char *path, *secret;
 	} ways[] = {{"auto", NULL}, {"auto", "of this test"}, {"tcp", "of this test"}};
 
+	if (test_device()) {
+		alarm(TEST_SECONDS);
+		body();
+		return;
+	}
 	alarm(3 * TEST_SECONDS);
 	for (int i = 0; i < 3; i++) {
 		int status;

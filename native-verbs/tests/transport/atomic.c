@@ -276,14 +276,14 @@ static void deviceSaysSo(void)
 
 static void body(void)
 {
-	fetchAndAddBringsTheValueBefore();
-	compareAndSwapChangesOnlyWhatIsEqual();
-	writeIsAtomicToo();
-	eachIsExecutedOnceWhateverComesBetween();
-	whatIsNotAllowedIsRefused();
-	badResultListFailsBeforeAnythingIsExecuted();
-	targetThatIsGoneIsAnErrorNotACrash();
-	deviceSaysSo();
+	CASE(fetchAndAddBringsTheValueBefore);
+	CASE(compareAndSwapChangesOnlyWhatIsEqual);
+	CASE(writeIsAtomicToo);
+	CASE(eachIsExecutedOnceWhateverComesBetween);
+	CASE(whatIsNotAllowedIsRefused);
+	CASE(badResultListFailsBeforeAnythingIsExecuted);
+	CASE(targetThatIsGoneIsAnErrorNotACrash);
+	CASE(deviceSaysSo);
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 
 static bool reaches_the_responder(enum ibv_wr_opcode opcode)
 {
-	return opcode != IBV_WR_RDMA_READ || test_path_is("wire") || test_path_is("tcp");
+	return opcode != IBV_WR_RDMA_READ || test_path_is_wire() || test_device();
 }
 
 static void first_request(enum ibv_wr_opcode opcode, bool in_rtr)
@@ -47,12 +47,32 @@ static void first_request(enum ibv_wr_opcode opcode, bool in_rtr)
 	close_pair(&pair);
 }
 
-static void body(void)
+static void firstReadIsTold(void)
 {
 	first_request(IBV_WR_RDMA_READ, true);
+}
+
+static void firstWriteIsTold(void)
+{
 	first_request(IBV_WR_RDMA_WRITE, true);
+}
+
+static void firstSendIsTold(void)
+{
 	first_request(IBV_WR_SEND, true);
+}
+
+static void nothingIsToldInRts(void)
+{
 	first_request(IBV_WR_RDMA_READ, false);
+}
+
+static void body(void)
+{
+	CASE(firstReadIsTold);
+	CASE(firstWriteIsTold);
+	CASE(firstSendIsTold);
+	CASE(nothingIsToldInRts);
 }
 
 int main(void)

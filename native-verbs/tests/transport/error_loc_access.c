@@ -20,7 +20,9 @@ static void out_of_bounds(struct error_run *run, struct ibv_send_wr *wr)
 }
 
 static const struct error_row rows[] = {
-	{.fill = wrong_rkey, FAILS_BOTH(IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR, NO_EVENT)},
-	{.fill = out_of_bounds, FAILS_BOTH(IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR, NO_EVENT)},
+	{.name = "wrong rkey",
+	 .fill = wrong_rkey, FAILS_BOTH(IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR, NO_EVENT)},
+	{.name = "out of bounds",
+	 .fill = out_of_bounds, FAILS_BOTH(IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR, NO_EVENT)},
 	{.status = IBV_WC_SUCCESS},
 };

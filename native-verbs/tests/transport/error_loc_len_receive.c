@@ -14,8 +14,10 @@ static void without_a_list(struct error_run *run)
 }
 
 static const struct error_row rows[] = {
-	{.fill = send_65_bytes, FAILS_BOTH(IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, NO_EVENT)},
-	{.prepare = without_a_list,
+	{.name = "receive too short",
+	 .fill = send_65_bytes, FAILS_BOTH(IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, NO_EVENT)},
+	{.name = "receive without a list",
+	 .prepare = without_a_list,
 	 .fill = send_65_bytes,
 	 FAILS_BOTH(IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, NO_EVENT)},
 	{.status = IBV_WC_SUCCESS},

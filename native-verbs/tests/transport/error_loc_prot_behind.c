@@ -37,7 +37,9 @@ static void write_up_to_the_hole(struct error_run *run, struct ibv_send_wr *wr)
 }
 
 static const struct error_row rows[] = {
-	{.prepare = register_with_a_hole, .fill = send_the_hole, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
-	{.prepare = register_with_a_hole, .fill = write_up_to_the_hole, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.name = "SEND of memory that is gone",
+	 .prepare = register_with_a_hole, .fill = send_the_hole, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	{.name = "WRITE of memory whose end is gone",
+	 .prepare = register_with_a_hole, .fill = write_up_to_the_hole, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
 	{.status = IBV_WC_SUCCESS},
 };

@@ -26,13 +26,16 @@ static void without_local_write(struct error_run *run)
 }
 
 static const struct error_row rows[] = {
-	{.prepare = wrong_lkey,
+	{.name = "wrong lkey",
+	 .prepare = wrong_lkey,
 	 .fill = send_it,
 	 FAILS_BOTH(IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR, NO_EVENT)},
-	{.prepare = out_of_bounds,
+	{.name = "out of bounds",
+	 .prepare = out_of_bounds,
 	 .fill = send_it,
 	 FAILS_BOTH(IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR, NO_EVENT)},
-	{.prepare = without_local_write,
+	{.name = "without LOCAL_WRITE",
+	 .prepare = without_local_write,
 	 .fill = send_it,
 	 FAILS_BOTH(IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR, NO_EVENT)},
 	{.status = IBV_WC_SUCCESS},

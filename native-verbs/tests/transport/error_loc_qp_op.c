@@ -9,7 +9,8 @@ static void read_it(struct error_run *run, struct ibv_send_wr *wr)
 }
 
 static const struct error_row rows[] = {
-	{.requester = {.no_initiator_depth = true},
+	{.name = "READ",
+	 .requester = {.no_initiator_depth = true},
 	 .fill = read_it,
 	 FAILS_ALONE(IBV_WC_LOC_QP_OP_ERR)},
 	{.status = IBV_WC_SUCCESS},

@@ -31,12 +31,18 @@ static void send_with_invalidate(struct error_run *run, struct ibv_send_wr *wr)
 #define REFUSED FAILS_BOTH(IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR, IBV_EVENT_QP_REQ_ERR)
 
 static const struct error_row rows[] = {
-	{.responder = {.access = IBV_ACCESS_REMOTE_WRITE}, .fill = read_it, REFUSED},
-	{.responder = {.access = IBV_ACCESS_REMOTE_WRITE}, .fill = read_nothing, REFUSED},
-	{.responder = {.no_responder_resources = true}, .fill = read_it, REFUSED},
-	{.responder = {.access = IBV_ACCESS_REMOTE_READ}, REFUSED},
-	{.responder = {.access = IBV_ACCESS_REMOTE_READ}, .fill = write_with_imm, REFUSED},
-	{.fill = send_with_invalidate,
+	{.name = "READ, not allowed",
+	 .responder = {.access = IBV_ACCESS_REMOTE_WRITE}, .fill = read_it, REFUSED},
+	{.name = "READ of nothing, not allowed",
+	 .responder = {.access = IBV_ACCESS_REMOTE_WRITE}, .fill = read_nothing, REFUSED},
+	{.name = "READ, no resources",
+	 .responder = {.no_responder_resources = true}, .fill = read_it, REFUSED},
+	{.name = "WRITE, not allowed",
+	 .responder = {.access = IBV_ACCESS_REMOTE_READ}, REFUSED},
+	{.name = "WRITE with immediate data, not allowed",
+	 .responder = {.access = IBV_ACCESS_REMOTE_READ}, .fill = write_with_imm, REFUSED},
+	{.name = "SEND_WITH_INV of a region",
+	 .fill = send_with_invalidate,
 	 FAILS_BOTH(IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_INV_REQ_ERR, NO_EVENT)},
 	{.status = IBV_WC_SUCCESS},
 };

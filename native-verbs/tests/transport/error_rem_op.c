@@ -14,7 +14,7 @@ static void truncate_a_file(struct error_run *run)
 	CHECK(!ftruncate(fd, ROW_BYTES));
 	bytes = mmap(NULL, ROW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	CHECK(bytes != MAP_FAILED);
-	run->extra = softverbs_reg_file_mr(run->pair.b.pd, bytes, ROW_BYTES, fd, 0, ALL_REMOTE);
+	run->extra = register_file(run->pair.b.pd, bytes, ROW_BYTES, fd, ALL_REMOTE);
 	CHECK(run->extra);
 	CHECK(!ftruncate(fd, 0));
 	close(fd);
@@ -40,17 +40,21 @@ static void write_with_imm(struct error_run *run, struct ibv_send_wr *wr)
 }
 
 static const struct error_row rows[] = {
-	{.prepare = truncate_a_file,
+	{.name = "READ",
+	 .prepare = truncate_a_file,
 	 .fill = read_it,
 	 FAILS_BOTH(IBV_WC_REM_OP_ERR, IBV_WC_WR_FLUSH_ERR, IBV_EVENT_QP_FATAL)},
-	{.prepare = truncate_a_file,
+	{.name = "WRITE",
+	 .prepare = truncate_a_file,
 	 .fill = write_it,
 	 FAILS_BOTH(IBV_WC_REM_OP_ERR, IBV_WC_WR_FLUSH_ERR, IBV_EVENT_QP_FATAL)},
-	{.prepare = truncate_a_file,
+	{.name = "WRITE with immediate data",
+	 .prepare = truncate_a_file,
 	 .fill = write_with_imm,
 	 FAILS_BOTH(IBV_WC_REM_OP_ERR, IBV_WC_LOC_ACCESS_ERR, NO_EVENT)},
 	/* Behind another READ, with which it may share a system call. */
-	{.responder = {.access = ALL_REMOTE},
+	{.name = "READ behind a READ",
+	 .responder = {.access = ALL_REMOTE},
 	 .prepare = truncate_a_file,
 	 .fill = read_it,
 	 FAILS_BOTH(IBV_WC_REM_OP_ERR, IBV_WC_WR_FLUSH_ERR, IBV_EVENT_QP_FATAL)},

@@ -15,11 +15,13 @@ static void write_with_imm(struct error_run *run, struct ibv_send_wr *wr)
 }
 
 static const struct error_row rows[] = {
-	{.requester = {.rnr_retry = 2},
+	{.name = "SEND",
+	 .requester = {.rnr_retry = 2},
 	 .no_receives = true,
 	 .fill = send_it,
 	 FAILS_ALONE(IBV_WC_RNR_RETRY_EXC_ERR)},
-	{.requester = {.no_rnr_retry = true},
+	{.name = "WRITE with immediate data",
+	 .requester = {.no_rnr_retry = true},
 	 .no_receives = true,
 	 .fill = write_with_imm,
 	 FAILS_ALONE(IBV_WC_RNR_RETRY_EXC_ERR)},

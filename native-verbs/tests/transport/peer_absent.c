@@ -100,10 +100,10 @@ static void destroyedPeerEndsAsRetryExceeded(void)
 
 static void body(void)
 {
-	absentPeerEndsAsRetryExceeded();
-	withoutATimeoutItIsWaitedFor();
-	latePeerIsServed();
-	destroyedPeerEndsAsRetryExceeded();
+	CASE(absentPeerEndsAsRetryExceeded);
+	CASE(withoutATimeoutItIsWaitedFor);
+	CASE(latePeerIsServed);
+	CASE(destroyedPeerEndsAsRetryExceeded);
 }
 
 int main(void)

@@ -48,9 +48,10 @@ static void read_and_compare(struct side *side, struct region *sink, const struc
 
 static void expect_path(uint64_t reads)
 {
-	struct softverbs_counters counters;
+	struct softverbs_counters counters = counters_now();
 
-	softverbs_get_counters(&counters, sizeof(counters));
+	if (test_device())
+		return;
 	CHECK_EQUAL(test_path_is("file") ? counters.reads_file : 0, counters.reads_file);
 	CHECK_EQUAL(test_path_is("cma") ? counters.reads_cma : 0, counters.reads_cma);
 	CHECK_EQUAL(counters.reads_file + counters.reads_cma + counters.reads_wire, reads);

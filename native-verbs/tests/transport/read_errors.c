@@ -204,19 +204,19 @@ static void sink_not_mapped(void)
 
 static void body(void)
 {
-	wrong_rkey();
-	lkey_in_place_of_rkey();
-	out_of_bounds();
-	before_the_region();
-	region_without_remote_read();
-	queue_pair_without_remote_read();
-	region_of_another_domain();
-	deregistered_region();
-	no_responder_resources();
-	wrong_lkey();
-	sink_out_of_bounds();
-	sink_without_local_write();
-	sink_not_mapped();
+	CASE(wrong_rkey);
+	CASE(lkey_in_place_of_rkey);
+	CASE(out_of_bounds);
+	CASE(before_the_region);
+	CASE(region_without_remote_read);
+	CASE(queue_pair_without_remote_read);
+	CASE(region_of_another_domain);
+	CASE(deregistered_region);
+	CASE(no_responder_resources);
+	CASE(wrong_lkey);
+	CASE(sink_out_of_bounds);
+	CASE(sink_without_local_write);
+	CASE(sink_not_mapped);
 }
 
 int main(void)

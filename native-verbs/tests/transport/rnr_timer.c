@@ -110,9 +110,9 @@ static void timerCanBeChangedWhileConnected(void)
 int main(void)
 {
 	alarm(TEST_SECONDS);
-	retriesTakeTheReceiversTime();
-	sevenIsForEver();
-	successGivesTheRetriesBack();
-	timerCanBeChangedWhileConnected();
+	CASE(retriesTakeTheReceiversTime);
+	CASE(sevenIsForEver);
+	CASE(successGivesTheRetriesBack);
+	CASE(timerCanBeChangedWhileConnected);
 	return 0;
 }

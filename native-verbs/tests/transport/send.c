@@ -173,13 +173,13 @@ static void unmappedSenderFailsWithoutACrash(void)
 
 int main(void)
 {
-	sendBringsBytesAndLength();
-	inlineDataIsTakenWhenPosted();
-	sendsWaitForReceiversInOrder();
-	noReceiverEndsAsRnrRetryExceeded();
-	tooLongMessageFailsBothEnds();
-	badReceiverFailsBothEnds();
-	badSenderFailsAlone();
-	unmappedSenderFailsWithoutACrash();
+	CASE(sendBringsBytesAndLength);
+	CASE(inlineDataIsTakenWhenPosted);
+	CASE(sendsWaitForReceiversInOrder);
+	CASE(noReceiverEndsAsRnrRetryExceeded);
+	CASE(tooLongMessageFailsBothEnds);
+	CASE(badReceiverFailsBothEnds);
+	CASE(badSenderFailsAlone);
+	CASE(unmappedSenderFailsWithoutACrash);
 	return 0;
 }

@@ -260,15 +260,15 @@ static void windowsAreBoundWithNobodyThere(void)
 
 static void body(void)
 {
-	messagesArriveInOrder();
-	messageWithoutAReceiverIsLost();
-	writeWithImmediateTellsTheReceiver();
-	forbiddenWriteIsLost();
-	readsAndAtomicsAreRefusedWhenPosted();
-	badSenderStopsInSqe();
-	badReceiverFailsAlone();
-	nobodyThereLosesAllAndTheNextOneArrives();
-	windowsAreBoundWithNobodyThere();
+	CASE(messagesArriveInOrder);
+	CASE(messageWithoutAReceiverIsLost);
+	CASE(writeWithImmediateTellsTheReceiver);
+	CASE(forbiddenWriteIsLost);
+	CASE(readsAndAtomicsAreRefusedWhenPosted);
+	CASE(badSenderStopsInSqe);
+	CASE(badReceiverFailsAlone);
+	CASE(nobodyThereLosesAllAndTheNextOneArrives);
+	CASE(windowsAreBoundWithNobodyThere);
 }
 
 int main(void)

@@ -117,12 +117,12 @@ static void queuePairWithoutRemoteWriteIsRefused(void)
 
 static void body(void)
 {
-	writeBringsBytes();
-	readSeesTheWriteBeforeIt();
-	immediateDataTakesAReceiver();
-	wrongKeyIsRefused();
-	regionWithoutRemoteWriteIsRefused();
-	queuePairWithoutRemoteWriteIsRefused();
+	CASE(writeBringsBytes);
+	CASE(readSeesTheWriteBeforeIt);
+	CASE(immediateDataTakesAReceiver);
+	CASE(wrongKeyIsRefused);
+	CASE(regionWithoutRemoteWriteIsRefused);
+	CASE(queuePairWithoutRemoteWriteIsRefused);
 }
 
 int main(void)
