@@ -20,6 +20,7 @@ import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.ProtectionDomain;
 import org.shufflerdma.verbs.QueuePair;
 import org.shufflerdma.verbs.QueuePairCapabilities;
+import org.shufflerdma.verbs.QueuePairLimits;
 
 /**
  * Reliable connections of a device with itself, made by rdma_cm with the plugin's parameters, in one
@@ -43,6 +44,7 @@ final class Links implements AutoCloseable {
   private final DeviceContext device;
   private final DeviceInfo info;
   private final ProtectionDomain domain;
+  private final int mtuBytes;
   private final int readsAtOnce;
 
   /** One connection: who reads, where its completions come, and who is read. */
@@ -60,8 +62,10 @@ final class Links implements AutoCloseable {
       device = bound == null ? server.devices().get(0) : bound;
       info = device.query();
       domain = own(device.allocProtectionDomain());
-      readsAtOnce =
-          Math.min(MAX_RD_ATOMIC_IN_CM, Math.min(settings.maxRdAtomic(), info.maxQpRdAtom()));
+      mtuBytes = settings.connection().mtuBytes();
+      readsAtOnce = Math.min(
+          Math.min(MAX_RD_ATOMIC_IN_CM, settings.connection().maxRdAtomic()),
+          Math.min(info.maxQpRdAtom(), info.maxQpInitRdAtom()));
     } catch (Throwable t) {
       closeAll();
       throw t;
@@ -101,12 +105,13 @@ final class Links implements AutoCloseable {
     try (CmEvent request = await(server, CmEventType.CONNECT_REQUEST)) {
       to = own(request.id());
       served = queuePair(to, own(device.createCompletionQueue(DEPTH, null, 0)));
+      served.toReady(new QueuePairLimits(Access.REMOTE_READ, mtuBytes, 0, readsAtOnce));
       to.accept(new ConnectParameters(new byte[0], readsAtOnce, 0, retries, RNR_RETRIES_FOR_EVER));
     }
-    await(client, CmEventType.ESTABLISHED).close();
+    await(client, CmEventType.CONNECT_RESPONSE).close();
+    reader.toReady(new QueuePairLimits(Access.NONE, mtuBytes, readsAtOnce, 0));
+    from.establish();
     await(server, CmEventType.ESTABLISHED).close();
-    reader.setAccess(Access.NONE);
-    served.setAccess(Access.REMOTE_READ);
     return new Link(reader, completions, served);
   }
 
