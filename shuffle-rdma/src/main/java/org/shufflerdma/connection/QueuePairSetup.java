@@ -24,7 +24,7 @@ import org.slf4j.LoggerFactory;
  * side that it connected to, and nothing else; nobody may do anything to a side that connects.
  * Immutable but for what it has logged; any thread may call.
  */
-final class QueuePairSetup {
+public final class QueuePairSetup {
   private static final Logger LOG = LoggerFactory.getLogger(QueuePairSetup.class);
 
   /** 1.07 s: eight tries are over before {@code peerLostTimeout} is. */
@@ -45,7 +45,7 @@ final class QueuePairSetup {
   private final AtomicBoolean initiatorSaid = new AtomicBoolean();
   private final AtomicBoolean responderSaid = new AtomicBoolean();
 
-  QueuePairSetup(ConnectionSettings settings, DeviceInfo device) {
+  public QueuePairSetup(ConnectionSettings settings, DeviceInfo device) {
     this.settings = settings;
     this.device = device;
     this.readsOnly = new QueuePairLimits(
@@ -59,7 +59,7 @@ final class QueuePairSetup {
   }
 
   /** For an id that has a device: before its route is resolved, or before it is accepted. */
-  void prepare(ConnectionId id) throws VerbsException {
+  public void prepare(ConnectionId id) throws VerbsException {
     Integer typeOfService = settings.typeOfService();
     if (typeOfService != null) {
       id.setTypeOfService(typeOfService);
@@ -90,7 +90,7 @@ final class QueuePairSetup {
     }
   }
 
-  ConnectParameters request(byte[] privateData) {
+  public ConnectParameters request(byte[] privateData) {
     return new ConnectParameters(
         privateData,
         0,
@@ -99,20 +99,24 @@ final class QueuePairSetup {
         settings.rnrRetryCount());
   }
 
-  /** @param wantedResources the READs that the peer would have in progress */
-  ConnectParameters answer(byte[] privateData, int wantedResources) {
+  /**
+   * What a request is accepted with.
+   *
+   * @param wantedResources the READs that the peer would have in progress
+   */
+  public ConnectParameters answer(byte[] privateData, int wantedResources) {
     int resources = Math.min(wantedResources, servesOnly.responderResources());
     return new ConnectParameters(
         privateData, resources, 0, settings.retryCount(), settings.rnrRetryCount());
   }
 
   /** The peer has answered: from here on READs can be posted. */
-  QueuePairAttributes initiatorReady(QueuePair queuePair) throws VerbsException {
+  public QueuePairAttributes initiatorReady(QueuePair queuePair) throws VerbsException {
     return ready(queuePair, readsOnly, "to", initiatorSaid);
   }
 
   /** The peer will be answered: from here on it can READ. */
-  QueuePairAttributes responderReady(QueuePair queuePair) throws VerbsException {
+  public QueuePairAttributes responderReady(QueuePair queuePair) throws VerbsException {
     return ready(queuePair, servesOnly, "from", responderSaid);
   }
 

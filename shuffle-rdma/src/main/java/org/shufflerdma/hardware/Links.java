@@ -7,34 +7,28 @@ import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.connection.TransportSettings;
-import org.shufflerdma.verbs.Access;
+import org.shufflerdma.config.ConnectionSettings;
+import org.shufflerdma.connection.QueuePairSetup;
 import org.shufflerdma.verbs.CmEvent;
 import org.shufflerdma.verbs.CmEventType;
 import org.shufflerdma.verbs.CompletionQueue;
-import org.shufflerdma.verbs.ConnectParameters;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.DeviceContext;
 import org.shufflerdma.verbs.DeviceInfo;
 import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.ProtectionDomain;
 import org.shufflerdma.verbs.QueuePair;
+import org.shufflerdma.verbs.QueuePairAttributes;
 import org.shufflerdma.verbs.QueuePairCapabilities;
-import org.shufflerdma.verbs.QueuePairLimits;
 
 /**
- * Reliable connections of a device with itself, made by rdma_cm with the plugin's parameters, in one
+ * Reliable connections of a device with itself, made as the plugin makes them, in one
  * protection domain. Of one thread; closes what it made, in reverse order.
  */
 final class Links implements AutoCloseable {
-  /** What the plugin connects with. */
-  static final int RETRIES = 7;
-
   private static final int DEPTH = 64;
-  private static final int RNR_RETRIES_FOR_EVER = 7;
 
   private static final int TIMEOUT_MS = 30_000;
-  private static final int MAX_RD_ATOMIC_IN_CM = 255;
 
   private final Deque<AutoCloseable> owned = new ArrayDeque<>();
   private final EventChannel server;
@@ -44,13 +38,15 @@ final class Links implements AutoCloseable {
   private final DeviceContext device;
   private final DeviceInfo info;
   private final ProtectionDomain domain;
-  private final int mtuBytes;
-  private final int readsAtOnce;
 
   /** One connection: who reads, where its completions come, and who is read. */
-  record Link(QueuePair reader, CompletionQueue completions, QueuePair served) {}
+  record Link(
+      QueuePair reader,
+      CompletionQueue completions,
+      QueuePair served,
+      QueuePairAttributes attributes) {}
 
-  private Links(InetAddress local, TransportSettings settings) throws IOException {
+  private Links(InetAddress local) throws IOException {
     try {
       server = own(EventChannel.open());
       client = own(EventChannel.open());
@@ -62,18 +58,14 @@ final class Links implements AutoCloseable {
       device = bound == null ? server.devices().get(0) : bound;
       info = device.query();
       domain = own(device.allocProtectionDomain());
-      mtuBytes = settings.connection().mtuBytes();
-      readsAtOnce = Math.min(
-          Math.min(MAX_RD_ATOMIC_IN_CM, settings.connection().maxRdAtomic()),
-          Math.min(info.maxQpRdAtom(), info.maxQpInitRdAtom()));
     } catch (Throwable t) {
       closeAll();
       throw t;
     }
   }
 
-  static Links open(InetAddress local, TransportSettings settings) throws IOException {
-    return new Links(local, settings);
+  static Links open(InetAddress local) throws IOException {
+    return new Links(local);
   }
 
   DeviceInfo info() {
@@ -84,35 +76,31 @@ final class Links implements AutoCloseable {
     return domain;
   }
 
-  int readsAtOnce() {
-    return readsAtOnce;
-  }
-
-  /**
-   * @param retries of a READ that is not answered, 0 to 7
-   */
-  Link connect(int retries) throws IOException {
+  /** Makes a connection as the plugin makes its own, with these settings. */
+  Link connect(ConnectionSettings settings) throws IOException {
+    QueuePairSetup setup = new QueuePairSetup(settings, info);
     ConnectionId from = own(client.createId());
     from.resolveAddress(new InetSocketAddress(address.getAddress(), 0), address, TIMEOUT_MS);
     await(client, CmEventType.ADDR_RESOLVED).close();
+    setup.prepare(from);
     from.resolveRoute(TIMEOUT_MS);
     await(client, CmEventType.ROUTE_RESOLVED).close();
     CompletionQueue completions = own(device.createCompletionQueue(4 * DEPTH, null, 0));
     QueuePair reader = queuePair(from, completions);
-    from.connect(new ConnectParameters(new byte[0], 0, readsAtOnce, retries, RNR_RETRIES_FOR_EVER));
-    ConnectionId to;
+    from.connect(setup.request(new byte[0]));
     QueuePair served;
     try (CmEvent request = await(server, CmEventType.CONNECT_REQUEST)) {
-      to = own(request.id());
+      ConnectionId to = own(request.id());
+      setup.prepare(to);
       served = queuePair(to, own(device.createCompletionQueue(DEPTH, null, 0)));
-      served.toReady(new QueuePairLimits(Access.REMOTE_READ, mtuBytes, 0, readsAtOnce));
-      to.accept(new ConnectParameters(new byte[0], readsAtOnce, 0, retries, RNR_RETRIES_FOR_EVER));
+      setup.responderReady(served);
+      to.accept(setup.answer(new byte[0], request.responderResources()));
     }
     await(client, CmEventType.CONNECT_RESPONSE).close();
-    reader.toReady(new QueuePairLimits(Access.NONE, mtuBytes, readsAtOnce, 0));
+    QueuePairAttributes attributes = setup.initiatorReady(reader);
     from.establish();
     await(server, CmEventType.ESTABLISHED).close();
-    return new Link(reader, completions, served);
+    return new Link(reader, completions, served, attributes);
   }
 
   private QueuePair queuePair(ConnectionId id, CompletionQueue queue) throws IOException {

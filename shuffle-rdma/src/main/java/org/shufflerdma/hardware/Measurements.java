@@ -12,6 +12,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.hardware.Report.Verdict;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.MappedFile;
@@ -38,13 +39,16 @@ final class Measurements {
 
   private final Report report;
   private final Links links;
+  private final ConnectionSettings settings;
   private final TestFile file;
   private final Reader reader;
   private final Random random = new Random(1);
 
-  Measurements(Report report, Links links, TestFile file, Reader reader) {
+  Measurements(
+      Report report, Links links, ConnectionSettings settings, TestFile file, Reader reader) {
     this.report = report;
     this.links = links;
+    this.settings = settings;
     this.file = file;
     this.reader = reader;
   }
@@ -319,13 +323,14 @@ final class Measurements {
    */
   double deadPeer() throws IOException {
     Unanswered once = unanswered(1, LONGEST_SILENCE_NS);
-    long expectedNs = (long) (once.seconds() * 1e9 * (Links.RETRIES + 1) / 2);
+    long expectedNs = (long) (once.seconds() * 1e9 * (settings.retryCount() + 1) / 2);
     Unanswered full = once.status() == Reader.NONE
         ? once
-        : unanswered(Links.RETRIES, Math.min(LONGEST_SILENCE_NS, 2 * expectedNs + ROUND_NS));
+        : unanswered(
+            settings.retryCount(), Math.min(LONGEST_SILENCE_NS, 2 * expectedNs + ROUND_NS));
     report.measurement(
         "dead peer",
-        once + " with 1 retry, " + full + " with the plugin's " + Links.RETRIES,
+        once + " with 1 retry, " + full + " with the plugin's " + settings.retryCount(),
         Map.of("one_retry", once.json(), "plugins_retries", full.json()));
     if (full.status() == Reader.NONE) {
       report.optional(
@@ -344,7 +349,13 @@ final class Measurements {
   }
 
   private Unanswered unanswered(int retries, long patienceNs) throws IOException {
-    Links.Link link = links.connect(retries);
+    Links.Link link = links.connect(new ConnectionSettings(
+        settings.typeOfService(),
+        settings.ackTimeout(),
+        retries,
+        settings.rnrRetryCount(),
+        settings.maxRdAtomic(),
+        settings.mtuBytes()));
     try (MappedFile mapped = MappedFile.open(file.path());
         MemoryRegion region = domain().register(mapped, 0, PAGE_BYTES, Access.REMOTE_READ);
         Reader lonely = Reader.open(link, domain())) {

@@ -10,6 +10,7 @@ import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.hardware.Report.Verdict;
@@ -19,6 +20,7 @@ import org.shufflerdma.verbs.MemlockLimit;
 import org.shufflerdma.verbs.PortInfo;
 import org.shufflerdma.verbs.PortState;
 import org.shufflerdma.verbs.Provider;
+import org.shufflerdma.verbs.QueuePairAttributes;
 
 /**
  * Proves or refutes that the plugin can use a device with files of a directory, measures what that
@@ -149,7 +151,7 @@ public final class VerifyHardware {
 
   private Links openLinks(DeviceTrial trial) throws RefusedException {
     try {
-      return Links.open(trial.address(), trial.transport());
+      return Links.open(trial.address());
     } catch (IOException e) {
       throw new RefusedException(
           "the device cannot be opened at " + trial.address().getHostAddress() + ": "
@@ -255,8 +257,9 @@ public final class VerifyHardware {
   private void measure(DeviceTrial trial, Links links, long size) {
     say("writing a file of " + size / MEBIBYTE + " MiB in " + options.directory());
     try (TestFile file = TestFile.create(options.directory(), size, System.nanoTime());
-        Reader reader = Reader.open(links.connect(Links.RETRIES), links.domain())) {
-      Measurements measurements = new Measurements(report, links, file, reader);
+        Reader reader = Reader.open(connect(links), links.domain())) {
+      Measurements measurements =
+          new Measurements(report, links, settings.connection(), file, reader);
       say("READs and compares it");
       measurements.rightBytes();
       say("registration");
@@ -278,6 +281,18 @@ public final class VerifyHardware {
     } catch (IOException e) {
       report.needed("all measurements", Verdict.FAILED, String.valueOf(e.getMessage()));
     }
+  }
+
+  private Links.Link connect(Links links) throws IOException {
+    Links.Link link = links.connect(settings.connection());
+    QueuePairAttributes attributes = link.attributes();
+    report.fact(
+        "connection",
+        "MTU " + attributes.pathMtuBytes() + ", ACK timeout "
+            + Samples.number(ConnectionSettings.ackTimeoutMs(attributes.ackTimeout())) + " ms, "
+            + attributes.retryCount() + " retries, " + attributes.maxRdAtomic()
+            + " READs in progress");
+    return link;
   }
 
   private void sayWhatIsNotShown(boolean soft) throws IOException {
