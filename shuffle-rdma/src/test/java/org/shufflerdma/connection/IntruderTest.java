@@ -10,8 +10,11 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Handshake.RejectReason;
+import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.CmEvent;
 import org.shufflerdma.verbs.CmEventType;
 import org.shufflerdma.verbs.CompletionQueue;
@@ -19,9 +22,15 @@ import org.shufflerdma.verbs.ConnectParameters;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.DeviceContext;
 import org.shufflerdma.verbs.EventChannel;
+import org.shufflerdma.verbs.MemoryRegion;
+import org.shufflerdma.verbs.Mtu;
+import org.shufflerdma.verbs.NativeMemory;
+import org.shufflerdma.verbs.OtherRequest;
 import org.shufflerdma.verbs.ProtectionDomain;
 import org.shufflerdma.verbs.QueuePair;
 import org.shufflerdma.verbs.QueuePairCapabilities;
+import org.shufflerdma.verbs.QueuePairLimits;
+import org.shufflerdma.verbs.WcStatus;
 
 /** What a listener says to those who speak rdma_cm but not our handshake. */
 @Timeout(60)
@@ -45,8 +54,19 @@ class IntruderTest {
     owner.close();
   }
 
-  /** The reason why a connect with this private data is rejected; null if it is accepted. */
-  private @Nullable RejectReason connect(byte[] privateData) throws Exception {
+  /** What a test does with the answer to its request. */
+  private interface Conversation<T> {
+    T on(
+        CmEvent answer,
+        ConnectionId id,
+        QueuePair pair,
+        ProtectionDomain domain,
+        CompletionQueue queue)
+        throws Exception;
+  }
+
+  /** Connects with this private data, as far as the answer. */
+  private <T> T connect(byte[] privateData, Conversation<T> conversation) throws Exception {
     try (EventChannel channel = EventChannel.open();
         ConnectionId id = channel.createId()) {
       id.resolveAddress(
@@ -64,11 +84,17 @@ class IntruderTest {
         id.connect(new ConnectParameters(privateData, 0, 1, 7, 7));
         CmEvent answer = next(channel);
         assertThat(answer.type()).isIn(CmEventType.REJECTED, CmEventType.CONNECT_RESPONSE);
-        return answer.type() == CmEventType.CONNECT_RESPONSE
-            ? null
-            : Handshake.readRejection(answer.privateData()).reason();
+        return conversation.on(answer, id, pair, domain, queue);
       }
     }
+  }
+
+  /** The reason why a connect with this private data is rejected; null if it is accepted. */
+  private @Nullable RejectReason connect(byte[] privateData) throws Exception {
+    CmEvent answer = connect(privateData, (event, id, pair, domain, queue) -> event);
+    return answer.type() == CmEventType.CONNECT_RESPONSE
+        ? null
+        : Handshake.readRejection(answer.privateData()).reason();
   }
 
   private static CmEvent next(EventChannel channel) throws Exception {
@@ -111,5 +137,35 @@ class IntruderTest {
     }
     assertThat(owner.stats().connectionsRejected.sum()).isEqualTo(5);
     assertThat(connect(handshake.request(NONCE, peer))).isNull();
+  }
+
+  /** Though the memory allows it all, and the intruder's own end asks for more than it gets. */
+  @ParameterizedTest
+  @EnumSource
+  void whoKnowsTheSecretMayReadAndNothingElse(OtherRequest request) throws Exception {
+    int everything =
+        Access.LOCAL_WRITE | Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC;
+    try (NativeMemory target = NativeMemory.allocate(4096, false);
+        NativeMemory own = NativeMemory.allocate(4096, false);
+        MemoryRegion targetRegion =
+            owner.protectionDomain().register(target.address(), 4096, everything)) {
+      target.slice(0, OtherRequest.BYTES).putLong(4711);
+      own.slice(0, OtherRequest.BYTES).putLong(4712);
+      int status = connect(handshake.request(NONCE, peer), (answer, id, pair, domain, queue) -> {
+        assertThat(answer.type()).isEqualTo(CmEventType.CONNECT_RESPONSE);
+        pair.toReady(new QueuePairLimits(everything, Mtu.LARGEST_BYTES, 16, 16));
+        id.establish();
+        try (MemoryRegion ownRegion = domain.register(own.address(), 4096, Access.LOCAL_WRITE)) {
+          return request.statusOn(pair, queue, ownRegion, targetRegion);
+        }
+      });
+      if (request == OtherRequest.READ) {
+        assertThat(status).isEqualTo(WcStatus.SUCCESS);
+        assertThat(own.slice(0, OtherRequest.BYTES).getLong()).isEqualTo(4711);
+      } else {
+        assertThat(status).isIn(WcStatus.REM_ACCESS_ERR, WcStatus.REM_INV_REQ_ERR);
+      }
+      assertThat(target.slice(0, OtherRequest.BYTES).getLong()).isEqualTo(4711);
+    }
   }
 }
