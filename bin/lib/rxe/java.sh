@@ -3,7 +3,7 @@
 # Sourced in a guest of bin/rxe: the plugin's tests on rxe0, on the distribution's libraries.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)
-export RDMA_TEST_DEVICE=rxe0 RDMA_TEST_ADDRESS=$RXE_ADDRESS RDMA_TEST_ADDRESS6=$RXE_ADDRESS6
+export RDMA_TEST_DEVICE=rxe0 RDMA_TEST_ADDRESS=${RDMA_TEST_ADDRESS:-$RXE_ADDRESS} RDMA_TEST_ADDRESS6=$RXE_ADDRESS6
 cd "$root/shuffle-rdma" || exit
 
 # test_java ARGS...: replaces this shell by a JVM with the options that Maven gives to tests, and their class path. Most
