@@ -83,9 +83,10 @@ junit_part() {
 # What differs between kernels is tested on each of RXE_LINES, the rest on the first.
 all_parts() {
   local line name first=${RXE_LINES[0]}
-  build_jars # bin/verify-hardware builds none in a guest then
+  run_part prepare "$RXE_TESTS/prepare_cluster.sh" # the jars and the Spark home of other parts, too
   junit_part "$first"
   part "$first-with-spark" --memory 6G run env WITH_SPARK=yes "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
+  part "$first-programs" --memory 1G pair "$RXE_TESTS/programs.sh" "$RXE_TESTS/programs.sh"
   for line in "${RXE_LINES[@]:1}"; do junit_part "$line" short; done
   for line in "${RXE_LINES[@]}"; do
     # docs/rxe-differences.md is about these
@@ -94,7 +95,6 @@ all_parts() {
     part "$line-hardware" --kernel "$line" --memory 3G run "$RXE_TESTS/verify_hardware.sh"
     part "$line-two-hosts" --kernel "$line" --memory 1G pair "$RXE_TESTS/two_hosts.sh" "$RXE_TESTS/two_hosts.sh"
   done
-  "$RXE_TESTS/prepare_cluster.sh"
   for name in spark_cluster power_off; do
     part "$first-$name" --timeout 2700 --memory 3G pair "$RXE_TESTS/$name.sh" "$RXE_TESTS/$name.sh"
   done
