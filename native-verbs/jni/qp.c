@@ -17,9 +17,11 @@ struct disni_qp_attr {
  * The queue pair is not the id's (rdma_create_qp), so that librdmacm leaves its states to
  * queue_pair_to_ready.
  */
-static jlong create_queue_pair(JNIEnv *env, jclass natives, jlong pd, jlong send_cq, jlong recv_cq,
-			       jintArray capabilities)
+static jlong create_queue_pair(JNIEnv *env, jclass natives, jlong id_handle, jlong pd_handle,
+			       jlong send_cq, jlong recv_cq, jintArray capabilities)
 {
+	struct rdma_cm_id *id = to_pointer(id_handle);
+	struct ibv_pd *pd = to_pointer(pd_handle);
 	jint values[5];
 	struct ibv_qp_init_attr attr;
 	struct ibv_qp *qp;
@@ -28,6 +30,11 @@ static jlong create_queue_pair(JNIEnv *env, jclass natives, jlong pd, jlong send
 	(*env)->GetIntArrayRegion(env, capabilities, 0, ARRAY_SIZE(values), values);
 	if ((*env)->ExceptionCheck(env))
 		return 0;
+	/* Its number would be announced on one device and be of another. */
+	if (id->verbs != pd->context) {
+		throw_verbs(env, "ibv_create_qp", EINVAL);
+		return 0;
+	}
 	memset(&attr, 0, sizeof(attr));
 	attr.send_cq = to_pointer(send_cq);
 	attr.recv_cq = to_pointer(recv_cq);
@@ -37,7 +44,7 @@ static jlong create_queue_pair(JNIEnv *env, jclass natives, jlong pd, jlong send
 	attr.cap.max_send_sge = (uint32_t)values[2];
 	attr.cap.max_recv_sge = (uint32_t)values[3];
 	attr.cap.max_inline_data = (uint32_t)values[4];
-	qp = verbs.ibv_create_qp(to_pointer(pd), &attr);
+	qp = verbs.ibv_create_qp(pd, &attr);
 	if (!qp) {
 		throw_verbs(env, "ibv_create_qp", errno);
 		return 0;
@@ -145,7 +152,7 @@ static void disni_post_recv(JNIEnv *env, jobject self, jlong qp, jlong work_requ
 }
 
 static const JNINativeMethod natives_methods[] = {
-	NATIVE("createQueuePair", "(JJJ[I)J", create_queue_pair),
+	NATIVE("createQueuePair", "(JJJJ[I)J", create_queue_pair),
 	NATIVE("destroyQueuePair", "(J)I", destroy_queue_pair),
 };
 

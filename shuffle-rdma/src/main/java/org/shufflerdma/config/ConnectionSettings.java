@@ -83,7 +83,7 @@ public record ConnectionSettings(
       | attribute | comes from |
       |---|---|
       | MTU | rdma_cm takes the path's: on RoCE the largest that the interface's MTU has room for (1500 gives 1024, 4200 and more 4096), on InfiniBand the subnet manager's. `mtu` lowers it at both ends; all executors have one value, as both ends must agree |
-      | ACK timeout | each end's own. On RoCE rdma_cm only guesses, from a packet life time that is fixed in the kernel: between rxe devices it came to 2147 ms (19) on Linux 6.1, of which eight tries outlast `peerLostTimeout`, and to 537 ms (17) on 6.12. With `auto` eight tries take 8.6 s. Where it cannot be set (kernels before 5.1) the kernel's guess stays |
+      | ACK timeout | each end's own. On RoCE rdma_cm only guesses, from a packet life time that is fixed in the kernel: between rxe devices it came to 2147 ms (19) on Linux 6.1, of which eight tries outlast `peerLostTimeout`, and to 537 ms (17) on 6.12. With `auto` eight tries take 8.6 s there, and up to four times as long on other devices. Where it cannot be set (kernels before 5.1) the kernel's guess stays |
       | retries | of the side that connects, at both ends: its request carries them |
       | RNR retries | each side tells its own to the other, whose packets they are about. READs meet RNR NAKs only where the owner's device pages on demand |
       | READs in progress | the reader asks for what its device can start (`max_qp_init_rd_atom`), the owner grants what its device can serve (`max_qp_rd_atom`), both at most `maxRdAtomic`. More READs than that wait in the send queue |

@@ -55,7 +55,7 @@ record ValueType<T extends @Nullable Object>(
     return new ValueType<>(
         type.name(),
         "auto, or " + type.range(),
-        text -> text.equals("auto") ? null : type.reader().apply(text));
+        text -> text.equalsIgnoreCase("auto") ? null : type.reader().apply(text));
   }
 
   /** Written as {@code 500ms}, {@code 5s}, {@code 2min}; a bare number is milliseconds. */

@@ -15,8 +15,13 @@ import org.shufflerdma.verbs.CmEventType;
  * its end. Fed by the event loop, awaited by the thread that connects.
  */
 final class CmConversation implements CmEventLoop.Handler {
-  private static final Set<CmEventType> ENDS =
-      Set.of(CmEventType.DISCONNECTED, CmEventType.DEVICE_REMOVAL);
+  /** The last three come for a connection that we hold to be made when our answer gets lost. */
+  private static final Set<CmEventType> ENDS = Set.of(
+      CmEventType.DISCONNECTED,
+      CmEventType.DEVICE_REMOVAL,
+      CmEventType.REJECTED,
+      CmEventType.UNREACHABLE,
+      CmEventType.CONNECT_ERROR);
 
   /** What of an event outlives its acknowledgement. */
   @SuppressWarnings("ArrayRecordComponent")

@@ -157,19 +157,18 @@ final class InboundListener {
     ConnectionId id = event.id();
     QueuePair queuePair = id.createQueuePair(domain, idleQueue, idleQueue, SERVES_ONLY);
     Inbound connection = new Inbound(id, queuePair);
-    inbound.add(connection);
-    loop.handle(id, connection);
     try {
       byte[] reply = handshake.reply(request, identity.executorId(), bootNonce, canary);
-      setup.prepare(id);
-      setup.responderReady(queuePair);
-      id.accept(setup.answer(reply, event.responderResources()));
+      connection.accept(reply, event.responderResources());
     } catch (VerbsException | RuntimeException e) {
       LOG.warn(
           "A connect request from {} could not be accepted; its sender may be gone: {}",
           id.peerAddress(),
           e.toString());
       LOG.debug("Where the accept failed", e);
+      connection.end();
+    }
+    if (closed) { // by one who may have seen the others, but not this one
       connection.end();
     }
   }
@@ -214,7 +213,10 @@ final class InboundListener {
     inbound.forEach(Inbound::end);
   }
 
-  /** One accepted connection; the event loop's thread handles its events. */
+  /**
+   * One accepted connection; the event loop's thread accepts it and handles its events. Any thread
+   * may end it: the closer then destroys it, but not before it is accepted.
+   */
   private final class Inbound implements CmEventLoop.Handler {
     private final ConnectionId id;
     private final QueuePair queuePair;
@@ -225,6 +227,14 @@ final class InboundListener {
     Inbound(ConnectionId id, QueuePair queuePair) {
       this.id = id;
       this.queuePair = queuePair;
+    }
+
+    synchronized void accept(byte[] reply, int wantedResources) throws VerbsException {
+      inbound.add(this);
+      loop.handle(id, this);
+      setup.prepare(id);
+      setup.responderReady(queuePair);
+      id.accept(setup.answer(reply, wantedResources));
     }
 
     @Override
@@ -244,12 +254,14 @@ final class InboundListener {
 
     private void end() {
       if (ended.compareAndSet(false, true)) {
-        closer.execute(() -> {
-          disconnect();
-          destroy(id, queuePair);
-          inbound.remove(this);
-        });
+        closer.execute(this::destroyIt);
       }
+    }
+
+    private synchronized void destroyIt() {
+      disconnect();
+      destroy(id, queuePair);
+      inbound.remove(this);
     }
 
     private void disconnect() {

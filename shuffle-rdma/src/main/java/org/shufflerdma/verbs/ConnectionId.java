@@ -106,12 +106,18 @@ public final class ConnectionId extends NativeObject {
    * exponent}, 1 to 31. Before the route is resolved, or before accept.
    */
   public void setAckTimeout(int exponent) throws VerbsException {
-    Natives.setOption(handle(), ACK_TIMEOUT, exponent);
+    try {
+      Natives.setOption(handle(), ACK_TIMEOUT, exponent);
+    } catch (VerbsException e) {
+      throw VerbsException.of(
+          e.call(), e.errno(), "; before Linux 5.1 spark.shuffle.rdma.ackTimeout must be auto");
+    }
   }
 
   /**
    * Creates the RC queue pair of this id; completions of unsignalled requests are not reported. It
-   * can be used once {@link QueuePair#toReady} has moved it.
+   * can be used once {@link QueuePair#toReady} has moved it. EINVAL if the domain is not of the id's
+   * device.
    */
   public QueuePair createQueuePair(
       ProtectionDomain domain,
@@ -123,8 +129,8 @@ public final class ConnectionId extends NativeObject {
       throw new IllegalStateException("the connection id already has a queue pair");
     }
     int[] capabilities = wanted.toArray();
-    long handle =
-        Natives.createQueuePair(domain.handle(), sendCq.handle(), recvCq.handle(), capabilities);
+    long handle = Natives.createQueuePair(
+        handle(), domain.handle(), sendCq.handle(), recvCq.handle(), capabilities);
     QueuePair created = new QueuePair(handle, this, QueuePairCapabilities.of(capabilities));
     queuePair = created;
     return created;
@@ -170,10 +176,13 @@ public final class ConnectionId extends NativeObject {
    */
   public void disconnect() throws VerbsException {
     QueuePair own = queuePair;
-    if (own != null) {
-      own.toError();
+    try {
+      if (own != null) {
+        own.toError();
+      }
+    } finally {
+      Natives.disconnect(handle());
     }
-    Natives.disconnect(handle());
   }
 
   @Override

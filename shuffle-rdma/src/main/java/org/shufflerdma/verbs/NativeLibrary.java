@@ -41,8 +41,8 @@ public final class NativeLibrary {
     } catch (VerbsException e) {
       throw new NativeLibraryException(
           e.getMessage()
-              + "; install rdma-core's libraries (libibverbs1 and librdmacm1, or libibverbs and"
-              + " librdmacm), or use the software device",
+              + "; install rdma-core's libraries, of 28 or newer (libibverbs1 and librdmacm1, or"
+              + " libibverbs and librdmacm), or use the software device",
           e);
     }
   }

@@ -108,7 +108,7 @@ final class Natives {
   static native int destroyId(long id);
 
   /** Creates an RC queue pair; {@code capabilities} holds wanted, then granted values. */
-  static native long createQueuePair(long pd, long sendCq, long recvCq, int[] capabilities)
+  static native long createQueuePair(long id, long pd, long sendCq, long recvCq, int[] capabilities)
       throws VerbsException;
 
   static native int destroyQueuePair(long qp);
