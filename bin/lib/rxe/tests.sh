@@ -87,6 +87,7 @@ all_parts() {
   junit_part "$first"
   part "$first-with-spark" --memory 6G run env WITH_SPARK=yes "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
   part "$first-programs" --memory 1G pair "$RXE_TESTS/programs.sh" "$RXE_TESTS/programs.sh"
+  part "$first-memlock" --memory 6G run "$RXE_TESTS/memlock.sh"
   for line in "${RXE_LINES[@]:1}"; do junit_part "$line" short; done
   for line in "${RXE_LINES[@]}"; do
     # docs/rxe-differences.md is about these

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs in a guest of bin/rxe: an ordinary user's small TeraSort on rxe0, whose executors may lock too little memory for a
+# connection, or enough for connections but not for map outputs. It must be right, by TCP, and the executors' logs must name
+# the limit and the remedy.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+. "$ROOT/bin/lib/spark.sh"
+user=65534 home=/tmp/user failed=0
+
+# open_to_all PATH...: lets others enter the folders above, which may be closed to all but who runs bin/rxe. They are the
+# guest's own.
+open_to_all() {
+  local path
+  local -A folders
+  for path in "$@"; do
+    while path=${path%/*} && [ -n "$path" ]; do folders[$path]=1; done
+  done
+  chmod o+rx "${!folders[@]}"
+}
+
+# sort_with KIB: the result line and the status of a job whose processes may lock so many KiB; logs in $SPARK_HOME/work.
+sort_with() {
+  local status=0
+  rm -rf "$home" "$SPARK_HOME/work"
+  install -d -o "$user" -g "$user" "$home" "$SPARK_HOME/work"
+  prlimit --memlock="$(($1 * 1024))" setpriv --reuid "$user" --regid "$user" --clear-groups --no-new-privs \
+    env HOME="$home" USER=nobody SPARK_LOCAL_IP="$RXE_ADDRESS" SPARK_LOCAL_DIRS="$home/local" "${command[@]}" \
+    >"$home/out" 2>"$home/err" || status=$?
+  echo "$(grep '^terasort:' "$home/out" || true) status=$status"
+}
+
+# check KIB WANTED [TEXT]: the result is like WANTED, a pattern, and each executor's log has TEXT.
+check() {
+  local kib=$1 wanted=$2 text=${3:-} logs=$RXE_SHARED/user-$1 result log missing=''
+  result=$(sort_with "$kib")
+  mkdir -p "$logs"
+  cp "$home/out" "$home/err" "$logs/"
+  for log in "$SPARK_HOME"/work/app-*/*/stderr; do
+    [ ! -e "$log" ] || cp "$log" "$logs/executor-$(basename "$(dirname "$log")")"
+    grep -qsF "$text" "$log" || missing="no '$text' in the log of an executor"
+  done
+  if [[ $result =~ $wanted ]] && [ -z "$missing" ]; then
+    echo "PASS a user who may lock $kib KiB: $result"
+  else
+    echo "FAIL a user who may lock $kib KiB: $result, not $wanted; $missing"
+    tail -n 25 "$logs"/* | cut -c 1-300 | sed 's/^/    /'
+    failed=1
+  fi
+}
+
+need_jdk_and_maven
+[ -n "${RXE_GUEST:-}" ] || die 2 "it opens folders to all: run it with bin/rxe run"
+prepare_spark_home
+find_examples_jar
+options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+launcher_command org.apache.spark.deploy.SparkSubmit --master 'local-cluster[2,1,512]' \
+  --driver-java-options "$options" --conf "spark.executor.extraJavaOptions=$options" --conf spark.ui.enabled=false \
+  --conf spark.cores.max=2 --conf "spark.executor.memory=512m" --conf "spark.hadoop.hadoop.tmp.dir=$home/hadoop" \
+  --conf "spark.hadoop.mapreduce.jobtracker.staging.root.dir=$home/staging" --conf 'spark.kryo.classesToRegister=[[B' \
+  --jars "$EXAMPLES_JAR,$PLUGIN_JAR" --class org.shufflerdma.benchmarks.terasort.TeraSort "$BENCHMARKS_JAR" \
+  --records 20000 --maps 4 --reduces 2 --shuffle rdma --device rxe0 --dir "file://$home/sort"
+mapfile -t jars < <(readlink -f "$SPARK_HOME"/jars/* "$SPARK_HOME"/conf/* "$EXAMPLES_JAR" "$PLUGIN_JAR" "$BENCHMARKS_JAR" "$JAVA")
+open_to_all "$SPARK_HOME/work" "${jars[@]}"
+tcp='valid .* rdma_bytes=0 tcp_bytes=[1-9][0-9]* .* status=1$'
+# shellcheck disable=SC2016
+check 32 "$tcp" 'the limit of locked memory is 32 KiB; raise it with `ulimit -l'
+# shellcheck disable=SC2016
+check 1536 "$tcp" 'the limit of locked memory is 1536 KiB; raise it with `ulimit -l'
+grep -qs 'read by RDMA over device rxe0' "$RXE_SHARED"/user-1536/executor-* || { echo "FAIL rxe0 does not open to a user"; failed=1; }
+exit "$failed"
