@@ -114,10 +114,10 @@ public final class CommitCost {
     Path temporary = options.directory().resolve("commit-cost.tmp");
     Path data = options.directory().resolve("commit-cost.data");
     long diskBefore = bytesToDisk();
-    Usage before = Usage.now();
+    Usage before = Usage.atStart();
     write(temporary, bytes);
     Files.move(temporary, data, StandardCopyOption.ATOMIC_MOVE);
-    Usage written = Usage.now();
+    Usage written = Usage.atEnd();
     try (FileChannel channel = FileChannel.open(data, StandardOpenOption.WRITE)) {
       if (way == Way.LATER) {
         channel.force(true);
@@ -141,10 +141,10 @@ public final class CommitCost {
       throws NotPublishedException, IOException {
     long[] lengths = new long[PARTITIONS];
     lengths[0] = bytes;
-    Usage before = Usage.now();
+    Usage before = Usage.atStart();
     PublishedOutput output =
         registry.publish(new MapOutputFile(SHUFFLE, 0, data, lengths, PartitionChecksums.none()));
-    Usage of = Usage.now().since(before);
+    Usage of = Usage.atEnd().since(before);
     costs.publishMs().add(ms(of.wallNs()));
     costs.publishCpuMs().add(ms(of.cpuNs()));
     return output;

@@ -62,8 +62,13 @@ record HostFacts(Path root) {
     return Proc.text(root.resolve("sys/kernel/mm/transparent_hugepage/enabled"));
   }
 
+  /** Whether a bus has the device, as it has not soft-RoCE's. */
+  boolean isOfHardware(String device) {
+    return Files.exists(of(device).resolve("device"));
+  }
+
   String driver(String device) {
-    if (!Files.exists(of(device).resolve("device"))) {
+    if (!isOfHardware(device)) {
       return "none (soft-RoCE or another device without hardware)";
     }
     String driver = Proc.target(of(device).resolve("device/driver"));

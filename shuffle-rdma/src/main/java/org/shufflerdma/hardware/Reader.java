@@ -3,6 +3,7 @@ package org.shufflerdma.hardware;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.verbs.Access;
@@ -66,7 +67,7 @@ final class Reader implements AutoCloseable {
   }
 
   /** How many READs of {@code bytes} a second, of regions that {@code random} chooses. */
-  double randomReads(MemoryRegion[] regions, int count, int bytes, Random random, long budgetNs)
+  double randomReads(List<MemoryRegion> regions, int bytes, Random random, long budgetNs)
       throws IOException {
     long start = System.nanoTime();
     long done = 0;
@@ -74,7 +75,7 @@ final class Reader implements AutoCloseable {
     boolean more = true;
     for (int slot = 0; more || inFlight > 0; ) {
       if (more && inFlight < WINDOW) {
-        post(regions[random.nextInt(count)], 0, bytes, slot);
+        post(regions.get(random.nextInt(regions.size())), 0, bytes, slot);
         slot = (slot + 1) % WINDOW;
         inFlight++;
       } else {

@@ -28,6 +28,8 @@ final class TestFile implements AutoCloseable {
    */
   static TestFile create(Path directory, long size, long seed) throws IOException {
     Path path = Files.createTempFile(directory, "verify-hardware", ".data");
+    // A signal ends the process past close().
+    path.toFile().deleteOnExit();
     TestFile file = new TestFile(path, size, seed);
     try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
       ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER_BYTES).order(ByteOrder.nativeOrder());

@@ -14,12 +14,31 @@ import java.nio.file.Path;
  * @param systemDirtyBytes dirty page cache of the whole system
  */
 record Usage(long wallNs, long cpuNs, long dirtiedBytes, long systemDirtyBytes) {
-  static Usage now() throws IOException {
-    return new Usage(
-        System.nanoTime(),
-        ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime(),
-        Proc.number(Path.of("/proc/self/io"), "write_bytes"),
-        Proc.number(Path.of("/proc/meminfo"), "Dirty") << 10);
+  /** The clocks last: asking the kernel for the rest is not part of what begins. */
+  static Usage atStart() throws IOException {
+    long dirtied = dirtied();
+    long systemDirty = systemDirty();
+    long cpuNs = cpu();
+    return new Usage(System.nanoTime(), cpuNs, dirtied, systemDirty);
+  }
+
+  /** The clocks first. */
+  static Usage atEnd() throws IOException {
+    long wallNs = System.nanoTime();
+    long cpuNs = cpu();
+    return new Usage(wallNs, cpuNs, dirtied(), systemDirty());
+  }
+
+  private static long cpu() {
+    return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+  }
+
+  private static long dirtied() throws IOException {
+    return Proc.number(Path.of("/proc/self/io"), "write_bytes");
+  }
+
+  private static long systemDirty() throws IOException {
+    return Proc.number(Path.of("/proc/meminfo"), "Dirty") << 10;
   }
 
   Usage since(Usage before) {

@@ -58,6 +58,7 @@ public final class VerifyHardware {
       Options options = Options.parse(args);
       VerifyHardware run = new VerifyHardware(options, RdmaSettings.from(options.settings()), err);
       run.verify();
+      // Whatever happened: what failed is what a bug report needs.
       out.print(run.report.text());
       Files.writeString(options.json(), run.report.json());
       err.println("verify-hardware: the report for a program is " + options.json());
@@ -84,19 +85,56 @@ public final class VerifyHardware {
     if (!soft) {
       refuseSmallMemlock(memlock, size);
     }
-    try (Links links = openLinks(trial)) {
-      describe(trial, links, memlock, soft);
+    Links links = openLinks(trial);
+    try {
+      attempt("host and device", () -> describe(trial, links, memlock, soft));
       say("the plugin's own path: connection, handshake, READ of a registered file");
       if (proveThePluginsPath(trial)) {
-        measure(trial, links, size);
+        attempt("test file", () -> measure(trial, links, size));
       }
+    } finally {
+      attempt("everything given back", links::close);
     }
-    sayWhatIsNotShown(soft);
+    attempt("file system", () -> sayWhatIsNotShown(soft));
+  }
+
+  private interface Part {
+    void run() throws IOException;
+  }
+
+  /** Runs a part that the plugin needs; its failure is a finding, and the report comes anyway. */
+  private void attempt(String name, Part part) {
+    try {
+      part.run();
+    } catch (IOException | RuntimeException e) {
+      report.needed(name, Verdict.FAILED, reason(e));
+    }
+  }
+
+  /** Runs a part that the plugin can do without. */
+  private void attemptOptional(String name, Part part) {
+    try {
+      part.run();
+    } catch (IOException | RuntimeException e) {
+      report.optional(name, Verdict.NOT_PROVEN, reason(e));
+    }
+  }
+
+  private static String reason(Exception e) {
+    String message = e.getMessage();
+    return e instanceof IOException && message != null ? message : e.toString();
   }
 
   private void refuseBadPlaces() throws RefusedException {
     Path json = options.json().toAbsolutePath();
     Path parent = json.getParent();
+    if (Files.isDirectory(json)) {
+      throw new RefusedException(
+          "--report " + options.json() + " is a directory; give the name of a file");
+    }
+    if (Files.exists(json) && !Files.isWritable(json)) {
+      throw new RefusedException("--report " + options.json() + " exists and you may not write it");
+    }
     if (parent == null || !Files.isWritable(parent)) {
       throw new RefusedException(
           "--report " + options.json() + ": " + parent + " is no directory that you may write to");
@@ -254,45 +292,42 @@ public final class VerifyHardware {
     }
   }
 
-  private void measure(DeviceTrial trial, Links links, long size) {
+  private void measure(DeviceTrial trial, Links links, long size) throws IOException {
     say("writing a file of " + size / MEBIBYTE + " MiB in " + options.directory());
-    try (TestFile file = TestFile.create(options.directory(), size, System.nanoTime());
-        Reader reader = Reader.open(connect(links), links.domain())) {
-      Measurements measurements =
-          new Measurements(report, links, settings.connection(), file, reader);
+    try (TestFile file = TestFile.create(options.directory(), size, System.nanoTime())) {
+      Bench bench = new Bench(report, links, settings.connection(), file);
+      attempt("connection", () -> describe(links.connect(settings.connection()).attributes()));
       say("READs and compares it");
-      measurements.rightBytes();
+      attempt(RightBytes.NAME, () -> RightBytes.prove(bench));
       say("registration");
-      double pinnedMsPerGib = measurements.registration();
+      Registration registration = new Registration(bench);
+      attempt(Registration.NAME, registration::measure);
       say("bandwidth");
-      measurements.bandwidth();
+      attempt(Bandwidth.NAME, () -> Bandwidth.measure(bench));
       say("many regions");
-      measurements.manyRegions();
-      measurements.onDemand(pinnedMsPerGib);
+      attempt(ManyRegions.NAME, () -> ManyRegions.measure(bench));
+      attemptOptional(OnDemand.NAME, () -> OnDemand.measure(bench, registration.medianMsPerGib()));
       say("how long a dead peer goes unnoticed (up to minutes)");
-      double deadPeerSeconds = measurements.deadPeer();
-      Advice.give(
-          report,
-          settings,
-          host.memoryBytes("MemTotal"),
-          deadPeerSeconds,
-          trial.deviceName(),
-          host.devices());
-    } catch (IOException e) {
-      report.needed("all measurements", Verdict.FAILED, String.valueOf(e.getMessage()));
+      boolean inSoftware = !host.isOfHardware(links.info().name());
+      attemptOptional(
+          DeadPeer.NAME,
+          () -> Advice.give(
+              report,
+              settings,
+              host.memoryBytes("MemTotal"),
+              DeadPeer.measure(bench, inSoftware).orElse(0),
+              trial.deviceName(),
+              host.devices()));
     }
   }
 
-  private Links.Link connect(Links links) throws IOException {
-    Links.Link link = links.connect(settings.connection());
-    QueuePairAttributes attributes = link.attributes();
+  private void describe(QueuePairAttributes attributes) {
     report.fact(
         "connection",
         "MTU " + attributes.pathMtuBytes() + ", ACK timeout "
             + Samples.number(ConnectionSettings.ackTimeoutMs(attributes.ackTimeout())) + " ms, "
             + attributes.retryCount() + " retries, " + attributes.maxRdAtomic()
             + " READs in progress");
-    return link;
   }
 
   private void sayWhatIsNotShown(boolean soft) throws IOException {

@@ -24,7 +24,7 @@ class VerifyHardwareTest {
 
   private record Ended(int status, String said) {}
 
-  private Ended run(String... arguments) throws IOException, InterruptedException {
+  private Process start(String faults, String... arguments) throws IOException {
     List<String> command = new ArrayList<>(List.of(
         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
         "-XX:TieredStopAtLevel=1",
@@ -32,17 +32,25 @@ class VerifyHardwareTest {
         System.getProperty("java.class.path"),
         VerifyHardware.class.getName()));
     command.addAll(List.of(arguments));
-    Path log = directory.resolve("log");
-    Process process = new ProcessBuilder(command)
+    ProcessBuilder builder = new ProcessBuilder(command)
         .redirectErrorStream(true)
-        .redirectOutput(log.toFile())
-        .start();
+        .redirectOutput(directory.resolve("log").toFile());
+    builder.environment().put("SOFTVERBS_FAULT", faults);
+    return builder.start();
+  }
+
+  private Ended run(String... arguments) throws IOException, InterruptedException {
+    return ended(start("", arguments));
+  }
+
+  private Ended ended(Process process) throws IOException, InterruptedException {
     try {
       assertThat(process.waitFor(TIMEOUT_S, TimeUnit.SECONDS)).as("end in time").isTrue();
     } finally {
       process.destroyForcibly();
     }
-    return new Ended(process.exitValue(), Files.readString(log, StandardCharsets.UTF_8));
+    return new Ended(
+        process.exitValue(), Files.readString(directory.resolve("log"), StandardCharsets.UTF_8));
   }
 
   @Test
@@ -76,9 +84,69 @@ class VerifyHardwareTest {
   }
 
   @Test
+  void failedReadOfManyRegionsIsReportedWithEverythingElse() throws Exception {
+    Path report = directory.resolve("report.json");
+    Path files = Files.createDirectory(directory.resolve("files"));
+    // The measurements before it need a third of as many READs, this one thousands a second.
+    Ended ended = ended(start(
+        "read:status=REM_ACCESS_ERR,nth=2000",
+        "--device",
+        "soft",
+        "--size",
+        "40m",
+        "--dir",
+        files.toString(),
+        "--report",
+        report.toString()));
+    assertThat(ended.status()).as(ended.said()).isEqualTo(1);
+    assertThat(ended.said())
+        .containsPattern("many regions +FAILED: a READ ended with IBV_WC_REM_ACCESS_ERR")
+        .containsPattern("on-demand paging +PROVEN")
+        .containsPattern("dead peer +PROVEN")
+        .contains("not shown by this run")
+        .doesNotContain("not given back");
+    assertThat(report).content().contains("\"proven\": false", "first_mb_per_s", "two hosts");
+    assertThat(files).isEmptyDirectory();
+  }
+
+  @Test
+  void signalLeavesNoFile() throws Exception {
+    Path files = Files.createDirectory(directory.resolve("files"));
+    Process process = start(
+        "",
+        "--device",
+        "soft",
+        "--size",
+        "40m",
+        "--dir",
+        files.toString(),
+        "--report",
+        directory.resolve("report.json").toString());
+    Path log = directory.resolve("log");
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_S);
+    while (!Files.readString(log).contains("READs and compares it")) {
+      assertThat(process.isAlive()).as(Files.readString(log)).isTrue();
+      assertThat(System.nanoTime()).as("in time").isLessThan(deadline);
+      Thread.sleep(20);
+    }
+    assertThat(files).isNotEmptyDirectory();
+    process.destroy();
+    assertThat(ended(process).status()).as("SIGTERM").isEqualTo(128 + 15);
+    assertThat(files).isEmptyDirectory();
+  }
+
+  @Test
   void badOptionsAreNamedWithARemedy() throws Exception {
     assertRefused("--size 5x: give a whole number with m or g", "--size", "5x");
     assertRefused("/nowhere is no directory", "--device", "soft", "--dir", "/nowhere");
+    assertRefused(
+        "is a directory; give the name of a file",
+        "--device",
+        "soft",
+        "--dir",
+        "/tmp",
+        "--report",
+        directory.toString());
     assertRefused("device nosuch is not present", "--device", "nosuch", "--dir", "/tmp");
     assertRefused(
         "did you mean spark.shuffle.rdma.device?", "--conf", "spark.shuffle.rdma.devices=a");

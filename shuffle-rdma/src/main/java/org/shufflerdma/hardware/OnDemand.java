@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.hardware;
+
+import java.io.IOException;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.shufflerdma.hardware.Report.Verdict;
+import org.shufflerdma.verbs.Access;
+import org.shufflerdma.verbs.MappedFile;
+import org.shufflerdma.verbs.MemoryRegion;
+
+/** On-demand paging against pinning, where the device has it. The plugin pins and needs none. */
+final class OnDemand {
+  static final String NAME = "on-demand paging";
+
+  private static final long MOST_BYTES = 64 * Bench.MEBIBYTE;
+
+  private OnDemand() {}
+
+  /**
+   * @param pinnedMsPerGib what registration takes without it; NaN is unknown
+   */
+  static void measure(Bench bench, double pinnedMsPerGib) throws IOException {
+    Report report = bench.report();
+    if (!bench.links().info().odp()) {
+      report.optional(
+          NAME, Verdict.NOT_PROVEN, "the device does not offer it; the plugin pins and needs none");
+      return;
+    }
+    TestFile file = bench.file();
+    try (Reader reader = bench.openReader();
+        MappedFile mapped = MappedFile.open(file.path())) {
+      long start = System.nanoTime();
+      try (MemoryRegion region =
+          bench.domain().register(mapped, 0, file.size(), Access.REMOTE_READ | Access.ON_DEMAND)) {
+        double ms = (System.nanoTime() - start) / 1e6;
+        double pinnedMs = pinnedMsPerGib * (file.size() / Bench.GIB);
+        long bytes = Math.min(region.length(), MOST_BYTES);
+        double first = reader.bandwidth(region, bytes) * 1e9 / 1e6;
+        double second = reader.bandwidth(region, bytes) * 1e9 / 1e6;
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("register_ms", ms);
+        json.put("pinned_register_ms", pinnedMs);
+        json.put("first_mb_per_s", first);
+        json.put("second_mb_per_s", second);
+        report.measurement(
+            NAME,
+            "registration " + Samples.number(ms) + " ms, pinned " + Samples.number(pinnedMs)
+                + " ms; first READs " + Samples.number(first) + " MB/s, again "
+                + Samples.number(second) + " MB/s",
+            json);
+        boolean right = file.holds(reader.read(region, 0, Reader.CHUNK_BYTES), 0);
+        report.optional(
+            NAME,
+            right ? Verdict.PROVEN : Verdict.FAILED,
+            right
+                ? "READs bring the file's bytes"
+                : "a READ brought other bytes than the file has");
+      }
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.hardware;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.shufflerdma.hardware.Report.Verdict;
+import org.shufflerdma.verbs.MappedFile;
+import org.shufflerdma.verbs.MemoryRegion;
+
+/** The combination that the plugin registers map outputs with, and the bytes that READs bring. */
+final class RightBytes {
+  static final String NAME = "bytes of a file";
+
+  private static final long BUDGET_NS = TimeUnit.SECONDS.toNanos(5);
+
+  private RightBytes() {}
+
+  static void prove(Bench bench) throws IOException {
+    TestFile file = bench.file();
+    try (Reader reader = bench.openReader();
+        MappedFile mapped = MappedFile.open(file.path());
+        MemoryRegion region = bench.register(mapped)) {
+      long start = System.nanoTime();
+      long checked = 0;
+      int last = (int) Math.min(file.size(), Reader.CHUNK_BYTES);
+      List<Long> offsets = new ArrayList<>(List.of(file.size() - last));
+      for (long at = 0; at + last < file.size(); at += last) {
+        offsets.add(at);
+      }
+      for (long offset : offsets) {
+        if (!file.holds(reader.read(region, offset, last), offset)) {
+          bench
+              .report()
+              .needed(
+                  NAME,
+                  Verdict.FAILED,
+                  "a READ of " + last + " bytes at " + offset + " of " + file.path()
+                      + " brought other bytes than the file has");
+          return;
+        }
+        checked += last;
+        if (System.nanoTime() - start > BUDGET_NS) {
+          break;
+        }
+      }
+      bench
+          .report()
+          .needed(
+              NAME,
+              Verdict.PROVEN,
+              Bench.mebibytes(checked)
+                  + " MiB of a file of " + Bench.mebibytes(file.size())
+                  + " MiB, registered as the plugin does, were READ and are right");
+    }
+  }
+}
