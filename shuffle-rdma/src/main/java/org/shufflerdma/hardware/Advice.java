@@ -2,47 +2,68 @@
 package org.shufflerdma.hardware;
 
 import java.util.List;
-import org.jspecify.annotations.Nullable;
+import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.config.RdmaSettings;
 
-/** Which settings a host and its measurements ask for, beyond the defaults. */
-final class Advice {
+/**
+ * Which settings a host and its measurements ask for, beyond those that are there. The software
+ * device, which pins nothing and is alone, needs none.
+ */
+record Advice(Report report, RdmaSettings settings) {
   private static final long GIB = 1L << 30;
 
-  private Advice() {}
+  /** 67 ms: a shorter ACK timeout would send again what only waits in a switch. */
+  private static final int LEAST_ACK_TIMEOUT = 14;
 
   /**
    * @param memoryBytes of the host
-   * @param deadPeerSeconds until a READ of a dead peer fails; 0 if it never does
-   * @param device name and port that were measured; null is the software device, which pins
-   *     nothing and is alone
-   * @param devices of this host, see {@link HostFacts#devices}
    */
-  static void give(
-      Report report,
-      RdmaSettings settings,
-      long memoryBytes,
-      double deadPeerSeconds,
-      @Nullable String device,
-      List<String> devices) {
-    if (device == null) {
-      return;
-    }
+  void onMemory(long memoryBytes) {
     if (settings.maxRegisteredBytes() > memoryBytes / 2) {
       report.suggest(
           "spark.shuffle.rdma.maxRegisteredBytes=" + Math.max(1, memoryBytes / 2 / GIB) + "g",
           "half of this host's " + memoryBytes / GIB + " GiB, shared by its executors: registered"
               + " pages cannot be evicted");
     }
-    if (deadPeerSeconds * 1000 > settings.fetchTimeoutMs()) {
-      report.suggest(
-          "spark.shuffle.rdma.fetchTimeout=" + (long) Math.ceil(deadPeerSeconds * 1.5) + "s",
-          "this device takes " + Samples.number(deadPeerSeconds) + " s to give a dead peer up");
+  }
+
+  /** A device that is quicker than the plugin's own watch lets Spark recompute sooner. */
+  void onDeadPeer(DeadPeer.GivenUp given) {
+    double boundSeconds = settings.peerLostTimeoutMs() / 1e3;
+    if (given.seconds() <= boundSeconds) {
+      return;
     }
-    if (devices.size() > 1) {
+    String reason = "this device took " + Samples.number(given.seconds())
+        + " s to give a dead peer up, longer than peerLostTimeout ("
+        + Samples.number(boundSeconds) + " s): till then only the plugin's own watch ends a"
+        + " connection";
+    int ackTimeout = given.ackTimeout();
+    for (double seconds = given.seconds(); seconds > boundSeconds; seconds /= 2) {
+      ackTimeout--;
+    }
+    if (ackTimeout >= LEAST_ACK_TIMEOUT) {
       report.suggest(
-          "spark.shuffle.rdma.device=" + device,
-          "this host has several: " + String.join(", ", devices));
+          "spark.shuffle.rdma.ackTimeout=" + (int) ConnectionSettings.ackTimeoutMs(ackTimeout)
+              + "ms",
+          reason);
+    } else {
+      int tries = settings.connection().retryCount() + 1;
+      report.suggest(
+          "spark.shuffle.rdma.retryCount="
+              + Math.max(0, (int) (tries * boundSeconds / given.seconds()) - 1),
+          reason);
+    }
+  }
+
+  /**
+   * @param measured name of the device, with its port if that was chosen
+   * @param ports of all devices of this host, see {@link HostFacts#devices}
+   */
+  void onDevice(String measured, List<String> ports) {
+    if (ports.size() > 1 && !measured.equals(settings.device())) {
+      report.suggest(
+          "spark.shuffle.rdma.device=" + measured,
+          "this host has several: " + String.join(", ", ports));
     }
   }
 }

@@ -3,7 +3,7 @@ package org.shufflerdma.hardware;
 
 import java.io.IOException;
 import java.util.Map;
-import java.util.OptionalDouble;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.hardware.Report.Verdict;
@@ -26,12 +26,19 @@ final class DeadPeer {
   private DeadPeer() {}
 
   /**
-   * Seconds until the device gave the READ up, if it did.
+   * When the device gave a READ up.
+   *
+   * @param ackTimeout that was in force, exponent of 4.096 us
+   */
+  record GivenUp(double seconds, int ackTimeout) {}
+
+  /**
+   * When the device gave the READ up, if it did.
    *
    * @param inSoftware each retry takes as long as the first; a device may take longer with each,
    *     and gets all of the time
    */
-  static OptionalDouble measure(Bench bench, boolean inSoftware) throws IOException {
+  static Optional<GivenUp> measure(Bench bench, boolean inSoftware) throws IOException {
     int retries = bench.settings().retryCount();
     Unanswered once = unanswered(bench, 1, LONGEST_NS);
     Unanswered full = once.isOver()
@@ -50,17 +57,17 @@ final class DeadPeer {
           "a READ that nobody answers does not end within " + Samples.number(full.seconds())
               + " s: the plugin's own timeouts must end it (soft-RoCE takes 7 retries for retries"
               + " without end)");
-      return OptionalDouble.empty();
+      return Optional.empty();
     }
     if (full.status() == WcStatus.SUCCESS) {
       report.needed(NAME, Verdict.FAILED, "a READ of a queue pair that is gone succeeded");
-      return OptionalDouble.empty();
+      return Optional.empty();
     }
     report.optional(
         NAME,
         Verdict.PROVEN,
         "a READ of a queue pair that is gone ends with " + WcStatus.name(full.status()));
-    return OptionalDouble.of(full.seconds());
+    return Optional.of(new GivenUp(full.seconds(), full.ackTimeout()));
   }
 
   private static long twiceAsLinear(double secondsOfTwoTries, int retries) {
@@ -88,14 +95,15 @@ final class DeadPeer {
       int status = reader.statusOfUnanswered(region, patienceNs);
       double seconds = (System.nanoTime() - start) / 1e9;
       link.reader().close();
-      return new Unanswered(seconds, status);
+      return new Unanswered(seconds, status, link.attributes().ackTimeout());
     }
   }
 
   /**
    * @param status {@link WcStatus}, or NONE if there was no completion
+   * @param ackTimeout that was in force
    */
-  private record Unanswered(double seconds, int status) {
+  private record Unanswered(double seconds, int status, int ackTimeout) {
     boolean isOver() {
       return status != Reader.NONE;
     }

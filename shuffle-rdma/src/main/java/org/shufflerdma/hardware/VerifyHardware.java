@@ -90,7 +90,13 @@ public final class VerifyHardware {
       attempt("host and device", () -> describe(trial, links, memlock, soft));
       say("the plugin's own path: connection, handshake, READ of a registered file");
       if (proveThePluginsPath(trial)) {
-        attempt("test file", () -> measure(trial, links, size));
+        Advice advice = new Advice(report, settings);
+        attempt("test file", () -> measure(links, advice, size));
+        String hardware = trial.hardwareName();
+        if (hardware != null) {
+          attemptOptional("memory", () -> advice.onMemory(host.memoryBytes("MemTotal")));
+          advice.onDevice(hardware, host.devices());
+        }
       }
     } finally {
       attempt("everything given back", links::close);
@@ -292,7 +298,7 @@ public final class VerifyHardware {
     }
   }
 
-  private void measure(DeviceTrial trial, Links links, long size) throws IOException {
+  private void measure(Links links, Advice advice, long size) throws IOException {
     say("writing a file of " + size / MEBIBYTE + " MiB in " + options.directory());
     try (TestFile file = TestFile.create(options.directory(), size, System.nanoTime())) {
       Bench bench = new Bench(report, links, settings.connection(), file);
@@ -310,14 +316,7 @@ public final class VerifyHardware {
       say("how long a dead peer goes unnoticed (up to minutes)");
       boolean inSoftware = !host.isOfHardware(links.info().name());
       attemptOptional(
-          DeadPeer.NAME,
-          () -> Advice.give(
-              report,
-              settings,
-              host.memoryBytes("MemTotal"),
-              DeadPeer.measure(bench, inSoftware).orElse(0),
-              trial.deviceName(),
-              host.devices()));
+          DeadPeer.NAME, () -> DeadPeer.measure(bench, inSoftware).ifPresent(advice::onDeadPeer));
     }
   }
 

@@ -6,6 +6,8 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.connection.LocalIdentity;
@@ -23,32 +25,62 @@ import org.shufflerdma.verbs.Verbs;
  * programs that judge devices; nothing of it is in use while applications run.
  *
  * @param deviceName null is the software device
+ * @param hardwareName the same with its port, where the choice was of one
  * @param address what the executor would listen on
  */
 public record DeviceTrial(
-    Verbs verbs, @Nullable String deviceName, InetAddress address, TransportSettings transport) {
+    Verbs verbs,
+    @Nullable String deviceName,
+    @Nullable String hardwareName,
+    InetAddress address,
+    TransportSettings transport) {
   private static final String EXECUTOR = "trial";
   private static final byte[] SECRET = "of nobody".getBytes(StandardCharsets.UTF_8);
 
-  /** Takes the first device that the settings allow; hardware that is not there is no device. */
+  /**
+   * Takes the first device that the settings allow and that has an address; hardware that is not
+   * there is no device. With {@code auto} an executor goes on where that device then fails its
+   * test; a trial judges it.
+   */
   public static DeviceTrial choose(RdmaSettings settings) throws IOException {
+    return choose(settings, DeviceChoice.HARDWARE);
+  }
+
+  /**
+   * @param hardware where the kernel lists RDMA devices
+   */
+  static DeviceTrial choose(RdmaSettings settings, Path hardware) throws IOException {
+    List<String> refused = new ArrayList<>();
     try {
-      DeviceChoice choice = DeviceChoice.of(settings, DeviceChoice.HARDWARE).get(0);
-      if (choice.hardwareName() == null && !"soft".equals(settings.device())) {
-        throw new IOException(choice.reason());
+      for (DeviceChoice choice : DeviceChoice.of(settings, hardware)) {
+        if (choice.hardwareName() == null && !"soft".equals(settings.device())) {
+          refused.add(choice.reason());
+          break;
+        }
+        try {
+          return of(settings, choice);
+        } catch (IOException | RdmaUnavailableException e) {
+          refused.add(String.valueOf(e.getMessage()));
+        }
       }
-      DeviceChoice.Bound bound = choice.bind(settings, ownAddress());
-      if (bound.verbs().provider() == Provider.SOFT) {
-        bound.verbs().setSecret(SECRET);
-      }
-      return new DeviceTrial(
-          bound.verbs(),
-          bound.deviceName(),
-          bound.address(),
-          RdmaStack.transportSettings(settings, bound.address()));
     } catch (RdmaUnavailableException e) {
       throw new IOException(e.getMessage(), e);
     }
+    throw new IOException(String.join("; ", refused));
+  }
+
+  private static DeviceTrial of(RdmaSettings settings, DeviceChoice choice)
+      throws IOException, RdmaUnavailableException {
+    DeviceChoice.Bound bound = choice.bind(settings, ownAddress(System.getenv("SPARK_LOCAL_IP")));
+    if (bound.verbs().provider() == Provider.SOFT) {
+      bound.verbs().setSecret(SECRET);
+    }
+    return new DeviceTrial(
+        bound.verbs(),
+        bound.deviceName(),
+        choice.hardwareName(),
+        bound.address(),
+        RdmaStack.transportSettings(settings, bound.address()));
   }
 
   /**
@@ -72,11 +104,32 @@ public record DeviceTrial(
     }
   }
 
-  private static InetAddress ownAddress() {
-    try {
-      return InetAddress.getLocalHost();
-    } catch (UnknownHostException e) {
-      return InetAddress.getLoopbackAddress();
+  /**
+   * What Spark calls a host, unless it is told another name: where the host's name means a loopback
+   * address, as on Debian, an interface's.
+   *
+   * @param sparkLocalIp from the environment; null if it is not set
+   */
+  static InetAddress ownAddress(@Nullable String sparkLocalIp) throws IOException {
+    if (sparkLocalIp != null && !sparkLocalIp.isEmpty()) {
+      try {
+        return InetAddress.getByName(sparkLocalIp);
+      } catch (UnknownHostException e) {
+        throw new IOException("SPARK_LOCAL_IP=" + sparkLocalIp + " is no address; correct it", e);
+      }
     }
+    InetAddress named;
+    try {
+      named = InetAddress.getLocalHost();
+    } catch (UnknownHostException e) {
+      named = InetAddress.getLoopbackAddress();
+    }
+    return named.isLoopbackAddress()
+        ? LocalAddress.ofThisHost(named).stream()
+            .map(LocalAddress::ip)
+            .filter(ip -> !ip.isLoopbackAddress())
+            .findFirst()
+            .orElse(named)
+        : named;
   }
 }

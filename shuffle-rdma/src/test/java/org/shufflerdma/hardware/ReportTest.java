@@ -4,9 +4,7 @@ package org.shufflerdma.hardware;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.Test;
-import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.hardware.Report.Verdict;
 
 class ReportTest {
@@ -41,23 +39,5 @@ class ReportTest {
     List.of(5.0, 1.0, 2.0, 4.0).forEach(samples::add);
     assertThat(samples).hasToString("3.000 (1.000 to 5.000)");
     assertThat(samples.json()).containsEntry("median", 3.0).containsEntry("rounds", 4);
-  }
-
-  @Test
-  void smallHostWithTwoPatientDevicesGetsThreeSettings() {
-    RdmaSettings settings = RdmaSettings.from(Map.of());
-    Advice.give(
-        report, settings, 64L << 30, 40, "mlx5_0:1", List.of("mlx5_0:1 is up", "mlx5_1:1 is up"));
-    assertThat(report.text())
-        .contains("spark.shuffle.rdma.maxRegisteredBytes=32g")
-        .contains("spark.shuffle.rdma.fetchTimeout=60s")
-        .contains("spark.shuffle.rdma.device=mlx5_0:1");
-  }
-
-  @Test
-  void largeHostWithOneQuickDeviceNeedsNone() {
-    Advice.give(
-        report, RdmaSettings.from(Map.of()), 512L << 30, 4, "mlx5_0:1", List.of("mlx5_0:1 is up"));
-    assertThat(report.text()).contains("none: the defaults fit");
   }
 }
