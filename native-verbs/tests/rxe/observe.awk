@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a test program wrote (see support/case.h and test.h), as one line for each case: `pass | TEST | CASE`, or
-# `skip | TEST | CASE | REASON`, or for each difference `differs | TEST | CASE | WHAT`. A test without cases is the case "-".
+# `skip | TEST | CASE | REASON`, or for each difference `differs | TEST | CASE | WHAT`. A test without cases is the case "-"; what
+# happens behind the last case is one as well, "after CASE".
 # Variables: test, status (its exit status), limit (seconds after which 124 ended it).
 
 function say(verdict, name, what) { print verdict " | " test " | " name (what == "" ? "" : " | " what) }
@@ -24,11 +25,11 @@ function forget() { reasons = 0 }
 }
 /^skipped: / { skipped = substr($0, 10); next }
 /^PASS / { say("pass", substr($0, 6)); last = substr($0, 6); cases++; forget(); next }
-/^FAIL / { last = substr($0, 6); cases++; tell_reasons(last, "no reason given"); forget(); next }
+/^FAIL / { last = substr($0, 6); cases++; failed++; tell_reasons(last, "no reason given"); forget(); next }
 
 END {
   if (status == 124) reason[++reasons] = "no end after " limit " s"
   if (!cases && status == 0) say("pass", "-")
   else if (!cases && status == 77) say("skip", "-", skipped)
-  else if (!cases || status > 1 || reasons) tell_reasons(cases ? "after " last : "-", "exit status " status)
+  else if (!cases || status > 1 || (status == 1 && !failed) || reasons) tell_reasons(cases ? "after " last : "-", "exit status " status)
 }
