@@ -31,8 +31,18 @@ record HostFacts(Path root) {
     return "unknown";
   }
 
-  long memoryBytes(String kind) throws IOException {
-    return Proc.number(root.resolve("proc/meminfo"), kind) << 10;
+  /** Of the host, or of the container that this process is in. */
+  long memoryBytes() throws IOException {
+    return Math.min(meminfo("MemTotal"), new Cgroup(root).limitBytes());
+  }
+
+  /** What of it this process may have yet. */
+  long availableBytes() throws IOException {
+    return Math.min(meminfo("MemAvailable"), new Cgroup(root).roomBytes());
+  }
+
+  private long meminfo(String key) throws IOException {
+    return Proc.number(root.resolve("proc/meminfo"), key) << 10;
   }
 
   /** IOMMUs that the kernel uses, and what its command line says of them. */
@@ -45,8 +55,9 @@ record HostFacts(Path root) {
         + (parameters.isEmpty() ? "" : "; command line: " + parameters);
   }
 
-  boolean iommuOn() {
-    return !names(root.resolve("sys/class/iommu")).isEmpty();
+  /** An IOMMU in use passes a device's addresses on as they are where its group says identity. */
+  boolean iommuTranslates(String device) {
+    return iommuOfDevice(device).startsWith("DMA");
   }
 
   /** How the device's own addresses are translated: DMA, DMA-FQ, identity, or none. */

@@ -34,9 +34,6 @@ public final class VerifyHardware {
   /** File and two anonymous regions of its size, and as much again for everyone else. */
   private static final int SHARES_OF_MEMORY = 6;
 
-  /** Pinned beside those: sinks, queues, the plugin's own buffers. */
-  private static final long OTHER_PINNED_BYTES = 64 * MEBIBYTE;
-
   private final Options options;
   private final RdmaSettings settings;
   private final PrintStream progress;
@@ -79,29 +76,29 @@ public final class VerifyHardware {
   private void verify() throws IOException, RefusedException {
     refuseBadPlaces();
     DeviceTrial trial = choose();
-    MemlockLimit memlock = MemlockLimit.read();
+    LockedMemory locked = new LockedMemory(MemlockLimit.read(), settings);
     boolean soft = trial.verbs().provider() == Provider.SOFT;
     long size = affordableSize();
     if (!soft) {
-      refuseSmallMemlock(memlock, size);
+      locked.refuseTooLittle(size);
     }
     Links links = openLinks(trial);
     try {
-      attempt("host and device", () -> describe(trial, links, memlock, soft));
+      attempt("host and device", () -> describe(trial, links, locked, soft));
       say("the plugin's own path: connection, handshake, READ of a registered file");
       if (proveThePluginsPath(trial)) {
         Advice advice = new Advice(report, settings);
         attempt("test file", () -> measure(links, advice, size));
         String hardware = trial.hardwareName();
         if (hardware != null) {
-          attemptOptional("memory", () -> advice.onMemory(host.memoryBytes("MemTotal")));
+          attemptOptional("memory", () -> advice.onMemory(host.memoryBytes()));
           advice.onDevice(hardware, host.devices());
         }
       }
     } finally {
       attempt("everything given back", links::close);
     }
-    attempt("file system", () -> sayWhatIsNotShown(soft));
+    attempt("file system", () -> sayWhatIsNotShown(links.info().name(), soft));
   }
 
   private interface Part {
@@ -167,12 +164,13 @@ public final class VerifyHardware {
   }
 
   private long affordableSize() throws IOException, RefusedException {
-    long memory = host.memoryBytes("MemAvailable") / SHARES_OF_MEMORY;
+    long memory = host.availableBytes() / SHARES_OF_MEMORY;
     long space = Files.getFileStore(options.directory()).getUsableSpace() / 2;
     long size = Math.min(options.sizeBytes(), Math.min(memory, space)) / MEBIBYTE * MEBIBYTE;
     if (size < LEAST_BYTES) {
       throw new RefusedException("a file of " + LEAST_BYTES / MEBIBYTE + " MiB at least is needed:"
-          + " --size is " + options.sizeBytes() / MEBIBYTE + " MiB, a sixth of the free memory "
+          + " --size is " + options.sizeBytes() / MEBIBYTE
+          + " MiB, a sixth of the memory that this process may have yet "
           + memory / MEBIBYTE + " MiB, half of the free space in " + options.directory() + " "
           + space / MEBIBYTE + " MiB");
     }
@@ -180,17 +178,6 @@ public final class VerifyHardware {
       say("the file will be of " + size / MEBIBYTE + " MiB, as memory and space allow");
     }
     return size;
-  }
-
-  private static void refuseSmallMemlock(MemlockLimit limit, long size) throws RefusedException {
-    long wanted = 3 * size + OTHER_PINNED_BYTES;
-    if (limit.binds() && limit.softBytes() < wanted) {
-      throw new RefusedException("the limit of locked memory is " + limit.softBytes() / 1024
-          + " KiB, and this run needs " + wanted / 1024
-          + " KiB: raise it with `ulimit -l unlimited`,"
-          + " /etc/security/limits.d or LimitMEMLOCK= of the service that starts the process, or"
-          + " give a smaller --size; executors pin all their map outputs and need more");
-    }
   }
 
   private Links openLinks(DeviceTrial trial) throws RefusedException {
@@ -204,7 +191,7 @@ public final class VerifyHardware {
     }
   }
 
-  private void describe(DeviceTrial trial, Links links, MemlockLimit memlock, boolean soft)
+  private void describe(DeviceTrial trial, Links links, LockedMemory locked, boolean soft)
       throws IOException {
     DeviceInfo info = links.info();
     String name = info.name();
@@ -213,12 +200,8 @@ public final class VerifyHardware {
     report.fact("kernel", host.kernel());
     report.fact("distribution", host.distribution());
     report.fact("processors", Integer.toString(Runtime.getRuntime().availableProcessors()));
-    report.fact("memory", host.memoryBytes("MemTotal") / MEBIBYTE + " MiB");
-    report.fact(
-        "locked memory",
-        memlock.exempt()
-            ? "no limit (CAP_IPC_LOCK)"
-            : memlock.binds() ? "at most " + memlock.softBytes() / 1024 + " KiB" : "no limit");
+    report.fact("memory", host.memoryBytes() / MEBIBYTE + " MiB");
+    report.fact("locked memory", locked.fact());
     report.fact("transparent huge pages", host.hugePages());
     report.fact("IOMMU", host.iommu());
     report.fact(
@@ -246,15 +229,7 @@ public final class VerifyHardware {
     boolean active = info.ports().stream().anyMatch(port -> port.state() == PortState.ACTIVE);
     report.needed(
         "an active port", active ? Verdict.PROVEN : Verdict.FAILED, "see the ports above");
-    report.needed(
-        "locked memory",
-        Verdict.PROVEN,
-        soft
-            ? "the software device pins nothing"
-            : memlock.binds()
-                ? "enough for this run; an executor pins up to maxRegisteredBytes"
-                    + " and poolBytes"
-                : "no limit binds");
+    locked.judge(report, !soft);
   }
 
   private void describe(String device, PortInfo port, boolean soft) {
@@ -329,13 +304,14 @@ public final class VerifyHardware {
             + " READs in progress");
   }
 
-  private void sayWhatIsNotShown(boolean soft) throws IOException {
+  private void sayWhatIsNotShown(String device, boolean soft) throws IOException {
     if (soft) {
       report.notShown("anything about an RDMA device: this was the software device");
     }
     report.notShown("two hosts: a device that reads from itself uses neither cable nor switch");
     report.notShown("congestion: pause frames (PFC) and ECN are listed, not tested");
-    report.notShown(host.iommuOn() ? "the IOMMU switched off" : "an IOMMU that is on");
+    report.notShown(
+        host.iommuTranslates(device) ? "the IOMMU switched off" : "an IOMMU that is on");
     report.notShown(
         host.mountOf(options.directory()).dax()
             ? "a file system without DAX"

@@ -30,7 +30,6 @@ class HostFactsTest {
         .isEqualTo("off: the kernel uses none; command line: intel_iommu=on iommu=pt");
     Files.createDirectories(root.resolve("sys/class/iommu/dmar0"));
     assertThat(host().iommu()).startsWith("on: dmar0; ");
-    assertThat(host().iommuOn()).isTrue();
   }
 
   @Test
@@ -42,6 +41,10 @@ class HostFactsTest {
     Files.createSymbolicLink(
         device.resolve("iommu_group"), root.resolve("sys/kernel/iommu_groups/17"));
     assertThat(host().iommuOfDevice("mlx5_0")).isEqualTo("identity");
+    Files.createDirectories(root.resolve("sys/class/iommu/dmar0"));
+    assertThat(host().iommuTranslates("mlx5_0")).as("iommu=pt").isFalse();
+    write("sys/kernel/iommu_groups/17/type", "DMA-FQ\n");
+    assertThat(host().iommuTranslates("mlx5_0")).isTrue();
   }
 
   @Test
@@ -75,6 +78,33 @@ class HostFactsTest {
     write("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
     write("sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN\n");
     assertThat(host().devices()).containsExactly("mlx5_0:1 is 4: ACTIVE", "mlx5_1:1 is 1: DOWN");
+  }
+
+  @Test
+  void containersHaveLessMemoryThanTheHost() throws IOException {
+    write("proc/meminfo", "MemTotal: 64000 kB\nMemAvailable: 32000 kB\n");
+    assertThat(host().memoryBytes()).isEqualTo(64_000 << 10);
+    write("proc/self/cgroup", "0::/job/step\n");
+    write("sys/fs/cgroup/job/memory.max", "9000000\n");
+    write("sys/fs/cgroup/job/memory.current", "5000000\n");
+    write("sys/fs/cgroup/job/memory.stat", "anon 1\ninactive_file 300000\n");
+    write("sys/fs/cgroup/job/step/memory.max", "max\n");
+    write("sys/fs/cgroup/job/step/memory.current", "4000000\n");
+    assertThat(host().memoryBytes()).isEqualTo(9_000_000);
+    assertThat(host().availableBytes()).isEqualTo(4_300_000);
+  }
+
+  @Test
+  void containersOfTheOldControlGroupsHaveLessMemoryToo() throws IOException {
+    write("proc/meminfo", "MemTotal: 64000 kB\nMemAvailable: 32000 kB\n");
+    // Of the host's path the container sees nothing, and its own group as the mount's top.
+    write("proc/self/cgroup", "5:cpu:/docker/1\n4:memory:/docker/1\n0::/\n");
+    write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9000000\n");
+    write("sys/fs/cgroup/memory/memory.usage_in_bytes", "5000000\n");
+    assertThat(host().memoryBytes()).isEqualTo(9_000_000);
+    assertThat(host().availableBytes()).isEqualTo(4_000_000);
+    write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    assertThat(host().availableBytes()).isEqualTo(32_000 << 10);
   }
 
   @Test

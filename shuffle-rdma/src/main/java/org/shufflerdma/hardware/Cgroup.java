@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.hardware;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * What memory this process may have by its control groups, of version 2 or 1: a container's limit is
+ * not in /proc/meminfo. See the kernel's admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst.
+ *
+ * @param root where proc and sys are; / but in tests
+ */
+record Cgroup(Path root) {
+  private interface Measure {
+    long of(Path group, String limitFile, String usedFile, String reclaimableKey);
+  }
+
+  /** The least limit that binds; {@link Long#MAX_VALUE} if none does. */
+  long limitBytes() {
+    return least((group, limitFile, usedFile, reclaimableKey) -> bytes(group.resolve(limitFile)));
+  }
+
+  /** What may be allocated yet, as page cache that nobody uses can go. */
+  long roomBytes() {
+    return least((group, limitFile, usedFile, reclaimableKey) -> {
+      long limit = bytes(group.resolve(limitFile));
+      long used = bytes(group.resolve(usedFile));
+      return limit == Long.MAX_VALUE || used == Long.MAX_VALUE
+          ? Long.MAX_VALUE
+          : Math.max(0, limit - used + reclaimable(group, reclaimableKey));
+    });
+  }
+
+  private long least(Measure measure) {
+    long least = Long.MAX_VALUE;
+    for (String line : Proc.text(root.resolve("proc/self/cgroup")).split("\n", -1)) {
+      // number:controllers:path, and the controllers of version 2 are not named
+      String[] fields = line.split(":", 3);
+      if (fields.length == 3 && fields[1].isEmpty()) {
+        least = Math.min(
+            least,
+            leastUpwards(
+                measure,
+                "sys/fs/cgroup",
+                fields[2],
+                "memory.max",
+                "memory.current",
+                "inactive_file"));
+      } else if (fields.length == 3 && fields[1].equals("memory")) {
+        least = Math.min(
+            least,
+            leastUpwards(
+                measure,
+                "sys/fs/cgroup/memory",
+                fields[2],
+                "memory.limit_in_bytes",
+                "memory.usage_in_bytes",
+                "total_inactive_file"));
+      }
+    }
+    return least;
+  }
+
+  /** Of a group and all around it: in a container the mount begins at a group within the path. */
+  private long leastUpwards(
+      Measure measure,
+      String mount,
+      String path,
+      String limitFile,
+      String usedFile,
+      String reclaimableKey) {
+    Path top = root.resolve(mount);
+    Path group = top.resolve(path.substring(1)).normalize();
+    long least = Long.MAX_VALUE;
+    while (group != null && group.startsWith(top)) {
+      least = Math.min(least, measure.of(group, limitFile, usedFile, reclaimableKey));
+      group = group.getParent();
+    }
+    return least;
+  }
+
+  /** A file's only number; "max", and where there is no such file, is no limit. */
+  private static long bytes(Path file) {
+    String text = Proc.text(file);
+    return text.matches("[0-9]{1,18}") ? Long.parseLong(text) : Long.MAX_VALUE;
+  }
+
+  private static long reclaimable(Path group, String key) {
+    try {
+      for (String line : Files.readAllLines(group.resolve("memory.stat"))) {
+        if (line.startsWith(key + " ")) {
+          return Long.parseLong(line.substring(key.length() + 1).trim());
+        }
+      }
+    } catch (IOException e) {
+      return 0; // then there is less room than there might be
+    }
+    return 0;
+  }
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.hardware;
+
+import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.hardware.Report.Verdict;
+import org.shufflerdma.verbs.MemlockLimit;
+
+/** Whether the limit of locked memory has room for this run, and for an executor. */
+record LockedMemory(MemlockLimit limit, RdmaSettings settings) {
+  private static final String NAME = "locked memory";
+  private static final long MEBIBYTE = 1 << 20;
+
+  /** Pinned beside a file and two regions of its size: sinks, queues, the plugin's own buffers. */
+  private static final long OTHER_BYTES = 64 * MEBIBYTE;
+
+  private static final String REMEDY = "raise it with `ulimit -l unlimited`,"
+      + " /etc/security/limits.d or LimitMEMLOCK= of the service that starts the process";
+
+  void refuseTooLittle(long fileBytes) throws RefusedException {
+    long wanted = 3 * fileBytes + OTHER_BYTES;
+    if (limit.binds() && limit.softBytes() < wanted) {
+      throw new RefusedException("the limit of locked memory is " + limit.softBytes() / 1024
+          + " KiB, and this run needs " + wanted / 1024 + " KiB: " + REMEDY
+          + ", or give a smaller --size; executors pin all their map outputs and need more");
+    }
+  }
+
+  String fact() {
+    if (limit.exempt()) {
+      return "no limit (CAP_IPC_LOCK)";
+    }
+    return limit.binds() ? "at most " + limit.softBytes() / 1024 + " KiB" : "no limit";
+  }
+
+  /** This run fits, but executors lock more than it does. */
+  void judge(Report report, boolean pins) {
+    if (!pins) {
+      report.needed(NAME, Verdict.PROVEN, "the software device pins nothing");
+      return;
+    }
+    if (!limit.binds()) {
+      report.needed(NAME, Verdict.PROVEN, "no limit binds");
+      return;
+    }
+    long wanted = settings.maxRegisteredBytes() + settings.poolBytes();
+    String text = limit.softBytes() / MEBIBYTE + " MiB may be locked, and an executor locks up to "
+        + wanted / MEBIBYTE + " MiB (maxRegisteredBytes and poolBytes)";
+    if (limit.softBytes() >= wanted) {
+      report.needed(NAME, Verdict.PROVEN, text);
+      return;
+    }
+    report.needed(NAME, Verdict.NOT_PROVEN, text + ": " + REMEDY + ", or lower the settings");
+    long left = (limit.softBytes() - settings.poolBytes()) / MEBIBYTE;
+    if (left > 0) {
+      report.suggest(
+          "spark.shuffle.rdma.maxRegisteredBytes=" + left + "m",
+          "what the limit of locked memory leaves beside poolBytes, if it is not raised");
+    }
+  }
+}
