@@ -11,7 +11,7 @@ enum {
 		 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
 	TO_RTS = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 		 IBV_QP_MAX_QP_RD_ATOMIC,
-	EVERYTHING = 2 * IBV_QP_DEST_QPN - 1, /* but rate limits, which not every device knows */
+	EVERYTHING = 2 * IBV_QP_DEST_QPN - 1, /* but rate limits, which not every device knows; the software device takes any bit */
 };
 
 static struct ibv_qp_attr query(struct side *side)
@@ -21,7 +21,7 @@ static struct ibv_qp_attr query(struct side *side)
 
 	memset(&attr, 0xee, sizeof(attr));
 	memset(&init, 0xee, sizeof(init));
-	CHECK_EQUAL(softverbs_ibv_query_qp(side->qp, &attr, EVERYTHING, &init), 0);
+	CHECK_EQUAL(softverbs_ibv_query_qp(side->qp, &attr, test_device() ? EVERYTHING : ~0, &init), 0);
 	CHECK(init.qp_context == side && init.send_cq == side->cq && init.recv_cq == side->cq && !init.srq);
 	CHECK(init.qp_type == IBV_QPT_RC && init.sq_sig_all == 1);
 	CHECK_EQUAL(memcmp(&init.cap, &attr.cap, sizeof(init.cap)), 0);
