@@ -105,7 +105,10 @@ static int transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct u
 	int count, error;
 
 	if (wqe->length > UD_MAX_PAYLOAD) { /* IBA, C10-93.1.1: nothing is sent, and that is no error */
-		log_warn("a datagram of %u bytes is longer than the MTU, %d: it is not sent", wqe->length, UD_MAX_PAYLOAD);
+		if (!qp->ud->told_too_long)
+			log_warn("qp %06x: a datagram of %u bytes is longer than the MTU, %d: it is not sent, nor will others be",
+				 qp->base.qp_num, wqe->length, UD_MAX_PAYLOAD);
+		qp->ud->told_too_long = true;
 		return IBV_WC_SUCCESS;
 	}
 	fill_header(qp, wqe, to, &header);

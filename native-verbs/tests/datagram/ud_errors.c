@@ -106,6 +106,27 @@ static void too_long(void)
 	close_scene();
 }
 
+/* By the software device: of the first such datagram of a queue pair. */
+static void too_long_is_warned_of_once(void)
+{
+	int standard_error = dup(STDERR_FILENO), warnings = 0;
+	FILE *log = tmpfile();
+	char line[512];
+
+	open_scene();
+	CHECK(log && dup2(fileno(log), STDERR_FILENO) >= 0);
+	for (int i = 0; i < 3; i++)
+		ud_send(&from, ah, to.side.qp->qp_num, UD_MTU + 1);
+	CHECK(dup2(standard_error, STDERR_FILENO) >= 0);
+	close(standard_error);
+	rewind(log);
+	while (fgets(line, sizeof(line), log))
+		warnings += strstr(line, "longer than the MTU") != NULL;
+	CHECK_EQUAL(warnings, 1);
+	fclose(log);
+	close_scene();
+}
+
 static void wrong_lkey(void)
 {
 	struct ibv_sge sge;
@@ -168,6 +189,8 @@ static void run(void)
 	CASE(dropped_by_the_receiver);
 	CASE(controlled_key);
 	CASE(too_long);
+	if (!test_device())
+		CASE(too_long_is_warned_of_once);
 	CASE(wrong_lkey);
 	CASE(refused_when_posted);
 	CASE(receive_buffer_cannot_be_written);
@@ -175,6 +198,7 @@ static void run(void)
 
 int main(void)
 {
+	setenv("SOFTVERBS_LOG", "warn", 1);
 	on_each_transport(run);
 	return 0;
 }
