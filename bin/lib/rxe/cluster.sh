@@ -4,6 +4,8 @@
 # the other executor in guest 2. Logs and executors' work folders are in $RXE_SHARED.
 # Every wait here ends with the guest, whose time bin/rxe bounds.
 
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "${BASH_SOURCE[0]}")/traffic.sh"
 commands=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)/target/rxe/cluster/commands
 [ -e "$commands" ] || { echo "no $commands: run bin/lib/rxe/prepare_cluster.sh on the host" >&2; exit 2; }
 # shellcheck disable=SC2034
@@ -44,26 +46,3 @@ start_cluster() {
   await "the master listened" master_listens
   say "the master listens"
 }
-
-# count_traffic: from here on tc counts what crosses eth0: 1 and 2 are TCP on IPv4 and IPv6, 3 is RoCE.
-count_traffic() {
-  local direction
-  modprobe -a sch_ingress cls_flower act_gact
-  tc qdisc add dev eth0 clsact
-  for direction in ingress egress; do
-    tc filter add dev eth0 "$direction" prio 1 protocol ip flower ip_proto tcp action ok
-    tc filter add dev eth0 "$direction" prio 2 protocol ipv6 flower ip_proto tcp action ok
-    tc filter add dev eth0 "$direction" prio 3 protocol ip flower ip_proto udp dst_port 4791 action ok
-  done
-}
-
-# counted NUMBER: the bytes received and sent since then.
-counted() {
-  local direction
-  for direction in ingress egress; do
-    tc -s filter show dev eth0 "$direction" prio "$1" | sed -n 's/.*Sent \([0-9]*\) bytes.*/\1/p'
-  done | awk '{ sum += $1 } END { print sum + 0 }'
-}
-
-# rxe_counter NAME
-rxe_counter() { cat "/sys/class/infiniband/rxe0/ports/1/hw_counters/$1"; }

@@ -5,6 +5,7 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)
 export RDMA_TEST_DEVICE=rxe0 RDMA_TEST_ADDRESS=${RDMA_TEST_ADDRESS:-$RXE_ADDRESS} RDMA_TEST_ADDRESS6=$RXE_ADDRESS6
 cd "$root/shuffle-rdma" || exit
+[ -e target/test.classpath ] || { echo "the tests are not built: run bin/rxe test on the host first" >&2; exit 2; }
 
 # test_java ARGS...: replaces this shell by a JVM with the options that Maven gives to tests, and their class path. Most
 # packages do without Spark's hundred jars, which take long to open here; WITH_SPARK=yes adds them.

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by bin/rxe: `bin/rxe test`, the plugin's tests in guests.
+# shellcheck disable=SC2154 # options are bin/rxe's
 
 RXE_TESTS=$ROOT/bin/lib/rxe
 
@@ -12,13 +13,16 @@ RXE_LONG_TESTS='.*\.(PeerProcess|DeviceChoice|BufferPool)Test'
 part() {
   local name=$1
   shift
-  # shellcheck disable=SC2154
   run_part "$name" "$ROOT/bin/rxe" --logs "$test_logs/$name" --timeout "$limit" "$@"
 }
 
-# run_part NAME CMD...: CMD here. It ends with this shell, however that ends.
+# run_here NAME SECONDS CMD...: CMD here, ended after that long.
+run_here() { run_part "$1" timeout -k 10 "${@:2}"; }
+
+# run_part NAME CMD...: CMD, which ends with this shell, however that ends.
 run_part() {
   local name=$1 status=0 start=$SECONDS log=$test_logs/$1 report sums p f s
+  local not_reason='\(parent was skipped: \|org.opentest4j.TestAbortedException: \)*'
   shift
   setpriv --pdeathsig TERM "$@" >"$log.log" 2>&1 </dev/null &
   pids=($!)
@@ -27,15 +31,20 @@ run_part() {
   read -r p f s < <(sed -nE 's/^(\[[12]\] )?(PASS|FAIL|SKIP) .*/\2/p' "$log.log" |
     awk '{ n[$1]++ } END { print n["PASS"] + 0, n["FAIL"] + 0, n["SKIP"] + 0 }')
   sed -nE "s/^(\\[[12]\\] )?SKIP /left out: $name: /p" "$log.log"
-  report=$log/shared/reports/TEST-junit-jupiter.xml
-  if [ -s "$report" ]; then
+  for report in "$log"/shared/reports*/TEST-*.xml; do
+    [ -s "$report" ] || continue
     mapfile -t sums < <(junit_sums "$report")
     p=$((p + sums[0])) f=$((f + sums[1])) s=$((s + sums[2]))
-    sed -n 's/^<skipped><!\[CDATA\[\(parent was skipped: \|org.opentest4j.TestAbortedException: \)*\(.*\)/\2/p' "$report" |
-      sed 's/\]\]>.*//' | sort | uniq -c | sed "s/^ */left out: $name: /"
+    sed -n "s/^<skipped><!\[CDATA\[$not_reason\(.*\)/\2/p" "$report" | sed 's/\]\]>.*//' | sort | uniq -c |
+      sed "s/^ */left out: $name: /"
+  done
+  if [ "$status,$p,$f" = 0,0,0 ] && [ "$name" != prepare ]; then
+    echo "FAIL no test ran in $name" >>"$log.log"
+    status=1
   fi
   if [ "$status" != 0 ]; then
-    grep -aE -A4 ':: FAILED|^(\[[12]\] )?FAIL |^rxe: |fatal error|^    ' "$log.log" | head -n 60 || tail -n 20 "$log.log"
+    grep -aE -A4 ':: FAILED|^(\[[12]\] )?FAIL |^rxe: |fatal error|^    ' "$log.log" | head -n 60 ||
+      tail -n 20 "$log.log"
     echo "$name: status $status, see $log.log and $log"
     [ "$f" != 0 ] || f=1
   fi
@@ -57,11 +66,12 @@ junit_sums() {
     }'
 }
 
+# build_tests [TARGET]: what the parts need, and a target of native-verbs/Makefile.
 build_tests() {
   local stamp=$ROOT/target/built-tests
   need_jdk_and_maven
   need_build_packages
-  run_logged make-all make -s -C "$ROOT/native-verbs" all verbs-tests || exit 1
+  run_logged make-all make -s -j "$(nproc)" -C "$ROOT/native-verbs" all "$@" || exit 1
   if [ ! -e "$stamp" ] || [ -n "$(newer_than "$stamp")" ]; then
     say "building the tests"
     run_logged mvn-test-compile mvn -B -ntp -Dlenient -pl shuffle-rdma test-compile || exit 1
@@ -83,7 +93,7 @@ junit_part() {
 # What differs between kernels is tested on each of RXE_LINES, the rest on the first.
 all_parts() {
   local line name first=${RXE_LINES[0]}
-  run_part prepare "$RXE_TESTS/prepare_cluster.sh" # the jars and the Spark home of other parts, too
+  run_here prepare 1800 "$RXE_TESTS/prepare_cluster.sh" # the jars and the Spark home of other parts, too
   junit_part "$first"
   part "$first-with-spark" --memory 6G run env WITH_SPARK=yes "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
   part "$first-programs" --memory 1G pair "$RXE_TESTS/programs.sh" "$RXE_TESTS/programs.sh"
@@ -97,27 +107,28 @@ all_parts() {
     part "$line-two-hosts" --kernel "$line" --memory 1G pair "$RXE_TESTS/two_hosts.sh" "$RXE_TESTS/two_hosts.sh"
   done
   for name in spark_cluster power_off; do
-    part "$first-$name" --timeout 2700 --memory 3G pair "$RXE_TESTS/$name.sh" "$RXE_TESTS/$name.sh"
+    part "$first-$name" --timeout "$cluster_limit" --memory 3G pair "$RXE_TESTS/$name.sh" "$RXE_TESTS/$name.sh"
   done
-  run_part harness "$RXE_TESTS/harness.sh" --all
+  run_here harness 7200 "$RXE_TESTS/harness.sh" --all
 }
 
 command_test() {
-  local line test_logs passed=0 failed=0 skipped=0 rows=() lines=("$kernel")
+  local line test_logs native=() passed=0 failed=0 skipped=0 rows=() lines=("$kernel")
   case ${1:-} in
     '') ;;
-    --all) lines=("${RXE_LINES[@]}") ;;
+    --all) lines=("${RXE_LINES[@]}") native=(verbs-tests) ;;
     *) die 2 "unknown option '$1'; bin/rxe --help lists the options" ;;
   esac
-  build_tests
-  test_logs=$ROOT/target/rxe/test-$(date +%Y%m%d-%H%M%S)-$$
-  mkdir -p "$test_logs"
+  [ $# -le 1 ] || die 2 "test takes nothing after $1, and not '$2'"
+  new_logs test
+  test_logs=$logs
+  build_tests "${native[@]}"
   for line in "${lines[@]}"; do rows+=("kernel $line is $("$ROOT/bin/rxe" --kernel "$line" fetch)") || true; done
   if [ "${1:-}" = --all ]; then
     all_parts
   else
     junit_part "$kernel" short
-    run_part harness "$RXE_TESTS/harness.sh"
+    run_here harness 900 "$RXE_TESTS/harness.sh"
   fi
   printf '%s\n' "${rows[@]}" "logs in $test_logs; $((SECONDS / 60)) min $((SECONDS % 60)) s"
   echo "$passed passed, $failed failed, $skipped skipped"
