@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs on the host, before the guests of spark_cluster.sh boot, and leaves in target/rxe/cluster what takes JVMs to make:
-# `commands`, of a cluster's processes on guest1 and guest2, and `classes.jsa`, an archive of the classes that they load,
-# which halves the time that they take to start.
+# Runs on the host, before the guests of spark_cluster.sh boot: builds the jars, and leaves in target/rxe/cluster what
+# takes JVMs to make: `commands`, of a cluster's processes on guest1 and guest2, and `classes.jsa`, an archive of the
+# classes that they load, which halves the time that they take to start. Neither changes under guests that run.
 # RXE_SORT_DEVICE is TeraSort's --device (rxe0): with another the guests' tests must fail.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
@@ -21,7 +21,8 @@ daemon() {
   echo "$name=(${command[*]@Q})"
 }
 
-# sort_command MASTER DIR RECORDS DEVICE OPTION: sets `command` to the driver's; OPTION is for its JVM and the executors'.
+# sort_command MASTER DIR RECORDS DEVICE OPTION: sets `command` to the driver's; OPTION is for its JVM and the
+# executors'.
 sort_command() {
   local java_options="${small[*]} $5"
   terasort_conf "$2"
@@ -45,20 +46,25 @@ make_archive() {
   SPARK_LOCAL_IP=127.0.0.1 SPARK_LOCAL_DIRS=$lists run_logged cluster-classes timeout 600 "${command[@]}" || exit 1
   cat "$lists"/*.list | awk '!/^#/ && !seen[$0]++' >"$folder/classes"
   run_logged cluster-archive "$JAVA" -Xshare:dump -XX:+UseSerialGC "-XX:SharedClassListFile=$folder/classes" \
-    "-XX:SharedArchiveFile=$archive" -cp "$jars:$(echo "$SPARK_HOME"/jars/slf4j-api-*.jar):$SPARK_HOME/jars/*" || exit 1
+    "-XX:SharedArchiveFile=$archive.new" \
+    -cp "$jars:$(echo "$SPARK_HOME"/jars/slf4j-api-*.jar):$SPARK_HOME/jars/*" || exit 1
+  mv "$archive.new" "$archive"
   rm -rf "$lists"
 }
 
 need_jdk_and_maven
 need_build_packages
+mkdir -p "$folder"
+exec 9<"$folder"
+flock -w 1800 9 || die 1 "another $PROGRAM is at work: $folder is locked"
 build_jars
 prepare_spark_home
 find_examples_jar
-mkdir -p "$folder"
 jars=$PLUGIN_JAR:$BENCHMARKS_JAR:$EXAMPLES_JAR
 # An archive takes no folder with files in it on the class path, such as conf/.
 export SPARK_CONF_DIR=/nowhere
-small=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData "-Dlog4j.configurationFile=$ROOT/conf/log4j2.properties")
+small=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData
+  "-Dlog4j.configurationFile=$ROOT/conf/log4j2.properties")
 make_archive
 {
   echo "export SPARK_HOME=${SPARK_HOME@Q} SPARK_SCALA_VERSION=$SPARK_SCALA_VERSION SPARK_CONF_DIR=$SPARK_CONF_DIR"

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in both guests of a pair: programs of the distribution between them, servers in guest 1 and clients in guest 2. Both must
-# end well, and packets of rxe0 must have come.
+# Runs in both guests of a pair: programs of the distribution between them, servers in guest 1 and clients in guest 2.
+# Both must end well, and packets of rxe0 must have come.
 set -euo pipefail
 server_address=10.9.0.1 server_address6=fd09::1
 verbs="-d rxe0 -g 1" perftest="-d rxe0 -x 1 -F"
 failed=0
 
-# Server and client of each case. Pingpongs without retransmission (UC, UD) stop for ever at a lost packet, which busy hosts lose.
+# Server and client of each case. Pingpongs without retransmission (UC, UD) stop for ever at a lost packet, which busy
+# hosts lose.
 cases=(
   "rping -s -a $server_address -C 5 -V|rping -c -a $server_address -C 5 -V"
   "rping -s -a $server_address6 -C 5 -V|rping -c -a $server_address6 -C 5 -V"

@@ -17,7 +17,12 @@ tell_received() {
 }
 
 # number NAME: its value in the sort's JSON, the first if there are several.
-number() { sed -n "s/^ *\"$1\" : \([0-9]*\),\{0,1\}\$/\1/p" "$RXE_SHARED/result.json" | head -n 1; }
+number() {
+  local value
+  value=$(sed -n "s/^ *\"$1\" : \([0-9]*\),\{0,1\}\$/\1/p" "$RXE_SHARED/result.json" | head -n 1)
+  [ -n "$value" ] || { echo "FAIL result.json names no $1"; return 1; } >&2
+  echo "$value"
+}
 
 # require WHAT CONDITION: an arithmetic condition that must hold.
 require() {
@@ -26,21 +31,28 @@ require() {
 
 sort_and_judge() {
   local status=0 wrong=0 packets bytes packets2 bytes2 rdma tcp roce mtu
+  local remote fallen executors reasons
   "${driver[@]}" 2>&1 | tee "$RXE_SHARED/driver.log" || status=$?
   touch "$RXE_SHARED/sorted"
   say "the sort ended with status $status"
-  tcp=$(($(counted 1) + $(counted 2))) roce=$(counted 3)
+  tcp=$(($(counted "$TCP4") + $(counted "$TCP6"))) roce=$(counted "$ROCE4")
   read -r packets bytes < <(received)
   await "guest 2's counters" test -e "$RXE_SHARED/received"
   read -r packets2 bytes2 <"$RXE_SHARED/received"
   mtu=$(ibv_devinfo -d rxe0 | sed -n 's/.*active_mtu:[[:space:]]*\([0-9]*\) .*/\1/p')
   [ -s "$RXE_SHARED/result.json" ] || return 1
+  # On lines of their own: a value that is missing ends this.
   rdma=$(number rdma_bytes)
+  remote=$(number spark_remote_bytes)
+  fallen=$(number tcp_bytes)
+  executors=$(number executors)
+  reasons=$(grep -c '"fallback\.' "$RXE_SHARED/result.json" || true)
   require "the sort is valid, with every remote byte by RDMA" "$status == 0"
-  require "both executors had tasks" "$(number executors) == 2"
-  require "Spark counted as many remote bytes as the shuffle by RDMA" "$(number spark_remote_bytes) == $rdma && $rdma > 0"
-  require "no block fell back to TCP" "$(number tcp_bytes) + $(grep -c '"fallback\.' "$RXE_SHARED/result.json" || true) == 0"
-  require "rxe0 of both guests received the packets" "$packets + $packets2 >= $rdma / $mtu && $packets > 0 && $packets2 > 0"
+  require "both executors had tasks" "$executors == 2"
+  require "Spark counted as many remote bytes as the shuffle by RDMA" "$remote == $rdma && $rdma > 0"
+  require "no block fell back to TCP" "$fallen + $reasons == 0"
+  require "rxe0 of both guests received the packets" \
+    "$packets + $packets2 >= $rdma / $mtu && $packets > 0 && $packets2 > 0"
   require "eth0 of both guests received the bytes" "$bytes + $bytes2 >= $rdma"
   require "tc counted as many bytes of RoCE" "$roce >= $rdma"
   require "tc counted less than 5 % of them as TCP" "$tcp * 20 < $rdma"
