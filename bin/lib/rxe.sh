@@ -6,11 +6,12 @@
 RXE_CACHE=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/shuffle-rdma/rxe
 RXE_MIRROR=${RXE_MIRROR:-}
 RXE_BOOT_SECONDS=240
-RXE_PACKAGES="qemu-system-x86 busybox-static cpio kmod xz-utils e2fsprogs xfsprogs iproute2 rdma-core
-  ibverbs-providers ibverbs-utils rdmacm-utils perftest zstd debian-archive-keyring"
+RXE_PACKAGES="qemu-system-x86 busybox-static cpio kmod xz-utils e2fsprogs xfsprogs iproute2 procps
+  rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest zstd debian-archive-keyring"
 PATH=$PATH:/usr/sbin:/sbin
 
-# Kernel lines to test, the first for everything. Ubuntu's own are taken where RXE_MIRROR does not name Debian's archives.
+# Kernel lines to test, the first for everything. Ubuntu's own are taken where RXE_MIRROR does not name Debian's
+# archives.
 RXE_LINES=(6.1 6.12 newest) RXE_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 if [ -z "$RXE_MIRROR" ] && grep -qs '^ID=ubuntu$' /etc/os-release; then
   RXE_LINES=(6.8 newest) RXE_KEYRING=/usr/share/keyrings/ubuntu-archive-keyring.gpg
@@ -20,13 +21,18 @@ fi
 need_rxe_tools() {
   [ "$(uname -sm)" = "Linux x86_64" ] || die 2 "guests are made on Linux on x86_64; this is $(uname -sm)"
   { command -v apt-get && command -v dpkg-deb; } >/dev/null ||
-    die 2 "the kernels come from packages of Debian or Ubuntu: apt-get and dpkg-deb are needed (Debian 12, Ubuntu 24.04 or newer)"
+    die 2 "the kernels come from packages of Debian or Ubuntu: apt-get and dpkg-deb are needed" \
+      "(Debian 12, Ubuntu 24.04 or newer)"
   # shellcheck disable=SC2086
-  need_packages 'command -v qemu-system-x86_64 >/dev/null && [ -x /bin/busybox ] && ! ldd /bin/busybox >/dev/null 2>&1 &&
-    command -v cpio >/dev/null && command -v depmod >/dev/null && command -v xz >/dev/null && command -v rdma >/dev/null &&
+  need_packages 'command -v qemu-system-x86_64 >/dev/null && [ -x /bin/busybox ] &&
+    ! ldd /bin/busybox >/dev/null 2>&1 &&
+    command -v cpio >/dev/null && command -v depmod >/dev/null && command -v xz >/dev/null &&
+    command -v rdma >/dev/null &&
     command -v ibv_devinfo >/dev/null && command -v rping >/dev/null && command -v ib_read_bw >/dev/null &&
-    command -v mkfs.ext4 >/dev/null && command -v mkfs.xfs >/dev/null &&
-    command -v zstd >/dev/null && [ -e "$RXE_KEYRING" ] && ls /usr/lib/*/libibverbs/librxe-*.so >/dev/null 2>&1' $RXE_PACKAGES
+    command -v mkfs.ext4 >/dev/null && command -v mkfs.xfs >/dev/null && command -v pgrep >/dev/null &&
+    command -v ip >/dev/null && command -v tc >/dev/null && command -v ss >/dev/null &&
+    command -v zstd >/dev/null && [ -e "$RXE_KEYRING" ] &&
+    ls /usr/lib/*/libibverbs/librxe-*.so >/dev/null 2>&1' $RXE_PACKAGES
 }
 
 # kernel_apt PROGRAM ARGS...: an apt program that sees the kernels' archives and nothing of this system's state: works
@@ -44,8 +50,8 @@ kernel_apt() {
 # own_sources FORMAT: what this system's apt takes packages from, a line each.
 own_sources() { apt-get indextargets --no-release-info --format "$1" 'Created-By: Packages' | sort -u; }
 
-# archives: the kernels' archives, as lines ADDRESS SUITE COMPONENT. Debian's are where RXE_MIRROR or this system's sources
-# say, and of releases beside its own.
+# archives: the kernels' archives, as lines ADDRESS SUITE COMPONENT. Debian's are where RXE_MIRROR or this system's
+# sources say, and of releases beside its own.
 archives() {
   local mirror=$RXE_MIRROR suite
   # shellcheck disable=SC2016
@@ -54,8 +60,8 @@ archives() {
     *)
       [ -n "$mirror" ] || mirror=$(own_sources '$(REPO_URI)' | sed -nE 's|^(https?://.*)/debian/?$|\1|p' | head -n 1)
       [ -n "$mirror" ] || return 1
-      for suite in "debian bookworm" "debian-security bookworm-security" "debian trixie" "debian-security trixie-security" \
-        "debian trixie-backports"; do
+      for suite in "debian bookworm" "debian-security bookworm-security" \
+        "debian trixie" "debian-security trixie-security" "debian trixie-backports"; do
         echo "$mirror/$suite main"
       done ;;
   esac
@@ -65,7 +71,8 @@ archives() {
 update_package_lists() {
   local found
   found=$(archives) ||
-    die 2 "RXE_MIRROR is not set and apt's sources name no archive of Debian: set it to the address of a mirror, without its /debian"
+    die 2 "RXE_MIRROR is not set and apt's sources name no archive of Debian: set it to the address of a mirror," \
+      "without its /debian"
   mkdir -p "$RXE_CACHE/apt"
   sed "s|^|deb [signed-by=$RXE_KEYRING] |" <<<"$found" >"$RXE_CACHE/apt/sources.list"
   kernel_apt apt-get -qq --error-on=any update >&2
@@ -84,7 +91,8 @@ kernel_version() { cat "$KERNEL/version"; }
 # need_kernel LINE: sets KERNEL to its folder in the cache; fetches it if it is not there yet.
 need_kernel() {
   local line=$1
-  [[ $line =~ ^([0-9]+\.[0-9]+|newest)$ ]] || die 2 "--kernel '$line': give a kernel line such as 6.1 or 6.12, or 'newest'"
+  [[ $line =~ ^([0-9]+\.[0-9]+|newest)$ ]] ||
+    die 2 "--kernel '$line': give a kernel line such as 6.1 or 6.12, or 'newest'"
   KERNEL=$RXE_CACHE/kernels/$line
   mkdir -p "$RXE_CACHE/kernels" 2>/dev/null ||
     die 2 "$(id -un) cannot make $RXE_CACHE, where kernels are kept: set XDG_CACHE_HOME to a folder to keep them in"
@@ -103,8 +111,10 @@ fetch_kernel() {
   update_package_lists || complete=no
   image=$(kernel_package "$line") || true
   if [ -z "$image" ]; then
-    [ "$complete" = yes ] || die 1 "not all package lists of kernels can be had, see above; RXE_MIRROR names a mirror of Debian"
-    die 2 "no kernel $line in $(cut -d ' ' -f 3 "$RXE_CACHE/apt/sources.list" | sort -u | tr '\n' ' '): try --kernel newest"
+    [ "$complete" = yes ] ||
+      die 1 "not all package lists of kernels can be had, see above; RXE_MIRROR names a mirror of Debian"
+    die 2 "no kernel $line in $(cut -d ' ' -f 3 "$RXE_CACHE/apt/sources.list" | sort -u | tr '\n' ' '):" \
+      "try --kernel newest"
   fi
   version=${image#linux-image-}
   say "fetching kernel $version into $RXE_CACHE (once)"
@@ -160,7 +170,8 @@ make_initrd() {
 }
 
 # start_guest FOLDER NUMBER NET: boots a guest in the background and appends its process to `pids`. FOLDER holds
-# `command`; memory, cpus, limit (seconds) and logs are the caller's; sockets of NET are in logs, where QEMU runs. The guest dies with this shell, however that ends.
+# `command`; memory, cpus, limit (seconds) and logs are the caller's; sockets of NET are in logs, where QEMU runs. The
+# guest dies with this shell, however that ends.
 # shellcheck disable=SC2154
 start_guest() {
   local folder=$1 number=$2 net=$3 peer=$((3 - $2)) version qemu_folder=${1//,/,,} qemu_logs=${logs//,/,,}
@@ -202,8 +213,8 @@ await_boot() {
   done
 }
 
-# guest_status FOLDER STATUS: the status of the command in a guest whose process ended with STATUS; 124 after the timeout, 125
-# if the guest did not come up or died.
+# guest_status FOLDER STATUS: the status of the command in a guest whose process ended with STATUS; 124 after the
+# timeout, 125 if the guest did not come up or died.
 guest_status() {
   local folder=$1 status=$2
   if [ -s "$folder/status" ]; then return "$(cat "$folder/status")"; fi
@@ -212,7 +223,11 @@ guest_status() {
     say "the guest could not write its status to $folder: is the disk full?"
   else
     say "the guest died; its console says:"
-    { tail -n 12 "$folder/qemu"; grep -a 'Kernel panic\|Out of memory' "$folder/console"; tail -n 12 "$folder/console"; } 2>/dev/null | tr -d '\r' >&2
+    {
+      tail -n 12 "$folder/qemu"
+      grep -a 'Kernel panic\|Out of memory' "$folder/console"
+      tail -n 12 "$folder/console"
+    } 2>/dev/null | tr -d '\r' >&2
   fi
   return 125
 }

@@ -43,7 +43,8 @@ bring_up() {
   make_links
   [ "$(uname -r)" = "$RXE_KERNEL" ] || give_up "booted kernel $(uname -r), not $RXE_KERNEL"
   mkdir -p "/lib/modules/$RXE_KERNEL"
-  mount --bind "$RXE_MODULES" "/lib/modules/$RXE_KERNEL" || give_up "cannot see the kernel's modules: can the user who runs bin/rxe read all folders above $RXE_MODULES?"
+  mount --bind "$RXE_MODULES" "/lib/modules/$RXE_KERNEL" ||
+    give_up "cannot see the kernel's modules: can the user who runs bin/rxe read all folders above $RXE_MODULES?"
   mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=none shared shared || give_up "the shared folder"
   modprobe -a virtio_net rdma_rxe ib_uverbs rdma_ucm || give_up "modules of RDMA"
   hostname "guest$RXE_GUEST"
@@ -51,7 +52,7 @@ bring_up() {
     'fd09::2 guest2-v6' >/etc/hosts
   ip link set lo up
   wait_for "eth0" test -e /sys/class/net/eth0
-  sysctl -qw net.ipv6.conf.eth0.accept_dad=0
+  echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
   ip addr add "$RXE_ADDRESS/24" dev eth0
   ip addr add "$RXE_ADDRESS6/64" dev eth0
   ip link set eth0 up mtu 9000

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs here, not in a guest: what bin/rxe promises to those who use it; without --all only what takes one boot, or the cases that
-# are named. Each case is a function that returns 0, or 77 after it has said why it cannot run. Its folder is $work.
+# Runs here, not in a guest: what bin/rxe promises to those who use it; without --all only what takes one boot, or the
+# cases that are named. Each case is a function that returns 0, or 77 after it has said why it cannot run. Its folder is
+# $work.
 # shellcheck disable=SC2016,SC2317 # scripts for guests stand in quotes, and the cases are called by their names
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
@@ -10,20 +11,32 @@ set -euo pipefail
 rxe=$ROOT/bin/rxe
 scratch=$(mktemp -d)
 started=() # what this shell has started
+mounted=   # what it has mounted
 failed=0
-end_started() { for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done; }
+end_started() {
+  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
+  [ -z "$mounted" ] || umount -l "$mounted"
+}
 trap 'end_started; rm -rf "$scratch"' EXIT
 trap 'exit 143' HUP INT TERM
 
 wrong() { echo "$*"; return 1; }
 
-# expect STATUS ARGS...: bin/rxe with ARGS ends with STATUS; output in $work/out and $work/err.
+# What a run takes at most: a boot that is just in time, and its end. Guests whose end by --timeout is awaited get this.
+run_seconds=$((RXE_BOOT_SECONDS + 60))
+
+# run_bounded SECONDS CMD...: CMD's status; output in $work/out and $work/err. It ends with this shell.
+run_bounded() {
+  timeout -k 10 "$@" >"$work/out" 2>"$work/err" </dev/null &
+  started+=($!)
+  wait $!
+}
+
+# expect STATUS ARGS...: bin/rxe with ARGS ends with STATUS.
 expect() {
   local wanted=$1 status=0
   shift
-  timeout -k 10 300 "$rxe" --logs "$work/logs" "$@" >"$work/out" 2>"$work/err" </dev/null &
-  started+=($!)
-  wait $! || status=$?
+  run_bounded $((run_seconds + 60)) "$rxe" --logs "$work/logs" "$@" || status=$?
   [ "$status" = "$wanted" ] || wrong "status $status, not $wanted: $* $(tail -n 20 "$work/err")"
 }
 
@@ -46,19 +59,23 @@ wait_for() {
   done
 }
 
-# guests FOLDER: the processes of QEMU whose logs are in FOLDER or below it.
-guests() { pgrep -f "^qemu-system-x86_64 .*file:$1/" || true; }
-no_guests() { [ -z "$(guests "$1")" ]; }
-a_guest() { ! no_guests "$1"; }
+# guests FOLDER: the processes of QEMU whose logs are in FOLDER or below it; fails when that cannot be told.
+guests() {
+  local status=0
+  pgrep -f "^qemu-system-x86_64 .*file:$1/" || status=$?
+  [ "$status" -le 1 ]
+}
+no_guests() { local found; found=$(guests "$1") && [ -z "$found" ]; }
+a_guest() { [ -n "$(guests "$1")" ]; }
 ended() { ! kill -0 "$1" 2>/dev/null; }
 
-# ends_with STATUS: what start has started ends within 30 s, with that status, and no guest of it is left.
+# ends_with STATUS: what start has started ends soon, with that status, and no guest of it is left.
 ends_with() {
   local status=0
-  wait_for 30 "end of bin/rxe" ended "$rxe_pid"
+  wait_for 120 "end of bin/rxe" ended "$rxe_pid"
   wait "$rxe_pid" || status=$?
   [ "$status" = "$1" ] || wrong "status $status, not $1: $(tail -n 20 "$work/err")"
-  wait_for 10 "end of its guests" no_guests "$work/logs"
+  wait_for 30 "end of its guests" no_guests "$work/logs"
 }
 
 # refuses TEXT ARGS...
@@ -80,6 +97,13 @@ a_bad_call_is_refused_with_its_remedy() {
   refuses "unknown option '--every'" test --every
   refuses usage
   refuses 'give another folder with --logs' --logs /proc/none run true
+  refuses '--memory is not for test' --memory 3G test
+  refuses '--kernel is not for test --all' --kernel "${RXE_LINES[0]}" test --all
+  refuses '--logs is not for fetch' fetch
+  refuses "and not 'twice'" test --all twice
+  mkdir -p "$work/used/1/shared"
+  touch "$work/used/1/shared/sorted"
+  refuses 'has files of another run' --logs "$work/used" pair true true
 }
 
 a_command_runs_as_it_would_here() {
@@ -128,7 +152,7 @@ a_guest_that_powers_off_is_told() {
 # killed_guest_is_told CMD...: a guest is killed as soon as CMD succeeds.
 killed_guest_is_told() {
   start run sleep 1000
-  wait_for 240 guest "$@"
+  wait_for "$run_seconds" guest "$@"
   # shellcheck disable=SC2046
   kill -9 $(guests "$work/logs")
   ends_with 125
@@ -140,13 +164,14 @@ a_guest_killed_in_its_command_is_told() { killed_guest_is_told test -e "$work/lo
 
 a_signal_ends_guest_and_program() {
   start run sleep 1000
-  wait_for 240 command test -e "$work/logs/up"
+  wait_for "$run_seconds" command test -e "$work/logs/up"
   kill -TERM "$rxe_pid"
   ends_with 143
 }
 an_interrupt_in_the_boot_of_a_pair_ends_it() {
   # A command in the background of a script ignores SIGINT, unless it is asked not to.
-  env --default-signal=INT "$rxe" --logs "$work/logs" pair 'sleep 1000' 'sleep 1000' >"$work/out" 2>"$work/err" </dev/null &
+  env --default-signal=INT "$rxe" --logs "$work/logs" pair 'sleep 1000' 'sleep 1000' \
+    >"$work/out" 2>"$work/err" </dev/null &
   rxe_pid=$!
   started+=("$rxe_pid")
   wait_for 60 process a_guest "$work/logs/2"
@@ -155,24 +180,22 @@ an_interrupt_in_the_boot_of_a_pair_ends_it() {
 }
 a_killed_program_takes_its_guest_along() {
   start run sleep 1000
-  wait_for 240 command test -e "$work/logs/up"
+  wait_for "$run_seconds" command test -e "$work/logs/up"
   kill -9 "$rxe_pid"
   ends_with 137
 }
 a_killed_timer_takes_its_guest_along() {
   start run sleep 1000
-  wait_for 240 command test -e "$work/logs/up"
+  wait_for "$run_seconds" command test -e "$work/logs/up"
   # shellcheck disable=SC2046
   kill -9 $(pgrep -f "^timeout .*file:$work/logs/")
   ends_with 125
 }
 killed_tests_take_their_guest_along() {
-  "$rxe" test >"$work/out" 2>"$work/err" </dev/null &
-  rxe_pid=$!
-  started+=("$rxe_pid")
-  wait_for 300 guest a_guest "$ROOT/target/rxe/test-[-0-9]*-$rxe_pid"
+  start test
+  wait_for 600 guest a_guest "$work/logs"
   kill -9 "$rxe_pid"
-  wait_for 20 "end of its guest" no_guests "$ROOT/target/rxe/test-[-0-9]*-$rxe_pid"
+  wait_for 30 "end of its guest" no_guests "$work/logs"
 }
 
 two_at_once_do_not_meet() {
@@ -187,15 +210,15 @@ two_at_once_do_not_meet() {
 }
 
 the_other_guest_of_a_pair_outlives_a_panic() {
-  start --timeout 120 pair 'until [ -e $RXE_SHARED/go ]; do sleep 0.2; done; echo c >/proc/sysrq-trigger; sleep 60' \
+  start pair 'until [ -e $RXE_SHARED/go ]; do sleep 0.2; done; echo c >/proc/sysrq-trigger; sleep 60' \
     'touch $RXE_SHARED/go; until [ -e $RXE_SHARED/seen ]; do sleep 0.2; done; echo alive'
-  wait_for 300 "word of the panic" grep -qs 'guest 1 ended with status 125; the other still runs' "$work/err"
+  wait_for "$run_seconds" "word of the panic" grep -qs 'guest 1 ended with status 125; the other still runs' "$work/err"
   touch "$work/logs/shared/seen"
   ends_with 125
   grep -qx '\[2\] alive' "$work/out"
 }
 a_pair_that_waits_for_nobody_is_bounded() {
-  expect 7 --timeout 60 pair 'sleep 1000' 'exit 7'
+  expect 7 --timeout "$run_seconds" pair 'sleep 1000' 'exit 7'
   says 'guest 2 ended with status 7; the other still runs'
   says 'guest 1 ended with status 124'
 }
@@ -204,7 +227,7 @@ a_full_disk_is_told() {
   [ "$(id -u)" = 0 ] || { echo "needs root, to mount a small file system"; return 77; }
   mkdir "$work/logs"
   mount -t tmpfs -o size=1m tmpfs "$work/logs"
-  trap 'umount "$work/logs"' EXIT
+  mounted=$work/logs
   expect 125 run head -c 4000000 /dev/zero
   says 'is the disk full?'
 }
@@ -218,8 +241,10 @@ a_user_needs_no_root() {
   cp -r "$ROOT/bin" "$home/project one, two/"
   cp -r "$RXE_CACHE/kernels/${RXE_LINES[0]}" "$home/.cache/shuffle-rdma/rxe/kernels/"
   chown -R 65534:65534 "$home"
-  (cd "$home" && timeout -k 10 300 setpriv --reuid 65534 --regid 65534 --clear-groups env -u XDG_CACHE_HOME -u TMPDIR HOME="$home" \
-    'project one, two/bin/rxe' run bash -c 'id -u; ls /sys/class/infiniband; exit 9' >"$work/out" 2>"$work/err" </dev/null) || status=$?
+  cd "$home"
+  run_bounded $((run_seconds + 60)) setpriv --reuid 65534 --regid 65534 --clear-groups \
+    env -u XDG_CACHE_HOME -u TMPDIR HOME="$home" 'project one, two/bin/rxe' \
+    run bash -c 'id -u; ls /sys/class/infiniband; exit 9' || status=$?
   [ "$status $(tr '\n' ' ' <"$work/out")" = '9 0 rxe0 ' ] || wrong "status $status: $(cat "$work/out" "$work/err")"
 }
 
