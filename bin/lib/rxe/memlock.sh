@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in a guest of bin/rxe: an ordinary user's small TeraSort on rxe0, whose executors may lock too little memory for a
-# connection, or enough for connections but not for map outputs. It must be right, by TCP, and the executors' logs must name
-# the limit and the remedy.
+# Runs in a guest of bin/rxe: an ordinary user's small TeraSort on rxe0, whose executors may lock too little memory for
+# a connection, or enough for connections but not for map outputs. It must be right, by TCP, and the executors' logs
+# must name the limit and the remedy.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 . "$ROOT/bin/lib/spark.sh"
+. "$ROOT/bin/lib/rxe/built.sh"
 user=65534 home=/tmp/user failed=0
 
-# open_to_all PATH...: lets others enter the folders above, which may be closed to all but who runs bin/rxe. They are the
-# guest's own.
+# open_to_all PATH...: lets others enter the folders above, which may be closed to all but who runs bin/rxe. They are
+# the guest's own.
 open_to_all() {
   local path
   local -A folders
@@ -50,8 +51,9 @@ check() {
   fi
 }
 
-need_jdk_and_maven
 [ -n "${RXE_GUEST:-}" ] || die 2 "it opens folders to all: run it with bin/rxe run"
+need_jdk_and_maven
+need_jars
 prepare_spark_home
 find_examples_jar
 options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -61,12 +63,16 @@ launcher_command org.apache.spark.deploy.SparkSubmit --master 'local-cluster[2,1
   --conf "spark.hadoop.mapreduce.jobtracker.staging.root.dir=$home/staging" --conf 'spark.kryo.classesToRegister=[[B' \
   --jars "$EXAMPLES_JAR,$PLUGIN_JAR" --class org.shufflerdma.benchmarks.terasort.TeraSort "$BENCHMARKS_JAR" \
   --records 20000 --maps 4 --reduces 2 --shuffle rdma --device rxe0 --dir "file://$home/sort"
-mapfile -t jars < <(readlink -f "$SPARK_HOME"/jars/* "$SPARK_HOME"/conf/* "$EXAMPLES_JAR" "$PLUGIN_JAR" "$BENCHMARKS_JAR" "$JAVA")
+mapfile -t jars < <(readlink -f "$SPARK_HOME"/jars/* "$SPARK_HOME"/conf/* "$EXAMPLES_JAR" "$PLUGIN_JAR" \
+  "$BENCHMARKS_JAR" "$JAVA")
 open_to_all "$SPARK_HOME/work" "${jars[@]}"
 tcp='valid .* rdma_bytes=0 tcp_bytes=[1-9][0-9]* .* status=1$'
 # shellcheck disable=SC2016
 check 32 "$tcp" 'the limit of locked memory is 32 KiB; raise it with `ulimit -l'
 # shellcheck disable=SC2016
 check 1536 "$tcp" 'the limit of locked memory is 1536 KiB; raise it with `ulimit -l'
-grep -qs 'read by RDMA over device rxe0' "$RXE_SHARED"/user-1536/executor-* || { echo "FAIL rxe0 does not open to a user"; failed=1; }
+if ! grep -qs 'read by RDMA over device rxe0' "$RXE_SHARED"/user-1536/executor-*; then
+  echo "FAIL rxe0 does not open to a user"
+  failed=1
+fi
 exit "$failed"

@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# native.sh [TEST...]: runs in a guest of bin/rxe the native tests as programs of the distribution's libibverbs and librdmacm
-# (make -C native-verbs verbs-tests), all or those named. What they show must differ from what they claim just as
-# docs/rxe-differences.md says.
+# native.sh [TEST...]: runs in a guest of bin/rxe the native tests as programs of the distribution's libibverbs and
+# librdmacm (make -C native-verbs verbs-tests), all or those named. What they show must differ from what they claim just
+# as docs/rxe-differences.md says.
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)
-page=$root/docs/rxe-differences.md
-programs=$root/native-verbs/target/verbs-tests
-judges=$root/native-verbs/tests/rxe
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+. "$ROOT/bin/lib/rxe/built.sh"
+need_native_tests
+page=$ROOT/docs/rxe-differences.md
+programs=$ROOT/native-verbs/target/verbs-tests
+judges=$ROOT/native-verbs/tests/rxe
 logs=$RXE_SHARED/native
 kernel=$(uname -r | cut -d . -f 1,2)
-# What does not come is waited for so long before it counts as none, up to 36 times in a program (transport/error_rem_access on 6.1).
+# What does not come is waited for so long before it counts as none, up to 36 times in a program
+# (transport/error_rem_access on 6.1).
 export TEST_WAIT_MS=10000
 limit=600
 export RDMA_TEST_DEVICE=rxe0 RDMA_TEST_ADDRESS=$RXE_ADDRESS TEST_CASES=each

@@ -3,7 +3,11 @@
 # Runs in a guest of bin/rxe: bin/verify-hardware on rxe0 with files of an ext4, then without what it needs. Its report
 # must hold what it promises, and what it refuses it must explain.
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+. "$ROOT/bin/lib/rxe/built.sh"
+# Otherwise bin/verify-hardware would build them here.
+need_jars
 # Emulated processors take long for a handshake.
 patience=spark.shuffle.rdma.connectTimeout=60s
 said=/tmp/said
@@ -40,9 +44,10 @@ make_ext4() {
 report_holds_what_it_promises() {
   local report=$RXE_SHARED/verify-hardware.json dirtied=0
   expect 0 'everything that the plugin needs is proven' \
-    "$root/bin/verify-hardware" --device rxe0 --dir /mnt/ext4 --size 40m --report "$report" --conf "$patience"
+    "$ROOT/bin/verify-hardware" --device rxe0 --dir /mnt/ext4 --size 40m --report "$report" --conf "$patience"
   has "$report" '"proven": true' "\"kernel\": \"$RXE_KERNEL\"" '"device": "rxe0"' 'ext4 at /mnt/ext4' 'no DAX' \
-    "the kernel's own ib_core" 'libibverbs.so' '"IOMMU": "off' '"port 1": "ACTIVE' '"interface of port 1": "eth0, MTU 9000' \
+    "the kernel's own ib_core" 'libibverbs.so' '"IOMMU": "off' '"port 1": "ACTIVE' \
+    '"interface of port 1": "eth0, MTU 9000' \
     register_ms_per_gib register_cpu_s_per_gib deregister_ms_per_gib file_mb_per_s anonymous_mb_per_s \
     '"regions": 10000' '"status": "RETRY_EXC_ERR"' '"status": "no completion"' 'two hosts'
   ! grep -q '"failed"' "$report" || { echo "FAIL something failed"; exit 1; }
@@ -59,11 +64,11 @@ report_holds_what_it_promises() {
 make_ext4
 report_holds_what_it_promises
 echo "PASS the report of rxe0 on $RXE_KERNEL"
-expect 2 'device mlx5_9 is not present; this host has rxe0' "$root/bin/verify-hardware" --device mlx5_9 --dir /mnt/ext4
+expect 2 'device mlx5_9 is not present; this host has rxe0' "$ROOT/bin/verify-hardware" --device mlx5_9 --dir /mnt/ext4
 echo "PASS a wrong name is refused"
 # Nobody may see the way to the build, which elsewhere everybody may.
-logging=$(tr ':' '\n' <"$root/benchmarks/target/spark-home.classpath" | grep '/slf4j-api-[^/]*$')
-for folder in "$root" "$(dirname "$logging")"; do
+logging=$(tr ':' '\n' <"$ROOT/benchmarks/target/spark-home.classpath" | grep '/slf4j-api-[^/]*$')
+for folder in "$ROOT" "$(dirname "$logging")"; do
   while [ "$folder" != / ]; do
     chmod o+x "$folder"
     folder=$(dirname "$folder")
@@ -71,11 +76,11 @@ for folder in "$root" "$(dirname "$logging")"; do
 done
 ulimit -l 8192
 expect 2 'the limit of locked memory is 8192 KiB' setpriv --reuid 65534 --regid 65534 --clear-groups \
-  "$root/bin/verify-hardware" --device rxe0 --dir /mnt/ext4 --report /tmp/of-nobody.json
+  "$ROOT/bin/verify-hardware" --device rxe0 --dir /mnt/ext4 --report /tmp/of-nobody.json
 echo "PASS a small limit of locked memory is refused"
 ip link set eth0 down
-expect 2 'rxe0:1 is 1: DOWN' "$root/bin/verify-hardware" --device rxe0 --dir /mnt/ext4
+expect 2 'rxe0:1 is 1: DOWN' "$ROOT/bin/verify-hardware" --device rxe0 --dir /mnt/ext4
 echo "PASS a port that is down is refused"
 rdma link delete rxe0
-expect 2 'no RDMA device' "$root/bin/verify-hardware" --dir /mnt/ext4
+expect 2 'no RDMA device' "$ROOT/bin/verify-hardware" --dir /mnt/ext4
 echo "PASS a host without a device is refused"

@@ -1,0 +1,21 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Sourced in a guest of bin/rxe, after common.sh: is what it runs built, and newer than its sources? A guest is no place
+# to build in: it is slow, has no network, and forgets.
+
+# need_jars: ends with status 2 if they are not those of the sources.
+need_jars() {
+  local stamp=$ROOT/target/built remedy="run bin/lib/rxe/prepare_cluster.sh on the host first"
+  { [ -e "$PLUGIN_JAR" ] && [ -e "$BENCHMARKS_JAR" ] && [ -e "$stamp" ]; } || die 2 "the jars are not built: $remedy"
+  { make -q -C "$ROOT/native-verbs" all >/dev/null 2>&1 && [ -z "$(newer_than "$stamp")" ]; } ||
+    die 2 "sources have changed since the jars were built: $remedy"
+}
+
+# need_native_tests: ends with status 2 if they are not those of the sources.
+need_native_tests() {
+  local stamp=$ROOT/native-verbs/target/verbs-tests/tests newer
+  local remedy="run make -s -j \$(nproc) -C native-verbs verbs-tests on the host first"
+  [ -e "$stamp" ] || die 2 "the native tests are not built: $remedy"
+  newer=$(find "$ROOT"/native-verbs/{tests,softdev} -type f -name '*.[ch]' -newer "$stamp" -print -quit)
+  [ -z "$newer" ] || die 2 "$newer has changed since the native tests were built: $remedy"
+}
