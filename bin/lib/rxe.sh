@@ -13,6 +13,7 @@ PATH=$PATH:/usr/sbin:/sbin
 # Kernel lines to test, the first for everything. Ubuntu's own are taken where RXE_MIRROR does not name Debian's
 # archives.
 RXE_LINES=(6.1 6.12 newest) RXE_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+# shellcheck disable=SC2034 # RXE_LINES is for those who source this
 if [ -z "$RXE_MIRROR" ] && grep -qs '^ID=ubuntu$' /etc/os-release; then
   RXE_LINES=(6.8 newest) RXE_KEYRING=/usr/share/keyrings/ubuntu-archive-keyring.gpg
   RXE_PACKAGES="${RXE_PACKAGES/debian-archive-keyring/ubuntu-keyring}"
@@ -23,7 +24,7 @@ need_rxe_tools() {
   { command -v apt-get && command -v dpkg-deb; } >/dev/null ||
     die 2 "the kernels come from packages of Debian or Ubuntu: apt-get and dpkg-deb are needed" \
       "(Debian 12, Ubuntu 24.04 or newer)"
-  # shellcheck disable=SC2086
+  # shellcheck disable=SC2016,SC2086 # need_packages evaluates it; the names are words
   need_packages 'command -v qemu-system-x86_64 >/dev/null && [ -x /bin/busybox ] &&
     ! ldd /bin/busybox >/dev/null 2>&1 &&
     command -v cpio >/dev/null && command -v depmod >/dev/null && command -v xz >/dev/null &&
@@ -74,6 +75,7 @@ update_package_lists() {
     die 2 "RXE_MIRROR is not set and apt's sources name no archive of Debian: set it to the address of a mirror," \
       "without its /debian"
   mkdir -p "$RXE_CACHE/apt"
+  # shellcheck disable=SC2001 # each line
   sed "s|^|deb [signed-by=$RXE_KEYRING] |" <<<"$found" >"$RXE_CACHE/apt/sources.list"
   kernel_apt apt-get -qq --error-on=any update >&2
 }
