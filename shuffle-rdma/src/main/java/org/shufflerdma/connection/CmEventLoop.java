@@ -3,7 +3,9 @@ package org.shufflerdma.connection;
 
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.verbs.CmEvent;
+import org.shufflerdma.verbs.CmEventType;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.VerbsException;
@@ -46,25 +48,34 @@ final class CmEventLoop {
   }
 
   void turn() throws VerbsException {
+    ConnectionId orphan = null;
     try (CmEvent event = channel.poll(WAIT_MS)) {
       if (event != null) {
-        dispatch(event);
+        orphan = dispatch(event);
       }
+    }
+    if (orphan != null) {
+      orphan.close();
     }
   }
 
-  /** A connect request has no handler of its own yet: it is its listener's. */
-  private void dispatch(CmEvent event) {
+  /**
+   * A connect request has no handler of its own yet: it is its listener's. Its id, if the listener is
+   * about to be destroyed and takes no more, is returned to be destroyed once the event is
+   * acknowledged; that rejects the request.
+   */
+  private @Nullable ConnectionId dispatch(CmEvent event) {
     ConnectionId about = event.listenId() == null ? event.id() : event.listenId();
     Handler handler = handlers.get(about);
     if (handler == null) {
       LOG.debug("Nobody handles {}", event);
-      return;
+      return event.type() == CmEventType.CONNECT_REQUEST ? event.id() : null;
     }
     try {
       handler.handle(event);
     } catch (RuntimeException e) {
       LOG.error("Event {} was not handled", event, e);
     }
+    return null;
   }
 }

@@ -13,7 +13,9 @@ import java.util.Deque;
  * Everything made through {@link #own} is closed in reverse order.
  */
 final class Loopback implements AutoCloseable {
-  static final int TIMEOUT_MS = 10_000;
+  /** Another process may have to start first, on an emulated processor. */
+  static final int TIMEOUT_MS = 60_000;
+
   static final QueuePairCapabilities CAPABILITIES = new QueuePairCapabilities(64, 8, 1, 1, 0);
   static final QueuePairLimits LIMITS =
       new QueuePairLimits(Access.REMOTE_READ, Mtu.LARGEST_BYTES, 16, 16);
