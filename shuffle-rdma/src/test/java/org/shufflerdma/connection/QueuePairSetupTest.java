@@ -11,9 +11,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.config.ConnectionSettings;
-import org.shufflerdma.memory.ArenaSlice;
-import org.shufflerdma.memory.RegisteredArena;
-import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.DeviceInfo;
 import org.shufflerdma.verbs.QueuePairAttributes;
@@ -38,7 +35,7 @@ class QueuePairSetupTest {
       Connection connection = reader
           .connections()
           .connect(TestTransports.peerOf("owner", owner), null, Deadline.afterMs(20_000));
-      read(connection, owner, reader);
+      TestTransports.assertReads(connection, owner, reader, 60);
       return new Ends(connection.attributes(), attributesOfInbound(owner));
     }
   }
@@ -46,22 +43,6 @@ class QueuePairSetupTest {
   private static RdmaTransport open(String name, ConnectionSettings connection) throws Exception {
     return TestTransports.open(
         name, TestTransports.withConnection(TestTransports.settings(0, 1 << 20), connection));
-  }
-
-  private static void read(Connection connection, RdmaTransport owner, RdmaTransport reader)
-      throws Exception {
-    try (RegisteredArena arena = new RegisteredArena(owner.protectionDomain())) {
-      ArenaSlice record = arena.allocate(64);
-      record.buffer().putLong(0, 4711);
-      RegisteredBuffer sink = reader.buffers().acquire(64, Deadline.afterMs(0));
-      AwaitedCompletion completion = new AwaitedCompletion();
-      Read one = new Read(record.address(), record.rkey(), 64, 0);
-      connection.post(
-          java.util.Collections.nCopies(60, one), sink, completion, Deadline.afterMs(5_000));
-      assertThat(completion.await(Deadline.afterMs(20_000))).isNull();
-      assertThat(sink.nioBuffer(0, 8).getLong()).isEqualTo(4711);
-      sink.release();
-    }
   }
 
   private static QueuePairAttributes attributesOfInbound(RdmaTransport owner) throws Exception {

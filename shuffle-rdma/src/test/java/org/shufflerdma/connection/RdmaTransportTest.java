@@ -108,20 +108,7 @@ class RdmaTransportTest {
   void aPeerCanReadButNeverWrite() throws Exception {
     Connection connection = connect();
     assertThat(connection.attributes().access()).isZero();
-    try (RegisteredArena arena = new RegisteredArena(owner.protectionDomain())) {
-      ArenaSlice record = arena.allocate(64);
-      record.buffer().putLong(0, 4711);
-      RegisteredBuffer sink = reader.buffers().acquire(64, Deadline.afterMs(0));
-      AwaitedCompletion completion = new AwaitedCompletion();
-      connection.post(
-          List.of(new Read(record.address(), record.rkey(), 64, 0)),
-          sink,
-          completion,
-          Deadline.afterMs(5_000));
-      assertThat(completion.await(Deadline.afterMs(20_000))).isNull();
-      assertThat(sink.nioBuffer(0, 8).getLong()).isEqualTo(4711);
-      sink.release();
-    }
+    TestTransports.assertReads(connection, owner, reader, 1);
   }
 
   @Test

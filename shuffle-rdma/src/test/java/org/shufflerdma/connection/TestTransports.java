@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.connection;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.Collections;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.config.ConnectionSettings;
+import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.PoolSettings;
+import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.verbs.TestDevice;
 import org.shufflerdma.verbs.Verbs;
 
@@ -105,6 +111,23 @@ public final class TestTransports {
 
   public static PeerId peerOf(String executorId, RdmaTransport transport) {
     return new PeerId(executorId, transport.endpoint());
+  }
+
+  /** The same few bytes of the owner's, read so many times at once. */
+  static void assertReads(
+      Connection connection, RdmaTransport owner, RdmaTransport reader, int times)
+      throws Exception {
+    try (RegisteredArena arena = new RegisteredArena(owner.protectionDomain())) {
+      ArenaSlice record = arena.allocate(64);
+      record.buffer().putLong(0, 4711);
+      RegisteredBuffer sink = reader.buffers().acquire(64, Deadline.afterMs(0));
+      AwaitedCompletion completion = new AwaitedCompletion();
+      Read one = new Read(record.address(), record.rkey(), 64, 0);
+      connection.post(Collections.nCopies(times, one), sink, completion, Deadline.afterMs(5_000));
+      assertThat(completion.await(Deadline.afterMs(20_000))).isNull();
+      assertThat(sink.nioBuffer(0, 8).getLong()).isEqualTo(4711);
+      sink.release();
+    }
   }
 
   /** Waits until every sink is back; a list's own hold ends just after its last block is told. */

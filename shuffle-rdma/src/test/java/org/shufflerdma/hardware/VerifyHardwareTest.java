@@ -39,6 +39,19 @@ class VerifyHardwareTest {
     return builder.start();
   }
 
+  private Process measure(String faults, Path files, Path report) throws IOException {
+    return start(
+        faults,
+        "--device",
+        "soft",
+        "--size",
+        "40m",
+        "--dir",
+        files.toString(),
+        "--report",
+        report.toString());
+  }
+
   private Ended run(String... arguments) throws IOException, InterruptedException {
     return ended(start("", arguments));
   }
@@ -57,15 +70,7 @@ class VerifyHardwareTest {
   void softwareDeviceIsProvenAndNothingIsLeft() throws Exception {
     Path report = directory.resolve("report.json");
     Path files = Files.createDirectory(directory.resolve("files"));
-    Ended ended = run(
-        "--device",
-        "soft",
-        "--size",
-        "40m",
-        "--dir",
-        files.toString(),
-        "--report",
-        report.toString());
+    Ended ended = ended(measure("", files, report));
     assertThat(ended.status()).as(ended.said()).isZero();
     assertThat(ended.said())
         .contains("everything that the plugin needs is proven")
@@ -88,16 +93,7 @@ class VerifyHardwareTest {
     Path report = directory.resolve("report.json");
     Path files = Files.createDirectory(directory.resolve("files"));
     // The measurements before it need a third of as many READs, this one thousands a second.
-    Ended ended = ended(start(
-        "read:status=REM_ACCESS_ERR,nth=2000",
-        "--device",
-        "soft",
-        "--size",
-        "40m",
-        "--dir",
-        files.toString(),
-        "--report",
-        report.toString()));
+    Ended ended = ended(measure("read:status=REM_ACCESS_ERR,nth=2000", files, report));
     assertThat(ended.status()).as(ended.said()).isEqualTo(1);
     assertThat(ended.said())
         .containsPattern("many regions +FAILED: a READ ended with IBV_WC_REM_ACCESS_ERR")
@@ -112,16 +108,7 @@ class VerifyHardwareTest {
   @Test
   void signalLeavesNoFile() throws Exception {
     Path files = Files.createDirectory(directory.resolve("files"));
-    Process process = start(
-        "",
-        "--device",
-        "soft",
-        "--size",
-        "40m",
-        "--dir",
-        files.toString(),
-        "--report",
-        directory.resolve("report.json").toString());
+    Process process = measure("", files, directory.resolve("report.json"));
     Path log = directory.resolve("log");
     long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_S);
     while (!Files.readString(log).contains("READs and compares it")) {
