@@ -43,6 +43,14 @@ object FaultSuite {
 object RdmaJobsByHand {
   lazy val groupByKey: Seq[(Int, Int)] =
     Jobs.rows.groupMap(_._1)(_._2).view.mapValues(_.sorted.hashCode).toSeq.sorted
+
+  /** Of `Jobs.someOf(Jobs.summed(_, partitions))`, whose keys are small and positive. */
+  def someSums(partitions: Int): Seq[(Int, Long)] =
+    Jobs.rows
+      .groupMapReduce(_._1)(_._2.length.toLong)(_ + _)
+      .toSeq
+      .filter { case (key, _) => key % partitions % Jobs.ReadEvery == 0 }
+      .sorted
 }
 
 final class KilledPeerSuite extends FaultSuite("killpeer=1", OnceFault.newMark()) with Eventually {

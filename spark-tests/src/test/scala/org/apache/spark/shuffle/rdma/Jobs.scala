@@ -9,6 +9,7 @@ import org.apache.spark.sql.SparkSession
 object Jobs {
   private val Maps = 6
   private val Rows = 60000
+  val ReadEvery = 25
 
   private def row(i: Int): (Int, String) = (i * 7919 % 5003, s"value-$i-${"x" * (i % 40)}")
 
@@ -21,8 +22,12 @@ object Jobs {
   def smallShuffle(context: SparkContext): RDD[(Int, Int)] =
     context.parallelize(0 until 1000, 4).map(i => (i % 50, i)).reduceByKey(_ + _, 4)
 
-  def groupByKey(context: SparkContext): Seq[(Int, Int)] =
-    pairs(context).groupByKey(8).mapValues(_.toSeq.sorted.hashCode).collect().sorted.toSeq
+  def groupByKey(context: SparkContext): Seq[(Int, Int)] = hashed(grouped(context))
+
+  def grouped(context: SparkContext): RDD[(Int, Iterable[String])] = pairs(context).groupByKey(8)
+
+  def hashed(groups: RDD[(Int, Iterable[String])]): Seq[(Int, Int)] =
+    groups.mapValues(_.toSeq.sorted.hashCode).collect().sorted.toSeq
 
   /** Each task leaves some of its blocks unread. */
   def endEarly(context: SparkContext): Long =
@@ -39,10 +44,14 @@ object Jobs {
     pairs(context).sortByKey(ascending = true, 8).keys.collect().toSeq
 
   /** 2,100 partitions, so that map statuses are of the highly compressed kind; some are read. */
-  def manyPartitions(context: SparkContext): Seq[(Int, Long)] = {
-    val summed = pairs(context).mapValues(_.length.toLong).reduceByKey(_ + _, 2100)
-    val some = 0 until 2100 by 25
-    context
+  def manyPartitions(context: SparkContext): Seq[(Int, Long)] = someOf(summed(context, 2100))
+
+  def summed(context: SparkContext, partitions: Int): RDD[(Int, Long)] =
+    pairs(context).mapValues(_.length.toLong).reduceByKey(_ + _, partitions)
+
+  def someOf(summed: RDD[(Int, Long)]): Seq[(Int, Long)] = {
+    val some = 0 until summed.getNumPartitions by ReadEvery
+    summed.context
       .runJob(summed, (rows: Iterator[(Int, Long)]) => rows.toArray, some)
       .flatten
       .sorted
