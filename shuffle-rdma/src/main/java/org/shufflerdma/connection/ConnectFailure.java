@@ -19,7 +19,7 @@ public enum ConnectFailure {
   UNREACHABLE,
   /** The peer failed too often; it is left alone for a while. */
   BREAKER,
-  /** No queue pair or completion queue entries are left on this side. */
+  /** No queue pair, completion queue entries or registered memory are left on this side. */
   RESOURCES,
   /** This transport is closed, or has failed. */
   CLOSED

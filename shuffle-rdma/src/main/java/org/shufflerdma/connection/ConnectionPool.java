@@ -181,7 +181,7 @@ public final class ConnectionPool implements Connection.Owner {
         connection.breakWith(closedHere());
       }
     } catch (NoConnectionException e) {
-      NoConnectionException known = isLost(e, tcpAddress) ? unreachable(peer, e) : e;
+      NoConnectionException known = isLost(e, tcpAddress) ? e.unreachable(peer) : e;
       countFailure(peer, slot, known.failure());
       LOG.warn("{}", known.getMessage());
       attempt.completeExceptionally(known);
@@ -217,11 +217,6 @@ public final class ConnectionPool implements Connection.Owner {
         && !TcpProbe.isAnswered(tcpAddress);
   }
 
-  private static NoConnectionException unreachable(PeerId peer, NoConnectionException cause) {
-    return new NoConnectionException(
-        peer, ConnectFailure.UNREACHABLE, "nor does its host answer TCP", cause);
-  }
-
   private void countFailure(PeerId peer, Slot slot, ConnectFailure failure) {
     stats.countConnectFailure(failure);
     synchronized (slot) {
@@ -245,7 +240,7 @@ public final class ConnectionPool implements Connection.Owner {
       return attempt.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
     } catch (TimeoutException e) {
       throw new NoConnectionException(
-          peer, ConnectFailure.TIMEOUT, "another's attempt did not end in time", e);
+          peer, ConnectFailure.TIMEOUT, "another's attempt did not end in time");
     } catch (ExecutionException e) {
       if (e.getCause() instanceof NoConnectionException known) {
         throw known.forWaiter(peer);

@@ -195,9 +195,8 @@ final class Connector {
   private void readCanary(Connection connection, Handshake.Reply reply, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     PeerId peer = connection.peer();
-    RegisteredBuffer sink = null;
+    RegisteredBuffer sink = sinkFor(peer, deadline);
     try {
-      sink = buffers.acquire(Canary.SIZE_BYTES, deadline);
       AwaitedCompletion outcome = new AwaitedCompletion();
       Read read = new Read(reply.canaryAddress(), reply.canaryRkey(), Canary.SIZE_BYTES, 0);
       connection.post(List.of(read), sink, outcome, deadline);
@@ -211,13 +210,20 @@ final class Connector {
     } catch (NoConnectionException e) {
       throw e;
     } catch (TimeoutException e) {
-      throw new NoConnectionException(peer, ConnectFailure.CANARY, "no completion in time", e);
+      throw new NoConnectionException(peer, ConnectFailure.CANARY, "no completion in time");
     } catch (IOException e) {
       throw new NoConnectionException(peer, ConnectFailure.CANARY, "it was not posted", e);
     } finally {
-      if (sink != null) {
-        sink.release();
-      }
+      sink.release();
+    }
+  }
+
+  private RegisteredBuffer sinkFor(PeerId peer, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    try {
+      return buffers.acquire(Canary.SIZE_BYTES, deadline);
+    } catch (IOException e) {
+      throw new NoConnectionException(peer, ConnectFailure.RESOURCES, "no fetch buffer", e);
     }
   }
 

@@ -11,23 +11,34 @@ public final class NoConnectionException extends IOException {
   private final ConnectFailure failure;
   private final String detail;
 
-  NoConnectionException(
-      PeerId peer, ConnectFailure failure, String detail, @Nullable Throwable cause) {
-    super("no RDMA connection to " + peer + ": " + failure + ", " + detail, cause);
-    this.failure = failure;
-    this.detail = detail;
+  /** The message ends with that of the cause, which the log's one line is to show. */
+  NoConnectionException(PeerId peer, ConnectFailure failure, String detail, Throwable cause) {
+    this(peer, failure, cause, detail + ": " + cause.getMessage());
   }
 
   NoConnectionException(PeerId peer, ConnectFailure failure, String detail) {
-    this(peer, failure, detail, null);
+    this(peer, failure, null, detail);
+  }
+
+  private NoConnectionException(
+      PeerId peer, ConnectFailure failure, @Nullable Throwable cause, String detail) {
+    super("no RDMA connection to " + peer + ": " + failure + ", " + detail, cause);
+    this.failure = failure;
+    this.detail = detail;
   }
 
   public ConnectFailure failure() {
     return failure;
   }
 
+  /** The same for a peer that answers nothing else either. */
+  NoConnectionException unreachable(PeerId peer) {
+    return new NoConnectionException(
+        peer, ConnectFailure.UNREACHABLE, this, detail + ", nor does its host answer TCP");
+  }
+
   /** The same failure for another who waited for the attempt, with a stack trace of its own. */
   NoConnectionException forWaiter(PeerId peer) {
-    return new NoConnectionException(peer, failure, detail, this);
+    return new NoConnectionException(peer, failure, this, detail);
   }
 }

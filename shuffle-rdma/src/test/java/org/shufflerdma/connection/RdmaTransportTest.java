@@ -250,6 +250,20 @@ class RdmaTransportTest {
   }
 
   @Test
+  void aReaderWithoutABufferForTheCanarySaysWhyAndDoesNotBlameThePath() throws Exception {
+    PoolSettings tooSmall = PoolSettings.ofBudget(Canary.SIZE_BYTES / 2);
+    TransportSettings settings =
+        TransportSettings.defaults(new InetSocketAddress(TestDevice.address(), 0), tooSmall);
+    try (RdmaTransport poor = TestTransports.open("poor", settings)) {
+      NoConnectionException refused = catchThrowableOfType(
+          NoConnectionException.class,
+          () -> poor.connections().connect(peer, null, Deadline.afterMs(20_000)));
+      assertThat(refused.failure()).isEqualTo(ConnectFailure.RESOURCES);
+      assertThat(refused).hasMessageContaining("no fetch buffer: no buffer for ");
+    }
+  }
+
+  @Test
   void aLoopbackAddressTakesTheDeviceThatIsAskedFor() throws Exception {
     LocalIdentity identity = new LocalIdentity("app", "x", TestTransports.SECRET);
     try (RdmaTransport transport =
