@@ -77,6 +77,7 @@ public final class ShufflePlugin implements AutoCloseable {
         LOG.warn("Shuffle blocks go by TCP: {}", offReason);
       }
     }
+    LOG.debug("RdmaShuffleManager of the {} is made", isDriver ? "driver" : "executor");
     return new ShufflePlugin(settings, offReason);
   }
 
