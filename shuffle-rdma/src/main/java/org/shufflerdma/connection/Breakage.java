@@ -8,6 +8,8 @@ public record Breakage(Kind kind, String detail, @Nullable Throwable cause) {
   public enum Kind {
     /** A READ completed with an error. */
     READ_ERROR,
+    /** The peer did not answer a READ within the device's retries. */
+    NO_ANSWER,
     /** The device refused to take a work request. */
     POST_REFUSED,
     /** The peer, or its host, ended it. */

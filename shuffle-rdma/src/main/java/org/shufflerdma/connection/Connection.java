@@ -168,12 +168,16 @@ public final class Connection {
     lastProgressNs = System.nanoTime();
     int index = PendingReads.index(wrId);
     if (status != WcStatus.SUCCESS) {
-      list.note(index, status, vendorError);
+      boolean unanswered = WcStatus.isSilence(status);
+      if (!unanswered) {
+        list.note(index, status, vendorError);
+      }
       if (status != WcStatus.WR_FLUSH_ERR) {
         stats.countReadError(status);
       }
       breakWith(new Breakage(
-          Breakage.Kind.READ_ERROR, WcStatus.text(status) + ", vendor error " + vendorError));
+          unanswered ? Breakage.Kind.NO_ANSWER : Breakage.Kind.READ_ERROR,
+          WcStatus.text(status) + ", vendor error " + vendorError));
     }
     if (index != list.size - 1 || !retire(PendingReads.firstWrId(wrId), list)) {
       return;

@@ -69,6 +69,9 @@ public final class ConnectionPool implements Connection.Owner {
 
     boolean wasConnected;
 
+    /** The last connection ended because the peer did not answer; its host is asked before the next. */
+    boolean fellSilent;
+
     /** Guards the two fields below; held while the peer's host is asked. */
     final Object probeLock = new Object();
 
@@ -147,6 +150,13 @@ public final class ConnectionPool implements Connection.Owner {
         "left alone for " + settings.breakerOpenMs() + " ms after " + last);
   }
 
+  /** Whether the host of a connection's peer answers TCP; true if it cannot be asked. */
+  boolean isHostAnswering(Connection connection) {
+    InetSocketAddress tcpAddress = connection.tcpAddress();
+    Slot slot = slots.get(connection.peer());
+    return tcpAddress == null || slot == null || isHostAnswering(slot, tcpAddress);
+  }
+
   /** Those who ask at the same time share one answer. */
   private static boolean isHostAnswering(Slot slot, InetSocketAddress tcpAddress) {
     long nowNs = System.nanoTime();
@@ -167,6 +177,7 @@ public final class ConnectionPool implements Connection.Owner {
       Deadline deadline)
       throws InterruptedException {
     try {
+      checkNotLost(peer, slot, tcpAddress);
       Connection connection = connectWithin(peer, deadline.atMostMs(settings.connectTimeoutMs()));
       connection.tcpAddress(tcpAddress);
       synchronized (slot) {
@@ -174,6 +185,7 @@ public final class ConnectionPool implements Connection.Owner {
           stats.reconnects.increment();
         }
         slot.wasConnected = true;
+        slot.fellSilent = false;
       }
       attempt.complete(connection);
       LOG.info("RDMA peer={} qp={} event=CONNECTED", peer, connection.queuePairNumber());
@@ -181,7 +193,7 @@ public final class ConnectionPool implements Connection.Owner {
         connection.breakWith(closedHere());
       }
     } catch (NoConnectionException e) {
-      NoConnectionException known = isLost(e, tcpAddress) ? e.unreachable(peer) : e;
+      NoConnectionException known = isLost(e, slot, tcpAddress) ? e.unreachable(peer) : e;
       countFailure(peer, slot, known.failure());
       LOG.warn("{}", known.getMessage());
       attempt.completeExceptionally(known);
@@ -211,10 +223,24 @@ public final class ConnectionPool implements Connection.Owner {
     }
   }
 
-  private static boolean isLost(NoConnectionException e, @Nullable InetSocketAddress tcpAddress) {
-    return e.failure() == ConnectFailure.TIMEOUT
+  /** A peer whose device has just fallen silent is not waited for again if its host is silent, too. */
+  private static void checkNotLost(PeerId peer, Slot slot, @Nullable InetSocketAddress tcpAddress)
+      throws NoConnectionException {
+    boolean fellSilent;
+    synchronized (slot) {
+      fellSilent = slot.fellSilent;
+    }
+    if (fellSilent && tcpAddress != null && !isHostAnswering(slot, tcpAddress)) {
+      throw new NoConnectionException(
+          peer, ConnectFailure.UNREACHABLE, "its READs were not answered, nor is TCP");
+    }
+  }
+
+  private static boolean isLost(
+      NoConnectionException e, Slot slot, @Nullable InetSocketAddress tcpAddress) {
+    return (e.failure() == ConnectFailure.TIMEOUT || e.failure() == ConnectFailure.CANARY)
         && tcpAddress != null
-        && !TcpProbe.isAnswered(tcpAddress);
+        && !isHostAnswering(slot, tcpAddress);
   }
 
   private void countFailure(PeerId peer, Slot slot, ConnectFailure failure) {
@@ -293,6 +319,9 @@ public final class ConnectionPool implements Connection.Owner {
         outstanding);
     Slot slot = slots.get(peer);
     if (slot != null) {
+      synchronized (slot) {
+        slot.fellSilent = breakage.kind() == Breakage.Kind.NO_ANSWER;
+      }
       countFailure(peer, slot, failureAfter(breakage.kind()));
     }
   }
@@ -300,7 +329,7 @@ public final class ConnectionPool implements Connection.Owner {
   private static ConnectFailure failureAfter(Breakage.Kind kind) {
     return switch (kind) {
       case PEER_UNREACHABLE -> ConnectFailure.UNREACHABLE;
-      case NO_PROGRESS -> ConnectFailure.TIMEOUT;
+      case NO_PROGRESS, NO_ANSWER -> ConnectFailure.TIMEOUT;
       case READ_ERROR, POST_REFUSED, DISCONNECTED, DEVICE, CLOSED -> ConnectFailure.REFUSED;
     };
   }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.connection;
 
-import java.net.InetSocketAddress;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 
 /**
  * Gives up connections on which nothing completes any more. A verdict needs two looks in a row, so
@@ -15,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 final class Watchdog {
   private final TransportSettings settings;
   private final Iterable<Connection> connections;
+  private final Predicate<Connection> hostAnswers;
   private final Executor prober;
 
   /** Silent connections, and for how long they were at the last look. */
@@ -23,9 +24,18 @@ final class Watchdog {
   /** Connections whose peer is being, or has been, asked in this silence. */
   private final Map<Connection, Boolean> probed = new ConcurrentHashMap<>();
 
-  Watchdog(TransportSettings settings, Iterable<Connection> connections, Executor prober) {
+  /**
+   * @param hostAnswers whether a peer's host answers TCP, as far as it can be asked; may take {@link
+   *     TcpProbe#TOTAL_MS}
+   */
+  Watchdog(
+      TransportSettings settings,
+      Iterable<Connection> connections,
+      Predicate<Connection> hostAnswers,
+      Executor prober) {
     this.settings = settings;
     this.connections = connections;
+    this.hostAnswers = hostAnswers;
     this.prober = prober;
   }
 
@@ -44,25 +54,24 @@ final class Watchdog {
         connection.breakWith(new Breakage(
             Breakage.Kind.NO_PROGRESS,
             "no completion for " + settings.progressTimeoutMs() + " ms"));
-      } else if (before >= probeAfterNs && now > 0) {
+      } else if (now >= probeAfterNs && now > 0) { // its verdict comes later than the next look
         probe(connection);
       }
     }
   }
 
   private void probe(Connection connection) {
-    InetSocketAddress target = connection.tcpAddress();
-    if (target != null && probed.put(connection, true) == null) {
-      prober.execute(() -> breakIfLost(connection, target));
+    if (probed.put(connection, true) == null) {
+      prober.execute(() -> breakIfLost(connection));
     }
   }
 
-  private void breakIfLost(Connection connection, InetSocketAddress target) {
+  private void breakIfLost(Connection connection) {
     long silentBeforeNs = connection.silentNs();
-    if (!TcpProbe.isAnswered(target) && connection.silentNs() >= silentBeforeNs) {
+    if (!hostAnswers.test(connection) && connection.silentNs() >= silentBeforeNs) {
       connection.breakWith(new Breakage(
           Breakage.Kind.PEER_UNREACHABLE,
-          "no completion, and no answer from " + target + " either"));
+          "no completion, and no answer from " + connection.tcpAddress() + " either"));
     }
   }
 }

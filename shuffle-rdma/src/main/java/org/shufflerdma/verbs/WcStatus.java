@@ -111,6 +111,11 @@ public final class WcStatus {
     return "IBV_WC_" + row[0] + " (" + status + "): " + row[1] + "; " + row[2];
   }
 
+  /** Whether it tells of a peer from which nothing came, and so nothing of this one work request. */
+  public static boolean isSilence(int status) {
+    return status == RETRY_EXC_ERR || status == RNR_RETRY_EXC_ERR || status == RESP_TIMEOUT_ERR;
+  }
+
   private static boolean isKnown(int status) {
     return status >= 0 && status < NAME_MEANING_REMEDY.length;
   }

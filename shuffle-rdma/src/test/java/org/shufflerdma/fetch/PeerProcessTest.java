@@ -17,6 +17,7 @@ import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.SilentPort;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.verbs.OnSoftDevice;
+import org.shufflerdma.verbs.WcStatus;
 
 /** Fetches between processes: the paths that one process has not, deaths, and device faults. */
 @Timeout(120)
@@ -60,14 +61,14 @@ class PeerProcessTest extends PeerProcesses {
         .isEqualTo(roundsWithoutFailure(3) + "\nmismatches 1 reconnects 0");
   }
 
-  /** All but WR_FLUSH_ERR, which blames no READ; as many at a time as the device takes faults. */
+  /** All that blame a READ; as many at a time as the device takes faults. */
   @ParameterizedTest
   @ValueSource(ints = {1, 6, 11, 16})
   @OnSoftDevice("faults are asked of it")
   void everyErrorStatusFailsItsBlockAlone(int firstStatus) throws Exception {
     FetchPeer.Published published = published(serve(0, 5_000));
     int[] statuses = IntStream.range(firstStatus, firstStatus + 5)
-        .filter(status -> status != 5)
+        .filter(status -> status != WcStatus.WR_FLUSH_ERR && !WcStatus.isSilence(status))
         .toArray();
     String faults = IntStream.range(0, statuses.length)
         .mapToObj(i -> "read:status=" + statuses[i] + ",nth=" + (40 + 60 * i))
@@ -83,6 +84,18 @@ class PeerProcessTest extends PeerProcesses {
         .allMatch(line -> line.contains("good 15"))
         .allMatch(line -> line.contains("READ_ERROR") || line.contains("REMOTE_ACCESS"));
     assertThat(lines.get(rounds)).isEqualTo("mismatches 0 reconnects " + statuses.length + "");
+  }
+
+  @Test
+  @OnSoftDevice("faults are asked of it")
+  void aReadThatIsNotAnsweredIsReadAgainOverANewConnection() throws Exception {
+    List<String> lines = read(
+        published(serve(0, 5_000)),
+        12,
+        "SOFTVERBS_FAULT=read:status=RETRY_EXC_ERR,nth=40"
+            + ";read:status=RNR_RETRY_EXC_ERR,nth=100;read:status=RESP_TIMEOUT_ERR,nth=160");
+    assertThat(String.join("\n", lines))
+        .isEqualTo(roundsWithoutFailure(12) + "\nmismatches 0 reconnects 3");
   }
 
   @Test
