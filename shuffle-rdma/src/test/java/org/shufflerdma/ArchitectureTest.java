@@ -2,8 +2,10 @@
 package org.shufflerdma;
 
 import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaCall.Predicates.target;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.fields;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
@@ -93,6 +95,17 @@ final class ArchitectureTest {
         .should()
         .dependOnClassesThat()
         .resideInAPackage("com.ibm.disni..")
+        .check(CLASSES);
+  }
+
+  /** So that what {@code ProtectionDomain} refuses is registered nowhere. */
+  @Test
+  void onlyProtectionDomainsRegisterMemory() {
+    noClasses()
+        .that()
+        .doNotHaveFullyQualifiedName(ROOT + "verbs.ProtectionDomain")
+        .should()
+        .callMethodWhere(target(nameMatching("registerMemory|registerFile|_regMr")))
         .check(CLASSES);
   }
 

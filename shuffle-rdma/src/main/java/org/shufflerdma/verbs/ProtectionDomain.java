@@ -5,15 +5,25 @@ import static org.shufflerdma.verbs.Dispatcher.DISNI;
 
 import java.util.Objects;
 
-/** A protection domain. Closed last, after its regions and queue pairs. Thread safe. */
+/**
+ * A protection domain. Closed last, after its regions and queue pairs. Thread safe.
+ *
+ * <p>Nothing else in this project registers memory, so this is where least access is kept: a region is read
+ * by peers, or written by this process' own READs. What a peer could write cannot be registered.
+ */
 public final class ProtectionDomain extends NativeObject {
   ProtectionDomain(long handle) {
     super(handle);
   }
 
-  /** Registers memory; {@code access} are {@link Access} flags. The memory must outlive the region. */
+  /**
+   * Registers memory, which must outlive the region.
+   *
+   * @param access REMOTE_READ, also ON_DEMAND; or LOCAL_WRITE, also with RELAXED_ORDERING
+   */
   public MemoryRegion register(long address, long length, int access) throws VerbsException {
     requirePositive(length);
+    requireLeast(access);
     try {
       return new MemoryRegion(
           Natives.registerMemory(handle(), address, length, access), address, length, access);
@@ -25,10 +35,13 @@ public final class ProtectionDomain extends NativeObject {
   /**
    * Registers a range of a mapped file. The software device serves it from the file itself. The
    * mapping and the descriptor may be closed while the region lives; its bytes stay readable.
+   *
+   * @param access as above
    */
   public MemoryRegion register(MappedFile file, long offset, long length, int access)
       throws VerbsException {
     requirePositive(length);
+    requireLeast(access);
     Objects.checkFromIndexSize(offset, length, file.size());
     long address = file.address() + offset;
     try {
@@ -45,6 +58,16 @@ public final class ProtectionDomain extends NativeObject {
   private static void requirePositive(long length) {
     if (length <= 0) {
       throw new IllegalArgumentException("length is " + length + ", must be positive");
+    }
+  }
+
+  private static void requireLeast(int access) {
+    boolean readByPeers = (access & ~Access.ON_DEMAND) == Access.REMOTE_READ;
+    boolean sinkOfReads = (access & ~Access.RELAXED_ORDERING) == Access.LOCAL_WRITE;
+    if (!readByPeers && !sinkOfReads) {
+      throw new IllegalArgumentException(
+          "access 0x%x: a region is read by peers (0x%x) or written by own READs (0x%x), no more"
+              .formatted(access, Access.REMOTE_READ, Access.LOCAL_WRITE));
     }
   }
 

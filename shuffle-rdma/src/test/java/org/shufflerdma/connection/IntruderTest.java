@@ -31,6 +31,7 @@ import org.shufflerdma.verbs.QueuePair;
 import org.shufflerdma.verbs.QueuePairCapabilities;
 import org.shufflerdma.verbs.QueuePairLimits;
 import org.shufflerdma.verbs.WcStatus;
+import org.shufflerdma.verbs.WideRegion;
 
 /** What a listener says to those who speak rdma_cm but not our handshake. */
 @Timeout(60)
@@ -147,8 +148,7 @@ class IntruderTest {
         Access.LOCAL_WRITE | Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC;
     try (NativeMemory target = NativeMemory.allocate(4096, false);
         NativeMemory own = NativeMemory.allocate(4096, false);
-        MemoryRegion targetRegion =
-            owner.protectionDomain().register(target.address(), 4096, everything)) {
+        MemoryRegion targetRegion = WideRegion.register(owner.protectionDomain(), target)) {
       target.slice(0, OtherRequest.BYTES).putLong(4711);
       own.slice(0, OtherRequest.BYTES).putLong(4712);
       int status = connect(handshake.request(NONCE, peer), (answer, id, pair, domain, queue) -> {

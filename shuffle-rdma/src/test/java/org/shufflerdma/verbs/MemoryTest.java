@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -69,6 +70,38 @@ final class MemoryTest {
       try (MemoryRegion tail = domain.register(mapped, 8192, 1808, Access.REMOTE_READ)) {
         assertThat(tail.address()).isEqualTo(mapped.address() + 8192);
       }
+    }
+  }
+
+  /** All combinations of the flags that enum ibv_access_flags has up to 0x80, and relaxed ordering. */
+  @Test
+  void noAccessButReadingByPeersOrWritingByOwnReadsIsRegistered() throws Exception {
+    Set<Integer> allowed = Set.of(
+        Access.REMOTE_READ,
+        Access.REMOTE_READ | Access.ON_DEMAND,
+        Access.LOCAL_WRITE,
+        Access.LOCAL_WRITE | Access.RELAXED_ORDERING);
+    Path file = Files.write(directory.resolve("data"), new byte[4096]);
+    try (Loopback loopback = Loopback.listening();
+        NativeMemory memory = NativeMemory.allocate(4096, false);
+        MappedFile mapped = MappedFile.open(file)) {
+      ProtectionDomain domain = loopback.connect().responder().domain;
+      for (int low = 0; low < 1 << 8; low++) {
+        for (int access : new int[] {low, low | Access.RELAXED_ORDERING, low | Integer.MIN_VALUE}) {
+          if (!allowed.contains(access)) {
+            assertThatIllegalArgumentException()
+                .as("access 0x%x", access)
+                .isThrownBy(() -> domain.register(memory.address(), 4096, access));
+            assertThatIllegalArgumentException()
+                .as("access 0x%x of a file", access)
+                .isThrownBy(() -> domain.register(mapped, 0, 4096, access));
+          }
+        }
+      }
+      domain.register(memory.address(), 4096, Access.REMOTE_READ).close();
+      domain
+          .register(memory.address(), 4096, Access.LOCAL_WRITE | Access.RELAXED_ORDERING)
+          .close();
     }
   }
 

@@ -28,8 +28,7 @@ final class QueuePairLimitsTest {
       Loopback.Pair pair = loopback.connect(CAPABILITIES, access(0), access(responderAccess));
       NativeMemory from = loopback.own(NativeMemory.allocate(4096, false));
       NativeMemory to = loopback.own(NativeMemory.allocate(4096, false));
-      MemoryRegion target =
-          loopback.own(pair.responder().domain.register(to.address(), 4096, EVERYTHING));
+      MemoryRegion target = loopback.own(WideRegion.register(pair.responder().domain, to));
       MemoryRegion own =
           loopback.own(pair.initiator().domain.register(from.address(), 4096, Access.LOCAL_WRITE));
       from.slice(0, OtherRequest.BYTES).putLong(4711);
