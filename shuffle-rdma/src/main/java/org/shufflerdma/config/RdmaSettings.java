@@ -89,8 +89,9 @@ public record RdmaSettings(
       "maxRegisteredBytes",
       ValueType.bytes("0b", "64t"),
       "64g",
-      "The most bytes of map output an executor keeps registered (and, on most hardware,"
-          + " pinned). Outputs beyond it are served by TCP.");
+      "The most bytes of map output and descriptors an executor keeps registered (and, on most"
+          + " hardware, pinned). When they are full, the outputs of shuffles unused for longest are"
+          + " withdrawn, and TCP serves their late readers.");
   private static final Setting<Long> POOL_BYTES = new Setting<>(
       "poolBytes",
       ValueType.bytes("16m", "1t"),
@@ -136,7 +137,9 @@ public record RdmaSettings(
       "withdrawGrace",
       ValueType.durationMs(0, 600_000),
       "2s",
-      "How long a removed shuffle's outputs stay registered for READs already under way.");
+      "How long outputs that are withdrawn, as their shuffle was removed or others need the room,"
+          + " stay registered for READs already under way. Readers rely on a descriptor for half of"
+          + " it.");
 
   static final List<Setting<?>> ALL = Stream.of(
           List.of(ENABLED, REQUIRED, ALLOW_UNENCRYPTED, DEVICE, ADDRESS),

@@ -44,7 +44,8 @@ public final class BlockFetcher implements AutoCloseable {
             maxReadBytes(transport),
             Math.min(SHARED_BUFFER_BYTES, transport.buffers().slabBytes())),
         transport.settings().progressTimeoutMs(),
-        settings.poolWaitMs());
+        settings.poolWaitMs(),
+        settings.leaseMs());
     this.descriptors = new DescriptorReader(context);
   }
 

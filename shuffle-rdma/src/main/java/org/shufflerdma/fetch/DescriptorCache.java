@@ -22,10 +22,10 @@ final class DescriptorCache {
   private final Map<Key, KnownDescriptor> descriptors = new LinkedHashMap<>(16, 0.75f, true);
   private long partitions;
 
-  /** Null unless it covers all partitions of the block. */
+  /** Null unless it covers all partitions of the block, and its lease lasts. */
   synchronized @Nullable KnownDescriptor find(Nonce bootNonce, BlockRequest block) {
     KnownDescriptor known = descriptors.get(new Key(bootNonce, block.descriptor()));
-    return known != null && known.covers(block) ? known : null;
+    return known != null && known.covers(block) && !known.lease().expired() ? known : null;
   }
 
   synchronized void put(Nonce bootNonce, DescriptorRef descriptor, KnownDescriptor known) {

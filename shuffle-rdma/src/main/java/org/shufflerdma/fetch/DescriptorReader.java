@@ -80,6 +80,7 @@ final class DescriptorReader {
     if (wanted.isEmpty()) {
       return;
     }
+    Deadline lease = context.descriptorLease();
     Deadline deadline = context.progressDeadline();
     List<InFlight> inFlight = new ArrayList<>();
     try {
@@ -90,7 +91,7 @@ final class DescriptorReader {
         await(flight, wanted, deadline);
       }
       for (Wanted one : wanted) {
-        decode(bootNonce, one, refusal);
+        decode(bootNonce, one, lease, refusal);
       }
     } finally {
       inFlight.forEach(flight -> flight.sink.release());
@@ -169,10 +170,10 @@ final class DescriptorReader {
         .toList();
   }
 
-  private void decode(Nonce bootNonce, Wanted wanted, Refusal refusal) {
+  private void decode(Nonce bootNonce, Wanted wanted, Deadline lease, Refusal refusal) {
     context.stats().descriptorsRead.increment();
     try {
-      KnownDescriptor known = decode(wanted);
+      KnownDescriptor known = decode(wanted, lease);
       context.cache().put(bootNonce, wanted.descriptor, known);
       wanted.blocks.forEach(block -> block.resolve(known));
     } catch (InvalidDescriptorException e) {
@@ -180,7 +181,8 @@ final class DescriptorReader {
     }
   }
 
-  private static KnownDescriptor decode(Wanted wanted) throws InvalidDescriptorException {
+  private static KnownDescriptor decode(Wanted wanted, Deadline lease)
+      throws InvalidDescriptorException {
     if (wanted.header == null || wanted.entries == null) {
       throw new IllegalStateException("a list came without its placements");
     }
@@ -194,6 +196,6 @@ final class DescriptorReader {
     }
     PartitionRanges ranges = MapOutputDescriptor.decodeEntries(
         wanted.entries, header, wanted.startPartition, wanted.endPartition);
-    return new KnownDescriptor(header, ranges);
+    return new KnownDescriptor(header, ranges, lease);
   }
 }

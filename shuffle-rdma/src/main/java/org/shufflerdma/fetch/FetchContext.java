@@ -21,9 +21,14 @@ record FetchContext(
     FetchStats stats,
     ReadPlan.Limits planLimits,
     int progressTimeoutMs,
-    int poolWaitMs) {
+    int poolWaitMs,
+    int leaseMs) {
   Deadline progressDeadline() {
     return Deadline.afterMs(progressTimeoutMs);
+  }
+
+  Deadline descriptorLease() {
+    return Deadline.afterMs(leaseMs);
   }
 
   Deadline poolDeadline() {

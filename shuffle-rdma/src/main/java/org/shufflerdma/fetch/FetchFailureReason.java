@@ -5,6 +5,8 @@ import java.util.Locale;
 import org.shufflerdma.connection.Breakage;
 import org.shufflerdma.connection.ConnectFailure;
 import org.shufflerdma.connection.ReadFailure;
+import org.shufflerdma.location.InvalidDescriptorException;
+import org.shufflerdma.location.WithdrawnException;
 import org.shufflerdma.verbs.WcStatus;
 
 /** Why a block did not come by RDMA. The vocabulary of the counters. */
@@ -25,6 +27,8 @@ public enum FetchFailureReason {
   PEER_UNREACHABLE,
   /** No queue pair, completion queue entry or descriptor was left on this side. */
   RESOURCES,
+  /** Its owner withdrew the map output to make room for others, or has no room for it yet. */
+  WITHDRAWN,
   /** What stands at the location is not this map output's descriptor, or no longer. */
   DESCRIPTOR,
   /** The peer refused access: the map output is gone. */
@@ -65,6 +69,10 @@ public enum FetchFailureReason {
       case RESOURCES -> RESOURCES;
       case CLOSED -> CLOSED;
     };
+  }
+
+  static FetchFailureReason of(InvalidDescriptorException why) {
+    return why instanceof WithdrawnException ? WITHDRAWN : DESCRIPTOR;
   }
 
   /** For a READ that is itself to blame. */

@@ -77,7 +77,7 @@ final class FetchJob {
       descriptors.resolve(
           connection,
           blocks,
-          (block, why) -> outcomes.fail(block, FetchFailureReason.DESCRIPTOR, why));
+          (block, why) -> outcomes.fail(block, FetchFailureReason.of(why), why));
     } catch (NoConnectionException e) {
       outcomes.failAll(blocks, FetchFailureReason.of(e.failure()), e);
       return;
@@ -113,7 +113,7 @@ final class FetchJob {
       if (block.lengthBytes() == 0) {
         outcomes.deliverEmpty(block);
       } else if (sink != null) {
-        streamed.add(new StreamedFetch(context, block, sink, outcomes, this::connect));
+        streamed.add(new StreamedFetch(context, descriptors, block, sink, outcomes, this::connect));
       } else if (fitsInMemory(block)) {
         inMemory.add(block);
       } else {
@@ -150,16 +150,31 @@ final class FetchJob {
       if (sink == null) {
         continue; // an empty pool must not keep each list waiting
       }
+      if (i > 0 && isLeaseOver(lists.get(i), blocks)) {
+        sink.release();
+        run(unposted(lists, i, blocks), attempt); // reads the descriptors again
+        return;
+      }
       BrokenConnectionException broken = post(connection, lists.get(i), sink, blocks, attempt);
       patience = context.poolDeadline();
       if (broken != null) {
-        List<PendingBlock> unposted = lists.subList(i, lists.size()).stream()
-            .flatMap(list -> blocksOf(list, blocks).stream())
-            .toList();
-        afterBreakage(broken.breakage(), unposted, attempt, broken);
+        afterBreakage(broken.breakage(), unposted(lists, i, blocks), attempt, broken);
         return;
       }
     }
+  }
+
+  private static boolean isLeaseOver(ReadPlan.ReadList list, List<PendingBlock> blocks) {
+    return blocksOf(list, blocks).stream()
+        .anyMatch(block -> block.descriptor().lease().expired());
+  }
+
+  private static List<PendingBlock> unposted(
+      List<ReadPlan.ReadList> lists, int from, List<PendingBlock> blocks) {
+    return lists.subList(from, lists.size()).stream()
+        .flatMap(list -> blocksOf(list, blocks).stream())
+        .filter(PendingBlock::isPending)
+        .toList();
   }
 
   /** Null if there is none; the list's blocks have been failed then. */

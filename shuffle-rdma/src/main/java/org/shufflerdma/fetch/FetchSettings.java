@@ -6,15 +6,24 @@ package org.shufflerdma.fetch;
  *
  * @param threads that connect, wait for buffers and post
  * @param poolWaitMs longest wait for a buffer, after which a block takes another way
+ * @param leaseMs how long after it was read a descriptor is relied upon; less than the time for
+ *     which owners keep what they have withdrawn
  */
-public record FetchSettings(int threads, int poolWaitMs) {
+public record FetchSettings(int threads, int poolWaitMs, int leaseMs) {
   /** Threads that wait for a dead peer must leave some for the others. */
   private static final int MIN_THREADS = 8;
 
   private static final int MAX_THREADS = 32;
   private static final int POOL_WAIT_MS = 1_000;
 
-  public static FetchSettings forCores(int cores) {
-    return new FetchSettings(Math.max(MIN_THREADS, Math.min(MAX_THREADS, cores)), POOL_WAIT_MS);
+  /**
+   * For an executor of so many cores.
+   *
+   * @param withdrawGraceMs of the owners: half of it is the lease, the other half is left to READs
+   *     that were posted at its end
+   */
+  public static FetchSettings of(int cores, int withdrawGraceMs) {
+    return new FetchSettings(
+        Math.max(MIN_THREADS, Math.min(MAX_THREADS, cores)), POOL_WAIT_MS, withdrawGraceMs / 2);
   }
 }

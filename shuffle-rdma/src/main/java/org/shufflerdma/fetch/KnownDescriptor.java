@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.fetch;
 
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.location.PartitionRanges;
 
-/** What has been read, and checked, of a map output's descriptor. */
-record KnownDescriptor(MapOutputDescriptor.Header header, PartitionRanges ranges) {
+/**
+ * What has been read, and checked, of a map output's descriptor.
+ *
+ * @param lease until when it is relied upon; its owner may withdraw the output at any time
+ */
+record KnownDescriptor(MapOutputDescriptor.Header header, PartitionRanges ranges, Deadline lease) {
   boolean covers(BlockRequest block) {
     return ranges.covers(block.startPartition(), block.endPartition());
   }

@@ -3,6 +3,7 @@ package org.shufflerdma.fetch;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +14,7 @@ import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.connection.Read;
 import org.shufflerdma.connection.ReadFailure;
+import org.shufflerdma.location.InvalidDescriptorException;
 import org.shufflerdma.memory.RegisteredBuffer;
 
 /**
@@ -23,6 +25,7 @@ final class StreamedFetch {
   private static final int PIECE_BYTES = 4 << 20;
 
   private final FetchContext context;
+  private final DescriptorReader descriptors;
   private final PendingBlock block;
   private final BlockSink sink;
   private final Outcomes outcomes;
@@ -35,11 +38,13 @@ final class StreamedFetch {
 
   StreamedFetch(
       FetchContext context,
+      DescriptorReader descriptors,
       PendingBlock block,
       BlockSink sink,
       Outcomes outcomes,
       Connect connect) {
     this.context = context;
+    this.descriptors = descriptors;
     this.block = block;
     this.sink = sink;
     this.outcomes = outcomes;
@@ -119,20 +124,38 @@ final class StreamedFetch {
 
   private @Nullable ReadFailure read(long offset, int lengthBytes, RegisteredBuffer buffer)
       throws Failure, InterruptedException {
-    KnownDescriptor at = block.descriptor();
-    long remoteAddress = at.remoteAddress(block.request) + offset;
-    Read read = new Read(remoteAddress, at.header().dataRkey(), lengthBytes, 0);
     Deadline deadline = context.progressDeadline();
     AwaitedCompletion completion = new AwaitedCompletion();
     try {
-      connect.connect().post(List.of(read), buffer, completion, deadline);
+      Connection connection = connect.connect();
+      renewLease(connection);
+      KnownDescriptor at = block.descriptor();
+      long remoteAddress = at.remoteAddress(block.request) + offset;
+      Read read = new Read(remoteAddress, at.header().dataRkey(), lengthBytes, 0);
+      connection.post(List.of(read), buffer, completion, deadline);
       return completion.await(deadline);
+    } catch (ReadsFailedException e) {
+      return e.failure();
     } catch (NoConnectionException e) {
       throw new Failure(FetchFailureReason.of(e.failure()), e);
     } catch (BrokenConnectionException e) {
       return ReadFailure.collateral(e.breakage());
     } catch (TimeoutException e) {
       throw new Failure(FetchFailureReason.TIMEOUT, e);
+    } catch (InvalidDescriptorException e) {
+      throw new Failure(FetchFailureReason.of(e), e);
+    } catch (IOException e) {
+      throw new Failure(FetchFailureReason.POOL, e);
+    }
+  }
+
+  /** Its owner may have withdrawn the output since the last piece. */
+  private void renewLease(Connection connection)
+      throws IOException, InterruptedException, TimeoutException {
+    List<InvalidDescriptorException> refusals = new ArrayList<>();
+    descriptors.resolve(connection, List.of(block), (refused, why) -> refusals.add(why));
+    if (!refusals.isEmpty()) {
+      throw refusals.get(0);
     }
   }
 

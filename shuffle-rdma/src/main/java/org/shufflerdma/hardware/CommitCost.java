@@ -22,6 +22,7 @@ import org.shufflerdma.mapoutput.NotPublishedException;
 import org.shufflerdma.mapoutput.PartitionChecksums;
 import org.shufflerdma.mapoutput.PublishedOutput;
 import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.memory.RegistrationBudget;
 import org.shufflerdma.plugin.DeviceTrial;
 
 /**
@@ -70,9 +71,10 @@ public final class CommitCost {
       RdmaSettings settings = RdmaSettings.from(options.settings());
       DeviceTrial trial = DeviceTrial.choose(settings);
       try (Links links = Links.open(trial.address());
-          RegisteredArena arena = new RegisteredArena(links.domain());
-          MapOutputRegistry registry = new MapOutputRegistry(
-              links.domain(), arena, settings.maxRegisteredBytes(), 0, System::nanoTime)) {
+          RegisteredArena arena = new RegisteredArena(
+              links.domain(), new RegistrationBudget(settings.maxRegisteredBytes()));
+          MapOutputRegistry registry =
+              new MapOutputRegistry(links.domain(), arena, 0, System::nanoTime)) {
         new CommitCost(options, registry, System.out).run(links.info().name());
       }
     } catch (RefusedException | InvalidSettingException | NotPublishedException e) {

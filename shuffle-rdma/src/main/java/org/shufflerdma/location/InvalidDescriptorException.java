@@ -7,7 +7,7 @@ import java.io.IOException;
  * The bytes read are not the descriptor of the expected map output: foreign memory, a withdrawn
  * output, or a torn read. The block is then fetched another way.
  */
-public final class InvalidDescriptorException extends IOException {
+public class InvalidDescriptorException extends IOException {
   private static final long serialVersionUID = 1L;
 
   public InvalidDescriptorException(String reason) {

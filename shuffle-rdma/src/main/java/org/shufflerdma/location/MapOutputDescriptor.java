@@ -132,7 +132,7 @@ public final class MapOutputDescriptor {
     bytes.putInt(CRC_AT, headerCrc(bytes));
   }
 
-  /** Makes the descriptor at the position of {@code descriptor} invalid for every later READ. */
+  /** What later READs find at the position of {@code descriptor} is then no map output, or not yet. */
   public static void withdraw(ByteBuffer descriptor) {
     littleEndian(descriptor).putInt(MAGIC_AT, WITHDRAWN_MAGIC);
   }
@@ -145,7 +145,7 @@ public final class MapOutputDescriptor {
     }
     int magic = bytes.getInt(MAGIC_AT);
     if (magic == WITHDRAWN_MAGIC) {
-      throw new InvalidDescriptorException("the map output has been withdrawn");
+      throw new WithdrawnException();
     }
     if (magic != MAGIC) {
       throw new InvalidDescriptorException("no descriptor at this address");

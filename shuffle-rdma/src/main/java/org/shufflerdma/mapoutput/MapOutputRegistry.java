@@ -2,45 +2,129 @@
 package org.shufflerdma.mapoutput;
 
 import java.io.IOException;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.Collection;
+import java.util.Deque;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.mapoutput.NotPublishedException.Reason;
+import org.shufflerdma.memory.BudgetExhaustedException;
 import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.memory.RegistrationBudget;
+import org.shufflerdma.metrics.LogThrottle;
 import org.shufflerdma.verbs.ProtectionDomain;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The published map outputs of one executor, within its limit of registered bytes. Outputs of a
- * removed shuffle are withdrawn at once and deregistered after a grace time, in which READs under
- * way may finish. Any thread may call. Closed before the protection domain.
+ * The published map outputs of one executor, within the budget of its arena. What does not fit
+ * makes room for itself: outputs of the shuffle that tasks of this executor have not used for
+ * longest are withdrawn, and given back after the grace time, in which READs under way may finish.
+ * Nobody waits for that: an output without room is announced, and becomes readable when there is
+ * some. Outputs of a removed shuffle go the same way. Any thread may call. Closed before the arena.
  */
 public final class MapOutputRegistry implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MapOutputRegistry.class);
   private static final int FAILURES_BEFORE_PAUSE = 5;
   private static final long PAUSE_NS = TimeUnit.SECONDS.toNanos(60);
 
+  /** One part in so many is kept free, so that commits find room while others are in their grace. */
+  private static final int SHARE_KEPT_FREE = 4;
+
+  /** Shuffles whose use keeps outputs waiting are looked at again after this time. */
+  private static final long RETRY_MS = 100;
+
+  /** Outputs of one shuffle, from its first use until it is removed. Guarded by lock. */
+  private static final class Shuffle {
+    final int id;
+    final Deque<PublishedOutput> readable = new ArrayDeque<>();
+    final Deque<PublishedOutput> waiting = new ArrayDeque<>();
+    final List<PublishedOutput> withdrawn = new ArrayList<>();
+    int users;
+    boolean removed;
+
+    Shuffle(int id) {
+      this.id = id;
+    }
+
+    boolean isIdle() {
+      return users == 0;
+    }
+
+    boolean isEmpty() {
+      return readable.isEmpty() && waiting.isEmpty() && withdrawn.isEmpty();
+    }
+
+    boolean forget(PublishedOutput output) {
+      return readable.remove(output) || waiting.remove(output) || withdrawn.remove(output);
+    }
+
+    List<PublishedOutput> all() {
+      List<PublishedOutput> all = new ArrayList<>(readable);
+      all.addAll(waiting);
+      all.addAll(withdrawn);
+      return all;
+    }
+  }
+
+  /** A task of this executor that writes or reads a shuffle, from its start to its end. */
+  public final class Use implements AutoCloseable {
+    private final Shuffle shuffle;
+    private final AtomicBoolean ended = new AtomicBoolean();
+
+    private Use(Shuffle shuffle) {
+      this.shuffle = shuffle;
+    }
+
+    /**
+     * Describes a committed, non-empty map output of this shuffle, and maps and registers it, now or
+     * when there is room.
+     *
+     * @throws NotPublishedException also if the shuffle was removed since this use began
+     */
+    public PublishedOutput publish(MapOutputFile output) throws NotPublishedException {
+      return MapOutputRegistry.this.publish(shuffle, output);
+    }
+
+    @Override
+    public void close() {
+      if (ended.compareAndSet(false, true)) {
+        ended(shuffle);
+      }
+    }
+  }
+
   private final ProtectionDomain domain;
   private final RegisteredArena arena;
-  private final long maxRegisteredBytes;
+  private final RegistrationBudget budget;
   private final long withdrawGraceMs;
   private final LongSupplier nanoClock;
   private final ScheduledThreadPoolExecutor reaper;
+  private final LogThrottle fullLog;
 
   private final Object lock = new Object();
   // Guarded by lock.
-  private final Map<Integer, List<PublishedOutput>> byShuffle = new HashMap<>();
-  private final Set<PublishedOutput> withdrawn = new HashSet<>();
+  /** The shuffle comes first whose last use by a task of this executor began longest ago. */
+  private final Map<Integer, Shuffle> shuffles = new LinkedHashMap<>(16, 0.75f, true);
+
+  private final Set<PublishedOutput> ending = new HashSet<>();
+
+  /** Withdrawn, but still in their grace and therefore in the budget. */
+  private long leavingBytes;
+
+  private boolean retryScheduled;
   private boolean closed;
   private int failuresInARow;
   private long pausedUntilNs;
@@ -48,18 +132,25 @@ public final class MapOutputRegistry implements AutoCloseable {
   private final AtomicLong generations = new AtomicLong();
   private final AtomicLong registeredBytes = new AtomicLong();
   private final LongAdder published = new LongAdder();
+  private final LongAdder withdrawnForRoom = new LongAdder();
 
+  /**
+   * An empty one.
+   *
+   * @param arena for the descriptors; its budget is the map outputs' too
+   * @param withdrawGraceMs between the withdrawal of an output and its end
+   */
   public MapOutputRegistry(
       ProtectionDomain domain,
       RegisteredArena arena,
-      long maxRegisteredBytes,
       long withdrawGraceMs,
       LongSupplier nanoClock) {
     this.domain = domain;
     this.arena = arena;
-    this.maxRegisteredBytes = maxRegisteredBytes;
+    this.budget = arena.budget();
     this.withdrawGraceMs = withdrawGraceMs;
     this.nanoClock = nanoClock;
+    fullLog = new LogThrottle(TimeUnit.MINUTES.toNanos(1), nanoClock);
     reaper = new ScheduledThreadPoolExecutor(1, task -> {
       Thread thread = new Thread(task, "shuffle-rdma-reaper");
       thread.setDaemon(true);
@@ -68,67 +159,115 @@ public final class MapOutputRegistry implements AutoCloseable {
     reaper.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
   }
 
-  /** Maps, registers and describes a committed, non-empty map output. */
+  /** Until it is closed no output of the shuffle is withdrawn for want of room. */
+  public Use use(int shuffleId) {
+    synchronized (lock) {
+      Shuffle shuffle = shuffles.computeIfAbsent(shuffleId, Shuffle::new);
+      shuffle.users++;
+      return new Use(shuffle);
+    }
+  }
+
+  private void ended(Shuffle shuffle) {
+    synchronized (lock) {
+      shuffle.users--;
+      if (shuffle.isIdle() && shuffle.isEmpty()) {
+        shuffles.remove(shuffle.id, shuffle);
+      }
+    }
+  }
+
+  private void touch(Shuffle shuffle) {
+    @Nullable Shuffle unused = shuffles.get(shuffle.id);
+  }
+
+  /** The same as {@link Use#publish} of a use that begins and ends with it. */
   public PublishedOutput publish(MapOutputFile output) throws NotPublishedException {
-    PublishedOutput result = register(output);
+    try (Use use = use(output.shuffleId())) {
+      return use.publish(output);
+    }
+  }
+
+  private PublishedOutput publish(Shuffle shuffle, MapOutputFile output)
+      throws NotPublishedException {
+    long lengthBytes = output.lengthBytes();
+    synchronized (lock) {
+      refuse(shuffle);
+      refuseWhilePaused();
+      refuseTooLong(lengthBytes);
+      touch(shuffle);
+      long forOutputs = budget.limitBytes() - arena.registeredBytes();
+      makeRoom(shuffle, lengthBytes, forOutputs / SHARE_KEPT_FREE);
+    }
+    PublishedOutput result = announce(output);
+    boolean hasRoom = budget.tryTake(lengthBytes);
+    if (hasRoom) {
+      try {
+        register(result);
+      } catch (NotPublishedException e) {
+        close(result);
+        throw e;
+      }
+    }
+    if (!add(shuffle, result, hasRoom)) {
+      close(result);
+      throw new NotPublishedException(Reason.REMOVED, "shuffle " + shuffle.id + " is gone");
+    }
     published.increment();
     return result;
   }
 
-  private PublishedOutput register(MapOutputFile output) throws NotPublishedException {
-    refuseWhilePaused();
-    long lengthBytes = output.lengthBytes();
-    reserve(lengthBytes);
-    PublishedOutput result;
-    try {
-      result =
-          PublishedOutput.open(output, generations.incrementAndGet() & 0xFFFF_FFFFL, domain, arena);
-    } catch (NotPublishedException e) {
-      registeredBytes.addAndGet(-lengthBytes);
-      throw e;
-    } catch (IOException | RuntimeException e) {
-      registeredBytes.addAndGet(-lengthBytes);
-      noteRegistration(false);
-      throw new NotPublishedException(
-          Reason.REGISTRATION, "cannot register " + output.dataFile() + ": " + e.getMessage(), e);
-    }
-    noteRegistration(true);
-    boolean tooLate;
-    synchronized (lock) {
-      tooLate = closed;
-      if (!tooLate) {
-        byShuffle.computeIfAbsent(output.shuffleId(), id -> new ArrayList<>()).add(result);
-      }
-    }
-    if (tooLate) {
-      close(result);
+  private void refuse(Shuffle shuffle) throws NotPublishedException {
+    if (closed) {
       throw new NotPublishedException(Reason.CLOSED, "the executor is stopping");
     }
-    return result;
-  }
-
-  private void reserve(long bytes) throws NotPublishedException {
-    long before = registeredBytes.getAndUpdate(
-        current -> current > maxRegisteredBytes - bytes ? current : current + bytes);
-    if (before > maxRegisteredBytes - bytes) {
-      throw new NotPublishedException(
-          Reason.BUDGET,
-          bytes + " bytes more than the " + before + " registered exceed the limit of "
-              + maxRegisteredBytes + " (spark.shuffle.rdma.maxRegisteredBytes)");
+    if (shuffle.removed) {
+      throw new NotPublishedException(Reason.REMOVED, "shuffle " + shuffle.id + " is gone");
     }
   }
 
   private void refuseWhilePaused() throws NotPublishedException {
-    synchronized (lock) {
-      if (closed) {
-        throw new NotPublishedException(Reason.CLOSED, "the executor is stopping");
+    if (failuresInARow >= FAILURES_BEFORE_PAUSE && nanoClock.getAsLong() - pausedUntilNs < 0) {
+      throw new NotPublishedException(
+          Reason.REGISTRATION_PAUSED,
+          "the last " + failuresInARow + " registrations failed; the next is tried in up to "
+              + TimeUnit.NANOSECONDS.toSeconds(PAUSE_NS) + " s");
+    }
+  }
+
+  private void refuseTooLong(long lengthBytes) throws NotPublishedException {
+    if (RegistrationBudget.pages(lengthBytes) > budget.limitBytes()) {
+      throw new NotPublishedException(
+          Reason.BUDGET,
+          "its " + lengthBytes + " bytes are more than may be registered in all, "
+              + budget.limitBytes() + " bytes (spark.shuffle.rdma.maxRegisteredBytes)");
+    }
+  }
+
+  private PublishedOutput announce(MapOutputFile output) throws NotPublishedException {
+    try {
+      return PublishedOutput.announce(
+          output, generations.incrementAndGet() & 0xFFFF_FFFFL, arena, budget);
+    } catch (BudgetExhaustedException e) {
+      throw new NotPublishedException(Reason.BUDGET, String.valueOf(e.getMessage()), e);
+    } catch (IOException e) {
+      noteRegistration(false);
+      throw new NotPublishedException(
+          Reason.REGISTRATION, "no descriptor for " + output.dataFile() + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** The bytes have been taken from the budget. */
+  private void register(PublishedOutput output) throws NotPublishedException {
+    try {
+      output.register(domain);
+      noteRegistration(true);
+      registeredBytes.addAndGet(output.lengthBytes());
+    } catch (NotPublishedException e) {
+      if (e.reason() == Reason.REGISTRATION) {
+        noteRegistration(false);
       }
-      if (failuresInARow >= FAILURES_BEFORE_PAUSE && nanoClock.getAsLong() - pausedUntilNs < 0) {
-        throw new NotPublishedException(
-            Reason.REGISTRATION_PAUSED,
-            "the last " + failuresInARow + " registrations failed; the next is tried in up to "
-                + TimeUnit.NANOSECONDS.toSeconds(PAUSE_NS) + " s");
-      }
+      throw e;
     }
   }
 
@@ -139,11 +278,150 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
+  /** False if the shuffle is gone. */
+  private boolean add(Shuffle shuffle, PublishedOutput output, boolean isReadable) {
+    synchronized (lock) {
+      if (closed || shuffle.removed) {
+        return false;
+      }
+      (isReadable ? shuffle.readable : shuffle.waiting).add(output);
+      if (!isReadable) {
+        retryLater();
+        sayFull();
+      }
+      return true;
+    }
+  }
+
+  /**
+   * Withdraws outputs of shuffles that nobody here uses, longest unused first, until {@code
+   * lengthBytes} more would leave {@code keptFree}; stops at the shuffle they are for.
+   */
+  private void makeRoom(Shuffle forShuffle, long lengthBytes, long keptFree) {
+    long excess = budget.usedBytes()
+        - leavingBytes
+        + RegistrationBudget.pages(lengthBytes)
+        + keptFree
+        - budget.limitBytes();
+    List<PublishedOutput> leaving = new ArrayList<>();
+    long bytes = 0;
+    for (Shuffle shuffle : shuffles.values()) {
+      if (shuffle == forShuffle) {
+        break;
+      }
+      while (bytes < excess && shuffle.isIdle() && !shuffle.readable.isEmpty()) {
+        PublishedOutput output = shuffle.readable.remove();
+        output.withdraw();
+        shuffle.withdrawn.add(output);
+        leaving.add(output);
+        bytes += RegistrationBudget.pages(output.lengthBytes());
+      }
+    }
+    if (!leaving.isEmpty()) {
+      withdrawnForRoom.add(leaving.size());
+      leave(leaving, bytes, this::release);
+      sayFull();
+    }
+  }
+
+  private void leave(
+      Collection<PublishedOutput> outputs, long bytes, Consumer<PublishedOutput> end) {
+    if (closed) {
+      return;
+    }
+    leavingBytes += bytes;
+    Runnable task = () -> {
+      outputs.forEach(end);
+      synchronized (lock) {
+        leavingBytes -= bytes;
+      }
+      registerWaiting();
+    };
+    var unused = reaper.schedule(task, withdrawGraceMs, TimeUnit.MILLISECONDS);
+  }
+
+  private void sayFull() {
+    long held = fullLog.tryLog();
+    if (held >= 0) {
+      LOG.warn(
+          "What may be registered, {} bytes (spark.shuffle.rdma.maxRegisteredBytes), is in use: {}"
+              + " map outputs of shuffles that tasks here no longer use have been withdrawn so far,"
+              + " {} wait for room. Late readers fetch them by TCP",
+          budget.limitBytes(),
+          withdrawnForRoom.sum(),
+          waiting());
+    }
+  }
+
+  private void retryLater() {
+    if (!retryScheduled && !closed) {
+      retryScheduled = true;
+      var unused = reaper.schedule(
+          () -> {
+            synchronized (lock) {
+              retryScheduled = false;
+            }
+            registerWaiting();
+          },
+          RETRY_MS,
+          TimeUnit.MILLISECONDS);
+    }
+  }
+
+  /** Registers waiting outputs for which there is room; of the shuffle used last first. */
+  private void registerWaiting() {
+    boolean more = true;
+    while (more) {
+      more = registerOneWaiting();
+    }
+  }
+
+  private boolean registerOneWaiting() {
+    Shuffle shuffle;
+    PublishedOutput output;
+    synchronized (lock) {
+      shuffle = lastUsedWithWaiting();
+      if (shuffle == null) {
+        return false;
+      }
+      output = shuffle.waiting.element();
+      if (!budget.tryTake(output.lengthBytes())) {
+        makeRoom(shuffle, pages(shuffle.waiting), 0);
+        retryLater();
+        return false;
+      }
+      shuffle.waiting.remove();
+      shuffle.withdrawn.add(output); // where it stays if it cannot be registered
+    }
+    try {
+      register(output);
+    } catch (NotPublishedException e) {
+      if (e.reason() != Reason.REMOVED) {
+        LOG.warn("A map output that waited for room stays unregistered", e);
+      }
+      return true;
+    }
+    synchronized (lock) {
+      if (!shuffle.removed && shuffle.withdrawn.remove(output)) {
+        shuffle.readable.add(output);
+      }
+    }
+    return true;
+  }
+
+  private @Nullable Shuffle lastUsedWithWaiting() {
+    Shuffle last = null;
+    for (Shuffle shuffle : shuffles.values()) {
+      last = shuffle.waiting.isEmpty() ? last : shuffle;
+    }
+    return last;
+  }
+
   /** Takes back one output that no map status names. */
   public void retract(int shuffleId, PublishedOutput output) {
     synchronized (lock) {
-      @Nullable List<PublishedOutput> outputs = byShuffle.get(shuffleId);
-      if (outputs == null || !outputs.remove(output)) {
+      @Nullable Shuffle shuffle = shuffles.get(shuffleId);
+      if (shuffle == null || !shuffle.forget(output)) {
         return;
       }
     }
@@ -152,45 +430,70 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   /** Withdraws all outputs of a shuffle and gives them back after the grace time. */
   public void removeShuffle(int shuffleId) {
-    List<PublishedOutput> outputs;
     synchronized (lock) {
-      @Nullable List<PublishedOutput> removed = byShuffle.remove(shuffleId);
-      if (removed == null) {
+      @Nullable Shuffle shuffle = shuffles.remove(shuffleId);
+      if (shuffle == null) {
         return;
       }
-      outputs = removed;
+      shuffle.removed = true;
+      List<PublishedOutput> outputs = shuffle.all();
       outputs.forEach(PublishedOutput::withdraw);
-      withdrawn.addAll(outputs);
-      if (!closed) {
-        var unused = reaper.schedule(() -> reap(outputs), withdrawGraceMs, TimeUnit.MILLISECONDS);
-      }
+      ending.addAll(outputs);
+      leave(outputs, pages(shuffle.readable), this::end);
     }
   }
 
-  private void reap(List<PublishedOutput> outputs) {
+  private void end(PublishedOutput output) {
     synchronized (lock) {
-      withdrawn.removeAll(outputs);
+      ending.remove(output);
     }
-    outputs.forEach(this::close);
+    close(output);
+  }
+
+  private static long pages(Collection<PublishedOutput> outputs) {
+    return outputs.stream()
+        .mapToLong(output -> RegistrationBudget.pages(output.lengthBytes()))
+        .sum();
+  }
+
+  private void release(PublishedOutput output) {
+    try {
+      if (output.release()) {
+        registeredBytes.addAndGet(-output.lengthBytes());
+      }
+    } catch (IOException e) {
+      LOG.error("Leaking {} bytes that could not be given back", output.lengthBytes(), e);
+    }
   }
 
   private void close(PublishedOutput output) {
-    long lengthBytes = output.lengthBytes();
-    try {
-      if (output.close()) {
-        registeredBytes.addAndGet(-lengthBytes);
-      }
-    } catch (IOException e) {
-      LOG.error("Leaking {} registered bytes that could not be given back", lengthBytes, e);
-    }
+    output.withdraw();
+    release(output);
+    output.close();
   }
 
+  /** In map outputs; descriptors are not counted. */
   public long registeredBytes() {
     return registeredBytes.get();
   }
 
+  /** Map outputs announced so far, whether there was room at once or not. */
   public long published() {
     return published.sum();
+  }
+
+  /** Map outputs that wait for room now. */
+  public long waiting() {
+    synchronized (lock) {
+      return shuffles.values().stream()
+          .mapToLong(shuffle -> shuffle.waiting.size())
+          .sum();
+    }
+  }
+
+  /** Map outputs withdrawn so far to make room for others. */
+  public long withdrawnForRoom() {
+    return withdrawnForRoom.sum();
   }
 
   /** Gives everything back without grace. */
@@ -199,10 +502,10 @@ public final class MapOutputRegistry implements AutoCloseable {
     List<PublishedOutput> all = new ArrayList<>();
     synchronized (lock) {
       closed = true;
-      byShuffle.values().forEach(all::addAll);
-      byShuffle.clear();
-      all.addAll(withdrawn);
-      withdrawn.clear();
+      shuffles.values().forEach(shuffle -> all.addAll(shuffle.all()));
+      shuffles.clear();
+      all.addAll(ending);
+      ending.clear();
     }
     reaper.shutdownNow();
     all.forEach(this::close);

@@ -7,7 +7,7 @@ public final class NotPublishedException extends Exception {
 
   /** Why. */
   public enum Reason {
-    /** Registering it would exceed the executor's limit of registered bytes. */
+    /** It alone, or its descriptor, exceeds what the executor may register. */
     BUDGET,
     /** The file is not as long as its partitions. */
     FILE_CHANGED,
@@ -15,6 +15,8 @@ public final class NotPublishedException extends Exception {
     REGISTRATION,
     /** Registration has failed several times in a row and is not tried for a while. */
     REGISTRATION_PAUSED,
+    /** Its shuffle was removed while its task ran. */
+    REMOVED,
     /** Its executor is stopping. */
     CLOSED
   }

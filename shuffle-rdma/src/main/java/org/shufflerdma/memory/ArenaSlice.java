@@ -2,14 +2,16 @@
 package org.shufflerdma.memory;
 
 import java.nio.ByteBuffer;
-import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Bytes of a {@link RegisteredArena} that peers can read. Its owner writes it through the view. */
+/**
+ * Bytes of a {@link RegisteredArena} that peers can read. Its owner writes it through the view. Any
+ * thread may call.
+ */
 public final class ArenaSlice implements AutoCloseable {
   private final RegisteredArena.Chunk chunk;
   private final long offset;
-  private final int lengthBytes;
-  private final AtomicBoolean closed = new AtomicBoolean();
+  // Guarded by this; 0 once closed.
+  private int lengthBytes;
 
   ArenaSlice(RegisteredArena.Chunk chunk, long offset, int lengthBytes) {
     this.chunk = chunk;
@@ -25,23 +27,41 @@ public final class ArenaSlice implements AutoCloseable {
     return chunk.rkey();
   }
 
-  public int lengthBytes() {
+  public synchronized int lengthBytes() {
     return lengthBytes;
   }
 
   /** Zeroed when the slice was allocated; not to be touched after close. */
-  public ByteBuffer buffer() {
-    if (closed.get()) {
+  public synchronized ByteBuffer buffer() {
+    if (lengthBytes == 0) {
       throw new IllegalStateException("slice has been freed");
     }
     return chunk.view(offset, lengthBytes);
   }
 
+  /** Zeroes and frees all but the first bytes, which stay registered. */
+  public synchronized void shrink(int toBytes) {
+    if (toBytes >= lengthBytes) {
+      return;
+    }
+    free(toBytes);
+    lengthBytes = toBytes;
+  }
+
   /** Zeroes the bytes, so that a peer with a stale location finds no record, and frees them. */
   @Override
-  public void close() {
-    if (closed.compareAndSet(false, true)) {
-      chunk.free(offset, lengthBytes);
+  public synchronized void close() {
+    if (lengthBytes > 0) {
+      free(0);
+      lengthBytes = 0;
+    }
+  }
+
+  private void free(int fromBytes) {
+    long from = fromBytes == 0 ? 0 : RegisteredArena.roundUp(fromBytes);
+    long to = RegisteredArena.roundUp(lengthBytes);
+    if (from < to) {
+      chunk.free(offset + from, to - from);
     }
   }
 }

@@ -25,13 +25,25 @@ public final class RegisteredArena implements AutoCloseable {
   private static final int ALIGNMENT_BYTES = 64;
 
   private final ProtectionDomain domain;
+  private final RegistrationBudget budget;
   private final List<Chunk> chunks = new ArrayList<>();
   private boolean closed;
 
-  public RegisteredArena(ProtectionDomain domain) {
+  /**
+   * An empty one.
+   *
+   * @param budget that its chunks are taken from
+   */
+  public RegisteredArena(ProtectionDomain domain, RegistrationBudget budget) {
     this.domain = domain;
+    this.budget = budget;
   }
 
+  /**
+   * Zeroed bytes for one record.
+   *
+   * @throws BudgetExhaustedException if a chunk more does not fit the budget
+   */
   public synchronized ArenaSlice allocate(int lengthBytes) throws IOException {
     if (closed) {
       throw new IOException("the arena is closed");
@@ -49,36 +61,50 @@ public final class RegisteredArena implements AutoCloseable {
   }
 
   private Chunk openChunk(long chunkBytes) throws IOException {
-    NativeMemory memory = NativeMemory.allocate(chunkBytes, false);
+    if (!budget.tryTake(chunkBytes)) {
+      throw new BudgetExhaustedException(
+          chunkBytes + " bytes for descriptors do not fit what may be registered, "
+              + budget.limitBytes() + " bytes, of which " + budget.usedBytes() + " are taken");
+    }
+    NativeMemory memory = null;
     try {
+      memory = NativeMemory.allocate(chunkBytes, false);
       MemoryRegion region = domain.register(memory.address(), chunkBytes, Access.REMOTE_READ);
       return new Chunk(memory, region);
     } catch (Throwable t) {
-      memory.close();
+      if (memory != null) {
+        memory.close();
+      }
+      budget.giveBack(chunkBytes);
       throw t;
     }
+  }
+
+  /** What its chunks, and whatever else its owner registers for peers, are taken from. */
+  public RegistrationBudget budget() {
+    return budget;
   }
 
   public synchronized long registeredBytes() {
     return chunks.stream().mapToLong(chunk -> chunk.memory.size()).sum();
   }
 
-  private static long roundUp(int lengthBytes) {
+  static long roundUp(int lengthBytes) {
     if (lengthBytes <= 0) {
       throw new IllegalArgumentException("a slice of " + lengthBytes + " bytes");
     }
     return (lengthBytes + ALIGNMENT_BYTES - 1L) & -ALIGNMENT_BYTES;
   }
 
-  private synchronized void free(Chunk chunk, long offset, int lengthBytes) {
+  private synchronized void free(Chunk chunk, long offset, long lengthBytes) {
     if (closed) {
       return;
     }
-    ByteBuffer bytes = chunk.view(offset, lengthBytes);
+    ByteBuffer bytes = chunk.view(offset, Math.toIntExact(lengthBytes));
     while (bytes.hasRemaining()) {
       bytes.put((byte) 0);
     }
-    chunk.free.giveBack(offset, roundUp(lengthBytes));
+    chunk.free.giveBack(offset, lengthBytes);
     if (chunk.free.isAllFree() && chunks.size() > 1) {
       chunks.remove(chunk);
       chunk.close();
@@ -118,7 +144,7 @@ public final class RegisteredArena implements AutoCloseable {
       return memory.slice(offset, lengthBytes);
     }
 
-    void free(long offset, int lengthBytes) {
+    void free(long offset, long lengthBytes) {
       RegisteredArena.this.free(this, offset, lengthBytes);
     }
 
@@ -126,6 +152,7 @@ public final class RegisteredArena implements AutoCloseable {
       try {
         region.close();
         memory.close();
+        budget.giveBack(memory.size());
       } catch (IOException e) {
         LOG.error("Leaking {} bytes that could not be deregistered", memory.size(), e);
       }

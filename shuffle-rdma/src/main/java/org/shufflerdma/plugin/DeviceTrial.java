@@ -17,6 +17,7 @@ import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.memory.RegistrationBudget;
 import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.verbs.Verbs;
 
@@ -92,14 +93,12 @@ public record DeviceTrial(
   public void prove(RdmaSettings settings, Path directory) throws IOException {
     try (RdmaTransport opened = RdmaTransport.open(
             transport, deviceName, new LocalIdentity("trial", EXECUTOR, SECRET));
-        RegisteredArena arena = new RegisteredArena(opened.protectionDomain());
+        RegisteredArena arena = new RegisteredArena(
+            opened.protectionDomain(), new RegistrationBudget(settings.maxRegisteredBytes()));
         MapOutputRegistry registry = new MapOutputRegistry(
-            opened.protectionDomain(),
-            arena,
-            settings.maxRegisteredBytes(),
-            settings.withdrawGraceMs(),
-            System::nanoTime);
-        BlockFetcher fetcher = new BlockFetcher(opened, FetchSettings.forCores(1))) {
+            opened.protectionDomain(), arena, settings.withdrawGraceMs(), System::nanoTime);
+        BlockFetcher fetcher =
+            new BlockFetcher(opened, FetchSettings.of(1, settings.withdrawGraceMs()))) {
       LoopbackCheck.run(opened, registry, fetcher, EXECUTOR, directory);
     }
   }

@@ -17,6 +17,7 @@ import org.apache.spark.shuffle.sort.SerializedShuffleHandle;
 import org.apache.spark.util.RpcUtils;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 import org.shufflerdma.reader.RdmaReaders;
@@ -106,6 +107,12 @@ final class ExecutorSide implements AutoCloseable {
       int endPartition,
       TaskContext context,
       ShuffleReadMetricsReporter metrics) {
+    if (rdma != null) {
+      MapOutputRegistry.Use use = rdma.registry().use(handle.shuffleId());
+      context.addTaskCompletionListener(ended -> {
+        use.close();
+      });
+    }
     return readers.open(
         (BaseShuffleHandle<K, ?, C>) handle,
         startMapIndex,

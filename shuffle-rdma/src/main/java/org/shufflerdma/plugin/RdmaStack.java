@@ -24,6 +24,7 @@ import org.shufflerdma.location.PublishedEndpoint;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.memory.RegistrationBudget;
 import org.shufflerdma.reader.RdmaSource;
 import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.writer.CommittedOutputPublisher;
@@ -141,17 +142,15 @@ final class RdmaStack implements AutoCloseable {
         device.deviceName(),
         new LocalIdentity(env.conf().getAppId(), env.executorId(), secret));
     acquired.push(transport);
-    RegisteredArena arena = new RegisteredArena(transport.protectionDomain());
+    RegisteredArena arena = new RegisteredArena(
+        transport.protectionDomain(), new RegistrationBudget(settings.maxRegisteredBytes()));
     acquired.push(arena);
     MapOutputRegistry registry = new MapOutputRegistry(
-        transport.protectionDomain(),
-        arena,
-        settings.maxRegisteredBytes(),
-        settings.withdrawGraceMs(),
-        System::nanoTime);
+        transport.protectionDomain(), arena, settings.withdrawGraceMs(), System::nanoTime);
     acquired.push(registry);
     BlockFetcher fetcher = new BlockFetcher(
-        transport, FetchSettings.forCores(Runtime.getRuntime().availableProcessors()));
+        transport,
+        FetchSettings.of(Runtime.getRuntime().availableProcessors(), settings.withdrawGraceMs()));
     acquired.push(fetcher);
     ThreadPoolExecutor fallbackThreads = Workers.pool("rdma-fallback", FALLBACK_THREADS);
     acquired.push(fallbackThreads::shutdownNow);

@@ -39,6 +39,8 @@ public final class CommittedOutputPublisher {
   public enum Trouble {
     /** Registering it would have exceeded the executor's limit. */
     BUDGET,
+    /** Its shuffle was removed while the task ran. */
+    REMOVED,
     /** Its file was not as long as its partitions. */
     FILE_CHANGED,
     /** Its file could not be mapped or registered, or was not tried after several failures. */
@@ -62,6 +64,7 @@ public final class CommittedOutputPublisher {
         case BUDGET -> BUDGET;
         case FILE_CHANGED -> FILE_CHANGED;
         case REGISTRATION, REGISTRATION_PAUSED -> REGISTRATION;
+        case REMOVED -> REMOVED;
         case CLOSED -> CLOSED;
       };
     }
@@ -95,12 +98,21 @@ public final class CommittedOutputPublisher {
     }
   }
 
-  void publish(Task task, MapStatus status, long[] partitionLengths) {
+  /** To be called when the task begins to write; what it says ends with the task. */
+  MapOutputRegistry.Use begin(Task task) {
+    MapOutputRegistry.Use use = registry.use(task.shuffleId());
+    task.context().addTaskCompletionListener(ended -> {
+      use.close();
+    });
+    return use;
+  }
+
+  void publish(MapOutputRegistry.Use use, Task task, MapStatus status, long[] partitionLengths) {
     try {
       if (isEmpty(partitionLengths) || task.context().isInterrupted()) {
         return; // nobody will ask for a byte of it: it is empty, or its task has been killed
       }
-      publishOutput(task, status, partitionLengths);
+      publishOutput(use, task, status, partitionLengths);
     } catch (NotPublishedException e) {
       note(task, Trouble.of(e.reason()), e);
     } catch (IOException e) {
@@ -110,10 +122,11 @@ public final class CommittedOutputPublisher {
     }
   }
 
-  private void publishOutput(Task task, MapStatus status, long[] partitionLengths)
+  private void publishOutput(
+      MapOutputRegistry.Use use, Task task, MapStatus status, long[] partitionLengths)
       throws IOException, NotPublishedException, ReflectiveOperationException {
     File dataFile = resolver.getDataFile(task.shuffleId(), task.mapId());
-    PublishedOutput output = registry.publish(new MapOutputFile(
+    PublishedOutput output = use.publish(new MapOutputFile(
         task.shuffleId(),
         task.mapId(),
         dataFile.toPath(),

@@ -4,6 +4,7 @@ package org.shufflerdma.writer;
 import java.io.IOException;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.shuffle.ShuffleWriter;
+import org.shufflerdma.mapoutput.MapOutputRegistry;
 import scala.Option;
 import scala.Product2;
 import scala.collection.Iterator;
@@ -16,6 +17,7 @@ public final class RdmaShuffleWriter<K, V> extends ShuffleWriter<K, V> {
   private final ShuffleWriter<K, V> spark;
   private final CommittedOutputPublisher publisher;
   private final CommittedOutputPublisher.Task task;
+  private final MapOutputRegistry.Use use;
 
   public RdmaShuffleWriter(
       ShuffleWriter<K, V> spark,
@@ -24,6 +26,7 @@ public final class RdmaShuffleWriter<K, V> extends ShuffleWriter<K, V> {
     this.spark = spark;
     this.publisher = publisher;
     this.task = task;
+    this.use = publisher.begin(task);
   }
 
   @Override
@@ -35,7 +38,7 @@ public final class RdmaShuffleWriter<K, V> extends ShuffleWriter<K, V> {
   public Option<MapStatus> stop(boolean success) {
     Option<MapStatus> status = spark.stop(success);
     if (success && status.isDefined()) {
-      publisher.publish(task, status.get(), spark.getPartitionLengths());
+      publisher.publish(use, task, status.get(), spark.getPartitionLengths());
     }
     return status;
   }

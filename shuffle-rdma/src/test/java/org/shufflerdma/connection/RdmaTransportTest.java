@@ -114,7 +114,7 @@ class RdmaTransportTest {
   @Test
   void readsAroundACulpritAreToldApart() throws Exception {
     Connection connection = connect();
-    try (RegisteredArena arena = new RegisteredArena(owner.protectionDomain())) {
+    try (RegisteredArena arena = TestTransports.arena(owner)) {
       ArenaSlice record = arena.allocate(64);
       Read good = new Read(record.address(), record.rkey(), 64, 0);
       Read beyond = new Read(record.address() + (1L << 40), record.rkey(), 64, 64);
@@ -137,7 +137,7 @@ class RdmaTransportTest {
   @Test
   void moreReadsThanTheQueueHoldsWaitForTheirPlace() throws Exception {
     Connection connection = connect();
-    try (RegisteredArena arena = new RegisteredArena(owner.protectionDomain())) {
+    try (RegisteredArena arena = TestTransports.arena(owner)) {
       ArenaSlice record = arena.allocate(64);
       Read read = new Read(record.address(), record.rkey(), 64, 0);
       List<Read> list = java.util.Collections.nCopies(64, read);

@@ -14,6 +14,7 @@ import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.memory.RegistrationBudget;
 import org.shufflerdma.verbs.TestDevice;
 import org.shufflerdma.verbs.Verbs;
 
@@ -33,6 +34,16 @@ public final class TestTransports {
   }
 
   /** As executors have them, but for the time that a connect may take on a busy host. */
+  /** For records of this transport's, as many as a test likes. */
+  public static RegisteredArena arena(RdmaTransport transport) {
+    return arena(transport, 1L << 40);
+  }
+
+  /** For records and map outputs of so many bytes together. */
+  public static RegisteredArena arena(RdmaTransport transport, long budgetBytes) {
+    return new RegisteredArena(transport.protectionDomain(), new RegistrationBudget(budgetBytes));
+  }
+
   public static TransportSettings settings(int port, long poolBytes) {
     return withConnectTimeout(
         TransportSettings.defaults(
@@ -117,7 +128,7 @@ public final class TestTransports {
   static void assertReads(
       Connection connection, RdmaTransport owner, RdmaTransport reader, int times)
       throws Exception {
-    try (RegisteredArena arena = new RegisteredArena(owner.protectionDomain())) {
+    try (RegisteredArena arena = TestTransports.arena(owner)) {
       ArenaSlice record = arena.allocate(64);
       record.buffer().putLong(0, 4711);
       RegisteredBuffer sink = reader.buffers().acquire(64, Deadline.afterMs(0));

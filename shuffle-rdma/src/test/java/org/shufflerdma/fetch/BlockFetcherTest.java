@@ -55,14 +55,14 @@ class BlockFetcherTest {
   void open() throws Exception {
     before = TestDevice.live();
     owner = TestTransports.open(OWNER);
-    arena = new RegisteredArena(owner.protectionDomain());
+    arena = TestTransports.arena(owner);
     peer = TestTransports.peerOf(OWNER, owner);
     openReader(64 << 20);
   }
 
   private void openReader(long poolBytes) throws IOException {
     reader = TestTransports.open("reader", TestTransports.settings(0, poolBytes));
-    fetcher = new BlockFetcher(reader, new FetchSettings(4, 200));
+    fetcher = new BlockFetcher(reader, new FetchSettings(4, 200, 60_000));
   }
 
   private void closeReader() {
@@ -167,6 +167,19 @@ class BlockFetcherTest {
   }
 
   @Test
+  void descriptorsAreReadAgainAfterTheirLease() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(8, 1000);
+    try (BlockFetcher withoutLease = new BlockFetcher(reader, new FetchSettings(4, 200, 0))) {
+      for (int round = 1; round <= 2; round++) {
+        CollectingListener listener = new CollectingListener(blocks.size());
+        withoutLease.fetch(peer, null, blocks, listener);
+        assertDelivered(listener.await(), blocks);
+        assertThat(withoutLease.stats().descriptorsRead.sum()).isEqualTo(8L * round);
+      }
+    }
+  }
+
+  @Test
   @OnSoftDevice("counts READs")
   void ofALargeDescriptorOnlyTheEntriesNeededAreRead() throws Exception {
     long[] lengths = new long[3000];
@@ -218,7 +231,7 @@ class BlockFetcherTest {
     List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
     MapOutputDescriptor.withdraw(outputs.get(2).descriptor().buffer());
     CollectingListener listener = fetch(blocks);
-    assertThat(listener.failures).isEqualTo(Map.of(2L, FetchFailureReason.DESCRIPTOR));
+    assertThat(listener.failures).isEqualTo(Map.of(2L, FetchFailureReason.WITHDRAWN));
     assertThat(listener.blocks).hasSize(3);
     assertThat(reader.stats().reconnects.sum()).isZero();
   }
@@ -314,7 +327,7 @@ class BlockFetcherTest {
     byte[] guess = "guess".getBytes(StandardCharsets.UTF_8);
     try (RdmaTransport stranger =
             TestTransports.open("stranger", TestTransports.settings(0, 1 << 20), guess);
-        BlockFetcher fetches = new BlockFetcher(stranger, new FetchSettings(2, 100))) {
+        BlockFetcher fetches = new BlockFetcher(stranger, new FetchSettings(2, 100, 60_000))) {
       CollectingListener listener = new CollectingListener(1);
       fetches.fetch(peer, null, blocks, listener);
       assertThat(listener.await().failures).isEqualTo(Map.of(0L, FetchFailureReason.REJECTED));

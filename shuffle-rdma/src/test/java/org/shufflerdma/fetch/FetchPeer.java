@@ -145,7 +145,7 @@ final class FetchPeer {
       BufferedReader in, Path directory, int port, int outputs, int blockBytes) throws Exception {
     try (RdmaTransport transport =
             TestTransports.open(EXECUTOR, TestTransports.settings(port, 1 << 20));
-        RegisteredArena arena = new RegisteredArena(transport.protectionDomain())) {
+        RegisteredArena arena = TestTransports.arena(transport)) {
       List<TestMapOutput> published = new ArrayList<>();
       for (int i = 0; i < outputs; i++) {
         published.add(TestMapOutput.publish(
@@ -170,7 +170,7 @@ final class FetchPeer {
     InetSocketAddress tcpAddress =
         tcpPort == 0 ? null : new InetSocketAddress(InetAddress.getLoopbackAddress(), tcpPort);
     try (RdmaTransport transport = TestTransports.open("reader", settings);
-        BlockFetcher fetcher = new BlockFetcher(transport, new FetchSettings(2, 1_000))) {
+        BlockFetcher fetcher = new BlockFetcher(transport, new FetchSettings(2, 1_000, 60_000))) {
       List<BlockRequest> blocks = published.blocks();
       for (int round = 0; in.readLine() != null; round++) {
         CollectingListener listener = new CollectingListener(blocks.size());

@@ -103,7 +103,7 @@ class PeerProcessTest extends PeerProcesses {
     Process server = serve(0, 1_000_000);
     FetchPeer.Published published = published(server);
     try (RdmaTransport transport = TestTransports.open("reader");
-        BlockFetcher fetcher = new BlockFetcher(transport, new FetchSettings(2, 1_000))) {
+        BlockFetcher fetcher = new BlockFetcher(transport, new FetchSettings(2, 1_000, 60_000))) {
       List<BlockRequest> blocks = published.blocks();
       CollectingListener first = new CollectingListener(blocks.size());
       fetcher.fetch(published.peer(), null, blocks, first);

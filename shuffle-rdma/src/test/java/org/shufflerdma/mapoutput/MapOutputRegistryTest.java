@@ -7,7 +7,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
@@ -23,6 +26,13 @@ import org.shufflerdma.verbs.TestDevice;
 
 class MapOutputRegistryTest {
   private static final int SHUFFLE = 4;
+  private static final int NO_GRACE = 0;
+  private static final int ENDLESS_GRACE = 600_000;
+
+  /** What the budget counts in: each output of these tests has whole pages. */
+  private static final int PAGE = 4096;
+
+  private static final int ARENA_BYTES = 1 << 20;
 
   @TempDir
   Path directory;
@@ -35,7 +45,12 @@ class MapOutputRegistryTest {
   @BeforeEach
   void open() throws IOException {
     transport = TestTransports.open("1");
-    arena = new RegisteredArena(transport.protectionDomain());
+    openArena(1 << 20);
+  }
+
+  /** For so many bytes of map outputs, beside the descriptors. */
+  private void openArena(int outputBytes) throws IOException {
+    arena = TestTransports.arena(transport, ARENA_BYTES + outputBytes);
     arena.allocate(1).close(); // its first chunk is not what the tests count
     regionsBefore = TestDevice.live().regions();
   }
@@ -43,36 +58,59 @@ class MapOutputRegistryTest {
   @AfterEach
   void close() {
     arena.close();
+    assertThat(arena.budget().usedBytes()).isZero();
     transport.close();
   }
 
-  private MapOutputRegistry registry(long maxRegisteredBytes, long graceMs) {
-    return new MapOutputRegistry(
-        transport.protectionDomain(), arena, maxRegisteredBytes, graceMs, nowNs::get);
+  private MapOutputRegistry registry(long graceMs) {
+    return new MapOutputRegistry(transport.protectionDomain(), arena, graceMs, nowNs::get);
+  }
+
+  private MapOutputRegistry registry(int outputPages, long graceMs) throws IOException {
+    arena.close();
+    openArena(outputPages * PAGE);
+    return registry(graceMs);
   }
 
   private MapOutputFile output(long mapId, long... lengths) throws IOException {
-    Path file = directory.resolve("shuffle_" + SHUFFLE + "_" + mapId + "_0.data");
+    return outputOf(SHUFFLE, mapId, lengths);
+  }
+
+  private MapOutputFile outputOf(int shuffleId, long mapId, long... lengths) throws IOException {
+    Path file = directory.resolve("shuffle_" + shuffleId + "_" + mapId + "_0.data");
     Files.write(file, new byte[Math.toIntExact(Arrays.stream(lengths).sum())]);
     return new MapOutputFile(
-        SHUFFLE, mapId, file, lengths, PartitionChecksums.compute(file, lengths));
+        shuffleId, mapId, file, lengths, PartitionChecksums.compute(file, lengths));
+  }
+
+  private List<PublishedOutput> publish(MapOutputRegistry registry, int shuffleId, int maps)
+      throws Exception {
+    List<PublishedOutput> outputs = new ArrayList<>();
+    for (int map = 0; map < maps; map++) {
+      outputs.add(registry.publish(outputOf(shuffleId, map, PAGE)));
+    }
+    return outputs;
+  }
+
+  private static List<Boolean> readable(List<PublishedOutput> outputs) {
+    return outputs.stream().map(PublishedOutput::isReadable).toList();
   }
 
   private long regions() throws IOException {
     return TestDevice.live().regions() - regionsBefore;
   }
 
-  private void awaitNoRegions() throws Exception {
+  private static void await(String what, Callable<Boolean> condition) throws Exception {
     Deadline deadline = Deadline.afterMs(10_000);
-    while (regions() > 0) {
-      assertThat(deadline.expired()).as("regions are given back in time").isFalse();
+    while (!condition.call()) {
+      assertThat(deadline.expired()).as(what + " in time").isFalse();
       TimeUnit.MILLISECONDS.sleep(2);
     }
   }
 
   @Test
   void removedShuffleIsGivenBackAfterItsGrace() throws Exception {
-    try (MapOutputRegistry registry = registry(1 << 20, 50)) {
+    try (MapOutputRegistry registry = registry(50)) {
       registry.publish(output(1, 100, 0, 200));
       registry.publish(output(2, 50));
       assertThat(registry.registeredBytes()).isEqualTo(350);
@@ -81,14 +119,14 @@ class MapOutputRegistryTest {
 
       registry.removeShuffle(SHUFFLE);
 
-      awaitNoRegions();
-      assertThat(registry.registeredBytes()).isZero();
+      await("regions are given back", () -> regions() == 0);
+      await("bytes are given back", () -> registry.registeredBytes() == 0);
     }
   }
 
   @Test
   void closeDoesNotWaitForTheGrace() throws Exception {
-    MapOutputRegistry registry = registry(1 << 20, 600_000);
+    MapOutputRegistry registry = registry(ENDLESS_GRACE);
     registry.publish(output(1, 100));
     registry.publish(output(2, 100));
     registry.removeShuffle(SHUFFLE);
@@ -102,7 +140,7 @@ class MapOutputRegistryTest {
 
   @Test
   void generationsAreNeverUsedTwice() throws Exception {
-    try (MapOutputRegistry registry = registry(1 << 20, 0)) {
+    try (MapOutputRegistry registry = registry(NO_GRACE)) {
       PublishedOutput first = registry.publish(output(1, 10));
       registry.retract(SHUFFLE, first);
       PublishedOutput second = registry.publish(output(1, 10));
@@ -111,20 +149,107 @@ class MapOutputRegistryTest {
   }
 
   @Test
-  void outputBeyondTheLimitStaysUnpublishedUntilThereIsRoom() throws Exception {
-    try (MapOutputRegistry registry = registry(250, 0)) {
-      PublishedOutput first = registry.publish(output(1, 200));
-      assertRefused(registry, output(2, 51), Reason.BUDGET);
-      registry.publish(output(3, 50));
-      registry.retract(SHUFFLE, first);
-      registry.publish(output(4, 200));
-      assertThat(registry.registeredBytes()).isEqualTo(250);
+  void outputLargerThanAllThatMayBeRegisteredIsRefused() throws Exception {
+    try (MapOutputRegistry registry = registry(2, NO_GRACE)) {
+      assertRefused(registry, output(1, ARENA_BYTES + 3 * PAGE), Reason.BUDGET);
+      assertThat(regions()).isZero();
+    }
+  }
+
+  @Test
+  void theShuffleUnusedForLongestMakesRoomForANewOne() throws Exception {
+    try (MapOutputRegistry registry = registry(8, NO_GRACE)) {
+      List<PublishedOutput> first = publish(registry, 1, 3);
+      List<PublishedOutput> second = publish(registry, 2, 3);
+      registry.use(1).close();
+      List<PublishedOutput> third = publish(registry, 3, 2);
+      assertThat(readable(first)).containsOnly(true);
+      assertThat(readable(second)).as("oldest first").containsExactly(false, false, true);
+      assertThat(readable(third)).containsOnly(true);
+      assertThat(registry.withdrawnForRoom()).isEqualTo(2);
+      await("regions are given back", () -> regions() == 6);
+    }
+  }
+
+  @Test
+  void manyTimesTheBudgetGoesThroughIt() throws Exception {
+    try (MapOutputRegistry registry = registry(8, NO_GRACE)) {
+      for (int shuffle = 0; shuffle < 20; shuffle++) {
+        List<PublishedOutput> outputs = publish(registry, shuffle, 2);
+        await("the last shuffle is readable", () -> !readable(outputs).contains(false));
+        assertThat(arena.budget().usedBytes())
+            .isLessThanOrEqualTo(arena.budget().limitBytes());
+        assertThat(regions()).isLessThanOrEqualTo(8);
+      }
+      assertThat(registry.withdrawnForRoom()).isGreaterThanOrEqualTo(40 - 8);
+    }
+  }
+
+  @Test
+  void outputWithoutRoomBecomesReadableWhenItsPredecessorsGraceIsOver() throws Exception {
+    try (MapOutputRegistry registry = registry(4, 200)) {
+      publish(registry, 1, 4);
+      List<PublishedOutput> second = publish(registry, 2, 4);
+      assertThat(readable(second)).as("nobody waited").contains(false);
+      assertThat(regions()).isLessThanOrEqualTo(4);
+      await("all are readable", () -> !readable(second).contains(false));
+      assertThat(registry.waiting()).isZero();
+      assertThat(regions()).isEqualTo(4);
+    }
+  }
+
+  @Test
+  void whatTasksHereUseIsNotWithdrawn() throws Exception {
+    try (MapOutputRegistry registry = registry(4, NO_GRACE)) {
+      List<PublishedOutput> first = publish(registry, 1, 4);
+      MapOutputRegistry.Use reader = registry.use(1);
+      List<PublishedOutput> second = publish(registry, 2, 2);
+      TimeUnit.MILLISECONDS.sleep(250); // time enough to do it wrong
+      assertThat(readable(first)).containsOnly(true);
+      assertThat(readable(second)).containsOnly(false);
+      assertThat(registry.waiting()).isEqualTo(2);
+      reader.close();
+      await("the second makes room", () -> !readable(second).contains(false));
+      assertThat(readable(first)).containsExactly(false, false, true, true);
+    }
+  }
+
+  @Test
+  void aShuffleDoesNotMakeRoomForItself() throws Exception {
+    try (MapOutputRegistry registry = registry(4, NO_GRACE)) {
+      List<PublishedOutput> outputs = publish(registry, 1, 6);
+      assertThat(readable(outputs)).containsExactly(true, true, true, true, false, false);
+      assertThat(registry.withdrawnForRoom()).isZero();
+    }
+  }
+
+  @Test
+  void outputsThatWaitEndWithTheirShuffle() throws Exception {
+    try (MapOutputRegistry registry = registry(2, NO_GRACE)) {
+      publish(registry, 1, 4);
+      assertThat(registry.waiting()).isEqualTo(2);
+      registry.removeShuffle(1);
+      assertThat(registry.waiting()).isZero();
+      await("all is given back", () -> arena.budget().usedBytes() == ARENA_BYTES);
+    }
+  }
+
+  @Test
+  void outputOfAShuffleRemovedWhileItsTaskRanIsRefused() throws Exception {
+    try (MapOutputRegistry registry = registry(NO_GRACE)) {
+      try (MapOutputRegistry.Use task = registry.use(SHUFFLE)) {
+        registry.removeShuffle(SHUFFLE);
+        assertRefused(() -> task.publish(output(1, 10)), Reason.REMOVED);
+      }
+      assertThat(regions()).isZero();
+      registry.publish(output(2, 10)); // computed again by a task that began later
+      assertThat(regions()).isEqualTo(1);
     }
   }
 
   @Test
   void fileThatIsNotAsLongAsItsPartitionsIsRefused() throws Exception {
-    try (MapOutputRegistry registry = registry(1 << 20, 0)) {
+    try (MapOutputRegistry registry = registry(NO_GRACE)) {
       MapOutputFile output = output(1, 100);
       Files.write(output.dataFile(), new byte[99]);
       assertRefused(registry, output, Reason.FILE_CHANGED);
@@ -135,7 +260,7 @@ class MapOutputRegistryTest {
 
   @Test
   void failingRegistrationsPauseFurtherOnesForAWhile() throws Exception {
-    try (MapOutputRegistry registry = registry(1 << 20, 0)) {
+    try (MapOutputRegistry registry = registry(NO_GRACE)) {
       MapOutputFile gone = output(1, 100);
       Files.delete(gone.dataFile());
       for (int i = 0; i < 5; i++) {
@@ -150,7 +275,7 @@ class MapOutputRegistryTest {
 
   @Test
   void closedRegistryPublishesNothing() throws Exception {
-    MapOutputRegistry registry = registry(1 << 20, 0);
+    MapOutputRegistry registry = registry(NO_GRACE);
     registry.close();
     assertRefused(registry, output(1, 10), Reason.CLOSED);
     assertThat(regions()).isZero();
@@ -158,7 +283,11 @@ class MapOutputRegistryTest {
 
   private static void assertRefused(
       MapOutputRegistry registry, MapOutputFile output, Reason reason) {
-    assertThatThrownBy(() -> registry.publish(output))
+    assertRefused(() -> registry.publish(output), reason);
+  }
+
+  private static void assertRefused(Callable<PublishedOutput> publication, Reason reason) {
+    assertThatThrownBy(publication::call)
         .isInstanceOfSatisfying(
             NotPublishedException.class, e -> assertThat(e.reason()).isEqualTo(reason));
   }

@@ -21,7 +21,7 @@ class RegisteredArenaTest {
   void open() throws IOException {
     transport = TestTransports.open("arena");
     regionsBefore = TestDevice.live().regions();
-    arena = new RegisteredArena(transport.protectionDomain());
+    arena = TestTransports.arena(transport);
   }
 
   @AfterEach

@@ -22,6 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.connection.TransportSettings;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
@@ -83,10 +84,10 @@ class DeviceChoiceTest {
         new InetSocketAddress(bound.address(), 0), PoolSettings.ofBudget(1 << 20));
     try (RdmaTransport transport = RdmaTransport.open(
             settings, bound.deviceName(), new LocalIdentity("app", "1", new byte[] {1}));
-        RegisteredArena arena = new RegisteredArena(transport.protectionDomain());
-        MapOutputRegistry registry = new MapOutputRegistry(
-            transport.protectionDomain(), arena, 1 << 20, 0, System::nanoTime);
-        BlockFetcher fetcher = new BlockFetcher(transport, FetchSettings.forCores(1))) {
+        RegisteredArena arena = TestTransports.arena(transport);
+        MapOutputRegistry registry =
+            new MapOutputRegistry(transport.protectionDomain(), arena, 0, System::nanoTime);
+        BlockFetcher fetcher = new BlockFetcher(transport, FetchSettings.of(1, 2_000))) {
       LoopbackCheck.run(transport, registry, fetcher, "1", directory);
     }
   }

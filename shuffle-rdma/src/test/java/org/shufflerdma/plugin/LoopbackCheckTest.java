@@ -28,8 +28,8 @@ class LoopbackCheckTest {
   @BeforeEach
   void open() throws Exception {
     transport = TestTransports.open("1");
-    arena = new RegisteredArena(transport.protectionDomain());
-    fetcher = new BlockFetcher(transport, FetchSettings.forCores(1));
+    arena = TestTransports.arena(transport);
+    fetcher = new BlockFetcher(transport, FetchSettings.of(1, 2_000));
   }
 
   @AfterEach
@@ -39,14 +39,13 @@ class LoopbackCheckTest {
     transport.close();
   }
 
-  private MapOutputRegistry registry(long maxRegisteredBytes) {
-    return new MapOutputRegistry(
-        transport.protectionDomain(), arena, maxRegisteredBytes, 0, System::nanoTime);
+  private MapOutputRegistry registry(RegisteredArena within) {
+    return new MapOutputRegistry(transport.protectionDomain(), within, 0, System::nanoTime);
   }
 
   @Test
   void deviceThatReadsFilesPassesAndKeepsNothing() throws Exception {
-    try (MapOutputRegistry registry = registry(1 << 20)) {
+    try (MapOutputRegistry registry = registry(arena)) {
       LoopbackCheck.run(transport, registry, fetcher, "1", directory);
       assertThat(registry.registeredBytes()).isZero();
       TestTransports.awaitNoLeases(transport);
@@ -55,7 +54,8 @@ class LoopbackCheckTest {
 
   @Test
   void deviceThatCannotRegisterFilesFails() {
-    try (MapOutputRegistry registry = registry(0)) {
+    try (RegisteredArena full = TestTransports.arena(transport, 0);
+        MapOutputRegistry registry = registry(full)) {
       assertThatThrownBy(() -> LoopbackCheck.run(transport, registry, fetcher, "1", directory))
           .isInstanceOf(IOException.class)
           .hasMessageContaining("cannot be registered");
@@ -64,7 +64,7 @@ class LoopbackCheckTest {
 
   @Test
   void deviceThatAnswersToAnotherNameFails() {
-    try (MapOutputRegistry registry = registry(1 << 20)) {
+    try (MapOutputRegistry registry = registry(arena)) {
       assertThatThrownBy(() -> LoopbackCheck.run(transport, registry, fetcher, "2", directory))
           .isInstanceOf(IOException.class)
           .hasMessageContaining("loopback READ failed");

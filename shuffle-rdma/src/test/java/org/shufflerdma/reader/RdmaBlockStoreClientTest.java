@@ -69,9 +69,9 @@ class RdmaBlockStoreClientTest {
   void open() throws Exception {
     owner = TestTransports.open("1");
     reader = TestTransports.open("2");
-    arena = new RegisteredArena(owner.protectionDomain());
-    registry = new MapOutputRegistry(owner.protectionDomain(), arena, 1 << 20, 0, System::nanoTime);
-    fetcher = new BlockFetcher(reader, FetchSettings.forCores(2));
+    arena = TestTransports.arena(owner);
+    registry = new MapOutputRegistry(owner.protectionDomain(), arena, 0, System::nanoTime);
+    fetcher = new BlockFetcher(reader, FetchSettings.of(2, 2_000));
     fallback = Executors.newFixedThreadPool(2);
   }
 
@@ -189,6 +189,30 @@ class RdmaBlockStoreClientTest {
     assertThat(counters.get(Counter.RDMA_BLOCKS)).isEqualTo(1);
   }
 
+  /** One output fits: the second of another shuffle withdraws it. */
+  @Test
+  void lateReaderOfAnOutputWithdrawnToMakeRoomTakesTcpAndIsCounted() throws Exception {
+    long oneOutput = (1 << 20) + 80_000;
+    try (RegisteredArena small = TestTransports.arena(owner, oneOutput);
+        MapOutputRegistry full =
+            new MapOutputRegistry(owner.protectionDomain(), small, 0, System::nanoTime);
+        BlockFetcher withoutLease = new BlockFetcher(reader, FetchSettings.of(2, 0))) {
+      registry.close();
+      registry = full;
+      fetcher.close();
+      fetcher = withoutLease;
+      RdmaBlockStoreClient client = client(published(10));
+      fetch(client, "shuffle_4_10_0");
+      assertThat(counters.get(Counter.RDMA_BLOCKS)).isEqualTo(1);
+      published(11, SHUFFLE + 1);
+      CollectedBlocks late = fetch(client, "shuffle_4_10_2");
+      assertThat(late.failed()).isEmpty();
+      assertThat(spark.requested()).containsExactly("shuffle_4_10_2");
+      assertThat(counters.fallbacks()).isEqualTo(Map.of("withdrawn", 1L));
+      assertThat(reader.stats().reconnects.sum()).as("broken connections").isZero();
+    }
+  }
+
   @Test
   void withdrawnOutputFallsBackAndLaterBlocksOfThePeerUseRdmaAgain() throws Exception {
     int otherShuffle = 99;
@@ -250,7 +274,7 @@ class RdmaBlockStoreClientTest {
       channel.write(ByteBuffer.wrap(last), (3L << 30) + 1000);
     }
     try (MapOutputRegistry large =
-        new MapOutputRegistry(owner.protectionDomain(), arena, 4L << 30, 0, System::nanoTime)) {
+        new MapOutputRegistry(owner.protectionDomain(), arena, 0, System::nanoTime)) {
       PublishedOutput output =
           large.publish(new MapOutputFile(SHUFFLE, 10, file, lengths, PartitionChecksums.none()));
       CollectedBlocks blocks =

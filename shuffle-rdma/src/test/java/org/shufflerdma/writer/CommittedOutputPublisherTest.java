@@ -41,15 +41,10 @@ class CommittedOutputPublisherTest {
   @BeforeEach
   void open() throws IOException {
     transport = TestTransports.open(EXECUTOR);
-    arena = new RegisteredArena(transport.protectionDomain());
-    registry = registry(1 << 20);
+    arena = TestTransports.arena(transport);
+    registry = new MapOutputRegistry(transport.protectionDomain(), arena, 0, System::nanoTime);
     PublishingManager.FAULT.set((resolver, shuffleId, mapId, status) -> {});
     PublishingManager.STATUSES.clear();
-  }
-
-  private MapOutputRegistry registry(long maxRegisteredBytes) {
-    return new MapOutputRegistry(
-        transport.protectionDomain(), arena, maxRegisteredBytes, 0, System::nanoTime);
   }
 
   @AfterEach
@@ -131,9 +126,11 @@ class CommittedOutputPublisherTest {
   @Test
   void exhaustedLimitLeavesTheTaskCommitted() {
     registry.close();
-    registry = registry(10);
-    runJob(RECORDS);
-    assertNothingPublished(Trouble.BUDGET);
+    try (RegisteredArena full = TestTransports.arena(transport, 10)) {
+      registry = new MapOutputRegistry(transport.protectionDomain(), full, 0, System::nanoTime);
+      runJob(RECORDS);
+      assertNothingPublished(Trouble.BUDGET);
+    }
   }
 
   @Test

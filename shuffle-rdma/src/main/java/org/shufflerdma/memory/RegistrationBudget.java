@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.memory;
+
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * The account of what one executor may keep registered. Counted are whole pages, as the kernel
+ * pins them. Bytes are taken before anything is registered and given back when it no longer is.
+ * Any thread may call.
+ *
+ * @see RegisteredArena
+ */
+public final class RegistrationBudget {
+  private static final long PAGE_BYTES = 4 << 10;
+
+  private final long limitBytes;
+  private final AtomicLong used = new AtomicLong();
+
+  public RegistrationBudget(long limitBytes) {
+    this.limitBytes = limitBytes;
+  }
+
+  /** What {@code lengthBytes} from the start of a page count for. */
+  public static long pages(long lengthBytes) {
+    return Math.addExact(lengthBytes, PAGE_BYTES - 1) & -PAGE_BYTES;
+  }
+
+  /** False if there is no room, and nothing has been taken. */
+  public boolean tryTake(long lengthBytes) {
+    long bytes = pages(lengthBytes);
+    return bytes <= limitBytes
+        && used.getAndUpdate(now -> now > limitBytes - bytes ? now : now + bytes)
+            <= limitBytes - bytes;
+  }
+
+  public void giveBack(long lengthBytes) {
+    long bytes = pages(lengthBytes);
+    if (used.getAndAdd(-bytes) < bytes) {
+      throw new IllegalStateException("more is given back than was taken");
+    }
+  }
+
+  public long usedBytes() {
+    return used.get();
+  }
+
+  public long limitBytes() {
+    return limitBytes;
+  }
+}
