@@ -37,7 +37,7 @@ final class PoisonedBuffers {
     int overwritten = 0;
     try (RdmaTransport owner = TestTransports.open("owner");
         RdmaTransport reader = TestTransports.open("reader");
-        RegisteredArena arena = new RegisteredArena(owner.protectionDomain())) {
+        RegisteredArena arena = TestTransports.arena(owner)) {
       Connection connection = reader
           .connections()
           .connect(TestTransports.peerOf("owner", owner), null, Deadline.afterMs(20_000));
