@@ -45,14 +45,13 @@ final class Handshake {
   private static final int MAC_BYTES = 32;
   private static final byte[] CLIENT_ROLE = {'C'};
   private static final byte[] SERVER_ROLE = {'S'};
-  private static final byte[] KEY_PURPOSE = "rdma-v1".getBytes(StandardCharsets.UTF_8);
+  private static final String KEY_PURPOSE = "rdma-v1";
   private static final String MAC_ALGORITHM = "HmacSHA256";
 
   private final byte[] key;
 
   Handshake(LocalIdentity identity) {
-    byte[] appId = identity.appId().getBytes(StandardCharsets.UTF_8);
-    this.key = mac(identity.secret(), KEY_PURPOSE, appId);
+    this.key = identity.key(KEY_PURPOSE);
   }
 
   /** Why a listener turned a peer away; the codes are on the wire. */
@@ -176,7 +175,7 @@ final class Handshake {
 
   private byte[] macOf(byte[] message, byte[] role, String serverId, byte[] otherNonce) {
     byte[] content = Arrays.copyOf(message, message.length - MAC_BYTES);
-    return mac(key, role, otherNonce, content, serverId.getBytes(StandardCharsets.UTF_8));
+    return mac(role, otherNonce, content, serverId.getBytes(StandardCharsets.UTF_8));
   }
 
   private static byte[] bytesOf(Nonce nonce) {
@@ -185,7 +184,7 @@ final class Handshake {
     return bytes;
   }
 
-  private static byte[] mac(byte[] key, byte[]... parts) {
+  private byte[] mac(byte[]... parts) {
     try {
       Mac mac = Mac.getInstance(MAC_ALGORITHM);
       mac.init(new SecretKeySpec(key, MAC_ALGORITHM));

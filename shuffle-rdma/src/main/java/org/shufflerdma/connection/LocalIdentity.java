@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.connection;
 
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+
 /**
  * Who this process is to its peers.
  *
@@ -8,6 +13,8 @@ package org.shufflerdma.connection;
  */
 @SuppressWarnings("ArrayRecordComponent")
 public record LocalIdentity(String appId, String executorId, byte[] secret) {
+  private static final String MAC_ALGORITHM = "HmacSHA256";
+
   public LocalIdentity {
     if (secret.length == 0) {
       throw new IllegalArgumentException("the application's secret is empty");
@@ -18,6 +25,19 @@ public record LocalIdentity(String appId, String executorId, byte[] secret) {
   @Override
   public byte[] secret() {
     return secret.clone();
+  }
+
+  /** A key that the executors of this application share, for one purpose: HMAC-SHA256(secret, purpose ‖ app id). */
+  public byte[] key(String purpose) {
+    try {
+      Mac mac = Mac.getInstance(MAC_ALGORITHM);
+      mac.init(new SecretKeySpec(secret, MAC_ALGORITHM));
+      mac.update(purpose.getBytes(StandardCharsets.UTF_8));
+      mac.update(appId.getBytes(StandardCharsets.UTF_8));
+      return mac.doFinal();
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException("every JDK has " + MAC_ALGORITHM, e);
+    }
   }
 
   @Override

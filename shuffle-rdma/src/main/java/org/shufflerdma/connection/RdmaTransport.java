@@ -45,6 +45,7 @@ public final class RdmaTransport implements AutoCloseable {
   private static final int STOP_MARGIN_MS = 3_000;
 
   private final TransportSettings settings;
+  private final LocalIdentity identity;
   private final DeviceInfo device;
   private final RdmaEndpoint endpoint;
   private final ProtectionDomain domain;
@@ -57,6 +58,7 @@ public final class RdmaTransport implements AutoCloseable {
 
   private RdmaTransport(
       TransportSettings settings,
+      LocalIdentity identity,
       DeviceInfo device,
       RdmaEndpoint endpoint,
       ProtectionDomain domain,
@@ -66,6 +68,7 @@ public final class RdmaTransport implements AutoCloseable {
       TransportStats stats,
       Deque<AutoCloseable> acquired) {
     this.settings = settings;
+    this.identity = identity;
     this.device = device;
     this.endpoint = endpoint;
     this.domain = domain;
@@ -170,7 +173,16 @@ public final class RdmaTransport implements AutoCloseable {
     RdmaEndpoint endpoint = endpointOf(listenId, bootNonce);
     LOG.info("RDMA listens at {} on device {}", endpoint, info.name());
     return new RdmaTransport(
-        settings, info, endpoint, domain, buffers, connections, listener, stats, acquired);
+        settings,
+        identity,
+        info,
+        endpoint,
+        domain,
+        buffers,
+        connections,
+        listener,
+        stats,
+        acquired);
   }
 
   private static <T extends AutoCloseable> T keep(Deque<AutoCloseable> acquired, T resource) {
@@ -280,6 +292,10 @@ public final class RdmaTransport implements AutoCloseable {
 
   public TransportStats stats() {
     return stats;
+  }
+
+  public LocalIdentity identity() {
+    return identity;
   }
 
   public TransportSettings settings() {

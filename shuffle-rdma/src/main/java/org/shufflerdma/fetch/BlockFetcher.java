@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.verbs.PortInfo;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,6 +37,7 @@ public final class BlockFetcher implements AutoCloseable {
         transport.connections(),
         transport.buffers(),
         new DescriptorCache(),
+        new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
         this::execute,
         () -> closed,
         stats,

@@ -118,7 +118,7 @@ final class DescriptorReader {
       Wanted one = wanted.get(i);
       DescriptorRef at = one.descriptor;
       long entriesAt = MapOutputDescriptor.entryAt(one.startPartition);
-      long entriesEnd = MapOutputDescriptor.entryAt(one.endPartition + 1);
+      long entriesEnd = MapOutputDescriptor.entryAt(one.endPartition + 1L);
       extents.add(
           new ReadPlan.Extent(2 * i, at.address(), at.rkey(), MapOutputDescriptor.HEADER_BYTES));
       extents.add(new ReadPlan.Extent(
@@ -181,18 +181,28 @@ final class DescriptorReader {
     }
   }
 
-  private static KnownDescriptor decode(Wanted wanted, Deadline lease)
-      throws InvalidDescriptorException {
+  private KnownDescriptor decode(Wanted wanted, Deadline lease) throws InvalidDescriptorException {
     if (wanted.header == null || wanted.entries == null) {
       throw new IllegalStateException("a list came without its placements");
     }
     DescriptorRef expected = wanted.descriptor;
-    MapOutputDescriptor.Header header = MapOutputDescriptor.decodeHeader(wanted.header);
+    MapOutputDescriptor.Header header =
+        MapOutputDescriptor.decodeHeader(wanted.header, expected.address(), context.seal());
     if (header.shuffleId() != expected.shuffleId()
         || header.mapId() != expected.mapId()
         || header.generation() != expected.generation()
         || header.partitions() != expected.partitions()) {
-      throw new InvalidDescriptorException(header + " stands where " + expected + " should");
+      throw new InvalidDescriptorException(
+          "shuffle %d, map %d, generation %d, %d partitions stand where %d, %d, %d, %d should"
+              .formatted(
+                  header.shuffleId(),
+                  header.mapId(),
+                  header.generation(),
+                  header.partitions(),
+                  expected.shuffleId(),
+                  expected.mapId(),
+                  expected.generation(),
+                  expected.partitions()));
     }
     PartitionRanges ranges = MapOutputDescriptor.decodeEntries(
         wanted.entries, header, wanted.startPartition, wanted.endPartition);

@@ -5,6 +5,7 @@ import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.ConnectionPool;
+import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.memory.BufferPool;
 
 /**
@@ -16,6 +17,7 @@ record FetchContext(
     ConnectionPool connections,
     BufferPool buffers,
     DescriptorCache cache,
+    DescriptorSeal seal,
     Executor workers,
     BooleanSupplier closed,
     FetchStats stats,

@@ -16,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.MapOutputFile;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.mapoutput.NotPublishedException;
@@ -73,8 +74,8 @@ public final class CommitCost {
       try (Links links = Links.open(trial.address());
           RegisteredArena arena = new RegisteredArena(
               links.domain(), new RegistrationBudget(settings.maxRegisteredBytes()));
-          MapOutputRegistry registry =
-              new MapOutputRegistry(links.domain(), arena, 0, System::nanoTime)) {
+          MapOutputRegistry registry = new MapOutputRegistry(
+              links.domain(), arena, new DescriptorSeal(new byte[] {1}), 0, System::nanoTime)) {
         new CommitCost(options, registry, System.out).run(links.info().name());
       }
     } catch (RefusedException | InvalidSettingException | NotPublishedException e) {

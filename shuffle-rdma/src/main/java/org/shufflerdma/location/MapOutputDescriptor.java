@@ -4,7 +4,6 @@ package org.shufflerdma.location;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Objects;
-import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,15 +20,16 @@ import org.jspecify.annotations.Nullable;
  *       +---------------------------+--------------------------------+
  *   32  | data address (8)          | data length (8)                |
  *       +------------------+--------+-----------+--------------------+
- *   48  | data rkey (4)    | 0 (8)              | CRC32C of 0..59    |
- *       +------------------+--------------------+--------------------+
+ *   48  | data rkey (4)    | seal of 4..51 (12)                      |
+ *       +------------------+-----------------------------------------+
  *   64  entry 0 .. entry R (R = partitions), 16 bytes each:
  *       | offset (8)                | checksum (4)     | guard (4)   |
  * </pre>
  *
  * Entry {@code R} holds the end of the last partition and checksum 0. The guard is a mix of
  * generation, index, offset and checksum, so that a slice proves by itself that it belongs to this
- * output. Withdrawal is one aligned four-byte store over the magic.
+ * output. The seal proves that an executor of this application wrote the header for the address at which it
+ * stands; see {@link DescriptorSeal}. Withdrawal is one aligned four-byte store over the magic.
  */
 public final class MapOutputDescriptor {
   public static final int HEADER_BYTES = 64;
@@ -37,7 +37,7 @@ public final class MapOutputDescriptor {
 
   static final int MAGIC = 0x4D445253; // "SRDM"
   static final int WITHDRAWN_MAGIC = 0x47445253; // "SRDG"
-  static final int VERSION = 1;
+  static final int VERSION = 2;
 
   private static final int MAGIC_AT = 0;
   private static final int VERSION_AT = 4;
@@ -49,7 +49,7 @@ public final class MapOutputDescriptor {
   private static final int DATA_ADDRESS_AT = 32;
   private static final int DATA_LENGTH_AT = 40;
   private static final int DATA_RKEY_AT = 48;
-  private static final int CRC_AT = 60;
+  private static final int SEAL_AT = 52;
   private static final int ENTRY_CHECKSUM_AT = 8;
   private static final int ENTRY_GUARD_AT = 12;
 
@@ -74,21 +74,27 @@ public final class MapOutputDescriptor {
       int dataRkey) {}
 
   public static long sizeBytes(int partitions) {
-    return entryAt(partitions + 1);
+    return entryAt(partitions + 1L);
   }
 
   /** Bytes from the descriptor's start to the entry of {@code partition}. */
-  public static long entryAt(int partition) {
-    return HEADER_BYTES + (long) partition * ENTRY_BYTES;
+  public static long entryAt(long partition) {
+    return HEADER_BYTES + partition * ENTRY_BYTES;
   }
 
   /**
    * Writes the descriptor at the position of {@code out}, which has room for {@link #sizeBytes}.
    *
+   * @param address where peers will find it
    * @param checksums one per partition; null if and only if the header says NONE
    */
   public static void encode(
-      ByteBuffer out, Header header, long[] partitionLengths, int @Nullable [] checksums) {
+      ByteBuffer out,
+      long address,
+      DescriptorSeal seal,
+      Header header,
+      long[] partitionLengths,
+      int @Nullable [] checksums) {
     int partitions = header.partitions();
     if (partitionLengths.length != partitions) {
       throw new IllegalArgumentException(
@@ -115,6 +121,7 @@ public final class MapOutputDescriptor {
           "partitions hold " + offset + " bytes, the data " + header.dataLengthBytes());
     }
     encodeHeader(bytes, header);
+    bytes.put(SEAL_AT, seal.of(address, sealed(bytes)));
   }
 
   private static void encodeHeader(ByteBuffer bytes, Header header) {
@@ -128,8 +135,6 @@ public final class MapOutputDescriptor {
     bytes.putLong(DATA_ADDRESS_AT, header.dataAddress());
     bytes.putLong(DATA_LENGTH_AT, header.dataLengthBytes());
     bytes.putInt(DATA_RKEY_AT, header.dataRkey());
-    bytes.putLong(DATA_RKEY_AT + Integer.BYTES, 0);
-    bytes.putInt(CRC_AT, headerCrc(bytes));
   }
 
   /** What later READs find at the position of {@code descriptor} is then no map output, or not yet. */
@@ -137,8 +142,18 @@ public final class MapOutputDescriptor {
     littleEndian(descriptor).putInt(MAGIC_AT, WITHDRAWN_MAGIC);
   }
 
-  /** Reads and checks the header at the position of {@code in}. */
-  public static Header decodeHeader(ByteBuffer in) throws InvalidDescriptorException {
+  /** What the seal covers: all of the header before it but the magic, which withdrawal changes. */
+  private static ByteBuffer sealed(ByteBuffer bytes) {
+    return bytes.slice(VERSION_AT, SEAL_AT - VERSION_AT);
+  }
+
+  /**
+   * Reads and checks the header at the position of {@code in}.
+   *
+   * @param address from which the peer's memory was read
+   */
+  public static Header decodeHeader(ByteBuffer in, long address, DescriptorSeal seal)
+      throws InvalidDescriptorException {
     ByteBuffer bytes = littleEndian(in);
     if (bytes.remaining() < HEADER_BYTES) {
       throw new InvalidDescriptorException(bytes.remaining() + " bytes hold no header");
@@ -154,8 +169,10 @@ public final class MapOutputDescriptor {
     if (version != VERSION) {
       throw new InvalidDescriptorException("descriptor version " + version + ", not " + VERSION);
     }
-    if (bytes.getInt(CRC_AT) != headerCrc(bytes)) {
-      throw new InvalidDescriptorException("header checksum does not match");
+    byte[] own = new byte[DescriptorSeal.SIZE_BYTES];
+    bytes.get(SEAL_AT, own);
+    if (!seal.matches(own, address, sealed(bytes))) {
+      throw new InvalidDescriptorException("the seal is not this application's for this address");
     }
     Header header = new Header(
         ChecksumAlgorithm.ofCode(Short.toUnsignedInt(bytes.getShort(CHECKSUM_ALGORITHM_AT))),
@@ -167,11 +184,12 @@ public final class MapOutputDescriptor {
         bytes.getLong(DATA_LENGTH_AT),
         bytes.getInt(DATA_RKEY_AT));
     if (header.partitions() < 1 || header.dataLengthBytes() < 0) {
-      throw new InvalidDescriptorException("partitions or length out of range in " + header);
+      throw new InvalidDescriptorException(header.partitions() + " partitions, or a length of "
+          + header.dataLengthBytes() + " bytes");
     }
     if (Long.compareUnsigned(header.dataAddress() + header.dataLengthBytes(), header.dataAddress())
         < 0) {
-      throw new InvalidDescriptorException("data wraps around the address space in " + header);
+      throw new InvalidDescriptorException("the data wraps around the address space");
     }
     return header;
   }
@@ -217,12 +235,6 @@ public final class MapOutputDescriptor {
 
   private static ByteBuffer littleEndian(ByteBuffer buffer) {
     return buffer.slice().order(ByteOrder.LITTLE_ENDIAN);
-  }
-
-  private static int headerCrc(ByteBuffer bytes) {
-    CRC32C crc = new CRC32C();
-    crc.update(bytes.slice(0, CRC_AT));
-    return (int) crc.getValue();
   }
 
   private static int guard(long generation, int index, long offset, int checksum) {

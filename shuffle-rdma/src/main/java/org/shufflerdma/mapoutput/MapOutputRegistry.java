@@ -19,6 +19,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.NotPublishedException.Reason;
 import org.shufflerdma.memory.BudgetExhaustedException;
 import org.shufflerdma.memory.RegisteredArena;
@@ -108,6 +109,7 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   private final ProtectionDomain domain;
   private final RegisteredArena arena;
+  private final DescriptorSeal seal;
   private final RegistrationBudget budget;
   private final long withdrawGraceMs;
   private final LongSupplier nanoClock;
@@ -143,10 +145,12 @@ public final class MapOutputRegistry implements AutoCloseable {
   public MapOutputRegistry(
       ProtectionDomain domain,
       RegisteredArena arena,
+      DescriptorSeal seal,
       long withdrawGraceMs,
       LongSupplier nanoClock) {
     this.domain = domain;
     this.arena = arena;
+    this.seal = seal;
     this.budget = arena.budget();
     this.withdrawGraceMs = withdrawGraceMs;
     this.nanoClock = nanoClock;
@@ -247,7 +251,7 @@ public final class MapOutputRegistry implements AutoCloseable {
   private PublishedOutput announce(MapOutputFile output) throws NotPublishedException {
     try {
       return PublishedOutput.announce(
-          output, generations.incrementAndGet() & 0xFFFF_FFFFL, arena, budget);
+          output, generations.incrementAndGet() & 0xFFFF_FFFFL, arena, seal, budget);
     } catch (BudgetExhaustedException e) {
       throw new NotPublishedException(Reason.BUDGET, String.valueOf(e.getMessage()), e);
     } catch (IOException e) {

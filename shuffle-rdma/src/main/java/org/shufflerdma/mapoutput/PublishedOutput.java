@@ -3,6 +3,7 @@ package org.shufflerdma.mapoutput;
 
 import java.io.IOException;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.mapoutput.NotPublishedException.Reason;
 import org.shufflerdma.memory.ArenaSlice;
@@ -30,6 +31,7 @@ public final class PublishedOutput {
   private final long generation;
   private final long lengthBytes;
   private final ArenaSlice descriptor;
+  private final DescriptorSeal seal;
   private final RegistrationBudget budget;
 
   // Guarded by this.
@@ -39,22 +41,31 @@ public final class PublishedOutput {
   private @Nullable MemoryRegion region;
 
   private PublishedOutput(
-      MapOutputFile output, long generation, ArenaSlice descriptor, RegistrationBudget budget) {
+      MapOutputFile output,
+      long generation,
+      ArenaSlice descriptor,
+      DescriptorSeal seal,
+      RegistrationBudget budget) {
     this.generation = generation;
     this.lengthBytes = output.lengthBytes();
     this.descriptor = descriptor;
+    this.seal = seal;
     this.budget = budget;
     this.waiting = output;
   }
 
   /** WAITING. */
   static PublishedOutput announce(
-      MapOutputFile output, long generation, RegisteredArena arena, RegistrationBudget budget)
+      MapOutputFile output,
+      long generation,
+      RegisteredArena arena,
+      DescriptorSeal seal,
+      RegistrationBudget budget)
       throws IOException {
     long descriptorBytes = MapOutputDescriptor.sizeBytes(output.partitionLengths().length);
     ArenaSlice descriptor = arena.allocate(Math.toIntExact(descriptorBytes));
     MapOutputDescriptor.withdraw(descriptor.buffer());
-    return new PublishedOutput(output, generation, descriptor, budget);
+    return new PublishedOutput(output, generation, descriptor, seal, budget);
   }
 
   /**
@@ -103,6 +114,8 @@ public final class PublishedOutput {
   private void describe(MapOutputFile output, MemoryRegion data) {
     MapOutputDescriptor.encode(
         descriptor.buffer(),
+        descriptor.address(),
+        seal,
         new MapOutputDescriptor.Header(
             output.checksums().algorithm(),
             output.shuffleId(),

@@ -15,6 +15,7 @@ import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TransportSettings;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
+import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegistrationBudget;
@@ -96,7 +97,11 @@ public record DeviceTrial(
         RegisteredArena arena = new RegisteredArena(
             opened.protectionDomain(), new RegistrationBudget(settings.maxRegisteredBytes()));
         MapOutputRegistry registry = new MapOutputRegistry(
-            opened.protectionDomain(), arena, settings.withdrawGraceMs(), System::nanoTime);
+            opened.protectionDomain(),
+            arena,
+            new DescriptorSeal(opened.identity().key(DescriptorSeal.PURPOSE)),
+            settings.withdrawGraceMs(),
+            System::nanoTime);
         BlockFetcher fetcher =
             new BlockFetcher(opened, FetchSettings.of(1, settings.withdrawGraceMs()))) {
       LoopbackCheck.run(opened, registry, fetcher, EXECUTOR, directory);

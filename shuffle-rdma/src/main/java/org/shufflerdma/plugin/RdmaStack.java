@@ -19,6 +19,7 @@ import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TransportSettings;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
+import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.location.LocationTable;
 import org.shufflerdma.location.PublishedEndpoint;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
@@ -146,7 +147,11 @@ final class RdmaStack implements AutoCloseable {
         transport.protectionDomain(), new RegistrationBudget(settings.maxRegisteredBytes()));
     acquired.push(arena);
     MapOutputRegistry registry = new MapOutputRegistry(
-        transport.protectionDomain(), arena, settings.withdrawGraceMs(), System::nanoTime);
+        transport.protectionDomain(),
+        arena,
+        new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
+        settings.withdrawGraceMs(),
+        System::nanoTime);
     acquired.push(registry);
     BlockFetcher fetcher = new BlockFetcher(
         transport,

@@ -10,6 +10,7 @@ import java.util.Collections;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.config.ConnectionSettings;
+import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.memory.RegisteredArena;
@@ -118,6 +119,12 @@ public final class TestTransports {
       throws IOException {
     verbs();
     return RdmaTransport.open(settings, null, new LocalIdentity("app-test", executorId, secret));
+  }
+
+  /** Of the executors that these transports belong to. */
+  public static DescriptorSeal seal() {
+    LocalIdentity identity = new LocalIdentity("app-test", "any", SECRET);
+    return new DescriptorSeal(identity.key(DescriptorSeal.PURPOSE));
   }
 
   public static PeerId peerOf(String executorId, RdmaTransport transport) {

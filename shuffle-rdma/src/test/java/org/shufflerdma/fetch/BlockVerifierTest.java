@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.shufflerdma.location.ChecksumAlgorithm;
+import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.location.PartitionRanges;
 
@@ -37,7 +38,12 @@ class BlockVerifierTest {
         new MapOutputDescriptor.Header(algorithm, 1, 2, 3, LENGTHS.length, 4096, DATA.length, 5);
     ByteBuffer bytes = ByteBuffer.allocate((int) MapOutputDescriptor.sizeBytes(LENGTHS.length));
     MapOutputDescriptor.encode(
-        bytes, header, LENGTHS, algorithm == ChecksumAlgorithm.NONE ? null : checksums);
+        bytes,
+        0,
+        new DescriptorSeal(new byte[] {1}),
+        header,
+        LENGTHS,
+        algorithm == ChecksumAlgorithm.NONE ? null : checksums);
     bytes.position(MapOutputDescriptor.HEADER_BYTES);
     return MapOutputDescriptor.decodeEntries(bytes, header, 0, LENGTHS.length);
   }

@@ -10,6 +10,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.zip.CRC32C;
+import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.location.ChecksumAlgorithm;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.ArenaSlice;
@@ -68,7 +69,13 @@ final class TestMapOutput implements AutoCloseable {
         region.rkey());
     ArenaSlice slice =
         arena.allocate(Math.toIntExact(MapOutputDescriptor.sizeBytes(lengths.length)));
-    MapOutputDescriptor.encode(slice.buffer(), header, lengths, checksums(data, lengths));
+    MapOutputDescriptor.encode(
+        slice.buffer(),
+        slice.address(),
+        TestTransports.seal(),
+        header,
+        lengths,
+        checksums(data, lengths));
     DescriptorRef ref = new DescriptorRef(
         slice.address(), slice.rkey(), generation, SHUFFLE_ID, mapId, lengths.length);
     return new TestMapOutput(path, file, region, slice, ref, lengths, data);

@@ -13,10 +13,12 @@ class MapOutputDescriptorTest {
       new Header(ChecksumAlgorithm.CRC32C, 7, 1234567890123L, 42, 3, 0x7F00_0000_1000L, 60, -5);
   private static final long[] LENGTHS = {10, 0, 50};
   private static final int[] CHECKSUMS = {11, 22, -33};
+  private static final long AT = 0x7F00_0000_0040L;
+  private static final DescriptorSeal SEAL = new DescriptorSeal(new byte[] {1, 2, 3});
 
   private static ByteBuffer encoded() {
     ByteBuffer out = ByteBuffer.allocateDirect((int) MapOutputDescriptor.sizeBytes(3));
-    MapOutputDescriptor.encode(out, HEADER, LENGTHS, CHECKSUMS);
+    MapOutputDescriptor.encode(out, AT, SEAL, HEADER, LENGTHS, CHECKSUMS);
     return out;
   }
 
@@ -26,7 +28,7 @@ class MapOutputDescriptorTest {
 
   @Test
   void headerComesBackAsWritten() throws Exception {
-    assertThat(MapOutputDescriptor.decodeHeader(encoded())).isEqualTo(HEADER);
+    assertThat(MapOutputDescriptor.decodeHeader(encoded(), AT, SEAL)).isEqualTo(HEADER);
   }
 
   @Test
@@ -47,7 +49,7 @@ class MapOutputDescriptorTest {
     for (int bit = 0; bit < MapOutputDescriptor.HEADER_BYTES * 8; bit++) {
       ByteBuffer bytes = encoded();
       bytes.put(bit / 8, (byte) (bytes.get(bit / 8) ^ (1 << (bit % 8))));
-      assertThatThrownBy(() -> MapOutputDescriptor.decodeHeader(bytes))
+      assertThatThrownBy(() -> MapOutputDescriptor.decodeHeader(bytes, AT, SEAL))
           .isInstanceOf(InvalidDescriptorException.class);
     }
   }
@@ -64,6 +66,15 @@ class MapOutputDescriptorTest {
   }
 
   @Test
+  void aHeaderThatWasSealedElsewhereOrByAnotherApplicationIsRefused() {
+    DescriptorSeal other = new DescriptorSeal(new byte[] {1, 2, 4});
+    assertThatThrownBy(() -> MapOutputDescriptor.decodeHeader(encoded(), AT + 64, SEAL))
+        .isInstanceOf(InvalidDescriptorException.class);
+    assertThatThrownBy(() -> MapOutputDescriptor.decodeHeader(encoded(), AT, other))
+        .isInstanceOf(InvalidDescriptorException.class);
+  }
+
+  @Test
   void entriesOfAnotherGenerationAreRefused() {
     Header later = new Header(ChecksumAlgorithm.CRC32C, 7, 1234567890123L, 43, 3, 4096, 60, -5);
     assertThatThrownBy(() -> MapOutputDescriptor.decodeEntries(entries(encoded(), 0), later, 0, 3))
@@ -74,7 +85,7 @@ class MapOutputDescriptorTest {
   void withdrawnDescriptorSaysSo() {
     ByteBuffer bytes = encoded();
     MapOutputDescriptor.withdraw(bytes);
-    assertThatThrownBy(() -> MapOutputDescriptor.decodeHeader(bytes))
+    assertThatThrownBy(() -> MapOutputDescriptor.decodeHeader(bytes, AT, SEAL))
         .hasMessageContaining("withdrawn");
   }
 
@@ -91,8 +102,8 @@ class MapOutputDescriptorTest {
   @Test
   void lengthsThatDoNotFillTheDataAreRefusedByTheWriter() {
     ByteBuffer out = ByteBuffer.allocate((int) MapOutputDescriptor.sizeBytes(3));
-    assertThatThrownBy(
-            () -> MapOutputDescriptor.encode(out, HEADER, new long[] {1, 2, 3}, CHECKSUMS))
+    assertThatThrownBy(() ->
+            MapOutputDescriptor.encode(out, AT, SEAL, HEADER, new long[] {1, 2, 3}, CHECKSUMS))
         .hasMessage("partitions hold 6 bytes, the data 60");
   }
 }

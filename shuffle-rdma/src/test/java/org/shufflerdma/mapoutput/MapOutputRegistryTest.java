@@ -63,7 +63,8 @@ class MapOutputRegistryTest {
   }
 
   private MapOutputRegistry registry(long graceMs) {
-    return new MapOutputRegistry(transport.protectionDomain(), arena, graceMs, nowNs::get);
+    return new MapOutputRegistry(
+        transport.protectionDomain(), arena, TestTransports.seal(), graceMs, nowNs::get);
   }
 
   private MapOutputRegistry registry(int outputPages, long graceMs) throws IOException {

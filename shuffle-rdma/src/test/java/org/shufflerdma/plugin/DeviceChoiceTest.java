@@ -26,6 +26,7 @@ import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.connection.TransportSettings;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
+import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.memory.RegisteredArena;
@@ -85,8 +86,12 @@ class DeviceChoiceTest {
     try (RdmaTransport transport = RdmaTransport.open(
             settings, bound.deviceName(), new LocalIdentity("app", "1", new byte[] {1}));
         RegisteredArena arena = TestTransports.arena(transport);
-        MapOutputRegistry registry =
-            new MapOutputRegistry(transport.protectionDomain(), arena, 0, System::nanoTime);
+        MapOutputRegistry registry = new MapOutputRegistry(
+            transport.protectionDomain(),
+            arena,
+            new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
+            0,
+            System::nanoTime);
         BlockFetcher fetcher = new BlockFetcher(transport, FetchSettings.of(1, 2_000))) {
       LoopbackCheck.run(transport, registry, fetcher, "1", directory);
     }

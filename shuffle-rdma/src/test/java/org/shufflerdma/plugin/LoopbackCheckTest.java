@@ -40,7 +40,8 @@ class LoopbackCheckTest {
   }
 
   private MapOutputRegistry registry(RegisteredArena within) {
-    return new MapOutputRegistry(transport.protectionDomain(), within, 0, System::nanoTime);
+    return new MapOutputRegistry(
+        transport.protectionDomain(), within, TestTransports.seal(), 0, System::nanoTime);
   }
 
   @Test

@@ -70,7 +70,8 @@ class RdmaBlockStoreClientTest {
     owner = TestTransports.open("1");
     reader = TestTransports.open("2");
     arena = TestTransports.arena(owner);
-    registry = new MapOutputRegistry(owner.protectionDomain(), arena, 0, System::nanoTime);
+    registry = new MapOutputRegistry(
+        owner.protectionDomain(), arena, TestTransports.seal(), 0, System::nanoTime);
     fetcher = new BlockFetcher(reader, FetchSettings.of(2, 2_000));
     fallback = Executors.newFixedThreadPool(2);
   }
@@ -194,8 +195,8 @@ class RdmaBlockStoreClientTest {
   void lateReaderOfAnOutputWithdrawnToMakeRoomTakesTcpAndIsCounted() throws Exception {
     long oneOutput = (1 << 20) + 80_000;
     try (RegisteredArena small = TestTransports.arena(owner, oneOutput);
-        MapOutputRegistry full =
-            new MapOutputRegistry(owner.protectionDomain(), small, 0, System::nanoTime);
+        MapOutputRegistry full = new MapOutputRegistry(
+            owner.protectionDomain(), small, TestTransports.seal(), 0, System::nanoTime);
         BlockFetcher withoutLease = new BlockFetcher(reader, FetchSettings.of(2, 0))) {
       registry.close();
       registry = full;
@@ -273,8 +274,8 @@ class RdmaBlockStoreClientTest {
         FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
       channel.write(ByteBuffer.wrap(last), (3L << 30) + 1000);
     }
-    try (MapOutputRegistry large =
-        new MapOutputRegistry(owner.protectionDomain(), arena, 0, System::nanoTime)) {
+    try (MapOutputRegistry large = new MapOutputRegistry(
+        owner.protectionDomain(), arena, TestTransports.seal(), 0, System::nanoTime)) {
       PublishedOutput output =
           large.publish(new MapOutputFile(SHUFFLE, 10, file, lengths, PartitionChecksums.none()));
       CollectedBlocks blocks =

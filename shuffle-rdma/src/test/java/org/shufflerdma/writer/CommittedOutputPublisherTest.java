@@ -42,7 +42,8 @@ class CommittedOutputPublisherTest {
   void open() throws IOException {
     transport = TestTransports.open(EXECUTOR);
     arena = TestTransports.arena(transport);
-    registry = new MapOutputRegistry(transport.protectionDomain(), arena, 0, System::nanoTime);
+    registry = new MapOutputRegistry(
+        transport.protectionDomain(), arena, TestTransports.seal(), 0, System::nanoTime);
     PublishingManager.FAULT.set((resolver, shuffleId, mapId, status) -> {});
     PublishingManager.STATUSES.clear();
   }
@@ -127,7 +128,8 @@ class CommittedOutputPublisherTest {
   void exhaustedLimitLeavesTheTaskCommitted() {
     registry.close();
     try (RegisteredArena full = TestTransports.arena(transport, 10)) {
-      registry = new MapOutputRegistry(transport.protectionDomain(), full, 0, System::nanoTime);
+      registry = new MapOutputRegistry(
+          transport.protectionDomain(), full, TestTransports.seal(), 0, System::nanoTime);
       runJob(RECORDS);
       assertNothingPublished(Trouble.BUDGET);
     }

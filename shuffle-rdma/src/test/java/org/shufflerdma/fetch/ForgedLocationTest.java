@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.connection.Nonce;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.location.ChecksumAlgorithm;
+import org.shufflerdma.location.DescriptorSeal;
+import org.shufflerdma.location.MapOutputDescriptor;
+import org.shufflerdma.memory.ArenaSlice;
+import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.verbs.Access;
+import org.shufflerdma.verbs.MappedFile;
+import org.shufflerdma.verbs.MemoryRegion;
+import org.shufflerdma.verbs.TestDevice;
+
+/**
+ * Whatever is false in what leads to a block, its bytes are right or do not come. The rounds follow from
+ * a seed, which is printed; {@code -Dforged.seed} and {@code -Dforged.rounds} take it back, or more of them.
+ */
+@Timeout(3600)
+class ForgedLocationTest {
+  private static final String OWNER = "owner";
+  private static final int SHUFFLE_ID = 3; // of TestMapOutput
+
+  /** The software device leaves a process alone that has had 256 wrong keys in a minute. */
+  private static final int ROUNDS_PER_MINUTE = 400;
+
+  private static final long[] LENGTHS = {100, 5_000, 0, 300, 64};
+  private static final long[] CURIOUS = {
+    0,
+    1,
+    15,
+    16,
+    63,
+    64,
+    4096,
+    1 << 20,
+    Integer.MAX_VALUE,
+    1L << 32,
+    Long.MAX_VALUE,
+    Long.MIN_VALUE,
+    -1,
+    -64
+  };
+
+  @TempDir
+  Path directory;
+
+  private TestDevice.Live before;
+  private RdmaTransport owner;
+  private RdmaTransport reader;
+  private RegisteredArena arena;
+  private BlockFetcher fetcher;
+  private PeerId peer;
+  private TestMapOutput target;
+  private TestMapOutput other;
+
+  @BeforeEach
+  void open() throws Exception {
+    before = TestDevice.live();
+    owner = TestTransports.open(OWNER);
+    arena = TestTransports.arena(owner);
+    peer = TestTransports.peerOf(OWNER, owner);
+    reader = TestTransports.open("reader", TestTransports.settings(0, 64 << 20));
+    fetcher = new BlockFetcher(reader, new FetchSettings(4, 200, 60_000));
+    target = TestMapOutput.publish(owner.protectionDomain(), arena, directory, 1, LENGTHS);
+    other = TestMapOutput.publish(owner.protectionDomain(), arena, directory, 2, 640, 64, 64);
+  }
+
+  @AfterEach
+  void everythingIsGivenBack() throws Exception {
+    TestTransports.awaitNoLeases(reader);
+    fetcher.close();
+    reader.close();
+    target.close();
+    other.close();
+    arena.close();
+    owner.close();
+    assertThat(TestDevice.live()).isEqualTo(before);
+  }
+
+  private CollectingListener fetch(PeerId from, BlockRequest... blocks) throws Exception {
+    CollectingListener listener = new CollectingListener(blocks.length);
+    fetcher.fetch(from, null, List.of(blocks), listener);
+    return listener.await();
+  }
+
+  @Test
+  void aUsersRecordThatLooksLikeADescriptorIsNotBelieved() throws Exception {
+    byte[] wrong =
+        "these bytes are of another map output".getBytes(java.nio.charset.StandardCharsets.UTF_8);
+    CRC32C crc = new CRC32C();
+    crc.update(wrong, 0, wrong.length);
+    int size = (int) MapOutputDescriptor.sizeBytes(1);
+    Path file = Files.write(directory.resolve("records"), new byte[size + wrong.length]);
+    try (MappedFile mapped = MappedFile.open(file);
+        MemoryRegion region =
+            owner.protectionDomain().register(mapped, 0, mapped.size(), Access.REMOTE_READ)) {
+      ByteBuffer content = ByteBuffer.allocate(size + wrong.length);
+      MapOutputDescriptor.encode(
+          content,
+          region.address(),
+          new DescriptorSeal("a guess".getBytes(java.nio.charset.StandardCharsets.UTF_8)),
+          new MapOutputDescriptor.Header(
+              ChecksumAlgorithm.CRC32C,
+              SHUFFLE_ID,
+              1,
+              2,
+              1,
+              region.address() + size,
+              wrong.length,
+              region.rkey()),
+          new long[] {wrong.length},
+          new int[] {(int) crc.getValue()});
+      Files.write(file, content.put(size, wrong).array());
+      DescriptorRef forged =
+          new DescriptorRef(region.address(), region.rkey(), 2, SHUFFLE_ID, 1, 1);
+      CollectingListener listener = fetch(peer, new BlockRequest(7, forged, 0, 1, null));
+      assertThat(listener.failures).isEqualTo(Map.of(7L, FetchFailureReason.DESCRIPTOR));
+    }
+  }
+
+  @Test
+  void aCopyOfADescriptorIsNotBelieved() throws Exception {
+    int size = (int) MapOutputDescriptor.sizeBytes(LENGTHS.length);
+    ArenaSlice copy = arena.allocate(size);
+    copy.buffer().put(target.descriptor().buffer());
+    DescriptorRef real = target.ref();
+    DescriptorRef forged = new DescriptorRef(
+        copy.address(),
+        copy.rkey(),
+        real.generation(),
+        real.shuffleId(),
+        real.mapId(),
+        real.partitions());
+    CollectingListener listener = fetch(peer, new BlockRequest(7, forged, 0, 1, null));
+    assertThat(listener.failures).isEqualTo(Map.of(7L, FetchFailureReason.DESCRIPTOR));
+    copy.close();
+  }
+
+  @Test
+  void bytesAreRightOrDoNotComeWhateverIsForged() throws Exception {
+    long seed = Long.getLong("forged.seed", System.nanoTime());
+    int rounds = Integer.getInteger("forged.rounds", 400);
+    System.out.println("forged.seed=" + seed + " forged.rounds=" + rounds);
+    Random random = new Random(seed);
+    Map<FetchFailureReason, Integer> reasons = new EnumMap<>(FetchFailureReason.class);
+    int delivered = 0;
+    for (int round = 0; round < rounds; round++) {
+      if (round > 0 && round % ROUNDS_PER_MINUTE == 0) {
+        TimeUnit.MINUTES.sleep(1);
+      }
+      Map.@Nullable Entry<FetchFailureReason, String> failure = switch (random.nextInt(4)) {
+        case 0 -> fetchByForgedTrailer(random);
+        case 1 -> fetchFromForgedPeer(random);
+        case 2 -> fetchByForgedBytes(random);
+        default -> fetchByASealedLie(random);
+      };
+      if (failure == null) {
+        delivered++;
+      } else {
+        assertThat(failure.getKey())
+            .as("seed %d, round %d: %s", seed, round, failure.getValue())
+            .isNotEqualTo(FetchFailureReason.INTERNAL);
+        reasons.merge(failure.getKey(), 1, Integer::sum);
+      }
+    }
+    System.out.println("forged: " + delivered + " right, the others " + reasons);
+    assertThat(reasons)
+        .containsKeys(
+            FetchFailureReason.DESCRIPTOR,
+            FetchFailureReason.REMOTE_ACCESS,
+            FetchFailureReason.CHECKSUM,
+            FetchFailureReason.NONCE,
+            FetchFailureReason.REJECTED,
+            FetchFailureReason.CONNECT);
+    CollectingListener listener = fetch(peer, target.block(0, 0, LENGTHS.length));
+    assertThat(listener.blocks.get(0L)).isEqualTo(target.expected(0, LENGTHS.length));
+  }
+
+  /** The block by this reference: why it did not come, or null after its bytes were found right. */
+  private Map.@Nullable Entry<FetchFailureReason, String> fetchBy(
+      PeerId from, DescriptorRef ref, Random random) throws Exception {
+    int start = random.nextInt(Math.min(ref.partitions(), LENGTHS.length));
+    int end = start + 1 + random.nextInt(Math.min(ref.partitions(), LENGTHS.length) - start);
+    CollectingListener listener = fetch(from, new BlockRequest(7, ref, start, end, null));
+    FetchFailureReason reason = listener.failures.get(7L);
+    String what = "partitions " + start + ".." + end + " by " + ref + " of " + from;
+    if (reason != null) {
+      return Map.entry(reason, what);
+    }
+    TestMapOutput named = ref.mapId() == other.ref().mapId() ? other : target;
+    assertThat(listener.blocks.get(7L)).as(what).isEqualTo(named.expected(start, end));
+    return null;
+  }
+
+  private Map.@Nullable Entry<FetchFailureReason, String> fetchByForgedTrailer(Random random)
+      throws Exception {
+    DescriptorRef real = target.ref();
+    long address = real.address();
+    int rkey = real.rkey();
+    long generation = real.generation();
+    int shuffleId = real.shuffleId();
+    long mapId = real.mapId();
+    int partitions = real.partitions();
+    for (int lies = 1 + random.nextInt(2); lies > 0; lies--) {
+      switch (random.nextInt(9)) {
+        case 0 -> address += curious(random);
+        case 1 -> address = curious(random);
+        case 2 -> address = other.ref().address();
+        case 3 -> {
+          address = target.region().address();
+          rkey = target.region().rkey();
+        }
+        case 4 -> rkey = random.nextInt();
+        case 5 -> generation = random.nextBoolean() ? other.ref().generation() : curious(random);
+        case 6 -> shuffleId = (int) curious(random);
+        case 7 -> mapId = random.nextBoolean() ? other.ref().mapId() : curious(random);
+        default -> partitions = Math.max(1, (int) curious(random));
+      }
+    }
+    return fetchBy(
+        peer, new DescriptorRef(address, rkey, generation, shuffleId, mapId, partitions), random);
+  }
+
+  private Map.@Nullable Entry<FetchFailureReason, String> fetchFromForgedPeer(Random random)
+      throws Exception {
+    RdmaEndpoint real = peer.endpoint();
+    Nonce nonce = real.bootNonce();
+    RdmaEndpoint readers = reader.endpoint();
+    PeerId forged = switch (random.nextInt(5)) {
+      case 0 -> new PeerId(OWNER, new RdmaEndpoint(real.host(), real.port(), Nonce.random()));
+      case 1 ->
+        new PeerId(
+            OWNER,
+            new RdmaEndpoint(real.host(), real.port(), new Nonce(nonce.high(), random.nextLong())));
+      case 2 -> new PeerId(OWNER, new RdmaEndpoint(readers.host(), readers.port(), nonce));
+      case 3 -> new PeerId("executor " + random.nextInt(), real);
+      default -> new PeerId(OWNER, new RdmaEndpoint(real.host(), 1 + random.nextInt(1000), nonce));
+    };
+    return fetchBy(forged, target.ref(), random);
+  }
+
+  /** Bits of the descriptor flip, or words of it are overwritten, in the owner's memory. */
+  private Map.@Nullable Entry<FetchFailureReason, String> fetchByForgedBytes(Random random)
+      throws Exception {
+    ByteBuffer descriptor = target.descriptor().buffer();
+    byte[] real = new byte[descriptor.remaining()];
+    descriptor.duplicate().get(real);
+    long wrongReads = remoteAccessErrors();
+    for (int lies = 1 + random.nextInt(3); lies > 0; lies--) {
+      if (random.nextBoolean()) {
+        int at = random.nextInt(real.length);
+        descriptor.put(at, (byte) (descriptor.get(at) ^ (1 << random.nextInt(8))));
+      } else {
+        descriptor
+            .order(ByteOrder.LITTLE_ENDIAN)
+            .putLong(random.nextInt(real.length / 8) * 8, curious(random));
+      }
+    }
+    try {
+      Map.@Nullable Entry<FetchFailureReason, String> failure = fetchBy(peer, target.ref(), random);
+      assertThat(remoteAccessErrors()).as("READs by what had no seal").isEqualTo(wrongReads);
+      return failure;
+    } finally {
+      descriptor.put(0, real);
+      fetcher.forgetShuffle(SHUFFLE_ID);
+    }
+  }
+
+  /** The owner itself seals a header or entries that are not so; what is left are range and checksum. */
+  private Map.@Nullable Entry<FetchFailureReason, String> fetchByASealedLie(Random random)
+      throws Exception {
+    ArenaSlice slice = target.descriptor();
+    byte[] real = new byte[slice.buffer().remaining()];
+    slice.buffer().get(real);
+    long[] lengths = LENGTHS.clone();
+    int[] checksums = new int[lengths.length];
+    ByteBuffer bytes = ByteBuffer.wrap(real).order(ByteOrder.LITTLE_ENDIAN);
+    for (int i = 0; i < checksums.length; i++) {
+      checksums[i] = bytes.getInt((int) MapOutputDescriptor.entryAt(i) + 8);
+    }
+    long address = target.region().address();
+    int rkey = target.region().rkey();
+    switch (random.nextInt(4)) {
+      case 0 -> address += random.nextBoolean() ? 1 + random.nextInt(64) : curious(random);
+      case 1 -> rkey = random.nextBoolean() ? other.region().rkey() : random.nextInt();
+      case 2 -> lengths[random.nextInt(lengths.length)] += 1 + random.nextInt(1 << 20);
+      default -> {
+        lengths[0] -= 1 + random.nextInt(100);
+        lengths[3] += 100;
+      }
+    }
+    MapOutputDescriptor.encode(
+        slice.buffer(),
+        slice.address(),
+        TestTransports.seal(),
+        new MapOutputDescriptor.Header(
+            ChecksumAlgorithm.CRC32C,
+            SHUFFLE_ID,
+            target.ref().mapId(),
+            target.ref().generation(),
+            lengths.length,
+            address,
+            java.util.Arrays.stream(lengths).sum(),
+            rkey),
+        lengths,
+        checksums);
+    try {
+      return fetchBy(peer, target.ref(), random);
+    } finally {
+      slice.buffer().put(real);
+      fetcher.forgetShuffle(SHUFFLE_ID);
+    }
+  }
+
+  private long remoteAccessErrors() {
+    return reader.stats().readErrors().values().stream()
+        .mapToLong(count -> count.sum())
+        .sum();
+  }
+
+  private static long curious(Random random) {
+    long value = CURIOUS[random.nextInt(CURIOUS.length)];
+    return random.nextBoolean() ? value : random.nextLong();
+  }
+}
