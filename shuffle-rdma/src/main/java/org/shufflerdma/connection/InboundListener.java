@@ -13,6 +13,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.metrics.LogThrottle;
 import org.shufflerdma.verbs.CmEvent;
 import org.shufflerdma.verbs.CmEventType;
 import org.shufflerdma.verbs.CompletionQueue;
@@ -49,6 +50,9 @@ final class InboundListener {
   private final Executor closer;
   private final TransportStats stats;
   private final Set<Inbound> inbound = ConcurrentHashMap.newKeySet();
+
+  private final LogThrottle rejections =
+      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
 
   /** Touched by the event loop alone. */
   private final Map<ByteBuffer, Boolean> seenNonces = new LinkedHashMap<>() {
@@ -147,7 +151,14 @@ final class InboundListener {
 
   private void reject(ConnectionId id, Handshake.RejectReason reason) throws VerbsException {
     stats.connectionsRejected.increment();
-    LOG.info("Rejecting an RDMA connection from {}: {}", id.peerAddress(), reason);
+    long held = rejections.tryLog();
+    if (held >= 0) {
+      LOG.info(
+          "Rejecting an RDMA connection from {}: {}. {} more since the last such line.",
+          id.peerAddress(),
+          reason,
+          held);
+    }
     id.reject(Handshake.rejection(reason, bootNonce));
     closer.execute(() -> destroy(id, null));
   }

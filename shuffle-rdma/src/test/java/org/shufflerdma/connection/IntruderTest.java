@@ -4,7 +4,16 @@ package org.shufflerdma.connection;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.net.InetSocketAddress;
+import java.util.Arrays;
 import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.core.LogEvent;
+import org.apache.logging.log4j.core.Logger;
+import org.apache.logging.log4j.core.appender.AbstractAppender;
+import org.apache.logging.log4j.core.config.Property;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -38,6 +47,8 @@ import org.shufflerdma.verbs.WideRegion;
 class IntruderTest {
   private static final byte[] NONCE =
       "twelve bytes".getBytes(java.nio.charset.StandardCharsets.UTF_8);
+
+  private static final int FLOOD = 300;
 
   private RdmaTransport owner;
   private PeerId peer;
@@ -126,6 +137,74 @@ class IntruderTest {
     byte[] guess = new byte[32];
     Handshake wrong = new Handshake(new LocalIdentity("app-test", "x", guess));
     assertThat(connect(wrong.request(NONCE, peer))).isEqualTo(RejectReason.SECRET);
+  }
+
+  @Test
+  void aRequestOfAnotherApplicationWithTheSameSecretIsRejected() throws Exception {
+    Handshake other = new Handshake(new LocalIdentity("app-other", "x", TestTransports.SECRET));
+    assertThat(connect(other.request(NONCE, peer))).isEqualTo(RejectReason.SECRET);
+  }
+
+  /** What the owner would say itself, sent back to it. */
+  @Test
+  void theOwnersProofCannotServeAsARequest() throws Exception {
+    byte[] request = handshake.request(NONCE, peer);
+    byte[] proof = handshake.reply(
+        request, "owner", peer.endpoint().bootNonce(), new Handshake.Reply(4096, 1));
+    assertThat(connect(Arrays.copyOf(proof, Handshake.REQUEST_BYTES))).isNotNull();
+    byte[] patched = Arrays.copyOf(proof, Handshake.REQUEST_BYTES);
+    System.arraycopy(request, 0, patched, 0, 24);
+    assertThat(connect(patched)).isEqualTo(RejectReason.SECRET);
+  }
+
+  @Test
+  void aFloodOfForeignRequestsKeepsNobodyOutAndFillsNoLog() throws Exception {
+    AtomicInteger lines = new AtomicInteger();
+    AbstractAppender appender =
+        new AbstractAppender("rejections", null, null, true, Property.EMPTY_ARRAY) {
+          @Override
+          public void append(LogEvent event) {
+            lines.incrementAndGet();
+          }
+        };
+    appender.start();
+    Logger log = (Logger) LogManager.getLogger(InboundListener.class);
+    log.addAppender(appender);
+    log.setLevel(Level.INFO);
+    try (RdmaTransport client = TestTransports.open("client")) {
+      for (int i = 0; i < FLOOD; i++) {
+        assertThat(connect(new byte[Handshake.REQUEST_BYTES])).isNotNull();
+        if (i == FLOOD / 2) {
+          assertThat(client
+                  .connections()
+                  .connect(peer, null, Deadline.afterMs(20_000))
+                  .isOpen())
+              .isTrue();
+        }
+      }
+      assertThat(owner.stats().connectionsRejected.sum()).isEqualTo(FLOOD);
+      assertThat(lines).hasValueLessThanOrEqualTo(3);
+    } finally {
+      log.removeAppender(appender);
+    }
+  }
+
+  @Test
+  void whoProvesHimselfAndThenStaysSilentIsGivenUp() throws Exception {
+    owner.close();
+    owner = TestTransports.open(
+        "owner", TestTransports.withConnectTimeout(TestTransports.settings(0, 1 << 20), 1_000));
+    peer = TestTransports.peerOf("owner", owner);
+    connect(handshake.request(NONCE, peer), (answer, id, pair, domain, queue) -> {
+      assertThat(answer.type()).isEqualTo(CmEventType.CONNECT_RESPONSE);
+      assertThat(owner.inboundConnections()).isEqualTo(1);
+      Deadline deadline = Deadline.afterMs(20_000);
+      while (owner.inboundConnections() > 0) {
+        assertThat(deadline.expired()).as("20 s are over").isFalse();
+        TimeUnit.MILLISECONDS.sleep(20);
+      }
+      return answer;
+    });
   }
 
   @Test
