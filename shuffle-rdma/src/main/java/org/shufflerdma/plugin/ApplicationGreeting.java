@@ -19,17 +19,25 @@ record ApplicationGreeting(byte[] token, Map<String, byte[]> accumulators) {
   /** The request, and the key of the token in the answer. */
   static final String REQUEST = "shuffle-rdma/1";
 
+  static final int TOKEN_BYTES = 16;
+
   Serializable toWire() {
     HashMap<String, byte[]> wire = new HashMap<>(accumulators);
     wire.put(REQUEST, token);
     return wire;
   }
 
+  /** Throws IllegalArgumentException for what no driver of this version would answer. */
   static ApplicationGreeting ofWire(Map<?, ?> wire) {
     Map<String, byte[]> accumulators = new HashMap<>();
-    wire.forEach((name, bytes) -> accumulators.put((String) name, (byte[]) bytes));
+    wire.forEach((key, value) -> {
+      if (!(key instanceof String name) || !(value instanceof byte[] bytes)) {
+        throw new IllegalArgumentException("the driver's answer holds something else than bytes");
+      }
+      accumulators.put(name, bytes);
+    });
     byte[] token = accumulators.remove(REQUEST);
-    if (token == null) {
+    if (token == null || token.length != TOKEN_BYTES) {
       throw new IllegalArgumentException("the driver's answer holds no token");
     }
     return new ApplicationGreeting(token, accumulators);

@@ -27,7 +27,6 @@ import scala.Option;
  */
 final class DriverSide implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
-  private static final int TOKEN_BYTES = 16;
 
   private final SparkEnv env;
   private final RpcEndpointRef endpoint;
@@ -52,7 +51,7 @@ final class DriverSide implements AutoCloseable {
     for (String name : List.of(SharedCount.READS, SharedCount.CONNECTIONS)) {
       accumulators.put(name, register(context, name));
     }
-    byte[] token = new byte[TOKEN_BYTES];
+    byte[] token = new byte[ApplicationGreeting.TOKEN_BYTES];
     new SecureRandom().nextBytes(token);
     Map<String, byte[]> serialized = new HashMap<>();
     accumulators.forEach((name, accumulator) -> serialized.put(name, serialize(accumulator)));
