@@ -5,7 +5,7 @@ package org.shufflerdma.config;
 public final class InvalidSettingException extends IllegalArgumentException {
   private static final long serialVersionUID = 1L;
 
-  InvalidSettingException(String message) {
+  public InvalidSettingException(String message) {
     super(message);
   }
 }

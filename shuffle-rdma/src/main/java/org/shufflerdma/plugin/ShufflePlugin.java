@@ -19,6 +19,7 @@ import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Workers;
+import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.RdmaSettings;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -69,6 +70,10 @@ public final class ShufflePlugin implements AutoCloseable {
     }
     RdmaSettings settings = RdmaSettings.from(rdmaConf);
     String offReason = SparkCompatibility.reasonAgainstRdma(conf, settings);
+    if (offReason != null && settings.required()) {
+      throw new InvalidSettingException(
+          "spark.shuffle.rdma.required=true, but RDMA stays off: " + offReason);
+    }
     if (isDriver) {
       RdmaSettings.migrationNotes(rdmaConf).forEach(LOG::warn);
       if (!settings.enabled()) {

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.plugin;
 
+import java.util.List;
 import org.apache.spark.SparkConf;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.RdmaSettings;
 
 /** Which settings of Spark itself leave the shuffle to TCP. */
 final class SparkCompatibility {
+  /** Each turns an encryption of Spark's network traffic on; {@code spark.ssl.enabled} alone does not. */
+  private static final List<String> NETWORK_ENCRYPTION = List.of(
+      "spark.network.crypto.enabled",
+      "spark.ssl.rpc.enabled",
+      "spark.authenticate.enableSaslEncryption");
+
   private SparkCompatibility() {}
 
   /** Null if nothing is against RDMA. */
@@ -18,13 +25,16 @@ final class SparkCompatibility {
       return "spark.shuffle.useOldFetchProtocol=true lets a second attempt reuse the files of the"
           + " first; remove it to use RDMA";
     }
-    boolean networkEncrypted = conf.getBoolean("spark.network.crypto.enabled", false)
-        || conf.getBoolean("spark.ssl.rpc.enabled", false)
-        || conf.getBoolean("spark.authenticate.enableSaslEncryption", false);
     boolean filesEncrypted = conf.getBoolean("spark.io.encryption.enabled", false);
-    if (networkEncrypted && !filesEncrypted && !settings.allowUnencrypted()) {
-      return "network traffic is encrypted, but RDMA READs of unencrypted shuffle files would not"
-          + " be; set spark.io.encryption.enabled=true, or spark.shuffle.rdma.allowUnencrypted=true";
+    if (!filesEncrypted && !settings.allowUnencrypted()) {
+      for (String key : NETWORK_ENCRYPTION) {
+        if (conf.getBoolean(key, false)) {
+          return key
+              + "=true encrypts what Spark sends, and RDMA would carry shuffle files as they are, in"
+              + " the clear; set spark.io.encryption.enabled=true to encrypt the files, or"
+              + " spark.shuffle.rdma.allowUnencrypted=true if the RDMA network is to be trusted";
+        }
+      }
     }
     return null;
   }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import java.util.Map;
+import org.apache.spark.SparkConf;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.shufflerdma.config.RdmaSettings;
+
+class SparkCompatibilityTest {
+  private static final String ALLOW = "spark.shuffle.rdma.allowUnencrypted";
+
+  private static @Nullable String reason(SparkConf conf, String allowUnencrypted) {
+    return SparkCompatibility.reasonAgainstRdma(
+        conf, RdmaSettings.from(Map.of(ALLOW, allowUnencrypted)));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "spark.network.crypto.enabled",
+        "spark.ssl.rpc.enabled",
+        "spark.authenticate.enableSaslEncryption"
+      })
+  void whereSparkEncryptsItsTrafficOnlyEncryptedFilesOrTheUsersWordLetRdmaOn(String key) {
+    SparkConf conf = new SparkConf(false).set(key, "true");
+    assertThat(reason(conf, "false"))
+        .startsWith(key + "=true ")
+        .contains("spark.io.encryption.enabled=true", ALLOW + "=true");
+    assertThat(reason(conf, "true")).isNull();
+    assertThat(reason(conf.clone().set("spark.io.encryption.enabled", "true"), "false"))
+        .isNull();
+    assertThat(reason(conf.set(key, "false"), "false")).isNull();
+  }
+
+  @Test
+  void authenticationAloneLetsRdmaOn() {
+    assertThat(reason(new SparkConf(false).set("spark.authenticate", "true"), "false"))
+        .isNull();
+  }
+
+  @Test
+  void whoRequiresRdmaIsToldWhatTurnsItOff() {
+    SparkConf conf = new SparkConf(false)
+        .set("spark.network.crypto.enabled", "true")
+        .set("spark.shuffle.rdma.required", "true");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> ShufflePlugin.create(conf, true))
+        .withMessageContaining("spark.shuffle.rdma.required=true")
+        .withMessageContaining("spark.network.crypto.enabled=true");
+  }
+}
