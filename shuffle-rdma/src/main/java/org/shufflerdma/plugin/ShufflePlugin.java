@@ -64,6 +64,9 @@ public final class ShufflePlugin implements AutoCloseable {
 
   private static ShufflePlugin checkAndCreate(SparkConf conf, boolean isDriver) {
     SupportedVersions.check(package$.MODULE$.SPARK_VERSION());
+    if (isDriver) {
+      ExecutorClassPath.check(package$.MODULE$.SPARK_VERSION(), conf);
+    }
     Map<String, String> rdmaConf = new HashMap<>();
     for (Tuple2<String, String> entry : conf.getAllWithPrefix(RdmaSettings.PREFIX)) {
       rdmaConf.put(RdmaSettings.PREFIX + entry._1(), entry._2());

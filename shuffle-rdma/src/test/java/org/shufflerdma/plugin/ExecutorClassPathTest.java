@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.shufflerdma.plugin.ExecutorClassPath.Finding;
+import org.shufflerdma.plugin.ExecutorClassPath.Verdict;
+
+class ExecutorClassPathTest {
+  private static final Path JAR = Path.of("/home/me/shuffle-rdma-1.0.jar");
+  private static final String EXTRA = "spark.executor.extraClassPath";
+
+  @ParameterizedTest
+  @CsvSource({
+    "local-cluster[2;1;1024],",
+    "spark://host:7077,",
+    "yarn,",
+    "yarn, spark.executor.memory=2g",
+  })
+  void executorsThatGetTheJarByJarsAloneAreRefused(String master, @Nullable String setting) {
+    Finding finding = judge(master, setting, "");
+    assertThat(finding.verdict()).isEqualTo(Verdict.REFUSED);
+    assertThat(finding.text())
+        .contains(EXTRA + " is not set", "Set " + EXTRA, JAR.toString(), "jars folder of Spark");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "local,",
+    "local[*],",
+    "local[2;3],",
+    "spark://host:7077, spark.executor.extraClassPath=/opt/shuffle-rdma-1.0.jar",
+    "spark://host:7077, spark.executor.extraClassPath=/opt/other.jar:/opt/shuffle-rdma-1.0.jar",
+    "spark://host:7077, spark.executor.extraClassPath=/opt/plugins/*",
+    "spark://host:7077, spark.executorEnv.SPARK_DIST_CLASSPATH=/opt/plugins/*",
+    "yarn, spark.executor.extraClassPath=shuffle-rdma-1.0.jar",
+    "yarn, spark.yarn.user.classpath.first=true",
+  })
+  void setUpsThatWorkAreTakenInSilence(String master, @Nullable String setting) {
+    assertThat(judge(master, setting, "")).isEqualTo(new Finding(Verdict.GOOD, ""));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "yarn, spark.yarn.archive=hdfs:/spark.zip",
+    "yarn, spark.yarn.jars=hdfs:/spark/*",
+    "k8s://https://host,",
+    "spark://host:7077, spark.executor.extraClassPath=/opt/application-with-all-it-needs.jar",
+    "spark://host:7077, spark.executor.extraClassPath=/opt/classes",
+  })
+  void setUpsThatMayWorkAreTakenWithAWarning(String master, @Nullable String setting) {
+    Finding finding = judge(master, setting, "");
+    assertThat(finding.verdict()).isEqualTo(Verdict.DOUBTFUL);
+    assertThat(finding.text()).contains("may not find", "Set " + EXTRA, JAR.toString());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"spark://host:7077", "local-cluster[2;1;1024]"})
+  void aClassPathFromTheEnvironmentIsTakenInSilence(String master) {
+    assertThat(judge(master, null, "/opt/plugins/*").verdict()).isEqualTo(Verdict.GOOD);
+  }
+
+  private static Finding judge(String master, @Nullable String setting, String distClassPath) {
+    Map<String, String> settings = new HashMap<>(Map.of("spark.master", master.replace(';', ',')));
+    if (setting != null) {
+      int equals = setting.indexOf('=');
+      settings.put(setting.substring(0, equals), setting.substring(equals + 1));
+    }
+    return ExecutorClassPath.judge(key -> settings.getOrDefault(key, ""), JAR, distClassPath);
+  }
+}
