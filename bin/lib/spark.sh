@@ -32,6 +32,23 @@ prepare_spark_home() {
   export SPARK_HOME SPARK_SCALA_VERSION
 }
 
+# spark_home_of VERSION SCALA: the same of a published Spark, whose jars Maven gets; of no SPARK_HOME of the user's.
+spark_home_of() {
+  local classpath=$ROOT/target/spark-home/$1-$2.classpath
+  if [ ! -s "$classpath" ] || [ -n "$(tr ':' '\n' <"$classpath" | while read -r jar; do [ -e "$jar" ] || echo "$jar"; done)" ]; then
+    run_logged "spark-$1-$2" mvn -B -ntp -q -f spark-tests/spark-home/pom.xml "-Dspark.version=$1" "-Dscala.binary.version=$2" \
+      dependency:build-classpath "-Dmdep.outputFile=$classpath" || die 1 "Maven could not get Spark $1 for Scala $2"
+    rm -rf "${classpath%.classpath}"
+  fi
+  SPARK_HOME=${classpath%.classpath} SPARK_VERSION=$1 SPARK_SCALA_VERSION=$2
+  if [ ! -d "$SPARK_HOME" ]; then
+    rm -rf "$SPARK_HOME.new"
+    link_maven_jars "$classpath" "$SPARK_HOME.new"
+    mv -T "$SPARK_HOME.new" "$SPARK_HOME"
+  fi
+  export SPARK_HOME SPARK_SCALA_VERSION
+}
+
 link_distribution() {
   local entry
   mkdir -p "$1"
