@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.connection;
 
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.shufflerdma.concurrent.Deadline;
@@ -8,12 +10,13 @@ import org.shufflerdma.concurrent.Deadline;
 /**
  * Free places in one send queue. A place is taken before its work request is posted and comes back
  * with the completion that retires it, so the queue never refuses and the completion queue never
- * overruns.
+ * overruns. Who came first is served first: a long list must not starve behind short ones.
  */
 final class SendBudget {
   private final int depth;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
+  private final Deque<Object> waiting = new ArrayDeque<>();
   private int free;
   private boolean closed;
 
@@ -27,9 +30,11 @@ final class SendBudget {
     if (places < 1 || places > depth) {
       throw new IllegalArgumentException(places + " places of a queue of " + depth);
     }
+    Object turn = new Object();
     lock.lockInterruptibly();
     try {
-      while (!closed && free < places) {
+      waiting.add(turn);
+      while (!closed && (waiting.peek() != turn || free < places)) {
         if (deadline.expired()) {
           return false;
         }
@@ -41,6 +46,8 @@ final class SendBudget {
       free -= places;
       return true;
     } finally {
+      waiting.remove(turn);
+      changed.signalAll();
       lock.unlock();
     }
   }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
@@ -15,13 +16,15 @@ class SendBudgetTest {
   private final SendBudget budget = new SendBudget(8);
 
   private CompletableFuture<Boolean> acquireLater(int places, Deadline deadline) {
-    return CompletableFuture.supplyAsync(() -> {
-      try {
-        return budget.acquire(places, deadline);
-      } catch (InterruptedException e) {
-        throw new IllegalStateException(e);
-      }
-    });
+    return CompletableFuture.supplyAsync(() -> acquire(places, deadline));
+  }
+
+  private boolean acquire(int places, Deadline deadline) {
+    try {
+      return budget.acquire(places, deadline);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   @Test
@@ -37,6 +40,23 @@ class SendBudgetTest {
     CompletableFuture<Boolean> waiter = acquireLater(4, Deadline.afterMs(50_000));
     budget.release(4);
     assertThat(waiter.get(50, TimeUnit.SECONDS)).isTrue();
+  }
+
+  @Test
+  void aLongListIsNotOvertakenByShortOnes() throws Exception {
+    budget.acquire(8, Deadline.afterMs(0));
+    AtomicBoolean served = new AtomicBoolean();
+    Thread longList = new Thread(() -> served.set(acquire(8, Deadline.afterMs(50_000))));
+    longList.start();
+    Deadline deadline = Deadline.afterMs(50_000);
+    while (longList.getState() != Thread.State.TIMED_WAITING && !deadline.expired()) {
+      TimeUnit.MILLISECONDS.sleep(1);
+    }
+    budget.release(1);
+    assertThat(budget.acquire(1, Deadline.afterMs(0))).isFalse();
+    budget.release(7);
+    longList.join(50_000);
+    assertThat(served).isTrue();
   }
 
   @Test
