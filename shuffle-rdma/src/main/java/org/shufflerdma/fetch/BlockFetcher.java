@@ -3,7 +3,6 @@ package org.shufflerdma.fetch;
 
 import java.net.InetSocketAddress;
 import java.util.List;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -25,6 +24,9 @@ public final class BlockFetcher implements AutoCloseable {
   private static final int SHARED_BUFFER_BYTES = 1 << 20;
   private static final int CLOSE_MS = 5_000;
 
+  /** Peers that can keep all of their workers waiting before others wait for them. */
+  private static final int LANES = 4;
+
   private final ThreadPoolExecutor workers;
   private final FetchStats stats = new FetchStats();
   private final FetchContext context;
@@ -38,7 +40,7 @@ public final class BlockFetcher implements AutoCloseable {
         transport.buffers(),
         new DescriptorCache(),
         new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
-        this::execute,
+        new PeerLanes(workers, Math.max(1, settings.threads() / LANES)),
         () -> closed,
         stats,
         new ReadPlan.Limits(
@@ -86,15 +88,6 @@ public final class BlockFetcher implements AutoCloseable {
 
   public FetchStats stats() {
     return stats;
-  }
-
-  /** While closing, the caller does the work, which then consists of saying so. */
-  private void execute(Runnable task) {
-    try {
-      workers.execute(task);
-    } catch (RejectedExecutionException e) {
-      task.run();
-    }
   }
 
   /** Ends all fetches; blocks not delivered yet fail as CLOSED. */

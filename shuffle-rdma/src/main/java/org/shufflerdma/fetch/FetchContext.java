@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.fetch;
 
-import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.ConnectionPool;
@@ -11,14 +10,14 @@ import org.shufflerdma.memory.BufferPool;
 /**
  * What the fetches of one fetcher share.
  *
- * @param workers where a fetch may block; takes every task, also while closing
+ * @param lanes where a fetch may block; take every step, also while closing
  */
 record FetchContext(
     ConnectionPool connections,
     BufferPool buffers,
     DescriptorCache cache,
     DescriptorSeal seal,
-    Executor workers,
+    PeerLanes lanes,
     BooleanSupplier closed,
     FetchStats stats,
     ReadPlan.Limits planLimits,

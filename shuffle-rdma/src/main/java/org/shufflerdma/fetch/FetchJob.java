@@ -50,7 +50,11 @@ final class FetchJob {
   }
 
   void start(List<PendingBlock> blocks) {
-    context.workers().execute(() -> run(blocks, 1));
+    inLane(() -> run(blocks, 1));
+  }
+
+  private void inLane(Runnable step) {
+    context.lanes().execute(peer, step);
   }
 
   private void run(List<PendingBlock> blocks, int attempt) {
@@ -248,11 +252,11 @@ final class FetchJob {
     private void deliver(PendingBlock block, ReadPlan.Placement placement) {
       try {
         if (!outcomes.isCancelled() && !outcomes.deliver(block, sink, placement)) {
-          context.workers().execute(() -> afterMismatch(block, attempt));
+          inLane(() -> afterMismatch(block, attempt));
         }
       } catch (RuntimeException | Error e) {
         LOG.error("A block from {} was not delivered", peer, e);
-        context.workers().execute(() -> outcomes.fail(block, FetchFailureReason.INTERNAL, e));
+        inLane(() -> outcomes.fail(block, FetchFailureReason.INTERNAL, e));
       }
     }
 
@@ -262,9 +266,7 @@ final class FetchJob {
       List<PendingBlock> culprits = failure.hasCulprit()
           ? list.itemsOf(failure.culprit()).stream().map(blocks::get).toList()
           : List.of();
-      context
-          .workers()
-          .execute(() -> afterFailure(failure, culprits, blocksOf(list, blocks), attempt));
+      inLane(() -> afterFailure(failure, culprits, blocksOf(list, blocks), attempt));
     }
   }
 

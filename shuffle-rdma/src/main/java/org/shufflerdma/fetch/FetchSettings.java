@@ -10,7 +10,7 @@ package org.shufflerdma.fetch;
  *     which owners keep what they have withdrawn
  */
 public record FetchSettings(int threads, int poolWaitMs, int leaseMs) {
-  /** Threads that wait for a dead peer must leave some for the others. */
+  /** They wait more than they work. */
   private static final int MIN_THREADS = 8;
 
   private static final int MAX_THREADS = 32;

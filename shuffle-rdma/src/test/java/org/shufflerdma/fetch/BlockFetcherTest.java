@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.nio.charset.StandardCharsets;
@@ -12,6 +13,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -32,6 +34,8 @@ import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.verbs.ConnectionId;
+import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.OnSoftDevice;
 import org.shufflerdma.verbs.SoftCounters;
 import org.shufflerdma.verbs.TestDevice;
@@ -244,6 +248,50 @@ class BlockFetcherTest {
     assertThat(listener.failures).isEqualTo(Map.of(1L, FetchFailureReason.CHECKSUM));
     assertThat(listener.blocks).hasSize(3);
     assertThat(fetcher.stats().checksumMismatches.sum()).isEqualTo(2);
+  }
+
+  @Test
+  @OnSoftDevice("elsewhere pinned pages stay as they were")
+  void blocksOfAFileCutShortFailAloneAndItsOwnerLives() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
+    outputs.get(1).cutShort();
+    CollectingListener listener = fetch(blocks);
+    assertThat(listener.failures).isEqualTo(Map.of(1L, FetchFailureReason.READ_ERROR));
+    assertThat(listener.blocks).hasSize(3);
+  }
+
+  @Test
+  void aDeletedFileIsReadAsItWas() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
+    outputs.get(1).delete();
+    assertDelivered(fetch(blocks), blocks);
+  }
+
+  /** The peer's rdma_cm takes connects, and nobody there ever answers one. */
+  @Test
+  void aPeerThatKeepsItsFetchesWaitingKeepsNobodyElseWaiting() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
+    List<CollectingListener> waiting = new ArrayList<>();
+    try (EventChannel unread = EventChannel.open();
+        ConnectionId mute = unread.createId()) {
+      mute.bind(new InetSocketAddress(TestDevice.address(), 0));
+      mute.listen(8);
+      InetSocketAddress at = Objects.requireNonNull(mute.localAddress());
+      PeerId silent = new PeerId(
+          "silent",
+          new RdmaEndpoint(at.getAddress().getHostAddress(), at.getPort(), Nonce.random()));
+      for (int i = 0; i < 16; i++) {
+        CollectingListener listener = new CollectingListener(blocks.size());
+        waiting.add(listener);
+        fetcher.fetch(silent, null, blocks, listener);
+      }
+      assertDelivered(fetch(blocks), blocks);
+      assertThat(waiting).allMatch(listener -> listener.calls() == 0);
+      closeReader();
+    }
+    for (CollectingListener listener : waiting) {
+      assertThat(listener.await().failures.values()).containsOnly(FetchFailureReason.CLOSED);
+    }
   }
 
   @Test

@@ -122,6 +122,16 @@ final class TestMapOutput implements AutoCloseable {
     }
   }
 
+  void cutShort() throws IOException {
+    try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
+      channel.truncate(0);
+    }
+  }
+
+  void delete() throws IOException {
+    Files.delete(path);
+  }
+
   @Override
   public void close() throws IOException {
     descriptor.close();

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.connection.PeerId;
+
+/**
+ * Shares a fetcher's workers among its peers: of one peer no more than so many steps run at a time,
+ * so that one which keeps them waiting leaves the others theirs. Every step is run: while the workers
+ * shut down, by its caller. Any thread may call.
+ */
+final class PeerLanes {
+  private final Executor workers;
+  private final int stepsPerPeer;
+
+  /** Of the peers that have any step running. Guarded by this. */
+  private final Map<PeerId, Lane> lanes = new HashMap<>();
+
+  PeerLanes(Executor workers, int stepsPerPeer) {
+    this.workers = workers;
+    this.stepsPerPeer = stepsPerPeer;
+  }
+
+  private static final class Lane {
+    final Queue<Runnable> waiting = new ArrayDeque<>();
+    int running;
+  }
+
+  void execute(PeerId peer, Runnable step) {
+    synchronized (this) {
+      Lane lane = lanes.computeIfAbsent(peer, key -> new Lane());
+      if (lane.running == stepsPerPeer) {
+        lane.waiting.add(step);
+        return;
+      }
+      lane.running++;
+    }
+    if (!handOver(peer, step)) {
+      run(peer, step);
+    }
+  }
+
+  private boolean handOver(PeerId peer, Runnable step) {
+    try {
+      workers.execute(() -> run(peer, step));
+      return true;
+    } catch (RejectedExecutionException e) {
+      return false;
+    }
+  }
+
+  /** The peer's next step goes to the end of the workers' queue: others had to wait as well. */
+  private void run(PeerId peer, Runnable first) {
+    Runnable step = first;
+    while (step != null) {
+      try {
+        step.run();
+      } finally {
+        step = next(peer);
+      }
+      if (step != null && handOver(peer, step)) {
+        return;
+      }
+    }
+  }
+
+  private synchronized @Nullable Runnable next(PeerId peer) {
+    Lane lane = lanes.get(peer);
+    if (lane == null) {
+      throw new IllegalStateException("a step of " + peer + " ran without a lane");
+    }
+    Runnable step = lane.waiting.poll();
+    if (step == null && --lane.running == 0) {
+      lanes.remove(peer);
+    }
+    return step;
+  }
+}
