@@ -20,6 +20,8 @@ public record Breakage(Kind kind, String detail, @Nullable Throwable cause) {
     PEER_UNREACHABLE,
     /** The device or one of the transport's own threads failed. */
     DEVICE,
+    /** It was idle, and its place was needed for a connection to another peer. */
+    EVICTED,
     /** This side was closed. */
     CLOSED
   }

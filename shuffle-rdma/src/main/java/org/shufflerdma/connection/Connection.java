@@ -308,6 +308,11 @@ public final class Connection {
     return outstanding.isEmpty() ? 0 : System.nanoTime() - lastProgressNs;
   }
 
+  /** Nanoseconds since the last READ completed; 0 while any is outstanding. */
+  long idleNs() {
+    return outstanding.isEmpty() ? System.nanoTime() - lastProgressNs : 0;
+  }
+
   int outstandingLists() {
     return outstanding.size();
   }

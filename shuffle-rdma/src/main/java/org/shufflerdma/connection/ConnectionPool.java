@@ -2,7 +2,9 @@
 package org.shufflerdma.connection;
 
 import java.net.InetSocketAddress;
+import java.util.Comparator;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -24,6 +26,12 @@ import org.slf4j.LoggerFactory;
  */
 public final class ConnectionPool implements Connection.Owner {
   private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
+
+  /** A connection that was in use more lately than this keeps its place. */
+  private static final long MIN_IDLE_NS = TimeUnit.SECONDS.toNanos(1);
+
+  /** For the many who wait for the same host one after the other. */
+  private static final long SILENCE_BELIEVED_NS = TimeUnit.SECONDS.toNanos(3);
 
   private final TransportSettings settings;
   private final int maxConnections;
@@ -72,8 +80,11 @@ public final class ConnectionPool implements Connection.Owner {
     /** The last connection ended because the peer did not answer; its host is asked before the next. */
     boolean fellSilent;
 
-    /** Guards the two fields below; held while the peer's host is asked. */
+    /** Guards the three fields below; held while the peer's host is asked. */
     final Object probeLock = new Object();
+
+    @Nullable
+    InetSocketAddress asked;
 
     boolean hostAnswered;
     long askedNs;
@@ -157,12 +168,14 @@ public final class ConnectionPool implements Connection.Owner {
     return tcpAddress == null || slot == null || isHostAnswering(slot, tcpAddress);
   }
 
-  /** Those who ask at the same time share one answer. */
+  /** Those who ask at the same time share one answer, and silence is believed for a while. */
   private static boolean isHostAnswering(Slot slot, InetSocketAddress tcpAddress) {
     long nowNs = System.nanoTime();
     synchronized (slot.probeLock) {
-      if (slot.askedNs == 0 || slot.askedNs - nowNs < 0) {
+      long validNs = slot.hostAnswered ? 0 : SILENCE_BELIEVED_NS;
+      if (!tcpAddress.equals(slot.asked) || slot.askedNs + validNs - nowNs < 0) {
         slot.hostAnswered = TcpProbe.isAnswered(tcpAddress);
+        slot.asked = tcpAddress;
         slot.askedNs = System.nanoTime();
       }
       return slot.hostAnswered;
@@ -204,21 +217,66 @@ public final class ConnectionPool implements Connection.Owner {
     }
   }
 
-  /** Attempts count as connections, so that the completion queue has room for all that come of them. */
+  /** Where this side has no room for one more connection, the one that was idle longest makes it. */
   private Connection connectWithin(PeerId peer, Deadline deadline)
       throws NoConnectionException, InterruptedException {
-    synchronized (connections) {
-      if (connections.size() + attempts >= maxConnections) {
-        throw new NoConnectionException(
-            peer, ConnectFailure.RESOURCES, maxConnections + " connections are open");
+    try {
+      return connectInPlace(peer, deadline);
+    } catch (NoConnectionException e) {
+      if (e.failure() != ConnectFailure.RESOURCES || deadline.expired() || !evictIdlest()) {
+        throw e;
       }
-      attempts++;
     }
+    awaitTakenDown(deadline);
+    return connectInPlace(peer, deadline);
+  }
+
+  private Connection connectInPlace(PeerId peer, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    takePlace(peer, deadline);
     try {
       return connector.connect(peer, this, deadline);
     } finally {
       synchronized (connections) {
         attempts--;
+      }
+    }
+  }
+
+  /** Attempts count as connections, so that the completion queue has room for all that come of them. */
+  private void takePlace(PeerId peer, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    synchronized (connections) {
+      while (connections.size() + attempts >= maxConnections) {
+        if (deadline.expired() || (!isAnyBroken() && !evictIdlest())) {
+          throw new NoConnectionException(
+              peer, ConnectFailure.RESOURCES, maxConnections + " connections are in use");
+        }
+        awaitTakenDown(deadline);
+      }
+      attempts++;
+    }
+  }
+
+  private boolean isAnyBroken() {
+    return connections.stream().anyMatch(connection -> !connection.isOpen());
+  }
+
+  /** False if each has been in use lately. */
+  private boolean evictIdlest() {
+    Optional<Connection> idlest = connections.stream()
+        .filter(connection -> connection.isOpen() && connection.idleNs() >= MIN_IDLE_NS)
+        .max(Comparator.comparingLong(Connection::idleNs));
+    idlest.ifPresent(connection -> connection.breakWith(
+        new Breakage(Breakage.Kind.EVICTED, "its place is needed for another peer")));
+    return idlest.isPresent();
+  }
+
+  /** Waits while a broken connection is being destroyed, which gives back what it holds. */
+  private void awaitTakenDown(Deadline deadline) throws InterruptedException {
+    synchronized (connections) {
+      if (isAnyBroken() && !deadline.expired()) {
+        TimeUnit.NANOSECONDS.timedWait(connections, Math.max(1, deadline.remainingNs()));
       }
     }
   }
@@ -306,6 +364,11 @@ public final class ConnectionPool implements Connection.Owner {
   private void report(Connection connection, Breakage breakage) {
     PeerId peer = connection.peer();
     int outstanding = connection.outstandingLists();
+    if (breakage.kind() == Breakage.Kind.EVICTED) {
+      stats.connectionsEvicted.increment();
+      LOG.debug("RDMA peer={} qp={} event=EVICTED", peer, connection.queuePairNumber());
+      return;
+    }
     if (breakage.kind() == Breakage.Kind.DISCONNECTED && outstanding == 0) {
       LOG.info("RDMA peer={} qp={} event=LEFT", peer, connection.queuePairNumber());
       return;
@@ -330,7 +393,8 @@ public final class ConnectionPool implements Connection.Owner {
     return switch (kind) {
       case PEER_UNREACHABLE -> ConnectFailure.UNREACHABLE;
       case NO_PROGRESS, NO_ANSWER -> ConnectFailure.TIMEOUT;
-      case READ_ERROR, POST_REFUSED, DISCONNECTED, DEVICE, CLOSED -> ConnectFailure.REFUSED;
+      case READ_ERROR, POST_REFUSED, DISCONNECTED, DEVICE, EVICTED, CLOSED ->
+        ConnectFailure.REFUSED;
     };
   }
 
@@ -339,7 +403,10 @@ public final class ConnectionPool implements Connection.Owner {
     try {
       connection.destroy(drained);
     } finally {
-      connections.remove(connection);
+      synchronized (connections) {
+        connections.remove(connection);
+        connections.notifyAll();
+      }
       forget(connection);
     }
   }

@@ -39,7 +39,7 @@ public final class RdmaTransport implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RdmaTransport.class);
   private static final int IDLE_QUEUE_ENTRIES = 16;
   private static final int CLOSER_THREADS = 2;
-  private static final int PROBER_THREADS = 2;
+  private static final int PROBER_THREADS = 8;
   private static final int WATCHDOG_MS = 1_000;
   private static final int BUFFER_IDLE_MS = 10_000;
   private static final int STOP_MARGIN_MS = 3_000;

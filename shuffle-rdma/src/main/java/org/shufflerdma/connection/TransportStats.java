@@ -15,6 +15,7 @@ public final class TransportStats {
   public final LongAdder connectionsAccepted = new LongAdder();
   public final LongAdder connectionsRejected = new LongAdder();
   public final LongAdder connectionsFailed = new LongAdder();
+  public final LongAdder connectionsEvicted = new LongAdder();
   public final LongAdder reconnects = new LongAdder();
   public final LongAdder breakersOpened = new LongAdder();
   public final LongAdder staleCompletions = new LongAdder();

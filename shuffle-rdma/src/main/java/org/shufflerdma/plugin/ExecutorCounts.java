@@ -39,6 +39,8 @@ final class ExecutorCounts {
     gauges.put("shuffle.rdma.connections.accepted", stats.connectionsAccepted::sum);
     gauges.put("shuffle.rdma.connections.rejected", stats.connectionsRejected::sum);
     gauges.put("shuffle.rdma.connections.failed", stats.connectionsFailed::sum);
+    gauges.put("shuffle.rdma.connections.evicted", stats.connectionsEvicted::sum);
+    gauges.put("shuffle.rdma.connections.notDestroyed", stats.queuePairsNotDestroyed::sum);
     gauges.put("shuffle.rdma.connections.replaced", stats.reconnects::sum);
     gauges.put("shuffle.rdma.connections.breakersOpened", stats.breakersOpened::sum);
     gauges.put("shuffle.rdma.completions.stale", stats.staleCompletions::sum);

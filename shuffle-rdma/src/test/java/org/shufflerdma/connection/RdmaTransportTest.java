@@ -9,15 +9,18 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -140,7 +143,7 @@ class RdmaTransportTest {
     try (RegisteredArena arena = TestTransports.arena(owner)) {
       ArenaSlice record = arena.allocate(64);
       Read read = new Read(record.address(), record.rkey(), 64, 0);
-      List<Read> list = java.util.Collections.nCopies(64, read);
+      List<Read> list = Collections.nCopies(64, read);
       RegisteredBuffer sink = reader.buffers().acquire(4096, Deadline.afterMs(0));
       List<AwaitedCompletion> completions = new ArrayList<>();
       for (int i = 0; i < 100; i++) {
@@ -154,6 +157,162 @@ class RdmaTransportTest {
       sink.release();
     }
     assertThat(reader.stats().staleCompletions.sum()).isZero();
+  }
+
+  private static TransportSettings withConnectionLimit(int limit) {
+    TransportSettings d = TestTransports.settings(0, 1 << 20);
+    return new TransportSettings(
+        d.bindAddress(),
+        d.sendQueueDepth(),
+        d.readsPerList(),
+        limit,
+        d.maxInboundConnections(),
+        d.connectTimeoutMs(),
+        d.progressTimeoutMs(),
+        d.peerLostTimeoutMs(),
+        d.drainTimeoutMs(),
+        d.breakerFailures(),
+        d.breakerOpenMs(),
+        d.connection(),
+        d.pool());
+  }
+
+  @Test
+  void theConnectionThatWasIdleLongestMakesRoomForOneMore() throws Exception {
+    try (RdmaTransport second = TestTransports.open("second");
+        RdmaTransport third = TestTransports.open("third");
+        RdmaTransport small = TestTransports.open("small", withConnectionLimit(2))) {
+      Connection toFirst = small.connections().connect(peer, null, Deadline.afterMs(20_000));
+      Connection toSecond = small
+          .connections()
+          .connect(TestTransports.peerOf("second", second), null, Deadline.afterMs(20_000));
+      PeerId one = TestTransports.peerOf("third", third);
+      TimeUnit.MILLISECONDS.sleep(1_100); // so long it must have been idle
+      TestTransports.assertReads(toFirst, owner, small, 1);
+
+      Connection toThird = small.connections().connect(one, null, Deadline.afterMs(20_000));
+
+      assertThat(toSecond.breakage())
+          .isNotNull()
+          .extracting(Breakage::kind)
+          .isEqualTo(Breakage.Kind.EVICTED);
+      TestTransports.assertReads(toFirst, owner, small, 1);
+      TestTransports.assertReads(toThird, third, small, 1);
+      assertThat(small.stats().connectionsEvicted.sum()).isEqualTo(1);
+      assertThat(small.stats().connectionsFailed.sum()).isZero();
+    }
+  }
+
+  @Test
+  void aConnectionInUseKeepsItsPlace() throws Exception {
+    CountDownLatch release = new CountDownLatch(1);
+    try (RdmaTransport second = TestTransports.open("second");
+        RdmaTransport small = TestTransports.open("small", withConnectionLimit(1));
+        RegisteredArena arena = TestTransports.arena(owner)) {
+      Connection toFirst = small.connections().connect(peer, null, Deadline.afterMs(20_000));
+      ArenaSlice record = arena.allocate(64);
+      List<Read> list = List.of(new Read(record.address(), record.rkey(), 64, 0));
+      RegisteredBuffer sink = small.buffers().acquire(4096, Deadline.afterMs(0));
+      AwaitedCompletion inUse = new AwaitedCompletion();
+      toFirst.post(list, sink, new HeldUp(release), Deadline.afterMs(5_000));
+      toFirst.post(list, sink, inUse, Deadline.afterMs(5_000));
+      TimeUnit.MILLISECONDS.sleep(1_100); // long enough, were it idle
+      assertThat(failureOf(small, TestTransports.peerOf("second", second), null))
+          .isEqualTo(ConnectFailure.RESOURCES);
+      release.countDown();
+      assertThat(inUse.await(Deadline.afterMs(20_000))).isNull();
+      sink.release();
+    } finally {
+      release.countDown();
+    }
+  }
+
+  /** A completion that is not handled holds up the poller, and with it everything behind. */
+  @Test
+  void aSendQueueThatStaysFullEndsItsConnection() throws Exception {
+    Connection connection = connect();
+    CountDownLatch release = new CountDownLatch(1);
+    try (RegisteredArena arena = TestTransports.arena(owner)) {
+      ArenaSlice record = arena.allocate(64);
+      List<Read> list = Collections.nCopies(64, new Read(record.address(), record.rkey(), 64, 0));
+      RegisteredBuffer sink = reader.buffers().acquire(4096, Deadline.afterMs(0));
+      List<AwaitedCompletion> others = new ArrayList<>();
+      connection.post(list, sink, new HeldUp(release), Deadline.afterMs(5_000));
+      assertThatThrownBy(() -> {
+            for (int i = 0; i < 8; i++) {
+              AwaitedCompletion other = new AwaitedCompletion();
+              connection.post(list, sink, other, Deadline.afterMs(300));
+              others.add(other);
+            }
+          })
+          .isInstanceOfSatisfying(
+              BrokenConnectionException.class,
+              e -> assertThat(e.breakage().kind()).isEqualTo(Breakage.Kind.NO_PROGRESS));
+      release.countDown();
+      for (AwaitedCompletion other : others) {
+        other.await(Deadline.afterMs(20_000)); // with success or failure, but in time
+      }
+      sink.release();
+    } finally {
+      release.countDown();
+    }
+  }
+
+  private record HeldUp(CountDownLatch release) implements ReadCompletion {
+    @Override
+    public void succeeded() {
+      try {
+        assertThat(release.await(20, TimeUnit.SECONDS)).isTrue();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+
+    @Override
+    public void failed(ReadFailure failure) {}
+  }
+
+  @Test
+  void whenAThreadDiesEverythingThatWaitsOnItEnds() throws Exception {
+    Connection connection = connect();
+    try (RegisteredArena arena = TestTransports.arena(owner)) {
+      ArenaSlice record = arena.allocate(64);
+      Read read = new Read(record.address(), record.rkey(), 64, 0);
+      RegisteredBuffer sink = reader.buffers().acquire(4096, Deadline.afterMs(0));
+      connection.post(List.of(read), sink, new Deadly(), Deadline.afterMs(5_000));
+      AwaitedCompletion behind = new AwaitedCompletion();
+      try {
+        connection.post(List.of(read), sink, behind, Deadline.afterMs(5_000));
+        behind.await(Deadline.afterMs(20_000)); // with success or failure, but in time
+      } catch (BrokenConnectionException e) {
+        assertThat(e.breakage().kind()).isEqualTo(Breakage.Kind.DEVICE);
+      }
+      awaitBroken(connection);
+      assertThat(connection.breakage())
+          .isNotNull()
+          .extracting(Breakage::kind)
+          .isEqualTo(Breakage.Kind.DEVICE);
+      assertThat(failureOf(reader, peer, null)).isEqualTo(ConnectFailure.CLOSED);
+      sink.release();
+    }
+  }
+
+  /** What an executor without memory would have. */
+  private static final class Deadly implements ReadCompletion {
+    @Override
+    public void succeeded() {
+      throw new OutOfMemoryError("of a test");
+    }
+
+    @Override
+    public void failed(ReadFailure failure) {}
+  }
+
+  private static void awaitBroken(Connection connection) throws InterruptedException {
+    Deadline deadline = Deadline.afterMs(20_000);
+    while (connection.isOpen() && !deadline.expired()) {
+      TimeUnit.MILLISECONDS.sleep(1);
+    }
   }
 
   @Test
@@ -197,7 +356,7 @@ class RdmaTransportTest {
   }
 
   private static ConnectFailure failureOf(
-      RdmaTransport transport, PeerId to, InetSocketAddress tcpAddress) {
+      RdmaTransport transport, PeerId to, @Nullable InetSocketAddress tcpAddress) {
     NoConnectionException e = catchThrowableOfType(
         NoConnectionException.class,
         () -> transport.connections().connect(to, tcpAddress, Deadline.afterMs(20_000)));
@@ -208,10 +367,7 @@ class RdmaTransportTest {
   void aPeerThatLeavesIsNoticedAndNotBlamed() throws Exception {
     Connection connection = connect();
     owner.close();
-    Deadline deadline = Deadline.afterMs(20_000);
-    while (connection.isOpen() && !deadline.expired()) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+    awaitBroken(connection);
     assertThat(connection.breakage())
         .isNotNull()
         .extracting(Breakage::kind)

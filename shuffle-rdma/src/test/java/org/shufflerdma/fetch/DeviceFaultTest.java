@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.BufferedReader;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -33,7 +34,7 @@ class DeviceFaultTest extends PeerProcesses {
       throws Exception {
     Process reader = startReader(published, progressTimeoutMs, 12_000, 0, environment);
     for (int i = 0; i < rounds; i++) {
-      say(reader, "GO");
+      say(reader, "GO 0");
     }
     reader.getOutputStream().close();
     try (BufferedReader out = reader.inputReader(StandardCharsets.UTF_8)) {
@@ -179,6 +180,45 @@ class DeviceFaultTest extends PeerProcesses {
     assertThat(lines.get(0)).isEqualTo("round 0 good 16 failed {}");
     assertThat(lines.get(5)).startsWith("round 5 good 0").contains("15=CLOSED");
     assertThat(lines.get(6)).startsWith("mismatches 0");
+  }
+
+  @Test
+  void afterAnOverrunOfTheCompletionQueueNothingComesByRdma() throws Exception {
+    List<String> lines = readWith("completion:overrun,opcode=READ,nth=6", 6);
+    assertThat(lines.get(0)).isEqualTo("round 0 good 16 failed {}");
+    assertEveryBlockHasAnOutcome(lines, 6);
+    assertThat(lines.get(5)).startsWith("round 5 good 0").contains("15=CLOSED");
+    assertThat(lines.get(6)).startsWith("mismatches 0");
+  }
+
+  @Test
+  void buffersOfAQueuePairThatCannotBeDestroyedAreNeverUsedAgain() throws Exception {
+    List<String> lines = readWith(
+        "completion:drop,result=WR_FLUSH_ERR,count=all;destroy_qp:errno=EBUSY"
+            + ";read:status=REM_OP_ERR,nth=" + DATA_READ,
+        5);
+    assertThat(failedRounds(lines)).hasSize(1);
+    assertThat(lines).contains("round 4 good 16 failed {}"); // among what the log says of it
+    assertThat(lines).anyMatch(line -> line.matches("zombies [1-9]\\d* undestroyed 1"));
+  }
+
+  /** The device has room for one; the first peer is not read from any more. */
+  @Test
+  void aQueuePairThatIsMissingIsTakenFromAnIdlePeer() throws Exception {
+    List<FetchPeer.Published> servers =
+        List.of(published(serve(0, BLOCK_BYTES)), published(serve(0, BLOCK_BYTES)));
+    Process reader =
+        startReader(servers, 30_000, 12_000, 0, "SOFTVERBS_FAULT=create_qp:errno=ENOMEM,nth=2");
+    BufferedReader out = reader.inputReader(StandardCharsets.UTF_8);
+    say(reader, "GO 0");
+    assertThat(out.readLine()).isEqualTo("round 0 good 16 failed {}");
+    TimeUnit.MILLISECONDS.sleep(1_500); // so long it must have been idle
+    say(reader, "GO 1");
+    assertThat(out.readLine()).isEqualTo("round 1 good 16 failed {}");
+    say(reader, "GO 0");
+    assertThat(out.readLine()).isEqualTo("round 2 good 16 failed {}");
+    reader.getOutputStream().close();
+    assertThat(out.readLine()).isEqualTo("mismatches 0 reconnects 1");
   }
 
   @Test

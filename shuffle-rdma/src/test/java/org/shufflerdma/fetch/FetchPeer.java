@@ -23,8 +23,9 @@ import org.shufflerdma.memory.RegisteredArena;
 /**
  * A peer in a process of its own. {@code serve DIRECTORY PORT OUTPUTS BYTES} publishes map outputs,
  * says where, and serves until its standard input ends. {@code read PROGRESS_MS PEER_LOST_MS
- * TCP_PORT}, with what the server said on standard input, fetches one block of each output for
- * every further line and says how it went.
+ * TCP_PORT PEERS}, with what as many servers said on standard input, fetches one block of each
+ * output of a server for every further line and says how it went. The line ends with the number of
+ * the server.
  */
 final class FetchPeer {
   static final String EXECUTOR = "peer";
@@ -137,7 +138,8 @@ final class FetchPeer {
       read(
           in,
           TestTransports.impatient(Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2])),
-          Integer.parseInt(arguments[3]));
+          Integer.parseInt(arguments[3]),
+          Integer.parseInt(arguments[4]));
     }
   }
 
@@ -164,26 +166,42 @@ final class FetchPeer {
     }
   }
 
-  private static void read(BufferedReader in, TransportSettings settings, int tcpPort)
+  private static void read(BufferedReader in, TransportSettings settings, int tcpPort, int peers)
       throws Exception {
-    Published published = Published.read(in);
+    List<Published> servers = new ArrayList<>();
+    for (int i = 0; i < peers; i++) {
+      servers.add(Published.read(in));
+    }
     InetSocketAddress tcpAddress =
         tcpPort == 0 ? null : new InetSocketAddress(InetAddress.getLoopbackAddress(), tcpPort);
     try (RdmaTransport transport = TestTransports.open("reader", settings);
         BlockFetcher fetcher = new BlockFetcher(transport, new FetchSettings(2, 1_000, 60_000))) {
-      List<BlockRequest> blocks = published.blocks();
-      for (int round = 0; in.readLine() != null; round++) {
+      String line = in.readLine();
+      for (int round = 0; line != null; round++, line = in.readLine()) {
+        Published published = servers.get(line.charAt(line.length() - 1) - '0');
+        List<BlockRequest> blocks = published.blocks();
         CollectingListener listener = new CollectingListener(blocks.size());
         fetcher.fetch(published.peer(), tcpAddress, blocks, listener);
         listener.await();
         System.out.println("round %d good %d failed %s"
             .formatted(round, listener.blocks.size(), listener.failures));
       }
-      TestTransports.awaitNoLeases(transport);
+      sayWhatIsLeft(transport);
       System.out.println("mismatches %d reconnects %d"
           .formatted(
               fetcher.stats().checksumMismatches.sum(),
               transport.stats().reconnects.sum()));
+    }
+  }
+
+  private static void sayWhatIsLeft(RdmaTransport transport) throws InterruptedException {
+    try {
+      TestTransports.awaitNoLeases(transport);
+    } catch (AssertionError e) {
+      System.out.println("zombies %d undestroyed %d"
+          .formatted(
+              transport.buffers().usage().zombieBuffers(),
+              transport.stats().queuePairsNotDestroyed.sum()));
     }
   }
 }

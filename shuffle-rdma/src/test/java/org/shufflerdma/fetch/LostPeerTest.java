@@ -25,11 +25,11 @@ class LostPeerTest extends PeerProcesses {
       Process reader = startReader(
           published(server), 30_000, 12_000, silent.address().getPort(), "SOFTVERBS_PATH=wire");
       BufferedReader out = reader.inputReader(StandardCharsets.UTF_8);
-      say(reader, "GO");
+      say(reader, "GO 0");
       assertThat(out.readLine()).isEqualTo("round 0 good 16 failed {}");
       signal(server, "-STOP");
       long startNs = System.nanoTime();
-      say(reader, "GO");
+      say(reader, "GO 0");
       String line = out.readLine();
       long tookNs = System.nanoTime() - startNs;
       assertThat(line.split("PEER_UNREACHABLE", -1)).as(line).hasSize(OUTPUTS + 1);

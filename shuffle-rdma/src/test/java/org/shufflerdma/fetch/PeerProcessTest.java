@@ -7,6 +7,7 @@ import java.io.BufferedReader;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -149,14 +150,38 @@ class PeerProcessTest extends PeerProcesses {
     Process server = serve(0, 5_000);
     Process reader = startReader(published(server), 3_000, 12_000, 0, "SOFTVERBS_PATH=wire");
     BufferedReader out = reader.inputReader(StandardCharsets.UTF_8);
-    say(reader, "GO");
+    say(reader, "GO 0");
     assertThat(out.readLine()).isEqualTo("round 0 good 16 failed {}");
     signal(server, "-STOP");
-    say(reader, "GO");
+    say(reader, "GO 0");
     assertThat(out.readLine()).startsWith("round 1 good 0").contains("TIMEOUT");
     signal(server, "-CONT");
-    say(reader, "GO");
+    say(reader, "GO 0");
     assertThat(out.readLine()).isEqualTo("round 2 good 16 failed {}");
+  }
+
+  @Test
+  @OnSoftDevice("faults are asked of it")
+  void aReaderThatWasStoppedItselfDoesNotGiveItsPeerUp() throws Exception {
+    Process server = serve(0, 5_000);
+    Process reader = startReader(
+        published(server),
+        2_000,
+        12_000,
+        0,
+        "SOFTVERBS_PATH=wire",
+        "SOFTVERBS_FAULT=frame:op=READ_DATA,delay=1500,nth=50");
+    BufferedReader out = reader.inputReader(StandardCharsets.UTF_8);
+    say(reader, "GO 0");
+    assertThat(out.readLine()).isEqualTo("round 0 good 16 failed {}");
+    say(reader, "GO 0");
+    TimeUnit.MILLISECONDS.sleep(500); // it waits for what is late now
+    signal(reader, "-STOP");
+    TimeUnit.MILLISECONDS.sleep(4_000);
+    signal(reader, "-CONT");
+    assertThat(out.readLine()).isEqualTo("round 1 good 16 failed {}");
+    reader.getOutputStream().close();
+    assertThat(out.readLine()).isEqualTo("mismatches 0 reconnects 0");
   }
 
   @Test
@@ -167,11 +192,11 @@ class PeerProcessTest extends PeerProcesses {
       Process reader = startReader(
           published(server), 60_000, 7_000, silent.address().getPort(), "SOFTVERBS_PATH=wire");
       BufferedReader out = reader.inputReader(StandardCharsets.UTF_8);
-      say(reader, "GO");
+      say(reader, "GO 0");
       assertThat(out.readLine()).isEqualTo("round 0 good 16 failed {}");
       signal(server, "-STOP");
       for (int round = 1; round <= 2; round++) {
-        say(reader, "GO");
+        say(reader, "GO 0");
         assertThat(out.readLine())
             .startsWith("round " + round + " good 0")
             .contains("15=PEER_UNREACHABLE");

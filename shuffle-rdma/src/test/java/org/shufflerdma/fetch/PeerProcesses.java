@@ -61,14 +61,28 @@ abstract class PeerProcesses {
       int tcpPort,
       String... environment)
       throws IOException {
+    return startReader(
+        List.of(published), progressTimeoutMs, peerLostTimeoutMs, tcpPort, environment);
+  }
+
+  Process startReader(
+      List<FetchPeer.Published> servers,
+      int progressTimeoutMs,
+      int peerLostTimeoutMs,
+      int tcpPort,
+      String... environment)
+      throws IOException {
     Process reader = start(
         List.of(environment),
         "read",
         Integer.toString(progressTimeoutMs),
         Integer.toString(peerLostTimeoutMs),
-        Integer.toString(tcpPort));
-    for (String line : published.lines()) {
-      say(reader, line);
+        Integer.toString(tcpPort),
+        Integer.toString(servers.size()));
+    for (FetchPeer.Published server : servers) {
+      for (String line : server.lines()) {
+        say(reader, line);
+      }
     }
     return reader;
   }
@@ -83,7 +97,7 @@ abstract class PeerProcesses {
       throws Exception {
     Process reader = startReader(published, 30_000, 12_000, 0, environment);
     for (int i = 0; i < rounds; i++) {
-      say(reader, "GO");
+      say(reader, "GO 0");
     }
     reader.getOutputStream().close();
     try (BufferedReader out = reader.inputReader(StandardCharsets.UTF_8)) {
