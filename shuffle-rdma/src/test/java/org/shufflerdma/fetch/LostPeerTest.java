@@ -27,7 +27,7 @@ class LostPeerTest extends PeerProcesses {
       BufferedReader out = reader.inputReader(StandardCharsets.UTF_8);
       say(reader, "GO 0");
       assertThat(out.readLine()).isEqualTo("round 0 good 16 failed {}");
-      signal(server, "-STOP");
+      stop(server);
       long startNs = System.nanoTime();
       say(reader, "GO 0");
       String line = out.readLine();

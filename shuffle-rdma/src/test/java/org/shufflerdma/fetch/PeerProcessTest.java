@@ -152,7 +152,7 @@ class PeerProcessTest extends PeerProcesses {
     BufferedReader out = reader.inputReader(StandardCharsets.UTF_8);
     say(reader, "GO 0");
     assertThat(out.readLine()).isEqualTo("round 0 good 16 failed {}");
-    signal(server, "-STOP");
+    stop(server);
     say(reader, "GO 0");
     assertThat(out.readLine()).startsWith("round 1 good 0").contains("TIMEOUT");
     signal(server, "-CONT");
@@ -176,7 +176,7 @@ class PeerProcessTest extends PeerProcesses {
     assertThat(out.readLine()).isEqualTo("round 0 good 16 failed {}");
     say(reader, "GO 0");
     TimeUnit.MILLISECONDS.sleep(500); // it waits for what is late now
-    signal(reader, "-STOP");
+    stop(reader);
     TimeUnit.MILLISECONDS.sleep(4_000);
     signal(reader, "-CONT");
     assertThat(out.readLine()).isEqualTo("round 1 good 16 failed {}");
@@ -194,7 +194,7 @@ class PeerProcessTest extends PeerProcesses {
       BufferedReader out = reader.inputReader(StandardCharsets.UTF_8);
       say(reader, "GO 0");
       assertThat(out.readLine()).isEqualTo("round 0 good 16 failed {}");
-      signal(server, "-STOP");
+      stop(server);
       for (int round = 1; round <= 2; round++) {
         say(reader, "GO 0");
         assertThat(out.readLine())

@@ -6,14 +6,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Deadline;
 
 /** Starts {@link FetchPeer}s, talks with them, and ends them after each test. */
 abstract class PeerProcesses {
@@ -109,6 +112,31 @@ abstract class PeerProcesses {
     int exit =
         new ProcessBuilder("kill", signal, Long.toString(process.pid())).start().waitFor();
     assertThat(exit).isZero();
+  }
+
+  /** Stops a process. The signal is heeded when one of its threads gets a turn; until then others run. */
+  static void stop(Process process) throws Exception {
+    signal(process, "-STOP");
+    Deadline deadline = Deadline.afterMs(20_000);
+    while (!isStopped(process)) {
+      assertThat(deadline.expired()).as("still runs").isFalse();
+      TimeUnit.MILLISECONDS.sleep(1);
+    }
+  }
+
+  private static boolean isStopped(Process process) {
+    Path threads = Path.of("/proc", Long.toString(process.pid()), "task");
+    try (Stream<Path> each = Files.list(threads)) {
+      for (Path thread : each.toList()) {
+        String stat = Files.readString(thread.resolve("stat"));
+        if (!stat.substring(stat.lastIndexOf(')')).startsWith(") T")) {
+          return false;
+        }
+      }
+      return true;
+    } catch (IOException e) { // a thread has just ended
+      return false;
+    }
   }
 
   static String roundsWithoutFailure(int rounds) {
