@@ -39,6 +39,14 @@ class SparkCompatibilityTest {
   }
 
   @Test
+  void attemptsThatShareTheirFilesLeaveEverythingToTcp() {
+    String key = "spark.shuffle.useOldFetchProtocol";
+    assertThat(reason(new SparkConf(false).set(key, "false"), "false")).isNull();
+    assertThat(reason(new SparkConf(false).set(key, "true"), "false"))
+        .contains(key + "=true", "remove it");
+  }
+
+  @Test
   void authenticationAloneLetsRdmaOn() {
     assertThat(reason(new SparkConf(false).set("spark.authenticate", "true"), "false"))
         .isNull();

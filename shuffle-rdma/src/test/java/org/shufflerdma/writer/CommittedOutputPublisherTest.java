@@ -2,19 +2,26 @@
 package org.shufflerdma.writer;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.io.Serializable;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Map;
 import java.util.stream.IntStream;
 import org.apache.spark.HashPartitioner;
 import org.apache.spark.SparkConf;
+import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.MapStatus;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.shufflerdma.config.ChecksumMode;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
@@ -59,8 +66,17 @@ class CommittedOutputPublisherTest {
     return PublishingManager.set(PublishingManager.PUBLISHER);
   }
 
-  /** Runs a job with one shuffle, of which only {@code records} of every map are not filtered. */
+  /** What a map task does first. */
+  private interface Beginning extends Serializable {
+    void of(int attempt) throws IOException;
+  }
+
+  /** Runs a job with one shuffle, to which every map gives so many records. */
   private void runJob(int records) {
+    runJob(records, Map.of(), attempt -> {});
+  }
+
+  private void runJob(int records, Map<String, String> settings, Beginning beginning) {
     PublishingManager.PUBLISHERS.set((conf, resolver) -> new CommittedOutputPublisher(
         conf,
         ChecksumMode.AUTO,
@@ -78,11 +94,14 @@ class CommittedOutputPublisherTest {
         .set("spark.driver.bindAddress", "127.0.0.1")
         .set("spark.driver.host", "127.0.0.1")
         .set("spark.shuffle.manager", PublishingManager.class.getName());
+    settings.forEach(conf::set);
     try (JavaSparkContext context = new JavaSparkContext(conf)) {
       long count = context
           .parallelize(IntStream.range(0, MAPS).boxed().toList(), MAPS)
-          .flatMapToPair(map ->
-              IntStream.range(0, records).mapToObj(i -> new Tuple2<>(i, i)).iterator())
+          .flatMapToPair(map -> {
+            beginning.of(TaskContext.get().attemptNumber());
+            return IntStream.range(0, records).mapToObj(i -> new Tuple2<>(i, i)).iterator();
+          })
           .partitionBy(new HashPartitioner(PARTITIONS))
           .count();
       assertThat(count).isEqualTo((long) MAPS * records);
@@ -173,6 +192,64 @@ class CommittedOutputPublisherTest {
         .allSatisfy(
             status -> assertThat(MapStatusCarrier.read(status, PARTITIONS)).contains(earlier));
     assertThat(registry.registeredBytes()).isZero();
+  }
+
+  @Test
+  void taskThatWasKilledAfterItsCommitPublishesNothing() {
+    PublishingManager.FAULT.set((resolver, shuffleId, mapId, status) -> {
+      TaskContext task = TaskContext.get();
+      if (task.partitionId() == 0 && task.attemptNumber() == 0) {
+        task.markInterrupted("a test kills it");
+      }
+    });
+    runJob(RECORDS);
+    assertThat(PublishingManager.STATUSES).as("committed").hasSize(MAPS + 1);
+    assertThat(registry.published()).isEqualTo(MAPS);
+    for (Trouble trouble : Trouble.values()) {
+      assertThat(publisher().count(trouble)).as(trouble.label()).isZero();
+    }
+  }
+
+  @Test
+  void taskThatFindsTheDiskFullIsTriedAgainAndPublishesOnce(@TempDir Path directory)
+      throws Exception {
+    assumeTrue(run("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", directory.toString()));
+    try {
+      String filler = directory.resolve("filler").toString();
+      fill(Path.of(filler));
+      runJob(
+          RECORDS,
+          Map.of("spark.master", "local[2,4]", "spark.local.dir", directory.toString()),
+          attempt -> {
+            if (attempt > 0) {
+              Files.deleteIfExists(Path.of(filler));
+            }
+          });
+      assertThat(Path.of(filler)).as("deleted by a second attempt").doesNotExist();
+      assertThat(PublishingManager.STATUSES).hasSize(MAPS);
+      assertThat(registry.published()).isEqualTo(MAPS);
+      for (Trouble trouble : Trouble.values()) {
+        assertThat(publisher().count(trouble)).as(trouble.label()).isZero();
+      }
+    } finally {
+      registry.close(); // which unmaps what lies there
+      assertThat(run("umount", directory.toString())).isTrue();
+    }
+  }
+
+  private static void fill(Path file) throws IOException {
+    byte[] page = new byte[4096];
+    try (OutputStream out = Files.newOutputStream(file)) {
+      while (true) {
+        out.write(page);
+      }
+    } catch (IOException e) {
+      assertThat(e).hasMessageContaining("No space left");
+    }
+  }
+
+  private static boolean run(String... command) throws Exception {
+    return new ProcessBuilder(command).start().waitFor() == 0;
   }
 
   @Test
