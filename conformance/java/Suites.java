@@ -68,8 +68,8 @@ public final class Suites {
           .sorted()
           .limit(8)
           .toList();
-      refuse("no suite " + name + " in the tests jars of this Spark"
-          + (near.isEmpty() ? "" : "; there are " + String.join(", ", near)));
+      refuse("no suite " + name + " in the tests jars of this Spark: give the name of a class, "
+          + (near.isEmpty() ? "such as rdd.RDDSuite" : "such as " + String.join(", ", near)));
     }
     try {
       return Class.forName(found.get(0), false, Suites.class.getClassLoader());
