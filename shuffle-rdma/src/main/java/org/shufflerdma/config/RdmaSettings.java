@@ -6,10 +6,14 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The values of all settings, read and checked once. Every key under the prefix must be known: a
  * misspelt one is refused rather than ignored.
+ *
+ * @param maxRegisteredBytes null chooses by the limits of the executor
+ * @param poolBytes null chooses by what Spark's tasks fetch at a time
  */
 public record RdmaSettings(
     boolean enabled,
@@ -20,8 +24,8 @@ public record RdmaSettings(
     ConnectionSettings connection,
     String nativeDir,
     ChecksumMode checksum,
-    long maxRegisteredBytes,
-    long poolBytes,
+    @Nullable Long maxRegisteredBytes,
+    @Nullable Long poolBytes,
     boolean hugePages,
     boolean relaxedOrdering,
     int sendQueueDepth,
@@ -85,19 +89,22 @@ public record RdmaSettings(
       "Every block is verified before delivery. `auto` takes Spark's own checksums where they"
           + " cover the bytes of the file and computes CRC32C elsewhere; `own` always computes;"
           + " `off` delivers blocks unverified.");
-  private static final Setting<Long> MAX_REGISTERED_BYTES = new Setting<>(
+  private static final Setting<@Nullable Long> MAX_REGISTERED_BYTES = new Setting<>(
       "maxRegisteredBytes",
-      ValueType.bytes("0b", "64t"),
-      "64g",
-      "The most bytes of map output and descriptors an executor keeps registered (and, on most"
-          + " hardware, pinned). When they are full, the outputs of shuffles unused for longest are"
-          + " withdrawn, and TCP serves their late readers.");
-  private static final Setting<Long> POOL_BYTES = new Setting<>(
+      ValueType.autoOr(ValueType.bytes("1m", "64t")),
+      "auto",
+      "The most bytes an executor keeps registered (and, on most hardware, pinned): map outputs,"
+          + " their descriptors and fetch buffers. When map outputs have no more room, those of"
+          + " shuffles unused for longest are withdrawn, and TCP serves their late readers. `auto`"
+          + " follows from the limits of the executor ([memory](memory.md)).");
+  private static final Setting<@Nullable Long> POOL_BYTES = new Setting<>(
       "poolBytes",
-      ValueType.bytes("16m", "1t"),
-      "1g",
+      ValueType.autoOr(ValueType.bytes("16m", "1t")),
+      "auto",
       "The most bytes of registered fetch buffers an executor allocates, outside the heap and"
-          + " only when needed. Blocks that find no room within a second are fetched by TCP.");
+          + " only when needed, at most half of `maxRegisteredBytes`. Blocks that find no room"
+          + " within a second are fetched by TCP. `auto` follows from what Spark's tasks fetch at a"
+          + " time ([memory](memory.md)).");
   private static final Setting<Boolean> HUGE_PAGES = new Setting<>(
       "hugePages",
       ValueType.bool(),

@@ -19,7 +19,8 @@ record Advice(Report report, RdmaSettings settings) {
    * @param memoryBytes of the host
    */
   void onMemory(long memoryBytes) {
-    if (settings.maxRegisteredBytes() > memoryBytes / 2) {
+    Long set = settings.maxRegisteredBytes();
+    if (set != null && set > memoryBytes / 2) {
       report.suggest(
           "spark.shuffle.rdma.maxRegisteredBytes=" + Math.max(1, memoryBytes / 2 / GIB) + "g",
           "half of this host's " + memoryBytes / GIB + " GiB, shared by its executors: registered"

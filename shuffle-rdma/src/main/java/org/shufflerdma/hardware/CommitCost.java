@@ -73,7 +73,7 @@ public final class CommitCost {
       DeviceTrial trial = DeviceTrial.choose(settings);
       try (Links links = Links.open(trial.address());
           RegisteredArena arena = new RegisteredArena(
-              links.domain(), new RegistrationBudget(settings.maxRegisteredBytes()));
+              links.domain(), new RegistrationBudget(trial.outputBytes(), "a trial"));
           MapOutputRegistry registry = new MapOutputRegistry(
               links.domain(), arena, new DescriptorSeal(new byte[] {1}), 0, System::nanoTime)) {
         new CommitCost(options, registry, System.out).run(links.info().name());

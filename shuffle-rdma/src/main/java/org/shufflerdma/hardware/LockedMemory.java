@@ -13,6 +13,9 @@ record LockedMemory(MemlockLimit limit, RdmaSettings settings) {
   /** Pinned beside a file and two regions of its size: sinks, queues, the plugin's own buffers. */
   private static final long OTHER_BYTES = 64 * MEBIBYTE;
 
+  /** With less, an executor withdraws outputs all the time. */
+  private static final long USEFUL_BYTES = 1024 * MEBIBYTE;
+
   private static final String REMEDY = "raise it with `ulimit -l unlimited`,"
       + " /etc/security/limits.d or LimitMEMLOCK= of the service that starts the process";
 
@@ -42,19 +45,20 @@ record LockedMemory(MemlockLimit limit, RdmaSettings settings) {
       report.needed(NAME, Verdict.PROVEN, "no limit binds");
       return;
     }
-    long wanted = settings.maxRegisteredBytes() + settings.poolBytes();
-    String text = limit.softBytes() / MEBIBYTE + " MiB may be locked, and an executor locks up to "
-        + wanted / MEBIBYTE + " MiB (maxRegisteredBytes and poolBytes)";
+    Long set = settings.maxRegisteredBytes();
+    long wanted = set == null ? USEFUL_BYTES : set;
+    String text = limit.softBytes() / MEBIBYTE + " MiB may be locked, and an executor "
+        + (set == null ? "should have " : "locks up to ") + wanted / MEBIBYTE
+        + " MiB (maxRegisteredBytes" + (set == null ? "=auto takes 7/8 of the limit)" : ")");
     if (limit.softBytes() >= wanted) {
       report.needed(NAME, Verdict.PROVEN, text);
       return;
     }
-    report.needed(NAME, Verdict.NOT_PROVEN, text + ": " + REMEDY + ", or lower the settings");
-    long left = (limit.softBytes() - settings.poolBytes()) / MEBIBYTE;
-    if (left > 0) {
+    report.needed(NAME, Verdict.NOT_PROVEN, text + ": " + REMEDY);
+    if (set != null) {
       report.suggest(
-          "spark.shuffle.rdma.maxRegisteredBytes=" + left + "m",
-          "what the limit of locked memory leaves beside poolBytes, if it is not raised");
+          "spark.shuffle.rdma.maxRegisteredBytes=auto",
+          "stays below the limit of locked memory, if it is not raised");
     }
   }
 }

@@ -243,8 +243,7 @@ public final class MapOutputRegistry implements AutoCloseable {
     if (RegistrationBudget.pages(lengthBytes) > budget.limitBytes()) {
       throw new NotPublishedException(
           Reason.BUDGET,
-          "its " + lengthBytes + " bytes are more than may be registered in all, "
-              + budget.limitBytes() + " bytes (spark.shuffle.rdma.maxRegisteredBytes)");
+          "its " + lengthBytes + " bytes are more than may be registered at all: " + budget);
     }
   }
 
@@ -348,10 +347,11 @@ public final class MapOutputRegistry implements AutoCloseable {
     long held = fullLog.tryLog();
     if (held >= 0) {
       LOG.warn(
-          "What may be registered, {} bytes (spark.shuffle.rdma.maxRegisteredBytes), is in use: {}"
-              + " map outputs of shuffles that tasks here no longer use have been withdrawn so far,"
-              + " {} wait for room. Late readers fetch them by TCP",
-          budget.limitBytes(),
+          "Map outputs have no more room ({}): {} of shuffles that tasks here do not use have been"
+              + " withdrawn so far, {} wait for room. Who reads them now does so by TCP. If shuffles"
+              + " in use do not fit, raise spark.shuffle.rdma.maxRegisteredBytes, or the limit that"
+              + " it follows",
+          budget,
           withdrawnForRoom.sum(),
           waiting());
     }

@@ -19,7 +19,10 @@ import org.slf4j.LoggerFactory;
  */
 public final class RegisteredArena implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RegisteredArena.class);
-  private static final int CHUNK_BYTES = 1 << 20;
+  private static final int MOST_CHUNK_BYTES = 1 << 20;
+
+  /** Of a small budget, chunks are a small part. */
+  private static final int CHUNKS_PER_BUDGET = 8;
 
   /** Slices do not share a cache line, and every field in one is aligned. */
   private static final int ALIGNMENT_BYTES = 64;
@@ -55,16 +58,20 @@ public final class RegisteredArena implements AutoCloseable {
         return new ArenaSlice(chunk, offset, lengthBytes);
       }
     }
-    Chunk chunk = openChunk(Math.max(CHUNK_BYTES, rounded));
+    Chunk chunk = openChunk(Math.max(chunkBytes(), rounded));
     chunks.add(chunk);
     return new ArenaSlice(chunk, chunk.free.take(rounded), lengthBytes);
+  }
+
+  private long chunkBytes() {
+    long share = RegistrationBudget.pages(budget.limitBytes() / CHUNKS_PER_BUDGET);
+    return Math.min(MOST_CHUNK_BYTES, share);
   }
 
   private Chunk openChunk(long chunkBytes) throws IOException {
     if (!budget.tryTake(chunkBytes)) {
       throw new BudgetExhaustedException(
-          chunkBytes + " bytes for descriptors do not fit what may be registered, "
-              + budget.limitBytes() + " bytes, of which " + budget.usedBytes() + " are taken");
+          chunkBytes + " bytes for descriptors more are too much: " + budget);
     }
     NativeMemory memory = null;
     try {

@@ -14,10 +14,17 @@ public final class RegistrationBudget {
   private static final long PAGE_BYTES = 4 << 10;
 
   private final long limitBytes;
+  private final String reason;
   private final AtomicLong used = new AtomicLong();
 
-  public RegistrationBudget(long limitBytes) {
+  /**
+   * Of nothing taken.
+   *
+   * @param reason where the limit comes from, for messages
+   */
+  public RegistrationBudget(long limitBytes, String reason) {
     this.limitBytes = limitBytes;
+    this.reason = reason;
   }
 
   /** What {@code lengthBytes} from the start of a page count for. */
@@ -46,5 +53,11 @@ public final class RegistrationBudget {
 
   public long limitBytes() {
     return limitBytes;
+  }
+
+  /** Limit and account, for messages. */
+  @Override
+  public String toString() {
+    return usedBytes() + " of " + limitBytes + " bytes in use; " + reason;
   }
 }

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.SparkConf;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.connection.LocalIdentity;
@@ -29,13 +30,15 @@ import org.shufflerdma.verbs.Verbs;
  * @param deviceName null is the software device
  * @param hardwareName the same with its port, where the choice was of one
  * @param address what the executor would listen on
+ * @param outputBytes how much the executor would register of map outputs and descriptors
  */
 public record DeviceTrial(
     Verbs verbs,
     @Nullable String deviceName,
     @Nullable String hardwareName,
     InetAddress address,
-    TransportSettings transport) {
+    TransportSettings transport,
+    long outputBytes) {
   private static final String EXECUTOR = "trial";
   private static final byte[] SECRET = "of nobody".getBytes(StandardCharsets.UTF_8);
 
@@ -77,12 +80,15 @@ public record DeviceTrial(
     if (bound.verbs().provider() == Provider.SOFT) {
       bound.verbs().setSecret(SECRET);
     }
+    boolean pins = bound.verbs().provider() == Provider.SYSTEM;
+    MemoryPlan plan = MemoryPlan.of(settings, ExecutorMemory.of(new SparkConf(false)), pins);
     return new DeviceTrial(
         bound.verbs(),
         bound.deviceName(),
         choice.hardwareName(),
         bound.address(),
-        RdmaStack.transportSettings(settings, bound.address()));
+        RdmaStack.transportSettings(settings, plan.poolBytes(), bound.address()),
+        plan.outputBytes());
   }
 
   /**
@@ -95,7 +101,7 @@ public record DeviceTrial(
     try (RdmaTransport opened = RdmaTransport.open(
             transport, deviceName, new LocalIdentity("trial", EXECUTOR, SECRET));
         RegisteredArena arena = new RegisteredArena(
-            opened.protectionDomain(), new RegistrationBudget(settings.maxRegisteredBytes()));
+            opened.protectionDomain(), new RegistrationBudget(outputBytes, "a trial"));
         MapOutputRegistry registry = new MapOutputRegistry(
             opened.protectionDomain(),
             arena,

@@ -41,6 +41,7 @@ final class RdmaStack implements AutoCloseable {
   private static final int FALLBACK_THREADS = 8;
 
   private final RdmaTransport transport;
+  private final MemoryPlan plan;
   private final boolean pins;
   private final RegisteredArena arena;
   private final MapOutputRegistry registry;
@@ -50,6 +51,7 @@ final class RdmaStack implements AutoCloseable {
 
   private RdmaStack(
       RdmaTransport transport,
+      MemoryPlan plan,
       boolean pins,
       RegisteredArena arena,
       MapOutputRegistry registry,
@@ -57,6 +59,7 @@ final class RdmaStack implements AutoCloseable {
       RdmaSource source,
       Deque<AutoCloseable> acquired) {
     this.transport = transport;
+    this.plan = plan;
     this.pins = pins;
     this.arena = arena;
     this.registry = registry;
@@ -86,6 +89,7 @@ final class RdmaStack implements AutoCloseable {
               choice.reason(),
               refused.isEmpty() ? "" : ": " + String.join("; ", refused),
               stack.transport.endpoint());
+          LOG.info("{}", stack.plan);
           return stack;
         } catch (IOException | RdmaUnavailableException | RuntimeException e) {
           refused.add(String.valueOf(e.getMessage()));
@@ -138,13 +142,15 @@ final class RdmaStack implements AutoCloseable {
     if (device.verbs().provider() == Provider.SOFT) {
       device.verbs().setSecret(secret);
     }
+    boolean pins = device.verbs().provider() == Provider.SYSTEM;
+    MemoryPlan plan = MemoryPlan.of(settings, ExecutorMemory.of(env.conf()), pins);
     RdmaTransport transport = RdmaTransport.open(
-        transportSettings(settings, device.address()),
+        transportSettings(settings, plan.poolBytes(), device.address()),
         device.deviceName(),
         new LocalIdentity(env.conf().getAppId(), env.executorId(), secret));
     acquired.push(transport);
     RegisteredArena arena = new RegisteredArena(
-        transport.protectionDomain(), new RegistrationBudget(settings.maxRegisteredBytes()));
+        transport.protectionDomain(), new RegistrationBudget(plan.outputBytes(), plan.toString()));
     acquired.push(arena);
     MapOutputRegistry registry = new MapOutputRegistry(
         transport.protectionDomain(),
@@ -171,12 +177,12 @@ final class RdmaStack implements AutoCloseable {
         env.executorId());
     RdmaSource source =
         new RdmaSource(fetcher, new LocationTable(env.mapOutputTracker()), fallbackThreads);
-    boolean pins = device.verbs().provider() == Provider.SYSTEM;
-    return new RdmaStack(transport, pins, arena, registry, publisher, source, acquired);
+    return new RdmaStack(transport, plan, pins, arena, registry, publisher, source, acquired);
   }
 
-  static TransportSettings transportSettings(RdmaSettings settings, InetAddress address) {
-    PoolSettings pool = PoolSettings.ofBudget(settings.poolBytes());
+  static TransportSettings transportSettings(
+      RdmaSettings settings, long poolBytes, InetAddress address) {
+    PoolSettings pool = PoolSettings.ofBudget(poolBytes);
     TransportSettings defaults = TransportSettings.defaults(
         new InetSocketAddress(address, 0),
         new PoolSettings(

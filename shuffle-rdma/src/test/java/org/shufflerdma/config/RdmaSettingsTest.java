@@ -18,14 +18,15 @@ class RdmaSettingsTest {
     assertThat(settings.enabled()).isTrue();
     assertThat(settings.device()).isEqualTo("auto");
     assertThat(settings.checksum()).isEqualTo(ChecksumMode.AUTO);
-    assertThat(settings.poolBytes()).isEqualTo(1L << 30);
+    assertThat(settings.poolBytes()).isNull();
     assertThat(settings.connectTimeoutMs()).isEqualTo(5000);
   }
 
   @ParameterizedTest
   @CsvSource({
     "enabled,yes,boolean,true or false",
-    "poolBytes,1m,size,16m to 1t",
+    "poolBytes,1m,size,'auto, or 16m to 1t'",
+    "maxRegisteredBytes,0,size,'auto, or 1m to 64t'",
     "poolBytes,-5,size,16m to 1t",
     "poolBytes,9999999999999999t,size,16m to 1t",
     "poolBytes,64x,size,16m to 1t",

@@ -42,7 +42,8 @@ public final class TestTransports {
 
   /** For records and map outputs of so many bytes together. */
   public static RegisteredArena arena(RdmaTransport transport, long budgetBytes) {
-    return new RegisteredArena(transport.protectionDomain(), new RegistrationBudget(budgetBytes));
+    return new RegisteredArena(
+        transport.protectionDomain(), new RegistrationBudget(budgetBytes, "a test"));
   }
 
   public static TransportSettings settings(int port, long poolBytes) {

@@ -14,7 +14,10 @@ class AdviceTest {
   private final Report report = new Report();
 
   private Advice advice(String device) {
-    return new Advice(report, RdmaSettings.from(Map.of("spark.shuffle.rdma.device", device)));
+    return new Advice(
+        report,
+        RdmaSettings.from(Map.of(
+            "spark.shuffle.rdma.device", device, "spark.shuffle.rdma.maxRegisteredBytes", "64g")));
   }
 
   @Test

@@ -17,8 +17,7 @@ class LockedMemoryTest {
   private static LockedMemory of(long softBytes, boolean exempt) {
     return new LockedMemory(
         new MemlockLimit(softBytes, softBytes, exempt),
-        RdmaSettings.from(Map.of(
-            "spark.shuffle.rdma.maxRegisteredBytes", "8g", "spark.shuffle.rdma.poolBytes", "1g")));
+        RdmaSettings.from(Map.of("spark.shuffle.rdma.maxRegisteredBytes", "8g")));
   }
 
   @Test
@@ -28,13 +27,13 @@ class LockedMemoryTest {
     memory.judge(report, true);
     assertThat(report.proven()).isFalse();
     assertThat(report.text())
-        .contains("NOT PROVEN: 4096 MiB may be locked, and an executor locks up to 9216 MiB")
-        .contains("spark.shuffle.rdma.maxRegisteredBytes=3072m ");
+        .contains("NOT PROVEN: 4096 MiB may be locked, and an executor locks up to 8192 MiB")
+        .contains("spark.shuffle.rdma.maxRegisteredBytes=auto ");
   }
 
   @Test
   void limitThatFitsAnExecutorIsProven() {
-    of(9 * GIB, false).judge(report, true);
+    of(8 * GIB, false).judge(report, true);
     assertThat(report.proven()).isTrue();
   }
 

@@ -32,13 +32,12 @@ class MapOutputRegistryTest {
   /** What the budget counts in: each output of these tests has whole pages. */
   private static final int PAGE = 4096;
 
-  private static final int ARENA_BYTES = 1 << 20;
-
   @TempDir
   Path directory;
 
   private RdmaTransport transport;
   private RegisteredArena arena;
+  private long arenaBytes;
   private long regionsBefore;
   private final AtomicLong nowNs = new AtomicLong();
 
@@ -50,8 +49,11 @@ class MapOutputRegistryTest {
 
   /** For so many bytes of map outputs, beside the descriptors. */
   private void openArena(int outputBytes) throws IOException {
-    arena = TestTransports.arena(transport, ARENA_BYTES + outputBytes);
+    int eighth = (outputBytes / 7 + PAGE - 1) / PAGE * PAGE;
+    arena = TestTransports.arena(transport, outputBytes + eighth);
     arena.allocate(1).close(); // its first chunk is not what the tests count
+    arenaBytes = arena.registeredBytes();
+    assertThat(arena.budget().limitBytes() - arenaBytes).isEqualTo(outputBytes);
     regionsBefore = TestDevice.live().regions();
   }
 
@@ -152,7 +154,7 @@ class MapOutputRegistryTest {
   @Test
   void outputLargerThanAllThatMayBeRegisteredIsRefused() throws Exception {
     try (MapOutputRegistry registry = registry(2, NO_GRACE)) {
-      assertRefused(registry, output(1, ARENA_BYTES + 3 * PAGE), Reason.BUDGET);
+      assertRefused(registry, output(1, arena.budget().limitBytes() + 1), Reason.BUDGET);
       assertThat(regions()).isZero();
     }
   }
@@ -231,7 +233,7 @@ class MapOutputRegistryTest {
       assertThat(registry.waiting()).isEqualTo(2);
       registry.removeShuffle(1);
       assertThat(registry.waiting()).isZero();
-      await("all is given back", () -> arena.budget().usedBytes() == ARENA_BYTES);
+      await("all is given back", () -> arena.budget().usedBytes() == arenaBytes);
     }
   }
 

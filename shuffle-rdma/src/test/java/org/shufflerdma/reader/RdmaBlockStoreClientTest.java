@@ -193,7 +193,7 @@ class RdmaBlockStoreClientTest {
   /** One output fits: the second of another shuffle withdraws it. */
   @Test
   void lateReaderOfAnOutputWithdrawnToMakeRoomTakesTcpAndIsCounted() throws Exception {
-    long oneOutput = (1 << 20) + 80_000;
+    long oneOutput = 100_000;
     try (RegisteredArena small = TestTransports.arena(owner, oneOutput);
         MapOutputRegistry full = new MapOutputRegistry(
             owner.protectionDomain(), small, TestTransports.seal(), 0, System::nanoTime);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import org.shufflerdma.config.RdmaSettings;
+
+/**
+ * What an executor may keep registered on a device, and for what. Both parts together are {@code
+ * maxRegisteredBytes}.
+ *
+ * @param outputBytes map outputs and their descriptors
+ * @param poolBytes fetch buffers
+ * @param reason where the sum comes from
+ */
+record MemoryPlan(long outputBytes, long poolBytes, String reason) {
+  private static final long MIB = 1 << 20;
+
+  /** Of a device that pins nothing: map outputs are then address space alone. */
+  private static final long UNPINNED_BYTES = 64L << 30;
+
+  private static final long MOST_POOL_BYTES = 4L << 30;
+
+  /** Below this, half of all may be fetch buffers instead of a quarter. */
+  private static final long SMALL_POOL_BYTES = 64 * MIB;
+
+  private static final long LEAST_BYTES = 64 << 10;
+
+  private record Limit(long bytes, String reason) {}
+
+  /**
+   * Takes what is set, and derives the rest.
+   *
+   * @param pins whether the device keeps in memory what is registered
+   */
+  static MemoryPlan of(RdmaSettings settings, ExecutorMemory memory, boolean pins) {
+    Limit memoryLimit = memoryLimit(memory);
+    Limit all;
+    Long set = settings.maxRegisteredBytes();
+    if (set != null) {
+      all = new Limit(set, "spark.shuffle.rdma.maxRegisteredBytes=" + text(set));
+    } else if (pins) {
+      all = least(List.of(memoryLimit, lockable(memory)));
+    } else {
+      all = new Limit(UNPINNED_BYTES, "the device pins nothing");
+    }
+    Long poolSet = settings.poolBytes();
+    long pool = poolSet == null
+        ? Math.min(
+            least(List.of(memoryLimit, new Limit(2 * memory.inFlightBytes(), "")))
+                .bytes(),
+            MOST_POOL_BYTES)
+        : poolSet;
+    long poolShare = Math.max(all.bytes() / 4, Math.min(all.bytes() / 2, SMALL_POOL_BYTES));
+    pool = Math.min(pool, poolSet == null ? poolShare : all.bytes() / 2);
+    return new MemoryPlan(all.bytes() - pool, pool, all.reason());
+  }
+
+  /** What this executor can spare of its memory: others live in it, too. */
+  private static Limit memoryLimit(ExecutorMemory memory) {
+    List<Limit> limits = new ArrayList<>();
+    if (memory.isInContainer()) {
+      limits.add(new Limit(
+          (memory.containerBytes() - memory.heapBytes()) / 2,
+          "half of what the container's " + text(memory.containerBytes()) + " leave beside the "
+              + text(memory.heapBytes()) + " of the heap"));
+    }
+    Long overhead = memory.overheadBytes();
+    if (overhead != null) {
+      limits.add(new Limit(
+          overhead / 2, "half of spark.executor.memoryOverhead, which is " + text(overhead)));
+    }
+    if (limits.isEmpty()) {
+      limits.add(
+          new Limit(memory.hostBytes() / 4, "a quarter of the host's " + text(memory.hostBytes())));
+    }
+    return least(limits);
+  }
+
+  /** The device's own queues count there, too. */
+  private static Limit lockable(ExecutorMemory memory) {
+    return memory.memlock().binds()
+        ? new Limit(
+            memory.memlock().softBytes() / 8 * 7,
+            "7/8 of the limit of locked memory (ulimit -l), which is "
+                + text(memory.memlock().softBytes()))
+        : new Limit(Long.MAX_VALUE, "");
+  }
+
+  private static Limit least(List<Limit> limits) {
+    Limit least = limits.stream().min(Comparator.comparingLong(Limit::bytes)).orElseThrow();
+    return new Limit(Math.max(LEAST_BYTES, least.bytes()), least.reason());
+  }
+
+  /** For the log. */
+  @Override
+  public String toString() {
+    return "%s may be registered (%s): %s of map outputs and descriptors, %s of fetch buffers"
+        .formatted(text(outputBytes + poolBytes), reason, text(outputBytes), text(poolBytes));
+  }
+
+  private static String text(long bytes) {
+    return bytes >= 10L << 30
+        ? "%d GiB".formatted(bytes >> 30)
+        : bytes >= 10 * MIB ? "%d MiB".formatted(bytes / MIB) : "%d KiB".formatted(bytes >> 10);
+  }
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Map;
+import org.apache.spark.SparkConf;
+import org.junit.jupiter.api.Test;
+import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.verbs.MemlockLimit;
+
+class MemoryPlanTest {
+  private static final long MIB = 1 << 20;
+  private static final long GIB = 1 << 30;
+  private static final MemlockLimit UNLIMITED =
+      new MemlockLimit(Long.MAX_VALUE, Long.MAX_VALUE, false);
+  private static final ExecutorMemory HOST =
+      new ExecutorMemory(UNLIMITED, 64 * GIB, 64 * GIB, 8 * GIB, null, 400 * MIB);
+
+  private static RdmaSettings settings(String... namesAndValues) {
+    Map<String, String> conf = new java.util.HashMap<>();
+    for (int i = 0; i < namesAndValues.length; i += 2) {
+      conf.put(RdmaSettings.PREFIX + namesAndValues[i], namesAndValues[i + 1]);
+    }
+    return RdmaSettings.from(conf);
+  }
+
+  private static ExecutorMemory inContainer(long containerBytes) {
+    return new ExecutorMemory(
+        HOST.memlock(), containerBytes, HOST.hostBytes(), HOST.heapBytes(), null, 400 * MIB);
+  }
+
+  private static ExecutorMemory withOverhead(long overheadBytes) {
+    return new ExecutorMemory(
+        HOST.memlock(),
+        HOST.containerBytes(),
+        HOST.hostBytes(),
+        HOST.heapBytes(),
+        overheadBytes,
+        400 * MIB);
+  }
+
+  private static ExecutorMemory lockable(long bytes) {
+    return new ExecutorMemory(
+        new MemlockLimit(bytes, bytes, false),
+        HOST.containerBytes(),
+        HOST.hostBytes(),
+        HOST.heapBytes(),
+        null,
+        400 * MIB);
+  }
+
+  private static void assertAll(MemoryPlan plan, long bytes, String reason) {
+    assertThat(plan.outputBytes() + plan.poolBytes()).isEqualTo(bytes);
+    assertThat(plan.toString()).contains(reason);
+  }
+
+  @Test
+  void whatIsSetIsTakenAndHoldsTheFetchBuffersToo() {
+    MemoryPlan plan = MemoryPlan.of(settings("maxRegisteredBytes", "2g"), HOST, true);
+    assertAll(plan, 2 * GIB, "spark.shuffle.rdma.maxRegisteredBytes=2048 MiB");
+    assertThat(plan.poolBytes()).as("a quarter").isEqualTo(512 * MIB);
+  }
+
+  @Test
+  void ofLittleHalfIsForFetchBuffers() {
+    MemoryPlan plan = MemoryPlan.of(settings("maxRegisteredBytes", "16m"), HOST, true);
+    assertThat(plan.poolBytes()).isEqualTo(8 * MIB);
+    assertThat(plan.outputBytes()).isEqualTo(8 * MIB);
+  }
+
+  @Test
+  void fetchBuffersThatAreSetAreAtMostHalf() {
+    RdmaSettings settings = settings("maxRegisteredBytes", "1g", "poolBytes", "1g");
+    assertThat(MemoryPlan.of(settings, HOST, true).poolBytes()).isEqualTo(512 * MIB);
+  }
+
+  @Test
+  void withoutLimitItIsAQuarterOfTheHost() {
+    assertAll(MemoryPlan.of(settings(), HOST, true), 16 * GIB, "a quarter of the host's 64 GiB");
+  }
+
+  @Test
+  void theContainersLimitLeavesRoomForTheHeapAndTheRestOfTheProcess() {
+    MemoryPlan plan = MemoryPlan.of(settings(), inContainer(10 * GIB), true);
+    assertAll(plan, GIB, "half of what the container's 10 GiB leave beside the 8192 MiB");
+    assertThat(plan.poolBytes()).isEqualTo(256 * MIB);
+  }
+
+  @Test
+  void aHeapAsLargeAsItsContainerLeavesNearlyNothing() {
+    MemoryPlan plan = MemoryPlan.of(settings(), inContainer(8 * GIB), true);
+    assertAll(plan, 64 << 10, "container");
+  }
+
+  @Test
+  void theOverheadThatSparkAskedForIsShared() {
+    assertAll(
+        MemoryPlan.of(settings(), withOverhead(384 * MIB), true),
+        192 * MIB,
+        "half of spark.executor.memoryOverhead, which is 384 MiB");
+  }
+
+  @Test
+  void theLimitOfLockedMemoryBindsWhatIsPinnedAlone() {
+    assertAll(MemoryPlan.of(settings(), lockable(8 * MIB), true), 7 * MIB, "ulimit -l");
+    MemoryPlan unpinned = MemoryPlan.of(settings(), lockable(8 * MIB), false);
+    assertAll(unpinned, 64 * GIB, "pins nothing");
+  }
+
+  @Test
+  void fetchBuffersFollowWhatTasksFetchAtATime() {
+    assertThat(MemoryPlan.of(settings(), HOST, false).poolBytes()).isEqualTo(800 * MIB);
+    assertThat(MemoryPlan.of(settings(), withOverhead(GIB), false).poolBytes())
+        .as("they are memory of the process on every device")
+        .isEqualTo(512 * MIB);
+  }
+
+  @Test
+  void thisProcessHasAPlan() {
+    SparkConf conf = new SparkConf(false)
+        .set("spark.executor.cores", "4")
+        .set("spark.executor.memoryOverhead", "512m");
+    ExecutorMemory memory = ExecutorMemory.of(conf);
+    assertThat(memory.overheadBytes()).isEqualTo(512 * MIB);
+    assertThat(memory.inFlightBytes()).isEqualTo((4 * 48 + 200) * MIB);
+    assertThat(memory.hostBytes()).isGreaterThanOrEqualTo(memory.containerBytes());
+    assertThat(memory.heapBytes()).isLessThanOrEqualTo(memory.hostBytes());
+  }
+
+  @Test
+  void yarnAndKubernetesGiveAnOverheadThatNobodySet() {
+    SparkConf conf =
+        new SparkConf(false).set("spark.master", "yarn").set("spark.executor.memory", "10g");
+    assertThat(ExecutorMemory.of(conf).overheadBytes()).isEqualTo(GIB);
+    conf.set("spark.executor.memory", "1g");
+    assertThat(ExecutorMemory.of(conf).overheadBytes()).isEqualTo(384 * MIB);
+    conf.set("spark.master", "spark://host:7077");
+    assertThat(ExecutorMemory.of(conf).overheadBytes()).isNull();
+  }
+}
