@@ -2,10 +2,12 @@
 package org.shufflerdma.mapoutput;
 
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -18,6 +20,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.NotPublishedException.Reason;
@@ -46,6 +49,9 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   /** Shuffles whose use keeps outputs waiting are looked at again after this time. */
   private static final long RETRY_MS = 100;
+
+  /** Between looks at the disk, while it holds files that are deleted and mapped. */
+  private static final long DISK_LOOK_MS = 500;
 
   /** Outputs of one shuffle, from its first use until it is removed. Guarded by lock. */
   private static final class Shuffle {
@@ -115,16 +121,22 @@ public final class MapOutputRegistry implements AutoCloseable {
   private final LongSupplier nanoClock;
   private final ScheduledThreadPoolExecutor reaper;
   private final LogThrottle fullLog;
+  private final LogThrottle diskLog;
+  private final Predicate<Path> diskIsLow;
 
   private final Object lock = new Object();
   // Guarded by lock.
   /** The shuffle comes first whose last use by a task of this executor began longest ago. */
   private final Map<Integer, Shuffle> shuffles = new LinkedHashMap<>(16, 0.75f, true);
 
+  /** Of removed shuffles, in their grace: their files are deleted but for our mappings. */
   private final Set<PublishedOutput> ending = new HashSet<>();
 
   /** Withdrawn, but still in their grace and therefore in the budget. */
+  private final Set<PublishedOutput> leaving = new HashSet<>();
+
   private long leavingBytes;
+  private boolean watchingDisk;
 
   private boolean retryScheduled;
   private boolean closed;
@@ -148,12 +160,24 @@ public final class MapOutputRegistry implements AutoCloseable {
       DescriptorSeal seal,
       long withdrawGraceMs,
       LongSupplier nanoClock) {
+    this(domain, arena, withdrawGraceMs, nanoClock, DiskSpace::isLow);
+  }
+
+  /** The disk of a directory runs low when the predicate says so. */
+  MapOutputRegistry(
+      ProtectionDomain domain,
+      RegisteredArena arena,
+      long withdrawGraceMs,
+      LongSupplier nanoClock,
+      Predicate<Path> diskIsLow) {
     this.domain = domain;
     this.arena = arena;
     this.seal = seal;
     this.budget = arena.budget();
     this.withdrawGraceMs = withdrawGraceMs;
     this.nanoClock = nanoClock;
+    this.diskIsLow = diskIsLow;
+    diskLog = new LogThrottle(TimeUnit.MINUTES.toNanos(1), nanoClock);
     fullLog = new LogThrottle(TimeUnit.MINUTES.toNanos(1), nanoClock);
     reaper = new ScheduledThreadPoolExecutor(1, task -> {
       Thread thread = new Thread(task, "shuffle-rdma-reaper");
@@ -306,7 +330,7 @@ public final class MapOutputRegistry implements AutoCloseable {
         + RegistrationBudget.pages(lengthBytes)
         + keptFree
         - budget.limitBytes();
-    List<PublishedOutput> leaving = new ArrayList<>();
+    List<PublishedOutput> chosen = new ArrayList<>();
     long bytes = 0;
     for (Shuffle shuffle : shuffles.values()) {
       if (shuffle == forShuffle) {
@@ -316,31 +340,35 @@ public final class MapOutputRegistry implements AutoCloseable {
         PublishedOutput output = shuffle.readable.remove();
         output.withdraw();
         shuffle.withdrawn.add(output);
-        leaving.add(output);
+        chosen.add(output);
         bytes += RegistrationBudget.pages(output.lengthBytes());
       }
     }
-    if (!leaving.isEmpty()) {
-      withdrawnForRoom.add(leaving.size());
-      leave(leaving, bytes, this::release);
+    if (!chosen.isEmpty()) {
+      withdrawnForRoom.add(chosen.size());
+      leave(chosen);
+      endLater(chosen, this::release);
       sayFull();
     }
   }
 
-  private void leave(
-      Collection<PublishedOutput> outputs, long bytes, Consumer<PublishedOutput> end) {
-    if (closed) {
-      return;
-    }
-    leavingBytes += bytes;
+  private void leave(Collection<PublishedOutput> outputs) {
+    leaving.addAll(outputs);
+    leavingBytes += pages(outputs);
+  }
+
+  private void endLater(Collection<PublishedOutput> outputs, Consumer<PublishedOutput> end) {
     Runnable task = () -> {
       outputs.forEach(end);
-      synchronized (lock) {
-        leavingBytes -= bytes;
-      }
       registerWaiting();
     };
-    var unused = reaper.schedule(task, withdrawGraceMs, TimeUnit.MILLISECONDS);
+    later(task, withdrawGraceMs);
+  }
+
+  private void later(Runnable task, long delayMs) {
+    if (!closed) {
+      var unused = reaper.schedule(task, delayMs, TimeUnit.MILLISECONDS);
+    }
   }
 
   private void sayFull() {
@@ -360,15 +388,14 @@ public final class MapOutputRegistry implements AutoCloseable {
   private void retryLater() {
     if (!retryScheduled && !closed) {
       retryScheduled = true;
-      var unused = reaper.schedule(
+      later(
           () -> {
             synchronized (lock) {
               retryScheduled = false;
             }
             registerWaiting();
           },
-          RETRY_MS,
-          TimeUnit.MILLISECONDS);
+          RETRY_MS);
     }
   }
 
@@ -443,7 +470,36 @@ public final class MapOutputRegistry implements AutoCloseable {
       List<PublishedOutput> outputs = shuffle.all();
       outputs.forEach(PublishedOutput::withdraw);
       ending.addAll(outputs);
-      leave(outputs, pages(shuffle.readable), this::end);
+      leave(shuffle.readable);
+      endLater(outputs, this::end);
+      if (!watchingDisk) {
+        watchingDisk = true;
+        later(this::lookAtDisk, 0);
+      }
+    }
+  }
+
+  /** Ends without grace what holds the space of deleted files on a disk that runs low. */
+  private void lookAtDisk() {
+    List<PublishedOutput> deleted;
+    synchronized (lock) {
+      deleted = new ArrayList<>(ending);
+      watchingDisk = !deleted.isEmpty();
+      if (watchingDisk) {
+        later(this::lookAtDisk, DISK_LOOK_MS);
+      }
+    }
+    Map<Path, Boolean> low = new HashMap<>();
+    deleted.removeIf(output -> !low.computeIfAbsent(output.directory(), diskIsLow::test));
+    if (!deleted.isEmpty()) {
+      deleted.forEach(this::end);
+      if (diskLog.tryLog() >= 0) {
+        LOG.warn(
+            "A disk is nearly full ({}): {} map outputs of removed shuffles were given up at once,"
+                + " as their deleted files held space. Who still reads them fails over to TCP",
+            low.keySet().iterator().next(),
+            deleted.size());
+      }
     }
   }
 
@@ -464,6 +520,11 @@ public final class MapOutputRegistry implements AutoCloseable {
     try {
       if (output.release()) {
         registeredBytes.addAndGet(-output.lengthBytes());
+      }
+      synchronized (lock) {
+        if (leaving.remove(output)) {
+          leavingBytes -= pages(List.of(output));
+        }
       }
     } catch (IOException e) {
       LOG.error("Leaking {} bytes that could not be given back", output.lengthBytes(), e);
@@ -491,6 +552,16 @@ public final class MapOutputRegistry implements AutoCloseable {
     synchronized (lock) {
       return shuffles.values().stream()
           .mapToLong(shuffle -> shuffle.waiting.size())
+          .sum();
+    }
+  }
+
+  /** What is mapped of files that Spark has deleted, and therefore still on the disk. */
+  public long deletedBytes() {
+    synchronized (lock) {
+      return ending.stream()
+          .filter(PublishedOutput::isRegistered)
+          .mapToLong(PublishedOutput::lengthBytes)
           .sum();
     }
   }

@@ -2,6 +2,8 @@
 package org.shufflerdma.mapoutput;
 
 import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.location.MapOutputDescriptor;
@@ -30,6 +32,7 @@ import org.shufflerdma.verbs.ProtectionDomain;
 public final class PublishedOutput {
   private final long generation;
   private final long lengthBytes;
+  private final Path directory;
   private final ArenaSlice descriptor;
   private final DescriptorSeal seal;
   private final RegistrationBudget budget;
@@ -48,6 +51,7 @@ public final class PublishedOutput {
       RegistrationBudget budget) {
     this.generation = generation;
     this.lengthBytes = output.lengthBytes();
+    this.directory = Objects.requireNonNull(output.dataFile().getParent());
     this.descriptor = descriptor;
     this.seal = seal;
     this.budget = budget;
@@ -139,6 +143,15 @@ public final class PublishedOutput {
 
   public int descriptorRkey() {
     return descriptor.rkey();
+  }
+
+  /** Where its file is, or was. */
+  Path directory() {
+    return directory;
+  }
+
+  synchronized boolean isRegistered() {
+    return file != null;
   }
 
   synchronized boolean isReadable() {

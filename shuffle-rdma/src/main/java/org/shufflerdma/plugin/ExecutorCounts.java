@@ -59,6 +59,7 @@ final class ExecutorCounts {
     gauges.put("shuffle.rdma.pinnedBytes", () -> rdma.pins() ? rdma.registeredBytes() : 0);
     gauges.put("shuffle.rdma.outputs.published", registry::published);
     gauges.put("shuffle.rdma.outputs.waiting", registry::waiting);
+    gauges.put("shuffle.rdma.outputs.deletedBytes", registry::deletedBytes);
     gauges.put("shuffle.rdma.outputs.withdrawn", registry::withdrawnForRoom);
     gauges.put("shuffle.rdma.outputs.registeredBytes", registry::registeredBytes);
     gauges.put("shuffle.rdma.pool.registeredBytes", () -> pool.usage().registeredBytes());

@@ -12,7 +12,9 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -234,6 +236,25 @@ class MapOutputRegistryTest {
       registry.removeShuffle(1);
       assertThat(registry.waiting()).isZero();
       await("all is given back", () -> arena.budget().usedBytes() == arenaBytes);
+    }
+  }
+
+  @Test
+  void deletedFilesAreCountedAndGivenUpAtOnceWhenTheirDiskRunsLow() throws Exception {
+    AtomicBoolean low = new AtomicBoolean();
+    Predicate<Path> diskIsLow = asked -> asked.equals(directory) && low.get();
+    try (MapOutputRegistry registry = new MapOutputRegistry(
+        transport.protectionDomain(), arena, ENDLESS_GRACE, nowNs::get, diskIsLow)) {
+      registry.publish(outputOf(1, 1, 100));
+      registry.publish(outputOf(2, 1, 50));
+      registry.removeShuffle(1);
+      assertThat(registry.deletedBytes()).isEqualTo(100);
+      low.set(true);
+      await("the file is given up", () -> registry.deletedBytes() == 0);
+      await("one region is given back", () -> regions() == 1);
+      assertThat(registry.registeredBytes()).isEqualTo(50);
+      registry.removeShuffle(2);
+      await("the other, too", () -> regions() == 0);
     }
   }
 
