@@ -8,6 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Headers of the oldest systems that we build on do not have them. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MAP_HUGE_2MB
+#define MAP_HUGE_2MB (21 << 26)
+#endif
+
 static int open_regular_file(const char *path, uint64_t *size)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -77,6 +85,26 @@ static jint close_file(JNIEnv *env, jclass natives, jint fd, jlong address, jlon
 	return error;
 }
 
+/*
+ * Memory of the kernel's pool of 2 MiB pages, 0 if that has none for us. It is populated here: a page that a control
+ * group refuses later would be a SIGBUS. Kernels before 5.14 cannot do that, and go without.
+ */
+static jlong map_huge_pages(JNIEnv *env, jclass natives, jlong size)
+{
+	void *address = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB, -1, 0);
+
+	(void)env;
+	(void)natives;
+	if (address == MAP_FAILED)
+		return 0;
+	if (madvise(address, (size_t)size, MADV_POPULATE_WRITE) != 0) {
+		munmap(address, (size_t)size);
+		return 0;
+	}
+	return to_handle(address);
+}
+
 static jlong map_memory(JNIEnv *env, jclass natives, jlong size, jboolean huge_pages)
 {
 	void *address = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
@@ -116,6 +144,7 @@ static const JNINativeMethod natives_methods[] = {
 	NATIVE("openFile", "([B[J)I", open_file),
 	NATIVE("closeFile", "(IJJ)I", close_file),
 	NATIVE("mapMemory", "(JZ)J", map_memory),
+	NATIVE("mapHugePages", "(J)J", map_huge_pages),
 	NATIVE("unmapMemory", "(JJ)I", unmap_memory),
 	NATIVE("directBuffer", "(JI)Ljava/nio/ByteBuffer;", direct_buffer),
 	NATIVE("bufferAddress", "(Ljava/nio/ByteBuffer;)J", buffer_address),

@@ -109,7 +109,8 @@ public record RdmaSettings(
       "hugePages",
       ValueType.bool(),
       "true",
-      "Ask for transparent huge pages for the fetch buffers.");
+      "Keep fetch buffers in huge pages: those of the kernel's pool (`vm.nr_hugepages`) while it"
+          + " has some, else transparent ones.");
   private static final Setting<Boolean> RELAXED_ORDERING = new Setting<>(
       "relaxedOrdering",
       ValueType.bool(),

@@ -5,8 +5,10 @@ import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -33,6 +35,9 @@ public final class BufferPool implements AutoCloseable {
 
   /** By class index; the last one holds the slabs of a single buffer larger than any class. */
   private final List<Deque<Slab>> slabsByClass = new ArrayList<>();
+
+  /** Whether of the kernel's pool; what the log has said. */
+  private final Set<Boolean> pagesSaid = new HashSet<>();
 
   private boolean closed;
   private long registeredBytes;
@@ -157,8 +162,19 @@ public final class BufferPool implements AutoCloseable {
       discard(slab);
       checkOpen();
     }
+    sayPages(slab);
     slabsFor(lengthBytes).addFirst(slab);
     return slab;
+  }
+
+  private void sayPages(Slab slab) {
+    if (settings.hugePages() && pagesSaid.add(slab.isOfReservedPages())) {
+      LOG.info(
+          "Fetch buffers are in huge pages, {}",
+          slab.isOfReservedPages()
+              ? "of the kernel's pool (vm.nr_hugepages)"
+              : "transparent ones where the kernel has them: its pool (vm.nr_hugepages) had none");
+    }
   }
 
   private RegisteredBuffer lease(Slab slab) {

@@ -67,6 +67,10 @@ final class Slab {
     return memory.size();
   }
 
+  boolean isOfReservedPages() {
+    return memory.isOfReservedPages();
+  }
+
   ByteBuffer view(long offsetBytes, int lengthBytes) {
     return memory.slice(offsetBytes, lengthBytes);
   }

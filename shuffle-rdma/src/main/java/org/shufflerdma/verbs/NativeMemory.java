@@ -12,19 +12,30 @@ import java.util.concurrent.atomic.AtomicBoolean;
 public final class NativeMemory implements AutoCloseable {
   private final long address;
   private final long size;
+  private final boolean ofReservedPages;
   private final AtomicBoolean closed = new AtomicBoolean();
 
-  private NativeMemory(long address, long size) {
+  private static final long HUGE_PAGE_BYTES = 2 << 20;
+
+  private NativeMemory(long address, long size, boolean ofReservedPages) {
     this.address = address;
     this.size = size;
+    this.ofReservedPages = ofReservedPages;
   }
 
-  /** {@code hugePages} asks for transparent huge pages; without them it works all the same. */
+  /**
+   * {@code hugePages} takes whole huge pages from the kernel's pool, where an administrator has
+   * reserved some and they are free, else asks for transparent ones; without either it works all
+   * the same.
+   */
   public static NativeMemory allocate(long bytes, boolean hugePages) throws VerbsException {
     if (bytes <= 0) {
       throw new IllegalArgumentException("size is " + bytes + ", must be positive");
     }
-    return new NativeMemory(Natives.mapMemory(bytes, hugePages), bytes);
+    long reserved = hugePages && bytes % HUGE_PAGE_BYTES == 0 ? Natives.mapHugePages(bytes) : 0;
+    return reserved == 0
+        ? new NativeMemory(Natives.mapMemory(bytes, hugePages), bytes, false)
+        : new NativeMemory(reserved, bytes, true);
   }
 
   public long address() {
@@ -33,6 +44,11 @@ public final class NativeMemory implements AutoCloseable {
 
   public long size() {
     return size;
+  }
+
+  /** Whether it is of the kernel's pool of huge pages. */
+  public boolean isOfReservedPages() {
+    return ofReservedPages;
   }
 
   /** A view of part of it, big endian as every new buffer. */

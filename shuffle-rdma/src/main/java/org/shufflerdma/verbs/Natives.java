@@ -149,6 +149,9 @@ final class Natives {
 
   static native long mapMemory(long size, boolean hugePages) throws VerbsException;
 
+  /** Memory in 2 MiB pages of the kernel's pool; 0 if that has none for us. */
+  static native long mapHugePages(long size);
+
   static native int unmapMemory(long address, long size);
 
   static native ByteBuffer directBuffer(long address, int length);

@@ -2,10 +2,12 @@
 package org.shufflerdma.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -139,6 +141,38 @@ final class MemoryTest {
         .withMessage("open failed: No such file or directory (errno 2): " + missing)
         .satisfies(e -> assertThat(e.errno()).isEqualTo(2));
     assertThatExceptionOfType(VerbsException.class).isThrownBy(() -> MappedFile.open(directory));
+  }
+
+  @Test
+  void hugePagesOfTheKernelsPoolAreUsedWhereThereAreSome() throws Exception {
+    TestDevice.open();
+    long size = 4 << 20;
+    assumeThat(freeHugePages()).as("free huge pages; vm.nr_hugepages sets some aside").isGreaterThan(1);
+    long free = freeHugePages();
+    try (NativeMemory memory = NativeMemory.allocate(size, true)) {
+      assertThat(memory.isOfReservedPages()).isTrue();
+      assertThat(freeHugePages()).isEqualTo(free - 2);
+      assertThat(memory.slice(size - 8, 8).putLong(0, 42).getLong(0)).isEqualTo(42);
+    }
+    assertThat(freeHugePages()).isEqualTo(free);
+    try (NativeMemory memory = NativeMemory.allocate(size, false)) {
+      assertThat(memory.isOfReservedPages()).isFalse();
+    }
+  }
+
+  @Test
+  void withoutHugePagesItWorksAllTheSame() throws Exception {
+    TestDevice.open();
+    long size = (freeHugePages() + 1) * (2 << 20);
+    try (NativeMemory memory = NativeMemory.allocate(size, true)) {
+      assertThat(memory.isOfReservedPages()).isFalse();
+      assertThat(memory.slice(size - 8, 8).putLong(0, 42).getLong(0)).isEqualTo(42);
+    }
+  }
+
+  private static long freeHugePages() throws IOException {
+    Path free = Path.of("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+    return Files.exists(free) ? Long.parseLong(Files.readString(free).strip()) : 0;
   }
 
   @Test
