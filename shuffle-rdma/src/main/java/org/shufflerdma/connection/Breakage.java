@@ -18,6 +18,8 @@ public record Breakage(Kind kind, String detail, @Nullable Throwable cause) {
     NO_PROGRESS,
     /** No completion for too long, and the peer's host does not answer either. */
     PEER_UNREACHABLE,
+    /** Its READs that nobody waits for held too many buffers. */
+    ABANDONED,
     /** The device or one of the transport's own threads failed. */
     DEVICE,
     /** It was idle, and its place was needed for a connection to another peer. */

@@ -313,6 +313,15 @@ public final class Connection {
     return outstanding.isEmpty() ? System.nanoTime() - lastProgressNs : 0;
   }
 
+  /** In buffers that only its READs hold any more. */
+  long zombieBytes() {
+    return outstanding.values().stream()
+        .map(list -> list.sink)
+        .filter(RegisteredBuffer::isZombie)
+        .mapToLong(RegisteredBuffer::capacityBytes)
+        .sum();
+  }
+
   int outstandingLists() {
     return outstanding.size();
   }

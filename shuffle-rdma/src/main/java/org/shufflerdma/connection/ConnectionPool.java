@@ -393,7 +393,7 @@ public final class ConnectionPool implements Connection.Owner {
     return switch (kind) {
       case PEER_UNREACHABLE -> ConnectFailure.UNREACHABLE;
       case NO_PROGRESS, NO_ANSWER -> ConnectFailure.TIMEOUT;
-      case READ_ERROR, POST_REFUSED, DISCONNECTED, DEVICE, EVICTED, CLOSED ->
+      case READ_ERROR, POST_REFUSED, DISCONNECTED, ABANDONED, DEVICE, EVICTED, CLOSED ->
         ConnectFailure.REFUSED;
     };
   }

@@ -158,7 +158,7 @@ public final class RdmaTransport implements AutoCloseable {
         stats);
     acquired.push(listener::close);
     Watchdog watchdog =
-        new Watchdog(settings, connections.connections(), connections::isHostAnswering, prober);
+        new Watchdog(settings, () -> buffers.usage().zombieBytes(), connections.connections(), connections::isHostAnswering, prober);
     ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(
         body -> Workers.thread(name + "-watchdog", body));
     acquired.push(timer::shutdownNow);

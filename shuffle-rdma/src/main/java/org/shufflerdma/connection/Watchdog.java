@@ -5,15 +5,21 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 
 /**
- * Gives up connections on which nothing completes any more. A verdict needs two looks in a row, so
+ * Gives up connections on which nothing completes any more, and, while READs that nobody waits for
+ * hold too many buffers, the one with most of them. A verdict needs two looks in a row, so
  * that the poller gets its turn first after a long pause of this process. Driven by one timer
  * thread; a probe of a silent peer's host runs in the prober.
  */
 final class Watchdog {
+  /** One part in so many of the fetch buffers may be held by READs that nobody waits for. */
+  private static final int ZOMBIE_SHARE = 4;
+
   private final TransportSettings settings;
+  private final LongSupplier zombieBytes;
   private final Iterable<Connection> connections;
   private final Predicate<Connection> hostAnswers;
   private final Executor prober;
@@ -24,22 +30,28 @@ final class Watchdog {
   /** Connections whose peer is being, or has been, asked in this silence. */
   private final Map<Connection, Boolean> probed = new ConcurrentHashMap<>();
 
+  private boolean tooManyZombies;
+
   /**
+   * @param zombieBytes in buffers without users that READs may still write to
    * @param hostAnswers whether a peer's host answers TCP, as far as it can be asked; may take {@link
    *     TcpProbe#TOTAL_MS}
    */
   Watchdog(
       TransportSettings settings,
+      LongSupplier zombieBytes,
       Iterable<Connection> connections,
       Predicate<Connection> hostAnswers,
       Executor prober) {
     this.settings = settings;
+    this.zombieBytes = zombieBytes;
     this.connections = connections;
     this.hostAnswers = hostAnswers;
     this.prober = prober;
   }
 
   void look() {
+    boundZombies();
     long probeAfterNs = TimeUnit.MILLISECONDS.toNanos(
         Math.max(0, settings.peerLostTimeoutMs() - TcpProbe.TOTAL_MS));
     long giveUpNs = TimeUnit.MILLISECONDS.toNanos(settings.progressTimeoutMs());
@@ -56,6 +68,25 @@ final class Watchdog {
             "no completion for " + settings.progressTimeoutMs() + " ms"));
       } else if (now >= probeAfterNs && now > 0) { // its verdict comes later than the next look
         probe(connection);
+      }
+    }
+  }
+
+  private void boundZombies() {
+    boolean before = tooManyZombies;
+    tooManyZombies = zombieBytes.getAsLong() > settings.pool().budgetBytes() / ZOMBIE_SHARE;
+    if (before && tooManyZombies) {
+      Connection most = null;
+      for (Connection connection : connections) {
+        if (connection.isOpen()
+            && (most == null || connection.zombieBytes() > most.zombieBytes())) {
+          most = connection;
+        }
+      }
+      if (most != null && most.zombieBytes() > 0) {
+        most.breakWith(new Breakage(
+            Breakage.Kind.ABANDONED,
+            "READs of tasks that are gone hold " + most.zombieBytes() + " bytes of buffers"));
       }
     }
   }

@@ -83,7 +83,8 @@ public enum FetchFailureReason {
   /** For a READ that was lost with its connection. */
   static FetchFailureReason of(Breakage breakage) {
     return switch (breakage.kind()) {
-      case READ_ERROR, NO_ANSWER, POST_REFUSED, DISCONNECTED, DEVICE, EVICTED -> CONNECTION_LOST;
+      case READ_ERROR, NO_ANSWER, POST_REFUSED, DISCONNECTED, ABANDONED, DEVICE, EVICTED ->
+        CONNECTION_LOST;
       case NO_PROGRESS -> TIMEOUT;
       case PEER_UNREACHABLE -> PEER_UNREACHABLE;
       case CLOSED -> CLOSED;

@@ -68,6 +68,12 @@ public final class RegisteredBuffer {
     subtract(ONE_POSTED);
   }
 
+  /** Nobody waits for what the device may still write to it. */
+  public boolean isZombie() {
+    long now = holds.get();
+    return now != 0 && (now & USERS_MASK) == 0;
+  }
+
   /** A slice with a hold of its own, which its release gives up. */
   public RegisteredSlice slice(long offsetBytes, long lengthBytes) {
     Objects.checkFromIndexSize(offsetBytes, lengthBytes, capacityBytes());
