@@ -12,6 +12,8 @@ public enum Counter {
   /** Delivered by RDMA READ, after a successful completion and verification. */
   RDMA_BYTES("shuffle.rdma.bytes"),
   RDMA_BLOCKS("shuffle.rdma.blocks"),
+  /** Asked for by RDMA when their map output was not registered: withdrawn, waiting, or never. */
+  MISSED_BLOCKS("shuffle.rdma.misses"),
   /** Every other remote read. */
   TCP_BYTES("shuffle.rdma.tcp.bytes"),
   TCP_BLOCKS("shuffle.rdma.tcp.blocks"),

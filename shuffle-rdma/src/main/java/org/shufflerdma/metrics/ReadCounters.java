@@ -45,6 +45,19 @@ public final class ReadCounters {
     return Objects.requireNonNull(values.get(counter));
   }
 
+  /**
+   * Of the blocks that RDMA brought or would have, had their map output been registered, how many in
+   * a hundred it brought; 0 if there were none.
+   */
+  public long hitPercent() {
+    return hitPercent(get(Counter.RDMA_BLOCKS), get(Counter.MISSED_BLOCKS));
+  }
+
+  /** The same of sums. */
+  public static long hitPercent(long hits, long misses) {
+    return hits == 0 ? 0 : 100 * hits / (hits + misses);
+  }
+
   /** Blocks that took TCP, by reason. */
   public Map<String, Long> fallbacks() {
     Map<String, Long> counts = new TreeMap<>();

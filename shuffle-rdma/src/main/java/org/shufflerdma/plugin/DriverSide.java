@@ -9,6 +9,7 @@ import java.security.SecureRandom;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
@@ -88,6 +89,16 @@ final class DriverSide implements AutoCloseable {
         totals.append(' ').append(name).append('=').append(accumulator.sum());
       }
     });
+    if (totals.length() > 0) {
+      long hits = sum(Counter.RDMA_BLOCKS);
+      long misses = sum(Counter.MISSED_BLOCKS);
+      totals.append(' ').append(ExecutorCounts.HIT_PERCENT).append('=');
+      totals.append(ReadCounters.hitPercent(hits, misses));
+    }
     LOG.info("Shuffle blocks read by all tasks:{}", totals.length() == 0 ? " none" : totals);
+  }
+
+  private long sum(Counter counter) {
+    return Objects.requireNonNull(accumulators.get(counter.publicName())).sum();
   }
 }

@@ -15,6 +15,9 @@ import org.shufflerdma.writer.CommittedOutputPublisher;
 
 /** All counts of one executor under one set of names, for the metrics system and the summary. */
 final class ExecutorCounts {
+  /** Of {@link ReadCounters#hitPercent}. */
+  static final String HIT_PERCENT = "shuffle.rdma.hitPercent";
+
   private final Map<String, LongSupplier> gauges = new LinkedHashMap<>();
 
   ExecutorCounts(ReadCounters reads, @Nullable RdmaStack rdma) {
@@ -25,6 +28,7 @@ final class ExecutorCounts {
       gauges.put(ReadCounters.fallbackName(reason), () -> reads.fallbacks(reason));
     }
     if (rdma != null) {
+      gauges.put(HIT_PERCENT, reads::hitPercent);
       addTransport(rdma.transport().stats());
       addFetches(rdma.source().fetcher().stats());
       addMemory(rdma);

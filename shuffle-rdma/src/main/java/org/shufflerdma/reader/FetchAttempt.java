@@ -116,6 +116,7 @@ final class FetchAttempt implements FetchListener {
     Expected block = take(tag);
     log.note(block.blockId(), tcp.executorId(), reason, cause);
     closeQuietly(block.sink());
+    counters.add(Counter.MISSED_BLOCKS, reason == FetchFailureReason.WITHDRAWN ? 1 : 0);
     if (reason == FetchFailureReason.PEER_UNREACHABLE) {
       counters.addFallbacks(reason.label(), 1);
       tcp.listener().onBlockFetchFailure(block.blockId(), cause);

@@ -28,6 +28,7 @@ import org.shufflerdma.fetch.DescriptorRef;
 import org.shufflerdma.fetch.FetchToken;
 import org.shufflerdma.location.LocationTable;
 import org.shufflerdma.location.MapOutputLocation;
+import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -104,7 +105,9 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
             .computeIfAbsent(peerOf(location), peer -> new ArrayList<>())
             .add(requestOf(i, name.get(), location, sink));
       } else {
-        counters.addFallbacks(reason.orElse(TcpReason.NO_LOCATION).label(), 1);
+        TcpReason why = reason.orElse(TcpReason.NO_LOCATION);
+        counters.addFallbacks(why.label(), 1);
+        counters.add(Counter.MISSED_BLOCKS, why == TcpReason.NO_LOCATION ? 1 : 0);
         byTcp.add(blockIds[i]);
       }
     }

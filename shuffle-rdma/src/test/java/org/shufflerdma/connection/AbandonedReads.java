@@ -31,8 +31,7 @@ final class AbandonedReads {
       Read read = new Read(remote.address(), remote.rkey(), BYTES, 0);
       for (int i = 0; i < Integer.parseInt(arguments[0]); i++) {
         RegisteredBuffer sink = reader.buffers().acquire(BYTES, Deadline.afterMs(20_000));
-        connection.post(
-            List.of(read), sink, new AwaitedCompletion(), Deadline.afterMs(20_000));
+        connection.post(List.of(read), sink, new AwaitedCompletion(), Deadline.afterMs(20_000));
         sink.release();
       }
       Deadline deadline = Deadline.afterMs(6_000);

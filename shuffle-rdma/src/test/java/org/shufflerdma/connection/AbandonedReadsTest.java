@@ -33,7 +33,9 @@ class AbandonedReadsTest {
         AbandonedReads.class.getName(),
         String.valueOf(reads));
     builder.environment().put("SOFTVERBS_PATH", "wire");
-    builder.environment().put("SOFTVERBS_FAULT", "frame:op=READ_DATA,delay=20000,min_length=70000,count=all");
+    builder
+        .environment()
+        .put("SOFTVERBS_FAULT", "frame:op=READ_DATA,delay=20000,min_length=70000,count=all");
     Process process = builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
     try {
       return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();

@@ -187,6 +187,7 @@ class RdmaBlockStoreClientTest {
             "shuffle_4_12_0", "shuffle_4_13_0", "shuffle_5_10_0", "shuffleChunk_4_0_1_2");
     assertThat(counters.fallbacks())
         .isEqualTo(Map.of("no-location", 1L, "migrated", 1L, "other-block", 2L));
+    assertThat(counters.get(Counter.MISSED_BLOCKS)).isEqualTo(1);
     assertThat(counters.get(Counter.RDMA_BLOCKS)).isEqualTo(1);
   }
 
@@ -210,6 +211,8 @@ class RdmaBlockStoreClientTest {
       assertThat(late.failed()).isEmpty();
       assertThat(spark.requested()).containsExactly("shuffle_4_10_2");
       assertThat(counters.fallbacks()).isEqualTo(Map.of("withdrawn", 1L));
+      assertThat(counters.get(Counter.MISSED_BLOCKS)).isEqualTo(1);
+      assertThat(counters.hitPercent()).isEqualTo(50);
       assertThat(reader.stats().reconnects.sum()).as("broken connections").isZero();
     }
   }

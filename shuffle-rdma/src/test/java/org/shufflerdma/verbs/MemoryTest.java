@@ -2,10 +2,10 @@
 package org.shufflerdma.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -147,7 +147,9 @@ final class MemoryTest {
   void hugePagesOfTheKernelsPoolAreUsedWhereThereAreSome() throws Exception {
     TestDevice.open();
     long size = 4 << 20;
-    assumeThat(freeHugePages()).as("free huge pages; vm.nr_hugepages sets some aside").isGreaterThan(1);
+    assumeThat(freeHugePages())
+        .as("free huge pages; vm.nr_hugepages sets some aside")
+        .isGreaterThan(1);
     long free = freeHugePages();
     try (NativeMemory memory = NativeMemory.allocate(size, true)) {
       assertThat(memory.isOfReservedPages()).isTrue();
