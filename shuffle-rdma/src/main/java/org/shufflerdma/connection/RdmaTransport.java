@@ -290,6 +290,11 @@ public final class RdmaTransport implements AutoCloseable {
     return buffers;
   }
 
+  /** Registered beside the buffers, for as long as the transport is open. */
+  public int canaryBytes() {
+    return Canary.SIZE_BYTES;
+  }
+
   public ConnectionPool connections() {
     return connections;
   }

@@ -121,6 +121,7 @@ public final class MapOutputRegistry implements AutoCloseable {
   private final LongSupplier nanoClock;
   private final ScheduledThreadPoolExecutor reaper;
   private final LogThrottle fullLog;
+  private final LogThrottle failureLog;
   private final LogThrottle diskLog;
   private final Predicate<Path> diskIsLow;
 
@@ -160,13 +161,14 @@ public final class MapOutputRegistry implements AutoCloseable {
       DescriptorSeal seal,
       long withdrawGraceMs,
       LongSupplier nanoClock) {
-    this(domain, arena, withdrawGraceMs, nanoClock, DiskSpace::isLow);
+    this(domain, arena, seal, withdrawGraceMs, nanoClock, DiskSpace::isLow);
   }
 
   /** The disk of a directory runs low when the predicate says so. */
   MapOutputRegistry(
       ProtectionDomain domain,
       RegisteredArena arena,
+      DescriptorSeal seal,
       long withdrawGraceMs,
       LongSupplier nanoClock,
       Predicate<Path> diskIsLow) {
@@ -178,6 +180,7 @@ public final class MapOutputRegistry implements AutoCloseable {
     this.nanoClock = nanoClock;
     this.diskIsLow = diskIsLow;
     diskLog = new LogThrottle(TimeUnit.MINUTES.toNanos(1), nanoClock);
+    failureLog = new LogThrottle(TimeUnit.MINUTES.toNanos(1), nanoClock);
     fullLog = new LogThrottle(TimeUnit.MINUTES.toNanos(1), nanoClock);
     reaper = new ScheduledThreadPoolExecutor(1, task -> {
       Thread thread = new Thread(task, "shuffle-rdma-reaper");
@@ -229,17 +232,14 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
     PublishedOutput result = announce(output);
     boolean hasRoom = budget.tryTake(lengthBytes);
-    if (hasRoom) {
-      try {
+    try {
+      if (hasRoom) {
         register(result);
-      } catch (NotPublishedException e) {
-        close(result);
-        throw e;
       }
-    }
-    if (!add(shuffle, result, hasRoom)) {
+      add(shuffle, result, hasRoom);
+    } catch (NotPublishedException e) {
       close(result);
-      throw new NotPublishedException(Reason.REMOVED, "shuffle " + shuffle.id + " is gone");
+      throw e;
     }
     published.increment();
     return result;
@@ -305,18 +305,15 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
-  /** False if the shuffle is gone. */
-  private boolean add(Shuffle shuffle, PublishedOutput output, boolean isReadable) {
+  private void add(Shuffle shuffle, PublishedOutput output, boolean isReadable)
+      throws NotPublishedException {
     synchronized (lock) {
-      if (closed || shuffle.removed) {
-        return false;
-      }
+      refuse(shuffle);
       (isReadable ? shuffle.readable : shuffle.waiting).add(output);
       if (!isReadable) {
         retryLater();
         sayFull();
       }
-      return true;
     }
   }
 
@@ -427,7 +424,7 @@ public final class MapOutputRegistry implements AutoCloseable {
     try {
       register(output);
     } catch (NotPublishedException e) {
-      if (e.reason() != Reason.REMOVED) {
+      if (e.reason() != Reason.REMOVED && failureLog.tryLog() >= 0) {
         LOG.warn("A map output that waited for room stays unregistered", e);
       }
       return true;

@@ -83,8 +83,7 @@ record MemoryPlan(long outputBytes, long poolBytes, String reason) {
     return memory.memlock().binds()
         ? new Limit(
             memory.memlock().softBytes() / 8 * 7,
-            "7/8 of the limit of locked memory (ulimit -l), which is "
-                + text(memory.memlock().softBytes()))
+            "7/8 of what may be locked" + memory.memlock().remedy())
         : new Limit(Long.MAX_VALUE, "");
   }
 

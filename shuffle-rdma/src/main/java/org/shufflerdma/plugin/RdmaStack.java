@@ -150,7 +150,9 @@ final class RdmaStack implements AutoCloseable {
         new LocalIdentity(env.conf().getAppId(), env.executorId(), secret));
     acquired.push(transport);
     RegisteredArena arena = new RegisteredArena(
-        transport.protectionDomain(), new RegistrationBudget(plan.outputBytes(), plan.toString()));
+        transport.protectionDomain(),
+        new RegistrationBudget(
+            Math.max(0, plan.outputBytes() - transport.canaryBytes()), plan.toString()));
     acquired.push(arena);
     MapOutputRegistry registry = new MapOutputRegistry(
         transport.protectionDomain(),
@@ -219,6 +221,7 @@ final class RdmaStack implements AutoCloseable {
   long registeredBytes() {
     return registry.registeredBytes()
         + arena.registeredBytes()
+        + transport.canaryBytes()
         + transport.buffers().usage().registeredBytes();
   }
 

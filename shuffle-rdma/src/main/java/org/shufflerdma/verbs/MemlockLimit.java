@@ -22,7 +22,7 @@ public record MemlockLimit(long softBytes, long hardBytes, boolean exempt) {
   }
 
   /** Why pinning failed and what to do, for the end of a message; empty if the limit does not bind. */
-  String remedy() {
+  public String remedy() {
     return binds() ? ": the limit of locked memory is " + softBytes / 1024 + " KiB" + REMEDY : "";
   }
 }

@@ -244,7 +244,12 @@ class MapOutputRegistryTest {
     AtomicBoolean low = new AtomicBoolean();
     Predicate<Path> diskIsLow = asked -> asked.equals(directory) && low.get();
     try (MapOutputRegistry registry = new MapOutputRegistry(
-        transport.protectionDomain(), arena, ENDLESS_GRACE, nowNs::get, diskIsLow)) {
+        transport.protectionDomain(),
+        arena,
+        TestTransports.seal(),
+        ENDLESS_GRACE,
+        nowNs::get,
+        diskIsLow)) {
       registry.publish(outputOf(1, 1, 100));
       registry.publish(outputOf(2, 1, 50));
       registry.removeShuffle(1);

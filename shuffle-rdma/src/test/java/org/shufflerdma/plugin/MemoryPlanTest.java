@@ -103,7 +103,10 @@ class MemoryPlanTest {
 
   @Test
   void theLimitOfLockedMemoryBindsWhatIsPinnedAlone() {
-    assertAll(MemoryPlan.of(settings(), lockable(8 * MIB), true), 7 * MIB, "ulimit -l");
+    assertAll(
+        MemoryPlan.of(settings(), lockable(8 * MIB), true),
+        7 * MIB,
+        "the limit of locked memory is 8192 KiB; raise it with `ulimit -l");
     MemoryPlan unpinned = MemoryPlan.of(settings(), lockable(8 * MIB), false);
     assertAll(unpinned, 64 * GIB, "pins nothing");
   }
