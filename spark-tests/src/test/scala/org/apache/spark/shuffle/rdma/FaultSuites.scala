@@ -117,6 +117,20 @@ final class RefusedRegistrationSuite
   }
 }
 
+/** The first executor that starts RDMA gets no completion queue. */
+final class MixedClusterSuite
+    extends OnRdmaCluster(
+      "spark.executorEnv.SOFTVERBS_FAULT" -> s"create_cq:errno=ENOMEM,once=${OnceFault.newMark()}") {
+  test("an executor without RDMA reads by TCP and is read by TCP") {
+    val (result, traffic) = cluster.watched(Jobs.groupByKey)
+    assert(result == RdmaJobsByHand.groupByKey)
+    assert(traffic.counter("fallback.rdma-off") > 0, traffic)
+    assert(traffic.counter("fallback.no-location") > 0, traffic)
+    assert(traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.repeatedStages == 0, traffic)
+  }
+}
+
 /** Each executor is told to lose a completion of a READ of data. */
 final class LostCompletionSuite
     extends OnRdmaCluster(
