@@ -418,20 +418,19 @@ public final class MapOutputRegistry implements AutoCloseable {
         retryLater();
         return false;
       }
-      shuffle.waiting.remove();
-      shuffle.withdrawn.add(output); // where it stays if it cannot be registered
     }
+    boolean registered = false;
     try {
       register(output);
+      registered = true;
     } catch (NotPublishedException e) {
       if (e.reason() != Reason.REMOVED && failureLog.tryLog() >= 0) {
         LOG.warn("A map output that waited for room stays unregistered", e);
       }
-      return true;
     }
     synchronized (lock) {
-      if (!shuffle.removed && shuffle.withdrawn.remove(output)) {
-        shuffle.readable.add(output);
+      if (shuffle.waiting.remove(output)) {
+        (registered ? shuffle.readable : shuffle.withdrawn).add(output);
       }
     }
     return true;

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import org.apache.spark.MapOutputTrackerWorker;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.buffer.FileSegmentManagedBuffer;
@@ -26,6 +27,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.fetch.BlockFetcher;
@@ -214,6 +216,32 @@ class RdmaBlockStoreClientTest {
       assertThat(counters.get(Counter.MISSED_BLOCKS)).isEqualTo(1);
       assertThat(counters.hitPercent()).isEqualTo(50);
       assertThat(reader.stats().reconnects.sum()).as("broken connections").isZero();
+    }
+  }
+
+  /** Nobody removes a shuffle here, as Spark does not while its driver refers to it. */
+  @Test
+  void ofFiveTimesTheBudgetTheLastOutputsComeByRdma() throws Exception {
+    long fourOutputs = 360_000;
+    try (RegisteredArena small = TestTransports.arena(owner, fourOutputs);
+        MapOutputRegistry full = new MapOutputRegistry(
+            owner.protectionDomain(), small, TestTransports.seal(), 50, System::nanoTime)) {
+      registry.close();
+      registry = full;
+      for (int map = 0; map < 20; map++) {
+        published(map, SHUFFLE + 1 + map / 2);
+        assertThat(small.budget().usedBytes()).isLessThanOrEqualTo(fourOutputs);
+      }
+      RdmaBlockStoreClient client = client(published(20), published(21));
+      Deadline deadline = Deadline.afterMs(10_000);
+      while (registry.waiting() > 0 && !deadline.expired()) {
+        TimeUnit.MILLISECONDS.sleep(2);
+      }
+      CollectedBlocks blocks = fetch(client, "shuffle_4_20_3", "shuffle_4_21_3");
+      assertThat(blocks.bytesOf("shuffle_4_20_3"))
+          .isEqualTo(Arrays.copyOfRange(data(20), 4000, 74_000));
+      assertThat(spark.requested()).isEmpty();
+      assertThat(counters.hitPercent()).isEqualTo(100);
     }
   }
 
