@@ -193,16 +193,13 @@ final class DescriptorReader {
         || header.generation() != expected.generation()
         || header.partitions() != expected.partitions()) {
       throw new InvalidDescriptorException(
-          "shuffle %d, map %d, generation %d, %d partitions stand where %d, %d, %d, %d should"
+          "shuffle %d, map %d, generation %d, %d partitions stand where there should be %s"
               .formatted(
                   header.shuffleId(),
                   header.mapId(),
                   header.generation(),
                   header.partitions(),
-                  expected.shuffleId(),
-                  expected.mapId(),
-                  expected.generation(),
-                  expected.partitions()));
+                  expected));
     }
     PartitionRanges ranges = MapOutputDescriptor.decodeEntries(
         wanted.entries, header, wanted.startPartition, wanted.endPartition);

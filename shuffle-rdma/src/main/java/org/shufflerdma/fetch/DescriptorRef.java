@@ -7,4 +7,11 @@ package org.shufflerdma.fetch;
  * @param partitions of the shuffle; they fix where the entries lie
  */
 public record DescriptorRef(
-    long address, int rkey, long generation, int shuffleId, long mapId, int partitions) {}
+    long address, int rkey, long generation, int shuffleId, long mapId, int partitions) {
+  /** Of this the log has the block's name, but not where it lies. */
+  @Override
+  public String toString() {
+    return "shuffle %d, map %d, generation %d, %d partitions"
+        .formatted(shuffleId, mapId, generation, partitions);
+  }
+}

@@ -17,6 +17,7 @@ final class CollectingListener implements FetchListener {
   final Map<Long, byte[]> blocks = new ConcurrentHashMap<>();
   final Map<Long, Long> streamed = new ConcurrentHashMap<>();
   final Map<Long, FetchFailureReason> failures = new ConcurrentHashMap<>();
+  final Map<Long, Throwable> causes = new ConcurrentHashMap<>();
 
   CollectingListener(int blocks) {
     left = new CountDownLatch(blocks);
@@ -40,6 +41,7 @@ final class CollectingListener implements FetchListener {
   @Override
   public void onFailure(long tag, FetchFailureReason reason, Throwable cause) {
     failures.put(tag, reason);
+    causes.put(tag, cause);
     count();
   }
 

@@ -208,6 +208,10 @@ class ForgedLocationTest {
     FetchFailureReason reason = listener.failures.get(7L);
     String what = "partitions " + start + ".." + end + " by " + ref + " of " + from;
     if (reason != null) {
+      assertThat(listener.causes.get(7L))
+          .as("what the log says of %s", what)
+          .hasMessageNotContaining(Long.toString(target.ref().address()))
+          .hasMessageNotContaining(Long.toString(target.region().address()));
       return Map.entry(reason, what);
     }
     TestMapOutput named = ref.mapId() == other.ref().mapId() ? other : target;
