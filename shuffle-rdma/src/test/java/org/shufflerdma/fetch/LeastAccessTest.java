@@ -66,7 +66,8 @@ class LeastAccessTest {
             TestMapOutput.publish(owner.protectionDomain(), arena, directory, 1, 10, BLOCK_BYTES);
         NativeMemory memory = NativeMemory.allocate(4096, false);
         BlockFetcher fetcher = new BlockFetcher(reader, new FetchSettings(2, 1_000, 60_000))) {
-      @Nullable MemoryRegion wide =
+      @Nullable
+      MemoryRegion wide =
           withOneThatAllowsMore ? WideRegion.register(owner.protectionDomain(), memory) : null;
       CollectingListener listener = new CollectingListener(1);
       BlockSink sink = piece -> seen.addAll(ShownRegions.read());
