@@ -192,7 +192,7 @@ class MapOutputRegistryTest {
 
   @Test
   void outputWithoutRoomBecomesReadableWhenItsPredecessorsGraceIsOver() throws Exception {
-    try (MapOutputRegistry registry = registry(4, 200)) {
+    try (MapOutputRegistry registry = registry(4, 3_000)) {
       publish(registry, 1, 4);
       List<PublishedOutput> second = publish(registry, 2, 4);
       assertThat(readable(second)).as("nobody waited").contains(false);
