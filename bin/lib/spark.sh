@@ -103,11 +103,16 @@ launcher_command() {
   [ ${#command[@]} -gt 0 ] || die 1 "Spark's launcher in $SPARK_HOME made no command of: $*"
 }
 
-# spark_submit ARGS...: what bin/spark-submit of a distribution does, also for a home that has no bin/; on the host
-# of bin/hosts that SUBMIT_HOST names, if any.
-spark_submit() {
-  local command=("$SPARK_HOME/bin/spark-submit" "$@")
+# submit_command ARGS...: sets `command` to what bin/spark-submit of a distribution does, also for a home that has no bin/;
+# on the host of bin/hosts that SUBMIT_HOST names, if any.
+submit_command() {
+  command=("$SPARK_HOME/bin/spark-submit" "$@")
   [ -x "$SPARK_HOME/bin/spark-submit" ] || launcher_command org.apache.spark.deploy.SparkSubmit "$@"
   if [ -n "${SUBMIT_HOST:-}" ]; then command=("$ROOT/bin/hosts" on "$SUBMIT_HOST" "${command[@]}"); fi
+}
+
+spark_submit() {
+  local command
+  submit_command "$@"
   "${command[@]}"
 }

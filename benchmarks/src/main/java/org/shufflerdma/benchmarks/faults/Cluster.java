@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.faults;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
+import org.apache.spark.SparkConf;
+import org.apache.spark.api.java.JavaSparkContext;
+
+/**
+ * A local-cluster of two executor processes, kept over many jobs; executors that are killed are
+ * replaced by Spark. One thread uses it.
+ */
+final class Cluster implements AutoCloseable {
+  static final int EXECUTORS = 2;
+
+  /** A job that takes longer hangs. */
+  static final int JOB_DEADLINE_MS = 120_000;
+
+  private static final int START_MS = 300_000;
+  private static final int STOP_MS = 120_000;
+  private static final int POLL_MS = 5;
+  private static final int HOLDINGS_POLL_MS = 200;
+
+  private final JavaSparkContext spark;
+  private final Path controls;
+  private final Watch watch = new Watch();
+  private final ExecutorService jobs = Executors.newCachedThreadPool(Cluster::daemon);
+  private final Map<Shape, Digest> expected = new EnumMap<>(Shape.class);
+  private List<ExecutorProcess> executors = List.of();
+
+  private Cluster(JavaSparkContext spark, Path controls) {
+    this.spark = spark;
+    this.controls = controls;
+    spark.sc().addSparkListener(watch);
+    for (Shape shape : Shape.values()) {
+      expected.put(shape, shape.expected());
+    }
+  }
+
+  /**
+   * @param controls an empty folder with a short name, for the control sockets of the devices
+   * @param settings on top of those that bring a fault's consequences about within seconds
+   */
+  static Cluster start(Path controls, Map<String, String> settings) throws Exception {
+    SparkConf conf = new SparkConf()
+        .setAppName("faults")
+        .set("spark.shuffle.manager", "RdmaShuffleManager")
+        .set("spark.shuffle.rdma.device", "soft")
+        .set("spark.shuffle.rdma.connectTimeout", "2s")
+        .set("spark.shuffle.rdma.fetchTimeout", "2s")
+        .set("spark.shuffle.rdma.peerLostTimeout", "4s")
+        .set("spark.shuffle.rdma.withdrawGrace", "100ms")
+        .set("spark.shuffle.readHostLocalDisk", "false")
+        .set("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
+        .set("spark.deploy.maxExecutorRetries", "-1")
+        .set("spark.scheduler.minRegisteredResourcesRatio", "1.0")
+        .set("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
+        .set("spark.executorEnv.SOFTVERBS_FAULT_CONTROL", controls + "/%p");
+    settings.forEach(conf::set);
+    Cluster cluster = new Cluster(new JavaSparkContext(conf), controls);
+    try {
+      cluster.awaitExecutors();
+      return cluster;
+    } catch (Throwable t) {
+      cluster.close();
+      throw t;
+    }
+  }
+
+  private static Thread daemon(Runnable body) {
+    Thread thread = new Thread(body, "campaign-job");
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  JavaSparkContext spark() {
+    return spark;
+  }
+
+  Watch watch() {
+    return watch;
+  }
+
+  /** As they were when {@link #awaitExecutors} returned. */
+  List<ExecutorProcess> executors() {
+    return executors;
+  }
+
+  /** Waits until two executors run tasks and their devices listen. */
+  void awaitExecutors() throws Exception {
+    await("two executors", () -> listeningAfterAJob());
+    executors = ExecutorProcess.ofThisJvm(controls);
+  }
+
+  private boolean listeningAfterAJob() {
+    List<ExecutorProcess> now = ExecutorProcess.ofThisJvm(controls);
+    if (now.size() != EXECUTORS
+        || spark.sc().statusTracker().getExecutorInfos().length != EXECUTORS + 1) {
+      return false;
+    }
+    if (now.stream().allMatch(ExecutorProcess::isListening)) {
+      return true;
+    }
+    try {
+      within(JOB_DEADLINE_MS, () -> Shape.FEW_SMALL_BLOCKS.run(spark));
+    } catch (Exception e) {
+      return false;
+    }
+    return false;
+  }
+
+  private static void await(String what, BooleanSupplier condition) throws Exception {
+    long deadlineNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(START_MS);
+    while (!condition.getAsBoolean()) {
+      if (System.nanoTime() - deadlineNs > 0) {
+        throw new HungException("no " + what + " within " + START_MS + " ms");
+      }
+      TimeUnit.MILLISECONDS.sleep(POLL_MS);
+    }
+  }
+
+  /** Kills both executors and waits for new ones. */
+  void replaceExecutors() throws Exception {
+    executors.forEach(ExecutorProcess::kill);
+    await("end of the executors", () -> executors.stream().noneMatch(ExecutorProcess::isAlive));
+    awaitExecutors();
+  }
+
+  Digest expected(Shape shape) {
+    return Objects.requireNonNull(expected.get(shape));
+  }
+
+  <T> Future<T> submit(Callable<T> job) {
+    return jobs.submit(job);
+  }
+
+  /** The result of a job, or what made it fail. */
+  static <T> T result(Future<T> job, int deadlineMs)
+      throws HungException, InterruptedException, ExecutionException {
+    try {
+      return job.get(deadlineMs, TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      throw new HungException("no end after " + deadlineMs + " ms");
+    }
+  }
+
+  <T> T within(int deadlineMs, Callable<T> work)
+      throws HungException, InterruptedException, ExecutionException {
+    return result(jobs.submit(work), deadlineMs);
+  }
+
+  /** What the executors hold now; see {@link Holdings#ofExecutors}. */
+  List<Holdings> holdings(boolean collected) throws Exception {
+    return within(JOB_DEADLINE_MS, () -> Holdings.ofExecutors(spark, collected));
+  }
+
+  /** Waits until all executors hold what they may; else those that do not. */
+  List<Holdings> awaitHoldings(int deadlineMs, Predicate<Holdings> accepted) throws Exception {
+    long deadlineNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(deadlineMs);
+    while (true) {
+      List<Holdings> others = holdings(false).stream().filter(accepted.negate()).toList();
+      if (others.isEmpty() || System.nanoTime() - deadlineNs > 0) {
+        return others;
+      }
+      TimeUnit.MILLISECONDS.sleep(HOLDINGS_POLL_MS);
+    }
+  }
+
+  /** Threads of this JVM and of the executors, and the executors' logs, for whoever looks into it. */
+  void keepEvidence(Path directory) throws IOException {
+    Evidence.keep(directory, spark.sc().applicationId(), ExecutorProcess.ofThisJvm(controls));
+  }
+
+  /** Ends the context and, whatever it did, the executors. */
+  @Override
+  public void close() throws HungException {
+    List<ExecutorProcess> last = ExecutorProcess.ofThisJvm(controls);
+    try {
+      within(STOP_MS, () -> {
+        spark.close();
+        return true;
+      });
+    } catch (HungException | ExecutionException e) {
+      throw new HungException("the context did not stop: " + e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      last.forEach(ExecutorProcess::kill);
+      jobs.shutdownNow();
+    }
+  }
+}

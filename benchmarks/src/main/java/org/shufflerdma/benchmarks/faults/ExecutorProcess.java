@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.faults;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.SocketTimeoutException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+
+/**
+ * An executor of a local-cluster, which is a child process of this JVM, and the control socket of
+ * its device ({@code docs/fault-injection.md}).
+ */
+record ExecutorProcess(String executorId, ProcessHandle process, Path control) {
+  private static final int ANSWER_MS = 10_000;
+  private static final int MOST_ANSWER_BYTES = 1 << 16;
+  private static final Pattern RULE = Pattern.compile("seen=(\\d+) hits=(\\d+)");
+
+  /** How often a rule's events came, and how often it struck. */
+  record RuleCount(long seen, long hits) {}
+
+  /** Those that live, by executor id. */
+  static List<ExecutorProcess> ofThisJvm(Path controlDirectory) {
+    return ProcessHandle.current()
+        .descendants()
+        .filter(ProcessHandle::isAlive)
+        .flatMap(process -> executorId(process).stream()
+            .map(id -> new ExecutorProcess(
+                id, process, controlDirectory.resolve(Long.toString(process.pid())))))
+        .sorted((a, b) -> a.executorId.compareTo(b.executorId))
+        .toList();
+  }
+
+  private static Optional<String> executorId(ProcessHandle process) {
+    List<String> arguments = process.info().arguments().map(Arrays::asList).orElse(List.of());
+    int at = arguments.indexOf("--executor-id");
+    boolean isExecutor =
+        arguments.contains("org.apache.spark.executor.CoarseGrainedExecutorBackend");
+    return isExecutor && at >= 0 && at + 1 < arguments.size()
+        ? Optional.of(arguments.get(at + 1))
+        : Optional.empty();
+  }
+
+  boolean isAlive() {
+    return process.isAlive();
+  }
+
+  /** Whether its device has been opened, so that it listens for commands. */
+  boolean isListening() {
+    return isAlive() && Files.exists(control);
+  }
+
+  /** Has the device do something; an answer that is not ok is an error. */
+  String command(String line) throws IOException {
+    String answer = ask(line);
+    if (!answer.startsWith("ok")) {
+      throw new IOException("'" + line + "' was answered with '" + answer + "'");
+    }
+    return answer;
+  }
+
+  private String ask(String line) throws IOException {
+    long deadlineNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ANSWER_MS);
+    ByteBuffer answer = ByteBuffer.allocate(MOST_ANSWER_BYTES);
+    try (Selector selector = Selector.open();
+        SocketChannel channel = SocketChannel.open(UnixDomainSocketAddress.of(control))) {
+      ByteBuffer request = ByteBuffer.wrap((line + "\n").getBytes(StandardCharsets.UTF_8));
+      while (request.hasRemaining()) {
+        channel.write(request);
+      }
+      channel.configureBlocking(false);
+      channel.register(selector, SelectionKey.OP_READ);
+      while (answer.position() == 0 || answer.get(answer.position() - 1) != '\n') {
+        long leftMs = TimeUnit.NANOSECONDS.toMillis(deadlineNs - System.nanoTime());
+        if (leftMs <= 0 || selector.select(leftMs) == 0) {
+          throw new SocketTimeoutException("executor " + executorId + " does not answer: " + line);
+        }
+        selector.selectedKeys().clear();
+        if (channel.read(answer) < 0) {
+          throw new EOFException("executor " + executorId + " is gone");
+        }
+      }
+    }
+    return new String(answer.array(), 0, answer.position() - 1, StandardCharsets.UTF_8);
+  }
+
+  /** The counts of all rules, in the order in which they were set. */
+  List<RuleCount> counts() throws IOException {
+    return RULE.matcher(command("list"))
+        .results()
+        .map(rule -> new RuleCount(Long.parseLong(rule.group(1)), Long.parseLong(rule.group(2))))
+        .toList();
+  }
+
+  void kill() {
+    process.destroyForcibly();
+  }
+
+  /** Deletes the map outputs that the process has mapped, as a cleaner of disks might do. */
+  void unlinkMappedOutputs() throws IOException {
+    for (String line : Files.readAllLines(Path.of("/proc", Long.toString(process.pid()), "maps"))) {
+      int path = line.indexOf('/');
+      if (path >= 0 && line.endsWith(".data") && line.contains("/shuffle_")) {
+        Files.deleteIfExists(Path.of(line.substring(path)));
+      }
+    }
+  }
+
+  /** SIGSTOP, SIGCONT. */
+  void signal(String name) throws IOException, InterruptedException {
+    new ProcessBuilder("kill", "-" + name, Long.toString(process.pid()))
+        .redirectErrorStream(true)
+        .start()
+        .waitFor();
+  }
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.faults;
+
+/** Something did not end within its deadline. */
+final class HungException extends Exception {
+  private static final long serialVersionUID = 1L;
+
+  HungException(String message) {
+    super(message);
+  }
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.faults;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Random;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+
+/** Small jobs on one cluster, each with a fault; every so many the next kind of cluster. */
+final class InjectedFaults extends Trial {
+  private static final int NUMBERS_A_CLUSTER = 20;
+  private static final int NUMBERS_A_CHECK = 20;
+  private static final int REST_MS = 40_000;
+
+  /** How READs go, and with what else. */
+  private enum Setting {
+    FILE("file", With.NOTHING),
+    WIRE("wire", With.NOTHING),
+    CMA("cma", With.NOTHING),
+    FILE_SECURED("file", With.SECURITY),
+    WIRE_TIGHT("wire", With.TIGHT_LIMITS);
+
+    private enum With {
+      NOTHING,
+      /** Authentication and encrypted files. */
+      SECURITY,
+      /** Outputs that find no room, lists of READs that wait, blocks that are streamed to files. */
+      TIGHT_LIMITS
+    }
+
+    private static final List<Setting> ALL = List.of(values());
+
+    final String path;
+    private final With with;
+
+    Setting(String path, With with) {
+      this.path = path;
+      this.with = with;
+    }
+
+    Map<String, String> conf() {
+      Map<String, String> conf = new HashMap<>();
+      conf.put("spark.executorEnv.SOFTVERBS_PATH", path);
+      if (with == With.SECURITY) {
+        conf.put("spark.authenticate", "true");
+        conf.put("spark.authenticate.secret", "campaign");
+        conf.put("spark.io.encryption.enabled", "true");
+      } else if (with == With.TIGHT_LIMITS) {
+        conf.put("spark.shuffle.rdma.maxRegisteredBytes", "3m");
+        conf.put("spark.shuffle.rdma.poolBytes", "16m");
+        conf.put("spark.shuffle.rdma.sendQueueDepth", "16");
+        conf.put("spark.reducer.maxSizeInFlight", "1m");
+        conf.put("spark.network.maxRemoteBlockSizeFetchToMem", "100k");
+      }
+      return conf;
+    }
+
+    static Setting of(long number) {
+      return ALL.get((int) (number / NUMBERS_A_CLUSTER % ALL.size()));
+    }
+  }
+
+  private final long seed;
+  private final Map<Shape, Map<String, Long>> events = new EnumMap<>(Shape.class);
+
+  InjectedFaults(Path controls, long seed) {
+    super(controls);
+    this.seed = seed;
+  }
+
+  @Override
+  Verdict run(long number) throws Exception {
+    Random random = new Random(Digest.mix(seed) ^ Digest.mix(number));
+    Setting setting = Setting.of(number);
+    Cluster on = clusterWith(setting.conf());
+    Shape shape = Shape.ALL.get(random.nextInt(Shape.ALL.size()));
+    Fault fault = FaultCatalogue.draw(
+        random, Objects.requireNonNull(setting).path, Objects.requireNonNull(events.get(shape)));
+    String what = setting + " " + shape + ", " + fault;
+    long fallbacks = on.watch().counter("fallback.breaker") + on.watch().counter("fallback.closed");
+    Injection injection = new Injection(on, fault);
+    Future<Digest> job = injection.start(() -> on.submit(() -> shape.run(on.spark())));
+    Verdict verdict = judge(on, shape, fault, job, what);
+    if (verdict.isBad()) {
+      return verdict; // as it is, for whoever looks into it
+    }
+    if (!fault.hurtsSpark() && !on.executors().stream().allMatch(ExecutorProcess::isAlive)) {
+      return Verdict.wrong(what + " ended an executor");
+    }
+    if (!injection.hasStruck()) {
+      verdict = Verdict.missed(what);
+    }
+    injection.end();
+    on.awaitExecutors();
+    if (fault.endsRdma()
+        || fallbacks
+            != on.watch().counter("fallback.breaker") + on.watch().counter("fallback.closed")) {
+      on.replaceExecutors();
+    }
+    if (number % NUMBERS_A_CHECK == NUMBERS_A_CHECK - 1) {
+      List<Holdings> busy = on.awaitHoldings(REST_MS, Holdings::isAtRest);
+      return busy.isEmpty() ? verdict : Verdict.leaked(what + " and those before it: " + busy);
+    }
+    return verdict;
+  }
+
+  @Override
+  void begin(Cluster cluster) throws Exception {
+    for (Shape shape : Shape.values()) {
+      events.put(shape, countEvents(cluster, shape));
+    }
+  }
+
+  /** Of a job without faults, on the executor that has fewer of them. */
+  private static Map<String, Long> countEvents(Cluster cluster, Shape shape) throws Exception {
+    List<String> points = List.copyOf(FaultCatalogue.COUNTERS.keySet());
+    String never = ",nth=1000000000";
+    List<String> rules = new ArrayList<>();
+    points.forEach(point -> rules.add(FaultCatalogue.COUNTERS.get(point) + never));
+    for (ExecutorProcess executor : cluster.executors()) {
+      executor.command("set " + String.join(";", rules));
+    }
+    Digest result = cluster.within(Cluster.JOB_DEADLINE_MS, () -> shape.run(cluster.spark()));
+    if (!result.equals(cluster.expected(shape))) {
+      throw new IllegalStateException(shape + " without a fault gave " + result);
+    }
+    Map<String, Long> fewest = new HashMap<>();
+    for (ExecutorProcess executor : cluster.executors()) {
+      List<ExecutorProcess.RuleCount> counts = executor.counts();
+      for (int i = 0; i < points.size(); i++) {
+        fewest.merge(points.get(i), counts.get(i).seen(), Math::min);
+      }
+      executor.command("clear");
+    }
+    return fewest;
+  }
+
+  private static Verdict judge(
+      Cluster cluster, Shape shape, Fault fault, Future<Digest> job, String what)
+      throws InterruptedException {
+    try {
+      Digest result = Cluster.result(job, Cluster.JOB_DEADLINE_MS);
+      return result.equals(cluster.expected(shape))
+          ? Verdict.right(what)
+          : Verdict.wrong(what + ": " + result + " is not " + cluster.expected(shape));
+    } catch (HungException e) {
+      return new Verdict(Verdict.Kind.HUNG, what + ": " + e.getMessage());
+    } catch (ExecutionException e) {
+      return fault.hurtsSpark()
+          ? new Verdict(Verdict.Kind.SPARK_FAILURE, what + ": " + e.getCause())
+          : Verdict.wrong(what + " failed a job that TCP would have finished: " + e.getCause());
+    }
+  }
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.faults;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+
+/** A fault on its way into a job: asked of the device, acted on when its moment comes, undone. */
+final class Injection {
+  private static final int POLL_MS = 1;
+
+  private final List<ExecutorProcess> executors;
+  private final ExecutorProcess target;
+  private final Fault fault;
+  private boolean struck;
+
+  Injection(Cluster cluster, Fault fault) {
+    this.executors = cluster.executors();
+    this.target = executors.get(fault.executor());
+    this.fault = fault;
+  }
+
+  /** Asks for the fault, submits the job, and stays until the action, if there is one, is done. */
+  <T> Future<T> start(Supplier<Future<T>> submit) throws IOException, InterruptedException {
+    target.command("set " + fault.rule());
+    for (String command : fault.before()) {
+      target.command(command);
+    }
+    Future<T> job = submit.get();
+    String action = fault.action();
+    while (action != null && !job.isDone() && !struck) {
+      TimeUnit.MILLISECONDS.sleep(POLL_MS);
+      struck = isCounted();
+      if (struck) {
+        act(action.split(" ", -1));
+      }
+    }
+    return job;
+  }
+
+  private void act(String[] words) throws IOException, InterruptedException {
+    switch (words[0]) {
+      case "kill" -> target.kill();
+      case "stop" -> {
+        target.signal("STOP");
+        TimeUnit.MILLISECONDS.sleep(Long.parseLong(words[1]));
+        target.signal("CONT");
+      }
+      case "unlink" -> target.unlinkMappedOutputs();
+      case "continue" -> {
+        TimeUnit.MILLISECONDS.sleep(Long.parseLong(words[1]));
+        continueAll();
+      }
+      default -> target.command(String.join(" ", words));
+    }
+  }
+
+  private void continueAll() throws IOException, InterruptedException {
+    for (ExecutorProcess executor : executors) {
+      if (executor.isAlive()) {
+        executor.signal("CONT");
+      }
+    }
+  }
+
+  private boolean isCounted() throws IOException {
+    List<ExecutorProcess.RuleCount> counts = target.counts();
+    return counts.get(counts.size() - 1).hits() > 0;
+  }
+
+  /** To be asked after the job and before {@link #end}. */
+  boolean hasStruck() throws IOException {
+    return struck || (target.isAlive() && isCounted());
+  }
+
+  /** Takes back what was asked of those that still live. */
+  void end() throws IOException, InterruptedException {
+    continueAll();
+    for (ExecutorProcess executor : executors) {
+      try {
+        executor.command("clear");
+        executor.command("links heal");
+      } catch (IOException e) {
+        if (executor.isAlive()) {
+          throw e;
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.faults;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.IntStream;
+import org.apache.spark.HashPartitioner;
+import org.apache.spark.api.java.JavaPairRDD;
+import org.apache.spark.api.java.JavaSparkContext;
+import scala.Tuple2;
+
+/** Small jobs whose right result is known without Spark. Between them they use all of its writers. */
+enum Shape {
+  FEW_SMALL_BLOCKS(Way.PARTITION, 4_000, 4, 4, 30),
+  MANY_TINY_BLOCKS(Way.PARTITION, 20_000, 8, 64, 10),
+  LARGE_BLOCKS(Way.PARTITION, 2_000, 4, 4, 4_000),
+  MORE_PARTITIONS_THAN_ARE_MERGED(Way.PARTITION, 8_000, 4, 220, 20),
+  SORTED(Way.SORT, 20_000, 6, 8, 60),
+  COMBINED(Way.COMBINE, 20_000, 6, 8, 40),
+  SHUFFLED_TWICE(Way.TWICE, 8_000, 4, 6, 100);
+
+  private enum Way {
+    PARTITION,
+    SORT,
+    COMBINE,
+    TWICE
+  }
+
+  static final List<Shape> ALL = List.of(values());
+
+  private static final int KEYS = 1_009;
+
+  private final Way way;
+  private final int rows;
+  private final int maps;
+  private final int reduces;
+  private final int payloadBytes;
+
+  Shape(Way way, int rows, int maps, int reduces, int payloadBytes) {
+    this.way = way;
+    this.rows = rows;
+    this.maps = maps;
+    this.reduces = reduces;
+    this.payloadBytes = payloadBytes;
+  }
+
+  /** Runs the job and drops its shuffles. */
+  Digest run(JavaSparkContext spark) {
+    JavaPairRDD<Long, byte[]> shuffled = shuffled(spark);
+    try {
+      boolean sorted = way == Way.SORT;
+      int partitions = reduces;
+      return shuffled
+          .mapPartitionsWithIndex((index, rows) -> digest(index, partitions, sorted, rows), true)
+          .collect()
+          .stream()
+          .reduce(Digest.NONE, Digest::plus);
+    } finally {
+      shuffled.rdd().cleanShuffleDependencies(false);
+    }
+  }
+
+  private JavaPairRDD<Long, byte[]> shuffled(JavaSparkContext spark) {
+    int bytes = payloadBytes;
+    List<Integer> numbers = IntStream.range(0, rows).boxed().toList();
+    JavaPairRDD<Long, byte[]> pairs =
+        spark.parallelize(numbers, maps).mapToPair(i -> new Tuple2<>(key(i), payload(i, bytes)));
+    HashPartitioner partitioner = new HashPartitioner(reduces);
+    return switch (way) {
+      case PARTITION -> pairs.partitionBy(partitioner);
+      case SORT -> pairs.repartitionAndSortWithinPartitions(partitioner);
+      case COMBINE -> pairs.reduceByKey(partitioner, Shape::xor);
+      case TWICE -> pairs.repartition(maps + 1).partitionBy(partitioner);
+    };
+  }
+
+  private static Iterator<Digest> digest(
+      int index, int partitions, boolean sorted, Iterator<Tuple2<Long, byte[]>> rows) {
+    Digest digest = Digest.NONE;
+    long before = Long.MIN_VALUE;
+    HashPartitioner partitioner = new HashPartitioner(partitions);
+    while (rows.hasNext()) {
+      Tuple2<Long, byte[]> row = rows.next();
+      boolean inPlace =
+          partitioner.getPartition(row._1()) == index && (!sorted || row._1() >= before);
+      digest = digest.plusRow(row._1(), row._2(), inPlace);
+      before = row._1();
+    }
+    return List.of(digest).iterator();
+  }
+
+  /** What {@link #run} must give, made without Spark. */
+  Digest expected() {
+    List<byte[]> combined = new ArrayList<>();
+    for (int i = 0; i < KEYS; i++) {
+      combined.add(new byte[0]);
+    }
+    Digest digest = Digest.NONE;
+    for (int i = 0; i < rows; i++) {
+      byte[] payload = payload(i, payloadBytes);
+      if (way == Way.COMBINE) {
+        int key = Math.toIntExact(key(i));
+        combined.set(key, xor(combined.get(key), payload));
+      } else {
+        digest = digest.plusRow(key(i), payload, true);
+      }
+    }
+    for (int key = 0; way == Way.COMBINE && key < KEYS; key++) {
+      digest = digest.plusRow(key, combined.get(key), true);
+    }
+    return digest;
+  }
+
+  private static long key(int row) {
+    return Long.remainderUnsigned(Digest.mix(row), KEYS);
+  }
+
+  private static byte[] payload(int row, int bytes) {
+    byte[] payload = new byte[bytes + row % 7];
+    new Random(row).nextBytes(payload);
+    return payload;
+  }
+
+  private static byte[] xor(byte[] left, byte[] right) {
+    byte[] longer = (left.length >= right.length ? left : right).clone();
+    byte[] shorter = left.length >= right.length ? right : left;
+    for (int i = 0; i < shorter.length; i++) {
+      longer[i] ^= shorter[i];
+    }
+    return longer;
+  }
+}

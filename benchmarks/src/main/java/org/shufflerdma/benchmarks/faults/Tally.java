@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.faults;
+
+import java.io.BufferedReader;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Properties;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The account of a campaign, in a file if it is to go on later. It counts for one seed, some settings
+ * and one state of the sources, which a hash stands for.
+ */
+final class Tally {
+  private final @Nullable Path file;
+  private final Properties values = new Properties();
+
+  private Tally(@Nullable Path file) {
+    this.file = file;
+  }
+
+  /**
+   * @throws IllegalArgumentException if the file's account is of another seed, other sources or other settings
+   */
+  static Tally open(@Nullable Path file, long seed, String sources, String settings)
+      throws IOException {
+    Tally tally = new Tally(file);
+    if (file != null && Files.exists(file)) {
+      try (BufferedReader in = Files.newBufferedReader(file)) {
+        tally.values.load(in);
+      }
+    }
+    tally.agree("seed", Long.toString(seed));
+    tally.agree("sources", sources);
+    tally.agree("settings", settings);
+    return tally;
+  }
+
+  private void agree(String key, String value) {
+    Object before = values.putIfAbsent(key, value);
+    if (before != null && !before.equals(value)) {
+      throw new IllegalArgumentException("--resume " + file + ": it counts for " + key + " "
+          + before + ", and this is " + key + " " + value + ": give another file");
+    }
+  }
+
+  long get(String key) {
+    return Long.parseLong(values.getProperty(key, "0"));
+  }
+
+  void add(String key, long amount) {
+    values.setProperty(key, Long.toString(get(key) + amount));
+  }
+
+  void save() throws IOException {
+    if (file == null) {
+      return;
+    }
+    Path next = file.resolveSibling(file.getFileName() + ".new");
+    try (BufferedWriter out = Files.newBufferedWriter(next)) {
+      values.store(out, null);
+    }
+    Files.move(next, file, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+  }
+
+  boolean isClean() {
+    return get("wrong") + get("hung") + get("leaked") == 0;
+  }
+
+  String summary() {
+    return ("faults: %d injected faults, %d terasorts (%d killed in reduce), %d cancels, %d shuffles:"
+            + " %d wrong, %d hung, %d leaked, %d ended in Spark's own failure")
+        .formatted(
+            get("faults"),
+            get("terasort"),
+            get("terasort.reduce"),
+            get("cancel"),
+            get("leak"),
+            get("wrong"),
+            get("hung"),
+            get("leaked"),
+            get("spark_failure"));
+  }
+}

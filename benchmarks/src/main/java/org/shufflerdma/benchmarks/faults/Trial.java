@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.faults;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One kind of numbers, on a cluster that is kept as long as the numbers can share it. What a number
+ * does follows from the seed and the number alone.
+ */
+abstract class Trial implements AutoCloseable {
+  private final Path controls;
+  private @Nullable Cluster cluster;
+  private Map<String, String> settings = Map.of();
+
+  Trial(Path controls) {
+    this.controls = controls;
+  }
+
+  /** How it ended; an exception other than of a hang is a defect of the campaign or the cluster. */
+  abstract Verdict run(long number) throws Exception;
+
+  /** How many a number counts for. */
+  int weight() {
+    return 1;
+  }
+
+  /** Called with each new cluster, before its first number. */
+  abstract void begin(Cluster cluster) throws Exception;
+
+  /** The cluster of these settings: the last one, or a new one in its place. */
+  final Cluster clusterWith(Map<String, String> wanted) throws Exception {
+    Cluster current = cluster;
+    if (current == null || !settings.equals(wanted)) {
+      close();
+      current = Cluster.start(controls, wanted);
+      cluster = current;
+      settings = wanted;
+      begin(current);
+    }
+    return current;
+  }
+
+  /** Writes down what may explain the last number. */
+  final void keepEvidence(Path directory) throws IOException {
+    if (cluster != null) {
+      cluster.keepEvidence(directory);
+    }
+  }
+
+  /** Ends the cluster; the next number starts a new one. */
+  @Override
+  public final void close() throws HungException {
+    Cluster last = cluster;
+    cluster = null;
+    if (last != null) {
+      last.close();
+    }
+  }
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.terasort;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The same rows sorted again and again in a context of the caller's, each time judged by Hadoop. One
+ * thread uses it.
+ */
+public final class CheckedSort {
+  private static final String INPUT = "input";
+  private static final String OUTPUT = "output";
+
+  private final WorkDirectory directory;
+  private final Validation validation;
+  private final long records;
+  private @Nullable String inputChecksum;
+
+  private CheckedSort(WorkDirectory directory, Validation validation, long records) {
+    this.directory = directory;
+    this.validation = validation;
+    this.records = records;
+  }
+
+  /**
+   * Makes the input where it is not there yet.
+   *
+   * @param directory as a Hadoop path; keeps the input from one time to the next
+   */
+  public static CheckedSort open(String directory, JavaSparkContext spark, long records, int maps)
+      throws Exception {
+    Configuration hadoop = spark.hadoopConfiguration();
+    WorkDirectory work = WorkDirectory.open(directory, hadoop);
+    CheckedSort sort = new CheckedSort(work, new Validation(work, hadoop), records);
+    if (!work.holds(INPUT, records * TeraSortOptions.RECORD_BYTES, maps)) {
+      work.clear(INPUT);
+      new SortJob(spark).generate(records, maps, work.path(INPUT));
+    }
+    return sort;
+  }
+
+  /** Sorts in {@code spark}; {@link #fault} says whether it did. */
+  public void sort(JavaSparkContext spark, int reduces) throws Exception {
+    directory.clear(OUTPUT);
+    new SortJob(spark).sort(directory.path(INPUT), directory.path(OUTPUT), reduces);
+  }
+
+  /** What is wrong with the last sort's output, or null. */
+  public @Nullable String fault() throws Exception {
+    if (inputChecksum == null) {
+      inputChecksum = validation.checksum(INPUT);
+    }
+    return validation.validate(OUTPUT, inputChecksum, records).error();
+  }
+}
