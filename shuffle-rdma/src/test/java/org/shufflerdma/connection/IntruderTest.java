@@ -48,7 +48,7 @@ class IntruderTest {
   private static final byte[] NONCE =
       "twelve bytes".getBytes(java.nio.charset.StandardCharsets.UTF_8);
 
-  private static final int FLOOD = 300;
+  private static final int FLOOD = 100;
 
   private RdmaTransport owner;
   private PeerId peer;

@@ -162,7 +162,7 @@ class ForgedLocationTest {
   @Test
   void bytesAreRightOrDoNotComeWhateverIsForged() throws Exception {
     long seed = Long.getLong("forged.seed", System.nanoTime());
-    int rounds = Integer.getInteger("forged.rounds", 400);
+    int rounds = Integer.getInteger("forged.rounds", TestDevice.isSoft() ? 400 : 200);
     System.out.println("forged.seed=" + seed + " forged.rounds=" + rounds);
     Random random = new Random(seed);
     Map<FetchFailureReason, Integer> reasons = new EnumMap<>(FetchFailureReason.class);
