@@ -44,6 +44,16 @@ abstract class OnRdmaCluster(settings: (String, String)*) extends AnyFunSuite wi
   override def beforeAll(): Unit = started = Some(RdmaCluster.start(settings: _*))
 
   override def afterAll(): Unit = started.foreach(_.stop())
+
+  /** There were remote bytes, and RDMA brought each of them, at the first attempt. */
+  protected def assertAllByRdma(traffic: Traffic): Unit = {
+    assert(traffic.tcpBytes == 0, traffic)
+    assert(traffic.rdmaBytes > 0, traffic)
+    assert(traffic.rdmaBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.localBytes == traffic.sparkLocalBytes, traffic)
+    assert(traffic.hostLocalBytes == 0, traffic)
+    assert(traffic.repeatedStages == 0, traffic)
+  }
 }
 
 object RdmaCluster {

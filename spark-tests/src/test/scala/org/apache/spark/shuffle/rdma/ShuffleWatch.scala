@@ -31,6 +31,9 @@ final case class Traffic(
     repeatedStages - earlier.repeatedStages)
 
   def counter(name: String): Long = counters.getOrElse(name, 0L)
+
+  /** Blocks that took TCP for a reason that is counted. */
+  def fallbacks: Long = counters.collect { case (s"fallback.$_", blocks) => blocks }.sum
 }
 
 /** Adds up what tasks report; read it through [[RdmaCluster.traffic]], which waits for late events. */

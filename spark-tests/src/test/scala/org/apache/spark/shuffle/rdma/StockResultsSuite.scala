@@ -20,11 +20,7 @@ abstract class StockResultsSuite(settings: (String, String)*) extends OnRdmaClus
     test(s"$name gives stock Spark's result with every remote byte read by RDMA") {
       val (result, traffic) = cluster.watched(job)
       assert(result == expected(name))
-      assert(traffic.tcpBytes == 0, traffic)
-      assert(traffic.rdmaBytes > 0, traffic)
-      assert(traffic.rdmaBytes == traffic.sparkRemoteBytes, traffic)
-      assert(traffic.localBytes == traffic.sparkLocalBytes, traffic)
-      assert(traffic.hostLocalBytes == 0, traffic)
+      assertAllByRdma(traffic)
     }
   }
 }

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.apache.spark.shuffle.rdma
+
+import org.scalatest.concurrent.Eventually
+import org.scalatest.time.{Seconds, Span}
+
+import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
+import org.apache.spark.scheduler.ExecutorDecommissionInfo
+import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend
+
+/** Map outputs that outlive the executor which wrote them, in somebody else's hands. */
+abstract class LostExecutorSuite(settings: (String, String)*)
+    extends OnRdmaCluster(settings: _*)
+    with Eventually {
+  override implicit val patienceConfig: PatienceConfig =
+    PatienceConfig(Span(90, Seconds), Span(0.1, Seconds))
+
+  protected def executors: Seq[String] =
+    cluster.context.getExecutorIds().sorted
+
+  /** The executors that map outputs are said to be at. */
+  protected def holders: Set[String] = {
+    val tracker = SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster]
+    tracker.shuffleStatuses.values
+      .flatMap(_.withMapStatuses(_.map(_.location.executorId).toSeq))
+      .toSet
+  }
+}
+
+final class ExternalServiceSuite extends LostExecutorSuite(ShuffleService.settings: _*) {
+  test("beside a shuffle service, blocks of living executors come by RDMA") {
+    val (result, traffic) = cluster.watched(Jobs.groupByKey)
+    assert(result == RdmaJobsByHand.groupByKey)
+    assertAllByRdma(traffic)
+  }
+
+  test("blocks of an executor that is gone come from the service, and no map runs again") {
+    val kept = new KeptShuffle(cluster.context)
+    val before = kept.read()
+    val lost = executors.head
+    assert(holders.contains(lost))
+    assert(cluster.context.killExecutor(lost))
+    eventually(assert(!executors.contains(lost)))
+    val (after, traffic) = cluster.watched(_ => kept.read())
+    assert(after == before)
+    assert(traffic.tcpBytes > 0, traffic)
+    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.fallbacks == traffic.counter("tcp.blocks"), traffic)
+    assert(traffic.repeatedStages == 0, traffic)
+  }
+}
+
+final class MigrationSuite
+    extends LostExecutorSuite(
+      "spark.master" -> "local-cluster[3,1,1024]",
+      "spark.cores.max" -> "3",
+      "spark.decommission.enabled" -> "true",
+      "spark.storage.decommission.enabled" -> "true",
+      "spark.storage.decommission.shuffleBlocks.enabled" -> "true") {
+  test("blocks that a decommissioned executor has handed on come by TCP, counted as migrated") {
+    val kept = new KeptShuffle(cluster.context)
+    val before = kept.read()
+    val lost = executors.head
+    assert(holders.contains(lost))
+    val backend = cluster.context.schedulerBackend.asInstanceOf[CoarseGrainedSchedulerBackend]
+    assert(
+      backend.decommissionExecutor(
+        lost,
+        ExecutorDecommissionInfo("for a test"),
+        adjustTargetNumExecutors = true))
+    eventually(assert(!holders.contains(lost)))
+    eventually(assert(!executors.contains(lost)))
+    val (after, traffic) = cluster.watched(_ => kept.read())
+    assert(after == before)
+    assert(traffic.rdmaBytes > 0, traffic)
+    assert(traffic.tcpBytes > 0, traffic)
+    assert(traffic.counter("fallback.migrated") == traffic.counter("tcp.blocks"), traffic)
+    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.repeatedStages == 0, traffic)
+  }
+}
