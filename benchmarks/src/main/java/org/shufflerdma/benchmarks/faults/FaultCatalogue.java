@@ -84,7 +84,7 @@ final class FaultCatalogue {
       anew("connect:delay={100..3000}"),
       anew("accept:errno={EINVAL|ENOMEM}"),
       anew("cm_event:type=ESTABLISHED,event={REJECTED|UNREACHABLE|CONNECT_ERROR|DISCONNECTED}"),
-      anew("cm_event:type=ADDR_RESOLVED,event=ADDR_ERROR,reason=-110"),
+      anew("cm_event:type=ADDR_RESOLVED,event=ADDR_ERROR,errno=ETIMEDOUT"),
       anew("cm_event:type={ESTABLISHED|ROUTE_RESOLVED},drop"),
       anew("cm_event:type={ESTABLISHED|CONNECT_REQUEST},delay={50..3000}"),
       anew("cm_frame:op=REQUEST,reason={8|28}"),
