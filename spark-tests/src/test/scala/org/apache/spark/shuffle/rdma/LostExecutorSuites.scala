@@ -18,9 +18,11 @@ abstract class LostExecutorSuite(settings: (String, String)*)
   protected def executors: Seq[String] =
     cluster.context.getExecutorIds().sorted
 
+  protected def tracker: MapOutputTrackerMaster =
+    SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster]
+
   /** The executors that map outputs are said to be at. */
   protected def holders: Set[String] = {
-    val tracker = SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster]
     tracker.shuffleStatuses.values
       .flatMap(_.withMapStatuses(_.map(_.location.executorId).toSeq))
       .toSet
@@ -62,6 +64,7 @@ final class MigrationSuite
     val before = kept.read()
     val lost = executors.head
     assert(holders.contains(lost))
+    val epoch = tracker.getEpoch
     val backend = cluster.context.schedulerBackend.asInstanceOf[CoarseGrainedSchedulerBackend]
     assert(
       backend.decommissionExecutor(
@@ -69,7 +72,8 @@ final class MigrationSuite
         ExecutorDecommissionInfo("for a test"),
         adjustTargetNumExecutors = true))
     eventually(assert(!holders.contains(lost)))
-    eventually(assert(!executors.contains(lost)))
+    // Until the scheduler knows of the loss, executors keep the locations that they have cached.
+    eventually(assert(tracker.getEpoch > epoch))
     val (after, traffic) = cluster.watched(_ => kept.read())
     assert(after == before)
     assert(traffic.rdmaBytes > 0, traffic)
