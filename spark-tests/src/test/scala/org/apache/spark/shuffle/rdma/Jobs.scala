@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.apache.spark.shuffle.rdma
 
+import scala.util.Random
+
 import org.apache.spark.{HashPartitioner, SparkContext}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSession
@@ -21,6 +23,19 @@ object Jobs {
 
   def smallShuffle(context: SparkContext): RDD[(Int, Int)] =
     context.parallelize(0 until 1000, 4).map(i => (i % 50, i)).reduceByKey(_ + _, 4)
+
+  /** 4 MiB that do not compress, from as many maps as there are executors. */
+  def randomBytes(context: SparkContext, seed: Int): RDD[(Int, Array[Byte])] =
+    context
+      .parallelize(0 until 2, 2)
+      .flatMap { map =>
+        val random = new Random(seed * 31 + map)
+        Iterator.tabulate(2048)(i => (i, random.nextBytes(1024)))
+      }
+      .partitionBy(new HashPartitioner(4))
+
+  /** How many there are, read anew from the shuffle. */
+  def records(shuffle: RDD[(Int, Array[Byte])]): Long = shuffle.map(_._2.length).count()
 
   def groupByKey(context: SparkContext): Seq[(Int, Int)] = hashed(grouped(context))
 

@@ -22,12 +22,12 @@ final case class Holdings(
     completionQueues: Long,
     protectionDomains: Long,
     descriptors: Map[String, Int],
-    shuffleMappings: Int,
+    mappedShuffleBytes: Long,
     directBytes: Long) {
 
   /** No map output, no fetch buffers: what stays are the canary and the slab of descriptors. */
   def isAtRest: Boolean =
-    memoryRegions <= 2 && shuffleMappings == 0 && !descriptors.keys.exists(Holdings.isShuffle)
+    memoryRegions <= 2 && mappedShuffleBytes == 0 && !descriptors.keys.exists(Holdings.isShuffle)
 }
 
 object Holdings {
@@ -53,9 +53,18 @@ object Holdings {
       device.cqLive(),
       device.pdLive(),
       descriptorsByKind,
-      Files.readAllLines(Paths.get("/proc/self/maps")).asScala.count(isShuffle),
+      mappedShuffleBytes,
       direct.getMemoryUsed)
   }
+
+  private def mappedShuffleBytes: Long =
+    Files
+      .readAllLines(Paths.get("/proc/self/maps"))
+      .asScala
+      .filter(isShuffle)
+      .map(_.takeWhile(_ != ' ').split('-').map(java.lang.Long.parseUnsignedLong(_, 16)))
+      .map(range => range.last - range.head)
+      .sum
 
   private def direct: BufferPoolMXBean =
     ManagementFactory
