@@ -5,10 +5,13 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import org.apache.spark.HashPartitioner;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.scheduler.TaskSchedulerImpl;
 import scala.Tuple2;
 
 /** Small jobs whose right result is known without Spark. Between them they use all of its writers. */
@@ -31,6 +34,8 @@ enum Shape {
   static final List<Shape> ALL = List.of(values());
 
   private static final int KEYS = 1_009;
+  private static final int TASKS_GONE_MS = 20_000;
+  private static final int POLL_MS = 2;
 
   private final Way way;
   private final int rows;
@@ -46,7 +51,11 @@ enum Shape {
     this.payloadBytes = payloadBytes;
   }
 
-  /** Runs the job and drops its shuffles. */
+  /**
+   * Runs the job and drops its shuffles, the latter once no task runs any more. A task of a cancelled
+   * job may still ask where the blocks are, and of a shuffle that is gone Spark's driver says nothing
+   * for {@code spark.rpc.askTimeout} (MapOutputTrackerMaster.MessageLoop).
+   */
   Digest run(JavaSparkContext spark) {
     JavaPairRDD<Long, byte[]> shuffled = shuffled(spark);
     try {
@@ -58,7 +67,17 @@ enum Shape {
           .stream()
           .reduce(Digest.NONE, Digest::plus);
     } finally {
+      awaitNoTask(spark);
       shuffled.rdd().cleanShuffleDependencies(false);
+    }
+  }
+
+  private static void awaitNoTask(JavaSparkContext spark) {
+    TaskSchedulerImpl scheduler = (TaskSchedulerImpl) spark.sc().taskScheduler();
+    long deadlineNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(TASKS_GONE_MS);
+    while (scheduler.runningTasksByExecutors().valuesIterator().exists(tasks -> (Integer) tasks > 0)
+        && System.nanoTime() - deadlineNs < 0) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(POLL_MS));
     }
   }
 
