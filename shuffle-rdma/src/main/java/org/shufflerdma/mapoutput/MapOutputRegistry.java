@@ -7,18 +7,17 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Deque;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -41,17 +40,12 @@ import org.slf4j.LoggerFactory;
  */
 public final class MapOutputRegistry implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MapOutputRegistry.class);
-  private static final int FAILURES_BEFORE_PAUSE = 5;
-  private static final long PAUSE_NS = TimeUnit.SECONDS.toNanos(60);
 
   /** One part in so many is kept free, so that commits find room while others are in their grace. */
   private static final int SHARE_KEPT_FREE = 4;
 
   /** Shuffles whose use keeps outputs waiting are looked at again after this time. */
   private static final long RETRY_MS = 100;
-
-  /** Between looks at the disk, while it holds files that are deleted and mapped. */
-  private static final long DISK_LOOK_MS = 500;
 
   /** Outputs of one shuffle, from its first use until it is removed. Guarded by lock. */
   private static final class Shuffle {
@@ -118,31 +112,26 @@ public final class MapOutputRegistry implements AutoCloseable {
   private final DescriptorSeal seal;
   private final RegistrationBudget budget;
   private final long withdrawGraceMs;
-  private final LongSupplier nanoClock;
   private final ScheduledThreadPoolExecutor reaper;
+  private final RegistrationPause pause;
+
+  /** Of removed shuffles, in their grace. */
+  private final DeletedOutputs deleted;
+
   private final LogThrottle fullLog;
   private final LogThrottle failureLog;
-  private final LogThrottle diskLog;
-  private final Predicate<Path> diskIsLow;
 
   private final Object lock = new Object();
   // Guarded by lock.
   /** The shuffle comes first whose last use by a task of this executor began longest ago. */
   private final Map<Integer, Shuffle> shuffles = new LinkedHashMap<>(16, 0.75f, true);
 
-  /** Of removed shuffles, in their grace: their files are deleted but for our mappings. */
-  private final Set<PublishedOutput> ending = new HashSet<>();
-
   /** Withdrawn, but still in their grace and therefore in the budget. */
   private final Set<PublishedOutput> leaving = new HashSet<>();
 
   private long leavingBytes;
-  private boolean watchingDisk;
-
   private boolean retryScheduled;
   private boolean closed;
-  private int failuresInARow;
-  private long pausedUntilNs;
 
   private final AtomicLong generations = new AtomicLong();
   private final AtomicLong registeredBytes = new AtomicLong();
@@ -177,9 +166,6 @@ public final class MapOutputRegistry implements AutoCloseable {
     this.seal = seal;
     this.budget = arena.budget();
     this.withdrawGraceMs = withdrawGraceMs;
-    this.nanoClock = nanoClock;
-    this.diskIsLow = diskIsLow;
-    diskLog = new LogThrottle(TimeUnit.MINUTES.toNanos(1), nanoClock);
     failureLog = new LogThrottle(TimeUnit.MINUTES.toNanos(1), nanoClock);
     fullLog = new LogThrottle(TimeUnit.MINUTES.toNanos(1), nanoClock);
     reaper = new ScheduledThreadPoolExecutor(1, task -> {
@@ -188,6 +174,9 @@ public final class MapOutputRegistry implements AutoCloseable {
       return thread;
     });
     reaper.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    reaper.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
+    pause = new RegistrationPause(nanoClock);
+    deleted = new DeletedOutputs(diskIsLow, reaper, this::close, nanoClock);
   }
 
   /** Until it is closed no output of the shuffle is withdrawn for want of room. */
@@ -224,7 +213,7 @@ public final class MapOutputRegistry implements AutoCloseable {
     long lengthBytes = output.lengthBytes();
     synchronized (lock) {
       refuse(shuffle);
-      refuseWhilePaused();
+      pause.refuseWhilePaused();
       refuseTooLong(lengthBytes);
       touch(shuffle);
       long forOutputs = budget.limitBytes() - arena.registeredBytes();
@@ -254,15 +243,6 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
-  private void refuseWhilePaused() throws NotPublishedException {
-    if (failuresInARow >= FAILURES_BEFORE_PAUSE && nanoClock.getAsLong() - pausedUntilNs < 0) {
-      throw new NotPublishedException(
-          Reason.REGISTRATION_PAUSED,
-          "the last " + failuresInARow + " registrations failed; the next is tried in up to "
-              + TimeUnit.NANOSECONDS.toSeconds(PAUSE_NS) + " s");
-    }
-  }
-
   private void refuseTooLong(long lengthBytes) throws NotPublishedException {
     if (RegistrationBudget.pages(lengthBytes) > budget.limitBytes()) {
       throw new NotPublishedException(
@@ -278,7 +258,7 @@ public final class MapOutputRegistry implements AutoCloseable {
     } catch (BudgetExhaustedException e) {
       throw new NotPublishedException(Reason.BUDGET, String.valueOf(e.getMessage()), e);
     } catch (IOException e) {
-      noteRegistration(false);
+      pause.note(false);
       throw new NotPublishedException(
           Reason.REGISTRATION, "no descriptor for " + output.dataFile() + ": " + e.getMessage(), e);
     }
@@ -288,20 +268,13 @@ public final class MapOutputRegistry implements AutoCloseable {
   private void register(PublishedOutput output) throws NotPublishedException {
     try {
       output.register(domain);
-      noteRegistration(true);
+      pause.note(true);
       registeredBytes.addAndGet(output.lengthBytes());
     } catch (NotPublishedException e) {
       if (e.reason() == Reason.REGISTRATION) {
-        noteRegistration(false);
+        pause.note(false);
       }
       throw e;
-    }
-  }
-
-  private void noteRegistration(boolean succeeded) {
-    synchronized (lock) {
-      failuresInARow = succeeded ? 0 : failuresInARow + 1;
-      pausedUntilNs = nanoClock.getAsLong() + PAUSE_NS;
     }
   }
 
@@ -344,7 +317,7 @@ public final class MapOutputRegistry implements AutoCloseable {
     if (!chosen.isEmpty()) {
       withdrawnForRoom.add(chosen.size());
       leave(chosen);
-      endLater(chosen, this::release);
+      endLater(() -> chosen.forEach(this::release));
       sayFull();
     }
   }
@@ -354,18 +327,18 @@ public final class MapOutputRegistry implements AutoCloseable {
     leavingBytes += pages(outputs);
   }
 
-  private void endLater(Collection<PublishedOutput> outputs, Consumer<PublishedOutput> end) {
-    Runnable task = () -> {
-      outputs.forEach(end);
-      registerWaiting();
-    };
-    later(task, withdrawGraceMs);
+  private void endLater(Runnable end) {
+    later(
+        () -> {
+          end.run();
+          registerWaiting();
+        },
+        withdrawGraceMs);
   }
 
+  /** Not at all once the registry is closed. */
   private void later(Runnable task, long delayMs) {
-    if (!closed) {
-      var unused = reaper.schedule(task, delayMs, TimeUnit.MILLISECONDS);
-    }
+    var unused = reaper.schedule(task, delayMs, TimeUnit.MILLISECONDS);
   }
 
   private void sayFull() {
@@ -465,45 +438,10 @@ public final class MapOutputRegistry implements AutoCloseable {
       shuffle.removed = true;
       List<PublishedOutput> outputs = shuffle.all();
       outputs.forEach(PublishedOutput::withdraw);
-      ending.addAll(outputs);
       leave(shuffle.readable);
-      endLater(outputs, this::end);
-      if (!watchingDisk) {
-        watchingDisk = true;
-        later(this::lookAtDisk, 0);
-      }
+      deleted.add(outputs);
+      endLater(() -> deleted.end(outputs));
     }
-  }
-
-  /** Ends without grace what holds the space of deleted files on a disk that runs low. */
-  private void lookAtDisk() {
-    List<PublishedOutput> deleted;
-    synchronized (lock) {
-      deleted = new ArrayList<>(ending);
-      watchingDisk = !deleted.isEmpty();
-      if (watchingDisk) {
-        later(this::lookAtDisk, DISK_LOOK_MS);
-      }
-    }
-    Map<Path, Boolean> low = new HashMap<>();
-    deleted.removeIf(output -> !low.computeIfAbsent(output.directory(), diskIsLow::test));
-    if (!deleted.isEmpty()) {
-      deleted.forEach(this::end);
-      if (diskLog.tryLog() >= 0) {
-        LOG.warn(
-            "A disk is nearly full ({}): {} map outputs of removed shuffles were given up at once,"
-                + " as their deleted files held space. Who still reads them fails over to TCP",
-            low.keySet().iterator().next(),
-            deleted.size());
-      }
-    }
-  }
-
-  private void end(PublishedOutput output) {
-    synchronized (lock) {
-      ending.remove(output);
-    }
-    close(output);
   }
 
   private static long pages(Collection<PublishedOutput> outputs) {
@@ -554,12 +492,7 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   /** What is mapped of files that Spark has deleted, and therefore still on the disk. */
   public long deletedBytes() {
-    synchronized (lock) {
-      return ending.stream()
-          .filter(PublishedOutput::isRegistered)
-          .mapToLong(PublishedOutput::lengthBytes)
-          .sum();
-    }
+    return deleted.mappedBytes();
   }
 
   /** Map outputs withdrawn so far to make room for others. */
@@ -575,10 +508,9 @@ public final class MapOutputRegistry implements AutoCloseable {
       closed = true;
       shuffles.values().forEach(shuffle -> all.addAll(shuffle.all()));
       shuffles.clear();
-      all.addAll(ending);
-      ending.clear();
     }
     reaper.shutdownNow();
     all.forEach(this::close);
+    deleted.endAll();
   }
 }
