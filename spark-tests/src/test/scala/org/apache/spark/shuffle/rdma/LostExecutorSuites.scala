@@ -83,3 +83,53 @@ final class MigrationSuite
     assert(traffic.repeatedStages == 0, traffic)
   }
 }
+
+final class DynamicAllocationSuite
+    extends LostExecutorSuite(
+      "spark.dynamicAllocation.enabled" -> "true",
+      "spark.dynamicAllocation.shuffleTracking.enabled" -> "true",
+      "spark.dynamicAllocation.initialExecutors" -> "2",
+      "spark.dynamicAllocation.minExecutors" -> "1",
+      "spark.dynamicAllocation.executorIdleTimeout" -> "10s") {
+  test("executors stay as long as their shuffle may be read, and go when it is forgotten") {
+    val kept = new KeptShuffle(cluster.context)
+    val (before, first) = cluster.watched(_ => kept.read())
+    assertAllByRdma(first)
+    assert(holders.size == 2)
+    Thread.sleep(12000) // past the idle time: nobody may go
+    val (after, second) = cluster.watched(_ => kept.read())
+    assert(after == before)
+    assertAllByRdma(second)
+    kept.forget()
+    eventually(assert(executors.size == 1))
+  }
+
+  test("blocks come by RDMA when executors have come back") {
+    val (result, traffic) = cluster.watched(Jobs.groupByKey)
+    assert(result == RdmaJobsByHand.groupByKey)
+    assert(traffic.tcpBytes == 0, traffic)
+    assert(traffic.rdmaBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.repeatedStages == 0, traffic)
+  }
+}
+
+/** Merged chunks come from the service by TCP; what was not merged lies on the executors' own host. */
+final class PushMergeSuite
+    extends OnRdmaCluster(
+      ShuffleService.settings ++ Seq(
+        "spark.master" -> TestClusterManager.Merging,
+        "spark.testing" -> "true", // or Spark pushes on YARN alone
+        "spark.serializer" -> "org.apache.spark.serializer.KryoSerializer",
+        "spark.shuffle.push.enabled" -> "true",
+        "spark.shuffle.push.minShuffleSizeToWait" -> "0",
+        "spark.shuffle.push.finalize.timeout" -> "3s"): _*) {
+  test("blocks that were pushed and merged go their own way") {
+    val (result, traffic) = cluster.watched(Jobs.groupByKey)
+    assert(result == RdmaJobsByHand.groupByKey)
+    assert(traffic.counter("fallback.other-block") > 0, traffic)
+    assert(traffic.counter("fallback.other-block") == traffic.fallbacks, traffic)
+    assert(traffic.tcpBytes > 0, traffic)
+    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.repeatedStages == 0, traffic)
+  }
+}

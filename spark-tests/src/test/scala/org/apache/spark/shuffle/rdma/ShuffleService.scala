@@ -4,13 +4,13 @@ package org.apache.spark.shuffle.rdma
 import org.apache.spark.SparkConf
 import org.apache.spark.network.TransportContext
 import org.apache.spark.network.netty.SparkTransportConf
-import org.apache.spark.network.shuffle.ExternalBlockHandler
+import org.apache.spark.network.shuffle.{ExternalBlockHandler, RemoteBlockPushResolver}
 
-/** Spark's external shuffle service, in this process. */
+/** Spark's external shuffle service, in this process; it merges what executors push to it. */
 object ShuffleService {
   lazy val port: Int = {
     val conf = SparkTransportConf.fromSparkConf(new SparkConf(), "shuffle", 2)
-    val handler = new ExternalBlockHandler(conf, null)
+    val handler = new ExternalBlockHandler(conf, null, new RemoteBlockPushResolver(conf, null))
     new TransportContext(conf, handler, false).createServer().getPort
   }
 

@@ -16,6 +16,8 @@ final class KeptShuffle(context: SparkContext) {
 
   def read(): Seq[(Int, Int)] =
     shuffled.mapValues(_.toSeq.sorted.hashCode).collect().sorted.toSeq
+
+  def forget(): Unit = shuffled.cleanShuffleDependencies(blocking = true)
 }
 
 /** A shuffle for each of Spark's writers, and outputs of unusual shapes. */
