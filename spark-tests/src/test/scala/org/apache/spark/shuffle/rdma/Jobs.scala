@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.apache.spark.shuffle.rdma
 
+import scala.reflect.ClassTag
 import scala.util.Random
 
-import org.apache.spark.{HashPartitioner, SparkContext}
+import org.apache.spark.{HashPartitioner, SparkContext, SparkEnv}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSession
 
@@ -51,6 +52,17 @@ object Jobs {
       .mapPartitions(records => Iterator.single(records.take(Rows / 8 * 2 / 3).size))
       .sum()
       .toLong
+
+  /** What each reducer sees when it has read half of its records, with its executor's id. */
+  def whileReading[T: ClassTag](context: SparkContext)(look: => T): Seq[(String, T)] =
+    pairs(context)
+      .partitionBy(new HashPartitioner(8))
+      .mapPartitions { records =>
+        records.take(Rows / 8 / 2).foreach(_ => ())
+        Iterator.single((SparkEnv.get.executorId, look))
+      }
+      .collect()
+      .toSeq
 
   def reduceByKey(context: SparkContext): Seq[(Int, Long)] =
     pairs(context).mapValues(_.length.toLong).reduceByKey(_ + _, 8).collect().sorted.toSeq
