@@ -2,20 +2,21 @@
 package org.shufflerdma.sparktests;
 
 import java.io.IOException;
-import java.io.Serializable;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.verbs.Verbs;
+import scala.Tuple2;
 
 /** What an executor process holds of shuffles: on the device, in its memory, as open files. */
-record Holdings(String executor, long memoryRegions, long mappings, long descriptors)
-    implements Serializable {
+record Holdings(long memoryRegions, long mappings, long descriptors) {
+  private static final String AT_REST = "";
   private static final int EXECUTORS = 2;
   private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(90);
 
@@ -25,18 +26,19 @@ record Holdings(String executor, long memoryRegions, long mappings, long descrip
   /** Forgets all shuffles and waits until no executor holds any. Returns whether that came. */
   static boolean awaitRest(JavaSparkContext spark) {
     long deadline = System.nanoTime() + PATIENCE_NS;
-    List<Holdings> seen;
+    Map<String, String> seen;
     do {
       System.gc(); // upon which Spark's cleaner removes what is no longer referred to
       seen = spark
           .parallelize(List.of(0, 1, 2, 3), 4)
-          .map(task -> {
+          .mapToPair(task -> {
             Thread.sleep(200); // so that each executor gets some
-            return here();
+            Holdings holdings = here();
+            return new Tuple2<>(
+                SparkEnv.get().executorId(), holdings.isAtRest() ? AT_REST : holdings.toString());
           })
-          .collect();
-      if (seen.stream().map(Holdings::executor).distinct().count() == EXECUTORS
-          && seen.stream().allMatch(Holdings::isAtRest)) {
+          .collectAsMap();
+      if (seen.size() == EXECUTORS && seen.values().stream().allMatch(AT_REST::equals)) {
         return true;
       }
     } while (System.nanoTime() < deadline);
@@ -52,7 +54,6 @@ record Holdings(String executor, long memoryRegions, long mappings, long descrip
     try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"));
         Stream<Path> links = Files.list(Path.of("/proc/self/fd"))) {
       return new Holdings(
-          SparkEnv.get().executorId(),
           Verbs.open(Provider.SOFT).softCounters().mrLive(),
           maps.filter(Holdings::isOfShuffle).count(),
           links.filter(link -> isOfShuffle(targetOf(link))).count());
