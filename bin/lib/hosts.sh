@@ -158,3 +158,11 @@ link_bytes() {
   ip netns exec "$(namespace_of "$1")" awk 'FNR == 1 { n[++i] = $0 } END { print "rx=" n[1], "tx=" n[2] }' \
     /sys/class/net/eth0/statistics/rx_bytes /sys/class/net/eth0/statistics/tx_bytes
 }
+
+# http_get HOST PORT PATH: what a server there answers, or nothing within 5 s.
+http_get() {
+  # shellcheck disable=SC2016
+  timeout 5 "$ROOT/bin/hosts" on "$1" bash -c 'exec 3<>"/dev/tcp/$0/$1"
+    printf "GET %s HTTP/1.0\r\n\r\n" "$2" >&3
+    cat <&3' "$@" 2>/dev/null || true
+}

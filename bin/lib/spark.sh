@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sourced after common.sh: a Spark home of Maven's jars or of the user's, and spark-submit on it.
 
+# The class path of the Spark that is used where the user has set no SPARK_HOME.
+MAVEN_SPARK=$ROOT/benchmarks/target/spark-home.classpath
+
 # prepare_spark_home: sets SPARK_HOME, SPARK_VERSION and SPARK_SCALA_VERSION. The home is a folder of links below target/, made
 # once per Spark, of the user's SPARK_HOME too: local-cluster masters keep the executors' work folders in it.
 prepare_spark_home() {
-  local classpath=$ROOT/benchmarks/target/spark-home.classpath source home core
+  local classpath=$MAVEN_SPARK source home core
   source=${SPARK_HOME:-$classpath}
   if [ -n "${SPARK_HOME:-}" ]; then
     [ -d "$SPARK_HOME/jars" ] || die 2 "SPARK_HOME=$SPARK_HOME holds no jars/: point it at a Spark distribution, or unset it"
@@ -35,11 +38,9 @@ prepare_spark_home() {
 # spark_home_of VERSION SCALA: the same of a published Spark, whose jars Maven gets; of no SPARK_HOME of the user's.
 spark_home_of() {
   local classpath=$ROOT/target/spark-home/$1-$2.classpath
-  if [ ! -s "$classpath" ] || [ -n "$(tr ':' '\n' <"$classpath" | while read -r jar; do [ -e "$jar" ] || echo "$jar"; done)" ]; then
-    run_logged "spark-$1-$2" mvn -B -ntp -q -f spark-tests/spark-home/pom.xml "-Dspark.version=$1" "-Dscala.binary.version=$2" \
-      dependency:build-classpath "-Dmdep.outputFile=$classpath" || die 1 "Maven could not get Spark $1 for Scala $2"
-    rm -rf "${classpath%.classpath}"
-  fi
+  maven_classpath "$classpath" -f spark-tests/spark-home/pom.xml "-Dspark.version=$1" "-Dscala.binary.version=$2" ||
+    die 1 "Maven could not get Spark $1 for Scala $2"
+  [ ! "$classpath" -nt "${classpath%.classpath}" ] || rm -rf "${classpath%.classpath}"
   SPARK_HOME=${classpath%.classpath} SPARK_VERSION=$1 SPARK_SCALA_VERSION=$2
   if [ ! -d "$SPARK_HOME" ]; then
     rm -rf "$SPARK_HOME.new"
@@ -47,6 +48,16 @@ spark_home_of() {
     mv -T "$SPARK_HOME.new" "$SPARK_HOME"
   fi
   export SPARK_HOME SPARK_SCALA_VERSION
+}
+
+# maven_classpath FILE ARGS...: FILE is the class path of the pom that Maven's ARGS name; made anew if a jar of it is gone.
+maven_classpath() {
+  local file=$1 name
+  shift
+  [ ! -s "$file" ] || [ -n "$(tr ':' '\n' <"$file" | while read -r jar; do [ -e "$jar" ] || echo "$jar"; done)" ] || return 0
+  name=$(basename "$file" .classpath)
+  say "the jars of $name (the first time Maven fetches them)"
+  run_logged "classpath-$name" mvn -B -ntp -q "$@" dependency:build-classpath "-Dmdep.outputFile=$file"
 }
 
 link_distribution() {

@@ -24,9 +24,4 @@ running_daemons() {
 }
 
 # How many workers the master counts.
-alive_workers() {
-  # shellcheck disable=SC2016
-  timeout 5 "$ROOT/bin/hosts" on node0 bash -c 'exec 3<>/dev/tcp/node0/8080
-    printf "GET /json/ HTTP/1.0\r\n\r\n" >&3
-    cat <&3' 2>/dev/null | sed -n 's/.*"aliveworkers" *: *\([0-9]*\).*/\1/p' || true
-}
+alive_workers() { http_get node0 8080 /json/ | sed -n 's/.*"aliveworkers" *: *\([0-9]*\).*/\1/p'; }

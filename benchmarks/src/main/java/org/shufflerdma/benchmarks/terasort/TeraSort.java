@@ -40,7 +40,10 @@ public final class TeraSort {
     Configuration hadoop = SparkHadoopUtil.get().newConfiguration(new SparkConf());
     WorkDirectory directory = WorkDirectory.open(options.directory(), hadoop);
     TeraSort teraSort = new TeraSort(options, directory, new Validation(directory, hadoop));
-    System.exit(teraSort.run() ? 0 : 1);
+    // YARN takes the end of a driver by System.exit(0) for a failure.
+    if (!teraSort.run()) {
+      System.exit(1);
+    }
   }
 
   private boolean run() throws Exception {
