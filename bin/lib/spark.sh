@@ -5,13 +5,27 @@
 # The class path of the Spark that is used where the user has set no SPARK_HOME.
 MAVEN_SPARK=$ROOT/benchmarks/target/spark-home.classpath
 
+# check_conf --conf KEY=VALUE --conf ...: each is a setting of Spark.
+check_conf() {
+  local each
+  for each in "$@"; do
+    [[ $each = --conf || $each =~ ^spark\.[^=]+=. ]] || die 2 "--conf $each: give KEY=VALUE with a key of Spark"
+  done
+}
+
+# check_spark_home: before anything is built for a folder that holds no Spark.
+check_spark_home() {
+  [ -z "${SPARK_HOME:-}" ] || [ -d "$SPARK_HOME/jars" ] ||
+    die 2 "SPARK_HOME=$SPARK_HOME holds no jars/: point it at a Spark distribution, or unset it"
+}
+
 # prepare_spark_home: sets SPARK_HOME, SPARK_VERSION and SPARK_SCALA_VERSION. The home is a folder of links below target/, made
 # once per Spark, of the user's SPARK_HOME too: local-cluster masters keep the executors' work folders in it.
 prepare_spark_home() {
   local classpath=$MAVEN_SPARK source home core
+  check_spark_home
   source=${SPARK_HOME:-$classpath}
   if [ -n "${SPARK_HOME:-}" ]; then
-    [ -d "$SPARK_HOME/jars" ] || die 2 "SPARK_HOME=$SPARK_HOME holds no jars/: point it at a Spark distribution, or unset it"
     home=$ROOT/target/spark-home/user-$(find -L "$SPARK_HOME" -maxdepth 2 | sort | cksum | cut -d ' ' -f 1)
   else
     home=$ROOT/target/spark-home/maven-$(cksum <"$classpath" | cut -d ' ' -f 1)
