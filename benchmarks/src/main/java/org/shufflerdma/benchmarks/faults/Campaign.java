@@ -183,7 +183,7 @@ public final class Campaign {
       say("not all of the evidence could be kept: " + e);
     }
     say("logs in " + evidence + "; again: bin/faults --kind " + kind.label() + " --seed "
-        + options.seed() + " --number " + number);
+        + options.seed() + " --number " + number + options.again());
     trial.close();
   }
 }

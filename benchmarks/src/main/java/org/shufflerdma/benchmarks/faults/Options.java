@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param controls a folder of its own for the control sockets of the devices
  * @param sources hash of the code that the figures are about
  * @param settings that were given beside the usual ones; Spark has them already
+ * @param again what bin/faults must be given, beside kind, seed and number, to do a number again
  */
 record Options(
     Map<Kind, Long> counts,
@@ -28,7 +29,8 @@ record Options(
     Path controls,
     long records,
     String sources,
-    String settings) {
+    String settings,
+    String again) {
 
   enum Kind {
     FAULTS,
@@ -62,7 +64,8 @@ record Options(
         Path.of(take(values, "--controls")),
         Long.parseLong(take(values, "--records")),
         take(values, "--sources"),
-        take(values, "--settings"));
+        take(values, "--settings"),
+        take(values, "--again"));
     if (!values.isEmpty()) {
       throw new IllegalArgumentException("unknown options " + values.keySet());
     }
