@@ -4,10 +4,12 @@ package org.shufflerdma.benchmarks.faults;
 import java.io.BufferedReader;
 import java.io.BufferedWriter;
 import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Properties;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,6 +17,9 @@ import org.jspecify.annotations.Nullable;
  * and one state of the sources, which a hash stands for.
  */
 final class Tally {
+  /** What an account counts for; all its other values are numbers. */
+  private static final Set<String> SCOPE = Set.of("seed", "sources", "settings");
+
   private final @Nullable Path file;
   private final Properties values = new Properties();
 
@@ -23,20 +28,37 @@ final class Tally {
   }
 
   /**
-   * @throws IllegalArgumentException if the file's account is of another seed, other sources or other settings
+   * @param file one that is missing or empty begins an account
+   * @throws IllegalArgumentException if the file holds something else, or its account is of another seed,
+   *     other sources or other settings
    */
   static Tally open(@Nullable Path file, long seed, String sources, String settings)
       throws IOException {
     Tally tally = new Tally(file);
-    if (file != null && Files.exists(file)) {
-      try (BufferedReader in = Files.newBufferedReader(file)) {
-        tally.values.load(in);
-      }
+    if (file != null && Files.exists(file) && Files.size(file) > 0) {
+      tally.load(file);
     }
     tally.agree("seed", Long.toString(seed));
     tally.agree("sources", sources);
     tally.agree("settings", settings);
     return tally;
+  }
+
+  /** Properties take any text for theirs: that it is an account shows in what it has. */
+  private void load(Path account) throws IOException {
+    boolean known;
+    try (BufferedReader in = Files.newBufferedReader(account)) {
+      values.load(in);
+      known = values.stringPropertyNames().containsAll(SCOPE)
+          && values.stringPropertyNames().stream()
+              .allMatch(key -> SCOPE.contains(key) || get(key) >= 0);
+    } catch (CharacterCodingException | IllegalArgumentException e) { // other bytes, other text
+      known = false;
+    }
+    if (!known) {
+      throw new IllegalArgumentException("--resume " + account
+          + " is no account of bin/faults: give the file of an earlier run, or a new name");
+    }
   }
 
   private void agree(String key, String value) {
