@@ -104,8 +104,9 @@ int main(int argc, char **argv)
 		pid = target;
 		setting = setting_of(pid);
 		if (!setting)
-			return fail(pid,
-				    errno ? strerror(errno) : "the process was started without SOFTVERBS_FAULT_CONTROL");
+			return fail(pid, errno == ENOENT ? "no such process"
+					 : errno         ? strerror(errno)
+							 : "the process was started without SOFTVERBS_FAULT_CONTROL");
 	}
 	length = make_name(setting, pid, &name);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
