@@ -53,8 +53,9 @@ public record RdmaSettings(
       ValueType.bool(),
       "false",
       "RDMA traffic is not encrypted. Where Spark encrypts its network traffic"
-          + " (`spark.network.crypto.enabled`, `spark.ssl.rpc.enabled`) but not its shuffle"
-          + " files (`spark.io.encryption.enabled`), RDMA is off unless this is `true`.");
+          + " (`spark.network.crypto.enabled`, `spark.ssl.rpc.enabled`,"
+          + " `spark.authenticate.enableSaslEncryption`) but not its shuffle files"
+          + " (`spark.io.encryption.enabled`), RDMA is off unless this is `true`.");
   private static final Setting<String> DEVICE = new Setting<>(
       "device",
       ValueType.text(

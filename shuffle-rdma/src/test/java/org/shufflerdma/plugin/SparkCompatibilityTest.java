@@ -36,6 +36,7 @@ class SparkCompatibilityTest {
     assertThat(reason(conf.clone().set("spark.io.encryption.enabled", "true"), "false"))
         .isNull();
     assertThat(reason(conf.set(key, "false"), "false")).isNull();
+    assertThat(RdmaSettings.documentation()).contains("`" + key + "`");
   }
 
   @Test
