@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Map;
 import org.apache.spark.SparkConf;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.verbs.MemlockLimit;
+import org.shufflerdma.verbs.NativeLibrary;
 
 class MemoryPlanTest {
   private static final long MIB = 1 << 20;
@@ -16,6 +18,11 @@ class MemoryPlanTest {
       new MemlockLimit(Long.MAX_VALUE, Long.MAX_VALUE, false);
   private static final ExecutorMemory HOST =
       new ExecutorMemory(UNLIMITED, 64 * GIB, 64 * GIB, 8 * GIB, null, 400 * MIB);
+
+  @BeforeAll
+  static void loadTheLibraryThatReadsTheLimitOfLockedMemory() throws Exception {
+    NativeLibrary.load(null);
+  }
 
   private static RdmaSettings settings(String... namesAndValues) {
     Map<String, String> conf = new java.util.HashMap<>();
@@ -67,6 +74,14 @@ class MemoryPlanTest {
     MemoryPlan plan = MemoryPlan.of(settings("maxRegisteredBytes", "16m"), HOST, true);
     assertThat(plan.poolBytes()).isEqualTo(8 * MIB);
     assertThat(plan.outputBytes()).isEqualTo(8 * MIB);
+  }
+
+  @Test
+  void ofMoreThanThatFetchBuffersGet64MebibytesUntilAQuarterIsMore() {
+    assertThat(MemoryPlan.of(settings("maxRegisteredBytes", "200m"), HOST, true).poolBytes())
+        .isEqualTo(64 * MIB);
+    assertThat(MemoryPlan.of(settings("maxRegisteredBytes", "400m"), HOST, true).poolBytes())
+        .isEqualTo(100 * MIB);
   }
 
   @Test
