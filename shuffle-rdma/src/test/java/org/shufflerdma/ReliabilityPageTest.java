@@ -33,6 +33,10 @@ class ReliabilityPageTest {
   private static final Pattern SCALATEST = Pattern.compile("(\\w+) \"(.+)\"");
   private static final Pattern NATIVE = Pattern.compile("[a-z]+/[a-z_0-9]+");
   private static final int CELLS = 5;
+
+  /** So that none is lost at the end: a new row is counted here. */
+  private static final int LAST_ROW = 48;
+
   private static final int LAST_STATUS = WcStatus.GENERAL_ERR;
 
   private static String page = "";
@@ -76,8 +80,7 @@ class ReliabilityPageTest {
   @Test
   void rowsAreNumberedWithoutAGap() {
     assertThat(rows().stream().map(Row::number).toList())
-        .isEqualTo(IntStream.rangeClosed(1, rows().size()).boxed().toList());
-    assertThat(rows()).hasSizeGreaterThanOrEqualTo(40);
+        .isEqualTo(IntStream.rangeClosed(1, LAST_ROW).boxed().toList());
   }
 
   @Test
