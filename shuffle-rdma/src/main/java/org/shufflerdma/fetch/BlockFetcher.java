@@ -77,7 +77,7 @@ public final class BlockFetcher implements AutoCloseable {
     FetchToken token = new FetchToken();
     Outcomes outcomes = new Outcomes(listener, token, stats);
     List<PendingBlock> pending = blocks.stream().map(PendingBlock::new).toList();
-    new FetchJob(context, descriptors, peer, tcpAddress, outcomes).start(pending);
+    new FetchJob(context, descriptors, peer, tcpAddress, token, outcomes).start(pending);
     return token;
   }
 

@@ -34,6 +34,7 @@ final class FetchJob {
   private final DescriptorReader descriptors;
   private final PeerId peer;
   private final @Nullable InetSocketAddress tcpAddress;
+  private final FetchToken token;
   private final Outcomes outcomes;
 
   FetchJob(
@@ -41,11 +42,13 @@ final class FetchJob {
       DescriptorReader descriptors,
       PeerId peer,
       @Nullable InetSocketAddress tcpAddress,
+      FetchToken token,
       Outcomes outcomes) {
     this.context = context;
     this.descriptors = descriptors;
     this.peer = peer;
     this.tcpAddress = tcpAddress;
+    this.token = token;
     this.outcomes = outcomes;
   }
 
@@ -193,7 +196,7 @@ final class FetchJob {
     }
   }
 
-  /** Null if the list was posted. */
+  /** Null if the list was posted. Ends the caller's hold on the buffer. */
   private @Nullable BrokenConnectionException post(
       Connection connection,
       ReadPlan.ReadList list,
@@ -201,6 +204,7 @@ final class FetchJob {
       List<PendingBlock> blocks,
       int attempt)
       throws InterruptedException {
+    token.hold(sink);
     try {
       connection.post(
           list.reads(),
@@ -209,11 +213,13 @@ final class FetchJob {
           context.progressDeadline());
       return null;
     } catch (BrokenConnectionException e) {
-      sink.release();
+      token.letGo(sink);
       return e;
     } catch (Throwable t) {
-      sink.release();
+      token.letGo(sink);
       throw t;
+    } finally {
+      sink.release();
     }
   }
 
@@ -240,6 +246,9 @@ final class FetchJob {
 
     @Override
     public void succeeded() {
+      if (!token.claim(sink)) {
+        return;
+      }
       try {
         for (ReadPlan.Placement placement : list.placements()) {
           deliver(blocks.get(placement.item()), placement);
@@ -262,7 +271,7 @@ final class FetchJob {
 
     @Override
     public void failed(ReadFailure failure) {
-      sink.release();
+      token.letGo(sink);
       List<PendingBlock> culprits = failure.hasCulprit()
           ? list.itemsOf(failure.culprit()).stream().map(blocks::get).toList()
           : List.of();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.connection;
+package org.shufflerdma.fetch;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -7,23 +7,27 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.shufflerdma.verbs.OnSoftDevice;
 
-/** A quarter of the pool has room for nine buffers. Their bytes come after 20 s. */
+/** A quarter of the pool has room for nine buffers. The bytes of the cancelled fetches come after 20 s. */
 @Timeout(120)
 @OnSoftDevice("its READs can be made late")
 class AbandonedReadsTest {
+  @TempDir
+  Path directory;
+
   @Test
   void connectionWhoseAbandonedReadsHoldTooManyBuffersIsGivenUp() throws Exception {
-    assertThat(run(14)).endsWith("ABANDONED, none");
+    assertThat(cancel(14)).endsWith("ABANDONED, none");
   }
 
   @Test
   void fewAbandonedReadsMayComeWhenTheyCome() throws Exception {
-    assertThat(run(4)).endsWith("open, zombies");
+    assertThat(cancel(4)).endsWith("open, leased");
   }
 
-  private static String run(int reads) throws Exception {
+  private String cancel(int blocks) throws Exception {
     ProcessBuilder builder = new ProcessBuilder(
         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
         "-Xmx128m",
@@ -31,7 +35,8 @@ class AbandonedReadsTest {
         "-cp",
         System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
         AbandonedReads.class.getName(),
-        String.valueOf(reads));
+        directory.toString(),
+        String.valueOf(blocks));
     builder.environment().put("SOFTVERBS_PATH", "wire");
     builder
         .environment()
