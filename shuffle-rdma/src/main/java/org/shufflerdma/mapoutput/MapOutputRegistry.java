@@ -455,13 +455,13 @@ public final class MapOutputRegistry implements AutoCloseable {
       if (output.release()) {
         registeredBytes.addAndGet(-output.lengthBytes());
       }
-      synchronized (lock) {
-        if (leaving.remove(output)) {
-          leavingBytes -= pages(List.of(output));
-        }
-      }
     } catch (IOException e) {
       LOG.error("Leaking {} bytes that could not be given back", output.lengthBytes(), e);
+    }
+    synchronized (lock) {
+      if (leaving.remove(output)) {
+        leavingBytes -= pages(List.of(output));
+      }
     }
   }
 

@@ -232,14 +232,16 @@ public final class BufferPool implements AutoCloseable {
     }
   }
 
+  /** Memory of buffers still leased stays mapped; what the device keeps stays mapped and counted. */
   private void discard(Slab slab) {
-    registeredBytes -= slab.sizeBytes();
     try {
       slab.deregister();
-      slab.unmap();
     } catch (IOException e) {
-      LOG.error("Leaking {} bytes that could not be given back", slab.sizeBytes(), e);
+      LOG.error("Leaking {} bytes that could not be deregistered", slab.sizeBytes(), e);
+      return;
     }
+    registeredBytes -= slab.sizeBytes();
+    unmapIfIdle(slab);
   }
 
   public PoolUsage usage() {
@@ -272,7 +274,7 @@ public final class BufferPool implements AutoCloseable {
       }
       for (Deque<Slab> slabs : slabsByClass) {
         for (Slab slab : slabs) {
-          deregisterAtClose(slab);
+          discard(slab);
         }
         slabs.clear();
       }
@@ -280,17 +282,6 @@ public final class BufferPool implements AutoCloseable {
     } finally {
       lock.unlock();
     }
-  }
-
-  private void deregisterAtClose(Slab slab) {
-    try {
-      slab.deregister();
-    } catch (IOException e) {
-      LOG.error("Leaking {} bytes that could not be deregistered", slab.sizeBytes(), e);
-      return;
-    }
-    registeredBytes -= slab.sizeBytes();
-    unmapIfIdle(slab);
   }
 
   private static void unmapIfIdle(Slab slab) {
