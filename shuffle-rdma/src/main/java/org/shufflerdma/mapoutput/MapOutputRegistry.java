@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.NotPublishedException.Reason;
 import org.shufflerdma.memory.BudgetExhaustedException;
@@ -46,6 +47,8 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   /** Shuffles whose use keeps outputs waiting are looked at again after this time. */
   private static final long RETRY_MS = 100;
+
+  private static final int CLOSE_MS = 10_000;
 
   /** Outputs of one shuffle, from its first use until it is removed. Guarded by lock. */
   private static final class Shuffle {
@@ -131,6 +134,10 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   private long leavingBytes;
   private boolean retryScheduled;
+
+  /** Publications under way, which {@link #close} waits for. */
+  private int publishing;
+
   private boolean closed;
 
   private final AtomicLong generations = new AtomicLong();
@@ -218,9 +225,22 @@ public final class MapOutputRegistry implements AutoCloseable {
       touch(shuffle);
       long forOutputs = budget.limitBytes() - arena.registeredBytes();
       makeRoom(shuffle, lengthBytes, forOutputs / SHARE_KEPT_FREE);
+      publishing++;
     }
+    try {
+      return publishAdmitted(shuffle, output);
+    } finally {
+      synchronized (lock) {
+        publishing--;
+        lock.notifyAll();
+      }
+    }
+  }
+
+  private PublishedOutput publishAdmitted(Shuffle shuffle, MapOutputFile output)
+      throws NotPublishedException {
     PublishedOutput result = announce(output);
-    boolean hasRoom = budget.tryTake(lengthBytes);
+    boolean hasRoom = budget.tryTake(result.lengthBytes());
     try {
       if (hasRoom) {
         register(result);
@@ -500,17 +520,41 @@ public final class MapOutputRegistry implements AutoCloseable {
     return withdrawnForRoom.sum();
   }
 
-  /** Gives everything back without grace. */
+  /**
+   * Gives everything back without grace, once what is being published or registered has come to its
+   * end: the arena and the domain, which its owner closes next, must not be in use then.
+   */
   @Override
   public void close() {
-    List<PublishedOutput> all = new ArrayList<>();
     synchronized (lock) {
       closed = true;
+    }
+    reaper.shutdownNow();
+    awaitWhatIsUnderWay();
+    List<PublishedOutput> all = new ArrayList<>();
+    synchronized (lock) {
       shuffles.values().forEach(shuffle -> all.addAll(shuffle.all()));
       shuffles.clear();
     }
-    reaper.shutdownNow();
     all.forEach(this::close);
     deleted.endAll();
+  }
+
+  private void awaitWhatIsUnderWay() {
+    Deadline deadline = Deadline.afterMs(CLOSE_MS);
+    try {
+      boolean ended = reaper.awaitTermination(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+      synchronized (lock) {
+        while (publishing > 0 && !deadline.expired()) {
+          TimeUnit.NANOSECONDS.timedWait(lock, deadline.remainingNs());
+        }
+        ended &= publishing == 0;
+      }
+      if (!ended) {
+        LOG.error("Map outputs are still being registered {} ms after the stop began", CLOSE_MS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 }

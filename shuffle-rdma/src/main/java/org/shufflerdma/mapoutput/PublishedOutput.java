@@ -11,8 +11,6 @@ import org.shufflerdma.mapoutput.NotPublishedException.Reason;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegistrationBudget;
-import org.shufflerdma.verbs.Access;
-import org.shufflerdma.verbs.MappedFile;
 import org.shufflerdma.verbs.MemoryRegion;
 import org.shufflerdma.verbs.ProtectionDomain;
 
@@ -27,12 +25,13 @@ import org.shufflerdma.verbs.ProtectionDomain;
  *
  * Only in READABLE does the descriptor say where the data is; in LEAVING readers that know it from
  * before still find it. GONE keeps the descriptor's header, so that a late reader learns why, until
- * {@link #close}. The budget holds the data's bytes from before READABLE to GONE.
+ * {@link #close}. The budget holds the data's bytes from before READABLE to GONE. Any thread may
+ * call; nobody but its caller waits while the device registers or deregisters.
  */
 public final class PublishedOutput {
   private final long generation;
   private final long lengthBytes;
-  private final Path directory;
+  private final Path path;
   private final ArenaSlice descriptor;
   private final DescriptorSeal seal;
   private final RegistrationBudget budget;
@@ -40,8 +39,7 @@ public final class PublishedOutput {
   // Guarded by this.
   private @Nullable MapOutputFile waiting;
   private boolean readable;
-  private @Nullable MappedFile file;
-  private @Nullable MemoryRegion region;
+  private @Nullable RegisteredFile data;
 
   private PublishedOutput(
       MapOutputFile output,
@@ -51,7 +49,7 @@ public final class PublishedOutput {
       RegistrationBudget budget) {
     this.generation = generation;
     this.lengthBytes = output.lengthBytes();
-    this.directory = Objects.requireNonNull(output.dataFile().getParent());
+    this.path = output.dataFile();
     this.descriptor = descriptor;
     this.seal = seal;
     this.budget = budget;
@@ -74,42 +72,46 @@ public final class PublishedOutput {
 
   /**
    * WAITING to READABLE. The caller has taken the bytes from the budget; if this fails they are
-   * given back, and the output will never be readable.
+   * given back, and the output will never be readable. May take seconds, in which other threads can
+   * withdraw it.
    */
-  synchronized void register(ProtectionDomain domain) throws NotPublishedException {
-    MapOutputFile output = waiting;
-    waiting = null;
-    if (output == null) {
-      budget.giveBack(lengthBytes);
-      throw new NotPublishedException(Reason.REMOVED, "it was withdrawn while it waited for room");
-    }
+  void register(ProtectionDomain domain) throws NotPublishedException {
+    RegisteredFile opened = null;
     try {
-      MappedFile mapped = MappedFile.open(output.dataFile());
-      file = mapped;
-      if (mapped.size() != lengthBytes) {
-        throw new NotPublishedException(
-            Reason.FILE_CHANGED,
-            output.dataFile() + " has " + mapped.size() + " bytes, its partitions " + lengthBytes);
-      }
-      MemoryRegion data = domain.register(mapped, 0, lengthBytes, Access.REMOTE_READ);
-      region = data;
-      describe(output, data);
-      readable = true;
+      requireWaiting();
+      opened = RegisteredFile.open(domain, path, lengthBytes);
+      serve(opened);
     } catch (NotPublishedException e) {
-      giveBackAfter(e);
+      giveBackAfter(e, opened);
       throw e;
     } catch (IOException | RuntimeException e) {
-      giveBackAfter(e);
+      giveBackAfter(e, opened);
       throw new NotPublishedException(
-          Reason.REGISTRATION, "cannot register " + output.dataFile() + ": " + e.getMessage(), e);
+          Reason.REGISTRATION, "cannot register " + path + ": " + e.getMessage(), e);
     }
   }
 
-  private void giveBackAfter(Exception failure) {
+  private synchronized MapOutputFile requireWaiting() throws NotPublishedException {
+    if (waiting == null) {
+      throw new NotPublishedException(Reason.REMOVED, "it was withdrawn while it waited for room");
+    }
+    return waiting;
+  }
+
+  private synchronized void serve(RegisteredFile opened) throws NotPublishedException {
+    describe(requireWaiting(), opened.region());
+    waiting = null;
+    data = opened;
+    readable = true;
+  }
+
+  private void giveBackAfter(Exception failure, @Nullable RegisteredFile opened) {
+    withdraw();
     try {
-      if (!release()) {
-        budget.giveBack(lengthBytes);
+      if (opened != null) {
+        opened.close();
       }
+      budget.giveBack(lengthBytes);
     } catch (IOException e) {
       failure.addSuppressed(e);
     }
@@ -147,11 +149,11 @@ public final class PublishedOutput {
 
   /** Where its file is, or was. */
   Path directory() {
-    return directory;
+    return Objects.requireNonNull(path.getParent());
   }
 
   synchronized boolean isRegistered() {
-    return file != null;
+    return data != null;
   }
 
   synchronized boolean isReadable() {
@@ -175,21 +177,21 @@ public final class PublishedOutput {
    * LEAVING to GONE; true if there was something to give back. What could not be deregistered stays
    * mapped and counted: the device may still serve those addresses.
    */
-  synchronized boolean release() throws IOException {
-    MappedFile mapped = file;
-    if (mapped == null) {
+  boolean release() throws IOException {
+    RegisteredFile taken = takeData();
+    if (taken == null) {
       return false;
     }
-    MemoryRegion data = region;
-    file = null;
-    region = null;
-    if (data != null) {
-      data.close();
-    }
-    mapped.close();
+    taken.close();
     budget.giveBack(lengthBytes);
     descriptor.shrink(MapOutputDescriptor.HEADER_BYTES);
     return true;
+  }
+
+  private synchronized @Nullable RegisteredFile takeData() {
+    RegisteredFile taken = data;
+    data = null;
+    return taken;
   }
 
   /** Frees the descriptor, too; the data has been released before. */

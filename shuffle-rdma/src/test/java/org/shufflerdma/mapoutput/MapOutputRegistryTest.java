@@ -5,12 +5,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
@@ -257,9 +261,79 @@ class MapOutputRegistryTest {
       low.set(true);
       await("the file is given up", () -> registry.deletedBytes() == 0);
       await("one region is given back", () -> regions() == 1);
-      assertThat(registry.registeredBytes()).isEqualTo(50);
+      await("its bytes, too", () -> registry.registeredBytes() == 50);
       registry.removeShuffle(2);
       await("the other, too", () -> regions() == 0);
+    }
+  }
+
+  @Test
+  void aShuffleIsRemovedWhileAnOutputOfItIsBeingRegistered() throws Exception {
+    try (MapOutputRegistry registry = registry(2, NO_GRACE)) {
+      MapOutputRegistry.Use reader = registry.use(1);
+      publish(registry, 1, 2);
+      HeldUpFile file = new HeldUpFile(outputOf(2, 1, PAGE));
+      registry.publish(file.output);
+      assertThat(registry.waiting()).isEqualTo(1);
+      reader.close();
+      registry.removeShuffle(1);
+      file.awaitOpening();
+      Thread removal = new Thread(() -> registry.removeShuffle(2));
+      removal.start();
+      await("the removal waits for nothing", () -> !removal.isAlive());
+      file.mayBeOpened.countDown();
+      await("all is given back", () -> arena.budget().usedBytes() == arenaBytes);
+      assertThat(regions()).isZero();
+    }
+  }
+
+  @Test
+  void closeWaitsForAPublicationUnderWay() throws Exception {
+    MapOutputRegistry registry = registry(NO_GRACE);
+    HeldUpFile file = new HeldUpFile(output(1, PAGE));
+    FutureTask<PublishedOutput> publication = new FutureTask<>(() -> registry.publish(file.output));
+    new Thread(publication).start();
+    file.awaitOpening();
+    Thread stop = new Thread(registry::close);
+    stop.start();
+    await("the stop waits", () -> stop.getState() == Thread.State.TIMED_WAITING);
+    file.mayBeOpened.countDown();
+    assertRefused(() -> resultOf(publication), Reason.CLOSED);
+    stop.join();
+    assertThat(regions()).isZero();
+    assertThat(arena.budget().usedBytes()).isEqualTo(arenaBytes);
+  }
+
+  private static PublishedOutput resultOf(FutureTask<PublishedOutput> publication)
+      throws Exception {
+    try {
+      return publication.get(10, TimeUnit.SECONDS);
+    } catch (ExecutionException e) {
+      throw (Exception) e.getCause();
+    }
+  }
+
+  /** A file whose name is not told, so that it cannot be opened, before the test allows it. */
+  private static final class HeldUpFile {
+    final CountDownLatch mayBeOpened = new CountDownLatch(1);
+    final MapOutputFile output;
+    private final CountDownLatch opening = new CountDownLatch(1);
+
+    HeldUpFile(MapOutputFile real) {
+      Object path = Proxy.newProxyInstance(
+          Path.class.getClassLoader(), new Class<?>[] {Path.class}, (proxy, method, arguments) -> {
+            if (method.getName().equals("toString")) {
+              opening.countDown();
+              assertThat(mayBeOpened.await(20, TimeUnit.SECONDS)).isTrue();
+            }
+            return method.invoke(real.dataFile(), arguments);
+          });
+      output = new MapOutputFile(
+          real.shuffleId(), real.mapId(), (Path) path, real.partitionLengths(), real.checksums());
+    }
+
+    void awaitOpening() throws InterruptedException {
+      assertThat(opening.await(10, TimeUnit.SECONDS)).as("is being registered").isTrue();
     }
   }
 

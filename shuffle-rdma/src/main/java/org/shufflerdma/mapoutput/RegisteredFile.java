@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.mapoutput;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import org.shufflerdma.mapoutput.NotPublishedException.Reason;
+import org.shufflerdma.verbs.Access;
+import org.shufflerdma.verbs.MappedFile;
+import org.shufflerdma.verbs.MemoryRegion;
+import org.shufflerdma.verbs.ProtectionDomain;
+
+/** A whole file that peers can read: mapped, and registered. Both end with its one close. */
+record RegisteredFile(MappedFile file, MemoryRegion region) implements AutoCloseable {
+  /**
+   * Takes as long as the kernel needs to bring and pin the file's pages.
+   *
+   * @throws NotPublishedException if the file is not that long
+   */
+  static RegisteredFile open(ProtectionDomain domain, Path path, long lengthBytes)
+      throws IOException, NotPublishedException {
+    MappedFile file = MappedFile.open(path);
+    try {
+      if (file.size() != lengthBytes) {
+        throw new NotPublishedException(
+            Reason.FILE_CHANGED,
+            path + " has " + file.size() + " bytes, its partitions " + lengthBytes);
+      }
+      return new RegisteredFile(file, domain.register(file, 0, lengthBytes, Access.REMOTE_READ));
+    } catch (Throwable t) {
+      file.close();
+      throw t;
+    }
+  }
+
+  /** What could not be deregistered stays mapped: the device may still serve those addresses. */
+  @Override
+  public void close() throws IOException {
+    region.close();
+    file.close();
+  }
+}
