@@ -8,7 +8,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.spark.SparkConf;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.connection.LocalIdentity;
@@ -81,7 +80,7 @@ public record DeviceTrial(
       bound.verbs().setSecret(SECRET);
     }
     boolean pins = bound.verbs().provider() == Provider.SYSTEM;
-    MemoryPlan plan = MemoryPlan.of(settings, ExecutorMemory.of(new SparkConf(false)), pins);
+    MemoryPlan plan = MemoryPlan.of(settings, ExecutorMemory.withoutSpark(), pins);
     return new DeviceTrial(
         bound.verbs(),
         bound.deviceName(),

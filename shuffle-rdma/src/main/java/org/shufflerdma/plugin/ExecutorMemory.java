@@ -8,11 +8,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.apache.spark.SparkConf;
-import org.apache.spark.internal.config.package$;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.verbs.MemlockLimit;
-import scala.Option;
 
 /**
  * What bounds the memory of this executor, as far as the process can tell. All in bytes.
@@ -34,24 +31,29 @@ record ExecutorMemory(
     @Nullable Long overheadBytes,
     long inFlightBytes) {
   private static final long MIB = 1 << 20;
+
+  /** {@code spark.reducer.maxSizeInFlight}. */
+  private static final long IN_FLIGHT_DEFAULT_BYTES = 48 * MIB;
+
   private static final Path MEMINFO = Path.of("/proc/meminfo");
   private static final Pattern TOTAL = Pattern.compile("MemTotal:\\s+(\\d+) kB");
 
-  /** ResourceProfile.MEMORY_OVERHEAD_MIN_MIB; a setting of its own in Spark 4. */
-  private static final String LEAST_OVERHEAD = "spark.executor.minMemoryOverhead";
+  /** Of a process that is no executor and has no Spark: one task a core, with Spark's defaults. */
+  static ExecutorMemory withoutSpark() {
+    return of(0, null, Runtime.getRuntime().availableProcessors() * IN_FLIGHT_DEFAULT_BYTES);
+  }
 
-  private static final String LEAST_OVERHEAD_DEFAULT = "384m";
-
-  static ExecutorMemory of(SparkConf conf) {
+  /** Of this process, as its JVM and its kernel say, with what Spark has said. */
+  static ExecutorMemory of(long offHeapBytes, @Nullable Long overheadBytes, long inFlightBytes) {
     long containerBytes =
         ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getTotalMemorySize();
     return new ExecutorMemory(
         MemlockLimit.read(),
         containerBytes,
         hostBytes(containerBytes),
-        Runtime.getRuntime().maxMemory() + offHeapBytes(conf),
-        overheadBytes(conf),
-        inFlightBytes(conf));
+        Runtime.getRuntime().maxMemory() + offHeapBytes,
+        overheadBytes,
+        inFlightBytes);
   }
 
   boolean isInContainer() {
@@ -65,34 +67,5 @@ record ExecutorMemory(
     } catch (IOException e) {
       return otherwise;
     }
-  }
-
-  private static long offHeapBytes(SparkConf conf) {
-    boolean used = (boolean) conf.get(package$.MODULE$.MEMORY_OFFHEAP_ENABLED());
-    return used ? (long) conf.get(package$.MODULE$.MEMORY_OFFHEAP_SIZE()) : 0;
-  }
-
-  private static @Nullable Long overheadBytes(SparkConf conf) {
-    Option<Object> set = conf.get(package$.MODULE$.EXECUTOR_MEMORY_OVERHEAD());
-    if (set.isDefined()) {
-      return (long) set.get() * MIB;
-    }
-    String master = conf.get("spark.master", "");
-    if (!master.startsWith("yarn") && !master.startsWith("k8s")) {
-      return null;
-    }
-    double factor = (double) conf.get(package$.MODULE$.EXECUTOR_MEMORY_OVERHEAD_FACTOR());
-    long share = (long) (factor * (long) conf.get(package$.MODULE$.EXECUTOR_MEMORY()));
-    return Math.max(conf.getSizeAsMb(LEAST_OVERHEAD, LEAST_OVERHEAD_DEFAULT), share) * MIB;
-  }
-
-  private static long inFlightBytes(SparkConf conf) {
-    int cores = conf.contains(package$.MODULE$.EXECUTOR_CORES())
-        ? (int) conf.get(package$.MODULE$.EXECUTOR_CORES())
-        : Runtime.getRuntime().availableProcessors();
-    int tasks = Math.max(1, cores / (int) conf.get(package$.MODULE$.CPUS_PER_TASK()));
-    long perTask = (long) conf.get(package$.MODULE$.REDUCER_MAX_SIZE_IN_FLIGHT()) * MIB;
-    long largest = (long) conf.get(package$.MODULE$.MAX_REMOTE_BLOCK_SIZE_FETCH_TO_MEM());
-    return tasks * perTask + Math.min(largest, perTask * 8);
   }
 }

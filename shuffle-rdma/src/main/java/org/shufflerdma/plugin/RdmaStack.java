@@ -143,7 +143,7 @@ final class RdmaStack implements AutoCloseable {
       device.verbs().setSecret(secret);
     }
     boolean pins = device.verbs().provider() == Provider.SYSTEM;
-    MemoryPlan plan = MemoryPlan.of(settings, ExecutorMemory.of(env.conf()), pins);
+    MemoryPlan plan = MemoryPlan.of(settings, SparkMemorySettings.memory(env.conf()), pins);
     RdmaTransport transport = RdmaTransport.open(
         transportSettings(settings, plan.poolBytes(), device.address()),
         device.deviceName(),

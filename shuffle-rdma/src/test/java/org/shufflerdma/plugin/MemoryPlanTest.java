@@ -139,7 +139,7 @@ class MemoryPlanTest {
     SparkConf conf = new SparkConf(false)
         .set("spark.executor.cores", "4")
         .set("spark.executor.memoryOverhead", "512m");
-    ExecutorMemory memory = ExecutorMemory.of(conf);
+    ExecutorMemory memory = SparkMemorySettings.memory(conf);
     assertThat(memory.overheadBytes()).isEqualTo(512 * MIB);
     assertThat(memory.inFlightBytes()).isEqualTo((4 * 48 + 200) * MIB);
     assertThat(memory.hostBytes()).isGreaterThanOrEqualTo(memory.containerBytes());
@@ -150,10 +150,10 @@ class MemoryPlanTest {
   void yarnAndKubernetesGiveAnOverheadThatNobodySet() {
     SparkConf conf =
         new SparkConf(false).set("spark.master", "yarn").set("spark.executor.memory", "10g");
-    assertThat(ExecutorMemory.of(conf).overheadBytes()).isEqualTo(GIB);
+    assertThat(SparkMemorySettings.memory(conf).overheadBytes()).isEqualTo(GIB);
     conf.set("spark.executor.memory", "1g");
-    assertThat(ExecutorMemory.of(conf).overheadBytes()).isEqualTo(384 * MIB);
+    assertThat(SparkMemorySettings.memory(conf).overheadBytes()).isEqualTo(384 * MIB);
     conf.set("spark.master", "spark://host:7077");
-    assertThat(ExecutorMemory.of(conf).overheadBytes()).isNull();
+    assertThat(SparkMemorySettings.memory(conf).overheadBytes()).isNull();
   }
 }

@@ -15,7 +15,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Another JVM on the test's class path, or a given one; killed when closed. */
 final class Jvm implements AutoCloseable {
-  private static final int TIMEOUT_S = 30;
+  private static final int TIMEOUT_S = 60;
 
   private final Process process;
   private final BufferedReader output;

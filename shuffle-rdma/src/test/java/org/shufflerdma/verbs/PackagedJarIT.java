@@ -11,6 +11,8 @@ import java.util.Map;
 import java.util.jar.JarFile;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.hardware.VerifyHardware;
 import org.slf4j.Logger;
 
 /** What only the packaged jar has: relocated DiSNI classes and the natives inside. */
@@ -62,5 +64,21 @@ final class PackagedJarIT {
 
   private static Path jarOf(Class<?> type) throws URISyntaxException {
     return Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI());
+  }
+
+  @Test
+  void aDeviceIsVerifiedWithoutSpark(@TempDir Path directory) throws Exception {
+    String report = directory.resolve("report.json").toString();
+    List<String> arguments = List.of(
+        "--device", "soft", "--dir", directory.toString(), "--size", "4m", "--report", report);
+    try (Jvm jvm = Jvm.start(
+        Jvm.classPath(JAR, jarOf(Logger.class)),
+        List.of(),
+        Map.of(),
+        VerifyHardware.class.getName(),
+        arguments.toArray(String[]::new))) {
+      assertThat(jvm.end()).contains("softv0");
+      assertThat(jvm.exitValue()).isZero();
+    }
   }
 }

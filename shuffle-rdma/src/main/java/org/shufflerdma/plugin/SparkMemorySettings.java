@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import org.apache.spark.SparkConf;
+import org.apache.spark.internal.config.package$;
+import org.jspecify.annotations.Nullable;
+import scala.Option;
+
+/** What Spark's settings say of an executor's memory. */
+final class SparkMemorySettings {
+  private static final long MIB = 1 << 20;
+
+  /** ResourceProfile.MEMORY_OVERHEAD_MIN_MIB; a setting of its own in Spark 4. */
+  private static final String LEAST_OVERHEAD = "spark.executor.minMemoryOverhead";
+
+  private static final String LEAST_OVERHEAD_DEFAULT = "384m";
+
+  private SparkMemorySettings() {}
+
+  /** Of this executor. */
+  static ExecutorMemory memory(SparkConf conf) {
+    return ExecutorMemory.of(offHeapBytes(conf), overheadBytes(conf), inFlightBytes(conf));
+  }
+
+  private static long offHeapBytes(SparkConf conf) {
+    boolean used = (boolean) conf.get(package$.MODULE$.MEMORY_OFFHEAP_ENABLED());
+    return used ? (long) conf.get(package$.MODULE$.MEMORY_OFFHEAP_SIZE()) : 0;
+  }
+
+  private static @Nullable Long overheadBytes(SparkConf conf) {
+    Option<Object> set = conf.get(package$.MODULE$.EXECUTOR_MEMORY_OVERHEAD());
+    if (set.isDefined()) {
+      return (long) set.get() * MIB;
+    }
+    String master = conf.get("spark.master", "");
+    if (!master.startsWith("yarn") && !master.startsWith("k8s")) {
+      return null;
+    }
+    double factor = (double) conf.get(package$.MODULE$.EXECUTOR_MEMORY_OVERHEAD_FACTOR());
+    long share = (long) (factor * (long) conf.get(package$.MODULE$.EXECUTOR_MEMORY()));
+    return Math.max(conf.getSizeAsMb(LEAST_OVERHEAD, LEAST_OVERHEAD_DEFAULT), share) * MIB;
+  }
+
+  private static long inFlightBytes(SparkConf conf) {
+    int cores = conf.contains(package$.MODULE$.EXECUTOR_CORES())
+        ? (int) conf.get(package$.MODULE$.EXECUTOR_CORES())
+        : Runtime.getRuntime().availableProcessors();
+    int tasks = Math.max(1, cores / (int) conf.get(package$.MODULE$.CPUS_PER_TASK()));
+    long perTask = (long) conf.get(package$.MODULE$.REDUCER_MAX_SIZE_IN_FLIGHT()) * MIB;
+    long largest = (long) conf.get(package$.MODULE$.MAX_REMOTE_BLOCK_SIZE_FETCH_TO_MEM());
+    return tasks * perTask + Math.min(largest, perTask * 8);
+  }
+}
