@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.apache.spark.shuffle.rdma
 
-import java.nio.file.Files
+import java.nio.file.{Files, Path}
 import java.util.concurrent.atomic.AtomicInteger
 
-import org.apache.spark.{SparkContext, TaskContext}
+import org.apache.spark.{BarrierTaskContext, HashPartitioner, SparkContext, TaskContext}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 
@@ -38,6 +38,20 @@ object RetriedJobs {
       }
       row
     }
+
+  /** The barrier stage writes a shuffle in its turn: Spark does not run a last stage of that kind over. */
+  def overABarrier(context: SparkContext): Seq[(Int, Int)] =
+    pairs(context)
+      .groupByKey(2)
+      .barrier()
+      .mapPartitions { rows =>
+        BarrierTaskContext.get().barrier()
+        rows.map { case (key, values) => (key, values.toSeq.sorted.hashCode) }
+      }
+      .partitionBy(new HashPartitioner(2))
+      .collect()
+      .sorted
+      .toSeq
 
   /** Which row goes where depends on the order in which the first shuffle's blocks came. */
   def repartitioned(context: SparkContext): Seq[(Int, Int)] =
@@ -75,21 +89,24 @@ final class SpeculationSuite
   }
 }
 
-object RepartitionSuite {
-  private val Mark = OnceFault.newMark()
-
-  /** Past the reads of the first shuffle, among those of the second. */
-  private val Read = 20
-}
-
-final class RepartitionSuite
-    extends OnRdmaCluster(
-      OnceFault.onRead("killpeer=1", RepartitionSuite.Read, RepartitionSuite.Mark)) {
-  test("shuffles of rows dealt out in turn are done over when an executor is lost") {
-    val (result, traffic) = cluster.watched(RetriedJobs.repartitioned)
-    assert(Files.exists(RepartitionSuite.Mark), "the fault did not strike")
+/** Jobs that are disturbed by the end of an executor in the middle of its READs. */
+abstract class LostReaderSuite(read: Int, mark: Path, job: SparkContext => Seq[(Int, Int)])
+    extends OnRdmaCluster(OnceFault.onRead("killpeer=1", read, mark)) {
+  test("shuffles are done over when an executor is lost") {
+    val (result, traffic) = cluster.watched(job)
+    assert(Files.exists(mark), "the fault did not strike")
     assert(result == RetriedJobs.expected)
     assert(traffic.rdmaBytes > 0, traffic)
     assert(traffic.repeatedStages >= 1, traffic)
   }
 }
+
+/** Rows are dealt out in turn; the fault strikes past the first shuffle's reads, among the second's. */
+final class RepartitionSuite extends LostReaderSuite(20, OnceFault.newMark(), RetriedJobs.repartitioned)
+
+/** Spark compares checksums of the rows, and runs a stage over as a whole if they differ. */
+final class RowChecksumsSuite
+    extends LostReaderSuite(20, OnceFault.newMark(), SqlJobs.repartitionedWithRowChecksums)
+
+/** A task of a barrier stage that fails takes the others with it. */
+final class BarrierSuite extends LostReaderSuite(3, OnceFault.newMark(), RetriedJobs.overABarrier)

@@ -2,7 +2,7 @@
 package org.apache.spark.shuffle.rdma
 
 import org.apache.spark.{MapOutputTrackerMaster, SparkContext, SparkEnv}
-import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.{DataFrame, SparkSession, functions}
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, AdaptiveSparkPlanHelper}
 
 /** What a query gave, and how adaptive execution read its shuffles. */
@@ -67,14 +67,33 @@ object SqlJobs extends AdaptiveSparkPlanHelper {
     newest.withMapStatuses(_.map(_.checksumValue).toSeq)
   }
 
+  /** The rows of [[RetriedJobs.expected]], dealt out in turn on the way. */
+  def repartitionedWithRowChecksums(context: SparkContext): Seq[(Int, Int)] =
+    frame(
+      context,
+      "spark.sql.shuffle.partitions" -> "6",
+      "spark.sql.shuffle.orderIndependentChecksum.enabled" -> "true",
+      "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch" -> "true") {
+      _.range(0, 20000, 1, Maps)
+        .selectExpr("cast(id as int) as value")
+        .repartition(8)
+        .groupBy(functions.expr("value % 701"))
+        .agg(functions.collect_list("value"))
+    }.collect().map(row => (row.getInt(0), row.getSeq[Int](1).sorted.hashCode)).sorted.toSeq
+
   private def query(context: SparkContext, settings: (String, String)*)(
       make: SparkSession => DataFrame): Answer = {
-    val session = SparkSession.builder().sparkContext(context).getOrCreate().newSession()
-    settings.foreach { case (key, value) => session.conf.set(key, value) }
-    val frame = make(session)
-    val rows = frame.collect().map(_.toString).sorted.toSeq
+    val asked = frame(context, settings: _*)(make)
+    val rows = asked.collect().map(_.toString).sorted.toSeq
     Answer(
       rows,
-      collect(frame.queryExecution.executedPlan) { case read: AQEShuffleReadExec => read })
+      collect(asked.queryExecution.executedPlan) { case read: AQEShuffleReadExec => read })
+  }
+
+  private def frame(context: SparkContext, settings: (String, String)*)(
+      make: SparkSession => DataFrame): DataFrame = {
+    val session = SparkSession.builder().sparkContext(context).getOrCreate().newSession()
+    settings.foreach { case (key, value) => session.conf.set(key, value) }
+    make(session)
   }
 }

@@ -25,7 +25,8 @@ abstract class StockResultsSuite(settings: (String, String)*) extends OnRdmaClus
   }
 }
 
-final class JavaSerializerSuite extends StockResultsSuite() {
+/** Blocks are verified by the plugin's own checksums. */
+final class JavaSerializerSuite extends StockResultsSuite("spark.shuffle.rdma.checksum" -> "own") {
   override protected def jobs: Map[String, SparkContext => Any] = Map(
     "groupByKey" -> Jobs.groupByKey,
     "reduceByKey" -> Jobs.reduceByKey,
@@ -46,8 +47,11 @@ final class KryoRegistrationRequiredSuite
     "a shuffle of 2100 partitions" -> Jobs.manyPartitions)
 }
 
+/** Blocks are verified by nobody. */
 final class BlocksInFilesSuite
-    extends StockResultsSuite("spark.network.maxRemoteBlockSizeFetchToMem" -> "1k") {
+    extends StockResultsSuite(
+      "spark.network.maxRemoteBlockSizeFetchToMem" -> "1k",
+      "spark.shuffle.rdma.checksum" -> "off") {
   override protected def jobs: Map[String, SparkContext => Any] = Map(
     "groupByKey over temporary files" -> Jobs.groupByKey,
     "a job whose tasks leave files unread" -> Jobs.endEarly)
