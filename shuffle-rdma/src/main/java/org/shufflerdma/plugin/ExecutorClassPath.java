@@ -88,10 +88,13 @@ final class ExecutorClassPath {
     if (inOneProcess || otherMeans || mayHold(extra, jar)) {
       return new Finding(Verdict.GOOD, "");
     }
+    String path = master.startsWith("yarn")
+        ? "%s=%s, its name alone, since YARN puts the jars of --jars into the working folder"
+            .formatted(EXTRA, jar.getFileName())
+        : "%s to the path of %s on the executors' hosts (here it is %s)"
+            .formatted(EXTRA, jar.getFileName(), jar);
     String remedy = "Executors of Spark 3.5 make their shuffle manager before they fetch the jars"
-        + " of --jars. Set " + EXTRA + " to the path of " + jar.getFileName()
-        + " on the executors' hosts (here it is " + jar + "), or put it into the jars folder of"
-        + " Spark on every host.";
+        + " of --jars. Set " + path + ", or put it into the jars folder of Spark on every host.";
     if (!extra.isBlank()) {
       return new Finding(
           Verdict.DOUBTFUL,

@@ -89,6 +89,11 @@ final class RdmaStack implements AutoCloseable {
               choice.reason(),
               refused.isEmpty() ? "" : ": " + String.join("; ", refused),
               stack.transport.endpoint());
+          LOG.info(
+              "Executors prove to one another that they know {}",
+              env.securityManager().isAuthenticationEnabled()
+                  ? "Spark's secret of the application"
+                  : "a token of the application, which is no security: spark.authenticate is false");
           LOG.info("{}", stack.plan);
           return stack;
         } catch (IOException | RdmaUnavailableException | RuntimeException e) {

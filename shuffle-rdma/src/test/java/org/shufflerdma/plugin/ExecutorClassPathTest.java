@@ -20,14 +20,22 @@ class ExecutorClassPathTest {
   @CsvSource({
     "local-cluster[2;1;1024],",
     "spark://host:7077,",
-    "yarn,",
-    "yarn, spark.executor.memory=2g",
   })
   void executorsThatGetTheJarByJarsAloneAreRefused(String master, @Nullable String setting) {
     Finding finding = judge(master, setting, "");
     assertThat(finding.verdict()).isEqualTo(Verdict.REFUSED);
     assertThat(finding.text())
         .contains(EXTRA + " is not set", "Set " + EXTRA, JAR.toString(), "jars folder of Spark");
+  }
+
+  @ParameterizedTest
+  @CsvSource({"yarn,", "yarn, spark.executor.memory=2g"})
+  void onYarnTheNameOfTheJarIsEnough(String master, @Nullable String setting) {
+    Finding finding = judge(master, setting, "");
+    assertThat(finding.verdict()).isEqualTo(Verdict.REFUSED);
+    assertThat(finding.text())
+        .contains(EXTRA + " is not set", "Set " + EXTRA + "=shuffle-rdma-1.0.jar,")
+        .doesNotContain(JAR.toString());
   }
 
   @ParameterizedTest
@@ -48,8 +56,6 @@ class ExecutorClassPathTest {
 
   @ParameterizedTest
   @CsvSource({
-    "yarn, spark.yarn.archive=hdfs:/spark.zip",
-    "yarn, spark.yarn.jars=hdfs:/spark/*",
     "k8s://https://host,",
     "spark://host:7077, spark.executor.extraClassPath=/opt/application-with-all-it-needs.jar",
     "spark://host:7077, spark.executor.extraClassPath=/opt/classes",
@@ -58,6 +64,14 @@ class ExecutorClassPathTest {
     Finding finding = judge(master, setting, "");
     assertThat(finding.verdict()).isEqualTo(Verdict.DOUBTFUL);
     assertThat(finding.text()).contains("may not find", "Set " + EXTRA, JAR.toString());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"spark.yarn.archive=hdfs:/spark.zip", "spark.yarn.jars=hdfs:/spark/*"})
+  void anArchiveOnYarnMayHoldTheJar(String setting) {
+    Finding finding = judge("yarn", setting, "");
+    assertThat(finding.verdict()).isEqualTo(Verdict.DOUBTFUL);
+    assertThat(finding.text()).contains("may not find", "Set " + EXTRA + "=shuffle-rdma-1.0.jar,");
   }
 
   @ParameterizedTest
