@@ -46,6 +46,36 @@ live_data_nodes() {
     awk '/"FSState"/ { writes = /Operational/ } /"NumLiveDataNodes"/ { n = $3 + 0 } END { if (writes) print n }'
 }
 
+# hadoop_command HOST DAEMON CLASS ARGS...: sets `command` to a class of Hadoop's on that host; `memory` is what a NodeManager gives.
+hadoop_command() {
+  local host=$1 daemon=$2
+  shift 2
+  command=("$ROOT/bin/hosts" on "$host" "$JAVA" -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1
+    --add-opens=java.base/java.lang=ALL-UNNAMED -Djava.net.preferIPv4Stack=true
+    "-Dcluster.host=$host" "-Dcluster.dir=$YARN/$host/$daemon" "-Dcluster.memory=${memory:-}"
+    "-Dcluster.shuffle-service=$(cat "$ROOT/target/yarn/shuffle-service.classpath")"
+    -cp "$YARN_CONF:$(cat "$ROOT/target/yarn/hadoop.classpath")" "$@")
+}
+
+# hdfs_dfs ARGS...: as `hdfs dfs` of a distribution, on node0.
+hdfs_dfs() {
+  local command
+  hadoop_command node0 client org.apache.hadoop.fs.FsShell "$@"
+  "${command[@]}"
+}
+
+YARN_ARCHIVE=hdfs://node0:9820/spark/spark.zip
+
+# upload_archive: Spark's jars and the plugin, as $YARN_ARCHIVE.
+upload_archive() {
+  say "uploading Spark's jars and the plugin as $YARN_ARCHIVE"
+  rm -f "$YARN/spark.zip"
+  (cd "$SPARK_HOME/jars" && "$JAVA_HOME/bin/jar" -c -0 -M -f "$YARN/spark.zip" ./*.jar -C "$(dirname "$PLUGIN_JAR")" "$(basename "$PLUGIN_JAR")")
+  hdfs_dfs -mkdir -p "$(dirname "$YARN_ARCHIVE")"
+  hdfs_dfs -put -f "$YARN/spark.zip" "$YARN_ARCHIVE" || die 1 "HDFS did not take $YARN/spark.zip"
+  rm -f "$YARN/spark.zip"
+}
+
 # yarn_submit ARGS...: spark-submit on node0, for the cluster of bin/yarn.
 yarn_submit() {
   export HADOOP_CONF_DIR=$YARN_CONF SPARK_LOCAL_HOSTNAME=node0 SPARK_LOCAL_DIRS=$YARN/node0/client

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.benchmarks.terasort;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
@@ -40,12 +41,44 @@ final class SortJob {
 
   /** Sorts by one shuffle: one map task a file of the input, one reduce task a range of keys. */
   void sort(Path input, Path output, int reduces) {
+    writeSorted(shuffle(input, reduces), output);
+  }
+
+  /**
+   * As {@link #sort}, but the shuffle is read twice, and the output is written of what is read when
+   * none of the executors is left that ran the maps.
+   *
+   * @throws IllegalStateException if dynamic allocation leaves an executor for {@code limit}
+   */
+  void sortOrphaned(Path input, Path output, int reduces, Duration limit)
+      throws InterruptedException {
+    JavaPairRDD<byte[], byte[]> shuffled = shuffle(input, reduces);
+    shuffled.foreachPartition(rows -> {});
+    awaitNoExecutors(limit);
+    writeSorted(shuffled, output);
+  }
+
+  private void awaitNoExecutors(Duration limit) throws InterruptedException {
+    long deadlineNs = System.nanoTime() + limit.toNanos();
+    // The driver is one of them.
+    while (spark.sc().getExecutorMemoryStatus().size() > 1) {
+      if (System.nanoTime() - deadlineNs > 0) {
+        throw new IllegalStateException(
+            "executors are left after " + limit.toSeconds()
+                + " s: set spark.dynamicAllocation.enabled=true, and an executorIdleTimeout below that");
+      }
+      Thread.sleep(100);
+    }
+  }
+
+  private JavaPairRDD<byte[], byte[]> shuffle(Path input, int reduces) {
     JavaPairRDD<byte[], byte[]> rows = read(input);
     KeyRanges ranges = KeyRanges.ofSample(sampleKeys(rows), reduces);
-    JavaPairRDD<Text, Text> sorted = rows.repartitionAndSortWithinPartitions(
-            ranges, KeyOrder.INSTANCE)
-        .mapToPair(row -> new Tuple2<>(new Text(row._1()), new Text(row._2())));
-    write(sorted, output);
+    return rows.repartitionAndSortWithinPartitions(ranges, KeyOrder.INSTANCE);
+  }
+
+  private void writeSorted(JavaPairRDD<byte[], byte[]> rows, Path output) {
+    write(rows.mapToPair(row -> new Tuple2<>(new Text(row._1()), new Text(row._2()))), output);
   }
 
   private JavaPairRDD<byte[], byte[]> read(Path input) {

@@ -6,9 +6,14 @@ import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** One sort: what came out, by which way its bytes went, and how long it took. */
+/**
+ * One sort: what came out, by which way its bytes went, and how long it took.
+ *
+ * @param orphaned whether its maps were read again when their executors had gone
+ */
 record SortResult(
     ShuffleKind shuffle,
+    boolean orphaned,
     Validation.Outcome outcome,
     ShuffleTotals totals,
     Map<String, Long> shuffleCounters,
@@ -31,6 +36,12 @@ record SortResult(
     if (totals.rdmaBytes() + totals.tcpBytes() != totals.sparkRemoteBytes()) {
       return "rdma_bytes + tcp_bytes is %d, but Spark counted %d remote bytes"
           .formatted(totals.rdmaBytes() + totals.tcpBytes(), totals.sparkRemoteBytes());
+    }
+    if (orphaned) {
+      return totals.rdmaBytes() > 0 && totals.tcpBytes() > 0
+          ? null
+          : "%d bytes came by RDMA from living executors and %d by TCP of those that had gone"
+              .formatted(totals.rdmaBytes(), totals.tcpBytes());
     }
     if (totals.tcpBytes() != 0) {
       return "%d bytes came by TCP; see fallbacks in the JSON and the executors' logs"

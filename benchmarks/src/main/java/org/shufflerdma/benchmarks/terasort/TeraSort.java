@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TeraSort {
   private static final String INPUT = "input";
+  private static final Duration NO_EXECUTORS_LIMIT = Duration.ofMinutes(2);
 
   private final TeraSortOptions options;
   private final WorkDirectory directory;
@@ -78,7 +79,12 @@ public final class TeraSort {
       directory.clear(output);
       Progress.say("sorting with spark.shuffle.manager=" + shuffle.managerClass());
       long startNs = System.nanoTime();
-      job.sort(directory.path(INPUT), directory.path(output), options.reduces());
+      if (options.orphaned()) {
+        job.sortOrphaned(
+            directory.path(INPUT), directory.path(output), options.reduces(), NO_EXECUTORS_LIMIT);
+      } else {
+        job.sort(directory.path(INPUT), directory.path(output), options.reduces());
+      }
       sortMs = Duration.ofNanos(System.nanoTime() - startNs).toMillis();
     }
     Progress.say("sorted in %.1f s; TeraValidate and TeraChecksum".formatted(sortMs / 1e3));
@@ -87,6 +93,7 @@ public final class TeraSort {
     }
     return new SortResult(
         shuffle,
+        options.orphaned(),
         validation.validate(output, inputChecksum, options.records()),
         watcher.totals(),
         watcher.shuffleCounters(),

@@ -16,6 +16,7 @@ record TeraSortOptions(
     int maps,
     int reduces,
     List<ShuffleKind> shuffles,
+    boolean orphaned,
     String device,
     String directory,
     @Nullable Path json) {
@@ -36,6 +37,7 @@ record TeraSortOptions(
         Integer.parseInt(take(values, "--maps")),
         Integer.parseInt(take(values, "--reduces")),
         ShuffleKind.parse(take(values, "--shuffle")),
+        Boolean.parseBoolean(values.remove("--orphaned")),
         take(values, "--device"),
         take(values, "--dir"),
         json == null ? null : Path.of(json));

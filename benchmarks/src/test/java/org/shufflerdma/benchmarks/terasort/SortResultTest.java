@@ -18,6 +18,15 @@ final class SortResultTest {
   }
 
   @Test
+  void blocksOfExecutorsThatHaveGoneComeByTcpAndThoseOfOthersByRdma() {
+    assertThat(orphaned(new ShuffleTotals(50, 100, 0, 50, 150, 50)).wrongPath()).isNull();
+    assertThat(orphaned(new ShuffleTotals(50, 0, 0, 50, 50, 50)).wrongPath())
+        .contains("0 by TCP of those that had gone");
+    assertThat(orphaned(new ShuffleTotals(0, 100, 0, 50, 100, 50)).wrongPath())
+        .contains("0 bytes came by RDMA");
+  }
+
+  @Test
   void countsThatDifferFromSparksAreAWrongPath() {
     assertThat(rdma(new ShuffleTotals(60, 0, 0, 50, 50, 50), 2).wrongPath()).contains("Spark");
   }
@@ -37,8 +46,17 @@ final class SortResultTest {
   }
 
   private static SortResult rdma(ShuffleTotals totals, int executors) {
+    return result(false, totals, executors);
+  }
+
+  private static SortResult orphaned(ShuffleTotals totals) {
+    return result(true, totals, 4);
+  }
+
+  private static SortResult result(boolean orphaned, ShuffleTotals totals, int executors) {
     return new SortResult(
         ShuffleKind.RDMA,
+        orphaned,
         new Validation.Outcome("ab", 10, null),
         totals,
         Map.of(),

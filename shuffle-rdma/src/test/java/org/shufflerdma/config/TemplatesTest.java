@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import javax.xml.parsers.DocumentBuilderFactory;
+import org.junit.jupiter.api.Test;
+import org.w3c.dom.NodeList;
+import org.yaml.snakeyaml.Yaml;
+
+/** The files in conf/ that users copy. */
+class TemplatesTest {
+  private static final Path CONF = Path.of("../conf");
+  private static final Pattern SETTING = Pattern.compile("(?m)^(?:# )?(spark\\.\\S+)\\s+(\\S+)$");
+
+  @Test
+  void everySettingOfSparkDefaultsIsAccepted() throws IOException {
+    Map<String, String> settings = new HashMap<>();
+    Matcher matcher =
+        SETTING.matcher(Files.readString(CONF.resolve("spark-defaults.conf.template")));
+    while (matcher.find()) {
+      settings.put(matcher.group(1), matcher.group(2));
+    }
+    assertThat(settings).containsKeys("spark.shuffle.manager", "spark.shuffle.rdma.device");
+    assertThatCode(() -> RdmaSettings.from(settings)).doesNotThrowAnyException();
+  }
+
+  @Test
+  void theFragmentOfYarnSiteNamesTheShuffleService() throws Exception {
+    NodeList names = DocumentBuilderFactory.newInstance()
+        .newDocumentBuilder()
+        .parse(CONF.resolve("yarn-site.fragment.xml").toFile())
+        .getElementsByTagName("name");
+    assertThat(names.item(0).getTextContent()).isEqualTo("yarn.nodemanager.aux-services");
+  }
+
+  @Test
+  void thePodTemplateIsAPodWithADeviceThatMayLockMemory() throws IOException {
+    Map<String, Object> pod = new Yaml().load(Files.readString(CONF.resolve("executor-pod.yaml")));
+    assertThat(pod).containsEntry("kind", "Pod").containsEntry("apiVersion", "v1");
+    assertThat(pod.get("spec")).asString().contains("add=[IPC_LOCK]", "limits={rdma/");
+  }
+}
