@@ -159,7 +159,8 @@ final class FetchJob {
       }
       if (i > 0 && isLeaseOver(lists.get(i), blocks)) {
         sink.release();
-        run(unposted(lists, i, blocks), attempt); // reads the descriptors again
+        List<PendingBlock> rest = unposted(lists, i, blocks);
+        inLane(() -> run(rest, attempt)); // reads the descriptors again
         return;
       }
       BrokenConnectionException broken = post(connection, lists.get(i), sink, blocks, attempt);

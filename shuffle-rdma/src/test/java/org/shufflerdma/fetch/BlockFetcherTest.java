@@ -11,6 +11,7 @@ import java.nio.channels.Channels;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -323,6 +324,22 @@ class BlockFetcherTest {
     assertThat(listener.streamed).isEqualTo(Map.of(9L, 23_000_000L));
     assertThat(bytes.toByteArray()).isEqualTo(output.expected(1, 4));
     assertThat(listener.failures).isEqualTo(Map.of(10L, FetchFailureReason.TOO_LARGE));
+  }
+
+  /** Each list of READs finds the lease of the one before it over. */
+  @Test
+  void manyListsComeWithoutAnyLease() throws Exception {
+    closeReader();
+    reader = TestTransports.open("reader", TestTransports.settings(0, 256 << 10));
+    fetcher = new BlockFetcher(reader, new FetchSettings(4, 10_000, 0));
+    long[] lengths = new long[2_000];
+    Arrays.fill(lengths, 8_300);
+    TestMapOutput output = publish(1, lengths);
+    List<BlockRequest> blocks = new ArrayList<>();
+    for (int i = 0; i < lengths.length; i++) {
+      blocks.add(output.block(i, i, i + 1));
+    }
+    assertDelivered(fetch(blocks), blocks);
   }
 
   @Test
