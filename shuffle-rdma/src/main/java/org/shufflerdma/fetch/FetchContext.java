@@ -4,6 +4,7 @@ package org.shufflerdma.fetch;
 import java.util.function.BooleanSupplier;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.ConnectionPool;
+import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.memory.BufferPool;
 
@@ -24,6 +25,11 @@ record FetchContext(
     int progressTimeoutMs,
     int poolWaitMs,
     int leaseMs) {
+  /** What is known of where the block is was wrong, or is no longer right. */
+  void forget(PeerId peer, PendingBlock block) {
+    cache.forget(peer.endpoint().bootNonce(), block.request.descriptor());
+  }
+
   Deadline progressDeadline() {
     return Deadline.afterMs(progressTimeoutMs);
   }

@@ -120,7 +120,8 @@ final class FetchJob {
       if (block.lengthBytes() == 0) {
         outcomes.deliverEmpty(block);
       } else if (sink != null) {
-        streamed.add(new StreamedFetch(context, descriptors, block, sink, outcomes, this::connect));
+        streamed.add(
+            new StreamedFetch(context, descriptors, peer, block, sink, outcomes, this::connect));
       } else if (fitsInMemory(block)) {
         inMemory.add(block);
       } else {
@@ -281,7 +282,7 @@ final class FetchJob {
   }
 
   private void afterMismatch(PendingBlock block, int attempt) {
-    context.cache().forget(peer.endpoint().bootNonce(), block.request.descriptor());
+    context.forget(peer, block);
     block.unresolve();
     if (block.mayBeReadAgain()) {
       run(List.of(block), attempt);
@@ -297,7 +298,7 @@ final class FetchJob {
       ReadFailure failure, List<PendingBlock> culprits, List<PendingBlock> blocks, int attempt) {
     ReadsFailedException cause = new ReadsFailedException(failure, culprits);
     for (PendingBlock culprit : culprits) {
-      context.cache().forget(peer.endpoint().bootNonce(), culprit.request.descriptor());
+      context.forget(peer, culprit);
       outcomes.fail(culprit, FetchFailureReason.ofCulprit(failure), cause);
     }
     Set<PendingBlock> blamed = new HashSet<>(culprits);

@@ -12,6 +12,7 @@ import org.shufflerdma.connection.AwaitedCompletion;
 import org.shufflerdma.connection.BrokenConnectionException;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
+import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.Read;
 import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.location.InvalidDescriptorException;
@@ -26,6 +27,7 @@ final class StreamedFetch {
 
   private final FetchContext context;
   private final DescriptorReader descriptors;
+  private final PeerId peer;
   private final PendingBlock block;
   private final BlockSink sink;
   private final Outcomes outcomes;
@@ -39,12 +41,14 @@ final class StreamedFetch {
   StreamedFetch(
       FetchContext context,
       DescriptorReader descriptors,
+      PeerId peer,
       PendingBlock block,
       BlockSink sink,
       Outcomes outcomes,
       Connect connect) {
     this.context = context;
     this.descriptors = descriptors;
+    this.peer = peer;
     this.block = block;
     this.sink = sink;
     this.outcomes = outcomes;
@@ -68,6 +72,7 @@ final class StreamedFetch {
         outcomes.deliverStreamed(block, lengthBytes);
       } else {
         context.stats().checksumMismatches.increment();
+        context.forget(peer, block);
         fail(FetchFailureReason.CHECKSUM, new IOException("the block had another checksum"));
       }
     } catch (Failure e) {
@@ -89,13 +94,15 @@ final class StreamedFetch {
       context.stats().retries.increment();
       failure = tryBring(offset, lengthBytes);
     }
-    if (failure != null) {
-      throw new Failure(
-          failure.hasCulprit()
-              ? FetchFailureReason.ofCulprit(failure)
-              : FetchFailureReason.of(failure.breakage()),
-          new ReadsFailedException(failure, List.of(block)));
+    if (failure == null) {
+      return;
     }
+    ReadsFailedException cause = new ReadsFailedException(failure, List.of(block));
+    if (failure.hasCulprit()) {
+      context.forget(peer, block);
+      throw new Failure(FetchFailureReason.ofCulprit(failure), cause);
+    }
+    throw new Failure(FetchFailureReason.of(failure.breakage()), cause);
   }
 
   private static boolean isWorthRetrying(ReadFailure failure) {

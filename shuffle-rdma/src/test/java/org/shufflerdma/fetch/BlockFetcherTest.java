@@ -326,6 +326,20 @@ class BlockFetcherTest {
     assertThat(listener.failures).isEqualTo(Map.of(10L, FetchFailureReason.TOO_LARGE));
   }
 
+  @Test
+  void aRefusedLocationOfAStreamedBlockIsForgotten() throws Exception {
+    TestMapOutput output = publish(1, 1000, 2000);
+    BlockRequest streamed = new BlockRequest(1, output.ref(), 0, 1, piece -> {});
+    assertThat(fetch(List.of(streamed)).streamed).isEqualTo(Map.of(1L, 1000L));
+    output.region().close();
+    assertThat(fetch(List.of(streamed)).failures)
+        .isEqualTo(Map.of(1L, FetchFailureReason.REMOTE_ACCESS));
+    MapOutputDescriptor.withdraw(output.descriptor().buffer());
+    assertThat(fetch(List.of(streamed)).failures)
+        .as("its descriptor is read again")
+        .isEqualTo(Map.of(1L, FetchFailureReason.WITHDRAWN));
+  }
+
   /** Each list of READs finds the lease of the one before it over. */
   @Test
   void manyListsComeWithoutAnyLease() throws Exception {
