@@ -3,6 +3,7 @@ package org.shufflerdma.fetch;
 
 import java.util.function.BooleanSupplier;
 import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Lanes;
 import org.shufflerdma.connection.ConnectionPool;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.location.DescriptorSeal;
@@ -18,7 +19,7 @@ record FetchContext(
     BufferPool buffers,
     DescriptorCache cache,
     DescriptorSeal seal,
-    PeerLanes lanes,
+    Lanes<PeerId> lanes,
     BooleanSupplier closed,
     FetchStats stats,
     ReadPlan.Limits planLimits,

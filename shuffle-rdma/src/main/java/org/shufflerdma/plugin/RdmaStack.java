@@ -9,10 +9,8 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.concurrent.ThreadPoolExecutor;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
-import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.RdmaTransport;
@@ -26,6 +24,7 @@ import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegistrationBudget;
+import org.shufflerdma.reader.FallbackThreads;
 import org.shufflerdma.reader.RdmaSource;
 import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.writer.CommittedOutputPublisher;
@@ -38,7 +37,6 @@ import org.slf4j.LoggerFactory;
  */
 final class RdmaStack implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
-  private static final int FALLBACK_THREADS = 8;
 
   private final RdmaTransport transport;
   private final MemoryPlan plan;
@@ -170,8 +168,8 @@ final class RdmaStack implements AutoCloseable {
         transport,
         FetchSettings.of(Runtime.getRuntime().availableProcessors(), settings.withdrawGraceMs()));
     acquired.push(fetcher);
-    ThreadPoolExecutor fallbackThreads = Workers.pool("rdma-fallback", FALLBACK_THREADS);
-    acquired.push(fallbackThreads::shutdownNow);
+    FallbackThreads fallbackThreads = new FallbackThreads();
+    acquired.push(fallbackThreads);
     CommittedOutputPublisher publisher = new CommittedOutputPublisher(
         env.conf(),
         settings.checksum(),

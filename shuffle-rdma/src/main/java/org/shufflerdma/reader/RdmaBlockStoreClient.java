@@ -12,7 +12,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Executor;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.apache.spark.network.shuffle.BlockStoreClient;
 import org.apache.spark.network.shuffle.DownloadFileManager;
@@ -47,7 +46,7 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
   private final int partitions;
   private final LocationTable.Shuffle locations;
   private final ReadCounters counters;
-  private final Executor fallbackExecutor;
+  private final FallbackThreads fallbackThreads;
   private final FallbackLog log;
 
   /** Blocks that RDMA has delivered; Spark asks for one again only if it could not decode it. */
@@ -65,7 +64,7 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
       int partitions,
       LocationTable.Shuffle locations,
       ReadCounters counters,
-      Executor fallbackExecutor,
+      FallbackThreads fallbackThreads,
       FallbackLog log) {
     this.spark = spark;
     this.fetcher = fetcher;
@@ -73,7 +72,7 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
     this.partitions = partitions;
     this.locations = locations;
     this.counters = counters;
-    this.fallbackExecutor = fallbackExecutor;
+    this.fallbackThreads = fallbackThreads;
     this.log = log;
   }
 
@@ -85,7 +84,7 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
       String[] blockIds,
       BlockFetchingListener listener,
       @Nullable DownloadFileManager files) {
-    TcpRoute tcp = new TcpRoute(spark, host, port, execId, listener, files, fallbackExecutor);
+    TcpRoute tcp = new TcpRoute(spark, host, port, execId, listener, files, fallbackThreads);
     FetchAttempt attempt = new FetchAttempt(tcp, delivered, counters, log);
     Map<PeerId, List<BlockRequest>> byPeer = new LinkedHashMap<>();
     List<String> byTcp = new ArrayList<>();

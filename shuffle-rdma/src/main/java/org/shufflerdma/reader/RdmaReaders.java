@@ -75,7 +75,7 @@ public final class RdmaReaders {
             partitions,
             rdma.locations().locationsOf(shuffleId, partitions),
             counters,
-            rdma.fallbackExecutor(),
+            rdma.fallbackThreads(),
             fallbackLog);
     Runnable cancel = byRdma == null ? () -> {} : byRdma::cancel;
     // Spark calls listeners last in, first out: this one sees what the block iterator's own

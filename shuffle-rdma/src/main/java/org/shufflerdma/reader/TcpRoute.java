@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.reader;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.apache.spark.network.shuffle.BlockStoreClient;
 import org.apache.spark.network.shuffle.DownloadFileManager;
@@ -22,7 +21,7 @@ final class TcpRoute {
   private final String executorId;
   private final BlockFetchingListener listener;
   private final @Nullable DownloadFileManager files;
-  private final Executor executor;
+  private final FallbackThreads threads;
 
   private final Object lock = new Object();
   // Guarded by lock.
@@ -35,14 +34,14 @@ final class TcpRoute {
       String executorId,
       BlockFetchingListener listener,
       @Nullable DownloadFileManager files,
-      Executor executor) {
+      FallbackThreads threads) {
     this.spark = spark;
     this.host = host;
     this.port = port;
     this.executorId = executorId;
     this.listener = listener;
     this.files = files;
-    this.executor = executor;
+    this.threads = threads;
   }
 
   String executorId() {
@@ -60,13 +59,7 @@ final class TcpRoute {
         return; // the task that will send the first one sends this one, too
       }
     }
-    try {
-      executor.execute(this::send);
-    } catch (RejectedExecutionException e) {
-      for (String id : takeWaiting()) {
-        listener.onBlockFetchFailure(id, e);
-      }
-    }
+    threads.execute(host, this::send, this::refuse);
   }
 
   private void send() {
@@ -74,9 +67,17 @@ final class TcpRoute {
     try {
       spark.fetchBlocks(host, port, executorId, blockIds, listener, files);
     } catch (Throwable t) { // a block that nobody reports would be waited for without end
-      for (String blockId : blockIds) {
-        listener.onBlockFetchFailure(blockId, t);
-      }
+      fail(blockIds, t);
+    }
+  }
+
+  private void refuse() {
+    fail(takeWaiting(), new IOException("the executor is stopping"));
+  }
+
+  private void fail(String[] blockIds, Throwable cause) {
+    for (String blockId : blockIds) {
+      listener.onBlockFetchFailure(blockId, cause);
     }
   }
 

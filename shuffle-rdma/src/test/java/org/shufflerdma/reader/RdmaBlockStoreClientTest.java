@@ -15,8 +15,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.MapOutputTrackerWorker;
 import org.apache.spark.SparkConf;
@@ -61,7 +59,7 @@ class RdmaBlockStoreClientTest {
   private RegisteredArena arena;
   private MapOutputRegistry registry;
   private BlockFetcher fetcher;
-  private ExecutorService fallback;
+  private FallbackThreads fallback;
   private final List<CollectedBlocks> collected = new ArrayList<>();
   private final FakeSparkClient spark = new FakeSparkClient();
   private final ReadCounters counters = new ReadCounters();
@@ -75,12 +73,12 @@ class RdmaBlockStoreClientTest {
     registry = new MapOutputRegistry(
         owner.protectionDomain(), arena, TestTransports.seal(), 0, System::nanoTime);
     fetcher = new BlockFetcher(reader, FetchSettings.of(2, 2_000));
-    fallback = Executors.newFixedThreadPool(2);
+    fallback = new FallbackThreads();
   }
 
   @AfterEach
   void close() throws Exception {
-    fallback.shutdownNow();
+    fallback.close();
     collected.forEach(CollectedBlocks::releaseAll);
     TestTransports.awaitNoLeases(reader);
     fetcher.close();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.fetch;
+package org.shufflerdma.concurrent;
 
 import java.util.ArrayDeque;
 import java.util.HashMap;
@@ -8,21 +8,23 @@ import java.util.Queue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.connection.PeerId;
 
 /**
- * Shares a fetcher's workers among its peers: of one peer no more than so many steps run at a time,
- * so that one which keeps them waiting leaves the others theirs. Every step is run: while the workers
- * shut down, by its caller. Any thread may call.
+ * Shares workers among peers: of one peer no more than so many steps run at a time, so that one
+ * which keeps them waiting leaves the others theirs. Every step is run: while the workers shut down,
+ * by its caller. Any thread may call.
+ *
+ * @param <P> what tells peers apart
  */
-final class PeerLanes {
+public final class Lanes<P> {
   private final Executor workers;
   private final int stepsPerPeer;
 
   /** Of the peers that have any step running. Guarded by this. */
-  private final Map<PeerId, Lane> lanes = new HashMap<>();
+  private final Map<P, Lane> lanes = new HashMap<>();
 
-  PeerLanes(Executor workers, int stepsPerPeer) {
+  /** None of which is in use. The workers remain their owner's. */
+  public Lanes(Executor workers, int stepsPerPeer) {
     this.workers = workers;
     this.stepsPerPeer = stepsPerPeer;
   }
@@ -32,7 +34,8 @@ final class PeerLanes {
     int running;
   }
 
-  void execute(PeerId peer, Runnable step) {
+  /** Has the step run when it is its turn. Returns at once, but for workers that shut down. */
+  public void execute(P peer, Runnable step) {
     synchronized (this) {
       Lane lane = lanes.computeIfAbsent(peer, key -> new Lane());
       if (lane.running == stepsPerPeer) {
@@ -46,7 +49,7 @@ final class PeerLanes {
     }
   }
 
-  private boolean handOver(PeerId peer, Runnable step) {
+  private boolean handOver(P peer, Runnable step) {
     try {
       workers.execute(() -> run(peer, step));
       return true;
@@ -56,7 +59,7 @@ final class PeerLanes {
   }
 
   /** The peer's next step goes to the end of the workers' queue: others had to wait as well. */
-  private void run(PeerId peer, Runnable first) {
+  private void run(P peer, Runnable first) {
     Runnable step = first;
     while (step != null) {
       try {
@@ -70,7 +73,7 @@ final class PeerLanes {
     }
   }
 
-  private synchronized @Nullable Runnable next(PeerId peer) {
+  private synchronized @Nullable Runnable next(P peer) {
     Lane lane = lanes.get(peer);
     if (lane == null) {
       throw new IllegalStateException("a step of " + peer + " ran without a lane");
