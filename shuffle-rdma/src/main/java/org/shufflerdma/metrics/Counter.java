@@ -9,28 +9,42 @@ package org.shufflerdma.metrics;
  * RDMA + TCP} equals Spark's remote and {@code LOCAL + HOST_LOCAL} its local figure.
  */
 public enum Counter {
-  /** Delivered by RDMA READ, after a successful completion and verification. */
-  RDMA_BYTES("shuffle.rdma.bytes"),
-  RDMA_BLOCKS("shuffle.rdma.blocks"),
-  /** Asked for by RDMA when their map output was not registered: withdrawn, waiting, or never. */
-  MISSED_BLOCKS("shuffle.rdma.misses"),
-  /** Every other remote read. */
-  TCP_BYTES("shuffle.rdma.tcp.bytes"),
-  TCP_BLOCKS("shuffle.rdma.tcp.blocks"),
-  /** Read from the files of another executor of the same host. */
-  HOST_LOCAL_BYTES("shuffle.rdma.hostLocal.bytes"),
-  HOST_LOCAL_BLOCKS("shuffle.rdma.hostLocal.blocks"),
-  /** Read from the executor's own files. */
-  LOCAL_BYTES("shuffle.rdma.local.bytes"),
-  LOCAL_BLOCKS("shuffle.rdma.local.blocks");
+  RDMA_BYTES("bytes", "bytes", "delivered by RDMA READ, after completion and verification"),
+  RDMA_BLOCKS("blocks", "blocks", "the same"),
+  MISSED_BLOCKS(
+      "misses",
+      "blocks",
+      "asked for by RDMA when their map output was not registered: withdrawn, waiting, or never"),
+  TCP_BYTES("tcp.bytes", "bytes", "every other remote read"),
+  TCP_BLOCKS("tcp.blocks", "blocks", "the same"),
+  HOST_LOCAL_BYTES(
+      "hostLocal.bytes", "bytes", "read from the files of another executor of the same host"),
+  HOST_LOCAL_BLOCKS("hostLocal.blocks", "blocks", "the same"),
+  LOCAL_BYTES("local.bytes", "bytes", "read from the executor's own files"),
+  LOCAL_BLOCKS("local.blocks", "blocks", "the same");
+
+  private static final String PREFIX = "shuffle.rdma.";
 
   private final String publicName;
+  private final String unit;
+  private final String meaning;
 
-  Counter(String publicName) {
-    this.publicName = publicName;
+  Counter(String name, String unit, String meaning) {
+    this.publicName = PREFIX + name;
+    this.unit = unit;
+    this.meaning = meaning;
   }
 
   public String publicName() {
     return publicName;
+  }
+
+  public String unit() {
+    return unit;
+  }
+
+  /** For docs/metrics.md. */
+  public String meaning() {
+    return meaning;
   }
 }

@@ -1,22 +1,197 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.plugin;
 
+import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
+import java.util.function.ToLongFunction;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.TransportStats;
 import org.shufflerdma.fetch.FetchStats;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
-import org.shufflerdma.memory.BufferPool;
+import org.shufflerdma.memory.PoolUsage;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
-import org.shufflerdma.writer.CommittedOutputPublisher;
+import org.shufflerdma.writer.CommittedOutputPublisher.Trouble;
 
 /** All counts of one executor under one set of names, for the metrics system and the summary. */
 final class ExecutorCounts {
   /** Of {@link ReadCounters#hitPercent}. */
   static final String HIT_PERCENT = "shuffle.rdma.hitPercent";
+
+  /**
+   * A count that an executor has beside those of its tasks, if RDMA could be started on it.
+   *
+   * @param meaning for docs/metrics.md
+   */
+  record OfRdma(String name, String unit, String meaning, ToLongFunction<RdmaStack> value) {
+    private static OfRdma transport(
+        String name, String unit, String meaning, Function<TransportStats, LongAdder> adder) {
+      return new OfRdma(
+          name, unit, meaning, rdma -> adder.apply(rdma.transport().stats()).sum());
+    }
+
+    private static OfRdma fetches(
+        String name, String unit, String meaning, Function<FetchStats, LongAdder> adder) {
+      return new OfRdma(
+          name,
+          unit,
+          meaning,
+          rdma -> adder.apply(rdma.source().fetcher().stats()).sum());
+    }
+
+    private static OfRdma outputs(
+        String name, String unit, String meaning, ToLongFunction<MapOutputRegistry> value) {
+      return new OfRdma(
+          "shuffle.rdma.outputs." + name,
+          unit,
+          meaning,
+          rdma -> value.applyAsLong(rdma.registry()));
+    }
+
+    private static OfRdma pool(
+        String name, String unit, String meaning, ToLongFunction<PoolUsage> value) {
+      return new OfRdma(
+          "shuffle.rdma.pool." + name,
+          unit,
+          meaning,
+          rdma -> value.applyAsLong(rdma.transport().buffers().usage()));
+    }
+
+    private static OfRdma unpublished(Trouble trouble) {
+      return new OfRdma(
+          "shuffle.rdma.outputs.unpublished." + trouble.label(),
+          "outputs",
+          "committed, and not published: [reliability.md](reliability.md)",
+          rdma -> rdma.publisher().count(trouble));
+    }
+  }
+
+  static final List<OfRdma> OF_RDMA = Stream.concat(
+          Stream.of(
+              OfRdma.transport(
+                  SharedCount.READS, "READs", "posted to the device", stats -> stats.readsPosted),
+              OfRdma.transport(
+                  "shuffle.rdma.reads.signalled",
+                  "READs",
+                  "of those, the ones that a completion was asked for",
+                  stats -> stats.readsSignalled),
+              OfRdma.transport(
+                  SharedCount.CONNECTIONS,
+                  "connections",
+                  "opened to peers",
+                  stats -> stats.connectionsOpened),
+              OfRdma.transport(
+                  "shuffle.rdma.connections.accepted",
+                  "connections",
+                  "accepted from peers",
+                  stats -> stats.connectionsAccepted),
+              OfRdma.transport(
+                  "shuffle.rdma.connections.rejected",
+                  "requests",
+                  "of peers, or strangers, that were not let in",
+                  stats -> stats.connectionsRejected),
+              OfRdma.transport(
+                  "shuffle.rdma.connections.failed",
+                  "connections",
+                  "to peers that broke",
+                  stats -> stats.connectionsFailed),
+              OfRdma.transport(
+                  "shuffle.rdma.connections.evicted",
+                  "connections",
+                  "idle ones that made room for another peer's",
+                  stats -> stats.connectionsEvicted),
+              OfRdma.transport(
+                  "shuffle.rdma.connections.notDestroyed",
+                  "queue pairs",
+                  "that the device did not destroy; they keep their buffers",
+                  stats -> stats.queuePairsNotDestroyed),
+              OfRdma.transport(
+                  "shuffle.rdma.connections.replaced",
+                  "connections",
+                  "opened to a peer that had had one before",
+                  stats -> stats.reconnects),
+              OfRdma.transport(
+                  "shuffle.rdma.connections.breakersOpened",
+                  "times",
+                  "a peer was left alone for a minute, having failed often",
+                  stats -> stats.breakersOpened),
+              OfRdma.transport(
+                  "shuffle.rdma.completions.stale",
+                  "completions",
+                  "that belonged to nothing any more",
+                  stats -> stats.staleCompletions),
+              OfRdma.fetches(
+                  "shuffle.rdma.descriptors.read",
+                  "descriptors",
+                  "of map outputs that were read of peers",
+                  stats -> stats.descriptorsRead),
+              OfRdma.fetches(
+                  "shuffle.rdma.checksum.mismatches",
+                  "blocks",
+                  "read with other bytes than were written, and not delivered",
+                  stats -> stats.checksumMismatches),
+              OfRdma.fetches(
+                  "shuffle.rdma.retries",
+                  "times",
+                  "READs were done over, as their connection broke or bytes were wrong",
+                  stats -> stats.retries),
+              new OfRdma(
+                  "shuffle.rdma.registeredBytes",
+                  "bytes",
+                  "registered now: map outputs, their descriptors, fetch buffers",
+                  RdmaStack::registeredBytes),
+              new OfRdma(
+                  "shuffle.rdma.pinnedBytes",
+                  "bytes",
+                  "the same where the device pins memory, else 0",
+                  rdma -> rdma.pins() ? rdma.registeredBytes() : 0),
+              OfRdma.outputs(
+                  "published",
+                  "outputs",
+                  "of map tasks announced so far, whether there was room at once or not",
+                  MapOutputRegistry::published),
+              OfRdma.outputs(
+                  "waiting", "outputs", "that wait for room now", MapOutputRegistry::waiting),
+              OfRdma.outputs(
+                  "deletedBytes",
+                  "bytes",
+                  "mapped of files that Spark has deleted, and still on the disk",
+                  MapOutputRegistry::deletedBytes),
+              OfRdma.outputs(
+                  "withdrawn",
+                  "outputs",
+                  "withdrawn so far to make room for others",
+                  MapOutputRegistry::withdrawnForRoom),
+              OfRdma.outputs(
+                  "registeredBytes",
+                  "bytes",
+                  "of map outputs registered now",
+                  MapOutputRegistry::registeredBytes),
+              OfRdma.pool(
+                  "registeredBytes",
+                  "bytes",
+                  "of fetch buffers registered now",
+                  PoolUsage::registeredBytes),
+              OfRdma.pool(
+                  "leasedBytes", "bytes", "of fetch buffers in use now", PoolUsage::leasedBytes),
+              OfRdma.pool(
+                  "zombieBytes",
+                  "bytes",
+                  "of those, the ones that nobody waits for and a READ may still write to",
+                  PoolUsage::zombieBytes),
+              OfRdma.pool(
+                  "exhaustions",
+                  "times",
+                  "no fetch buffer was free within a second",
+                  PoolUsage::exhaustions)),
+          Arrays.stream(Trouble.values()).map(OfRdma::unpublished))
+      .toList();
 
   private final Map<String, LongSupplier> gauges = new LinkedHashMap<>();
 
@@ -29,53 +204,7 @@ final class ExecutorCounts {
     }
     if (rdma != null) {
       gauges.put(HIT_PERCENT, reads::hitPercent);
-      addTransport(rdma.transport().stats());
-      addFetches(rdma.source().fetcher().stats());
-      addMemory(rdma);
-      addUnpublished(rdma.publisher());
-    }
-  }
-
-  private void addTransport(TransportStats stats) {
-    gauges.put(SharedCount.READS, stats.readsPosted::sum);
-    gauges.put("shuffle.rdma.reads.signalled", stats.readsSignalled::sum);
-    gauges.put(SharedCount.CONNECTIONS, stats.connectionsOpened::sum);
-    gauges.put("shuffle.rdma.connections.accepted", stats.connectionsAccepted::sum);
-    gauges.put("shuffle.rdma.connections.rejected", stats.connectionsRejected::sum);
-    gauges.put("shuffle.rdma.connections.failed", stats.connectionsFailed::sum);
-    gauges.put("shuffle.rdma.connections.evicted", stats.connectionsEvicted::sum);
-    gauges.put("shuffle.rdma.connections.notDestroyed", stats.queuePairsNotDestroyed::sum);
-    gauges.put("shuffle.rdma.connections.replaced", stats.reconnects::sum);
-    gauges.put("shuffle.rdma.connections.breakersOpened", stats.breakersOpened::sum);
-    gauges.put("shuffle.rdma.completions.stale", stats.staleCompletions::sum);
-  }
-
-  private void addFetches(FetchStats stats) {
-    gauges.put("shuffle.rdma.descriptors.read", stats.descriptorsRead::sum);
-    gauges.put("shuffle.rdma.checksum.mismatches", stats.checksumMismatches::sum);
-    gauges.put("shuffle.rdma.retries", stats.retries::sum);
-  }
-
-  private void addMemory(RdmaStack rdma) {
-    MapOutputRegistry registry = rdma.registry();
-    BufferPool pool = rdma.transport().buffers();
-    gauges.put("shuffle.rdma.registeredBytes", rdma::registeredBytes);
-    gauges.put("shuffle.rdma.pinnedBytes", () -> rdma.pins() ? rdma.registeredBytes() : 0);
-    gauges.put("shuffle.rdma.outputs.published", registry::published);
-    gauges.put("shuffle.rdma.outputs.waiting", registry::waiting);
-    gauges.put("shuffle.rdma.outputs.deletedBytes", registry::deletedBytes);
-    gauges.put("shuffle.rdma.outputs.withdrawn", registry::withdrawnForRoom);
-    gauges.put("shuffle.rdma.outputs.registeredBytes", registry::registeredBytes);
-    gauges.put("shuffle.rdma.pool.registeredBytes", () -> pool.usage().registeredBytes());
-    gauges.put("shuffle.rdma.pool.leasedBytes", () -> pool.usage().leasedBytes());
-    gauges.put("shuffle.rdma.pool.zombieBytes", () -> pool.usage().zombieBytes());
-    gauges.put("shuffle.rdma.pool.exhaustions", () -> pool.usage().exhaustions());
-  }
-
-  private void addUnpublished(CommittedOutputPublisher publisher) {
-    for (CommittedOutputPublisher.Trouble trouble : CommittedOutputPublisher.Trouble.values()) {
-      gauges.put(
-          "shuffle.rdma.outputs.unpublished." + trouble.label(), () -> publisher.count(trouble));
+      OF_RDMA.forEach(count -> gauges.put(count.name(), () -> count.value().applyAsLong(rdma)));
     }
   }
 

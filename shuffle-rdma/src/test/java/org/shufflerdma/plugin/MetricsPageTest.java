@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.shufflerdma.metrics.Counter;
+import org.shufflerdma.metrics.ReadCounters;
+
+/** What docs/metrics.md and docs/troubleshooting.md say of the counters, held against the sources. */
+class MetricsPageTest {
+  private static final Path DOCS = Path.of("..", "docs");
+
+  private static final String HEAD = """
+      # Metrics
+
+      <!-- Generated from Counter, FallbackReasons and ExecutorCounts; `UPDATE=1 mvn test -pl shuffle-rdma \
+      -Dtest=MetricsPageTest` rewrites it. -->
+
+      Counters of reads are kept by each task and by each executor, all others by executors alone. Where they are seen:
+
+      | where | what |
+      |---|---|
+      | stage page, event log, history server | the accumulators of each task, of those marked *task* |
+      | Spark's metrics system | a gauge for each name, of every executor, in the source `shuffleRdma`: \
+      `APPLICATION.EXECUTOR.shuffleRdma.NAME` |
+      | the log of an executor when it stops | `Shuffle reads of this executor:` and each name that is not 0 |
+      | the log of the driver when the application ends | `Shuffle blocks read by all tasks:` and the sums over all \
+      tasks, of those marked *task*, that are not 0 |
+
+      `shuffle.rdma.bytes` + `shuffle.rdma.tcp.bytes` is what Spark counts as remote bytes read, and
+      `shuffle.rdma.local.bytes` + `shuffle.rdma.hostLocal.bytes` what it counts as local ones; blocks alike. Failed tasks \
+      count, too.
+      Bytes and counts of what is *now* go up and down; all others are sums since the start. An executor without RDMA has
+      those of its tasks alone.
+
+      | name | unit | of | meaning |
+      |---|---|---|---|
+      """;
+
+  private static final String FALLBACKS = """
+
+      ## Blocks that took TCP
+
+      `shuffle.rdma.fallback.REASON`, in blocks, of tasks and executors. [troubleshooting.md](troubleshooting.md) has what
+      each reason means and what to do, [reliability.md](reliability.md) the faults behind it.
+
+      """;
+
+  /** Work that tasks share: the sums are right, a single task's share is not exact. */
+  private static final Set<String> SHARED = Set.of(SharedCount.READS, SharedCount.CONNECTIONS);
+
+  private static String page() {
+    StringBuilder text = new StringBuilder(HEAD);
+    for (Counter counter : Counter.values()) {
+      row(text, counter.publicName(), counter.unit(), "task, executor", counter.meaning());
+    }
+    row(
+        text,
+        ExecutorCounts.HIT_PERCENT,
+        "percent",
+        "executor, driver",
+        "`blocks / (blocks + misses)`, 0 if there were none");
+    for (ExecutorCounts.OfRdma count : ExecutorCounts.OF_RDMA) {
+      boolean shared = SHARED.contains(count.name());
+      row(
+          text,
+          count.name(),
+          count.unit(),
+          shared ? "task, executor" : "executor",
+          count.meaning() + (shared ? "; a task's share is not exact, their sum is" : ""));
+    }
+    text.append(FALLBACKS);
+    FallbackReasons.all()
+        .forEach(reason ->
+            text.append("* `").append(ReadCounters.fallbackName(reason)).append("`\n"));
+    return text.toString();
+  }
+
+  private static void row(StringBuilder text, String name, String unit, String of, String meaning) {
+    text.append("| `").append(name).append("` | ").append(unit).append(" | ");
+    text.append(of).append(" | ").append(meaning).append(" |\n");
+  }
+
+  @Test
+  void thePageOfMetricsIsUpToDate() throws IOException {
+    Path file = DOCS.resolve("metrics.md");
+    if (System.getenv("UPDATE") != null) {
+      Files.writeString(file, page());
+    }
+    assertThat(file).hasContent(page());
+  }
+
+  @Test
+  void everyReasonForTcpIsAnsweredInTroubleshooting() throws IOException {
+    String text = Files.readString(DOCS.resolve("troubleshooting.md"));
+    List<String> rows = text.lines().filter(line -> line.startsWith("| `")).toList();
+    for (String reason : FallbackReasons.all()) {
+      assertThat(rows)
+          .as("rows of docs/troubleshooting.md")
+          .anyMatch(row -> row.split("\\|", -1)[1].contains("`" + reason + "`"));
+    }
+  }
+}
