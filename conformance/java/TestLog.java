@@ -9,6 +9,7 @@ import java.nio.file.StandardOpenOption;
 import org.scalatest.Reporter;
 import org.scalatest.events.Event;
 import org.scalatest.events.RunAborted;
+import org.scalatest.events.RunStarting;
 import org.scalatest.events.SuiteAborted;
 import org.scalatest.events.TestCanceled;
 import org.scalatest.events.TestFailed;
@@ -21,14 +22,17 @@ import scala.Option;
 /**
  * Writes a line per event to the file that the property {@code conformance.results} names, at once,
  * so that a run that is ended leaves what it knew: status, milliseconds, the test's name and, of a
- * failed one, the message, with tabs between.
+ * failed one, the message, with tabs between. The first line is {@code expected}, 0, and how many
+ * tests the suite has that are not ignored.
  */
 public final class TestLog implements Reporter {
   private final Path results = Path.of(System.getProperty("conformance.results"));
 
   @Override
   public void apply(Event event) {
-    if (event instanceof TestStarting test) {
+    if (event instanceof RunStarting run) {
+      write("expected", Option.empty(), String.valueOf(run.testCount()), "");
+    } else if (event instanceof TestStarting test) {
       write("started", Option.empty(), test.testName(), "");
     } else if (event instanceof TestSucceeded test) {
       write("passed", test.duration(), test.testName(), "");
