@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.mapoutput;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.verbs.OnSoftDevice;
+
+/** A registry, in a process of its own, whose device does not deregister the first output. */
+@Timeout(60)
+@OnSoftDevice("faults are asked of it")
+class FailedDeregistrationTest {
+  private static final int PAGE = 4096;
+
+  @TempDir
+  Path directory;
+
+  @Test
+  void whatStaysRegisteredIsNotWaitedForWhenRoomIsMade() throws Exception {
+    ProcessBuilder builder = new ProcessBuilder(
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "-Xmx128m",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
+        FailedDeregistrationTest.class.getName(),
+        directory.toString());
+    builder.environment().put("SOFTVERBS_FAULT", "dereg_mr:errno=EBUSY,min_length=" + 4 * PAGE);
+    Process process = builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    try {
+      String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+      assertThat(said).endsWith("2 withdrawn, the last is readable: true");
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  /**
+   * Of eight pages for outputs, the first has four and keeps them for good, the second has the
+   * others, and must go for the last. The argument is a directory.
+   */
+  public static void main(String[] arguments) throws Exception {
+    Path directory = Path.of(arguments[0]);
+    try (RdmaTransport transport = TestTransports.open("1");
+        RegisteredArena arena = TestTransports.arena(transport, 10 * PAGE)) {
+      arena.allocate(1).close(); // a chunk for descriptors takes two of ten
+      MapOutputRegistry registry = new MapOutputRegistry(
+          transport.protectionDomain(), arena, TestTransports.seal(), 0, System::nanoTime);
+      registry.publish(output(directory, 1, 4 * PAGE));
+      registry.publish(output(directory, 2, 4 * PAGE));
+      PublishedOutput last = registry.publish(output(directory, 3, 2 * PAGE));
+      Deadline deadline = Deadline.afterMs(10_000);
+      while (!last.isReadable() && !deadline.expired()) {
+        TimeUnit.MILLISECONDS.sleep(10);
+      }
+      System.out.print(
+          registry.withdrawnForRoom() + " withdrawn, the last is readable: " + last.isReadable());
+      System.out.flush();
+      Runtime.getRuntime().halt(0); // the domain has a region for good
+    }
+  }
+
+  private static MapOutputFile output(Path directory, int shuffle, int lengthBytes)
+      throws Exception {
+    Path file = Files.write(directory.resolve("shuffle" + shuffle), new byte[lengthBytes]);
+    long[] lengths = {lengthBytes};
+    return new MapOutputFile(shuffle, 0, file, lengths, PartitionChecksums.compute(file, lengths));
+  }
+}
