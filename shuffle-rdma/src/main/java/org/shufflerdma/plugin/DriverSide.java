@@ -89,9 +89,9 @@ final class DriverSide implements AutoCloseable {
         totals.append(' ').append(name).append('=').append(accumulator.sum());
       }
     });
-    if (totals.length() > 0) {
-      long hits = sum(Counter.RDMA_BLOCKS);
-      long misses = sum(Counter.MISSED_BLOCKS);
+    long hits = sum(Counter.RDMA_BLOCKS);
+    long misses = sum(Counter.MISSED_BLOCKS);
+    if (hits + misses > 0) {
       totals.append(' ').append(ExecutorCounts.HIT_PERCENT).append('=');
       totals.append(ReadCounters.hitPercent(hits, misses));
     }
