@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -101,17 +102,21 @@ public final class Connection {
   /**
    * Posts a list of READs into one buffer, waiting for room in the send queue. When this returns,
    * the completion has been or will be told the outcome, and the buffer is held for the device
-   * until then; the caller keeps its own hold.
+   * until then; the caller keeps its own hold. If it throws, nothing was posted and the completion
+   * will not be told.
    *
-   * @throws BrokenConnectionException if nothing was posted and the completion will not be told
+   * @throws TimeoutException if the queue had no room until the deadline: that of one caller, who may
+   *     have spent it elsewhere, so it says nothing about the connection
    */
   public void post(
       List<Read> reads, RegisteredBuffer sink, ReadCompletion completion, Deadline deadline)
-      throws BrokenConnectionException, InterruptedException {
+      throws BrokenConnectionException, TimeoutException, InterruptedException {
     int size = reads.size();
     if (!budget.acquire(size, deadline)) {
-      breakWith(new Breakage(Breakage.Kind.NO_PROGRESS, "the send queue stayed full"));
-      throw brokenException();
+      if (!isOpen()) {
+        throw brokenException();
+      }
+      throw new TimeoutException("no room in time in the send queue of the connection to " + peer);
     }
     long totalBytes = 0;
     for (Read read : reads) {

@@ -128,7 +128,7 @@ final class DescriptorReader {
   }
 
   private InFlight post(Connection connection, ReadPlan.ReadList list, Deadline deadline)
-      throws IOException, InterruptedException {
+      throws IOException, InterruptedException, TimeoutException {
     RegisteredBuffer sink = context.buffers().acquire(list.bufferBytes(), context.poolDeadline());
     AwaitedCompletion completion = new AwaitedCompletion();
     try {

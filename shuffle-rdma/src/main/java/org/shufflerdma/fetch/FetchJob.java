@@ -164,12 +164,16 @@ final class FetchJob {
         inLane(() -> run(rest, attempt)); // reads the descriptors again
         return;
       }
-      BrokenConnectionException broken = post(connection, lists.get(i), sink, blocks, attempt);
-      patience = context.poolDeadline();
-      if (broken != null) {
-        afterBreakage(broken.breakage(), unposted(lists, i, blocks), attempt, broken);
+      try {
+        post(connection, lists.get(i), sink, blocks, attempt);
+      } catch (BrokenConnectionException e) {
+        afterBreakage(e.breakage(), unposted(lists, i, blocks), attempt, e);
+        return;
+      } catch (TimeoutException e) {
+        outcomes.failAll(unposted(lists, i, blocks), FetchFailureReason.TIMEOUT, e);
         return;
       }
+      patience = context.poolDeadline();
     }
   }
 
@@ -198,14 +202,14 @@ final class FetchJob {
     }
   }
 
-  /** Null if the list was posted. Ends the caller's hold on the buffer. */
-  private @Nullable BrokenConnectionException post(
+  /** Ends the caller's hold on the buffer. */
+  private void post(
       Connection connection,
       ReadPlan.ReadList list,
       RegisteredBuffer sink,
       List<PendingBlock> blocks,
       int attempt)
-      throws InterruptedException {
+      throws BrokenConnectionException, TimeoutException, InterruptedException {
     token.hold(sink);
     try {
       connection.post(
@@ -213,10 +217,6 @@ final class FetchJob {
           sink,
           new ListCompletion(list, blocks, sink, attempt),
           context.progressDeadline());
-      return null;
-    } catch (BrokenConnectionException e) {
-      token.letGo(sink);
-      return e;
     } catch (Throwable t) {
       token.letGo(sink);
       throw t;

@@ -131,7 +131,6 @@ final class StreamedFetch {
 
   private @Nullable ReadFailure read(long offset, int lengthBytes, RegisteredBuffer buffer)
       throws Failure, InterruptedException {
-    Deadline deadline = context.progressDeadline();
     AwaitedCompletion completion = new AwaitedCompletion();
     try {
       Connection connection = connect.connect();
@@ -139,6 +138,7 @@ final class StreamedFetch {
       KnownDescriptor at = block.descriptor();
       long remoteAddress = at.remoteAddress(block.request) + offset;
       Read read = new Read(remoteAddress, at.header().dataRkey(), lengthBytes, 0);
+      Deadline deadline = context.progressDeadline();
       connection.post(List.of(read), buffer, completion, deadline);
       return completion.await(deadline);
     } catch (ReadsFailedException e) {
