@@ -171,11 +171,12 @@ public final class ConnectionPool implements Connection.Owner {
   /** Those who ask at the same time share one answer, and silence is believed for a while. */
   private static boolean isHostAnswering(Slot slot, InetSocketAddress tcpAddress) {
     long nowNs = System.nanoTime();
+    InetSocketAddress resolved = TcpProbe.resolve(tcpAddress);
     synchronized (slot.probeLock) {
       long validNs = slot.hostAnswered ? 0 : SILENCE_BELIEVED_NS;
-      if (!tcpAddress.equals(slot.asked) || slot.askedNs + validNs - nowNs < 0) {
-        slot.hostAnswered = TcpProbe.isAnswered(tcpAddress);
-        slot.asked = tcpAddress;
+      if (!resolved.equals(slot.asked) || slot.askedNs + validNs - nowNs < 0) {
+        slot.hostAnswered = TcpProbe.isAnswered(resolved);
+        slot.asked = resolved;
         slot.askedNs = System.nanoTime();
       }
       return slot.hostAnswered;

@@ -2,9 +2,10 @@
 package org.shufflerdma.connection;
 
 import java.io.IOException;
-import java.net.ConnectException;
 import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 
 /** Asks by a plain TCP connect whether a peer's host is there at all. */
 final class TcpProbe {
@@ -16,19 +17,26 @@ final class TcpProbe {
 
   private TcpProbe() {}
 
-  /**
-   * A refusal is an answer; silence, or no route, twice in a row is none. A host whose name leads to
-   * no address could not be asked, which says nothing against it.
-   */
-  static boolean isAnswered(InetSocketAddress target) {
-    InetSocketAddress resolved = target.isUnresolved()
+  /** The target with its name looked up, which may take as long as the host's resolver likes. */
+  static InetSocketAddress resolve(InetSocketAddress target) {
+    return target.isUnresolved()
         ? new InetSocketAddress(target.getHostString(), target.getPort())
         : target;
-    if (resolved.isUnresolved()) {
+  }
+
+  /**
+   * A refusal is an answer; silence, or no route, twice in a row is none. A host that could not be
+   * asked, as its name leads to no address or this side has no descriptor left, is not held to be
+   * silent.
+   *
+   * @param target resolved
+   */
+  static boolean isAnswered(InetSocketAddress target) {
+    if (target.isUnresolved()) {
       return true;
     }
     for (int i = 0; i < TRIES; i++) {
-      if (answers(resolved)) {
+      if (answers(target)) {
         return true;
       }
     }
@@ -39,10 +47,10 @@ final class TcpProbe {
     try (Socket socket = new Socket()) {
       socket.connect(target, TIMEOUT_MS);
       return true;
-    } catch (ConnectException e) {
-      return String.valueOf(e.getMessage()).contains("refused");
-    } catch (IOException e) {
+    } catch (SocketTimeoutException | NoRouteToHostException e) {
       return false;
+    } catch (IOException e) {
+      return true;
     }
   }
 }
