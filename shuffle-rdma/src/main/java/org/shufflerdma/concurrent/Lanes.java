@@ -8,15 +8,19 @@ import java.util.Queue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Shares workers among peers: of one peer no more than so many steps run at a time, so that one
  * which keeps them waiting leaves the others theirs. Every step is run: while the workers shut down,
- * by its caller. Any thread may call.
+ * by its caller; after one that throws, too. Any thread may call.
  *
  * @param <P> what tells peers apart
  */
 public final class Lanes<P> {
+  private static final Logger LOG = LoggerFactory.getLogger(Lanes.class);
+
   private final Executor workers;
   private final int stepsPerPeer;
 
@@ -64,9 +68,10 @@ public final class Lanes<P> {
     while (step != null) {
       try {
         step.run();
-      } finally {
-        step = next(peer);
+      } catch (RuntimeException | Error e) { // the peer's other steps need this one's place
+        LOG.error("A step of {} stumbled", peer, e);
       }
+      step = next(peer);
       if (step != null && handOver(peer, step)) {
         return;
       }

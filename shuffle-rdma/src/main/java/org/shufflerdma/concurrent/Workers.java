@@ -6,10 +6,12 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Makes the daemon threads of the transport; all of them end with their owner's close. */
 public final class Workers {
-  private static final int IDLE_SECONDS = 10;
+  private static final Logger LOG = LoggerFactory.getLogger(Workers.class);
 
   private Workers() {}
 
@@ -19,18 +21,40 @@ public final class Workers {
     return thread;
   }
 
-  /** At most {@code maxThreads} threads that end when they have been idle for a while. */
-  public static ThreadPoolExecutor pool(String name, int maxThreads) {
+  /**
+   * So many threads, all started here and kept until the shutdown: to carry out a command never takes
+   * a new one, which a system at its limit would refuse. A command that throws is logged.
+   *
+   * @throws OutOfMemoryError if the system does not give the threads
+   */
+  public static ThreadPoolExecutor pool(String name, int threads) {
     AtomicInteger sequence = new AtomicInteger();
     ThreadFactory factory = body -> thread(name + "-" + sequence.getAndIncrement(), body);
-    ThreadPoolExecutor pool = new ThreadPoolExecutor(
-        maxThreads,
-        maxThreads,
-        IDLE_SECONDS,
-        TimeUnit.SECONDS,
-        new LinkedBlockingQueue<>(),
-        factory);
-    pool.allowCoreThreadTimeOut(true);
-    return pool;
+    ThreadPoolExecutor pool = new Pool(threads, factory);
+    try {
+      pool.prestartAllCoreThreads();
+      return pool;
+    } catch (Throwable t) {
+      pool.shutdownNow();
+      throw t;
+    }
+  }
+
+  private static final class Pool extends ThreadPoolExecutor {
+    Pool(int threads, ThreadFactory factory) {
+      super(threads, threads, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), factory);
+    }
+
+    /** What a command throws would end its thread. */
+    @Override
+    public void execute(Runnable command) {
+      super.execute(() -> {
+        try {
+          command.run();
+        } catch (Throwable t) {
+          LOG.error("Thread {} stumbled", Thread.currentThread().getName(), t);
+        }
+      });
+    }
   }
 }

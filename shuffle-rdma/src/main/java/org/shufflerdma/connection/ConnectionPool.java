@@ -350,9 +350,16 @@ public final class ConnectionPool implements Connection.Owner {
   @Override
   public void broken(Connection connection) {
     Breakage breakage = connection.breakage();
-    if (breakage != null && breakage.kind() != Breakage.Kind.CLOSED) {
-      report(connection, breakage);
+    try {
+      if (breakage != null && breakage.kind() != Breakage.Kind.CLOSED) {
+        report(connection, breakage);
+      }
+    } finally {
+      takeDown(connection);
     }
+  }
+
+  private void takeDown(Connection connection) {
     Deadline drained = drainDeadline.get(); // from now, however many are taken down before this one
     try {
       closer.execute(() -> destroy(connection, drained));
@@ -439,7 +446,13 @@ public final class ConnectionPool implements Connection.Owner {
   /** Breaks every connection for the same reason and makes no new one. */
   void close(Breakage reason) {
     closed = true;
-    connections.forEach(connection -> connection.breakWith(reason));
+    for (Connection connection : connections) {
+      try {
+        connection.breakWith(reason);
+      } catch (RuntimeException | Error e) { // the others must end as well
+        LOG.error("The connection to {} did not end well", connection.peer(), e);
+      }
+    }
   }
 
   private static Breakage closedHere() {

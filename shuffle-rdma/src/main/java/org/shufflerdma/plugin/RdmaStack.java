@@ -99,7 +99,7 @@ final class RdmaStack implements AutoCloseable {
         }
       }
       throw new RdmaUnavailableException(String.join("; ", refused));
-    } catch (IOException | RuntimeException | LinkageError e) {
+    } catch (IOException | RuntimeException | LinkageError | OutOfMemoryError e) {
       throw new RdmaUnavailableException(e.toString(), e);
     }
   }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.concurrent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class WorkersTest {
+  private final ThreadPoolExecutor pool = Workers.pool("of-a-test", 3);
+
+  @AfterEach
+  void shutDown() {
+    pool.shutdownNow();
+  }
+
+  @Test
+  void allThreadsAreThereBeforeTheFirstCommandAndStay() {
+    assertThat(pool.getPoolSize()).isEqualTo(3);
+    assertThat(pool.allowsCoreThreadTimeOut()).isFalse();
+  }
+
+  @Test
+  void commandsThatThrowCostNoThread() throws Exception {
+    for (int i = 0; i < 6; i++) {
+      pool.execute(() -> {
+        throw new OutOfMemoryError("of a test");
+      });
+    }
+    CompletableFuture<String> name = new CompletableFuture<>();
+    pool.execute(() -> name.complete(Thread.currentThread().getName()));
+    assertThat(name.get(50, TimeUnit.SECONDS)).isIn("of-a-test-0", "of-a-test-1", "of-a-test-2");
+  }
+}
