@@ -4,9 +4,11 @@ package org.shufflerdma.connection;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -145,8 +147,25 @@ final class InboundListener {
     }
     long pending =
         inbound.stream().filter(connection -> !connection.established).count();
-    boolean full = inbound.size() >= settings.maxInboundConnections() || pending >= MAX_PENDING;
-    return full ? Handshake.RejectReason.TOO_MANY : null;
+    boolean full = inbound.size() >= settings.maxInboundConnections();
+    return pending >= MAX_PENDING || (full && !endOldest())
+        ? Handshake.RejectReason.TOO_MANY
+        : null;
+  }
+
+  /**
+   * A host that is lost says no goodbye, so the places of those that are gone would never come back.
+   * A reader that is still there connects again. False if none has had its place for as long as a
+   * reader that is rejected stays away.
+   */
+  private boolean endOldest() {
+    long leastAgeNs = TimeUnit.MILLISECONDS.toNanos(settings.breakerOpenMs());
+    Optional<Inbound> oldest = inbound.stream()
+        .filter(connection -> connection.established && !connection.ended.get())
+        .filter(connection -> connection.ageNs() >= leastAgeNs)
+        .max(Comparator.comparingLong(Inbound::ageNs));
+    oldest.ifPresent(Inbound::end);
+    return oldest.isPresent();
   }
 
   private void reject(ConnectionId id, Handshake.RejectReason reason) throws VerbsException {
@@ -200,7 +219,7 @@ final class InboundListener {
   void expirePending() {
     long timeoutNs = TimeUnit.MILLISECONDS.toNanos(settings.connectTimeoutMs());
     for (Inbound connection : inbound) {
-      if (!connection.established && System.nanoTime() - connection.sinceNs > timeoutNs) {
+      if (!connection.established && connection.ageNs() > timeoutNs) {
         connection.end();
       }
     }
@@ -238,6 +257,10 @@ final class InboundListener {
     Inbound(ConnectionId id, QueuePair queuePair) {
       this.id = id;
       this.queuePair = queuePair;
+    }
+
+    long ageNs() {
+      return System.nanoTime() - sinceNs;
     }
 
     synchronized void accept(byte[] reply, int wantedResources) throws VerbsException {

@@ -12,14 +12,16 @@ import org.shufflerdma.memory.PoolSettings;
  * @param sendQueueDepth work requests in flight per connection
  * @param readsPerList work requests chained behind one signalled completion
  * @param maxConnections connections that this side opens; sizes the completion queue
- * @param maxInboundConnections connections of peers; more are rejected
+ * @param maxInboundConnections connections of peers; one more takes the place of the oldest, or is
+ *     rejected
  * @param connectTimeoutMs for the whole way from address to canary
  * @param progressTimeoutMs without a completion while READs are outstanding, then the connection
  *     is given up
  * @param peerLostTimeoutMs the same, if the peer does not answer a TCP connect either
  * @param drainTimeoutMs for flushed completions before a queue pair is destroyed regardless
  * @param breakerFailures in a row after which a peer is left alone
- * @param breakerOpenMs how long it is left alone
+ * @param breakerOpenMs how long it is left alone, and how long at least an inbound connection keeps
+ *     its place
  * @param connection what is asked of each connection
  */
 public record TransportSettings(

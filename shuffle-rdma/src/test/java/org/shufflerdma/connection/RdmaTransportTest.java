@@ -71,7 +71,7 @@ class RdmaTransportTest {
     return reader.connections().connect(peer, null, Deadline.afterMs(20_000));
   }
 
-  private static TransportSettings withInboundLimit(int limit) {
+  private static TransportSettings withInboundLimit(int limit, int leastAgeMs) {
     TransportSettings d = TestTransports.settings(0, 1 << 20);
     return new TransportSettings(
         d.bindAddress(),
@@ -84,7 +84,7 @@ class RdmaTransportTest {
         d.peerLostTimeoutMs(),
         d.drainTimeoutMs(),
         d.breakerFailures(),
-        d.breakerOpenMs(),
+        leastAgeMs,
         d.connection(),
         d.pool());
   }
@@ -317,7 +317,7 @@ class RdmaTransportTest {
 
   @Test
   void anOwnerWithAllItsConnectionsRejectsOneMore() throws Exception {
-    try (RdmaTransport small = TestTransports.open("small", withInboundLimit(1));
+    try (RdmaTransport small = TestTransports.open("small", withInboundLimit(1, 60_000));
         RdmaTransport second = TestTransports.open("second")) {
       PeerId busy = TestTransports.peerOf("small", small);
       reader.connections().connect(busy, null, Deadline.afterMs(20_000));
@@ -326,6 +326,29 @@ class RdmaTransportTest {
               NoConnectionException.class,
               e -> assertThat(e.failure()).isEqualTo(ConnectFailure.REJECTED))
           .hasMessageContaining("TOO_MANY");
+    }
+  }
+
+  @Test
+  void theOldestInboundConnectionMakesRoomForOneMore() throws Exception {
+    try (RdmaTransport small = TestTransports.open("small", withInboundLimit(1, 0));
+        RdmaTransport second = TestTransports.open("second")) {
+      PeerId busy = TestTransports.peerOf("small", small);
+      Connection oldest = reader.connections().connect(busy, null, Deadline.afterMs(20_000));
+      Deadline deadline = Deadline.afterMs(20_000);
+      while (small.stats().connectionsAccepted.sum() == 0 && !deadline.expired()) {
+        TimeUnit.MILLISECONDS.sleep(1);
+      }
+
+      Connection newest = second.connections().connect(busy, null, Deadline.afterMs(20_000));
+
+      awaitBroken(oldest);
+      assertThat(oldest.breakage())
+          .isNotNull()
+          .extracting(Breakage::kind)
+          .isEqualTo(Breakage.Kind.DISCONNECTED);
+      assertThat(reader.stats().connectionsFailed.sum()).isZero();
+      TestTransports.assertReads(newest, small, second, 1);
     }
   }
 
