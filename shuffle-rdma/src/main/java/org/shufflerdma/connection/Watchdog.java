@@ -67,7 +67,7 @@ final class Watchdog {
             Breakage.Kind.NO_PROGRESS,
             "no completion for " + settings.progressTimeoutMs() + " ms"));
       } else if (now >= probeAfterNs && now > 0) { // its verdict comes later than the next look
-        probe(connection);
+        probe(connection, now);
       }
     }
   }
@@ -91,15 +91,15 @@ final class Watchdog {
     }
   }
 
-  private void probe(Connection connection) {
+  private void probe(Connection connection, long seenNs) {
     if (probed.put(connection, true) == null) {
-      prober.execute(() -> breakIfLost(connection));
+      prober.execute(() -> breakIfLost(connection, seenNs));
     }
   }
 
-  private void breakIfLost(Connection connection) {
-    long silentBeforeNs = connection.silentNs();
-    if (!hostAnswers.test(connection) && connection.silentNs() >= silentBeforeNs) {
+  /** What has moved since it was seen to be silent is not lost, whatever its host answers. */
+  private void breakIfLost(Connection connection, long seenNs) {
+    if (!hostAnswers.test(connection) && connection.silentNs() >= seenNs) {
       connection.breakWith(new Breakage(
           Breakage.Kind.PEER_UNREACHABLE,
           "no completion, and no answer from " + connection.tcpAddress() + " either"));

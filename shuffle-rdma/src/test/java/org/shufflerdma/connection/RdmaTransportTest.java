@@ -228,7 +228,6 @@ class RdmaTransportTest {
     }
   }
 
-  /** A completion that is not handled holds up the poller, and with it everything behind. */
   @Test
   void aSendQueueThatStaysFullFailsWhoWaitsAndNobodyElse() throws Exception {
     Connection connection = connect();
@@ -256,20 +255,6 @@ class RdmaTransportTest {
     } finally {
       release.countDown();
     }
-  }
-
-  private record HeldUp(CountDownLatch release) implements ReadCompletion {
-    @Override
-    public void succeeded() {
-      try {
-        assertThat(release.await(20, TimeUnit.SECONDS)).isTrue();
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      }
-    }
-
-    @Override
-    public void failed(ReadFailure failure) {}
   }
 
   @Test
