@@ -191,8 +191,7 @@ public final class ConnectionPool implements Connection.Owner {
       Deadline deadline)
       throws InterruptedException {
     try {
-      checkNotLost(peer, slot, tcpAddress);
-      Connection connection = connectWithin(peer, deadline.atMostMs(settings.connectTimeoutMs()));
+      Connection connection = connectOrCount(peer, slot, tcpAddress, deadline);
       connection.tcpAddress(tcpAddress);
       synchronized (slot) {
         if (slot.wasConnected) {
@@ -207,14 +206,25 @@ public final class ConnectionPool implements Connection.Owner {
         connection.breakWith(closedHere());
       }
     } catch (NoConnectionException e) {
-      NoConnectionException known = isLost(e, slot, tcpAddress) ? e.unreachable(peer) : e;
-      countFailure(peer, slot, known.failure());
-      LOG.warn("{}", known.getMessage());
-      attempt.completeExceptionally(known);
+      attempt.completeExceptionally(e);
     } catch (Throwable t) {
       attempt.completeExceptionally(
           new NoConnectionException(peer, ConnectFailure.CLOSED, "the attempt was ended", t));
       throw t;
+    }
+  }
+
+  private Connection connectOrCount(
+      PeerId peer, Slot slot, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    try {
+      checkNotLost(peer, slot, tcpAddress);
+      return connectWithin(peer, deadline.atMostMs(settings.connectTimeoutMs()));
+    } catch (NoConnectionException e) {
+      NoConnectionException known = isLost(e, slot, tcpAddress) ? e.unreachable(peer) : e;
+      countFailure(peer, slot, known.failure());
+      LOG.warn("{}", known.getMessage());
+      throw known;
     }
   }
 

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.concurrent.TimeUnit;
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.core.LogEvent;
+import org.apache.logging.log4j.core.Logger;
+import org.apache.logging.log4j.core.appender.AbstractAppender;
+import org.apache.logging.log4j.core.appender.AppenderLoggingException;
+import org.apache.logging.log4j.core.config.Property;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Deadline;
+
+@Timeout(120)
+class ConnectionPoolTest {
+  private RdmaTransport first;
+  private RdmaTransport second;
+  private RdmaTransport reader;
+
+  @BeforeEach
+  void open() throws Exception {
+    first = TestTransports.open("first");
+    second = TestTransports.open("second");
+    reader = TestTransports.open("reader");
+  }
+
+  @AfterEach
+  void close() {
+    reader.close();
+    second.close();
+    first.close();
+  }
+
+  private Connection connect(RdmaTransport to) throws Exception {
+    PeerId peer = TestTransports.peerOf(to == first ? "first" : "second", to);
+    return reader.connections().connect(peer, null, Deadline.afterMs(20_000));
+  }
+
+  private ConnectFailure failureTo(RdmaTransport to) throws Exception {
+    try {
+      connect(to);
+      throw new AssertionError("connected");
+    } catch (NoConnectionException e) {
+      return e.failure();
+    }
+  }
+
+  private static void awaitConnections(RdmaTransport transport, int count) throws Exception {
+    Deadline deadline = Deadline.afterMs(20_000);
+    while (transport.outboundConnections() != count && !deadline.expired()) {
+      TimeUnit.MILLISECONDS.sleep(1);
+    }
+    assertThat(transport.outboundConnections()).isEqualTo(count);
+  }
+
+  /** Makes the pool's warnings throw until it is restored. */
+  private static final class FailingLog {
+    private final Logger log = (Logger) LogManager.getLogger(ConnectionPool.class);
+    private final AbstractAppender appender =
+        new AbstractAppender("failing", null, null, false, Property.EMPTY_ARRAY) {
+          @Override
+          public void append(LogEvent event) {
+            if (event.getLevel().equals(Level.WARN)) {
+              throw new AppenderLoggingException("of a test");
+            }
+          }
+        };
+
+    private final Level level = log.getLevel();
+
+    FailingLog() {
+      appender.start();
+      log.addAppender(appender);
+      log.setLevel(Level.WARN);
+    }
+
+    void restore() {
+      log.setLevel(level);
+      log.removeAppender(appender);
+    }
+  }
+
+  @Test
+  void anAttemptThatStumblesIsOverForThoseWhoShareIt() throws Exception {
+    first.close();
+    FailingLog log = new FailingLog();
+    try {
+      assertThatThrownBy(() -> connect(first)).isInstanceOf(AppenderLoggingException.class);
+    } finally {
+      log.restore();
+    }
+    assertThat(failureTo(first)).isEqualTo(ConnectFailure.REFUSED);
+  }
+
+  @Test
+  void connectionsWhoseEndsCannotBeReportedEndAllTheSame() throws Exception {
+    Connection one = connect(first);
+    Connection other = connect(second);
+    FailingLog log = new FailingLog();
+    try {
+      reader.connections().close(new Breakage(Breakage.Kind.DEVICE, "of a test"));
+      assertThat(one.isOpen()).isFalse();
+      assertThat(other.isOpen()).isFalse();
+      awaitConnections(reader, 0);
+    } finally {
+      log.restore();
+    }
+  }
+}
