@@ -35,9 +35,6 @@ public final class Connection {
 
   /** Who keeps the connection. Called by any thread; must not block. */
   interface Owner {
-    /** It exists, and must be destroyed some day. */
-    void opened(Connection connection);
-
     /** It broke: called once. */
     void broken(Connection connection);
 
@@ -58,6 +55,7 @@ public final class Connection {
   private final AtomicReference<@Nullable Breakage> breakage = new AtomicReference<>();
   private volatile @Nullable InetSocketAddress tcpAddress;
   private volatile long lastProgressNs = System.nanoTime();
+  private volatile boolean proved;
 
   Connection(
       PeerId peer,
@@ -299,6 +297,11 @@ public final class Connection {
     return id;
   }
 
+  /** It leads where it should: from now on it can be idle. */
+  void proved() {
+    proved = true;
+  }
+
   void tcpAddress(@Nullable InetSocketAddress address) {
     tcpAddress = address;
   }
@@ -313,9 +316,9 @@ public final class Connection {
     return outstanding.isEmpty() ? 0 : System.nanoTime() - lastProgressNs;
   }
 
-  /** Nanoseconds since the last READ completed; 0 while any is outstanding. */
+  /** Nanoseconds since the last READ completed; 0 while any is outstanding or the canary to come. */
   long idleNs() {
-    return outstanding.isEmpty() ? System.nanoTime() - lastProgressNs : 0;
+    return proved && outstanding.isEmpty() ? System.nanoTime() - lastProgressNs : 0;
   }
 
   /** In buffers that only its READs hold any more. */

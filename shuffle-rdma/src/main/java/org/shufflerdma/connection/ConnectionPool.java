@@ -228,8 +228,15 @@ public final class ConnectionPool implements Connection.Owner {
     }
   }
 
-  /** Where this side has no room for one more connection, the one that was idle longest makes it. */
   private Connection connectWithin(PeerId peer, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    Connector.Unproved made = makeRoomAndConnect(peer, deadline);
+    connector.prove(made, deadline);
+    return made.connection();
+  }
+
+  /** Where this side has no room for one more connection, the one that was idle longest makes it. */
+  private Connector.Unproved makeRoomAndConnect(PeerId peer, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     try {
       return connectInPlace(peer, deadline);
@@ -242,14 +249,19 @@ public final class ConnectionPool implements Connection.Owner {
     return connectInPlace(peer, deadline);
   }
 
-  private Connection connectInPlace(PeerId peer, Deadline deadline)
+  private Connector.Unproved connectInPlace(PeerId peer, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     takePlace(peer, deadline);
+    Connector.Unproved made = null;
     try {
-      return connector.connect(peer, this, deadline);
+      made = connector.connect(peer, this, deadline);
+      return made;
     } finally {
       synchronized (connections) {
         attempts--;
+        if (made != null) {
+          connections.add(made.connection());
+        }
       }
     }
   }
@@ -314,6 +326,9 @@ public final class ConnectionPool implements Connection.Owner {
 
   private void countFailure(PeerId peer, Slot slot, ConnectFailure failure) {
     stats.countConnectFailure(failure);
+    if (failure == ConnectFailure.RESOURCES) {
+      return; // this side's shortage, not the peer's failure
+    }
     synchronized (slot) {
       slot.lastFailure = failure;
     }
@@ -342,11 +357,6 @@ public final class ConnectionPool implements Connection.Owner {
       }
       throw new IllegalStateException("an attempt ends with a connection or the reason", e);
     }
-  }
-
-  @Override
-  public void opened(Connection connection) {
-    connections.add(connection);
   }
 
   @Override

@@ -23,8 +23,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes connections to peers: address, route, queue pair, handshake, attributes, canary READ. It
- * blocks its caller until the deadline at most; any number of threads may connect at a time.
+ * Makes connections to peers: address, route, queue pair, handshake and attributes, then the canary
+ * READ. It blocks its caller until the deadline at most; any number of threads may connect at a time.
  */
 final class Connector {
   private static final Logger LOG = LoggerFactory.getLogger(Connector.class);
@@ -64,7 +64,11 @@ final class Connector {
     this.stats = stats;
   }
 
-  Connection connect(PeerId peer, Connection.Owner owner, Deadline deadline)
+  /** A connection that is there, but not proved yet to lead to the peer's memory. */
+  record Unproved(Connection connection, CmConversation conversation, Handshake.Reply reply) {}
+
+  /** The caller is to prove it, and destroys it some day. */
+  Unproved connect(PeerId peer, Connection.Owner owner, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     CmConversation conversation = new CmConversation();
     ConnectionId id;
@@ -74,24 +78,29 @@ final class Connector {
       throw new NoConnectionException(peer, ConnectFailure.RESOURCES, "no connection id", e);
     }
     QueuePair queuePair = null;
-    Connection connection = null;
     try {
       resolve(peer, id, conversation, deadline);
       queuePair = createQueuePair(peer, id);
       Handshake.Reply reply = shakeHands(peer, id, conversation, deadline);
       establish(peer, id, queuePair);
-      connection = new Connection(peer, id, queuePair, pending, stats, owner, settings);
-      owner.opened(connection);
-      conversation.watchFor(connection);
-      readCanary(connection, reply, deadline);
-      stats.connectionsOpened.increment();
-      return connection;
+      Connection connection = new Connection(peer, id, queuePair, pending, stats, owner, settings);
+      return new Unproved(connection, conversation, reply);
     } catch (Throwable t) {
-      if (connection == null) {
-        discard(id, queuePair);
-      } else {
-        connection.breakWith(new Breakage(Breakage.Kind.CLOSED, "it was not proved", t));
-      }
+      discard(id, queuePair);
+      throw t;
+    }
+  }
+
+  /** Reads the canary; a connection that does not bring it is broken. */
+  void prove(Unproved made, Deadline deadline) throws NoConnectionException, InterruptedException {
+    Connection connection = made.connection();
+    try {
+      made.conversation().watchFor(connection);
+      readCanary(connection, made.reply(), deadline);
+      connection.proved();
+      stats.connectionsOpened.increment();
+    } catch (Throwable t) {
+      connection.breakWith(new Breakage(Breakage.Kind.CLOSED, "it was not proved", t));
       throw t;
     }
   }

@@ -4,6 +4,12 @@ package org.shufflerdma.connection;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
@@ -17,6 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.memory.RegisteredBuffer;
 
 @Timeout(120)
 class ConnectionPoolTest {
@@ -58,6 +65,56 @@ class ConnectionPoolTest {
       TimeUnit.MILLISECONDS.sleep(1);
     }
     assertThat(transport.outboundConnections()).isEqualTo(count);
+  }
+
+  /** All that a connection must wait for before its canary is read. */
+  private List<RegisteredBuffer> takeAllBuffers() throws Exception {
+    List<RegisteredBuffer> all = new ArrayList<>();
+    try {
+      while (true) {
+        all.add(reader.buffers().acquire(Canary.SIZE_BYTES, Deadline.afterMs(0)));
+      }
+    } catch (IOException e) {
+      return all;
+    }
+  }
+
+  private void openReader(int maxConnections) throws Exception {
+    reader.close();
+    TransportSettings d = TestTransports.settings(0, 1 << 20);
+    TransportSettings settings = new TransportSettings(
+        d.bindAddress(),
+        d.sendQueueDepth(),
+        d.readsPerList(),
+        maxConnections,
+        d.maxInboundConnections(),
+        d.connectTimeoutMs(),
+        d.progressTimeoutMs(),
+        d.peerLostTimeoutMs(),
+        d.drainTimeoutMs(),
+        d.breakerFailures(),
+        d.breakerOpenMs(),
+        d.connection(),
+        d.pool());
+    reader = TestTransports.open("reader", settings);
+  }
+
+  @Test
+  void aConnectionTakesOnePlaceWhileItIsProved() throws Exception {
+    openReader(2);
+    List<RegisteredBuffer> all = takeAllBuffers();
+    ExecutorService threads = Executors.newFixedThreadPool(2);
+    try {
+      Future<Connection> one = threads.submit(() -> connect(first));
+      awaitConnections(reader, 1);
+      Future<Connection> other = threads.submit(() -> connect(second));
+      awaitConnections(reader, 2);
+      all.forEach(RegisteredBuffer::release);
+      assertThat(one.get(20, TimeUnit.SECONDS).isOpen()).isTrue();
+      assertThat(other.get(20, TimeUnit.SECONDS).isOpen()).isTrue();
+    } finally {
+      threads.shutdownNow();
+    }
   }
 
   /** Makes the pool's warnings throw until it is restored. */

@@ -419,6 +419,11 @@ class RdmaTransportTest {
     TransportSettings settings =
         TransportSettings.defaults(new InetSocketAddress(TestDevice.address(), 0), tooSmall);
     try (RdmaTransport poor = TestTransports.open("poor", settings)) {
+      for (int i = 0;
+          i < settings.breakerFailures();
+          i++) { // its own shortage is not the peer's fault
+        assertThat(failureOf(poor, peer, null)).isEqualTo(ConnectFailure.RESOURCES);
+      }
       NoConnectionException refused = catchThrowableOfType(
           NoConnectionException.class,
           () -> poor.connections().connect(peer, null, Deadline.afterMs(20_000)));
