@@ -77,6 +77,8 @@ public final class ConnectionPool implements Connection.Owner {
 
     boolean wasConnected;
 
+    long usedNs;
+
     /** The last connection ended because the peer did not answer; its host is asked before the next. */
     boolean fellSilent;
 
@@ -92,6 +94,15 @@ public final class ConnectionPool implements Connection.Owner {
     Slot(CircuitBreaker breaker) {
       this.breaker = breaker;
     }
+
+    synchronized Slot use() {
+      usedNs = System.nanoTime();
+      return this;
+    }
+
+    synchronized boolean isUnused(long ns) {
+      return System.nanoTime() - usedNs >= ns && (current == null || isOver(current));
+    }
   }
 
   /**
@@ -102,7 +113,8 @@ public final class ConnectionPool implements Connection.Owner {
    */
   public Connection connect(PeerId peer, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
       throws NoConnectionException, InterruptedException {
-    Slot slot = slots.computeIfAbsent(peer, key -> new Slot(newBreaker()));
+    Slot slot =
+        slots.compute(peer, (key, old) -> (old == null ? new Slot(newBreaker()) : old).use());
     CompletableFuture<Connection> mine = null;
     CompletableFuture<Connection> shared;
     synchronized (slot) {
@@ -448,6 +460,14 @@ public final class ConnectionPool implements Connection.Owner {
           slot.current = null;
         }
       }
+    }
+  }
+
+  /** Drops what is known of peers without a connection that nobody has asked for so long. */
+  void forgetUnused(long unusedMs) {
+    long unusedNs = TimeUnit.MILLISECONDS.toNanos(unusedMs);
+    for (PeerId peer : slots.keySet()) {
+      slots.computeIfPresent(peer, (key, slot) -> slot.isUnused(unusedNs) ? null : slot);
     }
   }
 

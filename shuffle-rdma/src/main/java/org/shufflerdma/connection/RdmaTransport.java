@@ -42,6 +42,7 @@ public final class RdmaTransport implements AutoCloseable {
   private static final int PROBER_THREADS = 8;
   private static final int WATCHDOG_MS = 1_000;
   private static final int BUFFER_IDLE_MS = 10_000;
+  private static final int PEER_UNUSED_MS = 600_000;
   private static final int STOP_MARGIN_MS = 3_000;
 
   private final TransportSettings settings;
@@ -173,7 +174,7 @@ public final class RdmaTransport implements AutoCloseable {
     pollThread.start(deviceEvents::threadDied);
     cmThread.start(deviceEvents::threadDied);
     listener.listen(listenId);
-    startTimer(timer, watchdog, listener, buffers);
+    startTimer(timer, watchdog, listener, connections, buffers);
     RdmaEndpoint endpoint = endpointOf(listenId, bootNonce);
     LOG.info("RDMA listens at {} on device {}", endpoint, info.name());
     return new RdmaTransport(
@@ -250,11 +251,13 @@ public final class RdmaTransport implements AutoCloseable {
       ScheduledExecutorService timer,
       Watchdog watchdog,
       InboundListener listener,
+      ConnectionPool connections,
       BufferPool buffers) {
     Runnable look = () -> {
       try {
         watchdog.look();
         listener.expirePending();
+        connections.forgetUnused(PEER_UNUSED_MS);
         buffers.trim(BUFFER_IDLE_MS);
       } catch (Throwable t) { // one that escaped would end the timer, and with it all deadlines
         LOG.error("The RDMA watchdog stumbled", t);

@@ -67,6 +67,21 @@ class ConnectionPoolTest {
     assertThat(transport.outboundConnections()).isEqualTo(count);
   }
 
+  @Test
+  void aPeerThatIsGoneAndNotAskedForAnyMoreIsForgotten() throws Exception {
+    Connection kept = connect(second);
+    first.close();
+    for (int i = 0; i < reader.settings().breakerFailures(); i++) {
+      assertThat(failureTo(first)).isEqualTo(ConnectFailure.REFUSED);
+    }
+    assertThat(failureTo(first)).isEqualTo(ConnectFailure.BREAKER);
+
+    reader.connections().forgetUnused(0);
+
+    assertThat(failureTo(first)).isEqualTo(ConnectFailure.REFUSED);
+    assertThat(connect(second)).isSameAs(kept);
+  }
+
   /** All that a connection must wait for before its canary is read. */
   private List<RegisteredBuffer> takeAllBuffers() throws Exception {
     List<RegisteredBuffer> all = new ArrayList<>();
