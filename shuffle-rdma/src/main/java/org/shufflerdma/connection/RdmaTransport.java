@@ -158,12 +158,8 @@ public final class RdmaTransport implements AutoCloseable {
         closer,
         stats);
     acquired.push(listener::close);
-    Watchdog watchdog = new Watchdog(
-        settings,
-        () -> buffers.usage().zombieBytes(),
-        connections.connections(),
-        connections::isHostAnswering,
-        prober);
+    Watchdog watchdog =
+        new Watchdog(settings, connections.connections(), connections::isHostAnswering, prober);
     ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(
         body -> Workers.thread(name + "-watchdog", body));
     acquired.push(timer::shutdownNow);

@@ -5,7 +5,6 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 
 /**
@@ -19,7 +18,6 @@ final class Watchdog {
   private static final int ZOMBIE_SHARE = 4;
 
   private final TransportSettings settings;
-  private final LongSupplier zombieBytes;
   private final Iterable<Connection> connections;
   private final Predicate<Connection> hostAnswers;
   private final Executor prober;
@@ -33,18 +31,15 @@ final class Watchdog {
   private boolean tooManyZombies;
 
   /**
-   * @param zombieBytes in buffers without users that READs may still write to
    * @param hostAnswers whether a peer's host answers TCP, as far as it can be asked; may take {@link
    *     TcpProbe#TOTAL_MS}
    */
   Watchdog(
       TransportSettings settings,
-      LongSupplier zombieBytes,
       Iterable<Connection> connections,
       Predicate<Connection> hostAnswers,
       Executor prober) {
     this.settings = settings;
-    this.zombieBytes = zombieBytes;
     this.connections = connections;
     this.hostAnswers = hostAnswers;
     this.prober = prober;
@@ -72,22 +67,28 @@ final class Watchdog {
     }
   }
 
+  /** While those of a connection that broke are about to come back, no other is given up. */
   private void boundZombies() {
+    long bytes = 0;
+    long mostBytes = 0;
+    Connection most = null;
+    boolean someComeBack = false;
+    for (Connection connection : connections) {
+      long zombieBytes = connection.zombieBytes();
+      bytes += zombieBytes;
+      if (zombieBytes > 0 && !connection.isOpen()) {
+        someComeBack = true;
+      } else if (zombieBytes > mostBytes) {
+        mostBytes = zombieBytes;
+        most = connection;
+      }
+    }
     boolean before = tooManyZombies;
-    tooManyZombies = zombieBytes.getAsLong() > settings.pool().budgetBytes() / ZOMBIE_SHARE;
-    if (before && tooManyZombies) {
-      Connection most = null;
-      for (Connection connection : connections) {
-        if (connection.isOpen()
-            && (most == null || connection.zombieBytes() > most.zombieBytes())) {
-          most = connection;
-        }
-      }
-      if (most != null && most.zombieBytes() > 0) {
-        most.breakWith(new Breakage(
-            Breakage.Kind.ABANDONED,
-            "READs of tasks that are gone hold " + most.zombieBytes() + " bytes of buffers"));
-      }
+    tooManyZombies = bytes > settings.pool().budgetBytes() / ZOMBIE_SHARE && !someComeBack;
+    if (before && tooManyZombies && most != null) {
+      most.breakWith(new Breakage(
+          Breakage.Kind.ABANDONED,
+          "READs of tasks that are gone hold " + mostBytes + " bytes of buffers"));
     }
   }
 

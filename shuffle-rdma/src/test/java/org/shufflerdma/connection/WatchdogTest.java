@@ -14,42 +14,72 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.ArenaSlice;
+import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegisteredBuffer;
 
-/** A connection whose host never answers, held up and let go by the test; its own watchdog rests. */
+/** Connections whose hosts never answer, held up and let go by the test. */
 @Timeout(60)
 class WatchdogTest {
+  /** A quarter of the buffers that the watchdog knows of has room for eight of them. */
+  private static final int ZOMBIE_BYTES = 100_000;
+
+  private static final long BUFFER_BYTES = 4 << 20;
+
   private final Queue<Runnable> probes = new ArrayDeque<>();
   private final CountDownLatch release = new CountDownLatch(1);
   private RdmaTransport owner;
   private RdmaTransport reader;
   private RegisteredArena arena;
+  private RegisteredArena otherArena;
+  private RdmaTransport otherOwner;
   private Connection connection;
+  private Connection other;
   private Watchdog watchdog;
 
   @BeforeEach
   void open() throws Exception {
     owner = TestTransports.open("owner");
+    otherOwner = TestTransports.open("other");
     reader = TestTransports.open("reader");
     arena = TestTransports.arena(owner);
-    connection = reader
-        .connections()
-        .connect(TestTransports.peerOf("owner", owner), null, Deadline.afterMs(20_000));
-    watchdog = new Watchdog(
-        TestTransports.impatient(30_000, TcpProbe.TOTAL_MS),
-        () -> 0,
-        List.of(connection),
-        asked -> false,
-        probes::add);
+    otherArena = TestTransports.arena(otherOwner);
+    connection = connect("owner", owner);
+    other = connect("other", otherOwner);
+    watchdog = new Watchdog(settings(), List.of(connection, other), asked -> false, probes::add);
   }
 
   @AfterEach
   void close() throws Exception {
     release.countDown();
     arena.close();
+    otherArena.close();
     reader.close();
+    otherOwner.close();
     owner.close();
+  }
+
+  private static TransportSettings settings() {
+    TransportSettings d = TestTransports.impatient(30_000, TcpProbe.TOTAL_MS);
+    return new TransportSettings(
+        d.bindAddress(),
+        d.sendQueueDepth(),
+        d.readsPerList(),
+        d.maxConnections(),
+        d.maxInboundConnections(),
+        d.connectTimeoutMs(),
+        d.progressTimeoutMs(),
+        d.peerLostTimeoutMs(),
+        d.drainTimeoutMs(),
+        d.breakerFailures(),
+        d.breakerOpenMs(),
+        d.connection(),
+        PoolSettings.ofBudget(BUFFER_BYTES));
+  }
+
+  private Connection connect(String executorId, RdmaTransport to) throws Exception {
+    PeerId peer = TestTransports.peerOf(executorId, to);
+    return reader.connections().connect(peer, null, Deadline.afterMs(20_000));
   }
 
   /** Posts two READs; the completion of the first holds up the second. */
@@ -71,6 +101,35 @@ class WatchdogTest {
       TimeUnit.MILLISECONDS.sleep(1);
     }
     assertThat(probes).hasSize(1);
+  }
+
+  /** Posts so many READs whose buffers nobody else holds. */
+  private void abandon(Connection to, RegisteredArena remote, int reads) throws Exception {
+    ArenaSlice record = remote.allocate(ZOMBIE_BYTES);
+    List<Read> one = List.of(new Read(record.address(), record.rkey(), ZOMBIE_BYTES, 0));
+    for (int i = 0; i < reads; i++) {
+      RegisteredBuffer sink = reader.buffers().acquire(ZOMBIE_BYTES, Deadline.afterMs(5_000));
+      to.post(one, sink, new AwaitedCompletion(), Deadline.afterMs(5_000));
+      sink.release();
+    }
+  }
+
+  /** The buffers of both together are too many, those of one are not. */
+  @Test
+  void whileTheBuffersOfAConnectionGivenUpComeBackNoOtherIsGivenUp() throws Exception {
+    holdUp();
+    abandon(connection, arena, 6);
+    abandon(other, otherArena, 5);
+    watchdog.look();
+    assertThat(connection.isOpen()).isTrue();
+    watchdog.look();
+    assertThat(connection.breakage())
+        .isNotNull()
+        .extracting(Breakage::kind)
+        .isEqualTo(Breakage.Kind.ABANDONED);
+    watchdog.look();
+    watchdog.look();
+    assertThat(other.isOpen()).isTrue();
   }
 
   @Test
