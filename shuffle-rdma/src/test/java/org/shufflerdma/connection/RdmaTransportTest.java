@@ -57,6 +57,10 @@ class RdmaTransportTest {
     owner.close();
     reader.close();
     assertThat(TestDevice.live()).isEqualTo(before);
+    Deadline deadline = Deadline.afterMs(20_000); // threads end a little after they are told to
+    while (!transportThreads().isEmpty() && !deadline.expired()) {
+      TimeUnit.MILLISECONDS.sleep(1);
+    }
     assertThat(transportThreads()).isEmpty();
   }
 
