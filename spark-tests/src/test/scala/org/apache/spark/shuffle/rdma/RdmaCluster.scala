@@ -7,7 +7,7 @@ import java.nio.file.{Files, Path, Paths}
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
-import org.apache.spark.{SparkConf, SparkContext, TestUtils}
+import org.apache.spark.{SparkConf, SparkContext}
 
 /**
  * A local-cluster of two executor processes that use the RDMA shuffle over the software device. The
@@ -20,10 +20,6 @@ final class RdmaCluster private (val context: SparkContext, watch: ShuffleWatch)
     context.listenerBus.waitUntilEmpty(RdmaCluster.ListenerTimeoutMs)
     watch.traffic
   }
-
-  /** Waits until there are two executors, which takes a moment after one was killed. */
-  def awaitExecutors(): Unit =
-    TestUtils.waitUntilExecutorsUp(context, 2, RdmaCluster.ExecutorTimeoutMs)
 
   /** Runs a job and says what it shuffled. */
   def watched[T](job: SparkContext => T): (T, Traffic) = {
@@ -58,7 +54,6 @@ abstract class OnRdmaCluster(settings: (String, String)*) extends AnyFunSuite wi
 
 object RdmaCluster {
   private val ListenerTimeoutMs = 10000L
-  private val ExecutorTimeoutMs = 60000L
 
   def start(settings: (String, String)*): RdmaCluster = {
     SparkHome.prepare()
