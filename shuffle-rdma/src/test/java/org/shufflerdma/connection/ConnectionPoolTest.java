@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -96,21 +97,8 @@ class ConnectionPoolTest {
 
   private void openReader(int maxConnections) throws Exception {
     reader.close();
-    TransportSettings d = TestTransports.settings(0, 1 << 20);
-    TransportSettings settings = new TransportSettings(
-        d.bindAddress(),
-        d.sendQueueDepth(),
-        d.readsPerList(),
-        maxConnections,
-        d.maxInboundConnections(),
-        d.connectTimeoutMs(),
-        d.progressTimeoutMs(),
-        d.peerLostTimeoutMs(),
-        d.drainTimeoutMs(),
-        d.breakerFailures(),
-        d.breakerOpenMs(),
-        d.connection(),
-        d.pool());
+    TransportSettings settings = TestTransports.with(
+        TestTransports.settings(0, 1 << 20), Map.of("maxConnections", maxConnections));
     reader = TestTransports.open("reader", settings);
   }
 

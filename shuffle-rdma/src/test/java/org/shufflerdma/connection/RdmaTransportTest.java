@@ -11,6 +11,7 @@ import java.net.ServerSocket;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -76,21 +77,9 @@ class RdmaTransportTest {
   }
 
   private static TransportSettings withInboundLimit(int limit, int leastAgeMs) {
-    TransportSettings d = TestTransports.settings(0, 1 << 20);
-    return new TransportSettings(
-        d.bindAddress(),
-        d.sendQueueDepth(),
-        d.readsPerList(),
-        d.maxConnections(),
-        limit,
-        d.connectTimeoutMs(),
-        d.progressTimeoutMs(),
-        d.peerLostTimeoutMs(),
-        d.drainTimeoutMs(),
-        d.breakerFailures(),
-        leastAgeMs,
-        d.connection(),
-        d.pool());
+    return TestTransports.with(
+        TestTransports.settings(0, 1 << 20),
+        Map.of("maxInboundConnections", limit, "breakerOpenMs", leastAgeMs));
   }
 
   @Test
@@ -165,21 +154,8 @@ class RdmaTransportTest {
   }
 
   private static TransportSettings withConnectionLimit(int limit) {
-    TransportSettings d = TestTransports.settings(0, 1 << 20);
-    return new TransportSettings(
-        d.bindAddress(),
-        d.sendQueueDepth(),
-        d.readsPerList(),
-        limit,
-        d.maxInboundConnections(),
-        d.connectTimeoutMs(),
-        d.progressTimeoutMs(),
-        d.peerLostTimeoutMs(),
-        d.drainTimeoutMs(),
-        d.breakerFailures(),
-        d.breakerOpenMs(),
-        d.connection(),
-        d.pool());
+    return TestTransports.with(
+        TestTransports.settings(0, 1 << 20), Map.of("maxConnections", limit));
   }
 
   @Test

@@ -4,9 +4,13 @@ package org.shufflerdma.connection;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.lang.reflect.RecordComponent;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.Collections;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.config.ConnectionSettings;
@@ -34,7 +38,6 @@ public final class TestTransports {
     return TestDevice.open();
   }
 
-  /** As executors have them, but for the time that a connect may take on a busy host. */
   /** For records of this transport's, as many as a test likes. */
   public static RegisteredArena arena(RdmaTransport transport) {
     return arena(transport, 1L << 40);
@@ -46,6 +49,7 @@ public final class TestTransports {
         transport.protectionDomain(), new RegistrationBudget(budgetBytes, "a test"));
   }
 
+  /** As executors have them, but for the time that a connect may take on a busy host. */
   public static TransportSettings settings(int port, long poolBytes) {
     return withConnectTimeout(
         TransportSettings.defaults(
@@ -53,58 +57,45 @@ public final class TestTransports {
         CONNECT_TIMEOUT_MS);
   }
 
+  /** The same settings but for some, by the names of the record's components. */
+  public static TransportSettings with(TransportSettings settings, Map<String, ?> changes) {
+    RecordComponent[] components = TransportSettings.class.getRecordComponents();
+    Set<String> names = new HashSet<>(changes.keySet());
+    Class<?>[] types = new Class<?>[components.length];
+    Object[] values = new Object[components.length];
+    try {
+      for (int i = 0; i < components.length; i++) {
+        String name = components[i].getName();
+        types[i] = components[i].getType();
+        values[i] =
+            names.remove(name) ? changes.get(name) : components[i].getAccessor().invoke(settings);
+      }
+      if (!names.isEmpty()) {
+        throw new IllegalArgumentException("no component has the name of " + names);
+      }
+      return TransportSettings.class.getDeclaredConstructor(types).newInstance(values);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalArgumentException(String.valueOf(changes), e);
+    }
+  }
+
   public static TransportSettings withConnectTimeout(TransportSettings d, int connectTimeoutMs) {
-    return new TransportSettings(
-        d.bindAddress(),
-        d.sendQueueDepth(),
-        d.readsPerList(),
-        d.maxConnections(),
-        d.maxInboundConnections(),
-        connectTimeoutMs,
-        d.progressTimeoutMs(),
-        d.peerLostTimeoutMs(),
-        d.drainTimeoutMs(),
-        d.breakerFailures(),
-        d.breakerOpenMs(),
-        d.connection(),
-        d.pool());
+    return with(d, Map.of("connectTimeoutMs", connectTimeoutMs));
   }
 
   public static TransportSettings withConnection(
       TransportSettings d, ConnectionSettings connection) {
-    return new TransportSettings(
-        d.bindAddress(),
-        d.sendQueueDepth(),
-        d.readsPerList(),
-        d.maxConnections(),
-        d.maxInboundConnections(),
-        d.connectTimeoutMs(),
-        d.progressTimeoutMs(),
-        d.peerLostTimeoutMs(),
-        d.drainTimeoutMs(),
-        d.breakerFailures(),
-        d.breakerOpenMs(),
-        connection,
-        d.pool());
+    return with(d, Map.of("connection", connection));
   }
 
   /** Settings that give up on a silent peer sooner. */
   public static TransportSettings impatient(int progressTimeoutMs, int peerLostTimeoutMs) {
-    TransportSettings d = settings(0, 64 << 20);
-    return new TransportSettings(
-        d.bindAddress(),
-        d.sendQueueDepth(),
-        d.readsPerList(),
-        d.maxConnections(),
-        d.maxInboundConnections(),
-        IMPATIENT_CONNECT_TIMEOUT_MS,
-        progressTimeoutMs,
-        peerLostTimeoutMs,
-        d.drainTimeoutMs(),
-        d.breakerFailures(),
-        d.breakerOpenMs(),
-        d.connection(),
-        d.pool());
+    return with(
+        settings(0, 64 << 20),
+        Map.of(
+            "connectTimeoutMs", IMPATIENT_CONNECT_TIMEOUT_MS,
+            "progressTimeoutMs", progressTimeoutMs,
+            "peerLostTimeoutMs", peerLostTimeoutMs));
   }
 
   public static RdmaTransport open(String executorId) throws IOException {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayDeque;
 import java.util.List;
+import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -60,21 +61,9 @@ class WatchdogTest {
   }
 
   private static TransportSettings settings() {
-    TransportSettings d = TestTransports.impatient(30_000, TcpProbe.TOTAL_MS);
-    return new TransportSettings(
-        d.bindAddress(),
-        d.sendQueueDepth(),
-        d.readsPerList(),
-        d.maxConnections(),
-        d.maxInboundConnections(),
-        d.connectTimeoutMs(),
-        d.progressTimeoutMs(),
-        d.peerLostTimeoutMs(),
-        d.drainTimeoutMs(),
-        d.breakerFailures(),
-        d.breakerOpenMs(),
-        d.connection(),
-        PoolSettings.ofBudget(BUFFER_BYTES));
+    return TestTransports.with(
+        TestTransports.impatient(30_000, TcpProbe.TOTAL_MS),
+        Map.of("pool", PoolSettings.ofBudget(BUFFER_BYTES)));
   }
 
   private Connection connect(String executorId, RdmaTransport to) throws Exception {
