@@ -29,6 +29,9 @@ final class Cluster implements AutoCloseable {
   /** A job that takes longer hangs. */
   static final int JOB_DEADLINE_MS = 120_000;
 
+  /** Most executors live for seconds, less than C2 and a parallel collector need to pay. */
+  static final String EXECUTOR_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
+
   private static final int START_MS = 300_000;
   private static final int STOP_MS = 120_000;
   private static final int POLL_MS = 5;
@@ -68,6 +71,7 @@ final class Cluster implements AutoCloseable {
         .set("spark.deploy.maxExecutorRetries", "-1")
         .set("spark.scheduler.minRegisteredResourcesRatio", "1.0")
         .set("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
+        .set("spark.executor.extraJavaOptions", EXECUTOR_OPTIONS)
         .set("spark.executorEnv.SOFTVERBS_FAULT_CONTROL", controls + "/%p");
     settings.forEach(conf::set);
     Cluster cluster = new Cluster(new JavaSparkContext(conf), controls);

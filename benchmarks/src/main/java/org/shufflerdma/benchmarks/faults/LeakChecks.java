@@ -16,8 +16,9 @@ final class LeakChecks extends Trial {
   private static final int REST_MS = 60_000;
 
   /** Spark's task threads come and go, and each would keep its last temporary direct buffers. */
-  private static final Map<String, String> SETTINGS =
-      Map.of("spark.executor.extraJavaOptions", "-Djdk.nio.maxCachedBufferSize=0");
+  private static final Map<String, String> SETTINGS = Map.of(
+      "spark.executor.extraJavaOptions",
+      Cluster.EXECUTOR_OPTIONS + " -Djdk.nio.maxCachedBufferSize=0");
 
   private List<Holdings> before = List.of();
 
