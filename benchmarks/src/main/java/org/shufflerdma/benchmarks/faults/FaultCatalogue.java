@@ -2,10 +2,13 @@
 package org.shufflerdma.benchmarks.faults;
 
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -145,6 +148,24 @@ final class FaultCatalogue {
         action,
         HURTS_SPARK.matcher(rule + " " + action).find(),
         (rule + action).contains("DEVICE_FATAL"));
+  }
+
+  /** All rules that may be drawn, each number in them at its least. */
+  static Set<String> rules() {
+    Set<String> rules = new LinkedHashSet<>();
+    ENTRIES.forEach(entry -> spell(entry.rule + ",nth=1", rules));
+    return rules;
+  }
+
+  private static void spell(String text, Set<String> spelled) {
+    Matcher choice = CHOICE.matcher(text);
+    if (!choice.find()) {
+      spelled.add(text);
+      return;
+    }
+    for (String word : choice.group(1).replaceFirst("\\.\\..*", "").split("\\|", -1)) {
+      spell(text.substring(0, choice.start()) + word + text.substring(choice.end()), spelled);
+    }
   }
 
   private static String choose(Random random, String text) {

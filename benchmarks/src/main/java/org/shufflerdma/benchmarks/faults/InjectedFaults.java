@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.benchmarks.faults;
 
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -112,9 +113,20 @@ final class InjectedFaults extends Trial {
 
   @Override
   void begin(Cluster cluster) throws Exception {
+    if (events.isEmpty()) {
+      requireRules(cluster.executors().get(0));
+    }
     for (Shape shape : Shape.values()) {
       events.put(shape, countEvents(cluster, shape));
     }
+  }
+
+  /** A rule that the device does not know would only be found by the number that draws it. */
+  private static void requireRules(ExecutorProcess executor) throws IOException {
+    for (String rule : FaultCatalogue.rules()) {
+      executor.command("set " + rule);
+    }
+    executor.command("clear");
   }
 
   /** Of a job without faults, on the executor that has fewer of them. */

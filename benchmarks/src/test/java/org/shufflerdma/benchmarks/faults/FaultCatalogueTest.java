@@ -35,6 +35,16 @@ class FaultCatalogueTest {
   }
 
   @Test
+  void allRulesAreSpeltOut() {
+    assertThat(FaultCatalogue.rules())
+        .contains(
+            "file:errno=ESTALE,count=1,nth=1",
+            "link:kind=CM,silence,count=1,nth=1",
+            "read:flip,offset=0,nth=1")
+        .noneMatch(rule -> rule.matches(".*[{}|].*|.*\\.\\..*"));
+  }
+
+  @Test
   void everyStatusOfAFailedReadIsDrawn() {
     Set<String> statuses = new HashSet<>();
     for (Fault fault : draw(1, "file")) {
