@@ -49,6 +49,12 @@ need_build_packages() {
     echo "#include <rdma/rdma_cma.h>" | gcc -E -x c - >/dev/null 2>&1' $BUILD_PACKAGES
 }
 
+# name_maven_remedy LOG: where Maven could not fetch something, which it does not always say.
+name_maven_remedy() {
+  ! grep -qE 'Could not transfer|in offline mode|No plugin found for prefix' "$1" ||
+    say "Maven could not fetch what it needs from Maven Central: give it a way there, or a proxy or mirror in ~/.m2/settings.xml"
+}
+
 # run_logged NAME CMD...: CMD with its output in target/logs/NAME.log; the log's errors on stderr if it fails.
 run_logged() {
   local name=$1 log=$ROOT/target/logs/$1.log
@@ -56,6 +62,7 @@ run_logged() {
   mkdir -p "$ROOT/target/logs"
   if ! (cd "$ROOT" && "$@") >"$log" 2>&1; then
     { grep -E 'ERROR|error:|warning:|\*\*\*' "$log" || tail -n 20 "$log"; } | head -n 30 >&2
+    name_maven_remedy "$log"
     say "$name failed; the whole log is $log"
     return 1
   fi
