@@ -20,6 +20,8 @@ import org.shufflerdma.verbs.MemlockLimit;
  * @param heapBytes the most that this JVM and Spark's off-heap pool take
  * @param overheadBytes what the application set as {@code spark.executor.memoryOverhead}, or what
  *     Spark asks of YARN and Kubernetes without it; null where neither is so
+ * @param residentCounts whether whoever started the executor ends it for the pages that it has
+ *     resident, those of mapped files included, as YARN does (ProcfsBasedProcessTree)
  * @param inFlightBytes what Spark lets all tasks of the executor fetch at a time, and the largest
  *     block that it fetches to memory
  */
@@ -29,6 +31,7 @@ record ExecutorMemory(
     long hostBytes,
     long heapBytes,
     @Nullable Long overheadBytes,
+    boolean residentCounts,
     long inFlightBytes) {
   private static final long MIB = 1 << 20;
 
@@ -40,11 +43,12 @@ record ExecutorMemory(
 
   /** Of a process that is no executor and has no Spark: one task a core, with Spark's defaults. */
   static ExecutorMemory withoutSpark() {
-    return of(0, null, Runtime.getRuntime().availableProcessors() * IN_FLIGHT_DEFAULT_BYTES);
+    return of(0, null, false, Runtime.getRuntime().availableProcessors() * IN_FLIGHT_DEFAULT_BYTES);
   }
 
   /** Of this process, as its JVM and its kernel say, with what Spark has said. */
-  static ExecutorMemory of(long offHeapBytes, @Nullable Long overheadBytes, long inFlightBytes) {
+  static ExecutorMemory of(
+      long offHeapBytes, @Nullable Long overheadBytes, boolean residentCounts, long inFlightBytes) {
     long containerBytes =
         ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getTotalMemorySize();
     return new ExecutorMemory(
@@ -53,6 +57,7 @@ record ExecutorMemory(
         hostBytes(containerBytes),
         Runtime.getRuntime().maxMemory() + offHeapBytes,
         overheadBytes,
+        residentCounts,
         inFlightBytes);
   }
 

@@ -17,7 +17,7 @@ import org.shufflerdma.config.RdmaSettings;
 record MemoryPlan(long outputBytes, long poolBytes, String reason) {
   private static final long MIB = 1 << 20;
 
-  /** Of a device that pins nothing: map outputs are then address space alone. */
+  /** Of a device that pins nothing, where nobody counts what of a mapped file is resident. */
   private static final long UNPINNED_BYTES = 64L << 30;
 
   private static final long MOST_POOL_BYTES = 4L << 30;
@@ -42,6 +42,8 @@ record MemoryPlan(long outputBytes, long poolBytes, String reason) {
       all = new Limit(set, "spark.shuffle.rdma.maxRegisteredBytes=" + text(set));
     } else if (pins) {
       all = least(List.of(memoryLimit, lockable(memory)));
+    } else if (memory.residentCounts()) {
+      all = memoryLimit;
     } else {
       all = new Limit(UNPINNED_BYTES, "the device pins nothing");
     }

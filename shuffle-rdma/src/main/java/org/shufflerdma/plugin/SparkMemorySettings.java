@@ -19,7 +19,8 @@ final class SparkMemorySettings {
 
   /** Of this executor. */
   static ExecutorMemory memory(SparkConf conf) {
-    return ExecutorMemory.of(offHeapBytes(conf), overheadBytes(conf), inFlightBytes(conf));
+    return ExecutorMemory.of(
+        offHeapBytes(conf), overheadBytes(conf), isOnYarn(conf), inFlightBytes(conf));
   }
 
   private static long offHeapBytes(SparkConf conf) {
@@ -32,13 +33,16 @@ final class SparkMemorySettings {
     if (set.isDefined()) {
       return (long) set.get() * MIB;
     }
-    String master = conf.get("spark.master", "");
-    if (!master.startsWith("yarn") && !master.startsWith("k8s")) {
+    if (!isOnYarn(conf) && !conf.get("spark.master", "").startsWith("k8s")) {
       return null;
     }
     double factor = (double) conf.get(package$.MODULE$.EXECUTOR_MEMORY_OVERHEAD_FACTOR());
     long share = (long) (factor * (long) conf.get(package$.MODULE$.EXECUTOR_MEMORY()));
     return Math.max(conf.getSizeAsMb(LEAST_OVERHEAD, LEAST_OVERHEAD_DEFAULT), share) * MIB;
+  }
+
+  private static boolean isOnYarn(SparkConf conf) {
+    return conf.get("spark.master", "").equals("yarn");
   }
 
   private static long inFlightBytes(SparkConf conf) {

@@ -17,7 +17,7 @@ class MemoryPlanTest {
   private static final MemlockLimit UNLIMITED =
       new MemlockLimit(Long.MAX_VALUE, Long.MAX_VALUE, false);
   private static final ExecutorMemory HOST =
-      new ExecutorMemory(UNLIMITED, 64 * GIB, 64 * GIB, 8 * GIB, null, 400 * MIB);
+      new ExecutorMemory(UNLIMITED, 64 * GIB, 64 * GIB, 8 * GIB, null, false, 400 * MIB);
 
   @BeforeAll
   static void loadTheLibraryThatReadsTheLimitOfLockedMemory() throws Exception {
@@ -34,7 +34,7 @@ class MemoryPlanTest {
 
   private static ExecutorMemory inContainer(long containerBytes) {
     return new ExecutorMemory(
-        HOST.memlock(), containerBytes, HOST.hostBytes(), HOST.heapBytes(), null, 400 * MIB);
+        HOST.memlock(), containerBytes, HOST.hostBytes(), HOST.heapBytes(), null, false, 400 * MIB);
   }
 
   private static ExecutorMemory withOverhead(long overheadBytes) {
@@ -44,6 +44,18 @@ class MemoryPlanTest {
         HOST.hostBytes(),
         HOST.heapBytes(),
         overheadBytes,
+        false,
+        400 * MIB);
+  }
+
+  private static ExecutorMemory onYarn(long overheadBytes) {
+    return new ExecutorMemory(
+        HOST.memlock(),
+        HOST.containerBytes(),
+        HOST.hostBytes(),
+        HOST.heapBytes(),
+        overheadBytes,
+        true,
         400 * MIB);
   }
 
@@ -54,6 +66,7 @@ class MemoryPlanTest {
         HOST.hostBytes(),
         HOST.heapBytes(),
         null,
+        false,
         400 * MIB);
   }
 
@@ -117,6 +130,19 @@ class MemoryPlanTest {
   }
 
   @Test
+  void whereResidentPagesCountTheyDoSoOnADeviceThatPinsNothing() {
+    assertAll(
+        MemoryPlan.of(settings(), onYarn(384 * MIB), false),
+        192 * MIB,
+        "half of spark.executor.memoryOverhead, which is 384 MiB");
+    assertAll(
+        MemoryPlan.of(settings("maxRegisteredBytes", "1g"), onYarn(384 * MIB), false),
+        GIB,
+        "spark.shuffle.rdma.maxRegisteredBytes");
+    assertAll(MemoryPlan.of(settings(), withOverhead(384 * MIB), false), 64 * GIB, "pins nothing");
+  }
+
+  @Test
   void theLimitOfLockedMemoryBindsWhatIsPinnedAlone() {
     assertAll(
         MemoryPlan.of(settings(), lockable(8 * MIB), true),
@@ -151,9 +177,13 @@ class MemoryPlanTest {
     SparkConf conf =
         new SparkConf(false).set("spark.master", "yarn").set("spark.executor.memory", "10g");
     assertThat(SparkMemorySettings.memory(conf).overheadBytes()).isEqualTo(GIB);
+    assertThat(SparkMemorySettings.memory(conf).residentCounts()).isTrue();
     conf.set("spark.executor.memory", "1g");
     assertThat(SparkMemorySettings.memory(conf).overheadBytes()).isEqualTo(384 * MIB);
     conf.set("spark.master", "spark://host:7077");
     assertThat(SparkMemorySettings.memory(conf).overheadBytes()).isNull();
+    assertThat(SparkMemorySettings.memory(conf).residentCounts()).isFalse();
+    conf.set("spark.master", "k8s://https://host:443");
+    assertThat(SparkMemorySettings.memory(conf).residentCounts()).isFalse();
   }
 }
