@@ -76,8 +76,8 @@ upload_archive() {
   rm -f "$YARN/spark.zip"
 }
 
-# yarn_submit ARGS...: spark-submit on node0, for the cluster of bin/yarn.
+# yarn_submit ARGS...: spark-submit on node0, for the cluster of bin/yarn, whose shuffle service wants each job's secret.
 yarn_submit() {
   export HADOOP_CONF_DIR=$YARN_CONF SPARK_LOCAL_HOSTNAME=node0 SPARK_LOCAL_DIRS=$YARN/node0/client
-  SUBMIT_HOST=node0 spark_submit --master yarn --conf "spark.yarn.jars=local:$SPARK_HOME/jars/*" "$@"
+  SUBMIT_HOST=node0 spark_submit --master yarn --conf "spark.yarn.jars=local:$SPARK_HOME/jars/*" --conf spark.authenticate=true "$@"
 }
