@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -40,6 +41,21 @@ class TemplatesTest {
         .parse(CONF.resolve("yarn-site.fragment.xml").toFile())
         .getElementsByTagName("name");
     assertThat(names.item(0).getTextContent()).isEqualTo("yarn.nodemanager.aux-services");
+  }
+
+  @Test
+  void theLimitsOfLockedMemoryAreLiftedForUsersAndForTheNodeManager() throws IOException {
+    assertThat(lines("99-rdma.conf"))
+        .isNotEmpty()
+        .allMatch(line -> line.matches("(\\*|root)\\s+(soft|hard)\\s+memlock\\s+unlimited"));
+    assertThat(lines("yarn-nodemanager-rdma.conf"))
+        .containsExactly("[Service]", "LimitMEMLOCK=infinity");
+  }
+
+  private static List<String> lines(String name) throws IOException {
+    return Files.readAllLines(CONF.resolve(name)).stream()
+        .filter(line -> !line.startsWith("#"))
+        .toList();
   }
 
   @Test
