@@ -35,7 +35,13 @@ record DeviceChoice(
   private static final int ANY_PORT = 0;
 
   /** A device of bound verbs, and the local address to listen on and connect from. */
-  record Bound(Verbs verbs, @Nullable String deviceName, InetAddress address) {}
+  record Bound(Verbs verbs, @Nullable String deviceName, InetAddress address) {
+    /** Whether what is registered counts as locked memory; on the software device if it is told so. */
+    boolean pins() {
+      return verbs.provider() == Provider.SYSTEM
+          || "enforce".equals(System.getenv("SOFTVERBS_MEMLOCK"));
+    }
+  }
 
   /** What {@code spark.shuffle.rdma.device} allows, best first. */
   static List<DeviceChoice> of(RdmaSettings settings, Path hardware)

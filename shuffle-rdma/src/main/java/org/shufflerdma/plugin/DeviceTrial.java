@@ -79,8 +79,7 @@ public record DeviceTrial(
     if (bound.verbs().provider() == Provider.SOFT) {
       bound.verbs().setSecret(SECRET);
     }
-    boolean pins = bound.verbs().provider() == Provider.SYSTEM;
-    MemoryPlan plan = MemoryPlan.of(settings, ExecutorMemory.withoutSpark(), pins);
+    MemoryPlan plan = MemoryPlan.of(settings, ExecutorMemory.withoutSpark(), bound.pins());
     return new DeviceTrial(
         bound.verbs(),
         bound.deviceName(),

@@ -145,7 +145,7 @@ final class RdmaStack implements AutoCloseable {
     if (device.verbs().provider() == Provider.SOFT) {
       device.verbs().setSecret(secret);
     }
-    boolean pins = device.verbs().provider() == Provider.SYSTEM;
+    boolean pins = device.pins();
     MemoryPlan plan = MemoryPlan.of(settings, SparkMemorySettings.memory(env.conf()), pins);
     RdmaTransport transport = RdmaTransport.open(
         transportSettings(settings, plan.poolBytes(), device.address()),
