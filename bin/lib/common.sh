@@ -30,15 +30,15 @@ need_jdk_and_maven() {
   command -v mvn >/dev/null || die 2 "Maven is missing: apt-get install maven"
 }
 
-# need_packages TEST PACKAGES...: installs Debian packages if TEST fails, or names the command that does.
+# need_packages TEST PACKAGES...: installs Debian packages if TEST fails, or names the command that does. Options of apt-get come first.
 need_packages() {
   local test=$1; shift
   eval "$test" && return 0
   if [ "$(id -u)" != 0 ]; then
-    die 2 "missing: $*. As root: apt-get install -y $*"
+    die 2 "packages are missing. As root: apt-get install -y $*"
   fi
   command -v apt-get >/dev/null || die 2 "missing: $*. Install them with this system's package manager"
-  say "installing $*"
+  say "apt-get install $*"
   { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@"; } >/dev/null ||
     die 1 "apt-get could not install $*: run 'apt-get install $*' to see why"
 }
