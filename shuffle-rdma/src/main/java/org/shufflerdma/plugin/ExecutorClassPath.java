@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.plugin;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Objects;
@@ -101,7 +102,7 @@ final class ExecutorClassPath {
           "Executors may not find the shuffle manager: %s=%s does not name %s. %s"
               .formatted(EXTRA, extra, jar.getFileName(), remedy));
     }
-    return sparkOfExecutorsIsKnown(master, settings)
+    return sparkOfExecutorsIsKnown(master, settings, jar)
         ? new Finding(
             Verdict.REFUSED,
             "Executors would not find the shuffle manager and would be started again without end:"
@@ -124,11 +125,22 @@ final class ExecutorClassPath {
   }
 
   /** Not where a container image, or an archive of the user's, brings Spark to the executors. */
-  private static boolean sparkOfExecutorsIsKnown(String master, UnaryOperator<String> settings) {
+  private static boolean sparkOfExecutorsIsKnown(
+      String master, UnaryOperator<String> settings, Path jar) {
     return master.startsWith("local-cluster")
         || master.startsWith("spark://")
         || (master.startsWith("yarn")
             && settings.apply("spark.yarn.archive").isBlank()
-            && settings.apply("spark.yarn.jars").isBlank());
+            && lieOnHostsWithout(jar, settings.apply("spark.yarn.jars")));
+  }
+
+  /** Of {@code local:} paths, which every host has and so the driver's; true if there are none. */
+  private static boolean lieOnHostsWithout(Path jar, String jars) {
+    return Arrays.stream(jars.split(",")).filter(entry -> !entry.isBlank()).allMatch(entry -> {
+      Path path = Path.of(entry.substring(entry.indexOf(':') + 1));
+      return entry.startsWith("local:")
+          && Files.isDirectory(path.resolveSibling(""))
+          && !Files.exists(path.resolveSibling(jar.getFileName()));
+    });
   }
 }

@@ -3,10 +3,14 @@ package org.shufflerdma.plugin;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.shufflerdma.plugin.ExecutorClassPath.Finding;
@@ -36,6 +40,16 @@ class ExecutorClassPathTest {
     assertThat(finding.text())
         .contains(EXTRA + " is not set", "Set " + EXTRA + "=shuffle-rdma-1.0.jar,")
         .doesNotContain(JAR.toString());
+  }
+
+  @Test
+  void sparksJarsOnEveryHostAreSearched(@TempDir Path spark) throws IOException {
+    String setting = "spark.yarn.jars=local:" + spark + "/*";
+    assertThat(judge("yarn", setting, "").verdict()).isEqualTo(Verdict.REFUSED);
+    Files.createFile(spark.resolve(JAR.getFileName()));
+    assertThat(judge("yarn", setting, "").verdict()).isEqualTo(Verdict.DOUBTFUL);
+    assertThat(judge("yarn", "spark.yarn.jars=local:/nowhere/*", "").verdict())
+        .isEqualTo(Verdict.DOUBTFUL);
   }
 
   @ParameterizedTest
