@@ -11,7 +11,7 @@ need_hosts_tools() {
   [[ $HOSTS =~ ^[a-z][a-z0-9]{0,20}$ ]] ||
     die 2 "RDMA_HOSTS=$HOSTS: give at most 21 small letters and digits, a letter first, or unset it"
   # Not only uid 0: a container's root often lacks the capabilities, and the first ip command would say no more than that.
-  [ "$(id -u)" = 0 ] || die 2 "network namespaces need root: sudo bin/$PROGRAM $*"
+  [ "$(id -u)" = 0 ] || die 2 "network namespaces need root: sudo bin/$PROGRAM${*:+ $*}"
   need_packages 'command -v ip >/dev/null' iproute2
 }
 
