@@ -139,7 +139,7 @@ public record RdmaSettings(
   private static final Setting<Integer> PEER_LOST_TIMEOUT = new Setting<>(
       "peerLostTimeout",
       ValueType.durationMs(1000, 3_600_000),
-      "12s",
+      "10s",
       "How long after its last byte a peer that answers neither RDMA nor TCP is held to be"
           + " lost, so that Spark recomputes its map outputs.");
   private static final Setting<Integer> WITHDRAW_GRACE = new Setting<>(
