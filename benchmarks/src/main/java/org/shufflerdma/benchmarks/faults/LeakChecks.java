@@ -4,6 +4,8 @@ package org.shufflerdma.benchmarks.faults;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.shufflerdma.concurrent.Deadline;
 
 /**
  * Shuffles without faults, between which executors hold what they held before: regions, queue pairs,
@@ -14,6 +16,7 @@ final class LeakChecks extends Trial {
   private static final int WARM_UP = 20;
   private static final int SHUFFLES = 25;
   private static final int REST_MS = 60_000;
+  private static final int POLL_MS = 500;
 
   /** Spark's task threads come and go, and each would keep its last temporary direct buffers. */
   private static final Map<String, String> SETTINGS = Map.of(
@@ -35,7 +38,7 @@ final class LeakChecks extends Trial {
         return verdict;
       }
     }
-    List<Holdings> now = atRest(on);
+    List<Holdings> now = settled(on);
     return now.equals(before)
         ? Verdict.right(SHUFFLES + " shuffles")
         : Verdict.leaked("before: " + before + "; after: " + now);
@@ -59,6 +62,20 @@ final class LeakChecks extends Trial {
       shuffle(cluster, Shape.ALL.get(i % Shape.ALL.size()));
     }
     before = atRest(cluster);
+  }
+
+  /**
+   * As before, or as they are in the end: what is there for a moment only, such as the pipes of a
+   * process that starts, is no leak.
+   */
+  private List<Holdings> settled(Cluster cluster) throws Exception {
+    Deadline deadline = Deadline.afterMs(REST_MS);
+    List<Holdings> now = atRest(cluster);
+    while (!now.equals(before) && !deadline.expired()) {
+      TimeUnit.MILLISECONDS.sleep(POLL_MS);
+      now = atRest(cluster);
+    }
+    return now;
   }
 
   /** Or, if they do not come to rest, as they are. */
