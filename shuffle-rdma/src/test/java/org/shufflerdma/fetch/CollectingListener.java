@@ -55,7 +55,7 @@ final class CollectingListener implements FetchListener {
   }
 
   CollectingListener await() throws InterruptedException {
-    assertThat(left.await(60, TimeUnit.SECONDS))
+    assertThat(left.await(4, TimeUnit.MINUTES)) // emulated guests are slow
         .as("all blocks are reported; so far %s and failed %s", blocks.keySet(), failures)
         .isTrue();
     return this;
