@@ -40,7 +40,7 @@ class AdviceTest {
   @Test
   void deviceThatIsPatientWithAShortAckTimeoutGetsFewerRetries() {
     advice("auto").onDeadPeer(new DeadPeer.GivenUp(32, 14));
-    assertThat(report.text()).contains("spark.shuffle.rdma.retryCount=2 ");
+    assertThat(report.text()).contains("spark.shuffle.rdma.retryCount=1 ");
   }
 
   @Test
