@@ -38,24 +38,21 @@ class MemoryPlanTest {
   }
 
   private static ExecutorMemory withOverhead(long overheadBytes) {
-    return new ExecutorMemory(
-        HOST.memlock(),
-        HOST.containerBytes(),
-        HOST.hostBytes(),
-        HOST.heapBytes(),
-        overheadBytes,
-        false,
-        400 * MIB);
+    return withOverhead(overheadBytes, false);
   }
 
   private static ExecutorMemory onYarn(long overheadBytes) {
+    return withOverhead(overheadBytes, true);
+  }
+
+  private static ExecutorMemory withOverhead(long overheadBytes, boolean residentCounts) {
     return new ExecutorMemory(
         HOST.memlock(),
         HOST.containerBytes(),
         HOST.hostBytes(),
         HOST.heapBytes(),
         overheadBytes,
-        true,
+        residentCounts,
         400 * MIB);
   }
 
