@@ -7,7 +7,6 @@
  *                  that of progress.c > that of watches.c
  *                  qp.lock > the lock of mw.c > the lock of mr_table.c
  *                  qp.lock, cm_id.event_lock > the lock of fault_hold.c > cq.lock; that of fault.c is a leaf
- *   rsocket.lock > all of these, and the table of rsockets (a leaf)
  *
  * Progress callbacks start with none of them. Nobody waits for the progress thread with one held.
  */

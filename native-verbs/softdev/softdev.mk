@@ -2,7 +2,7 @@
 # libsoftverbs.so.1: the whole device, verbs and rdma_cm, in one library of its own name.
 
 # From the ground up; fault is asked by all.
-SOFTDEV_FOLDERS := process device memory queue link transport datagram cm rsocket fault
+SOFTDEV_FOLDERS := process device memory queue link transport datagram cm fault
 SOFTDEV_SOURCES := $(wildcard $(SOFTDEV_FOLDERS:%=softdev/%/*.c))
 SOFTDEV_INCLUDES := -I softdev $(SOFTDEV_FOLDERS:%=-I softdev/%)
 SOFTDEV_OBJECTS := $(SOFTDEV_SOURCES:%.c=$(OUT)/release/%.o)

@@ -16,7 +16,6 @@ cases=(
   "rdma_xserver|rdma_xclient -s $server_address"
   "ucmatose -C 5|ucmatose -C 5 -s $server_address"
   "udaddy -C 5|udaddy -C 5 -s $server_address"
-  "rstream -S 65536 -C 20|rstream -S 65536 -C 20 -s $server_address"
   "ibv_rc_pingpong $verbs -c|ibv_rc_pingpong $verbs -c $server_address"
   "ibv_srq_pingpong $verbs|ibv_srq_pingpong $verbs $server_address"
   "ib_read_bw $perftest -s 65536 -n 100|ib_read_bw $perftest -s 65536 -n 100 $server_address"

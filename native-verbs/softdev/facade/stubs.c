@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the symbols answer that the device does not implement, one function per kind of symbols.tbl.
- */
+/* What the symbols answer that the device does not implement, one function per kind of symbols.tbl. */
 #include <errno.h>
 #include <stddef.h>
 
 void *facade_null_EOPNOTSUPP(void);
-int facade_minus1_EOPNOTSUPP(void);
-int facade_minus1_ENOSYS(void);
+long facade_minus1_EOPNOTSUPP(void);
 int facade_errno_EOPNOTSUPP(void);
 long facade_noop(void);
 
@@ -16,15 +14,10 @@ void *facade_null_EOPNOTSUPP(void)
 	return NULL;
 }
 
-int facade_minus1_EOPNOTSUPP(void)
+/* Of the width of ssize_t, which some of these functions return. */
+long facade_minus1_EOPNOTSUPP(void)
 {
 	errno = EOPNOTSUPP;
-	return -1;
-}
-
-int facade_minus1_ENOSYS(void)
-{
-	errno = ENOSYS;
 	return -1;
 }
 

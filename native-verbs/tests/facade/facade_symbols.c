@@ -35,7 +35,7 @@ static void check_answer(const struct row *row, void *symbol)
 		CHECK_EQUAL(error, row->error);
 		break;
 	case KIND_MINUS1:
-		CHECK_EQUAL((int)answer, -1);
+		CHECK_EQUAL((ssize_t)answer, -1);
 		CHECK_EQUAL(error, row->error);
 		break;
 	case KIND_ERRNO:
