@@ -9,10 +9,10 @@
 #include "harness.h"
 
 #include "core.h"
-#include "link_internal.h"
+#include "link/link_internal.h"
 
-#include "cm_exports.h"
-#include "cm_wire.h"
+#include "cm/cm_exports.h"
+#include "cm/cm_wire.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -11,11 +11,11 @@
 #include "harness.h"
 
 #include "core.h"
-#include "link_internal.h"
-#include "sha256.h"
-#include "wire.h"
+#include "link/link_internal.h"
+#include "process/sha256.h"
+#include "transport/wire.h"
 
-#include "cm_wire.h"
+#include "cm/cm_wire.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -5,9 +5,9 @@
  */
 #include "harness.h"
 
-#include "agenda.h"
 #include "core.h"
-#include "watches.h"
+#include "process/agenda.h"
+#include "process/watches.h"
 
 #include <stdio.h>
 #include <stdlib.h>

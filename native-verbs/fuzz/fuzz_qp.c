@@ -13,11 +13,11 @@
 
 #include "core.h"
 #include "exports.h"
-#include "link_internal.h"
-#include "peer_table.h"
-#include "qp.h"
+#include "link/link_internal.h"
+#include "memory/peer_table.h"
+#include "queue/qp.h"
 #include "softverbs.h"
-#include "wire.h"
+#include "transport/wire.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,10 +9,10 @@
 #include "harness.h"
 
 #include "core.h"
+#include "datagram/ud_endpoint.h"
 #include "exports.h"
-#include "link_listen.h"
-#include "process.h"
-#include "ud_endpoint.h"
+#include "link/link_listen.h"
+#include "process/process.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>

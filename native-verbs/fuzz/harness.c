@@ -4,10 +4,10 @@
 
 #include "core.h"
 #include "exports.h"
-#include "link_internal.h"
-#include "link_listen.h"
-#include "log.h"
-#include "sha256.h"
+#include "link/link_internal.h"
+#include "link/link_listen.h"
+#include "process/log.h"
+#include "process/sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>

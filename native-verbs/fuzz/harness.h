@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "link.h"
+#include "link/link.h"
 
 enum {
 	FUZZ_CONTROL_BYTES = 2,

@@ -4,7 +4,7 @@
 # From the ground up; fault is asked by all.
 SOFTDEV_FOLDERS := process device memory queue link transport datagram cm fault
 SOFTDEV_SOURCES := $(wildcard $(SOFTDEV_FOLDERS:%=softdev/%/*.c))
-SOFTDEV_INCLUDES := -I softdev $(SOFTDEV_FOLDERS:%=-I softdev/%)
+SOFTDEV_INCLUDES := -I softdev
 SOFTDEV_OBJECTS := $(SOFTDEV_SOURCES:%.c=$(OUT)/release/%.o)
 SOFTDEV_LIBRARY := $(LIB)/libsoftverbs.so.1
 

@@ -16,11 +16,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "cm_wire.h"
+#include "cm/cm_wire.h"
 #include "core.h"
-#include "device.h"
-#include "event_queue.h"
-#include "progress.h"
+#include "device/device.h"
+#include "process/event_queue.h"
+#include "process/progress.h"
 
 enum cm_state {
 	CM_IDLE,

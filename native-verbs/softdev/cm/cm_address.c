@@ -10,11 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cm.h"
-#include "cm_exports.h"
+#include "cm/cm.h"
+#include "cm/cm_exports.h"
+#include "device/gid_table.h"
 #include "exports.h"
-#include "fault.h"
-#include "gid_table.h"
+#include "fault/fault.h"
 
 enum { PACKET_LIFE_TIME = 16, DEFAULT_HOP_LIMIT = 64 };
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "cm.h"
-#include "cm_exports.h"
+#include "cm/cm.h"
+#include "cm/cm_exports.h"
 
 /* 0 or EAI_MEMORY. */
 static int copy_address(const struct sockaddr *address, socklen_t length, struct sockaddr **out,

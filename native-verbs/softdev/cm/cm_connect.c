@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cm.h"
-#include "cm_exports.h"
+#include "cm/cm.h"
+#include "cm/cm_exports.h"
 #include "exports.h"
-#include "fault.h"
+#include "fault/fault.h"
 
 #define CONNECT_DEADLINE_NS 60000000000ull /* for the other application to answer */
 #define READY_WAIT_NS 10000000000ull

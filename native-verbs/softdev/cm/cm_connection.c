@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cm.h"
-#include "log.h"
+#include "cm/cm.h"
+#include "process/log.h"
 
 #define BUSY_WAIT_NS 100000000ull
 #define TIMEWAIT_NS 50000000ull

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cm.h"
+#include "cm/cm.h"
 
 enum { HOP_LIMIT = 64 };
 

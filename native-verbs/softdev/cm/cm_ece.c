@@ -2,8 +2,8 @@
 /* Enhanced connection establishment: the values of both vendors are carried, for queue pairs that are not the id's. */
 #include <errno.h>
 
-#include "cm.h"
-#include "cm_exports.h"
+#include "cm/cm.h"
+#include "cm/cm_exports.h"
 
 int softverbs_rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {

@@ -2,8 +2,8 @@
 /* The endpoint calls, which make one synchronous id out of what rdma_getaddrinfo() found. */
 #include <errno.h>
 
-#include "cm.h"
-#include "cm_exports.h"
+#include "cm/cm.h"
+#include "cm/cm_exports.h"
 
 enum { RESOLVE_TIMEOUT_MS = 2000 };
 

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cm.h"
-#include "cm_exports.h"
-#include "fault.h"
-#include "fault_hold.h"
-#include "log.h"
+#include "cm/cm.h"
+#include "cm/cm_exports.h"
+#include "fault/fault.h"
+#include "fault/fault_hold.h"
+#include "process/log.h"
 
 struct rdma_event_channel *softverbs_rdma_create_event_channel(void)
 {

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cm.h"
-#include "cm_exports.h"
-#include "fault.h"
-#include "fault_hold.h"
-#include "link.h"
+#include "cm/cm.h"
+#include "cm/cm_exports.h"
+#include "fault/fault.h"
+#include "fault/fault_hold.h"
+#include "link/link.h"
 
 int cm_result(int negative_errno)
 {

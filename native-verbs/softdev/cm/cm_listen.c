@@ -5,11 +5,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "cm.h"
-#include "cm_exports.h"
-#include "fault.h"
-#include "link_fault.h"
-#include "log.h"
+#include "cm/cm.h"
+#include "cm/cm_exports.h"
+#include "fault/fault.h"
+#include "link/link_fault.h"
+#include "process/log.h"
 
 enum { DEFAULT_BACKLOG = 1024 };
 

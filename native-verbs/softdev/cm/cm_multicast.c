@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cm.h"
-#include "cm_exports.h"
+#include "cm/cm.h"
+#include "cm/cm_exports.h"
+#include "datagram/ud_wire.h"
 #include "exports.h"
-#include "ud_wire.h"
 
 /* In the list of its id; guarded by the id's event_lock. */
 struct cm_group {

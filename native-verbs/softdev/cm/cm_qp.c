@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cm.h"
-#include "cm_exports.h"
+#include "cm/cm.h"
+#include "cm/cm_exports.h"
 #include "exports.h"
 
 enum {

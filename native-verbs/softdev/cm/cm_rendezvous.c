@@ -12,11 +12,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cm.h"
-#include "fault.h"
-#include "log.h"
-#include "secret.h"
-#include "sha256.h"
+#include "cm/cm.h"
+#include "fault/fault.h"
+#include "process/log.h"
+#include "process/secret.h"
+#include "process/sha256.h"
 
 enum { MAX_ATTEMPTS = 6, MAX_REFUSED_ATTEMPTS = 3, COOKIE_KEY_BYTES = 32 };
 #define FIRST_WAIT_NS 100000000ull /* doubles with each attempt: 6.3 s in all, 0.3 s if refused */

@@ -2,8 +2,8 @@
 /* Shared receive queues of ids. */
 #include <errno.h>
 
-#include "cm.h"
-#include "cm_exports.h"
+#include "cm/cm.h"
+#include "cm/cm_exports.h"
 #include "exports.h"
 
 /* The extended attributes begin with the others. */

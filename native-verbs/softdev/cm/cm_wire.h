@@ -24,7 +24,7 @@
 
 #include <stdint.h>
 
-#include "link.h"
+#include "link/link.h"
 
 enum {
 	CM_DATAGRAM_MAGIC = 0x4d435653,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ah.h"
+#include "datagram/ah.h"
 
+#include "datagram/group.h"
+#include "datagram/ud_wire.h"
 #include "exports.h"
-#include "fault.h"
-#include "group.h"
-#include "handle.h"
-#include "ud_wire.h"
+#include "fault/fault.h"
+#include "process/handle.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #define SOFTDEV_AH_H
 
 #include "core.h"
-#include "mr.h"
+#include "memory/mr.h"
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>

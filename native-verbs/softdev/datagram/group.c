@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "group.h"
+#include "datagram/group.h"
 
+#include "datagram/group_member.h"
+#include "datagram/group_socket.h"
+#include "datagram/ud_endpoint.h"
+#include "datagram/ud_receive.h"
+#include "device/gid_table.h"
 #include "exports.h"
-#include "gid_table.h"
-#include "group_member.h"
-#include "group_socket.h"
-#include "log.h"
-#include "secret.h"
-#include "ud_endpoint.h"
-#include "ud_receive.h"
+#include "process/log.h"
+#include "process/secret.h"
 
 #include <errno.h>
 #include <stdlib.h>

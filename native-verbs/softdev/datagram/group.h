@@ -7,7 +7,7 @@
 #ifndef SOFTDEV_GROUP_H
 #define SOFTDEV_GROUP_H
 
-#include "ud.h"
+#include "datagram/ud.h"
 
 #include <stdbool.h>
 

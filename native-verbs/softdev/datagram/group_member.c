@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "group_member.h"
+#include "datagram/group_member.h"
 
 #include "core.h"
-#include "link_listen.h"
-#include "progress.h"
-#include "secret.h"
-#include "sha256.h"
-#include "ud_peer.h"
+#include "datagram/ud_peer.h"
+#include "link/link_listen.h"
+#include "process/progress.h"
+#include "process/secret.h"
+#include "process/sha256.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "group_socket.h"
+#include "datagram/group_socket.h"
 
 #include "core.h"
-#include "group.h"
-#include "ud_socket.h"
+#include "datagram/group.h"
+#include "datagram/ud_socket.h"
 
 #include <errno.h>
 #include <netinet/in.h>

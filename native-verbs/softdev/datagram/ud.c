@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ud.h"
+#include "datagram/ud.h"
 
 #include "core.h"
-#include "counters.h"
-#include "fault_wr.h"
-#include "group.h"
-#include "log.h"
-#include "secret.h"
-#include "ud_endpoint.h"
-#include "ud_receive.h"
-#include "ud_socket.h"
+#include "datagram/group.h"
+#include "datagram/ud_endpoint.h"
+#include "datagram/ud_receive.h"
+#include "datagram/ud_socket.h"
+#include "fault/fault_wr.h"
+#include "process/counters.h"
+#include "process/log.h"
+#include "process/secret.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,11 +7,11 @@
 #ifndef SOFTDEV_UD_H
 #define SOFTDEV_UD_H
 
-#include "ah.h"
-#include "progress.h"
-#include "qp.h"
-#include "ud_peer.h"
-#include "ud_wire.h"
+#include "datagram/ah.h"
+#include "datagram/ud_peer.h"
+#include "datagram/ud_wire.h"
+#include "process/progress.h"
+#include "queue/qp.h"
 
 struct ud_address {
 	struct ud_route route;

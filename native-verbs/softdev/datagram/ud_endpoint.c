@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "ud_endpoint.h"
+#include "datagram/ud_endpoint.h"
 
-#include "log.h"
-#include "process.h"
-#include "progress.h"
-#include "secret.h"
-#include "sha256.h"
-#include "ud.h"
-#include "ud_inlet.h"
-#include "ud_socket.h"
+#include "datagram/ud.h"
+#include "datagram/ud_inlet.h"
+#include "datagram/ud_socket.h"
+#include "process/log.h"
+#include "process/process.h"
+#include "process/progress.h"
+#include "process/secret.h"
+#include "process/sha256.h"
 
 #include <errno.h>
 #include <pthread.h>

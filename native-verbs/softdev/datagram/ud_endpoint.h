@@ -7,7 +7,7 @@
 #ifndef SOFTDEV_UD_ENDPOINT_H
 #define SOFTDEV_UD_ENDPOINT_H
 
-#include "ud_wire.h"
+#include "datagram/ud_wire.h"
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
  * The 40 bytes before the payload of a received datagram: the IPv6 shaped GRH (RoCE v1, and v2 over IPv6), or 20
  * undefined bytes (zeros here) and an IPv4 header (RoCE v2 over IPv4; InfiniBand specification, annex A17).
  */
-#include "ud_wire.h"
+#include "datagram/ud_wire.h"
 
 #include <arpa/inet.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ud_inlet.h"
+#include "datagram/ud_inlet.h"
 
-#include "ud_endpoint.h"
-#include "ud_receive.h"
+#include "datagram/ud_endpoint.h"
+#include "datagram/ud_receive.h"
 
 #include <errno.h>
 #include <stdlib.h>

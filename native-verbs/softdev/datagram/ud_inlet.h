@@ -7,7 +7,7 @@
 #ifndef SOFTDEV_UD_INLET_H
 #define SOFTDEV_UD_INLET_H
 
-#include "progress.h"
+#include "process/progress.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "ud_peer.h"
+#include "datagram/ud_peer.h"
 
-#include "link_listen.h"
-#include "progress.h"
-#include "secret.h"
-#include "ud_endpoint.h"
+#include "datagram/ud_endpoint.h"
+#include "link/link_listen.h"
+#include "process/progress.h"
+#include "process/secret.h"
 
 #include <errno.h>
 #include <pthread.h>

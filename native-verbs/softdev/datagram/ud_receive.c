@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "ud_receive.h"
+#include "datagram/ud_receive.h"
 
 #include "core.h"
-#include "fault_wr.h"
-#include "group.h"
+#include "datagram/group.h"
+#include "fault/fault_wr.h"
 
 #include <errno.h>
 #include <stdlib.h>

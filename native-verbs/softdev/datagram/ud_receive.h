@@ -6,7 +6,7 @@
 #ifndef SOFTDEV_UD_RECEIVE_H
 #define SOFTDEV_UD_RECEIVE_H
 
-#include "ud.h"
+#include "datagram/ud.h"
 
 #include <stdbool.h>
 #include <stdint.h>

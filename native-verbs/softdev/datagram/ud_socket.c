@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "ud_socket.h"
+#include "datagram/ud_socket.h"
 
-#include "log.h"
-#include "peer.h"
-#include "process.h"
-#include "secret.h"
+#include "process/log.h"
+#include "process/process.h"
+#include "process/secret.h"
+#include "transport/peer.h"
 
 #include <errno.h>
 #include <netinet/in.h>

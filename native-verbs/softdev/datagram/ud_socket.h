@@ -3,7 +3,7 @@
 #ifndef SOFTDEV_UD_SOCKET_H
 #define SOFTDEV_UD_SOCKET_H
 
-#include "ud.h"
+#include "datagram/ud.h"
 
 #include <stdbool.h>
 

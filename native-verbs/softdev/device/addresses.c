@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GIDs and socket addresses. */
 #include "core.h"
-#include "gid_table.h"
+#include "device/gid_table.h"
 
 #include <arpa/inet.h>
 #include <string.h>

@@ -4,10 +4,10 @@
  * everywhere; a prefetch is the kernel's too.
  */
 #define _GNU_SOURCE
-#include "device.h"
-#include "handle.h"
-#include "mr.h"
-#include "mr_table.h"
+#include "device/device.h"
+#include "memory/mr.h"
+#include "memory/mr_table.h"
+#include "process/handle.h"
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cq.h"
-#include "device.h"
+#include "device/device.h"
 #include "exports.h"
-#include "log.h"
-#include "qp.h"
+#include "process/log.h"
+#include "queue/cq.h"
+#include "queue/qp.h"
 
 #include <errno.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "device.h"
+#include "device/device.h"
 
 #include "exports.h"
-#include "fault.h"
-#include "handle.h"
-#include "log.h"
-#include "settings.h"
+#include "fault/fault.h"
+#include "process/handle.h"
+#include "process/log.h"
+#include "process/settings.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #define SOFTDEV_DEVICE_H
 
 #include "core.h"
-#include "event_queue.h"
+#include "process/event_queue.h"
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Async events of the port and the device: every open context gets them. */
-#include "device.h"
-#include "handle.h"
+#include "device/device.h"
+#include "process/handle.h"
 
 static const enum ibv_event_type types[DEVICE_EVENTS] = {
 	IBV_EVENT_DEVICE_FATAL, IBV_EVENT_PORT_ACTIVE, IBV_EVENT_PORT_ERR,	    IBV_EVENT_LID_CHANGE,

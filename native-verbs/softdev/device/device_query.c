@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the device says about itself, its port and its tables. */
-#include "device.h"
+#include "datagram/group.h"
+#include "device/device.h"
 #include "exports.h"
-#include "group.h"
-#include "handle.h"
+#include "process/handle.h"
 
-#include "progress.h"
+#include "process/progress.h"
 
 #include <errno.h>
 #include <string.h>

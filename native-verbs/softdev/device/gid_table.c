@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GID table: the addresses of this host, at first in the same order in every process. */
 #define _GNU_SOURCE
-#include "gid_table.h"
+#include "device/gid_table.h"
 
 #include "core.h"
-#include "device.h"
-#include "log.h"
-#include "progress.h"
+#include "device/device.h"
+#include "process/log.h"
+#include "process/progress.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

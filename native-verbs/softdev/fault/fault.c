@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The fault points, and the rules that are in force. */
-#include "fault.h"
+#include "fault/fault.h"
 
-#include "fault_async.h"
-#include "fault_rules.h"
-#include "log.h"
+#include "fault/fault_async.h"
+#include "fault/fault_rules.h"
+#include "process/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cm_wire.h"
-#include "wire.h"
+#include "cm/cm_wire.h"
+#include "transport/wire.h"
 
 bool fault_any;
 

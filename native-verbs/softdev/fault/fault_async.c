@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fault_async.h"
+#include "fault/fault_async.h"
 
-#include "cq.h"
-#include "device.h"
-#include "log.h"
-#include "progress.h"
-#include "qp.h"
+#include "device/device.h"
+#include "process/log.h"
+#include "process/progress.h"
+#include "queue/cq.h"
+#include "queue/qp.h"
 
 #include <stdlib.h>
 

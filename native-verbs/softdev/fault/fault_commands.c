@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands of the control socket. */
-#include "fault_async.h"
-#include "fault_control.h"
-#include "fault_rules.h"
-#include "link_fault.h"
+#include "fault/fault_async.h"
+#include "fault/fault_control.h"
+#include "fault/fault_rules.h"
+#include "link/link_fault.h"
 
 #include <stdarg.h>
 #include <stdio.h>

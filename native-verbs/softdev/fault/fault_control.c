@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "fault_control.h"
+#include "fault/fault_control.h"
 
 #include "core.h"
-#include "fault_rules.h"
-#include "log.h"
-#include "progress.h"
+#include "fault/fault_rules.h"
+#include "process/log.h"
+#include "process/progress.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,14 +3,14 @@
  * One list of what is held back, in order of arrival; a timer lets go what is due. Its lock comes after qp.lock
  * and an id's event_lock, before cq.lock and the event queues.
  */
-#include "fault_hold.h"
+#include "fault/fault_hold.h"
 
-#include "cm.h"
-#include "cq.h"
-#include "fault.h"
-#include "log.h"
-#include "progress.h"
-#include "qp.h"
+#include "cm/cm.h"
+#include "fault/fault.h"
+#include "process/log.h"
+#include "process/progress.h"
+#include "queue/cq.h"
+#include "queue/qp.h"
 
 #include <stdlib.h>
 

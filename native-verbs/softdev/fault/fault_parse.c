@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The language of fault rules: "point:key=value,...[;point:...][;seed=N]". */
-#include "fault_rules.h"
+#include "fault/fault_rules.h"
 
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cm_wire.h"
+#include "cm/cm_wire.h"
 
 enum { MAX_STATUS = 23, MAX_CM_EVENT = RDMA_CM_EVENT_TIMEWAIT_EXIT };
 

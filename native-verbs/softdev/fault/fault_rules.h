@@ -3,7 +3,7 @@
 #ifndef SOFTDEV_FAULT_RULES_H
 #define SOFTDEV_FAULT_RULES_H
 
-#include "fault.h"
+#include "fault/fault.h"
 
 enum { FAULT_MAX_TEXT = 4096, FAULT_MAX_MESSAGE = 1024, FAULT_MAX_ASYNC = 18 };
 

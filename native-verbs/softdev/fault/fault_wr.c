@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fault_wr.h"
+#include "fault/fault_wr.h"
 
-#include "log.h"
+#include "process/log.h"
 
 #include <signal.h>
 #include <stdio.h>

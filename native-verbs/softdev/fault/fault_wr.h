@@ -3,8 +3,8 @@
 #ifndef SOFTDEV_FAULT_WR_H
 #define SOFTDEV_FAULT_WR_H
 
-#include "fault.h"
-#include "qp.h"
+#include "fault/fault.h"
+#include "queue/qp.h"
 
 /* qp->lock held. Sets wqe->fault; a peer that is to be killed or stopped gets its signal. */
 void fault_apply_to_wr(struct softdev_qp *qp, struct wqe *wqe);

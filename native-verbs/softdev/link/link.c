@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "core.h"
-#include "link_internal.h"
-#include "link_tcp.h"
-#include "log.h"
+#include "link/link_internal.h"
+#include "link/link_tcp.h"
+#include "process/log.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

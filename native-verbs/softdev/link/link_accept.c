@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The accepting end before the handshake, and how many peers may be there whom nobody knows yet. */
-#include "link_internal.h"
-#include "link_tcp.h"
-#include "log.h"
-#include "secret.h"
+#include "link/link_internal.h"
+#include "link/link_tcp.h"
+#include "process/log.h"
+#include "process/secret.h"
 
 #include <string.h>
 #include <unistd.h>

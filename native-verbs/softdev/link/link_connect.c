@@ -4,12 +4,12 @@
  * TCP carries no credentials, so it needs a secret; and it never has short cuts.
  */
 #include "core.h"
-#include "link_internal.h"
-#include "link_listen.h"
-#include "link_tcp.h"
-#include "log.h"
-#include "peer.h"
-#include "secret.h"
+#include "link/link_internal.h"
+#include "link/link_listen.h"
+#include "link/link_tcp.h"
+#include "process/log.h"
+#include "process/secret.h"
+#include "transport/peer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

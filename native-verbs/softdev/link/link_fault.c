@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link_fault.h"
+#include "link/link_fault.h"
 
-#include "link_internal.h"
-#include "qp.h"
-#include "wire.h"
+#include "link/link_internal.h"
+#include "queue/qp.h"
+#include "transport/wire.h"
 
 #include <errno.h>
 

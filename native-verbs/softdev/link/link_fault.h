@@ -6,8 +6,8 @@
 #ifndef SOFTDEV_LINK_FAULT_H
 #define SOFTDEV_LINK_FAULT_H
 
-#include "fault.h"
-#include "progress.h"
+#include "fault/fault.h"
+#include "process/progress.h"
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -7,10 +7,10 @@
  * a secret (never over TCP), and then both ends must have the same uid. REFUSED, with an errno, takes the place of any of the last two.
  */
 #include "core.h"
-#include "link_internal.h"
-#include "log.h"
-#include "secret.h"
-#include "sha256.h"
+#include "link/link_internal.h"
+#include "process/log.h"
+#include "process/secret.h"
+#include "process/sha256.h"
 
 #include <errno.h>
 #include <string.h>

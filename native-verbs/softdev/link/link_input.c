@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The receiving half of a link: header, payload, callback. */
 #define _GNU_SOURCE
-#include "link_internal.h"
+#include "link/link_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

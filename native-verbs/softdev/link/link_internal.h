@@ -3,9 +3,9 @@
 #ifndef SOFTDEV_LINK_INTERNAL_H
 #define SOFTDEV_LINK_INTERNAL_H
 
-#include "link.h"
-#include "link_fault.h"
-#include "progress.h"
+#include "link/link.h"
+#include "link/link_fault.h"
+#include "process/progress.h"
 
 #include <infiniband/verbs.h>
 

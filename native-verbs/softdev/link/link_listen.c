@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "link_listen.h"
+#include "link/link_listen.h"
 
-#include "link_internal.h"
-#include "log.h"
-#include "progress.h"
+#include "link/link_internal.h"
+#include "process/log.h"
+#include "process/progress.h"
 
 #include <errno.h>
 #include <stdbool.h>

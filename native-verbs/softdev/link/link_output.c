@@ -2,8 +2,8 @@
 /* The sending half of a link: a queue of frames, each with its payload or a stream that fetches it. */
 #define _GNU_SOURCE
 #include "core.h"
-#include "link_internal.h"
-#include "link_tcp.h"
+#include "link/link_internal.h"
+#include "link/link_tcp.h"
 
 #include <errno.h>
 #include <fcntl.h>

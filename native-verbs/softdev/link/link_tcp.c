@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link_tcp.h"
+#include "link/link_tcp.h"
 
 #include "core.h"
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "mr.h"
+#include "memory/mr.h"
 
-#include "cancel.h"
-#include "counters.h"
-#include "device.h"
+#include "device/device.h"
 #include "exports.h"
-#include "fault.h"
-#include "file_share.h"
-#include "handle.h"
-#include "log.h"
-#include "mr_table.h"
-#include "peer_table.h"
-#include "probe.h"
+#include "fault/fault.h"
+#include "memory/mr_table.h"
+#include "memory/peer_table.h"
+#include "memory/probe.h"
+#include "process/cancel.h"
+#include "process/counters.h"
+#include "process/handle.h"
+#include "process/log.h"
+#include "transport/file_share.h"
 
 #include <errno.h>
 #include <fcntl.h>

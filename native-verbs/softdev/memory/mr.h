@@ -4,7 +4,7 @@
 #define SOFTDEV_MR_H
 
 #include "core.h"
-#include "pd.h"
+#include "memory/pd.h"
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>

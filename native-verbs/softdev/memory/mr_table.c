@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mr_table.h"
+#include "memory/mr_table.h"
 
-#include "cancel.h"
-#include "peer_table.h"
+#include "memory/peer_table.h"
+#include "process/cancel.h"
 
 #include <errno.h>
 #include <pthread.h>

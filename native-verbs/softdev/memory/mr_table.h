@@ -6,7 +6,7 @@
 #ifndef SOFTDEV_MR_TABLE_H
 #define SOFTDEV_MR_TABLE_H
 
-#include "mr.h"
+#include "memory/mr.h"
 
 /* Takes a slot and keys; not visible yet. 0 or an errno. */
 int mr_table_add(struct softdev_mr *mr);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mw.h"
+#include "memory/mw.h"
 
-#include "counters.h"
-#include "fault.h"
-#include "handle.h"
-#include "mr_table.h"
-#include "peer_table.h"
+#include "fault/fault.h"
+#include "memory/mr_table.h"
+#include "memory/peer_table.h"
+#include "process/counters.h"
+#include "process/handle.h"
 
 #include <errno.h>
 #include <stdlib.h>

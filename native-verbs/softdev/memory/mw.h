@@ -7,7 +7,7 @@
 #ifndef SOFTDEV_MW_H
 #define SOFTDEV_MW_H
 
-#include "qp.h"
+#include "queue/qp.h"
 
 /* What a bind request keeps in the inline room of its slot. */
 struct mw_bind_request {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pd.h"
+#include "memory/pd.h"
 
-#include "counters.h"
-#include "device.h"
+#include "device/device.h"
 #include "exports.h"
-#include "fault.h"
-#include "handle.h"
+#include "fault/fault.h"
+#include "process/counters.h"
+#include "process/handle.h"
 
 #include <errno.h>
 #include <stdlib.h>

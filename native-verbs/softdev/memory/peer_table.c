@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "peer_table.h"
+#include "memory/peer_table.h"
 
 #include "core.h"
-#include "link.h"
-#include "log.h"
+#include "link/link.h"
+#include "process/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

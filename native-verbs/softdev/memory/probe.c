@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "probe.h"
+#include "memory/probe.h"
 
 #include <errno.h>
 #include <linux/futex.h>

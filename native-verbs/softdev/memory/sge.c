@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sge.h"
+#include "memory/sge.h"
 
 #include <errno.h>
 

@@ -3,7 +3,7 @@
 #ifndef SOFTDEV_SGE_H
 #define SOFTDEV_SGE_H
 
-#include "mr.h"
+#include "memory/mr.h"
 
 #include <sys/uio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "target.h"
+#include "memory/target.h"
 
 bool target_find(const struct target_peer *peer, uint32_t rkey, struct target *target)
 {

@@ -3,8 +3,8 @@
 #ifndef SOFTDEV_TARGET_H
 #define SOFTDEV_TARGET_H
 
-#include "peer_table.h"
-#include "qp.h"
+#include "memory/peer_table.h"
+#include "queue/qp.h"
 
 /* The connection to the peer's queue pair, as it was when the READ began. */
 struct target_peer {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agenda.h"
+#include "process/agenda.h"
 
 #include <stddef.h>
 

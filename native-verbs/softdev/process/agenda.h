@@ -3,7 +3,7 @@
 #ifndef SOFTDEV_AGENDA_H
 #define SOFTDEV_AGENDA_H
 
-#include "progress.h"
+#include "process/progress.h"
 
 /* The tasks; under the lock of the caller. */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "counters.h"
+#include "process/counters.h"
 
 #include "core.h"
-#include "log.h"
+#include "process/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

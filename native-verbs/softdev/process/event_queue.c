@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "event_queue.h"
+#include "process/event_queue.h"
 
-#include "cancel.h"
 #include "core.h"
+#include "process/cancel.h"
 
 #include <errno.h>
 #include <fcntl.h>

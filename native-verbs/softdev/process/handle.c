@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "handle.h"
+#include "process/handle.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "log.h"
+#include "process/log.h"
 
-#include "cancel.h"
+#include "process/cancel.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Identity of the process: boot nonce, the ports that name it, and what a fork does to it. */
 #define _GNU_SOURCE
-#include "cancel.h"
 #include "core.h"
-#include "gid_table.h"
-#include "link_listen.h"
-#include "log.h"
-#include "process.h"
-#include "progress.h"
-#include "secret.h"
-#include "settings.h"
+#include "datagram/ud_endpoint.h"
+#include "device/gid_table.h"
+#include "link/link_listen.h"
+#include "process/cancel.h"
+#include "process/log.h"
+#include "process/process.h"
+#include "process/progress.h"
+#include "process/secret.h"
+#include "process/settings.h"
 #include "softverbs.h"
-#include "ud_endpoint.h"
 
 #include <errno.h>
 #include <pthread.h>

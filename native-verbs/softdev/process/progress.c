@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "progress.h"
+#include "process/progress.h"
 
-#include "agenda.h"
-#include "cancel.h"
 #include "core.h"
-#include "log.h"
-#include "peer_table.h"
-#include "watches.h"
+#include "memory/peer_table.h"
+#include "process/agenda.h"
+#include "process/cancel.h"
+#include "process/log.h"
+#include "process/watches.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "secret.h"
+#include "process/secret.h"
 
-#include "log.h"
-#include "sha256.h"
+#include "process/log.h"
+#include "process/sha256.h"
 #include "softverbs.h"
 
 #include <errno.h>

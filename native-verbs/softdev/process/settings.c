@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "settings.h"
+#include "process/settings.h"
 
-#include "fault_control.h"
-#include "log.h"
-#include "secret.h"
+#include "fault/fault_control.h"
+#include "process/log.h"
+#include "process/secret.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sha256.h"
+#include "process/sha256.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "watches.h"
+#include "process/watches.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #ifndef SOFTDEV_WATCHES_H
 #define SOFTDEV_WATCHES_H
 
-#include "progress.h"
+#include "process/progress.h"
 
 /* Before all others; by the thread that starts the progress thread. 0 or -errno. */
 int watches_open(void);

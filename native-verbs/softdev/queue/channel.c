@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cq.h"
 #include "exports.h"
-#include "fault.h"
-#include "handle.h"
+#include "fault/fault.h"
+#include "process/handle.h"
+#include "queue/cq.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cq.h"
+#include "queue/cq.h"
 
-#include "counters.h"
 #include "exports.h"
-#include "fault.h"
-#include "fault_hold.h"
-#include "handle.h"
-#include "log.h"
-#include "mr.h"
-#include "qp.h"
+#include "fault/fault.h"
+#include "fault/fault_hold.h"
+#include "memory/mr.h"
+#include "process/counters.h"
+#include "process/handle.h"
+#include "process/log.h"
+#include "queue/qp.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -4,10 +4,10 @@
 #define SOFTDEV_CQ_H
 
 #include "core.h"
-#include "device.h"
-#include "event_queue.h"
-#include "pd.h"
-#include "progress.h"
+#include "device/device.h"
+#include "memory/pd.h"
+#include "process/event_queue.h"
+#include "process/progress.h"
 
 #include <infiniband/verbs.h>
 #include <pthread.h>

@@ -3,9 +3,9 @@
  * Extended completion queues. start_poll and next_poll take the completion out of the ring and keep a copy, so that
  * cq->lock is free while the application reads it: it may post there, and a post can complete at once.
  */
-#include "cq.h"
+#include "queue/cq.h"
 
-#include "mr.h"
+#include "memory/mr.h"
 
 #include <errno.h>
 

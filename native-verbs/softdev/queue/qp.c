@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "qp.h"
+#include "queue/qp.h"
 
-#include "cancel.h"
-#include "counters.h"
+#include "datagram/group.h"
+#include "datagram/ud.h"
+#include "datagram/ud_endpoint.h"
 #include "exports.h"
-#include "group.h"
-#include "fault.h"
-#include "handle.h"
-#include "log.h"
-#include "peer_table.h"
-#include "process.h"
+#include "fault/fault.h"
+#include "memory/peer_table.h"
+#include "process/cancel.h"
+#include "process/counters.h"
+#include "process/handle.h"
+#include "process/log.h"
+#include "process/process.h"
+#include "queue/wr_builder.h"
 #include "softverbs.h"
-#include "ud.h"
-#include "ud_endpoint.h"
-#include "wr_builder.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -12,15 +12,15 @@
 #ifndef SOFTDEV_QP_H
 #define SOFTDEV_QP_H
 
-#include "connection.h"
-#include "cq.h"
-#include "device.h"
-#include "link.h"
-#include "mr.h"
-#include "progress.h"
-#include "rq.h"
-#include "sge.h"
-#include "sq_defer.h"
+#include "device/device.h"
+#include "link/link.h"
+#include "memory/mr.h"
+#include "memory/sge.h"
+#include "process/progress.h"
+#include "queue/cq.h"
+#include "queue/rq.h"
+#include "queue/sq_defer.h"
+#include "transport/connection.h"
 
 #include <infiniband/verbs.h>
 #include <pthread.h>

@@ -4,9 +4,9 @@
  * transport (InfiniBand Architecture Specification volume 1, 10.3.1 and 11.2.5.2; ibv_modify_qp(3)). What is not in the
  * table is refused. SQE is entered by errors only (UC and UD), ERR by errors as well.
  */
-#include "log.h"
-#include "peer_table.h"
-#include "qp.h"
+#include "memory/peer_table.h"
+#include "process/log.h"
+#include "queue/qp.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ibv_create_qp_ex: what the extended attributes may ask for. */
+#include "datagram/ud.h"
 #include "exports.h"
-#include "qp.h"
-#include "ud.h"
-#include "wr_builder.h"
+#include "queue/qp.h"
+#include "queue/wr_builder.h"
 
 #include <errno.h>
 

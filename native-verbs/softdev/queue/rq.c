@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fault.h"
-#include "qp.h"
+#include "fault/fault.h"
+#include "queue/qp.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #ifndef SOFTDEV_RQ_H
 #define SOFTDEV_RQ_H
 
-#include "device.h"
-#include "mr.h"
+#include "device/device.h"
+#include "memory/mr.h"
 
 #include <infiniband/verbs.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "send_op.h"
+#include "queue/send_op.h"
 
-#include "wire.h"
+#include "transport/wire.h"
 
 #include <stddef.h>
 

@@ -3,15 +3,15 @@
  * The send queue: a ring of WQEs with three indices, done <= exec <= post. WQEs before exec are on their way
  * to the peer, those before done are completed; their slots come back when a completion is polled.
  */
-#include "counters.h"
+#include "datagram/ud.h"
 #include "exports.h"
-#include "fault.h"
-#include "log.h"
-#include "mw.h"
-#include "qp.h"
-#include "send_op.h"
-#include "ud.h"
-#include "wire.h"
+#include "fault/fault.h"
+#include "memory/mw.h"
+#include "process/counters.h"
+#include "process/log.h"
+#include "queue/qp.h"
+#include "queue/send_op.h"
+#include "transport/wire.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sq_defer.h"
+#include "queue/sq_defer.h"
 
-#include "cancel.h"
-#include "fault.h"
-#include "progress.h"
-#include "qp.h"
-#include "send_op.h"
-#include "shortcut.h"
-#include "wire.h"
+#include "fault/fault.h"
+#include "process/cancel.h"
+#include "process/progress.h"
+#include "queue/qp.h"
+#include "queue/send_op.h"
+#include "transport/shortcut.h"
+#include "transport/wire.h"
 
 #include <time.h>
 

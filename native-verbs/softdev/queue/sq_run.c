@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executes the send queue in order: what a short cut can bring at once, the rest as frames by the progress thread. */
-#include "cancel.h"
-#include "counters.h"
-#include "fault_wr.h"
-#include "log.h"
-#include "mw.h"
-#include "peer.h"
-#include "qp.h"
-#include "send_op.h"
-#include "shortcut.h"
-#include "ud.h"
-#include "wire.h"
+#include "datagram/ud.h"
+#include "fault/fault_wr.h"
+#include "memory/mw.h"
+#include "process/cancel.h"
+#include "process/counters.h"
+#include "process/log.h"
+#include "queue/qp.h"
+#include "queue/send_op.h"
+#include "transport/peer.h"
+#include "transport/shortcut.h"
+#include "transport/wire.h"
 
 /* So much at a time; a thread that posts may be given work by others all the while. */
 #define COPIED_PER_TURN (4u << 20)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rq.h"
+#include "queue/rq.h"
 
-#include "counters.h"
 #include "exports.h"
-#include "fault.h"
-#include "handle.h"
+#include "fault/fault.h"
+#include "process/counters.h"
+#include "process/handle.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "qp.h"
-#include "send_op.h"
-#include "wr_builder.h"
+#include "queue/qp.h"
+#include "queue/send_op.h"
+#include "queue/wr_builder.h"
 
 #include <errno.h>
 #include <stdlib.h>

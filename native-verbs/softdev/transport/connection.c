@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "connection.h"
+#include "transport/connection.h"
 
-#include "cancel.h"
 #include "core.h"
-#include "link.h"
-#include "log.h"
-#include "peer.h"
-#include "qp.h"
+#include "link/link.h"
+#include "process/cancel.h"
+#include "process/log.h"
+#include "queue/qp.h"
+#include "transport/peer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef SOFTDEV_CONNECTION_H
 #define SOFTDEV_CONNECTION_H
 
-#include "counters.h"
+#include "process/counters.h"
 
 #include <stdint.h>
 

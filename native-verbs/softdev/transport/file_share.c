@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "file_share.h"
+#include "transport/file_share.h"
 
-#include "fault.h"
-#include "responder_internal.h"
+#include "fault/fault.h"
+#include "transport/responder_internal.h"
 
 #include <errno.h>
 #include <unistd.h>

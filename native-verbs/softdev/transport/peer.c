@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "peer.h"
+#include "transport/peer.h"
 
-#include "link.h"
-#include "log.h"
+#include "link/link.h"
+#include "process/log.h"
 
 #include <errno.h>
 #include <pthread.h>

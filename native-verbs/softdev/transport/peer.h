@@ -6,7 +6,7 @@
 #ifndef SOFTDEV_PEER_H
 #define SOFTDEV_PEER_H
 
-#include "peer_table.h"
+#include "memory/peer_table.h"
 
 #include <stdbool.h>
 #include <stdint.h>

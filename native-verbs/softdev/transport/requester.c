@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The connecting half of a queue pair: its link to the responder, retries and timeouts. */
-#include "peer.h"
-#include "qp.h"
-#include "requester_internal.h"
-#include "wire.h"
+#include "queue/qp.h"
+#include "transport/peer.h"
+#include "transport/requester_internal.h"
+#include "transport/wire.h"
 
 #define MS 1000000ull
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the requester receives: answers, the data of READs, and the end of its link. */
 #define _GNU_SOURCE
-#include "counters.h"
-#include "log.h"
-#include "peer.h"
-#include "qp.h"
-#include "requester_internal.h"
-#include "send_op.h"
-#include "wire.h"
+#include "process/counters.h"
+#include "process/log.h"
+#include "queue/qp.h"
+#include "queue/send_op.h"
+#include "transport/peer.h"
+#include "transport/requester_internal.h"
+#include "transport/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

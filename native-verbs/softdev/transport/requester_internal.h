@@ -6,7 +6,7 @@
 #ifndef SOFTDEV_REQUESTER_INTERNAL_H
 #define SOFTDEV_REQUESTER_INTERNAL_H
 
-#include "qp.h"
+#include "queue/qp.h"
 
 extern const struct link_ops requester_ops;
 

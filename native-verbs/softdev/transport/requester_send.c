@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the requester writes: one frame for each request, its payload fetched from the regions while it is sent. */
-#include "qp.h"
-#include "requester_internal.h"
-#include "send_op.h"
-#include "wire.h"
+#include "queue/qp.h"
+#include "queue/send_op.h"
+#include "transport/requester_internal.h"
+#include "transport/wire.h"
 
 #include <errno.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The accepting half of a queue pair: executes the peer's requests, one after the other. */
-#include "fault.h"
-#include "log.h"
-#include "mw.h"
-#include "responder_internal.h"
-#include "wrong_keys.h"
+#include "fault/fault.h"
+#include "memory/mw.h"
+#include "process/log.h"
+#include "transport/responder_internal.h"
+#include "transport/wrong_keys.h"
 
 #include <errno.h>
 

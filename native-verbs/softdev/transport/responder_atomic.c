@@ -3,9 +3,9 @@
  * Atomics: executed by the responder with the processor's own instructions, hence atomic against everything else that
  * touches these bytes. The value before travels back like the bytes of a READ.
  */
-#include "counters.h"
-#include "probe.h"
-#include "responder_internal.h"
+#include "memory/probe.h"
+#include "process/counters.h"
+#include "transport/responder_internal.h"
 
 #include <string.h>
 

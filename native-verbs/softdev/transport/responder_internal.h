@@ -3,8 +3,8 @@
 #ifndef SOFTDEV_RESPONDER_INTERNAL_H
 #define SOFTDEV_RESPONDER_INTERNAL_H
 
-#include "qp.h"
-#include "wire.h"
+#include "queue/qp.h"
+#include "transport/wire.h"
 
 /* Is the queue pair in a state in which requests are carried out? */
 static inline bool responder_is_ready(const struct softdev_qp *qp)

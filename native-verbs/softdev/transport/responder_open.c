@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who becomes the requester of a queue pair: the first frame of an incoming link, judged. */
-#include "peer_table.h"
-#include "responder_internal.h"
-#include "wrong_keys.h"
+#include "memory/peer_table.h"
+#include "transport/responder_internal.h"
+#include "transport/wrong_keys.h"
 
 #include <errno.h>
 #include <string.h>

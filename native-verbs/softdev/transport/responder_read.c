@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* READs that the responder serves: one at a time, piece by piece, and no other request is looked at meanwhile. */
-#include "counters.h"
-#include "responder_internal.h"
+#include "process/counters.h"
+#include "transport/responder_internal.h"
 
 #include <errno.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "shortcut.h"
+#include "transport/shortcut.h"
 
-#include "counters.h"
-#include "fault.h"
-#include "log.h"
-#include "peer.h"
-#include "target.h"
+#include "fault/fault.h"
+#include "memory/target.h"
+#include "process/counters.h"
+#include "process/log.h"
+#include "transport/peer.h"
 
 #include <errno.h>
 #include <sys/uio.h>

@@ -7,7 +7,7 @@
 #ifndef SOFTDEV_SHORTCUT_H
 #define SOFTDEV_SHORTCUT_H
 
-#include "qp.h"
+#include "queue/qp.h"
 
 enum shortcut_result {
 	SHORTCUT_DONE,

@@ -5,11 +5,11 @@
  * is then tried alone.
  */
 #define _GNU_SOURCE
-#include "counters.h"
-#include "log.h"
-#include "peer.h"
-#include "shortcut.h"
-#include "target.h"
+#include "memory/target.h"
+#include "process/counters.h"
+#include "process/log.h"
+#include "transport/peer.h"
+#include "transport/shortcut.h"
 
 #include <errno.h>
 #include <sys/uio.h>

@@ -3,8 +3,8 @@
  * Unreliable connections: the requester of a queue pair without answers. A request is complete when the link has taken
  * all of it, or when there is no link to take it: then the message is lost, which its sender never learns.
  */
-#include "requester_internal.h"
-#include "send_op.h"
+#include "queue/send_op.h"
+#include "transport/requester_internal.h"
 
 void uc_complete_sent(struct softdev_qp *qp)
 {

@@ -21,7 +21,7 @@
 #ifndef SOFTDEV_WIRE_H
 #define SOFTDEV_WIRE_H
 
-#include "link.h"
+#include "link/link.h"
 
 #include <infiniband/verbs.h>
 

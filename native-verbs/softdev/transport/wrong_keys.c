@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wrong_keys.h"
+#include "transport/wrong_keys.h"
 
-#include "log.h"
-#include "progress.h"
+#include "process/log.h"
+#include "process/progress.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #ifndef SOFTDEV_WRONG_KEYS_H
 #define SOFTDEV_WRONG_KEYS_H
 
-#include "link.h"
+#include "link/link.h"
 
 #include <stdbool.h>
 

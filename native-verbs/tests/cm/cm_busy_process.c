@@ -2,8 +2,8 @@
 /* A process whose socket has no room for another connection right now is asked again, not given up. */
 #include <fcntl.h>
 
+#include "cm/cm_wire.h"
 #include "cm_fixture.h"
-#include "cm_wire.h"
 #include "raw_responder.h"
 
 enum { BUSY_MS = 500 };

@@ -3,8 +3,8 @@
  * A listener answers no datagram but a whole request, takes no connection without the cookie of its answer, and
  * outlives whatever frames a peer sends on one. Descriptors that come along are closed.
  */
+#include "cm/cm_wire.h"
 #include "cm_fixture.h"
-#include "cm_wire.h"
 #include "descriptors.h"
 #include "raw_link.h"
 

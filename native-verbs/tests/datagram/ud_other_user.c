@@ -3,8 +3,8 @@
  * Without a secret the datagrams of another user's process are not heard, neither through the device nor written to its
  * sockets by hand; with one they are. What is no datagram does no harm.
  */
+#include "datagram/ud_wire.h"
 #include "ud_fixture.h"
-#include "ud_wire.h"
 
 #include <arpa/inet.h>
 #include <grp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A datagram that was meant for another host, and brought here, reaches no queue pair, though one has that number. */
+#include "datagram/ud_wire.h"
 #include "raw_link.h"
 #include "ud_fixture.h"
-#include "ud_wire.h"
 
 static int connect_as_sender(uint16_t port)
 {

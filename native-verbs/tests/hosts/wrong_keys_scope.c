@@ -2,7 +2,7 @@
 /* Two hosts behind two interfaces have the same link-local address: the one that guesses keys is refused, the other is not. */
 #define _GNU_SOURCE
 #include "softdev_fixture.h"
-#include "wrong_keys.h"
+#include "transport/wrong_keys.h"
 
 #include "hosts_fixture.h"
 

@@ -4,8 +4,8 @@
  * memory and its descriptors, and serves the others in time.
  */
 #include "descriptors.h"
+#include "memory/peer_table.h"
 #include "offer.h"
-#include "peer_table.h"
 #include "raw_responder.h"
 
 enum { HIS_QPN = 0x432107, BYTES = 65536, ASKED = 20000, CONNECTIONS = 600, ALLOWED_DESCRIPTORS = 300 };

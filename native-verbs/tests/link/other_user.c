@@ -7,7 +7,7 @@
 
 #include "raw_link.h"
 #include "softdev_fixture.h"
-#include "wire.h"
+#include "transport/wire.h"
 
 enum { NOBODY = 65534, OWN_QPN = 0x123456, ATTEMPTS = 50 };
 

@@ -3,7 +3,7 @@
  * A peer that was given a file and takes nothing any more, while other files come and go: what it is to be told about them
  * does not pile up, and the last thing that it finds when it reads on is that files are revoked.
  */
-#include "peer_table.h"
+#include "memory/peer_table.h"
 #include "raw_responder.h"
 #include "softdev_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SHA-256 and HMAC-SHA256 give the published test vectors (FIPS 180-4 examples, RFC 4231). */
-#include "sha256.h"
+#include "process/sha256.h"
 #include "test.h"
 
 static void expect(const uint8_t *digest, const char *hex)

@@ -5,7 +5,7 @@
 
 #include <arpa/inet.h>
 
-#include "cm_exports.h"
+#include "cm/cm_exports.h"
 #include "exports.h"
 #include "test.h"
 

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-#include "link.h"
-#include "link_internal.h"
-#include "sha256.h"
+#include "link/link.h"
+#include "link/link_internal.h"
+#include "process/sha256.h"
 #include "test.h"
 
 /* The name of the abstract socket that a process listens on for `port`. */

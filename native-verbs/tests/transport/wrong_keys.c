@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who guesses keys is soon not let in any more, while others are, whoever has the same pid later among them. */
 #include "offer.h"
-#include "wrong_keys.h"
+#include "transport/wrong_keys.h"
 
 #include <linux/sched.h>
 #include <sys/syscall.h>

@@ -4,8 +4,8 @@
  * reliable ones that process is not listened to any more, even with the right key, while others are.
  */
 #include "offer.h"
+#include "transport/wrong_keys.h"
 #include "uc_side.h"
-#include "wrong_keys.h"
 
 enum { WORDS = 16 };
 
