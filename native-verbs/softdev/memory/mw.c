@@ -16,6 +16,8 @@ enum {
 	CHANGING_RIGHTS = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
+#define KEY_OF_CONSUMER 0xffu
+
 struct softdev_mw {
 	struct ibv_mw base;
 	struct softdev_mr key;     /* what its key opens, visible while it is bound */
@@ -102,7 +104,7 @@ int mw_take_request(struct mw_bind_request *request, const struct ibv_send_wr *w
 	const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
 	struct softdev_mw *mw = wr->bind_mw.mw ? to_mw(wr->bind_mw.mw) : NULL;
 
-	if (!mw || !mr_table_has(mw->base.handle, &mw->key) || (!info->mr && info->length))
+	if (!mw || (!info->mr && info->length))
 		return EINVAL;
 	*request = (struct mw_bind_request){
 		.mw = mw,
@@ -127,7 +129,7 @@ static bool window_permits(const struct softdev_qp *qp, const struct mw_bind_req
 	if (!mr_table_has(request->mw_slot, &mw->key))
 		return false;
 	is_type_2 = mw->base.type == IBV_MW_TYPE_2;
-	if (!pd_same(mw->key.pd, qp->pd) || (request->rkey ^ mw->key.base.rkey) >> 8)
+	if (!pd_same(mw->key.pd, qp->pd))
 		return false;
 	if (is_type_2 && (mw->region || !request->region))
 		return false;
@@ -175,7 +177,9 @@ enum ibv_wc_status mw_bind(const struct softdev_qp *qp, const struct mw_bind_req
 		}
 	}
 	unbind(request->mw);
-	request->mw->key.base.rkey = request->rkey;
+	/* IBA 10.6.7.2.2: the consumer owns the low 8 bits of the key, the adapter the index above them. */
+	request->mw->key.base.rkey = (request->mw->key.base.rkey & ~KEY_OF_CONSUMER) | (request->rkey & KEY_OF_CONSUMER);
+	request->mw->base.rkey = request->mw->key.base.rkey;
 	if (request->region)
 		show(request->mw, qp, request);
 	status = IBV_WC_SUCCESS;
