@@ -130,10 +130,7 @@ static int check_wr(const struct softdev_qp *qp, const struct ibv_send_wr *wr, c
 	    (wr->num_sge && !wr->sg_list))
 		return EINVAL;
 	length = total_length(wr->sg_list, wr->num_sge);
-	return (is_inline && length > qp->cap.max_inline_data) ||
-			       ((op->flags & SEND_OP_ATOMIC) && length != sizeof(uint64_t))
-		       ? EINVAL
-		       : 0;
+	return is_inline && length > qp->cap.max_inline_data ? EINVAL : 0;
 }
 
 static void copy_inline(struct wqe *wqe, const struct ibv_send_wr *wr)

@@ -36,8 +36,8 @@ void requester_fail_unreadable(struct softdev_qp *qp);
 
 /* Counts a request that was done over the wire. */
 void requester_count(const struct wqe *wqe);
-/* May every region of the list be used in this way, at this moment? */
-bool requester_list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe, unsigned int access);
+/* May every region of the list be read from, at this moment? */
+bool requester_list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe);
 
 /* uc.c. Completes what was sent; or all that is posted, for there is nobody to send it to. */
 void uc_complete_sent(struct softdev_qp *qp);

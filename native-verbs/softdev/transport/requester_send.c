@@ -93,7 +93,7 @@ void requester_init(struct softdev_qp *qp)
 	}
 }
 
-bool requester_list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe, unsigned int access)
+bool requester_list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe)
 {
 	for (int i = 0; i < wqe->num_sge; i++) {
 		struct softdev_mr *mr;
@@ -101,7 +101,7 @@ bool requester_list_is_valid(const struct softdev_qp *qp, const struct wqe *wqe,
 		if (!wqe->sge[i].length)
 			continue;
 		if (mr_acquire(qp->pd, KEY_LOCAL, wqe->sge[i].lkey, wqe->sge[i].addr,
-			       wqe->sge[i].length, access, &mr))
+			       wqe->sge[i].length, 0, &mr))
 			return false;
 		mr_release(mr);
 	}
@@ -150,9 +150,8 @@ static bool send_request(struct softdev_qp *qp, struct wqe *wqe)
 		.flags = wqe->op->wire_flags | (wqe->flags & IBV_SEND_SOLICITED ? WIRE_FLAG_SOLICITED : 0),
 	};
 
-	/* Of what comes back as well: nothing is executed there whose result could not be told here. */
-	if ((is_question || !wqe->inline_data) &&
-	    !requester_list_is_valid(qp, wqe, is_question ? IBV_ACCESS_LOCAL_WRITE : 0)) {
+	/* Where an answer goes is looked at when it comes, as adapters do it: what the responder refuses comes first. */
+	if (!is_question && !wqe->inline_data && !requester_list_is_valid(qp, wqe)) {
 		if (!is_outstanding(qp))
 			sq_complete(qp, IBV_WC_LOC_PROT_ERR);
 		return false;

@@ -26,7 +26,7 @@ void uc_lose(struct softdev_qp *qp)
 		}
 		if (wqe->too_long)
 			sq_complete(qp, IBV_WC_LOC_LEN_ERR);
-		else if (!wqe->inline_data && !requester_list_is_valid(qp, wqe, 0))
+		else if (!wqe->inline_data && !requester_list_is_valid(qp, wqe))
 			sq_complete(qp, IBV_WC_LOC_PROT_ERR);
 		else
 			sq_complete(qp, IBV_WC_SUCCESS);

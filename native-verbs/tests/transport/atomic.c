@@ -131,9 +131,6 @@ static void writeIsAtomicToo(void)
 	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), 0);
 	expect_completion(scene.pair.a.cq, 3, IBV_WC_SUCCESS);
 	CHECK_EQUAL(*target_of(&scene, 2), 0);
-	sge.length = 4;
-	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), EINVAL);
-	sge.length = 8;
 	wr.wr.rdma.remote_addr += 4;
 	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), 0);
 	expect_completion(scene.pair.a.cq, 3, IBV_WC_REM_INV_REQ_ERR);
@@ -211,7 +208,8 @@ static void whatIsNotAllowedIsRefused(void)
 	expect_refusal(&no_resources, WITH_ATOMIC, 0, false, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 }
 
-static void badResultListFailsBeforeAnythingIsExecuted(void)
+/* As adapters have it: what comes back is found to have no place when it comes. */
+static void atomicIsExecutedThoughItsResultHasNoPlace(void)
 {
 	struct scene scene;
 	struct ibv_sge sge;
@@ -219,25 +217,62 @@ static void badResultListFailsBeforeAnythingIsExecuted(void)
 
 	open_scene(&scene, &atomic, WITH_ATOMIC);
 	wr = request(&scene, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 1, 0, &sge);
-	sge.length = 4;
-	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), EINVAL);
-	sge.length = 8;
-	wr.send_flags |= IBV_SEND_INLINE;
-	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), EINVAL);
-	wr.send_flags = IBV_SEND_SIGNALED;
 	sge.lkey++;
 	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), 0);
 	expect_completion(scene.pair.a.cq, 1, IBV_WC_LOC_PROT_ERR);
+	CHECK_EQUAL(*target_of(&scene, 0), 1);
 	CHECK_EQUAL(state_of(scene.pair.b.qp), IBV_QPS_RTS);
-	CHECK_EQUAL(*target_of(&scene, 0), 0);
 	close_scene(&scene);
 	/* A region that may not be written. */
 	open_scene(&scene, &atomic, WITH_ATOMIC);
 	destroy_region(&scene.result);
 	scene.result = create_region(scene.pair.a.pd, BYTES, 0);
-	CHECK_EQUAL(post_atomic(&scene, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 1, 0), 0);
+	CHECK_EQUAL(post_atomic(&scene, IBV_WR_ATOMIC_CMP_AND_SWP, 1, 0, 0, 2), 0);
 	expect_completion(scene.pair.a.cq, 1, IBV_WC_LOC_PROT_ERR);
-	CHECK_EQUAL(*target_of(&scene, 0), 0);
+	CHECK_EQUAL(*target_of(&scene, 0), 2);
+	CHECK_EQUAL(result_of(&scene, 0), 0);
+	close_scene(&scene);
+}
+
+static void whatTheResponderRefusesComesBeforeABadResultList(void)
+{
+	struct scene scene;
+	struct ibv_sge sge;
+	struct ibv_send_wr *bad, wr;
+
+	for (int misaligned = 0; misaligned < 2; misaligned++) {
+		open_scene(&scene, &atomic, WITH_ATOMIC);
+		wr = request(&scene, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 1, 0, &sge);
+		sge.lkey++;
+		wr.wr.atomic.rkey++;
+		wr.wr.atomic.remote_addr += misaligned;
+		CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), 0);
+		expect_completion(scene.pair.a.cq, 1, misaligned ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_ACCESS_ERR);
+		CHECK_EQUAL(*target_of(&scene, 0), 0);
+		close_scene(&scene);
+	}
+}
+
+static void resultOfAnotherLengthIsALengthError(void)
+{
+	struct scene scene;
+	struct ibv_sge sge;
+	struct ibv_send_wr *bad, wr;
+
+	for (int length = 7; length <= 9; length += 2) {
+		open_scene(&scene, &atomic, WITH_ATOMIC);
+		wr = request(&scene, IBV_WR_ATOMIC_CMP_AND_SWP, 1, 0, 0, 1, &sge);
+		sge.length = length;
+		CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), 0);
+		expect_completion(scene.pair.a.cq, 1, IBV_WC_LOC_LEN_ERR);
+		CHECK_EQUAL(*target_of(&scene, 0), 0);
+		CHECK_EQUAL(state_of(scene.pair.b.qp), IBV_QPS_RTS);
+		close_scene(&scene);
+	}
+	open_scene(&scene, &atomic, WITH_ATOMIC);
+	wr = request(&scene, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 1, 0, &sge);
+	wr.send_flags |= IBV_SEND_INLINE;
+	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), EINVAL);
 	close_scene(&scene);
 }
 
@@ -281,7 +316,9 @@ static void body(void)
 	CASE(writeIsAtomicToo);
 	CASE(eachIsExecutedOnceWhateverComesBetween);
 	CASE(whatIsNotAllowedIsRefused);
-	CASE(badResultListFailsBeforeAnythingIsExecuted);
+	CASE(atomicIsExecutedThoughItsResultHasNoPlace);
+	CASE(whatTheResponderRefusesComesBeforeABadResultList);
+	CASE(resultOfAnotherLengthIsALengthError);
 	CASE(targetThatIsGoneIsAnErrorNotACrash);
 	CASE(deviceSaysSo);
 }

@@ -9,6 +9,13 @@ static void read_with_wrong_rkey(struct error_run *run, struct ibv_send_wr *wr)
 	wr->wr.rdma.rkey ^= 1;
 }
 
+/* What the responder refuses comes before where the bytes were to go. */
+static void read_with_wrong_keys(struct error_run *run, struct ibv_send_wr *wr)
+{
+	read_with_wrong_rkey(run, wr);
+	run->list[0].lkey ^= 1;
+}
+
 static void write_with_wrong_rkey(struct error_run *run, struct ibv_send_wr *wr)
 {
 	(void)run;
@@ -71,6 +78,8 @@ static void read_of_another_domain(struct error_run *run, struct ibv_send_wr *wr
 static const struct error_row rows[] = {
 	{.name = "READ, wrong rkey",
 	 .fill = read_with_wrong_rkey, REFUSED},
+	{.name = "READ, wrong rkey and lkey",
+	 .fill = read_with_wrong_keys, REFUSED},
 	{.name = "WRITE, wrong rkey",
 	 .fill = write_with_wrong_rkey, REFUSED},
 	{.name = "READ, lkey in place of rkey",
