@@ -64,14 +64,14 @@ static int check_arguments(const struct ibv_pd *pd, const void *address, uint64_
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
 		return EINVAL;
-	if (!implicit && (!length || length > DEVICE_MAX_MR_BYTES ||
-			  (uintptr_t)address + length < (uintptr_t)address || iova + length < iova))
+	if (!implicit && (length > DEVICE_MAX_MR_BYTES || (uintptr_t)address + length < (uintptr_t)address ||
+			  iova + length < iova))
 		return EINVAL;
 	if (((uintptr_t)address ^ iova) & (page - 1)) /* the kernel's rule: devices translate pages */
 		return EINVAL;
 	if (!handle_is(HANDLE_PD, pd->handle, pd))
 		return ENOENT;
-	return on_demand || may_access(address, length, access) ? 0 : EFAULT;
+	return on_demand || !length || may_access(address, length, access) ? 0 : EFAULT;
 }
 
 /* What a real device would pin of it. */
@@ -300,7 +300,7 @@ int softverbs_ibv_dereg_mr(struct ibv_mr *base)
 		return error;
 	error = mr_table_hide(mr);
 	if (error)
-		return error;
+		return errno = error;
 	leave_file(mr);
 	mr_table_remove(mr);
 	charge(pinned(mr->access, mr->length), 0);

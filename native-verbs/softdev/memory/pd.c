@@ -35,7 +35,7 @@ static struct softdev_pd *create(struct ibv_context *context)
 		errno = -handle;
 		return NULL;
 	}
-	pd->base.context = context;
+	pd->base.context = pd->context = context;
 	pd->base.handle = handle;
 	context_hold(context);
 	COUNT(pd_live);
@@ -59,17 +59,17 @@ int softverbs_ibv_dealloc_pd(struct ibv_pd *base)
 
 	if (process_is_forked_child())
 		return EIO;
-	if (!handle_is(HANDLE_PD, base->handle, pd))
-		return ENOENT;
+	if (!handle_is(HANDLE_PD, base->handle, pd) || base->context != pd->context)
+		return errno = ENOENT;
 	if (atomic_load(&pd->users))
-		return EBUSY;
+		return errno = EBUSY;
 	if (!handle_remove(HANDLE_PD, base->handle, pd))
 		return ENOENT;
 	if (pd->parent)
 		atomic_fetch_sub(&pd->parent->users, 1);
 	if (pd->td)
 		atomic_fetch_sub(&pd->td->users, 1);
-	context_release(base->context);
+	context_release(pd->context);
 	COUNT_DOWN(pd_live);
 	free(pd);
 	return 0;
@@ -125,7 +125,7 @@ static int dealloc_td(struct ibv_td *base)
 	if (!is_td(base))
 		return ENOENT;
 	if (atomic_load(&td->users))
-		return EBUSY;
+		return errno = EBUSY;
 	if (!handle_remove(HANDLE_TD, td->handle, td))
 		return ENOENT;
 	context_release(base->context);

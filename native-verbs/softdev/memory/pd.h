@@ -17,6 +17,7 @@ struct softdev_td {
 
 struct softdev_pd {
 	struct ibv_pd base;
+	struct ibv_context *context; /* `base` is the application's to change */
 	uint32_t id;		   /* as peers see it; a parent domain has that of its protection domain */
 	atomic_int users;	   /* regions, windows, queues, address handles, parent domains */
 	struct softdev_pd *parent; /* of a parent domain: its protection domain */

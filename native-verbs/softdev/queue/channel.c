@@ -52,7 +52,7 @@ int softverbs_ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 	if (!handle_is(HANDLE_CHANNEL, channel->handle, channel))
 		return ENOENT;
 	if (atomic_load(&channel->users))
-		return EBUSY;
+		return errno = EBUSY;
 	if (!handle_remove(HANDLE_CHANNEL, channel->handle, channel))
 		return ENOENT;
 	context_release(base->context);

@@ -160,7 +160,7 @@ int softverbs_ibv_destroy_cq(struct ibv_cq *base)
 	if (!handle_is(HANDLE_CQ, base->handle, cq))
 		return ENOENT;
 	if (atomic_load(&cq->users))
-		return EBUSY;
+		return errno = EBUSY;
 	if (!handle_remove(HANDLE_CQ, base->handle, cq))
 		return ENOENT;
 	if (cq->overrun)

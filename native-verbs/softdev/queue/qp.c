@@ -558,7 +558,7 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 	if (error)
 		return error;
 	if (qp_is_live(qp) && group_count_of(qp))
-		return EBUSY;
+		return errno = EBUSY;
 	if (qp_is_live(qp))
 		send_what_is_posted(qp);
 	if (!take_out_of_table(qp))

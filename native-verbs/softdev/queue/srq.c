@@ -205,7 +205,7 @@ int softverbs_ibv_destroy_srq(struct ibv_srq *base)
 	if (!handle_is(HANDLE_SRQ, base->handle, srq))
 		return ENOENT;
 	if (atomic_load(&srq->users))
-		return EBUSY;
+		return errno = EBUSY;
 	if (!handle_remove(HANDLE_SRQ, base->handle, srq))
 		return ENOENT;
 	wait_for_acks(srq);

@@ -17,7 +17,6 @@ static void argumentsAreChecked(struct ibv_pd *pd)
 	struct ibv_mr *mr;
 	void *hole = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	expect_refused(pd, bytes, 0, 0, EINVAL);
 	expect_refused(pd, bytes, sizeof(bytes), IBV_ACCESS_REMOTE_WRITE, EINVAL);
 	expect_refused(pd, bytes, sizeof(bytes), IBV_ACCESS_REMOTE_ATOMIC, EINVAL);
 	expect_refused(pd, bytes, sizeof(bytes), 1 << 15, EINVAL);
@@ -49,6 +48,35 @@ static void keysAreDistinct(struct ibv_pd *pd)
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pd), EBUSY);
 	for (int i = 0; i < 100; i++)
 		CHECK_EQUAL(softverbs_ibv_dereg_mr(regions[i]), 0);
+}
+
+/* Anything may be registered of which nothing can be reached. */
+static void regionMayBeEmpty(struct ibv_pd *pd)
+{
+	struct ibv_mr *mr = softverbs_ibv_reg_mr(pd, NULL, 0, ALL_REMOTE);
+
+	CHECK(mr && mr->length == 0);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
+}
+
+static void domainWithChildrenStays(struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+	struct ibv_context *other = open_device();
+	struct ibv_ah *ah;
+
+	CHECK_EQUAL(softverbs_ibv_query_gid(context, 1, 0, &attr.grh.dgid), 0);
+	ah = softverbs_ibv_create_ah(pd, &attr);
+	CHECK(ah);
+	errno = 0;
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pd), EBUSY);
+	CHECK_EQUAL(errno, EBUSY);
+	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
+	/* Of another context it is no domain. */
+	pd->context = other;
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pd), ENOENT);
+	pd->context = context;
+	CHECK_EQUAL(softverbs_ibv_close_device(other), 0);
 }
 
 static void staleRegionIsRefused(struct ibv_pd *pd)
@@ -134,6 +162,8 @@ int main(void)
 	pd = softverbs_ibv_alloc_pd(context);
 	argumentsAreChecked(pd);
 	keysAreDistinct(pd);
+	regionMayBeEmpty(pd);
+	domainWithChildrenStays(context, pd);
 	staleRegionIsRefused(pd);
 	aSinkMustBeWritable(pd);
 	fileRegionNeedsARegularFileOfThatSize(pd);
