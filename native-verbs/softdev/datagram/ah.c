@@ -17,7 +17,7 @@ const struct ud_route *ah_route(struct ibv_ah *base, const struct softdev_pd *pd
 {
 	struct softdev_ah *ah = to_ah(base);
 
-	if (!base || !handle_is(HANDLE_AH, base->handle, ah) || !pd_same(ah->pd, pd))
+	if (!handle_is(HANDLE_AH, base->handle, ah) || !pd_same(ah->pd, pd))
 		return NULL;
 	return &ah->route;
 }

@@ -60,10 +60,15 @@ void ud_close(struct softdev_qp *qp)
 
 int ud_take_address(struct softdev_qp *qp, uint32_t slot, const struct ibv_send_wr *wr)
 {
-	const struct ud_route *route = ah_route(wr->wr.ud.ah, qp->pd);
+	const struct ud_route *route;
 
-	if (!route)
+	if (!wr->wr.ud.ah)
 		return EINVAL;
+	route = ah_route(wr->wr.ud.ah, qp->pd);
+	if (!route) {
+		qp->sq[slot].refused = IBV_WC_LOC_QP_OP_ERR; /* IBA, C10-10 */
+		return 0;
+	}
 	qp->ud->to[slot] = (struct ud_address){
 		.route = *route,
 		.qpn = (route->multicast ? UD_MULTICAST_QPN : wr->wr.ud.remote_qpn) & 0xffffff,
@@ -171,9 +176,14 @@ void ud_run(struct softdev_qp *qp)
 
 		if (!wqe->started)
 			fault_start_wr(qp, wqe);
-		pthread_mutex_unlock(&qp->lock);
-		result = wqe->fault && wqe->fault->status ? wqe->fault->status : transmit(qp, wqe, &qp->ud->to[slot]);
-		pthread_mutex_lock(&qp->lock);
+		result = wqe->refused;
+		if (result == IBV_WC_SUCCESS && wqe->fault)
+			result = wqe->fault->status;
+		if (result == IBV_WC_SUCCESS) {
+			pthread_mutex_unlock(&qp->lock);
+			result = transmit(qp, wqe, &qp->ud->to[slot]);
+			pthread_mutex_lock(&qp->lock);
+		}
 		if (result == -EAGAIN) {
 			if (may_wait(qp, &qp->ud->to[slot]))
 				break;

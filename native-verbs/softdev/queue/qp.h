@@ -46,7 +46,7 @@ struct wqe {
 	int num_sge;
 	struct ibv_sge *sge;
 	uint8_t *inline_data; /* IBV_SEND_INLINE: instead of the list; the operands of an atomic */
-	bool too_long;	      /* for a message of this device */
+	enum ibv_wc_status refused; /* what it ends with when its turn comes; SUCCESS: it is executed */
 	bool started;	      /* faults were asked */
 	bool unreadable;      /* its list is bad: fails when its turn comes */
 	unsigned int streams; /* frames of it that the link has not written to their end */

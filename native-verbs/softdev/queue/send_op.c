@@ -22,9 +22,14 @@ static const struct send_op send_ops[] = {
 	[IBV_WR_BIND_MW] = {RC | UC, 0, 0, SEND_OP_LOCAL | SEND_OP_NO_LIST | SEND_OP_OPERANDS, IBV_WC_BIND_MW},
 };
 
-const struct send_op *send_op_find(enum ibv_wr_opcode opcode, enum ibv_qp_type type)
+const struct send_op *send_op_find(enum ibv_wr_opcode opcode)
 {
-	bool known = (unsigned int)opcode < sizeof(send_ops) / sizeof(send_ops[0]);
+	bool known = (unsigned int)opcode < sizeof(send_ops) / sizeof(send_ops[0]) && send_ops[opcode].qp_types;
 
-	return known && type <= IBV_QPT_UD && (send_ops[opcode].qp_types & 1u << type) ? &send_ops[opcode] : NULL;
+	return known ? &send_ops[opcode] : NULL;
+}
+
+bool send_op_suits(const struct send_op *op, enum ibv_qp_type type)
+{
+	return op && type <= IBV_QPT_UD && (op->qp_types & 1u << type);
 }

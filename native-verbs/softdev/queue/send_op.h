@@ -24,7 +24,9 @@ struct send_op {
 	enum ibv_wc_opcode completion;
 };
 
-/* NULL if a queue pair of this type cannot carry it. */
-const struct send_op *send_op_find(enum ibv_wr_opcode opcode, enum ibv_qp_type type);
+/* NULL if the device does not know it. */
+const struct send_op *send_op_find(enum ibv_wr_opcode opcode);
+/* Can a queue pair of this type carry it? */
+bool send_op_suits(const struct send_op *op, enum ibv_qp_type type);
 
 #endif

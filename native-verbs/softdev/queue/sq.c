@@ -116,7 +116,7 @@ static uint64_t total_length(const struct ibv_sge *sge, int count)
 	return total;
 }
 
-/* What can be told to be wrong with a request when it is posted. 0 or a positive errno. */
+/* What is wrong with the call. 0 or a positive errno. */
 static int check_wr(const struct softdev_qp *qp, const struct ibv_send_wr *wr, const struct send_op *op)
 {
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
@@ -164,6 +164,16 @@ static int take_operands(struct wqe *wqe, const struct ibv_send_wr *wr)
 	return error;
 }
 
+/* What is wrong with the request itself: its completion tells it. */
+static enum ibv_wc_status refusal(const struct softdev_qp *qp, const struct send_op *op, uint64_t length)
+{
+	if (!send_op_suits(op, qp->base.qp_type))
+		return IBV_WC_LOC_QP_OP_ERR;
+	return length > DEVICE_MAX_MESSAGE || ((op->flags & SEND_OP_ATOMIC) && length != sizeof(uint64_t))
+		       ? IBV_WC_LOC_LEN_ERR
+		       : IBV_WC_SUCCESS;
+}
+
 /* Fills the slot that is next to be posted. 0 or a positive errno. */
 static int fill_wqe(struct softdev_qp *qp, const struct ibv_send_wr *wr, const struct send_op *op)
 {
@@ -181,8 +191,8 @@ static int fill_wqe(struct softdev_qp *qp, const struct ibv_send_wr *wr, const s
 	wqe->remote_addr = wr->wr.rdma.remote_addr;
 	wqe->num_sge = op->flags & SEND_OP_NO_LIST ? 0 : wr->num_sge;
 	length = total_length(wr->sg_list, wqe->num_sge);
-	wqe->too_long = length > DEVICE_MAX_MESSAGE;
-	wqe->length = wqe->too_long ? 0 : length;
+	wqe->refused = refusal(qp, op, length);
+	wqe->length = wqe->refused == IBV_WC_SUCCESS ? length : 0;
 	wqe->sge = qp->sq_sges + (size_t)index * qp->cap.max_send_sge;
 	wqe->inline_data = is_inline || (op->flags & SEND_OP_OPERANDS)
 				   ? qp->sq_inline + (size_t)index * qp->cap.max_inline_data
@@ -194,13 +204,15 @@ static int fill_wqe(struct softdev_qp *qp, const struct ibv_send_wr *wr, const s
 		copy_inline(wqe, wr);
 	else if (wqe->num_sge)
 		memcpy(wqe->sge, wr->sg_list, wqe->num_sge * sizeof(*wr->sg_list));
+	if (wqe->refused != IBV_WC_SUCCESS)
+		return 0;
 	return qp->ud ? ud_take_address(qp, index, wr) : take_operands(wqe, wr);
 }
 
 /* qp->lock held. 0 or a positive errno. */
 static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 {
-	const struct send_op *op = send_op_find(wr->opcode, qp->base.qp_type);
+	const struct send_op *op = send_op_find(wr->opcode);
 	int state = atomic_load(&qp->state);
 	const struct fault *fault;
 	int error;

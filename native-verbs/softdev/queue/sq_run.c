@@ -19,8 +19,8 @@
 /* The status that a request ends with before it is tried, or IBV_WC_SUCCESS. */
 static enum ibv_wc_status early_status(const struct softdev_qp *qp, const struct wqe *wqe)
 {
-	if (wqe->too_long || ((wqe->op->flags & SEND_OP_ATOMIC) && wqe->length != sizeof(uint64_t)))
-		return IBV_WC_LOC_LEN_ERR;
+	if (wqe->refused != IBV_WC_SUCCESS)
+		return wqe->refused;
 	if ((wqe->op->flags & SEND_OP_RESPONSE) && !qp->attr.max_rd_atomic)
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (wqe->fault && wqe->fault->status)

@@ -266,7 +266,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 bool wr_builder_supports(enum ibv_qp_type type, uint64_t send_ops)
 {
 #define CHECK_ROW(bit, opcode, function)                                                             \
-	if ((send_ops & (bit)) && !send_op_find(opcode, type))                                       \
+	if ((send_ops & (bit)) && !send_op_suits(send_op_find(opcode), type))                        \
 		return false;                                                                        \
 	send_ops &= ~(uint64_t)(bit);
 	SEND_OPS(CHECK_ROW)

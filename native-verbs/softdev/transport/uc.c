@@ -24,8 +24,8 @@ void uc_lose(struct softdev_qp *qp)
 			progress_post(&qp->task);
 			return;
 		}
-		if (wqe->too_long)
-			sq_complete(qp, IBV_WC_LOC_LEN_ERR);
+		if (wqe->refused != IBV_WC_SUCCESS)
+			sq_complete(qp, wqe->refused);
 		else if (!wqe->inline_data && !requester_list_is_valid(qp, wqe))
 			sq_complete(qp, IBV_WC_LOC_PROT_ERR);
 		else

@@ -71,11 +71,10 @@ static void controlled_key(void)
 }
 
 /* The cause first, the rest flushed, the receive queue untouched; RTS again. */
-static void fails_here(struct ibv_sge sge, enum ibv_wc_status status)
+static void fails_here(struct ibv_send_wr first, enum ibv_wc_status status)
 {
 	struct ibv_sge good = sge_of(&from.memory, 0, 8);
 	struct ibv_send_wr *bad, last = ud_wr(ah, to.side.qp->qp_num, 3, &good);
-	struct ibv_send_wr first = ud_wr(ah, to.side.qp->qp_num, 2, &sge);
 
 	CHECK_EQUAL(post_receive(from.side.qp, 50, sge_of(&from.memory, 0, 200)), 0);
 	first.next = &last;
@@ -134,14 +133,36 @@ static void wrong_lkey(void)
 	open_scene();
 	sge = sge_of(&from.memory, 0, 10);
 	sge.lkey++;
-	fails_here(sge, IBV_WC_LOC_PROT_ERR);
+	fails_here(ud_wr(ah, to.side.qp->qp_num, 2, &sge), IBV_WC_LOC_PROT_ERR);
 	close_scene();
 }
 
-static void refused_when_posted(void)
+/* The request has other members where a datagram has its address: that is not looked at. */
+static void operations_of_connections(void)
+{
+	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
+						     IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_SEND_WITH_INV};
+	struct ibv_sge sge;
+
+	open_scene();
+	sge = sge_of(&from.memory, 0, 8);
+	for (size_t i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
+		struct ibv_send_wr wr = {.wr_id = 2,
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = opcodes[i],
+					 .wr.rdma = {.remote_addr = 8, .rkey = 1}};
+
+		fails_here(wr, IBV_WC_LOC_QP_OP_ERR);
+	}
+	close_scene();
+}
+
+static void address_handle_of_another_domain(void)
 {
 	struct ibv_ah_attr attr;
-	struct ibv_ah *foreign, gone;
+	struct ibv_ah *foreign;
+	struct ibv_sge sge;
 	struct ibv_pd *other;
 	union ibv_gid gid;
 
@@ -150,14 +171,35 @@ static void refused_when_posted(void)
 	gid = gid_at(&from, 1);
 	attr = ah_attr_to(&gid, 1);
 	foreign = softverbs_ibv_create_ah(other, &attr);
-	gone = *ah;
 	CHECK(foreign);
-	CHECK_EQUAL(ud_post(&from, foreign, to.side.qp->qp_num, 1, 8), EINVAL);
-	CHECK_EQUAL(softverbs_ibv_dealloc_pd(other), EBUSY);
+	sge = sge_of(&from.memory, 0, 8);
+	fails_here(ud_wr(foreign, to.side.qp->qp_num, 2, &sge), IBV_WC_LOC_QP_OP_ERR);
 	CHECK_EQUAL(softverbs_ibv_destroy_ah(foreign), 0);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(other), 0);
-	CHECK_EQUAL(ud_post(&from, &gone, to.side.qp->qp_num, 1, 8), EINVAL);
+	close_scene();
+}
+
+/* By the software device; others look at what stands in the handle. */
+static void address_handle_that_is_none(void)
+{
+	open_scene();
+	ah->handle ^= 0x5000;
+	CHECK_EQUAL(ud_post(&from, ah, to.side.qp->qp_num, 1, 8), 0);
+	expect_completion(from.side.cq, 1, IBV_WC_LOC_QP_OP_ERR);
+	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), ENOENT);
+	ah->handle ^= 0x5000;
 	CHECK_EQUAL(ud_post(&from, NULL, to.side.qp->qp_num, 1, 8), EINVAL);
+	close_scene();
+}
+
+static void addresses_that_are_none(void)
+{
+	struct ibv_ah_attr attr;
+	union ibv_gid gid;
+
+	open_scene();
+	gid = gid_at(&from, 1);
+	attr = ah_attr_to(&gid, 1);
 	attr.is_global = 0;
 	CHECK(!softverbs_ibv_create_ah(from.side.pd, &attr) && errno == EINVAL);
 	attr = ah_attr_to(&gid, 200);
@@ -192,7 +234,11 @@ static void run(void)
 	if (!test_device())
 		CASE(too_long_is_warned_of_once);
 	CASE(wrong_lkey);
-	CASE(refused_when_posted);
+	CASE(operations_of_connections);
+	CASE(address_handle_of_another_domain);
+	if (!test_device())
+		CASE(address_handle_that_is_none);
+	CASE(addresses_that_are_none);
 	CASE(receive_buffer_cannot_be_written);
 }
 
