@@ -6,15 +6,17 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What this side asks of each connection. Device and peer may have less to give.
+ * The attributes that this side requests for each connection. The device and the peer may grant
+ * less.
  *
- * @param typeOfService byte of the packets' IP header; null leaves it to the host
- * @param ackTimeout before a packet is sent again: exponent of 4.096 us, 1 to 31; null chooses by
- *     the device
+ * @param typeOfService the byte in the IP header of each packet; null leaves it to the host
+ * @param ackTimeout the wait before a packet is sent again, as exponent n of 4.096 us * 2^n, 1 to
+ *     31; null chooses by the device
  * @param retryCount how often a packet without acknowledgement is sent again, 0 to 7
- * @param rnrRetryCount how often one that finds the other end not ready, 0 to 7; 7 is without end
- * @param maxRdAtomic READs in progress per connection
- * @param mtuBytes largest packet, a power of two; the same on all sides
+ * @param rnrRetryCount how often a packet is sent again that finds the other end not ready, 0 to 7;
+ *     7 is without end
+ * @param maxRdAtomic the most READs in progress per connection
+ * @param mtuBytes the largest packet, a power of two, equal at both ends
  */
 public record ConnectionSettings(
     @Nullable Integer typeOfService,
@@ -31,64 +33,65 @@ public record ConnectionSettings(
       ValueType.autoOr(ValueType.integer(0, 255)),
       "auto",
       "The type of service (IPv4) or traffic class (IPv6) of RoCE packets, by which switches and"
-          + " PFC tell them apart: the DSCP times four, so 104 for DSCP 26. On InfiniBand the"
-          + " subnet manager takes it as the QoS class. `auto` leaves it to the host"
-          + " (`default_roce_tos` of the kernel's rdma_cm, 0 unless set).");
+          + " PFC tell them apart. It is the DSCP times four, for example 104 for DSCP 26. On"
+          + " InfiniBand the subnet manager takes it as the QoS class. `auto` leaves it to the"
+          + " host (`default_roce_tos` of the kernel's rdma_cm, 0 unless set).");
   private static final Setting<@Nullable Integer> ACK_TIMEOUT = new Setting<>(
       "ackTimeout",
       ValueType.autoOr(ValueType.durationMs(1, 600_000)),
       "auto",
-      "How long a packet may go without acknowledgement before it is sent again, rounded up to"
-          + " the next 4.096 us * 2^n. `auto` is 1074 ms on RoCE (n = 18), or four times the ACK"
-          + " delay that the device reports if that is longer; on InfiniBand it is what follows"
-          + " from the packet life time that the subnet manager gives.");
+      "How long the device waits for the acknowledgement of a packet before it sends the packet"
+          + " again, rounded up to the next 4.096 us * 2^n. `auto` is 1074 ms on RoCE (n = 18), or"
+          + " four times the ACK delay that the device reports if that is longer. On InfiniBand"
+          + " `auto` follows from the packet life time that the subnet manager gives.");
   private static final Setting<Integer> RETRY_COUNT = new Setting<>(
       "retryCount",
       ValueType.integer(0, 7),
       "7",
-      "How often a packet without acknowledgement is sent again before the connection breaks.");
+      "How often the device sends a packet again that is not acknowledged, before the connection"
+          + " breaks.");
   private static final Setting<Integer> RNR_RETRY_COUNT = new Setting<>(
       "rnrRetryCount",
       ValueType.integer(0, 7),
       "7",
-      "How often a READ is sent again that the peer's device is not ready for (RNR NAK); 7 is"
-          + " without end, within `fetchTimeout`.");
+      "How often the device sends a READ again after the peer's device answered that it is not"
+          + " ready (RNR NAK). 7 means without end, within `fetchTimeout`.");
   private static final Setting<Integer> MAX_RD_ATOMIC = new Setting<>(
       "maxRdAtomic",
       ValueType.integer(1, 255),
       "16",
-      "The most READs in progress on a connection. What is in force is the least of this, what"
-          + " the reader's device can start and what the owner's can serve.");
+      "The most READs in progress on a connection. The effective number is the least of this"
+          + " setting, what the reader's device can start and what the owner's device can serve.");
   private static final Setting<@Nullable Integer> MTU = new Setting<>(
       "mtu",
       ValueType.autoOr(ValueType.integerOf(256, 512, 1024, 2048, 4096)),
       "auto",
-      "The largest RDMA packet, for fabrics where not every hop carries what the ports report."
-          + " `auto` is the path's MTU; a value only lowers it.");
+      "The largest RDMA packet in bytes, for fabrics in which some hop carries less than the ports"
+          + " report. `auto` takes the MTU of the path; a value can only lower it.");
 
   static final List<Setting<?>> ALL =
       List.of(TYPE_OF_SERVICE, ACK_TIMEOUT, RETRY_COUNT, RNR_RETRY_COUNT, MAX_RD_ATOMIC, MTU);
 
-  /** What the defaults come from, for docs/configuration.md. */
+  /** The section of docs/configuration.md about the attributes of a connection. */
   static final String DOCUMENTATION = """
 
       ## What a connection has
 
-      The defaults are for RoCE and InfiniBand alike: what the device, the path and the peer report decides, and a setting
-      lowers or replaces it. Each executor logs what is in force, as `ibv_query_qp` tells it, with its first connection to a
-      peer and from one:
+      The defaults suit RoCE and InfiniBand alike: the values follow from what the device, the path and the peer report, and a
+      setting lowers or replaces them. With its first connection to a peer and its first from one, each executor logs the
+      values in force, as `ibv_query_qp` reports them:
 
           First connection to a peer: MTU 4096, type of service 0, ACK timeout 1074 ms (18), 7 retries, 7 RNR retries, READs in progress: 16 of this side, 0 of the peer
 
       | attribute | comes from |
       |---|---|
-      | MTU | rdma_cm takes the path's: on RoCE the largest that the interface's MTU has room for (1500 gives 1024, 4200 and more 4096), on InfiniBand the subnet manager's. `mtu` lowers it at both ends; all executors have one value, as both ends must agree |
-      | ACK timeout | each end's own. On RoCE rdma_cm only guesses, from a packet life time that is fixed in the kernel: between rxe devices it came to 2147 ms (19) on Linux 6.1, of which eight tries outlast `peerLostTimeout`, and to 537 ms (17) on 6.12. With `auto` eight tries take 8.6 s there, and up to four times as long on other devices. Where it cannot be set (kernels before 5.1) the kernel's guess stays |
-      | retries | of the side that connects, at both ends: its request carries them |
-      | RNR retries | each side tells its own to the other, whose packets they are about. READs meet RNR NAKs only where the owner's device pages on demand |
-      | READs in progress | the reader asks for what its device can start (`max_qp_init_rd_atom`), the owner grants what its device can serve (`max_qp_rd_atom`), both at most `maxRdAtomic`. More READs than that wait in the send queue |
-      | type of service | of the side that connects; the owner answers with what came |
-      | access | a peer may READ from the executor it connected to, and nothing else; it may do nothing to one that connected to it. The queue pair has no more from the start, and an executor that finds another value in force gives the connection up |
+      | MTU | rdma_cm takes the path's. On RoCE that is the largest that fits the interface's MTU (1500 gives 1024; 4200 and more give 4096), on InfiniBand the subnet manager's. `mtu` lowers it. Both ends must agree, so all executors must have the same value |
+      | ACK timeout | Each end has its own. On RoCE rdma_cm derives one from a packet life time that is fixed in the kernel: between rxe devices it is 2147 ms (19) on Linux 6.1, of which eight tries outlast `peerLostTimeout`, and 537 ms (17) on 6.12. With `auto`, eight tries take 8.6 s there, and up to four times as long on other devices. Where the timeout cannot be set (kernels before 5.1) the kernel's value stays |
+      | retries | The connecting side decides for both ends; its request carries the number |
+      | RNR retries | Each side tells the other how often it should send again what this side was not ready for. READs meet RNR NAKs only where the owner's device pages on demand |
+      | READs in progress | The reader asks for what its device can start (`max_qp_init_rd_atom`), and the owner grants what its device can serve (`max_qp_rd_atom`), both at most `maxRdAtomic`. Further READs wait in the send queue |
+      | type of service | The connecting side decides; the owner answers with the type of service that the request came with |
+      | access | A peer may READ from the executor that it connected to, and nothing else. It may do nothing to an executor that connected to it. The queue pair has no further access rights from the start, and an executor that finds another value in force gives the connection up |
       """;
 
   public static final ConnectionSettings DEFAULTS = from(Map.of());
@@ -105,7 +108,7 @@ public record ConnectionSettings(
         mtuBytes == null ? LARGEST_MTU_BYTES : mtuBytes);
   }
 
-  /** Milliseconds of an ACK timeout as verbs have it. */
+  /** Converts an ACK timeout from the exponent that verbs use to milliseconds. */
   public static double ackTimeoutMs(int exponent) {
     return ACK_TIMEOUT_UNIT_MS * (1L << exponent);
   }

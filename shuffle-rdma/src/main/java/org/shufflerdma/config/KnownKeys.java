@@ -10,17 +10,20 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Which keys under the prefix exist, here and in SparkRDMA, whose users keep their files. */
+/**
+ * The keys that exist under the prefix, in this project and in SparkRDMA, whose users may keep
+ * their configuration files.
+ */
 final class KnownKeys {
-  private static final String AUTOMATIC = "nothing: it is chosen automatically";
+  private static final String AUTOMATIC = "nothing: the plugin chooses it automatically";
   private static final String NO_ODP =
-      "nothing: map output is pinned, on-demand paging is not used";
+      "nothing: map output is pinned, and on-demand paging is not used";
   private static final String ONE_SIDED = "nothing: READs need no receive queue";
   private static final String METRICS = "nothing: see the `shuffle.rdma.*` counters";
   private static final String CONNECT = "`spark.shuffle.rdma.connectTimeout`";
   private static final String POOL = "`spark.shuffle.rdma.poolBytes`";
 
-  /** Names of SparkRDMA's settings that are not ours, with what to use instead. */
+  /** The names of SparkRDMA's settings that this project does not have, with what to use instead. */
   static final NavigableMap<String, String> SPARK_RDMA =
       Collections.unmodifiableNavigableMap(new TreeMap<>(Map.ofEntries(
           Map.entry("recvQueueDepth", ONE_SIDED),
@@ -72,7 +75,7 @@ final class KnownKeys {
         .filter(SPARK_RDMA::containsKey)
         .map(name -> Setting.PREFIX
             + name
-            + " is a setting of SparkRDMA without effect here; remove it, use instead: "
+            + " is a setting of SparkRDMA and has no effect here; remove it and use instead: "
             + SPARK_RDMA.get(name))
         .toList();
   }

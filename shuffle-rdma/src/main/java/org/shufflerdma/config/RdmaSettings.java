@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  * The values of all settings, read and checked once. Every key under the prefix must be known: a
  * misspelt one is refused rather than ignored.
  *
- * @param maxRegisteredBytes null chooses by the limits of the executor
- * @param poolBytes null chooses by what Spark's tasks fetch at a time
+ * @param maxRegisteredBytes null derives it from the limits of the executor
+ * @param poolBytes null derives it from what Spark's tasks fetch at a time
  */
 public record RdmaSettings(
     boolean enabled,
@@ -40,19 +40,19 @@ public record RdmaSettings(
       "enabled",
       ValueType.bool(),
       "true",
-      "Whether shuffle blocks are read by RDMA at all. With `false` the shuffle manager is"
-          + " plain Spark.");
+      "Whether Spark reads shuffle blocks by RDMA. With `false` the shuffle manager behaves like"
+          + " Spark's own.");
   private static final Setting<Boolean> REQUIRED = new Setting<>(
       "required",
       ValueType.bool(),
       "false",
-      "Fail tasks when RDMA cannot be started on an executor, instead of using TCP. For tests"
-          + " and benchmarks.");
+      "With `true`, tasks fail on an executor where RDMA cannot be started, instead of using TCP."
+          + " It is meant for tests and benchmarks.");
   private static final Setting<Boolean> ALLOW_UNENCRYPTED = new Setting<>(
       "allowUnencrypted",
       ValueType.bool(),
       "false",
-      "RDMA traffic is not encrypted. Where Spark encrypts its network traffic"
+      "RDMA traffic is not encrypted. If Spark encrypts its network traffic"
           + " (`spark.network.crypto.enabled`, `spark.ssl.rpc.enabled`,"
           + " `spark.authenticate.enableSaslEncryption`) but not its shuffle files"
           + " (`spark.io.encryption.enabled`), RDMA is off unless this is `true`.");
@@ -63,9 +63,9 @@ public record RdmaSettings(
           "auto, soft, none, or a device name with an optional port (mlx5_0:1)",
           Pattern.compile("[A-Za-z][A-Za-z0-9_.-]*(:[1-9][0-9]{0,2})?")),
       "auto",
-      "The RDMA device. `auto` takes an active hardware device that passes a loopback READ of"
-          + " a file, else the software device; `soft` is the software device; `none` leaves"
-          + " everything to TCP.");
+      "The RDMA device. `auto` takes an active hardware device that passes a loopback READ of a"
+          + " file, or else the software device. `soft` takes the software device. `none` leaves"
+          + " every block to TCP.");
   private static final Setting<AddressChoice> ADDRESS = new Setting<>(
       "address",
       new ValueType<>(
@@ -74,81 +74,83 @@ public record RdmaSettings(
               + " address",
           AddressChoice::of),
       "",
-      "The local address that peers connect to, on hosts with several: that of an interface, one"
-          + " in a network, or this one. It is published to peers in place of Spark's host"
-          + " address, and connections start from it.");
+      "The local address that peers connect to, for hosts with several: the address of an"
+          + " interface, the one in a network, or a given one. Peers get it in place of Spark's"
+          + " host address, and this executor's own connections start from it.");
   private static final Setting<String> NATIVE_DIR = new Setting<>(
       "nativeDir",
       ValueType.text("path", "an absolute directory, or empty", Pattern.compile("|/.*")),
       "",
-      "Directory to extract the native libraries to. Empty: `java.io.tmpdir`. Needed where"
-          + " that is mounted noexec.");
+      "The directory to which the native libraries are extracted. Empty means `java.io.tmpdir`."
+          + " Set it where that is mounted noexec.");
   private static final Setting<ChecksumMode> CHECKSUM = new Setting<>(
       "checksum",
       ValueType.oneOf(ChecksumMode.class),
       "auto",
-      "Every block is verified before delivery. `auto` takes Spark's own checksums where they"
-          + " cover the bytes of the file and computes CRC32C elsewhere; `own` always computes;"
-          + " `off` delivers blocks unverified.");
+      "How each block is verified before it is delivered. `auto` uses Spark's own checksums where"
+          + " they cover the bytes of the file and computes CRC32C elsewhere. `own` always"
+          + " computes CRC32C. `off` delivers blocks unverified.");
   private static final Setting<@Nullable Long> MAX_REGISTERED_BYTES = new Setting<>(
       "maxRegisteredBytes",
       ValueType.autoOr(ValueType.bytes("1m", "64t")),
       "auto",
-      "The most bytes an executor keeps registered (and, on most hardware, pinned): map outputs,"
-          + " their descriptors and fetch buffers. When map outputs have no more room, those of"
-          + " shuffles unused for longest are withdrawn, and TCP serves their late readers. `auto`"
-          + " follows from the limits of the executor ([memory](memory.md)).");
+      "The most bytes that an executor keeps registered and, on most hardware, pinned: map"
+          + " outputs, their descriptors and fetch buffers. When map outputs fill their part, the"
+          + " outputs of the shuffles that have been unused for longest are withdrawn, and TCP"
+          + " serves their late readers. `auto` derives the value from the limits of the executor"
+          + " ([memory](memory.md)).");
   private static final Setting<@Nullable Long> POOL_BYTES = new Setting<>(
       "poolBytes",
       ValueType.autoOr(ValueType.bytes("16m", "1t")),
       "auto",
-      "The most bytes of registered fetch buffers an executor allocates, outside the heap and"
-          + " only when needed, at most half of `maxRegisteredBytes`. Blocks that find no room"
-          + " within a second are fetched by TCP. `auto` follows from what Spark's tasks fetch at a"
-          + " time ([memory](memory.md)).");
+      "The most bytes of registered fetch buffers that an executor allocates. They lie outside the"
+          + " heap, are allocated when needed, and are at most half of `maxRegisteredBytes`. A"
+          + " block that finds no free buffer within a second is fetched by TCP. `auto` derives"
+          + " the value from what Spark's tasks fetch at a time ([memory](memory.md)).");
   private static final Setting<Boolean> HUGE_PAGES = new Setting<>(
       "hugePages",
       ValueType.bool(),
       "true",
-      "Keep fetch buffers in huge pages: those of the kernel's pool (`vm.nr_hugepages`) while it"
-          + " has some, else transparent ones.");
+      "Whether fetch buffers lie in huge pages: those of the kernel's pool (`vm.nr_hugepages`)"
+          + " while it has some, or else transparent ones.");
   private static final Setting<Boolean> RELAXED_ORDERING = new Setting<>(
       "relaxedOrdering",
       ValueType.bool(),
       "true",
-      "Let the device write what it READs to the fetch buffers in any order on PCI Express"
-          + " (IBV_ACCESS_RELAXED_ORDERING): the completion, by which alone blocks are delivered,"
-          + " comes after all of it. Devices and kernels without it ignore this. Map outputs,"
-          + " which the device only reads, never ask for it.");
+      "Whether the device may write the bytes of a READ to the fetch buffer in any order on PCI"
+          + " Express (IBV_ACCESS_RELAXED_ORDERING). This is safe because a block is delivered"
+          + " only after the completion, which comes after all of its bytes. Devices and kernels"
+          + " that lack the feature ignore the setting. Map outputs, which the device only reads,"
+          + " are never registered with it.");
   private static final Setting<Integer> SEND_QUEUE_DEPTH = new Setting<>(
       "sendQueueDepth",
       ValueType.integer(16, 16384),
       "256",
-      "The most READs posted to one peer at a time.");
+      "The most READs that are posted to one peer at a time.");
   private static final Setting<Integer> CONNECT_TIMEOUT = new Setting<>(
       "connectTimeout",
       ValueType.durationMs(100, 600_000),
       "5s",
-      "How long a connection to a peer may take, from address resolution to the test READ.");
+      "The time limit for a connection to a peer, from address resolution to the READ of the"
+          + " peer's canary.");
   private static final Setting<Integer> FETCH_TIMEOUT = new Setting<>(
       "fetchTimeout",
       ValueType.durationMs(1000, 3_600_000),
       "30s",
-      "How long a peer may go without completing any READ before its blocks are fetched by"
-          + " TCP.");
+      "If a peer completes no READ for this long, its blocks are fetched by TCP.");
   private static final Setting<Integer> PEER_LOST_TIMEOUT = new Setting<>(
       "peerLostTimeout",
       ValueType.durationMs(1000, 3_600_000),
       "10s",
-      "How long after its last byte a peer that answers neither RDMA nor TCP is held to be"
-          + " lost, so that Spark recomputes its map outputs.");
+      "If a peer has answered neither RDMA nor TCP for this long since its last byte, it counts as"
+          + " lost, and Spark recomputes its map outputs.");
   private static final Setting<Integer> WITHDRAW_GRACE = new Setting<>(
       "withdrawGrace",
       ValueType.durationMs(0, 600_000),
       "2s",
-      "How long outputs that are withdrawn, as their shuffle was removed or others need the room,"
-          + " stay registered for READs already under way. Readers rely on a descriptor for half of"
-          + " it.");
+      "How long an output stays registered after it was withdrawn (because its shuffle was"
+          + " removed, or because others need the room), so that READs already under way can"
+          + " complete. Readers rely on a descriptor for half of this time.");
 
   static final List<Setting<?>> ALL = Stream.of(
           List.of(ENABLED, REQUIRED, ALLOW_UNENCRYPTED, DEVICE, ADDRESS),
@@ -171,7 +173,7 @@ public record RdmaSettings(
   /**
    * Reads and checks the settings.
    *
-   * @param conf Spark's configuration; keys without the prefix are not looked at
+   * @param conf Spark's configuration; keys without the prefix are ignored
    */
   public static RdmaSettings from(Map<String, String> conf) {
     KnownKeys.refuseUnknown(new TreeMap<>(conf).keySet());
@@ -195,7 +197,10 @@ public record RdmaSettings(
         WITHDRAW_GRACE.read(conf));
   }
 
-  /** One sentence per setting of SparkRDMA in {@code conf}: it has no effect here, and why. */
+  /**
+   * Returns a sentence for each setting of SparkRDMA in {@code conf}: it has no effect here, and
+   * what to use instead.
+   */
   public static List<String> migrationNotes(Map<String, String> conf) {
     return KnownKeys.migrationNotes(new TreeMap<>(conf).keySet());
   }
@@ -210,8 +215,8 @@ public record RdmaSettings(
         .append(" `")
         .append(PREFIX)
         .append("`.\n")
-        .append("A value that cannot be taken, and an unknown key under the prefix, is refused")
-        .append(" when the application starts.\n\n")
+        .append("An application is refused at its start if a value cannot be accepted or a key")
+        .append(" under the prefix is unknown.\n\n")
         .append("| setting | default | type and unit | accepted | meaning |\n")
         .append("|---|---|---|---|---|\n");
     for (Setting<?> setting : ALL) {
@@ -229,7 +234,7 @@ public record RdmaSettings(
     }
     text.append(ConnectionSettings.DOCUMENTATION);
     text.append("\n## Settings of SparkRDMA\n\n")
-        .append("Both projects use the same prefix. These settings of SparkRDMA are accepted with")
+        .append("SparkRDMA, an older project, uses the same prefix. Its settings are accepted with")
         .append(" a warning and have no effect:\n\n")
         .append("| setting | instead |\n|---|---|\n");
     KnownKeys.SPARK_RDMA.forEach((name, instead) -> text.append("| `")

@@ -5,9 +5,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One setting: everything a user can be told about it, and the way to read it.
+ * One setting: its name, type, default and documentation, and the way to read it.
  *
- * @param name after the common prefix
+ * @param name the key without the common prefix
  */
 record Setting<T extends @Nullable Object>(
     String name, ValueType<T> type, String defaultText, String doc) {
@@ -17,7 +17,7 @@ record Setting<T extends @Nullable Object>(
     return PREFIX + name;
   }
 
-  /** The value in {@code conf}, else the default. */
+  /** Returns the value in {@code conf}, or else the default. */
   T read(Map<String, String> conf) {
     String text = conf.getOrDefault(key(), defaultText).trim();
     try {

@@ -10,11 +10,11 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a setting's text becomes a value: what the user may write, and the function that reads it and
+ * The type of a setting: what the user may write, and the function that converts it to a value and
  * throws {@link IllegalArgumentException} for anything else.
  *
  * @param name type and unit, for messages and the documentation
- * @param range what is accepted, for messages and the documentation
+ * @param range the accepted values, for messages and the documentation
  */
 record ValueType<T extends @Nullable Object>(
     String name, String range, Function<String, T> reader) {
@@ -50,7 +50,7 @@ record ValueType<T extends @Nullable Object>(
         });
   }
 
-  /** Null for {@code auto}. */
+  /** Accepts {@code auto} too, which becomes null. */
   static <T> ValueType<@Nullable T> autoOr(ValueType<T> type) {
     return new ValueType<>(
         type.name(),
@@ -58,7 +58,7 @@ record ValueType<T extends @Nullable Object>(
         text -> text.equalsIgnoreCase("auto") ? null : type.reader().apply(text));
   }
 
-  /** Written as {@code 500ms}, {@code 5s}, {@code 2min}; a bare number is milliseconds. */
+  /** Accepts {@code 500ms}, {@code 5s}, {@code 2min}; a bare number is milliseconds. */
   static ValueType<Integer> durationMs(int min, int max) {
     return new ValueType<>(
         "duration (ms, s, min; default unit ms)",
@@ -66,7 +66,7 @@ record ValueType<T extends @Nullable Object>(
         text -> Math.toIntExact(within(scaled(text, ValueType::millisPerUnit), min, max)));
   }
 
-  /** Written as {@code 4k}, {@code 64m}, {@code 16g}; a bare number is bytes. */
+  /** Accepts {@code 4k}, {@code 64m}, {@code 16g}; a bare number is bytes. */
   static ValueType<Long> bytes(String min, String max) {
     long minBytes = scaled(min, ValueType::bytesPerUnit);
     long maxBytes = scaled(max, ValueType::bytesPerUnit);

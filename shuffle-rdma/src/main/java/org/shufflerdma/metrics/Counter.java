@@ -2,26 +2,32 @@
 package org.shufflerdma.metrics;
 
 /**
- * What every task counts about the shuffle blocks it read. The names are public: stage page, event
- * log, metrics sinks and benchmarks use them.
+ * The counters of the shuffle blocks that a task reads. The names are public: the stage page, the
+ * event log, metrics sinks and benchmarks use them.
  *
  * <p>Bytes and blocks are counted at the moments at which Spark counts its own, so that {@code
  * RDMA + TCP} equals Spark's remote and {@code LOCAL + HOST_LOCAL} its local figure.
  */
 public enum Counter {
-  RDMA_BYTES("bytes", "bytes", "delivered by RDMA READ, after completion and verification"),
-  RDMA_BLOCKS("blocks", "blocks", "the same"),
+  RDMA_BYTES("bytes", "bytes", "Bytes delivered by RDMA READ, after completion and verification."),
+  RDMA_BLOCKS("blocks", "blocks", "Blocks delivered by RDMA READ."),
   MISSED_BLOCKS(
       "misses",
       "blocks",
-      "asked for by RDMA when their map output was not registered: withdrawn, waiting, or never"),
-  TCP_BYTES("tcp.bytes", "bytes", "every other remote read"),
-  TCP_BLOCKS("tcp.blocks", "blocks", "the same"),
+      "Blocks whose map output was not registered when they were wanted: it was withdrawn, waiting"
+          + " for room, or never published."),
+  TCP_BYTES("tcp.bytes", "bytes", "Bytes of all other remote reads."),
+  TCP_BLOCKS("tcp.blocks", "blocks", "Blocks of all other remote reads."),
   HOST_LOCAL_BYTES(
-      "hostLocal.bytes", "bytes", "read from the files of another executor of the same host"),
-  HOST_LOCAL_BLOCKS("hostLocal.blocks", "blocks", "the same"),
-  LOCAL_BYTES("local.bytes", "bytes", "read from the executor's own files"),
-  LOCAL_BLOCKS("local.blocks", "blocks", "the same");
+      "hostLocal.bytes",
+      "bytes",
+      "Bytes read from the files of another executor on the same host."),
+  HOST_LOCAL_BLOCKS(
+      "hostLocal.blocks",
+      "blocks",
+      "Blocks read from the files of another executor on the same host."),
+  LOCAL_BYTES("local.bytes", "bytes", "Bytes read from the executor's own files."),
+  LOCAL_BLOCKS("local.blocks", "blocks", "Blocks read from the executor's own files.");
 
   private static final String PREFIX = "shuffle.rdma.";
 
@@ -43,7 +49,7 @@ public enum Counter {
     return unit;
   }
 
-  /** For docs/metrics.md. */
+  /** The sentence about this counter in docs/metrics.md. */
   public String meaning() {
     return meaning;
   }

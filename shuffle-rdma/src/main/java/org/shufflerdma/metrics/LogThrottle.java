@@ -4,7 +4,7 @@ package org.shufflerdma.metrics;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
-/** Lets one log line through per interval and tells how many were held back since. Thread safe. */
+/** Lets one log line through per interval and counts those that it held back. Thread-safe. */
 public final class LogThrottle {
   private static final long NEVER = Long.MIN_VALUE;
 
@@ -19,9 +19,9 @@ public final class LogThrottle {
   }
 
   /**
-   * Whether to log now.
+   * Decides whether the caller logs now.
    *
-   * @return -1 to stay silent, else how many lines were held back since the last one
+   * @return -1 to stay silent, or else the number of lines held back since the last one
    */
   public long tryLog() {
     long now = nanoClock.getAsLong();

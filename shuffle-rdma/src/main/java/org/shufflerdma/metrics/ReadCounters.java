@@ -9,9 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.ObjLongConsumer;
 
-/**
- * Counts of block reads: of one task, or of all tasks of an executor so far. Any thread may add.
- */
+/** The counts of block reads of one task, or of all tasks of an executor so far. Thread-safe. */
 public final class ReadCounters {
   private static final String FALLBACK_PREFIX = "shuffle.rdma.fallback.";
 
@@ -24,7 +22,7 @@ public final class ReadCounters {
     }
   }
 
-  /** The public name of the count of blocks that took TCP for {@code reason}. */
+  /** Returns the public name of the count of blocks that took TCP for {@code reason}. */
   public static String fallbackName(String reason) {
     return FALLBACK_PREFIX + reason;
   }
@@ -46,19 +44,19 @@ public final class ReadCounters {
   }
 
   /**
-   * Of the blocks that RDMA brought or would have, had their map output been registered, how many in
-   * a hundred it brought; 0 if there were none.
+   * Returns the percentage of blocks that RDMA delivered, of those it delivered and those it missed
+   * because their map output was not registered; 0 if there were none.
    */
   public long hitPercent() {
     return hitPercent(get(Counter.RDMA_BLOCKS), get(Counter.MISSED_BLOCKS));
   }
 
-  /** The same of sums. */
+  /** Returns the percentage for sums over several tasks; see {@link #hitPercent()}. */
   public static long hitPercent(long hits, long misses) {
     return hits == 0 ? 0 : 100 * hits / (hits + misses);
   }
 
-  /** Blocks that took TCP, by reason. */
+  /** Returns the number of blocks that took TCP, by reason. */
   public Map<String, Long> fallbacks() {
     Map<String, Long> counts = new TreeMap<>();
     fallbacks.forEach((reason, count) -> counts.put(reason, count.sum()));

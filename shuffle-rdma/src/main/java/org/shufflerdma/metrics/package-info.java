@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** What is counted, under which names, per task and per executor. A leaf: no Spark in it. */
+/** The counters per task and per executor, and their public names. It does not depend on Spark. */
 @NullMarked
 package org.shufflerdma.metrics;
 

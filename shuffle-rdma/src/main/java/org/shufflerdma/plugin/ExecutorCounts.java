@@ -19,15 +19,15 @@ import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 import org.shufflerdma.writer.CommittedOutputPublisher.Trouble;
 
-/** All counts of one executor under one set of names, for the metrics system and the summary. */
+/** All counts of one executor under their public names, for the metrics system and the summary. */
 final class ExecutorCounts {
-  /** Of {@link ReadCounters#hitPercent}. */
+  /** The public name of {@link ReadCounters#hitPercent}. */
   static final String HIT_PERCENT = "shuffle.rdma.hitPercent";
 
   /**
-   * A count that an executor has beside those of its tasks, if RDMA could be started on it.
+   * A count of the executor itself rather than of its tasks. It exists if RDMA was started.
    *
-   * @param meaning for docs/metrics.md
+   * @param meaning the sentence about this count in docs/metrics.md
    */
   record OfRdma(String name, String unit, String meaning, ToLongFunction<RdmaStack> value) {
     private static OfRdma transport(
@@ -67,128 +67,150 @@ final class ExecutorCounts {
       return new OfRdma(
           "shuffle.rdma.outputs.unpublished." + trouble.label(),
           "outputs",
-          "committed, and not published: [reliability.md](reliability.md)",
+          "Map outputs that were committed but not published, because " + why(trouble) + ".",
           rdma -> rdma.publisher().count(trouble));
     }
+  }
+
+  private static String why(Trouble trouble) {
+    return switch (trouble) {
+      case BUDGET -> "the budget of registered bytes has no room for them";
+      case REMOVED -> "their shuffle was removed while the task ran";
+      case FILE_CHANGED -> "their file did not have the length of its partitions";
+      case REGISTRATION -> "their file could not be mapped or registered";
+      case CHECKSUMS -> "their checksums could not be read or computed";
+      case CARRIER -> "their map status cannot carry a location";
+      case CLOSED -> "the executor was stopping";
+      case INTERNAL -> "of a defect in the plugin";
+    };
   }
 
   static final List<OfRdma> OF_RDMA = Stream.concat(
           Stream.of(
               OfRdma.transport(
-                  SharedCount.READS, "READs", "posted to the device", stats -> stats.readsPosted),
+                  SharedCount.READS,
+                  "READs",
+                  "READs posted to the device.",
+                  stats -> stats.readsPosted),
               OfRdma.transport(
                   "shuffle.rdma.reads.signalled",
                   "READs",
-                  "of those, the ones that a completion was asked for",
+                  "READs that were posted with a request for a completion.",
                   stats -> stats.readsSignalled),
               OfRdma.transport(
                   SharedCount.CONNECTIONS,
                   "connections",
-                  "opened to peers",
+                  "Connections opened to peers.",
                   stats -> stats.connectionsOpened),
               OfRdma.transport(
                   "shuffle.rdma.connections.accepted",
                   "connections",
-                  "accepted from peers",
+                  "Connections accepted from peers.",
                   stats -> stats.connectionsAccepted),
               OfRdma.transport(
                   "shuffle.rdma.connections.rejected",
                   "requests",
-                  "of peers, or strangers, that were not let in",
+                  "Connection requests that the listener rejected.",
                   stats -> stats.connectionsRejected),
               OfRdma.transport(
                   "shuffle.rdma.connections.failed",
                   "connections",
-                  "to peers that broke",
+                  "Connections to peers that broke.",
                   stats -> stats.connectionsFailed),
               OfRdma.transport(
                   "shuffle.rdma.connections.evicted",
                   "connections",
-                  "idle ones that made room for another peer's",
+                  "Idle connections that were closed to make room for another peer's.",
                   stats -> stats.connectionsEvicted),
               OfRdma.transport(
                   "shuffle.rdma.connections.notDestroyed",
                   "queue pairs",
-                  "that the device did not destroy; they keep their buffers",
+                  "Queue pairs that the device did not destroy. They keep their buffers.",
                   stats -> stats.queuePairsNotDestroyed),
               OfRdma.transport(
                   "shuffle.rdma.connections.replaced",
                   "connections",
-                  "opened to a peer that had had one before",
+                  "Connections opened to a peer that had had one before.",
                   stats -> stats.reconnects),
               OfRdma.transport(
                   "shuffle.rdma.connections.breakersOpened",
                   "times",
-                  "a peer was left alone for a minute, having failed often",
+                  "How often a peer failed so often that its blocks went by TCP for a minute.",
                   stats -> stats.breakersOpened),
               OfRdma.transport(
                   "shuffle.rdma.completions.stale",
                   "completions",
-                  "that belonged to nothing any more",
+                  "Completions that came when nothing waited for them any more.",
                   stats -> stats.staleCompletions),
               OfRdma.fetches(
                   "shuffle.rdma.descriptors.read",
                   "descriptors",
-                  "of map outputs that were read of peers",
+                  "Descriptors of map outputs that were read from peers.",
                   stats -> stats.descriptorsRead),
               OfRdma.fetches(
                   "shuffle.rdma.checksum.mismatches",
                   "blocks",
-                  "read with other bytes than were written, and not delivered",
+                  "Blocks whose checksum did not match. Their bytes were not delivered.",
                   stats -> stats.checksumMismatches),
               OfRdma.fetches(
                   "shuffle.rdma.retries",
                   "times",
-                  "READs were done over, as their connection broke or bytes were wrong",
+                  "How often READs were repeated because their connection broke or their bytes were wrong.",
                   stats -> stats.retries),
               new OfRdma(
                   "shuffle.rdma.registeredBytes",
                   "bytes",
-                  "registered now: map outputs, their descriptors, fetch buffers",
+                  "Bytes that are registered: map outputs, their descriptors and fetch buffers.",
                   RdmaStack::registeredBytes),
               new OfRdma(
                   "shuffle.rdma.pinnedBytes",
                   "bytes",
-                  "the same where the device pins memory, else 0",
+                  "Bytes that are registered and pinned; 0 if the device does not pin memory.",
                   rdma -> rdma.pins() ? rdma.registeredBytes() : 0),
               OfRdma.outputs(
                   "published",
                   "outputs",
-                  "of map tasks announced so far, whether there was room at once or not",
+                  "Map outputs published, including those that had to wait for room.",
                   MapOutputRegistry::published),
               OfRdma.outputs(
-                  "waiting", "outputs", "that wait for room now", MapOutputRegistry::waiting),
+                  "waiting",
+                  "outputs",
+                  "Published map outputs that wait for room.",
+                  MapOutputRegistry::waiting),
               OfRdma.outputs(
                   "deletedBytes",
                   "bytes",
-                  "mapped of files that Spark has deleted, and still on the disk",
+                  "Bytes of files that Spark has deleted and that stay on the disk because they are still mapped.",
                   MapOutputRegistry::deletedBytes),
               OfRdma.outputs(
                   "withdrawn",
                   "outputs",
-                  "withdrawn so far to make room for others",
+                  "Map outputs withdrawn to make room for others.",
                   MapOutputRegistry::withdrawnForRoom),
               OfRdma.outputs(
                   "registeredBytes",
                   "bytes",
-                  "of map outputs registered now",
+                  "Bytes of map outputs that are registered.",
                   MapOutputRegistry::registeredBytes),
               OfRdma.pool(
                   "registeredBytes",
                   "bytes",
-                  "of fetch buffers registered now",
+                  "Bytes of fetch buffers that are registered.",
                   PoolUsage::registeredBytes),
               OfRdma.pool(
-                  "leasedBytes", "bytes", "of fetch buffers in use now", PoolUsage::leasedBytes),
+                  "leasedBytes",
+                  "bytes",
+                  "Bytes of fetch buffers that are in use.",
+                  PoolUsage::leasedBytes),
               OfRdma.pool(
                   "zombieBytes",
                   "bytes",
-                  "of those, the ones that nobody waits for and a READ may still write to",
+                  "Bytes of fetch buffers in use that no task waits for, but that a READ may still write to.",
                   PoolUsage::zombieBytes),
               OfRdma.pool(
                   "exhaustions",
                   "times",
-                  "no fetch buffer was free within a second",
+                  "How often no fetch buffer became free within a second.",
                   PoolUsage::exhaustions)),
           Arrays.stream(Trouble.values()).map(OfRdma::unpublished))
       .toList();
@@ -212,7 +234,7 @@ final class ExecutorCounts {
     return gauges;
   }
 
-  /** Every count that is not 0, on one line. */
+  /** Returns every count that is not 0, on one line. */
   String summary() {
     StringBuilder line = new StringBuilder();
     gauges.forEach((name, gauge) -> {

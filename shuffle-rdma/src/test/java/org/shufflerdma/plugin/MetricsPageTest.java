@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 
-/** What docs/metrics.md and docs/troubleshooting.md say of the counters, held against the sources. */
+/** Compares docs/metrics.md and docs/troubleshooting.md with the counters in the sources. */
 class MetricsPageTest {
   private static final Path DOCS = Path.of("..", "docs");
 
@@ -22,24 +22,26 @@ class MetricsPageTest {
       <!-- Generated from Counter, FallbackReasons and ExecutorCounts; `UPDATE=1 mvn test -pl shuffle-rdma \
       -Dtest=MetricsPageTest` rewrites it. -->
 
-      Counters of reads are kept by each task and by each executor, all others by executors alone. Where they are seen:
+      Each task and each executor keeps the counters of reads; all other counters belong to executors alone. The column *kept by*
+      of the table below says which is which. The counters are visible in four places:
 
-      | where | what |
+      | place | content |
       |---|---|
-      | stage page, event log, history server | the accumulators of each task, of those marked *task* |
-      | Spark's metrics system | a gauge for each name, of every executor, in the source `shuffleRdma`: \
+      | stage page, event log, history server | an accumulator for each counter that tasks keep |
+      | Spark's metrics system | a gauge for each counter of each executor, in the source `shuffleRdma`: \
       `APPLICATION.EXECUTOR.shuffleRdma.NAME` |
-      | the log of an executor when it stops | `Shuffle reads of this executor:` and each name that is not 0 |
+      | the log of an executor when it stops | `Shuffle reads of this executor:` and each counter that is not 0 |
       | the log of the driver when the application ends | `Shuffle blocks read by all tasks:` and the sums over all \
-      tasks, of those marked *task*, that are not 0 |
+      tasks that are not 0 |
 
-      `shuffle.rdma.bytes` + `shuffle.rdma.tcp.bytes` is what Spark counts as remote bytes read, and
-      `shuffle.rdma.local.bytes` + `shuffle.rdma.hostLocal.bytes` what it counts as local ones; blocks alike. Failed tasks \
-      count, too.
-      Bytes and counts of what is *now* go up and down; all others are sums since the start. An executor without RDMA has
-      those of its tasks alone.
+      `shuffle.rdma.bytes` + `shuffle.rdma.tcp.bytes` equals what Spark counts as remote bytes read, and
+      `shuffle.rdma.local.bytes` + `shuffle.rdma.hostLocal.bytes` what it counts as local bytes. The same holds for blocks. \
+      Failed tasks count, too.
+      `hitPercent`, `outputs.waiting` and the counters named `…Bytes` tell the present value; all others are sums since the \
+      start.
+      An executor without RDMA has only the counters that tasks keep.
 
-      | name | unit | of | meaning |
+      | name | unit | kept by | meaning |
       |---|---|---|---|
       """;
 
@@ -47,12 +49,13 @@ class MetricsPageTest {
 
       ## Blocks that took TCP
 
-      `shuffle.rdma.fallback.REASON`, in blocks, of tasks and executors. [troubleshooting.md](troubleshooting.md) has what
-      each reason means and what to do, [reliability.md](reliability.md) the faults behind it.
+      Tasks and executors count each block that took TCP under `shuffle.rdma.fallback.REASON`. \
+      [troubleshooting.md](troubleshooting.md) says
+      what each reason means and what to do; [reliability.md](reliability.md) lists the faults behind it.
 
       """;
 
-  /** Work that tasks share: the sums are right, a single task's share is not exact. */
+  /** Counts of work that tasks share: the sums are right, a single task's share is not exact. */
   private static final Set<String> SHARED = Set.of(SharedCount.READS, SharedCount.CONNECTIONS);
 
   private static String page() {
@@ -65,7 +68,7 @@ class MetricsPageTest {
         ExecutorCounts.HIT_PERCENT,
         "percent",
         "executor, driver",
-        "`blocks / (blocks + misses)`, 0 if there were none");
+        "`blocks / (blocks + misses)`; 0 if there were none.");
     for (ExecutorCounts.OfRdma count : ExecutorCounts.OF_RDMA) {
       boolean shared = SHARED.contains(count.name());
       row(
@@ -73,7 +76,10 @@ class MetricsPageTest {
           count.name(),
           count.unit(),
           shared ? "task, executor" : "executor",
-          count.meaning() + (shared ? "; a task's share is not exact, their sum is" : ""));
+          count.meaning()
+              + (shared
+                  ? " The share of a single task is not exact; the sum over all tasks is."
+                  : ""));
     }
     text.append(FALLBACKS);
     FallbackReasons.all()
