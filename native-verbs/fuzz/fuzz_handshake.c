@@ -12,8 +12,9 @@
 
 #include "core.h"
 #include "link/link_internal.h"
+#include "link/ports.h"
 #include "process/sha256.h"
-#include "transport/wire.h"
+#include "queue/wire.h"
 
 #include "cm/cm_wire.h"
 

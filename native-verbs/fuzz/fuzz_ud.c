@@ -12,7 +12,7 @@
 #include "datagram/ud_endpoint.h"
 #include "exports.h"
 #include "link/link_listen.h"
-#include "process/process.h"
+#include "link/ports.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -79,7 +79,7 @@ static int connect_unix(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un name;
-	socklen_t length = link_socket_name(qp->qp_num >> 8, UD_NAME_SUFFIX, &name);
+	socklen_t length = link_socket_name(qp->qp_num >> 8, LINK_DATAGRAM_SUFFIX, &name);
 
 	FUZZ_CHECK(!connect(fd, (struct sockaddr *)&name, length));
 	return fd;

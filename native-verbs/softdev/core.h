@@ -22,12 +22,8 @@
 #define SOFTDEV_EXPORT __attribute__((visibility("default")))
 #define container_of_(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
-/*
- * The first port of this process: reserved as a TCP and a UDP port, and the name of its abstract unix
- * listener. Starts the progress thread and listens on first use. The port, or -errno. Any thread.
- */
-int process_port(void);
-/* The boot nonce of this process (LINK_NONCE_BYTES). */
+enum { PROCESS_NONCE_BYTES = 16 };
+/* The boot nonce of this process (PROCESS_NONCE_BYTES). */
 const uint8_t *process_nonce(void);
 /* True in the child of a fork: every call of the device answers EIO there. */
 bool process_is_forked_child(void);

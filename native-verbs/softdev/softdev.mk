@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # libsoftverbs.so.1: the whole device, verbs and rdma_cm, in one library of its own name.
 
-# From the ground up; fault is asked by all.
-SOFTDEV_FOLDERS := process device memory queue link transport datagram cm fault
-SOFTDEV_SOURCES := $(wildcard $(SOFTDEV_FOLDERS:%=softdev/%/*.c))
+# From the ground up: none uses what is in a later one (check-order). fault is asked by all and looks at all.
+SOFTDEV_ORDER := process device memory link queue transport datagram cm
+SOFTDEV_FOLDERS := $(SOFTDEV_ORDER) fault
+SOFTDEV_SOURCES := softdev/parts.c $(wildcard $(SOFTDEV_FOLDERS:%=softdev/%/*.c))
 SOFTDEV_INCLUDES := -I softdev
 SOFTDEV_OBJECTS := $(SOFTDEV_SOURCES:%.c=$(OUT)/release/%.o)
 SOFTDEV_LIBRARY := $(LIB)/libsoftverbs.so.1
@@ -13,6 +14,10 @@ SANITIZED_LDFLAGS := -shared -Wl,-z,nodelete -Wl,-soname,libsoftverbs.so.1 -Wl,-
 FAULT_PROGRAM := $(OUT)/bin/softverbs-fault
 
 LIBRARIES += $(SOFTDEV_LIBRARY) $(FAULT_PROGRAM)
+CHECKS += check-order
+
+check-order: $(SOFTDEV_OBJECTS)
+	@softdev/check_order.sh "$(SOFTDEV_ORDER)" $^
 
 $(FAULT_PROGRAM): $(OUT)/release/softdev/control/softverbs_fault.o
 	@mkdir -p $(@D)

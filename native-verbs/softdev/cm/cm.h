@@ -199,6 +199,8 @@ void cm_stop_listening(struct cm_id *id);
 
 /* cm_connection.c. Progress thread. */
 extern const struct link_ops cm_connection_ops;
+/* cm_listen.c: takes an incoming link of a client (link.h). */
+void cm_on_incoming_link(struct link *link);
 void cm_open_link(struct cm_id *id);
 void cm_fail_connect(struct cm_id *id, enum rdma_cm_event_type type, int status);
 /* After it a connection or a request that gets no answer is given up. */

@@ -9,6 +9,7 @@
 #include "cm/cm_exports.h"
 #include "fault/fault.h"
 #include "link/link_fault.h"
+#include "link/ports.h"
 #include "process/log.h"
 
 enum { DEFAULT_BACKLOG = 1024 };

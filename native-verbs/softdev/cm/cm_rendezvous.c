@@ -14,6 +14,7 @@
 
 #include "cm/cm.h"
 #include "fault/fault.h"
+#include "link/ports.h"
 #include "process/log.h"
 #include "process/secret.h"
 #include "process/sha256.h"

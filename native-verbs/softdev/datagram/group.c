@@ -66,7 +66,7 @@ void group_deliver(const struct ud_header *header, uint8_t *payload, uint32_t le
 	group_normalize(&destination);
 	group = *find(&destination);
 	for (const struct member *member = group ? group->members : NULL; member; member = member->next)
-		if (!member->qp->ud->deaf_to_itself || member->qp->base.qp_num != header->source_qpn)
+		if (!member->qp->deaf_to_itself || member->qp->base.qp_num != header->source_qpn)
 			ud_receive(member->qp, header, payload, length, most);
 }
 
@@ -218,7 +218,7 @@ static void attach(void *owner)
 	struct group **place = find(&change->gid);
 	struct member *member;
 
-	if (!*place && group_count == MAX_GROUPS) {
+	if (!*place && group_count == DEVICE_MAX_GROUPS) {
 		change->error = ENOMEM;
 		return;
 	}

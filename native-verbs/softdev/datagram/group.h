@@ -11,11 +11,7 @@
 
 #include <stdbool.h>
 
-enum {
-	GROUP_PORT = 14791,
-	MAX_GROUPS = 1024,
-	MAX_GROUP_MEMBERS = DEVICE_MAX_QP,
-};
+enum { GROUP_PORT = 14791 };
 
 /* An IPv4 group has one GID, ::ffff:a.b.c.d, however it is written (ffxx::ffff:a.b.c.d); others stay. */
 void group_normalize(union ibv_gid *gid);

@@ -21,14 +21,23 @@ enum { CONTROLLED_QKEY = 1u << 31 };
 
 static void ud_task(void *owner);
 
-int ud_create(struct softdev_qp *qp)
+static void destroy(struct softdev_qp *qp)
+{
+	if (!qp->ud)
+		return;
+	free(qp->ud->to);
+	free(qp->ud);
+	qp->ud = NULL;
+}
+
+static int create(struct softdev_qp *qp)
 {
 	qp->ud = calloc(1, sizeof(*qp->ud));
 	if (!qp->ud)
 		return ENOMEM;
 	qp->ud->to = calloc((size_t)qp->sq_mask + 1, sizeof(*qp->ud->to));
 	if (!qp->ud->to) {
-		ud_destroy(qp);
+		destroy(qp);
 		return ENOMEM;
 	}
 	qp->ud->waiter = (struct ud_waiter){.callback = ud_task, .owner = qp};
@@ -38,16 +47,17 @@ int ud_create(struct softdev_qp *qp)
 	return 0;
 }
 
-void ud_destroy(struct softdev_qp *qp)
+static int open_endpoint(struct softdev_qp *qp)
 {
-	if (!qp->ud)
-		return;
-	free(qp->ud->to);
-	free(qp->ud);
-	qp->ud = NULL;
+	return -ud_open_endpoint(qp->base.qp_num >> 8);
 }
 
-void ud_close(struct softdev_qp *qp)
+static bool is_in_use(const struct softdev_qp *qp)
+{
+	return group_count_of(qp) > 0;
+}
+
+static void disconnect(struct softdev_qp *qp)
 {
 	ud_peer_cancel(&qp->ud->waiter);
 	ud_receive_close(qp);
@@ -58,7 +68,7 @@ void ud_close(struct softdev_qp *qp)
 	pthread_mutex_unlock(&qp->lock);
 }
 
-int ud_take_address(struct softdev_qp *qp, uint32_t slot, const struct ibv_send_wr *wr)
+static int take_address(struct softdev_qp *qp, uint32_t slot, const struct ibv_send_wr *wr)
 {
 	const struct ud_route *route;
 
@@ -163,7 +173,7 @@ static bool may_wait(struct softdev_qp *qp, const struct ud_address *to)
 	return false;
 }
 
-void ud_run(struct softdev_qp *qp)
+static void run(struct softdev_qp *qp)
 {
 	if (qp->sq_running)
 		return;
@@ -219,7 +229,7 @@ static void ud_task(void *owner)
 	pthread_mutex_lock(&qp->lock);
 	qp->ud->waiting = false;
 	if (atomic_load(&qp->state) == IBV_QPS_RTS)
-		ud_run(qp);
+		run(qp);
 	if (qp->ud->waiting) {
 		const struct ud_address *to = &qp->ud->to[qp->sq_exec & qp->sq_mask];
 
@@ -236,3 +246,13 @@ static void ud_task(void *owner)
 		again_ns = progress_now_ns() + MS;
 	progress_timer_set(&qp->timer, again_ns);
 }
+
+const struct qp_transport datagram_transport = {
+	.create = create,
+	.open = open_endpoint,
+	.is_in_use = is_in_use,
+	.disconnect = disconnect,
+	.destroy = destroy,
+	.take_request = take_address,
+	.run = run,
+};

@@ -38,18 +38,9 @@ struct ud_queue {
 	atomic_int groups; /* attached to so many */
 	bool dry; /* qp->lock: waiting for a receive was in vain; until there is one nobody waits again */
 	struct ud_inbox inbox;
-	bool deaf_to_itself; /* what it sends to a group does not come back */
 };
 
-/* 0 or a positive errno; gives the queue pair its `ud`, before it has a number (then ud_open_endpoint() is due). */
-int ud_create(struct softdev_qp *qp);
-void ud_destroy(struct softdev_qp *qp);
-/* Progress thread: no callback afterwards. */
-void ud_close(struct softdev_qp *qp);
-
-/* qp->lock held. Takes the address of a request along; 0 or a positive errno. */
-int ud_take_address(struct softdev_qp *qp, uint32_t slot, const struct ibv_send_wr *wr);
-/* qp->lock held; dropped meanwhile. */
-void ud_run(struct softdev_qp *qp);
+/* UD. */
+extern const struct qp_transport datagram_transport;
 
 #endif

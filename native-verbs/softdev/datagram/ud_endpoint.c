@@ -6,7 +6,7 @@
 #include "datagram/ud_inlet.h"
 #include "datagram/ud_socket.h"
 #include "process/log.h"
-#include "process/process.h"
+#include "link/ports.h"
 #include "process/progress.h"
 #include "process/secret.h"
 #include "process/sha256.h"

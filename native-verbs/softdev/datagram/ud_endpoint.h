@@ -11,9 +11,6 @@
 
 #include <stdint.h>
 
-/* Of the unix listener's name (link_listen.h), which the process takes together with the port (process.c). */
-#define UD_NAME_SUFFIX ".ud"
-
 /* Opens the endpoint of that port if it is not open yet; it lives as long as the process. 0 or -errno. Any thread. */
 int ud_open_endpoint(uint16_t port);
 

@@ -105,7 +105,7 @@ static bool is_trusted(int fd)
 static int connect_to(uint16_t port)
 {
 	struct sockaddr_un name;
-	socklen_t length = link_socket_name(port, UD_NAME_SUFFIX, &name);
+	socklen_t length = link_socket_name(port, LINK_DATAGRAM_SUFFIX, &name);
 	int size = SEND_BUFFER_BYTES, error;
 	int fd;
 

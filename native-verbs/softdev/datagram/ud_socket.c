@@ -2,10 +2,10 @@
 #define _GNU_SOURCE
 #include "datagram/ud_socket.h"
 
+#include "link/ports.h"
 #include "process/log.h"
-#include "process/process.h"
 #include "process/secret.h"
-#include "transport/peer.h"
+#include "process/settings.h"
 
 #include <errno.h>
 #include <netinet/in.h>

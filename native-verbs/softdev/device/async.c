@@ -2,10 +2,9 @@
 #include "device/device.h"
 #include "exports.h"
 #include "process/log.h"
-#include "queue/cq.h"
-#include "queue/qp.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 void async_raise(struct ibv_context *context, struct async_source *source)
 {
@@ -28,11 +27,23 @@ int softverbs_ibv_get_async_event(struct ibv_context *context, struct ibv_async_
 	return 0;
 }
 
+static void count_ack(pthread_mutex_t *mutex, uint32_t *acknowledged, pthread_cond_t *cond)
+{
+	pthread_mutex_lock(mutex);
+	++*acknowledged;
+	pthread_cond_signal(cond);
+	pthread_mutex_unlock(mutex);
+}
+
 void softverbs_ibv_ack_async_event(struct ibv_async_event *event)
 {
+	struct ibv_cq *cq = event->element.cq;
+	struct ibv_qp *qp = event->element.qp;
+	struct ibv_srq *srq = event->element.srq;
+
 	switch (event->event_type) {
 	case IBV_EVENT_CQ_ERR:
-		cq_ack_async(event->element.cq);
+		count_ack(&cq->mutex, &cq->async_events_completed, &cq->cond);
 		break;
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
@@ -42,11 +53,11 @@ void softverbs_ibv_ack_async_event(struct ibv_async_event *event)
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 	case IBV_EVENT_PATH_MIG:
 	case IBV_EVENT_PATH_MIG_ERR:
-		qp_ack_async(event->element.qp);
+		count_ack(&qp->mutex, &qp->events_completed, &qp->cond);
 		break;
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
 	case IBV_EVENT_SRQ_ERR:
-		srq_ack_async(event->element.srq);
+		count_ack(&srq->mutex, &srq->events_completed, &srq->cond);
 		break;
 	default:
 		break;

@@ -119,7 +119,6 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	context->handle = handle;
 	atomic_init(&context->users, 1);
 	context->verbs.sz = sizeof(context->verbs);
-	query_set_ops(&context->verbs);
 	base = &context->verbs.context;
 	base->device = dev;
 	base->cmd_fd = context->async.fd; /* there is no other, and programs duplicate it */
@@ -127,12 +126,8 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	base->num_comp_vectors = DEVICE_COMP_VECTORS;
 	base->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&base->mutex, NULL);
-	pd_set_ops(&context->verbs);
-	advice_set_ops(&context->verbs);
-	cq_set_ops(&context->verbs);
-	qp_set_ops(&context->verbs);
-	srq_set_ops(&context->verbs);
-	mw_set_ops(&context->verbs);
+	for (int i = 0; device_operations[i]; i++)
+		device_operations[i](&context->verbs);
 	return base;
 
 destroy_queue:

@@ -21,6 +21,7 @@ enum {
 	DEVICE_MAX_MR = 65535,
 	DEVICE_MAX_RD_ATOMIC = 16,
 	DEVICE_COMP_VECTORS = 8,
+	DEVICE_MAX_GROUPS = 1024, /* of multicast */
 };
 
 #define DEVICE_MTU IBV_MTU_4096
@@ -60,13 +61,8 @@ void device_events_init(struct softdev_context *context);
 /* Raises an event of the device or its port on every open context; on how many, 0 also if it is another kind. */
 unsigned int device_raise(enum ibv_event_type type);
 
-/* Fills the operations of a new context; each object's file sets its own. */
+/* Fill the operations of a new context, each those of its objects; parts.c names them. Ends with NULL. */
+extern void (*const device_operations[])(struct verbs_context *verbs);
 void query_set_ops(struct verbs_context *verbs);
-void pd_set_ops(struct verbs_context *verbs);
-void advice_set_ops(struct verbs_context *verbs);
-void cq_set_ops(struct verbs_context *verbs);
-void qp_set_ops(struct verbs_context *verbs);
-void srq_set_ops(struct verbs_context *verbs);
-void mw_set_ops(struct verbs_context *verbs);
 
 #endif

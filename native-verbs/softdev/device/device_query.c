@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the device says about itself, its port and its tables. */
-#include "datagram/group.h"
 #include "device/device.h"
 #include "exports.h"
 #include "process/handle.h"
@@ -41,9 +40,9 @@ static void fill_device_attr(struct ibv_device_attr *attr)
 		.max_res_rd_atom = DEVICE_MAX_RD_ATOMIC * DEVICE_MAX_QP,
 		.max_qp_init_rd_atom = DEVICE_MAX_RD_ATOMIC,
 		.atomic_cap = IBV_ATOMIC_HCA, /* GLOB would be true too, but programs (UCX) look for what NICs report */
-		.max_mcast_grp = MAX_GROUPS,
-		.max_mcast_qp_attach = MAX_GROUP_MEMBERS,
-		.max_total_mcast_qp_attach = MAX_GROUPS * MAX_GROUP_MEMBERS,
+		.max_mcast_grp = DEVICE_MAX_GROUPS,
+		.max_mcast_qp_attach = DEVICE_MAX_QP,
+		.max_total_mcast_qp_attach = DEVICE_MAX_GROUPS * DEVICE_MAX_QP,
 		.max_ah = MAX_AHS,
 		.max_pkeys = 1,
 		.local_ca_ack_delay = 15,

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "cm/cm_wire.h"
-#include "transport/wire.h"
+#include "queue/wire.h"
 
 bool fault_any;
 

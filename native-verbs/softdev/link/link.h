@@ -10,6 +10,8 @@
 #ifndef SOFTDEV_LINK_H
 #define SOFTDEV_LINK_H
 
+#include "core.h"
+
 #include <infiniband/verbs.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -19,9 +21,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum link_kind { LINK_KIND_QP = 1, LINK_KIND_CM = 2 };
+enum link_kind { LINK_KIND_QP = 1, LINK_KIND_CM = 2, LINK_KINDS };
 
-enum { LINK_NONCE_BYTES = 16, LINK_MAX_FDS = 2, LINK_MAX_BUFFERED = 4096 };
+enum { LINK_NONCE_BYTES = PROCESS_NONCE_BYTES, LINK_MAX_FDS = 2, LINK_MAX_BUFFERED = 4096 };
 
 /*
  * Every frame begins with this header, little endian (the device runs on little-endian hosts only).
@@ -66,6 +68,8 @@ struct link_ops {
 	int (*sink)(struct link *link, void *owner, uint64_t offset, struct iovec *iov, int max_iov);
 	/* After each receive into the room of sink(): bytes >= 0 moved, or -errno (EFAULT: discard the rest). */
 	void (*sunk)(struct link *link, void *owner, ssize_t bytes);
+	/* The number of the queue pair that owns it; NULL = no such owner. */
+	uint32_t (*qp_number)(const void *owner);
 };
 
 /*
@@ -86,7 +90,7 @@ static inline void link_close_fds(const int *fds, int count)
 		close(fds[i]);
 }
 
-/* Hands the link to another owner; for the callee of cm_on_incoming_link(). */
+/* Hands the link to another owner; for the callee of link_incoming. */
 void link_set_owner(struct link *link, const struct link_ops *ops, void *owner);
 
 /*
@@ -155,11 +159,9 @@ uid_t link_peer_uid(const struct link *link);
 const uint8_t *link_peer_nonce(const struct link *link);
 
 /*
- * Incoming links, after the handshake. The callee calls link_set_owner() or link_close(); the link fails with
- * ETIMEDOUT when no frame follows in time.
- * cm.c implements the first one.
+ * Incoming links of each kind, after the handshake; parts.c names the callees. The callee calls link_set_owner() or
+ * link_close(); the link fails with ETIMEDOUT when no frame follows in time.
  */
-void cm_on_incoming_link(struct link *link);
-void qp_on_incoming_link(struct link *link);
+extern void (*const link_incoming[LINK_KINDS])(struct link *link);
 
 #endif

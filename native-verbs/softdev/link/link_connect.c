@@ -9,7 +9,7 @@
 #include "link/link_tcp.h"
 #include "process/log.h"
 #include "process/secret.h"
-#include "transport/peer.h"
+#include "process/settings.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

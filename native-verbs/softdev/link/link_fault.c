@@ -2,8 +2,6 @@
 #include "link/link_fault.h"
 
 #include "link/link_internal.h"
-#include "queue/qp.h"
-#include "transport/wire.h"
 
 #include <errno.h>
 
@@ -20,9 +18,7 @@ static struct {
 
 static uint32_t qpn_of(const struct link *link)
 {
-	const struct softdev_qp *qp = link->owner;
-
-	return link->kind == LINK_KIND_QP && qp ? qp->base.qp_num : 0;
+	return link->ops && link->ops->qp_number ? link->ops->qp_number(link->owner) : 0;
 }
 
 static void hold(struct link *link, uint64_t until_ns)

@@ -133,10 +133,7 @@ static int on_proof(struct link *link, const uint8_t *proof)
 		return refuse(link, EACCES);
 	link_stop_being_a_stranger(link);
 	link_opened(link);
-	if (link->kind == LINK_KIND_QP)
-		qp_on_incoming_link(link);
-	else
-		cm_on_incoming_link(link);
+	link_incoming[link->kind](link);
 	return 0;
 }
 

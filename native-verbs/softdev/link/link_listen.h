@@ -17,6 +17,9 @@
  */
 int link_listen(uint16_t port, int tcp_fd);
 
+/* Of the unix socket for datagrams (datagram/ud_endpoint.h), whose name a process takes together with the port. */
+#define LINK_DATAGRAM_SUFFIX ".ud"
+
 /* The name with that suffix; returns its length, 0 if the network namespace cannot be told or the name is too long. */
 socklen_t link_socket_name(uint16_t port, const char *suffix, struct sockaddr_un *name);
 

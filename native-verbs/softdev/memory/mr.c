@@ -12,7 +12,6 @@
 #include "process/counters.h"
 #include "process/handle.h"
 #include "process/log.h"
-#include "transport/file_share.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -214,7 +213,7 @@ struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t lengt
 static void revoke_file(struct softdev_mr *mr)
 {
 	if (atomic_exchange(&mr->file_shared, false))
-		file_share_revoke();
+		mr_file_revoked();
 }
 
 static void leave_file(struct softdev_mr *mr)

@@ -52,6 +52,8 @@ static inline bool mr_permits(const struct softdev_mr *mr, const struct softdev_
 	       address - mr->iova <= mr->length - length;
 }
 
+/* Called when a region is over whose descriptor peers have, any thread; parts.c names the callee. */
+extern void (*const mr_file_revoked)(void);
 /* A duplicate of the read-only descriptor behind the region, for a peer; or -errno. */
 int mr_share_file(const struct softdev_pd *pd, uint32_t slot, uint64_t generation);
 
@@ -60,5 +62,8 @@ static inline char *mr_pointer(const struct softdev_mr *mr, uint64_t address)
 {
 	return mr->address + (address - mr->iova);
 }
+
+/* The operations of verbs_context. */
+void advice_set_ops(struct verbs_context *verbs);
 
 #endif

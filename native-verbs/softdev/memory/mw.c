@@ -121,7 +121,7 @@ int mw_take_request(struct mw_bind_request *request, const struct ibv_send_wr *w
 }
 
 /* lock held. May this window be bound as the request wants it, whatever the region? */
-static bool window_permits(const struct softdev_qp *qp, const struct mw_bind_request *request)
+static bool window_permits(const struct softdev_pd *pd, const struct mw_bind_request *request)
 {
 	const struct softdev_mw *mw = request->mw;
 	bool is_type_2;
@@ -129,7 +129,7 @@ static bool window_permits(const struct softdev_qp *qp, const struct mw_bind_req
 	if (!mr_table_has(request->mw_slot, &mw->key))
 		return false;
 	is_type_2 = mw->base.type == IBV_MW_TYPE_2;
-	if (!pd_same(mw->key.pd, qp->pd))
+	if (!pd_same(mw->key.pd, pd))
 		return false;
 	if (is_type_2 && (mw->region || !request->region))
 		return false;
@@ -139,10 +139,10 @@ static bool window_permits(const struct softdev_qp *qp, const struct mw_bind_req
 }
 
 /* lock held, the region bound already, so it stays. */
-static bool region_permits(const struct softdev_mr *region, const struct softdev_qp *qp,
+static bool region_permits(const struct softdev_mr *region, const struct softdev_pd *pd,
 			   const struct mw_bind_request *request)
 {
-	return pd_same(region->pd, qp->pd) && (region->access & IBV_ACCESS_MW_BIND) &&
+	return pd_same(region->pd, pd) && (region->access & IBV_ACCESS_MW_BIND) &&
 	       !(region->access & IBV_ACCESS_ZERO_BASED) &&
 	       (!(request->access & CHANGING_RIGHTS) || (region->access & IBV_ACCESS_LOCAL_WRITE)) &&
 	       request->address >= region->iova && request->length <= region->length &&
@@ -150,28 +150,28 @@ static bool region_permits(const struct softdev_mr *region, const struct softdev
 }
 
 /* lock held. */
-static void show(struct softdev_mw *mw, const struct softdev_qp *qp, const struct mw_bind_request *request)
+static void show(struct softdev_mw *mw, uint64_t qp, const struct mw_bind_request *request)
 {
 	mw->region = request->region;
 	mw->key.iova = request->access & IBV_ACCESS_ZERO_BASED ? 0 : request->address;
 	mw->key.length = request->length;
 	mw->key.address = mr_pointer(request->region, request->address);
 	mw->key.access = request->access & WINDOW_RIGHTS;
-	mw->key.bound_qp = mw->base.type == IBV_MW_TYPE_2 ? qp_generation(qp) : 0;
+	mw->key.bound_qp = mw->base.type == IBV_MW_TYPE_2 ? qp : 0;
 	mr_table_show(&mw->key);
 }
 
-enum ibv_wc_status mw_bind(const struct softdev_qp *qp, const struct mw_bind_request *request)
+enum ibv_wc_status mw_bind(const struct softdev_pd *pd, uint64_t qp, const struct mw_bind_request *request)
 {
 	enum ibv_wc_status status = IBV_WC_MW_BIND_ERR;
 
 	pthread_mutex_lock(&lock);
-	if (!window_permits(qp, request))
+	if (!window_permits(pd, request))
 		goto unlock;
 	if (request->region) {
 		if (!mr_table_bind(request->region_slot, request->region))
 			goto unlock;
-		if (!region_permits(request->region, qp, request)) {
+		if (!region_permits(request->region, pd, request)) {
 			mr_table_unbind(request->region);
 			goto unlock;
 		}
@@ -188,7 +188,7 @@ unlock:
 	return status;
 }
 
-bool mw_invalidate(const struct softdev_qp *qp, uint32_t rkey)
+bool mw_invalidate(uint64_t qp, uint32_t rkey)
 {
 	struct softdev_mr *key;
 	bool found = false;
@@ -196,7 +196,7 @@ bool mw_invalidate(const struct softdev_qp *qp, uint32_t rkey)
 	pthread_mutex_lock(&lock);
 	key = mr_table_hold(rkey);
 	if (key) {
-		found = key->base.rkey == rkey && key->bound_qp && key->bound_qp == qp_generation(qp);
+		found = key->base.rkey == rkey && key->bound_qp && key->bound_qp == qp;
 		mr_release(key);
 	}
 	if (found)
@@ -205,27 +205,8 @@ bool mw_invalidate(const struct softdev_qp *qp, uint32_t rkey)
 	return found;
 }
 
-static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-{
-	struct ibv_send_wr wr = {
-		.wr_id = bind->wr_id,
-		.opcode = IBV_WR_BIND_MW,
-		.send_flags = bind->send_flags,
-		.bind_mw = {.mw = mw, .rkey = ibv_inc_rkey(mw->rkey), .bind_info = bind->bind_info},
-	};
-	uint32_t old = mw->rkey;
-	int error;
-
-	mw->rkey = wr.bind_mw.rkey; /* before anybody can see the completion */
-	error = sq_post_all(to_qp(qp), &wr);
-	if (error)
-		mw->rkey = old;
-	return error;
-}
-
 void mw_set_ops(struct verbs_context *verbs)
 {
 	verbs->context.ops.alloc_mw = alloc_mw;
-	verbs->context.ops.bind_mw = bind_mw;
 	verbs->context.ops.dealloc_mw = dealloc_mw;
 }

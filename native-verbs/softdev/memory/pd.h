@@ -48,6 +48,7 @@ static inline bool pd_same(const struct softdev_pd *one, const struct softdev_pd
 	return one->id == other->id;
 }
 
+void pd_set_ops(struct verbs_context *verbs);
 bool pd_is_parent_domain(struct ibv_pd *pd);
 
 /* Zeroed memory, never NULL but for lack of it; pd may be NULL. Returns memory->address. */

@@ -3,8 +3,8 @@
 #include "memory/peer_table.h"
 
 #include "core.h"
-#include "link/link.h"
 #include "process/log.h"
+#include "process/progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,8 +41,16 @@ static int init_liveness(pthread_mutex_t *mutex)
 	return error;
 }
 
+/* Progress thread: before a peer can get the table, which that thread sends, and until the thread ends. */
+static void hold_liveness(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&own->liveness);
+}
+
 static void create_own(void)
 {
+	static struct progress_task hold = {.callback = hold_liveness};
 	char path[64];
 	int fd = memfd_create("softverbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -67,6 +75,7 @@ static void create_own(void)
 	own->version = TABLE_VERSION;
 	own->bytes = sizeof(*own);
 	memcpy(own->nonce, process_nonce(), sizeof(own->nonce));
+	progress_post(&hold);
 	close(fd);
 	return;
 
@@ -95,12 +104,6 @@ int own_table_fd(void)
 	return own_table() ? own_fd : -1;
 }
 
-void peer_table_hold_liveness(void)
-{
-	if (own_table())
-		pthread_mutex_lock(&own->liveness);
-}
-
 const struct shared_table *peer_table_map(int fd, const uint8_t *nonce)
 {
 	const struct shared_table *table = NULL;
@@ -119,7 +122,7 @@ const struct shared_table *peer_table_map(int fd, const uint8_t *nonce)
 	}
 	madvise((void *)(uintptr_t)table, sizeof(*table), MADV_DONTFORK);
 	if (table->magic != TABLE_MAGIC || table->version != TABLE_VERSION ||
-	    memcmp(table->nonce, nonce, LINK_NONCE_BYTES)) {
+	    memcmp(table->nonce, nonce, PROCESS_NONCE_BYTES)) {
 		peer_table_unmap(table);
 		table = NULL;
 	}

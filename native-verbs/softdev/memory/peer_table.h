@@ -48,7 +48,7 @@ struct shared_table {
 	uint32_t version;
 	uint64_t bytes;
 	uint8_t nonce[16];
-	pthread_mutex_t liveness; /* robust, held by the progress thread until it dies */
+	pthread_mutex_t liveness; /* robust, held by the progress thread until that dies */
 	char pad[4096 - 32 - sizeof(pthread_mutex_t)];
 	struct mr_entry mr[TABLE_MR_SLOTS];
 	struct qp_entry qp[TABLE_QP_SLOTS];
@@ -58,8 +58,6 @@ struct shared_table {
 struct shared_table *own_table(void);
 /* A descriptor of it that can only be read; -1 when there is none. */
 int own_table_fd(void);
-/* Called by the progress thread once, first thing. */
-void peer_table_hold_liveness(void);
 
 /* Maps a peer's table; checks size, seals and nonce. NULL if it cannot be trusted. Closes fd. */
 const struct shared_table *peer_table_map(int fd, const uint8_t *nonce);

@@ -4,7 +4,9 @@
 #define SOFTDEV_TARGET_H
 
 #include "memory/peer_table.h"
-#include "queue/qp.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 /* The connection to the peer's queue pair, as it was when the READ began. */
 struct target_peer {

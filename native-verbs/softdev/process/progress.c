@@ -3,7 +3,6 @@
 #include "process/progress.h"
 
 #include "core.h"
-#include "memory/peer_table.h"
 #include "process/agenda.h"
 #include "process/cancel.h"
 #include "process/log.h"
@@ -163,7 +162,6 @@ static void *progress_main(void *unused)
 {
 	(void)unused;
 	is_progress_thread = true;
-	peer_table_hold_liveness();
 	for (;;) {
 		int timeout_ms;
 

@@ -18,6 +18,31 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int result;
 
+static pthread_once_t mode_once = PTHREAD_ONCE_INIT;
+static enum path_mode mode = PATH_AUTO;
+
+static void read_mode(void)
+{
+	static const char *const names[] = {
+		[PATH_AUTO] = "auto", [PATH_FILE] = "file", [PATH_CMA] = "cma", [PATH_WIRE] = "wire",
+		[PATH_TCP] = "tcp"};
+	const char *value = getenv("SOFTVERBS_PATH");
+
+	if (!value)
+		return;
+	for (int i = PATH_AUTO; i <= PATH_TCP; i++)
+		if (!strcmp(value, names[i])) {
+			mode = i;
+			return;
+		}
+}
+
+enum path_mode path_mode(void)
+{
+	pthread_once(&mode_once, read_mode);
+	return mode;
+}
+
 static const char *setting(const char *key)
 {
 	const char *value = getenv(key);

@@ -6,6 +6,11 @@
 /* 0, or EINVAL after an error message for every variable whose value cannot be used. Judges once. */
 int settings_check(void);
 
+enum path_mode { PATH_AUTO, PATH_FILE, PATH_CMA, PATH_WIRE, PATH_TCP };
+
+/* SOFTVERBS_PATH. */
+enum path_mode path_mode(void);
+
 /* SOFTVERBS_PORT_RANGE; 0..0 when it is not set. 0 or EINVAL. */
 int settings_port_range(int *low, int *high);
 

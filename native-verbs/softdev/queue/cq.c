@@ -189,14 +189,6 @@ void softverbs_ibv_ack_cq_events(struct ibv_cq *base, unsigned int count)
 	pthread_mutex_unlock(&base->mutex);
 }
 
-void cq_ack_async(struct ibv_cq *base)
-{
-	pthread_mutex_lock(&base->mutex);
-	base->async_events_completed++;
-	pthread_cond_signal(&base->cond);
-	pthread_mutex_unlock(&base->mutex);
-}
-
 /* cq->lock held. */
 static void notify(struct softdev_cq *cq, bool solicited)
 {

@@ -71,6 +71,7 @@ static inline struct softdev_channel *to_channel(struct ibv_comp_channel *channe
 	return container_of_(channel, struct softdev_channel, base);
 }
 
+void cq_set_ops(struct verbs_context *verbs);
 /* The attributes beyond those of ibv_create_cq are the caller's to look at. NULL + errno. */
 struct softdev_cq *cq_create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr);
 /* The operation of verbs_context. */
@@ -85,6 +86,5 @@ void cq_push_now(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
 void cq_fail(struct softdev_cq *cq);
 /* Removes the completions of a QP that is reset or destroyed. */
 void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp);
-void cq_ack_async(struct ibv_cq *cq);
 
 #endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "queue/qp.h"
 
-#include "datagram/group.h"
-#include "datagram/ud.h"
-#include "datagram/ud_endpoint.h"
 #include "exports.h"
 #include "fault/fault.h"
 #include "memory/peer_table.h"
@@ -11,7 +8,7 @@
 #include "process/counters.h"
 #include "process/handle.h"
 #include "process/log.h"
-#include "process/process.h"
+#include "link/ports.h"
 #include "queue/wr_builder.h"
 #include "softverbs.h"
 
@@ -121,14 +118,6 @@ bool qp_raise_type(struct softdev_qp *qp, enum ibv_event_type type)
 			return true;
 		}
 	return false;
-}
-
-void qp_ack_async(struct ibv_qp *base)
-{
-	pthread_mutex_lock(&base->mutex);
-	base->events_completed++;
-	pthread_cond_signal(&base->cond);
-	pthread_mutex_unlock(&base->mutex);
 }
 
 struct softdev_qp *qp_find(uint32_t qpn)
@@ -248,7 +237,8 @@ static void free_qp(struct softdev_qp *qp)
 	pthread_cond_destroy(&qp->idle);
 	pthread_mutex_destroy(&qp->base.mutex);
 	pthread_cond_destroy(&qp->base.cond);
-	ud_destroy(qp);
+	if (qp->transport->destroy)
+		qp->transport->destroy(qp);
 	wr_builder_free(qp->builder);
 	for (int i = 0; i < qp->memory_count; i++)
 		pd_release(&qp->memory[i]);
@@ -302,7 +292,7 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 	if (!qp->cap.max_send_sge) /* which ibv_wr_set_inline_data() uses up too */
 		qp->cap.max_send_sge = 1;
 	qp->sq_sig_all = init->sq_sig_all;
-	qp->task = (struct progress_task){.callback = requester_task, .owner = qp};
+	qp->transport = qp_transports[init->qp_type];
 	for (int i = 0; i < QP_ASYNC_COUNT; i++)
 		qp->async[i].event = (struct ibv_async_event){.element.qp = &qp->base,
 							      .event_type = async_types[i]};
@@ -318,7 +308,6 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 		free_qp(qp);
 		return NULL;
 	}
-	requester_init(qp);
 	return qp;
 }
 
@@ -336,7 +325,7 @@ static int check_init_attr(const struct ibv_pd *pd, const struct ibv_qp_init_att
 	if (init->send_cq->context != pd->context || init->recv_cq->context != pd->context ||
 	    (init->srq && init->srq->context != pd->context))
 		return EINVAL; /* what one context has made another does not know */
-	if (init->qp_type != IBV_QPT_RC && init->qp_type != IBV_QPT_UC && init->qp_type != IBV_QPT_UD) {
+	if ((unsigned int)init->qp_type > IBV_QPT_UD || !qp_transports[init->qp_type]) {
 		log_warn("a queue pair of type %d is not supported: RC (%d), UC (%d) and UD (%d) are", init->qp_type,
 			 IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD);
 		return EOPNOTSUPP;
@@ -365,14 +354,13 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 		error = ENOMEM;
 		goto failed;
 	}
-	if (qp->base.qp_type == IBV_QPT_UD)
-		error = ud_create(qp);
+	error = qp->transport->create(qp);
 	if (!error)
 		error = take_number(qp);
 	if (error)
 		goto free_it;
-	if (qp->ud)
-		error = -ud_open_endpoint(qp->base.qp_num >> 8);
+	if (qp->transport->open)
+		error = qp->transport->open(qp);
 	if (error)
 		goto free_number;
 	own_table()->qp[qp->slot].pd = qp->pd->id;
@@ -406,10 +394,7 @@ static void disconnect(void *owner)
 	sq_stop_watching(qp);
 	progress_cancel(&qp->task);
 	progress_timer_cancel(&qp->timer);
-	if (qp->ud)
-		ud_close(qp);
-	requester_close(qp);
-	responder_close(qp);
+	qp->transport->disconnect(qp);
 }
 
 /* qp->lock held. At most one slice of a copy. */
@@ -435,7 +420,8 @@ static void reset(struct softdev_qp *qp)
 	cq_purge(qp->send_cq, qp);
 	cq_purge(qp->recv_cq, qp);
 	pthread_mutex_lock(&qp->lock);
-	connection_end(qp);
+	if (qp->transport->reset)
+		qp->transport->reset(qp);
 	qp->sq_post = qp->sq_exec = qp->sq_done = qp->sq_started = 0;
 	atomic_store(&qp->sq_freed, 0);
 	qp->reads_outstanding = 0;
@@ -460,7 +446,7 @@ static void send_what_is_posted(struct softdev_qp *qp)
 		qp->sq_exec != qp->sq_post;
 	pthread_mutex_unlock(&qp->lock);
 	if (waits)
-		progress_call(requester_task, qp);
+		progress_call(qp->task.callback, qp);
 }
 
 int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
@@ -557,7 +543,7 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 
 	if (error)
 		return error;
-	if (qp_is_live(qp) && group_count_of(qp))
+	if (qp_is_live(qp) && qp->transport->is_in_use && qp->transport->is_in_use(qp))
 		return errno = EBUSY;
 	if (qp_is_live(qp))
 		send_what_is_posted(qp);
@@ -583,5 +569,6 @@ void qp_set_ops(struct verbs_context *verbs)
 {
 	verbs->context.ops.post_send = qp_post_send;
 	verbs->context.ops.post_recv = qp_post_recv;
+	verbs->context.ops.bind_mw = qp_bind_mw;
 	verbs->create_qp_ex = qp_create_ex;
 }

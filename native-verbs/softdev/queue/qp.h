@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queue pairs (RC). qp.c creates, modifies and destroys; sq.c and rq.c hold the work queues, sq_run.c executes;
- * requester.c and responder.c drive the two links. Locks and threads:
+ * Queue pairs. qp.c creates, modifies and destroys; sq.c and rq.c hold the work queues. What is done with the requests
+ * differs (struct qp_transport): transport/ has RC and UC, datagram/ UD. Locks and threads:
  *
  *  - qp->lock guards everything below that is not said to belong to the progress thread.
  *  - `busy` counts those who touch application memory without the lock: a thread that runs the send queue, or
@@ -16,11 +16,11 @@
 #include "link/link.h"
 #include "memory/mr.h"
 #include "memory/sge.h"
+#include "process/counters.h"
 #include "process/progress.h"
 #include "queue/cq.h"
 #include "queue/rq.h"
 #include "queue/sq_defer.h"
-#include "transport/connection.h"
 
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -70,12 +70,13 @@ struct softdev_qp {
 		struct ibv_qp_ex ex; /* begins with the other */
 	};
 	struct wr_builder *builder; /* of `ex`, or NULL */
+	const struct qp_transport *transport;
 	uint32_t slot;
 	pthread_mutex_t lock;
 	pthread_cond_t idle;
 	int busy;
 
-	struct softverbs_connection record; /* see connection.h */
+	struct softverbs_connection record; /* see transport/connection.h */
 
 	struct softdev_pd *pd;
 	struct softdev_cq *send_cq, *recv_cq;
@@ -146,15 +147,53 @@ struct softdev_qp {
 		int read_error;
 	} responder;
 
-	struct ud_queue *ud; /* UD only (ud.h) */
+	struct ud_queue *ud; /* UD only (datagram/ud.h) */
+	bool deaf_to_itself; /* UD: what it sends to a group does not come back */
 
 	struct async_source async[QP_ASYNC_COUNT];
 	uint32_t async_raised;
 };
 
+/* What differs between the types of queue pairs. Operations that may be NULL do nothing then. */
+struct qp_transport {
+	/* Sets task and timer. 0 or a positive errno; then, as at the end of each queue pair, destroy() undoes it. */
+	int (*create)(struct softdev_qp *qp);
+	/* May be NULL. It has its number now. 0 or a positive errno. */
+	int (*open)(struct softdev_qp *qp);
+	/* May be NULL. True: it cannot be destroyed yet. */
+	bool (*is_in_use)(const struct softdev_qp *qp);
+	/* Progress thread, no lock held: after this no callback touches it. */
+	void (*disconnect)(struct softdev_qp *qp);
+	/* May be NULL. qp->lock held, after disconnect(): it is reset. */
+	void (*reset)(struct softdev_qp *qp);
+	/* May be NULL. */
+	void (*destroy)(struct softdev_qp *qp);
+	/* May be NULL. qp->lock held. What a request of that slot has that others have not. 0 or a positive errno. */
+	int (*take_request)(struct softdev_qp *qp, uint32_t slot, const struct ibv_send_wr *wr);
+	/* qp->lock held, dropped meanwhile: executes the send queue as far as can be. */
+	void (*run)(struct softdev_qp *qp);
+};
+
+/* By ibv_qp_type; NULL: there is no such queue pair. parts.c names them. */
+extern const struct qp_transport *const qp_transports[IBV_QPT_UD + 1];
+
+/* For the process and for the connection; who runs the send queue, or has qp->lock, does it. */
+#define COUNT_FOR(qp, field, amount)                                                               \
+	do {                                                                                       \
+		COUNT_ADD(field, amount);                                                          \
+		__atomic_store_n(&(qp)->record.field, (qp)->record.field + (uint64_t)(amount),     \
+				 __ATOMIC_RELAXED);                                                \
+	} while (0)
+
 static inline struct softdev_qp *to_qp(struct ibv_qp *qp)
 {
 	return container_of_(qp, struct softdev_qp, base);
+}
+
+/* For link_ops: the owner of a link. */
+static inline uint32_t qp_number_of(const void *qp)
+{
+	return ((const struct softdev_qp *)qp)->base.qp_num;
 }
 
 /* UC: nothing is answered, and what cannot be executed is dropped without a word. */
@@ -172,7 +211,7 @@ int qp_check_transition(const struct softdev_qp *qp, const struct ibv_qp_attr *a
 			enum ibv_qp_state *next);
 void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, int mask);
 
-/* qp.c; qp->lock held for all but the last five. */
+/* qp.c; qp->lock held for all but the last four. */
 /* Never used before, new at every RESET. */
 uint64_t qp_generation(const struct softdev_qp *qp);
 void qp_enter_error(struct softdev_qp *qp);
@@ -183,7 +222,6 @@ void qp_raise(struct softdev_qp *qp, enum qp_async kind);
 bool qp_raise_type(struct softdev_qp *qp, enum ibv_event_type type);
 void qp_busy_begin(struct softdev_qp *qp);
 void qp_busy_end(struct softdev_qp *qp);
-void qp_ack_async(struct ibv_qp *qp);
 bool qp_is_live(const struct softdev_qp *qp);
 void qp_fail_all_of(const struct softdev_cq *cq);
 /* Progress thread only. */
@@ -191,14 +229,16 @@ struct softdev_qp *qp_find(uint32_t qpn);
 void qp_for_each(void (*visit)(struct softdev_qp *qp, void *argument), void *argument);
 
 /* sq.c */
+int qp_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 int qp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 /* All of the list or nothing. 0 or the errno of the first that cannot be posted. */
 int sq_post_all(struct softdev_qp *qp, const struct ibv_send_wr *wr);
 /* A completion was polled: the slots of its queue up to there may be used again. Any thread, cq.lock held. */
 void qp_free_slots(const struct cqe *polled);
+/* qp->lock held, dropped meanwhile. */
+void sq_run(struct softdev_qp *qp);
 /* qp->lock held. */
 void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status);
-void sq_complete_read(struct softdev_qp *qp);
 void sq_flush(struct softdev_qp *qp);
 bool sq_is_drained(const struct softdev_qp *qp);
 void sq_tell_if_drained(struct softdev_qp *qp);
@@ -207,17 +247,5 @@ static inline struct wqe *sq_at(struct softdev_qp *qp, uint32_t index)
 {
 	return &qp->sq[index & qp->sq_mask];
 }
-
-/* sq_run.c; qp->lock held, dropped meanwhile. */
-void sq_run(struct softdev_qp *qp);
-
-/* requester.c; progress thread but for init. send: qp->lock held, false = not now. */
-void requester_init(struct softdev_qp *qp);
-void requester_task(void *qp);
-void requester_close(struct softdev_qp *qp);
-bool requester_send(struct softdev_qp *qp, struct wqe *wqe);
-
-/* responder.c; progress thread. */
-void responder_close(struct softdev_qp *qp);
 
 #endif

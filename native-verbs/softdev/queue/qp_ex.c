@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ibv_create_qp_ex: what the extended attributes may ask for. */
-#include "datagram/ud.h"
 #include "exports.h"
 #include "queue/qp.h"
 #include "queue/wr_builder.h"
@@ -47,7 +46,7 @@ struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr
 	if (!qp)
 		return NULL;
 	if (flags_of(attr))
-		to_qp(qp)->ud->deaf_to_itself = true;
+		to_qp(qp)->deaf_to_itself = true;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		error = wr_builder_attach(to_qp(qp), attr->send_ops_flags);
 	if (!error)

@@ -69,6 +69,7 @@ static inline struct softdev_srq *to_srq(struct ibv_srq *srq)
 	return container_of_(srq, struct softdev_srq, base);
 }
 
+void srq_set_ops(struct verbs_context *verbs);
 /* Takes the oldest receive out of the queue, NULL if there is none; it ends in one of the two below. */
 struct rqe *srq_take(struct softdev_srq *srq);
 /* Nothing was received: it is the next one again. */
@@ -78,6 +79,5 @@ void srq_release(struct rqe *rqe);
 
 /* False if it is no event of a shared queue. */
 bool srq_raise_type(struct softdev_srq *srq, enum ibv_event_type type);
-void srq_ack_async(struct ibv_srq *srq);
 
 #endif

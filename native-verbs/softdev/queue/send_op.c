@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "queue/send_op.h"
 
-#include "transport/wire.h"
+#include "queue/wire.h"
 
 #include <stddef.h>
 

@@ -3,15 +3,15 @@
  * The send queue: a ring of WQEs with three indices, done <= exec <= post. WQEs before exec are on their way
  * to the peer, those before done are completed; their slots come back when a completion is polled.
  */
-#include "datagram/ud.h"
 #include "exports.h"
 #include "fault/fault.h"
 #include "memory/mw.h"
+#include "process/cancel.h"
 #include "process/counters.h"
 #include "process/log.h"
 #include "queue/qp.h"
 #include "queue/send_op.h"
-#include "transport/wire.h"
+#include "queue/wire.h"
 
 #include <errno.h>
 #include <string.h>
@@ -206,7 +206,7 @@ static int fill_wqe(struct softdev_qp *qp, const struct ibv_send_wr *wr, const s
 		memcpy(wqe->sge, wr->sg_list, wqe->num_sge * sizeof(*wr->sg_list));
 	if (wqe->refused != IBV_WC_SUCCESS)
 		return 0;
-	return qp->ud ? ud_take_address(qp, index, wr) : take_operands(wqe, wr);
+	return qp->transport->take_request ? qp->transport->take_request(qp, index, wr) : take_operands(wqe, wr);
 }
 
 /* qp->lock held. 0 or a positive errno. */
@@ -235,6 +235,14 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 		return error;
 	qp->sq_post++;
 	return 0;
+}
+
+void sq_run(struct softdev_qp *qp)
+{
+	int cancel = cancel_put_off(); /* it may read a file, or send a datagram */
+
+	qp->transport->run(qp);
+	cancel_restore(cancel);
 }
 
 /* qp->lock held; dropped meanwhile. What was posted from `first` on is counted, and executed. */
@@ -294,5 +302,23 @@ int sq_post_all(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	else
 		start_posted(qp, first);
 	pthread_mutex_unlock(&qp->lock);
+	return error;
+}
+
+int qp_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = bind->wr_id,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = bind->send_flags,
+		.bind_mw = {.mw = mw, .rkey = ibv_inc_rkey(mw->rkey), .bind_info = bind->bind_info},
+	};
+	uint32_t old = mw->rkey;
+	int error;
+
+	mw->rkey = wr.bind_mw.rkey; /* before anybody can see the completion */
+	error = sq_post_all(to_qp(qp), &wr);
+	if (error)
+		mw->rkey = old;
 	return error;
 }

@@ -6,8 +6,6 @@
 #include "process/progress.h"
 #include "queue/qp.h"
 #include "queue/send_op.h"
-#include "transport/shortcut.h"
-#include "transport/wire.h"
 
 #include <time.h>
 
@@ -44,7 +42,7 @@ static bool is_small_read(struct softdev_qp *qp)
 {
 	const struct wqe *wqe = sq_at(qp, qp->sq_post - 1);
 
-	return wqe->op->wire == WIRE_READ && wqe->length <= MAX_WAITING_BYTES && qp->peer && !qp->sq_running &&
+	return wqe->opcode == IBV_WR_RDMA_READ && wqe->length <= MAX_WAITING_BYTES && qp->peer && !qp->sq_running &&
 	       atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq_exec == qp->sq_done && !fault_is_on();
 }
 
@@ -61,7 +59,7 @@ bool sq_may_wait(struct softdev_qp *qp)
 		qp->defer.rescued = false;
 	}
 	if (++qp->defer.posts <= POSTS_AT_ONCE || qp->defer.rescues >= MAX_RESCUES ||
-	    qp->sq_post - qp->sq_exec >= SHORTCUT_BATCH || !is_small_read(qp))
+	    qp->sq_post - qp->sq_exec >= SQ_BATCH || !is_small_read(qp))
 		return false;
 	pthread_mutex_lock(&cq->lock);
 	listed = cq->armed == CQ_NOT_ARMED; /* else the application waits for an event, not for its own look */

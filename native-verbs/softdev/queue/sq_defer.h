@@ -15,6 +15,9 @@
 struct softdev_cq;
 struct softdev_qp;
 
+/* READs that may share a system call. */
+enum { SQ_BATCH = 64 };
+
 /* Of a queue pair; qp->lock but where said otherwise. */
 struct sq_defer {
 	uint32_t looks;		   /* at the queue, as counted when the last request was posted */

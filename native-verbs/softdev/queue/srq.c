@@ -228,14 +228,6 @@ bool srq_raise_type(struct softdev_srq *srq, enum ibv_event_type type)
 	return true;
 }
 
-void srq_ack_async(struct ibv_srq *base)
-{
-	pthread_mutex_lock(&base->mutex);
-	base->events_completed++;
-	pthread_cond_signal(&base->cond);
-	pthread_mutex_unlock(&base->mutex);
-}
-
 struct rqe *srq_take(struct softdev_srq *srq)
 {
 	struct rqe *rqe;

@@ -5,6 +5,7 @@
 #include "link/link.h"
 #include "process/cancel.h"
 #include "process/log.h"
+#include "process/settings.h"
 #include "queue/qp.h"
 #include "transport/peer.h"
 

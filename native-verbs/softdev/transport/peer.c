@@ -41,31 +41,6 @@ struct peer {
 static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct peer *peers;
 
-static pthread_once_t mode_once = PTHREAD_ONCE_INIT;
-static enum path_mode mode = PATH_AUTO;
-
-static void read_mode(void)
-{
-	static const char *const names[] = {
-		[PATH_AUTO] = "auto", [PATH_FILE] = "file", [PATH_CMA] = "cma", [PATH_WIRE] = "wire",
-		[PATH_TCP] = "tcp"};
-	const char *value = getenv("SOFTVERBS_PATH");
-
-	if (!value)
-		return;
-	for (int i = PATH_AUTO; i <= PATH_TCP; i++)
-		if (!strcmp(value, names[i])) {
-			mode = i;
-			return;
-		}
-}
-
-enum path_mode path_mode(void)
-{
-	pthread_once(&mode_once, read_mode);
-	return mode;
-}
-
 /* 0 or an errno. One read of the peer's nonce shows every obstacle: Yama, uids, namespaces, seccomp, a recycled pid. */
 static int probe_cma(pid_t pid, uint64_t cookie_address, const uint8_t *nonce)
 {

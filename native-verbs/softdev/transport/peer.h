@@ -12,11 +12,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum path_mode { PATH_AUTO, PATH_FILE, PATH_CMA, PATH_WIRE, PATH_TCP };
-
-/* SOFTVERBS_PATH. */
-enum path_mode path_mode(void);
-
 struct peer;
 
 /*

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The connecting half of a queue pair: its link to the responder, retries and timeouts. */
 #include "queue/qp.h"
+#include "queue/wire.h"
 #include "transport/peer.h"
 #include "transport/requester_internal.h"
-#include "transport/wire.h"
+#include "transport/responder_internal.h"
 
 #define MS 1000000ull
 

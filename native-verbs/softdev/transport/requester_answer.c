@@ -3,11 +3,13 @@
 #define _GNU_SOURCE
 #include "process/counters.h"
 #include "process/log.h"
+#include "process/settings.h"
 #include "queue/qp.h"
 #include "queue/send_op.h"
+#include "queue/wire.h"
+#include "transport/connection.h"
 #include "transport/peer.h"
 #include "transport/requester_internal.h"
-#include "transport/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -332,6 +334,7 @@ static void sunk(struct link *link, void *owner, ssize_t bytes)
 }
 
 const struct link_ops requester_ops = {
+	.qp_number = qp_number_of,
 	.on_frame = on_frame,
 	.on_close = on_close,
 	.on_header = on_header,

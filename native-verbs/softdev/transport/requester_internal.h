@@ -10,6 +10,9 @@
 
 extern const struct link_ops requester_ops;
 
+/* sq_run.c: the oldest READ has brought its bytes. */
+void sq_complete_read(struct softdev_qp *qp);
+
 static inline bool is_sending_state(const struct softdev_qp *qp)
 {
 	int state = atomic_load(&qp->state);
@@ -22,6 +25,13 @@ static inline bool is_outstanding(const struct softdev_qp *qp)
 	return qp->sq_exec != qp->sq_done;
 }
 
+void requester_init(struct softdev_qp *qp);
+void requester_task(void *qp);
+void requester_close(struct softdev_qp *qp);
+/* qp->lock held; false = not now. */
+bool requester_send(struct softdev_qp *qp, struct wqe *wqe);
+/* sq_run.c: qp_transport.run. */
+void transport_run(struct softdev_qp *qp);
 void requester_forget_peer(struct softdev_qp *qp);
 void requester_set_timer(struct softdev_qp *qp, uint64_t deadline_ns);
 /* The peer is not there, or not ready: try again until the retries are used up. */

@@ -3,7 +3,7 @@
 #include "queue/qp.h"
 #include "queue/send_op.h"
 #include "transport/requester_internal.h"
-#include "transport/wire.h"
+#include "queue/wire.h"
 
 #include <errno.h>
 

@@ -160,7 +160,7 @@ static bool flags_are_valid(const struct softdev_qp *qp, const struct frame *fra
 /* qp->lock held. */
 static bool invalidates(const struct softdev_qp *qp, const struct frame *frame)
 {
-	return !(frame->flags & WIRE_FLAG_INVALIDATE) || mw_invalidate(qp, frame->imm);
+	return !(frame->flags & WIRE_FLAG_INVALIDATE) || mw_invalidate(qp_generation(qp), frame->imm);
 }
 
 static bool on_header(struct link *link, void *owner, const struct frame *frame)
@@ -336,6 +336,7 @@ static void on_close(struct link *link, void *owner, int error)
 }
 
 const struct link_ops responder_ops = {
+	.qp_number = qp_number_of,
 	.on_frame = on_frame,
 	.on_close = on_close,
 	.on_header = on_header,

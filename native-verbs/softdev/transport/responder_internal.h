@@ -4,7 +4,7 @@
 #define SOFTDEV_RESPONDER_INTERNAL_H
 
 #include "queue/qp.h"
-#include "transport/wire.h"
+#include "queue/wire.h"
 
 /* Is the queue pair in a state in which requests are carried out? */
 static inline bool responder_is_ready(const struct softdev_qp *qp)
@@ -27,6 +27,8 @@ bool responder_allows(const struct softdev_qp *qp, uint32_t rkey, uint64_t addre
 		      unsigned int access);
 
 extern const struct link_ops responder_ops;
+
+void responder_close(struct softdev_qp *qp);
 
 /* responder_read.c, responder_atomic.c, file_share.c */
 void responder_read(struct softdev_qp *qp, const struct frame *frame);

@@ -2,6 +2,7 @@
 /* Who becomes the requester of a queue pair: the first frame of an incoming link, judged. */
 #include "memory/peer_table.h"
 #include "transport/responder_internal.h"
+#include "transport/transport.h"
 #include "transport/wrong_keys.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
 #include "memory/target.h"
 #include "process/counters.h"
 #include "process/log.h"
+#include "process/settings.h"
 #include "transport/peer.h"
 
 #include <errno.h>

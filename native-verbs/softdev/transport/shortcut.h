@@ -20,8 +20,6 @@ enum shortcut_result {
 enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe, struct peer *peer,
 				   uint32_t peer_qp_slot, uint64_t peer_qp_generation);
 
-enum { SHORTCUT_BATCH = 64 };
-
 /*
  * The same for several READs, of SGE_SLICE_BYTES together at most, with as few system calls as can be. Returns how
  * many of them, from the first on, are done; what stopped it is for shortcut_read() to say of the next one.

@@ -8,13 +8,14 @@
 #include "memory/target.h"
 #include "process/counters.h"
 #include "process/log.h"
+#include "process/settings.h"
 #include "transport/peer.h"
 #include "transport/shortcut.h"
 
 #include <errno.h>
 #include <sys/uio.h>
 
-enum { BATCH_IOVS = 4 * SHORTCUT_BATCH };
+enum { BATCH_IOVS = 4 * SQ_BATCH };
 
 /* One READ of the batch. */
 struct part {
@@ -27,9 +28,9 @@ struct batch {
 	struct peer_file *file; /* all of it comes from there; NULL = from memory */
 	unsigned int count, local_count, target_count, sink_count;
 	uint64_t bytes;
-	struct part parts[SHORTCUT_BATCH];
-	struct iovec local[BATCH_IOVS], remote[SHORTCUT_BATCH]; /* remote: offsets in the file if there is one */
-	struct target targets[SHORTCUT_BATCH];			/* neighbours differ */
+	struct part parts[SQ_BATCH];
+	struct iovec local[BATCH_IOVS], remote[SQ_BATCH]; /* remote: offsets in the file if there is one */
+	struct target targets[SQ_BATCH];			/* neighbours differ */
 	struct softdev_mr *sinks[BATCH_IOVS];			/* held; neighbours differ */
 };
 

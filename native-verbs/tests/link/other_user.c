@@ -7,7 +7,7 @@
 
 #include "raw_link.h"
 #include "softdev_fixture.h"
-#include "transport/wire.h"
+#include "queue/wire.h"
 
 enum { NOBODY = 65534, OWN_QPN = 0x123456, ATTEMPTS = 50 };
 

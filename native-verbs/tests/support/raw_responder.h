@@ -4,7 +4,7 @@
 #define SHUFFLE_RDMA_RAW_RESPONDER_H
 
 #include "raw_link.h"
-#include "transport/wire.h"
+#include "queue/wire.h"
 
 enum { RAW_FIRST_PORT = 1024, RAW_QP_INDEX = 7 };
 

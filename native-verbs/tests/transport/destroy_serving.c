@@ -2,7 +2,7 @@
 /* A queue pair that is destroyed while it answers a READ, the socket full: nobody asks it for more. */
 #include "raw_link.h"
 #include "softdev_fixture.h"
-#include "transport/wire.h"
+#include "queue/wire.h"
 
 enum { BYTES = 8 << 20, OWN_QPN = 0x123456 };
 

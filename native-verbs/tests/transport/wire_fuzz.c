@@ -6,7 +6,7 @@
 #include "offer.h"
 #include "random.h"
 #include "raw_link.h"
-#include "transport/wire.h"
+#include "queue/wire.h"
 
 enum { BYTES = 8192, ROUNDS = 150, FRAMES = 30 };
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executes the send queue in order: what a short cut can bring at once, the rest as frames by the progress thread. */
-#include "datagram/ud.h"
 #include "fault/fault_wr.h"
 #include "memory/mw.h"
-#include "process/cancel.h"
 #include "process/counters.h"
 #include "process/log.h"
 #include "queue/qp.h"
 #include "queue/send_op.h"
 #include "transport/peer.h"
+#include "transport/requester_internal.h"
 #include "transport/shortcut.h"
-#include "transport/wire.h"
+#include "queue/wire.h"
 
 /* So much at a time; a thread that posts may be given work by others all the while. */
 #define COPIED_PER_TURN (4u << 20)
@@ -87,7 +86,7 @@ static unsigned int gather(struct softdev_qp *qp, const struct wqe **reads)
 
 	if (fault_is_on()) /* they strike at single READs */
 		return 0;
-	for (count = 0; count < SHORTCUT_BATCH && qp->sq_exec + count != qp->sq_post; count++) {
+	for (count = 0; count < SQ_BATCH && qp->sq_exec + count != qp->sq_post; count++) {
 		reads[count] = sq_at(qp, qp->sq_exec + count);
 		bytes += reads[count]->length;
 		if (reads[count]->op->wire != WIRE_READ || reads[count]->via_wire || bytes > SGE_SLICE_BYTES)
@@ -99,7 +98,7 @@ static unsigned int gather(struct softdev_qp *qp, const struct wqe **reads)
 /* Tries the oldest READs together; drops the lock meanwhile. True when the queue has to be looked at again. */
 static bool try_batch(struct softdev_qp *qp, uint64_t *copied)
 {
-	const struct wqe *reads[SHORTCUT_BATCH];
+	const struct wqe *reads[SQ_BATCH];
 	unsigned int count = gather(qp, reads), done;
 	uint32_t peer_slot = qp->peer_qp_slot;
 	uint64_t peer_generation = qp->peer_qp_generation;
@@ -128,9 +127,9 @@ static enum ibv_wc_status execute_local(struct softdev_qp *qp, const struct wqe 
 	struct mw_bind_request bind;
 
 	if (wqe->op->completion == IBV_WC_LOCAL_INV)
-		return mw_invalidate(qp, wqe->imm) ? IBV_WC_SUCCESS : IBV_WC_MW_BIND_ERR;
+		return mw_invalidate(qp_generation(qp), wqe->imm) ? IBV_WC_SUCCESS : IBV_WC_MW_BIND_ERR;
 	memcpy(&bind, wqe->inline_data, sizeof(bind));
-	return mw_bind(qp, &bind);
+	return mw_bind(qp->pd, qp_generation(qp), &bind);
 }
 
 static bool may_execute(struct softdev_qp *qp)
@@ -148,11 +147,13 @@ static bool is_fenced(const struct softdev_qp *qp, const struct wqe *wqe)
 	return (wqe->flags & IBV_SEND_FENCE) && qp->reads_outstanding;
 }
 
-static void run(struct softdev_qp *qp)
+void transport_run(struct softdev_qp *qp)
 {
 	bool on_progress_thread = progress_on_thread();
 	uint64_t copied = 0;
 
+	if (qp->sq_running)
+		return;
 	qp->sq_running = true;
 	qp_busy_begin(qp);
 	while (may_execute(qp)) {
@@ -205,15 +206,4 @@ static void run(struct softdev_qp *qp)
 	qp->sq_running = false;
 	sq_tell_if_drained(qp);
 	qp_busy_end(qp);
-}
-
-void sq_run(struct softdev_qp *qp)
-{
-	int cancel = cancel_put_off(); /* it may read a file, or send a datagram */
-
-	if (qp->ud)
-		ud_run(qp);
-	else if (!qp->sq_running)
-		run(qp);
-	cancel_restore(cancel);
 }
