@@ -3,6 +3,7 @@ package org.shufflerdma.location;
 
 import java.lang.reflect.Field;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Optional;
 import org.apache.spark.scheduler.CompressedMapStatus;
 import org.apache.spark.scheduler.HighlyCompressedMapStatus;
@@ -19,8 +20,10 @@ import org.roaringbitmap.RoaringBitmap;
  * blocks, far above any partition: {@code 0x7FFF0000 | (i << 4) | nibble i}, one bitmap container.
  * Spark itself never asks for a size beyond R-1.
  *
- * <p>Writing uses the only reflection of this project, on the status' private field; reading uses
- * the public {@link MapStatus#getSizeForBlock}. Whatever is not a trailer reads as none.
+ * <p>The sizes and the bitmap are written, and the bitmap is read, by reflection on the status'
+ * private field: {@link MapStatus#getSizeForBlock} does not show the bitmap where the average size of
+ * the blocks is 0, which it is when every non-empty block is recorded as a large one. Whatever is not
+ * a trailer reads as none.
  */
 public final class MapStatusCarrier {
   private static final int BITS_PER_SIZE = 7;
@@ -38,6 +41,8 @@ public final class MapStatusCarrier {
    * Writes the trailer into {@code status}.
    *
    * @return false if this class or form of status cannot carry one; it is unchanged then
+   * @throws ReflectiveOperationException if the status' class does not have the one field for it; the
+   *     status is unchanged then
    */
   public static boolean write(MapStatus status, int partitions, MapOutputTrailer trailer)
       throws ReflectiveOperationException {
@@ -65,7 +70,7 @@ public final class MapStatusCarrier {
 
   private static boolean appendSizes(MapStatus status, int partitions, byte[] trailer)
       throws ReflectiveOperationException {
-    Field field = fieldOfType(status, byte[].class);
+    Field field = onlyFieldOfType(CompressedMapStatus.class, byte[].class);
     byte[] sizes = (byte[]) field.get(status);
     if (sizes.length != partitions) {
       return false;
@@ -95,8 +100,7 @@ public final class MapStatusCarrier {
 
   private static boolean addMembers(MapStatus status, byte[] trailer)
       throws ReflectiveOperationException {
-    RoaringBitmap emptyBlocks =
-        (RoaringBitmap) fieldOfType(status, RoaringBitmap.class).get(status);
+    RoaringBitmap emptyBlocks = emptyBlocksOf(status);
     for (int i = 0; i < NIBBLES; i++) {
       int nibble = (trailer[i >> 1] >> ((i & 1) * 4)) & 0xF;
       emptyBlocks.add(FIRST_MEMBER | (i << 4) | nibble);
@@ -105,12 +109,16 @@ public final class MapStatusCarrier {
   }
 
   private static boolean readMembers(MapStatus status, byte[] trailer) {
+    RoaringBitmap emptyBlocks;
+    try {
+      emptyBlocks = emptyBlocksOf(status);
+    } catch (ReflectiveOperationException e) {
+      return false; // nor could its writer write one
+    }
     for (int i = 0; i < NIBBLES; i++) {
-      int nibble = 0;
-      while (nibble < 16 && status.getSizeForBlock(FIRST_MEMBER | (i << 4) | nibble) != 0) {
-        nibble++;
-      }
-      if (nibble == 16) {
+      int first = FIRST_MEMBER | (i << 4);
+      long nibble = emptyBlocks.nextValue(first) - first;
+      if (nibble < 0 || nibble > 0xF) {
         return false;
       }
       trailer[i >> 1] |= (byte) (nibble << ((i & 1) * 4));
@@ -118,15 +126,25 @@ public final class MapStatusCarrier {
     return true;
   }
 
-  /** The field is found by its type: Scala versions give it different names. */
-  private static Field fieldOfType(MapStatus status, Class<?> type) throws NoSuchFieldException {
-    for (Field field : status.getClass().getDeclaredFields()) {
-      if (field.getType() == type) {
-        field.setAccessible(true);
-        return field;
-      }
+  private static RoaringBitmap emptyBlocksOf(MapStatus status) throws ReflectiveOperationException {
+    return (RoaringBitmap)
+        onlyFieldOfType(HighlyCompressedMapStatus.class, RoaringBitmap.class).get(status);
+  }
+
+  /**
+   * The field is found by its type, as Scala versions give it different names. A class with two
+   * fields of the type is refused: writing to the wrong one could change what Spark reads.
+   */
+  static Field onlyFieldOfType(Class<?> owner, Class<?> type) throws NoSuchFieldException {
+    List<Field> fields = Arrays.stream(owner.getDeclaredFields())
+        .filter(field -> field.getType() == type)
+        .toList();
+    if (fields.size() != 1) {
+      throw new NoSuchFieldException(
+          owner.getName() + " has " + fields.size() + " fields of " + type.getName());
     }
-    throw new NoSuchFieldException(status.getClass().getName() + " has no " + type.getName());
+    fields.get(0).setAccessible(true);
+    return fields.get(0);
   }
 
   /** Seven bits from {@code bit} on, lowest first; bits past the end are 0. */

@@ -117,7 +117,9 @@ public final class CommittedOutputPublisher {
       note(task, Trouble.of(e.reason()), e);
     } catch (IOException e) {
       note(task, Trouble.CHECKSUMS, e);
-    } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
+    } catch (ReflectiveOperationException e) {
+      note(task, Trouble.CARRIER, e);
+    } catch (RuntimeException | LinkageError e) {
       note(task, Trouble.INTERNAL, e);
     }
   }

@@ -2,6 +2,7 @@
 package org.shufflerdma.location;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -49,6 +50,40 @@ class MapStatusCarrierTest {
         Integer.toUnsignedLong(random.nextInt()),
         random.nextInt(),
         random.nextLong());
+  }
+
+  /** The average of its other blocks is 0 in the status then: there are none. */
+  @ParameterizedTest
+  @ValueSource(ints = {2001, 5000})
+  void trailerComesBackWhereEveryBlockThatIsNotEmptyIsLarge(int partitions) throws Exception {
+    long large = 200L << 20;
+    MapStatus plain = status(partitions, large);
+    assertThat(plain).isInstanceOf(HighlyCompressedMapStatus.class);
+    assertThat(plain.getSizeForBlock(partitions)).as("average size").isZero();
+    MapStatus carrying = overTheWire(plain);
+    MapOutputTrailer trailer = randomTrailer(new Random(partitions));
+
+    assertThat(MapStatusCarrier.write(carrying, partitions, trailer)).isTrue();
+    MapStatus received = overTheWire(carrying);
+
+    assertThat(MapStatusCarrier.read(received, partitions)).contains(trailer);
+    for (int i = 0; i < partitions; i++) {
+      assertThat(received.getSizeForBlock(i)).isEqualTo(plain.getSizeForBlock(i));
+    }
+    assertThat(MapStatusCarrier.read(overTheWire(plain), partitions)).isEmpty();
+  }
+
+  /** As in a status of a later Spark; writing to the wrong field would change what Spark reads. */
+  @Test
+  void aFieldIsTakenOnlyIfItIsTheOnlyOneOfItsType() throws Exception {
+    assertThat(MapStatusCarrier.onlyFieldOfType(MapOutputLocation.class, MapOutputTrailer.class))
+        .isEqualTo(MapOutputLocation.class.getDeclaredField("trailer"));
+    assertThatThrownBy(() -> MapStatusCarrier.onlyFieldOfType(MapOutputTrailer.class, long.class))
+        .isInstanceOf(NoSuchFieldException.class)
+        .hasMessageContaining("fields of long");
+    assertThatThrownBy(() -> MapStatusCarrier.onlyFieldOfType(MapOutputTrailer.class, byte[].class))
+        .isInstanceOf(NoSuchFieldException.class)
+        .hasMessageContaining("0 fields");
   }
 
   @ParameterizedTest
