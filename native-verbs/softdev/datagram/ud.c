@@ -131,7 +131,7 @@ static int transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct u
 	if (wqe->inline_data) {
 		iov[message.msg_iovlen++] = (struct iovec){wqe->inline_data, wqe->length};
 	} else {
-		count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, 0, 0, iov + 1, SGE_MAX, &hold);
+		count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, 0, wqe->length, 0, iov + 1, SGE_MAX, &hold);
 		if (count < 0)
 			return IBV_WC_LOC_PROT_ERR;
 		message.msg_iovlen += count;

@@ -24,17 +24,6 @@ struct ud_held {
 
 static int held_by_process; /* progress thread only */
 
-/* How many entries of the list hold that many bytes. */
-static int entries_for(const struct rqe *rqe, uint64_t bytes)
-{
-	uint64_t held = 0;
-	int count = 0;
-
-	while (count < rqe->num_sge && held < bytes)
-		held += rqe->sge[count++].length;
-	return count;
-}
-
 /* Application memory may be gone although it is registered: the kernel copies, and tells. 0 or -errno. */
 static int copy_out(const struct iovec *from, int from_count, const struct iovec *to, int to_count, uint32_t bytes)
 {
@@ -67,7 +56,7 @@ static enum ibv_wc_status fill_receive(struct softdev_qp *qp, const struct rqe *
 	struct iovec from[2] = {{grh, sizeof(grh)}, {(void *)(uintptr_t)payload, length}};
 	struct iovec to[SGE_MAX];
 	struct sge_hold hold;
-	int error, count = sge_hold_slice(rq_pd(qp), rqe->sge, entries_for(rqe, sizeof(grh) + length), 0,
+	int error, count = sge_hold_slice(rq_pd(qp), rqe->sge, rqe->num_sge, 0, sizeof(grh) + length,
 					  IBV_ACCESS_LOCAL_WRITE, to, SGE_MAX, &hold);
 
 	if (count < 0)

@@ -4,31 +4,28 @@
 #include <errno.h>
 
 int sge_hold_slice(const struct softdev_pd *pd, const struct ibv_sge *sge, int num_sge, uint64_t offset,
-		   unsigned int access, struct iovec *iov, int max_iov, struct sge_hold *hold)
+		   uint64_t length, unsigned int access, struct iovec *iov, int max_iov, struct sge_hold *hold)
 {
-	uint64_t room = SGE_SLICE_BYTES;
+	uint64_t room = SGE_SLICE_BYTES, start = 0, end; /* of the entry, in the message */
 	int count = 0;
 
 	hold->count = 0;
-	for (int i = 0; i < num_sge && room && count < max_iov; i++) {
-		uint64_t length = sge[i].length;
+	for (int i = 0; i < num_sge && room && count < max_iov; i++, start = end) {
+		uint64_t bytes = sge[i].length < length - start ? sge[i].length : length - start, from;
 		struct softdev_mr *mr;
 
-		if (offset >= length) {
-			offset -= length;
+		end = start + bytes;
+		if (offset >= end)
 			continue;
-		}
-		if (mr_acquire(pd, KEY_LOCAL, sge[i].lkey, sge[i].addr, length, access, &mr)) {
+		if (mr_acquire(pd, KEY_LOCAL, sge[i].lkey, sge[i].addr, bytes, access, &mr)) {
 			sge_release(hold);
 			return -EACCES;
 		}
 		hold->mr[hold->count++] = mr;
-		length -= offset;
-		if (length > room)
-			length = room;
-		iov[count++] = (struct iovec){mr_pointer(mr, sge[i].addr + offset), length};
-		room -= length;
-		offset = 0;
+		from = offset > start ? offset - start : 0;
+		bytes = bytes - from < room ? bytes - from : room;
+		iov[count++] = (struct iovec){mr_pointer(mr, sge[i].addr + from), bytes};
+		room -= bytes;
 	}
 	return count;
 }

@@ -16,11 +16,12 @@ struct sge_hold {
 };
 
 /*
- * Maps the part of the list from `offset` on, at most SGE_SLICE_BYTES, into iov and holds its regions
- * until sge_release(). Returns the number of iovs (0 = end of the list), or -EACCES with nothing held.
+ * Maps a message of `length` bytes from `offset` on, at most SGE_SLICE_BYTES, into iov and holds the regions of its list
+ * until sge_release(). What the message does not need of the list is not looked at. Returns the number of iovs (0 = end of
+ * the list), or -EACCES with nothing held.
  */
 int sge_hold_slice(const struct softdev_pd *pd, const struct ibv_sge *sge, int num_sge, uint64_t offset,
-		   unsigned int access, struct iovec *iov, int max_iov, struct sge_hold *hold);
+		   uint64_t length, unsigned int access, struct iovec *iov, int max_iov, struct sge_hold *hold);
 void sge_release(struct sge_hold *hold);
 
 /* The same for one region of this process addressed by the peer of a queue pair. */

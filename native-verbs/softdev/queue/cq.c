@@ -351,6 +351,8 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 
 	if (process_is_forked_child())
 		return EIO;
+	if (!handle_is(HANDLE_CQ, base->handle, cq))
+		return EINVAL;
 	pthread_mutex_lock(&cq->lock);
 	if (!solicited_only)
 		cq->armed = CQ_ARMED_ANY;

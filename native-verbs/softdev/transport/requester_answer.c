@@ -305,7 +305,7 @@ static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *i
 	wqe = sq_oldest(qp);
 	if (wqe && is_sending_state(qp)) {
 		count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, wqe->received + offset,
-				       IBV_ACCESS_LOCAL_WRITE, iov, max_iov < SGE_MAX ? max_iov : SGE_MAX,
+				       wqe->length, IBV_ACCESS_LOCAL_WRITE, iov, max_iov < SGE_MAX ? max_iov : SGE_MAX,
 				       &qp->slice);
 		if (count > 0) {
 			qp_busy_begin(qp);

@@ -40,7 +40,7 @@ static int payload_source(struct link_stream *stream, uint64_t offset, struct io
 			iov[0] = (struct iovec){wqe->inline_data + offset, wqe->length - offset};
 			count = 1;
 		} else {
-			count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, offset, 0, iov,
+			count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, offset, wqe->length, 0, iov,
 					       max_iov < SGE_MAX ? max_iov : SGE_MAX, &qp->slice);
 		}
 		if (count < 0)

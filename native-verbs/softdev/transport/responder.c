@@ -213,8 +213,8 @@ static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *i
 					responder->total - offset, IBV_ACCESS_REMOTE_WRITE, iov,
 					&qp->slice);
 	else
-		count = sge_hold_slice(rq_pd(qp), rqe->sge, rqe->num_sge, offset, IBV_ACCESS_LOCAL_WRITE,
-				       iov, max_iov < SGE_MAX ? max_iov : SGE_MAX, &qp->slice);
+		count = sge_hold_slice(rq_pd(qp), rqe->sge, rqe->num_sge, offset, responder->total,
+				       IBV_ACCESS_LOCAL_WRITE, iov, max_iov < SGE_MAX ? max_iov : SGE_MAX, &qp->slice);
 	if (count > 0) {
 		qp_busy_begin(qp);
 		goto unlock;

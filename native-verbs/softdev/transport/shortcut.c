@@ -59,7 +59,7 @@ static int copy_all(struct softdev_qp *qp, const struct wqe *wqe, copy_function 
 	uint64_t done = 0;
 
 	while (done < wqe->length) {
-		int count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, done, IBV_ACCESS_LOCAL_WRITE,
+		int count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, done, wqe->length, IBV_ACCESS_LOCAL_WRITE,
 					   iov, SGE_MAX, &hold);
 		uint64_t length = 0;
 		ssize_t copied;

@@ -27,6 +27,9 @@ static void eventComesOncePerRequest(struct pair *pair, struct region *sink, str
 	struct ibv_cq *cq;
 	void *context;
 
+	a->cq->handle ^= 0x5000;
+	CHECK_EQUAL(ibv_req_notify_cq(a->cq, 0), EINVAL);
+	a->cq->handle ^= 0x5000;
 	CHECK_EQUAL(ibv_req_notify_cq(a->cq, 0), 0);
 	CHECK(!test_readable(a->channel->fd, 0));
 	read_own(pair, sink, source, 1, IBV_SEND_SIGNALED, 0);

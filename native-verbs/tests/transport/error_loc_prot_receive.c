@@ -15,7 +15,7 @@ static void wrong_lkey(struct error_run *run)
 
 static void out_of_bounds(struct error_run *run)
 {
-	run->receives[0].addr += ROW_BYTES - 60;
+	run->receives[0].addr += ROW_BYTES - 4;
 }
 
 static void without_local_write(struct error_run *run)

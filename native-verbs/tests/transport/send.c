@@ -141,6 +141,21 @@ static void badReceiverFailsBothEnds(void)
 	close_scene(&scene);
 }
 
+/* A receive may be longer than its region, as long as no message reaches that far. */
+static void onlyWhatTheMessageNeedsOfAReceiveIsLookedAt(void)
+{
+	struct scene scene;
+	struct ibv_sge sge;
+
+	open_scene(&scene, NULL, NULL);
+	sge = sge_of(&scene.to, scene.to.length - 11, 100);
+	CHECK_EQUAL(post_receive(scene.pair.b.qp, 5, sge), 0);
+	CHECK_EQUAL(send_bytes(&scene, 1, 11), 0);
+	expect_completion(scene.pair.a.cq, 1, IBV_WC_SUCCESS);
+	expect_completion(scene.pair.b.cq, 5, IBV_WC_SUCCESS);
+	close_scene(&scene);
+}
+
 static void badSenderFailsAlone(void)
 {
 	struct scene scene;
@@ -179,6 +194,7 @@ int main(void)
 	CASE(noReceiverEndsAsRnrRetryExceeded);
 	CASE(tooLongMessageFailsBothEnds);
 	CASE(badReceiverFailsBothEnds);
+	CASE(onlyWhatTheMessageNeedsOfAReceiveIsLookedAt);
 	CASE(badSenderFailsAlone);
 	CASE(unmappedSenderFailsWithoutACrash);
 	return 0;
