@@ -30,6 +30,7 @@ enum {
 
 struct endpoint {
 	uint16_t port;
+	struct progress_task start;
 	struct progress_watch listener;
 	struct ud_inlet udp;
 	struct progress_timer retry; /* after a shortage of descriptors */
@@ -212,13 +213,15 @@ static int open_endpoint(uint16_t port)
 		return error;
 	}
 	endpoint->port = port;
+	endpoint->start = (struct progress_task){.callback = start, .owner = endpoint};
 	endpoint->listener = (struct progress_watch){.fd = fd, .callback = on_connect, .owner = endpoint};
 	endpoint->udp = (struct ud_inlet){
 		.fd = process_udp_socket(port), .callback = on_udp, .owner = endpoint};
 	endpoint->retry = (struct progress_timer){.callback = start_listening, .owner = endpoint};
 	ud_enlarge_receive_buffer(endpoint->udp.fd);
 	endpoints[endpoint_count++] = endpoint;
-	return progress_call(start, endpoint);
+	progress_post(&endpoint->start); /* who connects meanwhile waits in the backlog */
+	return 0;
 }
 
 int ud_open_endpoint(uint16_t port)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 enum { MAX_SECRET_BYTES = 256 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool in_use;
+static atomic_bool in_use; /* from here on secret and secret_bytes are read without the lock */
 static uint8_t secret[MAX_SECRET_BYTES];
 static size_t secret_bytes;
 
@@ -75,12 +76,15 @@ int secret_check(void)
 	return error;
 }
 
-/* lock held. */
 static void start_use(void)
 {
-	if (!in_use && read_environment())
+	if (atomic_load_explicit(&in_use, memory_order_acquire))
+		return;
+	pthread_mutex_lock(&lock);
+	if (!atomic_load(&in_use) && read_environment())
 		abort(); /* going on without a secret would open the device to others */
-	in_use = true;
+	atomic_store_explicit(&in_use, true, memory_order_release);
+	pthread_mutex_unlock(&lock);
 }
 
 int softverbs_set_secret(const void *value, size_t length)
@@ -100,22 +104,15 @@ int softverbs_set_secret(const void *value, size_t length)
 
 bool secret_is_set(void)
 {
-	bool set;
-
-	pthread_mutex_lock(&lock);
 	start_use();
-	set = secret_bytes > 0;
-	pthread_mutex_unlock(&lock);
-	return set;
+	return secret_bytes > 0;
 }
 
 void secret_sign(const void *data, size_t length, uint8_t out[SHA256_BYTES])
 {
-	pthread_mutex_lock(&lock);
 	start_use();
 	if (secret_bytes)
 		hmac_sha256(secret, secret_bytes, data, length, out);
 	else
 		memset(out, 0, SHA256_BYTES);
-	pthread_mutex_unlock(&lock);
 }
