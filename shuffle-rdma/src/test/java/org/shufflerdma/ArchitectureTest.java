@@ -35,11 +35,12 @@ final class ArchitectureTest {
       Map.entry("verbs", Set.of()),
       Map.entry("memory", Set.of("verbs")),
       Map.entry("location", Set.of()),
+      Map.entry("mapstatus", Set.of("location")),
       Map.entry("connection", Set.of("memory", "verbs")),
       Map.entry("fetch", Set.of("connection", "memory", "location", "verbs")),
       Map.entry("mapoutput", Set.of("location", "memory", "verbs")),
-      Map.entry("writer", Set.of("mapoutput", "location")),
-      Map.entry("reader", Set.of("fetch", "connection", "memory", "location")));
+      Map.entry("writer", Set.of("mapoutput", "mapstatus", "location")),
+      Map.entry("reader", Set.of("fetch", "connection", "memory", "mapstatus", "location")));
 
   private static final JavaClasses CLASSES =
       new ClassFileImporter().importPath(Path.of("target", "classes"));
@@ -69,7 +70,7 @@ final class ArchitectureTest {
   }
 
   @Test
-  void onlyPluginWriterReaderAndLocationSeeSpark() {
+  void onlyPluginWriterReaderAndMapstatusSeeSpark() {
     noClasses()
         .that()
         .resideInAnyPackage(
@@ -78,6 +79,7 @@ final class ArchitectureTest {
             "org.shufflerdma.connection..",
             "org.shufflerdma.fetch..",
             "org.shufflerdma.mapoutput..",
+            "org.shufflerdma.location..",
             "org.shufflerdma.concurrent..",
             "org.shufflerdma.metrics..",
             "org.shufflerdma.config..")
@@ -123,10 +125,10 @@ final class ArchitectureTest {
   }
 
   @Test
-  void onlyLocationOpensForeignFields() {
+  void onlyMapstatusOpensForeignFields() {
     noClasses()
         .that()
-        .resideOutsideOfPackage("org.shufflerdma.location..")
+        .resideOutsideOfPackage("org.shufflerdma.mapstatus..")
         .should()
         .callMethod(AccessibleObject.class, "setAccessible", boolean.class)
         .orShould()

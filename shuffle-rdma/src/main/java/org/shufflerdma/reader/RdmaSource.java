@@ -2,7 +2,7 @@
 package org.shufflerdma.reader;
 
 import org.shufflerdma.fetch.BlockFetcher;
-import org.shufflerdma.location.LocationTable;
+import org.shufflerdma.mapstatus.LocationTable;
 
 /** What an executor's readers need to read by RDMA. */
 public record RdmaSource(

@@ -7,7 +7,8 @@ import scala.concurrent.duration.DurationInt
 import scala.util.chaining.scalaUtilChainingOps
 
 import org.roaringbitmap.RoaringBitmap
-import org.shufflerdma.location.{MapOutputTrailer, MapStatusCarrier, PublishedEndpoint}
+import org.shufflerdma.location.MapOutputTrailer
+import org.shufflerdma.mapstatus.{MapStatusCarrier, PublishedEndpoint}
 
 import org.apache.spark.{MapOutputTrackerMaster, ShuffleDependency, SparkContext, SparkEnv}
 import org.apache.spark.scheduler.{HighlyCompressedMapStatus, MapStatus}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.location;
+package org.shufflerdma.mapstatus;
 
 import java.lang.ref.WeakReference;
 import java.util.HashMap;
@@ -11,6 +11,7 @@ import org.apache.spark.MapOutputTrackerWorker;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.storage.BlockManagerId;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.location.MapOutputTrailer;
 import scala.Option;
 
 /**

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.location;
+package org.shufflerdma.mapstatus;
+
+import org.shufflerdma.location.MapOutputTrailer;
 
 /** Where one map output can be read by RDMA, and which executor's memory that is. */
 public record MapOutputLocation(

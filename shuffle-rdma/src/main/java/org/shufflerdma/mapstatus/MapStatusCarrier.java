@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.location;
+package org.shufflerdma.mapstatus;
 
 import java.lang.reflect.Field;
 import java.util.Arrays;
@@ -9,6 +9,7 @@ import org.apache.spark.scheduler.CompressedMapStatus;
 import org.apache.spark.scheduler.HighlyCompressedMapStatus;
 import org.apache.spark.scheduler.MapStatus;
 import org.roaringbitmap.RoaringBitmap;
+import org.shufflerdma.location.MapOutputTrailer;
 
 /**
  * Hides a trailer inside Spark's own map status objects and finds it again, so that no class of

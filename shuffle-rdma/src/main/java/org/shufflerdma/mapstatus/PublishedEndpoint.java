@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.location;
+package org.shufflerdma.mapstatus;
 
 import java.util.Optional;
 import java.util.regex.Matcher;
