@@ -6,10 +6,8 @@
 RXE_TESTS=$ROOT/bin/lib/rxe
 
 # The packages that do without Spark, and the classes of theirs that take long, for --all: JVMs start slowly here.
-RXE_PACKAGES_UNDER_TEST="verbs connection mapoutput fetch plugin memory"
+RXE_PACKAGES_UNDER_TEST="verbs connection mapoutput fetch device memory"
 RXE_LONG_TESTS='.*\.(PeerProcess|DeviceChoice|BufferPool)Test'
-# Those of them that need Spark, and no device.
-RXE_SPARK_TESTS='.*\.(MemoryPlan|SparkCompatibility)Test'
 
 # part NAME ARGS...: bin/rxe with ARGS, and the tests that its reports and its lines PASS, FAIL and SKIP count.
 part() {
@@ -83,7 +81,7 @@ build_tests() {
 
 # The plugin's tests: `short` leaves out those that take long.
 junit_part() {
-  local line=$1 packages=(-N "$RXE_SPARK_TESTS") name
+  local line=$1 packages=() name
   for name in $RXE_PACKAGES_UNDER_TEST; do packages+=(-p "org.shufflerdma.$name"); done
   if [ "${2:-}" = short ]; then
     part "$line-tests" --kernel "$line" run "$RXE_TESTS/junit.sh" "${packages[@]}" -N "$RXE_LONG_TESTS"

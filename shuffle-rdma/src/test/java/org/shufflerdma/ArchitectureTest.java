@@ -38,6 +38,8 @@ final class ArchitectureTest {
       Map.entry("mapstatus", Set.of("location")),
       Map.entry("connection", Set.of("memory", "verbs")),
       Map.entry("fetch", Set.of("connection", "memory", "location", "verbs")),
+      Map.entry(
+          "device", Set.of("fetch", "mapoutput", "connection", "memory", "location", "verbs")),
       Map.entry("mapoutput", Set.of("location", "memory", "verbs")),
       Map.entry("writer", Set.of("mapoutput", "mapstatus", "location")),
       Map.entry("reader", Set.of("fetch", "connection", "memory", "mapstatus", "location")));
@@ -79,6 +81,7 @@ final class ArchitectureTest {
             "org.shufflerdma.connection..",
             "org.shufflerdma.fetch..",
             "org.shufflerdma.mapoutput..",
+            "org.shufflerdma.device..",
             "org.shufflerdma.location..",
             "org.shufflerdma.concurrent..",
             "org.shufflerdma.metrics..",

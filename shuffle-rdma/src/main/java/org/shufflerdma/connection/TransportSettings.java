@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.connection;
 
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import org.shufflerdma.config.ConnectionSettings;
+import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.memory.PoolSettings;
 
 /**
@@ -66,5 +68,31 @@ public record TransportSettings(
         60_000,
         ConnectionSettings.DEFAULTS,
         pool);
+  }
+
+  /** What the settings say, with {@code poolBytes} of fetch buffers, at {@code address}. */
+  public static TransportSettings of(RdmaSettings settings, long poolBytes, InetAddress address) {
+    PoolSettings pool = PoolSettings.ofBudget(poolBytes);
+    TransportSettings defaults = TransportSettings.defaults(
+        new InetSocketAddress(address, 0),
+        new PoolSettings(
+            pool.budgetBytes(),
+            pool.slabBytes(),
+            settings.hugePages(),
+            settings.relaxedOrdering()));
+    return new TransportSettings(
+        defaults.bindAddress(),
+        settings.sendQueueDepth(),
+        Math.min(defaults.readsPerList(), settings.sendQueueDepth()),
+        defaults.maxConnections(),
+        defaults.maxInboundConnections(),
+        settings.connectTimeoutMs(),
+        settings.fetchTimeoutMs(),
+        settings.peerLostTimeoutMs(),
+        defaults.drainTimeoutMs(),
+        defaults.breakerFailures(),
+        defaults.breakerOpenMs(),
+        settings.connection(),
+        defaults.pool());
   }
 }

@@ -3,7 +3,6 @@ package org.shufflerdma.plugin;
 
 import java.io.IOException;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -15,13 +14,16 @@ import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TransportSettings;
+import org.shufflerdma.device.DeviceChoice;
+import org.shufflerdma.device.LoopbackCheck;
+import org.shufflerdma.device.MemoryPlan;
+import org.shufflerdma.device.RdmaUnavailableException;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.mapstatus.LocationTable;
 import org.shufflerdma.mapstatus.PublishedEndpoint;
-import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegistrationBudget;
 import org.shufflerdma.reader.FallbackThreads;
@@ -148,7 +150,7 @@ final class RdmaStack implements AutoCloseable {
     boolean pins = device.pins();
     MemoryPlan plan = MemoryPlan.of(settings, SparkMemorySettings.memory(env.conf()), pins);
     RdmaTransport transport = RdmaTransport.open(
-        transportSettings(settings, plan.poolBytes(), device.address()),
+        TransportSettings.of(settings, plan.poolBytes(), device.address()),
         device.deviceName(),
         new LocalIdentity(env.conf().getAppId(), env.executorId(), secret));
     acquired.push(transport);
@@ -183,32 +185,6 @@ final class RdmaStack implements AutoCloseable {
     RdmaSource source =
         new RdmaSource(fetcher, new LocationTable(env.mapOutputTracker()), fallbackThreads);
     return new RdmaStack(transport, plan, pins, arena, registry, publisher, source, acquired);
-  }
-
-  static TransportSettings transportSettings(
-      RdmaSettings settings, long poolBytes, InetAddress address) {
-    PoolSettings pool = PoolSettings.ofBudget(poolBytes);
-    TransportSettings defaults = TransportSettings.defaults(
-        new InetSocketAddress(address, 0),
-        new PoolSettings(
-            pool.budgetBytes(),
-            pool.slabBytes(),
-            settings.hugePages(),
-            settings.relaxedOrdering()));
-    return new TransportSettings(
-        defaults.bindAddress(),
-        settings.sendQueueDepth(),
-        Math.min(defaults.readsPerList(), settings.sendQueueDepth()),
-        defaults.maxConnections(),
-        defaults.maxInboundConnections(),
-        settings.connectTimeoutMs(),
-        settings.fetchTimeoutMs(),
-        settings.peerLostTimeoutMs(),
-        defaults.drainTimeoutMs(),
-        defaults.breakerFailures(),
-        defaults.breakerOpenMs(),
-        settings.connection(),
-        defaults.pool());
   }
 
   RdmaTransport transport() {

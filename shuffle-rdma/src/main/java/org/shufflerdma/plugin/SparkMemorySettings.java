@@ -4,6 +4,7 @@ package org.shufflerdma.plugin;
 import org.apache.spark.SparkConf;
 import org.apache.spark.internal.config.package$;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.device.ExecutorMemory;
 import scala.Option;
 
 /** What Spark's settings say of an executor's memory. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.plugin;
+package org.shufflerdma.device;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -85,7 +85,7 @@ public record DeviceTrial(
         bound.deviceName(),
         choice.hardwareName(),
         bound.address(),
-        RdmaStack.transportSettings(settings, plan.poolBytes(), bound.address()),
+        TransportSettings.of(settings, plan.poolBytes(), bound.address()),
         plan.outputBytes());
   }
 

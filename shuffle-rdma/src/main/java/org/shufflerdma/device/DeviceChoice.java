@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.plugin;
+package org.shufflerdma.device;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -28,23 +28,23 @@ import org.shufflerdma.verbs.VerbsException;
  * @param hardware where the kernel lists RDMA devices
  * @param toBeProven whether it must pass {@link LoopbackCheck} before it is used
  */
-record DeviceChoice(
+public record DeviceChoice(
     Path hardware, @Nullable String hardwareName, boolean toBeProven, String reason) {
-  static final Path HARDWARE = Path.of("/sys/class/infiniband");
+  public static final Path HARDWARE = Path.of("/sys/class/infiniband");
 
   private static final int ANY_PORT = 0;
 
   /** A device of bound verbs, and the local address to listen on and connect from. */
-  record Bound(Verbs verbs, @Nullable String deviceName, InetAddress address) {
+  public record Bound(Verbs verbs, @Nullable String deviceName, InetAddress address) {
     /** Whether what is registered counts as locked memory; on the software device if it is told so. */
-    boolean pins() {
+    public boolean pins() {
       return verbs.provider() == Provider.SYSTEM
           || "enforce".equals(System.getenv("SOFTVERBS_MEMLOCK"));
     }
   }
 
   /** What {@code spark.shuffle.rdma.device} allows, best first. */
-  static List<DeviceChoice> of(RdmaSettings settings, Path hardware)
+  public static List<DeviceChoice> of(RdmaSettings settings, Path hardware)
       throws IOException, RdmaUnavailableException {
     String setting = "spark.shuffle.rdma.device=" + settings.device();
     return switch (settings.device()) {
@@ -74,7 +74,7 @@ record DeviceChoice(
    *
    * @param ownAddress what Spark calls this executor
    */
-  Bound bind(RdmaSettings settings, InetAddress ownAddress)
+  public Bound bind(RdmaSettings settings, InetAddress ownAddress)
       throws IOException, RdmaUnavailableException {
     Path nativeDir = settings.nativeDir().isEmpty() ? null : Path.of(settings.nativeDir());
     if (hardwareName == null) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.plugin;
+package org.shufflerdma.device;
 
 import com.sun.management.OperatingSystemMXBean;
 import java.io.IOException;
@@ -25,7 +25,7 @@ import org.shufflerdma.verbs.MemlockLimit;
  * @param inFlightBytes what Spark lets all tasks of the executor fetch at a time, and the largest
  *     block that it fetches to memory
  */
-record ExecutorMemory(
+public record ExecutorMemory(
     MemlockLimit memlock,
     long containerBytes,
     long hostBytes,
@@ -47,7 +47,7 @@ record ExecutorMemory(
   }
 
   /** Of this process, as its JVM and its kernel say, with what Spark has said. */
-  static ExecutorMemory of(
+  public static ExecutorMemory of(
       long offHeapBytes, @Nullable Long overheadBytes, boolean residentCounts, long inFlightBytes) {
     long containerBytes =
         ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getTotalMemorySize();

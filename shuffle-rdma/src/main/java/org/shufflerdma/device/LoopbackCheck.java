@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.plugin;
+package org.shufflerdma.device;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -29,7 +29,7 @@ import org.shufflerdma.memory.RegisteredSlice;
  * Proves that a device does what the shuffle needs of it: a queue pair, a connection to its own
  * address, and a READ of a registered file that brings the file's bytes.
  */
-final class LoopbackCheck {
+public final class LoopbackCheck {
   private static final int FILE_BYTES = 64 << 10;
   private static final int TIMEOUT_S = 15;
 
@@ -39,9 +39,11 @@ final class LoopbackCheck {
   private LoopbackCheck() {}
 
   /**
+   * Runs the check, and throws with the reason where a device fails it.
+   *
    * @param directory where shuffle files lie: of those the device must read
    */
-  static void run(
+  public static void run(
       RdmaTransport transport,
       MapOutputRegistry registry,
       BlockFetcher fetcher,

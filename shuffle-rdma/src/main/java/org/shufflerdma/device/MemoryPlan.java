@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.plugin;
+package org.shufflerdma.device;
 
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -14,7 +14,7 @@ import org.shufflerdma.config.RdmaSettings;
  * @param poolBytes fetch buffers
  * @param reason where the sum comes from
  */
-record MemoryPlan(long outputBytes, long poolBytes, String reason) {
+public record MemoryPlan(long outputBytes, long poolBytes, String reason) {
   private static final long MIB = 1 << 20;
 
   /** Of a device that pins nothing, where nobody counts what of a mapped file is resident. */
@@ -34,7 +34,7 @@ record MemoryPlan(long outputBytes, long poolBytes, String reason) {
    *
    * @param pins whether the device keeps in memory what is registered
    */
-  static MemoryPlan of(RdmaSettings settings, ExecutorMemory memory, boolean pins) {
+  public static MemoryPlan of(RdmaSettings settings, ExecutorMemory memory, boolean pins) {
     Limit memoryLimit = memoryLimit(memory);
     Limit all;
     Long set = settings.maxRegisteredBytes();

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.apache.spark.SparkConf;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.shufflerdma.device.ExecutorMemory;
+import org.shufflerdma.verbs.NativeLibrary;
+
+class SparkMemorySettingsTest {
+  private static final long MIB = 1 << 20;
+  private static final long GIB = 1 << 30;
+
+  @BeforeAll
+  static void loadTheLibraryThatReadsTheLimitOfLockedMemory() throws Exception {
+    NativeLibrary.load(null);
+  }
+
+  @Test
+  void settingsAndProcessGiveTheMemory() {
+    SparkConf conf = new SparkConf(false)
+        .set("spark.executor.cores", "4")
+        .set("spark.executor.memoryOverhead", "512m");
+    ExecutorMemory memory = SparkMemorySettings.memory(conf);
+    assertThat(memory.overheadBytes()).isEqualTo(512 * MIB);
+    assertThat(memory.inFlightBytes()).isEqualTo((4 * 48 + 200) * MIB);
+    assertThat(memory.hostBytes()).isGreaterThanOrEqualTo(memory.containerBytes());
+    assertThat(memory.heapBytes()).isLessThanOrEqualTo(memory.hostBytes());
+  }
+
+  @Test
+  void yarnAndKubernetesGiveAnOverheadThatNobodySet() {
+    SparkConf conf =
+        new SparkConf(false).set("spark.master", "yarn").set("spark.executor.memory", "10g");
+    assertThat(SparkMemorySettings.memory(conf).overheadBytes()).isEqualTo(GIB);
+    assertThat(SparkMemorySettings.memory(conf).residentCounts()).isTrue();
+    conf.set("spark.executor.memory", "1g");
+    assertThat(SparkMemorySettings.memory(conf).overheadBytes()).isEqualTo(384 * MIB);
+    conf.set("spark.master", "spark://host:7077");
+    assertThat(SparkMemorySettings.memory(conf).overheadBytes()).isNull();
+    assertThat(SparkMemorySettings.memory(conf).residentCounts()).isFalse();
+    conf.set("spark.master", "k8s://https://host:443");
+    assertThat(SparkMemorySettings.memory(conf).residentCounts()).isFalse();
+  }
+}
