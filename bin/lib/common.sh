@@ -80,11 +80,11 @@ build_jars() {
     return 0
   fi
   say "building the jars (the first time Maven fetches what Spark needs, some minutes)"
-  run_logged mvn-package mvn -B -ntp -Dlenient -Dmaven.test.skip=true -pl shuffle-rdma,benchmarks package || exit 1
+  run_logged mvn-package mvn -B -ntp -Dlenient -Dmaven.test.skip=true -pl benchmarks -am package || exit 1
   touch "$stamp"
 }
 
 newer_than() {
-  find "$ROOT/pom.xml" "$ROOT"/{shuffle-rdma,benchmarks}/{pom.xml,src} "$ROOT"/native-verbs/target/lib \
+  find "$ROOT/pom.xml" "$ROOT"/{rdma-transport,shuffle-rdma,benchmarks}/{pom.xml,src} "$ROOT"/native-verbs/target/lib \
     -type f -newer "$1" -print -quit 2>/dev/null
 }

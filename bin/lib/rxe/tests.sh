@@ -74,7 +74,7 @@ build_tests() {
   run_logged make-all make -s -j "$(nproc)" -C "$ROOT/native-verbs" all "$@" || exit 1
   if [ ! -e "$stamp" ] || [ -n "$(newer_than "$stamp")" ]; then
     say "building the tests"
-    run_logged mvn-test-compile mvn -B -ntp -Dlenient -pl shuffle-rdma test-compile || exit 1
+    run_logged mvn-test-compile mvn -B -ntp -Dlenient -pl shuffle-rdma -am test-compile || exit 1
     touch "$stamp"
   fi
 }
@@ -95,7 +95,7 @@ all_parts() {
   local line name first=${RXE_LINES[0]}
   run_here prepare 1800 "$RXE_TESTS/prepare_cluster.sh" # the jars and the Spark home of other parts, too
   junit_part "$first"
-  part "$first-with-spark" --memory 6G run env WITH_SPARK=yes "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
+  part "$first-with-spark" --memory 6G run env MODULE=shuffle-rdma "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
   part "$first-programs" --memory 1G pair "$RXE_TESTS/programs.sh" "$RXE_TESTS/programs.sh"
   part "$first-memlock" --memory 6G run "$RXE_TESTS/memlock.sh"
   for line in "${RXE_LINES[@]:1}"; do junit_part "$line" short; done

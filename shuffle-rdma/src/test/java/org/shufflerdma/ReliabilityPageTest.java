@@ -27,6 +27,8 @@ import org.shufflerdma.writer.CommittedOutputPublisher.Trouble;
  */
 class ReliabilityPageTest {
   private static final Path ROOT = Path.of("..");
+  private static final List<String> TESTS = List.of(
+      "rdma-transport/src/test/java", "shuffle-rdma/src/test/java", "spark-tests/src/test/scala");
   private static final Path NATIVE_TESTS = ROOT.resolve("native-verbs/tests");
   private static final Pattern CODE = Pattern.compile("`([^`]+)`");
   private static final Pattern JUNIT = Pattern.compile("(\\w+)#(\\w+)");
@@ -48,10 +50,13 @@ class ReliabilityPageTest {
   @BeforeAll
   static void read() throws IOException {
     page = Files.readString(ROOT.resolve("docs/reliability.md"));
-    try (Stream<Path> java = Files.walk(Path.of("src/test/java"));
-        Stream<Path> scala = Files.walk(ROOT.resolve("spark-tests/src/test/scala"))) {
-      sources = Stream.concat(java, scala).filter(Files::isRegularFile).toList();
+    List<Path> files = new ArrayList<>();
+    for (String tests : TESTS) {
+      try (Stream<Path> each = Files.walk(ROOT.resolve(tests))) {
+        each.filter(Files::isRegularFile).forEach(files::add);
+      }
     }
+    sources = files;
   }
 
   private static String section(String title) {

@@ -20,7 +20,7 @@ class MetricsPageTest {
       # Metrics
 
       <!-- Generated from Counter, FallbackReasons and ExecutorCounts; `UPDATE=1 mvn test -pl shuffle-rdma \
-      -Dtest=MetricsPageTest` rewrites it. -->
+      -am -Dtest=MetricsPageTest -Dsurefire.failIfNoSpecifiedTests=false` rewrites it. -->
 
       Each task and each executor keeps the counters of reads; all other counters belong to executors alone. The column *kept by*
       of the table below says which is which. The counters are visible in four places:

@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /** Another JVM on the test's class path, or a given one; killed when closed. */
-final class Jvm implements AutoCloseable {
+public final class Jvm implements AutoCloseable {
   private static final int TIMEOUT_S = 60;
 
   private final Process process;
@@ -26,7 +26,7 @@ final class Jvm implements AutoCloseable {
         System.getProperty("java.class.path"), List.of(), environment, main.getName(), arguments);
   }
 
-  static Jvm start(
+  public static Jvm start(
       String classPath,
       List<String> options,
       Map<String, String> environment,
@@ -70,7 +70,7 @@ final class Jvm implements AutoCloseable {
     output = process.inputReader(StandardCharsets.UTF_8);
   }
 
-  static String classPath(Path... entries) {
+  public static String classPath(Path... entries) {
     List<String> parts = new ArrayList<>();
     for (Path entry : entries) {
       parts.add(entry.toString());
@@ -91,7 +91,7 @@ final class Jvm implements AutoCloseable {
   }
 
   /** Waits for its end and returns the rest of its output. */
-  String end() throws IOException, InterruptedException {
+  public String end() throws IOException, InterruptedException {
     StringBuilder rest = new StringBuilder();
     for (String line = output.readLine(); line != null; line = output.readLine()) {
       rest.append(line).append('\n');
@@ -100,7 +100,7 @@ final class Jvm implements AutoCloseable {
     return rest.toString();
   }
 
-  int exitValue() {
+  public int exitValue() {
     return process.exitValue();
   }
 

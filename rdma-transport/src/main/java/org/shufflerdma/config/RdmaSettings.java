@@ -209,7 +209,7 @@ public record RdmaSettings(
   public static String documentation() {
     StringBuilder text = new StringBuilder();
     text.append("# Settings\n\n")
-        .append("<!-- Generated from RdmaSettings; `UPDATE=1 mvn test -pl shuffle-rdma")
+        .append("<!-- Generated from RdmaSettings; `UPDATE=1 mvn test -pl rdma-transport")
         .append(" -Dtest=RdmaSettingsTest` rewrites it. -->\n\n")
         .append("All settings are Spark settings (`--conf`, `spark-defaults.conf`) with the prefix")
         .append(" `")

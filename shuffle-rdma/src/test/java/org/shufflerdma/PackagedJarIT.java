@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.verbs;
+package org.shufflerdma;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -13,6 +13,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.shufflerdma.hardware.VerifyHardware;
+import org.shufflerdma.verbs.ConnectionId;
+import org.shufflerdma.verbs.EventChannel;
+import org.shufflerdma.verbs.Jvm;
+import org.shufflerdma.verbs.Provider;
+import org.shufflerdma.verbs.Verbs;
 import org.slf4j.Logger;
 
 /** What only the packaged jar has: relocated DiSNI classes and the natives inside. */
@@ -53,10 +58,9 @@ final class PackagedJarIT {
   @Test
   void theJarHoldsTheNativesAndNoUnrelocatedDisni() throws IOException {
     try (JarFile jar = new JarFile(JAR.toFile())) {
-      String natives = "native/linux-" + NativeLibrary.architecture() + "/";
-      assertThat(jar.getEntry(natives + "libdisni.so")).isNotNull();
-      assertThat(jar.getEntry(natives + "libsoftverbs.so.1")).isNotNull();
       assertThat(jar.stream().map(Object::toString))
+          .anyMatch(name -> name.matches("native/linux-\\w+/libdisni\\.so"))
+          .anyMatch(name -> name.matches("native/linux-\\w+/libsoftverbs\\.so\\.1"))
           .noneMatch(name -> name.startsWith("com/ibm/disni/"))
           .contains("org/shufflerdma/shaded/disni/verbs/impl/NativeDispatcher.class");
     }

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma;
+
+import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaCall.Predicates.target;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.fields;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import java.lang.reflect.AccessibleObject;
+import java.lang.reflect.Field;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/** Who may import whom in the core. ARCHITECTURE.md draws the same arrows: change both in one commit. */
+final class TransportArchitectureTest {
+  private static final String ROOT = "org.shufflerdma.";
+
+  /** Leaves that any package may use. */
+  private static final Set<String> LEAVES = Set.of("config", "metrics", "concurrent");
+
+  private static final Map<String, Set<String>> ARROWS = Map.ofEntries(
+      Map.entry("config", Set.of()),
+      Map.entry("metrics", Set.of()),
+      Map.entry("concurrent", Set.of()),
+      Map.entry("verbs", Set.of()),
+      Map.entry("memory", Set.of("verbs")),
+      Map.entry("location", Set.of()),
+      Map.entry("connection", Set.of("memory", "verbs")),
+      Map.entry("fetch", Set.of("connection", "memory", "location", "verbs")),
+      Map.entry(
+          "device", Set.of("fetch", "mapoutput", "connection", "memory", "location", "verbs")),
+      Map.entry("mapoutput", Set.of("location", "memory", "verbs")));
+
+  private static final JavaClasses CLASSES =
+      new ClassFileImporter().importPath(Path.of("target", "classes"));
+
+  @Test
+  void packagesImportOnlyAlongTheArrows() {
+    ARROWS.forEach((from, to) -> {
+      List<String> allowed = new ArrayList<>();
+      allowed.add(ROOT + from + "..");
+      LEAVES.forEach(leaf -> allowed.add(ROOT + leaf + ".."));
+      to.forEach(name -> allowed.add(ROOT + name + ".."));
+      noClasses()
+          .that()
+          .resideInAPackage(ROOT + from + "..")
+          .should()
+          .dependOnClassesThat(resideInAPackage("org.shufflerdma..")
+              .and(not(resideInAnyPackage(allowed.toArray(String[]::new)))))
+          .because("the arrows of ARCHITECTURE.md do not lead from " + from + " there")
+          .allowEmptyShould(true)
+          .check(CLASSES);
+    });
+  }
+
+  @Test
+  void packagesHaveNoCycles() {
+    slices().matching("org.shufflerdma.(*)..").should().beFreeOfCycles().check(CLASSES);
+  }
+
+  @Test
+  void onlyVerbsSeesDisni() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackages("org.shufflerdma.verbs..", "com.ibm.disni..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("com.ibm.disni..")
+        .check(CLASSES);
+  }
+
+  /** So that what {@code ProtectionDomain} refuses is registered nowhere. */
+  @Test
+  void onlyProtectionDomainsRegisterMemory() {
+    noClasses()
+        .that()
+        .doNotHaveFullyQualifiedName(ROOT + "verbs.ProtectionDomain")
+        .should()
+        .callMethodWhere(target(nameMatching("registerMemory|registerFile|_regMr")))
+        .check(CLASSES);
+  }
+
+  @Test
+  void noneOpensForeignFields() {
+    noClasses()
+        .should()
+        .callMethod(AccessibleObject.class, "setAccessible", boolean.class)
+        .orShould()
+        .callMethod(Field.class, "setAccessible", boolean.class)
+        .check(CLASSES);
+  }
+
+  /** In {@code verbs} the loaded library and the bound function table belong to the process. */
+  @Test
+  void staticsAreFinalButForTheLoadedLibrary() {
+    fields()
+        .that()
+        .areStatic()
+        .and()
+        .areDeclaredInClassesThat()
+        .resideOutsideOfPackage("org.shufflerdma.verbs..")
+        .should()
+        .beFinal()
+        .check(CLASSES);
+  }
+}
