@@ -85,6 +85,6 @@ build_jars() {
 }
 
 newer_than() {
-  find "$ROOT/pom.xml" "$ROOT"/{rdma-transport,shuffle-rdma,benchmarks}/{pom.xml,src} "$ROOT"/native-verbs/target/lib \
+  find "$ROOT/pom.xml" "$ROOT"/{rdma-transport,hardware,shuffle-rdma,benchmarks}/{pom.xml,src} "$ROOT"/native-verbs/target/lib \
     -type f -newer "$1" -print -quit 2>/dev/null
 }

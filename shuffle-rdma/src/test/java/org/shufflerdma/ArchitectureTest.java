@@ -81,7 +81,7 @@ final class ArchitectureTest {
         .that()
         .resideInAPackage("org.shufflerdma..")
         .and()
-        .resideOutsideOfPackages("org.shufflerdma.plugin..", "org.shufflerdma.hardware..")
+        .resideOutsideOfPackage("org.shufflerdma.plugin..")
         .should()
         .dependOnClassesThat()
         .resideInAPackage("org.shufflerdma.plugin..")
