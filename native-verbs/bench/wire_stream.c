@@ -183,7 +183,7 @@ static void run_case(enum ibv_wr_opcode of, uint32_t bytes, enum bench_aim aim, 
 
 static void body(void)
 {
-	setenv("SOFTVERBS_SECRET", "benchmark", 1);
+	setenv("SOFTVERBS_SECRET", "of this benchmark", 1);
 	scene.prepare = prepare;
 	scene.serve = serve_raw;
 	if (!over_tcp)

@@ -46,8 +46,8 @@ struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t lengt
 				     uint64_t file_offset, int access);
 
 /*
- * Sets the secret that peers must prove before any connection is accepted or used. Must come
- * before the first queue pair or listener of the process; EBUSY afterwards. 0 or a positive errno.
+ * Sets the secret that peers must prove before any connection is accepted or used: 16 to 256 bytes, EINVAL
+ * otherwise. Must come before the first queue pair or listener of the process; EBUSY afterwards. 0 or a positive errno.
  */
 int softverbs_set_secret(const void *secret, size_t length);
 

@@ -12,19 +12,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SECRET_BYTES = 256 };
+enum { MIN_SECRET_BYTES = 16, MAX_SECRET_BYTES = 256 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool in_use; /* from here on secret and secret_bytes are read without the lock */
 static uint8_t secret[MAX_SECRET_BYTES];
 static size_t secret_bytes;
 
+/* Whoever receives a proof can try secrets against it for as long as it likes: short ones would be found. */
+static bool is_usable(size_t length)
+{
+	return length >= MIN_SECRET_BYTES && length <= MAX_SECRET_BYTES;
+}
+
 /* lock held. 0 or EINVAL. */
 static int take(const char *key, const char *shown, const uint8_t *value, size_t length)
 {
-	if (!length || length > sizeof(secret)) {
-		log_error("%s%s holds a secret of %zu bytes: it must have 1 to %d, or unset it", key, shown, length,
-			  MAX_SECRET_BYTES);
+	if (!is_usable(length)) {
+		log_error("%s%s holds a secret of %zu bytes, and peers take one of %d to %d: set another, as "
+			  "`openssl rand -hex 32` draws it, or unset it",
+			  key, shown, length, MIN_SECRET_BYTES, MAX_SECRET_BYTES);
 		return EINVAL;
 	}
 	memcpy(secret, value, length);
@@ -91,7 +98,7 @@ int softverbs_set_secret(const void *value, size_t length)
 {
 	int result = 0;
 
-	if (!value || !length || length > MAX_SECRET_BYTES)
+	if (!value || !is_usable(length))
 		return EINVAL;
 	pthread_mutex_lock(&lock);
 	if (in_use)

@@ -48,7 +48,7 @@ int main(void)
 	uint16_t port;
 	int before;
 
-	setenv("SOFTVERBS_SECRET", "of this test", 1);
+	setenv("SOFTVERBS_SECRET", "the secret of this test", 1);
 	open_ud_side(&ud, 4);
 	before = open_descriptors();
 	port = ud.side.qp->qp_num >> 8;

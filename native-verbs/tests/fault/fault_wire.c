@@ -172,6 +172,6 @@ static const struct fault_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	setenv("SOFTVERBS_SECRET", "of this test", 1); /* for TCP */
+	setenv("SOFTVERBS_SECRET", "the secret of this test", 1); /* for TCP */
 	return RUN_FAULT_CASES(cases);
 }

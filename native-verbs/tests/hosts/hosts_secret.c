@@ -114,26 +114,26 @@ static void expect_read(enum ibv_wc_status status, int hints)
 
 static void equalSecretsRead(void)
 {
-	server_secret = client_secret = "open sesame";
+	server_secret = client_secret = "open sesame, please";
 	expect_read(IBV_WC_SUCCESS, 0);
 }
 
 static void differentSecretsDoNot(void)
 {
-	server_secret = "open sesame";
-	client_secret = "open barley";
+	server_secret = "open sesame, please";
+	client_secret = "open barley, please";
 	expect_read(IBV_WC_RETRY_EXC_ERR, 0);
 }
 
 static void aClientWithoutSecretIsToldWhatToSet(void)
 {
-	server_secret = "open sesame";
+	server_secret = "open sesame, please";
 	expect_read(IBV_WC_RETRY_EXC_ERR, 1);
 }
 
 static void aServerWithoutSecretIsNotThere(void)
 {
-	client_secret = "open sesame";
+	client_secret = "open sesame, please";
 	expect_read(IBV_WC_RETRY_EXC_ERR, 0);
 }
 

@@ -166,7 +166,7 @@ int main(void)
 	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
 	CHECK_EQUAL(status, 0);
 	test_await(child.fd);
-	send_with_secret("another", &peer);
+	send_with_secret("not that of these hosts", &peer);
 	send_with_secret(NULL, &peer);
 	test_signal(child.fd);
 	test_join_peer(&child);

@@ -48,7 +48,7 @@ int main(void)
 	alarm(TEST_SECONDS);
 	snprintf(range, sizeof(range), "%d-%d", FIRST_PORT, FIRST_PORT + RANGE);
 	setenv("SOFTVERBS_PORT_RANGE", range, 1);
-	setenv("SOFTVERBS_SECRET", "of this test", 1);
+	setenv("SOFTVERBS_SECRET", "the secret of this test", 1);
 	setenv("SOFTVERBS_PATH", "tcp", 1);
 	hold_names();
 	before = open_descriptors();

@@ -56,20 +56,20 @@ static void expect_read(enum ibv_wc_status status)
 
 static void equalSecretsConnect(void)
 {
-	server_secret = client_secret = "open sesame";
+	server_secret = client_secret = "open sesame, please";
 	expect_read(IBV_WC_SUCCESS);
 }
 
 static void differentSecretsDoNot(void)
 {
-	server_secret = "open sesame";
-	client_secret = "open barley";
+	server_secret = "open sesame, please";
+	client_secret = "open barley, please";
 	expect_read(IBV_WC_RETRY_EXC_ERR);
 }
 
 static void oneSecretDoesNot(void)
 {
-	server_secret = "open sesame";
+	server_secret = "open sesame, please";
 	expect_read(IBV_WC_RETRY_EXC_ERR);
 }
 
@@ -82,21 +82,23 @@ static void anotherUserNeedsTheSecret(void)
 static void anotherUserWithTheSecretConnects(void)
 {
 	client_is_other_user = true;
-	server_secret = client_secret = "open sesame";
+	server_secret = client_secret = "open sesame, please";
 	expect_read(IBV_WC_SUCCESS);
 }
 
 static void secretCannotChangeOnceUsed(void)
 {
+	static const char first[] = "the first secret", other[] = "the other secret";
 	struct side side;
 
 	CHECK_EQUAL(softverbs_set_secret("", 0), EINVAL);
-	CHECK_EQUAL(softverbs_set_secret("first", 5), 0);
+	CHECK_EQUAL(softverbs_set_secret(first, 15), EINVAL);
+	CHECK_EQUAL(softverbs_set_secret(first, 16), 0);
 	open_side(&side, 16, 16);
 	connect_side(&side, &(struct address){.qpn = 256, .gid = address_of(&side).gid}, &quick);
 	close_side(&side);
-	CHECK_EQUAL(softverbs_set_secret("first", 5), 0);
-	CHECK_EQUAL(softverbs_set_secret("other", 5), EBUSY);
+	CHECK_EQUAL(softverbs_set_secret(first, 16), 0);
+	CHECK_EQUAL(softverbs_set_secret(other, 16), EBUSY);
 }
 
 int main(void)

@@ -79,7 +79,7 @@ int main(void)
 	if (geteuid())
 		test_skip("only root can start a process of another user");
 	peer = test_start_peer(pass_a_file);
-	setenv("SOFTVERBS_SECRET", "of this test", 1);
+	setenv("SOFTVERBS_SECRET", "the secret of this test", 1);
 	open_side(&side, 16, 16);
 	port = side.qp->qp_num >> 8;
 	test_send(peer.fd, &port, sizeof(port));

@@ -112,6 +112,16 @@ static void badValuesAreRefused(void)
 	}
 }
 
+/* The message names the variable, the length of the value and the remedy, but not the secret. */
+static void shortSecretsAreRefused(void)
+{
+	char message[MESSAGE_BYTES];
+
+	with_setting("SOFTVERBS_SECRET", "fifteen letters", cannotBeOpened, message);
+	CHECK(strstr(message, "SOFTVERBS_SECRET holds a secret of 15 bytes") && strstr(message, "16 to 256"));
+	CHECK(strstr(message, "openssl rand") && !strstr(message, "fifteen letters"));
+}
+
 static void goodValuesWork(void)
 {
 	char message[MESSAGE_BYTES], range[32];
@@ -134,6 +144,7 @@ int main(void)
 {
 	alarm(TEST_SECONDS);
 	badValuesAreRefused();
+	shortSecretsAreRefused();
 	goodValuesWork();
 	return 0;
 }

@@ -411,7 +411,7 @@ static inline pid_t start_on_path(const char *path, void (*body)(void))
 	alarm(TEST_SECONDS);
 	setenv("SOFTVERBS_PATH", path, 1);
 	if (!strcmp(path, "tcp"))
-		setenv("SOFTVERBS_SECRET", "of this test", 1);
+		setenv("SOFTVERBS_SECRET", "the secret of this test", 1);
 	body();
 	exit(0);
 }

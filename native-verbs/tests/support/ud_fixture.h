@@ -112,7 +112,7 @@ static inline void on_each_transport(void (*body)(void))
 {
 	static const struct {
 		const char *path, *secret;
-	} ways[] = {{"auto", NULL}, {"auto", "of this test"}, {"tcp", "of this test"}};
+	} ways[] = {{"auto", NULL}, {"auto", "the secret of this test"}, {"tcp", "the secret of this test"}};
 
 	if (test_device()) {
 		alarm(TEST_SECONDS);

@@ -35,13 +35,13 @@ reads() {
 }
 
 between_users() {
-  server_as=$user_a client_as=$user_b SOFTVERBS_SECRET=known
+  server_as=$user_a client_as=$user_b SOFTVERBS_SECRET="known to both users"
   export SOFTVERBS_SECRET
   reads wire
 }
 
 user_and_root() {
-  server_as=$user_a SOFTVERBS_SECRET=known
+  server_as=$user_a SOFTVERBS_SECRET="known to both users"
   export SOFTVERBS_SECRET
   reads wire
 }

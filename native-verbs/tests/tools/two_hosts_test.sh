@@ -77,7 +77,7 @@ without_the_secret() {
   start_server ibv_rc_pingpong -g 1 -p "$port"
   wait_until tcp_listens "$port"
   status=0
-  SOFTVERBS_SECRET=another timeout -k 2 30 "$bin/hosts" on node1 "$softverbs" ibv_rc_pingpong -g 1 -p "$port" node0 \
+  SOFTVERBS_SECRET="not that of these hosts" timeout -k 2 30 "$bin/hosts" on node1 "$softverbs" ibv_rc_pingpong -g 1 -p "$port" node0 \
     >"$work/client.log" 2>&1 || status=$?
   case $status in 0 | 124) fail "status $status with another secret" ;; esac
   end_server

@@ -39,7 +39,7 @@ public record DeviceTrial(
     TransportSettings transport,
     long outputBytes) {
   private static final String EXECUTOR = "trial";
-  private static final byte[] SECRET = "of nobody".getBytes(StandardCharsets.UTF_8);
+  private static final byte[] SECRET = "a secret of nobody".getBytes(StandardCharsets.UTF_8);
 
   /**
    * Takes the first device that the settings allow and that has an address; hardware that is not

@@ -38,6 +38,8 @@ import org.slf4j.LoggerFactory;
  * with and readers read from. Closed in reverse order by the executor's side.
  */
 final class RdmaStack implements AutoCloseable {
+  private static final int MIN_SECRET_BYTES = 16;
+  private static final int MAX_SECRET_BYTES = 256;
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
 
   private final RdmaTransport transport;
@@ -133,6 +135,15 @@ final class RdmaStack implements AutoCloseable {
     }
   }
 
+  /** The software device refuses secrets that whoever sees a proof could guess. */
+  static void requireUsableSecret(int bytes) throws RdmaUnavailableException {
+    if (bytes < MIN_SECRET_BYTES || bytes > MAX_SECRET_BYTES) {
+      throw new RdmaUnavailableException("spark.authenticate.secret has " + bytes
+          + " bytes, and the software device takes " + MIN_SECRET_BYTES + " to " + MAX_SECRET_BYTES
+          + ": set another one, as `openssl rand -hex 32` draws it");
+    }
+  }
+
   private static RdmaStack open(
       SparkEnv env,
       RdmaSettings settings,
@@ -140,11 +151,12 @@ final class RdmaStack implements AutoCloseable {
       byte[] token,
       DeviceChoice.Bound device,
       Deque<AutoCloseable> acquired)
-      throws IOException {
+      throws IOException, RdmaUnavailableException {
     byte[] secret = env.securityManager().isAuthenticationEnabled()
         ? env.securityManager().getSecretKey().getBytes(StandardCharsets.UTF_8)
         : token;
     if (device.verbs().provider() == Provider.SOFT) {
+      requireUsableSecret(secret.length);
       device.verbs().setSecret(secret);
     }
     boolean pins = device.pins();

@@ -50,7 +50,7 @@ final class InjectedFaults extends Trial {
       conf.put("spark.executorEnv.SOFTVERBS_PATH", path);
       if (with == With.SECURITY) {
         conf.put("spark.authenticate", "true");
-        conf.put("spark.authenticate.secret", "campaign");
+        conf.put("spark.authenticate.secret", "the secret of the campaign");
         conf.put("spark.io.encryption.enabled", "true");
       } else if (with == With.TIGHT_LIMITS) {
         conf.put("spark.shuffle.rdma.maxRegisteredBytes", "3m");

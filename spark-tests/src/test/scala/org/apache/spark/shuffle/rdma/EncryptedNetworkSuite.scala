@@ -21,7 +21,7 @@ final class EncryptedNetworkSuite extends AnyFunSuite {
 
   private val crypto = Seq(
     "spark.authenticate" -> "true",
-    "spark.authenticate.secret" -> "of this suite",
+    "spark.authenticate.secret" -> "the secret of this suite",
     "spark.network.crypto.enabled" -> "true")
 
   test("network encryption without I/O encryption leaves all blocks to TCP, and the driver says what to do") {

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import org.junit.jupiter.api.Test;
+
+class RdmaStackTest {
+
+  @Test
+  void aSecretThatTheSoftwareDeviceRefusesIsNamedWithItsLengthAndARemedy() {
+    for (int bytes : new int[] {1, 15, 257}) {
+      assertThatThrownBy(() -> RdmaStack.requireUsableSecret(bytes))
+          .isInstanceOf(RdmaUnavailableException.class)
+          .hasMessageContaining("spark.authenticate.secret has " + bytes + " bytes")
+          .hasMessageContaining("16 to 256");
+    }
+    assertThatCode(() -> RdmaStack.requireUsableSecret(16)).doesNotThrowAnyException();
+    assertThatCode(() -> RdmaStack.requireUsableSecret(256)).doesNotThrowAnyException();
+  }
+}
