@@ -144,12 +144,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 struct hello {
 	uint32_t magic;
 	uint16_t version, kind;
-	uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES], mac[SHA256_BYTES];
+	uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES];
 };
 
 static void add_hello(struct fuzz_stream *stream, uint8_t op, uint16_t kind)
 {
-	struct hello hello = {.magic = 0x314c5653, .version = 1, .kind = kind};
+	struct hello hello = {.magic = 0x314c5653, .version = 2, .kind = kind};
 
 	fuzz_add_frame(stream, (struct frame){.op = op, .length = sizeof(hello)}, &hello);
 }
@@ -175,7 +175,8 @@ void fuzz_write_seeds(void)
 
 		stream = fuzz_stream(control, kind);
 		if (control & CONNECT) {
-			add_hello(&stream, FRAME_HELLO_REPLY, 0);
+			add_hello(&stream, FRAME_CHALLENGE, 0);
+			fuzz_add_frame(&stream, (struct frame){.op = FRAME_WELCOME, .length = SHA256_BYTES}, NULL);
 		} else {
 			add_hello(&stream, FRAME_HELLO, kind);
 			fuzz_add_frame(&stream, (struct frame){.op = FRAME_PROOF, .length = SHA256_BYTES}, NULL);

@@ -239,7 +239,7 @@ const uint8_t fuzz_peer_nonce[LINK_NONCE_BYTES] = {'f'};
 struct hello {
 	uint32_t magic;
 	uint16_t version, kind;
-	uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES], mac[SHA256_BYTES];
+	uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES];
 };
 
 void fuzz_send_client_handshake(int fd, enum link_kind kind)
@@ -251,7 +251,7 @@ void fuzz_send_client_handshake(int fd, enum link_kind kind)
 		uint8_t proof[SHA256_BYTES];
 	} message = {
 		.first = {.op = FRAME_HELLO, .length = sizeof(struct hello)},
-		.hello = {.magic = 0x314c5653, .version = 1, .kind = kind, .nonce = {'f'}},
+		.hello = {.magic = 0x314c5653, .version = 2, .kind = kind, .nonce = {'f'}},
 		.second = {.op = FRAME_PROOF, .length = SHA256_BYTES},
 	};
 
@@ -261,11 +261,14 @@ void fuzz_send_client_handshake(int fd, enum link_kind kind)
 void fuzz_send_server_handshake(int fd, const uint8_t nonce[LINK_NONCE_BYTES])
 {
 	struct {
-		struct frame frame;
+		struct frame first;
 		struct hello hello;
+		struct frame second;
+		uint8_t proof[SHA256_BYTES];
 	} message = {
-		.frame = {.op = FRAME_HELLO_REPLY, .length = sizeof(struct hello)},
-		.hello = {.magic = 0x314c5653, .version = 1},
+		.first = {.op = FRAME_CHALLENGE, .length = sizeof(struct hello)},
+		.hello = {.magic = 0x314c5653, .version = 2},
+		.second = {.op = FRAME_WELCOME, .length = SHA256_BYTES},
 	};
 
 	memcpy(message.hello.nonce, nonce, LINK_NONCE_BYTES);

@@ -3,7 +3,7 @@
  * A link: one connected, authenticated stream to a peer process, made of frames. All functions
  * run on the progress thread only (see progress_call) and so do all callbacks.
  *
- * Handshake, before the first callback: HELLO -> HELLO_REPLY -> PROOF. It checks the protocol version,
+ * Handshake, before the first callback: HELLO -> CHALLENGE -> PROOF -> WELCOME. It checks the protocol version,
  * the uid of the peer (SO_PEERCRED, both ends, unix only) and, when a secret is set, an HMAC in both directions.
  * The connecting end may send as soon as link_connect() has returned; frames wait for the handshake.
  */

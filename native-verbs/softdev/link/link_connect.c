@@ -75,7 +75,7 @@ void link_on_connected(struct link *link)
 	int error = tcp_result(link->watch.fd);
 
 	if (!error) {
-		link->state = LINK_EXPECT_REPLY;
+		link->state = LINK_EXPECT_CHALLENGE;
 		error = handshake_start(link);
 	}
 	if (error)
@@ -87,7 +87,7 @@ void link_on_connected(struct link *link)
 struct link *link_connect(const union ibv_gid *source, const union ibv_gid *destination, uint16_t port,
 			  enum link_kind kind, const struct link_ops *ops, void *owner)
 {
-	struct link *link = link_new(-1, LINK_EXPECT_REPLY);
+	struct link *link = link_new(-1, LINK_EXPECT_CHALLENGE);
 	int error;
 
 	if (!link)

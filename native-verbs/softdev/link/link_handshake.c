@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HELLO       client -> server   magic, version, kind, boot nonce, challenge
- * HELLO_REPLY server -> client   magic, version, boot nonce, challenge, MAC("server" ...)
- * PROOF       client -> server   MAC("client" ...)
- * The MACs cover both challenges, both boot nonces, the kind and, over TCP, the addresses; they are zeros without
- * a secret (never over TCP), and then both ends must have the same uid. REFUSED, with an errno, takes the place of any of the last two.
+ * HELLO     client -> server   magic, version, kind, boot nonce, challenge
+ * CHALLENGE server -> client   magic, version, 0, boot nonce, challenge
+ * PROOF     client -> server   MAC("client" ...)
+ * WELCOME   server -> client   MAC("server" ...)
+ * The client proves first: who knows no secret gets nothing of the server's to try secrets against. The MACs cover both
+ * challenges, both boot nonces, the kind, and where the server listens: over TCP the addresses and the port, on a unix socket its
+ * name as the kernel tells it to both ends. A proof that was made for one listener is therefore none for another. They are
+ * zeros without a secret (never over TCP), and then both ends must have the same uid. REFUSED, with an errno, takes the place
+ * of any answer of the server.
  */
 #include "core.h"
 #include "link/link_internal.h"
@@ -14,11 +18,13 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define LINK_MAGIC 0x314c5653u /* "SVL1" */
 
-enum { LINK_VERSION = 1 };
+enum { LINK_VERSION = 2 };
 
 struct hello {
 	uint32_t magic;
@@ -26,7 +32,6 @@ struct hello {
 	uint16_t kind;
 	uint8_t nonce[LINK_NONCE_BYTES];
 	uint8_t challenge[LINK_NONCE_BYTES];
-	uint8_t mac[SHA256_BYTES];
 };
 
 struct signed_text {
@@ -35,12 +40,26 @@ struct signed_text {
 	uint8_t client_challenge[LINK_NONCE_BYTES], server_challenge[LINK_NONCE_BYTES];
 	union ibv_gid client, server; /* over TCP; zeros otherwise */
 	uint32_t kind;
-	uint32_t server_port;
+	uint32_t server_port;						/* over TCP; 0 otherwise */
+	char server_name[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* on a unix socket; zeros otherwise */
 };
 
 int handshake_check_uid(const struct link *link)
 {
 	return secret_is_set() || link->peer_uid == geteuid() ? 0 : EACCES;
+}
+
+/* The name that the listening socket was bound to. What cannot be told stays zeros, and proves nothing at the other end. */
+static void tell_server_name(const struct link *link, bool client, char *out)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNSPEC};
+	socklen_t length = sizeof(name);
+	int error = client ? getpeername(link->watch.fd, (struct sockaddr *)&name, &length)
+			   : getsockname(link->watch.fd, (struct sockaddr *)&name, &length);
+
+	if (!error && name.sun_family == AF_UNIX && length > offsetof(struct sockaddr_un, sun_path) &&
+	    length <= sizeof(name))
+		memcpy(out, name.sun_path, length - offsetof(struct sockaddr_un, sun_path));
 }
 
 static void sign(const struct link *link, bool client, const char *role, uint8_t mac[SHA256_BYTES])
@@ -53,6 +72,8 @@ static void sign(const struct link *link, bool client, const char *role, uint8_t
 	};
 
 	strncpy(text.role, role, sizeof(text.role) - 1);
+	if (!link->is_tcp)
+		tell_server_name(link, client, text.server_name);
 	memcpy(text.client_nonce, client ? process_nonce() : link->peer_nonce, LINK_NONCE_BYTES);
 	memcpy(text.server_nonce, client ? link->peer_nonce : process_nonce(), LINK_NONCE_BYTES);
 	memcpy(text.client_challenge, client ? link->own_challenge : link->peer_challenge,
@@ -62,7 +83,7 @@ static void sign(const struct link *link, bool client, const char *role, uint8_t
 	secret_sign(&text, sizeof(text), mac);
 }
 
-static int send_hello(struct link *link, uint8_t op, bool client)
+static int send_hello(struct link *link, uint8_t op)
 {
 	struct frame frame = {.op = op, .length = sizeof(struct hello)};
 	struct hello hello = {.magic = LINK_MAGIC, .version = LINK_VERSION, .kind = link->kind};
@@ -70,14 +91,12 @@ static int send_hello(struct link *link, uint8_t op, bool client)
 	random_bytes(link->own_challenge, sizeof(link->own_challenge));
 	memcpy(hello.nonce, process_nonce(), sizeof(hello.nonce));
 	memcpy(hello.challenge, link->own_challenge, sizeof(hello.challenge));
-	if (!client)
-		sign(link, false, "server", hello.mac);
 	return -link_send_now(link, &frame, &hello);
 }
 
 int handshake_start(struct link *link)
 {
-	return send_hello(link, FRAME_HELLO, true);
+	return send_hello(link, FRAME_HELLO);
 }
 
 static int refuse(struct link *link, int error)
@@ -98,43 +117,64 @@ static int on_hello(struct link *link, const struct hello *hello)
 	if (hello->kind != LINK_KIND_QP && hello->kind != LINK_KIND_CM)
 		return refuse(link, EPROTO);
 	link->state = LINK_EXPECT_PROOF;
-	return send_hello(link, FRAME_HELLO_REPLY, false);
+	return send_hello(link, FRAME_CHALLENGE);
 }
 
-static int on_reply(struct link *link, const struct hello *hello)
+static int on_challenge(struct link *link, const struct hello *hello)
 {
 	struct frame proof = {.op = FRAME_PROOF, .length = SHA256_BYTES};
 	uint8_t mac[SHA256_BYTES];
-	int error;
 
 	memcpy(link->peer_nonce, hello->nonce, LINK_NONCE_BYTES);
 	memcpy(link->peer_challenge, hello->challenge, LINK_NONCE_BYTES);
-	sign(link, true, "server", mac);
-	if (!secure_equal(mac, hello->mac, sizeof(mac))) {
-		log_error("%s does not prove our secret: give both hosts the same one", link_peer_name(link).text);
-		return EACCES;
-	}
 	sign(link, true, "client", mac);
-	error = -link_send_now(link, &proof, mac);
+	link->state = LINK_EXPECT_WELCOME;
+	return -link_send_now(link, &proof, mac);
+}
+
+static int on_proof(struct link *link, const uint8_t *proof)
+{
+	struct frame welcome = {.op = FRAME_WELCOME, .length = SHA256_BYTES};
+	uint8_t mac[SHA256_BYTES];
+	int error;
+
+	sign(link, false, "client", mac);
+	if (!secure_equal(mac, proof, sizeof(mac)))
+		return refuse(link, EACCES);
+	sign(link, false, "server", mac);
+	error = -link_send_now(link, &welcome, mac);
 	if (error)
 		return error;
+	link_stop_being_a_stranger(link);
+	link_opened(link);
+	link_incoming[link->kind](link);
+	return 0;
+}
+
+static int not_our_secret(const struct link *link)
+{
+	log_error("%s does not know our secret: give both ends the same one", link_peer_name(link).text);
+	return EACCES;
+}
+
+static int on_welcome(struct link *link, const uint8_t *proof)
+{
+	uint8_t mac[SHA256_BYTES];
+
+	sign(link, true, "server", mac);
+	if (!secure_equal(mac, proof, sizeof(mac)))
+		return not_our_secret(link);
 	link_opened(link);
 	if (link->ops && link->ops->on_open)
 		link->ops->on_open(link, link->owner);
 	return 0;
 }
 
-static int on_proof(struct link *link, const uint8_t *proof)
+static int on_refused(const struct link *link, uint16_t status)
 {
-	uint8_t mac[SHA256_BYTES];
-
-	sign(link, false, "client", mac);
-	if (!secure_equal(mac, proof, sizeof(mac)))
-		return refuse(link, EACCES);
-	link_stop_being_a_stranger(link);
-	link_opened(link);
-	link_incoming[link->kind](link);
-	return 0;
+	if (status != EACCES)
+		return EPROTO; /* some errnos mean other things to a link */
+	return link->state == LINK_EXPECT_WELCOME ? not_our_secret(link) : EACCES;
 }
 
 int handshake_on_frame(struct link *link, const struct frame *frame, const void *payload)
@@ -143,13 +183,17 @@ int handshake_on_frame(struct link *link, const struct frame *frame, const void 
 	bool has_hello = frame->length == sizeof(*hello) && hello->magic == LINK_MAGIC &&
 			 hello->version == LINK_VERSION;
 
-	if (frame->op == FRAME_REFUSED && link->state == LINK_EXPECT_REPLY)
-		return frame->status == EACCES ? EACCES : EPROTO; /* some errnos mean other things to a link */
+	bool has_mac = frame->length == SHA256_BYTES;
+
+	if (frame->op == FRAME_REFUSED && (link->state == LINK_EXPECT_CHALLENGE || link->state == LINK_EXPECT_WELCOME))
+		return on_refused(link, frame->status);
 	if (frame->op == FRAME_HELLO && link->state == LINK_EXPECT_HELLO && has_hello)
 		return on_hello(link, hello);
-	if (frame->op == FRAME_HELLO_REPLY && link->state == LINK_EXPECT_REPLY && has_hello)
-		return on_reply(link, hello);
-	if (frame->op == FRAME_PROOF && link->state == LINK_EXPECT_PROOF && frame->length == SHA256_BYTES)
+	if (frame->op == FRAME_CHALLENGE && link->state == LINK_EXPECT_CHALLENGE && has_hello)
+		return on_challenge(link, hello);
+	if (frame->op == FRAME_PROOF && link->state == LINK_EXPECT_PROOF && has_mac)
 		return on_proof(link, payload);
+	if (frame->op == FRAME_WELCOME && link->state == LINK_EXPECT_WELCOME && has_mac)
+		return on_welcome(link, payload);
 	return EPROTO;
 }

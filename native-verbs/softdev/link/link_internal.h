@@ -9,11 +9,11 @@
 
 #include <infiniband/verbs.h>
 
-enum frame_op { FRAME_HELLO = 1, FRAME_HELLO_REPLY, FRAME_PROOF, FRAME_REFUSED };
+enum frame_op { FRAME_HELLO = 1, FRAME_CHALLENGE, FRAME_PROOF, FRAME_REFUSED, FRAME_WELCOME };
 
 /* CONNECTING: TCP only, until the socket is writable. */
-enum link_state { LINK_CONNECTING, LINK_EXPECT_HELLO, LINK_EXPECT_REPLY, LINK_EXPECT_PROOF, LINK_OPEN,
-		  LINK_CLOSED };
+enum link_state { LINK_CONNECTING, LINK_EXPECT_HELLO, LINK_EXPECT_CHALLENGE, LINK_EXPECT_PROOF,
+		  LINK_EXPECT_WELCOME, LINK_OPEN, LINK_CLOSED };
 
 struct out_item;
 struct out_queue {

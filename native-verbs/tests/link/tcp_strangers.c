@@ -34,7 +34,7 @@ static void expect_refusal(uint16_t port, enum link_kind kind)
 	char rest[64];
 
 	CHECK(fd >= 0);
-	raw_link_shake_hands(fd, kind, raw_write_frame);
+	raw_link_prove(fd, kind, 0, raw_write_frame);
 	CHECK(test_readable(fd, WAIT_MS));
 	CHECK(raw_read_frame(fd, &frame, rest, sizeof(rest)));
 	CHECK_EQUAL(frame.op, FRAME_REFUSED);
@@ -98,7 +98,7 @@ static void with_a_secret(void)
 	uint16_t port;
 	int descriptors;
 
-	setenv("SOFTVERBS_SECRET", "of this test", 1);
+	setenv("SOFTVERBS_SECRET", "the secret of this test", 1);
 	setenv("SOFTVERBS_PATH", "tcp", 1);
 	open_pair(&pair, NULL, NULL);
 	expect_service(&pair);

@@ -38,32 +38,42 @@ static inline int raw_link_connect(uint16_t port)
 struct raw_hello {
 	uint32_t magic;
 	uint16_t version, kind;
-	uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES], mac[SHA256_BYTES];
+	uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES];
 };
 
 static inline struct raw_hello raw_link_hello(enum link_kind kind)
 {
-	return (struct raw_hello){.magic = 0x314c5653, .version = 1, .kind = (uint16_t)kind};
+	return (struct raw_hello){.magic = 0x314c5653, .version = 2, .kind = (uint16_t)kind};
 }
 
 /*
- * The handshake as link_handshake.c makes it; without a secret the MACs are zeros. `write_frame` sends a
+ * The handshake as link_handshake.c makes it, up to the proof; without a secret the MACs are zeros. `write_frame` sends a
  * header and its payload; `nonce` stands for the process.
  */
-static inline void raw_link_shake_hands_as(int fd, enum link_kind kind, uint8_t nonce,
-					   bool (*write_frame)(int fd, const struct frame *frame,
-							       const void *payload))
+static inline void raw_link_prove(int fd, enum link_kind kind, uint8_t nonce,
+				  bool (*write_frame)(int fd, const struct frame *frame, const void *payload))
 {
 	struct raw_hello hello = raw_link_hello(kind);
 	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(hello)};
 	static const uint8_t proof[SHA256_BYTES];
-	uint8_t reply[sizeof(frame) + sizeof(hello)];
+	uint8_t challenge[sizeof(frame) + sizeof(hello)];
 
 	memset(hello.nonce, nonce, sizeof(hello.nonce));
 	CHECK(write_frame(fd, &frame, &hello));
-	CHECK_EQUAL(recv(fd, reply, sizeof(reply), MSG_WAITALL), sizeof(reply));
+	CHECK_EQUAL(recv(fd, challenge, sizeof(challenge), MSG_WAITALL), sizeof(challenge));
 	frame = (struct frame){.op = FRAME_PROOF, .length = sizeof(proof)};
 	CHECK(write_frame(fd, &frame, proof));
+}
+
+/* All of it. */
+static inline void raw_link_shake_hands_as(int fd, enum link_kind kind, uint8_t nonce,
+					   bool (*write_frame)(int fd, const struct frame *frame,
+							       const void *payload))
+{
+	uint8_t welcome[sizeof(struct frame) + SHA256_BYTES];
+
+	raw_link_prove(fd, kind, nonce, write_frame);
+	CHECK_EQUAL(recv(fd, welcome, sizeof(welcome), MSG_WAITALL), sizeof(welcome));
 }
 
 static inline void raw_link_shake_hands(int fd, enum link_kind kind,

@@ -62,10 +62,12 @@ static inline void raw_responder_shake_hands(int fd)
 	CHECK(raw_read_frame(fd, &frame, &theirs, sizeof(theirs)));
 	CHECK_EQUAL(frame.op, FRAME_HELLO);
 	memset(hello.nonce, 0x5a, sizeof(hello.nonce));
-	frame = (struct frame){.op = FRAME_HELLO_REPLY, .length = sizeof(hello)};
+	frame = (struct frame){.op = FRAME_CHALLENGE, .length = sizeof(hello)};
 	CHECK(raw_write_frame(fd, &frame, &hello));
 	CHECK(raw_read_frame(fd, &frame, proof, sizeof(proof)));
 	CHECK_EQUAL(frame.op, FRAME_PROOF);
+	frame = (struct frame){.op = FRAME_WELCOME, .length = sizeof(proof)};
+	CHECK(raw_write_frame(fd, &frame, proof)); /* without a secret both are zeros */
 }
 
 /* Takes the next connection up to an open queue pair; reads go over the wire, for no table is passed. */
