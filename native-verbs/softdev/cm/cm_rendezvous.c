@@ -55,15 +55,12 @@ static void make_cookie(const uint8_t *client_nonce, const union ibv_gid *client
 bool cm_cookie_is_valid(const struct cm_request *request)
 {
 	uint8_t cookie[CM_COOKIE_BYTES];
-	uint8_t difference = 0;
 	union ibv_gid client;
 
 	memcpy(client.raw, request->source, sizeof(client.raw));
 	make_cookie(request->client_nonce, &client, request->source_port, request->destination_port,
 		    cookie);
-	for (int i = 0; i < CM_COOKIE_BYTES; i++)
-		difference |= cookie[i] ^ request->cookie[i];
-	return difference == 0;
+	return secure_equal(cookie, request->cookie, CM_COOKIE_BYTES);
 }
 
 /* `length` as MSG_TRUNC tells it: a longer datagram is none of ours. */
@@ -74,22 +71,68 @@ static bool is_datagram(const struct cm_datagram *datagram, ssize_t length,
 	       datagram->version == CM_WIRE_VERSION && datagram->kind == kind;
 }
 
-static void sign(struct cm_datagram *datagram)
+/* Where the client asks: what was signed for one listener proves nothing to, or of, another one. */
+struct asked {
+	union ibv_gid address;
+	uint16_t port; /* in network order */
+};
+
+static void sign(const struct cm_datagram *datagram, const struct asked *asked, uint8_t mac[SHA256_BYTES])
 {
-	secret_sign(datagram, offsetof(struct cm_datagram, mac), datagram->mac);
+	struct {
+		uint8_t datagram[offsetof(struct cm_datagram, mac)];
+		union ibv_gid address;
+		uint16_t port;
+	} __attribute__((packed)) text = {.address = asked->address, .port = asked->port};
+
+	memcpy(text.datagram, datagram, sizeof(text.datagram));
+	secret_sign(&text, sizeof(text), mac);
 }
 
-/* On this host links tell who may what; from elsewhere only those are answered, and believed, who know the secret. */
-static bool is_proved(const struct cm_datagram *datagram, const union ibv_gid *peer)
+/*
+ * With a secret only those are answered, and believed, who know it. Without one only those of this host are, and links tell
+ * who may what.
+ */
+static bool is_proved(const struct cm_datagram *datagram, const struct asked *asked, const union ibv_gid *peer)
 {
 	uint8_t mac[SHA256_BYTES];
 
-	if (gid_is_local(peer))
-		return true;
 	if (!secret_is_set())
-		return false;
-	secret_sign(datagram, offsetof(struct cm_datagram, mac), mac);
+		return gid_is_local(peer);
+	sign(datagram, asked, mac);
 	return secure_equal(mac, datagram->mac, sizeof(mac));
+}
+
+static struct asked asked_by(const struct cm_id *client)
+{
+	const struct sockaddr *destination = &client->id.route.addr.dst_addr;
+	struct asked asked = {.port = cm_address_port(destination)};
+
+	gid_from_address(destination, &asked.address);
+	return asked;
+}
+
+/* From what the kernel tells of a request; an address of zeros, which nobody signs, if it does not. */
+static struct asked asked_of(const struct cm_id *listener, struct msghdr *message)
+{
+	struct asked asked = {.port = cm_address_port(&listener->id.route.addr.src_addr)};
+
+	for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
+		if (header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_PKTINFO) {
+			struct sockaddr_in v4 = {.sin_family = AF_INET};
+			struct in_pktinfo info;
+
+			memcpy(&info, CMSG_DATA(header), sizeof(info));
+			v4.sin_addr = info.ipi_addr;
+			gid_from_address((struct sockaddr *)&v4, &asked.address);
+		} else if (header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == IPV6_PKTINFO) {
+			struct in6_pktinfo info;
+
+			memcpy(&info, CMSG_DATA(header), sizeof(info));
+			memcpy(asked.address.raw, &info.ipi6_addr, sizeof(asked.address.raw));
+		}
+	}
+	return asked;
 }
 
 /* Answers from the address that was asked: the request's IP_PKTINFO goes back as it came. */
@@ -106,6 +149,7 @@ static void answer_requests(void *owner, uint32_t events)
 	struct iovec iov = {.iov_base = &datagram, .iov_len = sizeof(datagram)};
 	struct msghdr message = {.msg_name = &from, .msg_iov = &iov, .msg_iovlen = 1};
 	union ibv_gid client;
+	struct asked asked;
 	ssize_t length;
 
 	(void)events;
@@ -120,8 +164,9 @@ static void answer_requests(void *owner, uint32_t events)
 		    fault_check(FAULT_CM_DATAGRAM, .kind = CM_DATAGRAM_REQUEST))
 			continue;
 		gid_from_address((struct sockaddr *)&from, &client);
-		if (!is_proved(&datagram, &client)) {
-			log_info("cm: a request from another host does not prove our secret");
+		asked = asked_of(listener, &message);
+		if (!is_proved(&datagram, &asked, &client)) {
+			log_info("cm: a request does not prove our secret");
 			continue;
 		}
 		make_cookie(datagram.client_nonce, &client,
@@ -130,7 +175,7 @@ static void answer_requests(void *owner, uint32_t events)
 		datagram.kind = CM_DATAGRAM_REPLY;
 		datagram.process_port = htons((uint16_t)process_port());
 		memcpy(datagram.process_nonce, process_nonce(), LINK_NONCE_BYTES);
-		sign(&datagram);
+		sign(&datagram, &asked, datagram.mac);
 		if (sendmsg(listener->udp_fd, &message, 0) < 0)
 			log_debug("cm: no answer sent: errno %d", errno);
 	}
@@ -149,9 +194,10 @@ static void send_request(struct cm_id *id)
 	struct cm_datagram datagram = {.magic = CM_DATAGRAM_MAGIC,
 				       .version = CM_WIRE_VERSION,
 				       .kind = CM_DATAGRAM_REQUEST};
+	struct asked asked = asked_by(id);
 
 	memcpy(datagram.client_nonce, id->client_nonce, LINK_NONCE_BYTES);
-	sign(&datagram);
+	sign(&datagram, &asked, datagram.mac);
 	if (send(id->udp_fd, &datagram, sizeof(datagram), 0) < 0)
 		log_debug("cm: request not sent: errno %d", errno);
 	progress_timer_set(&id->timer, progress_now_ns() + (FIRST_WAIT_NS << id->attempts));
@@ -166,6 +212,9 @@ static void on_no_reply(void *owner)
 		send_request(id);
 		return;
 	}
+	if (secret_is_set())
+		log_warn("cm: no answer of port %d: nobody is there, or not with our secret",
+			 ntohs(cm_address_port(&id->id.route.addr.dst_addr)));
 	cm_hold_port(id);
 	cm_fail_connect(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 }
@@ -175,6 +224,7 @@ static void on_reply(void *owner, uint32_t events)
 	struct cm_id *id = owner;
 	struct cm_datagram datagram;
 	ssize_t length = recv(id->udp_fd, &datagram, sizeof(datagram), MSG_TRUNC);
+	struct asked asked = asked_by(id);
 
 	(void)events;
 	if (length < 0) {
@@ -194,7 +244,7 @@ static void on_reply(void *owner, uint32_t events)
 	}
 	if (!is_datagram(&datagram, length, CM_DATAGRAM_REPLY) ||
 	    memcmp(datagram.client_nonce, id->client_nonce, LINK_NONCE_BYTES) ||
-	    !is_proved(&datagram, &id->path.dgid) ||
+	    !is_proved(&datagram, &asked, &id->path.dgid) ||
 	    fault_check(FAULT_CM_DATAGRAM, .kind = CM_DATAGRAM_REPLY))
 		return;
 	cm_hold_port(id);

@@ -8,7 +8,7 @@
  *   client                                     server
  *     datagram REQUEST  ── UDP port P ──▶        remembers nothing
  *     datagram REPLY    ◀───────────────         process port, boot nonce, cookie
- *                                                (from other hosts only what has a MAC is heard, both ways)
+ *                                                (with a secret only what has a MAC is heard, both ways)
  *     CM_FRAME_REQUEST  ── link ─────────▶       checks the cookie, CONNECT_REQUEST
  *                       ◀── CM_FRAME_REPLY       rdma_accept   (or CM_FRAME_REJECT, CM_FRAME_BUSY)
  *     CM_FRAME_READY    ─────────────────▶       ESTABLISHED
@@ -28,7 +28,7 @@
 
 enum {
 	CM_DATAGRAM_MAGIC = 0x4d435653,
-	CM_WIRE_VERSION = 3,
+	CM_WIRE_VERSION = 4,
 	CM_COOKIE_BYTES = 16,
 	CM_REQUEST_PRIVATE_DATA = 56,
 	CM_REPLY_PRIVATE_DATA = 196,
@@ -49,7 +49,7 @@ struct cm_datagram {
 	uint8_t client_nonce[LINK_NONCE_BYTES];
 	uint8_t process_nonce[LINK_NONCE_BYTES];
 	uint8_t cookie[CM_COOKIE_BYTES];
-	uint8_t mac[32]; /* HMAC-SHA256 of the rest under the secret; without one zeros */
+	uint8_t mac[32]; /* HMAC-SHA256, under the secret, of the rest and of address and port asked; without one zeros */
 } __attribute__((packed));
 
 enum cm_frame_op {

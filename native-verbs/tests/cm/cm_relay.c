@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An adversary without the secret holds the port of a listener that has died. It answers requests itself, and it passes them on to
+ * another listener whose answers it brings back: the client believes neither, and that listener does not answer at all.
+ */
+#include "adversary.h"
+#include "cm_fixture.h"
+#include "cm/cm_wire.h"
+
+#include <sys/mman.h>
+
+static struct report {
+	_Atomic int requests, answers, connections;
+} *report;
+
+struct plan {
+	uint16_t dead_port, server_port; /* in network order */
+};
+
+static void listen_until_told(int fd)
+{
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *listener;
+	uint16_t port;
+
+	setenv("SOFTVERBS_SECRET", HONEST_SECRET, 1);
+	channel = cm_channel_open();
+	listener = cm_listen_on(channel, "127.0.0.1", 8, &port);
+	test_send(fd, &port, sizeof(port));
+	test_await(fd);
+	CHECK(!test_readable(channel->fd, 0));
+	cm_close(listener);
+	softverbs_rdma_destroy_event_channel(channel);
+}
+
+static int udp_socket(uint16_t bound, uint16_t connected)
+{
+	struct sockaddr_storage own = cm_address("127.0.0.1", bound), other = cm_address("127.0.0.1", connected);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	CHECK(fd >= 0);
+	CHECK(!bind(fd, (struct sockaddr *)&own, sizeof(struct sockaddr_in)));
+	if (connected)
+		CHECK(!connect(fd, (struct sockaddr *)&other, sizeof(struct sockaddr_in)));
+	return fd;
+}
+
+static void impersonate(int fd)
+{
+	struct sockaddr_in client = {.sin_family = AF_INET};
+	socklen_t length;
+	uint16_t process_port;
+	struct plan plan;
+	int links, front, back;
+
+	become_adversary();
+	test_receive(fd, &plan, sizeof(plan));
+	links = raw_responder_listen(&process_port);
+	front = udp_socket(plan.dead_port, 0);
+	back = udp_socket(0, plan.server_port);
+	test_signal(fd);
+	for (;;) {
+		struct pollfd ready[] = {{front, POLLIN, 0}, {back, POLLIN, 0}, {links, POLLIN, 0}};
+		struct cm_datagram datagram;
+
+		CHECK(poll(ready, 3, -1) > 0);
+		if (ready[0].revents) {
+			length = sizeof(client);
+			CHECK_EQUAL(recvfrom(front, &datagram, sizeof(datagram), 0, (struct sockaddr *)&client, &length),
+				    sizeof(datagram));
+			report->requests++;
+			send(back, &datagram, sizeof(datagram), 0);
+			datagram.kind = CM_DATAGRAM_REPLY;
+			datagram.process_port = htons(process_port);
+			sendto(front, &datagram, sizeof(datagram), 0, (struct sockaddr *)&client, length);
+		}
+		if (ready[1].revents && recv(back, &datagram, sizeof(datagram), 0) == sizeof(datagram)) {
+			report->answers++;
+			sendto(front, &datagram, sizeof(datagram), 0, (struct sockaddr *)&client, sizeof(client));
+		}
+		if (ready[2].revents) {
+			report->connections++;
+			close(accept(links, NULL, NULL));
+		}
+	}
+}
+
+int main(void)
+{
+	struct test_peer dying = test_start_peer(listen_until_told), server = test_start_peer(listen_until_told), adversary;
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id;
+	struct plan plan;
+	int status;
+
+	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(report != MAP_FAILED);
+	adversary = test_start_peer(impersonate);
+	setenv("SOFTVERBS_SECRET", HONEST_SECRET, 1);
+	test_receive(dying.fd, &plan.dead_port, sizeof(plan.dead_port));
+	test_receive(server.fd, &plan.server_port, sizeof(plan.server_port));
+	test_kill_peer(&dying);
+	test_send(adversary.fd, &plan, sizeof(plan));
+	test_await(adversary.fd);
+	channel = cm_channel_open();
+	id = cm_ask(channel, "127.0.0.1", plan.dead_port);
+	status = cm_take(channel, RDMA_CM_EVENT_UNREACHABLE);
+	CHECK(report->requests > 0);
+	CHECK_EQUAL(report->connections, 0);
+	CHECK_EQUAL(report->answers, 0);
+	CHECK_EQUAL(status, -ETIMEDOUT);
+	test_kill_peer(&adversary);
+	test_signal(server.fd);
+	test_join_peer(&server);
+	cm_close(id);
+	softverbs_rdma_destroy_event_channel(channel);
+	return 0;
+}
