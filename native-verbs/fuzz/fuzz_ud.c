@@ -4,12 +4,14 @@
  * and in its receives, behind a network header; the others leave no trace.
  *
  * First control byte: 1 the sender hangs up first, 2 no receives, 4 a receive without room for the network header, 8 signed where the
- * MAC is zero (with the secret); second: unused. Then datagrams, each behind its length in two bytes.
+ * MAC is zero (with the secret), 16 with the secret too it comes over a unix connection, where it proves the secret first, 32 any proof
+ * is taken for right; second: unused. Then datagrams, each behind its length in two bytes.
  */
 #include "harness.h"
 
 #include "core.h"
 #include "datagram/ud_endpoint.h"
+#include "datagram/ud_proof.h"
 #include "exports.h"
 #include "link/link_listen.h"
 #include "link/ports.h"
@@ -22,7 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HANG_UP = 1, NO_RECEIVES = 2, SHORT_RECEIVE = 4, SIGNED = 8 };
+enum { HANG_UP = 1, NO_RECEIVES = 2, SHORT_RECEIVE = 4, SIGNED = 8, BY_UNIX = 16, RIGHT_PROOF = 32 };
 enum { RECEIVES = 4, RECEIVE_BYTES = 512, QKEY = 0x1234, OUR_QP = 1 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -145,7 +147,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	move(IBV_QPS_RTS, IBV_QP_SQ_PSN);
 	if (!(control & NO_RECEIVES))
 		receives = post_receives(receive_length);
-	fd = secret ? connect_udp() : connect_unix();
+	fuzz_network.right_mac = control & RIGHT_PROOF;
+	fd = secret && !(control & BY_UNIX) ? connect_udp() : connect_unix();
 	fuzz_settle();
 	data += FUZZ_CONTROL_BYTES;
 	size -= FUZZ_CONTROL_BYTES;
@@ -185,6 +188,15 @@ static void add_datagram(struct fuzz_stream *stream, const struct ud_header *hea
 	fuzz_add(stream, bytes, payload);
 }
 
+static void add_proof(struct fuzz_stream *stream)
+{
+	struct ud_proof_message proof = {.magic = UD_MAGIC, .version = UD_WIRE_VERSION, .kind = UD_PROOF_PROOF};
+	uint16_t length = sizeof(proof);
+
+	fuzz_add(stream, &length, sizeof(length));
+	fuzz_add(stream, &proof, sizeof(proof));
+}
+
 void fuzz_write_seeds(void)
 {
 	static const uint16_t payloads[] = {0, 1, 7, 8, 100, 472, 473, 600};
@@ -199,8 +211,10 @@ void fuzz_write_seeds(void)
 	struct fuzz_stream stream;
 	char name[32];
 
-	for (uint8_t control = 0; control < 16; control++) {
+	for (uint8_t control = 0; control < 64; control++) {
 		stream = fuzz_stream(control, 0);
+		if (control & BY_UNIX)
+			add_proof(&stream);
 		for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
 			header.flags = i;
 			header.destination_qpn = i == 6 ? UD_MULTICAST_QPN : OUR_QP;

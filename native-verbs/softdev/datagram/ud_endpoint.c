@@ -4,6 +4,7 @@
 
 #include "datagram/ud.h"
 #include "datagram/ud_inlet.h"
+#include "datagram/ud_proof.h"
 #include "datagram/ud_socket.h"
 #include "process/log.h"
 #include "link/ports.h"
@@ -36,9 +37,11 @@ struct endpoint {
 	struct progress_timer retry; /* after a shortage of descriptors */
 };
 
-/* One process of this host that sends; with a secret another user must prove soon that it knows it. */
+/* One process of this host that sends; with a secret it must prove soon that it knows it. */
 struct sender {
 	struct ud_inlet inlet;
+	struct ud_proof proof;
+	struct progress_watch proving; /* until it has */
 	struct progress_timer limit;
 	struct sender *previous_stranger, *next_stranger; /* while the limit runs */
 };
@@ -63,12 +66,10 @@ void ud_sign(struct ud_header *header)
 
 static bool is_signed(const struct ud_header *header)
 {
-	uint8_t mac[SHA256_BYTES], difference = 0;
+	uint8_t mac[SHA256_BYTES];
 
 	secret_sign(header, offsetof(struct ud_header, mac), mac);
-	for (int i = 0; i < UD_MAC_BYTES; i++)
-		difference |= mac[i] ^ header->mac[i];
-	return !difference;
+	return secure_equal(mac, header->mac, UD_MAC_BYTES);
 }
 
 bool ud_is_genuine(const struct ud_header *header, size_t length)
@@ -93,6 +94,7 @@ static void end_sender(void *owner)
 	struct sender *sender = owner;
 
 	stop_being_a_stranger(sender);
+	progress_watch_remove(&sender->proving);
 	ud_inlet_close(&sender->inlet);
 	close(sender->inlet.fd);
 	free(sender);
@@ -104,8 +106,23 @@ static void on_sender(void *owner, int error)
 
 	if (error)
 		end_sender(sender);
-	else
+}
+
+static void on_proof(void *owner, uint32_t events)
+{
+	struct sender *sender = owner;
+	int result = ud_proof_receiver(&sender->proof, sender->inlet.fd);
+
+	(void)events;
+	if (!result)
+		return;
+	if (result > 0) {
 		stop_being_a_stranger(sender);
+		progress_watch_remove(&sender->proving);
+		result = ud_inlet_open(&sender->inlet);
+	}
+	if (result)
+		end_sender(sender);
 }
 
 static void add_stranger(struct sender *sender)
@@ -140,6 +157,18 @@ static bool may_send(int fd)
 	return false;
 }
 
+/* 0 or -errno. */
+static int ask_for_proof(struct sender *sender)
+{
+	int error = ud_proof_begin(&sender->proof, sender->inlet.fd);
+
+	if (!error)
+		error = progress_watch_set(&sender->proving, EPOLLIN);
+	if (!error)
+		add_stranger(sender);
+	return error;
+}
+
 static void add_sender(int fd)
 {
 	struct sender *sender = may_send(fd) ? calloc(1, sizeof(*sender)) : NULL;
@@ -150,10 +179,9 @@ static void add_sender(int fd)
 	}
 	sender->inlet = (struct ud_inlet){.fd = fd, .lossless = true, .callback = on_sender, .owner = sender};
 	sender->limit = (struct progress_timer){.callback = end_sender, .owner = sender};
-	if (ud_inlet_open(&sender->inlet))
+	sender->proving = (struct progress_watch){.fd = fd, .callback = on_proof, .owner = sender};
+	if (secret_is_set() ? ask_for_proof(sender) : ud_inlet_open(&sender->inlet))
 		end_sender(sender);
-	else if (secret_is_set())
-		add_stranger(sender);
 }
 
 static void pause_listening(struct endpoint *endpoint)

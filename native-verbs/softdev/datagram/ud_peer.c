@@ -3,7 +3,9 @@
 #include "datagram/ud_peer.h"
 
 #include "datagram/ud_endpoint.h"
+#include "datagram/ud_proof.h"
 #include "link/link_listen.h"
+#include "process/log.h"
 #include "process/progress.h"
 #include "process/secret.h"
 
@@ -19,7 +21,9 @@ struct ud_peer {
 	int fd;
 	int references;	 /* guarded by lock: the table, and threads that send */
 	_Atomic bool stuck;
+	_Atomic bool proved; /* it knows the secret, or there is none: only then anything is sent to it */
 	struct progress_task start; /* progress thread from here on */
+	struct ud_proof proof;
 	struct progress_watch watch;
 	struct ud_waiter *waiters;
 };
@@ -64,6 +68,28 @@ static void end(struct ud_peer *peer)
 	release(peer);
 }
 
+/* What is to be heard of now; who waits for room is woken by it. */
+static uint32_t wanted_events(const struct ud_peer *peer)
+{
+	if (!peer->proved)
+		return EPOLLIN | EPOLLRDHUP;
+	return peer->waiters ? EPOLLOUT | EPOLLRDHUP : EPOLLRDHUP;
+}
+
+static void on_proof(struct ud_peer *peer)
+{
+	int result = ud_proof_sender(&peer->proof, peer->fd);
+
+	if (result < 0) {
+		log_warn("the receiver of datagrams at port %u does not prove our secret: none is sent to it", peer->port);
+		end(peer);
+	} else if (result) {
+		peer->proved = true;
+		peer->stuck = false;
+		progress_watch_set(&peer->watch, wanted_events(peer));
+	}
+}
+
 static void on_event(void *owner, uint32_t events)
 {
 	struct ud_peer *peer = owner;
@@ -73,6 +99,10 @@ static void on_event(void *owner, uint32_t events)
 		end(peer);
 		return;
 	}
+	if (!peer->proved) {
+		on_proof(peer);
+		return;
+	}
 	waiter = peer->waiters;
 	if (waiter) {
 		peer->waiters = waiter->next;
@@ -80,18 +110,18 @@ static void on_event(void *owner, uint32_t events)
 		waiter->callback(waiter->owner); /* may wait again, or be the next to wait no more */
 	}
 	if (!peer->waiters)
-		progress_watch_set(&peer->watch, EPOLLRDHUP);
+		progress_watch_set(&peer->watch, wanted_events(peer));
 }
 
 static void start_watching(void *owner)
 {
 	struct ud_peer *peer = owner;
 
-	if (progress_watch_set(&peer->watch, EPOLLRDHUP))
+	if (progress_watch_set(&peer->watch, wanted_events(peer)))
 		end(peer);
 }
 
-/* Only to a process of the same user; with a secret to whoever holds the port, for its name was bound together with it. */
+/* Only to a process of the same user; with a secret to whoever proves it. */
 static bool is_trusted(int fd)
 {
 	struct ucred peer;
@@ -126,7 +156,7 @@ static int connect_to(uint16_t port)
 	return fd;
 }
 
-/* lock held. NULL and *error = -errno. */
+/* Not in the table yet. NULL and *error = -errno. */
 static struct ud_peer *connect_peer(uint16_t port, int *error)
 {
 	struct ud_peer *peer;
@@ -145,10 +175,27 @@ static struct ud_peer *connect_peer(uint16_t port, int *error)
 	peer->port = port;
 	peer->fd = fd;
 	peer->references = 1;
+	peer->proved = !secret_is_set();
 	peer->start = (struct progress_task){.callback = start_watching, .owner = peer};
 	peer->watch = (struct progress_watch){.fd = fd, .callback = on_event, .owner = peer};
-	peers[port] = peer;
-	progress_post(&peer->start);
+	return peer;
+}
+
+/* Puts a new one into the table, unless another thread has been quicker: then that one's. Held for the caller. */
+static struct ud_peer *add(struct ud_peer *new)
+{
+	struct ud_peer *peer;
+
+	pthread_mutex_lock(&lock);
+	peer = peers[new->port];
+	if (peer)
+		put(new);
+	else
+		peer = peers[new->port] = new;
+	peer->references++;
+	pthread_mutex_unlock(&lock);
+	if (peer == new)
+		progress_post(&new->start);
 	return peer;
 }
 
@@ -159,12 +206,13 @@ static struct ud_peer *get(uint16_t port, bool connect, int *error)
 	*error = 0;
 	pthread_mutex_lock(&lock);
 	peer = peers[port];
-	if (!peer && connect)
-		peer = connect_peer(port, error);
 	if (peer)
 		peer->references++;
 	pthread_mutex_unlock(&lock);
-	return peer;
+	if (peer || !connect)
+		return peer;
+	peer = connect_peer(port, error);
+	return peer ? add(peer) : NULL;
 }
 
 /* The receiver is gone: the next one on that port gets a connection of its own. */
@@ -184,6 +232,11 @@ int ud_peer_send(uint16_t port, const struct msghdr *message)
 
 		if (!peer)
 			return error == -EAGAIN || error == -ENOMEM ? -EAGAIN : 0;
+		if (!peer->proved) {
+			error = peer->stuck ? 0 : -EAGAIN;
+			release(peer);
+			return error;
+		}
 		do
 			error = sendmsg(peer->fd, message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 		while (error == -EINTR);
@@ -241,7 +294,7 @@ void ud_peer_wait(uint16_t port, struct ud_waiter *waiter)
 	*last = waiter;
 	waiter->peer = peer;
 	waiter->next = NULL;
-	progress_watch_set(&peer->watch, EPOLLOUT | EPOLLRDHUP);
+	progress_watch_set(&peer->watch, wanted_events(peer));
 	release(peer);
 }
 

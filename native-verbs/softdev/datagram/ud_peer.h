@@ -14,7 +14,8 @@
 struct ud_peer;
 
 /*
- * 0: sent, or lost because nobody is there or nobody takes anything. -EAGAIN: the receiver has no room, try again.
+ * 0: sent, or lost because nobody is there or nobody takes anything. -EAGAIN: the receiver has no room, or has not proved
+ * the secret yet: try again.
  * -EFAULT: the payload cannot be read. Any thread.
  */
 int ud_peer_send(uint16_t port, const struct msghdr *message);

@@ -8,7 +8,8 @@
  *   12  destination QPN   16  source QPN   20  Q_Key   24  immediate (network order)   28  flow label
  *   32  source GID   48  destination GID   64  counter   72  HMAC of all before it, cut to 16 bytes
  *
- * The HMAC is there when a secret is set; it covers no payload, and who has seen a datagram can send it again.
+ * The HMAC is there when a secret is set; it covers no payload, and who has seen a datagram can send it again. Over a unix
+ * connection both ends have proved the secret before (ud_proof.h).
  */
 #ifndef SOFTDEV_UD_WIRE_H
 #define SOFTDEV_UD_WIRE_H
@@ -20,7 +21,7 @@
 
 enum {
 	UD_MAGIC = 0x44555653,
-	UD_WIRE_VERSION = 1,
+	UD_WIRE_VERSION = 2,
 	UD_GRH_BYTES = 40,
 	UD_MAX_PAYLOAD = 4096,
 	UD_MAC_BYTES = 16,

@@ -12,14 +12,13 @@
  */
 #include "core.h"
 #include "link/link_internal.h"
+#include "link/link_listen.h"
 #include "process/log.h"
 #include "process/secret.h"
 #include "process/sha256.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define LINK_MAGIC 0x314c5653u /* "SVL1" */
@@ -40,26 +39,13 @@ struct signed_text {
 	uint8_t client_challenge[LINK_NONCE_BYTES], server_challenge[LINK_NONCE_BYTES];
 	union ibv_gid client, server; /* over TCP; zeros otherwise */
 	uint32_t kind;
-	uint32_t server_port;						/* over TCP; 0 otherwise */
-	char server_name[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* on a unix socket; zeros otherwise */
+	uint32_t server_port;		   /* over TCP; 0 otherwise */
+	char server_name[LINK_NAME_BYTES]; /* on a unix socket; zeros otherwise */
 };
 
 int handshake_check_uid(const struct link *link)
 {
 	return secret_is_set() || link->peer_uid == geteuid() ? 0 : EACCES;
-}
-
-/* The name that the listening socket was bound to. What cannot be told stays zeros, and proves nothing at the other end. */
-static void tell_server_name(const struct link *link, bool client, char *out)
-{
-	struct sockaddr_un name = {.sun_family = AF_UNSPEC};
-	socklen_t length = sizeof(name);
-	int error = client ? getpeername(link->watch.fd, (struct sockaddr *)&name, &length)
-			   : getsockname(link->watch.fd, (struct sockaddr *)&name, &length);
-
-	if (!error && name.sun_family == AF_UNIX && length > offsetof(struct sockaddr_un, sun_path) &&
-	    length <= sizeof(name))
-		memcpy(out, name.sun_path, length - offsetof(struct sockaddr_un, sun_path));
 }
 
 static void sign(const struct link *link, bool client, const char *role, uint8_t mac[SHA256_BYTES])
@@ -73,7 +59,7 @@ static void sign(const struct link *link, bool client, const char *role, uint8_t
 
 	strncpy(text.role, role, sizeof(text.role) - 1);
 	if (!link->is_tcp)
-		tell_server_name(link, client, text.server_name);
+		link_listener_name(link->watch.fd, client, text.server_name);
 	memcpy(text.client_nonce, client ? process_nonce() : link->peer_nonce, LINK_NONCE_BYTES);
 	memcpy(text.server_nonce, client ? link->peer_nonce : process_nonce(), LINK_NONCE_BYTES);
 	memcpy(text.client_challenge, client ? link->own_challenge : link->peer_challenge,

@@ -43,6 +43,19 @@ socklen_t link_socket_name(uint16_t port, const char *suffix, struct sockaddr_un
 	return used < room ? offsetof(struct sockaddr_un, sun_path) + 1 + used : 0;
 }
 
+void link_listener_name(int fd, bool is_client, char name[LINK_NAME_BYTES])
+{
+	struct sockaddr_un address = {.sun_family = AF_UNSPEC};
+	socklen_t length = sizeof(address);
+	int error = is_client ? getpeername(fd, (struct sockaddr *)&address, &length)
+			      : getsockname(fd, (struct sockaddr *)&address, &length);
+
+	memset(name, 0, LINK_NAME_BYTES);
+	if (!error && address.sun_family == AF_UNIX && length > offsetof(struct sockaddr_un, sun_path) &&
+	    length <= sizeof(address))
+		memcpy(name, address.sun_path, length - offsetof(struct sockaddr_un, sun_path));
+}
+
 int link_bind_name(uint16_t port, const char *suffix, int type)
 {
 	struct sockaddr_un name;

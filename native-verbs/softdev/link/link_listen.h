@@ -7,6 +7,7 @@
 #ifndef SOFTDEV_LINK_LISTEN_H
 #define SOFTDEV_LINK_LISTEN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,6 +23,14 @@ int link_listen(uint16_t port, int tcp_fd);
 
 /* The name with that suffix; returns its length, 0 if the network namespace cannot be told or the name is too long. */
 socklen_t link_socket_name(uint16_t port, const char *suffix, struct sockaddr_un *name);
+
+enum { LINK_NAME_BYTES = sizeof(((struct sockaddr_un *)0)->sun_path) };
+
+/*
+ * The name that the listener at one end of the connection is bound to, as the kernel tells it, padded with zeros; all zeros, which
+ * no listener has, if it cannot be told.
+ */
+void link_listener_name(int fd, bool is_client, char name[LINK_NAME_BYTES]);
 
 /* A socket of that type that is bound to the name, close-on-exec and non-blocking, or -errno. Any thread. */
 int link_bind_name(uint16_t port, const char *suffix, int type);

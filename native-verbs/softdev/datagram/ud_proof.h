@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How both ends of a unix connection for datagrams prove the secret, before the first datagram:
+ *
+ *   receiver -> sender   CHALLENGE  challenge
+ *   sender -> receiver   PROOF      challenge, MAC("ud sender" ...)
+ *   receiver -> sender   WELCOME    MAC("ud receiver" ...)
+ *
+ * The MACs cover both challenges and the name of the receiver's socket. Each message is one of the socket's.
+ */
+#ifndef SOFTDEV_UD_PROOF_H
+#define SOFTDEV_UD_PROOF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { UD_CHALLENGE_BYTES = 16 };
+
+enum ud_proof_kind { UD_PROOF_CHALLENGE = 1, UD_PROOF_PROOF, UD_PROOF_WELCOME };
+
+struct ud_proof_message {
+	uint32_t magic;
+	uint8_t version, kind, reserved[2];
+	uint8_t challenge[UD_CHALLENGE_BYTES];
+	uint8_t mac[32];
+};
+
+/* One end of one connection, zero-initialised. */
+struct ud_proof {
+	uint8_t own_challenge[UD_CHALLENGE_BYTES], peer_challenge[UD_CHALLENGE_BYTES];
+	bool proved_own; /* the sender's proof is on its way */
+};
+
+/* The receiver begins. 0 or -errno. */
+int ud_proof_begin(struct ud_proof *proof, int fd);
+/*
+ * Take what has come in. 1: the peer has proved that it knows the secret; 0: not yet; -errno: it will not. Progress thread.
+ */
+int ud_proof_receiver(struct ud_proof *proof, int fd);
+int ud_proof_sender(struct ud_proof *proof, int fd);
+
+#endif
