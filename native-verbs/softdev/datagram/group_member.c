@@ -123,7 +123,7 @@ static void read_names(const union ibv_gid *gid, uint8_t named[PORTS / 8])
 		unsigned int port;
 
 		if (name &&
-		    sscanf(name, "@softverbs.%*u.%u.mc.%32[0-9a-f].%40[0-9a-f]", &port, found, end) == 3 &&
+		    sscanf(name, "@softverbs.%u.mc.%32[0-9a-f].%40[0-9a-f]", &port, found, end) == 3 &&
 		    port < PORTS && !strcmp(found, wanted) && strlen(end) == TOKEN_TEXT_BYTES - 1 &&
 		    !(named[port / 8] & 1 << port % 8) && is_genuine(port, gid, end))
 			named[port / 8] |= 1 << port % 8;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which processes of this host have queue pairs in a group. Each binds an abstract unix socket whose name is that of its
- * port and of the group, "softverbs.<netns inode>.<port>.mc.<GID>.<token>"; nothing is ever sent to it. Who sends to the
+ * port and of the group, "softverbs.<port>.mc.<GID>.<token>"; nothing is ever sent to it. Who sends to the
  * group finds these names in /proc/net/unix, a moment late at most, and sends to each process as to any other. The token
  * is a random number, so that nobody holds the name before its owner does, and an HMAC of all that with the secret.
  */

@@ -27,19 +27,11 @@ struct link_listener {
 
 socklen_t link_socket_name(uint16_t port, const char *suffix, struct sockaddr_un *name)
 {
-	char target[64];
-	unsigned long inode;
-	ssize_t length = readlink("/proc/self/ns/net", target, sizeof(target) - 1);
 	int room = sizeof(name->sun_path) - 1, used;
 
-	if (length < 0)
-		return 0;
-	target[length] = 0;
-	if (sscanf(target, "net:[%lu]", &inode) != 1)
-		return 0;
 	memset(name, 0, sizeof(*name));
 	name->sun_family = AF_UNIX;
-	used = snprintf(name->sun_path + 1, room, "softverbs.%lu.%u%s", inode, port, suffix);
+	used = snprintf(name->sun_path + 1, room, "softverbs.%u%s", port, suffix);
 	return used < room ? offsetof(struct sockaddr_un, sun_path) + 1 + used : 0;
 }
 

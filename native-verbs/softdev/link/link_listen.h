@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The listening ends of links: the abstract unix socket "softverbs.<netns inode>.<port>", and TCP. Other unix sockets of a
+ * The listening ends of links: the abstract unix socket "softverbs.<port>", and TCP. Other unix sockets of a
  * port have the same name with a suffix: whoever is first has a name, so a name that must not be somebody else's is bound
  * together with the port.
  */

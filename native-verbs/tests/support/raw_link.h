@@ -14,14 +14,10 @@
 /* The name of the abstract socket that a process listens on for `port`. */
 static inline socklen_t raw_link_name(uint16_t port, struct sockaddr_un *name)
 {
-	char target[64] = "";
-	unsigned long inode = 0;
 	int used;
 
 	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
-	CHECK(readlink("/proc/self/ns/net", target, sizeof(target) - 1) > 0);
-	CHECK_EQUAL(sscanf(target, "net:[%lu]", &inode), 1);
-	used = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "softverbs.%lu.%u", inode, port);
+	used = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "softverbs.%u", port);
 	return offsetof(struct sockaddr_un, sun_path) + 1 + used;
 }
 
