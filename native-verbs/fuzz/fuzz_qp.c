@@ -403,7 +403,7 @@ void fuzz_write_seeds(void)
 		fuzz_add_frame(&answers, (struct frame){.op = WIRE_RNR_NAK, .status = 1}, NULL);
 	fuzz_seed("rnr_until_the_end", answers.bytes, answers.length);
 	answers = fuzz_stream(REQUESTER, 0);
-	fuzz_add_frame(&answers, (struct frame){.op = WIRE_FILE_REPLY, .rkey = 1}, NULL);
+	fuzz_add_frame(&answers, (struct frame){.op = WIRE_FILE_REPLY, .rkey = FUZZ_KEY + FUZZ_OPEN}, NULL);
 	fuzz_add_frame(&answers, (struct frame){.op = WIRE_FILE_REVOKE}, NULL);
 	fuzz_seed("file_answers", answers.bytes, answers.length);
 }

@@ -309,21 +309,23 @@ int softverbs_ibv_dereg_mr(struct ibv_mr *base)
 	return 0;
 }
 
-int mr_share_file(const struct softdev_pd *pd, uint32_t slot, uint64_t generation)
+int mr_share_file(const struct softdev_pd *pd, uint64_t qp, uint32_t rkey, uint64_t generation, int *fd)
 {
-	struct softdev_mr *mr = slot < TABLE_MR_SLOTS ? mr_table_hold(slot << 16) : NULL;
-	int fd = -ENOENT;
+	struct softdev_mr *mr = mr_table_hold(rkey);
+	int error = 0;
 
+	*fd = -1;
 	if (!mr)
-		return fd;
-	if (mr->generation == generation && pd_same(mr->pd, pd) && (mr->access & IBV_ACCESS_REMOTE_READ) &&
-	    mr->file_fd >= 0) {
-		fd = fcntl(mr->file_fd, F_DUPFD_CLOEXEC, 0);
-		if (fd < 0)
-			fd = -errno;
-		else
-			atomic_store(&mr->file_shared, true);
-	}
+		return -ESTALE;
+	if (mr->generation != generation)
+		error = -ESTALE;
+	else if (!mr_permits(mr, pd, KEY_REMOTE, rkey, mr->iova, 0, IBV_ACCESS_REMOTE_READ) ||
+		 (mr->bound_qp && mr->bound_qp != qp))
+		error = -EACCES;
+	else if (mr->file_fd >= 0)
+		*fd = fcntl(mr->file_fd, F_DUPFD_CLOEXEC, 0);
+	if (*fd >= 0)
+		atomic_store(&mr->file_shared, true);
 	mr_release(mr);
-	return fd;
+	return error;
 }

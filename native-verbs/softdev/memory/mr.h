@@ -54,8 +54,11 @@ static inline bool mr_permits(const struct softdev_mr *mr, const struct softdev_
 
 /* Called when a region is over whose descriptor peers have, any thread; parts.c names the callee. */
 extern void (*const mr_file_revoked)(void);
-/* A duplicate of the read-only descriptor behind the region, for a peer; or -errno. */
-int mr_share_file(const struct softdev_pd *pd, uint32_t slot, uint64_t generation);
+/*
+ * Does the key open this generation of a region to READs of the queue pair of that generation? 0, and *fd is a duplicate of the read-only
+ * descriptor behind the region, or -1 if there is none to be had; -ESTALE: that generation is over; -EACCES: it does not.
+ */
+int mr_share_file(const struct softdev_pd *pd, uint64_t qp, uint32_t rkey, uint64_t generation, int *fd);
 
 /* Where the iova-based address lies in this process. */
 static inline char *mr_pointer(const struct softdev_mr *mr, uint64_t address)

@@ -60,7 +60,7 @@ int mr_table_add(struct softdev_mr *mr)
 	return slot ? 0 : ENOMEM;
 }
 
-/* lock held. Shows the region to the peers, under a generation never used before. */
+/* lock held. Shows the region to the peers, if they may READ it, under a generation never used before. */
 static void publish(struct softdev_mr *mr)
 {
 	struct mr_entry *entry = &own_table()->mr[mr->base.handle];
@@ -69,11 +69,12 @@ static void publish(struct softdev_mr *mr)
 		random_bytes(&next_generation, 4);
 	next_generation += 2;
 	mr->generation = next_generation | 1;
+	if (!(mr->access & IBV_ACCESS_REMOTE_READ))
+		return;
 	entry->iova = mr->iova;
 	entry->length = mr->length;
 	entry->address = (uintptr_t)mr->address;
 	entry->file_offset = mr->file_offset;
-	entry->rkey = mr->base.rkey;
 	entry->pd = mr->pd->id;
 	entry->access = mr->access;
 	entry->has_file = mr->file_fd >= 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The MR and QP tables that a process shows to its peers: a sealed memfd, mapped read-only by them
- * (the descriptor comes with the link), so that a READ can be checked without asking. Read this and the
+ * (the descriptor comes with the link), so that a READ can be checked without asking. Keys are not in it: whether the one that a
+ * requester has is right it asks once for each generation (WIRE_FILE_REQUEST), and whoever has none learns none. Read this and the
  * frames in wire.h before changing a layout: two processes may run different builds.
  *
  * An entry is valid while its generation is odd; a writer makes it even, changes the entry, and publishes a new
@@ -17,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-	TABLE_VERSION = 2,
+	TABLE_VERSION = 3,
 	TABLE_MR_SLOTS = 65536,
 	TABLE_QP_SLOTS = 4096,
 };
@@ -30,7 +31,7 @@ struct mr_entry {
 	uint64_t length;
 	uint64_t address;
 	uint64_t file_offset;
-	uint32_t rkey;
+	uint32_t reserved;
 	uint32_t pd;
 	uint32_t access;
 	uint32_t has_file;

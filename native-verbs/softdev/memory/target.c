@@ -13,14 +13,14 @@ bool target_find(const struct target_peer *peer, uint32_t rkey, struct target *t
 	target->length = entry->length;
 	target->address = entry->address;
 	target->file_offset = entry->file_offset;
-	target->rkey = entry->rkey;
+	target->rkey = rkey;
 	target->has_file = entry->has_file;
 	pd = entry->pd;
 	access = entry->access;
 	bound_qp = entry->bound_qp;
 	target_copied();
 	return (target->generation & 1) && target_unchanged(target) && target_peer_unchanged(peer) &&
-	       target->rkey == rkey && pd == peer->qp->pd && (access & IBV_ACCESS_REMOTE_READ) &&
+	       pd == peer->qp->pd && (access & IBV_ACCESS_REMOTE_READ) &&
 	       (!bound_qp || bound_qp == peer->qp_generation);
 }
 

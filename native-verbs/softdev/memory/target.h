@@ -25,7 +25,10 @@ struct target {
 	bool has_file;
 };
 
-/* Looks the key up; false if the responder would refuse every READ with it, or is gone. */
+/*
+ * Looks up what stands in the slot of the key; false if the responder would refuse every READ with it, or is gone. Whether the key
+ * is that region's own only the responder can tell (transport/peer.h).
+ */
 bool target_find(const struct target_peer *peer, uint32_t rkey, struct target *target);
 /* Between a copy, of the region or of its entry, and these checks: its loads come before theirs. */
 void target_copied(void);

@@ -52,7 +52,7 @@ struct wqe {
 	unsigned int streams; /* frames of it that the link has not written to their end */
 	bool via_wire;	      /* a short cut was tried, the responder is to judge */
 	const struct fault *fault;
-	bool file_asked;
+	bool key_asked;
 	uint64_t received; /* READ over the wire */
 	/* Set once, for a link may ask for the payload of a slot until the progress thread has closed it. */
 	struct softdev_qp *qp;
@@ -120,8 +120,8 @@ struct softdev_qp {
 	bool retry_waiting;
 	bool peer_gone; /* with retry_waiting: there is nothing to try again */
 	bool path_changed; /* connect anew before anything else is sent */
-	uint32_t wanted_file;  /* slot of a file region to ask the peer for, 0 = none */
-	bool waits_for_file;   /* the oldest READ goes on when the answer is there */
+	uint32_t wanted_key;  /* to ask the peer about, 0 = none */
+	bool waits_for_key;   /* the oldest READ goes on when the answer is there */
 	pid_t peer_pid;
 
 	/* progress thread only */
@@ -137,6 +137,7 @@ struct softdev_qp {
 		bool dropping; /* the payload that comes in is to be discarded */
 		enum ibv_wc_status nak; /* what to answer when it is through */
 		enum ibv_wc_status own_status; /* and what the receive ends with that it took */
+		bool question_counted;	       /* the wrong key of the next request was counted when it was asked about */
 		bool receiving;		/* an RQE is being filled */
 		bool with_imm;		/* the WRITE that comes in takes an RQE at its end */
 		bool established; /* in RTR a first request has come */

@@ -197,7 +197,7 @@ static int fill_wqe(struct softdev_qp *qp, const struct ibv_send_wr *wr, const s
 	wqe->inline_data = is_inline || (op->flags & SEND_OP_OPERANDS)
 				   ? qp->sq_inline + (size_t)index * qp->cap.max_inline_data
 				   : NULL;
-	wqe->started = wqe->unreadable = wqe->via_wire = wqe->file_asked = false;
+	wqe->started = wqe->unreadable = wqe->via_wire = wqe->key_asked = false;
 	wqe->fault = NULL;
 	wqe->received = 0;
 	if (is_inline)

@@ -149,7 +149,7 @@ static bool look_after(struct softdev_qp *qp)
 
 	pthread_mutex_lock(&qp->lock);
 	pending = qp->sq_exec != qp->sq_post && qp->sq_exec == qp->sq_done &&
-		  qp->requester == REQUESTER_OPEN && !qp->rnr_waiting && !qp->waits_for_file &&
+		  qp->requester == REQUESTER_OPEN && !qp->rnr_waiting && !qp->waits_for_key &&
 		  atomic_load(&qp->state) == IBV_QPS_RTS;
 	waits = pending && !qp->sq_running;
 	if (waits && qp->defer.waits_at_tick && qp->defer.exec_at_tick == qp->sq_exec) {

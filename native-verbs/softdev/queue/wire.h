@@ -11,7 +11,7 @@
  *   COMPARE_SWAP, FETCH_ADD  remote_addr, rkey,   READ_DATA of eight bytes, then ACK | NAK
  *              payload struct atomic_operands
  *   ATOMIC_WRITE payload of eight bytes, remote_addr, rkey   ACK | NAK
- *   FILE_REQUEST rkey = slot, arg = generation    FILE_REPLY [+ descriptor]
+ *   FILE_REQUEST rkey, arg = generation           FILE_REPLY [+ descriptor]: the key is right, or EACCES, or ESTALE
  *                                                 FILE_REVOKE (unasked): some generation of the table is over
  *
  * Requests carry consecutive `seq`, from the PSN on that both ends were told by ibv_modify_qp; the responder executes

@@ -22,21 +22,23 @@ static bool may_read(struct softdev_qp *qp)
 void responder_share_file(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct frame reply = {.op = WIRE_FILE_REPLY, .rkey = frame->rkey, .arg = frame->arg};
-	const struct fault *fault = fault_check(FAULT_SHARE_FILE, .qpn = qp->base.qp_num);
-	int fd = fault ? -fault->error : -EACCES, error;
+	int fd = -1, error = -EACCES;
 
 	/* The descriptor shows the whole file, a READ only the region: for those who may open it anyway. */
-	if (!fault && link_peer_uid(qp->in) == geteuid() && may_read(qp))
-		fd = mr_share_file(qp->pd, frame->rkey, frame->arg);
-	if (fd < 0)
-		reply.status = -fd;
-	else
-		qp->passed_files = true;
-	error = link_send(qp->in, &reply, NULL, &fd, fd >= 0);
-	if (error) { /* short of descriptors */
-		reply.status = -error;
-		link_send(qp->in, &reply, NULL, NULL, 0);
+	if (link_peer_uid(qp->in) == geteuid() && may_read(qp)) {
+		error = mr_share_file(qp->pd, qp_generation(qp), frame->rkey, frame->arg, &fd);
+		if (error == -EACCES && !responder_count_question(qp))
+			return;
 	}
+	if (fd >= 0 && fault_check(FAULT_SHARE_FILE, .qpn = qp->base.qp_num)) {
+		close(fd);
+		fd = -1;
+	}
+	if (fd >= 0)
+		qp->passed_files = true;
+	reply.status = -error;
+	if (link_send(qp->in, &reply, NULL, &fd, fd >= 0)) /* short of descriptors */
+		link_send(qp->in, &reply, NULL, NULL, 0);
 	link_flush(qp->in);
 	if (fd >= 0)
 		close(fd);

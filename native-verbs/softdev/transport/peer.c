@@ -13,14 +13,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { FILE_BUCKETS = 256, MAX_FILES = 1024 };
+enum { KEY_BUCKETS = 256, MAX_FILES = 1024, MAX_KEYS = 8192 };
 
 struct peer_file {
 	struct peer_file *next; /* in its bucket */
-	uint32_t slot;
+	uint32_t rkey;
 	uint64_t generation;
 	uint64_t last_use;
-	int fd; /* -1: refused */
+	bool right; /* the peer says that the key is */
+	int fd;	    /* -1: there is none */
 	int holders;
 	bool dropped; /* no longer in the cache; the last holder frees it */
 };
@@ -33,8 +34,8 @@ struct peer {
 	atomic_bool cma;
 	const struct shared_table *table;
 	pthread_mutex_t lock; /* guards the files */
-	struct peer_file *files[FILE_BUCKETS];
-	int file_count;
+	struct peer_file *files[KEY_BUCKETS];
+	int key_count, file_count; /* those with a descriptor among them */
 	uint64_t uses;
 };
 
@@ -115,7 +116,8 @@ static void drop_file(struct peer *peer, struct peer_file **link)
 
 	*link = file->next;
 	file->dropped = true;
-	peer->file_count--;
+	peer->key_count--;
+	peer->file_count -= file->fd >= 0;
 	if (file->holders)
 		return;
 	if (file->fd >= 0)
@@ -141,7 +143,7 @@ void peer_release(struct peer *peer)
 		link = &(*link)->next;
 	*link = peer->next;
 	pthread_mutex_unlock(&peers_lock);
-	for (int i = 0; i < FILE_BUCKETS; i++)
+	for (int i = 0; i < KEY_BUCKETS; i++)
 		while (peer->files[i])
 			drop_file(peer, &peer->files[i]);
 	peer_table_unmap(peer->table);
@@ -169,19 +171,23 @@ void peer_drop_cma(struct peer *peer)
 	atomic_store(&peer->cma, false);
 }
 
-enum peer_file_state peer_file_hold(struct peer *peer, uint32_t slot, uint64_t generation,
-				    struct peer_file **out)
+static struct peer_file **bucket_of(struct peer *peer, uint32_t rkey)
 {
-	enum peer_file_state state = PEER_FILE_UNKNOWN;
+	return &peer->files[(rkey >> 16) % KEY_BUCKETS];
+}
+
+enum peer_file_state peer_file_hold(struct peer *peer, uint32_t rkey, uint64_t generation, struct peer_file **out)
+{
+	enum peer_file_state state = PEER_KEY_UNKNOWN;
 	struct peer_file *file;
 
 	pthread_mutex_lock(&peer->lock);
-	for (file = peer->files[slot % FILE_BUCKETS]; file; file = file->next)
-		if (file->slot == slot && file->generation == generation)
+	for (file = *bucket_of(peer, rkey); file; file = file->next)
+		if (file->rkey == rkey && file->generation == generation)
 			break;
 	if (file) {
 		file->last_use = ++peer->uses;
-		state = file->fd < 0 ? PEER_FILE_REFUSED : PEER_FILE_HELD;
+		state = !file->right ? PEER_KEY_WRONG : file->fd < 0 ? PEER_FILE_NONE : PEER_FILE_HELD;
 	}
 	if (state == PEER_FILE_HELD) {
 		file->holders++;
@@ -210,48 +216,62 @@ void peer_file_release(struct peer *peer, struct peer_file *file)
 }
 
 /* peer->lock held. */
-static void evict_oldest(struct peer *peer)
+static void evict_oldest(struct peer *peer, bool with_file)
 {
 	struct peer_file **oldest = NULL;
 
-	for (int i = 0; i < FILE_BUCKETS; i++)
+	for (int i = 0; i < KEY_BUCKETS; i++)
 		for (struct peer_file **link = &peer->files[i]; *link; link = &(*link)->next)
-			if (!oldest || (*link)->last_use < (*oldest)->last_use)
+			if ((!with_file || (*link)->fd >= 0) && (!oldest || (*link)->last_use < (*oldest)->last_use))
 				oldest = link;
 	if (oldest)
 		drop_file(peer, oldest);
 }
 
-void peer_file_add(struct peer *peer, uint32_t slot, uint64_t generation, int fd)
+/* peer->lock held. Drops what an earlier generation of the slot left; true if this key is known already. */
+static bool make_place(struct peer *peer, uint32_t rkey, uint64_t generation)
 {
-	struct peer_file **link = &peer->files[slot % FILE_BUCKETS];
+	struct peer_file **link = bucket_of(peer, rkey);
+	bool known = false;
+
+	while (*link) {
+		if ((*link)->rkey >> 16 == rkey >> 16 && (*link)->generation != generation) {
+			drop_file(peer, link);
+			continue;
+		}
+		known |= (*link)->rkey == rkey;
+		link = &(*link)->next;
+	}
+	return known;
+}
+
+void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool right, int fd)
+{
+	struct peer_file **bucket = bucket_of(peer, rkey);
 	struct peer_file *file = calloc(1, sizeof(*file));
 
 	pthread_mutex_lock(&peer->lock);
-	while (*link && (*link)->slot != slot)
-		link = &(*link)->next;
-	if (*link && (!file || (*link)->generation != generation))
-		drop_file(peer, link);
-	else if (*link) { /* two QPs asked for it */
+	if (make_place(peer, rkey, generation) || !file) { /* two QPs asked for it */
 		free(file);
-		file = NULL;
-	}
-	if (!file) {
 		if (fd >= 0)
 			close(fd);
 		goto unlock;
 	}
-	if (peer->file_count >= MAX_FILES)
-		evict_oldest(peer);
+	if (fd >= 0 && peer->file_count >= MAX_FILES)
+		evict_oldest(peer, true);
+	if (peer->key_count >= MAX_KEYS)
+		evict_oldest(peer, false);
 	*file = (struct peer_file){
-		.next = peer->files[slot % FILE_BUCKETS],
-		.slot = slot,
+		.next = *bucket,
+		.rkey = rkey,
 		.generation = generation,
 		.last_use = ++peer->uses,
+		.right = right,
 		.fd = fd,
 	};
-	peer->files[slot % FILE_BUCKETS] = file;
-	peer->file_count++;
+	*bucket = file;
+	peer->key_count++;
+	peer->file_count += fd >= 0;
 unlock:
 	pthread_mutex_unlock(&peer->lock);
 }
@@ -259,14 +279,13 @@ unlock:
 /* What a peer said when it passed the file, and what its table says now. */
 static bool is_stale(const struct peer *peer, const struct peer_file *file)
 {
-	return file->slot >= TABLE_MR_SLOTS ||
-	       atomic_load(&peer->table->mr[file->slot].generation) != file->generation;
+	return atomic_load(&peer->table->mr[file->rkey >> 16].generation) != file->generation;
 }
 
 void peer_files_revoke(struct peer *peer)
 {
 	pthread_mutex_lock(&peer->lock);
-	for (int i = 0; i < FILE_BUCKETS; i++)
+	for (int i = 0; i < KEY_BUCKETS; i++)
 		for (struct peer_file **link = &peer->files[i]; *link;)
 			if (is_stale(peer, *link))
 				drop_file(peer, link);

@@ -28,17 +28,17 @@ bool peer_has_cma(const struct peer *peer);
 /* process_vm_readv was refused: do not try again. */
 void peer_drop_cma(struct peer *peer);
 
-enum peer_file_state { PEER_FILE_UNKNOWN, PEER_FILE_REFUSED, PEER_FILE_HELD };
+/* What the peer has said of a key: nothing yet; that it is wrong; that it is right, without or with the descriptor of a file. */
+enum peer_file_state { PEER_KEY_UNKNOWN, PEER_KEY_WRONG, PEER_FILE_NONE, PEER_FILE_HELD };
 
 struct peer_file;
 
 /* HELD: *file can be read until peer_file_release(). */
-enum peer_file_state peer_file_hold(struct peer *peer, uint32_t slot, uint64_t generation,
-				    struct peer_file **file);
+enum peer_file_state peer_file_hold(struct peer *peer, uint32_t rkey, uint64_t generation, struct peer_file **file);
 int peer_file_fd(const struct peer_file *file);
 void peer_file_release(struct peer *peer, struct peer_file *file);
-/* Takes over fd; -1 = the peer has none for that region. */
-void peer_file_add(struct peer *peer, uint32_t slot, uint64_t generation, int fd);
+/* What the peer says of the key in this generation of its slot; takes over fd, -1 = none. */
+void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool right, int fd);
 /* Drops the files of regions that are not what they were when the files came. */
 void peer_files_revoke(struct peer *peer);
 

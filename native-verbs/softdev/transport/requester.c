@@ -28,7 +28,7 @@ static uint64_t all_timeouts_ns(const struct softdev_qp *qp)
 
 static bool awaits_answer(const struct softdev_qp *qp)
 {
-	return is_outstanding(qp) || qp->waits_for_file;
+	return is_outstanding(qp) || qp->waits_for_key;
 }
 
 /* qp->lock held. */
@@ -38,8 +38,8 @@ void requester_forget_peer(struct softdev_qp *qp)
 		peer_release(qp->peer);
 	qp->peer = NULL;
 	qp->requester = REQUESTER_DOWN;
-	qp->waits_for_file = false;
-	qp->wanted_file = 0;
+	qp->waits_for_key = false;
+	qp->wanted_key = 0;
 	for (uint32_t i = 0; i <= qp->sq_mask; i++) /* the link has dropped them */
 		qp->sq[i].streams = 0;
 }
@@ -224,21 +224,20 @@ static void start_connect(struct softdev_qp *qp)
 }
 
 /* qp->lock held. */
-static void ask_for_file(struct softdev_qp *qp)
+static void ask_about_key(struct softdev_qp *qp)
 {
-	uint32_t slot = qp->wanted_file;
-	struct frame frame = {.op = WIRE_FILE_REQUEST, .rkey = slot};
+	struct frame frame = {.op = WIRE_FILE_REQUEST, .rkey = qp->wanted_key};
 
-	qp->wanted_file = 0;
-	if (!slot)
+	qp->wanted_key = 0;
+	if (!frame.rkey)
 		return;
 	if (qp->requester != REQUESTER_OPEN || !qp->peer) { /* connected anew since, without a table */
-		qp->waits_for_file = false;
+		qp->waits_for_key = false;
 		return;
 	}
 	if (!is_outstanding(qp))
 		qp->last_answer_ns = progress_now_ns();
-	frame.arg = atomic_load(&peer_table(qp->peer)->mr[slot].generation);
+	frame.arg = atomic_load(&peer_table(qp->peer)->mr[frame.rkey >> 16].generation);
 	link_send(qp->out, &frame, NULL, NULL, 0);
 }
 
@@ -264,7 +263,7 @@ void requester_task(void *owner)
 	}
 	if (qp->requester == REQUESTER_DOWN && !qp->retry_waiting && is_sending_state(qp))
 		start_connect(qp);
-	ask_for_file(qp);
+	ask_about_key(qp);
 	sq_run(qp);
 	watch_for_answer(qp);
 	pthread_mutex_unlock(&qp->lock);

@@ -161,16 +161,16 @@ static bool is_file(int fd)
 	return !statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &about) && S_ISREG(about.stx_mode);
 }
 
-/* qp->lock held. */
+/* qp->lock held. Of a generation that is over nothing is kept: the READ goes over the wire. */
 static void on_file_reply(struct softdev_qp *qp, const struct frame *frame, const int *fds, int fd_count)
 {
-	int used = qp->peer && fd_count && !frame->status && is_file(fds[0]);
+	int used = qp->peer && fd_count && !frame->status && path_mode() != PATH_CMA && is_file(fds[0]);
 
-	if (qp->peer)
-		peer_file_add(qp->peer, frame->rkey, frame->arg, used ? fds[0] : -1);
+	if (qp->peer && frame->status != ESTALE)
+		peer_file_add(qp->peer, frame->rkey, frame->arg, !frame->status, used ? fds[0] : -1);
 	for (int i = used; i < fd_count; i++)
 		close(fds[i]);
-	qp->waits_for_file = false;
+	qp->waits_for_key = false;
 }
 
 /* qp->lock held. False when the peer is not ready. */
@@ -227,7 +227,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 
 	pthread_mutex_lock(&qp->lock);
 	/* Who sends nothing but what was not asked for is not there. */
-	is_answer = frame->op != WIRE_FILE_REVOKE && (frame->op != WIRE_FILE_REPLY || qp->waits_for_file);
+	is_answer = frame->op != WIRE_FILE_REVOKE && (frame->op != WIRE_FILE_REPLY || qp->waits_for_key);
 	if (frame->op == WIRE_QP_OPEN_REPLY && qp->requester == REQUESTER_CONNECTING) {
 		ready = on_open_reply(qp, frame, payload, fds, fd_count);
 	} else if (frame->op == WIRE_FILE_REPLY) {

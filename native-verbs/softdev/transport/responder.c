@@ -33,9 +33,22 @@ static void count_wrong_key(struct softdev_qp *qp)
 {
 	if (!qp->in)
 		return;
-	wrong_keys_count(qp->in);
+	if (!qp->responder.question_counted)
+		wrong_keys_count(qp->in);
+	qp->responder.question_counted = false;
 	if (is_unreliable(qp) && wrong_keys_exceeded(qp->in))
 		responder_close(qp);
+}
+
+bool responder_count_question(struct softdev_qp *qp)
+{
+	if (wrong_keys_exceeded(qp->in)) {
+		responder_close(qp);
+		return false;
+	}
+	wrong_keys_count(qp->in);
+	qp->responder.question_counted = true;
+	return true;
 }
 
 void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status status, enum ibv_wc_status own)

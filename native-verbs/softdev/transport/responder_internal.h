@@ -22,6 +22,9 @@ bool responder_expects(struct softdev_qp *qp, const struct frame *frame);
  */
 void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status status, enum ibv_wc_status own);
 
+/* The peer asked whether a key is right, and it is not: counted, once with the request that follows. False: too often, it is gone. */
+bool responder_count_question(struct softdev_qp *qp);
+
 /* qp->lock held. May the peer touch these bytes in this way? */
 bool responder_allows(const struct softdev_qp *qp, uint32_t rkey, uint64_t address, uint64_t length,
 		      unsigned int access);

@@ -52,6 +52,7 @@ static void accept_open(struct link *link, struct softdev_qp *qp)
 	if (qp->in)
 		link_close(qp->in);
 	qp->in = link;
+	qp->responder.question_counted = false;
 	link_set_owner(link, &responder_ops, qp);
 	/* Short of descriptors, the peer has to do without the table: every READ over the wire. */
 	if (link_send(link, &frame, &reply, &table_fd, may_map))

@@ -124,7 +124,6 @@ enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe,
 {
 	const struct shared_table *table = peer_table(peer);
 	const struct target_peer from = {table, &table->qp[peer_qp_slot], peer_qp_generation};
-	enum peer_file_state file_state = PEER_FILE_REFUSED;
 	bool may_use_cma = path_mode() != PATH_FILE && peer_has_cma(peer);
 	enum shortcut_result result;
 	struct peer_file *file;
@@ -133,15 +132,19 @@ enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe,
 	if (!wqe->length || !target_find(&from, wqe->rkey, &target) ||
 	    !target_covers(&target, wqe->remote_addr, wqe->length))
 		return SHORTCUT_REFUSED;
-	if (target.has_file && path_mode() != PATH_CMA)
-		file_state = peer_file_hold(peer, wqe->rkey >> 16, target.generation, &file);
-	if (file_state == PEER_FILE_HELD) {
+	if (!may_use_cma && (!target.has_file || path_mode() == PATH_CMA))
+		return SHORTCUT_REFUSED; /* whatever the key is */
+	switch (peer_file_hold(peer, wqe->rkey, target.generation, &file)) {
+	case PEER_FILE_HELD:
 		result = read_file(qp, wqe, &from, &target, peer_file_fd(file));
 		peer_file_release(peer, file);
 		return result;
+	case PEER_FILE_NONE:
+		return may_use_cma ? read_memory(qp, wqe, peer, &from, &target) : SHORTCUT_REFUSED;
+	case PEER_KEY_UNKNOWN:
+		return SHORTCUT_UNKNOWN_KEY;
+	case PEER_KEY_WRONG:
+		break;
 	}
-	if (!may_use_cma)
-		return file_state == PEER_FILE_UNKNOWN ? SHORTCUT_NEEDS_FILE : SHORTCUT_REFUSED;
-	result = read_memory(qp, wqe, peer, &from, &target);
-	return result == SHORTCUT_DONE && file_state == PEER_FILE_UNKNOWN ? SHORTCUT_DONE_ASK_FILE : result;
+	return SHORTCUT_REFUSED;
 }

@@ -11,8 +11,7 @@
 
 enum shortcut_result {
 	SHORTCUT_DONE,
-	SHORTCUT_DONE_ASK_FILE, /* done; the descriptor of the file would make the next one faster */
-	SHORTCUT_NEEDS_FILE,	/* only the file would serve, and its descriptor is not here yet */
+	SHORTCUT_UNKNOWN_KEY, /* the peer has not said yet whether the key is right, and where the file is */
 	SHORTCUT_REFUSED,
 };
 

@@ -47,33 +47,41 @@ static struct softdev_mr *hold_sink(struct batch *batch, const struct softdev_pd
 	return mr;
 }
 
-static bool wants_file(const struct target *target)
+/* May a batch read from there? The first READ says where all of them read from: a file, or the peer's memory. */
+static bool may_read(struct batch *batch, struct peer *peer, const struct target *target)
 {
-	return target->has_file && path_mode() != PATH_CMA;
+	struct peer_file *file;
+	enum peer_file_state state = peer_file_hold(peer, target->rkey, target->generation, &file);
+
+	if (state == PEER_FILE_HELD && !batch->target_count) {
+		batch->file = file;
+		return true;
+	}
+	if (state == PEER_FILE_HELD)
+		peer_file_release(peer, file);
+	return state == PEER_FILE_NONE && !batch->file && path_mode() != PATH_FILE && peer_has_cma(peer);
 }
 
-static const struct target *find_target(struct batch *batch, uint32_t rkey)
+static const struct target *find_target(struct batch *batch, struct peer *peer, uint32_t rkey)
 {
 	struct target *target = &batch->targets[batch->target_count];
 
 	if (batch->target_count && target[-1].rkey == rkey)
 		return target - 1;
-	if (!target_find(&batch->peer, rkey, target))
+	if (!target_find(&batch->peer, rkey, target) || !may_read(batch, peer, target))
 		return NULL;
 	batch->target_count++;
 	return target;
 }
 
 /* False when the READ has to go alone, or with others. What was held for it meanwhile goes with the batch. */
-static bool add(struct batch *batch, const struct softdev_pd *pd, const struct wqe *wqe)
+static bool add(struct batch *batch, struct peer *peer, const struct softdev_pd *pd, const struct wqe *wqe)
 {
-	const struct target *target = find_target(batch, wqe->rkey);
+	const struct target *target = find_target(batch, peer, wqe->rkey);
 	unsigned int local = batch->local_count;
 	uint64_t from;
 
 	if (!target || !wqe->length || !target_covers(target, wqe->remote_addr, wqe->length))
-		return false;
-	if (target != batch->targets && (batch->file || wants_file(target)))
 		return false;
 	for (int i = 0; i < wqe->num_sge; i++) {
 		const struct ibv_sge *sge = &wqe->sge[i];
@@ -92,20 +100,6 @@ static bool add(struct batch *batch, const struct softdev_pd *pd, const struct w
 	batch->bytes += wqe->length;
 	batch->parts[batch->count++] = (struct part){local, batch->bytes};
 	return true;
-}
-
-/* The first READ says where all of them read from. False if that one has to go alone. */
-static bool begin(struct batch *batch, struct peer *peer, const struct wqe *first)
-{
-	const struct target *target = find_target(batch, first->rkey);
-	enum peer_file_state state = PEER_FILE_REFUSED;
-
-	if (target && wants_file(target))
-		state = peer_file_hold(peer, first->rkey >> 16, target->generation, &batch->file);
-	if (state == PEER_FILE_HELD)
-		return true;
-	batch->file = NULL;
-	return target && state == PEER_FILE_REFUSED && path_mode() != PATH_FILE && peer_has_cma(peer);
 }
 
 /* Copies; returns how many READs are whole. */
@@ -161,9 +155,7 @@ unsigned int shortcut_read_batch(struct softdev_qp *qp, const struct wqe *const 
 	batch.file = NULL;
 	batch.count = batch.local_count = batch.target_count = batch.sink_count = 0;
 	batch.bytes = 0;
-	if (!begin(&batch, peer, reads[0]))
-		return 0;
-	for (unsigned int i = 0; i < count && add(&batch, qp->pd, reads[i]); i++)
+	for (unsigned int i = 0; i < count && add(&batch, peer, qp->pd, reads[i]); i++)
 		;
 	if (batch.count)
 		whole = batch.file ? copy_file(&batch) : copy_memory(&batch, peer);

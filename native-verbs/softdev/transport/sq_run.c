@@ -52,22 +52,18 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
 	qp->copying = false;
 	if (atomic_load(&qp->state) != IBV_QPS_RTS)
 		return true;
-	if (qp->requester != REQUESTER_OPEN && result != SHORTCUT_DONE && result != SHORTCUT_DONE_ASK_FILE)
+	if (qp->requester != REQUESTER_OPEN && result != SHORTCUT_DONE)
 		return true; /* once more after the next connect */
 	switch (result) {
-	case SHORTCUT_DONE_ASK_FILE:
-		qp->wanted_file = wqe->rkey >> 16;
-		progress_post(&qp->task);
-		/* fall through */
 	case SHORTCUT_DONE:
 		sq_complete_read(qp);
 		return true;
-	case SHORTCUT_NEEDS_FILE:
-		if (wqe->file_asked)
+	case SHORTCUT_UNKNOWN_KEY:
+		if (wqe->key_asked)
 			break;
-		wqe->file_asked = true;
-		qp->waits_for_file = true;
-		qp->wanted_file = wqe->rkey >> 16;
+		wqe->key_asked = true;
+		qp->waits_for_key = true;
+		qp->wanted_key = wqe->rkey;
 		progress_post(&qp->task);
 		return true;
 	case SHORTCUT_REFUSED:
@@ -138,7 +134,7 @@ static bool may_execute(struct softdev_qp *qp)
 
 	/* Draining, what has been sent once is sent again if the peer was not ready for it. */
 	return (state == IBV_QPS_RTS || (state == IBV_QPS_SQD && (int32_t)(qp->sq_started - qp->sq_exec) > 0)) &&
-	       qp->sq_exec != qp->sq_post && !qp->rnr_waiting && !qp->waits_for_file;
+	       qp->sq_exec != qp->sq_post && !qp->rnr_waiting && !qp->waits_for_key;
 }
 
 /* IBV_SEND_FENCE: it may send what a READ or atomic before it has brought. */

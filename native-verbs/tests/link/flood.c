@@ -59,7 +59,7 @@ static void ask_without_listening(const struct offer *offer, struct frame frame)
 
 	CHECK(!setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)));
 	if (frame.op == WIRE_FILE_REQUEST)
-		frame.arg = table->mr[frame.rkey].generation;
+		frame.arg = table->mr[frame.rkey >> 16].generation;
 	for (int i = 0; i < ASKED; i++) {
 		if (send(fd, &frame, sizeof(frame), MSG_NOSIGNAL) != sizeof(frame))
 			break;
@@ -72,7 +72,7 @@ static void pester(int control)
 	struct offer offer;
 
 	test_receive(control, &offer, sizeof(offer));
-	ask_without_listening(&offer, (struct frame){.op = WIRE_FILE_REQUEST, .rkey = offer.rkey >> 16});
+	ask_without_listening(&offer, (struct frame){.op = WIRE_FILE_REQUEST, .rkey = offer.rkey});
 	test_signal(control);
 	test_receive(control, &offer, sizeof(offer));
 	ask_without_listening(&offer, (struct frame){.op = WIRE_READ, .remote_addr = offer.addr, .rkey = offer.rkey,

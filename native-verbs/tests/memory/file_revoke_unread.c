@@ -50,7 +50,7 @@ static int take_file(const struct address *to, const struct region *region)
 	table_fd = receive_table(fd);
 	table = mmap(NULL, sizeof(*table), PROT_READ, MAP_SHARED, table_fd, 0);
 	CHECK(table != MAP_FAILED);
-	frame = (struct frame){.op = WIRE_FILE_REQUEST, .rkey = slot, .arg = table->mr[slot].generation};
+	frame = (struct frame){.op = WIRE_FILE_REQUEST, .rkey = region->mr->rkey, .arg = table->mr[slot].generation};
 	CHECK(raw_write_frame(fd, &frame, NULL));
 	CHECK(raw_read_frame(fd, &frame, NULL, 0)); /* and drops the descriptor */
 	CHECK(frame.op == WIRE_FILE_REPLY && !frame.status);
