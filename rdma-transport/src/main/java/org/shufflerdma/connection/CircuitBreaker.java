@@ -45,6 +45,13 @@ final class CircuitBreaker {
     return true;
   }
 
+  /** The attempt that was admitted ended without telling anything about the peer. */
+  synchronized void undecided() {
+    if (state == State.HALF_OPEN) {
+      stateSinceNs = nanoClock.getAsLong() - openNs;
+    }
+  }
+
   synchronized void succeeded() {
     failures = 0;
     state = State.CLOSED;

@@ -38,7 +38,7 @@ public final class Connection {
     /** It broke: called once. */
     void broken(Connection connection);
 
-    /** A list of READs was carried out. */
+    /** A list of READs of data was carried out. */
     void progressed(Connection connection);
   }
 
@@ -109,6 +109,26 @@ public final class Connection {
   public void post(
       List<Read> reads, RegisteredBuffer sink, ReadCompletion completion, Deadline deadline)
       throws BrokenConnectionException, TimeoutException, InterruptedException {
+    post(reads, sink, completion, true, deadline);
+  }
+
+  /**
+   * The same for READs of the peer's own memory, such as its descriptors. Their success does not
+   * show that its files can be read, so it does not count in the peer's favour.
+   */
+  public void postControl(
+      List<Read> reads, RegisteredBuffer sink, ReadCompletion completion, Deadline deadline)
+      throws BrokenConnectionException, TimeoutException, InterruptedException {
+    post(reads, sink, completion, false, deadline);
+  }
+
+  private void post(
+      List<Read> reads,
+      RegisteredBuffer sink,
+      ReadCompletion completion,
+      boolean carriesData,
+      Deadline deadline)
+      throws BrokenConnectionException, TimeoutException, InterruptedException {
     int size = reads.size();
     if (!budget.acquire(size, deadline)) {
       if (!isOpen()) {
@@ -120,7 +140,7 @@ public final class Connection {
     for (Read read : reads) {
       totalBytes += read.lengthBytes();
     }
-    PostedList list = new PostedList(this, sink, completion, size, totalBytes);
+    PostedList list = new PostedList(this, sink, completion, size, totalBytes, carriesData);
     postLock.lock();
     try {
       if (!isOpen()) {
@@ -187,7 +207,9 @@ public final class Connection {
     }
     if (status == WcStatus.SUCCESS) {
       stats.readBytesCompleted.add(list.totalBytes);
-      owner.progressed(this);
+      if (list.carriesData) {
+        owner.progressed(this);
+      }
       list.completion.succeeded();
     } else {
       list.completion.failed(list.failure(knownBreakage()));

@@ -220,6 +220,7 @@ public final class ConnectionPool implements Connection.Owner {
     } catch (NoConnectionException e) {
       attempt.completeExceptionally(e);
     } catch (Throwable t) {
+      slot.breaker.undecided();
       attempt.completeExceptionally(
           new NoConnectionException(peer, ConnectFailure.CLOSED, "the attempt was ended", t));
       throw t;
@@ -338,8 +339,9 @@ public final class ConnectionPool implements Connection.Owner {
 
   private void countFailure(PeerId peer, Slot slot, ConnectFailure failure) {
     stats.countConnectFailure(failure);
-    if (failure == ConnectFailure.RESOURCES) {
-      return; // this side's shortage, not the peer's failure
+    if (failure == ConnectFailure.RESOURCES) { // this side's shortage, not the peer's failure
+      slot.breaker.undecided();
+      return;
     }
     synchronized (slot) {
       slot.lastFailure = failure;

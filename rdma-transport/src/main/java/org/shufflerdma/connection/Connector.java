@@ -208,7 +208,7 @@ final class Connector {
     try {
       AwaitedCompletion outcome = new AwaitedCompletion();
       Read read = new Read(reply.canaryAddress(), reply.canaryRkey(), Canary.SIZE_BYTES, 0);
-      connection.post(List.of(read), sink, outcome, deadline);
+      connection.postControl(List.of(read), sink, outcome, deadline);
       ReadFailure failure = outcome.await(deadline);
       if (failure != null) {
         throw new NoConnectionException(peer, ConnectFailure.CANARY, failure.toString());

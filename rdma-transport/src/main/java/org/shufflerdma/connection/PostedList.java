@@ -14,6 +14,7 @@ final class PostedList {
   final ReadCompletion completion;
   final int size;
   final long totalBytes;
+  final boolean carriesData;
 
   /** Set when the device took only a part: its last READ, the signalled one, will not complete. */
   volatile boolean truncated;
@@ -27,12 +28,14 @@ final class PostedList {
       RegisteredBuffer sink,
       ReadCompletion completion,
       int size,
-      long totalBytes) {
+      long totalBytes,
+      boolean carriesData) {
     this.connection = connection;
     this.sink = sink;
     this.completion = completion;
     this.size = size;
     this.totalBytes = totalBytes;
+    this.carriesData = carriesData;
   }
 
   /** Notes an errored READ of this list; only the first that was not flushed is to blame. */

@@ -132,7 +132,7 @@ final class DescriptorReader {
     RegisteredBuffer sink = context.buffers().acquire(list.bufferBytes(), context.poolDeadline());
     AwaitedCompletion completion = new AwaitedCompletion();
     try {
-      connection.post(list.reads(), sink, completion, deadline);
+      connection.postControl(list.reads(), sink, completion, deadline);
     } catch (Throwable t) {
       sink.release();
       throw t;

@@ -59,6 +59,19 @@ class CircuitBreakerTest {
   }
 
   @Test
+  void anUndecidedProbeIsFollowedByAnother() {
+    open();
+    passMs(60_000);
+    breaker.admits();
+    breaker.undecided();
+    assertThat(breaker.admits()).isTrue();
+    assertThat(breaker.admits()).isFalse();
+    assertThat(breaker.failed()).isTrue();
+    breaker.undecided();
+    assertThat(breaker.admits()).isFalse();
+  }
+
+  @Test
   void aGoodProbeClosesIt() {
     open();
     passMs(60_000);

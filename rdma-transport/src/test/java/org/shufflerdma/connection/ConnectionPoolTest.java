@@ -3,6 +3,7 @@ package org.shufflerdma.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import java.io.IOException;
 import java.util.ArrayList;
@@ -95,16 +96,58 @@ class ConnectionPoolTest {
     }
   }
 
-  private void openReader(int maxConnections) throws Exception {
+  private void openReader(Map<String, ?> changes) throws Exception {
     reader.close();
-    TransportSettings settings = TestTransports.with(
-        TestTransports.settings(0, 1 << 20), Map.of("maxConnections", maxConnections));
-    reader = TestTransports.open("reader", settings);
+    reader = TestTransports.open(
+        "reader", TestTransports.with(TestTransports.settings(0, 1 << 20), changes));
+  }
+
+  private void connectAndBreak() throws Exception {
+    connect(first).breakWith(new Breakage(Breakage.Kind.NO_PROGRESS, "of a test"));
+  }
+
+  @Test
+  void theCanaryAloneDoesNotMakeUpForFailures() throws Exception {
+    for (int i = 0; i < reader.settings().breakerFailures(); i++) {
+      connectAndBreak();
+    }
+    assertThat(failureTo(first)).isEqualTo(ConnectFailure.BREAKER);
+  }
+
+  @Test
+  void aReadOfDataMakesUpForFailures() throws Exception {
+    for (int i = 0; i < reader.settings().breakerFailures(); i++) {
+      TestTransports.assertReads(connect(first), first, reader, 1);
+      connectAndBreak();
+    }
+    assertThat(connect(first).isOpen()).isTrue();
+  }
+
+  @Test
+  void aTrialThatFailsForWantOfABufferIsFollowedByAnotherAtOnce() throws Exception {
+    openReader(Map.of("breakerOpenMs", 4_000));
+    for (int i = 0; i < reader.settings().breakerFailures(); i++) {
+      connectAndBreak();
+    }
+    List<RegisteredBuffer> all = takeAllBuffers();
+    PeerId peer = TestTransports.peerOf("first", first);
+    Deadline deadline = Deadline.afterMs(20_000);
+    ConnectFailure failure = ConnectFailure.BREAKER;
+    while (failure == ConnectFailure.BREAKER && !deadline.expired()) {
+      TimeUnit.MILLISECONDS.sleep(10);
+      failure = catchThrowableOfType(
+              NoConnectionException.class,
+              () -> reader.connections().connect(peer, null, Deadline.afterMs(500)))
+          .failure();
+    }
+    assertThat(failure).isEqualTo(ConnectFailure.RESOURCES);
+    all.forEach(RegisteredBuffer::release);
+    assertThat(connect(first).isOpen()).isTrue();
   }
 
   @Test
   void aConnectionTakesOnePlaceWhileItIsProved() throws Exception {
-    openReader(2);
+    openReader(Map.of("maxConnections", 2));
     List<RegisteredBuffer> all = takeAllBuffers();
     ExecutorService threads = Executors.newFixedThreadPool(2);
     try {

@@ -167,6 +167,15 @@ class DeviceFaultTest extends PeerProcesses {
     assertThat(lines.get(1)).isEqualTo("round 1 good 16 failed {}");
   }
 
+  /** The canary and the descriptors are shorter than what fails. */
+  @Test
+  void aPeerOfWhichOnlyDataCannotBeReadIsLeftAlone() throws Exception {
+    FetchPeer.Published published = published(serve(0, 100_000));
+    List<String> lines =
+        read(published, 4, "SOFTVERBS_FAULT=read:status=REM_OP_ERR,min_length=100000,count=all");
+    assertThat(lines.get(3)).startsWith("round 3 good 0").contains("0=BREAKER", "15=BREAKER");
+  }
+
   @Test
   void aFatalEventOfTheQueuePairReplacesTheConnection() throws Exception {
     List<String> lines = readWith("read:raise=QP_FATAL,nth=" + DATA_READ, 5);
