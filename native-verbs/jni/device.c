@@ -124,7 +124,7 @@ static void query_device(JNIEnv *env, jclass natives, jlong handle, jlongArray o
 {
 	struct ibv_context *context = to_pointer(handle);
 	struct ibv_device_attr attr;
-	jlong words[11];
+	jlong words[12];
 	int error;
 
 	(void)natives;
@@ -145,6 +145,7 @@ static void query_device(JNIEnv *env, jclass natives, jlong handle, jlongArray o
 	words[8] = attr.phys_port_cnt;
 	words[9] = attr.max_qp_init_rd_atom;
 	words[10] = attr.local_ca_ack_delay;
+	words[11] = attr.max_qp;
 	(*env)->SetLongArrayRegion(env, out, 0, ARRAY_SIZE(words), words);
 }
 

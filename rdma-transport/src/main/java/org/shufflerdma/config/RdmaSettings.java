@@ -29,6 +29,7 @@ public record RdmaSettings(
     boolean hugePages,
     boolean relaxedOrdering,
     int sendQueueDepth,
+    int maxConnections,
     int connectTimeoutMs,
     int fetchTimeoutMs,
     int peerLostTimeoutMs,
@@ -127,6 +128,14 @@ public record RdmaSettings(
       ValueType.integer(16, 16384),
       "256",
       "The most READs that are posted to one peer at a time.");
+  private static final Setting<Integer> MAX_CONNECTIONS = new Setting<>(
+      "maxConnections",
+      ValueType.integer(1, 65536),
+      "1024",
+      "The most peers that an executor is connected to at a time, as far as its device has queue"
+          + " pairs and completion queue entries for them. A fetch from one more peer waits, within"
+          + " `fetchTimeout`, until a connection that has been idle for a second gives up its"
+          + " place. If that does not happen in time, its blocks are fetched by TCP.");
   private static final Setting<Integer> CONNECT_TIMEOUT = new Setting<>(
       "connectTimeout",
       ValueType.durationMs(100, 600_000),
@@ -163,6 +172,7 @@ public record RdmaSettings(
               HUGE_PAGES,
               RELAXED_ORDERING,
               SEND_QUEUE_DEPTH,
+              MAX_CONNECTIONS,
               CONNECT_TIMEOUT,
               FETCH_TIMEOUT,
               PEER_LOST_TIMEOUT,
@@ -191,6 +201,7 @@ public record RdmaSettings(
         HUGE_PAGES.read(conf),
         RELAXED_ORDERING.read(conf),
         SEND_QUEUE_DEPTH.read(conf),
+        MAX_CONNECTIONS.read(conf),
         CONNECT_TIMEOUT.read(conf),
         FETCH_TIMEOUT.read(conf),
         PEER_LOST_TIMEOUT.read(conf),

@@ -35,14 +35,16 @@ final class CircuitBreaker {
 
   /** Whether an attempt may be made now; a half-open breaker admits one per open time. */
   synchronized boolean admits() {
-    if (state == State.CLOSED) {
-      return true;
+    boolean admitted = wouldAdmit();
+    if (admitted && state != State.CLOSED) {
+      enter(State.HALF_OPEN);
     }
-    if (nanoClock.getAsLong() - stateSinceNs < openNs) {
-      return false;
-    }
-    enter(State.HALF_OPEN);
-    return true;
+    return admitted;
+  }
+
+  /** Whether {@link #admits} would say so now; it admits nobody. */
+  synchronized boolean wouldAdmit() {
+    return state == State.CLOSED || nanoClock.getAsLong() - stateSinceNs >= openNs;
   }
 
   /** The attempt that was admitted ended without telling anything about the peer. */

@@ -55,6 +55,7 @@ public final class Connection {
   private final AtomicReference<@Nullable Breakage> breakage = new AtomicReference<>();
   private volatile @Nullable InetSocketAddress tcpAddress;
   private volatile long lastProgressNs = System.nanoTime();
+  private volatile long handedOutNs = lastProgressNs;
   private volatile boolean proved;
 
   Connection(
@@ -338,9 +339,20 @@ public final class Connection {
     return outstanding.isEmpty() ? 0 : System.nanoTime() - lastProgressNs;
   }
 
-  /** Nanoseconds since the last READ completed; 0 while any is outstanding or the canary to come. */
+  /** Somebody is about to post: until then it is not idle. */
+  void handedOut() {
+    handedOutNs = System.nanoTime();
+  }
+
+  /**
+   * Nanoseconds since the last READ completed and the connection was last handed out; 0 while any
+   * READ is outstanding or the canary is to come.
+   */
   long idleNs() {
-    return proved && outstanding.isEmpty() ? System.nanoTime() - lastProgressNs : 0;
+    long nowNs = System.nanoTime();
+    return proved && outstanding.isEmpty()
+        ? Math.min(nowNs - lastProgressNs, nowNs - handedOutNs)
+        : 0;
   }
 
   /** In buffers that only its READs hold any more. */

@@ -2,9 +2,7 @@
 package org.shufflerdma.connection;
 
 import java.net.InetSocketAddress;
-import java.util.Comparator;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -13,6 +11,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
@@ -27,37 +26,26 @@ import org.slf4j.LoggerFactory;
 public final class ConnectionPool implements Connection.Owner {
   private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
 
-  /** A connection that was in use more lately than this keeps its place. */
-  private static final long MIN_IDLE_NS = TimeUnit.SECONDS.toNanos(1);
-
-  /** For the many who wait for the same host one after the other. */
-  private static final long SILENCE_BELIEVED_NS = TimeUnit.SECONDS.toNanos(3);
-
   private final TransportSettings settings;
-  private final int maxConnections;
+  private final ConnectionLimit limit;
   private final Connector connector;
   private final CmEventLoop loop;
   private final Executor closer;
   private final Supplier<Deadline> drainDeadline;
   private final TransportStats stats;
-  private final Map<PeerId, Slot> slots = new ConcurrentHashMap<>();
-  private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
-
-  /** Guarded by connections. */
-  private int attempts;
-
+  private final Map<PeerId, PeerState> peers = new ConcurrentHashMap<>();
   private volatile boolean closed;
 
   ConnectionPool(
       TransportSettings settings,
-      int maxConnections,
+      ConnectionLimit limit,
       Connector connector,
       CmEventLoop loop,
       Executor closer,
       Supplier<Deadline> drainDeadline,
       TransportStats stats) {
     this.settings = settings;
-    this.maxConnections = maxConnections;
+    this.limit = limit;
     this.connector = connector;
     this.loop = loop;
     this.closer = closer;
@@ -65,87 +53,53 @@ public final class ConnectionPool implements Connection.Owner {
     this.stats = stats;
   }
 
-  /** What is known about one peer. */
-  private static final class Slot {
-    final CircuitBreaker breaker;
-
-    @Nullable
-    CompletableFuture<Connection> current;
-
-    @Nullable
-    ConnectFailure lastFailure;
-
-    boolean wasConnected;
-
-    long usedNs;
-
-    /** The last connection ended because the peer did not answer; its host is asked before the next. */
-    boolean fellSilent;
-
-    /** Guards the three fields below; held while the peer's host is asked. */
-    final Object probeLock = new Object();
-
-    @Nullable
-    InetSocketAddress asked;
-
-    boolean hostAnswered;
-    long askedNs;
-
-    Slot(CircuitBreaker breaker) {
-      this.breaker = breaker;
-    }
-
-    synchronized Slot use() {
-      usedNs = System.nanoTime();
-      return this;
-    }
-
-    synchronized boolean isUnused(long ns) {
-      return System.nanoTime() - usedNs >= ns && (current == null || isOver(current));
-    }
+  /** As the other method, for a caller that wants the connection until the deadline. */
+  public Connection connect(PeerId peer, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    return connect(peer, tcpAddress, () -> false, deadline);
   }
 
   /**
-   * The connection to a peer; concurrent callers share the attempt to make it.
+   * The connection to a peer; concurrent callers share the attempt to make it. Where there are as
+   * many connections as there may be, the caller waits for a place.
    *
    * @param tcpAddress of the peer's host, asked to tell a lost peer from one without RDMA; null if
    *     that is not known
+   * @param isCancelled whether the caller has no use for a connection any more; then it does not wait
+   *     for a place any longer
    */
-  public Connection connect(PeerId peer, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
+  public Connection connect(
+      PeerId peer,
+      @Nullable InetSocketAddress tcpAddress,
+      BooleanSupplier isCancelled,
+      Deadline deadline)
       throws NoConnectionException, InterruptedException {
-    Slot slot =
-        slots.compute(peer, (key, old) -> (old == null ? new Slot(newBreaker()) : old).use());
-    CompletableFuture<Connection> mine = null;
-    CompletableFuture<Connection> shared;
-    synchronized (slot) {
+    PeerState state =
+        peers.compute(peer, (key, old) -> (old == null ? new PeerState(newBreaker()) : old).use());
+    while (true) {
       checkOpen(peer);
-      shared = slot.current;
-      if (shared == null || isOver(shared)) {
-        shared = null;
-        if (slot.breaker.admits()) {
-          mine = new CompletableFuture<>();
-          shared = mine;
-          slot.current = mine;
+      CompletableFuture<Connection> shared = state.currentAttempt();
+      if (shared != null) {
+        return await(peer, shared, deadline);
+      }
+      if (!state.mayBeTried()) {
+        throw leftAlone(peer, state, tcpAddress);
+      }
+      if (takePlace(peer, state, isCancelled, deadline)) {
+        CompletableFuture<Connection> mine = state.beginAttempt();
+        if (mine == null) {
+          limit.attemptEnded(null);
+        } else {
+          connectInPlace(peer, state, mine, tcpAddress, deadline);
+          return await(peer, mine, deadline);
         }
       }
     }
-    if (shared == null) {
-      throw leftAlone(peer, slot, tcpAddress);
-    }
-    if (mine != null) {
-      connectNow(peer, slot, mine, tcpAddress, deadline);
-    }
-    return await(peer, shared, deadline);
   }
 
   private CircuitBreaker newBreaker() {
     return new CircuitBreaker(
         settings.breakerFailures(), settings.breakerOpenMs(), System::nanoTime);
-  }
-
-  private static boolean isOver(CompletableFuture<Connection> attempt) {
-    return attempt.isCompletedExceptionally()
-        || (attempt.isDone() && !attempt.join().isOpen());
   }
 
   private void checkOpen(PeerId peer) throws NoConnectionException {
@@ -159,14 +113,9 @@ public final class ConnectionPool implements Connection.Owner {
    * its blocks.
    */
   private NoConnectionException leftAlone(
-      PeerId peer, Slot slot, @Nullable InetSocketAddress tcpAddress) {
-    ConnectFailure last;
-    synchronized (slot) {
-      last = slot.lastFailure;
-    }
-    boolean lost = last == ConnectFailure.UNREACHABLE
-        && tcpAddress != null
-        && !isHostAnswering(slot, tcpAddress);
+      PeerId peer, PeerState state, @Nullable InetSocketAddress tcpAddress) {
+    ConnectFailure last = state.lastFailure();
+    boolean lost = last == ConnectFailure.UNREACHABLE && state.isLost(tcpAddress);
     return new NoConnectionException(
         peer,
         lost ? ConnectFailure.UNREACHABLE : ConnectFailure.BREAKER,
@@ -175,42 +124,49 @@ public final class ConnectionPool implements Connection.Owner {
 
   /** Whether the host of a connection's peer answers TCP; true if it cannot be asked. */
   boolean isHostAnswering(Connection connection) {
-    InetSocketAddress tcpAddress = connection.tcpAddress();
-    Slot slot = slots.get(connection.peer());
-    return tcpAddress == null || slot == null || isHostAnswering(slot, tcpAddress);
+    PeerState state = peers.get(connection.peer());
+    return state == null || !state.isLost(connection.tcpAddress());
   }
 
-  /** Those who ask at the same time share one answer, and silence is believed for a while. */
-  private static boolean isHostAnswering(Slot slot, InetSocketAddress tcpAddress) {
-    long nowNs = System.nanoTime();
-    InetSocketAddress resolved = TcpProbe.resolve(tcpAddress);
-    synchronized (slot.probeLock) {
-      long validNs = slot.hostAnswered ? 0 : SILENCE_BELIEVED_NS;
-      if (!resolved.equals(slot.asked) || slot.askedNs + validNs - nowNs < 0) {
-        slot.hostAnswered = TcpProbe.isAnswered(resolved);
-        slot.asked = resolved;
-        slot.askedNs = System.nanoTime();
+  /** False if another caller has begun to connect to the peer, or it is left alone by now. */
+  private boolean takePlace(
+      PeerId peer, PeerState state, BooleanSupplier isCancelled, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    BooleanSupplier isNeeded =
+        () -> !isCancelled.getAsBoolean() && state.currentAttempt() == null && state.mayBeTried();
+    String why = limit.places() + " connections are in use (spark.shuffle.rdma.maxConnections)";
+    switch (limit.take(isNeeded, deadline)) {
+      case TAKEN -> {
+        return true;
       }
-      return slot.hostAnswered;
+      case NOT_NEEDED -> {
+        if (!isCancelled.getAsBoolean()) {
+          return false;
+        }
+        why = "the caller gave up while " + why;
+      }
+      case CLOSED -> checkOpen(peer);
+      case EXPIRED -> {
+        stats.countConnectFailure(ConnectFailure.RESOURCES);
+        LOG.warn("RDMA peer={} event=NO_PLACE action=TCP, {}", peer, why);
+      }
     }
+    throw new NoConnectionException(peer, ConnectFailure.RESOURCES, why);
   }
 
-  private void connectNow(
+  /** Uses the place that the caller has taken, and completes the attempt. */
+  private void connectInPlace(
       PeerId peer,
-      Slot slot,
+      PeerState state,
       CompletableFuture<Connection> attempt,
       @Nullable InetSocketAddress tcpAddress,
       Deadline deadline)
       throws InterruptedException {
     try {
-      Connection connection = connectOrCount(peer, slot, tcpAddress, deadline);
+      Connection connection = connectOrCount(peer, state, tcpAddress, deadline);
       connection.tcpAddress(tcpAddress);
-      synchronized (slot) {
-        if (slot.wasConnected) {
-          stats.reconnects.increment();
-        }
-        slot.wasConnected = true;
-        slot.fellSilent = false;
+      if (state.connected()) {
+        stats.reconnects.increment();
       }
       attempt.complete(connection);
       LOG.info("RDMA peer={} qp={} event=CONNECTED", peer, connection.queuePairNumber());
@@ -220,7 +176,7 @@ public final class ConnectionPool implements Connection.Owner {
     } catch (NoConnectionException e) {
       attempt.completeExceptionally(e);
     } catch (Throwable t) {
-      slot.breaker.undecided();
+      state.undecided();
       attempt.completeExceptionally(
           new NoConnectionException(peer, ConnectFailure.CLOSED, "the attempt was ended", t));
       throw t;
@@ -228,127 +184,70 @@ public final class ConnectionPool implements Connection.Owner {
   }
 
   private Connection connectOrCount(
-      PeerId peer, Slot slot, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
+      PeerId peer, PeerState state, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     try {
-      checkNotLost(peer, slot, tcpAddress);
-      return connectWithin(peer, deadline.atMostMs(settings.connectTimeoutMs()));
+      Deadline connected = deadline.atMostMs(settings.connectTimeoutMs());
+      Connector.Unproved made = make(peer, state, tcpAddress, connected);
+      connector.prove(made, connected);
+      return made.connection();
     } catch (NoConnectionException e) {
-      NoConnectionException known = isLost(e, slot, tcpAddress) ? e.unreachable(peer) : e;
-      countFailure(peer, slot, known.failure());
+      NoConnectionException known = isLost(e, state, tcpAddress) ? e.unreachable(peer) : e;
+      countFailure(peer, state, known.failure());
       LOG.warn("{}", known.getMessage());
       throw known;
     }
   }
 
-  private Connection connectWithin(PeerId peer, Deadline deadline)
+  /** The place is the connection's from then on, or given back. */
+  private Connector.Unproved make(
+      PeerId peer, PeerState state, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
       throws NoConnectionException, InterruptedException {
-    Connector.Unproved made = makeRoomAndConnect(peer, deadline);
-    connector.prove(made, deadline);
-    return made.connection();
+    Connector.Unproved made = null;
+    try {
+      limit.lookAgain(); // who waits in line to connect to this peer shares the attempt
+      checkNotLost(peer, state, tcpAddress);
+      made = connectOrMakeRoom(peer, deadline);
+      return made;
+    } finally {
+      limit.attemptEnded(made == null ? null : made.connection());
+    }
   }
 
-  /** Where this side has no room for one more connection, the one that was idle longest makes it. */
-  private Connector.Unproved makeRoomAndConnect(PeerId peer, Deadline deadline)
+  /** Where the device has nothing left for one more connection, one that is idle makes room. */
+  private Connector.Unproved connectOrMakeRoom(PeerId peer, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     try {
-      return connectInPlace(peer, deadline);
+      return connector.connect(peer, this, deadline);
     } catch (NoConnectionException e) {
-      if (e.failure() != ConnectFailure.RESOURCES || deadline.expired() || !evictIdlest()) {
+      if (e.failure() != ConnectFailure.RESOURCES || !limit.makeRoom(deadline)) {
         throw e;
       }
     }
-    awaitTakenDown(deadline);
-    return connectInPlace(peer, deadline);
-  }
-
-  private Connector.Unproved connectInPlace(PeerId peer, Deadline deadline)
-      throws NoConnectionException, InterruptedException {
-    takePlace(peer, deadline);
-    Connector.Unproved made = null;
-    try {
-      made = connector.connect(peer, this, deadline);
-      return made;
-    } finally {
-      synchronized (connections) {
-        attempts--;
-        if (made != null) {
-          connections.add(made.connection());
-        }
-      }
-    }
-  }
-
-  /** Attempts count as connections, so that the completion queue has room for all that come of them. */
-  private void takePlace(PeerId peer, Deadline deadline)
-      throws NoConnectionException, InterruptedException {
-    synchronized (connections) {
-      while (connections.size() + attempts >= maxConnections) {
-        if (deadline.expired() || (!isAnyBroken() && !evictIdlest())) {
-          throw new NoConnectionException(
-              peer, ConnectFailure.RESOURCES, maxConnections + " connections are in use");
-        }
-        awaitTakenDown(deadline);
-      }
-      attempts++;
-    }
-  }
-
-  private boolean isAnyBroken() {
-    return connections.stream().anyMatch(connection -> !connection.isOpen());
-  }
-
-  /** False if each has been in use lately. */
-  private boolean evictIdlest() {
-    Optional<Connection> idlest = connections.stream()
-        .filter(connection -> connection.isOpen() && connection.idleNs() >= MIN_IDLE_NS)
-        .max(Comparator.comparingLong(Connection::idleNs));
-    idlest.ifPresent(connection -> connection.breakWith(
-        new Breakage(Breakage.Kind.EVICTED, "its place is needed for another peer")));
-    return idlest.isPresent();
-  }
-
-  /** Waits while a broken connection is being destroyed, which gives back what it holds. */
-  private void awaitTakenDown(Deadline deadline) throws InterruptedException {
-    synchronized (connections) {
-      if (isAnyBroken() && !deadline.expired()) {
-        TimeUnit.NANOSECONDS.timedWait(connections, Math.max(1, deadline.remainingNs()));
-      }
-    }
+    return connector.connect(peer, this, deadline);
   }
 
   /** A peer whose device has just fallen silent is not waited for again if its host is silent, too. */
-  private static void checkNotLost(PeerId peer, Slot slot, @Nullable InetSocketAddress tcpAddress)
+  private static void checkNotLost(
+      PeerId peer, PeerState state, @Nullable InetSocketAddress tcpAddress)
       throws NoConnectionException {
-    boolean fellSilent;
-    synchronized (slot) {
-      fellSilent = slot.fellSilent;
-    }
-    if (fellSilent && tcpAddress != null && !isHostAnswering(slot, tcpAddress)) {
+    if (state.hasFallenSilent() && state.isLost(tcpAddress)) {
       throw new NoConnectionException(
           peer, ConnectFailure.UNREACHABLE, "its READs were not answered, nor is TCP");
     }
   }
 
   private static boolean isLost(
-      NoConnectionException e, Slot slot, @Nullable InetSocketAddress tcpAddress) {
+      NoConnectionException e, PeerState state, @Nullable InetSocketAddress tcpAddress) {
     return (e.failure() == ConnectFailure.TIMEOUT || e.failure() == ConnectFailure.CANARY)
-        && tcpAddress != null
-        && !isHostAnswering(slot, tcpAddress);
+        && state.isLost(tcpAddress);
   }
 
-  private void countFailure(PeerId peer, Slot slot, ConnectFailure failure) {
+  private void countFailure(PeerId peer, PeerState state, ConnectFailure failure) {
     stats.countConnectFailure(failure);
     if (failure == ConnectFailure.RESOURCES) { // this side's shortage, not the peer's failure
-      slot.breaker.undecided();
-      return;
-    }
-    synchronized (slot) {
-      slot.lastFailure = failure;
-    }
-    boolean opened =
-        failure == ConnectFailure.UNREACHABLE ? slot.breaker.trip() : slot.breaker.failed();
-    if (opened) {
+      state.undecided();
+    } else if (state.failed(failure)) {
       stats.breakersOpened.increment();
       LOG.warn(
           "RDMA peer={} event=BREAKER_OPEN action=left alone for {} ms",
@@ -361,7 +260,9 @@ public final class ConnectionPool implements Connection.Owner {
       PeerId peer, CompletableFuture<Connection> attempt, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     try {
-      return attempt.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+      Connection connection = attempt.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+      connection.handedOut();
+      return connection;
     } catch (TimeoutException e) {
       throw new NoConnectionException(
           peer, ConnectFailure.TIMEOUT, "another's attempt did not end in time");
@@ -375,9 +276,9 @@ public final class ConnectionPool implements Connection.Owner {
 
   @Override
   public void progressed(Connection connection) {
-    Slot slot = slots.get(connection.peer());
-    if (slot != null) {
-      slot.breaker.succeeded();
+    PeerState state = peers.get(connection.peer());
+    if (state != null) {
+      state.succeeded();
     }
   }
 
@@ -422,12 +323,10 @@ public final class ConnectionPool implements Connection.Owner {
         connection.queuePairNumber(),
         breakage,
         outstanding);
-    Slot slot = slots.get(peer);
-    if (slot != null) {
-      synchronized (slot) {
-        slot.fellSilent = breakage.kind() == Breakage.Kind.NO_ANSWER;
-      }
-      countFailure(peer, slot, failureAfter(breakage.kind()));
+    PeerState state = peers.get(peer);
+    if (state != null) {
+      state.fellSilent(breakage.kind() == Breakage.Kind.NO_ANSWER);
+      countFailure(peer, state, failureAfter(breakage.kind()));
     }
   }
 
@@ -445,22 +344,10 @@ public final class ConnectionPool implements Connection.Owner {
     try {
       connection.destroy(drained);
     } finally {
-      synchronized (connections) {
-        connections.remove(connection);
-        connections.notifyAll();
-      }
-      forget(connection);
-    }
-  }
-
-  /** A peer that does not come back must not keep its last connection in memory. */
-  private void forget(Connection connection) {
-    Slot slot = slots.get(connection.peer());
-    if (slot != null) {
-      synchronized (slot) {
-        if (slot.current != null && isOver(slot.current)) {
-          slot.current = null;
-        }
+      limit.destroyed(connection);
+      PeerState state = peers.get(connection.peer());
+      if (state != null) {
+        state.forgetEnded();
       }
     }
   }
@@ -468,17 +355,22 @@ public final class ConnectionPool implements Connection.Owner {
   /** Drops what is known of peers without a connection that nobody has asked for so long. */
   void forgetUnused(long unusedMs) {
     long unusedNs = TimeUnit.MILLISECONDS.toNanos(unusedMs);
-    for (PeerId peer : slots.keySet()) {
-      slots.computeIfPresent(peer, (key, slot) -> slot.isUnused(unusedNs) ? null : slot);
+    for (PeerId peer : peers.keySet()) {
+      peers.computeIfPresent(peer, (key, state) -> state.isUnused(unusedNs) ? null : state);
     }
   }
 
+  /** The most connections that there can be at a time. */
+  int limit() {
+    return limit.places();
+  }
+
   Set<Connection> connections() {
-    return connections;
+    return limit.connections();
   }
 
   void breakQueuePair(int number, Breakage reason) {
-    for (Connection connection : connections) {
+    for (Connection connection : limit.connections()) {
       if (connection.queuePairNumber() == number) {
         connection.breakWith(reason);
       }
@@ -488,7 +380,8 @@ public final class ConnectionPool implements Connection.Owner {
   /** Breaks every connection for the same reason and makes no new one. */
   void close(Breakage reason) {
     closed = true;
-    for (Connection connection : connections) {
+    limit.close();
+    for (Connection connection : limit.connections()) {
       try {
         connection.breakWith(reason);
       } catch (RuntimeException | Error e) { // the others must end as well

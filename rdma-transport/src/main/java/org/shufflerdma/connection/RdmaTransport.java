@@ -119,8 +119,7 @@ public final class RdmaTransport implements AutoCloseable {
 
     ProtectionDomain domain = keep(acquired, device.allocProtectionDomain());
     CompletionChannel events = keep(acquired, device.createCompletionChannel());
-    CompletionQueue queue =
-        keep(acquired, device.createCompletionQueue(queueEntries(settings, info), events, 0));
+    CompletionQueue queue = keep(acquired, createQueue(device, settings, info, events));
     CompletionQueue idleQueue =
         keep(acquired, device.createCompletionQueue(IDLE_QUEUE_ENTRIES, null, 0));
     Canary canary = keep(acquired, Canary.open(domain, bootNonce));
@@ -138,7 +137,7 @@ public final class RdmaTransport implements AutoCloseable {
         settings, device, setup, loop, domain, queue, pending, buffers, handshake, stats);
     ConnectionPool connections = new ConnectionPool(
         settings,
-        Math.min(settings.maxConnections(), queue.capacity() / settings.sendQueueDepth()),
+        new ConnectionLimit(connectionLimit(settings, info, queue)),
         connector,
         loop,
         closer,
@@ -229,9 +228,45 @@ public final class RdmaTransport implements AutoCloseable {
     return null;
   }
 
-  private static int queueEntries(TransportSettings settings, DeviceInfo info) {
-    long wanted = (long) settings.maxConnections() * settings.sendQueueDepth();
-    return (int) Math.min(wanted, info.maxCqe());
+  /**
+   * One with an entry for each place in the send queues of as many connections as there may be, or as
+   * large as the device gives it.
+   */
+  private static CompletionQueue createQueue(
+      DeviceContext device, TransportSettings settings, DeviceInfo info, CompletionChannel events)
+      throws VerbsException {
+    long most = Math.min(settings.maxConnections(), info.maxQp());
+    int entries = (int) Math.min(most * settings.sendQueueDepth(), info.maxCqe());
+    while (true) {
+      try {
+        return device.createCompletionQueue(entries, events, 0);
+      } catch (VerbsException e) {
+        if (entries / 2 < settings.sendQueueDepth()) {
+          throw e;
+        }
+        entries /= 2;
+      }
+    }
+  }
+
+  private static int connectionLimit(
+      TransportSettings settings, DeviceInfo info, CompletionQueue queue) throws IOException {
+    int limit = Math.min(
+        Math.min(settings.maxConnections(), info.maxQp()),
+        queue.capacity() / settings.sendQueueDepth());
+    if (limit == 0) {
+      throw new IOException("device " + info.name() + " completes " + queue.capacity()
+          + " work requests at most, fewer than a send queue of " + settings.sendQueueDepth());
+    }
+    if (limit < settings.maxConnections()) {
+      LOG.info(
+          "Device {} has room for {} connections to peers, not for {}"
+              + " (spark.shuffle.rdma.maxConnections)",
+          info.name(),
+          limit,
+          settings.maxConnections());
+    }
+    return limit;
   }
 
   private static RdmaEndpoint endpointOf(ConnectionId listenId, Nonce bootNonce)

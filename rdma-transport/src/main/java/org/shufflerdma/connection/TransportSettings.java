@@ -3,6 +3,7 @@ package org.shufflerdma.connection;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.Map;
 import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.memory.PoolSettings;
@@ -13,7 +14,8 @@ import org.shufflerdma.memory.PoolSettings;
  * @param bindAddress local address of the listener and of all connections; port 0 takes a free one
  * @param sendQueueDepth work requests in flight per connection
  * @param readsPerList work requests chained behind one signalled completion
- * @param maxConnections connections that this side opens; sizes the completion queue
+ * @param maxConnections connections that this side opens, as far as the device has what they
+ *     need; sizes the completion queue
  * @param maxInboundConnections connections of peers; one more takes the place of the oldest, or is
  *     rejected
  * @param connectTimeoutMs for the whole way from address to canary
@@ -41,6 +43,11 @@ public record TransportSettings(
     ConnectionSettings connection,
     PoolSettings pool) {
   static final int MAX_READS_PER_LIST = 1 << 8;
+  private static final int READS_PER_LIST = 64;
+  private static final int LEAST_INBOUND_LIMIT = 1024;
+  private static final int DRAIN_TIMEOUT_MS = 5_000;
+  private static final int BREAKER_FAILURES = 3;
+  private static final int BREAKER_OPEN_MS = 60_000;
 
   public TransportSettings {
     if (readsPerList < 1 || readsPerList > MAX_READS_PER_LIST) {
@@ -53,46 +60,39 @@ public record TransportSettings(
     }
   }
 
-  public static TransportSettings defaults(InetSocketAddress bindAddress, PoolSettings pool) {
+  private static TransportSettings of(
+      RdmaSettings settings, InetSocketAddress bindAddress, PoolSettings pool) {
     return new TransportSettings(
         bindAddress,
-        256,
-        64,
-        128,
-        1024,
-        5_000,
-        30_000,
-        12_000,
-        5_000,
-        3,
-        60_000,
-        ConnectionSettings.DEFAULTS,
+        settings.sendQueueDepth(),
+        Math.min(READS_PER_LIST, settings.sendQueueDepth()),
+        settings.maxConnections(),
+        Math.max(LEAST_INBOUND_LIMIT, settings.maxConnections()),
+        settings.connectTimeoutMs(),
+        settings.fetchTimeoutMs(),
+        settings.peerLostTimeoutMs(),
+        DRAIN_TIMEOUT_MS,
+        BREAKER_FAILURES,
+        BREAKER_OPEN_MS,
+        settings.connection(),
         pool);
   }
 
   /** What the settings say, with {@code poolBytes} of fetch buffers, at {@code address}. */
   public static TransportSettings of(RdmaSettings settings, long poolBytes, InetAddress address) {
     PoolSettings pool = PoolSettings.ofBudget(poolBytes);
-    TransportSettings defaults = TransportSettings.defaults(
+    return of(
+        settings,
         new InetSocketAddress(address, 0),
         new PoolSettings(
             pool.budgetBytes(),
             pool.slabBytes(),
             settings.hugePages(),
             settings.relaxedOrdering()));
-    return new TransportSettings(
-        defaults.bindAddress(),
-        settings.sendQueueDepth(),
-        Math.min(defaults.readsPerList(), settings.sendQueueDepth()),
-        defaults.maxConnections(),
-        defaults.maxInboundConnections(),
-        settings.connectTimeoutMs(),
-        settings.fetchTimeoutMs(),
-        settings.peerLostTimeoutMs(),
-        defaults.drainTimeoutMs(),
-        defaults.breakerFailures(),
-        defaults.breakerOpenMs(),
-        settings.connection(),
-        defaults.pool());
+  }
+
+  /** What executors have when no setting is given. */
+  public static TransportSettings defaults(InetSocketAddress bindAddress, PoolSettings pool) {
+    return of(RdmaSettings.from(Map.of()), bindAddress, pool);
   }
 }

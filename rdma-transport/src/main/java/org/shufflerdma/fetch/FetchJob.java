@@ -105,7 +105,9 @@ final class FetchJob {
   }
 
   private Connection connect() throws NoConnectionException, InterruptedException {
-    return context.connections().connect(peer, tcpAddress, context.progressDeadline());
+    return context
+        .connections()
+        .connect(peer, tcpAddress, outcomes::isCancelled, context.progressDeadline());
   }
 
   private void fetchResolved(Connection connection, List<PendingBlock> blocks, int attempt)

@@ -17,6 +17,7 @@ public record DeviceInfo(
     int maxQpRdAtom,
     int maxQpInitRdAtom,
     int ackDelay,
+    int maxQp,
     int maxQpWr,
     int maxSge,
     int maxCqe,

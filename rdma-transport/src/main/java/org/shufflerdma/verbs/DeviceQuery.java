@@ -18,7 +18,8 @@ final class DeviceQuery {
   private static final int PORTS = 8;
   private static final int MAX_QP_INIT_RD_ATOM = 9;
   private static final int LOCAL_CA_ACK_DELAY = 10;
-  private static final int DEVICE_WORDS = 11;
+  private static final int MAX_QP = 11;
+  private static final int DEVICE_WORDS = 12;
 
   /* Words of Natives.queryPort. */
   private static final int STATE = 0;
@@ -43,6 +44,7 @@ final class DeviceQuery {
         Math.toIntExact(words[MAX_QP_RD_ATOM]),
         Math.toIntExact(words[MAX_QP_INIT_RD_ATOM]),
         Math.toIntExact(words[LOCAL_CA_ACK_DELAY]),
+        Math.toIntExact(words[MAX_QP]),
         Math.toIntExact(words[MAX_QP_WR]),
         Math.toIntExact(words[MAX_SGE]),
         Math.toIntExact(words[MAX_CQE]),

@@ -9,10 +9,14 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.core.LogEvent;
@@ -25,6 +29,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.memory.ArenaSlice;
+import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegisteredBuffer;
 
 @Timeout(120)
@@ -161,6 +167,111 @@ class ConnectionPoolTest {
     } finally {
       threads.shutdownNow();
     }
+  }
+
+  /** READs of the reader's connection to the first peer that are not over before they are let go. */
+  private final class ReadsInUse {
+    private final CountDownLatch letGo = new CountDownLatch(1);
+    private final AwaitedCompletion last = new AwaitedCompletion();
+    private final RegisteredArena arena = TestTransports.arena(first);
+    private final RegisteredBuffer sink;
+
+    ReadsInUse(Connection connection) throws Exception {
+      sink = reader.buffers().acquire(64, Deadline.afterMs(0));
+      ArenaSlice record = arena.allocate(64);
+      List<Read> reads = List.of(new Read(record.address(), record.rkey(), 64, 0));
+      connection.post(reads, sink, new HeldUp(letGo), Deadline.afterMs(5_000));
+      connection.post(reads, sink, last, Deadline.afterMs(5_000));
+    }
+
+    void end() throws Exception {
+      letGo.countDown();
+      last.await(Deadline.afterMs(20_000));
+      sink.release();
+      arena.close();
+    }
+  }
+
+  private Future<Connection> connectInBackground(RdmaTransport to) {
+    FutureTask<Connection> task = new FutureTask<>(() -> connect(to));
+    Thread thread = new Thread(task);
+    thread.start();
+    Deadline deadline = Deadline.afterMs(20_000);
+    while (thread.getState() != Thread.State.TIMED_WAITING && !deadline.expired()) {
+      Thread.onSpinWait();
+    }
+    return task;
+  }
+
+  @Test
+  void oneConnectionTooManyWaitsUntilAnotherIsIdle() throws Exception {
+    openReader(Map.of("maxConnections", 1));
+    Connection toFirst = connect(first);
+    Connection toSecond = connect(second);
+    assertThat(Objects.requireNonNull(toFirst.breakage()).kind()).isEqualTo(Breakage.Kind.EVICTED);
+    TestTransports.assertReads(toSecond, second, reader, 1);
+  }
+
+  @Test
+  void thoseWhoWaitForAPlaceAreServedOneAfterTheOther() throws Exception {
+    openReader(Map.of("maxConnections", 1));
+    try (RdmaTransport third = TestTransports.open("second")) {
+      ReadsInUse reads = new ReadsInUse(connect(first));
+      Future<Connection> toSecond = connectInBackground(second);
+      Future<Connection> alsoToSecond = connectInBackground(second);
+      Future<Connection> toThird = connectInBackground(third);
+      assertThat(List.of(toSecond, alsoToSecond, toThird)).noneMatch(Future::isDone);
+      reads.end();
+      assertThat(toSecond.get(20, TimeUnit.SECONDS))
+          .isSameAs(alsoToSecond.get(20, TimeUnit.SECONDS));
+      assertThat(toThird.get(20, TimeUnit.SECONDS).isOpen()).isTrue();
+      assertThat(reader.stats().connectionsOpened.sum()).isEqualTo(3);
+      assertThat(reader.stats().connectionsEvicted.sum()).isEqualTo(2);
+    }
+  }
+
+  @Test
+  void aCallerThatGivesUpLeavesTheLine() throws Exception {
+    openReader(Map.of("maxConnections", 1));
+    AtomicBoolean cancelled = new AtomicBoolean();
+    PeerId peer = TestTransports.peerOf("second", second);
+    FutureTask<Connection> givesUp = new FutureTask<>(
+        () -> reader.connections().connect(peer, null, cancelled::get, Deadline.afterMs(60_000)));
+    try (RdmaTransport third = TestTransports.open("second")) {
+      ReadsInUse reads = new ReadsInUse(connect(first));
+      new Thread(givesUp).start();
+      Future<Connection> behind = connectInBackground(third);
+      cancelled.set(true);
+      assertThatThrownBy(() -> givesUp.get(20, TimeUnit.SECONDS))
+          .hasMessageContaining("the caller gave up");
+      reads.end();
+      assertThat(behind.get(20, TimeUnit.SECONDS).isOpen()).isTrue();
+      assertThat(reader.stats().connectFailures(ConnectFailure.RESOURCES)).isZero();
+    }
+  }
+
+  @Test
+  void theEndOfTheTransportIsToldToThoseWhoWaitForAPlace() throws Exception {
+    openReader(Map.of("maxConnections", 1));
+    Connection toFirst = connect(first);
+    ReadsInUse reads = new ReadsInUse(toFirst);
+    Future<Connection> waiting = connectInBackground(second);
+    reader.connections().close(new Breakage(Breakage.Kind.DEVICE, "of a test"));
+    assertThatThrownBy(() -> waiting.get(20, TimeUnit.SECONDS))
+        .cause()
+        .isInstanceOfSatisfying(
+            NoConnectionException.class,
+            e -> assertThat(e.failure()).isEqualTo(ConnectFailure.CLOSED));
+    assertThat(toFirst.isOpen()).isFalse();
+    reads.end();
+  }
+
+  @Test
+  void noMoreConnectionsAreMadeThanTheDeviceHasRoomFor() throws Exception {
+    openReader(Map.of("maxConnections", Integer.MAX_VALUE, "sendQueueDepth", 16_384));
+    int limit = reader.connections().limit();
+    assertThat(limit).isPositive().isLessThanOrEqualTo(reader.device().maxQp());
+    assertThat((long) limit * 16_384).isLessThanOrEqualTo(reader.device().maxCqe());
   }
 
   /** Makes the pool's warnings throw until it is restored. */

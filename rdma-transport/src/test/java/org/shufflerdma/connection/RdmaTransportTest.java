@@ -168,7 +168,6 @@ class RdmaTransportTest {
           .connections()
           .connect(TestTransports.peerOf("second", second), null, Deadline.afterMs(20_000));
       PeerId one = TestTransports.peerOf("third", third);
-      TimeUnit.MILLISECONDS.sleep(1_100); // so long it must have been idle
       TestTransports.assertReads(toFirst, owner, small, 1);
 
       Connection toThird = small.connections().connect(one, null, Deadline.afterMs(20_000));
@@ -197,9 +196,14 @@ class RdmaTransportTest {
       AwaitedCompletion inUse = new AwaitedCompletion();
       toFirst.post(list, sink, new HeldUp(release), Deadline.afterMs(5_000));
       toFirst.post(list, sink, inUse, Deadline.afterMs(5_000));
-      TimeUnit.MILLISECONDS.sleep(1_100); // long enough, were it idle
-      assertThat(failureOf(small, TestTransports.peerOf("second", second), null))
-          .isEqualTo(ConnectFailure.RESOURCES);
+      PeerId other = TestTransports.peerOf("second", second);
+      assertThatThrownBy(
+              () -> // longer than it would have to be idle
+              small.connections().connect(other, null, Deadline.afterMs(1_500)))
+          .isInstanceOfSatisfying(
+              NoConnectionException.class,
+              e -> assertThat(e.failure()).isEqualTo(ConnectFailure.RESOURCES))
+          .hasMessageContaining("1 connections are in use");
       release.countDown();
       assertThat(inUse.await(Deadline.afterMs(20_000))).isNull();
       sink.release();

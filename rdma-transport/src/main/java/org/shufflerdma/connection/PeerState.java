@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.net.InetSocketAddress;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a {@link ConnectionPool} knows about one peer: the connection, or the attempt to make it, that
+ * all threads share, and how earlier ones ended. Any thread may call; no call waits but {@link
+ * #isLost}.
+ */
+final class PeerState {
+  private final CircuitBreaker breaker;
+  private final HostProbe probe = new HostProbe();
+
+  // Guarded by this.
+  private @Nullable CompletableFuture<Connection> current;
+  private @Nullable ConnectFailure lastFailure;
+  private boolean wasConnected;
+  private boolean fellSilent;
+  private long usedNs = System.nanoTime();
+
+  PeerState(CircuitBreaker breaker) {
+    this.breaker = breaker;
+  }
+
+  /** A request for the peer has come: it is not forgotten for a while. */
+  synchronized PeerState use() {
+    usedNs = System.nanoTime();
+    return this;
+  }
+
+  synchronized boolean isUnused(long ns) {
+    return System.nanoTime() - usedNs >= ns && currentAttempt() == null;
+  }
+
+  /** The attempt under way, or the one that led to a connection which is open; else null. */
+  synchronized @Nullable CompletableFuture<Connection> currentAttempt() {
+    return current == null || isOver(current) ? null : current;
+  }
+
+  private static boolean isOver(CompletableFuture<Connection> attempt) {
+    return attempt.isCompletedExceptionally()
+        || (attempt.isDone() && !attempt.join().isOpen());
+  }
+
+  /** Makes the caller the one that connects, with a new attempt; null if it may not. */
+  synchronized @Nullable CompletableFuture<Connection> beginAttempt() {
+    if (currentAttempt() != null || !breaker.admits()) {
+      return null;
+    }
+    current = new CompletableFuture<>();
+    return current;
+  }
+
+  /** Drops a connection that is over, so that a peer that does not come back keeps no memory. */
+  synchronized void forgetEnded() {
+    if (currentAttempt() == null) {
+      current = null;
+    }
+  }
+
+  /** Whether an attempt may be made now, as far as the peer's failures go. */
+  boolean mayBeTried() {
+    return breaker.wouldAdmit();
+  }
+
+  /** True if this connection replaces an earlier one. */
+  synchronized boolean connected() {
+    boolean replaces = wasConnected;
+    wasConnected = true;
+    fellSilent = false;
+    return replaces;
+  }
+
+  synchronized void fellSilent(boolean silent) {
+    fellSilent = silent;
+  }
+
+  /** The last connection ended because the peer did not answer. */
+  synchronized boolean hasFallenSilent() {
+    return fellSilent;
+  }
+
+  synchronized @Nullable ConnectFailure lastFailure() {
+    return lastFailure;
+  }
+
+  /** READs of data have come through. */
+  void succeeded() {
+    breaker.succeeded();
+  }
+
+  /** The attempt ended without telling anything about the peer. */
+  void undecided() {
+    breaker.undecided();
+  }
+
+  /** True if the peer is left alone from now on. */
+  boolean failed(ConnectFailure failure) {
+    synchronized (this) {
+      lastFailure = failure;
+    }
+    return failure == ConnectFailure.UNREACHABLE ? breaker.trip() : breaker.failed();
+  }
+
+  /** Whether the peer's host is silent by TCP as well; false if it cannot be asked. */
+  boolean isLost(@Nullable InetSocketAddress tcpAddress) {
+    return tcpAddress != null && !probe.isAnswering(tcpAddress);
+  }
+}
