@@ -61,7 +61,7 @@ struct qp_open {
 
 struct qp_open_reply {
 	uint32_t qp_slot;
-	uint32_t pid;
+	uint32_t reserved;
 	uint64_t qp_generation;
 	uint64_t cookie_address; /* where the boot nonce lies, for the process_vm_readv probe */
 };

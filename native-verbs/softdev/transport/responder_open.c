@@ -45,7 +45,6 @@ static void accept_open(struct link *link, struct softdev_qp *qp)
 	bool may_map = link_peer_uid(link) == geteuid() && table_fd >= 0;
 
 	if (!link_is_tcp(link)) { /* for short cuts: other hosts need not know where our memory lies */
-		reply.pid = getpid();
 		reply.qp_generation = atomic_load(&own_table()->qp[qp->slot].generation);
 		reply.cookie_address = (uintptr_t)process_nonce();
 	}
