@@ -17,6 +17,14 @@ unsigned int async_withdraw(struct ibv_context *context, struct async_source *so
 	return event_queue_remove(&to_context(context)->async, &source->node);
 }
 
+void async_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *acknowledged, uint32_t raised)
+{
+	pthread_mutex_lock(mutex);
+	while (*acknowledged != raised)
+		pthread_cond_wait(cond, mutex);
+	pthread_mutex_unlock(mutex);
+}
+
 int softverbs_ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct event_node *node = event_queue_pop(&to_context(context)->async);

@@ -56,6 +56,8 @@ static inline struct softdev_context *to_context(struct ibv_context *context)
 void async_raise(struct ibv_context *context, struct async_source *source);
 /* Takes the undelivered ones back; how many there were. */
 unsigned int async_withdraw(struct ibv_context *context, struct async_source *source);
+/* Waits until the application has acknowledged all that were raised; `mutex` guards what it counts in. */
+void async_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *acknowledged, uint32_t raised);
 
 void device_events_init(struct softdev_context *context);
 /* Raises an event of the device or its port on every open context; on how many, 0 also if it is another kind. */

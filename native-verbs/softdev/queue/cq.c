@@ -144,11 +144,8 @@ static void wait_for_acks(struct softdev_cq *cq)
 	if (cq->base.channel)
 		cq->comp_raised -= event_queue_remove(&to_channel(cq->base.channel)->queue, &cq->comp_node);
 	cq->async_raised -= async_withdraw(cq->base.context, &cq->error);
-	pthread_mutex_lock(&cq->base.mutex);
-	while (cq->base.comp_events_completed != cq->comp_raised ||
-	       cq->base.async_events_completed != cq->async_raised)
-		pthread_cond_wait(&cq->base.cond, &cq->base.mutex);
-	pthread_mutex_unlock(&cq->base.mutex);
+	async_await_acks(&cq->base.mutex, &cq->base.cond, &cq->base.comp_events_completed, cq->comp_raised);
+	async_await_acks(&cq->base.mutex, &cq->base.cond, &cq->base.async_events_completed, cq->async_raised);
 }
 
 int softverbs_ibv_destroy_cq(struct ibv_cq *base)

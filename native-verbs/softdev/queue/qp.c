@@ -529,10 +529,7 @@ static void wait_for_acks(struct softdev_qp *qp)
 {
 	for (int i = 0; i < QP_ASYNC_COUNT; i++)
 		qp->async_raised -= async_withdraw(qp->base.context, &qp->async[i]);
-	pthread_mutex_lock(&qp->base.mutex);
-	while (qp->base.events_completed != qp->async_raised)
-		pthread_cond_wait(&qp->base.cond, &qp->base.mutex);
-	pthread_mutex_unlock(&qp->base.mutex);
+	async_await_acks(&qp->base.mutex, &qp->base.cond, &qp->base.events_completed, qp->async_raised);
 }
 
 int softverbs_ibv_destroy_qp(struct ibv_qp *base)

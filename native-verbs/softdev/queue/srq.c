@@ -190,10 +190,7 @@ static void wait_for_acks(struct softdev_srq *srq)
 {
 	srq->async_raised -= async_withdraw(srq->base.context, &srq->limit_reached);
 	srq->async_raised -= async_withdraw(srq->base.context, &srq->error);
-	pthread_mutex_lock(&srq->base.mutex);
-	while (srq->base.events_completed != srq->async_raised)
-		pthread_cond_wait(&srq->base.cond, &srq->base.mutex);
-	pthread_mutex_unlock(&srq->base.mutex);
+	async_await_acks(&srq->base.mutex, &srq->base.cond, &srq->base.events_completed, srq->async_raised);
 }
 
 int softverbs_ibv_destroy_srq(struct ibv_srq *base)
