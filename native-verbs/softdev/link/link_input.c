@@ -2,29 +2,22 @@
 /* The receiving half of a link: header, payload, callback. */
 #define _GNU_SOURCE
 #include "link/link_internal.h"
+#include "process/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { STREAM_IOVS = 32, SCRATCH_BYTES = 65536 };
 
 static uint8_t scratch[SCRATCH_BYTES];       /* discarded input */
 
-/* Nothing else has a use; and its own end of this link, kept by us, would keep the peer's death from us. */
-static bool is_file(int fd)
-{
-	struct statx status;
-
-	return !statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) && S_ISREG(status.stx_mode);
-}
-
 /*
  * Bytes, or -errno (ENODATA at the end of the stream). Of another user's descriptors the kernel rids us when there is no
- * room for them: to look at one, or to close it, may wait for a file system that this user runs.
+ * room for them: to look at one, or to close it, may wait for a file system that this user runs. Files alone have a use:
+ * whatever else may wait for ever when it is read, and our own end of this link would keep the peer's death from us.
  */
 static ssize_t receive(struct link *link, struct iovec *iov, int count, bool with_fds)
 {
@@ -59,7 +52,7 @@ static ssize_t receive(struct link *link, struct iovec *iov, int count, bool wit
 
 		memcpy(fds, CMSG_DATA(header), fd_count * sizeof(int));
 		for (int i = 0; i < fd_count; i++)
-			if (link->in_fd_count < LINK_MAX_FDS && is_file(fds[i]))
+			if (link->in_fd_count < LINK_MAX_FDS && file_is_regular(fds[i]))
 				link->in_fds[link->in_fd_count++] = fds[i];
 			else
 				close(fds[i]);

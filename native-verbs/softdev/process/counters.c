@@ -2,17 +2,12 @@
 #include "process/counters.h"
 
 #include "core.h"
-#include "process/log.h"
+#include "process/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { CACHE_LINE = 64 };
 
@@ -130,23 +125,16 @@ int softverbs_get_counters(struct softverbs_counters *out, size_t size)
 	return 0;
 }
 
-/* One JSON object on one line, in one write, so that lines of several processes do not mix. */
 __attribute__((destructor)) static void write_stats(void)
 {
-	const char *path = getenv("SOFTVERBS_STATS");
-	char line[2048];
-	int used, fd;
+	const char *names[FIELD_COUNT];
+	uint64_t values[FIELD_COUNT];
 
-	if (!path || process_is_forked_child())
+	if (process_is_forked_child())
 		return;
-	used = snprintf(line, sizeof(line), "{\"pid\":%d", (int)getpid());
-	for (unsigned int i = 0; i < FIELD_COUNT; i++)
-		used += snprintf(line + used, sizeof(line) - used, ",\"%s\":%" PRIu64, fields[i].name,
-				 counters_total(fields[i].offset));
-	used += snprintf(line + used, sizeof(line) - used, "}\n");
-	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-	if (fd < 0 || write(fd, line, used) != used)
-		log_error("SOFTVERBS_STATS=%s: %s", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
+	for (unsigned int i = 0; i < FIELD_COUNT; i++) {
+		names[i] = fields[i].name;
+		values[i] = counters_total(fields[i].offset);
+	}
+	file_append_json("SOFTVERBS_STATS", "", names, values, FIELD_COUNT);
 }

@@ -2,10 +2,11 @@
 #define _GNU_SOURCE
 #include "process/log.h"
 
+#include "process/file.h"
+
 #include "process/cancel.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -37,13 +37,6 @@ static void read_threshold(void)
 			threshold = i;
 }
 
-static bool is_file(void)
-{
-	struct statx about;
-
-	return !statx(STDERR_FILENO, "", AT_EMPTY_PATH, STATX_TYPE, &about) && S_ISREG(about.stx_mode);
-}
-
 /*
  * False if there is no room: who reads stderr and stops must not stop the device. O_NONBLOCK is not ours to set, for
  * others write to the same open file; and where a single write cannot be told not to wait (a terminal), poll() has to do.
@@ -58,7 +51,7 @@ static bool write_if_room(char *line, size_t length)
 	if (pwritev2(STDERR_FILENO, &iov, 1, -1, RWF_NOWAIT) >= 0)
 		return true;
 	/* EAGAIN: another process was faster; a file means its disk by that, for which we wait. */
-	return (errno != EAGAIN || is_file()) && write(STDERR_FILENO, line, length) >= 0;
+	return (errno != EAGAIN || file_is_regular(STDERR_FILENO)) && write(STDERR_FILENO, line, length) >= 0;
 }
 
 void log_write(enum log_level level, const char *format, ...)

@@ -4,6 +4,7 @@
 #include "core.h"
 #include "link/link.h"
 #include "process/cancel.h"
+#include "process/file.h"
 #include "process/log.h"
 #include "process/settings.h"
 #include "queue/qp.h"
@@ -11,12 +12,9 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct {
 	const char *name;
@@ -66,34 +64,24 @@ void connection_begin(struct softdev_qp *qp)
 		 gid_text(&qp->record.peer_gid, text), way_of_reads(qp));
 }
 
-/* One JSON object on one line, in one write, as in counters.c. */
-static void write_record(const struct softverbs_connection *record, const char *path)
-{
-	char line[1024], text[INET6_ADDRSTRLEN];
-	int used, fd, cancel = cancel_put_off();
-
-	used = snprintf(line, sizeof(line),
-			"{\"pid\":%d,\"qp_num\":%u,\"peer\":\"%s\",\"peer_qp_num\":%u,\"link\":\"%s\"", (int)getpid(),
-			record->qp_num, gid_text(&record->peer_gid, text), record->peer_qp_num,
-			record->is_tcp ? "tcp" : "unix");
-	for (unsigned int i = 0; i < FIELD_COUNT; i++)
-		used += snprintf(line + used, sizeof(line) - used, ",\"%s\":%" PRIu64, fields[i].name,
-				 value_of(record, i));
-	used += snprintf(line + used, sizeof(line) - used, "}\n");
-	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-	if (fd < 0 || write(fd, line, used) != used)
-		log_error("SOFTVERBS_CONNECTIONS=%s: %s", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	cancel_restore(cancel);
-}
-
 static void write_if_wanted(const struct softverbs_connection *record)
 {
-	const char *path = getenv("SOFTVERBS_CONNECTIONS");
+	const char *path = getenv("SOFTVERBS_CONNECTIONS"), *names[FIELD_COUNT];
+	char head[128], text[INET6_ADDRSTRLEN];
+	uint64_t values[FIELD_COUNT];
+	int cancel;
 
-	if (path && *path && record->qp_num)
-		write_record(record, path);
+	if (!path || !*path || !record->qp_num)
+		return;
+	for (unsigned int i = 0; i < FIELD_COUNT; i++) {
+		names[i] = fields[i].name;
+		values[i] = value_of(record, i);
+	}
+	snprintf(head, sizeof(head), ",\"qp_num\":%u,\"peer\":\"%s\",\"peer_qp_num\":%u,\"link\":\"%s\"", record->qp_num,
+		 gid_text(&record->peer_gid, text), record->peer_qp_num, record->is_tcp ? "tcp" : "unix");
+	cancel = cancel_put_off();
+	file_append_json("SOFTVERBS_CONNECTIONS", head, names, values, FIELD_COUNT);
+	cancel_restore(cancel);
 }
 
 void connection_end(struct softdev_qp *qp)

@@ -12,8 +12,6 @@
 #include "transport/requester_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { OTHER_FRAMES = 16 }; /* that may wait beside the requests */
@@ -153,18 +151,11 @@ static void on_read_data(struct softdev_qp *qp, const struct frame *frame)
 		wqe->received += frame->length;
 }
 
-/* Whatever else a peer passes may wait for ever when it is read. */
-static bool is_file(int fd)
-{
-	struct statx about; /* fstat() would need a newer libc than we ask for */
-
-	return !statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &about) && S_ISREG(about.stx_mode);
-}
-
 /* qp->lock held. Of a generation that is over nothing is kept: the READ goes over the wire. */
 static void on_file_reply(struct softdev_qp *qp, const struct frame *frame, const int *fds, int fd_count)
 {
-	int used = qp->peer && fd_count && !frame->status && path_mode() != PATH_CMA && is_file(fds[0]);
+	/* The link passes on nothing but regular files. */
+	int used = qp->peer && fd_count && !frame->status && path_mode() != PATH_CMA;
 
 	if (qp->peer && frame->status != ESTALE)
 		peer_file_add(qp->peer, frame->rkey, frame->arg, !frame->status, used ? fds[0] : -1);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that are asked about or written to in several places. */
+#ifndef SOFTDEV_FILE_H
+#define SOFTDEV_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+bool file_is_regular(int fd);
+
+/*
+ * Appends {"pid":N HEAD,"NAME":VALUE,...} to the file that the environment variable names, as one line and in one write, so that
+ * lines of several processes do not mix. `head` is empty, or members that begin with a comma.
+ */
+void file_append_json(const char *variable, const char *head, const char *const *names, const uint64_t *values, int count);
+
+#endif
