@@ -15,6 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifndef __GLIBC__
+#error "peer_table_alive() reads the lock word of a pthread_mutex_t, which is known of glibc alone"
+#endif
+
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
@@ -138,8 +142,8 @@ void peer_table_unmap(const struct shared_table *table)
 
 bool peer_table_alive(const struct shared_table *table)
 {
-	/* The lock word is the first member of a pthread_mutex_t; the kernel sets OWNER_DIED in it. */
-	const _Atomic uint32_t *word = (const _Atomic uint32_t *)(const void *)&table->liveness;
+	/* The kernel sets OWNER_DIED in the lock word of a robust mutex. */
+	const _Atomic uint32_t *word = (const _Atomic uint32_t *)(const void *)&table->liveness.__data.__lock;
 	uint32_t value = atomic_load_explicit(word, memory_order_acquire);
 
 	return (value & FUTEX_TID_MASK) && !(value & FUTEX_OWNER_DIED);
