@@ -4,10 +4,7 @@
 #include "process/log.h"
 #include "process/progress.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SUSPECTS = 64 };
 
@@ -22,7 +19,6 @@ struct identity {
 
 static struct suspect {
 	struct identity who;
-	uint64_t started; /* the process: another one may get its pid */
 	uint64_t since_ns;
 	unsigned int count;
 } suspects[SUSPECTS];
@@ -38,32 +34,10 @@ static bool is_same(const struct identity *a, const struct identity *b)
 	       a->uid == b->uid;
 }
 
-/* When the process started, in clock ticks since boot (proc(5), field 22 of stat); 0: cannot be told. */
-static uint64_t start_of(pid_t pid)
-{
-	char path[32], line[512], *rest;
-	unsigned long long started = 0;
-	ssize_t length;
-	int fd;
-
-	if (pid <= 0)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	length = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
-	if (fd >= 0)
-		close(fd);
-	line[length > 0 ? length : 0] = 0;
-	rest = strrchr(line, ')'); /* of field 2, the name, in which anything may stand */
-	if (rest)
-		sscanf(rest, ") %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &started);
-	return started;
-}
-
 static struct suspect *find(const struct identity *who)
 {
 	for (int i = 0; i < SUSPECTS; i++)
-		if (suspects[i].count && is_same(&suspects[i].who, who) && suspects[i].started == start_of(who->pid))
+		if (suspects[i].count && is_same(&suspects[i].who, who))
 			return &suspects[i];
 	return NULL;
 }
@@ -87,7 +61,7 @@ void wrong_keys_count(const struct link *link)
 	if (!suspect || now - suspect->since_ns > MINUTE_NS) {
 		if (!suspect)
 			suspect = oldest();
-		*suspect = (struct suspect){.who = who, .started = start_of(who.pid), .since_ns = now};
+		*suspect = (struct suspect){.who = who, .since_ns = now};
 	}
 	if (++suspect->count == WRONG_KEYS_PER_MINUTE)
 		log_warn("a peer used %u wrong keys within a minute; refusing it", suspect->count);
