@@ -6,6 +6,7 @@
 #include "harness.h"
 
 #include "core.h"
+#include "engine.h"
 #include "process/agenda.h"
 #include "process/watches.h"
 
@@ -14,17 +15,21 @@
 
 enum { MAX_TURNS = 2000 };
 
+struct progress_state {
+	bool started;
+};
+
+ENGINE_PART(progress, NULL);
+
 static uint64_t now_ns = 1000000000ull;
 
 int progress_start(void)
 {
-	static bool started;
 	int error = 0;
 
-	process_nonce();
-	if (!started)
+	if (!engine->progress->started)
 		error = watches_open();
-	started = !error;
+	engine->progress->started = !error;
 	return error;
 }
 

@@ -25,8 +25,6 @@
 enum { PROCESS_NONCE_BYTES = 16 };
 /* The boot nonce of this process (PROCESS_NONCE_BYTES). */
 const uint8_t *process_nonce(void);
-/* True in the child of a fork: every call of the device answers EIO there. */
-bool process_is_forked_child(void);
 
 /*
  * The GID table: 0 and 1 = primary address as RoCE v1 and v2, then v1/v2 pairs of the others, loopback

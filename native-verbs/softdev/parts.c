@@ -1,14 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which functions of higher folders the lower ones call: the only file that may look at all of them. */
+/*
+ * Puts the device together: the engine of its parts, and which functions of higher folders the lower ones call. The only file
+ * that looks at all folders.
+ */
 #include "cm/cm.h"
 #include "datagram/ud.h"
 #include "device/device.h"
+#include "engine.h"
+#include "fault/fault_rules.h"
 #include "link/link.h"
+#include "link/ports.h"
 #include "memory/mr.h"
 #include "memory/mw.h"
+#include "process/log.h"
+#include "process/progress.h"
 #include "queue/qp.h"
 #include "transport/file_share.h"
 #include "transport/transport.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct engine *engine;
+
+static const struct {
+	size_t place;
+	const struct engine_part *part;
+} parts[] = {
+#define ENGINE_ROW(name) {offsetof(struct engine, name), &name##_part},
+	ENGINE_PARTS(ENGINE_ROW)
+#undef ENGINE_ROW
+};
+
+/* Without memory for it there is no device that could tell of it. */
+static void create_engine(void)
+{
+	struct engine *created = calloc(1, sizeof(*created));
+
+	if (!created)
+		abort();
+	created->inherited = engine;
+	engine = created;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		void *part = calloc(1, parts[i].part->bytes);
+
+		if (!part || (parts[i].part->init && !parts[i].part->init(part)))
+			abort();
+		*(void **)(void *)((char *)engine + parts[i].place) = part;
+	}
+	fault_read_setting();
+}
+
+/* The child closes the descriptors of its parent's engine, for they would keep connections open, and gets one of its own. */
+static void begin_anew(void)
+{
+	progress_after_fork_in_child();
+	ports_after_fork_in_child();
+	create_engine();
+}
+
+/* Before the other constructors. */
+__attribute__((constructor(101))) static void start(void)
+{
+	create_engine();
+	pthread_atfork(progress_before_fork, progress_after_fork_in_parent, begin_anew);
+}
 
 void (*const device_operations[])(struct verbs_context *verbs) = {
 	query_set_ops, pd_set_ops, advice_set_ops, cq_set_ops, qp_set_ops, srq_set_ops, mw_set_ops, NULL,

@@ -7,7 +7,6 @@
 #define SOFTVERBS_H
 
 #include <infiniband/verbs.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -71,18 +70,6 @@ struct softverbs_connection {
 
 /* Copies the first `size` bytes of it; ENOTCONN before the first connect, or another positive errno. */
 int softverbs_get_connection(struct ibv_qp *qp, struct softverbs_connection *out, size_t size);
-
-/*
- * For facade/renew.c: who replaces this engine in the child of a fork, and whom that concerns.
- */
-struct softverbs_succession {
-	bool orphaned; /* this process is such a child */
-	pthread_mutex_t lock;
-	void *successor; /* the handle of its engine, NULL until there is one */
-	int follower_count;
-	void (*followers[4])(void *successor);
-};
-struct softverbs_succession *softverbs_succession(void);
 
 /* Copies the first `size` bytes of the counters. 0 or a positive errno. */
 int softverbs_get_counters(struct softverbs_counters *out, size_t size);

@@ -132,6 +132,12 @@ static inline struct cm_channel *to_cm_channel(struct rdma_event_channel *channe
 	return container_of_(channel, struct cm_channel, channel);
 }
 
+/* It, and so each of its ids, is of the engine of a parent of this process. */
+static inline bool cm_is_inherited(struct rdma_event_channel *channel)
+{
+	return to_cm_channel(channel)->queue.engine != engine;
+}
+
 /* 0, or -1 with errno set: turns our -errno into librdmacm's convention. */
 int cm_result(int negative_errno);
 

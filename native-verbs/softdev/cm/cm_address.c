@@ -13,6 +13,7 @@
 #include "cm/cm.h"
 #include "cm/cm_exports.h"
 #include "device/gid_table.h"
+#include "engine.h"
 #include "exports.h"
 #include "fault/fault.h"
 
@@ -49,21 +50,25 @@ uint16_t cm_address_port(const struct sockaddr *address)
 	}
 }
 
-/* The protection domain of those who bring none: one per process, given back with the last id, as in librdmacm. */
-static pthread_mutex_t default_pd_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ibv_pd *default_pd;	/* guarded by the lock, as the next one */
-static unsigned int default_pd_users;
+struct cm_address_state {
+	/* The protection domain of those who bring none: one per process, given back with the last id, as in librdmacm. */
+	pthread_mutex_t default_pd_lock;
+	struct ibv_pd *default_pd; /* guarded by the lock, as the next one */
+	unsigned int default_pd_users;
+};
+
+ENGINE_PART(cm_address, NULL);
 
 static struct ibv_pd *hold_default_pd(struct ibv_context *context)
 {
 	struct ibv_pd *result;
 
-	pthread_mutex_lock(&default_pd_lock);
-	if (!default_pd && context)
-		default_pd = softverbs_ibv_alloc_pd(context);
-	result = default_pd;
-	default_pd_users += !!result;
-	pthread_mutex_unlock(&default_pd_lock);
+	pthread_mutex_lock(&engine->cm_address->default_pd_lock);
+	if (!engine->cm_address->default_pd && context)
+		engine->cm_address->default_pd = softverbs_ibv_alloc_pd(context);
+	result = engine->cm_address->default_pd;
+	engine->cm_address->default_pd_users += !!result;
+	pthread_mutex_unlock(&engine->cm_address->default_pd_lock);
 	return result;
 }
 
@@ -72,11 +77,11 @@ void cm_leave_device(struct cm_id *id)
 	if (!id->holds_default_pd)
 		return;
 	id->holds_default_pd = false;
-	pthread_mutex_lock(&default_pd_lock);
+	pthread_mutex_lock(&engine->cm_address->default_pd_lock);
 	/* A region that is left in it keeps it, for the next id. */
-	if (!--default_pd_users && !softverbs_ibv_dealloc_pd(default_pd))
-		default_pd = NULL;
-	pthread_mutex_unlock(&default_pd_lock);
+	if (!--engine->cm_address->default_pd_users && !softverbs_ibv_dealloc_pd(engine->cm_address->default_pd))
+		engine->cm_address->default_pd = NULL;
+	pthread_mutex_unlock(&engine->cm_address->default_pd_lock);
 }
 
 void cm_set_device(struct cm_id *id)

@@ -15,7 +15,7 @@ struct rdma_event_channel *softverbs_rdma_create_event_channel(void)
 	struct cm_channel *channel;
 	int error;
 
-	error = process_is_forked_child() ? EIO : fault_call(FAULT_CREATE_EVENT_CHANNEL);
+	error = fault_call(FAULT_CREATE_EVENT_CHANNEL);
 	if (error) {
 		errno = error;
 		return NULL;

@@ -35,7 +35,7 @@ static void run_call(void *owner)
 int cm_run(struct cm_id *id, int (*function)(struct cm_id *id, void *argument), void *argument)
 {
 	struct cm_call call = {.id = id, .function = function, .argument = argument};
-	int error = progress_call(run_call, &call);
+	int error = cm_is_inherited(id->id.channel) ? -EIO : progress_call(run_call, &call);
 
 	return error ? error : call.result;
 }
@@ -76,7 +76,7 @@ int cm_open_id(struct rdma_event_channel *channel, struct rdma_cm_id **id_out, v
 
 	if (ps != RDMA_PS_TCP && ps != RDMA_PS_UDP && ps != RDMA_PS_IPOIB && ps != RDMA_PS_IB)
 		return cm_result(-EINVAL);
-	error = progress_start();
+	error = channel && cm_is_inherited(channel) ? -EIO : progress_start();
 	if (!error)
 		error = -fault_call(FAULT_CREATE_ID);
 	if (error)
@@ -129,7 +129,7 @@ int softverbs_rdma_destroy_id(struct rdma_cm_id *public_id)
 	int error = cm_run(id, shut_down, NULL);
 
 	if (error)
-		return cm_result(error); /* in the child of a fork, where it is nobody's */
+		return cm_result(error); /* inherited by the child of a fork: it is nobody's */
 	cm_take_event(id);
 	cm_drain_events(id);
 	cm_free_groups(id);

@@ -7,6 +7,7 @@
 
 #include "cm/cm.h"
 #include "cm/cm_exports.h"
+#include "engine.h"
 #include "fault/fault.h"
 #include "link/link_fault.h"
 #include "link/ports.h"
@@ -14,8 +15,11 @@
 
 enum { DEFAULT_BACKLOG = 1024 };
 
-/* Progress thread only. */
-static struct cm_id *listeners;
+struct cm_listen_state {
+	struct cm_id *listeners; /* progress thread only */
+};
+
+ENGINE_PART(cm_listen, NULL);
 
 static bool hears_v4(const struct cm_id *id)
 {
@@ -57,7 +61,7 @@ static int start_listening(struct cm_id *id, void *backlog)
 	}
 	if (id->state != CM_BOUND)
 		return -EINVAL;
-	for (const struct cm_id *other = listeners; other; other = other->next_listener)
+	for (const struct cm_id *other = engine->cm_listen->listeners; other; other = other->next_listener)
 		if (overlap(id, other))
 			return -EADDRINUSE; /* an address may be shared, but not by two that listen */
 	/* From here on it is not shared any more, as in the kernel: another process would take requests away. */
@@ -68,8 +72,8 @@ static int start_listening(struct cm_id *id, void *backlog)
 		return error;
 	id->backlog = *(int *)backlog;
 	id->state = CM_LISTENING;
-	id->next_listener = listeners;
-	listeners = id;
+	id->next_listener = engine->cm_listen->listeners;
+	engine->cm_listen->listeners = id;
 	log_info("cm: listens on port %d", ntohs(cm_address_port(&id->id.route.addr.src_addr)));
 	return 0;
 }
@@ -92,7 +96,7 @@ int softverbs_rdma_listen(struct rdma_cm_id *id, int backlog)
 
 void cm_stop_listening(struct cm_id *id)
 {
-	struct cm_id **place = &listeners;
+	struct cm_id **place = &engine->cm_listen->listeners;
 
 	while (*place != id)
 		place = &(*place)->next_listener;
@@ -109,7 +113,7 @@ static struct cm_id *find_listener(const struct cm_request *request)
 
 	memcpy(gid.raw, request->destination, sizeof(gid.raw));
 	is_v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)gid.raw);
-	for (struct cm_id *id = listeners; id; id = id->next_listener) {
+	for (struct cm_id *id = engine->cm_listen->listeners; id; id = id->next_listener) {
 		if (cm_address_port(&id->id.route.addr.src_addr) != request->destination_port ||
 		    cm_is_datagram(id) != (request->datagrams == 1))
 			continue;

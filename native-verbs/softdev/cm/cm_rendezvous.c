@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cm/cm.h"
+#include "engine.h"
 #include "fault/fault.h"
 #include "link/ports.h"
 #include "process/log.h"
@@ -22,16 +23,21 @@
 enum { MAX_ATTEMPTS = 6, MAX_REFUSED_ATTEMPTS = 3, COOKIE_KEY_BYTES = 32 };
 #define FIRST_WAIT_NS 100000000ull /* doubles with each attempt: 6.3 s in all, 0.3 s if refused */
 
+struct cm_rendezvous_state {
+	uint8_t key[COOKIE_KEY_BYTES]; /* of the cookies */
+	bool drawn;
+};
+
+ENGINE_PART(cm_rendezvous, NULL);
+
 static const uint8_t *cookie_key(void)
 {
-	static uint8_t key[COOKIE_KEY_BYTES];
-	static bool drawn;
 
-	if (!drawn) {
-		random_bytes(key, sizeof(key));
-		drawn = true;
+	if (!engine->cm_rendezvous->drawn) {
+		random_bytes(engine->cm_rendezvous->key, sizeof(engine->cm_rendezvous->key));
+		engine->cm_rendezvous->drawn = true;
 	}
-	return key;
+	return engine->cm_rendezvous->key;
 }
 
 static void make_cookie(const uint8_t *client_nonce, const union ibv_gid *client,

@@ -3,6 +3,7 @@
 
 #include "datagram/group.h"
 #include "datagram/ud_wire.h"
+#include "device/device.h"
 #include "exports.h"
 #include "fault/fault.h"
 #include "process/handle.h"
@@ -46,7 +47,7 @@ struct ibv_ah *softverbs_ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
 {
 	struct softdev_ah *ah;
 	int64_t handle;
-	int error = process_is_forked_child() ? EIO : 0;
+	int error = is_inherited(pd->context) ? EIO : 0;
 
 	if (!error && (!attr || !handle_is(HANDLE_PD, pd->handle, pd)))
 		error = EINVAL;
@@ -83,7 +84,7 @@ int softverbs_ibv_destroy_ah(struct ibv_ah *base)
 {
 	struct softdev_ah *ah = to_ah(base);
 
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!handle_remove(HANDLE_AH, base->handle, ah))
 		return ENOENT;

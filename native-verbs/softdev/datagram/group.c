@@ -5,7 +5,9 @@
 #include "datagram/group_socket.h"
 #include "datagram/ud_endpoint.h"
 #include "datagram/ud_receive.h"
+#include "device/device.h"
 #include "device/gid_table.h"
+#include "engine.h"
 #include "exports.h"
 #include "process/log.h"
 #include "process/secret.h"
@@ -30,11 +32,19 @@ struct group {
 	struct group *next;
 };
 
-/* Progress thread only. */
-static struct group *groups;
-static int group_count;
-static uint32_t interfaces[GID_TABLE_ADDRESSES]; /* what all groups have joined */
-static int interface_count;
+struct group_state {
+	/* Progress thread only. */
+	struct group *groups;
+	int group_count;
+	uint32_t interfaces[GID_TABLE_ADDRESSES]; /* what all groups have joined */
+	int interface_count;
+	struct group_datagram {
+		struct ud_header header;
+		uint8_t payload[UD_MAX_PAYLOAD];
+	} datagram;
+};
+
+ENGINE_PART(group, NULL);
 
 void group_normalize(union ibv_gid *gid)
 {
@@ -51,7 +61,7 @@ int group_count_of(const struct softdev_qp *qp)
 
 static struct group **find(const union ibv_gid *gid)
 {
-	struct group **place = &groups;
+	struct group **place = &engine->group->groups;
 
 	while (*place && memcmp(&(*place)->gid, gid, sizeof(*gid)))
 		place = &(*place)->next;
@@ -81,21 +91,18 @@ static bool is_for(const struct group *group, const struct ud_header *header)
 
 static void on_remote(void *owner, uint32_t events)
 {
-	static struct {
-		struct ud_header header;
-		uint8_t payload[UD_MAX_PAYLOAD];
-	} datagram;
+	struct group_datagram *datagram = &engine->group->datagram;
 	const struct group *group = owner;
 
 	(void)events;
 	for (int i = 0; i < DATAGRAMS_PER_TURN; i++) {
-		ssize_t length = recv(group->remote.fd, &datagram, sizeof(datagram), MSG_TRUNC);
+		ssize_t length = recv(group->remote.fd, datagram, sizeof(*datagram), MSG_TRUNC);
 
 		if (length < 0)
 			return;
-		if (ud_is_genuine(&datagram.header, length) && datagram.header.destination_qpn == UD_MULTICAST_QPN &&
-		    is_for(group, &datagram.header))
-			group_deliver(&datagram.header, datagram.payload, length - sizeof(datagram.header),
+		if (ud_is_genuine(&datagram->header, length) && datagram->header.destination_qpn == UD_MULTICAST_QPN &&
+		    is_for(group, &datagram->header))
+			group_deliver(&datagram->header, datagram->payload, length - sizeof(datagram->header),
 				      UD_HELD_MOST);
 	}
 }
@@ -122,19 +129,19 @@ static void free_group(struct group *group)
 
 static void join_all(const struct group *group)
 {
-	for (int i = 0; i < interface_count; i++) {
-		int error = group_socket_join(group->remote.fd, &group->gid, interfaces[i]);
+	for (int i = 0; i < engine->group->interface_count; i++) {
+		int error = group_socket_join(group->remote.fd, &group->gid, engine->group->interfaces[i]);
 
 		if (error)
-			log_info("multicast of other hosts does not come in by interface %u: %s", interfaces[i],
+			log_info("multicast of other hosts does not come in by interface %u: %s", engine->group->interfaces[i],
 				 strerror(-error));
 	}
 }
 
 static bool is_there(uint32_t interface)
 {
-	for (int i = 0; i < interface_count; i++)
-		if (interfaces[i] == interface)
+	for (int i = 0; i < engine->group->interface_count; i++)
+		if (engine->group->interfaces[i] == interface)
 			return true;
 	return false;
 }
@@ -143,11 +150,11 @@ static bool is_there(uint32_t interface)
 static void follow_interfaces(void)
 {
 	uint32_t before[GID_TABLE_ADDRESSES];
-	int count = interface_count;
+	int count = engine->group->interface_count;
 
-	memcpy(before, interfaces, sizeof(before));
-	interface_count = gid_table_interfaces(interfaces);
-	for (const struct group *group = groups; group; group = group->next) {
+	memcpy(before, engine->group->interfaces, sizeof(before));
+	engine->group->interface_count = gid_table_interfaces(engine->group->interfaces);
+	for (const struct group *group = engine->group->groups; group; group = group->next) {
 		if (group->remote.fd < 0)
 			continue;
 		for (int i = 0; i < count; i++)
@@ -160,7 +167,7 @@ static void follow_interfaces(void)
 /* 0 or -errno. */
 static int start_hearing(struct group *group)
 {
-	if (!interface_count) { /* perhaps the first group */
+	if (!engine->group->interface_count) { /* perhaps the first group */
 		gid_table_on_change(follow_interfaces);
 		follow_interfaces();
 	}
@@ -218,7 +225,7 @@ static void attach(void *owner)
 	struct group **place = find(&change->gid);
 	struct member *member;
 
-	if (!*place && group_count == DEVICE_MAX_GROUPS) {
+	if (!*place && engine->group->group_count == DEVICE_MAX_GROUPS) {
 		change->error = ENOMEM;
 		return;
 	}
@@ -235,7 +242,7 @@ static void attach(void *owner)
 			free(member);
 			return;
 		}
-		group_count++;
+		engine->group->group_count++;
 	}
 	member->qp = change->qp;
 	member->next = (*place)->members;
@@ -260,7 +267,7 @@ static void detach(void *owner)
 	if (group->members)
 		return;
 	*place = group->next;
-	group_count--;
+	engine->group->group_count--;
 	free_group(group);
 }
 
@@ -269,7 +276,7 @@ static int change_group(struct ibv_qp *base, const union ibv_gid *gid, void (*ho
 	struct change change = {.qp = to_qp(base)};
 	int error;
 
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!qp_is_live(change.qp))
 		return ENOENT;

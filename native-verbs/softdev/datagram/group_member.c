@@ -4,6 +4,7 @@
 
 #include "core.h"
 #include "datagram/ud_peer.h"
+#include "engine.h"
 #include "link/link_listen.h"
 #include "process/progress.h"
 #include "process/secret.h"
@@ -35,9 +36,13 @@ struct token {
 	uint8_t mac[MAC_BYTES]; /* zeros without a secret */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
-static struct known_group known[KNOWN_GROUPS];
-static unsigned int own_changes;
+struct group_member_state {
+	pthread_mutex_t lock; /* a leaf */
+	struct known_group known[KNOWN_GROUPS];
+	unsigned int own_changes;
+};
+
+ENGINE_PART(group_member, NULL);
 
 static void to_hex(const void *bytes, size_t length, char *text)
 {
@@ -69,16 +74,16 @@ static void sign(struct token *token, uint16_t port, const union ibv_gid *gid)
 
 static struct known_group *entry_for(const union ibv_gid *gid)
 {
-	return &known[(gid->raw[13] ^ gid->raw[14] ^ gid->raw[15]) % KNOWN_GROUPS];
+	return &engine->group_member->known[(gid->raw[13] ^ gid->raw[14] ^ gid->raw[15]) % KNOWN_GROUPS];
 }
 
 /* This process sees at once that it is a member now. */
 static void forget(const union ibv_gid *gid)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->group_member->lock);
 	entry_for(gid)->until_ns = 0;
-	own_changes++;
-	pthread_mutex_unlock(&lock);
+	engine->group_member->own_changes++;
+	pthread_mutex_unlock(&engine->group_member->lock);
 }
 
 int group_become_member(uint16_t port, const union ibv_gid *gid)
@@ -152,19 +157,19 @@ int group_find_members(const union ibv_gid *gid, uint16_t ports[GROUP_MAX_PROCES
 	unsigned int changes;
 	int count = -1;
 
-	pthread_mutex_lock(&lock);
-	changes = own_changes;
+	pthread_mutex_lock(&engine->group_member->lock);
+	changes = engine->group_member->own_changes;
 	if (before < group->until_ns && !memcmp(&group->gid, gid, sizeof(*gid))) {
 		count = group->count;
 		memcpy(ports, group->ports, count * sizeof(ports[0]));
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->group_member->lock);
 	if (count >= 0)
 		return count;
 	count = look(gid, ports);
 	after = progress_now_ns();
-	pthread_mutex_lock(&lock);
-	if (changes == own_changes) {
+	pthread_mutex_lock(&engine->group_member->lock);
+	if (changes == engine->group_member->own_changes) {
 		uint64_t pause = (after - before) * LOOK_SHARE;
 
 		group->gid = *gid;
@@ -172,6 +177,6 @@ int group_find_members(const union ibv_gid *gid, uint16_t ports[GROUP_MAX_PROCES
 		memcpy(group->ports, ports, count * sizeof(ports[0]));
 		group->until_ns = after + (pause > KNOWN_FOR_NS ? pause : KNOWN_FOR_NS);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->group_member->lock);
 	return count;
 }

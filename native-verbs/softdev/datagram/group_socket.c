@@ -5,6 +5,7 @@
 #include "core.h"
 #include "datagram/group.h"
 #include "datagram/ud_socket.h"
+#include "engine.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -76,12 +77,12 @@ void group_socket_leave(int fd, const union ibv_gid *gid, uint32_t interface)
 	change_membership(fd, gid, interface, MCAST_LEAVE_GROUP);
 }
 
-struct senders {
-	int v4, v6; /* -1 where the host has none */
+struct group_socket_state {
+	pthread_once_t once;
+	int v4, v6; /* senders, -1 where the host has none */
 };
 
-static struct senders senders = {-1, -1};
-static pthread_once_t senders_once = PTHREAD_ONCE_INIT;
+ENGINE_PART(group_socket, NULL);
 
 /* Others of this host have had theirs. */
 static int open_sender(int family)
@@ -101,8 +102,8 @@ static int open_sender(int family)
 
 static void open_senders(void)
 {
-	senders.v4 = open_sender(AF_INET);
-	senders.v6 = open_sender(AF_INET6);
+	engine->group_socket->v4 = open_sender(AF_INET);
+	engine->group_socket->v6 = open_sender(AF_INET6);
 }
 
 static int send_to(int fd, struct msghdr *message)
@@ -126,7 +127,7 @@ int group_socket_send(const union ibv_gid *gid, const union ibv_gid *source, str
 
 	if (!interface)
 		return -ENODEV;
-	pthread_once(&senders_once, open_senders);
+	pthread_once(&engine->group_socket->once, open_senders);
 	message->msg_name = &group;
 	message->msg_namelen = address_of(gid, &group);
 	message->msg_control = control.bytes;
@@ -146,5 +147,5 @@ int group_socket_send(const union ibv_gid *gid, const union ibv_gid *source, str
 		memcpy(CMSG_DATA(&control.header), &info, sizeof(info));
 		message->msg_controllen = CMSG_SPACE(sizeof(info));
 	}
-	return send_to(is_v4(gid) ? senders.v4 : senders.v6, message);
+	return send_to(is_v4(gid) ? engine->group_socket->v4 : engine->group_socket->v6, message);
 }

@@ -6,8 +6,9 @@
 #include "datagram/ud_inlet.h"
 #include "datagram/ud_proof.h"
 #include "datagram/ud_socket.h"
-#include "process/log.h"
+#include "engine.h"
 #include "link/ports.h"
+#include "process/log.h"
 #include "process/progress.h"
 #include "process/secret.h"
 #include "process/sha256.h"
@@ -46,20 +47,33 @@ struct sender {
 	struct sender *previous_stranger, *next_stranger; /* while the limit runs */
 };
 
-/* Progress thread only. */
-static struct sender strangers = {.previous_stranger = &strangers, .next_stranger = &strangers};
-static int stranger_count;
+struct ud_endpoint_state {
+	/* Progress thread only. */
+	struct sender strangers; /* the ends of the list */
+	int stranger_count;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct endpoint *endpoints[PROCESS_MAX_PORTS];
-static int endpoint_count;
+	pthread_mutex_t lock;
+	struct endpoint *endpoints[PROCESS_MAX_PORTS];
+	int endpoint_count;
+
+	_Atomic uint64_t counter; /* of datagrams that were signed */
+};
+
+static bool init_part(void *part)
+{
+	struct sender *strangers = &((struct ud_endpoint_state *)part)->strangers;
+
+	strangers->previous_stranger = strangers->next_stranger = strangers;
+	return true;
+}
+
+ENGINE_PART(ud_endpoint, init_part);
 
 void ud_sign(struct ud_header *header)
 {
-	static _Atomic uint64_t counter;
 	uint8_t mac[SHA256_BYTES];
 
-	header->counter = atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
+	header->counter = atomic_fetch_add_explicit(&engine->ud_endpoint->counter, 1, memory_order_relaxed);
 	secret_sign(header, offsetof(struct ud_header, mac), mac);
 	memcpy(header->mac, mac, sizeof(header->mac));
 }
@@ -86,7 +100,7 @@ static void stop_being_a_stranger(struct sender *sender)
 	sender->previous_stranger->next_stranger = sender->next_stranger;
 	sender->next_stranger->previous_stranger = sender->previous_stranger;
 	sender->next_stranger = NULL;
-	stranger_count--;
+	engine->ud_endpoint->stranger_count--;
 }
 
 static void end_sender(void *owner)
@@ -127,13 +141,13 @@ static void on_proof(void *owner, uint32_t events)
 
 static void add_stranger(struct sender *sender)
 {
-	if (stranger_count == MAX_STRANGERS)
-		end_sender(strangers.next_stranger);
-	sender->previous_stranger = strangers.previous_stranger;
-	sender->next_stranger = &strangers;
+	if (engine->ud_endpoint->stranger_count == MAX_STRANGERS)
+		end_sender(engine->ud_endpoint->strangers.next_stranger);
+	sender->previous_stranger = engine->ud_endpoint->strangers.previous_stranger;
+	sender->next_stranger = &engine->ud_endpoint->strangers;
 	sender->previous_stranger->next_stranger = sender;
-	strangers.previous_stranger = sender;
-	stranger_count++;
+	engine->ud_endpoint->strangers.previous_stranger = sender;
+	engine->ud_endpoint->stranger_count++;
 	progress_timer_set(&sender->limit, progress_now_ns() + PROOF_WAIT_NS);
 }
 
@@ -247,7 +261,7 @@ static int open_endpoint(uint16_t port)
 		.fd = process_udp_socket(port), .callback = on_udp, .owner = endpoint};
 	endpoint->retry = (struct progress_timer){.callback = start_listening, .owner = endpoint};
 	ud_enlarge_receive_buffer(endpoint->udp.fd);
-	endpoints[endpoint_count++] = endpoint;
+	engine->ud_endpoint->endpoints[engine->ud_endpoint->endpoint_count++] = endpoint;
 	progress_post(&endpoint->start); /* who connects meanwhile waits in the backlog */
 	return 0;
 }
@@ -257,11 +271,11 @@ int ud_open_endpoint(uint16_t port)
 	int error = 0;
 	bool open = false;
 
-	pthread_mutex_lock(&lock);
-	for (int i = 0; i < endpoint_count; i++)
-		open |= endpoints[i]->port == port;
+	pthread_mutex_lock(&engine->ud_endpoint->lock);
+	for (int i = 0; i < engine->ud_endpoint->endpoint_count; i++)
+		open |= engine->ud_endpoint->endpoints[i]->port == port;
 	if (!open)
 		error = open_endpoint(port);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->ud_endpoint->lock);
 	return error;
 }

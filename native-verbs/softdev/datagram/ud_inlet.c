@@ -3,6 +3,7 @@
 
 #include "datagram/ud_endpoint.h"
 #include "datagram/ud_receive.h"
+#include "engine.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +26,12 @@ struct ud_stopped {
 	struct datagram datagram;
 };
 
+struct ud_inlet_state {
+	struct datagram datagram; /* that comes in: one at a time, for there is one progress thread */
+};
+
+ENGINE_PART(ud_inlet, NULL);
+
 static bool deliver(const struct ud_inlet *inlet, struct datagram *datagram, uint32_t length)
 {
 	return ud_deliver(&datagram->header, datagram->payload, length, inlet->lossless ? MAY_WAIT : UD_HELD_MOST) ||
@@ -45,20 +52,20 @@ static void stop(struct ud_inlet *inlet, const struct datagram *datagram, uint32
 
 static int receive(struct ud_inlet *inlet)
 {
-	static struct datagram datagram; /* one at a time: there is one progress thread */
+	struct datagram *datagram = &engine->ud_inlet->datagram;
 
 	for (int i = 0; i < DATAGRAMS_PER_TURN && !inlet->stopped; i++) {
-		ssize_t length = recv(inlet->fd, &datagram, sizeof(datagram), MSG_TRUNC);
-		uint32_t payload = length - sizeof(datagram.header);
+		ssize_t length = recv(inlet->fd, datagram, sizeof(*datagram), MSG_TRUNC);
+		uint32_t payload = length - sizeof(datagram->header);
 
 		if (length < 0)
 			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 		if (!length)
 			return -EPIPE;
-		if (!ud_is_genuine(&datagram.header, length))
+		if (!ud_is_genuine(&datagram->header, length))
 			return -EBADMSG;
-		if (!deliver(inlet, &datagram, payload))
-			stop(inlet, &datagram, payload);
+		if (!deliver(inlet, datagram, payload))
+			stop(inlet, datagram, payload);
 	}
 	return 0;
 }

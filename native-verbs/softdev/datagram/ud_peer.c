@@ -4,6 +4,7 @@
 
 #include "datagram/ud_endpoint.h"
 #include "datagram/ud_proof.h"
+#include "engine.h"
 #include "link/link_listen.h"
 #include "process/log.h"
 #include "process/progress.h"
@@ -30,8 +31,20 @@ struct ud_peer {
 
 enum { SEND_BUFFER_BYTES = 4 << 20 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
-static struct ud_peer *peers[65536];
+struct ud_peer_state {
+	pthread_mutex_t lock; /* a leaf */
+	struct ud_peer **peers; /* of each port */
+};
+
+static bool init_part(void *part)
+{
+	struct ud_peer_state *state = part;
+
+	state->peers = calloc(1 << 16, sizeof(*state->peers));
+	return state->peers;
+}
+
+ENGINE_PART(ud_peer, init_part);
 
 /* lock held. */
 static void put(struct ud_peer *peer)
@@ -44,9 +57,9 @@ static void put(struct ud_peer *peer)
 
 static void release(struct ud_peer *peer)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->ud_peer->lock);
 	put(peer);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->ud_peer->lock);
 }
 
 /* Progress thread. The table's reference goes with the watch. */
@@ -55,10 +68,10 @@ static void end(struct ud_peer *peer)
 	struct ud_waiter *waiter = peer->waiters, *next;
 
 	progress_watch_remove(&peer->watch);
-	pthread_mutex_lock(&lock);
-	if (peers[peer->port] == peer)
-		peers[peer->port] = NULL;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&engine->ud_peer->lock);
+	if (engine->ud_peer->peers[peer->port] == peer)
+		engine->ud_peer->peers[peer->port] = NULL;
+	pthread_mutex_unlock(&engine->ud_peer->lock);
 	peer->waiters = NULL;
 	for (; waiter; waiter = next) {
 		next = waiter->next;
@@ -186,14 +199,14 @@ static struct ud_peer *add(struct ud_peer *new)
 {
 	struct ud_peer *peer;
 
-	pthread_mutex_lock(&lock);
-	peer = peers[new->port];
+	pthread_mutex_lock(&engine->ud_peer->lock);
+	peer = engine->ud_peer->peers[new->port];
 	if (peer)
 		put(new);
 	else
-		peer = peers[new->port] = new;
+		peer = engine->ud_peer->peers[new->port] = new;
 	peer->references++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->ud_peer->lock);
 	if (peer == new)
 		progress_post(&new->start);
 	return peer;
@@ -204,11 +217,11 @@ static struct ud_peer *get(uint16_t port, bool connect, int *error)
 	struct ud_peer *peer;
 
 	*error = 0;
-	pthread_mutex_lock(&lock);
-	peer = peers[port];
+	pthread_mutex_lock(&engine->ud_peer->lock);
+	peer = engine->ud_peer->peers[port];
 	if (peer)
 		peer->references++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->ud_peer->lock);
 	if (peer || !connect)
 		return peer;
 	peer = connect_peer(port, error);
@@ -218,10 +231,10 @@ static struct ud_peer *get(uint16_t port, bool connect, int *error)
 /* The receiver is gone: the next one on that port gets a connection of its own. */
 static void forget(struct ud_peer *peer)
 {
-	pthread_mutex_lock(&lock);
-	if (peers[peer->port] == peer)
-		peers[peer->port] = NULL;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&engine->ud_peer->lock);
+	if (engine->ud_peer->peers[peer->port] == peer)
+		engine->ud_peer->peers[peer->port] = NULL;
+	pthread_mutex_unlock(&engine->ud_peer->lock);
 }
 
 int ud_peer_send(uint16_t port, const struct msghdr *message)

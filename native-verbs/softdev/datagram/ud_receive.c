@@ -4,6 +4,7 @@
 
 #include "core.h"
 #include "datagram/group.h"
+#include "engine.h"
 #include "fault/fault_wr.h"
 
 #include <errno.h>
@@ -22,7 +23,11 @@ struct ud_held {
 	uint8_t payload[];
 };
 
-static int held_by_process; /* progress thread only */
+struct ud_receive_state {
+	int held_by_process; /* progress thread only */
+};
+
+ENGINE_PART(ud_receive, NULL);
 
 /* Application memory may be gone although it is registered: the kernel copies, and tells. 0 or -errno. */
 static int copy_out(const struct iovec *from, int from_count, const struct iovec *to, int to_count, uint32_t bytes)
@@ -130,7 +135,7 @@ static void drop_oldest(struct ud_inbox *inbox)
 
 	inbox->oldest = oldest->next;
 	inbox->count--;
-	held_by_process--;
+	engine->ud_receive->held_by_process--;
 	free(oldest);
 }
 
@@ -189,7 +194,7 @@ static void hold(struct softdev_qp *qp, const struct ud_header *header, const vo
 	*inbox->last = held;
 	inbox->last = &held->next;
 	inbox->count++;
-	held_by_process++;
+	engine->ud_receive->held_by_process++;
 }
 
 bool ud_receive(struct softdev_qp *qp, const struct ud_header *header, uint8_t *payload, uint32_t length, int most)
@@ -200,7 +205,7 @@ bool ud_receive(struct softdev_qp *qp, const struct ud_header *header, uint8_t *
 
 	serve(qp);
 	waits = inbox->oldest || lacks_receive(qp, header);
-	if (waits && (inbox->count >= most || held_by_process >= UD_HELD_MOST))
+	if (waits && (inbox->count >= most || engine->ud_receive->held_by_process >= UD_HELD_MOST))
 		return false;
 	fault = fault_check(FAULT_DATAGRAM, .qpn = qp->base.qp_num, .length = length);
 	if (fault && fault->drop)

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "datagram/ud_socket.h"
 
+#include "engine.h"
 #include "link/ports.h"
 #include "process/log.h"
 #include "process/secret.h"
@@ -11,6 +12,12 @@
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <string.h>
+
+struct ud_socket_state {
+	atomic_bool said;
+};
+
+ENGINE_PART(ud_socket, NULL);
 
 bool ud_udp_is_forced(void)
 {
@@ -28,9 +35,8 @@ void ud_enlarge_receive_buffer(int fd)
 /* One message for a process: the application hears of no lost datagram. */
 static void say_no_secret(const struct ud_address *to)
 {
-	static atomic_flag said = ATOMIC_FLAG_INIT;
 
-	if (!atomic_flag_test_and_set(&said))
+	if (!atomic_exchange(&engine->ud_socket->said, true))
 		log_error("datagrams to another host (QPN %06x) are lost: both hosts need the same SOFTVERBS_SECRET "
 			  "or SOFTVERBS_SECRET_FILE",
 			  to->qpn);

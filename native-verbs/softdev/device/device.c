@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "device/device.h"
 
+#include "engine.h"
 #include "exports.h"
 #include "fault/fault.h"
 #include "process/handle.h"
@@ -26,8 +27,12 @@ static struct ibv_device device = {
 };
 static __be64 guid;
 
-static pthread_mutex_t cm_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ibv_context *cm_context;
+struct device_state {
+	pthread_mutex_t cm_lock;
+	struct ibv_context *cm_context;
+};
+
+ENGINE_PART(device, NULL);
 
 /* FNV-1a of what names the host: its boot, and the network namespace. */
 static void make_guid(void)
@@ -93,10 +98,6 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	int64_t handle;
 	int error;
 
-	if (process_is_forked_child()) {
-		errno = EIO;
-		return NULL;
-	}
 	error = settings_check();
 	if (!error)
 		error = fault_call(FAULT_OPEN_DEVICE);
@@ -116,6 +117,7 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 		error = -handle;
 		goto destroy_queue;
 	}
+	context->engine = engine;
 	context->handle = handle;
 	atomic_init(&context->users, 1);
 	context->verbs.sz = sizeof(context->verbs);
@@ -157,7 +159,7 @@ int softverbs_ibv_close_device(struct ibv_context *base)
 {
 	struct softdev_context *context = to_context(base);
 
-	if (process_is_forked_child()) {
+	if (is_inherited(base)) {
 		errno = EIO;
 		return -1;
 	}
@@ -171,9 +173,9 @@ int softverbs_ibv_close_device(struct ibv_context *base)
 
 struct ibv_context *device_cm_context(void)
 {
-	pthread_mutex_lock(&cm_lock);
-	if (!cm_context)
-		cm_context = softverbs_ibv_open_device(&device);
-	pthread_mutex_unlock(&cm_lock);
-	return cm_context;
+	pthread_mutex_lock(&engine->device->cm_lock);
+	if (!engine->device->cm_context)
+		engine->device->cm_context = softverbs_ibv_open_device(&device);
+	pthread_mutex_unlock(&engine->device->cm_lock);
+	return engine->device->cm_context;
 }

@@ -4,6 +4,7 @@
 #define SOFTDEV_DEVICE_H
 
 #include "core.h"
+#include "engine.h"
 #include "process/event_queue.h"
 
 #include <infiniband/verbs.h>
@@ -41,6 +42,7 @@ struct async_source {
 enum { DEVICE_EVENTS = 8 };
 
 struct softdev_context {
+	struct engine *engine; /* that made it */
 	struct event_queue async;
 	struct async_source events[DEVICE_EVENTS]; /* of the device and its port, see device_events.c */
 	atomic_int users; /* PDs, TDs, CQs and channels, and whoever opened it */
@@ -51,6 +53,12 @@ struct softdev_context {
 static inline struct softdev_context *to_context(struct ibv_context *context)
 {
 	return container_of_(context, struct softdev_context, verbs.context);
+}
+
+/* It is of the engine of a parent of this process, where it can be used: every call answers EIO. */
+static inline bool is_inherited(struct ibv_context *context)
+{
+	return engine->inherited && to_context(context)->engine != engine;
 }
 
 void async_raise(struct ibv_context *context, struct async_source *source);

@@ -5,6 +5,7 @@
 
 #include "core.h"
 #include "device/device.h"
+#include "engine.h"
 #include "process/log.h"
 #include "process/progress.h"
 
@@ -35,11 +36,32 @@ struct table {
 
 #define RETRY_NS 100000000ull
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct table table; /* lock; its count only grows */
-static atomic_bool is_followed;
-static void (*changed_callback)(void); /* progress thread only */
+struct gid_table_state {
+	pthread_once_t once;
+	pthread_mutex_t lock;
+	struct table table; /* lock; its count only grows */
+	atomic_bool is_followed, asked;
+	void (*changed_callback)(void); /* progress thread only */
+	struct progress_task task;
+	struct progress_timer retry;
+	struct progress_watch watch;
+};
+
+static void start_watching(void *unused);
+static void follow_change(void *unused);
+static void on_change(void *owner, uint32_t events);
+
+static bool init_part(void *part)
+{
+	struct gid_table_state *state = part;
+
+	state->task.callback = start_watching;
+	state->retry.callback = follow_change;
+	state->watch = (struct progress_watch){.callback = on_change, .owner = &state->watch};
+	return true;
+}
+
+ENGINE_PART(gid_table, init_part);
 
 static const union ibv_gid empty;
 
@@ -138,17 +160,17 @@ static bool read_addresses(struct table *to, bool down)
 
 static void fill_table(void)
 {
-	read_addresses(&table, false);
+	read_addresses(&engine->gid_table->table, false);
 }
 
 int gid_table_length(void)
 {
 	int count;
 
-	pthread_once(&once, fill_table);
-	pthread_mutex_lock(&lock);
-	count = table.count;
-	pthread_mutex_unlock(&lock);
+	pthread_once(&engine->gid_table->once, fill_table);
+	pthread_mutex_lock(&engine->gid_table->lock);
+	count = engine->gid_table->table.count;
+	pthread_mutex_unlock(&engine->gid_table->lock);
 	return 2 * count;
 }
 
@@ -156,9 +178,9 @@ int gid_table_entry(int index, union ibv_gid *gid, enum ibv_gid_type *type)
 {
 	if (index < 0 || index >= gid_table_length())
 		return -EINVAL;
-	pthread_mutex_lock(&lock);
-	*gid = table.entries[index / 2].gid;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&engine->gid_table->lock);
+	*gid = engine->gid_table->table.entries[index / 2].gid;
+	pthread_mutex_unlock(&engine->gid_table->lock);
 	if (type)
 		*type = index % 2 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
 	return 0;
@@ -177,12 +199,12 @@ static bool look_up(const union ibv_gid *gid, struct address *entry)
 	const struct address *found = NULL;
 
 	gid_table_length();
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->gid_table->lock);
 	if (!is_same(gid, &empty))
-		found = find(&table, gid);
+		found = find(&engine->gid_table->table, gid);
 	if (found)
 		*entry = *found;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->gid_table->lock);
 	return found;
 }
 
@@ -193,7 +215,7 @@ bool gid_is_local(const union ibv_gid *gid)
 
 	if (gid_is_loopback(gid) || look_up(gid, &entry))
 		return true;
-	if (atomic_load(&is_followed))
+	if (atomic_load(&engine->gid_table->is_followed))
 		return false;
 	read_addresses(&now, true);
 	return find(&now, gid);
@@ -218,9 +240,9 @@ int gid_table_interfaces(uint32_t interfaces[GID_TABLE_ADDRESSES])
 	int count = 0;
 
 	gid_table_length();
-	pthread_mutex_lock(&lock);
-	for (int i = 0; i < table.count; i++) {
-		const struct address *entry = &table.entries[i];
+	pthread_mutex_lock(&engine->gid_table->lock);
+	for (int i = 0; i < engine->gid_table->table.count; i++) {
+		const struct address *entry = &engine->gid_table->table.entries[i];
 		int k = 0;
 
 		while (k < count && interfaces[k] != entry->interface)
@@ -228,7 +250,7 @@ int gid_table_interfaces(uint32_t interfaces[GID_TABLE_ADDRESSES])
 		if (entry->is_outer && k == count)
 			interfaces[count++] = entry->interface;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->gid_table->lock);
 	return count;
 }
 
@@ -241,40 +263,39 @@ static int refresh(void)
 	if (!read_addresses(&up, false) || !read_addresses(&all, true))
 		return -EAGAIN;
 	gid_table_length();
-	pthread_mutex_lock(&lock);
-	before = table;
-	for (int i = 0; i < table.count; i++) {
-		const struct address *there = find(&up, &table.entries[i].gid);
+	pthread_mutex_lock(&engine->gid_table->lock);
+	before = engine->gid_table->table;
+	for (int i = 0; i < engine->gid_table->table.count; i++) {
+		const struct address *there = find(&up, &engine->gid_table->table.entries[i].gid);
 
 		if (!there)
-			there = find(&all, &table.entries[i].gid);
-		table.entries[i] = there ? *there : (struct address){.gid = empty};
+			there = find(&all, &engine->gid_table->table.entries[i].gid);
+		engine->gid_table->table.entries[i] = there ? *there : (struct address){.gid = empty};
 	}
 	for (int i = 0; i < up.count; i++)
-		add(&table, &up.entries[i]);
-	changed = memcmp(&before, &table, sizeof(table));
-	pthread_mutex_unlock(&lock);
+		add(&engine->gid_table->table, &up.entries[i]);
+	changed = memcmp(&before, &engine->gid_table->table, sizeof(engine->gid_table->table));
+	pthread_mutex_unlock(&engine->gid_table->lock);
 	return changed;
 }
 
 static void follow_change(void *unused)
 {
-	static struct progress_timer retry = {.callback = follow_change};
 	int changed = refresh();
 
 	(void)unused;
 	if (changed < 0)
-		progress_timer_set(&retry, progress_now_ns() + RETRY_NS);
+		progress_timer_set(&engine->gid_table->retry, progress_now_ns() + RETRY_NS);
 	if (changed <= 0)
 		return;
 	device_raise(IBV_EVENT_GID_CHANGE);
-	if (changed_callback)
-		changed_callback();
+	if (engine->gid_table->changed_callback)
+		engine->gid_table->changed_callback();
 }
 
 void gid_table_on_change(void (*callback)(void))
 {
-	changed_callback = callback;
+	engine->gid_table->changed_callback = callback;
 }
 
 static void on_change(void *owner, uint32_t events)
@@ -290,7 +311,7 @@ static void on_change(void *owner, uint32_t events)
 
 static void start_watching(void *unused)
 {
-	static struct progress_watch watch = {.callback = on_change, .owner = &watch};
+	struct progress_watch *watch = &engine->gid_table->watch;
 	struct sockaddr_nl groups = {
 		.nl_family = AF_NETLINK,
 		.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
@@ -298,28 +319,25 @@ static void start_watching(void *unused)
 	int error;
 
 	(void)unused;
-	watch.fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-	if (watch.fd < 0 || bind(watch.fd, (struct sockaddr *)&groups, sizeof(groups))) {
+	watch->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	if (watch->fd < 0 || bind(watch->fd, (struct sockaddr *)&groups, sizeof(groups))) {
 		log_warn("changes of the addresses of this host will not be seen: %s", strerror(errno));
-		if (watch.fd >= 0)
-			close(watch.fd);
+		if (watch->fd >= 0)
+			close(watch->fd);
 		return;
 	}
-	error = progress_watch_set(&watch, EPOLLIN);
+	error = progress_watch_set(watch, EPOLLIN);
 	if (error) {
 		log_warn("changes of the addresses of this host will not be seen: %s", strerror(-error));
-		close(watch.fd);
+		close(watch->fd);
 		return;
 	}
 	follow_change(NULL);
-	atomic_store(&is_followed, true);
+	atomic_store(&engine->gid_table->is_followed, true);
 }
 
 void gid_table_follow(void)
 {
-	static atomic_bool asked;
-	static struct progress_task task = {.callback = start_watching};
-
-	if (!atomic_load(&asked) && !progress_start() && !atomic_exchange(&asked, true))
-		progress_post(&task);
+	if (!atomic_load(&engine->gid_table->asked) && !progress_start() && !atomic_exchange(&engine->gid_table->asked, true))
+		progress_post(&engine->gid_table->task);
 }

@@ -16,7 +16,7 @@ bool gid_is_link_local(const union ibv_gid *gid);
 /*
  * From here on the table follows the addresses of the host, with IBV_EVENT_GID_CHANGE: a GID keeps its index as long as
  * its address is there, an address that goes leaves an empty entry behind, and the next one that comes takes it. Starts
- * the progress thread, after which the process cannot fork children that use the device. Any thread.
+ * the progress thread. Any thread.
  */
 void gid_table_follow(void);
 

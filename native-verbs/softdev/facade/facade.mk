@@ -14,9 +14,7 @@ CHECKS += check-symbols
 $(FACADE_DIR)/libibverbs.so.1: FACADE_NODES := IBVERBS
 $(FACADE_DIR)/librdmacm.so.1: FACADE_NODES := RDMACM
 
-FACADE_OBJECTS := $(OUT)/release/softdev/facade/stubs.o $(OUT)/release/softdev/facade/renew.o
-
-$(FACADE_OBJECTS): CPPFLAGS += $(SOFTDEV_INCLUDES)
+FACADE_OBJECTS := $(OUT)/release/softdev/facade/stubs.o
 
 $(FACADES): $(FACADE_DIR)/%: $(FACADE_OBJECTS) $(SOFTDEV_LIBRARY) $(FACADE_TABLE) \
     softdev/facade/generate.awk softdev/facade/facade.inc
@@ -24,7 +22,7 @@ $(FACADES): $(FACADE_DIR)/%: $(FACADE_OBJECTS) $(SOFTDEV_LIBRARY) $(FACADE_TABLE
 	$(FACADE_GENERATE) -v want=map -v lib=$(FACADE_NODES) $(FACADE_TABLE) >$(OUT)/facade/$*.map
 	$(FACADE_GENERATE) -v want=asm -v lib=$(FACADE_NODES) $(FACADE_TABLE) >$(OUT)/facade/$*.S
 	$(CC) $(RELEASE_LDFLAGS) -I softdev/facade -Wl,-z,nodelete -Wl,-soname,$* -Wl,-rpath,'$$ORIGIN/..' \
-	  -Wl,--version-script=$(OUT)/facade/$*.map -o $@ $(OUT)/facade/$*.S $(FACADE_OBJECTS) $(SOFTDEV_LIBRARY) -ldl
+	  -Wl,--version-script=$(OUT)/facade/$*.map -o $@ $(OUT)/facade/$*.S $(FACADE_OBJECTS) $(SOFTDEV_LIBRARY)
 
 # Fails if the page is not what the table says; UPDATE=1 writes it.
 check-symbols: $(FACADES)

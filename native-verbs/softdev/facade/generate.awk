@@ -19,7 +19,7 @@ BEGIN {
 {
   reason = ""
   for (i = 4; i <= NF; i++) reason = reason (i > 4 ? " " : "") $i
-  if ($3 != "engine" && $3 != "anew" && reason == "") {
+  if ($3 != "engine" && reason == "") {
     printf "symbols.tbl: %s is a stub without a reason\n", $2 > "/dev/stderr"
     failed = 1
     exit 1
@@ -68,7 +68,6 @@ function print_asm(  row, label, kind) {
       gsub(/\./, "_", label)
       split(kinds[row], kind, ":")
       if (kind[1] == "engine") printf "forward %s, softverbs_%s\n", label, symbols[row]
-      else if (kind[1] == "anew") printf "forward_anew %s, softverbs_%s\n", label, symbols[row]
       else if (kind[1] == "data") printf "object %s, %s\n", label, kind[2]
       else printf "stub %s, facade_%s%s\n", label, kind[1], kind[2] == "" ? "" : "_" kind[2]
       printf ".symver %s, %s%s%s\n", label, symbols[row], default_row[symbols[row]] == row ? "@@" : "@", versions[row]
@@ -95,7 +94,7 @@ function print_doc(  row, kind, text, library) {
       printf "\n## %s\n\n| symbol | version | answer | reason |\n|---|---|---|---|\n", library
     }
     split(kinds[row], kind, ":")
-    if (kind[1] == "engine" || kind[1] == "anew") text = "implemented"
+    if (kind[1] == "engine") text = "implemented"
     else if (kind[1] == "null") text = "NULL, errno " kind[2]
     else if (kind[1] == "minus1") text = "-1, errno " kind[2]
     else if (kind[1] == "errno") text = "returns " kind[2]

@@ -2,6 +2,7 @@
 /* The fault points, and the rules that are in force. */
 #include "fault/fault.h"
 
+#include "engine.h"
 #include "fault/fault_async.h"
 #include "fault/fault_rules.h"
 #include "process/log.h"
@@ -143,19 +144,23 @@ const struct fault_point_row fault_points[FAULT_POINTS] = {
 			    "type", fault_cm_events},
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards the rules */
-static struct fault_rule *rules;
-static struct fault_rule *retired; /* work requests may still point to their faults */
-static unsigned int last_number;
+struct fault_state {
+	pthread_mutex_t lock; /* a leaf; guards the rules */
+	struct fault_rule *rules;
+	struct fault_rule *retired; /* work requests may still point to their faults */
+	unsigned int last_number;
+};
+
+ENGINE_PART(fault, NULL);
 
 static void add(struct fault_rule *rule)
 {
-	struct fault_rule **place = &rules;
+	struct fault_rule **place = &engine->fault->rules;
 
 	while (*place)
 		place = &(*place)->next;
 	rule->next = NULL;
-	rule->number = ++last_number;
+	rule->number = ++engine->fault->last_number;
 	*place = rule;
 }
 
@@ -168,8 +173,8 @@ unsigned int fault_add_rules(struct fault_rule *list)
 {
 	unsigned int first;
 
-	pthread_mutex_lock(&lock);
-	first = last_number + 1;
+	pthread_mutex_lock(&engine->fault->lock);
+	first = engine->fault->last_number + 1;
 	while (list) {
 		struct fault_rule *next = list->next;
 
@@ -177,16 +182,16 @@ unsigned int fault_add_rules(struct fault_rule *list)
 		list = next;
 	}
 	fault_enable();
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->fault->lock);
 	return first;
 }
 
 unsigned int fault_clear_rules(unsigned int number)
 {
-	struct fault_rule **place = &rules;
+	struct fault_rule **place = &engine->fault->rules;
 	unsigned int cleared = 0;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->fault->lock);
 	while (*place) {
 		struct fault_rule *rule = *place;
 
@@ -195,24 +200,23 @@ unsigned int fault_clear_rules(unsigned int number)
 			continue;
 		}
 		*place = rule->next;
-		rule->next = retired;
-		retired = rule;
+		rule->next = engine->fault->retired;
+		engine->fault->retired = rule;
 		cleared++;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->fault->lock);
 	return cleared;
 }
 
 void fault_visit_rules(void (*visit)(const struct fault_rule *rule, void *argument), void *argument)
 {
-	pthread_mutex_lock(&lock);
-	for (const struct fault_rule *rule = rules; rule; rule = rule->next)
+	pthread_mutex_lock(&engine->fault->lock);
+	for (const struct fault_rule *rule = engine->fault->rules; rule; rule = rule->next)
 		visit(rule, argument);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->fault->lock);
 }
 
-/* Called when the library is loaded: a test that asks for a fault must not pass without it. */
-__attribute__((constructor)) static void read_setting(void)
+void fault_read_setting(void)
 {
 	const char *setting = getenv("SOFTVERBS_FAULT");
 	char message[FAULT_MAX_MESSAGE];
@@ -276,8 +280,8 @@ const struct fault *fault_hit(enum fault_point point, const struct fault_subject
 	struct fault_rule *found = NULL;
 	uint64_t event = 0;
 
-	pthread_mutex_lock(&lock);
-	for (struct fault_rule *rule = rules; rule; rule = rule->next) {
+	pthread_mutex_lock(&engine->fault->lock);
+	for (struct fault_rule *rule = engine->fault->rules; rule; rule = rule->next) {
 		if (!concerns(rule, point, subject))
 			continue;
 		rule->seen++;
@@ -287,7 +291,7 @@ const struct fault *fault_hit(enum fault_point point, const struct fault_subject
 		event = rule->seen;
 		rule->hits++;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->fault->lock);
 	if (!found)
 		return NULL;
 	log_info("fault %s at event %llu", found->text, (unsigned long long)event);

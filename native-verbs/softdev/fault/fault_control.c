@@ -3,6 +3,7 @@
 #include "fault/fault_control.h"
 
 #include "core.h"
+#include "engine.h"
 #include "fault/fault_rules.h"
 #include "process/log.h"
 #include "process/progress.h"
@@ -26,8 +27,13 @@ struct client {
 	char line[LINE_BYTES];
 };
 
-static struct progress_watch listener;
-static char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+struct fault_control_state {
+	struct progress_watch listener;
+	char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	char answer[ANSWER_BYTES];
+};
+
+ENGINE_PART(fault_control, NULL);
 
 static void close_client(struct client *client)
 {
@@ -39,10 +45,10 @@ static void close_client(struct client *client)
 /* False if the client does not take it: it is not waited for. */
 static bool answer(struct client *client, char *line)
 {
-	static char text[ANSWER_BYTES];
+	char *text = engine->fault_control->answer;
 	size_t length;
 
-	fault_command(line, text, sizeof(text) - 1);
+	fault_command(line, text, ANSWER_BYTES - 1);
 	length = strlen(text);
 	text[length++] = '\n';
 	return send(client->watch.fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length;
@@ -95,7 +101,7 @@ static bool may_control(int fd)
 
 static void on_client(void *unused, uint32_t events)
 {
-	int fd = accept4(listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(engine->fault_control->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *client;
 
 	(void)unused;
@@ -114,8 +120,8 @@ static void on_client(void *unused, uint32_t events)
 
 __attribute__((destructor)) static void remove_socket(void)
 {
-	if (*socket_path && !process_is_forked_child())
-		unlink(socket_path);
+	if (*engine->fault_control->socket_path)
+		unlink(engine->fault_control->socket_path);
 }
 
 /* The name with %p replaced by the process id. 0 if it does not fit. */
@@ -163,13 +169,13 @@ static int bind_name(int fd, const struct sockaddr_un *name, socklen_t length)
 	if (!result)
 		result = bind(fd, (const struct sockaddr *)name, length);
 	if (!result && *name->sun_path)
-		strcpy(socket_path, name->sun_path);
+		strcpy(engine->fault_control->socket_path, name->sun_path);
 	return result ? result : listen(fd, 8);
 }
 
 static void watch_listener(void *result)
 {
-	*(int *)result = progress_watch_set(&listener, EPOLLIN);
+	*(int *)result = progress_watch_set(&engine->fault_control->listener, EPOLLIN);
 }
 
 int fault_control_start(void)
@@ -191,7 +197,7 @@ int fault_control_start(void)
 			close(fd);
 		return EINVAL;
 	}
-	listener = (struct progress_watch){.fd = fd, .callback = on_client};
+	engine->fault_control->listener = (struct progress_watch){.fd = fd, .callback = on_client};
 	fault_enable();
 	error = progress_call(watch_listener, &result);
 	return -(error ? error : result);

@@ -6,6 +6,7 @@
 #include "fault/fault_hold.h"
 
 #include "cm/cm.h"
+#include "engine.h"
 #include "fault/fault.h"
 #include "process/log.h"
 #include "process/progress.h"
@@ -29,11 +30,24 @@ struct held {
 static void on_task(void *unused);
 static void on_due(void *unused);
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct held *first;
-static unsigned int held_count; /* read without the lock: nothing to look for if 0 */
-static struct progress_task task = {.callback = on_task};
-static struct progress_timer timer = {.callback = on_due};
+struct fault_hold_state {
+	pthread_mutex_t lock;
+	struct held *first;
+	unsigned int held_count; /* read without the lock: nothing to look for if 0 */
+	struct progress_task task;
+	struct progress_timer timer;
+};
+
+static bool init_part(void *part)
+{
+	struct fault_hold_state *state = part;
+
+	state->task.callback = on_task;
+	state->timer.callback = on_due;
+	return true;
+}
+
+ENGINE_PART(fault_hold, init_part);
 
 /* lock held. */
 static struct held *take_out(struct held **place)
@@ -41,7 +55,7 @@ static struct held *take_out(struct held **place)
 	struct held *held = *place;
 
 	*place = held->next;
-	__atomic_store_n(&held_count, held_count - 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&engine->fault_hold->held_count, engine->fault_hold->held_count - 1, __ATOMIC_RELAXED);
 	return held;
 }
 
@@ -58,10 +72,10 @@ static void let_go(struct held *held)
 static void on_due(void *unused)
 {
 	uint64_t now = progress_now_ns(), next = NEVER;
-	struct held **place = &first;
+	struct held **place = &engine->fault_hold->first;
 
 	(void)unused;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->fault_hold->lock);
 	while (*place) {
 		if ((*place)->due_ns <= now) {
 			let_go(take_out(place));
@@ -71,9 +85,9 @@ static void on_due(void *unused)
 			next = (*place)->due_ns;
 		place = &(*place)->next;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->fault_hold->lock);
 	if (next != NEVER)
-		progress_timer_set(&timer, next);
+		progress_timer_set(&engine->fault_hold->timer, next);
 }
 
 static void on_task(void *unused)
@@ -84,7 +98,7 @@ static void on_task(void *unused)
 /* lock held. */
 static void hold(const struct held *what)
 {
-	struct held *held = malloc(sizeof(*held)), **place = &first;
+	struct held *held = malloc(sizeof(*held)), **place = &engine->fault_hold->first;
 
 	if (!held) {
 		log_error("no memory to hold something back: it is lost");
@@ -95,9 +109,9 @@ static void hold(const struct held *what)
 	while (*place)
 		place = &(*place)->next;
 	*place = held;
-	__atomic_store_n(&held_count, held_count + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&engine->fault_hold->held_count, engine->fault_hold->held_count + 1, __ATOMIC_RELAXED);
 	if (held->due_ns != NEVER)
-		progress_post(&task);
+		progress_post(&engine->fault_hold->task);
 }
 
 static uint64_t due_after(const struct fault *fault)
@@ -110,7 +124,7 @@ static uint64_t queue_due(const struct softdev_qp *qp, bool is_send)
 {
 	uint64_t due = 0;
 
-	for (const struct held *held = first; held; held = held->next)
+	for (const struct held *held = engine->fault_hold->first; held; held = held->next)
 		if (!held->event && held->entry.qp == qp && held->entry.is_send == is_send && held->due_ns > due)
 			due = held->due_ns;
 	return due;
@@ -131,12 +145,12 @@ bool fault_takes_completion(struct softdev_cq *cq, const struct cqe *entry, bool
 		cq_fail(cq);
 		return true;
 	}
-	if (!(fault && fault->delay_ms) && !__atomic_load_n(&held_count, __ATOMIC_RELAXED)) {
+	if (!(fault && fault->delay_ms) && !__atomic_load_n(&engine->fault_hold->held_count, __ATOMIC_RELAXED)) {
 		if (fault && fault->duplicate)
 			cq_push_now(cq, &held.entry, solicited);
 		return false;
 	}
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->fault_hold->lock);
 	held.due_ns = queue_due(entry->qp, entry->is_send);
 	if (fault && fault->delay_ms && due_after(fault) > held.due_ns)
 		held.due_ns = due_after(fault);
@@ -145,17 +159,17 @@ bool fault_takes_completion(struct softdev_cq *cq, const struct cqe *entry, bool
 	held.entry.shared_receive = entry->shared_receive;
 	if (held.due_ns)
 		hold(&held);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->fault_hold->lock);
 	return held.due_ns;
 }
 
 void fault_forget_completions(const struct softdev_qp *qp)
 {
-	struct held **place = &first;
+	struct held **place = &engine->fault_hold->first;
 
-	if (!__atomic_load_n(&held_count, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&engine->fault_hold->held_count, __ATOMIC_RELAXED))
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->fault_hold->lock);
 	while (*place)
 		if (!(*place)->event && (*place)->entry.qp == qp) {
 			struct held *held = take_out(place);
@@ -166,7 +180,7 @@ void fault_forget_completions(const struct softdev_qp *qp)
 		} else {
 			place = &(*place)->next;
 		}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->fault_hold->lock);
 }
 
 bool fault_takes_event(struct cm_event *event)
@@ -183,23 +197,23 @@ bool fault_takes_event(struct cm_event *event)
 	if (!fault->drop && !fault->delay_ms)
 		return false;
 	held.due_ns = due_after(fault);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->fault_hold->lock);
 	hold(&held);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->fault_hold->lock);
 	return true;
 }
 
 void fault_release_events(const struct cm_id *owner)
 {
-	struct held **place = &first;
+	struct held **place = &engine->fault_hold->first;
 
-	if (!__atomic_load_n(&held_count, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&engine->fault_hold->held_count, __ATOMIC_RELAXED))
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->fault_hold->lock);
 	while (*place)
 		if ((*place)->event && (*place)->event->owner == owner)
 			let_go(take_out(place));
 		else
 			place = &(*place)->next;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->fault_hold->lock);
 }

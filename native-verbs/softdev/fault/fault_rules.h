@@ -91,4 +91,7 @@ unsigned int fault_add_rules(struct fault_rule *rules);
 unsigned int fault_clear_rules(unsigned int number);
 void fault_visit_rules(void (*visit)(const struct fault_rule *rule, void *argument), void *argument);
 
+/* Reads SOFTVERBS_FAULT, when the library is loaded: a test that asks for a fault must not pass without it. */
+void fault_read_setting(void);
+
 #endif

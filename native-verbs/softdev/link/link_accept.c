@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The accepting end before the handshake, and how many peers may be there whom nobody knows yet. */
+#include "engine.h"
 #include "link/link_internal.h"
 #include "link/link_tcp.h"
 #include "process/log.h"
@@ -11,8 +12,20 @@
 /* So many of them; one more, and the one that has been at it longest goes. */
 enum { MAX_STRANGERS = 256 };
 
-static struct link strangers = {.previous_stranger = &strangers, .next_stranger = &strangers};
-static int stranger_count;
+struct link_accept_state {
+	struct link strangers; /* the ends of the list */
+	int stranger_count;
+};
+
+static bool init_part(void *part)
+{
+	struct link *strangers = &((struct link_accept_state *)part)->strangers;
+
+	strangers->previous_stranger = strangers->next_stranger = strangers;
+	return true;
+}
+
+ENGINE_PART(link_accept, init_part);
 
 void link_stop_being_a_stranger(struct link *link)
 {
@@ -21,23 +34,23 @@ void link_stop_being_a_stranger(struct link *link)
 	link->previous_stranger->next_stranger = link->next_stranger;
 	link->next_stranger->previous_stranger = link->previous_stranger;
 	link->next_stranger = NULL;
-	stranger_count--;
+	engine->link_accept->stranger_count--;
 }
 
 static void add_stranger(struct link *link)
 {
-	if (stranger_count == MAX_STRANGERS) {
-		struct link *oldest = strangers.next_stranger;
+	if (engine->link_accept->stranger_count == MAX_STRANGERS) {
+		struct link *oldest = engine->link_accept->strangers.next_stranger;
 
 		log_warn("%d connections wait to prove who they are: dropping that of %s", MAX_STRANGERS,
 			 link_peer_name(oldest).text);
 		link_close(oldest);
 	}
-	link->previous_stranger = strangers.previous_stranger;
-	link->next_stranger = &strangers;
+	link->previous_stranger = engine->link_accept->strangers.previous_stranger;
+	link->next_stranger = &engine->link_accept->strangers;
 	link->previous_stranger->next_stranger = link;
-	strangers.previous_stranger = link;
-	stranger_count++;
+	engine->link_accept->strangers.previous_stranger = link;
+	engine->link_accept->stranger_count++;
 }
 
 static void refuse(struct link *link, int error)

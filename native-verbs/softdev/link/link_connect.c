@@ -4,6 +4,7 @@
  * TCP carries no credentials, so it needs a secret; and it never has short cuts.
  */
 #include "core.h"
+#include "engine.h"
 #include "link/link_internal.h"
 #include "link/link_listen.h"
 #include "link/link_tcp.h"
@@ -16,6 +17,12 @@
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+
+struct link_connect_state {
+	atomic_bool said;
+};
+
+ENGINE_PART(link_connect, NULL);
 
 static int connect_unix(struct link *link, uint16_t port)
 {
@@ -40,12 +47,12 @@ static bool is_by_unix(const union ibv_gid *destination)
 /* Said once: every connection to another host ends the same way. */
 bool link_may_reach(const union ibv_gid *destination)
 {
-	static atomic_bool said;
+
 	char text[INET6_ADDRSTRLEN];
 
 	if (is_by_unix(destination) || secret_is_set())
 		return true;
-	if (!atomic_exchange(&said, true))
+	if (!atomic_exchange(&engine->link_connect->said, true))
 		log_error("%s is reached by TCP, which takes a secret that both ends know: set SOFTVERBS_SECRET "
 			  "or SOFTVERBS_SECRET_FILE to the same value for both",
 			  gid_text(destination, text));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "link/link_fault.h"
 
+#include "engine.h"
 #include "link/link_internal.h"
 
 #include <errno.h>
@@ -8,13 +9,16 @@
 #define MS 1000000ull
 #define SECOND 1000000000ull
 
-static struct link *links; /* all that are not closed */
+struct link_fault_state {
+	struct link *links; /* all that are not closed */
+	/* What links get when they are made, after an order that was for all of them. */
+	struct {
+		bool silent, refuse;
+		uint64_t rate, delay_ns;
+	} policy;
+};
 
-/* What links get when they are made, after an order that was for all of them. */
-static struct {
-	bool silent, refuse;
-	uint64_t rate, delay_ns;
-} policy;
+ENGINE_PART(link_fault, NULL);
 
 static uint32_t qpn_of(const struct link *link)
 {
@@ -48,13 +52,13 @@ static void silence(struct link *link)
 void link_fault_begin(struct link *link)
 {
 	link->fault.resume = (struct progress_timer){.callback = on_resume, .owner = link};
-	link->fault.rate = policy.rate;
-	link->fault.delay_ns = policy.delay_ns;
-	link->fault.silent = link->fault.held = policy.silent;
-	link->fault.next = links;
-	if (links)
-		links->fault.previous = link;
-	links = link;
+	link->fault.rate = engine->link_fault->policy.rate;
+	link->fault.delay_ns = engine->link_fault->policy.delay_ns;
+	link->fault.silent = link->fault.held = engine->link_fault->policy.silent;
+	link->fault.next = engine->link_fault->links;
+	if (engine->link_fault->links)
+		engine->link_fault->links->fault.previous = link;
+	engine->link_fault->links = link;
 }
 
 void link_fault_end(struct link *link)
@@ -63,7 +67,7 @@ void link_fault_end(struct link *link)
 	if (link->fault.previous)
 		link->fault.previous->fault.next = link->fault.next;
 	else
-		links = link->fault.next;
+		engine->link_fault->links = link->fault.next;
 	if (link->fault.next)
 		link->fault.next->fault.previous = link->fault.previous;
 }
@@ -72,7 +76,7 @@ int link_fault_refuses(struct link *link)
 {
 	const struct fault *fault = fault_check(FAULT_LINK, .kind = link->kind);
 
-	if (policy.refuse || (fault && fault->refuse))
+	if (engine->link_fault->policy.refuse || (fault && fault->refuse))
 		return ECONNREFUSED;
 	if (!fault)
 		return 0;
@@ -195,13 +199,13 @@ static unsigned int cut(const struct link_command *command)
 {
 	unsigned int bound = 0, done = 0;
 
-	for (const struct link *link = links; link; link = link->fault.next)
+	for (const struct link *link = engine->link_fault->links; link; link = link->fault.next)
 		bound++;
-	for (struct link *link = links; link && done < bound;)
+	for (struct link *link = engine->link_fault->links; link && done < bound;)
 		if (concerns(link, command)) {
 			done++;
 			link_fail(link, 0);
-			link = links;
+			link = engine->link_fault->links;
 		} else {
 			link = link->fault.next;
 		}
@@ -212,7 +216,7 @@ static unsigned int obey_all(const struct link_command *command)
 {
 	unsigned int done = 0;
 
-	for (struct link *link = links; link; link = link->fault.next)
+	for (struct link *link = engine->link_fault->links; link; link = link->fault.next)
 		if (concerns(link, command)) {
 			done++;
 			obey(link, command);
@@ -227,12 +231,12 @@ unsigned int link_fault_command(const struct link_command *command)
 	if (command->qpn)
 		return done;
 	if (command->order == LINK_ORDER_HEAL)
-		policy.silent = policy.refuse = false;
-	policy.silent |= command->order == LINK_ORDER_SILENCE;
-	policy.refuse |= command->order == LINK_ORDER_REFUSE;
+		engine->link_fault->policy.silent = engine->link_fault->policy.refuse = false;
+	engine->link_fault->policy.silent |= command->order == LINK_ORDER_SILENCE;
+	engine->link_fault->policy.refuse |= command->order == LINK_ORDER_REFUSE;
 	if (command->order == LINK_ORDER_SLOW || command->order == LINK_ORDER_HEAL) {
-		policy.rate = command->rate;
-		policy.delay_ns = command->delay_ms * MS;
+		engine->link_fault->policy.rate = command->rate;
+		engine->link_fault->policy.delay_ns = command->delay_ms * MS;
 	}
 	return done;
 }

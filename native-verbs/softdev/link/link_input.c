@@ -4,6 +4,8 @@
 #include "link/link_internal.h"
 #include "process/file.h"
 
+#include "engine.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,7 +14,11 @@
 
 enum { STREAM_IOVS = 32, SCRATCH_BYTES = 65536 };
 
-static uint8_t scratch[SCRATCH_BYTES];       /* discarded input */
+struct link_input_state {
+	uint8_t scratch[SCRATCH_BYTES]; /* discarded input */
+};
+
+ENGINE_PART(link_input, NULL);
 
 /*
  * Bytes, or -errno (ENODATA at the end of the stream). Of another user's descriptors the kernel rids us when there is no
@@ -110,14 +116,14 @@ static ssize_t receive_payload(struct link *link)
 		return got;
 	}
 	if (link->in_discarding)
-		iov[0] = (struct iovec){scratch, rest < SCRATCH_BYTES ? rest : SCRATCH_BYTES};
+		iov[0] = (struct iovec){engine->link_input->scratch, rest < SCRATCH_BYTES ? rest : SCRATCH_BYTES};
 	got = receive(link, iov, 1, false);
 	return fault_is_on() ? link_fault_payload(link, iov, got) : got;
 }
 
 void link_discard_input(struct link *link)
 {
-	struct iovec iov = {scratch, SCRATCH_BYTES};
+	struct iovec iov = {engine->link_input->scratch, SCRATCH_BYTES};
 	size_t moved = 0;
 	ssize_t got;
 

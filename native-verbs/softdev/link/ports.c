@@ -3,6 +3,7 @@
 
 #include "core.h"
 #include "device/gid_table.h"
+#include "engine.h"
 #include "link/link_listen.h"
 #include "process/cancel.h"
 #include "process/log.h"
@@ -25,18 +26,21 @@ struct port {
 	int datagram_fd; /* its name is nobody else's from the beginning; listens when there is a UD queue pair */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct port ports[PROCESS_MAX_PORTS];
-static int port_count;
+struct ports_state {
+	pthread_mutex_t lock;
+	struct port ports[PROCESS_MAX_PORTS];
+	int port_count;
+};
 
-static void close_in_child(void)
+ENGINE_PART(ports, NULL);
+
+void ports_after_fork_in_child(void)
 {
-	for (int i = 0; i < port_count; i++) {
-		close(ports[i].tcp_fd);
-		close(ports[i].udp_fd);
-		close(ports[i].datagram_fd);
+	for (int i = 0; i < engine->ports->port_count; i++) {
+		close(engine->ports->ports[i].tcp_fd);
+		close(engine->ports->ports[i].udp_fd);
+		close(engine->ports->ports[i].datagram_fd);
 	}
-	port_count = 0; /* in its own children the numbers are other descriptors' */
 }
 
 /* Connections of a process that held the port before do not keep it, if this one is to listen. */
@@ -141,8 +145,6 @@ int process_port_at(int index)
 {
 	int result, cancel;
 
-	if (process_is_forked_child())
-		return -EIO;
 	if (index >= PROCESS_MAX_PORTS)
 		return -ENOMEM;
 	cancel = cancel_put_off();
@@ -151,17 +153,15 @@ int process_port_at(int index)
 	if (result)
 		goto restore_cancel;
 	gid_table_follow();
-	pthread_mutex_lock(&lock);
-	if (!port_count)
-		pthread_atfork(NULL, NULL, close_in_child);
-	while (!result && port_count <= index) {
-		result = open_port(&ports[port_count]);
+	pthread_mutex_lock(&engine->ports->lock);
+	while (!result && engine->ports->port_count <= index) {
+		result = open_port(&engine->ports->ports[engine->ports->port_count]);
 		if (!result)
-			port_count++;
+			engine->ports->port_count++;
 	}
 	if (!result)
-		result = ports[index].number;
-	pthread_mutex_unlock(&lock);
+		result = engine->ports->ports[index].number;
+	pthread_mutex_unlock(&engine->ports->lock);
 restore_cancel:
 	cancel_restore(cancel);
 	return result;
@@ -176,11 +176,11 @@ int process_index_of_port(int number)
 {
 	int index = -1;
 
-	pthread_mutex_lock(&lock);
-	for (int i = 0; i < port_count; i++)
-		if (ports[i].number == number)
+	pthread_mutex_lock(&engine->ports->lock);
+	for (int i = 0; i < engine->ports->port_count; i++)
+		if (engine->ports->ports[i].number == number)
 			index = i;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->ports->lock);
 	return index;
 }
 
@@ -188,12 +188,12 @@ int process_udp_socket(int number)
 {
 	int index = process_index_of_port(number);
 
-	return index < 0 ? -1 : ports[index].udp_fd;
+	return index < 0 ? -1 : engine->ports->ports[index].udp_fd;
 }
 
 int process_datagram_socket(int number)
 {
 	int index = process_index_of_port(number);
 
-	return index < 0 ? -1 : ports[index].datagram_fd;
+	return index < 0 ? -1 : engine->ports->ports[index].datagram_fd;
 }

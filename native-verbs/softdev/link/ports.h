@@ -19,4 +19,7 @@ int process_datagram_socket(int number);
 /* Which port it is, -1 if not ours. */
 int process_index_of_port(int number);
 
+/* The child of a fork closes them, for they are its parent's. */
+void ports_after_fork_in_child(void);
+
 #endif

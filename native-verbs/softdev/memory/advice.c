@@ -54,7 +54,7 @@ static int advise_mr(struct ibv_pd *pd, enum ib_uverbs_advise_mr_advice advice, 
 {
 	int error = 0;
 
-	if (process_is_forked_child())
+	if (is_inherited(pd->context))
 		return EIO;
 	if (!handle_is(HANDLE_PD, pd->handle, pd) || flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH)
 		return EINVAL;

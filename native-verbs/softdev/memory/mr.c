@@ -3,6 +3,7 @@
 #include "memory/mr.h"
 
 #include "device/device.h"
+#include "engine.h"
 #include "exports.h"
 #include "fault/fault.h"
 #include "memory/mr_table.h"
@@ -24,8 +25,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t registered_bytes; /* guarded by lock */
+struct mr_state {
+	pthread_mutex_t lock;
+	uint64_t registered_bytes; /* guarded by lock */
+};
+
+ENGINE_PART(mr, NULL);
 
 static bool is_mapped(const void *address, size_t length)
 {
@@ -86,12 +91,12 @@ static bool charge(uint64_t old, uint64_t length)
 	bool enforced = setting && !strcmp(setting, "enforce"), allowed = true;
 	struct rlimit limit;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->mr->lock);
 	if (length > old && enforced && !getrlimit(RLIMIT_MEMLOCK, &limit))
-		allowed = limit.rlim_cur == RLIM_INFINITY || registered_bytes - old + length <= limit.rlim_cur;
+		allowed = limit.rlim_cur == RLIM_INFINITY || engine->mr->registered_bytes - old + length <= limit.rlim_cur;
 	if (allowed)
-		registered_bytes += length - old;
-	pthread_mutex_unlock(&lock);
+		engine->mr->registered_bytes += length - old;
+	pthread_mutex_unlock(&engine->mr->lock);
 	return allowed;
 }
 
@@ -114,7 +119,7 @@ static struct ibv_mr *register_mr(struct ibv_pd *pd, void *address, uint64_t len
 				  unsigned int access, int file_fd, uint64_t file_offset)
 {
 	struct softdev_mr *mr;
-	int error = process_is_forked_child() ? EIO : check_arguments(pd, address, length, iova, access);
+	int error = is_inherited(pd->context) ? EIO : check_arguments(pd, address, length, iova, access);
 
 	if (!error)
 		error = fault_call(FAULT_REG_MR, .length = length);
@@ -285,7 +290,7 @@ int softverbs_ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, vo
 		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
-	errno = process_is_forked_child() ? EIO : change(mr, flags, pd, addr, length, access);
+	errno = is_inherited(mr->base.context) ? EIO : change(mr, flags, pd, addr, length, access);
 	return errno ? IBV_REREG_MR_ERR_CMD : 0;
 }
 
@@ -294,7 +299,7 @@ int softverbs_ibv_dereg_mr(struct ibv_mr *base)
 	struct softdev_mr *mr = container_of_(base, struct softdev_mr, base);
 	int error;
 
-	error = process_is_forked_child() ? EIO : fault_call(FAULT_DEREG_MR, .length = mr->length);
+	error = is_inherited(base->context) ? EIO : fault_call(FAULT_DEREG_MR, .length = mr->length);
 	if (error)
 		return error;
 	error = mr_table_hide(mr);

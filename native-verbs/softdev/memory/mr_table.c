@@ -1,33 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memory/mr_table.h"
 
+#include "engine.h"
 #include "memory/peer_table.h"
 #include "process/cancel.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <time.h>
 
 #define SLOT_VALID 0x80000000u
 
-/* Slot 0 is never used, so that key 0 is never valid. */
-static struct mr_slot {
+struct mr_slot {
 	_Atomic uint32_t state; /* SLOT_VALID and the number of holders */
 	struct softdev_mr *mr;  /* stable while held */
-} slots[TABLE_MR_SLOTS];
+};
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows, slot allocation, and mr->windows */
-static uint32_t next_slot = 1;
-static uint64_t next_generation;
+struct mr_table_state {
+	struct mr_slot *slots; /* TABLE_MR_SLOTS; slot 0 is never used, so that key 0 is never valid */
+	pthread_mutex_t lock;  /* guards what follows, slot allocation, and mr->windows */
+	uint32_t next_slot;
+	uint64_t next_generation;
+};
+
+static bool init_part(void *part)
+{
+	struct mr_table_state *state = part;
+
+	state->slots = calloc(TABLE_MR_SLOTS, sizeof(*state->slots));
+	state->next_slot = 1;
+	return state->slots;
+}
+
+ENGINE_PART(mr_table, init_part);
 
 /* lock held. A free slot, 0 if there is none. */
 static uint32_t find_slot(void)
 {
 	for (uint32_t i = 0; i < TABLE_MR_SLOTS; i++) {
-		uint32_t slot = (next_slot + i) % TABLE_MR_SLOTS;
+		uint32_t slot = (engine->mr_table->next_slot + i) % TABLE_MR_SLOTS;
 
-		if (slot && !slots[slot].mr) {
-			next_slot = slot + 1;
+		if (slot && !engine->mr_table->slots[slot].mr) {
+			engine->mr_table->next_slot = slot + 1;
 			return slot;
 		}
 	}
@@ -49,14 +64,14 @@ int mr_table_add(struct softdev_mr *mr)
 {
 	uint32_t slot;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->mr_table->lock);
 	slot = find_slot();
 	if (slot) {
 		mr->base.handle = slot;
 		choose_keys(mr, slot);
-		slots[slot].mr = mr;
+		engine->mr_table->slots[slot].mr = mr;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->mr_table->lock);
 	return slot ? 0 : ENOMEM;
 }
 
@@ -65,10 +80,10 @@ static void publish(struct softdev_mr *mr)
 {
 	struct mr_entry *entry = &own_table()->mr[mr->base.handle];
 
-	if (!next_generation)
-		random_bytes(&next_generation, 4);
-	next_generation += 2;
-	mr->generation = next_generation | 1;
+	if (!engine->mr_table->next_generation)
+		random_bytes(&engine->mr_table->next_generation, 4);
+	engine->mr_table->next_generation += 2;
+	mr->generation = engine->mr_table->next_generation | 1;
 	if (!(mr->access & IBV_ACCESS_REMOTE_READ))
 		return;
 	entry->iova = mr->iova;
@@ -85,17 +100,17 @@ static void publish(struct softdev_mr *mr)
 
 void mr_table_show(struct softdev_mr *mr)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->mr_table->lock);
 	publish(mr);
-	atomic_store_explicit(&slots[mr->base.handle].state, SLOT_VALID, memory_order_release);
-	pthread_mutex_unlock(&lock);
+	atomic_store_explicit(&engine->mr_table->slots[mr->base.handle].state, SLOT_VALID, memory_order_release);
+	pthread_mutex_unlock(&engine->mr_table->lock);
 }
 
 /* lock held. */
 static bool is_visible(uint32_t slot, const struct softdev_mr *mr)
 {
-	return slot && slot < TABLE_MR_SLOTS && slots[slot].mr == mr &&
-	       (atomic_load(&slots[slot].state) & SLOT_VALID);
+	return slot && slot < TABLE_MR_SLOTS && engine->mr_table->slots[slot].mr == mr &&
+	       (atomic_load(&engine->mr_table->slots[slot].state) & SLOT_VALID);
 }
 
 /* Copies are bounded (1 MiB), so the wait is. */
@@ -114,19 +129,19 @@ int mr_table_hide(struct softdev_mr *mr)
 	struct mr_slot *slot;
 	int error = 0;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->mr_table->lock);
 	if (!is_visible(mr->base.handle, mr))
 		error = ENOENT;
 	else if (mr->windows)
 		error = EBUSY;
 	if (!error) {
-		slot = &slots[mr->base.handle];
+		slot = &engine->mr_table->slots[mr->base.handle];
 		/* Seen by every reader before anything that is written afterwards, here or by the caller. */
 		atomic_store(&own_table()->mr[mr->base.handle].generation, mr->generation + 1);
 		atomic_thread_fence(memory_order_seq_cst);
 		atomic_fetch_and(&slot->state, ~SLOT_VALID);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->mr_table->lock);
 	if (!error)
 		wait_for_holders(slot);
 	return error;
@@ -134,18 +149,18 @@ int mr_table_hide(struct softdev_mr *mr)
 
 void mr_table_remove(struct softdev_mr *mr)
 {
-	pthread_mutex_lock(&lock);
-	slots[mr->base.handle].mr = NULL;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&engine->mr_table->lock);
+	engine->mr_table->slots[mr->base.handle].mr = NULL;
+	pthread_mutex_unlock(&engine->mr_table->lock);
 }
 
 bool mr_table_has(uint32_t slot, const struct softdev_mr *mr)
 {
 	bool is;
 
-	pthread_mutex_lock(&lock);
-	is = slot && slot < TABLE_MR_SLOTS && slots[slot].mr == mr;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&engine->mr_table->lock);
+	is = slot && slot < TABLE_MR_SLOTS && engine->mr_table->slots[slot].mr == mr;
+	pthread_mutex_unlock(&engine->mr_table->lock);
 	return is;
 }
 
@@ -153,24 +168,24 @@ bool mr_table_bind(uint32_t slot, struct softdev_mr *mr)
 {
 	bool is;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->mr_table->lock);
 	is = is_visible(slot, mr);
 	if (is)
 		mr->windows++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->mr_table->lock);
 	return is;
 }
 
 void mr_table_unbind(struct softdev_mr *mr)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->mr_table->lock);
 	mr->windows--;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->mr_table->lock);
 }
 
 struct softdev_mr *mr_table_hold(uint32_t key)
 {
-	struct mr_slot *slot = &slots[key >> 16];
+	struct mr_slot *slot = &engine->mr_table->slots[key >> 16];
 	uint32_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
 
 	do {
@@ -210,5 +225,5 @@ int mr_acquire_for(const struct softdev_pd *pd, uint64_t qp, uint32_t rkey, uint
 
 void mr_release(struct softdev_mr *mr)
 {
-	atomic_fetch_sub_explicit(&slots[mr->base.handle].state, 1, memory_order_release);
+	atomic_fetch_sub_explicit(&engine->mr_table->slots[mr->base.handle].state, 1, memory_order_release);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memory/mw.h"
 
+#include "device/device.h"
+#include "engine.h"
 #include "fault/fault.h"
 #include "memory/mr_table.h"
 #include "memory/peer_table.h"
@@ -24,7 +26,11 @@ struct softdev_mw {
 	struct softdev_mr *region; /* that it is bound to, or NULL; guarded by `lock` */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+struct mw_state {
+	pthread_mutex_t lock;
+};
+
+ENGINE_PART(mw, NULL);
 
 static struct softdev_mw *to_mw(struct ibv_mw *mw)
 {
@@ -33,7 +39,7 @@ static struct softdev_mw *to_mw(struct ibv_mw *mw)
 
 static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	int error = process_is_forked_child() ? EIO : 0;
+	int error = is_inherited(pd->context) ? EIO : 0;
 	struct softdev_mw *mw;
 
 	if (!error && ((type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) || !handle_is(HANDLE_PD, pd->handle, to_pd(pd))))
@@ -85,14 +91,14 @@ static int dealloc_mw(struct ibv_mw *base)
 {
 	struct softdev_mw *mw = to_mw(base);
 
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!mr_table_has(base->handle, &mw->key))
 		return ENOENT;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->mw->lock);
 	unbind(mw);
 	mr_table_remove(&mw->key);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->mw->lock);
 	atomic_fetch_sub(&mw->key.pd->users, 1);
 	COUNT_DOWN(mw_live);
 	free(mw);
@@ -165,7 +171,7 @@ enum ibv_wc_status mw_bind(const struct softdev_pd *pd, uint64_t qp, const struc
 {
 	enum ibv_wc_status status = IBV_WC_MW_BIND_ERR;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->mw->lock);
 	if (!window_permits(pd, request))
 		goto unlock;
 	if (request->region) {
@@ -184,7 +190,7 @@ enum ibv_wc_status mw_bind(const struct softdev_pd *pd, uint64_t qp, const struc
 		show(request->mw, qp, request);
 	status = IBV_WC_SUCCESS;
 unlock:
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->mw->lock);
 	return status;
 }
 
@@ -193,7 +199,7 @@ bool mw_invalidate(uint64_t qp, uint32_t rkey)
 	struct softdev_mr *key;
 	bool found = false;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->mw->lock);
 	key = mr_table_hold(rkey);
 	if (key) {
 		found = key->base.rkey == rkey && key->bound_qp && key->bound_qp == qp;
@@ -201,7 +207,7 @@ bool mw_invalidate(uint64_t qp, uint32_t rkey)
 	}
 	if (found)
 		unbind(container_of_(key, struct softdev_mw, key));
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->mw->lock);
 	return found;
 }
 

@@ -2,6 +2,7 @@
 #include "memory/pd.h"
 
 #include "device/device.h"
+#include "engine.h"
 #include "exports.h"
 #include "fault/fault.h"
 #include "process/counters.h"
@@ -13,14 +14,18 @@
 
 enum { ALIGNMENT = 64 };
 
-static _Atomic uint32_t next_id = 1;
+struct pd_state {
+	_Atomic uint32_t last_id;
+};
+
+ENGINE_PART(pd, NULL);
 
 /* NULL + errno. */
 static struct softdev_pd *create(struct ibv_context *context)
 {
 	struct softdev_pd *pd;
 	int64_t handle;
-	int error = process_is_forked_child() ? EIO : fault_call(FAULT_ALLOC_PD);
+	int error = is_inherited(context) ? EIO : fault_call(FAULT_ALLOC_PD);
 
 	if (error) {
 		errno = error;
@@ -49,7 +54,7 @@ struct ibv_pd *softverbs_ibv_alloc_pd(struct ibv_context *context)
 
 	if (!pd)
 		return NULL;
-	pd->id = atomic_fetch_add(&next_id, 1);
+	pd->id = atomic_fetch_add(&engine->pd->last_id, 1) + 1;
 	return &pd->base;
 }
 
@@ -57,7 +62,7 @@ int softverbs_ibv_dealloc_pd(struct ibv_pd *base)
 {
 	struct softdev_pd *pd = to_pd(base);
 
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!handle_is(HANDLE_PD, base->handle, pd) || base->context != pd->context)
 		return errno = ENOENT;
@@ -95,7 +100,7 @@ static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_a
 {
 	struct softdev_td *td;
 	int64_t handle;
-	int error = process_is_forked_child() ? EIO : attr->comp_mask ? EINVAL : 0;
+	int error = is_inherited(context) ? EIO : attr->comp_mask ? EINVAL : 0;
 
 	if (error) {
 		errno = error;
@@ -120,7 +125,7 @@ static int dealloc_td(struct ibv_td *base)
 {
 	struct softdev_td *td = to_td(base);
 
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!is_td(base))
 		return ENOENT;
@@ -151,7 +156,7 @@ static int check_parent_domain(const struct ibv_parent_domain_init_attr *attr)
 static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
 {
 	struct softdev_pd *pd;
-	int error = process_is_forked_child() ? EIO : check_parent_domain(attr);
+	int error = is_inherited(context) ? EIO : check_parent_domain(attr);
 
 	if (error) {
 		errno = error;

@@ -3,6 +3,7 @@
 #include "memory/peer_table.h"
 
 #include "core.h"
+#include "engine.h"
 #include "process/log.h"
 #include "process/progress.h"
 
@@ -27,10 +28,26 @@ _Static_assert(sizeof(struct mr_entry) == 64, "layout");
 _Static_assert(sizeof(struct qp_entry) == 16, "layout");
 _Static_assert(offsetof(struct shared_table, mr) == 4096, "layout");
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct shared_table *own;
-static int own_fd = -1;
-static int own_error;
+struct peer_table_state {
+	pthread_once_t once;
+	struct shared_table *own;
+	int own_fd;
+	int own_error;
+	struct progress_task hold;
+};
+
+static void hold_liveness(void *unused);
+
+static bool init_part(void *part)
+{
+	struct peer_table_state *state = part;
+
+	state->own_fd = -1;
+	state->hold.callback = hold_liveness;
+	return true;
+}
+
+ENGINE_PART(peer_table, init_part);
 
 static int init_liveness(pthread_mutex_t *mutex)
 {
@@ -49,12 +66,12 @@ static int init_liveness(pthread_mutex_t *mutex)
 static void hold_liveness(void *unused)
 {
 	(void)unused;
-	pthread_mutex_lock(&own->liveness);
+	pthread_mutex_lock(&engine->peer_table->own->liveness);
 }
 
 static void create_own(void)
 {
-	static struct progress_task hold = {.callback = hold_liveness};
+	struct shared_table *own;
 	char path[64];
 	int fd = memfd_create("softverbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -71,41 +88,41 @@ static void create_own(void)
 	/* Kernels before 5.1 lack this one; the peer's descriptor is opened read-only all the same. */
 	fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	own_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (own_fd < 0)
+	engine->peer_table->own_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (engine->peer_table->own_fd < 0)
 		goto unmap;
-	own_error = init_liveness(&own->liveness);
+	engine->peer_table->own_error = init_liveness(&own->liveness);
 	own->magic = TABLE_MAGIC;
 	own->version = TABLE_VERSION;
 	own->bytes = sizeof(*own);
 	memcpy(own->nonce, process_nonce(), sizeof(own->nonce));
-	progress_post(&hold);
+	engine->peer_table->own = own;
+	progress_post(&engine->peer_table->hold);
 	close(fd);
 	return;
 
 unmap:
 	munmap(own, sizeof(*own));
 close_fd:
-	own_error = errno;
+	engine->peer_table->own_error = errno;
 	close(fd);
 failed:
-	if (!own_error)
-		own_error = errno;
-	own = NULL;
-	log_error("cannot create the table of regions: %s", strerror(own_error));
+	if (!engine->peer_table->own_error)
+		engine->peer_table->own_error = errno;
+	log_error("cannot create the table of regions: %s", strerror(engine->peer_table->own_error));
 }
 
 struct shared_table *own_table(void)
 {
-	pthread_once(&once, create_own);
-	if (!own)
-		errno = own_error;
-	return own;
+	pthread_once(&engine->peer_table->once, create_own);
+	if (!engine->peer_table->own)
+		errno = engine->peer_table->own_error;
+	return engine->peer_table->own;
 }
 
 int own_table_fd(void)
 {
-	return own_table() ? own_fd : -1;
+	return own_table() ? engine->peer_table->own_fd : -1;
 }
 
 const struct shared_table *peer_table_map(int fd, const uint8_t *nonce)

@@ -14,7 +14,7 @@
  */
 bool probe_writable(const void *address)
 {
-	static uint32_t unused;
+	uint32_t unused = 0;
 	uintptr_t word = (uintptr_t)address & ~(uintptr_t)3;
 
 	return syscall(SYS_futex, &unused, FUTEX_WAKE_OP_PRIVATE, 0, NULL, word,

@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/agenda.h"
 
+#include "engine.h"
+
 #include <stddef.h>
 
-static struct progress_task *first_task, **last_task = &first_task;
-static unsigned int tasks;
-static struct progress_timer timers = {.previous = &timers, .next = &timers}; /* by their deadlines */
+struct agenda_state {
+	struct progress_task *first_task, **last_task;
+	unsigned int tasks;
+	struct progress_timer timers; /* by their deadlines */
+};
+
+static bool init_part(void *part)
+{
+	struct agenda_state *state = part;
+
+	state->last_task = &state->first_task;
+	state->timers.previous = state->timers.next = &state->timers;
+	return true;
+}
+
+ENGINE_PART(agenda, init_part);
 
 bool agenda_add(struct progress_task *task)
 {
@@ -13,9 +28,9 @@ bool agenda_add(struct progress_task *task)
 		return false;
 	task->queued = true;
 	task->next = NULL;
-	*last_task = task;
-	last_task = &task->next;
-	tasks++;
+	*engine->agenda->last_task = task;
+	engine->agenda->last_task = &task->next;
+	engine->agenda->tasks++;
 	return true;
 }
 
@@ -24,15 +39,15 @@ static void take_out(struct progress_task **place)
 	struct progress_task *task = *place;
 
 	*place = task->next;
-	if (last_task == &task->next)
-		last_task = place;
+	if (engine->agenda->last_task == &task->next)
+		engine->agenda->last_task = place;
 	task->queued = false;
-	tasks--;
+	engine->agenda->tasks--;
 }
 
 void agenda_remove(struct progress_task *task)
 {
-	struct progress_task **place = &first_task;
+	struct progress_task **place = &engine->agenda->first_task;
 
 	if (!task->queued)
 		return;
@@ -43,16 +58,16 @@ void agenda_remove(struct progress_task *task)
 
 struct progress_task *agenda_take(void)
 {
-	struct progress_task *task = first_task;
+	struct progress_task *task = engine->agenda->first_task;
 
 	if (task)
-		take_out(&first_task);
+		take_out(&engine->agenda->first_task);
 	return task;
 }
 
 unsigned int agenda_tasks(void)
 {
-	return tasks;
+	return engine->agenda->tasks;
 }
 
 void progress_timer_set(struct progress_timer *timer, uint64_t deadline_ns)
@@ -61,8 +76,8 @@ void progress_timer_set(struct progress_timer *timer, uint64_t deadline_ns)
 
 	progress_timer_cancel(timer);
 	timer->deadline_ns = deadline_ns;
-	after = timers.previous;
-	while (after != &timers && after->deadline_ns > deadline_ns)
+	after = engine->agenda->timers.previous;
+	while (after != &engine->agenda->timers && after->deadline_ns > deadline_ns)
 		after = after->previous;
 	timer->previous = after;
 	timer->next = after->next;
@@ -82,9 +97,9 @@ void progress_timer_cancel(struct progress_timer *timer)
 
 bool agenda_run_timer(uint64_t now_ns)
 {
-	struct progress_timer *timer = timers.next;
+	struct progress_timer *timer = engine->agenda->timers.next;
 
-	if (timer == &timers || timer->deadline_ns > now_ns)
+	if (timer == &engine->agenda->timers || timer->deadline_ns > now_ns)
 		return false;
 	progress_timer_cancel(timer);
 	timer->callback(timer->owner);
@@ -93,5 +108,5 @@ bool agenda_run_timer(uint64_t now_ns)
 
 uint64_t agenda_due_ns(void)
 {
-	return timers.next == &timers ? UINT64_MAX : timers.next->deadline_ns;
+	return engine->agenda->timers.next == &engine->agenda->timers ? UINT64_MAX : engine->agenda->timers.next->deadline_ns;
 }

@@ -2,6 +2,7 @@
 #include "process/counters.h"
 
 #include "core.h"
+#include "engine.h"
 #include "process/file.h"
 
 #include <errno.h>
@@ -19,34 +20,50 @@ struct shard {
 } __attribute__((aligned(CACHE_LINE)));
 
 _Thread_local struct softverbs_counters *counters_of_thread;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards the list and who has taken what */
-static struct shard *shards;
-static struct shard for_want_of_memory; /* may miss counts */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t key;
+static pthread_key_t key; /* the shard of each thread */
+
+struct counters_state {
+	pthread_mutex_t lock; /* a leaf; guards the list and who has taken what */
+	struct shard *shards;
+	struct shard *for_want_of_memory; /* may miss counts */
+};
+
+static bool init_part(void *part)
+{
+	struct counters_state *state = part;
+	struct shard *shard = aligned_alloc(CACHE_LINE, sizeof(*shard));
+
+	if (!shard)
+		return false;
+	*shard = (struct shard){.taken = true};
+	state->shards = state->for_want_of_memory = shard;
+	counters_of_thread = NULL;
+	return true;
+}
+
+ENGINE_PART(counters, init_part);
+
 
 static void leave(void *taken)
 {
 	struct shard *shard = taken;
 
 	counters_of_thread = NULL;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->counters->lock);
 	shard->taken = false;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->counters->lock);
 }
 
 static void create_key(void)
 {
 	pthread_key_create(&key, leave);
-	for_want_of_memory.taken = true;
-	shards = &for_want_of_memory;
 }
 
 /* lock held. */
 static struct shard *take(void)
 {
-	struct shard *shard = shards;
+	struct shard *shard = engine->counters->shards;
 
 	while (shard && shard->taken)
 		shard = shard->next;
@@ -55,8 +72,8 @@ static struct shard *take(void)
 	shard = aligned_alloc(CACHE_LINE, sizeof(*shard));
 	if (!shard)
 		return NULL;
-	*shard = (struct shard){.next = shards};
-	__atomic_store_n(&shards, shard, __ATOMIC_RELEASE);
+	*shard = (struct shard){.next = engine->counters->shards};
+	__atomic_store_n(&engine->counters->shards, shard, __ATOMIC_RELEASE);
 	return shard;
 }
 
@@ -65,13 +82,13 @@ struct softverbs_counters *counters_begin(void)
 	struct shard *shard;
 
 	pthread_once(&once, create_key);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->counters->lock);
 	shard = take();
 	if (shard && !pthread_setspecific(key, shard))
 		shard->taken = true;
 	else
-		shard = &for_want_of_memory;
-	pthread_mutex_unlock(&lock);
+		shard = engine->counters->for_want_of_memory;
+	pthread_mutex_unlock(&engine->counters->lock);
 	counters_of_thread = &shard->counters;
 	return counters_of_thread;
 }
@@ -106,7 +123,7 @@ _Static_assert(FIELD_COUNT * sizeof(uint64_t) == sizeof(struct softverbs_counter
 
 uint64_t counters_total(size_t offset)
 {
-	struct shard *shard = __atomic_load_n(&shards, __ATOMIC_ACQUIRE);
+	struct shard *shard = __atomic_load_n(&engine->counters->shards, __ATOMIC_ACQUIRE);
 	uint64_t sum = 0;
 
 	for (; shard; shard = shard->next)
@@ -125,13 +142,22 @@ int softverbs_get_counters(struct softverbs_counters *out, size_t size)
 	return 0;
 }
 
+static bool anything_counted(void)
+{
+	uint64_t any = 0;
+
+	for (unsigned int i = 0; i < FIELD_COUNT; i++)
+		any |= counters_total(fields[i].offset);
+	return any;
+}
+
 __attribute__((destructor)) static void write_stats(void)
 {
 	const char *names[FIELD_COUNT];
 	uint64_t values[FIELD_COUNT];
 
-	if (process_is_forked_child())
-		return;
+	if (engine->inherited && !anything_counted())
+		return; /* the child of a fork that never used the device */
 	for (unsigned int i = 0; i < FIELD_COUNT; i++) {
 		names[i] = fields[i].name;
 		values[i] = counters_total(fields[i].offset);

@@ -2,6 +2,7 @@
 #include "process/event_queue.h"
 
 #include "core.h"
+#include "engine.h"
 #include "process/cancel.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@ int event_queue_init(struct event_queue *queue)
 	queue->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
 	if (queue->fd < 0)
 		return -errno;
+	queue->engine = engine;
 	pthread_mutex_init(&queue->lock, NULL);
 	sem_init(&queue->wake, 0, 0);
 	queue->head.next = queue->head.previous = &queue->head;
@@ -45,7 +47,7 @@ static void take_token(struct event_queue *queue)
 	uint64_t token;
 	int cancel;
 
-	if (process_is_forked_child())
+	if (queue->engine != engine)
 		return;
 	cancel = cancel_put_off();
 	while (read(queue->fd, &token, sizeof(token)) < 0 && errno == EINTR)
@@ -155,7 +157,7 @@ struct event_node *event_queue_pop(struct event_queue *queue)
 {
 	struct event_node *node;
 
-	if (process_is_forked_child()) {
+	if (queue->engine != engine) {
 		errno = EIO;
 		return NULL;
 	}

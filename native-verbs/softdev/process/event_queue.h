@@ -18,6 +18,7 @@ struct event_node {
 };
 
 struct event_queue {
+	struct engine *engine; /* that made it */
 	pthread_mutex_t lock;
 	int fd;
 	unsigned int waiters; /* threads inside event_queue_pop() */
@@ -41,7 +42,7 @@ unsigned int event_queue_remove(struct event_queue *queue, struct event_node *no
 struct event_node *event_queue_try_pop(struct event_queue *queue);
 /*
  * Waits for an event unless the descriptor is O_NONBLOCK (then NULL, errno EAGAIN). NULL and EINTR after a
- * signal, unless its handler has SA_RESTART; EIO in the child of a fork. The wait is a cancellation point.
+ * signal, unless its handler has SA_RESTART; EIO if it is inherited from a parent process. The wait is a cancellation point.
  */
 struct event_node *event_queue_pop(struct event_queue *queue);
 

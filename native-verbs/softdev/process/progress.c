@@ -3,6 +3,7 @@
 #include "process/progress.h"
 
 #include "core.h"
+#include "engine.h"
 #include "process/agenda.h"
 #include "process/cancel.h"
 #include "process/log.h"
@@ -17,13 +18,15 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct {
+struct progress_state {
 	pthread_mutex_t lock; /* guards all of it, and the tasks of the agenda */
 	bool running;
-	int wake_fd;
+	struct progress_watch wake;
 	bool sleeping; /* or about to: only then a post has to wake it */
 	bool wake_pending;
-} progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake_fd = -1};
+};
+
+ENGINE_PART(progress, NULL);
 
 static _Thread_local bool is_progress_thread;
 
@@ -42,20 +45,20 @@ bool progress_on_thread(void)
 
 void progress_before_fork(void)
 {
-	pthread_mutex_lock(&progress.lock);
+	pthread_mutex_lock(&engine->progress->lock);
 	watches_before_fork();
 }
 
 void progress_after_fork_in_parent(void)
 {
 	watches_after_fork_in_parent();
-	pthread_mutex_unlock(&progress.lock);
+	pthread_mutex_unlock(&engine->progress->lock);
 }
 
 void progress_after_fork_in_child(void)
 {
 	watches_after_fork_in_child();
-	pthread_mutex_unlock(&progress.lock);
+	is_progress_thread = false;
 }
 
 /* progress.lock held. */
@@ -64,37 +67,37 @@ static void wake_up(void)
 	uint64_t one = 1;
 	int cancel;
 
-	if (progress.wake_pending || !progress.sleeping)
+	if (engine->progress->wake_pending || !engine->progress->sleeping)
 		return;
-	progress.wake_pending = true;
+	engine->progress->wake_pending = true;
 	cancel = cancel_put_off();
-	while (write(progress.wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+	while (write(engine->progress->wake.fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 	cancel_restore(cancel);
 }
 
 void progress_post(struct progress_task *task)
 {
-	pthread_mutex_lock(&progress.lock);
-	if (agenda_add(task) && progress.running)
+	pthread_mutex_lock(&engine->progress->lock);
+	if (agenda_add(task) && engine->progress->running)
 		wake_up();
-	pthread_mutex_unlock(&progress.lock);
+	pthread_mutex_unlock(&engine->progress->lock);
 }
 
 void progress_cancel(struct progress_task *task)
 {
-	pthread_mutex_lock(&progress.lock);
+	pthread_mutex_lock(&engine->progress->lock);
 	agenda_remove(task);
-	pthread_mutex_unlock(&progress.lock);
+	pthread_mutex_unlock(&engine->progress->lock);
 }
 
 static struct progress_task *take_task(void)
 {
 	struct progress_task *task;
 
-	pthread_mutex_lock(&progress.lock);
+	pthread_mutex_lock(&engine->progress->lock);
 	task = agenda_take();
-	pthread_mutex_unlock(&progress.lock);
+	pthread_mutex_unlock(&engine->progress->lock);
 	return task;
 }
 
@@ -104,9 +107,9 @@ static void run_tasks(void)
 	struct progress_task *task;
 	unsigned int count;
 
-	pthread_mutex_lock(&progress.lock);
+	pthread_mutex_lock(&engine->progress->lock);
 	count = agenda_tasks();
-	pthread_mutex_unlock(&progress.lock);
+	pthread_mutex_unlock(&engine->progress->lock);
 	for (; count && (task = take_task()); count--)
 		task->callback(task->owner);
 }
@@ -127,28 +130,28 @@ static bool may_sleep(void)
 {
 	bool may;
 
-	pthread_mutex_lock(&progress.lock);
-	may = progress.sleeping = !agenda_tasks();
-	pthread_mutex_unlock(&progress.lock);
+	pthread_mutex_lock(&engine->progress->lock);
+	may = engine->progress->sleeping = !agenda_tasks();
+	pthread_mutex_unlock(&engine->progress->lock);
 	return may;
 }
 
 static void stay_awake(void)
 {
-	pthread_mutex_lock(&progress.lock);
-	progress.sleeping = false;
-	pthread_mutex_unlock(&progress.lock);
+	pthread_mutex_lock(&engine->progress->lock);
+	engine->progress->sleeping = false;
+	pthread_mutex_unlock(&engine->progress->lock);
 }
 
 static void clear_wake(void)
 {
 	uint64_t count;
 
-	pthread_mutex_lock(&progress.lock);
-	while (read(progress.wake_fd, &count, sizeof(count)) < 0 && errno == EINTR)
+	pthread_mutex_lock(&engine->progress->lock);
+	while (read(engine->progress->wake.fd, &count, sizeof(count)) < 0 && errno == EINTR)
 		;
-	progress.wake_pending = false;
-	pthread_mutex_unlock(&progress.lock);
+	engine->progress->wake_pending = false;
+	pthread_mutex_unlock(&engine->progress->lock);
 }
 
 static void wake_callback(void *owner, uint32_t events)
@@ -179,15 +182,15 @@ static void *progress_main(void *unused)
 /* progress.lock held. */
 static int start_locked(void)
 {
-	static struct progress_watch wake = {.callback = wake_callback};
+	struct progress_watch *wake = &engine->progress->wake;
 	sigset_t all, before;
 	pthread_t thread;
 	int error = watches_open();
 
 	if (error)
 		goto failed;
-	wake.fd = progress.wake_fd = eventfd(0, EFD_CLOEXEC);
-	error = wake.fd < 0 ? -errno : progress_watch_set(&wake, EPOLLIN);
+	*wake = (struct progress_watch){.fd = eventfd(0, EFD_CLOEXEC), .callback = wake_callback};
+	error = wake->fd < 0 ? -errno : progress_watch_set(wake, EPOLLIN);
 	if (error)
 		goto close_fds;
 	sigfillset(&all);
@@ -198,13 +201,13 @@ static int start_locked(void)
 		goto close_fds;
 	pthread_detach(thread);
 	pthread_setname_np(thread, "softverbs");
-	progress.running = true;
+	engine->progress->running = true;
 	return 0;
 
 close_fds:
-	progress_watch_remove(&wake);
-	if (wake.fd >= 0)
-		close(wake.fd);
+	progress_watch_remove(wake);
+	if (wake->fd >= 0)
+		close(wake->fd);
 	watches_close();
 failed:
 	log_error("cannot start the progress thread: %s", strerror(-error));
@@ -215,13 +218,10 @@ int progress_start(void)
 {
 	int result = 0;
 
-	process_nonce();
-	if (process_is_forked_child())
-		return -EIO;
-	pthread_mutex_lock(&progress.lock);
-	if (!progress.running)
+	pthread_mutex_lock(&engine->progress->lock);
+	if (!engine->progress->running)
 		result = start_locked();
-	pthread_mutex_unlock(&progress.lock);
+	pthread_mutex_unlock(&engine->progress->lock);
 	return result;
 }
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Starts the thread if it does not run. 0 or -errno (-EIO in the child of a fork). Any thread. */
+/* Starts the thread if it does not run. 0 or -errno. Any thread. */
 int progress_start(void);
 
 bool progress_on_thread(void);

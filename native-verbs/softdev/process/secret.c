@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/secret.h"
 
+#include "engine.h"
 #include "process/log.h"
 #include "process/sha256.h"
 #include "softverbs.h"
@@ -14,10 +15,27 @@
 
 enum { MIN_SECRET_BYTES = 16, MAX_SECRET_BYTES = 256 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool in_use; /* from here on secret and secret_bytes are read without the lock */
-static uint8_t secret[MAX_SECRET_BYTES];
-static size_t secret_bytes;
+struct secret_state {
+	pthread_mutex_t lock;
+	atomic_bool in_use; /* from here on secret and secret_bytes are read without the lock */
+	uint8_t secret[MAX_SECRET_BYTES];
+	size_t secret_bytes;
+};
+
+/* What the program has set holds in the child of its fork, too. */
+static bool init_part(void *part)
+{
+	const struct engine *parent = engine->inherited;
+	struct secret_state *state = part;
+
+	if (parent && parent->secret->secret_bytes) {
+		memcpy(state->secret, parent->secret->secret, sizeof(state->secret));
+		state->secret_bytes = parent->secret->secret_bytes;
+	}
+	return true;
+}
+
+ENGINE_PART(secret, init_part);
 
 /* Whoever receives a proof can try secrets against it for as long as it likes: short ones would be found. */
 static bool is_usable(size_t length)
@@ -34,8 +52,8 @@ static int take(const char *key, const char *shown, const uint8_t *value, size_t
 			  key, shown, length, MIN_SECRET_BYTES, MAX_SECRET_BYTES);
 		return EINVAL;
 	}
-	memcpy(secret, value, length);
-	secret_bytes = length;
+	memcpy(engine->secret->secret, value, length);
+	engine->secret->secret_bytes = length;
 	return 0;
 }
 
@@ -66,7 +84,7 @@ static int read_environment(void)
 	const char *text = getenv("SOFTVERBS_SECRET");
 	const char *path = getenv("SOFTVERBS_SECRET_FILE");
 
-	if (secret_bytes)
+	if (engine->secret->secret_bytes)
 		return 0;
 	if (text)
 		return take("SOFTVERBS_SECRET", "", (const uint8_t *)text, strlen(text));
@@ -77,21 +95,21 @@ int secret_check(void)
 {
 	int error;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->secret->lock);
 	error = read_environment();
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->secret->lock);
 	return error;
 }
 
 static void start_use(void)
 {
-	if (atomic_load_explicit(&in_use, memory_order_acquire))
+	if (atomic_load_explicit(&engine->secret->in_use, memory_order_acquire))
 		return;
-	pthread_mutex_lock(&lock);
-	if (!atomic_load(&in_use) && read_environment())
+	pthread_mutex_lock(&engine->secret->lock);
+	if (!atomic_load(&engine->secret->in_use) && read_environment())
 		abort(); /* going on without a secret would open the device to others */
-	atomic_store_explicit(&in_use, true, memory_order_release);
-	pthread_mutex_unlock(&lock);
+	atomic_store_explicit(&engine->secret->in_use, true, memory_order_release);
+	pthread_mutex_unlock(&engine->secret->lock);
 }
 
 int softverbs_set_secret(const void *value, size_t length)
@@ -100,26 +118,26 @@ int softverbs_set_secret(const void *value, size_t length)
 
 	if (!value || !is_usable(length))
 		return EINVAL;
-	pthread_mutex_lock(&lock);
-	if (in_use)
-		result = secret_bytes == length && !memcmp(secret, value, length) ? 0 : EBUSY;
+	pthread_mutex_lock(&engine->secret->lock);
+	if (engine->secret->in_use)
+		result = engine->secret->secret_bytes == length && !memcmp(engine->secret->secret, value, length) ? 0 : EBUSY;
 	else
-		memcpy(secret, value, secret_bytes = length);
-	pthread_mutex_unlock(&lock);
+		memcpy(engine->secret->secret, value, engine->secret->secret_bytes = length);
+	pthread_mutex_unlock(&engine->secret->lock);
 	return result;
 }
 
 bool secret_is_set(void)
 {
 	start_use();
-	return secret_bytes > 0;
+	return engine->secret->secret_bytes > 0;
 }
 
 void secret_sign(const void *data, size_t length, uint8_t out[SHA256_BYTES])
 {
 	start_use();
-	if (secret_bytes)
-		hmac_sha256(secret, secret_bytes, data, length, out);
+	if (engine->secret->secret_bytes)
+		hmac_sha256(engine->secret->secret, engine->secret->secret_bytes, data, length, out);
 	else
 		memset(out, 0, SHA256_BYTES);
 }

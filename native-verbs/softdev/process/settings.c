@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/settings.h"
 
+#include "engine.h"
 #include "fault/fault_control.h"
 #include "process/log.h"
 #include "process/secret.h"
@@ -15,11 +16,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int result;
+struct settings_state {
+	pthread_once_t once, mode_once;
+	int result;
+	enum path_mode mode;
+};
 
-static pthread_once_t mode_once = PTHREAD_ONCE_INIT;
-static enum path_mode mode = PATH_AUTO;
+ENGINE_PART(settings, NULL);
 
 static void read_mode(void)
 {
@@ -32,15 +35,15 @@ static void read_mode(void)
 		return;
 	for (int i = PATH_AUTO; i <= PATH_TCP; i++)
 		if (!strcmp(value, names[i])) {
-			mode = i;
+			engine->settings->mode = i;
 			return;
 		}
 }
 
 enum path_mode path_mode(void)
 {
-	pthread_once(&mode_once, read_mode);
-	return mode;
+	pthread_once(&engine->settings->mode_once, read_mode);
+	return engine->settings->mode;
 }
 
 static const char *setting(const char *key)
@@ -120,23 +123,23 @@ static void judge(void)
 	int low, high;
 
 	if (!is_one_of("SOFTVERBS_PATH", paths))
-		result = EINVAL;
+		engine->settings->result = EINVAL;
 	if (!is_one_of("SOFTVERBS_LOG", levels))
-		result = EINVAL;
+		engine->settings->result = EINVAL;
 	if (!is_one_of("SOFTVERBS_MEMLOCK", memlock))
-		result = EINVAL;
+		engine->settings->result = EINVAL;
 	if (!address_is_ours())
-		result = EINVAL;
+		engine->settings->result = EINVAL;
 	if (settings_port_range(&low, &high))
-		result = EINVAL;
+		engine->settings->result = EINVAL;
 	if (secret_check())
-		result = EINVAL;
-	if (!result)
-		result = fault_control_start();
+		engine->settings->result = EINVAL;
+	if (!engine->settings->result)
+		engine->settings->result = fault_control_start();
 }
 
 int settings_check(void)
 {
-	pthread_once(&once, judge);
-	return result;
+	pthread_once(&engine->settings->once, judge);
+	return engine->settings->result;
 }

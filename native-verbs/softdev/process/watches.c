@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/watches.h"
 
+#include "engine.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -9,40 +11,50 @@
 
 enum { EVENTS_PER_WAIT = 64 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards the list, for forks */
-static struct progress_watch *watches;
-static int epoll_fd = -1;
-static struct epoll_event batch[EVENTS_PER_WAIT];
-static int batch_next, batch_count;
+struct watches_state {
+	pthread_mutex_t lock; /* a leaf; guards the list, for forks */
+	struct progress_watch *watches;
+	int epoll_fd;
+	struct epoll_event batch[EVENTS_PER_WAIT];
+	int batch_next, batch_count;
+};
+
+static bool init_part(void *part)
+{
+	((struct watches_state *)part)->epoll_fd = -1;
+	return true;
+}
+
+ENGINE_PART(watches, init_part);
 
 int watches_open(void)
 {
-	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	return epoll_fd < 0 ? -errno : 0;
+	engine->watches->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return engine->watches->epoll_fd < 0 ? -errno : 0;
 }
 
 void watches_close(void)
 {
-	close(epoll_fd);
-	epoll_fd = -1;
+	close(engine->watches->epoll_fd);
+	engine->watches->epoll_fd = -1;
 }
 
 int progress_watch_set(struct progress_watch *watch, uint32_t epoll_events)
 {
 	struct epoll_event event = {.events = epoll_events, .data.ptr = watch};
 
-	if (epoll_ctl(epoll_fd, watch->added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, watch->fd, &event))
+	if (epoll_ctl(engine->watches->epoll_fd, watch->added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, watch->fd, &event))
 		return -errno;
 	if (watch->added)
 		return 0;
 	watch->added = true;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->watches->lock);
 	watch->previous = NULL;
-	watch->next = watches;
+	watch->next = engine->watches->watches;
 	if (watch->next)
 		watch->next->previous = watch;
-	watches = watch;
-	pthread_mutex_unlock(&lock);
+	engine->watches->watches = watch;
+	pthread_mutex_unlock(&engine->watches->lock);
 	return 0;
 }
 
@@ -50,32 +62,32 @@ void progress_watch_remove(struct progress_watch *watch)
 {
 	if (!watch->added)
 		return;
-	epoll_ctl(epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
+	epoll_ctl(engine->watches->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
 	watch->added = false;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->watches->lock);
 	if (watch->previous)
 		watch->previous->next = watch->next;
 	else
-		watches = watch->next;
+		engine->watches->watches = watch->next;
 	if (watch->next)
 		watch->next->previous = watch->previous;
-	pthread_mutex_unlock(&lock);
-	for (int i = batch_next; i < batch_count; i++)
-		if (batch[i].data.ptr == watch)
-			batch[i].data.ptr = NULL;
+	pthread_mutex_unlock(&engine->watches->lock);
+	for (int i = engine->watches->batch_next; i < engine->watches->batch_count; i++)
+		if (engine->watches->batch[i].data.ptr == watch)
+			engine->watches->batch[i].data.ptr = NULL;
 }
 
 bool watches_wait(int timeout_ms)
 {
-	batch_next = 0;
-	batch_count = epoll_wait(epoll_fd, batch, EVENTS_PER_WAIT, timeout_ms);
-	return batch_count > 0;
+	engine->watches->batch_next = 0;
+	engine->watches->batch_count = epoll_wait(engine->watches->epoll_fd, engine->watches->batch, EVENTS_PER_WAIT, timeout_ms);
+	return engine->watches->batch_count > 0;
 }
 
 void watches_dispatch(void)
 {
-	while (batch_next < batch_count) {
-		struct epoll_event *event = &batch[batch_next++];
+	while (engine->watches->batch_next < engine->watches->batch_count) {
+		struct epoll_event *event = &engine->watches->batch[engine->watches->batch_next++];
 		struct progress_watch *watch = event->data.ptr;
 
 		if (watch)
@@ -85,20 +97,18 @@ void watches_dispatch(void)
 
 void watches_before_fork(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&engine->watches->lock);
 }
 
 void watches_after_fork_in_parent(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&engine->watches->lock);
 }
 
 void watches_after_fork_in_child(void)
 {
-	for (struct progress_watch *watch = watches; watch; watch = watch->next)
+	for (struct progress_watch *watch = engine->watches->watches; watch; watch = watch->next)
 		close(watch->fd);
-	watches = NULL;
-	if (epoll_fd >= 0)
+	if (engine->watches->epoll_fd >= 0)
 		watches_close();
-	pthread_mutex_unlock(&lock);
 }

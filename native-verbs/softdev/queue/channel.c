@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "device/device.h"
 #include "exports.h"
 #include "fault/fault.h"
 #include "process/handle.h"
@@ -11,7 +12,7 @@ struct ibv_comp_channel *softverbs_ibv_create_comp_channel(struct ibv_context *c
 {
 	struct softdev_channel *channel;
 	int64_t handle;
-	int error = process_is_forked_child() ? EIO : fault_call(FAULT_CREATE_COMP_CHANNEL);
+	int error = is_inherited(context) ? EIO : fault_call(FAULT_CREATE_COMP_CHANNEL);
 
 	if (error)
 		goto failed;
@@ -47,7 +48,7 @@ int softverbs_ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 {
 	struct softdev_channel *channel = to_channel(base);
 
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!handle_is(HANDLE_CHANNEL, channel->handle, channel))
 		return ENOENT;

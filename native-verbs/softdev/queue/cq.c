@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "queue/cq.h"
 
+#include "device/device.h"
 #include "exports.h"
 #include "fault/fault.h"
 #include "fault/fault_hold.h"
@@ -28,7 +29,7 @@ struct softdev_cq *cq_create(struct ibv_context *context, const struct ibv_cq_in
 {
 	struct softdev_cq *cq;
 	int64_t handle;
-	int error = process_is_forked_child() ? EIO : EINVAL;
+	int error = is_inherited(context) ? EIO : EINVAL;
 
 	if (error == EIO || !attr->cqe || attr->cqe > DEVICE_MAX_CQE ||
 	    attr->comp_vector >= DEVICE_COMP_VECTORS)
@@ -102,7 +103,7 @@ int softverbs_ibv_resize_cq(struct ibv_cq *base, int cqe)
 	struct cqe *ring;
 	int error = 0;
 
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!handle_is(HANDLE_CQ, base->handle, cq))
 		return ENOENT;
@@ -152,7 +153,7 @@ int softverbs_ibv_destroy_cq(struct ibv_cq *base)
 {
 	struct softdev_cq *cq = to_cq(base);
 
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!handle_is(HANDLE_CQ, base->handle, cq))
 		return ENOENT;
@@ -331,7 +332,7 @@ static int poll_cq(struct ibv_cq *base, int max, struct ibv_wc *wc)
 	const struct cqe *entry;
 	int polled = 0;
 
-	if (process_is_forked_child()) { /* and a thread that it does not have may hold the lock */
+	if (is_inherited(base->context)) { /* and a thread that it does not have may hold the lock */
 		errno = EIO;
 		return -1;
 	}
@@ -346,7 +347,7 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 {
 	struct softdev_cq *cq = to_cq(base);
 
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!handle_is(HANDLE_CQ, base->handle, cq))
 		return EINVAL;

@@ -5,6 +5,7 @@
  */
 #include "queue/cq.h"
 
+#include "device/device.h"
 #include "memory/mr.h"
 
 #include <errno.h>
@@ -43,7 +44,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	struct softdev_cq *cq = of(ex);
 	int error;
 
-	if (process_is_forked_child())
+	if (is_inherited(cq->base.context))
 		return EIO;
 	if (attr->comp_mask)
 		return EINVAL;

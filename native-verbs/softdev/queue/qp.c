@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "queue/qp.h"
 
+#include "device/device.h"
+#include "engine.h"
 #include "exports.h"
 #include "fault/fault.h"
+#include "link/ports.h"
 #include "memory/peer_table.h"
 #include "process/cancel.h"
 #include "process/counters.h"
 #include "process/handle.h"
 #include "process/log.h"
-#include "link/ports.h"
 #include "queue/wr_builder.h"
 #include "softverbs.h"
 
@@ -16,10 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct softdev_qp *table[DEVICE_MAX_QP];
-static bool taken[DEVICE_MAX_QP]; /* before it stands in the table, and until the destroyed one is out of sight */
-static uint64_t next_generation;
+struct qp_state {
+	pthread_mutex_t table_lock;
+	struct softdev_qp *table[DEVICE_MAX_QP];
+	bool taken[DEVICE_MAX_QP]; /* before it stands in the table, and until the destroyed one is out of sight */
+	uint64_t next_generation;
+};
+
+ENGINE_PART(qp, NULL);
 
 static const enum ibv_event_type async_types[QP_ASYNC_COUNT] = {
 	[QP_ASYNC_FATAL] = IBV_EVENT_QP_FATAL,
@@ -48,7 +54,7 @@ static void publish(struct softdev_qp *qp)
 /* A peer that was connected before the RESET sees another generation. */
 static void new_generation(struct softdev_qp *qp)
 {
-	uint64_t generation = __atomic_add_fetch(&next_generation, 2, __ATOMIC_RELAXED) | 1;
+	uint64_t generation = __atomic_add_fetch(&engine->qp->next_generation, 2, __ATOMIC_RELAXED) | 1;
 
 	atomic_store(&own_table()->qp[qp->slot].generation, generation);
 }
@@ -127,9 +133,9 @@ struct softdev_qp *qp_find(uint32_t qpn)
 
 	if (port < 0)
 		return NULL;
-	pthread_mutex_lock(&table_lock);
-	qp = table[port * PROCESS_QPS_PER_PORT + (qpn & 0xff)];
-	pthread_mutex_unlock(&table_lock);
+	pthread_mutex_lock(&engine->qp->table_lock);
+	qp = engine->qp->table[port * PROCESS_QPS_PER_PORT + (qpn & 0xff)];
+	pthread_mutex_unlock(&engine->qp->table_lock);
 	return qp;
 }
 
@@ -138,9 +144,9 @@ void qp_for_each(void (*visit)(struct softdev_qp *qp, void *argument), void *arg
 	for (int i = 0; i < DEVICE_MAX_QP; i++) {
 		struct softdev_qp *qp;
 
-		pthread_mutex_lock(&table_lock);
-		qp = table[i];
-		pthread_mutex_unlock(&table_lock);
+		pthread_mutex_lock(&engine->qp->table_lock);
+		qp = engine->qp->table[i];
+		pthread_mutex_unlock(&engine->qp->table_lock);
 		if (qp)
 			visit(qp, argument);
 	}
@@ -176,20 +182,20 @@ static int take_number(struct softdev_qp *qp)
 
 		if (port < 0)
 			return -port;
-		pthread_mutex_lock(&table_lock);
+		pthread_mutex_lock(&engine->qp->table_lock);
 		for (int i = 0; i < PROCESS_QPS_PER_PORT; i++) {
 			uint32_t low = (start + i) % PROCESS_QPS_PER_PORT;
 
 			qp->slot = index * PROCESS_QPS_PER_PORT + low;
-			if (!taken[qp->slot]) {
-				taken[qp->slot] = true;
-				pthread_mutex_unlock(&table_lock);
+			if (!engine->qp->taken[qp->slot]) {
+				engine->qp->taken[qp->slot] = true;
+				pthread_mutex_unlock(&engine->qp->table_lock);
 				qp->base.qp_num = (uint32_t)port << 8 | low;
 				qp->base.handle = qp->slot;
 				return 0;
 			}
 		}
-		pthread_mutex_unlock(&table_lock);
+		pthread_mutex_unlock(&engine->qp->table_lock);
 	}
 	return ENOMEM;
 }
@@ -197,37 +203,37 @@ static int take_number(struct softdev_qp *qp)
 /* From here on it is found by its number. */
 static void put_into_table(struct softdev_qp *qp)
 {
-	pthread_mutex_lock(&table_lock);
-	table[qp->slot] = qp;
-	pthread_mutex_unlock(&table_lock);
+	pthread_mutex_lock(&engine->qp->table_lock);
+	engine->qp->table[qp->slot] = qp;
+	pthread_mutex_unlock(&engine->qp->table_lock);
 }
 
 static bool take_out_of_table(struct softdev_qp *qp)
 {
 	bool found;
 
-	pthread_mutex_lock(&table_lock);
-	found = qp->base.handle < DEVICE_MAX_QP && table[qp->base.handle] == qp;
+	pthread_mutex_lock(&engine->qp->table_lock);
+	found = qp->base.handle < DEVICE_MAX_QP && engine->qp->table[qp->base.handle] == qp;
 	if (found)
-		table[qp->base.handle] = NULL;
-	pthread_mutex_unlock(&table_lock);
+		engine->qp->table[qp->base.handle] = NULL;
+	pthread_mutex_unlock(&engine->qp->table_lock);
 	return found;
 }
 
 static void give_number_back(const struct softdev_qp *qp)
 {
-	pthread_mutex_lock(&table_lock);
-	taken[qp->slot] = false;
-	pthread_mutex_unlock(&table_lock);
+	pthread_mutex_lock(&engine->qp->table_lock);
+	engine->qp->taken[qp->slot] = false;
+	pthread_mutex_unlock(&engine->qp->table_lock);
 }
 
 bool qp_is_live(const struct softdev_qp *qp)
 {
 	bool found;
 
-	pthread_mutex_lock(&table_lock);
-	found = qp->base.handle < DEVICE_MAX_QP && table[qp->base.handle] == qp;
-	pthread_mutex_unlock(&table_lock);
+	pthread_mutex_lock(&engine->qp->table_lock);
+	found = qp->base.handle < DEVICE_MAX_QP && engine->qp->table[qp->base.handle] == qp;
+	pthread_mutex_unlock(&engine->qp->table_lock);
 	return found;
 }
 
@@ -313,7 +319,7 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 
 static int check_init_attr(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
 {
-	if (process_is_forked_child())
+	if (is_inherited(pd->context))
 		return EIO;
 	if (!handle_is(HANDLE_PD, pd->handle, pd) || !init->send_cq || !init->recv_cq)
 		return EINVAL;
@@ -455,7 +461,7 @@ int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int m
 	enum ibv_qp_state next;
 	int error;
 
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!qp_is_live(qp))
 		return ENOENT;
@@ -501,7 +507,7 @@ int softverbs_ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int ma
 	struct softdev_qp *qp = to_qp(base);
 
 	(void)mask;
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!qp_is_live(qp))
 		return ENOENT;
@@ -536,7 +542,7 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 {
 	struct softdev_qp *qp = to_qp(base);
 	struct softdev_pd *pd = qp->pd;
-	int error = process_is_forked_child() ? EIO : fault_call(FAULT_DESTROY_QP, .qpn = base->qp_num);
+	int error = is_inherited(base->context) ? EIO : fault_call(FAULT_DESTROY_QP, .qpn = base->qp_num);
 
 	if (error)
 		return error;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "device/device.h"
 #include "fault/fault.h"
 #include "queue/qp.h"
 
@@ -111,7 +112,7 @@ static int post_one(struct softdev_qp *qp, const struct ibv_recv_wr *wr)
 int qp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct softdev_qp *qp = to_qp(base);
-	int error = process_is_forked_child() ? EIO : 0;
+	int error = is_inherited(base->context) ? EIO : 0;
 
 	if (error) {
 		*bad_wr = wr;

@@ -3,6 +3,7 @@
  * The send queue: a ring of WQEs with three indices, done <= exec <= post. WQEs before exec are on their way
  * to the peer, those before done are completed; their slots come back when a completion is polled.
  */
+#include "device/device.h"
 #include "exports.h"
 #include "fault/fault.h"
 #include "memory/mw.h"
@@ -265,7 +266,7 @@ static void start_posted(struct softdev_qp *qp, uint32_t first)
 int qp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct softdev_qp *qp = to_qp(base);
-	int error = process_is_forked_child() ? EIO : 0;
+	int error = is_inherited(base->context) ? EIO : 0;
 	uint32_t first;
 
 	if (error) {
@@ -291,7 +292,7 @@ int sq_post_all(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	uint32_t first;
 	int error = 0;
 
-	if (process_is_forked_child())
+	if (is_inherited(qp->base.context))
 		return EIO;
 	pthread_mutex_lock(&qp->lock);
 	first = qp->sq_post;

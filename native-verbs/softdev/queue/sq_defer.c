@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "queue/sq_defer.h"
 
+#include "device/device.h"
+#include "engine.h"
 #include "fault/fault.h"
 #include "process/cancel.h"
 #include "process/progress.h"
@@ -15,26 +17,38 @@ enum { POSTS_AT_ONCE = 2, MAX_WAITING_BYTES = 4096, MAX_RESCUES = 8, LONG_PAUSE 
 
 static void tick(void *unused);
 
-/* The queue pairs that had READs wait. Any thread adds in front, the progress thread takes away. */
-static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
-static struct softdev_qp *watched;
-static atomic_bool ticking;
-static struct progress_task tick_task = {.callback = tick};
-static struct progress_timer tick_timer = {.callback = tick};
+struct sq_defer_state {
+	/* The queue pairs that had READs wait. Any thread adds in front, the progress thread takes away. */
+	pthread_mutex_t watched_lock; /* a leaf */
+	struct softdev_qp *watched;
+	atomic_bool ticking;
+	struct progress_task tick_task;
+	struct progress_timer tick_timer;
+};
+
+static bool init_part(void *part)
+{
+	struct sq_defer_state *state = part;
+
+	state->tick_task.callback = state->tick_timer.callback = tick;
+	return true;
+}
+
+ENGINE_PART(sq_defer, init_part);
 
 /* qp->lock held. The tick runs as long as something waits. */
 static void keep_ticking(struct softdev_qp *qp)
 {
 	if (!qp->defer.watched) {
 		qp->defer.watched = true;
-		pthread_mutex_lock(&watched_lock);
-		qp->defer.next_watched = watched;
-		watched = qp;
-		pthread_mutex_unlock(&watched_lock);
+		pthread_mutex_lock(&engine->sq_defer->watched_lock);
+		qp->defer.next_watched = engine->sq_defer->watched;
+		engine->sq_defer->watched = qp;
+		pthread_mutex_unlock(&engine->sq_defer->watched_lock);
 	}
 	/* Against the tick that ends: it clears this first, then looks at every queue pair under its lock. */
-	if (!atomic_load(&ticking) && !atomic_exchange(&ticking, true))
-		progress_post(&tick_task);
+	if (!atomic_load(&engine->sq_defer->ticking) && !atomic_exchange(&engine->sq_defer->ticking, true))
+		progress_post(&engine->sq_defer->tick_task);
 }
 
 /* qp->lock held: the queue pair and its newest request. */
@@ -91,7 +105,7 @@ void sq_run_waiting(struct softdev_cq *cq)
 {
 	struct softdev_qp *qp;
 
-	if (process_is_forked_child())
+	if (is_inherited(cq->base.context))
 		return;
 	pthread_mutex_lock(&cq->lock);
 	while ((qp = take_listed(cq))) {
@@ -131,12 +145,12 @@ void sq_stop_watching(struct softdev_qp *qp)
 {
 	struct softdev_qp **link;
 
-	pthread_mutex_lock(&watched_lock);
-	for (link = &watched; *link && *link != qp; link = &(*link)->defer.next_watched)
+	pthread_mutex_lock(&engine->sq_defer->watched_lock);
+	for (link = &engine->sq_defer->watched; *link && *link != qp; link = &(*link)->defer.next_watched)
 		;
 	if (*link)
 		*link = qp->defer.next_watched;
-	pthread_mutex_unlock(&watched_lock);
+	pthread_mutex_unlock(&engine->sq_defer->watched_lock);
 	pthread_mutex_lock(&qp->lock);
 	qp->defer.watched = false;
 	pthread_mutex_unlock(&qp->lock);
@@ -170,15 +184,15 @@ static void tick(void *unused)
 	bool any = false;
 
 	(void)unused;
-	atomic_store(&ticking, false);
-	pthread_mutex_lock(&watched_lock);
-	qp = watched;
-	pthread_mutex_unlock(&watched_lock);
+	atomic_store(&engine->sq_defer->ticking, false);
+	pthread_mutex_lock(&engine->sq_defer->watched_lock);
+	qp = engine->sq_defer->watched;
+	pthread_mutex_unlock(&engine->sq_defer->watched_lock);
 	for (; qp; qp = qp->defer.next_watched)
 		any |= look_after(qp);
 	/* Who finds it false meanwhile posts the task once more, which then only looks again. */
 	if (any) {
-		atomic_store(&ticking, true);
-		progress_timer_set(&tick_timer, progress_now_ns() + TICK_NS);
+		atomic_store(&engine->sq_defer->ticking, true);
+		progress_timer_set(&engine->sq_defer->tick_timer, progress_now_ns() + TICK_NS);
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "queue/rq.h"
 
+#include "device/device.h"
 #include "exports.h"
 #include "fault/fault.h"
 #include "process/counters.h"
@@ -92,7 +93,7 @@ struct ibv_srq *softverbs_ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_
 	int64_t handle;
 	int error = ENOMEM;
 
-	if (process_is_forked_child())
+	if (is_inherited(pd->context))
 		error = EIO;
 	else if (!handle_is(HANDLE_PD, pd->handle, to_pd(pd)) || !init->attr.max_wr ||
 		 init->attr.max_wr > DEVICE_MAX_SRQ_WR || init->attr.max_sge > DEVICE_MAX_SGE)
@@ -160,7 +161,7 @@ int softverbs_ibv_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, in
 	struct softdev_srq *srq = to_srq(base);
 	int error;
 
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!handle_is(HANDLE_SRQ, base->handle, srq))
 		return ENOENT;
@@ -176,7 +177,7 @@ int softverbs_ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 {
 	struct softdev_srq *srq = to_srq(base);
 
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!handle_is(HANDLE_SRQ, base->handle, srq))
 		return ENOENT;
@@ -197,7 +198,7 @@ int softverbs_ibv_destroy_srq(struct ibv_srq *base)
 {
 	struct softdev_srq *srq = to_srq(base);
 
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	if (!handle_is(HANDLE_SRQ, base->handle, srq))
 		return ENOENT;
@@ -293,7 +294,7 @@ static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 	struct softdev_srq *srq = to_srq(base);
 	int error = 0;
 
-	if (process_is_forked_child()) {
+	if (is_inherited(base->context)) {
 		*bad_wr = wr;
 		return EIO;
 	}

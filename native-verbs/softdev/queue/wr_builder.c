@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "device/device.h"
 #include "queue/qp.h"
 #include "queue/send_op.h"
 #include "queue/wr_builder.h"
@@ -208,24 +209,24 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 	wr_set_inline_data(ex, (void *)(uintptr_t)data, sizeof(uint64_t));
 }
 
-/* In the child of a fork a thread that it does not have may hold the lock, for ever. */
-static void lock(struct wr_builder *builder)
+/* Of an inherited one a thread that this process does not have may hold the lock, for ever. */
+static void lock(struct ibv_qp_ex *ex)
 {
-	if (!process_is_forked_child())
-		pthread_mutex_lock(&builder->lock);
+	if (!is_inherited(ex->qp_base.context))
+		pthread_mutex_lock(&qp_of(ex)->builder->lock);
 }
 
-static void unlock(struct wr_builder *builder)
+static void unlock(struct ibv_qp_ex *ex)
 {
-	if (!process_is_forked_child())
-		pthread_mutex_unlock(&builder->lock);
+	if (!is_inherited(ex->qp_base.context))
+		pthread_mutex_unlock(&qp_of(ex)->builder->lock);
 }
 
 static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct wr_builder *builder = qp_of(ex)->builder;
 
-	lock(builder);
+	lock(ex);
 	builder->error = 0;
 	builder->count = 0;
 	builder->current = &builder->ignored;
@@ -233,7 +234,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-	unlock(qp_of(ex)->builder);
+	unlock(ex);
 }
 
 static int wr_complete(struct ibv_qp_ex *ex)
@@ -245,7 +246,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		builder->requests[i - 1].next = &builder->requests[i];
 	if (!error && builder->count)
 		error = sq_post_all(qp_of(ex), builder->requests);
-	unlock(builder);
+	unlock(ex);
 	return error;
 }
 

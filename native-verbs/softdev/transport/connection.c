@@ -106,7 +106,7 @@ static void write_all(void *unused)
 /* Those that the program leaves open when it ends. */
 __attribute__((destructor)) static void write_rest(void)
 {
-	if (getenv("SOFTVERBS_CONNECTIONS") && COUNTED(connections) && !process_is_forked_child())
+	if (getenv("SOFTVERBS_CONNECTIONS") && COUNTED(connections))
 		progress_call(write_all, NULL);
 }
 
@@ -117,7 +117,7 @@ int softverbs_get_connection(struct ibv_qp *base, struct softverbs_connection *o
 
 	if (!out)
 		return EINVAL;
-	if (process_is_forked_child())
+	if (is_inherited(base->context))
 		return EIO;
 	memset(&now, 0, sizeof(now));
 	pthread_mutex_lock(&qp->lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/file_share.h"
 
+#include "engine.h"
 #include "fault/fault.h"
 #include "transport/responder_internal.h"
 
@@ -61,9 +62,19 @@ static void revoke_everywhere(void *unused)
 	qp_for_each(revoke_on, unused);
 }
 
+struct file_share_state {
+	struct progress_task task;
+};
+
+static bool init_part(void *part)
+{
+	((struct file_share_state *)part)->task.callback = revoke_everywhere;
+	return true;
+}
+
+ENGINE_PART(file_share, init_part);
+
 void file_share_revoke(void)
 {
-	static struct progress_task task = {.callback = revoke_everywhere};
-
-	progress_post(&task);
+	progress_post(&engine->file_share->task);
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "transport/peer.h"
 
+#include "engine.h"
 #include "link/link.h"
 #include "process/log.h"
 
@@ -30,7 +31,7 @@ struct peer {
 	struct peer *next;
 	uint8_t nonce[LINK_NONCE_BYTES];
 	pid_t pid;
-	atomic_int references; /* from 1 to 0 under peers_lock only */
+	atomic_int references; /* from 1 to 0 under the lock of them all only */
 	atomic_bool cma;
 	const struct shared_table *table;
 	pthread_mutex_t lock; /* guards the files */
@@ -39,8 +40,12 @@ struct peer {
 	uint64_t uses;
 };
 
-static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct peer *peers;
+struct peer_state {
+	pthread_mutex_t lock;
+	struct peer *peers;
+};
+
+ENGINE_PART(peer, NULL);
 
 /* 0 or an errno. One read of the peer's nonce shows every obstacle: Yama, uids, namespaces, seccomp, a recycled pid. */
 static int probe_cma(pid_t pid, uint64_t cookie_address, const uint8_t *nonce)
@@ -56,10 +61,10 @@ static int probe_cma(pid_t pid, uint64_t cookie_address, const uint8_t *nonce)
 	return memcmp(cookie, nonce, sizeof(cookie)) ? ESRCH : 0;
 }
 
-/* peers_lock held. The nonce is no secret: the process that says it must also be the one that the kernel tells. */
+/* The lock of them all held. The nonce is no secret: the process that says it must also be the one that the kernel tells. */
 static struct peer *find(const uint8_t *nonce, pid_t pid)
 {
-	for (struct peer *peer = peers; peer; peer = peer->next)
+	for (struct peer *peer = engine->peer->peers; peer; peer = peer->next)
 		if (peer->pid == pid && !memcmp(peer->nonce, nonce, LINK_NONCE_BYTES))
 			return peer;
 	return NULL;
@@ -70,7 +75,7 @@ struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address,
 	struct peer *peer;
 	int error;
 
-	pthread_mutex_lock(&peers_lock);
+	pthread_mutex_lock(&engine->peer->lock);
 	peer = find(nonce, pid);
 	if (peer) {
 		atomic_fetch_add(&peer->references, 1);
@@ -97,10 +102,10 @@ struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address,
 	if (error)
 		log_warn("peer %d: process_vm_readv cannot be used (%s): READs of its memory go as frames", (int)pid,
 			 strerror(error));
-	peer->next = peers;
-	peers = peer;
+	peer->next = engine->peer->peers;
+	engine->peer->peers = peer;
 unlock:
-	pthread_mutex_unlock(&peers_lock);
+	pthread_mutex_unlock(&engine->peer->lock);
 	return peer;
 }
 
@@ -127,22 +132,22 @@ static void drop_file(struct peer *peer, struct peer_file **link)
 
 void peer_release(struct peer *peer)
 {
-	struct peer **link = &peers;
+	struct peer **link = &engine->peer->peers;
 	int references = atomic_load_explicit(&peer->references, memory_order_relaxed);
 
 	while (references > 1)
 		if (atomic_compare_exchange_weak_explicit(&peer->references, &references, references - 1,
 							  memory_order_release, memory_order_relaxed))
 			return;
-	pthread_mutex_lock(&peers_lock);
+	pthread_mutex_lock(&engine->peer->lock);
 	if (atomic_fetch_sub(&peer->references, 1) > 1) {
-		pthread_mutex_unlock(&peers_lock);
+		pthread_mutex_unlock(&engine->peer->lock);
 		return;
 	}
 	while (*link != peer)
 		link = &(*link)->next;
 	*link = peer->next;
-	pthread_mutex_unlock(&peers_lock);
+	pthread_mutex_unlock(&engine->peer->lock);
 	for (int i = 0; i < KEY_BUCKETS; i++)
 		while (peer->files[i])
 			drop_file(peer, &peer->files[i]);

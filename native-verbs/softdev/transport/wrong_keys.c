@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/wrong_keys.h"
 
+#include "engine.h"
 #include "process/log.h"
 #include "process/progress.h"
 
@@ -17,11 +18,17 @@ struct identity {
 	uid_t uid;
 };
 
-static struct suspect {
+struct suspect {
 	struct identity who;
 	uint64_t since_ns;
 	unsigned int count;
-} suspects[SUSPECTS];
+};
+
+struct wrong_keys_state {
+	struct suspect suspects[SUSPECTS];
+};
+
+ENGINE_PART(wrong_keys, NULL);
 
 static struct identity identity_of(const struct link *link)
 {
@@ -37,18 +44,18 @@ static bool is_same(const struct identity *a, const struct identity *b)
 static struct suspect *find(const struct identity *who)
 {
 	for (int i = 0; i < SUSPECTS; i++)
-		if (suspects[i].count && is_same(&suspects[i].who, who))
-			return &suspects[i];
+		if (engine->wrong_keys->suspects[i].count && is_same(&engine->wrong_keys->suspects[i].who, who))
+			return &engine->wrong_keys->suspects[i];
 	return NULL;
 }
 
 static struct suspect *oldest(void)
 {
-	struct suspect *found = &suspects[0];
+	struct suspect *found = &engine->wrong_keys->suspects[0];
 
 	for (int i = 1; i < SUSPECTS; i++)
-		if (suspects[i].since_ns < found->since_ns)
-			found = &suspects[i];
+		if (engine->wrong_keys->suspects[i].since_ns < found->since_ns)
+			found = &engine->wrong_keys->suspects[i];
 	return found;
 }
 
