@@ -15,13 +15,12 @@ static void sign(const struct ud_proof *proof, int fd, bool is_sender, const cha
 	struct {
 		char role[16];
 		uint8_t sender_challenge[UD_CHALLENGE_BYTES], receiver_challenge[UD_CHALLENGE_BYTES];
-		char name[LINK_NAME_BYTES];
-	} text = {.role = ""};
+		struct link_place place;
+	} text = {.place = link_listener_place(fd, is_sender)};
 
 	strncpy(text.role, role, sizeof(text.role) - 1);
 	memcpy(text.sender_challenge, is_sender ? proof->own_challenge : proof->peer_challenge, UD_CHALLENGE_BYTES);
 	memcpy(text.receiver_challenge, is_sender ? proof->peer_challenge : proof->own_challenge, UD_CHALLENGE_BYTES);
-	link_listener_name(fd, is_sender, text.name);
 	secret_sign(&text, sizeof(text), mac);
 }
 

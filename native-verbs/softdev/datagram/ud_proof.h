@@ -6,7 +6,7 @@
  *   sender -> receiver   PROOF      challenge, MAC("ud sender" ...)
  *   receiver -> sender   WELCOME    MAC("ud receiver" ...)
  *
- * The MACs cover both challenges and the name of the receiver's socket. Each message is one of the socket's.
+ * The MACs cover both challenges and where the receiver listens (link_listen.h). Each message is one of the socket's.
  */
 #ifndef SOFTDEV_UD_PROOF_H
 #define SOFTDEV_UD_PROOF_H

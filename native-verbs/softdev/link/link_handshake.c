@@ -6,7 +6,7 @@
  * WELCOME   server -> client   MAC("server" ...)
  * The client proves first: who knows no secret gets nothing of the server's to try secrets against. The MACs cover both
  * challenges, both boot nonces, the kind, and where the server listens: over TCP the addresses and the port, on a unix socket its
- * name as the kernel tells it to both ends. A proof that was made for one listener is therefore none for another. They are
+ * name, as the kernel tells it to both ends, and the network namespace. A proof that was made for one listener is therefore none for another. They are
  * zeros without a secret (never over TCP), and then both ends must have the same uid. REFUSED, with an errno, takes the place
  * of any answer of the server.
  */
@@ -40,7 +40,7 @@ struct signed_text {
 	union ibv_gid client, server; /* over TCP; zeros otherwise */
 	uint32_t kind;
 	uint32_t server_port;		   /* over TCP; 0 otherwise */
-	char server_name[LINK_NAME_BYTES]; /* on a unix socket; zeros otherwise */
+	struct link_place server_place;	   /* on a unix socket; zeros otherwise */
 };
 
 int handshake_check_uid(const struct link *link)
@@ -59,7 +59,7 @@ static void sign(const struct link *link, bool client, const char *role, uint8_t
 
 	strncpy(text.role, role, sizeof(text.role) - 1);
 	if (!link->is_tcp)
-		link_listener_name(link->watch.fd, client, text.server_name);
+		text.server_place = link_listener_place(link->watch.fd, client);
 	memcpy(text.client_nonce, client ? process_nonce() : link->peer_nonce, LINK_NONCE_BYTES);
 	memcpy(text.server_nonce, client ? link->peer_nonce : process_nonce(), LINK_NONCE_BYTES);
 	memcpy(text.client_challenge, client ? link->own_challenge : link->peer_challenge,

@@ -7,12 +7,14 @@
 #include "process/progress.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct link_listener {
@@ -35,17 +37,21 @@ socklen_t link_socket_name(uint16_t port, const char *suffix, struct sockaddr_un
 	return used < room ? offsetof(struct sockaddr_un, sun_path) + 1 + used : 0;
 }
 
-void link_listener_name(int fd, bool is_client, char name[LINK_NAME_BYTES])
+struct link_place link_listener_place(int fd, bool is_client)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNSPEC};
 	socklen_t length = sizeof(address);
+	struct link_place place = {.network = 0};
+	struct statx about;
 	int error = is_client ? getpeername(fd, (struct sockaddr *)&address, &length)
 			      : getsockname(fd, (struct sockaddr *)&address, &length);
 
-	memset(name, 0, LINK_NAME_BYTES);
 	if (!error && address.sun_family == AF_UNIX && length > offsetof(struct sockaddr_un, sun_path) &&
 	    length <= sizeof(address))
-		memcpy(name, address.sun_path, length - offsetof(struct sockaddr_un, sun_path));
+		memcpy(place.name, address.sun_path, length - offsetof(struct sockaddr_un, sun_path));
+	if (!statx(AT_FDCWD, "/proc/self/ns/net", 0, STATX_INO, &about))
+		place.network = about.stx_ino;
+	return place;
 }
 
 int link_bind_name(uint16_t port, const char *suffix, int type)

@@ -24,13 +24,17 @@ int link_listen(uint16_t port, int tcp_fd);
 /* The name with that suffix; returns its length, 0 if the network namespace cannot be told or the name is too long. */
 socklen_t link_socket_name(uint16_t port, const char *suffix, struct sockaddr_un *name);
 
-enum { LINK_NAME_BYTES = sizeof(((struct sockaddr_un *)0)->sun_path) };
+/* Where a process listens on a unix socket: no two places are the same, whoever made them. */
+struct link_place {
+	uint64_t network; /* the inode of the network namespace, which the name belongs to; 0 if it cannot be told */
+	char name[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* as the kernel tells it, padded with zeros */
+};
 
 /*
- * The name that the listener at one end of the connection is bound to, as the kernel tells it, padded with zeros; all zeros, which
- * no listener has, if it cannot be told.
+ * The place of the listener at one end of the connection, which both ends must see alike: for a proof that was made for one listener
+ * must be none for another. Of a name that cannot be told all is zeros, which no listener has.
  */
-void link_listener_name(int fd, bool is_client, char name[LINK_NAME_BYTES]);
+struct link_place link_listener_place(int fd, bool is_client);
 
 /* A socket of that type that is bound to the name, close-on-exec and non-blocking, or -errno. Any thread. */
 int link_bind_name(uint16_t port, const char *suffix, int type);
