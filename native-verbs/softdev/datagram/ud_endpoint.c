@@ -12,6 +12,7 @@
 #include "process/progress.h"
 #include "process/secret.h"
 #include "process/sha256.h"
+#include "process/user.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -165,7 +166,7 @@ static bool may_send(int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
 		return false;
-	if (secret_is_set() || peer.uid == geteuid())
+	if (secret_is_set() || user_is_own(peer.uid))
 		return true;
 	log_warn("refused datagrams of pid %d, uid %d", (int)peer.pid, (int)peer.uid);
 	return false;

@@ -9,6 +9,7 @@
 #include "process/log.h"
 #include "process/progress.h"
 #include "process/secret.h"
+#include "process/user.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -141,7 +142,7 @@ static bool is_trusted(int fd)
 	socklen_t length = sizeof(peer);
 
 	return secret_is_set() ||
-	       (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && peer.uid == geteuid());
+	       (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && user_is_own(peer.uid));
 }
 
 /* 0 or -errno. */

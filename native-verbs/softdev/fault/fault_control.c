@@ -7,6 +7,7 @@
 #include "fault/fault_rules.h"
 #include "process/log.h"
 #include "process/progress.h"
+#include "process/user.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,9 +95,9 @@ static bool may_control(int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
 		return false;
-	if (peer.uid != geteuid())
+	if (!user_is_own(peer.uid))
 		log_warn("fault control refused to uid %d", (int)peer.uid);
-	return peer.uid == geteuid();
+	return user_is_own(peer.uid);
 }
 
 static void on_client(void *unused, uint32_t events)

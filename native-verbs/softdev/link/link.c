@@ -4,6 +4,7 @@
 #include "link/link_internal.h"
 #include "link/link_tcp.h"
 #include "process/log.h"
+#include "process/user.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -249,6 +250,7 @@ int link_learn_peer(struct link *link)
 		return errno;
 	link->peer_pid = peer.pid;
 	link->peer_uid = peer.uid;
+	link->of_own_user = user_is_own(peer.uid);
 	return handshake_check_uid(link);
 }
 
@@ -308,6 +310,11 @@ struct link_name link_peer_name(const struct link *link)
 	else
 		snprintf(name.text, sizeof(name.text), "pid %d, uid %d", (int)link->peer_pid, (int)link->peer_uid);
 	return name;
+}
+
+bool link_is_of_own_user(const struct link *link)
+{
+	return link->of_own_user;
 }
 
 uid_t link_peer_uid(const struct link *link)

@@ -155,6 +155,8 @@ const union ibv_gid *link_peer_gid(const struct link *link);
 uint32_t link_peer_scope(const struct link *link);
 pid_t link_peer_pid(const struct link *link);
 uid_t link_peer_uid(const struct link *link);
+/* Does the peer certainly run as the user that we run as? */
+bool link_is_of_own_user(const struct link *link);
 /* The boot nonce of the peer process, LINK_NONCE_BYTES. */
 const uint8_t *link_peer_nonce(const struct link *link);
 

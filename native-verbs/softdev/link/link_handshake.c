@@ -45,7 +45,7 @@ struct signed_text {
 
 int handshake_check_uid(const struct link *link)
 {
-	return secret_is_set() || link->peer_uid == geteuid() ? 0 : EACCES;
+	return secret_is_set() || link->of_own_user ? 0 : EACCES;
 }
 
 static void sign(const struct link *link, bool client, const char *role, uint8_t mac[SHA256_BYTES])

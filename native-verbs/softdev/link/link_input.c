@@ -38,7 +38,7 @@ static ssize_t receive(struct link *link, struct iovec *iov, int count, bool wit
 
 	for (int i = 0; i < count; i++)
 		room += iov[i].iov_len;
-	with_fds = with_fds && link->peer_uid == geteuid();
+	with_fds = with_fds && link->of_own_user;
 	if (with_fds) {
 		message.msg_control = control.buffer;
 		message.msg_controllen = sizeof(control.buffer);

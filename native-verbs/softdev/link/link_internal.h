@@ -44,6 +44,7 @@ struct link {
 	int times_to_tune; /* TCP: until the path is known to be short, when the socket is full */
 	pid_t peer_pid; /* TCP knows no credentials: 0 */
 	uid_t peer_uid; /* TCP: nobody's, (uid_t)-1 */
+	bool of_own_user; /* certainly, as the kernel says */
 	union ibv_gid own_gid, peer_gid; /* TCP: the addresses of the connection */
 	uint16_t tcp_port;		 /* of the accepting end */
 	uint8_t peer_nonce[LINK_NONCE_BYTES];

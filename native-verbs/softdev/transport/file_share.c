@@ -26,7 +26,7 @@ void responder_share_file(struct softdev_qp *qp, const struct frame *frame)
 	int fd = -1, error = -EACCES;
 
 	/* The descriptor shows the whole file, a READ only the region: for those who may open it anyway. */
-	if (link_peer_uid(qp->in) == geteuid() && may_read(qp)) {
+	if (link_is_of_own_user(qp->in) && may_read(qp)) {
 		error = mr_share_file(qp->pd, qp_generation(qp), frame->rkey, frame->arg, &fd);
 		if (error == -EACCES && !responder_count_question(qp))
 			return;

@@ -42,7 +42,7 @@ static void accept_open(struct link *link, struct softdev_qp *qp)
 	struct frame frame = {.op = WIRE_QP_OPEN_REPLY, .length = sizeof(struct qp_open_reply)};
 	struct qp_open_reply reply = {.qp_slot = qp->slot};
 	int table_fd = own_table_fd();
-	bool may_map = link_peer_uid(link) == geteuid() && table_fd >= 0;
+	bool may_map = link_is_of_own_user(link) && table_fd >= 0;
 
 	if (!link_is_tcp(link)) { /* for short cuts: other hosts need not know where our memory lies */
 		reply.qp_generation = atomic_load(&own_table()->qp[qp->slot].generation);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/user.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define ALL_USERS 4294967295ul
+
+enum { USUAL_OVERFLOW_UID = 65534 };
+
+static uid_t overflow_uid(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/overflowuid", "re");
+	unsigned int uid;
+
+	if (!file || fscanf(file, "%u", &uid) != 1)
+		uid = USUAL_OVERFLOW_UID;
+	if (file)
+		fclose(file);
+	return uid;
+}
+
+/* As in the first user namespace. False if it cannot be told. */
+static bool all_users_are_mapped(void)
+{
+	FILE *file = fopen("/proc/self/uid_map", "re");
+	unsigned long inside, outside, count = 0;
+	bool all = file && fscanf(file, "%lu %lu %lu", &inside, &outside, &count) == 3 && count == ALL_USERS;
+
+	if (file)
+		fclose(file);
+	return all;
+}
+
+bool user_is_own(uid_t uid)
+{
+	return uid == geteuid() && (uid != overflow_uid() || all_users_are_mapped());
+}
