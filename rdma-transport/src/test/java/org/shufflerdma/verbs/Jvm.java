@@ -20,7 +20,7 @@ public final class Jvm implements AutoCloseable {
   private final Process process;
   private final BufferedReader output;
 
-  static Jvm start(Map<String, String> environment, Class<?> main, String... arguments)
+  public static Jvm start(Map<String, String> environment, Class<?> main, String... arguments)
       throws IOException {
     return start(
         System.getProperty("java.class.path"), List.of(), environment, main.getName(), arguments);
@@ -79,7 +79,7 @@ public final class Jvm implements AutoCloseable {
   }
 
   /** Lines up to one with this prefix, which is returned without it. */
-  String awaitLine(String prefix) throws IOException {
+  public String awaitLine(String prefix) throws IOException {
     StringBuilder seen = new StringBuilder();
     for (String line = output.readLine(); line != null; line = output.readLine()) {
       if (line.startsWith(prefix)) {
