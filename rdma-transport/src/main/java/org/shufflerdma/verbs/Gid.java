@@ -7,8 +7,6 @@ import java.nio.ByteBuffer;
 
 /** One entry of a port's GID table: 128 bits in network byte order, as two words. */
 public record Gid(int index, long high, long low) {
-  private static final long IPV4_MAPPED = 0xFFFFL;
-
   static Gid of(int index, byte[] bytes) {
     ByteBuffer buffer = ByteBuffer.wrap(bytes);
     return new Gid(index, buffer.getLong(), buffer.getLong());
@@ -17,10 +15,6 @@ public record Gid(int index, long high, long low) {
   /** An unused slot of the table. */
   public boolean isZero() {
     return high == 0 && low == 0;
-  }
-
-  public boolean isIpv4Mapped() {
-    return high == 0 && low >>> 32 == IPV4_MAPPED;
   }
 
   /** The GID as an IP address, which it is on RoCE. */

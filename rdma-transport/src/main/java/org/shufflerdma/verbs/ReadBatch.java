@@ -67,10 +67,6 @@ public final class ReadBatch {
     return capacity;
   }
 
-  public boolean isFull() {
-    return size == capacity;
-  }
-
   /** {@code length} is unsigned. */
   public void add(
       long wrId,

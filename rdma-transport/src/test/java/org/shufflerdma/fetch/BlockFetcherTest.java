@@ -194,7 +194,8 @@ class BlockFetcherTest {
     List<BlockRequest> blocks = List.of(output.block(0, 2000, 2001), output.block(1, 2999, 3000));
     assertDelivered(fetch(blocks.subList(0, 1)), blocks.subList(0, 1));
     SoftCounters end = TestTransports.verbs().softCounters();
-    assertThat(end.readBytes() - start.readBytes()).isEqualTo((64 << 10) + 64 + 2 * 16 + 11);
+    assertThat(TestDevice.readBytes(end) - TestDevice.readBytes(start))
+        .isEqualTo((64 << 10) + 64 + 2 * 16 + 11);
     assertDelivered(fetch(blocks.subList(1, 2)), blocks.subList(1, 2));
   }
 

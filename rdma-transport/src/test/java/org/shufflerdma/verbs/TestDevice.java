@@ -72,6 +72,11 @@ public final class TestDevice {
     }
   }
 
+  /** What READs of this process have brought, by whatever path. */
+  public static long readBytes(SoftCounters counters) {
+    return counters.readBytesFile() + counters.readBytesCma() + counters.readBytesWire();
+  }
+
   public static Live live() throws IOException {
     if (isSoft()) {
       SoftCounters counters = open().softCounters();
