@@ -3,12 +3,10 @@ package org.shufflerdma.connection;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.util.Arrays;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.crypto.HmacSha256;
 
 /**
  * The mutual proof in rdma_cm's private data that both ends belong to one application. Big-endian.
@@ -46,12 +44,11 @@ final class Handshake {
   private static final byte[] CLIENT_ROLE = {'C'};
   private static final byte[] SERVER_ROLE = {'S'};
   private static final String KEY_PURPOSE = "rdma-v1";
-  private static final String MAC_ALGORITHM = "HmacSHA256";
 
-  private final byte[] key;
+  private final HmacSha256 hmac;
 
   Handshake(LocalIdentity identity) {
-    this.key = identity.key(KEY_PURPOSE);
+    this.hmac = new HmacSha256(identity.key(KEY_PURPOSE));
   }
 
   /** Why a listener turned a peer away; the codes are on the wire. */
@@ -175,25 +172,12 @@ final class Handshake {
 
   private byte[] macOf(byte[] message, byte[] role, String serverId, byte[] otherNonce) {
     byte[] content = Arrays.copyOf(message, message.length - MAC_BYTES);
-    return mac(role, otherNonce, content, serverId.getBytes(StandardCharsets.UTF_8));
+    return hmac.of(role, otherNonce, content, serverId.getBytes(StandardCharsets.UTF_8));
   }
 
   private static byte[] bytesOf(Nonce nonce) {
     byte[] bytes = new byte[Nonce.SIZE_BYTES];
     nonce.write(ByteBuffer.wrap(bytes));
     return bytes;
-  }
-
-  private byte[] mac(byte[]... parts) {
-    try {
-      Mac mac = Mac.getInstance(MAC_ALGORITHM);
-      mac.init(new SecretKeySpec(key, MAC_ALGORITHM));
-      for (byte[] part : parts) {
-        mac.update(part);
-      }
-      return mac.doFinal();
-    } catch (GeneralSecurityException e) {
-      throw new IllegalStateException("every JDK has " + MAC_ALGORITHM, e);
-    }
   }
 }

@@ -2,9 +2,7 @@
 package org.shufflerdma.connection;
 
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
+import org.shufflerdma.crypto.HmacSha256;
 
 /**
  * Who this process is to its peers.
@@ -13,8 +11,6 @@ import javax.crypto.spec.SecretKeySpec;
  */
 @SuppressWarnings("ArrayRecordComponent")
 public record LocalIdentity(String appId, String executorId, byte[] secret) {
-  private static final String MAC_ALGORITHM = "HmacSHA256";
-
   public LocalIdentity {
     if (secret.length == 0) {
       throw new IllegalArgumentException("the application's secret is empty");
@@ -29,15 +25,8 @@ public record LocalIdentity(String appId, String executorId, byte[] secret) {
 
   /** A key that the executors of this application share, for one purpose: HMAC-SHA256(secret, purpose ‖ app id). */
   public byte[] key(String purpose) {
-    try {
-      Mac mac = Mac.getInstance(MAC_ALGORITHM);
-      mac.init(new SecretKeySpec(secret, MAC_ALGORITHM));
-      mac.update(purpose.getBytes(StandardCharsets.UTF_8));
-      mac.update(appId.getBytes(StandardCharsets.UTF_8));
-      return mac.doFinal();
-    } catch (GeneralSecurityException e) {
-      throw new IllegalStateException("every JDK has " + MAC_ALGORITHM, e);
-    }
+    return new HmacSha256(secret)
+        .of(purpose.getBytes(StandardCharsets.UTF_8), appId.getBytes(StandardCharsets.UTF_8));
   }
 
   @Override

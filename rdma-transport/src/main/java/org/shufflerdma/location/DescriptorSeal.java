@@ -2,11 +2,9 @@
 package org.shufflerdma.location;
 
 import java.nio.ByteBuffer;
-import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.util.Arrays;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
+import org.shufflerdma.crypto.HmacSha256;
 
 /**
  * Tells a descriptor from whatever else has its form: only who knows the application's secret can
@@ -18,28 +16,20 @@ public final class DescriptorSeal {
   public static final String PURPOSE = "rdma-descriptor-v2";
 
   static final int SIZE_BYTES = 12;
-  private static final String MAC_ALGORITHM = "HmacSHA256";
 
-  private final SecretKeySpec key;
+  private final HmacSha256 hmac;
 
   /**
    * @param key of the application's executors, used for nothing else
    */
   public DescriptorSeal(byte[] key) {
-    this.key = new SecretKeySpec(key, MAC_ALGORITHM);
+    hmac = new HmacSha256(key);
   }
 
   /** The first bytes of HMAC-SHA256 over the address, big-endian, and the content. */
   byte[] of(long address, ByteBuffer content) {
-    try {
-      Mac mac = Mac.getInstance(MAC_ALGORITHM);
-      mac.init(key);
-      mac.update(ByteBuffer.allocate(Long.BYTES).putLong(0, address));
-      mac.update(content);
-      return Arrays.copyOf(mac.doFinal(), SIZE_BYTES);
-    } catch (GeneralSecurityException e) {
-      throw new IllegalStateException("every JDK has " + MAC_ALGORITHM, e);
-    }
+    byte[] head = ByteBuffer.allocate(Long.BYTES).putLong(0, address).array();
+    return Arrays.copyOf(hmac.of(head, content), SIZE_BYTES);
   }
 
   boolean matches(byte[] seal, long address, ByteBuffer content) {
