@@ -273,6 +273,7 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 
 	if (!qp)
 		return NULL;
+	random_bytes(qp->requester_id, sizeof(qp->requester_id));
 	qp->base.context = pd->context;
 	qp->base.qp_context = init->qp_context;
 	qp->base.pd = pd;

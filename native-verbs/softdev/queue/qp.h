@@ -21,6 +21,7 @@
 #include "queue/cq.h"
 #include "queue/rq.h"
 #include "queue/sq_defer.h"
+#include "queue/wire.h"
 
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -123,6 +124,7 @@ struct softdev_qp {
 	uint32_t wanted_key;  /* to ask the peer about, 0 = none */
 	bool waits_for_key;   /* the oldest READ goes on when the answer is there */
 	pid_t peer_pid;
+	uint8_t requester_id[WIRE_REQUESTER_BYTES]; /* what its links begin with (struct qp_open) */
 
 	/* progress thread only */
 	struct progress_task task;
@@ -138,6 +140,7 @@ struct softdev_qp {
 		enum ibv_wc_status nak; /* what to answer when it is through */
 		enum ibv_wc_status own_status; /* and what the receive ends with that it took */
 		bool question_counted;	       /* the wrong key of the next request was counted when it was asked about */
+		uint8_t requester_id[WIRE_REQUESTER_BYTES]; /* of who has connected */
 		bool receiving;		/* an RQE is being filled */
 		bool with_imm;		/* the WRITE that comes in takes an RQE at its end */
 		bool established; /* in RTR a first request has come */

@@ -50,13 +50,14 @@ enum {
 	WIRE_FLAGS = WIRE_FLAG_IMM | WIRE_FLAG_SOLICITED | WIRE_FLAG_INVALIDATE, /* any other is an invalid request */
 };
 
-enum { WIRE_CHUNK = 1 << 20 };
+enum { WIRE_CHUNK = 1 << 20, WIRE_REQUESTER_BYTES = 16 };
 
 struct qp_open {
 	uint32_t source_qpn, destination_qpn;
 	union ibv_gid source_gid, destination_gid;
 	uint32_t first_seq;
 	uint32_t qp_type; /* enum ibv_qp_type, the same at both ends */
+	uint8_t requester[WIRE_REQUESTER_BYTES]; /* drawn for this queue pair and told to its peer alone: a later link is of the same one */
 };
 
 struct qp_open_reply {

@@ -6,6 +6,8 @@
 #include "transport/requester_internal.h"
 #include "transport/responder_internal.h"
 
+#include <string.h>
+
 #define MS 1000000ull
 
 /* The answer may come late on a busy host; its death is noticed otherwise. */
@@ -211,6 +213,7 @@ static void start_connect(struct softdev_qp *qp)
 
 	if (oldest && !qp->retry_deadline_ns)
 		qp->retry_deadline_ns = retry_deadline(qp);
+	memcpy(open.requester, qp->requester_id, sizeof(open.requester));
 	gid_table_entry(qp->attr.ah_attr.grh.sgid_index, &open.source_gid, NULL);
 	qp->out = link_connect(&open.source_gid, destination, qp->attr.dest_qp_num >> 8, LINK_KIND_QP,
 			       &requester_ops, qp);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who becomes the requester of a queue pair: the first frame of an incoming link, judged. */
 #include "memory/peer_table.h"
+#include "process/sha256.h"
 #include "transport/responder_internal.h"
 #include "transport/transport.h"
 #include "transport/wrong_keys.h"
@@ -18,7 +19,8 @@ static bool names_both_ends(const struct link *link, const struct qp_open *open)
 
 /*
  * 0, or EAGAIN: the QP is not, or not yet, the other end of the one that asks; or it asks for another sequence than was
- * agreed on; or another process has taken that place already.
+ * agreed on; or another one has taken that place already. What a process says of itself (its boot nonce) others may say as well,
+ * so the one that has the place is known by what it alone can repeat.
  */
 static int judge_open(struct softdev_qp *qp, const struct link *link, const struct qp_open *open)
 {
@@ -31,13 +33,13 @@ static int judge_open(struct softdev_qp *qp, const struct link *link, const stru
 	    qp->attr.dest_qp_num == open->source_qpn && link_is_from(link, qp->attr.ah_attr.grh.dgid.raw) &&
 	    names_both_ends(link, open) && open->qp_type == qp->base.qp_type &&
 	    (is_unreliable(qp) || open->first_seq == qp->responder.expected_seq) &&
-	    (!qp->in || !memcmp(link_peer_nonce(qp->in), link_peer_nonce(link), LINK_NONCE_BYTES)))
+	    (!qp->in || secure_equal(qp->responder.requester_id, open->requester, WIRE_REQUESTER_BYTES)))
 		error = 0;
 	pthread_mutex_unlock(&qp->lock);
 	return error;
 }
 
-static void accept_open(struct link *link, struct softdev_qp *qp)
+static void accept_open(struct link *link, struct softdev_qp *qp, const struct qp_open *open)
 {
 	struct frame frame = {.op = WIRE_QP_OPEN_REPLY, .length = sizeof(struct qp_open_reply)};
 	struct qp_open_reply reply = {.qp_slot = qp->slot};
@@ -51,6 +53,7 @@ static void accept_open(struct link *link, struct softdev_qp *qp)
 	if (qp->in)
 		link_close(qp->in);
 	qp->in = link;
+	memcpy(qp->responder.requester_id, open->requester, WIRE_REQUESTER_BYTES);
 	qp->responder.question_counted = false;
 	link_set_owner(link, &responder_ops, qp);
 	/* Short of descriptors, the peer has to do without the table: every READ over the wire. */
@@ -76,7 +79,7 @@ static void on_first_frame(struct link *link, void *owner, const struct frame *f
 	if (wrong_keys_exceeded(link)) {
 		refusal.status = EACCES;
 	} else if (!judge_open(qp, link, open)) {
-		accept_open(link, qp);
+		accept_open(link, qp, open);
 		return;
 	}
 	link_send(link, &refusal, NULL, NULL, 0);

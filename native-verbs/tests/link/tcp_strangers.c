@@ -34,7 +34,7 @@ static void expect_refusal(uint16_t port, enum link_kind kind)
 	char rest[64];
 
 	CHECK(fd >= 0);
-	raw_link_prove(fd, kind, 0, raw_write_frame);
+	raw_link_prove(fd, kind, raw_write_frame);
 	CHECK(test_readable(fd, WAIT_MS));
 	CHECK(raw_read_frame(fd, &frame, rest, sizeof(rest)));
 	CHECK_EQUAL(frame.op, FRAME_REFUSED);

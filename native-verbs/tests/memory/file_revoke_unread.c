@@ -45,7 +45,7 @@ static int take_file(const struct address *to, const struct region *region)
 	int fd = raw_link_connect(to->qpn >> 8), table_fd;
 	const struct shared_table *table;
 
-	raw_link_shake_hands_as(fd, LINK_KIND_QP, 1, raw_write_frame);
+	raw_link_shake_hands(fd, LINK_KIND_QP, raw_write_frame);
 	CHECK(raw_write_frame(fd, &frame, &open));
 	table_fd = receive_table(fd);
 	table = mmap(NULL, sizeof(*table), PROT_READ, MAP_SHARED, table_fd, 0);

@@ -44,9 +44,9 @@ static inline struct raw_hello raw_link_hello(enum link_kind kind)
 
 /*
  * The handshake as link_handshake.c makes it, up to the proof; without a secret the MACs are zeros. `write_frame` sends a
- * header and its payload; `nonce` stands for the process.
+ * header and its payload.
  */
-static inline void raw_link_prove(int fd, enum link_kind kind, uint8_t nonce,
+static inline void raw_link_prove(int fd, enum link_kind kind,
 				  bool (*write_frame)(int fd, const struct frame *frame, const void *payload))
 {
 	struct raw_hello hello = raw_link_hello(kind);
@@ -54,7 +54,6 @@ static inline void raw_link_prove(int fd, enum link_kind kind, uint8_t nonce,
 	static const uint8_t proof[SHA256_BYTES];
 	uint8_t challenge[sizeof(frame) + sizeof(hello)];
 
-	memset(hello.nonce, nonce, sizeof(hello.nonce));
 	CHECK(write_frame(fd, &frame, &hello));
 	CHECK_EQUAL(recv(fd, challenge, sizeof(challenge), MSG_WAITALL), sizeof(challenge));
 	frame = (struct frame){.op = FRAME_PROOF, .length = sizeof(proof)};
@@ -62,21 +61,14 @@ static inline void raw_link_prove(int fd, enum link_kind kind, uint8_t nonce,
 }
 
 /* All of it. */
-static inline void raw_link_shake_hands_as(int fd, enum link_kind kind, uint8_t nonce,
-					   bool (*write_frame)(int fd, const struct frame *frame,
-							       const void *payload))
-{
-	uint8_t welcome[sizeof(struct frame) + SHA256_BYTES];
-
-	raw_link_prove(fd, kind, nonce, write_frame);
-	CHECK_EQUAL(recv(fd, welcome, sizeof(welcome), MSG_WAITALL), sizeof(welcome));
-}
-
 static inline void raw_link_shake_hands(int fd, enum link_kind kind,
 					bool (*write_frame)(int fd, const struct frame *frame,
 							    const void *payload))
 {
-	raw_link_shake_hands_as(fd, kind, 0, write_frame);
+	uint8_t welcome[sizeof(struct frame) + SHA256_BYTES];
+
+	raw_link_prove(fd, kind, write_frame);
+	CHECK_EQUAL(recv(fd, welcome, sizeof(welcome), MSG_WAITALL), sizeof(welcome));
 }
 
 #endif

@@ -23,19 +23,14 @@ static void write_it(int fd, struct frame frame, uint32_t bytes)
 		(void)!send(fd, payload, bytes, MSG_NOSIGNAL);
 }
 
-static int open_queue_pair_as(uint8_t process, const struct offer *offer, struct qp_open open)
+static int open_queue_pair(const struct offer *offer, struct qp_open open)
 {
 	struct frame frame = {.op = WIRE_QP_OPEN, .length = sizeof(open)};
 	int fd = raw_link_connect(offer->address.qpn >> 8);
 
-	raw_link_shake_hands_as(fd, LINK_KIND_QP, process, raw_write_frame);
+	raw_link_shake_hands(fd, LINK_KIND_QP, raw_write_frame);
 	CHECK(raw_write_frame(fd, &frame, &open));
 	return fd;
-}
-
-static int open_queue_pair(const struct offer *offer, struct qp_open open)
-{
-	return open_queue_pair_as(0, offer, open);
 }
 
 static struct qp_open usual_open(const struct offer *offer)
@@ -271,14 +266,17 @@ static void attack(int control)
 	for (int i = 0; i < SCENARIOS; i++) {
 		struct offer offer;
 		struct report report;
+		struct qp_open usurpation;
 		int fd, usurper;
 
 		test_receive(control, &offer, sizeof(offer));
 		refused_opens(&offer);
 		fd = open_queue_pair(&offer, usual_open(&offer));
 		CHECK_EQUAL(open_status(fd), 0);
-		/* The place is taken; the first one keeps it. */
-		usurper = open_queue_pair_as(1, &offer, usual_open(&offer));
+		/* The place is taken; the first one keeps it, though the other says that it is the same process. */
+		usurpation = usual_open(&offer);
+		usurpation.requester[WIRE_REQUESTER_BYTES - 1] = 1;
+		usurper = open_queue_pair(&offer, usurpation);
 		CHECK_EQUAL(open_status(usurper), EAGAIN);
 		close(usurper);
 		scenarios[i].attack(fd, &offer);
