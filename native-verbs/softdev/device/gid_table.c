@@ -95,7 +95,7 @@ static void add(struct table *to, const struct address *address)
 
 static bool configured_primary(union ibv_gid *gid)
 {
-	const char *text = getenv("SOFTVERBS_ADDRESS");
+	const char *text = secure_getenv("SOFTVERBS_ADDRESS");
 	union {
 		struct sockaddr any;
 		struct sockaddr_in v4;

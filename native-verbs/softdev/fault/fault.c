@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 /* The fault points, and the rules that are in force. */
 #include "fault/fault.h"
 
@@ -218,7 +219,7 @@ void fault_visit_rules(void (*visit)(const struct fault_rule *rule, void *argume
 
 void fault_read_setting(void)
 {
-	const char *setting = getenv("SOFTVERBS_FAULT");
+	const char *setting = secure_getenv("SOFTVERBS_FAULT");
 	char message[FAULT_MAX_MESSAGE];
 	struct fault_rule *list;
 

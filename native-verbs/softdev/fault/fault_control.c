@@ -181,7 +181,7 @@ static void watch_listener(void *result)
 
 int fault_control_start(void)
 {
-	const char *setting = getenv("SOFTVERBS_FAULT_CONTROL");
+	const char *setting = secure_getenv("SOFTVERBS_FAULT_CONTROL");
 	struct sockaddr_un name;
 	socklen_t length;
 	int fd, result = 0, error;

@@ -87,7 +87,7 @@ static uint64_t pinned(unsigned int access, uint64_t length)
 /* Real devices pin: RLIMIT_MEMLOCK bounds them. Here only on request. In place of `old` bytes. */
 static bool charge(uint64_t old, uint64_t length)
 {
-	const char *setting = getenv("SOFTVERBS_MEMLOCK");
+	const char *setting = secure_getenv("SOFTVERBS_MEMLOCK");
 	bool enforced = setting && !strcmp(setting, "enforce"), allowed = true;
 	struct rlimit limit;
 

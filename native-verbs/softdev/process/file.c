@@ -22,7 +22,7 @@ bool file_is_regular(int fd)
 
 void file_append_json(const char *variable, const char *head, const char *const *names, const uint64_t *values, int count)
 {
-	const char *path = getenv(variable);
+	const char *path = secure_getenv(variable);
 	char line[2048];
 	int fd, used = snprintf(line, sizeof(line), "{\"pid\":%d%s", (int)getpid(), head);
 

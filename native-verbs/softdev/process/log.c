@@ -30,7 +30,7 @@ static enum log_level threshold = LOG_ERROR;
 
 static void read_threshold(void)
 {
-	const char *value = getenv("SOFTVERBS_LOG");
+	const char *value = secure_getenv("SOFTVERBS_LOG");
 
 	for (unsigned int i = 0; value && i < sizeof(level_names) / sizeof(level_names[0]); i++)
 		if (!strcmp(value, level_names[i]))

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "process/settings.h"
 
 #include "engine.h"
@@ -29,7 +30,7 @@ static void read_mode(void)
 	static const char *const names[] = {
 		[PATH_AUTO] = "auto", [PATH_FILE] = "file", [PATH_CMA] = "cma", [PATH_WIRE] = "wire",
 		[PATH_TCP] = "tcp"};
-	const char *value = getenv("SOFTVERBS_PATH");
+	const char *value = secure_getenv("SOFTVERBS_PATH");
 
 	if (!value)
 		return;
@@ -48,7 +49,7 @@ enum path_mode path_mode(void)
 
 static const char *setting(const char *key)
 {
-	const char *value = getenv(key);
+	const char *value = secure_getenv(key);
 
 	return value && *value ? value : NULL;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "transport/connection.h"
 
 #include "core.h"
@@ -66,7 +67,7 @@ void connection_begin(struct softdev_qp *qp)
 
 static void write_if_wanted(const struct softverbs_connection *record)
 {
-	const char *path = getenv("SOFTVERBS_CONNECTIONS"), *names[FIELD_COUNT];
+	const char *path = secure_getenv("SOFTVERBS_CONNECTIONS"), *names[FIELD_COUNT];
 	char head[128], text[INET6_ADDRSTRLEN];
 	uint64_t values[FIELD_COUNT];
 	int cancel;
@@ -106,7 +107,7 @@ static void write_all(void *unused)
 /* Those that the program leaves open when it ends. */
 __attribute__((destructor)) static void write_rest(void)
 {
-	if (getenv("SOFTVERBS_CONNECTIONS") && COUNTED(connections))
+	if (secure_getenv("SOFTVERBS_CONNECTIONS") && COUNTED(connections))
 		progress_call(write_all, NULL);
 }
 

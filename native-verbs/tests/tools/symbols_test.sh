@@ -32,6 +32,14 @@ compare() {
 }
 
 failed=0
+# A program with more rights than its user must not take files and settings from that user's environment.
+readelf -W --dyn-syms "$tests/../target/lib/libsoftverbs.so.1" >"$work/own" || fail "libsoftverbs.so.1 cannot be read"
+if grep -w getenv "$work/own"; then
+  echo "FAIL the library reads the environment by getenv(): secure_getenv() is due"
+  failed=1
+else
+  echo "PASS the environment is read by secure_getenv() alone"
+fi
 exports "$facades/libibverbs.so.1" "$facades/librdmacm.so.1" >"$work/ours"
 for release in 39 44 50; do
   awk -v release="$release" '!/^#/ && $1 <= release { print $2 }' "$tests/facade/symbols_of_releases.txt" | sort >"$work/wanted"
