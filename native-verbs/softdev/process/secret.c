@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "process/secret.h"
 
+#include "core.h"
 #include "engine.h"
 #include "process/log.h"
 #include "process/sha256.h"
@@ -81,8 +83,8 @@ static int read_file(const char *path)
 /* lock held. A secret that was set by call goes before the environment. 0 or EINVAL. */
 static int read_environment(void)
 {
-	const char *text = getenv("SOFTVERBS_SECRET");
-	const char *path = getenv("SOFTVERBS_SECRET_FILE");
+	const char *text = secure_getenv("SOFTVERBS_SECRET");
+	const char *path = secure_getenv("SOFTVERBS_SECRET_FILE");
 
 	if (engine->secret->secret_bytes)
 		return 0;
@@ -106,8 +108,11 @@ static void start_use(void)
 	if (atomic_load_explicit(&engine->secret->in_use, memory_order_acquire))
 		return;
 	pthread_mutex_lock(&engine->secret->lock);
-	if (!atomic_load(&engine->secret->in_use) && read_environment())
-		abort(); /* going on without a secret would open the device to others */
+	if (!atomic_load(&engine->secret->in_use) && read_environment()) {
+		/* Going on without a secret would open the device to others: one that nobody knows. */
+		engine->secret->secret_bytes = SHA256_BYTES;
+		random_bytes(engine->secret->secret, SHA256_BYTES);
+	}
 	atomic_store_explicit(&engine->secret->in_use, true, memory_order_release);
 	pthread_mutex_unlock(&engine->secret->lock);
 }

@@ -7,7 +7,7 @@ enum { NOBODY = 65534 };
 static const struct connection quick = {.timeout = 10, .retry_count = 1};
 
 static const char *server_secret, *client_secret;
-static bool client_is_other_user;
+static bool client_is_other_user, server_spoils_its_secret;
 
 static void use_secret(const char *secret)
 {
@@ -20,8 +20,13 @@ static void serve(int fd)
 {
 	struct side side;
 	struct region region;
+	struct ibv_context *context = NULL;
 
 	use_secret(server_secret);
+	if (server_spoils_its_secret) { /* after the device has looked at it, before it uses it */
+		context = open_device();
+		setenv("SOFTVERBS_SECRET", "short", 1);
+	}
 	open_side(&side, 16, 16);
 	region = create_region(side.pd, 4096, IBV_ACCESS_REMOTE_READ);
 	region.bytes[0] = 17;
@@ -29,6 +34,8 @@ static void serve(int fd)
 	test_await(fd);
 	destroy_region(&region);
 	close_side(&side);
+	if (context)
+		CHECK_EQUAL(softverbs_ibv_close_device(context), 0);
 }
 
 static void expect_read(enum ibv_wc_status status)
@@ -86,6 +93,12 @@ static void anotherUserWithTheSecretConnects(void)
 	expect_read(IBV_WC_SUCCESS);
 }
 
+static void aSecretThatCannotBeUsedLetsNobodyIn(void)
+{
+	server_spoils_its_secret = true;
+	expect_read(IBV_WC_RETRY_EXC_ERR);
+}
+
 static void secretCannotChangeOnceUsed(void)
 {
 	static const char first[] = "the first secret", other[] = "the other secret";
@@ -105,7 +118,8 @@ int main(void)
 {
 	static void (*const bodies[])(void) = {equalSecretsConnect,	differentSecretsDoNot,
 					       oneSecretDoesNot,	anotherUserNeedsTheSecret,
-					       anotherUserWithTheSecretConnects, secretCannotChangeOnceUsed};
+					       anotherUserWithTheSecretConnects, aSecretThatCannotBeUsedLetsNobodyIn,
+					       secretCannotChangeOnceUsed};
 
 	alarm(2 * TEST_SECONDS);
 	for (unsigned int i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
