@@ -130,21 +130,35 @@ int cm_finish_join(struct cm_id *id, struct cm_group *group)
 	if (!id->id.qp || group->send_only)
 		return 0;
 	error = softverbs_ibv_attach_mcast(id->id.qp, &group->gid, 0);
+	pthread_mutex_lock(&id->event_lock);
 	group->attached = !error;
+	pthread_mutex_unlock(&id->event_lock);
 	return -error;
 }
 
-static void detach(struct cm_id *id, struct cm_group *group)
+/* One that is attached is not any more from here on; false if none is. Detaching waits for the progress thread: without the lock. */
+static bool take_attached(struct cm_id *id, union ibv_gid *gid)
 {
-	if (group->attached && id->id.qp)
-		softverbs_ibv_detach_mcast(id->id.qp, &group->gid, 0);
-	group->attached = false;
+	struct cm_group *group;
+
+	pthread_mutex_lock(&id->event_lock);
+	for (group = id->groups; group && !group->attached; group = group->next)
+		;
+	if (group) {
+		group->attached = false;
+		*gid = group->gid;
+	}
+	pthread_mutex_unlock(&id->event_lock);
+	return group;
 }
 
 void cm_detach_groups(struct cm_id *id)
 {
-	for (struct cm_group *group = id->groups; group; group = group->next)
-		detach(id, group);
+	union ibv_gid gid;
+
+	while (take_attached(id, &gid))
+		if (id->id.qp)
+			softverbs_ibv_detach_mcast(id->id.qp, &gid, 0);
 }
 
 void cm_free_groups(struct cm_id *id)
@@ -171,7 +185,8 @@ int softverbs_rdma_leave_multicast(struct rdma_cm_id *public_id, struct sockaddr
 	if (id->id.event && container_of_(id->id.event, struct cm_event, event)->group == group)
 		cm_take_event(id);
 	cm_drain_group_events(id, group); /* another thread may just be attaching for the event of the join */
-	detach(id, group);
+	if (group->attached && id->id.qp)
+		softverbs_ibv_detach_mcast(id->id.qp, &group->gid, 0);
 	free(group);
 	return 0;
 }
