@@ -100,18 +100,39 @@ unsigned int event_queue_remove(struct event_queue *queue, struct event_node *no
 	return removed;
 }
 
+/* queue->lock held. */
+static struct event_node *pop_locked(struct event_queue *queue)
+{
+	struct event_node *node = queue->head.next;
+
+	if (node == &queue->head)
+		return NULL;
+	unlink_node(node);
+	if (--node->pending)
+		link_last(queue, node);
+	take_token(queue);
+	return node;
+}
+
 struct event_node *event_queue_try_pop(struct event_queue *queue)
 {
-	struct event_node *node = NULL;
+	struct event_node *node;
 
 	pthread_mutex_lock(&queue->lock);
-	if (queue->head.next != &queue->head) {
-		node = queue->head.next;
-		unlink_node(node);
-		if (--node->pending)
-			link_last(queue, node);
-		take_token(queue);
-	}
+	node = pop_locked(queue);
+	pthread_mutex_unlock(&queue->lock);
+	return node;
+}
+
+/* Without an event the wakes of those that have been taken are over; the next wait would return for each of them. */
+static struct event_node *pop_or_forget_wakes(struct event_queue *queue)
+{
+	struct event_node *node;
+
+	pthread_mutex_lock(&queue->lock);
+	node = pop_locked(queue);
+	while (!node && !sem_trywait(&queue->wake))
+		;
 	pthread_mutex_unlock(&queue->lock);
 	return node;
 }
@@ -120,7 +141,7 @@ struct event_node *event_queue_try_pop(struct event_queue *queue)
 static struct event_node *wait_and_pop(struct event_queue *queue)
 {
 	for (;;) {
-		struct event_node *node = event_queue_try_pop(queue);
+		struct event_node *node = pop_or_forget_wakes(queue);
 
 		if (node)
 			return node;
