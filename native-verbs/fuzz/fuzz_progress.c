@@ -83,6 +83,15 @@ static bool run_task(void)
 	return task;
 }
 
+/* One thread, which never forks. */
+void progress_hold_forks(void)
+{
+}
+
+void progress_let_forks(void)
+{
+}
+
 static bool run_sockets(void)
 {
 	if (!watches_wait(0))

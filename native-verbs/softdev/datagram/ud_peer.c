@@ -208,8 +208,10 @@ static struct ud_peer *add(struct ud_peer *new)
 		peer = engine->ud_peer->peers[new->port] = new;
 	peer->references++;
 	pthread_mutex_unlock(&engine->ud_peer->lock);
-	if (peer == new)
+	if (peer == new) {
+		progress_watch_own(&new->watch);
 		progress_post(&new->start);
+	}
 	return peer;
 }
 
@@ -225,8 +227,11 @@ static struct ud_peer *get(uint16_t port, bool connect, int *error)
 	pthread_mutex_unlock(&engine->ud_peer->lock);
 	if (peer || !connect)
 		return peer;
+	progress_hold_forks();
 	peer = connect_peer(port, error);
-	return peer ? add(peer) : NULL;
+	peer = peer ? add(peer) : NULL;
+	progress_let_forks();
+	return peer;
 }
 
 /* The receiver is gone: the next one on that port gets a connection of its own. */

@@ -146,6 +146,7 @@ int link_listen(uint16_t port, int tcp_fd)
 		}
 		progress_post(&tcp->start);
 	}
+	progress_watch_own(&local->watch);
 	progress_post(&local->start);
 	return 0;
 

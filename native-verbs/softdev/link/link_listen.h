@@ -14,7 +14,7 @@
 
 /*
  * Takes links at the unix name of `port`, and on tcp_fd, which is bound to it (-1: none), as long as the process lives.
- * 0, or -errno: then nothing of it is left. Any thread.
+ * 0, or -errno: then nothing of it is left. Any thread that holds forks off.
  */
 int link_listen(uint16_t port, int tcp_fd);
 

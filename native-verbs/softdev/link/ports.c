@@ -141,6 +141,17 @@ static int open_port(struct port *port)
 	return result;
 }
 
+/* 0 if that one is not open yet. */
+static int number_at(int index)
+{
+	int number;
+
+	pthread_mutex_lock(&engine->ports->lock);
+	number = index < engine->ports->port_count ? engine->ports->ports[index].number : 0;
+	pthread_mutex_unlock(&engine->ports->lock);
+	return number;
+}
+
 int process_port_at(int index)
 {
 	int result, cancel;
@@ -153,6 +164,10 @@ int process_port_at(int index)
 	if (result)
 		goto restore_cancel;
 	gid_table_follow();
+	result = number_at(index);
+	if (result)
+		goto restore_cancel;
+	progress_hold_forks();
 	pthread_mutex_lock(&engine->ports->lock);
 	while (!result && engine->ports->port_count <= index) {
 		result = open_port(&engine->ports->ports[engine->ports->port_count]);
@@ -162,6 +177,7 @@ int process_port_at(int index)
 	if (!result)
 		result = engine->ports->ports[index].number;
 	pthread_mutex_unlock(&engine->ports->lock);
+	progress_let_forks();
 restore_cancel:
 	cancel_restore(cancel);
 	return result;

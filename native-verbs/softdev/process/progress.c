@@ -11,7 +11,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -24,6 +26,8 @@ struct progress_state {
 	struct progress_watch wake;
 	bool sleeping; /* or about to: only then a post has to wake it */
 	bool wake_pending;
+	pthread_mutex_t fork_gate; /* before all other locks: the progress thread's while it is not asleep, or a fork's */
+	atomic_int forks_waiting;
 };
 
 ENGINE_PART(progress, NULL);
@@ -43,8 +47,23 @@ bool progress_on_thread(void)
 	return is_progress_thread;
 }
 
+void progress_hold_forks(void)
+{
+	if (!is_progress_thread)
+		pthread_mutex_lock(&engine->progress->fork_gate);
+}
+
+void progress_let_forks(void)
+{
+	if (!is_progress_thread)
+		pthread_mutex_unlock(&engine->progress->fork_gate);
+}
+
 void progress_before_fork(void)
 {
+	atomic_fetch_add(&engine->progress->forks_waiting, 1);
+	progress_hold_forks();
+	atomic_fetch_sub(&engine->progress->forks_waiting, 1);
 	pthread_mutex_lock(&engine->progress->lock);
 	watches_before_fork();
 }
@@ -53,6 +72,7 @@ void progress_after_fork_in_parent(void)
 {
 	watches_after_fork_in_parent();
 	pthread_mutex_unlock(&engine->progress->lock);
+	progress_let_forks();
 }
 
 void progress_after_fork_in_child(void)
@@ -165,6 +185,7 @@ static void *progress_main(void *unused)
 {
 	(void)unused;
 	is_progress_thread = true;
+	pthread_mutex_lock(&engine->progress->fork_gate);
 	for (;;) {
 		int timeout_ms;
 
@@ -172,7 +193,11 @@ static void *progress_main(void *unused)
 		timeout_ms = run_timers();
 		if (!may_sleep())
 			timeout_ms = 0;
+		pthread_mutex_unlock(&engine->progress->fork_gate);
 		watches_wait(timeout_ms);
+		while (atomic_load(&engine->progress->forks_waiting)) /* a mutex is nobody's turn */
+			sched_yield();
+		pthread_mutex_lock(&engine->progress->fork_gate);
 		stay_awake();
 		watches_dispatch();
 	}

@@ -23,8 +23,17 @@ struct progress_watch {
 	void (*callback)(void *owner, uint32_t epoll_events);
 	void *owner;
 	struct progress_watch *previous, *next;
-	bool added;
+	bool added, owned;
 };
+
+/*
+ * While the progress thread runs tasks, timers and callbacks no fork happens, and none between these two on another thread: there
+ * a socket is made that the child of a fork must not keep, and given to progress_watch_own(), which closes it in the child from then
+ * on; progress_watch_set() does the same. The caller holds no lock that the progress thread takes.
+ */
+void progress_hold_forks(void);
+void progress_let_forks(void);
+void progress_watch_own(struct progress_watch *watch);
 
 /* `epoll_events` as for epoll_ctl, level triggered without EPOLLET. 0 or -errno. Progress thread only. */
 int progress_watch_set(struct progress_watch *watch, uint32_t epoll_events);

@@ -45,26 +45,33 @@ int progress_watch_set(struct progress_watch *watch, uint32_t epoll_events)
 
 	if (epoll_ctl(engine->watches->epoll_fd, watch->added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, watch->fd, &event))
 		return -errno;
-	if (watch->added)
-		return 0;
 	watch->added = true;
+	progress_watch_own(watch);
+	return 0;
+}
+
+void progress_watch_own(struct progress_watch *watch)
+{
+	if (watch->owned)
+		return;
 	pthread_mutex_lock(&engine->watches->lock);
+	watch->owned = true;
 	watch->previous = NULL;
 	watch->next = engine->watches->watches;
 	if (watch->next)
 		watch->next->previous = watch;
 	engine->watches->watches = watch;
 	pthread_mutex_unlock(&engine->watches->lock);
-	return 0;
 }
 
 void progress_watch_remove(struct progress_watch *watch)
 {
-	if (!watch->added)
+	if (!watch->owned)
 		return;
-	epoll_ctl(engine->watches->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
-	watch->added = false;
+	if (watch->added)
+		epoll_ctl(engine->watches->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
 	pthread_mutex_lock(&engine->watches->lock);
+	watch->added = watch->owned = false;
 	if (watch->previous)
 		watch->previous->next = watch->next;
 	else

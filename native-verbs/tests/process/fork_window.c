@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process that forks while its connections come and go: no child keeps one of their sockets, which would hide from the peers that
+ * the parent has ended, and hold its name.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "softdev_fixture.h"
+
+enum { FORKS = 400, BYTES = 64 };
+
+static atomic_bool enough;
+
+static void connect_once(void)
+{
+	struct region sink, source;
+	struct pair pair;
+
+	open_pair(&pair, NULL, NULL);
+	sink = create_region(pair.a.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	source = create_region(pair.b.pd, BYTES, ALL_REMOTE);
+	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, BYTES, (uintptr_t)source.bytes, source.mr->rkey), 0);
+	expect_completion(pair.a.cq, 1, IBV_WC_SUCCESS);
+	destroy_region(&sink);
+	destroy_region(&source);
+	close_pair(&pair);
+}
+
+static void *connect_again_and_again(void *unused)
+{
+	while (!enough)
+		connect_once();
+	return unused;
+}
+
+static int open_sockets(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int count = 0;
+
+	CHECK(directory);
+	while ((entry = readdir(directory))) {
+		char target[32] = "";
+
+		count += readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1) > 0 &&
+			 !strncmp(target, "socket:", 7);
+	}
+	closedir(directory);
+	return count;
+}
+
+int main(void)
+{
+	int before = open_sockets(); /* what the test was started with */
+	pthread_t thread;
+
+	alarm(TEST_SECONDS);
+	setenv("SOFTVERBS_PATH", "wire", 1);
+	CHECK_EQUAL(pthread_create(&thread, NULL, connect_again_and_again, NULL), 0);
+	for (int i = 0; i < FORKS; i++) {
+		pid_t pid = fork();
+		int status;
+
+		CHECK(pid >= 0);
+		if (!pid)
+			_exit(open_sockets() == before ? 0 : 1);
+		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+		CHECK_EQUAL(status, 0);
+	}
+	enough = true;
+	CHECK_EQUAL(pthread_join(thread, NULL), 0);
+	return 0;
+}
