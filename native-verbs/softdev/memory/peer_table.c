@@ -85,8 +85,10 @@ static void create_own(void)
 	madvise(own, sizeof(*own), MADV_DONTFORK);
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
 		goto unmap;
-	/* Kernels before 5.1 lack this one; the peer's descriptor is opened read-only all the same. */
-	fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+	/* The descriptor for the peers can only be read, but without this seal they could open its file anew to write. */
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE))
+		log_warn("this kernel cannot seal the table of regions (Linux 5.1 can): processes of this user that are connected "
+			 "could change it, and so what others READ by a short cut");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	engine->peer_table->own_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (engine->peer_table->own_fd < 0)
