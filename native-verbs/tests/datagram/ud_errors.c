@@ -44,7 +44,7 @@ static void send_with_key(uint32_t qkey)
 	expect_completion(from.side.cq, 1, IBV_WC_SUCCESS);
 }
 
-static void dropped_by_the_receiver(void)
+CASE(dropped_by_the_receiver)
 {
 	open_scene();
 	ud_send(&from, ah, to.side.qp->qp_num, 100); /* no buffer */
@@ -61,7 +61,7 @@ static void dropped_by_the_receiver(void)
 }
 
 /* A key with the high bit stands for the one of the queue pair. */
-static void controlled_key(void)
+CASE(controlled_key)
 {
 	open_scene();
 	receive_into(2, 200);
@@ -93,7 +93,7 @@ static void fails_here(struct ibv_send_wr first, enum ibv_wc_status status)
 }
 
 /* No packet goes out, and that is no error (IBA, C10-93.1.1). */
-static void too_long(void)
+CASE(too_long)
 {
 	open_scene();
 	receive_into(1, GRH_BYTES + UD_MTU + 1);
@@ -106,12 +106,14 @@ static void too_long(void)
 }
 
 /* By the software device: of the first such datagram of a queue pair. */
-static void too_long_is_warned_of_once(void)
+CASE(too_long_is_warned_of_once)
 {
 	int standard_error = dup(STDERR_FILENO), warnings = 0;
 	FILE *log = tmpfile();
 	char line[512];
 
+	if (test_device())
+		return;
 	open_scene();
 	CHECK(log && dup2(fileno(log), STDERR_FILENO) >= 0);
 	for (int i = 0; i < 3; i++)
@@ -126,7 +128,7 @@ static void too_long_is_warned_of_once(void)
 	close_scene();
 }
 
-static void wrong_lkey(void)
+CASE(wrong_lkey)
 {
 	struct ibv_sge sge;
 
@@ -138,7 +140,7 @@ static void wrong_lkey(void)
 }
 
 /* The request has other members where a datagram has its address: that is not looked at. */
-static void operations_of_connections(void)
+CASE(operations_of_connections)
 {
 	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
 						     IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_SEND_WITH_INV};
@@ -158,7 +160,7 @@ static void operations_of_connections(void)
 	close_scene();
 }
 
-static void address_handle_of_another_domain(void)
+CASE(address_handle_of_another_domain)
 {
 	struct ibv_ah_attr attr;
 	struct ibv_ah *foreign;
@@ -180,8 +182,10 @@ static void address_handle_of_another_domain(void)
 }
 
 /* By the software device; others look at what stands in the handle. */
-static void address_handle_that_is_none(void)
+CASE(address_handle_that_is_none)
 {
+	if (test_device())
+		return;
 	open_scene();
 	ah->handle ^= 0x5000;
 	CHECK_EQUAL(ud_post(&from, ah, to.side.qp->qp_num, 1, 8), 0);
@@ -192,7 +196,7 @@ static void address_handle_that_is_none(void)
 	close_scene();
 }
 
-static void addresses_that_are_none(void)
+CASE(addresses_that_are_none)
 {
 	struct ibv_ah_attr attr;
 	union ibv_gid gid;
@@ -210,7 +214,7 @@ static void addresses_that_are_none(void)
 	close_scene();
 }
 
-static void receive_buffer_cannot_be_written(void)
+CASE(receive_buffer_cannot_be_written)
 {
 	struct ibv_sge sge;
 
@@ -226,25 +230,8 @@ static void receive_buffer_cannot_be_written(void)
 	close_scene();
 }
 
-static void run(void)
-{
-	CASE(dropped_by_the_receiver);
-	CASE(controlled_key);
-	CASE(too_long);
-	if (!test_device())
-		CASE(too_long_is_warned_of_once);
-	CASE(wrong_lkey);
-	CASE(operations_of_connections);
-	CASE(address_handle_of_another_domain);
-	if (!test_device())
-		CASE(address_handle_that_is_none);
-	CASE(addresses_that_are_none);
-	CASE(receive_buffer_cannot_be_written);
-}
-
 int main(void)
 {
 	setenv("SOFTVERBS_LOG", "warn", 1);
-	on_each_transport(run);
-	return 0;
+	on_each_transport(run_cases);
 }

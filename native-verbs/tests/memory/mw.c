@@ -93,7 +93,7 @@ static uint64_t address_in(const struct scene *scene, uint64_t offset)
 	return (uintptr_t)scene->remote.bytes + offset;
 }
 
-static void type1OpensItsPart(void)
+CASE(type1OpensItsPart)
 {
 	struct scene scene;
 	uint32_t rkey;
@@ -121,7 +121,7 @@ static void type1OpensItsPart(void)
 }
 
 /* The region itself need not allow what its windows do. */
-static void rightsAreThoseOfTheWindow(void)
+CASE(rightsAreThoseOfTheWindow)
 {
 	struct scene scene;
 
@@ -138,7 +138,7 @@ static void rightsAreThoseOfTheWindow(void)
 	close_scene(&scene);
 }
 
-static void bindingAnewEndsTheOldKey(void)
+CASE(bindingAnewEndsTheOldKey)
 {
 	struct scene scene;
 	uint32_t first;
@@ -164,7 +164,7 @@ static void bindingAnewEndsTheOldKey(void)
 	close_scene(&scene);
 }
 
-static void windowGivenBackOpensNothing(void)
+CASE(windowGivenBackOpensNothing)
 {
 	struct scene scene;
 	uint32_t rkey;
@@ -181,7 +181,7 @@ static void windowGivenBackOpensNothing(void)
 	close_scene(&scene);
 }
 
-static void type2IsForItsQueuePairAlone(void)
+CASE(type2IsForItsQueuePairAlone)
 {
 	struct address to_a, to_b;
 	struct softverbs_counters before, after;
@@ -217,7 +217,7 @@ static void type2IsForItsQueuePairAlone(void)
 }
 
 /* Who binds chooses the low 8 bits of the key; the index above them stays. */
-static void bindTakesTheLowBitsOfItsKeyAlone(void)
+CASE(bindTakesTheLowBitsOfItsKeyAlone)
 {
 	struct ibv_mw_bind_info info;
 	struct scene scene;
@@ -234,7 +234,7 @@ static void bindTakesTheLowBitsOfItsKeyAlone(void)
 	close_scene(&scene);
 }
 
-static void zeroBasedWindowsBeginAtZero(void)
+CASE(zeroBasedWindowsBeginAtZero)
 {
 	struct ibv_mw_bind_info info;
 	struct scene scene;
@@ -251,7 +251,7 @@ static void zeroBasedWindowsBeginAtZero(void)
 	close_scene(&scene);
 }
 
-static void localInvalidateTakesTheAccessAway(void)
+CASE(localInvalidateTakesTheAccessAway)
 {
 	struct ibv_send_wr *bad, wr = {.wr_id = 71, .opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED};
 	struct ibv_mw_bind_info info;
@@ -302,7 +302,7 @@ static int send_with_invalidate(struct scene *scene, uint32_t rkey)
 	return ibv_post_send(scene->pair.a.qp, &wr, &bad);
 }
 
-static void theOtherEndMayInvalidate(void)
+CASE(theOtherEndMayInvalidate)
 {
 	struct ibv_mw_bind_info info;
 	struct scene scene;
@@ -359,7 +359,7 @@ static void expect_bind_error(enum ibv_mw_type type, int region_access, uint64_t
 	close_scene(&scene);
 }
 
-static void wrongBindsFail(void)
+CASE(wrongBindsFail)
 {
 	struct ibv_mw_bind_info info;
 	struct scene scene;
@@ -390,7 +390,7 @@ static void wrongBindsFail(void)
 }
 
 /* Its number may be another queue pair's soon. */
-static void resetEndsTheWindowsOfAQueuePair(void)
+CASE(resetEndsTheWindowsOfAQueuePair)
 {
 	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
 	struct ibv_mw_bind_info info;
@@ -412,23 +412,7 @@ static void resetEndsTheWindowsOfAQueuePair(void)
 	close_scene(&scene);
 }
 
-static void body(void)
-{
-	CASE(type1OpensItsPart);
-	CASE(rightsAreThoseOfTheWindow);
-	CASE(bindingAnewEndsTheOldKey);
-	CASE(windowGivenBackOpensNothing);
-	CASE(type2IsForItsQueuePairAlone);
-	CASE(bindTakesTheLowBitsOfItsKeyAlone);
-	CASE(zeroBasedWindowsBeginAtZero);
-	CASE(localInvalidateTakesTheAccessAway);
-	CASE(theOtherEndMayInvalidate);
-	CASE(wrongBindsFail);
-	CASE(resetEndsTheWindowsOfAQueuePair);
-}
-
 int main(void)
 {
-	on_each_path(body);
-	return 0;
+	on_each_path(run_cases);
 }

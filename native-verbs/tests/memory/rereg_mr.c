@@ -37,7 +37,7 @@ static void read_from(struct scene *scene, const void *address, enum ibv_wc_stat
 		CHECK(!memcmp(scene->sink.bytes, address, 64));
 }
 
-static void anotherPlace(void)
+CASE(anotherPlace)
 {
 	struct scene scene;
 	uint32_t lkey, rkey;
@@ -60,7 +60,7 @@ static void anotherPlace(void)
 	munmap(other, 4096);
 }
 
-static void anotherDomain(void)
+CASE(anotherDomain)
 {
 	struct ibv_pd *other;
 	struct scene scene;
@@ -82,7 +82,7 @@ static void anotherDomain(void)
 	close_scene(&scene);
 }
 
-static void anotherAccess(void)
+CASE(anotherAccess)
 {
 	struct scene scene;
 
@@ -98,7 +98,7 @@ static void anotherAccess(void)
 	close_scene(&scene);
 }
 
-static void whatFailsChangesNothing(void)
+CASE(whatFailsChangesNothing)
 {
 	const int translation = IBV_REREG_MR_CHANGE_TRANSLATION, access = IBV_REREG_MR_CHANGE_ACCESS;
 	struct ibv_mw_bind bind = {.bind_info = {.length = BYTES, .mw_access_flags = IBV_ACCESS_REMOTE_READ}};
@@ -142,16 +142,7 @@ static void whatFailsChangesNothing(void)
 	close_scene(&scene);
 }
 
-static void body(void)
-{
-	CASE(anotherPlace);
-	CASE(anotherDomain);
-	CASE(anotherAccess);
-	CASE(whatFailsChangesNothing);
-}
-
 int main(void)
 {
-	on_each_path(body);
-	return 0;
+	on_each_path(run_cases);
 }

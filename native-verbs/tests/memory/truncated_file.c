@@ -19,7 +19,7 @@ static struct region map_file(struct ibv_pd *pd, int access)
 	return region;
 }
 
-static void truncatedSourceIsRefused(void)
+CASE(truncatedSourceIsRefused)
 {
 	struct region sink, source;
 	struct pair pair;
@@ -38,7 +38,7 @@ static void truncatedSourceIsRefused(void)
 	close_pair(&pair);
 }
 
-static void truncatedSinkIsALocalError(void)
+CASE(truncatedSinkIsALocalError)
 {
 	struct region sink, source;
 	struct pair pair;
@@ -54,7 +54,7 @@ static void truncatedSinkIsALocalError(void)
 	close_pair(&pair);
 }
 
-static void unmappedSourceIsRefused(void)
+CASE(unmappedSourceIsRefused)
 {
 	struct region sink, source;
 	struct pair pair;
@@ -72,15 +72,7 @@ static void unmappedSourceIsRefused(void)
 	close_pair(&pair);
 }
 
-static void body(void)
-{
-	CASE(truncatedSourceIsRefused);
-	CASE(truncatedSinkIsALocalError);
-	CASE(unmappedSourceIsRefused);
-}
-
 int main(void)
 {
-	on_each_path(body);
-	return 0;
+	on_each_path(run_cases);
 }

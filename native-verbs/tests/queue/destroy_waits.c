@@ -67,7 +67,7 @@ static void raise_completion_event(struct side *side)
 	CHECK(test_readable(side->channel->fd, WAIT_MS));
 }
 
-static void completionQueueWaitsForAcknowledgement(void)
+CASE(completionQueueWaitsForAcknowledgement)
 {
 	struct side side;
 	struct destruction destruction = {.destroy = destroy_cq_of, .side = &side};
@@ -89,7 +89,7 @@ static void completionQueueWaitsForAcknowledgement(void)
 	close_side(&side);
 }
 
-static void undeliveredEventsAreTakenBack(void)
+CASE(undeliveredEventsAreTakenBack)
 {
 	struct side side;
 
@@ -103,7 +103,7 @@ static void undeliveredEventsAreTakenBack(void)
 	close_side(&side);
 }
 
-static void queuePairWaitsForAcknowledgementOfItsEvent(void)
+CASE(queuePairWaitsForAcknowledgementOfItsEvent)
 {
 	struct ibv_qp_attr drain = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
 	struct ibv_async_event event;
@@ -124,7 +124,7 @@ static void queuePairWaitsForAcknowledgementOfItsEvent(void)
 	close_pair(&pair);
 }
 
-static void whatIsInUseStays(void)
+CASE(whatIsInUseStays)
 {
 	struct region region;
 	struct side side;
@@ -139,9 +139,10 @@ static void whatIsInUseStays(void)
 	destroy_region(&region);
 	side.qp = create_qp(&side, 8);
 	close_side(&side);
+	check_no_leaks();
 }
 
-static void objectsOutliveTheirDevice(void)
+CASE(objectsOutliveTheirDevice)
 {
 	struct side side;
 
@@ -155,11 +156,5 @@ static void objectsOutliveTheirDevice(void)
 
 int main(void)
 {
-	CASE(completionQueueWaitsForAcknowledgement);
-	CASE(undeliveredEventsAreTakenBack);
-	CASE(queuePairWaitsForAcknowledgementOfItsEvent);
-	CASE(whatIsInUseStays);
-	check_no_leaks();
-	CASE(objectsOutliveTheirDevice);
-	return 0;
+	run_cases();
 }

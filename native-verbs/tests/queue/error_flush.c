@@ -13,7 +13,7 @@ static void expect_flushed(struct side *side, uint64_t first)
 		expect_completion(side->cq, first + i, IBV_WC_WR_FLUSH_ERR);
 }
 
-static void body(void)
+CASE(body)
 {
 	static const struct connection quick = {.timeout = 10, .retry_count = 1};
 	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
@@ -40,7 +40,7 @@ static void body(void)
 	close_pair(&pair);
 }
 
-static void peerFindsOut(void)
+CASE(peerFindsOut)
 {
 	static const struct connection quick = {.timeout = 10, .retry_count = 1};
 	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
@@ -61,14 +61,7 @@ static void peerFindsOut(void)
 	close_pair(&pair);
 }
 
-static void both(void)
-{
-	CASE(body);
-	CASE(peerFindsOut);
-}
-
 int main(void)
 {
-	on_each_path(both);
-	return 0;
+	on_each_path(run_cases);
 }

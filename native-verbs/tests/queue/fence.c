@@ -49,7 +49,7 @@ static void post_both(struct scene *scene, struct ibv_send_wr *first, uint32_t l
 	expect_completion(scene->pair.b.cq, 3, IBV_WC_SUCCESS);
 }
 
-static void sendBehindAReadSendsWhatWasRead(void)
+CASE(sendBehindAReadSendsWhatWasRead)
 {
 	struct scene scene;
 
@@ -68,7 +68,7 @@ static void sendBehindAReadSendsWhatWasRead(void)
 	close_scene(&scene);
 }
 
-static void sendBehindAnAtomicSendsTheValueBefore(void)
+CASE(sendBehindAnAtomicSendsTheValueBefore)
 {
 	struct scene scene;
 
@@ -88,14 +88,7 @@ static void sendBehindAnAtomicSendsTheValueBefore(void)
 	close_scene(&scene);
 }
 
-static void body(void)
-{
-	CASE(sendBehindAReadSendsWhatWasRead);
-	CASE(sendBehindAnAtomicSendsTheValueBefore);
-}
-
 int main(void)
 {
-	on_each_path(body);
-	return 0;
+	on_each_path(run_cases);
 }

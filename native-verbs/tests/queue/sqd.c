@@ -60,7 +60,7 @@ static void exchange(struct scene *scene, uint64_t wr_id)
 }
 
 /* The peer has no receive yet: the SEND is under way until it has. */
-static void drainingWaitsForWhatWasSent(void)
+CASE(drainingWaitsForWhatWasSent)
 {
 	struct ibv_qp_attr notify = {.en_sqd_async_notify = 1};
 	struct scene scene;
@@ -88,7 +88,7 @@ static void drainingWaitsForWhatWasSent(void)
 	close_scene(&scene);
 }
 
-static void attributesChangeInSqd(void)
+CASE(attributesChangeInSqd)
 {
 	struct ibv_qp_attr attr = {.timeout = 10, .retry_cnt = 3, .rnr_retry = 0, .max_rd_atomic = 1, .min_rnr_timer = 5,
 				   .cur_qp_state = IBV_QPS_SQD};
@@ -122,7 +122,7 @@ static void attributesChangeInSqd(void)
 }
 
 /* The address is the one thing that must be right for the next request to arrive. */
-static void anotherPathIsTaken(void)
+CASE(anotherPathIsTaken)
 {
 	struct ibv_qp_attr attr = {.timeout = 1, .retry_cnt = 1};
 	union ibv_gid nobody = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 203, [14] = 113, [15] = 1}};
@@ -149,15 +149,7 @@ static void anotherPathIsTaken(void)
 	close_scene(&scene);
 }
 
-static void body(void)
-{
-	CASE(drainingWaitsForWhatWasSent);
-	CASE(attributesChangeInSqd);
-	CASE(anotherPathIsTaken);
-}
-
 int main(void)
 {
-	on_each_path(body);
-	return 0;
+	on_each_path(run_cases);
 }

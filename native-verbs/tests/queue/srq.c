@@ -95,7 +95,7 @@ static struct ibv_async_event next_event(struct side *side)
 	return event;
 }
 
-static void everyQpTakesTheOldestReceive(void)
+CASE(everyQpTakesTheOldestReceive)
 {
 	struct scene scene;
 
@@ -122,7 +122,7 @@ static void everyQpTakesTheOldestReceive(void)
 	close_scene(&scene);
 }
 
-static void slotsComeBackWhenTheirCompletionIsPolled(void)
+CASE(slotsComeBackWhenTheirCompletionIsPolled)
 {
 	struct scene scene;
 	uint64_t deadline = test_now_ms() + WAIT_MS;
@@ -146,7 +146,7 @@ static void slotsComeBackWhenTheirCompletionIsPolled(void)
 	close_scene(&scene);
 }
 
-static void emptyQueueIsNotReady(void)
+CASE(emptyQueueIsNotReady)
 {
 	static const struct connection few = {.rnr_retry = 2};
 	struct scene scene;
@@ -166,7 +166,7 @@ static void emptyQueueIsNotReady(void)
 }
 
 /* A WRITE takes none: the only receive is left for another queue pair. */
-static void writesTakeNoReceive(void)
+CASE(writesTakeNoReceive)
 {
 	struct scene scene;
 
@@ -182,7 +182,7 @@ static void writesTakeNoReceive(void)
 	close_scene(&scene);
 }
 
-static void limitIsToldOnce(void)
+CASE(limitIsToldOnce)
 {
 	struct ibv_srq_attr attr = {.srq_limit = 3}, query;
 	struct ibv_async_event event;
@@ -216,7 +216,7 @@ static void limitIsToldOnce(void)
 	close_scene(&scene);
 }
 
-static void failedQpLeavesTheReceivesToTheOthers(void)
+CASE(failedQpLeavesTheReceivesToTheOthers)
 {
 	struct ibv_async_event event;
 	struct scene scene;
@@ -238,7 +238,7 @@ static void failedQpLeavesTheReceivesToTheOthers(void)
 	close_scene(&scene);
 }
 
-static void errorStateAloneTellsTheLastReceive(void)
+CASE(errorStateAloneTellsTheLastReceive)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	struct ibv_async_event event;
@@ -255,7 +255,7 @@ static void errorStateAloneTellsTheLastReceive(void)
 	close_scene(&scene);
 }
 
-static void sizeCanBeChanged(void)
+CASE(sizeCanBeChanged)
 {
 	struct ibv_srq_attr attr = {.max_wr = 4}, query;
 	struct ibv_device_attr device;
@@ -299,7 +299,7 @@ static void use_queue(struct scene *scene, struct ibv_cq *cq)
 }
 
 /* What does not fit into the completion queue is lost with it. */
-static void overrunFailsTheQps(void)
+CASE(overrunFailsTheQps)
 {
 	struct ibv_async_event event;
 	struct ibv_cq *wide, *narrow;
@@ -323,7 +323,7 @@ static void overrunFailsTheQps(void)
 }
 
 /* The slot of a receive whose completion is lost comes back at once, for nobody will poll it. */
-static void ignoredOverrunLosesNoSlot(void)
+CASE(ignoredOverrunLosesNoSlot)
 {
 	struct ibv_cq_init_attr_ex attr = {.cqe = 1,
 					   .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
@@ -355,7 +355,7 @@ static void ignoredOverrunLosesNoSlot(void)
 	close_scene_of(&scene, narrow);
 }
 
-static void wrongArgumentsAreRefused(void)
+CASE(wrongArgumentsAreRefused)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 1 << 30, .max_sge = 1}};
 	struct ibv_sge sges[3] = {{0}};
@@ -380,23 +380,7 @@ static void wrongArgumentsAreRefused(void)
 	close_scene(&scene);
 }
 
-static void body(void)
-{
-	CASE(everyQpTakesTheOldestReceive);
-	CASE(slotsComeBackWhenTheirCompletionIsPolled);
-	CASE(emptyQueueIsNotReady);
-	CASE(writesTakeNoReceive);
-	CASE(limitIsToldOnce);
-	CASE(failedQpLeavesTheReceivesToTheOthers);
-	CASE(errorStateAloneTellsTheLastReceive);
-	CASE(sizeCanBeChanged);
-	CASE(overrunFailsTheQps);
-	CASE(ignoredOverrunLosesNoSlot);
-	CASE(wrongArgumentsAreRefused);
-}
-
 int main(void)
 {
-	on_each_link(body);
-	return 0;
+	on_each_link(run_cases);
 }

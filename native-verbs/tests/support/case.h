@@ -9,13 +9,27 @@
 
 #include "test.h"
 
-#define CASE(function)                                                                             \
-	do {                                                                                       \
-		if (case_begins(#function)) {                                                      \
-			function();                                                                \
-			case_ends();                                                               \
-		}                                                                                  \
-	} while (0)
+struct test_case {
+	const char *name;
+	void (*run)(void);
+	struct test_case *next;
+};
+
+static struct {
+	struct test_case *first, *last;
+} test_cases;
+
+/* `CASE(name) { ... }` is a case of this program; run_cases() runs them all, in the order of the file. */
+#define CASE(name)                                                                                                     \
+	static void name(void);                                                                                        \
+	__attribute__((constructor)) static void add_##name(void)                                                      \
+	{                                                                                                              \
+		static struct test_case this_case = {#name, name, NULL};                                               \
+                                                                                                                       \
+		*(test_cases.last ? &test_cases.last->next : &test_cases.first) = &this_case;                                         \
+		test_cases.last = &this_case;                                                                               \
+	}                                                                                                              \
+	static void name(void)
 
 static inline bool case_has_process(void)
 {
@@ -65,6 +79,15 @@ static inline void case_ends(void)
 {
 	if (case_has_process())
 		exit(0);
+}
+
+static inline void run_cases(void)
+{
+	for (const struct test_case *one = test_cases.first; one; one = one->next)
+		if (case_begins(one->name)) {
+			one->run();
+			case_ends();
+		}
 }
 
 #endif

@@ -65,7 +65,7 @@ static int post_atomic(const struct scene *scene, enum ibv_wr_opcode opcode, uin
 	return ibv_post_send(scene->pair.a.qp, &wr, &bad);
 }
 
-static void fetchAndAddBringsTheValueBefore(void)
+CASE(fetchAndAddBringsTheValueBefore)
 {
 	struct scene scene;
 	struct ibv_wc wc;
@@ -84,7 +84,7 @@ static void fetchAndAddBringsTheValueBefore(void)
 	close_scene(&scene);
 }
 
-static void compareAndSwapChangesOnlyWhatIsEqual(void)
+CASE(compareAndSwapChangesOnlyWhatIsEqual)
 {
 	struct scene scene;
 	struct ibv_wc wc;
@@ -104,7 +104,7 @@ static void compareAndSwapChangesOnlyWhatIsEqual(void)
 	close_scene(&scene);
 }
 
-static void writeIsAtomicToo(void)
+CASE(writeIsAtomicToo)
 {
 	uint64_t value = 0x1122334455667788;
 	struct ibv_sge sge = {(uintptr_t)&value, sizeof(value), 0};
@@ -146,7 +146,7 @@ static void *add_locally(void *word)
 }
 
 /* More than max_rd_atomic are posted at once, among receives that make the peer say "not ready", against a local adder. */
-static void eachIsExecutedOnceWhateverComesBetween(void)
+CASE(eachIsExecutedOnceWhateverComesBetween)
 {
 	static const struct connection few = {.max_rd_atomic = 2};
 	struct scene scene;
@@ -195,7 +195,7 @@ static void expect_refusal(const struct connection *b, int target_access, int mi
 	close_scene(&scene);
 }
 
-static void whatIsNotAllowedIsRefused(void)
+CASE(whatIsNotAllowedIsRefused)
 {
 	static const struct connection no_access = {.access = ALL_REMOTE},
 				       no_resources = {.access = WITH_ATOMIC, .no_responder_resources = true};
@@ -209,7 +209,7 @@ static void whatIsNotAllowedIsRefused(void)
 }
 
 /* As adapters have it: what comes back is found to have no place when it comes. */
-static void atomicIsExecutedThoughItsResultHasNoPlace(void)
+CASE(atomicIsExecutedThoughItsResultHasNoPlace)
 {
 	struct scene scene;
 	struct ibv_sge sge;
@@ -234,7 +234,7 @@ static void atomicIsExecutedThoughItsResultHasNoPlace(void)
 	close_scene(&scene);
 }
 
-static void whatTheResponderRefusesComesBeforeABadResultList(void)
+CASE(whatTheResponderRefusesComesBeforeABadResultList)
 {
 	struct scene scene;
 	struct ibv_sge sge;
@@ -253,7 +253,7 @@ static void whatTheResponderRefusesComesBeforeABadResultList(void)
 	}
 }
 
-static void resultOfAnotherLengthIsALengthError(void)
+CASE(resultOfAnotherLengthIsALengthError)
 {
 	struct scene scene;
 	struct ibv_sge sge;
@@ -276,7 +276,7 @@ static void resultOfAnotherLengthIsALengthError(void)
 	close_scene(&scene);
 }
 
-static void targetThatIsGoneIsAnErrorNotACrash(void)
+CASE(targetThatIsGoneIsAnErrorNotACrash)
 {
 	struct scene scene;
 
@@ -299,7 +299,7 @@ static void targetThatIsGoneIsAnErrorNotACrash(void)
 	close_scene(&scene);
 }
 
-static void deviceSaysSo(void)
+CASE(deviceSaysSo)
 {
 	struct ibv_context *context = open_device();
 	struct ibv_device_attr attr;
@@ -309,22 +309,7 @@ static void deviceSaysSo(void)
 	CHECK_EQUAL(softverbs_ibv_close_device(context), 0);
 }
 
-static void body(void)
-{
-	CASE(fetchAndAddBringsTheValueBefore);
-	CASE(compareAndSwapChangesOnlyWhatIsEqual);
-	CASE(writeIsAtomicToo);
-	CASE(eachIsExecutedOnceWhateverComesBetween);
-	CASE(whatIsNotAllowedIsRefused);
-	CASE(atomicIsExecutedThoughItsResultHasNoPlace);
-	CASE(whatTheResponderRefusesComesBeforeABadResultList);
-	CASE(resultOfAnotherLengthIsALengthError);
-	CASE(targetThatIsGoneIsAnErrorNotACrash);
-	CASE(deviceSaysSo);
-}
-
 int main(void)
 {
-	on_each_path(body);
-	return 0;
+	on_each_path(run_cases);
 }

@@ -47,36 +47,27 @@ static void first_request(enum ibv_wr_opcode opcode, bool in_rtr)
 	close_pair(&pair);
 }
 
-static void firstReadIsTold(void)
+CASE(firstReadIsTold)
 {
 	first_request(IBV_WR_RDMA_READ, true);
 }
 
-static void firstWriteIsTold(void)
+CASE(firstWriteIsTold)
 {
 	first_request(IBV_WR_RDMA_WRITE, true);
 }
 
-static void firstSendIsTold(void)
+CASE(firstSendIsTold)
 {
 	first_request(IBV_WR_SEND, true);
 }
 
-static void nothingIsToldInRts(void)
+CASE(nothingIsToldInRts)
 {
 	first_request(IBV_WR_RDMA_READ, false);
 }
 
-static void body(void)
-{
-	CASE(firstReadIsTold);
-	CASE(firstWriteIsTold);
-	CASE(firstSendIsTold);
-	CASE(nothingIsToldInRts);
-}
-
 int main(void)
 {
-	on_each_path(body);
-	return 0;
+	on_each_path(run_cases);
 }

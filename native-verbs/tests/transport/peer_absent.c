@@ -5,7 +5,7 @@
  */
 #include "softdev_fixture.h"
 
-static void absentPeerEndsAsRetryExceeded(void)
+CASE(absentPeerEndsAsRetryExceeded)
 {
 	static const struct connection quick = {.timeout = 12, .retry_count = 3}; /* 16.8 ms, 4 times */
 	struct address nowhere;
@@ -28,7 +28,7 @@ static void absentPeerEndsAsRetryExceeded(void)
 	check_no_leaks();
 }
 
-static void withoutATimeoutItIsWaitedFor(void)
+CASE(withoutATimeoutItIsWaitedFor)
 {
 	static const struct connection patient = {.no_timeout = true, .retry_count = 1};
 	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
@@ -51,7 +51,7 @@ static void withoutATimeoutItIsWaitedFor(void)
 	check_no_leaks();
 }
 
-static void latePeerIsServed(void)
+CASE(latePeerIsServed)
 {
 	static const struct connection usual;
 	struct address to_a, to_b;
@@ -78,7 +78,7 @@ static void latePeerIsServed(void)
 	close_pair(&pair);
 }
 
-static void destroyedPeerEndsAsRetryExceeded(void)
+CASE(destroyedPeerEndsAsRetryExceeded)
 {
 	static const struct connection quick = {.timeout = 10, .retry_count = 2};
 	struct region sink, source;
@@ -98,16 +98,7 @@ static void destroyedPeerEndsAsRetryExceeded(void)
 	close_pair(&pair);
 }
 
-static void body(void)
-{
-	CASE(absentPeerEndsAsRetryExceeded);
-	CASE(withoutATimeoutItIsWaitedFor);
-	CASE(latePeerIsServed);
-	CASE(destroyedPeerEndsAsRetryExceeded);
-}
-
 int main(void)
 {
-	on_all_paths(body);
-	return 0;
+	on_all_paths(run_cases);
 }

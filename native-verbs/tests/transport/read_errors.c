@@ -48,7 +48,7 @@ static void expect_refusal(struct scene *scene, uint64_t address, uint32_t lengt
 	expect_refusal_as(scene, address, length, rkey, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 }
 
-static void wrong_rkey(void)
+CASE(wrong_rkey)
 {
 	struct scene scene;
 
@@ -57,7 +57,7 @@ static void wrong_rkey(void)
 	close_scene(&scene);
 }
 
-static void lkey_in_place_of_rkey(void)
+CASE(lkey_in_place_of_rkey)
 {
 	struct scene scene;
 
@@ -67,7 +67,7 @@ static void lkey_in_place_of_rkey(void)
 	close_scene(&scene);
 }
 
-static void out_of_bounds(void)
+CASE(out_of_bounds)
 {
 	struct scene scene;
 
@@ -76,7 +76,7 @@ static void out_of_bounds(void)
 	close_scene(&scene);
 }
 
-static void before_the_region(void)
+CASE(before_the_region)
 {
 	struct scene scene;
 
@@ -85,7 +85,7 @@ static void before_the_region(void)
 	close_scene(&scene);
 }
 
-static void region_without_remote_read(void)
+CASE(region_without_remote_read)
 {
 	struct scene scene;
 
@@ -94,7 +94,7 @@ static void region_without_remote_read(void)
 	close_scene(&scene);
 }
 
-static void queue_pair_without_remote_read(void)
+CASE(queue_pair_without_remote_read)
 {
 	static const struct connection narrow = {.access = IBV_ACCESS_REMOTE_WRITE};
 	struct scene scene;
@@ -105,7 +105,7 @@ static void queue_pair_without_remote_read(void)
 	close_scene(&scene);
 }
 
-static void region_of_another_domain(void)
+CASE(region_of_another_domain)
 {
 	struct scene scene;
 	struct ibv_pd *other;
@@ -120,7 +120,7 @@ static void region_of_another_domain(void)
 	close_scene(&scene);
 }
 
-static void deregistered_region(void)
+CASE(deregistered_region)
 {
 	struct scene scene;
 	uint32_t rkey;
@@ -135,7 +135,7 @@ static void deregistered_region(void)
 	close_scene(&scene);
 }
 
-static void no_responder_resources(void)
+CASE(no_responder_resources)
 {
 	static const struct connection none = {.no_responder_resources = true};
 	struct scene scene;
@@ -158,7 +158,7 @@ static void expect_local_error(struct scene *scene, struct ibv_sge sge)
 	close_scene(scene);
 }
 
-static void wrong_lkey(void)
+CASE(wrong_lkey)
 {
 	struct scene scene;
 	struct ibv_sge sge;
@@ -169,7 +169,7 @@ static void wrong_lkey(void)
 	expect_local_error(&scene, sge);
 }
 
-static void sink_out_of_bounds(void)
+CASE(sink_out_of_bounds)
 {
 	struct scene scene;
 	struct ibv_sge sge;
@@ -179,7 +179,7 @@ static void sink_out_of_bounds(void)
 	expect_local_error(&scene, sge);
 }
 
-static void sink_without_local_write(void)
+CASE(sink_without_local_write)
 {
 	struct scene scene;
 	struct ibv_sge sge;
@@ -191,7 +191,7 @@ static void sink_without_local_write(void)
 	expect_local_error(&scene, sge);
 }
 
-static void sink_not_mapped(void)
+CASE(sink_not_mapped)
 {
 	struct scene scene;
 	struct ibv_sge sge;
@@ -202,25 +202,7 @@ static void sink_not_mapped(void)
 	expect_local_error(&scene, sge);
 }
 
-static void body(void)
-{
-	CASE(wrong_rkey);
-	CASE(lkey_in_place_of_rkey);
-	CASE(out_of_bounds);
-	CASE(before_the_region);
-	CASE(region_without_remote_read);
-	CASE(queue_pair_without_remote_read);
-	CASE(region_of_another_domain);
-	CASE(deregistered_region);
-	CASE(no_responder_resources);
-	CASE(wrong_lkey);
-	CASE(sink_out_of_bounds);
-	CASE(sink_without_local_write);
-	CASE(sink_not_mapped);
-}
-
 int main(void)
 {
-	on_each_path(body);
-	return 0;
+	on_each_path(run_cases);
 }

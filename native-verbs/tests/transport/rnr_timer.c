@@ -48,7 +48,7 @@ static uint64_t time_to_fail(uint8_t rnr_retry, uint8_t rnr_timer)
 	return start;
 }
 
-static void retriesTakeTheReceiversTime(void)
+CASE(retriesTakeTheReceiversTime)
 {
 	uint64_t three = time_to_fail(3, CODE_10_MS), one = time_to_fail(1, CODE_655_MS);
 
@@ -58,7 +58,7 @@ static void retriesTakeTheReceiversTime(void)
 	CHECK(time_to_fail(0, CODE_655_MS) < 600);
 }
 
-static void sevenIsForEver(void)
+CASE(sevenIsForEver)
 {
 	struct scene scene;
 
@@ -77,7 +77,7 @@ static void sevenIsForEver(void)
 }
 
 /* Each of the messages finds no receive at first; one retry is enough for all of them. */
-static void successGivesTheRetriesBack(void)
+CASE(successGivesTheRetriesBack)
 {
 	struct scene scene;
 
@@ -92,7 +92,7 @@ static void successGivesTheRetriesBack(void)
 	close_scene(&scene);
 }
 
-static void timerCanBeChangedWhileConnected(void)
+CASE(timerCanBeChangedWhileConnected)
 {
 	struct ibv_qp_attr attr = {.min_rnr_timer = CODE_10_MS};
 	struct scene scene;
@@ -110,9 +110,5 @@ static void timerCanBeChangedWhileConnected(void)
 int main(void)
 {
 	alarm(TEST_SECONDS);
-	CASE(retriesTakeTheReceiversTime);
-	CASE(sevenIsForEver);
-	CASE(successGivesTheRetriesBack);
-	CASE(timerCanBeChangedWhileConnected);
-	return 0;
+	run_cases();
 }

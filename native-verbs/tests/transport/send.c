@@ -29,7 +29,7 @@ static int send_bytes(struct scene *scene, uint64_t wr_id, uint32_t length)
 	return post(scene->pair.a.qp, IBV_WR_SEND, wr_id, sge_of(&scene->from, 0, length), 0, 0);
 }
 
-static void sendBringsBytesAndLength(void)
+CASE(sendBringsBytesAndLength)
 {
 	struct scene scene;
 	struct ibv_wc wc;
@@ -49,7 +49,7 @@ static void sendBringsBytesAndLength(void)
 	close_scene(&scene);
 }
 
-static void inlineDataIsTakenWhenPosted(void)
+CASE(inlineDataIsTakenWhenPosted)
 {
 	char text[32] = "taken when posted";
 	struct ibv_sge sge = {(uintptr_t)text, sizeof(text), 0};
@@ -75,7 +75,7 @@ static void inlineDataIsTakenWhenPosted(void)
 	close_scene(&scene);
 }
 
-static void sendsWaitForReceiversInOrder(void)
+CASE(sendsWaitForReceiversInOrder)
 {
 	struct scene scene;
 
@@ -96,7 +96,7 @@ static void sendsWaitForReceiversInOrder(void)
 	close_scene(&scene);
 }
 
-static void noReceiverEndsAsRnrRetryExceeded(void)
+CASE(noReceiverEndsAsRnrRetryExceeded)
 {
 	static const struct connection few = {.rnr_retry = 2}, none = {.no_rnr_retry = true};
 	struct scene scene;
@@ -112,7 +112,7 @@ static void noReceiverEndsAsRnrRetryExceeded(void)
 	close_scene(&scene);
 }
 
-static void tooLongMessageFailsBothEnds(void)
+CASE(tooLongMessageFailsBothEnds)
 {
 	struct scene scene;
 
@@ -126,7 +126,7 @@ static void tooLongMessageFailsBothEnds(void)
 	close_scene(&scene);
 }
 
-static void badReceiverFailsBothEnds(void)
+CASE(badReceiverFailsBothEnds)
 {
 	struct scene scene;
 	struct ibv_sge sge;
@@ -142,7 +142,7 @@ static void badReceiverFailsBothEnds(void)
 }
 
 /* A receive may be longer than its region, as long as no message reaches that far. */
-static void onlyWhatTheMessageNeedsOfAReceiveIsLookedAt(void)
+CASE(onlyWhatTheMessageNeedsOfAReceiveIsLookedAt)
 {
 	struct scene scene;
 	struct ibv_sge sge;
@@ -156,7 +156,7 @@ static void onlyWhatTheMessageNeedsOfAReceiveIsLookedAt(void)
 	close_scene(&scene);
 }
 
-static void badSenderFailsAlone(void)
+CASE(badSenderFailsAlone)
 {
 	struct scene scene;
 	struct ibv_sge sge;
@@ -174,7 +174,7 @@ static void badSenderFailsAlone(void)
 	close_scene(&scene);
 }
 
-static void unmappedSenderFailsWithoutACrash(void)
+CASE(unmappedSenderFailsWithoutACrash)
 {
 	struct scene scene;
 
@@ -188,14 +188,5 @@ static void unmappedSenderFailsWithoutACrash(void)
 
 int main(void)
 {
-	CASE(sendBringsBytesAndLength);
-	CASE(inlineDataIsTakenWhenPosted);
-	CASE(sendsWaitForReceiversInOrder);
-	CASE(noReceiverEndsAsRnrRetryExceeded);
-	CASE(tooLongMessageFailsBothEnds);
-	CASE(badReceiverFailsBothEnds);
-	CASE(onlyWhatTheMessageNeedsOfAReceiveIsLookedAt);
-	CASE(badSenderFailsAlone);
-	CASE(unmappedSenderFailsWithoutACrash);
-	return 0;
+	run_cases();
 }

@@ -45,7 +45,7 @@ static int receive_bytes(struct scene *scene, uint64_t wr_id, uint32_t length)
 	return post_receive(scene->pair.b.qp, wr_id, sge_of(&scene->to, 0, length));
 }
 
-static void messagesArriveInOrder(void)
+CASE(messagesArriveInOrder)
 {
 	struct scene scene;
 
@@ -70,7 +70,7 @@ static void messagesArriveInOrder(void)
 	close_scene(&scene);
 }
 
-static void messageWithoutAReceiverIsLost(void)
+CASE(messageWithoutAReceiverIsLost)
 {
 	struct scene scene;
 
@@ -89,7 +89,7 @@ static void messageWithoutAReceiverIsLost(void)
 	close_scene(&scene);
 }
 
-static void writeWithImmediateTellsTheReceiver(void)
+CASE(writeWithImmediateTellsTheReceiver)
 {
 	struct scene scene;
 	struct ibv_sge sge;
@@ -119,7 +119,7 @@ static void writeWithImmediateTellsTheReceiver(void)
 	close_scene(&scene);
 }
 
-static void forbiddenWriteIsLost(void)
+CASE(forbiddenWriteIsLost)
 {
 	struct scene scene;
 
@@ -142,7 +142,7 @@ static void forbiddenWriteIsLost(void)
 	close_scene(&scene);
 }
 
-static void readsAndAtomicsFailWhenTheirTurnComes(void)
+CASE(readsAndAtomicsFailWhenTheirTurnComes)
 {
 	struct scene scene;
 
@@ -160,7 +160,7 @@ static void readsAndAtomicsFailWhenTheirTurnComes(void)
 }
 
 /* The error of a sender stops its send queue alone, until it is told to go on. */
-static void badSenderStopsInSqe(void)
+CASE(badSenderStopsInSqe)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQE};
 	struct scene scene;
@@ -186,7 +186,7 @@ static void badSenderStopsInSqe(void)
 	close_scene(&scene);
 }
 
-static void badReceiverFailsAlone(void)
+CASE(badReceiverFailsAlone)
 {
 	struct scene scene;
 	struct ibv_sge sge;
@@ -206,7 +206,7 @@ static void badReceiverFailsAlone(void)
 	close_scene(&scene);
 }
 
-static void nobodyThereLosesAllAndTheNextOneArrives(void)
+CASE(nobodyThereLosesAllAndTheNextOneArrives)
 {
 	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
 	struct address to_a;
@@ -232,7 +232,7 @@ static void nobodyThereLosesAllAndTheNextOneArrives(void)
 }
 
 /* A bind is not sent to anybody, so it is not lost with what is. */
-static void windowsAreBoundWithNobodyThere(void)
+CASE(windowsAreBoundWithNobodyThere)
 {
 	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
 	struct ibv_send_wr *bad, wr = {.wr_id = 2, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED};
@@ -259,21 +259,7 @@ static void windowsAreBoundWithNobodyThere(void)
 	close_scene(&scene);
 }
 
-static void body(void)
-{
-	CASE(messagesArriveInOrder);
-	CASE(messageWithoutAReceiverIsLost);
-	CASE(writeWithImmediateTellsTheReceiver);
-	CASE(forbiddenWriteIsLost);
-	CASE(readsAndAtomicsFailWhenTheirTurnComes);
-	CASE(badSenderStopsInSqe);
-	CASE(badReceiverFailsAlone);
-	CASE(nobodyThereLosesAllAndTheNextOneArrives);
-	CASE(windowsAreBoundWithNobodyThere);
-}
-
 int main(void)
 {
-	on_each_link(body);
-	return 0;
+	on_each_link(run_cases);
 }

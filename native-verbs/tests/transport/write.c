@@ -31,7 +31,7 @@ static int write_bytes(struct scene *scene, enum ibv_wr_opcode opcode, uint64_t 
 		    (uintptr_t)scene->to.bytes, rkey);
 }
 
-static void writeBringsBytes(void)
+CASE(writeBringsBytes)
 {
 	struct scene scene;
 
@@ -43,7 +43,7 @@ static void writeBringsBytes(void)
 	close_scene(&scene);
 }
 
-static void readSeesTheWriteBeforeIt(void)
+CASE(readSeesTheWriteBeforeIt)
 {
 	struct scene scene;
 	struct region back;
@@ -61,7 +61,7 @@ static void readSeesTheWriteBeforeIt(void)
 	close_scene(&scene);
 }
 
-static void immediateDataTakesAReceiver(void)
+CASE(immediateDataTakesAReceiver)
 {
 	struct scene scene;
 	struct ibv_wc wc;
@@ -90,7 +90,7 @@ static void expect_refusal(struct scene *scene, uint32_t rkey, enum ibv_wc_statu
 	close_scene(scene);
 }
 
-static void wrongKeyIsRefused(void)
+CASE(wrongKeyIsRefused)
 {
 	struct scene scene;
 
@@ -98,7 +98,7 @@ static void wrongKeyIsRefused(void)
 	expect_refusal(&scene, scene.to.mr->rkey ^ 1, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 }
 
-static void regionWithoutRemoteWriteIsRefused(void)
+CASE(regionWithoutRemoteWriteIsRefused)
 {
 	struct scene scene;
 
@@ -106,7 +106,7 @@ static void regionWithoutRemoteWriteIsRefused(void)
 	expect_refusal(&scene, scene.to.mr->rkey, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 }
 
-static void queuePairWithoutRemoteWriteIsRefused(void)
+CASE(queuePairWithoutRemoteWriteIsRefused)
 {
 	static const struct connection narrow = {.access = IBV_ACCESS_REMOTE_READ};
 	struct scene scene;
@@ -115,18 +115,7 @@ static void queuePairWithoutRemoteWriteIsRefused(void)
 	expect_refusal(&scene, scene.to.mr->rkey, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 }
 
-static void body(void)
-{
-	CASE(writeBringsBytes);
-	CASE(readSeesTheWriteBeforeIt);
-	CASE(immediateDataTakesAReceiver);
-	CASE(wrongKeyIsRefused);
-	CASE(regionWithoutRemoteWriteIsRefused);
-	CASE(queuePairWithoutRemoteWriteIsRefused);
-}
-
 int main(void)
 {
-	on_each_path(body);
-	return 0;
+	on_each_path(run_cases);
 }
