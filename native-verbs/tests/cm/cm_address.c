@@ -75,5 +75,4 @@ int main(void)
 	resolve_errors(channel);
 	active_ids_have_ports(channel);
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

@@ -84,5 +84,4 @@ int main(void)
 	softverbs_rdma_destroy_qp(id);
 	CHECK(!softverbs_rdma_destroy_id(id));
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

@@ -162,5 +162,4 @@ int main(void)
 	migration_waits_for_acknowledgements();
 	migration_keeps_order_and_requests(&peer);
 	a_waiter_outlives_its_channel();
-	return 0;
 }

@@ -74,5 +74,4 @@ int main(void)
 	connect_with(ASKED, OFFERED, NULL, true, ASKED, OFFERED);
 	connect_with(ASKED, OFFERED, &less, false, 1, 1);
 	connect_with(RDMA_MAX_INIT_DEPTH, RDMA_MAX_RESP_RES, &most, false, DEVICE_MAX, DEVICE_MAX);
-	return 0;
 }

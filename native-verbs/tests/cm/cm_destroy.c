@@ -71,5 +71,4 @@ int main(void)
 	destroy_waits_for_the_acknowledgement(channel);
 	unread_events_vanish(channel);
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

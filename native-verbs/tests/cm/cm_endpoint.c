@@ -105,5 +105,4 @@ int main(void)
 	softverbs_rdma_destroy_ep(id);
 	test_join_peer(&peer);
 	softverbs_rdma_destroy_ep(listener);
-	return 0;
 }

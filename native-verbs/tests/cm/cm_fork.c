@@ -75,5 +75,4 @@ int main(void)
 	CHECK(!softverbs_rdma_destroy_id(id));
 	CHECK(!softverbs_rdma_destroy_id(listener));
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

@@ -82,5 +82,4 @@ int main(void)
 		    EAI_FAMILY);
 	CHECK(error_for("127.0.0.1", "1",
 			(struct rdma_addrinfo){.ai_qp_type = IBV_QPT_UD, .ai_port_space = RDMA_PS_TCP}));
-	return 0;
 }

@@ -56,5 +56,4 @@ int main(void)
 	test_join_peer(&peer);
 	cm_close(listener);
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

@@ -233,5 +233,4 @@ int main(void)
 	CHECK_EQUAL(softverbs_get_counters(&counters, sizeof(counters)), 0);
 	CHECK_EQUAL(counters.qp_live, 0);
 	CHECK_EQUAL(counters.cq_live, 0);
-	return 0;
 }

@@ -122,5 +122,4 @@ int main(void)
 	one_for_each_address(channel);
 	one_family_after_all(channel);
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

@@ -61,5 +61,4 @@ int main(void)
 	cm_close(id);
 	CHECK(!softverbs_rdma_destroy_id(listener));
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

@@ -169,5 +169,4 @@ int main(void)
 	misuse(channel);
 	synchronous();
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

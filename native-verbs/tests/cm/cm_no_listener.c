@@ -30,5 +30,4 @@ int main(void)
 	CHECK_EQUAL(connect_fails(channel, bound.sin_port, RDMA_CM_EVENT_REJECTED), 8);
 	CHECK(test_now_ms() - start < 1000);
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

@@ -155,5 +155,4 @@ int main(void)
 	sharing(channel);
 	connection(channel);
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

@@ -44,5 +44,4 @@ int main(void)
 	CHECK(!test_readable(channel->fd, 0));
 	cm_close(listener);
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

@@ -146,5 +146,4 @@ int main(void)
 	killed_after_accept(&accepted, false);
 	killed_after_accept(&stopped, true);
 	killed_before_answer(&answering);
-	return 0;
 }

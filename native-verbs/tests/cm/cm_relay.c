@@ -114,5 +114,4 @@ int main(void)
 	test_join_peer(&server);
 	cm_close(id);
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

@@ -172,5 +172,4 @@ int main(void)
 	close(fd);
 	test_join_peer(&peer);
 	close(udp);
-	return 0;
 }

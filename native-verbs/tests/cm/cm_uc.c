@@ -76,5 +76,4 @@ int main(void)
 	CHECK(!softverbs_rdma_destroy_id(listener));
 	softverbs_rdma_destroy_event_channel(here);
 	softverbs_rdma_destroy_event_channel(there);
-	return 0;
 }

@@ -182,5 +182,4 @@ int main(void)
 	withdrawn(channel, listener);
 	refused(channel, listener);
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

@@ -102,5 +102,4 @@ int main(void)
 	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
 	softverbs_rdma_destroy_ep(id);
 	softverbs_rdma_destroy_ep(listener);
-	return 0;
 }

@@ -94,5 +94,4 @@ int main(void)
 	namesAreResolvedWithAnEvent(channel);
 	synchronousIdsWait();
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

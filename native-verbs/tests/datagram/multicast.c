@@ -161,5 +161,4 @@ int main(void)
 	for (int i = 0; i < GROUPS; i++)
 		make_group_unique(&groups[i]);
 	on_each_transport(run);
-	return 0;
 }

@@ -101,5 +101,4 @@ int main(void)
 		test_skip("only root can start a process of another user");
 	make_group_unique(&group);
 	on_each_transport(run);
-	return 0;
 }

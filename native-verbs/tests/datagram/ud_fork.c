@@ -71,5 +71,4 @@ int main(void)
 {
 	make_group_unique(&group);
 	on_each_transport(run);
-	return 0;
 }

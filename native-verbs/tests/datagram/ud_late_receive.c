@@ -111,5 +111,4 @@ static void run(void)
 int main(void)
 {
 	on_each_transport(run);
-	return 0;
 }

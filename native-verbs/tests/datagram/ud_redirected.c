@@ -36,5 +36,4 @@ int main(void)
 	expect_completion(ud.side.cq, 5, IBV_WC_SUCCESS);
 	close(fd);
 	close_ud_side(&ud);
-	return 0;
 }

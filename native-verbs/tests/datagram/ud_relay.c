@@ -115,5 +115,4 @@ int main(void)
 	test_kill_peer(&adversary);
 	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
 	close_ud_side(&ud);
-	return 0;
 }

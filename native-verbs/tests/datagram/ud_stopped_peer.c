@@ -85,5 +85,4 @@ static void run(void)
 int main(void)
 {
 	on_each_transport(run);
-	return 0;
 }

@@ -65,5 +65,4 @@ int main(void)
 	test_signal(peer.fd);
 	test_join_peer(&peer);
 	close_ud_side(&ud);
-	return 0;
 }

@@ -108,5 +108,4 @@ int main(void)
 	for (int i = 0; i < THREADS; i++)
 		close_ud_side(&sides[i]);
 	check_no_leaks();
-	return 0;
 }

@@ -112,5 +112,4 @@ int main(void)
 	CHECK_EQUAL(index_of("10.3.0.1"), first);
 	CHECK_EQUAL(index_of("10.2.0.1"), second);
 	close_side(&side);
-	return 0;
 }

@@ -144,5 +144,4 @@ int main(void)
 	CHECK_EQUAL(softverbs_ibv_close_device(context), 0);
 	namesAreBounded();
 	ratesConvertBothWays();
-	return 0;
 }

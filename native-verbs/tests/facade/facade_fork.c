@@ -110,5 +110,4 @@ int main(void)
 	begin_anew_by_rdma_cm();
 	bytesGoThrough(device.b, device.a, device.cq, device.mr, device.text);
 	give_back(&device);
-	return 0;
 }

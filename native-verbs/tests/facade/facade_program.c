@@ -105,5 +105,4 @@ int main(void)
 	CHECK_EQUAL(ibv_dealloc_pd(pd), 0);
 	idsHaveTheDeviceOfTheirAddress(context);
 	CHECK_EQUAL(ibv_close_device(context), 0);
-	return 0;
 }

@@ -64,5 +64,4 @@ int main(void)
 		if (rows[i].kind != KIND_ENGINE && rows[i].kind != KIND_DATA)
 			check_answer(&rows[i], symbol);
 	}
-	return 0;
 }

@@ -195,5 +195,4 @@ int main(void)
 	cutIsTheEndOfAConnection();
 	deviceDies();
 	close(control);
-	return 0;
 }

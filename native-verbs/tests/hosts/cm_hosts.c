@@ -175,5 +175,4 @@ int main(void)
 	expect_no_route("10.99.0.1");
 	test_signal(peer.fd);
 	test_join_peer(&peer);
-	return 0;
 }

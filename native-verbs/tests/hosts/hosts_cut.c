@@ -110,5 +110,4 @@ int main(void)
 	close_side(&side);
 	check_no_leaks();
 	test_join_peer(&peer);
-	return 0;
 }

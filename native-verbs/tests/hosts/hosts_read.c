@@ -157,5 +157,4 @@ int main(void)
 	CHECK_EQUAL(counters.reads_cma + counters.reads_file, 0);
 	check_no_leaks();
 	test_join_peer(&peer);
-	return 0;
 }

@@ -96,5 +96,4 @@ int main(void)
 	destroy_region(&sink);
 	close_side(&side);
 	check_no_leaks();
-	return 0;
 }

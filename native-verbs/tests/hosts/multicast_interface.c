@@ -136,5 +136,4 @@ int main(void)
 		test_await(peer.fd);
 	}
 	test_join_peer(&peer);
-	return 0;
 }

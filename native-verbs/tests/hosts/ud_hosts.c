@@ -170,5 +170,4 @@ int main(void)
 	send_with_secret(NULL, &peer);
 	test_signal(child.fd);
 	test_join_peer(&child);
-	return 0;
 }

@@ -113,5 +113,4 @@ int main(void)
 	}
 	destroy_region(&region);
 	close_side(&side);
-	return 0;
 }

@@ -77,5 +77,4 @@ int main(void)
 	test_join_peer(&peer);
 	close_side(&side);
 	check_no_leaks();
-	return 0;
 }

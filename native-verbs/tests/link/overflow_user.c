@@ -55,5 +55,4 @@ int main(void)
 	CHECK_EQUAL(frame.status, EACCES);
 	test_signal(peer.fd);
 	test_join_peer(&peer);
-	return 0;
 }

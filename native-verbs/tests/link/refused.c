@@ -60,5 +60,4 @@ int main(void)
 		test_kill_peer(&peers[i]);
 	}
 	check_no_leaks();
-	return 0;
 }

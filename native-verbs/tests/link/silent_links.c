@@ -102,5 +102,4 @@ int main(void)
 	destroy_region(&sink);
 	destroy_region(&source);
 	close_pair(&pair);
-	return 0;
 }

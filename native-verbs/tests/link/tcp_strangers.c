@@ -141,5 +141,4 @@ int main(void)
 	CHECK_EQUAL(waitpid(child, &status, 0), child);
 	CHECK_EQUAL(status, 0);
 	with_a_secret();
-	return 0;
 }

@@ -152,5 +152,4 @@ int main(void)
 		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
 		CHECK_EQUAL(status, 0);
 	}
-	return 0;
 }

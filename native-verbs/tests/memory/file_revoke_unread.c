@@ -99,5 +99,4 @@ int main(void)
 	destroy_region(&sink);
 	close_side(&asked);
 	close_pair(&pair);
-	return 0;
 }

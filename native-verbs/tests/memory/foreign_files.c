@@ -88,5 +88,4 @@ int main(void)
 	test_signal(peer.fd);
 	test_join_peer(&peer);
 	close_side(&side);
-	return 0;
 }

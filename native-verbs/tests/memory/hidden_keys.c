@@ -112,5 +112,4 @@ int main(void)
 	destroy_region(&hidden);
 	destroy_region(&region);
 	close_side(&side);
-	return 0;
 }

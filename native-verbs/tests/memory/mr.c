@@ -171,5 +171,4 @@ int main(void)
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pd), 0);
 	CHECK_EQUAL(softverbs_ibv_close_device(context), 0);
 	check_no_leaks();
-	return 0;
 }

@@ -121,5 +121,4 @@ int main(void)
 	CHECK_EQUAL(softverbs_ibv_dereg_mr(moving), 0);
 	destroy_region(&halves);
 	close_pair(&keeper);
-	return 0;
 }

@@ -184,5 +184,4 @@ static void body(void)
 int main(void)
 {
 	on_each_path(body);
-	return 0;
 }

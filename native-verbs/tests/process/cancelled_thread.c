@@ -124,5 +124,4 @@ int main(void)
 	}
 	end_on_path("cm", pid);
 	on_each_path(reads);
-	return 0;
 }

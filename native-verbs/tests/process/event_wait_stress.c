@@ -88,5 +88,4 @@ int main(void)
 	CHECK(atomic_load(&seen) > 0);
 	CHECK(!test_readable(channel->fd, 0));
 	softverbs_rdma_destroy_event_channel(channel);
-	return 0;
 }

@@ -96,5 +96,4 @@ int main(void)
 	CHECK_EQUAL(ibv_dealloc_td(scene.td), 0);
 	close_side(&scene.side);
 	check_no_leaks();
-	return 0;
 }

@@ -54,5 +54,4 @@ int main(void)
 	}
 	wait_for(child);
 	close_pair(&pair);
-	return 0;
 }

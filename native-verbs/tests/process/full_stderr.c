@@ -73,5 +73,4 @@ int main(void)
 	failToRead();
 	tellsWhatWasLost(ends[0]);
 	CHECK(dup2(ours, STDERR_FILENO) == STDERR_FILENO);
-	return 0;
 }

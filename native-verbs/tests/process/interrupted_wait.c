@@ -103,5 +103,4 @@ int main(void)
 	waiter = pthread_self();
 	cm_events();
 	completions();
-	return 0;
 }

@@ -146,5 +146,4 @@ int main(void)
 	badValuesAreRefused();
 	shortSecretsAreRefused();
 	goodValuesWork();
-	return 0;
 }

@@ -38,5 +38,4 @@ int main(void)
 	close_side(&here);
 	close_side(&there);
 	check_no_leaks();
-	return 0;
 }

@@ -203,5 +203,4 @@ int main(void)
 	longSequenceNumbersAreCut(&side);
 	close_side(&side);
 	check_no_leaks();
-	return 0;
 }

@@ -205,5 +205,4 @@ int main(void)
 	alarm(TEST_SECONDS);
 	for (int i = 0; i < 3; i++)
 		try_each_move(&machines[i]);
-	return 0;
 }

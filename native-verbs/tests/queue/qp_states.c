@@ -155,5 +155,4 @@ int main(void)
 	staleHandlesAreRefused(&side);
 	close_side(&side);
 	check_no_leaks();
-	return 0;
 }

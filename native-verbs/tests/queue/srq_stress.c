@@ -128,5 +128,4 @@ int main(void)
 	destroy_region(&sink);
 	close_side(&to);
 	check_no_leaks();
-	return 0;
 }

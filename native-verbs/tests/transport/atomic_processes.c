@@ -108,5 +108,4 @@ static void body(void)
 int main(void)
 {
 	on_each_link(body);
-	return 0;
 }

@@ -49,5 +49,4 @@ int main(void)
 	destroy_region(&region);
 	close_side(&side);
 	test_join_peer(&peer);
-	return 0;
 }

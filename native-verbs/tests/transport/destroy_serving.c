@@ -72,5 +72,4 @@ int main(void)
 	test_signal(peer.fd);
 	test_join_peer(&peer);
 	close(link);
-	return 0;
 }

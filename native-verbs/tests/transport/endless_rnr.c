@@ -62,5 +62,4 @@ int main(void)
 	test_signal(peer.fd);
 	close_side(&side);
 	test_join_peer(&peer);
-	return 0;
 }

@@ -294,5 +294,4 @@ int main(void)
 	destroy_region(&large);
 	close_side(&side);
 	test_join_peer(&peer);
-	return 0;
 }

@@ -341,5 +341,4 @@ int main(void)
 	CHECK_EQUAL(softverbs_ibv_dereg_mr(middle), 0);
 	destroy_region(&region);
 	close_side(&side);
-	return 0;
 }

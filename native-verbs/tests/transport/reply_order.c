@@ -60,5 +60,4 @@ int main(void)
 	close_side(&side);
 	test_signal(peer.fd);
 	test_join_peer(&peer);
-	return 0;
 }

@@ -78,5 +78,4 @@ static void body(void)
 int main(void)
 {
 	on_all_paths(body);
-	return 0;
 }

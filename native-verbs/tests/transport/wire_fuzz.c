@@ -146,5 +146,4 @@ int main(void)
 	destroy_region(&sink);
 	close_side(&side);
 	test_join_peer(&peer);
-	return 0;
 }

@@ -90,5 +90,4 @@ int main(void)
 	readOnce(peer.fd);
 	test_send(peer.fd, &nobody, sizeof(nobody));
 	test_join_peer(&peer);
-	return 0;
 }

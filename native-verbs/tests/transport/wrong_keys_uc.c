@@ -85,5 +85,4 @@ int main(void)
 	expect_word(&knower, &side, &region, true);
 	destroy_region(&region);
 	close_side(&side);
-	return 0;
 }
