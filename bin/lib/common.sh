@@ -5,13 +5,43 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 PROGRAM=$(basename "$0")
 PLUGIN_JAR=$ROOT/shuffle-rdma/target/shuffle-rdma-0.1.0-SNAPSHOT.jar
-BENCHMARKS_JAR=$ROOT/benchmarks/target/shuffle-rdma-benchmarks-0.1.0-SNAPSHOT.jar
 BUILD_PACKAGES="gcc make libibverbs-dev librdmacm-dev"
 
 say() { printf '%s: %s\n' "$PROGRAM" "$*" >&2; }
 
 # die STATUS MESSAGE: 2 is for what the caller can put right, 1 for what went wrong.
 die() { local status=$1; shift; say "$*"; exit "$status"; }
+
+# parse_options SPECS ARGS...: SPECS are words: `--size=` sets the variable size to the option's value (`--size=bytes` another), `--conf+` appends the option and
+# its value to the array conf, `--spark:add` calls add with the value, and `--archive` sets archive to true; dashes in a name become
+# underscores. With the spec `...` what is no option goes to the array operands; with `first` all from the first such word on.
+parse_options() {
+  local specs=" $1 " name
+  operands=()
+  shift
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --help | -h) usage; exit 0 ;;
+      --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}"; continue ;;
+      -*) ;;
+      *)
+        case $specs in
+          *' ... '*) operands+=("$1"); shift; continue ;;
+          *' first '*) operands=("$@"); return ;;
+        esac ;;
+    esac
+    [[ $1 = *[!.a-z-]* || ! $specs =~ " $1"([=+:]?)([a-z_]*)" " ]] && die 2 "unknown option '$1'; bin/$PROGRAM --help lists the options"
+    name=${BASH_REMATCH[2]:-${1#--}} name=${name//-/_}
+    [ -z "${BASH_REMATCH[1]}" ] || [ -n "${2:-}" ] || die 2 "$1 needs a value; see bin/$PROGRAM --help"
+    case ${BASH_REMATCH[1]} in
+      '') printf -v "$name" true; shift; continue ;;
+      =) printf -v "$name" %s "$2" ;;
+      +) eval "$name+=(\"\$1\" \"\$2\")" ;;
+      :) "$name" "$2" ;;
+    esac
+    shift 2
+  done
+}
 
 # need_jdk_and_maven: a JDK of 17 or newer (JAVA_HOME first, else the PATH) and Maven 3.8.1 or newer.
 need_jdk_and_maven() {
@@ -39,9 +69,12 @@ need_packages() {
   fi
   command -v apt-get >/dev/null || die 2 "missing: $*. Install them with this system's package manager"
   say "apt-get install $*"
-  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@"; } >/dev/null ||
+  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq "$@"; } >/dev/null ||
     die 1 "apt-get could not install $*: run 'apt-get install $*' to see why"
 }
+
+# need_commands NAME...: are they all there?
+need_commands() { local name; for name in "$@"; do command -v "$name" >/dev/null || return 1; done; }
 
 need_build_packages() {
   # shellcheck disable=SC2086
@@ -68,23 +101,50 @@ run_logged() {
   fi
 }
 
-# build_jars: natives and jars, without tests and quality gates; nothing if no source is newer than the last build.
-build_jars() {
-  local stamp=$ROOT/target/built
-  [ -w "$ROOT" ] || die 2 "$ROOT is not writable for $(id -un): clone the repository where you may write"
-  mkdir -p "$ROOT/target"
-  if [ -f "$ROOT/native-verbs/Makefile" ]; then
-    run_logged make-all make -s -C native-verbs all || exit 1
-  fi
-  if [ -f "$PLUGIN_JAR" ] && [ -f "$BENCHMARKS_JAR" ] && [ -f "$stamp" ] && [ -z "$(newer_than "$stamp")" ]; then
-    return 0
-  fi
-  say "building the jars (the first time Maven fetches what Spark needs, some minutes)"
-  run_logged mvn-package mvn -B -ntp -Dlenient -Dmaven.test.skip=true -pl benchmarks -am package || exit 1
-  touch "$stamp"
+# junit_sums REPORT...: how many of their tests passed, failed and were skipped.
+junit_sums() {
+  cat -- /dev/null "$@" | tr '\n' ' ' | { grep -aoE '<testsuite [^>]*>' || true; } | awk '
+    function attribute(name) {
+      return match($0, " " name "=\"[0-9]+\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) + 0 : 0 }
+    { tests += attribute("tests"); bad += attribute("failures") + attribute("errors"); skipped += attribute("skipped") }
+    END { print tests - bad - skipped, bad + 0, skipped + 0 }'
 }
 
+# alone CMD...: CMD, a function of this shell, while no other program of bin/ builds or fetches here.
+alone() {
+  local lock
+  mkdir -p "$ROOT/target"
+  exec {lock}>"$ROOT/target/lock"
+  flock -w 1800 "$lock" || die 1 "another program of bin/ has been building for half an hour: $ROOT/target/lock is locked"
+  "$@"
+  set -- $?
+  exec {lock}>&-
+  return "$1"
+}
+
+# build_jars MODULE: natives, and the jars of a module and of those that it needs, without tests and quality gates.
+build_jars() {
+  [ -w "$ROOT" ] || die 2 "$ROOT is not writable for $(id -un): clone the repository where you may write"
+  need_jdk_and_maven
+  need_build_packages
+  alone build "$1" package -Dmaven.test.skip=true
+}
+
+# build MODULE PHASE ARGS...: nothing but `make` if no source is newer than the last build.
+build() {
+  local stamp=$ROOT/$1/target/$2.stamp
+  run_logged make-all make -s -j "$(nproc)" -C native-verbs all || exit 1
+  if [ ! -f "$stamp" ] || { [ "$2" = package ] && [ ! -f "$PLUGIN_JAR" ]; } || [ -n "$(newer_than "$stamp" "$2")" ]; then
+    say "building $1 (the first time Maven fetches what Spark needs, some minutes)"
+    run_logged "mvn-$1" mvn -B -ntp -Dlenient -pl "$1" -am "${@:2}" || exit 1
+    touch "$stamp"
+  fi
+}
+
+# newer_than STAMP [test-compile]: a source newer than that, of the jars or of the tests, if there is one.
 newer_than() {
-  find "$ROOT/pom.xml" "$ROOT"/{rdma-transport,hardware,shuffle-rdma,benchmarks}/{pom.xml,src} "$ROOT"/native-verbs/target/lib \
+  local sources=src/main
+  [ "${2:-}" != test-compile ] || sources=src
+  find "$ROOT/pom.xml" "$ROOT"/{rdma-transport,hardware,shuffle-rdma,benchmarks,spark-tests}/{pom.xml,"$sources"} "$ROOT"/native-verbs/target/lib \
     -type f -newer "$1" -print -quit 2>/dev/null
 }

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sourced after common.sh: a Spark home of Maven's jars or of the user's, and spark-submit on it.
 
+# shellcheck disable=SC2034
+BENCHMARKS_JAR=$ROOT/benchmarks/target/shuffle-rdma-benchmarks-0.1.0-SNAPSHOT.jar
+
 # The class path of the Spark that is used where the user has set no SPARK_HOME.
 MAVEN_SPARK=$ROOT/benchmarks/target/spark-home.classpath
 
@@ -30,11 +33,7 @@ prepare_spark_home() {
   else
     home=$ROOT/target/spark-home/maven-$(cksum <"$classpath" | cut -d ' ' -f 1)
   fi
-  if [ ! -d "$home" ]; then
-    rm -rf "$home.new"
-    if [ -n "${SPARK_HOME:-}" ]; then link_distribution "$home.new"; else link_maven_jars "$classpath" "$home.new"; fi
-    mv -T "$home.new" "$home"
-  fi
+  if [ -n "${SPARK_HOME:-}" ]; then alone make_home "$home" link_distribution; else alone make_home "$home" link_maven_jars "$classpath"; fi
   find "$home/work" -mindepth 1 -maxdepth 1 -mmin +1440 -exec rm -rf {} + 2>/dev/null || true
   core=$(find "$home/jars/" -name 'spark-core_*.jar' | head -n 1)
   core=$(basename "${core:-spark-core_none-none.jar}" .jar)
@@ -52,15 +51,11 @@ prepare_spark_home() {
 # spark_home_of VERSION SCALA: the same of a published Spark, whose jars Maven gets; of no SPARK_HOME of the user's.
 spark_home_of() {
   local classpath=$ROOT/target/spark-home/$1-$2.classpath
-  maven_classpath "$classpath" -f spark-tests/spark-home/pom.xml "-Dspark.version=$1" "-Dscala.binary.version=$2" ||
+  alone maven_classpath "$classpath" -f spark-tests/spark-home/pom.xml "-Dspark.version=$1" "-Dscala.binary.version=$2" ||
     die 1 "Maven could not get Spark $1 for Scala $2"
   [ ! "$classpath" -nt "${classpath%.classpath}" ] || rm -rf "${classpath%.classpath}"
   SPARK_HOME=${classpath%.classpath} SPARK_VERSION=$1 SPARK_SCALA_VERSION=$2
-  if [ ! -d "$SPARK_HOME" ]; then
-    rm -rf "$SPARK_HOME.new"
-    link_maven_jars "$classpath" "$SPARK_HOME.new"
-    mv -T "$SPARK_HOME.new" "$SPARK_HOME"
-  fi
+  alone make_home "$SPARK_HOME" link_maven_jars "$classpath"
   export SPARK_HOME SPARK_SCALA_VERSION
 }
 
@@ -74,9 +69,18 @@ maven_classpath() {
   run_logged "classpath-$name" mvn -B -ntp -q "$@" dependency:build-classpath "-Dmdep.outputFile=$file"
 }
 
+# make_home HOME CMD...: if it is not there; CMD adds what it holds to the folder whose name it gets as its last word.
+make_home() {
+  local home=$1
+  [ ! -d "$home" ] || return 0
+  rm -rf "$home.new"
+  mkdir -p "$home.new"
+  "${@:2}" "$home.new"
+  mv -T "$home.new" "$home"
+}
+
 link_distribution() {
   local entry
-  mkdir -p "$1"
   for entry in "$SPARK_HOME"/*; do
     [ "$(basename "$entry")" = work ] || ln -s "$(readlink -f "$entry")" "$1/$(basename "$entry")"
   done
@@ -102,7 +106,7 @@ find_examples_jar() {
   [ -n "$version" ] || return 0
   EXAMPLES_JAR=$ROOT/target/hadoop-examples/hadoop-mapreduce-examples-$version.jar
   [ -e "$EXAMPLES_JAR" ] ||
-    run_logged hadoop-examples mvn -B -ntp -N dependency:copy -DoutputDirectory="$(dirname "$EXAMPLES_JAR")" \
+    alone run_logged hadoop-examples mvn -B -ntp -N dependency:copy -DoutputDirectory="$(dirname "$EXAMPLES_JAR")" \
       -Dartifact="org.apache.hadoop:hadoop-mapreduce-examples:$version" ||
     die 1 "Maven could not get Hadoop's examples of $version, which $SPARK_HOME needs: unset SPARK_HOME, or see the log"
 }

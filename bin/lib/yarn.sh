@@ -1,16 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced after spark.sh and hosts.sh: what is known of the cluster of bin/yarn. What runs in $YARN/HOST/DAEMON, or below, is the
-# daemon or a container of it: that is how its processes are told from others on the hosts.
+# Sourced after spark.sh and cluster.sh: what is known of the cluster of bin/yarn.
 
-YARN=$ROOT/target/yarn/$HOSTS
 YARN_CONF=$ROOT/yarn/conf
 
 # resolve_yarn PROFILE: has Maven write the class path that a profile of yarn/pom.xml names to target/yarn/PROFILE.classpath.
 resolve_yarn() {
   local file=$ROOT/target/yarn/$1.classpath
   [ "$file" -nt "$ROOT/yarn/pom.xml" ] || rm -f "$file"
-  maven_classpath "$file" -f yarn/pom.xml -P "$1" -DincludeScope=runtime || die 1 "Maven could not get what yarn/pom.xml names for $1"
+  alone maven_classpath "$file" -f yarn/pom.xml -P "$1" -DincludeScope=runtime || die 1 "Maven could not get what yarn/pom.xml names for $1"
 }
 
 # prepare_yarn_spark_home: as prepare_spark_home, of a Spark that can run on YARN.
@@ -20,19 +18,6 @@ prepare_yarn_spark_home() {
   MAVEN_SPARK=$ROOT/target/yarn/spark.classpath prepare_spark_home
   compgen -G "$SPARK_HOME/jars/spark-yarn_*.jar" >/dev/null ||
     die 2 "SPARK_HOME=$given holds no jars/spark-yarn_*.jar: point it at a Spark that was built for YARN, or unset it"
-}
-
-# "PID HOST/DAEMON" for each process of the cluster. Zombies are in no namespace.
-yarn_processes() {
-  local host pid directory
-  for host in $(hosts_up); do
-    for pid in $(ip netns pids "$(namespace_of "$host")" 2>/dev/null || true); do
-      directory=$(readlink "/proc/$pid/cwd" 2>/dev/null || true)
-      case $directory in
-        "$YARN/$host/"*) cut -d / -f 1,2 <<<"$pid ${directory#"$YARN/"}" ;;
-      esac
-    done
-  done
 }
 
 need_yarn() { [ -e "$YARN/nodes" ] || die 2 "no YARN cluster on the hosts: bin/yarn start"; }

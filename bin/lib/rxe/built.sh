@@ -5,8 +5,8 @@
 
 # need_jars: ends with status 2 if they are not those of the sources.
 need_jars() {
-  local stamp=$ROOT/target/built remedy="run bin/lib/rxe/prepare_cluster.sh on the host first"
-  { [ -e "$PLUGIN_JAR" ] && [ -e "$BENCHMARKS_JAR" ] && [ -e "$stamp" ]; } || die 2 "the jars are not built: $remedy"
+  local stamp=$ROOT/benchmarks/target/package.stamp remedy="run bin/lib/rxe/prepare_cluster.sh on the host first"
+  { [ -e "$PLUGIN_JAR" ] && [ -e "$stamp" ]; } || die 2 "the jars are not built: $remedy"
   { make -q -C "$ROOT/native-verbs" all >/dev/null 2>&1 && [ -z "$(newer_than "$stamp")" ]; } ||
     die 2 "sources have changed since the jars were built: $remedy"
 }

@@ -52,12 +52,10 @@ make_archive() {
   rm -rf "$lists"
 }
 
-need_jdk_and_maven
-need_build_packages
 mkdir -p "$folder"
 exec 9<"$folder"
 flock -w 1800 9 || die 1 "another $PROGRAM is at work: $folder is locked"
-build_jars
+build_jars benchmarks
 prepare_spark_home
 find_examples_jar
 jars=$PLUGIN_JAR:$BENCHMARKS_JAR:$EXAMPLES_JAR
