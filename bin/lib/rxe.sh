@@ -26,14 +26,8 @@ need_rxe_tools() {
     die 2 "the kernels come from packages of Debian or Ubuntu: apt-get and dpkg-deb are needed" \
       "(Debian 12, Ubuntu 24.04 or newer)"
   # shellcheck disable=SC2016,SC2086 # need_packages evaluates it; the names are words
-  need_packages 'command -v qemu-system-x86_64 >/dev/null && [ -x /bin/busybox ] &&
-    ! ldd /bin/busybox >/dev/null 2>&1 &&
-    command -v cpio >/dev/null && command -v depmod >/dev/null && command -v xz >/dev/null &&
-    command -v rdma >/dev/null &&
-    command -v ibv_devinfo >/dev/null && command -v rping >/dev/null && command -v ib_read_bw >/dev/null &&
-    command -v mkfs.ext4 >/dev/null && command -v mkfs.xfs >/dev/null && command -v pgrep >/dev/null &&
-    command -v ip >/dev/null && command -v tc >/dev/null && command -v ss >/dev/null &&
-    command -v zstd >/dev/null && [ -e "$RXE_KEYRING" ] &&
+  need_packages 'need_commands qemu-system-x86_64 /bin/busybox cpio depmod xz rdma ibv_devinfo rping ib_read_bw mkfs.ext4 mkfs.xfs \
+      pgrep ip tc ss zstd && ! ldd /bin/busybox >/dev/null 2>&1 && [ -e "$RXE_KEYRING" ] &&
     ls /usr/lib/*/libibverbs/librxe-*.so >/dev/null 2>&1' $RXE_PACKAGES
 }
 

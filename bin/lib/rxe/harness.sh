@@ -84,6 +84,22 @@ refuses() {
   says "$1"
 }
 
+# killed_guest_is_told CMD...: a guest is killed as soon as CMD succeeds.
+killed_guest_is_told() {
+  start run sleep 1000
+  wait_for "$run_seconds" guest "$@"
+  # shellcheck disable=SC2046
+  kill -9 $(guests "$work/logs")
+  ends_with 125
+  says 'the guest died'
+}
+# start_command: a guest's command runs.
+start_command() {
+  start run sleep 1000
+  wait_for "$run_seconds" command test -e "$work/logs/up"
+}
+
+# From here to run_case each function is a case.
 a_bad_call_is_refused_with_its_remedy() {
   refuses "--timeout '0'" --timeout 0 run true
   refuses 'such as 2G' --memory lots run true
@@ -100,7 +116,7 @@ a_bad_call_is_refused_with_its_remedy() {
   refuses '--memory is not for test' --memory 3G test
   refuses '--kernel is not for test --all' --kernel "${RXE_LINES[0]}" test --all
   refuses '--logs is not for fetch' fetch
-  refuses "and not 'twice'" test --all twice
+  refuses "unknown part 'twice'" test --all twice
   mkdir -p "$work/used/1/shared"
   touch "$work/used/1/shared/sorted"
   refuses 'has files of another run' --logs "$work/used" pair true true
@@ -149,22 +165,12 @@ a_guest_that_powers_off_is_told() {
   says 'the guest died'
 }
 
-# killed_guest_is_told CMD...: a guest is killed as soon as CMD succeeds.
-killed_guest_is_told() {
-  start run sleep 1000
-  wait_for "$run_seconds" guest "$@"
-  # shellcheck disable=SC2046
-  kill -9 $(guests "$work/logs")
-  ends_with 125
-  says 'the guest died'
-}
 a_guest_killed_at_its_start_is_told() { killed_guest_is_told a_guest "$work/logs"; }
 a_guest_killed_in_its_boot_is_told() { killed_guest_is_told eval 'sleep 3 && a_guest "$work/logs"'; }
 a_guest_killed_in_its_command_is_told() { killed_guest_is_told test -e "$work/logs/up"; }
 
 a_signal_ends_guest_and_program() {
-  start run sleep 1000
-  wait_for "$run_seconds" command test -e "$work/logs/up"
+  start_command
   kill -TERM "$rxe_pid"
   ends_with 143
 }
@@ -179,14 +185,12 @@ an_interrupt_in_the_boot_of_a_pair_ends_it() {
   ends_with 130
 }
 a_killed_program_takes_its_guest_along() {
-  start run sleep 1000
-  wait_for "$run_seconds" command test -e "$work/logs/up"
+  start_command
   kill -9 "$rxe_pid"
   ends_with 137
 }
 a_killed_timer_takes_its_guest_along() {
-  start run sleep 1000
-  wait_for "$run_seconds" command test -e "$work/logs/up"
+  start_command
   # shellcheck disable=SC2046
   kill -9 $(pgrep -f "^timeout .*file:$work/logs/")
   ends_with 125
@@ -267,27 +271,9 @@ run_case() {
   esac
 }
 
-cases=(a_bad_call_is_refused_with_its_remedy a_command_runs_as_it_would_here)
 case ${1:-} in
-  '') ;;
-  --all)
-    cases+=(a_missing_command_is_127
-      the_highest_status_comes_back
-      a_panic_is_told
-      a_guest_that_powers_off_is_told
-      a_guest_killed_at_its_start_is_told
-      a_guest_killed_in_its_boot_is_told
-      a_guest_killed_in_its_command_is_told
-      a_signal_ends_guest_and_program
-      an_interrupt_in_the_boot_of_a_pair_ends_it
-      a_killed_program_takes_its_guest_along
-      a_killed_timer_takes_its_guest_along
-      killed_tests_take_their_guest_along
-      two_at_once_do_not_meet
-      the_other_guest_of_a_pair_outlives_a_panic
-      a_pair_that_waits_for_nobody_is_bounded
-      a_full_disk_is_told
-      a_user_needs_no_root) ;;
+  '') cases=(a_bad_call_is_refused_with_its_remedy a_command_runs_as_it_would_here) ;;
+  --all) mapfile -t cases < <(sed -nE '/^# From here/,/^run_case/s/^([a-z0-9_]+)\(\) \{.*/\1/p' "${BASH_SOURCE[0]}" | grep -vx run_case) ;;
   *) cases=("$@") ;;
 esac
 for name in "${cases[@]}"; do run_case "$name"; done

@@ -21,7 +21,7 @@ run_here() { run_part "$1" timeout -k 10 "${@:2}"; }
 
 # run_part NAME CMD...: CMD, which ends with this shell, however that ends.
 run_part() {
-  local name=$1 status=0 start=$SECONDS log=$test_logs/$1 report sums p f s
+  local name=$1 status=0 start=$SECONDS log=$test_logs/$1 reports sums p f s
   local not_reason='\(parent was skipped: \|org.opentest4j.TestAbortedException: \)*'
   shift
   setpriv --pdeathsig TERM "$@" >"$log.log" 2>&1 </dev/null &
@@ -31,13 +31,11 @@ run_part() {
   read -r p f s < <(sed -nE 's/^(\[[12]\] )?(PASS|FAIL|SKIP) .*/\2/p' "$log.log" |
     awk '{ n[$1]++ } END { print n["PASS"] + 0, n["FAIL"] + 0, n["SKIP"] + 0 }')
   sed -nE "s/^(\\[[12]\\] )?SKIP /left out: $name: /p" "$log.log"
-  for report in "$log"/shared/reports*/TEST-*.xml; do
-    [ -s "$report" ] || continue
-    mapfile -t sums < <(junit_sums "$report")
-    p=$((p + sums[0])) f=$((f + sums[1])) s=$((s + sums[2]))
-    sed -n "s/^<skipped><!\[CDATA\[$not_reason\(.*\)/\2/p" "$report" | sed 's/\]\]>.*//' | sort | uniq -c |
-      sed "s/^ */left out: $name: /"
-  done
+  mapfile -t reports < <(find "$log"/shared/reports* -name 'TEST-*.xml' 2>/dev/null)
+  read -r -a sums < <(junit_sums "${reports[@]}")
+  p=$((p + sums[0])) f=$((f + sums[1])) s=$((s + sums[2]))
+  sed -n "s/^<skipped><!\[CDATA\[$not_reason\(.*\)/\2/p" /dev/null "${reports[@]}" | sed 's/\]\]>.*//' | sort | uniq -c |
+    sed "s/^ */left out: $name: /"
   if [ "$status,$p,$f" = 0,0,0 ] && [ "$name" != prepare ]; then
     echo "FAIL no test ran in $name" >>"$log.log"
     status=1
@@ -53,30 +51,12 @@ run_part() {
   echo "${rows[-1]}"
 }
 
-# junit_sums REPORT: how many tests passed, failed and were skipped, a line each.
-junit_sums() {
-  sed -n '/<testsuite /{p;q}' "$1" | awk '
-    function attribute(name) {
-      match($0, " " name "=\"[0-9]+\"")
-      return substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) + 0
-    }
-    {
-      bad = attribute("failures") + attribute("errors")
-      print attribute("tests") - bad - attribute("skipped") "\n" bad "\n" attribute("skipped")
-    }'
-}
-
 # build_tests [TARGET]: what the parts need, and a target of native-verbs/Makefile.
 build_tests() {
-  local stamp=$ROOT/target/built-tests
   need_jdk_and_maven
   need_build_packages
-  run_logged make-all make -s -j "$(nproc)" -C "$ROOT/native-verbs" all "$@" || exit 1
-  if [ ! -e "$stamp" ] || [ -n "$(newer_than "$stamp")" ]; then
-    say "building the tests"
-    run_logged mvn-test-compile mvn -B -ntp -Dlenient -pl shuffle-rdma -am test-compile || exit 1
-    touch "$stamp"
-  fi
+  alone build shuffle-rdma test-compile
+  [ $# = 0 ] || run_logged make-tests make -s -j "$(nproc)" -C native-verbs "$1" || exit 1
 }
 
 # The plugin's tests: `short` leaves out those that take long.
@@ -90,42 +70,51 @@ junit_part() {
   fi
 }
 
-# What differs between kernels is tested on each of RXE_LINES, the rest on the first.
-all_parts() {
-  local line name first=${RXE_LINES[0]}
-  run_here prepare 1800 "$RXE_TESTS/prepare_cluster.sh" # the jars and the Spark home of other parts, too
-  junit_part "$first"
-  part "$first-with-spark" --memory 6G run env MODULE=shuffle-rdma "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader
-  part "$first-programs" --memory 1G pair "$RXE_TESTS/programs.sh" "$RXE_TESTS/programs.sh"
-  part "$first-memlock" --memory 6G run "$RXE_TESTS/memlock.sh"
-  for line in "${RXE_LINES[@]:1}"; do junit_part "$line" short; done
-  for line in "${RXE_LINES[@]}"; do
-    # docs/rxe-differences.md is about these
-    case $line in 6.1 | 6.12) part "$line-native" --kernel "$line" run "$RXE_TESTS/native.sh" ;; esac
-    part "$line-filesystems" --kernel "$line" run "$RXE_TESTS/filesystems.sh"
-    part "$line-hardware" --kernel "$line" --memory 3G run "$RXE_TESTS/verify_hardware.sh"
-    part "$line-two-hosts" --kernel "$line" --memory 1G pair "$RXE_TESTS/two_hosts.sh" "$RXE_TESTS/two_hosts.sh"
-  done
-  for name in spark_cluster power_off; do
-    part "$first-$name" --timeout "$cluster_limit" --memory 3G pair "$RXE_TESTS/$name.sh" "$RXE_TESTS/$name.sh"
-  done
-  run_here harness 7200 "$RXE_TESTS/harness.sh" --all
+# The parts of test --all: what differs between kernels on each of RXE_LINES, the rest on the first.
+PARTS=("${RXE_LINES[0]}"-{tests,with-spark,programs,memlock})
+for line in "${RXE_LINES[@]:1}"; do PARTS+=("$line-tests"); done
+for line in "${RXE_LINES[@]}"; do
+  # docs/rxe-differences.md is about these
+  case $line in 6.1 | 6.12) PARTS+=("$line-native") ;; esac
+  PARTS+=("$line"-{filesystems,hardware,two-hosts})
+done
+PARTS+=("${RXE_LINES[0]}"-{spark_cluster,power_off} harness)
+
+# long_part NAME
+long_part() {
+  local name=$1 line=${1%%-*} script=$RXE_TESTS/${1#*-}.sh first=${RXE_LINES[0]} clustered
+  clustered=(--timeout "$cluster_limit" --memory 3G pair "$script" "$script")
+  set -- part "$name" --kernel "$line"
+  case $name in
+    "$first-tests") junit_part "$line" ;;
+    *-tests) junit_part "$line" short ;;
+    *-with-spark) "$@" --memory 6G run env MODULE=shuffle-rdma "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader ;;
+    *-programs) "$@" --memory 1G pair "$script" "$script" ;;
+    *-memlock) "$@" --memory 6G run "$script" ;;
+    *-native | *-filesystems) "$@" run "$script" ;;
+    *-hardware) "$@" --memory 3G run "$RXE_TESTS/verify_hardware.sh" ;;
+    *-two-hosts) "$@" --memory 1G pair "$RXE_TESTS"/{two_hosts,two_hosts}.sh ;;
+    *-spark_cluster | *-power_off) "$@" "${clustered[@]}" ;;
+    harness) run_here harness 7200 "$RXE_TESTS/harness.sh" --all ;;
+  esac
 }
 
 command_test() {
-  local line test_logs native=() passed=0 failed=0 skipped=0 rows=() lines=("$kernel")
+  local name line test_logs native=() passed=0 failed=0 skipped=0 rows=() lines=("$kernel")
   case ${1:-} in
     '') ;;
     --all) lines=("${RXE_LINES[@]}") native=(verbs-tests) ;;
     *) die 2 "unknown option '$1'; bin/rxe --help lists the options" ;;
   esac
-  [ $# -le 1 ] || die 2 "test takes nothing after $1, and not '$2'"
+  for name in "${@:2}"; do [[ " ${PARTS[*]} " = *" $name "* ]] || die 2 "unknown part '$name'; bin/rxe parts names them"; done
   new_logs test
   test_logs=$logs
   build_tests "${native[@]}"
   for line in "${lines[@]}"; do rows+=("kernel $line is $("$ROOT/bin/rxe" --kernel "$line" fetch)") || true; done
   if [ "${1:-}" = --all ]; then
-    all_parts
+    run_here prepare 1800 "$RXE_TESTS/prepare_cluster.sh" # the jars and the Spark home of other parts, too
+    [ $# -gt 1 ] || set -- "$1" "${PARTS[@]}"
+    for name in "${@:2}"; do long_part "$name"; done
   else
     junit_part "$kernel" short
     run_here harness 900 "$RXE_TESTS/harness.sh"
