@@ -55,6 +55,9 @@ abstract class OnRdmaCluster(settings: (String, String)*) extends AnyFunSuite wi
 object RdmaCluster {
   private val ListenerTimeoutMs = 10000L
 
+  /** Executors that live for seconds would spend most of their time in the optimizing compiler. */
+  private val ShortLived = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
   def start(settings: (String, String)*): RdmaCluster = {
     SparkHome.prepare()
     val conf = new SparkConf()
@@ -66,6 +69,7 @@ object RdmaCluster {
       .set("spark.shuffle.readHostLocalDisk", "false")
       .set("spark.ui.enabled", "false")
       .set("spark.cores.max", "2")
+      .set("spark.executor.defaultJavaOptions", ShortLived)
       .set("spark.scheduler.minRegisteredResourcesRatio", "1.0")
       .set("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
       .setAll(settings)
