@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "core.h"
 #include "link/link_internal.h"
+#include "link/link_local.h"
 #include "link/link_tcp.h"
 #include "process/log.h"
 #include "process/user.h"
@@ -52,6 +53,8 @@ void link_close(struct link *link)
 	progress_watch_remove(&link->watch);
 	if (link->watch.fd >= 0)
 		close(link->watch.fd);
+	if (link->local)
+		link_local_close(link);
 	link_stop_being_a_stranger(link);
 	link_drop_output(link);
 	link_close_fds(link->in_fds, link->in_fd_count);
@@ -104,6 +107,10 @@ void link_update_events(struct link *link)
 	if (link->state == LINK_CLOSED || link->error ||
 	    (link->watch.added && link->watched_events == events))
 		return;
+	if (link->local) {
+		link_local_update(link, events);
+		return;
+	}
 	link->watched_events = events;
 	error = progress_watch_set(&link->watch, events);
 	if (error)
@@ -164,7 +171,7 @@ void link_receive(struct link *link)
 	link_end(link);
 }
 
-static void on_events(void *owner, uint32_t events)
+void link_on_events(void *owner, uint32_t events)
 {
 	struct link *link = owner;
 
@@ -230,7 +237,7 @@ struct link *link_new(int fd, enum link_state state)
 
 	if (!link)
 		return NULL;
-	link->watch = (struct progress_watch){.fd = fd, .callback = on_events, .owner = link};
+	link->watch = (struct progress_watch){.fd = fd, .callback = link_on_events, .owner = link};
 	link->deadline = (struct progress_timer){.callback = on_deadline, .owner = link};
 	link->failure = (struct progress_task){.callback = report_failure, .owner = link};
 	link->state = state;

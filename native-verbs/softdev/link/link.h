@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A link: one connected, authenticated stream to a peer process, made of frames. All functions
+ * A link: one connected, authenticated stream to a peer process, or within this one, made of frames. All functions
  * run on the progress thread only (see progress_call) and so do all callbacks.
  *
  * Handshake, before the first callback: HELLO -> CHALLENGE -> PROOF -> WELCOME. It checks the protocol version,
@@ -74,7 +74,7 @@ struct link_ops {
 
 /*
  * Connects to the process that listens on `port` of the host with the GID `destination`: by a unix socket if that is
- * this network namespace, else by TCP from the address of `source`. Never NULL but for ENOMEM; failures arrive by
+ * this network namespace, without one if it is a port of this process, else by TCP from the address of `source`. Never NULL but for ENOMEM; failures arrive by
  * on_close, never before it returns.
  */
 struct link *link_connect(const union ibv_gid *source, const union ibv_gid *destination, uint16_t port,

@@ -82,6 +82,14 @@ void link_accept_unix(int fd)
 	link_end(link);
 }
 
+void link_accept_local(struct link *link)
+{
+	link_begin(link);
+	add_stranger(link);
+	link_start_handshake_clock(link);
+	link_end(link);
+}
+
 void link_accept_tcp(int fd, uint16_t port)
 {
 	struct link *link = link_new(fd, LINK_EXPECT_HELLO);

@@ -6,6 +6,7 @@
 #include "core.h"
 #include "engine.h"
 #include "link/link_internal.h"
+#include "link/link_local.h"
 #include "link/link_listen.h"
 #include "link/link_tcp.h"
 #include "process/log.h"
@@ -30,6 +31,8 @@ static int connect_unix(struct link *link, uint16_t port)
 	socklen_t length = link_socket_name(port, "", &name);
 	int error;
 
+	if (link_local_reaches(port))
+		return link_local_connect(link);
 	if (!length)
 		return ENOENT;
 	link->watch.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -58,7 +58,7 @@ static void sign(const struct link *link, bool client, const char *role, uint8_t
 	};
 
 	strncpy(text.role, role, sizeof(text.role) - 1);
-	if (!link->is_tcp)
+	if (!link->is_tcp && !link->local)
 		text.server_place = link_listener_place(link->watch.fd, client);
 	memcpy(text.client_nonce, client ? process_nonce() : link->peer_nonce, LINK_NONCE_BYTES);
 	memcpy(text.server_nonce, client ? link->peer_nonce : process_nonce(), LINK_NONCE_BYTES);

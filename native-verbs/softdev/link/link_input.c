@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The receiving half of a link: header, payload, callback. */
 #define _GNU_SOURCE
-#include "link/link_internal.h"
-#include "process/file.h"
-
 #include "engine.h"
+#include "link/link_internal.h"
+#include "link/link_local.h"
+#include "process/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,11 +21,11 @@ struct link_input_state {
 ENGINE_PART(link_input, NULL);
 
 /*
- * Bytes, or -errno (ENODATA at the end of the stream). Of another user's descriptors the kernel rids us when there is no
+ * Bytes, or -errno (ENODATA at the end of the stream). `is_ours`: no memory of the application. Of another user's descriptors the kernel rids us when there is no
  * room for them: to look at one, or to close it, may wait for a file system that this user runs. Files alone have a use:
  * whatever else may wait for ever when it is read, and our own end of this link would keep the peer's death from us.
  */
-static ssize_t receive(struct link *link, struct iovec *iov, int count, bool with_fds)
+static ssize_t receive(struct link *link, struct iovec *iov, int count, bool is_ours, bool with_fds)
 {
 	union {
 		char buffer[CMSG_SPACE(sizeof(int) * LINK_MAX_FDS)];
@@ -38,6 +38,11 @@ static ssize_t receive(struct link *link, struct iovec *iov, int count, bool wit
 
 	for (int i = 0; i < count; i++)
 		room += iov[i].iov_len;
+	if (link->local) {
+		got = link_local_receive(link, iov, count, is_ours, with_fds);
+		link->in_drained = got > 0 && (size_t)got < room;
+		return got;
+	}
 	with_fds = with_fds && link->of_own_user;
 	if (with_fds) {
 		message.msg_control = control.buffer;
@@ -104,7 +109,7 @@ static ssize_t receive_payload(struct link *link)
 				iov[i].iov_len = rest;
 			rest -= iov[i].iov_len;
 		}
-		got = receive(link, iov, count, false);
+		got = receive(link, iov, count, false, false);
 		if (fault_is_on())
 			got = link_fault_payload(link, iov, got);
 		link->ops->sunk(link, link->owner,
@@ -117,7 +122,7 @@ static ssize_t receive_payload(struct link *link)
 	}
 	if (link->in_discarding)
 		iov[0] = (struct iovec){engine->link_input->scratch, rest < SCRATCH_BYTES ? rest : SCRATCH_BYTES};
-	got = receive(link, iov, 1, false);
+	got = receive(link, iov, 1, true, false);
 	return fault_is_on() ? link_fault_payload(link, iov, got) : got;
 }
 
@@ -128,7 +133,7 @@ void link_discard_input(struct link *link)
 	ssize_t got;
 
 	do {
-		got = receive(link, &iov, 1, false);
+		got = receive(link, &iov, 1, true, false);
 		moved += got > 0 ? got : 0;
 	} while (got >= 0 && moved < LINK_BYTES_PER_TURN);
 	if (got < 0 && got != -EAGAIN)
@@ -165,7 +170,7 @@ ssize_t link_read_some(struct link *link)
 		struct iovec iov = {(char *)&link->in + link->in_header_bytes,
 				    sizeof(link->in) - link->in_header_bytes};
 
-		got = receive(link, &iov, 1, true);
+		got = receive(link, &iov, 1, true, true);
 		if (got < 0)
 			return got;
 		link->in_header_bytes += got;

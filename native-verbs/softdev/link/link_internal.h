@@ -39,6 +39,7 @@ struct link {
 	uint32_t watched_events;
 	struct link_fault fault;
 
+	struct link_local *local; /* in place of a socket, to another end in this process; NULL: there is a socket */
 	bool is_tcp;
 	uint64_t acked; /* TCP: bytes, when link_taken_ago_ns() looked last */
 	int times_to_tune; /* TCP: until the path is known to be short, when the socket is full */
@@ -78,6 +79,7 @@ struct link_name link_peer_name(const struct link *link);
 
 /* link_accept.c */
 void link_accept_unix(int fd);
+void link_accept_local(struct link *link);
 void link_accept_tcp(int fd, uint16_t port);
 /* The link is authenticated, or gone: it no longer counts as a stranger. */
 void link_stop_being_a_stranger(struct link *link);
@@ -93,6 +95,8 @@ void link_opened(struct link *link);
 
 enum { LINK_BYTES_PER_TURN = 4 << 20, LINK_STEPS_PER_TURN = 4096 }; /* then the other links get theirs */
 
+/* For epoll: something can be done. */
+void link_on_events(void *link, uint32_t events);
 /* Asks epoll for what the link can use now. */
 void link_update_events(struct link *link);
 

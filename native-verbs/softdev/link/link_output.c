@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "core.h"
 #include "link/link_internal.h"
+#include "link/link_local.h"
 #include "link/link_tcp.h"
 
 #include <errno.h>
@@ -147,11 +148,16 @@ static ssize_t write_item(struct link *link, struct out_item *item)
 		header->cmsg_len = CMSG_LEN(sizeof(int) * item->fd_count);
 		memcpy(CMSG_DATA(header), item->fds, sizeof(int) * item->fd_count);
 	}
-	do
-		written = sendmsg(link->watch.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (written < 0 && errno == EINTR);
-	if (written < 0)
-		written = -errno;
+	if (link->local) {
+		written = link_local_send(link, iov, message.msg_iovlen, !asked_stream, item->fds,
+					  item->sent ? 0 : item->fd_count);
+	} else {
+		do
+			written = sendmsg(link->watch.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+		while (written < 0 && errno == EINTR);
+		if (written < 0)
+			written = -errno;
+	}
 	if (written > 0 && asked_stream)
 		payload_bytes = written > (ssize_t)(count ? iov[0].iov_len : 0)
 					? written - (count ? iov[0].iov_len : 0)
@@ -258,7 +264,7 @@ static int enqueue(struct link *link, struct out_queue *queue, const struct fram
 	queue_add(queue, item);
 	link->waiting++;
 	link->waiting_fds += item->fd_count;
-	if (queue == &link->out && link->watch.added)
+	if (queue == &link->out && (link->watch.added || link->local))
 		link_update_events(link);
 	return 0;
 }
