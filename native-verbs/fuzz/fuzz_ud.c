@@ -217,7 +217,7 @@ void fuzz_write_seeds(void)
 			add_proof(&stream);
 		for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
 			header.flags = i;
-			header.destination_qpn = i == 6 ? UD_MULTICAST_QPN : OUR_QP;
+			header.destination_qpn = i == 6 ? 0xffffff : OUR_QP;
 			add_datagram(&stream, &header, payloads[(i + control) % 8]);
 		}
 		snprintf(name, sizeof(name), "datagrams-%u", control);

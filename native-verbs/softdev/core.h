@@ -36,12 +36,10 @@ int gid_table_entry(int index, union ibv_gid *gid, enum ibv_gid_type *type);
 bool gid_table_is_empty_at(int index);
 /* True if the address is one of this host (a listed one or anything in 127/8 or ::1). */
 bool gid_is_local(const union ibv_gid *gid);
-/* True for a group: an IPv6 one, or an IPv4 one mapped as any other address. */
+/* True for a multicast group: an IPv6 one, or an IPv4 one mapped as any other address. */
 bool gid_is_multicast(const union ibv_gid *gid);
 /* The interface of a link-local address of ours; 0 for all others. */
 uint32_t gid_scope(const union ibv_gid *gid);
-/* The interface that has this address of ours; 0 if there is none, or it is the loopback interface. */
-uint32_t gid_interface(const union ibv_gid *gid);
 void gid_from_address(const struct sockaddr *address, union ibv_gid *gid);
 /* Fills a sockaddr_in for IPv4-mapped GIDs, sockaddr_in6 otherwise, with the scope if it is ours; returns its length. */
 socklen_t gid_to_address(const union ibv_gid *gid, uint16_t port, struct sockaddr_storage *address);

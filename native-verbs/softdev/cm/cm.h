@@ -56,15 +56,12 @@ struct cm_channel {
 	struct event_queue queue;
 };
 
-struct cm_group;
-
 struct cm_event {
 	struct rdma_cm_event event;
 	struct event_node node;
 	struct cm_channel *channel;
 	struct cm_id *owner;
 	struct cm_event *previous, *next; /* in the owner's list */
-	struct cm_group *group; /* whose join it reports */
 	bool left_behind; /* read before its id migrated, which waits for it; under event_lock */
 	uint8_t private_data[CM_REPLY_PRIVATE_DATA];
 };
@@ -88,7 +85,6 @@ struct cm_id {
 	pthread_mutex_t event_lock;
 	pthread_cond_t event_acked;
 	struct cm_event *events;
-	struct cm_group *groups; /* joined, the latest first (cm_multicast.c) */
 	struct rdma_addrinfo *found; /* by rdma_resolve_addrinfo(), for rdma_query_addrinfo() */
 
 	/* Progress thread only, from here on, but for what a comment excepts. */
@@ -167,16 +163,6 @@ void cm_set_private_data(struct cm_event *event, const void *data, uint8_t lengt
 /* Takes back the id's events: frees those in the queue (and the ids that came with them), waits for
  * the others. */
 void cm_drain_events(struct cm_id *id);
-
-/* The same for those of one group. */
-void cm_drain_group_events(struct cm_id *id, const struct cm_group *group);
-
-/* cm_multicast.c. Application threads. */
-/* The event was read: attaches the queue pair of the id. 0 or -errno. */
-int cm_finish_join(struct cm_id *id, struct cm_group *group);
-/* Before the queue pair goes. */
-void cm_detach_groups(struct cm_id *id);
-void cm_free_groups(struct cm_id *id);
 
 /* cm_address.c. Progress thread. */
 int cm_bind(struct cm_id *id, const struct sockaddr *address);

@@ -248,20 +248,6 @@ int cm_find_source(const struct sockaddr *destination, struct sockaddr_storage *
 	return error;
 }
 
-/* Without a route for it a group is still reached from the primary address. */
-static bool use_primary_for_group(const struct sockaddr_storage *destination, struct sockaddr_storage *source)
-{
-	union ibv_gid gid;
-
-	gid_from_address((const struct sockaddr *)destination, &gid);
-	if (!gid_is_multicast(&gid))
-		return false;
-	for (int i = 0; !gid_table_entry(i, &gid, NULL); i++)
-		if (gid_to_address(&gid, 0, source) && source->ss_family == destination->ss_family)
-			return true;
-	return false;
-}
-
 struct resolution {
 	const struct sockaddr *source, *destination;
 };
@@ -286,8 +272,6 @@ static int resolve_on_thread(struct cm_id *id, void *argument)
 	if (id->state == CM_BOUND && addr->src_addr.sa_family != destination.ss_family)
 		return -EINVAL;
 	error = cm_find_source((struct sockaddr *)&destination, &source);
-	if (error == -ENETUNREACH && use_primary_for_group(&destination, &source))
-		error = 0;
 	if (error)
 		return error;
 	if (id->state == CM_IDLE) {

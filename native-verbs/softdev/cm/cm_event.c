@@ -145,17 +145,7 @@ int softverbs_rdma_ack_cm_event(struct rdma_cm_event *public_event)
 	return 0;
 }
 
-/* id->event_lock is held. */
-static bool has_events(const struct cm_id *id, const struct cm_group *group)
-{
-	for (const struct cm_event *event = id->events; event; event = event->next)
-		if (!group || event->group == group)
-			return true;
-	return false;
-}
-
-/* Those of one group, or all. */
-static void drain(struct cm_id *id, const struct cm_group *group)
+void cm_drain_events(struct cm_id *id)
 {
 	struct cm_event *event, *next, *unread = NULL;
 
@@ -163,8 +153,7 @@ static void drain(struct cm_id *id, const struct cm_group *group)
 	pthread_mutex_lock(&id->event_lock);
 	for (event = id->events; event; event = next) {
 		next = event->next;
-		if ((!group || event->group == group) &&
-		    event_queue_remove(&event->channel->queue, &event->node)) {
+		if (event_queue_remove(&event->channel->queue, &event->node)) {
 			unlink_event(event);
 			event->next = unread;
 			unread = event;
@@ -178,19 +167,9 @@ static void drain(struct cm_id *id, const struct cm_group *group)
 		free(event);
 	}
 	pthread_mutex_lock(&id->event_lock);
-	while (has_events(id, group))
+	while (id->events)
 		pthread_cond_wait(&id->event_acked, &id->event_lock);
 	pthread_mutex_unlock(&id->event_lock);
-}
-
-void cm_drain_events(struct cm_id *id)
-{
-	drain(id, NULL);
-}
-
-void cm_drain_group_events(struct cm_id *id, const struct cm_group *group)
-{
-	drain(id, group);
 }
 
 static int refuse_reply(struct cm_id *id, void *unused)
@@ -252,11 +231,6 @@ int softverbs_rdma_get_cm_event(struct rdma_event_channel *public_channel,
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		if (id->id.qp)
 			finish_connect(&event->event, id);
-		break;
-	case RDMA_CM_EVENT_MULTICAST_JOIN:
-		event->event.status = cm_finish_join(id, event->group);
-		if (event->event.status)
-			event->event.event = RDMA_CM_EVENT_MULTICAST_ERROR;
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 	case RDMA_CM_EVENT_CONNECT_ERROR:

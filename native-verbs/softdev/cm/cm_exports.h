@@ -31,10 +31,6 @@ int softverbs_rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *source,
 				struct sockaddr *destination, int timeout_ms);
 int softverbs_rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms);
 
-int softverbs_rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *address, void *context);
-int softverbs_rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr,
-				     void *context);
-int softverbs_rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *address);
 
 int softverbs_rdma_listen(struct rdma_cm_id *id, int backlog);
 int softverbs_rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param);

@@ -132,7 +132,6 @@ int softverbs_rdma_destroy_id(struct rdma_cm_id *public_id)
 		return cm_result(error); /* inherited by the child of a fork: it is nobody's */
 	cm_take_event(id);
 	cm_drain_events(id);
-	cm_free_groups(id);
 	free_id(id);
 	return 0;
 }

@@ -265,7 +265,6 @@ void softverbs_rdma_destroy_qp(struct rdma_cm_id *id)
 {
 	if (!id->qp)
 		return;
-	cm_detach_groups(to_cm_id(id));
 	softverbs_ibv_destroy_qp(id->qp);
 	id->qp = NULL;
 	destroy_queues(id);

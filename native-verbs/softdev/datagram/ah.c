@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datagram/ah.h"
 
-#include "datagram/group.h"
 #include "datagram/ud_wire.h"
 #include "device/device.h"
 #include "exports.h"
@@ -31,15 +30,14 @@ static int find_route(const struct ibv_ah_attr *attr, struct ud_route *route)
 	if (attr->port_num != 1 || !attr->is_global || gid_table_is_empty_at(attr->grh.sgid_index) ||
 	    gid_table_entry(attr->grh.sgid_index, &route->source, &type))
 		return EINVAL;
+	if (gid_is_multicast(&attr->grh.dgid))
+		return EOPNOTSUPP;
 	route->destination = attr->grh.dgid;
 	route->flow_label = attr->grh.flow_label & 0xfffff;
 	route->traffic_class = attr->grh.traffic_class;
 	route->hop_limit = attr->grh.hop_limit;
 	route->v1 = type != IBV_GID_TYPE_ROCE_V2;
-	route->multicast = gid_is_multicast(&route->destination);
-	if (route->multicast)
-		group_normalize(&route->destination);
-	route->local = !route->multicast && gid_is_local(&route->destination);
+	route->local = gid_is_local(&route->destination);
 	return 0;
 }
 
@@ -93,10 +91,7 @@ int softverbs_ibv_destroy_ah(struct ibv_ah *base)
 	return 0;
 }
 
-/*
- * The entry that a datagram came in by. What came by a group, or to an address that has none (127.0.0.2), is answered from
- * the primary address.
- */
+/* The entry that a datagram came in by. What came to an address that has none (127.0.0.2) is answered from the primary address. */
 static int gid_index(const union ibv_gid *wanted, enum ibv_gid_type wanted_type)
 {
 	union ibv_gid gid;

@@ -16,7 +16,6 @@ struct ud_route {
 	uint8_t traffic_class, hop_limit;
 	bool v1;	/* RoCE v1, which says what the network header looks like */
 	bool local;	/* an address of this host */
-	bool multicast;
 };
 
 struct softdev_ah {

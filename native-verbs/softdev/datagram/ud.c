@@ -2,7 +2,6 @@
 #include "datagram/ud.h"
 
 #include "core.h"
-#include "datagram/group.h"
 #include "datagram/ud_endpoint.h"
 #include "datagram/ud_receive.h"
 #include "datagram/ud_socket.h"
@@ -52,11 +51,6 @@ static int open_endpoint(struct softdev_qp *qp)
 	return -ud_open_endpoint(qp->base.qp_num >> 8);
 }
 
-static bool is_in_use(const struct softdev_qp *qp)
-{
-	return group_count_of(qp) > 0;
-}
-
 static void disconnect(struct softdev_qp *qp)
 {
 	ud_peer_cancel(&qp->ud->waiter);
@@ -64,7 +58,6 @@ static void disconnect(struct softdev_qp *qp)
 	pthread_mutex_lock(&qp->lock);
 	qp->ud->waiting = false;
 	qp->ud->give_up_ns = 0;
-	qp->ud->group_next = 0;
 	pthread_mutex_unlock(&qp->lock);
 }
 
@@ -81,7 +74,7 @@ static int take_address(struct softdev_qp *qp, uint32_t slot, const struct ibv_s
 	}
 	qp->ud->to[slot] = (struct ud_address){
 		.route = *route,
-		.qpn = (route->multicast ? UD_MULTICAST_QPN : wr->wr.ud.remote_qpn) & 0xffffff,
+		.qpn = wr->wr.ud.remote_qpn & 0xffffff,
 		.qkey = wr->wr.ud.remote_qkey & CONTROLLED_QKEY ? qp->attr.qkey : wr->wr.ud.remote_qkey,
 	};
 	return 0;
@@ -136,9 +129,7 @@ static int transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct u
 			return IBV_WC_LOC_PROT_ERR;
 		message.msg_iovlen += count;
 	}
-	if (to->route.multicast)
-		error = group_send(to, &message, &qp->ud->group_next);
-	else if (to->route.local && !ud_udp_is_forced())
+	if (to->route.local && !ud_udp_is_forced())
 		error = ud_peer_send(to->qpn >> 8, &message);
 	else
 		error = ud_socket_send(to, qp->base.qp_num >> 8, &message);
@@ -149,10 +140,8 @@ static int transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct u
 }
 
 /* The process of this host that the oldest datagram waits for; 0: for the UDP socket. */
-static uint16_t waits_for(const struct softdev_qp *qp, const struct ud_address *to)
+static uint16_t waits_for(const struct ud_address *to)
 {
-	if (to->route.multicast)
-		return qp->ud->group_next;
 	return to->route.local && !ud_udp_is_forced() ? to->qpn >> 8 : 0;
 }
 
@@ -169,7 +158,7 @@ static bool may_wait(struct softdev_qp *qp, const struct ud_address *to)
 			progress_post(&qp->task);
 		return true;
 	}
-	ud_peer_give_up(waits_for(qp, to));
+	ud_peer_give_up(waits_for(to));
 	return false;
 }
 
@@ -198,14 +187,8 @@ static void run(struct softdev_qp *qp)
 			if (may_wait(qp, &qp->ud->to[slot]))
 				break;
 			result = IBV_WC_SUCCESS;
-			if (qp->ud->group_next) {
-				qp->ud->give_up_ns = 0;
-				qp->ud->group_next++; /* the others of the group */
-				continue;
-			}
 		}
 		qp->ud->give_up_ns = 0;
-		qp->ud->group_next = 0;
 		if (result == IBV_WC_SUCCESS) {
 			COUNT(sends);
 			COUNT_ADD(send_bytes, qp->sq[slot].length);
@@ -234,7 +217,7 @@ static void ud_task(void *owner)
 		const struct ud_address *to = &qp->ud->to[qp->sq_exec & qp->sq_mask];
 
 		again_ns = qp->ud->give_up_ns;
-		port = waits_for(qp, to);
+		port = waits_for(to);
 	}
 	pthread_mutex_unlock(&qp->lock);
 	progress_timer_cancel(&qp->timer);
@@ -250,7 +233,6 @@ static void ud_task(void *owner)
 const struct qp_transport datagram_transport = {
 	.create = create,
 	.open = open_endpoint,
-	.is_in_use = is_in_use,
 	.disconnect = disconnect,
 	.destroy = destroy,
 	.take_request = take_address,

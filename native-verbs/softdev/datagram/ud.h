@@ -32,10 +32,8 @@ struct ud_queue {
 	struct ud_address *to; /* of each slot of the send queue */
 	bool waiting;	       /* qp->lock: the oldest found no room */
 	uint64_t give_up_ns;   /* qp->lock: when that one is lost; 0: it has not been tried */
-	uint16_t group_next;   /* who runs the queue: where in a group the oldest goes on */
-	bool told_too_long;    /* likewise: a datagram beyond the MTU was warned of */
+	bool told_too_long;    /* who runs the queue: a datagram beyond the MTU was warned of */
 	struct ud_waiter waiter;
-	atomic_int groups; /* attached to so many */
 	bool dry; /* qp->lock: waiting for a receive was in vain; until there is one nobody waits again */
 	struct ud_inbox inbox;
 };

@@ -90,7 +90,7 @@ static bool is_signed(const struct ud_header *header)
 bool ud_is_genuine(const struct ud_header *header, size_t length)
 {
 	return length >= sizeof(*header) && length <= MAX_DATAGRAM && header->magic == UD_MAGIC &&
-	       header->version == UD_WIRE_VERSION && header->source_qpn <= UD_MULTICAST_QPN && (!secret_is_set() || is_signed(header));
+	       header->version == UD_WIRE_VERSION && header->source_qpn <= 0xffffff && (!secret_is_set() || is_signed(header));
 }
 
 static void stop_being_a_stranger(struct sender *sender)

@@ -275,16 +275,6 @@ int ud_peer_send(uint16_t port, const struct msghdr *message)
 	return 0;
 }
 
-bool ud_peer_is_there(uint16_t port)
-{
-	int error;
-	struct ud_peer *peer = get(port, true, &error);
-
-	if (peer)
-		release(peer);
-	return peer;
-}
-
 void ud_peer_give_up(uint16_t port)
 {
 	int error;

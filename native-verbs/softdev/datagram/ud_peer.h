@@ -20,9 +20,6 @@ struct ud_peer;
  */
 int ud_peer_send(uint16_t port, const struct msghdr *message);
 
-/* Is there a process at that port that takes connections, and may be sent to? Any thread. */
-bool ud_peer_is_there(uint16_t port);
-
 /* The receiver has had no room for so long that what is sent to it counts as lost until it takes something. */
 void ud_peer_give_up(uint16_t port);
 

@@ -3,7 +3,6 @@
 #include "datagram/ud_receive.h"
 
 #include "core.h"
-#include "datagram/group.h"
 #include "engine.h"
 #include "fault/fault_wr.h"
 
@@ -197,7 +196,7 @@ static void hold(struct softdev_qp *qp, const struct ud_header *header, const vo
 	engine->ud_receive->held_by_process++;
 }
 
-bool ud_receive(struct softdev_qp *qp, const struct ud_header *header, uint8_t *payload, uint32_t length, int most)
+static bool receive(struct softdev_qp *qp, const struct ud_header *header, uint8_t *payload, uint32_t length, int most)
 {
 	struct ud_inbox *inbox = &qp->ud->inbox;
 	const struct fault *fault;
@@ -217,8 +216,6 @@ bool ud_receive(struct softdev_qp *qp, const struct ud_header *header, uint8_t *
 			hold(qp, header, payload, length);
 		else
 			receive_now(qp, header, payload, length);
-	if (fault && fault->flip && fault->offset < length)
-		payload[fault->offset] ^= 1; /* the others of a group get it as it was sent */
 	return true;
 }
 
@@ -226,15 +223,11 @@ bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t lengt
 {
 	struct softdev_qp *qp;
 
-	if (header->destination_qpn == UD_MULTICAST_QPN) {
-		group_deliver(header, payload, length, most);
-		return true;
-	}
 	qp = qp_find(header->destination_qpn);
 	/* To another host: somebody has sent it on to ours, where the number is another queue pair's. */
 	if (!qp || !qp->ud || !gid_is_local(&header->destination))
 		return true;
-	return ud_receive(qp, header, payload, length, most);
+	return receive(qp, header, payload, length, most);
 }
 
 void ud_receive_init(struct softdev_qp *qp)

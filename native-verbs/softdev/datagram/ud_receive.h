@@ -15,10 +15,9 @@
 enum { UD_HELD_MOST = 16384 };
 
 /*
- * A genuine datagram, for one queue pair or for those in its header. False: nothing was done, for as many as `most` wait at
- * that queue pair (of a group: those where it cannot wait go without). The payload is as it was when this returns.
+ * A genuine datagram. False: nothing was done, for as many as `most` wait at the queue pair of its header, or the process holds
+ * UD_HELD_MOST.
  */
-bool ud_receive(struct softdev_qp *qp, const struct ud_header *header, uint8_t *payload, uint32_t length, int most);
 bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length, int most);
 
 void ud_receive_init(struct softdev_qp *qp);

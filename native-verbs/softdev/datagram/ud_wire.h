@@ -25,7 +25,6 @@ enum {
 	UD_GRH_BYTES = 40,
 	UD_MAX_PAYLOAD = 4096,
 	UD_MAC_BYTES = 16,
-	UD_MULTICAST_QPN = 0xffffff,
 };
 
 enum { UD_FLAG_IMM = 1, UD_FLAG_SOLICITED = 2, UD_FLAG_ROCE_V1 = 4 };

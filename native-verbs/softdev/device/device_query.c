@@ -40,9 +40,6 @@ static void fill_device_attr(struct ibv_device_attr *attr)
 		.max_res_rd_atom = DEVICE_MAX_RD_ATOMIC * DEVICE_MAX_QP,
 		.max_qp_init_rd_atom = DEVICE_MAX_RD_ATOMIC,
 		.atomic_cap = IBV_ATOMIC_HCA, /* GLOB would be true too, but programs (UCX) look for what NICs report */
-		.max_mcast_grp = DEVICE_MAX_GROUPS,
-		.max_mcast_qp_attach = DEVICE_MAX_QP,
-		.max_total_mcast_qp_attach = DEVICE_MAX_GROUPS * DEVICE_MAX_QP,
 		.max_ah = MAX_AHS,
 		.max_pkeys = 1,
 		.local_ca_ack_delay = 15,

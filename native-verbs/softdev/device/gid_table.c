@@ -26,11 +26,12 @@
 struct address {
 	union ibv_gid gid; /* zeros: the entry is empty */
 	uint32_t interface; /* 0: not known */
-	uint32_t is_outer;  /* it is not the loopback one */
 };
 
+enum { MAX_ADDRESSES = 64 };
+
 struct table {
-	struct address entries[GID_TABLE_ADDRESSES];
+	struct address entries[MAX_ADDRESSES];
 	int count;
 };
 
@@ -41,7 +42,6 @@ struct gid_table_state {
 	pthread_mutex_t lock;
 	struct table table; /* lock; its count only grows */
 	atomic_bool is_followed, asked;
-	void (*changed_callback)(void); /* progress thread only */
 	struct progress_task task;
 	struct progress_timer retry;
 	struct progress_watch watch;
@@ -87,7 +87,7 @@ static void add(struct table *to, const struct address *address)
 		return;
 	if (!entry)
 		entry = find(to, &empty);
-	if (!entry && to->count < GID_TABLE_ADDRESSES)
+	if (!entry && to->count < MAX_ADDRESSES)
 		entry = &to->entries[to->count++];
 	if (entry)
 		*entry = *address;
@@ -147,8 +147,7 @@ static bool read_addresses(struct table *to, bool down)
 	for (int wanted = 0; wanted <= RANK_LOOPBACK_V6; wanted++)
 		for (const struct ifaddrs *entry = list; entry; entry = entry->ifa_next)
 			if ((down || (entry->ifa_flags & IFF_UP)) && rank(entry, &gid) == wanted)
-				add(to, &(struct address){gid, if_nametoindex(entry->ifa_name),
-							  !(entry->ifa_flags & IFF_LOOPBACK)});
+				add(to, &(struct address){gid, if_nametoindex(entry->ifa_name)});
 	if (list)
 		freeifaddrs(list);
 	if (!to->count) {
@@ -228,32 +227,6 @@ uint32_t gid_scope(const union ibv_gid *gid)
 	return gid_is_link_local(gid) && look_up(gid, &entry) ? entry.interface : 0;
 }
 
-uint32_t gid_interface(const union ibv_gid *gid)
-{
-	struct address entry;
-
-	return look_up(gid, &entry) && entry.is_outer ? entry.interface : 0;
-}
-
-int gid_table_interfaces(uint32_t interfaces[GID_TABLE_ADDRESSES])
-{
-	int count = 0;
-
-	gid_table_length();
-	pthread_mutex_lock(&engine->gid_table->lock);
-	for (int i = 0; i < engine->gid_table->table.count; i++) {
-		const struct address *entry = &engine->gid_table->table.entries[i];
-		int k = 0;
-
-		while (k < count && interfaces[k] != entry->interface)
-			k++;
-		if (entry->is_outer && k == count)
-			interfaces[count++] = entry->interface;
-	}
-	pthread_mutex_unlock(&engine->gid_table->lock);
-	return count;
-}
-
 /* Brings the table up to date. 1 if that changed it, 0 if not, -EAGAIN if the addresses cannot be had: then it stays. */
 static int refresh(void)
 {
@@ -289,13 +262,6 @@ static void follow_change(void *unused)
 	if (changed <= 0)
 		return;
 	device_raise(IBV_EVENT_GID_CHANGE);
-	if (engine->gid_table->changed_callback)
-		engine->gid_table->changed_callback();
-}
-
-void gid_table_on_change(void (*callback)(void))
-{
-	engine->gid_table->changed_callback = callback;
 }
 
 static void on_change(void *owner, uint32_t events)

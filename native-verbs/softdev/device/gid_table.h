@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GID_TABLE_ADDRESSES = 64 };
-
 bool gid_is_mapped_v4(const union ibv_gid *gid);
 bool gid_is_loopback(const union ibv_gid *gid);
 bool gid_is_link_local(const union ibv_gid *gid);
@@ -19,11 +17,5 @@ bool gid_is_link_local(const union ibv_gid *gid);
  * the progress thread. Any thread.
  */
 void gid_table_follow(void);
-
-/* From here on called after each such change. Progress thread, as the callback. */
-void gid_table_on_change(void (*callback)(void));
-
-/* The interfaces that have an address of the table, but not the loopback one, in its order; how many. Any thread. */
-int gid_table_interfaces(uint32_t interfaces[GID_TABLE_ADDRESSES]);
 
 #endif

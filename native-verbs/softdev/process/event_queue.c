@@ -100,7 +100,7 @@ unsigned int event_queue_remove(struct event_queue *queue, struct event_node *no
 	return removed;
 }
 
-/* queue->lock held. */
+/* The node of the oldest event, one event taken off; NULL if there is none. queue->lock held. */
 static struct event_node *pop_locked(struct event_queue *queue)
 {
 	struct event_node *node = queue->head.next;
@@ -111,16 +111,6 @@ static struct event_node *pop_locked(struct event_queue *queue)
 	if (--node->pending)
 		link_last(queue, node);
 	take_token(queue);
-	return node;
-}
-
-struct event_node *event_queue_try_pop(struct event_queue *queue)
-{
-	struct event_node *node;
-
-	pthread_mutex_lock(&queue->lock);
-	node = pop_locked(queue);
-	pthread_mutex_unlock(&queue->lock);
 	return node;
 }
 

@@ -38,8 +38,6 @@ bool event_queue_destroy(struct event_queue *queue);
 void event_queue_push(struct event_queue *queue, struct event_node *node);
 /* Takes all events of the node off; returns how many there were. */
 unsigned int event_queue_remove(struct event_queue *queue, struct event_node *node);
-/* The node of the oldest event, one event taken off; NULL if there is none. Never blocks. */
-struct event_node *event_queue_try_pop(struct event_queue *queue);
 /*
  * Waits for an event unless the descriptor is O_NONBLOCK (then NULL, errno EAGAIN). NULL and EINTR after a
  * signal, unless its handler has SA_RESTART; EIO if it is inherited from a parent process. The wait is a cancellation point.

@@ -547,8 +547,6 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 
 	if (error)
 		return error;
-	if (qp_is_live(qp) && qp->transport->is_in_use && qp->transport->is_in_use(qp))
-		return errno = EBUSY;
 	if (qp_is_live(qp))
 		send_what_is_posted(qp);
 	if (!take_out_of_table(qp))

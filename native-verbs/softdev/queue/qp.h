@@ -152,7 +152,6 @@ struct softdev_qp {
 	} responder;
 
 	struct ud_queue *ud; /* UD only (datagram/ud.h) */
-	bool deaf_to_itself; /* UD: what it sends to a group does not come back */
 
 	struct async_source async[QP_ASYNC_COUNT];
 	uint32_t async_raised;
@@ -164,8 +163,6 @@ struct qp_transport {
 	int (*create)(struct softdev_qp *qp);
 	/* May be NULL. It has its number now. 0 or a positive errno. */
 	int (*open)(struct softdev_qp *qp);
-	/* May be NULL. True: it cannot be destroyed yet. */
-	bool (*is_in_use)(const struct softdev_qp *qp);
 	/* Progress thread, no lock held: after this no callback touches it. */
 	void (*disconnect)(struct softdev_qp *qp);
 	/* May be NULL. qp->lock held, after disconnect(): it is reset. */

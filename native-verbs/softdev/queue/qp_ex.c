@@ -13,11 +13,6 @@ enum {
 	SUPPORTED_MASK = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 };
 
-static uint32_t flags_of(const struct ibv_qp_init_attr_ex *attr)
-{
-	return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0;
-}
-
 static int check(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->comp_mask & ~(uint32_t)KNOWN_MASK)
@@ -26,7 +21,7 @@ static int check(const struct ibv_context *context, const struct ibv_qp_init_att
 		return EOPNOTSUPP;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
 		return EINVAL;
-	if (flags_of(attr) && (flags_of(attr) != IBV_QP_CREATE_BLOCK_SELF_MCAST_LB || attr->qp_type != IBV_QPT_UD))
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags)
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
 	    !wr_builder_supports(attr->qp_type, attr->send_ops_flags))
@@ -45,8 +40,6 @@ struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr
 	qp = softverbs_ibv_create_qp(attr->pd, (struct ibv_qp_init_attr *)(void *)attr);
 	if (!qp)
 		return NULL;
-	if (flags_of(attr))
-		to_qp(qp)->deaf_to_itself = true;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		error = wr_builder_attach(to_qp(qp), attr->send_ops_flags);
 	if (!error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads send datagrams to each other's queue pairs and to a group, while their queue pairs are attached, detached,
- * put in error and made again: what arrives is whole and from whom it says, and everything can be given back.
+ * Threads send datagrams to each other's queue pairs, while these are put in error and made again: what arrives is whole and
+ * from whom it says, and everything can be given back.
  */
 #include "ud_fixture.h"
 
@@ -9,8 +9,6 @@
 #include <stdatomic.h>
 
 enum { THREADS = 4, ROUNDS = 30, SENDS = 50, DEPTH = 32, SLOT = 256, RUN_MS = 3000 };
-
-static union ibv_gid group = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 9, [14] = 9, [15] = 9}};
 
 static struct ud_side sides[THREADS];
 static _Atomic uint32_t numbers[THREADS];
@@ -44,15 +42,13 @@ static void poll_once(struct ud_side *ud)
 	}
 }
 
-static void send_some(struct ud_side *ud, struct ibv_ah *ah, struct ibv_ah *to_group, unsigned int *seed)
+static void send_some(struct ud_side *ud, struct ibv_ah *ah, unsigned int *seed)
 {
 	struct message message = {ud->side.qp->qp_num, ~ud->side.qp->qp_num};
 
 	for (int i = 0; i < SENDS; i++) {
-		bool multicast = rand_r(seed) % 8 == 0;
 		struct ibv_sge sge = {(uintptr_t)&message, sizeof(message), 0};
-		struct ibv_send_wr *bad, wr = ud_wr(multicast ? to_group : ah,
-						    atomic_load(&numbers[rand_r(seed) % THREADS]), DEPTH, &sge);
+		struct ibv_send_wr *bad, wr = ud_wr(ah, atomic_load(&numbers[rand_r(seed) % THREADS]), DEPTH, &sge);
 
 		wr.send_flags = IBV_SEND_INLINE | (i % 4 ? 0 : IBV_SEND_SIGNALED);
 		ibv_post_send(ud->side.qp, &wr, &bad); /* ENOMEM when it is ahead of its completions */
@@ -66,17 +62,13 @@ static void *work(void *argument)
 	int index = ud - sides;
 	unsigned int seed = index + 1;
 	union ibv_gid gid = gid_at(ud, 1);
-	struct ibv_ah *ah = ah_to(ud, &gid, 1), *to_group = ah_to(ud, &group, 1);
+	struct ibv_ah *ah = ah_to(ud, &gid, 1);
 	uint64_t end = test_now_ms() + RUN_MS;
 
 	for (int round = 0; round < ROUNDS && test_now_ms() < end; round++) {
 		for (uint32_t slot = 0; slot < DEPTH; slot++)
 			add_receive(ud, slot);
-		if (round % 2)
-			CHECK_EQUAL(softverbs_ibv_attach_mcast(ud->side.qp, &group, 0), 0);
-		send_some(ud, ah, to_group, &seed);
-		if (round % 2)
-			CHECK_EQUAL(softverbs_ibv_detach_mcast(ud->side.qp, &group, 0), 0);
+		send_some(ud, ah, &seed);
 		if (round % 3 == 0) {
 			ud_modify(ud->side.qp, IBV_QPS_ERR, 0, 0);
 			poll_once(ud);
@@ -86,7 +78,7 @@ static void *work(void *argument)
 		ud_to_rts(ud->side.qp, QKEY);
 		atomic_store(&numbers[index], ud->side.qp->qp_num);
 	}
-	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah) + softverbs_ibv_destroy_ah(to_group), 0);
+	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
 	return NULL;
 }
 
@@ -94,7 +86,6 @@ int main(void)
 {
 	pthread_t threads[THREADS];
 
-	make_group_unique(&group);
 	alarm(TEST_SECONDS);
 	for (int i = 0; i < THREADS; i++) {
 		open_ud_side(&sides[i], DEPTH);

@@ -59,7 +59,6 @@ static inline void hosts_join(const char *v4, const char *v6, const char *link_l
 	hosts_run("ip address add %s/64 dev wire nodad", v6);
 	hosts_run("ip address add %s/64 dev wire nodad", link_local);
 	hosts_run("ip link set wire up");
-	hosts_run("ip -6 route replace multicast ff00::/8 dev wire table local");
 }
 
 static void (*hosts_body)(int fd);

@@ -142,13 +142,6 @@ static inline void on_each_transport(void (*body)(void))
 	}
 }
 
-/* A group of this run's own: other tests on this host may use groups as well. Before the first fork. */
-static inline void make_group_unique(union ibv_gid *group)
-{
-	group->raw[14] = getpid() >> 8;
-	group->raw[15] = getpid();
-}
-
 /* Nothing arrives: asked for long enough that a datagram would have. */
 static inline void expect_quiet(struct ibv_cq *cq)
 {

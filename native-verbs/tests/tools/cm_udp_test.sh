@@ -1,30 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# rdma_cm for datagrams: udaddy, mckey, and perftest's UD mode with -R.
+# rdma_cm for datagrams: udaddy, and perftest's UD mode with -R.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/tools.sh"
 need udaddy
-need mckey
 need ib_send_bw
 
-# Others on this host may use groups as well, and the one port that udaddy knows.
+# Others on this host may use the one port that udaddy knows.
 own="$(($$ / 256 % 256)).$(($$ % 256))"
 start_server udaddy -b "127.7.$own" -c 3 -C 50 -S 2000
 wait_until cm_listens 7174
 run_client udaddy -c 3 -C 50 -S 2000 -s "127.7.$own"
 join_server
-
-# The receivers say nothing when they have joined, and they wait for ever for what they miss.
-joined() {
-  grep -q 'receiving data transfers' "$work/server.log"
-}
-
-for group in "239.4.$own" "ff0e::4:$(echo "$own" | tr . :)"; do
-  start_server stdbuf -oL mckey -m "$group" -C 20
-  wait_until joined
-  run_client mckey -m "$group" -C 20 -s
-  join_server
-done
 
 for program in ib_send_bw ib_send_lat; do
   port=$(free_port)

@@ -63,15 +63,6 @@ datagrams() {
   grep -q 'return status 0' "$work/client.log" || fail "udaddy did not return 0"
 }
 
-has_joined() { grep -q 'joined dgid' "$work/server.log"; }
-
-multicast() {
-  start_server stdbuf -oL mckey -m "$1" -b "$2" -c 1 -C 5
-  wait_until has_joined
-  run_client mckey -m "$1" -b "$3" -c 1 -C 5 -s
-  join_server
-}
-
 without_the_secret() {
   port=$(free_port)
   start_server ibv_rc_pingpong -g 1 -p "$port"
@@ -115,7 +106,6 @@ ib_write_lat -n 50 -R
 ib_send_bw -n 100 -e
 ib_send_bw -n 100 -R -z
 ib_send_bw -n 100 -c UD
-ib_send_bw -n 100 -c UD -g -x 3 -M 255:5:0:0:0:0:0:0:0:0:0:0:0:0:1:5
 ib_send_lat -n 100 -R
 ib_send_lat -n 100 -c UC
 ib_send_lat -n 100 -c UD -R
@@ -131,8 +121,6 @@ try "rping by IPv6" rdma_cm_ping node0-v6
 try "rdma_server, rdma_client" endpoints
 try "ucmatose" many_connections
 try "udaddy" datagrams
-try "mckey" multicast 239.1.2.3 10.77.0.10 10.77.0.11
-try "mckey by IPv6" multicast ff05::77 fd77::10 fd77::11
 try "another secret" without_the_secret
 try "a cut link" cut_link
 verdict
