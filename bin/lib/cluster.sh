@@ -27,7 +27,7 @@ begin_cluster() {
   [ "$there" -ge "$1" ] || "$ROOT/bin/hosts" up "$1"
   [ "$there" -gt 0 ] || touch "$CLUSTER/made-the-hosts"
   declare -gA started=()
-  trap 'say "not started; the logs are in $CLUSTER/logs"; stop' EXIT
+  trap 'say "the cluster has not started; the logs are in $CLUSTER/logs"; stop' EXIT
 }
 
 # start_daemon HOST DAEMON CMD...: in its own folder and its own session.
@@ -59,7 +59,7 @@ end_cluster() {
     while pids=$(processes_of "$CLUSTER" | sed -n "s|^\([0-9]*\) node[0-9]*/$daemon\$|\1|p") && [ -n "$pids" ]; do
       # shellcheck disable=SC2086
       kill -s "$signal" $pids 2>/dev/null || true
-      [ "$SECONDS" -lt $((killed + 10)) ] || die 1 "still running, and not to be killed: ${pids//$'\n'/ }"
+      [ "$SECONDS" -lt $((killed + 10)) ] || die 1 "these processes still run and cannot be killed: ${pids//$'\n'/ }"
       if [ "$SECONDS" -lt "$killed" ]; then signal=0; else signal=KILL; fi
       sleep 0.1
     done
@@ -83,7 +83,7 @@ cluster_command() {
     start)
       parse_start "${@:2}"
       need_hosts_tools "$@"
-      [ -z "$(processes_of "$CLUSTER")" ] || die 2 "it runs already: bin/$PROGRAM status, or stop first"
+      [ -z "$(processes_of "$CLUSTER")" ] || die 2 "the cluster runs already: see bin/$PROGRAM status, or run bin/$PROGRAM stop first"
       start ;;
     stop | status)
       [ $# = 1 ] || die 2 "$command takes no arguments; see bin/$PROGRAM --help"

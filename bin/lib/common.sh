@@ -9,7 +9,7 @@ BUILD_PACKAGES="gcc make libibverbs-dev librdmacm-dev"
 
 say() { printf '%s: %s\n' "$PROGRAM" "$*" >&2; }
 
-# die STATUS MESSAGE: 2 is for what the caller can put right, 1 for what went wrong.
+# die STATUS MESSAGE: status 2 means that the caller can put something right, 1 that something went wrong.
 die() { local status=$1; shift; say "$*"; exit "$status"; }
 
 # parse_options SPECS ARGS...: SPECS are words: `--size=` sets the variable size to the option's value (`--size=bytes` another), `--conf+` appends the option and
@@ -54,7 +54,7 @@ need_jdk_and_maven() {
   fi
   version=$("$javac" -version 2>&1 | sed -n 's/^javac \([0-9]*\).*/\1/p' | head -n 1)
   [ "${version:-0}" -ge 17 ] ||
-    die 2 "$javac is of JDK ${version:-?}, and 17 or newer is needed: apt-get install openjdk-17-jdk-headless, or set JAVA_HOME"
+    die 2 "$javac belongs to JDK ${version:-?}, but 17 or newer is needed: apt-get install openjdk-17-jdk-headless, or set JAVA_HOME"
   JAVA=$(dirname "$(readlink -f "$(command -v "$javac")")")/java
   export JAVA_HOME=${JAVA%/bin/java}
   command -v mvn >/dev/null || die 2 "Maven is missing: apt-get install maven"
@@ -65,9 +65,9 @@ need_packages() {
   local test=$1; shift
   eval "$test" && return 0
   if [ "$(id -u)" != 0 ]; then
-    die 2 "packages are missing. As root: apt-get install -y $*"
+    die 2 "packages are missing; install them as root: apt-get install -y $*"
   fi
-  command -v apt-get >/dev/null || die 2 "missing: $*. Install them with this system's package manager"
+  command -v apt-get >/dev/null || die 2 "these packages are missing; install them with this system's package manager: $*"
   say "apt-get install $*"
   { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq "$@"; } >/dev/null ||
     die 1 "apt-get could not install $*: run 'apt-get install $*' to see why"
@@ -85,7 +85,7 @@ need_build_packages() {
 # name_maven_remedy LOG: where Maven could not fetch something, which it does not always say.
 name_maven_remedy() {
   ! grep -qE 'Could not transfer|in offline mode|No plugin found for prefix' "$1" ||
-    say "Maven could not fetch what it needs from Maven Central: give it a way there, or a proxy or mirror in ~/.m2/settings.xml"
+    say "Maven could not fetch what it needs from Maven Central: open a way there, or name a proxy or mirror in ~/.m2/settings.xml"
 }
 
 # run_logged NAME CMD...: CMD with its output in target/logs/NAME.log; the log's errors on stderr if it fails.

@@ -22,7 +22,7 @@ address6_of() { echo "fd77::$((10 + ${1#node}))"; }
 hosts_up() { ip netns list 2>/dev/null | sed -n "s/^$HOSTS-\(node[0-9]*\)\( .*\)\{0,1\}\$/\1/p" | sort -V; }
 
 need_host() {
-  [[ $1 =~ ^node[0-9]+$ ]] || die 2 "'$1' is no host: they are called node0, node1, ..."
+  [[ $1 =~ ^node[0-9]+$ ]] || die 2 "'$1' is not a host: hosts are called node0, node1, ..."
   [ -e "$HOSTS_STATE/$1" ] || die 2 "$1 is not up: bin/hosts up $((${1#node} + 1))"
 }
 
@@ -131,7 +131,7 @@ remove_namespace() {
     fi
     sleep 0.05
   done
-  [ -z "$pids" ] || say "still running in $ns, and not to be killed: $(echo "$pids" | tr '\n' ' ')"
+  [ -z "$pids" ] || say "these processes still run in $ns and cannot be killed: $(echo "$pids" | tr '\n' ' ')"
   ip netns del "$ns" 2>/dev/null || umount -l "/run/netns/$ns" 2>/dev/null || true
   rm -f "/run/netns/$ns"
 }

@@ -21,7 +21,7 @@ if [ -z "$RXE_MIRROR" ] && grep -qs '^ID=ubuntu$' /etc/os-release; then
 fi
 
 need_rxe_tools() {
-  [ "$(uname -sm)" = "Linux x86_64" ] || die 2 "guests are made on Linux on x86_64; this is $(uname -sm)"
+  [ "$(uname -sm)" = "Linux x86_64" ] || die 2 "guests run on Linux on x86_64 only; this is $(uname -sm)"
   { command -v apt-get && command -v dpkg-deb; } >/dev/null ||
     die 2 "the kernels come from packages of Debian or Ubuntu: apt-get and dpkg-deb are needed" \
       "(Debian 12, Ubuntu 24.04 or newer)"
@@ -215,7 +215,7 @@ await_boot() {
 guest_status() {
   local folder=$1 status=$2
   if [ -s "$folder/status" ]; then return "$(cat "$folder/status")"; fi
-  if [ "$status" = 124 ]; then say "no end after the time that --timeout sets"; return 124; fi
+  if [ "$status" = 124 ]; then say "the command did not end within the time that --timeout sets"; return 124; fi
   if [ -e "$folder/status" ]; then
     say "the guest could not write its status to $folder: is the disk full?"
   else
