@@ -5,9 +5,9 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * A point in monotonic time until which its holder may wait. It is passed down a call chain, so
- * that all waits of one operation share one limit.
+ * that all waits of one operation share one limit. Immutable.
  *
- * @param deadlineNs in terms of {@link System#nanoTime}
+ * @param deadlineNs the value of {@link System#nanoTime} at that point
  */
 public record Deadline(long deadlineNs) {
   public static Deadline afterMs(long timeoutMs) {
@@ -22,13 +22,16 @@ public record Deadline(long deadlineNs) {
     return Math.max(0, deadlineNs - System.nanoTime());
   }
 
-  /** Rounded up, so that a wait of this length reaches the deadline; never more than an int. */
+  /**
+   * Returns the remaining time in milliseconds, rounded up so that a wait of this length reaches
+   * the deadline, and limited to an int.
+   */
   public int remainingMs() {
     long ms = TimeUnit.NANOSECONDS.toMillis(remainingNs() + TimeUnit.MILLISECONDS.toNanos(1) - 1);
     return (int) Math.min(ms, Integer.MAX_VALUE);
   }
 
-  /** The sooner of this deadline and {@code timeoutMs} from now. */
+  /** Returns the earlier of this deadline and {@code timeoutMs} from now. */
   public Deadline atMostMs(long timeoutMs) {
     Deadline other = afterMs(timeoutMs);
     return other.deadlineNs - deadlineNs < 0 ? other : this;

@@ -7,14 +7,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A daemon thread that repeats one step until it is stopped. If the step throws, the thread dies
- * and tells its owner, who fails everything that waits on it.
+ * A daemon thread that repeats one step until it is stopped. If the step throws, the thread ends
+ * and notifies its owner, which fails everything that waits on it.
  */
 public final class LoopThread {
   private static final Logger LOG = LoggerFactory.getLogger(LoopThread.class);
   private static final int STOP_MS = 5_000;
 
-  /** One turn; it waits a second at most, so that the thread can be stopped. */
+  /** Runs one turn, which waits at most a second, so that the thread can be stopped. */
   public interface Step {
     void run() throws Exception;
   }

@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Makes the daemon threads of the transport; all of them end with their owner's close. */
+/** Creates the daemon threads of the transport. All of them end with their owner's close. */
 public final class Workers {
   private static final Logger LOG = LoggerFactory.getLogger(Workers.class);
 
@@ -22,10 +22,10 @@ public final class Workers {
   }
 
   /**
-   * So many threads, all started here and kept until the shutdown: to carry out a command never takes
-   * a new one, which a system at its limit would refuse. A command that throws is logged.
+   * Starts a fixed number of threads and keeps them until the shutdown. A command therefore never
+   * needs a new thread, which a system at its limit would refuse. A command that throws is logged.
    *
-   * @throws OutOfMemoryError if the system does not give the threads
+   * @throws OutOfMemoryError if the system does not provide the threads
    */
   public static ThreadPoolExecutor pool(String name, int threads) {
     AtomicInteger sequence = new AtomicInteger();
@@ -45,7 +45,7 @@ public final class Workers {
       super(threads, threads, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), factory);
     }
 
-    /** What a command throws would end its thread. */
+    /** Catches what a command throws, which would end the thread otherwise. */
     @Override
     public void execute(Runnable command) {
       super.execute(() -> {

@@ -6,12 +6,17 @@ import java.net.UnknownHostException;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Which local address a user wants peers to connect to: that of an interface, of a network, any. */
+/**
+ * The user's choice of the local address that peers connect to: that of an interface, one in a
+ * network, or any.
+ */
 public sealed interface AddressChoice {
-  /** Whether the address {@code ip} of interface {@code interfaceName} is meant. */
+  /**
+   * Returns whether the choice allows the address {@code ip} of interface {@code interfaceName}.
+   */
   boolean accepts(InetAddress ip, String interfaceName);
 
-  /** Nothing was said. */
+  /** The setting is empty: any address. */
   record Any() implements AddressChoice {
     @Override
     public boolean accepts(InetAddress ip, String interfaceName) {
@@ -24,7 +29,7 @@ public sealed interface AddressChoice {
     }
   }
 
-  /** For example {@code ib0} or {@code eth1.100}. */
+  /** The address of an interface, for example {@code ib0} or {@code eth1.100}. */
   record OfInterface(String name) implements AddressChoice {
     @Override
     public boolean accepts(InetAddress ip, String interfaceName) {
@@ -37,7 +42,10 @@ public sealed interface AddressChoice {
     }
   }
 
-  /** A network, for example 192.168.7.0/24; a single address has all its bits in the prefix. */
+  /**
+   * An address in a network, for example 192.168.7.0/24; the prefix of a single address has all its
+   * bits.
+   */
   record InNetwork(String text, InetAddress network, int prefixBits) implements AddressChoice {
     @Override
     public boolean accepts(InetAddress ip, String interfaceName) {
@@ -61,7 +69,7 @@ public sealed interface AddressChoice {
     }
   }
 
-  /** Throws {@link IllegalArgumentException} with the reason. */
+  /** Parses the setting; throws {@link IllegalArgumentException} with the reason if it cannot. */
   static AddressChoice of(String text) {
     if (text.isEmpty()) {
       return new Any();
@@ -94,7 +102,7 @@ public sealed interface AddressChoice {
     return new InNetwork(text, network, bits);
   }
 
-  /** What the text may look like. */
+  /** The forms that the text may have. */
   final class Form {
     private static final String OCTET = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])";
     private static final Pattern ADDRESS = Pattern.compile("(" + OCTET + "(?:\\." + OCTET

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.config;
 
-/** Where the checksums come from that every block is verified with before delivery. */
+/** The origin of the checksums with which every block is verified before it is delivered. */
 public enum ChecksumMode {
-  /** Spark's own values where they cover the file's bytes, else computed by the map task. */
+  /** Spark's own values where they cover the file's bytes; otherwise the map task computes them. */
   AUTO,
-  /** Always computed by the map task from the committed file. */
+  /** The map task always computes them from the committed file. */
   OWN,
-  /** None: blocks are delivered unverified. */
+  /** There are none: blocks are delivered unverified. */
   OFF
 }

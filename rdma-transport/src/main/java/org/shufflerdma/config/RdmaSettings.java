@@ -216,7 +216,7 @@ public record RdmaSettings(
     return KnownKeys.migrationNotes(new TreeMap<>(conf).keySet());
   }
 
-  /** The text of docs/configuration.md. */
+  /** Returns the text of docs/configuration.md. */
   public static String documentation() {
     StringBuilder text = new StringBuilder();
     text.append("# Settings\n\n")

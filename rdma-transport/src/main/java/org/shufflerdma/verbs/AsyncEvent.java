@@ -2,8 +2,10 @@
 package org.shufflerdma.verbs;
 
 /**
- * An asynchronous event of a device. {@code type} is its {@code enum ibv_event_type}, {@code element}
- * the queue pair number or port it is about, else 0.
+ * An asynchronous event of a device.
+ *
+ * @param type the name of its {@code enum ibv_event_type}
+ * @param element the number of the queue pair or port that it is about, otherwise 0
  */
 public record AsyncEvent(int type, String text, int element) {
   public static final int CQ_ERR = 0;

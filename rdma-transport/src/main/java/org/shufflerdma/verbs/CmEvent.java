@@ -71,22 +71,27 @@ public final class CmEvent implements AutoCloseable {
     return type;
   }
 
-  /** The id the event is about; for CONNECT_REQUEST a new one, which the receiver now owns. */
+  /**
+   * Returns the id that the event is about; for CONNECT_REQUEST a new one, which the receiver owns.
+   */
   public ConnectionId id() {
     return id;
   }
 
-  /** The listening id of a CONNECT_REQUEST, else null. */
+  /** Returns the listening id of a CONNECT_REQUEST; null for other events. */
   public @Nullable ConnectionId listenId() {
     return listenId;
   }
 
-  /** 0, a negative errno, or the reject reason of REJECTED. */
+  /** Returns 0, a negative errno, or the reject reason of REJECTED. */
   public int status() {
     return status;
   }
 
-  /** What the peer sent; rdma_cm pads it with zeroes to the message's full size. */
+  /**
+   * Returns the private data that the peer sent; rdma_cm pads it with zeroes to the message's full
+   * size.
+   */
   public byte[] privateData() {
     return privateData.clone();
   }
@@ -99,7 +104,7 @@ public final class CmEvent implements AutoCloseable {
     return initiatorDepth;
   }
 
-  /** The peer's queue pair number. */
+  /** Returns the peer's queue pair number. */
   public int qpNum() {
     return qpNum;
   }

@@ -3,13 +3,16 @@ package org.shufflerdma.verbs;
 
 import static org.shufflerdma.verbs.Dispatcher.DISNI;
 
-/** Where completion queues announce completions. One thread waits; closed after its CQs. */
+/**
+ * A channel on which completion queues announce completions. One thread waits on it. It is closed
+ * after its completion queues.
+ */
 public final class CompletionChannel extends NativeObject {
   CompletionChannel(long handle) {
     super(handle);
   }
 
-  /** Waits for an event, takes and acknowledges it; false after the timeout. */
+  /** Waits for an event, takes it and acknowledges it; returns false after the timeout. */
   public boolean await(int timeoutMs) throws VerbsException {
     int result = Natives.awaitCompletionEvent(handle(), timeoutMs);
     if (result < 0) {

@@ -14,12 +14,12 @@ public final class CompletionQueue extends NativeObject {
     this.capacity = Natives.completionQueueCapacity(handle);
   }
 
-  /** How many completions it holds, at least what was asked for. */
+  /** Returns how many completions the queue holds, which is at least the requested number. */
   public int capacity() {
     return capacity;
   }
 
-  /** Takes up to {@code out.capacity()} completions without waiting; how many there were. */
+  /** Takes up to {@code out.capacity()} completions without waiting, and returns their number. */
   public int poll(CompletionBatch out) throws VerbsException {
     int polled;
     try {
@@ -34,7 +34,10 @@ public final class CompletionQueue extends NativeObject {
     return polled;
   }
 
-  /** Arms one event on the channel for the next completion. Poll once more after arming. */
+  /**
+   * Requests one event on the channel for the next completion. The caller must poll once more
+   * afterwards.
+   */
   public void requestNotify(boolean solicitedOnly) throws VerbsException {
     check("ibv_req_notify_cq", DISNI._reqNotifyCQ(handle(), solicitedOnly ? 1 : 0));
   }

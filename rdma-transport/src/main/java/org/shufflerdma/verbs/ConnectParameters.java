@@ -2,9 +2,11 @@
 package org.shufflerdma.verbs;
 
 /**
- * What connect and accept tell the other end. {@code responderResources}: READs we serve at a time;
- * {@code initiatorDepth}: READs we start at a time; both at most 255. Retry counts are 0 to 7, an
- * RNR count of 7 never ends. A connect carries at most 56 bytes of private data, an accept 196.
+ * The parameters that connect and accept send to the other end. Retry counts are 0 to 7; an RNR
+ * count of 7 never ends. A connect carries at most 56 bytes of private data, an accept 196.
+ *
+ * @param responderResources the most READs that this side serves at a time, at most 255
+ * @param initiatorDepth the most READs that this side starts at a time, at most 255
  */
 public final class ConnectParameters {
   private final byte[] privateData;

@@ -41,17 +41,17 @@ public final class ConnectionId extends NativeObject {
     DISNI._listen(handle(), backlog);
   }
 
-  /** Null while the id is not bound. */
+  /** Returns the local address; null while the id is not bound. */
   public @Nullable InetSocketAddress localAddress() {
     return address(false);
   }
 
-  /** Null while there is no peer. */
+  /** Returns the peer's address; null while there is no peer. */
   public @Nullable InetSocketAddress peerAddress() {
     return address(true);
   }
 
-  /** Outcome: ADDR_RESOLVED or ADDR_ERROR. */
+  /** Resolves the address. The outcome is the event ADDR_RESOLVED or ADDR_ERROR. */
   public void resolveAddress(
       @Nullable InetSocketAddress source, InetSocketAddress destination, int timeoutMs)
       throws VerbsException {
@@ -68,12 +68,15 @@ public final class ConnectionId extends NativeObject {
         timeoutMs);
   }
 
-  /** Outcome: ROUTE_RESOLVED or ROUTE_ERROR. */
+  /** Resolves the route. The outcome is the event ROUTE_RESOLVED or ROUTE_ERROR. */
   public void resolveRoute(int timeoutMs) throws VerbsException {
     DISNI._resolveRoute(handle(), timeoutMs);
   }
 
-  /** The device the id is bound to; null before that. It belongs to rdma_cm and is never closed. */
+  /**
+   * Returns the device to which the id is bound; null before that. The device belongs to rdma_cm
+   * and is never closed.
+   */
   public @Nullable DeviceContext context() throws VerbsException {
     if (context == null) {
       long verbs = DISNI._getContext(handle());
@@ -82,28 +85,29 @@ public final class ConnectionId extends NativeObject {
     return context;
   }
 
-  /** Name of the device the id is bound to; null before that. */
+  /** Returns the name of the device to which the id is bound; null before that. */
   public @Nullable String deviceName() throws VerbsException {
     DeviceContext bound = context();
     return bound == null ? null : bound.name();
   }
 
-  /** The port of the device that the id is bound to; 0 before that. */
+  /** Returns the port of the device to which the id is bound; 0 before that. */
   public int port() {
     return Natives.port(handle());
   }
 
   /**
-   * The byte that packets of the connection carry as IP's type of service or traffic class. On
-   * InfiniBand the subnet manager takes it as the QoS class. Before the route is resolved.
+   * Sets the byte that packets of the connection carry as IP's type of service or traffic class; on
+   * InfiniBand the subnet manager takes it as the QoS class. To be called before the route is
+   * resolved.
    */
   public void setTypeOfService(int value) throws VerbsException {
     Natives.setOption(handle(), TYPE_OF_SERVICE, value);
   }
 
   /**
-   * How long this end waits for an acknowledgement before it sends again: 4.096 us * 2^{@code
-   * exponent}, 1 to 31. Before the route is resolved, or before accept.
+   * Sets how long this end waits for an acknowledgement before it sends again: 4.096 us * 2^{@code
+   * exponent}, 1 to 31. To be called before the route is resolved, or before accept.
    */
   public void setAckTimeout(int exponent) throws VerbsException {
     try {
@@ -115,9 +119,9 @@ public final class ConnectionId extends NativeObject {
   }
 
   /**
-   * Creates the RC queue pair of this id; completions of unsignalled requests are not reported. It
-   * can be used once {@link QueuePair#toReady} has moved it. EINVAL if the domain is not of the id's
-   * device.
+   * Creates the RC queue pair of this id. Unsignalled requests get no completion. The queue pair
+   * can be used once {@link QueuePair#toReady} has moved it. Fails with EINVAL if the domain does
+   * not belong to the id's device.
    */
   public QueuePair createQueuePair(
       ProtectionDomain domain,
@@ -136,7 +140,10 @@ public final class ConnectionId extends NativeObject {
     return created;
   }
 
-  /** Outcome: CONNECT_RESPONSE, REJECTED, UNREACHABLE or CONNECT_ERROR. */
+  /**
+   * Sends the connection request. The outcome is the event CONNECT_RESPONSE, REJECTED, UNREACHABLE
+   * or CONNECT_ERROR.
+   */
   public void connect(ConnectParameters p) throws VerbsException {
     Natives.connect(
         handle(),
@@ -148,12 +155,14 @@ public final class ConnectionId extends NativeObject {
         p.rnrRetryCount());
   }
 
-  /** The answer to CONNECT_RESPONSE, once the queue pair is ready. The other end sees ESTABLISHED. */
+  /** Answers CONNECT_RESPONSE, once the queue pair is ready. The other end sees ESTABLISHED. */
   public void establish() throws VerbsException {
     Natives.establish(handle());
   }
 
-  /** The answer to CONNECT_REQUEST, once the queue pair is ready. Outcome: ESTABLISHED. */
+  /**
+   * Answers CONNECT_REQUEST, once the queue pair is ready. The outcome is the event ESTABLISHED.
+   */
   public void accept(ConnectParameters p) throws VerbsException {
     Natives.accept(
         handle(),
@@ -171,8 +180,9 @@ public final class ConnectionId extends NativeObject {
   }
 
   /**
-   * Ends the connection: both ends see DISCONNECTED and their queue pairs go to the error state. The
-   * other end answers its DISCONNECTED with the same call; without that we wait for a timeout.
+   * Ends the connection: both ends see DISCONNECTED and their queue pairs go to the error state.
+   * The other end answers its DISCONNECTED with the same call; otherwise this end waits for a
+   * timeout.
    */
   public void disconnect() throws VerbsException {
     QueuePair own = queuePair;

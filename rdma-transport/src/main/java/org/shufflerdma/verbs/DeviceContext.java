@@ -35,7 +35,9 @@ public final class DeviceContext {
         Natives.createCompletionQueue(handle, cqe, channel == null ? 0 : channel.handle(), vector));
   }
 
-  /** Waits for an asynchronous event, takes and acknowledges it; null after the timeout. */
+  /**
+   * Waits for an asynchronous event, takes it and acknowledges it; returns null after the timeout.
+   */
   public @Nullable AsyncEvent pollAsyncEvent(int timeoutMs) throws VerbsException {
     long[] typeAndElement = new long[2];
     String text = Natives.getAsyncEvent(handle, timeoutMs, typeAndElement);

@@ -4,12 +4,13 @@ package org.shufflerdma.verbs;
 import java.util.List;
 
 /**
- * What {@code ibv_query_device} says.
+ * The attributes of a device, as {@code ibv_query_device} reports them.
  *
- * @param maxQpRdAtom READs that a queue pair serves at a time
- * @param maxQpInitRdAtom READs that a queue pair starts at a time
- * @param ackDelay how long the device takes to acknowledge at most: exponent of 4.096 us
- * @param odp RC READs from on-demand paged regions work
+ * @param maxQpRdAtom the most READs that a queue pair serves at a time
+ * @param maxQpInitRdAtom the most READs that a queue pair starts at a time
+ * @param ackDelay the longest time that the device takes to acknowledge: exponent n of 4.096 us *
+ *     2^n
+ * @param odp whether RC READs from on-demand paged regions work
  */
 public record DeviceInfo(
     String name,

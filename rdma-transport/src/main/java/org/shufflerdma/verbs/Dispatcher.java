@@ -4,9 +4,9 @@ package org.shufflerdma.verbs;
 import com.ibm.disni.verbs.impl.NativeDispatcher;
 
 /**
- * DiSNI's binding to the verbs, for the calls it serves. Its Java wrappers above the binding
- * (RdmaCmNat, RdmaVerbsNat) are not used here: they forget a failed destroy, keep destroyed ids in
- * an unguarded map and log each call.
+ * DiSNI's binding to the verbs, for the calls that it provides. This project does not use DiSNI's
+ * wrappers above the binding (RdmaCmNat, RdmaVerbsNat), because they forget a failed destroy, keep
+ * destroyed ids in an unguarded map and log each call.
  */
 final class Dispatcher {
   static final NativeDispatcher DISNI;

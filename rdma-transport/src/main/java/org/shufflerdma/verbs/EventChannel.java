@@ -12,11 +12,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An rdma_cm event channel and the connection ids made on it. One thread polls; ids may be created
- * and used by any. It is closed by its owner after all its ids; a poll in progress ends before that.
+ * An rdma_cm event channel and the connection ids made on it. One thread polls; any thread may
+ * create and use ids. Its owner closes it after all its ids; close waits for a poll in progress.
  */
 public final class EventChannel extends NativeObject {
-  /** RDMA_PS_TCP: reliable connections. */
+  /** The port space RDMA_PS_TCP, for reliable connections. */
   private static final short PORT_SPACE_TCP = 0x0106;
 
   private final Map<Long, ConnectionId> ids = new ConcurrentHashMap<>();
@@ -27,13 +27,19 @@ public final class EventChannel extends NativeObject {
     super(handle);
   }
 
-  /** Needs {@link Verbs#open} first. Without any RDMA device the system's library gives ENODEV. */
+  /**
+   * Opens a channel; {@link Verbs#open} must have succeeded. Without any RDMA device the system's
+   * library fails with ENODEV.
+   */
   public static EventChannel open() throws VerbsException {
     NativeBinding.requireProvider();
     return new EventChannel(DISNI._createEventChannel());
   }
 
-  /** The devices of rdma_cm: the contexts of its ids, which ids of loopback addresses do not name. */
+  /**
+   * Returns the devices that rdma_cm has opened. An id bound to a loopback address does not name
+   * its device.
+   */
   public List<DeviceContext> devices() throws VerbsException {
     return Arrays.stream(Natives.cmContexts()).mapToObj(DeviceContext::new).toList();
   }
@@ -43,8 +49,8 @@ public final class EventChannel extends NativeObject {
   }
 
   /**
-   * Waits for the next event; null after the timeout. The event must be closed: until then its ids
-   * cannot be.
+   * Waits for the next event; returns null after the timeout. The caller must close the event, and
+   * before that its ids cannot be destroyed.
    */
   public synchronized @Nullable CmEvent poll(int timeoutMs) throws VerbsException {
     long event = Natives.getCmEvent(handle(), timeoutMs, record);
@@ -68,12 +74,12 @@ public final class EventChannel extends NativeObject {
     return id;
   }
 
-  /** After the native id is freed; its address may already stand for another one. */
+  /** Forgets an id after it was freed; its address may already belong to another one. */
   void forget(long idHandle, ConnectionId id) {
     ids.remove(idHandle, id);
   }
 
-  /** Synchronized as a poll that is on its way still uses the channel. */
+  /** Closes the channel; synchronized because a poll in progress still uses it. */
   @Override
   synchronized void release(long handle) throws VerbsException {
     if (!ids.isEmpty()) {

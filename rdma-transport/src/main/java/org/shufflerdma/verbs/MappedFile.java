@@ -7,12 +7,13 @@ import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * A whole file, mapped to be registered with {@link Access#REMOTE_READ}: opened O_RDWR, MAP_SHARED,
- * readable and writable, as kernels differ on everything else. Nobody reads or writes through the
- * mapping, so a truncated file cannot raise SIGBUS here. Keeps the descriptor until close.
+ * A whole file, mapped to be registered with {@link Access#REMOTE_READ}. It is opened O_RDWR and
+ * mapped MAP_SHARED, readable and writable, because that is what all kernels can register. Nobody
+ * reads or writes through the mapping, so a truncated file cannot raise SIGBUS here. The file
+ * descriptor stays open until close.
  */
 public final class MappedFile implements AutoCloseable {
-  /** How this JVM turns the bytes of file names into characters and back. */
+  /** The charset with which this JVM converts the bytes of file names to characters and back. */
   private static final Charset FILE_NAMES =
       Charset.forName(System.getProperty("sun.jnu.encoding", StandardCharsets.UTF_8.name()));
 
@@ -29,7 +30,7 @@ public final class MappedFile implements AutoCloseable {
     this.size = size;
   }
 
-  /** Maps the file as long as it is now; an empty file has address 0. */
+  /** Maps the file at its present length; an empty file has address 0. */
   public static MappedFile open(Path path) throws VerbsException {
     long[] addressAndSize = new long[2];
     byte[] name = path.toString().getBytes(FILE_NAMES);

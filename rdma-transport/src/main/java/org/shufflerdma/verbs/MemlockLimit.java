@@ -2,8 +2,9 @@
 package org.shufflerdma.verbs;
 
 /**
- * How much memory this process may pin. {@code exempt}: it has CAP_IPC_LOCK and the limit does not
- * bind. A limit of {@link Long#MAX_VALUE} is "unlimited".
+ * The limit of memory that this process may pin.
+ *
+ * @param exempt whether the process has CAP_IPC_LOCK, so that the limit does not bind
  */
 public record MemlockLimit(long softBytes, long hardBytes, boolean exempt) {
   private static final String REMEDY =
@@ -21,7 +22,10 @@ public record MemlockLimit(long softBytes, long hardBytes, boolean exempt) {
     return !exempt && softBytes != Long.MAX_VALUE;
   }
 
-  /** Why pinning failed and what to do, for the end of a message; empty if the limit does not bind. */
+  /**
+   * Says why pinning failed and what to do, for the end of a message; empty if the limit does not
+   * bind.
+   */
   public String remedy() {
     return binds() ? ": the limit of locked memory is " + softBytes / 1024 + " KiB" + REMEDY : "";
   }

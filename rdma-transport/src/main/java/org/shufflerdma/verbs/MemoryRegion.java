@@ -4,8 +4,8 @@ package org.shufflerdma.verbs;
 import static org.shufflerdma.verbs.Dispatcher.DISNI;
 
 /**
- * A registered memory region. Its owner closes it when no work request uses it any more; after close
- * returned no peer can read it.
+ * A registered memory region. Its owner closes it when no work request uses it any more. After
+ * close has returned, no peer can read it.
  */
 public final class MemoryRegion extends NativeObject {
   private final long address;
@@ -31,17 +31,20 @@ public final class MemoryRegion extends NativeObject {
     return length;
   }
 
-  /** What it was registered with: {@link Access} flags. */
+  /** Returns the {@link Access} flags of the registration. */
   public int access() {
     return access;
   }
 
-  /** Names the region in our own work requests. */
+  /** Returns the key that names the region in this process's own work requests. */
   public int lkey() {
     return lkey;
   }
 
-  /** Names the region in the work requests of peers. Not the same as {@link #lkey}. */
+  /**
+   * Returns the key that names the region in the work requests of peers. It differs from {@link
+   * #lkey}.
+   */
   public int rkey() {
     return rkey;
   }

@@ -9,7 +9,7 @@ public final class Mtu {
 
   private Mtu() {}
 
-  /** 0 for a value that is none. */
+  /** Converts the enum value to bytes; 0 for a value that is no MTU. */
   static int toBytes(int ibvMtu) {
     return ibvMtu >= 1 && ibvMtu <= 5 ? 128 << ibvMtu : 0;
   }

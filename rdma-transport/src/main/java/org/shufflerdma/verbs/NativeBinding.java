@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.verbs;
 
-/** How DiSNI's dispatcher class, under whatever name, gets its natives. Not for anybody else. */
+/**
+ * Binds the native functions of DiSNI's dispatcher class, under whatever name it has. Only that
+ * class calls this.
+ */
 public final class NativeBinding {
   private NativeBinding() {}
 
-  /** Loads the natives if nobody has and binds those of {@code dispatcher}. */
+  /**
+   * Loads the native library unless it is loaded, and binds the functions of {@code dispatcher}.
+   */
   public static void register(Class<?> dispatcher) {
     try {
       NativeLibrary.load(null);
@@ -17,7 +22,7 @@ public final class NativeBinding {
     Natives.registerDispatcher(dispatcher);
   }
 
-  /** The natives have nothing to call before a provider is bound. */
+  /** Fails unless a provider is bound, since the native functions have nothing to call before. */
   public static void requireProvider() throws VerbsException {
     if (!Verbs.isOpen()) {
       throw new VerbsException(

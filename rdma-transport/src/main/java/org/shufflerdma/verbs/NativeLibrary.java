@@ -9,14 +9,15 @@ import java.nio.file.attribute.PosixFilePermissions;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Unpacks the native libraries from the jar and loads them: into a directory of its own, so that
- * class loaders do not get into each other's way, and removed again as soon as they are loaded.
+ * Extracts the native libraries from the jar into a directory of its own and loads them. Class
+ * loaders therefore do not share files, and the directory is removed as soon as the libraries are
+ * loaded.
  */
 public final class NativeLibrary {
   private static final String JNI = "libdisni.so";
   private static final String SOFT_DEVICE = "libsoftverbs.so.1";
   private static final String DIRECTORY_KEY = "spark.shuffle.rdma.nativeDir";
-  /** What native-verbs/tests/glibc_floor.sh holds the libraries to. */
+  /** The oldest glibc that the libraries run on; native-verbs/tests/glibc_floor.sh checks it. */
   private static final String GLIBC_FLOOR = "2.28";
 
   private static boolean loaded;
@@ -90,7 +91,10 @@ public final class NativeLibrary {
     }
   }
 
-  /** What the dynamic linker said about a file below {@code base}, and what to do about it. */
+  /**
+   * Composes a message of what the dynamic linker said about a file below {@code base}, and what to
+   * do about it.
+   */
   static String refusal(Path file, Path base, @Nullable String reason) {
     if (reason != null && reason.contains("failed to map segment")) {
       return "cannot load " + file + ": " + base + " is mounted noexec (" + reason + ")"

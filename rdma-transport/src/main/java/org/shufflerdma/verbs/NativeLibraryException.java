@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.verbs;
 
-/** A native library could not be unpacked or loaded; the message names file, reason and remedy. */
+/**
+ * Reports that a native library could not be extracted or loaded; the message names file, reason
+ * and remedy.
+ */
 public final class NativeLibraryException extends VerbsException {
   private static final long serialVersionUID = 1L;
 

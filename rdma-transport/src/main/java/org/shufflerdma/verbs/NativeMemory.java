@@ -6,8 +6,8 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Anonymous memory outside the heap, page aligned and zeroed, freed by close alone: slices do not
- * keep it alive and must not be used afterwards. Thread safe but for that.
+ * Anonymous memory outside the heap, page aligned and zeroed. Only close frees it: slices do not
+ * keep it alive and must not be used afterwards. Otherwise thread-safe.
  */
 public final class NativeMemory implements AutoCloseable {
   private final long address;
@@ -24,9 +24,11 @@ public final class NativeMemory implements AutoCloseable {
   }
 
   /**
-   * {@code hugePages} takes whole huge pages from the kernel's pool, where an administrator has
-   * reserved some and they are free, else asks for transparent ones; without either it works all
-   * the same.
+   * Allocates memory.
+   *
+   * @param hugePages whether to take whole huge pages from the kernel's pool, where an
+   *     administrator has reserved some and they are free, and otherwise to request transparent
+   *     ones; without either the memory has normal pages
    */
   public static NativeMemory allocate(long bytes, boolean hugePages) throws VerbsException {
     if (bytes <= 0) {
@@ -46,12 +48,12 @@ public final class NativeMemory implements AutoCloseable {
     return size;
   }
 
-  /** Whether it is of the kernel's pool of huge pages. */
+  /** Returns whether the memory comes from the kernel's pool of huge pages. */
   public boolean isOfReservedPages() {
     return ofReservedPages;
   }
 
-  /** A view of part of it, big endian as every new buffer. */
+  /** Returns a view of a part of the memory, big endian as every new buffer. */
   public ByteBuffer slice(long offset, int length) {
     Objects.checkFromIndexSize(offset, length, size);
     if (closed.get()) {

@@ -4,8 +4,8 @@ package org.shufflerdma.verbs;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Owner of one native pointer. The pointer is given back once; a failed give-back leaves the object
- * open, so that it can be repeated when what used the object is gone.
+ * The owner of one native pointer. The native object is freed once. If that fails, this object
+ * stays open, so that close can be repeated when what used it is gone.
  */
 abstract class NativeObject implements AutoCloseable {
   private final AtomicLong handle;
@@ -14,7 +14,7 @@ abstract class NativeObject implements AutoCloseable {
     this.handle = new AtomicLong(handle);
   }
 
-  /** Gives the native object back. */
+  /** Frees the native object. */
   abstract void release(long handle) throws VerbsException;
 
   final long handle() {

@@ -20,7 +20,7 @@ final class Natives {
 
   static native String errorText(int errno);
 
-  /** Fills soft and hard limit in bytes; true if CAP_IPC_LOCK lifts them. */
+  /** Fills the soft and the hard limit in bytes; returns true if CAP_IPC_LOCK lifts them. */
   static native boolean memlockLimit(long[] softAndHard);
 
   static native int setSecret(byte[] secret);
@@ -33,7 +33,7 @@ final class Natives {
 
   static native int closeDevice(long context);
 
-  /** The contexts that rdma_cm has opened, one for each device. */
+  /** Returns the contexts that rdma_cm has opened, one for each device. */
   static native long[] cmContexts() throws VerbsException;
 
   static native String deviceName(long context);
@@ -46,11 +46,13 @@ final class Natives {
 
   static native void queryGid(long context, int port, int index, byte[] out) throws VerbsException;
 
-  /** Fills {type, element} and acknowledges the event; its text, or null after the timeout. */
+  /**
+   * Fills {type, element} and acknowledges the event; returns its text, or null after the timeout.
+   */
   static native @Nullable String getAsyncEvent(long context, int timeoutMs, long[] out)
       throws VerbsException;
 
-  /** A CM event's pointer, its record copied to {@code out}; 0 after the timeout. */
+  /** Copies a CM event's record to {@code out} and returns its pointer; 0 after the timeout. */
   static native long getCmEvent(long channel, int timeoutMs, ByteBuffer out) throws VerbsException;
 
   static native int ackCmEvent(long event);
@@ -69,13 +71,16 @@ final class Natives {
       int timeoutMs)
       throws VerbsException;
 
-  /** Fills the IP address of one end and {port, scope id}; its length, 0 while there is none. */
+  /**
+   * Fills the IP address of one end and {port, scope id}; returns its length, or 0 while there is
+   * none.
+   */
   static native int address(long id, boolean peer, byte[] address, int[] portAndScope);
 
   /** Sets an option of level RDMA_OPTION_ID whose value is one byte. */
   static native void setOption(long id, int name, int value) throws VerbsException;
 
-  /** The port of the device that the id is bound to; 0 while it has none. */
+  /** Returns the port of the device to which the id is bound; 0 while it has none. */
   static native int port(long id);
 
   static native void connect(
@@ -104,7 +109,7 @@ final class Natives {
 
   static native void disconnect(long id) throws VerbsException;
 
-  /** Waits until all events of the id are acknowledged; an errno. */
+  /** Destroys the id after all its events are acknowledged; returns an errno. */
   static native int destroyId(long id);
 
   /** Creates an RC queue pair; {@code capabilities} holds wanted, then granted values. */
@@ -113,7 +118,10 @@ final class Natives {
 
   static native int destroyQueuePair(long qp);
 
-  /** Moves to RTS as the id's connection demands, within {@link QueuePairLimits#toArray}. */
+  /**
+   * Moves the queue pair to RTS as the id's connection requires, within {@link
+   * QueuePairLimits#toArray}.
+   */
   static native void queuePairToReady(long id, long qp, int[] limits) throws VerbsException;
 
   static native int queuePairToError(long qp);
@@ -121,7 +129,10 @@ final class Natives {
   /** Fills the words that {@link QueuePairAttributes} reads. */
   static native int queryQueuePair(long qp, int[] out);
 
-  /** Number posted in the low word, errno of the first refused one in the high word. */
+  /**
+   * Returns the number posted in the low word, and the errno of the first refused request in the
+   * high word.
+   */
   static native long postSend(long qp, long firstWorkRequest, int count);
 
   static native long createCompletionQueue(long context, int cqe, long channel, int vector)
@@ -142,14 +153,14 @@ final class Natives {
 
   static native int memoryKey(long mr, boolean remote);
 
-  /** Fills {address, size} of the mapping; the descriptor. */
+  /** Fills {address, size} of the mapping and returns the file descriptor. */
   static native int openFile(byte[] path, long[] out) throws VerbsException;
 
   static native int closeFile(int fd, long address, long size);
 
   static native long mapMemory(long size, boolean hugePages) throws VerbsException;
 
-  /** Memory in 2 MiB pages of the kernel's pool; 0 if that has none for us. */
+  /** Allocates memory in 2 MiB pages of the kernel's pool; returns 0 if the pool has none free. */
   static native long mapHugePages(long size);
 
   static native int unmapMemory(long address, long size);

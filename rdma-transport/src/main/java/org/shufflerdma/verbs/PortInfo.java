@@ -3,7 +3,10 @@ package org.shufflerdma.verbs;
 
 import java.util.List;
 
-/** What {@code ibv_query_port} says, and the GIDs in use. Ports count from 1. */
+/**
+ * The attributes of a port, as {@code ibv_query_port} reports them, and its GIDs in use. Ports
+ * count from 1.
+ */
 public record PortInfo(
     int port,
     PortState state,

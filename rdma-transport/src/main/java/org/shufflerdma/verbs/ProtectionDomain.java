@@ -6,10 +6,11 @@ import static org.shufflerdma.verbs.Dispatcher.DISNI;
 import java.util.Objects;
 
 /**
- * A protection domain. Closed last, after its regions and queue pairs. Thread safe.
+ * A protection domain. It is closed last, after its regions and queue pairs. Thread-safe.
  *
- * <p>Nothing else in this project registers memory, so this is where least access is kept: a region is read
- * by peers, or written by this process' own READs. What a peer could write cannot be registered.
+ * <p>Nothing else in this project registers memory, so this class ensures least access: a region
+ * can be read by peers, or written by this process's own READs. Memory that a peer could write
+ * cannot be registered.
  */
 public final class ProtectionDomain extends NativeObject {
   ProtectionDomain(long handle) {
@@ -34,9 +35,9 @@ public final class ProtectionDomain extends NativeObject {
 
   /**
    * Registers a range of a mapped file. The software device serves it from the file itself. The
-   * mapping and the descriptor may be closed while the region lives; its bytes stay readable.
+   * mapping and the file descriptor may be closed while the region lives; its bytes stay readable.
    *
-   * @param access as above
+   * @param access REMOTE_READ, also ON_DEMAND
    */
   public MemoryRegion register(MappedFile file, long offset, long length, int access)
       throws VerbsException {

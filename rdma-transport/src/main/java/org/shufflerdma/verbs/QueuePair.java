@@ -27,29 +27,33 @@ public final class QueuePair extends NativeObject {
   }
 
   /**
-   * Moves to RTS with what the connection manager negotiated, but within the limits: on the side that
-   * connects at CONNECT_RESPONSE, on the other before it accepts. The peer can never do more.
+   * Moves the queue pair to RTS with the attributes that the connection manager negotiated, within
+   * the limits. The connecting side calls this at CONNECT_RESPONSE, the other side before it
+   * accepts. The peer can never do more than the limits allow.
    */
   public void toReady(QueuePairLimits limits) throws VerbsException {
     Natives.queuePairToReady(id.handle(), handle(), limits.toArray());
   }
 
-  /** What is in force, asked of the device. */
+  /** Asks the device for the attributes in force. */
   public QueuePairAttributes attributes() throws VerbsException {
     int[] words = new int[QueuePairAttributes.WORDS];
     check("ibv_query_qp", Natives.queryQueuePair(handle(), words));
     return QueuePairAttributes.of(words);
   }
 
-  /** Moves to the error state: all outstanding work requests complete with WR_FLUSH_ERR. */
+  /**
+   * Moves the queue pair to the error state: all outstanding work requests complete with
+   * WR_FLUSH_ERR.
+   */
   public void toError() throws VerbsException {
     check("ibv_modify_qp", Natives.queuePairToError(handle()));
   }
 
   /**
-   * Posts the batch as one chained list and returns how many were posted, always all. If the device
-   * refuses one, {@link VerbsException#posted} tells how many before it are in flight nevertheless.
-   * The batch may be reused at once.
+   * Posts the batch as one chained list and returns the number posted, which is always all. If the
+   * device refuses a request, {@link VerbsException#posted} tells how many before it are in flight
+   * nevertheless. The batch may be reused at once.
    */
   public int postReads(ReadBatch batch) throws VerbsException {
     int size = batch.size();

@@ -2,12 +2,12 @@
 package org.shufflerdma.verbs;
 
 /**
- * What {@code ibv_query_qp} says of a connected queue pair.
+ * The attributes of a connected queue pair, as {@code ibv_query_qp} reports them.
  *
  * @param access what the peer may do: {@link Access} flags
- * @param ackTimeout exponent of 4.096 us, 0 waits for ever
- * @param maxRdAtomic READs of this side in progress
- * @param maxDestRdAtomic READs of the peer in progress
+ * @param ackTimeout the exponent n of 4.096 us * 2^n; 0 waits for ever
+ * @param maxRdAtomic the most READs of this side in progress
+ * @param maxDestRdAtomic the most READs of the peer in progress
  * @param trafficClass IP's type of service
  */
 public record QueuePairAttributes(
@@ -22,7 +22,7 @@ public record QueuePairAttributes(
     int trafficClass) {
   static final int WORDS = 9;
 
-  /** From the words of qp_state.c. */
+  /** Reads the attributes from the words that qp_state.c fills. */
   static QueuePairAttributes of(int[] words) {
     return new QueuePairAttributes(
         QueuePairState.of(words[0]),

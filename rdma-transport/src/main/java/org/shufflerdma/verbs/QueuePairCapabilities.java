@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.verbs;
 
-/** {@code struct ibv_qp_cap}: what is wanted of a queue pair, or what was granted. */
+/**
+ * The fields of {@code struct ibv_qp_cap}: the capabilities requested for a queue pair, or those
+ * granted.
+ */
 public record QueuePairCapabilities(
     int maxSendWr, int maxRecvWr, int maxSendSge, int maxRecvSge, int maxInline) {
   int[] toArray() {

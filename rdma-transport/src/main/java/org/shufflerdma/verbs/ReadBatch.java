@@ -67,7 +67,7 @@ public final class ReadBatch {
     return capacity;
   }
 
-  /** {@code length} is unsigned. */
+  /** Writes READ {@code i} of the list; {@code length} is unsigned. */
   public void add(
       long wrId,
       long localAddress,

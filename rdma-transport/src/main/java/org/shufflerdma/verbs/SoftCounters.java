@@ -2,8 +2,8 @@
 package org.shufflerdma.verbs;
 
 /**
- * Totals of the software device in this process. READs are counted at the initiator by the path that
- * carried them: the file itself, process_vm_readv, or frames on the wire.
+ * The totals of the software device in this process. READs are counted at the initiator, by the
+ * path that carried them: the file itself, process_vm_readv, or frames on the wire.
  */
 public record SoftCounters(
     long pdLive,

@@ -19,14 +19,14 @@ public final class Verbs {
     this.provider = provider;
   }
 
-  /** {@link #open(Provider, Path)} with natives unpacked below {@code java.io.tmpdir}. */
+  /** Opens the provider with the native libraries extracted below {@code java.io.tmpdir}. */
   public static Verbs open(Provider provider) throws VerbsException {
     return open(provider, null);
   }
 
   /**
-   * Loads the natives, unpacked below {@code nativeDir}, and binds the provider. A second provider in
-   * the same process is refused; the same one again is the same object.
+   * Loads the native libraries, extracted below {@code nativeDir}, and binds the provider. A second
+   * provider in the same process is refused; for the same provider the same object is returned.
    */
   public static synchronized Verbs open(Provider provider, @Nullable Path nativeDir)
       throws VerbsException {
@@ -43,8 +43,8 @@ public final class Verbs {
   }
 
   /**
-   * Binds {@code provider} in place of the one that is bound, if another is. For a process that
-   * finds its hardware unusable: nothing opened from the former provider may be open any more.
+   * Binds {@code provider} in place of another that is bound. It is meant for a process that finds
+   * its hardware unusable: no object of the former provider may be open any more.
    */
   public static synchronized Verbs openInstead(Provider provider, @Nullable Path nativeDir)
       throws VerbsException {
@@ -66,7 +66,7 @@ public final class Verbs {
     return new Verbs(provider);
   }
 
-  /** Whether {@link #open} has succeeded. DiSNI's own classes work from then on. */
+  /** Returns whether {@link #open} has succeeded. From then on DiSNI's own classes work. */
   public static synchronized boolean isOpen() {
     return bound != null;
   }
@@ -75,7 +75,7 @@ public final class Verbs {
     return provider;
   }
 
-  /** Every device with its ports and GIDs; fails with the first that cannot be opened. */
+  /** Returns every device with its ports and GIDs; fails if one of them cannot be opened. */
   public List<DeviceInfo> devices() throws VerbsException {
     List<DeviceInfo> devices = new ArrayList<>();
     for (String name : Natives.deviceNames()) {
@@ -84,7 +84,7 @@ public final class Verbs {
     return devices;
   }
 
-  /** That device with its ports and GIDs; others need not work. */
+  /** Returns the named device with its ports and GIDs; other devices need not work. */
   public DeviceInfo device(String name) throws VerbsException {
     long context = Natives.openDevice(name);
     try {
@@ -95,15 +95,16 @@ public final class Verbs {
   }
 
   /**
-   * Gives the software device the secret that both ends of a connection must prove. Before the first
-   * queue pair or listener. Hardware knows no such thing: a call there is refused.
+   * Gives the software device the secret that both ends of a connection must prove. To be called
+   * before the first queue pair or listener. With hardware the call fails, because there is no such
+   * secret.
    */
   public void setSecret(byte[] secret) throws VerbsException {
     requireSoft("softverbs_set_secret");
     NativeObject.check("softverbs_set_secret", Natives.setSecret(secret));
   }
 
-  /** Totals of the software device; refused on hardware. */
+  /** Returns the totals of the software device; fails with hardware. */
   public SoftCounters softCounters() throws VerbsException {
     requireSoft("softverbs_get_counters");
     long[] words = new long[SoftCounters.FIELDS];

@@ -3,7 +3,7 @@ package org.shufflerdma.verbs;
 
 import java.io.IOException;
 
-/** A verb that failed: which call, the errno it gave and its text. */
+/** Reports a verb that failed: the call, its errno and the text of that. */
 public class VerbsException extends IOException {
   private static final long serialVersionUID = 1L;
 
@@ -11,7 +11,7 @@ public class VerbsException extends IOException {
   private final int errno;
   private final int posted;
 
-  /** Called by the natives: {@code message} is complete. */
+  /** Called by the native code; {@code message} is complete. */
   VerbsException(String message, String call, int errno) {
     super(message);
     this.call = call;
@@ -46,17 +46,17 @@ public class VerbsException extends IOException {
     return call + " failed: " + Natives.errorText(errno) + " (errno " + errno + ")";
   }
 
-  /** The C function that failed, for example {@code ibv_reg_mr}. */
+  /** Returns the C function that failed, for example {@code ibv_reg_mr}. */
   public String call() {
     return call;
   }
 
-  /** The errno value, see {@link Errno}; 0 if the failure has none. */
+  /** Returns the errno value, see {@link Errno}; 0 if the failure has none. */
   public int errno() {
     return errno;
   }
 
-  /** How many work requests of the list were posted before the failing one. */
+  /** Returns how many work requests of the list were posted before the failing one. */
   public int posted() {
     return posted;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.verbs;
 
-/** {@code enum ibv_wc_status}: its values, what each means and what to do about it. */
+/** The values of {@code enum ibv_wc_status}, the meaning of each, and what to do about it. */
 public final class WcStatus {
   public static final int SUCCESS = 0;
   public static final int LOC_LEN_ERR = 1;
@@ -97,12 +97,12 @@ public final class WcStatus {
 
   private WcStatus() {}
 
-  /** The name without {@code IBV_WC_}. */
+  /** Returns the name without {@code IBV_WC_}. */
   public static String name(int status) {
     return isKnown(status) ? NAME_MEANING_REMEDY[status][0] : "UNKNOWN_" + status;
   }
 
-  /** Name, number, meaning and remedy; any number is answered. */
+  /** Describes a status by name, number, meaning and remedy; accepts any number. */
   public static String text(int status) {
     if (!isKnown(status)) {
       return "unknown work completion status " + status;
@@ -111,7 +111,10 @@ public final class WcStatus {
     return "IBV_WC_" + row[0] + " (" + status + "): " + row[1] + "; " + row[2];
   }
 
-  /** Whether it tells of a peer from which nothing came, and so nothing of this one work request. */
+  /**
+   * Returns whether the status says that the peer did not answer, which is not due to this one work
+   * request.
+   */
   public static boolean isSilence(int status) {
     return status == RETRY_EXC_ERR || status == RNR_RETRY_EXC_ERR || status == RESP_TIMEOUT_ERR;
   }
