@@ -6,13 +6,15 @@ import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.config.RdmaSettings;
 
 /**
- * Which settings a host and its measurements ask for, beyond those that are there. The software
- * device, which pins nothing and is alone, needs none.
+ * Derives from a host and its measurements which settings should change. The software device, which
+ * pins nothing and has no fabric, needs none.
  */
 record Advice(Report report, RdmaSettings settings) {
   private static final long GIB = 1L << 30;
 
-  /** 67 ms: a shorter ACK timeout would send again what only waits in a switch. */
+  /**
+   * 67 ms: with a shorter ACK timeout the device would resend packets that only wait in a switch.
+   */
   private static final int LEAST_ACK_TIMEOUT = 14;
 
   /**
@@ -28,7 +30,9 @@ record Advice(Report report, RdmaSettings settings) {
     }
   }
 
-  /** A device that is quicker than the plugin's own watch lets Spark recompute sooner. */
+  /**
+   * Suggests settings if the device reports a dead peer later than the plugin's own watchdog would.
+   */
   void onDeadPeer(DeadPeer.GivenUp given) {
     double boundSeconds = settings.peerLostTimeoutMs() / 1e3;
     if (given.seconds() <= boundSeconds) {

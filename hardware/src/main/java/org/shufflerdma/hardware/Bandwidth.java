@@ -10,7 +10,7 @@ import org.shufflerdma.verbs.MappedFile;
 import org.shufflerdma.verbs.MemoryRegion;
 import org.shufflerdma.verbs.NativeMemory;
 
-/** READs of a file's region against regions of anonymous memory, in turns. */
+/** Compares READs of a file's region with READs of anonymous memory, in turns. */
 final class Bandwidth {
   static final String NAME = "READ bandwidth, MB/s";
 
@@ -45,7 +45,7 @@ final class Bandwidth {
     }
   }
 
-  /** How much of a region READs bring in about a round's time. */
+  /** Returns how much of a region READs bring in about the time of a round. */
   private static long affordable(Reader reader, MemoryRegion region) throws IOException {
     long probe = Math.min(region.length(), PROBE_BYTES);
     double perNs = reader.bandwidth(region, probe);

@@ -8,7 +8,7 @@ import org.shufflerdma.verbs.MappedFile;
 import org.shufflerdma.verbs.MemoryRegion;
 import org.shufflerdma.verbs.ProtectionDomain;
 
-/** What each measurement measures with, and where it reports to. Of one thread. */
+/** The device, file and report that each measurement uses. One thread uses it. */
 record Bench(Report report, Links links, ConnectionSettings settings, TestFile file) {
   static final long MEBIBYTE = 1 << 20;
   static final double GIB = 1 << 30;
@@ -17,7 +17,7 @@ record Bench(Report report, Links links, ConnectionSettings settings, TestFile f
     return links.domain();
   }
 
-  /** On a connection of its own: a READ that fails breaks it, and nobody else's. */
+  /** Opens a reader on a connection of its own, since a READ that fails breaks its connection. */
   Reader openReader() throws IOException {
     return Reader.open(links.connect(settings), domain());
   }

@@ -6,22 +6,23 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * What memory this process may have by its control groups, of version 2 or 1: a container's limit is
- * not in /proc/meminfo. See the kernel's admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst.
+ * The memory that this process may have according to its control groups, of version 2 or 1: the
+ * limit of a container is not in /proc/meminfo. See the kernel's admin-guide/cgroup-v2.rst and
+ * cgroup-v1/memory.rst.
  *
- * @param root where proc and sys are; / but in tests
+ * @param root the directory of proc and sys, which is / except in tests
  */
 record Cgroup(Path root) {
   private interface Measure {
     long of(Path group, String limitFile, String usedFile, String reclaimableKey);
   }
 
-  /** The least limit that binds; {@link Long#MAX_VALUE} if none does. */
+  /** Returns the least limit that binds; {@link Long#MAX_VALUE} if none does. */
   long limitBytes() {
     return least((group, limitFile, usedFile, reclaimableKey) -> bytes(group.resolve(limitFile)));
   }
 
-  /** What may be allocated yet, as page cache that nobody uses can go. */
+  /** Returns how much can still be allocated, counting page cache that nobody uses as free. */
   long roomBytes() {
     return least((group, limitFile, usedFile, reclaimableKey) -> {
       long limit = bytes(group.resolve(limitFile));
@@ -62,7 +63,10 @@ record Cgroup(Path root) {
     return least;
   }
 
-  /** Of a group and all around it: in a container the mount begins at a group within the path. */
+  /**
+   * Takes the value of a group and of all groups around it: in a container the mount begins at a
+   * group within the path.
+   */
   private long leastUpwards(
       Measure measure,
       String mount,
@@ -80,7 +84,7 @@ record Cgroup(Path root) {
     return least;
   }
 
-  /** A file's only number; "max", and where there is no such file, is no limit. */
+  /** Returns a file's only number; "max" or a missing file means no limit. */
   private static long bytes(Path file) {
     String text = Proc.text(file);
     return text.matches("[0-9]{1,18}") ? Long.parseLong(text) : Long.MAX_VALUE;

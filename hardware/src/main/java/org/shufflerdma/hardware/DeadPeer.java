@@ -13,8 +13,8 @@ import org.shufflerdma.verbs.MemoryRegion;
 import org.shufflerdma.verbs.WcStatus;
 
 /**
- * How long a READ goes unanswered until the device says so, when the peer's queue pair is gone: with
- * one retry, and with as many as the plugin has.
+ * Measures how long the device takes to report a READ whose peer's queue pair is gone: with one
+ * retry, and with as many as the plugin has.
  */
 final class DeadPeer {
   static final String NAME = "dead peer";
@@ -26,17 +26,17 @@ final class DeadPeer {
   private DeadPeer() {}
 
   /**
-   * When the device gave a READ up.
+   * The time after which the device gave a READ up.
    *
-   * @param ackTimeout that was in force, exponent of 4.096 us
+   * @param ackTimeout the ACK timeout in force: exponent n of 4.096 us * 2^n
    */
   record GivenUp(double seconds, int ackTimeout) {}
 
   /**
-   * When the device gave the READ up, if it did.
+   * Measures the time after which the device gave the READ up, if it did.
    *
-   * @param inSoftware each retry takes as long as the first; a device may take longer with each,
-   *     and gets all of the time
+   * @param inSoftware whether each retry takes as long as the first; a hardware device may take
+   *     longer with each, and is given all of the time
    */
   static Optional<GivenUp> measure(Bench bench, boolean inSoftware) throws IOException {
     int retries = bench.settings().retryCount();

@@ -6,7 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 
-/** What the `dcb` program says of an interface's priority flow control. */
+/** Reads an interface's priority flow control as the `dcb` program reports it. */
 final class FlowControl {
   private static final int TIMEOUT_S = 5;
 

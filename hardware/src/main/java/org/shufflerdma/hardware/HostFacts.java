@@ -10,9 +10,9 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * What of a host can change how registered files behave, from its /proc and /sys.
+ * The facts of a host that can change how registered files behave, from its /proc and /sys.
  *
- * @param root where proc, sys and etc are; / but in tests
+ * @param root the directory of proc, sys and etc, which is / except in tests
  */
 record HostFacts(Path root) {
   private static final List<String> IOMMU_PARAMETERS =
@@ -31,12 +31,12 @@ record HostFacts(Path root) {
     return "unknown";
   }
 
-  /** Of the host, or of the container that this process is in. */
+  /** Returns the memory of the host, or of the container in which this process runs. */
   long memoryBytes() throws IOException {
     return Math.min(meminfo("MemTotal"), new Cgroup(root).limitBytes());
   }
 
-  /** What of it this process may have yet. */
+  /** Returns how much of the memory this process can still get. */
   long availableBytes() throws IOException {
     return Math.min(meminfo("MemAvailable"), new Cgroup(root).roomBytes());
   }
@@ -45,7 +45,7 @@ record HostFacts(Path root) {
     return Proc.number(root.resolve("proc/meminfo"), key) << 10;
   }
 
-  /** IOMMUs that the kernel uses, and what its command line says of them. */
+  /** Returns the IOMMUs that the kernel uses, and what its command line says about them. */
   String iommu() {
     List<String> units = names(root.resolve("sys/class/iommu"));
     String parameters = Arrays.stream(Proc.text(root.resolve("proc/cmdline")).split("\\s+"))
@@ -55,12 +55,15 @@ record HostFacts(Path root) {
         + (parameters.isEmpty() ? "" : "; command line: " + parameters);
   }
 
-  /** An IOMMU in use passes a device's addresses on as they are where its group says identity. */
+  /**
+   * Returns whether an IOMMU translates the device's addresses; with a group of type identity it
+   * passes them on unchanged.
+   */
   boolean iommuTranslates(String device) {
     return iommuOfDevice(device).startsWith("DMA");
   }
 
-  /** How the device's own addresses are translated: DMA, DMA-FQ, identity, or none. */
+  /** Returns how the device's addresses are translated: DMA, DMA-FQ, identity, or none. */
   String iommuOfDevice(String device) {
     String group = Proc.target(of(device).resolve("device/iommu_group"));
     if ("none".equals(group)) {
@@ -73,7 +76,7 @@ record HostFacts(Path root) {
     return Proc.text(root.resolve("sys/kernel/mm/transparent_hugepage/enabled"));
   }
 
-  /** Whether a bus has the device, as it has not soft-RoCE's. */
+  /** Returns whether the device is on a bus; those of soft-RoCE are not. */
   boolean isOfHardware(String device) {
     return Files.exists(of(device).resolve("device"));
   }
@@ -98,7 +101,7 @@ record HostFacts(Path root) {
         + Proc.text(pci.resolve("numa_node"));
   }
 
-  /** Whose code pins memory: the kernel's own ib_core, or a vendor's that replaces it. */
+  /** Returns whose code pins memory: the kernel's own ib_core, or a vendor's that replaces it. */
   String memoryCore() {
     Path module = root.resolve("sys/module/ib_core");
     if (!Files.isDirectory(module)) {
@@ -109,7 +112,7 @@ record HostFacts(Path root) {
     return foreign ? "ib_core of a vendor, not the kernel's" : "the kernel's own ib_core";
   }
 
-  /** The network interface behind a port, or "none". */
+  /** Returns the network interface behind a port, or "none". */
   String interfaceOf(String device, int port) {
     String name = Proc.text(of(device).resolve("ports/" + port + "/gid_attrs/ndevs/0"));
     return "unknown".equals(name) ? "none" : name;
@@ -119,7 +122,7 @@ record HostFacts(Path root) {
     return Proc.text(root.resolve("sys/class/net/" + netInterface + "/mtu"));
   }
 
-  /** Every device that the kernel lists, with the states of its ports. */
+  /** Returns every device that the kernel lists, with the states of its ports. */
   List<String> devices() {
     Path all = root.resolve("sys/class/infiniband");
     return names(all).stream()
@@ -129,7 +132,7 @@ record HostFacts(Path root) {
         .toList();
   }
 
-  /** The mount that a directory lies on: type and options. */
+  /** Returns the type and options of the mount on which a directory lies. */
   Mount mountOf(Path directory) throws IOException {
     Path real = directory.toRealPath();
     Mount best = new Mount("/", "unknown", "");

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Maps, lists, numbers, booleans and texts as JSON, indented. */
+/** Writes maps, lists, numbers, booleans and texts as indented JSON. */
 final class Json {
   private static final String STEP = "  ";
 

@@ -22,8 +22,8 @@ import org.shufflerdma.verbs.QueuePairAttributes;
 import org.shufflerdma.verbs.QueuePairCapabilities;
 
 /**
- * Reliable connections of a device with itself, made as the plugin makes them, in one
- * protection domain. Of one thread; closes what it made, in reverse order.
+ * Reliable connections of a device with itself, made as the plugin makes its own, in one protection
+ * domain. One thread uses it. It closes what it made, in reverse order.
  */
 final class Links implements AutoCloseable {
   private static final int DEPTH = 64;
@@ -39,7 +39,7 @@ final class Links implements AutoCloseable {
   private final DeviceInfo info;
   private final ProtectionDomain domain;
 
-  /** One connection: who reads, where its completions come, and who is read. */
+  /** One connection: the end that reads, the queue of its completions, and the end that is read. */
   record Link(
       QueuePair reader,
       CompletionQueue completions,

@@ -5,15 +5,18 @@ import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.hardware.Report.Verdict;
 import org.shufflerdma.verbs.MemlockLimit;
 
-/** Whether the limit of locked memory has room for this run, and for an executor. */
+/** Checks whether the limit of locked memory has room for this run, and for an executor. */
 record LockedMemory(MemlockLimit limit, RdmaSettings settings) {
   private static final String NAME = "locked memory";
   private static final long MEBIBYTE = 1 << 20;
 
-  /** Pinned beside a file and two regions of its size: sinks, queues, the plugin's own buffers. */
+  /**
+   * The bytes that are pinned in addition to the file and two regions of its size: sinks, queues,
+   * and the plugin's own buffers.
+   */
   private static final long OTHER_BYTES = 64 * MEBIBYTE;
 
-  /** With less, an executor withdraws outputs all the time. */
+  /** The least useful budget: with less, an executor withdraws outputs all the time. */
   private static final long USEFUL_BYTES = 1024 * MEBIBYTE;
 
   private static final String REMEDY = "raise it with `ulimit -l unlimited`,"
@@ -35,7 +38,7 @@ record LockedMemory(MemlockLimit limit, RdmaSettings settings) {
     return limit.binds() ? "at most " + limit.softBytes() / 1024 + " KiB" : "no limit";
   }
 
-  /** This run fits, but executors lock more than it does. */
+  /** Compares the limit with what executors lock, which is more than this run does. */
   void judge(Report report, boolean pins) {
     if (!pins) {
       report.needed(NAME, Verdict.PROVEN, "the software device pins nothing");

@@ -15,7 +15,7 @@ import org.shufflerdma.verbs.MappedFile;
 import org.shufflerdma.verbs.MemoryRegion;
 import org.shufflerdma.verbs.VerbsException;
 
-/** Many regions at a time: the time of each, and READs of random ones. */
+/** Measures many regions at a time: the time to register each, and READs of random ones. */
 final class ManyRegions implements AutoCloseable {
   static final String NAME = "many regions";
 
@@ -67,7 +67,7 @@ final class ManyRegions implements AutoCloseable {
     }
   }
 
-  /** Measures step by step; what there are no more regions for, or nothing. */
+  /** Measures step by step; returns what stopped the measurement, or nothing. */
   private String grow(MappedFile mapped, Reader reader) throws IOException {
     long start = System.nanoTime();
     for (int count : COUNTS) {
@@ -132,7 +132,7 @@ final class ManyRegions implements AutoCloseable {
             json);
   }
 
-  /** Microseconds of each. */
+  /** Deregisters all regions; returns the microseconds for each. */
   private double closeEach() throws IOException {
     int count = regions.size();
     long from = System.nanoTime();

@@ -9,7 +9,10 @@ import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.MappedFile;
 import org.shufflerdma.verbs.MemoryRegion;
 
-/** On-demand paging against pinning, where the device has it. The plugin pins and needs none. */
+/**
+ * Compares on-demand paging with pinning, if the device has it. The plugin pins and does not need
+ * it.
+ */
 final class OnDemand {
   static final String NAME = "on-demand paging";
 

@@ -11,10 +11,10 @@ import java.util.regex.Pattern;
 /**
  * The command line of {@link VerifyHardware}.
  *
- * @param directory where the file to be registered is made
- * @param sizeBytes of that file
- * @param json where the report goes
- * @param settings the plugin's, by key
+ * @param directory the directory in which the file to be registered is made
+ * @param sizeBytes the size of that file
+ * @param json the file to which the report goes
+ * @param settings the plugin's settings, by key
  */
 record Options(Path directory, long sizeBytes, Path json, Map<String, String> settings) {
   private static final long MEBIBYTE = 1 << 20;

@@ -6,13 +6,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Files of /proc and /sys. */
+/** Reads files of /proc and /sys. */
 final class Proc {
   private static final String UNKNOWN = "unknown";
 
   private Proc() {}
 
-  /** The file's text without the white space around it; "unknown" if it cannot be read. */
+  /** Returns the file's text without surrounding white space; "unknown" if it cannot be read. */
   static String text(Path file) {
     try {
       String text = new String(Files.readAllBytes(file), StandardCharsets.UTF_8).trim();
@@ -22,7 +22,7 @@ final class Proc {
     }
   }
 
-  /** The number after {@code key} and a colon; -1 if there is none. */
+  /** Returns the number after {@code key} and a colon; -1 if there is none. */
   static long number(Path file, String key) throws IOException {
     for (String line :
         new String(Files.readAllBytes(file), StandardCharsets.UTF_8).split("\n", -1)) {
@@ -33,7 +33,7 @@ final class Proc {
     return -1;
   }
 
-  /** The last name of what a link points to; "none" if there is no such link. */
+  /** Returns the last name of the path that a link points to; "none" if there is no such link. */
   static String target(Path link) {
     try {
       Path name = link.toRealPath().getFileName();

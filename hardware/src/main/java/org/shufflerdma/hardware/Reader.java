@@ -14,11 +14,11 @@ import org.shufflerdma.verbs.ProtectionDomain;
 import org.shufflerdma.verbs.ReadBatch;
 import org.shufflerdma.verbs.WcStatus;
 
-/** READs over one link, several in flight, into a buffer of its own. Of one thread. */
+/** Issues READs over one link, several in flight, into a buffer of its own. One thread uses it. */
 final class Reader implements AutoCloseable {
   static final int CHUNK_BYTES = 1 << 20;
 
-  /** No {@link WcStatus}. */
+  /** A value that is no {@link WcStatus}. */
   static final int NONE = -1;
 
   private static final int WINDOW = 16;
@@ -47,7 +47,7 @@ final class Reader implements AutoCloseable {
     }
   }
 
-  /** Reads the first {@code length} bytes of a region; bytes per nanosecond. */
+  /** Reads the first {@code length} bytes of a region; returns bytes per nanosecond. */
   double bandwidth(MemoryRegion remote, long length) throws IOException {
     long start = System.nanoTime();
     long posted = 0;
@@ -66,7 +66,10 @@ final class Reader implements AutoCloseable {
     return (double) length / (System.nanoTime() - start);
   }
 
-  /** How many READs of {@code bytes} a second, of regions that {@code random} chooses. */
+  /**
+   * Returns how many READs of {@code bytes} complete per second, of regions that {@code random}
+   * chooses.
+   */
   double randomReads(List<MemoryRegion> regions, int bytes, Random random, long budgetNs)
       throws IOException {
     long start = System.nanoTime();
@@ -88,14 +91,17 @@ final class Reader implements AutoCloseable {
     return done * 1e9 / (System.nanoTime() - start);
   }
 
-  /** Reads one range and returns a view of the bytes, good until the next READ. */
+  /** Reads one range and returns a view of the bytes, which is valid until the next READ. */
   ByteBuffer read(MemoryRegion remote, long offset, int bytes) throws IOException {
     post(remote, offset, bytes, 0);
     await();
     return sink.slice(0, bytes);
   }
 
-  /** Posts one READ that nobody will answer; its completion's status, or NONE after the time. */
+  /**
+   * Posts one READ that nobody will answer; returns the status of its completion, or NONE after the
+   * time.
+   */
   int statusOfUnanswered(MemoryRegion remote, long patienceNs) throws IOException {
     post(remote, 0, 1, 0);
     return awaitAny(patienceNs) == 0 ? NONE : completions.status(0);
@@ -129,7 +135,7 @@ final class Reader implements AutoCloseable {
     return polled;
   }
 
-  /** How many completions there are; 0 only after the time. */
+  /** Waits for completions and returns their number; 0 only after the time. */
   private int awaitAny(long patienceNs) throws IOException {
     long start = System.nanoTime();
     while (link.completions().poll(completions) == 0 && System.nanoTime() - start < patienceNs) {

@@ -10,7 +10,10 @@ import java.util.concurrent.TimeUnit;
 import org.shufflerdma.verbs.MappedFile;
 import org.shufflerdma.verbs.MemoryRegion;
 
-/** Time and CPU of registering a file that is in the page cache; what gets dirty. */
+/**
+ * Measures the time and CPU of registering a file that is in the page cache, and how much of it
+ * becomes dirty.
+ */
 final class Registration {
   static final String NAME = "registration of a file";
 
@@ -40,7 +43,7 @@ final class Registration {
     tell();
   }
 
-  /** NaN if nothing was measured. */
+  /** Returns the measured value; NaN if nothing was measured. */
   double medianMsPerGib() {
     return wall.count() == 0 ? Double.NaN : wall.median();
   }

@@ -8,8 +8,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * What a run found: facts of the host, what was proven and what was not, measurements, suggested
- * settings. One content, as text and as JSON. Of one thread.
+ * The findings of a run: facts of the host, what was proven and what was not, measurements, and
+ * suggested settings, with the same content as text and as JSON. One thread uses it.
  */
 final class Report {
   enum Verdict {
@@ -68,8 +68,8 @@ final class Report {
   }
 
   /**
-   * Whether everything that the plugin needs was proven. What it does without never turns this,
-   * not even by failing: a device with broken on-demand paging serves the shuffle.
+   * Returns whether everything that the plugin needs was proven. An optional feature does not
+   * change this, even if it fails: a device with broken on-demand paging serves the shuffle.
    */
   boolean proven() {
     return findings.stream().filter(Finding::needed).allMatch(f -> f.verdict() == Verdict.PROVEN);

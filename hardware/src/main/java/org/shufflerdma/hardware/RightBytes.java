@@ -9,7 +9,10 @@ import org.shufflerdma.hardware.Report.Verdict;
 import org.shufflerdma.verbs.MappedFile;
 import org.shufflerdma.verbs.MemoryRegion;
 
-/** The combination that the plugin registers map outputs with, and the bytes that READs bring. */
+/**
+ * Tests the mapping and access with which the plugin registers map outputs, and the bytes that
+ * READs bring.
+ */
 final class RightBytes {
   static final String NAME = "bytes of a file";
 

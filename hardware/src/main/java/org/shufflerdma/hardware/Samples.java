@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Repeated measurements of one thing: their median and spread. Of one thread. */
+/** Repeated measurements of one quantity, with their median and spread. One thread uses it. */
 final class Samples {
   private final List<Double> values = new ArrayList<>();
 
@@ -54,13 +54,13 @@ final class Samples {
     return json;
   }
 
-  /** The median, and the least and the most in parentheses. */
+  /** Returns the median, with the least and the most in parentheses. */
   @Override
   public String toString() {
     return number(median()) + " (" + number(min()) + " to " + number(max()) + ")";
   }
 
-  /** Three digits that matter. */
+  /** Formats a number with three significant digits. */
   static String number(double value) {
     int decimals = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 3;
     return String.format(Locale.ROOT, "%." + decimals + "f", value);

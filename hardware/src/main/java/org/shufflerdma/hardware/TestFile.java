@@ -9,7 +9,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** A file in the page cache whose bytes follow from their place, so that any part can be checked. */
+/**
+ * A file in the page cache whose bytes follow from their offset, so that any part can be checked.
+ */
 final class TestFile implements AutoCloseable {
   private static final int BUFFER_BYTES = 1 << 20;
 
@@ -57,14 +59,14 @@ final class TestFile implements AutoCloseable {
     return size;
   }
 
-  /** Forces the file to disk: from now on none of its pages is dirty. */
+  /** Forces the file to disk, after which none of its pages is dirty. */
   void clean() throws IOException {
     try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
       channel.force(true);
     }
   }
 
-  /** Whether these are the bytes from {@code offset} on, a multiple of 8. */
+  /** Returns whether these are the bytes from {@code offset} on, a multiple of 8. */
   boolean holds(ByteBuffer bytes, long offset) {
     ByteBuffer words = bytes.duplicate().order(ByteOrder.nativeOrder());
     int whole = words.remaining() / Long.BYTES * Long.BYTES;
@@ -76,7 +78,7 @@ final class TestFile implements AutoCloseable {
     return true;
   }
 
-  /** SplitMix64's finalizer: neighbours have nothing in common. */
+  /** The finalizer of SplitMix64: neighbouring inputs give unrelated outputs. */
   private long word(long offset) {
     long z = seed + offset * 0x9E3779B97F4A7C15L;
     z = (z ^ (z >>> 30)) * 0xBF58476D1CE4E5B9L;

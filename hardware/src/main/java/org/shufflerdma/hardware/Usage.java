@@ -6,15 +6,18 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 
 /**
- * What the calling thread and this process have used so far; two of them make a difference.
+ * The resources that the calling thread and this process have used so far; the difference of two
+ * shows what was used between them.
  *
- * @param wallNs of the clock that only goes on
- * @param cpuNs of this thread, in user and kernel mode
- * @param dirtiedBytes page cache that this process has made dirty, to be written to a disk
- * @param systemDirtyBytes dirty page cache of the whole system
+ * @param wallNs the monotonic clock
+ * @param cpuNs the CPU time of this thread, in user and kernel mode
+ * @param dirtiedBytes the page cache that this process has made dirty, to be written to a disk
+ * @param systemDirtyBytes the dirty page cache of the whole system
  */
 record Usage(long wallNs, long cpuNs, long dirtiedBytes, long systemDirtyBytes) {
-  /** The clocks last: asking the kernel for the rest is not part of what begins. */
+  /**
+   * Starts a measurement. It reads the clocks last, so that they do not count the other queries.
+   */
   static Usage atStart() throws IOException {
     long dirtied = dirtied();
     long systemDirty = systemDirty();
@@ -22,7 +25,7 @@ record Usage(long wallNs, long cpuNs, long dirtiedBytes, long systemDirtyBytes) 
     return new Usage(System.nanoTime(), cpuNs, dirtied, systemDirty);
   }
 
-  /** The clocks first. */
+  /** Ends a measurement. It reads the clocks first, so that they do not count the other queries. */
   static Usage atEnd() throws IOException {
     long wallNs = System.nanoTime();
     long cpuNs = cpu();

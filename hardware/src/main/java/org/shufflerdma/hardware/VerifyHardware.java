@@ -23,15 +23,15 @@ import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.verbs.QueuePairAttributes;
 
 /**
- * Proves or refutes that the plugin can use a device with files of a directory, measures what that
- * costs, and reports it: what bin/verify-hardware runs. Exit status 0: proven; 1: not; 2: something
- * the caller can put right.
+ * The program behind bin/verify-hardware: tests whether the plugin can use a device with files of a
+ * directory, measures what that costs, and reports it. Exit status 0: proven; 1: not proven; 2: the
+ * caller can put something right.
  */
 public final class VerifyHardware {
   private static final long MEBIBYTE = 1 << 20;
   private static final long LEAST_BYTES = 4 * MEBIBYTE;
 
-  /** File and two anonymous regions of its size, and as much again for everyone else. */
+  /** The file and two anonymous regions of its size, and as much again for other processes. */
   private static final int SHARES_OF_MEMORY = 6;
 
   private final Options options;
@@ -105,7 +105,10 @@ public final class VerifyHardware {
     void run() throws IOException;
   }
 
-  /** Runs a part that the plugin needs; its failure is a finding, and the report comes anyway. */
+  /**
+   * Runs a part that the plugin needs; its failure is a finding, and the report is written all the
+   * same.
+   */
   private void attempt(String name, Part part) {
     try {
       part.run();
@@ -114,7 +117,7 @@ public final class VerifyHardware {
     }
   }
 
-  /** Runs a part that the plugin can do without. */
+  /** Runs a part that tests an optional feature. */
   private void attemptOptional(String name, Part part) {
     try {
       part.run();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Programs that measure what a device does with registered files, and judge whether the plugin can
- * use it. Nothing of the plugin uses them.
+ * Programs that measure what a device does with registered files and test whether the plugin can
+ * use it. No other module depends on them.
  */
 @NullMarked
 package org.shufflerdma.hardware;

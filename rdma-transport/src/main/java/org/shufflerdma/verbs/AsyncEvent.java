@@ -4,7 +4,8 @@ package org.shufflerdma.verbs;
 /**
  * An asynchronous event of a device.
  *
- * @param type the name of its {@code enum ibv_event_type}
+ * @param type its {@code enum ibv_event_type}
+ * @param text the name of the type
  * @param element the number of the queue pair or port that it is about, otherwise 0
  */
 public record AsyncEvent(int type, String text, int element) {

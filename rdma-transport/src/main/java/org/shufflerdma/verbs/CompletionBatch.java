@@ -45,7 +45,7 @@ public final class CompletionBatch {
     return memory.getLong(record(index));
   }
 
-  /** The status of completion {@code i}; {@link WcStatus} names the values. */
+  /** Returns the status of a completion; {@link WcStatus} names the values. */
   public int status(int index) {
     return memory.getInt(record(index) + STATUS);
   }

@@ -2,7 +2,7 @@
 package org.shufflerdma.verbs;
 
 /**
- * The limit of memory that this process may pin.
+ * The limit of memory that this process may pin. {@link Long#MAX_VALUE} means unlimited.
  *
  * @param exempt whether the process has CAP_IPC_LOCK, so that the limit does not bind
  */

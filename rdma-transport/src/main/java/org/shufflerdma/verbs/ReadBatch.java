@@ -67,7 +67,7 @@ public final class ReadBatch {
     return capacity;
   }
 
-  /** Writes READ {@code i} of the list; {@code length} is unsigned. */
+  /** Appends a READ to the list; {@code length} is unsigned. */
   public void add(
       long wrId,
       long localAddress,
