@@ -12,11 +12,11 @@ import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The program behind bin/faults: runs number after number of each kind until there are as many as
- * asked for, and says on stdout how each went that did not go right, and in the end how many did.
+ * The program behind bin/faults. It runs the requested count of numbers of each kind, prints each
+ * that did not pass, and ends with the totals.
  */
 public final class Campaign {
-  /** For the lines below alone: Hadoop's formats print to {@code System.out}. */
+  /** The stream for this program's own lines; Hadoop's formats print to {@code System.out}. */
   private static final PrintStream OUT = System.out;
 
   private static final int MOST_BAD = 10;
@@ -52,12 +52,15 @@ public final class Campaign {
     System.exit(tally.isClean() ? 0 : 1);
   }
 
-  /** Stopped executors too, which nothing else would end. */
+  /** Ends all executors, including stopped ones, which nothing else would end. */
   private static void killChildren() {
     ProcessHandle.current().descendants().forEach(ProcessHandle::destroyForcibly);
   }
 
-  /** Whether this JVM is being shut down, which ends jobs and executors that nothing is wrong with. */
+  /**
+   * Returns whether this JVM is being shut down, which ends jobs and executors without any fault of
+   * theirs.
+   */
   private static boolean isEnding() {
     try {
       Runtime.getRuntime().removeShutdownHook(Thread.currentThread());

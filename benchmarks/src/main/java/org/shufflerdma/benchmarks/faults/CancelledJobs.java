@@ -10,9 +10,9 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Jobs that are cancelled while READs of theirs are outstanding: the device withholds completions, or
- * on the wire the bytes themselves. Then a job must be right, and within ten seconds no buffer may be
- * a zombie any more.
+ * Cancels jobs while READs of theirs are outstanding, because the device withholds completions or,
+ * on the wire, the bytes. The next job must be right, and within ten seconds no buffer may be a
+ * zombie.
  */
 final class CancelledJobs extends Trial {
   private static final int NUMBERS_A_CLUSTER = 100;
@@ -75,7 +75,7 @@ final class CancelledJobs extends Trial {
     return held && cancelled ? Verdict.right(what) : Verdict.missed(what);
   }
 
-  /** What keeps READs outstanding from some READ of the job on. */
+  /** Returns the rule that keeps READs outstanding from some READ of the job on. */
   private static String hold(Random random, String path) {
     int from = 1 + random.nextInt(12);
     int ms = 50 + random.nextInt(1_000);

@@ -20,16 +20,18 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
- * A local-cluster of two executor processes, kept over many jobs; executors that are killed are
- * replaced by Spark. One thread uses it.
+ * A local-cluster of two executor processes that is kept over many jobs. Spark replaces executors
+ * that are killed. One thread uses it.
  */
 final class Cluster implements AutoCloseable {
   static final int EXECUTORS = 2;
 
-  /** A job that takes longer hangs. */
+  /** A job that takes longer counts as hung. */
   static final int JOB_DEADLINE_MS = 120_000;
 
-  /** Most executors live for seconds, less than C2 and a parallel collector need to pay. */
+  /**
+   * Most executors live for seconds, in which C2 and a parallel collector cost more than they save.
+   */
   static final String EXECUTOR_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
   private static final int START_MS = 300_000;
@@ -98,7 +100,7 @@ final class Cluster implements AutoCloseable {
     return watch;
   }
 
-  /** As they were when {@link #awaitExecutors} returned. */
+  /** Returns the executors as they were when {@link #awaitExecutors} returned. */
   List<ExecutorProcess> executors() {
     return executors;
   }
@@ -151,7 +153,7 @@ final class Cluster implements AutoCloseable {
     return jobs.submit(job);
   }
 
-  /** The result of a job, or what made it fail. */
+  /** Returns the result of a job, or throws what made it fail. */
   static <T> T result(Future<T> job, int deadlineMs)
       throws HungException, InterruptedException, ExecutionException {
     try {
@@ -166,12 +168,14 @@ final class Cluster implements AutoCloseable {
     return result(jobs.submit(work), deadlineMs);
   }
 
-  /** What the executors hold now; see {@link Holdings#ofExecutors}. */
+  /** Returns what the executors hold; see {@link Holdings#ofExecutors}. */
   List<Holdings> holdings(boolean collected) throws Exception {
     return within(JOB_DEADLINE_MS, () -> Holdings.ofExecutors(spark, collected));
   }
 
-  /** Waits until all executors hold what they may; else those that do not. */
+  /**
+   * Waits until all executors hold no more than they may; otherwise returns those that hold more.
+   */
   List<Holdings> awaitHoldings(int deadlineMs, Predicate<Holdings> accepted) throws Exception {
     long deadlineNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(deadlineMs);
     while (true) {
@@ -183,12 +187,12 @@ final class Cluster implements AutoCloseable {
     }
   }
 
-  /** Threads of this JVM and of the executors, and the executors' logs, for whoever looks into it. */
+  /** Saves the stacks of this JVM and of the executors, and the executors' logs. */
   void keepEvidence(Path directory) throws IOException {
     Evidence.keep(directory, spark.sc().applicationId(), ExecutorProcess.ofThisJvm(controls));
   }
 
-  /** Ends the context and, whatever it did, the executors. */
+  /** Ends the context and then all executors, whether or not the context ended them. */
   @Override
   public void close() throws HungException {
     List<ExecutorProcess> last = ExecutorProcess.ofThisJvm(controls);

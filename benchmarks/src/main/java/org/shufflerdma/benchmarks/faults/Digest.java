@@ -6,8 +6,8 @@ import com.esotericsoftware.kryo.serializers.JavaSerializer;
 import java.io.Serializable;
 
 /**
- * What rows are, in whatever order and however split: their number, two sums of their hashes, and
- * whether each was where it had to be.
+ * A digest of rows, independent of their order and partitions: their number, two sums of their
+ * hashes, and whether each was in the right place.
  */
 @DefaultSerializer(JavaSerializer.class) // Kryo 4 cannot write records by itself
 record Digest(long rows, long sum, long otherSum, boolean inPlace) implements Serializable {

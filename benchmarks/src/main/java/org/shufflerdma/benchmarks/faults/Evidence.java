@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
-/** What is kept of a number that went wrong. */
+/** Keeps the logs and stacks of a number that went wrong. */
 final class Evidence {
   private static final int JSTACK_S = 20;
 

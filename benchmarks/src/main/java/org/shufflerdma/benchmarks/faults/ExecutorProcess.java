@@ -27,10 +27,10 @@ record ExecutorProcess(String executorId, ProcessHandle process, Path control) {
   private static final int MOST_ANSWER_BYTES = 1 << 16;
   private static final Pattern RULE = Pattern.compile("seen=(\\d+) hits=(\\d+)");
 
-  /** How often a rule's events came, and how often it struck. */
+  /** The number of a rule's events, and how often it struck. */
   record RuleCount(long seen, long hits) {}
 
-  /** Those that live, by executor id. */
+  /** Returns the living executors, by executor id. */
   static List<ExecutorProcess> ofThisJvm(Path controlDirectory) {
     return ProcessHandle.current()
         .descendants()
@@ -56,12 +56,12 @@ record ExecutorProcess(String executorId, ProcessHandle process, Path control) {
     return process.isAlive();
   }
 
-  /** Whether its device has been opened, so that it listens for commands. */
+  /** Returns whether its device has been opened and therefore listens for commands. */
   boolean isListening() {
     return isAlive() && Files.exists(control);
   }
 
-  /** Has the device do something; an answer that is not ok is an error. */
+  /** Sends the device a command; throws unless the answer is ok. */
   String command(String line) throws IOException {
     String answer = ask(line);
     if (!answer.startsWith("ok")) {
@@ -95,7 +95,7 @@ record ExecutorProcess(String executorId, ProcessHandle process, Path control) {
     return new String(answer.array(), 0, answer.position() - 1, StandardCharsets.UTF_8);
   }
 
-  /** The counts of all rules, in the order in which they were set. */
+  /** Returns the counts of all rules, in the order in which they were set. */
   List<RuleCount> counts() throws IOException {
     return RULE.matcher(command("list"))
         .results()
@@ -117,7 +117,7 @@ record ExecutorProcess(String executorId, ProcessHandle process, Path control) {
     }
   }
 
-  /** SIGSTOP, SIGCONT. */
+  /** Stops the process with SIGSTOP, or continues it with SIGCONT. */
   void signal(String name) throws IOException, InterruptedException {
     new ProcessBuilder("kill", "-" + name, Long.toString(process.pid()))
         .redirectErrorStream(true)

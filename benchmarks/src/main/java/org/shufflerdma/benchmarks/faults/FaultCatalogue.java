@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * {1..9}} for a number; which event of a job is struck is drawn from how many the job has.
  */
 final class FaultCatalogue {
-  /** Rules that never strike, one a point: they count the events of a job without faults. */
+  /** Rules that never strike, one for each point: they count the events of a job without faults. */
   static final Map<String, String> COUNTERS = Map.of(
       "read", "read:flip",
       "post", "post_send:errno=EIO,opcode=READ",
@@ -33,7 +33,7 @@ final class FaultCatalogue {
       + "|REM_ABORT_ERR|INV_EECN_ERR|INV_EEC_STATE_ERR|FATAL_ERR|RESP_TIMEOUT_ERR|GENERAL_ERR}";
   private static final String CUT = "links cut";
 
-  /** The K-th READ of a job is done: the moment of an action. */
+  /** Strikes when the K-th READ of a job is done, which is the moment of an action. */
   private static final String MOMENT = "completion:delay=1,opcode=READ";
 
   private static final Pattern HURTS_SPARK = Pattern.compile("kill|stop|unlink");
@@ -116,7 +116,7 @@ final class FaultCatalogue {
     return new Entry(1, point, point.equals("frame") ? "wire" : point, null, rule, null);
   }
 
-  /** At the first event after all connections of the executor have ended. */
+  /** Strikes at the first event after all connections of the executor have ended. */
   private static Entry anew(String rule) {
     return new Entry(1, "", "", CUT, rule, null);
   }
@@ -150,7 +150,7 @@ final class FaultCatalogue {
         (rule + action).contains("DEVICE_FATAL"));
   }
 
-  /** All rules that may be drawn, each number in them at its least. */
+  /** Returns all rules that may be drawn, with each number in them at its least. */
   static Set<String> rules() {
     Set<String> rules = new LinkedHashSet<>();
     ENTRIES.forEach(entry -> spell(entry.rule + ",nth=1", rules));

@@ -32,9 +32,10 @@ import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
 /**
- * What one executor process holds, as the device counts, as the plugin counts, and as /proc shows.
+ * The resources that one executor process holds, as the device counts them, as the plugin counts
+ * them, and as /proc shows them.
  *
- * @param descriptors open files by what they lead to, with numbers left out
+ * @param descriptors open files by their targets, with numbers left out
  */
 @DefaultSerializer(JavaSerializer.class) // Kryo 4 cannot write records by itself
 record Holdings(
@@ -53,13 +54,15 @@ record Holdings(
     implements Serializable {
   private static final String SHUFFLE_FILE = "/shuffle_";
 
-  /** The canary and a slab of descriptors. */
+  /** The regions of an executor at rest: the canary and a chunk of descriptors. */
   private static final int REGIONS_AT_REST = 2;
 
   /**
-   * Of each executor: the tasks of a barrier stage fill all slots at once.
+   * Returns what each executor holds. It runs in the tasks of a barrier stage, which fill all slots
+   * at once.
    *
-   * @param collected after a garbage collection, so that direct memory counts what is in use
+   * @param collected whether to run a garbage collection first, so that direct memory counts what
+   *     is in use
    */
   static List<Holdings> ofExecutors(JavaSparkContext spark, boolean collected) {
     int slots = spark.sc().getConf().getInt("spark.cores.max", Cluster.EXECUTORS);
@@ -81,7 +84,7 @@ record Holdings(
     return List.copyOf(byExecutor.values());
   }
 
-  /** One at a time: to look opens files, and takes direct memory for a moment. */
+  /** Runs one at a time, since it opens files and uses direct memory for a moment. */
   private static synchronized Holdings here(boolean collected) {
     if (collected) {
       System.gc();
@@ -133,7 +136,10 @@ record Holdings(
     }
   }
 
-  /** Without jars and TCP connections, which Spark opens when it first needs them. */
+  /**
+   * Lists the open files without jars and TCP connections, which Spark opens when it first needs
+   * them.
+   */
   private static Map<String, Integer> openFiles() {
     Map<String, Integer> kinds = new TreeMap<>();
     try (Stream<Path> links = Files.list(Path.of("/proc/self/fd"))) {
@@ -150,7 +156,7 @@ record Holdings(
     return kinds;
   }
 
-  /** Empty if it was closed meanwhile. */
+  /** Returns the target of a descriptor; empty if it was closed meanwhile. */
   private static String targetOf(Path link) {
     try {
       return Files.readSymbolicLink(link).toString();
@@ -176,7 +182,10 @@ record Holdings(
         .sum();
   }
 
-  /** No map output, no fetch buffer, one connection each way. */
+  /**
+   * Returns whether the executor is at rest: no map output, no fetch buffer, one connection each
+   * way.
+   */
   boolean isAtRest() {
     return regions <= REGIONS_AT_REST
         && queuePairs <= 2

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.benchmarks.faults;
 
-/** Something did not end within its deadline. */
+/** Reports that something did not end within its deadline. */
 final class HungException extends Exception {
   private static final long serialVersionUID = 1L;
 

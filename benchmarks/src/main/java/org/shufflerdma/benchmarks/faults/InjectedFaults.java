@@ -13,13 +13,13 @@ import java.util.Random;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 
-/** Small jobs on one cluster, each with a fault; every so many the next kind of cluster. */
+/** Runs small jobs, each with a fault. The kind of cluster changes after a fixed number of them. */
 final class InjectedFaults extends Trial {
   private static final int NUMBERS_A_CLUSTER = 20;
   private static final int NUMBERS_A_CHECK = 20;
   private static final int REST_MS = 40_000;
 
-  /** How READs go, and with what else. */
+  /** The path of READs, and the other settings of a kind of cluster. */
   private enum Setting {
     FILE("file", With.NOTHING),
     WIRE("wire", With.NOTHING),
@@ -121,7 +121,10 @@ final class InjectedFaults extends Trial {
     }
   }
 
-  /** A rule that the device does not know would only be found by the number that draws it. */
+  /**
+   * Tries all rules on the device, since an unknown one would only be found by the number that
+   * draws it.
+   */
   private static void requireRules(ExecutorProcess executor) throws IOException {
     for (String rule : FaultCatalogue.rules()) {
       executor.command("set " + rule);
@@ -129,7 +132,7 @@ final class InjectedFaults extends Trial {
     executor.command("clear");
   }
 
-  /** Of a job without faults, on the executor that has fewer of them. */
+  /** Counts the events of a job without faults, on the executor that has fewer of them. */
   private static Map<String, Long> countEvents(Cluster cluster, Shape shape) throws Exception {
     List<String> points = List.copyOf(FaultCatalogue.COUNTERS.keySet());
     String never = ",nth=1000000000";

@@ -7,7 +7,9 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
-/** A fault on its way into a job: asked of the device, acted on when its moment comes, undone. */
+/**
+ * A fault in a job: it is requested from the device, acted on when its moment comes, and undone.
+ */
 final class Injection {
   private static final int POLL_MS = 1;
 
@@ -22,7 +24,7 @@ final class Injection {
     this.fault = fault;
   }
 
-  /** Asks for the fault, submits the job, and stays until the action, if there is one, is done. */
+  /** Requests the fault, submits the job, and returns when the action, if there is one, is done. */
   <T> Future<T> start(Supplier<Future<T>> submit) throws IOException, InterruptedException {
     target.command("set " + fault.rule());
     for (String command : fault.before()) {
@@ -70,12 +72,12 @@ final class Injection {
     return counts.get(counts.size() - 1).hits() > 0;
   }
 
-  /** To be asked after the job and before {@link #end}. */
+  /** Returns whether the fault struck. To be called after the job and before {@link #end}. */
   boolean hasStruck() throws IOException {
     return struck || (target.isAlive() && isCounted());
   }
 
-  /** Takes back what was asked of those that still live. */
+  /** Removes the fault from the devices of the executors that still live. */
   void end() throws IOException, InterruptedException {
     continueAll();
     for (ExecutorProcess executor : executors) {

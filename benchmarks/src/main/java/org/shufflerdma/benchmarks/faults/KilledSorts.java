@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.benchmarks.terasort.CheckedSort;
 
 /**
- * TeraSorts, in each of which an executor is killed: when a map task has ended, or by the device of
- * the other one while it serves that one's READ.
+ * Runs TeraSorts and kills an executor in each: when a map task has ended, or by the other
+ * executor's device while it serves a READ of that executor.
  */
 final class KilledSorts extends Trial {
   private static final int MAPS = 16;

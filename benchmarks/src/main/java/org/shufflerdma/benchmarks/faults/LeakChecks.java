@@ -8,9 +8,9 @@ import java.util.concurrent.TimeUnit;
 import org.shufflerdma.concurrent.Deadline;
 
 /**
- * Shuffles without faults, between which executors hold what they held before: regions, queue pairs,
- * open files, mappings, direct memory. A number is so many of them; before the first Spark itself
- * still grows.
+ * Runs shuffles without faults and checks that executors then hold what they held before: regions,
+ * queue pairs, open files, mappings, and direct memory. One number is a group of shuffles. A first
+ * group is not judged, since Spark itself still grows.
  */
 final class LeakChecks extends Trial {
   private static final int WARM_UP = 20;
@@ -18,7 +18,9 @@ final class LeakChecks extends Trial {
   private static final int REST_MS = 60_000;
   private static final int POLL_MS = 500;
 
-  /** Spark's task threads come and go, and each would keep its last temporary direct buffers. */
+  /**
+   * Limits the temporary direct buffers that each of Spark's short-lived task threads would keep.
+   */
   private static final Map<String, String> SETTINGS = Map.of(
       "spark.executor.extraJavaOptions",
       Cluster.EXECUTOR_OPTIONS + " -Djdk.nio.maxCachedBufferSize=0");
@@ -65,8 +67,8 @@ final class LeakChecks extends Trial {
   }
 
   /**
-   * As before, or as they are in the end: what is there for a moment only, such as the pipes of a
-   * process that starts, is no leak.
+   * Waits until the executors hold what they held before. What is there for a moment only, such as
+   * the pipes of a process that starts, is no leak.
    */
   private List<Holdings> settled(Cluster cluster) throws Exception {
     Deadline deadline = Deadline.afterMs(REST_MS);
@@ -78,7 +80,10 @@ final class LeakChecks extends Trial {
     return now;
   }
 
-  /** Or, if they do not come to rest, as they are. */
+  /**
+   * Returns what the executors hold at rest or, if they do not come to rest, at the end of the
+   * wait.
+   */
   private static List<Holdings> atRest(Cluster cluster) throws Exception {
     List<Holdings> busy = cluster.awaitHoldings(REST_MS, Holdings::isAtRest);
     return busy.isEmpty() ? cluster.holdings(true) : busy;

@@ -14,7 +14,7 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.TaskSchedulerImpl;
 import scala.Tuple2;
 
-/** Small jobs whose right result is known without Spark. Between them they use all of its writers. */
+/** Small jobs whose right result is known without Spark. Together they use all of its writers. */
 enum Shape {
   FEW_SMALL_BLOCKS(Way.PARTITION, 4_000, 4, 4, 30),
   MANY_TINY_BLOCKS(Way.PARTITION, 20_000, 8, 64, 10),
@@ -52,9 +52,9 @@ enum Shape {
   }
 
   /**
-   * Runs the job and drops its shuffles, the latter once no task runs any more. A task of a cancelled
-   * job may still ask where the blocks are, and of a shuffle that is gone Spark's driver says nothing
-   * for {@code spark.rpc.askTimeout} (MapOutputTrackerMaster.MessageLoop).
+   * Runs the job and removes its shuffles once no task runs any more. A task of a cancelled job may
+   * still ask where the blocks are, and for a shuffle that is gone Spark's driver does not answer
+   * within {@code spark.rpc.askTimeout} (MapOutputTrackerMaster.MessageLoop).
    */
   Digest run(JavaSparkContext spark) {
     JavaPairRDD<Long, byte[]> shuffled = shuffled(spark);
@@ -110,7 +110,7 @@ enum Shape {
     return List.of(digest).iterator();
   }
 
-  /** What {@link #run} must give, made without Spark. */
+  /** Returns what {@link #run} must return, computed without Spark. */
   Digest expected() {
     List<byte[]> combined = new ArrayList<>();
     for (int i = 0; i < KEYS; i++) {

@@ -13,11 +13,11 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The account of a campaign, in a file if it is to go on later. It counts for one seed, some settings
- * and one state of the sources, which a hash stands for.
+ * The account of a campaign, kept in a file if the campaign is to continue later. It belongs to one
+ * seed, some settings and one state of the sources, which a hash identifies.
  */
 final class Tally {
-  /** What an account counts for; all its other values are numbers. */
+  /** The keys that identify an account; all its other values are numbers. */
   private static final Set<String> SCOPE = Set.of("seed", "sources", "settings");
 
   private final @Nullable Path file;
@@ -44,7 +44,7 @@ final class Tally {
     return tally;
   }
 
-  /** Properties take any text for theirs: that it is an account shows in what it has. */
+  /** Checks that the file is an account by its keys, since any text can be read as properties. */
   private void load(Path account) throws IOException {
     boolean known;
     try (BufferedReader in = Files.newBufferedReader(account)) {

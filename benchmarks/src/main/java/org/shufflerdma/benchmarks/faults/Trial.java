@@ -7,8 +7,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One kind of numbers, on a cluster that is kept as long as the numbers can share it. What a number
- * does follows from the seed and the number alone.
+ * One kind of numbers. The cluster is kept as long as the numbers can share it. The seed and the
+ * number alone determine what a number does.
  */
 abstract class Trial implements AutoCloseable {
   private final Path controls;
@@ -19,10 +19,13 @@ abstract class Trial implements AutoCloseable {
     this.controls = controls;
   }
 
-  /** How it ended; an exception other than of a hang is a defect of the campaign or the cluster. */
+  /**
+   * Runs a number and returns its outcome. An exception other than that of a hang is a defect of
+   * the campaign or the cluster.
+   */
   abstract Verdict run(long number) throws Exception;
 
-  /** How many a number counts for. */
+  /** Returns how many runs a number counts for. */
   int weight() {
     return 1;
   }
@@ -30,7 +33,7 @@ abstract class Trial implements AutoCloseable {
   /** Called with each new cluster, before its first number. */
   abstract void begin(Cluster cluster) throws Exception;
 
-  /** The cluster of these settings: the last one, or a new one in its place. */
+  /** Returns the cluster with these settings: the last one, or a new one in its place. */
   final Cluster clusterWith(Map<String, String> wanted) throws Exception {
     Cluster current = cluster;
     if (current == null || !settings.equals(wanted)) {
@@ -43,7 +46,7 @@ abstract class Trial implements AutoCloseable {
     return current;
   }
 
-  /** Writes down what may explain the last number. */
+  /** Logs what may explain the last number. */
   final void keepEvidence(Path directory) throws IOException {
     if (cluster != null) {
       cluster.keepEvidence(directory);

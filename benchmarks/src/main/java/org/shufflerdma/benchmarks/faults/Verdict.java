@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.benchmarks.faults;
 
-/** How one number of the campaign ended. */
+/** The outcome of one number of the campaign. */
 record Verdict(Kind kind, String text) {
   enum Kind {
     RIGHT,
-    /** The job failed, and Spark said why, after a process was taken from it. */
+    /** The job failed with Spark's own error, after one of its processes was ended. */
     SPARK_FAILURE,
-    /** What was to happen did not: the number says nothing and is not counted. */
+    /** The intended event did not happen, so the number is not counted. */
     MISSED,
     WRONG,
     HUNG,

@@ -10,7 +10,9 @@ import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.jspecify.annotations.Nullable;
 
-/** Adds up what the tasks of a context report. Spark's listener thread writes, any may read. */
+/**
+ * Adds up what the tasks of a context report. Spark's listener thread writes; any thread may read.
+ */
 final class Watch extends SparkListener {
   private static final String PREFIX = "shuffle.rdma.";
 

@@ -1,6 +1,6 @@
 /**
- * The fault campaign: real jobs on a real cluster while the software device, the processes and the
- * jobs themselves are made to fail, everything drawn from a seed.
+ * The fault campaign: jobs on a cluster of executor processes while the software device, the
+ * processes or the jobs themselves are made to fail. A seed determines everything.
  */
 @NullMarked
 package org.shufflerdma.benchmarks.faults;

@@ -30,9 +30,9 @@ public final class LostPeer {
   private static final int MAPS = 16;
   private static final int REDUCES = 16;
   private static final int ROW_BYTES = 64 << 10;
-  /** Of each map for each reduce: blocks of 1 MiB, 256 MiB in all. */
+  /** The rows of each map for each reduce task: blocks of 1 MiB, 256 MiB in all. */
   private static final int ROWS = 16;
-  /** A block takes a quarter of a second. */
+  /** The pause of a reduce task after each row; all rows of a block take a quarter of a second. */
   private static final int WORK_MS = 16;
 
   private LostPeer() {}
@@ -95,7 +95,7 @@ public final class LostPeer {
 
   /** Called by one thread. */
   private static final class Watch extends SparkListener {
-    /** Both executors have read by then. */
+    /** The number of ended reduce tasks after which both executors have read. */
     private static final int ENOUGH = 3;
 
     private int ended;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** What Spark notices of a lost executor, and how soon. */
+/** Measures what Spark notices of a lost executor, and how soon. */
 @NullMarked
 package org.shufflerdma.benchmarks.lostpeer;
 

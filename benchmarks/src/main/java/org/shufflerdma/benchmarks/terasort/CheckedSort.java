@@ -6,8 +6,8 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The same rows sorted again and again in a context of the caller's, each time judged by Hadoop. One
- * thread uses it.
+ * Sorts the same rows repeatedly in a context of the caller's, and has Hadoop validate each result.
+ * One thread uses it.
  */
 public final class CheckedSort {
   private static final String INPUT = "input";
@@ -41,13 +41,13 @@ public final class CheckedSort {
     return sort;
   }
 
-  /** Sorts in {@code spark}; {@link #fault} says whether it did. */
+  /** Sorts in {@code spark}; {@link #fault} returns whether it succeeded. */
   public void sort(JavaSparkContext spark, int reduces) throws Exception {
     directory.clear(OUTPUT);
     new SortJob(spark).sort(directory.path(INPUT), directory.path(OUTPUT), reduces);
   }
 
-  /** What is wrong with the last sort's output, or null. */
+  /** Returns what is wrong with the last sort's output, or null. */
   public @Nullable String fault() throws Exception {
     if (inputChecksum == null) {
       inputChecksum = validation.checksum(INPUT);

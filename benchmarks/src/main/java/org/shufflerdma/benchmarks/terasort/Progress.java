@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.benchmarks.terasort;
 
-/** Lines for the person who waits, on stderr: stdout holds results alone. */
+/** Prints progress on stderr, since stdout holds only results. */
 final class Progress {
   private Progress() {}
 

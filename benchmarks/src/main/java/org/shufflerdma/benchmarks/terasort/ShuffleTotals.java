@@ -2,8 +2,8 @@
 package org.shufflerdma.benchmarks.terasort;
 
 /**
- * Bytes that reducers read, by way. The first four are the shuffle's own count; the last two are
- * what Spark counted by itself, so each checks the other.
+ * The bytes that reducers read, by way. The first four are the plugin's own counts; the last two
+ * are Spark's. Each checks the other.
  */
 record ShuffleTotals(
     long rdmaBytes,

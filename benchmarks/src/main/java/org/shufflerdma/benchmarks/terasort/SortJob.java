@@ -14,7 +14,9 @@ import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import scala.Tuple2;
 
-/** The two Spark jobs of a TeraSort: make the input, sort it. The main thread runs them. */
+/**
+ * The two Spark jobs of a TeraSort, which make the input and sort it. The main thread runs them.
+ */
 final class SortJob {
   private static final int SAMPLED_FILES = 10;
   private static final int SAMPLED_ROWS_PER_FILE = 1_000;
@@ -39,14 +41,17 @@ final class SortJob {
     write(rows, input);
   }
 
-  /** Sorts by one shuffle: one map task a file of the input, one reduce task a range of keys. */
+  /**
+   * Sorts with one shuffle, with one map task per file of the input and one reduce task per range
+   * of keys.
+   */
   void sort(Path input, Path output, int reduces) {
     writeSorted(shuffle(input, reduces), output);
   }
 
   /**
-   * As {@link #sort}, but the shuffle is read twice, and the output is written of what is read when
-   * none of the executors is left that ran the maps.
+   * Sorts like {@link #sort}, but reads the shuffle twice. The output is written from the second
+   * read, when none of the executors is left that ran the maps.
    *
    * @throws IllegalStateException if dynamic allocation leaves an executor for {@code limit}
    */

@@ -27,7 +27,7 @@ record SortResult(
     return outcome.error() == null;
   }
 
-  /** Why an RDMA sort did not run over RDMA as it should, or null if it did. */
+  /** Returns why an RDMA sort did not run over RDMA as it should, or null if it did. */
   @Nullable
   String wrongPath() {
     if (shuffle != ShuffleKind.RDMA) {

@@ -8,8 +8,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What bin/terasort was asked for. The directory is a Hadoop path, so that it may lie on a file
- * system which all hosts of a cluster see.
+ * The options of bin/terasort. The directory is a Hadoop path, so that it may lie on a file system
+ * that all hosts of a cluster see.
  */
 record TeraSortOptions(
     long records,

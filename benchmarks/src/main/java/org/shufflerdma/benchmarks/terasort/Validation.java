@@ -11,8 +11,8 @@ import org.apache.hadoop.util.ToolRunner;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Hadoop's own judgement of a sort, by its local job runner in this JVM. TeraValidate's exit code
- * is 0 for unsorted output too, so its report is what counts.
+ * Validates a sort with Hadoop's own programs, in its local job runner in this JVM. TeraValidate's
+ * exit code is 0 for unsorted output too, so its report decides.
  */
 final class Validation {
   private final WorkDirectory directory;
@@ -26,7 +26,7 @@ final class Validation {
         "mapreduce.local.map.tasks.maximum", Runtime.getRuntime().availableProcessors());
   }
 
-  /** The checksum over all rows of a directory, in hexadecimal. */
+  /** Returns the checksum over all rows of a directory, in hexadecimal. */
   String checksum(String name) throws Exception {
     String report = "checksum-" + name;
     run(new TeraChecksum(), name, report);
@@ -79,6 +79,6 @@ final class Validation {
     }
   }
 
-  /** What the output is, and what is wrong with it if anything. */
+  /** The properties of an output, and what is wrong with it if anything. */
   record Outcome(String checksum, long records, @Nullable String error) {}
 }

@@ -33,7 +33,10 @@ final class WorkDirectory {
     return new Path(root, name);
   }
 
-  /** Whether the directory holds a finished job's output of so many bytes in so many part files. */
+  /**
+   * Returns whether the directory holds a finished job's output of so many bytes in so many part
+   * files.
+   */
   boolean holds(String name, long bytes, int files) throws IOException {
     Path path = path(name);
     if (!fileSystem.exists(new Path(path, "_SUCCESS"))) {
