@@ -2,11 +2,10 @@
 package org.shufflerdma.verbs;
 
 /**
- * The parameters that connect and accept send to the other end. Retry counts are 0 to 7; an RNR
- * count of 7 never ends. A connect carries at most 56 bytes of private data, an accept 196.
- *
- * @param responderResources the most READs that this side serves at a time, at most 255
- * @param initiatorDepth the most READs that this side starts at a time, at most 255
+ * The parameters that connect and accept send to the other end. The responder resources are the
+ * READs that this side serves at a time, the initiator depth those that it starts at a time; both
+ * are at most 255. Retry counts are 0 to 7; an RNR count of 7 never ends. A connect carries at most
+ * 56 bytes of private data, an accept 196.
  */
 public final class ConnectParameters {
   private final byte[] privateData;
