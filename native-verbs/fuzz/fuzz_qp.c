@@ -224,9 +224,13 @@ static int open_link(bool requester, bool answers)
 		FUZZ_CHECK(send(fds[1], &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message));
 	}
 	fuzz_settle_with(fds[1]);
-	/* Both halves must be there, or the input would be thrown away unread. */
+	/*
+	 * Both halves must be there, or the input would be thrown away unread. But an unreliable one that was given an
+	 * opcode which its type lacks is in SQE by then.
+	 */
 	FUZZ_CHECK(!requester ? to_qp(qp)->in != NULL
-			      : to_qp(qp)->requester == (answers ? REQUESTER_OPEN : REQUESTER_CONNECTING));
+			      : to_qp(qp)->requester == (answers ? REQUESTER_OPEN : REQUESTER_CONNECTING) ||
+					atomic_load(&to_qp(qp)->state) == IBV_QPS_SQE);
 	return fds[1];
 }
 
