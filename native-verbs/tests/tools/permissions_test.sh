@@ -18,7 +18,8 @@ export LD_LIBRARY_PATH=$work/lib/softverbs
 exec "\$@"
 SCRIPT
 chmod 755 "$softverbs"
-user_a="setpriv --reuid 65534 --regid 65534 --clear-groups"
+# Not 65534, which in a user namespace stands for all users that are not mapped there, so that it is nobody there.
+user_a="setpriv --reuid 65532 --regid 65532 --clear-groups"
 user_b="setpriv --reuid 65533 --regid 65533 --clear-groups"
 
 # reads PATH: READs by raw queue pairs and by rdma_cm, by that path or one of a list.
