@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -26,11 +27,16 @@ struct progress_state {
 	struct progress_watch wake;
 	bool sleeping; /* or about to: only then a post has to wake it */
 	bool wake_pending;
-	pthread_mutex_t fork_gate; /* before all other locks: the progress thread's while it is not asleep, or a fork's */
+	sem_t fork_gate; /* before all locks: the progress thread's while it is not asleep, or a fork's */
 	atomic_int forks_waiting;
 };
 
-ENGINE_PART(progress, NULL);
+static bool init_part(void *part)
+{
+	return !sem_init(&((struct progress_state *)part)->fork_gate, 0, 1);
+}
+
+ENGINE_PART(progress, init_part);
 
 static _Thread_local bool is_progress_thread;
 
@@ -47,16 +53,31 @@ bool progress_on_thread(void)
 	return is_progress_thread;
 }
 
+/* A semaphore is left with locks held that it was taken before: the progress thread keeps one for good. */
+static void close_gate(void)
+{
+	int cancel = cancel_put_off();
+
+	while (sem_wait(&engine->progress->fork_gate) && errno == EINTR)
+		;
+	cancel_restore(cancel);
+}
+
+static void open_gate(void)
+{
+	sem_post(&engine->progress->fork_gate);
+}
+
 void progress_hold_forks(void)
 {
 	if (!is_progress_thread)
-		pthread_mutex_lock(&engine->progress->fork_gate);
+		close_gate();
 }
 
 void progress_let_forks(void)
 {
 	if (!is_progress_thread)
-		pthread_mutex_unlock(&engine->progress->fork_gate);
+		open_gate();
 }
 
 void progress_before_fork(void)
@@ -185,7 +206,7 @@ static void *progress_main(void *unused)
 {
 	(void)unused;
 	is_progress_thread = true;
-	pthread_mutex_lock(&engine->progress->fork_gate);
+	close_gate();
 	for (;;) {
 		int timeout_ms;
 
@@ -193,11 +214,11 @@ static void *progress_main(void *unused)
 		timeout_ms = run_timers();
 		if (!may_sleep())
 			timeout_ms = 0;
-		pthread_mutex_unlock(&engine->progress->fork_gate);
+		open_gate();
 		watches_wait(timeout_ms);
-		while (atomic_load(&engine->progress->forks_waiting)) /* a mutex is nobody's turn */
+		while (atomic_load(&engine->progress->forks_waiting)) /* a semaphore is nobody's turn */
 			sched_yield();
-		pthread_mutex_lock(&engine->progress->fork_gate);
+		close_gate();
 		stay_awake();
 		watches_dispatch();
 	}
