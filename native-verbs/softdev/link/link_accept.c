@@ -82,10 +82,10 @@ void link_accept_unix(int fd)
 	link_end(link);
 }
 
+/* This process is no stranger to itself, however many links it makes at a time. */
 void link_accept_local(struct link *link)
 {
 	link_begin(link);
-	add_stranger(link);
 	link_start_handshake_clock(link);
 	link_end(link);
 }
