@@ -62,11 +62,14 @@ static int init_liveness(pthread_mutex_t *mutex)
 	return error;
 }
 
-/* Progress thread: before a peer can get the table, which that thread sends, and until the thread ends. */
+/*
+ * Progress thread: before a peer can get the table, which that thread sends, and until the thread ends. Nobody else takes it: to
+ * try is enough, and is no order of locks.
+ */
 static void hold_liveness(void *unused)
 {
 	(void)unused;
-	pthread_mutex_lock(&engine->peer_table->own->liveness);
+	pthread_mutex_trylock(&engine->peer_table->own->liveness);
 }
 
 static void create_own(void)
