@@ -350,7 +350,7 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 	if (is_inherited(base->context))
 		return EIO;
 	if (!handle_is(HANDLE_CQ, base->handle, cq))
-		return EINVAL;
+		return ENOENT;
 	pthread_mutex_lock(&cq->lock);
 	if (!solicited_only)
 		cq->armed = CQ_ARMED_ANY;
