@@ -34,7 +34,7 @@ static int create(struct softdev_qp *qp)
 	qp->ud = calloc(1, sizeof(*qp->ud));
 	if (!qp->ud)
 		return ENOMEM;
-	qp->ud->to = calloc((size_t)qp->sq_mask + 1, sizeof(*qp->ud->to));
+	qp->ud->to = calloc((size_t)qp->sq.mask + 1, sizeof(*qp->ud->to));
 	if (!qp->ud->to) {
 		destroy(qp);
 		return ENOMEM;
@@ -69,7 +69,7 @@ static int take_address(struct softdev_qp *qp, uint32_t slot, const struct ibv_s
 		return EINVAL;
 	route = ah_route(wr->wr.ud.ah, qp->pd);
 	if (!route) {
-		qp->sq[slot].refused = IBV_WC_LOC_QP_OP_ERR; /* IBA, C10-10 */
+		qp->sq.slots[slot].refused = IBV_WC_LOC_QP_OP_ERR; /* IBA, C10-10 */
 		return 0;
 	}
 	qp->ud->to[slot] = (struct ud_address){
@@ -164,13 +164,13 @@ static bool may_wait(struct softdev_qp *qp, const struct ud_address *to)
 
 static void run(struct softdev_qp *qp)
 {
-	if (qp->sq_running)
+	if (qp->sq.running)
 		return;
-	qp->sq_running = true;
+	qp->sq.running = true;
 	qp_busy_begin(qp);
-	while (atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq_exec != qp->sq_post && !qp->ud->waiting) {
-		uint32_t slot = qp->sq_exec & qp->sq_mask;
-		struct wqe *wqe = &qp->sq[slot];
+	while (atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq.exec != qp->sq.post && !qp->ud->waiting) {
+		uint32_t slot = qp->sq.exec & qp->sq.mask;
+		struct wqe *wqe = &qp->sq.slots[slot];
 		int result;
 
 		if (!wqe->started)
@@ -191,12 +191,12 @@ static void run(struct softdev_qp *qp)
 		qp->ud->give_up_ns = 0;
 		if (result == IBV_WC_SUCCESS) {
 			COUNT(sends);
-			COUNT_ADD(send_bytes, qp->sq[slot].length);
+			COUNT_ADD(send_bytes, qp->sq.slots[slot].length);
 		}
-		qp->sq_exec++;
+		qp->sq.exec++;
 		sq_complete(qp, result);
 	}
-	qp->sq_running = false;
+	qp->sq.running = false;
 	sq_tell_if_drained(qp);
 	qp_busy_end(qp);
 }
@@ -214,7 +214,7 @@ static void ud_task(void *owner)
 	if (atomic_load(&qp->state) == IBV_QPS_RTS)
 		run(qp);
 	if (qp->ud->waiting) {
-		const struct ud_address *to = &qp->ud->to[qp->sq_exec & qp->sq_mask];
+		const struct ud_address *to = &qp->ud->to[qp->sq.exec & qp->sq.mask];
 
 		again_ns = qp->ud->give_up_ns;
 		port = waits_for(to);

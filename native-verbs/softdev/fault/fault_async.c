@@ -41,7 +41,7 @@ static void raise_on_qp(struct softdev_qp *qp, void *argument)
 
 	if (!concerns(qp, raising))
 		return;
-	if (qp->srq && srq_raise_type(qp->srq, raising->type))
+	if (qp->rq.srq && srq_raise_type(qp->rq.srq, raising->type))
 		raising->raised++;
 	pthread_mutex_lock(&qp->lock);
 	if (qp_raise_type(qp, raising->type)) {

@@ -39,12 +39,12 @@ static void wait_for_end(pid_t pid)
 
 static void send_signal(const struct softdev_qp *qp, int signal)
 {
-	if (qp->peer_pid > 0 && qp->peer_pid != getpid()) { /* 0: of another PID namespace, or another host */
-		if (!kill(qp->peer_pid, signal))
-			wait_for_end(qp->peer_pid);
+	if (qp->requester.peer_pid > 0 && qp->requester.peer_pid != getpid()) { /* 0: of another PID namespace, or another host */
+		if (!kill(qp->requester.peer_pid, signal))
+			wait_for_end(qp->requester.peer_pid);
 	} else {
 		log_error("fault %s: the peer has no process of its own here (pid %d)",
-			  signal == SIGKILL ? "killpeer" : "stoppeer", (int)qp->peer_pid);
+			  signal == SIGKILL ? "killpeer" : "stoppeer", (int)qp->requester.peer_pid);
 	}
 }
 

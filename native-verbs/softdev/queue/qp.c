@@ -11,6 +11,7 @@
 #include "process/counters.h"
 #include "process/handle.h"
 #include "process/log.h"
+#include "queue/qp_table.h"
 #include "queue/wr_builder.h"
 #include "softverbs.h"
 
@@ -19,9 +20,6 @@
 #include <string.h>
 
 struct qp_state {
-	pthread_mutex_t table_lock;
-	struct softdev_qp *table[DEVICE_MAX_QP];
-	bool taken[DEVICE_MAX_QP]; /* before it stands in the table, and until the destroyed one is out of sight */
 	uint64_t next_generation;
 };
 
@@ -126,32 +124,6 @@ bool qp_raise_type(struct softdev_qp *qp, enum ibv_event_type type)
 	return false;
 }
 
-struct softdev_qp *qp_find(uint32_t qpn)
-{
-	int port = process_index_of_port(qpn >> 8);
-	struct softdev_qp *qp = NULL;
-
-	if (port < 0)
-		return NULL;
-	pthread_mutex_lock(&engine->qp->table_lock);
-	qp = engine->qp->table[port * PROCESS_QPS_PER_PORT + (qpn & 0xff)];
-	pthread_mutex_unlock(&engine->qp->table_lock);
-	return qp;
-}
-
-void qp_for_each(void (*visit)(struct softdev_qp *qp, void *argument), void *argument)
-{
-	for (int i = 0; i < DEVICE_MAX_QP; i++) {
-		struct softdev_qp *qp;
-
-		pthread_mutex_lock(&engine->qp->table_lock);
-		qp = engine->qp->table[i];
-		pthread_mutex_unlock(&engine->qp->table_lock);
-		if (qp)
-			visit(qp, argument);
-	}
-}
-
 static void fail_if_uses(struct softdev_qp *qp, void *argument)
 {
 	int state;
@@ -169,72 +141,6 @@ static void fail_if_uses(struct softdev_qp *qp, void *argument)
 void qp_fail_all_of(const struct softdev_cq *cq)
 {
 	qp_for_each(fail_if_uses, (void *)(uintptr_t)cq);
-}
-
-/* Takes a free number, starting at a random one. 0 or a positive errno. */
-static int take_number(struct softdev_qp *qp)
-{
-	uint8_t start;
-
-	random_bytes(&start, sizeof(start));
-	for (int index = 0; index < PROCESS_MAX_PORTS; index++) {
-		int port = process_port_at(index);
-
-		if (port < 0)
-			return -port;
-		pthread_mutex_lock(&engine->qp->table_lock);
-		for (int i = 0; i < PROCESS_QPS_PER_PORT; i++) {
-			uint32_t low = (start + i) % PROCESS_QPS_PER_PORT;
-
-			qp->slot = index * PROCESS_QPS_PER_PORT + low;
-			if (!engine->qp->taken[qp->slot]) {
-				engine->qp->taken[qp->slot] = true;
-				pthread_mutex_unlock(&engine->qp->table_lock);
-				qp->base.qp_num = (uint32_t)port << 8 | low;
-				qp->base.handle = qp->slot;
-				return 0;
-			}
-		}
-		pthread_mutex_unlock(&engine->qp->table_lock);
-	}
-	return ENOMEM;
-}
-
-/* From here on it is found by its number. */
-static void put_into_table(struct softdev_qp *qp)
-{
-	pthread_mutex_lock(&engine->qp->table_lock);
-	engine->qp->table[qp->slot] = qp;
-	pthread_mutex_unlock(&engine->qp->table_lock);
-}
-
-static bool take_out_of_table(struct softdev_qp *qp)
-{
-	bool found;
-
-	pthread_mutex_lock(&engine->qp->table_lock);
-	found = qp->base.handle < DEVICE_MAX_QP && engine->qp->table[qp->base.handle] == qp;
-	if (found)
-		engine->qp->table[qp->base.handle] = NULL;
-	pthread_mutex_unlock(&engine->qp->table_lock);
-	return found;
-}
-
-static void give_number_back(const struct softdev_qp *qp)
-{
-	pthread_mutex_lock(&engine->qp->table_lock);
-	engine->qp->taken[qp->slot] = false;
-	pthread_mutex_unlock(&engine->qp->table_lock);
-}
-
-bool qp_is_live(const struct softdev_qp *qp)
-{
-	bool found;
-
-	pthread_mutex_lock(&engine->qp->table_lock);
-	found = qp->base.handle < DEVICE_MAX_QP && engine->qp->table[qp->base.handle] == qp;
-	pthread_mutex_unlock(&engine->qp->table_lock);
-	return found;
 }
 
 static void free_qp(struct softdev_qp *qp)
@@ -273,7 +179,7 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 
 	if (!qp)
 		return NULL;
-	random_bytes(qp->requester_id, sizeof(qp->requester_id));
+	random_bytes(qp->requester.id, sizeof(qp->requester.id));
 	qp->base.context = pd->context;
 	qp->base.qp_context = init->qp_context;
 	qp->base.pd = pd;
@@ -291,7 +197,7 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 	qp->recv_cq = to_cq(init->recv_cq);
 	qp->cap = init->cap;
 	if (init->srq) {
-		qp->srq = to_srq(init->srq);
+		qp->rq.srq = to_srq(init->srq);
 		qp->cap.max_recv_wr = qp->cap.max_recv_sge = 0;
 	}
 	if (qp->cap.max_inline_data < DEVICE_MIN_INLINE)
@@ -303,15 +209,15 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 	for (int i = 0; i < QP_ASYNC_COUNT; i++)
 		qp->async[i].event = (struct ibv_async_event){.element.qp = &qp->base,
 							      .event_type = async_types[i]};
-	qp->sq_mask = ring_mask(qp->cap.max_send_wr);
-	qp->rq_mask = ring_mask(qp->cap.max_recv_wr);
-	qp->sq = array(qp, qp->sq_mask + 1, sizeof(*qp->sq));
-	qp->sq_sges = array(qp, ((size_t)qp->sq_mask + 1) * qp->cap.max_send_sge, sizeof(struct ibv_sge));
-	qp->sq_inline = array(qp, ((size_t)qp->sq_mask + 1) * qp->cap.max_inline_data, 1);
-	qp->rq = array(qp, (size_t)qp->rq_mask + 1, sizeof(*qp->rq));
-	qp->rq_sges =
-		array(qp, ((size_t)qp->rq_mask + 1) * qp->cap.max_recv_sge, sizeof(struct ibv_sge));
-	if (!qp->sq || !qp->sq_sges || !qp->sq_inline || !qp->rq || !qp->rq_sges) {
+	qp->sq.mask = ring_mask(qp->cap.max_send_wr);
+	qp->rq.mask = ring_mask(qp->cap.max_recv_wr);
+	qp->sq.slots = array(qp, qp->sq.mask + 1, sizeof(*qp->sq.slots));
+	qp->sq.sges = array(qp, ((size_t)qp->sq.mask + 1) * qp->cap.max_send_sge, sizeof(struct ibv_sge));
+	qp->sq.inline_data = array(qp, ((size_t)qp->sq.mask + 1) * qp->cap.max_inline_data, 1);
+	qp->rq.slots = array(qp, (size_t)qp->rq.mask + 1, sizeof(*qp->rq.slots));
+	qp->rq.sges =
+		array(qp, ((size_t)qp->rq.mask + 1) * qp->cap.max_recv_sge, sizeof(struct ibv_sge));
+	if (!qp->sq.slots || !qp->sq.sges || !qp->sq.inline_data || !qp->rq.slots || !qp->rq.sges) {
 		free_qp(qp);
 		return NULL;
 	}
@@ -363,7 +269,7 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 	}
 	error = qp->transport->create(qp);
 	if (!error)
-		error = take_number(qp);
+		error = qp_table_take_number(qp);
 	if (error)
 		goto free_it;
 	if (qp->transport->open)
@@ -376,16 +282,16 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 	atomic_fetch_add(&qp->pd->users, 1);
 	atomic_fetch_add(&qp->send_cq->users, 1);
 	atomic_fetch_add(&qp->recv_cq->users, 1);
-	if (qp->srq)
-		atomic_fetch_add(&qp->srq->users, 1);
+	if (qp->rq.srq)
+		atomic_fetch_add(&qp->rq.srq->users, 1);
 	init->cap = qp->cap;
-	put_into_table(qp);
+	qp_table_add(qp);
 	COUNT(qp_live);
 	COUNT(qp_ever);
 	return &qp->base;
 
 free_number:
-	give_number_back(qp);
+	qp_table_give_number_back(qp);
 free_it:
 	free_qp(qp);
 failed:
@@ -429,14 +335,14 @@ static void reset(struct softdev_qp *qp)
 	pthread_mutex_lock(&qp->lock);
 	if (qp->transport->reset)
 		qp->transport->reset(qp);
-	qp->sq_post = qp->sq_exec = qp->sq_done = qp->sq_started = 0;
-	atomic_store(&qp->sq_freed, 0);
-	qp->reads_outstanding = 0;
+	qp->sq.post = qp->sq.exec = qp->sq.done = qp->sq.started = 0;
+	atomic_store(&qp->sq.freed, 0);
+	qp->sq.reads_outstanding = 0;
 	rq_reset(qp);
-	qp->rnr_waiting = qp->retry_waiting = qp->peer_gone = qp->path_changed = qp->tell_drained = false;
-	qp->late_status = IBV_WC_SUCCESS;
-	qp->was_open = qp->passed_files = qp->responder.established = false;
-	qp->retry_deadline_ns = 0;
+	qp->requester.rnr_waiting = qp->requester.retry_waiting = qp->requester.peer_gone = qp->requester.path_changed = qp->sq.tell_drained = false;
+	qp->sq.late_status = IBV_WC_SUCCESS;
+	qp->requester.was_open = qp->responder.passed_files = qp->responder.established = false;
+	qp->requester.retry_deadline_ns = 0;
 	memset(&qp->attr, 0, sizeof(qp->attr));
 }
 
@@ -449,8 +355,8 @@ static void send_what_is_posted(struct softdev_qp *qp)
 	bool waits;
 
 	pthread_mutex_lock(&qp->lock);
-	waits = atomic_load(&qp->state) == IBV_QPS_RTS && qp->requester == REQUESTER_OPEN &&
-		qp->sq_exec != qp->sq_post;
+	waits = atomic_load(&qp->state) == IBV_QPS_RTS && qp->requester.state == REQUESTER_OPEN &&
+		qp->sq.exec != qp->sq.post;
 	pthread_mutex_unlock(&qp->lock);
 	if (waits)
 		progress_call(qp->task.callback, qp);
@@ -495,7 +401,7 @@ int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int m
 	if (next == IBV_QPS_RTS)
 		progress_post(&qp->task);
 	if (next == IBV_QPS_SQD && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY))
-		qp->tell_drained = attr->en_sqd_async_notify;
+		qp->sq.tell_drained = attr->en_sqd_async_notify;
 	sq_tell_if_drained(qp);
 unlock:
 	pthread_mutex_unlock(&qp->lock);
@@ -549,18 +455,18 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 		return error;
 	if (qp_is_live(qp))
 		send_what_is_posted(qp);
-	if (!take_out_of_table(qp))
+	if (!qp_table_remove(qp))
 		return ENOENT;
 	pthread_mutex_lock(&qp->lock);
 	reset(qp);
 	pthread_mutex_unlock(&qp->lock);
 	sq_leave_queue(qp);
-	give_number_back(qp);
+	qp_table_give_number_back(qp);
 	wait_for_acks(qp);
 	atomic_fetch_sub(&qp->send_cq->users, 1);
 	atomic_fetch_sub(&qp->recv_cq->users, 1);
-	if (qp->srq)
-		atomic_fetch_sub(&qp->srq->users, 1);
+	if (qp->rq.srq)
+		atomic_fetch_sub(&qp->rq.srq->users, 1);
 	COUNT_DOWN(qp_live);
 	free_qp(qp);
 	atomic_fetch_sub(&pd->users, 1); /* last: its allocator may own the memory */

@@ -65,6 +65,77 @@ enum requester_state { REQUESTER_DOWN, REQUESTER_CONNECTING, REQUESTER_OPEN };
 enum qp_async { QP_ASYNC_FATAL, QP_ASYNC_REQ_ERR, QP_ASYNC_ACCESS_ERR, QP_ASYNC_COMM_EST,
 		QP_ASYNC_DRAINED, QP_ASYNC_LAST_WQE, QP_ASYNC_PATH_MIG, QP_ASYNC_PATH_MIG_ERR, QP_ASYNC_COUNT };
 
+/* The send queue: done <= exec <= post. qp->lock where nothing else is said. */
+struct send_queue {
+	struct wqe *slots;
+	uint32_t mask; /* as many slots as a power of two, for the indices wrap at 2^32 */
+	struct ibv_sge *sges;
+	uint8_t *inline_data;
+	uint32_t post, exec, done; /* next to post, to execute, to complete */
+	uint32_t started;	   /* sent once up to here, though exec may have gone back */
+	_Atomic uint32_t freed;	   /* slots up to here may be used again; written by polling */
+	uint32_t next_seq;
+	uint32_t reads_outstanding;
+	bool running;
+	bool copying; /* a thread writes to the sink of the oldest READ, without the lock */
+	enum ibv_wc_status late_status; /* that READ failed meanwhile: its status when the copy has ended */
+	bool tell_drained; /* SQD: raise an event when nothing is under way any more */
+	struct sq_defer defer;
+};
+
+/* The receive queue, or the shared one in its place. qp->lock. */
+struct receive_queue {
+	struct rqe *slots;
+	uint32_t mask; /* as that of the send queue, and so `freed` */
+	struct ibv_sge *sges;
+	uint32_t post, done;
+	_Atomic uint32_t freed;
+	struct softdev_srq *srq;    /* NULL: there is none */
+	struct rqe *shared_receive; /* taken from it and not completed */
+	bool told_last_wqe;
+};
+
+/* The connecting half: qp->lock, but what belongs to the progress thread. */
+struct requester {
+	enum requester_state state;
+	struct peer *peer; /* a reference, while REQUESTER_OPEN and the peer can be read directly */
+	uint32_t peer_slot;
+	uint64_t peer_generation;
+	pid_t peer_pid;
+	uint8_t id[WIRE_REQUESTER_BYTES]; /* what its links begin with (struct qp_open) */
+	uint32_t rnr_retries_left;
+	bool rnr_waiting;
+	bool retry_waiting;
+	bool peer_gone;	     /* with retry_waiting: there is nothing to try again */
+	bool path_changed;   /* connect anew before anything else is sent */
+	uint32_t wanted_key; /* to ask the peer about, 0 = none */
+	bool waits_for_key;  /* the oldest READ goes on when the answer is there */
+	/* progress thread only */
+	struct link *link;
+	bool was_open; /* the peer was there once: refused means that it died */
+	uint64_t retry_deadline_ns, last_answer_ns;
+};
+
+/* The accepting half. Progress thread only. */
+struct responder {
+	struct link *link;
+	bool passed_files;
+	uint32_t expected_seq; /* from rq_psn on; written by modify_qp before there can be a link */
+	bool dropping; /* the payload that comes in is to be discarded */
+	enum ibv_wc_status nak; /* what to answer when it is through */
+	enum ibv_wc_status own_status; /* and what the receive ends with that it took */
+	bool question_counted;	       /* the wrong key of the next request was counted when it was asked about */
+	uint8_t requester_id[WIRE_REQUESTER_BYTES]; /* of who has connected */
+	bool receiving;		/* an RQE is being filled */
+	bool with_imm;		/* the WRITE that comes in takes an RQE at its end */
+	bool established; /* in RTR a first request has come */
+	struct link_stream read_stream;
+	/* the READ that is being answered, or the WRITE that comes in */
+	uint32_t seq, rkey, total, chunk;
+	uint64_t address, offset;
+	int read_error;
+};
+
 struct softdev_qp {
 	union {
 		struct ibv_qp base;
@@ -86,70 +157,17 @@ struct softdev_qp {
 	_Atomic int state; /* written under lock; read between slices without it */
 	struct ibv_qp_attr attr;
 
-	struct pd_memory memory[5]; /* the arrays that follow */
+	struct pd_memory memory[5]; /* the arrays of the two queues */
 	int memory_count;
-	struct wqe *sq;
-	uint32_t sq_mask; /* as many slots as a power of two, for the indices wrap at 2^32 */
-	struct ibv_sge *sq_sges;
-	uint8_t *sq_inline;
-	uint32_t sq_post, sq_exec, sq_done; /* next to post, to execute, to complete */
-	uint32_t sq_started;		    /* sent once up to here, though sq_exec may have gone back */
-	_Atomic uint32_t sq_freed;	    /* slots up to here may be used again; written by polling */
-	uint32_t next_seq;
-	bool sq_running;
-	bool copying; /* a thread writes to the sink of the oldest READ, without the lock */
-	enum ibv_wc_status late_status; /* that READ failed meanwhile: its status when the copy has ended */
-	struct sq_defer defer;
-	bool tell_drained; /* SQD: raise an event when nothing is under way any more */
-	uint32_t reads_outstanding;
+	struct send_queue sq;
+	struct receive_queue rq;
 
-	struct rqe *rq;
-	uint32_t rq_mask; /* as sq_mask */
-	struct ibv_sge *rq_sges;
-	uint32_t rq_post, rq_done;
-	_Atomic uint32_t rq_freed; /* as sq_freed */
-	struct softdev_srq *srq;   /* instead of that queue, or NULL */
-	struct rqe *shared_receive; /* taken from it and not completed */
-	bool told_last_wqe;
-
-	enum requester_state requester;
-	struct peer *peer; /* a reference, while REQUESTER_OPEN and the peer can be read directly */
-	uint32_t peer_qp_slot;
-	uint64_t peer_qp_generation;
-	uint32_t rnr_retries_left;
-	bool rnr_waiting;
-	bool retry_waiting;
-	bool peer_gone; /* with retry_waiting: there is nothing to try again */
-	bool path_changed; /* connect anew before anything else is sent */
-	uint32_t wanted_key;  /* to ask the peer about, 0 = none */
-	bool waits_for_key;   /* the oldest READ goes on when the answer is there */
-	pid_t peer_pid;
-	uint8_t requester_id[WIRE_REQUESTER_BYTES]; /* what its links begin with (struct qp_open) */
-
+	struct requester requester;
+	struct responder responder;
 	/* progress thread only */
 	struct progress_task task;
 	struct progress_timer timer; /* connect retry, RNR wait, or missing answer */
-	struct link *out, *in;
-	bool was_open; /* the peer was there once: refused means that it died */
-	uint64_t retry_deadline_ns, last_answer_ns;
-	bool passed_files;
-	struct sge_hold slice; /* of the transfer that runs right now */
-	struct responder {
-		uint32_t expected_seq; /* from rq_psn on; written by modify_qp before there can be a link */
-		bool dropping; /* the payload that comes in is to be discarded */
-		enum ibv_wc_status nak; /* what to answer when it is through */
-		enum ibv_wc_status own_status; /* and what the receive ends with that it took */
-		bool question_counted;	       /* the wrong key of the next request was counted when it was asked about */
-		uint8_t requester_id[WIRE_REQUESTER_BYTES]; /* of who has connected */
-		bool receiving;		/* an RQE is being filled */
-		bool with_imm;		/* the WRITE that comes in takes an RQE at its end */
-		bool established; /* in RTR a first request has come */
-		struct link_stream read_stream;
-		/* the READ that is being answered, or the WRITE that comes in */
-		uint32_t seq, rkey, total, chunk;
-		uint64_t address, offset;
-		int read_error;
-	} responder;
+	struct sge_hold slice;	     /* of the transfer that runs right now */
 
 	struct ud_queue *ud; /* UD only (datagram/ud.h) */
 
@@ -223,8 +241,9 @@ void qp_raise(struct softdev_qp *qp, enum qp_async kind);
 bool qp_raise_type(struct softdev_qp *qp, enum ibv_event_type type);
 void qp_busy_begin(struct softdev_qp *qp);
 void qp_busy_end(struct softdev_qp *qp);
-bool qp_is_live(const struct softdev_qp *qp);
 void qp_fail_all_of(const struct softdev_cq *cq);
+/* qp_table.c. */
+bool qp_is_live(const struct softdev_qp *qp);
 /* Progress thread only. */
 struct softdev_qp *qp_find(uint32_t qpn);
 void qp_for_each(void (*visit)(struct softdev_qp *qp, void *argument), void *argument);
@@ -246,7 +265,7 @@ void sq_tell_if_drained(struct softdev_qp *qp);
 struct wqe *sq_oldest(struct softdev_qp *qp); /* NULL when empty */
 static inline struct wqe *sq_at(struct softdev_qp *qp, uint32_t index)
 {
-	return &qp->sq[index & qp->sq_mask];
+	return &qp->sq.slots[index & qp->sq.mask];
 }
 
 #endif

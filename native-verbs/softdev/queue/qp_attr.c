@@ -179,9 +179,9 @@ void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, 
 	TAKE(IBV_QP_PORT, port_num);
 	TAKE(IBV_QP_PKEY_INDEX, pkey_index);
 	TAKE(IBV_QP_ACCESS_FLAGS, qp_access_flags);
-	if ((mask & IBV_QP_AV) && qp->requester != REQUESTER_DOWN &&
+	if ((mask & IBV_QP_AV) && qp->requester.state != REQUESTER_DOWN &&
 	    memcmp(&own->ah_attr.grh.dgid, &attr->ah_attr.grh.dgid, sizeof(union ibv_gid)))
-		qp->path_changed = true;
+		qp->requester.path_changed = true;
 	TAKE(IBV_QP_AV, ah_attr);
 	TAKE(IBV_QP_PATH_MTU, path_mtu);
 	TAKE(IBV_QP_DEST_QPN, dest_qp_num);
@@ -196,7 +196,7 @@ void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, 
 	if (mask & IBV_QP_RQ_PSN)
 		qp->responder.expected_seq = own->rq_psn = psn_of(attr->rq_psn);
 	if (mask & IBV_QP_SQ_PSN)
-		qp->next_seq = own->sq_psn = psn_of(attr->sq_psn);
+		qp->sq.next_seq = own->sq_psn = psn_of(attr->sq_psn);
 	if (mask & IBV_QP_RNR_RETRY)
-		qp->rnr_retries_left = attr->rnr_retry;
+		qp->requester.rnr_retries_left = attr->rnr_retry;
 }

@@ -8,36 +8,36 @@
 
 static struct rqe *rqe_at(struct softdev_qp *qp, uint32_t index)
 {
-	return &qp->rq[index & qp->rq_mask];
+	return &qp->rq.slots[index & qp->rq.mask];
 }
 
 struct rqe *rq_next(struct softdev_qp *qp)
 {
-	if (!qp->srq)
-		return qp->rq_done == qp->rq_post ? NULL : rqe_at(qp, qp->rq_done);
-	if (!qp->shared_receive)
-		qp->shared_receive = srq_take(qp->srq);
-	return qp->shared_receive;
+	if (!qp->rq.srq)
+		return qp->rq.done == qp->rq.post ? NULL : rqe_at(qp, qp->rq.done);
+	if (!qp->rq.shared_receive)
+		qp->rq.shared_receive = srq_take(qp->rq.srq);
+	return qp->rq.shared_receive;
 }
 
 const struct softdev_pd *rq_pd(const struct softdev_qp *qp)
 {
-	return qp->srq ? qp->srq->pd : qp->pd;
+	return qp->rq.srq ? qp->rq.srq->pd : qp->pd;
 }
 
 void rq_complete(struct softdev_qp *qp, const struct ibv_wc *wc, bool solicited)
 {
 	struct rqe *rqe = rq_next(qp);
-	struct cqe entry = {.wc = *wc, .qp = qp, .shared_receive = qp->shared_receive};
+	struct cqe entry = {.wc = *wc, .qp = qp, .shared_receive = qp->rq.shared_receive};
 
 	entry.wc.wr_id = rqe->wr_id;
 	entry.wc.qp_num = qp->base.qp_num;
 	if (!qp->ud)
 		entry.wc.src_qp = qp->attr.dest_qp_num;
-	if (qp->srq)
-		qp->shared_receive = NULL;
+	if (qp->rq.srq)
+		qp->rq.shared_receive = NULL;
 	else
-		entry.freed = ++qp->rq_done;
+		entry.freed = ++qp->rq.done;
 	cq_push(qp->recv_cq, &entry, solicited);
 }
 
@@ -45,26 +45,26 @@ void rq_flush(struct softdev_qp *qp)
 {
 	const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV};
 
-	if (!qp->srq) {
+	if (!qp->rq.srq) {
 		while (rq_next(qp))
 			rq_complete(qp, &flushed, false);
 		return;
 	}
-	if (qp->shared_receive)
+	if (qp->rq.shared_receive)
 		rq_complete(qp, &flushed, false);
-	if (!qp->told_last_wqe)
+	if (!qp->rq.told_last_wqe)
 		qp_raise(qp, QP_ASYNC_LAST_WQE);
-	qp->told_last_wqe = true;
+	qp->rq.told_last_wqe = true;
 }
 
 void rq_reset(struct softdev_qp *qp)
 {
-	if (qp->shared_receive)
-		srq_put_back(qp->shared_receive);
-	qp->shared_receive = NULL;
-	qp->told_last_wqe = false;
-	qp->rq_post = qp->rq_done = 0;
-	atomic_store(&qp->rq_freed, 0);
+	if (qp->rq.shared_receive)
+		srq_put_back(qp->rq.shared_receive);
+	qp->rq.shared_receive = NULL;
+	qp->rq.told_last_wqe = false;
+	qp->rq.post = qp->rq.done = 0;
+	atomic_store(&qp->rq.freed, 0);
 }
 
 void rq_fill(struct rqe *rqe, const struct ibv_recv_wr *wr)
@@ -80,9 +80,9 @@ void rq_fill(struct rqe *rqe, const struct ibv_recv_wr *wr)
 
 static bool has_room(struct softdev_qp *qp)
 {
-	uint32_t freed = atomic_load_explicit(&qp->rq_freed, memory_order_acquire);
+	uint32_t freed = atomic_load_explicit(&qp->rq.freed, memory_order_acquire);
 
-	return qp->rq_post - freed < qp->cap.max_recv_wr;
+	return qp->rq.post - freed < qp->cap.max_recv_wr;
 }
 
 /* qp->lock held. 0 or a positive errno. */
@@ -94,18 +94,18 @@ static int post_one(struct softdev_qp *qp, const struct ibv_recv_wr *wr)
 
 	if (fault && fault->error)
 		return fault->error;
-	if (atomic_load(&qp->state) == IBV_QPS_RESET || qp->srq)
+	if (atomic_load(&qp->state) == IBV_QPS_RESET || qp->rq.srq)
 		return EINVAL;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_recv_sge ||
 	    (wr->num_sge && !wr->sg_list))
 		return EINVAL;
 	if (!has_room(qp))
 		return ENOMEM;
-	index = qp->rq_post & qp->rq_mask;
-	rqe = &qp->rq[index];
-	rqe->sge = qp->rq_sges + (size_t)index * qp->cap.max_recv_sge;
+	index = qp->rq.post & qp->rq.mask;
+	rqe = &qp->rq.slots[index];
+	rqe->sge = qp->rq.sges + (size_t)index * qp->cap.max_recv_sge;
 	rq_fill(rqe, wr);
-	qp->rq_post++;
+	qp->rq.post++;
 	return 0;
 }
 

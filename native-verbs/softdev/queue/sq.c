@@ -19,7 +19,7 @@
 
 struct wqe *sq_oldest(struct softdev_qp *qp)
 {
-	return qp->sq_done == qp->sq_post ? NULL : sq_at(qp, qp->sq_done);
+	return qp->sq.done == qp->sq.post ? NULL : sq_at(qp, qp->sq.done);
 }
 
 void qp_free_slots(const struct cqe *polled)
@@ -29,23 +29,23 @@ void qp_free_slots(const struct cqe *polled)
 	if (polled->shared_receive)
 		srq_release(polled->shared_receive);
 	else /* pairs with has_room() of each queue */
-		atomic_store_explicit(polled->is_send ? &qp->sq_freed : &qp->rq_freed, polled->freed,
+		atomic_store_explicit(polled->is_send ? &qp->sq.freed : &qp->rq.freed, polled->freed,
 				      memory_order_release);
 }
 
 /* Completes the oldest WQE. */
 static void complete_one(struct softdev_qp *qp, enum ibv_wc_status status)
 {
-	struct wqe *wqe = sq_at(qp, qp->sq_done);
+	struct wqe *wqe = sq_at(qp, qp->sq.done);
 	bool signalled = qp->sq_sig_all || (wqe->flags & IBV_SEND_SIGNALED);
 
-	if ((wqe->op->flags & SEND_OP_RESPONSE) && qp->sq_exec != qp->sq_done && wqe->via_wire)
-		qp->reads_outstanding--;
-	qp->sq_done++;
-	if ((int32_t)(qp->sq_exec - qp->sq_done) < 0)
-		qp->sq_exec = qp->sq_done;
-	if ((int32_t)(qp->sq_started - qp->sq_done) < 0)
-		qp->sq_started = qp->sq_done;
+	if ((wqe->op->flags & SEND_OP_RESPONSE) && qp->sq.exec != qp->sq.done && wqe->via_wire)
+		qp->sq.reads_outstanding--;
+	qp->sq.done++;
+	if ((int32_t)(qp->sq.exec - qp->sq.done) < 0)
+		qp->sq.exec = qp->sq.done;
+	if ((int32_t)(qp->sq.started - qp->sq.done) < 0)
+		qp->sq.started = qp->sq.done;
 	if (signalled || status != IBV_WC_SUCCESS) {
 		struct cqe entry = {
 			.wc = {.wr_id = wqe->wr_id,
@@ -54,7 +54,7 @@ static void complete_one(struct softdev_qp *qp, enum ibv_wc_status status)
 			       .byte_len = wqe->length,
 			       .qp_num = qp->base.qp_num},
 			.qp = qp,
-			.freed = qp->sq_done,
+			.freed = qp->sq.done,
 			.is_send = true,
 		};
 
@@ -66,9 +66,9 @@ void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status)
 {
 	if (status != IBV_WC_SUCCESS)
 		log_info("qp %06x: %s", qp->base.qp_num, softverbs_ibv_wc_status_str(status));
-	qp->retry_deadline_ns = 0;
-	if (qp->copying)
-		qp->late_status = status; /* the sink is the application's after the completion: not yet */
+	qp->requester.retry_deadline_ns = 0;
+	if (qp->sq.copying)
+		qp->sq.late_status = status; /* the sink is the application's after the completion: not yet */
 	else
 		complete_one(qp, status);
 	if (status != IBV_WC_SUCCESS)
@@ -79,33 +79,33 @@ void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status)
 
 bool sq_is_drained(const struct softdev_qp *qp)
 {
-	return !qp->sq_running && qp->sq_exec == qp->sq_done && (int32_t)(qp->sq_started - qp->sq_done) <= 0;
+	return !qp->sq.running && qp->sq.exec == qp->sq.done && (int32_t)(qp->sq.started - qp->sq.done) <= 0;
 }
 
 void sq_tell_if_drained(struct softdev_qp *qp)
 {
-	if (!qp->tell_drained || atomic_load(&qp->state) != IBV_QPS_SQD || !sq_is_drained(qp))
+	if (!qp->sq.tell_drained || atomic_load(&qp->state) != IBV_QPS_SQD || !sq_is_drained(qp))
 		return;
-	qp->tell_drained = false;
+	qp->sq.tell_drained = false;
 	qp_raise(qp, QP_ASYNC_DRAINED);
 }
 
 void sq_flush(struct softdev_qp *qp)
 {
-	enum ibv_wc_status first = qp->late_status;
+	enum ibv_wc_status first = qp->sq.late_status;
 
-	if (first != IBV_WC_SUCCESS && qp->sq_done != qp->sq_post)
+	if (first != IBV_WC_SUCCESS && qp->sq.done != qp->sq.post)
 		complete_one(qp, first);
-	qp->late_status = IBV_WC_SUCCESS;
-	while (qp->sq_done != qp->sq_post)
+	qp->sq.late_status = IBV_WC_SUCCESS;
+	while (qp->sq.done != qp->sq.post)
 		complete_one(qp, IBV_WC_WR_FLUSH_ERR);
 }
 
 static bool has_room(struct softdev_qp *qp)
 {
-	uint32_t freed = atomic_load_explicit(&qp->sq_freed, memory_order_acquire);
+	uint32_t freed = atomic_load_explicit(&qp->sq.freed, memory_order_acquire);
 
-	return qp->sq_post - freed < qp->cap.max_send_wr;
+	return qp->sq.post - freed < qp->cap.max_send_wr;
 }
 
 static uint64_t total_length(const struct ibv_sge *sge, int count)
@@ -178,8 +178,8 @@ static enum ibv_wc_status refusal(const struct softdev_qp *qp, const struct send
 /* Fills the slot that is next to be posted. 0 or a positive errno. */
 static int fill_wqe(struct softdev_qp *qp, const struct ibv_send_wr *wr, const struct send_op *op)
 {
-	uint32_t index = qp->sq_post & qp->sq_mask;
-	struct wqe *wqe = &qp->sq[index];
+	uint32_t index = qp->sq.post & qp->sq.mask;
+	struct wqe *wqe = &qp->sq.slots[index];
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
 	uint64_t length;
 
@@ -194,9 +194,9 @@ static int fill_wqe(struct softdev_qp *qp, const struct ibv_send_wr *wr, const s
 	length = total_length(wr->sg_list, wqe->num_sge);
 	wqe->refused = refusal(qp, op, length);
 	wqe->length = wqe->refused == IBV_WC_SUCCESS ? length : 0;
-	wqe->sge = qp->sq_sges + (size_t)index * qp->cap.max_send_sge;
+	wqe->sge = qp->sq.sges + (size_t)index * qp->cap.max_send_sge;
 	wqe->inline_data = is_inline || (op->flags & SEND_OP_OPERANDS)
-				   ? qp->sq_inline + (size_t)index * qp->cap.max_inline_data
+				   ? qp->sq.inline_data + (size_t)index * qp->cap.max_inline_data
 				   : NULL;
 	wqe->started = wqe->unreadable = wqe->via_wire = wqe->key_asked = false;
 	wqe->fault = NULL;
@@ -234,7 +234,7 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 		error = fill_wqe(qp, wr, op);
 	if (error)
 		return error;
-	qp->sq_post++;
+	qp->sq.post++;
 	return 0;
 }
 
@@ -249,10 +249,10 @@ void sq_run(struct softdev_qp *qp)
 /* qp->lock held; dropped meanwhile. What was posted from `first` on is counted, and executed. */
 static void start_posted(struct softdev_qp *qp, uint32_t first)
 {
-	bool is_one = qp->sq_post - first == 1;
+	bool is_one = qp->sq.post - first == 1;
 
-	COUNT_ADD(send_wr_posted, qp->sq_post - first);
-	for (uint32_t i = first; i != qp->sq_post; i++)
+	COUNT_ADD(send_wr_posted, qp->sq.post - first);
+	for (uint32_t i = first; i != qp->sq.post; i++)
 		if (qp->sq_sig_all || (sq_at(qp, i)->flags & IBV_SEND_SIGNALED))
 			COUNT(send_wr_signalled);
 	if (atomic_load(&qp->state) == IBV_QPS_ERR || atomic_load(&qp->state) == IBV_QPS_SQE) {
@@ -274,7 +274,7 @@ int qp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr
 		return error;
 	}
 	pthread_mutex_lock(&qp->lock);
-	first = qp->sq_post;
+	first = qp->sq.post;
 	for (; wr; wr = wr->next) {
 		error = post_one(qp, wr);
 		if (error) {
@@ -295,11 +295,11 @@ int sq_post_all(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	if (is_inherited(qp->base.context))
 		return EIO;
 	pthread_mutex_lock(&qp->lock);
-	first = qp->sq_post;
+	first = qp->sq.post;
 	for (; wr && !error; wr = wr->next)
 		error = post_one(qp, wr);
 	if (error)
-		qp->sq_post = first; /* nobody has seen them: the lock was held */
+		qp->sq.post = first; /* nobody has seen them: the lock was held */
 	else
 		start_posted(qp, first);
 	pthread_mutex_unlock(&qp->lock);

@@ -39,10 +39,10 @@ ENGINE_PART(sq_defer, init_part);
 /* qp->lock held. The tick runs as long as something waits. */
 static void keep_ticking(struct softdev_qp *qp)
 {
-	if (!qp->defer.watched) {
-		qp->defer.watched = true;
+	if (!qp->sq.defer.watched) {
+		qp->sq.defer.watched = true;
 		pthread_mutex_lock(&engine->sq_defer->watched_lock);
-		qp->defer.next_watched = engine->sq_defer->watched;
+		qp->sq.defer.next_watched = engine->sq_defer->watched;
 		engine->sq_defer->watched = qp;
 		pthread_mutex_unlock(&engine->sq_defer->watched_lock);
 	}
@@ -54,10 +54,10 @@ static void keep_ticking(struct softdev_qp *qp)
 /* qp->lock held: the queue pair and its newest request. */
 static bool is_small_read(struct softdev_qp *qp)
 {
-	const struct wqe *wqe = sq_at(qp, qp->sq_post - 1);
+	const struct wqe *wqe = sq_at(qp, qp->sq.post - 1);
 
-	return wqe->opcode == IBV_WR_RDMA_READ && wqe->length <= MAX_WAITING_BYTES && qp->peer && !qp->sq_running &&
-	       atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq_exec == qp->sq_done && !fault_is_on();
+	return wqe->opcode == IBV_WR_RDMA_READ && wqe->length <= MAX_WAITING_BYTES && qp->requester.peer && !qp->sq.running &&
+	       atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq.exec == qp->sq.done && !fault_is_on();
 }
 
 bool sq_may_wait(struct softdev_qp *qp)
@@ -66,20 +66,20 @@ bool sq_may_wait(struct softdev_qp *qp)
 	uint32_t looks = atomic_load_explicit(&cq->looks, memory_order_relaxed);
 	bool listed;
 
-	if (looks != qp->defer.looks) {
-		qp->defer.looks = looks;
-		qp->defer.posts = 0;
-		qp->defer.rescues -= qp->defer.rescues > 0 && !qp->defer.rescued;
-		qp->defer.rescued = false;
+	if (looks != qp->sq.defer.looks) {
+		qp->sq.defer.looks = looks;
+		qp->sq.defer.posts = 0;
+		qp->sq.defer.rescues -= qp->sq.defer.rescues > 0 && !qp->sq.defer.rescued;
+		qp->sq.defer.rescued = false;
 	}
-	if (++qp->defer.posts <= POSTS_AT_ONCE || qp->defer.rescues >= MAX_RESCUES ||
-	    qp->sq_post - qp->sq_exec >= SQ_BATCH || !is_small_read(qp))
+	if (++qp->sq.defer.posts <= POSTS_AT_ONCE || qp->sq.defer.rescues >= MAX_RESCUES ||
+	    qp->sq.post - qp->sq.exec >= SQ_BATCH || !is_small_read(qp))
 		return false;
 	pthread_mutex_lock(&cq->lock);
 	listed = cq->armed == CQ_NOT_ARMED; /* else the application waits for an event, not for its own look */
-	if (listed && !qp->defer.listed) {
-		qp->defer.listed = true;
-		qp->defer.next_listed = cq->waiting;
+	if (listed && !qp->sq.defer.listed) {
+		qp->sq.defer.listed = true;
+		qp->sq.defer.next_listed = cq->waiting;
 		cq->waiting = qp;
 	}
 	pthread_mutex_unlock(&cq->lock);
@@ -95,9 +95,9 @@ static struct softdev_qp *take_listed(struct softdev_cq *cq)
 
 	if (!qp)
 		return NULL;
-	cq->waiting = qp->defer.next_listed;
-	qp->defer.listed = false;
-	qp->defer.runners++;
+	cq->waiting = qp->sq.defer.next_listed;
+	qp->sq.defer.listed = false;
+	qp->sq.defer.runners++;
 	return qp;
 }
 
@@ -114,7 +114,7 @@ void sq_run_waiting(struct softdev_cq *cq)
 		sq_run(qp);
 		pthread_mutex_unlock(&qp->lock);
 		pthread_mutex_lock(&cq->lock);
-		qp->defer.runners--;
+		qp->sq.defer.runners--;
 	}
 	pthread_mutex_unlock(&cq->lock);
 }
@@ -127,12 +127,12 @@ void sq_leave_queue(struct softdev_qp *qp)
 	struct softdev_qp **link;
 
 	pthread_mutex_lock(&cq->lock);
-	for (link = &cq->waiting; qp->defer.listed && *link != qp; link = &(*link)->defer.next_listed)
+	for (link = &cq->waiting; qp->sq.defer.listed && *link != qp; link = &(*link)->sq.defer.next_listed)
 		;
-	if (qp->defer.listed)
-		*link = qp->defer.next_listed;
-	qp->defer.listed = false;
-	while (qp->defer.runners) { /* for as long as one slice of a copy */
+	if (qp->sq.defer.listed)
+		*link = qp->sq.defer.next_listed;
+	qp->sq.defer.listed = false;
+	while (qp->sq.defer.runners) { /* for as long as one slice of a copy */
 		pthread_mutex_unlock(&cq->lock);
 		nanosleep(&pause, NULL);
 		pthread_mutex_lock(&cq->lock);
@@ -146,13 +146,13 @@ void sq_stop_watching(struct softdev_qp *qp)
 	struct softdev_qp **link;
 
 	pthread_mutex_lock(&engine->sq_defer->watched_lock);
-	for (link = &engine->sq_defer->watched; *link && *link != qp; link = &(*link)->defer.next_watched)
+	for (link = &engine->sq_defer->watched; *link && *link != qp; link = &(*link)->sq.defer.next_watched)
 		;
 	if (*link)
-		*link = qp->defer.next_watched;
+		*link = qp->sq.defer.next_watched;
 	pthread_mutex_unlock(&engine->sq_defer->watched_lock);
 	pthread_mutex_lock(&qp->lock);
-	qp->defer.watched = false;
+	qp->sq.defer.watched = false;
 	pthread_mutex_unlock(&qp->lock);
 }
 
@@ -162,18 +162,18 @@ static bool look_after(struct softdev_qp *qp)
 	bool pending, waits;
 
 	pthread_mutex_lock(&qp->lock);
-	pending = qp->sq_exec != qp->sq_post && qp->sq_exec == qp->sq_done &&
-		  qp->requester == REQUESTER_OPEN && !qp->rnr_waiting && !qp->waits_for_key &&
+	pending = qp->sq.exec != qp->sq.post && qp->sq.exec == qp->sq.done &&
+		  qp->requester.state == REQUESTER_OPEN && !qp->requester.rnr_waiting && !qp->requester.waits_for_key &&
 		  atomic_load(&qp->state) == IBV_QPS_RTS;
-	waits = pending && !qp->sq_running;
-	if (waits && qp->defer.waits_at_tick && qp->defer.exec_at_tick == qp->sq_exec) {
-		qp->defer.rescued = true;
-		if (++qp->defer.rescues >= MAX_RESCUES)
-			qp->defer.rescues = LONG_PAUSE;
+	waits = pending && !qp->sq.running;
+	if (waits && qp->sq.defer.waits_at_tick && qp->sq.defer.exec_at_tick == qp->sq.exec) {
+		qp->sq.defer.rescued = true;
+		if (++qp->sq.defer.rescues >= MAX_RESCUES)
+			qp->sq.defer.rescues = LONG_PAUSE;
 		progress_post(&qp->task);
 	}
-	qp->defer.waits_at_tick = waits;
-	qp->defer.exec_at_tick = qp->sq_exec;
+	qp->sq.defer.waits_at_tick = waits;
+	qp->sq.defer.exec_at_tick = qp->sq.exec;
 	pthread_mutex_unlock(&qp->lock);
 	return pending;
 }
@@ -188,7 +188,7 @@ static void tick(void *unused)
 	pthread_mutex_lock(&engine->sq_defer->watched_lock);
 	qp = engine->sq_defer->watched;
 	pthread_mutex_unlock(&engine->sq_defer->watched_lock);
-	for (; qp; qp = qp->defer.next_watched)
+	for (; qp; qp = qp->sq.defer.next_watched)
 		any |= look_after(qp);
 	/* Who finds it false meanwhile posts the task once more, which then only looks again. */
 	if (any) {

@@ -42,13 +42,13 @@ static uint64_t value_of(const struct softverbs_connection *record, unsigned int
 
 static const char *way_of_reads(const struct softdev_qp *qp)
 {
-	if (link_is_tcp(qp->out))
+	if (link_is_tcp(qp->requester.link))
 		return "as frames, for it is reached by TCP";
 	if (path_mode() == PATH_WIRE)
 		return "as frames, for SOFTVERBS_PATH wants it";
-	if (!qp->peer)
+	if (!qp->requester.peer)
 		return "as frames, for it shows no table of its regions: another user, or short of descriptors";
-	if (!peer_has_cma(qp->peer) || path_mode() == PATH_FILE)
+	if (!peer_has_cma(qp->requester.peer) || path_mode() == PATH_FILE)
 		return "by file, and as frames where there is none";
 	return path_mode() == PATH_CMA ? "by process_vm_readv" : "by file or process_vm_readv";
 }
@@ -60,7 +60,7 @@ void connection_begin(struct softdev_qp *qp)
 	qp->record.qp_num = qp->base.qp_num;
 	qp->record.peer_qp_num = qp->attr.dest_qp_num;
 	qp->record.peer_gid = qp->attr.ah_attr.grh.dgid;
-	qp->record.is_tcp = link_is_tcp(qp->out);
+	qp->record.is_tcp = link_is_tcp(qp->requester.link);
 	log_info("qp %06x: connected to %06x of %s; READs go %s", qp->base.qp_num, qp->attr.dest_qp_num,
 		 gid_text(&qp->record.peer_gid, text), way_of_reads(qp));
 }

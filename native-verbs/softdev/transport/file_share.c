@@ -26,7 +26,7 @@ void responder_share_file(struct softdev_qp *qp, const struct frame *frame)
 	int fd = -1, error = -EACCES;
 
 	/* The descriptor shows the whole file, a READ only the region: for those who may open it anyway. */
-	if (link_is_of_own_user(qp->in) && may_read(qp)) {
+	if (link_is_of_own_user(qp->responder.link) && may_read(qp)) {
 		error = mr_share_file(qp->pd, qp_generation(qp), frame->rkey, frame->arg, &fd);
 		if (error == -EACCES && !responder_count_question(qp))
 			return;
@@ -36,11 +36,11 @@ void responder_share_file(struct softdev_qp *qp, const struct frame *frame)
 		fd = -1;
 	}
 	if (fd >= 0)
-		qp->passed_files = true;
+		qp->responder.passed_files = true;
 	reply.status = -error;
-	if (link_send(qp->in, &reply, NULL, &fd, fd >= 0)) /* short of descriptors */
-		link_send(qp->in, &reply, NULL, NULL, 0);
-	link_flush(qp->in);
+	if (link_send(qp->responder.link, &reply, NULL, &fd, fd >= 0)) /* short of descriptors */
+		link_send(qp->responder.link, &reply, NULL, NULL, 0);
+	link_flush(qp->responder.link);
 	if (fd >= 0)
 		close(fd);
 }
@@ -51,10 +51,10 @@ static void revoke_on(struct softdev_qp *qp, void *unused)
 
 	(void)unused;
 	/* One that waits for a peer which takes nothing will be read after this moment, too. */
-	if (!qp->in || !qp->passed_files || link_ends_with(qp->in, WIRE_FILE_REVOKE))
+	if (!qp->responder.link || !qp->responder.passed_files || link_ends_with(qp->responder.link, WIRE_FILE_REVOKE))
 		return;
-	link_send(qp->in, &frame, NULL, NULL, 0);
-	link_flush(qp->in);
+	link_send(qp->responder.link, &frame, NULL, NULL, 0);
+	link_flush(qp->responder.link);
 }
 
 static void revoke_everywhere(void *unused)

@@ -30,33 +30,33 @@ static uint64_t all_timeouts_ns(const struct softdev_qp *qp)
 
 static bool awaits_answer(const struct softdev_qp *qp)
 {
-	return is_outstanding(qp) || qp->waits_for_key;
+	return is_outstanding(qp) || qp->requester.waits_for_key;
 }
 
 /* qp->lock held. */
 void requester_forget_peer(struct softdev_qp *qp)
 {
-	if (qp->peer)
-		peer_release(qp->peer);
-	qp->peer = NULL;
-	qp->requester = REQUESTER_DOWN;
-	qp->waits_for_key = false;
-	qp->wanted_key = 0;
-	for (uint32_t i = 0; i <= qp->sq_mask; i++) /* the link has dropped them */
-		qp->sq[i].streams = 0;
+	if (qp->requester.peer)
+		peer_release(qp->requester.peer);
+	qp->requester.peer = NULL;
+	qp->requester.state = REQUESTER_DOWN;
+	qp->requester.waits_for_key = false;
+	qp->requester.wanted_key = 0;
+	for (uint32_t i = 0; i <= qp->sq.mask; i++) /* the link has dropped them */
+		qp->sq.slots[i].streams = 0;
 }
 
 void requester_close(struct softdev_qp *qp)
 {
-	struct link *link = qp->out;
+	struct link *link = qp->requester.link;
 	bool was_open;
 
 	progress_timer_cancel(&qp->timer);
-	qp->out = NULL;
+	qp->requester.link = NULL;
 	pthread_mutex_lock(&qp->lock);
-	was_open = qp->requester == REQUESTER_OPEN;
+	was_open = qp->requester.state == REQUESTER_OPEN;
 	requester_forget_peer(qp);
-	qp->rnr_waiting = qp->retry_waiting = qp->peer_gone = false;
+	qp->requester.rnr_waiting = qp->requester.retry_waiting = qp->requester.peer_gone = false;
 	pthread_mutex_unlock(&qp->lock);
 	if (link && was_open && link_is_tcp(link))
 		link_close_after_flush(link); /* an answer after a plain close() would end what TCP has taken */
@@ -88,9 +88,9 @@ static void watch_for_answer(struct softdev_qp *qp)
 {
 	uint64_t limit = answer_limit_ns(qp);
 
-	if (!limit || !awaits_answer(qp) || qp->rnr_waiting || qp->retry_waiting || qp->timer.armed)
+	if (!limit || !awaits_answer(qp) || qp->requester.rnr_waiting || qp->requester.retry_waiting || qp->timer.armed)
 		return;
-	requester_set_timer(qp, qp->last_answer_ns + limit);
+	requester_set_timer(qp, qp->requester.last_answer_ns + limit);
 }
 
 static uint64_t retry_deadline(const struct softdev_qp *qp)
@@ -106,15 +106,15 @@ void requester_retry_later(struct softdev_qp *qp)
 	uint64_t now = progress_now_ns();
 	uint64_t step = timeout_ns(qp);
 
-	if (qp->sq_done == qp->sq_post || !is_sending_state(qp))
+	if (qp->sq.done == qp->sq.post || !is_sending_state(qp))
 		return; /* the next post tries again */
 	if (is_unreliable(qp)) {
 		uc_lose(qp);
 		return;
 	}
-	if (!qp->retry_deadline_ns)
-		qp->retry_deadline_ns = retry_deadline(qp);
-	if (now >= qp->retry_deadline_ns) {
+	if (!qp->requester.retry_deadline_ns)
+		qp->requester.retry_deadline_ns = retry_deadline(qp);
+	if (now >= qp->requester.retry_deadline_ns) {
 		sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
 		return;
 	}
@@ -122,8 +122,8 @@ void requester_retry_later(struct softdev_qp *qp)
 		step = MIN_RETRY_NS;
 	if (!timeout_ns(qp) || step > MAX_RETRY_NS)
 		step = MAX_RETRY_NS;
-	qp->retry_waiting = true;
-	requester_set_timer(qp, now + step < qp->retry_deadline_ns ? now + step : qp->retry_deadline_ns);
+	qp->requester.retry_waiting = true;
+	requester_set_timer(qp, now + step < qp->requester.retry_deadline_ns ? now + step : qp->requester.retry_deadline_ns);
 }
 
 /* qp->lock held. */
@@ -131,7 +131,7 @@ void requester_peer_gone(struct softdev_qp *qp)
 {
 	uint64_t limit = all_timeouts_ns(qp);
 
-	qp->retry_waiting = qp->peer_gone = true;
+	qp->requester.retry_waiting = qp->requester.peer_gone = true;
 	requester_set_timer(qp, progress_now_ns() + (limit && limit < GONE_NS ? limit : GONE_NS));
 }
 
@@ -141,7 +141,7 @@ static bool answer_is_late(const struct softdev_qp *qp)
 	uint64_t limit = answer_limit_ns(qp);
 
 	return limit && awaits_answer(qp) && is_sending_state(qp) &&
-	       progress_now_ns() - qp->last_answer_ns >= limit;
+	       progress_now_ns() - qp->requester.last_answer_ns >= limit;
 }
 
 /* qp->lock held, dropped meanwhile: a slow link brings little at a time, too little to have woken this thread. */
@@ -150,14 +150,14 @@ static void look_for_signs_of_life(struct softdev_qp *qp)
 	uint64_t now, ago;
 
 	pthread_mutex_unlock(&qp->lock);
-	link_receive(qp->out);
+	link_receive(qp->requester.link);
 	pthread_mutex_lock(&qp->lock);
-	if (!qp->out)
+	if (!qp->requester.link)
 		return;
 	now = progress_now_ns();
-	ago = link_taken_ago_ns(qp->out);
-	if (ago < now && now - ago > qp->last_answer_ns)
-		qp->last_answer_ns = now - ago;
+	ago = link_taken_ago_ns(qp->requester.link);
+	if (ago < now && now - ago > qp->requester.last_answer_ns)
+		qp->requester.last_answer_ns = now - ago;
 }
 
 static void on_timer(void *owner)
@@ -166,27 +166,27 @@ static void on_timer(void *owner)
 	bool is_late, was_connecting;
 
 	pthread_mutex_lock(&qp->lock);
-	if (qp->peer_gone) {
-		qp->retry_waiting = qp->peer_gone = false;
+	if (qp->requester.peer_gone) {
+		qp->requester.retry_waiting = qp->requester.peer_gone = false;
 		if (sq_oldest(qp) && is_sending_state(qp))
 			sq_complete(qp, IBV_WC_RETRY_EXC_ERR);
 		pthread_mutex_unlock(&qp->lock);
 		return;
 	}
-	if (qp->retry_waiting || qp->rnr_waiting) {
-		qp->retry_waiting = qp->rnr_waiting = false;
+	if (qp->requester.retry_waiting || qp->requester.rnr_waiting) {
+		qp->requester.retry_waiting = qp->requester.rnr_waiting = false;
 		pthread_mutex_unlock(&qp->lock);
 		requester_task(qp);
 		return;
 	}
-	was_connecting = qp->requester == REQUESTER_CONNECTING;
-	if (answer_is_late(qp) && qp->out)
+	was_connecting = qp->requester.state == REQUESTER_CONNECTING;
+	if (answer_is_late(qp) && qp->requester.link)
 		look_for_signs_of_life(qp);
 	is_late = answer_is_late(qp);
 	/* CONNECTING: it listens, and does not answer. */
-	if (qp->out && (was_connecting || (is_late && is_unreliable(qp)))) {
-		link_close(qp->out);
-		qp->out = NULL;
+	if (qp->requester.link && (was_connecting || (is_late && is_unreliable(qp)))) {
+		link_close(qp->requester.link);
+		qp->requester.link = NULL;
 		requester_forget_peer(qp);
 		requester_retry_later(qp);
 	} else if (is_late) {
@@ -207,47 +207,47 @@ static void start_connect(struct softdev_qp *qp)
 		.source_qpn = qp->base.qp_num,
 		.destination_qpn = qp->attr.dest_qp_num,
 		.destination_gid = *destination,
-		.first_seq = qp->next_seq,
+		.first_seq = qp->sq.next_seq,
 		.qp_type = qp->base.qp_type,
 	};
 
-	if (oldest && !qp->retry_deadline_ns)
-		qp->retry_deadline_ns = retry_deadline(qp);
-	memcpy(open.requester, qp->requester_id, sizeof(open.requester));
+	if (oldest && !qp->requester.retry_deadline_ns)
+		qp->requester.retry_deadline_ns = retry_deadline(qp);
+	memcpy(open.requester, qp->requester.id, sizeof(open.requester));
 	gid_table_entry(qp->attr.ah_attr.grh.sgid_index, &open.source_gid, NULL);
-	qp->out = link_connect(&open.source_gid, destination, qp->attr.dest_qp_num >> 8, LINK_KIND_QP,
+	qp->requester.link = link_connect(&open.source_gid, destination, qp->attr.dest_qp_num >> 8, LINK_KIND_QP,
 			       &requester_ops, qp);
-	if (!qp->out) {
+	if (!qp->requester.link) {
 		requester_retry_later(qp);
 		return;
 	}
-	qp->requester = REQUESTER_CONNECTING;
+	qp->requester.state = REQUESTER_CONNECTING;
 	requester_set_timer(qp, progress_now_ns() + MIN_ANSWER_NS);
-	link_send(qp->out, &frame, &open, NULL, 0);
+	link_send(qp->requester.link, &frame, &open, NULL, 0);
 }
 
 /* qp->lock held. */
 static void ask_about_key(struct softdev_qp *qp)
 {
-	struct frame frame = {.op = WIRE_FILE_REQUEST, .rkey = qp->wanted_key};
+	struct frame frame = {.op = WIRE_FILE_REQUEST, .rkey = qp->requester.wanted_key};
 
-	qp->wanted_key = 0;
+	qp->requester.wanted_key = 0;
 	if (!frame.rkey)
 		return;
-	if (qp->requester != REQUESTER_OPEN || !qp->peer) { /* connected anew since, without a table */
-		qp->waits_for_key = false;
+	if (qp->requester.state != REQUESTER_OPEN || !qp->requester.peer) { /* connected anew since, without a table */
+		qp->requester.waits_for_key = false;
 		return;
 	}
 	if (!is_outstanding(qp))
-		qp->last_answer_ns = progress_now_ns();
-	frame.arg = atomic_load(&peer_table(qp->peer)->mr[frame.rkey >> 16].generation);
-	link_send(qp->out, &frame, NULL, NULL, 0);
+		qp->requester.last_answer_ns = progress_now_ns();
+	frame.arg = atomic_load(&peer_table(qp->requester.peer)->mr[frame.rkey >> 16].generation);
+	link_send(qp->requester.link, &frame, NULL, NULL, 0);
 }
 
 void requester_task(void *owner)
 {
 	struct softdev_qp *qp = owner;
-	struct link *link = qp->out;
+	struct link *link = qp->requester.link;
 
 	if (!is_sending_state(qp)) {
 		requester_close(qp);
@@ -258,20 +258,20 @@ void requester_task(void *owner)
 	if (link)
 		link_begin(link);
 	pthread_mutex_lock(&qp->lock);
-	if (qp->path_changed && !is_outstanding(qp)) {
-		qp->path_changed = false;
+	if (qp->requester.path_changed && !is_outstanding(qp)) {
+		qp->requester.path_changed = false;
 		pthread_mutex_unlock(&qp->lock);
 		requester_close(qp);
 		pthread_mutex_lock(&qp->lock);
 	}
-	if (qp->requester == REQUESTER_DOWN && !qp->retry_waiting && is_sending_state(qp))
+	if (qp->requester.state == REQUESTER_DOWN && !qp->requester.retry_waiting && is_sending_state(qp))
 		start_connect(qp);
 	ask_about_key(qp);
 	sq_run(qp);
 	watch_for_answer(qp);
 	pthread_mutex_unlock(&qp->lock);
-	if (qp->out)
-		link_flush(qp->out);
+	if (qp->requester.link)
+		link_flush(qp->requester.link);
 	if (link)
 		link_end(link);
 }

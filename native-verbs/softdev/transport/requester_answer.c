@@ -42,7 +42,7 @@ void requester_count(const struct wqe *wqe)
 	if (wqe->op->wire == WIRE_READ) {
 		COUNT_FOR(qp, reads_wire, 1);
 		COUNT_FOR(qp, read_bytes_wire, wqe->length);
-		if (link_is_tcp(qp->out)) {
+		if (link_is_tcp(qp->requester.link)) {
 			COUNT(reads_tcp);
 			COUNT_ADD(read_bytes_tcp, wqe->length);
 		}
@@ -77,7 +77,7 @@ static struct wqe *answered_whole(struct softdev_qp *qp, const struct frame *fra
 static bool is_outstanding_seq(struct softdev_qp *qp, uint32_t seq)
 {
 	return is_outstanding(qp) && (int32_t)(seq - sq_oldest(qp)->seq) >= 0 &&
-	       (int32_t)(seq - qp->next_seq) < 0;
+	       (int32_t)(seq - qp->sq.next_seq) < 0;
 }
 
 /* qp->lock held. */
@@ -89,7 +89,7 @@ static void on_ack(struct softdev_qp *qp, const struct frame *frame)
 		on_bad_response(qp, frame);
 		return;
 	}
-	qp->rnr_retries_left = qp->attr.rnr_retry;
+	qp->requester.rnr_retries_left = qp->attr.rnr_retry;
 	while ((wqe = sq_oldest(qp)) && is_outstanding(qp) && (int32_t)(wqe->seq - frame->seq) <= 0) {
 		bool lacks_data = (wqe->op->flags & SEND_OP_RESPONSE) && wqe->received < wqe->length;
 
@@ -122,22 +122,22 @@ static void on_nak(struct softdev_qp *qp, const struct frame *frame)
 static void on_rnr_nak(struct softdev_qp *qp, const struct frame *frame)
 {
 	/* What it is not ready for has gone through the queue, so only what was posted behind can be left there. */
-	bool reads = link_frames_waiting(qp->out) <= qp->sq_mask + 1 + OTHER_FRAMES;
+	bool reads = link_frames_waiting(qp->requester.link) <= qp->sq.mask + 1 + OTHER_FRAMES;
 
 	if (!answered_whole(qp, frame) || frame->status > 31 || !reads) {
 		on_bad_response(qp, frame);
 		return;
 	}
-	if (!qp->rnr_retries_left) {
+	if (!qp->requester.rnr_retries_left) {
 		sq_complete(qp, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
 	if (qp->attr.rnr_retry != 7) /* 7 = for ever */
-		qp->rnr_retries_left--;
-	qp->rnr_waiting = true;
-	qp->sq_exec = qp->sq_done;
-	qp->next_seq = frame->seq;
-	qp->reads_outstanding = 0;
+		qp->requester.rnr_retries_left--;
+	qp->requester.rnr_waiting = true;
+	qp->sq.exec = qp->sq.done;
+	qp->sq.next_seq = frame->seq;
+	qp->sq.reads_outstanding = 0;
 	requester_set_timer(qp, progress_now_ns() + rnr_ns(frame->status));
 }
 
@@ -155,13 +155,13 @@ static void on_read_data(struct softdev_qp *qp, const struct frame *frame)
 static void on_file_reply(struct softdev_qp *qp, const struct frame *frame, const int *fds, int fd_count)
 {
 	/* The link passes on nothing but regular files. */
-	int used = qp->peer && fd_count && !frame->status && path_mode() != PATH_CMA;
+	int used = qp->requester.peer && fd_count && !frame->status && path_mode() != PATH_CMA;
 
-	if (qp->peer && frame->status != ESTALE)
-		peer_file_add(qp->peer, frame->rkey, frame->arg, !frame->status, used ? fds[0] : -1);
+	if (qp->requester.peer && frame->status != ESTALE)
+		peer_file_add(qp->requester.peer, frame->rkey, frame->arg, !frame->status, used ? fds[0] : -1);
 	for (int i = used; i < fd_count; i++)
 		close(fds[i]);
-	qp->waits_for_key = false;
+	qp->requester.waits_for_key = false;
 }
 
 /* qp->lock held. False when the peer is not ready. */
@@ -173,20 +173,20 @@ static bool on_open_reply(struct softdev_qp *qp, const struct frame *frame, cons
 
 	if (opened) {
 		progress_timer_cancel(&qp->timer);
-		qp->requester = REQUESTER_OPEN;
-		qp->was_open = true;
-		qp->retry_deadline_ns = 0;
-		qp->peer_pid = link_peer_pid(qp->out);
-		qp->peer_qp_slot = reply->qp_slot;
-		qp->peer_qp_generation = reply->qp_generation;
+		qp->requester.state = REQUESTER_OPEN;
+		qp->requester.was_open = true;
+		qp->requester.retry_deadline_ns = 0;
+		qp->requester.peer_pid = link_peer_pid(qp->requester.link);
+		qp->requester.peer_slot = reply->qp_slot;
+		qp->requester.peer_generation = reply->qp_generation;
 		if (fd_count && path_mode() != PATH_WIRE) {
-			qp->peer = peer_open(link_peer_nonce(qp->out), qp->peer_pid,
+			qp->requester.peer = peer_open(link_peer_nonce(qp->requester.link), qp->requester.peer_pid,
 					     reply->cookie_address, fds[0]);
 			fds++;
 			fd_count--;
 		}
 		COUNT(connections);
-		if (link_is_tcp(qp->out))
+		if (link_is_tcp(qp->requester.link))
 			COUNT(connections_tcp);
 		connection_begin(qp);
 	}
@@ -218,22 +218,22 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 
 	pthread_mutex_lock(&qp->lock);
 	/* Who sends nothing but what was not asked for is not there. */
-	is_answer = frame->op != WIRE_FILE_REVOKE && (frame->op != WIRE_FILE_REPLY || qp->waits_for_key);
-	if (frame->op == WIRE_QP_OPEN_REPLY && qp->requester == REQUESTER_CONNECTING) {
+	is_answer = frame->op != WIRE_FILE_REVOKE && (frame->op != WIRE_FILE_REPLY || qp->requester.waits_for_key);
+	if (frame->op == WIRE_QP_OPEN_REPLY && qp->requester.state == REQUESTER_CONNECTING) {
 		ready = on_open_reply(qp, frame, payload, fds, fd_count);
 	} else if (frame->op == WIRE_FILE_REPLY) {
 		on_file_reply(qp, frame, fds, fd_count);
 	} else {
 		link_close_fds(fds, fd_count);
-		if (frame->op == WIRE_FILE_REVOKE && qp->peer)
-			peer_files_revoke(qp->peer);
+		if (frame->op == WIRE_FILE_REVOKE && qp->requester.peer)
+			peer_files_revoke(qp->requester.peer);
 		else if (frame->op != WIRE_FILE_REVOKE && is_sending_state(qp) && !is_unreliable(qp))
 			on_answer(qp, frame);
 	}
 	if (is_answer)
-		qp->last_answer_ns = progress_now_ns();
+		qp->requester.last_answer_ns = progress_now_ns();
 	if (!ready) {
-		qp->out = NULL;
+		qp->requester.link = NULL;
 		requester_forget_peer(qp);
 		requester_retry_later(qp);
 	}
@@ -251,9 +251,9 @@ static void on_close(struct link *link, void *owner, int error)
 
 	(void)link;
 	pthread_mutex_lock(&qp->lock);
-	qp->out = NULL;
+	qp->requester.link = NULL;
 	died = is_outstanding(qp) || error == EACCES || error == EPROTO ||
-	       (qp->was_open && (error == ECONNREFUSED || error == 0));
+	       (qp->requester.was_open && (error == ECONNREFUSED || error == 0));
 	requester_forget_peer(qp);
 	if (!sq_oldest(qp) || !is_sending_state(qp))
 		;
@@ -318,7 +318,7 @@ static void sunk(struct link *link, void *owner, ssize_t bytes)
 	pthread_mutex_lock(&qp->lock);
 	qp_busy_end(qp);
 	if (bytes > 0)
-		qp->last_answer_ns = progress_now_ns();
+		qp->requester.last_answer_ns = progress_now_ns();
 	else if (bytes == -EFAULT && is_sending_state(qp))
 		requester_fail_oldest(qp, IBV_WC_LOC_PROT_ERR);
 	pthread_mutex_unlock(&qp->lock);

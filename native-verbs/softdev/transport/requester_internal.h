@@ -22,7 +22,7 @@ static inline bool is_sending_state(const struct softdev_qp *qp)
 
 static inline bool is_outstanding(const struct softdev_qp *qp)
 {
-	return qp->sq_exec != qp->sq_done;
+	return qp->sq.exec != qp->sq.done;
 }
 
 void requester_init(struct softdev_qp *qp);

@@ -62,7 +62,7 @@ static int payload_sourced(struct link_stream *stream, ssize_t bytes)
 	pthread_mutex_lock(&qp->lock);
 	qp_busy_end(qp);
 	if (bytes > 0)
-		qp->last_answer_ns = progress_now_ns();
+		qp->requester.last_answer_ns = progress_now_ns();
 	else if (bytes == -EFAULT)
 		result = local_error(qp, wqe);
 	pthread_mutex_unlock(&qp->lock);
@@ -79,7 +79,7 @@ static void payload_done(struct link_stream *stream, bool complete)
 	wqe->streams--;
 	if (is_unreliable(qp)) {
 		uc_complete_sent(qp);
-		if (qp->sq_exec != qp->sq_post)
+		if (qp->sq.exec != qp->sq.post)
 			progress_post(&qp->task);
 	}
 	pthread_mutex_unlock(&qp->lock);
@@ -87,9 +87,9 @@ static void payload_done(struct link_stream *stream, bool complete)
 
 void requester_init(struct softdev_qp *qp)
 {
-	for (uint32_t i = 0; i <= qp->sq_mask; i++) {
-		qp->sq[i].qp = qp;
-		qp->sq[i].stream = (struct link_stream){payload_source, payload_sourced, payload_done};
+	for (uint32_t i = 0; i <= qp->sq.mask; i++) {
+		qp->sq.slots[i].qp = qp;
+		qp->sq.slots[i].stream = (struct link_stream){payload_source, payload_sourced, payload_done};
 	}
 }
 
@@ -114,8 +114,8 @@ static int send_payload(struct softdev_qp *qp, struct wqe *wqe, const struct fra
 
 	/* Without answers the queue would grow for ever, were what is copied into it taken for sent. */
 	if ((wqe->inline_data || !wqe->length) && !is_unreliable(qp))
-		return link_send(qp->out, frame, wqe->inline_data, NULL, 0);
-	error = link_send_stream(qp->out, frame, &wqe->stream);
+		return link_send(qp->requester.link, frame, wqe->inline_data, NULL, 0);
+	error = link_send_stream(qp->requester.link, frame, &wqe->stream);
 	wqe->streams += !error;
 	return error;
 }
@@ -125,14 +125,14 @@ static bool send_question(struct softdev_qp *qp, struct wqe *wqe, struct frame *
 {
 	int error;
 
-	if (qp->reads_outstanding >= qp->attr.max_rd_atomic)
+	if (qp->sq.reads_outstanding >= qp->attr.max_rd_atomic)
 		return false;
 	frame->length = wqe->inline_data ? sizeof(struct atomic_operands) : 0;
 	frame->total = wqe->length;
 	wqe->via_wire = true;
 	wqe->received = 0;
-	error = link_send(qp->out, frame, wqe->inline_data, NULL, 0);
-	qp->reads_outstanding += !error;
+	error = link_send(qp->requester.link, frame, wqe->inline_data, NULL, 0);
+	qp->sq.reads_outstanding += !error;
 	return !error;
 }
 
@@ -142,7 +142,7 @@ static bool send_request(struct softdev_qp *qp, struct wqe *wqe)
 	bool is_question = wqe->op->flags & SEND_OP_RESPONSE;
 	struct frame frame = {
 		.op = wqe->op->wire,
-		.seq = qp->next_seq,
+		.seq = qp->sq.next_seq,
 		.length = wqe->length,
 		.rkey = wqe->rkey,
 		.remote_addr = wqe->remote_addr,
@@ -162,9 +162,9 @@ static bool send_request(struct softdev_qp *qp, struct wqe *wqe)
 bool requester_send(struct softdev_qp *qp, struct wqe *wqe)
 {
 	if (!is_outstanding(qp))
-		qp->last_answer_ns = progress_now_ns();
+		qp->requester.last_answer_ns = progress_now_ns();
 	if (!send_request(qp, wqe))
 		return false;
-	wqe->seq = qp->next_seq++;
+	wqe->seq = qp->sq.next_seq++;
 	return true;
 }

@@ -10,9 +10,9 @@
 
 void responder_close(struct softdev_qp *qp)
 {
-	struct link *link = qp->in;
+	struct link *link = qp->responder.link;
 
-	qp->in = NULL;
+	qp->responder.link = NULL;
 	qp->responder.receiving = false;
 	if (link)
 		link_close_after_flush(link);
@@ -22,31 +22,31 @@ static void answer(struct softdev_qp *qp, enum wire_op op, uint32_t seq, uint16_
 {
 	struct frame frame = {.op = op, .seq = seq, .status = status};
 
-	if (!qp->in || is_unreliable(qp))
+	if (!qp->responder.link || is_unreliable(qp))
 		return;
-	link_send(qp->in, &frame, NULL, NULL, 0);
-	link_flush(qp->in);
+	link_send(qp->responder.link, &frame, NULL, NULL, 0);
+	link_flush(qp->responder.link);
 }
 
 /* An unreliable connection survives it, but not too many of them. */
 static void count_wrong_key(struct softdev_qp *qp)
 {
-	if (!qp->in)
+	if (!qp->responder.link)
 		return;
 	if (!qp->responder.question_counted)
-		wrong_keys_count(qp->in);
+		wrong_keys_count(qp->responder.link);
 	qp->responder.question_counted = false;
-	if (is_unreliable(qp) && wrong_keys_exceeded(qp->in))
+	if (is_unreliable(qp) && wrong_keys_exceeded(qp->responder.link))
 		responder_close(qp);
 }
 
 bool responder_count_question(struct softdev_qp *qp)
 {
-	if (wrong_keys_exceeded(qp->in)) {
+	if (wrong_keys_exceeded(qp->responder.link)) {
 		responder_close(qp);
 		return false;
 	}
-	wrong_keys_count(qp->in);
+	wrong_keys_count(qp->responder.link);
 	qp->responder.question_counted = true;
 	return true;
 }
@@ -300,8 +300,8 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 	 * What the peer sends after it got our message comes on this link, its ACK of our message on the other:
 	 * our SEND must complete before the reply to it.
 	 */
-	if (takes_receive && qp->out)
-		link_receive(qp->out);
+	if (takes_receive && qp->requester.link)
+		link_receive(qp->requester.link);
 	pthread_mutex_lock(&qp->lock);
 	if (takes_receive && rq_next(qp))
 		rq_complete(qp, &wc, frame->flags & WIRE_FLAG_SOLICITED);
@@ -343,8 +343,8 @@ static void on_close(struct link *link, void *owner, int error)
 
 	(void)link;
 	(void)error;
-	qp->in = NULL;
-	qp->passed_files = false;
+	qp->responder.link = NULL;
+	qp->responder.passed_files = false;
 	qp->responder.receiving = false;
 }
 

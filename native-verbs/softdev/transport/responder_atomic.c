@@ -73,7 +73,7 @@ void responder_atomic(struct softdev_qp *qp, const struct frame *frame, const vo
 	}
 	qp->responder.expected_seq++;
 	if (frame->op != WIRE_ATOMIC_WRITE)
-		link_send(qp->in, &data, &before, NULL, 0);
-	link_send(qp->in, &ack, NULL, NULL, 0);
-	link_flush(qp->in);
+		link_send(qp->responder.link, &data, &before, NULL, 0);
+	link_send(qp->responder.link, &ack, NULL, NULL, 0);
+	link_flush(qp->responder.link);
 }

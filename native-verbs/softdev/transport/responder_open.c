@@ -33,7 +33,7 @@ static int judge_open(struct softdev_qp *qp, const struct link *link, const stru
 	    qp->attr.dest_qp_num == open->source_qpn && link_is_from(link, qp->attr.ah_attr.grh.dgid.raw) &&
 	    names_both_ends(link, open) && open->qp_type == qp->base.qp_type &&
 	    (is_unreliable(qp) || open->first_seq == qp->responder.expected_seq) &&
-	    (!qp->in || secure_equal(qp->responder.requester_id, open->requester, WIRE_REQUESTER_BYTES)))
+	    (!qp->responder.link || secure_equal(qp->responder.requester_id, open->requester, WIRE_REQUESTER_BYTES)))
 		error = 0;
 	pthread_mutex_unlock(&qp->lock);
 	return error;
@@ -50,9 +50,9 @@ static void accept_open(struct link *link, struct softdev_qp *qp, const struct q
 		reply.qp_generation = atomic_load(&own_table()->qp[qp->slot].generation);
 		reply.cookie_address = (uintptr_t)process_nonce();
 	}
-	if (qp->in)
-		link_close(qp->in);
-	qp->in = link;
+	if (qp->responder.link)
+		link_close(qp->responder.link);
+	qp->responder.link = link;
 	memcpy(qp->responder.requester_id, open->requester, WIRE_REQUESTER_BYTES);
 	qp->responder.question_counted = false;
 	link_set_owner(link, &responder_ops, qp);

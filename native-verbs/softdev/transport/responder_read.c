@@ -54,7 +54,7 @@ static void send_chunk(struct softdev_qp *qp)
 
 	responder->chunk = frame.length;
 	responder->read_stream = (struct link_stream){read_source, read_sourced, read_done};
-	link_send_stream(qp->in, &frame, &responder->read_stream);
+	link_send_stream(qp->responder.link, &frame, &responder->read_stream);
 }
 
 static void read_done(struct link_stream *stream, bool complete)
@@ -68,14 +68,14 @@ static void read_done(struct link_stream *stream, bool complete)
 		send_chunk(qp);
 		return;
 	}
-	link_pause(qp->in, false);
+	link_pause(qp->responder.link, false);
 	if (!complete) {
 		responder_refuse(qp, responder->seq,
 				 responder->read_error ? responder->read_error : IBV_WC_REM_OP_ERR,
 				 IBV_WC_SUCCESS);
 		return;
 	}
-	link_send(qp->in, &ack, NULL, NULL, 0);
+	link_send(qp->responder.link, &ack, NULL, NULL, 0);
 	responder->expected_seq++;
 	COUNT(reads_served_wire);
 	COUNT_ADD(read_bytes_served_wire, responder->total);
@@ -107,7 +107,7 @@ void responder_read(struct softdev_qp *qp, const struct frame *frame)
 	responder->total = frame->total;
 	responder->offset = 0;
 	responder->read_error = 0;
-	link_pause(qp->in, true);
+	link_pause(qp->responder.link, true);
 	send_chunk(qp);
-	link_flush(qp->in);
+	link_flush(qp->responder.link);
 }

@@ -39,20 +39,20 @@ void sq_complete_read(struct softdev_qp *qp)
 /* Tries the oldest READ without the peer's help; drops the lock meanwhile. True when that settled it. */
 static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
 {
-	struct peer *peer = peer_hold(qp->peer);
+	struct peer *peer = peer_hold(qp->requester.peer);
 	enum shortcut_result result;
-	uint32_t generation_slot = qp->peer_qp_slot;
-	uint64_t generation = qp->peer_qp_generation;
+	uint32_t generation_slot = qp->requester.peer_slot;
+	uint64_t generation = qp->requester.peer_generation;
 
-	qp->copying = true;
+	qp->sq.copying = true;
 	pthread_mutex_unlock(&qp->lock);
 	result = shortcut_read(qp, wqe, peer, generation_slot, generation);
 	peer_release(peer);
 	pthread_mutex_lock(&qp->lock);
-	qp->copying = false;
+	qp->sq.copying = false;
 	if (atomic_load(&qp->state) != IBV_QPS_RTS)
 		return true;
-	if (qp->requester != REQUESTER_OPEN && result != SHORTCUT_DONE)
+	if (qp->requester.state != REQUESTER_OPEN && result != SHORTCUT_DONE)
 		return true; /* once more after the next connect */
 	switch (result) {
 	case SHORTCUT_DONE:
@@ -62,8 +62,8 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
 		if (wqe->key_asked)
 			break;
 		wqe->key_asked = true;
-		qp->waits_for_key = true;
-		qp->wanted_key = wqe->rkey;
+		qp->requester.waits_for_key = true;
+		qp->requester.wanted_key = wqe->rkey;
 		progress_post(&qp->task);
 		return true;
 	case SHORTCUT_REFUSED:
@@ -82,8 +82,8 @@ static unsigned int gather(struct softdev_qp *qp, const struct wqe **reads)
 
 	if (fault_is_on()) /* they strike at single READs */
 		return 0;
-	for (count = 0; count < SQ_BATCH && qp->sq_exec + count != qp->sq_post; count++) {
-		reads[count] = sq_at(qp, qp->sq_exec + count);
+	for (count = 0; count < SQ_BATCH && qp->sq.exec + count != qp->sq.post; count++) {
+		reads[count] = sq_at(qp, qp->sq.exec + count);
 		bytes += reads[count]->length;
 		if (reads[count]->op->wire != WIRE_READ || reads[count]->via_wire || bytes > SGE_SLICE_BYTES)
 			break;
@@ -96,26 +96,26 @@ static bool try_batch(struct softdev_qp *qp, uint64_t *copied)
 {
 	const struct wqe *reads[SQ_BATCH];
 	unsigned int count = gather(qp, reads), done;
-	uint32_t peer_slot = qp->peer_qp_slot;
-	uint64_t peer_generation = qp->peer_qp_generation;
+	uint32_t peer_slot = qp->requester.peer_slot;
+	uint64_t peer_generation = qp->requester.peer_generation;
 	struct peer *peer;
 
 	if (count < 2)
 		return false;
-	peer = peer_hold(qp->peer);
-	qp->copying = true;
+	peer = peer_hold(qp->requester.peer);
+	qp->sq.copying = true;
 	pthread_mutex_unlock(&qp->lock);
 	done = shortcut_read_batch(qp, reads, count, peer, peer_slot, peer_generation);
 	peer_release(peer);
 	pthread_mutex_lock(&qp->lock);
-	qp->copying = false;
+	qp->sq.copying = false;
 	if (atomic_load(&qp->state) != IBV_QPS_RTS)
 		return true;
 	for (unsigned int i = 0; i < done; i++) {
 		*copied += reads[i]->length;
 		sq_complete_read(qp);
 	}
-	return done || qp->requester != REQUESTER_OPEN;
+	return done || qp->requester.state != REQUESTER_OPEN;
 }
 
 static enum ibv_wc_status execute_local(struct softdev_qp *qp, const struct wqe *wqe)
@@ -133,14 +133,14 @@ static bool may_execute(struct softdev_qp *qp)
 	int state = atomic_load(&qp->state);
 
 	/* Draining, what has been sent once is sent again if the peer was not ready for it. */
-	return (state == IBV_QPS_RTS || (state == IBV_QPS_SQD && (int32_t)(qp->sq_started - qp->sq_exec) > 0)) &&
-	       qp->sq_exec != qp->sq_post && !qp->rnr_waiting && !qp->waits_for_key;
+	return (state == IBV_QPS_RTS || (state == IBV_QPS_SQD && (int32_t)(qp->sq.started - qp->sq.exec) > 0)) &&
+	       qp->sq.exec != qp->sq.post && !qp->requester.rnr_waiting && !qp->requester.waits_for_key;
 }
 
 /* IBV_SEND_FENCE: it may send what a READ or atomic before it has brought. */
 static bool is_fenced(const struct softdev_qp *qp, const struct wqe *wqe)
 {
-	return (wqe->flags & IBV_SEND_FENCE) && qp->reads_outstanding;
+	return (wqe->flags & IBV_SEND_FENCE) && qp->sq.reads_outstanding;
 }
 
 void transport_run(struct softdev_qp *qp)
@@ -148,16 +148,16 @@ void transport_run(struct softdev_qp *qp)
 	bool on_progress_thread = progress_on_thread();
 	uint64_t copied = 0;
 
-	if (qp->sq_running)
+	if (qp->sq.running)
 		return;
-	qp->sq_running = true;
+	qp->sq.running = true;
 	qp_busy_begin(qp);
 	while (may_execute(qp)) {
-		struct wqe *wqe = sq_at(qp, qp->sq_exec);
-		bool is_read = wqe->op->wire == WIRE_READ, is_oldest = qp->sq_exec == qp->sq_done;
+		struct wqe *wqe = sq_at(qp, qp->sq.exec);
+		bool is_read = wqe->op->wire == WIRE_READ, is_oldest = qp->sq.exec == qp->sq.done;
 
-		if (qp->requester != REQUESTER_OPEN && !(wqe->op->flags & SEND_OP_LOCAL)) {
-			if (!on_progress_thread && !qp->retry_waiting)
+		if (qp->requester.state != REQUESTER_OPEN && !(wqe->op->flags & SEND_OP_LOCAL)) {
+			if (!on_progress_thread && !qp->requester.retry_waiting)
 				progress_post(&qp->task);
 			break;
 		}
@@ -180,7 +180,7 @@ void transport_run(struct softdev_qp *qp)
 				sq_complete(qp, execute_local(qp, wqe));
 				continue;
 			}
-		} else if (is_read && qp->peer && !wqe->via_wire) {
+		} else if (is_read && qp->requester.peer && !wqe->via_wire) {
 			if (!is_oldest)
 				break; /* it waits for its turn, then goes the short way */
 			if (try_batch(qp, &copied))
@@ -195,11 +195,11 @@ void transport_run(struct softdev_qp *qp)
 		}
 		if (is_fenced(qp, wqe) || !requester_send(qp, wqe))
 			break;
-		qp->sq_exec++;
-		if ((int32_t)(qp->sq_exec - qp->sq_started) > 0)
-			qp->sq_started = qp->sq_exec;
+		qp->sq.exec++;
+		if ((int32_t)(qp->sq.exec - qp->sq.started) > 0)
+			qp->sq.started = qp->sq.exec;
 	}
-	qp->sq_running = false;
+	qp->sq.running = false;
 	sq_tell_if_drained(qp);
 	qp_busy_end(qp);
 }
