@@ -56,7 +56,7 @@ enum fault_point {
 	FAULT_POINTS
 };
 
-/* What is to happen; which of it a point can do stands in the table of points. */
+/* The effects of a fault; the table of points says which of them a point can have. */
 struct fault {
 	int error;     /* errno=, 0 = not set */
 	int status;    /* IBV_WC_*, 0 = not set */
@@ -71,7 +71,7 @@ struct fault {
 	bool drop, duplicate, overrun, rnr, cut, silence, refuse, kill_peer, stop_peer;
 };
 
-/* What an event is about, for the filters of the rules; zeros where it does not apply. */
+/* The properties of an event, for the filters of the rules; zeros where one does not apply. */
 struct fault_subject {
 	int kind; /* opcode, state, type: as the point's table of names says */
 	uint32_t qpn;
@@ -86,19 +86,19 @@ static inline bool fault_is_on(void)
 	return __builtin_expect(__atomic_load_n(&fault_any, __ATOMIC_RELAXED), false);
 }
 
-/* Counts an event; the fault to apply, or NULL. It stays readable for ever. Takes a leaf lock. */
+/* Counts an event and returns the fault to apply, or NULL. The fault stays readable for ever. Takes a leaf lock. */
 const struct fault *fault_hit(enum fault_point point, const struct fault_subject *subject);
 
 /* fault_check(FAULT_WR, .kind = opcode, ...): the arguments are evaluated only if there are rules. */
 #define fault_check(point, ...)                                                                    \
 	(fault_is_on() ? fault_hit(point, &(const struct fault_subject){__VA_ARGS__}) : NULL)
 
-/* For a call, without a lock: waits if the fault is a delay. The errno to fail with, or 0. */
+/* For a call, without a lock: waits if the fault is a delay; returns the errno to fail with, or 0. */
 int fault_call_hit(enum fault_point point, const struct fault_subject *subject);
 #define fault_call(point, ...)                                                                     \
 	(fault_is_on() ? fault_call_hit(point, &(const struct fault_subject){__VA_ARGS__}) : 0)
 
-/* Takes as long as the fault says, if it does. */
+/* Waits as long as the fault says. */
 void fault_wait(const struct fault *fault);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Async events on request, with what a device does beside telling: queue pairs in the error state. */
+/* Raises asynchronous events on request, and puts queue pairs into the error state as a device does. */
 #ifndef SOFTDEV_FAULT_ASYNC_H
 #define SOFTDEV_FAULT_ASYNC_H
 
@@ -10,7 +10,7 @@
  * as the type asks. Any thread, any lock held; it happens on the progress thread.
  */
 void fault_raise_soon(int event, uint32_t qpn);
-/* The same at once; how many objects it was raised on. Progress thread. */
+/* Raises it at once; returns the number of objects that it was raised on. Progress thread. */
 unsigned int fault_raise(int event, uint32_t qpn);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completions and CM events that faults keep back: late ones, lost ones, and those that come twice. */
+/* Holds completions and CM events that faults delay, drop or duplicate. */
 #ifndef SOFTDEV_FAULT_HOLD_H
 #define SOFTDEV_FAULT_HOLD_H
 
@@ -12,16 +12,16 @@ struct cm_event;
 struct cm_id;
 
 /*
- * What the faults want of a completion that is about to enter its queue. True = they have it: it comes later, with
+ * Applies the faults to a completion that is about to enter its queue. True: the completion is held here and comes later, with
  * the others of its queue pair behind it, or never. The caller may hold qp->lock.
  */
 bool fault_takes_completion(struct softdev_cq *cq, const struct cqe *entry, bool solicited);
-/* The queue pair is reset or destroyed: its held completions are gone. */
+/* Drops the held completions of a queue pair that is reset or destroyed. */
 void fault_forget_completions(const struct softdev_qp *qp);
 
-/* The same for an event that is in its owner's list; its type may change. */
+/* Applies the faults to an event that is in its owner's list; its type may change. */
 bool fault_takes_event(struct cm_event *event);
-/* Puts the owner's held events on its channel now, for it wants them all back. */
+/* Puts the owner's held events on its channel now, because it takes them all back. */
 void fault_release_events(const struct cm_id *owner);
 
 #endif

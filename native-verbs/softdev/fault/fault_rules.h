@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What fault.c (the rules), fault_parse.c (their language) and fault_control.c (the socket) share. */
+/* The declarations that fault.c (the rules), fault_parse.c (their language) and fault_control.c (the socket) share. */
 #ifndef SOFTDEV_FAULT_RULES_H
 #define SOFTDEV_FAULT_RULES_H
 

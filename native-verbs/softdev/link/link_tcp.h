@@ -18,7 +18,7 @@ int tcp_connect(const union ibv_gid *source, const union ibv_gid *destination, u
  */
 uint64_t tcp_taken_ago_ns(int fd, uint64_t *acked);
 
-/* How the attempt ended, once the socket is writable. 0 or an errno. */
+/* Returns how the attempt to connect ended, once the socket is writable. 0 or an errno. */
 int tcp_result(int fd);
 
 /*
@@ -28,7 +28,7 @@ int tcp_result(int fd);
  */
 bool tcp_tune(int fd);
 
-/* The interface behind which the other end is, if it has a link-local address; else 0. */
+/* Returns the interface behind which the other end is, if it has a link-local address; otherwise 0. */
 uint32_t tcp_peer_scope(int fd);
 
 /* For an accepted socket: options, and the GIDs of both ends. 0 or an errno. */

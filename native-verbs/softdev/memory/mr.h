@@ -33,17 +33,17 @@ enum {
 enum key_kind { KEY_LOCAL, KEY_REMOTE };
 
 /*
- * Finds the region of a key and holds it: ibv_dereg_mr waits until mr_release(). For one bounded copy, never
+ * Finds the region of a key and holds it: ibv_dereg_mr waits until mr_release(). The caller holds it for one bounded copy, never
  * across a wait. Checks PD, bounds and access. 0 or -errno (-EACCES whatever is wrong). Any thread.
  */
 int mr_acquire(const struct softdev_pd *pd, enum key_kind kind, uint32_t key, uint64_t address,
 	       uint64_t length, unsigned int access, struct softdev_mr **mr);
-/* The same for the key that a peer sent, to the queue pair of this generation. */
+/* Like mr_acquire(), for a key that a peer sent to the queue pair of this generation. */
 int mr_acquire_for(const struct softdev_pd *pd, uint64_t qp, uint32_t rkey, uint64_t address, uint64_t length,
 		   unsigned int access, struct softdev_mr **mr);
 void mr_release(struct softdev_mr *mr);
 
-/* The checks of mr_acquire(), for a region that is held already. */
+/* Makes the checks of mr_acquire() for a region that is held already. */
 static inline bool mr_permits(const struct softdev_mr *mr, const struct softdev_pd *pd, enum key_kind kind,
 			      uint32_t key, uint64_t address, uint64_t length, unsigned int access)
 {
@@ -60,7 +60,7 @@ extern void (*const mr_file_revoked)(void);
  */
 int mr_share_file(const struct softdev_pd *pd, uint64_t qp, uint32_t rkey, uint64_t generation, int *fd);
 
-/* Where the iova-based address lies in this process. */
+/* Converts an iova-based address to an address of this process. */
 static inline char *mr_pointer(const struct softdev_mr *mr, uint64_t address)
 {
 	return mr->address + (address - mr->iova);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The region of a READ as the peer's tables show it, for who reads it without asking. */
+/* The region of a READ as the peer's tables show it, for a requester that reads it without asking the peer. */
 #ifndef SOFTDEV_TARGET_H
 #define SOFTDEV_TARGET_H
 
@@ -32,7 +32,7 @@ struct target {
 bool target_find(const struct target_peer *peer, uint32_t rkey, struct target *target);
 /* Between a copy, of the region or of its entry, and these checks: its loads come before theirs. */
 void target_copied(void);
-/* After a copy, or between a look at the entry and its use: is it all still as it was? */
+/* Tells, after a copy or between a look at the entry and its use, whether everything is still as it was. */
 bool target_peer_unchanged(const struct target_peer *peer);
 bool target_unchanged(const struct target *target);
 

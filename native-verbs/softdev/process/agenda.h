@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the progress thread has to do: tasks soon, timers (progress_timer_set(), progress_timer_cancel()) when they are due. */
+/* The work of the progress thread: tasks run soon, timers (progress_timer_set(), progress_timer_cancel()) when they are due. */
 #ifndef SOFTDEV_AGENDA_H
 #define SOFTDEV_AGENDA_H
 
 #include "process/progress.h"
 
-/* The tasks; under the lock of the caller. */
+/* The tasks. The caller holds its own lock around these calls. */
 
-/* False if it is queued already. */
+/* Queues a task; false if it is queued already. */
 bool agenda_add(struct progress_task *task);
 void agenda_remove(struct progress_task *task);
-/* Takes the oldest; NULL if there is none. */
+/* Takes the oldest task; NULL if there is none. */
 struct progress_task *agenda_take(void);
 unsigned int agenda_tasks(void);
 
-/* The timers; progress thread only. */
+/* The timers. Progress thread only. */
 
-/* Runs the first one if it is due. */
+/* Runs the first timer if it is due. */
 bool agenda_run_timer(uint64_t now_ns);
-/* When the first one is due; UINT64_MAX: none is set. */
+/* Returns when the first timer is due; UINT64_MAX if none is set. */
 uint64_t agenda_due_ns(void);
 
 #endif

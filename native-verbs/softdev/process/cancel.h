@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that the program cancels (pthread_cancel) would end in any system call or wait of the device, with the locks
- * that it holds there. It shall only in the wait for an event (event_queue.h): elsewhere cancellation is put off.
+ * A thread that the program cancels (pthread_cancel) would end in any system call or wait of the device, while it holds
+ * locks. These functions defer cancellation, so that such a thread ends only in the wait for an event (event_queue.h).
  */
 #ifndef SOFTDEV_CANCEL_H
 #define SOFTDEV_CANCEL_H
 
 #include <pthread.h>
 
-/* Returns what cancel_restore() takes. Calls may nest. */
+/* Defers cancellation; returns the argument for cancel_restore(). Calls may nest. */
 static inline int cancel_put_off(void)
 {
 	int before;

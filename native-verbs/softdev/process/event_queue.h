@@ -22,15 +22,15 @@ struct event_queue {
 	pthread_mutex_t lock;
 	int fd;
 	unsigned int waiters; /* threads inside event_queue_pop() */
-	sem_t wake;	      /* posted for each event that comes while there are any; too often does no harm */
+	sem_t wake;	      /* posted for each event that comes while threads wait; an extra post does no harm */
 	struct event_node head;
 };
 
-/* 0 or -errno. */
+/* Makes a queue. 0 or -errno. */
 int event_queue_init(struct event_queue *queue);
 /*
- * False when a thread still waits in event_queue_pop(): as with the kernel's channels it goes on waiting, for ever.
- * Then queue and descriptor must stay, and so must the memory around them.
+ * Destroys the queue. False if a thread still waits in event_queue_pop(): as with the kernel's channels it waits for ever,
+ * so the queue, its descriptor and the memory around them must stay.
  */
 bool event_queue_destroy(struct event_queue *queue);
 

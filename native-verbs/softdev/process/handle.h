@@ -15,12 +15,12 @@ enum handle_kind { HANDLE_PD, HANDLE_CQ, HANDLE_CHANNEL, HANDLE_CONTEXT, HANDLE_
 enum { MAX_PDS = 4096, MAX_CQS = 4096, MAX_CHANNELS = 4096, MAX_CONTEXTS = 256, MAX_SRQS = 4096,
        MAX_AHS = 65536, MAX_TDS = 4096 };
 
-/* The handle, or -ENOMEM when the limit is reached. */
+/* Returns a new handle, or -ENOMEM when the limit is reached. */
 int64_t handle_add(enum handle_kind kind, void *object);
 bool handle_is(enum handle_kind kind, uint32_t handle, const void *object);
-/* False if it was not that object's. */
+/* Frees a handle; false if it did not belong to that object. */
 bool handle_remove(enum handle_kind kind, uint32_t handle, const void *object);
-/* With the table locked. */
+/* Visits every object of a kind, with the table locked. */
 void handle_for_each(enum handle_kind kind, void (*visit)(void *object, void *argument), void *argument);
 
 #endif

@@ -9,9 +9,9 @@
 
 /* 0, or EINVAL after a message when the environment names a secret that cannot be used. */
 int secret_check(void);
-/* Uses the secret from here on, so that it can no longer be changed. */
+/* Tells whether there is a secret, which can no longer be changed afterwards. */
 bool secret_is_set(void);
-/* HMAC-SHA256 of the data under the secret (32 bytes); zeros when there is none. */
+/* Computes the HMAC-SHA256 of the data under the secret (32 bytes); zeros if there is no secret. */
 void secret_sign(const void *data, size_t length, uint8_t out[32]);
 
 #endif
