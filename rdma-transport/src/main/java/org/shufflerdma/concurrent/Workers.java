@@ -52,7 +52,7 @@ public final class Workers {
         try {
           command.run();
         } catch (Throwable t) {
-          LOG.error("Thread {} stumbled", Thread.currentThread().getName(), t);
+          LOG.error("A command of thread {} failed", Thread.currentThread().getName(), t);
         }
       });
     }

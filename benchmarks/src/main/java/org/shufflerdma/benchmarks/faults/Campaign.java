@@ -138,7 +138,7 @@ public final class Campaign {
     } catch (InterruptedException e) {
       throw e;
     } catch (Exception e) {
-      verdict = Verdict.wrong("it stumbled: " + e);
+      verdict = Verdict.wrong("the campaign failed: " + e);
     }
     if (isEnding()) {
       return Verdict.missed("the campaign was ended");
