@@ -6,7 +6,6 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -22,16 +21,18 @@ import org.slf4j.LoggerFactory;
  * Registered sinks for READs, by size class and within a byte budget. A slab is registered when a
  * class runs out, cut into buffers of that class, and given up when it is idle and another class
  * needs its bytes. Any thread may call; the lock guards all accounts and is never held while memory
- * is registered. Closed by its owner after all queue pairs are destroyed.
+ * is registered, deregistered or unmapped. Closed by its owner after all queue pairs are destroyed.
  */
 public final class BufferPool implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(BufferPool.class);
+
+  private static final int CLOSE_MS = 5_000;
 
   private final ProtectionDomain domain;
   private final PoolSettings settings;
   private final SizeClasses classes;
   private final ReentrantLock lock = new ReentrantLock();
-  private final Condition bufferCameBack = lock.newCondition();
+  private final Condition changed = lock.newCondition();
 
   /** By class index; the last one holds the slabs of a single buffer larger than any class. */
   private final List<Deque<Slab>> slabsByClass = new ArrayList<>();
@@ -41,6 +42,13 @@ public final class BufferPool implements AutoCloseable {
 
   private boolean closed;
   private long registeredBytes;
+
+  /** Those of the registered bytes that are being deregistered. */
+  private long leavingBytes;
+
+  /** Threads that register or deregister a slab now. */
+  private int busyThreads;
+
   private long leasedBuffers;
   private long leasedBytes;
   private long zombieBuffers;
@@ -91,11 +99,16 @@ public final class BufferPool implements AutoCloseable {
         if (slab != null) {
           return lease(slab);
         }
+        List<Slab> inTheWay = takeIdleFor(slabBytesFor(lengthBytes));
+        if (!inTheWay.isEmpty()) {
+          end(inTheWay);
+          continue;
+        }
         long remainingNs = deadline.remainingNs();
         if (remainingNs == 0) {
           throw exhausted(lengthBytes, "no buffer came back in time");
         }
-        bufferCameBack.awaitNanos(remainingNs);
+        changed.awaitNanos(remainingNs);
       }
     } finally {
       lock.unlock();
@@ -126,18 +139,8 @@ public final class BufferPool implements AutoCloseable {
     return classes.isPooled(lengthBytes) ? settings.slabBytes() : classes.bufferBytes(lengthBytes);
   }
 
-  /** Takes bytes of the budget, from idle slabs of any class if need be. */
-  private boolean reserve(long bytes) throws IOException {
-    for (Deque<Slab> slabs : slabsByClass) {
-      Iterator<Slab> iterator = slabs.iterator();
-      while (registeredBytes + bytes > settings.budgetBytes() && iterator.hasNext()) {
-        Slab slab = iterator.next();
-        if (slab.isIdle()) {
-          iterator.remove();
-          discard(slab);
-        }
-      }
-    }
+  /** Takes bytes of the budget; false if so many are not left. */
+  private boolean reserve(long bytes) {
     if (registeredBytes + bytes > settings.budgetBytes()) {
       return false;
     }
@@ -145,26 +148,63 @@ public final class BufferPool implements AutoCloseable {
     return true;
   }
 
+  /**
+   * Takes idle slabs, of any class, out of the pool, so that {@code bytes} more fit the budget; none
+   * if they would not fit even then.
+   */
+  private List<Slab> takeIdleFor(long bytes) {
+    long excess = registeredBytes - leavingBytes + bytes - settings.budgetBytes();
+    List<Slab> idle = new ArrayList<>();
+    for (Deque<Slab> slabs : slabsByClass) {
+      for (Slab slab : slabs) {
+        if (excess > 0 && slab.isIdle()) {
+          idle.add(slab);
+          excess -= slab.sizeBytes();
+        }
+      }
+    }
+    if (excess > 0) {
+      return List.of();
+    }
+    slabsByClass.forEach(slabs -> slabs.removeAll(idle));
+    return idle;
+  }
+
   private Slab openSlab(long lengthBytes) throws IOException {
     long slabBytes = slabBytesFor(lengthBytes);
     Slab slab = null;
-    lock.unlock();
     try {
-      slab = Slab.open(domain, slabBytes, classes.bufferBytes(lengthBytes), settings);
+      slab = unlocked(
+          () -> Slab.open(domain, slabBytes, classes.bufferBytes(lengthBytes), settings));
     } finally {
-      lock.lock();
       if (slab == null) {
         registeredBytes -= slabBytes;
-        bufferCameBack.signalAll();
       }
     }
     if (closed) {
-      discard(slab);
+      end(List.of(slab));
       checkOpen();
     }
     sayPages(slab);
     slabsFor(lengthBytes).addFirst(slab);
     return slab;
+  }
+
+  private interface Step<T> {
+    T run() throws IOException;
+  }
+
+  /** Carries out what may take long without the lock, which the caller holds. */
+  private <T> T unlocked(Step<T> step) throws IOException {
+    busyThreads++;
+    lock.unlock();
+    try {
+      return step.run();
+    } finally {
+      lock.lock();
+      busyThreads--;
+      changed.signalAll();
+    }
   }
 
   private void sayPages(Slab slab) {
@@ -185,6 +225,7 @@ public final class BufferPool implements AutoCloseable {
 
   /** The one transition to FREE; called once per lease, by whoever let go last. */
   void takeBack(Slab slab, long slabOffset, boolean wasZombie) {
+    boolean isLast;
     lock.lock();
     try {
       leasedBuffers--;
@@ -194,12 +235,13 @@ public final class BufferPool implements AutoCloseable {
         zombieBytes -= slab.bufferBytes();
       }
       slab.putBack(slabOffset, System.nanoTime());
-      if (closed) {
-        unmapIfIdle(slab);
-      }
-      bufferCameBack.signalAll();
+      isLast = slab.isToBeUnmapped();
+      changed.signalAll();
     } finally {
       lock.unlock();
+    }
+    if (isLast) {
+      unmap(slab);
     }
   }
 
@@ -218,30 +260,51 @@ public final class BufferPool implements AutoCloseable {
     long thenNs = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(idleMs);
     lock.lock();
     try {
+      List<Slab> idle = new ArrayList<>();
       for (Deque<Slab> slabs : slabsByClass) {
-        slabs.removeIf(slab -> {
-          boolean idle = slab.isIdleSince(thenNs);
-          if (idle) {
-            discard(slab);
-          }
-          return idle;
-        });
+        slabs.stream().filter(slab -> slab.isIdleSince(thenNs)).forEach(idle::add);
+        slabs.removeAll(idle);
       }
+      end(idle);
     } finally {
       lock.unlock();
     }
   }
 
-  /** Memory of buffers still leased stays mapped; what the device keeps stays mapped and counted. */
-  private void discard(Slab slab) {
-    try {
-      slab.deregister();
-    } catch (IOException e) {
-      LOG.error("Leaking {} bytes that could not be deregistered", slab.sizeBytes(), e);
-      return;
+  /**
+   * Deregisters slabs that have been taken out of the pool, and unmaps those without a leased buffer.
+   * What the device keeps stays mapped and counted. The caller holds the lock, but not all the time.
+   */
+  private void end(List<Slab> slabs) {
+    slabs.forEach(slab -> leavingBytes += slab.sizeBytes());
+    for (Slab slab : slabs) {
+      boolean deregistered = false;
+      try {
+        deregistered = unlocked(() -> {
+          slab.deregister();
+          return true;
+        });
+      } catch (IOException | RuntimeException e) {
+        LOG.error("Leaking {} bytes that could not be deregistered", slab.sizeBytes(), e);
+      }
+      leavingBytes -= slab.sizeBytes();
+      if (deregistered) {
+        registeredBytes -= slab.sizeBytes();
+        unmapIfUnused(slab);
+      }
     }
-    registeredBytes -= slab.sizeBytes();
-    unmapIfIdle(slab);
+  }
+
+  private void unmapIfUnused(Slab slab) {
+    slab.deregistered();
+    if (slab.isToBeUnmapped()) {
+      lock.unlock();
+      try {
+        unmap(slab);
+      } finally {
+        lock.lock();
+      }
+    }
   }
 
   public PoolUsage usage() {
@@ -260,34 +323,37 @@ public final class BufferPool implements AutoCloseable {
    */
   @Override
   public void close() {
+    Deadline deadline = Deadline.afterMs(CLOSE_MS);
     lock.lock();
     try {
       if (closed) {
         return;
       }
       closed = true;
+      changed.signalAll();
       if (leasedBuffers > 0) {
         LOG.warn(
-            "Closing the buffer pool with {} buffers ({} bytes) not released",
+            "The buffer pool is closed while {} buffers ({} bytes) are not released",
             leasedBuffers,
             leasedBytes);
       }
-      for (Deque<Slab> slabs : slabsByClass) {
-        for (Slab slab : slabs) {
-          discard(slab);
-        }
-        slabs.clear();
+      List<Slab> all = slabsByClass.stream().flatMap(Deque::stream).toList();
+      slabsByClass.forEach(Deque::clear);
+      end(all);
+      while (busyThreads > 0 && !deadline.expired()) {
+        changed.awaitNanos(deadline.remainingNs());
       }
-      bufferCameBack.signalAll();
+      if (busyThreads > 0) {
+        LOG.error("Fetch buffers are still being registered {} ms after the stop began", CLOSE_MS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     } finally {
       lock.unlock();
     }
   }
 
-  private static void unmapIfIdle(Slab slab) {
-    if (!slab.isIdle()) {
-      return;
-    }
+  private static void unmap(Slab slab) {
     try {
       slab.unmap();
     } catch (IOException e) {

@@ -21,6 +21,7 @@ final class Slab {
   private final int bufferCount;
   private int freeCount;
   private long idleSinceNs;
+  private boolean deregistered;
 
   private Slab(NativeMemory memory, MemoryRegion region, long bufferBytes) {
     this.memory = memory;
@@ -105,9 +106,22 @@ final class Slab {
     idleSinceNs = nowNs;
   }
 
-  /** Ends the device's access; the memory stays mapped for the views of buffers still leased. */
+  /**
+   * Ends the device's access; the memory stays mapped for the views of buffers still leased. May take
+   * long: the pool calls it without its lock.
+   */
   void deregister() throws IOException {
     region.close();
+  }
+
+  /** The device's access has ended. */
+  void deregistered() {
+    deregistered = true;
+  }
+
+  /** Neither the device nor a lease can reach the memory any more. */
+  boolean isToBeUnmapped() {
+    return deregistered && isIdle();
   }
 
   void unmap() throws IOException {

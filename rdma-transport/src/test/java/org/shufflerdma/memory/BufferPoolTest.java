@@ -167,6 +167,20 @@ class BufferPoolTest {
   }
 
   @Test
+  void idleSlabsAreKeptWhereTheirBytesWouldNotSuffice() throws Exception {
+    List<RegisteredBuffer> held = List.of(pool.acquire(SLAB, NOW), pool.acquire(SLAB, NOW));
+    RegisteredBuffer third = pool.acquire(SLAB, NOW);
+    pool.acquire(4096, NOW).release();
+    assertThatThrownBy(() -> pool.acquire(2 * SLAB, Deadline.afterMs(20)))
+        .isInstanceOf(PoolExhaustedException.class);
+    assertThat(pool.usage().registeredBytes()).isEqualTo(4 * SLAB);
+    third.release();
+    pool.acquire(2 * SLAB, NOW).release();
+    assertThat(pool.usage().registeredBytes()).isEqualTo(4 * SLAB);
+    held.forEach(RegisteredBuffer::release);
+  }
+
+  @Test
   void aViewOutlivesTheClosedPoolUntilItsRelease() throws Exception {
     RegisteredBuffer buffer = pool.acquire(4096, NOW);
     buffer.nioBuffer(0, 8).putLong(0, 42);
