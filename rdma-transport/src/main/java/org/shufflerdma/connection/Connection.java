@@ -33,6 +33,9 @@ public final class Connection {
   private static final Logger LOG = LoggerFactory.getLogger(Connection.class);
   private static final int DRAIN_POLL_MS = 5;
 
+  /** What a post may still take where nothing is drained, as the poller is gone. */
+  private static final long MIN_POST_NS = TimeUnit.SECONDS.toNanos(1);
+
   /** Who keeps the connection. Called by any thread; must not block. */
   interface Owner {
     /** It broke: called once. */
@@ -142,7 +145,7 @@ public final class Connection {
       totalBytes += read.lengthBytes();
     }
     PostedList list = new PostedList(this, sink, completion, size, totalBytes, carriesData);
-    postLock.lock();
+    lockForPost(size, deadline);
     try {
       if (!isOpen()) {
         budget.release(size);
@@ -151,6 +154,22 @@ public final class Connection {
       postLocked(reads, list);
     } finally {
       postLock.unlock();
+    }
+  }
+
+  /** If it throws, the places in the send queue have been given back. */
+  private void lockForPost(int places, Deadline deadline)
+      throws TimeoutException, InterruptedException {
+    boolean locked = false;
+    try {
+      locked = postLock.tryLock(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+    } finally {
+      if (!locked) {
+        budget.release(places);
+      }
+    }
+    if (!locked) {
+      throw new TimeoutException("another post to " + peer + " did not end in time");
     }
   }
 
@@ -242,9 +261,12 @@ public final class Connection {
    * connection broke, in a thread that may wait.
    */
   void destroy(Deadline drainDeadline) {
-    toError();
-    drain(drainDeadline);
-    boolean destroyed = closeQueuePair();
+    boolean nobodyPosts = awaitPosts(drainDeadline);
+    if (nobodyPosts) {
+      toError();
+      drain(drainDeadline);
+    }
+    boolean destroyed = nobodyPosts && closeQueuePair();
     for (Map.Entry<Long, PostedList> entry : outstanding.entrySet()) {
       PostedList list = entry.getValue();
       boolean ended = destroyed ? retire(entry.getKey(), list) : pending.remove(entry.getKey());
@@ -252,11 +274,35 @@ public final class Connection {
         tellFailed(list);
       }
     }
+    if (!nobodyPosts) {
+      return; // the id is in use as well
+    }
     try {
       id.close();
     } catch (IOException | IllegalStateException e) {
       LOG.warn("Connection id of peer {} could not be destroyed", peer, e);
     }
+  }
+
+  /**
+   * Waits for a post in progress; none begins after the connection broke. False if it has not ended
+   * by the deadline, or a second from now: then the queue pair cannot be destroyed.
+   */
+  private boolean awaitPosts(Deadline deadline) {
+    boolean locked = false;
+    try {
+      long waitNs = Math.max(deadline.remainingNs(), MIN_POST_NS);
+      locked = postLock.tryLock(waitNs, TimeUnit.NANOSECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      locked = postLock.tryLock();
+    }
+    if (locked) {
+      postLock.unlock();
+    } else {
+      notDestroyed(new TimeoutException("a post is still in progress"));
+    }
+    return locked;
   }
 
   /** One that does not take it well must not keep the others from being told. */
@@ -268,9 +314,7 @@ public final class Connection {
     }
   }
 
-  /** Under the post lock: no post is in progress after this, and none begins. */
   private void toError() {
-    postLock.lock();
     try {
       id.disconnect();
     } catch (IOException e) {
@@ -280,8 +324,6 @@ public final class Connection {
       queuePair.toError();
     } catch (IOException e) {
       LOG.warn("Queue pair {} to {} did not go to the error state", queuePairNumber(), peer, e);
-    } finally {
-      postLock.unlock();
     }
   }
 
@@ -305,15 +347,19 @@ public final class Connection {
       queuePair.close();
       return true;
     } catch (IOException e) {
-      stats.queuePairsNotDestroyed.increment();
-      LOG.error(
-          "Queue pair {} to {} could not be destroyed; {} lists of READs keep their buffers",
-          queuePairNumber(),
-          peer,
-          outstanding.size(),
-          e);
+      notDestroyed(e);
       return false;
     }
+  }
+
+  private void notDestroyed(Exception cause) {
+    stats.queuePairsNotDestroyed.increment();
+    LOG.error(
+        "Queue pair {} to {} could not be destroyed; {} lists of READs keep their buffers",
+        queuePairNumber(),
+        peer,
+        outstanding.size(),
+        cause);
   }
 
   ConnectionId id() {
