@@ -3,14 +3,8 @@ package org.shufflerdma.mapoutput;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.Collection;
-import java.util.Deque;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -20,10 +14,11 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
-import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.NotPublishedException.Reason;
+import org.shufflerdma.mapoutput.OutputLedger.Shuffle;
+import org.shufflerdma.mapoutput.OutputLedger.Turn;
 import org.shufflerdma.memory.BudgetExhaustedException;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegistrationBudget;
@@ -50,45 +45,12 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   private static final int CLOSE_MS = 10_000;
 
-  /** Outputs of one shuffle, from its first use until it is removed. Guarded by lock. */
-  private static final class Shuffle {
-    final int id;
-    final Deque<PublishedOutput> readable = new ArrayDeque<>();
-    final Deque<PublishedOutput> waiting = new ArrayDeque<>();
-    final List<PublishedOutput> withdrawn = new ArrayList<>();
-    int users;
-    boolean removed;
-
-    Shuffle(int id) {
-      this.id = id;
-    }
-
-    boolean isIdle() {
-      return users == 0;
-    }
-
-    boolean isEmpty() {
-      return readable.isEmpty() && waiting.isEmpty() && withdrawn.isEmpty();
-    }
-
-    boolean forget(PublishedOutput output) {
-      return readable.remove(output) || waiting.remove(output) || withdrawn.remove(output);
-    }
-
-    List<PublishedOutput> all() {
-      List<PublishedOutput> all = new ArrayList<>(readable);
-      all.addAll(waiting);
-      all.addAll(withdrawn);
-      return all;
-    }
-  }
-
   /** A task of this executor that writes or reads a shuffle, from its start to its end. */
   public final class Use implements AutoCloseable {
-    private final Shuffle shuffle;
+    private final Shuffle<PublishedOutput> shuffle;
     private final AtomicBoolean ended = new AtomicBoolean();
 
-    private Use(Shuffle shuffle) {
+    private Use(Shuffle<PublishedOutput> shuffle) {
       this.shuffle = shuffle;
     }
 
@@ -105,7 +67,9 @@ public final class MapOutputRegistry implements AutoCloseable {
     @Override
     public void close() {
       if (ended.compareAndSet(false, true)) {
-        ended(shuffle);
+        synchronized (lock) {
+          ledger.endUse(shuffle);
+        }
       }
     }
   }
@@ -115,6 +79,7 @@ public final class MapOutputRegistry implements AutoCloseable {
   private final DescriptorSeal seal;
   private final RegistrationBudget budget;
   private final long withdrawGraceMs;
+  private final int closeMs;
   private final ScheduledThreadPoolExecutor reaper;
   private final RegistrationPause pause;
 
@@ -126,17 +91,15 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   private final Object lock = new Object();
   // Guarded by lock.
-  /** The shuffle comes first whose last use by a task of this executor began longest ago. */
-  private final Map<Integer, Shuffle> shuffles = new LinkedHashMap<>(16, 0.75f, true);
-
-  /** Withdrawn, but still in their grace and therefore in the budget. */
-  private final Set<PublishedOutput> leaving = new HashSet<>();
-
-  private long leavingBytes;
+  private final OutputLedger<PublishedOutput> ledger =
+      new OutputLedger<>(output -> RegistrationBudget.pages(output.lengthBytes()));
   private boolean retryScheduled;
 
   /** Publications under way, which {@link #close} waits for. */
   private int publishing;
+
+  /** Those of them that are announced already. */
+  private final Set<PublishedOutput> announced = new HashSet<>();
 
   private boolean closed;
 
@@ -157,22 +120,29 @@ public final class MapOutputRegistry implements AutoCloseable {
       DescriptorSeal seal,
       long withdrawGraceMs,
       LongSupplier nanoClock) {
-    this(domain, arena, seal, withdrawGraceMs, nanoClock, DiskSpace::isLow);
+    this(domain, arena, seal, withdrawGraceMs, nanoClock, DiskSpace::isLow, CLOSE_MS);
   }
 
-  /** The disk of a directory runs low when the predicate says so. */
+  /**
+   * An empty one.
+   *
+   * @param diskIsLow whether the disk of a directory runs low
+   * @param closeMs how long the close waits for what is under way
+   */
   MapOutputRegistry(
       ProtectionDomain domain,
       RegisteredArena arena,
       DescriptorSeal seal,
       long withdrawGraceMs,
       LongSupplier nanoClock,
-      Predicate<Path> diskIsLow) {
+      Predicate<Path> diskIsLow,
+      int closeMs) {
     this.domain = domain;
     this.arena = arena;
     this.seal = seal;
     this.budget = arena.budget();
     this.withdrawGraceMs = withdrawGraceMs;
+    this.closeMs = closeMs;
     failureLog = new LogThrottle(TimeUnit.MINUTES.toNanos(1), nanoClock);
     fullLog = new LogThrottle(TimeUnit.MINUTES.toNanos(1), nanoClock);
     reaper = new ScheduledThreadPoolExecutor(1, task -> {
@@ -189,23 +159,8 @@ public final class MapOutputRegistry implements AutoCloseable {
   /** Until it is closed no output of the shuffle is withdrawn for want of room. */
   public Use use(int shuffleId) {
     synchronized (lock) {
-      Shuffle shuffle = shuffles.computeIfAbsent(shuffleId, Shuffle::new);
-      shuffle.users++;
-      return new Use(shuffle);
+      return new Use(ledger.use(shuffleId));
     }
-  }
-
-  private void ended(Shuffle shuffle) {
-    synchronized (lock) {
-      shuffle.users--;
-      if (shuffle.isIdle() && shuffle.isEmpty()) {
-        shuffles.remove(shuffle.id, shuffle);
-      }
-    }
-  }
-
-  private void touch(Shuffle shuffle) {
-    @Nullable Shuffle unused = shuffles.get(shuffle.id);
   }
 
   /** The same as {@link Use#publish} of a use that begins and ends with it. */
@@ -215,16 +170,17 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
-  private PublishedOutput publish(Shuffle shuffle, MapOutputFile output)
+  private PublishedOutput publish(Shuffle<PublishedOutput> shuffle, MapOutputFile output)
       throws NotPublishedException {
     long lengthBytes = output.lengthBytes();
     synchronized (lock) {
       refuse(shuffle);
       pause.refuseWhilePaused();
-      refuseTooLong(lengthBytes);
-      touch(shuffle);
       long forOutputs = budget.limitBytes() - arena.registeredBytes();
-      makeRoom(shuffle, lengthBytes, forOutputs / SHARE_KEPT_FREE);
+      refuseTooLong(lengthBytes, forOutputs);
+      ledger.touch(shuffle);
+      long bytes = RegistrationBudget.pages(lengthBytes);
+      withdraw(ledger.makeRoom(shuffle, bytes, forOutputs / SHARE_KEPT_FREE, freeBytes()));
       publishing++;
     }
     try {
@@ -237,11 +193,14 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
-  private PublishedOutput publishAdmitted(Shuffle shuffle, MapOutputFile output)
+  private PublishedOutput publishAdmitted(Shuffle<PublishedOutput> shuffle, MapOutputFile output)
       throws NotPublishedException {
     PublishedOutput result = announce(output);
-    boolean hasRoom = budget.tryTake(result.lengthBytes());
+    synchronized (lock) {
+      announced.add(result);
+    }
     try {
+      boolean hasRoom = budget.tryTake(result.lengthBytes());
       if (hasRoom) {
         register(result);
       }
@@ -249,25 +208,31 @@ public final class MapOutputRegistry implements AutoCloseable {
     } catch (NotPublishedException e) {
       close(result);
       throw e;
+    } finally {
+      synchronized (lock) {
+        announced.remove(result);
+      }
     }
     published.increment();
     return result;
   }
 
-  private void refuse(Shuffle shuffle) throws NotPublishedException {
+  private void refuse(Shuffle<PublishedOutput> shuffle) throws NotPublishedException {
     if (closed) {
       throw new NotPublishedException(Reason.CLOSED, "the executor is stopping");
     }
-    if (shuffle.removed) {
-      throw new NotPublishedException(Reason.REMOVED, "shuffle " + shuffle.id + " is gone");
+    if (shuffle.isRemoved()) {
+      throw new NotPublishedException(
+          Reason.REMOVED, "shuffle " + shuffle.id() + " has been removed");
     }
   }
 
-  private void refuseTooLong(long lengthBytes) throws NotPublishedException {
-    if (RegistrationBudget.pages(lengthBytes) > budget.limitBytes()) {
+  private void refuseTooLong(long lengthBytes, long forOutputs) throws NotPublishedException {
+    if (RegistrationBudget.pages(lengthBytes) > forOutputs) {
       throw new NotPublishedException(
           Reason.BUDGET,
-          "its " + lengthBytes + " bytes are more than may be registered at all: " + budget);
+          "its " + lengthBytes + " bytes are more than the " + forOutputs
+              + " that may be registered beside the descriptors: " + budget);
     }
   }
 
@@ -298,53 +263,32 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
-  private void add(Shuffle shuffle, PublishedOutput output, boolean isReadable)
+  private void add(Shuffle<PublishedOutput> shuffle, PublishedOutput output, boolean isReadable)
       throws NotPublishedException {
     synchronized (lock) {
       refuse(shuffle);
-      (isReadable ? shuffle.readable : shuffle.waiting).add(output);
-      if (!isReadable) {
+      if (isReadable) {
+        ledger.addReadable(shuffle, output);
+      } else {
+        ledger.addWaiting(shuffle, output);
         retryLater();
-        sayFull();
+        logFull();
       }
     }
   }
 
-  /**
-   * Withdraws outputs of shuffles that nobody here uses, longest unused first, until {@code
-   * lengthBytes} more would leave {@code keptFree}; stops at the shuffle they are for.
-   */
-  private void makeRoom(Shuffle forShuffle, long lengthBytes, long keptFree) {
-    long excess = budget.usedBytes()
-        - leavingBytes
-        + RegistrationBudget.pages(lengthBytes)
-        + keptFree
-        - budget.limitBytes();
-    List<PublishedOutput> chosen = new ArrayList<>();
-    long bytes = 0;
-    for (Shuffle shuffle : shuffles.values()) {
-      if (shuffle == forShuffle) {
-        break;
-      }
-      while (bytes < excess && shuffle.isIdle() && !shuffle.readable.isEmpty()) {
-        PublishedOutput output = shuffle.readable.remove();
-        output.withdraw();
-        shuffle.withdrawn.add(output);
-        chosen.add(output);
-        bytes += RegistrationBudget.pages(output.lengthBytes());
-      }
-    }
+  private long freeBytes() {
+    return budget.limitBytes() - budget.usedBytes();
+  }
+
+  /** Withdraws outputs that make room for others. */
+  private void withdraw(List<PublishedOutput> chosen) {
     if (!chosen.isEmpty()) {
+      chosen.forEach(PublishedOutput::withdraw);
       withdrawnForRoom.add(chosen.size());
-      leave(chosen);
       endLater(() -> chosen.forEach(this::release));
-      sayFull();
+      logFull();
     }
-  }
-
-  private void leave(Collection<PublishedOutput> outputs) {
-    leaving.addAll(outputs);
-    leavingBytes += pages(outputs);
   }
 
   private void endLater(Runnable end) {
@@ -361,17 +305,17 @@ public final class MapOutputRegistry implements AutoCloseable {
     var unused = reaper.schedule(task, delayMs, TimeUnit.MILLISECONDS);
   }
 
-  private void sayFull() {
+  private void logFull() {
     long held = fullLog.tryLog();
     if (held >= 0) {
       LOG.warn(
-          "Map outputs have no more room ({}): {} of shuffles that tasks here do not use have been"
-              + " withdrawn so far, {} wait for room. Who reads them now does so by TCP. If shuffles"
-              + " in use do not fit, raise spark.shuffle.rdma.maxRegisteredBytes, or the limit that"
-              + " it follows",
+          "There is no more room for map outputs ({}): {} outputs of shuffles that no task here uses"
+              + " have been withdrawn so far, and {} outputs wait for room. Tasks that read them now"
+              + " use TCP. If the shuffles in use do not fit, raise"
+              + " spark.shuffle.rdma.maxRegisteredBytes, or the limit that it follows from",
           budget,
           withdrawnForRoom.sum(),
-          waiting());
+          ledger.waiting());
     }
   }
 
@@ -389,7 +333,7 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
-  /** Registers waiting outputs for which there is room; of the shuffle used last first. */
+  /** Registers waiting outputs for which there is room, and makes room for others. */
   private void registerWaiting() {
     boolean more = true;
     while (more) {
@@ -397,51 +341,40 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
+  /** False if none can be registered now. */
   private boolean registerOneWaiting() {
-    Shuffle shuffle;
-    PublishedOutput output;
+    Turn<PublishedOutput> turn;
     synchronized (lock) {
-      shuffle = lastUsedWithWaiting();
-      if (shuffle == null) {
-        return false;
-      }
-      output = shuffle.waiting.element();
-      if (!budget.tryTake(output.lengthBytes())) {
-        makeRoom(shuffle, pages(shuffle.waiting), 0);
-        retryLater();
+      turn = ledger.nextTurn(freeBytes());
+      if (turn == null || !turn.fits() || !budget.tryTake(turn.output().lengthBytes())) {
+        if (turn != null) {
+          withdraw(ledger.makeRoom(turn, freeBytes()));
+        }
+        if (ledger.waiting() > 0) {
+          retryLater();
+        }
         return false;
       }
     }
     boolean registered = false;
     try {
-      register(output);
+      register(turn.output());
       registered = true;
     } catch (NotPublishedException e) {
       if (e.reason() != Reason.REMOVED && failureLog.tryLog() >= 0) {
-        LOG.warn("A map output that waited for room stays unregistered", e);
+        LOG.warn("A map output that waited for room could not be registered", e);
       }
     }
     synchronized (lock) {
-      if (shuffle.waiting.remove(output)) {
-        (registered ? shuffle.readable : shuffle.withdrawn).add(output);
-      }
+      ledger.registered(turn, registered);
     }
     return true;
-  }
-
-  private @Nullable Shuffle lastUsedWithWaiting() {
-    Shuffle last = null;
-    for (Shuffle shuffle : shuffles.values()) {
-      last = shuffle.waiting.isEmpty() ? last : shuffle;
-    }
-    return last;
   }
 
   /** Takes back one output that no map status names. */
   public void retract(int shuffleId, PublishedOutput output) {
     synchronized (lock) {
-      @Nullable Shuffle shuffle = shuffles.get(shuffleId);
-      if (shuffle == null || !shuffle.forget(output)) {
+      if (!ledger.forget(shuffleId, output)) {
         return;
       }
     }
@@ -451,36 +384,28 @@ public final class MapOutputRegistry implements AutoCloseable {
   /** Withdraws all outputs of a shuffle and gives them back after the grace time. */
   public void removeShuffle(int shuffleId) {
     synchronized (lock) {
-      @Nullable Shuffle shuffle = shuffles.remove(shuffleId);
-      if (shuffle == null) {
-        return;
+      List<PublishedOutput> outputs = ledger.remove(shuffleId);
+      if (!outputs.isEmpty()) {
+        outputs.forEach(PublishedOutput::withdraw);
+        deleted.add(outputs);
+        endLater(() -> deleted.end(outputs));
       }
-      shuffle.removed = true;
-      List<PublishedOutput> outputs = shuffle.all();
-      outputs.forEach(PublishedOutput::withdraw);
-      leave(shuffle.readable);
-      deleted.add(outputs);
-      endLater(() -> deleted.end(outputs));
     }
   }
 
-  private static long pages(Collection<PublishedOutput> outputs) {
-    return outputs.stream()
-        .mapToLong(output -> RegistrationBudget.pages(output.lengthBytes()))
-        .sum();
-  }
-
+  /** The budget and what leaves change in one step: whoever makes room must not count it twice. */
   private void release(PublishedOutput output) {
+    boolean released = false;
     try {
-      if (output.release()) {
-        registeredBytes.addAndGet(-output.lengthBytes());
-      }
+      released = output.release();
     } catch (IOException e) {
       LOG.error("Leaking {} bytes that could not be given back", output.lengthBytes(), e);
     }
     synchronized (lock) {
-      if (leaving.remove(output)) {
-        leavingBytes -= pages(List.of(output));
+      ledger.left(output);
+      if (released) {
+        budget.giveBack(output.lengthBytes());
+        registeredBytes.addAndGet(-output.lengthBytes());
       }
     }
   }
@@ -504,9 +429,7 @@ public final class MapOutputRegistry implements AutoCloseable {
   /** Map outputs that wait for room now. */
   public long waiting() {
     synchronized (lock) {
-      return shuffles.values().stream()
-          .mapToLong(shuffle -> shuffle.waiting.size())
-          .sum();
+      return ledger.waiting();
     }
   }
 
@@ -521,8 +444,9 @@ public final class MapOutputRegistry implements AutoCloseable {
   }
 
   /**
-   * Gives everything back without grace, once what is being published or registered has come to its
-   * end: the arena and the domain, which its owner closes next, must not be in use then.
+   * Gives everything back without grace. First it waits for what is being published or registered; a
+   * registration that lasts longer touches neither a descriptor nor the budget's arena afterwards, and
+   * the protection domain does not close before it.
    */
   @Override
   public void close() {
@@ -531,17 +455,17 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
     reaper.shutdownNow();
     awaitWhatIsUnderWay();
-    List<PublishedOutput> all = new ArrayList<>();
+    List<PublishedOutput> all;
     synchronized (lock) {
-      shuffles.values().forEach(shuffle -> all.addAll(shuffle.all()));
-      shuffles.clear();
+      announced.forEach(PublishedOutput::withdraw);
+      all = ledger.removeAll();
     }
     all.forEach(this::close);
     deleted.endAll();
   }
 
   private void awaitWhatIsUnderWay() {
-    Deadline deadline = Deadline.afterMs(CLOSE_MS);
+    Deadline deadline = Deadline.afterMs(closeMs);
     try {
       boolean ended = reaper.awaitTermination(deadline.remainingNs(), TimeUnit.NANOSECONDS);
       synchronized (lock) {
@@ -551,7 +475,7 @@ public final class MapOutputRegistry implements AutoCloseable {
         ended &= publishing == 0;
       }
       if (!ended) {
-        LOG.error("Map outputs are still being registered {} ms after the stop began", CLOSE_MS);
+        LOG.error("Map outputs are still being registered {} ms after the stop began", closeMs);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

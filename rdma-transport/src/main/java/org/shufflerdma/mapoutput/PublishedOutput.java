@@ -166,16 +166,17 @@ public final class PublishedOutput {
 
   /** New readers find no output from now on; READs under way still succeed. */
   synchronized void withdraw() {
-    waiting = null;
-    readable = false;
-    if (descriptor.lengthBytes() > 0) {
+    if (readable) { // else the descriptor says so since it was announced, or is gone
       MapOutputDescriptor.withdraw(descriptor.buffer());
     }
+    waiting = null;
+    readable = false;
   }
 
   /**
-   * LEAVING to GONE; true if there was something to give back. What could not be deregistered stays
-   * mapped and counted: the device may still serve those addresses.
+   * LEAVING to GONE; true if there was something to give back, whose bytes the caller then gives back
+   * to the budget. What could not be deregistered stays mapped and counted: the device may still
+   * serve those addresses.
    */
   boolean release() throws IOException {
     RegisteredFile taken = takeData();
@@ -183,7 +184,6 @@ public final class PublishedOutput {
       return false;
     }
     taken.close();
-    budget.giveBack(lengthBytes);
     descriptor.shrink(MapOutputDescriptor.HEADER_BYTES);
     return true;
   }

@@ -174,8 +174,8 @@ public final class BufferPool implements AutoCloseable {
     long slabBytes = slabBytesFor(lengthBytes);
     Slab slab = null;
     try {
-      slab = unlocked(
-          () -> Slab.open(domain, slabBytes, classes.bufferBytes(lengthBytes), settings));
+      slab =
+          unlocked(() -> Slab.open(domain, slabBytes, classes.bufferBytes(lengthBytes), settings));
     } finally {
       if (slab == null) {
         registeredBytes -= slabBytes;

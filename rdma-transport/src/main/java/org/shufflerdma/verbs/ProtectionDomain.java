@@ -4,6 +4,7 @@ package org.shufflerdma.verbs;
 import static org.shufflerdma.verbs.Dispatcher.DISNI;
 
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A protection domain. It is closed last, after its regions and queue pairs. Thread-safe.
@@ -13,6 +14,9 @@ import java.util.Objects;
  * cannot be registered.
  */
 public final class ProtectionDomain extends NativeObject {
+  /** Registrations in progress; while there are any, the domain cannot be closed. */
+  private final AtomicInteger registering = new AtomicInteger();
+
   ProtectionDomain(long handle) {
     super(handle);
   }
@@ -25,11 +29,14 @@ public final class ProtectionDomain extends NativeObject {
   public MemoryRegion register(long address, long length, int access) throws VerbsException {
     requirePositive(length);
     requireLeast(access);
+    registering.incrementAndGet();
     try {
       return new MemoryRegion(
           Natives.registerMemory(handle(), address, length, access), address, length, access);
     } catch (VerbsException e) {
       throw explained(e);
+    } finally {
+      registering.decrementAndGet();
     }
   }
 
@@ -45,6 +52,7 @@ public final class ProtectionDomain extends NativeObject {
     requireLeast(access);
     Objects.checkFromIndexSize(offset, length, file.size());
     long address = file.address() + offset;
+    registering.incrementAndGet();
     try {
       return new MemoryRegion(
           Natives.registerFile(handle(), address, length, file.descriptor(), offset, access),
@@ -53,6 +61,8 @@ public final class ProtectionDomain extends NativeObject {
           access);
     } catch (VerbsException e) {
       throw explained(e);
+    } finally {
+      registering.decrementAndGet();
     }
   }
 
@@ -84,6 +94,9 @@ public final class ProtectionDomain extends NativeObject {
 
   @Override
   void release(long handle) throws VerbsException {
+    if (registering.get() > 0) {
+      throw VerbsException.of("ibv_dealloc_pd", Errno.EBUSY, ": memory is being registered");
+    }
     check("ibv_dealloc_pd", DISNI._deallocPd(handle));
   }
 }

@@ -34,6 +34,7 @@ class MapOutputRegistryTest {
   private static final int SHUFFLE = 4;
   private static final int NO_GRACE = 0;
   private static final int ENDLESS_GRACE = 600_000;
+  private static final int CLOSE_MS = 10_000;
 
   /** What the budget counts in: each output of these tests has whole pages. */
   private static final int PAGE = 4096;
@@ -160,15 +161,14 @@ class MapOutputRegistryTest {
   @Test
   void outputLargerThanAllThatMayBeRegisteredIsRefused() throws Exception {
     try (MapOutputRegistry registry = registry(2, NO_GRACE)) {
-      assertRefused(registry, output(1, arena.budget().limitBytes() + 1), Reason.BUDGET);
+      assertRefused(registry, output(1, 2 * PAGE + 1), Reason.BUDGET);
       assertThat(regions()).isZero();
     }
   }
 
   @Test
   void theShuffleUnusedForLongestMakesRoomForANewOne() throws Exception {
-    try (MapOutputRegistry registry =
-        registry(8, 1_000)) { // or what leaves is counted twice for a moment
+    try (MapOutputRegistry registry = registry(8, NO_GRACE)) {
       List<PublishedOutput> first = publish(registry, 1, 3);
       List<PublishedOutput> second = publish(registry, 2, 3);
       registry.use(1).close();
@@ -225,6 +225,25 @@ class MapOutputRegistryTest {
   }
 
   @Test
+  void anOutputForWhichNoRoomCanBeMadeKeepsNoSmallerOneWaiting() throws Exception {
+    try (MapOutputRegistry registry = registry(8, NO_GRACE)) {
+      MapOutputRegistry.Use inUse = registry.use(1);
+      publish(registry, 1, 4);
+      MapOutputRegistry.Use reader = registry.use(2);
+      List<PublishedOutput> second = publish(registry, 2, 4);
+      PublishedOutput large = registry.publish(outputOf(3, 0, 6 * PAGE));
+      PublishedOutput small = registry.publish(outputOf(3, 1, PAGE));
+      assertThat(registry.waiting()).isEqualTo(2);
+      reader.close();
+      await("the small one is readable", small::isReadable);
+      assertThat(large.isReadable()).isFalse();
+      assertThat(readable(second)).containsExactly(false, true, true, true);
+      inUse.close();
+      await("the large one is readable", large::isReadable);
+    }
+  }
+
+  @Test
   void aShuffleDoesNotMakeRoomForItself() throws Exception {
     try (MapOutputRegistry registry = registry(4, NO_GRACE)) {
       List<PublishedOutput> outputs = publish(registry, 1, 6);
@@ -254,7 +273,8 @@ class MapOutputRegistryTest {
         TestTransports.seal(),
         ENDLESS_GRACE,
         nowNs::get,
-        diskIsLow)) {
+        diskIsLow,
+        CLOSE_MS)) {
       registry.publish(outputOf(1, 1, 100));
       registry.publish(outputOf(2, 1, 50));
       registry.removeShuffle(1);
@@ -303,6 +323,27 @@ class MapOutputRegistryTest {
     stop.join();
     assertThat(regions()).isZero();
     assertThat(arena.budget().usedBytes()).isEqualTo(arenaBytes);
+  }
+
+  @Test
+  void aRegistrationThatOutlastsTheStopTouchesNothingThatIsGone() throws Exception {
+    MapOutputRegistry registry = new MapOutputRegistry(
+        transport.protectionDomain(),
+        arena,
+        TestTransports.seal(),
+        NO_GRACE,
+        nowNs::get,
+        path -> false,
+        10);
+    HeldUpFile file = new HeldUpFile(output(1, PAGE));
+    FutureTask<PublishedOutput> publication = new FutureTask<>(() -> registry.publish(file.output));
+    new Thread(publication).start();
+    file.awaitOpening();
+    registry.close();
+    arena.close();
+    file.mayBeOpened.countDown();
+    assertRefused(() -> resultOf(publication), Reason.REMOVED);
+    assertThat(TestDevice.live().regions()).isEqualTo(regionsBefore - 1); // the arena's is gone
   }
 
   private static PublishedOutput resultOf(FutureTask<PublishedOutput> publication)
