@@ -196,10 +196,11 @@ public final class MapOutputRegistry implements AutoCloseable {
   private PublishedOutput publishAdmitted(Shuffle<PublishedOutput> shuffle, MapOutputFile output)
       throws NotPublishedException {
     PublishedOutput result = announce(output);
-    synchronized (lock) {
-      announced.add(result);
-    }
     try {
+      synchronized (lock) {
+        refuse(shuffle);
+        announced.add(result);
+      }
       boolean hasRoom = budget.tryTake(result.lengthBytes());
       if (hasRoom) {
         register(result);
