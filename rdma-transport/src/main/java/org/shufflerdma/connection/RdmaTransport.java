@@ -106,8 +106,56 @@ public final class RdmaTransport implements AutoCloseable {
       throws IOException {
     String name = "rdma-" + identity.executorId();
     Nonce bootNonce = Nonce.random();
+    Handshake handshake = new Handshake(identity);
     TransportStats stats = new TransportStats();
+    Bound bound = bind(settings, deviceName, name, acquired);
+    Registered registered = register(settings, bound, bootNonce, acquired);
+    Initiator initiator =
+        openInitiator(settings, bound, registered, handshake, name, stats, acquired);
+    InboundListener listener = new InboundListener(
+        settings,
+        identity,
+        bootNonce,
+        handshake,
+        new Handshake.Reply(registered.canary().address(), registered.canary().rkey()),
+        registered.domain(),
+        registered.idleQueue(),
+        bound.setup(),
+        bound.loop(),
+        initiator.closer(),
+        stats);
+    acquired.push(listener::close);
+    start(settings, bound, registered, initiator, listener, name, stats, acquired);
+    RdmaEndpoint endpoint = endpointOf(bound.listenId(), bootNonce);
+    LOG.info("RDMA listens at {} on device {}", endpoint, bound.info().name());
+    return new RdmaTransport(
+        settings,
+        identity,
+        bound.info(),
+        endpoint,
+        registered.domain(),
+        registered.buffers(),
+        initiator.connections(),
+        listener,
+        stats,
+        acquired);
+  }
 
+  /** The device, and the connection manager's id that is bound to it and will listen. */
+  private record Bound(
+      CmEventLoop loop,
+      LoopThread cmThread,
+      ConnectionId listenId,
+      DeviceContext device,
+      DeviceInfo info,
+      QueuePairSetup setup) {}
+
+  private static Bound bind(
+      TransportSettings settings,
+      @Nullable String deviceName,
+      String name,
+      Deque<AutoCloseable> acquired)
+      throws IOException {
     EventChannel channel = keep(acquired, EventChannel.open());
     CmEventLoop loop = new CmEventLoop(channel);
     LoopThread cmThread = keep(acquired, new LoopThread(name + "-cm", loop::turn));
@@ -115,74 +163,104 @@ public final class RdmaTransport implements AutoCloseable {
     listenId.bind(settings.bindAddress());
     DeviceContext device = deviceOf(channel, listenId, settings, deviceName);
     DeviceInfo info = device.query();
-    QueuePairSetup setup = new QueuePairSetup(settings.connection(), info);
+    return new Bound(
+        loop, cmThread, listenId, device, info, new QueuePairSetup(settings.connection(), info));
+  }
 
+  /** The protection domain with its queues and with what is registered in it from the start. */
+  private record Registered(
+      ProtectionDomain domain,
+      CompletionChannel events,
+      CompletionQueue queue,
+      CompletionQueue idleQueue,
+      Canary canary,
+      BufferPool buffers) {}
+
+  private static Registered register(
+      TransportSettings settings, Bound bound, Nonce bootNonce, Deque<AutoCloseable> acquired)
+      throws IOException {
+    DeviceContext device = bound.device();
     ProtectionDomain domain = keep(acquired, device.allocProtectionDomain());
     CompletionChannel events = keep(acquired, device.createCompletionChannel());
-    CompletionQueue queue = keep(acquired, createQueue(device, settings, info, events));
+    CompletionQueue queue = keep(acquired, createQueue(device, settings, bound.info(), events));
     CompletionQueue idleQueue =
         keep(acquired, device.createCompletionQueue(IDLE_QUEUE_ENTRIES, null, 0));
     Canary canary = keep(acquired, Canary.open(domain, bootNonce));
     BufferPool buffers = keep(acquired, new BufferPool(domain, settings.pool()));
+    return new Registered(domain, events, queue, idleQueue, canary, buffers);
+  }
+
+  /** The side that connects to peers and reads from them. */
+  private record Initiator(
+      LoopThread pollThread,
+      ThreadPoolExecutor closer,
+      ThreadPoolExecutor prober,
+      ConnectionPool connections) {}
+
+  private static Initiator openInitiator(
+      TransportSettings settings,
+      Bound bound,
+      Registered registered,
+      Handshake handshake,
+      String name,
+      TransportStats stats,
+      Deque<AutoCloseable> acquired)
+      throws IOException {
     PendingReads pending = new PendingReads();
-    CompletionPoller poller = new CompletionPoller(queue, events, pending, stats);
+    CompletionPoller poller =
+        new CompletionPoller(registered.queue(), registered.events(), pending, stats);
     LoopThread pollThread = keep(acquired, new LoopThread(name + "-poller", poller::turn));
     ThreadPoolExecutor closer = Workers.pool(name + "-closer", CLOSER_THREADS);
     acquired.push(() -> finish(closer, settings.drainTimeoutMs() + STOP_MARGIN_MS));
     ThreadPoolExecutor prober = Workers.pool(name + "-probe", PROBER_THREADS);
     acquired.push(prober::shutdownNow);
-
-    Handshake handshake = new Handshake(identity);
     Connector connector = new Connector(
-        settings, device, setup, loop, domain, queue, pending, buffers, handshake, stats);
+        settings,
+        bound.device(),
+        bound.setup(),
+        bound.loop(),
+        registered.domain(),
+        registered.queue(),
+        pending,
+        registered.buffers(),
+        handshake,
+        stats);
     ConnectionPool connections = new ConnectionPool(
         settings,
-        new ConnectionLimit(connectionLimit(settings, info, queue)),
+        new ConnectionLimit(connectionLimit(settings, bound.info(), registered.queue())),
         connector,
-        loop,
+        bound.loop(),
         closer,
         () -> Deadline.afterMs(pollThread.isAlive() ? settings.drainTimeoutMs() : 0),
         stats);
     acquired.push(() -> connections.close(new Breakage(Breakage.Kind.CLOSED, "closed here")));
-    InboundListener listener = new InboundListener(
-        settings,
-        identity,
-        bootNonce,
-        handshake,
-        new Handshake.Reply(canary.address(), canary.rkey()),
-        domain,
-        idleQueue,
-        setup,
-        loop,
-        closer,
-        stats);
-    acquired.push(listener::close);
-    Watchdog watchdog =
-        new Watchdog(settings, connections.connections(), connections::isHostAnswering, prober);
+    return new Initiator(pollThread, closer, prober, connections);
+  }
+
+  /** Starts the threads, then lets peers in. */
+  private static void start(
+      TransportSettings settings,
+      Bound bound,
+      Registered registered,
+      Initiator initiator,
+      InboundListener listener,
+      String name,
+      TransportStats stats,
+      Deque<AutoCloseable> acquired)
+      throws IOException {
+    ConnectionPool connections = initiator.connections();
+    Watchdog watchdog = new Watchdog(
+        settings, connections.connections(), connections::isHostAnswering, initiator.prober());
     ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(
         body -> Workers.thread(name + "-watchdog", body));
     acquired.push(timer::shutdownNow);
-
-    DeviceEvents deviceEvents = new DeviceEvents(device, connections, listener, stats);
+    DeviceEvents deviceEvents = new DeviceEvents(bound.device(), connections, listener, stats);
     keep(acquired, new LoopThread(name + "-async", deviceEvents::turn))
         .start(deviceEvents::threadDied);
-    pollThread.start(deviceEvents::threadDied);
-    cmThread.start(deviceEvents::threadDied);
-    listener.listen(listenId);
-    startTimer(timer, watchdog, listener, connections, buffers);
-    RdmaEndpoint endpoint = endpointOf(listenId, bootNonce);
-    LOG.info("RDMA listens at {} on device {}", endpoint, info.name());
-    return new RdmaTransport(
-        settings,
-        identity,
-        info,
-        endpoint,
-        domain,
-        buffers,
-        connections,
-        listener,
-        stats,
-        acquired);
+    initiator.pollThread().start(deviceEvents::threadDied);
+    bound.cmThread().start(deviceEvents::threadDied);
+    listener.listen(bound.listenId());
+    startTimer(timer, watchdog, listener, connections, registered.buffers());
   }
 
   private static <T extends AutoCloseable> T keep(Deque<AutoCloseable> acquired, T resource) {
@@ -291,7 +369,7 @@ public final class RdmaTransport implements AutoCloseable {
         connections.forgetUnused(PEER_UNUSED_MS);
         buffers.trim(BUFFER_IDLE_MS);
       } catch (Throwable t) { // one that escaped would end the timer, and with it all deadlines
-        LOG.error("The RDMA watchdog stumbled", t);
+        LOG.error("The RDMA watchdog failed in one round, and goes on", t);
       }
     };
     ScheduledFuture<?> unused =
