@@ -59,7 +59,7 @@ public final class Connection {
   private volatile @Nullable InetSocketAddress tcpAddress;
   private volatile long lastProgressNs = System.nanoTime();
   private volatile long handedOutNs = lastProgressNs;
-  private volatile boolean proved;
+  private volatile boolean verified;
 
   Connection(
       PeerId peer,
@@ -305,7 +305,7 @@ public final class Connection {
     return locked;
   }
 
-  /** One that does not take it well must not keep the others from being told. */
+  /** A completion that throws must not keep the others from being told. */
   private void tellFailed(PostedList list) {
     try {
       list.completion.failed(list.failure(knownBreakage()));
@@ -366,9 +366,9 @@ public final class Connection {
     return id;
   }
 
-  /** It leads where it should: from now on it can be idle. */
-  void proved() {
-    proved = true;
+  /** The canary has been read through it: from now on it can be idle. */
+  void verified() {
+    verified = true;
   }
 
   void tcpAddress(@Nullable InetSocketAddress address) {
@@ -396,7 +396,7 @@ public final class Connection {
    */
   long idleNs() {
     long nowNs = System.nanoTime();
-    return proved && outstanding.isEmpty()
+    return verified && outstanding.isEmpty()
         ? Math.min(nowNs - lastProgressNs, nowNs - handedOutNs)
         : 0;
   }

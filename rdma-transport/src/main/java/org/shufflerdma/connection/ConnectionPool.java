@@ -188,8 +188,8 @@ public final class ConnectionPool implements Connection.Owner {
       throws NoConnectionException, InterruptedException {
     try {
       Deadline connected = deadline.atMostMs(settings.connectTimeoutMs());
-      Connector.Unproved made = make(peer, state, tcpAddress, connected);
-      connector.prove(made, connected);
+      Connector.Unverified made = make(peer, state, tcpAddress, connected);
+      connector.verify(made, connected);
       return made.connection();
     } catch (NoConnectionException e) {
       NoConnectionException known = isLost(e, state, tcpAddress) ? e.unreachable(peer) : e;
@@ -200,10 +200,10 @@ public final class ConnectionPool implements Connection.Owner {
   }
 
   /** The place is the connection's from then on, or given back. */
-  private Connector.Unproved make(
+  private Connector.Unverified make(
       PeerId peer, PeerState state, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
       throws NoConnectionException, InterruptedException {
-    Connector.Unproved made = null;
+    Connector.Unverified made = null;
     try {
       limit.lookAgain(); // who waits in line to connect to this peer shares the attempt
       checkNotLost(peer, state, tcpAddress);
@@ -215,7 +215,7 @@ public final class ConnectionPool implements Connection.Owner {
   }
 
   /** Where the device has nothing left for one more connection, one that is idle makes room. */
-  private Connector.Unproved connectOrMakeRoom(PeerId peer, Deadline deadline)
+  private Connector.Unverified connectOrMakeRoom(PeerId peer, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     try {
       return connector.connect(peer, this, deadline);

@@ -64,11 +64,11 @@ final class Connector {
     this.stats = stats;
   }
 
-  /** A connection that is there, but not proved yet to lead to the peer's memory. */
-  record Unproved(Connection connection, CmConversation conversation, Handshake.Reply reply) {}
+  /** An established connection that has not been verified to lead to the peer's memory. */
+  record Unverified(Connection connection, CmConversation conversation, Handshake.Reply reply) {}
 
-  /** The caller is to prove it, and destroys it some day. */
-  Unproved connect(PeerId peer, Connection.Owner owner, Deadline deadline)
+  /** The caller verifies it next, and destroys it in the end. */
+  Unverified connect(PeerId peer, Connection.Owner owner, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     CmConversation conversation = new CmConversation();
     ConnectionId id;
@@ -84,7 +84,7 @@ final class Connector {
       Handshake.Reply reply = shakeHands(peer, id, conversation, deadline);
       establish(peer, id, queuePair);
       Connection connection = new Connection(peer, id, queuePair, pending, stats, owner, settings);
-      return new Unproved(connection, conversation, reply);
+      return new Unverified(connection, conversation, reply);
     } catch (Throwable t) {
       discard(id, queuePair);
       throw t;
@@ -92,15 +92,15 @@ final class Connector {
   }
 
   /** Reads the canary; a connection that does not bring it is broken. */
-  void prove(Unproved made, Deadline deadline) throws NoConnectionException, InterruptedException {
+  void verify(Unverified made, Deadline deadline) throws NoConnectionException, InterruptedException {
     Connection connection = made.connection();
     try {
       made.conversation().watchFor(connection);
       readCanary(connection, made.reply(), deadline);
-      connection.proved();
+      connection.verified();
       stats.connectionsOpened.increment();
     } catch (Throwable t) {
-      connection.breakWith(new Breakage(Breakage.Kind.CLOSED, "it was not proved", t));
+      connection.breakWith(new Breakage(Breakage.Kind.CLOSED, "it could not be verified", t));
       throw t;
     }
   }

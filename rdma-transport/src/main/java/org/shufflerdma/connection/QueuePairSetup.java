@@ -42,8 +42,8 @@ public final class QueuePairSetup {
   private final DeviceInfo device;
   private final QueuePairLimits readsOnly;
   private final QueuePairLimits servesOnly;
-  private final AtomicBoolean initiatorSaid = new AtomicBoolean();
-  private final AtomicBoolean responderSaid = new AtomicBoolean();
+  private final AtomicBoolean initiatorLogged = new AtomicBoolean();
+  private final AtomicBoolean responderLogged = new AtomicBoolean();
 
   public QueuePairSetup(ConnectionSettings settings, DeviceInfo device) {
     this.settings = settings;
@@ -112,16 +112,16 @@ public final class QueuePairSetup {
 
   /** The peer has answered: from here on READs can be posted. */
   public QueuePairAttributes initiatorReady(QueuePair queuePair) throws VerbsException {
-    return ready(queuePair, readsOnly, "to", initiatorSaid);
+    return ready(queuePair, readsOnly, "to", initiatorLogged);
   }
 
   /** The peer will be answered: from here on it can READ. */
   public QueuePairAttributes responderReady(QueuePair queuePair) throws VerbsException {
-    return ready(queuePair, servesOnly, "from", responderSaid);
+    return ready(queuePair, servesOnly, "from", responderLogged);
   }
 
   private static QueuePairAttributes ready(
-      QueuePair queuePair, QueuePairLimits limits, String direction, AtomicBoolean said)
+      QueuePair queuePair, QueuePairLimits limits, String direction, AtomicBoolean logged)
       throws VerbsException {
     queuePair.toReady(limits);
     QueuePairAttributes attributes = queuePair.attributes();
@@ -130,7 +130,7 @@ public final class QueuePairSetup {
       throw new IllegalStateException("queue pair %d is %s and allows 0x%x to its peer, not 0x%x"
           .formatted(queuePair.number(), attributes.state(), access, limits.access()));
     }
-    if (said.compareAndSet(false, true)) {
+    if (logged.compareAndSet(false, true)) {
       LOG.info("First connection {} a peer: {}", direction, describe(attributes));
     } else {
       LOG.debug("Connection {} a peer: {}", direction, describe(attributes));

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.concurrent.Lanes;
+import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
@@ -41,7 +41,7 @@ public final class BlockFetcher implements AutoCloseable {
         transport.buffers(),
         new DescriptorCache(),
         new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
-        new Lanes<>(workers, Math.max(1, settings.threads() / LANES)),
+        new PerPeerExecutor<>(workers, Math.max(1, settings.threads() / LANES)),
         () -> closed,
         stats,
         new ReadPlan.Limits(

@@ -3,7 +3,7 @@ package org.shufflerdma.fetch;
 
 import java.util.function.BooleanSupplier;
 import org.shufflerdma.concurrent.Deadline;
-import org.shufflerdma.concurrent.Lanes;
+import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.connection.ConnectionPool;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.location.DescriptorSeal;
@@ -19,7 +19,7 @@ record FetchContext(
     BufferPool buffers,
     DescriptorCache cache,
     DescriptorSeal seal,
-    Lanes<PeerId> lanes,
+    PerPeerExecutor<PeerId> lanes,
     BooleanSupplier closed,
     FetchStats stats,
     ReadPlan.Limits planLimits,

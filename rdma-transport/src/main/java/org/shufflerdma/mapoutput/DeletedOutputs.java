@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
  */
 final class DeletedOutputs {
   private static final Logger LOG = LoggerFactory.getLogger(DeletedOutputs.class);
-  private static final long LOOK_MS = 500;
+  private static final long CHECK_MS = 500;
 
   private final Predicate<Path> diskIsLow;
   private final ScheduledExecutorService scheduler;
@@ -34,13 +34,13 @@ final class DeletedOutputs {
 
   // Guarded by this.
   private final Set<PublishedOutput> outputs = new HashSet<>();
-  private boolean looking;
+  private boolean checkScheduled;
 
   /**
-   * None yet.
+   * Without outputs.
    *
    * @param diskIsLow whether the disk of a directory has little room left
-   * @param scheduler for the looks at the disk
+   * @param scheduler for the checks of the disks
    * @param close ends an output; may be called twice for one
    */
   DeletedOutputs(
@@ -56,9 +56,9 @@ final class DeletedOutputs {
 
   synchronized void add(Collection<PublishedOutput> removed) {
     outputs.addAll(removed);
-    if (!looking) {
-      looking = true;
-      lookAfter(0);
+    if (!checkScheduled) {
+      checkScheduled = true;
+      scheduleCheck(0);
     }
   }
 
@@ -84,17 +84,17 @@ final class DeletedOutputs {
     return List.copyOf(outputs);
   }
 
-  private void lookAfter(long delayMs) {
-    var unused = scheduler.schedule(this::look, delayMs, TimeUnit.MILLISECONDS);
+  private void scheduleCheck(long delayMs) {
+    var unused = scheduler.schedule(this::check, delayMs, TimeUnit.MILLISECONDS);
   }
 
-  private void look() {
+  private void check() {
     List<PublishedOutput> now;
     synchronized (this) {
       now = new ArrayList<>(outputs);
-      looking = !now.isEmpty();
-      if (looking) {
-        lookAfter(LOOK_MS);
+      checkScheduled = !now.isEmpty();
+      if (checkScheduled) {
+        scheduleCheck(CHECK_MS);
       }
     }
     Map<Path, Boolean> low = new HashMap<>();

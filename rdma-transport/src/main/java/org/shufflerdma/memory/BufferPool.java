@@ -37,8 +37,8 @@ public final class BufferPool implements AutoCloseable {
   /** By class index; the last one holds the slabs of a single buffer larger than any class. */
   private final List<Deque<Slab>> slabsByClass = new ArrayList<>();
 
-  /** Whether of the kernel's pool; what the log has said. */
-  private final Set<Boolean> pagesSaid = new HashSet<>();
+  /** Whether slabs of the kernel's pool, and others, have been logged. */
+  private final Set<Boolean> loggedPages = new HashSet<>();
 
   private boolean closed;
   private long registeredBytes;
@@ -185,7 +185,7 @@ public final class BufferPool implements AutoCloseable {
       end(List.of(slab));
       checkOpen();
     }
-    sayPages(slab);
+    logPages(slab);
     slabsFor(lengthBytes).addFirst(slab);
     return slab;
   }
@@ -207,8 +207,8 @@ public final class BufferPool implements AutoCloseable {
     }
   }
 
-  private void sayPages(Slab slab) {
-    if (settings.hugePages() && pagesSaid.add(slab.isOfReservedPages())) {
+  private void logPages(Slab slab) {
+    if (settings.hugePages() && loggedPages.add(slab.isOfReservedPages())) {
       LOG.info(
           "Fetch buffers are in huge pages, {}",
           slab.isOfReservedPages()

@@ -18,7 +18,7 @@ public final class RegistrationBudget {
   private final AtomicLong used = new AtomicLong();
 
   /**
-   * Of nothing taken.
+   * A budget of which nothing is taken.
    *
    * @param reason where the limit comes from, for messages
    */

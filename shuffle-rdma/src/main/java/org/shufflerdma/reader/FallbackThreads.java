@@ -2,7 +2,7 @@
 package org.shufflerdma.reader;
 
 import java.util.concurrent.ThreadPoolExecutor;
-import org.shufflerdma.concurrent.Lanes;
+import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.concurrent.Workers;
 
 /**
@@ -14,7 +14,7 @@ public final class FallbackThreads implements AutoCloseable {
   private static final int THREADS = 8;
 
   private final ThreadPoolExecutor threads = Workers.pool("rdma-fallback", THREADS);
-  private final Lanes<String> lanes = new Lanes<>(threads, 1);
+  private final PerPeerExecutor<String> lanes = new PerPeerExecutor<>(threads, 1);
   private volatile boolean closed;
 
   /** Runs one of both: what sends to the host, later; or what refuses to, if this is closed by then. */

@@ -10,14 +10,14 @@ import java.util.Queue;
 import java.util.concurrent.RejectedExecutionException;
 import org.junit.jupiter.api.Test;
 
-class LanesTest {
+class PerPeerExecutorTest {
   private static final String PEER = "of a test";
 
   private final Queue<Runnable> handedOver = new ArrayDeque<>();
   private final List<String> ran = new ArrayList<>();
   private boolean shutDown;
 
-  private final Lanes<String> lanes = new Lanes<>(
+  private final PerPeerExecutor<String> lanes = new PerPeerExecutor<>(
       step -> {
         if (shutDown) {
           throw new RejectedExecutionException("of a test");

@@ -12,28 +12,28 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Shares workers among peers: of one peer no more than so many steps run at a time, so that one
- * which keeps them waiting leaves the others theirs. Every step is run: while the workers shut down,
- * by its caller; after one that throws, too. Any thread may call.
+ * Shares workers among peers: at most {@code stepsPerPeer} steps of one peer run at a time, so that
+ * a peer that keeps its steps waiting leaves workers to the others. Every step is run, also after one
+ * that throws; while the workers shut down, by its caller. Any thread may call.
  *
  * @param <P> what tells peers apart
  */
-public final class Lanes<P> {
-  private static final Logger LOG = LoggerFactory.getLogger(Lanes.class);
+public final class PerPeerExecutor<P> {
+  private static final Logger LOG = LoggerFactory.getLogger(PerPeerExecutor.class);
 
   private final Executor workers;
   private final int stepsPerPeer;
 
-  /** Of the peers that have any step running. Guarded by this. */
-  private final Map<P, Lane> lanes = new HashMap<>();
+  /** The peers that have a step running. Guarded by this. */
+  private final Map<P, PeerQueue> queues = new HashMap<>();
 
-  /** None of which is in use. The workers remain their owner's. */
-  public Lanes(Executor workers, int stepsPerPeer) {
+  /** The workers remain their owner's. */
+  public PerPeerExecutor(Executor workers, int stepsPerPeer) {
     this.workers = workers;
     this.stepsPerPeer = stepsPerPeer;
   }
 
-  private static final class Lane {
+  private static final class PeerQueue {
     final Queue<Runnable> waiting = new ArrayDeque<>();
     int running;
   }
@@ -41,12 +41,12 @@ public final class Lanes<P> {
   /** Has the step run when it is its turn. Returns at once, but for workers that shut down. */
   public void execute(P peer, Runnable step) {
     synchronized (this) {
-      Lane lane = lanes.computeIfAbsent(peer, key -> new Lane());
-      if (lane.running == stepsPerPeer) {
-        lane.waiting.add(step);
+      PeerQueue queue = queues.computeIfAbsent(peer, key -> new PeerQueue());
+      if (queue.running == stepsPerPeer) {
+        queue.waiting.add(step);
         return;
       }
-      lane.running++;
+      queue.running++;
     }
     if (!handOver(peer, step)) {
       run(peer, step);
@@ -69,7 +69,7 @@ public final class Lanes<P> {
       try {
         step.run();
       } catch (RuntimeException | Error e) { // the peer's other steps need this one's place
-        LOG.error("A step of {} stumbled", peer, e);
+        LOG.error("A step of {} failed", peer, e);
       }
       step = next(peer);
       if (step != null && handOver(peer, step)) {
@@ -79,13 +79,13 @@ public final class Lanes<P> {
   }
 
   private synchronized @Nullable Runnable next(P peer) {
-    Lane lane = lanes.get(peer);
-    if (lane == null) {
-      throw new IllegalStateException("a step of " + peer + " ran without a lane");
+    PeerQueue queue = queues.get(peer);
+    if (queue == null) {
+      throw new IllegalStateException("a step of " + peer + " ran without a queue");
     }
-    Runnable step = lane.waiting.poll();
-    if (step == null && --lane.running == 0) {
-      lanes.remove(peer);
+    Runnable step = queue.waiting.poll();
+    if (step == null && --queue.running == 0) {
+      queues.remove(peer);
     }
     return step;
   }
