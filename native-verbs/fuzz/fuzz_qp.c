@@ -228,8 +228,8 @@ static int open_link(bool requester, bool answers)
 	 * Both halves must be there, or the input would be thrown away unread. But an unreliable one that was given an
 	 * opcode which its type lacks is in SQE by then.
 	 */
-	FUZZ_CHECK(!requester ? to_qp(qp)->in != NULL
-			      : to_qp(qp)->requester == (answers ? REQUESTER_OPEN : REQUESTER_CONNECTING) ||
+	FUZZ_CHECK(!requester ? to_qp(qp)->responder.link != NULL
+			      : to_qp(qp)->requester.state == (answers ? REQUESTER_OPEN : REQUESTER_CONNECTING) ||
 					atomic_load(&to_qp(qp)->state) == IBV_QPS_SQE);
 	return fds[1];
 }
