@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Address handles: where datagrams go. */
+/* Address handles: the destinations of datagrams. */
 #ifndef SOFTDEV_AH_H
 #define SOFTDEV_AH_H
 
@@ -9,7 +9,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-/* An address as a datagram needs it; a send queue keeps a copy, so a handle may go once its request is posted. */
+/* An address as a datagram needs it. A send queue keeps a copy, so a handle may be destroyed once its request is posted. */
 struct ud_route {
 	union ibv_gid source, destination;
 	uint32_t flow_label;
@@ -29,7 +29,7 @@ static inline struct softdev_ah *to_ah(struct ibv_ah *ah)
 	return container_of_(ah, struct softdev_ah, base);
 }
 
-/* NULL if that is none, or one of another protection domain. */
+/* Returns NULL if the handle is not valid, or belongs to another protection domain. */
 const struct ud_route *ah_route(struct ibv_ah *ah, const struct softdev_pd *pd);
 
 #endif

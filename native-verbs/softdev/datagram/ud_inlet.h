@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A socket that datagrams come out of, on the progress thread. While too many wait for receives of their queue pair
- * (ud_receive.h) a lossless one is not read any further, so that its sender waits; another one loses what comes for that
- * queue pair, but never keeps the others waiting.
+ * A socket from which datagrams are read, on the progress thread. While too many wait for receives of their queue pair
+ * (ud_receive.h), a lossless socket is not read any further, so that its sender waits. Another socket loses what comes for
+ * that queue pair, but never keeps other queue pairs waiting.
  */
 #ifndef SOFTDEV_UD_INLET_H
 #define SOFTDEV_UD_INLET_H

@@ -20,7 +20,7 @@ struct ud_peer;
  */
 int ud_peer_send(uint16_t port, const struct msghdr *message);
 
-/* The receiver has had no room for so long that what is sent to it counts as lost until it takes something. */
+/* Notes that the receiver has had no room for so long that datagrams to it count as lost until it takes one. */
 void ud_peer_give_up(uint16_t port);
 
 /* Embedded in who waits for room, zero-initialised but for callback and owner. Progress thread only. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What comes in for datagram queue pairs. One that finds no receive waits a moment for it, and what comes for the same
- * queue pair waits behind it: applications post again what they have just polled. Progress thread only.
+ * Delivers datagrams to their queue pairs. A datagram that finds no receive waits a moment for one, and others for the same
+ * queue pair wait behind it, because applications post again what they have just polled. Progress thread only.
  */
 #ifndef SOFTDEV_UD_RECEIVE_H
 #define SOFTDEV_UD_RECEIVE_H
@@ -21,7 +21,7 @@ enum { UD_HELD_MOST = 16384 };
 bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length, int most);
 
 void ud_receive_init(struct softdev_qp *qp);
-/* Drops what waits. */
+/* Drops the waiting datagrams of a queue pair. */
 void ud_receive_close(struct softdev_qp *qp);
 
 #endif

@@ -8,7 +8,7 @@
  *   12  destination QPN   16  source QPN   20  Q_Key   24  immediate (network order)   28  flow label
  *   32  source GID   48  destination GID   64  counter   72  HMAC of all before it, cut to 16 bytes
  *
- * The HMAC is there when a secret is set; it covers no payload, and who has seen a datagram can send it again. Over a unix
+ * The HMAC is there when a secret is set; it does not cover the payload, and whoever has seen a datagram can send it again. Over a unix
  * connection both ends have proved the secret before (ud_proof.h).
  */
 #ifndef SOFTDEV_UD_WIRE_H
@@ -53,7 +53,7 @@ enum { UD_PACKET_UDP = 8, UD_PACKET_GRH = 0, UD_PACKET_IPV6 = 1, UD_PACKET_IPV4 
 
 uint8_t ud_packet_type(const struct ud_header *header);
 
-/* What a received network header says about the way back; false if it is none. */
+/* The way back that a received network header names; ud_parse_grh() returns false if that is not valid. */
 struct ud_return {
 	union ibv_gid source, destination;
 	enum ibv_gid_type type;

@@ -28,7 +28,7 @@ enum {
 #define DEVICE_MAX_MESSAGE (1u << 30)
 #define DEVICE_MAX_MR_BYTES (1ull << 47)
 
-/* An object of the context lives on when the application closes that first. The last one frees it. */
+/* A context outlives its close while objects of it exist. The last one frees it. */
 void context_hold(struct ibv_context *context);
 void context_release(struct ibv_context *context);
 
@@ -61,13 +61,13 @@ static inline bool is_inherited(struct ibv_context *context)
 }
 
 void async_raise(struct ibv_context *context, struct async_source *source);
-/* Takes the undelivered ones back; how many there were. */
+/* Takes the undelivered events back; returns their number. */
 unsigned int async_withdraw(struct ibv_context *context, struct async_source *source);
-/* Waits until the application has acknowledged all that were raised; `mutex` guards what it counts in. */
+/* Waits until the application has acknowledged all events that were raised; `mutex` guards their count. */
 void async_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *acknowledged, uint32_t raised);
 
 void device_events_init(struct softdev_context *context);
-/* Raises an event of the device or its port on every open context; on how many, 0 also if it is another kind. */
+/* Raises an event of the device or its port on every open context; returns on how many, and 0 for another kind of event. */
 unsigned int device_raise(enum ibv_event_type type);
 
 /* Fill the operations of a new context, each those of its objects; parts.c names them. Ends with NULL. */

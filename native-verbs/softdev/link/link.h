@@ -83,7 +83,7 @@ struct link *link_connect(const union ibv_gid *source, const union ibv_gid *dest
 /* False, after a message, if that is another host and there is no secret to prove. */
 bool link_may_reach(const union ibv_gid *destination);
 
-/* For who owns descriptors that came with a frame and has no use for them. */
+/* Closes descriptors that came with a frame, for a callee that has no use for them. */
 static inline void link_close_fds(const int *fds, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -124,15 +124,15 @@ int link_send_stream(struct link *link, const struct frame *frame, struct link_s
 void link_begin(struct link *link);
 void link_end(struct link *link);
 
-/* How many frames are queued and not written to their end. */
+/* Returns how many frames are queued and not written to their end. */
 unsigned int link_frames_waiting(const struct link *link);
 /* Is the last of those one of this kind? Then the peer has not read it. Of an open link. */
 bool link_ends_with(const struct link *link, uint8_t op);
 
-/* Writes what is queued, as far as the socket takes it. May call on_close. */
+/* Writes the queued frames, as far as the socket takes them. May call on_close. */
 void link_flush(struct link *link);
 
-/* Takes in what has arrived, without waiting for its turn. Any callback may come. Not from one of this link. */
+/* Reads what has arrived, without waiting for its turn. Any callback may come. Not to be called from a callback of this link. */
 void link_receive(struct link *link);
 
 /* While paused no further frame is read. */
@@ -155,7 +155,7 @@ const union ibv_gid *link_peer_gid(const struct link *link);
 uint32_t link_peer_scope(const struct link *link);
 pid_t link_peer_pid(const struct link *link);
 uid_t link_peer_uid(const struct link *link);
-/* Does the peer certainly run as the user that we run as? */
+/* Tells whether the peer certainly runs as the same user as this process. */
 bool link_is_of_own_user(const struct link *link);
 /* The boot nonce of the peer process, LINK_NONCE_BYTES. */
 const uint8_t *link_peer_nonce(const struct link *link);

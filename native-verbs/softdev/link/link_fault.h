@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What faults do to a link: whole links (cut, silent, slow) and the frames that arrive on them. Everything acts on
- * the receiving end but silence, which stops both directions. Progress thread only.
+ * The effects of faults on links (cut, silent, slow) and on the frames that arrive on them. They act on the receiving end,
+ * except silence, which stops both directions. Progress thread only.
  */
 #ifndef SOFTDEV_LINK_FAULT_H
 #define SOFTDEV_LINK_FAULT_H
@@ -28,28 +28,28 @@ struct link_fault {
 
 void link_fault_begin(struct link *link);
 void link_fault_end(struct link *link);
-/* The errno that a connect fails with, or 0. */
+/* Returns the errno with which a connect fails, or 0. */
 int link_fault_refuses(struct link *link);
 
 int link_fault_judge_frame(struct link *link);
-/* A header is there: 0, or -errno: -EAGAIN = later, -ENODATA = as if the peer had closed. */
+/* Applies the faults to a frame whose header has come: 0, -EAGAIN to take it later, or -ENODATA as if the peer had closed. */
 static inline int link_fault_frame(struct link *link)
 {
 	return fault_is_on() ? link_fault_judge_frame(link) : 0;
 }
-/* The reason to reject the connect request with that has just come on this link, or -1. */
+/* Returns the reason with which to reject the connect request that has just come on this link, or -1. */
 int link_fault_reason(const struct link *link);
-/* How much of the payload that is left may be read at once: on a slow link what 10 ms bring. */
+/* Returns how much of the rest of a payload may be read at once: on a slow link as much as 10 ms bring. */
 static inline uint64_t link_fault_room(const struct link_fault *fault, uint64_t rest)
 {
 	return fault->rate && fault->rate / 100 < rest ? fault->rate / 100 + 1 : rest;
 }
-/* `got` bytes of payload arrived in iov: what to take them for. */
+/* Applies the faults to `got` bytes of payload in iov; returns what the caller takes them for. */
 ssize_t link_fault_payload(struct link *link, const struct iovec *iov, ssize_t got);
-/* The socket is readable: true if it is too early to look. */
+/* Returns true if the socket is readable but the link must not be read yet. */
 bool link_fault_defers(struct link *link);
 
-/* For the control socket. `qpn` 0 = every link; the number of links it was done to. */
+/* A command of the control socket; `qpn` 0 means every link. Returns the number of links that it was applied to. */
 enum link_order { LINK_ORDER_CUT, LINK_ORDER_SILENCE, LINK_ORDER_SLOW, LINK_ORDER_REFUSE, LINK_ORDER_HEAL,
 		  LINK_ORDERS };
 struct link_command {

@@ -6,20 +6,20 @@
 enum { PROCESS_MAX_PORTS = 16, PROCESS_QPS_PER_PORT = 256, PROCESS_RESERVED_PORT = 65535 };
 
 /*
- * The first port of this process: reserved as a TCP and a UDP port, and the name of its abstract unix
- * listener. Starts the progress thread and listens on first use. The port, or -errno. Any thread.
+ * Returns the first port of this process, or -errno. It is reserved as a TCP and a UDP port, and names the abstract unix
+ * listener. The first call starts the progress thread and listens. Any thread.
  */
 int process_port(void);
-/* The number of the index-th port, opened when needed; or -errno. */
+/* Returns the number of the index-th port, which is opened if needed; or -errno. */
 int process_port_at(int index);
-/* The UDP socket of that port of this process; -1 if it is not one. */
+/* Returns the UDP socket of that port; -1 if the port does not belong to this process. */
 int process_udp_socket(int number);
-/* The unix socket, bound and not yet listening, that is kept for the datagrams of that port (datagram/ud_endpoint.h); -1 as above. */
+/* Returns the unix socket, bound and not yet listening, for the datagrams of that port (datagram/ud_endpoint.h); -1 as above. */
 int process_datagram_socket(int number);
-/* Which port it is, -1 if not ours. */
+/* Returns the index of that port; -1 if the port does not belong to this process. */
 int process_index_of_port(int number);
 
-/* The child of a fork closes them, for they are its parent's. */
+/* Closes the ports in the child of a fork, since they belong to its parent. */
 void ports_after_fork_in_child(void);
 
 #endif

@@ -28,19 +28,19 @@ struct rqe {
 	struct rqe *made_next, **made_place; /* in the list of all that the queue has made */
 };
 
-/* Copies the request; the list of rqe has room for it. */
+/* Copies a request into rqe, whose list has room for it. */
 void rq_fill(struct rqe *rqe, const struct ibv_recv_wr *wr);
 
 /* qp->lock held for all five. */
 
-/* The receive that the next message fills, the same until it is completed; NULL if there is none. */
+/* Returns the receive that the next message fills, the same until it is completed; NULL if there is none. */
 struct rqe *rq_next(struct softdev_qp *qp);
-/* The domain of its list. */
+/* Returns the protection domain of its list. */
 const struct softdev_pd *rq_pd(const struct softdev_qp *qp);
-/* Completes what rq_next() gave: it must have been asked, and there must have been one. */
+/* Completes the receive that rq_next() has returned; the caller must have called that. */
 void rq_complete(struct softdev_qp *qp, const struct ibv_wc *wc, bool solicited);
 void rq_flush(struct softdev_qp *qp);
-/* Forgets what is posted; a shared receive that was taken goes back. */
+/* Drops the posted receives; a shared receive that was taken goes back. */
 void rq_reset(struct softdev_qp *qp);
 
 int qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
@@ -70,14 +70,14 @@ static inline struct softdev_srq *to_srq(struct ibv_srq *srq)
 }
 
 void srq_set_ops(struct verbs_context *verbs);
-/* Takes the oldest receive out of the queue, NULL if there is none; it ends in one of the two below. */
+/* Takes the oldest receive out of the queue; NULL if there is none. The caller ends it with one of the two functions below. */
 struct rqe *srq_take(struct softdev_srq *srq);
-/* Nothing was received: it is the next one again. */
+/* Puts a receive back that received nothing; it is the next one again. */
 void srq_put_back(struct rqe *rqe);
-/* Its completion was polled, or will never be: the slot may be used again. A cq.lock may be held. */
+/* Frees the slot of a receive whose completion was polled, or will never be. A cq.lock may be held. */
 void srq_release(struct rqe *rqe);
 
-/* False if it is no event of a shared queue. */
+/* Raises an event; false if it is not one of a shared queue. */
 bool srq_raise_type(struct softdev_srq *srq, enum ibv_event_type type);
 
 #endif
