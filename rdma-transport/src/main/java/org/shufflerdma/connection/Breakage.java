@@ -3,7 +3,7 @@ package org.shufflerdma.connection;
 
 import org.jspecify.annotations.Nullable;
 
-/** What ended a connection. */
+/** The cause that ended a connection. */
 public record Breakage(Kind kind, String detail, @Nullable Throwable cause) {
   public enum Kind {
     /** A READ completed with an error. */

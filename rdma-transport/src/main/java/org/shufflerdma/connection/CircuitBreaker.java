@@ -33,7 +33,7 @@ final class CircuitBreaker {
     this.nanoClock = nanoClock;
   }
 
-  /** Whether an attempt may be made now; a half-open breaker admits one per open time. */
+  /** Returns whether an attempt may be made now; a half-open breaker admits one per open time. */
   synchronized boolean admits() {
     boolean admitted = wouldAdmit();
     if (admitted && state != State.CLOSED) {
@@ -42,7 +42,7 @@ final class CircuitBreaker {
     return admitted;
   }
 
-  /** Whether {@link #admits} would say so now; it admits nobody. */
+  /** Returns what {@link #admits} would return now, without admitting an attempt. */
   synchronized boolean wouldAdmit() {
     return state == State.CLOSED || nanoClock.getAsLong() - stateSinceNs >= openNs;
   }

@@ -23,7 +23,7 @@ final class CmConversation implements CmEventLoop.Handler {
       CmEventType.UNREACHABLE,
       CmEventType.CONNECT_ERROR);
 
-  /** What of an event outlives its acknowledgement. */
+  /** The part of an event that is kept after its acknowledgement. */
   @SuppressWarnings("ArrayRecordComponent")
   record Outcome(CmEventType type, int status, byte[] privateData) {}
 

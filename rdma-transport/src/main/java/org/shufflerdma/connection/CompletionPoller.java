@@ -53,7 +53,10 @@ final class CompletionPoller {
     return count;
   }
 
-  /** Of a failed completion only wr_id, status, queue pair number and vendor error are valid. */
+  /**
+   * Handles a completion. If it failed, only wr_id, status, queue pair number and vendor error are
+   * valid.
+   */
   private void dispatch(long wrId, int status, int vendorError) {
     PostedList list = pending.find(wrId);
     if (list == null) {

@@ -87,7 +87,7 @@ public final class Connection {
     return queuePair.number();
   }
 
-  /** What is in force for its queue pair, asked of the device. */
+  /** Asks the device for the attributes in force of the queue pair. */
   QueuePairAttributes attributes() throws VerbsException {
     return queuePair.attributes();
   }

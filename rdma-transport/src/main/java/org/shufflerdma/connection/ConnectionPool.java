@@ -53,7 +53,7 @@ public final class ConnectionPool implements Connection.Owner {
     this.stats = stats;
   }
 
-  /** As the other method, for a caller that wants the connection until the deadline. */
+  /** Acquires a connection like the other method, for a caller that wants it until the deadline. */
   public Connection connect(PeerId peer, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     return connect(peer, tcpAddress, () -> false, deadline);
@@ -122,7 +122,7 @@ public final class ConnectionPool implements Connection.Owner {
         "left alone for " + settings.breakerOpenMs() + " ms after " + last);
   }
 
-  /** Whether the host of a connection's peer answers TCP; true if it cannot be asked. */
+  /** Returns whether the host of a connection's peer answers TCP; true if it cannot be asked. */
   boolean isHostAnswering(Connection connection) {
     PeerState state = peers.get(connection.peer());
     return state == null || !state.isLost(connection.tcpAddress());

@@ -77,10 +77,10 @@ final class Handshake {
     }
   }
 
-  /** What a verified reply says. */
+  /** The content of a verified reply. */
   record Reply(long canaryAddress, int canaryRkey) {}
 
-  /** What a rejection says; its sender is not proved. */
+  /** The content of a rejection, whose sender has not proved itself. */
   record Rejection(RejectReason reason, Nonce serverNonce) {}
 
   byte[] request(byte[] clientNonce, PeerId server) {

@@ -105,7 +105,7 @@ final class InboundListener {
     return inbound.size();
   }
 
-  /** What is in force for the queue pairs that serve, asked of the device. */
+  /** Asks the device for the attributes in force of the queue pairs that serve peers. */
   List<QueuePairAttributes> attributes() throws VerbsException {
     List<QueuePairAttributes> attributes = new ArrayList<>();
     for (Inbound connection : inbound) {
@@ -237,7 +237,10 @@ final class InboundListener {
     }
   }
 
-  /** As close, but the listener stays and says no. Any thread may call. */
+  /**
+   * Closes the connections like close, but keeps the listener, which rejects all requests. Any
+   * thread may call.
+   */
   void refuse() {
     closed = true;
     inbound.forEach(Inbound::end);

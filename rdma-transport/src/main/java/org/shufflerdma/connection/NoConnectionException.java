@@ -31,13 +31,16 @@ public final class NoConnectionException extends IOException {
     return failure;
   }
 
-  /** The same for a peer that answers nothing else either. */
+  /** Returns this failure for a peer whose host does not answer TCP either. */
   NoConnectionException unreachable(PeerId peer) {
     return new NoConnectionException(
         peer, ConnectFailure.UNREACHABLE, this, detail + ", nor does its host answer TCP");
   }
 
-  /** The same failure for another who waited for the attempt, with a stack trace of its own. */
+  /**
+   * Returns the same failure for another caller that waited for the attempt, with a stack trace of
+   * its own.
+   */
   NoConnectionException forWaiter(PeerId peer) {
     return new NoConnectionException(peer, failure, this, detail);
   }

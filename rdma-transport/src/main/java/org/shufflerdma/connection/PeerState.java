@@ -61,7 +61,7 @@ final class PeerState {
     }
   }
 
-  /** Whether an attempt may be made now, as far as the peer's failures go. */
+  /** Returns whether the peer's failures allow an attempt now. */
   boolean mayBeTried() {
     return breaker.wouldAdmit();
   }
@@ -105,7 +105,7 @@ final class PeerState {
     return failure == ConnectFailure.UNREACHABLE ? breaker.trip() : breaker.failed();
   }
 
-  /** Whether the peer's host is silent by TCP as well; false if it cannot be asked. */
+  /** Returns whether the peer's host does not answer TCP either; false if it cannot be asked. */
   boolean isLost(@Nullable InetSocketAddress tcpAddress) {
     return tcpAddress != null && !probe.isAnswering(tcpAddress);
   }

@@ -30,7 +30,7 @@ public final class QueuePairSetup {
   /** 1.07 s: eight tries are over before {@code peerLostTimeout} is. */
   private static final int USUAL_ACK_TIMEOUT = 18;
 
-  /** What a timeout has beyond the device's own delay: four times as long. */
+  /** The exponent that a timeout adds to the device's own delay: four times as long. */
   private static final int ACK_DELAY_MARGIN = 2;
 
   private static final int MAX_ACK_TIMEOUT = 31;
@@ -58,7 +58,10 @@ public final class QueuePairSetup {
     return Math.min(MAX_RD_ATOMIC_IN_CM, Math.min(settings.maxRdAtomic(), deviceMax));
   }
 
-  /** For an id that has a device: before its route is resolved, or before it is accepted. */
+  /**
+   * Sets the options of an id that has a device, before its route is resolved or before it is
+   * accepted.
+   */
   public void prepare(ConnectionId id) throws VerbsException {
     Integer typeOfService = settings.typeOfService();
     if (typeOfService != null) {

@@ -393,7 +393,10 @@ public final class RdmaTransport implements AutoCloseable {
     return device;
   }
 
-  /** What is registered here for REMOTE_READ, all authenticated peers can read. */
+  /**
+   * Returns the protection domain. All authenticated peers can read what is registered in it for
+   * REMOTE_READ.
+   */
   public ProtectionDomain protectionDomain() {
     return domain;
   }
@@ -427,7 +430,7 @@ public final class RdmaTransport implements AutoCloseable {
     return listener.connections();
   }
 
-  /** What is in force for the queue pairs that peers connected to, asked of the device. */
+  /** Asks the device for the attributes in force of the queue pairs that peers connected to. */
   List<QueuePairAttributes> inboundAttributes() throws VerbsException {
     return listener.attributes();
   }

@@ -10,7 +10,8 @@ import org.shufflerdma.concurrent.Deadline;
 /**
  * Free places in one send queue. A place is taken before its work request is posted and comes back
  * with the completion that retires it, so the queue never refuses and the completion queue never
- * overruns. Who came first is served first: a long list must not starve behind short ones.
+ * overruns. Callers are served in the order in which they came, so that a long list does not
+ * starve behind short ones. Thread-safe.
  */
 final class SendBudget {
   private final int depth;

@@ -78,7 +78,10 @@ public record TransportSettings(
         pool);
   }
 
-  /** What the settings say, with {@code poolBytes} of fetch buffers, at {@code address}. */
+  /**
+   * Derives the transport's settings from the user's, with {@code poolBytes} of fetch buffers, at
+   * {@code address}.
+   */
   public static TransportSettings of(RdmaSettings settings, long poolBytes, InetAddress address) {
     PoolSettings pool = PoolSettings.ofBudget(poolBytes);
     return of(
@@ -91,7 +94,7 @@ public record TransportSettings(
             settings.relaxedOrdering()));
   }
 
-  /** What executors have when no setting is given. */
+  /** Returns the settings of executors if the user sets nothing. */
   public static TransportSettings defaults(InetSocketAddress bindAddress, PoolSettings pool) {
     return of(RdmaSettings.from(Map.of()), bindAddress, pool);
   }

@@ -98,7 +98,10 @@ final class Watchdog {
     }
   }
 
-  /** What has moved since it was seen to be silent is not lost, whatever its host answers. */
+  /**
+   * Breaks a silent connection whose host does not answer TCP, unless it has made progress since
+   * {@code seenNs}.
+   */
   private void breakIfLost(Connection connection, long seenNs) {
     if (!hostAnswers.test(connection) && connection.silentNs() >= seenNs) {
       connection.breakWith(new Breakage(

@@ -36,14 +36,17 @@ public record DeviceChoice(
 
   /** A device of bound verbs, and the local address to listen on and connect from. */
   public record Bound(Verbs verbs, @Nullable String deviceName, InetAddress address) {
-    /** Whether what is registered counts as locked memory; on the software device if it is told so. */
+    /**
+     * Returns whether registered memory counts as locked; on the software device only if it is
+     * configured so.
+     */
     public boolean pins() {
       return verbs.provider() == Provider.SYSTEM
           || "enforce".equals(System.getenv("SOFTVERBS_MEMLOCK"));
     }
   }
 
-  /** What {@code spark.shuffle.rdma.device} allows, best first. */
+  /** Returns the devices that {@code spark.shuffle.rdma.device} allows, best first. */
   public static List<DeviceChoice> of(RdmaSettings settings, Path hardware)
       throws IOException, RdmaUnavailableException {
     String setting = "spark.shuffle.rdma.device=" + settings.device();
@@ -128,7 +131,9 @@ public record DeviceChoice(
     return wanted == ANY_PORT || wanted == port.port();
   }
 
-  /** What rdma_cm ties to the device; GIDs are no addresses on InfiniBand. */
+  /**
+   * Returns the addresses that rdma_cm binds to the device; on InfiniBand GIDs are not addresses.
+   */
   private static List<LocalAddress> addressesBoundTo(String device, List<LocalAddress> candidates)
       throws VerbsException {
     List<LocalAddress> addresses = new ArrayList<>();

@@ -41,12 +41,18 @@ public record ExecutorMemory(
   private static final Path MEMINFO = Path.of("/proc/meminfo");
   private static final Pattern TOTAL = Pattern.compile("MemTotal:\\s+(\\d+) kB");
 
-  /** Of a process that is no executor and has no Spark: one task a core, with Spark's defaults. */
+  /**
+   * Returns the memory of a process that is no executor and has no Spark: one task per core, with
+   * Spark's defaults.
+   */
   static ExecutorMemory withoutSpark() {
     return of(0, null, false, Runtime.getRuntime().availableProcessors() * IN_FLIGHT_DEFAULT_BYTES);
   }
 
-  /** Of this process, as its JVM and its kernel say, with what Spark has said. */
+  /**
+   * Returns the memory of this process from its JVM and its kernel, with the given settings of
+   * Spark.
+   */
   public static ExecutorMemory of(
       long offHeapBytes, @Nullable Long overheadBytes, boolean residentCounts, long inFlightBytes) {
     long containerBytes =

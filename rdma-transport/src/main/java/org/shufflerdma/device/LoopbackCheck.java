@@ -33,7 +33,7 @@ public final class LoopbackCheck {
   private static final int FILE_BYTES = 64 << 10;
   private static final int TIMEOUT_S = 15;
 
-  /** Of no shuffle: Spark's ids begin at 0. */
+  /** An id that no shuffle has: Spark's begin at 0. */
   private static final int SHUFFLE_ID = -1;
 
   private LoopbackCheck() {}

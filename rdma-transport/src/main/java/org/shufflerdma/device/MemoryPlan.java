@@ -17,7 +17,9 @@ import org.shufflerdma.config.RdmaSettings;
 public record MemoryPlan(long outputBytes, long poolBytes, String reason) {
   private static final long MIB = 1 << 20;
 
-  /** Of a device that pins nothing, where nobody counts what of a mapped file is resident. */
+  /**
+   * The budget for a device that pins nothing, where resident pages of mapped files do not count.
+   */
   private static final long UNPINNED_BYTES = 64L << 30;
 
   private static final long MOST_POOL_BYTES = 4L << 30;
@@ -59,7 +61,7 @@ public record MemoryPlan(long outputBytes, long poolBytes, String reason) {
     return new MemoryPlan(all.bytes() - pool, pool, all.reason());
   }
 
-  /** What this executor can spare of its memory: others live in it, too. */
+  /** Returns the part of its memory that this executor can spare for registration. */
   private static Limit memoryLimit(ExecutorMemory memory) {
     List<Limit> limits = new ArrayList<>();
     if (memory.isInContainer()) {
@@ -94,7 +96,7 @@ public record MemoryPlan(long outputBytes, long poolBytes, String reason) {
     return new Limit(Math.max(LEAST_BYTES, least.bytes()), least.reason());
   }
 
-  /** For the log. */
+  /** Returns the text for the log. */
   @Override
   public String toString() {
     return "%s may be registered (%s): %s of map outputs and descriptors, %s of fetch buffers"

@@ -48,7 +48,7 @@ final class BlockVerifier {
     }
   }
 
-  /** Whether all bytes were seen and each partition had its checksum. */
+  /** Returns whether all bytes were seen and each partition had its checksum. */
   boolean isComplete() {
     return matches && partition == endPartition;
   }

@@ -26,7 +26,7 @@ record FetchContext(
     int progressTimeoutMs,
     int poolWaitMs,
     int leaseMs) {
-  /** What is known of where the block is was wrong, or is no longer right. */
+  /** Forgets the location of a block, which was wrong or is no longer valid. */
   void forget(PeerId peer, PendingBlock block) {
     cache.forget(peer.endpoint().bootNonce(), block.request.descriptor());
   }

@@ -29,7 +29,7 @@ public enum FetchFailureReason {
   RESOURCES,
   /** Its owner withdrew the map output to make room for others, or has no room for it yet. */
   WITHDRAWN,
-  /** What stands at the location is not this map output's descriptor, or no longer. */
+  /** The bytes at the location are not, or no longer, the descriptor of this map output. */
   DESCRIPTOR,
   /** The peer refused access: the map output is gone. */
   REMOTE_ACCESS,
@@ -52,7 +52,7 @@ public enum FetchFailureReason {
   /** A defect of this code; the log has it. */
   INTERNAL;
 
-  /** For names of counters: {@code remote-access}. */
+  /** Returns the name for counters, for example {@code remote-access}. */
   public String label() {
     return name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
@@ -75,12 +75,12 @@ public enum FetchFailureReason {
     return why instanceof WithdrawnException ? WITHDRAWN : DESCRIPTOR;
   }
 
-  /** For a READ that is itself to blame. */
+  /** Returns the reason for a READ that is itself to blame. */
   static FetchFailureReason ofCulprit(ReadFailure failure) {
     return failure.wcStatus() == WcStatus.REM_ACCESS_ERR ? REMOTE_ACCESS : READ_ERROR;
   }
 
-  /** For a READ that was lost with its connection. */
+  /** Returns the reason for a READ that was lost with its connection. */
   static FetchFailureReason of(Breakage breakage) {
     return switch (breakage.kind()) {
       case READ_ERROR, NO_ANSWER, POST_REFUSED, DISCONNECTED, ABANDONED, DEVICE, EVICTED ->
@@ -91,7 +91,7 @@ public enum FetchFailureReason {
     };
   }
 
-  /** Whether a new connection may do better. */
+  /** Returns whether another try on a new connection may succeed. */
   static boolean isWorthReconnecting(Breakage breakage) {
     return of(breakage) == CONNECTION_LOST;
   }

@@ -72,7 +72,7 @@ final class FetchJob {
       Thread.currentThread().interrupt();
       outcomes.failAll(blocks, FetchFailureReason.CLOSED, e);
     } catch (RuntimeException | Error e) {
-      LOG.error("A fetch from {} stumbled", peer, e);
+      LOG.error("The fetch from {} failed unexpectedly", peer, e);
       outcomes.failAll(blocks, FetchFailureReason.INTERNAL, e);
     }
   }

@@ -85,7 +85,7 @@ final class Outcomes {
     stats.bytesDelivered.add(lengthBytes);
   }
 
-  /** What a listener throws must not stop the thread that serves all others. */
+  /** Catches what a listener throws, which must not stop the thread that serves all others. */
   private static void guarded(Runnable call) {
     try {
       call.run();

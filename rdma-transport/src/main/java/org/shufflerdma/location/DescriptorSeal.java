@@ -12,7 +12,7 @@ import org.shufflerdma.crypto.HmacSha256;
  * which any map output may hold, and copies of real ones have none. Immutable; any thread may call.
  */
 public final class DescriptorSeal {
-  /** What the key is derived for. */
+  /** The purpose from which the key is derived. */
   public static final String PURPOSE = "rdma-descriptor-v2";
 
   static final int SIZE_BYTES = 12;

@@ -137,12 +137,18 @@ public final class MapOutputDescriptor {
     bytes.putInt(DATA_RKEY_AT, header.dataRkey());
   }
 
-  /** What later READs find at the position of {@code descriptor} is then no map output, or not yet. */
+  /**
+   * Withdraws the descriptor: later READs find no map output there, or one that is not available
+   * yet.
+   */
   public static void withdraw(ByteBuffer descriptor) {
     littleEndian(descriptor).putInt(MAGIC_AT, WITHDRAWN_MAGIC);
   }
 
-  /** What the seal covers: all of the header before it but the magic, which withdrawal changes. */
+  /**
+   * The bytes that the seal covers: the header before it, except the magic, which withdrawal
+   * changes.
+   */
   private static ByteBuffer sealed(ByteBuffer bytes) {
     return bytes.slice(VERSION_AT, SEAL_AT - VERSION_AT);
   }

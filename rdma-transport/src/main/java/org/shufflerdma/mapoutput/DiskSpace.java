@@ -4,7 +4,7 @@ package org.shufflerdma.mapoutput;
 import java.io.File;
 import java.nio.file.Path;
 
-/** Whether a disk needs what deleted files still hold. */
+/** Tells whether a disk needs the space that deleted files still hold. */
 final class DiskSpace {
   private static final int LEAST_SHARE = 20;
 

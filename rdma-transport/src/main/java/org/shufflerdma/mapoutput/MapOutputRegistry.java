@@ -83,7 +83,7 @@ public final class MapOutputRegistry implements AutoCloseable {
   private final ScheduledThreadPoolExecutor reaper;
   private final RegistrationPause pause;
 
-  /** Of removed shuffles, in their grace. */
+  /** The outputs of removed shuffles, in their grace. */
   private final DeletedOutputs deleted;
 
   private final LogThrottle fullLog;
@@ -98,7 +98,7 @@ public final class MapOutputRegistry implements AutoCloseable {
   /** Publications under way, which {@link #close} waits for. */
   private int publishing;
 
-  /** Those of them that are announced already. */
+  /** The outputs among them that are published already. */
   private final Set<PublishedOutput> announced = new HashSet<>();
 
   private boolean closed;
@@ -434,7 +434,7 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
-  /** What is mapped of files that Spark has deleted, and therefore still on the disk. */
+  /** Returns the mapped bytes of files that Spark has deleted, which therefore stay on the disk. */
   public long deletedBytes() {
     return deleted.mappedBytes();
   }

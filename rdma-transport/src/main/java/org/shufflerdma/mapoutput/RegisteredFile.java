@@ -32,7 +32,10 @@ record RegisteredFile(MappedFile file, MemoryRegion region) implements AutoClose
     }
   }
 
-  /** What could not be deregistered stays mapped: the device may still serve those addresses. */
+  /**
+   * Deregisters the region and unmaps the file. If the region cannot be deregistered, the file
+   * stays mapped, because the device may still serve its addresses.
+   */
   @Override
   public void close() throws IOException {
     region.close();

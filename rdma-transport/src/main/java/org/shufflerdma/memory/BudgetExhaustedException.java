@@ -3,7 +3,7 @@ package org.shufflerdma.memory;
 
 import java.io.IOException;
 
-/** What was to be registered does not fit the {@link RegistrationBudget} now. */
+/** Reports that a registration does not fit the {@link RegistrationBudget} at present. */
 public final class BudgetExhaustedException extends IOException {
   private static final long serialVersionUID = 1L;
 

@@ -37,13 +37,13 @@ public final class BufferPool implements AutoCloseable {
   /** By class index; the last one holds the slabs of a single buffer larger than any class. */
   private final List<Deque<Slab>> slabsByClass = new ArrayList<>();
 
-  /** Whether slabs of the kernel's pool, and others, have been logged. */
+  /** The kinds of pages (of the kernel's pool or not) that the log has mentioned. */
   private final Set<Boolean> loggedPages = new HashSet<>();
 
   private boolean closed;
   private long registeredBytes;
 
-  /** Those of the registered bytes that are being deregistered. */
+  /** The registered bytes that are being deregistered. */
   private long leavingBytes;
 
   /** Threads that register or deregister a slab now. */
@@ -69,7 +69,7 @@ public final class BufferPool implements AutoCloseable {
     return settings.slabBytes();
   }
 
-  /** Whether a request of this length can ever be served. */
+  /** Returns whether a request of this length can ever be served. */
   public boolean canHold(long lengthBytes) {
     return lengthBytes <= settings.budgetBytes()
         && classes.bufferBytes(lengthBytes) <= settings.budgetBytes();

@@ -21,7 +21,7 @@ public final class RegisteredArena implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RegisteredArena.class);
   private static final int MOST_CHUNK_BYTES = 1 << 20;
 
-  /** Of a small budget, chunks are a small part. */
+  /** The least number of chunks in a budget, so that a chunk is a small part of a small budget. */
   private static final int CHUNKS_PER_BUDGET = 8;
 
   /** Slices do not share a cache line, and every field in one is aligned. */
@@ -87,7 +87,7 @@ public final class RegisteredArena implements AutoCloseable {
     }
   }
 
-  /** What its chunks, and whatever else its owner registers for peers, are taken from. */
+  /** Returns the budget from which its chunks, and other registrations of its owner, are taken. */
   public RegistrationBudget budget() {
     return budget;
   }

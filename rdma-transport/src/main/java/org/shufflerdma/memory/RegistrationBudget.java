@@ -27,7 +27,7 @@ public final class RegistrationBudget {
     this.reason = reason;
   }
 
-  /** What {@code lengthBytes} from the start of a page count for. */
+  /** Returns the bytes that {@code lengthBytes} from the start of a page count for. */
   public static long pages(long lengthBytes) {
     return Math.addExact(lengthBytes, PAGE_BYTES - 1) & -PAGE_BYTES;
   }

@@ -51,7 +51,7 @@ final class Slab {
     return memory.address();
   }
 
-  /** What its region was registered with. */
+  /** Returns the access flags of its region. */
   int access() {
     return region.access();
   }

@@ -113,7 +113,10 @@ final class ExecutorClassPath {
                 .formatted(EXTRA, remedy));
   }
 
-  /** Whether an entry is the jar, or may contain it: a wildcard, a folder, a jar of another name. */
+  /**
+   * Returns whether an entry is the jar, or may contain it: a wildcard, a folder, a jar of another
+   * name.
+   */
   private static boolean mayHold(String classPath, Path jar) {
     return names(classPath, jar)
         || Arrays.stream(classPath.split(":")).anyMatch(entry -> entry.endsWith("*"));

@@ -203,7 +203,7 @@ final class RdmaStack implements AutoCloseable {
     return transport;
   }
 
-  /** Whether what is registered is held in memory by the kernel. */
+  /** Returns whether the kernel pins registered memory. */
   boolean pins() {
     return pins;
   }

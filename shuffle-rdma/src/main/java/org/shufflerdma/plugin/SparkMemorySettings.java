@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.device.ExecutorMemory;
 import scala.Option;
 
-/** What Spark's settings say of an executor's memory. */
+/** Reads an executor's memory from Spark's settings. */
 final class SparkMemorySettings {
   private static final long MIB = 1 << 20;
 
@@ -18,7 +18,7 @@ final class SparkMemorySettings {
 
   private SparkMemorySettings() {}
 
-  /** Of this executor. */
+  /** Returns the memory of this executor. */
   static ExecutorMemory memory(SparkConf conf) {
     return ExecutorMemory.of(
         offHeapBytes(conf), overheadBytes(conf), isOnYarn(conf), inFlightBytes(conf));

@@ -125,7 +125,7 @@ final class FetchAttempt implements FetchListener {
     }
   }
 
-  /** For a task that ends: no file is handed over, and none written, after this. */
+  /** Ends the attempt of a task that ends: no file is handed over or written after this. */
   void end() {
     synchronized (this) {
       ended = true;

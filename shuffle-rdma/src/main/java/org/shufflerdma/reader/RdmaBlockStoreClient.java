@@ -161,7 +161,9 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
     attempt.end();
   }
 
-  /** For the end of the task: nothing is delivered any more, and nothing is waited for. */
+  /**
+   * Ends the fetches of a task that ends: nothing is delivered any more, and nothing is waited for.
+   */
   void cancel() {
     synchronized (tokens) {
       cancelled = true;

@@ -99,7 +99,7 @@ public final class RdmaReaders {
         env);
   }
 
-  /** What Spark read remotely and RDMA did not bring came by TCP. */
+  /** Counts as TCP what Spark read remotely and RDMA did not bring. */
   private static void countTcp(
       CountingReadMetrics metrics, ReadCounters counters, boolean rdmaIsOff) {
     long blocks = metrics.remoteBlocks() - counters.get(Counter.RDMA_BLOCKS);

@@ -4,6 +4,6 @@ package org.shufflerdma.reader;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.mapstatus.LocationTable;
 
-/** What an executor's readers need to read by RDMA. */
+/** The objects that an executor's readers need to read by RDMA. */
 public record RdmaSource(
     BlockFetcher fetcher, LocationTable locations, FallbackThreads fallbackThreads) {}

@@ -20,7 +20,7 @@ public enum TcpReason {
   /** The temporary file for a large block could not be made. */
   FILE;
 
-  /** For names of counters: {@code no-location}. */
+  /** Returns the name for counters, for example {@code no-location}. */
   public String label() {
     return name().toLowerCase(Locale.ROOT).replace('_', '-');
   }

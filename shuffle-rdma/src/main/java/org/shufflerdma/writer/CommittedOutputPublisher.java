@@ -54,7 +54,7 @@ public final class CommittedOutputPublisher {
     /** A defect of this code. */
     INTERNAL;
 
-    /** For names of counters: {@code file-changed}. */
+    /** Returns the name for counters, for example {@code file-changed}. */
     public String label() {
       return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
