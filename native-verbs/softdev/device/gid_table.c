@@ -227,6 +227,17 @@ uint32_t gid_scope(const union ibv_gid *gid)
 	return gid_is_link_local(gid) && look_up(gid, &entry) ? entry.interface : 0;
 }
 
+/* An entry has padding, which says nothing. */
+static bool says_the_same(const struct table *one, const struct table *other)
+{
+	bool same = one->count == other->count;
+
+	for (int i = 0; same && i < one->count; i++)
+		same = !memcmp(&one->entries[i].gid, &other->entries[i].gid, sizeof(one->entries[i].gid)) &&
+		       one->entries[i].interface == other->entries[i].interface;
+	return same;
+}
+
 /* Brings the table up to date. 1 if that changed it, 0 if not, -EAGAIN if the addresses cannot be had: then it stays. */
 static int refresh(void)
 {
@@ -247,7 +258,7 @@ static int refresh(void)
 	}
 	for (int i = 0; i < up.count; i++)
 		add(&engine->gid_table->table, &up.entries[i]);
-	changed = memcmp(&before, &engine->gid_table->table, sizeof(engine->gid_table->table));
+	changed = !says_the_same(&before, &engine->gid_table->table);
 	pthread_mutex_unlock(&engine->gid_table->lock);
 	return changed;
 }
