@@ -92,7 +92,8 @@ final class Connector {
   }
 
   /** Reads the canary; a connection that does not bring it is broken. */
-  void verify(Unverified made, Deadline deadline) throws NoConnectionException, InterruptedException {
+  void verify(Unverified made, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
     Connection connection = made.connection();
     try {
       made.conversation().watchFor(connection);
