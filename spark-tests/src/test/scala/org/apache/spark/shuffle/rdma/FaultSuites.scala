@@ -118,10 +118,10 @@ final class RefusedRegistrationSuite
   }
 }
 
-/** The first executor that starts RDMA gets no completion queue. */
+/** The first executor that starts RDMA gets no protection domain. */
 final class MixedClusterSuite
     extends OnRdmaCluster(
-      "spark.executorEnv.SOFTVERBS_FAULT" -> s"create_cq:errno=ENOMEM,once=${OnceFault.newMark()}") {
+      "spark.executorEnv.SOFTVERBS_FAULT" -> s"alloc_pd:errno=ENOMEM,once=${OnceFault.newMark()}") {
   test("an executor without RDMA reads by TCP and is read by TCP") {
     val (result, traffic) = cluster.watched(Jobs.groupByKey)
     assert(result == RdmaJobsByHand.groupByKey)
