@@ -4,6 +4,9 @@ package org.apache.spark.shuffle.rdma
 import java.io.File
 import java.nio.file.{Files, Path, Paths}
 
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -69,7 +72,7 @@ object RdmaCluster {
       .set("spark.shuffle.readHostLocalDisk", "false")
       .set("spark.ui.enabled", "false")
       .set("spark.cores.max", "2")
-      .set("spark.executor.defaultJavaOptions", ShortLived)
+      .set("spark.executor.defaultJavaOptions", s"$ShortLived ${ClassArchive.option()}")
       .set("spark.scheduler.minRegisteredResourcesRatio", "1.0")
       .set("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
       .setAll(settings)
@@ -89,6 +92,52 @@ object RdmaCluster {
         .setAll(settings))
     try job(context)
     finally context.stop()
+  }
+}
+
+/**
+ * An archive of the classes that executors load, which saves a third of their CPU time. The
+ * executors of the first cluster list the classes. Beside the second the archive is made.
+ */
+private object ClassArchive {
+  private val home = Paths.get(System.getProperty("spark.home.directory"))
+  private val archive = home.resolve("executor.jsa")
+  private val lists = home.resolve("classes")
+  private var begun = false
+
+  /** For the executors of a cluster that is about to start. */
+  def option(): String = synchronized {
+    if (Files.exists(archive)) {
+      s"-XX:SharedArchiveFile=$archive"
+    } else if (!Files.exists(lists)) {
+      Files.createDirectories(lists)
+      s"-XX:DumpLoadedClassList=$lists/%p"
+    } else {
+      longestList.filterNot(_ => begun).foreach(make)
+      ""
+    }
+  }
+
+  private def longestList: Option[Path] =
+    Using.resource(Files.list(lists))(_.iterator().asScala.toSeq.maxByOption(Files.size))
+
+  private def make(list: Path): Unit = {
+    begun = true
+    val unfinished = home.resolve("executor.jsa.new")
+    val jars = home.resolve("jars")
+    val logging = Using.resource(Files.newDirectoryStream(jars, "slf4j-api-*.jar"))(_.asScala.head)
+    val dump = new ProcessBuilder(
+      ProcessHandle.current().info().command().get(),
+      "-Xshare:dump",
+      "-XX:+UseSerialGC",
+      s"-XX:SharedClassListFile=$list",
+      s"-XX:SharedArchiveFile=$unfinished",
+      "-cp",
+      s"$logging${File.pathSeparator}$jars/*") // as Spark's launcher has it
+    dump.redirectErrorStream(true).redirectOutput(home.resolve("executor.jsa.log").toFile)
+    dump.start().onExit().thenAccept { ended =>
+      if (ended.exitValue() == 0) Files.move(unfinished, archive): Unit
+    }: Unit
   }
 }
 
