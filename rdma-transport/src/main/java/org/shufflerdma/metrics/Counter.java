@@ -26,8 +26,16 @@ public enum Counter {
       "hostLocal.blocks",
       "blocks",
       "Blocks read from the files of another executor on the same host."),
-  LOCAL_BYTES("local.bytes", "bytes", "Bytes read from the executor's own files."),
-  LOCAL_BLOCKS("local.blocks", "blocks", "Blocks read from the executor's own files.");
+  LOCAL_BYTES(
+      "local.bytes",
+      "bytes",
+      "Bytes read from the executor's own files. Where RDMA did not start, bytes from files of"
+          + " another executor on the same host are counted here."),
+  LOCAL_BLOCKS(
+      "local.blocks",
+      "blocks",
+      "Blocks read from the executor's own files. Where RDMA did not start, blocks from files of"
+          + " another executor on the same host are counted here.");
 
   private static final String PREFIX = "shuffle.rdma.";
 

@@ -4,10 +4,10 @@ package org.shufflerdma.plugin;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rpc.RpcEndpointRef;
-import org.apache.spark.shuffle.BaseShuffleHandle;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
@@ -21,6 +21,8 @@ import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 import org.shufflerdma.reader.RdmaReaders;
+import org.shufflerdma.reader.ReadRange;
+import org.shufflerdma.reader.SparkReads;
 import org.shufflerdma.writer.CommittedOutputPublisher;
 import org.shufflerdma.writer.RdmaShuffleWriter;
 import org.slf4j.Logger;
@@ -37,7 +39,8 @@ final class ExecutorSide implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
 
   private final @Nullable RdmaStack rdma;
-  private final RdmaReaders readers;
+  private final @Nullable RdmaReaders readers;
+  private final SparkReads sparkReads = new SparkReads(this::taskEnded);
   private final TaskAccumulators accumulators;
   private final ReadCounters totals = new ReadCounters();
   private final ExecutorCounts counts;
@@ -47,7 +50,7 @@ final class ExecutorSide implements AutoCloseable {
   private ExecutorSide(SparkEnv env, TaskAccumulators accumulators, @Nullable RdmaStack rdma) {
     this.rdma = rdma;
     this.accumulators = accumulators;
-    this.readers = new RdmaReaders(env, rdma == null ? null : rdma.source(), this::taskEnded);
+    this.readers = rdma == null ? null : new RdmaReaders(env, rdma.source(), this::taskEnded);
     this.counts = new ExecutorCounts(totals, rdma);
     this.sharedCounts =
         rdma == null ? List.of() : SharedCount.of(rdma.transport().stats());
@@ -98,29 +101,18 @@ final class ExecutorSide implements AutoCloseable {
             handle.shuffleId(), mapId, handle instanceof SerializedShuffleHandle, context));
   }
 
-  @SuppressWarnings("unchecked")
   <K, C> ShuffleReader<K, C> reader(
-      ShuffleHandle handle,
-      int startMapIndex,
-      int endMapIndex,
-      int startPartition,
-      int endPartition,
-      TaskContext context,
-      ShuffleReadMetricsReporter metrics) {
-    if (rdma != null) {
-      MapOutputRegistry.Use use = rdma.registry().use(handle.shuffleId());
-      context.addTaskCompletionListener(ended -> {
-        use.close();
-      });
+      ReadRange<K, C> range,
+      ShuffleReadMetricsReporter metrics,
+      Function<ShuffleReadMetricsReporter, ShuffleReader<K, C>> sparks) {
+    if (rdma == null || readers == null) {
+      return sparks.apply(sparkReads.counted(range.context(), metrics));
     }
-    return readers.open(
-        (BaseShuffleHandle<K, ?, C>) handle,
-        startMapIndex,
-        endMapIndex,
-        startPartition,
-        endPartition,
-        context,
-        metrics);
+    MapOutputRegistry.Use use = rdma.registry().use(range.handle().shuffleId());
+    range.context().addTaskCompletionListener(ended -> {
+      use.close();
+    });
+    return readers.open(range, metrics);
   }
 
   void shuffleRemoved(int shuffleId) {

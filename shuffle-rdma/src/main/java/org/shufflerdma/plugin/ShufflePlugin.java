@@ -3,9 +3,9 @@ package org.shufflerdma.plugin;
 
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
@@ -21,6 +21,7 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.reader.ReadRange;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Tuple2;
@@ -112,21 +113,18 @@ public final class ShufflePlugin implements AutoCloseable {
     return side == null ? writer : side.publishing(writer, handle, mapId, context);
   }
 
-  /** A reader by RDMA; empty where Spark's own must do. */
-  public <K, C> Optional<ShuffleReader<K, C>> reader(
-      ShuffleHandle handle,
-      int startMapIndex,
-      int endMapIndex,
-      int startPartition,
-      int endPartition,
-      TaskContext context,
+  /**
+   * A reader by RDMA; Spark's own where RDMA cannot be used.
+   *
+   * @param sparks makes Spark's own reader, which reports to what it is given
+   */
+  public <K, C> ShuffleReader<K, C> reader(
+      ReadRange<K, C> range,
       ShuffleReadMetricsReporter metrics,
-      IndexShuffleBlockResolver resolver) {
+      IndexShuffleBlockResolver resolver,
+      Function<ShuffleReadMetricsReporter, ShuffleReader<K, C>> sparks) {
     ExecutorSide side = executor(resolver);
-    return side == null
-        ? Optional.empty()
-        : Optional.of(side.reader(
-            handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics));
+    return side == null ? sparks.apply(metrics) : side.reader(range, metrics, sparks);
   }
 
   public void shuffleRemoved(int shuffleId) {

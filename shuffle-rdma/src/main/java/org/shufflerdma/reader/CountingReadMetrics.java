@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.reader;
 
+import java.util.function.Consumer;
+import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
@@ -22,17 +24,31 @@ final class CountingReadMetrics implements ShuffleReadMetricsReporter {
     this.counters = counters;
   }
 
+  /** Not called by Spark's own reader, whose host-local blocks count as local ones. */
   void iteratorConstructed() {
     iteratorConstructed = true;
   }
 
-  /** All bytes that Spark has counted as remote, by whichever path. */
-  long remoteBytes() {
-    return remoteBytes;
-  }
-
+  /** All blocks that Spark has counted as remote, by whichever path. */
   long remoteBlocks() {
     return remoteBlocks;
+  }
+
+  /**
+   * When the task ends, runs {@code first}, counts as TCP's what Spark read remotely and RDMA did not
+   * bring, and tells {@code taskEnd} all counts.
+   */
+  void tellAtEnd(TaskContext context, Runnable first, Consumer<ReadCounters> taskEnd) {
+    // Spark calls listeners last in, first out: this one sees what the block iterator's own
+    // listener, added later, still counts when it gives back what nobody has read. Spark's figures
+    // must have that, too, which only the last record would see to.
+    context.addTaskCompletionListener(ended -> {
+      first.run();
+      counters.add(Counter.TCP_BYTES, remoteBytes - counters.get(Counter.RDMA_BYTES));
+      counters.add(Counter.TCP_BLOCKS, remoteBlocks - counters.get(Counter.RDMA_BLOCKS));
+      ended.taskMetrics().mergeShuffleReadMetrics();
+      taskEnd.accept(counters);
+    });
   }
 
   @Override

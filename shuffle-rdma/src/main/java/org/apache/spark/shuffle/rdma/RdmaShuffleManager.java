@@ -4,6 +4,7 @@ package org.apache.spark.shuffle.rdma;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
+import org.apache.spark.shuffle.BaseShuffleHandle;
 import org.apache.spark.shuffle.ShuffleHandle;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
@@ -11,6 +12,7 @@ import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 import org.shufflerdma.plugin.ShufflePlugin;
+import org.shufflerdma.reader.ReadRange;
 
 /**
  * Spark's sort shuffle whose blocks are read by RDMA. It extends Spark's manager rather than
@@ -48,18 +50,20 @@ public class RdmaShuffleManager extends SortShuffleManager {
       int endPartition,
       TaskContext context,
       ShuffleReadMetricsReporter metrics) {
-    return plugin
-        .<K, C>reader(
-            handle,
-            startMapIndex,
-            endMapIndex,
-            startPartition,
-            endPartition,
-            context,
-            metrics,
-            shuffleBlockResolver())
-        .orElseGet(() -> super.getReader(
-            handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics));
+    @SuppressWarnings("unchecked")
+    ReadRange<K, C> range = new ReadRange<>(
+        (BaseShuffleHandle<K, ?, C>) handle,
+        startMapIndex,
+        endMapIndex,
+        startPartition,
+        endPartition,
+        context);
+    return plugin.reader(
+        range,
+        metrics,
+        shuffleBlockResolver(),
+        counted -> super.getReader(
+            handle, startMapIndex, endMapIndex, startPartition, endPartition, context, counted));
   }
 
   @Override

@@ -3,6 +3,7 @@ package org.apache.spark.shuffle.rdma
 
 import java.nio.file.{Files, Path, Paths}
 
+import org.apache.spark.{HashPartitioner, ShuffleDependency, SparkContext, SparkEnv, TaskContext}
 import org.scalatest.concurrent.Eventually
 import org.scalatest.time.{Seconds, Span}
 
@@ -128,7 +129,35 @@ final class MixedClusterSuite
     assert(traffic.counter("fallback.rdma-off") > 0, traffic)
     assert(traffic.counter("fallback.no-location") > 0, traffic)
     assert(traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.localBytes == traffic.sparkLocalBytes, traffic)
     assert(traffic.repeatedStages == 0, traffic)
+  }
+
+  test("an executor without RDMA uses Spark's own reader") {
+    val (readers, _) = cluster.watched(ReadersOfExecutors.names)
+    assert(readers == Set("BlockStoreShuffleReader", "RdmaShuffleReader"))
+  }
+}
+
+/** The classes of the readers that the executors make. */
+object ReadersOfExecutors {
+  private val Tasks = 16
+
+  def names(sc: SparkContext): Set[String] = {
+    val shuffled = sc.parallelize(1 to Tasks, 2).map(i => (i, i)).partitionBy(new HashPartitioner(2))
+    shuffled.count()
+    val handle = shuffled.dependencies.head.asInstanceOf[ShuffleDependency[Int, Int, Int]].shuffleHandle
+    sc.parallelize(1 to Tasks, Tasks)
+      .map { _ =>
+        val context = TaskContext.get()
+        val metrics = context.taskMetrics().createTempShuffleReadMetrics()
+        SparkEnv.get.shuffleManager
+          .getReader[Int, Int](handle, 0, 1, context, metrics)
+          .getClass
+          .getSimpleName
+      }
+      .collect()
+      .toSet
   }
 }
 
