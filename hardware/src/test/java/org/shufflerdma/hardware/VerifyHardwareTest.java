@@ -136,7 +136,7 @@ class VerifyHardwareTest {
         directory.toString());
     assertRefused("device nosuch is not present", "--device", "nosuch", "--dir", "/tmp");
     assertRefused(
-        "did you mean spark.shuffle.rdma.device?", "--conf", "spark.shuffle.rdma.devices=a");
+        "unknown setting spark.shuffle.rdma.devices", "--conf", "spark.shuffle.rdma.devices=a");
   }
 
   private void assertRefused(String reason, String... arguments) throws Exception {

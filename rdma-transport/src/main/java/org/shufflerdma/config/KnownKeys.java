@@ -58,10 +58,7 @@ final class KnownKeys {
         if (ours().noneMatch(name::equals) && !SPARK_RDMA.containsKey(name)) {
           throw new InvalidSettingException("unknown setting "
               + key
-              + "; did you mean "
-              + Setting.PREFIX
-              + nearest(name)
-              + "? Correct or remove it; all settings: "
+              + ". Correct or remove it; all settings: "
               + ours().collect(Collectors.joining(", ", Setting.PREFIX + "{", "}")));
         }
       }
@@ -82,30 +79,5 @@ final class KnownKeys {
 
   private static Stream<String> ours() {
     return RdmaSettings.ALL.stream().map(Setting::name);
-  }
-
-  private static String nearest(String name) {
-    return ours()
-        .min((a, b) -> Integer.compare(editDistance(name, a), editDistance(name, b)))
-        .orElseThrow();
-  }
-
-  private static int editDistance(String a, String b) {
-    int[] previous = new int[b.length() + 1];
-    for (int j = 0; j <= b.length(); j++) {
-      previous[j] = j;
-    }
-    for (int i = 1; i <= a.length(); i++) {
-      int[] current = new int[b.length() + 1];
-      current[0] = i;
-      for (int j = 1; j <= b.length(); j++) {
-        char ca = Character.toLowerCase(a.charAt(i - 1));
-        char cb = Character.toLowerCase(b.charAt(j - 1));
-        int replaced = previous[j - 1] + (ca == cb ? 0 : 1);
-        current[j] = Math.min(replaced, Math.min(previous[j], current[j - 1]) + 1);
-      }
-      previous = current;
-    }
-    return previous[b.length()];
   }
 }

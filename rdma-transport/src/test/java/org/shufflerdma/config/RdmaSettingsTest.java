@@ -93,9 +93,9 @@ class RdmaSettingsTest {
   }
 
   @Test
-  void unknownKeyIsRefusedWithTheNearestName() {
+  void unknownKeyIsRefusedWithTheNamesOfAllSettings() {
     assertThatThrownBy(() -> RdmaSettings.from(Map.of("spark.shuffle.rdma.poolByte", "1g")))
-        .hasMessageContaining("did you mean spark.shuffle.rdma.poolBytes?");
+        .hasMessageContainingAll("spark.shuffle.rdma.poolByte.", "spark.shuffle.rdma.{", "poolBytes,");
   }
 
   @Test
