@@ -75,21 +75,21 @@ int mr_table_add(struct softdev_mr *mr)
 	return slot ? 0 : ENOMEM;
 }
 
-/* lock held. Shows the region to the peers, if they may READ it, under a generation never used before. */
+/* lock held. Shows the region to the peers under a generation never used before; where it lies only if they may READ it. */
 static void publish(struct softdev_mr *mr)
 {
 	struct mr_entry *entry = &own_table()->mr[mr->base.handle];
+	bool readable;
 
 	if (!engine->mr_table->next_generation)
 		random_bytes(&engine->mr_table->next_generation, 4);
 	engine->mr_table->next_generation += 2;
 	mr->generation = engine->mr_table->next_generation | 1;
-	if (!(mr->access & IBV_ACCESS_REMOTE_READ))
-		return;
-	entry->iova = mr->iova;
+	readable = mr->access & IBV_ACCESS_REMOTE_READ;
+	entry->iova = readable ? mr->iova : 0;
 	entry->length = mr->length;
-	entry->address = (uintptr_t)mr->address;
-	entry->file_offset = mr->file_offset;
+	entry->address = readable ? (uintptr_t)mr->address : 0;
+	entry->file_offset = readable ? mr->file_offset : 0;
 	entry->pd = mr->pd->id;
 	entry->access = mr->access;
 	entry->has_file = mr->file_fd >= 0;

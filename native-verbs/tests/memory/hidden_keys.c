@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A peer that may use one key finds no other in what the process shows to it: neither one that lets it WRITE to another region
- * over the wire, nor that of the region it may use; and nothing of regions that nobody may READ. Asking whether a key is right is counted like using it.
+ * over the wire, nor that of the region it may use; nor does it learn where regions lie that nobody may READ. Asking whether a key is right is counted like using it.
  */
 #include "memory/peer_table.h"
 #include "offer.h"
