@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every file of TEST_FOLDERS, which are those of the device and hosts (tests between bin/hosts), is one test program, linked with
-# the library, and for the sanitizers with one of their own; TSAN_TESTS are those that run under TSan. What they share is in tests/support, the tests of the facades are in tests/facade.
+# the library, and for the sanitizers with one of their own; TSAN_TESTS are those that run under TSan. What they share
+# is in tests/support, the tests of the facades are in tests/facade.
 
 TEST_FOLDERS := $(SOFTDEV_FOLDERS) hosts
 TEST_SOURCES := $(wildcard $(TEST_FOLDERS:%=tests/%/*.c))
