@@ -33,7 +33,11 @@ public record Deadline(long deadlineNs) {
 
   /** Returns the earlier of this deadline and {@code timeoutMs} from now. */
   public Deadline atMostMs(long timeoutMs) {
-    Deadline other = afterMs(timeoutMs);
+    return orSooner(afterMs(timeoutMs));
+  }
+
+  /** The sooner of both. */
+  public Deadline orSooner(Deadline other) {
     return other.deadlineNs - deadlineNs < 0 ? other : this;
   }
 }

@@ -53,20 +53,24 @@ final class FetchJob {
   }
 
   void start(List<PendingBlock> blocks) {
-    inLane(() -> run(blocks, 1));
+    inLane(() -> run(blocks, 1, null));
   }
 
   private void inLane(Runnable step) {
     context.lanes().execute(peer, step);
   }
 
-  private void run(List<PendingBlock> blocks, int attempt) {
+  /**
+   * @param postBy until when the first list of READs must be posted; null if that time begins when
+   *     the descriptors have been read
+   */
+  private void run(List<PendingBlock> blocks, int attempt, @Nullable Deadline postBy) {
     try {
       if (context.closed().getAsBoolean()) {
         outcomes.failAll(
             blocks, FetchFailureReason.CLOSED, new IOException("the fetcher is closed"));
       } else if (!outcomes.isCancelled()) {
-        fetch(blocks, attempt);
+        fetch(blocks, attempt, postBy);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -77,7 +81,8 @@ final class FetchJob {
     }
   }
 
-  private void fetch(List<PendingBlock> blocks, int attempt) throws InterruptedException {
+  private void fetch(List<PendingBlock> blocks, int attempt, @Nullable Deadline postBy)
+      throws InterruptedException {
     Connection connection;
     try {
       connection = connect();
@@ -101,7 +106,8 @@ final class FetchJob {
       outcomes.failAll(blocks, FetchFailureReason.POOL, e);
       return;
     }
-    fetchResolved(connection, blocks, attempt);
+    fetchResolved(
+        connection, blocks, attempt, postBy == null ? context.progressDeadline() : postBy);
   }
 
   private Connection connect() throws NoConnectionException, InterruptedException {
@@ -110,7 +116,8 @@ final class FetchJob {
         .connect(peer, tcpAddress, outcomes::isCancelled, context.progressDeadline());
   }
 
-  private void fetchResolved(Connection connection, List<PendingBlock> blocks, int attempt)
+  private void fetchResolved(
+      Connection connection, List<PendingBlock> blocks, int attempt, Deadline postBy)
       throws InterruptedException {
     List<PendingBlock> inMemory = new ArrayList<>();
     List<StreamedFetch> streamed = new ArrayList<>();
@@ -133,7 +140,7 @@ final class FetchJob {
             new IOException("a block of " + block.lengthBytes() + " bytes needs a sink"));
       }
     }
-    post(connection, inMemory, attempt);
+    post(connection, inMemory, attempt, postBy);
     for (StreamedFetch fetch : streamed) {
       fetch.run();
     }
@@ -144,7 +151,7 @@ final class FetchJob {
     return lengthBytes <= Integer.MAX_VALUE && context.buffers().canHold(lengthBytes);
   }
 
-  private void post(Connection connection, List<PendingBlock> blocks, int attempt)
+  private void post(Connection connection, List<PendingBlock> blocks, int attempt, Deadline postBy)
       throws InterruptedException {
     List<ReadPlan.Extent> extents = new ArrayList<>();
     for (int i = 0; i < blocks.size(); i++) {
@@ -155,19 +162,19 @@ final class FetchJob {
     }
     List<ReadPlan.ReadList> lists = ReadPlan.of(extents, context.planLimits());
     Deadline patience = context.poolDeadline();
+    Deadline deadline = postBy;
     for (int i = 0; i < lists.size() && !outcomes.isCancelled(); i++) {
       RegisteredBuffer sink = bufferFor(lists.get(i), blocks, patience);
       if (sink == null) {
         continue; // an empty pool must not keep each list waiting
       }
-      if (i > 0 && isLeaseOver(lists.get(i), blocks)) {
-        sink.release();
-        List<PendingBlock> rest = unposted(lists, i, blocks);
-        inLane(() -> run(rest, attempt)); // reads the descriptors again
-        return;
-      }
       try {
-        post(connection, lists.get(i), sink, blocks, attempt);
+        if (!post(connection, lists.get(i), sink, blocks, attempt, deadline)) {
+          List<PendingBlock> rest = unposted(lists, i, blocks);
+          Deadline restBy = deadline;
+          inLane(() -> run(rest, attempt, restBy)); // reads the descriptors again
+          return;
+        }
       } catch (BrokenConnectionException e) {
         afterBreakage(e.breakage(), unposted(lists, i, blocks), attempt, e);
         return;
@@ -176,12 +183,15 @@ final class FetchJob {
         return;
       }
       patience = context.poolDeadline();
+      deadline = context.progressDeadline();
     }
   }
 
-  private static boolean isLeaseOver(ReadPlan.ReadList list, List<PendingBlock> blocks) {
+  private static Deadline leaseOf(ReadPlan.ReadList list, List<PendingBlock> blocks) {
     return blocksOf(list, blocks).stream()
-        .anyMatch(block -> block.descriptor().lease().expired());
+        .map(block -> block.descriptor().lease())
+        .reduce(Deadline::orSooner)
+        .orElseThrow();
   }
 
   private static List<PendingBlock> unposted(
@@ -204,25 +214,26 @@ final class FetchJob {
     }
   }
 
-  /** Ends the caller's hold on the buffer. */
-  private void post(
+  /** Ends the caller's hold on the buffer. False if the lease ended before there was room. */
+  private boolean post(
       Connection connection,
       ReadPlan.ReadList list,
       RegisteredBuffer sink,
       List<PendingBlock> blocks,
-      int attempt)
+      int attempt,
+      Deadline deadline)
       throws BrokenConnectionException, TimeoutException, InterruptedException {
-    token.hold(sink);
+    boolean posted = false;
     try {
-      connection.post(
-          list.reads(),
-          sink,
-          new ListCompletion(list, blocks, sink, attempt),
-          context.progressDeadline());
-    } catch (Throwable t) {
-      token.letGo(sink);
-      throw t;
+      token.hold(sink);
+      ListCompletion completion = new ListCompletion(list, blocks, sink, attempt);
+      posted = FetchContext.post(
+          connection, list.reads(), sink, completion, leaseOf(list, blocks), deadline);
+      return posted;
     } finally {
+      if (!posted) {
+        token.letGo(sink);
+      }
       sink.release();
     }
   }
@@ -287,7 +298,7 @@ final class FetchJob {
     context.forget(peer, block);
     block.unresolve();
     if (block.mayBeReadAgain()) {
-      run(List.of(block), attempt);
+      run(List.of(block), attempt, null);
     } else {
       outcomes.fail(
           block,
@@ -317,7 +328,7 @@ final class FetchJob {
     }
     if (attempt < MAX_ATTEMPTS && FetchFailureReason.isWorthReconnecting(breakage)) {
       context.stats().retries.increment();
-      run(pending, attempt + 1);
+      run(pending, attempt + 1, null);
     } else {
       outcomes.failAll(pending, FetchFailureReason.of(breakage), cause);
     }

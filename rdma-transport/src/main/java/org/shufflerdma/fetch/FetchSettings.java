@@ -16,6 +16,15 @@ public record FetchSettings(int threads, int poolWaitMs, int leaseMs) {
   private static final int MAX_THREADS = 32;
   private static final int POOL_WAIT_MS = 1_000;
 
+  /** A shorter lease would end before the READs of a busy executor could be posted. */
+  private static final int MIN_LEASE_MS = 10;
+
+  public FetchSettings {
+    if (leaseMs <= 0) {
+      throw new IllegalArgumentException("a lease of " + leaseMs + " ms lets nothing be read");
+    }
+  }
+
   /**
    * For an executor of so many cores.
    *
@@ -24,6 +33,8 @@ public record FetchSettings(int threads, int poolWaitMs, int leaseMs) {
    */
   public static FetchSettings of(int cores, int withdrawGraceMs) {
     return new FetchSettings(
-        Math.max(MIN_THREADS, Math.min(MAX_THREADS, cores)), POOL_WAIT_MS, withdrawGraceMs / 2);
+        Math.max(MIN_THREADS, Math.min(MAX_THREADS, cores)),
+        POOL_WAIT_MS,
+        Math.max(MIN_LEASE_MS, withdrawGraceMs / 2));
   }
 }

@@ -135,11 +135,10 @@ final class StreamedFetch {
     try {
       Connection connection = connect.connect();
       renewLease(connection);
-      KnownDescriptor at = block.descriptor();
-      long remoteAddress = at.remoteAddress(block.request) + offset;
-      Read read = new Read(remoteAddress, at.header().dataRkey(), lengthBytes, 0);
       Deadline deadline = context.progressDeadline();
-      connection.post(List.of(read), buffer, completion, deadline);
+      while (!post(connection, offset, lengthBytes, buffer, completion, deadline)) {
+        renewLease(connection);
+      }
       return completion.await(deadline);
     } catch (ReadsFailedException e) {
       return e.failure();
@@ -154,6 +153,21 @@ final class StreamedFetch {
     } catch (IOException e) {
       throw new Failure(FetchFailureReason.POOL, e);
     }
+  }
+
+  /** False if the lease ended before there was room. */
+  private boolean post(
+      Connection connection,
+      long offset,
+      int lengthBytes,
+      RegisteredBuffer buffer,
+      AwaitedCompletion completion,
+      Deadline deadline)
+      throws BrokenConnectionException, TimeoutException, InterruptedException {
+    KnownDescriptor at = block.descriptor();
+    long remoteAddress = at.remoteAddress(block.request) + offset;
+    Read read = new Read(remoteAddress, at.header().dataRkey(), lengthBytes, 0);
+    return FetchContext.post(connection, List.of(read), buffer, completion, at.lease(), deadline);
   }
 
   /** Its owner may have withdrawn the output since the last piece. */

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -25,12 +26,19 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.AwaitedCompletion;
 import org.shufflerdma.connection.ConnectFailure;
+import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.Read;
+import org.shufflerdma.connection.ReadCompletion;
+import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.RegisteredArena;
@@ -44,6 +52,7 @@ import org.shufflerdma.verbs.TestDevice;
 @Timeout(120)
 class BlockFetcherTest {
   private static final String OWNER = "owner";
+  private static final int LEASE_MS = 1_500;
 
   @TempDir
   Path directory;
@@ -174,13 +183,107 @@ class BlockFetcherTest {
   @Test
   void descriptorsAreReadAgainAfterTheirLease() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(8, 1000);
-    try (BlockFetcher withoutLease = new BlockFetcher(reader, new FetchSettings(4, 200, 0))) {
-      for (int round = 1; round <= 2; round++) {
-        CollectingListener listener = new CollectingListener(blocks.size());
-        withoutLease.fetch(peer, null, blocks, listener);
-        assertDelivered(listener.await(), blocks);
-        assertThat(withoutLease.stats().descriptorsRead.sum()).isEqualTo(8L * round);
+    fetcher.close();
+    fetcher = new BlockFetcher(reader, new FetchSettings(4, 200, LEASE_MS));
+    for (int round = 1; round <= 2; round++) {
+      assertDelivered(fetch(blocks), blocks);
+      await(Deadline.afterMs(LEASE_MS));
+      assertThat(fetcher.stats().descriptorsRead.sum()).isEqualTo(8L * round);
+    }
+  }
+
+  private static void await(Deadline lease) throws InterruptedException {
+    while (!lease.expired()) {
+      TimeUnit.MILLISECONDS.sleep(lease.remainingMs());
+    }
+  }
+
+  /** What an owner does first and last with an output that it withdraws. */
+  private static void giveBack(TestMapOutput output) throws IOException {
+    MapOutputDescriptor.withdraw(output.descriptor().buffer());
+    output.region().close();
+  }
+
+  @Test
+  void noReadIsPostedAfterALeaseThatEndedDuringTheWaitForABuffer() throws Exception {
+    closeReader();
+    reader = TestTransports.open("reader", TestTransports.settings(0, 1 << 20));
+    fetcher = new BlockFetcher(reader, new FetchSettings(4, 60_000, LEASE_MS));
+    List<BlockRequest> blocks = oneBlockOfEach(1, 60_000);
+    assertDelivered(fetch(blocks), blocks);
+    Deadline lease = Deadline.afterMs(LEASE_MS);
+    TestTransports.awaitNoLeases(reader);
+    List<RegisteredBuffer> held = new ArrayList<>();
+    while (reader.buffers().usage().leasedBytes() < 1 << 20) {
+      held.add(reader.buffers().acquire(64 << 10, Deadline.afterMs(5_000)));
+    }
+    CollectingListener listener = new CollectingListener(1);
+    fetcher.fetch(peer, null, blocks, listener);
+    await(lease);
+    giveBack(outputs.get(0));
+    held.forEach(RegisteredBuffer::release);
+    assertThat(listener.await().failures).isEqualTo(Map.of(0L, FetchFailureReason.WITHDRAWN));
+    assertThat(reader.stats().reconnects.sum()).as("broken connections").isZero();
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void noReadIsPostedAfterALeaseThatEndedDuringTheWaitForRoomInTheSendQueue(boolean streamed)
+      throws Exception {
+    closeReader();
+    int depth = 16;
+    reader = TestTransports.open(
+        "reader",
+        TestTransports.with(
+            TestTransports.settings(0, 64 << 20),
+            Map.of("sendQueueDepth", depth, "readsPerList", depth)));
+    fetcher = new BlockFetcher(reader, new FetchSettings(4, 200, LEASE_MS));
+    TestMapOutput output = publish(1, 1000);
+    List<BlockRequest> blocks =
+        List.of(new BlockRequest(0, output.ref(), 0, 1, streamed ? piece -> {} : null));
+    assertThat(fetch(blocks).failures).isEmpty();
+    Deadline lease = Deadline.afterMs(LEASE_MS);
+    Connection connection = reader.connections().connect(peer, null, Deadline.afterMs(20_000));
+    RegisteredBuffer sink = reader.buffers().acquire(64, Deadline.afterMs(5_000));
+    HeldPoller poller = new HeldPoller();
+    connection.post(List.of(readOf(output)), sink, poller, Deadline.afterMs(5_000));
+    poller.held.await();
+    for (int i = 0; i < depth; i++) {
+      connection.post(
+          List.of(readOf(output)), sink, new AwaitedCompletion(), Deadline.afterMs(5_000));
+    }
+    sink.release();
+    CollectingListener listener = new CollectingListener(1);
+    fetcher.fetch(peer, null, blocks, listener);
+    await(lease);
+    giveBack(output);
+    poller.goOn.countDown();
+    assertThat(listener.await().failures).isEqualTo(Map.of(0L, FetchFailureReason.WITHDRAWN));
+    assertThat(reader.stats().reconnects.sum()).as("broken connections").isZero();
+  }
+
+  private static Read readOf(TestMapOutput output) {
+    return new Read(output.ref().address(), output.ref().rkey(), 64, 0);
+  }
+
+  /** Keeps the poller, so that no place in the send queue becomes free. */
+  private static final class HeldPoller implements ReadCompletion {
+    final CountDownLatch held = new CountDownLatch(1);
+    final CountDownLatch goOn = new CountDownLatch(1);
+
+    @Override
+    public void succeeded() {
+      held.countDown();
+      try {
+        assertThat(goOn.await(60, TimeUnit.SECONDS)).isTrue();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
       }
+    }
+
+    @Override
+    public void failed(ReadFailure failure) {
+      held.countDown();
     }
   }
 
@@ -341,12 +444,12 @@ class BlockFetcherTest {
         .isEqualTo(Map.of(1L, FetchFailureReason.WITHDRAWN));
   }
 
-  /** Each list of READs finds the lease of the one before it over. */
+  /** Many a list of READs finds the lease of its descriptor over. */
   @Test
-  void manyListsComeWithoutAnyLease() throws Exception {
+  void manyListsComeWithAShortLease() throws Exception {
     closeReader();
     reader = TestTransports.open("reader", TestTransports.settings(0, 256 << 10));
-    fetcher = new BlockFetcher(reader, new FetchSettings(4, 10_000, 0));
+    fetcher = new BlockFetcher(reader, new FetchSettings(4, 10_000, 10));
     long[] lengths = new long[2_000];
     Arrays.fill(lengths, 8_300);
     TestMapOutput output = publish(1, lengths);

@@ -206,6 +206,7 @@ class RdmaBlockStoreClientTest {
       RdmaBlockStoreClient client = client(published(10));
       fetch(client, "shuffle_4_10_0");
       assertThat(counters.get(Counter.RDMA_BLOCKS)).isEqualTo(1);
+      withoutLease.forgetShuffle(SHUFFLE);
       published(11, SHUFFLE + 1);
       CollectedBlocks late = fetch(client, "shuffle_4_10_2");
       assertThat(late.failed()).isEmpty();
