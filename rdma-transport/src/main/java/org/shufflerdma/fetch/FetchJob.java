@@ -298,6 +298,7 @@ final class FetchJob {
     context.forget(peer, block);
     block.unresolve();
     if (block.mayBeReadAgain()) {
+      context.stats().retries.increment();
       run(List.of(block), attempt, null);
     } else {
       outcomes.fail(

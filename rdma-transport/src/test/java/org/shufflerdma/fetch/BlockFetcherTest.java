@@ -353,6 +353,7 @@ class BlockFetcherTest {
     assertThat(listener.failures).isEqualTo(Map.of(1L, FetchFailureReason.CHECKSUM));
     assertThat(listener.blocks).hasSize(3);
     assertThat(fetcher.stats().checksumMismatches.sum()).isEqualTo(2);
+    assertThat(fetcher.stats().retries.sum()).isEqualTo(1);
   }
 
   @Test
