@@ -14,7 +14,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Shares workers among peers: at most {@code stepsPerPeer} steps of one peer run at a time, so that
  * a peer that keeps its steps waiting leaves workers to the others. Every step is run, also after one
- * that throws; while the workers shut down, by its caller. Any thread may call.
+ * that throws; by its caller while the workers shut down, or if there is no memory to hand it over. Any
+ * thread may call.
  *
  * @param <P> what tells peers apart
  */
@@ -57,7 +58,7 @@ public final class PerPeerExecutor<P> {
     try {
       workers.execute(() -> run(peer, step));
       return true;
-    } catch (RejectedExecutionException e) {
+    } catch (RejectedExecutionException | OutOfMemoryError e) {
       return false;
     }
   }

@@ -278,9 +278,17 @@ final class FetchJob {
         if (!outcomes.isCancelled() && !outcomes.deliver(block, sink, placement)) {
           inLane(() -> afterMismatch(block, attempt));
         }
-      } catch (RuntimeException | Error e) {
-        LOG.error("A block from {} was not delivered", peer, e);
-        inLane(() -> outcomes.fail(block, FetchFailureReason.INTERNAL, e));
+      } catch (Throwable t) {
+        failUndelivered(block, t);
+      }
+    }
+
+    /** In a worker, as the listener may block; in the poller if there is no memory to get there. */
+    private void failUndelivered(PendingBlock block, Throwable why) {
+      try {
+        inLane(() -> outcomes.failUndelivered(block, why));
+      } catch (OutOfMemoryError e) {
+        outcomes.failUndelivered(block, why);
       }
     }
 

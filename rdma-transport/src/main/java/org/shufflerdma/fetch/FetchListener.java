@@ -5,12 +5,13 @@ import org.shufflerdma.memory.RegisteredSlice;
 
 /**
  * Told the outcome of each block of a fetch: exactly one call per block, from any thread, unless
- * the fetch is cancelled before.
+ * the fetch is cancelled before. A block whose {@link #onSuccess} or {@link #onStreamed} throws is
+ * then reported to {@link #onFailure} as {@link FetchFailureReason#INTERNAL}.
  */
 public interface FetchListener {
   /**
-   * The block, verified. The listener owns one reference of it and must release it. The calling
-   * thread serves all connections: the call must not block.
+   * The block, verified. The listener owns one reference of it and must release it, also when it
+   * throws. The calling thread serves all connections: the call must not block.
    */
   void onSuccess(long tag, RegisteredSlice block);
 

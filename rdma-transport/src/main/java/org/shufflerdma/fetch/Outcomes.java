@@ -29,7 +29,10 @@ final class Outcomes {
     return token.isCancelled();
   }
 
-  /** False if the bytes do not have their checksum; nothing is delivered then. */
+  /**
+   * False if the bytes do not have their checksum; nothing is delivered then. What the listener
+   * throws is thrown, and the block can still be failed.
+   */
   boolean deliver(PendingBlock block, RegisteredBuffer sink, ReadPlan.Placement placement) {
     int lengthBytes = Math.toIntExact(placement.lengthBytes());
     ByteBuffer bytes = sink.nioBuffer(placement.bufferOffset(), lengthBytes);
@@ -40,9 +43,13 @@ final class Outcomes {
       return false;
     }
     if (report(block)) {
-      RegisteredSlice slice = sink.slice(placement.bufferOffset(), lengthBytes);
-      count(lengthBytes);
-      guarded(() -> listener.onSuccess(block.request.tag(), slice));
+      try {
+        count(lengthBytes);
+        listener.onSuccess(block.request.tag(), sink.slice(placement.bufferOffset(), lengthBytes));
+      } catch (Throwable t) {
+        block.reopen();
+        throw t;
+      }
     }
     return true;
   }
@@ -52,21 +59,40 @@ final class Outcomes {
       deliverStreamed(block, 0);
     } else if (report(block)) {
       count(0);
-      guarded(() -> listener.onSuccess(block.request.tag(), RegisteredSlice.empty()));
+      handOver(block, () -> listener.onSuccess(block.request.tag(), RegisteredSlice.empty()));
     }
   }
 
   void deliverStreamed(PendingBlock block, long lengthBytes) {
     if (report(block)) {
       count(lengthBytes);
-      guarded(() -> listener.onStreamed(block.request.tag(), lengthBytes));
+      handOver(block, () -> listener.onStreamed(block.request.tag(), lengthBytes));
     }
+  }
+
+  private void handOver(PendingBlock block, Runnable call) {
+    try {
+      call.run();
+    } catch (Throwable t) {
+      block.reopen();
+      failUndelivered(block, t);
+    }
+  }
+
+  /** For a block that the listener did not take. */
+  void failUndelivered(PendingBlock block, Throwable why) {
+    LOG.error("The listener of a fetch did not take block {}", block.request, why);
+    fail(block, FetchFailureReason.INTERNAL, why);
   }
 
   void fail(PendingBlock block, FetchFailureReason reason, Throwable cause) {
     if (report(block)) {
       stats.countFailure(reason);
-      guarded(() -> listener.onFailure(block.request.tag(), reason, cause));
+      try {
+        listener.onFailure(block.request.tag(), reason, cause);
+      } catch (Throwable t) { // must not keep the other blocks of the fetch from being reported
+        LOG.error("The listener of a fetch did not take the failure of {}", block.request, t);
+      }
     }
   }
 
@@ -83,14 +109,5 @@ final class Outcomes {
   private void count(long lengthBytes) {
     stats.blocksDelivered.increment();
     stats.bytesDelivered.add(lengthBytes);
-  }
-
-  /** Catches what a listener throws, which must not stop the thread that serves all others. */
-  private static void guarded(Runnable call) {
-    try {
-      call.run();
-    } catch (RuntimeException e) {
-      LOG.error("A fetch listener failed", e);
-    }
   }
 }

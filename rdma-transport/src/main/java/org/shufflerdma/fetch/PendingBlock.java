@@ -51,6 +51,11 @@ final class PendingBlock {
     return finished.compareAndSet(false, true);
   }
 
+  /** Lets the outcome be reported after all: the listener did not take the one that was. */
+  void reopen() {
+    finished.set(false);
+  }
+
   /** True once: a block with the wrong checksum is read a second time. */
   boolean mayBeReadAgain() {
     boolean may = !readAgain;

@@ -77,8 +77,9 @@ public final class RegisteredBuffer {
   /** A slice with a hold of its own, which its release gives up. */
   public RegisteredSlice slice(long offsetBytes, long lengthBytes) {
     Objects.checkFromIndexSize(offsetBytes, lengthBytes, capacityBytes());
+    RegisteredSlice slice = new RegisteredSlice(this, offsetBytes, lengthBytes);
     retain();
-    return new RegisteredSlice(this, offsetBytes, lengthBytes);
+    return slice;
   }
 
   /** A view for a current user; it must not be touched after that user's release. */

@@ -43,6 +43,7 @@ import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.OnSoftDevice;
@@ -553,5 +554,48 @@ class BlockFetcherTest {
     assertThat(listener.failures.values())
         .allMatch(reason ->
             reason == FetchFailureReason.CONNECT || reason == FetchFailureReason.READ_ERROR);
+  }
+
+  @Test
+  void blocksThatTheListenerDoesNotTakeAreReportedFailedAndTheOthersCome() throws Exception {
+    TestMapOutput output = publish(1, 1000, 0, 3000, 4000, 5000);
+    List<BlockRequest> blocks = List.of(
+        output.block(0, 0, 1),
+        output.block(1, 1, 2),
+        output.block(2, 2, 3),
+        new BlockRequest(3, output.ref(), 3, 4, piece -> {}),
+        output.block(4, 4, 5));
+    CollectingListener listener = new CollectingListener(blocks.size());
+    fetcher.fetch(peer, null, blocks, new TakingSome(List.of(2L, 4L), listener));
+    assertThat(listener.await().failures)
+        .isEqualTo(Map.of(
+            0L, FetchFailureReason.INTERNAL,
+            1L, FetchFailureReason.INTERNAL,
+            3L, FetchFailureReason.INTERNAL));
+    assertThat(listener.blocks.get(2L)).isEqualTo(output.expected(2, 3));
+    assertThat(listener.blocks.get(4L)).isEqualTo(output.expected(4, 5));
+    assertDelivered(fetch(blocks.subList(0, 1)), blocks.subList(0, 1));
+  }
+
+  /** Has no memory for the other blocks. */
+  private record TakingSome(List<Long> tags, FetchListener taken) implements FetchListener {
+    @Override
+    public void onSuccess(long tag, RegisteredSlice block) {
+      if (!tags.contains(tag)) {
+        block.release();
+        throw new OutOfMemoryError("of a test");
+      }
+      taken.onSuccess(tag, block);
+    }
+
+    @Override
+    public void onStreamed(long tag, long lengthBytes) {
+      throw new OutOfMemoryError("of a test");
+    }
+
+    @Override
+    public void onFailure(long tag, FetchFailureReason reason, Throwable cause) {
+      taken.onFailure(tag, reason, cause);
+    }
   }
 }

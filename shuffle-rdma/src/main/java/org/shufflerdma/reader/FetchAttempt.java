@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.fetch.FetchFailureReason;
 import org.shufflerdma.fetch.FetchListener;
@@ -30,6 +31,7 @@ final class FetchAttempt implements FetchListener {
   private record Expected(
       String blockId, ShuffleBlockName name, @Nullable FileSink sink) {}
 
+  private final BlockFetchingListener listener;
   private final TcpRoute tcp;
   private final Set<ShuffleBlockName> delivered;
   private final ReadCounters counters;
@@ -40,7 +42,12 @@ final class FetchAttempt implements FetchListener {
   private boolean ended;
 
   FetchAttempt(
-      TcpRoute tcp, Set<ShuffleBlockName> delivered, ReadCounters counters, FallbackLog log) {
+      BlockFetchingListener listener,
+      TcpRoute tcp,
+      Set<ShuffleBlockName> delivered,
+      ReadCounters counters,
+      FallbackLog log) {
+    this.listener = listener;
     this.tcp = tcp;
     this.delivered = delivered;
     this.counters = counters;
@@ -52,36 +59,54 @@ final class FetchAttempt implements FetchListener {
     expected.put(tag, new Expected(blockId, name, sink));
   }
 
-  /** Each block is told once, and forgotten then: a task can read very many. */
-  private Expected take(long tag) {
-    Expected block = expected.remove(tag);
+  private Expected find(long tag) {
+    Expected block = expected.get(tag);
     if (block == null) {
       throw new IllegalArgumentException("no block has tag " + tag);
     }
     return block;
   }
 
+  /** Each block is told once, and forgotten then: a task can read very many. */
+  private void told(long tag) {
+    expected.remove(tag);
+  }
+
   @Override
   public void onSuccess(long tag, RegisteredSlice slice) {
-    Expected block = take(tag);
-    if (slice.lengthBytes() == 0) {
+    try {
+      Expected block = find(tag);
+      if (slice.lengthBytes() == 0) {
+        fallBack(block, TcpReason.ZERO_LENGTH.label());
+      } else {
+        handOver(block, slice);
+      }
+      told(tag);
+    } finally {
       slice.release();
-      fallBack(block, TcpReason.ZERO_LENGTH.label());
-      return;
     }
-    delivered.add(block.name());
+  }
+
+  private void handOver(Expected block, RegisteredSlice slice) {
     long lengthBytes = slice.lengthBytes();
     RdmaManagedBuffer buffer = new RdmaManagedBuffer(slice, () -> count(lengthBytes));
+    delivered.add(block.name());
     try {
-      tcp.listener().onBlockFetchSuccess(block.blockId(), buffer);
-    } finally {
-      buffer.release();
+      listener.onBlockFetchSuccess(block.blockId(), buffer);
+    } catch (Throwable t) {
+      buffer.revoke();
+      throw t;
     }
   }
 
   @Override
   public void onStreamed(long tag, long lengthBytes) {
-    Expected block = take(tag);
+    Expected block = find(tag);
+    finish(block, lengthBytes);
+    told(tag);
+  }
+
+  private void finish(Expected block, long lengthBytes) {
     FileSink sink = block.sink();
     if (sink == null) {
       throw new IllegalStateException("block " + block.blockId() + " has no sink");
@@ -107,19 +132,32 @@ final class FetchAttempt implements FetchListener {
     if (!ended) {
       delivered.add(block.name());
       count(lengthBytes);
-      tcp.listener().onBlockFetchSuccess(block.blockId(), contents);
+      listener.onBlockFetchSuccess(block.blockId(), contents);
     }
   }
 
   @Override
   public void onFailure(long tag, FetchFailureReason reason, Throwable cause) {
-    Expected block = take(tag);
+    Expected block = find(tag);
+    try {
+      report(block, reason, cause);
+    } catch (Throwable t) { // a block that nobody reports would be waited for without end
+      listener.onBlockFetchFailure(block.blockId(), t);
+    }
+    told(tag);
+  }
+
+  /**
+   * A block that was handed over is not fetched once more: Spark's listener failed on the way, and
+   * may have taken it all the same.
+   */
+  private void report(Expected block, FetchFailureReason reason, Throwable cause) {
     log.note(block.blockId(), tcp.executorId(), reason, cause);
     closeQuietly(block.sink());
     counters.add(Counter.MISSED_BLOCKS, reason == FetchFailureReason.WITHDRAWN ? 1 : 0);
-    if (reason == FetchFailureReason.PEER_UNREACHABLE) {
+    if (reason == FetchFailureReason.PEER_UNREACHABLE || delivered.contains(block.name())) {
       counters.addFallbacks(reason.label(), 1);
-      tcp.listener().onBlockFetchFailure(block.blockId(), cause);
+      listener.onBlockFetchFailure(block.blockId(), cause);
     } else {
       fallBack(block, reason.label());
     }

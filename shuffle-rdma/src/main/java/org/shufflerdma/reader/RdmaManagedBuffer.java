@@ -4,22 +4,25 @@ package org.shufflerdma.reader;
 import io.netty.buffer.Unpooled;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.shufflerdma.memory.RegisteredSlice;
 
 /**
- * A block in a pooled registered buffer, in Spark's form. It counts references as Spark expects:
- * born with one, which its maker gives up after handing it over; the bytes go back to the pool with
- * the last one.
+ * A block in a pooled registered buffer, in Spark's form. It counts references as Spark expects; the
+ * bytes go back to the pool when Spark has released what it retained, and the maker its slice. Any
+ * thread may call.
  */
 final class RdmaManagedBuffer extends ManagedBuffer {
   private final RegisteredSlice slice;
   private final Runnable onFirstRetain;
-  private final AtomicBoolean everRetained = new AtomicBoolean();
+
+  // Guarded by this.
+  private int references;
+  private boolean everRetained;
+  private boolean revoked;
 
   /**
-   * Takes over the caller's hold on the slice.
+   * The caller keeps its own hold on the slice.
    *
    * @param onFirstRetain called when Spark takes hold of the block, which it then counts as read
    */
@@ -44,18 +47,37 @@ final class RdmaManagedBuffer extends ManagedBuffer {
   }
 
   @Override
-  public ManagedBuffer retain() {
+  public synchronized ManagedBuffer retain() {
+    if (revoked) {
+      throw new IllegalStateException("the block has been given back to the pool");
+    }
     slice.retain();
-    if (everRetained.compareAndSet(false, true)) {
+    references++;
+    if (!everRetained) {
+      everRetained = true;
       onFirstRetain.run();
     }
     return this;
   }
 
   @Override
-  public ManagedBuffer release() {
-    slice.release();
+  public synchronized ManagedBuffer release() {
+    if (!revoked) {
+      slice.release();
+      references--;
+    }
     return this;
+  }
+
+  /**
+   * Releases what Spark has retained, which it may have lost count of as it failed on the way.
+   * Streams of the block throw from then on.
+   */
+  synchronized void revoke() {
+    revoked = true;
+    for (; references > 0; references--) {
+      slice.release();
+    }
   }
 
   @Override

@@ -48,10 +48,6 @@ final class TcpRoute {
     return executorId;
   }
 
-  BlockFetchingListener listener() {
-    return listener;
-  }
-
   void take(String blockId) {
     synchronized (lock) {
       waiting.add(blockId);
@@ -59,7 +55,11 @@ final class TcpRoute {
         return; // the task that will send the first one sends this one, too
       }
     }
-    threads.execute(host, this::send, this::refuse);
+    try {
+      threads.execute(host, this::send, this::refuse);
+    } catch (OutOfMemoryError e) { // a block that nobody sends would be waited for without end
+      fail(takeWaiting(), e);
+    }
   }
 
   private void send() {

@@ -18,6 +18,7 @@ final class CollectedBlocks implements BlockFetchingListener {
   private final Map<String, ManagedBuffer> arrived = new ConcurrentHashMap<>();
   private final Map<String, Throwable> failed = new ConcurrentHashMap<>();
   private volatile boolean refusing;
+  private volatile boolean failing;
 
   CollectedBlocks(int blocks) {
     left = new CountDownLatch(blocks);
@@ -28,10 +29,19 @@ final class CollectedBlocks implements BlockFetchingListener {
     refusing = true;
   }
 
+  /** Has no memory left from now on when it has taken hold of a block. */
+  void failWhenTaking() {
+    failing = true;
+  }
+
   @Override
   public void onBlockFetchSuccess(String blockId, ManagedBuffer buffer) {
     if (refusing) {
       return;
+    }
+    if (failing) {
+      buffer.retain();
+      throw new OutOfMemoryError("of a test");
     }
     assertThat(arrived.putIfAbsent(blockId, buffer.retain())).as(blockId).isNull();
     left.countDown();

@@ -317,6 +317,26 @@ class RdmaBlockStoreClientTest {
   }
 
   @Test
+  void aBlockThatSparksListenerDoesNotTakeIsFailedOnceAndKeepsNoBuffer() throws Exception {
+    RdmaBlockStoreClient client = client(published(10));
+    CollectedBlocks blocks = collect(2);
+    blocks.failWhenTaking();
+    client.fetchBlocks("127.0.0.1", 7, "1", new String[] {"shuffle_4_10_0"}, blocks, null);
+    client.fetchBlocks(
+        "127.0.0.1",
+        7,
+        "1",
+        new String[] {"shuffle_4_10_3"},
+        blocks,
+        new TemporaryFiles(directory));
+    assertThat(blocks.await().failed()).containsOnlyKeys("shuffle_4_10_0", "shuffle_4_10_3");
+    assertThat(spark.requested())
+        .as("asked for twice, and perhaps counted twice")
+        .isEmpty();
+    TestTransports.awaitNoLeases(reader);
+  }
+
+  @Test
   void endedTaskHearsNothingAndKeepsNothing() throws Exception {
     RdmaBlockStoreClient client = client(published(10));
     CollectedBlocks blocks = collect(1);
