@@ -18,7 +18,6 @@ import org.shufflerdma.device.DeviceChoice;
 import org.shufflerdma.device.LoopbackCheck;
 import org.shufflerdma.device.MemoryPlan;
 import org.shufflerdma.device.RdmaUnavailableException;
-import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
@@ -26,7 +25,6 @@ import org.shufflerdma.mapstatus.LocationTable;
 import org.shufflerdma.mapstatus.PublishedEndpoint;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegistrationBudget;
-import org.shufflerdma.reader.FallbackThreads;
 import org.shufflerdma.reader.RdmaSource;
 import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.writer.CommittedOutputPublisher;
@@ -178,12 +176,11 @@ final class RdmaStack implements AutoCloseable {
         settings.withdrawGraceMs(),
         System::nanoTime);
     acquired.push(registry);
-    BlockFetcher fetcher = new BlockFetcher(
+    RdmaSource source = RdmaSource.open(
         transport,
-        FetchSettings.of(Runtime.getRuntime().availableProcessors(), settings.withdrawGraceMs()));
-    acquired.push(fetcher);
-    FallbackThreads fallbackThreads = new FallbackThreads();
-    acquired.push(fallbackThreads);
+        FetchSettings.of(Runtime.getRuntime().availableProcessors(), settings.withdrawGraceMs()),
+        new LocationTable(env.mapOutputTracker()));
+    acquired.push(source);
     CommittedOutputPublisher publisher = new CommittedOutputPublisher(
         env.conf(),
         settings.checksum(),
@@ -194,8 +191,6 @@ final class RdmaStack implements AutoCloseable {
             transport.endpoint().port(),
             transport.endpoint().bootNonce().toHex()),
         env.executorId());
-    RdmaSource source =
-        new RdmaSource(fetcher, new LocationTable(env.mapOutputTracker()), fallbackThreads);
     return new RdmaStack(transport, plan, pins, arena, registry, publisher, source, acquired);
   }
 

@@ -1,9 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.reader;
 
+import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.fetch.BlockFetcher;
+import org.shufflerdma.fetch.FetchSettings;
 import org.shufflerdma.mapstatus.LocationTable;
 
-/** The objects that an executor's readers need to read by RDMA. */
+/**
+ * The objects that an executor's readers need to read by RDMA. It owns the fetcher and the threads; its
+ * owner closes it before the transport.
+ */
 public record RdmaSource(
-    BlockFetcher fetcher, LocationTable locations, FallbackThreads fallbackThreads) {}
+    BlockFetcher fetcher, LocationTable locations, FallbackThreads fallbackThreads)
+    implements AutoCloseable {
+  public static RdmaSource open(
+      RdmaTransport transport, FetchSettings settings, LocationTable locations) {
+    FallbackThreads fallbackThreads = new FallbackThreads();
+    try {
+      return new RdmaSource(new BlockFetcher(transport, settings), locations, fallbackThreads);
+    } catch (Throwable t) {
+      fallbackThreads.close();
+      throw t;
+    }
+  }
+
+  /** The fetcher first: the blocks that it gives up are left to the threads. */
+  @Override
+  public void close() {
+    fetcher.close();
+    fallbackThreads.close();
+  }
+}

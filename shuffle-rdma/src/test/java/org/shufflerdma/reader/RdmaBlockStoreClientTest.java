@@ -4,6 +4,7 @@ package org.shufflerdma.reader;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -39,6 +40,7 @@ import org.shufflerdma.mapstatus.LocationTable;
 import org.shufflerdma.mapstatus.MapStatusCarrier;
 import org.shufflerdma.mapstatus.PublishedEndpoint;
 import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 import org.shufflerdma.verbs.TestDevice;
@@ -356,5 +358,31 @@ class RdmaBlockStoreClientTest {
     blocks.forget("shuffle_4_10_3");
     TestTransports.awaitNoLeases(reader); // the client's own hold may end a moment later
     assertThat(catchThrowable(stream::read)).hasMessageContaining("given back");
+  }
+
+  @Test
+  void blocksThatTheFetcherGivesUpWhenItIsClosedComeFromSpark() throws Exception {
+    RdmaBlockStoreClient client = client(published(10));
+    List<RegisteredBuffer> held = takeAllBuffers();
+    CollectedBlocks blocks = collect(1);
+    client.fetchBlocks("127.0.0.1", 7, "1", new String[] {"shuffle_4_10_0"}, blocks, null);
+    new RdmaSource(fetcher, new LocationTable(tracker), fallback).close();
+    assertThat(blocks.await().failed()).isEmpty();
+    assertThat(spark.requested()).containsExactly("shuffle_4_10_0");
+    held.forEach(RegisteredBuffer::release);
+  }
+
+  private List<RegisteredBuffer> takeAllBuffers() throws Exception {
+    List<RegisteredBuffer> held = new ArrayList<>();
+    for (int bytes : new int[] {1 << 20, 64 << 10, 64}) {
+      try {
+        while (true) {
+          held.add(reader.buffers().acquire(bytes, Deadline.afterMs(0)));
+        }
+      } catch (IOException e) {
+        assertThat(held).isNotEmpty();
+      }
+    }
+    return held;
   }
 }
