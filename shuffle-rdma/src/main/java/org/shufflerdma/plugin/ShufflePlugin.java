@@ -3,10 +3,8 @@ package org.shufflerdma.plugin;
 
 import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
-import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
@@ -18,7 +16,7 @@ import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.concurrent.Workers;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.reader.ReadRange;
@@ -35,6 +33,9 @@ public final class ShufflePlugin implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
 
   private static final String DRIVER_IDENTIFIER = "driver";
+
+  /** More than the two minutes that the driver may take to answer. */
+  private static final int START_MS = 180_000;
 
   private final RdmaSettings settings;
   private final @Nullable String offReason;
@@ -152,27 +153,16 @@ public final class ShufflePlugin implements AutoCloseable {
     if (env.executorId().equals(DRIVER_IDENTIFIER)) {
       return null; // local mode: there is nobody to read from
     }
-    return uninterrupted(() -> ExecutorSide.open(env, settings, resolver));
-  }
-
-  /**
-   * Runs {@code start} in a thread of its own and waits for it. What is started serves all tasks: a
-   * task that is killed meanwhile must not break it off for the others.
-   */
-  private static <T extends @Nullable Object> T uninterrupted(Supplier<T> start) {
-    CompletableFuture<T> result = new CompletableFuture<>();
-    Thread starter = Workers.thread("shuffle-rdma-start", () -> {
-      try {
-        result.complete(start.get());
-      } catch (Throwable t) {
-        result.completeExceptionally(t);
-      }
-    });
-    starter.start();
     try {
-      return result.join(); // does not react to interrupts
-    } catch (CompletionException e) {
-      throw e.getCause() instanceof RuntimeException cause ? cause : e;
+      return Start.run(
+          () -> ExecutorSide.open(env, settings, resolver), Deadline.afterMs(START_MS));
+    } catch (TimeoutException e) {
+      if (settings.required()) {
+        throw new IllegalStateException(
+            "RDMA cannot be used and spark.shuffle.rdma.required=true: " + e.getMessage(), e);
+      }
+      LOG.warn("Shuffle blocks of this executor go by TCP: {}", e.getMessage());
+      return null;
     }
   }
 
