@@ -64,6 +64,13 @@ public final class MapOutputRegistry implements AutoCloseable {
       return MapOutputRegistry.this.publish(shuffle, output);
     }
 
+    /** Throws what {@link #publish} would throw for an output of so many bytes before it looks at it. */
+    public void admit(long lengthBytes) throws NotPublishedException {
+      synchronized (lock) {
+        MapOutputRegistry.this.admit(shuffle, lengthBytes);
+      }
+    }
+
     @Override
     public void close() {
       if (ended.compareAndSet(false, true)) {
@@ -174,13 +181,10 @@ public final class MapOutputRegistry implements AutoCloseable {
       throws NotPublishedException {
     long lengthBytes = output.lengthBytes();
     synchronized (lock) {
-      refuse(shuffle);
-      pause.refuseWhilePaused();
-      long forOutputs = budget.limitBytes() - arena.registeredBytes();
-      refuseTooLong(lengthBytes, forOutputs);
+      admit(shuffle, lengthBytes);
       ledger.touch(shuffle);
       long bytes = RegistrationBudget.pages(lengthBytes);
-      withdraw(ledger.makeRoom(shuffle, bytes, forOutputs / SHARE_KEPT_FREE, freeBytes()));
+      withdraw(ledger.makeRoom(shuffle, bytes, bytesForOutputs() / SHARE_KEPT_FREE, freeBytes()));
       publishing++;
     }
     try {
@@ -216,6 +220,17 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
     published.increment();
     return result;
+  }
+
+  private void admit(Shuffle<PublishedOutput> shuffle, long lengthBytes)
+      throws NotPublishedException {
+    refuse(shuffle);
+    pause.refuseWhilePaused();
+    refuseTooLong(lengthBytes, bytesForOutputs());
+  }
+
+  private long bytesForOutputs() {
+    return budget.limitBytes() - arena.registeredBytes();
   }
 
   private void refuse(Shuffle<PublishedOutput> shuffle) throws NotPublishedException {

@@ -3,6 +3,7 @@ package org.shufflerdma.writer;
 
 import java.io.File;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.Locale;
 import java.util.Map;
@@ -127,6 +128,7 @@ public final class CommittedOutputPublisher {
   private void publishOutput(
       MapOutputRegistry.Use use, Task task, MapStatus status, long[] partitionLengths)
       throws IOException, NotPublishedException, ReflectiveOperationException {
+    use.admit(Arrays.stream(partitionLengths).sum()); // before the file is read for its checksums
     File dataFile = resolver.getDataFile(task.shuffleId(), task.mapId());
     PublishedOutput output = use.publish(new MapOutputFile(
         task.shuffleId(),

@@ -18,6 +18,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -154,12 +155,29 @@ class CommittedOutputPublisherTest {
     }
   }
 
+  /** Its checksums cannot be read: had they been asked for, that would be the reason. */
+  @Test
+  void outputThatMayNotBeRegisteredIsNotReadForItsChecksums() {
+    registry.close();
+    try (RegisteredArena full = TestTransports.arena(transport, 10)) {
+      registry = new MapOutputRegistry(
+          transport.protectionDomain(), full, TestTransports.seal(), 0, System::nanoTime);
+      PublishingManager.FAULT.set(CommittedOutputPublisherTest::breakChecksumFile);
+      runJob(RECORDS);
+      assertNothingPublished(Trouble.BUDGET);
+    }
+  }
+
+  private static void breakChecksumFile(
+      IndexShuffleBlockResolver resolver, int shuffleId, long mapId, MapStatus status)
+      throws IOException {
+    File checksums = resolver.getChecksumFile(shuffleId, mapId, "ADLER32", Option.empty());
+    Files.write(checksums.toPath(), new byte[3]);
+  }
+
   @Test
   void brokenChecksumFileLeavesTheTaskCommitted() {
-    PublishingManager.FAULT.set((resolver, shuffleId, mapId, status) -> {
-      File checksums = resolver.getChecksumFile(shuffleId, mapId, "ADLER32", Option.empty());
-      Files.write(checksums.toPath(), new byte[3]);
-    });
+    PublishingManager.FAULT.set(CommittedOutputPublisherTest::breakChecksumFile);
     runJob(RECORDS);
     assertNothingPublished(Trouble.CHECKSUMS);
   }
