@@ -48,7 +48,7 @@ final class ManyRegions implements AutoCloseable {
               MOST_NAME,
               Verdict.NOT_PROVEN,
               "the file of " + Bench.mebibytes(bench.file().size())
-                  + " MiB has not as many pages; give a larger --size");
+                  + " MiB has fewer pages; give a larger --size");
       return;
     }
     int pieceBytes = (int) Math.min(LARGEST_PIECE_BYTES, pages * PAGE_BYTES);
