@@ -95,7 +95,8 @@ class RdmaSettingsTest {
   @Test
   void unknownKeyIsRefusedWithTheNamesOfAllSettings() {
     assertThatThrownBy(() -> RdmaSettings.from(Map.of("spark.shuffle.rdma.poolByte", "1g")))
-        .hasMessageContainingAll("spark.shuffle.rdma.poolByte.", "spark.shuffle.rdma.{", "poolBytes,");
+        .hasMessageContainingAll(
+            "spark.shuffle.rdma.poolByte.", "spark.shuffle.rdma.{", "poolBytes,");
   }
 
   @Test
