@@ -171,6 +171,7 @@ class ForgedLocationTest {
       if (round > 0 && round % ROUNDS_PER_MINUTE == 0) {
         TimeUnit.MINUTES.sleep(1);
       }
+      readWithoutForgery();
       Map.@Nullable Entry<FetchFailureReason, String> failure = switch (random.nextInt(4)) {
         case 0 -> fetchByForgedTrailer(random);
         case 1 -> fetchFromForgedPeer(random);
@@ -197,6 +198,13 @@ class ForgedLocationTest {
             FetchFailureReason.CONNECT);
     CollectingListener listener = fetch(peer, target.block(0, 0, LENGTHS.length));
     assertThat(listener.blocks.get(0L)).isEqualTo(target.expected(0, LENGTHS.length));
+  }
+
+  /** READs of data that succeed keep the owner's circuit breaker closed. */
+  private void readWithoutForgery() throws Exception {
+    CollectingListener listener = fetch(peer, other.block(0, 0, 3));
+    assertThat(listener.blocks.get(0L)).isEqualTo(other.expected(0, 3));
+    fetcher.forgetShuffle(SHUFFLE_ID);
   }
 
   /** The block by this reference: why it did not come, or null after its bytes were found right. */
