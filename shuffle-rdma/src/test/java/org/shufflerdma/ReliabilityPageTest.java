@@ -17,9 +17,9 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.shufflerdma.connection.Breakage;
 import org.shufflerdma.fetch.FetchFailureReason;
+import org.shufflerdma.mapoutput.UnpublishedReason;
 import org.shufflerdma.reader.TcpReason;
 import org.shufflerdma.verbs.WcStatus;
-import org.shufflerdma.writer.CommittedOutputPublisher.Trouble;
 
 /**
  * What docs/reliability.md says of faults, held against the sources. A test that was renamed is
@@ -162,8 +162,8 @@ class ReliabilityPageTest {
     for (TcpReason reason : TcpReason.values()) {
       assertThat(seen).contains(reason.label());
     }
-    for (Trouble trouble : Trouble.values()) {
-      assertThat(seen).contains("outputs.unpublished." + trouble.label());
+    for (UnpublishedReason reason : UnpublishedReason.values()) {
+      assertThat(seen).contains("outputs.unpublished." + reason.label());
     }
   }
 

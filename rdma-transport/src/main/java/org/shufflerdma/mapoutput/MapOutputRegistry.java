@@ -16,7 +16,6 @@ import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.location.DescriptorSeal;
-import org.shufflerdma.mapoutput.NotPublishedException.Reason;
 import org.shufflerdma.mapoutput.OutputLedger.Shuffle;
 import org.shufflerdma.mapoutput.OutputLedger.Turn;
 import org.shufflerdma.memory.BudgetExhaustedException;
@@ -235,18 +234,18 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   private void refuse(Shuffle<PublishedOutput> shuffle) throws NotPublishedException {
     if (closed) {
-      throw new NotPublishedException(Reason.CLOSED, "the executor is stopping");
+      throw new NotPublishedException(UnpublishedReason.CLOSED, "the executor is stopping");
     }
     if (shuffle.isRemoved()) {
       throw new NotPublishedException(
-          Reason.REMOVED, "shuffle " + shuffle.id() + " has been removed");
+          UnpublishedReason.REMOVED, "shuffle " + shuffle.id() + " has been removed");
     }
   }
 
   private void refuseTooLong(long lengthBytes, long forOutputs) throws NotPublishedException {
     if (RegistrationBudget.pages(lengthBytes) > forOutputs) {
       throw new NotPublishedException(
-          Reason.BUDGET,
+          UnpublishedReason.BUDGET,
           "its " + lengthBytes + " bytes are more than the " + forOutputs
               + " that may be registered beside the descriptors: " + budget);
     }
@@ -257,11 +256,13 @@ public final class MapOutputRegistry implements AutoCloseable {
       return PublishedOutput.announce(
           output, generations.incrementAndGet() & 0xFFFF_FFFFL, arena, seal, budget);
     } catch (BudgetExhaustedException e) {
-      throw new NotPublishedException(Reason.BUDGET, String.valueOf(e.getMessage()), e);
+      throw new NotPublishedException(UnpublishedReason.BUDGET, String.valueOf(e.getMessage()), e);
     } catch (IOException e) {
       pause.note(false);
       throw new NotPublishedException(
-          Reason.REGISTRATION, "no descriptor for " + output.dataFile() + ": " + e.getMessage(), e);
+          UnpublishedReason.REGISTRATION,
+          "no descriptor for " + output.dataFile() + ": " + e.getMessage(),
+          e);
     }
   }
 
@@ -272,7 +273,7 @@ public final class MapOutputRegistry implements AutoCloseable {
       pause.note(true);
       registeredBytes.addAndGet(output.lengthBytes());
     } catch (NotPublishedException e) {
-      if (e.reason() == Reason.REGISTRATION) {
+      if (e.reason() == UnpublishedReason.REGISTRATION) {
         pause.note(false);
       }
       throw e;
@@ -377,7 +378,7 @@ public final class MapOutputRegistry implements AutoCloseable {
       register(turn.output());
       registered = true;
     } catch (NotPublishedException e) {
-      if (e.reason() != Reason.REMOVED && failureLog.tryLog() >= 0) {
+      if (e.reason() != UnpublishedReason.REMOVED && failureLog.tryLog() >= 0) {
         LOG.warn("A map output that waited for room could not be registered", e);
       }
     }

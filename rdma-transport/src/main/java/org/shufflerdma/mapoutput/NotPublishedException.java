@@ -5,35 +5,19 @@ package org.shufflerdma.mapoutput;
 public final class NotPublishedException extends Exception {
   private static final long serialVersionUID = 1L;
 
-  /** Why. */
-  public enum Reason {
-    /** It alone, or its descriptor, exceeds what the executor may register. */
-    BUDGET,
-    /** The file is not as long as its partitions. */
-    FILE_CHANGED,
-    /** It could not be mapped or registered. */
-    REGISTRATION,
-    /** Registration has failed several times in a row and is not tried for a while. */
-    REGISTRATION_PAUSED,
-    /** Its shuffle was removed while its task ran. */
-    REMOVED,
-    /** Its executor is stopping. */
-    CLOSED
-  }
+  private final UnpublishedReason reason;
 
-  private final Reason reason;
-
-  NotPublishedException(Reason reason, String message) {
+  NotPublishedException(UnpublishedReason reason, String message) {
     super(message);
     this.reason = reason;
   }
 
-  NotPublishedException(Reason reason, String message, Throwable cause) {
+  NotPublishedException(UnpublishedReason reason, String message, Throwable cause) {
     super(message, cause);
     this.reason = reason;
   }
 
-  public Reason reason() {
+  public UnpublishedReason reason() {
     return reason;
   }
 }

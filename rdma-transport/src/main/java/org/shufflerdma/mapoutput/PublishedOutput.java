@@ -7,7 +7,6 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.location.MapOutputDescriptor;
-import org.shufflerdma.mapoutput.NotPublishedException.Reason;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegistrationBudget;
@@ -87,13 +86,14 @@ public final class PublishedOutput {
     } catch (IOException | RuntimeException e) {
       giveBackAfter(e, opened);
       throw new NotPublishedException(
-          Reason.REGISTRATION, "cannot register " + path + ": " + e.getMessage(), e);
+          UnpublishedReason.REGISTRATION, "cannot register " + path + ": " + e.getMessage(), e);
     }
   }
 
   private synchronized MapOutputFile requireWaiting() throws NotPublishedException {
     if (waiting == null) {
-      throw new NotPublishedException(Reason.REMOVED, "it was withdrawn while it waited for room");
+      throw new NotPublishedException(
+          UnpublishedReason.REMOVED, "it was withdrawn while it waited for room");
     }
     return waiting;
   }

@@ -3,7 +3,6 @@ package org.shufflerdma.mapoutput;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import org.shufflerdma.mapoutput.NotPublishedException.Reason;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.MappedFile;
 import org.shufflerdma.verbs.MemoryRegion;
@@ -22,7 +21,7 @@ record RegisteredFile(MappedFile file, MemoryRegion region) implements AutoClose
     try {
       if (file.size() != lengthBytes) {
         throw new NotPublishedException(
-            Reason.FILE_CHANGED,
+            UnpublishedReason.FILE_CHANGED,
             path + " has " + file.size() + " bytes, its partitions " + lengthBytes);
       }
       return new RegisteredFile(file, domain.register(file, 0, lengthBytes, Access.REMOTE_READ));

@@ -3,7 +3,6 @@ package org.shufflerdma.mapoutput;
 
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
-import org.shufflerdma.mapoutput.NotPublishedException.Reason;
 
 /**
  * After several registrations in a row that the device refused, none is tried for a minute: what it
@@ -31,7 +30,7 @@ final class RegistrationPause {
   synchronized void refuseWhilePaused() throws NotPublishedException {
     if (failuresInARow >= FAILURES_BEFORE_PAUSE && nanoClock.getAsLong() - pausedUntilNs < 0) {
       throw new NotPublishedException(
-          Reason.REGISTRATION_PAUSED,
+          UnpublishedReason.REGISTRATION,
           "the last " + failuresInARow + " registrations failed; the next is tried in up to "
               + TimeUnit.NANOSECONDS.toSeconds(PAUSE_NS) + " s");
     }

@@ -26,7 +26,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
-import org.shufflerdma.mapoutput.NotPublishedException.Reason;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.verbs.TestDevice;
 
@@ -161,7 +160,7 @@ class MapOutputRegistryTest {
   @Test
   void outputLargerThanAllThatMayBeRegisteredIsRefused() throws Exception {
     try (MapOutputRegistry registry = registry(2, NO_GRACE)) {
-      assertRefused(registry, output(1, 2 * PAGE + 1), Reason.BUDGET);
+      assertRefused(registry, output(1, 2 * PAGE + 1), UnpublishedReason.BUDGET);
       assertThat(regions()).isZero();
     }
   }
@@ -319,7 +318,7 @@ class MapOutputRegistryTest {
     stop.start();
     await("the stop waits", () -> stop.getState() == Thread.State.TIMED_WAITING);
     file.mayBeOpened.countDown();
-    assertRefused(() -> resultOf(publication), Reason.CLOSED);
+    assertRefused(() -> resultOf(publication), UnpublishedReason.CLOSED);
     stop.join();
     assertThat(regions()).isZero();
     assertThat(arena.budget().usedBytes()).isEqualTo(arenaBytes);
@@ -342,7 +341,7 @@ class MapOutputRegistryTest {
     registry.close();
     arena.close();
     file.mayBeOpened.countDown();
-    assertRefused(() -> resultOf(publication), Reason.REMOVED);
+    assertRefused(() -> resultOf(publication), UnpublishedReason.REMOVED);
     assertThat(TestDevice.live().regions()).isEqualTo(regionsBefore - 1); // the arena's is gone
   }
 
@@ -384,7 +383,7 @@ class MapOutputRegistryTest {
     try (MapOutputRegistry registry = registry(NO_GRACE)) {
       try (MapOutputRegistry.Use task = registry.use(SHUFFLE)) {
         registry.removeShuffle(SHUFFLE);
-        assertRefused(() -> task.publish(output(1, 10)), Reason.REMOVED);
+        assertRefused(() -> task.publish(output(1, 10)), UnpublishedReason.REMOVED);
       }
       assertThat(regions()).isZero();
       registry.publish(output(2, 10)); // computed again by a task that began later
@@ -397,7 +396,7 @@ class MapOutputRegistryTest {
     try (MapOutputRegistry registry = registry(NO_GRACE)) {
       MapOutputFile output = output(1, 100);
       Files.write(output.dataFile(), new byte[99]);
-      assertRefused(registry, output, Reason.FILE_CHANGED);
+      assertRefused(registry, output, UnpublishedReason.FILE_CHANGED);
       assertThat(regions()).isZero();
       assertThat(registry.registeredBytes()).isZero();
     }
@@ -409,9 +408,11 @@ class MapOutputRegistryTest {
       MapOutputFile gone = output(1, 100);
       Files.delete(gone.dataFile());
       for (int i = 0; i < 5; i++) {
-        assertRefused(registry, gone, Reason.REGISTRATION);
+        assertRefused(registry, gone, UnpublishedReason.REGISTRATION);
       }
-      assertRefused(registry, output(2, 10), Reason.REGISTRATION_PAUSED);
+      MapOutputFile good = output(2, 10);
+      assertRefused(registry, good, UnpublishedReason.REGISTRATION);
+      assertThatThrownBy(() -> registry.publish(good)).hasMessageContaining("the next is tried in");
       nowNs.addAndGet(TimeUnit.SECONDS.toNanos(61));
       registry.publish(output(2, 10));
       assertThat(registry.registeredBytes()).isEqualTo(10);
@@ -422,16 +423,17 @@ class MapOutputRegistryTest {
   void closedRegistryPublishesNothing() throws Exception {
     MapOutputRegistry registry = registry(NO_GRACE);
     registry.close();
-    assertRefused(registry, output(1, 10), Reason.CLOSED);
+    assertRefused(registry, output(1, 10), UnpublishedReason.CLOSED);
     assertThat(regions()).isZero();
   }
 
   private static void assertRefused(
-      MapOutputRegistry registry, MapOutputFile output, Reason reason) {
+      MapOutputRegistry registry, MapOutputFile output, UnpublishedReason reason) {
     assertRefused(() -> registry.publish(output), reason);
   }
 
-  private static void assertRefused(Callable<PublishedOutput> publication, Reason reason) {
+  private static void assertRefused(
+      Callable<PublishedOutput> publication, UnpublishedReason reason) {
     assertThatThrownBy(publication::call)
         .isInstanceOfSatisfying(
             NotPublishedException.class, e -> assertThat(e.reason()).isEqualTo(reason));

@@ -14,10 +14,10 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.TransportStats;
 import org.shufflerdma.fetch.FetchStats;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
+import org.shufflerdma.mapoutput.UnpublishedReason;
 import org.shufflerdma.memory.PoolUsage;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
-import org.shufflerdma.writer.CommittedOutputPublisher.Trouble;
 
 /** All counts of one executor under their public names, for the metrics system and the summary. */
 final class ExecutorCounts {
@@ -63,17 +63,17 @@ final class ExecutorCounts {
           rdma -> value.applyAsLong(rdma.transport().buffers().usage()));
     }
 
-    private static OfRdma unpublished(Trouble trouble) {
+    private static OfRdma unpublished(UnpublishedReason reason) {
       return new OfRdma(
-          "shuffle.rdma.outputs.unpublished." + trouble.label(),
+          "shuffle.rdma.outputs.unpublished." + reason.label(),
           "outputs",
-          "Map outputs that were committed but not published, because " + why(trouble) + ".",
-          rdma -> rdma.publisher().count(trouble));
+          "Map outputs that were committed but not published, because " + why(reason) + ".",
+          rdma -> rdma.publisher().count(reason));
     }
   }
 
-  private static String why(Trouble trouble) {
-    return switch (trouble) {
+  private static String why(UnpublishedReason reason) {
+    return switch (reason) {
       case BUDGET -> "the budget of registered bytes has no room for them";
       case REMOVED -> "their shuffle was removed while the task ran";
       case FILE_CHANGED -> "their file did not have the length of its partitions";
@@ -212,7 +212,7 @@ final class ExecutorCounts {
                   "times",
                   "How often no fetch buffer became free within a second.",
                   PoolUsage::exhaustions)),
-          Arrays.stream(Trouble.values()).map(OfRdma::unpublished))
+          Arrays.stream(UnpublishedReason.values()).map(OfRdma::unpublished))
       .toList();
 
   private final Map<String, LongSupplier> gauges = new LinkedHashMap<>();

@@ -5,7 +5,6 @@ import java.io.File;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.EnumMap;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
@@ -21,6 +20,7 @@ import org.shufflerdma.mapoutput.MapOutputFile;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.mapoutput.NotPublishedException;
 import org.shufflerdma.mapoutput.PublishedOutput;
+import org.shufflerdma.mapoutput.UnpublishedReason;
 import org.shufflerdma.mapstatus.MapStatusCarrier;
 import org.shufflerdma.mapstatus.PublishedEndpoint;
 import org.shufflerdma.metrics.LogThrottle;
@@ -36,41 +36,6 @@ public final class CommittedOutputPublisher {
   /** The map task: what of Spark's state its publication depends on. */
   public record Task(int shuffleId, long mapId, boolean serializedShuffle, TaskContext context) {}
 
-  /** Why a map output stayed unpublished. */
-  public enum Trouble {
-    /** Registering it would have exceeded the executor's limit. */
-    BUDGET,
-    /** Its shuffle was removed while the task ran. */
-    REMOVED,
-    /** Its file was not as long as its partitions. */
-    FILE_CHANGED,
-    /** Its file could not be mapped or registered, or was not tried after several failures. */
-    REGISTRATION,
-    /** Its checksums could not be read or computed. */
-    CHECKSUMS,
-    /** Its map status cannot carry a location. */
-    CARRIER,
-    /** The executor was stopping. */
-    CLOSED,
-    /** A defect of this code. */
-    INTERNAL;
-
-    /** Returns the name for counters, for example {@code file-changed}. */
-    public String label() {
-      return name().toLowerCase(Locale.ROOT).replace('_', '-');
-    }
-
-    private static Trouble of(NotPublishedException.Reason reason) {
-      return switch (reason) {
-        case BUDGET -> BUDGET;
-        case FILE_CHANGED -> FILE_CHANGED;
-        case REGISTRATION, REGISTRATION_PAUSED -> REGISTRATION;
-        case REMOVED -> REMOVED;
-        case CLOSED -> CLOSED;
-      };
-    }
-  }
-
   private static final Logger LOG = LoggerFactory.getLogger(CommittedOutputPublisher.class);
 
   private final IndexShuffleBlockResolver resolver;
@@ -80,7 +45,7 @@ public final class CommittedOutputPublisher {
   private final ChecksumSource checksums;
   private final LogThrottle throttle =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
-  private final Map<Trouble, LongAdder> troubles = new EnumMap<>(Trouble.class);
+  private final Map<UnpublishedReason, LongAdder> counts = new EnumMap<>(UnpublishedReason.class);
 
   public CommittedOutputPublisher(
       SparkConf conf,
@@ -94,8 +59,8 @@ public final class CommittedOutputPublisher {
     this.endpoint = endpoint;
     this.executorHash = MapOutputTrailer.hashExecutorId(executorId);
     this.checksums = ChecksumSource.of(conf, checksumMode);
-    for (Trouble trouble : Trouble.values()) {
-      troubles.put(trouble, new LongAdder());
+    for (UnpublishedReason reason : UnpublishedReason.values()) {
+      counts.put(reason, new LongAdder());
     }
   }
 
@@ -115,13 +80,13 @@ public final class CommittedOutputPublisher {
       }
       publishOutput(use, task, status, partitionLengths);
     } catch (NotPublishedException e) {
-      note(task, Trouble.of(e.reason()), e);
+      note(task, e.reason(), e);
     } catch (IOException e) {
-      note(task, Trouble.CHECKSUMS, e);
+      note(task, UnpublishedReason.CHECKSUMS, e);
     } catch (ReflectiveOperationException e) {
-      note(task, Trouble.CARRIER, e);
+      note(task, UnpublishedReason.CARRIER, e);
     } catch (RuntimeException | LinkageError e) {
-      note(task, Trouble.INTERNAL, e);
+      note(task, UnpublishedReason.INTERNAL, e);
     }
   }
 
@@ -144,7 +109,7 @@ public final class CommittedOutputPublisher {
       if (carried) {
         status.updateLocation(endpoint.addTo(status.location()));
       } else {
-        note(task, Trouble.CARRIER, null);
+        note(task, UnpublishedReason.CARRIER, null);
       }
     } finally {
       if (!carried) {
@@ -162,8 +127,8 @@ public final class CommittedOutputPublisher {
     return true;
   }
 
-  private void note(Task task, Trouble trouble, @Nullable Throwable cause) {
-    adder(trouble).increment();
+  private void note(Task task, UnpublishedReason reason, @Nullable Throwable cause) {
+    adder(reason).increment();
     long held = throttle.tryLog();
     if (held >= 0) {
       LOG.warn(
@@ -171,18 +136,18 @@ public final class CommittedOutputPublisher {
               + " {} more since the last such line.",
           task.mapId(),
           task.shuffleId(),
-          trouble.label(),
+          reason.label(),
           held,
           cause);
     }
   }
 
   /** Map outputs that stayed unpublished for this reason. */
-  public long count(Trouble trouble) {
-    return adder(trouble).sum();
+  public long count(UnpublishedReason reason) {
+    return adder(reason).sum();
   }
 
-  private LongAdder adder(Trouble trouble) {
-    return Objects.requireNonNull(troubles.get(trouble));
+  private LongAdder adder(UnpublishedReason reason) {
+    return Objects.requireNonNull(counts.get(reason));
   }
 }

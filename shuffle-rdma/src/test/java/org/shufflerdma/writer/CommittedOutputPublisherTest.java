@@ -28,10 +28,10 @@ import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.location.MapOutputTrailer;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
+import org.shufflerdma.mapoutput.UnpublishedReason;
 import org.shufflerdma.mapstatus.MapStatusCarrier;
 import org.shufflerdma.mapstatus.PublishedEndpoint;
 import org.shufflerdma.memory.RegisteredArena;
-import org.shufflerdma.writer.CommittedOutputPublisher.Trouble;
 import scala.Option;
 import scala.Tuple2;
 
@@ -109,8 +109,8 @@ class CommittedOutputPublisherTest {
     }
   }
 
-  private void assertNothingPublished(Trouble trouble) {
-    assertThat(publisher().count(trouble)).isEqualTo(MAPS);
+  private void assertNothingPublished(UnpublishedReason reason) {
+    assertThat(publisher().count(reason)).isEqualTo(MAPS);
     for (MapStatus status : PublishingManager.STATUSES) {
       assertThat(MapStatusCarrier.read(status, PARTITIONS)).isEmpty();
       assertThat(PublishedEndpoint.of(status.location())).isEmpty();
@@ -130,8 +130,8 @@ class CommittedOutputPublisherTest {
               assertThat(endpoint.port()).isEqualTo(transport.endpoint().port()));
     }
     assertThat(registry.published()).isEqualTo(MAPS);
-    for (Trouble trouble : Trouble.values()) {
-      assertThat(publisher().count(trouble)).as(trouble.label()).isZero();
+    for (UnpublishedReason reason : UnpublishedReason.values()) {
+      assertThat(publisher().count(reason)).as(reason.label()).isZero();
     }
   }
 
@@ -139,8 +139,8 @@ class CommittedOutputPublisherTest {
   void emptyOutputsAreNoTroubleAndPublishNothing() {
     runJob(0);
     assertThat(registry.published()).isZero();
-    for (Trouble trouble : Trouble.values()) {
-      assertThat(publisher().count(trouble)).as(trouble.label()).isZero();
+    for (UnpublishedReason reason : UnpublishedReason.values()) {
+      assertThat(publisher().count(reason)).as(reason.label()).isZero();
     }
   }
 
@@ -151,7 +151,7 @@ class CommittedOutputPublisherTest {
       registry = new MapOutputRegistry(
           transport.protectionDomain(), full, TestTransports.seal(), 0, System::nanoTime);
       runJob(RECORDS);
-      assertNothingPublished(Trouble.BUDGET);
+      assertNothingPublished(UnpublishedReason.BUDGET);
     }
   }
 
@@ -164,7 +164,7 @@ class CommittedOutputPublisherTest {
           transport.protectionDomain(), full, TestTransports.seal(), 0, System::nanoTime);
       PublishingManager.FAULT.set(CommittedOutputPublisherTest::breakChecksumFile);
       runJob(RECORDS);
-      assertNothingPublished(Trouble.BUDGET);
+      assertNothingPublished(UnpublishedReason.BUDGET);
     }
   }
 
@@ -179,7 +179,7 @@ class CommittedOutputPublisherTest {
   void brokenChecksumFileLeavesTheTaskCommitted() {
     PublishingManager.FAULT.set(CommittedOutputPublisherTest::breakChecksumFile);
     runJob(RECORDS);
-    assertNothingPublished(Trouble.CHECKSUMS);
+    assertNothingPublished(UnpublishedReason.CHECKSUMS);
   }
 
   @Test
@@ -189,14 +189,14 @@ class CommittedOutputPublisherTest {
         new byte[] {1},
         StandardOpenOption.APPEND));
     runJob(RECORDS);
-    assertNothingPublished(Trouble.FILE_CHANGED);
+    assertNothingPublished(UnpublishedReason.FILE_CHANGED);
   }
 
   @Test
   void failingRegistrationLeavesTheTaskCommitted() {
     arena.close();
     runJob(RECORDS);
-    assertNothingPublished(Trouble.REGISTRATION);
+    assertNothingPublished(UnpublishedReason.REGISTRATION);
   }
 
   @Test
@@ -205,7 +205,7 @@ class CommittedOutputPublisherTest {
     PublishingManager.FAULT.set((resolver, shuffleId, mapId, status) ->
         MapStatusCarrier.write(status, PARTITIONS, earlier));
     runJob(RECORDS);
-    assertThat(publisher().count(Trouble.CARRIER)).isEqualTo(MAPS);
+    assertThat(publisher().count(UnpublishedReason.CARRIER)).isEqualTo(MAPS);
     assertThat(PublishingManager.STATUSES)
         .allSatisfy(
             status -> assertThat(MapStatusCarrier.read(status, PARTITIONS)).contains(earlier));
@@ -223,8 +223,8 @@ class CommittedOutputPublisherTest {
     runJob(RECORDS);
     assertThat(PublishingManager.STATUSES).as("committed").hasSize(MAPS + 1);
     assertThat(registry.published()).isEqualTo(MAPS);
-    for (Trouble trouble : Trouble.values()) {
-      assertThat(publisher().count(trouble)).as(trouble.label()).isZero();
+    for (UnpublishedReason reason : UnpublishedReason.values()) {
+      assertThat(publisher().count(reason)).as(reason.label()).isZero();
     }
   }
 
@@ -246,8 +246,8 @@ class CommittedOutputPublisherTest {
       assertThat(Path.of(filler)).as("deleted by a second attempt").doesNotExist();
       assertThat(PublishingManager.STATUSES).hasSize(MAPS);
       assertThat(registry.published()).isEqualTo(MAPS);
-      for (Trouble trouble : Trouble.values()) {
-        assertThat(publisher().count(trouble)).as(trouble.label()).isZero();
+      for (UnpublishedReason reason : UnpublishedReason.values()) {
+        assertThat(publisher().count(reason)).as(reason.label()).isZero();
       }
     } finally {
       registry.close(); // which unmaps what lies there
@@ -274,6 +274,6 @@ class CommittedOutputPublisherTest {
   void stoppingExecutorLeavesTheTaskCommitted() {
     registry.close();
     runJob(RECORDS);
-    assertNothingPublished(Trouble.CLOSED);
+    assertNothingPublished(UnpublishedReason.CLOSED);
   }
 }

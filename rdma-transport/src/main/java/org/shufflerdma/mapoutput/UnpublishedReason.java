@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.mapoutput;
+
+import java.util.Locale;
+
+/** Why a map output stayed unpublished. */
+public enum UnpublishedReason {
+  /** Registering it would have exceeded the executor's limit. */
+  BUDGET,
+  /** Its shuffle was removed while the task ran. */
+  REMOVED,
+  /** Its file was not as long as its partitions. */
+  FILE_CHANGED,
+  /** Its file could not be mapped or registered, or was not tried after several failures. */
+  REGISTRATION,
+  /** Its checksums could not be read or computed. */
+  CHECKSUMS,
+  /** Its map status cannot carry a location. */
+  CARRIER,
+  /** The executor was stopping. */
+  CLOSED,
+  /** A defect of this code. */
+  INTERNAL;
+
+  /** Returns the name for counters, for example {@code file-changed}. */
+  public String label() {
+    return name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+}
