@@ -39,7 +39,7 @@ public final class PerPeerExecutor<P> {
     int running;
   }
 
-  /** Has the step run when it is its turn. Returns at once, but for workers that shut down. */
+  /** Runs the step when it is its turn. Returns at once unless the workers shut down. */
   public void execute(P peer, Runnable step) {
     synchronized (this) {
       PeerQueue queue = queues.computeIfAbsent(peer, key -> new PeerQueue());

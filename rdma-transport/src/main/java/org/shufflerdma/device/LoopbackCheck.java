@@ -41,7 +41,7 @@ public final class LoopbackCheck {
   /**
    * Runs the check, and throws with the reason where a device fails it.
    *
-   * @param directory where shuffle files lie: of those the device must read
+   * @param directory holds shuffle files; the device must be able to read files there
    */
   public static void run(
       RdmaTransport transport,
@@ -61,7 +61,7 @@ public final class LoopbackCheck {
       try {
         byte[] read = read(new PeerId(executorId, transport.endpoint()), output, fetcher);
         if (!Arrays.equals(bytes, read)) {
-          throw new IOException("a loopback READ of a file brought other bytes");
+          throw new IOException("a loopback READ of a file returned wrong bytes");
         }
       } finally {
         registry.retract(SHUFFLE_ID, output);

@@ -25,7 +25,7 @@ public final class BlockFetcher implements AutoCloseable {
   private static final int SHARED_BUFFER_BYTES = 1 << 20;
   private static final int CLOSE_MS = 5_000;
 
-  /** Peers that can keep all of their workers waiting before others wait for them. */
+  /** The number of peers that must block all of their workers before other peers have to wait. */
   private static final int LANES = 4;
 
   private final ThreadPoolExecutor workers;
@@ -67,8 +67,8 @@ public final class BlockFetcher implements AutoCloseable {
   /**
    * Starts to fetch blocks of one peer.
    *
-   * @param tcpAddress of the peer's host, asked to tell a lost peer from one without RDMA; null if
-   *     that is not known
+   * @param tcpAddress address of the peer's host, which is probed to tell a lost peer from one whose
+   *     RDMA failed; null if it is not known
    */
   public FetchToken fetch(
       PeerId peer,
@@ -82,7 +82,7 @@ public final class BlockFetcher implements AutoCloseable {
     return token;
   }
 
-  /** Drops what is known of a shuffle that is gone. */
+  /** Forgets the descriptors of a shuffle that has been removed. */
   public void forgetShuffle(int shuffleId) {
     context.cache().forgetShuffle(shuffleId);
   }
@@ -98,7 +98,7 @@ public final class BlockFetcher implements AutoCloseable {
     workers.shutdownNow().forEach(Runnable::run);
     try {
       if (!workers.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS)) {
-        LOG.warn("Fetches still run {} ms after the fetcher was closed", CLOSE_MS);
+        LOG.warn("Some fetches are still running {} ms after their fetcher was closed", CLOSE_MS);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

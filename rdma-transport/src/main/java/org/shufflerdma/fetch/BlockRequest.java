@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A block to fetch: the partitions {@code [startPartition, endPartition)} of one map output.
  *
- * @param tag what the caller knows the block by
- * @param sink where to stream the block; null to get it in one buffer
+ * @param tag the caller's number for the block
+ * @param sink receives the block piece by piece; null to deliver it in one buffer
  */
 public record BlockRequest(
     long tag,

@@ -5,10 +5,10 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * Takes a block too large for memory piece by piece, in order. What it got counts only after {@link
- * FetchListener#onStreamed}; after a failure it is to be thrown away.
+ * Receives a block that is too large for memory, piece by piece and in order. The bytes are valid
+ * only after {@link FetchListener#onStreamed}; after a failure they must be thrown away.
  */
 public interface BlockSink {
-  /** The view is valid during the call alone. The call may block. */
+  /** Writes one piece. The view is valid only during the call, which may block. */
   void write(ByteBuffer piece) throws IOException;
 }

@@ -28,11 +28,12 @@ final class BlockVerifier {
     nextPartition();
   }
 
-  /** Consumes the bytes. */
+  /** Adds the next bytes of the block, and moves their position to their limit. */
   void update(ByteBuffer bytes) {
     while (bytes.hasRemaining()) {
       if (partition == endPartition) {
-        throw new IllegalArgumentException(bytes.remaining() + " bytes past the block's end");
+        throw new IllegalArgumentException(
+            bytes.remaining() + " bytes lie beyond the end of the block");
       }
       int count = (int) Math.min(leftInPartition, bytes.remaining());
       ByteBuffer piece = bytes.slice(bytes.position(), count);

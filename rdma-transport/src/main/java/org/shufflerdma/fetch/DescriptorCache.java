@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.Nonce;
 
 /**
- * Descriptors that were read lately, for all tasks of this process. An entry is good for one run of
- * one peer and one publication: neither an address nor a map id that is used again finds it.
+ * Keeps the descriptors that this process read recently. An entry belongs to one run of one peer and
+ * to one publication, so a reused address or map id never finds an old entry. Any thread may call.
  */
 final class DescriptorCache {
   /** Bounds the heap to some tens of MB; an entry of its own costs as much as a few partitions. */
@@ -22,7 +22,7 @@ final class DescriptorCache {
   private final Map<Key, KnownDescriptor> descriptors = new LinkedHashMap<>(16, 0.75f, true);
   private long partitions;
 
-  /** Null unless it covers all partitions of the block, and its lease lasts. */
+  /** Returns the descriptor if it covers all partitions of the block and its lease lasts, else null. */
   synchronized @Nullable KnownDescriptor find(Nonce bootNonce, BlockRequest block) {
     KnownDescriptor known = descriptors.get(new Key(bootNonce, block.descriptor()));
     return known != null && known.covers(block) && !known.lease().expired() ? known : null;

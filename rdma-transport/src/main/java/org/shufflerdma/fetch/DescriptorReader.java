@@ -20,9 +20,9 @@ import org.shufflerdma.location.PartitionRanges;
 import org.shufflerdma.memory.RegisteredBuffer;
 
 /**
- * Reads the descriptors that blocks need and the cache does not have: small ones whole, of large
- * ones the header and the entries wanted. All lists of a call are in flight together; the caller is
- * blocked until the last has come.
+ * Reads the descriptors that blocks need and the cache does not have. It reads small descriptors
+ * whole, and of large ones the header and the entries that are needed. All lists of a call are in
+ * flight together; the caller blocks until the last one has completed.
  */
 final class DescriptorReader {
   private static final int WHOLE_BYTES = 4 << 10;
@@ -33,7 +33,7 @@ final class DescriptorReader {
     this.context = context;
   }
 
-  /** Told of blocks whose descriptor is not what it must be. */
+  /** Is told which blocks have an invalid descriptor. */
   interface Refusal {
     void refuse(PendingBlock block, InvalidDescriptorException why);
   }
@@ -72,7 +72,7 @@ final class DescriptorReader {
   private record InFlight(
       ReadPlan.ReadList list, RegisteredBuffer sink, AwaitedCompletion completion) {}
 
-  /** After this, each block is resolved or refused. */
+  /** Resolves or refuses each block. */
   void resolve(Connection connection, List<PendingBlock> blocks, Refusal refusal)
       throws IOException, InterruptedException, TimeoutException {
     Nonce bootNonce = connection.peer().endpoint().bootNonce();
@@ -183,7 +183,7 @@ final class DescriptorReader {
 
   private KnownDescriptor decode(Wanted wanted, Deadline lease) throws InvalidDescriptorException {
     if (wanted.header == null || wanted.entries == null) {
-      throw new IllegalStateException("a list came without its placements");
+      throw new IllegalStateException("a list of READs completed without its header or entries");
     }
     DescriptorRef expected = wanted.descriptor;
     MapOutputDescriptor.Header header =
@@ -193,7 +193,7 @@ final class DescriptorReader {
         || header.generation() != expected.generation()
         || header.partitions() != expected.partitions()) {
       throw new InvalidDescriptorException(
-          "shuffle %d, map %d, generation %d, %d partitions stand where there should be %s"
+          "the descriptor is of shuffle %d, map %d, generation %d, %d partitions instead of %s"
               .formatted(
                   header.shuffleId(),
                   header.mapId(),

@@ -2,13 +2,14 @@
 package org.shufflerdma.fetch;
 
 /**
- * Where a peer keeps the descriptor of one map output, and what it must say.
+ * The address of the descriptor of one map output in a peer's memory, and what the descriptor must
+ * contain.
  *
- * @param partitions of the shuffle; they fix where the entries lie
+ * @param partitions number of partitions of the shuffle, which fixes where the entries lie
  */
 public record DescriptorRef(
     long address, int rkey, long generation, int shuffleId, long mapId, int partitions) {
-  /** Of this the log has the block's name, but not where it lies. */
+  /** Names the map output for the log, without its address and key. */
   @Override
   public String toString() {
     return "shuffle %d, map %d, generation %d, %d partitions"

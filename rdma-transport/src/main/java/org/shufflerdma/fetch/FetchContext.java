@@ -17,9 +17,9 @@ import org.shufflerdma.memory.BufferPool;
 import org.shufflerdma.memory.RegisteredBuffer;
 
 /**
- * What the fetches of one fetcher share.
+ * The objects and limits that all fetches of one fetcher share.
  *
- * @param lanes where a fetch may block; take every step, also while closing
+ * @param lanes run the steps of a fetch, which may block; they run every step, also while closing
  */
 record FetchContext(
     ConnectionPool connections,
@@ -39,8 +39,8 @@ record FetchContext(
   }
 
   /**
-   * Posts READs of what a descriptor says, for as long as its lease lasts: also the wait for room in
-   * the send queue ends with the lease.
+   * Posts READs of ranges that a descriptor names, within its lease: the wait for room in the send
+   * queue ends when the lease ends, at the latest.
    *
    * @return false if the lease ended first; nothing was posted then
    */

@@ -9,19 +9,19 @@ import org.shufflerdma.location.InvalidDescriptorException;
 import org.shufflerdma.location.WithdrawnException;
 import org.shufflerdma.verbs.WcStatus;
 
-/** Why a block did not come by RDMA. The vocabulary of the counters. */
+/** The reasons for which RDMA does not deliver a block. Counters are named after them. */
 public enum FetchFailureReason {
   /** The peer's endpoint does not lead to its device, or nobody listens there. */
   CONNECT,
-  /** No answer to a connect within its timeout. */
+  /** The peer did not answer a connection request within the timeout. */
   CONNECT_TIMEOUT,
-  /** The peer does not let us in. */
+  /** The peer rejected the connection request. */
   REJECTED,
-  /** Another run of the executor answers. */
+  /** Another process than the one that published the location answered. */
   NONCE,
-  /** The connection does not carry the bytes that it must. */
+  /** The READ that tests a new connection failed or returned wrong bytes. */
   CANARY,
-  /** The peer failed too often lately. */
+  /** The peer failed too often recently, so no connection to it is tried for a while. */
   BREAKER,
   /** Neither RDMA nor TCP reaches the peer; its blocks are lost until it comes back. */
   PEER_UNREACHABLE,
@@ -37,19 +37,19 @@ public enum FetchFailureReason {
   READ_ERROR,
   /** The connection broke again after it had been replaced. */
   CONNECTION_LOST,
-  /** Nothing came for too long. */
+  /** The peer completed no READ within the timeout. */
   TIMEOUT,
-  /** Twice the bytes did not have their checksum. */
+  /** The checksum did not match, even after the block was read again. */
   CHECKSUM,
   /** No registered buffer became free in time. */
   POOL,
-  /** Too large for one buffer, and the caller gave no sink. */
+  /** The block is too large for one buffer, and the caller gave no sink. */
   TOO_LARGE,
-  /** The caller's sink failed. */
+  /** The caller's sink threw an exception. */
   SINK,
-  /** This side is closed. */
+  /** The fetcher or the transport is closed. */
   CLOSED,
-  /** A defect of this code; the log has it. */
+  /** The plugin failed in a way that it does not expect, or the caller's listener did; see the log. */
   INTERNAL;
 
   /** Returns the name for counters, for example {@code remote-access}. */

@@ -22,9 +22,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The blocks of one fetch, from connecting to delivery. Its steps run in the fetcher's workers,
- * where they may block; completions run in the poller, where they verify and deliver. What a broken
- * connection interrupted is tried once more on a new one; the READ that broke it is not.
+ * Fetches the blocks of one request, from connecting to delivery. Its steps run in the fetcher's
+ * workers, where they may block; completions run in the poller, where they verify and deliver. READs
+ * that a broken connection interrupted are repeated once on a new one; the READ that broke it is not.
  */
 final class FetchJob {
   private static final Logger LOG = LoggerFactory.getLogger(FetchJob.class);
@@ -137,7 +137,8 @@ final class FetchJob {
         outcomes.fail(
             block,
             FetchFailureReason.TOO_LARGE,
-            new IOException("a block of " + block.lengthBytes() + " bytes needs a sink"));
+            new IOException(
+                "a block of " + block.lengthBytes() + " bytes does not fit into one buffer"));
       }
     }
     post(connection, inMemory, attempt, postBy);
@@ -202,7 +203,7 @@ final class FetchJob {
         .toList();
   }
 
-  /** Null if there is none; the list's blocks have been failed then. */
+  /** Returns null if no buffer became free in time; the list's blocks have been failed then. */
   private @Nullable RegisteredBuffer bufferFor(
       ReadPlan.ReadList list, List<PendingBlock> blocks, Deadline patience)
       throws InterruptedException {
@@ -244,7 +245,7 @@ final class FetchJob {
         .toList();
   }
 
-  /** One posted list; told its outcome by the poller, or by who destroys the connection. */
+  /** One posted list. The poller, or whoever destroys the connection, tells it its outcome. */
   private final class ListCompletion implements ReadCompletion {
     private final ReadPlan.ReadList list;
     private final List<PendingBlock> blocks;
@@ -283,7 +284,7 @@ final class FetchJob {
       }
     }
 
-    /** In a worker, as the listener may block; in the poller if there is no memory to get there. */
+    /** Fails the block in a worker, where the listener may block, or here if memory is short. */
     private void failUndelivered(PendingBlock block, Throwable why) {
       try {
         inLane(() -> outcomes.failUndelivered(block, why));
@@ -312,7 +313,7 @@ final class FetchJob {
       outcomes.fail(
           block,
           FetchFailureReason.CHECKSUM,
-          new IOException("twice the bytes of " + block.request + " had another checksum"));
+          new IOException("the checksum of " + block.request + " did not match twice"));
     }
   }
 

@@ -4,20 +4,20 @@ package org.shufflerdma.fetch;
 import org.shufflerdma.memory.RegisteredSlice;
 
 /**
- * Told the outcome of each block of a fetch: exactly one call per block, from any thread, unless
- * the fetch is cancelled before. A block whose {@link #onSuccess} or {@link #onStreamed} throws is
+ * Is told the outcome of each block of a fetch, in exactly one call per block, from any thread,
+ * unless the fetch is cancelled before. A block whose {@link #onSuccess} or {@link #onStreamed} throws is
  * then reported to {@link #onFailure} as {@link FetchFailureReason#INTERNAL}.
  */
 public interface FetchListener {
   /**
-   * The block, verified. The listener owns one reference of it and must release it, also when it
-   * throws. The calling thread serves all connections: the call must not block.
+   * The block has been read and verified. The listener owns one reference to it and must release it,
+   * also if it throws. The calling thread serves all connections: the call must not block.
    */
   void onSuccess(long tag, RegisteredSlice block);
 
-  /** The block has been written to its sink and verified. May block. */
+  /** The block has been written to its sink and verified. The call may block. */
   void onStreamed(long tag, long lengthBytes);
 
-  /** The block must come another way. May block. */
+  /** RDMA could not deliver the block. The call may block. */
   void onFailure(long tag, FetchFailureReason reason, Throwable cause);
 }

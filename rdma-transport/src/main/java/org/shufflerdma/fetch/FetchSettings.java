@@ -4,13 +4,13 @@ package org.shufflerdma.fetch;
 /**
  * Limits of a fetcher.
  *
- * @param threads that connect, wait for buffers and post
+ * @param threads number of threads that connect, wait for buffers and post
  * @param poolWaitMs longest wait for a buffer, after which a block takes another way
- * @param leaseMs how long after it was read a descriptor is relied upon; less than the time for
- *     which owners keep what they have withdrawn
+ * @param leaseMs time after reading a descriptor in which it is relied upon; must be shorter than
+ *     the time for which owners keep withdrawn outputs registered
  */
 public record FetchSettings(int threads, int poolWaitMs, int leaseMs) {
-  /** They wait more than they work. */
+  /** Threads wait more than they compute, so there may be more of them than cores. */
   private static final int MIN_THREADS = 8;
 
   private static final int MAX_THREADS = 32;
@@ -21,15 +21,17 @@ public record FetchSettings(int threads, int poolWaitMs, int leaseMs) {
 
   public FetchSettings {
     if (leaseMs <= 0) {
-      throw new IllegalArgumentException("a lease of " + leaseMs + " ms lets nothing be read");
+      throw new IllegalArgumentException(
+          "no READ can be posted within a lease of " + leaseMs + " ms");
     }
   }
 
   /**
-   * For an executor of so many cores.
+   * Returns the settings for an executor.
    *
-   * @param withdrawGraceMs of the owners: half of it is the lease, the other half is left to READs
-   *     that were posted at its end
+   * @param cores number of cores of the executor
+   * @param withdrawGraceMs the owners' grace time. Half of it is the lease; the other half remains for
+   *     READs that were posted at the end of the lease
    */
   public static FetchSettings of(int cores, int withdrawGraceMs) {
     return new FetchSettings(

@@ -5,7 +5,7 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Counts of one fetcher. Any thread adds, any thread reads. */
+/** The counts of one fetcher. Any thread may add and read. */
 public final class FetchStats {
   public final LongAdder blocksDelivered = new LongAdder();
   public final LongAdder bytesDelivered = new LongAdder();
@@ -25,7 +25,7 @@ public final class FetchStats {
     counter(reason).increment();
   }
 
-  /** Blocks that were reported failed for this reason. */
+  /** Returns the number of blocks that were reported failed for this reason. */
   public long failures(FetchFailureReason reason) {
     return counter(reason).sum();
   }
@@ -33,7 +33,7 @@ public final class FetchStats {
   private LongAdder counter(FetchFailureReason reason) {
     LongAdder counter = failures.get(reason);
     if (counter == null) {
-      throw new IllegalStateException("every reason has a counter: " + reason);
+      throw new IllegalStateException("no counter exists for reason " + reason);
     }
     return counter;
   }

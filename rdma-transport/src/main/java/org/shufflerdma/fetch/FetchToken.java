@@ -6,9 +6,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.shufflerdma.memory.RegisteredBuffer;
 
 /**
- * The caller's hold on a fetch, and the fetch's on the buffers that its blocks are read into. After
- * cancel the listener hears no more, but for a call that was already under way, and nobody but the
- * device holds a buffer that is still being written to. Any thread may call.
+ * Lets the caller cancel a fetch, and holds the buffers that the fetch's blocks are read into. After
+ * a cancel the listener is not called any more, except for a call that had already begun, and only
+ * the device holds buffers that READs may still write to. Any thread may call.
  */
 public final class FetchToken {
   private final Set<RegisteredBuffer> sinks = ConcurrentHashMap.newKeySet();
@@ -16,7 +16,7 @@ public final class FetchToken {
 
   FetchToken() {}
 
-  /** Returns at once. */
+  /** Cancels the fetch and returns at once. */
   public void cancel() {
     cancelled = true;
     sinks.forEach(this::letGo);
@@ -35,7 +35,7 @@ public final class FetchToken {
     }
   }
 
-  /** True for the one caller that the hold passes to; false once the fetch has been cancelled. */
+  /** Returns true to the one caller that takes over the hold; false after the fetch was cancelled. */
   boolean claim(RegisteredBuffer sink) {
     return sinks.remove(sink);
   }

@@ -6,9 +6,9 @@ import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.location.PartitionRanges;
 
 /**
- * What has been read, and checked, of a map output's descriptor.
+ * The part of a map output's descriptor that has been read and checked.
  *
- * @param lease until when it is relied upon; its owner may withdraw the output at any time
+ * @param lease end of the time in which it is relied upon; the owner may withdraw the output any time
  */
 record KnownDescriptor(MapOutputDescriptor.Header header, PartitionRanges ranges, Deadline lease) {
   boolean covers(BlockRequest block) {

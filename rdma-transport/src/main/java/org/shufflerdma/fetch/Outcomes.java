@@ -9,8 +9,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The one place where a fetch talks to its listener: each block once, nothing after cancel, no byte
- * before it is verified. Any thread may call.
+ * Reports the outcomes of a fetch to its listener: each block once, nothing after a cancel, and no
+ * byte before it is verified. Any thread may call.
  */
 final class Outcomes {
   private static final Logger LOG = LoggerFactory.getLogger(Outcomes.class);
@@ -30,8 +30,8 @@ final class Outcomes {
   }
 
   /**
-   * False if the bytes do not have their checksum; nothing is delivered then. What the listener
-   * throws is thrown, and the block can still be failed.
+   * Returns false if the checksum does not match; nothing is delivered then. If the listener throws,
+   * this method throws the same, and the block can still be failed.
    */
   boolean deliver(PendingBlock block, RegisteredBuffer sink, ReadPlan.Placement placement) {
     int lengthBytes = Math.toIntExact(placement.lengthBytes());
@@ -79,9 +79,9 @@ final class Outcomes {
     }
   }
 
-  /** For a block that the listener did not take. */
+  /** Fails a block whose delivery the listener did not accept. */
   void failUndelivered(PendingBlock block, Throwable why) {
-    LOG.error("The listener of a fetch did not take block {}", block.request, why);
+    LOG.error("The listener of a fetch failed to accept {}", block.request, why);
     fail(block, FetchFailureReason.INTERNAL, why);
   }
 
@@ -91,7 +91,7 @@ final class Outcomes {
       try {
         listener.onFailure(block.request.tag(), reason, cause);
       } catch (Throwable t) { // must not keep the other blocks of the fetch from being reported
-        LOG.error("The listener of a fetch did not take the failure of {}", block.request, t);
+        LOG.error("The listener of a fetch failed to accept the failure of {}", block.request, t);
       }
     }
   }

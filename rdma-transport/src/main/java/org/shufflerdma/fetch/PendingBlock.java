@@ -5,8 +5,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One block on its way. One thread at a time works on it; {@link #finish} decides between those
- * that may report its outcome.
+ * A block that is being fetched. One thread at a time works on it; {@link #finish} selects the one
+ * that reports its outcome.
  */
 final class PendingBlock {
   final BlockRequest request;
@@ -46,17 +46,17 @@ final class PendingBlock {
     return !finished.get();
   }
 
-  /** True for the one caller that reports the outcome. */
+  /** Returns true to the one caller that may report the outcome. */
   boolean finish() {
     return finished.compareAndSet(false, true);
   }
 
-  /** Lets the outcome be reported after all: the listener did not take the one that was. */
+  /** Allows another report of the outcome, because the listener did not accept the first one. */
   void reopen() {
     finished.set(false);
   }
 
-  /** True once: a block with the wrong checksum is read a second time. */
+  /** Returns true once: a block whose checksum does not match is read a second time. */
   boolean mayBeReadAgain() {
     boolean may = !readAgain;
     readAgain = true;

@@ -6,19 +6,20 @@ import java.util.List;
 import org.shufflerdma.connection.Read;
 
 /**
- * How a number of remote ranges is read: small ones share a buffer and a chained list, adjacent
- * ones share a READ, large ones have a buffer of their own and as many READs as their length needs.
+ * Plans the READs of a number of remote ranges. Small ranges share a buffer and a chained list,
+ * adjacent ranges share a READ, and a large range has a buffer of its own and as many READs as its
+ * length needs.
  */
 final class ReadPlan {
   /** A remote range. {@code item} is the caller's number for it. */
   record Extent(int item, long remoteAddress, int rkey, long lengthBytes) {}
 
-  /** Where an extent comes to lie. */
+  /** The place of an extent in its buffer. */
   record Placement(int item, long bufferOffset, long lengthBytes) {}
 
   /** One buffer and the chained READs that fill it. */
   record ReadList(long bufferBytes, List<Read> reads, List<Placement> placements) {
-    /** Items that have a byte in the given READ. */
+    /** Returns the items that have a byte in the given READ. */
     List<Integer> itemsOf(int readIndex) {
       Read read = reads.get(readIndex);
       long start = read.sinkOffset();
@@ -31,12 +32,12 @@ final class ReadPlan {
   }
 
   /**
-   * What a list may be.
+   * The limits of a list.
    *
-   * @param maxReads in one chain
-   * @param maxReadBytes of one READ
-   * @param sharedBufferBytes of a buffer that several ranges share; a larger one would be held by
-   *     its last reader for too long
+   * @param maxReads the most READs in one chain
+   * @param maxReadBytes the most bytes of one READ
+   * @param sharedBufferBytes the most bytes of a buffer that several ranges share; the last reader
+   *     would hold a larger one for too long
    */
   record Limits(int maxReads, int maxReadBytes, int sharedBufferBytes) {}
 
@@ -53,7 +54,7 @@ final class ReadPlan {
   }
 
   /**
-   * Extents are read in the given order; none may be empty.
+   * Plans the READs of the extents in the given order; no extent may be empty.
    *
    * @throws IllegalArgumentException if one needs more READs than a list may have
    */
@@ -69,7 +70,7 @@ final class ReadPlan {
   private void add(Extent extent) {
     long needed = (extent.lengthBytes() + limits.maxReadBytes() - 1) / limits.maxReadBytes();
     if (extent.lengthBytes() <= 0 || needed > limits.maxReads()) {
-      throw new IllegalArgumentException("no list of READs can hold " + extent);
+      throw new IllegalArgumentException(extent + " does not fit into one list of READs");
     }
     if (bufferBytes > 0 && bufferBytes + extent.lengthBytes() > limits.sharedBufferBytes()) {
       finishList();

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.util.List;
 import org.shufflerdma.connection.ReadFailure;
 
-/** A list of READs failed; names the blocks whose READ is to blame, if it was one of the list. */
+/** A list of READs failed. The culprits are the blocks whose READ broke the connection, if any. */
 final class ReadsFailedException extends IOException {
   private static final long serialVersionUID = 1L;
 

@@ -19,8 +19,8 @@ import org.shufflerdma.location.InvalidDescriptorException;
 import org.shufflerdma.memory.RegisteredBuffer;
 
 /**
- * Brings one block to its sink, piece by piece, in the calling worker. A piece whose connection
- * breaks is read once more on a new one; the sink gets every byte once and in order.
+ * Streams one block to its sink, piece by piece, in the calling worker. A piece whose connection
+ * breaks is read once more on a new one; the sink receives every byte once and in order.
  */
 final class StreamedFetch {
   private static final int PIECE_BYTES = 4 << 20;
@@ -73,7 +73,9 @@ final class StreamedFetch {
       } else {
         context.stats().checksumMismatches.increment();
         context.forget(peer, block);
-        fail(FetchFailureReason.CHECKSUM, new IOException("the block had another checksum"));
+        fail(
+            FetchFailureReason.CHECKSUM,
+            new IOException("the checksum of the block did not match"));
       }
     } catch (Failure e) {
       fail(e.reason, e.why);
@@ -109,7 +111,7 @@ final class StreamedFetch {
     return !failure.hasCulprit() && FetchFailureReason.isWorthReconnecting(failure.breakage());
   }
 
-  /** Each try has a buffer of its own: a failed one may still be written to. */
+  /** Uses a new buffer for each try, because a READ that failed may still write to its buffer. */
   private @Nullable ReadFailure tryBring(long offset, int lengthBytes)
       throws Failure, InterruptedException {
     RegisteredBuffer buffer;
@@ -155,7 +157,7 @@ final class StreamedFetch {
     }
   }
 
-  /** False if the lease ended before there was room. */
+  /** Returns false if the lease ended before the send queue had room. */
   private boolean post(
       Connection connection,
       long offset,
@@ -170,7 +172,7 @@ final class StreamedFetch {
     return FetchContext.post(connection, List.of(read), buffer, completion, at.lease(), deadline);
   }
 
-  /** Its owner may have withdrawn the output since the last piece. */
+  /** Reads the descriptor again if its lease is over: the owner may have withdrawn the output. */
   private void renewLease(Connection connection)
       throws IOException, InterruptedException, TimeoutException {
     List<InvalidDescriptorException> refusals = new ArrayList<>();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Blocks of remote map outputs, fetched by RDMA READ: descriptors, plans, verification, and
- * delivery exactly once. What fails here is reported with its reason, so that the caller can take
- * another way.
+ * Fetches blocks of remote map outputs by RDMA READ: it reads descriptors, plans READs, verifies the
+ * bytes, and delivers each block exactly once. A failure is reported with its reason, so that the
+ * caller can fetch the block another way.
  */
 @NullMarked
 package org.shufflerdma.fetch;

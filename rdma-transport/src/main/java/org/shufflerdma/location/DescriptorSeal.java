@@ -7,9 +7,9 @@ import java.util.Arrays;
 import org.shufflerdma.crypto.HmacSha256;
 
 /**
- * Tells a descriptor from whatever else has its form: only who knows the application's secret can
- * seal one, and a seal is good at one address alone. Records of users that look like a descriptor,
- * which any map output may hold, and copies of real ones have none. Immutable; any thread may call.
+ * Seals descriptors and checks their seals. Only executors that know the application's secret can
+ * seal a descriptor, and a seal is valid at one address only. User records that look like a
+ * descriptor, and copies of real ones, have no valid seal. Immutable; any thread may call.
  */
 public final class DescriptorSeal {
   /** The purpose from which the key is derived. */
@@ -20,7 +20,7 @@ public final class DescriptorSeal {
   private final HmacSha256 hmac;
 
   /**
-   * @param key of the application's executors, used for nothing else
+   * @param key shared by the application's executors and used for nothing else
    */
   public DescriptorSeal(byte[] key) {
     hmac = new HmacSha256(key);

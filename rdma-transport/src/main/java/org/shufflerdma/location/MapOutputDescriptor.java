@@ -56,7 +56,7 @@ public final class MapOutputDescriptor {
   private MapOutputDescriptor() {}
 
   /**
-   * What the first 64 bytes say.
+   * The content of the first 64 bytes.
    *
    * @param generation number of the publication within its executor; a reused address or map id
    *     never has the same one
@@ -85,7 +85,7 @@ public final class MapOutputDescriptor {
   /**
    * Writes the descriptor at the position of {@code out}, which has room for {@link #sizeBytes}.
    *
-   * @param address where peers will find it
+   * @param address of the descriptor in registered memory
    * @param checksums one per partition; null if and only if the header says NONE
    */
   public static void encode(
@@ -97,11 +97,12 @@ public final class MapOutputDescriptor {
       int @Nullable [] checksums) {
     int partitions = header.partitions();
     if (partitionLengths.length != partitions) {
-      throw new IllegalArgumentException(
-          partitionLengths.length + " partition lengths for " + partitions + " partitions");
+      throw new IllegalArgumentException(partitionLengths.length
+          + " partition lengths were given for " + partitions + " partitions");
     }
     if ((checksums == null) != (header.checksumAlgorithm() == ChecksumAlgorithm.NONE)) {
-      throw new IllegalArgumentException("checksums do not go with " + header.checksumAlgorithm());
+      throw new IllegalArgumentException(
+          "the checksums do not fit algorithm " + header.checksumAlgorithm());
     }
     ByteBuffer bytes = littleEndian(out);
     Objects.checkFromIndexSize(0L, sizeBytes(partitions), bytes.remaining());
@@ -118,7 +119,7 @@ public final class MapOutputDescriptor {
     }
     if (offset != header.dataLengthBytes()) {
       throw new IllegalArgumentException(
-          "partitions hold " + offset + " bytes, the data " + header.dataLengthBytes());
+          "the partitions have " + offset + " bytes, but the data has " + header.dataLengthBytes());
     }
     encodeHeader(bytes, header);
     bytes.put(SEAL_AT, seal.of(address, sealed(bytes)));
@@ -162,23 +163,25 @@ public final class MapOutputDescriptor {
       throws InvalidDescriptorException {
     ByteBuffer bytes = littleEndian(in);
     if (bytes.remaining() < HEADER_BYTES) {
-      throw new InvalidDescriptorException(bytes.remaining() + " bytes hold no header");
+      throw new InvalidDescriptorException(bytes.remaining() + " bytes are too few for a header");
     }
     int magic = bytes.getInt(MAGIC_AT);
     if (magic == WITHDRAWN_MAGIC) {
       throw new WithdrawnException();
     }
     if (magic != MAGIC) {
-      throw new InvalidDescriptorException("no descriptor at this address");
+      throw new InvalidDescriptorException("there is no descriptor at this address");
     }
     int version = Short.toUnsignedInt(bytes.getShort(VERSION_AT));
     if (version != VERSION) {
-      throw new InvalidDescriptorException("descriptor version " + version + ", not " + VERSION);
+      throw new InvalidDescriptorException(
+          "the descriptor has version " + version + " instead of " + VERSION);
     }
     byte[] own = new byte[DescriptorSeal.SIZE_BYTES];
     bytes.get(SEAL_AT, own);
     if (!seal.matches(own, address, sealed(bytes))) {
-      throw new InvalidDescriptorException("the seal is not this application's for this address");
+      throw new InvalidDescriptorException(
+          "the seal is not valid for this application and address");
     }
     Header header = new Header(
         ChecksumAlgorithm.ofCode(Short.toUnsignedInt(bytes.getShort(CHECKSUM_ALGORITHM_AT))),
@@ -214,7 +217,7 @@ public final class MapOutputDescriptor {
     int count = end - start;
     if (bytes.remaining() < (count + 1L) * ENTRY_BYTES) {
       throw new InvalidDescriptorException(
-          bytes.remaining() + " bytes hold no " + (count + 1) + " entries");
+          bytes.remaining() + " bytes are too few for " + (count + 1) + " entries");
     }
     long[] offsets = new long[count + 1];
     int[] checksums = new int[count];
@@ -228,7 +231,8 @@ public final class MapOutputDescriptor {
         throw new InvalidDescriptorException("entry " + (start + i) + " is not of this output");
       }
       if (offset < previous || offset > header.dataLengthBytes()) {
-        throw new InvalidDescriptorException("offset of entry " + (start + i) + " out of range");
+        throw new InvalidDescriptorException(
+            "the offset of entry " + (start + i) + " is out of range");
       }
       previous = offset;
       offsets[i] = offset;

@@ -41,11 +41,11 @@ public record MapOutputTrailer(
 
   public MapOutputTrailer {
     if (generation < 0 || generation > MAX_GENERATION) {
-      throw new IllegalArgumentException("generation " + generation + " exceeds 32 bits");
+      throw new IllegalArgumentException("generation " + generation + " does not fit into 32 bits");
     }
   }
 
-  /** Stable over JVMs and versions, unlike a collection's hash. */
+  /** Returns a hash that is the same in all JVMs and versions. */
   public static int hashExecutorId(String executorId) {
     CRC32C crc = new CRC32C();
     byte[] bytes = executorId.getBytes(StandardCharsets.UTF_8);
@@ -69,7 +69,7 @@ public record MapOutputTrailer(
     return bytes.array();
   }
 
-  /** Empty unless the bytes are exactly what {@link #encode} of this version makes. */
+  /** Decodes the bytes; empty unless {@link #encode} of this version could have made them. */
   public static Optional<MapOutputTrailer> decode(byte[] encoded) {
     if (encoded.length != SIZE_BYTES || encoded[0] != MAGIC || encoded[1] != VERSION) {
       return Optional.empty();

@@ -29,7 +29,7 @@ public final class PartitionRanges {
     return startPartition <= start && end <= endPartition();
   }
 
-  /** Bytes from the start of the map output's data to the start of {@code partition}. */
+  /** Returns the bytes from the start of the map output's data to the start of {@code partition}. */
   public long offset(int partition) {
     return offsets[partition - startPartition];
   }
@@ -38,7 +38,7 @@ public final class PartitionRanges {
     return lengthBytes(partition, partition + 1);
   }
 
-  /** Length of the contiguous range {@code [start, end)}. */
+  /** Returns the length of the contiguous range {@code [start, end)}, in bytes. */
   public long lengthBytes(int start, int end) {
     return offsets[end - startPartition] - offsets[start - startPartition];
   }

@@ -104,6 +104,6 @@ class MapOutputDescriptorTest {
     ByteBuffer out = ByteBuffer.allocate((int) MapOutputDescriptor.sizeBytes(3));
     assertThatThrownBy(() ->
             MapOutputDescriptor.encode(out, AT, SEAL, HEADER, new long[] {1, 2, 3}, CHECKSUMS))
-        .hasMessage("partitions hold 6 bytes, the data 60");
+        .hasMessage("the partitions have 6 bytes, but the data has 60");
   }
 }

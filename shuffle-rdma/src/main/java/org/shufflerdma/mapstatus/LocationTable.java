@@ -20,11 +20,11 @@ import scala.Option;
  * anew (a new epoch), there is a new array. Safe for every task thread; ends with its executor.
  */
 public final class LocationTable {
-  /** Why a block has no usable location. */
+  /** The reasons for which a block has no usable location. */
   public enum Absence {
-    /** The map task published none. */
+    /** The map task published no location. */
     NONE,
-    /** The output's file is now held by another executor than the one whose memory was named. */
+    /** Another executor than the one that published the location now has the output's file. */
     MIGRATED
   }
 
@@ -59,10 +59,10 @@ public final class LocationTable {
   }
 
   /**
-   * The locations as of the statuses that the tracker holds now. Ask the tracker for the block
-   * sizes of the shuffle first: that makes it fetch the statuses.
+   * Returns the locations that the statuses of the tracker contain now. Ask the tracker for the block
+   * sizes of the shuffle first, which makes it fetch the statuses.
    *
-   * @param partitions of the shuffle's partitioner
+   * @param partitions number of partitions of the shuffle's partitioner
    */
   public Shuffle locationsOf(int shuffleId, int partitions) {
     @Nullable MapStatus[] statuses = statusesOf(shuffleId);

@@ -3,6 +3,6 @@ package org.shufflerdma.mapstatus;
 
 import org.shufflerdma.location.MapOutputTrailer;
 
-/** Where one map output can be read by RDMA, and which executor's memory that is. */
+/** The location of one map output for RDMA: its executor, endpoint and trailer. */
 public record MapOutputLocation(
     String executorId, PublishedEndpoint endpoint, MapOutputTrailer trailer) {}

@@ -13,7 +13,7 @@ import org.shufflerdma.location.MapOutputTrailer;
 
 /**
  * Hides a trailer inside Spark's own map status objects and finds it again, so that no class of
- * ours is ever serialized: the trailer takes every way that a status takes.
+ * this plugin is ever serialized: the trailer travels wherever the status travels.
  *
  * <p>In a {@link CompressedMapStatus} of R partitions it is the sizes R..R+27: each holds 7 bits of
  * the trailer as the code {@code 100 + bits}, because Spark decompresses codes from 26 up to
@@ -23,8 +23,8 @@ import org.shufflerdma.location.MapOutputTrailer;
  *
  * <p>The sizes and the bitmap are written, and the bitmap is read, by reflection on the status'
  * private field: {@link MapStatus#getSizeForBlock} does not show the bitmap where the average size of
- * the blocks is 0, which it is when every non-empty block is recorded as a large one. Whatever is not
- * a trailer reads as none.
+ * the blocks is 0, which it is when every non-empty block is recorded as a large one. Anything that is
+ * not a trailer is read as none.
  */
 public final class MapStatusCarrier {
   private static final int BITS_PER_SIZE = 7;
@@ -95,7 +95,7 @@ public final class MapStatusCarrier {
       }
       return true;
     } catch (ArrayIndexOutOfBoundsException e) {
-      return false; // the status ends with its last partition: it carries nothing
+      return false; // the status ends with its last partition, so it carries no trailer
     }
   }
 
@@ -114,7 +114,7 @@ public final class MapStatusCarrier {
     try {
       emptyBlocks = emptyBlocksOf(status);
     } catch (ReflectiveOperationException e) {
-      return false; // nor could its writer write one
+      return false; // the writer, which runs the same Spark, could not write a trailer either
     }
     for (int i = 0; i < NIBBLES; i++) {
       int first = FIRST_MEMBER | (i << 4);

@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
 import scala.Option;
 
 /**
- * Where an executor accepts RDMA connections, as published in the topology text of the {@link
- * BlockManagerId} of its map statuses. A cluster's own topology text stays in front. Everybody in
- * the application can read it, so nothing in it is a secret.
+ * The endpoint at which an executor accepts RDMA connections, as published in the topology text of the {@link
+ * BlockManagerId} of its map statuses. A cluster's own topology text stays in front. Every process of
+ * the application can read it, so it contains no secret.
  *
  * <pre>
  *   [own topology;]shuffle-rdma=1,HOST,PORT,NONCE
@@ -26,11 +26,12 @@ public record PublishedEndpoint(String host, int port, String nonceHex) {
 
   public PublishedEndpoint {
     if (!FORM.matcher(text(host, port, nonceHex)).matches() || port < 1 || port > 0xFFFF) {
-      throw new IllegalArgumentException("no endpoint: " + host + " " + port + " " + nonceHex);
+      throw new IllegalArgumentException(
+          "this is not an endpoint: " + host + " " + port + " " + nonceHex);
     }
   }
 
-  /** The endpoint that {@code id} names; empty if it has none or one of another version. */
+  /** Returns the endpoint that {@code id} names; empty if there is none, or one of another version. */
   public static Optional<PublishedEndpoint> of(BlockManagerId id) {
     Option<String> topology = id.topologyInfo();
     if (topology.isEmpty()) {
@@ -47,7 +48,7 @@ public record PublishedEndpoint(String host, int port, String nonceHex) {
     return Optional.of(new PublishedEndpoint(matcher.group(1), port, matcher.group(3)));
   }
 
-  /** {@code id} with this endpoint appended to its topology; Spark's cache keeps one instance. */
+  /** Returns {@code id} with this endpoint appended to its topology, as one cached instance. */
   public BlockManagerId addTo(BlockManagerId id) {
     @Nullable String own = id.topologyInfo().isDefined() ? id.topologyInfo().get() : null;
     String tag = text(host, port, nonceHex);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Where trailer and endpoint travel in Spark's map statuses. This package alone opens a private
- * field of Spark.
+ * Writes the trailer and the endpoint into Spark's map statuses and reads them back. No other package
+ * accesses a private field of Spark.
  */
 @NullMarked
 package org.shufflerdma.mapstatus;

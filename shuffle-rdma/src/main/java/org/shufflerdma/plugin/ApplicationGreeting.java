@@ -6,11 +6,11 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * What an executor learns from the driver once. Only JDK types travel, as Spark's RPC on an
- * executor does not see classes that came with {@code --jars}.
+ * The driver's answer to the one question that an executor asks it. It travels as JDK types only,
+ * because Spark's RPC on an executor does not see classes that came with {@code --jars}.
  *
- * @param token shared by the executors of this application; no secret where Spark itself is open
- * @param accumulators by public name, each serialized; one deserialized in a task reports from there
+ * @param token shared by the executors of this application; not a secret unless Spark authenticates
+ * @param accumulators serialized accumulators by public name; a task that deserializes one reports by it
  */
 @SuppressWarnings("ArrayRecordComponent")
 record ApplicationGreeting(byte[] token, Map<String, byte[]> accumulators) {
@@ -27,18 +27,19 @@ record ApplicationGreeting(byte[] token, Map<String, byte[]> accumulators) {
     return wire;
   }
 
-  /** Throws IllegalArgumentException for what no driver of this version would answer. */
+  /** Throws IllegalArgumentException if no driver of this version would give this answer. */
   static ApplicationGreeting ofWire(Map<?, ?> wire) {
     Map<String, byte[]> accumulators = new HashMap<>();
     wire.forEach((key, value) -> {
       if (!(key instanceof String name) || !(value instanceof byte[] bytes)) {
-        throw new IllegalArgumentException("the driver's answer holds something else than bytes");
+        throw new IllegalArgumentException(
+            "the driver's answer contains a value that is not a byte array");
       }
       accumulators.put(name, bytes);
     });
     byte[] token = accumulators.remove(REQUEST);
     if (token == null || token.length != TOKEN_BYTES) {
-      throw new IllegalArgumentException("the driver's answer holds no token");
+      throw new IllegalArgumentException("the driver's answer contains no token");
     }
     return new ApplicationGreeting(token, accumulators);
   }

@@ -22,8 +22,8 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * The driver's part: it owns the named accumulators and the application's token, and hands both to
- * each executor that asks. Opened at the first shuffle, when Spark's environment is complete;
+ * The driver's part of the plugin. It owns the named accumulators and the application's token, and
+ * sends both to each executor that asks. Opened at the first shuffle, when Spark's environment is complete;
  * closed with the shuffle manager.
  */
 final class DriverSide implements AutoCloseable {
@@ -62,7 +62,7 @@ final class DriverSide implements AutoCloseable {
     return new DriverSide(env, ref, accumulators);
   }
 
-  /** Failed tasks count too: what they read came over some path. */
+  /** Counts failed tasks too, because they have read bytes as well. */
   private static LongAccumulator register(SparkContext context, String name) {
     LongAccumulator accumulator = new LongAccumulator();
     boolean countFailedValues = true;

@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Whether the executors of Spark 3.5 will find the plugin, as far as the driver can tell. They make
- * their shuffle manager in {@code SparkEnv.create}, before they fetch the jars of {@code --jars};
+ * Checks whether the executors of Spark 3.5 will find the plugin, as far as the driver can tell. They
+ * create their shuffle manager in {@code SparkEnv.create}, before they fetch the jars of {@code --jars};
  * an executor that cannot ends, and Spark starts another, often without end.
  */
 final class ExecutorClassPath {
@@ -26,7 +26,7 @@ final class ExecutorClassPath {
   private ExecutorClassPath() {}
 
   /**
-   * To be called on the driver.
+   * Checks the class paths. Call this on the driver.
    *
    * @throws IllegalStateException if executors cannot find the plugin
    */

@@ -31,9 +31,9 @@ import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
 /**
- * The executor's part: it wraps writers, makes readers and reports what they count, with RDMA where
- * that could be started. Opened at the first writer or reader, closed with the shuffle manager. Any
- * task thread may call.
+ * The executor's part of the plugin. It wraps writers, creates readers and reports their counts, and
+ * uses RDMA if that could be started. Opened at the first writer or reader, and closed with the shuffle
+ * manager. Any task thread may call.
  */
 final class ExecutorSide implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
@@ -56,7 +56,7 @@ final class ExecutorSide implements AutoCloseable {
         rdma == null ? List.of() : SharedCount.of(rdma.transport().stats());
   }
 
-  /** Null if the driver does not answer: nothing can be counted or authenticated then. */
+  /** Returns null if the driver does not answer, as nothing can be counted or authenticated then. */
   static @Nullable ExecutorSide open(
       SparkEnv env, RdmaSettings settings, IndexShuffleBlockResolver resolver) {
     RdmaStack rdma = null;

@@ -7,7 +7,7 @@ import java.util.stream.Stream;
 import org.shufflerdma.fetch.FetchFailureReason;
 import org.shufflerdma.reader.TcpReason;
 
-/** All reasons for which a block can take TCP, as the counters name them. */
+/** The reasons for which a block can be fetched by TCP, as the counters name them. */
 final class FallbackReasons {
   private FallbackReasons() {}
 

@@ -32,8 +32,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Everything of one executor that stands on a device, from the transport up to what writers publish
- * with and readers read from. Closed in reverse order by the executor's side.
+ * Owns all objects of one executor that use its device, from the transport up to the publisher of the
+ * writers and the source of the readers. The executor's side closes it, in reverse order.
  */
 final class RdmaStack implements AutoCloseable {
   private static final int MIN_SECRET_BYTES = 16;
@@ -69,9 +69,10 @@ final class RdmaStack implements AutoCloseable {
   }
 
   /**
-   * Opens the device and listens.
+   * Opens the device and listens for connections.
    *
-   * @param token shared by the executors of this application, where Spark has no secret
+   * @param token shared by the executors of this application; takes the place of Spark's secret where
+   *     Spark has none
    */
   static RdmaStack open(
       SparkEnv env, RdmaSettings settings, IndexShuffleBlockResolver resolver, byte[] token)
@@ -203,7 +204,7 @@ final class RdmaStack implements AutoCloseable {
     return pins;
   }
 
-  /** Map outputs, their descriptors and fetch buffers. */
+  /** Returns the registered bytes of map outputs, their descriptors and fetch buffers. */
   long registeredBytes() {
     return registry.registeredBytes()
         + arena.registeredBytes()
@@ -242,7 +243,7 @@ final class RdmaStack implements AutoCloseable {
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       } catch (Exception e) {
-        LOG.error("RDMA resource {} was not given back", resource, e);
+        LOG.error("RDMA resource {} could not be closed", resource, e);
       }
     }
   }

@@ -7,8 +7,8 @@ import java.util.function.LongSupplier;
 import org.shufflerdma.connection.TransportStats;
 
 /**
- * A count of work that tasks share, such as connections: each ending task reports what is new since
- * the last one, so that the sum over all tasks is right though a single task's share is not exact.
+ * A count of work that tasks share, such as connections. Each task that ends reports the increase since
+ * the last report, so that the sum over all tasks is exact although the share of one task is not.
  */
 final class SharedCount {
   static final String READS = "shuffle.rdma.reads";

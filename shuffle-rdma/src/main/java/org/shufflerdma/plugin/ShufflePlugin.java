@@ -25,16 +25,16 @@ import org.slf4j.LoggerFactory;
 import scala.Tuple2;
 
 /**
- * What the shuffle manager adds to Spark's: nothing at construction, the driver's part at the first
- * shuffle, the executor's part at the first writer or reader. Where RDMA cannot be used, everything
- * stays Spark's, and one line says why. Closed by the shuffle manager's stop; any thread may call.
+ * Adds RDMA to Spark's shuffle manager. It opens the driver's part at the first shuffle, and the
+ * executor's part at the first writer or reader. Where RDMA cannot be used, Spark's own shuffle does
+ * everything, and the log says why. The shuffle manager's stop closes it; any thread may call.
  */
 public final class ShufflePlugin implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
 
   private static final String DRIVER_IDENTIFIER = "driver";
 
-  /** More than the two minutes that the driver may take to answer. */
+  /** Longer than the two minutes that Spark gives the driver to answer by default. */
   private static final int START_MS = 180_000;
 
   private final RdmaSettings settings;
@@ -77,7 +77,7 @@ public final class ShufflePlugin implements AutoCloseable {
     String offReason = SparkCompatibility.reasonAgainstRdma(conf, settings);
     if (offReason != null && settings.required()) {
       throw new InvalidSettingException(
-          "spark.shuffle.rdma.required=true, but RDMA stays off: " + offReason);
+          "spark.shuffle.rdma.required=true, but RDMA cannot be used: " + offReason);
     }
     if (isDriver) {
       RdmaSettings.migrationNotes(rdmaConf).forEach(LOG::warn);
@@ -87,11 +87,12 @@ public final class ShufflePlugin implements AutoCloseable {
         LOG.warn("Shuffle blocks go by TCP: {}", offReason);
       }
     }
-    LOG.debug("RdmaShuffleManager of the {} is made", isDriver ? "driver" : "executor");
+    LOG.debug(
+        "The RdmaShuffleManager of the {} has been created", isDriver ? "driver" : "executor");
     return new ShufflePlugin(settings, offReason);
   }
 
-  /** On the driver, before any task of the shuffle runs. */
+  /** Opens the driver's part. Called on the driver, before any task of the shuffle runs. */
   public void shuffleRegistered(SparkContext context) {
     if (offReason != null) {
       return;
@@ -103,7 +104,7 @@ public final class ShufflePlugin implements AutoCloseable {
     }
   }
 
-  /** {@code writer}, whose output is published where RDMA is in use. */
+  /** Returns {@code writer}, wrapped so that its output is published where RDMA is in use. */
   public <K, V> ShuffleWriter<K, V> publishing(
       ShuffleWriter<K, V> writer,
       ShuffleHandle handle,
@@ -151,7 +152,7 @@ public final class ShufflePlugin implements AutoCloseable {
 
   private @Nullable ExecutorSide open(SparkEnv env, IndexShuffleBlockResolver resolver) {
     if (env.executorId().equals(DRIVER_IDENTIFIER)) {
-      return null; // local mode: there is nobody to read from
+      return null; // in local mode there is no peer to read from
     }
     try {
       return Start.run(

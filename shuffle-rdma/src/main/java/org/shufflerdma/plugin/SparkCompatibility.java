@@ -6,9 +6,9 @@ import org.apache.spark.SparkConf;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.RdmaSettings;
 
-/** Which settings of Spark itself leave the shuffle to TCP. */
+/** Finds the settings of Spark itself that rule out RDMA. */
 final class SparkCompatibility {
-  /** Each turns an encryption of Spark's network traffic on; {@code spark.ssl.enabled} alone does not. */
+  /** Settings that encrypt Spark's network traffic; {@code spark.ssl.enabled} alone does not. */
   private static final List<String> NETWORK_ENCRYPTION = List.of(
       "spark.network.crypto.enabled",
       "spark.ssl.rpc.enabled",
@@ -16,7 +16,7 @@ final class SparkCompatibility {
 
   private SparkCompatibility() {}
 
-  /** Null if nothing is against RDMA. */
+  /** Returns the reason for which RDMA cannot be used, or null if there is none. */
   static @Nullable String reasonAgainstRdma(SparkConf conf, RdmaSettings settings) {
     if (!settings.enabled()) {
       return "spark.shuffle.rdma.enabled=false";

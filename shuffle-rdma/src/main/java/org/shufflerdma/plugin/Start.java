@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Starts what serves all tasks of an executor, in a thread of its own: a task that is killed while it
- * waits does not break the start off for the others.
+ * Starts something that serves all tasks of an executor, in a thread of its own, so that a task that
+ * is killed while it waits does not interrupt the start for the others.
  */
 final class Start {
   private static final Logger LOG = LoggerFactory.getLogger(Start.class);
@@ -22,7 +22,8 @@ final class Start {
   private Start() {}
 
   /**
-   * Waits for {@code start}, also when interrupted. What it returns after the deadline is closed.
+   * Waits for {@code start}, even if the caller is interrupted. If it returns something after the
+   * deadline, that is closed.
    *
    * @throws TimeoutException if the start did not end until the deadline
    */
@@ -49,14 +50,14 @@ final class Start {
           interrupted = true;
         } catch (TimeoutException e) {
           if (result.completeExceptionally(e)) {
-            throw new TimeoutException("the start of RDMA has not ended in time");
+            throw new TimeoutException("RDMA did not start in time");
           }
         }
       }
     } catch (ExecutionException e) {
       throw e.getCause() instanceof RuntimeException cause
           ? cause
-          : new IllegalStateException("the start of RDMA failed", e.getCause());
+          : new IllegalStateException("RDMA failed to start", e.getCause());
     } finally {
       if (interrupted) {
         Thread.currentThread().interrupt();
@@ -68,7 +69,7 @@ final class Start {
     try {
       started.close();
     } catch (Exception e) {
-      LOG.error("RDMA was started too late, and could not be closed again", e);
+      LOG.error("RDMA started after its deadline and could not be closed", e);
     }
   }
 }

@@ -4,7 +4,7 @@ package org.shufflerdma.plugin;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Which Spark versions this jar runs on: [3.5.0, 4.3). */
+/** Checks that this jar supports the running version of Spark: 3.5.0 or later, and before 4.3. */
 final class SupportedVersions {
   private static final Pattern MAJOR_MINOR = Pattern.compile("(\\d{1,4})\\.(\\d{1,4})\\..*");
 

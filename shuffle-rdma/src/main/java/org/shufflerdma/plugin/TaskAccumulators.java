@@ -23,25 +23,29 @@ final class TaskAccumulators {
     this.serialized = serialized;
   }
 
-  /** To be called in the task's thread, before the task's end is reported. */
+  /** Reports the counts. Call this in the task's thread, before the end of the task is reported. */
   void report(ReadCounters counters) {
     counters.forEachNonZero(this::report);
   }
 
-  /** The same for a single count, which is left out if it is 0. */
+  /** Reports one count unless it is 0. Call this like {@link #report(ReadCounters)}. */
   void report(String name, long value) {
     if (value == 0) {
       return;
     }
     byte[] bytes = serialized.get(name);
     if (bytes == null) {
-      LOG.debug("The driver has no counter {}", name);
+      LOG.debug("The driver has no accumulator named {}", name);
       return;
     }
     try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes))) {
       ((LongAccumulator) in.readObject()).add(value);
     } catch (IOException | ClassNotFoundException | RuntimeException e) {
-      LOG.error("The count {}={} of a task is lost", name, value, e); // no reason to fail the task
+      LOG.error(
+          "The count {}={} of a task could not be reported",
+          name,
+          value,
+          e); // no reason to fail the task
     }
   }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** The composition root: what the shuffle manager starts on the driver and on each executor. */
+/** The composition root. It creates and connects the objects of the driver and of each executor. */
 @NullMarked
 package org.shufflerdma.plugin;
 

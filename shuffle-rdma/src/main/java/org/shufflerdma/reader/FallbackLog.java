@@ -7,7 +7,7 @@ import org.shufflerdma.metrics.LogThrottle;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Says, once a minute at most, that and why RDMA did not bring a block. One per executor. */
+/** Logs why RDMA did not deliver a block, at most once a minute. One per executor. */
 final class FallbackLog {
   private static final Logger LOG = LoggerFactory.getLogger(FallbackLog.class);
 
@@ -19,8 +19,8 @@ final class FallbackLog {
     long held = throttle.tryLog();
     if (held >= 0) {
       LOG.warn(
-          "RDMA did not bring block {} of executor {} ({}): {}. {} more blocks since the last such"
-              + " line.",
+          "RDMA did not deliver block {} of executor {} ({}): {}. {} other blocks were not delivered"
+              + " since the last such message.",
           blockId,
           executorId,
           reason.label(),

@@ -21,7 +21,7 @@ public final class FallbackThreads implements AutoCloseable {
   private volatile boolean closing;
   private volatile boolean closed;
 
-  /** Runs one of both: what sends to the host, later; or what refuses to, if this is closed by then. */
+  /** Runs {@code send} in a thread of its own, or {@code refuse} if this is closed by then. */
   void execute(String host, Runnable send, Runnable refuse) {
     if (closing) {
       refuse.run();
@@ -30,7 +30,7 @@ public final class FallbackThreads implements AutoCloseable {
     }
   }
 
-  /** Lets what waits be sent for two seconds, then interrupts what is being sent, and refuses the rest. */
+  /** Goes on sending for two seconds at most, then interrupts the threads and refuses the rest. */
   @Override
   public void close() {
     closing = true;

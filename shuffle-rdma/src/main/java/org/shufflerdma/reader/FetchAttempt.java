@@ -17,16 +17,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The RDMA part of one request of Spark's block iterator: hands over what arrives, and sends what
- * does not to TCP. Filled by the task's thread, then called by the transport, once per block.
+ * The RDMA part of one request of Spark's block iterator. It hands over the blocks that arrive, and
+ * leaves the others to TCP. The task's thread fills it; then the transport calls it, once per block.
  */
 final class FetchAttempt implements FetchListener {
   private static final Logger LOG = LoggerFactory.getLogger(FetchAttempt.class);
 
   /**
-   * A block on its way.
+   * A block that is being fetched.
    *
-   * @param sink null if the block comes in memory
+   * @param sink null if the block is delivered in memory
    */
   private record Expected(
       String blockId, ShuffleBlockName name, @Nullable FileSink sink) {}
@@ -67,7 +67,7 @@ final class FetchAttempt implements FetchListener {
     return block;
   }
 
-  /** Each block is told once, and forgotten then: a task can read very many. */
+  /** Forgets a block whose outcome has been reported: a task can read very many blocks. */
   private void told(long tag) {
     expected.remove(tag);
   }
@@ -120,14 +120,17 @@ final class FetchAttempt implements FetchListener {
     try {
       contents = sink.finish();
     } catch (IOException e) {
-      LOG.warn("Block {} could not be written to a file", block.blockId(), e);
+      LOG.warn(
+          "Block {} could not be written to a temporary file and is fetched by TCP",
+          block.blockId(),
+          e);
       fallBack(block, TcpReason.FILE.label());
       return;
     }
     handOver(block, contents, lengthBytes);
   }
 
-  /** Spark's form of a file does not tell when Spark takes hold of it, so the task's end must. */
+  /** Hands over a file unless the task has ended: nobody would delete the file then. */
   private synchronized void handOver(Expected block, ManagedBuffer contents, long lengthBytes) {
     if (!ended) {
       delivered.add(block.name());
@@ -148,8 +151,8 @@ final class FetchAttempt implements FetchListener {
   }
 
   /**
-   * A block that was handed over is not fetched once more: Spark's listener failed on the way, and
-   * may have taken it all the same.
+   * Reports a block that RDMA did not deliver. A block that has been handed over is not fetched again,
+   * because Spark's listener may have taken it before it threw.
    */
   private void report(Expected block, FetchFailureReason reason, Throwable cause) {
     log.note(block.blockId(), tcp.executorId(), reason, cause);
@@ -176,7 +179,7 @@ final class FetchAttempt implements FetchListener {
       try {
         sink.close();
       } catch (IOException e) {
-        LOG.debug("A temporary file did not close", e);
+        LOG.debug("A temporary file could not be closed", e);
       }
     }
   }

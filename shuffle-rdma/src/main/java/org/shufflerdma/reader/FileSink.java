@@ -31,8 +31,8 @@ final class FileSink implements BlockSink, AutoCloseable {
   static FileSink open(DownloadFileManager files) throws IOException {
     DownloadFile file = files.createTempFile(READ_BACK_CONF);
     if (!files.registerTempFileToClean(file)) {
-      throw new IOException(
-          "the task has ended" + (file.delete() ? "" : "; left behind: " + file.path()));
+      throw new IOException("the task has ended"
+          + (file.delete() ? "" : "; this file is left behind: " + file.path()));
     }
     return new FileSink(file.openForWriting());
   }
@@ -47,7 +47,7 @@ final class FileSink implements BlockSink, AutoCloseable {
     }
   }
 
-  /** The whole block, read back from its file. */
+  /** Closes the file and returns the whole block, to be read back from it. */
   synchronized ManagedBuffer finish() throws IOException {
     if (closed) {
       throw new ClosedChannelException();

@@ -33,8 +33,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What Spark's block iterator fetches from: blocks with a location come by RDMA, all others, and
- * those that RDMA fails to bring, by Spark's own client. One per reader. Requests come from the
+ * Serves Spark's block iterator. It fetches blocks with a location by RDMA; Spark's own client fetches
+ * all others, and those that RDMA does not deliver. One per reader. Requests come from the
  * task's thread, or from one that feeds the task's child process, and may cross with the task's end.
  */
 final class RdmaBlockStoreClient extends BlockStoreClient {
@@ -144,7 +144,7 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
     try {
       return FileSink.open(files);
     } catch (IOException e) {
-      LOG.warn("A large block is left to TCP: no temporary file", e);
+      LOG.warn("No temporary file could be created for a large block, which is fetched by TCP", e);
       return null;
     }
   }

@@ -70,8 +70,8 @@ final class RdmaManagedBuffer extends ManagedBuffer {
   }
 
   /**
-   * Releases what Spark has retained, which it may have lost count of as it failed on the way.
-   * Streams of the block throw from then on.
+   * Releases all references that Spark took, because it may have lost them when its listener threw.
+   * Streams of the block throw an exception from then on.
    */
   synchronized void revoke() {
     revoked = true;

@@ -26,7 +26,7 @@ public final class RdmaReaders {
   private final FallbackLog fallbackLog = new FallbackLog();
 
   /**
-   * @param taskEnd told what a reader counted, in its task's thread, when the task has ended
+   * @param taskEnd receives the counts of a reader, in its task's thread, when the task has ended
    */
   public RdmaReaders(SparkEnv env, RdmaSource rdma, Consumer<ReadCounters> taskEnd) {
     this.env = env;

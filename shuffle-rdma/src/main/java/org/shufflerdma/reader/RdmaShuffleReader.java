@@ -42,7 +42,7 @@ final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
   private final SparkEnv env;
 
   /**
-   * @param cancel ends what the client has under way
+   * @param cancel cancels all fetches of the client
    */
   RdmaShuffleReader(
       ShuffleDependency<K, ?, C> dependency,
@@ -134,7 +134,7 @@ final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
     return (Iterator<Product2<K, C>>) records;
   }
 
-  /** Where the map side has combined already, what comes in are combiners. */
+  /** Returns an aggregator for combiners if the map side has already combined. */
   @SuppressWarnings("unchecked")
   private Option<Aggregator<K, Object, C>> reduceSideAggregator() {
     if (!dependency.aggregator().isDefined()) {

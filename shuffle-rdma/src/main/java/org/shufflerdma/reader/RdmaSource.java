@@ -24,7 +24,7 @@ public record RdmaSource(
     }
   }
 
-  /** The fetcher first: the blocks that it gives up are left to the threads. */
+  /** Closes the fetcher first, because the threads send the blocks that the fetcher gives up. */
   @Override
   public void close() {
     fetcher.close();

@@ -3,7 +3,7 @@ package org.shufflerdma.reader;
 
 import java.util.Locale;
 
-/** Why a block was left to TCP where no READ had failed. */
+/** The reasons for which a block is fetched by TCP although no READ failed. */
 public enum TcpReason {
   /** RDMA is not in use on the reading executor. */
   RDMA_OFF,
@@ -11,13 +11,13 @@ public enum TcpReason {
   NO_LOCATION,
   /** The file has moved to another executor since. */
   MIGRATED,
-  /** Not a block of a map output, such as a push-merged chunk. */
+  /** The block does not belong to a map output; it may be a push-merged chunk. */
   OTHER_BLOCK,
-  /** Spark could not decode what RDMA had delivered and asks once more. */
+  /** Spark could not decode the block that RDMA had delivered, and asks for it again. */
   REFETCH,
-  /** The exact length is 0 where Spark expected bytes. */
+  /** The exact length of the block is 0, but Spark expected bytes. */
   ZERO_LENGTH,
-  /** The temporary file for a large block could not be made. */
+  /** The temporary file for a large block could not be created. */
   FILE;
 
   /** Returns the name for counters, for example {@code no-location}. */

@@ -10,7 +10,7 @@ import org.apache.spark.network.shuffle.DownloadFileManager;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The way back to Spark's own client for the blocks of one request. Blocks come one by one as RDMA
+ * Sends blocks of one request to Spark's own client. Blocks come one by one as RDMA
  * fails them, from threads that must not wait; they leave together, from a thread that may, as
  * Spark's client can take its time to connect. Any thread may call.
  */

@@ -85,7 +85,7 @@ final class ChecksumSource {
     return PartitionChecksums.compute(dataFile.toPath(), partitionLengths);
   }
 
-  /** Any spill counts, as a task's metrics do not tell the writer's spills from other operators'. */
+  /** Counts every spill, because a task's metrics do not separate the writer's from other operators'. */
   private boolean sparkCovers(CommittedOutputPublisher.Task task) {
     return !(task.serializedShuffle() && spillsAreReencoded && hasSpilled(task.context()));
   }

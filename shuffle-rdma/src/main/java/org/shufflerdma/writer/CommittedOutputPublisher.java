@@ -28,12 +28,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Registers a committed map output and writes its location into the map status. On any trouble the
- * status stays as Spark made it, the trouble is counted by reason, and one line a minute is logged.
- * One per executor; any task thread may call.
+ * Registers a committed map output and writes its location into the map status. If
+ * anything fails, the status stays as Spark made it, the failure is counted by its reason, and at most
+ * one line a minute is logged. One per executor; any task thread may call.
  */
 public final class CommittedOutputPublisher {
-  /** The map task: what of Spark's state its publication depends on. */
+  /** The map task, with the state of Spark that its publication depends on. */
   public record Task(int shuffleId, long mapId, boolean serializedShuffle, TaskContext context) {}
 
   private static final Logger LOG = LoggerFactory.getLogger(CommittedOutputPublisher.class);
@@ -64,7 +64,7 @@ public final class CommittedOutputPublisher {
     }
   }
 
-  /** To be called when the task begins to write; what it says ends with the task. */
+  /** Begins a use of the shuffle, which ends with the task. Call this when the task begins to write. */
   MapOutputRegistry.Use begin(Task task) {
     MapOutputRegistry.Use use = registry.use(task.shuffleId());
     task.context().addTaskCompletionListener(ended -> {
@@ -76,7 +76,7 @@ public final class CommittedOutputPublisher {
   void publish(MapOutputRegistry.Use use, Task task, MapStatus status, long[] partitionLengths) {
     try {
       if (isEmpty(partitionLengths) || task.context().isInterrupted()) {
-        return; // nobody will ask for a byte of it: it is empty, or its task has been killed
+        return; // no reducer will read it: it is empty, or its task has been killed
       }
       publishOutput(use, task, status, partitionLengths);
     } catch (NotPublishedException e) {
@@ -132,8 +132,8 @@ public final class CommittedOutputPublisher {
     long held = throttle.tryLog();
     if (held >= 0) {
       LOG.warn(
-          "Map output {} of shuffle {} is not published for RDMA ({}); TCP serves it."
-              + " {} more since the last such line.",
+          "Map output {} of shuffle {} is not published for RDMA ({}), so TCP serves it."
+              + " {} other outputs were not published since the last such message.",
           task.mapId(),
           task.shuffleId(),
           reason.label(),

@@ -10,8 +10,8 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Spark's own writer, whose committed output is then published for RDMA. From the commit on nothing
- * here may fail the task: its output is good, and TCP can serve it.
+ * Wraps Spark's own writer and publishes its committed output for RDMA. After the commit nothing here
+ * may fail the task, because its output is complete and TCP can serve it.
  */
 public final class RdmaShuffleWriter<K, V> extends ShuffleWriter<K, V> {
   private final ShuffleWriter<K, V> spark;

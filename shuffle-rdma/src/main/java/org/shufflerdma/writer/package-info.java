@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** The map side: Spark's own writers, and the publication of what they have committed. */
+/** Publishes the map outputs that Spark's own writers have committed. */
 @NullMarked
 package org.shufflerdma.writer;
 
