@@ -41,6 +41,7 @@ BIND_TO_BASE(sem_init);
 BIND_TO_BASE(sem_destroy);
 BIND_TO_BASE(sem_post);
 BIND_TO_BASE(sem_wait);
+BIND_TO_BASE(sem_trywait);
 BIND_TO_BASE(sem_timedwait);
 BIND_TO_BASE(dlopen);
 BIND_TO_BASE(dlsym);
