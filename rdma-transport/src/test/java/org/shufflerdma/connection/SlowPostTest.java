@@ -44,6 +44,12 @@ class SlowPostTest {
         .connect(TestTransports.peerOf("owner", owner), null, Deadline.afterMs(20_000));
     RegisteredArena arena = TestTransports.arena(owner);
     ArenaSlice record = arena.allocate(LONG_BYTES);
+    // The device asks for a region's key over the wire once; from then on its READs are slow.
+    ReadFailure failure =
+        post(reader, connection, record, 64, 20_000).await(Deadline.afterMs(20_000));
+    if (failure != null) {
+      throw new IllegalStateException(failure.toString());
+    }
     FutureTask<Void> slow = new FutureTask<>(() -> {
       post(reader, connection, record, LONG_BYTES, 20_000);
       return null;
@@ -68,14 +74,16 @@ class SlowPostTest {
     Runtime.getRuntime().halt(0); // the queue pair stays
   }
 
-  private static void post(
+  private static AwaitedCompletion post(
       RdmaTransport reader, Connection connection, ArenaSlice record, int bytes, int timeoutMs)
       throws Exception {
     RegisteredBuffer sink = reader.buffers().acquire(bytes, Deadline.afterMs(0));
+    AwaitedCompletion completion = new AwaitedCompletion();
     connection.post(
         List.of(new Read(record.address(), record.rkey(), bytes, 0)),
         sink,
-        new AwaitedCompletion(),
+        completion,
         Deadline.afterMs(timeoutMs));
+    return completion;
   }
 }
