@@ -7,6 +7,7 @@ import scala.concurrent.duration.DurationInt
 import scala.util.chaining.scalaUtilChainingOps
 
 import org.roaringbitmap.RoaringBitmap
+import org.scalatest.BeforeAndAfterEach
 import org.shufflerdma.location.MapOutputTrailer
 import org.shufflerdma.mapstatus.{MapStatusCarrier, PublishedEndpoint}
 
@@ -17,9 +18,11 @@ import org.apache.spark.util.ThreadUtils
 
 /**
  * Lies in the map statuses of a real job, told on the driver between its map stage and its reduce
- * stage: whatever they are, the job's result is right, by TCP, for a reason that is counted.
+ * stage: whatever they are, the job's result is right, by TCP, for a reason that is counted. Each
+ * test has executors of its own, because executors leave a peer that refused their READs alone for a
+ * minute.
  */
-final class ForgedLocationSuite extends OnRdmaCluster() {
+final class ForgedLocationSuite extends OnRdmaCluster() with BeforeAndAfterEach {
   import ForgedLocationSuite._
 
   private val page = 4096L
@@ -122,10 +125,13 @@ final class ForgedLocationSuite extends OnRdmaCluster() {
 
   private lazy val foreignListener = new ServerSocket(0)
 
-  override def afterAll(): Unit = {
-    foreignListener.close()
-    super.afterAll()
-  }
+  override def beforeAll(): Unit = ()
+
+  override def beforeEach(): Unit = super.beforeAll()
+
+  override def afterEach(): Unit = super.afterAll()
+
+  override def afterAll(): Unit = foreignListener.close()
 
   private def forgedTrailer(name: String, reason: String)(
       forge: (MapOutputTrailer, Seq[MapOutputTrailer]) => MapOutputTrailer): Unit =
