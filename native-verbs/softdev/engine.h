@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine: all state that the device has in a process, but what must be of the process itself (the list of devices, the
- * log, which thread counts where). It is made when the library is loaded, and anew in the child of a fork: there it begins
- * with nothing, and what the child inherited belongs to the engine of its parent, so that each call on it answers EIO.
+ * The engine holds all state that the device has in a process, except what belongs to the process itself (the list of
+ * devices, the log, the counters' thread slots). It is created when the library is loaded and again in the child of a
+ * fork. The child's engine starts empty; an inherited object belongs to the parent's engine, and every call on it
+ * returns EIO.
  *
- * Each file that has state declares a `struct NAME_state`, which no other file sees, and makes it a part by ENGINE_PART(). A
- * part is zeroed when its init function is called; a zeroed mutex or once control is an initialised one in glibc and musl.
+ * Each file that has state declares a `struct NAME_state` of its own and makes it a part of the engine with
+ * ENGINE_PART(). A part is zeroed before its init function is called; in glibc and musl a zeroed mutex or once control
+ * is an initialised one.
  */
 #ifndef SOFTDEV_ENGINE_H
 #define SOFTDEV_ENGINE_H
@@ -22,18 +24,20 @@
 	PART(cm_listen) PART(cm_rendezvous) PART(fault) PART(fault_control) PART(fault_hold)
 
 struct engine {
-	struct engine *inherited; /* of the process that forked; it stays, for the child has pointers to it */
+	struct engine *inherited; /* the engine of the parent; never freed, since the child holds pointers to it */
 #define ENGINE_MEMBER(name) struct name##_state *name;
 	ENGINE_PARTS(ENGINE_MEMBER)
 #undef ENGINE_MEMBER
 };
 
-/* Of this process; never NULL. Changes in the child of a fork only, before the child's only thread goes on. */
+/*
+ * The engine of this process; never NULL. It changes only in the child of a fork, while the child has a single thread.
+ */
 extern struct engine *engine;
 
 struct engine_part {
 	size_t bytes;
-	bool (*init)(void *part); /* NULL: zeros will do; false: no memory */
+	bool (*init)(void *part); /* NULL if zeros are enough; returns false if memory is short */
 };
 
 #define ENGINE_PART_NAME(name) extern const struct engine_part name##_part;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Puts the device together: the engine of its parts, and which functions of higher folders the lower ones call. The only file
- * that looks at all folders.
+ * Assembles the device: creates the engine from its parts, and names the functions that lower folders call in higher
+ * ones. No other file includes headers of all folders.
  */
 #include "cm/cm.h"
 #include "datagram/ud.h"
@@ -32,7 +32,7 @@ static const struct {
 #undef ENGINE_ROW
 };
 
-/* Without memory for it there is no device that could tell of it. */
+/* Aborts if memory is short: without an engine there is no device that could report an error. */
 static void create_engine(void)
 {
 	struct engine *created = calloc(1, sizeof(*created));
@@ -51,7 +51,10 @@ static void create_engine(void)
 	fault_read_setting();
 }
 
-/* The child closes the descriptors of its parent's engine, for they would keep connections open, and gets one of its own. */
+/*
+ * Runs in the child of a fork. It closes the descriptors of the parent's engine, which would keep connections open, and
+ * creates an engine for the child.
+ */
 static void begin_anew(void)
 {
 	progress_after_fork_in_child();
@@ -59,7 +62,7 @@ static void begin_anew(void)
 	create_engine();
 }
 
-/* Before the other constructors. */
+/* The priority makes it run before the other constructors. */
 __attribute__((constructor(101))) static void start(void)
 {
 	create_engine();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls of libsoftverbs.so.1 that libibverbs and librdmacm do not have. Every public function
- * of those two is exported as softverbs_<name> with the same signature.
+ * The functions of libsoftverbs.so.1 that libibverbs and librdmacm lack. In addition, every public function of those
+ * two libraries is exported as softverbs_<name> with the same signature.
  */
 #ifndef SOFTVERBS_H
 #define SOFTVERBS_H
@@ -13,7 +13,7 @@
 
 #pragma GCC visibility push(default)
 
-/* Totals of this process since it loaded the library. New fields are appended only. */
+/* Totals of this process since it loaded the library. New fields are only ever appended. */
 struct softverbs_counters {
 	uint64_t pd_live, pd_ever;
 	uint64_t mr_live, mr_ever;
@@ -31,33 +31,34 @@ struct softverbs_counters {
 	uint64_t srq_live;
 	uint64_t atomics;
 	uint64_t mw_live;
-	/* The part of connections and of the READs over the wire that went by TCP. */
+	/* Connections over TCP, and READs over the wire that went by TCP; they are included in the totals above. */
 	uint64_t connections_tcp;
 	uint64_t reads_tcp, read_bytes_tcp;
 };
 
 /*
- * Registers `length` bytes at `addr`, which map the file `fd` from `file_offset` on. READs of a
- * peer on the same host may then be served from the file itself. The descriptor is duplicated.
- * NULL and errno on failure, as ibv_reg_mr.
+ * Registers the `length` bytes at `addr`, a mapping of the file `fd` that starts at `file_offset`. A peer on the same
+ * host may then READ from the file itself. The function duplicates the descriptor. NULL and errno on failure, as
+ * ibv_reg_mr().
  */
 struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t length, int fd,
 				     uint64_t file_offset, int access);
 
 /*
- * Sets the secret that peers must prove before any connection is accepted or used: 16 to 256 bytes, EINVAL
- * otherwise. Must come before the first queue pair or listener of the process; EBUSY afterwards. 0 or a positive errno.
+ * Sets the secret that a peer must prove before a connection is accepted or used. It has 16 to 256 bytes and must be
+ * set before the first queue pair or listener of the process. Returns 0, EINVAL for another length, EBUSY if it comes
+ * too late, or another positive errno.
  */
 int softverbs_set_secret(const void *secret, size_t length);
 
 /*
- * What a queue pair's requests have carried since it connected, by path, and over which link. New fields are
- * appended only.
+ * What the requests of a queue pair have carried since it connected, by path, and the link that it uses. New fields are
+ * only ever appended.
  */
 struct softverbs_connection {
 	uint32_t qp_num, peer_qp_num;
 	union ibv_gid peer_gid;
-	uint32_t is_tcp; /* 0: a unix socket */
+	uint32_t is_tcp; /* 1 for TCP, 0 for a unix socket */
 	uint32_t reserved;
 	uint64_t reads_file, read_bytes_file;
 	uint64_t reads_cma, read_bytes_cma;
@@ -65,13 +66,16 @@ struct softverbs_connection {
 	uint64_t writes, write_bytes;
 	uint64_t sends, send_bytes;
 	uint64_t atomics;
-	uint64_t fallbacks; /* READs that no short cut would serve */
+	uint64_t fallbacks; /* READs that no short cut could serve */
 };
 
-/* Copies the first `size` bytes of it; ENOTCONN before the first connect, or another positive errno. */
+/*
+ * Copies the first `size` bytes of the record to `out`. Returns 0, ENOTCONN before the first connect, or another
+ * positive errno.
+ */
 int softverbs_get_connection(struct ibv_qp *qp, struct softverbs_connection *out, size_t size);
 
-/* Copies the first `size` bytes of the counters. 0 or a positive errno. */
+/* Copies the first `size` bytes of the counters to `out`. Returns 0 or a positive errno. */
 int softverbs_get_counters(struct softverbs_counters *out, size_t size);
 
 #pragma GCC visibility pop
