@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses and ports of ids. The rdma_cm port space of a host is its UDP port space: an id that is
- * bound to a port holds the UDP socket of that number.
+ * Addresses and ports of ids. The rdma_cm port space of a host is its UDP port space: an id that is bound to a port
+ * holds the UDP socket with that number.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -51,9 +51,12 @@ uint16_t cm_address_port(const struct sockaddr *address)
 }
 
 struct cm_address_state {
-	/* The protection domain of those who bring none: one per process, given back with the last id, as in librdmacm. */
+	/*
+	 * The protection domain of every id that was given none: one for the process, deallocated with the last id, as
+	 * in librdmacm.
+	 */
 	pthread_mutex_t default_pd_lock;
-	struct ibv_pd *default_pd; /* guarded by the lock, as the next one */
+	struct ibv_pd *default_pd; /* guarded by default_pd_lock, as is default_pd_users */
 	unsigned int default_pd_users;
 };
 
@@ -78,7 +81,7 @@ void cm_leave_device(struct cm_id *id)
 		return;
 	id->holds_default_pd = false;
 	pthread_mutex_lock(&engine->cm_address->default_pd_lock);
-	/* A region that is left in it keeps it, for the next id. */
+	/* If a memory region still uses the protection domain, it is kept for the next id. */
 	if (!--engine->cm_address->default_pd_users && !softverbs_ibv_dealloc_pd(engine->cm_address->default_pd))
 		engine->cm_address->default_pd = NULL;
 	pthread_mutex_unlock(&engine->cm_address->default_pd_lock);
@@ -109,7 +112,7 @@ void cm_set_path(struct cm_id *id)
 	path->numb_path = 1;
 	path->pkey = htons(0xffff);
 	path->mtu_selector = path->rate_selector = path->packet_life_time_selector =
-		2; /* exactly */
+		2; /* the code for "exactly" */
 	path->mtu = port.active_mtu;
 	path->rate = IBV_RATE_100_GBPS;
 	path->packet_life_time = PACKET_LIFE_TIME;
@@ -123,7 +126,7 @@ static void ignore_events(void *owner, uint32_t events)
 	(void)events;
 }
 
-/* EPOLLET: an error that stays on the socket is told once. */
+/* With EPOLLET an error that stays on the socket is reported once. */
 int cm_hold_port(struct cm_id *id)
 {
 	id->udp_watch.fd = id->udp_fd;
@@ -133,8 +136,8 @@ int cm_hold_port(struct cm_id *id)
 }
 
 /*
- * Loopback addresses belong to no device until a destination is resolved, as in the kernel, whose cma_any_addr() takes
- * them for wildcards: programs that look for the addresses of devices bind an id to each address of the host.
+ * A loopback address has no device until a destination is resolved. The kernel does the same: its cma_any_addr() treats
+ * loopback as a wildcard, and programs find the addresses of devices by binding an id to each address of the host.
  */
 static bool belongs_to_device(const struct sockaddr *address)
 {
@@ -212,7 +215,7 @@ int softverbs_rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address)
 	return cm_result(cm_run(to_cm_id(id), bind_on_thread, address));
 }
 
-/* The wildcard as a destination means this host. */
+/* A wildcard destination means this host. */
 static void substitute_loopback(struct sockaddr_storage *address)
 {
 	if (!cm_address_is_wildcard((struct sockaddr *)address))
@@ -296,7 +299,7 @@ int softverbs_rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *source,
 	struct resolution resolution = {.source = source, .destination = destination};
 	int error;
 
-	(void)timeout_ms; /* the kernel's tables answer at once */
+	(void)timeout_ms; /* routing tables are local: the answer is immediate */
 	if (!cm_address_length(destination) || (source && !cm_address_length(source)))
 		return cm_result(-EINVAL);
 	if (!device_cm_context())

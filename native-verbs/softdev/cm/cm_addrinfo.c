@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Name resolution for rdma_create_ep(), and the same with its outcome as an event. */
+/* Name resolution for rdma_create_ep(), and its asynchronous form, which reports the result as an event. */
 #include <errno.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "cm/cm.h"
 #include "cm/cm_exports.h"
 
-/* 0 or EAI_MEMORY. */
+/* Returns 0 or EAI_MEMORY. */
 static int copy_address(const struct sockaddr *address, socklen_t length, struct sockaddr **out,
 			socklen_t *length_out)
 {
@@ -21,7 +21,7 @@ static int copy_address(const struct sockaddr *address, socklen_t length, struct
 	return 0;
 }
 
-/* A destination without a route is no error here; rdma_resolve_addr() will tell. */
+/* A destination without a route is not an error here; rdma_resolve_addr() reports it. */
 static int add_source(struct rdma_addrinfo *info)
 {
 	struct sockaddr_storage source;
@@ -69,7 +69,7 @@ static int resolve_names(const char *node, const char *service, const struct rdm
 	return error;
 }
 
-/* What the names have not told. */
+/* Fills from the hints what name resolution has left open. */
 static int take_hints(struct rdma_addrinfo *info, const struct rdma_addrinfo *hints)
 {
 	int error = 0;
@@ -144,7 +144,7 @@ void softverbs_rdma_freeaddrinfo(struct rdma_addrinfo *list)
 	}
 }
 
-/* An event's status is a negative errno. */
+/* Converts an error to the negative errno that the status of an event holds. */
 static int status_of(int error)
 {
 	switch (error) {
@@ -172,7 +172,7 @@ static struct rdma_addrinfo *exchange_found(struct cm_id *id, struct rdma_addrin
 	return before;
 }
 
-/* Names are resolved by the calling thread: getaddrinfo() knows no other way. */
+/* The calling thread resolves the name, because getaddrinfo() has no asynchronous form. */
 int softverbs_rdma_resolve_addrinfo(struct rdma_cm_id *public_id, const char *node, const char *service,
 				    const struct rdma_addrinfo *hints)
 {
@@ -180,7 +180,7 @@ int softverbs_rdma_resolve_addrinfo(struct rdma_cm_id *public_id, const char *no
 	struct rdma_addrinfo *found = NULL;
 	int error;
 
-	if (hints && (hints->ai_flags & CM_RAI_SA)) /* of InfiniBand; Ethernet ports have no subnet manager */
+	if (hints && (hints->ai_flags & CM_RAI_SA)) /* asks the InfiniBand subnet manager; Ethernet ports have none */
 		return cm_result(hints->ai_flags & CM_RAI_DNS ? -EINVAL : -EOPNOTSUPP);
 	error = softverbs_rdma_getaddrinfo(node, service, hints, &found);
 	if (error == -1)

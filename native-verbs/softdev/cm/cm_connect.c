@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls that make and end connections. */
+/* The calls that establish and end connections. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "exports.h"
 #include "fault/fault.h"
 
-#define CONNECT_DEADLINE_NS 60000000000ull /* for the other application to answer */
+#define CONNECT_DEADLINE_NS 60000000000ull /* the time that the peer's application has to answer */
 #define READY_WAIT_NS 10000000000ull
 #define DISCONNECT_WAIT_NS 5000000000ull
 
@@ -20,8 +20,8 @@ static uint8_t at_most(int value, int limit)
 }
 
 /*
- * Without a param the other side's wishes stay. RDMA_MAX_* stand for all that the device has, in an answer for what of
- * that the other side wishes. 0 or -errno.
+ * Takes over the connection parameters; without them the values that the peer asked for stay. RDMA_MAX_* stands for the
+ * maximum of the device; in an answer, for as much of the peer's request as the device can provide. 0 or -errno.
  */
 static int take_param(struct cm_id *id, const struct rdma_conn_param *param, bool is_answer,
 		      uint8_t max_private_data)
@@ -97,7 +97,7 @@ int softverbs_rdma_connect(struct rdma_cm_id *public_id, struct rdma_conn_param 
 	int error;
 
 	if (!param && !public_id->qp && !cm_is_datagram(id))
-		return cm_result(-EINVAL); /* of which queue pair? */
+		return cm_result(-EINVAL); /* neither the id nor the parameters name a queue pair */
 	if (!param)
 		param = &most;
 	error = -fault_call(FAULT_CONNECT);

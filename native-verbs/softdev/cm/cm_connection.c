@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state machine of a connection, both sides: what frames, the end of the link and timers make
- * of it. Progress thread only.
+ * The state machine of a connection, for both sides: how it reacts to frames, to the end of the link and to timers.
+ * Progress thread only.
  */
 #include <errno.h>
 #include <string.h>
@@ -120,7 +120,7 @@ static void on_retry(void *owner)
 	cm_open_link(owner);
 }
 
-/* The listener, or its process, had no room: another attempt, until the deadline. */
+/* The listener or its process had no room, so the id tries again until its deadline. */
 static void retry_later(struct cm_id *id)
 {
 	if (id->link)
@@ -161,7 +161,7 @@ static void on_open(struct link *link, void *owner)
 	union ibv_gid gid;
 
 	if (memcmp(link_peer_nonce(link), id->process_nonce, LINK_NONCE_BYTES)) {
-		/* The process that answered is gone and its port has a new owner. */
+		/* The process that answered has exited, and another one owns its port. */
 		cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_NO_LISTENER);
 		return;
 	}
@@ -190,7 +190,7 @@ static void on_reply(struct cm_id *id, const struct cm_reply *reply)
 	}
 	progress_timer_cancel(&id->timer);
 	id->remote = reply->queue_pair;
-	/* What the peer serves bounds what this side asks for, and the other way round. */
+	/* What the peer is willing to serve limits what this side may request, and vice versa. */
 	id->local.initiator_depth = reply->queue_pair.responder_resources;
 	id->local.responder_resources = reply->queue_pair.initiator_depth;
 	id->state = CM_REPLY_RECEIVED;
@@ -210,8 +210,7 @@ static void on_reject(struct cm_id *id, int reason, const struct cm_reject *reje
 	struct cm_event *event;
 
 	if (id->state == CM_REPLY_RECEIVED) {
-		/* The application here still takes it for a connection: let it see the end of one.
-		 */
+		/* Our application still considers the id connected, so it is told that the connection has ended. */
 		cm_report(id, RDMA_CM_EVENT_DISCONNECTED, 0);
 		cm_enter_timewait(id);
 		return;
@@ -237,7 +236,7 @@ static void on_disconnect(struct cm_id *id)
 		id->state = CM_DISCONNECT_RECEIVED;
 		cm_report(id, RDMA_CM_EVENT_DISCONNECTED, 0);
 		break;
-	case CM_DISCONNECT_SENT: /* both at once */
+	case CM_DISCONNECT_SENT: /* both ends disconnected at the same time */
 		cm_send_op(id, CM_FRAME_DISCONNECTED);
 		cm_report(id, RDMA_CM_EVENT_DISCONNECTED, 0);
 		cm_enter_timewait(id);
@@ -265,7 +264,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 	struct cm_id *id = owner;
 
 	(void)link;
-	link_close_fds(fds, fd_count); /* none belongs to a frame of the CM */
+	link_close_fds(fds, fd_count); /* no CM frame carries descriptors */
 	if (frame->length != payload_bytes(frame->op))
 		return;
 	switch (frame->op) {
@@ -307,13 +306,16 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 	}
 }
 
-/* Closed by the other end, with or without something unread: not cut off. */
+/*
+ * Returns true for an error that means the other end closed the link, whether or not it left data unread, rather than
+ * that the network cut the link off.
+ */
 static bool peer_has_died(int error)
 {
 	return !error || error == ECONNRESET || error == EPIPE;
 }
 
-/* The end of a link says what the kernel of a dying process says for it: reject, or disconnect. */
+/* The end of a link counts as what the kernel would send for a dying process: a reject or a disconnect. */
 static void on_close(struct link *link, void *owner, int error)
 {
 	struct cm_id *id = owner;
@@ -333,7 +335,7 @@ static void on_close(struct link *link, void *owner, int error)
 			cm_fail_connect(id, RDMA_CM_EVENT_UNREACHABLE, -error);
 		break;
 	case CM_REQUEST_RECEIVED:
-		if (!cm_is_datagram(id)) /* nobody tells one who would answer a datagram */
+		if (!cm_is_datagram(id)) /* the application is not told that a client of datagrams went away */
 			cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_TIMEOUT);
 		break;
 	case CM_REPLY_SENT:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RDMA_PS_UDP: a client asks the listener of a port for the queue pair that takes its datagrams. It gets its address
- * with RDMA_CM_EVENT_ESTABLISHED, or RDMA_CM_EVENT_UNREACHABLE; nothing is left behind at either end.
+ * RDMA_PS_UDP: a client asks the listener of a port for the queue pair that takes its datagrams. The answer arrives as
+ * RDMA_CM_EVENT_ESTABLISHED with the address, or as RDMA_CM_EVENT_UNREACHABLE; neither end keeps state afterwards.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Enhanced connection establishment: the values of both vendors are carried, for queue pairs that are not the id's. */
+/*
+ * Enhanced connection establishment: carries the values of both vendors, for queue pairs that the application created
+ * itself.
+ */
 #include <errno.h>
 
 #include "cm/cm.h"

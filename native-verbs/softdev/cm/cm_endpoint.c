@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The endpoint calls, which make one synchronous id out of what rdma_getaddrinfo() found. */
+/* The endpoint calls, which create a synchronous id from the result of rdma_getaddrinfo(). */
 #include <errno.h>
 
 #include "cm/cm.h"

@@ -117,7 +117,7 @@ int softverbs_rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type
 	return cm_result(cm_write_event(to_cm_id(id), (int)type, status, argument));
 }
 
-/* owner->event_lock is held. */
+/* Called with owner->event_lock held. */
 static void unlink_event(struct cm_event *event)
 {
 	if (event->previous)
@@ -180,7 +180,7 @@ static int refuse_reply(struct cm_id *id, void *unused)
 	return 0;
 }
 
-/* The queue pair of an id follows the connection: to RTS on the reply, as librdmacm does it. */
+/* When the reply arrives, the queue pair of the id moves to RTS, as in librdmacm. */
 static void finish_connect(struct rdma_cm_event *event, struct cm_id *id)
 {
 	int error = cm_modify_to_ready(id);
@@ -197,7 +197,7 @@ static void finish_connect(struct rdma_cm_event *event, struct cm_id *id)
 	cm_modify_to_error(id);
 }
 
-/* There is no channel for its id. -1, errno stays. */
+/* The new id cannot get a channel, so its request is refused. Returns -1 and keeps errno. */
 static int refuse_request(struct cm_event *event)
 {
 	int error = errno;

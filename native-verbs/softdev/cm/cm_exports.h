@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prototypes of the exported softverbs_rdma_* functions; each behaves as the librdmacm function of
- * that name. */
+/* Prototypes of the exported softverbs_rdma_* functions. Each behaves as the librdmacm function of the same name. */
 #ifndef SOFTDEV_CM_EXPORTS_H
 #define SOFTDEV_CM_EXPORTS_H
 
@@ -58,7 +57,7 @@ int softverbs_rdma_getaddrinfo(const char *node, const char *service,
 void softverbs_rdma_freeaddrinfo(struct rdma_addrinfo *list);
 int softverbs_rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,
 				    const struct rdma_addrinfo *hints);
-/* The list becomes the caller's: a second call finds none. */
+/* The caller becomes the owner of the list; a second call finds none. */
 int softverbs_rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info);
 int softverbs_rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *address,
 			     struct ibv_pd *pd, struct ibv_qp_init_attr *attr);

@@ -129,7 +129,7 @@ int softverbs_rdma_destroy_id(struct rdma_cm_id *public_id)
 	int error = cm_run(id, shut_down, NULL);
 
 	if (error)
-		return cm_result(error); /* inherited by the child of a fork: it is nobody's */
+		return cm_result(error); /* the child of a fork does not own an inherited id */
 	cm_take_event(id);
 	cm_drain_events(id);
 	free_id(id);
@@ -145,7 +145,10 @@ static struct cm_event *oldest_event(const struct cm_id *id)
 	return event;
 }
 
-/* Takes what nobody has read along, in its order; with a request goes the id that it brings. */
+/*
+ * Moves the unread events of the id to the new channel, in order; the new id of an unread CONNECT_REQUEST moves with
+ * it.
+ */
 static int move_to_channel(struct cm_id *id, void *argument)
 {
 	struct cm_channel *target = argument;
@@ -168,7 +171,7 @@ static int move_to_channel(struct cm_id *id, void *argument)
 	return 0;
 }
 
-/* id->event_lock is held. */
+/* Called with id->event_lock held. */
 static bool has_left_behind(const struct cm_id *id)
 {
 	for (const struct cm_event *event = id->events; event; event = event->next)

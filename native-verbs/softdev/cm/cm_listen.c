@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The passive side up to the CONNECT_REQUEST: listeners and the links that come in for them. */
+/* The passive side up to the CONNECT_REQUEST: listeners, and the links that arrive for them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static bool hears_v6(const struct cm_id *id)
 	return id->id.route.addr.src_addr.sa_family == AF_INET6;
 }
 
-/* Is there an address on which both would listen? */
+/* Returns true if the two listeners would share at least one address. */
 static bool overlap(const struct cm_id *one, const struct cm_id *other)
 {
 	const struct rdma_addr *first = &one->id.route.addr, *second = &other->id.route.addr;
@@ -63,8 +63,8 @@ static int start_listening(struct cm_id *id, void *backlog)
 		return -EINVAL;
 	for (const struct cm_id *other = engine->cm_listen->listeners; other; other = other->next_listener)
 		if (overlap(id, other))
-			return -EADDRINUSE; /* an address may be shared, but not by two that listen */
-	/* From here on it is not shared any more, as in the kernel: another process would take requests away. */
+			return -EADDRINUSE; /* ids may share an address, but only one of them may listen on it */
+	/* A listener stops sharing its address, as in the kernel; otherwise another process could take its requests. */
 	if (setsockopt(id->udp_fd, SOL_SOCKET, SO_REUSEADDR, &off, sizeof(off)))
 		return -errno;
 	error = cm_serve_rendezvous(id);
@@ -104,7 +104,10 @@ void cm_stop_listening(struct cm_id *id)
 	id->state = CM_BOUND;
 }
 
-/* The listener for an address; one that is bound to it comes before one for every address of its family, or of both. */
+/*
+ * Returns the listener for the address of the request. A listener that is bound to that address takes precedence over a
+ * wildcard listener of its family or of both families.
+ */
 static struct cm_id *find_listener(const struct cm_request *request)
 {
 	struct cm_id *wildcard = NULL;
@@ -154,7 +157,7 @@ static void fill_param(const struct cm_request *request, struct rdma_conn_param 
 	param->qp_num = request->queue_pair.number;
 }
 
-/* The id of the new connection, with its CONNECT_REQUEST on the listener's channel. */
+/* Creates the id of the new connection and reports its CONNECT_REQUEST on the channel of the listener. */
 static int report_request(struct cm_id *listener, struct link *link,
 			  const struct cm_request *request)
 {
@@ -174,7 +177,7 @@ static int report_request(struct cm_id *listener, struct link *link,
 	fill_address(&id->id.route.addr.src_storage, request->destination,
 		     request->destination_port);
 	fill_address(&id->id.route.addr.dst_storage, request->source, request->source_port);
-	if (is_link_local(&id->id.route.addr.dst_addr)) /* on the link on which we have ours */
+	if (is_link_local(&id->id.route.addr.dst_addr)) /* the scope of our own address is the right one */
 		id->id.route.addr.dst_sin6.sin6_scope_id = id->id.route.addr.src_sin6.sin6_scope_id;
 	cm_set_device(id);
 	cm_set_path(id);
@@ -246,5 +249,5 @@ void cm_on_incoming_link(struct link *link)
 {
 	static const struct link_ops incoming_ops = {.on_frame = on_first_frame, .on_close = on_incoming_close};
 
-	link_set_owner(link, &incoming_ops, NULL); /* the link itself waits no longer than for a handshake */
+	link_set_owner(link, &incoming_ops, NULL); /* the link fails by itself if no frame follows in time */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rdma_set_option: when an option may be set, and what takes it up. */
+/* rdma_set_option(): when each option may be set, and what it affects. */
 #include <errno.h>
 #include <infiniband/sa.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static int set_type_of_service(struct cm_id *id, const struct option *option)
 	return 0;
 }
 
-/* The wish may be had until the id listens, as in the kernel. */
+/* The option may be set until the id listens, as in the kernel. */
 static int set_reuse_address(struct cm_id *id, const struct option *option)
 {
 	int reuse;
@@ -41,7 +41,7 @@ static int set_reuse_address(struct cm_id *id, const struct option *option)
 	return 0;
 }
 
-/* The socket of an id that is bound cannot be changed any more; what comes for the other family finds no listener then. */
+/* The option cannot reach the socket of a bound id any more; requests of the other family then find no listener. */
 static int set_v6_only(struct cm_id *id, const struct option *option)
 {
 	int only;
@@ -92,7 +92,7 @@ static void copy_path(const struct ibv_path_record *record, struct ibv_sa_path_r
 	};
 }
 
-/* A path that the application knows takes the place of rdma_resolve_route(), and tells so by the same event. */
+/* A path that the application supplies replaces rdma_resolve_route() and is reported by the same event. */
 static int set_path(struct cm_id *id, const struct option *option)
 {
 	const int wanted = IBV_PATH_FLAG_PRIMARY | IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_BIDIRECTIONAL;

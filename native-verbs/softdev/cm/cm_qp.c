@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queue pairs of ids: creation with the defaults of librdmacm, and the attributes that a connection
- * gives them. */
+/*
+ * Queue pairs of ids: their creation with the defaults of librdmacm, and the attributes that a connection gives them.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -10,14 +11,14 @@
 
 enum {
 	DEFAULT_ACK_TIMEOUT = 17, /* 4.096 us * 2^17 = 0.54 s */
-	MIN_RNR_TIMER = 0,	  /* 655 ms: as the kernel's CM (cm_init_qp_rtr_attr), which programs' rnr_retry_count counts on */
+	MIN_RNR_TIMER = 0,	  /* 655 ms, as in the kernel's cm_init_qp_rtr_attr(); rnr_retry_count relies on it */
 	GID_INDEX_ROCE_V2 = 1,
-	/* What an unreliable connection has no use for, and ibv_modify_qp refuses. */
+	/* Attributes that an unreliable connection does not use, and that ibv_modify_qp() refuses for it. */
 	RELIABLE_ONLY = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 			IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
 };
 
-/* Before there is a connection nothing is allowed; then what the kernel's CM allows. */
+/* Grants no remote access before there is a connection; afterwards the access that the kernel's CM grants. */
 static void fill_init(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	attr->qp_access_flags = 0;
@@ -31,7 +32,7 @@ static void fill_init(const struct cm_id *id, struct ibv_qp_attr *attr, int *mas
 	*mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 }
 
-/* The entry of the GID table for the id's own address, as RoCE v2. */
+/* Returns the index of the GID table entry for the id's own address, as RoCE v2. */
 uint8_t cm_source_gid_index(const struct cm_id *id)
 {
 	union ibv_gid gid, source;
@@ -129,7 +130,7 @@ static int modify_to(struct cm_id *id, struct ibv_qp *qp, enum ibv_qp_state stat
 	return error ? error : -softverbs_ibv_modify_qp(qp, &attr, mask);
 }
 
-/* One for datagrams is ready to use at once. */
+/* Moves the new queue pair to INIT; one for datagrams goes on to RTS at once. */
 static int prepare(struct cm_id *id, struct ibv_qp *qp)
 {
 	int error = modify_to(id, qp, IBV_QPS_INIT);
@@ -143,7 +144,7 @@ static int prepare(struct cm_id *id, struct ibv_qp *qp)
 
 int cm_modify_to_ready(struct cm_id *id)
 {
-	int error = modify_to(id, id->id.qp, IBV_QPS_INIT); /* now with access flags */
+	int error = modify_to(id, id->id.qp, IBV_QPS_INIT); /* INIT again, now with the access flags */
 
 	if (!error)
 		error = modify_to(id, id->id.qp, IBV_QPS_RTR);
@@ -176,8 +177,7 @@ static void destroy_queues(struct rdma_cm_id *id)
 	destroy_queue(&id->send_cq, &id->send_cq_channel);
 }
 
-/* A completion queue with a channel of its own, as librdmacm makes for who names none. 0 or -errno.
- */
+/* Creates a completion queue with a channel of its own, as librdmacm does when the caller names none. 0 or -errno. */
 static int create_queue(struct rdma_cm_id *id, uint32_t depth, struct ibv_cq **cq,
 			struct ibv_comp_channel **channel)
 {
@@ -221,7 +221,7 @@ int softverbs_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_e
 		wanted.srq = id->srq;
 	wanted.pd = pd;
 	wanted.comp_mask |= IBV_QP_INIT_ATTR_PD;
-	/* The extended attributes begin with the others. */
+	/* ibv_qp_init_attr_ex begins with the fields of ibv_qp_init_attr. */
 	error = create_missing_queues(id, (struct ibv_qp_init_attr *)(void *)&wanted);
 	if (error)
 		goto destroy_queues;
@@ -251,7 +251,7 @@ int softverbs_rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 			     struct ibv_qp_init_attr *attr)
 {
 	struct ibv_qp_init_attr_ex extended = {.comp_mask = pd ? IBV_QP_INIT_ATTR_PD : 0, .pd = pd};
-	const size_t common = offsetof(struct ibv_qp_init_attr_ex, comp_mask); /* in the padding of the other */
+	const size_t common = offsetof(struct ibv_qp_init_attr_ex, comp_mask); /* in the padding of ibv_qp_init_attr */
 	int result;
 
 	memcpy(&extended, attr, common);

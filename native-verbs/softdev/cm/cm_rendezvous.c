@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a port of the rdma_cm port space to the process that listens there: one datagram each way
- * (cm_wire.h). The server keeps nothing about a request; the cookie in its reply, an HMAC over
- * nonce, address and ports under a key of this process, proves in CM_FRAME_REQUEST that the client
- * can receive at the address it names.
+ * Finds the process that listens on a port of the rdma_cm port space, with one datagram each way (cm_wire.h). The
+ * server keeps no state for a request. Its reply carries a cookie, an HMAC over nonce, address and ports under a key of
+ * the process; the client returns the cookie in CM_FRAME_REQUEST and so proves that it can receive at the address that
+ * it claims.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,10 +21,10 @@
 #include "process/sha256.h"
 
 enum { MAX_ATTEMPTS = 6, MAX_REFUSED_ATTEMPTS = 3, COOKIE_KEY_BYTES = 32 };
-#define FIRST_WAIT_NS 100000000ull /* doubles with each attempt: 6.3 s in all, 0.3 s if refused */
+#define FIRST_WAIT_NS 100000000ull /* doubles with each attempt: 6.3 s in total, 0.3 s if refused */
 
 struct cm_rendezvous_state {
-	uint8_t key[COOKIE_KEY_BYTES]; /* of the cookies */
+	uint8_t key[COOKIE_KEY_BYTES]; /* signs the cookies */
 	bool drawn;
 };
 
@@ -69,7 +69,7 @@ bool cm_cookie_is_valid(const struct cm_request *request)
 	return secure_equal(cookie, request->cookie, CM_COOKIE_BYTES);
 }
 
-/* `length` as MSG_TRUNC tells it: a longer datagram is none of ours. */
+/* `length` is the length before truncation (MSG_TRUNC), so a datagram that is too long is refused. */
 static bool is_datagram(const struct cm_datagram *datagram, ssize_t length,
 			enum cm_datagram_kind kind)
 {
@@ -77,7 +77,10 @@ static bool is_datagram(const struct cm_datagram *datagram, ssize_t length,
 	       datagram->version == CM_WIRE_VERSION && datagram->kind == kind;
 }
 
-/* Where the client asks: what was signed for one listener proves nothing to, or of, another one. */
+/*
+ * The listener that the client asks. Its address and port are signed with each datagram, so a MAC that was made for one
+ * listener is worthless with another.
+ */
 struct asked {
 	union ibv_gid address;
 	uint16_t port; /* in network order */
@@ -96,8 +99,8 @@ static void sign(const struct cm_datagram *datagram, const struct asked *asked, 
 }
 
 /*
- * With a secret only those are answered, and believed, who know it. Without one only those of this host are, and links tell
- * who may what.
+ * With a secret, returns true if the datagram carries the right MAC. Without one, returns true for peers on this host,
+ * whose rights the link checks later.
  */
 static bool is_proved(const struct cm_datagram *datagram, const struct asked *asked, const union ibv_gid *peer)
 {
@@ -118,7 +121,10 @@ static struct asked asked_by(const struct cm_id *client)
 	return asked;
 }
 
-/* From what the kernel tells of a request; an address of zeros, which nobody signs, if it does not. */
+/*
+ * Returns the address that a request was sent to, as the kernel reports it. Without such a report the address is zeros,
+ * which no client signs.
+ */
 static struct asked asked_of(const struct cm_id *listener, struct msghdr *message)
 {
 	struct asked asked = {.port = cm_address_port(&listener->id.route.addr.src_addr)};
@@ -141,7 +147,7 @@ static struct asked asked_of(const struct cm_id *listener, struct msghdr *messag
 	return asked;
 }
 
-/* Answers from the address that was asked: the request's IP_PKTINFO goes back as it came. */
+/* Sends each answer from the address that was asked, by passing the IP_PKTINFO of the request back. */
 static void answer_requests(void *owner, uint32_t events)
 {
 	struct cm_id *listener = owner;
@@ -236,9 +242,11 @@ static void on_reply(void *owner, uint32_t events)
 	if (length < 0) {
 		if (errno == EAGAIN || errno == EINTR)
 			return;
-		/* Nobody has that port (ICMP), which is what the CM of a host answers when no one
-		 * listens. Programs that listen anew for each connection, and count on the time
-		 * that hardware takes, get another moment. */
+		/*
+		 * ICMP says that nobody has the port; the CM of a host then answers that nobody listens. Some programs
+		 * listen anew for each connection and rely on the time that hardware takes, so the request is repeated
+		 * before it fails.
+		 */
 		if (errno == ECONNREFUSED && id->attempts < MAX_REFUSED_ATTEMPTS)
 			return;
 		cm_hold_port(id);

@@ -6,7 +6,7 @@
 #include "cm/cm_exports.h"
 #include "exports.h"
 
-/* The extended attributes begin with the others. */
+/* ibv_srq_init_attr_ex begins with the fields of ibv_srq_init_attr. */
 static struct ibv_srq *create(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
 	const uint32_t basic = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What two connection managers say to each other. Change CM_WIRE_VERSION with any of it.
+ * The protocol between two connection managers. Change CM_WIRE_VERSION with any change to it.
  *
- * A listener on port P is a UDP socket on P. It answers a request with the port under which its
- * process takes links; everything else travels as frames on a link of kind CM:
+ * A listener on port P is a UDP socket on P. It answers a request with the port on which its process accepts links;
+ * everything else travels as frames on a link of kind CM:
  *
  *   client                                     server
- *     datagram REQUEST  ── UDP port P ──▶        remembers nothing
+ *     datagram REQUEST  ── UDP port P ──▶        keeps no state
  *     datagram REPLY    ◀───────────────         process port, boot nonce, cookie
- *                                                (with a secret only what has a MAC is heard, both ways)
  *     CM_FRAME_REQUEST  ── link ─────────▶       checks the cookie, CONNECT_REQUEST
  *                       ◀── CM_FRAME_REPLY       rdma_accept   (or CM_FRAME_REJECT, CM_FRAME_BUSY)
  *     CM_FRAME_READY    ─────────────────▶       ESTABLISHED
- *     CM_FRAME_DISCONNECT, answered by CM_FRAME_DISCONNECTED, from either end; the end of the link
- * says the same.
  *
- * For datagrams (RDMA_PS_UDP) CM_FRAME_REPLY ends the exchange, for there is no connection.
+ * Either end sends CM_FRAME_DISCONNECT, which the other answers with CM_FRAME_DISCONNECTED; the end of the link means
+ * the same. If a secret is set, both sides ignore datagrams without the right MAC. For datagrams (RDMA_PS_UDP)
+ * CM_FRAME_REPLY ends the exchange, since there is no connection.
  *
  * Ports are in network order, everything else is little endian.
  */
@@ -33,14 +32,14 @@ enum {
 	CM_REQUEST_PRIVATE_DATA = 56,
 	CM_REPLY_PRIVATE_DATA = 196,
 	CM_REJECT_PRIVATE_DATA = 148,
-	/* for datagrams: what the kernel's CM has in a SIDR exchange */
+	/* for datagrams, as in the SIDR exchange of the kernel's CM */
 	CM_DATAGRAM_REQUEST_PRIVATE_DATA = 180,
 	CM_DATAGRAM_REPLY_PRIVATE_DATA = 136,
 };
 
 enum cm_datagram_kind { CM_DATAGRAM_REQUEST = 1, CM_DATAGRAM_REPLY = 2 };
 
-/* Both directions have this size, so that a reply is never longer than what asked for it. */
+/* Requests and replies have the same size, so that a reply is never longer than its request. */
 struct cm_datagram {
 	uint32_t magic;
 	uint8_t version;
@@ -49,7 +48,7 @@ struct cm_datagram {
 	uint8_t client_nonce[LINK_NONCE_BYTES];
 	uint8_t process_nonce[LINK_NONCE_BYTES];
 	uint8_t cookie[CM_COOKIE_BYTES];
-	uint8_t mac[32]; /* HMAC-SHA256, under the secret, of the rest and of address and port asked; without one zeros */
+	uint8_t mac[32]; /* HMAC-SHA256, under the secret, of the rest and the listener's address; else zeros */
 } __attribute__((packed));
 
 enum cm_frame_op {
@@ -62,7 +61,7 @@ enum cm_frame_op {
 	CM_FRAME_DISCONNECTED,
 };
 
-/* The half of a connection that its owner tells the other end. */
+/* One end's parameters of a connection, as it tells them to the other end. */
 struct cm_queue_pair {
 	uint32_t number;
 	uint32_t psn;
@@ -73,13 +72,13 @@ struct cm_queue_pair {
 	uint8_t rnr_retry_count;
 	uint8_t srq;
 	uint8_t reserved[2];
-	uint32_t ece_vendor, ece_options; /* what a vendor's library wants the other end to know */
+	uint32_t ece_vendor, ece_options; /* the vendor's values for enhanced connection establishment */
 } __attribute__((packed));
 
-/* Payload of CM_FRAME_REQUEST; addresses are IPv6 or IPv4-mapped. */
+/* Payload of CM_FRAME_REQUEST. Addresses are IPv6 or IPv4-mapped. */
 struct cm_request {
 	uint8_t version;
-	uint8_t datagrams; /* 1: looks for a queue pair that takes datagrams */
+	uint8_t datagrams; /* 1: the client asks for a queue pair that takes datagrams */
 	uint8_t reserved[2];
 	uint8_t source[16];
 	uint8_t destination[16];
@@ -88,18 +87,17 @@ struct cm_request {
 	uint8_t client_nonce[LINK_NONCE_BYTES];
 	uint8_t cookie[CM_COOKIE_BYTES];
 	struct cm_queue_pair queue_pair;
-	uint8_t private_data[CM_DATAGRAM_REQUEST_PRIVATE_DATA]; /* CM_REQUEST_PRIVATE_DATA for a connection */
+	uint8_t private_data[CM_DATAGRAM_REQUEST_PRIVATE_DATA]; /* a connection uses CM_REQUEST_PRIVATE_DATA of them */
 } __attribute__((packed));
 
 /* Payload of CM_FRAME_REPLY. */
 struct cm_reply {
 	struct cm_queue_pair queue_pair;
-	uint32_t qkey; /* datagrams */
+	uint32_t qkey; /* datagrams only */
 	uint8_t private_data[CM_REPLY_PRIVATE_DATA];
 } __attribute__((packed));
 
-/* Reasons of a reject, numbered as in the InfiniBand specification: the status of
- * RDMA_CM_EVENT_REJECTED. */
+/* Reasons of a reject, numbered as in the InfiniBand specification. They are the status of RDMA_CM_EVENT_REJECTED. */
 enum cm_reject_reason {
 	CM_REJECT_TIMEOUT = 4,
 	CM_REJECT_NO_LISTENER = 8,
@@ -107,7 +105,7 @@ enum cm_reject_reason {
 	CM_REJECT_VENDOR_OPTION = 35,
 };
 
-/* The same for datagrams: the status of RDMA_CM_EVENT_UNREACHABLE. */
+/* The same for datagrams: they are the status of RDMA_CM_EVENT_UNREACHABLE. */
 enum cm_datagram_status { CM_DATAGRAM_UNSUPPORTED = 1, CM_DATAGRAM_REJECTED = 2 };
 
 /* Payload of CM_FRAME_REJECT; frame.arg holds the reason. */
