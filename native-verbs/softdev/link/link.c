@@ -18,7 +18,7 @@
 
 _Static_assert(sizeof(struct frame) == 40, "wire layout");
 
-/* An accepting end reads no further while so many of its answers, or descriptors in them, wait to be taken. */
+/* An accepting end stops reading while the peer has not taken more than this many answers, or descriptors in them. */
 enum { MAX_ANSWERS_WAITING = 4096, MAX_FDS_WAITING = 4 };
 
 enum { LOW_WATER_BYTES = 128 << 10 };
@@ -98,9 +98,9 @@ void link_update_events(struct link *link)
 	uint32_t events = ((may_read(link) && !connecting) || link->lingering ? EPOLLIN : 0) |
 			  ((link->out.first && !link->stalled) || connecting ? EPOLLOUT : 0);
 
-	if (link->dispatching) /* once, at the end */
+	if (link->dispatching) /* link_end() does it once */
 		return;
-	if (link->fault.held) { /* not even the end of the stream is to be seen */
+	if (link->fault.held) { /* not even the end of the stream may be noticed */
 		progress_watch_remove(&link->watch);
 		return;
 	}
@@ -136,8 +136,8 @@ void link_flush(struct link *link)
 }
 
 /*
- * Within a long payload the progress thread is woken for a good piece of it, not for each packet; for so small a one that a
- * slow link does not look like a silent peer.
+ * Within a long payload TCP wakes the progress thread for LOW_WATER_BYTES at a time rather than for each packet. The
+ * amount is small enough that a slow link does not look like a silent peer.
  */
 static void set_low_water(struct link *link)
 {
@@ -210,13 +210,13 @@ void link_close_after_flush(struct link *link)
 	if (link->state == LINK_CLOSED)
 		return;
 	link_drop_streams(link);
-	/* TCP forgets what is on its way when it is closed with something unread. */
+	/* TCP discards data under way when a socket is closed with unread input, so an open TCP link always lingers. */
 	if (!link->out.first && !link->held.first && !(link->is_tcp && link->state == LINK_OPEN)) {
 		link_close(link);
 		return;
 	}
 	link->ops = NULL;
-	link->closing_after_flush = true; /* and nothing is read any more: a refused peer must not go on */
+	link->closing_after_flush = true; /* also stops reading: a refused peer must not continue */
 	progress_timer_set(&link->deadline, progress_now_ns() + FLUSH_NS);
 	if (link->out.first || link->held.first)
 		link_update_events(link);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A link: one connected, authenticated stream to a peer process, or within this one, made of frames. All functions
- * run on the progress thread only (see progress_call) and so do all callbacks.
+ * A link is one connected, authenticated stream of frames to a peer process, or between two objects of this process.
+ * All functions and all callbacks run on the progress thread (see progress_call).
  *
- * Handshake, before the first callback: HELLO -> CHALLENGE -> PROOF -> WELCOME. It checks the protocol version,
- * the uid of the peer (SO_PEERCRED, both ends, unix only) and, when a secret is set, an HMAC in both directions.
- * The connecting end may send as soon as link_connect() has returned; frames wait for the handshake.
+ * Before the first callback the ends shake hands: HELLO -> CHALLENGE -> PROOF -> WELCOME. The handshake checks the
+ * protocol version, the uid of the peer (SO_PEERCRED, at both ends, unix sockets only) and, if a secret is set, an HMAC
+ * in both directions. The connecting end may send as soon as link_connect() has returned; its frames wait for the
+ * handshake.
  */
 #ifndef SOFTDEV_LINK_H
 #define SOFTDEV_LINK_H
@@ -26,15 +27,15 @@ enum link_kind { LINK_KIND_QP = 1, LINK_KIND_CM = 2, LINK_KINDS };
 enum { LINK_NONCE_BYTES = PROCESS_NONCE_BYTES, LINK_MAX_FDS = 2, LINK_MAX_BUFFERED = 4096 };
 
 /*
- * Every frame begins with this header, little endian (the device runs on little-endian hosts only).
- * `op` below FRAME_OP_USER belongs to the link itself; the kinds number theirs from there on.
+ * The header of every frame, little endian (the device runs on little-endian hosts only). Values of `op` below
+ * FRAME_OP_USER belong to the link itself; each kind of link numbers its own from there.
  */
 struct frame {
 	uint8_t op;
 	uint8_t flags;
 	uint16_t status;
 	uint32_t seq;
-	uint32_t length; /* of the payload that follows */
+	uint32_t length; /* bytes of payload that follow */
 	uint32_t rkey;
 	uint64_t remote_addr;
 	uint32_t imm;
@@ -46,66 +47,76 @@ enum { FRAME_OP_USER = 16 };
 
 struct link;
 
-/* What the owner of a link implements. A callback may close the link. */
+/* The callbacks of a link's owner. A callback may close the link. */
 struct link_ops {
-	/* The handshake is done (connecting end only). May be NULL. */
+	/* The handshake is done; called at the connecting end only. May be NULL. */
 	void (*on_open)(struct link *link, void *owner);
-	/* A whole frame; `payload` is valid during the call. The callee owns (must close) the fds. */
+	/*
+	 * A whole frame has arrived. `payload` is valid during the call; the callee owns the fds and must close them.
+	 */
 	void (*on_frame)(struct link *link, void *owner, const struct frame *frame, const void *payload,
 			 const int *fds, int fd_count);
 	/*
-	 * The link is gone: 0 = the peer closed it or died, otherwise an errno: ECONNREFUSED (nobody listens
-	 * on that port), EACCES (uid or secret), EPROTO, ... Called once, never after link_close().
+	 * The link has ended. `error` is 0 if the peer closed it or died, otherwise an errno such as ECONNREFUSED
+	 * (nobody listens on the port), EACCES (wrong uid or secret) or EPROTO. Called once, and never after
+	 * link_close().
 	 */
 	void (*on_close)(struct link *link, void *owner, int error);
 	/*
-	 * For frames that are not to be buffered (NULL = buffer all; a longer payload than LINK_MAX_BUFFERED
-	 * is then a protocol error). Returns true when it takes the payload of this frame as a stream:
-	 * then sink() is asked for room until `length` bytes are through, then on_frame() comes with payload NULL.
+	 * Called for each header; returns true to take the payload of the frame as a stream. Then sink() is asked for
+	 * room until all `length` bytes have arrived, and on_frame() follows with payload NULL. A payload that is not
+	 * taken is buffered, and one longer than LINK_MAX_BUFFERED is a protocol error. NULL buffers every frame.
 	 */
 	bool (*on_header)(struct link *link, void *owner, const struct frame *frame);
-	/* Fills iov with room for payload bytes from `offset` on; 0 iovs = discard the rest of it. */
+	/*
+	 * Fills `iov` with room for the payload bytes from `offset` on and returns the number of iovs; 0 discards the
+	 * rest.
+	 */
 	int (*sink)(struct link *link, void *owner, uint64_t offset, struct iovec *iov, int max_iov);
-	/* After each receive into the room of sink(): bytes >= 0 moved, or -errno (EFAULT: discard the rest). */
+	/*
+	 * Follows each receive into the room that sink() gave: the number of bytes moved, or -errno. After -EFAULT the
+	 * rest of the payload is discarded.
+	 */
 	void (*sunk)(struct link *link, void *owner, ssize_t bytes);
-	/* The number of the queue pair that owns it; NULL = no such owner. */
+	/* Returns the number of the queue pair that owns the link; NULL if the owner is no queue pair. */
 	uint32_t (*qp_number)(const void *owner);
 };
 
 /*
- * Connects to the process that listens on `port` of the host with the GID `destination`: by a unix socket if that is
- * this network namespace, without one if it is a port of this process, else by TCP from the address of `source`. Never NULL but for ENOMEM; failures arrive by
- * on_close, never before it returns.
+ * Connects to the process that listens on `port` of the host with the GID `destination`. A port of this process is
+ * reached without a socket, another one in this network namespace over a unix socket, and any other over TCP from the
+ * address `source`. NULL means ENOMEM; every other failure arrives by on_close(), never before this function returns.
  */
 struct link *link_connect(const union ibv_gid *source, const union ibv_gid *destination, uint16_t port,
 			  enum link_kind kind, const struct link_ops *ops, void *owner);
 
-/* False, after a message, if that is another host and there is no secret to prove. */
+/* Returns false and logs why, if the destination is another host and no secret is set. */
 bool link_may_reach(const union ibv_gid *destination);
 
-/* Closes descriptors that came with a frame, for a callee that has no use for them. */
+/* Closes the descriptors of a frame; for a callee that does not need them. */
 static inline void link_close_fds(const int *fds, int count)
 {
 	for (int i = 0; i < count; i++)
 		close(fds[i]);
 }
 
-/* Hands the link to another owner; for the callee of link_incoming. */
+/* Gives the link to another owner; for the callees of link_incoming. */
 void link_set_owner(struct link *link, const struct link_ops *ops, void *owner);
 
 /*
- * Queues a frame; copies payload (`frame->length` bytes) and duplicates the descriptors. 0 or -errno: -EPIPE of a link that is
- * closed; -ENOMEM, and the link fails soon; that of a descriptor that cannot be duplicated, and the link goes on without the frame.
+ * Queues a frame: copies the payload (`frame->length` bytes) and duplicates the descriptors. Returns 0; -EPIPE if the
+ * link is closed; -ENOMEM, after which the link fails soon; or the error of a descriptor that cannot be duplicated, in
+ * which case the frame is not queued and the link continues.
  */
 int link_send(struct link *link, const struct frame *frame, const void *payload, const int *fds,
 	      int fd_count);
 
 /*
- * A payload that is fetched while it is written, embedded in its owner: frame->length bytes. source() returns
- * the number of iovs; after each comes one sourced() with the bytes moved (0 = the socket is full) or -errno.
- * 0 from source(), or an error that sourced() lets pass with 0: the rest is sent as zeros and done() says false.
- * -LINK_STALL from either: nothing is sent any more, only received, until the owner closes the link.
- * Another -errno: the link fails with it. No callback after link_close().
+ * A payload of frame->length bytes that is fetched while it is written; the struct is embedded in its owner. source()
+ * fills iovs and returns their number; each source() is followed by one sourced() with the number of bytes moved (0 =
+ * the socket is full) or -errno. If source() returns 0, or sourced() returns 0 for an error, the rest is sent as zeros
+ * and done() gets false. If either returns -LINK_STALL, the link sends nothing more and only receives until its owner
+ * closes it. Any other -errno fails the link. No callback follows link_close().
  */
 #define LINK_STALL EINPROGRESS
 
@@ -118,51 +129,65 @@ struct link_stream {
 int link_send_stream(struct link *link, const struct frame *frame, struct link_stream *stream);
 
 /*
- * Around several calls for one link, which may close it: it is freed, and its socket's events are asked for, at the
- * outermost end. Callbacks run within such a pair.
+ * Bracket several calls on a link that one of them may close. The outermost link_end() frees a closed link and updates
+ * the events of an open one. Callbacks run within such a pair.
  */
 void link_begin(struct link *link);
 void link_end(struct link *link);
 
-/* Returns how many frames are queued and not written to their end. */
+/* Returns the number of frames that are queued and not completely written. */
 unsigned int link_frames_waiting(const struct link *link);
-/* Is the last of those one of this kind? Then the peer has not read it. Of an open link. */
+/*
+ * Returns true if the last queued frame has this op, so that the peer cannot have read it yet. The link must be open.
+ */
 bool link_ends_with(const struct link *link, uint8_t op);
 
-/* Writes the queued frames, as far as the socket takes them. May call on_close. */
+/* Writes queued frames until the socket is full. May call on_close. */
 void link_flush(struct link *link);
 
-/* Reads what has arrived, without waiting for its turn. Any callback may come. Not to be called from a callback of this link. */
+/*
+ * Reads what has arrived without waiting for an event. Any callback may follow, so no callback of this link may call
+ * it.
+ */
 void link_receive(struct link *link);
 
-/* While paused no further frame is read. */
+/* A paused link reads no further frame. */
 void link_pause(struct link *link, bool paused);
 
-/* Closes at once, dropping what is queued, or after it is written (bounded wait). No callback follows. */
+/*
+ * link_close() closes at once and drops what is queued; link_close_after_flush() first writes it, within a bounded
+ * time. No callback follows either.
+ */
 void link_close(struct link *link);
 void link_close_after_flush(struct link *link);
 
-/* How long ago the peer's host took some of what was sent, if it did since the last call; else UINT64_MAX, as on unix. */
+/*
+ * Returns how many nanoseconds ago the peer's host acknowledged data, if it has acknowledged any since the last call,
+ * otherwise UINT64_MAX. Always UINT64_MAX except over TCP.
+ */
 uint64_t link_taken_ago_ns(struct link *link);
 
-/* Over TCP: a peer of which the kernel says nothing, no pid, no uid, no descriptors. */
+/* Returns true for a TCP link. The kernel knows neither pid nor uid of its peer, and it passes no descriptors. */
 bool link_is_tcp(const struct link *link);
-/* May what comes on this link be from the host with that GID? TCP tells the address, unix only that it is one of ours. */
+/*
+ * Returns true if the peer may be on the host with that GID. TCP identifies the peer's address; any other link only
+ * tells that the peer is on this host.
+ */
 bool link_is_from(const struct link *link, const uint8_t *gid);
-/* The address that a TCP peer has; zeros for any other. */
+/* Returns the address of a TCP peer; zeros for any other. */
 const union ibv_gid *link_peer_gid(const struct link *link);
-/* The interface behind which that address is, if it is a link-local one; else 0. */
+/* Returns the interface of a link-local TCP peer; 0 for any other. */
 uint32_t link_peer_scope(const struct link *link);
 pid_t link_peer_pid(const struct link *link);
 uid_t link_peer_uid(const struct link *link);
-/* Tells whether the peer certainly runs as the same user as this process. */
+/* Returns true if the peer certainly runs as the same user as this process. */
 bool link_is_of_own_user(const struct link *link);
-/* The boot nonce of the peer process, LINK_NONCE_BYTES. */
+/* Returns the boot nonce of the peer process, LINK_NONCE_BYTES long. */
 const uint8_t *link_peer_nonce(const struct link *link);
 
 /*
- * Incoming links of each kind, after the handshake; parts.c names the callees. The callee calls link_set_owner() or
- * link_close(); the link fails with ETIMEDOUT when no frame follows in time.
+ * The callees for incoming links after the handshake, by kind; parts.c names them. A callee calls link_set_owner() or
+ * link_close(). If no frame follows in time, the link fails with ETIMEDOUT.
  */
 extern void (*const link_incoming[LINK_KINDS])(struct link *link);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The accepting end before the handshake, and how many peers may be there whom nobody knows yet. */
+/* The accepting end before the handshake, and the limit on peers that have not authenticated yet. */
 #include "engine.h"
 #include "link/link_internal.h"
 #include "link/link_tcp.h"
@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* So many of them; one more, and the one that has been at it longest goes. */
+/* When one more arrives, the link that has waited longest is closed. */
 enum { MAX_STRANGERS = 256 };
 
 struct link_accept_state {
-	struct link strangers; /* the ends of the list */
+	struct link strangers; /* head of the list */
 	int stranger_count;
 };
 
@@ -82,7 +82,7 @@ void link_accept_unix(int fd)
 	link_end(link);
 }
 
-/* This process is no stranger to itself, however many links it makes at a time. */
+/* A process is not a stranger to itself, so local links do not count towards the limit. */
 void link_accept_local(struct link *link)
 {
 	link_begin(link);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which socket leads to a peer: the unix socket of this network namespace if the GID is one of ours, TCP otherwise.
- * TCP carries no credentials, so it needs a secret; and it never has short cuts.
+ * Chooses the socket that leads to a peer: the unix socket of this network namespace if the GID belongs to this host,
+ * TCP otherwise. TCP carries no credentials, so it requires a secret and never has short cuts.
  */
 #include "core.h"
 #include "engine.h"
@@ -47,7 +47,7 @@ static bool is_by_unix(const union ibv_gid *destination)
 	return path_mode() != PATH_TCP && gid_is_local(destination);
 }
 
-/* Said once: every connection to another host ends the same way. */
+/* Logged once, because every connection to another host fails for the same reason. */
 bool link_may_reach(const union ibv_gid *destination)
 {
 

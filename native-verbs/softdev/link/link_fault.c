@@ -10,8 +10,8 @@
 #define SECOND 1000000000ull
 
 struct link_fault_state {
-	struct link *links; /* all that are not closed */
-	/* What links get when they are made, after an order that was for all of them. */
+	struct link *links; /* all links that are not closed */
+	/* The faults of new links, set by a command that applied to all links. */
 	struct {
 		bool silent, refuse;
 		uint64_t rate, delay_ns;
@@ -39,7 +39,7 @@ static void on_resume(void *owner)
 
 	link->fault.held = link->fault.silent;
 	link_update_events(link);
-	if (link->fault.delayed && !link->fault.held) /* its header is in already: the socket may have no more */
+	if (link->fault.delayed && !link->fault.held) /* the header has been read, so no further event may come */
 		link_receive(link);
 }
 
@@ -117,7 +117,7 @@ int link_fault_reason(const struct link *link)
 	return link->fault.frame ? link->fault.frame->reason : -1;
 }
 
-/* Bit 0 of the byte at `offset` of the payload, if it is among these. */
+/* Flips bit 0 of the payload byte at the fault's offset, if it is among the bytes just received. */
 static void flip(const struct link *link, const struct iovec *iov, ssize_t got)
 {
 	uint64_t start = link->in_offset, offset = link->fault.frame->offset;
@@ -194,7 +194,7 @@ static bool concerns(const struct link *link, const struct link_command *command
 	return !command->qpn || qpn_of(link) == command->qpn;
 }
 
-/* What a link's end makes of others is unknown: from the start again after each. */
+/* Closing a link may close others, so the search starts again after each; `bound` ends it. */
 static unsigned int cut(const struct link_command *command)
 {
 	unsigned int bound = 0, done = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The effects of faults on links (cut, silent, slow) and on the frames that arrive on them. They act on the receiving end,
+ * Applies faults to links (cut, silent, slow) and to the frames that arrive on them. Faults act at the receiving end,
  * except silence, which stops both directions. Progress thread only.
  */
 #ifndef SOFTDEV_LINK_FAULT_H
@@ -15,15 +15,15 @@
 
 struct link;
 
-/* Part of every link. */
+/* Embedded in every link. */
 struct link_fault {
 	struct link *previous, *next;
-	bool held; /* silent, or waiting for its turn: neither read nor written, nor watched */
+	bool held; /* silent or delayed: the link is neither read, written nor watched */
 	bool silent, delayed, drop;
 	uint64_t rate, delay_ns;
-	uint64_t arrived_ns; /* of what waits for delay_ns, 0 = nothing */
+	uint64_t arrived_ns; /* when the input that is delayed by delay_ns arrived; 0 = none */
 	struct progress_timer resume;
-	const struct fault *frame; /* for the payload that comes in */
+	const struct fault *frame; /* the fault of the frame that is being received */
 };
 
 void link_fault_begin(struct link *link);
@@ -32,24 +32,27 @@ void link_fault_end(struct link *link);
 int link_fault_refuses(struct link *link);
 
 int link_fault_judge_frame(struct link *link);
-/* Applies the faults to a frame whose header has come: 0, -EAGAIN to take it later, or -ENODATA as if the peer had closed. */
+/*
+ * Applies the faults to a frame whose header has arrived. Returns 0; -EAGAIN to handle the frame later; or -ENODATA to
+ * act as if the peer had closed the link.
+ */
 static inline int link_fault_frame(struct link *link)
 {
 	return fault_is_on() ? link_fault_judge_frame(link) : 0;
 }
-/* Returns the reason with which to reject the connect request that has just come on this link, or -1. */
+/* Returns the reason with which to reject the connect request that has just arrived on this link, or -1. */
 int link_fault_reason(const struct link *link);
-/* Returns how much of the rest of a payload may be read at once: on a slow link as much as 10 ms bring. */
+/* Returns how many of the remaining payload bytes to read at once: on a slow link, what its rate allows in 10 ms. */
 static inline uint64_t link_fault_room(const struct link_fault *fault, uint64_t rest)
 {
 	return fault->rate && fault->rate / 100 < rest ? fault->rate / 100 + 1 : rest;
 }
-/* Applies the faults to `got` bytes of payload in iov; returns what the caller takes them for. */
+/* Applies the faults to the `got` bytes of payload in iov. Returns the result that the caller then acts on. */
 ssize_t link_fault_payload(struct link *link, const struct iovec *iov, ssize_t got);
 /* Returns true if the socket is readable but the link must not be read yet. */
 bool link_fault_defers(struct link *link);
 
-/* A command of the control socket; `qpn` 0 means every link. Returns the number of links that it was applied to. */
+/* A command from the control socket; `qpn` 0 means every link. Returns the number of links to which it applied. */
 enum link_order { LINK_ORDER_CUT, LINK_ORDER_SILENCE, LINK_ORDER_SLOW, LINK_ORDER_REFUSE, LINK_ORDER_HEAL,
 		  LINK_ORDERS };
 struct link_command {

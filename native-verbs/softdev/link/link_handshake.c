@@ -4,11 +4,12 @@
  * CHALLENGE server -> client   magic, version, 0, boot nonce, challenge
  * PROOF     client -> server   MAC("client" ...)
  * WELCOME   server -> client   MAC("server" ...)
- * The client proves first: who knows no secret gets nothing of the server's to try secrets against. The MACs cover both
- * challenges, both boot nonces, the kind, and where the server listens: over TCP the addresses and the port, on a unix socket its
- * name, as the kernel tells it to both ends, and the network namespace. A proof that was made for one listener is therefore none for another. They are
- * zeros without a secret (never over TCP), and then both ends must have the same uid. REFUSED, with an errno, takes the place
- * of any answer of the server.
+ *
+ * The client proves first, so that a client without the secret gets no MAC of the server to try secrets against. The
+ * MACs cover both challenges, both boot nonces, the kind, and where the server listens: over TCP its addresses and
+ * port, on a unix socket its name, as the kernel reports it to both ends, and the network namespace. A proof made for
+ * one listener is therefore worthless with another. Without a secret (never over TCP) the MACs are zeros, and both ends
+ * must have the same uid. The server may answer anything with REFUSED, which carries an errno.
  */
 #include "core.h"
 #include "link/link_internal.h"
@@ -159,7 +160,7 @@ static int on_welcome(struct link *link, const uint8_t *proof)
 static int on_refused(const struct link *link, uint16_t status)
 {
 	if (status != EACCES)
-		return EPROTO; /* some errnos mean other things to a link */
+		return EPROTO; /* some errnos have another meaning for a link */
 	return link->state == LINK_EXPECT_WELCOME ? not_our_secret(link) : EACCES;
 }
 

@@ -15,15 +15,19 @@
 enum { STREAM_IOVS = 32, SCRATCH_BYTES = 65536 };
 
 struct link_input_state {
-	uint8_t scratch[SCRATCH_BYTES]; /* discarded input */
+	uint8_t scratch[SCRATCH_BYTES]; /* receives discarded input */
 };
 
 ENGINE_PART(link_input, NULL);
 
 /*
- * Bytes, or -errno (ENODATA at the end of the stream). `is_ours`: no memory of the application. Of another user's descriptors the kernel rids us when there is no
- * room for them: to look at one, or to close it, may wait for a file system that this user runs. Files alone have a use:
- * whatever else may wait for ever when it is read, and our own end of this link would keep the peer's death from us.
+ * Receives into `iov`. Returns the number of bytes, or -errno (-ENODATA at the end of the stream). `is_ours` says that
+ * the memory is not the application's.
+ *
+ * Descriptors are taken only from a peer of the same user. Otherwise the kernel gets no room for them and discards
+ * them: even closing another user's descriptor may wait for a file system that this user runs. Only regular files are
+ * kept, since reading anything else may block for ever, and a descriptor of our own end of this link would hide the
+ * peer's death.
  */
 static ssize_t receive(struct link *link, struct iovec *iov, int count, bool is_ours, bool with_fds)
 {
@@ -71,7 +75,7 @@ static ssize_t receive(struct link *link, struct iovec *iov, int count, bool is_
 	return got;
 }
 
-/* After the last byte of the header: how the payload is to be taken. 0 or -errno. */
+/* Decides how to take the payload, once the header is complete. 0 or -errno. */
 static int accept_header(struct link *link)
 {
 	bool of_owner = link->in.op >= FRAME_OP_USER;
@@ -88,7 +92,7 @@ static int accept_header(struct link *link)
 	return 0;
 }
 
-/* Receives some payload: bytes, 0 if none could be taken by the owner, or -errno. */
+/* Receives some payload. Returns the number of bytes, 0 if the owner could take none, or -errno. */
 static ssize_t receive_payload(struct link *link)
 {
 	uint64_t rest = link_fault_room(&link->fault, link->in.length - link->in_offset);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What link.c (the stream), link_handshake.c and link_listen.c share. Progress thread only. */
+/* What the files of a link share. Progress thread only. */
 #ifndef SOFTDEV_LINK_INTERNAL_H
 #define SOFTDEV_LINK_INTERNAL_H
 
@@ -11,7 +11,7 @@
 
 enum frame_op { FRAME_HELLO = 1, FRAME_CHALLENGE, FRAME_PROOF, FRAME_REFUSED, FRAME_WELCOME };
 
-/* CONNECTING: TCP only, until the socket is writable. */
+/* LINK_CONNECTING occurs over TCP only, until the socket is writable. */
 enum link_state { LINK_CONNECTING, LINK_EXPECT_HELLO, LINK_EXPECT_CHALLENGE, LINK_EXPECT_PROOF,
 		  LINK_EXPECT_WELCOME, LINK_OPEN, LINK_CLOSED };
 
@@ -22,38 +22,38 @@ struct out_queue {
 
 struct link {
 	struct progress_watch watch;
-	struct progress_timer deadline; /* of the handshake and a first frame, later of a flush before closing */
-	struct progress_task failure;   /* reports `error` after the call that found it has returned */
+	struct progress_timer deadline; /* for the handshake and the first frame, later for the flush before closing */
+	struct progress_task failure;   /* reports `error` after the function that found it has returned */
 	enum link_state state;
 	enum link_kind kind;
 	const struct link_ops *ops;
 	void *owner;
-	int error; /* it cannot go on: nothing happens any more but the report */
-	int dispatching; /* > 0: a callback runs, freeing waits for it */
+	int error; /* the link has failed and only reports that */
+	int dispatching; /* depth of link_begin(); a closed link is freed when it returns to 0 */
 	bool paused, closing_after_flush, accepted;
-	bool in_drained, out_full; /* the last call moved less than was asked for: the next would move nothing */
+	bool in_drained, out_full; /* the last call moved less than asked, so another one would move nothing */
 	bool has_low_water;
-	bool stalled; /* a stream cannot go on: no more output */
-	bool lingering; /* TCP: all is written, but to close with input unread would take it back */
-	struct link *previous_stranger, *next_stranger; /* accepted and not authenticated yet */
+	bool stalled; /* a stream returned -LINK_STALL: no more output */
+	bool lingering; /* TCP: all output is written; closing with unread input would discard it */
+	struct link *previous_stranger, *next_stranger; /* accepted, but not authenticated yet */
 	uint32_t watched_events;
 	struct link_fault fault;
 
-	struct link_local *local; /* in place of a socket, to another end in this process; NULL: there is a socket */
+	struct link_local *local; /* the local end of a link within this process; NULL if there is a socket */
 	bool is_tcp;
-	uint64_t acked; /* TCP: bytes, when link_taken_ago_ns() looked last */
-	int times_to_tune; /* TCP: until the path is known to be short, when the socket is full */
-	pid_t peer_pid; /* TCP knows no credentials: 0 */
-	uid_t peer_uid; /* TCP: nobody's, (uid_t)-1 */
-	bool of_own_user; /* certainly, as the kernel says */
-	union ibv_gid own_gid, peer_gid; /* TCP: the addresses of the connection */
-	uint16_t tcp_port;		 /* of the accepting end */
+	uint64_t acked; /* TCP: acknowledged bytes at the last link_taken_ago_ns() */
+	int times_to_tune; /* TCP: how often a full socket may still ask whether the path is short */
+	pid_t peer_pid; /* 0 over TCP, which has no credentials */
+	uid_t peer_uid; /* (uid_t)-1 over TCP */
+	bool of_own_user; /* the kernel vouches for it */
+	union ibv_gid own_gid, peer_gid; /* TCP: the addresses of both ends */
+	uint16_t tcp_port;		 /* port of the accepting end */
 	uint8_t peer_nonce[LINK_NONCE_BYTES];
 	uint8_t own_challenge[LINK_NONCE_BYTES], peer_challenge[LINK_NONCE_BYTES];
 
-	unsigned int waiting;	    /* frames in the two queues */
-	unsigned int waiting_fds;   /* descriptors in them */
-	struct out_queue out, held; /* held: frames of the owner until the handshake is done */
+	unsigned int waiting;	    /* frames in both queues */
+	unsigned int waiting_fds;   /* descriptors in those frames */
+	struct out_queue out, held; /* held: the owner's frames, until the handshake is done */
 
 	struct frame in;
 	size_t in_header_bytes;
@@ -63,15 +63,15 @@ struct link {
 	uint8_t in_buffer[LINK_MAX_BUFFERED];
 };
 
-/* NULL = out of memory. */
+/* Returns NULL if memory is short. */
 struct link *link_new(int fd, enum link_state state);
 void link_start_handshake_clock(struct link *link);
-/* Reads the credentials of a unix peer. 0 or the errno to refuse it with. */
+/* Reads the credentials of a unix peer. Returns 0 or the errno with which to refuse it. */
 int link_learn_peer(struct link *link);
-/* link_connect.c: the TCP connection is made, or not. */
+/* link_connect.c: called when the TCP connection is established or has failed. */
 void link_on_connected(struct link *link);
 
-/* The peer in a message. */
+/* A description of the peer for log messages. */
 struct link_name {
 	char text[96];
 };
@@ -81,43 +81,46 @@ struct link_name link_peer_name(const struct link *link);
 void link_accept_unix(int fd);
 void link_accept_local(struct link *link);
 void link_accept_tcp(int fd, uint16_t port);
-/* The link is authenticated, or gone: it no longer counts as a stranger. */
+/* Called when the link is authenticated or closed: it no longer counts as a stranger. */
 void link_stop_being_a_stranger(struct link *link);
 
-/* Closes the link and tells the owner, if it has one. */
+/* Closes the link and tells its owner, if it has one. */
 void link_fail(struct link *link, int error);
-/* Likewise, but soon, where the caller does not expect the link to go. Any lock held. */
+/*
+ * As link_fail(), but later on the progress thread, for callers that do not expect the link to end. The caller may hold
+ * any lock.
+ */
 void link_fail_soon(struct link *link, int error);
-/* Sends ahead of the frames that wait for the handshake. */
+/* Sends a frame ahead of those that wait for the handshake. */
 int link_send_now(struct link *link, const struct frame *frame, const void *payload);
-/* The handshake is done: lets the held frames go. */
+/* Ends the handshake and releases the held frames. */
 void link_opened(struct link *link);
 
-enum { LINK_BYTES_PER_TURN = 4 << 20, LINK_STEPS_PER_TURN = 4096 }; /* then the other links get theirs */
+enum { LINK_BYTES_PER_TURN = 4 << 20, LINK_STEPS_PER_TURN = 4096 }; /* per event, before other links get their turn */
 
-/* For epoll: something can be done. */
+/* The epoll callback. */
 void link_on_events(void *link, uint32_t events);
-/* Asks epoll for what the link can use now. */
+/* Asks epoll for the events that the link can use now. */
 void link_update_events(struct link *link);
 
-/* link_output.c. flush: writes until the socket is full, or a turn is over; may close the link. */
+/* link_output.c. link_flush_output() writes until the socket is full or the turn is over; it may close the link. */
 void link_init_output(struct link *link);
 void link_drop_output(struct link *link);
-/* Drops the first frame with a stream and what follows it: its owner goes away. */
+/* Drops the first frame that has a stream and all frames behind it, because the owner of the stream goes away. */
 void link_drop_streams(struct link *link);
 void link_flush_output(struct link *link);
 
-/* link_input.c. Reads and forgets; closes at the end of the stream. */
+/* link_input.c. Reads and discards input; closes the link at the end of the stream. */
 void link_discard_input(struct link *link);
-/* One step; bytes moved (0 = progress without bytes), or -errno; may close the link. */
+/* Reads one step. Returns the number of bytes moved (0 = progress without bytes) or -errno; may close the link. */
 ssize_t link_read_some(struct link *link);
 
 enum { LINK_TIMES_TO_TUNE = 16 };
 
-/* 0, or the errno to fail with. */
+/* Return 0 or the errno with which to fail. */
 int handshake_start(struct link *link);
 int handshake_on_frame(struct link *link, const struct frame *frame, const void *payload);
-/* The uid rule alone, before anything is read from the peer. */
+/* Applies the uid rule alone, before anything is read from the peer. */
 int handshake_check_uid(const struct link *link);
 
 #endif

@@ -20,7 +20,7 @@
 struct link_listener {
 	struct progress_watch watch;
 	struct progress_task start;
-	struct progress_timer retry; /* after a shortage of descriptors, or of the kernel's memory */
+	struct progress_timer retry; /* set when descriptors or kernel memory are short */
 	bool is_tcp;
 	uint16_t port;
 };

@@ -15,17 +15,17 @@
 
 enum { RING_BYTES = 64 << 10, MAX_SPARE_RINGS = 16 };
 
-/* Descriptors that come with the byte at that place of the stream. */
+/* Descriptors that accompany the byte at `place` in the stream. */
 struct passed {
 	struct passed *next;
 	uint64_t place;
 	int fds[LINK_MAX_FDS], fd_count;
 };
 
-/* One end: what comes in there, and whom it tells. */
+/* One end of a local link, with the ring of its input. */
 struct link_local {
-	struct link *other; /* NULL: it has closed */
-	uint8_t *ring;	    /* NULL while it is empty */
+	struct link *other; /* NULL if the other end has closed */
+	uint8_t *ring;	    /* NULL while the ring is empty */
 	uint64_t written, read;
 	struct passed *first_passed, **last_passed;
 	uint32_t wanted;
@@ -41,7 +41,7 @@ struct link_local_state {
 
 ENGINE_PART(link_local, NULL);
 
-/* Some containers forbid it. */
+/* Some containers forbid process_vm_readv() and process_vm_writev(). */
 static void try_copy(void)
 {
 	char from = 1, to = 0;
@@ -51,7 +51,7 @@ static void try_copy(void)
 				       process_vm_writev(getpid(), &source, 1, &sink, 1, 0) == 1;
 }
 
-/* Most rings are needed for one message only. */
+/* Most rings carry a single message, so a few are kept for reuse. */
 static uint8_t *take_ring(void)
 {
 	struct link_local_state *state = engine->link_local;
@@ -75,7 +75,7 @@ bool link_local_reaches(uint16_t port)
 	return engine->link_local->can_copy && process_index_of_port(port) >= 0;
 }
 
-/* What epoll would say. */
+/* Returns the events that epoll would report. */
 static uint32_t ready(const struct link_local *end)
 {
 	const struct link_local *other = end->other ? end->other->local : NULL;
@@ -195,7 +195,7 @@ static ssize_t copy(struct iovec *ring, const struct iovec *outside, int count, 
 	return moved;
 }
 
-/* The two pieces of the ring from that place of the stream on. */
+/* Sets `iov` to the one or two pieces of the ring that hold `bytes` bytes from `place` on. */
 static void fill_ring_iov(const struct link_local *end, uint64_t place, uint64_t bytes, struct iovec iov[2])
 {
 	uint64_t start = place % RING_BYTES, to_end = RING_BYTES - start;
@@ -204,7 +204,7 @@ static void fill_ring_iov(const struct link_local *end, uint64_t place, uint64_t
 	iov[1] = (struct iovec){end->ring, bytes - iov[0].iov_len};
 }
 
-/* 0 or -errno. */
+/* Attaches duplicates of the descriptors to the next byte that is written. 0 or -errno. */
 static int pass(struct link_local *to, const int *fds, int fd_count)
 {
 	struct passed *passed = calloc(1, sizeof(*passed));
@@ -255,7 +255,7 @@ ssize_t link_local_send(struct link *link, const struct iovec *iov, int count, b
 	return bytes;
 }
 
-/* The first byte that is read now may have come with descriptors. */
+/* Takes the descriptors that accompany the byte that is read next, if any. */
 static void take_passed(struct link *link, bool with_fds)
 {
 	const struct passed *passed = link->local->first_passed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sending half of a link: a queue of frames, each with its payload or a stream that fetches it. */
+/* The sending half of a link: a queue of frames, each with its payload or with a stream that fetches it. */
 #define _GNU_SOURCE
 #include "core.h"
 #include "link/link_internal.h"
@@ -18,7 +18,7 @@ enum { STREAM_IOVS = 32, ZERO_BYTES = 65536 };
 struct out_item {
 	struct out_item *next;
 	struct frame frame;
-	uint64_t sent; /* header and payload */
+	uint64_t sent; /* bytes of header and payload written */
 	struct link_stream *stream;
 	bool padding;
 	int fds[LINK_MAX_FDS], fd_count;
@@ -87,7 +87,10 @@ void link_drop_streams(struct link *link)
 	cut_at_stream(link, &link->held);
 }
 
-/* Gives iov the next bytes of the item's payload from `offset`; asks the stream if it has one. */
+/*
+ * Sets `iov` to the next payload bytes from `offset`, asking the stream if the item has one. Returns the number of iovs
+ * or -errno.
+ */
 static int payload_iov(struct out_item *item, uint64_t offset, struct iovec *iov)
 {
 	uint64_t rest = item->frame.length - offset;
@@ -109,7 +112,7 @@ static int payload_iov(struct out_item *item, uint64_t offset, struct iovec *iov
 	return 1;
 }
 
-/* Writes some of the item: bytes, or -errno. */
+/* Writes part of the item. Returns the number of bytes or -errno. */
 static ssize_t write_item(struct link *link, struct out_item *item)
 {
 	struct iovec iov[1 + STREAM_IOVS];
@@ -180,7 +183,7 @@ static ssize_t write_item(struct link *link, struct out_item *item)
 	return written;
 }
 
-/* All is written that was to be written. */
+/* Called when everything is written on a link that closes after its flush. */
 static void end_output(struct link *link)
 {
 	if (link->is_tcp && !shutdown(link->watch.fd, SHUT_WR))
@@ -189,7 +192,7 @@ static void end_output(struct link *link)
 		link_close(link);
 }
 
-/* Writes until the socket is full or nothing is left; may close the link (dispatching > 0). */
+/* Writes until the socket is full or the queue is empty. May close the link, so the caller has called link_begin(). */
 void link_flush_output(struct link *link)
 {
 	size_t moved = 0;
@@ -208,7 +211,10 @@ void link_flush_output(struct link *link)
 			break;
 		}
 		if (written == -EPIPE || written == -ECONNRESET) {
-			/* What the peer sent before it went is still to be read: wait for the end of stream. */
+			/*
+			 * What the peer sent before it went is still to be read, so the link waits for the end of the
+			 * stream.
+			 */
 			while (link->out.first)
 				queue_drop_first(link, &link->out);
 			break;
@@ -243,7 +249,7 @@ static int enqueue(struct link *link, struct out_queue *queue, const struct fram
 	struct out_item *item = malloc(sizeof(*item) + copied);
 
 	if (!item) {
-		link_fail_soon(link, ENOMEM); /* a stream that leaves out a frame is none */
+		link_fail_soon(link, ENOMEM); /* a stream of frames must not lack one */
 		return -ENOMEM;
 	}
 	*item = (struct out_item){.frame = *frame, .stream = stream};
@@ -302,7 +308,7 @@ void link_opened(struct link *link)
 	if (link->is_tcp)
 		link->times_to_tune = LINK_TIMES_TO_TUNE;
 	if (link->accepted)
-		link_start_handshake_clock(link); /* until its first frame is through */
+		link_start_handshake_clock(link); /* until the first frame has arrived */
 	else
 		progress_timer_cancel(&link->deadline);
 	while (link->held.first) {

@@ -4,14 +4,14 @@
 #include "core.h"
 
 #include <errno.h>
-#include <linux/tcp.h> /* the C library does not know tcpi_min_rtt */
+#include <linux/tcp.h> /* <netinet/tcp.h> lacks tcpi_min_rtt */
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 /*
- * When the kernel gives up a connection whose other end is silent. Queue pairs do not wait for it: their own
- * retries end sooner. It frees what a dead host has left behind, and ends a timeout of 0, which means for ever.
+ * When the kernel gives up a connection with a silent peer. Queue pairs do not wait for that, since their own retries
+ * end sooner; it frees what a dead host left behind, and it bounds a timeout of 0, which means for ever.
  */
 enum { IDLE_SECONDS = 30, PROBE_SECONDS = 10, PROBES = 3, SILENCE_MS = 60000 };
 

@@ -21,9 +21,9 @@ enum { BIND_ATTEMPTS = 64 };
 
 struct port {
 	int number;
-	int tcp_fd; /* reserves the number; listens, if there is a secret that strangers must prove */
+	int tcp_fd; /* reserves the number; listens only if a secret is set */
 	int udp_fd;
-	int datagram_fd; /* its name is nobody else's from the beginning; listens when there is a UD queue pair */
+	int datagram_fd; /* reserves the name; listens once there is a UD queue pair */
 };
 
 struct ports_state {
@@ -43,7 +43,7 @@ void ports_after_fork_in_child(void)
 	}
 }
 
-/* Connections of a process that held the port before do not keep it, if this one is to listen. */
+/* SO_REUSEADDR, so that old connections of an earlier process do not keep the port. */
 static int open_socket(int family, int type)
 {
 	int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
@@ -87,7 +87,7 @@ static int bound_number(int fd)
 
 	if (getsockname(fd, (struct sockaddr *)&address, &length))
 		return -errno;
-	return ntohs(address.sin6_port); /* same place as sin_port */
+	return ntohs(address.sin6_port); /* sin_port is at the same offset */
 }
 
 /* Binds TCP, UDP and the unix names of `number` (0 = any). 0 or -errno. */
@@ -141,7 +141,7 @@ static int open_port(struct port *port)
 	return result;
 }
 
-/* 0 if that one is not open yet. */
+/* Returns 0 if that port is not open yet. */
 static int number_at(int index)
 {
 	int number;
@@ -159,7 +159,7 @@ int process_port_at(int index)
 	if (index >= PROCESS_MAX_PORTS)
 		return -ENOMEM;
 	cancel = cancel_put_off();
-	secret_is_set(); /* from here on it cannot change */
+	secret_is_set(); /* fixes the secret from here on */
 	result = progress_start();
 	if (result)
 		goto restore_cancel;

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ports of this process: one for every 256 QP numbers (QPN = port << 8 | index). */
+/* The ports of this process: one for every 256 queue pair numbers (QPN = port << 8 | index). */
 #ifndef SOFTDEV_PORTS_H
 #define SOFTDEV_PORTS_H
 
 enum { PROCESS_MAX_PORTS = 16, PROCESS_QPS_PER_PORT = 256, PROCESS_RESERVED_PORT = 65535 };
 
 /*
- * Returns the first port of this process, or -errno. It is reserved as a TCP and a UDP port, and names the abstract unix
+ * Returns the first port of this process, or -errno. The port is reserved for TCP and UDP, and names the abstract unix
  * listener. The first call starts the progress thread and listens. Any thread.
  */
 int process_port(void);
-/* Returns the number of the index-th port, which is opened if needed; or -errno. */
+/* Returns the number of the index-th port, which is opened if necessary, or -errno. */
 int process_port_at(int index);
-/* Returns the UDP socket of that port; -1 if the port does not belong to this process. */
+/* Returns the UDP socket of that port, or -1 if the port does not belong to this process. */
 int process_udp_socket(int number);
-/* Returns the unix socket, bound and not yet listening, for the datagrams of that port (datagram/ud_endpoint.h); -1 as above. */
+/*
+ * Returns the unix socket for the datagrams of that port, bound but not yet listening (datagram/ud_endpoint.h), or -1
+ * if the port does not belong to this process.
+ */
 int process_datagram_socket(int number);
-/* Returns the index of that port; -1 if the port does not belong to this process. */
+/* Returns the index of that port, or -1 if the port does not belong to this process. */
 int process_index_of_port(int number);
 
-/* Closes the ports in the child of a fork, since they belong to its parent. */
+/* Closes the ports in the child of a fork, since they belong to the parent. */
 void ports_after_fork_in_child(void);
 
 #endif
