@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Looks at an empty queue before a thread gives way. */
+/* A thread yields the processor after this many looks at an empty queue. */
 enum { SPINS = 64 };
 
 static void fail_queue_pairs(void *owner)
@@ -34,7 +34,7 @@ struct softdev_cq *cq_create(struct ibv_context *context, const struct ibv_cq_in
 	if (error == EIO || !attr->cqe || attr->cqe > DEVICE_MAX_CQE ||
 	    attr->comp_vector >= DEVICE_COMP_VECTORS)
 		goto failed;
-	error = EBADF; /* a descriptor that the context does not know */
+	error = EBADF; /* the channel belongs to another context */
 	if (attr->channel && attr->channel->context != context)
 		goto failed;
 	error = fault_call(FAULT_CREATE_CQ);
@@ -86,7 +86,7 @@ struct ibv_cq *softverbs_ibv_create_cq(struct ibv_context *context, int cqe, voi
 				       struct ibv_comp_channel *channel, int comp_vector)
 {
 	const struct ibv_cq_init_attr_ex attr = {
-		.cqe = cqe < 0 ? 0 : cqe, /* which is as wrong */
+		.cqe = cqe < 0 ? 0 : cqe, /* 0 is refused as a negative number is */
 		.cq_context = cq_context,
 		.channel = channel,
 		.comp_vector = comp_vector,
@@ -139,7 +139,7 @@ static void cancel_overrun_task(void *owner)
 	progress_cancel(&cq->overrun_task);
 }
 
-/* Undelivered events are taken back; delivered ones are the application's to acknowledge. */
+/* Takes undelivered events back and waits until the application has acknowledged the delivered ones. */
 static void wait_for_acks(struct softdev_cq *cq)
 {
 	if (cq->base.channel)
@@ -187,7 +187,7 @@ void softverbs_ibv_ack_cq_events(struct ibv_cq *base, unsigned int count)
 	pthread_mutex_unlock(&base->mutex);
 }
 
-/* cq->lock held. */
+/* Called with cq->lock held. */
 static void notify(struct softdev_cq *cq, bool solicited)
 {
 	if (!cq->base.channel || cq->armed == CQ_NOT_ARMED ||
@@ -198,7 +198,7 @@ static void notify(struct softdev_cq *cq, bool solicited)
 	event_queue_push(&to_channel(cq->base.channel)->queue, &cq->comp_node);
 }
 
-/* cq->lock held. */
+/* Called with cq->lock held. */
 static void overrun(struct softdev_cq *cq)
 {
 	if (cq->overrun)
@@ -245,7 +245,7 @@ void cq_push_now(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
 		}
 		notify(cq, solicited || entry->wc.status != IBV_WC_SUCCESS);
 	} else {
-		if (entry->shared_receive) /* of other queue pairs too, which this queue is nothing to */
+		if (entry->shared_receive) /* the shared queue also serves QPs that do not use this CQ */
 			srq_release(entry->shared_receive);
 		if (!cq->ignores_overrun)
 			overrun(cq);
@@ -272,11 +272,12 @@ void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp)
 }
 
 /*
- * The application looks for completions: READs that wait for that are run first. Returns with cq->lock held.
+ * Begins a look for completions by the application: runs the READs that wait for it (sq_defer.h). Returns with cq->lock
+ * held.
  *
- * A thread that spins on an empty queue lets others have the processor: the progress thread, of this process or the
- * peer's, brings what it waits for. It does so before the look, not after it: what a program does when it has found
- * nothing (it reads its events, say, and closes what has been disconnected) must not rest on an old look.
+ * A thread that spins on an empty queue yields the processor, because a progress thread, of this process or of the
+ * peer's, brings what it waits for. It yields before the look rather than after it: what a program does when it has
+ * found nothing, for example reading its events and closing disconnected ids, must not rest on an old look.
  */
 static void lock_to_look(struct softdev_cq *cq)
 {
@@ -301,7 +302,9 @@ static void unlock_after_look(struct softdev_cq *cq, bool found)
 	pthread_mutex_unlock(&cq->lock);
 }
 
-/* cq->lock held. NULL if there is none. The entry stays readable until the lock is dropped. */
+/*
+ * Called with cq->lock held. Returns NULL if the queue is empty. The entry stays readable until the lock is released.
+ */
 static const struct cqe *take_oldest(struct softdev_cq *cq)
 {
 	const struct cqe *entry = &cq->ring[cq->head];
@@ -332,7 +335,7 @@ static int poll_cq(struct ibv_cq *base, int max, struct ibv_wc *wc)
 	const struct cqe *entry;
 	int polled = 0;
 
-	if (is_inherited(base->context)) { /* and a thread that it does not have may hold the lock */
+	if (is_inherited(base->context)) { /* in the child of a fork the lock may be held for ever */
 		errno = EIO;
 		return -1;
 	}
@@ -357,7 +360,7 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 	else if (cq->armed == CQ_NOT_ARMED)
 		cq->armed = CQ_ARMED_SOLICITED;
 	pthread_mutex_unlock(&cq->lock);
-	sq_run_waiting(cq); /* now that their completions raise the event */
+	sq_run_waiting(cq); /* their completions now raise the event */
 	return 0;
 }
 

@@ -20,10 +20,10 @@ struct softdev_qp;
 struct cqe {
 	struct ibv_wc wc;
 	struct softdev_qp *qp;
-	uint32_t freed; /* polling this one frees the slots of its queue up to here */
+	uint32_t freed; /* polling this completion frees the slots of its work queue up to here */
 	bool is_send;
-	struct rqe *shared_receive; /* of an SRQ: frees this one instead */
-	uint64_t device_ns, wall_ns; /* when it was added, if the queue takes the time */
+	struct rqe *shared_receive; /* of an SRQ: polling frees this receive instead */
+	uint64_t device_ns, wall_ns; /* when the completion was added, if takes_time is set */
 };
 
 enum cq_arm { CQ_NOT_ARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
@@ -31,27 +31,27 @@ enum cq_arm { CQ_NOT_ARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
 struct softdev_cq {
 	union {
 		struct ibv_cq base;
-		struct ibv_cq_ex ex; /* of ibv_create_cq_ex: begins like the other and goes on */
+		struct ibv_cq_ex ex; /* of ibv_create_cq_ex; begins with the fields of ibv_cq */
 	};
 	pthread_mutex_t lock;
 	struct cqe *ring;
-	struct pd_memory memory; /* the ring's */
+	struct pd_memory memory; /* holds the ring */
 	uint32_t capacity, head, count;
 	enum cq_arm armed;
 	bool overrun, ignores_overrun, takes_time, single_threaded;
-	_Atomic uint32_t looks;	    /* of the application at it, for sq_defer.c, as the next one */
-	uint32_t empty_looks;	    /* in a row */
-	struct softdev_qp *waiting; /* queue pairs with READs that are run at the next look */
-	atomic_int users; /* QPs, twice if both of their queues complete here */
+	_Atomic uint32_t looks;	    /* number of looks by the application; this and the next field serve sq_defer.c */
+	uint32_t empty_looks;	    /* consecutive looks that found nothing */
+	struct softdev_qp *waiting; /* list of queue pairs with READs that run at the next look */
+	atomic_int users; /* QPs; counted twice if both of a QP's queues complete here */
 	struct event_node comp_node;
 	uint32_t comp_raised;
 	struct async_source error;
 	uint32_t async_raised;
 	struct progress_task overrun_task;
-	/* From start_poll to end_poll; taken before every other lock. */
+	/* Held from start_poll to end_poll; taken before every other lock. */
 	pthread_mutex_t poll_lock;
 	struct cqe current;
-	struct softdev_pd *parent_domain; /* or NULL */
+	struct softdev_pd *parent_domain; /* NULL if the queue has none */
 };
 
 struct softdev_channel {
@@ -72,19 +72,19 @@ static inline struct softdev_channel *to_channel(struct ibv_comp_channel *channe
 }
 
 void cq_set_ops(struct verbs_context *verbs);
-/* The attributes beyond those of ibv_create_cq are the caller's to look at. NULL + errno. */
+/* Creates a queue; the caller checks the attributes that ibv_create_cq() does not have. NULL and errno on failure. */
 struct softdev_cq *cq_create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr);
-/* The operation of verbs_context. */
+/* Implements ibv_create_cq_ex(). */
 struct ibv_cq_ex *cq_create_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
-/* Removes the oldest completion and frees the slots of its queue. False if there is none. */
+/* Moves the oldest completion to *entry and frees the slots of its work queue. Returns false if there is none. */
 bool cq_take(struct softdev_cq *cq, struct cqe *entry);
-/* Adds a completion; the caller may hold qp->lock. On overrun the CQ and, soon, its QPs fail. */
+/* Adds a completion; the caller may hold qp->lock. On overrun the queue fails at once and its QPs soon after. */
 void cq_push(struct softdev_cq *cq, const struct cqe *entry, bool solicited);
-/* The same past the fault points. */
+/* As cq_push(), without asking the faults. */
 void cq_push_now(struct softdev_cq *cq, const struct cqe *entry, bool solicited);
-/* As if it were full: the error event, and the QPs fail soon. */
+/* Acts as if the queue had overrun: raises the error event, and its QPs fail soon. */
 void cq_fail(struct softdev_cq *cq);
-/* Removes the completions of a QP that is reset or destroyed. */
+/* Removes the completions of a QP that is being reset or destroyed. */
 void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Extended completion queues. start_poll and next_poll take the completion out of the ring and keep a copy, so that
- * cq->lock is free while the application reads it: it may post there, and a post can complete at once.
+ * Extended completion queues. start_poll and next_poll move the completion out of the ring into a copy, so that
+ * cq->lock is free while the application reads it. The application may post at that time, and a post can complete at
+ * once.
  */
 #include "queue/cq.h"
 
@@ -81,7 +82,7 @@ static uint32_t read_byte_len(struct ibv_cq_ex *ex)
 	return of(ex)->current.wc.byte_len;
 }
 
-/* Also ibv_wc_read_invalidated_rkey: the two share their place in ibv_wc. */
+/* Also serves ibv_wc_read_invalidated_rkey(), since both values share their place in ibv_wc. */
 static __be32 read_imm_data(struct ibv_cq_ex *ex)
 {
 	return of(ex)->current.wc.imm_data;
@@ -122,7 +123,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 	return of(ex)->current.wall_ns;
 }
 
-/* What was not asked for stays NULL, as on hardware: a program that reads it finds out here already. */
+/* Functions that were not requested stay NULL, as on hardware, so that a program that calls one fails here already. */
 static void set_functions(struct ibv_cq_ex *ex, uint64_t wc_flags)
 {
 	ex->start_poll = start_poll;

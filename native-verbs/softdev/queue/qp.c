@@ -36,7 +36,7 @@ static const enum ibv_event_type async_types[QP_ASYNC_COUNT] = {
 	[QP_ASYNC_PATH_MIG_ERR] = IBV_EVENT_PATH_MIG_ERR,
 };
 
-/* qp->lock held: what peers may see of it. */
+/* Publishes to peers what they may READ without the responder. Called with qp->lock held. */
 static void publish(struct softdev_qp *qp)
 {
 	int state = atomic_load(&qp->state);
@@ -49,7 +49,7 @@ static void publish(struct softdev_qp *qp)
 			      memory_order_release);
 }
 
-/* A peer that was connected before the RESET sees another generation. */
+/* Peers that connected before the RESET see that their generation is over. */
 static void new_generation(struct softdev_qp *qp)
 {
 	uint64_t generation = __atomic_add_fetch(&engine->qp->next_generation, 2, __ATOMIC_RELAXED) | 1;
@@ -80,7 +80,10 @@ void qp_busy_end(struct softdev_qp *qp)
 	pthread_cond_broadcast(&qp->idle);
 }
 
-/* ibv_qp.state follows the program's own calls alone (ibv_modify_qp, ibv_query_qp), as on hardware: UCX asserts that. */
+/*
+ * Leaves ibv_qp.state alone: it follows only the program's own ibv_modify_qp() and ibv_query_qp(), as on hardware. UCX
+ * asserts that.
+ */
 void qp_enter_error(struct softdev_qp *qp)
 {
 	int state = atomic_load(&qp->state);
@@ -157,13 +160,13 @@ static void free_qp(struct softdev_qp *qp)
 	free(qp);
 }
 
-/* An array that may be empty: never NULL but for lack of memory. */
+/* Allocates an array that may have length 0. Returns NULL only if memory is short. */
 static void *array(struct softdev_qp *qp, size_t count, size_t size)
 {
 	return pd_allocate(qp->pd, PD_RESOURCE_QP, count * size, &qp->memory[qp->memory_count++]);
 }
 
-/* Of the smallest ring with room for so many. */
+/* Returns the index mask of the smallest ring with room for `entries`. */
 static uint32_t ring_mask(uint32_t entries)
 {
 	uint32_t mask = 0;
@@ -202,7 +205,7 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 	}
 	if (qp->cap.max_inline_data < DEVICE_MIN_INLINE)
 		qp->cap.max_inline_data = DEVICE_MIN_INLINE;
-	if (!qp->cap.max_send_sge) /* which ibv_wr_set_inline_data() uses up too */
+	if (!qp->cap.max_send_sge) /* ibv_wr_set_inline_data() needs one, too */
 		qp->cap.max_send_sge = 1;
 	qp->sq_sig_all = init->sq_sig_all;
 	qp->transport = qp_transports[init->qp_type];
@@ -237,7 +240,7 @@ static int check_init_attr(const struct ibv_pd *pd, const struct ibv_qp_init_att
 		return EINVAL;
 	if (init->send_cq->context != pd->context || init->recv_cq->context != pd->context ||
 	    (init->srq && init->srq->context != pd->context))
-		return EINVAL; /* what one context has made another does not know */
+		return EINVAL; /* an object of one context is unknown to another */
 	if ((unsigned int)init->qp_type > IBV_QPT_UD || !qp_transports[init->qp_type]) {
 		log_warn("a queue pair of type %d is not supported: RC (%d), UC (%d) and UD (%d) are", init->qp_type,
 			 IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD);
@@ -299,7 +302,7 @@ failed:
 	return NULL;
 }
 
-/* Progress thread: after this no callback touches the QP. */
+/* Runs on the progress thread; afterwards no callback uses the QP. */
 static void disconnect(void *owner)
 {
 	struct softdev_qp *qp = owner;
@@ -310,7 +313,7 @@ static void disconnect(void *owner)
 	qp->transport->disconnect(qp);
 }
 
-/* qp->lock held. At most one slice of a copy. */
+/* Called with qp->lock held. Waits for at most one slice of a copy. */
 static void wait_until_idle(struct softdev_qp *qp)
 {
 	int cancel = cancel_put_off();
@@ -320,7 +323,7 @@ static void wait_until_idle(struct softdev_qp *qp)
 	cancel_restore(cancel);
 }
 
-/* qp->lock held; dropped meanwhile. */
+/* Called with qp->lock held; releases it for a while. */
 static void reset(struct softdev_qp *qp)
 {
 	atomic_store(&qp->state, IBV_QPS_RESET);
@@ -347,8 +350,8 @@ static void reset(struct softdev_qp *qp)
 }
 
 /*
- * Hardware has begun with a request when ibv_post_send() returns, and programs end a connection right after their last
- * message: what the progress thread can send at once it sends before the queue pair ends.
+ * Lets the progress thread send what it can send at once before the queue pair ends. Hardware has started on a request
+ * when ibv_post_send() returns, and programs end a connection right after their last message.
  */
 static void send_what_is_posted(struct softdev_qp *qp)
 {
@@ -393,7 +396,7 @@ int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int m
 		goto unlock;
 	}
 	if (atomic_load(&qp->state) == IBV_QPS_SQE)
-		wait_until_idle(qp); /* what was posted before is flushed first */
+		wait_until_idle(qp); /* requests that were posted before are flushed first */
 	qp_apply_attributes(qp, attr, mask);
 	atomic_store(&qp->state, next);
 	base->state = next;
@@ -469,7 +472,7 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 		atomic_fetch_sub(&qp->rq.srq->users, 1);
 	COUNT_DOWN(qp_live);
 	free_qp(qp);
-	atomic_fetch_sub(&pd->users, 1); /* last: its allocator may own the memory */
+	atomic_fetch_sub(&pd->users, 1); /* last, because its allocator may own the memory */
 	return 0;
 }
 

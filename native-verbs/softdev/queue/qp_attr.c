@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state machine of a queue pair: which moves there are, and which attributes each requires and allows for each
- * transport (InfiniBand Architecture Specification volume 1, 10.3.1 and 11.2.5.2; ibv_modify_qp(3)). What is not in the
- * table is refused. SQE is entered by errors only (UC and UD), ERR by errors as well.
+ * The state machine of a queue pair: the transitions, and the attributes that each requires and allows for each
+ * transport (InfiniBand Architecture Specification volume 1, 10.3.1 and 11.2.5.2; ibv_modify_qp(3)). A transition that
+ * is not in the table is refused. Only errors enter SQE (UC and UD); errors enter ERR as well.
  */
 #include "memory/peer_table.h"
 #include "process/log.h"
@@ -14,7 +14,7 @@
 enum transport { RC, UC, UD, TRANSPORTS };
 
 struct transition {
-	unsigned int valid; /* 1 << transport: for whom there is this move */
+	unsigned int valid; /* bits 1 << transport: the transports that have this transition */
 	int required[TRANSPORTS], optional[TRANSPORTS];
 };
 
@@ -98,15 +98,15 @@ static enum transport transport_of(const struct softdev_qp *qp)
 	return qp->base.qp_type == IBV_QPT_UD ? UD : qp->base.qp_type == IBV_QPT_UC ? UC : RC;
 }
 
-/* RoCE: without a GRH there is no address. */
+/* RoCE needs a GRH, which carries the address. */
 static bool path_is_valid(const struct ibv_ah_attr *path)
 {
 	return path->is_global && path->port_num == 1 && !gid_table_is_empty_at(path->grh.sgid_index);
 }
 
 /*
- * Programs give the flags of their regions here, the kernel lets them. Newer headers know IBV_ACCESS_FLUSH_GLOBAL and
- * IBV_ACCESS_FLUSH_PERSISTENT, which no region of this device has.
+ * Programs pass the access flags of their regions here, and the kernel allows it. Newer headers have
+ * IBV_ACCESS_FLUSH_GLOBAL and IBV_ACCESS_FLUSH_PERSISTENT, which no region of this device has.
  */
 enum { FLUSH_ACCESS = 3 << 8 };
 
@@ -128,7 +128,7 @@ static bool values_are_valid(const struct ibv_qp_attr *attr, int mask)
 		{IBV_QP_RETRY_CNT, attr->retry_cnt <= 7},
 		{IBV_QP_RNR_RETRY, attr->rnr_retry <= 7},
 		{IBV_QP_MIN_RNR_TIMER, attr->min_rnr_timer <= 31},
-		/* Without automatic path migration that is the only state. */
+		/* The only state of a device without automatic path migration. */
 		{IBV_QP_PATH_MIG_STATE, attr->path_mig_state == IBV_MIG_MIGRATED},
 	};
 
@@ -159,7 +159,7 @@ int qp_check_transition(const struct softdev_qp *qp, const struct ibv_qp_attr *a
 	return values_are_valid(attr, mask) ? 0 : EINVAL;
 }
 
-/* A sequence number has 24 bits; the kernel's drivers cut it off too. */
+/* A sequence number has 24 bits; the kernel's drivers truncate it as well. */
 static uint32_t psn_of(uint32_t given)
 {
 	if (given > 0xffffff)

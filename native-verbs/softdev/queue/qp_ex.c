@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ibv_create_qp_ex: what the extended attributes may ask for. */
+/* ibv_create_qp_ex(): which extended attributes are supported. */
 #include "exports.h"
 #include "queue/qp.h"
 #include "queue/wr_builder.h"
@@ -36,7 +36,7 @@ struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr
 
 	if (error)
 		goto failed;
-	/* The extended attributes begin with the others. */
+	/* ibv_qp_init_attr_ex begins with the fields of ibv_qp_init_attr. */
 	qp = softverbs_ibv_create_qp(attr->pd, (struct ibv_qp_init_attr *)(void *)attr);
 	if (!qp)
 		return NULL;

@@ -9,7 +9,7 @@
 struct qp_table_state {
 	pthread_mutex_t lock;
 	struct softdev_qp *table[DEVICE_MAX_QP];
-	bool taken[DEVICE_MAX_QP]; /* before it stands in the table, and until the destroyed one is out of sight */
+	bool taken[DEVICE_MAX_QP]; /* reserved before the QP is in the table and until it is out of sight */
 };
 
 ENGINE_PART(qp_table, NULL);

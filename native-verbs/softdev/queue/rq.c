@@ -85,7 +85,7 @@ static bool has_room(struct softdev_qp *qp)
 	return qp->rq.post - freed < qp->cap.max_recv_wr;
 }
 
-/* qp->lock held. 0 or a positive errno. */
+/* Called with qp->lock held. 0 or a positive errno. */
 static int post_one(struct softdev_qp *qp, const struct ibv_recv_wr *wr)
 {
 	const struct fault *fault = fault_check(FAULT_POST_RECV, .qpn = qp->base.qp_num);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Receives: a work request that waits for a message, in the queue of one QP (rq.c) or shared by many (srq.c). Whoever
- * fills one asks rq_next(), and calls rq_complete() or leaves it to the flush; both work on either queue.
+ * Receive requests, in the queue of one QP (rq.c) or in a queue that many share (srq.c). To fill a receive, a transport
+ * takes it with rq_next() and ends it with rq_complete(), or leaves it to the flush. Both functions work on either
+ * queue.
  */
 #ifndef SOFTDEV_RQ_H
 #define SOFTDEV_RQ_H
@@ -22,30 +23,30 @@ struct rqe {
 	int num_sge;
 	uint64_t length;
 	struct ibv_sge *sge;
-	/* of a shared queue only */
+	/* Used by shared queues only. */
 	struct softdev_srq *srq;
 	struct rqe *next;
-	struct rqe *made_next, **made_place; /* in the list of all that the queue has made */
+	struct rqe *made_next, **made_place; /* in the list of all receives of the queue */
 };
 
-/* Copies a request into rqe, whose list has room for it. */
+/* Copies a request to rqe, whose list must have room for it. */
 void rq_fill(struct rqe *rqe, const struct ibv_recv_wr *wr);
 
-/* qp->lock held for all five. */
+/* The following five are called with qp->lock held. */
 
-/* Returns the receive that the next message fills, the same until it is completed; NULL if there is none. */
+/* Returns the receive that the next message fills, always the same until it is completed; NULL if there is none. */
 struct rqe *rq_next(struct softdev_qp *qp);
-/* Returns the protection domain of its list. */
+/* Returns the protection domain of that receive. */
 const struct softdev_pd *rq_pd(const struct softdev_qp *qp);
-/* Completes the receive that rq_next() has returned; the caller must have called that. */
+/* Completes the receive that rq_next() has returned. */
 void rq_complete(struct softdev_qp *qp, const struct ibv_wc *wc, bool solicited);
 void rq_flush(struct softdev_qp *qp);
-/* Drops the posted receives; a shared receive that was taken goes back. */
+/* Drops the posted receives and puts back a shared receive that was taken. */
 void rq_reset(struct softdev_qp *qp);
 
 int qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
-/* A shared receive queue. `lock` is taken after qp.lock and cq.lock and guards all but `users`. */
+/* A shared receive queue. `lock` guards all fields but `users`, and is taken after qp.lock and cq.lock. */
 struct softdev_srq {
 	struct ibv_srq base;
 	struct softdev_pd *pd;
@@ -53,11 +54,11 @@ struct softdev_srq {
 
 	pthread_mutex_t lock;
 	uint32_t max_wr, max_sge;
-	uint32_t limit; /* event when fewer are posted; 0 = none is wanted */
+	uint32_t limit; /* raise an event below this number of posted receives; 0 = never */
 	uint32_t posted;
 	struct rqe *first, **last; /* posted, oldest first */
 	struct rqe *unused;
-	struct rqe *made; /* all of them, wherever they are: a fault may drop the completion of one */
+	struct rqe *made; /* every receive of the queue, since a fault may drop a completion */
 	uint32_t allocated, used; /* used: posted, being filled, or completed and not polled */
 
 	struct async_source limit_reached, error;
@@ -70,14 +71,14 @@ static inline struct softdev_srq *to_srq(struct ibv_srq *srq)
 }
 
 void srq_set_ops(struct verbs_context *verbs);
-/* Takes the oldest receive out of the queue; NULL if there is none. The caller ends it with one of the two functions below. */
+/* Takes the oldest receive; NULL if there is none. The caller ends it with srq_put_back() or srq_release(). */
 struct rqe *srq_take(struct softdev_srq *srq);
-/* Puts a receive back that received nothing; it is the next one again. */
+/* Puts back an unused receive, which becomes the oldest again. */
 void srq_put_back(struct rqe *rqe);
-/* Frees the slot of a receive whose completion was polled, or will never be. A cq.lock may be held. */
+/* Frees a receive whose completion has been polled or will never be. The caller may hold cq.lock. */
 void srq_release(struct rqe *rqe);
 
-/* Raises an event; false if it is not one of a shared queue. */
+/* Raises an event; returns false if the type is not one of a shared receive queue. */
 bool srq_raise_type(struct softdev_srq *srq, enum ibv_event_type type);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The send queue: a ring of WQEs with three indices, done <= exec <= post. WQEs before exec are on their way
- * to the peer, those before done are completed; their slots come back when a completion is polled.
+ * The send queue: a ring of WQEs with three indices, done <= exec <= post. WQEs before exec are on their way to the
+ * peer, and those before done are completed; polling a completion frees their slots.
  */
 #include "device/device.h"
 #include "exports.h"
@@ -28,7 +28,7 @@ void qp_free_slots(const struct cqe *polled)
 
 	if (polled->shared_receive)
 		srq_release(polled->shared_receive);
-	else /* pairs with has_room() of each queue */
+	else /* pairs with the acquire in has_room() of the queue */
 		atomic_store_explicit(polled->is_send ? &qp->sq.freed : &qp->rq.freed, polled->freed,
 				      memory_order_release);
 }
@@ -68,7 +68,7 @@ void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status)
 		log_info("qp %06x: %s", qp->base.qp_num, softverbs_ibv_wc_status_str(status));
 	qp->requester.retry_deadline_ns = 0;
 	if (qp->sq.copying)
-		qp->sq.late_status = status; /* the sink is the application's after the completion: not yet */
+		qp->sq.late_status = status; /* the copy still writes to the sink, so the completion waits */
 	else
 		complete_one(qp, status);
 	if (status != IBV_WC_SUCCESS)
@@ -117,7 +117,7 @@ static uint64_t total_length(const struct ibv_sge *sge, int count)
 	return total;
 }
 
-/* What is wrong with the call. 0 or a positive errno. */
+/* Checks what makes ibv_post_send() fail. 0 or a positive errno. */
 static int check_wr(const struct softdev_qp *qp, const struct ibv_send_wr *wr, const struct send_op *op)
 {
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
@@ -147,7 +147,7 @@ static void copy_inline(struct wqe *wqe, const struct ibv_send_wr *wr)
 _Static_assert(sizeof(struct atomic_operands) <= DEVICE_MIN_INLINE, "the inline room of every slot");
 _Static_assert(sizeof(struct mw_bind_request) <= DEVICE_MIN_INLINE, "the inline room of every slot");
 
-/* What an atomic or a bind has beside the fields of every request, where others have inline data. */
+/* Stores the operands of an atomic or a bind in the room for inline data. 0 or a positive errno. */
 static int take_operands(struct wqe *wqe, const struct ibv_send_wr *wr)
 {
 	const struct atomic_operands operands = {wr->wr.atomic.compare_add, wr->wr.atomic.swap};
@@ -165,7 +165,7 @@ static int take_operands(struct wqe *wqe, const struct ibv_send_wr *wr)
 	return error;
 }
 
-/* What is wrong with the request itself: its completion tells it. */
+/* Checks what makes the request complete with an error. Returns that status or IBV_WC_SUCCESS. */
 static enum ibv_wc_status refusal(const struct softdev_qp *qp, const struct send_op *op, uint64_t length)
 {
 	if (!send_op_suits(op, qp->base.qp_type))
@@ -175,7 +175,7 @@ static enum ibv_wc_status refusal(const struct softdev_qp *qp, const struct send
 		       : IBV_WC_SUCCESS;
 }
 
-/* Fills the slot that is next to be posted. 0 or a positive errno. */
+/* Fills the next slot. 0 or a positive errno. */
 static int fill_wqe(struct softdev_qp *qp, const struct ibv_send_wr *wr, const struct send_op *op)
 {
 	uint32_t index = qp->sq.post & qp->sq.mask;
@@ -210,7 +210,7 @@ static int fill_wqe(struct softdev_qp *qp, const struct ibv_send_wr *wr, const s
 	return qp->transport->take_request ? qp->transport->take_request(qp, index, wr) : take_operands(wqe, wr);
 }
 
-/* qp->lock held. 0 or a positive errno. */
+/* Called with qp->lock held. 0 or a positive errno. */
 static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 {
 	const struct send_op *op = send_op_find(wr->opcode);
@@ -240,13 +240,13 @@ static int post_one(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 
 void sq_run(struct softdev_qp *qp)
 {
-	int cancel = cancel_put_off(); /* it may read a file, or send a datagram */
+	int cancel = cancel_put_off(); /* a run may reach cancellation points: it reads files and sends datagrams */
 
 	qp->transport->run(qp);
 	cancel_restore(cancel);
 }
 
-/* qp->lock held; dropped meanwhile. What was posted from `first` on is counted, and executed. */
+/* Counts and executes the requests from index `first` on. Called with qp->lock held, which it releases for a while. */
 static void start_posted(struct softdev_qp *qp, uint32_t first)
 {
 	bool is_one = qp->sq.post - first == 1;
@@ -299,7 +299,7 @@ int sq_post_all(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 	for (; wr && !error; wr = wr->next)
 		error = post_one(qp, wr);
 	if (error)
-		qp->sq.post = first; /* nobody has seen them: the lock was held */
+		qp->sq.post = first; /* the lock was held, so no thread has seen them */
 	else
 		start_posted(qp, first);
 	pthread_mutex_unlock(&qp->lock);
@@ -317,7 +317,7 @@ int qp_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 	uint32_t old = mw->rkey;
 	int error;
 
-	mw->rkey = wr.bind_mw.rkey; /* before anybody can see the completion */
+	mw->rkey = wr.bind_mw.rkey; /* set before a completion can be seen */
 	error = sq_post_all(to_qp(qp), &wr);
 	if (error)
 		mw->rkey = old;

@@ -18,7 +18,7 @@ enum { POSTS_AT_ONCE = 2, MAX_WAITING_BYTES = 4096, MAX_RESCUES = 8, LONG_PAUSE 
 static void tick(void *unused);
 
 struct sq_defer_state {
-	/* The queue pairs that had READs wait. Any thread adds in front, the progress thread takes away. */
+	/* The queue pairs whose READs have been deferred. Any thread adds at the front; the progress thread removes. */
 	pthread_mutex_t watched_lock; /* a leaf */
 	struct softdev_qp *watched;
 	atomic_bool ticking;
@@ -36,7 +36,7 @@ static bool init_part(void *part)
 
 ENGINE_PART(sq_defer, init_part);
 
-/* qp->lock held. The tick runs as long as something waits. */
+/* Makes the tick run while READs are deferred. Called with qp->lock held. */
 static void keep_ticking(struct softdev_qp *qp)
 {
 	if (!qp->sq.defer.watched) {
@@ -46,12 +46,12 @@ static void keep_ticking(struct softdev_qp *qp)
 		engine->sq_defer->watched = qp;
 		pthread_mutex_unlock(&engine->sq_defer->watched_lock);
 	}
-	/* Against the tick that ends: it clears this first, then looks at every queue pair under its lock. */
+	/* tick() clears `ticking` before it looks at each queue pair under its lock, so no deferred READ is missed. */
 	if (!atomic_load(&engine->sq_defer->ticking) && !atomic_exchange(&engine->sq_defer->ticking, true))
 		progress_post(&engine->sq_defer->tick_task);
 }
 
-/* qp->lock held: the queue pair and its newest request. */
+/* Returns true if the newest request is a small READ that can be deferred. Called with qp->lock held. */
 static bool is_small_read(struct softdev_qp *qp)
 {
 	const struct wqe *wqe = sq_at(qp, qp->sq.post - 1);
@@ -76,7 +76,7 @@ bool sq_may_wait(struct softdev_qp *qp)
 	    qp->sq.post - qp->sq.exec >= SQ_BATCH || !is_small_read(qp))
 		return false;
 	pthread_mutex_lock(&cq->lock);
-	listed = cq->armed == CQ_NOT_ARMED; /* else the application waits for an event, not for its own look */
+	listed = cq->armed == CQ_NOT_ARMED; /* an armed queue means that the application waits for an event */
 	if (listed && !qp->sq.defer.listed) {
 		qp->sq.defer.listed = true;
 		qp->sq.defer.next_listed = cq->waiting;
@@ -88,7 +88,7 @@ bool sq_may_wait(struct softdev_qp *qp)
 	return listed;
 }
 
-/* cq->lock held. */
+/* Called with cq->lock held. */
 static struct softdev_qp *take_listed(struct softdev_cq *cq)
 {
 	struct softdev_qp *qp = cq->waiting;
@@ -132,7 +132,7 @@ void sq_leave_queue(struct softdev_qp *qp)
 	if (qp->sq.defer.listed)
 		*link = qp->sq.defer.next_listed;
 	qp->sq.defer.listed = false;
-	while (qp->sq.defer.runners) { /* for as long as one slice of a copy */
+	while (qp->sq.defer.runners) { /* at most one slice of a copy */
 		pthread_mutex_unlock(&cq->lock);
 		nanosleep(&pause, NULL);
 		pthread_mutex_lock(&cq->lock);
@@ -156,7 +156,7 @@ void sq_stop_watching(struct softdev_qp *qp)
 	pthread_mutex_unlock(&qp->lock);
 }
 
-/* True if something is to be run in this queue pair. What waited at the last tick already is run. */
+/* Runs what has waited since the last tick. Returns true if the queue pair has anything left to run. */
 static bool look_after(struct softdev_qp *qp)
 {
 	bool pending, waits;
@@ -190,7 +190,7 @@ static void tick(void *unused)
 	pthread_mutex_unlock(&engine->sq_defer->watched_lock);
 	for (; qp; qp = qp->sq.defer.next_watched)
 		any |= look_after(qp);
-	/* Who finds it false meanwhile posts the task once more, which then only looks again. */
+	/* A thread that finds `ticking` false meanwhile posts the task once more, which does no harm. */
 	if (any) {
 		atomic_store(&engine->sq_defer->ticking, true);
 		progress_timer_set(&engine->sq_defer->tick_timer, progress_now_ns() + TICK_NS);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * READs that are posted one by one share system calls too. When an application goes on posting without a look at the
- * completion queue, its small READs wait until there is a full batch or until it does look: it polls or arms the queue.
- * What has waited for a millisecond is run by the progress thread, and a queue pair whose application looks late (it
- * waits for the bytes themselves, or for another queue) is soon not made to wait any more, but for a try now and then.
+ * Lets READs that are posted one at a time share system calls. While an application posts without looking at the
+ * completion queue, its small READs are deferred until a batch is full or the application polls or arms the queue. The
+ * progress thread runs what has waited for a millisecond. If the application of a queue pair looks late, because it
+ * waits for the bytes themselves or for another queue, its READs are soon no longer deferred, except for an occasional
+ * try.
  */
 #ifndef SOFTDEV_SQ_DEFER_H
 #define SOFTDEV_SQ_DEFER_H
@@ -15,31 +16,34 @@
 struct softdev_cq;
 struct softdev_qp;
 
-/* READs that may share a system call. */
+/* the largest number of READs in one system call */
 enum { SQ_BATCH = 64 };
 
-/* Of a queue pair; qp->lock but where said otherwise. */
+/* Embedded in a queue pair. Guarded by qp->lock unless a comment says otherwise. */
 struct sq_defer {
-	uint32_t looks;		   /* at the queue, as counted when the last request was posted */
-	uint32_t posts;		   /* since then */
-	uint32_t rescues;	   /* by the progress thread, less the looks that came without one */
-	bool rescued;		   /* since the last look */
-	uint32_t exec_at_tick;	   /* where the send queue stood */
+	uint32_t looks;		   /* cq->looks when the last request was posted */
+	uint32_t posts;		   /* requests since that look */
+	uint32_t rescues;	   /* runs by the progress thread, less looks without one */
+	bool rescued;		   /* a run by it since the last look */
+	uint32_t exec_at_tick;	   /* sq.exec at the last tick */
 	bool waits_at_tick;
-	bool watched;		   /* by the tick */
+	bool watched;		   /* on the list of the tick */
 	struct softdev_qp *next_watched;
-	bool listed;		   /* cq->lock, as the next two: in the list of its completion queue */
+	bool listed;		   /* on the list of cq; this and the next two: cq->lock */
 	struct softdev_qp *next_listed;
-	unsigned int runners;	   /* who took it off that list and runs it */
+	unsigned int runners;	   /* threads that took it off the list and run it */
 };
 
-/* A request was posted: true if it, the newest, may wait. qp->lock held. */
+/* Returns true if the newest request, which has just been posted, may be deferred. Called with qp->lock held. */
 bool sq_may_wait(struct softdev_qp *qp);
-/* The application looks at this queue: runs what waits. No lock held. */
+/* Runs what is deferred, because the application looks at this queue. Called with no lock held. */
 void sq_run_waiting(struct softdev_cq *cq);
-/* Before the queue pair is freed, and when no request can be posted any more. No lock held. */
+/*
+ * Takes the queue pair off its lists when no request can be posted any more, before it is freed. Called with no lock
+ * held.
+ */
 void sq_leave_queue(struct softdev_qp *qp);
-/* Progress thread: the tick does not know it any more. */
+/* Takes the queue pair off the list of the tick. Progress thread. */
 void sq_stop_watching(struct softdev_qp *qp);
 
 #endif

@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* srq->lock held, or nobody knows the queue yet. False without memory: then fewer were made. */
+/*
+ * Returns false if memory is short, after allocating fewer. Called with srq->lock held or before the queue is
+ * published.
+ */
 static bool allocate_up_to(struct softdev_srq *srq, uint32_t count)
 {
 	while (srq->allocated < count) {
@@ -33,7 +36,7 @@ static bool allocate_up_to(struct softdev_srq *srq, uint32_t count)
 	return true;
 }
 
-/* srq->lock held. */
+/* Called with srq->lock held. */
 static void free_down_to(struct softdev_srq *srq, uint32_t count)
 {
 	while (srq->allocated > count && srq->unused) {
@@ -124,7 +127,7 @@ failed:
 	return NULL;
 }
 
-/* srq->lock held. */
+/* Called with srq->lock held. */
 static void tell_limit(struct softdev_srq *srq)
 {
 	if (!srq->limit || srq->posted >= srq->limit)
@@ -134,7 +137,7 @@ static void tell_limit(struct softdev_srq *srq)
 	async_raise(srq->base.context, &srq->limit_reached);
 }
 
-/* srq->lock held. 0 or a positive errno. */
+/* Called with srq->lock held. 0 or a positive errno. */
 static int modify(struct softdev_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
 	uint32_t max_wr = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->max_wr;
@@ -267,7 +270,7 @@ void srq_release(struct rqe *rqe)
 	pthread_mutex_unlock(&srq->lock);
 }
 
-/* srq->lock held. 0 or a positive errno. */
+/* Called with srq->lock held. 0 or a positive errno. */
 static int post_one(struct softdev_srq *srq, const struct ibv_recv_wr *wr)
 {
 	const struct fault *fault = fault_check(FAULT_POST_SRQ_RECV);

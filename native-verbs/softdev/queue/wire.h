@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frames of a queue pair's link. One link serves one direction: the connecting end is the requester,
- * the accepting end the responder; two QPs that talk both ways have two links.
+ * The frames of a queue pair's link. A link serves one direction: the connecting end is the requester, the accepting
+ * end the responder. Two QPs that send both ways have two links.
  *
  *   requester -> responder                        answer
  *   QP_OPEN    payload struct qp_open             QP_OPEN_REPLY, struct qp_open_reply [+ table descriptor]
@@ -14,9 +14,10 @@
  *   FILE_REQUEST rkey, arg = generation           FILE_REPLY [+ descriptor]: the key is right, or EACCES, or ESTALE
  *                                                 FILE_REVOKE (unasked): some generation of the table is over
  *
- * Requests carry consecutive `seq`, from the PSN on that both ends were told by ibv_modify_qp; the responder executes
- * them strictly in that order and ignores any other, which is how what follows an RNR_NAK is dropped until it is sent
- * again. `status` is an IBV_WC_ number in NAK, the timer code in RNR_NAK, an errno in QP_OPEN_REPLY and FILE_REPLY.
+ * Requests carry consecutive `seq`, starting at the PSN that ibv_modify_qp() gave both ends. The responder executes
+ * them strictly in that order and ignores any other frame, so that requests after an RNR_NAK are dropped until they are
+ * sent again. `status` is an IBV_WC_ number in NAK, the timer code in RNR_NAK, and an errno in QP_OPEN_REPLY and
+ * FILE_REPLY.
  */
 #ifndef SOFTDEV_WIRE_H
 #define SOFTDEV_WIRE_H
@@ -46,8 +47,8 @@ enum wire_op {
 enum {
 	WIRE_FLAG_IMM = 1,
 	WIRE_FLAG_SOLICITED = 2,
-	WIRE_FLAG_INVALIDATE = 4, /* SEND only: imm is the key of a window that loses its access */
-	WIRE_FLAGS = WIRE_FLAG_IMM | WIRE_FLAG_SOLICITED | WIRE_FLAG_INVALIDATE, /* any other is an invalid request */
+	WIRE_FLAG_INVALIDATE = 4, /* SEND only: imm is the key of the window to invalidate */
+	WIRE_FLAGS = WIRE_FLAG_IMM | WIRE_FLAG_SOLICITED | WIRE_FLAG_INVALIDATE, /* others are refused */
 };
 
 enum { WIRE_CHUNK = 1 << 20, WIRE_REQUESTER_BYTES = 16 };
@@ -56,15 +57,15 @@ struct qp_open {
 	uint32_t source_qpn, destination_qpn;
 	union ibv_gid source_gid, destination_gid;
 	uint32_t first_seq;
-	uint32_t qp_type; /* enum ibv_qp_type, the same at both ends */
-	uint8_t requester[WIRE_REQUESTER_BYTES]; /* drawn for this queue pair and told to its peer alone: a later link is of the same one */
+	uint32_t qp_type; /* enum ibv_qp_type, which must match at both ends */
+	uint8_t requester[WIRE_REQUESTER_BYTES]; /* told to this queue pair's peer alone; its later links repeat it */
 };
 
 struct qp_open_reply {
 	uint32_t qp_slot;
 	uint32_t reserved;
 	uint64_t qp_generation;
-	uint64_t cookie_address; /* where the boot nonce lies, for the process_vm_readv probe */
+	uint64_t cookie_address; /* address of the boot nonce, for the process_vm_readv probe */
 };
 
 struct atomic_operands {

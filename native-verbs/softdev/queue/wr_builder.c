@@ -9,13 +9,13 @@
 #include <string.h>
 
 struct wr_builder {
-	pthread_mutex_t lock; /* from wr_start to wr_complete or wr_abort; qp->lock is taken within */
-	int error;	      /* the first; what follows it is not looked at */
+	pthread_mutex_t lock; /* held from wr_start to wr_complete or wr_abort; qp->lock nests in it */
+	int error;	      /* the first error; later calls have no effect */
 	uint32_t count, capacity;
-	struct ibv_send_wr *current; /* one of `requests`, or `ignored` */
+	struct ibv_send_wr *current; /* an entry of `requests`, or `ignored` */
 	struct ibv_send_wr *requests, ignored;
-	struct ibv_sge *lists; /* max_send_sge and one for inline data for each request, */
-	uint8_t *bytes;	       /* and max_inline_data */
+	struct ibv_sge *lists; /* max_send_sge + 1 (for inline data) entries for each request */
+	uint8_t *bytes;	       /* max_inline_data bytes for each request */
 };
 
 static struct softdev_qp *qp_of(struct ibv_qp_ex *ex)
@@ -42,7 +42,7 @@ static struct ibv_send_wr *begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode
 	*builder->current = (struct ibv_send_wr){
 		.wr_id = ex->wr_id,
 		.opcode = opcode,
-		.send_flags = ex->wr_flags & ~(unsigned int)IBV_SEND_INLINE, /* which the setters decide */
+		.send_flags = ex->wr_flags & ~(unsigned int)IBV_SEND_INLINE, /* set by the inline setters instead */
 	};
 	return builder->current;
 }
@@ -133,7 +133,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 	wr->wr.ud.remote_qkey = remote_qkey;
 }
 
-/* The place of the current request; false if there is none, or it has data already. */
+/* Stores the index of the current request. Returns false if there is none or it already has data. */
 static bool takes_data(struct wr_builder *builder, size_t *index)
 {
 	if (builder->error)
@@ -209,7 +209,7 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 	wr_set_inline_data(ex, (void *)(uintptr_t)data, sizeof(uint64_t));
 }
 
-/* Of an inherited one a thread that this process does not have may hold the lock, for ever. */
+/* Does nothing for an inherited queue pair, whose lock a thread of the parent may hold for ever. */
 static void lock(struct ibv_qp_ex *ex)
 {
 	if (!is_inherited(ex->qp_base.context))
@@ -250,7 +250,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	return error;
 }
 
-/* One bit of send_ops_flags, the opcode that it stands for, and where its function goes. */
+/* One bit of send_ops_flags, the opcode that it stands for, and the field of its function. */
 #define SEND_OPS(row)                                                                                \
 	row(IBV_QP_EX_WITH_RDMA_WRITE, IBV_WR_RDMA_WRITE, wr_rdma_write)                             \
 	row(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM, wr_rdma_write_imm)       \
@@ -274,7 +274,7 @@ bool wr_builder_supports(enum ibv_qp_type type, uint64_t send_ops)
 	return !send_ops;
 }
 
-/* A function that was not asked for stays NULL, as on hardware. */
+/* Functions that were not requested stay NULL, as on hardware. */
 static void set_functions(struct ibv_qp_ex *ex, uint64_t send_ops)
 {
 #define SET_ROW(bit, opcode, function)                                                               \
