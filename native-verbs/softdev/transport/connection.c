@@ -104,7 +104,7 @@ static void write_all(void *unused)
 	qp_for_each(write_one, unused);
 }
 
-/* Those that the program leaves open when it ends. */
+/* Writes the records of the connections that the program has left open. */
 __attribute__((destructor)) static void write_rest(void)
 {
 	if (secure_getenv("SOFTVERBS_CONNECTIONS") && COUNTED(connections))

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Would a READ be carried out at all? */
+/* Returns true if the queue pair would execute a READ. */
 static bool may_read(struct softdev_qp *qp)
 {
 	bool may;
@@ -25,7 +25,10 @@ void responder_share_file(struct softdev_qp *qp, const struct frame *frame)
 	struct frame reply = {.op = WIRE_FILE_REPLY, .rkey = frame->rkey, .arg = frame->arg};
 	int fd = -1, error = -EACCES;
 
-	/* The descriptor shows the whole file, a READ only the region: for those who may open it anyway. */
+	/*
+	 * A READ shows only the region but the descriptor shows the whole file, so only a peer of the same user gets
+	 * one: it could open the file anyway.
+	 */
 	if (link_is_of_own_user(qp->responder.link) && may_read(qp)) {
 		error = mr_share_file(qp->pd, qp_generation(qp), frame->rkey, frame->arg, &fd);
 		if (error == -EACCES && !responder_count_question(qp))
@@ -38,7 +41,7 @@ void responder_share_file(struct softdev_qp *qp, const struct frame *frame)
 	if (fd >= 0)
 		qp->responder.passed_files = true;
 	reply.status = -error;
-	if (link_send(qp->responder.link, &reply, NULL, &fd, fd >= 0)) /* short of descriptors */
+	if (link_send(qp->responder.link, &reply, NULL, &fd, fd >= 0)) /* the descriptor could not be duplicated */
 		link_send(qp->responder.link, &reply, NULL, NULL, 0);
 	link_flush(qp->responder.link);
 	if (fd >= 0)
@@ -50,7 +53,10 @@ static void revoke_on(struct softdev_qp *qp, void *unused)
 	const struct frame frame = {.op = WIRE_FILE_REVOKE};
 
 	(void)unused;
-	/* One that waits for a peer which takes nothing will be read after this moment, too. */
+	/*
+	 * If the last frame in the queue is a FILE_REVOKE, the peer will read it after this moment, so it serves for
+	 * this revocation too.
+	 */
 	if (!qp->responder.link || !qp->responder.passed_files || link_ends_with(qp->responder.link, WIRE_FILE_REVOKE))
 		return;
 	link_send(qp->responder.link, &frame, NULL, NULL, 0);

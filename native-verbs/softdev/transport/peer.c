@@ -17,12 +17,12 @@
 enum { KEY_BUCKETS = 256, MAX_FILES = 1024, MAX_KEYS = 8192 };
 
 struct peer_file {
-	struct peer_file *next; /* in its bucket */
+	struct peer_file *next; /* in the same bucket */
 	uint32_t rkey;
 	uint64_t generation;
 	uint64_t last_use;
-	bool right; /* the peer says that the key is */
-	int fd;	    /* -1: there is none */
+	bool right; /* the peer has said that the key is right */
+	int fd;	    /* -1 if there is none */
 	int holders;
 	bool dropped; /* no longer in the cache; the last holder frees it */
 };
@@ -31,12 +31,12 @@ struct peer {
 	struct peer *next;
 	uint8_t nonce[LINK_NONCE_BYTES];
 	pid_t pid;
-	atomic_int references; /* from 1 to 0 under the lock of them all only */
+	atomic_int references; /* changes from 1 to 0 only under the lock of all peers */
 	atomic_bool cma;
 	const struct shared_table *table;
 	pthread_mutex_t lock; /* guards the files */
 	struct peer_file *files[KEY_BUCKETS];
-	int key_count, file_count; /* those with a descriptor among them */
+	int key_count, file_count; /* files: those that have a descriptor */
 	uint64_t uses;
 };
 
@@ -47,7 +47,10 @@ struct peer_state {
 
 ENGINE_PART(peer, NULL);
 
-/* 0 or an errno. One read of the peer's nonce shows every obstacle: Yama, uids, namespaces, seccomp, a recycled pid. */
+/*
+ * Returns 0 or an errno. Reading the peer's nonce once detects every obstacle: Yama, uids, namespaces, seccomp, a
+ * recycled pid.
+ */
 static int probe_cma(pid_t pid, uint64_t cookie_address, const uint8_t *nonce)
 {
 	uint8_t cookie[LINK_NONCE_BYTES];
@@ -55,13 +58,16 @@ static int probe_cma(pid_t pid, uint64_t cookie_address, const uint8_t *nonce)
 	struct iovec remote = {(void *)(uintptr_t)cookie_address, sizeof(cookie)};
 
 	if (pid <= 0)
-		return ESRCH; /* of another PID namespace */
+		return ESRCH; /* the peer is in another PID namespace */
 	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != sizeof(cookie))
 		return errno;
 	return memcmp(cookie, nonce, sizeof(cookie)) ? ESRCH : 0;
 }
 
-/* The lock of them all held. The nonce is no secret: the process that says it must also be the one that the kernel tells. */
+/*
+ * Called with the lock of all peers held. The nonce is not secret, so the peer must also be the process that the kernel
+ * reports.
+ */
 static struct peer *find(const uint8_t *nonce, pid_t pid)
 {
 	for (struct peer *peer = engine->peer->peers; peer; peer = peer->next)
@@ -220,7 +226,7 @@ void peer_file_release(struct peer *peer, struct peer_file *file)
 	}
 }
 
-/* peer->lock held. */
+/* Called with peer->lock held. */
 static void evict_oldest(struct peer *peer, bool with_file)
 {
 	struct peer_file **oldest = NULL;
@@ -233,7 +239,10 @@ static void evict_oldest(struct peer *peer, bool with_file)
 		drop_file(peer, oldest);
 }
 
-/* peer->lock held. Drops what an earlier generation of the slot left; true if this key is known already. */
+/*
+ * Called with peer->lock held. Drops what belongs to an earlier generation of the slot. Returns true if the key is
+ * already known.
+ */
 static bool make_place(struct peer *peer, uint32_t rkey, uint64_t generation)
 {
 	struct peer_file **link = bucket_of(peer, rkey);
@@ -256,7 +265,7 @@ void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool r
 	struct peer_file *file = calloc(1, sizeof(*file));
 
 	pthread_mutex_lock(&peer->lock);
-	if (make_place(peer, rkey, generation) || !file) { /* two QPs asked for it */
+	if (make_place(peer, rkey, generation) || !file) { /* two QPs have asked for it */
 		free(file);
 		if (fd >= 0)
 			close(fd);
@@ -281,7 +290,7 @@ unlock:
 	pthread_mutex_unlock(&peer->lock);
 }
 
-/* What a peer said when it passed the file, and what its table says now. */
+/* Returns true if the region has changed since the peer passed its file. */
 static bool is_stale(const struct peer *peer, const struct peer_file *file)
 {
 	return atomic_load(&peer->table->mr[file->rkey >> 16].generation) != file->generation;

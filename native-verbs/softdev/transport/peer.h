@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A peer process that can be read without its help: its mapped tables, whether process_vm_readv works,
- * and the file descriptors it passed. Shared by all QPs that are connected to it; reference counted.
+ * A peer process whose memory or files can be read without its help: its mapped table, whether process_vm_readv()
+ * works, and the file descriptors that it has passed. All QPs that are connected to the process share one
+ * reference-counted object.
  */
 #ifndef SOFTDEV_PEER_H
 #define SOFTDEV_PEER_H
@@ -15,8 +16,8 @@
 struct peer;
 
 /*
- * The peer of this nonce; takes over table_fd. NULL when its table cannot be used. `pid` as the kernel told
- * it for the socket; `cookie_address` is where its nonce lies there.
+ * Returns the peer with this nonce and takes over table_fd; NULL if its table cannot be used. `pid` is what the kernel
+ * reports for the socket, and `cookie_address` is the address of the nonce in that process.
  */
 struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address, int table_fd);
 struct peer *peer_hold(struct peer *peer);
@@ -25,21 +26,24 @@ void peer_release(struct peer *peer);
 const struct shared_table *peer_table(const struct peer *peer);
 pid_t peer_pid(const struct peer *peer);
 bool peer_has_cma(const struct peer *peer);
-/* process_vm_readv was refused: do not try again. */
+/* Stops using process_vm_readv(), after it has been refused. */
 void peer_drop_cma(struct peer *peer);
 
-/* What the peer has said of a key: nothing yet; that it is wrong; that it is right, without or with the descriptor of a file. */
+/*
+ * What the peer has said about a key: nothing yet; that it is wrong; that it is right, without or with a file
+ * descriptor.
+ */
 enum peer_file_state { PEER_KEY_UNKNOWN, PEER_KEY_WRONG, PEER_FILE_NONE, PEER_FILE_HELD };
 
 struct peer_file;
 
-/* HELD: *file can be read until peer_file_release(). */
+/* After PEER_FILE_HELD, *file can be read until peer_file_release(). */
 enum peer_file_state peer_file_hold(struct peer *peer, uint32_t rkey, uint64_t generation, struct peer_file **file);
 int peer_file_fd(const struct peer_file *file);
 void peer_file_release(struct peer *peer, struct peer_file *file);
-/* What the peer says of the key in this generation of its slot; takes over fd, -1 = none. */
+/* Stores what the peer says about the key in this generation of its slot. Takes over fd; -1 = none. */
 void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool right, int fd);
-/* Drops the files of regions that are not what they were when the files came. */
+/* Drops the files of regions that have changed since the files came. */
 void peer_files_revoke(struct peer *peer);
 
 #endif

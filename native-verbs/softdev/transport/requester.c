@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connecting half of a queue pair: its link to the responder, retries and timeouts. */
+/* The requester of a queue pair: its link to the responder, retries and timeouts. */
 #include "queue/qp.h"
 #include "queue/wire.h"
 #include "transport/peer.h"
@@ -10,14 +10,17 @@
 
 #define MS 1000000ull
 
-/* The answer may come late on a busy host; its death is noticed otherwise. */
+/* A busy host may answer late, and the death of a peer is noticed in another way. */
 #define MIN_ANSWER_NS (2000 * MS)
 #define MIN_RETRY_NS (1 * MS)
 #define MAX_RETRY_NS (50 * MS)
-/* A program that has what it wants may end with requests to it under way: what it sent elsewhere before is seen first. */
+/*
+ * A peer that has what it wants may exit while requests to it are under way. The delay lets the application first see
+ * what the peer sent on other connections.
+ */
 #define GONE_NS (100 * MS)
 
-/* One timeout of the verbs specification, 4.096 us * 2^n; 0 = for ever. */
+/* Returns the timeout of the verbs specification, 4.096 us * 2^n; 0 = for ever. */
 static uint64_t timeout_ns(const struct softdev_qp *qp)
 {
 	return qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
@@ -33,7 +36,7 @@ static bool awaits_answer(const struct softdev_qp *qp)
 	return is_outstanding(qp) || qp->requester.waits_for_key;
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 void requester_forget_peer(struct softdev_qp *qp)
 {
 	if (qp->requester.peer)
@@ -42,7 +45,7 @@ void requester_forget_peer(struct softdev_qp *qp)
 	qp->requester.state = REQUESTER_DOWN;
 	qp->requester.waits_for_key = false;
 	qp->requester.wanted_key = 0;
-	for (uint32_t i = 0; i <= qp->sq.mask; i++) /* the link has dropped them */
+	for (uint32_t i = 0; i <= qp->sq.mask; i++) /* the link has dropped its streams */
 		qp->sq.slots[i].streams = 0;
 }
 
@@ -59,7 +62,7 @@ void requester_close(struct softdev_qp *qp)
 	qp->requester.rnr_waiting = qp->requester.retry_waiting = qp->requester.peer_gone = false;
 	pthread_mutex_unlock(&qp->lock);
 	if (link && was_open && link_is_tcp(link))
-		link_close_after_flush(link); /* an answer after a plain close() would end what TCP has taken */
+		link_close_after_flush(link); /* a plain close() with an unread answer would reset the connection */
 	else if (link)
 		link_close(link);
 }
@@ -73,7 +76,7 @@ void requester_set_timer(struct softdev_qp *qp, uint64_t deadline_ns)
 	progress_timer_set(&qp->timer, deadline_ns);
 }
 
-/* How long the peer may be silent, and take nothing of what is sent to it; 0 = for ever. */
+/* Returns how long the peer may send no answer and accept no data; 0 = for ever. */
 static uint64_t answer_limit_ns(const struct softdev_qp *qp)
 {
 	uint64_t limit = all_timeouts_ns(qp);
@@ -83,7 +86,7 @@ static uint64_t answer_limit_ns(const struct softdev_qp *qp)
 	return limit;
 }
 
-/* qp->lock held: waits for an answer if there is anything to wait for. */
+/* Sets the timer if an answer is due. Called with qp->lock held. */
 static void watch_for_answer(struct softdev_qp *qp)
 {
 	uint64_t limit = answer_limit_ns(qp);
@@ -100,7 +103,7 @@ static uint64_t retry_deadline(const struct softdev_qp *qp)
 	return limit ? progress_now_ns() + limit : UINT64_MAX;
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 void requester_retry_later(struct softdev_qp *qp)
 {
 	uint64_t now = progress_now_ns();
@@ -126,7 +129,7 @@ void requester_retry_later(struct softdev_qp *qp)
 	requester_set_timer(qp, now + step < qp->requester.retry_deadline_ns ? now + step : qp->requester.retry_deadline_ns);
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 void requester_peer_gone(struct softdev_qp *qp)
 {
 	uint64_t limit = all_timeouts_ns(qp);
@@ -135,7 +138,7 @@ void requester_peer_gone(struct softdev_qp *qp)
 	requester_set_timer(qp, progress_now_ns() + (limit && limit < GONE_NS ? limit : GONE_NS));
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 static bool answer_is_late(const struct softdev_qp *qp)
 {
 	uint64_t limit = answer_limit_ns(qp);
@@ -144,7 +147,10 @@ static bool answer_is_late(const struct softdev_qp *qp)
 	       progress_now_ns() - qp->requester.last_answer_ns >= limit;
 }
 
-/* qp->lock held, dropped meanwhile: a slow link brings little at a time, too little to have woken this thread. */
+/*
+ * Reads the link, because a slow one brings too little at a time to wake this thread. Called with qp->lock held, which
+ * it releases for a while.
+ */
 static void look_for_signs_of_life(struct softdev_qp *qp)
 {
 	uint64_t now, ago;
@@ -183,7 +189,7 @@ static void on_timer(void *owner)
 	if (answer_is_late(qp) && qp->requester.link)
 		look_for_signs_of_life(qp);
 	is_late = answer_is_late(qp);
-	/* CONNECTING: it listens, and does not answer. */
+	/* In CONNECTING the timer means that the peer listens but does not answer. */
 	if (qp->requester.link && (was_connecting || (is_late && is_unreliable(qp)))) {
 		link_close(qp->requester.link);
 		qp->requester.link = NULL;
@@ -197,7 +203,7 @@ static void on_timer(void *owner)
 	pthread_mutex_unlock(&qp->lock);
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 static void start_connect(struct softdev_qp *qp)
 {
 	const union ibv_gid *destination = &qp->attr.ah_attr.grh.dgid;
@@ -226,7 +232,7 @@ static void start_connect(struct softdev_qp *qp)
 	link_send(qp->requester.link, &frame, &open, NULL, 0);
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 static void ask_about_key(struct softdev_qp *qp)
 {
 	struct frame frame = {.op = WIRE_FILE_REQUEST, .rkey = qp->requester.wanted_key};
@@ -234,7 +240,7 @@ static void ask_about_key(struct softdev_qp *qp)
 	qp->requester.wanted_key = 0;
 	if (!frame.rkey)
 		return;
-	if (qp->requester.state != REQUESTER_OPEN || !qp->requester.peer) { /* connected anew since, without a table */
+	if (qp->requester.state != REQUESTER_OPEN || !qp->requester.peer) { /* reconnected without a table */
 		qp->requester.waits_for_key = false;
 		return;
 	}
@@ -276,7 +282,7 @@ void requester_task(void *owner)
 		link_end(link);
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 void requester_fail_oldest(struct softdev_qp *qp, enum ibv_wc_status status)
 {
 	if (sq_oldest(qp)) {

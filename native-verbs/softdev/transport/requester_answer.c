@@ -14,9 +14,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { OTHER_FRAMES = 16 }; /* that may wait beside the requests */
+enum { OTHER_FRAMES = 16 }; /* frames other than requests that may wait */
 
-/* The RNR timer codes, in units of 10 us (InfiniBand specification, table 45). */
+/* Converts an RNR timer code (InfiniBand specification, table 45); the table is in units of 10 us. */
 static uint64_t rnr_ns(uint32_t code)
 {
 	static const uint32_t units[32] = {65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,  32,
@@ -27,7 +27,7 @@ static uint64_t rnr_ns(uint32_t code)
 	return units[code] * 10000ull;
 }
 
-/* qp->lock held: the oldest WQE if this answer is for it. */
+/* Returns the oldest WQE if this answer is for it, otherwise NULL. Called with qp->lock held. */
 static struct wqe *answered(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct wqe *wqe = sq_oldest(qp);
@@ -57,7 +57,10 @@ void requester_count(const struct wqe *wqe)
 	}
 }
 
-/* qp->lock held: the answer breaks the rules of the link, which is reliable and in order: the peer is at fault. */
+/*
+ * Fails the connection because of the peer: the link is reliable and in order, so the answer breaks the protocol.
+ * Called with qp->lock held.
+ */
 static void on_bad_response(struct softdev_qp *qp, const struct frame *frame)
 {
 	log_warn("qp %06x: the peer's answer %u, sequence %u, is not one to any request", qp->base.qp_num,
@@ -65,7 +68,7 @@ static void on_bad_response(struct softdev_qp *qp, const struct frame *frame)
 	requester_fail_oldest(qp, IBV_WC_BAD_RESP_ERR);
 }
 
-/* qp->lock held: the oldest WQE if this answer is for it, and it has been sent to its end. */
+/* As answered(), but only if the request has been sent completely. Called with qp->lock held. */
 static struct wqe *answered_whole(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct wqe *wqe = answered(qp, frame);
@@ -73,14 +76,14 @@ static struct wqe *answered_whole(struct softdev_qp *qp, const struct frame *fra
 	return wqe && !wqe->streams ? wqe : NULL;
 }
 
-/* qp->lock held: is it of a request that was sent and not yet answered? */
+/* Returns true if a request with this number has been sent and not answered. Called with qp->lock held. */
 static bool is_outstanding_seq(struct softdev_qp *qp, uint32_t seq)
 {
 	return is_outstanding(qp) && (int32_t)(seq - sq_oldest(qp)->seq) >= 0 &&
 	       (int32_t)(seq - qp->sq.next_seq) < 0;
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 static void on_ack(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct wqe *wqe;
@@ -106,7 +109,7 @@ static void on_ack(struct softdev_qp *qp, const struct frame *frame)
 	requester_fail_unreadable(qp);
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 static void on_nak(struct softdev_qp *qp, const struct frame *frame)
 {
 	bool known = frame->status == IBV_WC_REM_ACCESS_ERR || frame->status == IBV_WC_REM_INV_REQ_ERR ||
@@ -118,10 +121,12 @@ static void on_nak(struct softdev_qp *qp, const struct frame *frame)
 		on_bad_response(qp, frame);
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 static void on_rnr_nak(struct softdev_qp *qp, const struct frame *frame)
 {
-	/* What it is not ready for has gone through the queue, so only what was posted behind can be left there. */
+	/*
+	 * A peer that answers RNR_NAK has read the request, so only requests posted after it can still be in the queue.
+	 */
 	bool reads = link_frames_waiting(qp->requester.link) <= qp->sq.mask + 1 + OTHER_FRAMES;
 
 	if (!answered_whole(qp, frame) || frame->status > 31 || !reads) {
@@ -141,20 +146,20 @@ static void on_rnr_nak(struct softdev_qp *qp, const struct frame *frame)
 	requester_set_timer(qp, progress_now_ns() + rnr_ns(frame->status));
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 static void on_read_data(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct wqe *wqe = answered(qp, frame);
 
-	/* Complete only with the ACK: the responder may yet find that it had to send zeros. */
+	/* Only the ACK completes it: the responder may still find that it had to send zeros. */
 	if (wqe)
 		wqe->received += frame->length;
 }
 
-/* qp->lock held. Of a generation that is over nothing is kept: the READ goes over the wire. */
+/* Keeps nothing about a generation that is over; the READ then goes over the wire. Called with qp->lock held. */
 static void on_file_reply(struct softdev_qp *qp, const struct frame *frame, const int *fds, int fd_count)
 {
-	/* The link passes on nothing but regular files. */
+	/* The link passes on regular files only. */
 	int used = qp->requester.peer && fd_count && !frame->status && path_mode() != PATH_CMA;
 
 	if (qp->requester.peer && frame->status != ESTALE)
@@ -164,7 +169,7 @@ static void on_file_reply(struct softdev_qp *qp, const struct frame *frame, cons
 	qp->requester.waits_for_key = false;
 }
 
-/* qp->lock held. False when the peer is not ready. */
+/* Returns false if the peer is not ready. Called with qp->lock held. */
 static bool on_open_reply(struct softdev_qp *qp, const struct frame *frame, const void *payload,
 			  const int *fds, int fd_count)
 {
@@ -195,7 +200,7 @@ static bool on_open_reply(struct softdev_qp *qp, const struct frame *frame, cons
 	return opened;
 }
 
-/* qp->lock held. What answers a request of the send queue, or nothing that there is. */
+/* Handles the answer to a request of the send queue. Called with qp->lock held. */
 static void on_answer(struct softdev_qp *qp, const struct frame *frame)
 {
 	if (frame->op == WIRE_READ_DATA)
@@ -217,7 +222,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 	bool ready = true, is_answer;
 
 	pthread_mutex_lock(&qp->lock);
-	/* Who sends nothing but what was not asked for is not there. */
+	/* A frame that was not asked for does not prove that the peer answers. */
 	is_answer = frame->op != WIRE_FILE_REVOKE && (frame->op != WIRE_FILE_REPLY || qp->requester.waits_for_key);
 	if (frame->op == WIRE_QP_OPEN_REPLY && qp->requester.state == REQUESTER_CONNECTING) {
 		ready = on_open_reply(qp, frame, payload, fds, fd_count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the requester writes: one frame for each request, its payload fetched from the regions while it is sent. */
+/* What the requester sends: one frame for each request, whose payload is fetched from the regions while it is sent. */
 #include "queue/qp.h"
 #include "queue/send_op.h"
 #include "transport/requester_internal.h"
@@ -12,7 +12,7 @@ static struct wqe *wqe_of(struct link_stream *stream)
 	return container_of_(stream, struct wqe, stream);
 }
 
-/* qp->lock held: the WQE's own memory is bad. It fails when what was posted before it is answered. */
+/* The WQE's own memory is invalid, so it fails once the requests before it are answered. Called with qp->lock held. */
 static int local_error(struct softdev_qp *qp, struct wqe *wqe)
 {
 	wqe->unreadable = true;
@@ -74,7 +74,7 @@ static void payload_done(struct link_stream *stream, bool complete)
 	struct wqe *wqe = wqe_of(stream);
 	struct softdev_qp *qp = wqe->qp;
 
-	(void)complete; /* or else the link has failed */
+	(void)complete; /* incomplete means that the link has failed */
 	pthread_mutex_lock(&qp->lock);
 	wqe->streams--;
 	if (is_unreliable(qp)) {
@@ -112,7 +112,10 @@ static int send_payload(struct softdev_qp *qp, struct wqe *wqe, const struct fra
 {
 	int error;
 
-	/* Without answers the queue would grow for ever, were what is copied into it taken for sent. */
+	/*
+	 * Without answers, a UC request counts as sent only when its stream is written; copying it would let the queue
+	 * grow without limit.
+	 */
 	if ((wqe->inline_data || !wqe->length) && !is_unreliable(qp))
 		return link_send(qp->requester.link, frame, wqe->inline_data, NULL, 0);
 	error = link_send_stream(qp->requester.link, frame, &wqe->stream);
@@ -120,7 +123,7 @@ static int send_payload(struct softdev_qp *qp, struct wqe *wqe, const struct fra
 	return error;
 }
 
-/* qp->lock held. A READ or atomic. */
+/* Sends a READ or an atomic. Called with qp->lock held. */
 static bool send_question(struct softdev_qp *qp, struct wqe *wqe, struct frame *frame)
 {
 	int error;
@@ -136,7 +139,7 @@ static bool send_question(struct softdev_qp *qp, struct wqe *wqe, struct frame *
 	return !error;
 }
 
-/* qp->lock held. Queues the frame; false = not now, or failed. */
+/* Queues the frame. Returns false if that is not possible now or has failed. Called with qp->lock held. */
 static bool send_request(struct softdev_qp *qp, struct wqe *wqe)
 {
 	bool is_question = wqe->op->flags & SEND_OP_RESPONSE;
@@ -150,7 +153,10 @@ static bool send_request(struct softdev_qp *qp, struct wqe *wqe)
 		.flags = wqe->op->wire_flags | (wqe->flags & IBV_SEND_SOLICITED ? WIRE_FLAG_SOLICITED : 0),
 	};
 
-	/* Where an answer goes is looked at when it comes, as adapters do it: what the responder refuses comes first. */
+	/*
+	 * The sink of an answer is checked when the answer arrives, as on hardware, so that the responder's refusal
+	 * takes precedence.
+	 */
 	if (!is_question && !wqe->inline_data && !requester_list_is_valid(qp, wqe)) {
 		if (!is_outstanding(qp))
 			sq_complete(qp, IBV_WC_LOC_PROT_ERR);

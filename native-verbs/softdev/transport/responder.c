@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The accepting half of a queue pair: executes the peer's requests, one after the other. */
+/* The responder of a queue pair: executes the peer's requests in order. */
 #include "fault/fault.h"
 #include "memory/mw.h"
 #include "process/log.h"
@@ -28,7 +28,7 @@ static void answer(struct softdev_qp *qp, enum wire_op op, uint32_t seq, uint16_
 	link_flush(qp->responder.link);
 }
 
-/* An unreliable connection survives it, but not too many of them. */
+/* Counts a wrong key. An unreliable connection survives a limited number of them. */
 static void count_wrong_key(struct softdev_qp *qp)
 {
 	if (!qp->responder.link)
@@ -77,7 +77,10 @@ void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status st
 	pthread_mutex_unlock(&qp->lock);
 }
 
-/* qp->lock held. What comes in is dropped and then refused: `peers` for the peer, `own` for the receive it took. */
+/*
+ * Discards the incoming payload and then refuses the request, with `peers` for the peer and `own` for the receive that
+ * it took. Called with qp->lock held.
+ */
 static void fail_request(struct softdev_qp *qp, enum ibv_wc_status peers, enum ibv_wc_status own)
 {
 	qp->responder.receiving = false;
@@ -86,7 +89,7 @@ static void fail_request(struct softdev_qp *qp, enum ibv_wc_status peers, enum i
 	qp->responder.own_status = own;
 }
 
-/* qp->lock held. True if the request is not to be carried out. */
+/* Returns true if a fault prevents the request from being executed. Called with qp->lock held. */
 static bool fault_takes_receive(struct softdev_qp *qp, const struct frame *frame)
 {
 	bool takes_receive = frame->op == WIRE_SEND || (frame->flags & WIRE_FLAG_IMM);
@@ -101,7 +104,7 @@ static bool fault_takes_receive(struct softdev_qp *qp, const struct frame *frame
 	return fault && (fault->rnr || fault->status);
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 static void begin_send(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct rqe *rqe = rq_next(qp);
@@ -129,13 +132,13 @@ bool responder_allows(const struct softdev_qp *qp, uint32_t rkey, uint64_t addre
 	return true;
 }
 
-/* The status of the receive that a refused WRITE takes: only one with immediate data takes any. */
+/* Returns the status of the receive that a refused WRITE takes; only a WRITE with immediate data takes one. */
 static enum ibv_wc_status own_status_of_write(bool with_imm)
 {
 	return with_imm ? IBV_WC_LOC_ACCESS_ERR : IBV_WC_SUCCESS;
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 static void begin_write(struct softdev_qp *qp, const struct frame *frame)
 {
 	bool with_imm = frame->flags & WIRE_FLAG_IMM;
@@ -170,7 +173,9 @@ static bool flags_are_valid(const struct softdev_qp *qp, const struct frame *fra
 	       (frame->op == WIRE_SEND && !(frame->flags & WIRE_FLAG_IMM) && !is_unreliable(qp));
 }
 
-/* qp->lock held. */
+/*
+ * Invalidates the window that the SEND names, if it names one; returns false if that fails. Called with qp->lock held.
+ */
 static bool invalidates(const struct softdev_qp *qp, const struct frame *frame)
 {
 	return !(frame->flags & WIRE_FLAG_INVALIDATE) || mw_invalidate(qp_generation(qp), frame->imm);
@@ -220,7 +225,7 @@ static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *i
 		responder->dropping = true;
 	if (responder->dropping)
 		goto unlock;
-	rqe = responder->receiving ? rq_next(qp) : NULL; /* a WRITE takes none, least of all a shared one */
+	rqe = responder->receiving ? rq_next(qp) : NULL; /* a WRITE takes no receive before its end */
 	if (!rqe)
 		count = sge_hold_remote(qp->pd, qp_generation(qp), responder->rkey, responder->address + offset,
 					responder->total - offset, IBV_ACCESS_REMOTE_WRITE, iov,
@@ -257,7 +262,7 @@ static void sunk(struct link *link, void *owner, ssize_t bytes)
 	pthread_mutex_unlock(&qp->lock);
 }
 
-/* A SEND or WRITE is through: answers, then tells the application. */
+/* Ends a SEND or WRITE whose payload has arrived: answers it, then completes the receive. */
 static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 {
 	struct responder *responder = &qp->responder;
@@ -279,7 +284,7 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 			responder_refuse(qp, frame->seq, responder->nak, responder->own_status);
 		return;
 	}
-	/* What is answered is completed, whatever becomes of the state meanwhile: the flush waits. */
+	/* What is answered must be completed whatever happens to the state, so `busy` keeps the flush waiting. */
 	pthread_mutex_lock(&qp->lock);
 	if (!responder_is_ready(qp)) {
 		pthread_mutex_unlock(&qp->lock);
@@ -294,11 +299,11 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 	pthread_mutex_unlock(&qp->lock);
 	responder->receiving = false;
 	responder->expected_seq++;
-	/* First the answer: the application may exit as soon as it has seen the completion. */
+	/* The answer goes first, because the application may exit as soon as it has seen the completion. */
 	answer(qp, WIRE_ACK, frame->seq, 0);
 	/*
-	 * What the peer sends after it got our message comes on this link, its ACK of our message on the other:
-	 * our SEND must complete before the reply to it.
+	 * The peer's ACK of our SEND arrives on the other link, and its reply to that SEND on this one. Our SEND must
+	 * complete before the reply does, so the other link is read first.
 	 */
 	if (takes_receive && qp->requester.link)
 		link_receive(qp->requester.link);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Atomics: executed by the responder with the processor's own instructions, hence atomic against everything else that
- * touches these bytes. The value before travels back like the bytes of a READ.
+ * Atomics. The responder executes them with the processor's own instructions, so they are atomic with respect to every
+ * other access to these bytes. The previous value travels back like the bytes of a READ.
  */
 #include "memory/probe.h"
 #include "process/counters.h"
@@ -22,7 +22,7 @@ static uint64_t execute(uint64_t *target, uint8_t op, const struct atomic_operan
 	return before;
 }
 
-/* qp->lock held. */
+/* Called with qp->lock held. */
 static enum ibv_wc_status try_execute(const struct softdev_qp *qp, const struct frame *frame,
 				      const void *payload, uint64_t *before)
 {
@@ -42,7 +42,7 @@ static enum ibv_wc_status try_execute(const struct softdev_qp *qp, const struct 
 	memcpy(&operands, payload, length);
 	target = mr_pointer(mr, frame->remote_addr);
 	if ((uintptr_t)target % sizeof(uint64_t)) {
-		/* The address was aligned in the terms of the region only. */
+		/* The address was checked for alignment relative to the region only. */
 		status = IBV_WC_REM_INV_REQ_ERR;
 	} else if (probe_writable(target)) {
 		*before = execute(target, frame->op, &operands);

@@ -6,7 +6,7 @@
 #include "queue/qp.h"
 #include "queue/wire.h"
 
-/* Is the queue pair in a state in which requests are carried out? */
+/* Returns true if the state of the queue pair lets it execute requests. */
 static inline bool responder_is_ready(const struct softdev_qp *qp)
 {
 	int state = atomic_load(&qp->state);
@@ -14,18 +14,21 @@ static inline bool responder_is_ready(const struct softdev_qp *qp)
 	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
 }
 
-/* qp->lock held. Is this request the next one? */
+/* Returns true if this request is the next one. Called with qp->lock held. */
 bool responder_expects(struct softdev_qp *qp, const struct frame *frame);
 /*
- * Answers with a NAK and goes to the error state. A receive that the request took ends with `own`; an error that
- * belongs to none (IBV_WC_SUCCESS) is told by an async event (InfiniBand specification, 9.9.3.1). Without qp->lock.
+ * Answers with a NAK and enters the error state. A receive that the request took completes with `own`; an error without
+ * a receive (IBV_WC_SUCCESS) raises an async event (InfiniBand specification, 9.9.3.1). Called without qp->lock.
  */
 void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status status, enum ibv_wc_status own);
 
-/* The peer asked whether a key is right, and it is not: counted, once with the request that follows. False: too often, it is gone. */
+/*
+ * Counts a wrong key that the peer has asked about; the request that follows is not counted again. Returns false, with
+ * the link closed, if the peer has asked too often.
+ */
 bool responder_count_question(struct softdev_qp *qp);
 
-/* qp->lock held. May the peer touch these bytes in this way? */
+/* Returns true if the peer may access these bytes in this way. Called with qp->lock held. */
 bool responder_allows(const struct softdev_qp *qp, uint32_t rkey, uint64_t address, uint64_t length,
 		      unsigned int access);
 
@@ -33,7 +36,7 @@ extern const struct link_ops responder_ops;
 
 void responder_close(struct softdev_qp *qp);
 
-/* responder_read.c, responder_atomic.c, file_share.c */
+/* In responder_read.c, responder_atomic.c and file_share.c. Called without qp->lock. */
 void responder_read(struct softdev_qp *qp, const struct frame *frame);
 void responder_atomic(struct softdev_qp *qp, const struct frame *frame, const void *payload);
 void responder_share_file(struct softdev_qp *qp, const struct frame *frame);

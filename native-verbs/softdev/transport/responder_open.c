@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who becomes the requester of a queue pair: the first frame of an incoming link, judged. */
+/* Accepts or refuses the requester of a queue pair, by the first frame of an incoming link. */
 #include "memory/peer_table.h"
 #include "process/sha256.h"
 #include "transport/responder_internal.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Between hosts both ends say who they are and whom they mean: no other than their connection shows. */
+/* Between hosts, the request must name both ends as the connection shows them. */
 static bool names_both_ends(const struct link *link, const struct qp_open *open)
 {
 	return !link_is_tcp(link) ||
@@ -18,9 +18,9 @@ static bool names_both_ends(const struct link *link, const struct qp_open *open)
 }
 
 /*
- * 0, or EAGAIN: the QP is not, or not yet, the other end of the one that asks; or it asks for another sequence than was
- * agreed on; or another one has taken that place already. What a process says of itself (its boot nonce) others may say as well,
- * so the one that has the place is known by what it alone can repeat.
+ * Returns 0, or EAGAIN if the QP is not, or not yet, connected to the one that asks, if the two disagree about the
+ * sequence, or if another requester holds the place already. Any process can copy a boot nonce, so the holder of the
+ * place is recognised by qp_open.requester, which nobody else can repeat.
  */
 static int judge_open(struct softdev_qp *qp, const struct link *link, const struct qp_open *open)
 {
@@ -46,7 +46,7 @@ static void accept_open(struct link *link, struct softdev_qp *qp, const struct q
 	int table_fd = own_table_fd();
 	bool may_map = link_is_of_own_user(link) && table_fd >= 0;
 
-	if (!link_is_tcp(link)) { /* for short cuts: other hosts need not know where our memory lies */
+	if (!link_is_tcp(link)) { /* only short cuts use these; other hosts need not know our addresses */
 		reply.qp_generation = atomic_load(&own_table()->qp[qp->slot].generation);
 		reply.cookie_address = (uintptr_t)process_nonce();
 	}
@@ -56,7 +56,7 @@ static void accept_open(struct link *link, struct softdev_qp *qp, const struct q
 	memcpy(qp->responder.requester_id, open->requester, WIRE_REQUESTER_BYTES);
 	qp->responder.question_counted = false;
 	link_set_owner(link, &responder_ops, qp);
-	/* Short of descriptors, the peer has to do without the table: every READ over the wire. */
+	/* If the descriptor cannot be passed, the peer works without the table: every READ goes over the wire. */
 	if (link_send(link, &frame, &reply, &table_fd, may_map))
 		link_send(link, &frame, &reply, NULL, 0);
 	link_flush(link);

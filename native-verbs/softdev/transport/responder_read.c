@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* READs that the responder serves: one at a time, piece by piece, and no other request is looked at meanwhile. */
+/* READs that the responder serves, one at a time and piece by piece; no other request is looked at meanwhile. */
 #include "process/counters.h"
 #include "transport/responder_internal.h"
 

@@ -15,7 +15,7 @@
 
 ssize_t shortcut_pread(int fd, const struct iovec *iov, int count, uint64_t offset)
 {
-	/* The call for one buffer is the cheaper one. */
+	/* pread() is cheaper for a single buffer. */
 	return count == 1 ? pread(fd, iov->iov_base, iov->iov_len, offset) : preadv(fd, iov, count, offset);
 }
 
@@ -50,7 +50,7 @@ static ssize_t copy_from_process(const struct iovec *iov, int count, uint64_t le
 	return process_vm_readv(pid, iov, count, &remote, 1, 0);
 }
 
-/* 0, or -errno. Every slice holds its sink regions anew and looks at the state. */
+/* Copies the whole READ slice by slice. Each slice acquires its sink regions anew and checks the state. 0 or -errno. */
 static int copy_all(struct softdev_qp *qp, const struct wqe *wqe, copy_function copy, uint64_t from,
 		    int source)
 {
@@ -133,7 +133,7 @@ enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe,
 	    !target_covers(&target, wqe->remote_addr, wqe->length))
 		return SHORTCUT_REFUSED;
 	if (!may_use_cma && (!target.has_file || path_mode() == PATH_CMA))
-		return SHORTCUT_REFUSED; /* whatever the key is */
+		return SHORTCUT_REFUSED; /* whether or not the key is right */
 	switch (peer_file_hold(peer, wqe->rkey, target.generation, &file)) {
 	case PEER_FILE_HELD:
 		result = read_file(qp, wqe, &from, &target, peer_file_fd(file));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several READs by one process_vm_readv, or by one preadv each without anything between them. The checks before and
- * after are those of a single READ, for every region; what is wrong with one of them ends the batch before it, and it
- * is then tried alone.
+ * Executes several READs with one process_vm_readv(), or with one preadv() each and nothing between them. The checks
+ * before and after are those of a single READ, for every region. If one READ fails a check, the batch ends before it,
+ * and it is tried alone.
  */
 #define _GNU_SOURCE
 #include "memory/target.h"
@@ -19,22 +19,22 @@ enum { BATCH_IOVS = 4 * SQ_BATCH };
 
 /* One READ of the batch. */
 struct part {
-	unsigned int local_end; /* behind its last iov */
-	uint64_t bytes_end;	/* behind its last byte, counted over the batch */
+	unsigned int local_end; /* index after its last iov */
+	uint64_t bytes_end;	/* end of its last byte in the batch */
 };
 
 struct batch {
 	struct target_peer peer;
-	struct peer_file *file; /* all of it comes from there; NULL = from memory */
+	struct peer_file *file; /* source of all READs; NULL = the peer's memory */
 	unsigned int count, local_count, target_count, sink_count;
 	uint64_t bytes;
 	struct part parts[SQ_BATCH];
-	struct iovec local[BATCH_IOVS], remote[SQ_BATCH]; /* remote: offsets in the file if there is one */
-	struct target targets[SQ_BATCH];			/* neighbours differ */
-	struct softdev_mr *sinks[BATCH_IOVS];			/* held; neighbours differ */
+	struct iovec local[BATCH_IOVS], remote[SQ_BATCH]; /* remote: offsets in `file`, or addresses */
+	struct target targets[SQ_BATCH];			/* without equal neighbours */
+	struct softdev_mr *sinks[BATCH_IOVS];			/* held; without equal neighbours */
 };
 
-/* The sink of one SGE, held, or NULL. */
+/* Returns the region of one SGE and holds it, or returns NULL. */
 static struct softdev_mr *hold_sink(struct batch *batch, const struct softdev_pd *pd, const struct ibv_sge *sge)
 {
 	struct softdev_mr *mr = batch->sink_count ? batch->sinks[batch->sink_count - 1] : NULL;
@@ -47,7 +47,10 @@ static struct softdev_mr *hold_sink(struct batch *batch, const struct softdev_pd
 	return mr;
 }
 
-/* May a batch read from there? The first READ says where all of them read from: a file, or the peer's memory. */
+/*
+ * Returns true if the batch may read from this target. The first READ decides the source of all: one file or the peer's
+ * memory.
+ */
 static bool may_read(struct batch *batch, struct peer *peer, const struct target *target)
 {
 	struct peer_file *file;
@@ -74,7 +77,7 @@ static const struct target *find_target(struct batch *batch, struct peer *peer, 
 	return target;
 }
 
-/* False when the READ has to go alone, or with others. What was held for it meanwhile goes with the batch. */
+/* Returns false if the READ must go alone or in another batch. The batch then releases what was held for it. */
 static bool add(struct batch *batch, struct peer *peer, const struct softdev_pd *pd, const struct wqe *wqe)
 {
 	const struct target *target = find_target(batch, peer, wqe->rkey);
@@ -102,7 +105,7 @@ static bool add(struct batch *batch, struct peer *peer, const struct softdev_pd 
 	return true;
 }
 
-/* Copies; returns how many READs are whole. */
+/* Copies; returns how many READs are complete. */
 static unsigned int copy_memory(struct batch *batch, struct peer *peer)
 {
 	ssize_t copied = process_vm_readv(peer_pid(peer), batch->local, batch->local_count, batch->remote,

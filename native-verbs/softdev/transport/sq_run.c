@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executes the send queue in order: what a short cut can bring at once, the rest as frames by the progress thread. */
+/*
+ * Executes the send queue in order: what a short cut can serve at once, and the rest as frames sent by the progress
+ * thread.
+ */
 #include "fault/fault_wr.h"
 #include "memory/mw.h"
 #include "process/counters.h"
@@ -11,11 +14,11 @@
 #include "transport/shortcut.h"
 #include "queue/wire.h"
 
-/* So much at a time; a thread that posts may be given work by others all the while. */
+/* Limits for one run, because other threads may keep giving work to the thread that posts. */
 #define COPIED_PER_TURN (4u << 20)
 #define COPIED_PER_POST (64u << 20)
 
-/* The status that a request ends with before it is tried, or IBV_WC_SUCCESS. */
+/* Returns the status with which a request completes without being tried, or IBV_WC_SUCCESS. */
 static enum ibv_wc_status early_status(const struct softdev_qp *qp, const struct wqe *wqe)
 {
 	if (wqe->refused != IBV_WC_SUCCESS)
@@ -36,7 +39,7 @@ void sq_complete_read(struct softdev_qp *qp)
 	sq_complete(qp, IBV_WC_SUCCESS);
 }
 
-/* Tries the oldest READ without the peer's help; drops the lock meanwhile. True when that settled it. */
+/* Tries the oldest READ without the peer's help; releases the lock for a while. Returns true if that settled it. */
 static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
 {
 	struct peer *peer = peer_hold(qp->requester.peer);
@@ -53,7 +56,7 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
 	if (atomic_load(&qp->state) != IBV_QPS_RTS)
 		return true;
 	if (qp->requester.state != REQUESTER_OPEN && result != SHORTCUT_DONE)
-		return true; /* once more after the next connect */
+		return true; /* tried again after the next connect */
 	switch (result) {
 	case SHORTCUT_DONE:
 		sq_complete_read(qp);
@@ -74,13 +77,15 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
 	return false;
 }
 
-/* The READs from the oldest on that may share a system call: small ones that are not for the responder. */
+/*
+ * Collects the READs that may share a system call: small ones, from the oldest on, that the responder need not serve.
+ */
 static unsigned int gather(struct softdev_qp *qp, const struct wqe **reads)
 {
 	uint64_t bytes = 0;
 	unsigned int count;
 
-	if (fault_is_on()) /* they strike at single READs */
+	if (fault_is_on()) /* faults apply to single READs */
 		return 0;
 	for (count = 0; count < SQ_BATCH && qp->sq.exec + count != qp->sq.post; count++) {
 		reads[count] = sq_at(qp, qp->sq.exec + count);
@@ -91,7 +96,7 @@ static unsigned int gather(struct softdev_qp *qp, const struct wqe **reads)
 	return count;
 }
 
-/* Tries the oldest READs together; drops the lock meanwhile. True when the queue has to be looked at again. */
+/* Tries the oldest READs together; releases the lock for a while. Returns true if the queue must be examined again. */
 static bool try_batch(struct softdev_qp *qp, uint64_t *copied)
 {
 	const struct wqe *reads[SQ_BATCH];
@@ -132,12 +137,12 @@ static bool may_execute(struct softdev_qp *qp)
 {
 	int state = atomic_load(&qp->state);
 
-	/* Draining, what has been sent once is sent again if the peer was not ready for it. */
+	/* In SQD, what has been sent once is sent again if the peer was not ready for it. */
 	return (state == IBV_QPS_RTS || (state == IBV_QPS_SQD && (int32_t)(qp->sq.started - qp->sq.exec) > 0)) &&
 	       qp->sq.exec != qp->sq.post && !qp->requester.rnr_waiting && !qp->requester.waits_for_key;
 }
 
-/* IBV_SEND_FENCE: it may send what a READ or atomic before it has brought. */
+/* Returns true if IBV_SEND_FENCE holds the request back, because it may send what an earlier READ or atomic brings. */
 static bool is_fenced(const struct softdev_qp *qp, const struct wqe *wqe)
 {
 	return (wqe->flags & IBV_SEND_FENCE) && qp->sq.reads_outstanding;
@@ -182,7 +187,7 @@ void transport_run(struct softdev_qp *qp)
 			}
 		} else if (is_read && qp->requester.peer && !wqe->via_wire) {
 			if (!is_oldest)
-				break; /* it waits for its turn, then goes the short way */
+				break; /* waits to become the oldest, then takes the short cut */
 			if (try_batch(qp, &copied))
 				continue;
 			copied += wqe->length;

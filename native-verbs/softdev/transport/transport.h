@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RC and UC: what parts.c names to the folders below. */
+/* RC and UC, as parts.c names them to lower folders. */
 #ifndef SOFTDEV_TRANSPORT_H
 #define SOFTDEV_TRANSPORT_H
 
 #include "queue/qp.h"
 
-/* Of queue pairs that connect. */
+/* The operations of RC and UC. */
 extern const struct qp_transport connected_transport;
 
-/* Takes an incoming link of a queue pair (link.h). */
+/* Accepts an incoming link of a queue pair (link.h). */
 void qp_on_incoming_link(struct link *link);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unreliable connections: the requester of a queue pair without answers. A request is complete when the link has taken
- * all of it, or when there is no link to take it: then the message is lost, which its sender never learns.
+ * Unreliable connections: a requester without answers. A request is complete when the link has accepted all of it, or
+ * when there is no link; in the second case the message is lost, and its sender never learns of that.
  */
 #include "queue/send_op.h"
 #include "transport/requester_internal.h"
@@ -20,7 +20,7 @@ void uc_lose(struct softdev_qp *qp)
 
 	while ((wqe = sq_oldest(qp)) && (is_outstanding(qp) || atomic_load(&qp->state) == IBV_QPS_RTS) &&
 	       is_sending_state(qp)) {
-		if (wqe->op->flags & SEND_OP_LOCAL) { /* nothing to be lost: it goes on from there */
+		if (wqe->op->flags & SEND_OP_LOCAL) { /* it cannot be lost: execution continues there */
 			progress_post(&qp->task);
 			return;
 		}

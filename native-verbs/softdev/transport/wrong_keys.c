@@ -12,8 +12,8 @@ enum { SUSPECTS = 64 };
 #define MINUTE_NS (60 * 1000000000ull)
 
 struct identity {
-	union ibv_gid address; /* zeros for a process of this host */
-	uint32_t scope;	       /* the interface behind which a link-local one is */
+	union ibv_gid address; /* zeros for a process on this host */
+	uint32_t scope;	       /* the interface of a link-local address */
 	pid_t pid;
 	uid_t uid;
 };

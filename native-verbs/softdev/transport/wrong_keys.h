@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Peers that guess keys. Each wrong key costs the guesser its connection; after WRONG_KEYS_PER_MINUTE of them
+ * Limits peers that guess keys. Each wrong key costs the guesser its connection; after WRONG_KEYS_PER_MINUTE of them,
  * its new connections are refused until the minute is over. Progress thread only.
  */
 #ifndef SOFTDEV_WRONG_KEYS_H
@@ -12,7 +12,7 @@
 
 enum { WRONG_KEYS_PER_MINUTE = 256 };
 
-/* The peer is a process of this host, or an address: what the kernel says of it, not what it says itself. */
+/* A peer is identified by what the kernel reports: a process of this host, or an address. */
 void wrong_keys_count(const struct link *link);
 bool wrong_keys_exceeded(const struct link *link);
 
