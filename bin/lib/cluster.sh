@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced after hosts.sh: the clusters of bin/standalone and bin/yarn. What runs in $CLUSTER/HOST/DAEMON, or below, is the daemon or what
-# it has started: that is how its processes are told from others on the hosts.
+# Sourced after hosts.sh: the clusters of bin/standalone and bin/yarn. A daemon and the processes that it starts have
+# their working directory in $CLUSTER/HOST/DAEMON or below, which tells them from other processes on the hosts.
 # shellcheck disable=SC2034
 
 STANDALONE=$ROOT/target/standalone/$HOSTS
 YARN=$ROOT/target/yarn/$HOSTS
 
-# processes_of CLUSTER: "PID HOST/DAEMON" for each of its processes. Zombies are in no namespace.
+# processes_of CLUSTER: Prints "PID HOST/DAEMON" for each of its processes. Zombies are in no namespace.
 processes_of() {
   local host pid directory
   for host in $(hosts_up); do
@@ -18,7 +18,8 @@ processes_of() {
   done
 }
 
-# begin_cluster HOSTS: an empty $CLUSTER on so many hosts; `stop` ends it if this program ends before it is ready.
+# begin_cluster HOSTS: Makes an empty $CLUSTER on that many hosts. If this program ends before the cluster is ready,
+# `stop` ends it.
 begin_cluster() {
   local there
   there=$(hosts_up | wc -l)
@@ -30,14 +31,14 @@ begin_cluster() {
   trap 'say "the cluster has not started; the logs are in $CLUSTER/logs"; stop' EXIT
 }
 
-# start_daemon HOST DAEMON CMD...: in its own folder and its own session.
+# start_daemon HOST DAEMON CMD...: Starts CMD in its own folder and its own session.
 start_daemon() {
   mkdir -p "$CLUSTER/$1/$2"
   (cd "$CLUSTER/$1/$2" && exec setsid "${@:3}") >"$CLUSTER/logs/$2-$1.log" 2>&1 </dev/null &
   started[$2-$1]=$!
 }
 
-# await_cluster READY: until READY says nothing, which is what it still waits for, for 90 s.
+# await_cluster READY: Waits up to 90 s until READY, which prints what is still missing, prints nothing.
 await_cluster() {
   local deadline=$((SECONDS + 90)) name missing
   while missing=$("$1") && [ -n "$missing" ]; do
@@ -50,8 +51,8 @@ await_cluster() {
   trap - EXIT
 }
 
-# end_cluster DAEMON...: ends these, patterns of the shell's, one after the other, and the hosts if the start has made them; by force what
-# takes no notice of SIGTERM within ten seconds.
+# end_cluster DAEMON...: Ends the daemons that match these shell patterns, one pattern after the other, and the hosts if
+# the start has made them. Kills by force what ignores SIGTERM for ten seconds.
 end_cluster() {
   local daemon killed signal pids
   for daemon in "$@"; do
@@ -75,7 +76,7 @@ status() {
   ready_line
 }
 
-# cluster_command COMMAND ARGS...: start, stop, status and help of the program.
+# cluster_command COMMAND ARGS...: Implements start, stop, status and help of the program.
 cluster_command() {
   local command=${1:-}
   case $command in

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the programs in bin/: where things are, what must be installed, how to build.
+# Sourced by the programs in bin/: where things are, what must be installed, and how to build.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 PROGRAM=$(basename "$0")
@@ -9,12 +9,14 @@ BUILD_PACKAGES="gcc make libibverbs-dev librdmacm-dev"
 
 say() { printf '%s: %s\n' "$PROGRAM" "$*" >&2; }
 
-# die STATUS MESSAGE: status 2 means that the caller can put something right, 1 that something went wrong.
+# die STATUS MESSAGE: Ends the program. Status 2 means that the caller can correct something, 1 that something went
+# wrong.
 die() { local status=$1; shift; say "$*"; exit "$status"; }
 
-# parse_options SPECS ARGS...: SPECS are words: `--size=` sets the variable size to the option's value (`--size=bytes` another), `--conf+` appends the option and
-# its value to the array conf, `--spark:add` calls add with the value, and `--archive` sets archive to true; dashes in a name become
-# underscores. With the spec `...` what is no option goes to the array operands; with `first` all from the first such word on.
+# parse_options SPECS ARGS...: SPECS are words. `--size=` sets the variable size to the option's value (`--size=bytes`
+# the variable bytes), `--conf+` appends the option and its value to the array conf, `--spark:add` calls add with the
+# value, and `--archive` sets archive to true. Dashes in a name become underscores. With the spec `...` words that are
+# not options go to the array operands; with `first` all words from the first such word on do.
 parse_options() {
   local specs=" $1 " name
   operands=()
@@ -43,7 +45,8 @@ parse_options() {
   done
 }
 
-# need_jdk_and_maven: a JDK of 17 or newer (JAVA_HOME first, else the PATH) and Maven 3.8.1 or newer.
+# need_jdk_and_maven: Requires a JDK of 17 or newer (JAVA_HOME first, else the PATH) and Maven 3.8.1 or newer. Sets JAVA
+# and JAVA_HOME.
 need_jdk_and_maven() {
   local javac=javac version
   if [ -n "${JAVA_HOME:-}" ]; then
@@ -60,7 +63,8 @@ need_jdk_and_maven() {
   command -v mvn >/dev/null || die 2 "Maven is missing: apt-get install maven"
 }
 
-# need_packages TEST PACKAGES...: installs Debian packages if TEST fails, or names the command that does. Options of apt-get come first.
+# need_packages TEST PACKAGES...: If TEST fails, installs Debian packages or names the command that does. Options of
+# apt-get come first.
 need_packages() {
   local test=$1; shift
   eval "$test" && return 0
@@ -73,7 +77,7 @@ need_packages() {
     die 1 "apt-get could not install $*: run 'apt-get install $*' to see why"
 }
 
-# need_commands NAME...: are they all there?
+# need_commands NAME...: Fails if a command is missing.
 need_commands() { local name; for name in "$@"; do command -v "$name" >/dev/null || return 1; done; }
 
 need_build_packages() {
@@ -82,13 +86,14 @@ need_build_packages() {
     echo "#include <rdma/rdma_cma.h>" | gcc -E -x c - >/dev/null 2>&1' $BUILD_PACKAGES
 }
 
-# name_maven_remedy LOG: where Maven could not fetch something, which it does not always say.
+# name_maven_remedy LOG: Prints the remedy if the log shows that Maven could not fetch something.
 name_maven_remedy() {
   ! grep -qE 'Could not transfer|in offline mode|No plugin found for prefix' "$1" ||
     say "Maven could not fetch what it needs from Maven Central: open a way there, or name a proxy or mirror in ~/.m2/settings.xml"
 }
 
-# run_logged NAME CMD...: CMD with its output in target/logs/NAME.log; the log's errors on stderr if it fails.
+# run_logged NAME CMD...: Runs CMD with its output in target/logs/NAME.log; prints the log's errors on stderr if it
+# fails.
 run_logged() {
   local name=$1 log=$ROOT/target/logs/$1.log
   shift
@@ -101,7 +106,7 @@ run_logged() {
   fi
 }
 
-# junit_sums REPORT...: how many of their tests passed, failed and were skipped.
+# junit_sums REPORT...: Prints how many tests of the reports passed, failed and were skipped.
 junit_sums() {
   cat -- /dev/null "$@" | tr '\n' ' ' | { grep -aoE '<testsuite [^>]*>' || true; } | awk '
     function attribute(name) {
@@ -110,7 +115,7 @@ junit_sums() {
     END { print tests - bad - skipped, bad + 0, skipped + 0 }'
 }
 
-# alone CMD...: CMD, a function of this shell, while no other program of bin/ builds or fetches here.
+# alone CMD...: Runs CMD, a function of this shell, while no other program of bin/ builds or fetches here.
 alone() {
   local lock
   mkdir -p "$ROOT/target"
@@ -122,7 +127,7 @@ alone() {
   return "$1"
 }
 
-# build_jars MODULE: natives, and the jars of a module and of those that it needs, without tests and quality gates.
+# build_jars MODULE: Builds the natives and the jars of a module and its dependencies, without tests and quality gates.
 build_jars() {
   [ -w "$ROOT" ] || die 2 "$ROOT is not writable for $(id -un): clone the repository where you may write"
   need_jdk_and_maven
@@ -130,7 +135,7 @@ build_jars() {
   alone build "$1" package -Dmaven.test.skip=true
 }
 
-# build MODULE PHASE ARGS...: nothing but `make` if no source is newer than the last build.
+# build MODULE PHASE ARGS...: Runs only `make` if no source is newer than the last build.
 build() {
   local stamp=$ROOT/$1/target/$2.stamp
   run_logged make-all make -s -j "$(nproc)" -C native-verbs all || exit 1
@@ -141,7 +146,8 @@ build() {
   fi
 }
 
-# newer_than STAMP [test-compile]: a source newer than that, of the jars or of the tests, if there is one.
+# newer_than STAMP [test-compile]: Prints a source of the jars, or of the tests too, that is newer than STAMP, if there
+# is one.
 newer_than() {
   local sources=src/main
   [ "${2:-}" != test-compile ] || sources=src

@@ -10,7 +10,8 @@ HOSTS_STATE=/run/rdma-hosts/$HOSTS
 need_hosts_tools() {
   [[ $HOSTS =~ ^[a-z][a-z0-9]{0,20}$ ]] ||
     die 2 "RDMA_HOSTS=$HOSTS: give at most 21 small letters and digits, a letter first, or unset it"
-  # Not only uid 0: a container's root often lacks the capabilities, and the first ip command would say no more than that.
+  # Uid 0 alone does not suffice: the root of a container often lacks the capabilities, and the first ip command would
+  # not say so.
   [ "$(id -u)" = 0 ] || die 2 "network namespaces need root: sudo bin/$PROGRAM${*:+ $*}"
   need_packages 'command -v ip >/dev/null' iproute2
 }
@@ -26,7 +27,7 @@ need_host() {
   [ -e "$HOSTS_STATE/$1" ] || die 2 "$1 is not up: bin/hosts up $((${1#node} + 1))"
 }
 
-# What the kernel or the container refuses, in words that name the remedy.
+# refused WHAT TEXT: Ends the program with what the kernel or the container refuses and with the remedy.
 refused() {
   local what=$1 text=$2
   case $text in
@@ -38,14 +39,15 @@ refused() {
   esac
 }
 
-# attempt WHAT CMD...: CMD, or the end with its own words.
+# attempt WHAT CMD...: Runs CMD; if it fails, ends the program with CMD's message.
 attempt() {
   local what=$1 text
   shift
   text=$("$@" 2>&1) || refused "$what" "${text//$'\n'/; }"
 }
 
-# Files that every process of a host sees as its own. Written in place: running processes have them bind-mounted.
+# Writes the files that every process of a host sees as its own. They are written in place, because running processes
+# have them bind-mounted.
 write_host_files() {
   local count=$1 k
   mkdir -p "$HOSTS_STATE"
@@ -58,7 +60,7 @@ write_host_files() {
       echo "$(address6_of node$k) node$k-v6"
     done
   } >"$HOSTS_STATE/hosts"
-  # No name server: unknown names fail at once.
+  # There is no name server, so unknown names fail at once.
   : >"$HOSTS_STATE/resolv.conf"
   if [ ! -s "$HOSTS_STATE/secret" ]; then
     (umask 077 && od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$HOSTS_STATE/secret.new")
@@ -79,7 +81,8 @@ make_switch() {
   echo "$mtu" >"$HOSTS_STATE/switch"
 }
 
-# make_host NAME MTU: its file in the state folder is written last, so a host without one is half made.
+# make_host NAME MTU: Makes a host. Its file in the state folder is written last, so a host without the file is
+# incomplete.
 make_host() {
   local host=$1 mtu=$2 ns switch port=port${1#node}
   ns=$(namespace_of "$host") switch=$(namespace_of switch)
@@ -89,7 +92,7 @@ make_host() {
   attempt "network namespaces" ip netns add "$ns"
   attempt "the veth pair" ip -n "$switch" link add "$port" mtu "$mtu" type veth peer name eth0 mtu "$mtu" netns "$ns"
   attempt "the bridge" ip -n "$switch" link set "$port" master br0 up
-  # Addresses are usable at once, and stay when the link goes down.
+  # Makes addresses usable at once and keeps them when the link goes down.
   ip netns exec "$ns" sh -c 'cd /proc/sys/net/ipv6/conf/eth0 && echo 0 >accept_dad && echo 0 >accept_ra && echo 1 >keep_addr_on_down' \
     2>/dev/null || true
   attempt "lo of $host" ip -n "$ns" link set lo up
@@ -103,7 +106,7 @@ make_host() {
   echo "$host" >"$HOSTS_STATE/$host"
 }
 
-# Until the host has a carrier and the switch, which learns of it a little later, forwards what the host sends and is sent.
+# Waits until the host has a carrier and the switch, which learns of it a little later, forwards in both directions.
 wait_for_link() {
   local _
   for _ in $(seq 100); do
@@ -114,14 +117,15 @@ wait_for_link() {
   return 1
 }
 
-# Ends what runs in a namespace, by the pids that the kernel lists for it, and removes it. Nothing if it is not there.
+# Ends the processes of a namespace, by the pids that the kernel lists for it, and removes it. Does nothing if it does
+# not exist.
 remove_namespace() {
   local ns=$1 pids attempt
   [ -e "/run/netns/$ns" ] || return 0
   for attempt in $(seq 100); do
     pids=$(ip netns pids "$ns" 2>/dev/null || true)
     [ -n "$pids" ] || break
-    # A second to end by itself; then by force, again and again, for what was forked meanwhile.
+    # Processes have a second to end; then they are killed, repeatedly, because they may have forked meanwhile.
     # shellcheck disable=SC2086
     if [ "$attempt" = 1 ]; then
       kill -TERM $pids 2>/dev/null || true
@@ -136,7 +140,8 @@ remove_namespace() {
   rm -f "/run/netns/$ns"
 }
 
-# on_host NAME CMD...: this process becomes CMD, so its pid, its signals and its exit status are CMD's own.
+# on_host NAME CMD...: Replaces this process by CMD on the host, so that its pid, its signals and its exit status are
+# CMD's own.
 on_host() {
   local host=$1
   shift
@@ -152,14 +157,14 @@ on_host() {
       exec "$@"' "$PROGRAM" "$HOSTS_STATE" "$@"
 }
 
-# link_bytes NAME: what its eth0 has received and sent.
+# link_bytes NAME: Prints how many bytes the host's eth0 has received and sent.
 link_bytes() {
   # shellcheck disable=SC2016
   ip netns exec "$(namespace_of "$1")" awk 'FNR == 1 { n[++i] = $0 } END { print "rx=" n[1], "tx=" n[2] }' \
     /sys/class/net/eth0/statistics/rx_bytes /sys/class/net/eth0/statistics/tx_bytes
 }
 
-# http_get HOST PORT PATH: what a server there answers, or nothing within 5 s.
+# http_get HOST PORT PATH: Prints the answer of a server there, or nothing if none comes within 5 s.
 http_get() {
   # shellcheck disable=SC2016
   timeout 5 "$ROOT/bin/hosts" on "$1" bash -c 'exec 3<>"/dev/tcp/$0/$1"

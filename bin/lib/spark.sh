@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced after common.sh: a Spark home of Maven's jars or of the user's, and spark-submit on it.
+# Sourced after common.sh: makes a Spark home of Maven's jars or of the user's, and runs spark-submit on it.
 
 # shellcheck disable=SC2034
 BENCHMARKS_JAR=$ROOT/benchmarks/target/shuffle-rdma-benchmarks-0.1.0-SNAPSHOT.jar
 
-# The class path of the Spark that is used where the user has set no SPARK_HOME.
+# The class path of the Spark that is used if the user has not set SPARK_HOME.
 MAVEN_SPARK=$ROOT/benchmarks/target/spark-home.classpath
 
-# check_conf --conf KEY=VALUE --conf ...: each is a setting of Spark.
+# check_conf --conf KEY=VALUE --conf ...: Requires each to be a setting of Spark.
 check_conf() {
   local each
   for each in "$@"; do
@@ -16,14 +16,15 @@ check_conf() {
   done
 }
 
-# check_spark_home: before anything is built for a folder that holds no Spark.
+# check_spark_home: Refuses a folder without Spark before anything is built for it.
 check_spark_home() {
   [ -z "${SPARK_HOME:-}" ] || [ -d "$SPARK_HOME/jars" ] ||
     die 2 "SPARK_HOME=$SPARK_HOME holds no jars/: point it at a Spark distribution, or unset it"
 }
 
-# prepare_spark_home: sets SPARK_HOME, SPARK_VERSION and SPARK_SCALA_VERSION. The home is a folder of links below target/, made
-# once per Spark, of the user's SPARK_HOME too: local-cluster masters keep the executors' work folders in it.
+# prepare_spark_home: Sets SPARK_HOME, SPARK_VERSION and SPARK_SCALA_VERSION. The home is a folder of links below
+# target/, made once per Spark, even for the user's SPARK_HOME, because local-cluster masters keep the executors' work
+# folders in it.
 prepare_spark_home() {
   local classpath=$MAVEN_SPARK source home core
   check_spark_home
@@ -48,7 +49,8 @@ prepare_spark_home() {
   export SPARK_HOME SPARK_SCALA_VERSION
 }
 
-# spark_home_of VERSION SCALA: the same of a published Spark, whose jars Maven gets; of no SPARK_HOME of the user's.
+# spark_home_of VERSION SCALA: Does the same for a published Spark, whose jars Maven fetches; ignores the user's
+# SPARK_HOME.
 spark_home_of() {
   local classpath=$ROOT/target/spark-home/$1-$2.classpath
   alone maven_classpath "$classpath" -f spark-tests/spark-home/pom.xml "-Dspark.version=$1" "-Dscala.binary.version=$2" ||
@@ -59,7 +61,8 @@ spark_home_of() {
   export SPARK_HOME SPARK_SCALA_VERSION
 }
 
-# maven_classpath FILE ARGS...: FILE is the class path of the pom that Maven's ARGS name; made anew if a jar of it is gone.
+# maven_classpath FILE ARGS...: Writes to FILE the class path of the pom that Maven's ARGS name, unless FILE has it and
+# all its jars exist.
 maven_classpath() {
   local file=$1 name
   shift
@@ -69,7 +72,7 @@ maven_classpath() {
   run_logged "classpath-$name" mvn -B -ntp -q "$@" dependency:build-classpath "-Dmdep.outputFile=$file"
 }
 
-# make_home HOME CMD...: if it is not there; CMD adds what it holds to the folder whose name it gets as its last word.
+# make_home HOME CMD...: Makes the home if it is missing. CMD fills the folder that it gets as its last argument.
 make_home() {
   local home=$1
   [ ! -d "$home" ] || return 0
@@ -94,7 +97,7 @@ link_maven_jars() {
     die 1 "jars are gone from Maven's repository: remove $ROOT/target and run again"
 }
 
-# find_examples_jar: sets EXAMPLES_JAR to Hadoop's examples, of the version that this Spark's Hadoop has: they use its API.
+# find_examples_jar: Sets EXAMPLES_JAR to Hadoop's examples, in the version of this Spark's Hadoop, whose API they use.
 find_examples_jar() {
   local version
   EXAMPLES_JAR=$(tr ':' '\n' <"$ROOT/benchmarks/target/spark-home.classpath" | grep hadoop-mapreduce-examples)
@@ -108,7 +111,7 @@ find_examples_jar() {
     die 1 "Maven could not get Hadoop's examples of $version, which $SPARK_HOME needs: unset SPARK_HOME, or see the log"
 }
 
-# terasort_conf DIR: sets TERASORT_CONF to the settings that a sort in DIR needs.
+# terasort_conf DIR: Sets TERASORT_CONF to the settings that a sort in DIR needs.
 terasort_conf() {
   # shellcheck disable=SC2034
   TERASORT_CONF=(--conf spark.ui.enabled=false
@@ -117,11 +120,11 @@ terasort_conf() {
     --conf 'spark.kryo.classesToRegister=[[B')
 }
 
-# launcher_command CLASS ARGS...: sets `command` to the words that bin/spark-class of a distribution would run.
+# launcher_command CLASS ARGS...: Sets `command` to the words that a distribution's bin/spark-class would run.
 launcher_command() {
   local part
   command=()
-  # The launcher prints NUL, newline, then the command's words, each ended by NUL.
+  # The launcher prints NUL, newline, and then the words of the command, each ended by NUL.
   while IFS= read -r -d '' part; do
     part=${part#$'\n'}
     [ -z "$part" ] && [ ${#command[@]} = 0 ] || command+=("$part")
@@ -129,8 +132,8 @@ launcher_command() {
   [ ${#command[@]} -gt 0 ] || die 1 "Spark's launcher in $SPARK_HOME made no command of: $*"
 }
 
-# submit_command ARGS...: sets `command` to what bin/spark-submit of a distribution does, also for a home that has no bin/;
-# on the host of bin/hosts that SUBMIT_HOST names, if any.
+# submit_command ARGS...: Sets `command` to the equivalent of a distribution's bin/spark-submit, also for a home without
+# bin/. SUBMIT_HOST may name a host of bin/hosts to run it on.
 submit_command() {
   command=("$SPARK_HOME/bin/spark-submit" "$@")
   [ -x "$SPARK_HOME/bin/spark-submit" ] || launcher_command org.apache.spark.deploy.SparkSubmit "$@"

@@ -1,17 +1,17 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced after spark.sh and cluster.sh: what is known of the cluster of bin/yarn.
+# Sourced after spark.sh and cluster.sh: access to the cluster of bin/yarn.
 
 YARN_CONF=$ROOT/yarn/conf
 
-# resolve_yarn PROFILE: has Maven write the class path that a profile of yarn/pom.xml names to target/yarn/PROFILE.classpath.
+# resolve_yarn PROFILE: Has Maven write the class path of a profile of yarn/pom.xml to target/yarn/PROFILE.classpath.
 resolve_yarn() {
   local file=$ROOT/target/yarn/$1.classpath
   [ "$file" -nt "$ROOT/yarn/pom.xml" ] || rm -f "$file"
   alone maven_classpath "$file" -f yarn/pom.xml -P "$1" -DincludeScope=runtime || die 1 "Maven could not get what yarn/pom.xml names for $1"
 }
 
-# prepare_yarn_spark_home: as prepare_spark_home, of a Spark that can run on YARN.
+# prepare_yarn_spark_home: Does what prepare_spark_home does, for a Spark that can run on YARN.
 prepare_yarn_spark_home() {
   local given=${SPARK_HOME:-}
   [ -n "$given" ] || resolve_yarn spark
@@ -22,16 +22,17 @@ prepare_yarn_spark_home() {
 
 need_yarn() { [ -e "$YARN/nodes" ] || die 2 "no YARN cluster on the hosts: bin/yarn start"; }
 
-# How many NodeManagers the ResourceManager counts.
+# Prints how many NodeManagers the ResourceManager counts.
 active_node_managers() { http_get node0 8088 /ws/v1/cluster/metrics | sed -n 's/.*"activeNodes":\([0-9]*\).*/\1/p'; }
 
-# How many DataNodes the NameNode counts, once it takes writes.
+# Prints how many DataNodes the NameNode counts, once it takes writes.
 live_data_nodes() {
   http_get node0 9870 '/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState' |
     awk '/"FSState"/ { writes = /Operational/ } /"NumLiveDataNodes"/ { n = $3 + 0 } END { if (writes) print n }'
 }
 
-# hadoop_command HOST DAEMON CLASS ARGS...: sets `command` to a class of Hadoop's on that host; `memory` is what a NodeManager gives.
+# hadoop_command HOST DAEMON CLASS ARGS...: Sets `command` to run a Hadoop class on that host. `memory` is the memory
+# that a NodeManager offers.
 hadoop_command() {
   local host=$1 daemon=$2
   shift 2
@@ -42,7 +43,7 @@ hadoop_command() {
     -cp "$YARN_CONF:$(cat "$ROOT/target/yarn/hadoop.classpath")" "$@")
 }
 
-# hdfs_dfs ARGS...: as `hdfs dfs` of a distribution, on node0.
+# hdfs_dfs ARGS...: Runs the equivalent of a distribution's `hdfs dfs` on node0.
 hdfs_dfs() {
   local command
   hadoop_command node0 client org.apache.hadoop.fs.FsShell "$@"
@@ -51,7 +52,7 @@ hdfs_dfs() {
 
 YARN_ARCHIVE=hdfs://node0:9820/spark/spark.zip
 
-# upload_archive: Spark's jars and the plugin, as $YARN_ARCHIVE.
+# upload_archive: Uploads Spark's jars and the plugin as $YARN_ARCHIVE.
 upload_archive() {
   say "uploading Spark's jars and the plugin as $YARN_ARCHIVE"
   rm -f "$YARN/spark.zip"
@@ -61,7 +62,8 @@ upload_archive() {
   rm -f "$YARN/spark.zip"
 }
 
-# yarn_submit ARGS...: spark-submit on node0, for the cluster of bin/yarn, whose shuffle service wants each job's secret.
+# yarn_submit ARGS...: Runs spark-submit on node0 for the cluster of bin/yarn, whose shuffle service requires each job's
+# secret.
 yarn_submit() {
   export HADOOP_CONF_DIR=$YARN_CONF SPARK_LOCAL_HOSTNAME=node0 SPARK_LOCAL_DIRS=$YARN/node0/client
   SUBMIT_HOST=node0 spark_submit --master yarn --conf "spark.yarn.jars=local:$SPARK_HOME/jars/*" --conf spark.authenticate=true "$@"
