@@ -1,17 +1,17 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced after common.sh: kernels of Debian's or Ubuntu's packages, and guests of QEMU that boot them.
-# A kernel is a folder of the cache: vmlinuz, version, initrd-CKSUM, and lib/modules as in the package.
+# Sourced after common.sh: fetches kernels from packages of Debian or Ubuntu and boots QEMU guests with them. A kernel
+# is a folder of the cache: vmlinuz, version, initrd-CKSUM, and lib/modules as in the package.
 
 RXE_CACHE=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/shuffle-rdma/rxe
 RXE_MIRROR=${RXE_MIRROR:-}
 RXE_BOOT_SECONDS=240
-# What QEMU recommends is a desktop's: some 200 packages more.
+# The recommended packages of QEMU are for a desktop, some 200 more.
 RXE_PACKAGES="--no-install-recommends qemu-system-x86 busybox-static cpio kmod xz-utils e2fsprogs xfsprogs iproute2 procps
   rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest zstd debian-archive-keyring"
 PATH=$PATH:/usr/sbin:/sbin
 
-# Kernel lines to test, the first for everything. Ubuntu's own are taken where RXE_MIRROR does not name Debian's
+# Kernel lines to test; most tests run on the first only. Ubuntu's own kernels are used unless RXE_MIRROR names Debian's
 # archives.
 RXE_LINES=(6.1 6.12 newest) RXE_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 # shellcheck disable=SC2034 # RXE_LINES is for those who source this
@@ -31,8 +31,8 @@ need_rxe_tools() {
     ls /usr/lib/*/libibverbs/librxe-*.so >/dev/null 2>&1' $RXE_PACKAGES
 }
 
-# kernel_apt PROGRAM ARGS...: an apt program that sees the kernels' archives and nothing of this system's state: works
-# without root.
+# kernel_apt PROGRAM ARGS...: Runs an apt program that sees the kernels' archives and nothing of this system's state, so
+# that it works without root.
 kernel_apt() {
   local program=$1 apt=$RXE_CACHE/apt
   shift
@@ -43,11 +43,11 @@ kernel_apt() {
     -o APT::Sandbox::User= "$@"
 }
 
-# own_sources FORMAT: what this system's apt takes packages from, a line each.
+# own_sources FORMAT: Prints where this system's apt takes packages from, one line each.
 own_sources() { apt-get indextargets --no-release-info --format "$1" 'Created-By: Packages' | sort -u; }
 
-# archives: the kernels' archives, as lines ADDRESS SUITE COMPONENT. Debian's are where RXE_MIRROR or this system's
-# sources say, and of releases beside its own.
+# archives: Prints the kernels' archives as lines ADDRESS SUITE COMPONENT. Debian's are on RXE_MIRROR or the mirror in
+# this system's sources, and include releases other than this system's.
 archives() {
   local mirror=$RXE_MIRROR suite
   # shellcheck disable=SC2016
@@ -63,7 +63,8 @@ archives() {
   esac
 }
 
-# update_package_lists: as many as can be had; fails if not all. An older keyring does not know the keys of the newest.
+# update_package_lists: Fetches as many lists as possible; fails if one is missing. An older keyring lacks the newest
+# keys.
 update_package_lists() {
   local found
   found=$(archives) ||
@@ -75,7 +76,7 @@ update_package_lists() {
   kernel_apt apt-get -qq --error-on=any update >&2
 }
 
-# kernel_package LINE: the newest kernel image of the line, or of all.
+# kernel_package LINE: Prints the newest kernel image of the line, or of all lines.
 kernel_package() {
   local line="${1//./\\.}"
   [ "$1" != newest ] || line='[0-9]+\.[0-9]+'
@@ -85,7 +86,7 @@ kernel_package() {
 
 kernel_version() { cat "$KERNEL/version"; }
 
-# need_kernel LINE: sets KERNEL to its folder in the cache; fetches it if it is not there yet.
+# need_kernel LINE: Sets KERNEL to its folder in the cache, and fetches it if it is not there yet.
 need_kernel() {
   local line=$1
   [[ $line =~ ^([0-9]+\.[0-9]+|newest)$ ]] ||
@@ -102,7 +103,8 @@ need_kernel() {
   exec 8<&-
 }
 
-# Since 7.0 Debian's image is empty, and its files are in three other packages; Ubuntu's modules are in two.
+# Since 7.0 Debian's image package is empty and its files are in three other packages; Ubuntu's modules are in two
+# packages.
 fetch_kernel() {
   local line=$1 image version part new=$KERNEL.new modules complete=yes
   update_package_lists || complete=no
@@ -141,7 +143,7 @@ fetch_kernel() {
   mv -T "$new" "$KERNEL"
 }
 
-# What the guest needs before it sees the host's files; it loads all other modules from the cache.
+# The initrd has what the guest needs before it sees the host's files; the guest loads all other modules from the cache.
 make_initrd() {
   local tree=$INITRD.tree version file name
   rm -rf "$tree"
@@ -166,9 +168,9 @@ make_initrd() {
   mv "$INITRD.new" "$INITRD"
 }
 
-# start_guest FOLDER NUMBER NET: boots a guest in the background and appends its process to `pids`. FOLDER holds
-# `command`; memory, cpus, limit (seconds) and logs are the caller's; sockets of NET are in logs, where QEMU runs. The
-# guest dies with this shell, however that ends.
+# start_guest FOLDER NUMBER NET: Boots a guest in the background and appends its process to `pids`. FOLDER holds
+# `command`. The caller sets memory, cpus, limit (seconds) and logs; the sockets of NET are in logs, where QEMU runs.
+# The guest dies with this shell, however the shell ends.
 # shellcheck disable=SC2154
 start_guest() {
   local folder=$1 number=$2 net=$3 peer=$((3 - $2)) version qemu_folder=${1//,/,,} qemu_logs=${logs//,/,,}
@@ -183,8 +185,8 @@ start_guest() {
     echo "RXE_PEER=10.9.0.$peer RXE_PEER6=fd09::$peer"
     printf 'RXE_KERNEL=%q RXE_MODULES=%q\n' "$version" "$KERNEL/lib/modules/$version"
   } >"$folder/settings"
-  # Without pclmulqdq, which emulation makes slow, checksums take a third of the time. no_timer_check: a busy host
-  # delays the timer's interrupt, which the kernel takes for a broken board.
+  # Without pclmulqdq, which is slow to emulate, checksums take a third of the time. no_timer_check: on a busy host the
+  # timer's interrupt is late, which the kernel takes for a broken board.
   setpriv --pdeathsig TERM timeout -k 5 "$limit" setpriv --pdeathsig KILL env -C "$logs" \
     qemu-system-x86_64 -accel tcg,thread=multi -cpu max,-pclmulqdq -smp "$cpus" -m "$memory" \
     -display none -monitor none -serial "file:$folder/console" -no-reboot -kernel "$KERNEL/vmlinuz" -initrd "$INITRD" \
@@ -197,7 +199,7 @@ start_guest() {
   pids+=($!)
 }
 
-# await_boot FOLDER PID: until the guest's command runs. A guest that takes too long is ended.
+# await_boot FOLDER PID: Waits until the guest's command runs; ends a guest that takes too long.
 await_boot() {
   local folder=$1 pid=$2 deadline=$((SECONDS + RXE_BOOT_SECONDS))
   while [ ! -e "$folder/up" ] && [ ! -e "$folder/status" ] && kill -0 "$pid" 2>/dev/null; do
@@ -210,8 +212,8 @@ await_boot() {
   done
 }
 
-# guest_status FOLDER STATUS: the status of the command in a guest whose process ended with STATUS; 124 after the
-# timeout, 125 if the guest did not come up or died.
+# guest_status FOLDER STATUS: Returns the status of the command in a guest whose process ended with STATUS, 124 after
+# the timeout, or 125 if the guest did not come up or died.
 guest_status() {
   local folder=$1 status=$2
   if [ -s "$folder/status" ]; then return "$(cat "$folder/status")"; fi

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced in both guests of a pair: a Spark standalone cluster on them. Master, driver and an executor are in guest 1,
-# the other executor in guest 2. Logs and executors' work folders are in $RXE_SHARED.
-# Every wait here ends with the guest, whose time bin/rxe bounds.
+# Sourced in both guests of a pair: runs a Spark standalone cluster on them. Guest 1 has the master, the driver and an
+# executor, guest 2 the other executor. Logs and the executors' work folders are in $RXE_SHARED. Every wait here ends
+# with the guest, whose time bin/rxe bounds.
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/traffic.sh"
@@ -18,14 +18,14 @@ trap 'kill "${daemons[@]}" 2>/dev/null || true' EXIT
 
 say() { printf '%5.0f s: %s\n' "$(cut -d ' ' -f 1 /proc/uptime)" "$*"; }
 
-# start_daemon NAME: the command of that name, with its output in the shared folder.
+# start_daemon NAME: Starts the command of that name with its output in the shared folder.
 start_daemon() {
   local -n words=$1
   "${words[@]}" >"$RXE_SHARED/$1.log" 2>&1 &
   daemons+=($!)
 }
 
-# await WHAT CMD...: until CMD succeeds; fails when a daemon has ended.
+# await WHAT CMD...: Waits until CMD succeeds; fails if a daemon has ended.
 await() {
   local what=$1 daemon
   shift
@@ -39,7 +39,7 @@ await() {
 
 master_listens() { (exec 3<>/dev/tcp/guest1/7077); }
 
-# Workers try again and again until the master is there; a driver soon gives up.
+# Workers keep trying until the master is there, whereas a driver soon gives up.
 start_cluster() {
   [ "$RXE_GUEST" = 2 ] || start_daemon master
   start_daemon "worker$RXE_GUEST"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in a guest of bin/rxe: the tests of registered files, on a tmpfs and on ext4 and xfs in loop devices.
+# Runs in a guest of bin/rxe: the tests of registered files on tmpfs, and on ext4 and xfs in loop devices.
 set -euo pipefail
 modprobe -a loop ext4 xfs
 directories=/dev/shm

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The first process of a guest of bin/rxe once it sees the host's user land: brings eth0 and rxe0 up, then runs the
-# command. The run's folder, /run/rxe, holds `settings` (shell variables) and `command`; it gets `up`, `stdout`,
-# `stderr` and `status`.
+# The first process of a guest of bin/rxe once it sees the host's user land: brings up eth0 and rxe0 and runs the
+# command. The run's folder, /run/rxe, holds `settings` (shell variables) and `command`; the guest writes `up`,
+# `stdout`, `stderr` and `status` there.
 set -u
 power_off() { sync; echo o >/proc/sysrq-trigger; sleep 60; }
 trap power_off EXIT
@@ -31,7 +31,7 @@ wait_for() {
 gid_of_address() { grep -q ffff: /sys/class/infiniband/rxe0/ports/1/gids/1 2>/dev/null; }
 device_files() { [ -c /dev/infiniband/uverbs0 ] && [ -c /dev/infiniband/rdma_cm ]; }
 
-# What udev makes elsewhere.
+# Elsewhere udev does this.
 make_links() {
   ln -s /proc/self/fd /dev/fd
   ln -s fd/0 /dev/stdin

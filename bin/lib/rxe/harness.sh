@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs here, not in a guest: what bin/rxe promises to those who use it; without --all only what takes one boot, or the
-# cases that are named. Each case is a function that returns 0, or 77 after it has said why it cannot run. Its folder is
-# $work.
+# Runs on the host rather than in a guest: tests of what bin/rxe promises to its users. Without --all it runs only what
+# needs a single boot, or the named cases. Each case is a function that returns 0, or 77 after printing why it cannot
+# run. Its folder is $work.
 # shellcheck disable=SC2016,SC2317 # scripts for guests stand in quotes, and the cases are called by their names
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
@@ -22,17 +22,19 @@ trap 'exit 143' HUP INT TERM
 
 wrong() { echo "$*"; return 1; }
 
-# What a run takes at most: a boot that is just in time, and its end. Guests whose end by --timeout is awaited get this.
+# The longest time that a run takes: a boot that is just in time, and the end. Guests that are to end by --timeout get
+# this.
 run_seconds=$((RXE_BOOT_SECONDS + 60))
 
-# run_bounded SECONDS CMD...: CMD's status; output in $work/out and $work/err. It ends with this shell.
+# run_bounded SECONDS CMD...: Runs CMD with its output in $work/out and $work/err; returns its status. CMD ends with
+# this shell.
 run_bounded() {
   timeout -k 10 "$@" >"$work/out" 2>"$work/err" </dev/null &
   started+=($!)
   wait $!
 }
 
-# expect STATUS ARGS...: bin/rxe with ARGS ends with STATUS.
+# expect STATUS ARGS...: bin/rxe with ARGS must end with STATUS.
 expect() {
   local wanted=$1 status=0
   shift
@@ -42,7 +44,7 @@ expect() {
 
 says() { grep -aqF -- "$1" "$work/err" || wrong "it does not say '$1' but: $(cat "$work/err")"; }
 
-# start ARGS...: bin/rxe with ARGS in the background; its process in $rxe_pid.
+# start ARGS...: Starts bin/rxe with ARGS in the background and sets $rxe_pid.
 start() {
   "$rxe" --logs "$work/logs" "$@" >"$work/out" 2>"$work/err" </dev/null &
   rxe_pid=$!
@@ -59,7 +61,7 @@ wait_for() {
   done
 }
 
-# guests FOLDER: the processes of QEMU whose logs are in FOLDER or below it; fails when that cannot be told.
+# guests FOLDER: Prints the QEMU processes whose logs are in FOLDER or below; fails if that cannot be determined.
 guests() {
   local status=0
   pgrep -f "^qemu-system-x86_64 .*file:$1/" || status=$?
@@ -69,7 +71,7 @@ no_guests() { local found; found=$(guests "$1") && [ -z "$found" ]; }
 a_guest() { [ -n "$(guests "$1")" ]; }
 ended() { ! kill -0 "$1" 2>/dev/null; }
 
-# ends_with STATUS: what start has started ends soon, with that status, and no guest of it is left.
+# ends_with STATUS: What start has started must end soon with that status and leave no guest.
 ends_with() {
   local status=0
   wait_for 120 "end of bin/rxe" ended "$rxe_pid"
@@ -84,7 +86,7 @@ refuses() {
   says "$1"
 }
 
-# killed_guest_is_told CMD...: a guest is killed as soon as CMD succeeds.
+# killed_guest_is_told CMD...: Kills a guest as soon as CMD succeeds; bin/rxe must report that.
 killed_guest_is_told() {
   start run sleep 1000
   wait_for "$run_seconds" guest "$@"
@@ -93,13 +95,13 @@ killed_guest_is_told() {
   ends_with 125
   says 'the guest died'
 }
-# start_command: a guest's command runs.
+# start_command: Starts a guest and waits until its command runs.
 start_command() {
   start run sleep 1000
   wait_for "$run_seconds" command test -e "$work/logs/up"
 }
 
-# From here to run_case each function is a case.
+# From here to run_case each function is a case; the list of cases below is read from this comment on.
 a_bad_call_is_refused_with_its_remedy() {
   refuses "--timeout '0'" --timeout 0 run true
   refuses 'such as 2G' --memory lots run true
@@ -175,7 +177,7 @@ a_signal_ends_guest_and_program() {
   ends_with 143
 }
 an_interrupt_in_the_boot_of_a_pair_ends_it() {
-  # A command in the background of a script ignores SIGINT, unless it is asked not to.
+  # A background command of a script ignores SIGINT unless told otherwise.
   env --default-signal=INT "$rxe" --logs "$work/logs" pair 'sleep 1000' 'sleep 1000' \
     >"$work/out" 2>"$work/err" </dev/null &
   rxe_pid=$!
@@ -236,7 +238,7 @@ a_full_disk_is_told() {
   says 'is the disk full?'
 }
 
-# A copy of the programs below a folder with blanks and commas, by a user who may write nowhere but to his home.
+# Runs a copy of the programs below a folder with blanks and commas, as a user who may write to his home only.
 a_user_needs_no_root() {
   local home="$scratch/the user, his home" status=0
   [ "$(id -u)" = 0 ] || { echo "needs root, to become another"; return 77; }
@@ -252,7 +254,7 @@ a_user_needs_no_root() {
   [ "$status $(tr '\n' ' ' <"$work/out")" = '9 0 rxe0 ' ] || wrong "status $status: $(cat "$work/out" "$work/err")"
 }
 
-# run_case NAME: in a shell of its own.
+# run_case NAME: Runs the case in a shell of its own.
 run_case() {
   local status=0 start=$SECONDS
   work=$scratch/$1

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in a guest of bin/rxe: JUnit's console launcher with ARGS, in the plugin's tests. Reports go to
-# $RXE_SHARED/${REPORTS:-reports}. Tests may take as long as the guest, whose time is bounded: how fast it is depends on
-# what else the host does. A package that -p names must have tests: the launcher passes over what is not there.
+# Runs in a guest of bin/rxe: JUnit's console launcher with ARGS on the plugin's tests. Reports go to
+# $RXE_SHARED/${REPORTS:-reports}. Tests have no time limit but the guest's, because a guest's speed depends on what
+# else the host does. A package that -p names must have tests: the launcher ignores one that does not exist.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/java.sh"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in a guest of bin/rxe: an ordinary user's small TeraSort on rxe0, whose executors may lock too little memory for
-# a connection, or enough for connections but not for all map outputs. It must be right, by TCP as far as the limit
-# wants it, and the executors' logs must name the limit and the remedy.
+# Runs in a guest of bin/rxe: a small TeraSort of an ordinary user on rxe0, whose executors may lock too little memory
+# for a connection, or enough for connections but not for all map outputs. The result must be right, with TCP where the
+# limit requires it, and the executors' logs must name the limit and the remedy.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
@@ -10,8 +10,8 @@ set -euo pipefail
 . "$ROOT/bin/lib/rxe/built.sh"
 user=65534 home=/tmp/user failed=0
 
-# open_to_all PATH...: lets others enter the folders above, which may be closed to all but who runs bin/rxe. They are
-# the guest's own.
+# open_to_all PATH...: Lets other users enter the folders above each path, which may be closed to all but the user who
+# runs bin/rxe. The change affects the guest's overlay only.
 open_to_all() {
   local path
   local -A folders
@@ -21,7 +21,8 @@ open_to_all() {
   chmod o+rx "${!folders[@]}"
 }
 
-# sort_with KIB: the result line and the status of a job whose processes may lock so many KiB; logs in $SPARK_HOME/work.
+# sort_with KIB: Runs a job whose processes may lock that many KiB. Prints its result line and status; the logs are in
+# $SPARK_HOME/work.
 sort_with() {
   local status=0
   rm -rf "$home" "$SPARK_HOME/work"
@@ -32,7 +33,7 @@ sort_with() {
   echo "$(grep '^terasort:' "$home/out" || true) status=$status"
 }
 
-# check KIB WANTED [TEXT]: the result is like WANTED, a pattern, and each executor's log has TEXT.
+# check KIB WANTED [TEXT]: The result must match the pattern WANTED, and each executor's log must contain TEXT.
 check() {
   local kib=$1 wanted=$2 text=${3:-} logs=$RXE_SHARED/user-$1 result log missing=''
   result=$(sort_with "$kib")

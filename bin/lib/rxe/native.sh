@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# native.sh [TEST...]: runs in a guest of bin/rxe the native tests as programs of the distribution's libibverbs and
-# librdmacm (make -C native-verbs verbs-tests), all or those named. What they show must differ from what they claim just
-# as docs/rxe-differences.md says.
+# native.sh [TEST...]: runs in a guest of bin/rxe; runs all native tests, or those named, as programs of the
+# distribution's libibverbs and librdmacm (make -C native-verbs verbs-tests). Their results must differ from what they
+# claim exactly as docs/rxe-differences.md lists.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
@@ -13,13 +13,13 @@ programs=$ROOT/native-verbs/target/verbs-tests
 judges=$ROOT/native-verbs/tests/rxe
 logs=$RXE_SHARED/native
 kernel=$(uname -r | cut -d . -f 1,2)
-# What does not come is waited for so long before it counts as none, up to 36 times in a program
+# How long a test waits for something before it counts as absent; a program does so up to 36 times
 # (transport/error_rem_access on 6.1).
 export TEST_WAIT_MS=10000
 limit=600
 export RDMA_TEST_DEVICE=rxe0 RDMA_TEST_ADDRESS=$RXE_ADDRESS TEST_CASES=each
 
-# run_test TEST: its output goes to TEST.log, what is seen in it to TEST.seen.
+# run_test TEST: Runs the test; its output goes to TEST.log and the observations to TEST.seen.
 run_test() {
   local status=0 log=$logs/${1//\//-}
   timeout -k 5 "$limit" "$programs/$1" >"$log.log" 2>&1 </dev/null || status=$?
@@ -33,10 +33,10 @@ run_tests() {
   printf '%s\n' "$@" | xargs -P "$jobs" -I '{}' bash -c 'run_test {}'
 }
 
-# judge: PASS, FAIL or SKIP of what has been seen so far.
+# judge: Prints PASS, FAIL or SKIP for the observations so far.
 judge() { cat "$logs"/*.seen | awk -v kernel="$kernel" -f "$judges/compare.awk" "$page" -; }
 
-# What the kernel has of RDMA objects.
+# Prints the RDMA objects of the kernel.
 objects() { rdma resource show; }
 
 export -f run_test
@@ -47,7 +47,7 @@ mkdir -p "$logs"
 before=$(objects)
 run_tests 6 "${tests[@]}"
 
-# What is not as listed is tried again by itself: how fast a guest is depends on what else the host does.
+# Tests with unlisted results run once more, alone, because a guest's speed depends on what else the host does.
 mapfile -t again < <(judge | sed -nE 's/^FAIL (not listed: |gone: [^|]* \| )([^ ]*) \| .*/\2/p' | sort -u)
 for name in "${again[@]}"; do
   # shellcheck disable=SC2254

@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in both guests of a pair: TeraSort on their cluster, whose guest 2 is powered off while READs of its map outputs
-# are under way. The sort must then end: right, with a stage run again, or failed as Spark fails a job; and guest 1
-# must say by what it noticed the loss.
+# Runs in both guests of a pair: TeraSort on their cluster, with guest 2 powered off while READs of its map outputs are
+# under way. The sort must then either give the right result after a stage has run again, or fail as Spark fails a job.
+# Guest 1 must log how it noticed the loss.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
 
-# How long the sort may take from there on: Spark gives up the executor after 120 s, and what it did is done again.
+# How long the sort may take after that: Spark gives up the executor after 120 s, and its work is done again.
 limit=1200
 powered_off=$RXE_SHARED/powered-off
-# By what guest 1's executor notices that guest 2 is lost.
+# What guest 1's executor logs when it notices the loss of guest 2.
 notice='RDMA peer=[^ ]*@(guest2|10\.9\.0\.2):.* event='
 notice+='(PEER_UNREACHABLE|READ_ERROR|NO_PROGRESS|DISCONNECTED).* outstanding=[1-9]'
 
-# So slow that the READs of one reduce task, a sixteenth of the records' bytes, take some seconds.
+# Makes the READs of one reduce task, a sixteenth of the records' bytes, take some seconds.
 slow_down() {
   modprobe sch_tbf
   tc qdisc add dev eth0 root tbf rate 8mbit burst 64k limit 64m
 }
 
-# Powers off once rxe0 has sent a quarter of the first such task's bytes: before reducers read, it has nothing to send.
+# Powers off once rxe0 has sent a quarter of the first such task's bytes. It has nothing to send before reducers read.
 power_off_while_it_serves() {
   local sent first enough=$((records * 100 / 16 / 4096 / 4))
   local file=/sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
@@ -34,7 +34,7 @@ power_off_while_it_serves() {
   return 1
 }
 
-# What is left of this guest is the status that its bin/rxe will find.
+# All that remains of this guest is the status for its bin/rxe.
 power_off() {
   echo "rxe0 had sent $1 packets" >"$powered_off"
   echo 0 >/run/rxe/status
@@ -43,7 +43,7 @@ power_off() {
   exit 1
 }
 
-# The sort's status; this script fails when it does not end in time.
+# Waits for the sort and returns its status; fails if the sort does not end in time.
 sort_to_the_end() {
   local process status=0 off=
   "${driver[@]}" >"$RXE_SHARED/driver.log" 2>&1 &
@@ -71,7 +71,7 @@ fail() {
   exit 1
 }
 
-# require_line WHAT PATTERN FILES...: one of the files must have such a line; shows it.
+# require_line WHAT PATTERN FILES...: Requires such a line in one of the files, and prints it.
 require_line() {
   local what=$1 pattern=$2
   shift 2
@@ -79,7 +79,7 @@ require_line() {
   echo "PASS $what"
 }
 
-# notices: such lines of guest 1's executors, so far.
+# notices: Prints the lines so far with which guest 1's executors noticed the loss.
 notices() { grep -hE "$notice" "$RXE_SHARED"/work-guest1/*/*/stderr || true; }
 
 judge() {
@@ -88,7 +88,7 @@ judge() {
   notices | grep -vxFf "$RXE_SHARED/notices-before" >"$RXE_SHARED/notices" || true
   require_line "guest 1's executor says by what it noticed the loss, with READs under way" "$notice" \
     "$RXE_SHARED/notices"
-  # Spark itself gives the executor up after 120 s only; the sort may have ended by then.
+  # Spark gives up the executor after 120 s only; the sort may have ended by then.
   require_line "a task says that it cannot fetch from guest 2" 'FetchFailed\(BlockManagerId\([0-9]+, guest2' "$log"
   if [ $status = 0 ] || grep -q '^terasort: valid' "$log"; then
     require_line "a stage ran again" '^terasort: stage [0-9]+ runs again' "$log"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs on the host, before the guests of spark_cluster.sh boot: builds the jars, and leaves in target/rxe/cluster what
-# takes JVMs to make: `commands`, of a cluster's processes on guest1 and guest2, and `classes.jsa`, an archive of the
-# classes that they load, which halves the time that they take to start. Neither changes under guests that run.
-# RXE_SORT_DEVICE is TeraSort's --device (rxe0): with another the guests' tests must fail.
+# Runs on the host before the guests of spark_cluster.sh boot: builds the jars, and leaves in target/rxe/cluster what
+# needs JVMs to make: `commands`, the commands of a cluster's processes on guest1 and guest2, and `classes.jsa`, an
+# archive of the classes that they load, which halves their time to start. Neither changes while guests run.
+# RXE_SORT_DEVICE is TeraSort's --device (rxe0); with another device the guests' tests must fail.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
@@ -12,7 +12,7 @@ set -euo pipefail
 folder=$ROOT/target/rxe/cluster archive=$ROOT/target/rxe/cluster/classes.jsa shared=/run/rxe/shared
 records=640000
 
-# daemon NAME CLASS ARGS...: writes its command as the array NAME.
+# daemon NAME CLASS ARGS...: Writes the daemon's command as the array NAME.
 daemon() {
   local name=$1
   shift
@@ -21,7 +21,7 @@ daemon() {
   echo "$name=(${command[*]@Q})"
 }
 
-# sort_command MASTER DIR RECORDS DEVICE OPTION: sets `command` to the driver's; OPTION is for its JVM and the
+# sort_command MASTER DIR RECORDS DEVICE OPTION: Sets `command` to the driver's command; OPTION goes to its JVM and the
 # executors'.
 sort_command() {
   local java_options="${small[*]} $5"
@@ -36,7 +36,7 @@ sort_command() {
     --records "$3" --maps 4 --reduces 4 --shuffle rdma --device "$4" --dir "file://$2/sort" --json "$2/result.json"
 }
 
-# A sort here, in which master and workers are threads of the driver, tells which classes are loaded.
+# A sort here, whose master and workers are threads of the driver, shows which classes are loaded.
 make_archive() {
   local lists=$folder/lists
   [ ! "$archive" -nt "$PLUGIN_JAR" ] || [ ! "$archive" -nt "$BENCHMARKS_JAR" ] || return 0
@@ -59,7 +59,7 @@ build_jars benchmarks
 prepare_spark_home
 find_examples_jar
 jars=$PLUGIN_JAR:$BENCHMARKS_JAR:$EXAMPLES_JAR
-# An archive takes no folder with files in it on the class path, such as conf/.
+# A class path with an archive must have no folder with files in it, such as conf/.
 export SPARK_CONF_DIR=/nowhere
 small=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData
   "-Dlog4j.configurationFile=$ROOT/conf/log4j2.properties")

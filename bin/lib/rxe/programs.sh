@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in both guests of a pair: programs of the distribution between them, servers in guest 1 and clients in guest 2.
-# Both must end well, and packets of rxe0 must have come.
+# Runs in both guests of a pair: programs of the distribution, with servers in guest 1 and clients in guest 2. Both must
+# succeed, and rxe0 must have received packets.
 set -euo pipefail
 server_address=10.9.0.1 server_address6=fd09::1
 verbs="-d rxe0 -g 1" perftest="-d rxe0 -x 1 -F"
 failed=0
 
-# Server and client of each case. Pingpongs without retransmission (UC, UD) stop for ever at a lost packet, which busy
-# hosts lose.
+# Server and client of each case. Pingpongs without retransmission (UC, UD) wait for ever after a lost packet, and busy
+# hosts lose packets.
 cases=(
   "rping -s -a $server_address -C 5 -V|rping -c -a $server_address -C 5 -V"
   "rping -s -a $server_address6 -C 5 -V|rping -c -a $server_address6 -C 5 -V"
@@ -32,7 +32,7 @@ received_packets() { cat /sys/class/infiniband/rxe0/ports/1/hw_counters/rcvd_pkt
 # shellcheck disable=SC2317 # called by await
 listen() { [ -n "$(ss -Htln)" ] || rdma resource show cm_id | grep -q LISTEN; }
 
-# await CMD...: for up to a minute.
+# await CMD...: Waits up to a minute until CMD succeeds.
 await() {
   local deadline=$((SECONDS + 60))
   until "$@"; do
@@ -69,7 +69,7 @@ ask() {
     return
   fi
   packets=$(received_packets)
-  # A server of rdma_cm is shown a moment before it listens: a client that was refused tries again.
+  # A server of rdma_cm is visible shortly before it listens, so a refused client tries again.
   for _ in 1 2 3; do
     status=0
     # shellcheck disable=SC2086

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in a guest of bin/rxe, with a connection as its input and output: a peer of the plugin's transport tests. Its
-# arguments are the first line that comes; it is killed when the connection ends, as if it had crashed.
+# Runs in a guest of bin/rxe with a connection as its input and output: a peer of the plugin's transport tests. The
+# first line of input is its arguments. It is killed when the connection ends, as if it had crashed.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/java.sh"

@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in both guests of a pair: TeraSort on their cluster. It must be valid, every remote byte must have come by RDMA
-# READ, and rxe0, eth0 and tc must have counted them: so many packets, so many bytes, almost no TCP.
+# Runs in both guests of a pair: TeraSort on their cluster. The sort must be valid and every remote byte must have come
+# by RDMA READ; the counters of rxe0, eth0 and tc must confirm that with enough packets, enough bytes and almost no TCP.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
 
-# What this guest has received by now: packets of RDMA, bytes of all kinds.
+# Prints what this guest has received so far: packets of RDMA, and bytes of all kinds.
 received() { echo "$(rxe_counter rcvd_pkts) $(cat /sys/class/net/eth0/statistics/rx_bytes)"; }
 
-# Guest 2's part in the judgement.
+# Tells guest 1 what guest 2 has received, once the sort has ended.
 tell_received() {
   await "the end of the sort" test -e "$RXE_SHARED/sorted"
   received >"$RXE_SHARED/received.new"
   mv "$RXE_SHARED/received.new" "$RXE_SHARED/received"
 }
 
-# number NAME: its value in the sort's JSON, the first if there are several.
+# number NAME: Prints the value of NAME in the sort's JSON, the first one if there are several.
 number() {
   local value
   value=$(sed -n "s/^ *\"$1\" : \([0-9]*\),\{0,1\}\$/\1/p" "$RXE_SHARED/result.json" | head -n 1)
@@ -24,7 +24,7 @@ number() {
   echo "$value"
 }
 
-# require WHAT CONDITION: an arithmetic condition that must hold.
+# require WHAT CONDITION: Checks an arithmetic condition and prints PASS or FAIL.
 require() {
   if (($2)); then echo "PASS $1 ($2)"; else echo "FAIL $1 ($2)"; wrong=1; fi
 }
@@ -41,7 +41,7 @@ sort_and_judge() {
   read -r packets2 bytes2 <"$RXE_SHARED/received"
   mtu=$(ibv_devinfo -d rxe0 | sed -n 's/.*active_mtu:[[:space:]]*\([0-9]*\) .*/\1/p')
   [ -s "$RXE_SHARED/result.json" ] || return 1
-  # On lines of their own: a value that is missing ends this.
+  # These are separate commands, so that a missing value ends the script.
   rdma=$(number rdma_bytes)
   remote=$(number spark_remote_bytes)
   fallen=$(number tcp_bytes)

@@ -1,25 +1,26 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by bin/rxe: `bin/rxe test`, the plugin's tests in guests.
+# Sourced by bin/rxe: implements `bin/rxe test`, the plugin's tests in guests.
 # shellcheck disable=SC2154 # options are bin/rxe's
 
 RXE_TESTS=$ROOT/bin/lib/rxe
 
-# The packages that do without Spark, and the classes of theirs that take long, for --all: JVMs start slowly here.
+# The packages that do not need Spark, and their slow classes, which only --all runs, because JVMs start slowly in a
+# guest.
 RXE_PACKAGES_UNDER_TEST="verbs connection mapoutput fetch device memory"
 RXE_LONG_TESTS='.*\.(PeerProcess|DeviceChoice|BufferPool)Test'
 
-# part NAME ARGS...: bin/rxe with ARGS, and the tests that its reports and its lines PASS, FAIL and SKIP count.
+# part NAME ARGS...: Runs bin/rxe with ARGS and counts the tests in its reports and in its lines PASS, FAIL and SKIP.
 part() {
   local name=$1
   shift
   run_part "$name" "$ROOT/bin/rxe" --logs "$test_logs/$name" --timeout "$limit" "$@"
 }
 
-# run_here NAME SECONDS CMD...: CMD here, ended after that long.
+# run_here NAME SECONDS CMD...: Runs CMD on the host, for at most that long.
 run_here() { run_part "$1" timeout -k 10 "${@:2}"; }
 
-# run_part NAME CMD...: CMD, which ends with this shell, however that ends.
+# run_part NAME CMD...: Runs CMD, which ends with this shell, however the shell ends.
 run_part() {
   local name=$1 status=0 start=$SECONDS log=$test_logs/$1 reports sums p f s
   local not_reason='\(parent was skipped: \|org.opentest4j.TestAbortedException: \)*'
@@ -51,7 +52,7 @@ run_part() {
   echo "${rows[-1]}"
 }
 
-# build_tests [TARGET]: what the parts need, and a target of native-verbs/Makefile.
+# build_tests [TARGET]: Builds what the parts need, and a target of native-verbs/Makefile.
 build_tests() {
   need_jdk_and_maven
   need_build_packages
@@ -59,7 +60,7 @@ build_tests() {
   [ $# = 0 ] || run_logged make-tests make -s -j "$(nproc)" -C native-verbs "$1" || exit 1
 }
 
-# The plugin's tests: `short` leaves out those that take long.
+# junit_part LINE [short]: Runs the plugin's tests; `short` leaves out the slow ones.
 junit_part() {
   local line=$1 packages=() name
   for name in $RXE_PACKAGES_UNDER_TEST; do packages+=(-p "org.shufflerdma.$name"); done
@@ -70,11 +71,11 @@ junit_part() {
   fi
 }
 
-# The parts of test --all: what differs between kernels on each of RXE_LINES, the rest on the first.
+# The parts of test --all: what depends on the kernel runs on each of RXE_LINES, the rest on the first.
 PARTS=("${RXE_LINES[0]}"-{tests,with-spark,programs,memlock})
 for line in "${RXE_LINES[@]:1}"; do PARTS+=("$line-tests"); done
 for line in "${RXE_LINES[@]}"; do
-  # docs/rxe-differences.md is about these
+  # the kernels that docs/rxe-differences.md covers
   case $line in 6.1 | 6.12) PARTS+=("$line-native") ;; esac
   PARTS+=("$line"-{filesystems,hardware,two-hosts})
 done

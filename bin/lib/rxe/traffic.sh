@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced in a guest of bin/rxe: what crosses eth0, by protocol, as tc counts it, and what rxe0 counts.
+# Sourced in a guest of bin/rxe: counts the traffic of eth0 by protocol, with tc, and reads the counters of rxe0.
 # shellcheck disable=SC2034
 TCP4=1 TCP6=2 ROCE4=3 ROCE6=4
 
-# count_traffic: from here on tc counts.
+# count_traffic: Starts the counters of tc.
 count_traffic() {
   local direction
   modprobe -a sch_ingress cls_flower act_gact
@@ -17,7 +17,7 @@ count_traffic() {
   done
 }
 
-# counted PROTOCOL: the bytes received and sent since then, of one of those above.
+# counted PROTOCOL: Prints how many bytes of a protocol above have been received and sent since then.
 counted() {
   local direction
   for direction in ingress egress; do

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in both guests of a pair: the plugin's transport tests with readers in guest 2 and the servers that they start in
-# guest 1, then one test of them over IPv6. Each time the bytes must have come by RoCE, in packets of rxe0.
+# Runs in both guests of a pair: the plugin's transport tests, with readers in guest 2 and the servers that they start
+# in guest 1, and then one of the tests over IPv6. Each time the bytes must have come by RoCE, in packets of rxe0.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source-path=SCRIPTDIR
 . "$here/traffic.sh"
 port=7000 port6=7001 done=$RXE_SHARED/done listening=$RXE_SHARED/listening failed=0
-# What blocksOfAnotherProcessAreDelivered reads, one of both runs: three times sixteen blocks of 50,000 bytes.
+# What blocksOfAnotherProcessAreDelivered reads, a test of both runs: three times sixteen blocks of 50,000 bytes.
 read_bytes=$((3 * 16 * 50000))
 
-# await FILE: it is there within the guest's time, which bin/rxe bounds.
+# await FILE: Waits for the file; bin/rxe bounds the guest's time.
 await() { until [ -e "$1" ]; do sleep 0.2; done; }
 
 serve() {
@@ -24,8 +24,8 @@ serve() {
   kill "${listeners[@]}"
 }
 
-# read_over NAME PROTOCOL OTHER PORT ARGS...: junit.sh with ARGS must pass and read the blocks by that protocol: the
-# other may have what the kernel still says to peers that are gone.
+# read_over NAME PROTOCOL OTHER PORT ARGS...: junit.sh with ARGS must pass and read the blocks by PROTOCOL. OTHER may
+# carry a little that the kernel still sends to peers that are gone.
 read_over() {
   local name=$1 protocol=$2 other=$3 status=0 packets bytes others
   packets=$(rxe_counter rcvd_pkts) bytes=$(counted "$protocol") others=$(counted "$other")

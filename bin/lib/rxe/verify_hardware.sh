@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in a guest of bin/rxe: bin/verify-hardware on rxe0 with files of an ext4, then without what it needs. Its report
-# must hold what it promises, and what it refuses it must explain.
+# Runs in a guest of bin/rxe: bin/verify-hardware on rxe0 with files on ext4, and then without what it needs. Its report
+# must hold what it promises, and each refusal must be explained.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 . "$ROOT/bin/lib/rxe/built.sh"
-# Otherwise bin/verify-hardware would build them here.
+# Without current jars bin/verify-hardware would build them here.
 need_jars
-# Emulated processors take long for a handshake.
+# A handshake takes long on emulated processors.
 patience=spark.shuffle.rdma.connectTimeout=60s
 said=/tmp/said
 export JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ErrorFile=$RXE_SHARED/hs_err.log"
 
-# expect STATUS TEXT COMMAND...: COMMAND ends with STATUS and says TEXT.
+# expect STATUS TEXT COMMAND...: COMMAND must end with STATUS and print TEXT.
 expect() {
   local wanted=$1 text=$2 status=0
   shift 2
@@ -23,7 +23,7 @@ expect() {
   has "$said" "$text"
 }
 
-# has FILE TEXT...: FILE holds each TEXT.
+# has FILE TEXT...: FILE must contain each TEXT.
 has() {
   local file=$1 text
   shift
@@ -51,7 +51,7 @@ report_holds_what_it_promises() {
     register_ms_per_gib register_cpu_s_per_gib deregister_ms_per_gib file_mb_per_s anonymous_mb_per_s \
     '"regions": 10000' '"status": "RETRY_EXC_ERR"' '"status": "no completion"' 'two hosts'
   ! grep -q '"failed"' "$report" || { echo "FAIL something failed"; exit 1; }
-  # Up to 6.1 registration makes every page of the file dirty, later it makes none.
+  # Up to Linux 6.1 registration makes every page of the file dirty, later it makes none dirty.
   case $RXE_KERNEL in 5.* | 6.1.*) dirtied=$((40 << 20)) ;; esac
   has "$report" "\"dirtied_bytes\": $dirtied,"
   if grep -q 'on-demand paging yes' "$report"; then
@@ -66,7 +66,7 @@ report_holds_what_it_promises
 echo "PASS the report of rxe0 on $RXE_KERNEL"
 expect 2 'device mlx5_9 is not present; this host has rxe0' "$ROOT/bin/verify-hardware" --device mlx5_9 --dir /mnt/ext4
 echo "PASS a wrong name is refused"
-# Nobody may see the way to the build, which elsewhere everybody may.
+# User 65534 must reach the build, whose folders may be closed to other users.
 logging=$(tr ':' '\n' <"$ROOT/benchmarks/target/spark-home.classpath" | grep '/slf4j-api-[^/]*$')
 for folder in "$ROOT" "$(dirname "$logging")"; do
   while [ "$folder" != / ]; do
