@@ -75,7 +75,7 @@ public record ConnectionSettings(
   /** The section of docs/configuration.md about the attributes of a connection. */
   static final String DOCUMENTATION = """
 
-      ## What a connection has
+      ## Attributes of a connection
 
       The defaults suit RoCE and InfiniBand alike: the values follow from what the device, the path and the peer report, and a
       setting lowers or replaces them. With its first connection to a peer and its first from one, each executor logs the
@@ -86,12 +86,12 @@ public record ConnectionSettings(
       | attribute | comes from |
       |---|---|
       | MTU | rdma_cm takes the path's. On RoCE that is the largest that fits the interface's MTU (1500 gives 1024; 4200 and more give 4096), on InfiniBand the subnet manager's. `mtu` lowers it. Both ends must agree, so all executors must have the same value |
-      | ACK timeout | Each end has its own. On RoCE rdma_cm derives one from a packet life time that is fixed in the kernel: between rxe devices it is 2147 ms (19) on Linux 6.1, of which eight tries outlast `peerLostTimeout`, and 537 ms (17) on 6.12. With `auto`, eight tries take 8.6 s there, and up to four times as long on other devices. Where the timeout cannot be set (kernels before 5.1) the kernel's value stays |
+      | ACK timeout | Each end has its own. On RoCE rdma_cm derives one from a packet life time that is fixed in the kernel: between rxe devices it is 2147 ms (19) on Linux 6.1, so that eight tries take longer than `peerLostTimeout`, and 537 ms (17) on 6.12. With `auto`, eight tries take 8.6 s between rxe devices, and up to four times as long on other devices. Where the timeout cannot be set (kernels before 5.1) the kernel's value stays |
       | retries | The connecting side decides for both ends; its request carries the number |
-      | RNR retries | Each side tells the other how often it should send again what this side was not ready for. READs meet RNR NAKs only where the owner's device pages on demand |
+      | RNR retries | Each side tells its peer how often the peer is to send a request again that found this side not ready. READs meet RNR NAKs only where the owner's device pages on demand |
       | READs in progress | The reader asks for what its device can start (`max_qp_init_rd_atom`), and the owner grants what its device can serve (`max_qp_rd_atom`), both at most `maxRdAtomic`. Further READs wait in the send queue |
       | type of service | The connecting side decides; the owner answers with the type of service that the request came with |
-      | access | A peer may READ from the executor that it connected to, and nothing else. It may do nothing to an executor that connected to it. The queue pair has no further access rights from the start, and an executor that finds another value in force gives the connection up |
+      | access | A peer that connected to an executor may READ from it, and nothing else. A peer to which an executor connected has no access to that executor. These rights hold before the connection is established, and an executor that finds others in force gives the connection up |
       """;
 
   public static final ConnectionSettings DEFAULTS = from(Map.of());

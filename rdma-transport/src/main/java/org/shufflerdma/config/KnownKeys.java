@@ -15,7 +15,7 @@ import java.util.stream.Stream;
  * their configuration files.
  */
 final class KnownKeys {
-  private static final String AUTOMATIC = "nothing: the plugin chooses it automatically";
+  private static final String AUTOMATIC = "nothing: the plugin needs no such setting";
   private static final String NO_ODP =
       "nothing: map output is pinned, and on-demand paging is not used";
   private static final String ONE_SIDED = "nothing: READs need no receive queue";

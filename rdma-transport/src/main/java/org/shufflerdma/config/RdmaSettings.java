@@ -75,9 +75,10 @@ public record RdmaSettings(
               + " address",
           AddressChoice::of),
       "",
-      "The local address that peers connect to, for hosts with several: the address of an"
-          + " interface, the one in a network, or a given one. Peers get it in place of Spark's"
-          + " host address, and this executor's own connections start from it.");
+      "The local address that peers connect to, for hosts with several. The value is the"
+          + " interface that has the address, a network that contains it, or the address itself."
+          + " Peers connect to it instead of Spark's host address, and this executor's own"
+          + " connections start from it.");
   private static final Setting<String> NATIVE_DIR = new Setting<>(
       "nativeDir",
       ValueType.text("path", "an absolute directory, or empty", Pattern.compile("|/.*")),
@@ -135,7 +136,7 @@ public record RdmaSettings(
       "The most peers that an executor is connected to at a time, as far as its device has queue"
           + " pairs and completion queue entries for them. A fetch from one more peer waits, within"
           + " `fetchTimeout`, until a connection that has been idle for a second gives up its"
-          + " place. If that does not happen in time, its blocks are fetched by TCP.");
+          + " place. If that does not happen in time, the blocks of this fetch come by TCP.");
   private static final Setting<Integer> CONNECT_TIMEOUT = new Setting<>(
       "connectTimeout",
       ValueType.durationMs(100, 600_000),
@@ -146,7 +147,8 @@ public record RdmaSettings(
       "fetchTimeout",
       ValueType.durationMs(1000, 3_600_000),
       "30s",
-      "If a peer completes no READ for this long, its blocks are fetched by TCP.");
+      "If READs from a peer are under way and none of them completes for this long, the peer's"
+          + " blocks are fetched by TCP.");
   private static final Setting<Integer> PEER_LOST_TIMEOUT = new Setting<>(
       "peerLostTimeout",
       ValueType.durationMs(1000, 3_600_000),
@@ -159,7 +161,8 @@ public record RdmaSettings(
       "2s",
       "How long an output stays registered after it was withdrawn (because its shuffle was"
           + " removed, or because others need the room), so that READs already under way can"
-          + " complete. Readers rely on a descriptor for half of this time.");
+          + " complete. Readers rely on a descriptor for half of this time, but for at least 10"
+          + " ms.");
 
   static final List<Setting<?>> ALL = Stream.of(
           List.of(ENABLED, REQUIRED, ALLOW_UNENCRYPTED, DEVICE, ADDRESS),
@@ -226,8 +229,8 @@ public record RdmaSettings(
         .append(" `")
         .append(PREFIX)
         .append("`.\n")
-        .append("An application is refused at its start if a value cannot be accepted or a key")
-        .append(" under the prefix is unknown.\n\n")
+        .append("The plugin refuses an application at its start if a value is not accepted or a")
+        .append(" key under the prefix is unknown.\n\n")
         .append("| setting | default | type and unit | accepted | meaning |\n")
         .append("|---|---|---|---|---|\n");
     for (Setting<?> setting : ALL) {
