@@ -140,7 +140,7 @@ final class ExecutorCounts {
               OfRdma.transport(
                   "shuffle.rdma.completions.stale",
                   "completions",
-                  "Completions that came when nothing waited for them any more.",
+                  "Completions that nothing waited for when they came.",
                   stats -> stats.staleCompletions),
               OfRdma.fetches(
                   "shuffle.rdma.descriptors.read",

@@ -29,7 +29,7 @@ class MetricsPageTest {
       |---|---|
       | stage page, event log, history server | an accumulator for each counter that tasks keep |
       | Spark's metrics system | a gauge for each counter of each executor, in the source `shuffleRdma`: \
-      `APPLICATION.EXECUTOR.shuffleRdma.NAME` |
+      `APPLICATION.EXECUTOR.shuffleRdma.NAME`, with NAME as in the table below |
       | the log of an executor when it stops | `Shuffle reads of this executor:` and each counter that is not 0 |
       | the log of the driver when the application ends | `Shuffle blocks read by all tasks:` and the sums over all \
       tasks that are not 0 |
@@ -37,8 +37,8 @@ class MetricsPageTest {
       `shuffle.rdma.bytes` + `shuffle.rdma.tcp.bytes` equals what Spark counts as remote bytes read, and
       `shuffle.rdma.local.bytes` + `shuffle.rdma.hostLocal.bytes` what it counts as local bytes. The same holds for blocks. \
       Failed tasks count, too.
-      `hitPercent`, `outputs.waiting` and the counters named `…Bytes` tell the present value; all others are sums since the \
-      start.
+      `outputs.waiting` and the counters named `…Bytes` tell the present value, and `hitPercent` the ratio of two sums; all \
+      others are sums since the start.
       An executor without RDMA has only the counters that tasks keep.
 
       | name | unit | kept by | meaning |
