@@ -37,8 +37,8 @@ class MetricsPageTest {
       `shuffle.rdma.bytes` + `shuffle.rdma.tcp.bytes` equals what Spark counts as remote bytes read, and
       `shuffle.rdma.local.bytes` + `shuffle.rdma.hostLocal.bytes` what it counts as local bytes. The same holds for blocks. \
       Failed tasks count, too.
-      `outputs.waiting` and the counters named `…Bytes` tell the present value, and `hitPercent` the ratio of two sums; all \
-      others are sums since the start.
+      `outputs.waiting` and the counters named `…Bytes` tell the present value, and `hitPercent` the ratio of two sums;
+      all others are sums since the start.
       An executor without RDMA has only the counters that tasks keep.
 
       | name | unit | kept by | meaning |
