@@ -25,14 +25,15 @@ object Jobs {
   def smallShuffle(context: SparkContext): RDD[(Int, Int)] =
     context.parallelize(0 until 1000, 4).map(i => (i % 50, i)).reduceByKey(_ + _, 4)
 
-  /** 4 MiB that do not compress, from as many maps as there are executors. */
+  /** 4 MiB that do not compress, half of them from each of the two executors: the barrier sees to that. */
   def randomBytes(context: SparkContext, seed: Int): RDD[(Int, Array[Byte])] =
     context
       .parallelize(0 until 2, 2)
-      .flatMap { map =>
+      .barrier()
+      .mapPartitions(_.flatMap { map =>
         val random = new Random(seed * 31 + map)
         Iterator.tabulate(2048)(i => (i, random.nextBytes(1024)))
-      }
+      })
       .partitionBy(new HashPartitioner(4))
 
   /** How many there are, read anew from the shuffle. */
