@@ -208,6 +208,23 @@ static inline void connect_side(struct side *side, const struct address *remote,
 	to_rts(side->qp, how);
 }
 
+static inline void connect_sides(struct side *a, struct side *b, const struct connection *how_a,
+				 const struct connection *how_b)
+{
+	struct address to_a = address_of(a), to_b = address_of(b);
+
+	connect_side(b, &to_a, how_b);
+	connect_side(a, &to_b, how_a);
+}
+
+/* A move that takes no attributes: to RESET or ERR, and those between RTS and SQD. */
+static inline void move_qp(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = {.qp_state = state};
+
+	CHECK_EQUAL(softverbs_ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+}
+
 /* Two sides in this process: `a` asks, `b` answers. */
 struct pair {
 	struct side a, b;
@@ -215,14 +232,9 @@ struct pair {
 
 static inline void open_pair(struct pair *pair, const struct connection *a, const struct connection *b)
 {
-	struct address to_a, to_b;
-
 	open_side(&pair->a, 256, 64);
 	open_side(&pair->b, 256, 64);
-	to_a = address_of(&pair->a);
-	to_b = address_of(&pair->b);
-	connect_side(&pair->b, &to_a, b);
-	connect_side(&pair->a, &to_b, a);
+	connect_sides(&pair->a, &pair->b, a, b);
 }
 
 static inline void close_pair(struct pair *pair)

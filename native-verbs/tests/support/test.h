@@ -43,6 +43,14 @@ enum { TEST_SECONDS = 60, TEST_SKIPPED = 77 };
 		}                                                                                  \
 	} while (0)
 
+/* The call returns NULL, and says why by errno. */
+#define CHECK_REFUSED(call, error)                                                                 \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		CHECK(!(call));                                                                    \
+		CHECK_EQUAL(errno, error);                                                         \
+	} while (0)
+
 static inline _Noreturn void test_fail(const char *file, int line, const char *claim)
 {
 	int error = errno;
