@@ -54,22 +54,20 @@ int main(void)
 	struct rdma_event_channel *channel = cm_channel_open();
 	struct rdma_cm_id *id = cm_id_open(channel);
 	struct rdma_cm_id *listener;
-	int sockets = open_sockets(), status;
+	int sockets = open_sockets();
 	uint16_t port;
 	pid_t pid;
 
 	alarm(TEST_SECONDS);
 	listener = cm_listen_on(channel, "127.0.0.1", 1, &port);
 	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000));
-	pid = fork();
-	CHECK(pid >= 0);
+	pid = test_fork();
 	if (!pid) {
 		CHECK_EQUAL(open_sockets(), sockets);
 		use_in_child(channel, id);
 		exit(0);
 	}
-	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-	CHECK_EQUAL(status, 0);
+	test_join(pid);
 	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
 	CHECK(!test_readable(channel->fd, 0));
 	CHECK(!softverbs_rdma_destroy_id(id));

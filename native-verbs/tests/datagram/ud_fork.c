@@ -27,7 +27,7 @@ static void run(void)
 	struct ud_side ud;
 	struct ibv_ah *ah;
 	union ibv_gid gid;
-	int status, fds[2];
+	int fds[2];
 	pid_t pid;
 
 	open_ud_side(&ud, 8);
@@ -35,8 +35,7 @@ static void run(void)
 	ah = ah_to(&ud, &gid, 1);
 	exchange(&ud, ah, ud.side.qp->qp_num);
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds));
-	pid = fork();
-	CHECK(pid >= 0);
+	pid = test_fork();
 	if (!pid) {
 		close(fds[0]);
 		in_child(&ud, ah, &gid);
@@ -48,8 +47,7 @@ static void run(void)
 	test_await(fds[0]);
 	exchange(&ud, ah, ud.side.qp->qp_num);
 	test_signal(fds[0]);
-	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-	CHECK_EQUAL(status, 0);
+	test_join(pid);
 	close(fds[0]);
 	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
 	close_ud_side(&ud);

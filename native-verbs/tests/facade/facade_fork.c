@@ -5,8 +5,6 @@
  */
 #include "facade_fixture.h"
 
-#include <sys/wait.h>
-
 struct device {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
@@ -61,14 +59,11 @@ static void expect_stale(struct device *device)
 /* In a child, with what its parent left it; and once more in its child. */
 static void begin_anew(struct device *inherited, int generations)
 {
-	pid_t child = fork();
+	pid_t child = test_fork();
 	struct device own;
-	int status;
 
-	CHECK(child >= 0);
 	if (child) {
-		CHECK_EQUAL(waitpid(child, &status, 0), child);
-		CHECK_EQUAL(status, 0);
+		test_join(child);
 		return;
 	}
 	expect_stale(inherited);
@@ -83,22 +78,12 @@ static void begin_anew(struct device *inherited, int generations)
 
 static void begin_anew_by_rdma_cm(void)
 {
-	struct rdma_event_channel *channel;
-	pid_t child = fork();
-	int status;
+	struct rdma_event_channel *channel = rdma_create_event_channel();
 
-	CHECK(child >= 0);
-	if (child) {
-		CHECK_EQUAL(waitpid(child, &status, 0), child);
-		CHECK_EQUAL(status, 0);
-		return;
-	}
-	channel = rdma_create_event_channel();
 	CHECK(channel);
 	rdma_destroy_event_channel(channel);
 	/* the other library has the new engine too */
 	CHECK(ibv_alloc_pd(open_first()));
-	exit(0);
 }
 
 int main(void)
@@ -107,7 +92,7 @@ int main(void)
 
 	use(&device);
 	begin_anew(&device, 20);
-	begin_anew_by_rdma_cm();
+	test_run_apart(begin_anew_by_rdma_cm);
 	bytesGoThrough(device.b, device.a, device.cq, device.mr, device.text);
 	give_back(&device);
 }

@@ -143,19 +143,6 @@ int main(void)
 					      aClientWithoutSecretIsToldWhatToSet,
 					      aServerWithoutSecretIsNotThere};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int status;
-		pid_t pid = fork();
-
-		CHECK(pid >= 0);
-		if (!pid) {
-			cases[i]();
-			exit(0);
-		}
-		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-		if (WIFEXITED(status) && WEXITSTATUS(status) == TEST_SKIPPED)
-			return TEST_SKIPPED;
-		CHECK_EQUAL(status, 0);
-	}
-	return 0;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		test_run_apart(cases[i]);
 }

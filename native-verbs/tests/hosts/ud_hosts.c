@@ -83,10 +83,8 @@ static void send_over_the_link(struct ud_side *ud, const union ibv_gid *gid, uin
 /* A process of its own, for the secret of a process does not change. */
 static void send_with_secret(const char *secret, const struct hello *peer)
 {
-	int status;
-	pid_t pid = fork();
+	pid_t pid = test_fork();
 
-	CHECK(pid >= 0);
 	if (!pid) {
 		struct ud_side ud;
 		struct ibv_ah *ah;
@@ -102,8 +100,7 @@ static void send_with_secret(const char *secret, const struct hello *peer)
 		close_ud_side(&ud);
 		exit(0);
 	}
-	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-	CHECK_EQUAL(status, 0);
+	test_join(pid);
 }
 
 static void body(int fd, struct ud_side *ud, const struct hello *peer)
@@ -119,14 +116,12 @@ int main(void)
 	struct hello own, peer;
 	struct test_peer child;
 	struct ud_side ud;
-	int status;
 	pid_t pid;
 
 	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
 	child = hosts_start(receive_all);
 	test_receive(child.fd, &peer, sizeof(peer));
-	pid = fork();
-	CHECK(pid >= 0);
+	pid = test_fork();
 	if (!pid) {
 		open_ud_side(&ud, 16);
 		own = hello_of(&ud);
@@ -136,8 +131,7 @@ int main(void)
 		check_no_leaks();
 		exit(0);
 	}
-	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-	CHECK_EQUAL(status, 0);
+	test_join(pid);
 	test_await(child.fd);
 	send_with_secret("not that of these hosts", &peer);
 	send_with_secret(NULL, &peer);

@@ -154,31 +154,10 @@ static void try(void)
 	close_side(&side);
 }
 
-static void within_a_network(void)
-{
-	try();
-}
-
-static void between_networks(void)
-{
-	apart = true;
-	try();
-}
-
 int main(void)
 {
-	static void (*const bodies[])(void) = {within_a_network, between_networks};
-
-	for (int i = 0; i < (geteuid() ? 1 : 2); i++) {
-		int status;
-		pid_t pid = fork();
-
-		CHECK(pid >= 0);
-		if (!pid) {
-			bodies[i]();
-			exit(0);
-		}
-		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-		CHECK_EQUAL(status, 0);
-	}
+	test_run_apart(try);
+	apart = true;
+	if (!geteuid())
+		test_run_apart(try);
 }

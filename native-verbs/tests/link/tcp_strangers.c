@@ -130,15 +130,6 @@ static void without_one(void)
 
 int main(void)
 {
-	int status;
-	pid_t child = fork();
-
-	alarm(TEST_SECONDS);
-	if (!child) {
-		without_one();
-		exit(0);
-	}
-	CHECK_EQUAL(waitpid(child, &status, 0), child);
-	CHECK_EQUAL(status, 0);
+	test_run_apart(without_one);
 	with_a_secret();
 }

@@ -112,16 +112,6 @@ static void reads(void)
 
 int main(void)
 {
-	pid_t pid;
-
-	alarm(TEST_SECONDS);
-	pid = fork();
-	CHECK(pid >= 0);
-	if (!pid) {
-		alarm(TEST_SECONDS);
-		connection_manager();
-		exit(0);
-	}
-	end_on_path("cm", pid);
+	test_run_apart(connection_manager);
 	on_each_path(reads);
 }

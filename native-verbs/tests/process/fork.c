@@ -64,7 +64,6 @@ static void body(void)
 {
 	struct region sink, source;
 	struct pair pair;
-	int status;
 	pid_t child;
 
 	open_pair(&pair, NULL, NULL);
@@ -72,11 +71,10 @@ static void body(void)
 	source = create_region(pair.b.pd, 4096, ALL_REMOTE);
 	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, 8, (uintptr_t)source.bytes, source.mr->rkey), 0);
 	expect_completion(pair.a.cq, 1, IBV_WC_SUCCESS);
-	child = fork();
+	child = test_fork();
 	if (!child)
 		run_child(&pair, &sink);
-	CHECK_EQUAL(waitpid(child, &status, 0), child);
-	CHECK_EQUAL(status, 0);
+	test_join(child);
 	source.bytes[0] = 99;
 	CHECK_EQUAL(post_read(pair.a.qp, 2, &sink, 8, (uintptr_t)source.bytes, source.mr->rkey), 0);
 	expect_completion(pair.a.cq, 2, IBV_WC_SUCCESS);

@@ -78,19 +78,17 @@ int main(void)
 	struct scene scene;
 	pthread_t builder;
 	pid_t child;
-	int status;
 
 	alarm(TEST_SECONDS);
 	open_scene(&scene);
 	CHECK_EQUAL(pthread_create(&builder, NULL, build, &scene), 0);
 	pthread_barrier_wait(&scene.building);
-	child = fork();
+	child = test_fork();
 	if (!child) {
 		use_in_child(&scene);
 		_exit(0);
 	}
-	CHECK_EQUAL(waitpid(child, &status, 0), child);
-	CHECK_EQUAL(status, 0);
+	test_join(child);
 	pthread_barrier_wait(&scene.forked);
 	CHECK_EQUAL(pthread_join(builder, NULL), 0);
 	CHECK_EQUAL(ibv_dealloc_td(scene.td), 0);

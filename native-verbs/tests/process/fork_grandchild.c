@@ -15,14 +15,6 @@ static void expect_open(const int *fds)
 		CHECK(fcntl(fds[i], F_GETFD) >= 0);
 }
 
-static void wait_for(pid_t child)
-{
-	int status;
-
-	CHECK_EQUAL(waitpid(child, &status, 0), child);
-	CHECK_EQUAL(status, 0);
-}
-
 static void run_child(void)
 {
 	int fds[DESCRIPTORS];
@@ -31,12 +23,12 @@ static void run_child(void)
 	for (int i = 0; i < DESCRIPTORS; i++)
 		fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	expect_open(fds);
-	child = fork();
+	child = test_fork();
 	if (!child) {
 		expect_open(fds);
 		_exit(0);
 	}
-	wait_for(child);
+	test_join(child);
 	expect_open(fds);
 }
 
@@ -47,11 +39,11 @@ int main(void)
 
 	alarm(TEST_SECONDS);
 	open_pair(&pair, NULL, NULL);
-	child = fork();
+	child = test_fork();
 	if (!child) {
 		run_child();
 		_exit(0);
 	}
-	wait_for(child);
+	test_join(child);
 	close_pair(&pair);
 }

@@ -68,14 +68,11 @@ static void body(void)
 	CHECK(!pthread_create(&reader, NULL, read_on, NULL));
 	CHECK(!pthread_create(&registrar, NULL, register_on, NULL));
 	for (int i = 0; i < CHILDREN; i++) {
-		int status;
-		pid_t child = fork();
+		pid_t child = test_fork();
 
-		CHECK(child >= 0);
 		if (!child)
 			use_in_child();
-		CHECK_EQUAL(waitpid(child, &status, 0), child);
-		CHECK_EQUAL(status, 0);
+		test_join(child);
 	}
 	atomic_store(&stop, true);
 	CHECK(!pthread_join(reader, NULL));

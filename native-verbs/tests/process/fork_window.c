@@ -62,14 +62,11 @@ int main(void)
 	connect_once(); /* the C library asks for the addresses of the host by a socket of its own */
 	CHECK_EQUAL(pthread_create(&thread, NULL, connect_again_and_again, NULL), 0);
 	for (int i = 0; i < FORKS; i++) {
-		pid_t pid = fork();
-		int status;
+		pid_t pid = test_fork();
 
-		CHECK(pid >= 0);
 		if (!pid)
 			_exit(open_sockets() == before ? 0 : 1);
-		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-		CHECK_EQUAL(status, 0);
+		test_join(pid);
 	}
 	enough = true;
 	CHECK_EQUAL(pthread_join(thread, NULL), 0);

@@ -43,7 +43,14 @@ enum { TEST_SECONDS = 60, TEST_SKIPPED = 77 };
 		}                                                                                  \
 	} while (0)
 
-/* The call returns NULL, and says why by errno. */
+/* The call returns -1, or NULL for CHECK_REFUSED(), and says why by errno. */
+#define CHECK_FAILS(call, error)                                                                   \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		CHECK_EQUAL(call, -1);                                                             \
+		CHECK_EQUAL(errno, error);                                                         \
+	} while (0)
+
 #define CHECK_REFUSED(call, error)                                                                 \
 	do {                                                                                       \
 		errno = 0;                                                                         \
@@ -107,6 +114,44 @@ static inline bool test_readable(int fd, int timeout_ms)
 	return poll(&ready, 1, timeout_ms) == 1;
 }
 
+/* A child that ends with its parent; 0 in the child. */
+static inline pid_t test_fork(void)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+/* The child must end by itself with status 0 (or as a skip, which skips the test). */
+static inline void test_join(pid_t pid)
+{
+	int status;
+
+	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == TEST_SKIPPED)
+		exit(TEST_SKIPPED);
+	if (status) {
+		fprintf(stderr, "the other process failed: %d\n", status);
+		exit(1);
+	}
+}
+
+/* Runs body() in a process of its own, which must succeed: where it changes what this process is to keep. */
+static inline void test_run_apart(void (*body)(void))
+{
+	pid_t pid = test_fork();
+
+	if (!pid) {
+		alarm(TEST_SECONDS);
+		body();
+		exit(0);
+	}
+	test_join(pid);
+}
+
 /*
  * A second process, made before the first one has touched the device (a fork's child may not use it).
  * Both ends speak over `fd`; the child ends when body() returns, and with its parent.
@@ -122,11 +167,9 @@ static inline struct test_peer test_start_peer(void (*body)(int fd))
 	int fds[2];
 
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
-	peer.pid = fork();
-	CHECK(peer.pid >= 0);
+	peer.pid = test_fork();
 	alarm(TEST_SECONDS);
 	if (!peer.pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(fds[0]);
 		body(fds[1]);
 		exit(0);
@@ -167,18 +210,9 @@ static inline void test_await(int fd)
 	test_receive(fd, &byte, 1);
 }
 
-/* The peer must end by itself with status 0 (or as a skip, which skips the test). */
 static inline void test_join_peer(struct test_peer *peer)
 {
-	int status;
-
-	CHECK_EQUAL(waitpid(peer->pid, &status, 0), peer->pid);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == TEST_SKIPPED)
-		exit(TEST_SKIPPED);
-	if (status) {
-		fprintf(stderr, "the other process failed: %d\n", status);
-		exit(1);
-	}
+	test_join(peer->pid);
 	close(peer->fd);
 }
 

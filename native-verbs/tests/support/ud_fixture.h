@@ -121,12 +121,9 @@ static inline void on_each_transport(void (*body)(void))
 	}
 	alarm(3 * TEST_SECONDS);
 	for (int i = 0; i < 3; i++) {
-		int status;
-		pid_t pid = fork();
+		pid_t pid = test_fork();
 
-		CHECK(pid >= 0);
 		if (!pid) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			alarm(TEST_SECONDS);
 			setenv("SOFTVERBS_PATH", ways[i].path, 1);
 			if (ways[i].secret)
@@ -134,11 +131,7 @@ static inline void on_each_transport(void (*body)(void))
 			body();
 			exit(0);
 		}
-		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-		if (status) {
-			fprintf(stderr, "SOFTVERBS_PATH=%s%s:\n", ways[i].path, ways[i].secret ? ", with a secret" : "");
-			CHECK_EQUAL(status, 0);
-		}
+		end_on_path(ways[i].secret ? ways[i].path : "auto, without a secret", pid);
 	}
 }
 
