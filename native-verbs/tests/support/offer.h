@@ -39,4 +39,14 @@ static inline struct offer accept_offer(int fd, struct side *side, const struct 
 	return offer;
 }
 
+/* Two processes that offer nothing: both call it, and connect to each other. */
+static inline void connect_over(int fd, struct side *side, const struct connection *how)
+{
+	struct address own = address_of(side), remote;
+
+	test_send(fd, &own, sizeof(own));
+	test_receive(fd, &remote, sizeof(remote));
+	connect_side(side, &remote, how);
+}
+
 #endif

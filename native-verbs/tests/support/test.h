@@ -152,6 +152,9 @@ static inline void test_run_apart(void (*body)(void))
 	test_join(pid);
 }
 
+/* The number of an array's elements. */
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
 /*
  * A second process, made before the first one has touched the device (a fork's child may not use it).
  * Both ends speak over `fd`; the child ends when body() returns, and with its parent.
@@ -222,6 +225,20 @@ static inline void test_kill_peer(struct test_peer *peer)
 
 	CHECK(!kill(peer->pid, SIGKILL));
 	CHECK_EQUAL(waitpid(peer->pid, &status, 0), peer->pid);
+}
+
+/* Returns when it has stopped. */
+static inline void test_stop_peer(struct test_peer *peer)
+{
+	int status;
+
+	CHECK(!kill(peer->pid, SIGSTOP));
+	CHECK_EQUAL(waitpid(peer->pid, &status, WUNTRACED), peer->pid);
+}
+
+static inline void test_continue_peer(struct test_peer *peer)
+{
+	CHECK(!kill(peer->pid, SIGCONT));
 }
 
 #endif
