@@ -5,7 +5,6 @@ import java.nio.ByteBuffer;
 import java.util.zip.Checksum;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.location.ChecksumAlgorithm;
-import org.shufflerdma.location.PartitionRanges;
 
 /**
  * Compares the bytes of a block, given in order and in pieces of any size, with the checksums of
@@ -13,16 +12,16 @@ import org.shufflerdma.location.PartitionRanges;
  */
 final class BlockVerifier {
   private final @Nullable Checksum checksum;
-  private final PartitionRanges ranges;
+  private final KnownDescriptor descriptor;
   private final int endPartition;
   private int partition;
   private long leftInPartition;
   private boolean matches = true;
 
-  BlockVerifier(
-      ChecksumAlgorithm algorithm, PartitionRanges ranges, int startPartition, int endPartition) {
+  BlockVerifier(KnownDescriptor descriptor, int startPartition, int endPartition) {
+    ChecksumAlgorithm algorithm = descriptor.header().checksumAlgorithm();
     this.checksum = algorithm == ChecksumAlgorithm.NONE ? null : algorithm.newChecksum();
-    this.ranges = ranges;
+    this.descriptor = descriptor;
     this.endPartition = endPartition;
     this.partition = startPartition - 1;
     nextPartition();
@@ -56,7 +55,7 @@ final class BlockVerifier {
 
   private void compare() {
     if (checksum != null) {
-      matches &= (int) checksum.getValue() == ranges.checksum(partition);
+      matches &= (int) checksum.getValue() == descriptor.checksum(partition);
       checksum.reset();
     }
   }
@@ -65,7 +64,7 @@ final class BlockVerifier {
   private void nextPartition() {
     do {
       partition++;
-      leftInPartition = partition == endPartition ? 0 : ranges.lengthBytes(partition);
+      leftInPartition = partition == endPartition ? 0 : descriptor.lengthBytes(partition);
     } while (leftInPartition == 0 && partition < endPartition);
   }
 }

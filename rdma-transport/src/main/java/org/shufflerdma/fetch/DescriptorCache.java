@@ -12,25 +12,28 @@ import org.shufflerdma.connection.Nonce;
  * to one publication, so a reused address or map id never finds an old entry. Any thread may call.
  */
 final class DescriptorCache {
-  /** Bounds the heap to some tens of MB; an entry of its own costs as much as a few partitions. */
+  /** Bounds the heap to some tens of MB; a descriptor of its own costs as much as a few partitions. */
   private static final long MAX_PARTITIONS = 1 << 20;
 
-  private static final long PARTITIONS_PER_ENTRY = 16;
+  private static final long PARTITIONS_PER_DESCRIPTOR = 16;
 
   private record Key(Nonce bootNonce, DescriptorRef descriptor) {}
 
   private final Map<Key, KnownDescriptor> descriptors = new LinkedHashMap<>(16, 0.75f, true);
   private long partitions;
 
-  /** Returns the descriptor if it covers all partitions of the block and its lease lasts, else null. */
-  synchronized @Nullable KnownDescriptor find(Nonce bootNonce, BlockRequest block) {
-    KnownDescriptor known = descriptors.get(new Key(bootNonce, block.descriptor()));
-    return known != null && known.covers(block) && !known.lease().expired() ? known : null;
+  /** Returns what is known of the descriptor, even if its lease is over; null if nothing is. */
+  synchronized @Nullable KnownDescriptor find(Nonce bootNonce, DescriptorRef descriptor) {
+    return descriptors.get(new Key(bootNonce, descriptor));
   }
 
+  /** Adds {@code known} to the windows that are there already. */
   synchronized void put(Nonce bootNonce, DescriptorRef descriptor, KnownDescriptor known) {
-    KnownDescriptor before = descriptors.put(new Key(bootNonce, descriptor), known);
-    partitions += weight(known) - (before == null ? 0 : weight(before));
+    Key key = new Key(bootNonce, descriptor);
+    KnownDescriptor before = descriptors.get(key);
+    KnownDescriptor merged = before == null ? known : known.withWindowsOf(before);
+    descriptors.put(key, merged);
+    partitions += weight(merged) - (before == null ? 0 : weight(before));
     Iterator<KnownDescriptor> eldest = descriptors.values().iterator();
     while (partitions > MAX_PARTITIONS && eldest.hasNext()) {
       partitions -= weight(eldest.next());
@@ -57,6 +60,6 @@ final class DescriptorCache {
   }
 
   private static long weight(KnownDescriptor known) {
-    return PARTITIONS_PER_ENTRY + known.ranges().endPartition() - known.ranges().startPartition();
+    return PARTITIONS_PER_DESCRIPTOR + (long) known.windows() * KnownDescriptor.WINDOW_PARTITIONS;
   }
 }

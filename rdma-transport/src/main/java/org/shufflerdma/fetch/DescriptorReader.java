@@ -16,17 +16,14 @@ import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.location.InvalidDescriptorException;
 import org.shufflerdma.location.MapOutputDescriptor;
-import org.shufflerdma.location.PartitionRanges;
 import org.shufflerdma.memory.RegisteredBuffer;
 
 /**
- * Reads the descriptors that blocks need and the cache does not have. It reads small descriptors
- * whole, and of large ones the header and the entries that are needed. All lists of a call are in
- * flight together; the caller blocks until the last one has completed.
+ * Reads the descriptors that blocks need and the cache does not have: the header, and the windows of
+ * entries in which the blocks lie. Of a descriptor whose lease is over it reads the header alone. All
+ * lists of a call are in flight together; the caller blocks until the last one has completed.
  */
 final class DescriptorReader {
-  private static final int WHOLE_BYTES = 4 << 10;
-
   private final FetchContext context;
 
   DescriptorReader(FetchContext context) {
@@ -41,6 +38,7 @@ final class DescriptorReader {
   /** The part of one descriptor that a number of blocks need. */
   private static final class Wanted {
     final DescriptorRef descriptor;
+    final @Nullable KnownDescriptor known;
     final List<PendingBlock> blocks = new ArrayList<>();
     int startPartition = Integer.MAX_VALUE;
     int endPartition;
@@ -51,21 +49,23 @@ final class DescriptorReader {
     @Nullable
     ByteBuffer entries;
 
-    Wanted(DescriptorRef descriptor) {
+    Wanted(DescriptorRef descriptor, @Nullable KnownDescriptor known) {
       this.descriptor = descriptor;
-      if (MapOutputDescriptor.sizeBytes(descriptor.partitions()) <= WHOLE_BYTES) {
-        include(0, descriptor.partitions());
-      }
+      this.known = known;
     }
 
+    /** Widens the partitions to whole windows. */
     void add(PendingBlock block) {
       blocks.add(block);
-      include(block.request.startPartition(), block.request.endPartition());
+      BlockRequest request = block.request;
+      startPartition =
+          Math.min(startPartition, KnownDescriptor.windowStart(request.startPartition()));
+      endPartition = Math.max(
+          endPartition, KnownDescriptor.windowEnd(request.endPartition(), descriptor.partitions()));
     }
 
-    private void include(int start, int end) {
-      startPartition = Math.min(startPartition, start);
-      endPartition = Math.max(endPartition, end);
+    boolean needsEntries() {
+      return known == null || !known.covers(startPartition, endPartition);
     }
   }
 
@@ -101,11 +101,15 @@ final class DescriptorReader {
   private List<Wanted> missing(Nonce bootNonce, List<PendingBlock> blocks) {
     Map<DescriptorRef, Wanted> wanted = new LinkedHashMap<>();
     for (PendingBlock block : blocks) {
-      KnownDescriptor known = context.cache().find(bootNonce, block.request);
-      if (known == null) {
-        wanted.computeIfAbsent(block.request.descriptor(), Wanted::new).add(block);
-      } else {
+      BlockRequest request = block.request;
+      DescriptorRef descriptor = request.descriptor();
+      KnownDescriptor known = context.cache().find(bootNonce, descriptor);
+      if (known != null
+          && !known.lease().expired()
+          && known.covers(request.startPartition(), request.endPartition())) {
         block.resolve(known);
+      } else {
+        wanted.computeIfAbsent(descriptor, ref -> new Wanted(ref, known)).add(block);
       }
     }
     return List.copyOf(wanted.values());
@@ -117,12 +121,14 @@ final class DescriptorReader {
     for (int i = 0; i < wanted.size(); i++) {
       Wanted one = wanted.get(i);
       DescriptorRef at = one.descriptor;
-      long entriesAt = MapOutputDescriptor.entryAt(one.startPartition);
-      long entriesEnd = MapOutputDescriptor.entryAt(one.endPartition + 1L);
       extents.add(
           new ReadPlan.Extent(2 * i, at.address(), at.rkey(), MapOutputDescriptor.HEADER_BYTES));
-      extents.add(new ReadPlan.Extent(
-          2 * i + 1, at.address() + entriesAt, at.rkey(), entriesEnd - entriesAt));
+      if (one.needsEntries()) {
+        long entriesAt = MapOutputDescriptor.entryAt(one.startPartition);
+        long entriesEnd = MapOutputDescriptor.entryAt(one.endPartition + 1L);
+        extents.add(new ReadPlan.Extent(
+            2 * i + 1, at.address() + entriesAt, at.rkey(), entriesEnd - entriesAt));
+      }
     }
     return ReadPlan.of(extents, context.planLimits());
   }
@@ -171,7 +177,6 @@ final class DescriptorReader {
   }
 
   private void decode(Nonce bootNonce, Wanted wanted, Deadline lease, Refusal refusal) {
-    context.stats().descriptorsRead.increment();
     try {
       KnownDescriptor known = decode(wanted, lease);
       context.cache().put(bootNonce, wanted.descriptor, known);
@@ -182,13 +187,28 @@ final class DescriptorReader {
   }
 
   private KnownDescriptor decode(Wanted wanted, Deadline lease) throws InvalidDescriptorException {
-    if (wanted.header == null || wanted.entries == null) {
+    FetchStats stats = context.stats();
+    (wanted.needsEntries() ? stats.descriptorsRead : stats.descriptorsRenewed).increment();
+    if (wanted.header == null || (wanted.entries == null && wanted.needsEntries())) {
       throw new IllegalStateException("a list of READs completed without its header or entries");
+    }
+    KnownDescriptor known = decodeHeader(wanted, wanted.header, lease);
+    return wanted.entries == null
+        ? known
+        : known.withEntries(wanted.entries, wanted.startPartition, wanted.endPartition);
+  }
+
+  /** The header's seal need not be checked again as long as the header stays what it was. */
+  private KnownDescriptor decodeHeader(Wanted wanted, ByteBuffer bytes, Deadline lease)
+      throws InvalidDescriptorException {
+    if (wanted.known != null && wanted.known.hasHeader(bytes)) {
+      return wanted.known.renewed(lease);
     }
     DescriptorRef expected = wanted.descriptor;
     MapOutputDescriptor.Header header =
-        MapOutputDescriptor.decodeHeader(wanted.header, expected.address(), context.seal());
-    if (header.shuffleId() != expected.shuffleId()
+        MapOutputDescriptor.decodeHeader(bytes, expected.address(), context.seal());
+    if (wanted.entries == null
+        || header.shuffleId() != expected.shuffleId()
         || header.mapId() != expected.mapId()
         || header.generation() != expected.generation()
         || header.partitions() != expected.partitions()) {
@@ -201,8 +221,6 @@ final class DescriptorReader {
                   header.partitions(),
                   expected));
     }
-    PartitionRanges ranges = MapOutputDescriptor.decodeEntries(
-        wanted.entries, header, wanted.startPartition, wanted.endPartition);
-    return new KnownDescriptor(header, ranges, lease);
+    return KnownDescriptor.of(header, bytes, lease);
   }
 }

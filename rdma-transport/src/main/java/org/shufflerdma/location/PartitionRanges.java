@@ -16,31 +16,16 @@ public final class PartitionRanges {
     this.checksums = checksums;
   }
 
-  public int startPartition() {
-    return startPartition;
-  }
-
-  /** Exclusive. */
-  public int endPartition() {
-    return startPartition + checksums.length;
-  }
-
-  public boolean covers(int start, int end) {
-    return startPartition <= start && end <= endPartition();
-  }
-
-  /** Returns the bytes from the start of the map output's data to the start of {@code partition}. */
+  /**
+   * Returns the bytes from the start of the map output's data to the start of {@code partition}, which
+   * may be the end of the range.
+   */
   public long offset(int partition) {
     return offsets[partition - startPartition];
   }
 
   public long lengthBytes(int partition) {
-    return lengthBytes(partition, partition + 1);
-  }
-
-  /** Returns the length of the contiguous range {@code [start, end)}, in bytes. */
-  public long lengthBytes(int start, int end) {
-    return offsets[end - startPartition] - offsets[start - startPartition];
+    return offset(partition + 1) - offset(partition);
   }
 
   public int checksum(int partition) {

@@ -182,14 +182,15 @@ class BlockFetcherTest {
   }
 
   @Test
-  void descriptorsAreReadAgainAfterTheirLease() throws Exception {
+  void theHeadersOfDescriptorsAreReadAgainAfterTheirLease() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(8, 1000);
     fetcher.close();
     fetcher = new BlockFetcher(reader, new FetchSettings(4, 200, LEASE_MS));
     for (int round = 1; round <= 2; round++) {
       assertDelivered(fetch(blocks), blocks);
       await(Deadline.afterMs(LEASE_MS));
-      assertThat(fetcher.stats().descriptorsRead.sum()).isEqualTo(8L * round);
+      assertThat(fetcher.stats().descriptorsRead.sum()).isEqualTo(8);
+      assertThat(fetcher.stats().descriptorsRenewed.sum()).isEqualTo(8L * (round - 1));
     }
   }
 
@@ -290,17 +291,44 @@ class BlockFetcherTest {
 
   @Test
   @OnSoftDevice("counts READs")
-  void ofALargeDescriptorOnlyTheEntriesNeededAreRead() throws Exception {
-    long[] lengths = new long[3000];
-    java.util.Arrays.fill(lengths, 11);
-    TestMapOutput output = publish(1, lengths);
+  void ofALargeDescriptorOnlyTheWindowsNeededAreRead() throws Exception {
+    TestMapOutput output = publish(1, partitionsOf(11, 3000));
     SoftCounters start = TestTransports.verbs().softCounters();
     List<BlockRequest> blocks = List.of(output.block(0, 2000, 2001), output.block(1, 2999, 3000));
     assertDelivered(fetch(blocks.subList(0, 1)), blocks.subList(0, 1));
     SoftCounters end = TestTransports.verbs().softCounters();
+    long window = (KnownDescriptor.WINDOW_PARTITIONS + 1) * 16;
     assertThat(TestDevice.readBytes(end) - TestDevice.readBytes(start))
-        .isEqualTo((64 << 10) + 64 + 2 * 16 + 11);
+        .isEqualTo((64 << 10) + 64 + window + 11);
     assertDelivered(fetch(blocks.subList(1, 2)), blocks.subList(1, 2));
+  }
+
+  @Test
+  void eachWindowOfALargeDescriptorIsReadOnce() throws Exception {
+    TestMapOutput output = publish(1, partitionsOf(11, 1000));
+    for (int round = 0; round < 2; round++) {
+      for (int partition = 0; partition < 1000; partition += 50) {
+        List<BlockRequest> block = List.of(output.block(0, partition, partition + 1));
+        assertDelivered(fetch(block), block);
+      }
+      assertThat(fetcher.stats().descriptorsRead.sum()).isEqualTo(4);
+    }
+  }
+
+  @Test
+  void aBlockMayReachOverSeveralWindows() throws Exception {
+    TestMapOutput output = publish(1, partitionsOf(11, 1000));
+    List<BlockRequest> known = List.of(output.block(0, 300, 301));
+    assertDelivered(fetch(known), known);
+    List<BlockRequest> blocks = List.of(output.block(0, 255, 513), output.block(1, 0, 1000));
+    assertDelivered(fetch(blocks), blocks);
+    assertThat(fetcher.stats().descriptorsRead.sum()).isEqualTo(2);
+  }
+
+  private static long[] partitionsOf(long lengthBytes, int partitions) {
+    long[] lengths = new long[partitions];
+    Arrays.fill(lengths, lengthBytes);
+    return lengths;
   }
 
   @Test

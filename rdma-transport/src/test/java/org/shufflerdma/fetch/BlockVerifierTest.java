@@ -10,10 +10,10 @@ import java.util.zip.Checksum;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.location.ChecksumAlgorithm;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.location.MapOutputDescriptor;
-import org.shufflerdma.location.PartitionRanges;
 
 class BlockVerifierTest {
   private static final long[] LENGTHS = {100, 0, 5000, 0, 0, 1, 300, 0};
@@ -23,7 +23,7 @@ class BlockVerifierTest {
     new Random(7).nextBytes(DATA);
   }
 
-  private static PartitionRanges ranges(ChecksumAlgorithm algorithm) throws Exception {
+  private static KnownDescriptor descriptor(ChecksumAlgorithm algorithm) throws Exception {
     int[] checksums = new int[LENGTHS.length];
     int at = 0;
     for (int i = 0; i < LENGTHS.length; i++) {
@@ -44,12 +44,13 @@ class BlockVerifierTest {
         header,
         LENGTHS,
         algorithm == ChecksumAlgorithm.NONE ? null : checksums);
+    KnownDescriptor known = KnownDescriptor.of(header, bytes, Deadline.afterMs(1_000));
     bytes.position(MapOutputDescriptor.HEADER_BYTES);
-    return MapOutputDescriptor.decodeEntries(bytes, header, 0, LENGTHS.length);
+    return known.withEntries(bytes, 0, LENGTHS.length);
   }
 
   private static BlockVerifier verifier(ChecksumAlgorithm algorithm) throws Exception {
-    return new BlockVerifier(algorithm, ranges(algorithm), 0, LENGTHS.length);
+    return new BlockVerifier(descriptor(algorithm), 0, LENGTHS.length);
   }
 
   @ParameterizedTest
@@ -93,8 +94,7 @@ class BlockVerifierTest {
 
   @Test
   void aRangeOfEmptyPartitionsIsComplete() throws Exception {
-    BlockVerifier verifier =
-        new BlockVerifier(ChecksumAlgorithm.CRC32C, ranges(ChecksumAlgorithm.CRC32C), 3, 5);
+    BlockVerifier verifier = new BlockVerifier(descriptor(ChecksumAlgorithm.CRC32C), 3, 5);
     assertThat(verifier.isComplete()).isTrue();
   }
 }
