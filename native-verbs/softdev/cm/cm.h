@@ -40,17 +40,6 @@ enum cm_state {
 	CM_CLOSED, /* the connection has ended or could not be made */
 };
 
-/* Constants that older versions of rdma_cma.h lack. */
-enum {
-	CM_EVENT_ADDRINFO_RESOLVED = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1,
-	CM_EVENT_ADDRINFO_ERROR,
-	CM_EVENT_USER,
-	CM_EVENT_INTERNAL,
-
-	CM_RAI_SA = 0x10,
-	CM_RAI_DNS = 0x20,
-};
-
 struct cm_channel {
 	struct rdma_event_channel channel;
 	struct event_queue queue;
@@ -81,14 +70,9 @@ struct cm_id {
 	bool v6_only;
 	struct ibv_sa_path_rec path;
 
-	/*
-	 * Guarded by event_lock: the events that are queued or not acknowledged yet, and what rdma_resolve_addrinfo()
-	 * has found.
-	 */
 	pthread_mutex_t event_lock;
 	pthread_cond_t event_acked;
-	struct cm_event *events;
-	struct rdma_addrinfo *found; /* taken by rdma_query_addrinfo() */
+	struct cm_event *events; /* queued or not acknowledged yet; guarded by event_lock */
 
 	/* From here on, fields belong to the progress thread unless a comment says otherwise. */
 	enum cm_state state;
@@ -164,8 +148,6 @@ struct cm_event *cm_new_event(struct cm_id *owner, struct cm_id *id, enum rdma_c
 void cm_push_event(struct cm_event *event);
 /* Reports an event without private data. If memory is short, the event is lost and the loss is logged. */
 void cm_report(struct cm_id *id, enum rdma_cm_event_type type, int status);
-/* Reports an event from an application thread, with `argument` in place of parameters. 0 or -errno. */
-int cm_write_event(struct cm_id *id, int type, int status, uint64_t argument);
 void cm_set_private_data(struct cm_event *event, const void *data, uint8_t length);
 /*
  * Takes back the events of an id: frees the queued ones, together with the ids that they carry, and waits until the

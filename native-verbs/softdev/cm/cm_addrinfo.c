@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Name resolution for rdma_create_ep(), and its asynchronous form, which reports the result as an event. */
+/* Name resolution for rdma_create_ep(). */
 #include <errno.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -142,60 +142,4 @@ void softverbs_rdma_freeaddrinfo(struct rdma_addrinfo *list)
 		free(list->ai_dst_canonname);
 		free(list);
 	}
-}
-
-/* Converts an error to the negative errno that the status of an event holds. */
-static int status_of(int error)
-{
-	switch (error) {
-	case 0:
-		return 0;
-	case EAI_AGAIN:
-		return -EAGAIN;
-	case EAI_MEMORY:
-		return -ENOMEM;
-	case EAI_SYSTEM:
-		return -errno;
-	default:
-		return -EADDRNOTAVAIL;
-	}
-}
-
-static struct rdma_addrinfo *exchange_found(struct cm_id *id, struct rdma_addrinfo *found)
-{
-	struct rdma_addrinfo *before;
-
-	pthread_mutex_lock(&id->event_lock);
-	before = id->found;
-	id->found = found;
-	pthread_mutex_unlock(&id->event_lock);
-	return before;
-}
-
-/* The calling thread resolves the name, because getaddrinfo() has no asynchronous form. */
-int softverbs_rdma_resolve_addrinfo(struct rdma_cm_id *public_id, const char *node, const char *service,
-				    const struct rdma_addrinfo *hints)
-{
-	struct cm_id *id = to_cm_id(public_id);
-	struct rdma_addrinfo *found = NULL;
-	int error;
-
-	if (hints && (hints->ai_flags & CM_RAI_SA)) /* asks the InfiniBand subnet manager; Ethernet ports have none */
-		return cm_result(hints->ai_flags & CM_RAI_DNS ? -EINVAL : -EOPNOTSUPP);
-	error = softverbs_rdma_getaddrinfo(node, service, hints, &found);
-	if (error == -1)
-		return -1;
-	softverbs_rdma_freeaddrinfo(exchange_found(id, found));
-	error = cm_write_event(id, error ? CM_EVENT_ADDRINFO_ERROR : CM_EVENT_ADDRINFO_RESOLVED, status_of(error), 0);
-	return error ? cm_result(error) : cm_complete(id);
-}
-
-int softverbs_rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info)
-{
-	struct rdma_addrinfo *found = exchange_found(to_cm_id(id), NULL);
-
-	if (!found)
-		return cm_result(-EINVAL);
-	*info = found;
-	return 0;
 }

@@ -196,7 +196,6 @@ int softverbs_rdma_accept(struct rdma_cm_id *public_id, struct rdma_conn_param *
 struct rejection {
 	const void *private_data;
 	uint8_t length;
-	int reason;
 };
 
 static int reject_on_thread(struct cm_id *id, void *argument)
@@ -205,47 +204,18 @@ static int reject_on_thread(struct cm_id *id, void *argument)
 
 	if (id->state != CM_REQUEST_RECEIVED && id->state != CM_REPLY_RECEIVED)
 		return -EINVAL;
-	cm_send_reject(id, rejection->reason, rejection->private_data, rejection->length);
+	cm_send_reject(id, CM_REJECT_CONSUMER, rejection->private_data, rejection->length);
 	return 0;
 }
 
-static int reject(struct rdma_cm_id *id, const void *private_data, uint8_t length, int reason)
+int softverbs_rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t length)
 {
-	struct rejection rejection = {
-		.private_data = private_data, .length = length, .reason = reason};
+	struct rejection rejection = {.private_data = private_data, .length = length};
 
 	if (length > (cm_is_datagram(to_cm_id(id)) ? CM_DATAGRAM_REPLY_PRIVATE_DATA : CM_REJECT_PRIVATE_DATA) ||
 	    (length && !private_data))
 		return cm_result(-EINVAL);
 	return cm_result(cm_run(to_cm_id(id), reject_on_thread, &rejection));
-}
-
-int softverbs_rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t length)
-{
-	return reject(id, private_data, length, CM_REJECT_CONSUMER);
-}
-
-int softverbs_rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t length)
-{
-	return reject(id, private_data, length, CM_REJECT_VENDOR_OPTION);
-}
-
-static int communication_established(struct cm_id *id, void *unused)
-{
-	(void)unused;
-	if (id->state != CM_REPLY_SENT)
-		return id->state == CM_CONNECTED ? -EISCONN : -EINVAL;
-	progress_timer_cancel(&id->timer);
-	id->state = CM_CONNECTED;
-	cm_report(id, RDMA_CM_EVENT_ESTABLISHED, 0);
-	return 0;
-}
-
-int softverbs_rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
-{
-	if (event != IBV_EVENT_COMM_EST)
-		return cm_result(-EINVAL);
-	return cm_result(cm_run(to_cm_id(id), communication_established, NULL));
 }
 
 static int start_disconnect(struct cm_id *id, void *unused)

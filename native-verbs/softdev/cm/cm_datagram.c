@@ -18,8 +18,7 @@ void cm_fill_path(const struct cm_id *id, struct ibv_ah_attr *attr)
 	attr->grh.dgid = id->path.dgid;
 	attr->grh.sgid_index = cm_source_gid_index(id);
 	attr->grh.hop_limit = HOP_LIMIT;
-	attr->grh.traffic_class = id->type_of_service ? id->type_of_service : id->path.traffic_class;
-	attr->sl = id->path.sl;
+	attr->grh.traffic_class = id->type_of_service;
 }
 
 int cm_datagram_status(int reject_reason)

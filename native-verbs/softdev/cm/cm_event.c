@@ -89,34 +89,6 @@ void cm_report(struct cm_id *id, enum rdma_cm_event_type type, int status)
 		cm_push_event(event);
 }
 
-static int push_on_thread(struct cm_id *id, void *event)
-{
-	(void)id;
-	cm_push_event(event);
-	return 0;
-}
-
-int cm_write_event(struct cm_id *id, int type, int status, uint64_t argument)
-{
-	struct cm_event *event = cm_new_event(id, id, (enum rdma_cm_event_type)type, status);
-	int error;
-
-	if (!event)
-		return -ENOMEM;
-	memcpy(&event->event.param, &argument, sizeof(argument));
-	error = cm_run(id, push_on_thread, event);
-	if (error)
-		free(event);
-	return error;
-}
-
-int softverbs_rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status, uint64_t argument)
-{
-	if ((int)type != CM_EVENT_USER && (int)type != CM_EVENT_INTERNAL)
-		return cm_result(-EINVAL);
-	return cm_result(cm_write_event(to_cm_id(id), (int)type, status, argument));
-}
-
 /* Called with owner->event_lock held. */
 static void unlink_event(struct cm_event *event)
 {
@@ -260,10 +232,6 @@ static const char *const event_names[] = {
 	[RDMA_CM_EVENT_MULTICAST_ERROR] = "RDMA_CM_EVENT_MULTICAST_ERROR",
 	[RDMA_CM_EVENT_ADDR_CHANGE] = "RDMA_CM_EVENT_ADDR_CHANGE",
 	[RDMA_CM_EVENT_TIMEWAIT_EXIT] = "RDMA_CM_EVENT_TIMEWAIT_EXIT",
-	[CM_EVENT_ADDRINFO_RESOLVED] = "RDMA_CM_EVENT_ADDRINFO_RESOLVED",
-	[CM_EVENT_ADDRINFO_ERROR] = "RDMA_CM_EVENT_ADDRINFO_ERROR",
-	[CM_EVENT_USER] = "RDMA_CM_EVENT_USER",
-	[CM_EVENT_INTERNAL] = "RDMA_CM_EVENT_INTERNAL",
 };
 
 const char *softverbs_rdma_event_str(enum rdma_cm_event_type event)

@@ -12,7 +12,6 @@ void softverbs_rdma_destroy_event_channel(struct rdma_event_channel *channel);
 int softverbs_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);
 int softverbs_rdma_ack_cm_event(struct rdma_cm_event *event);
 const char *softverbs_rdma_event_str(enum rdma_cm_event_type event);
-int softverbs_rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status, uint64_t argument);
 
 int softverbs_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
 			     void *context, enum rdma_port_space ps);
@@ -30,14 +29,11 @@ int softverbs_rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *source,
 				struct sockaddr *destination, int timeout_ms);
 int softverbs_rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms);
 
-
 int softverbs_rdma_listen(struct rdma_cm_id *id, int backlog);
 int softverbs_rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param);
 int softverbs_rdma_establish(struct rdma_cm_id *id);
 int softverbs_rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param);
 int softverbs_rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t length);
-int softverbs_rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t length);
-int softverbs_rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event);
 int softverbs_rdma_disconnect(struct rdma_cm_id *id);
 
 int softverbs_rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
@@ -46,7 +42,6 @@ int softverbs_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_e
 void softverbs_rdma_destroy_qp(struct rdma_cm_id *id);
 int softverbs_rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 			      struct ibv_srq_init_attr *attr);
-int softverbs_rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr);
 void softverbs_rdma_destroy_srq(struct rdma_cm_id *id);
 int softverbs_rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece);
 int softverbs_rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece);
@@ -55,10 +50,6 @@ int softverbs_rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr,
 int softverbs_rdma_getaddrinfo(const char *node, const char *service,
 			       const struct rdma_addrinfo *hints, struct rdma_addrinfo **result);
 void softverbs_rdma_freeaddrinfo(struct rdma_addrinfo *list);
-int softverbs_rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,
-				    const struct rdma_addrinfo *hints);
-/* The caller becomes the owner of the list; a second call finds none. */
-int softverbs_rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info);
 int softverbs_rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *address,
 			     struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 void softverbs_rdma_destroy_ep(struct rdma_cm_id *id);

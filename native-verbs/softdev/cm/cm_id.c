@@ -64,7 +64,6 @@ static void free_id(struct cm_id *id)
 	pthread_cond_destroy(&id->event_acked);
 	pthread_mutex_destroy(&id->event_lock);
 	cm_leave_device(id);
-	softverbs_rdma_freeaddrinfo(id->found);
 	free(id);
 }
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rdma_set_option(): when each option may be set, and what it affects. */
 #include <errno.h>
-#include <infiniband/sa.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "cm/cm.h"
 #include "cm/cm_exports.h"
 
-enum { MAX_ACK_TIMEOUT = 31, FIELD_BITS = 6 };
+enum { MAX_ACK_TIMEOUT = 31 };
 
 struct option {
 	int level, name;
@@ -65,58 +64,6 @@ static int set_ack_timeout(struct cm_id *id, const struct option *option)
 	return 0;
 }
 
-static void copy_path(const struct ibv_path_record *record, struct ibv_sa_path_rec *path)
-{
-	const uint32_t flow = ntohl(record->flowlabel_hoplimit);
-	const uint8_t low = (1 << FIELD_BITS) - 1;
-
-	*path = (struct ibv_sa_path_rec){
-		.dgid = record->dgid,
-		.sgid = record->sgid,
-		.dlid = record->dlid,
-		.slid = record->slid,
-		.flow_label = htonl(flow >> 8 & 0xfffff),
-		.hop_limit = flow & 0xff,
-		.traffic_class = record->tclass,
-		.reversible = record->reversible_numpath >> 7,
-		.numb_path = 1,
-		.pkey = record->pkey,
-		.sl = ntohs(record->qosclass_sl) & 0xf,
-		.mtu_selector = record->mtu >> FIELD_BITS,
-		.mtu = record->mtu & low,
-		.rate_selector = record->rate >> FIELD_BITS,
-		.rate = record->rate & low,
-		.packet_life_time_selector = record->packetlifetime >> FIELD_BITS,
-		.packet_life_time = record->packetlifetime & low,
-		.preference = record->preference,
-	};
-}
-
-/* A path that the application supplies replaces rdma_resolve_route() and is reported by the same event. */
-static int set_path(struct cm_id *id, const struct option *option)
-{
-	const int wanted = IBV_PATH_FLAG_PRIMARY | IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_BIDIRECTIONAL;
-	size_t count = option->length / sizeof(struct ibv_path_data);
-
-	if (!count || option->length % sizeof(struct ibv_path_data) || id->state != CM_ADDRESS_RESOLVED)
-		return -EINVAL;
-	for (size_t i = 0; i < count; i++) {
-		struct ibv_path_data data;
-
-		memcpy(&data, (const char *)option->value + i * sizeof(data), sizeof(data));
-		if ((data.flags & wanted) != wanted || data.path.mtu >> FIELD_BITS == 0 ||
-		    (data.path.mtu & ((1 << FIELD_BITS) - 1)) < IBV_MTU_256 ||
-		    (data.path.mtu & ((1 << FIELD_BITS) - 1)) > DEVICE_MTU)
-			continue;
-		cm_set_path(id);
-		copy_path(&data.path, &id->path);
-		id->state = CM_ROUTE_RESOLVED;
-		cm_report(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
-		return 0;
-	}
-	return -EINVAL;
-}
-
 static int set(struct cm_id *id, void *argument)
 {
 	static int (*const setters[])(struct cm_id *, const struct option *) = {
@@ -127,8 +74,6 @@ static int set(struct cm_id *id, void *argument)
 	};
 	const struct option *option = argument;
 
-	if (option->level == RDMA_OPTION_IB)
-		return option->name == RDMA_OPTION_IB_PATH ? set_path(id, option) : -ENOSYS;
 	if (option->level != RDMA_OPTION_ID || (unsigned int)option->name >= sizeof(setters) / sizeof(setters[0]))
 		return -ENOSYS;
 	return setters[option->name](id, option);

@@ -102,7 +102,6 @@ enum cm_reject_reason {
 	CM_REJECT_TIMEOUT = 4,
 	CM_REJECT_NO_LISTENER = 8,
 	CM_REJECT_CONSUMER = 28,
-	CM_REJECT_VENDOR_OPTION = 35,
 };
 
 /* The same for datagrams: they are the status of RDMA_CM_EVENT_UNREACHABLE. */
