@@ -7,13 +7,8 @@ import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
-/**
- * The keys that exist under the prefix, in this project and in SparkRDMA, whose users may keep
- * their configuration files.
- */
+/** The settings of SparkRDMA, whose users may keep their configuration files. */
 final class KnownKeys {
   private static final String AUTOMATIC = "nothing: the plugin needs no such setting";
   private static final String NO_ODP =
@@ -51,20 +46,6 @@ final class KnownKeys {
 
   private KnownKeys() {}
 
-  static void refuseUnknown(Set<String> keys) {
-    for (String key : keys) {
-      if (key.startsWith(Setting.PREFIX)) {
-        String name = key.substring(Setting.PREFIX.length());
-        if (ours().noneMatch(name::equals) && !SPARK_RDMA.containsKey(name)) {
-          throw new InvalidSettingException("unknown setting "
-              + key
-              + ". Correct or remove it; all settings: "
-              + ours().collect(Collectors.joining(", ", Setting.PREFIX + "{", "}")));
-        }
-      }
-    }
-  }
-
   static List<String> migrationNotes(Set<String> keys) {
     return keys.stream()
         .filter(key -> key.startsWith(Setting.PREFIX))
@@ -75,9 +56,5 @@ final class KnownKeys {
             + " is a setting of SparkRDMA and has no effect here; remove it and use instead: "
             + SPARK_RDMA.get(name))
         .toList();
-  }
-
-  private static Stream<String> ours() {
-    return RdmaSettings.ALL.stream().map(Setting::name);
   }
 }

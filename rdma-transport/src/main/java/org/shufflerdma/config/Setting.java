@@ -5,12 +5,12 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One setting: its name, type, default and documentation, and the way to read it.
+ * One setting: its name, type and default, and the way to read it. docs/configuration.md says what
+ * it means.
  *
  * @param name the key without the common prefix
  */
-record Setting<T extends @Nullable Object>(
-    String name, ValueType<T> type, String defaultText, String doc) {
+record Setting<T extends @Nullable Object>(String name, ValueType<T> type, String defaultText) {
   static final String PREFIX = "spark.shuffle.rdma.";
 
   String key() {

@@ -4,12 +4,12 @@ package org.shufflerdma.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.shufflerdma.DocsPage;
 
 class RdmaSettingsTest {
   @Test
@@ -110,11 +110,27 @@ class RdmaSettingsTest {
   }
 
   @Test
-  void documentationIsUpToDate() throws Exception {
-    Path file = Path.of("..", "docs", "configuration.md");
-    if (System.getenv("UPDATE") != null) {
-      Files.writeString(file, RdmaSettings.documentation());
-    }
-    assertThat(file).hasContent(RdmaSettings.documentation());
+  void thePageOfSettingsHasEachWithDefaultTypeRangeAndMeaning() throws Exception {
+    SettingReader reader = new SettingReader(Map.of());
+    RdmaSettings.read(reader);
+    List<List<String>> rows = DocsPage.named("configuration.md")
+        .rows("| setting | default | type and unit | accepted | meaning |");
+    assertThat(rows).allMatch(row -> row.size() == 5 && row.get(4).endsWith("."));
+    assertThat(rows.stream().map(row -> row.subList(0, 4)))
+        .containsExactlyElementsOf(reader.declared().stream()
+            .map(setting -> List.of(
+                "`" + setting.key() + "`",
+                setting.defaultText().isEmpty() ? "(empty)" : "`" + setting.defaultText() + "`",
+                setting.type().name(),
+                setting.type().range()))
+            .toList());
+  }
+
+  @Test
+  void thePageOfSettingsSaysWhatToUseInsteadOfSparkRdmas() throws Exception {
+    assertThat(DocsPage.named("configuration.md").rows("| setting | instead |"))
+        .containsExactlyElementsOf(KnownKeys.SPARK_RDMA.entrySet().stream()
+            .map(entry -> List.of("`" + Setting.PREFIX + entry.getKey() + "`", entry.getValue()))
+            .toList());
   }
 }
