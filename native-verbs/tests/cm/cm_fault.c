@@ -183,18 +183,18 @@ static void callsFail(void)
 }
 
 static const struct fault_case cases[] = {
-	{"cm_frame:op=REQUEST,reason=24", requestIsRejected, NULL},
-	{"cm_datagram:kind=REQUEST,drop,count=all", nobodyAnswersTheLookUp, NULL},
-	{"cm_datagram:kind=REPLY,drop", theLookUpIsRepeated, NULL},
-	{"cm_event:type=ADDR_RESOLVED,event=ADDR_ERROR,errno=EHOSTUNREACH", addressCannotBeResolved, NULL},
-	{"cm_event:type=CONNECT_RESPONSE,event=UNREACHABLE,errno=ETIMEDOUT", replyBecomesUnreachable, NULL},
-	{"cm_event:type=ADDR_RESOLVED,delay=300", eventsAreLate, NULL},
-	{"cm_event:type=CONNECT_REQUEST,drop", lostEventsDoNotKeepTheId, NULL},
-	{"cm_frame:op=REQUEST,drop", lostEventsDoNotKeepTheId, NULL},
-	{"cm_frame:op=REQUEST,delay=200;cm_frame:op=REPLY,delay=200", theRequestIsLateAndTheReplyToo, NULL},
+	{"cm_frame:op=REQUEST,reason=24", .body = requestIsRejected},
+	{"cm_datagram:kind=REQUEST,drop,count=all", .body = nobodyAnswersTheLookUp},
+	{"cm_datagram:kind=REPLY,drop", .body = theLookUpIsRepeated},
+	{"cm_event:type=ADDR_RESOLVED,event=ADDR_ERROR,errno=EHOSTUNREACH", .body = addressCannotBeResolved},
+	{"cm_event:type=CONNECT_RESPONSE,event=UNREACHABLE,errno=ETIMEDOUT", .body = replyBecomesUnreachable},
+	{"cm_event:type=ADDR_RESOLVED,delay=300", .body = eventsAreLate},
+	{"cm_event:type=CONNECT_REQUEST,drop", .body = lostEventsDoNotKeepTheId},
+	{"cm_frame:op=REQUEST,drop", .body = lostEventsDoNotKeepTheId},
+	{"cm_frame:op=REQUEST,delay=200;cm_frame:op=REPLY,delay=200", .body = theRequestIsLateAndTheReplyToo},
 	{"create_event_channel:errno=EMFILE;create_id:errno=ENOMEM;bind_addr:errno=EADDRINUSE;listen:errno=EACCES;"
 	 "resolve_addr:errno=ENETUNREACH;resolve_route:errno=ENETUNREACH;connect:errno=ENOMEM;accept:errno=ENOMEM;"
-	 "disconnect:errno=EIO", callsFail, NULL},
+	 "disconnect:errno=EIO", .body = callsFail},
 };
 
 int main(int argc, char **argv)

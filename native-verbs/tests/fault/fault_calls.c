@@ -1,60 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls fail with the errno asked for, at the event asked for, and leave nothing behind. */
+/*
+ * Calls fail with the errno asked for, at the event asked for, as often as it says, once over all processes if asked, and
+ * leave nothing behind.
+ */
 #include "fault_fixture.h"
 
-static void eachCreatingCallFailsOnce(void)
+static void createsFailOnce(void)
 {
 	struct ibv_device **list = softverbs_ibv_get_device_list(NULL);
-	struct fault_scene scene;
+	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct pair pair;
 
-	errno = 0;
-	CHECK(!softverbs_ibv_open_device(list[0]) && errno == ENODEV);
+	CHECK_REFUSED(softverbs_ibv_open_device(list[0]), ENODEV);
 	softverbs_ibv_free_device_list(list);
-	{
-		struct ibv_context *context = open_device();
-		struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
-		struct ibv_pd *pd;
-		struct ibv_cq *cq;
-
-		CHECK(!softverbs_ibv_alloc_pd(context) && errno == EPERM);
-		CHECK(!softverbs_ibv_create_comp_channel(context) && errno == EMFILE);
-		CHECK(!softverbs_ibv_create_cq(context, 8, NULL, NULL, 0) && errno == ENOSPC);
-		pd = softverbs_ibv_alloc_pd(context);
-		cq = softverbs_ibv_create_cq(context, 8, NULL, NULL, 0);
-		CHECK(pd && cq);
-		init.send_cq = init.recv_cq = cq;
-		CHECK(!softverbs_ibv_create_qp(pd, &init) && errno == ENOMEM);
-		CHECK_EQUAL(softverbs_ibv_destroy_cq(cq), 0);
-		CHECK_EQUAL(softverbs_ibv_dealloc_pd(pd), 0);
-		CHECK_EQUAL(softverbs_ibv_close_device(context), 0);
-	}
-	open_scene(&scene, NULL);
-	expect_good_read(&scene, 1);
-	close_scene(&scene);
+	context = open_device();
+	CHECK_REFUSED(softverbs_ibv_alloc_pd(context), EPERM);
+	CHECK_REFUSED(softverbs_ibv_create_comp_channel(context), EMFILE);
+	CHECK_REFUSED(softverbs_ibv_create_cq(context, 8, NULL, NULL, 0), ENOSPC);
+	pd = softverbs_ibv_alloc_pd(context);
+	cq = softverbs_ibv_create_cq(context, 8, NULL, NULL, 0);
+	CHECK(pd && cq);
+	init.send_cq = init.recv_cq = cq;
+	CHECK_REFUSED(softverbs_ibv_create_qp(pd, &init), ENOMEM);
+	CHECK_EQUAL(softverbs_ibv_destroy_cq(cq), 0);
+	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pd), 0);
+	CHECK_EQUAL(softverbs_ibv_close_device(context), 0);
+	open_fault_pair(&pair, NULL);
+	expect_good_read(&pair, 1);
+	close_pair(&pair);
 }
 
-static void moveToOneStateFails(void)
+/* One registration after the other: the errno of each, 0 if it succeeds. */
+static void expect_registrations(const int *errors, int count)
+{
+	static char bytes[64];
+	struct side side;
+
+	open_side(&side, 16, 16);
+	for (int i = 0; i < count; i++) {
+		struct ibv_mr *mr = softverbs_ibv_reg_mr(side.pd, bytes, sizeof(bytes), 0);
+
+		CHECK_EQUAL(mr ? 0 : errno, errors[i]);
+		if (mr)
+			CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
+	}
+	close_side(&side);
+}
+
+static void secondAndThirdFail(void)
+{
+	expect_registrations((const int[]){0, ENOMEM, ENOMEM, 0}, 4);
+}
+
+static void firstFails(void)
+{
+	expect_registrations((const int[]){EPERM, 0}, 2);
+}
+
+static void noneFails(void)
+{
+	expect_registrations((const int[]){0, 0}, 2);
+}
+
+static void moveToOneStateFails(struct pair *pair)
 {
 	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
-	struct fault_scene scene;
 
-	open_scene(&scene, NULL);
-	CHECK_EQUAL(softverbs_ibv_modify_qp(scene.pair.a.qp, &error, IBV_QP_STATE), EIO);
-	CHECK_EQUAL(state_of(scene.pair.a.qp), IBV_QPS_RTS);
-	CHECK_EQUAL(softverbs_ibv_modify_qp(scene.pair.a.qp, &error, IBV_QP_STATE), 0);
-	close_scene(&scene);
+	CHECK_EQUAL(softverbs_ibv_modify_qp(pair->a.qp, &error, IBV_QP_STATE), EIO);
+	CHECK_EQUAL(state_of(pair->a.qp), IBV_QPS_RTS);
+	move_qp(pair->a.qp, IBV_QPS_ERR);
 }
 
 enum { WRS = 5 };
 
-static void postEndsAtOneRequest(void)
+static void postEndsAtOneRequest(struct pair *pair)
 {
-	struct ibv_send_wr wrs[WRS] = {{0}}, *bad = NULL;
-	struct fault_scene scene;
-	struct ibv_sge sge;
+	struct ibv_sge sge = sge_of(pair->local, 0, 64);
+	struct ibv_send_wr wrs[WRS], *bad = NULL;
 
-	open_scene(&scene, NULL);
-	sge = sge_of(&scene.sink, 0, 64);
 	for (int i = 0; i < WRS; i++)
 		wrs[i] = (struct ibv_send_wr){.wr_id = i,
 					      .next = i + 1 < WRS ? &wrs[i + 1] : NULL,
@@ -62,83 +88,77 @@ static void postEndsAtOneRequest(void)
 					      .num_sge = 1,
 					      .opcode = IBV_WR_RDMA_READ,
 					      .send_flags = IBV_SEND_SIGNALED,
-					      .wr.rdma = {(uintptr_t)scene.source.bytes, scene.source.mr->rkey}};
-	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, wrs, &bad), ENOMEM);
+					      .wr.rdma = {(uintptr_t)pair->remote->bytes, pair->remote->mr->rkey}};
+	CHECK_EQUAL(ibv_post_send(pair->a.qp, wrs, &bad), ENOMEM);
 	CHECK(bad == &wrs[2]);
-	expect_completion(scene.pair.a.cq, 0, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.a.cq, 1, IBV_WC_SUCCESS);
-	expect_no_completion(scene.pair.a.cq);
-	expect_good_read(&scene, 9);
-	close_scene(&scene);
+	expect_completions(pair->a.cq, 0, 1, IBV_WC_SUCCESS);
+	expect_no_completion(pair->a.cq);
+	expect_good_read(pair, 9);
 }
 
-static void receiveIsRefused(void)
+/* A bad request is refused as without faults: its list is not read before it has been looked at. */
+static void badListsAreRefused(struct pair *pair)
 {
-	struct fault_scene scene;
+	struct ibv_send_wr no_list = {.opcode = IBV_WR_SEND, .num_sge = 1};
+	struct ibv_send_wr negative = {.opcode = IBV_WR_SEND, .num_sge = -1};
+	struct ibv_send_wr listless = {.opcode = IBV_WR_LOCAL_INV, .num_sge = 1};
+	struct ibv_send_wr *bad;
 
-	open_scene(&scene, NULL);
-	CHECK_EQUAL(post_receive(scene.pair.a.qp, 1, sge_of(&scene.sink, 0, 8)), 0);
-	CHECK_EQUAL(post_receive(scene.pair.a.qp, 2, sge_of(&scene.sink, 0, 8)), ENOMEM);
-	CHECK_EQUAL(post_receive(scene.pair.a.qp, 3, sge_of(&scene.sink, 0, 8)), 0);
-	close_scene(&scene);
+	CHECK_EQUAL(ibv_post_send(pair->a.qp, &no_list, &bad), EINVAL);
+	CHECK_EQUAL(ibv_post_send(pair->a.qp, &negative, &bad), EINVAL);
+	CHECK_EQUAL(ibv_post_send(pair->a.qp, &listless, &bad), 0); /* which has no list at all */
+	expect_completion(pair->a.cq, 0, IBV_WC_MW_BIND_ERR);
+}
+
+static void receiveIsRefused(struct pair *pair)
+{
+	for (int i = 1; i <= 3; i++)
+		CHECK_EQUAL(post_receive(pair->a.qp, i, sge_of(pair->local, 0, 8)), i == 2 ? ENOMEM : 0);
+}
+
+static int post_one(struct pair *pair, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t length)
+{
+	return post(pair->a.qp, opcode, wr_id, sge_of(pair->local, 0, length), (uintptr_t)pair->remote->bytes,
+		    pair->remote->mr->rkey);
 }
 
 /* Only WRITEs of 1000 bytes or more: what the filters keep out is not even counted. */
-static void filtersLetOthersPass(void)
+static void filtersLetOthersPass(struct pair *pair)
 {
-	struct fault_scene scene;
-
-	open_scene(&scene, NULL);
-	expect_good_read(&scene, 1);
-	CHECK_EQUAL(scene_post(&scene, IBV_WR_RDMA_WRITE, 2, 999), 0);
-	CHECK_EQUAL(scene_post(&scene, IBV_WR_RDMA_READ, 3, 2000), 0);
-	CHECK_EQUAL(scene_post(&scene, IBV_WR_RDMA_WRITE, 4, 1000), EFAULT);
-	CHECK_EQUAL(scene_post(&scene, IBV_WR_RDMA_WRITE, 5, 1000), 0);
-	expect_completion(scene.pair.a.cq, 2, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.a.cq, 3, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.a.cq, 5, IBV_WC_SUCCESS);
-	close_scene(&scene);
+	expect_good_read(pair, 1);
+	pair_run(pair, IBV_WR_RDMA_WRITE, 2, 999, IBV_WC_SUCCESS);
+	pair_run(pair, IBV_WR_RDMA_READ, 3, 2000, IBV_WC_SUCCESS);
+	CHECK_EQUAL(post_one(pair, IBV_WR_RDMA_WRITE, 4, 1000), EFAULT);
+	pair_run(pair, IBV_WR_RDMA_WRITE, 5, 1000, IBV_WC_SUCCESS);
 }
 
-static void everyThirdFails(void)
-{
-	struct fault_scene scene;
-
-	open_scene(&scene, NULL);
-	for (int i = 1; i <= 12; i++) {
-		bool fails = i >= 2 && (i - 2) % 3 == 0 && i < 11;
-
-		CHECK_EQUAL(scene_read(&scene, i), fails ? EAGAIN : 0);
-		if (!fails)
-			expect_completion(scene.pair.a.cq, i, IBV_WC_SUCCESS);
-	}
-	close_scene(&scene);
-}
-
-/* One in four, at the same events whenever the seed is the same; seed 5 and 6 differ. */
-static uint64_t posts_that_fail(void)
+/* Posts so many READs; the bits of those that fail. */
+static uint64_t posts_that_fail(struct pair *pair, int count)
 {
 	uint64_t failed = 0;
-	struct fault_scene scene;
 
-	open_scene(&scene, NULL);
-	for (int i = 0; i < 60; i++) {
-		int error = scene_read(&scene, i);
+	for (int i = 0; i < count; i++) {
+		int error = post_one(pair, IBV_WR_RDMA_READ, i, 64);
 
+		CHECK(!error || error == EAGAIN);
 		if (error)
 			failed |= 1ull << i;
 		else
-			expect_completion(scene.pair.a.cq, i, IBV_WC_SUCCESS);
+			expect_completion(pair->a.cq, i, IBV_WC_SUCCESS);
 	}
-	close_scene(&scene);
 	return failed;
 }
 
-static void drawsBySeed(void)
+static void everyThirdFails(struct pair *pair)
 {
-	const char *path = getenv("FAULT_DRAWN");
-	FILE *file = fopen(path, "a+");
-	uint64_t drawn = posts_that_fail();
+	CHECK_EQUAL(posts_that_fail(pair, 12), 1 << 1 | 1 << 4 | 1 << 7);
+}
+
+/* One in four, at the same events whenever the seed is the same; seed 5 and 6 differ. */
+static void drawsBySeed(struct pair *pair)
+{
+	FILE *file = fopen("drawn", "a+");
+	uint64_t drawn = posts_that_fail(pair, 60);
 	unsigned long long before;
 	int others = 0;
 
@@ -163,26 +183,31 @@ static void callTakesLonger(void)
 
 static const struct fault_case cases[] = {
 	{"open_device:errno=ENODEV;alloc_pd:errno=EPERM;create_comp_channel:errno=EMFILE;"
-	 "create_cq:errno=ENOSPC;create_qp:errno=ENOMEM", eachCreatingCallFailsOnce, NULL},
-	{"modify_qp:errno=EIO,state=ERR", moveToOneStateFails, NULL},
-	{"post_send:errno=ENOMEM,nth=3", postEndsAtOneRequest, NULL},
-	{"post_recv:errno=ENOMEM,nth=2", receiveIsRefused, NULL},
-	{"post_send:errno=EFAULT,opcode=WRITE,min_length=1000", filtersLetOthersPass, NULL},
-	{"post_send:errno=EAGAIN,nth=2,every=3,count=3", everyThirdFails, NULL},
-	{"seed=5;post_send:errno=EAGAIN,probability=250", drawsBySeed, NULL},
-	{"post_send:errno=EAGAIN,probability=250;seed=5", drawsBySeed, NULL},
-	{"seed=6;post_send:errno=EAGAIN,probability=250", drawsBySeed, NULL},
-	{"alloc_pd:delay=200", callTakesLonger, NULL},
+	 "create_cq:errno=ENOSPC;create_qp:errno=ENOMEM", .body = createsFailOnce},
+	{"reg_mr:errno=12,nth=2,count=2", .body = secondAndThirdFail},
+	{"reg_mr:errno=1,once=claimed", .body = firstFails},
+	{"reg_mr:errno=1,once=claimed", .body = noneFails},
+	{"modify_qp:errno=EIO,state=ERR", .between = moveToOneStateFails},
+	{"post_send:errno=ENOMEM,nth=3", .between = postEndsAtOneRequest},
+	{"post_send:errno=11,nth=1000", .between = badListsAreRefused},
+	{"post_recv:errno=ENOMEM,nth=2", .between = receiveIsRefused},
+	{"post_send:errno=EFAULT,opcode=WRITE,min_length=1000", .between = filtersLetOthersPass},
+	{"post_send:errno=EAGAIN,nth=2,every=3,count=3", .between = everyThirdFails},
+	{"seed=5;post_send:errno=EAGAIN,probability=250", .between = drawsBySeed},
+	{"post_send:errno=EAGAIN,probability=250;seed=5", .between = drawsBySeed},
+	{"seed=6;post_send:errno=EAGAIN,probability=250", .between = drawsBySeed},
+	{"alloc_pd:delay=200", .body = callTakesLonger},
 };
 
+/* The cases leave their files in a folder that goes with them. */
 int main(int argc, char **argv)
 {
-	char drawn[64];
-	int status;
+	char folder[] = "/tmp/softdev-fault-XXXXXX";
 
-	snprintf(drawn, sizeof(drawn), "/tmp/softdev-fault-drawn-%d", (int)getpid());
-	setenv("FAULT_DRAWN", drawn, 0);
-	status = RUN_FAULT_CASES(cases);
-	unlink(drawn);
-	return status;
+	if (argc == 2)
+		return RUN_FAULT_CASES(cases);
+	CHECK(mkdtemp(folder) && !chdir(folder));
+	RUN_FAULT_CASES(cases);
+	CHECK(!unlink("claimed") && !unlink("drawn") && !rmdir(folder));
+	return 0;
 }

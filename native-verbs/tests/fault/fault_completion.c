@@ -2,115 +2,80 @@
 /* Completions that never come, come late with those behind them, come twice, or find the queue full. */
 #include "fault_fixture.h"
 
-static void isLost(void)
+static void isLost(struct pair *pair)
 {
-	struct fault_scene scene;
-
-	open_scene(&scene, NULL);
-	expect_good_read(&scene, 1);
-	CHECK_EQUAL(scene_read(&scene, 2), 0);
-	CHECK_EQUAL(scene_read(&scene, 3), 0);
-	expect_completion(scene.pair.a.cq, 3, IBV_WC_SUCCESS);
-	expect_no_completion(scene.pair.a.cq);
-	close_scene(&scene);
+	expect_good_read(pair, 1);
+	pair_post(pair, IBV_WR_RDMA_READ, 2, 64);
+	pair_run(pair, IBV_WR_RDMA_READ, 3, 64, IBV_WC_SUCCESS);
+	expect_no_completion(pair->a.cq);
 }
 
-static void isLateAndKeepsTheOrder(void)
+static void isLateAndKeepsTheOrder(struct pair *pair)
 {
-	struct fault_scene scene;
-	uint64_t start;
+	uint64_t start = test_now_ms();
 
-	open_scene(&scene, NULL);
-	start = test_now_ms();
-	CHECK_EQUAL(scene_read(&scene, 1), 0);
-	CHECK_EQUAL(scene_read(&scene, 2), 0);
-	expect_no_completion(scene.pair.a.cq);
-	expect_completion(scene.pair.a.cq, 1, IBV_WC_SUCCESS);
+	pair_post(pair, IBV_WR_RDMA_READ, 1, 64);
+	pair_post(pair, IBV_WR_RDMA_READ, 2, 64);
+	expect_no_completion(pair->a.cq);
+	expect_completion(pair->a.cq, 1, IBV_WC_SUCCESS);
 	CHECK(test_now_ms() - start >= 290);
-	expect_completion(scene.pair.a.cq, 2, IBV_WC_SUCCESS);
-	expect_good_read(&scene, 3);
-	close_scene(&scene);
+	expect_completion(pair->a.cq, 2, IBV_WC_SUCCESS);
+	expect_good_read(pair, 3);
 }
 
 /* What is held belongs to the queue pair: nothing of it comes when that is gone. */
-static void isForgottenWithItsQueuePair(void)
+static void isForgottenWithItsQueuePair(struct pair *pair)
 {
-	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-	struct fault_scene scene;
-
-	open_scene(&scene, NULL);
-	CHECK_EQUAL(scene_read(&scene, 1), 0);
-	CHECK_EQUAL(softverbs_ibv_modify_qp(scene.pair.a.qp, &reset, IBV_QP_STATE), 0);
-	test_sleep_ms(400);
-	expect_no_completion(scene.pair.a.cq);
-	close_scene(&scene);
+	pair_post(pair, IBV_WR_RDMA_READ, 1, 64);
+	move_qp(pair->a.qp, IBV_QPS_RESET);
+	expect_silence(pair->a.cq, 400);
 }
 
-static void comesTwice(void)
+static void comesTwice(struct pair *pair)
 {
-	struct fault_scene scene;
-
-	open_scene(&scene, NULL);
-	expect_good_read(&scene, 1);
-	CHECK_EQUAL(scene_read(&scene, 2), 0);
-	expect_completion(scene.pair.a.cq, 2, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.a.cq, 2, IBV_WC_SUCCESS);
-	expect_good_read(&scene, 3);
-	close_scene(&scene);
+	expect_good_read(pair, 1);
+	pair_run(pair, IBV_WR_RDMA_READ, 2, 64, IBV_WC_SUCCESS);
+	expect_completion(pair->a.cq, 2, IBV_WC_SUCCESS);
+	expect_good_read(pair, 3);
 }
 
-static void overrunsTheQueue(void)
+static void overrunsTheQueue(struct pair *pair)
 {
-	struct fault_scene scene;
-
-	open_scene(&scene, NULL);
-	CHECK_EQUAL(scene_read(&scene, 1), 0);
-	expect_async(&scene.pair.a, IBV_EVENT_CQ_ERR);
-	expect_state(scene.pair.a.qp, IBV_QPS_ERR);
-	close_scene(&scene);
+	pair_post(pair, IBV_WR_RDMA_READ, 1, 64);
+	expect_async(&pair->a, IBV_EVENT_CQ_ERR);
+	expect_state(pair->a.qp, IBV_QPS_ERR);
 }
 
 /* The flush of a queue pair in error is swallowed. */
-static void flushNeverArrives(void)
+static void flushNeverArrives(struct pair *pair)
 {
-	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
-	struct fault_scene scene;
-
-	open_scene(&scene, NULL);
-	expect_good_read(&scene, 1);
-	CHECK_EQUAL(post_receive(scene.pair.a.qp, 2, sge_of(&scene.sink, 0, 8)), 0);
-	CHECK_EQUAL(softverbs_ibv_modify_qp(scene.pair.a.qp, &error, IBV_QP_STATE), 0);
-	test_sleep_ms(50);
-	expect_no_completion(scene.pair.a.cq);
-	close_scene(&scene);
+	expect_good_read(pair, 1);
+	CHECK_EQUAL(post_receive(pair->a.qp, 2, sge_of(pair->local, 0, 8)), 0);
+	move_qp(pair->a.qp, IBV_QPS_ERR);
+	expect_silence(pair->a.cq, 50);
 }
 
-static void receiveIsLost(void)
+static void receiveIsLost(struct pair *pair)
 {
-	struct fault_scene scene;
-
-	open_scene(&scene, NULL);
-	CHECK_EQUAL(post_receive(scene.pair.b.qp, 1, sge_of(&scene.source, 0, 64)), 0);
-	CHECK_EQUAL(post_receive(scene.pair.b.qp, 2, sge_of(&scene.source, 0, 64)), 0);
-	CHECK_EQUAL(scene_post(&scene, IBV_WR_SEND, 3, 64), 0);
-	CHECK_EQUAL(scene_post(&scene, IBV_WR_SEND, 4, 64), 0);
-	expect_completion(scene.pair.a.cq, 3, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.a.cq, 4, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.b.cq, 2, IBV_WC_SUCCESS);
-	expect_no_completion(scene.pair.b.cq);
-	close_scene(&scene);
+	pair_receive(pair, 1, 64);
+	pair_receive(pair, 2, 64);
+	pair_post(pair, IBV_WR_SEND, 3, 64);
+	pair_post(pair, IBV_WR_SEND, 4, 64);
+	expect_completions(pair->a.cq, 3, 4, IBV_WC_SUCCESS);
+	expect_completion(pair->b.cq, 2, IBV_WC_SUCCESS);
+	expect_no_completion(pair->b.cq);
 }
 
 static const struct fault_case cases[] = {
-	{"completion:drop,nth=2", isLost, NULL},
-	{"completion:drop,opcode=READ,nth=2", isLost, "wire"},
-	{"completion:delay=300", isLateAndKeepsTheOrder, NULL},
-	{"completion:delay=300", isForgottenWithItsQueuePair, NULL},
-	{"completion:duplicate,nth=2", comesTwice, NULL},
-	{"completion:duplicate,delay=20,nth=2", comesTwice, "wire"},
-	{"completion:overrun", overrunsTheQueue, NULL},
-	{"completion:drop,result=WR_FLUSH_ERR,count=all", flushNeverArrives, NULL},
-	{"completion:drop,opcode=RECV", receiveIsLost, NULL},
+	{"completion:drop,nth=2", .between = isLost},
+	{"completion:drop,opcode=READ,nth=2", .between = isLost, .path = "wire"},
+	{"completion:delay=300", .between = isLateAndKeepsTheOrder},
+	{"completion:delay=300", .between = isForgottenWithItsQueuePair},
+	{"completion:duplicate,nth=2", .between = comesTwice},
+	{"completion:duplicate,delay=20,nth=2", .between = comesTwice, .path = "wire"},
+	{"completion:overrun", .between = overrunsTheQueue},
+	{"completion:drop,result=WR_FLUSH_ERR,count=all", .between = flushNeverArrives},
+	{"completion:drop,opcode=RECV", .between = receiveIsLost},
 };
 
 int main(int argc, char **argv)

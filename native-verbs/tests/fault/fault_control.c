@@ -7,16 +7,13 @@
 
 static int control;
 
-static int connect_control(const char *name)
+static int connect_control(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int used = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "softverbs-fault-%d", (int)getpid());
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int used = snprintf(address.sun_path, sizeof(address.sun_path), "%s", name);
 
-	if (*name == '@')
-		address.sun_path[0] = 0;
-	CHECK(!connect(fd, (struct sockaddr *)&address,
-		       offsetof(struct sockaddr_un, sun_path) + used + (*name != '@')));
+	CHECK(!connect(fd, (struct sockaddr *)&address, offsetof(struct sockaddr_un, sun_path) + 1 + used));
 	return fd;
 }
 
@@ -52,21 +49,20 @@ static void expect_answer(const char *command, const char *expected)
 	}
 }
 
-static void rulesComeAndGo(struct fault_scene *scene)
+static void rulesComeAndGo(struct pair *pair)
 {
-	expect_good_read(scene, 1);
+	expect_good_read(pair, 1);
 	expect_answer("list", "ok");
 	expect_answer("set read:flip,offset=63;post_send:errno=EAGAIN,opcode=WRITE", "ok rules 1 to 2");
-	CHECK_EQUAL(scene_read(scene, 2), 0);
-	expect_completion(scene->pair.a.cq, 2, IBV_WC_SUCCESS);
-	CHECK_EQUAL(scene->sink.bytes[63], 0x54);
-	CHECK_EQUAL(scene->sink.bytes[62], 0x55);
+	pair_run(pair, IBV_WR_RDMA_READ, 2, 64, IBV_WC_SUCCESS);
+	CHECK_EQUAL(pair->local->bytes[63], UNTOUCHED ^ 1);
+	CHECK_EQUAL(pair->local->bytes[62], UNTOUCHED);
 	expect_answer("list", "1 read:flip,offset=63 seen=1 hits=1");
 	expect_answer("list", "2 post_send:errno=EAGAIN,opcode=WRITE seen=0 hits=0");
 	expect_answer("clear 1", "ok cleared 1");
 	expect_answer("clear 1", "error clear 1: there is no such rule");
 	expect_answer("clear", "ok cleared 1");
-	expect_good_read(scene, 3);
+	expect_good_read(pair, 3);
 }
 
 static void mistakesAreNamed(void)
@@ -84,114 +80,113 @@ static void mistakesAreNamed(void)
 	expect_answer("list", "ok");
 }
 
-static void eventsAreRaised(struct fault_scene *scene)
+/* Of the port or the device; each side has a context that is told. */
+static void raise_on_both(struct side *side, const char *name, enum ibv_event_type type)
 {
-	static const char *const of_port[] = {"PORT_ERR", "PORT_ACTIVE", "GID_CHANGE", "LID_CHANGE", "PKEY_CHANGE",
-					      "SM_CHANGE", "CLIENT_REREGISTER"};
-	static const enum ibv_event_type types[] = {
-		IBV_EVENT_PORT_ERR, IBV_EVENT_PORT_ACTIVE, IBV_EVENT_GID_CHANGE, IBV_EVENT_LID_CHANGE,
-		IBV_EVENT_PKEY_CHANGE, IBV_EVENT_SM_CHANGE, IBV_EVENT_CLIENT_REREGISTER};
 	struct ibv_async_event event;
 	char command[64];
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		snprintf(command, sizeof(command), "raise %s", of_port[i]);
-		expect_answer(command, "ok raised on 2"); /* each side has a context */
-		CHECK_EQUAL(softverbs_ibv_get_async_event(scene->pair.b.context, &event), 0);
-		CHECK_EQUAL(event.event_type, types[i]);
-		CHECK_EQUAL(event.element.port_num, 1);
-		softverbs_ibv_ack_async_event(&event);
-	}
-	snprintf(command, sizeof(command), "raise PATH_MIG qp=%u", scene->pair.b.qp->qp_num);
-	expect_answer(command, "ok raised on 1");
-	expect_async(&scene->pair.b, IBV_EVENT_PATH_MIG);
-	expect_good_read(scene, 1);
+	snprintf(command, sizeof(command), "raise %s", name);
+	expect_answer(command, "ok raised on 2");
+	CHECK_EQUAL(softverbs_ibv_get_async_event(side->context, &event), 0);
+	CHECK_EQUAL(event.event_type, type);
+	CHECK(type == IBV_EVENT_DEVICE_FATAL || event.element.port_num == 1);
+	softverbs_ibv_ack_async_event(&event);
 }
 
-static void linksAreCutSilentAndSlow(struct fault_scene *scene)
+static void eventsAreRaised(struct pair *pair)
+{
+	char command[64];
+
+	raise_on_both(&pair->b, "PORT_ERR", IBV_EVENT_PORT_ERR);
+	raise_on_both(&pair->b, "PORT_ACTIVE", IBV_EVENT_PORT_ACTIVE);
+	raise_on_both(&pair->b, "GID_CHANGE", IBV_EVENT_GID_CHANGE);
+	raise_on_both(&pair->b, "LID_CHANGE", IBV_EVENT_LID_CHANGE);
+	raise_on_both(&pair->b, "PKEY_CHANGE", IBV_EVENT_PKEY_CHANGE);
+	raise_on_both(&pair->b, "SM_CHANGE", IBV_EVENT_SM_CHANGE);
+	raise_on_both(&pair->b, "CLIENT_REREGISTER", IBV_EVENT_CLIENT_REREGISTER);
+	snprintf(command, sizeof(command), "raise PATH_MIG qp=%u", pair->b.qp->qp_num);
+	expect_answer(command, "ok raised on 1");
+	expect_async(&pair->b, IBV_EVENT_PATH_MIG);
+	expect_good_read(pair, 1);
+}
+
+/* The milliseconds that a WRITE takes. */
+static uint64_t write_takes(struct pair *pair, uint32_t length)
 {
 	uint64_t start = test_now_ms();
 
-	expect_good_read(scene, 1);
+	pair_run(pair, IBV_WR_RDMA_WRITE, 2, length, IBV_WC_SUCCESS);
+	return test_now_ms() - start;
+}
+
+static void linksAreSlowAndSilent(struct pair *pair)
+{
+	uint64_t start;
+
+	expect_good_read(pair, 1);
 	expect_answer("links slow delay=100", "ok links ");
-	CHECK_EQUAL(scene_post(scene, IBV_WR_RDMA_WRITE, 2, 64), 0);
-	expect_completion(scene->pair.a.cq, 2, IBV_WC_SUCCESS);
-	CHECK(test_now_ms() - start >= 190);
+	CHECK(write_takes(pair, 64) >= 190);
 	expect_answer("links slow rate=100000", "ok links ");
-	start = test_now_ms();
-	CHECK_EQUAL(scene_post(scene, IBV_WR_RDMA_WRITE, 3, 30000), 0);
-	expect_completion(scene->pair.a.cq, 3, IBV_WC_SUCCESS);
-	CHECK(test_now_ms() - start >= 250);
+	CHECK(write_takes(pair, 30000) >= 250);
 	expect_answer("links heal", "ok links ");
 	start = test_now_ms();
-	for (int i = 0; i < 10; i++) { /* three seconds if it were still slow */
-		CHECK_EQUAL(scene_post(scene, IBV_WR_RDMA_WRITE, 4, 30000), 0);
-		expect_completion(scene->pair.a.cq, 4, IBV_WC_SUCCESS);
-	}
+	for (int i = 0; i < 10; i++) /* three seconds if it were still slow */
+		write_takes(pair, 30000);
 	CHECK(test_now_ms() - start < 2000);
 
 	expect_answer("links silence", "ok links ");
-	CHECK_EQUAL(scene_post(scene, IBV_WR_RDMA_WRITE, 5, 64), 0);
-	test_sleep_ms(300);
-	expect_no_completion(scene->pair.a.cq);
+	pair_post(pair, IBV_WR_RDMA_WRITE, 5, 64);
+	expect_silence(pair->a.cq, 300);
 	expect_answer("links heal", "ok links ");
-	expect_completion(scene->pair.a.cq, 5, IBV_WC_SUCCESS);
+	expect_completion(pair->a.cq, 5, IBV_WC_SUCCESS);
 
 	expect_answer("links silence", "ok links ");
-	CHECK_EQUAL(scene_post(scene, IBV_WR_RDMA_WRITE, 6, 64), 0);
-	expect_completion(scene->pair.a.cq, 6, IBV_WC_RETRY_EXC_ERR);
+	pair_run(pair, IBV_WR_RDMA_WRITE, 6, 64, IBV_WC_RETRY_EXC_ERR);
 	expect_answer("links heal", "ok links ");
 }
 
 static void cutIsTheEndOfAConnection(void)
 {
-	struct fault_scene scene;
+	struct pair pair;
 
-	open_scene(&scene, NULL);
-	CHECK_EQUAL(scene_post(&scene, IBV_WR_RDMA_WRITE, 1, 64), 0);
-	expect_completion(scene.pair.a.cq, 1, IBV_WC_SUCCESS);
+	open_fault_pair(&pair, NULL);
+	pair_run(&pair, IBV_WR_RDMA_WRITE, 1, 64, IBV_WC_SUCCESS);
 	expect_answer("links refuse", "ok links ");
 	expect_answer("links cut", "ok links ");
-	CHECK_EQUAL(scene_post(&scene, IBV_WR_RDMA_WRITE, 2, 64), 0);
-	expect_completion(scene.pair.a.cq, 2, IBV_WC_RETRY_EXC_ERR);
+	pair_run(&pair, IBV_WR_RDMA_WRITE, 2, 64, IBV_WC_RETRY_EXC_ERR);
 	expect_answer("links heal", "ok links ");
-	close_scene(&scene);
-	open_scene(&scene, NULL);
-	expect_good_read(&scene, 3);
-	close_scene(&scene);
+	close_pair(&pair);
+	open_fault_pair(&pair, NULL);
+	expect_good_read(&pair, 3);
+	close_pair(&pair);
 }
 
 static void deviceDies(void)
 {
-	struct ibv_async_event event;
-	struct fault_scene scene;
+	struct pair pair;
 
-	open_scene(&scene, NULL);
-	CHECK_EQUAL(post_receive(scene.pair.a.qp, 1, sge_of(&scene.sink, 0, 8)), 0);
-	expect_answer("raise DEVICE_FATAL", "ok raised on 2");
-	CHECK_EQUAL(softverbs_ibv_get_async_event(scene.pair.a.context, &event), 0);
-	CHECK_EQUAL(event.event_type, IBV_EVENT_DEVICE_FATAL);
-	softverbs_ibv_ack_async_event(&event);
-	expect_completion(scene.pair.a.cq, 1, IBV_WC_WR_FLUSH_ERR);
-	close_scene(&scene);
+	open_fault_pair(&pair, NULL);
+	CHECK_EQUAL(post_receive(pair.a.qp, 1, sge_of(pair.local, 0, 8)), 0);
+	raise_on_both(&pair.a, "DEVICE_FATAL", IBV_EVENT_DEVICE_FATAL);
+	expect_completion(pair.a.cq, 1, IBV_WC_WR_FLUSH_ERR);
+	close_pair(&pair);
 }
 
 int main(void)
 {
 	static const struct connection patient = {.timeout = 17, .retry_count = 3};
-	struct fault_scene scene;
-	char name[64];
+	struct pair pair;
 
 	alarm(TEST_SECONDS);
 	setenv("SOFTVERBS_FAULT_CONTROL", "@softverbs-fault-%p", 1);
-	open_scene(&scene, &patient);
-	snprintf(name, sizeof(name), "@softverbs-fault-%d", (int)getpid());
-	control = connect_control(name);
-	rulesComeAndGo(&scene);
+	open_fault_pair(&pair, &patient);
+	control = connect_control();
+	rulesComeAndGo(&pair);
 	mistakesAreNamed();
-	eventsAreRaised(&scene);
-	linksAreCutSilentAndSlow(&scene);
-	close_scene(&scene);
+	eventsAreRaised(&pair);
+	linksAreSlowAndSilent(&pair);
+	close_pair(&pair);
 	cutIsTheEndOfAConnection();
 	deviceDies();
 	close(control);

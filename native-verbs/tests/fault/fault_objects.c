@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same for what not every program has: shared receive queues, address handles, windows, datagrams. */
+/* The faults of fault_calls for what not every program has: shared receive queues, address handles, windows, datagrams. */
 #include "fault_fixture.h"
 #include "ud_fixture.h"
 
-static void creatingCallsFailOnce(void)
+static void createsFailOnce(void)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
 	struct ibv_recv_wr *bad, second = {.wr_id = 2}, first = {.wr_id = 1, .next = &second};
@@ -14,7 +14,7 @@ static void creatingCallsFailOnce(void)
 	union ibv_gid gid;
 
 	open_ud_side(&ud, 4);
-	CHECK(!softverbs_ibv_create_srq(ud.side.pd, &init) && errno == ENOMEM);
+	CHECK_REFUSED(softverbs_ibv_create_srq(ud.side.pd, &init), ENOMEM);
 	srq = softverbs_ibv_create_srq(ud.side.pd, &init);
 	CHECK(srq);
 	CHECK_EQUAL(ibv_post_srq_recv(srq, &first, &bad), ENOMEM);
@@ -22,8 +22,8 @@ static void creatingCallsFailOnce(void)
 	CHECK_EQUAL(softverbs_ibv_destroy_srq(srq), 0);
 	gid = gid_at(&ud, 0);
 	attr = ah_attr_to(&gid, 0);
-	CHECK(!softverbs_ibv_create_ah(ud.side.pd, &attr) && errno == EHOSTUNREACH);
-	CHECK(!ibv_alloc_mw(ud.side.pd, IBV_MW_TYPE_2) && errno == EPERM);
+	CHECK_REFUSED(softverbs_ibv_create_ah(ud.side.pd, &attr), EHOSTUNREACH);
+	CHECK_REFUSED(ibv_alloc_mw(ud.side.pd, IBV_MW_TYPE_2), EPERM);
 	mw = ibv_alloc_mw(ud.side.pd, IBV_MW_TYPE_2);
 	CHECK(mw);
 	CHECK_EQUAL(ibv_dealloc_mw(mw), 0);
@@ -60,9 +60,9 @@ static void datagramsAreNotReliable(void)
 
 static const struct fault_case cases[] = {
 	{"create_srq:errno=ENOMEM;create_ah:errno=EHOSTUNREACH;alloc_mw:errno=EPERM;"
-	 "post_srq_recv:errno=ENOMEM,nth=2", creatingCallsFailOnce, NULL},
+	 "post_srq_recv:errno=ENOMEM,nth=2", .body = createsFailOnce},
 	{"datagram:drop,nth=2;datagram:flip,offset=5,nth=3;datagram:duplicate,nth=4;wr:opcode=SEND,status=LOC_PROT_ERR,nth=5",
-	 datagramsAreNotReliable, NULL},
+	 .body = datagramsAreNotReliable},
 };
 
 int main(int argc, char **argv)

@@ -4,76 +4,63 @@
 
 #include <pthread.h>
 
-static uint64_t by_wire(void)
-{
-	struct softverbs_counters counters;
-
-	CHECK_EQUAL(softverbs_get_counters(&counters, sizeof(counters)), 0);
-	return counters.reads_wire;
-}
-
 /* The third of four READs meets the refusal. */
-static void readsGoOn(uint64_t expected_by_wire)
+static void expect_by_wire(struct pair *pair, uint64_t by_wire)
 {
-	struct fault_scene scene;
-
-	open_scene(&scene, NULL);
 	for (int i = 1; i <= 4; i++)
-		expect_good_read(&scene, i);
-	CHECK_EQUAL(by_wire(), expected_by_wire);
-	close_scene(&scene);
+		expect_good_read(pair, i);
+	CHECK_EQUAL(counters_now().reads_wire, by_wire);
 }
 
 /* The kernel said no: it is not asked again. */
-static void cmaIsForbidden(void)
+static void cmaIsForbidden(struct pair *pair)
 {
-	readsGoOn(2);
+	expect_by_wire(pair, 2);
 }
 
-static void oneReadIsRefused(void)
+static void oneReadIsRefused(struct pair *pair)
 {
-	readsGoOn(1);
+	expect_by_wire(pair, 1);
 }
 
-static void noDescriptorIsGiven(void)
+static void noDescriptorIsGiven(struct pair *pair)
 {
-	readsGoOn(4);
+	expect_by_wire(pair, 4);
 }
 
-static void *post_second_read(void *scene)
+static void *post_second_read(void *pair)
 {
-	CHECK_EQUAL(scene_read(scene, 2), 0);
+	pair_post(pair, IBV_WR_RDMA_READ, 2, 64);
 	return NULL;
 }
 
 /* The region goes between the copy and the checks after it: the READ has not succeeded. */
-static void theRegionGoesMeanwhile(void)
+static void theRegionGoesMeanwhile(struct pair *pair)
 {
-	struct fault_scene scene;
+	volatile uint8_t *copied = &pair->local->bytes[63];
 	pthread_t thread;
 	uint64_t start;
 
-	open_scene(&scene, NULL);
-	expect_good_read(&scene, 1);
-	CHECK(!pthread_create(&thread, NULL, post_second_read, &scene));
-	test_sleep_ms(100);
+	expect_good_read(pair, 1);
+	*copied = 0;
+	CHECK(!pthread_create(&thread, NULL, post_second_read, pair));
+	AWAIT(*copied == UNTOUCHED);
 	start = test_now_ms();
-	CHECK_EQUAL(softverbs_ibv_dereg_mr(scene.source.mr), 0);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(pair->remote->mr), 0);
 	CHECK(test_now_ms() - start < 700);
-	scene.source.mr = NULL;
-	expect_completion(scene.pair.a.cq, 2, IBV_WC_REM_ACCESS_ERR);
+	pair->remote->mr = NULL;
+	expect_completion(pair->a.cq, 2, IBV_WC_REM_ACCESS_ERR);
 	CHECK(!pthread_join(thread, NULL));
-	close_scene(&scene);
 }
 
 static const struct fault_case cases[] = {
-	{"cma:errno=EPERM,nth=3", cmaIsForbidden, "cma"},
-	{"cma:errno=ENOSYS,nth=3", cmaIsForbidden, "cma"},
-	{"cma:errno=EFAULT,nth=3", oneReadIsRefused, "cma"},
-	{"file:errno=EIO,nth=3", oneReadIsRefused, "file"},
-	{"cma:delay=1000,nth=2", theRegionGoesMeanwhile, "cma"},
-	{"file:delay=1000,nth=2", theRegionGoesMeanwhile, "file"},
-	{"share_file:errno=EMFILE", noDescriptorIsGiven, "file"},
+	{"cma:errno=EPERM,nth=3", .between = cmaIsForbidden, .path = "cma"},
+	{"cma:errno=ENOSYS,nth=3", .between = cmaIsForbidden, .path = "cma"},
+	{"cma:errno=EFAULT,nth=3", .between = oneReadIsRefused, .path = "cma"},
+	{"file:errno=EIO,nth=3", .between = oneReadIsRefused, .path = "file"},
+	{"cma:delay=1000,nth=2", .between = theRegionGoesMeanwhile, .path = "cma"},
+	{"file:delay=1000,nth=2", .between = theRegionGoesMeanwhile, .path = "file"},
+	{"share_file:errno=EMFILE", .between = noDescriptorIsGiven, .path = "file"},
 };
 
 int main(int argc, char **argv)

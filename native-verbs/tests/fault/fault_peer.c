@@ -3,44 +3,36 @@
 #include "fault_fixture.h"
 #include "offer.h"
 
-static const struct connection patient = {.timeout = 10, .retry_count = 1};
-
 /* Serves one connection after the other, until the test closes its end. */
 static void serve(int fd)
 {
-	struct side side;
-	struct region region;
+	struct region *region;
 	struct address remote;
+	struct side side;
 
 	open_side(&side, 16, 16);
-	region = create_region(side.pd, 4096, ALL_REMOTE);
-	memset(region.bytes, 0x55, 4096);
+	region = add_region(&side, 4096, ALL_REMOTE);
 	while (read(fd, &remote, sizeof(remote)) == sizeof(remote)) {
-		struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-		struct offer offer = offer_of(&side, &region);
+		struct offer offer = offer_of(&side, region);
 
-		CHECK_EQUAL(softverbs_ibv_modify_qp(side.qp, &reset, IBV_QP_STATE), 0);
-		connect_side(&side, &remote, NULL);
+		reconnect_side(&side, &remote, NULL);
 		test_send(fd, &offer, sizeof(offer));
 	}
-	destroy_region(&region);
 	close_side(&side);
 }
 
 static void read_twice(struct test_peer *peer, enum ibv_wc_status second)
 {
+	static const struct connection patient = {.timeout = 10, .retry_count = 1};
+	struct region *sink;
 	struct offer offer;
-	struct region sink;
 	struct side side;
 
 	open_side(&side, 16, 16);
-	sink = create_region(side.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
+	sink = add_region(&side, 4096, IBV_ACCESS_LOCAL_WRITE);
 	offer = accept_offer(peer->fd, &side, &patient);
-	for (int i = 1; i <= 2; i++) {
-		CHECK_EQUAL(post_read(side.qp, i, &sink, 64, offer.addr, offer.rkey), 0);
-		expect_completion(side.cq, i, i == 2 ? second : IBV_WC_SUCCESS);
-	}
-	destroy_region(&sink);
+	for (int i = 1; i <= 2; i++)
+		read_and_expect(&side, i, sink, 64, offer.addr, offer.rkey, i == 2 ? second : IBV_WC_SUCCESS);
 	close_side(&side);
 }
 
@@ -69,8 +61,8 @@ static void peerIsStopped(void)
 }
 
 static const struct fault_case cases[] = {
-	{"read:killpeer,nth=2", peerIsKilled, "wire"},
-	{"read:stoppeer,nth=2", peerIsStopped, "wire"},
+	{"read:killpeer,nth=2", .body = peerIsKilled, .path = "wire"},
+	{"read:stoppeer,nth=2", .body = peerIsStopped, .path = "wire"},
 };
 
 int main(int argc, char **argv)

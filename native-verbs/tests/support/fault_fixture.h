@@ -5,21 +5,47 @@
 
 #include "softdev_fixture.h"
 
+enum { FAULT_BYTES = 65536, UNTOUCHED = 0x55 };
+
 struct fault_case {
 	const char *fault;
-	void (*body)(void);
-	const char *path; /* SOFTVERBS_PATH, NULL = auto */
+	void (*between)(struct pair *pair); /* with an open pair */
+	void (*body)(void);		    /* or without */
+	const char *path;		    /* SOFTVERBS_PATH, NULL = auto */
+	struct connection how;		    /* of the pair */
 };
+
+/* A pair with a region on each side; that of `b` is filled with UNTOUCHED. */
+static inline void open_fault_pair(struct pair *pair, const struct connection *how)
+{
+	struct pair_setup setup = {.bytes = FAULT_BYTES};
+
+	if (how)
+		setup.a = setup.b = *how;
+	open_pair_as(pair, &setup);
+	memset(pair->remote->bytes, UNTOUCHED, FAULT_BYTES);
+}
+
+static inline void run_fault_body(const struct fault_case *fault_case)
+{
+	struct pair pair;
+
+	if (fault_case->body) {
+		fault_case->body();
+		return;
+	}
+	open_fault_pair(&pair, &fault_case->how);
+	fault_case->between(&pair);
+	close_pair(&pair);
+}
 
 static inline void run_fault_case(const struct fault_case *fault_case, int number)
 {
 	char text[16];
 	int status;
-	pid_t pid = fork();
+	pid_t pid = test_fork();
 
-	CHECK(pid >= 0);
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		setenv("SOFTVERBS_FAULT", fault_case->fault, 1);
 		if (fault_case->path)
 			setenv("SOFTVERBS_PATH", fault_case->path, 1);
@@ -38,7 +64,7 @@ static inline int run_fault_cases(int argc, char **argv, const struct fault_case
 {
 	alarm(TEST_SECONDS);
 	if (argc == 2) {
-		cases[atoi(argv[1])].body();
+		run_fault_body(&cases[atoi(argv[1])]);
 		return 0;
 	}
 	for (int i = 0; i < count; i++)
@@ -46,48 +72,13 @@ static inline int run_fault_cases(int argc, char **argv, const struct fault_case
 	return 0;
 }
 
-#define RUN_FAULT_CASES(cases) run_fault_cases(argc, argv, cases, sizeof(cases) / sizeof((cases)[0]))
-
-/* A connected pair with a region on each side. */
-struct fault_scene {
-	struct pair pair;
-	struct region sink, source;
-};
-
-enum { SCENE_BYTES = 65536 };
-
-static inline void open_scene(struct fault_scene *scene, const struct connection *how)
-{
-	open_pair(&scene->pair, how, how);
-	scene->sink = create_region(scene->pair.a.pd, SCENE_BYTES, ALL_REMOTE);
-	scene->source = create_region(scene->pair.b.pd, SCENE_BYTES, ALL_REMOTE);
-	memset(scene->source.bytes, 0x55, SCENE_BYTES);
-}
-
-static inline void close_scene(struct fault_scene *scene)
-{
-	destroy_region(&scene->sink);
-	destroy_region(&scene->source);
-	close_pair(&scene->pair);
-}
-
-static inline int scene_post(struct fault_scene *scene, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t length)
-{
-	return post(scene->pair.a.qp, opcode, wr_id, sge_of(&scene->sink, 0, length),
-		    (uintptr_t)scene->source.bytes, scene->source.mr->rkey);
-}
-
-static inline int scene_read(struct fault_scene *scene, uint64_t wr_id)
-{
-	return scene_post(scene, IBV_WR_RDMA_READ, wr_id, 64);
-}
+#define RUN_FAULT_CASES(cases) run_fault_cases(argc, argv, cases, COUNT_OF(cases))
 
 /* The connection works: a READ brings what is there. */
-static inline void expect_good_read(struct fault_scene *scene, uint64_t wr_id)
+static inline void expect_good_read(struct pair *pair, uint64_t wr_id)
 {
-	CHECK_EQUAL(scene_read(scene, wr_id), 0);
-	expect_completion(scene->pair.a.cq, wr_id, IBV_WC_SUCCESS);
-	CHECK_EQUAL(scene->sink.bytes[63], 0x55);
+	pair_run(pair, IBV_WR_RDMA_READ, wr_id, 64, IBV_WC_SUCCESS);
+	CHECK_EQUAL(pair->local->bytes[63], UNTOUCHED);
 }
 
 #endif

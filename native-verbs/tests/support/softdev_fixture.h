@@ -479,6 +479,17 @@ static inline void expect_no_completion(struct ibv_cq *cq)
 	CHECK_EQUAL(ibv_poll_cq(cq, 1, &wc), 0);
 }
 
+/* None comes within this time. */
+static inline void expect_silence(struct ibv_cq *cq, uint64_t milliseconds)
+{
+	uint64_t end = test_now_ms() + milliseconds;
+
+	do {
+		expect_no_completion(cq);
+		usleep(2000);
+	} while (test_now_ms() < end);
+}
+
 /* Takes the next event of a channel, and acknowledges it. */
 static inline struct ibv_cq *take_cq_event(struct ibv_comp_channel *channel)
 {
