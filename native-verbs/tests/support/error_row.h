@@ -20,17 +20,17 @@ enum {
 	REQUESTERS_RECEIVE = 11,
 	RESPONDERS_RECEIVE = 21,
 	SETTLE_MS = 20,
+	SPOILT = 0xc5,
 	MAX_WRS = 8,
 	SGES = 4,
 };
 
 struct error_run {
-	struct pair pair;
-	struct region local, remote;  /* ROW_BYTES each, at `a` and at `b`, that may be used in every way */
-	struct ibv_sge receives[2];   /* what `b` posts; 64 bytes each of `remote` */
-	struct ibv_sge list[SGES];    /* the list of the request that fails; its first 8 bytes of `local` */
-	struct ibv_mr *extra, *far;   /* of `a` or `b`, deregistered in the end */
-	struct ibv_mw *window;	      /* likewise given back */
+	struct pair pair;	    /* its regions may be used in every way */
+	struct ibv_sge receives[2]; /* what `b` posts; 64 bytes each of `remote` */
+	struct ibv_sge list[SGES];  /* the list of the request that fails; its first 8 bytes of `local`, of SPOILT */
+	struct ibv_send_wr failing;
+	struct ibv_mw *window; /* of `a`, if the row allocates one */
 	bool differs;
 };
 
@@ -39,9 +39,11 @@ struct error_row {
 	struct connection requester, responder;
 	bool no_first;	  /* no request can succeed before */
 	bool no_receives; /* the responder has posted none */
-	/* Before anything is posted, and with the request that is to fail: a WRITE of `list` to `remote`. */
-	void (*prepare)(struct error_run *run);
-	void (*fill)(struct error_run *run, struct ibv_send_wr *wr);
+	/* The request that is to fail: a WRITE, if no other is named, of `list` to `remote`, and what is wrong with it. */
+	enum ibv_wr_opcode opcode;
+	bool wrong_lkey, wrong_rkey;
+	int64_t local_offset, remote_offset;
+	void (*spoil)(struct error_run *run); /* what else is wrong; nothing is posted yet */
 	enum ibv_wc_status status;  /* of the request */
 	enum ibv_wc_status receive; /* of the responder's oldest receive; IBV_WC_SUCCESS: none has completed */
 	enum ibv_qp_state responder_state;
@@ -62,24 +64,37 @@ static inline struct ibv_send_wr request_of(struct error_run *run, uint64_t wr_i
 		.num_sge = 1,
 		.opcode = opcode,
 		.send_flags = wr_id == BEHIND_UNSIGNALLED ? 0 : IBV_SEND_SIGNALED,
-		.wr.rdma = {(uintptr_t)run->remote.bytes, run->remote.mr->rkey},
+		.wr.rdma = {(uintptr_t)run->pair.remote->bytes, run->pair.remote->mr->rkey},
 	};
+}
+
+/* What the row says of the request that fails. */
+static inline void fill_failing(struct error_run *run, const struct error_row *row)
+{
+	run->list[0] = sge_of(run->pair.local, 0, 8);
+	run->receives[0] = run->receives[1] = sge_of(run->pair.remote, 0, 64);
+	run->failing = request_of(run, FAILING, row->opcode);
+	run->failing.wr.rdma.remote_addr += row->remote_offset;
+	run->failing.wr.rdma.rkey ^= row->wrong_rkey;
+	run->list[0].addr += row->local_offset;
+	run->list[0].lkey ^= row->wrong_lkey;
+	memset(run->pair.local->bytes, SPOILT, 64);
+	if (row->spoil)
+		row->spoil(run);
 }
 
 static inline void post_requests(struct error_run *run, const struct error_row *row)
 {
-	struct ibv_sge good = sge_of(&run->local, 0, 8);
+	struct ibv_sge good = sge_of(run->pair.local, 64, 8);
 	struct ibv_send_wr *bad, wrs[4] = {
 		request_of(run, FIRST, row->responder.access & IBV_ACCESS_REMOTE_READ ? IBV_WR_RDMA_READ
 										     : IBV_WR_RDMA_WRITE),
-		request_of(run, FAILING, IBV_WR_RDMA_WRITE),
+		run->failing,
 		request_of(run, BEHIND, IBV_WR_RDMA_WRITE),
 		request_of(run, BEHIND_UNSIGNALLED, IBV_WR_RDMA_READ),
 	};
 
 	wrs[0].sg_list = wrs[2].sg_list = wrs[3].sg_list = &good;
-	if (row->fill)
-		row->fill(run, &wrs[1]);
 	for (int i = 0; i < 3; i++)
 		wrs[i].next = &wrs[i + 1];
 	CHECK_EQUAL(ibv_post_send(run->pair.a.qp, &wrs[row->no_first ? 1 : 0], &bad), 0);
@@ -227,8 +242,10 @@ static inline void compare_responder(struct error_run *run, const struct error_r
 	const enum ibv_wc_status statuses[] = {row->receive, IBV_WC_WR_FLUSH_ERR};
 	struct side *b = &run->pair.b;
 
-	if (row->responder_event != NO_EVENT)
+	if (row->responder_event != NO_EVENT) {
+		CHECK(!memchr(run->pair.remote->bytes, SPOILT, ROW_BYTES));
 		compare_event(run, "responder", b, row->responder_event);
+	}
 	compare_state(run, "responder", b, row->responder_state);
 	if (row->receive != IBV_WC_SUCCESS && !row->no_receives)
 		compare_completions(run, "responder", b, wr_ids, statuses, 2);
@@ -251,15 +268,11 @@ static inline void compare_silence(struct error_run *run)
 
 static inline void run_row_once(const struct error_row *row)
 {
-	struct error_run run = {.extra = NULL};
+	struct pair_setup setup = {.a = row->requester, .b = row->responder, .bytes = ROW_BYTES};
+	struct error_run run = {.differs = false};
 
-	open_pair(&run.pair, &row->requester, &row->responder);
-	run.local = create_region(run.pair.a.pd, ROW_BYTES, ALL_REMOTE);
-	run.remote = create_region(run.pair.b.pd, ROW_BYTES, ALL_REMOTE);
-	run.list[0] = sge_of(&run.local, 0, 8);
-	run.receives[0] = run.receives[1] = sge_of(&run.remote, 0, 64);
-	if (row->prepare)
-		row->prepare(&run);
+	open_pair_as(&run.pair, &setup);
+	fill_failing(&run, row);
 	for (int i = 0; i < 2; i++) {
 		CHECK_EQUAL(post_receive(run.pair.a.qp, REQUESTERS_RECEIVE + i, run.list[0]), 0);
 		if (!row->no_receives)
@@ -276,12 +289,6 @@ static inline void run_row_once(const struct error_row *row)
 	}
 	if (run.window)
 		CHECK_EQUAL(ibv_dealloc_mw(run.window), 0);
-	if (run.extra)
-		CHECK_EQUAL(softverbs_ibv_dereg_mr(run.extra), 0);
-	if (run.far)
-		CHECK_EQUAL(softverbs_ibv_dereg_mr(run.far), 0);
-	destroy_region(&run.local);
-	destroy_region(&run.remote);
 	close_pair(&run.pair);
 }
 

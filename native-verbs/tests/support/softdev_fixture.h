@@ -69,26 +69,31 @@ static inline struct ibv_mr *register_file(struct ibv_pd *pd, void *bytes, size_
 	return softverbs_reg_file_mr(pd, bytes, length, fd, 0, access);
 }
 
+/* A region that maps a file, on every path. */
+static inline struct region create_file_region(struct ibv_pd *pd, size_t length, int access)
+{
+	char name[] = "/tmp/softdev-test-XXXXXX";
+	struct region region = {.length = length, .fd = mkstemp(name)};
+
+	CHECK(region.fd >= 0);
+	unlink(name);
+	CHECK(!ftruncate(region.fd, length));
+	region.bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd, 0);
+	CHECK(region.bytes != MAP_FAILED);
+	region.mr = register_file(pd, region.bytes, length, region.fd, access);
+	CHECK(region.mr);
+	return region;
+}
+
 static inline struct region create_region(struct ibv_pd *pd, size_t length, int access)
 {
 	struct region region = {.length = length, .fd = -1};
 
-	if (test_path_is("file")) {
-		char name[] = "/tmp/softdev-test-XXXXXX";
-
-		region.fd = mkstemp(name);
-		CHECK(region.fd >= 0);
-		unlink(name);
-		CHECK(!ftruncate(region.fd, length));
-		region.bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd, 0);
-	} else {
-		region.bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	}
+	if (test_path_is("file"))
+		return create_file_region(pd, length, access);
+	region.bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(region.bytes != MAP_FAILED);
-	if (region.fd >= 0)
-		region.mr = register_file(pd, region.bytes, length, region.fd, access);
-	else
-		region.mr = softverbs_ibv_reg_mr(pd, region.bytes, length, access);
+	region.mr = softverbs_ibv_reg_mr(pd, region.bytes, length, access);
 	CHECK(region.mr);
 	return region;
 }
@@ -111,6 +116,7 @@ struct side {
 	struct ibv_qp *qp;
 	struct region regions[MAX_REGIONS];
 	int region_count;
+	struct ibv_pd *other_pd; /* see other_domain() */
 };
 
 /* What the other side needs to know. */
@@ -168,6 +174,7 @@ static inline struct ibv_qp *create_qp(struct side *side, uint32_t max_wr)
 static inline void open_side_of(struct side *side, enum ibv_qp_type type, int cqe, uint32_t max_wr)
 {
 	side->region_count = 0;
+	side->other_pd = NULL;
 	side->context = open_device();
 	side->pd = softverbs_ibv_alloc_pd(side->context);
 	CHECK(side->pd);
@@ -183,14 +190,26 @@ static inline void open_side(struct side *side, int cqe, uint32_t max_wr)
 	open_side_of(side, IBV_QPT_RC, cqe, max_wr);
 }
 
-/* A region that close_side() destroys. */
+/* From here on the region is the side's, and close_side() destroys it. */
+static inline struct region *keep_region(struct side *side, struct region region)
+{
+	CHECK(side->region_count < MAX_REGIONS);
+	side->regions[side->region_count] = region;
+	return &side->regions[side->region_count++];
+}
+
 static inline struct region *add_region(struct side *side, size_t length, int access)
 {
-	struct region *region = &side->regions[side->region_count++];
+	return keep_region(side, create_region(side->pd, length, access));
+}
 
-	CHECK(side->region_count <= MAX_REGIONS);
-	*region = create_region(side->pd, length, access);
-	return region;
+/* Another PD of the side's context, which close_side() gives back. */
+static inline struct ibv_pd *other_domain(struct side *side)
+{
+	if (!side->other_pd)
+		side->other_pd = softverbs_ibv_alloc_pd(side->context);
+	CHECK(side->other_pd);
+	return side->other_pd;
 }
 
 /* Everything given back: each call must succeed. */
@@ -202,6 +221,8 @@ static inline void close_side(struct side *side)
 	CHECK_EQUAL(softverbs_ibv_destroy_cq(side->cq), 0);
 	CHECK_EQUAL(softverbs_ibv_destroy_comp_channel(side->channel), 0);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(side->pd), 0);
+	if (side->other_pd)
+		CHECK_EQUAL(softverbs_ibv_dealloc_pd(side->other_pd), 0);
 	CHECK_EQUAL(softverbs_ibv_close_device(side->context), 0);
 }
 

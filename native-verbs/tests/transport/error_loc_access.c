@@ -5,24 +5,11 @@
  */
 #include "error_row.h"
 
-static void wrong_rkey(struct error_run *run, struct ibv_send_wr *wr)
-{
-	(void)run;
-	wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-	wr->wr.rdma.rkey ^= 1;
-}
-
-static void out_of_bounds(struct error_run *run, struct ibv_send_wr *wr)
-{
-	(void)run;
-	wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-	wr->wr.rdma.remote_addr += ROW_BYTES - 7;
-}
+#define WRITE_REFUSED                                                                              \
+	.opcode = IBV_WR_RDMA_WRITE_WITH_IMM, FAILS_BOTH(IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR, NO_EVENT)
 
 static const struct error_row rows[] = {
-	{.name = "wrong rkey",
-	 .fill = wrong_rkey, FAILS_BOTH(IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR, NO_EVENT)},
-	{.name = "out of bounds",
-	 .fill = out_of_bounds, FAILS_BOTH(IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR, NO_EVENT)},
+	{.name = "wrong rkey", .wrong_rkey = true, WRITE_REFUSED},
+	{.name = "out of bounds", .remote_offset = ROW_BYTES - 7, WRITE_REFUSED},
 	{.status = IBV_WC_SUCCESS},
 };

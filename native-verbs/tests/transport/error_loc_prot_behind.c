@@ -8,38 +8,33 @@
 enum { LARGE_BYTES = 4 << 20 };
 
 /* A large region whose last page is not there. */
-static void register_with_a_hole(struct error_run *run)
+static struct region *add_region_with_a_hole(struct error_run *run)
 {
-	uint8_t *bytes = mmap(NULL, LARGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct region *region = add_region(&run->pair.a, LARGE_BYTES, IBV_ACCESS_LOCAL_WRITE);
 
-	CHECK(bytes != MAP_FAILED);
-	run->extra = softverbs_ibv_reg_mr(run->pair.a.pd, bytes, LARGE_BYTES, IBV_ACCESS_LOCAL_WRITE);
-	CHECK(run->extra);
-	CHECK(!mprotect(bytes + LARGE_BYTES - 4096, 4096, PROT_NONE));
+	CHECK(!mprotect(region->bytes + LARGE_BYTES - 4096, 4096, PROT_NONE));
+	return region;
 }
 
-static void send_the_hole(struct error_run *run, struct ibv_send_wr *wr)
+static void send_the_hole(struct error_run *run)
 {
-	run->list[0] = (struct ibv_sge){(uintptr_t)run->extra->addr + LARGE_BYTES - 8, 8, run->extra->lkey};
-	wr->opcode = IBV_WR_SEND;
+	run->list[0] = sge_of(add_region_with_a_hole(run), LARGE_BYTES - 8, 8);
 }
 
 /* Its first megabytes are on their way when the rest is found missing. */
-static void write_up_to_the_hole(struct error_run *run, struct ibv_send_wr *wr)
+static void write_up_to_the_hole(struct error_run *run)
 {
-	static uint8_t sink[LARGE_BYTES];
+	struct region *sink = add_region(&run->pair.b, LARGE_BYTES, ALL_REMOTE);
 
-	run->far = softverbs_ibv_reg_mr(run->pair.b.pd, sink, sizeof(sink), ALL_REMOTE);
-	CHECK(run->far);
-	run->list[0] = (struct ibv_sge){(uintptr_t)run->extra->addr, LARGE_BYTES, run->extra->lkey};
-	wr->wr.rdma.remote_addr = (uintptr_t)sink;
-	wr->wr.rdma.rkey = run->far->rkey;
+	run->list[0] = sge_of(add_region_with_a_hole(run), 0, LARGE_BYTES);
+	run->failing.wr.rdma.remote_addr = (uintptr_t)sink->bytes;
+	run->failing.wr.rdma.rkey = sink->mr->rkey;
 }
 
 static const struct error_row rows[] = {
 	{.name = "SEND of memory that is gone",
-	 .prepare = register_with_a_hole, .fill = send_the_hole, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	 .opcode = IBV_WR_SEND, .spoil = send_the_hole, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
 	{.name = "WRITE of memory whose end is gone",
-	 .prepare = register_with_a_hole, .fill = write_up_to_the_hole, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
+	 .spoil = write_up_to_the_hole, FAILS_ALONE(IBV_WC_LOC_PROT_ERR)},
 	{.status = IBV_WC_SUCCESS},
 };

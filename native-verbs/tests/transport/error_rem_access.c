@@ -2,108 +2,78 @@
 /* A READ or WRITE of bytes that no region of the responder offers: REM_ACCESS_ERR, and QP_ACCESS_ERR there. */
 #include "error_row.h"
 
-static void read_with_wrong_rkey(struct error_run *run, struct ibv_send_wr *wr)
+static void lkey_in_place_of_rkey(struct error_run *run)
 {
-	(void)run;
-	wr->opcode = IBV_WR_RDMA_READ;
-	wr->wr.rdma.rkey ^= 1;
+	run->failing.wr.rdma.rkey = run->pair.remote->mr->lkey;
 }
 
-/* What the responder refuses comes before where the bytes were to go. */
-static void read_with_wrong_keys(struct error_run *run, struct ibv_send_wr *wr)
+static void around_the_end_of_memory(struct error_run *run)
 {
-	read_with_wrong_rkey(run, wr);
-	run->list[0].lkey ^= 1;
+	run->failing.wr.rdma.remote_addr = UINT64_MAX - 3;
 }
 
-static void write_with_wrong_rkey(struct error_run *run, struct ibv_send_wr *wr)
+static void aim_at(struct error_run *run, const struct region *region)
 {
-	(void)run;
-	wr->wr.rdma.rkey ^= 1;
+	run->failing.wr.rdma.remote_addr = (uintptr_t)region->bytes;
+	run->failing.wr.rdma.rkey = region->mr->rkey;
 }
 
-static void read_with_lkey(struct error_run *run, struct ibv_send_wr *wr)
+static void not_readable(struct error_run *run)
 {
-	wr->opcode = IBV_WR_RDMA_READ;
-	wr->wr.rdma.rkey = run->remote.mr->lkey;
+	aim_at(run, add_region(&run->pair.b, ROW_BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
 }
 
-static void read_beyond_the_end(struct error_run *run, struct ibv_send_wr *wr)
+static void not_writable(struct error_run *run)
 {
-	(void)run;
-	wr->opcode = IBV_WR_RDMA_READ;
-	wr->wr.rdma.remote_addr += ROW_BYTES - 7;
+	aim_at(run, add_region(&run->pair.b, ROW_BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ));
 }
 
-static void write_before_the_start(struct error_run *run, struct ibv_send_wr *wr)
+static void of_another_context(struct error_run *run)
 {
-	(void)run;
-	wr->wr.rdma.remote_addr -= 1;
+	aim_at(run, run->pair.local);
 }
 
-static void read_around_the_end_of_memory(struct error_run *run, struct ibv_send_wr *wr)
+static void of_another_domain(struct error_run *run)
 {
-	(void)run;
-	wr->opcode = IBV_WR_RDMA_READ;
-	wr->wr.rdma.remote_addr = UINT64_MAX - 3;
+	struct side *b = &run->pair.b;
+
+	aim_at(run, keep_region(b, create_region(other_domain(b), ROW_BYTES, ALL_REMOTE)));
 }
 
-/* Nobody may do anything with it from afar. */
-static void register_narrowly(struct error_run *run)
+/* It has been read before, so that the requester may remember it. */
+static void deregistered(struct error_run *run)
 {
-	run->extra = softverbs_ibv_reg_mr(run->pair.b.pd, run->remote.bytes, ROW_BYTES, IBV_ACCESS_LOCAL_WRITE);
-	CHECK(run->extra);
+	struct region *gone = add_region(&run->pair.b, ROW_BYTES, ALL_REMOTE);
+
+	aim_at(run, gone);
+	read_and_expect(&run->pair.a, 9, run->pair.local, 8, (uintptr_t)gone->bytes, gone->mr->rkey, IBV_WC_SUCCESS);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(gone->mr), 0);
+	gone->mr = NULL;
 }
 
-static void read_of_narrow_region(struct error_run *run, struct ibv_send_wr *wr)
-{
-	wr->opcode = IBV_WR_RDMA_READ;
-	wr->wr.rdma.rkey = run->extra->rkey;
-}
-
-static void write_to_narrow_region(struct error_run *run, struct ibv_send_wr *wr)
-{
-	wr->wr.rdma.rkey = run->extra->rkey;
-}
-
-static void read_of_another_domain(struct error_run *run, struct ibv_send_wr *wr)
-{
-	wr->opcode = IBV_WR_RDMA_READ;
-	wr->wr.rdma.remote_addr = (uintptr_t)run->local.bytes;
-	wr->wr.rdma.rkey = run->local.mr->rkey;
-}
-
-#define REFUSED FAILS_BOTH(IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR, IBV_EVENT_QP_ACCESS_ERR)
+#define WRITE FAILS_BOTH(IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR, IBV_EVENT_QP_ACCESS_ERR)
+#define READ .opcode = IBV_WR_RDMA_READ, WRITE
+/* Behind another READ, with which it may share a system call. */
+#define SECOND_READ READ, .responder = {.access = ALL_REMOTE}
 
 static const struct error_row rows[] = {
-	{.name = "READ, wrong rkey",
-	 .fill = read_with_wrong_rkey, REFUSED},
-	{.name = "READ, wrong rkey and lkey",
-	 .fill = read_with_wrong_keys, REFUSED},
-	{.name = "WRITE, wrong rkey",
-	 .fill = write_with_wrong_rkey, REFUSED},
-	{.name = "READ, lkey in place of rkey",
-	 .fill = read_with_lkey, REFUSED},
-	{.name = "READ, beyond the end",
-	 .fill = read_beyond_the_end, REFUSED},
-	{.name = "WRITE, before the start",
-	 .fill = write_before_the_start, REFUSED},
-	{.name = "READ, around the end of memory",
-	 .fill = read_around_the_end_of_memory, REFUSED},
-	{.name = "READ, region without the right",
-	 .prepare = register_narrowly, .fill = read_of_narrow_region, REFUSED},
-	{.name = "WRITE, region without the right",
-	 .prepare = register_narrowly, .fill = write_to_narrow_region, REFUSED},
-	{.name = "READ, region of another PD",
-	 .fill = read_of_another_domain, REFUSED},
-	/* Behind another READ, with which it may share a system call. */
-	{.name = "READ behind a READ, wrong rkey",
-	 .responder = {.access = ALL_REMOTE}, .fill = read_with_wrong_rkey, REFUSED},
-	{.name = "READ behind a READ, beyond the end",
-	 .responder = {.access = ALL_REMOTE}, .fill = read_beyond_the_end, REFUSED},
-	{.name = "READ behind a READ, region of another PD",
-	 .responder = {.access = ALL_REMOTE}, .fill = read_of_another_domain, REFUSED},
-	{.name = "READ behind a READ, region without the right",
-	 .responder = {.access = ALL_REMOTE}, .prepare = register_narrowly, .fill = read_of_narrow_region, REFUSED},
+	{.name = "READ, wrong rkey", READ, .wrong_rkey = true},
+	{.name = "READ behind a READ, wrong rkey", SECOND_READ, .wrong_rkey = true},
+	/* What the responder refuses comes before where the bytes were to go. */
+	{.name = "READ, wrong rkey and lkey", READ, .wrong_rkey = true, .wrong_lkey = true},
+	{.name = "WRITE, wrong rkey", WRITE, .wrong_rkey = true},
+	{.name = "READ, lkey in place of rkey", READ, .spoil = lkey_in_place_of_rkey},
+	{.name = "READ, beyond the end", READ, .remote_offset = ROW_BYTES - 7},
+	{.name = "READ behind a READ, beyond the end", SECOND_READ, .remote_offset = ROW_BYTES - 7},
+	{.name = "READ, before the start", READ, .remote_offset = -1},
+	{.name = "WRITE, before the start", WRITE, .remote_offset = -1},
+	{.name = "READ, around the end of memory", READ, .spoil = around_the_end_of_memory},
+	{.name = "READ, region without the right", READ, .spoil = not_readable},
+	{.name = "READ behind a READ, region without the right", SECOND_READ, .spoil = not_readable},
+	{.name = "WRITE, region without the right", WRITE, .spoil = not_writable},
+	{.name = "READ, region of another context", READ, .spoil = of_another_context},
+	{.name = "READ behind a READ, region of another context", SECOND_READ, .spoil = of_another_context},
+	{.name = "READ, region of another PD", READ, .spoil = of_another_domain},
+	{.name = "READ, region deregistered", READ, .spoil = deregistered},
 	{.status = IBV_WC_SUCCESS},
 };

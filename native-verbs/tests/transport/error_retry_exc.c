@@ -7,41 +7,27 @@
 
 static void turned_away(struct error_run *run)
 {
-	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
 	struct address other = address_of(&run->pair.b);
 
-	CHECK_EQUAL(softverbs_ibv_modify_qp(run->pair.b.qp, &reset, IBV_QP_STATE), 0);
-	connect_side(&run->pair.b, &other, NULL);
+	reconnect_side(&run->pair.b, &other, NULL);
 }
 
 static void not_ready(struct error_run *run)
 {
-	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-
-	CHECK_EQUAL(softverbs_ibv_modify_qp(run->pair.b.qp, &reset, IBV_QP_STATE), 0);
+	move_qp(run->pair.b.qp, IBV_QPS_RESET);
 	to_init(run->pair.b.qp, ALL_REMOTE);
 }
 
+#define UNANSWERED .no_first = true, FAILS_ALONE(IBV_WC_RETRY_EXC_ERR)
+
 static const struct error_row rows[] = {
-	{.name = "sq_psn ahead of rq_psn",
-	 .requester = {QUICK, .sq_psn = 6},
-	 .responder = {.rq_psn = 5},
-	 .no_first = true,
-	 FAILS_ALONE(IBV_WC_RETRY_EXC_ERR)},
-	{.name = "sq_psn behind rq_psn",
-	 .requester = {QUICK, .sq_psn = 5},
-	 .responder = {.rq_psn = 6},
-	 .no_first = true,
-	 FAILS_ALONE(IBV_WC_RETRY_EXC_ERR)},
-	{.name = "connected to another",
-	 .requester = {QUICK},
-	 .no_first = true,
-	 .prepare = turned_away,
-	 FAILS_ALONE(IBV_WC_RETRY_EXC_ERR)},
+	{.name = "sq_psn ahead of rq_psn", .requester = {QUICK, .sq_psn = 6}, .responder = {.rq_psn = 5}, UNANSWERED},
+	{.name = "sq_psn behind rq_psn", .requester = {QUICK, .sq_psn = 5}, .responder = {.rq_psn = 6}, UNANSWERED},
+	{.name = "connected to another", .requester = {QUICK}, .spoil = turned_away, UNANSWERED},
 	{.name = "in INIT",
 	 .requester = {QUICK},
 	 .no_first = true,
-	 .prepare = not_ready,
+	 .spoil = not_ready,
 	 .status = IBV_WC_RETRY_EXC_ERR,
 	 .responder_state = IBV_QPS_INIT,
 	 .responder_event = NO_EVENT},
