@@ -24,20 +24,14 @@ static void resolve_errors(struct rdma_event_channel *channel)
 	struct sockaddr unknown = {.sa_family = AF_UNIX};
 	struct rdma_cm_id *id = cm_id_open(channel);
 
-	CHECK_EQUAL(softverbs_rdma_bind_addr(id, &unknown), -1);
-	CHECK_EQUAL(errno, EINVAL);
-	CHECK_EQUAL(softverbs_rdma_resolve_addr(id, (struct sockaddr *)&foreign,
-						(struct sockaddr *)&local, 1000),
-		    -1);
-	CHECK_EQUAL(errno, EADDRNOTAVAIL);
-	CHECK_EQUAL(softverbs_rdma_resolve_route(id, 1000), -1);
-	CHECK_EQUAL(errno, EINVAL);
-	CHECK_EQUAL(softverbs_rdma_connect(id, NULL), -1);
-	CHECK_EQUAL(errno, EINVAL);
+	CHECK_FAILS(softverbs_rdma_bind_addr(id, &unknown), EINVAL);
+	CHECK_FAILS(softverbs_rdma_resolve_addr(id, (struct sockaddr *)&foreign, (struct sockaddr *)&local, 1000),
+		    EADDRNOTAVAIL);
+	CHECK_FAILS(softverbs_rdma_resolve_route(id, 1000), EINVAL);
+	CHECK_FAILS(softverbs_rdma_connect(id, NULL), EINVAL);
 	local = cm_address("127.0.0.1", 0);
 	CHECK(!softverbs_rdma_bind_addr(id, (struct sockaddr *)&local));
-	CHECK_EQUAL(softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&v6, 1000), -1);
-	CHECK_EQUAL(errno, EINVAL);
+	CHECK_FAILS(softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&v6, 1000), EINVAL);
 	CHECK(!softverbs_rdma_destroy_id(id));
 }
 

@@ -68,20 +68,14 @@ static void serve(int control)
 int main(void)
 {
 	struct test_peer peer = test_start_peer(serve);
+	uint16_t port = cm_receive_port(peer.fd);
 	struct rdma_event_channel *channel = cm_channel_open();
-	struct rdma_cm_id *id = cm_id_open(channel);
-	struct rdma_conn_param param = {.retry_count = 7};
-	uint16_t port;
+	struct rdma_cm_id *id = cm_ask(channel, CM_LOOPBACK, port);
 
-	test_receive(peer.fd, &port, sizeof(port));
-	cm_resolve(id, "127.0.0.1", port);
-	cm_add_qp(id);
-	CHECK(!softverbs_rdma_connect(id, &param));
 	CHECK(!test_readable(channel->fd, BUSY_MS));
 	test_await(peer.fd);
 	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_REJECTED), CM_REJECT_CONSUMER); /* for it ends there */
 	test_join_peer(&peer);
-	softverbs_rdma_destroy_qp(id);
-	CHECK(!softverbs_rdma_destroy_id(id));
+	cm_close(id);
 	softverbs_rdma_destroy_event_channel(channel);
 }

@@ -8,65 +8,64 @@
 
 enum { ASKED = 3, OFFERED = 2, DEVICE_MAX = 16 };
 
-static struct ibv_qp_attr query(struct ibv_qp *qp)
+static void expect_depths(struct rdma_cm_id *id, int initiator, int responder)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	CHECK(!softverbs_ibv_query_qp(qp, &attr, IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC, &init));
-	return attr;
+	CHECK(!softverbs_ibv_query_qp(id->qp, &attr, IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC, &init));
+	CHECK_EQUAL(attr.max_rd_atomic, initiator);
+	CHECK_EQUAL(attr.max_dest_rd_atomic, responder);
 }
 
-static void expect_depths(struct rdma_cm_id *id, int initiator, int responder)
+static void add_srq(struct rdma_cm_id *id)
 {
-	CHECK_EQUAL(query(id->qp).max_rd_atomic, initiator);
-	CHECK_EQUAL(query(id->qp).max_dest_rd_atomic, responder);
+	struct ibv_srq_init_attr attr = {.attr = {.max_wr = 4, .max_sge = 1}};
+
+	CHECK(!softverbs_rdma_create_srq(id, NULL, &attr));
+}
+
+/* The next event must say whether the other end has a shared receive queue; its id. */
+static struct rdma_cm_id *take(struct rdma_event_channel *channel, enum rdma_cm_event_type type, bool with_srq)
+{
+	struct rdma_cm_event *event = cm_expect(channel, type);
+	struct rdma_cm_id *id = event->id;
+
+	CHECK_EQUAL(event->param.conn.srq, with_srq);
+	CHECK(!softverbs_rdma_ack_cm_event(event));
+	return id;
 }
 
 /* The active side asks for `depth` and offers `resources`; the passive one answers with `answer`, or without it. */
 static void connect_with(uint8_t depth, uint8_t resources, struct rdma_conn_param *answer, bool with_srq, int expected_depth,
 			 int expected_resources)
 {
-	struct rdma_event_channel *here = cm_channel_open(), *there = cm_channel_open();
-	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 4, .max_sge = 1}};
+	struct cm_scene scene = cm_open_scene();
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_event *event;
-	uint16_t port;
-	struct rdma_cm_id *listener = cm_listen_on(there, "127.0.0.1", 1, &port), *active = cm_id_open(here), *passive;
 
 	param.initiator_depth = depth;
 	param.responder_resources = resources;
-	cm_resolve(active, "127.0.0.1", port);
+	cm_resolve(scene.active, CM_LOOPBACK, scene.port);
 	if (with_srq)
-		CHECK(!softverbs_rdma_create_srq(active, NULL, &srq));
-	cm_add_qp(active);
-	CHECK(!softverbs_rdma_connect(active, &param));
-	event = cm_expect(there, RDMA_CM_EVENT_CONNECT_REQUEST);
-	CHECK_EQUAL(event->param.conn.srq, with_srq);
-	passive = event->id;
-	CHECK(!softverbs_rdma_ack_cm_event(event));
+		add_srq(scene.active);
+	cm_add_qp(scene.active);
+	CHECK(!softverbs_rdma_connect(scene.active, &param));
+	scene.passive = take(scene.there, RDMA_CM_EVENT_CONNECT_REQUEST, with_srq);
 	if (with_srq)
-		CHECK(!softverbs_rdma_create_srq(passive, NULL, &srq));
-	cm_add_qp(passive);
-	CHECK(!softverbs_rdma_accept(passive, answer));
-	event = cm_expect(here, RDMA_CM_EVENT_ESTABLISHED);
-	CHECK_EQUAL(event->param.conn.srq, with_srq);
-	CHECK(!softverbs_rdma_ack_cm_event(event));
-	cm_take(there, RDMA_CM_EVENT_ESTABLISHED);
-	expect_depths(active, expected_depth, expected_resources);
-	expect_depths(passive, expected_resources, expected_depth);
-	softverbs_rdma_destroy_ep(active);
-	softverbs_rdma_destroy_ep(passive);
-	CHECK(!softverbs_rdma_destroy_id(listener));
-	softverbs_rdma_destroy_event_channel(here);
-	softverbs_rdma_destroy_event_channel(there);
+		add_srq(scene.passive);
+	cm_add_qp(scene.passive);
+	CHECK(!softverbs_rdma_accept(scene.passive, answer));
+	take(scene.here, RDMA_CM_EVENT_ESTABLISHED, with_srq);
+	cm_take(scene.there, RDMA_CM_EVENT_ESTABLISHED);
+	expect_depths(scene.active, expected_depth, expected_resources);
+	expect_depths(scene.passive, expected_resources, expected_depth);
+	cm_close_scene(&scene);
 }
 
 int main(void)
 {
 	struct rdma_conn_param most = cm_param(NULL, 0), less = most;
 
-	alarm(TEST_SECONDS);
 	most.initiator_depth = RDMA_MAX_INIT_DEPTH;
 	most.responder_resources = RDMA_MAX_RESP_RES;
 	less.initiator_depth = less.responder_resources = 1;

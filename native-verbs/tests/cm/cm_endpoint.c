@@ -35,10 +35,8 @@ static void client(int fd)
 	struct rdma_conn_param param = cm_param("hello", 5);
 	struct rdma_cm_id *id;
 	char service[8];
-	uint16_t port;
 
-	test_receive(fd, &port, sizeof(port));
-	snprintf(service, sizeof(service), "%d", ntohs(port));
+	snprintf(service, sizeof(service), "%d", ntohs(cm_receive_port(fd)));
 	CHECK(!softverbs_rdma_getaddrinfo("127.0.0.1", service, &hints, &found));
 	CHECK_EQUAL(found->ai_qp_type, IBV_QPT_RC);
 	CHECK_EQUAL(found->ai_family, AF_INET);

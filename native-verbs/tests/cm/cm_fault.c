@@ -3,183 +3,133 @@
 #include "cm_fixture.h"
 #include "fault_fixture.h"
 
-struct ends {
-	struct rdma_event_channel *near_channel, *far_channel;
-	struct rdma_cm_id *listener, *id;
-	uint16_t port;
-};
-
-static void open_ends(struct ends *ends)
+/* A scene whose active id has asked. */
+static struct cm_scene asked(void)
 {
-	ends->near_channel = cm_channel_open();
-	ends->far_channel = cm_channel_open();
-	ends->listener = cm_listen_on(ends->far_channel, "127.0.0.1", 8, &ends->port);
-	ends->id = cm_id_open(ends->near_channel);
+	struct cm_scene scene = cm_open_scene();
+
+	cm_scene_ask(&scene);
+	return scene;
 }
 
-static void start_connect(struct ends *ends)
+static void accept_request(struct cm_scene *scene)
 {
-	struct rdma_conn_param param = cm_param(NULL, 0);
-
-	cm_resolve(ends->id, "127.0.0.1", ends->port);
-	cm_add_qp(ends->id);
-	CHECK(!softverbs_rdma_connect(ends->id, &param));
-}
-
-static void close_ends(struct ends *ends)
-{
-	cm_close(ends->id);
-	CHECK(!softverbs_rdma_destroy_id(ends->listener));
-	softverbs_rdma_destroy_event_channel(ends->near_channel);
-	softverbs_rdma_destroy_event_channel(ends->far_channel);
+	scene->passive = cm_take_request(scene->there, NULL);
+	cm_accept(scene->passive);
 }
 
 static void requestIsRejected(void)
 {
-	struct ends ends;
+	struct cm_scene scene = asked();
 
-	open_ends(&ends);
-	start_connect(&ends);
-	CHECK_EQUAL(cm_take(ends.near_channel, RDMA_CM_EVENT_REJECTED), 24);
-	CHECK(!test_readable(ends.far_channel->fd, 100));
-	close_ends(&ends);
+	CHECK_EQUAL(cm_take(scene.here, RDMA_CM_EVENT_REJECTED), 24);
+	CHECK(!test_readable(scene.there->fd, 100));
+	cm_close_scene(&scene);
 }
 
 static void nobodyAnswersTheLookUp(void)
 {
-	struct ends ends;
+	struct cm_scene scene = asked();
 
-	open_ends(&ends);
-	start_connect(&ends);
-	CHECK_EQUAL(cm_take(ends.near_channel, RDMA_CM_EVENT_UNREACHABLE), -ETIMEDOUT);
-	close_ends(&ends);
+	CHECK_EQUAL(cm_take(scene.here, RDMA_CM_EVENT_UNREACHABLE), -ETIMEDOUT);
+	cm_close_scene(&scene);
 }
 
 /* One lost datagram is sent again: nobody notices. */
 static void theLookUpIsRepeated(void)
 {
-	struct ends ends;
-	struct rdma_cm_id *accepted;
-	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct cm_scene scene = asked();
 
-	open_ends(&ends);
-	start_connect(&ends);
-	accepted = cm_take_request(ends.far_channel, NULL);
-	CHECK(!softverbs_rdma_accept(accepted, &param));
-	CHECK_EQUAL(cm_take(ends.near_channel, RDMA_CM_EVENT_ESTABLISHED), 0);
-	CHECK_EQUAL(cm_take(ends.far_channel, RDMA_CM_EVENT_ESTABLISHED), 0);
-	cm_close(accepted);
-	close_ends(&ends);
+	accept_request(&scene);
+	cm_scene_established(&scene);
+	cm_close_scene(&scene);
 }
 
 static void addressCannotBeResolved(void)
 {
-	struct sockaddr_storage address = cm_address("127.0.0.1", htons(9));
-	struct ends ends;
+	struct cm_scene scene = cm_open_scene();
 
-	open_ends(&ends);
-	CHECK(!softverbs_rdma_resolve_addr(ends.id, NULL, (struct sockaddr *)&address, 1000));
-	CHECK_EQUAL(cm_take(ends.near_channel, RDMA_CM_EVENT_ADDR_ERROR), -EHOSTUNREACH);
-	close_ends(&ends);
+	cm_request_address(scene.active, CM_LOOPBACK, htons(9));
+	CHECK_EQUAL(cm_take(scene.here, RDMA_CM_EVENT_ADDR_ERROR), -EHOSTUNREACH);
+	cm_close_scene(&scene);
 }
 
 static void replyBecomesUnreachable(void)
 {
-	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *accepted;
-	struct ends ends;
+	struct cm_scene scene = asked();
 
-	open_ends(&ends);
-	start_connect(&ends);
-	accepted = cm_take_request(ends.far_channel, NULL);
-	CHECK(!softverbs_rdma_accept(accepted, &param));
-	CHECK_EQUAL(cm_take(ends.near_channel, RDMA_CM_EVENT_UNREACHABLE), -ETIMEDOUT);
-	cm_close(accepted);
-	close_ends(&ends);
+	accept_request(&scene);
+	CHECK_EQUAL(cm_take(scene.here, RDMA_CM_EVENT_UNREACHABLE), -ETIMEDOUT);
+	cm_close_scene(&scene);
 }
 
 static void eventsAreLate(void)
 {
-	struct ends ends;
-	uint64_t start;
+	uint64_t start = test_now_ms();
+	struct cm_scene scene = asked();
 
-	open_ends(&ends);
-	start = test_now_ms();
-	start_connect(&ends);
 	CHECK(test_now_ms() - start >= 290);
-	cm_close(cm_take_request(ends.far_channel, NULL));
-	CHECK_EQUAL(cm_take(ends.near_channel, RDMA_CM_EVENT_REJECTED), 28);
-	close_ends(&ends);
+	cm_close(cm_take_request(scene.there, NULL));
+	CHECK_EQUAL(cm_take(scene.here, RDMA_CM_EVENT_REJECTED), 28);
+	cm_close_scene(&scene);
 }
 
 /* An event that is held back for ever does not keep its id. */
 static void lostEventsDoNotKeepTheId(void)
 {
-	struct ends ends;
+	struct cm_scene scene = asked();
 
-	open_ends(&ends);
-	start_connect(&ends);
-	CHECK(!test_readable(ends.far_channel->fd, 300));
-	close_ends(&ends);
+	CHECK(!test_readable(scene.there->fd, 300));
+	cm_close_scene(&scene);
 }
 
 static void theRequestIsLateAndTheReplyToo(void)
 {
-	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *accepted;
-	struct ends ends;
-	uint64_t start;
+	uint64_t start = test_now_ms();
+	struct cm_scene scene = asked();
 
-	open_ends(&ends);
-	start = test_now_ms();
-	start_connect(&ends);
-	accepted = cm_take_request(ends.far_channel, NULL);
+	scene.passive = cm_take_request(scene.there, NULL);
 	CHECK(test_now_ms() - start >= 190);
-	CHECK(!softverbs_rdma_accept(accepted, &param));
-	CHECK_EQUAL(cm_take(ends.near_channel, RDMA_CM_EVENT_ESTABLISHED), 0);
+	cm_accept(scene.passive);
+	CHECK_EQUAL(cm_take(scene.here, RDMA_CM_EVENT_ESTABLISHED), 0);
 	CHECK(test_now_ms() - start >= 390);
-	cm_close(accepted);
-	close_ends(&ends);
+	cm_close_scene(&scene);
 }
 
+/* Each call once; the next one works. */
 static void callsFail(void)
 {
-	struct sockaddr_storage address = cm_address("127.0.0.1", 0);
+	struct sockaddr_storage address = cm_address(CM_LOOPBACK, 0);
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct ends ends;
+	struct cm_scene scene = {.here = NULL};
 
-	CHECK(!softverbs_rdma_create_event_channel() && errno == EMFILE);
-	ends.near_channel = cm_channel_open();
-	ends.far_channel = cm_channel_open();
-	CHECK(softverbs_rdma_create_id(ends.near_channel, &ends.id, NULL, RDMA_PS_TCP) == -1 && errno == ENOMEM);
-	ends.listener = cm_id_open(ends.far_channel);
-	CHECK(softverbs_rdma_bind_addr(ends.listener, (struct sockaddr *)&address) == -1 && errno == EADDRINUSE);
-	CHECK(!softverbs_rdma_bind_addr(ends.listener, (struct sockaddr *)&address));
-	CHECK(softverbs_rdma_listen(ends.listener, 8) == -1 && errno == EACCES);
-	CHECK(!softverbs_rdma_listen(ends.listener, 8));
-	ends.port = softverbs_rdma_get_src_port(ends.listener);
-	ends.id = cm_id_open(ends.near_channel);
-	address = cm_address("127.0.0.1", ends.port);
-	CHECK(softverbs_rdma_resolve_addr(ends.id, NULL, (struct sockaddr *)&address, 1000) == -1);
-	CHECK_EQUAL(errno, ENETUNREACH);
-	CHECK(!softverbs_rdma_resolve_addr(ends.id, NULL, (struct sockaddr *)&address, 1000));
-	cm_take(ends.near_channel, RDMA_CM_EVENT_ADDR_RESOLVED);
-	CHECK(softverbs_rdma_resolve_route(ends.id, 1000) == -1 && errno == ENETUNREACH);
-	CHECK(!softverbs_rdma_resolve_route(ends.id, 1000));
-	cm_take(ends.near_channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	CHECK(softverbs_rdma_connect(ends.id, &param) == -1 && errno == ENOMEM);
-	cm_add_qp(ends.id);
-	CHECK(!softverbs_rdma_connect(ends.id, &param));
-	{
-		struct rdma_cm_id *accepted = cm_take_request(ends.far_channel, NULL);
-
-		CHECK(softverbs_rdma_accept(accepted, &param) == -1 && errno == ENOMEM);
-		CHECK(!softverbs_rdma_accept(accepted, &param));
-		CHECK_EQUAL(cm_take(ends.near_channel, RDMA_CM_EVENT_ESTABLISHED), 0);
-		CHECK(softverbs_rdma_disconnect(ends.id) == -1 && errno == EIO);
-		cm_close(accepted);
-	}
-	close_ends(&ends);
+	CHECK_REFUSED(softverbs_rdma_create_event_channel(), EMFILE);
+	scene.here = cm_channel_open();
+	scene.there = cm_channel_open();
+	CHECK_FAILS(softverbs_rdma_create_id(scene.here, &scene.active, NULL, RDMA_PS_TCP), ENOMEM);
+	scene.listener = cm_id_open(scene.there);
+	CHECK_FAILS(softverbs_rdma_bind_addr(scene.listener, (struct sockaddr *)&address), EADDRINUSE);
+	CHECK(!softverbs_rdma_bind_addr(scene.listener, (struct sockaddr *)&address));
+	CHECK_FAILS(softverbs_rdma_listen(scene.listener, 8), EACCES);
+	CHECK(!softverbs_rdma_listen(scene.listener, 8));
+	scene.port = softverbs_rdma_get_src_port(scene.listener);
+	scene.active = cm_id_open(scene.here);
+	address = cm_address(CM_LOOPBACK, scene.port);
+	CHECK_FAILS(softverbs_rdma_resolve_addr(scene.active, NULL, (struct sockaddr *)&address, 1000), ENETUNREACH);
+	cm_request_address(scene.active, CM_LOOPBACK, scene.port);
+	cm_take(scene.here, RDMA_CM_EVENT_ADDR_RESOLVED);
+	CHECK_FAILS(softverbs_rdma_resolve_route(scene.active, 1000), ENETUNREACH);
+	CHECK(!softverbs_rdma_resolve_route(scene.active, 1000));
+	cm_take(scene.here, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	CHECK_FAILS(softverbs_rdma_connect(scene.active, &param), ENOMEM);
+	cm_add_qp(scene.active);
+	cm_connect(scene.active);
+	scene.passive = cm_take_request(scene.there, NULL);
+	CHECK_FAILS(softverbs_rdma_accept(scene.passive, &param), ENOMEM);
+	cm_accept(scene.passive);
+	CHECK_EQUAL(cm_take(scene.here, RDMA_CM_EVENT_ESTABLISHED), 0);
+	CHECK_FAILS(softverbs_rdma_disconnect(scene.active), EIO);
+	cm_close_scene(&scene);
 }
 
 static const struct fault_case cases[] = {

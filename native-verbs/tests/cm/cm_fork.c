@@ -3,31 +3,8 @@
  * In the child of a fork every call of the connection manager on what it inherited fails with EIO, and its parent loses nothing
  * by them; the child holds no socket, so that no port stays taken. It may begin anew.
  */
-#include <dirent.h>
-#include <sys/stat.h>
-
 #include "cm_fixture.h"
-
-static void expect_refusal(int result)
-{
-	CHECK_EQUAL(result, -1);
-	CHECK_EQUAL(errno, EIO);
-}
-
-static int open_sockets(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	struct dirent *entry;
-	struct stat status;
-	int count = 0;
-
-	CHECK(directory);
-	while ((entry = readdir(directory)))
-		if (!fstatat(dirfd(directory), entry->d_name, &status, 0) && S_ISSOCK(status.st_mode))
-			count++;
-	closedir(directory);
-	return count;
-}
+#include "descriptors.h"
 
 static void use_in_child(struct rdma_event_channel *channel, struct rdma_cm_id *id)
 {
@@ -35,11 +12,11 @@ static void use_in_child(struct rdma_event_channel *channel, struct rdma_cm_id *
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *other;
 
-	expect_refusal(softverbs_rdma_create_id(channel, &other, NULL, RDMA_PS_TCP));
-	expect_refusal(softverbs_rdma_bind_addr(id, (struct sockaddr *)&address));
-	expect_refusal(softverbs_rdma_resolve_route(id, 1000));
-	expect_refusal(softverbs_rdma_get_cm_event(channel, &event));
-	expect_refusal(softverbs_rdma_destroy_id(id));
+	CHECK_FAILS(softverbs_rdma_create_id(channel, &other, NULL, RDMA_PS_TCP), EIO);
+	CHECK_FAILS(softverbs_rdma_bind_addr(id, (struct sockaddr *)&address), EIO);
+	CHECK_FAILS(softverbs_rdma_resolve_route(id, 1000), EIO);
+	CHECK_FAILS(softverbs_rdma_get_cm_event(channel, &event), EIO);
+	CHECK_FAILS(softverbs_rdma_destroy_id(id), EIO);
 	softverbs_rdma_destroy_event_channel(channel);
 	channel = cm_channel_open();
 	other = cm_id_open(channel);
@@ -50,17 +27,15 @@ static void use_in_child(struct rdma_event_channel *channel, struct rdma_cm_id *
 
 int main(void)
 {
-	struct sockaddr_storage address = cm_address("127.0.0.1", htons(4000));
 	struct rdma_event_channel *channel = cm_channel_open();
-	struct rdma_cm_id *id = cm_id_open(channel);
-	struct rdma_cm_id *listener;
+	struct rdma_cm_id *id = cm_id_open(channel), *listener;
 	int sockets = open_sockets();
 	uint16_t port;
 	pid_t pid;
 
 	alarm(TEST_SECONDS);
 	listener = cm_listen_on(channel, "127.0.0.1", 1, &port);
-	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000));
+	cm_request_address(id, CM_LOOPBACK, htons(4000));
 	pid = test_fork();
 	if (!pid) {
 		CHECK_EQUAL(open_sockets(), sockets);

@@ -6,7 +6,6 @@
  */
 #include "cm_fixture.h"
 #include "random.h"
-#include "softverbs.h"
 
 enum { ROUNDS = 40, SPREAD_US = 5000, LIMIT_MS = 12000 };
 
@@ -23,19 +22,13 @@ static _Noreturn void serve(int fd)
 	struct rdma_conn_param param = cm_param(NULL, 0);
 	struct greeting greeting = {.pid = getpid()};
 
-	cm_listen_on(channel, "127.0.0.1", 8, &greeting.port);
+	cm_listen_on(channel, CM_LOOPBACK, 8, &greeting.port);
 	test_send(fd, &greeting, sizeof(greeting));
 	for (;;) {
-		struct rdma_cm_event *event;
 		struct rdma_cm_id *id;
-		bool asks;
 
 		CHECK(test_readable(channel->fd, TEST_SECONDS * 1000));
-		CHECK(!softverbs_rdma_get_cm_event(channel, &event));
-		asks = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
-		id = event->id;
-		CHECK(!softverbs_rdma_ack_cm_event(event));
-		if (asks) {
+		if (cm_next(channel, &id) == RDMA_CM_EVENT_CONNECT_REQUEST) {
 			cm_add_qp(id);
 			softverbs_rdma_accept(id, &param);
 		}
@@ -48,8 +41,8 @@ static _Noreturn void connect_and_wait(int fd)
 	uint16_t port;
 
 	test_send(fd, &greeting, sizeof(greeting));
-	test_receive(fd, &port, sizeof(port));
-	cm_connect_to(cm_channel_open(), "127.0.0.1", port);
+	port = cm_receive_port(fd);
+	cm_connect_to(cm_channel_open(), CM_LOOPBACK, port);
 	for (;;)
 		pause();
 }
@@ -61,11 +54,9 @@ static void make_peers(int fd)
 
 	while (test_readable(fd, TEST_SECONDS * 1000) && read(fd, which, 1) == 1) {
 		int status;
-		pid_t pid = fork();
+		pid_t pid = test_fork();
 
-		CHECK(pid >= 0);
 		if (!pid) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (which[0] == 's')
 				serve(fd);
 			connect_and_wait(fd);
@@ -100,18 +91,16 @@ static void kill_when_due(struct peer *peer)
 	}
 }
 
-/* The next event; the peer dies meanwhile when its time has come. */
-static struct rdma_cm_event *next_event(struct rdma_event_channel *channel, struct peer *peer, uint64_t deadline)
+/* The next event and its id; the peer dies meanwhile when its time has come. */
+static enum rdma_cm_event_type next_event(struct rdma_event_channel *channel, struct peer *peer, uint64_t deadline,
+					  struct rdma_cm_id **id)
 {
-	struct rdma_cm_event *event;
-
 	while (!test_readable(channel->fd, peer->dead ? 50 : 0)) {
 		kill_when_due(peer);
 		CHECK(test_now_ms() < deadline);
 	}
 	kill_when_due(peer);
-	CHECK(!softverbs_rdma_get_cm_event(channel, &event));
-	return event;
+	return cm_next(channel, id);
 }
 
 static bool is_end(enum rdma_cm_event_type type)
@@ -141,24 +130,20 @@ static void connect_to_the_dying(int fd)
 	struct greeting greeting = new_peer(fd, "s");
 	struct peer peer = doomed(greeting.pid);
 	struct rdma_event_channel *channel = cm_channel_open();
-	struct rdma_conn_param param = cm_param(NULL, 0);
 	struct rdma_cm_id *id = cm_id_open(channel);
 	uint64_t deadline = test_now_ms() + LIMIT_MS;
-	struct sockaddr_storage address = cm_address("127.0.0.1", greeting.port);
 	bool ended = false;
 
-	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000));
+	cm_request_address(id, CM_LOOPBACK, greeting.port);
 	while (!ended) {
-		struct rdma_cm_event *event = next_event(channel, &peer, deadline);
-		enum rdma_cm_event_type type = event->event;
+		enum rdma_cm_event_type type = next_event(channel, &peer, deadline, &id);
 
-		CHECK(!softverbs_rdma_ack_cm_event(event));
 		ended = is_end(type);
 		if (type == RDMA_CM_EVENT_ADDR_RESOLVED) {
 			CHECK(!softverbs_rdma_resolve_route(id, 1000));
 		} else if (type == RDMA_CM_EVENT_ROUTE_RESOLVED) {
 			cm_add_qp(id);
-			CHECK(!softverbs_rdma_connect(id, &param));
+			cm_connect(id);
 		} else {
 			CHECK(ended || type == RDMA_CM_EVENT_ESTABLISHED);
 		}
@@ -175,17 +160,14 @@ static void accept_the_dying(int fd)
 	struct greeting greeting = new_peer(fd, "c");
 	struct rdma_event_channel *channel = cm_channel_open();
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *listener, *id = NULL;
+	struct rdma_cm_id *listener = cm_listen_for(fd, channel, 8), *id = NULL;
 	uint64_t deadline = test_now_ms() + LIMIT_MS;
+	struct peer peer = doomed(greeting.pid);
 	bool ended = false;
-	struct peer peer;
-	uint16_t port;
 
-	listener = cm_listen_on(channel, "127.0.0.1", 8, &port);
-	test_send(fd, &port, sizeof(port));
-	peer = doomed(greeting.pid);
 	while (!ended) {
-		struct rdma_cm_event *event;
+		struct rdma_cm_id *its;
+		enum rdma_cm_event_type type;
 
 		if (!id && peer.dead && !test_readable(channel->fd, 100))
 			break;
@@ -193,19 +175,17 @@ static void accept_the_dying(int fd)
 			kill_when_due(&peer);
 			continue;
 		}
-		event = next_event(channel, &peer, deadline);
-		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-			id = event->id;
-			CHECK(!softverbs_rdma_ack_cm_event(event));
+		type = next_event(channel, &peer, deadline, &its);
+		if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+			id = its;
 			cm_add_qp(id);
 			if (softverbs_rdma_accept(id, &param))
 				CHECK(errno == EINVAL || errno == EPIPE || errno == ECONNRESET);
 			continue;
 		}
-		CHECK(event->id == id);
-		ended = is_end(event->event);
-		CHECK(ended || event->event == RDMA_CM_EVENT_ESTABLISHED);
-		CHECK(!softverbs_rdma_ack_cm_event(event));
+		CHECK(its == id);
+		ended = is_end(type);
+		CHECK(ended || type == RDMA_CM_EVENT_ESTABLISHED);
 	}
 	CHECK(peer.dead);
 	test_await(fd);
@@ -220,7 +200,6 @@ int main(void)
 	struct test_peer maker = test_start_peer(make_peers);
 	const char *count = getenv("SOFTVERBS_TEST_ROUNDS");
 	int rounds = count ? atoi(count) : ROUNDS;
-	struct softverbs_counters counters;
 
 	alarm(TEST_SECONDS + rounds);
 	random_start();
@@ -230,7 +209,5 @@ int main(void)
 		else
 			accept_the_dying(maker.fd);
 	}
-	CHECK_EQUAL(softverbs_get_counters(&counters, sizeof(counters)), 0);
-	CHECK_EQUAL(counters.qp_live, 0);
-	CHECK_EQUAL(counters.cq_live, 0);
+	cm_expect_nothing_left();
 }

@@ -38,13 +38,10 @@ static bool has_loopback_v6(struct rdma_event_channel *channel)
 
 static void expect_at(struct rdma_event_channel *channel, const struct rdma_cm_id *listener, const char *text)
 {
-	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *id = cm_id_open(channel), *passive;
+	uint16_t port = softverbs_rdma_get_src_port((struct rdma_cm_id *)(uintptr_t)listener);
+	struct rdma_cm_id *id = cm_ask(channel, text, port), *passive;
 	struct rdma_cm_event *event;
 
-	cm_resolve(id, text, softverbs_rdma_get_src_port((struct rdma_cm_id *)(uintptr_t)listener));
-	cm_add_qp(id);
-	CHECK(!softverbs_rdma_connect(id, &param));
 	event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
 	CHECK(event->listen_id == listener);
 	passive = event->id;
@@ -82,7 +79,7 @@ static void one_for_each_address(struct rdma_event_channel *channel)
 	CHECK(second && same);
 	CHECK(!softverbs_rdma_listen(first, 4));
 	CHECK(!softverbs_rdma_listen(second, 4));
-	CHECK(softverbs_rdma_listen(same, 4) && errno == EADDRINUSE);
+	CHECK_FAILS(softverbs_rdma_listen(same, 4), EADDRINUSE);
 	CHECK(!softverbs_rdma_destroy_id(same));
 	expect_at(channel, first, "127.0.0.1");
 	expect_at(channel, second, "127.0.0.2");
@@ -95,17 +92,14 @@ static void one_for_each_address(struct rdma_event_channel *channel)
 static void one_family_after_all(struct rdma_event_channel *channel)
 {
 	struct sockaddr_storage any = cm_address("::", 0);
-	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *listener = cm_id_open(channel), *id = cm_id_open(channel);
+	struct rdma_cm_id *listener = cm_id_open(channel);
+	uint16_t port;
 
 	CHECK(!softverbs_rdma_bind_addr(listener, (struct sockaddr *)&any));
 	set_flag(listener, RDMA_OPTION_ID_AFONLY);
 	CHECK(!softverbs_rdma_listen(listener, 4));
-	cm_resolve(id, "127.0.0.1", softverbs_rdma_get_src_port(listener));
-	cm_add_qp(id);
-	CHECK(!softverbs_rdma_connect(id, &param));
-	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_REJECTED), 8);
-	cm_close(id);
+	port = softverbs_rdma_get_src_port(listener);
+	CHECK_EQUAL(cm_refusal_of(channel, CM_LOOPBACK, port, RDMA_CM_EVENT_REJECTED), 8);
 	if (has_loopback_v6(channel))
 		expect_at(channel, listener, "::1");
 	CHECK(!softverbs_rdma_destroy_id(listener));

@@ -2,15 +2,6 @@
 /* Nobody on the port: REJECTED at once. A stranger's socket on it that never answers: UNREACHABLE. */
 #include "cm_fixture.h"
 
-static int connect_fails(struct rdma_event_channel *channel, uint16_t port, enum rdma_cm_event_type type)
-{
-	struct rdma_cm_id *id = cm_ask(channel, "127.0.0.1", port);
-	int status = cm_take(channel, type);
-
-	cm_close(id);
-	return status;
-}
-
 int main(void)
 {
 	struct rdma_event_channel *channel = cm_channel_open();
@@ -23,11 +14,11 @@ int main(void)
 	alarm(TEST_SECONDS);
 	CHECK(!bind(fd, (struct sockaddr *)&address, sizeof(struct sockaddr_in)));
 	CHECK(!getsockname(fd, (struct sockaddr *)&bound, &length));
-	CHECK_EQUAL(connect_fails(channel, bound.sin_port, RDMA_CM_EVENT_UNREACHABLE), -ETIMEDOUT);
+	CHECK_EQUAL(cm_refusal_of(channel, CM_LOOPBACK, bound.sin_port, RDMA_CM_EVENT_UNREACHABLE), -ETIMEDOUT);
 	CHECK(test_now_ms() - start < 10000);
 	close(fd);
 	start = test_now_ms();
-	CHECK_EQUAL(connect_fails(channel, bound.sin_port, RDMA_CM_EVENT_REJECTED), 8);
+	CHECK_EQUAL(cm_refusal_of(channel, CM_LOOPBACK, bound.sin_port, RDMA_CM_EVENT_REJECTED), 8);
 	CHECK(test_now_ms() - start < 1000);
 	softverbs_rdma_destroy_event_channel(channel);
 }

@@ -58,79 +58,53 @@ static void sharing(struct rdma_event_channel *channel)
 	v4 = cm_address("0.0.0.0", softverbs_rdma_get_src_port(first));
 	CHECK_EQUAL(set_int(second, RDMA_OPTION_ID_REUSEADDR, 1), 0);
 	CHECK(!softverbs_rdma_bind_addr(second, (struct sockaddr *)&v4));
-	CHECK(softverbs_rdma_bind_addr(third, (struct sockaddr *)&v4) && errno == EADDRINUSE);
+	CHECK_FAILS(softverbs_rdma_bind_addr(third, (struct sockaddr *)&v4), EADDRINUSE);
 	CHECK_EQUAL(set_int(second, RDMA_OPTION_ID_REUSEADDR, 0), 0);
 	CHECK_EQUAL(set_int(second, RDMA_OPTION_ID_REUSEADDR, 1), 0); /* bound, and not listening yet */
 	CHECK_EQUAL(set_int(third, RDMA_OPTION_ID_REUSEADDR, 1), 0);
 	CHECK(!softverbs_rdma_bind_addr(third, (struct sockaddr *)&v4));
 	CHECK(!softverbs_rdma_listen(second, 1));
-	CHECK(softverbs_rdma_listen(third, 1) && errno == EADDRINUSE);
+	CHECK_FAILS(softverbs_rdma_listen(third, 1), EADDRINUSE);
 	CHECK(!softverbs_rdma_destroy_id(first));
 	CHECK(!softverbs_rdma_destroy_id(second));
 	CHECK(!softverbs_rdma_destroy_id(third));
 }
 
-static void resolve(struct rdma_cm_id *id, uint16_t port)
+static void connection(void)
 {
-	struct sockaddr_storage address = cm_address("127.0.0.1", port);
-
-	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000));
-	CHECK_EQUAL(cm_take(id->channel, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
-}
-
-static struct ibv_qp_attr attributes_of(struct ibv_qp *qp)
-{
+	struct cm_scene scene = cm_open_scene();
+	struct ibv_ece ece = {.vendor_id = 0x1234, .options = 0x77};
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	CHECK_EQUAL(softverbs_ibv_query_qp(qp, &attr, IBV_QP_AV | IBV_QP_TIMEOUT, &init), 0);
-	return attr;
-}
-
-static void connection(struct rdma_event_channel *channel)
-{
-	uint16_t port;
-	struct rdma_cm_id *listener = cm_listen_on(channel, "127.0.0.1", 1, &port);
-	struct rdma_cm_id *active = cm_id_open(channel), *passive;
-	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct ibv_ece ece = {.vendor_id = 0x1234, .options = 0x77};
-	struct rdma_cm_event *event;
-
-	CHECK_EQUAL(set_byte(active, RDMA_OPTION_ID_TOS, 0x68), 0);
-	CHECK_EQUAL(set_byte(active, RDMA_OPTION_ID_ACK_TIMEOUT, 9), 0);
-	resolve(active, port);
-	CHECK(!softverbs_rdma_resolve_route(active, 1000));
-	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ROUTE_RESOLVED), 0);
-	CHECK(!softverbs_rdma_set_local_ece(active, &ece));
-	cm_add_qp(active);
-	CHECK(softverbs_rdma_set_local_ece(active, &ece) && errno == EINVAL);
-	CHECK(!softverbs_rdma_connect(active, &param));
-	event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
-	passive = event->id;
-	CHECK(!softverbs_rdma_ack_cm_event(event));
+	CHECK_EQUAL(set_byte(scene.active, RDMA_OPTION_ID_TOS, 0x68), 0);
+	CHECK_EQUAL(set_byte(scene.active, RDMA_OPTION_ID_ACK_TIMEOUT, 9), 0);
+	cm_resolve(scene.active, CM_LOOPBACK, scene.port);
+	CHECK(!softverbs_rdma_set_local_ece(scene.active, &ece));
+	cm_add_qp(scene.active);
+	CHECK_FAILS(softverbs_rdma_set_local_ece(scene.active, &ece), EINVAL);
+	cm_connect(scene.active);
+	scene.passive = cm_take_id(scene.there, RDMA_CM_EVENT_CONNECT_REQUEST);
 	memset(&ece, 0, sizeof(ece));
-	CHECK(!softverbs_rdma_get_remote_ece(passive, &ece));
+	CHECK(!softverbs_rdma_get_remote_ece(scene.passive, &ece));
 	CHECK_EQUAL(ece.vendor_id, 0x1234);
 	CHECK_EQUAL(ece.options, 0x77);
-	cm_add_qp(passive);
-	CHECK(!softverbs_rdma_accept(passive, &param));
-	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ESTABLISHED), 0);
-	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ESTABLISHED), 0);
-	CHECK_EQUAL(attributes_of(active->qp).timeout, 9);
-	CHECK_EQUAL(attributes_of(active->qp).ah_attr.grh.traffic_class, 0x68);
-	cm_close(active);
-	cm_close(passive);
-	CHECK(!softverbs_rdma_destroy_id(listener));
+	cm_add_qp(scene.passive);
+	cm_accept(scene.passive);
+	cm_scene_established(&scene);
+	CHECK_EQUAL(softverbs_ibv_query_qp(scene.active->qp, &attr, IBV_QP_AV | IBV_QP_TIMEOUT, &init), 0);
+	CHECK_EQUAL(attr.timeout, 9);
+	CHECK_EQUAL(attr.ah_attr.grh.traffic_class, 0x68);
+	cm_close_scene(&scene);
 }
 
 int main(void)
 {
-	struct rdma_event_channel *channel;
+	struct rdma_event_channel *channel = cm_channel_open();
 
 	alarm(TEST_SECONDS);
-	channel = cm_channel_open();
 	misuse(channel);
 	sharing(channel);
-	connection(channel);
 	softverbs_rdma_destroy_event_channel(channel);
+	connection();
 }

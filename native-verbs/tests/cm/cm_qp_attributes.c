@@ -39,10 +39,8 @@ static void client_with_its_own_queue_pair(int fd)
 	struct ibv_qp *qp;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
-	uint16_t port;
 
-	test_receive(fd, &port, sizeof(port));
-	cm_resolve(id, "127.0.0.1", port);
+	cm_resolve(id, CM_LOOPBACK, cm_receive_port(fd));
 	pd = softverbs_ibv_alloc_pd(id->verbs);
 	cq = softverbs_ibv_create_cq(id->verbs, 8, NULL, NULL, 0);
 	init.send_cq = init.recv_cq = cq;
@@ -87,7 +85,7 @@ int main(void)
 	uint32_t psn;
 	uint16_t port;
 
-	listener = cm_listen_on(channel, "0.0.0.0", 1, &port);
+	listener = cm_listen_on(channel, "0.0.0.0", 1, &port); /* the wildcard is loopback, too */
 	test_send(peer.fd, &port, sizeof(port));
 	id = cm_take_request(channel, NULL);
 	attr = query(id->qp);

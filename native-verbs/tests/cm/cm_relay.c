@@ -21,12 +21,10 @@ static void listen_until_told(int fd)
 {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *listener;
-	uint16_t port;
 
 	setenv("SOFTVERBS_SECRET", HONEST_SECRET, 1);
 	channel = cm_channel_open();
-	listener = cm_listen_on(channel, "127.0.0.1", 8, &port);
-	test_send(fd, &port, sizeof(port));
+	listener = cm_listen_for(fd, channel, 8);
 	test_await(fd);
 	CHECK(!test_readable(channel->fd, 0));
 	cm_close(listener);

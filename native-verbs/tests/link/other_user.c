@@ -3,13 +3,12 @@
  * Without a secret a process of another user is refused whatever it sends: a whole handshake, and an open of
  * a queue pair, sent ahead of the refusal change nothing.
  */
-#include <grp.h>
-
 #include "raw_link.h"
 #include "softdev_fixture.h"
 #include "queue/wire.h"
+#include "users.h"
 
-enum { NOBODY = 65534, OWN_QPN = 0x123456, ATTEMPTS = 50 };
+enum { OWN_QPN = 0x123456, ATTEMPTS = 50 };
 
 static void add(uint8_t *text, size_t *used, const struct frame *frame, const void *payload)
 {
@@ -41,9 +40,7 @@ static void intrude(int fd)
 	uint8_t text[1024];
 	size_t length;
 
-	CHECK(!setgroups(0, NULL));
-	CHECK(!setgid(NOBODY));
-	CHECK(!setuid(NOBODY));
+	become_user(NOBODY);
 	test_receive(fd, &destination_qpn, sizeof(destination_qpn));
 	length = whole_handshake(text, destination_qpn);
 	for (int i = 0; i < ATTEMPTS; i++) {
@@ -66,8 +63,7 @@ int main(void)
 	struct address remote;
 	struct side side;
 
-	if (geteuid())
-		test_skip("only root can start a process of another user");
+	need_root();
 	peer = test_start_peer(intrude);
 	open_side(&side, 16, 16);
 	remote = address_of(&side);

@@ -4,25 +4,20 @@
  * taken for its own there, and is refused.
  */
 #define _GNU_SOURCE
-#include <grp.h>
 #include <sched.h>
 
 #include "raw_responder.h"
 #include "softdev_fixture.h"
+#include "users.h"
 
 enum { OWNER = 4712, INTRUDER = 4711 };
-
-static void become(uid_t user)
-{
-	CHECK(!setgroups(0, NULL) && !setgid(user) && !setuid(user));
-}
 
 static void serve(int fd)
 {
 	struct address remote;
 	struct side side;
 
-	become(OWNER);
+	become_user(OWNER);
 	if (unshare(CLONE_NEWUSER))
 		test_skip("user namespaces are not allowed here");
 	open_side(&side, 16, 16);
@@ -42,12 +37,11 @@ int main(void)
 	uint32_t qpn;
 	int link;
 
-	if (geteuid())
-		test_skip("only root can start processes of other users");
+	need_root();
 	peer = test_start_peer(serve);
 	if (!test_readable(peer.fd, TEST_SECONDS * 1000) || read(peer.fd, &qpn, sizeof(qpn)) != sizeof(qpn))
 		test_join_peer(&peer);
-	become(INTRUDER);
+	become_user(INTRUDER);
 	link = raw_link_connect(qpn >> 8);
 	raw_write_frame(link, &frame, &hello); /* the refusal may be quicker */
 	CHECK(raw_read_frame(link, &frame, answer, sizeof(answer)));

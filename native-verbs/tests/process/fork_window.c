@@ -3,10 +3,10 @@
  * A process that forks while its connections come and go: no child keeps one of their sockets, which would hide from the peers that
  * the parent has ended, and hold its name.
  */
-#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "descriptors.h"
 #include "softdev_fixture.h"
 
 enum { FORKS = 400, BYTES = 64 };
@@ -33,23 +33,6 @@ static void *connect_again_and_again(void *unused)
 	while (!enough)
 		connect_once();
 	return unused;
-}
-
-static int open_sockets(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	struct dirent *entry;
-	int count = 0;
-
-	CHECK(directory);
-	while ((entry = readdir(directory))) {
-		char target[32] = "";
-
-		count += readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1) > 0 &&
-			 !strncmp(target, "socket:", 7);
-	}
-	closedir(directory);
-	return count;
 }
 
 int main(void)

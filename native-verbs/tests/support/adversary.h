@@ -6,9 +6,8 @@
 #ifndef SHUFFLE_RDMA_TEST_ADVERSARY_H
 #define SHUFFLE_RDMA_TEST_ADVERSARY_H
 
-#include <grp.h>
-
 #include "raw_responder.h"
+#include "users.h"
 
 #define HONEST_SECRET "of the honest processes alone"
 
@@ -17,7 +16,7 @@ enum { ADVERSARY = 4711, ADVERSARY_BYTES = 1 << 16 };
 static inline void become_adversary(void)
 {
 	if (!geteuid())
-		CHECK(!setgroups(0, NULL) && !setgid(ADVERSARY) && !setuid(ADVERSARY));
+		become_user(ADVERSARY);
 }
 
 /* A socket with the name that belonged to the dead process. */

@@ -7,9 +7,12 @@
 
 #include "cm/cm_exports.h"
 #include "exports.h"
+#include "softverbs.h"
 #include "test.h"
 
 enum { EVENT_WAIT_MS = 15000 };
+
+#define CM_LOOPBACK "127.0.0.1"
 
 static inline struct rdma_event_channel *cm_channel_open(void)
 {
@@ -59,6 +62,24 @@ static inline struct rdma_cm_id *cm_listen_on(struct rdma_event_channel *channel
 	return id;
 }
 
+/* The two sides of a test of two processes: one listens on loopback and tells the other the port, through `fd`. */
+static inline struct rdma_cm_id *cm_listen_for(int fd, struct rdma_event_channel *channel, int backlog)
+{
+	uint16_t port;
+	struct rdma_cm_id *id = cm_listen_on(channel, CM_LOOPBACK, backlog, &port);
+
+	test_send(fd, &port, sizeof(port));
+	return id;
+}
+
+static inline uint16_t cm_receive_port(int fd)
+{
+	uint16_t port;
+
+	test_receive(fd, &port, sizeof(port));
+	return port;
+}
+
 /* The next event, which must be of that type; to be acknowledged by the caller. */
 static inline struct rdma_cm_event *cm_expect(struct rdma_event_channel *channel,
 					      enum rdma_cm_event_type type)
@@ -89,11 +110,17 @@ static inline int cm_take(struct rdma_event_channel *channel, enum rdma_cm_event
 	return status;
 }
 
-static inline void cm_resolve(struct rdma_cm_id *id, const char *text, uint16_t port)
+/* The event with the answer is the caller's to take. */
+static inline void cm_request_address(struct rdma_cm_id *id, const char *text, uint16_t port)
 {
 	struct sockaddr_storage address = cm_address(text, port);
 
 	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000));
+}
+
+static inline void cm_resolve(struct rdma_cm_id *id, const char *text, uint16_t port)
+{
+	cm_request_address(id, text, port);
 	CHECK_EQUAL(cm_take(id->channel, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
 	CHECK(!softverbs_rdma_resolve_route(id, 1000));
 	CHECK_EQUAL(cm_take(id->channel, RDMA_CM_EVENT_ROUTE_RESOLVED), 0);
@@ -118,6 +145,30 @@ static inline struct rdma_conn_param cm_param(const void *private_data, uint8_t 
 					.initiator_depth = 4,
 					.retry_count = 7,
 					.rnr_retry_count = 7};
+}
+
+/* Takes the next event, whatever it is; its type, and its id. */
+static inline enum rdma_cm_event_type cm_next(struct rdma_event_channel *channel, struct rdma_cm_id **id)
+{
+	struct rdma_cm_event *event;
+	enum rdma_cm_event_type type;
+
+	CHECK(test_readable(channel->fd, EVENT_WAIT_MS));
+	CHECK(!softverbs_rdma_get_cm_event(channel, &event));
+	type = event->event;
+	*id = event->id;
+	CHECK(!softverbs_rdma_ack_cm_event(event));
+	return type;
+}
+
+/* Takes the next event, which must be of that type; its id. */
+static inline struct rdma_cm_id *cm_take_id(struct rdma_event_channel *channel, enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *event = cm_expect(channel, type);
+	struct rdma_cm_id *id = event->id;
+
+	CHECK(!softverbs_rdma_ack_cm_event(event));
+	return id;
 }
 
 /* Takes the next request and gives it a queue pair; private data, if asked for, has 56 bytes. */
@@ -147,18 +198,39 @@ static inline enum ibv_qp_state cm_qp_state(struct rdma_cm_id *id)
 static inline void cm_close(struct rdma_cm_id *id)
 {
 	softverbs_rdma_destroy_qp(id);
+	softverbs_rdma_destroy_srq(id);
 	CHECK(!softverbs_rdma_destroy_id(id));
+}
+
+/* All that comes before a connection. */
+static inline void cm_prepare(struct rdma_cm_id *id, const char *text, uint16_t port)
+{
+	cm_resolve(id, text, port);
+	cm_add_qp(id);
+}
+
+/* With the usual parameters, and without waiting for what comes of it. */
+static inline void cm_connect(struct rdma_cm_id *id)
+{
+	struct rdma_conn_param param = cm_param(NULL, 0);
+
+	CHECK(!softverbs_rdma_connect(id, &param));
+}
+
+static inline void cm_accept(struct rdma_cm_id *id)
+{
+	struct rdma_conn_param param = cm_param(NULL, 0);
+
+	CHECK(!softverbs_rdma_accept(id, &param));
 }
 
 /* Asks for a connection, without waiting for the answer. */
 static inline struct rdma_cm_id *cm_ask(struct rdma_event_channel *channel, const char *text, uint16_t port)
 {
-	struct rdma_conn_param param = cm_param(NULL, 0);
 	struct rdma_cm_id *id = cm_id_open(channel);
 
-	cm_resolve(id, text, port);
-	cm_add_qp(id);
-	CHECK(!softverbs_rdma_connect(id, &param));
+	cm_prepare(id, text, port);
+	cm_connect(id);
 	return id;
 }
 
@@ -175,11 +247,73 @@ static inline struct rdma_cm_id *cm_connect_to(struct rdma_event_channel *channe
 static inline struct rdma_cm_id *cm_accept_from(struct rdma_event_channel *channel)
 {
 	struct rdma_cm_id *id = cm_take_request(channel, NULL);
-	struct rdma_conn_param param = cm_param(NULL, 0);
 
-	CHECK(!softverbs_rdma_accept(id, &param));
+	cm_accept(id);
 	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ESTABLISHED), 0);
 	return id;
+}
+
+/* Asks, and must be answered with that event; its status. */
+static inline int cm_refusal_of(struct rdma_event_channel *channel, const char *text, uint16_t port,
+				enum rdma_cm_event_type type)
+{
+	struct rdma_cm_id *id = cm_ask(channel, text, port);
+	int status = cm_take(channel, type);
+
+	cm_close(id);
+	return status;
+}
+
+static inline void cm_expect_nothing_left(void)
+{
+	struct softverbs_counters counters;
+
+	CHECK_EQUAL(softverbs_get_counters(&counters, sizeof(counters)), 0);
+	CHECK_EQUAL(counters.qp_live, 0);
+	CHECK_EQUAL(counters.cq_live, 0);
+}
+
+/*
+ * Both ends of a connection in this process, each with an event channel: a listener on loopback, and the id that is to connect
+ * to it. The test stores the id of the request in `passive`.
+ */
+struct cm_scene {
+	struct rdma_event_channel *here, *there;
+	struct rdma_cm_id *listener, *active, *passive;
+	uint16_t port;
+};
+
+static inline struct cm_scene cm_open_scene(void)
+{
+	struct cm_scene scene = {.here = cm_channel_open(), .there = cm_channel_open()};
+
+	alarm(TEST_SECONDS);
+	scene.listener = cm_listen_on(scene.there, CM_LOOPBACK, 8, &scene.port);
+	scene.active = cm_id_open(scene.here);
+	return scene;
+}
+
+/* From the first step of the active id to its request. */
+static inline void cm_scene_ask(struct cm_scene *scene)
+{
+	cm_prepare(scene->active, CM_LOOPBACK, scene->port);
+	cm_connect(scene->active);
+}
+
+static inline void cm_scene_established(struct cm_scene *scene)
+{
+	CHECK_EQUAL(cm_take(scene->here, RDMA_CM_EVENT_ESTABLISHED), 0);
+	CHECK_EQUAL(cm_take(scene->there, RDMA_CM_EVENT_ESTABLISHED), 0);
+}
+
+static inline void cm_close_scene(struct cm_scene *scene)
+{
+	cm_close(scene->active);
+	if (scene->passive)
+		cm_close(scene->passive);
+	CHECK(!softverbs_rdma_destroy_id(scene->listener));
+	softverbs_rdma_destroy_event_channel(scene->here);
+	softverbs_rdma_destroy_event_channel(scene->there);
 }
 
 #endif

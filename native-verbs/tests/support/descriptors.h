@@ -6,17 +6,31 @@
 #include "test.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 
-static inline int open_descriptors(void)
+static inline int count_descriptors(bool sockets_only)
 {
 	DIR *directory = opendir("/proc/self/fd");
+	struct dirent *entry;
+	struct stat status;
 	int count = 0;
 
 	CHECK(directory);
-	while (readdir(directory))
-		count++;
+	while ((entry = readdir(directory)))
+		count += !sockets_only ||
+			 (!fstatat(dirfd(directory), entry->d_name, &status, 0) && S_ISSOCK(status.st_mode));
 	closedir(directory);
 	return count;
+}
+
+static inline int open_descriptors(void)
+{
+	return count_descriptors(false);
+}
+
+static inline int open_sockets(void)
+{
+	return count_descriptors(true);
 }
 
 /* Waits until there are so many or fewer: a link closes behind the event that tells of it. */
