@@ -4,6 +4,7 @@
 #define SHUFFLE_RDMA_RAW_RESPONDER_H
 
 #include "raw_link.h"
+#include "softdev_fixture.h"
 #include "queue/wire.h"
 
 enum { RAW_FIRST_PORT = 1024, RAW_QP_INDEX = 7 };
@@ -23,6 +24,27 @@ static inline int raw_responder_listen(uint16_t *port)
 	}
 	CHECK(!listen(fd, 16));
 	return fd;
+}
+
+/* The same in a peer (test.h), which says at `control` where; raw_responder_at() takes it there. */
+static inline int raw_responder_start(int control)
+{
+	uint16_t port;
+	int fd = raw_responder_listen(&port);
+
+	test_send(control, &port, sizeof(port));
+	return fd;
+}
+
+/* Where the side finds the queue pair that the peer pretends to have. */
+static inline struct address raw_responder_at(int control, const struct side *side)
+{
+	struct address address = address_of(side);
+	uint16_t port;
+
+	test_receive(control, &port, sizeof(port));
+	address.qpn = (uint32_t)port << 8 | RAW_QP_INDEX;
+	return address;
 }
 
 /* False at the end of the stream. The payload is read and forgotten if it has more than `room` bytes. */
@@ -85,6 +107,16 @@ static inline int raw_responder_accept(int listener)
 	frame = (struct frame){.op = WIRE_QP_OPEN_REPLY, .length = sizeof(reply)};
 	CHECK(raw_write_frame(fd, &frame, &reply));
 	return fd;
+}
+
+/* Reads until the other end closes. */
+static inline void raw_drain(int fd)
+{
+	struct frame frame;
+
+	while (raw_read_frame(fd, &frame, NULL, 0))
+		;
+	close(fd);
 }
 
 #endif

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A responder that talks all the time and never answers is not waited for: RETRY_EXC_ERR within the retry time. */
 #include "raw_responder.h"
-#include "softdev_fixture.h"
 
 enum { PAUSE_MS = 50, LIMIT_MS = 6000 };
 
 static void chat(int control)
 {
-	uint16_t port;
-	int listener = raw_responder_listen(&port), fd;
+	int fd = raw_responder_accept(raw_responder_start(control));
 
-	test_send(control, &port, sizeof(port));
-	fd = raw_responder_accept(listener);
 	for (uint64_t i = 0;; i++) {
 		const struct frame frames[] = {{.op = WIRE_FILE_REVOKE},
 					       {.op = WIRE_FILE_REPLY, .rkey = 1, .arg = i, .status = ENOENT}};
@@ -28,25 +24,21 @@ int main(void)
 	static const struct connection quick = {.timeout = 10, .retry_count = 2};
 	struct test_peer peer = test_start_peer(chat);
 	struct address remote;
-	struct region region;
+	struct region *region;
 	struct side side;
 	uint64_t start;
-	uint16_t port;
 
-	test_receive(peer.fd, &port, sizeof(port));
 	open_side(&side, 16, 16);
-	region = create_region(side.pd, 4096, ALL_REMOTE);
-	remote = address_of(&side);
-	remote.qpn = (uint32_t)port << 8 | RAW_QP_INDEX;
+	region = add_region(&side, 4096, ALL_REMOTE);
+	remote = raw_responder_at(peer.fd, &side);
 	connect_side(&side, &remote, &quick);
 	start = test_now_ms();
-	CHECK_EQUAL(post(side.qp, IBV_WR_RDMA_WRITE, 1, sge_of(&region, 0, 64), 4096, 1), 0);
-	CHECK_EQUAL(post(side.qp, IBV_WR_SEND, 2, sge_of(&region, 0, 64), 0, 0), 0);
+	CHECK_EQUAL(post(side.qp, IBV_WR_RDMA_WRITE, 1, sge_of(region, 0, 64), 4096, 1), 0);
+	CHECK_EQUAL(post(side.qp, IBV_WR_SEND, 2, sge_of(region, 0, 64), 0, 0), 0);
 	expect_completion(side.cq, 1, IBV_WC_RETRY_EXC_ERR);
 	expect_completion(side.cq, 2, IBV_WC_WR_FLUSH_ERR);
 	CHECK(test_now_ms() - start < LIMIT_MS);
 	test_signal(peer.fd);
-	destroy_region(&region);
 	close_side(&side);
 	test_join_peer(&peer);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A responder that is never ready, and does not read what it is sent again and again: BAD_RESP_ERR before that takes memory. */
 #include "raw_responder.h"
-#include "softdev_fixture.h"
 
 #include <sys/ioctl.h>
 
@@ -24,12 +23,9 @@ static void wait_for(int fd, int bytes)
 
 static void never_be_ready(int control)
 {
+	int fd = raw_responder_accept(raw_responder_start(control));
 	struct frame asked;
-	uint16_t port;
-	int listener = raw_responder_listen(&port), fd;
 
-	test_send(control, &port, sizeof(port));
-	fd = raw_responder_accept(listener);
 	CHECK(raw_read_frame(fd, &asked, NULL, 0));
 	wait_for(fd, (REQUESTS - 1) * sizeof(asked));
 	for (int i = 0; i < ANSWERS; i++) {
@@ -48,17 +44,14 @@ int main(void)
 	struct test_peer peer = test_start_peer(never_be_ready);
 	struct address remote;
 	struct side side;
-	uint16_t port;
 
-	test_receive(peer.fd, &port, sizeof(port));
 	open_side(&side, 64, REQUESTS);
-	remote = address_of(&side);
-	remote.qpn = (uint32_t)port << 8 | RAW_QP_INDEX;
+	remote = raw_responder_at(peer.fd, &side);
 	connect_side(&side, &remote, NULL);
 	for (int i = 0; i < REQUESTS; i++)
 		CHECK_EQUAL(post(side.qp, IBV_WR_SEND, i, (struct ibv_sge){0}, 0, 0), 0);
-	for (int i = 0; i < REQUESTS; i++)
-		expect_completion(side.cq, i, i ? IBV_WC_WR_FLUSH_ERR : IBV_WC_BAD_RESP_ERR);
+	expect_completion(side.cq, 0, IBV_WC_BAD_RESP_ERR);
+	expect_completions(side.cq, 1, REQUESTS - 1, IBV_WC_WR_FLUSH_ERR);
 	test_signal(peer.fd);
 	close_side(&side);
 	test_join_peer(&peer);
