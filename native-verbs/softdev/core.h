@@ -14,6 +14,7 @@
 #ifndef SOFTDEV_CORE_H
 #define SOFTDEV_CORE_H
 
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -22,6 +23,19 @@
 
 #define SOFTDEV_EXPORT __attribute__((visibility("default")))
 #define container_of_(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+
+/* These two set errno and return what a call returns that reports an error by errno. */
+static inline void *null_with(int error)
+{
+	errno = error;
+	return NULL;
+}
+
+static inline int minus_one_with(int error)
+{
+	errno = error;
+	return -1;
+}
 
 enum { PROCESS_NONCE_BYTES = 16 };
 /* Returns the boot nonce of this process, PROCESS_NONCE_BYTES long. */

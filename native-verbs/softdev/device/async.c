@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/device.h"
 #include "exports.h"
+#include "lock.h"
 #include "process/log.h"
 
 #include <errno.h>
@@ -19,10 +20,9 @@ unsigned int async_withdraw(struct ibv_context *context, struct async_source *so
 
 void async_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *acknowledged, uint32_t raised)
 {
-	pthread_mutex_lock(mutex);
+	HOLD_LOCK(mutex);
 	while (*acknowledged != raised)
 		pthread_cond_wait(cond, mutex);
-	pthread_mutex_unlock(mutex);
 }
 
 int softverbs_ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
@@ -35,12 +35,11 @@ int softverbs_ibv_get_async_event(struct ibv_context *context, struct ibv_async_
 	return 0;
 }
 
-static void count_ack(pthread_mutex_t *mutex, uint32_t *acknowledged, pthread_cond_t *cond)
+void async_count_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *acknowledged, uint32_t count)
 {
-	pthread_mutex_lock(mutex);
-	++*acknowledged;
+	HOLD_LOCK(mutex);
+	*acknowledged += count;
 	pthread_cond_signal(cond);
-	pthread_mutex_unlock(mutex);
 }
 
 void softverbs_ibv_ack_async_event(struct ibv_async_event *event)
@@ -51,7 +50,7 @@ void softverbs_ibv_ack_async_event(struct ibv_async_event *event)
 
 	switch (event->event_type) {
 	case IBV_EVENT_CQ_ERR:
-		count_ack(&cq->mutex, &cq->async_events_completed, &cq->cond);
+		async_count_acks(&cq->mutex, &cq->cond, &cq->async_events_completed, 1);
 		break;
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
@@ -61,11 +60,11 @@ void softverbs_ibv_ack_async_event(struct ibv_async_event *event)
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 	case IBV_EVENT_PATH_MIG:
 	case IBV_EVENT_PATH_MIG_ERR:
-		count_ack(&qp->mutex, &qp->events_completed, &qp->cond);
+		async_count_acks(&qp->mutex, &qp->cond, &qp->events_completed, 1);
 		break;
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
 	case IBV_EVENT_SRQ_ERR:
-		count_ack(&srq->mutex, &srq->events_completed, &srq->cond);
+		async_count_acks(&srq->mutex, &srq->cond, &srq->events_completed, 1);
 		break;
 	default:
 		break;

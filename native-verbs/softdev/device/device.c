@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "exports.h"
 #include "fault/fault.h"
+#include "lock.h"
 #include "process/handle.h"
 #include "process/log.h"
 #include "process/settings.h"
@@ -34,7 +35,7 @@ struct device_state {
 
 ENGINE_PART(device, NULL);
 
-/* FNV-1a of what names the host: its boot, and the network namespace. */
+/* Hashes (FNV-1a) what identifies the host: its boot and the network namespace. */
 static void make_guid(void)
 {
 	char text[160] = "";
@@ -58,10 +59,8 @@ struct ibv_device **softverbs_ibv_get_device_list(int *count)
 	struct ibv_device **list = calloc(2, sizeof(*list));
 
 	pthread_once(&once, make_guid);
-	if (!list) {
-		errno = ENOMEM;
+	if (!list)
 		return NULL;
-	}
 	list[0] = &device;
 	if (count)
 		*count = 1;
@@ -96,15 +95,12 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	struct softdev_context *context;
 	struct ibv_context *base;
 	int64_t handle;
-	int error;
+	int error = settings_check();
 
-	error = settings_check();
 	if (!error)
 		error = fault_call(FAULT_OPEN_DEVICE);
-	if (error) {
-		errno = error;
-		return NULL;
-	}
+	if (error)
+		return null_with(error);
 	context = calloc(1, sizeof(*context));
 	if (!context)
 		return NULL;
@@ -123,7 +119,7 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	context->verbs.sz = sizeof(context->verbs);
 	base = &context->verbs.context;
 	base->device = dev;
-	base->cmd_fd = context->async.fd; /* there is no other, and programs duplicate it */
+	base->cmd_fd = context->async.fd; /* the context has no other descriptor, and programs duplicate this one */
 	base->async_fd = context->async.fd;
 	base->num_comp_vectors = DEVICE_COMP_VECTORS;
 	base->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -136,8 +132,7 @@ destroy_queue:
 	event_queue_destroy(&context->async);
 free_context:
 	free(context);
-	errno = error;
-	return NULL;
+	return null_with(error);
 }
 
 void context_hold(struct ibv_context *base)
@@ -159,23 +154,18 @@ int softverbs_ibv_close_device(struct ibv_context *base)
 {
 	struct softdev_context *context = to_context(base);
 
-	if (is_inherited(base)) {
-		errno = EIO;
-		return -1;
-	}
-	if (!handle_remove(HANDLE_CONTEXT, context->handle, context)) {
-		errno = ENOENT;
-		return -1;
-	}
+	if (is_inherited(base))
+		return minus_one_with(EIO);
+	if (!handle_remove(HANDLE_CONTEXT, context->handle, context))
+		return minus_one_with(ENOENT);
 	context_release(base);
 	return 0;
 }
 
 struct ibv_context *device_cm_context(void)
 {
-	pthread_mutex_lock(&engine->device->cm_lock);
+	HOLD_LOCK(&engine->device->cm_lock);
 	if (!engine->device->cm_context)
 		engine->device->cm_context = softverbs_ibv_open_device(&device);
-	pthread_mutex_unlock(&engine->device->cm_lock);
 	return engine->device->cm_context;
 }

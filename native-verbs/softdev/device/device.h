@@ -28,7 +28,7 @@ enum {
 #define DEVICE_MAX_MESSAGE (1u << 30)
 #define DEVICE_MAX_MR_BYTES (1ull << 47)
 
-/* A context outlives its close while objects of it exist. The last one frees it. */
+/* A context outlives its close while objects of it exist. The release of the last one frees it. */
 void context_hold(struct ibv_context *context);
 void context_release(struct ibv_context *context);
 
@@ -41,10 +41,10 @@ struct async_source {
 enum { DEVICE_EVENTS = 8 };
 
 struct softdev_context {
-	struct engine *engine; /* that made it */
+	struct engine *engine; /* the engine that made it */
 	struct event_queue async;
 	struct async_source events[DEVICE_EVENTS]; /* of the device and its port, see device_events.c */
-	atomic_int users; /* PDs, TDs, CQs and channels, and whoever opened it */
+	atomic_int users; /* PDs, TDs, CQs and channels, and the program that opened it */
 	uint32_t handle;
 	struct verbs_context verbs; /* its last member is the ibv_context */
 };
@@ -54,7 +54,7 @@ static inline struct softdev_context *to_context(struct ibv_context *context)
 	return container_of_(context, struct softdev_context, verbs.context);
 }
 
-/* It is of the engine of a parent of this process, where it can be used: every call answers EIO. */
+/* Returns true if the context belongs to a parent of this process: every call on it answers EIO. */
 static inline bool is_inherited(struct ibv_context *context)
 {
 	return engine->inherited && to_context(context)->engine != engine;
@@ -63,14 +63,16 @@ static inline bool is_inherited(struct ibv_context *context)
 void async_raise(struct ibv_context *context, struct async_source *source);
 /* Takes the undelivered events back; returns their number. */
 unsigned int async_withdraw(struct ibv_context *context, struct async_source *source);
-/* Waits until the application has acknowledged all events that were raised; `mutex` guards their count. */
+/* Counts events that the application has acknowledged; `mutex` guards their count. */
+void async_count_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *acknowledged, uint32_t count);
+/* Waits until the application has acknowledged all events that were raised. */
 void async_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *acknowledged, uint32_t raised);
 
 void device_events_init(struct softdev_context *context);
-/* Raises an event of the device or its port on every open context; returns on how many, and 0 for another kind of event. */
+/* Raises an event of the device or its port on every open context; returns on how many. Other events are on none. */
 unsigned int device_raise(enum ibv_event_type type);
 
-/* Fill the operations of a new context, each those of its objects; parts.c names them. Ends with NULL. */
+/* Each function fills the operations of its objects in a new context; parts.c names them. Ends with NULL. */
 extern void (*const device_operations[])(struct verbs_context *verbs);
 void query_set_ops(struct verbs_context *verbs);
 

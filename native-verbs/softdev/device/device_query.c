@@ -3,7 +3,6 @@
 #include "device/device.h"
 #include "exports.h"
 #include "process/handle.h"
-
 #include "process/progress.h"
 
 #include <errno.h>
@@ -81,7 +80,7 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 	return 0;
 }
 
-/* All in tv_nsec, as on hardware: it is a count of the device's clock, not a time. */
+/* The whole value is in tv_nsec, as on hardware: it counts the ticks of the device's clock and is no time. */
 static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	(void)context;
@@ -140,11 +139,7 @@ int softverbs_ibv_query_gid(struct ibv_context *context, uint8_t port, int index
 			    union ibv_gid *gid)
 {
 	(void)context;
-	if (port != 1 || gid_table_entry(index, gid, NULL)) {
-		errno = EINVAL;
-		return -1;
-	}
-	return 0;
+	return port != 1 || gid_table_entry(index, gid, NULL) ? minus_one_with(EINVAL) : 0;
 }
 
 static void fill_gid_entry(uint32_t index, struct ibv_gid_entry *entry)
@@ -162,9 +157,7 @@ int softverbs__ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint
 	struct ibv_gid_entry full;
 
 	(void)context;
-	if (port != 1 || flags || entry_size < sizeof(full))
-		return EINVAL;
-	if (index >= (uint32_t)gid_table_length())
+	if (port != 1 || flags || entry_size < sizeof(full) || index >= (uint32_t)gid_table_length())
 		return EINVAL;
 	if (gid_table_is_empty_at(index))
 		return ENODATA;
@@ -201,10 +194,8 @@ int softverbs_ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsi
 	enum ibv_gid_type full;
 
 	(void)context;
-	if (port != 1 || gid_table_entry(index, &gid, &full)) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (port != 1 || gid_table_entry(index, &gid, &full))
+		return minus_one_with(EINVAL);
 	*type = full == IBV_GID_TYPE_ROCE_V2;
 	return 0;
 }
@@ -212,10 +203,8 @@ int softverbs_ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsi
 int softverbs_ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
 	(void)context;
-	if (port != 1 || index) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (port != 1 || index)
+		return minus_one_with(EINVAL);
 	*pkey = 0xffff;
 	return 0;
 }
@@ -223,10 +212,7 @@ int softverbs_ibv_query_pkey(struct ibv_context *context, uint8_t port, int inde
 int softverbs_ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
 	(void)context;
-	if (port == 1 && pkey == 0xffff)
-		return 0;
-	errno = EINVAL;
-	return -1;
+	return port == 1 && pkey == 0xffff ? 0 : minus_one_with(EINVAL);
 }
 
 void query_set_ops(struct verbs_context *verbs)

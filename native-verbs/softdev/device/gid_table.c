@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GID table: the addresses of this host, at first in the same order in every process. */
+/* The GID table: the addresses of this host, which every process lists in one order when it starts. */
 #define _GNU_SOURCE
 #include "device/gid_table.h"
 
 #include "core.h"
 #include "device/device.h"
 #include "engine.h"
+#include "lock.h"
 #include "process/log.h"
 #include "process/progress.h"
 
@@ -78,46 +79,40 @@ static struct address *find(struct table *in, const union ibv_gid *gid)
 	return NULL;
 }
 
-/* Into an empty entry, else behind the last one. */
-static void add(struct table *to, const struct address *address)
+/* Returns true if the two differ. Only their members are compared, because an entry has padding. */
+static bool replace(struct address *entry, const struct address *by)
+{
+	bool differs = !is_same(&entry->gid, &by->gid) || entry->interface != by->interface;
+
+	*entry = *by;
+	return differs;
+}
+
+/* Adds the address in an empty entry or behind the last one. Returns true if that changed the table. */
+static bool add(struct table *to, const struct address *address)
 {
 	struct address *entry = find(to, &address->gid);
 
 	if (entry && (entry->interface || !address->interface))
-		return;
+		return false;
 	if (!entry)
 		entry = find(to, &empty);
 	if (!entry && to->count < MAX_ADDRESSES)
 		entry = &to->entries[to->count++];
-	if (entry)
-		*entry = *address;
+	return entry && replace(entry, address);
 }
 
 static bool configured_primary(union ibv_gid *gid)
 {
 	const char *text = secure_getenv("SOFTVERBS_ADDRESS");
-	union {
-		struct sockaddr any;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-	} address = {.v6 = {0}};
 
-	if (!text)
-		return false;
-	if (inet_pton(AF_INET, text, &address.v4.sin_addr) == 1)
-		address.any.sa_family = AF_INET;
-	else if (inet_pton(AF_INET6, text, &address.v6.sin6_addr) == 1)
-		address.any.sa_family = AF_INET6;
-	if (address.any.sa_family != AF_UNSPEC) {
-		gid_from_address(&address.any, gid);
-		return true;
-	}
-	return false;
+	*gid = (union ibv_gid){.raw = {[10] = 0xff, 0xff}};
+	return text && (inet_pton(AF_INET, text, gid->raw + 12) == 1 || inet_pton(AF_INET6, text, gid->raw) == 1);
 }
 
 enum { RANK_V4, RANK_V6, RANK_LINK_LOCAL, RANK_LOOPBACK_V4, RANK_LOOPBACK_V6 };
 
-/* Where the address belongs in the table; -1: nowhere. */
+/* Returns the place of the address in the order of the table, -1 if it does not belong there. */
 static int rank(const struct ifaddrs *entry, union ibv_gid *gid)
 {
 	if (!entry->ifa_addr)
@@ -130,11 +125,13 @@ static int rank(const struct ifaddrs *entry, union ibv_gid *gid)
 	return (gid_is_loopback(gid) ? RANK_LOOPBACK_V4 : RANK_V4) + (gid_is_mapped_v4(gid) ? 0 : 1);
 }
 
-/* What the table would be if it were made now; with `down`, of interfaces that are down as well. False if it is not known. */
+/*
+ * Makes the table that a new process would have; with `down`, the addresses of interfaces that are down are included.
+ * Returns false if the addresses of the host cannot be read.
+ */
 static bool read_addresses(struct table *to, bool down)
 {
-	static const struct sockaddr_in localhost = {.sin_family = AF_INET,
-						     .sin_addr.s_addr = 0x0100007f};
+	static const struct address localhost = {.gid.raw = {[10] = 0xff, 0xff, 127, 0, 0, 1}};
 	struct ifaddrs *list = NULL;
 	bool known = !getifaddrs(&list);
 	union ibv_gid gid;
@@ -150,10 +147,8 @@ static bool read_addresses(struct table *to, bool down)
 				add(to, &(struct address){gid, if_nametoindex(entry->ifa_name)});
 	if (list)
 		freeifaddrs(list);
-	if (!to->count) {
-		gid_from_address((const struct sockaddr *)&localhost, &gid);
-		add(to, &(struct address){.gid = gid});
-	}
+	if (!to->count)
+		add(to, &localhost);
 	return known;
 }
 
@@ -164,22 +159,17 @@ static void fill_table(void)
 
 int gid_table_length(void)
 {
-	int count;
-
 	pthread_once(&engine->gid_table->once, fill_table);
-	pthread_mutex_lock(&engine->gid_table->lock);
-	count = engine->gid_table->table.count;
-	pthread_mutex_unlock(&engine->gid_table->lock);
-	return 2 * count;
+	HOLD_LOCK(&engine->gid_table->lock);
+	return 2 * engine->gid_table->table.count;
 }
 
 int gid_table_entry(int index, union ibv_gid *gid, enum ibv_gid_type *type)
 {
 	if (index < 0 || index >= gid_table_length())
 		return -EINVAL;
-	pthread_mutex_lock(&engine->gid_table->lock);
+	HOLD_LOCK(&engine->gid_table->lock);
 	*gid = engine->gid_table->table.entries[index / 2].gid;
-	pthread_mutex_unlock(&engine->gid_table->lock);
 	if (type)
 		*type = index % 2 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
 	return 0;
@@ -192,18 +182,17 @@ bool gid_table_is_empty_at(int index)
 	return gid_table_entry(index, &gid, NULL) || is_same(&gid, &empty);
 }
 
-/* The entry of one of our addresses: false if it is none. */
+/* Copies the entry of one of this host's addresses; returns false if the GID is none of them. */
 static bool look_up(const union ibv_gid *gid, struct address *entry)
 {
 	const struct address *found = NULL;
 
 	gid_table_length();
-	pthread_mutex_lock(&engine->gid_table->lock);
+	HOLD_LOCK(&engine->gid_table->lock);
 	if (!is_same(gid, &empty))
 		found = find(&engine->gid_table->table, gid);
 	if (found)
 		*entry = *found;
-	pthread_mutex_unlock(&engine->gid_table->lock);
 	return found;
 }
 
@@ -227,39 +216,25 @@ uint32_t gid_scope(const union ibv_gid *gid)
 	return gid_is_link_local(gid) && look_up(gid, &entry) ? entry.interface : 0;
 }
 
-/* An entry has padding, which says nothing. */
-static bool says_the_same(const struct table *one, const struct table *other)
-{
-	bool same = one->count == other->count;
-
-	for (int i = 0; same && i < one->count; i++)
-		same = !memcmp(&one->entries[i].gid, &other->entries[i].gid, sizeof(one->entries[i].gid)) &&
-		       one->entries[i].interface == other->entries[i].interface;
-	return same;
-}
-
-/* Brings the table up to date. 1 if that changed it, 0 if not, -EAGAIN if the addresses cannot be had: then it stays. */
+/* Brings the table up to date. Returns 1 if that changed it, 0 if not, -EAGAIN if the addresses cannot be read. */
 static int refresh(void)
 {
-	struct table up, all, before;
-	bool changed;
+	struct table *table = &engine->gid_table->table, up, all;
+	bool changed = false;
 
 	if (!read_addresses(&up, false) || !read_addresses(&all, true))
 		return -EAGAIN;
 	gid_table_length();
-	pthread_mutex_lock(&engine->gid_table->lock);
-	before = engine->gid_table->table;
-	for (int i = 0; i < engine->gid_table->table.count; i++) {
-		const struct address *there = find(&up, &engine->gid_table->table.entries[i].gid);
+	HOLD_LOCK(&engine->gid_table->lock);
+	for (int i = 0; i < table->count; i++) {
+		const struct address *there = find(&up, &table->entries[i].gid);
 
 		if (!there)
-			there = find(&all, &engine->gid_table->table.entries[i].gid);
-		engine->gid_table->table.entries[i] = there ? *there : (struct address){.gid = empty};
+			there = find(&all, &table->entries[i].gid);
+		changed |= replace(&table->entries[i], there ? there : &(const struct address){.gid = empty});
 	}
 	for (int i = 0; i < up.count; i++)
-		add(&engine->gid_table->table, &up.entries[i]);
-	changed = !says_the_same(&before, &engine->gid_table->table);
-	pthread_mutex_unlock(&engine->gid_table->lock);
+		changed |= add(table, &up.entries[i]);
 	return changed;
 }
 
@@ -270,9 +245,8 @@ static void follow_change(void *unused)
 	(void)unused;
 	if (changed < 0)
 		progress_timer_set(&engine->gid_table->retry, progress_now_ns() + RETRY_NS);
-	if (changed <= 0)
-		return;
-	device_raise(IBV_EVENT_GID_CHANGE);
+	else if (changed)
+		device_raise(IBV_EVENT_GID_CHANGE);
 }
 
 static void on_change(void *owner, uint32_t events)
@@ -282,7 +256,7 @@ static void on_change(void *owner, uint32_t events)
 
 	(void)events;
 	while (recv(watch->fd, messages, sizeof(messages), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
-		; /* that there were some is all that matters */
+		; /* only the arrival of messages matters, because the table is read anew */
 	follow_change(NULL);
 }
 
@@ -297,16 +271,14 @@ static void start_watching(void *unused)
 
 	(void)unused;
 	watch->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-	if (watch->fd < 0 || bind(watch->fd, (struct sockaddr *)&groups, sizeof(groups))) {
-		log_warn("changes of the addresses of this host will not be seen: %s", strerror(errno));
-		if (watch->fd >= 0)
-			close(watch->fd);
-		return;
-	}
-	error = progress_watch_set(watch, EPOLLIN);
+	if (watch->fd < 0 || bind(watch->fd, (struct sockaddr *)&groups, sizeof(groups)))
+		error = -errno;
+	else
+		error = progress_watch_set(watch, EPOLLIN);
 	if (error) {
 		log_warn("changes of the addresses of this host will not be seen: %s", strerror(-error));
-		close(watch->fd);
+		if (watch->fd >= 0)
+			close(watch->fd);
 		return;
 	}
 	follow_change(NULL);
