@@ -7,7 +7,6 @@
 #include "queue/cq.h"
 
 #include "device/device.h"
-#include "memory/mr.h"
 
 #include <errno.h>
 
@@ -62,66 +61,30 @@ static int next_poll(struct ibv_cq_ex *ex)
 	return advance(of(ex));
 }
 
-static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.wc.opcode;
-}
+/*
+ * The functions that read a part of the current completion, and the flags that request them; every queue has those with
+ * 0. read_imm_data() also serves ibv_wc_read_invalidated_rkey(), since both values share their place in ibv_wc.
+ */
+#define READERS(reader)                                                                                                \
+	reader(read_opcode, enum ibv_wc_opcode, wc.opcode, 0)                                                          \
+	reader(read_vendor_err, uint32_t, wc.vendor_err, 0)                                                            \
+	reader(read_wc_flags, unsigned int, wc.wc_flags, 0)                                                            \
+	reader(read_byte_len, uint32_t, wc.byte_len, IBV_WC_EX_WITH_BYTE_LEN)                                          \
+	reader(read_imm_data, __be32, wc.imm_data, IBV_WC_EX_WITH_IMM)                                                 \
+	reader(read_qp_num, uint32_t, wc.qp_num, IBV_WC_EX_WITH_QP_NUM)                                                \
+	reader(read_src_qp, uint32_t, wc.src_qp, IBV_WC_EX_WITH_SRC_QP)                                                \
+	reader(read_slid, uint32_t, wc.slid, IBV_WC_EX_WITH_SLID)                                                      \
+	reader(read_sl, uint8_t, wc.sl, IBV_WC_EX_WITH_SL)                                                             \
+	reader(read_dlid_path_bits, uint8_t, wc.dlid_path_bits, IBV_WC_EX_WITH_DLID_PATH_BITS)                         \
+	reader(read_completion_ts, uint64_t, device_ns, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)                           \
+	reader(read_completion_wallclock_ns, uint64_t, wall_ns, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
-static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.wc.vendor_err;
-}
-
-static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.wc.wc_flags;
-}
-
-static uint32_t read_byte_len(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.wc.byte_len;
-}
-
-/* Also serves ibv_wc_read_invalidated_rkey(), since both values share their place in ibv_wc. */
-static __be32 read_imm_data(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.wc.imm_data;
-}
-
-static uint32_t read_qp_num(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.wc.qp_num;
-}
-
-static uint32_t read_src_qp(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.wc.src_qp;
-}
-
-static uint32_t read_slid(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.wc.slid;
-}
-
-static uint8_t read_sl(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.wc.sl;
-}
-
-static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.wc.dlid_path_bits;
-}
-
-static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.device_ns;
-}
-
-static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.wall_ns;
-}
+#define DEFINE_READER(name, type, field, flag)                                                                         \
+	static type name(struct ibv_cq_ex *ex)                                                                         \
+	{                                                                                                              \
+		return of(ex)->current.field;                                                                          \
+	}
+READERS(DEFINE_READER)
 
 /* Functions that were not requested stay NULL, as on hardware, so that a program that calls one fails here already. */
 static void set_functions(struct ibv_cq_ex *ex, uint64_t wc_flags)
@@ -129,27 +92,10 @@ static void set_functions(struct ibv_cq_ex *ex, uint64_t wc_flags)
 	ex->start_poll = start_poll;
 	ex->next_poll = next_poll;
 	ex->end_poll = end_poll;
-	ex->read_opcode = read_opcode;
-	ex->read_vendor_err = read_vendor_err;
-	ex->read_wc_flags = read_wc_flags;
-	if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN)
-		ex->read_byte_len = read_byte_len;
-	if (wc_flags & IBV_WC_EX_WITH_IMM)
-		ex->read_imm_data = read_imm_data;
-	if (wc_flags & IBV_WC_EX_WITH_QP_NUM)
-		ex->read_qp_num = read_qp_num;
-	if (wc_flags & IBV_WC_EX_WITH_SRC_QP)
-		ex->read_src_qp = read_src_qp;
-	if (wc_flags & IBV_WC_EX_WITH_SLID)
-		ex->read_slid = read_slid;
-	if (wc_flags & IBV_WC_EX_WITH_SL)
-		ex->read_sl = read_sl;
-	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
-		ex->read_dlid_path_bits = read_dlid_path_bits;
-	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
-		ex->read_completion_ts = read_completion_ts;
-	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
-		ex->read_completion_wallclock_ns = read_completion_wallclock_ns;
+#define SET_READER(name, type, field, flag)                                                                            \
+	if ((wc_flags & (flag)) == (flag))                                                                             \
+		ex->name = name;
+	READERS(SET_READER)
 }
 
 struct ibv_cq_ex *cq_create_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
@@ -164,10 +110,8 @@ struct ibv_cq_ex *cq_create_ex(struct ibv_context *context, struct ibv_cq_init_a
 		error = EOPNOTSUPP;
 	else if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && !pd_is_parent_domain(attr->parent_domain))
 		error = EINVAL;
-	if (error) {
-		errno = error;
-		return NULL;
-	}
+	if (error)
+		return null_with(error);
 	cq = cq_create(context, attr);
 	if (!cq)
 		return NULL;
