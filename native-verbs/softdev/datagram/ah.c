@@ -81,11 +81,10 @@ failed:
 int softverbs_ibv_destroy_ah(struct ibv_ah *base)
 {
 	struct softdev_ah *ah = to_ah(base);
+	int error = is_inherited(base->context) ? EIO : handle_remove(HANDLE_AH, base->handle, ah, NULL);
 
-	if (is_inherited(base->context))
-		return EIO;
-	if (!handle_remove(HANDLE_AH, base->handle, ah))
-		return ENOENT;
+	if (error)
+		return error;
 	atomic_fetch_sub(&ah->pd->users, 1);
 	free(ah);
 	return 0;

@@ -153,11 +153,10 @@ void context_release(struct ibv_context *base)
 int softverbs_ibv_close_device(struct ibv_context *base)
 {
 	struct softdev_context *context = to_context(base);
+	int error = is_inherited(base) ? EIO : handle_remove(HANDLE_CONTEXT, context->handle, context, NULL);
 
-	if (is_inherited(base))
-		return minus_one_with(EIO);
-	if (!handle_remove(HANDLE_CONTEXT, context->handle, context))
-		return minus_one_with(ENOENT);
+	if (error)
+		return minus_one_with(error);
 	context_release(base);
 	return 0;
 }

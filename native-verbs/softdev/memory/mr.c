@@ -6,6 +6,7 @@
 #include "engine.h"
 #include "exports.h"
 #include "fault/fault.h"
+#include "lock.h"
 #include "memory/mr_table.h"
 #include "memory/peer_table.h"
 #include "memory/probe.h"
@@ -46,8 +47,8 @@ static bool is_mapped(const void *address, size_t length)
 }
 
 /*
- * Real devices pin for writing, which fails where the process itself may not write. The ends stand for the rest: what
- * lies between them was mapped in one piece, as a rule.
+ * Real devices pin for writing, which fails where the process itself may not write. Only the ends are probed, because
+ * the memory between them was, as a rule, mapped in one piece.
  */
 static bool may_access(const char *address, uint64_t length, unsigned int access)
 {
@@ -78,29 +79,31 @@ static int check_arguments(const struct ibv_pd *pd, const void *address, uint64_
 	return on_demand || !length || may_access(address, length, access) ? 0 : EFAULT;
 }
 
-/* What a real device would pin of it. */
+/* Returns the number of bytes that a real device would pin. */
 static uint64_t pinned(unsigned int access, uint64_t length)
 {
 	return access & IBV_ACCESS_ON_DEMAND ? 0 : length;
 }
 
-/* Real devices pin: RLIMIT_MEMLOCK bounds them. Here only on request. In place of `old` bytes. */
+/*
+ * Counts `length` registered bytes in place of `old` bytes. RLIMIT_MEMLOCK bounds what real devices pin; here it does so
+ * only on request. Returns false if the limit would be exceeded.
+ */
 static bool charge(uint64_t old, uint64_t length)
 {
 	const char *setting = secure_getenv("SOFTVERBS_MEMLOCK");
-	bool enforced = setting && !strcmp(setting, "enforce"), allowed = true;
+	bool enforced = setting && !strcmp(setting, "enforce");
 	struct rlimit limit;
 
-	pthread_mutex_lock(&engine->mr->lock);
-	if (length > old && enforced && !getrlimit(RLIMIT_MEMLOCK, &limit))
-		allowed = limit.rlim_cur == RLIM_INFINITY || engine->mr->registered_bytes - old + length <= limit.rlim_cur;
-	if (allowed)
-		engine->mr->registered_bytes += length - old;
-	pthread_mutex_unlock(&engine->mr->lock);
-	return allowed;
+	HOLD_LOCK(&engine->mr->lock);
+	if (length > old && enforced && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+	    engine->mr->registered_bytes - old + length > limit.rlim_cur)
+		return false;
+	engine->mr->registered_bytes += length - old;
+	return true;
 }
 
-/* 0 or an errno. */
+/* Gives the region its keys and shows it. 0 or a positive errno. */
 static int enter(struct softdev_mr *mr)
 {
 	int error;
@@ -126,36 +129,29 @@ static struct ibv_mr *register_mr(struct ibv_pd *pd, void *address, uint64_t len
 	if (!error && !own_table())
 		error = errno;
 	if (error)
-		goto failed;
+		return null_with(error);
 	mr = calloc(1, sizeof(*mr));
-	if (!mr) {
-		error = ENOMEM;
-		goto failed;
-	}
-	mr->base.context = pd->context;
-	mr->base.pd = pd;
-	mr->base.addr = address;
-	mr->base.length = length;
-	mr->pd = to_pd(pd);
-	mr->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
-	mr->length = length;
-	mr->address = address;
-	mr->access = access;
-	mr->file_fd = file_fd;
-	mr->file_offset = file_offset;
+	if (!mr)
+		return NULL;
+	*mr = (struct softdev_mr){
+		.base = {.context = pd->context, .pd = pd, .addr = address, .length = length},
+		.pd = to_pd(pd),
+		.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
+		.length = length,
+		.address = address,
+		.access = access,
+		.file_fd = file_fd,
+		.file_offset = file_offset,
+	};
 	error = enter(mr);
-	if (error)
-		goto free_mr;
+	if (error) {
+		free(mr);
+		return null_with(error);
+	}
 	atomic_fetch_add(&mr->pd->users, 1);
 	COUNT(mr_live);
 	COUNT(mr_ever);
 	return &mr->base;
-
-free_mr:
-	free(mr);
-failed:
-	errno = error;
-	return NULL;
 }
 
 struct ibv_mr *softverbs_ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
@@ -175,7 +171,7 @@ struct ibv_mr *softverbs_ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length
 	return register_mr(pd, addr, length, (uintptr_t)addr, access, -1, 0);
 }
 
-/* A read-only open of what fd is; -1 if that cannot be had, then peers read without the file. */
+/* Opens the file of fd for reading only. Returns -1 if that fails: peers then read without the file. */
 static int reopen_read_only(int fd)
 {
 	char path[64];
@@ -200,10 +196,8 @@ struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t lengt
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &status))
 		return NULL;
 	if (!S_ISREG(status.stx_mode) || file_offset + length < file_offset ||
-	    file_offset + length > status.stx_size) {
-		errno = EINVAL;
-		return NULL;
-	}
+	    file_offset + length > status.stx_size)
+		return null_with(EINVAL);
 	file_fd = reopen_read_only(fd);
 	mr = register_mr(pd, addr, length, (uintptr_t)addr, access, file_fd, file_offset);
 	if (!mr && file_fd >= 0) {
@@ -214,7 +208,7 @@ struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t lengt
 	return mr;
 }
 
-/* Nobody holds it any more, and its generation is over: by that the peers find the descriptor. */
+/* Called when nobody holds the region and its generation is over, by which the peers recognise the descriptor to drop. */
 static void revoke_file(struct softdev_mr *mr)
 {
 	if (atomic_exchange(&mr->file_shared, false))
@@ -229,7 +223,10 @@ static void leave_file(struct softdev_mr *mr)
 	mr->file_fd = -1;
 }
 
-/* The region is invisible to everybody while it changes; its keys stay. 0 or an errno, then it is as it was. */
+/*
+ * The region is invisible to everybody while it changes; its keys stay. Returns 0, or a positive errno with the region
+ * unchanged.
+ */
 static int change(struct softdev_mr *mr, int flags, struct ibv_pd *pd, void *address, uint64_t length,
 		  unsigned int access)
 {

@@ -2,6 +2,7 @@
 #include "memory/mr_table.h"
 
 #include "engine.h"
+#include "lock.h"
 #include "memory/peer_table.h"
 #include "process/cancel.h"
 
@@ -35,7 +36,7 @@ static bool init_part(void *part)
 
 ENGINE_PART(mr_table, init_part);
 
-/* lock held. A free slot, 0 if there is none. */
+/* Returns a free slot, or 0 if there is none. Called with the lock held. */
 static uint32_t find_slot(void)
 {
 	for (uint32_t i = 0; i < TABLE_MR_SLOTS; i++) {
@@ -62,20 +63,21 @@ static void choose_keys(struct softdev_mr *mr, uint32_t slot)
 
 int mr_table_add(struct softdev_mr *mr)
 {
-	uint32_t slot;
+	HOLD_LOCK(&engine->mr_table->lock);
+	uint32_t slot = find_slot();
 
-	pthread_mutex_lock(&engine->mr_table->lock);
-	slot = find_slot();
-	if (slot) {
-		mr->base.handle = slot;
-		choose_keys(mr, slot);
-		engine->mr_table->slots[slot].mr = mr;
-	}
-	pthread_mutex_unlock(&engine->mr_table->lock);
-	return slot ? 0 : ENOMEM;
+	if (!slot)
+		return ENOMEM;
+	mr->base.handle = slot;
+	choose_keys(mr, slot);
+	engine->mr_table->slots[slot].mr = mr;
+	return 0;
 }
 
-/* lock held. Shows the region to the peers under a generation never used before; where it lies only if they may READ it. */
+/*
+ * Shows the region to the peers under a generation never used before. They see its place only if they may READ it.
+ * Called with the lock held.
+ */
 static void publish(struct softdev_mr *mr)
 {
 	struct mr_entry *entry = &own_table()->mr[mr->base.handle];
@@ -100,20 +102,24 @@ static void publish(struct softdev_mr *mr)
 
 void mr_table_show(struct softdev_mr *mr)
 {
-	pthread_mutex_lock(&engine->mr_table->lock);
+	HOLD_LOCK(&engine->mr_table->lock);
 	publish(mr);
 	atomic_store_explicit(&engine->mr_table->slots[mr->base.handle].state, SLOT_VALID, memory_order_release);
-	pthread_mutex_unlock(&engine->mr_table->lock);
 }
 
-/* lock held. */
+/* Called with the lock held. */
+static bool is_in(uint32_t slot, const struct softdev_mr *mr)
+{
+	return slot && slot < TABLE_MR_SLOTS && engine->mr_table->slots[slot].mr == mr;
+}
+
+/* Called with the lock held. */
 static bool is_visible(uint32_t slot, const struct softdev_mr *mr)
 {
-	return slot && slot < TABLE_MR_SLOTS && engine->mr_table->slots[slot].mr == mr &&
-	       (atomic_load(&engine->mr_table->slots[slot].state) & SLOT_VALID);
+	return is_in(slot, mr) && (atomic_load(&engine->mr_table->slots[slot].state) & SLOT_VALID);
 }
 
-/* Copies are bounded (1 MiB), so the wait is. */
+/* The wait is short, because a region is held for one bounded copy (1 MiB). */
 static void wait_for_holders(struct mr_slot *slot)
 {
 	static const struct timespec pause = {.tv_nsec = 20000};
@@ -124,63 +130,55 @@ static void wait_for_holders(struct mr_slot *slot)
 	cancel_restore(cancel);
 }
 
+static int stop_showing(struct softdev_mr *mr)
+{
+	HOLD_LOCK(&engine->mr_table->lock);
+	if (!is_visible(mr->base.handle, mr))
+		return ENOENT;
+	if (mr->windows)
+		return EBUSY;
+	/* Every reader sees this before anything that is written afterwards, here or by the caller. */
+	atomic_store(&own_table()->mr[mr->base.handle].generation, mr->generation + 1);
+	atomic_thread_fence(memory_order_seq_cst);
+	atomic_fetch_and(&engine->mr_table->slots[mr->base.handle].state, ~SLOT_VALID);
+	return 0;
+}
+
 int mr_table_hide(struct softdev_mr *mr)
 {
-	struct mr_slot *slot;
-	int error = 0;
+	int error = stop_showing(mr);
 
-	pthread_mutex_lock(&engine->mr_table->lock);
-	if (!is_visible(mr->base.handle, mr))
-		error = ENOENT;
-	else if (mr->windows)
-		error = EBUSY;
-	if (!error) {
-		slot = &engine->mr_table->slots[mr->base.handle];
-		/* Seen by every reader before anything that is written afterwards, here or by the caller. */
-		atomic_store(&own_table()->mr[mr->base.handle].generation, mr->generation + 1);
-		atomic_thread_fence(memory_order_seq_cst);
-		atomic_fetch_and(&slot->state, ~SLOT_VALID);
-	}
-	pthread_mutex_unlock(&engine->mr_table->lock);
 	if (!error)
-		wait_for_holders(slot);
+		wait_for_holders(&engine->mr_table->slots[mr->base.handle]);
 	return error;
 }
 
 void mr_table_remove(struct softdev_mr *mr)
 {
-	pthread_mutex_lock(&engine->mr_table->lock);
+	HOLD_LOCK(&engine->mr_table->lock);
 	engine->mr_table->slots[mr->base.handle].mr = NULL;
-	pthread_mutex_unlock(&engine->mr_table->lock);
 }
 
 bool mr_table_has(uint32_t slot, const struct softdev_mr *mr)
 {
-	bool is;
-
-	pthread_mutex_lock(&engine->mr_table->lock);
-	is = slot && slot < TABLE_MR_SLOTS && engine->mr_table->slots[slot].mr == mr;
-	pthread_mutex_unlock(&engine->mr_table->lock);
-	return is;
+	HOLD_LOCK(&engine->mr_table->lock);
+	return is_in(slot, mr);
 }
 
 bool mr_table_bind(uint32_t slot, struct softdev_mr *mr)
 {
-	bool is;
+	HOLD_LOCK(&engine->mr_table->lock);
+	bool is = is_visible(slot, mr);
 
-	pthread_mutex_lock(&engine->mr_table->lock);
-	is = is_visible(slot, mr);
 	if (is)
 		mr->windows++;
-	pthread_mutex_unlock(&engine->mr_table->lock);
 	return is;
 }
 
 void mr_table_unbind(struct softdev_mr *mr)
 {
-	pthread_mutex_lock(&engine->mr_table->lock);
+	HOLD_LOCK(&engine->mr_table->lock);
 	mr->windows--;
-	pthread_mutex_unlock(&engine->mr_table->lock);
 }
 
 struct softdev_mr *mr_table_hold(uint32_t key)

@@ -4,6 +4,7 @@
 #include "device/device.h"
 #include "engine.h"
 #include "fault/fault.h"
+#include "lock.h"
 #include "memory/mr_table.h"
 #include "memory/peer_table.h"
 #include "process/counters.h"
@@ -22,8 +23,8 @@ enum {
 
 struct softdev_mw {
 	struct ibv_mw base;
-	struct softdev_mr key;     /* what its key opens, visible while it is bound */
-	struct softdev_mr *region; /* that it is bound to, or NULL; guarded by `lock` */
+	struct softdev_mr key;	   /* the bytes that its key opens, visible while it is bound */
+	struct softdev_mr *region; /* the region that it is bound to, or NULL; guarded by `lock` */
 };
 
 struct mw_state {
@@ -49,18 +50,18 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	if (!error && !own_table())
 		error = errno;
 	if (error)
-		goto failed;
+		return null_with(error);
 	mw = calloc(1, sizeof(*mw));
-	if (!mw) {
-		error = ENOMEM;
-		goto failed;
-	}
+	if (!mw)
+		return NULL;
 	mw->key.pd = to_pd(pd);
 	mw->key.file_fd = -1;
 	error = mr_table_add(&mw->key);
-	if (error)
-		goto free_it;
-	mw->key.base.lkey = 0; /* no list may name a window */
+	if (error) {
+		free(mw);
+		return null_with(error);
+	}
+	mw->key.base.lkey = 0; /* no scatter/gather list may name a window */
 	mw->base = (struct ibv_mw){.context = pd->context,
 				   .pd = pd,
 				   .rkey = mw->key.base.rkey,
@@ -69,15 +70,9 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	atomic_fetch_add(&mw->key.pd->users, 1);
 	COUNT(mw_live);
 	return &mw->base;
-
-free_it:
-	free(mw);
-failed:
-	errno = error;
-	return NULL;
 }
 
-/* lock held. */
+/* Called with the lock held. */
 static void unbind(struct softdev_mw *mw)
 {
 	if (!mw->region)
@@ -126,7 +121,7 @@ int mw_take_request(struct mw_bind_request *request, const struct ibv_send_wr *w
 	return 0;
 }
 
-/* lock held. May this window be bound as the request wants it, whatever the region? */
+/* Returns true if this window may be bound in this way to any region. Called with the lock held. */
 static bool window_permits(const struct softdev_pd *pd, const struct mw_bind_request *request)
 {
 	const struct softdev_mw *mw = request->mw;
@@ -139,12 +134,12 @@ static bool window_permits(const struct softdev_pd *pd, const struct mw_bind_req
 		return false;
 	if (is_type_2 && (mw->region || !request->region))
 		return false;
-	/* A window is for the other end only: LOCAL_WRITE is passed by programs and means nothing. */
+	/* A window serves the other end only. Programs pass LOCAL_WRITE, which means nothing here. */
 	return !(request->access & ~(unsigned int)(WINDOW_RIGHTS | IBV_ACCESS_LOCAL_WRITE |
 						   (is_type_2 ? IBV_ACCESS_ZERO_BASED : 0)));
 }
 
-/* lock held, the region bound already, so it stays. */
+/* Called with the lock held and a window counted on the region, which keeps it. */
 static bool region_permits(const struct softdev_mr *region, const struct softdev_pd *pd,
 			   const struct mw_bind_request *request)
 {
@@ -155,7 +150,7 @@ static bool region_permits(const struct softdev_mr *region, const struct softdev
 	       request->address - region->iova <= region->length - request->length;
 }
 
-/* lock held. */
+/* Called with the lock held. */
 static void show(struct softdev_mw *mw, uint64_t qp, const struct mw_bind_request *request)
 {
 	mw->region = request->region;
@@ -169,46 +164,39 @@ static void show(struct softdev_mw *mw, uint64_t qp, const struct mw_bind_reques
 
 enum ibv_wc_status mw_bind(const struct softdev_pd *pd, uint64_t qp, const struct mw_bind_request *request)
 {
-	enum ibv_wc_status status = IBV_WC_MW_BIND_ERR;
-
-	pthread_mutex_lock(&engine->mw->lock);
+	HOLD_LOCK(&engine->mw->lock);
 	if (!window_permits(pd, request))
-		goto unlock;
+		return IBV_WC_MW_BIND_ERR;
 	if (request->region) {
 		if (!mr_table_bind(request->region_slot, request->region))
-			goto unlock;
+			return IBV_WC_MW_BIND_ERR;
 		if (!region_permits(request->region, pd, request)) {
 			mr_table_unbind(request->region);
-			goto unlock;
+			return IBV_WC_MW_BIND_ERR;
 		}
 	}
 	unbind(request->mw);
 	/* IBA 10.6.7.2.2: the consumer owns the low 8 bits of the key, the adapter the index above them. */
 	request->mw->key.base.rkey = (request->mw->key.base.rkey & ~KEY_OF_CONSUMER) | (request->rkey & KEY_OF_CONSUMER);
-	if (request->mw->base.type == IBV_MW_TYPE_2) /* of type 1 the call has written it, and the application reads it */
+	if (request->mw->base.type == IBV_MW_TYPE_2) /* ibv_bind_mw() has written that of type 1, and the application reads it */
 		request->mw->base.rkey = request->mw->key.base.rkey;
 	if (request->region)
 		show(request->mw, qp, request);
-	status = IBV_WC_SUCCESS;
-unlock:
-	pthread_mutex_unlock(&engine->mw->lock);
-	return status;
+	return IBV_WC_SUCCESS;
 }
 
 bool mw_invalidate(uint64_t qp, uint32_t rkey)
 {
-	struct softdev_mr *key;
-	bool found = false;
+	HOLD_LOCK(&engine->mw->lock);
+	struct softdev_mr *key = mr_table_hold(rkey);
+	bool found;
 
-	pthread_mutex_lock(&engine->mw->lock);
-	key = mr_table_hold(rkey);
-	if (key) {
-		found = key->base.rkey == rkey && key->bound_qp && key->bound_qp == qp;
-		mr_release(key);
-	}
+	if (!key)
+		return false;
+	found = key->base.rkey == rkey && key->bound_qp && key->bound_qp == qp;
+	mr_release(key);
 	if (found)
 		unbind(container_of_(key, struct softdev_mw, key));
-	pthread_mutex_unlock(&engine->mw->lock);
 	return found;
 }
 

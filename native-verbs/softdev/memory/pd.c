@@ -20,25 +20,22 @@ struct pd_state {
 
 ENGINE_PART(pd, NULL);
 
-/* NULL + errno. */
+/* Returns NULL and sets errno on failure. */
 static struct softdev_pd *create(struct ibv_context *context)
 {
 	struct softdev_pd *pd;
 	int64_t handle;
 	int error = is_inherited(context) ? EIO : fault_call(FAULT_ALLOC_PD);
 
-	if (error) {
-		errno = error;
-		return NULL;
-	}
+	if (error)
+		return null_with(error);
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return NULL;
 	handle = handle_add(HANDLE_PD, pd);
 	if (handle < 0) {
 		free(pd);
-		errno = -handle;
-		return NULL;
+		return null_with(-handle);
 	}
 	pd->base.context = pd->context = context;
 	pd->base.handle = handle;
@@ -61,15 +58,15 @@ struct ibv_pd *softverbs_ibv_alloc_pd(struct ibv_context *context)
 int softverbs_ibv_dealloc_pd(struct ibv_pd *base)
 {
 	struct softdev_pd *pd = to_pd(base);
+	int error;
 
 	if (is_inherited(base->context))
 		return EIO;
-	if (!handle_is(HANDLE_PD, base->handle, pd) || base->context != pd->context)
+	if (base->context != pd->context)
 		return errno = ENOENT;
-	if (atomic_load(&pd->users))
-		return errno = EBUSY;
-	if (!handle_remove(HANDLE_PD, base->handle, pd))
-		return ENOENT;
+	error = handle_remove(HANDLE_PD, base->handle, pd, &pd->users);
+	if (error)
+		return error;
 	if (pd->parent)
 		atomic_fetch_sub(&pd->parent->users, 1);
 	if (pd->td)
@@ -95,25 +92,22 @@ static bool is_td(struct ibv_td *td)
 	return handle_is(HANDLE_TD, to_td(td)->handle, to_td(td));
 }
 
-/* Objects keep their locks whatever the thread domain: the progress thread uses them too. */
+/* Objects of a thread domain keep their locks, because the progress thread uses them too. */
 static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
 	struct softdev_td *td;
 	int64_t handle;
 	int error = is_inherited(context) ? EIO : attr->comp_mask ? EINVAL : 0;
 
-	if (error) {
-		errno = error;
-		return NULL;
-	}
+	if (error)
+		return null_with(error);
 	td = calloc(1, sizeof(*td));
 	if (!td)
 		return NULL;
 	handle = handle_add(HANDLE_TD, td);
 	if (handle < 0) {
 		free(td);
-		errno = -handle;
-		return NULL;
+		return null_with(-handle);
 	}
 	td->handle = handle;
 	td->base.context = context;
@@ -124,15 +118,10 @@ static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_a
 static int dealloc_td(struct ibv_td *base)
 {
 	struct softdev_td *td = to_td(base);
+	int error = is_inherited(base->context) ? EIO : handle_remove(HANDLE_TD, td->handle, td, &td->users);
 
-	if (is_inherited(base->context))
-		return EIO;
-	if (!is_td(base))
-		return ENOENT;
-	if (atomic_load(&td->users))
-		return errno = EBUSY;
-	if (!handle_remove(HANDLE_TD, td->handle, td))
-		return ENOENT;
+	if (error)
+		return error;
 	context_release(base->context);
 	free(td);
 	return 0;
@@ -158,10 +147,8 @@ static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ib
 	struct softdev_pd *pd;
 	int error = is_inherited(context) ? EIO : check_parent_domain(attr);
 
-	if (error) {
-		errno = error;
-		return NULL;
-	}
+	if (error)
+		return null_with(error);
 	pd = create(context);
 	if (!pd)
 		return NULL;

@@ -2,6 +2,7 @@
 #include "process/handle.h"
 
 #include "engine.h"
+#include "lock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -31,7 +32,7 @@ int64_t handle_add(enum handle_kind kind, void *object)
 {
 	int64_t handle = -ENOMEM;
 
-	pthread_mutex_lock(&engine->handle->lock);
+	HOLD_LOCK(&engine->handle->lock);
 	if (!engine->handle->tables[kind].objects)
 		engine->handle->tables[kind].objects = calloc(limits[kind], sizeof(void *));
 	for (uint32_t i = 0; engine->handle->tables[kind].objects && i < limits[kind] && handle < 0; i++) {
@@ -44,37 +45,38 @@ int64_t handle_add(enum handle_kind kind, void *object)
 		engine->handle->tables[kind].objects[handle] = object;
 		engine->handle->tables[kind].next = handle + 1;
 	}
-	pthread_mutex_unlock(&engine->handle->lock);
 	return handle;
+}
+
+/* Called with the lock held. */
+static bool is_at(enum handle_kind kind, uint32_t handle, const void *object)
+{
+	void **objects = engine->handle->tables[kind].objects;
+
+	return handle < limits[kind] && objects && objects[handle] == object;
 }
 
 bool handle_is(enum handle_kind kind, uint32_t handle, const void *object)
 {
-	bool is;
-
-	pthread_mutex_lock(&engine->handle->lock);
-	is = handle < limits[kind] && engine->handle->tables[kind].objects && engine->handle->tables[kind].objects[handle] == object;
-	pthread_mutex_unlock(&engine->handle->lock);
-	return is;
+	HOLD_LOCK(&engine->handle->lock);
+	return is_at(kind, handle, object);
 }
 
-bool handle_remove(enum handle_kind kind, uint32_t handle, const void *object)
+int handle_remove(enum handle_kind kind, uint32_t handle, const void *object, const atomic_int *users)
 {
-	bool is;
-
-	pthread_mutex_lock(&engine->handle->lock);
-	is = handle < limits[kind] && engine->handle->tables[kind].objects && engine->handle->tables[kind].objects[handle] == object;
-	if (is)
-		engine->handle->tables[kind].objects[handle] = NULL;
-	pthread_mutex_unlock(&engine->handle->lock);
-	return is;
+	HOLD_LOCK(&engine->handle->lock);
+	if (!is_at(kind, handle, object))
+		return errno = ENOENT;
+	if (users && atomic_load(users))
+		return errno = EBUSY;
+	engine->handle->tables[kind].objects[handle] = NULL;
+	return 0;
 }
 
 void handle_for_each(enum handle_kind kind, void (*visit)(void *object, void *argument), void *argument)
 {
-	pthread_mutex_lock(&engine->handle->lock);
+	HOLD_LOCK(&engine->handle->lock);
 	for (uint32_t i = 0; engine->handle->tables[kind].objects && i < limits[kind]; i++)
 		if (engine->handle->tables[kind].objects[i])
 			visit(engine->handle->tables[kind].objects[i], argument);
-	pthread_mutex_unlock(&engine->handle->lock);
 }

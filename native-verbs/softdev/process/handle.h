@@ -6,6 +6,7 @@
 #ifndef SOFTDEV_HANDLE_H
 #define SOFTDEV_HANDLE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,8 +19,8 @@ enum { MAX_PDS = 4096, MAX_CQS = 4096, MAX_CHANNELS = 4096, MAX_CONTEXTS = 256, 
 /* Returns a new handle, or -ENOMEM when the limit is reached. */
 int64_t handle_add(enum handle_kind kind, void *object);
 bool handle_is(enum handle_kind kind, uint32_t handle, const void *object);
-/* Frees a handle; false if it did not belong to that object. */
-bool handle_remove(enum handle_kind kind, uint32_t handle, const void *object);
+/* Frees a handle. 0; ENOENT if it does not belong to that object, or EBUSY while it has users (NULL: it never has). */
+int handle_remove(enum handle_kind kind, uint32_t handle, const void *object, const atomic_int *users);
 /* Visits every object of a kind, with the table locked. */
 void handle_for_each(enum handle_kind kind, void (*visit)(void *object, void *argument), void *argument);
 

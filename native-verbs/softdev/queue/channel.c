@@ -15,12 +15,10 @@ struct ibv_comp_channel *softverbs_ibv_create_comp_channel(struct ibv_context *c
 	int error = is_inherited(context) ? EIO : fault_call(FAULT_CREATE_COMP_CHANNEL);
 
 	if (error)
-		goto failed;
+		return null_with(error);
 	channel = calloc(1, sizeof(*channel));
-	if (!channel) {
-		error = ENOMEM;
-		goto failed;
-	}
+	if (!channel)
+		return NULL;
 	error = -event_queue_init(&channel->queue);
 	if (error)
 		goto free_channel;
@@ -39,23 +37,18 @@ destroy_queue:
 	event_queue_destroy(&channel->queue);
 free_channel:
 	free(channel);
-failed:
-	errno = error;
-	return NULL;
+	return null_with(error);
 }
 
 int softverbs_ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 {
 	struct softdev_channel *channel = to_channel(base);
+	int error = EIO;
 
-	if (is_inherited(base->context))
-		return EIO;
-	if (!handle_is(HANDLE_CHANNEL, channel->handle, channel))
-		return ENOENT;
-	if (atomic_load(&channel->users))
-		return errno = EBUSY;
-	if (!handle_remove(HANDLE_CHANNEL, channel->handle, channel))
-		return ENOENT;
+	if (!is_inherited(base->context))
+		error = handle_remove(HANDLE_CHANNEL, channel->handle, channel, &channel->users);
+	if (error)
+		return error;
 	context_release(base->context);
 	if (event_queue_destroy(&channel->queue))
 		free(channel);

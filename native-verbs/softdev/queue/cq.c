@@ -5,7 +5,7 @@
 #include "exports.h"
 #include "fault/fault.h"
 #include "fault/fault_hold.h"
-#include "memory/mr.h"
+#include "lock.h"
 #include "process/counters.h"
 #include "process/handle.h"
 #include "process/log.h"
@@ -25,33 +25,38 @@ static void fail_queue_pairs(void *owner)
 	qp_fail_all_of(owner);
 }
 
+static int check_creation(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
+{
+	if (is_inherited(context))
+		return EIO;
+	if (!attr->cqe || attr->cqe > DEVICE_MAX_CQE || attr->comp_vector >= DEVICE_COMP_VECTORS)
+		return EINVAL;
+	if (attr->channel && attr->channel->context != context)
+		return EBADF;
+	return fault_call(FAULT_CREATE_CQ);
+}
+
 struct softdev_cq *cq_create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
 {
 	struct softdev_cq *cq;
-	int64_t handle;
-	int error = is_inherited(context) ? EIO : EINVAL;
+	int64_t handle = -1;
+	int error = check_creation(context, attr);
 
-	if (error == EIO || !attr->cqe || attr->cqe > DEVICE_MAX_CQE ||
-	    attr->comp_vector >= DEVICE_COMP_VECTORS)
-		goto failed;
-	error = EBADF; /* the channel belongs to another context */
-	if (attr->channel && attr->channel->context != context)
-		goto failed;
-	error = fault_call(FAULT_CREATE_CQ);
 	if (error)
-		goto failed;
-	error = ENOMEM;
+		return null_with(error);
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
-		goto failed;
+		return NULL;
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
 		cq->parent_domain = to_pd(attr->parent_domain);
 	cq->ring = pd_allocate(cq->parent_domain, PD_RESOURCE_CQ, attr->cqe * sizeof(*cq->ring), &cq->memory);
-	if (!cq->ring)
-		goto free_cq;
-	handle = handle_add(HANDLE_CQ, cq);
-	if (handle < 0)
-		goto free_ring;
+	if (cq->ring)
+		handle = handle_add(HANDLE_CQ, cq);
+	if (handle < 0) {
+		pd_release(&cq->memory);
+		free(cq);
+		return null_with(ENOMEM);
+	}
 	cq->capacity = attr->cqe;
 	cq->base.context = context;
 	cq->base.channel = attr->channel;
@@ -72,14 +77,6 @@ struct softdev_cq *cq_create(struct ibv_context *context, const struct ibv_cq_in
 	COUNT(cq_live);
 	COUNT(cq_ever);
 	return cq;
-
-free_ring:
-	pd_release(&cq->memory);
-free_cq:
-	free(cq);
-failed:
-	errno = error;
-	return NULL;
 }
 
 struct ibv_cq *softverbs_ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
@@ -152,15 +149,10 @@ static void wait_for_acks(struct softdev_cq *cq)
 int softverbs_ibv_destroy_cq(struct ibv_cq *base)
 {
 	struct softdev_cq *cq = to_cq(base);
+	int error = is_inherited(base->context) ? EIO : handle_remove(HANDLE_CQ, base->handle, cq, &cq->users);
 
-	if (is_inherited(base->context))
-		return EIO;
-	if (!handle_is(HANDLE_CQ, base->handle, cq))
-		return ENOENT;
-	if (atomic_load(&cq->users))
-		return errno = EBUSY;
-	if (!handle_remove(HANDLE_CQ, base->handle, cq))
-		return ENOENT;
+	if (error)
+		return error;
 	if (cq->overrun)
 		progress_call(cancel_overrun_task, cq);
 	wait_for_acks(cq);
@@ -181,10 +173,7 @@ int softverbs_ibv_destroy_cq(struct ibv_cq *base)
 
 void softverbs_ibv_ack_cq_events(struct ibv_cq *base, unsigned int count)
 {
-	pthread_mutex_lock(&base->mutex);
-	base->comp_events_completed += count;
-	pthread_cond_signal(&base->cond);
-	pthread_mutex_unlock(&base->mutex);
+	async_count_acks(&base->mutex, &base->cond, &base->comp_events_completed, count);
 }
 
 /* Called with cq->lock held. */
@@ -212,9 +201,8 @@ static void overrun(struct softdev_cq *cq)
 
 void cq_fail(struct softdev_cq *cq)
 {
-	pthread_mutex_lock(&cq->lock);
+	HOLD_LOCK(&cq->lock);
 	overrun(cq);
-	pthread_mutex_unlock(&cq->lock);
 }
 
 static uint64_t wall_ns(void)
@@ -234,7 +222,7 @@ void cq_push(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
 
 void cq_push_now(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
 {
-	pthread_mutex_lock(&cq->lock);
+	HOLD_LOCK(&cq->lock);
 	if (cq->count < cq->capacity) {
 		struct cqe *added = &cq->ring[(cq->head + cq->count++) % cq->capacity];
 
@@ -250,7 +238,6 @@ void cq_push_now(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
 		if (!cq->ignores_overrun)
 			overrun(cq);
 	}
-	pthread_mutex_unlock(&cq->lock);
 }
 
 void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp)
@@ -258,7 +245,7 @@ void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp)
 	uint32_t kept = 0;
 
 	fault_forget_completions(qp);
-	pthread_mutex_lock(&cq->lock);
+	HOLD_LOCK(&cq->lock);
 	for (uint32_t i = 0; i < cq->count; i++) {
 		struct cqe *entry = &cq->ring[(cq->head + i) % cq->capacity];
 
@@ -268,7 +255,6 @@ void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp)
 			qp_free_slots(entry);
 	}
 	cq->count = kept;
-	pthread_mutex_unlock(&cq->lock);
 }
 
 /*

@@ -26,7 +26,6 @@ struct rqe {
 	/* Used by shared queues only. */
 	struct softdev_srq *srq;
 	struct rqe *next;
-	struct rqe *made_next, **made_place; /* in the list of all receives of the queue */
 };
 
 /* Copies a request to rqe, whose list must have room for it. */
@@ -58,7 +57,7 @@ struct softdev_srq {
 	uint32_t posted;
 	struct rqe *first, **last; /* posted, oldest first */
 	struct rqe *unused;
-	struct rqe *made; /* every receive of the queue, since a fault may drop a completion */
+	struct srq_block *blocks; /* hold the receives */
 	uint32_t allocated, used; /* used: posted, being filled, or completed and not polled */
 
 	struct async_source limit_reached, error;

@@ -4,6 +4,7 @@
 #include "device/device.h"
 #include "exports.h"
 #include "fault/fault.h"
+#include "lock.h"
 #include "process/counters.h"
 #include "process/handle.h"
 
@@ -11,53 +12,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Returns false if memory is short, after allocating fewer. Called with srq->lock held or before the queue is
- * published.
- */
+/* Receives that were allocated at a time, followed by their lists. They are freed with the queue. */
+struct srq_block {
+	struct srq_block *next;
+	struct rqe receives[];
+};
+
+/* Returns false if memory is short. Called with srq->lock held or before the queue is published. */
 static bool allocate_up_to(struct softdev_srq *srq, uint32_t count)
 {
-	while (srq->allocated < count) {
-		struct rqe *rqe = calloc(1, sizeof(*rqe) + srq->max_sge * sizeof(struct ibv_sge));
+	uint32_t added = count > srq->allocated ? count - srq->allocated : 0;
+	struct srq_block *block;
+	struct ibv_sge *lists;
 
-		if (!rqe)
-			return false;
-		rqe->srq = srq;
-		rqe->sge = (struct ibv_sge *)(rqe + 1);
-		rqe->next = srq->unused;
-		srq->unused = rqe;
-		rqe->made_next = srq->made;
-		rqe->made_place = &srq->made;
-		if (srq->made)
-			srq->made->made_place = &rqe->made_next;
-		srq->made = rqe;
-		srq->allocated++;
+	if (!added)
+		return true;
+	block = calloc(1, sizeof(*block) + added * (sizeof(struct rqe) + srq->max_sge * sizeof(struct ibv_sge)));
+	if (!block)
+		return false;
+	block->next = srq->blocks;
+	srq->blocks = block;
+	lists = (struct ibv_sge *)(block->receives + added);
+	for (uint32_t i = 0; i < added; i++) {
+		block->receives[i] = (struct rqe){
+			.srq = srq, .sge = lists + (size_t)i * srq->max_sge, .next = srq->unused};
+		srq->unused = &block->receives[i];
 	}
+	srq->allocated = count;
 	return true;
-}
-
-/* Called with srq->lock held. */
-static void free_down_to(struct softdev_srq *srq, uint32_t count)
-{
-	while (srq->allocated > count && srq->unused) {
-		struct rqe *rqe = srq->unused;
-
-		srq->unused = rqe->next;
-		srq->allocated--;
-		*rqe->made_place = rqe->made_next;
-		if (rqe->made_next)
-			rqe->made_next->made_place = rqe->made_place;
-		free(rqe);
-	}
 }
 
 static void free_srq(struct softdev_srq *srq)
 {
-	while (srq->made) {
-		struct rqe *rqe = srq->made;
+	while (srq->blocks) {
+		struct srq_block *block = srq->blocks;
 
-		srq->made = rqe->made_next;
-		free(rqe);
+		srq->blocks = block->next;
+		free(block);
 	}
 	pthread_mutex_destroy(&srq->lock);
 	pthread_mutex_destroy(&srq->base.mutex);
@@ -90,41 +81,38 @@ static struct softdev_srq *new_srq(struct ibv_pd *pd, const struct ibv_srq_init_
 	return NULL;
 }
 
+static int check_creation(struct ibv_pd *pd, const struct ibv_srq_init_attr *init)
+{
+	if (is_inherited(pd->context))
+		return EIO;
+	if (!handle_is(HANDLE_PD, pd->handle, to_pd(pd)) || !init->attr.max_wr ||
+	    init->attr.max_wr > DEVICE_MAX_SRQ_WR || init->attr.max_sge > DEVICE_MAX_SGE)
+		return EINVAL;
+	return fault_call(FAULT_CREATE_SRQ);
+}
+
 struct ibv_srq *softverbs_ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {
 	struct softdev_srq *srq;
 	int64_t handle;
-	int error = ENOMEM;
+	int error = check_creation(pd, init);
 
-	if (is_inherited(pd->context))
-		error = EIO;
-	else if (!handle_is(HANDLE_PD, pd->handle, to_pd(pd)) || !init->attr.max_wr ||
-		 init->attr.max_wr > DEVICE_MAX_SRQ_WR || init->attr.max_sge > DEVICE_MAX_SGE)
-		error = EINVAL;
-	if (error != ENOMEM)
-		goto failed;
-	error = fault_call(FAULT_CREATE_SRQ);
 	if (error)
-		goto failed;
-	error = ENOMEM;
+		return null_with(error);
 	srq = new_srq(pd, init);
 	if (!srq)
-		goto failed;
+		return null_with(ENOMEM);
 	handle = handle_add(HANDLE_SRQ, srq);
-	if (handle < 0)
-		goto free_it;
+	if (handle < 0) {
+		free_srq(srq);
+		return null_with(-handle);
+	}
 	srq->base.handle = handle;
 	atomic_fetch_add(&srq->pd->users, 1);
 	init->attr.max_wr = srq->max_wr;
 	init->attr.max_sge = srq->max_sge;
 	COUNT(srq_live);
 	return &srq->base;
-
-free_it:
-	free_srq(srq);
-failed:
-	errno = error;
-	return NULL;
 }
 
 /* Called with srq->lock held. */
@@ -146,11 +134,8 @@ static int modify(struct softdev_srq *srq, const struct ibv_srq_attr *attr, int 
 		return EINVAL;
 	if ((mask & IBV_SRQ_LIMIT) && attr->srq_limit > max_wr)
 		return EINVAL;
-	if (!allocate_up_to(srq, max_wr)) {
-		free_down_to(srq, srq->max_wr);
+	if (!allocate_up_to(srq, max_wr))
 		return ENOMEM;
-	}
-	free_down_to(srq, max_wr);
 	srq->max_wr = max_wr;
 	if (mask & IBV_SRQ_LIMIT) {
 		srq->limit = attr->srq_limit;
@@ -162,7 +147,6 @@ static int modify(struct softdev_srq *srq, const struct ibv_srq_attr *attr, int 
 int softverbs_ibv_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 {
 	struct softdev_srq *srq = to_srq(base);
-	int error;
 
 	if (is_inherited(base->context))
 		return EIO;
@@ -170,10 +154,8 @@ int softverbs_ibv_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, in
 		return ENOENT;
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return EINVAL;
-	pthread_mutex_lock(&srq->lock);
-	error = modify(srq, attr, mask);
-	pthread_mutex_unlock(&srq->lock);
-	return error;
+	HOLD_LOCK(&srq->lock);
+	return modify(srq, attr, mask);
 }
 
 int softverbs_ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
@@ -184,9 +166,8 @@ int softverbs_ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 		return EIO;
 	if (!handle_is(HANDLE_SRQ, base->handle, srq))
 		return ENOENT;
-	pthread_mutex_lock(&srq->lock);
+	HOLD_LOCK(&srq->lock);
 	*attr = (struct ibv_srq_attr){srq->max_wr, srq->max_sge, srq->limit};
-	pthread_mutex_unlock(&srq->lock);
 	return 0;
 }
 
@@ -200,15 +181,10 @@ static void wait_for_acks(struct softdev_srq *srq)
 int softverbs_ibv_destroy_srq(struct ibv_srq *base)
 {
 	struct softdev_srq *srq = to_srq(base);
+	int error = is_inherited(base->context) ? EIO : handle_remove(HANDLE_SRQ, base->handle, srq, &srq->users);
 
-	if (is_inherited(base->context))
-		return EIO;
-	if (!handle_is(HANDLE_SRQ, base->handle, srq))
-		return ENOENT;
-	if (atomic_load(&srq->users))
-		return errno = EBUSY;
-	if (!handle_remove(HANDLE_SRQ, base->handle, srq))
-		return ENOENT;
+	if (error)
+		return error;
 	wait_for_acks(srq);
 	atomic_fetch_sub(&srq->pd->users, 1);
 	COUNT_DOWN(srq_live);
@@ -222,27 +198,24 @@ bool srq_raise_type(struct softdev_srq *srq, enum ibv_event_type type)
 
 	if (source->event.event_type != type)
 		return false;
-	pthread_mutex_lock(&srq->lock);
+	HOLD_LOCK(&srq->lock);
 	srq->async_raised++;
 	async_raise(srq->base.context, source);
-	pthread_mutex_unlock(&srq->lock);
 	return true;
 }
 
 struct rqe *srq_take(struct softdev_srq *srq)
 {
-	struct rqe *rqe;
+	HOLD_LOCK(&srq->lock);
+	struct rqe *rqe = srq->first;
 
-	pthread_mutex_lock(&srq->lock);
-	rqe = srq->first;
-	if (rqe) {
-		srq->first = rqe->next;
-		if (!srq->first)
-			srq->last = &srq->first;
-		srq->posted--;
-		tell_limit(srq);
-	}
-	pthread_mutex_unlock(&srq->lock);
+	if (!rqe)
+		return NULL;
+	srq->first = rqe->next;
+	if (!srq->first)
+		srq->last = &srq->first;
+	srq->posted--;
+	tell_limit(srq);
 	return rqe;
 }
 
@@ -250,24 +223,22 @@ void srq_put_back(struct rqe *rqe)
 {
 	struct softdev_srq *srq = rqe->srq;
 
-	pthread_mutex_lock(&srq->lock);
+	HOLD_LOCK(&srq->lock);
 	rqe->next = srq->first;
 	srq->first = rqe;
 	if (!rqe->next)
 		srq->last = &rqe->next;
 	srq->posted++;
-	pthread_mutex_unlock(&srq->lock);
 }
 
 void srq_release(struct rqe *rqe)
 {
 	struct softdev_srq *srq = rqe->srq;
 
-	pthread_mutex_lock(&srq->lock);
+	HOLD_LOCK(&srq->lock);
 	rqe->next = srq->unused;
 	srq->unused = rqe;
 	srq->used--;
-	pthread_mutex_unlock(&srq->lock);
 }
 
 /* Called with srq->lock held. 0 or a positive errno. */
@@ -280,7 +251,7 @@ static int post_one(struct softdev_srq *srq, const struct ibv_recv_wr *wr)
 		return fault->error;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > srq->max_sge || (wr->num_sge && !wr->sg_list))
 		return EINVAL;
-	if (!rqe)
+	if (srq->used >= srq->max_wr)
 		return ENOMEM;
 	srq->unused = rqe->next;
 	srq->used++;
@@ -301,7 +272,7 @@ static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 		*bad_wr = wr;
 		return EIO;
 	}
-	pthread_mutex_lock(&srq->lock);
+	HOLD_LOCK(&srq->lock);
 	for (; wr; wr = wr->next) {
 		error = post_one(srq, wr);
 		if (error) {
@@ -309,7 +280,6 @@ static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 			break;
 		}
 	}
-	pthread_mutex_unlock(&srq->lock);
 	return error;
 }
 
