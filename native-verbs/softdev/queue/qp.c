@@ -1,29 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a queue pair as an object: its creation, its events and its end. */
 #include "queue/qp.h"
 
 #include "device/device.h"
-#include "engine.h"
 #include "exports.h"
 #include "fault/fault.h"
-#include "link/ports.h"
 #include "memory/peer_table.h"
-#include "process/cancel.h"
 #include "process/counters.h"
 #include "process/handle.h"
 #include "process/log.h"
 #include "queue/qp_table.h"
 #include "queue/wr_builder.h"
-#include "softverbs.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-
-struct qp_state {
-	uint64_t next_generation;
-};
-
-ENGINE_PART(qp, NULL);
 
 static const enum ibv_event_type async_types[QP_ASYNC_COUNT] = {
 	[QP_ASYNC_FATAL] = IBV_EVENT_QP_FATAL,
@@ -35,81 +25,6 @@ static const enum ibv_event_type async_types[QP_ASYNC_COUNT] = {
 	[QP_ASYNC_PATH_MIG] = IBV_EVENT_PATH_MIG,
 	[QP_ASYNC_PATH_MIG_ERR] = IBV_EVENT_PATH_MIG_ERR,
 };
-
-/* Publishes to peers what they may READ without the responder. Called with qp->lock held. */
-static void publish(struct softdev_qp *qp)
-{
-	int state = atomic_load(&qp->state);
-	bool responds = state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD;
-
-	/* pairs with the acquire load in shortcut.c */
-	atomic_store_explicit(&own_table()->qp[qp->slot].readable,
-			      responds && (qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) &&
-				      qp->attr.max_dest_rd_atomic,
-			      memory_order_release);
-}
-
-/* Peers that connected before the RESET see that their generation is over. */
-static void new_generation(struct softdev_qp *qp)
-{
-	uint64_t generation = __atomic_add_fetch(&engine->qp->next_generation, 2, __ATOMIC_RELAXED) | 1;
-
-	atomic_store(&own_table()->qp[qp->slot].generation, generation);
-}
-
-uint64_t qp_generation(const struct softdev_qp *qp)
-{
-	return atomic_load_explicit(&own_table()->qp[qp->slot].generation, memory_order_relaxed);
-}
-
-void qp_busy_begin(struct softdev_qp *qp)
-{
-	qp->busy++;
-}
-
-void qp_busy_end(struct softdev_qp *qp)
-{
-	if (--qp->busy)
-		return;
-	if (atomic_load(&qp->state) == IBV_QPS_ERR) {
-		sq_flush(qp);
-		rq_flush(qp);
-	} else if (atomic_load(&qp->state) == IBV_QPS_SQE) {
-		sq_flush(qp);
-	}
-	pthread_cond_broadcast(&qp->idle);
-}
-
-/*
- * Leaves ibv_qp.state alone: it follows only the program's own ibv_modify_qp() and ibv_query_qp(), as on hardware. UCX
- * asserts that.
- */
-void qp_enter_error(struct softdev_qp *qp)
-{
-	int state = atomic_load(&qp->state);
-
-	if (state == IBV_QPS_ERR || state == IBV_QPS_RESET)
-		return;
-	atomic_store(&qp->state, IBV_QPS_ERR);
-	publish(qp);
-	progress_post(&qp->task);
-	qp_busy_begin(qp);
-	qp_busy_end(qp);
-}
-
-void qp_enter_send_error(struct softdev_qp *qp)
-{
-	if (qp->base.qp_type == IBV_QPT_RC) {
-		qp_enter_error(qp);
-		return;
-	}
-	if (atomic_load(&qp->state) != IBV_QPS_RTS && atomic_load(&qp->state) != IBV_QPS_SQD)
-		return;
-	atomic_store(&qp->state, IBV_QPS_SQE);
-	progress_post(&qp->task);
-	qp_busy_begin(qp);
-	qp_busy_end(qp);
-}
 
 void qp_raise(struct softdev_qp *qp, enum qp_async kind)
 {
@@ -125,25 +40,6 @@ bool qp_raise_type(struct softdev_qp *qp, enum ibv_event_type type)
 			return true;
 		}
 	return false;
-}
-
-static void fail_if_uses(struct softdev_qp *qp, void *argument)
-{
-	int state;
-
-	pthread_mutex_lock(&qp->lock);
-	state = atomic_load(&qp->state);
-	if ((qp->send_cq == argument || qp->recv_cq == argument) && state != IBV_QPS_RESET &&
-	    state != IBV_QPS_ERR) {
-		qp_raise(qp, QP_ASYNC_FATAL);
-		qp_enter_error(qp);
-	}
-	pthread_mutex_unlock(&qp->lock);
-}
-
-void qp_fail_all_of(const struct softdev_cq *cq)
-{
-	qp_for_each(fail_if_uses, (void *)(uintptr_t)cq);
 }
 
 static void free_qp(struct softdev_qp *qp)
@@ -264,12 +160,10 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 	if (!error && !own_table())
 		error = errno;
 	if (error)
-		goto failed;
+		return null_with(error);
 	qp = new_qp(pd, init);
-	if (!qp) {
-		error = ENOMEM;
-		goto failed;
-	}
+	if (!qp)
+		return null_with(ENOMEM);
 	error = qp->transport->create(qp);
 	if (!error)
 		error = qp_table_take_number(qp);
@@ -279,9 +173,7 @@ struct ibv_qp *softverbs_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 		error = qp->transport->open(qp);
 	if (error)
 		goto free_number;
-	own_table()->qp[qp->slot].pd = qp->pd->id;
-	new_generation(qp);
-	publish(qp);
+	qp_begin_generation(qp);
 	atomic_fetch_add(&qp->pd->users, 1);
 	atomic_fetch_add(&qp->send_cq->users, 1);
 	atomic_fetch_add(&qp->recv_cq->users, 1);
@@ -297,148 +189,54 @@ free_number:
 	qp_table_give_number_back(qp);
 free_it:
 	free_qp(qp);
-failed:
-	errno = error;
-	return NULL;
+	return null_with(error);
 }
 
-/* Runs on the progress thread; afterwards no callback uses the QP. */
-static void disconnect(void *owner)
+enum {
+	KNOWN_MASK = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+		     IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_IND_TABLE |
+		     IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+	SUPPORTED_MASK = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+};
+
+static int check_extended(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
-	struct softdev_qp *qp = owner;
-
-	sq_stop_watching(qp);
-	progress_cancel(&qp->task);
-	progress_timer_cancel(&qp->timer);
-	qp->transport->disconnect(qp);
-}
-
-/* Called with qp->lock held. Waits for at most one slice of a copy. */
-static void wait_until_idle(struct softdev_qp *qp)
-{
-	int cancel = cancel_put_off();
-
-	while (qp->busy)
-		pthread_cond_wait(&qp->idle, &qp->lock);
-	cancel_restore(cancel);
-}
-
-/* Called with qp->lock held; releases it for a while. */
-static void reset(struct softdev_qp *qp)
-{
-	atomic_store(&qp->state, IBV_QPS_RESET);
-	qp->base.state = IBV_QPS_RESET;
-	publish(qp);
-	new_generation(qp);
-	wait_until_idle(qp);
-	pthread_mutex_unlock(&qp->lock);
-	progress_call(disconnect, qp);
-	cq_purge(qp->send_cq, qp);
-	cq_purge(qp->recv_cq, qp);
-	pthread_mutex_lock(&qp->lock);
-	if (qp->transport->reset)
-		qp->transport->reset(qp);
-	qp->sq.post = qp->sq.exec = qp->sq.done = qp->sq.started = 0;
-	atomic_store(&qp->sq.freed, 0);
-	qp->sq.reads_outstanding = 0;
-	rq_reset(qp);
-	qp->requester.rnr_waiting = qp->requester.retry_waiting = qp->requester.peer_gone = qp->requester.path_changed = qp->sq.tell_drained = false;
-	qp->sq.late_status = IBV_WC_SUCCESS;
-	qp->requester.was_open = qp->responder.passed_files = qp->responder.established = false;
-	qp->requester.retry_deadline_ns = 0;
-	memset(&qp->attr, 0, sizeof(qp->attr));
-}
-
-/*
- * Lets the progress thread send what it can send at once before the queue pair ends. Hardware has started on a request
- * when ibv_post_send() returns, and programs end a connection right after their last message.
- */
-static void send_what_is_posted(struct softdev_qp *qp)
-{
-	bool waits;
-
-	pthread_mutex_lock(&qp->lock);
-	waits = atomic_load(&qp->state) == IBV_QPS_RTS && qp->requester.state == REQUESTER_OPEN &&
-		qp->sq.exec != qp->sq.post;
-	pthread_mutex_unlock(&qp->lock);
-	if (waits)
-		progress_call(qp->task.callback, qp);
-}
-
-int softverbs_ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
-{
-	struct softdev_qp *qp = to_qp(base);
-	enum ibv_qp_state next;
-	int error;
-
-	if (is_inherited(base->context))
-		return EIO;
-	if (!qp_is_live(qp))
-		return ENOENT;
-	error = fault_call(FAULT_MODIFY_QP, .qpn = base->qp_num,
-			   .kind = mask & IBV_QP_STATE ? (int)attr->qp_state : -1);
-	if (error)
-		return error;
-	if ((mask & IBV_QP_STATE) && (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_RESET))
-		send_what_is_posted(qp);
-	pthread_mutex_lock(&qp->lock);
-	error = qp_check_transition(qp, attr, mask, &next);
-	if (error)
-		goto unlock;
-	if (next == IBV_QPS_RESET) {
-		reset(qp);
-		goto unlock;
-	}
-	if (next == IBV_QPS_ERR) {
-		qp_enter_error(qp);
-		base->state = IBV_QPS_ERR;
-		wait_until_idle(qp);
-		goto unlock;
-	}
-	if (atomic_load(&qp->state) == IBV_QPS_SQE)
-		wait_until_idle(qp); /* requests that were posted before are flushed first */
-	qp_apply_attributes(qp, attr, mask);
-	atomic_store(&qp->state, next);
-	base->state = next;
-	publish(qp);
-	if (next == IBV_QPS_RTS)
-		progress_post(&qp->task);
-	if (next == IBV_QPS_SQD && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY))
-		qp->sq.tell_drained = attr->en_sqd_async_notify;
-	sq_tell_if_drained(qp);
-unlock:
-	pthread_mutex_unlock(&qp->lock);
-	return error;
-}
-
-int softverbs_ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
-			   struct ibv_qp_init_attr *init)
-{
-	struct softdev_qp *qp = to_qp(base);
-
-	(void)mask;
-	if (is_inherited(base->context))
-		return EIO;
-	if (!qp_is_live(qp))
-		return ENOENT;
-	pthread_mutex_lock(&qp->lock);
-	*attr = qp->attr;
-	attr->qp_state = attr->cur_qp_state = atomic_load(&qp->state);
-	attr->path_mig_state = IBV_MIG_MIGRATED;
-	attr->cap = qp->cap;
-	attr->sq_draining = attr->qp_state == IBV_QPS_SQD && !sq_is_drained(qp);
-	*init = (struct ibv_qp_init_attr){
-		.qp_context = base->qp_context,
-		.send_cq = base->send_cq,
-		.recv_cq = base->recv_cq,
-		.srq = base->srq,
-		.cap = qp->cap,
-		.qp_type = base->qp_type,
-		.sq_sig_all = qp->sq_sig_all,
-	};
-	base->state = attr->qp_state;
-	pthread_mutex_unlock(&qp->lock);
+	if (attr->comp_mask & ~(uint32_t)KNOWN_MASK)
+		return EINVAL;
+	if (attr->comp_mask & ~(uint32_t)SUPPORTED_MASK)
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
+		return EINVAL;
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
+	    !wr_builder_supports(attr->qp_type, attr->send_ops_flags))
+		return EOPNOTSUPP;
 	return 0;
+}
+
+static struct ibv_qp *create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp *qp;
+	int error = check_extended(context, attr);
+
+	if (error)
+		return null_with(error);
+	/* ibv_qp_init_attr_ex begins with the fields of ibv_qp_init_attr. */
+	qp = softverbs_ibv_create_qp(attr->pd, (struct ibv_qp_init_attr *)(void *)attr);
+	if (!qp)
+		return NULL;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		error = wr_builder_attach(to_qp(qp), attr->send_ops_flags);
+	if (!error)
+		return qp;
+	softverbs_ibv_destroy_qp(qp);
+	return null_with(error);
+}
+
+struct ibv_qp_ex *softverbs_ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	return to_qp(qp)->builder ? &to_qp(qp)->ex : NULL;
 }
 
 static void wait_for_acks(struct softdev_qp *qp)
@@ -457,11 +255,11 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 	if (error)
 		return error;
 	if (qp_is_live(qp))
-		send_what_is_posted(qp);
+		qp_send_posted(qp);
 	if (!qp_table_remove(qp))
 		return ENOENT;
 	pthread_mutex_lock(&qp->lock);
-	reset(qp);
+	qp_reset(qp);
 	pthread_mutex_unlock(&qp->lock);
 	sq_leave_queue(qp);
 	qp_table_give_number_back(qp);
@@ -481,5 +279,5 @@ void qp_set_ops(struct verbs_context *verbs)
 	verbs->context.ops.post_send = qp_post_send;
 	verbs->context.ops.post_recv = qp_post_recv;
 	verbs->context.ops.bind_mw = qp_bind_mw;
-	verbs->create_qp_ex = qp_create_ex;
+	verbs->create_qp_ex = create_ex;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queue pairs. qp.c creates, modifies and destroys them; sq.c and rq.c hold the work queues. How requests are executed
- * depends on the type (struct qp_transport): transport/ implements RC and UC, datagram/ implements UD. Locks and
- * threads:
+ * Queue pairs. qp.c creates and destroys them, qp_state.c changes their state; sq.c and rq.c hold the work queues. How
+ * requests are executed depends on the type (struct qp_transport): transport/ implements RC and UC, datagram/
+ * implements UD. Locks and threads:
  *
  * - qp->lock guards every field that does not belong to the progress thread.
  * - `busy` counts the threads that access application memory without the lock: one that runs the send queue, or the
@@ -226,27 +226,34 @@ static inline bool is_unreliable(const struct softdev_qp *qp)
 }
 
 void qp_set_ops(struct verbs_context *verbs);
-/* Implements ibv_create_qp_ex(). */
-struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 
 /* qp_attr.c. Called with qp->lock held; qp_check_transition() returns 0 or a positive errno. */
 int qp_check_transition(const struct softdev_qp *qp, const struct ibv_qp_attr *attr, int mask,
 			enum ibv_qp_state *next);
 void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, int mask);
 
-/* qp.c. Called with qp->lock held, except for qp_fail_all_of(). */
-/* Returns a value that has never been used before; each RESET draws a new one. */
+/* qp.c. Called with qp->lock held. */
+void qp_raise(struct softdev_qp *qp, enum qp_async kind);
+/* Raises an event; returns false if the type is not one of a queue pair. */
+bool qp_raise_type(struct softdev_qp *qp, enum ibv_event_type type);
+
+/* qp_state.c. Called with qp->lock held, except for qp_send_posted() and qp_fail_all_of(). */
+/* Shows the queue pair to its peers under a generation that has never been used before; each RESET begins a new one. */
+void qp_begin_generation(struct softdev_qp *qp);
 uint64_t qp_generation(const struct softdev_qp *qp);
+/* Enters RESET; releases the lock for a while. */
+void qp_reset(struct softdev_qp *qp);
+/* Lets the progress thread send what it can send at once before the queue pair ends. */
+void qp_send_posted(struct softdev_qp *qp);
 /* Enters ERR. The queues are flushed as soon as no thread is busy. */
 void qp_enter_error(struct softdev_qp *qp);
 /* Called when a send has failed on this side. UC and UD go to SQE, which keeps their receive queues; RC goes to ERR. */
 void qp_enter_send_error(struct softdev_qp *qp);
-void qp_raise(struct softdev_qp *qp, enum qp_async kind);
-/* Raises an event; returns false if the type is not one of a queue pair. */
-bool qp_raise_type(struct softdev_qp *qp, enum ibv_event_type type);
 /* Count the thread in and out of `busy`. The last qp_busy_end() flushes what the state requires. */
 void qp_busy_begin(struct softdev_qp *qp);
 void qp_busy_end(struct softdev_qp *qp);
+/* Flushes what the state requires, unless a thread is busy that will do it. */
+void qp_flush(struct softdev_qp *qp);
 /* Fails every queue pair that uses the completion queue. Progress thread. */
 void qp_fail_all_of(const struct softdev_cq *cq);
 /* qp_table.c. Called without qp->lock. */

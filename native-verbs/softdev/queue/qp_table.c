@@ -3,6 +3,7 @@
 
 #include "engine.h"
 #include "link/ports.h"
+#include "lock.h"
 
 #include <errno.h>
 
@@ -24,81 +25,76 @@ int qp_table_take_number(struct softdev_qp *qp)
 
 		if (port < 0)
 			return -port;
-		pthread_mutex_lock(&engine->qp_table->lock);
+		HOLD_LOCK(&engine->qp_table->lock);
 		for (int i = 0; i < PROCESS_QPS_PER_PORT; i++) {
 			uint32_t low = (start + i) % PROCESS_QPS_PER_PORT;
 
 			qp->slot = index * PROCESS_QPS_PER_PORT + low;
-			if (!engine->qp_table->taken[qp->slot]) {
-				engine->qp_table->taken[qp->slot] = true;
-				pthread_mutex_unlock(&engine->qp_table->lock);
-				qp->base.qp_num = (uint32_t)port << 8 | low;
-				qp->base.handle = qp->slot;
-				return 0;
-			}
+			if (engine->qp_table->taken[qp->slot])
+				continue;
+			engine->qp_table->taken[qp->slot] = true;
+			qp->base.qp_num = (uint32_t)port << 8 | low;
+			qp->base.handle = qp->slot;
+			return 0;
 		}
-		pthread_mutex_unlock(&engine->qp_table->lock);
 	}
 	return ENOMEM;
 }
 
 void qp_table_add(struct softdev_qp *qp)
 {
-	pthread_mutex_lock(&engine->qp_table->lock);
+	HOLD_LOCK(&engine->qp_table->lock);
 	engine->qp_table->table[qp->slot] = qp;
-	pthread_mutex_unlock(&engine->qp_table->lock);
+}
+
+/* Returns the place of the queue pair, NULL if it is not in the table. Called with the lock held. */
+static struct softdev_qp **place_of(const struct softdev_qp *qp)
+{
+	struct softdev_qp **place = &engine->qp_table->table[qp->base.handle];
+
+	return qp->base.handle < DEVICE_MAX_QP && *place == qp ? place : NULL;
 }
 
 bool qp_table_remove(struct softdev_qp *qp)
 {
-	bool found;
+	HOLD_LOCK(&engine->qp_table->lock);
+	struct softdev_qp **place = place_of(qp);
 
-	pthread_mutex_lock(&engine->qp_table->lock);
-	found = qp->base.handle < DEVICE_MAX_QP && engine->qp_table->table[qp->base.handle] == qp;
-	if (found)
-		engine->qp_table->table[qp->base.handle] = NULL;
-	pthread_mutex_unlock(&engine->qp_table->lock);
-	return found;
+	if (place)
+		*place = NULL;
+	return place;
 }
 
 void qp_table_give_number_back(const struct softdev_qp *qp)
 {
-	pthread_mutex_lock(&engine->qp_table->lock);
+	HOLD_LOCK(&engine->qp_table->lock);
 	engine->qp_table->taken[qp->slot] = false;
-	pthread_mutex_unlock(&engine->qp_table->lock);
 }
 
 bool qp_is_live(const struct softdev_qp *qp)
 {
-	bool found;
+	HOLD_LOCK(&engine->qp_table->lock);
+	return place_of(qp);
+}
 
-	pthread_mutex_lock(&engine->qp_table->lock);
-	found = qp->base.handle < DEVICE_MAX_QP && engine->qp_table->table[qp->base.handle] == qp;
-	pthread_mutex_unlock(&engine->qp_table->lock);
-	return found;
+static struct softdev_qp *qp_at(int slot)
+{
+	HOLD_LOCK(&engine->qp_table->lock);
+	return engine->qp_table->table[slot];
 }
 
 struct softdev_qp *qp_find(uint32_t qpn)
 {
 	int port = process_index_of_port(qpn >> 8);
-	struct softdev_qp *qp = NULL;
 
-	if (port < 0)
-		return NULL;
-	pthread_mutex_lock(&engine->qp_table->lock);
-	qp = engine->qp_table->table[port * PROCESS_QPS_PER_PORT + (qpn & 0xff)];
-	pthread_mutex_unlock(&engine->qp_table->lock);
-	return qp;
+	return port < 0 ? NULL : qp_at(port * PROCESS_QPS_PER_PORT + (qpn & 0xff));
 }
 
 void qp_for_each(void (*visit)(struct softdev_qp *qp, void *argument), void *argument)
 {
 	for (int i = 0; i < DEVICE_MAX_QP; i++) {
-		struct softdev_qp *qp;
+		struct softdev_qp *qp = qp_at(i);
 
-		pthread_mutex_lock(&engine->qp_table->lock);
-		qp = engine->qp_table->table[i];
-		pthread_mutex_unlock(&engine->qp_table->lock);
 		if (qp)
 			visit(qp, argument);
 	}

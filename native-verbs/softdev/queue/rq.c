@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/device.h"
 #include "fault/fault.h"
+#include "lock.h"
 #include "queue/qp.h"
 
 #include <errno.h>
@@ -112,13 +113,13 @@ static int post_one(struct softdev_qp *qp, const struct ibv_recv_wr *wr)
 int qp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct softdev_qp *qp = to_qp(base);
-	int error = is_inherited(base->context) ? EIO : 0;
+	int error = 0;
 
-	if (error) {
+	if (is_inherited(base->context)) {
 		*bad_wr = wr;
-		return error;
+		return EIO;
 	}
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	for (; wr; wr = wr->next) {
 		error = post_one(qp, wr);
 		if (error) {
@@ -126,10 +127,7 @@ int qp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr
 			break;
 		}
 	}
-	if (atomic_load(&qp->state) == IBV_QPS_ERR) {
-		qp_busy_begin(qp);
-		qp_busy_end(qp);
-	}
-	pthread_mutex_unlock(&qp->lock);
+	if (atomic_load(&qp->state) == IBV_QPS_ERR)
+		qp_flush(qp);
 	return error;
 }

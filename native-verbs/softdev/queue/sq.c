@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "exports.h"
 #include "fault/fault.h"
+#include "lock.h"
 #include "memory/mw.h"
 #include "process/cancel.h"
 #include "process/counters.h"
@@ -255,55 +256,43 @@ static void start_posted(struct softdev_qp *qp, uint32_t first)
 	for (uint32_t i = first; i != qp->sq.post; i++)
 		if (qp->sq_sig_all || (sq_at(qp, i)->flags & IBV_SEND_SIGNALED))
 			COUNT(send_wr_signalled);
-	if (atomic_load(&qp->state) == IBV_QPS_ERR || atomic_load(&qp->state) == IBV_QPS_SQE) {
-		qp_busy_begin(qp);
-		qp_busy_end(qp);
-	} else if (!(is_one && sq_may_wait(qp))) {
+	if (atomic_load(&qp->state) == IBV_QPS_ERR || atomic_load(&qp->state) == IBV_QPS_SQE)
+		qp_flush(qp);
+	else if (!(is_one && sq_may_wait(qp)))
 		sq_run(qp);
-	}
 }
 
-int qp_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+/* Posts the requests of a list up to *rest, the first that cannot be posted; with `all`, it posts none if one cannot. */
+static int post(struct softdev_qp *qp, const struct ibv_send_wr **rest, bool all)
 {
-	struct softdev_qp *qp = to_qp(base);
-	int error = is_inherited(base->context) ? EIO : 0;
-	uint32_t first;
+	int error = 0;
 
-	if (error) {
-		*bad_wr = wr;
-		return error;
-	}
-	pthread_mutex_lock(&qp->lock);
-	first = qp->sq.post;
-	for (; wr; wr = wr->next) {
-		error = post_one(qp, wr);
-		if (error) {
-			*bad_wr = wr;
-			break;
-		}
-	}
+	if (is_inherited(qp->base.context))
+		return EIO;
+	HOLD_LOCK(&qp->lock);
+	uint32_t first = qp->sq.post;
+
+	for (; *rest && !(error = post_one(qp, *rest)); *rest = (*rest)->next)
+		;
+	if (error && all)
+		qp->sq.post = first; /* the lock was held, so no thread has seen them */
 	start_posted(qp, first);
-	pthread_mutex_unlock(&qp->lock);
+	return error;
+}
+
+int qp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	const struct ibv_send_wr *rest = wr;
+	int error = post(to_qp(qp), &rest, false);
+
+	if (error)
+		*bad_wr = (struct ibv_send_wr *)rest;
 	return error;
 }
 
 int sq_post_all(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 {
-	uint32_t first;
-	int error = 0;
-
-	if (is_inherited(qp->base.context))
-		return EIO;
-	pthread_mutex_lock(&qp->lock);
-	first = qp->sq.post;
-	for (; wr && !error; wr = wr->next)
-		error = post_one(qp, wr);
-	if (error)
-		qp->sq.post = first; /* the lock was held, so no thread has seen them */
-	else
-		start_posted(qp, first);
-	pthread_mutex_unlock(&qp->lock);
-	return error;
+	return post(qp, &wr, true);
 }
 
 int qp_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)

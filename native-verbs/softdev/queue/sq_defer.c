@@ -4,6 +4,7 @@
 #include "device/device.h"
 #include "engine.h"
 #include "fault/fault.h"
+#include "lock.h"
 #include "process/cancel.h"
 #include "process/progress.h"
 #include "queue/qp.h"
@@ -64,7 +65,6 @@ bool sq_may_wait(struct softdev_qp *qp)
 {
 	struct softdev_cq *cq = qp->send_cq;
 	uint32_t looks = atomic_load_explicit(&cq->looks, memory_order_relaxed);
-	bool listed;
 
 	if (looks != qp->sq.defer.looks) {
 		qp->sq.defer.looks = looks;
@@ -75,17 +75,16 @@ bool sq_may_wait(struct softdev_qp *qp)
 	if (++qp->sq.defer.posts <= POSTS_AT_ONCE || qp->sq.defer.rescues >= MAX_RESCUES ||
 	    qp->sq.post - qp->sq.exec >= SQ_BATCH || !is_small_read(qp))
 		return false;
-	pthread_mutex_lock(&cq->lock);
-	listed = cq->armed == CQ_NOT_ARMED; /* an armed queue means that the application waits for an event */
-	if (listed && !qp->sq.defer.listed) {
+	HOLD_LOCK(&cq->lock);
+	if (cq->armed != CQ_NOT_ARMED) /* the application waits for an event */
+		return false;
+	if (!qp->sq.defer.listed) {
 		qp->sq.defer.listed = true;
 		qp->sq.defer.next_listed = cq->waiting;
 		cq->waiting = qp;
 	}
-	pthread_mutex_unlock(&cq->lock);
-	if (listed)
-		keep_ticking(qp);
-	return listed;
+	keep_ticking(qp);
+	return true;
 }
 
 /* Called with cq->lock held. */
@@ -161,7 +160,7 @@ static bool look_after(struct softdev_qp *qp)
 {
 	bool pending, waits;
 
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	pending = qp->sq.exec != qp->sq.post && qp->sq.exec == qp->sq.done &&
 		  qp->requester.state == REQUESTER_OPEN && !qp->requester.rnr_waiting && !qp->requester.waits_for_key &&
 		  atomic_load(&qp->state) == IBV_QPS_RTS;
@@ -174,7 +173,6 @@ static bool look_after(struct softdev_qp *qp)
 	}
 	qp->sq.defer.waits_at_tick = waits;
 	qp->sq.defer.exec_at_tick = qp->sq.exec;
-	pthread_mutex_unlock(&qp->lock);
 	return pending;
 }
 
