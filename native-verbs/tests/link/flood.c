@@ -4,57 +4,16 @@
  * memory and its descriptors, and serves the others in time.
  */
 #include "descriptors.h"
-#include "memory/peer_table.h"
 #include "offer.h"
-#include "raw_responder.h"
+#include "raw_requester.h"
 
-enum { HIS_QPN = 0x432107, BYTES = 65536, ASKED = 20000, CONNECTIONS = 600, ALLOWED_DESCRIPTORS = 300 };
-
-/* The reply to QP_OPEN and the table of the regions that comes with it. */
-static const struct shared_table *receive_reply(int fd)
-{
-	struct qp_open_reply reply;
-	struct frame frame;
-	char control[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = {&frame, sizeof(frame)};
-	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-				 .msg_controllen = sizeof(control)};
-	const struct shared_table *table;
-	int table_fd;
-
-	CHECK_EQUAL(recvmsg(fd, &message, MSG_WAITALL), sizeof(frame));
-	CHECK_EQUAL(frame.op, WIRE_QP_OPEN_REPLY);
-	CHECK_EQUAL(frame.status, 0);
-	CHECK_EQUAL(recv(fd, &reply, sizeof(reply), MSG_WAITALL), sizeof(reply));
-	CHECK(CMSG_FIRSTHDR(&message));
-	memcpy(&table_fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(table_fd));
-	table = mmap(NULL, sizeof(*table), PROT_READ, MAP_SHARED, table_fd, 0);
-	CHECK(table != MAP_FAILED);
-	close(table_fd);
-	return table;
-}
-
-static int open_queue_pair(const struct offer *offer, const struct shared_table **table)
-{
-	struct qp_open open = {.source_qpn = HIS_QPN,
-			       .destination_qpn = offer->address.qpn,
-			       .source_gid = offer->address.gid,
-			       .destination_gid = offer->address.gid,
-			       .qp_type = IBV_QPT_RC};
-	struct frame frame = {.op = WIRE_QP_OPEN, .length = sizeof(open)};
-	int fd = raw_link_connect(offer->address.qpn >> 8);
-
-	raw_link_shake_hands(fd, LINK_KIND_QP, raw_write_frame);
-	CHECK(raw_write_frame(fd, &frame, &open));
-	*table = receive_reply(fd);
-	return fd;
-}
+enum { BYTES = 65536, ASKED = 20000, CONNECTIONS = 600, ALLOWED_DESCRIPTORS = 300 };
 
 /* As many as the other end takes within a while. */
 static void ask_without_listening(const struct offer *offer, struct frame frame)
 {
 	const struct shared_table *table;
-	int fd = open_queue_pair(offer, &table);
+	int fd = raw_requester_enter(&offer->address, &table);
 	struct timeval patience = {.tv_usec = 300000};
 
 	CHECK(!setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)));
@@ -117,9 +76,7 @@ static void expect_service(struct pair *pair, struct region *sink, struct region
 int main(void)
 {
 	struct test_peer peer = test_start_peer(pester);
-	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
 	struct region sink, source, file;
-	struct address his = {.qpn = HIS_QPN};
 	struct offer offer;
 	struct pair pair;
 	struct side side;
@@ -133,13 +90,11 @@ int main(void)
 	source = create_region(pair.b.pd, BYTES, ALL_REMOTE);
 	setenv("SOFTVERBS_PATH", "file", 1); /* now only for create_region() */
 	file = create_region(side.pd, BYTES, ALL_REMOTE);
-	his.gid = address_of(&side).gid;
 	expect_service(&pair, &sink, &source);
 	descriptors = open_descriptors();
 	memory = resident_kib();
 	for (int i = 0; i < 4; i++) {
-		CHECK_EQUAL(softverbs_ibv_modify_qp(side.qp, &reset, IBV_QP_STATE), 0);
-		connect_side(&side, &his, NULL);
+		connect_to_raw(&side);
 		offer = offer_of(&side, &file);
 		test_send(peer.fd, &offer, sizeof(offer));
 		expect_service(&pair, &sink, &source);

@@ -8,13 +8,10 @@ enum { BYTES = 8 << 20 };
 static void serve(int fd)
 {
 	struct side side;
-	struct address remote;
 	struct offer offer;
 
 	open_side(&side, 16, 16);
-	remote = address_of(&side);
-	remote.qpn = RAW_QPN;
-	connect_side(&side, &remote, NULL);
+	connect_to_raw(&side);
 	offer = offer_of(&side, add_region(&side, BYTES, IBV_ACCESS_REMOTE_READ));
 	test_send(fd, &offer, sizeof(offer));
 	test_await(fd);

@@ -135,13 +135,12 @@ static void attack(int control)
 
 static void suffer(int control, struct side *side, struct region *region, uint32_t rkey, const struct scenario *scenario)
 {
-	struct address his = {RAW_QPN, address_of(side).gid};
 	struct offer offer = {address_of(side), (uintptr_t)region->bytes + PAGE, rkey};
 	int seen;
 
 	fprintf(stderr, "%s\n", scenario->name);
 	memset(region->bytes, 0xc5, region->length);
-	reconnect_side(side, &his, NULL);
+	connect_to_raw(side);
 	for (int i = 0; i < 2; i++)
 		CHECK_EQUAL(post_receive(side->qp, i, sge_of(region, 0, 64)), 0);
 	test_send(control, &offer, sizeof(offer));
