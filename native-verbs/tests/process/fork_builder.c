@@ -40,12 +40,8 @@ static void use_in_child(struct scene *scene)
 	ibv_wr_start(scene->qp);
 	ibv_wr_abort(scene->qp);
 	CHECK_EQUAL(softverbs_get_connection(scene->side.qp, &connection, sizeof(connection)), EIO);
-	errno = 0;
-	CHECK(!ibv_alloc_td(scene->side.context, &td));
-	CHECK_EQUAL(errno, EIO);
-	errno = 0;
-	CHECK(!ibv_alloc_parent_domain(scene->side.context, &domain));
-	CHECK_EQUAL(errno, EIO);
+	CHECK_REFUSED(ibv_alloc_td(scene->side.context, &td), EIO);
+	CHECK_REFUSED(ibv_alloc_parent_domain(scene->side.context, &domain), EIO);
 	CHECK_EQUAL(ibv_dealloc_td(scene->td), EIO);
 }
 

@@ -8,7 +8,6 @@
 enum { BYTES = 65536, CHILDREN = 40, AT_ONCE = 8 };
 
 static struct pair pair;
-static struct region sink, source;
 static atomic_bool stop;
 
 static void *read_on(void *unused)
@@ -16,11 +15,9 @@ static void *read_on(void *unused)
 	(void)unused;
 	while (!atomic_load(&stop)) {
 		for (int i = 0; i < AT_ONCE; i++)
-			CHECK_EQUAL(post_read(pair.a.qp, i, &sink, BYTES, (uintptr_t)source.bytes, source.mr->rkey),
-				    0);
-		for (int i = 0; i < AT_ONCE; i++)
-			expect_completion(pair.a.cq, i, IBV_WC_SUCCESS);
-		CHECK(!memcmp(sink.bytes, source.bytes, BYTES));
+			pair_post(&pair, IBV_WR_RDMA_READ, i, BYTES);
+		expect_completions(pair.a.cq, 0, AT_ONCE - 1, IBV_WC_SUCCESS);
+		CHECK(!memcmp(pair.local->bytes, pair.remote->bytes, BYTES));
 	}
 	return NULL;
 }
@@ -47,11 +44,11 @@ static _Noreturn void use_in_child(void)
 
 	alarm(20);
 	CHECK(ibv_poll_cq(pair.a.cq, 1, &wc) < 0);
-	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, 8, 4096, 1), EIO);
+	CHECK_EQUAL(post_read(pair.a.qp, 1, pair.local, 8, 4096, 1), EIO);
 	CHECK_EQUAL(softverbs_ibv_modify_qp(pair.a.qp, &attr, IBV_QP_STATE), EIO);
 	CHECK_EQUAL(softverbs_ibv_query_qp(pair.a.qp, &attr, IBV_QP_STATE, &init), EIO);
-	CHECK(!softverbs_ibv_reg_mr(pair.a.pd, sink.bytes, 8, 0));
-	CHECK_EQUAL(softverbs_ibv_dereg_mr(sink.mr), EIO);
+	CHECK(!softverbs_ibv_reg_mr(pair.a.pd, pair.local->bytes, 8, 0));
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(pair.local->mr), EIO);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pair.a.pd), EIO);
 	CHECK_EQUAL(softverbs_ibv_destroy_cq(pair.a.cq), EIO);
 	_exit(0); /* what the other threads held is nobody's here: no leak check */
@@ -61,10 +58,8 @@ static void body(void)
 {
 	pthread_t reader, registrar;
 
-	open_pair(&pair, NULL, NULL);
-	sink = create_region(pair.a.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	source = create_region(pair.b.pd, BYTES, ALL_REMOTE);
-	fill_pattern(source.bytes, BYTES, 5);
+	open_pair_as(&pair, &(struct pair_setup){.bytes = BYTES});
+	fill_pattern(pair.remote->bytes, BYTES, 5);
 	CHECK(!pthread_create(&reader, NULL, read_on, NULL));
 	CHECK(!pthread_create(&registrar, NULL, register_on, NULL));
 	for (int i = 0; i < CHILDREN; i++) {
@@ -77,8 +72,6 @@ static void body(void)
 	atomic_store(&stop, true);
 	CHECK(!pthread_join(reader, NULL));
 	CHECK(!pthread_join(registrar, NULL));
-	destroy_region(&sink);
-	destroy_region(&source);
 	close_pair(&pair);
 }
 

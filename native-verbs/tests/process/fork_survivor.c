@@ -25,19 +25,18 @@ static void end_in_some_way(int which)
 static void serve(int fd)
 {
 	struct side side;
-	struct region region;
+	struct region *region;
 	pid_t survivor;
 
 	open_side(&side, 16, 16);
-	region = create_region(side.pd, BYTES, IBV_ACCESS_REMOTE_READ);
-	memset(region.bytes, 7, BYTES);
-	offer_region(fd, &side, &region, NULL);
+	region = add_region(&side, BYTES, IBV_ACCESS_REMOTE_READ);
+	memset(region->bytes, 7, BYTES);
+	offer_region(fd, &side, region, NULL);
 	test_await(fd);
 	for (int i = 0; i < CHILDREN; i++) {
 		int status;
-		pid_t child = fork();
+		pid_t child = test_fork();
 
-		CHECK(child >= 0);
 		if (!child)
 			end_in_some_way(i);
 		CHECK_EQUAL(waitpid(child, &status, 0), child);
@@ -58,8 +57,7 @@ static void serve(int fd)
 static void expect_read(struct side *side, struct region *sink, const struct offer *offer, enum ibv_wc_status status)
 {
 	memset(sink->bytes, 0, BYTES);
-	CHECK_EQUAL(post_read(side->qp, 1, sink, BYTES, offer->addr, offer->rkey), 0);
-	expect_completion(side->cq, 1, status);
+	read_and_expect(side, 1, sink, BYTES, offer->addr, offer->rkey, status);
 	CHECK(status != IBV_WC_SUCCESS || (sink->bytes[0] == 7 && sink->bytes[BYTES - 1] == 7));
 }
 
@@ -68,31 +66,30 @@ static void body(void)
 	/* 4.096 us << 20 = 4.3 s a try: the kill must not need a timeout. */
 	static const struct connection slow = {.timeout = 20, .retry_count = 7};
 	struct test_peer peer = test_start_peer(serve);
-	struct region sink;
+	struct region *sink;
 	struct side side;
 	struct offer offer;
 	uint64_t start;
 	pid_t survivor;
 
 	open_side(&side, 16, 16);
-	sink = create_region(side.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	sink = add_region(&side, BYTES, IBV_ACCESS_LOCAL_WRITE);
 	offer = accept_offer(peer.fd, &side, &slow);
-	expect_read(&side, &sink, &offer, IBV_WC_SUCCESS);
+	expect_read(&side, sink, &offer, IBV_WC_SUCCESS);
 	test_signal(peer.fd);
 	for (int i = 0; i < CHILDREN; i++) {
 		test_await(peer.fd);
-		expect_read(&side, &sink, &offer, IBV_WC_SUCCESS);
+		expect_read(&side, sink, &offer, IBV_WC_SUCCESS);
 		test_signal(peer.fd);
 	}
 	test_receive(peer.fd, &survivor, sizeof(survivor));
-	expect_read(&side, &sink, &offer, IBV_WC_SUCCESS);
+	expect_read(&side, sink, &offer, IBV_WC_SUCCESS);
 	test_kill_peer(&peer);
 	start = test_now_ms();
 	CHECK(!kill(survivor, 0));
-	expect_read(&side, &sink, &offer, IBV_WC_RETRY_EXC_ERR);
+	expect_read(&side, sink, &offer, IBV_WC_RETRY_EXC_ERR);
 	CHECK(test_now_ms() - start < 1500);
 	CHECK(!kill(survivor, SIGKILL));
-	destroy_region(&sink);
 	close_side(&side);
 	check_no_leaks();
 }

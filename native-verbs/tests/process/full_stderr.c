@@ -33,13 +33,9 @@ static void drain(int fd)
 static void failToRead(void)
 {
 	struct pair pair;
-	struct region sink;
 
-	open_pair(&pair, NULL, NULL);
-	sink = create_region(pair.a.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, 64, 4096, 7), 0);
-	expect_completion(pair.a.cq, 1, IBV_WC_REM_ACCESS_ERR);
-	destroy_region(&sink);
+	open_pair_as(&pair, &(struct pair_setup){0});
+	read_and_expect(&pair.a, 1, pair.local, 64, 4096, 7, IBV_WC_REM_ACCESS_ERR);
 	close_pair(&pair);
 }
 

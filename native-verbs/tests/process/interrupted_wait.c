@@ -4,6 +4,7 @@
  * SA_RESTART; otherwise the wait goes on, as it does in the kernel, and brings the event.
  */
 #include "cm_fixture.h"
+#include "sleeper.h"
 #include "softdev_fixture.h"
 
 #include <pthread.h>
@@ -25,21 +26,22 @@ static void handle(int flags)
 	signals = 0;
 }
 
+/* Disturbs the wait, and lets it go on. */
 static void *interrupt(void *unused)
 {
 	(void)unused;
-	test_sleep_ms(100);
+	await_sleep(getpid());
 	CHECK(!pthread_kill(waiter, SIGUSR1));
-	test_sleep_ms(100);
+	while (!signals)
+		test_sleep_ms(1);
 	return NULL;
 }
 
 static void *interrupt_and_resolve(void *id)
 {
-	struct sockaddr_storage address = cm_address("127.0.0.1", htons(4000));
-
 	interrupt(NULL);
-	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000));
+	await_sleep(getpid());
+	cm_request_address(id, CM_LOOPBACK, htons(4000));
 	return NULL;
 }
 
@@ -52,8 +54,7 @@ static void cm_events(void)
 
 	handle(0);
 	CHECK(!pthread_create(&other, NULL, interrupt, NULL));
-	CHECK_EQUAL(softverbs_rdma_get_cm_event(channel, &event), -1);
-	CHECK_EQUAL(errno, EINTR);
+	CHECK_FAILS(softverbs_rdma_get_cm_event(channel, &event), EINTR);
 	CHECK(!pthread_join(other, NULL));
 	handle(SA_RESTART);
 	CHECK(!pthread_create(&other, NULL, interrupt_and_resolve, id));
@@ -68,24 +69,21 @@ static void cm_events(void)
 
 static void *interrupt_and_complete(void *pair)
 {
-	struct side *side = &((struct pair *)pair)->a;
-	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
-
 	interrupt(NULL);
-	CHECK_EQUAL(ibv_post_send(side->qp, &wr, &bad), 0);
+	await_sleep(getpid());
+	pair_post(pair, IBV_WR_SEND, 1, 8);
 	return NULL;
 }
 
 static void completions(void)
 {
-	struct ibv_recv_wr *bad, wr = {0};
 	struct ibv_cq *cq;
 	struct pair pair;
 	pthread_t other;
 	void *context;
 
-	open_pair(&pair, NULL, NULL);
-	CHECK_EQUAL(ibv_post_recv(pair.b.qp, &wr, &bad), 0);
+	open_pair_as(&pair, &(struct pair_setup){0});
+	pair_receive(&pair, 2, 8);
 	CHECK_EQUAL(ibv_req_notify_cq(pair.b.cq, 0), 0);
 	handle(SA_RESTART);
 	CHECK(!pthread_create(&other, NULL, interrupt_and_complete, &pair));
