@@ -39,6 +39,21 @@ static inline struct offer accept_offer(int fd, struct side *side, const struct 
 	return offer;
 }
 
+/* A peer that only offers a region of `bytes` bytes, filled with pattern 1, to be READ, until it is told to end. */
+static inline void serve_region(int fd, size_t bytes)
+{
+	struct side side;
+	struct region *region;
+
+	open_side(&side, 16, 16);
+	region = add_region(&side, bytes, IBV_ACCESS_REMOTE_READ);
+	fill_pattern(region->bytes, bytes, 1);
+	offer_region(fd, &side, region, NULL);
+	test_await(fd);
+	close_side(&side);
+	check_no_leaks();
+}
+
 /* Two processes that offer nothing: both call it, and connect to each other. */
 static inline void connect_over(int fd, struct side *side, const struct connection *how)
 {

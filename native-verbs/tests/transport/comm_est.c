@@ -10,61 +10,48 @@ static bool reaches_the_responder(enum ibv_wr_opcode opcode)
 	return opcode != IBV_WR_RDMA_READ || test_path_is_wire() || test_device();
 }
 
-static void first_request(enum ibv_wr_opcode opcode, bool in_rtr)
+/* The pair is connected anew, `b` up to that state. */
+static void expect_first_request_told(struct pair *pair, enum ibv_wr_opcode opcode, enum ibv_qp_state state_of_b)
 {
 	static const struct connection usual;
-	struct address to_a, to_b;
-	struct region local, remote;
-	struct pair pair;
+	struct address to_a = address_of(&pair->a), to_b = address_of(&pair->b);
+	bool told = state_of_b == IBV_QPS_RTR && reaches_the_responder(opcode);
 
-	open_side(&pair.a, 16, 16);
-	open_side(&pair.b, 16, 16);
-	local = create_region(pair.a.pd, 4096, ALL_REMOTE);
-	remote = create_region(pair.b.pd, 4096, ALL_REMOTE);
-	to_a = address_of(&pair.a);
-	to_b = address_of(&pair.b);
-	to_init(pair.b.qp, ALL_REMOTE);
-	to_rtr(pair.b.qp, &to_a, &usual);
-	if (!in_rtr)
-		to_rts(pair.b.qp, &usual);
-	connect_side(&pair.a, &to_b, NULL);
-	CHECK_EQUAL(post_receive(pair.b.qp, 7, sge_of(&remote, 0, 64)), 0);
-	test_sleep_ms(20);
-	CHECK(!test_readable(pair.b.context->async_fd, 0));
-	for (int i = 0; i < 2; i++) {
-		enum ibv_wr_opcode next = i ? IBV_WR_RDMA_READ : opcode;
-
-		CHECK_EQUAL(post(pair.a.qp, next, i, sge_of(&local, 0, 64), (uintptr_t)remote.bytes, remote.mr->rkey),
-			    0);
-		expect_completion(pair.a.cq, i, IBV_WC_SUCCESS);
-		if (!i && in_rtr && reaches_the_responder(opcode))
-			expect_async(&pair.b, IBV_EVENT_COMM_EST);
-		CHECK(!test_readable(pair.b.context->async_fd, 0));
-	}
-	CHECK(!test_readable(pair.a.context->async_fd, 0));
-	destroy_region(&local);
-	destroy_region(&remote);
-	close_pair(&pair);
+	move_qp(pair->b.qp, IBV_QPS_RESET);
+	to_init(pair->b.qp, ALL_REMOTE);
+	to_rtr(pair->b.qp, &to_a, &usual);
+	if (state_of_b == IBV_QPS_RTS)
+		to_rts(pair->b.qp, &usual);
+	reconnect_side(&pair->a, &to_b, NULL);
+	pair_receive(pair, 7, 64);
+	CHECK(!test_readable(pair->b.context->async_fd, 20));
+	pair_run(pair, opcode, 0, 64, IBV_WC_SUCCESS);
+	if (told)
+		expect_async(&pair->b, IBV_EVENT_COMM_EST);
+	CHECK(!test_readable(pair->b.context->async_fd, 0));
+	pair_run(pair, IBV_WR_RDMA_READ, 1, 64, IBV_WC_SUCCESS);
+	CHECK(!test_readable(pair->b.context->async_fd, 0));
+	CHECK(!test_readable(pair->a.context->async_fd, 0));
 }
 
-CASE(firstReadIsTold)
+PAIR_CASE(firstReadIsTold)
 {
-	first_request(IBV_WR_RDMA_READ, true);
+	expect_first_request_told(pair, IBV_WR_RDMA_READ, IBV_QPS_RTR);
 }
 
-CASE(firstWriteIsTold)
+PAIR_CASE(firstWriteIsTold)
 {
-	first_request(IBV_WR_RDMA_WRITE, true);
+	expect_first_request_told(pair, IBV_WR_RDMA_WRITE, IBV_QPS_RTR);
 }
 
-CASE(firstSendIsTold)
+PAIR_CASE(firstSendIsTold)
 {
-	first_request(IBV_WR_SEND, true);
+	expect_first_request_told(pair, IBV_WR_SEND, IBV_QPS_RTR);
 }
 
-CASE(nothingIsToldInRts)
+PAIR_CASE(nothingIsToldInRts)
 {
-	first_request(IBV_WR_RDMA_READ, false);
+	expect_first_request_told(pair, IBV_WR_RDMA_READ, IBV_QPS_RTS);
 }
 
 int main(void)

@@ -7,30 +7,22 @@
 
 enum { BYTES = 1 << 20, BEFORE = 3, BEHIND = 12, ROUNDS = 25 };
 
-static void reconnect(struct side *side, const struct address *remote)
-{
-	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-
-	CHECK_EQUAL(softverbs_ibv_modify_qp(side->qp, &reset, IBV_QP_STATE), 0);
-	connect_side(side, remote, NULL);
-}
-
 static void serve(int fd)
 {
 	struct side side;
-	struct region region;
+	struct region *region;
 	struct address remote;
 
 	open_side(&side, 64, 32);
-	region = create_region(side.pd, BYTES, ALL_REMOTE);
+	region = add_region(&side, BYTES, ALL_REMOTE);
 	for (int i = 0; i < ROUNDS; i++) {
-		struct offer offer = offer_of(&side, &region);
+		struct offer offer = offer_of(&side, region);
 		bool with_imm = i % 3 == 2;
 
 		test_receive(fd, &remote, sizeof(remote));
-		reconnect(&side, &remote);
+		reconnect_side(&side, &remote, NULL);
 		for (int j = 0; j < 2; j++)
-			CHECK_EQUAL(post_receive(side.qp, j, sge_of(&region, 0, 8)), 0);
+			CHECK_EQUAL(post_receive(side.qp, j, sge_of(region, 0, 8)), 0);
 		test_send(fd, &offer, sizeof(offer));
 		expect_completion(side.cq, 0, with_imm ? IBV_WC_LOC_ACCESS_ERR : IBV_WC_WR_FLUSH_ERR);
 		expect_completion(side.cq, 1, IBV_WC_WR_FLUSH_ERR);
@@ -39,7 +31,6 @@ static void serve(int fd)
 		CHECK(!test_readable(side.context->async_fd, 0));
 	}
 	test_await(fd);
-	destroy_region(&region);
 	close_side(&side);
 }
 
@@ -51,7 +42,7 @@ static void play(int fd, struct side *side, struct region *region, int round)
 
 	test_send(fd, &own, sizeof(own));
 	test_receive(fd, &offer, sizeof(offer));
-	reconnect(side, &offer.address);
+	reconnect_side(side, &offer.address, NULL);
 	for (int i = 0; i < BEFORE + 1 + BEHIND; i++) {
 		enum ibv_wr_opcode opcode = i == BEFORE ? failing[round % 3] : IBV_WR_RDMA_WRITE;
 		uint32_t length = i < BEFORE ? 65536 : i == BEFORE ? 100000 : 300000;
@@ -60,25 +51,23 @@ static void play(int fd, struct side *side, struct region *region, int round)
 				 offer.rkey ^ (i == BEFORE ? 0x10 : 0)),
 			    0);
 	}
-	for (int i = 0; i < BEFORE + 1 + BEHIND; i++)
-		expect_completion(side->cq, i, i < BEFORE    ? IBV_WC_SUCCESS
-					       : i == BEFORE ? IBV_WC_REM_ACCESS_ERR
-							     : IBV_WC_WR_FLUSH_ERR);
+	expect_completions(side->cq, 0, BEFORE - 1, IBV_WC_SUCCESS);
+	expect_completion(side->cq, BEFORE, IBV_WC_REM_ACCESS_ERR);
+	expect_completions(side->cq, BEFORE + 1, BEFORE + BEHIND, IBV_WC_WR_FLUSH_ERR);
 }
 
 static void body(void)
 {
 	struct test_peer peer = test_start_peer(serve);
-	struct region region;
+	struct region *region;
 	struct side side;
 
 	open_side(&side, 64, 32);
-	region = create_region(side.pd, BYTES, ALL_REMOTE);
+	region = add_region(&side, BYTES, ALL_REMOTE);
 	for (int i = 0; i < ROUNDS; i++)
-		play(peer.fd, &side, &region, i);
+		play(peer.fd, &side, region, i);
 	test_signal(peer.fd);
 	test_join_peer(&peer);
-	destroy_region(&region);
 	close_side(&side);
 }
 

@@ -20,45 +20,35 @@ static void post_message(struct ibv_qp *qp, unsigned int flags)
 	CHECK_EQUAL(ibv_post_send(qp, &wr, &bad), 0);
 }
 
-static void end_by(struct side *side, enum ibv_qp_state state)
+static void expect_arrival_before(enum ibv_qp_state state)
 {
-	struct ibv_qp_attr attr = {.qp_state = state};
-
-	if (state == IBV_QPS_UNKNOWN) {
-		CHECK_EQUAL(softverbs_ibv_destroy_qp(side->qp), 0);
-		side->qp = create_qp(side, 1);
-	} else {
-		CHECK_EQUAL(softverbs_ibv_modify_qp(side->qp, &attr, IBV_QP_STATE), 0);
-	}
-}
-
-static void arrives(enum ibv_qp_state state)
-{
-	struct region sink;
 	struct pair pair;
 
-	open_pair(&pair, NULL, NULL);
-	sink = create_region(pair.b.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
+	open_pair_as(&pair, &(struct pair_setup){.bytes = 4096});
 	for (int i = 1; i <= 2; i++)
-		CHECK_EQUAL(post_receive(pair.b.qp, i, sge_of(&sink, 0, 64)), 0);
+		pair_receive(&pair, i, 64);
 	post_message(pair.a.qp, IBV_SEND_SIGNALED);
 	expect_completion(pair.a.cq, 0, IBV_WC_SUCCESS);
 	expect_completion(pair.b.cq, 1, IBV_WC_SUCCESS);
-	memset(sink.bytes, 0, 64);
+	memset(pair.remote->bytes, 0, 64);
 	post_message(pair.a.qp, 0);
-	end_by(&pair.a, state);
+	if (state == IBV_QPS_UNKNOWN) {
+		CHECK_EQUAL(softverbs_ibv_destroy_qp(pair.a.qp), 0);
+		pair.a.qp = create_qp(&pair.a, 1);
+	} else {
+		move_qp(pair.a.qp, state);
+	}
 	expect_completion(pair.b.cq, 2, IBV_WC_SUCCESS);
-	CHECK(!memcmp(sink.bytes, "good-bye", 8));
-	destroy_region(&sink);
+	CHECK(!memcmp(pair.remote->bytes, "good-bye", 8));
 	close_pair(&pair);
 }
 
 static void body(void)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		arrives(IBV_QPS_ERR);
-		arrives(IBV_QPS_RESET);
-		arrives(IBV_QPS_UNKNOWN); /* destroyed */
+		expect_arrival_before(IBV_QPS_ERR);
+		expect_arrival_before(IBV_QPS_RESET);
+		expect_arrival_before(IBV_QPS_UNKNOWN); /* destroyed */
 	}
 }
 

@@ -5,25 +5,31 @@
  */
 #include "softdev_fixture.h"
 
+/* Opens the side and READs from where nobody is; tells when. */
+static uint64_t read_from_nowhere(struct side *side, const struct connection *how)
+{
+	struct address nowhere;
+	uint64_t start;
+
+	open_side(side, 16, 16);
+	nowhere = address_of(side);
+	nowhere.qpn = 1 << 8; /* port 1 */
+	connect_side(side, &nowhere, how);
+	add_region(side, 4096, IBV_ACCESS_LOCAL_WRITE);
+	start = test_now_ms();
+	CHECK_EQUAL(post_read(side->qp, 1, &side->regions[0], 8, 4096, 1), 0);
+	return start;
+}
+
 CASE(absentPeerEndsAsRetryExceeded)
 {
 	static const struct connection quick = {.timeout = 12, .retry_count = 3}; /* 16.8 ms, 4 times */
-	struct address nowhere;
-	struct region sink;
 	struct side side;
-	uint64_t start;
+	uint64_t start = read_from_nowhere(&side, &quick);
 
-	open_side(&side, 16, 16);
-	sink = create_region(side.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-	nowhere = address_of(&side);
-	nowhere.qpn = 1 << 8; /* port 1 */
-	connect_side(&side, &nowhere, &quick);
-	start = test_now_ms();
-	CHECK_EQUAL(post_read(side.qp, 1, &sink, 8, 4096, 1), 0);
 	expect_completion(side.cq, 1, IBV_WC_RETRY_EXC_ERR);
 	CHECK(test_now_ms() - start >= 60);
 	CHECK(test_now_ms() - start < 2000);
-	destroy_region(&sink);
 	close_side(&side);
 	check_no_leaks();
 }
@@ -31,71 +37,39 @@ CASE(absentPeerEndsAsRetryExceeded)
 CASE(withoutATimeoutItIsWaitedFor)
 {
 	static const struct connection patient = {.no_timeout = true, .retry_count = 1};
-	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
-	struct address nowhere;
-	struct region sink;
 	struct side side;
 
-	open_side(&side, 16, 16);
-	sink = create_region(side.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-	nowhere = address_of(&side);
-	nowhere.qpn = 1 << 8;
-	connect_side(&side, &nowhere, &patient);
-	CHECK_EQUAL(post_read(side.qp, 1, &sink, 8, 4096, 1), 0);
+	read_from_nowhere(&side, &patient);
 	test_sleep_ms(400);
 	expect_no_completion(side.cq);
-	CHECK_EQUAL(softverbs_ibv_modify_qp(side.qp, &error, IBV_QP_STATE), 0);
+	move_qp(side.qp, IBV_QPS_ERR);
 	expect_completion(side.cq, 1, IBV_WC_WR_FLUSH_ERR);
-	destroy_region(&sink);
 	close_side(&side);
 	check_no_leaks();
 }
 
-CASE(latePeerIsServed)
+PAIR_CASE(latePeerIsServed)
 {
 	static const struct connection usual;
-	struct address to_a, to_b;
-	struct region sink, source;
-	struct pair pair;
+	struct address to_a = address_of(&pair->a);
 
-	open_side(&pair.a, 16, 16);
-	open_side(&pair.b, 16, 16);
-	to_a = address_of(&pair.a);
-	to_b = address_of(&pair.b);
-	sink = create_region(pair.a.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-	source = create_region(pair.b.pd, 4096, ALL_REMOTE);
-	source.bytes[0] = 42;
-	connect_side(&pair.a, &to_b, NULL);
-	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, 8, (uintptr_t)source.bytes, source.mr->rkey), 0);
+	move_qp(pair->b.qp, IBV_QPS_RESET);
+	pair->remote->bytes[0] = 42;
+	pair_post(pair, IBV_WR_RDMA_READ, 1, 8);
 	test_sleep_ms(100);
-	expect_no_completion(pair.a.cq);
-	to_init(pair.b.qp, ALL_REMOTE);
-	to_rtr(pair.b.qp, &to_a, &usual);
-	expect_completion(pair.a.cq, 1, IBV_WC_SUCCESS);
-	CHECK_EQUAL(sink.bytes[0], 42);
-	destroy_region(&sink);
-	destroy_region(&source);
-	close_pair(&pair);
+	expect_no_completion(pair->a.cq);
+	to_init(pair->b.qp, ALL_REMOTE);
+	to_rtr(pair->b.qp, &to_a, &usual);
+	expect_completion(pair->a.cq, 1, IBV_WC_SUCCESS);
+	CHECK_EQUAL(pair->local->bytes[0], 42);
 }
 
-CASE(destroyedPeerEndsAsRetryExceeded)
+PAIR_CASE(destroyedPeerEndsAsRetryExceeded, .a = {.timeout = 10, .retry_count = 2})
 {
-	static const struct connection quick = {.timeout = 10, .retry_count = 2};
-	struct region sink, source;
-	struct pair pair;
-
-	open_pair(&pair, &quick, NULL);
-	sink = create_region(pair.a.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-	source = create_region(pair.b.pd, 4096, ALL_REMOTE);
-	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, 8, (uintptr_t)source.bytes, source.mr->rkey), 0);
-	expect_completion(pair.a.cq, 1, IBV_WC_SUCCESS);
-	CHECK_EQUAL(softverbs_ibv_destroy_qp(pair.b.qp), 0);
-	CHECK_EQUAL(post_read(pair.a.qp, 2, &sink, 8, (uintptr_t)source.bytes, source.mr->rkey), 0);
-	expect_completion(pair.a.cq, 2, IBV_WC_RETRY_EXC_ERR);
-	pair.b.qp = create_qp(&pair.b, 4);
-	destroy_region(&sink);
-	destroy_region(&source);
-	close_pair(&pair);
+	pair_run(pair, IBV_WR_RDMA_READ, 1, 8, IBV_WC_SUCCESS);
+	CHECK_EQUAL(softverbs_ibv_destroy_qp(pair->b.qp), 0);
+	pair_run(pair, IBV_WR_RDMA_READ, 2, 8, IBV_WC_RETRY_EXC_ERR);
+	pair->b.qp = create_qp(&pair->b, 4);
 }
 
 int main(void)

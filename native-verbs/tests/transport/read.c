@@ -6,17 +6,7 @@ enum { REGION_BYTES = 8 << 20 };
 
 static void serve(int fd)
 {
-	struct side side;
-	struct region region;
-
-	open_side(&side, 16, 16);
-	region = create_region(side.pd, REGION_BYTES, IBV_ACCESS_REMOTE_READ);
-	fill_pattern(region.bytes, region.length, 1);
-	offer_region(fd, &side, &region, NULL);
-	test_await(fd);
-	destroy_region(&region);
-	close_side(&side);
-	check_no_leaks();
+	serve_region(fd, REGION_BYTES);
 }
 
 static void read_and_compare(struct side *side, struct region *sink, const struct offer *offer,
@@ -37,10 +27,8 @@ static void read_and_compare(struct side *side, struct region *sink, const struc
 
 	memset(sink->bytes, 0, length + 20);
 	CHECK_EQUAL(ibv_post_send(side->qp, &wr, &bad), 0);
-	wc = wait_completion(side->cq);
-	CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
+	wc = expect_completion(side->cq, offset, IBV_WC_SUCCESS);
 	CHECK_EQUAL(wc.opcode, IBV_WC_RDMA_READ);
-	CHECK_EQUAL(wc.wr_id, offset);
 	CHECK_EQUAL(wc.byte_len, length);
 	CHECK(!memcmp(sink->bytes + 10, expected + offset, length));
 	CHECK(!sink->bytes[9] && !sink->bytes[10 + length]);
@@ -65,19 +53,18 @@ static void body(void)
 	static const uint32_t lengths[] = {0, 1, 2, 4095, 4096, 65536, 1 << 20, (1 << 20) + 1, 5000001};
 	struct test_peer peer = test_start_peer(serve);
 	uint8_t *expected = malloc(REGION_BYTES);
-	struct region sink;
+	struct region *sink;
 	struct side side;
 	struct offer offer;
 
 	fill_pattern(expected, REGION_BYTES, 1);
 	open_side(&side, 16, 16);
-	sink = create_region(side.pd, REGION_BYTES, IBV_ACCESS_LOCAL_WRITE);
+	sink = add_region(&side, REGION_BYTES, IBV_ACCESS_LOCAL_WRITE);
 	offer = accept_offer(peer.fd, &side, NULL);
-	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
-		read_and_compare(&side, &sink, &offer, expected, i * 12345, lengths[i]);
-	read_and_compare(&side, &sink, &offer, expected, REGION_BYTES - 7, 7);
-	expect_path(sizeof(lengths) / sizeof(lengths[0]) + 1);
-	destroy_region(&sink);
+	for (unsigned int i = 0; i < COUNT_OF(lengths); i++)
+		read_and_compare(&side, sink, &offer, expected, i * 12345, lengths[i]);
+	read_and_compare(&side, sink, &offer, expected, REGION_BYTES - 7, 7);
+	expect_path(COUNT_OF(lengths) + 1);
 	close_side(&side);
 	check_no_leaks();
 	test_signal(peer.fd);
