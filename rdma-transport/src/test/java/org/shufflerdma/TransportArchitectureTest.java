@@ -9,16 +9,20 @@ import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nam
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.fields;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
+import java.io.IOException;
 import java.lang.reflect.AccessibleObject;
 import java.lang.reflect.Field;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** Who may import whom in the core. ARCHITECTURE.md draws the same arrows: change both in one commit. */
@@ -99,6 +103,16 @@ final class TransportArchitectureTest {
         .orShould()
         .callMethod(Field.class, "setAccessible", boolean.class)
         .check(CLASSES);
+  }
+
+  /** So that the core can have another user, whose settings have another prefix. */
+  @Test
+  void noSourceNamesASettingOfSpark() throws IOException {
+    try (Stream<Path> sources = Files.walk(Path.of("src", "main"))) {
+      assertThat(sources.filter(Files::isRegularFile))
+          .isNotEmpty()
+          .allSatisfy(source -> assertThat(source).content().doesNotContain("spark."));
+    }
   }
 
   /** In {@code verbs} the loaded library and the bound function table belong to the process. */

@@ -24,7 +24,7 @@ record Advice(Report report, RdmaSettings settings) {
     Long set = settings.maxRegisteredBytes();
     if (set != null && set > memoryBytes / 2) {
       report.suggest(
-          "spark.shuffle.rdma.maxRegisteredBytes=" + Math.max(1, memoryBytes / 2 / GIB) + "g",
+          settings.key("maxRegisteredBytes") + "=" + Math.max(1, memoryBytes / 2 / GIB) + "g",
           "half of this host's " + memoryBytes / GIB + " GiB, shared by its executors: registered"
               + " pages cannot be evicted");
     }
@@ -48,13 +48,13 @@ record Advice(Report report, RdmaSettings settings) {
     }
     if (ackTimeout >= LEAST_ACK_TIMEOUT) {
       report.suggest(
-          "spark.shuffle.rdma.ackTimeout=" + (int) ConnectionSettings.ackTimeoutMs(ackTimeout)
+          settings.key("ackTimeout") + "=" + (int) ConnectionSettings.ackTimeoutMs(ackTimeout)
               + "ms",
           reason);
     } else {
       int tries = settings.connection().retryCount() + 1;
       report.suggest(
-          "spark.shuffle.rdma.retryCount="
+          settings.key("retryCount") + "="
               + Math.max(0, (int) (tries * boundSeconds / given.seconds()) - 1),
           reason);
     }
@@ -67,7 +67,7 @@ record Advice(Report report, RdmaSettings settings) {
   void onDevice(String measured, List<String> ports) {
     if (ports.size() > 1 && !measured.equals(settings.device())) {
       report.suggest(
-          "spark.shuffle.rdma.device=" + measured,
+          settings.key("device") + "=" + measured,
           "this host has several: " + String.join(", ", ports));
     }
   }

@@ -81,6 +81,7 @@ final class DeadPeer {
     Links.Link link = bench
         .links()
         .connect(new ConnectionSettings(
+            usual.keyPrefix(),
             usual.typeOfService(),
             usual.ackTimeout(),
             retries,

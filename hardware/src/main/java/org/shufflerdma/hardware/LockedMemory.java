@@ -60,7 +60,7 @@ record LockedMemory(MemlockLimit limit, RdmaSettings settings) {
     report.needed(NAME, Verdict.NOT_PROVEN, text + ": " + REMEDY);
     if (set != null) {
       report.suggest(
-          "spark.shuffle.rdma.maxRegisteredBytes=auto",
+          settings.key("maxRegisteredBytes") + "=auto",
           "stays below the limit of locked memory, if it is not raised");
     }
   }

@@ -17,6 +17,9 @@ import java.util.regex.Pattern;
  * @param settings the plugin's settings, by key
  */
 record Options(Path directory, long sizeBytes, Path json, Map<String, String> settings) {
+  /** The plugin's prefix of the keys of its settings. */
+  static final String PREFIX = "spark.shuffle.rdma.";
+
   private static final long MEBIBYTE = 1 << 20;
   private static final Pattern SIZE = Pattern.compile("([1-9][0-9]{0,6})([mg])");
 
@@ -37,7 +40,7 @@ record Options(Path directory, long sizeBytes, Path json, Map<String, String> se
           }
           settings.put(value.substring(0, equals), value.substring(equals + 1));
         }
-        case "--device" -> settings.put("spark.shuffle.rdma.device", value);
+        case "--device" -> settings.put(PREFIX + "device", value);
         case "--dir", "--size", "--report" -> given.put(option, value);
         default -> throw new RefusedException("unknown option '" + option + "'");
       }

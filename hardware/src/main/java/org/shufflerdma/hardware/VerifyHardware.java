@@ -53,7 +53,8 @@ public final class VerifyHardware {
   static int run(String[] args, PrintStream out, PrintStream err) {
     try {
       Options options = Options.parse(args);
-      VerifyHardware run = new VerifyHardware(options, RdmaSettings.from(options.settings()), err);
+      RdmaSettings settings = RdmaSettings.from(options.settings(), Options.PREFIX);
+      VerifyHardware run = new VerifyHardware(options, settings, err);
       run.verify();
       // Whatever happened: what failed is what a bug report needs.
       out.print(run.report.text());

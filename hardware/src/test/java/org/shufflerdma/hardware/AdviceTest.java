@@ -16,8 +16,13 @@ class AdviceTest {
   private Advice advice(String device) {
     return new Advice(
         report,
-        RdmaSettings.from(Map.of(
-            "spark.shuffle.rdma.device", device, "spark.shuffle.rdma.maxRegisteredBytes", "64g")));
+        RdmaSettings.from(
+            Map.of(
+                "spark.shuffle.rdma.device",
+                device,
+                "spark.shuffle.rdma.maxRegisteredBytes",
+                "64g"),
+            Options.PREFIX));
   }
 
   @Test
@@ -33,7 +38,8 @@ class AdviceTest {
         .contains("spark.shuffle.rdma.ackTimeout=536ms")
         .contains("took 40.0 s")
         .doesNotContain("fetchTimeout");
-    RdmaSettings suggested = RdmaSettings.from(Map.of("spark.shuffle.rdma.ackTimeout", "536ms"));
+    RdmaSettings suggested =
+        RdmaSettings.from(Map.of("spark.shuffle.rdma.ackTimeout", "536ms"), Options.PREFIX);
     assertThat(suggested.connection().ackTimeout()).as("two less than 19").isEqualTo(17);
   }
 

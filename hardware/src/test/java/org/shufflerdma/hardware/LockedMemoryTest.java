@@ -17,7 +17,7 @@ class LockedMemoryTest {
   private static LockedMemory of(long softBytes, boolean exempt) {
     return new LockedMemory(
         new MemlockLimit(softBytes, softBytes, exempt),
-        RdmaSettings.from(Map.of("spark.shuffle.rdma.maxRegisteredBytes", "8g")));
+        RdmaSettings.from(Map.of("spark.shuffle.rdma.maxRegisteredBytes", "8g"), Options.PREFIX));
   }
 
   @Test

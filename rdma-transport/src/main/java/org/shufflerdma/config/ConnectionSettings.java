@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
  * The attributes that this side requests for each connection. The device and the peer may grant
  * less.
  *
+ * @param keyPrefix what the keys of all settings begin with, for messages
  * @param typeOfService the byte in the IP header of each packet; null leaves it to the host
  * @param ackTimeout the wait before a packet is sent again, as exponent n of 4.096 us * 2^n, 1 to
  *     31; null chooses by the device
@@ -18,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param mtuBytes the largest packet, a power of two, equal at both ends
  */
 public record ConnectionSettings(
+    String keyPrefix,
     @Nullable Integer typeOfService,
     @Nullable Integer ackTimeout,
     int retryCount,
@@ -27,7 +29,7 @@ public record ConnectionSettings(
   private static final int LARGEST_MTU_BYTES = 4096;
   private static final double ACK_TIMEOUT_UNIT_MS = 0.004096;
 
-  public static final ConnectionSettings DEFAULTS = read(new SettingReader(Map.of()));
+  public static final ConnectionSettings DEFAULTS = read(new SettingReader(Map.of(), ""));
 
   static ConnectionSettings read(SettingReader reader) {
     Integer typeOfService =
@@ -40,6 +42,7 @@ public record ConnectionSettings(
     Integer mtuBytes = reader.read(
         "mtu", ValueType.autoOr(ValueType.integerOf(256, 512, 1024, 2048, 4096)), "auto");
     return new ConnectionSettings(
+        reader.prefix(),
         typeOfService,
         ackTimeoutMs == null ? null : ackTimeoutOfMs(ackTimeoutMs),
         retryCount,

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.config;
 
-import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -11,10 +9,12 @@ import org.jspecify.annotations.Nullable;
  * The values of all settings, read and checked once. Every key under the prefix must be known: a
  * misspelt one is refused rather than ignored. docs/configuration.md says what each setting means.
  *
+ * @param keyPrefix what all keys begin with
  * @param maxRegisteredBytes null derives it from the limits of the executor
  * @param poolBytes null derives it from what Spark's tasks fetch at a time
  */
 public record RdmaSettings(
+    String keyPrefix,
     boolean enabled,
     boolean required,
     boolean allowUnencrypted,
@@ -34,18 +34,16 @@ public record RdmaSettings(
     int peerLostTimeoutMs,
     int withdrawGraceMs) {
 
-  public static final String PREFIX = Setting.PREFIX;
-
   private static final Pattern DEVICE =
       Pattern.compile("[A-Za-z][A-Za-z0-9_.-]*(:[1-9][0-9]{0,2})?");
 
   /**
    * Reads and checks the settings.
    *
-   * @param conf Spark's configuration; keys without the prefix are ignored
+   * @param conf keys without {@code keyPrefix} are ignored
    */
-  public static RdmaSettings from(Map<String, String> conf) {
-    SettingReader reader = new SettingReader(conf);
+  public static RdmaSettings from(Map<String, String> conf, String keyPrefix) {
+    SettingReader reader = new SettingReader(conf, keyPrefix);
     RdmaSettings settings = read(reader);
     reader.refuseUnknown();
     return settings;
@@ -53,6 +51,7 @@ public record RdmaSettings(
 
   static RdmaSettings read(SettingReader reader) {
     return new RdmaSettings(
+        reader.prefix(),
         reader.read("enabled", ValueType.bool(), "true"),
         reader.read("required", ValueType.bool(), "false"),
         reader.read("allowUnencrypted", ValueType.bool(), "false"),
@@ -89,11 +88,8 @@ public record RdmaSettings(
         reader.read("withdrawGrace", ValueType.durationMs(0, 600_000), "2s"));
   }
 
-  /**
-   * Returns a sentence for each setting of SparkRDMA in {@code conf}: it has no effect here, and
-   * what to use instead.
-   */
-  public static List<String> migrationNotes(Map<String, String> conf) {
-    return KnownKeys.migrationNotes(new TreeMap<>(conf).keySet());
+  /** Returns the key of the setting {@code name} as the user writes it, for messages. */
+  public String key(String name) {
+    return keyPrefix + name;
   }
 }

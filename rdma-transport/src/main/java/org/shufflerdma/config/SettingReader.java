@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,19 +13,25 @@ import org.jspecify.annotations.Nullable;
  */
 final class SettingReader {
   private final Map<String, String> conf;
+  private final String prefix;
   private final List<Setting<?>> declared = new ArrayList<>();
 
   /**
-   * @param conf keys without the prefix are ignored
+   * @param conf keys without {@code prefix} are ignored
    */
-  SettingReader(Map<String, String> conf) {
+  SettingReader(Map<String, String> conf, String prefix) {
     this.conf = conf;
+    this.prefix = prefix;
+  }
+
+  String prefix() {
+    return prefix;
   }
 
   <T extends @Nullable Object> T read(String name, ValueType<T> type, String defaultText) {
     Setting<T> setting = new Setting<>(name, type, defaultText);
     declared.add(setting);
-    return setting.read(conf);
+    return setting.read(conf, prefix);
   }
 
   /** Returns the settings that have been read so far, in this order. */
@@ -36,17 +41,12 @@ final class SettingReader {
 
   /** Refuses the first key under the prefix that no setting has. */
   void refuseUnknown() {
+    List<String> known = declared.stream().map(Setting::name).toList();
     for (String key : new TreeSet<>(conf.keySet())) {
-      String name = key.startsWith(Setting.PREFIX) ? key.substring(Setting.PREFIX.length()) : "";
-      if (key.startsWith(Setting.PREFIX)
-          && !KnownKeys.SPARK_RDMA.containsKey(name)
-          && declared.stream().noneMatch(setting -> setting.name().equals(name))) {
-        throw new InvalidSettingException("unknown setting "
-            + key
-            + ". Correct or remove it; all settings: "
-            + declared.stream()
-                .map(Setting::name)
-                .collect(Collectors.joining(", ", Setting.PREFIX + "{", "}")));
+      if (key.startsWith(prefix) && !known.contains(key.substring(prefix.length()))) {
+        throw new InvalidSettingException("unknown setting " + key
+            + ". Correct or remove it; all settings: " + prefix + "{" + String.join(", ", known)
+            + "}");
       }
     }
   }

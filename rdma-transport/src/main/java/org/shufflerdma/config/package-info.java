@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * The settings under {@code spark.shuffle.rdma.}, each declared once. This package does not depend
- * on Spark.
+ * The settings, each declared once. The core names them without a prefix; its user says what the
+ * keys begin with.
  */
 @NullMarked
 package org.shufflerdma.config;

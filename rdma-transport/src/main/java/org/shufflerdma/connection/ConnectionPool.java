@@ -134,7 +134,8 @@ public final class ConnectionPool implements Connection.Owner {
       throws NoConnectionException, InterruptedException {
     BooleanSupplier isNeeded =
         () -> !isCancelled.getAsBoolean() && state.currentAttempt() == null && state.mayBeTried();
-    String why = limit.places() + " connections are in use (spark.shuffle.rdma.maxConnections)";
+    String why =
+        limit.places() + " connections are in use (" + settings.key("maxConnections") + ")";
     switch (limit.take(isNeeded, deadline)) {
       case TAKEN -> {
         return true;

@@ -69,9 +69,20 @@ public final class QueuePairSetup {
     }
     Integer ackTimeout = settings.ackTimeout();
     if (ackTimeout != null) {
-      id.setAckTimeout(ackTimeout);
+      setAckTimeout(id, ackTimeout);
     } else if (isRoce(id.port())) {
       preferAckTimeout(id, Math.max(USUAL_ACK_TIMEOUT, device.ackDelay() + ACK_DELAY_MARGIN));
+    }
+  }
+
+  private void setAckTimeout(ConnectionId id, int exponent) throws VerbsException {
+    try {
+      id.setAckTimeout(exponent);
+    } catch (VerbsException e) {
+      throw VerbsException.of(
+          e.call(),
+          e.errno(),
+          "; before Linux 5.1 " + settings.keyPrefix() + "ackTimeout must be auto");
     }
   }
 

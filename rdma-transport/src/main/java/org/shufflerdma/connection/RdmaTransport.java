@@ -338,11 +338,11 @@ public final class RdmaTransport implements AutoCloseable {
     }
     if (limit < settings.maxConnections()) {
       LOG.info(
-          "Device {} has room for {} connections to peers, not for {}"
-              + " (spark.shuffle.rdma.maxConnections)",
+          "Device {} has room for {} connections to peers, not for {} ({})",
           info.name(),
           limit,
-          settings.maxConnections());
+          settings.maxConnections(),
+          settings.key("maxConnections"));
     }
     return limit;
   }

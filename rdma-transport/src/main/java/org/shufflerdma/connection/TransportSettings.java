@@ -60,6 +60,11 @@ public record TransportSettings(
     }
   }
 
+  /** Returns the key of the setting {@code name} as the user writes it, for messages. */
+  String key(String name) {
+    return connection.keyPrefix() + name;
+  }
+
   private static TransportSettings of(
       RdmaSettings settings, InetSocketAddress bindAddress, PoolSettings pool) {
     return new TransportSettings(
@@ -96,6 +101,6 @@ public record TransportSettings(
 
   /** Returns the settings of executors if the user sets nothing. */
   public static TransportSettings defaults(InetSocketAddress bindAddress, PoolSettings pool) {
-    return of(RdmaSettings.from(Map.of()), bindAddress, pool);
+    return of(RdmaSettings.from(Map.of(), ""), bindAddress, pool);
   }
 }

@@ -15,6 +15,7 @@ import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.DeviceInfo;
 import org.shufflerdma.verbs.EventChannel;
+import org.shufflerdma.verbs.NativeDirectory;
 import org.shufflerdma.verbs.PortInfo;
 import org.shufflerdma.verbs.PortState;
 import org.shufflerdma.verbs.Provider;
@@ -46,10 +47,10 @@ public record DeviceChoice(
     }
   }
 
-  /** Returns the devices that {@code spark.shuffle.rdma.device} allows, best first. */
+  /** Returns the devices that the setting {@code device} allows, best first. */
   public static List<DeviceChoice> of(RdmaSettings settings, Path hardware)
       throws IOException, RdmaUnavailableException {
-    String setting = "spark.shuffle.rdma.device=" + settings.device();
+    String setting = settings.key("device") + "=" + settings.device();
     return switch (settings.device()) {
       case "none" -> throw new RdmaUnavailableException(setting);
       case "soft" -> List.of(new DeviceChoice(hardware, null, false, setting));
@@ -79,10 +80,12 @@ public record DeviceChoice(
    */
   public Bound bind(RdmaSettings settings, InetAddress ownAddress)
       throws IOException, RdmaUnavailableException {
-    Path nativeDir = settings.nativeDir().isEmpty() ? null : Path.of(settings.nativeDir());
+    NativeDirectory nativeDir =
+        NativeDirectory.ofSetting(settings.key("nativeDir"), settings.nativeDir());
+    String addressKey = settings.key("address");
     if (hardwareName == null) {
       InetAddress address =
-          LocalAddress.choose(settings.address(), LocalAddress.ofThisHost(ownAddress));
+          LocalAddress.choose(addressKey, settings.address(), LocalAddress.ofThisHost(ownAddress));
       return new Bound(Verbs.openInstead(Provider.SOFT, nativeDir), null, address);
     }
     int colon = hardwareName.indexOf(':');
@@ -94,7 +97,9 @@ public record DeviceChoice(
           + name
           + " is not present; this host has "
           + (present.isEmpty() ? "no RDMA hardware" : String.join(", ", present))
-          + ". Correct spark.shuffle.rdma.device, or use auto or soft");
+          + ". Correct "
+          + settings.key("device")
+          + ", or use auto or soft");
     }
     Verbs verbs = Verbs.openInstead(Provider.SYSTEM, nativeDir);
     DeviceInfo device = verbs.device(name);
@@ -106,7 +111,7 @@ public record DeviceChoice(
       throw new RdmaUnavailableException(
           "device " + hardwareName + " has no active port with an IP address");
     }
-    return new Bound(verbs, name, LocalAddress.choose(settings.address(), addresses));
+    return new Bound(verbs, name, LocalAddress.choose(addressKey, settings.address(), addresses));
   }
 
   /**

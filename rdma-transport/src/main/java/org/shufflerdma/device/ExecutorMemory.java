@@ -18,8 +18,7 @@ import org.shufflerdma.verbs.MemlockLimit;
  *     none
  * @param hostBytes memory of the host
  * @param heapBytes the most that this JVM and Spark's off-heap pool take
- * @param overheadBytes what the application set as {@code spark.executor.memoryOverhead}, or what
- *     Spark asks of YARN and Kubernetes without it; null where neither is so
+ * @param overhead what the process was granted beside its heap; null if nobody granted anything
  * @param residentCounts whether whoever started the executor ends it for the pages that it has
  *     resident, those of mapped files included, as YARN does (ProcfsBasedProcessTree)
  * @param inFlightBytes what Spark lets all tasks of the executor fetch at a time, and the largest
@@ -30,12 +29,19 @@ public record ExecutorMemory(
     long containerBytes,
     long hostBytes,
     long heapBytes,
-    @Nullable Long overheadBytes,
+    @Nullable Overhead overhead,
     boolean residentCounts,
     long inFlightBytes) {
+  /**
+   * Memory beside the heap.
+   *
+   * @param key the key of the setting that changes it, for messages
+   */
+  public record Overhead(long bytes, String key) {}
+
   private static final long MIB = 1 << 20;
 
-  /** {@code spark.reducer.maxSizeInFlight}. */
+  /** What Spark lets a task fetch at a time. */
   private static final long IN_FLIGHT_DEFAULT_BYTES = 48 * MIB;
 
   private static final Path MEMINFO = Path.of("/proc/meminfo");
@@ -54,7 +60,7 @@ public record ExecutorMemory(
    * Spark.
    */
   public static ExecutorMemory of(
-      long offHeapBytes, @Nullable Long overheadBytes, boolean residentCounts, long inFlightBytes) {
+      long offHeapBytes, @Nullable Overhead overhead, boolean residentCounts, long inFlightBytes) {
     long containerBytes =
         ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getTotalMemorySize();
     return new ExecutorMemory(
@@ -62,7 +68,7 @@ public record ExecutorMemory(
         containerBytes,
         hostBytes(containerBytes),
         Runtime.getRuntime().maxMemory() + offHeapBytes,
-        overheadBytes,
+        overhead,
         residentCounts,
         inFlightBytes);
   }

@@ -18,8 +18,6 @@ import org.shufflerdma.config.AddressChoice;
  * @param ip without a scope: the number of an interface means nothing elsewhere
  */
 record LocalAddress(InetAddress ip, String interfaceName) {
-  private static final String KEY = "spark.shuffle.rdma.address";
-
   @Override
   public String toString() {
     return ip.getHostAddress() + " (" + interfaceName + ")";
@@ -28,14 +26,15 @@ record LocalAddress(InetAddress ip, String interfaceName) {
   /**
    * The first of {@code candidates} that the setting accepts.
    *
+   * @param key of the setting
    * @param candidates best first
    */
-  static InetAddress choose(AddressChoice choice, List<LocalAddress> candidates)
+  static InetAddress choose(String key, AddressChoice choice, List<LocalAddress> candidates)
       throws IOException {
     InetAddress chosen = candidates.stream()
         .filter(candidate -> choice.accepts(candidate.ip, candidate.interfaceName))
         .findFirst()
-        .orElseThrow(() -> new IOException(KEY
+        .orElseThrow(() -> new IOException(key
             + "="
             + choice
             + " matches none of the local addresses "
@@ -48,7 +47,7 @@ record LocalAddress(InetAddress ip, String interfaceName) {
       throw new IOException("the executor's own address "
           + chosen.getHostAddress()
           + " is link-local and means nothing on other hosts; set "
-          + KEY);
+          + key);
     }
     return chosen;
   }

@@ -41,7 +41,7 @@ public record MemoryPlan(long outputBytes, long poolBytes, String reason) {
     Limit all;
     Long set = settings.maxRegisteredBytes();
     if (set != null) {
-      all = new Limit(set, "spark.shuffle.rdma.maxRegisteredBytes=" + text(set));
+      all = new Limit(set, settings.key("maxRegisteredBytes") + "=" + text(set));
     } else if (pins) {
       all = least(List.of(memoryLimit, lockable(memory)));
     } else if (memory.residentCounts()) {
@@ -70,10 +70,11 @@ public record MemoryPlan(long outputBytes, long poolBytes, String reason) {
           "half of what the container's " + text(memory.containerBytes()) + " leave beside the "
               + text(memory.heapBytes()) + " of the heap"));
     }
-    Long overhead = memory.overheadBytes();
+    ExecutorMemory.Overhead overhead = memory.overhead();
     if (overhead != null) {
       limits.add(new Limit(
-          overhead / 2, "half of spark.executor.memoryOverhead, which is " + text(overhead)));
+          overhead.bytes() / 2,
+          "half of " + overhead.key() + ", which is " + text(overhead.bytes())));
     }
     if (limits.isEmpty()) {
       limits.add(

@@ -328,8 +328,7 @@ public final class MapOutputRegistry implements AutoCloseable {
       LOG.warn(
           "There is no more room for map outputs ({}): {} outputs of shuffles that no task here uses"
               + " have been withdrawn so far, and {} outputs wait for room. Tasks that read them now"
-              + " use TCP. If the shuffles in use do not fit, raise"
-              + " spark.shuffle.rdma.maxRegisteredBytes, or the limit that it follows from",
+              + " use TCP. If the shuffles in use do not fit, raise that limit",
           budget,
           withdrawnForRoom.sum(),
           ledger.waiting());

@@ -107,15 +107,11 @@ public final class ConnectionId extends NativeObject {
 
   /**
    * Sets how long this end waits for an acknowledgement before it sends again: 4.096 us * 2^{@code
-   * exponent}, 1 to 31. To be called before the route is resolved, or before accept.
+   * exponent}, 1 to 31. To be called before the route is resolved, or before accept. Linux before
+   * 5.1 cannot.
    */
   public void setAckTimeout(int exponent) throws VerbsException {
-    try {
-      Natives.setOption(handle(), ACK_TIMEOUT, exponent);
-    } catch (VerbsException e) {
-      throw VerbsException.of(
-          e.call(), e.errno(), "; before Linux 5.1 spark.shuffle.rdma.ackTimeout must be auto");
-    }
+    Natives.setOption(handle(), ACK_TIMEOUT, exponent);
   }
 
   /**

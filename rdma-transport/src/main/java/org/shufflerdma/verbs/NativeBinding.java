@@ -13,7 +13,7 @@ public final class NativeBinding {
    */
   public static void register(Class<?> dispatcher) {
     try {
-      NativeLibrary.load(null);
+      NativeLibrary.load();
     } catch (NativeLibraryException e) {
       UnsatisfiedLinkError error = new UnsatisfiedLinkError(e.getMessage());
       error.initCause(e);

@@ -16,7 +16,6 @@ import org.jspecify.annotations.Nullable;
 public final class NativeLibrary {
   private static final String JNI = "libdisni.so";
   private static final String SOFT_DEVICE = "libsoftverbs.so.1";
-  private static final String DIRECTORY_KEY = "spark.shuffle.rdma.nativeDir";
   /** The oldest glibc that the libraries run on; native-verbs/tests/glibc_floor.sh checks it. */
   private static final String GLIBC_FLOOR = "2.28";
 
@@ -24,16 +23,21 @@ public final class NativeLibrary {
 
   private NativeLibrary() {}
 
-  /** Loads the JNI library once; later calls do nothing. Null means {@code java.io.tmpdir}. */
-  public static synchronized void load(@Nullable Path nativeDir) throws NativeLibraryException {
+  /** Loads the JNI library once, from a file in the default directory; later calls do nothing. */
+  public static void load() throws NativeLibraryException {
+    load(NativeDirectory.DEFAULT);
+  }
+
+  /** Loads the JNI library once; later calls do nothing. */
+  static synchronized void load(NativeDirectory directory) throws NativeLibraryException {
     if (!loaded) {
-      withUnpacked(JNI, nativeDir, file -> System.load(file.toString()));
+      withUnpacked(JNI, directory, file -> System.load(file.toString()));
       loaded = true;
     }
   }
 
-  static void bindSoftDevice(@Nullable Path nativeDir) throws VerbsException {
-    withUnpacked(SOFT_DEVICE, nativeDir, file -> Natives.bindProvider(file.toString()));
+  static void bindSoftDevice(NativeDirectory directory) throws VerbsException {
+    withUnpacked(SOFT_DEVICE, directory, file -> Natives.bindProvider(file.toString()));
   }
 
   static void bindSystem() throws NativeLibraryException {
@@ -53,10 +57,9 @@ public final class NativeLibrary {
     void load(Path file) throws VerbsException;
   }
 
-  private static void withUnpacked(String name, @Nullable Path nativeDir, Loader loader)
+  private static void withUnpacked(String name, NativeDirectory base, Loader loader)
       throws NativeLibraryException {
     String resource = "/native/linux-" + architecture() + "/" + name;
-    Path base = nativeDir == null ? Path.of(System.getProperty("java.io.tmpdir")) : nativeDir;
     try (InputStream in = NativeLibrary.class.getResourceAsStream(resource)) {
       if (in == null) {
         throw new NativeLibraryException("the jar has no "
@@ -64,11 +67,11 @@ public final class NativeLibrary {
             + "; natives are bundled for linux-x86_64: on another platform build the jar there"
             + " with `mvn package`, which compiles native-verbs");
       }
-      if (!Files.isDirectory(base)) { // JDK 17's createDirectories refuses a link to a directory
-        Files.createDirectories(base);
+      if (!Files.isDirectory(base.path())) { // JDK 17 refuses a link to a directory
+        Files.createDirectories(base.path());
       }
       Path directory = Files.createTempDirectory(
-          base.toAbsolutePath(),
+          base.path().toAbsolutePath(),
           "shuffle-rdma-",
           PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
       Path file = directory.resolve(name);
@@ -85,8 +88,8 @@ public final class NativeLibrary {
       throw e;
     } catch (IOException e) {
       throw new NativeLibraryException(
-          "cannot unpack " + name + " below " + base + ": " + e
-              + otherDirectory("that this user can write and that has room"),
+          "cannot unpack " + name + " below " + base.path() + ": " + e
+              + otherDirectory(base, "that this user can write and that has room"),
           e);
     }
   }
@@ -95,10 +98,10 @@ public final class NativeLibrary {
    * Composes a message of what the dynamic linker said about a file below {@code base}, and what to
    * do about it.
    */
-  static String refusal(Path file, Path base, @Nullable String reason) {
+  static String refusal(Path file, NativeDirectory base, @Nullable String reason) {
     if (reason != null && reason.contains("failed to map segment")) {
-      return "cannot load " + file + ": " + base + " is mounted noexec (" + reason + ")"
-          + otherDirectory("mounted without noexec");
+      return "cannot load " + file + ": " + base.path() + " is mounted noexec (" + reason + ")"
+          + otherDirectory(base, "mounted without noexec");
     }
     return "cannot load " + file + ": " + reason
         + "; it needs Linux on " + architecture() + " with glibc " + GLIBC_FLOOR
@@ -106,8 +109,8 @@ public final class NativeLibrary {
         + " `mvn package`, which compiles native-verbs";
   }
 
-  private static String otherDirectory(String what) {
-    return "; set " + DIRECTORY_KEY + " (or -Djava.io.tmpdir) to a directory " + what;
+  private static String otherDirectory(NativeDirectory base, String what) {
+    return "; set " + base.setting() + " to a directory " + what;
   }
 
   static String architecture() {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.verbs;
 
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -19,19 +18,14 @@ public final class Verbs {
     this.provider = provider;
   }
 
-  /** Opens the provider with the native libraries extracted below {@code java.io.tmpdir}. */
-  public static Verbs open(Provider provider) throws VerbsException {
-    return open(provider, null);
-  }
-
   /**
-   * Loads the native libraries, extracted below {@code nativeDir}, and binds the provider. A second
-   * provider in the same process is refused; for the same provider the same object is returned.
+   * Loads the native libraries, extracted below {@code java.io.tmpdir}, and binds the provider. A
+   * second provider in the same process is refused; for the same provider the same object is
+   * returned.
    */
-  public static synchronized Verbs open(Provider provider, @Nullable Path nativeDir)
-      throws VerbsException {
+  public static synchronized Verbs open(Provider provider) throws VerbsException {
     if (bound == null) {
-      bound = bind(provider, nativeDir);
+      bound = bind(provider, NativeDirectory.DEFAULT);
     } else if (bound.provider != provider) {
       throw new VerbsException(
           "this process already uses the " + bound.provider + " verbs; " + provider
@@ -46,7 +40,7 @@ public final class Verbs {
    * Binds {@code provider} in place of another that is bound. It is meant for a process that finds
    * its hardware unusable: no object of the former provider may be open any more.
    */
-  public static synchronized Verbs openInstead(Provider provider, @Nullable Path nativeDir)
+  public static synchronized Verbs openInstead(Provider provider, NativeDirectory nativeDir)
       throws VerbsException {
     Verbs current = bound;
     if (current == null || current.provider != provider) {
@@ -56,7 +50,7 @@ public final class Verbs {
     return current;
   }
 
-  private static Verbs bind(Provider provider, @Nullable Path nativeDir) throws VerbsException {
+  private static Verbs bind(Provider provider, NativeDirectory nativeDir) throws VerbsException {
     NativeLibrary.load(nativeDir);
     if (provider == Provider.SOFT) {
       NativeLibrary.bindSoftDevice(nativeDir);

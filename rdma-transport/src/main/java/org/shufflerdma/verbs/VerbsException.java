@@ -30,7 +30,8 @@ public class VerbsException extends IOException {
     return of(call, errno, "");
   }
 
-  static VerbsException of(String call, int errno, String remedy) {
+  /** Says what failed, and after that {@code remedy}. */
+  public static VerbsException of(String call, int errno, String remedy) {
     return new VerbsException(describe(call, errno) + remedy, call, errno);
   }
 

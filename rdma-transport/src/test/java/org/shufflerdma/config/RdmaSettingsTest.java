@@ -12,9 +12,15 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.shufflerdma.DocsPage;
 
 class RdmaSettingsTest {
+  private static final String PREFIX = "app.rdma.";
+
+  private static RdmaSettings from(Map<String, String> conf) {
+    return RdmaSettings.from(conf, PREFIX);
+  }
+
   @Test
   void defaultsAreWhatTheDocumentationSays() {
-    RdmaSettings settings = RdmaSettings.from(Map.of());
+    RdmaSettings settings = from(Map.of());
     assertThat(settings.enabled()).isTrue();
     assertThat(settings.device()).isEqualTo("auto");
     assertThat(settings.checksum()).isEqualTo(ChecksumMode.AUTO);
@@ -55,63 +61,57 @@ class RdmaSettingsTest {
   })
   void badValueIsRefusedWithKeyValueTypeRangeDefaultAndRemedy(
       String name, String value, String type, String range) {
-    assertThatThrownBy(() -> RdmaSettings.from(Map.of("spark.shuffle.rdma." + name, value)))
+    assertThatThrownBy(() -> from(Map.of(PREFIX + name, value)))
         .isInstanceOf(InvalidSettingException.class)
-        .hasMessageContainingAll(
-            "spark.shuffle.rdma." + name + "=" + value, type, range, "default", "remove");
+        .hasMessageContainingAll(PREFIX + name + "=" + value, type, range, "default", "remove");
   }
 
   @ParameterizedTest
   @CsvSource({"64m,67108864", "1G,1073741824", "16777216,16777216", "2t,2199023255552"})
   void sizesTakeSparksUnits(String text, long bytes) {
-    assertThat(RdmaSettings.from(Map.of("spark.shuffle.rdma.maxRegisteredBytes", text))
-            .maxRegisteredBytes())
+    assertThat(from(Map.of(PREFIX + "maxRegisteredBytes", text)).maxRegisteredBytes())
         .isEqualTo(bytes);
   }
 
   @Test
   void connectionsHaveWhatIsSet() {
-    String prefix = "spark.shuffle.rdma.";
-    RdmaSettings settings = RdmaSettings.from(Map.of(
-        prefix + "typeOfService", "104",
-        prefix + "ackTimeout", "1s",
-        prefix + "retryCount", "5",
-        prefix + "rnrRetryCount", "6",
-        prefix + "maxRdAtomic", "4",
-        prefix + "mtu", "1024"));
-    assertThat(settings.connection()).isEqualTo(new ConnectionSettings(104, 18, 5, 6, 4, 1024));
-    assertThat(RdmaSettings.from(Map.of()).connection())
-        .isEqualTo(new ConnectionSettings(null, null, 7, 7, 16, 4096))
+    RdmaSettings settings = from(Map.of(
+        PREFIX + "typeOfService", "104",
+        PREFIX + "ackTimeout", "1s",
+        PREFIX + "retryCount", "5",
+        PREFIX + "rnrRetryCount", "6",
+        PREFIX + "maxRdAtomic", "4",
+        PREFIX + "mtu", "1024"));
+    assertThat(settings.connection())
+        .isEqualTo(new ConnectionSettings(PREFIX, 104, 18, 5, 6, 4, 1024));
+    assertThat(RdmaSettings.from(Map.of(), "").connection())
+        .isEqualTo(new ConnectionSettings("", null, null, 7, 7, 16, 4096))
         .isEqualTo(ConnectionSettings.DEFAULTS);
   }
 
   @ParameterizedTest
   @CsvSource({"1,8", "67ms,14", "68,15", "1s,18", "1074,19", "10min,28"})
   void anAckTimeoutIsRoundedUp(String text, int exponent) {
-    RdmaSettings settings = RdmaSettings.from(Map.of("spark.shuffle.rdma.ackTimeout", text));
+    RdmaSettings settings = from(Map.of(PREFIX + "ackTimeout", text));
     assertThat(settings.connection().ackTimeout()).isEqualTo(exponent);
   }
 
   @Test
   void unknownKeyIsRefusedWithTheNamesOfAllSettings() {
-    assertThatThrownBy(() -> RdmaSettings.from(Map.of("spark.shuffle.rdma.poolByte", "1g")))
-        .hasMessageContainingAll(
-            "spark.shuffle.rdma.poolByte.", "spark.shuffle.rdma.{", "poolBytes,");
+    assertThatThrownBy(() -> from(Map.of(PREFIX + "poolByte", "1g")))
+        .hasMessageContainingAll(PREFIX + "poolByte.", PREFIX + "{", "poolBytes,");
   }
 
   @Test
-  void settingOfSparkRdmaIsAcceptedWithANote() {
-    Map<String, String> conf = Map.of("spark.shuffle.rdma.device.num", "0", "spark.app.name", "x");
-    assertThat(RdmaSettings.from(conf)).isEqualTo(RdmaSettings.from(Map.of()));
-    assertThat(RdmaSettings.migrationNotes(conf))
-        .singleElement()
-        .asString()
-        .contains("spark.shuffle.rdma.device.num", "`spark.shuffle.rdma.device`");
+  void keysWithoutThePrefixAreIgnored() {
+    assertThat(from(Map.of("app.rdmaX", "x", "other.rdma.poolBytes", "x", "poolBytes", "x")))
+        .isEqualTo(from(Map.of()));
+    assertThat(from(Map.of()).key("poolBytes")).isEqualTo(PREFIX + "poolBytes");
   }
 
   @Test
   void thePageOfSettingsHasEachWithDefaultTypeRangeAndMeaning() throws Exception {
-    SettingReader reader = new SettingReader(Map.of());
+    SettingReader reader = new SettingReader(Map.of(), "spark.shuffle.rdma.");
     RdmaSettings.read(reader);
     List<List<String>> rows = DocsPage.named("configuration.md")
         .rows("| setting | default | type and unit | accepted | meaning |");
@@ -119,18 +119,10 @@ class RdmaSettingsTest {
     assertThat(rows.stream().map(row -> row.subList(0, 4)))
         .containsExactlyElementsOf(reader.declared().stream()
             .map(setting -> List.of(
-                "`" + setting.key() + "`",
+                "`" + reader.prefix() + setting.name() + "`",
                 setting.defaultText().isEmpty() ? "(empty)" : "`" + setting.defaultText() + "`",
                 setting.type().name(),
                 setting.type().range()))
-            .toList());
-  }
-
-  @Test
-  void thePageOfSettingsSaysWhatToUseInsteadOfSparkRdmas() throws Exception {
-    assertThat(DocsPage.named("configuration.md").rows("| setting | instead |"))
-        .containsExactlyElementsOf(KnownKeys.SPARK_RDMA.entrySet().stream()
-            .map(entry -> List.of("`" + Setting.PREFIX + entry.getKey() + "`", entry.getValue()))
             .toList());
   }
 }

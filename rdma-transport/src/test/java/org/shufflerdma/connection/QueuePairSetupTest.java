@@ -24,7 +24,7 @@ class QueuePairSetupTest {
   private record Ends(QueuePairAttributes initiator, QueuePairAttributes responder) {}
 
   private static ConnectionSettings rdAtomic(int maxRdAtomic) {
-    return new ConnectionSettings(null, null, 7, 7, maxRdAtomic, 4096);
+    return new ConnectionSettings("", null, null, 7, 7, maxRdAtomic, 4096);
   }
 
   /** Connects, and READs more than can be in progress at a time. */
@@ -84,7 +84,7 @@ class QueuePairSetupTest {
 
   @Test
   void settingsAreInForceAtBothEnds() throws Exception {
-    ConnectionSettings settings = new ConnectionSettings(104, 20, 5, 6, 4, 1024);
+    ConnectionSettings settings = new ConnectionSettings("", 104, 20, 5, 6, 4, 1024);
     Ends ends = connect(settings, settings);
     for (QueuePairAttributes end : List.of(ends.initiator(), ends.responder())) {
       assertThat(end.trafficClass()).isEqualTo(104);
@@ -101,8 +101,8 @@ class QueuePairSetupTest {
   @Test
   void whereTheEndsDifferTheConnectionManagerDecides() throws Exception {
     Ends ends = connect(
-        new ConnectionSettings(8, 19, 5, 3, 16, 4096),
-        new ConnectionSettings(16, 21, 2, 4, 16, 4096));
+        new ConnectionSettings("", 8, 19, 5, 3, 16, 4096),
+        new ConnectionSettings("", 16, 21, 2, 4, 16, 4096));
     assertThat(ends.initiator().ackTimeout()).isEqualTo(19);
     assertThat(ends.responder().ackTimeout()).isEqualTo(21);
     assertThat(ends.initiator().retryCount()).isEqualTo(5);

@@ -203,7 +203,7 @@ class RdmaTransportTest {
           .isInstanceOfSatisfying(
               NoConnectionException.class,
               e -> assertThat(e.failure()).isEqualTo(ConnectFailure.RESOURCES))
-          .hasMessageContaining("1 connections are in use");
+          .hasMessageContaining("1 connections are in use (maxConnections)");
       release.countDown();
       assertThat(inUse.await(Deadline.afterMs(20_000))).isNull();
       sink.release();

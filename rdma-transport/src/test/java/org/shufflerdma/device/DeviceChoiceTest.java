@@ -56,11 +56,13 @@ class DeviceChoiceTest {
 
   /** Prints what is chosen and what was refused before, as an executor would. */
   public static void main(String[] arguments) throws Exception {
-    RdmaSettings settings = RdmaSettings.from(Map.of(
-        "spark.shuffle.rdma.device",
-        arguments[0],
-        "spark.shuffle.rdma.address",
-        arguments.length > 3 ? arguments[3] : ""));
+    RdmaSettings settings = RdmaSettings.from(
+        Map.of(
+            "app.rdma.device",
+            arguments[0],
+            "app.rdma.address",
+            arguments.length > 3 ? arguments[3] : ""),
+        "app.rdma.");
     Path hardware = Path.of(arguments[1]);
     List<String> refused = new ArrayList<>();
     for (DeviceChoice choice : DeviceChoice.of(settings, hardware)) {
@@ -184,14 +186,14 @@ class DeviceChoiceTest {
   @Test
   void anInterfaceGivesTheAddressThatIsPublished() throws Exception {
     assumeThat(TestDevice.isSoft()).as("the tests run on the software device").isFalse();
-    String chosen = " 1 spark.shuffle.rdma.device=" + TestDevice.name() + " [] at ";
+    String chosen = " 1 app.rdma.device=" + TestDevice.name() + " [] at ";
     assertThat(choose(TestDevice.name(), DeviceChoice.HARDWARE, Map.of(), "eth0"))
         .isEqualTo("SYSTEM " + TestDevice.name() + chosen + TestDevice.address().getHostAddress());
     assertThat(choose(TestDevice.name(), DeviceChoice.HARDWARE, Map.of(), "fd00::/8"))
         .isEqualTo(
             "SYSTEM " + TestDevice.name() + chosen + TestDevice.address6().getHostAddress());
     assertThat(choose(TestDevice.name(), DeviceChoice.HARDWARE, Map.of(), "lo"))
-        .startsWith("NONE [spark.shuffle.rdma.address=lo matches none of the local addresses {")
+        .startsWith("NONE [app.rdma.address=lo matches none of the local addresses {")
         .contains(TestDevice.address().getHostAddress() + " (eth0)");
   }
 
@@ -201,7 +203,7 @@ class DeviceChoiceTest {
     assertThat(choose("soft", listed, Map.of(), "::1")).endsWith(" at 0:0:0:0:0:0:0:1");
     assertThat(choose("soft", listed, Map.of(), "lo")).endsWith(" at 127.0.0.1");
     assertThat(choose("soft", listed, Map.of(), "eth77"))
-        .startsWith("NONE [spark.shuffle.rdma.address=eth77 matches none of")
+        .startsWith("NONE [app.rdma.address=eth77 matches none of")
         .contains("127.0.0.1 (lo)");
   }
 
@@ -209,6 +211,6 @@ class DeviceChoiceTest {
   void aNamedDeviceThatIsAbsentIsRefusedWithWhatThereIs() throws Exception {
     assertThat(choose("mlx5_0", Map.of()))
         .isEqualTo("NONE [device mlx5_0 is not present; this host has softv0."
-            + " Correct spark.shuffle.rdma.device, or use auto or soft]");
+            + " Correct app.rdma.device, or use auto or soft]");
   }
 }

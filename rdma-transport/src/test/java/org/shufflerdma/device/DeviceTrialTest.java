@@ -29,7 +29,7 @@ class DeviceTrialTest {
   Path listed;
 
   public static void main(String[] arguments) throws Exception {
-    DeviceTrial trial = DeviceTrial.choose(RdmaSettings.from(Map.of()), Path.of(arguments[0]));
+    DeviceTrial trial = DeviceTrial.choose(RdmaSettings.from(Map.of(), ""), Path.of(arguments[0]));
     System.out.println(trial.hardwareName() + " is " + trial.deviceName());
   }
 
@@ -63,7 +63,7 @@ class DeviceTrialTest {
 
   @Test
   void hardwareThatIsNotThereIsNoDevice() {
-    assertThatThrownBy(() -> DeviceTrial.choose(RdmaSettings.from(Map.of()), listed))
+    assertThatThrownBy(() -> DeviceTrial.choose(RdmaSettings.from(Map.of(), ""), listed))
         .hasMessage("no active RDMA hardware on this host");
   }
 

@@ -15,6 +15,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.shufflerdma.config.AddressChoice;
 
 class LocalAddressTest {
+  private static final String KEY = "app.rdma.address";
+
   private static List<LocalAddress> candidates() throws Exception {
     return List.of(
         new LocalAddress(InetAddress.getByName("10.0.0.7"), "eth0"),
@@ -39,7 +41,7 @@ class LocalAddressTest {
     "ib0,fd00:1::7"
   })
   void settingPicksTheFirstThatMatches(String setting, String expected) throws Exception {
-    assertThat(LocalAddress.choose(AddressChoice.of(setting), candidates()))
+    assertThat(LocalAddress.choose(KEY, AddressChoice.of(setting), candidates()))
         .isEqualTo(InetAddress.getByName(expected));
   }
 
@@ -47,9 +49,9 @@ class LocalAddressTest {
   @ValueSource(strings = {"172.16.0.0/12", "eth7", "fd00:2::/32"})
   void noMatchIsExplained(String setting) throws Exception {
     List<LocalAddress> candidates = candidates();
-    assertThatThrownBy(() -> LocalAddress.choose(AddressChoice.of(setting), candidates))
+    assertThatThrownBy(() -> LocalAddress.choose(KEY, AddressChoice.of(setting), candidates))
         .hasMessageContainingAll(
-            "spark.shuffle.rdma.address=" + setting + " matches none",
+            KEY + "=" + setting + " matches none",
             "10.0.0.7 (eth0)",
             "fd00:1:0:0:0:0:0:7 (ib0)",
             "correct it");
@@ -70,9 +72,8 @@ class LocalAddressTest {
   @Test
   void anExecutorWhoseOwnAddressIsLinkLocalIsToldWhatToSet() throws Exception {
     List<LocalAddress> addresses = LocalAddress.ofThisHost(InetAddress.getByName("fe80::7"));
-    assertThatThrownBy(() -> LocalAddress.choose(AddressChoice.of(""), addresses))
-        .hasMessageContainingAll(
-            "fe80:0:0:0:0:0:0:7", "link-local", "set spark.shuffle.rdma.address");
+    assertThatThrownBy(() -> LocalAddress.choose(KEY, AddressChoice.of(""), addresses))
+        .hasMessageContainingAll("fe80:0:0:0:0:0:0:7", "link-local", "set " + KEY);
   }
 
   @Test

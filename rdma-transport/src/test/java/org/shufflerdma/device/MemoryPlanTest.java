@@ -11,6 +11,7 @@ import org.shufflerdma.verbs.MemlockLimit;
 import org.shufflerdma.verbs.NativeLibrary;
 
 class MemoryPlanTest {
+  private static final String PREFIX = "app.rdma.";
   private static final long MIB = 1 << 20;
   private static final long GIB = 1 << 30;
   private static final MemlockLimit UNLIMITED =
@@ -20,15 +21,15 @@ class MemoryPlanTest {
 
   @BeforeAll
   static void loadTheLibraryThatReadsTheLimitOfLockedMemory() throws Exception {
-    NativeLibrary.load(null);
+    NativeLibrary.load();
   }
 
   private static RdmaSettings settings(String... namesAndValues) {
     Map<String, String> conf = new java.util.HashMap<>();
     for (int i = 0; i < namesAndValues.length; i += 2) {
-      conf.put(RdmaSettings.PREFIX + namesAndValues[i], namesAndValues[i + 1]);
+      conf.put(PREFIX + namesAndValues[i], namesAndValues[i + 1]);
     }
-    return RdmaSettings.from(conf);
+    return RdmaSettings.from(conf, PREFIX);
   }
 
   private static ExecutorMemory inContainer(long containerBytes) {
@@ -50,7 +51,7 @@ class MemoryPlanTest {
         HOST.containerBytes(),
         HOST.hostBytes(),
         HOST.heapBytes(),
-        overheadBytes,
+        new ExecutorMemory.Overhead(overheadBytes, "app.memoryOverhead"),
         residentCounts,
         400 * MIB);
   }
@@ -74,7 +75,7 @@ class MemoryPlanTest {
   @Test
   void whatIsSetIsTakenAndHoldsTheFetchBuffersToo() {
     MemoryPlan plan = MemoryPlan.of(settings("maxRegisteredBytes", "2g"), HOST, true);
-    assertAll(plan, 2 * GIB, "spark.shuffle.rdma.maxRegisteredBytes=2048 MiB");
+    assertAll(plan, 2 * GIB, "app.rdma.maxRegisteredBytes=2048 MiB");
     assertThat(plan.poolBytes()).as("a quarter").isEqualTo(512 * MIB);
   }
 
@@ -122,7 +123,7 @@ class MemoryPlanTest {
     assertAll(
         MemoryPlan.of(settings(), withOverhead(384 * MIB), true),
         192 * MIB,
-        "half of spark.executor.memoryOverhead, which is 384 MiB");
+        "half of app.memoryOverhead, which is 384 MiB");
   }
 
   @Test
@@ -130,11 +131,11 @@ class MemoryPlanTest {
     assertAll(
         MemoryPlan.of(settings(), onYarn(384 * MIB), false),
         192 * MIB,
-        "half of spark.executor.memoryOverhead, which is 384 MiB");
+        "half of app.memoryOverhead, which is 384 MiB");
     assertAll(
         MemoryPlan.of(settings("maxRegisteredBytes", "1g"), onYarn(384 * MIB), false),
         GIB,
-        "spark.shuffle.rdma.maxRegisteredBytes");
+        "app.rdma.maxRegisteredBytes");
     assertAll(MemoryPlan.of(settings(), withOverhead(384 * MIB), false), 64 * GIB, "pins nothing");
   }
 

@@ -30,7 +30,8 @@ final class NativeLibraryTest {
 
     public static void main(String[] arguments) {
       try {
-        Verbs verbs = Verbs.open(Provider.SOFT, Path.of(arguments[0]));
+        Verbs verbs = Verbs.openInstead(
+            Provider.SOFT, NativeDirectory.ofSetting("app.nativeDir", arguments[0]));
         System.out.println("opened " + verbs.devices().get(0).name());
       } catch (VerbsException e) {
         System.out.println(e.getClass().getSimpleName() + " " + e.getMessage());
@@ -51,7 +52,7 @@ final class NativeLibraryTest {
     Path file = Files.createFile(directory.resolve("file"));
     assertThat(open(file.resolve("natives")))
         .startsWith("NativeLibraryException cannot unpack libdisni.so below " + file)
-        .contains("spark.shuffle.rdma.nativeDir");
+        .contains("set app.nativeDir (or -Djava.io.tmpdir) to");
   }
 
   @Test
@@ -63,13 +64,16 @@ final class NativeLibraryTest {
 
   @Test
   void everyRefusalOfTheLinkerNamesFileReasonAndRemedy() {
+    NativeDirectory base = NativeDirectory.ofSetting("app.nativeDir", directory.toString());
     Path file = directory.resolve("shuffle-rdma-1").resolve("libdisni.so");
     String noexec = file + ": failed to map segment from shared object";
-    assertThat(NativeLibrary.refusal(file, directory, noexec))
+    assertThat(NativeLibrary.refusal(file, base, noexec))
         .contains(
-            file.toString(), directory + " is mounted noexec", "spark.shuffle.rdma.nativeDir");
+            file.toString(),
+            directory + " is mounted noexec",
+            "set app.nativeDir (or -Djava.io.tmpdir) to");
     String oldLibc = "/lib64/libc.so.6: version `GLIBC_2.28' not found (required by " + file + ")";
-    assertThat(NativeLibrary.refusal(file, directory, oldLibc))
+    assertThat(NativeLibrary.refusal(file, base, oldLibc))
         .contains(file.toString(), oldLibc, "glibc 2.28 or newer", "mvn package");
   }
 
@@ -81,7 +85,7 @@ final class NativeLibraryTest {
     try {
       assertThat(open(directory))
           .startsWith("NativeLibraryException cannot load " + directory)
-          .contains(directory + " is mounted noexec", "spark.shuffle.rdma.nativeDir");
+          .contains(directory + " is mounted noexec", "set app.nativeDir (or -Djava.io.tmpdir) to");
     } finally {
       assertThat(run("umount", directory.toString())).isZero();
     }

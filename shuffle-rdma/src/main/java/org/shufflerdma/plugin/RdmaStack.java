@@ -168,7 +168,8 @@ final class RdmaStack implements AutoCloseable {
     RegisteredArena arena = new RegisteredArena(
         transport.protectionDomain(),
         new RegistrationBudget(
-            Math.max(0, plan.outputBytes() - transport.canaryBytes()), plan.toString()));
+            Math.max(0, plan.outputBytes() - transport.canaryBytes()),
+            plan + "; " + settings.key("maxRegisteredBytes") + " sets the sum"));
     acquired.push(arena);
     MapOutputRegistry registry = new MapOutputRegistry(
         transport.protectionDomain(),

@@ -2,6 +2,7 @@
 package org.shufflerdma.plugin;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
@@ -31,6 +32,9 @@ import scala.Tuple2;
  */
 public final class ShufflePlugin implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
+
+  /** The prefix of the keys of all settings. */
+  static final String PREFIX = "spark.shuffle.rdma.";
 
   private static final String DRIVER_IDENTIFIER = "driver";
 
@@ -70,17 +74,18 @@ public final class ShufflePlugin implements AutoCloseable {
       ExecutorClassPath.check(package$.MODULE$.SPARK_VERSION(), conf);
     }
     Map<String, String> rdmaConf = new HashMap<>();
-    for (Tuple2<String, String> entry : conf.getAllWithPrefix(RdmaSettings.PREFIX)) {
-      rdmaConf.put(RdmaSettings.PREFIX + entry._1(), entry._2());
+    for (Tuple2<String, String> entry : conf.getAllWithPrefix(PREFIX)) {
+      rdmaConf.put(PREFIX + entry._1(), entry._2());
     }
-    RdmaSettings settings = RdmaSettings.from(rdmaConf);
+    List<String> notes = SparkRdmaSettings.removeFrom(rdmaConf);
+    RdmaSettings settings = RdmaSettings.from(rdmaConf, PREFIX);
     String offReason = SparkCompatibility.reasonAgainstRdma(conf, settings);
     if (offReason != null && settings.required()) {
       throw new InvalidSettingException(
           "spark.shuffle.rdma.required=true, but RDMA cannot be used: " + offReason);
     }
     if (isDriver) {
-      RdmaSettings.migrationNotes(rdmaConf).forEach(LOG::warn);
+      notes.forEach(LOG::warn);
       if (!settings.enabled()) {
         LOG.info("Shuffle blocks go by TCP: {}", offReason);
       } else if (offReason != null) {

@@ -21,12 +21,19 @@ final class SparkMemorySettings {
   /** Returns the memory of this executor. */
   static ExecutorMemory memory(SparkConf conf) {
     return ExecutorMemory.of(
-        offHeapBytes(conf), overheadBytes(conf), isOnYarn(conf), inFlightBytes(conf));
+        offHeapBytes(conf), overhead(conf), isOnYarn(conf), inFlightBytes(conf));
   }
 
   private static long offHeapBytes(SparkConf conf) {
     boolean used = (boolean) conf.get(package$.MODULE$.MEMORY_OFFHEAP_ENABLED());
     return used ? (long) conf.get(package$.MODULE$.MEMORY_OFFHEAP_SIZE()) : 0;
+  }
+
+  /** What the application set, or what Spark asks of YARN and Kubernetes without that. */
+  private static ExecutorMemory.@Nullable Overhead overhead(SparkConf conf) {
+    Long bytes = overheadBytes(conf);
+    String key = package$.MODULE$.EXECUTOR_MEMORY_OVERHEAD().key();
+    return bytes == null ? null : new ExecutorMemory.Overhead(bytes, key);
   }
 
   private static @Nullable Long overheadBytes(SparkConf conf) {

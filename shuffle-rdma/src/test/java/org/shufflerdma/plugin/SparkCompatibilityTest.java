@@ -29,7 +29,7 @@ class SparkCompatibilityTest {
 
   private static @Nullable String reason(SparkConf conf, String allowUnencrypted) {
     return SparkCompatibility.reasonAgainstRdma(
-        conf, RdmaSettings.from(Map.of(ALLOW, allowUnencrypted)));
+        conf, RdmaSettings.from(Map.of(ALLOW, allowUnencrypted), ShufflePlugin.PREFIX));
   }
 
   @ParameterizedTest

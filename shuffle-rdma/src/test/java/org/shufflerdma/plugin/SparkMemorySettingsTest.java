@@ -15,7 +15,11 @@ class SparkMemorySettingsTest {
 
   @BeforeAll
   static void loadTheLibraryThatReadsTheLimitOfLockedMemory() throws Exception {
-    NativeLibrary.load(null);
+    NativeLibrary.load();
+  }
+
+  private static ExecutorMemory.Overhead overhead(long bytes) {
+    return new ExecutorMemory.Overhead(bytes, "spark.executor.memoryOverhead");
   }
 
   @Test
@@ -24,7 +28,7 @@ class SparkMemorySettingsTest {
         .set("spark.executor.cores", "4")
         .set("spark.executor.memoryOverhead", "512m");
     ExecutorMemory memory = SparkMemorySettings.memory(conf);
-    assertThat(memory.overheadBytes()).isEqualTo(512 * MIB);
+    assertThat(memory.overhead()).isEqualTo(overhead(512 * MIB));
     assertThat(memory.inFlightBytes()).isEqualTo((4 * 48 + 200) * MIB);
     assertThat(memory.hostBytes()).isGreaterThanOrEqualTo(memory.containerBytes());
     assertThat(memory.heapBytes()).isLessThanOrEqualTo(memory.hostBytes());
@@ -34,12 +38,12 @@ class SparkMemorySettingsTest {
   void yarnAndKubernetesGiveAnOverheadThatNobodySet() {
     SparkConf conf =
         new SparkConf(false).set("spark.master", "yarn").set("spark.executor.memory", "10g");
-    assertThat(SparkMemorySettings.memory(conf).overheadBytes()).isEqualTo(GIB);
+    assertThat(SparkMemorySettings.memory(conf).overhead()).isEqualTo(overhead(GIB));
     assertThat(SparkMemorySettings.memory(conf).residentCounts()).isTrue();
     conf.set("spark.executor.memory", "1g");
-    assertThat(SparkMemorySettings.memory(conf).overheadBytes()).isEqualTo(384 * MIB);
+    assertThat(SparkMemorySettings.memory(conf).overhead()).isEqualTo(overhead(384 * MIB));
     conf.set("spark.master", "spark://host:7077");
-    assertThat(SparkMemorySettings.memory(conf).overheadBytes()).isNull();
+    assertThat(SparkMemorySettings.memory(conf).overhead()).isNull();
     assertThat(SparkMemorySettings.memory(conf).residentCounts()).isFalse();
     conf.set("spark.master", "k8s://https://host:443");
     assertThat(SparkMemorySettings.memory(conf).residentCounts()).isFalse();

@@ -32,7 +32,8 @@ class TemplatesTest {
       settings.put(matcher.group(1), matcher.group(2));
     }
     assertThat(settings).containsKeys("spark.shuffle.manager", "spark.shuffle.rdma.device");
-    assertThatCode(() -> RdmaSettings.from(settings)).doesNotThrowAnyException();
+    assertThatCode(() -> RdmaSettings.from(settings, ShufflePlugin.PREFIX))
+        .doesNotThrowAnyException();
   }
 
   @Test

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.config;
+package org.shufflerdma.plugin;
 
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
-import java.util.Set;
 import java.util.TreeMap;
 
 /** The settings of SparkRDMA, whose users may keep their configuration files. */
-final class KnownKeys {
+final class SparkRdmaSettings {
   private static final String AUTOMATIC = "nothing: the plugin needs no such setting";
   private static final String NO_ODP =
       "nothing: map output is pinned, and on-demand paging is not used";
@@ -19,7 +19,7 @@ final class KnownKeys {
   private static final String POOL = "`spark.shuffle.rdma.poolBytes`";
 
   /** The names of SparkRDMA's settings that this project does not have, with what to use instead. */
-  static final NavigableMap<String, String> SPARK_RDMA =
+  static final NavigableMap<String, String> INSTEAD =
       Collections.unmodifiableNavigableMap(new TreeMap<>(Map.ofEntries(
           Map.entry("recvQueueDepth", ONE_SIDED),
           Map.entry("recvWrSize", ONE_SIDED),
@@ -44,17 +44,21 @@ final class KnownKeys {
           Map.entry("resolvePathTimeout", CONNECT),
           Map.entry("maxConnectionAttempts", AUTOMATIC))));
 
-  private KnownKeys() {}
+  private SparkRdmaSettings() {}
 
-  static List<String> migrationNotes(Set<String> keys) {
-    return keys.stream()
-        .filter(key -> key.startsWith(Setting.PREFIX))
-        .map(key -> key.substring(Setting.PREFIX.length()))
-        .filter(SPARK_RDMA::containsKey)
-        .map(name -> Setting.PREFIX
-            + name
+  /**
+   * Removes the settings of SparkRDMA from {@code conf}, and returns a sentence for each: it has no
+   * effect here, and what to use instead.
+   */
+  static List<String> removeFrom(Map<String, String> conf) {
+    List<String> notes = new ArrayList<>();
+    INSTEAD.forEach((name, instead) -> {
+      if (conf.remove(ShufflePlugin.PREFIX + name) != null) {
+        notes.add(ShufflePlugin.PREFIX + name
             + " is a setting of SparkRDMA and has no effect here; remove it and use instead: "
-            + SPARK_RDMA.get(name))
-        .toList();
+            + instead);
+      }
+    });
+    return notes;
   }
 }
