@@ -76,8 +76,7 @@ struct cm_id {
 
 	/* From here on, fields belong to the progress thread unless a comment says otherwise. */
 	enum cm_state state;
-	int udp_fd; /* reserves the port; on a listener it also answers requests */
-	struct progress_watch udp_watch;
+	struct progress_watch udp_watch; /* its socket reserves the port; on a listener it also answers requests */
 	struct progress_timer timer;
 	uint64_t deadline_ns;
 	int attempts;
@@ -134,6 +133,7 @@ int cm_run(struct cm_id *id, int (*function)(struct cm_id *id, void *argument), 
 /* cm_id.c */
 struct cm_id *cm_create_id(struct rdma_event_channel *channel, void *context,
 			   enum rdma_port_space ps, enum ibv_qp_type qp_type);
+void cm_free_id(struct cm_id *id);
 /* As rdma_create_id(), for an id whose queue pair has the given type. */
 int cm_open_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
 	       enum rdma_port_space ps, enum ibv_qp_type qp_type);
@@ -189,6 +189,13 @@ extern const struct link_ops cm_connection_ops;
 /* The callee of link_incoming (link.h) for links of a CM client, in cm_listen.c. */
 void cm_on_incoming_link(struct link *link);
 void cm_open_link(struct cm_id *id);
+/* Ends the id's link, by link_close() or link_close_after_flush(), and its timer. */
+void cm_end(struct cm_id *id, void (*close)(struct link *link), enum cm_state state);
+/*
+ * Takes over what the peer has told of its queue pair, and stores it for the application. What the peer is willing to
+ * serve limits what this side may request, and vice versa.
+ */
+void cm_take_peer(struct cm_id *id, const struct cm_queue_pair *peer, struct rdma_conn_param *param);
 /* Gives up connecting: closes the link and reports the event. */
 void cm_fail_connect(struct cm_id *id, enum rdma_cm_event_type type, int status);
 /* Gives up the connection, or the unanswered request, at the deadline. */

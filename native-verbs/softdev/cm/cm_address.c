@@ -129,9 +129,7 @@ static void ignore_events(void *owner, uint32_t events)
 /* With EPOLLET an error that stays on the socket is reported once. */
 int cm_hold_port(struct cm_id *id)
 {
-	id->udp_watch.fd = id->udp_fd;
 	id->udp_watch.callback = ignore_events;
-	id->udp_watch.owner = id;
 	return progress_watch_set(&id->udp_watch, EPOLLET);
 }
 
@@ -170,10 +168,10 @@ int cm_bind(struct cm_id *id, const struct sockaddr *address)
 	if (bind(fd, address, cm_address_length(address)) ||
 	    getsockname(fd, &id->id.route.addr.src_addr, &length))
 		goto close_socket;
-	id->udp_fd = fd;
+	id->udp_watch.fd = fd;
 	error = cm_hold_port(id);
 	if (error) {
-		id->udp_fd = -1;
+		id->udp_watch.fd = -1;
 		close(fd);
 		return error;
 	}
@@ -190,11 +188,11 @@ close_socket:
 
 void cm_unbind(struct cm_id *id)
 {
-	if (id->udp_fd < 0)
+	if (id->udp_watch.fd < 0)
 		return;
 	progress_watch_remove(&id->udp_watch);
-	close(id->udp_fd);
-	id->udp_fd = -1;
+	close(id->udp_watch.fd);
+	id->udp_watch.fd = -1;
 }
 
 static int bind_on_thread(struct cm_id *id, void *address)

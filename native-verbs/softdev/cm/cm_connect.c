@@ -19,57 +19,50 @@ static uint8_t at_most(int value, int limit)
 	return (uint8_t)(value < limit ? value : limit);
 }
 
+/* Takes over a number of outstanding READs. 0, or -EINVAL if it exceeds the maximum of the device. */
+static int take_depth(uint8_t *depth, uint8_t wanted, bool is_answer, int most)
+{
+	if (wanted != RDMA_MAX_RESP_RES && wanted > most)
+		return -EINVAL;
+	if (!is_answer || wanted != RDMA_MAX_RESP_RES)
+		*depth = wanted;
+	*depth = at_most(*depth, most);
+	return 0;
+}
+
 /*
  * Takes over the connection parameters; without them the values that the peer asked for stay. RDMA_MAX_* stands for the
  * maximum of the device; in an answer, for as much of the peer's request as the device can provide. 0 or -errno.
  */
-static int take_param(struct cm_id *id, const struct rdma_conn_param *param, bool is_answer,
-		      uint8_t max_private_data)
+static int take_param(struct cm_id *id, const struct rdma_conn_param *given, bool is_answer, uint8_t max_private_data)
 {
-	struct cm_queue_pair *local = &id->local;
+	static const struct rdma_conn_param as_asked = {.responder_resources = RDMA_MAX_RESP_RES,
+							.initiator_depth = RDMA_MAX_INIT_DEPTH};
+	const struct rdma_conn_param *param = given ? given : &as_asked;
+	struct cm_queue_pair local = id->local;
 	struct ibv_device_attr device;
 	int error = softverbs_ibv_query_device(id->id.verbs, &device);
 
 	if (error)
 		return -error;
-	if (id->id.qp) {
-		local->number = id->id.qp->qp_num;
-		local->srq = id->id.qp->srq != NULL;
-	}
-	if (cm_is_datagram(id)) {
-		if (!id->id.qp && param)
-			local->number = param->qp_num;
-		return param && ((param->private_data_len && !param->private_data) ||
-				 param->private_data_len > max_private_data)
-			       ? -EINVAL
-			       : 0;
-	}
-	if (!param) {
-		local->responder_resources =
-			at_most(local->responder_resources, device.max_qp_rd_atom);
-		local->initiator_depth =
-			at_most(local->initiator_depth, device.max_qp_init_rd_atom);
-		return 0;
-	}
-	if ((param->responder_resources != RDMA_MAX_RESP_RES &&
-	     param->responder_resources > device.max_qp_rd_atom) ||
-	    (param->initiator_depth != RDMA_MAX_INIT_DEPTH &&
-	     param->initiator_depth > device.max_qp_init_rd_atom) ||
-	    (param->private_data_len && !param->private_data) ||
-	    param->private_data_len > max_private_data)
+	if ((param->private_data_len && !param->private_data) || param->private_data_len > max_private_data)
 		return -EINVAL;
-	if (!is_answer || param->responder_resources != RDMA_MAX_RESP_RES)
-		local->responder_resources = param->responder_resources;
-	if (!is_answer || param->initiator_depth != RDMA_MAX_INIT_DEPTH)
-		local->initiator_depth = param->initiator_depth;
-	local->responder_resources = at_most(local->responder_resources, device.max_qp_rd_atom);
-	local->initiator_depth = at_most(local->initiator_depth, device.max_qp_init_rd_atom);
-	local->flow_control = param->flow_control;
-	local->rnr_retry_count = at_most(param->rnr_retry_count, MAX_RETRY_COUNT);
-	if (!id->id.qp) {
-		local->number = param->qp_num;
-		local->srq = param->srq;
+	if (!cm_is_datagram(id) && (take_depth(&local.responder_resources, param->responder_resources, is_answer,
+					       device.max_qp_rd_atom) ||
+				    take_depth(&local.initiator_depth, param->initiator_depth, is_answer,
+					       device.max_qp_init_rd_atom)))
+		return -EINVAL;
+	if (given) {
+		local.flow_control = given->flow_control;
+		local.rnr_retry_count = at_most(given->rnr_retry_count, MAX_RETRY_COUNT);
+		local.number = given->qp_num;
+		local.srq = given->srq;
 	}
+	if (id->id.qp) {
+		local.number = id->id.qp->qp_num;
+		local.srq = id->id.qp->srq != NULL;
+	}
+	id->local = local;
 	return 0;
 }
 
@@ -110,8 +103,6 @@ int softverbs_rdma_connect(struct rdma_cm_id *public_id, struct rdma_conn_param 
 	if (error)
 		return cm_result(error);
 	id->local.retry_count = at_most(param->retry_count, MAX_RETRY_COUNT);
-	random_bytes(&id->local.psn, sizeof(id->local.psn));
-	id->local.psn &= 0xffffff;
 	memset(id->request_private_data, 0, sizeof(id->request_private_data));
 	if (param->private_data_len)
 		memcpy(id->request_private_data, param->private_data, param->private_data_len);

@@ -21,6 +21,15 @@ void cm_send_op(struct cm_id *id, enum cm_frame_op op)
 		log_warn("cm: frame %d not sent: %s", op, strerror(-error));
 }
 
+void cm_end(struct cm_id *id, void (*close)(struct link *link), enum cm_state state)
+{
+	if (id->link)
+		close(id->link);
+	id->link = NULL;
+	progress_timer_cancel(&id->timer);
+	id->state = state;
+}
+
 void cm_send_reject(struct cm_id *id, int reason, const void *private_data, uint8_t length)
 {
 	struct cm_reject reject = {{0}};
@@ -29,13 +38,9 @@ void cm_send_reject(struct cm_id *id, int reason, const void *private_data, uint
 
 	if (length)
 		memcpy(reject.private_data, private_data, length);
-	if (id->link) {
+	if (id->link)
 		link_send(id->link, &frame, &reject, NULL, 0);
-		link_close_after_flush(id->link);
-		id->link = NULL;
-	}
-	progress_timer_cancel(&id->timer);
-	id->state = CM_CLOSED;
+	cm_end(id, link_close_after_flush, CM_CLOSED);
 }
 
 void cm_abandon(struct cm_id *id)
@@ -58,10 +63,7 @@ void cm_abandon(struct cm_id *id)
 	default:
 		break;
 	}
-	if (id->link)
-		link_close_after_flush(id->link);
-	id->link = NULL;
-	progress_timer_cancel(&id->timer);
+	cm_end(id, link_close_after_flush, CM_CLOSED);
 }
 
 void cm_fail_connect(struct cm_id *id, enum rdma_cm_event_type type, int status)
@@ -70,11 +72,7 @@ void cm_fail_connect(struct cm_id *id, enum rdma_cm_event_type type, int status)
 		type = RDMA_CM_EVENT_UNREACHABLE;
 		status = cm_datagram_status(status);
 	}
-	if (id->link)
-		link_close(id->link);
-	id->link = NULL;
-	progress_timer_cancel(&id->timer);
-	id->state = CM_CLOSED;
+	cm_end(id, link_close, CM_CLOSED);
 	cm_report(id, type, status);
 }
 
@@ -85,12 +83,8 @@ static void on_timewait_exit(void *owner)
 
 void cm_enter_timewait(struct cm_id *id)
 {
-	if (id->link)
-		link_close_after_flush(id->link);
-	id->link = NULL;
-	id->state = CM_CLOSED;
+	cm_end(id, link_close_after_flush, CM_CLOSED);
 	id->timer.callback = on_timewait_exit;
-	id->timer.owner = id;
 	progress_timer_set(&id->timer, progress_now_ns() + TIMEWAIT_NS);
 }
 
@@ -111,7 +105,6 @@ static void on_deadline(void *owner)
 void cm_set_deadline(struct cm_id *id, uint64_t deadline_ns)
 {
 	id->timer.callback = on_deadline;
-	id->timer.owner = id;
 	progress_timer_set(&id->timer, deadline_ns);
 }
 
@@ -123,16 +116,12 @@ static void on_retry(void *owner)
 /* The listener or its process had no room, so the id tries again until its deadline. */
 static void retry_later(struct cm_id *id)
 {
-	if (id->link)
-		link_close(id->link);
-	id->link = NULL;
 	if (progress_now_ns() >= id->deadline_ns) {
 		cm_fail_connect(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 		return;
 	}
-	id->state = CM_LINKING;
+	cm_end(id, link_close, CM_LINKING);
 	id->timer.callback = on_retry;
-	id->timer.owner = id;
 	progress_timer_set(&id->timer, progress_now_ns() + BUSY_WAIT_NS);
 }
 
@@ -179,28 +168,29 @@ static void on_open(struct link *link, void *owner)
 	link_send(link, &frame, &request, NULL, 0);
 }
 
+void cm_take_peer(struct cm_id *id, const struct cm_queue_pair *peer, struct rdma_conn_param *param)
+{
+	id->remote = *peer;
+	id->local.initiator_depth = param->initiator_depth = peer->responder_resources;
+	id->local.responder_resources = param->responder_resources = peer->initiator_depth;
+	param->flow_control = peer->flow_control;
+	param->retry_count = peer->retry_count;
+	param->rnr_retry_count = peer->rnr_retry_count;
+	param->srq = peer->srq;
+	param->qp_num = peer->number;
+}
+
 static void on_reply(struct cm_id *id, const struct cm_reply *reply)
 {
 	struct cm_event *event = cm_new_event(id, id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
-	struct rdma_conn_param *param;
 
 	if (!event) {
 		cm_send_reject(id, CM_REJECT_CONSUMER, NULL, 0);
 		return;
 	}
 	progress_timer_cancel(&id->timer);
-	id->remote = reply->queue_pair;
-	/* What the peer is willing to serve limits what this side may request, and vice versa. */
-	id->local.initiator_depth = reply->queue_pair.responder_resources;
-	id->local.responder_resources = reply->queue_pair.initiator_depth;
+	cm_take_peer(id, &reply->queue_pair, &event->event.param.conn);
 	id->state = CM_REPLY_RECEIVED;
-	param = &event->event.param.conn;
-	param->responder_resources = reply->queue_pair.initiator_depth;
-	param->initiator_depth = reply->queue_pair.responder_resources;
-	param->flow_control = reply->queue_pair.flow_control;
-	param->rnr_retry_count = reply->queue_pair.rnr_retry_count;
-	param->srq = reply->queue_pair.srq;
-	param->qp_num = reply->queue_pair.number;
 	cm_set_private_data(event, reply->private_data, CM_REPLY_PRIVATE_DATA);
 	cm_push_event(event);
 }
@@ -215,10 +205,7 @@ static void on_reject(struct cm_id *id, int reason, const struct cm_reject *reje
 		cm_enter_timewait(id);
 		return;
 	}
-	link_close(id->link);
-	id->link = NULL;
-	progress_timer_cancel(&id->timer);
-	id->state = CM_CLOSED;
+	cm_end(id, link_close, CM_CLOSED);
 	event = cm_new_event(id, id, RDMA_CM_EVENT_REJECTED, reason);
 	if (!event)
 		return;

@@ -26,20 +26,11 @@ int cm_datagram_status(int reject_reason)
 	return reject_reason == CM_REJECT_NO_LISTENER ? CM_DATAGRAM_UNSUPPORTED : CM_DATAGRAM_REJECTED;
 }
 
-static void end(struct cm_id *id, enum cm_state state)
-{
-	if (id->link)
-		link_close_after_flush(id->link);
-	id->link = NULL;
-	progress_timer_cancel(&id->timer);
-	id->state = state;
-}
-
 void cm_datagram_reply(struct cm_id *id, const struct cm_reply *reply)
 {
 	struct cm_event *event = cm_new_event(id, id, RDMA_CM_EVENT_ESTABLISHED, 0);
 
-	end(id, CM_CONNECTED);
+	cm_end(id, link_close_after_flush, CM_CONNECTED);
 	if (!event)
 		return;
 	cm_set_private_data(event, reply->private_data, CM_DATAGRAM_REPLY_PRIVATE_DATA);
@@ -54,7 +45,7 @@ void cm_datagram_reject(struct cm_id *id, int reason, const struct cm_reject *re
 	struct cm_event *event =
 		cm_new_event(id, id, RDMA_CM_EVENT_UNREACHABLE, cm_datagram_status(reason));
 
-	end(id, CM_CLOSED);
+	cm_end(id, link_close_after_flush, CM_CLOSED);
 	if (!event)
 		return;
 	cm_set_private_data(event, reject->private_data, CM_DATAGRAM_REPLY_PRIVATE_DATA);
@@ -73,6 +64,6 @@ int cm_send_datagram_reply(struct cm_id *id, void *argument)
 		memcpy(reply.private_data, param->private_data, param->private_data_len);
 	if (id->link)
 		link_send(id->link, &frame, &reply, NULL, 0);
-	end(id, CM_CONNECTED);
+	cm_end(id, link_close_after_flush, CM_CONNECTED);
 	return 0;
 }

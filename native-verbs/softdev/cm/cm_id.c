@@ -51,13 +51,16 @@ struct cm_id *cm_create_id(struct rdma_event_channel *channel, void *context,
 	id->id.context = context;
 	id->id.ps = ps;
 	id->id.qp_type = qp_type;
-	id->udp_fd = -1;
+	id->udp_watch.fd = -1;
+	id->udp_watch.owner = id->timer.owner = id;
+	random_bytes(&id->local.psn, sizeof(id->local.psn));
+	id->local.psn &= 0xffffff;
 	pthread_mutex_init(&id->event_lock, NULL);
 	pthread_cond_init(&id->event_acked, NULL);
 	return id;
 }
 
-static void free_id(struct cm_id *id)
+void cm_free_id(struct cm_id *id)
 {
 	if (id->sync)
 		softverbs_rdma_destroy_event_channel(id->id.channel);
@@ -87,7 +90,7 @@ int cm_open_id(struct rdma_event_channel *channel, struct rdma_cm_id **id_out, v
 		id->id.channel = softverbs_rdma_create_event_channel();
 		if (!id->id.channel) {
 			error = -errno;
-			free_id(id);
+			cm_free_id(id);
 			return cm_result(error);
 		}
 		id->sync = true;
@@ -118,7 +121,6 @@ static int shut_down(struct cm_id *id, void *unused)
 		cm_stop_listening(id);
 	cm_abandon(id);
 	cm_unbind(id);
-	id->state = CM_CLOSED;
 	return 0;
 }
 
@@ -131,7 +133,7 @@ int softverbs_rdma_destroy_id(struct rdma_cm_id *public_id)
 		return cm_result(error); /* the child of a fork does not own an inherited id */
 	cm_take_event(id);
 	cm_drain_events(id);
-	free_id(id);
+	cm_free_id(id);
 	return 0;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The passive side up to the CONNECT_REQUEST: listeners, and the links that arrive for them. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -65,7 +64,7 @@ static int start_listening(struct cm_id *id, void *backlog)
 		if (overlap(id, other))
 			return -EADDRINUSE; /* ids may share an address, but only one of them may listen on it */
 	/* A listener stops sharing its address, as in the kernel; otherwise another process could take its requests. */
-	if (setsockopt(id->udp_fd, SOL_SOCKET, SO_REUSEADDR, &off, sizeof(off)))
+	if (setsockopt(id->udp_watch.fd, SOL_SOCKET, SO_REUSEADDR, &off, sizeof(off)))
 		return -errno;
 	error = cm_serve_rendezvous(id);
 	if (error)
@@ -146,17 +145,6 @@ static bool is_link_local(const struct sockaddr *address)
 	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
 }
 
-static void fill_param(const struct cm_request *request, struct rdma_conn_param *param)
-{
-	param->responder_resources = request->queue_pair.initiator_depth;
-	param->initiator_depth = request->queue_pair.responder_resources;
-	param->flow_control = request->queue_pair.flow_control;
-	param->retry_count = request->queue_pair.retry_count;
-	param->rnr_retry_count = request->queue_pair.rnr_retry_count;
-	param->srq = request->queue_pair.srq;
-	param->qp_num = request->queue_pair.number;
-}
-
 /* Creates the id of the new connection and reports its CONNECT_REQUEST on the channel of the listener. */
 static int report_request(struct cm_id *listener, struct link *link,
 			  const struct cm_request *request)
@@ -169,9 +157,7 @@ static int report_request(struct cm_id *listener, struct link *link,
 		return -ENOMEM;
 	event = cm_new_event(listener, id, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
 	if (!event) {
-		pthread_cond_destroy(&id->event_acked);
-		pthread_mutex_destroy(&id->event_lock);
-		free(id);
+		cm_free_id(id);
 		return -ENOMEM;
 	}
 	fill_address(&id->id.route.addr.src_storage, request->destination,
@@ -181,11 +167,6 @@ static int report_request(struct cm_id *listener, struct link *link,
 		id->id.route.addr.dst_sin6.sin6_scope_id = id->id.route.addr.src_sin6.sin6_scope_id;
 	cm_set_device(id);
 	cm_set_path(id);
-	id->remote = request->queue_pair;
-	random_bytes(&id->local.psn, sizeof(id->local.psn));
-	id->local.psn &= 0xffffff;
-	id->local.responder_resources = request->queue_pair.initiator_depth;
-	id->local.initiator_depth = request->queue_pair.responder_resources;
 	id->local.retry_count = request->queue_pair.retry_count;
 	id->local.rnr_retry_count = request->queue_pair.rnr_retry_count;
 	id->link = link;
@@ -193,7 +174,7 @@ static int report_request(struct cm_id *listener, struct link *link,
 	id->state = CM_REQUEST_RECEIVED;
 
 	if (!cm_is_datagram(id))
-		fill_param(request, &event->event.param.conn);
+		cm_take_peer(id, &request->queue_pair, &event->event.param.conn);
 	cm_set_private_data(event, request->private_data,
 			    cm_is_datagram(id) ? CM_DATAGRAM_REQUEST_PRIVATE_DATA : CM_REQUEST_PRIVATE_DATA);
 	atomic_fetch_add_explicit(&listener->unread_requests, 1, memory_order_relaxed);

@@ -34,7 +34,7 @@ static int set_reuse_address(struct cm_id *id, const struct option *option)
 	reuse = reuse != 0;
 	if (id->state == CM_LISTENING)
 		return -EINVAL;
-	if (id->udp_fd >= 0 && setsockopt(id->udp_fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse)))
+	if (id->udp_watch.fd >= 0 && setsockopt(id->udp_watch.fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse)))
 		return -errno;
 	id->reuse_address = reuse;
 	return 0;

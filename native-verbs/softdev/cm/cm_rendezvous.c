@@ -32,7 +32,6 @@ ENGINE_PART(cm_rendezvous, NULL);
 
 static const uint8_t *cookie_key(void)
 {
-
 	if (!engine->cm_rendezvous->drawn) {
 		random_bytes(engine->cm_rendezvous->key, sizeof(engine->cm_rendezvous->key));
 		engine->cm_rendezvous->drawn = true;
@@ -169,7 +168,7 @@ static void answer_requests(void *owner, uint32_t events)
 		message.msg_namelen = sizeof(from);
 		message.msg_control = control.bytes;
 		message.msg_controllen = sizeof(control);
-		length = recvmsg(listener->udp_fd, &message, MSG_TRUNC);
+		length = recvmsg(listener->udp_watch.fd, &message, MSG_TRUNC);
 		if (length < 0)
 			return;
 		if (!is_datagram(&datagram, length, CM_DATAGRAM_REQUEST) ||
@@ -188,16 +187,14 @@ static void answer_requests(void *owner, uint32_t events)
 		datagram.process_port = htons((uint16_t)process_port());
 		memcpy(datagram.process_nonce, process_nonce(), LINK_NONCE_BYTES);
 		sign(&datagram, &asked, datagram.mac);
-		if (sendmsg(listener->udp_fd, &message, 0) < 0)
+		if (sendmsg(listener->udp_watch.fd, &message, 0) < 0)
 			log_debug("cm: no answer sent: errno %d", errno);
 	}
 }
 
 int cm_serve_rendezvous(struct cm_id *listener)
 {
-	listener->udp_watch.fd = listener->udp_fd;
 	listener->udp_watch.callback = answer_requests;
-	listener->udp_watch.owner = listener;
 	return progress_watch_set(&listener->udp_watch, EPOLLIN);
 }
 
@@ -210,7 +207,7 @@ static void send_request(struct cm_id *id)
 
 	memcpy(datagram.client_nonce, id->client_nonce, LINK_NONCE_BYTES);
 	sign(&datagram, &asked, datagram.mac);
-	if (send(id->udp_fd, &datagram, sizeof(datagram), 0) < 0)
+	if (send(id->udp_watch.fd, &datagram, sizeof(datagram), 0) < 0)
 		log_debug("cm: request not sent: errno %d", errno);
 	progress_timer_set(&id->timer, progress_now_ns() + (FIRST_WAIT_NS << id->attempts));
 	id->attempts++;
@@ -235,7 +232,7 @@ static void on_reply(void *owner, uint32_t events)
 {
 	struct cm_id *id = owner;
 	struct cm_datagram datagram;
-	ssize_t length = recv(id->udp_fd, &datagram, sizeof(datagram), MSG_TRUNC);
+	ssize_t length = recv(id->udp_watch.fd, &datagram, sizeof(datagram), MSG_TRUNC);
 	struct asked asked = asked_by(id);
 
 	(void)events;
@@ -279,17 +276,14 @@ int cm_start_rendezvous(struct cm_id *id)
 	const struct sockaddr *destination = &id->id.route.addr.dst_addr;
 	int error;
 
-	if (connect(id->udp_fd, destination, cm_address_length(destination)))
+	if (connect(id->udp_watch.fd, destination, cm_address_length(destination)))
 		return -errno;
-	id->udp_watch.fd = id->udp_fd;
 	id->udp_watch.callback = on_reply;
-	id->udp_watch.owner = id;
 	error = progress_watch_set(&id->udp_watch, EPOLLIN);
 	if (error)
 		return error;
 	random_bytes(id->client_nonce, sizeof(id->client_nonce));
 	id->attempts = 0;
-	id->timer.owner = id;
 	id->state = CM_LOOKING_UP;
 	if (!link_may_reach(&id->path.dgid)) {
 		id->timer.callback = on_no_secret;
