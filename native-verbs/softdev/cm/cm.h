@@ -50,7 +50,7 @@ struct cm_event {
 	struct event_node node;
 	struct cm_channel *channel;
 	struct cm_id *owner;
-	struct cm_event *previous, *next; /* in the list of the owner */
+	struct list place; /* in the list of the owner */
 	bool left_behind; /* the application read it before its id migrated; under event_lock */
 	uint8_t private_data[CM_REPLY_PRIVATE_DATA];
 };
@@ -72,7 +72,7 @@ struct cm_id {
 
 	pthread_mutex_t event_lock;
 	pthread_cond_t event_acked;
-	struct cm_event *events; /* queued or not acknowledged yet; guarded by event_lock */
+	struct list events; /* queued or not acknowledged yet, oldest first; guarded by event_lock */
 
 	/* From here on, fields belong to the progress thread unless a comment says otherwise. */
 	enum cm_state state;
@@ -91,10 +91,10 @@ struct cm_id {
 	struct cm_queue_pair local, remote;
 
 	/*
-	 * Listeners only: the list of listeners (progress thread), the backlog, and how many CONNECT_REQUEST events
+	 * Listeners only: their place in the list of listeners (progress thread), the backlog, and how many CONNECT_REQUEST events
 	 * nobody has read.
 	 */
-	struct cm_id *next_listener;
+	struct list listener;
 	int backlog;
 	atomic_int unread_requests;
 };
@@ -180,9 +180,6 @@ int cm_serve_rendezvous(struct cm_id *listener);
 /* Asks the destination port for its process; cm_open_link() or cm_fail_connect() follows. 0 or -errno. */
 int cm_start_rendezvous(struct cm_id *id);
 bool cm_cookie_is_valid(const struct cm_request *request);
-
-/* cm_listen.c. Progress thread. */
-void cm_stop_listening(struct cm_id *id);
 
 /* cm_connection.c. Progress thread. */
 extern const struct link_ops cm_connection_ops;

@@ -71,10 +71,7 @@ void cm_push_event(struct cm_event *event)
 
 	pthread_mutex_lock(&owner->event_lock);
 	event->channel = to_cm_channel(owner->id.channel);
-	event->next = owner->events;
-	if (event->next)
-		event->next->previous = event;
-	owner->events = event;
+	list_add(&owner->events, &event->place);
 	pthread_mutex_unlock(&owner->event_lock);
 	if (fault_is_on() && fault_takes_event(event))
 		return;
@@ -89,17 +86,6 @@ void cm_report(struct cm_id *id, enum rdma_cm_event_type type, int status)
 		cm_push_event(event);
 }
 
-/* Called with owner->event_lock held. */
-static void unlink_event(struct cm_event *event)
-{
-	if (event->previous)
-		event->previous->next = event->next;
-	else
-		event->owner->events = event->next;
-	if (event->next)
-		event->next->previous = event->previous;
-}
-
 int softverbs_rdma_ack_cm_event(struct rdma_cm_event *public_event)
 {
 	struct cm_event *event;
@@ -110,36 +96,44 @@ int softverbs_rdma_ack_cm_event(struct rdma_cm_event *public_event)
 	event = container_of_(public_event, struct cm_event, event);
 	owner = event->owner;
 	pthread_mutex_lock(&owner->event_lock);
-	unlink_event(event);
+	list_remove(&event->place);
 	pthread_cond_broadcast(&owner->event_acked);
 	pthread_mutex_unlock(&owner->event_lock);
 	free(event);
 	return 0;
 }
 
-void cm_drain_events(struct cm_id *id)
+/* Takes an event back that nobody has read; NULL if there is none. */
+static struct cm_event *take_unread(struct cm_id *id)
 {
-	struct cm_event *event, *next, *unread = NULL;
+	struct cm_event *unread = NULL;
 
-	fault_release_events(id);
 	pthread_mutex_lock(&id->event_lock);
-	for (event = id->events; event; event = next) {
-		next = event->next;
+	LIST_EACH(at, &id->events) {
+		struct cm_event *event = container_of_(at, struct cm_event, place);
+
 		if (event_queue_remove(&event->channel->queue, &event->node)) {
-			unlink_event(event);
-			event->next = unread;
+			list_remove(at);
 			unread = event;
+			break;
 		}
 	}
 	pthread_mutex_unlock(&id->event_lock);
-	for (event = unread; event; event = next) {
-		next = event->next;
+	return unread;
+}
+
+void cm_drain_events(struct cm_id *id)
+{
+	struct cm_event *event;
+
+	fault_release_events(id);
+	while ((event = take_unread(id))) {
 		if (event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			softverbs_rdma_destroy_id(event->event.id);
 		free(event);
 	}
 	pthread_mutex_lock(&id->event_lock);
-	while (id->events)
+	while (!list_is_empty(&id->events))
 		pthread_cond_wait(&id->event_acked, &id->event_lock);
 	pthread_mutex_unlock(&id->event_lock);
 }

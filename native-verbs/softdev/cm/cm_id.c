@@ -117,8 +117,7 @@ void cm_take_event(struct cm_id *id)
 static int shut_down(struct cm_id *id, void *unused)
 {
 	(void)unused;
-	if (id->state == CM_LISTENING)
-		cm_stop_listening(id);
+	list_remove(&id->listener);
 	cm_abandon(id);
 	cm_unbind(id);
 	return 0;
@@ -137,15 +136,6 @@ int softverbs_rdma_destroy_id(struct rdma_cm_id *public_id)
 	return 0;
 }
 
-static struct cm_event *oldest_event(const struct cm_id *id)
-{
-	struct cm_event *event = id->events;
-
-	while (event && event->next)
-		event = event->next;
-	return event;
-}
-
 /*
  * Moves the unread events of the id to the new channel, in order; the new id of an unread CONNECT_REQUEST moves with
  * it.
@@ -153,11 +143,11 @@ static struct cm_event *oldest_event(const struct cm_id *id)
 static int move_to_channel(struct cm_id *id, void *argument)
 {
 	struct cm_channel *target = argument;
-	struct cm_event *event;
 
 	pthread_mutex_lock(&id->event_lock);
 	id->id.channel = &target->channel;
-	for (event = oldest_event(id); event; event = event->previous) {
+	LIST_EACH(at, &id->events) {
+		struct cm_event *event = container_of_(at, struct cm_event, place);
 		bool unread = event_queue_remove(&event->channel->queue, &event->node) > 0;
 
 		event->channel = target;
@@ -175,8 +165,8 @@ static int move_to_channel(struct cm_id *id, void *argument)
 /* Called with id->event_lock held. */
 static bool has_left_behind(const struct cm_id *id)
 {
-	for (const struct cm_event *event = id->events; event; event = event->next)
-		if (event->left_behind)
+	LIST_EACH(at, &id->events)
+		if (container_of_(at, struct cm_event, place)->left_behind)
 			return true;
 	return false;
 }

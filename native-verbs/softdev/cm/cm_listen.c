@@ -15,7 +15,7 @@
 enum { DEFAULT_BACKLOG = 1024 };
 
 struct cm_listen_state {
-	struct cm_id *listeners; /* progress thread only */
+	struct list listeners; /* progress thread only */
 };
 
 ENGINE_PART(cm_listen, NULL);
@@ -60,8 +60,8 @@ static int start_listening(struct cm_id *id, void *backlog)
 	}
 	if (id->state != CM_BOUND)
 		return -EINVAL;
-	for (const struct cm_id *other = engine->cm_listen->listeners; other; other = other->next_listener)
-		if (overlap(id, other))
+	LIST_EACH(other, &engine->cm_listen->listeners)
+		if (overlap(id, container_of_(other, struct cm_id, listener)))
 			return -EADDRINUSE; /* ids may share an address, but only one of them may listen on it */
 	/* A listener stops sharing its address, as in the kernel; otherwise another process could take its requests. */
 	if (setsockopt(id->udp_watch.fd, SOL_SOCKET, SO_REUSEADDR, &off, sizeof(off)))
@@ -71,8 +71,7 @@ static int start_listening(struct cm_id *id, void *backlog)
 		return error;
 	id->backlog = *(int *)backlog;
 	id->state = CM_LISTENING;
-	id->next_listener = engine->cm_listen->listeners;
-	engine->cm_listen->listeners = id;
+	list_add(&engine->cm_listen->listeners, &id->listener);
 	log_info("cm: listens on port %d", ntohs(cm_address_port(&id->id.route.addr.src_addr)));
 	return 0;
 }
@@ -93,16 +92,6 @@ int softverbs_rdma_listen(struct rdma_cm_id *id, int backlog)
 	return cm_result(cm_run(to_cm_id(id), start_listening, &backlog));
 }
 
-void cm_stop_listening(struct cm_id *id)
-{
-	struct cm_id **place = &engine->cm_listen->listeners;
-
-	while (*place != id)
-		place = &(*place)->next_listener;
-	*place = id->next_listener;
-	id->state = CM_BOUND;
-}
-
 /*
  * Returns the listener for the address of the request. A listener that is bound to that address takes precedence over a
  * wildcard listener of its family or of both families.
@@ -115,7 +104,9 @@ static struct cm_id *find_listener(const struct cm_request *request)
 
 	memcpy(gid.raw, request->destination, sizeof(gid.raw));
 	is_v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)gid.raw);
-	for (struct cm_id *id = engine->cm_listen->listeners; id; id = id->next_listener) {
+	LIST_EACH(at, &engine->cm_listen->listeners) {
+		struct cm_id *id = container_of_(at, struct cm_id, listener);
+
 		if (cm_address_port(&id->id.route.addr.src_addr) != request->destination_port ||
 		    cm_is_datagram(id) != (request->datagrams == 1))
 			continue;

@@ -225,7 +225,7 @@ static void ud_task(void *owner)
 		return;
 	if (port)
 		ud_peer_wait(port, &qp->ud->waiter);
-	if (!qp->ud->waiter.peer && again_ns > progress_now_ns() + MS)
+	if (!list_has(&qp->ud->waiter.waiting) && again_ns > progress_now_ns() + MS)
 		again_ns = progress_now_ns() + MS;
 	progress_timer_set(&qp->timer, again_ns);
 }

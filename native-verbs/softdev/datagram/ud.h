@@ -18,11 +18,9 @@ struct ud_address {
 	uint32_t qpn, qkey;
 };
 
-struct ud_held;
-
 /* What waits for a receive (ud_receive.c); progress thread only. */
 struct ud_inbox {
-	struct ud_held *oldest, **last;
+	struct list held; /* oldest first */
 	int count;
 	uint64_t give_up_ns; /* when the oldest has waited long enough */
 	struct progress_timer timer;

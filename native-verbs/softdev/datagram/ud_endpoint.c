@@ -45,12 +45,12 @@ struct sender {
 	struct ud_proof proof;
 	struct progress_watch proving; /* until it has */
 	struct progress_timer limit;
-	struct sender *previous_stranger, *next_stranger; /* while the limit runs */
+	struct list stranger; /* in the list of strangers, while the limit runs */
 };
 
 struct ud_endpoint_state {
 	/* Progress thread only. */
-	struct sender strangers; /* the ends of the list */
+	struct list strangers;
 	int stranger_count;
 
 	pthread_mutex_t lock;
@@ -60,15 +60,7 @@ struct ud_endpoint_state {
 	_Atomic uint64_t counter; /* of datagrams that were signed */
 };
 
-static bool init_part(void *part)
-{
-	struct sender *strangers = &((struct ud_endpoint_state *)part)->strangers;
-
-	strangers->previous_stranger = strangers->next_stranger = strangers;
-	return true;
-}
-
-ENGINE_PART(ud_endpoint, init_part);
+ENGINE_PART(ud_endpoint, NULL);
 
 void ud_sign(struct ud_header *header)
 {
@@ -95,13 +87,9 @@ bool ud_is_genuine(const struct ud_header *header, size_t length)
 
 static void stop_being_a_stranger(struct sender *sender)
 {
-	if (!sender->next_stranger)
-		return;
 	progress_timer_cancel(&sender->limit);
-	sender->previous_stranger->next_stranger = sender->next_stranger;
-	sender->next_stranger->previous_stranger = sender->previous_stranger;
-	sender->next_stranger = NULL;
-	engine->ud_endpoint->stranger_count--;
+	engine->ud_endpoint->stranger_count -= list_has(&sender->stranger);
+	list_remove(&sender->stranger);
 }
 
 static void end_sender(void *owner)
@@ -143,11 +131,8 @@ static void on_proof(void *owner, uint32_t events)
 static void add_stranger(struct sender *sender)
 {
 	if (engine->ud_endpoint->stranger_count == MAX_STRANGERS)
-		end_sender(engine->ud_endpoint->strangers.next_stranger);
-	sender->previous_stranger = engine->ud_endpoint->strangers.previous_stranger;
-	sender->next_stranger = &engine->ud_endpoint->strangers;
-	sender->previous_stranger->next_stranger = sender;
-	engine->ud_endpoint->strangers.previous_stranger = sender;
+		end_sender(LIST_FIRST(&engine->ud_endpoint->strangers, struct sender, stranger));
+	list_add(&engine->ud_endpoint->strangers, &sender->stranger);
 	engine->ud_endpoint->stranger_count++;
 	progress_timer_set(&sender->limit, progress_now_ns() + PROOF_WAIT_NS);
 }

@@ -27,7 +27,7 @@ struct ud_peer {
 	struct progress_task start; /* progress thread from here on */
 	struct ud_proof proof;
 	struct progress_watch watch;
-	struct ud_waiter *waiters;
+	struct list waiters;
 };
 
 enum { SEND_BUFFER_BYTES = 4 << 20 };
@@ -63,22 +63,25 @@ static void release(struct ud_peer *peer)
 	pthread_mutex_unlock(&engine->ud_peer->lock);
 }
 
+/* A waiter that waits again goes to the end of the list. */
+static void wake_first(struct ud_peer *peer)
+{
+	struct ud_waiter *waiter = LIST_FIRST(&peer->waiters, struct ud_waiter, waiting);
+
+	ud_peer_cancel(waiter);
+	waiter->callback(waiter->owner);
+}
+
 /* Progress thread. The table's reference goes with the watch. */
 static void end(struct ud_peer *peer)
 {
-	struct ud_waiter *waiter = peer->waiters, *next;
-
 	progress_watch_remove(&peer->watch);
 	pthread_mutex_lock(&engine->ud_peer->lock);
 	if (engine->ud_peer->peers[peer->port] == peer)
 		engine->ud_peer->peers[peer->port] = NULL;
 	pthread_mutex_unlock(&engine->ud_peer->lock);
-	peer->waiters = NULL;
-	for (; waiter; waiter = next) {
-		next = waiter->next;
-		waiter->peer = NULL;
-		waiter->callback(waiter->owner);
-	}
+	while (!list_is_empty(&peer->waiters))
+		wake_first(peer);
 	release(peer);
 }
 
@@ -87,7 +90,7 @@ static uint32_t wanted_events(const struct ud_peer *peer)
 {
 	if (!peer->proved)
 		return EPOLLIN | EPOLLRDHUP;
-	return peer->waiters ? EPOLLOUT | EPOLLRDHUP : EPOLLRDHUP;
+	return !list_is_empty(&peer->waiters) ? EPOLLOUT | EPOLLRDHUP : EPOLLRDHUP;
 }
 
 static void on_proof(struct ud_peer *peer)
@@ -107,7 +110,6 @@ static void on_proof(struct ud_peer *peer)
 static void on_event(void *owner, uint32_t events)
 {
 	struct ud_peer *peer = owner;
-	struct ud_waiter *waiter;
 
 	if (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) {
 		end(peer);
@@ -117,13 +119,9 @@ static void on_event(void *owner, uint32_t events)
 		on_proof(peer);
 		return;
 	}
-	waiter = peer->waiters;
-	if (waiter) {
-		peer->waiters = waiter->next;
-		waiter->peer = NULL;
-		waiter->callback(waiter->owner); /* may wait again, or be the next to wait no more */
-	}
-	if (!peer->waiters)
+	if (!list_is_empty(&peer->waiters))
+		wake_first(peer);
+	if (list_is_empty(&peer->waiters))
 		progress_watch_set(&peer->watch, wanted_events(peer));
 }
 
@@ -290,32 +288,18 @@ void ud_peer_wait(uint16_t port, struct ud_waiter *waiter)
 {
 	int error;
 	struct ud_peer *peer = get(port, false, &error);
-	struct ud_waiter **last;
 
 	if (!peer || !peer->watch.added) {
 		if (peer)
 			release(peer);
 		return;
 	}
-	last = &peer->waiters;
-	while (*last)
-		last = &(*last)->next;
-	*last = waiter;
-	waiter->peer = peer;
-	waiter->next = NULL;
+	list_add(&peer->waiters, &waiter->waiting);
 	progress_watch_set(&peer->watch, wanted_events(peer));
 	release(peer);
 }
 
 void ud_peer_cancel(struct ud_waiter *waiter)
 {
-	struct ud_waiter **place;
-
-	if (!waiter->peer)
-		return;
-	place = &waiter->peer->waiters;
-	while (*place != waiter)
-		place = &(*place)->next;
-	*place = waiter->next;
-	waiter->peer = NULL;
+	list_remove(&waiter->waiting);
 }

@@ -7,6 +7,8 @@
 #ifndef SOFTDEV_UD_PEER_H
 #define SOFTDEV_UD_PEER_H
 
+#include "process/list.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -27,8 +29,7 @@ void ud_peer_give_up(uint16_t port);
 struct ud_waiter {
 	void (*callback)(void *owner);
 	void *owner;
-	struct ud_peer *peer; /* NULL: does not wait */
-	struct ud_waiter *next;
+	struct list waiting; /* in the list of a peer */
 };
 
 /* Calls back once when there may be room at that port, perhaps at once. */

@@ -16,7 +16,7 @@
 #define HOLD_NS (50 * MS) /* less than a sender waits for room */
 
 struct ud_held {
-	struct ud_held *next;
+	struct list place;
 	uint32_t length; /* of the payload */
 	struct ud_header header;
 	uint8_t payload[];
@@ -128,19 +128,24 @@ static bool lacks_receive(struct softdev_qp *qp, const struct ud_header *header)
 	return lacks;
 }
 
+static struct ud_held *oldest(const struct ud_inbox *inbox)
+{
+	return LIST_FIRST(&inbox->held, struct ud_held, place);
+}
+
 static void drop_oldest(struct ud_inbox *inbox)
 {
-	struct ud_held *oldest = inbox->oldest;
+	struct ud_held *held = oldest(inbox);
 
-	inbox->oldest = oldest->next;
+	list_remove(&held->place);
 	inbox->count--;
 	engine->ud_receive->held_by_process--;
-	free(oldest);
+	free(held);
 }
 
 static void drop_all(struct ud_inbox *inbox)
 {
-	while (inbox->oldest)
+	while (inbox->count)
 		drop_oldest(inbox);
 }
 
@@ -149,8 +154,10 @@ static void serve(struct softdev_qp *qp)
 {
 	struct ud_inbox *inbox = &qp->ud->inbox;
 
-	while (inbox->oldest && !lacks_receive(qp, &inbox->oldest->header)) {
-		receive_now(qp, &inbox->oldest->header, inbox->oldest->payload, inbox->oldest->length);
+	struct ud_held *held;
+
+	while ((held = oldest(inbox)) && !lacks_receive(qp, &held->header)) {
+		receive_now(qp, &held->header, held->payload, held->length);
 		drop_oldest(inbox);
 		inbox->give_up_ns = progress_now_ns() + HOLD_NS;
 	}
@@ -163,13 +170,13 @@ static void on_timer(void *owner)
 	uint64_t now = progress_now_ns();
 
 	serve(qp);
-	if (inbox->oldest && now >= inbox->give_up_ns) {
+	if (inbox->count && now >= inbox->give_up_ns) {
 		pthread_mutex_lock(&qp->lock);
 		qp->ud->dry = true;
 		pthread_mutex_unlock(&qp->lock);
 		drop_all(inbox);
 	}
-	if (inbox->oldest)
+	if (inbox->count)
 		progress_timer_set(&inbox->timer, now + MS);
 }
 
@@ -181,17 +188,14 @@ static void hold(struct softdev_qp *qp, const struct ud_header *header, const vo
 
 	if (!held)
 		return;
-	held->next = NULL;
 	held->length = length;
 	held->header = *header;
 	memcpy(held->payload, payload, length);
-	if (!inbox->oldest) {
-		inbox->last = &inbox->oldest;
+	if (!inbox->count) {
 		inbox->give_up_ns = progress_now_ns() + HOLD_NS;
 		progress_timer_set(&inbox->timer, progress_now_ns() + MS);
 	}
-	*inbox->last = held;
-	inbox->last = &held->next;
+	list_add(&inbox->held, &held->place);
 	inbox->count++;
 	engine->ud_receive->held_by_process++;
 }
@@ -203,7 +207,7 @@ static bool receive(struct softdev_qp *qp, const struct ud_header *header, uint8
 	bool waits;
 
 	serve(qp);
-	waits = inbox->oldest || lacks_receive(qp, header);
+	waits = inbox->count || lacks_receive(qp, header);
 	if (waits && (inbox->count >= most || engine->ud_receive->held_by_process >= UD_HELD_MOST))
 		return false;
 	fault = fault_check(FAULT_DATAGRAM, .qpn = qp->base.qp_num, .length = length);

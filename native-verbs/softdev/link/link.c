@@ -96,7 +96,7 @@ void link_update_events(struct link *link)
 	bool connecting = link->state == LINK_CONNECTING;
 	int error;
 	uint32_t events = ((may_read(link) && !connecting) || link->lingering ? EPOLLIN : 0) |
-			  ((link->out.first && !link->stalled) || connecting ? EPOLLOUT : 0);
+			  ((!list_is_empty(&link->out) && !link->stalled) || connecting ? EPOLLOUT : 0);
 
 	if (link->dispatching) /* link_end() does it once */
 		return;
@@ -205,20 +205,25 @@ static void on_deadline(void *owner)
 		link_fail(link, ETIMEDOUT);
 }
 
+static bool has_output(const struct link *link)
+{
+	return !list_is_empty(&link->out) || !list_is_empty(&link->held);
+}
+
 void link_close_after_flush(struct link *link)
 {
 	if (link->state == LINK_CLOSED)
 		return;
 	link_drop_streams(link);
 	/* TCP discards data under way when a socket is closed with unread input, so an open TCP link always lingers. */
-	if (!link->out.first && !link->held.first && !(link->is_tcp && link->state == LINK_OPEN)) {
+	if (!has_output(link) && !(link->is_tcp && link->state == LINK_OPEN)) {
 		link_close(link);
 		return;
 	}
 	link->ops = NULL;
 	link->closing_after_flush = true; /* also stops reading: a refused peer must not continue */
 	progress_timer_set(&link->deadline, progress_now_ns() + FLUSH_NS);
-	if (link->out.first || link->held.first)
+	if (has_output(link))
 		link_update_events(link);
 	else
 		link_flush(link);
@@ -243,7 +248,6 @@ struct link *link_new(int fd, enum link_state state)
 	link->state = state;
 	link->peer_uid = (uid_t)-1;
 	link->accepted = state == LINK_EXPECT_HELLO;
-	link_init_output(link);
 	link_fault_begin(link);
 	return link;
 }

@@ -13,43 +13,28 @@
 enum { MAX_STRANGERS = 256 };
 
 struct link_accept_state {
-	struct link strangers; /* head of the list */
+	struct list strangers;
 	int stranger_count;
 };
 
-static bool init_part(void *part)
-{
-	struct link *strangers = &((struct link_accept_state *)part)->strangers;
-
-	strangers->previous_stranger = strangers->next_stranger = strangers;
-	return true;
-}
-
-ENGINE_PART(link_accept, init_part);
+ENGINE_PART(link_accept, NULL);
 
 void link_stop_being_a_stranger(struct link *link)
 {
-	if (!link->next_stranger)
-		return;
-	link->previous_stranger->next_stranger = link->next_stranger;
-	link->next_stranger->previous_stranger = link->previous_stranger;
-	link->next_stranger = NULL;
-	engine->link_accept->stranger_count--;
+	engine->link_accept->stranger_count -= list_has(&link->stranger);
+	list_remove(&link->stranger);
 }
 
 static void add_stranger(struct link *link)
 {
 	if (engine->link_accept->stranger_count == MAX_STRANGERS) {
-		struct link *oldest = engine->link_accept->strangers.next_stranger;
+		struct link *oldest = LIST_FIRST(&engine->link_accept->strangers, struct link, stranger);
 
 		log_warn("%d connections wait to prove who they are: dropping that of %s", MAX_STRANGERS,
 			 link_peer_name(oldest).text);
 		link_close(oldest);
 	}
-	link->previous_stranger = engine->link_accept->strangers.previous_stranger;
-	link->next_stranger = &engine->link_accept->strangers;
-	link->previous_stranger->next_stranger = link;
-	engine->link_accept->strangers.previous_stranger = link;
+	list_add(&engine->link_accept->strangers, &link->stranger);
 	engine->link_accept->stranger_count++;
 }
 

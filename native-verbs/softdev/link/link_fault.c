@@ -10,7 +10,7 @@
 #define SECOND 1000000000ull
 
 struct link_fault_state {
-	struct link *links; /* all links that are not closed */
+	struct list links; /* all links that are not closed */
 	/* The faults of new links, set by a command that applied to all links. */
 	struct {
 		bool silent, refuse;
@@ -55,21 +55,13 @@ void link_fault_begin(struct link *link)
 	link->fault.rate = engine->link_fault->policy.rate;
 	link->fault.delay_ns = engine->link_fault->policy.delay_ns;
 	link->fault.silent = link->fault.held = engine->link_fault->policy.silent;
-	link->fault.next = engine->link_fault->links;
-	if (engine->link_fault->links)
-		engine->link_fault->links->fault.previous = link;
-	engine->link_fault->links = link;
+	list_add(&engine->link_fault->links, &link->fault.place);
 }
 
 void link_fault_end(struct link *link)
 {
 	progress_timer_cancel(&link->fault.resume);
-	if (link->fault.previous)
-		link->fault.previous->fault.next = link->fault.next;
-	else
-		engine->link_fault->links = link->fault.next;
-	if (link->fault.next)
-		link->fault.next->fault.previous = link->fault.previous;
+	list_remove(&link->fault.place);
 }
 
 int link_fault_refuses(struct link *link)
@@ -194,21 +186,27 @@ static bool concerns(const struct link *link, const struct link_command *command
 	return !command->qpn || qpn_of(link) == command->qpn;
 }
 
+static struct link *find_concerned(const struct link_command *command)
+{
+	LIST_EACH(at, &engine->link_fault->links) {
+		struct link *link = container_of_(at, struct link, fault.place);
+
+		if (concerns(link, command))
+			return link;
+	}
+	return NULL;
+}
+
 /* Closing a link may close others, so the search starts again after each; `bound` ends it. */
 static unsigned int cut(const struct link_command *command)
 {
 	unsigned int bound = 0, done = 0;
+	struct link *link;
 
-	for (const struct link *link = engine->link_fault->links; link; link = link->fault.next)
+	LIST_EACH(at, &engine->link_fault->links)
 		bound++;
-	for (struct link *link = engine->link_fault->links; link && done < bound;)
-		if (concerns(link, command)) {
-			done++;
-			link_fail(link, 0);
-			link = engine->link_fault->links;
-		} else {
-			link = link->fault.next;
-		}
+	for (; done < bound && (link = find_concerned(command)); done++)
+		link_fail(link, 0);
 	return done;
 }
 
@@ -216,11 +214,14 @@ static unsigned int obey_all(const struct link_command *command)
 {
 	unsigned int done = 0;
 
-	for (struct link *link = engine->link_fault->links; link; link = link->fault.next)
+	LIST_EACH(at, &engine->link_fault->links) {
+		struct link *link = container_of_(at, struct link, fault.place);
+
 		if (concerns(link, command)) {
 			done++;
 			obey(link, command);
 		}
+	}
 	return done;
 }
 

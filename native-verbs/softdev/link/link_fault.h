@@ -17,7 +17,7 @@ struct link;
 
 /* Embedded in every link. */
 struct link_fault {
-	struct link *previous, *next;
+	struct list place; /* in the list of all links that are not closed */
 	bool held; /* silent or delayed: the link is neither read, written nor watched */
 	bool silent, delayed, drop;
 	uint64_t rate, delay_ns;

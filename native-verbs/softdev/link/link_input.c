@@ -155,8 +155,7 @@ static int deliver(struct link *link)
 		link_close_fds(fds, fd_count);
 		return -handshake_on_frame(link, &link->in, link->in_buffer);
 	}
-	if (link->deadline.armed)
-		progress_timer_cancel(&link->deadline);
+	progress_timer_cancel(&link->deadline);
 	if (link->ops && !link->fault.drop)
 		link->ops->on_frame(link, link->owner, &link->in,
 				    link->in_streaming ? NULL : link->in_buffer, fds, fd_count);

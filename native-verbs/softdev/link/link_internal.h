@@ -15,11 +15,6 @@ enum frame_op { FRAME_HELLO = 1, FRAME_CHALLENGE, FRAME_PROOF, FRAME_REFUSED, FR
 enum link_state { LINK_CONNECTING, LINK_EXPECT_HELLO, LINK_EXPECT_CHALLENGE, LINK_EXPECT_PROOF,
 		  LINK_EXPECT_WELCOME, LINK_OPEN, LINK_CLOSED };
 
-struct out_item;
-struct out_queue {
-	struct out_item *first, **last;
-};
-
 struct link {
 	struct progress_watch watch;
 	struct progress_timer deadline; /* for the handshake and the first frame, later for the flush before closing */
@@ -35,7 +30,7 @@ struct link {
 	bool has_low_water;
 	bool stalled; /* a stream returned -LINK_STALL: no more output */
 	bool lingering; /* TCP: all output is written; closing with unread input would discard it */
-	struct link *previous_stranger, *next_stranger; /* accepted, but not authenticated yet */
+	struct list stranger; /* in the list of links that are accepted, but not authenticated yet */
 	uint32_t watched_events;
 	struct link_fault fault;
 
@@ -53,7 +48,7 @@ struct link {
 
 	unsigned int waiting;	    /* frames in both queues */
 	unsigned int waiting_fds;   /* descriptors in those frames */
-	struct out_queue out, held; /* held: the owner's frames, until the handshake is done */
+	struct list out, held; /* held: the owner's frames, until the handshake is done */
 
 	struct frame in;
 	size_t in_header_bytes;
@@ -104,7 +99,6 @@ void link_on_events(void *link, uint32_t events);
 void link_update_events(struct link *link);
 
 /* link_output.c. link_flush_output() writes until the socket is full or the turn is over; it may close the link. */
-void link_init_output(struct link *link);
 void link_drop_output(struct link *link);
 /* Drops the first frame that has a stream and all frames behind it, because the owner of the stream goes away. */
 void link_drop_streams(struct link *link);

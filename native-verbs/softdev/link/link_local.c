@@ -17,7 +17,7 @@ enum { RING_BYTES = 64 << 10, MAX_SPARE_RINGS = 16 };
 
 /* Descriptors that accompany the byte at `place` in the stream. */
 struct passed {
-	struct passed *next;
+	struct list queued;
 	uint64_t place;
 	int fds[LINK_MAX_FDS], fd_count;
 };
@@ -27,7 +27,7 @@ struct link_local {
 	struct link *other; /* NULL if the other end has closed */
 	uint8_t *ring;	    /* NULL while the ring is empty */
 	uint64_t written, read;
-	struct passed *first_passed, **last_passed;
+	struct list passed;
 	uint32_t wanted;
 	struct progress_task task;
 };
@@ -113,7 +113,6 @@ static int add_end(struct link *link, struct link *other)
 	if (!end)
 		return ENOMEM;
 	end->other = other;
-	end->last_passed = &end->first_passed;
 	end->task = (struct progress_task){.callback = on_task, .owner = link};
 	link->local = end;
 	link->peer_pid = getpid();
@@ -140,13 +139,14 @@ int link_local_connect(struct link *link)
 	return handshake_start(link);
 }
 
-static void drop_passed(struct link_local *end)
+static struct passed *first_passed(const struct link_local *end)
 {
-	struct passed *passed = end->first_passed;
+	return LIST_FIRST(&end->passed, struct passed, queued);
+}
 
-	end->first_passed = passed->next;
-	if (!end->first_passed)
-		end->last_passed = &end->first_passed;
+static void drop_passed(struct passed *passed)
+{
+	list_remove(&passed->queued);
 	free(passed);
 }
 
@@ -154,11 +154,12 @@ void link_local_close(struct link *link)
 {
 	struct link_local *end = link->local;
 	struct link_local *other = end->other ? end->other->local : NULL;
+	struct passed *passed;
 
 	progress_cancel(&end->task);
-	while (end->first_passed) {
-		link_close_fds(end->first_passed->fds, end->first_passed->fd_count);
-		drop_passed(end);
+	while ((passed = first_passed(end))) {
+		link_close_fds(passed->fds, passed->fd_count);
+		drop_passed(passed);
 	}
 	give_ring_back(end->ring);
 	free(end);
@@ -224,8 +225,7 @@ static int pass(struct link_local *to, const int *fds, int fd_count)
 		}
 		passed->fds[passed->fd_count] = duplicate;
 	}
-	*to->last_passed = passed;
-	to->last_passed = &passed->next;
+	list_add(&to->passed, &passed->queued);
 	return 0;
 }
 
@@ -258,7 +258,7 @@ ssize_t link_local_send(struct link *link, const struct iovec *iov, int count, b
 /* Takes the descriptors that accompany the byte that is read next, if any. */
 static void take_passed(struct link *link, bool with_fds)
 {
-	const struct passed *passed = link->local->first_passed;
+	struct passed *passed = first_passed(link->local);
 
 	if (!passed || passed->place != link->local->read)
 		return;
@@ -267,23 +267,24 @@ static void take_passed(struct link *link, bool with_fds)
 			link->in_fds[link->in_fd_count++] = passed->fds[i];
 		else
 			close(passed->fds[i]);
-	drop_passed(link->local);
+	drop_passed(passed);
 }
 
 ssize_t link_local_receive(struct link *link, const struct iovec *iov, int count, bool is_ours, bool with_fds)
 {
 	struct link_local *end = link->local;
-	const struct passed *next = end->first_passed;
 	uint64_t there = end->written - end->read;
 	struct iovec ring[2];
 	ssize_t bytes;
 
 	if (!there)
 		return end->other ? -EAGAIN : -ENODATA;
-	if (next && next->place == end->read)
-		next = next->next;
-	if (next && next->place - end->read < there)
-		there = next->place - end->read;
+	LIST_EACH(at, &end->passed) {
+		uint64_t ahead = container_of_(at, struct passed, queued)->place - end->read;
+
+		if (ahead && ahead < there)
+			there = ahead;
+	}
 	fill_ring_iov(end, end->read, there, ring);
 	bytes = copy(ring, iov, count, is_ours, false);
 	if (bytes <= 0)

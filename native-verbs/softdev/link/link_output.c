@@ -16,7 +16,7 @@
 enum { STREAM_IOVS = 32, ZERO_BYTES = 65536 };
 
 struct out_item {
-	struct out_item *next;
+	struct list place;
 	struct frame frame;
 	uint64_t sent; /* bytes of header and payload written */
 	struct link_stream *stream;
@@ -27,58 +27,44 @@ struct out_item {
 
 static const uint8_t zeros[ZERO_BYTES];
 
-static void queue_init(struct out_queue *queue)
+static struct out_item *first_item(const struct list *queue)
 {
-	queue->first = NULL;
-	queue->last = &queue->first;
+	return LIST_FIRST(queue, struct out_item, place);
 }
 
-static void queue_add(struct out_queue *queue, struct out_item *item)
+static void drop_item(struct link *link, struct out_item *item)
 {
-	item->next = NULL;
-	*queue->last = item;
-	queue->last = &item->next;
-}
-
-static void queue_drop_first(struct link *link, struct out_queue *queue)
-{
-	struct out_item *item = queue->first;
-
-	queue->first = item->next;
-	if (!queue->first)
-		queue->last = &queue->first;
+	list_remove(&item->place);
 	link->waiting--;
 	link->waiting_fds -= item->fd_count;
 	link_close_fds(item->fds, item->fd_count);
 	free(item);
 }
 
-void link_init_output(struct link *link)
+static void drop_all(struct link *link, struct list *queue)
 {
-	queue_init(&link->out);
-	queue_init(&link->held);
+	while (!list_is_empty(queue))
+		drop_item(link, first_item(queue));
 }
 
 void link_drop_output(struct link *link)
 {
-	while (link->out.first)
-		queue_drop_first(link, &link->out);
-	while (link->held.first)
-		queue_drop_first(link, &link->held);
+	drop_all(link, &link->out);
+	drop_all(link, &link->held);
 }
 
-static void cut_at_stream(struct link *link, struct out_queue *queue)
+static void cut_at_stream(struct link *link, struct list *queue)
 {
-	struct out_item **place = &queue->first;
-	struct out_queue rest;
+	struct list *at = queue->next;
 
-	while (*place && !(*place)->stream)
-		place = &(*place)->next;
-	rest = (struct out_queue){.first = *place, .last = queue->last};
-	*place = NULL;
-	queue->last = place;
-	while (rest.first)
-		queue_drop_first(link, &rest);
+	while (!list_is_empty(queue) && at != queue && !container_of_(at, struct out_item, place)->stream)
+		at = at->next;
+	while (!list_is_empty(queue) && at != queue) {
+		struct out_item *item = container_of_(at, struct out_item, place);
+
+		at = at->next;
+		drop_item(link, item);
+	}
 }
 
 void link_drop_streams(struct link *link)
@@ -197,9 +183,9 @@ void link_flush_output(struct link *link)
 {
 	size_t moved = 0;
 
-	while (link->state != LINK_CLOSED && link->out.first && moved < LINK_BYTES_PER_TURN &&
+	while (link->state != LINK_CLOSED && !list_is_empty(&link->out) && moved < LINK_BYTES_PER_TURN &&
 	       !link->fault.held && !link->stalled && !link->error) {
-		struct out_item *item = link->out.first;
+		struct out_item *item = first_item(&link->out);
 		ssize_t written = write_item(link, item);
 
 		if (link->state == LINK_CLOSED)
@@ -215,8 +201,7 @@ void link_flush_output(struct link *link)
 			 * What the peer sent before it went is still to be read, so the link waits for the end of the
 			 * stream.
 			 */
-			while (link->out.first)
-				queue_drop_first(link, &link->out);
+			drop_all(link, &link->out);
 			break;
 		}
 		if (written < 0) {
@@ -228,21 +213,21 @@ void link_flush_output(struct link *link)
 			struct link_stream *stream = item->stream;
 			bool complete = !item->padding;
 
-			queue_drop_first(link, &link->out);
+			drop_item(link, item);
 			if (stream)
 				stream->done(stream, complete);
 		}
 		if (link->out_full)
 			break;
 	}
-	if (link->state != LINK_CLOSED && link->closing_after_flush && !link->out.first)
+	if (link->state != LINK_CLOSED && link->closing_after_flush && list_is_empty(&link->out))
 		end_output(link);
 	if (link->state != LINK_CLOSED && link->out_full && link->times_to_tune)
 		link->times_to_tune = tcp_tune(link->watch.fd) ? 0 : link->times_to_tune - 1;
 	link_update_events(link);
 }
 
-static int enqueue(struct link *link, struct out_queue *queue, const struct frame *frame,
+static int enqueue(struct link *link, struct list *queue, const struct frame *frame,
 		   const void *payload, struct link_stream *stream, const int *fds, int fd_count)
 {
 	size_t copied = stream ? 0 : frame->length;
@@ -267,7 +252,7 @@ static int enqueue(struct link *link, struct out_queue *queue, const struct fram
 		}
 		item->fds[item->fd_count++] = duplicate;
 	}
-	queue_add(queue, item);
+	list_add(queue, &item->place);
 	link->waiting++;
 	link->waiting_fds += item->fd_count;
 	if (queue == &link->out && (link->watch.added || link->local))
@@ -294,7 +279,7 @@ int link_send_stream(struct link *link, const struct frame *frame, struct link_s
 
 bool link_ends_with(const struct link *link, uint8_t op)
 {
-	return link->out.first && container_of_(link->out.last, struct out_item, next)->frame.op == op;
+	return !list_is_empty(&link->out) && container_of_(link->out.previous, struct out_item, place)->frame.op == op;
 }
 
 int link_send_now(struct link *link, const struct frame *frame, const void *payload)
@@ -311,12 +296,11 @@ void link_opened(struct link *link)
 		link_start_handshake_clock(link); /* until the first frame has arrived */
 	else
 		progress_timer_cancel(&link->deadline);
-	while (link->held.first) {
-		struct out_item *item = link->held.first;
+	while (!list_is_empty(&link->held)) {
+		struct list *first = link->held.next;
 
-		link->held.first = item->next;
-		queue_add(&link->out, item);
+		list_remove(first);
+		list_add(&link->out, first);
 	}
-	queue_init(&link->held);
 }
 

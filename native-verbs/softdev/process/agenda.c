@@ -6,62 +6,33 @@
 #include <stddef.h>
 
 struct agenda_state {
-	struct progress_task *first_task, **last_task;
+	struct list task_list, timers; /* timers by their deadlines */
 	unsigned int tasks;
-	struct progress_timer timers; /* by their deadlines */
 };
 
-static bool init_part(void *part)
-{
-	struct agenda_state *state = part;
-
-	state->last_task = &state->first_task;
-	state->timers.previous = state->timers.next = &state->timers;
-	return true;
-}
-
-ENGINE_PART(agenda, init_part);
+ENGINE_PART(agenda, NULL);
 
 bool agenda_add(struct progress_task *task)
 {
-	if (task->queued)
+	if (list_has(&task->queued))
 		return false;
-	task->queued = true;
-	task->next = NULL;
-	*engine->agenda->last_task = task;
-	engine->agenda->last_task = &task->next;
+	list_add(&engine->agenda->task_list, &task->queued);
 	engine->agenda->tasks++;
 	return true;
 }
 
-static void take_out(struct progress_task **place)
-{
-	struct progress_task *task = *place;
-
-	*place = task->next;
-	if (engine->agenda->last_task == &task->next)
-		engine->agenda->last_task = place;
-	task->queued = false;
-	engine->agenda->tasks--;
-}
-
 void agenda_remove(struct progress_task *task)
 {
-	struct progress_task **place = &engine->agenda->first_task;
-
-	if (!task->queued)
-		return;
-	while (*place != task)
-		place = &(*place)->next;
-	take_out(place);
+	engine->agenda->tasks -= list_has(&task->queued);
+	list_remove(&task->queued);
 }
 
 struct progress_task *agenda_take(void)
 {
-	struct progress_task *task = engine->agenda->first_task;
+	struct progress_task *task = LIST_FIRST(&engine->agenda->task_list, struct progress_task, queued);
 
 	if (task)
-		take_out(&engine->agenda->first_task);
+		agenda_remove(task);
 	return task;
 }
 
@@ -72,34 +43,26 @@ unsigned int agenda_tasks(void)
 
 void progress_timer_set(struct progress_timer *timer, uint64_t deadline_ns)
 {
-	struct progress_timer *after;
+	struct list *place = &engine->agenda->timers;
 
 	progress_timer_cancel(timer);
 	timer->deadline_ns = deadline_ns;
-	after = engine->agenda->timers.previous;
-	while (after != &engine->agenda->timers && after->deadline_ns > deadline_ns)
-		after = after->previous;
-	timer->previous = after;
-	timer->next = after->next;
-	after->next->previous = timer;
-	after->next = timer;
-	timer->armed = true;
+	while (!list_is_empty(&engine->agenda->timers) && place->previous != &engine->agenda->timers &&
+	       container_of_(place->previous, struct progress_timer, armed)->deadline_ns > deadline_ns)
+		place = place->previous;
+	list_add(place, &timer->armed);
 }
 
 void progress_timer_cancel(struct progress_timer *timer)
 {
-	if (!timer->armed)
-		return;
-	timer->previous->next = timer->next;
-	timer->next->previous = timer->previous;
-	timer->armed = false;
+	list_remove(&timer->armed);
 }
 
 bool agenda_run_timer(uint64_t now_ns)
 {
-	struct progress_timer *timer = engine->agenda->timers.next;
+	struct progress_timer *timer = LIST_FIRST(&engine->agenda->timers, struct progress_timer, armed);
 
-	if (timer == &engine->agenda->timers || timer->deadline_ns > now_ns)
+	if (!timer || timer->deadline_ns > now_ns)
 		return false;
 	progress_timer_cancel(timer);
 	timer->callback(timer->owner);
@@ -108,5 +71,7 @@ bool agenda_run_timer(uint64_t now_ns)
 
 uint64_t agenda_due_ns(void)
 {
-	return engine->agenda->timers.next == &engine->agenda->timers ? UINT64_MAX : engine->agenda->timers.next->deadline_ns;
+	const struct progress_timer *timer = LIST_FIRST(&engine->agenda->timers, struct progress_timer, armed);
+
+	return timer ? timer->deadline_ns : UINT64_MAX;
 }

@@ -19,7 +19,7 @@ int event_queue_init(struct event_queue *queue)
 	queue->engine = engine;
 	pthread_mutex_init(&queue->lock, NULL);
 	sem_init(&queue->wake, 0, 0);
-	queue->head.next = queue->head.previous = &queue->head;
+	queue->nodes = (struct list){0};
 	return 0;
 }
 
@@ -55,21 +55,6 @@ static void take_token(struct event_queue *queue)
 	cancel_restore(cancel);
 }
 
-static void link_last(struct event_queue *queue, struct event_node *node)
-{
-	node->previous = queue->head.previous;
-	node->next = &queue->head;
-	node->previous->next = node;
-	queue->head.previous = node;
-}
-
-static void unlink_node(struct event_node *node)
-{
-	node->previous->next = node->next;
-	node->next->previous = node->previous;
-	node->next = node->previous = NULL;
-}
-
 void event_queue_push(struct event_queue *queue, struct event_node *node)
 {
 	int cancel = cancel_put_off();
@@ -77,7 +62,7 @@ void event_queue_push(struct event_queue *queue, struct event_node *node)
 
 	pthread_mutex_lock(&queue->lock);
 	if (node->pending++ == 0)
-		link_last(queue, node);
+		list_add(&queue->nodes, &node->place);
 	while (write(queue->fd, &token, sizeof(token)) < 0 && errno == EINTR)
 		;
 	if (queue->waiters)
@@ -92,8 +77,7 @@ unsigned int event_queue_remove(struct event_queue *queue, struct event_node *no
 
 	pthread_mutex_lock(&queue->lock);
 	removed = node->pending;
-	if (removed)
-		unlink_node(node);
+	list_remove(&node->place);
 	for (; node->pending; node->pending--)
 		take_token(queue);
 	pthread_mutex_unlock(&queue->lock);
@@ -103,13 +87,13 @@ unsigned int event_queue_remove(struct event_queue *queue, struct event_node *no
 /* The node of the oldest event, one event taken off; NULL if there is none. queue->lock held. */
 static struct event_node *pop_locked(struct event_queue *queue)
 {
-	struct event_node *node = queue->head.next;
+	struct event_node *node = LIST_FIRST(&queue->nodes, struct event_node, place);
 
-	if (node == &queue->head)
+	if (!node)
 		return NULL;
-	unlink_node(node);
+	list_remove(&node->place);
 	if (--node->pending)
-		link_last(queue, node);
+		list_add(&queue->nodes, &node->place);
 	take_token(queue);
 	return node;
 }

@@ -7,13 +7,15 @@
 #ifndef SOFTDEV_EVENT_QUEUE_H
 #define SOFTDEV_EVENT_QUEUE_H
 
+#include "process/list.h"
+
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
 
 /* One source of events, embedded in its owner, zero-initialised; `pending` of them are queued. */
 struct event_node {
-	struct event_node *previous, *next;
+	struct list place;
 	unsigned int pending;
 };
 
@@ -23,7 +25,7 @@ struct event_queue {
 	int fd;
 	unsigned int waiters; /* threads inside event_queue_pop() */
 	sem_t wake;	      /* posted for each event that comes while threads wait; an extra post does no harm */
-	struct event_node head;
+	struct list nodes;
 };
 
 /* Makes a queue. 0 or -errno. */

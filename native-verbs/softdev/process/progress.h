@@ -6,6 +6,8 @@
 #ifndef SOFTDEV_PROGRESS_H
 #define SOFTDEV_PROGRESS_H
 
+#include "process/list.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,8 +24,8 @@ struct progress_watch {
 	int fd;
 	void (*callback)(void *owner, uint32_t epoll_events);
 	void *owner;
-	struct progress_watch *previous, *next;
-	bool added, owned;
+	struct list owned; /* in the list of descriptors that the child of a fork closes */
+	bool added;
 };
 
 /*
@@ -50,20 +52,22 @@ struct progress_timer {
 	void (*callback)(void *owner);
 	void *owner;
 	uint64_t deadline_ns;
-	struct progress_timer *previous, *next;
-	bool armed;
+	struct list armed; /* in the list of timers that are set */
 };
 
 /* Arms, or moves, the timer. Progress thread only. */
 void progress_timer_set(struct progress_timer *timer, uint64_t deadline_ns);
 void progress_timer_cancel(struct progress_timer *timer);
+static inline bool progress_timer_is_set(const struct progress_timer *timer)
+{
+	return list_has(&timer->armed);
+}
 
 /* Work for the progress thread, embedded in its owner, zero-initialised but for callback and owner. */
 struct progress_task {
 	void (*callback)(void *owner);
 	void *owner;
-	struct progress_task *next;
-	bool queued;
+	struct list queued;
 };
 
 /* Runs the task soon; a task that is queued already is not queued twice. Any thread, any lock held. */

@@ -13,7 +13,7 @@ enum { EVENTS_PER_WAIT = 64 };
 
 struct watches_state {
 	pthread_mutex_t lock; /* a leaf; guards the list, for forks */
-	struct progress_watch *watches;
+	struct list watches;
 	int epoll_fd;
 	struct epoll_event batch[EVENTS_PER_WAIT];
 	int batch_next, batch_count;
@@ -52,32 +52,22 @@ int progress_watch_set(struct progress_watch *watch, uint32_t epoll_events)
 
 void progress_watch_own(struct progress_watch *watch)
 {
-	if (watch->owned)
+	if (list_has(&watch->owned))
 		return;
 	pthread_mutex_lock(&engine->watches->lock);
-	watch->owned = true;
-	watch->previous = NULL;
-	watch->next = engine->watches->watches;
-	if (watch->next)
-		watch->next->previous = watch;
-	engine->watches->watches = watch;
+	list_add(&engine->watches->watches, &watch->owned);
 	pthread_mutex_unlock(&engine->watches->lock);
 }
 
 void progress_watch_remove(struct progress_watch *watch)
 {
-	if (!watch->owned)
+	if (!list_has(&watch->owned))
 		return;
 	if (watch->added)
 		epoll_ctl(engine->watches->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
 	pthread_mutex_lock(&engine->watches->lock);
-	watch->added = watch->owned = false;
-	if (watch->previous)
-		watch->previous->next = watch->next;
-	else
-		engine->watches->watches = watch->next;
-	if (watch->next)
-		watch->next->previous = watch->previous;
+	watch->added = false;
+	list_remove(&watch->owned);
 	pthread_mutex_unlock(&engine->watches->lock);
 	for (int i = engine->watches->batch_next; i < engine->watches->batch_count; i++)
 		if (engine->watches->batch[i].data.ptr == watch)
@@ -114,8 +104,8 @@ void watches_after_fork_in_parent(void)
 
 void watches_after_fork_in_child(void)
 {
-	for (struct progress_watch *watch = engine->watches->watches; watch; watch = watch->next)
-		close(watch->fd);
+	LIST_EACH(at, &engine->watches->watches)
+		close(container_of_(at, struct progress_watch, owned)->fd);
 	if (engine->watches->epoll_fd >= 0)
 		watches_close();
 }

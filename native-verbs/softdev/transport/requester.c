@@ -91,7 +91,7 @@ static void watch_for_answer(struct softdev_qp *qp)
 {
 	uint64_t limit = answer_limit_ns(qp);
 
-	if (!limit || !awaits_answer(qp) || qp->requester.rnr_waiting || qp->requester.retry_waiting || qp->timer.armed)
+	if (!limit || !awaits_answer(qp) || qp->requester.rnr_waiting || qp->requester.retry_waiting || progress_timer_is_set(&qp->timer))
 		return;
 	requester_set_timer(qp, qp->requester.last_answer_ns + limit);
 }
