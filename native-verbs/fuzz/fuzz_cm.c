@@ -166,7 +166,7 @@ static int connect_in(void)
 	int fds[2];
 
 	FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds));
-	link_accept_unix(fds[0]);
+	link_accept_unix(fds[0], 0);
 	fuzz_send_client_handshake(fds[1], LINK_KIND_CM);
 	fuzz_settle_with(fds[1]);
 	return fds[1];

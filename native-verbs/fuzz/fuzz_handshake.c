@@ -99,7 +99,7 @@ static int connect_in(bool tcp)
 	if (tcp)
 		link_accept_tcp(fds[0], FUZZ_PORT);
 	else
-		link_accept_unix(fds[0]);
+		link_accept_unix(fds[0], 0);
 	return fds[1];
 }
 

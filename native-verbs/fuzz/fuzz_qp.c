@@ -219,7 +219,7 @@ static int open_link(bool requester, bool answers)
 		if (with_tcp)
 			link_accept_tcp(fds[0], qp->qp_num >> 8);
 		else
-			link_accept_unix(fds[0]);
+			link_accept_unix(fds[0], 0);
 		fuzz_send_client_handshake(fds[1], LINK_KIND_QP);
 		FUZZ_CHECK(send(fds[1], &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message));
 	}

@@ -9,7 +9,6 @@
 #include "engine.h"
 #include "fault/fault_rules.h"
 #include "link/link.h"
-#include "link/ports.h"
 #include "memory/mr.h"
 #include "memory/mw.h"
 #include "process/log.h"
@@ -58,7 +57,6 @@ static void create_engine(void)
 static void begin_anew(void)
 {
 	progress_after_fork_in_child();
-	ports_after_fork_in_child();
 	create_engine();
 }
 

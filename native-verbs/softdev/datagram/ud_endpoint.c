@@ -7,17 +7,16 @@
 #include "datagram/ud_proof.h"
 #include "datagram/ud_socket.h"
 #include "engine.h"
+#include "link/link_listen.h"
 #include "link/ports.h"
 #include "process/log.h"
 #include "process/progress.h"
 #include "process/secret.h"
 #include "process/sha256.h"
-#include "process/user.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -28,15 +27,13 @@ enum {
 	MAX_STRANGERS = 256, /* one more, and the one that has been at it longest goes */
 };
 
-#define RETRY_NS 100000000ull
 #define PROOF_WAIT_NS 10000000000ull
 
 struct endpoint {
-	uint16_t port;
+	bool open;
+	struct link_listener listener;
 	struct progress_task start;
-	struct progress_watch listener;
 	struct ud_inlet udp;
-	struct progress_timer retry; /* after a shortage of descriptors */
 };
 
 /* One process of this host that sends; with a secret it must prove soon that it knows it. */
@@ -53,9 +50,8 @@ struct ud_endpoint_state {
 	struct list strangers;
 	int stranger_count;
 
-	pthread_mutex_t lock;
-	struct endpoint *endpoints[PROCESS_MAX_PORTS];
-	int endpoint_count;
+	pthread_mutex_t lock; /* guards endpoint.open */
+	struct endpoint endpoints[PROCESS_MAX_PORTS];
 
 	_Atomic uint64_t counter; /* of datagrams that were signed */
 };
@@ -144,19 +140,6 @@ static void on_udp(void *owner, int error)
 	(void)error;
 }
 
-static bool may_send(int fd)
-{
-	struct ucred peer;
-	socklen_t length = sizeof(peer);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
-		return false;
-	if (secret_is_set() || user_is_own(peer.uid))
-		return true;
-	log_warn("refused datagrams of pid %d, uid %d", (int)peer.pid, (int)peer.uid);
-	return false;
-}
-
 /* 0 or -errno. */
 static int ask_for_proof(struct sender *sender)
 {
@@ -169,10 +152,17 @@ static int ask_for_proof(struct sender *sender)
 	return error;
 }
 
-static void add_sender(int fd)
+static void on_connection(int fd, uint16_t port)
 {
-	struct sender *sender = may_send(fd) ? calloc(1, sizeof(*sender)) : NULL;
+	struct sender *sender;
+	struct ucred peer = {0};
 
+	if (!ud_may_talk(fd, &peer)) {
+		log_warn("refused datagrams of pid %d, uid %d to port %u", (int)peer.pid, (int)peer.uid, port);
+		close(fd);
+		return;
+	}
+	sender = calloc(1, sizeof(*sender));
 	if (!sender) {
 		close(fd);
 		return;
@@ -184,84 +174,38 @@ static void add_sender(int fd)
 		end_sender(sender);
 }
 
-static void pause_listening(struct endpoint *endpoint)
-{
-	progress_watch_remove(&endpoint->listener);
-	progress_timer_set(&endpoint->retry, progress_now_ns() + RETRY_NS);
-}
-
-static void on_connect(void *owner, uint32_t events)
+static void start_udp(void *owner)
 {
 	struct endpoint *endpoint = owner;
-	int fd = accept4(endpoint->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int error = ud_inlet_open(&endpoint->udp);
 
-	(void)events;
-	if (fd >= 0) {
-		add_sender(fd);
-	} else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-		log_error("accept: %s", strerror(errno));
-		pause_listening(endpoint);
-	}
-}
-
-static void start_listening(void *owner)
-{
-	struct endpoint *endpoint = owner;
-	int error = progress_watch_set(&endpoint->listener, EPOLLIN);
-
-	if (!error)
-		return;
-	log_error("cannot listen for datagrams: %s", strerror(-error));
-	pause_listening(endpoint);
-}
-
-static void start(void *owner)
-{
-	struct endpoint *endpoint = owner;
-	int error = 0;
-
-	start_listening(endpoint);
-	if (secret_is_set())
-		error = ud_inlet_open(&endpoint->udp);
 	if (error)
 		log_error("datagrams of other hosts will not be heard: %s", strerror(-error));
 }
 
-/* lock held. 0 or -errno. */
-static int open_endpoint(uint16_t port)
+/* Called with the lock held. */
+static void start(struct endpoint *endpoint, uint16_t port, int fd)
 {
-	struct endpoint *endpoint = calloc(1, sizeof(*endpoint));
-	int fd = process_datagram_socket(port), error;
-
-	if (!endpoint)
-		return -ENOMEM;
-	if (listen(fd, SOMAXCONN)) {
-		error = -errno;
-		free(endpoint);
-		return error;
-	}
-	endpoint->port = port;
-	endpoint->start = (struct progress_task){.callback = start, .owner = endpoint};
-	endpoint->listener = (struct progress_watch){.fd = fd, .callback = on_connect, .owner = endpoint};
-	endpoint->udp = (struct ud_inlet){
-		.fd = process_udp_socket(port), .callback = on_udp, .owner = endpoint};
-	endpoint->retry = (struct progress_timer){.callback = start_listening, .owner = endpoint};
+	endpoint->open = true;
+	link_accept_on(&endpoint->listener, fd, port, on_connection);
+	if (!secret_is_set())
+		return;
+	endpoint->udp = (struct ud_inlet){.fd = process_socket(port, PORT_UDP), .callback = on_udp};
+	endpoint->start = (struct progress_task){.callback = start_udp, .owner = endpoint};
 	ud_enlarge_receive_buffer(endpoint->udp.fd);
-	engine->ud_endpoint->endpoints[engine->ud_endpoint->endpoint_count++] = endpoint;
-	progress_post(&endpoint->start); /* who connects meanwhile waits in the backlog */
-	return 0;
+	progress_post(&endpoint->start);
 }
 
 int ud_open_endpoint(uint16_t port)
 {
-	int error = 0;
-	bool open = false;
+	struct endpoint *endpoint = &engine->ud_endpoint->endpoints[process_index_of_port(port)];
+	int fd = process_socket(port, PORT_DATAGRAMS), error = 0;
 
 	pthread_mutex_lock(&engine->ud_endpoint->lock);
-	for (int i = 0; i < engine->ud_endpoint->endpoint_count; i++)
-		open |= engine->ud_endpoint->endpoints[i]->port == port;
-	if (!open)
-		error = open_endpoint(port);
+	if (!endpoint->open && listen(fd, SOMAXCONN))
+		error = -errno;
+	else if (!endpoint->open)
+		start(endpoint, port, fd);
 	pthread_mutex_unlock(&engine->ud_endpoint->lock);
 	return error;
 }

@@ -9,7 +9,6 @@
 #include "process/log.h"
 #include "process/progress.h"
 #include "process/secret.h"
-#include "process/user.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -133,38 +132,18 @@ static void start_watching(void *owner)
 		end(peer);
 }
 
-/* Only to a process of the same user; with a secret to whoever proves it. */
-static bool is_trusted(int fd)
-{
-	struct ucred peer;
-	socklen_t length = sizeof(peer);
-
-	return secret_is_set() ||
-	       (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && user_is_own(peer.uid));
-}
-
-/* 0 or -errno. */
+/* Returns a socket or -errno. */
 static int connect_to(uint16_t port)
 {
-	struct sockaddr_un name;
-	socklen_t length = link_socket_name(port, LINK_DATAGRAM_SUFFIX, &name);
-	int size = SEND_BUFFER_BYTES, error;
-	int fd;
+	int size = SEND_BUFFER_BYTES, fd = link_connect_name(port, LINK_DATAGRAM_SUFFIX, SOCK_SEQPACKET);
+	struct ucred peer;
 
-	if (!length)
-		return -ENOENT;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (struct sockaddr *)&name, length))
-		error = -errno;
-	else
-		error = is_trusted(fd) ? 0 : -EACCES;
-	if (error) {
+	if (fd >= 0 && !ud_may_talk(fd, &peer)) {
 		close(fd);
-		return error;
+		return -EACCES;
 	}
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	if (fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	return fd;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "datagram/ud_proof.h"
 
 #include "core.h"
@@ -6,9 +7,17 @@
 #include "link/link_listen.h"
 #include "process/secret.h"
 #include "process/sha256.h"
+#include "process/user.h"
 
 #include <errno.h>
 #include <string.h>
+
+bool ud_may_talk(int fd, struct ucred *peer)
+{
+	socklen_t length = sizeof(*peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &length) && (secret_is_set() || user_is_own(peer->uid));
+}
 
 static void sign(const struct ud_proof *proof, int fd, bool is_sender, const char *role, uint8_t mac[SHA256_BYTES])
 {

@@ -14,6 +14,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ucred;
+
+/*
+ * Returns true if the peer may be talked to: it is of the same user, or there is a secret, which it then has to prove.
+ * Stores who the peer is.
+ */
+bool ud_may_talk(int fd, struct ucred *peer);
+
 enum { UD_CHALLENGE_BYTES = 16 };
 
 enum ud_proof_kind { UD_PROOF_CHALLENGE = 1, UD_PROOF_PROOF, UD_PROOF_WELCOME };

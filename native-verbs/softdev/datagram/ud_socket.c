@@ -35,7 +35,6 @@ void ud_enlarge_receive_buffer(int fd)
 /* One message for a process: the application hears of no lost datagram. */
 static void say_no_secret(const struct ud_address *to)
 {
-
 	if (!atomic_exchange(&engine->ud_socket->said, true))
 		log_error("datagrams to another host (QPN %06x) are lost: both hosts need the same SOFTVERBS_SECRET "
 			  "or SOFTVERBS_SECRET_FILE",
@@ -78,7 +77,7 @@ int ud_socket_send(const struct ud_address *to, uint16_t port, struct msghdr *me
 	struct sockaddr_storage destination;
 	int family = AF_INET;
 	socklen_t length = sizeof(family);
-	int fd = process_udp_socket(port);
+	int fd = process_socket(port, PORT_UDP);
 
 	if (!secret_is_set()) {
 		say_no_secret(to);

@@ -47,11 +47,12 @@ static void refuse(struct link *link, int error)
 	link_close_after_flush(link);
 }
 
-void link_accept_unix(int fd)
+void link_accept_unix(int fd, uint16_t port)
 {
 	struct link *link = link_new(fd, LINK_EXPECT_HELLO);
 	int error;
 
+	(void)port;
 	if (!link) {
 		close(fd);
 		return;

@@ -27,17 +27,14 @@ ENGINE_PART(link_connect, NULL);
 
 static int connect_unix(struct link *link, uint16_t port)
 {
-	struct sockaddr_un name;
-	socklen_t length = link_socket_name(port, "", &name);
-	int error;
+	int fd, error;
 
 	if (link_local_reaches(port))
 		return link_local_connect(link);
-	if (!length)
-		return ENOENT;
-	link->watch.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (link->watch.fd < 0 || connect(link->watch.fd, (struct sockaddr *)&name, length))
-		return errno;
+	fd = link_connect_name(port, "", SOCK_STREAM);
+	if (fd < 0)
+		return -fd;
+	link->watch.fd = fd;
 	error = link_learn_peer(link);
 	return error ? error : handshake_start(link);
 }
@@ -50,7 +47,6 @@ static bool is_by_unix(const union ibv_gid *destination)
 /* Logged once, because every connection to another host fails for the same reason. */
 bool link_may_reach(const union ibv_gid *destination)
 {
-
 	char text[INET6_ADDRSTRLEN];
 
 	if (is_by_unix(destination) || secret_is_set())

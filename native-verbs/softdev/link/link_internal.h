@@ -73,7 +73,7 @@ struct link_name {
 struct link_name link_peer_name(const struct link *link);
 
 /* link_accept.c */
-void link_accept_unix(int fd);
+void link_accept_unix(int fd, uint16_t port);
 void link_accept_local(struct link *link);
 void link_accept_tcp(int fd, uint16_t port);
 /* Called when the link is authenticated or closed: it no longer counts as a stranger. */

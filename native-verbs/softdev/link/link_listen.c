@@ -2,28 +2,17 @@
 #define _GNU_SOURCE
 #include "link/link_listen.h"
 
-#include "link/link_internal.h"
 #include "process/log.h"
-#include "process/progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-struct link_listener {
-	struct progress_watch watch;
-	struct progress_task start;
-	struct progress_timer retry; /* set when descriptors or kernel memory are short */
-	bool is_tcp;
-	uint16_t port;
-};
 
 #define RETRY_NS 100000000ull
 
@@ -54,7 +43,7 @@ struct link_place link_listener_place(int fd, bool is_client)
 	return place;
 }
 
-int link_bind_name(uint16_t port, const char *suffix, int type)
+static int open_name(uint16_t port, const char *suffix, int type, bool connects)
 {
 	struct sockaddr_un name;
 	socklen_t length = link_socket_name(port, suffix, &name);
@@ -65,11 +54,21 @@ int link_bind_name(uint16_t port, const char *suffix, int type)
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	if (!bind(fd, (struct sockaddr *)&name, length))
+	if (!(connects ? connect(fd, (struct sockaddr *)&name, length) : bind(fd, (struct sockaddr *)&name, length)))
 		return fd;
 	error = -errno;
 	close(fd);
 	return error;
+}
+
+int link_bind_name(uint16_t port, const char *suffix, int type)
+{
+	return open_name(port, suffix, type, false);
+}
+
+int link_connect_name(uint16_t port, const char *suffix, int type)
+{
+	return open_name(port, suffix, type, true);
 }
 
 static void pause_listening(struct link_listener *listener)
@@ -85,10 +84,7 @@ static void on_incoming(void *owner, uint32_t events)
 
 	(void)events;
 	if (fd >= 0) {
-		if (listener->is_tcp)
-			link_accept_tcp(fd, listener->port);
-		else
-			link_accept_unix(fd);
+		listener->on_accept(fd, listener->port);
 	} else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
 		log_error("accept: %s", strerror(errno));
 		pause_listening(listener);
@@ -106,55 +102,14 @@ static void start_watching(void *owner)
 	pause_listening(listener);
 }
 
-static struct link_listener *new_listener(int fd, bool is_tcp, uint16_t port)
+void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void (*on_accept)(int fd, uint16_t port))
 {
-	struct link_listener *listener = calloc(1, sizeof(*listener));
-
-	if (!listener)
-		return NULL;
 	*listener = (struct link_listener){
+		.on_accept = on_accept,
+		.port = port,
 		.watch = {.fd = fd, .callback = on_incoming, .owner = listener},
 		.start = {.callback = start_watching, .owner = listener},
 		.retry = {.callback = start_watching, .owner = listener},
-		.is_tcp = is_tcp,
-		.port = port,
 	};
-	return listener;
-}
-
-int link_listen(uint16_t port, int tcp_fd)
-{
-	struct link_listener *local = NULL, *tcp = NULL;
-	int fd = link_bind_name(port, "", SOCK_STREAM), error = -ENOMEM;
-
-	if (fd < 0)
-		return fd;
-	if (listen(fd, SOMAXCONN)) {
-		error = -errno;
-		goto close_fd;
-	}
-	local = new_listener(fd, false, port);
-	if (!local)
-		goto close_fd;
-	if (tcp_fd >= 0) {
-		tcp = new_listener(tcp_fd, true, port);
-		if (!tcp)
-			goto free_local;
-		if (listen(tcp_fd, SOMAXCONN)) {
-			error = -errno;
-			goto free_tcp;
-		}
-		progress_post(&tcp->start);
-	}
-	progress_watch_own(&local->watch);
-	progress_post(&local->start);
-	return 0;
-
-free_tcp:
-	free(tcp);
-free_local:
-	free(local);
-close_fd:
-	close(fd);
-	return error;
+	progress_post(&listener->start); /* whoever connects before it runs waits in the backlog */
 }

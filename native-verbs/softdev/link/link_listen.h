@@ -7,16 +7,24 @@
 #ifndef SOFTDEV_LINK_LISTEN_H
 #define SOFTDEV_LINK_LISTEN_H
 
+#include "process/progress.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/*
- * Accepts links on the unix name of `port` and on tcp_fd, which is bound to it (-1: no TCP), for the life of the
- * process. 0 or -errno; after an error nothing is left open. Any thread that holds forks off.
- */
-int link_listen(uint16_t port, int tcp_fd);
+/* A socket on which connections are accepted, embedded in its owner, which lives as long as the process. */
+struct link_listener {
+	void (*on_accept)(int fd, uint16_t port); /* takes the new socket over; progress thread */
+	uint16_t port;
+	struct progress_watch watch;
+	struct progress_task start;
+	struct progress_timer retry; /* set when descriptors or kernel memory are short */
+};
+
+/* Accepts the connections of `fd`, a socket of `port` that listens and that the ports close in the child of a fork. Any thread. */
+void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void (*on_accept)(int fd, uint16_t port));
 
 /* The suffix of the unix socket for datagrams (datagram/ud_endpoint.h), whose name is bound together with the port. */
 #define LINK_DATAGRAM_SUFFIX ".ud"
@@ -37,8 +45,10 @@ struct link_place {
 struct link_place link_listener_place(int fd, bool is_client);
 
 /*
- * Returns a socket of the given type that is bound to the name, close-on-exec and non-blocking, or -errno. Any thread.
+ * Return a socket of the given type, close-on-exec and non-blocking, that is bound to the name or connected to its
+ * listener, or -errno. Any thread.
  */
 int link_bind_name(uint16_t port, const char *suffix, int type);
+int link_connect_name(uint16_t port, const char *suffix, int type);
 
 #endif

@@ -4,6 +4,7 @@
 #include "core.h"
 #include "device/gid_table.h"
 #include "engine.h"
+#include "link/link_internal.h"
 #include "link/link_listen.h"
 #include "process/cancel.h"
 #include "process/log.h"
@@ -21,9 +22,8 @@ enum { BIND_ATTEMPTS = 64 };
 
 struct port {
 	int number;
-	int tcp_fd; /* reserves the number; listens only if a secret is set */
-	int udp_fd;
-	int datagram_fd; /* reserves the name; listens once there is a UD queue pair */
+	struct progress_watch sockets[PORT_SOCKETS]; /* not watched, only owned: the child of a fork closes them */
+	struct link_listener links, tcp;	     /* TCP listens only if a secret is set; else it reserves the number */
 };
 
 struct ports_state {
@@ -34,50 +34,33 @@ struct ports_state {
 
 ENGINE_PART(ports, NULL);
 
-void ports_after_fork_in_child(void)
+/*
+ * Binds a socket of all addresses. SO_REUSEADDR is set so that old connections of an earlier process do not keep the
+ * port. Returns the socket or -errno.
+ */
+static int bind_in(int family, int type, int number)
 {
-	for (int i = 0; i < engine->ports->port_count; i++) {
-		close(engine->ports->ports[i].tcp_fd);
-		close(engine->ports->ports[i].udp_fd);
-		close(engine->ports->ports[i].datagram_fd);
-	}
-}
+	/* A sockaddr_in has its family and its port in the same places, and its address is zeros, too. */
+	struct sockaddr_in6 any = {.sin6_family = family, .sin6_port = htons(number)};
+	int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, off = 0, error;
 
-/* SO_REUSEADDR, so that old connections of an earlier process do not keep the port. */
-static int open_socket(int family, int type)
-{
-	int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
-
-	if (fd >= 0 && type == SOCK_STREAM && secret_is_set())
+	if (fd < 0)
+		return -errno;
+	if (type == SOCK_STREAM && secret_is_set())
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	return fd;
+	if ((family == AF_INET || !setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off))) &&
+	    !bind(fd, (struct sockaddr *)&any, sizeof(any)))
+		return fd;
+	error = -errno;
+	close(fd);
+	return error;
 }
 
 static int bind_socket(int type, int number)
 {
-	struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = htons(number)};
-	struct sockaddr_in any4 = {.sin_family = AF_INET, .sin_port = htons(number)};
-	int off = 0;
-	int fd = open_socket(AF_INET6, type);
+	int fd = bind_in(AF_INET6, type, number);
 
-	if (fd >= 0) {
-		if (!setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) &&
-		    !bind(fd, (struct sockaddr *)&any6, sizeof(any6)))
-			return fd;
-		off = errno;
-		close(fd);
-		errno = off;
-		if (errno == EADDRINUSE)
-			return -errno;
-	}
-	fd = open_socket(AF_INET, type);
-	if (fd < 0)
-		return -errno;
-	if (!bind(fd, (struct sockaddr *)&any4, sizeof(any4)))
-		return fd;
-	off = errno;
-	close(fd);
-	return -off;
+	return fd >= 0 || fd == -EADDRINUSE ? fd : bind_in(AF_INET, type, number);
 }
 
 static int bound_number(int fd)
@@ -93,31 +76,34 @@ static int bound_number(int fd)
 /* Binds TCP, UDP and the unix names of `number` (0 = any). 0 or -errno. */
 static int try_port(struct port *port, int number)
 {
-	int result;
+	int fds[PORT_SOCKETS] = {-1, -1, -1, -1};
+	int result = fds[PORT_TCP] = bind_socket(SOCK_STREAM, number);
 
-	port->tcp_fd = bind_socket(SOCK_STREAM, number);
-	if (port->tcp_fd < 0)
-		return port->tcp_fd;
-	port->number = result = bound_number(port->tcp_fd);
+	if (result >= 0)
+		result = port->number = bound_number(fds[PORT_TCP]);
 	if (result == PROCESS_RESERVED_PORT)
 		result = -EADDRINUSE;
+	if (result >= 0)
+		result = fds[PORT_UDP] = bind_socket(SOCK_DGRAM, port->number);
+	if (result >= 0)
+		result = fds[PORT_DATAGRAMS] = link_bind_name(port->number, LINK_DATAGRAM_SUFFIX, SOCK_SEQPACKET);
+	if (result >= 0)
+		result = fds[PORT_LINKS] = link_bind_name(port->number, "", SOCK_STREAM);
+	if (result >= 0 && (listen(fds[PORT_LINKS], SOMAXCONN) || (secret_is_set() && listen(fds[PORT_TCP], SOMAXCONN))))
+		result = -errno;
+	for (int i = 0; i < PORT_SOCKETS; i++) {
+		port->sockets[i] = (struct progress_watch){.fd = fds[i]};
+		if (result >= 0)
+			progress_watch_own(&port->sockets[i]);
+		else if (fds[i] >= 0)
+			close(fds[i]);
+	}
 	if (result < 0)
-		goto close_tcp;
-	port->udp_fd = result = bind_socket(SOCK_DGRAM, port->number);
-	if (result < 0)
-		goto close_tcp;
-	port->datagram_fd = result = link_bind_name(port->number, LINK_DATAGRAM_SUFFIX, SOCK_SEQPACKET);
-	if (result < 0)
-		goto close_udp;
-	result = link_listen(port->number, secret_is_set() ? port->tcp_fd : -1);
-	if (!result)
-		return 0;
-	close(port->datagram_fd);
-close_udp:
-	close(port->udp_fd);
-close_tcp:
-	close(port->tcp_fd);
-	return result;
+		return result;
+	link_accept_on(&port->links, fds[PORT_LINKS], port->number, link_accept_unix);
+	if (secret_is_set())
+		link_accept_on(&port->tcp, fds[PORT_TCP], port->number, link_accept_tcp);
+	return 0;
 }
 
 static int open_port(struct port *port)
@@ -200,16 +186,9 @@ int process_index_of_port(int number)
 	return index;
 }
 
-int process_udp_socket(int number)
+int process_socket(int number, enum port_socket kind)
 {
 	int index = process_index_of_port(number);
 
-	return index < 0 ? -1 : engine->ports->ports[index].udp_fd;
-}
-
-int process_datagram_socket(int number)
-{
-	int index = process_index_of_port(number);
-
-	return index < 0 ? -1 : engine->ports->ports[index].datagram_fd;
+	return index < 0 ? -1 : engine->ports->ports[index].sockets[kind].fd;
 }

@@ -12,17 +12,11 @@ enum { PROCESS_MAX_PORTS = 16, PROCESS_QPS_PER_PORT = 256, PROCESS_RESERVED_PORT
 int process_port(void);
 /* Returns the number of the index-th port, which is opened if necessary, or -errno. */
 int process_port_at(int index);
-/* Returns the UDP socket of that port, or -1 if the port does not belong to this process. */
-int process_udp_socket(int number);
-/*
- * Returns the unix socket for the datagrams of that port, bound but not yet listening (datagram/ud_endpoint.h), or -1
- * if the port does not belong to this process.
- */
-int process_datagram_socket(int number);
+/* The sockets of a port. PORT_DATAGRAMS has a unix name and listens once there is a UD queue pair (datagram/ud_endpoint.h). */
+enum port_socket { PORT_TCP, PORT_UDP, PORT_LINKS, PORT_DATAGRAMS, PORT_SOCKETS };
+/* Returns that socket of the port, or -1 if the port does not belong to this process. */
+int process_socket(int number, enum port_socket kind);
 /* Returns the index of that port, or -1 if the port does not belong to this process. */
 int process_index_of_port(int number);
-
-/* Closes the ports in the child of a fork, since they belong to the parent. */
-void ports_after_fork_in_child(void);
 
 #endif
