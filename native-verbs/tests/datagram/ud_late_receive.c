@@ -14,25 +14,20 @@ static int arrivals_of_burst(void)
 	struct ud_side from, to;
 	uint64_t before, posting;
 	int arrived = 0;
-	union ibv_gid gid;
-	struct ibv_ah *ah;
 
 	open_ud_side(&from, BURST);
 	open_ud_side(&to, 1);
-	gid = gid_at(&to, 1);
-	ah = ah_to(&from, &gid, 1);
 	before = test_now_ms();
 	for (uint32_t i = 0; i < BURST; i++)
-		CHECK_EQUAL(ud_post(&from, ah, to.side.qp->qp_num, i, i + 1), 0);
+		ud_post(&from, to.side.qp->qp_num, i, i + 1);
 	for (; arrived < BURST; arrived++, before = posting) {
 		posting = test_now_ms();
-		CHECK_EQUAL(post_receive(to.side.qp, arrived, sge_of(&to.memory, 0, BUFFER)), 0);
+		ud_receive(&to, arrived, BUFFER);
 		if (test_now_ms() - before > IN_TIME_MS)
 			break;
-		CHECK_EQUAL(wait_completion(to.side.cq).byte_len, GRH_BYTES + arrived + 1);
+		ud_expect(&to, arrived + 1);
 		expect_completion(from.side.cq, arrived, IBV_WC_SUCCESS);
 	}
-	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
 	close_ud_side(&from);
 	close_ud_side(&to);
 	return arrived;
@@ -42,42 +37,42 @@ static int arrivals_of_burst(void)
 static void run_due_timers(struct ud_side *ud)
 {
 	for (int i = 0; i < 2; i++)
-		CHECK_EQUAL(softverbs_ibv_destroy_qp(create_ud_qp(&ud->side, 1)), 0);
+		CHECK_EQUAL(softverbs_ibv_destroy_qp(create_qp_of(&ud->side, IBV_QPT_UD, 1)), 0);
 }
 
 /* `without` loses what came while it had no buffer, and nothing afterwards. */
-static void is_lost(struct ud_side *from, struct ud_side *without, struct ud_side *with, struct ibv_ah *ah)
+static void is_lost(struct ud_side *from, struct ud_side *without, struct ud_side *with)
 {
 	for (int i = 0; i < 3; i++)
-		ud_send(from, ah, without->side.qp->qp_num, 100);
-	CHECK_EQUAL(post_receive(with->side.qp, 1, sge_of(&with->memory, 0, BUFFER)), 0);
-	ud_send(from, ah, with->side.qp->qp_num, 20);
-	CHECK_EQUAL(wait_completion(with->side.cq).byte_len, GRH_BYTES + 20); /* so the three are there, too */
+		ud_send(from, without->side.qp->qp_num, 100);
+	ud_receive(with, 1, BUFFER);
+	ud_send(from, with->side.qp->qp_num, 20);
+	ud_expect(with, 20); /* so the three are there, too */
 	expect_quiet(without->side.cq);
 	run_due_timers(without);
-	CHECK_EQUAL(post_receive(without->side.qp, 7, sge_of(&without->memory, 0, BUFFER)), 0);
-	ud_send(from, ah, without->side.qp->qp_num, 50);
-	CHECK_EQUAL(wait_completion(without->side.cq).byte_len, GRH_BYTES + 50);
+	ud_receive(without, 7, BUFFER);
+	ud_send(from, without->side.qp->qp_num, 50);
+	ud_expect(without, 50);
 }
 
 /* True if the one for `with` came while the one for `without` waited, and that one after it. */
-static bool goes_past(struct ud_side *from, struct ud_side *without, struct ud_side *with, struct ibv_ah *ah)
+static bool goes_past(struct ud_side *from, struct ud_side *without, struct ud_side *with)
 {
 	uint64_t end;
 
-	CHECK_EQUAL(post_receive(with->side.qp, 1, sge_of(&with->memory, 0, BUFFER)), 0);
-	ud_send(from, ah, without->side.qp->qp_num, 10);
-	ud_send(from, ah, with->side.qp->qp_num, 20);
-	CHECK_EQUAL(wait_completion(with->side.cq).byte_len, GRH_BYTES + 20);
-	CHECK_EQUAL(post_receive(without->side.qp, 2, sge_of(&without->memory, 0, BUFFER)), 0);
+	ud_receive(with, 1, BUFFER);
+	ud_send(from, without->side.qp->qp_num, 10);
+	ud_send(from, with->side.qp->qp_num, 20);
+	ud_expect(with, 20);
+	ud_receive(without, 2, BUFFER);
 	for (end = test_now_ms() + QUIET_MS; test_now_ms() < end; usleep(1000)) {
 		struct ibv_wc wc;
 
 		if (ibv_poll_cq(without->side.cq, 1, &wc) == 1)
 			return true;
 	}
-	ud_send(from, ah, without->side.qp->qp_num, 10); /* it waited too long: next time, for this takes the buffer */
-	CHECK_EQUAL(wait_completion(without->side.cq).byte_len, GRH_BYTES + 10);
+	ud_send(from, without->side.qp->qp_num, 10); /* it waited too long: next time, for this takes the buffer */
+	ud_expect(without, 10);
 	return false;
 }
 
@@ -85,25 +80,20 @@ static void run(void)
 {
 	bool past = false;
 	struct ud_side from, to, other;
-	union ibv_gid gid;
-	struct ibv_ah *ah;
 
 	for (int arrived = 0; arrived < BURST;)
 		arrived += arrivals_of_burst();
 	open_ud_side(&from, 1);
 	open_ud_side(&to, 1);
 	open_ud_side(&other, 1);
-	gid = gid_at(&to, 1);
-	ah = ah_to(&from, &gid, 1);
-	is_lost(&from, &to, &other, ah);
+	is_lost(&from, &to, &other);
 	for (int i = 0; i < ROUNDS && !past; i++)
-		past = goes_past(&from, &to, &other, ah);
+		past = goes_past(&from, &to, &other);
 	CHECK(past);
 	close_ud_side(&other);
 	/* A queue pair that goes while a datagram waits for it. */
-	ud_send(&from, ah, to.side.qp->qp_num, 10);
+	ud_send(&from, to.side.qp->qp_num, 10);
 	close_ud_side(&to);
-	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
 	close_ud_side(&from);
 	check_no_leaks();
 }

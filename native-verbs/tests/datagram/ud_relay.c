@@ -4,7 +4,6 @@
  * knows the secret. It gets no datagram to see, nor does that other process take one.
  */
 #include "adversary.h"
-#include "link/link_listen.h"
 #include "ud_fixture.h"
 #include "datagram/ud_wire.h"
 
@@ -14,9 +13,7 @@ static struct report {
 	_Atomic int connections, datagrams;
 } *report;
 
-struct plan {
-	uint32_t dead_qpn, server_qpn;
-};
+static uint32_t dead_qpn, server_qpn;
 
 static void receive_until_told(int fd)
 {
@@ -25,31 +22,21 @@ static void receive_until_told(int fd)
 	setenv("SOFTVERBS_SECRET", HONEST_SECRET, 1);
 	open_ud_side(&ud, SENDS);
 	for (int i = 0; i < SENDS; i++)
-		CHECK_EQUAL(post_receive(ud.side.qp, 1, sge_of(&ud.memory, 0, 512)), 0);
+		ud_receive(&ud, 1, 512);
 	test_send(fd, &ud.side.qp->qp_num, sizeof(ud.side.qp->qp_num));
 	test_await(fd);
 	expect_quiet(ud.side.cq);
 	close_ud_side(&ud);
 }
 
-static int connect_to_receiver(uint16_t port)
-{
-	struct sockaddr_un name;
-	socklen_t length = raw_link_name(port, &name);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	memcpy((char *)&name + length, LINK_DATAGRAM_SUFFIX, strlen(LINK_DATAGRAM_SUFFIX));
-	CHECK(!connect(fd, (struct sockaddr *)&name, length + strlen(LINK_DATAGRAM_SUFFIX)));
-	return fd;
-}
-
 /* Of a datagram of the dead queue pair one of the other's. */
-static bool pass(int from, int to, uint32_t server_qpn)
+static bool pass(int from, int to, bool to_server)
 {
 	uint8_t message[8192];
 	struct ud_header header;
 	ssize_t length = recv(from, message, sizeof(message), 0);
 
+	(void)to_server;
 	if (length <= 0)
 		return false;
 	if (length == sizeof(header) + LENGTH) {
@@ -63,24 +50,16 @@ static bool pass(int from, int to, uint32_t server_qpn)
 
 static void relay(int control)
 {
-	struct plan plan;
 	int listener;
 
 	become_adversary();
-	test_receive(control, &plan, sizeof(plan));
-	listener = adversary_listen(plan.dead_qpn >> 8, LINK_DATAGRAM_SUFFIX, SOCK_SEQPACKET);
+	listener = adversary_listen(dead_qpn >> 8, LINK_DATAGRAM_SUFFIX, SOCK_SEQPACKET);
 	test_signal(control);
 	for (;;) {
-		int client = accept(listener, NULL, NULL), server = connect_to_receiver(plan.server_qpn >> 8);
-		struct pollfd ends[] = {{client, POLLIN, 0}, {server, POLLIN, 0}};
-		bool goes_on = true;
+		int client = accept(listener, NULL, NULL);
 
 		report->connections++;
-		while (goes_on && poll(ends, 2, -1) > 0)
-			for (int i = 0; i < 2 && goes_on; i++)
-				goes_on = !ends[i].revents || pass(ends[i].fd, ends[1 - i].fd, plan.server_qpn);
-		close(client);
-		close(server);
+		adversary_relay(client, raw_datagram_connect(server_qpn >> 8), pass);
 	}
 }
 
@@ -88,24 +67,15 @@ int main(void)
 {
 	struct test_peer dying = test_start_peer(receive_until_told), server = test_start_peer(receive_until_told), adversary;
 	struct ud_side ud;
-	struct ibv_ah *ah;
-	struct plan plan;
-	union ibv_gid gid;
 
-	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	CHECK(report != MAP_FAILED);
-	adversary = test_start_peer(relay);
+	report = adversary_report(sizeof(*report));
+	test_receive(dying.fd, &dead_qpn, sizeof(dead_qpn));
+	test_receive(server.fd, &server_qpn, sizeof(server_qpn));
+	adversary = start_adversary(&dying, relay);
 	setenv("SOFTVERBS_SECRET", HONEST_SECRET, 1);
-	test_receive(dying.fd, &plan.dead_qpn, sizeof(plan.dead_qpn));
-	test_receive(server.fd, &plan.server_qpn, sizeof(plan.server_qpn));
-	test_kill_peer(&dying);
-	test_send(adversary.fd, &plan, sizeof(plan));
-	test_await(adversary.fd);
 	open_ud_side(&ud, SENDS);
-	gid = gid_at(&ud, 1);
-	ah = ah_to(&ud, &gid, 1);
 	for (int i = 0; i < SENDS; i++)
-		ud_send(&ud, ah, plan.dead_qpn, LENGTH);
+		ud_send(&ud, dead_qpn, LENGTH);
 	for (uint64_t end = test_now_ms() + WAIT_MS; !report->connections && test_now_ms() < end;)
 		usleep(1000);
 	CHECK(report->connections > 0);
@@ -113,6 +83,5 @@ int main(void)
 	test_join_peer(&server);
 	CHECK_EQUAL(report->datagrams, 0);
 	test_kill_peer(&adversary);
-	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
 	close_ud_side(&ud);
 }

@@ -73,7 +73,7 @@ static void answer(int fd)
 		if (peer.index < 0)
 			break;
 		memset(ud.memory.bytes, 0xee, SLOT);
-		CHECK_EQUAL(post_receive(ud.side.qp, 5, sge_of(&ud.memory, 0, SLOT)), 0);
+		ud_receive(&ud, 5, SLOT);
 		test_signal(fd);
 		wc = wait_completion(ud.side.cq);
 		CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
@@ -92,7 +92,7 @@ static void answer(int fd)
 		ah = softverbs_ibv_create_ah_from_wc(ud.side.pd, &wc, (struct ibv_grh *)ud.memory.bytes, 1);
 		CHECK(ah);
 		memmove(ud.memory.bytes, ud.memory.bytes + GRH_BYTES, LENGTH);
-		ud_send(&ud, ah, wc.src_qp, LENGTH);
+		ud_send_by(&ud, ah, wc.src_qp, LENGTH);
 		CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
 	}
 	close_ud_side(&ud);
@@ -130,10 +130,8 @@ static void exchange(struct ud_side *ud, int fd, const struct entry *peer, int i
 /* Inline data is taken when the request is posted; a datagram to oneself arrives too, and an empty one. */
 static void send_to_oneself(struct ud_side *ud)
 {
-	union ibv_gid gid = gid_at(ud, 1);
-	struct ibv_ah *ah = ah_to(ud, &gid, 1);
 	struct ibv_sge sge = sge_of(&ud->memory, 0, 16);
-	struct ibv_send_wr *bad, wr = ud_wr(ah, ud->side.qp->qp_num, 1, &sge);
+	struct ibv_send_wr *bad, wr = ud_wr(ud->ah, ud->side.qp->qp_num, 1, &sge);
 
 	CHECK_EQUAL(post_receive(ud->side.qp, 2, sge_of(&ud->memory, SLOT, SLOT)), 0);
 	CHECK_EQUAL(post_receive(ud->side.qp, 3, sge_of(&ud->memory, SLOT, SLOT)), 0);
@@ -141,13 +139,12 @@ static void send_to_oneself(struct ud_side *ud)
 	wr.send_flags = IBV_SEND_INLINE;
 	CHECK_EQUAL(ibv_post_send(ud->side.qp, &wr, &bad), 0);
 	memset(ud->memory.bytes, 'b', 16);
-	CHECK_EQUAL(wait_completion(ud->side.cq).byte_len, GRH_BYTES + 16);
+	ud_expect(ud, 16);
 	CHECK_EQUAL(ud->memory.bytes[SLOT + GRH_BYTES + 15], 'a');
 	wr.num_sge = 0;
 	wr.send_flags = 0;
 	CHECK_EQUAL(ibv_post_send(ud->side.qp, &wr, &bad), 0);
-	CHECK_EQUAL(wait_completion(ud->side.cq).byte_len, GRH_BYTES);
-	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
+	ud_expect(ud, 0);
 }
 
 static bool has_gid(struct ud_side *ud, int index)

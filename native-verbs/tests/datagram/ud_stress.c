@@ -42,13 +42,13 @@ static void poll_once(struct ud_side *ud)
 	}
 }
 
-static void send_some(struct ud_side *ud, struct ibv_ah *ah, unsigned int *seed)
+static void send_some(struct ud_side *ud, unsigned int *seed)
 {
 	struct message message = {ud->side.qp->qp_num, ~ud->side.qp->qp_num};
 
 	for (int i = 0; i < SENDS; i++) {
 		struct ibv_sge sge = {(uintptr_t)&message, sizeof(message), 0};
-		struct ibv_send_wr *bad, wr = ud_wr(ah, atomic_load(&numbers[rand_r(seed) % THREADS]), DEPTH, &sge);
+		struct ibv_send_wr *bad, wr = ud_wr(ud->ah, atomic_load(&numbers[rand_r(seed) % THREADS]), DEPTH, &sge);
 
 		wr.send_flags = IBV_SEND_INLINE | (i % 4 ? 0 : IBV_SEND_SIGNALED);
 		ibv_post_send(ud->side.qp, &wr, &bad); /* ENOMEM when it is ahead of its completions */
@@ -61,24 +61,21 @@ static void *work(void *argument)
 	struct ud_side *ud = argument;
 	int index = ud - sides;
 	unsigned int seed = index + 1;
-	union ibv_gid gid = gid_at(ud, 1);
-	struct ibv_ah *ah = ah_to(ud, &gid, 1);
 	uint64_t end = test_now_ms() + RUN_MS;
 
 	for (int round = 0; round < ROUNDS && test_now_ms() < end; round++) {
 		for (uint32_t slot = 0; slot < DEPTH; slot++)
 			add_receive(ud, slot);
-		send_some(ud, ah, &seed);
+		send_some(ud, &seed);
 		if (round % 3 == 0) {
 			ud_modify(ud->side.qp, IBV_QPS_ERR, 0, 0);
 			poll_once(ud);
 		}
 		CHECK_EQUAL(softverbs_ibv_destroy_qp(ud->side.qp), 0);
-		ud->side.qp = create_ud_qp(&ud->side, DEPTH);
+		ud->side.qp = create_qp_of(&ud->side, IBV_QPT_UD, DEPTH);
 		ud_to_rts(ud->side.qp, QKEY);
 		atomic_store(&numbers[index], ud->side.qp->qp_num);
 	}
-	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
 	return NULL;
 }
 

@@ -55,12 +55,12 @@ static void receive_all(int fd)
 	test_send(fd, &own, sizeof(own));
 	test_receive(fd, &peer, sizeof(peer));
 	for (int i = 0; i < FAMILIES; i++) {
-		CHECK_EQUAL(post_receive(ud.side.qp, 1, sge_of(&ud.memory, 0, BUFFER)), 0);
+		ud_receive(&ud, 1, BUFFER);
 		test_signal(fd);
 		expect_from(&ud, &peer, i + 1);
 	}
 	/* From here on a sender without the secret: nothing. */
-	CHECK_EQUAL(post_receive(ud.side.qp, 1, sge_of(&ud.memory, 0, BUFFER)), 0);
+	ud_receive(&ud, 1, BUFFER);
 	test_signal(fd);
 	test_await(fd);
 	expect_quiet(ud.side.cq);
@@ -74,7 +74,7 @@ static void send_over_the_link(struct ud_side *ud, const union ibv_gid *gid, uin
 	struct ibv_ah *ah = ah_to(ud, gid, index);
 
 	fill_pattern(ud->memory.bytes, LENGTH, seed);
-	ud_send(ud, ah, qpn, LENGTH);
+	ud_send_by(ud, ah, qpn, LENGTH);
 	while (hosts_link_bytes() < before + LENGTH) /* the neighbour may have to be found first */
 		CHECK(test_now_ms() < deadline);
 	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
@@ -95,7 +95,7 @@ static void send_with_secret(const char *secret, const struct hello *peer)
 			unsetenv("SOFTVERBS_SECRET");
 		open_ud_side(&ud, 4);
 		ah = ah_to(&ud, &peer->gid[0], index_of_family(&ud, true));
-		ud_send(&ud, ah, peer->qpn, 100);
+		ud_send_by(&ud, ah, peer->qpn, 100);
 		CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
 		close_ud_side(&ud);
 		exit(0);

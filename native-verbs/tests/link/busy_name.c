@@ -20,12 +20,11 @@ static const struct kind {
 static bool hold_name(uint16_t port, const struct kind *kind)
 {
 	struct sockaddr_un name;
-	socklen_t length = raw_link_name(port, &name);
+	socklen_t length = raw_name(port, kind->suffix, &name);
 	int fd = socket(AF_UNIX, kind->type | SOCK_CLOEXEC, 0);
 
 	CHECK(fd >= 0);
-	memcpy((char *)&name + length, kind->suffix, strlen(kind->suffix));
-	if (!bind(fd, (struct sockaddr *)&name, length + strlen(kind->suffix)))
+	if (!bind(fd, (struct sockaddr *)&name, length))
 		return true;
 	CHECK_EQUAL(errno, EADDRINUSE);
 	close(fd);
@@ -40,7 +39,6 @@ static void hold_names(void)
 
 int main(void)
 {
-	struct region sink, source;
 	struct pair pair;
 	char range[32];
 	int before;
@@ -52,18 +50,13 @@ int main(void)
 	setenv("SOFTVERBS_PATH", "tcp", 1);
 	hold_names();
 	before = open_descriptors();
-	open_pair(&pair, NULL, NULL);
+	open_pair_as(&pair, &(struct pair_setup){.bytes = BYTES});
 	CHECK(pair.a.qp->qp_num >> 8 >= FIRST_PORT + HELD);
 	for (int i = 0; i < 2; i++)
 		CHECK(!hold_name(pair.a.qp->qp_num >> 8, &kinds[i]));
-	sink = create_region(pair.a.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	source = create_region(pair.b.pd, BYTES, ALL_REMOTE);
-	source.bytes[BYTES - 1] = 9;
-	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, BYTES, (uintptr_t)source.bytes, source.mr->rkey), 0);
-	expect_completion(pair.a.cq, 1, IBV_WC_SUCCESS);
-	CHECK_EQUAL(sink.bytes[BYTES - 1], 9);
+	pair.remote->bytes[BYTES - 1] = 9;
+	pair_run(&pair, IBV_WR_RDMA_READ, 1, BYTES, IBV_WC_SUCCESS);
+	CHECK_EQUAL(pair.local->bytes[BYTES - 1], 9);
 	CHECK(open_descriptors() - before < DESCRIPTORS);
-	destroy_region(&sink);
-	destroy_region(&source);
 	close_pair(&pair);
 }

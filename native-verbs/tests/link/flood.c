@@ -28,18 +28,20 @@ static void ask_without_listening(const struct offer *offer, struct frame frame)
 
 static void pester(int control)
 {
+	static const struct frame frames[] = {
+		{.op = WIRE_FILE_REQUEST}, {.op = WIRE_READ, .total = BYTES}, {.op = WIRE_READ}};
 	struct offer offer;
 
-	test_receive(control, &offer, sizeof(offer));
-	ask_without_listening(&offer, (struct frame){.op = WIRE_FILE_REQUEST, .rkey = offer.rkey});
-	test_signal(control);
-	test_receive(control, &offer, sizeof(offer));
-	ask_without_listening(&offer, (struct frame){.op = WIRE_READ, .remote_addr = offer.addr, .rkey = offer.rkey,
-						     .total = BYTES});
-	test_signal(control);
-	test_receive(control, &offer, sizeof(offer));
-	ask_without_listening(&offer, (struct frame){.op = WIRE_READ, .remote_addr = offer.addr, .rkey = offer.rkey});
-	test_signal(control);
+	for (unsigned int i = 0; i < COUNT_OF(frames); i++) {
+		struct frame frame = frames[i];
+
+		test_receive(control, &offer, sizeof(offer));
+		frame.rkey = offer.rkey;
+		if (frame.op == WIRE_READ)
+			frame.remote_addr = offer.addr;
+		ask_without_listening(&offer, frame);
+		test_signal(control);
+	}
 	test_receive(control, &offer, sizeof(offer));
 	for (int i = 0; i < CONNECTIONS; i++)
 		raw_link_connect(offer.address.qpn >> 8);
@@ -62,13 +64,12 @@ static long resident_kib(void)
 	return kib;
 }
 
-static void expect_service(struct pair *pair, struct region *sink, struct region *source)
+static void expect_service(struct pair *pair)
 {
 	for (int i = 0; i < 20; i++) {
 		uint64_t start = test_now_ms();
 
-		CHECK_EQUAL(post_read(pair->a.qp, i, sink, BYTES, (uintptr_t)source->bytes, source->mr->rkey), 0);
-		expect_completion(pair->a.cq, i, IBV_WC_SUCCESS);
+		pair_run(pair, IBV_WR_RDMA_READ, i, BYTES, IBV_WC_SUCCESS);
 		CHECK(test_now_ms() - start < 2000);
 	}
 }
@@ -76,7 +77,7 @@ static void expect_service(struct pair *pair, struct region *sink, struct region
 int main(void)
 {
 	struct test_peer peer = test_start_peer(pester);
-	struct region sink, source, file;
+	struct region *file;
 	struct offer offer;
 	struct pair pair;
 	struct side side;
@@ -84,22 +85,19 @@ int main(void)
 	long memory;
 
 	setenv("SOFTVERBS_PATH", "wire", 1);
-	open_pair(&pair, NULL, NULL);
+	open_pair_as(&pair, &(struct pair_setup){.bytes = BYTES});
 	open_side(&side, 16, 16);
-	sink = create_region(pair.a.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	source = create_region(pair.b.pd, BYTES, ALL_REMOTE);
-	setenv("SOFTVERBS_PATH", "file", 1); /* now only for create_region() */
-	file = create_region(side.pd, BYTES, ALL_REMOTE);
-	expect_service(&pair, &sink, &source);
+	file = keep_region(&side, create_file_region(side.pd, BYTES, ALL_REMOTE));
+	expect_service(&pair);
 	descriptors = open_descriptors();
 	memory = resident_kib();
 	for (int i = 0; i < 4; i++) {
 		connect_to_raw(&side);
-		offer = offer_of(&side, &file);
+		offer = offer_of(&side, file);
 		test_send(peer.fd, &offer, sizeof(offer));
-		expect_service(&pair, &sink, &source);
+		expect_service(&pair);
 		test_await(peer.fd);
-		expect_service(&pair, &sink, &source);
+		expect_service(&pair);
 		fprintf(stderr, "%d: %d descriptors, %ld KiB more\n", i, open_descriptors() - descriptors,
 			resident_kib() - memory);
 		CHECK(open_descriptors() - descriptors < (i == 3 ? ALLOWED_DESCRIPTORS : 20));
@@ -107,9 +105,6 @@ int main(void)
 	}
 	test_signal(peer.fd);
 	test_join_peer(&peer);
-	destroy_region(&file);
 	close_side(&side);
-	destroy_region(&sink);
-	destroy_region(&source);
 	close_pair(&pair);
 }

@@ -6,12 +6,14 @@
 #ifndef SHUFFLE_RDMA_TEST_ADVERSARY_H
 #define SHUFFLE_RDMA_TEST_ADVERSARY_H
 
+#include <sys/mman.h>
+
 #include "raw_responder.h"
 #include "users.h"
 
 #define HONEST_SECRET "of the honest processes alone"
 
-enum { ADVERSARY = 4711, ADVERSARY_BYTES = 1 << 16 };
+enum { ADVERSARY = 4711 };
 
 static inline void become_adversary(void)
 {
@@ -23,33 +25,20 @@ static inline void become_adversary(void)
 static inline int adversary_listen(uint16_t port, const char *suffix, int type)
 {
 	struct sockaddr_un name;
-	socklen_t length = raw_link_name(port, &name);
+	socklen_t length = raw_name(port, suffix, &name);
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 
 	CHECK(fd >= 0);
-	memcpy((char *)&name + length, suffix, strlen(suffix));
-	CHECK(!bind(fd, (struct sockaddr *)&name, length + strlen(suffix)));
+	CHECK(!bind(fd, (struct sockaddr *)&name, length));
 	CHECK(!listen(fd, 16));
 	return fd;
 }
 
-/* May change a frame, and counts what it is worth; to_server: from who connected. */
-typedef void adversary_look(struct frame *frame, void *payload, bool to_server);
-
-static inline bool adversary_pass_frame(int from, int to, bool to_server, adversary_look *look)
-{
-	static uint8_t payload[ADVERSARY_BYTES];
-	struct frame frame;
-
-	if (!raw_read_frame(from, &frame, payload, sizeof(payload)))
-		return false;
-	CHECK(frame.length <= sizeof(payload));
-	look(&frame, payload, to_server);
-	return raw_write_frame(to, &frame, payload);
-}
+/* Passes on what waits at `from`, changed or not, and counts what it is worth; to_server: `from` has connected. */
+typedef bool adversary_pass(int from, int to, bool to_server);
 
 /* Until either end hangs up. Descriptors do not pass. */
-static inline void adversary_relay(int client, int server, adversary_look *look)
+static inline void adversary_relay(int client, int server, adversary_pass *pass)
 {
 	struct pollfd ends[2] = {{client, POLLIN, 0}, {server, POLLIN, 0}};
 	bool goes_on = true;
@@ -57,9 +46,29 @@ static inline void adversary_relay(int client, int server, adversary_look *look)
 	while (goes_on && poll(ends, 2, -1) > 0)
 		for (int i = 0; i < 2 && goes_on; i++)
 			if (ends[i].revents)
-				goes_on = adversary_pass_frame(ends[i].fd, ends[1 - i].fd, i == 0, look);
+				goes_on = pass(ends[i].fd, ends[1 - i].fd, i == 0);
 	close(client);
 	close(server);
+}
+
+/* What the adversary counts, in memory that the test sees. */
+static inline void *adversary_report(size_t bytes)
+{
+	void *report = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(report != MAP_FAILED);
+	return report;
+}
+
+/* Kills `dying`, and has body() take its name; returns when it has. What body() is to know is in variables by now. */
+static inline struct test_peer start_adversary(struct test_peer *dying, void (*body)(int fd))
+{
+	struct test_peer adversary;
+
+	test_kill_peer(dying);
+	adversary = test_start_peer(body);
+	test_await(adversary.fd);
+	return adversary;
 }
 
 #endif

@@ -7,24 +7,12 @@
 
 enum { QKEY = 0x11111111, GRH_BYTES = 40, UD_MTU = 4096, QUIET_MS = 300 };
 
+/* One side: a queue pair in RTS, memory, and an address handle to all queue pairs of this host. */
 struct ud_side {
 	struct side side;
 	struct region memory;
+	struct ibv_ah *ah;
 };
-
-static inline struct ibv_qp *create_ud_qp(struct side *side, uint32_t max_wr)
-{
-	struct ibv_qp_init_attr init = {
-		.send_cq = side->cq,
-		.recv_cq = side->cq,
-		.cap = {max_wr, max_wr, 4, 4, 64},
-		.qp_type = IBV_QPT_UD,
-	};
-	struct ibv_qp *qp = softverbs_ibv_create_qp(side->pd, &init);
-
-	CHECK(qp);
-	return qp;
-}
 
 static inline void ud_modify(struct ibv_qp *qp, enum ibv_qp_state state, uint32_t qkey, int more)
 {
@@ -38,21 +26,6 @@ static inline void ud_to_rts(struct ibv_qp *qp, uint32_t qkey)
 	ud_modify(qp, IBV_QPS_INIT, qkey, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 	ud_modify(qp, IBV_QPS_RTR, 0, 0);
 	ud_modify(qp, IBV_QPS_RTS, 0, IBV_QP_SQ_PSN);
-}
-
-static inline void open_ud_side(struct ud_side *ud, uint32_t max_wr)
-{
-	open_side(&ud->side, 4096, 1);
-	CHECK_EQUAL(softverbs_ibv_destroy_qp(ud->side.qp), 0);
-	ud->side.qp = create_ud_qp(&ud->side, max_wr);
-	ud_to_rts(ud->side.qp, QKEY);
-	ud->memory = create_region(ud->side.pd, 1 << 20, IBV_ACCESS_LOCAL_WRITE);
-}
-
-static inline void close_ud_side(struct ud_side *ud)
-{
-	destroy_region(&ud->memory);
-	close_side(&ud->side);
 }
 
 static inline struct ibv_ah_attr ah_attr_to(const union ibv_gid *gid, uint8_t sgid_index)
@@ -80,6 +53,24 @@ static inline union ibv_gid gid_at(struct ud_side *ud, int index)
 	return gid;
 }
 
+static inline void open_ud_side(struct ud_side *ud, uint32_t max_wr)
+{
+	union ibv_gid gid;
+
+	open_side_of(&ud->side, IBV_QPT_UD, 4096, max_wr);
+	ud_to_rts(ud->side.qp, QKEY);
+	ud->memory = create_region(ud->side.pd, 1 << 20, IBV_ACCESS_LOCAL_WRITE);
+	gid = gid_at(ud, 1);
+	ud->ah = ah_to(ud, &gid, 1);
+}
+
+static inline void close_ud_side(struct ud_side *ud)
+{
+	CHECK_EQUAL(softverbs_ibv_destroy_ah(ud->ah), 0);
+	destroy_region(&ud->memory);
+	close_side(&ud->side);
+}
+
 static inline struct ibv_send_wr ud_wr(struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id, struct ibv_sge *sge)
 {
 	return (struct ibv_send_wr){
@@ -92,7 +83,8 @@ static inline struct ibv_send_wr ud_wr(struct ibv_ah *ah, uint32_t qpn, uint64_t
 	};
 }
 
-static inline int ud_post(struct ud_side *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id, uint32_t length)
+/* The first bytes of its memory, by an address handle. */
+static inline int ud_post_by(struct ud_side *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id, uint32_t length)
 {
 	struct ibv_sge sge = sge_of(&ud->memory, 0, length);
 	struct ibv_send_wr *bad, wr = ud_wr(ah, qpn, wr_id, &sge);
@@ -100,11 +92,38 @@ static inline int ud_post(struct ud_side *ud, struct ibv_ah *ah, uint32_t qpn, u
 	return ibv_post_send(ud->side.qp, &wr, &bad);
 }
 
-/* Sends, which must work, and takes the completion. */
-static inline void ud_send(struct ud_side *ud, struct ibv_ah *ah, uint32_t qpn, uint32_t length)
+/* Within this host; the post must work. */
+static inline void ud_post(struct ud_side *ud, uint32_t qpn, uint64_t wr_id, uint32_t length)
 {
-	CHECK_EQUAL(ud_post(ud, ah, qpn, 77, length), 0);
+	CHECK_EQUAL(ud_post_by(ud, ud->ah, qpn, wr_id, length), 0);
+}
+
+/* Sends, which must work, and takes the completion. */
+static inline void ud_send_by(struct ud_side *ud, struct ibv_ah *ah, uint32_t qpn, uint32_t length)
+{
+	CHECK_EQUAL(ud_post_by(ud, ah, qpn, 77, length), 0);
 	expect_completion(ud->side.cq, 77, IBV_WC_SUCCESS);
+}
+
+static inline void ud_send(struct ud_side *ud, uint32_t qpn, uint32_t length)
+{
+	ud_send_by(ud, ud->ah, qpn, length);
+}
+
+/* Into the first bytes of its memory. */
+static inline void ud_receive(struct ud_side *ud, uint64_t wr_id, uint32_t length)
+{
+	CHECK_EQUAL(post_receive(ud->side.qp, wr_id, sge_of(&ud->memory, 0, length)), 0);
+}
+
+/* The next completion is of a datagram of that length. */
+static inline struct ibv_wc ud_expect(struct ud_side *ud, uint32_t length)
+{
+	struct ibv_wc wc = wait_completion(ud->side.cq);
+
+	CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
+	CHECK_EQUAL(wc.byte_len, GRH_BYTES + length);
+	return wc;
 }
 
 /* Runs body() in a process of its own for each way that datagrams travel within a host; all must succeed. */
