@@ -6,6 +6,7 @@
 #include "engine.h"
 #include "fault/fault_async.h"
 #include "fault/fault_rules.h"
+#include "lock.h"
 #include "process/log.h"
 
 #include <errno.h>
@@ -23,74 +24,49 @@
 
 bool fault_any;
 
+#define NAME(prefix, name) {#name, prefix##name}
+
 static const struct fault_name wr_opcodes[] = {
 	{"WRITE", IBV_WR_RDMA_WRITE},
 	{"WRITE_WITH_IMM", IBV_WR_RDMA_WRITE_WITH_IMM},
-	{"SEND", IBV_WR_SEND},
-	{"SEND_WITH_IMM", IBV_WR_SEND_WITH_IMM},
 	{"READ", IBV_WR_RDMA_READ},
 	{"CMP_AND_SWP", IBV_WR_ATOMIC_CMP_AND_SWP},
 	{"FETCH_AND_ADD", IBV_WR_ATOMIC_FETCH_AND_ADD},
-	{"LOCAL_INV", IBV_WR_LOCAL_INV},
-	{"BIND_MW", IBV_WR_BIND_MW},
-	{"SEND_WITH_INV", IBV_WR_SEND_WITH_INV},
-	{NULL, 0},
+	NAME(IBV_WR_, SEND), NAME(IBV_WR_, SEND_WITH_IMM), NAME(IBV_WR_, SEND_WITH_INV),
+	NAME(IBV_WR_, LOCAL_INV), NAME(IBV_WR_, BIND_MW), {NULL, 0},
 };
 
 static const struct fault_name wc_opcodes[] = {
-	{"SEND", IBV_WC_SEND},
 	{"WRITE", IBV_WC_RDMA_WRITE},
 	{"READ", IBV_WC_RDMA_READ},
 	{"CMP_AND_SWP", IBV_WC_COMP_SWAP},
 	{"FETCH_AND_ADD", IBV_WC_FETCH_ADD},
-	{"BIND_MW", IBV_WC_BIND_MW},
-	{"LOCAL_INV", IBV_WC_LOCAL_INV},
-	{"RECV", IBV_WC_RECV},
 	{"RECV_WITH_IMM", IBV_WC_RECV_RDMA_WITH_IMM},
-	{NULL, 0},
+	NAME(IBV_WC_, SEND), NAME(IBV_WC_, BIND_MW), NAME(IBV_WC_, LOCAL_INV), NAME(IBV_WC_, RECV), {NULL, 0},
 };
 
 static const struct fault_name qp_states[] = {
-	{"RESET", IBV_QPS_RESET}, {"INIT", IBV_QPS_INIT}, {"RTR", IBV_QPS_RTR}, {"RTS", IBV_QPS_RTS},
-	{"SQD", IBV_QPS_SQD},	  {"SQE", IBV_QPS_SQE},	  {"ERR", IBV_QPS_ERR}, {NULL, 0},
+	NAME(IBV_QPS_, RESET), NAME(IBV_QPS_, INIT), NAME(IBV_QPS_, RTR), NAME(IBV_QPS_, RTS),
+	NAME(IBV_QPS_, SQD), NAME(IBV_QPS_, SQE), NAME(IBV_QPS_, ERR), {NULL, 0},
 };
 
 static const struct fault_name frame_ops[] = {
-	{"QP_OPEN", WIRE_QP_OPEN},
-	{"QP_OPEN_REPLY", WIRE_QP_OPEN_REPLY},
-	{"SEND", WIRE_SEND},
-	{"WRITE", WIRE_WRITE},
-	{"READ", WIRE_READ},
-	{"READ_DATA", WIRE_READ_DATA},
-	{"ACK", WIRE_ACK},
-	{"RNR_NAK", WIRE_RNR_NAK},
-	{"NAK", WIRE_NAK},
-	{"FILE_REQUEST", WIRE_FILE_REQUEST},
-	{"FILE_REPLY", WIRE_FILE_REPLY},
-	{"FILE_REVOKE", WIRE_FILE_REVOKE},
-	{"CMP_AND_SWP", WIRE_COMPARE_SWAP},
-	{"FETCH_AND_ADD", WIRE_FETCH_ADD},
-	{NULL, 0},
+	NAME(WIRE_, QP_OPEN), NAME(WIRE_, QP_OPEN_REPLY), NAME(WIRE_, SEND), NAME(WIRE_, WRITE),
+	NAME(WIRE_, READ), NAME(WIRE_, READ_DATA), NAME(WIRE_, ACK), NAME(WIRE_, RNR_NAK), NAME(WIRE_, NAK),
+	NAME(WIRE_, FILE_REQUEST), NAME(WIRE_, FILE_REPLY), NAME(WIRE_, FILE_REVOKE),
+	{"CMP_AND_SWP", WIRE_COMPARE_SWAP}, {"FETCH_AND_ADD", WIRE_FETCH_ADD}, {NULL, 0},
 };
 
 static const struct fault_name cm_frame_ops[] = {
-	{"REQUEST", CM_FRAME_REQUEST},
-	{"REPLY", CM_FRAME_REPLY},
-	{"REJECT", CM_FRAME_REJECT},
-	{"BUSY", CM_FRAME_BUSY},
-	{"READY", CM_FRAME_READY},
-	{"DISCONNECT", CM_FRAME_DISCONNECT},
-	{"DISCONNECTED", CM_FRAME_DISCONNECTED},
-	{NULL, 0},
+	NAME(CM_FRAME_, REQUEST), NAME(CM_FRAME_, REPLY), NAME(CM_FRAME_, REJECT), NAME(CM_FRAME_, BUSY),
+	NAME(CM_FRAME_, READY), NAME(CM_FRAME_, DISCONNECT), NAME(CM_FRAME_, DISCONNECTED), {NULL, 0},
 };
 
 static const struct fault_name datagram_kinds[] = {
-	{"REQUEST", CM_DATAGRAM_REQUEST},
-	{"REPLY", CM_DATAGRAM_REPLY},
-	{NULL, 0},
+	NAME(CM_DATAGRAM_, REQUEST), NAME(CM_DATAGRAM_, REPLY), {NULL, 0},
 };
 
-static const struct fault_name link_kinds[] = {{"QP", LINK_KIND_QP}, {"CM", LINK_KIND_CM}, {NULL, 0}};
+static const struct fault_name link_kinds[] = {NAME(LINK_KIND_, QP), NAME(LINK_KIND_, CM), {NULL, 0}};
 
 enum {
 	CALL = KEY_ERRNO | KEY_DELAY,
@@ -101,69 +77,20 @@ enum {
 };
 
 const struct fault_point_row fault_points[FAULT_POINTS] = {
-	[FAULT_OPEN_DEVICE] = {"open_device", CALL, NULL, NULL},
-	[FAULT_ALLOC_PD] = {"alloc_pd", CALL, NULL, NULL},
-	[FAULT_REG_MR] = {"reg_mr", CALL | KEY_LENGTH, NULL, NULL},
-	[FAULT_DEREG_MR] = {"dereg_mr", CALL | KEY_LENGTH, NULL, NULL},
-	[FAULT_CREATE_COMP_CHANNEL] = {"create_comp_channel", CALL, NULL, NULL},
-	[FAULT_CREATE_CQ] = {"create_cq", CALL, NULL, NULL},
-	[FAULT_CREATE_SRQ] = {"create_srq", CALL, NULL, NULL},
-	[FAULT_CREATE_AH] = {"create_ah", CALL, NULL, NULL},
-	[FAULT_ALLOC_MW] = {"alloc_mw", CALL, NULL, NULL},
-	[FAULT_CREATE_QP] = {"create_qp", CALL, NULL, NULL},
-	[FAULT_MODIFY_QP] = {"modify_qp", CALL | KEY_KIND | KEY_QP, "state", qp_states},
-	[FAULT_DESTROY_QP] = {"destroy_qp", CALL | KEY_QP, NULL, NULL},
-	[FAULT_CREATE_EVENT_CHANNEL] = {"create_event_channel", CALL, NULL, NULL},
-	[FAULT_CREATE_ID] = {"create_id", CALL, NULL, NULL},
-	[FAULT_BIND_ADDR] = {"bind_addr", CALL, NULL, NULL},
-	[FAULT_LISTEN] = {"listen", CALL, NULL, NULL},
-	[FAULT_RESOLVE_ADDR] = {"resolve_addr", CALL, NULL, NULL},
-	[FAULT_RESOLVE_ROUTE] = {"resolve_route", CALL, NULL, NULL},
-	[FAULT_CONNECT] = {"connect", CALL, NULL, NULL},
-	[FAULT_ACCEPT] = {"accept", CALL, NULL, NULL},
-	[FAULT_DISCONNECT] = {"disconnect", CALL, NULL, NULL},
-	[FAULT_POST_SEND] = {"post_send", POST, "opcode", wr_opcodes},
-	[FAULT_POST_RECV] = {"post_recv", POST & ~(KEY_KIND | KEY_LENGTH), NULL, NULL},
-	[FAULT_POST_SRQ_RECV] = {"post_srq_recv", KEY_ERRNO, NULL, NULL},
-	[FAULT_WR] = {"wr", ACTION | KEY_KIND, "opcode", wr_opcodes},
-	[FAULT_READ] = {"read", ACTION | KEY_FLIP | KEY_OFFSET | KEY_TRUNCATE, NULL, NULL},
-	[FAULT_RECV] = {"recv", KEY_STATUS | KEY_RNR | KEY_RAISE | KEY_QP | KEY_LENGTH, NULL, NULL},
-	[FAULT_COMPLETION] = {"completion",
-			      KEY_DROP | KEY_DELAY | KEY_DUPLICATE | KEY_OVERRUN | KEY_RAISE | KEY_KIND |
-				      KEY_QP | KEY_LENGTH | KEY_RESULT,
-			      "opcode", wc_opcodes},
-	[FAULT_CMA] = {"cma", KEY_ERRNO | KEY_DELAY | KEY_QP | KEY_LENGTH, NULL, NULL},
-	[FAULT_FILE] = {"file", KEY_ERRNO | KEY_DELAY | KEY_QP | KEY_LENGTH, NULL, NULL},
-	[FAULT_SHARE_FILE] = {"share_file", KEY_ERRNO | KEY_QP, NULL, NULL},
-	[FAULT_LINK] = {"link", KEY_REFUSE | KEY_SILENCE | KEY_RATE | KEY_DELAY | KEY_KIND, "kind", link_kinds},
-	[FAULT_FRAME] = {"frame", FRAME | KEY_QP, "op", frame_ops},
-	[FAULT_DATAGRAM] = {"datagram",
-			    KEY_DROP | KEY_DUPLICATE | KEY_FLIP | KEY_OFFSET | KEY_QP | KEY_LENGTH, NULL, NULL},
-	[FAULT_CM_FRAME] = {"cm_frame", FRAME | KEY_REASON, "op", cm_frame_ops},
-	[FAULT_CM_DATAGRAM] = {"cm_datagram", KEY_DROP | KEY_KIND, "kind", datagram_kinds},
-	[FAULT_CM_EVENT] = {"cm_event", KEY_DROP | KEY_DELAY | KEY_EVENT | KEY_ERRNO | KEY_REASON | KEY_KIND,
-			    "type", fault_cm_events},
+#define FAULT_POINT_ROW(point, text, allowed, ...) \
+	[FAULT_##point] = {.name = text, .keys = allowed, .kind = {__VA_ARGS__}},
+	FAULT_POINT_LIST(FAULT_POINT_ROW)
+#undef FAULT_POINT_ROW
 };
 
 struct fault_state {
 	pthread_mutex_t lock; /* a leaf; guards the rules */
 	struct fault_rule *rules;
-	struct fault_rule *retired; /* work requests may still point to their faults */
+	struct fault_rule *retired; /* kept, because work requests may still point to their faults */
 	unsigned int last_number;
 };
 
 ENGINE_PART(fault, NULL);
-
-static void add(struct fault_rule *rule)
-{
-	struct fault_rule **place = &engine->fault->rules;
-
-	while (*place)
-		place = &(*place)->next;
-	rule->next = NULL;
-	rule->number = ++engine->fault->last_number;
-	*place = rule;
-}
 
 void fault_enable(void)
 {
@@ -172,18 +99,17 @@ void fault_enable(void)
 
 unsigned int fault_add_rules(struct fault_rule *list)
 {
-	unsigned int first;
+	struct fault_rule **place = &engine->fault->rules;
 
-	pthread_mutex_lock(&engine->fault->lock);
-	first = engine->fault->last_number + 1;
-	while (list) {
-		struct fault_rule *next = list->next;
+	HOLD_LOCK(&engine->fault->lock);
+	unsigned int first = engine->fault->last_number + 1;
 
-		add(list);
-		list = next;
-	}
+	while (*place)
+		place = &(*place)->next;
+	*place = list;
+	for (; list; list = list->next)
+		list->number = ++engine->fault->last_number;
 	fault_enable();
-	pthread_mutex_unlock(&engine->fault->lock);
 	return first;
 }
 
@@ -192,7 +118,7 @@ unsigned int fault_clear_rules(unsigned int number)
 	struct fault_rule **place = &engine->fault->rules;
 	unsigned int cleared = 0;
 
-	pthread_mutex_lock(&engine->fault->lock);
+	HOLD_LOCK(&engine->fault->lock);
 	while (*place) {
 		struct fault_rule *rule = *place;
 
@@ -205,16 +131,14 @@ unsigned int fault_clear_rules(unsigned int number)
 		engine->fault->retired = rule;
 		cleared++;
 	}
-	pthread_mutex_unlock(&engine->fault->lock);
 	return cleared;
 }
 
 void fault_visit_rules(void (*visit)(const struct fault_rule *rule, void *argument), void *argument)
 {
-	pthread_mutex_lock(&engine->fault->lock);
+	HOLD_LOCK(&engine->fault->lock);
 	for (const struct fault_rule *rule = engine->fault->rules; rule; rule = rule->next)
 		visit(rule, argument);
-	pthread_mutex_unlock(&engine->fault->lock);
 }
 
 void fault_read_setting(void)
@@ -247,7 +171,7 @@ static bool claim(const char *path)
 	return true;
 }
 
-/* One number a rule and event, whatever the threads do (splitmix64). */
+/* Draws one number for each rule and event, which does not depend on the order of threads (splitmix64). */
 static bool draws(const struct fault_rule *rule)
 {
 	uint64_t z = rule->seed + rule->seen * 0x9e3779b97f4a7c15ull;
@@ -264,7 +188,7 @@ static bool concerns(const struct fault_rule *rule, enum fault_point point, cons
 	       (!(rule->keys & KEY_RESULT) || rule->result == subject->result);
 }
 
-/* The event was counted already. */
+/* Called after the event was counted. */
 static bool strikes(const struct fault_rule *rule)
 {
 	uint64_t number = rule->seen - rule->nth;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Faults on request: SOFTVERBS_FAULT and the control socket set rules, the device asks at its fault points.
- * docs/fault-injection.md has the language; the points are one table in fault.c, the keys one in fault_parse.c.
+ * docs/fault-injection.md describes the language, and FAULT_KEY_LIST (fault_rules.h) lists the keys.
  * Without a rule a point costs one predictable branch.
  */
 #ifndef SOFTDEV_FAULT_H
@@ -11,48 +11,59 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * The fault points: the name in the enumeration, the name in the rules, the keys of fault_rules.h that a rule of the
+ * point may have, and, with KEY_KIND, the name of that key and the names of its values.
+ */
+#define FAULT_POINT_LIST(POINT)                                                                                        \
+	/* calls; `errno` is their error, `delay` the time they take longer */                                         \
+	POINT(OPEN_DEVICE, "open_device", CALL)                                                                        \
+	POINT(ALLOC_PD, "alloc_pd", CALL)                                                                              \
+	POINT(REG_MR, "reg_mr", CALL | KEY_LENGTH)                                                                     \
+	POINT(DEREG_MR, "dereg_mr", CALL | KEY_LENGTH)                                                                 \
+	POINT(CREATE_COMP_CHANNEL, "create_comp_channel", CALL)                                                        \
+	POINT(CREATE_CQ, "create_cq", CALL)                                                                            \
+	POINT(CREATE_SRQ, "create_srq", CALL)                                                                          \
+	POINT(CREATE_AH, "create_ah", CALL)                                                                            \
+	POINT(ALLOC_MW, "alloc_mw", CALL)                                                                              \
+	POINT(CREATE_QP, "create_qp", CALL)                                                                            \
+	POINT(MODIFY_QP, "modify_qp", CALL | KEY_KIND | KEY_QP, "state", qp_states)                                    \
+	POINT(DESTROY_QP, "destroy_qp", CALL | KEY_QP)                                                                 \
+	POINT(CREATE_EVENT_CHANNEL, "create_event_channel", CALL)                                                      \
+	POINT(CREATE_ID, "create_id", CALL)                                                                            \
+	POINT(BIND_ADDR, "bind_addr", CALL)                                                                            \
+	POINT(LISTEN, "listen", CALL)                                                                                  \
+	POINT(RESOLVE_ADDR, "resolve_addr", CALL)                                                                      \
+	POINT(RESOLVE_ROUTE, "resolve_route", CALL)                                                                    \
+	POINT(CONNECT, "connect", CALL)                                                                                \
+	POINT(ACCEPT, "accept", CALL)                                                                                  \
+	POINT(DISCONNECT, "disconnect", CALL)                                                                          \
+	/* work requests and their completions */                                                                      \
+	POINT(POST_SEND, "post_send", POST, "opcode", wr_opcodes)                                                      \
+	POINT(POST_RECV, "post_recv", POST & ~(KEY_KIND | KEY_LENGTH))                                                 \
+	POINT(POST_SRQ_RECV, "post_srq_recv", KEY_ERRNO)                                                               \
+	POINT(WR, "wr", ACTION | KEY_KIND, "opcode", wr_opcodes)                                                       \
+	POINT(READ, "read", ACTION | KEY_FLIP | KEY_OFFSET | KEY_TRUNCATE)                                             \
+	POINT(RECV, "recv", KEY_STATUS | KEY_RNR | KEY_RAISE | KEY_QP | KEY_LENGTH)                                    \
+	POINT(COMPLETION, "completion", KEY_DROP | KEY_DELAY | KEY_DUPLICATE | KEY_OVERRUN | KEY_RAISE |               \
+	      KEY_KIND | KEY_QP | KEY_LENGTH | KEY_RESULT, "opcode", wc_opcodes)                                       \
+	/* the ways of a READ */                                                                                       \
+	POINT(CMA, "cma", KEY_ERRNO | KEY_DELAY | KEY_QP | KEY_LENGTH)                                                 \
+	POINT(FILE, "file", KEY_ERRNO | KEY_DELAY | KEY_QP | KEY_LENGTH)                                               \
+	POINT(SHARE_FILE, "share_file", KEY_ERRNO | KEY_QP)                                                            \
+	/* the wire */                                                                                                 \
+	POINT(LINK, "link", KEY_REFUSE | KEY_SILENCE | KEY_RATE | KEY_DELAY | KEY_KIND, "kind", link_kinds)            \
+	POINT(FRAME, "frame", FRAME | KEY_QP, "op", frame_ops)                                                         \
+	POINT(DATAGRAM, "datagram", KEY_DROP | KEY_DUPLICATE | KEY_FLIP | KEY_OFFSET | KEY_QP | KEY_LENGTH)            \
+	POINT(CM_FRAME, "cm_frame", FRAME | KEY_REASON, "op", cm_frame_ops)                                            \
+	POINT(CM_DATAGRAM, "cm_datagram", KEY_DROP | KEY_KIND, "kind", datagram_kinds)                                 \
+	POINT(CM_EVENT, "cm_event", KEY_DROP | KEY_DELAY | KEY_EVENT | KEY_ERRNO | KEY_REASON |                        \
+	      KEY_KIND, "type", fault_cm_events)
+
 enum fault_point {
-	/* calls; `errno` is their error, `delay` the time they take longer */
-	FAULT_OPEN_DEVICE,
-	FAULT_ALLOC_PD,
-	FAULT_REG_MR,
-	FAULT_DEREG_MR,
-	FAULT_CREATE_COMP_CHANNEL,
-	FAULT_CREATE_CQ,
-	FAULT_CREATE_SRQ,
-	FAULT_CREATE_AH,
-	FAULT_ALLOC_MW,
-	FAULT_CREATE_QP,
-	FAULT_MODIFY_QP,
-	FAULT_DESTROY_QP,
-	FAULT_CREATE_EVENT_CHANNEL,
-	FAULT_CREATE_ID,
-	FAULT_BIND_ADDR,
-	FAULT_LISTEN,
-	FAULT_RESOLVE_ADDR,
-	FAULT_RESOLVE_ROUTE,
-	FAULT_CONNECT,
-	FAULT_ACCEPT,
-	FAULT_DISCONNECT,
-	/* work requests and their completions */
-	FAULT_POST_SEND,
-	FAULT_POST_RECV,
-	FAULT_POST_SRQ_RECV,
-	FAULT_WR,
-	FAULT_READ,
-	FAULT_RECV,
-	FAULT_COMPLETION,
-	/* paths of a READ */
-	FAULT_CMA,
-	FAULT_FILE,
-	FAULT_SHARE_FILE,
-	/* the wire */
-	FAULT_LINK,
-	FAULT_FRAME,
-	FAULT_DATAGRAM,
-	FAULT_CM_FRAME,
-	FAULT_CM_DATAGRAM,
-	FAULT_CM_EVENT,
+#define FAULT_POINT_NAME(name, ...) FAULT_##name,
+	FAULT_POINT_LIST(FAULT_POINT_NAME)
+#undef FAULT_POINT_NAME
 	FAULT_POINTS
 };
 

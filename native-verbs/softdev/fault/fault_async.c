@@ -2,6 +2,7 @@
 #include "fault/fault_async.h"
 
 #include "device/device.h"
+#include "lock.h"
 #include "process/log.h"
 #include "process/progress.h"
 #include "queue/cq.h"
@@ -43,21 +44,19 @@ static void raise_on_qp(struct softdev_qp *qp, void *argument)
 		return;
 	if (qp->rq.srq && srq_raise_type(qp->rq.srq, raising->type))
 		raising->raised++;
-	pthread_mutex_lock(&qp->lock);
-	if (qp_raise_type(qp, raising->type)) {
-		raising->raised++;
-		if (failed)
-			qp_enter_error(qp);
-	}
-	pthread_mutex_unlock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
+	if (!qp_raise_type(qp, raising->type))
+		return;
+	raising->raised++;
+	if (failed)
+		qp_enter_error(qp);
 }
 
 static void stop_qp(struct softdev_qp *qp, void *unused)
 {
 	(void)unused;
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	qp_enter_error(qp);
-	pthread_mutex_unlock(&qp->lock);
 }
 
 unsigned int fault_raise(int event, uint32_t qpn)

@@ -44,26 +44,18 @@ static void set_rules(char *text, struct answer *answer)
 	say(answer, "ok rules %u to %u", first, first + count - 1);
 }
 
-static bool parse_number(const char *text, unsigned long max, unsigned long *number)
-{
-	char *end;
-
-	*number = strtoul(text, &end, 0);
-	return *text >= '0' && *text <= '9' && !*end && *number <= max;
-}
-
 static void clear_rules(const char *text, struct answer *answer)
 {
-	unsigned long number = 0;
+	uint64_t number = 0;
 	unsigned int cleared;
 
-	if (text && (!parse_number(text, UINT32_MAX, &number) || !number)) {
+	if (text && !fault_parse_number(text, 1, UINT32_MAX, &number)) {
 		say(answer, "error clear %s: give the number that list shows, or nothing for all", text);
 		return;
 	}
 	cleared = fault_clear_rules(number);
 	if (number && !cleared)
-		say(answer, "error clear %lu: there is no such rule", number);
+		say(answer, "error clear %s: there is no such rule", text);
 	else
 		say(answer, "ok cleared %u", cleared);
 }
@@ -74,18 +66,18 @@ static void show_rule(const struct fault_rule *rule, void *answer)
 	    (unsigned long long)rule->hits);
 }
 
-/* key=value words; each may stand once. */
+/* Parses the words key=value that follow. */
 static bool parse_words(char **state, struct link_command *command, bool slow, struct answer *answer)
 {
-	unsigned long number;
+	uint64_t number;
 	char *word;
 
 	while ((word = strtok_r(NULL, " ", state))) {
-		if (!strncmp(word, "qp=", 3) && parse_number(word + 3, 0xffffff, &number))
+		if (!strncmp(word, "qp=", 3) && fault_parse_number(word + 3, 0, 0xffffff, &number))
 			command->qpn = number;
-		else if (slow && !strncmp(word, "rate=", 5) && parse_number(word + 5, UINT64_MAX, &number))
+		else if (slow && !strncmp(word, "rate=", 5) && fault_parse_number(word + 5, 0, UINT64_MAX, &number))
 			command->rate = number;
-		else if (slow && !strncmp(word, "delay=", 6) && parse_number(word + 6, 3600000, &number))
+		else if (slow && !strncmp(word, "delay=", 6) && fault_parse_number(word + 6, 0, 3600000, &number))
 			command->delay_ms = number;
 		else {
 			say(answer, "error %s: %s", word,
@@ -101,9 +93,9 @@ static void raise_event(char **state, struct answer *answer)
 	char *name = strtok_r(NULL, " ", state);
 	struct link_command where = {0};
 	char message[FAULT_MAX_MESSAGE];
-	int event;
+	uint64_t event;
 
-	if (!fault_parse_name("event", name ? name : "", fault_async_names, FAULT_MAX_ASYNC, &event, message))
+	if (!fault_parse_name("event", name ? name : "", fault_async_names, 0, FAULT_MAX_ASYNC, &event, message))
 		say(answer, "error %s", message);
 	else if (parse_words(state, &where, false, answer))
 		say(answer, "ok raised on %u", fault_raise(event, where.qpn));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One list of what is held back, in order of arrival; a timer lets go what is due. Its lock comes after qp.lock
- * and an id's event_lock, before cq.lock and the event queues.
+ * One list holds what is kept back, in order of arrival; a timer lets go what is due. Its lock comes after qp.lock and
+ * an id's event_lock, before cq.lock and the event queues.
  */
 #include "fault/fault_hold.h"
 
 #include "cm/cm.h"
 #include "engine.h"
 #include "fault/fault.h"
+#include "lock.h"
 #include "process/log.h"
 #include "process/progress.h"
 #include "queue/cq.h"
@@ -27,7 +28,6 @@ struct held {
 	struct cm_event *event; /* or this */
 };
 
-static void on_task(void *unused);
 static void on_due(void *unused);
 
 struct fault_hold_state {
@@ -42,14 +42,13 @@ static bool init_part(void *part)
 {
 	struct fault_hold_state *state = part;
 
-	state->task.callback = on_task;
-	state->timer.callback = on_due;
+	state->task.callback = state->timer.callback = on_due;
 	return true;
 }
 
 ENGINE_PART(fault_hold, init_part);
 
-/* lock held. */
+/* Called with the lock held. */
 static struct held *take_out(struct held **place)
 {
 	struct held *held = *place;
@@ -59,7 +58,7 @@ static struct held *take_out(struct held **place)
 	return held;
 }
 
-/* lock held. */
+/* Called with the lock held. */
 static void let_go(struct held *held)
 {
 	if (held->event)
@@ -90,12 +89,7 @@ static void on_due(void *unused)
 		progress_timer_set(&engine->fault_hold->timer, next);
 }
 
-static void on_task(void *unused)
-{
-	on_due(unused);
-}
-
-/* lock held. */
+/* Called with the lock held. */
 static void hold(const struct held *what)
 {
 	struct held *held = malloc(sizeof(*held)), **place = &engine->fault_hold->first;
@@ -119,7 +113,7 @@ static uint64_t due_after(const struct fault *fault)
 	return fault->delay_ms ? progress_now_ns() + fault->delay_ms * MS : NEVER;
 }
 
-/* lock held. When the last held completion of that queue comes, 0 = none is held. */
+/* Returns when the last held completion of that queue comes; 0 = none is held. Called with the lock held. */
 static uint64_t queue_due(const struct softdev_qp *qp, bool is_send)
 {
 	uint64_t due = 0;
@@ -150,7 +144,7 @@ bool fault_takes_completion(struct softdev_cq *cq, const struct cqe *entry, bool
 			cq_push_now(cq, &held.entry, solicited);
 		return false;
 	}
-	pthread_mutex_lock(&engine->fault_hold->lock);
+	HOLD_LOCK(&engine->fault_hold->lock);
 	held.due_ns = queue_due(entry->qp, entry->is_send);
 	if (fault && fault->delay_ms && due_after(fault) > held.due_ns)
 		held.due_ns = due_after(fault);
@@ -159,7 +153,6 @@ bool fault_takes_completion(struct softdev_cq *cq, const struct cqe *entry, bool
 	held.entry.shared_receive = entry->shared_receive;
 	if (held.due_ns)
 		hold(&held);
-	pthread_mutex_unlock(&engine->fault_hold->lock);
 	return held.due_ns;
 }
 
@@ -169,7 +162,7 @@ void fault_forget_completions(const struct softdev_qp *qp)
 
 	if (!__atomic_load_n(&engine->fault_hold->held_count, __ATOMIC_RELAXED))
 		return;
-	pthread_mutex_lock(&engine->fault_hold->lock);
+	HOLD_LOCK(&engine->fault_hold->lock);
 	while (*place)
 		if (!(*place)->event && (*place)->entry.qp == qp) {
 			struct held *held = take_out(place);
@@ -180,7 +173,6 @@ void fault_forget_completions(const struct softdev_qp *qp)
 		} else {
 			place = &(*place)->next;
 		}
-	pthread_mutex_unlock(&engine->fault_hold->lock);
 }
 
 bool fault_takes_event(struct cm_event *event)
@@ -197,9 +189,8 @@ bool fault_takes_event(struct cm_event *event)
 	if (!fault->drop && !fault->delay_ms)
 		return false;
 	held.due_ns = due_after(fault);
-	pthread_mutex_lock(&engine->fault_hold->lock);
+	HOLD_LOCK(&engine->fault_hold->lock);
 	hold(&held);
-	pthread_mutex_unlock(&engine->fault_hold->lock);
 	return true;
 }
 
@@ -209,11 +200,10 @@ void fault_release_events(const struct cm_id *owner)
 
 	if (!__atomic_load_n(&engine->fault_hold->held_count, __ATOMIC_RELAXED))
 		return;
-	pthread_mutex_lock(&engine->fault_hold->lock);
+	HOLD_LOCK(&engine->fault_hold->lock);
 	while (*place)
 		if ((*place)->event && (*place)->event->owner == owner)
 			let_go(take_out(place));
 		else
 			place = &(*place)->next;
-	pthread_mutex_unlock(&engine->fault_hold->lock);
 }

@@ -14,87 +14,42 @@
 
 enum { MAX_STATUS = 23, MAX_CM_EVENT = RDMA_CM_EVENT_TIMEWAIT_EXIT };
 
+#define ERRNO(name) {#name, name}
+#define STATUS(name) {#name, IBV_WC_##name}
+#define ASYNC_EVENT(name) {#name, IBV_EVENT_##name}
+#define CM_EVENT(name) {#name, RDMA_CM_EVENT_##name}
+
 static const struct fault_name errnos[] = {
-	{"EPERM", EPERM},	  {"ENOENT", ENOENT},	    {"EINTR", EINTR},
-	{"EIO", EIO},		  {"EAGAIN", EAGAIN},	    {"ENOMEM", ENOMEM},
-	{"EACCES", EACCES},	  {"EFAULT", EFAULT},	    {"EBUSY", EBUSY},
-	{"ENODEV", ENODEV},	  {"EINVAL", EINVAL},	    {"EMFILE", EMFILE},
-	{"ENOSPC", ENOSPC},	  {"ENOSYS", ENOSYS},	    {"EPROTO", EPROTO},
-	{"ESRCH", ESRCH},	  {"EOPNOTSUPP", EOPNOTSUPP}, {"EADDRINUSE", EADDRINUSE},
-	{"ENETUNREACH", ENETUNREACH}, {"EHOSTUNREACH", EHOSTUNREACH}, {"ECONNREFUSED", ECONNREFUSED},
-	{"ECONNRESET", ECONNRESET}, {"ETIMEDOUT", ETIMEDOUT}, {"EBADF", EBADF},
-	{"ESTALE", ESTALE},	  {NULL, 0},
+	ERRNO(EPERM), ERRNO(ENOENT), ERRNO(EINTR), ERRNO(EIO), ERRNO(EAGAIN), ERRNO(ENOMEM), ERRNO(EACCES),
+	ERRNO(EFAULT), ERRNO(EBUSY), ERRNO(ENODEV), ERRNO(EINVAL), ERRNO(EMFILE), ERRNO(ENOSPC), ERRNO(ENOSYS),
+	ERRNO(EPROTO), ERRNO(ESRCH), ERRNO(EOPNOTSUPP), ERRNO(EADDRINUSE), ERRNO(ENETUNREACH),
+	ERRNO(EHOSTUNREACH), ERRNO(ECONNREFUSED), ERRNO(ECONNRESET), ERRNO(ETIMEDOUT), ERRNO(EBADF),
+	ERRNO(ESTALE), {NULL, 0},
 };
 
-static const struct fault_name statuses[] = {
-	{"LOC_LEN_ERR", IBV_WC_LOC_LEN_ERR},
-	{"LOC_QP_OP_ERR", IBV_WC_LOC_QP_OP_ERR},
-	{"LOC_EEC_OP_ERR", IBV_WC_LOC_EEC_OP_ERR},
-	{"LOC_PROT_ERR", IBV_WC_LOC_PROT_ERR},
-	{"WR_FLUSH_ERR", IBV_WC_WR_FLUSH_ERR},
-	{"MW_BIND_ERR", IBV_WC_MW_BIND_ERR},
-	{"BAD_RESP_ERR", IBV_WC_BAD_RESP_ERR},
-	{"LOC_ACCESS_ERR", IBV_WC_LOC_ACCESS_ERR},
-	{"REM_INV_REQ_ERR", IBV_WC_REM_INV_REQ_ERR},
-	{"REM_ACCESS_ERR", IBV_WC_REM_ACCESS_ERR},
-	{"REM_OP_ERR", IBV_WC_REM_OP_ERR},
-	{"RETRY_EXC_ERR", IBV_WC_RETRY_EXC_ERR},
-	{"RNR_RETRY_EXC_ERR", IBV_WC_RNR_RETRY_EXC_ERR},
-	{"LOC_RDD_VIOL_ERR", IBV_WC_LOC_RDD_VIOL_ERR},
-	{"REM_INV_RD_REQ_ERR", IBV_WC_REM_INV_RD_REQ_ERR},
-	{"REM_ABORT_ERR", IBV_WC_REM_ABORT_ERR},
-	{"INV_EECN_ERR", IBV_WC_INV_EECN_ERR},
-	{"INV_EEC_STATE_ERR", IBV_WC_INV_EEC_STATE_ERR},
-	{"FATAL_ERR", IBV_WC_FATAL_ERR},
-	{"RESP_TIMEOUT_ERR", IBV_WC_RESP_TIMEOUT_ERR},
-	{"GENERAL_ERR", IBV_WC_GENERAL_ERR},
-	{NULL, 0},
+/* The first can be the result of a completion, but not the effect of a fault. */
+static const struct fault_name results[] = {
+	STATUS(SUCCESS), STATUS(LOC_LEN_ERR), STATUS(LOC_QP_OP_ERR), STATUS(LOC_EEC_OP_ERR),
+	STATUS(LOC_PROT_ERR), STATUS(WR_FLUSH_ERR), STATUS(MW_BIND_ERR), STATUS(BAD_RESP_ERR),
+	STATUS(LOC_ACCESS_ERR), STATUS(REM_INV_REQ_ERR), STATUS(REM_ACCESS_ERR), STATUS(REM_OP_ERR),
+	STATUS(RETRY_EXC_ERR), STATUS(RNR_RETRY_EXC_ERR), STATUS(LOC_RDD_VIOL_ERR), STATUS(REM_INV_RD_REQ_ERR),
+	STATUS(REM_ABORT_ERR), STATUS(INV_EECN_ERR), STATUS(INV_EEC_STATE_ERR), STATUS(FATAL_ERR),
+	STATUS(RESP_TIMEOUT_ERR), STATUS(GENERAL_ERR), {NULL, 0},
 };
-
-/* What a completion may show beside an error. */
-static const struct fault_name success[] = {{"SUCCESS", IBV_WC_SUCCESS}, {NULL, 0}};
 
 const struct fault_name fault_async_names[] = {
-	{"CQ_ERR", IBV_EVENT_CQ_ERR},
-	{"QP_FATAL", IBV_EVENT_QP_FATAL},
-	{"QP_REQ_ERR", IBV_EVENT_QP_REQ_ERR},
-	{"QP_ACCESS_ERR", IBV_EVENT_QP_ACCESS_ERR},
-	{"COMM_EST", IBV_EVENT_COMM_EST},
-	{"SQ_DRAINED", IBV_EVENT_SQ_DRAINED},
-	{"PATH_MIG", IBV_EVENT_PATH_MIG},
-	{"PATH_MIG_ERR", IBV_EVENT_PATH_MIG_ERR},
-	{"DEVICE_FATAL", IBV_EVENT_DEVICE_FATAL},
-	{"PORT_ACTIVE", IBV_EVENT_PORT_ACTIVE},
-	{"PORT_ERR", IBV_EVENT_PORT_ERR},
-	{"LID_CHANGE", IBV_EVENT_LID_CHANGE},
-	{"PKEY_CHANGE", IBV_EVENT_PKEY_CHANGE},
-	{"SM_CHANGE", IBV_EVENT_SM_CHANGE},
-	{"SRQ_ERR", IBV_EVENT_SRQ_ERR},
-	{"SRQ_LIMIT_REACHED", IBV_EVENT_SRQ_LIMIT_REACHED},
-	{"QP_LAST_WQE_REACHED", IBV_EVENT_QP_LAST_WQE_REACHED},
-	{"CLIENT_REREGISTER", IBV_EVENT_CLIENT_REREGISTER},
-	{"GID_CHANGE", IBV_EVENT_GID_CHANGE},
-	{NULL, 0},
+	ASYNC_EVENT(CQ_ERR), ASYNC_EVENT(QP_FATAL), ASYNC_EVENT(QP_REQ_ERR), ASYNC_EVENT(QP_ACCESS_ERR),
+	ASYNC_EVENT(COMM_EST), ASYNC_EVENT(SQ_DRAINED), ASYNC_EVENT(PATH_MIG), ASYNC_EVENT(PATH_MIG_ERR),
+	ASYNC_EVENT(DEVICE_FATAL), ASYNC_EVENT(PORT_ACTIVE), ASYNC_EVENT(PORT_ERR), ASYNC_EVENT(LID_CHANGE),
+	ASYNC_EVENT(PKEY_CHANGE), ASYNC_EVENT(SM_CHANGE), ASYNC_EVENT(SRQ_ERR), ASYNC_EVENT(SRQ_LIMIT_REACHED),
+	ASYNC_EVENT(QP_LAST_WQE_REACHED), ASYNC_EVENT(CLIENT_REREGISTER), ASYNC_EVENT(GID_CHANGE), {NULL, 0},
 };
 
 const struct fault_name fault_cm_events[] = {
-	{"ADDR_RESOLVED", RDMA_CM_EVENT_ADDR_RESOLVED},
-	{"ADDR_ERROR", RDMA_CM_EVENT_ADDR_ERROR},
-	{"ROUTE_RESOLVED", RDMA_CM_EVENT_ROUTE_RESOLVED},
-	{"ROUTE_ERROR", RDMA_CM_EVENT_ROUTE_ERROR},
-	{"CONNECT_REQUEST", RDMA_CM_EVENT_CONNECT_REQUEST},
-	{"CONNECT_RESPONSE", RDMA_CM_EVENT_CONNECT_RESPONSE},
-	{"CONNECT_ERROR", RDMA_CM_EVENT_CONNECT_ERROR},
-	{"UNREACHABLE", RDMA_CM_EVENT_UNREACHABLE},
-	{"REJECTED", RDMA_CM_EVENT_REJECTED},
-	{"ESTABLISHED", RDMA_CM_EVENT_ESTABLISHED},
-	{"DISCONNECTED", RDMA_CM_EVENT_DISCONNECTED},
-	{"DEVICE_REMOVAL", RDMA_CM_EVENT_DEVICE_REMOVAL},
-	{"MULTICAST_JOIN", RDMA_CM_EVENT_MULTICAST_JOIN},
-	{"MULTICAST_ERROR", RDMA_CM_EVENT_MULTICAST_ERROR},
-	{"ADDR_CHANGE", RDMA_CM_EVENT_ADDR_CHANGE},
-	{"TIMEWAIT_EXIT", RDMA_CM_EVENT_TIMEWAIT_EXIT},
-	{NULL, 0},
+	CM_EVENT(ADDR_RESOLVED), CM_EVENT(ADDR_ERROR), CM_EVENT(ROUTE_RESOLVED), CM_EVENT(ROUTE_ERROR),
+	CM_EVENT(CONNECT_REQUEST), CM_EVENT(CONNECT_RESPONSE), CM_EVENT(CONNECT_ERROR), CM_EVENT(UNREACHABLE),
+	CM_EVENT(REJECTED), CM_EVENT(ESTABLISHED), CM_EVENT(DISCONNECTED), CM_EVENT(DEVICE_REMOVAL),
+	CM_EVENT(MULTICAST_JOIN), CM_EVENT(MULTICAST_ERROR), CM_EVENT(ADDR_CHANGE), CM_EVENT(TIMEWAIT_EXIT), {NULL, 0},
 };
 
 /* How the value of a key looks and where it goes. */
@@ -109,36 +64,12 @@ struct key_row {
 	size_t place, size; /* in struct fault_rule */
 };
 
-#define PLACE(member) offsetof(struct fault_rule, member), sizeof(((struct fault_rule *)NULL)->member)
-
 static const struct key_row keys[] = {
-	{"errno", KEY_ERRNO, NAME, 1, 4095, errnos, PLACE(fault.error)},
-	{"status", KEY_STATUS, NAME, 1, MAX_STATUS, statuses, PLACE(fault.status)},
-	{"event", KEY_EVENT, NAME, 0, MAX_CM_EVENT, fault_cm_events, PLACE(fault.event)},
-	{"reason", KEY_REASON, NUMBER, 0, 65535, NULL, PLACE(fault.reason)},
-	{"raise", KEY_RAISE, NAME, 0, FAULT_MAX_ASYNC, fault_async_names, PLACE(fault.raise)},
-	{"flip", KEY_FLIP, FLAG, 1, 1, NULL, PLACE(fault.flip)},
-	{"offset", KEY_OFFSET, NUMBER, 0, UINT32_MAX, NULL, PLACE(fault.offset)},
-	{"truncate", KEY_TRUNCATE, NUMBER, 0, UINT32_MAX, NULL, PLACE(fault.truncate)},
-	{"delay", KEY_DELAY, NUMBER, 1, 3600000, NULL, PLACE(fault.delay_ms)},
-	{"rate", KEY_RATE, NUMBER, 1, UINT64_MAX, NULL, PLACE(fault.rate)},
-	{"drop", KEY_DROP, FLAG, 1, 1, NULL, PLACE(fault.drop)},
-	{"duplicate", KEY_DUPLICATE, FLAG, 1, 1, NULL, PLACE(fault.duplicate)},
-	{"overrun", KEY_OVERRUN, FLAG, 1, 1, NULL, PLACE(fault.overrun)},
-	{"rnr", KEY_RNR, FLAG, 1, 1, NULL, PLACE(fault.rnr)},
-	{"cut", KEY_CUT, FLAG, 1, 1, NULL, PLACE(fault.cut)},
-	{"silence", KEY_SILENCE, FLAG, 1, 1, NULL, PLACE(fault.silence)},
-	{"refuse", KEY_REFUSE, FLAG, 1, 1, NULL, PLACE(fault.refuse)},
-	{"killpeer", KEY_KILLPEER, FLAG, 1, 1, NULL, PLACE(fault.kill_peer)},
-	{"stoppeer", KEY_STOPPEER, FLAG, 1, 1, NULL, PLACE(fault.stop_peer)},
-	{"qp", KEY_QP, NUMBER, 1, 0xffffff, NULL, PLACE(qpn)},
-	{"min_length", KEY_LENGTH, NUMBER, 1, UINT64_MAX, NULL, PLACE(min_length)},
-	{"result", KEY_RESULT, NAME, 0, MAX_STATUS, statuses, PLACE(result)},
-	{"nth", KEY_NTH, NUMBER, 1, UINT64_MAX, NULL, PLACE(nth)},
-	{"count", KEY_COUNT, NUMBER_OR_ALL, 1, UINT64_MAX, NULL, PLACE(count)},
-	{"every", KEY_EVERY, NUMBER, 1, UINT64_MAX, NULL, PLACE(every)},
-	{"probability", KEY_PROBABILITY, NUMBER, 1, 1000, NULL, PLACE(probability)},
-	{"once", KEY_ONCE, TEXT, 0, 0, NULL, PLACE(once)},
+#define KEY_ROW(key, name, shape, min, max, names, member) \
+	{name, KEY_##key, shape, min, max, names, offsetof(struct fault_rule, member), \
+	 sizeof(((struct fault_rule *)NULL)->member)},
+	FAULT_KEY_LIST(KEY_ROW)
+#undef KEY_ROW
 };
 
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
@@ -160,8 +91,7 @@ static void append(char text[FAULT_MAX_MESSAGE], const char *word)
 	snprintf(text + used, FAULT_MAX_MESSAGE - used, "%s%s", used ? ", " : "", word);
 }
 
-/* Decimal, or hexadecimal after 0x, and nothing else: a number that is not understood would never strike. */
-static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *number)
+bool fault_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *number)
 {
 	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 	char *end;
@@ -173,37 +103,21 @@ static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t 
 	return !errno && !*end && *number >= min && *number <= max;
 }
 
-static bool parse_named(const char *text, const struct fault_name *names, uint64_t min, uint64_t max,
-			uint64_t *value)
+bool fault_parse_name(const char *what, const char *text, const struct fault_name *names, uint64_t min, uint64_t max,
+		      uint64_t *value, char message[FAULT_MAX_MESSAGE])
 {
-	for (; names->name; names++)
+	char known[FAULT_MAX_MESSAGE] = "";
+
+	for (; names->name; names++) {
 		if (!strcasecmp(text, names->name)) {
 			*value = names->value;
 			return true;
 		}
-	return parse_number(text, min, max, value);
-}
-
-static bool bad_name(const char *what, const char *text, const struct fault_name *names, uint64_t min, uint64_t max,
-		     char message[FAULT_MAX_MESSAGE])
-{
-	char known[FAULT_MAX_MESSAGE] = "";
-
-	for (; names->name; names++)
 		append(known, names->name);
-	return fail(message, "%.40s=%.60s: use %llu to %llu, or one of %.800s", what, text, (unsigned long long)min,
+	}
+	return fault_parse_number(text, min, max, value) ||
+	       fail(message, "%.40s=%.60s: use %llu to %llu, or one of %.800s", what, text, (unsigned long long)min,
 		    (unsigned long long)max, known);
-}
-
-bool fault_parse_name(const char *what, const char *text, const struct fault_name *names, int max, int *value,
-		      char message[FAULT_MAX_MESSAGE])
-{
-	uint64_t number;
-
-	if (!parse_named(text, names, 0, max, &number))
-		return bad_name(what, text, names, 0, max, message);
-	*value = number;
-	return true;
 }
 
 static const struct key_row *find_key(const struct fault_point_row *point, const char *name)
@@ -221,8 +135,8 @@ static bool unknown_key(const struct fault_point_row *point, const char *name, c
 	for (int i = 0; i < KEYS; i++)
 		if ((point->keys | KEY_WHEN) & keys[i].key)
 			append(known, keys[i].name);
-	if (point->kind_key)
-		append(known, point->kind_key);
+	if (point->kind.key)
+		append(known, point->kind.key);
 	return fail(message, "%s has no key %.60s: use %.800s", point->name, name, known);
 }
 
@@ -262,16 +176,14 @@ static bool parse_value(struct fault_rule *rule, const struct key_row *row, cons
 		}
 		/* fall through */
 	case NUMBER:
-		if (!value || !parse_number(value, row->min, row->max, &number))
+		if (!value || !fault_parse_number(value, row->min, row->max, &number))
 			return fail(message, "%s=%.60s: use a number from %llu to %llu%s", row->name,
 				    value ? value : "", (unsigned long long)row->min, (unsigned long long)row->max,
 				    row->shape == NUMBER_OR_ALL ? ", or all" : "");
 		break;
 	case NAME:
-		if (row->key == KEY_RESULT && value && parse_named(value, success, 0, 0, &number))
-			break;
-		if (!value || !parse_named(value, row->names, row->min, row->max, &number))
-			return bad_name(row->name, value ? value : "", row->names, row->min, row->max, message);
+		if (!fault_parse_name(row->name, value ? value : "", row->names, row->min, row->max, &number, message))
+			return false;
 		break;
 	}
 	store(rule, row, number);
@@ -284,12 +196,16 @@ static bool parse_pair(struct fault_rule *rule, char *pair, char message[FAULT_M
 	const struct fault_point_row *point = &fault_points[rule->point];
 	char *value = strchr(pair, '=');
 	const struct key_row *row;
+	uint64_t kind;
 
 	if (value)
 		*value++ = 0;
-	if (point->kind_key && !strcmp(pair, point->kind_key)) {
+	if (point->kind.key && !strcmp(pair, point->kind.key)) {
+		if (!fault_parse_name(pair, value ? value : "", point->kind.names, 0, 255, &kind, message))
+			return false;
 		rule->keys |= KEY_KIND;
-		return fault_parse_name(pair, value ? value : "", point->kinds, 255, &rule->kind, message);
+		rule->kind = kind;
+		return true;
 	}
 	row = find_key(point, pair);
 	return row ? parse_value(rule, row, value, message) : unknown_key(point, pair, message);
@@ -330,7 +246,7 @@ static bool check_rule(struct fault_rule *rule, char message[FAULT_MAX_MESSAGE])
 	return fail(message, "%s is to do nothing: use %.800s", point->name, known);
 }
 
-/* The text is cut up. */
+/* Cuts the text up. */
 static bool parse_rule(char *text, struct fault_rule *rule, char message[FAULT_MAX_MESSAGE])
 {
 	char *pairs = strchr(text, ':');
@@ -346,19 +262,14 @@ static bool parse_rule(char *text, struct fault_rule *rule, char message[FAULT_M
 	return check_rule(rule, message);
 }
 
-static void free_rule(struct fault_rule *rule)
-{
-	free(rule->once);
-	free(rule->text);
-	free(rule);
-}
-
-void fault_free_rules(struct fault_rule *rules)
+static void free_rules(struct fault_rule *rules)
 {
 	while (rules) {
 		struct fault_rule *next = rules->next;
 
-		free_rule(rules);
+		free(rules->once);
+		free(rules->text);
+		free(rules);
 		rules = next;
 	}
 }
@@ -376,11 +287,11 @@ static struct fault_rule *new_rule(char *text, char message[FAULT_MAX_MESSAGE])
 	rule->nth = rule->count = rule->every = 1;
 	if (parse_rule(text, rule, message))
 		return rule;
-	free_rule(rule);
+	free_rules(rule);
 	return NULL;
 }
 
-/* Rules draw from streams of their own. */
+/* Gives each rule a stream of random numbers of its own. */
 static void spread_seed(struct fault_rule *rules, uint64_t seed)
 {
 	for (; rules; rules = rules->next) {
@@ -402,7 +313,7 @@ struct fault_rule *fault_parse(const char *text, char message[FAULT_MAX_MESSAGE]
 	copy = strdup(text);
 	for (char *item = copy ? strtok_r(copy, ";", &state) : NULL; item; item = strtok_r(NULL, ";", &state)) {
 		if (!strncmp(item, "seed=", 5)) {
-			if (parse_number(item + 5, 0, UINT64_MAX, &seed))
+			if (fault_parse_number(item + 5, 0, UINT64_MAX, &seed))
 				continue;
 			fail(message, "seed=%.60s: use a number", item + 5);
 			goto failed;
@@ -420,7 +331,7 @@ struct fault_rule *fault_parse(const char *text, char message[FAULT_MAX_MESSAGE]
 
 failed:
 	*last = NULL;
-	fault_free_rules(first);
+	free_rules(first);
 	free(copy);
 	return NULL;
 }

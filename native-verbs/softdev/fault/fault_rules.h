@@ -12,48 +12,61 @@ struct fault_name {
 	int value;
 };
 
-/* Keys of a rule, as bits: each point says which it takes. */
+/*
+ * The keys of a rule, effects first: the name in the enumeration, the name in the rules, the shape of the value
+ * (fault_parse.c), its bounds, the names of its values, and its place in struct fault_rule.
+ */
+#define FAULT_KEY_LIST(KEY)                                                                                            \
+	KEY(ERRNO, "errno", NAME, 1, 4095, errnos, fault.error)                                                        \
+	KEY(STATUS, "status", NAME, 1, MAX_STATUS, results + 1, fault.status)                                          \
+	KEY(EVENT, "event", NAME, 0, MAX_CM_EVENT, fault_cm_events, fault.event)                                       \
+	KEY(REASON, "reason", NUMBER, 0, 65535, NULL, fault.reason)                                                    \
+	KEY(RAISE, "raise", NAME, 0, FAULT_MAX_ASYNC, fault_async_names, fault.raise)                                  \
+	KEY(FLIP, "flip", FLAG, 1, 1, NULL, fault.flip)                                                                \
+	KEY(TRUNCATE, "truncate", NUMBER, 0, UINT32_MAX, NULL, fault.truncate)                                         \
+	KEY(DELAY, "delay", NUMBER, 1, 3600000, NULL, fault.delay_ms)                                                  \
+	KEY(RATE, "rate", NUMBER, 1, UINT64_MAX, NULL, fault.rate)                                                     \
+	KEY(DROP, "drop", FLAG, 1, 1, NULL, fault.drop)                                                                \
+	KEY(DUPLICATE, "duplicate", FLAG, 1, 1, NULL, fault.duplicate)                                                 \
+	KEY(OVERRUN, "overrun", FLAG, 1, 1, NULL, fault.overrun)                                                       \
+	KEY(RNR, "rnr", FLAG, 1, 1, NULL, fault.rnr)                                                                   \
+	KEY(CUT, "cut", FLAG, 1, 1, NULL, fault.cut)                                                                   \
+	KEY(SILENCE, "silence", FLAG, 1, 1, NULL, fault.silence)                                                       \
+	KEY(REFUSE, "refuse", FLAG, 1, 1, NULL, fault.refuse)                                                          \
+	KEY(KILLPEER, "killpeer", FLAG, 1, 1, NULL, fault.kill_peer)                                                   \
+	KEY(STOPPEER, "stoppeer", FLAG, 1, 1, NULL, fault.stop_peer)                                                   \
+	/* goes with flip */                                                                                           \
+	KEY(OFFSET, "offset", NUMBER, 0, UINT32_MAX, NULL, fault.offset)                                               \
+	/* filters */                                                                                                  \
+	KEY(QP, "qp", NUMBER, 1, 0xffffff, NULL, qpn)                                                                  \
+	KEY(LENGTH, "min_length", NUMBER, 1, UINT64_MAX, NULL, min_length)                                             \
+	KEY(RESULT, "result", NAME, 0, MAX_STATUS, results, result)                                                    \
+	/* when; every point takes these */                                                                            \
+	KEY(NTH, "nth", NUMBER, 1, UINT64_MAX, NULL, nth)                                                              \
+	KEY(COUNT, "count", NUMBER_OR_ALL, 1, UINT64_MAX, NULL, count)                                                 \
+	KEY(EVERY, "every", NUMBER, 1, UINT64_MAX, NULL, every)                                                        \
+	KEY(PROBABILITY, "probability", NUMBER, 1, 1000, NULL, probability)                                            \
+	KEY(ONCE, "once", TEXT, 0, 0, NULL, once)
+
+/* As bits: each point says which keys it takes. */
 enum fault_key {
-	KEY_ERRNO = 1 << 0,
-	KEY_STATUS = 1 << 1,
-	KEY_EVENT = 1 << 2,
-	KEY_REASON = 1 << 3,
-	KEY_FLIP = 1 << 4,
-	KEY_TRUNCATE = 1 << 5,
-	KEY_DELAY = 1 << 6,
-	KEY_RATE = 1 << 7,
-	KEY_DROP = 1 << 8,
-	KEY_DUPLICATE = 1 << 9,
-	KEY_OVERRUN = 1 << 10,
-	KEY_RNR = 1 << 11,
-	KEY_CUT = 1 << 12,
-	KEY_SILENCE = 1 << 13,
-	KEY_REFUSE = 1 << 14,
-	KEY_KILLPEER = 1 << 15,
-	KEY_STOPPEER = 1 << 16,
-	KEY_RAISE = 1 << 17,
-	KEY_EFFECTS = (1 << 18) - 1,
-	/* modifies an effect */
-	KEY_OFFSET = 1 << 18,
-	/* filters */
-	KEY_KIND = 1 << 19, /* under the point's own name for it */
-	KEY_QP = 1 << 20,
-	KEY_LENGTH = 1 << 21,
-	KEY_RESULT = 1 << 22,
-	/* when; every point takes these */
-	KEY_NTH = 1 << 23,
-	KEY_COUNT = 1 << 24,
-	KEY_EVERY = 1 << 25,
-	KEY_PROBABILITY = 1 << 26,
-	KEY_ONCE = 1 << 27,
+#define FAULT_KEY_BIT(name, ...) KEY_BIT_##name,
+#define FAULT_KEY_MASK(name, ...) KEY_##name = 1 << KEY_BIT_##name,
+	FAULT_KEY_LIST(FAULT_KEY_BIT) KEY_BIT_KIND,
+	FAULT_KEY_LIST(FAULT_KEY_MASK) KEY_KIND = 1 << KEY_BIT_KIND, /* under the point's own name for it */
+#undef FAULT_KEY_BIT
+#undef FAULT_KEY_MASK
+	KEY_EFFECTS = KEY_OFFSET - 1,
 	KEY_WHEN = KEY_NTH | KEY_COUNT | KEY_EVERY | KEY_PROBABILITY | KEY_ONCE,
 };
 
 struct fault_point_row {
 	const char *name;
 	unsigned int keys;
-	const char *kind_key; /* "opcode", "state", ... */
-	const struct fault_name *kinds;
+	struct {
+		const char *key; /* "opcode", "state", ... */
+		const struct fault_name *names;
+	} kind;
 };
 
 extern const struct fault_point_row fault_points[FAULT_POINTS];
@@ -62,7 +75,7 @@ struct fault_rule {
 	struct fault_rule *next;
 	enum fault_point point;
 	struct fault fault;
-	unsigned int keys; /* that were given */
+	unsigned int keys; /* the keys that were given */
 	int kind, result;
 	uint32_t qpn;
 	uint64_t min_length;
@@ -75,19 +88,23 @@ struct fault_rule {
 	uint64_t seen, hits;
 };
 
-/* fault_parse.c: the rules of a text, in order, or NULL and a message of one line. Frees nothing of the caller's. */
+/* fault_parse.c. Returns the rules of a text, in order, or NULL and a message of one line. */
 struct fault_rule *fault_parse(const char *text, char message[FAULT_MAX_MESSAGE]);
-void fault_free_rules(struct fault_rule *rules);
-/* A value of one of the tables, or a number up to `max`; false and a message. */
-bool fault_parse_name(const char *what, const char *text, const struct fault_name *names, int max, int *value,
-		      char message[FAULT_MAX_MESSAGE]);
+/* Parses a name of the table or a number; returns false and a message if it is neither. */
+bool fault_parse_name(const char *what, const char *text, const struct fault_name *names, uint64_t min, uint64_t max,
+		      uint64_t *value, char message[FAULT_MAX_MESSAGE]);
+/*
+ * Parses a number in decimal, or in hexadecimal after 0x, and nothing else, because a number that is not understood would
+ * never strike.
+ */
+bool fault_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *number);
 extern const struct fault_name fault_async_names[], fault_cm_events[];
 
-/* fault.c: the device asks at its points from now on. */
+/* fault.c. From now on the device asks at its points. */
 void fault_enable(void);
-/* Adds the rules, which are the list's from now on; the number of the first. */
+/* Takes over the rules; returns the number of the first. */
 unsigned int fault_add_rules(struct fault_rule *rules);
-/* Takes rule `number` (0 = all) off; how many. */
+/* Removes the rule of that number (0 = all); returns how many it removed. */
 unsigned int fault_clear_rules(unsigned int number);
 void fault_visit_rules(void (*visit)(const struct fault_rule *rule, void *argument), void *argument);
 
