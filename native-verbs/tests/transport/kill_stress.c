@@ -5,37 +5,32 @@
  * RETRY_EXC_ERR with all behind it flushed; a peer that continues in time costs nothing.
  * SOFTVERBS_TEST_ROUNDS=N (of each path) makes it long, SOFTVERBS_TEST_SEED=N repeats a run.
  */
+#include "offer.h"
 #include "random.h"
-#include "softdev_fixture.h"
 
 enum { BYTES = 1 << 20, REQUESTS = 16, ROUNDS = 6, LIMIT_MS = 12000, SPREAD_US = 6000 };
 
 enum action { KILL, STOP, STOP_AND_CONTINUE };
 
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
+/* What a peer says when it is there. */
+struct presence {
+	struct offer offer;
 	pid_t pid;
 };
-
-static struct offer offer_of(const struct side *side, const struct region *region)
-{
-	return (struct offer){address_of(side), (uintptr_t)region->bytes, region->mr->rkey, getpid()};
-}
 
 /* Serves, and asks as well, until its end. */
 static _Noreturn void live(int fd)
 {
 	struct side side;
-	struct region region, mine;
-	struct offer own, other;
+	struct region *region, *mine;
+	struct presence own;
+	struct offer other;
 
 	open_side(&side, 256, 64);
-	region = create_region(side.pd, BYTES, ALL_REMOTE);
-	mine = create_region(side.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	fill_pattern(region.bytes, BYTES, 1);
-	own = offer_of(&side, &region);
+	region = add_region(&side, BYTES, ALL_REMOTE);
+	mine = add_region(&side, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	fill_pattern(region->bytes, BYTES, 1);
+	own = (struct presence){offer_of(&side, region), getpid()};
 	test_send(fd, &own, sizeof(own));
 	test_receive(fd, &other, sizeof(other));
 	connect_side(&side, &other.address, NULL);
@@ -43,10 +38,10 @@ static _Noreturn void live(int fd)
 		struct ibv_wc wc;
 
 		for (; received < 32; received++)
-			CHECK_EQUAL(post_receive(side.qp, 100, sge_of(&mine, BYTES / 2, 8)), 0);
+			CHECK_EQUAL(post_receive(side.qp, 100, sge_of(mine, BYTES / 2, 8)), 0);
 		for (; posted < 4; posted++)
 			CHECK_EQUAL(post(side.qp, posted & 1 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, 1,
-					 sge_of(&mine, 0, BYTES / 2), other.addr, other.rkey),
+					 sge_of(mine, 0, BYTES / 2), other.addr, other.rkey),
 				    0);
 		if (ibv_poll_cq(side.cq, 1, &wc) != 1)
 			usleep(100);
@@ -64,13 +59,10 @@ static void make_peers(int fd)
 
 	while (test_readable(fd, TEST_SECONDS * 1000) && read(fd, message, 1) == 1) {
 		int status;
-		pid_t pid = fork();
+		pid_t pid = test_fork();
 
-		CHECK(pid >= 0);
-		if (!pid) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!pid)
 			live(fd);
-		}
 		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
 		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 		while (recv(fd, message, sizeof(message), MSG_DONTWAIT) > 0)
@@ -102,27 +94,19 @@ static struct round random_round(enum action action)
 	return round;
 }
 
-static void post_round(struct side *side, struct region *sinks, const struct offer *peer, const struct round *round)
+static void post_round(struct side *side, const struct offer *peer, const struct round *round)
 {
 	for (int i = 0; i < round->requests; i++) {
-		struct ibv_sge sge = sge_of(&sinks[i], 0, round->request[i].length);
-		bool writes = round->request[i].opcode == IBV_WR_RDMA_WRITE;
+		struct ibv_sge sge = sge_of(&side->regions[i], 0, round->request[i].length);
+		enum ibv_wr_opcode opcode = round->request[i].opcode;
+		uint64_t offset = opcode == IBV_WR_RDMA_WRITE ? BYTES / 2 : 64; /* where no READ looks */
 
-		memset(sinks[i].bytes, 0, BYTES / 2);
-		/* WRITEs go where no READ looks. */
-		CHECK_EQUAL(post(side->qp, round->request[i].opcode, i, sge,
-				 peer->addr + (writes ? BYTES / 2 : 64), peer->rkey),
-			    0);
+		memset(side->regions[i].bytes, 0, BYTES / 2);
+		CHECK_EQUAL(post(side->qp, opcode, i, sge, peer->addr + offset, peer->rkey), 0);
 	}
 }
 
-static void check_bytes(const struct region *sink, const uint8_t *expected, uint32_t length)
-{
-	CHECK(!memcmp(sink->bytes, expected + 64, length));
-}
-
-static void expect_round(struct side *side, const struct region *sinks, const uint8_t *expected,
-			 const struct round *round)
+static void expect_round(struct side *side, const uint8_t *expected, const struct round *round)
 {
 	bool failed = false;
 
@@ -134,7 +118,7 @@ static void expect_round(struct side *side, const struct region *sinks, const ui
 			CHECK_EQUAL(wc.status, IBV_WC_WR_FLUSH_ERR);
 		} else if (wc.status == IBV_WC_SUCCESS) {
 			if (round->request[i].opcode == IBV_WR_RDMA_READ)
-				check_bytes(&sinks[i], expected, round->request[i].length);
+				CHECK(!memcmp(side->regions[i].bytes, expected + 64, round->request[i].length));
 		} else {
 			CHECK_EQUAL(wc.status, IBV_WC_RETRY_EXC_ERR);
 			CHECK(round->action != STOP_AND_CONTINUE);
@@ -147,37 +131,37 @@ static void expect_round(struct side *side, const struct region *sinks, const ui
 	CHECK(!test_readable(side->context->async_fd, 0));
 }
 
-static void play(int fd, struct side *side, struct region *sinks, const uint8_t *expected, const struct round *round)
+static void play(int fd, struct side *side, const uint8_t *expected, const struct round *round)
 {
 	/* 8.6 s: on a busy host it may have been stopped before it was ready. */
 	static const struct connection patient = {.timeout = 18, .retry_count = 7};
-	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-	struct offer peer, own;
+	struct presence peer;
+	struct offer own;
 	uint64_t start;
 
-	CHECK_EQUAL(softverbs_ibv_modify_qp(side->qp, &reset, IBV_QP_STATE), 0);
+	move_qp(side->qp, IBV_QPS_RESET);
 	test_signal(fd);
 	test_receive(fd, &peer, sizeof(peer));
-	own = offer_of(side, &sinks[REQUESTS]);
+	own = offer_of(side, &side->regions[REQUESTS]);
 	test_send(fd, &own, sizeof(own));
 	if (next_random(4))
 		usleep(next_random(SPREAD_US)); /* otherwise it may have gone before it was ready */
-	connect_side(side, &peer.address, round->action == STOP_AND_CONTINUE ? &patient : NULL);
+	connect_side(side, &peer.offer.address, round->action == STOP_AND_CONTINUE ? &patient : NULL);
 	if (next_random(2)) {
 		usleep(next_random(SPREAD_US));
-		post_round(side, sinks, &peer, round);
+		post_round(side, &peer.offer, round);
 		usleep(next_random(SPREAD_US));
 		CHECK(!kill(peer.pid, round->action == KILL ? SIGKILL : SIGSTOP));
 	} else {
 		CHECK(!kill(peer.pid, round->action == KILL ? SIGKILL : SIGSTOP));
-		post_round(side, sinks, &peer, round);
+		post_round(side, &peer.offer, round);
 	}
 	start = test_now_ms();
 	if (round->action == STOP_AND_CONTINUE) {
 		usleep(next_random(300000));
 		CHECK(!kill(peer.pid, SIGCONT));
 	}
-	expect_round(side, sinks, expected, round);
+	expect_round(side, expected, round);
 	CHECK(test_now_ms() - start < LIMIT_MS);
 	kill(peer.pid, SIGKILL);
 	test_await(fd);
@@ -188,7 +172,6 @@ static void body(void)
 	struct test_peer maker = test_start_peer(make_peers);
 	const char *count = getenv("SOFTVERBS_TEST_ROUNDS");
 	int rounds = count ? atoi(count) : ROUNDS;
-	struct region sinks[REQUESTS + 1];
 	uint8_t *expected = malloc(BYTES);
 	struct side side;
 
@@ -197,17 +180,15 @@ static void body(void)
 	CHECK(expected);
 	fill_pattern(expected, BYTES, 1);
 	open_side(&side, 256, 64);
-	for (int i = 0; i <= REQUESTS; i++)
-		sinks[i] = create_region(side.pd, BYTES, ALL_REMOTE);
+	for (int i = 0; i <= REQUESTS; i++) /* a sink for each request, and the region that the peer uses */
+		add_region(&side, BYTES, ALL_REMOTE);
 	for (int i = 0; i < rounds; i++) {
 		struct round round = random_round(i % 20 == 0	    ? STOP
 						  : next_random(3) ? KILL
 								   : STOP_AND_CONTINUE);
 
-		play(maker.fd, &side, sinks, expected, &round);
+		play(maker.fd, &side, expected, &round);
 	}
-	for (int i = 0; i <= REQUESTS; i++)
-		destroy_region(&sinks[i]);
 	free(expected);
 	close_side(&side);
 	check_no_leaks();

@@ -26,7 +26,7 @@ struct node {
 	unsigned int number;
 	struct side side;
 	struct ibv_qp *qps[NODES];
-	struct region source, sink;
+	struct region *source, *sink;
 };
 
 struct reader {
@@ -46,17 +46,17 @@ static void open_node(struct node *node, unsigned int number)
 
 	node->number = number;
 	open_side(&node->side, 1024, 16);
-	node->source = create_region(node->side.pd, REGION_BYTES, IBV_ACCESS_REMOTE_READ);
-	node->sink = create_region(node->side.pd, REGION_BYTES, IBV_ACCESS_LOCAL_WRITE);
+	node->source = add_region(&node->side, REGION_BYTES, IBV_ACCESS_REMOTE_READ);
+	node->sink = add_region(&node->side, REGION_BYTES, IBV_ACCESS_LOCAL_WRITE);
 	for (uint64_t i = 0; i < REGION_BYTES; i++)
-		node->source.bytes[i] = byte_at(number, i);
+		node->source->bytes[i] = byte_at(number, i);
 	for (int i = 0; i < NODES; i++) {
 		node->qps[i] = create_qp(&node->side, 128);
 		entry->qpn[i] = node->qps[i]->qp_num;
 	}
 	entry->gid = address_of(&node->side).gid;
-	entry->addr = (uintptr_t)node->source.bytes;
-	entry->rkey = node->source.mr->rkey;
+	entry->addr = (uintptr_t)node->source->bytes;
+	entry->rkey = node->source->mr->rkey;
 }
 
 static void connect_node(struct node *node)
@@ -88,7 +88,7 @@ static void post_list(const struct reader *reader, unsigned int list)
 	struct ibv_sge sges[CHAIN];
 
 	for (unsigned int i = 0; i < CHAIN; i++) {
-		sges[i] = sge_of(&node->sink, (reader->number * CHAIN + i) * BLOCK, BLOCK);
+		sges[i] = sge_of(node->sink, (reader->number * CHAIN + i) * BLOCK, BLOCK);
 		wrs[i] = (struct ibv_send_wr){
 			.wr_id = reader->number,
 			.next = i + 1 < CHAIN ? &wrs[i + 1] : NULL,
@@ -107,16 +107,11 @@ static void *read_all(void *argument)
 	struct reader *reader = argument;
 
 	for (unsigned int list = 0; list < LISTS; list++) {
-		uint64_t deadline = test_now_ms() + WAIT_MS;
-
 		post_list(reader, list);
-		while (__atomic_load_n(&reader->completed, __ATOMIC_ACQUIRE) == list) {
-			CHECK(test_now_ms() < deadline);
-			usleep(20);
-		}
+		AWAIT(__atomic_load_n(&reader->completed, __ATOMIC_ACQUIRE) != list);
 		for (unsigned int i = 0; i < CHAIN; i++)
 			for (uint64_t at = 0; at < BLOCK; at += 499)
-				CHECK_EQUAL(reader->node->sink.bytes[(reader->number * CHAIN + i) * BLOCK + at],
+				CHECK_EQUAL(reader->node->sink->bytes[(reader->number * CHAIN + i) * BLOCK + at],
 					    byte_at(list % NODES, offset_of(list, i) + at));
 	}
 	return NULL;
@@ -124,30 +119,18 @@ static void *read_all(void *argument)
 
 static void poll_until_done(struct node *node, struct reader *readers)
 {
-	unsigned int rest = THREADS * LISTS;
-	struct ibv_cq *cq;
-	void *context;
-
-	CHECK_EQUAL(ibv_req_notify_cq(node->side.cq, 0), 0);
-	while (rest) {
+	for (unsigned int rest = THREADS * LISTS;;) {
 		struct ibv_wc wc;
 
+		CHECK_EQUAL(ibv_req_notify_cq(node->side.cq, 0), 0);
 		while (ibv_poll_cq(node->side.cq, 1, &wc) == 1) {
 			CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
 			__atomic_add_fetch(&readers[wc.wr_id].completed, 1, __ATOMIC_RELEASE);
 			rest--;
 		}
 		if (!rest)
-			break;
-		CHECK(test_readable(node->side.channel->fd, WAIT_MS));
-		CHECK_EQUAL(softverbs_ibv_get_cq_event(node->side.channel, &cq, &context), 0);
-		softverbs_ibv_ack_cq_events(cq, 1);
-		CHECK_EQUAL(ibv_req_notify_cq(cq, 0), 0);
-		while (ibv_poll_cq(cq, 1, &wc) == 1) {
-			CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
-			__atomic_add_fetch(&readers[wc.wr_id].completed, 1, __ATOMIC_RELEASE);
-			rest--;
-		}
+			return;
+		take_cq_event(node->side.channel);
 	}
 }
 
@@ -170,8 +153,6 @@ static void run_node(unsigned int number)
 	pthread_barrier_wait(&board->barrier);
 	for (int i = 0; i < NODES; i++)
 		CHECK_EQUAL(softverbs_ibv_destroy_qp(node.qps[i]), 0);
-	destroy_region(&node.source);
-	destroy_region(&node.sink);
 	close_side(&node.side);
 	check_no_leaks();
 }
@@ -187,21 +168,15 @@ static void body(void)
 	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
 	CHECK(!pthread_barrier_init(&board->barrier, &shared, NODES));
 	for (unsigned int i = 0; i < NODES; i++) {
-		pids[i] = fork();
-		CHECK(pids[i] >= 0);
+		pids[i] = test_fork();
 		if (!pids[i]) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			alarm(TEST_SECONDS);
 			run_node(i);
 			exit(0);
 		}
 	}
-	for (int i = 0; i < NODES; i++) {
-		int status;
-
-		CHECK_EQUAL(waitpid(pids[i], &status, 0), pids[i]);
-		CHECK_EQUAL(status, 0);
-	}
+	for (int i = 0; i < NODES; i++)
+		test_join(pids[i]);
 }
 
 int main(void)

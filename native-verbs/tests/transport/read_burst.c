@@ -5,184 +5,148 @@
  */
 #include "softdev_fixture.h"
 
-enum { BURST = 60, BLOCK = 700, BYTES = BURST * BLOCK };
+enum { BURST = 60, BLOCK = 700, BYTES = BURST * BLOCK, NONE = -1 };
 
-struct scene {
-	struct pair pair;
-	struct region sink, source;
-};
-
-static void open_scene(struct scene *scene)
+static void post_one(struct pair *pair, int i, unsigned int send_flags, uint32_t rkey)
 {
-	open_pair(&scene->pair, NULL, NULL);
-	scene->sink = create_region(scene->pair.a.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	scene->source = create_region(scene->pair.b.pd, BYTES, ALL_REMOTE);
-	fill_pattern(scene->source.bytes, BYTES, 5);
-	/* Connected before the burst. */
-	CHECK_EQUAL(post_read(scene->pair.a.qp, 99, &scene->sink, 1, (uintptr_t)scene->source.bytes,
-			      scene->source.mr->rkey),
-		    0);
-	expect_completion(scene->pair.a.cq, 99, IBV_WC_SUCCESS);
+	struct ibv_sge sge = sge_of(pair->local, i * BLOCK, BLOCK);
+	struct ibv_send_wr *bad, wr = {
+					 .wr_id = i,
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_RDMA_READ,
+					 .send_flags = send_flags,
+					 .wr.rdma = {(uintptr_t)pair->remote->bytes + i * BLOCK, rkey},
+				 };
+
+	/* A queue pair that is in error meanwhile takes and flushes it. */
+	CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
 }
 
-static void close_scene(struct scene *scene)
+/* A case whose pair has its connection before the burst. */
+#define BURST_CASE(name)                                                                           \
+	static void name##_connected(struct pair *pair);                                           \
+	PAIR_CASE(name, .bytes = BYTES)                                                            \
+	{                                                                                          \
+		connect_and_fill(pair);                                                            \
+		name##_connected(pair);                                                            \
+	}                                                                                          \
+	static void name##_connected(struct pair *pair)
+
+static void connect_and_fill(struct pair *pair)
 {
-	destroy_region(&scene->sink);
-	destroy_region(&scene->source);
-	close_pair(&scene->pair);
+	fill_pattern(pair->remote->bytes, BYTES, 5);
+	pair_run(pair, IBV_WR_RDMA_READ, 99, 1, IBV_WC_SUCCESS);
 }
 
-/* READ i brings block i; `wrong` is one with a wrong rkey, -1 = none. */
-static void post_burst(struct scene *scene, bool signalled, int wrong)
+/* READ i brings block i; `wrong` is one with a wrong rkey. */
+static void post_burst(struct pair *pair, unsigned int send_flags, int wrong)
 {
-	for (int i = 0; i < BURST; i++) {
-		struct ibv_sge sge = sge_of(&scene->sink, i * BLOCK, BLOCK);
-		struct ibv_send_wr *bad, wr = {
-						 .wr_id = i,
-						 .sg_list = &sge,
-						 .num_sge = 1,
-						 .opcode = IBV_WR_RDMA_READ,
-						 .send_flags = signalled ? IBV_SEND_SIGNALED : 0,
-						 .wr.rdma = {(uintptr_t)scene->source.bytes + i * BLOCK,
-							     scene->source.mr->rkey + (i == wrong)},
-					 };
-		/* A queue pair that is in error meanwhile takes and flushes them. */
-		CHECK_EQUAL(ibv_post_send(scene->pair.a.qp, &wr, &bad), 0);
-	}
-}
-
-static void expect_bytes(struct scene *scene, int blocks)
-{
-	CHECK(!memcmp(scene->sink.bytes, scene->source.bytes, (size_t)blocks * BLOCK));
-}
-
-static void comesWhenPolled(void)
-{
-	struct scene scene;
-
-	open_scene(&scene);
-	post_burst(&scene, true, -1);
 	for (int i = 0; i < BURST; i++)
-		expect_completion(scene.pair.a.cq, i, IBV_WC_SUCCESS);
-	expect_bytes(&scene, BURST);
-	close_scene(&scene);
+		post_one(pair, i, send_flags, pair->remote->mr->rkey + (i == wrong));
+}
+
+static void expect_bytes(struct pair *pair, int blocks)
+{
+	CHECK(!memcmp(pair->local->bytes, pair->remote->bytes, (size_t)blocks * BLOCK));
+}
+
+BURST_CASE(comesWhenPolled)
+{
+	post_burst(pair, IBV_SEND_SIGNALED, NONE);
+	expect_completions(pair->a.cq, 0, BURST - 1, IBV_WC_SUCCESS);
+	expect_bytes(pair, BURST);
 }
 
 /* Many times, so that it is not made to wait for ever anew. */
-static void comesWithoutAnyCall(void)
+CASE(comesWithoutAnyCall)
 {
-	struct scene scene;
-	uint64_t deadline = test_now_ms() + WAIT_MS;
+	for (int i = 0; i < 12; i++) {
+		struct pair pair;
 
-	open_scene(&scene);
-	post_burst(&scene, false, -1);
-	while (memcmp((uint8_t *)scene.sink.bytes, scene.source.bytes, BYTES)) {
-		CHECK(test_now_ms() < deadline);
-		usleep(200);
+		open_pair_as(&pair, &(struct pair_setup){.bytes = BYTES});
+		connect_and_fill(&pair);
+		post_burst(&pair, 0, NONE);
+		AWAIT(!memcmp(pair.local->bytes, pair.remote->bytes, BYTES));
+		close_pair(&pair);
 	}
-	close_scene(&scene);
 }
 
-static void expect_event(struct side *side)
+/* Asks for an event and takes the completions that are there already, which make none; returns the next one's wr_id. */
+static int ask_and_poll(struct side *side, int next)
 {
-	struct ibv_cq *cq;
-	void *context;
+	struct ibv_wc wc;
 
-	CHECK(test_readable(side->channel->fd, WAIT_MS));
-	CHECK_EQUAL(softverbs_ibv_get_cq_event(side->channel, &cq, &context), 0);
-	CHECK(cq == side->cq);
-	softverbs_ibv_ack_cq_events(cq, 1);
-}
-
-static void raisesTheEvent(bool asked_before)
-{
-	struct scene scene;
-	struct side *a = &scene.pair.a;
-
-	open_scene(&scene);
-	if (asked_before)
-		CHECK_EQUAL(ibv_req_notify_cq(a->cq, 0), 0);
-	post_burst(&scene, true, -1);
-	for (int seen = 0; seen < BURST;) {
-		struct ibv_wc wc;
-
-		if (!asked_before && !seen) { /* what has completed until now makes no event */
-			CHECK_EQUAL(ibv_req_notify_cq(a->cq, 0), 0);
-			while (ibv_poll_cq(a->cq, 1, &wc))
-				CHECK_EQUAL(wc.wr_id, seen++);
-			continue;
-		}
-		if (seen < BURST && asked_before)
-			expect_event(a);
-		CHECK_EQUAL(ibv_req_notify_cq(a->cq, 0), 0);
-		while (ibv_poll_cq(a->cq, 1, &wc)) {
-			CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
-			CHECK_EQUAL(wc.wr_id, seen++);
-		}
-		if (!asked_before && seen < BURST)
-			expect_event(a);
+	CHECK_EQUAL(ibv_req_notify_cq(side->cq, 0), 0);
+	for (; ibv_poll_cq(side->cq, 1, &wc); next++) {
+		CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
+		CHECK_EQUAL(wc.wr_id, next);
 	}
-	expect_bytes(&scene, BURST);
-	close_scene(&scene);
+	return next;
 }
 
-static void keepsTheCauseOfTheFirstFailure(int wrong)
+static void expect_events_until_the_end(struct pair *pair, int next)
 {
-	struct scene scene;
-
-	open_scene(&scene);
-	post_burst(&scene, true, wrong);
-	for (int i = 0; i < BURST; i++)
-		expect_completion(scene.pair.a.cq, i,
-				  i < wrong    ? IBV_WC_SUCCESS
-				  : i == wrong ? IBV_WC_REM_ACCESS_ERR
-					       : IBV_WC_WR_FLUSH_ERR);
-	expect_bytes(&scene, wrong);
-	close_scene(&scene);
+	while (next < BURST) {
+		CHECK(take_cq_event(pair->a.channel) == pair->a.cq);
+		next = ask_and_poll(&pair->a, next);
+	}
+	expect_bytes(pair, BURST);
 }
 
-static void flushesWhatWaits(void)
+BURST_CASE(raisesTheEventAskedForBefore)
 {
-	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
-	struct scene scene;
+	CHECK_EQUAL(ibv_req_notify_cq(pair->a.cq, 0), 0);
+	post_burst(pair, IBV_SEND_SIGNALED, NONE);
+	expect_events_until_the_end(pair, 0);
+}
+
+BURST_CASE(raisesTheEventAskedForAfter)
+{
+	post_burst(pair, IBV_SEND_SIGNALED, NONE);
+	expect_events_until_the_end(pair, ask_and_poll(&pair->a, 0));
+}
+
+static void expect_first_failure_at(struct pair *pair, int wrong)
+{
+	post_burst(pair, IBV_SEND_SIGNALED, wrong);
+	expect_completions(pair->a.cq, 0, wrong - 1, IBV_WC_SUCCESS);
+	expect_completion(pair->a.cq, wrong, IBV_WC_REM_ACCESS_ERR);
+	expect_completions(pair->a.cq, wrong + 1, BURST - 1, IBV_WC_WR_FLUSH_ERR);
+	expect_bytes(pair, wrong);
+}
+
+BURST_CASE(keepsTheCauseOfAnEarlyFailure)
+{
+	expect_first_failure_at(pair, 1);
+}
+
+BURST_CASE(keepsTheCauseOfALateFailure)
+{
+	expect_first_failure_at(pair, 40);
+}
+
+BURST_CASE(flushesWhatWaits)
+{
 	bool flushing = false;
 
-	open_scene(&scene);
-	post_burst(&scene, true, -1);
-	CHECK_EQUAL(softverbs_ibv_modify_qp(scene.pair.a.qp, &error, IBV_QP_STATE), 0);
+	post_burst(pair, IBV_SEND_SIGNALED, NONE);
+	move_qp(pair->a.qp, IBV_QPS_ERR);
 	for (int i = 0; i < BURST; i++) {
-		struct ibv_wc wc = wait_completion(scene.pair.a.cq);
+		struct ibv_wc wc = wait_completion(pair->a.cq);
 
 		CHECK_EQUAL(wc.wr_id, i);
 		flushing |= wc.status != IBV_WC_SUCCESS;
 		CHECK_EQUAL(wc.status, flushing ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS);
 	}
-	close_scene(&scene);
 }
 
-static void goesWithTheQueuePair(void)
+BURST_CASE(goesWithTheQueuePair)
 {
-	struct scene scene;
-
-	open_scene(&scene);
-	post_burst(&scene, true, -1);
-	close_scene(&scene);
-}
-
-static void body(void)
-{
-	comesWhenPolled();
-	for (int i = 0; i < 12; i++)
-		comesWithoutAnyCall();
-	raisesTheEvent(true);
-	raisesTheEvent(false);
-	keepsTheCauseOfTheFirstFailure(1);
-	keepsTheCauseOfTheFirstFailure(40);
-	flushesWhatWaits();
-	goesWithTheQueuePair();
+	post_burst(pair, IBV_SEND_SIGNALED, NONE);
 }
 
 int main(void)
 {
-	on_each_path(body);
+	on_each_path(run_cases);
 }

@@ -13,7 +13,6 @@ enum { THREADS = 2, ROUNDS = 120, BURST = 40, BYTES = 512 };
 struct load {
 	struct pair pair;
 	struct ibv_qp *own[THREADS], *peer[THREADS];
-	struct region sink, source;
 	_Atomic uint64_t completed[THREADS];
 	atomic_bool ended;
 };
@@ -23,23 +22,20 @@ struct poster {
 	int number;
 };
 
-static void connect_pair(struct load *load, struct ibv_qp *own, struct ibv_qp *peer)
+/* Another two queue pairs of the two ends. */
+static void add_connection(struct load *load, struct ibv_qp **own, struct ibv_qp **peer)
 {
 	struct side a = load->pair.a, b = load->pair.b;
-	struct address to_a, to_b;
 
-	a.qp = own;
-	b.qp = peer;
-	to_a = address_of(&a);
-	to_b = address_of(&b);
-	connect_side(&b, &to_a, NULL);
-	connect_side(&a, &to_b, NULL);
+	a.qp = *own = create_qp(&a, BURST);
+	b.qp = *peer = create_qp(&b, 1);
+	connect_sides(&a, &b, NULL, NULL);
 }
 
 static int post_one(struct load *load, struct ibv_qp *qp, uint64_t wr_id, int place)
 {
-	return post(qp, IBV_WR_RDMA_READ, wr_id, sge_of(&load->sink, place * BYTES, BYTES),
-		    (uintptr_t)load->source.bytes, load->source.mr->rkey);
+	return post(qp, IBV_WR_RDMA_READ, wr_id, sge_of(load->pair.local, place * BYTES, BYTES),
+		    (uintptr_t)load->pair.remote->bytes, load->pair.remote->mr->rkey);
 }
 
 /* Completions of the queue pair that comes and goes have wr_id UINT64_MAX. */
@@ -79,9 +75,9 @@ static void *come_and_go(void *argument)
 	struct load *load = argument;
 
 	while (!atomic_load(&load->ended)) {
-		struct ibv_qp *own = create_qp(&load->pair.a, BURST), *peer = create_qp(&load->pair.b, 1);
+		struct ibv_qp *own, *peer;
 
-		connect_pair(load, own, peer);
+		add_connection(load, &own, &peer);
 		for (int i = 0; i < BURST; i++)
 			CHECK_EQUAL(post_one(load, own, UINT64_MAX, THREADS), 0);
 		usleep(500);
@@ -97,13 +93,9 @@ static void body(void)
 	struct poster posters[THREADS];
 	pthread_t threads[THREADS + 1];
 
-	open_pair(&load.pair, NULL, NULL);
-	load.sink = create_region(load.pair.a.pd, (THREADS + 1) * BYTES, IBV_ACCESS_LOCAL_WRITE);
-	load.source = create_region(load.pair.b.pd, BYTES, ALL_REMOTE);
+	open_pair_as(&load.pair, &(struct pair_setup){.bytes = (THREADS + 1) * BYTES});
 	for (int i = 0; i < THREADS; i++) {
-		load.own[i] = create_qp(&load.pair.a, BURST);
-		load.peer[i] = create_qp(&load.pair.b, 1);
-		connect_pair(&load, load.own[i], load.peer[i]);
+		add_connection(&load, &load.own[i], &load.peer[i]);
 		posters[i] = (struct poster){&load, i};
 	}
 	for (int i = 0; i < THREADS; i++)
@@ -117,8 +109,6 @@ static void body(void)
 		CHECK_EQUAL(softverbs_ibv_destroy_qp(load.own[i]), 0);
 		CHECK_EQUAL(softverbs_ibv_destroy_qp(load.peer[i]), 0);
 	}
-	destroy_region(&load.sink);
-	destroy_region(&load.source);
 	close_pair(&load.pair);
 }
 

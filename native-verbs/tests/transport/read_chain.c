@@ -9,7 +9,7 @@ enum { CHAIN = 60, LIST = 4, REGIONS = 3, BYTES = 4 << 20, ROUNDS = 20 };
 
 struct scene {
 	struct pair pair;
-	struct region sink[REGIONS], source[REGIONS];
+	struct region *sink[REGIONS], *source[REGIONS];
 	uint8_t *expected[REGIONS]; /* what the sinks should hold */
 	struct ibv_send_wr wr[CHAIN];
 	struct ibv_sge sge[CHAIN][LIST];
@@ -31,7 +31,7 @@ static uint32_t random_length(struct scene *scene)
 /* A READ of random bytes into the next free places of random sinks. */
 static void add_read(struct scene *scene, int i)
 {
-	const struct region *source = &scene->source[random_below(scene, REGIONS)];
+	const struct region *source = scene->source[random_below(scene, REGIONS)];
 	uint32_t length = random_length(scene), left = length;
 	uint64_t from = random_below(scene, BYTES - length);
 	int count = 1 + random_below(scene, LIST);
@@ -41,7 +41,7 @@ static void add_read(struct scene *scene, int i)
 		int number = random_below(scene, REGIONS);
 
 		CHECK(scene->used[number] + part <= BYTES);
-		scene->sge[i][k] = sge_of(&scene->sink[number], scene->used[number], part);
+		scene->sge[i][k] = sge_of(scene->sink[number], scene->used[number], part);
 		memcpy(scene->expected[number] + scene->used[number],
 		       source->bytes + from + (length - left), part);
 		scene->used[number] += part;
@@ -57,19 +57,19 @@ static void add_read(struct scene *scene, int i)
 static void add_write_and_read(struct scene *scene, int i)
 {
 	struct ibv_sge first = scene->sge[0][0];
-	uint64_t to = (uintptr_t)scene->source[0].bytes + BYTES - 200000;
+	uint64_t to = (uintptr_t)scene->source[0]->bytes + BYTES - 200000;
 	uint8_t *bytes = (uint8_t *)(uintptr_t)first.addr;
 
 	scene->sge[i][0] = first;
-	scene->sge[i + 1][0] = sge_of(&scene->sink[1], scene->used[1], first.length);
-	memcpy(scene->expected[1] + scene->used[1], scene->expected[0] + (bytes - scene->sink[0].bytes),
+	scene->sge[i + 1][0] = sge_of(scene->sink[1], scene->used[1], first.length);
+	memcpy(scene->expected[1] + scene->used[1], scene->expected[0] + (bytes - scene->sink[0]->bytes),
 	       first.length);
 	scene->used[1] += first.length;
 	for (int k = 0; k < 2; k++) {
 		scene->wr[i + k].num_sge = 1;
 		scene->wr[i + k].opcode = k ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
 		scene->wr[i + k].wr.rdma.remote_addr = to;
-		scene->wr[i + k].wr.rdma.rkey = scene->source[0].mr->rkey;
+		scene->wr[i + k].wr.rdma.rkey = scene->source[0]->mr->rkey;
 	}
 }
 
@@ -84,12 +84,12 @@ static void fill_chain(struct scene *scene, int round)
 			.send_flags = (i + round) % 3 && i + 1 < CHAIN ? 0 : IBV_SEND_SIGNALED,
 		};
 	/* The first one, into the first sink, is what the WRITE sends. */
-	scene->sge[0][0] = sge_of(&scene->sink[0], 0, 1000 + round);
+	scene->sge[0][0] = sge_of(scene->sink[0], 0, 1000 + round);
 	scene->wr[0].num_sge = 1;
 	scene->wr[0].opcode = IBV_WR_RDMA_READ;
-	scene->wr[0].wr.rdma.remote_addr = (uintptr_t)scene->source[1].bytes + round;
-	scene->wr[0].wr.rdma.rkey = scene->source[1].mr->rkey;
-	memcpy(scene->expected[0], scene->source[1].bytes + round, 1000 + round);
+	scene->wr[0].wr.rdma.remote_addr = (uintptr_t)scene->source[1]->bytes + round;
+	scene->wr[0].wr.rdma.rkey = scene->source[1]->mr->rkey;
+	memcpy(scene->expected[0], scene->source[1]->bytes + round, 1000 + round);
 	scene->used[0] = 1000 + round;
 	for (int i = 1; i < CHAIN; i++)
 		if (i == 20 + round)
@@ -103,7 +103,7 @@ static void run_chain(struct scene *scene, int round)
 	struct ibv_send_wr *bad;
 
 	for (int i = 0; i < REGIONS; i++) {
-		memset(scene->sink[i].bytes, 0, BYTES);
+		memset(scene->sink[i]->bytes, 0, BYTES);
 		memset(scene->expected[i], 0, BYTES);
 	}
 	fill_chain(scene, round);
@@ -113,7 +113,7 @@ static void run_chain(struct scene *scene, int round)
 			expect_completion(scene->pair.a.cq, i, IBV_WC_SUCCESS);
 	expect_no_completion(scene->pair.a.cq);
 	for (int i = 0; i < REGIONS; i++)
-		CHECK(!memcmp(scene->sink[i].bytes, scene->expected[i], BYTES));
+		CHECK(!memcmp(scene->sink[i]->bytes, scene->expected[i], BYTES));
 }
 
 static void body(void)
@@ -122,18 +122,15 @@ static void body(void)
 
 	open_pair(&scene.pair, NULL, NULL);
 	for (int i = 0; i < REGIONS; i++) {
-		scene.sink[i] = create_region(scene.pair.a.pd, BYTES, ALL_REMOTE);
-		scene.source[i] = create_region(scene.pair.b.pd, BYTES, ALL_REMOTE);
+		scene.sink[i] = add_region(&scene.pair.a, BYTES, ALL_REMOTE);
+		scene.source[i] = add_region(&scene.pair.b, BYTES, ALL_REMOTE);
 		scene.expected[i] = malloc(BYTES);
-		fill_pattern(scene.source[i].bytes, BYTES, i);
+		fill_pattern(scene.source[i]->bytes, BYTES, i);
 	}
 	for (int round = 0; round < ROUNDS; round++)
 		run_chain(&scene, round);
-	for (int i = 0; i < REGIONS; i++) {
-		destroy_region(&scene.sink[i]);
-		destroy_region(&scene.source[i]);
+	for (int i = 0; i < REGIONS; i++)
 		free(scene.expected[i]);
-	}
 	close_pair(&scene.pair);
 }
 

@@ -21,39 +21,33 @@ static int compare(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
-static uint64_t read_round(struct pair *pair, struct region *sink, struct region *source, uint8_t mark)
+static uint64_t read_round(struct pair *pair, uint8_t mark)
 {
-	volatile uint8_t *last = sink->bytes + BYTES - 1;
+	volatile uint8_t *last = pair->local->bytes + BYTES - 1;
 	uint64_t begin, took;
 
-	memset(source->bytes, mark, BYTES);
+	memset(pair->remote->bytes, mark, BYTES);
+	*last = 0;
 	begin = now_us();
-	for (int i = 0; i < READS - 1; i++)
-		CHECK_EQUAL(post_read(pair->a.qp, i, sink, 1, (uintptr_t)source->bytes, source->mr->rkey), 0);
-	CHECK_EQUAL(post_read(pair->a.qp, READS - 1, sink, BYTES, (uintptr_t)source->bytes, source->mr->rkey), 0);
+	for (int i = 0; i < READS; i++)
+		pair_post(pair, IBV_WR_RDMA_READ, i, i < READS - 1 ? 1 : BYTES);
 	while (*last != mark)
 		sched_yield();
 	took = now_us() - begin;
-	for (int i = 0; i < READS; i++)
-		expect_completion(pair->a.cq, i, IBV_WC_SUCCESS);
+	expect_completions(pair->a.cq, 0, READS - 1, IBV_WC_SUCCESS);
 	return took;
 }
 
 int main(void)
 {
 	static uint64_t took[ROUNDS];
-	struct region sink, source;
 	struct pair pair;
 
 	alarm(TEST_SECONDS);
-	open_pair(&pair, NULL, NULL);
-	sink = create_region(pair.a.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-	source = create_region(pair.b.pd, 4096, ALL_REMOTE);
+	open_pair_as(&pair, &(struct pair_setup){.bytes = 4096});
 	for (int round = 0; round < ROUNDS; round++)
-		took[round] = read_round(&pair, &sink, &source, 1 + round % 255);
+		took[round] = read_round(&pair, 1 + round % 255);
 	qsort(took, ROUNDS, sizeof(*took), compare);
 	CHECK(took[ROUNDS / 2] < TICK_US);
-	destroy_region(&sink);
-	destroy_region(&source);
 	close_pair(&pair);
 }

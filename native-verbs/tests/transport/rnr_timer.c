@@ -5,106 +5,73 @@
  */
 #include "softdev_fixture.h"
 
-enum { CODE_10_MS = 20, CODE_655_MS = 32, CODE_NOTHING = 1 }; /* 32: code 0, see open_scene() */
+enum { CODE_10_MS = 20, CODE_NOTHING = 1 };
 
-struct scene {
-	struct pair pair;
-	struct region from, to;
-};
+#define CODE_655_MS .b.longest_rnr_timer = true
 
-static void open_scene(struct scene *scene, uint8_t rnr_retry, uint8_t rnr_timer)
+/* Nothing receives what is sent. */
+static uint64_t time_to_fail(struct pair *pair)
 {
-	const struct connection sender = {.rnr_retry = rnr_retry, .no_rnr_retry = !rnr_retry};
-	const struct connection receiver = {.rnr_timer = rnr_timer % 32, .longest_rnr_timer = rnr_timer == CODE_655_MS};
+	uint64_t start = test_now_ms();
 
-	open_pair(&scene->pair, &sender, &receiver);
-	scene->from = create_region(scene->pair.a.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-	scene->to = create_region(scene->pair.b.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
+	pair_run(pair, IBV_WR_SEND, 1, 8, IBV_WC_RNR_RETRY_EXC_ERR);
+	return test_now_ms() - start;
 }
 
-static void close_scene(struct scene *scene)
+PAIR_CASE(threeRetriesTakeTheReceiversTime, .a.rnr_retry = 3, .b.rnr_timer = CODE_10_MS)
 {
-	destroy_region(&scene->from);
-	destroy_region(&scene->to);
-	close_pair(&scene->pair);
+	uint64_t took = time_to_fail(pair);
+
+	CHECK(took >= 30 && took < 600);
 }
 
-static int send_one(struct scene *scene, uint64_t wr_id)
+PAIR_CASE(oneRetryTakesTheLongestTime, .a.rnr_retry = 1, CODE_655_MS)
 {
-	return post(scene->pair.a.qp, IBV_WR_SEND, wr_id, sge_of(&scene->from, 0, 8), 0, 0);
+	uint64_t took = time_to_fail(pair);
+
+	CHECK(took >= 655 && took < 5000);
 }
 
-static uint64_t time_to_fail(uint8_t rnr_retry, uint8_t rnr_timer)
+PAIR_CASE(shortestTimeIsShort, .a.rnr_retry = 6, .b.rnr_timer = CODE_NOTHING)
 {
-	struct scene scene;
-	uint64_t start;
-
-	open_scene(&scene, rnr_retry, rnr_timer);
-	start = test_now_ms();
-	CHECK_EQUAL(send_one(&scene, 1), 0);
-	expect_completion(scene.pair.a.cq, 1, IBV_WC_RNR_RETRY_EXC_ERR);
-	start = test_now_ms() - start;
-	close_scene(&scene);
-	return start;
+	CHECK(time_to_fail(pair) < 600);
 }
 
-CASE(retriesTakeTheReceiversTime)
+PAIR_CASE(withoutARetryThereIsNoWait, .a.no_rnr_retry = true, CODE_655_MS)
 {
-	uint64_t three = time_to_fail(3, CODE_10_MS), one = time_to_fail(1, CODE_655_MS);
-
-	CHECK(three >= 30 && three < 600);
-	CHECK(one >= 655 && one < 5000);
-	CHECK(time_to_fail(6, CODE_NOTHING) < 600);
-	CHECK(time_to_fail(0, CODE_655_MS) < 600);
+	CHECK(time_to_fail(pair) < 600);
 }
 
-CASE(sevenIsForEver)
+PAIR_CASE(timerCanBeChangedWhileConnected, .a.rnr_retry = 2, CODE_655_MS)
 {
-	struct scene scene;
+	struct ibv_qp_attr attr = {.min_rnr_timer = CODE_10_MS};
 
-	open_scene(&scene, 7, CODE_NOTHING);
+	CHECK_EQUAL(softverbs_ibv_modify_qp(pair->b.qp, &attr, IBV_QP_MIN_RNR_TIMER), 0);
+	CHECK(time_to_fail(pair) < 600);
+}
+
+PAIR_CASE(sevenIsForEver, .a.rnr_retry = 7, .b.rnr_timer = CODE_NOTHING)
+{
 	for (int i = 0; i < 3; i++)
-		CHECK_EQUAL(send_one(&scene, i), 0);
+		pair_post(pair, IBV_WR_SEND, i, 8);
 	test_sleep_ms(300);
-	expect_no_completion(scene.pair.a.cq);
+	expect_no_completion(pair->a.cq);
 	for (int i = 0; i < 3; i++)
-		CHECK_EQUAL(post_receive(scene.pair.b.qp, i, sge_of(&scene.to, 0, 8)), 0);
-	for (int i = 0; i < 3; i++) {
-		expect_completion(scene.pair.a.cq, i, IBV_WC_SUCCESS);
-		expect_completion(scene.pair.b.cq, i, IBV_WC_SUCCESS);
-	}
-	close_scene(&scene);
+		pair_receive(pair, i, 8);
+	expect_completions(pair->a.cq, 0, 2, IBV_WC_SUCCESS);
+	expect_completions(pair->b.cq, 0, 2, IBV_WC_SUCCESS);
 }
 
 /* Each of the messages finds no receive at first; one retry is enough for all of them. */
-CASE(successGivesTheRetriesBack)
+PAIR_CASE(successGivesTheRetriesBack, .a.rnr_retry = 1, CODE_655_MS)
 {
-	struct scene scene;
-
-	open_scene(&scene, 1, CODE_655_MS);
 	for (int i = 0; i < 2; i++) {
-		CHECK_EQUAL(send_one(&scene, i), 0);
+		pair_post(pair, IBV_WR_SEND, i, 8);
 		test_sleep_ms(50);
-		CHECK_EQUAL(post_receive(scene.pair.b.qp, i, sge_of(&scene.to, 0, 8)), 0);
-		expect_completion(scene.pair.a.cq, i, IBV_WC_SUCCESS);
-		expect_completion(scene.pair.b.cq, i, IBV_WC_SUCCESS);
+		pair_receive(pair, i, 8);
+		expect_completion(pair->a.cq, i, IBV_WC_SUCCESS);
+		expect_completion(pair->b.cq, i, IBV_WC_SUCCESS);
 	}
-	close_scene(&scene);
-}
-
-CASE(timerCanBeChangedWhileConnected)
-{
-	struct ibv_qp_attr attr = {.min_rnr_timer = CODE_10_MS};
-	struct scene scene;
-	uint64_t start;
-
-	open_scene(&scene, 2, CODE_655_MS);
-	CHECK_EQUAL(softverbs_ibv_modify_qp(scene.pair.b.qp, &attr, IBV_QP_MIN_RNR_TIMER), 0);
-	start = test_now_ms();
-	CHECK_EQUAL(send_one(&scene, 1), 0);
-	expect_completion(scene.pair.a.cq, 1, IBV_WC_RNR_RETRY_EXC_ERR);
-	CHECK(test_now_ms() - start < 600);
-	close_scene(&scene);
 }
 
 int main(void)

@@ -1,98 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unreliable connections: SEND and WRITE that are complete when they are sent, and lost where they are not wanted. */
-#include "uc_side.h"
+#include "softdev_fixture.h"
 
 enum { BYTES = 1 << 20 };
 
-struct scene {
-	struct pair pair;
-	struct region from, to;
-};
+/* The two ends count from different numbers, which nobody compares. */
+#define ANY_PSN {.rq_psn = 7, .sq_psn = 9}
+#define UC_CASE(name) PAIR_CASE(name, .type = IBV_QPT_UC, .bytes = BYTES, .a = ANY_PSN, .b = ANY_PSN)
 
-static void open_scene(struct scene *scene)
+static void send_from(struct pair *pair, uint64_t wr_id, uint64_t offset, uint32_t length)
 {
-	struct address to_a, to_b;
-
-	open_side(&scene->pair.a, 256, 64);
-	open_side(&scene->pair.b, 256, 64);
-	create_uc_qp(&scene->pair.a);
-	create_uc_qp(&scene->pair.b);
-	to_a = address_of(&scene->pair.a);
-	to_b = address_of(&scene->pair.b);
-	uc_to_rtr(&scene->pair.a, &to_b);
-	uc_to_rtr(&scene->pair.b, &to_a);
-	uc_to_rts(&scene->pair.b);
-	uc_to_rts(&scene->pair.a);
-	scene->from = create_region(scene->pair.a.pd, BYTES, ALL_REMOTE);
-	scene->to = create_region(scene->pair.b.pd, BYTES, ALL_REMOTE);
-	fill_pattern(scene->from.bytes, BYTES, 1);
+	CHECK_EQUAL(post(pair->a.qp, IBV_WR_SEND, wr_id, sge_of(pair->local, offset, length), 0, 0), 0);
 }
 
-static void close_scene(struct scene *scene)
+UC_CASE(messagesArriveInOrder)
 {
-	destroy_region(&scene->from);
-	destroy_region(&scene->to);
-	close_pair(&scene->pair);
-}
-
-static int send_bytes(struct scene *scene, uint64_t wr_id, uint64_t offset, uint32_t length)
-{
-	return post(scene->pair.a.qp, IBV_WR_SEND, wr_id, sge_of(&scene->from, offset, length), 0, 0);
-}
-
-static int receive_bytes(struct scene *scene, uint64_t wr_id, uint32_t length)
-{
-	return post_receive(scene->pair.b.qp, wr_id, sge_of(&scene->to, 0, length));
-}
-
-CASE(messagesArriveInOrder)
-{
-	struct scene scene;
-
-	open_scene(&scene);
 	for (int i = 0; i < 50; i++)
-		CHECK_EQUAL(post_receive(scene.pair.b.qp, i, sge_of(&scene.to, i * 64, i ? 64 : BYTES)), 0);
-	CHECK_EQUAL(send_bytes(&scene, 0, 0, BYTES), 0);
-	expect_completion(scene.pair.b.cq, 0, IBV_WC_SUCCESS);
-	CHECK(!memcmp(scene.from.bytes, scene.to.bytes, BYTES));
-	expect_completion(scene.pair.a.cq, 0, IBV_WC_SUCCESS);
+		CHECK_EQUAL(post_receive(pair->b.qp, i, sge_of(pair->remote, i * 64, i ? 64 : BYTES)), 0);
+	pair_post(pair, IBV_WR_SEND, 0, BYTES);
+	expect_completion(pair->b.cq, 0, IBV_WC_SUCCESS);
+	CHECK(!memcmp(pair->local->bytes, pair->remote->bytes, BYTES));
+	expect_completion(pair->a.cq, 0, IBV_WC_SUCCESS);
 	for (int i = 1; i < 50; i++)
-		CHECK_EQUAL(send_bytes(&scene, i, i, i), 0);
+		send_from(pair, i, i, i);
 	for (int i = 1; i < 50; i++) {
-		struct ibv_wc wc = wait_completion(scene.pair.b.cq);
-
-		CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
-		CHECK_EQUAL(wc.wr_id, i);
-		CHECK_EQUAL(wc.byte_len, i);
-		CHECK(!memcmp(scene.to.bytes + i * 64, scene.from.bytes + i, i));
-		expect_completion(scene.pair.a.cq, i, IBV_WC_SUCCESS);
+		CHECK_EQUAL(expect_completion(pair->b.cq, i, IBV_WC_SUCCESS).byte_len, i);
+		CHECK(!memcmp(pair->remote->bytes + i * 64, pair->local->bytes + i, i));
+		expect_completion(pair->a.cq, i, IBV_WC_SUCCESS);
 	}
-	close_scene(&scene);
 }
 
-CASE(messageWithoutAReceiverIsLost)
+UC_CASE(messageWithoutAReceiverIsLost)
 {
-	struct scene scene;
-
-	open_scene(&scene);
-	CHECK_EQUAL(send_bytes(&scene, 1, 0, 8), 0);
-	expect_completion(scene.pair.a.cq, 1, IBV_WC_SUCCESS);
+	pair_run(pair, IBV_WR_SEND, 1, 8, IBV_WC_SUCCESS);
 	test_sleep_ms(50);
-	CHECK_EQUAL(receive_bytes(&scene, 10, 4), 0);
-	CHECK_EQUAL(send_bytes(&scene, 2, 0, 5), 0); /* too long for that receive: lost as well */
-	CHECK_EQUAL(send_bytes(&scene, 3, 100, 4), 0);
-	expect_completion(scene.pair.a.cq, 2, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.a.cq, 3, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.b.cq, 10, IBV_WC_SUCCESS);
-	CHECK(!memcmp(scene.to.bytes, scene.from.bytes + 100, 4));
-	CHECK_EQUAL(state_of(scene.pair.b.qp), IBV_QPS_RTS);
-	close_scene(&scene);
+	pair_receive(pair, 10, 4);
+	pair_run(pair, IBV_WR_SEND, 2, 5, IBV_WC_SUCCESS); /* too long for that receive: lost as well */
+	send_from(pair, 3, 100, 4);
+	expect_completion(pair->a.cq, 3, IBV_WC_SUCCESS);
+	expect_completion(pair->b.cq, 10, IBV_WC_SUCCESS);
+	CHECK(!memcmp(pair->remote->bytes, pair->local->bytes + 100, 4));
+	CHECK_EQUAL(state_of(pair->b.qp), IBV_QPS_RTS);
 }
 
-CASE(writeWithImmediateTellsTheReceiver)
+UC_CASE(writeWithImmediateTellsTheReceiver)
 {
-	struct scene scene;
-	struct ibv_sge sge;
+	struct ibv_sge sge = sge_of(pair->local, 0, 33);
 	struct ibv_send_wr *bad, wr = {
 					 .wr_id = 5,
 					 .sg_list = &sge,
@@ -100,163 +53,124 @@ CASE(writeWithImmediateTellsTheReceiver)
 					 .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
 					 .send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
 					 .imm_data = htobe32(4711),
+					 .wr.rdma = {(uintptr_t)pair->remote->bytes + 100, pair->remote->mr->rkey},
 				 };
 	struct ibv_wc wc;
 
-	open_scene(&scene);
-	sge = sge_of(&scene.from, 0, 33);
-	wr.wr.rdma.remote_addr = (uintptr_t)scene.to.bytes + 100;
-	wr.wr.rdma.rkey = scene.to.mr->rkey;
-	CHECK_EQUAL(post_receive(scene.pair.b.qp, 6, sge_of(&scene.to, 0, 0)), 0);
-	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), 0);
-	wc = wait_completion(scene.pair.b.cq);
-	CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
+	pair_receive(pair, 6, 0);
+	CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+	wc = expect_completion(pair->b.cq, 6, IBV_WC_SUCCESS);
 	CHECK_EQUAL(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 	CHECK_EQUAL(wc.imm_data, htobe32(4711));
 	CHECK_EQUAL(wc.byte_len, 33);
-	CHECK(!memcmp(scene.to.bytes + 100, scene.from.bytes, 33));
-	expect_completion(scene.pair.a.cq, 5, IBV_WC_SUCCESS);
-	close_scene(&scene);
+	CHECK(!memcmp(pair->remote->bytes + 100, pair->local->bytes, 33));
+	expect_completion(pair->a.cq, 5, IBV_WC_SUCCESS);
 }
 
-CASE(forbiddenWriteIsLost)
+UC_CASE(forbiddenWriteIsLost)
 {
-	struct scene scene;
+	const struct ibv_sge from = sge_of(pair->local, 0, 8);
+	const uint64_t to = (uintptr_t)pair->remote->bytes;
+	const uint32_t rkey = pair->remote->mr->rkey;
 
-	open_scene(&scene);
-	CHECK_EQUAL(post(scene.pair.a.qp, IBV_WR_RDMA_WRITE, 1, sge_of(&scene.from, 0, 8),
-			 (uintptr_t)scene.to.bytes, scene.to.mr->rkey + 1),
-		    0);
-	CHECK_EQUAL(post(scene.pair.a.qp, IBV_WR_RDMA_WRITE, 2, sge_of(&scene.from, 0, 8),
-			 (uintptr_t)scene.to.bytes + BYTES - 4, scene.to.mr->rkey),
-		    0);
-	CHECK_EQUAL(receive_bytes(&scene, 10, 8), 0);
-	CHECK_EQUAL(send_bytes(&scene, 3, 8, 1), 0);
-	expect_completion(scene.pair.a.cq, 1, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.a.cq, 2, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.a.cq, 3, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.b.cq, 10, IBV_WC_SUCCESS);
+	CHECK_EQUAL(post(pair->a.qp, IBV_WR_RDMA_WRITE, 1, from, to, rkey + 1), 0);
+	CHECK_EQUAL(post(pair->a.qp, IBV_WR_RDMA_WRITE, 2, from, to + BYTES - 4, rkey), 0);
+	pair_receive(pair, 10, 8);
+	send_from(pair, 3, 8, 1);
+	expect_completions(pair->a.cq, 1, 3, IBV_WC_SUCCESS);
+	expect_completion(pair->b.cq, 10, IBV_WC_SUCCESS);
 	for (int i = 1; i < 8; i++)
-		CHECK_EQUAL(scene.to.bytes[i] | scene.to.bytes[BYTES - i], 0);
-	CHECK(!test_readable(scene.pair.b.context->async_fd, 0));
-	close_scene(&scene);
+		CHECK_EQUAL(pair->remote->bytes[i] | pair->remote->bytes[BYTES - i], 0);
+	CHECK(!test_readable(pair->b.context->async_fd, 0));
 }
 
 CASE(readsAndAtomicsFailWhenTheirTurnComes)
 {
-	struct scene scene;
+	static const enum ibv_wr_opcode opcodes[] = {
+		IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD};
 
-	for (int i = 0; i < 3; i++) {
-		static const enum ibv_wr_opcode opcodes[] = {
-			IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD};
+	for (unsigned int i = 0; i < COUNT_OF(opcodes); i++) {
+		struct pair pair;
 
-		open_scene(&scene);
-		CHECK_EQUAL(post(scene.pair.a.qp, opcodes[i], 1, sge_of(&scene.from, 0, 8),
-				 (uintptr_t)scene.to.bytes, scene.to.mr->rkey),
-			    0);
-		expect_completion(scene.pair.a.cq, 1, IBV_WC_LOC_QP_OP_ERR);
-		close_scene(&scene);
+		open_pair_as(&pair, &(struct pair_setup){.type = IBV_QPT_UC});
+		pair_run(&pair, opcodes[i], 1, 8, IBV_WC_LOC_QP_OP_ERR);
+		close_pair(&pair);
 	}
 }
 
 /* The error of a sender stops its send queue alone, until it is told to go on. */
-CASE(badSenderStopsInSqe)
+UC_CASE(badSenderStopsInSqe)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQE};
-	struct scene scene;
-	struct ibv_sge sge;
+	struct ibv_sge wrong_lkey = sge_of(pair->local, 0, 8);
 
-	open_scene(&scene);
-	CHECK_EQUAL(post_receive(scene.pair.a.qp, 30, sge_of(&scene.from, 0, 8)), 0);
-	sge = sge_of(&scene.from, 0, 8);
-	sge.lkey++;
-	CHECK_EQUAL(post(scene.pair.a.qp, IBV_WR_SEND, 1, sge, 0, 0), 0);
-	expect_completion(scene.pair.a.cq, 1, IBV_WC_LOC_PROT_ERR);
-	CHECK_EQUAL(state_of(scene.pair.a.qp), IBV_QPS_SQE);
-	CHECK_EQUAL(send_bytes(&scene, 2, 0, 8), 0);
-	expect_completion(scene.pair.a.cq, 2, IBV_WC_WR_FLUSH_ERR);
-	CHECK_EQUAL(post(scene.pair.b.qp, IBV_WR_SEND, 3, sge_of(&scene.to, 0, 8), 0, 0), 0);
-	expect_completion(scene.pair.a.cq, 30, IBV_WC_SUCCESS);
-	CHECK_EQUAL(softverbs_ibv_modify_qp(scene.pair.a.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE), 0);
-	CHECK_EQUAL(receive_bytes(&scene, 31, 8), 0);
-	CHECK_EQUAL(send_bytes(&scene, 4, 0, 8), 0);
-	expect_completion(scene.pair.a.cq, 4, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.b.cq, 3, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.b.cq, 31, IBV_WC_SUCCESS);
-	close_scene(&scene);
+	wrong_lkey.lkey++;
+	CHECK_EQUAL(post_receive(pair->a.qp, 30, sge_of(pair->local, 0, 8)), 0);
+	CHECK_EQUAL(post(pair->a.qp, IBV_WR_SEND, 1, wrong_lkey, 0, 0), 0);
+	expect_completion(pair->a.cq, 1, IBV_WC_LOC_PROT_ERR);
+	CHECK_EQUAL(state_of(pair->a.qp), IBV_QPS_SQE);
+	pair_run(pair, IBV_WR_SEND, 2, 8, IBV_WC_WR_FLUSH_ERR);
+	CHECK_EQUAL(post(pair->b.qp, IBV_WR_SEND, 3, sge_of(pair->remote, 0, 8), 0, 0), 0);
+	expect_completion(pair->a.cq, 30, IBV_WC_SUCCESS);
+	CHECK_EQUAL(softverbs_ibv_modify_qp(pair->a.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE), 0);
+	pair_receive(pair, 31, 8);
+	pair_run(pair, IBV_WR_SEND, 4, 8, IBV_WC_SUCCESS);
+	expect_completion(pair->b.cq, 3, IBV_WC_SUCCESS);
+	expect_completion(pair->b.cq, 31, IBV_WC_SUCCESS);
 }
 
-CASE(badReceiverFailsAlone)
+UC_CASE(badReceiverFailsAlone)
 {
-	struct scene scene;
-	struct ibv_sge sge;
+	struct ibv_sge wrong_lkey = sge_of(pair->remote, 0, 100);
 
-	open_scene(&scene);
-	sge = sge_of(&scene.to, 0, 100);
-	sge.lkey++;
-	CHECK_EQUAL(post_receive(scene.pair.b.qp, 5, sge), 0);
-	CHECK_EQUAL(send_bytes(&scene, 1, 0, 10), 0);
-	expect_completion(scene.pair.b.cq, 5, IBV_WC_LOC_PROT_ERR);
-	expect_state(scene.pair.b.qp, IBV_QPS_ERR);
-	expect_completion(scene.pair.a.cq, 1, IBV_WC_SUCCESS);
-	CHECK_EQUAL(state_of(scene.pair.a.qp), IBV_QPS_RTS);
+	wrong_lkey.lkey++;
+	CHECK_EQUAL(post_receive(pair->b.qp, 5, wrong_lkey), 0);
+	pair_post(pair, IBV_WR_SEND, 1, 10);
+	expect_completion(pair->b.cq, 5, IBV_WC_LOC_PROT_ERR);
+	expect_state(pair->b.qp, IBV_QPS_ERR);
+	expect_completion(pair->a.cq, 1, IBV_WC_SUCCESS);
+	CHECK_EQUAL(state_of(pair->a.qp), IBV_QPS_RTS);
 	/* And the sender does not learn of it. */
-	CHECK_EQUAL(send_bytes(&scene, 2, 0, 10), 0);
-	expect_completion(scene.pair.a.cq, 2, IBV_WC_SUCCESS);
-	close_scene(&scene);
+	pair_run(pair, IBV_WR_SEND, 2, 10, IBV_WC_SUCCESS);
 }
 
-CASE(nobodyThereLosesAllAndTheNextOneArrives)
+UC_CASE(nobodyThereLosesAllAndTheNextOneArrives)
 {
-	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-	struct address to_a;
-	struct scene scene;
+	const struct connection any_psn = ANY_PSN;
+	struct address to_a = address_of(&pair->a);
 
-	open_scene(&scene);
-	CHECK_EQUAL(receive_bytes(&scene, 1, 8), 0);
-	CHECK_EQUAL(send_bytes(&scene, 1, 0, 8), 0);
-	expect_completion(scene.pair.b.cq, 1, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.a.cq, 1, IBV_WC_SUCCESS);
-	CHECK_EQUAL(softverbs_ibv_modify_qp(scene.pair.b.qp, &reset, IBV_QP_STATE), 0);
-	for (int i = 2; i < 20; i++) {
-		CHECK_EQUAL(send_bytes(&scene, i, 0, 8), 0);
-		expect_completion(scene.pair.a.cq, i, IBV_WC_SUCCESS);
-	}
-	to_a = address_of(&scene.pair.a);
-	uc_to_rtr(&scene.pair.b, &to_a);
-	CHECK_EQUAL(receive_bytes(&scene, 50, 8), 0);
-	CHECK_EQUAL(send_bytes(&scene, 50, 0, 8), 0);
-	expect_completion(scene.pair.a.cq, 50, IBV_WC_SUCCESS);
-	expect_completion(scene.pair.b.cq, 50, IBV_WC_SUCCESS);
-	close_scene(&scene);
+	pair_receive(pair, 1, 8);
+	pair_run(pair, IBV_WR_SEND, 1, 8, IBV_WC_SUCCESS);
+	expect_completion(pair->b.cq, 1, IBV_WC_SUCCESS);
+	move_qp(pair->b.qp, IBV_QPS_RESET);
+	for (int i = 2; i < 20; i++)
+		pair_run(pair, IBV_WR_SEND, i, 8, IBV_WC_SUCCESS);
+	to_init(pair->b.qp, ALL_REMOTE);
+	to_rtr(pair->b.qp, &to_a, &any_psn);
+	pair_receive(pair, 50, 8);
+	pair_run(pair, IBV_WR_SEND, 50, 8, IBV_WC_SUCCESS);
+	expect_completion(pair->b.cq, 50, IBV_WC_SUCCESS);
 }
 
 /* A bind is not sent to anybody, so it is not lost with what is. */
-CASE(windowsAreBoundWithNobodyThere)
+UC_CASE(windowsAreBoundWithNobodyThere)
 {
-	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
 	struct ibv_send_wr *bad, wr = {.wr_id = 2, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED};
-	struct region region;
-	struct scene scene;
-	struct ibv_mw *mw;
+	struct region *region = add_region(&pair->a, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	struct ibv_mw *mw = ibv_alloc_mw(pair->a.pd, IBV_MW_TYPE_2);
 
-	open_scene(&scene);
-	CHECK_EQUAL(softverbs_ibv_modify_qp(scene.pair.b.qp, &reset, IBV_QP_STATE), 0);
-	region = create_region(scene.pair.a.pd, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
-	mw = ibv_alloc_mw(scene.pair.a.pd, IBV_MW_TYPE_2);
 	CHECK(mw);
+	move_qp(pair->b.qp, IBV_QPS_RESET);
 	wr.bind_mw.mw = mw;
 	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
-	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){region.mr, (uintptr_t)region.bytes, 64, IBV_ACCESS_REMOTE_READ};
-	CHECK_EQUAL(send_bytes(&scene, 1, 0, 8), 0);
-	CHECK_EQUAL(ibv_post_send(scene.pair.a.qp, &wr, &bad), 0);
-	CHECK_EQUAL(send_bytes(&scene, 3, 0, 8), 0);
-	for (int i = 1; i <= 3; i++)
-		expect_completion(scene.pair.a.cq, i, IBV_WC_SUCCESS);
-	CHECK_EQUAL(softverbs_ibv_dereg_mr(region.mr), EBUSY);
+	wr.bind_mw.bind_info =
+		(struct ibv_mw_bind_info){region->mr, (uintptr_t)region->bytes, 64, IBV_ACCESS_REMOTE_READ};
+	pair_post(pair, IBV_WR_SEND, 1, 8);
+	CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+	pair_post(pair, IBV_WR_SEND, 3, 8);
+	expect_completions(pair->a.cq, 1, 3, IBV_WC_SUCCESS);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(region->mr), EBUSY);
 	CHECK_EQUAL(ibv_dealloc_mw(mw), 0);
-	destroy_region(&region);
-	close_scene(&scene);
 }
 
 int main(void)

@@ -5,41 +5,38 @@
  */
 #include "offer.h"
 #include "random.h"
-#include "raw_link.h"
-#include "queue/wire.h"
+#include "raw_requester.h"
 
 enum { BYTES = 8192, ROUNDS = 150, FRAMES = 30 };
 
 static void serve(int fd)
 {
 	struct side side;
-	struct region region, receiver;
+	struct region *region, *receiver;
+	struct ibv_mr *middle;
 
 	open_side(&side, 256, 16);
-	region = create_region(side.pd, 3 * BYTES, 0);
-	CHECK_EQUAL(softverbs_ibv_dereg_mr(region.mr), 0);
-	region.mr = softverbs_ibv_reg_mr(side.pd, region.bytes + BYTES, BYTES, ALL_REMOTE);
-	receiver = create_region(side.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	region = add_region(&side, 3 * BYTES, 0);
+	middle = softverbs_ibv_reg_mr(side.pd, region->bytes + BYTES, BYTES, ALL_REMOTE);
+	CHECK(middle);
+	receiver = add_region(&side, BYTES, IBV_ACCESS_LOCAL_WRITE);
 	for (int round = 0; round <= ROUNDS; round++) {
-		struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
 		struct address remote;
-		struct offer offer = {address_of(&side), (uintptr_t)region.bytes + BYTES, region.mr->rkey};
+		struct offer offer = {address_of(&side), (uintptr_t)region->bytes + BYTES, middle->rkey};
 
-		CHECK_EQUAL(softverbs_ibv_modify_qp(side.qp, &attr, IBV_QP_STATE), 0);
-		memset(region.bytes, 0xc5, 3 * BYTES);
+		memset(region->bytes, 0xc5, 3 * BYTES);
 		test_send(fd, &offer, sizeof(offer));
 		test_receive(fd, &remote, sizeof(remote));
-		connect_side(&side, &remote, NULL);
+		reconnect_side(&side, &remote, NULL);
 		for (int i = 0; i < 8; i++)
-			CHECK_EQUAL(post_receive(side.qp, i, sge_of(&receiver, 0, 1000)), 0);
+			CHECK_EQUAL(post_receive(side.qp, i, sge_of(receiver, 0, 1000)), 0);
 		test_signal(fd);
 		test_await(fd);
 		for (int i = 0; i < BYTES; i++)
-			CHECK(region.bytes[i] == 0xc5 && region.bytes[2 * BYTES + i] == 0xc5);
+			CHECK(region->bytes[i] == 0xc5 && region->bytes[2 * BYTES + i] == 0xc5);
 		test_signal(fd);
 	}
-	destroy_region(&region);
-	destroy_region(&receiver);
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(middle), 0);
 	close_side(&side);
 }
 
@@ -109,24 +106,17 @@ out:
 	close(fd);
 }
 
-static void expect_service(struct side *side, struct region *sink, const struct offer *offer)
-{
-	CHECK_EQUAL(post_read(side->qp, 1, sink, BYTES, offer->addr, offer->rkey), 0);
-	expect_completion(side->cq, 1, IBV_WC_SUCCESS);
-	CHECK_EQUAL(sink->bytes[0], 0xc5);
-}
-
 int main(void)
 {
 	struct test_peer peer = test_start_peer(serve);
 	struct address own;
-	struct region sink;
+	struct region *sink;
 	struct side side;
 
 	setenv("SOFTVERBS_PATH", "wire", 1);
 	random_start();
 	open_side(&side, 16, 16);
-	sink = create_region(side.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	sink = add_region(&side, BYTES, IBV_ACCESS_LOCAL_WRITE);
 	own = address_of(&side);
 	for (int round = 0; round <= ROUNDS; round++) {
 		struct offer offer;
@@ -138,12 +128,12 @@ int main(void)
 			attack(&offer, &own);
 		} else {
 			connect_side(&side, &offer.address, NULL);
-			expect_service(&side, &sink, &offer);
+			read_and_expect(&side, 1, sink, BYTES, offer.addr, offer.rkey, IBV_WC_SUCCESS);
+			CHECK_EQUAL(sink->bytes[0], 0xc5);
 		}
 		test_signal(peer.fd);
 		test_await(peer.fd);
 	}
-	destroy_region(&sink);
 	close_side(&side);
 	test_join_peer(&peer);
 }

@@ -5,9 +5,6 @@
  */
 #include "offer.h"
 #include "transport/wrong_keys.h"
-#include "uc_side.h"
-
-enum { WORDS = 16 };
 
 static void write_word(struct side *side, struct region *from, uint64_t addr, uint32_t rkey)
 {
@@ -19,26 +16,19 @@ static void write_word(struct side *side, struct region *from, uint64_t addr, ui
 static void write_with_keys(int fd, int wrong)
 {
 	struct side side;
-	struct address own;
-	struct region from;
+	struct region *from;
 	struct offer offer;
 
-	open_side(&side, 16, 16);
-	create_uc_qp(&side);
-	from = create_region(side.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-	memset(from.bytes, 0x77, 8);
-	own = address_of(&side);
-	test_send(fd, &own, sizeof(own));
-	test_receive(fd, &offer, sizeof(offer));
-	uc_to_rtr(&side, &offer.address);
-	uc_to_rts(&side);
+	open_side_of(&side, IBV_QPT_UC, 16, 16);
+	from = add_region(&side, 4096, IBV_ACCESS_LOCAL_WRITE);
+	memset(from->bytes, 0x77, 8);
+	offer = accept_offer(fd, &side, NULL);
 	for (int i = 0; i < wrong; i++)
-		write_word(&side, &from, offer.addr, offer.rkey ^ (1 + i));
-	write_word(&side, &from, offer.addr, offer.rkey);
-	test_sleep_ms(300);
+		write_word(&side, from, offer.addr, offer.rkey ^ (1 + i));
+	write_word(&side, from, offer.addr, offer.rkey);
+	test_sleep_ms(300); /* nobody says when the last one is there, or lost */
 	test_signal(fd);
 	test_await(fd);
-	destroy_region(&from);
 	close_side(&side);
 }
 
@@ -54,16 +44,9 @@ static void know(int fd)
 
 static void expect_word(struct test_peer *peer, struct side *side, struct region *region, bool written)
 {
-	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-	struct address remote;
-	struct offer offer = {address_of(side), (uintptr_t)region->bytes, region->mr->rkey};
-
-	CHECK_EQUAL(softverbs_ibv_modify_qp(side->qp, &reset, IBV_QP_STATE), 0);
-	memset(region->bytes, 0, WORDS);
-	test_receive(peer->fd, &remote, sizeof(remote));
-	uc_to_rtr(side, &remote);
-	uc_to_rts(side);
-	test_send(peer->fd, &offer, sizeof(offer));
+	move_qp(side->qp, IBV_QPS_RESET);
+	memset(region->bytes, 0, 16);
+	offer_region(peer->fd, side, region, NULL);
 	test_await(peer->fd);
 	CHECK_EQUAL(region->bytes[0], written ? 0x77 : 0);
 	CHECK_EQUAL(region->bytes[8], 0);
@@ -75,14 +58,12 @@ static void expect_word(struct test_peer *peer, struct side *side, struct region
 int main(void)
 {
 	struct test_peer guesser = test_start_peer(guess), knower = test_start_peer(know);
-	struct region region;
+	struct region *region;
 	struct side side;
 
-	open_side(&side, 16, 16);
-	create_uc_qp(&side);
-	region = create_region(side.pd, 4096, ALL_REMOTE);
-	expect_word(&guesser, &side, &region, false);
-	expect_word(&knower, &side, &region, true);
-	destroy_region(&region);
+	open_side_of(&side, IBV_QPT_UC, 16, 16);
+	region = add_region(&side, 4096, ALL_REMOTE);
+	expect_word(&guesser, &side, region, false);
+	expect_word(&knower, &side, region, true);
 	close_side(&side);
 }
