@@ -137,9 +137,7 @@ static int stop_showing(struct softdev_mr *mr)
 		return ENOENT;
 	if (mr->windows)
 		return EBUSY;
-	/* Every reader sees this before anything that is written afterwards, here or by the caller. */
 	atomic_store(&own_table()->mr[mr->base.handle].generation, mr->generation + 1);
-	atomic_thread_fence(memory_order_seq_cst);
 	atomic_fetch_and(&engine->mr_table->slots[mr->base.handle].state, ~SLOT_VALID);
 	return 0;
 }
@@ -148,9 +146,12 @@ int mr_table_hide(struct softdev_mr *mr)
 {
 	int error = stop_showing(mr);
 
-	if (!error)
-		wait_for_holders(&engine->mr_table->slots[mr->base.handle]);
-	return error;
+	if (error)
+		return error;
+	/* Every reader sees the end of the generation before anything that the caller writes afterwards. */
+	atomic_thread_fence(memory_order_seq_cst);
+	wait_for_holders(&engine->mr_table->slots[mr->base.handle]);
+	return 0;
 }
 
 void mr_table_remove(struct softdev_mr *mr)
