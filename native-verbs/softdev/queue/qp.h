@@ -130,6 +130,7 @@ struct responder {
 	bool receiving;		/* a receive is being filled */
 	bool with_imm;		/* the incoming WRITE takes a receive at its end */
 	bool established; /* the first request has arrived in RTR */
+	bool silent;	  /* after a wrong key to invalidate the peer hears nothing (IBA 9.9.3, class J) */
 	struct link_stream read_stream;
 	/* The READ that is being answered, or the incoming WRITE. */
 	uint32_t seq, rkey, total, chunk;

@@ -157,7 +157,7 @@ void qp_reset(struct softdev_qp *qp)
 	qp->sq.late_status = IBV_WC_SUCCESS;
 	qp->requester.rnr_waiting = qp->requester.retry_waiting = qp->requester.peer_gone = false;
 	qp->requester.was_open = qp->requester.path_changed = false;
-	qp->responder.passed_files = qp->responder.established = false;
+	qp->responder.passed_files = qp->responder.established = qp->responder.silent = false;
 	qp->requester.retry_deadline_ns = 0;
 	memset(&qp->attr, 0, sizeof(qp->attr));
 }

@@ -257,7 +257,7 @@ void requester_task(void *owner)
 
 	if (!is_sending_state(qp)) {
 		requester_close(qp);
-		if (atomic_load(&qp->state) == IBV_QPS_ERR)
+		if (atomic_load(&qp->state) == IBV_QPS_ERR && !qp->responder.silent)
 			responder_close(qp);
 		return;
 	}

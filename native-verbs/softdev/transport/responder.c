@@ -65,7 +65,8 @@ void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status st
 	if (is_unreliable(qp) && own != IBV_WC_LOC_PROT_ERR)
 		return;
 	log_info("qp %06x refuses request %u: status %d", qp->base.qp_num, seq, status);
-	answer(qp, WIRE_NAK, seq, status);
+	if (!qp->responder.silent)
+		answer(qp, WIRE_NAK, seq, status);
 	pthread_mutex_lock(&qp->lock);
 	if (responder_is_ready(qp)) {
 		if (own != IBV_WC_SUCCESS && rq_next(qp))
@@ -291,6 +292,7 @@ static void end_payload(struct softdev_qp *qp, const struct frame *frame)
 		return;
 	}
 	if (!invalidates(qp, frame)) {
+		responder->silent = true;
 		pthread_mutex_unlock(&qp->lock);
 		responder_refuse(qp, frame->seq, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_INV_REQ_ERR);
 		return;

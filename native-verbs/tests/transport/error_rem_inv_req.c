@@ -27,6 +27,6 @@ static const struct error_row rows[] = {
 	{.name = "SEND_WITH_INV of a region",
 	 .opcode = IBV_WR_SEND_WITH_INV,
 	 .spoil = invalidate_a_region,
-	 FAILS_BOTH(IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_INV_REQ_ERR, NO_EVENT)},
+	 FAILS_BOTH(IBV_WC_RETRY_EXC_ERR, IBV_WC_REM_INV_REQ_ERR, NO_EVENT)},
 	{.status = IBV_WC_SUCCESS},
 };
