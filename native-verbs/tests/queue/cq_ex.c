@@ -2,32 +2,27 @@
 /* Extended completion queues: what start_poll, next_poll and the read functions give, and what creation refuses. */
 #include "softdev_fixture.h"
 
-static struct ibv_cq_ex *give_extended_queue(struct side *side, struct ibv_cq_init_attr_ex *attr)
+static void open_extended_side(struct side *side, struct ibv_cq_init_attr_ex attr)
 {
-	struct ibv_cq_ex *cq = ibv_create_cq_ex(side->context, attr);
+	struct ibv_cq_ex *cq;
 
+	open_side(side, 64, 64);
+	attr.channel = side->channel;
+	cq = ibv_create_cq_ex(side->context, &attr);
 	CHECK(cq);
 	CHECK_EQUAL(softverbs_ibv_destroy_qp(side->qp), 0);
 	CHECK_EQUAL(softverbs_ibv_destroy_cq(side->cq), 0);
 	side->cq = ibv_cq_ex_to_cq(cq);
 	side->qp = create_qp(side, 64);
-	return cq;
 }
 
-static void open_extended_pair(struct pair *pair, struct ibv_cq_init_attr_ex *attr)
+static void open_extended_pair(struct pair *pair, struct ibv_cq_init_attr_ex attr)
 {
-	struct address to_a, to_b;
-
-	open_side(&pair->a, 64, 64);
-	open_side(&pair->b, 64, 64);
-	attr->channel = pair->a.channel;
-	give_extended_queue(&pair->a, attr);
-	attr->channel = pair->b.channel;
-	give_extended_queue(&pair->b, attr);
-	to_a = address_of(&pair->a);
-	to_b = address_of(&pair->b);
-	connect_side(&pair->a, &to_b, NULL);
-	connect_side(&pair->b, &to_a, NULL);
+	open_extended_side(&pair->a, attr);
+	open_extended_side(&pair->b, attr);
+	connect_sides(&pair->a, &pair->b, NULL, NULL);
+	pair->local = add_region(&pair->a, 4096, ALL_REMOTE);
+	pair->remote = add_region(&pair->b, 4096, ALL_REMOTE);
 }
 
 static struct ibv_cq_ex *extended(struct side *side)
@@ -38,50 +33,31 @@ static struct ibv_cq_ex *extended(struct side *side)
 /* Polls until there is a completion; end_poll is the caller's. */
 static struct ibv_cq_ex *start_poll(struct side *side)
 {
-	uint64_t deadline = test_now_ms() + WAIT_MS;
 	struct ibv_poll_cq_attr attr = {0};
 	int status;
 
-	while ((status = ibv_start_poll(extended(side), &attr)) == ENOENT && test_now_ms() < deadline)
-		test_sleep_ms(1);
+	AWAIT((status = ibv_start_poll(extended(side), &attr)) != ENOENT);
 	CHECK_EQUAL(status, 0);
 	return extended(side);
 }
 
-static void send_immediate(struct pair *pair, struct region *from, uint64_t wr_id, uint32_t imm)
+static void send_immediate(struct pair *pair, uint64_t wr_id, uint32_t imm)
 {
-	struct ibv_sge sge = sge_of(from, 0, 24);
-	struct ibv_send_wr *bad, wr = {
-					 .wr_id = wr_id,
-					 .sg_list = &sge,
-					 .num_sge = 1,
-					 .opcode = IBV_WR_SEND_WITH_IMM,
-					 .send_flags = IBV_SEND_SIGNALED,
-					 .imm_data = htobe32(imm),
-				 };
+	struct ibv_send_wr wr = {.wr_id = wr_id,
+				 .opcode = IBV_WR_SEND_WITH_IMM,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .imm_data = htobe32(imm)};
 
-	CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+	CHECK_EQUAL(post_wr(pair->a.qp, wr, sge_of(pair->local, 0, 24)), 0);
 }
 
-static void fieldsAreThoseOfTheCompletion(struct pair *pair, struct region *from, struct region *to)
+/* Returns its time stamp. */
+static uint64_t expect_received(struct pair *pair, struct ibv_cq_ex *cq, uint32_t imm)
 {
-	struct ibv_poll_cq_attr attr = {0};
-	struct ibv_values_ex now = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
-	struct ibv_cq_ex *cq;
-	uint64_t first_ns;
-
-	CHECK_EQUAL(ibv_start_poll(extended(&pair->b), &attr), ENOENT);
-	for (int i = 0; i < 2; i++)
-		CHECK_EQUAL(post_receive(pair->b.qp, 10 + i, sge_of(to, 0, 64)), 0);
-	send_immediate(pair, from, 1, 77);
-	send_immediate(pair, from, 2, 78);
-	expect_completion(pair->a.cq, 1, IBV_WC_SUCCESS); /* polled in the old way */
-	cq = start_poll(&pair->b);
-	CHECK_EQUAL(cq->wr_id, 10);
 	CHECK_EQUAL(cq->status, IBV_WC_SUCCESS);
 	CHECK_EQUAL(ibv_wc_read_opcode(cq), IBV_WC_RECV);
 	CHECK_EQUAL(ibv_wc_read_wc_flags(cq), IBV_WC_WITH_IMM);
-	CHECK_EQUAL(ibv_wc_read_imm_data(cq), htobe32(77));
+	CHECK_EQUAL(ibv_wc_read_imm_data(cq), htobe32(imm));
 	CHECK_EQUAL(ibv_wc_read_byte_len(cq), 24);
 	CHECK_EQUAL(ibv_wc_read_qp_num(cq), pair->b.qp->qp_num);
 	CHECK_EQUAL(ibv_wc_read_src_qp(cq), pair->a.qp->qp_num);
@@ -89,80 +65,99 @@ static void fieldsAreThoseOfTheCompletion(struct pair *pair, struct region *from
 	CHECK_EQUAL(ibv_wc_read_sl(cq), 0);
 	CHECK_EQUAL(ibv_wc_read_slid(cq), 0);
 	CHECK_EQUAL(ibv_wc_read_dlid_path_bits(cq), 0);
-	first_ns = ibv_wc_read_completion_ts(cq);
-	/* what is posted while a completion is read may complete at once, on the same queue */
-	CHECK_EQUAL(post_read(pair->b.qp, 20, to, 64, (uintptr_t)from->bytes, from->mr->rkey), 0);
-	ibv_end_poll(cq);
+	return ibv_wc_read_completion_ts(cq);
+}
 
-	cq = start_poll(&pair->b);
-	while (cq->wr_id != 11) {
-		CHECK_EQUAL(cq->wr_id, 20);
-		if (ibv_next_poll(cq)) {
-			ibv_end_poll(cq);
-			cq = start_poll(&pair->b);
-		}
-	}
-	CHECK_EQUAL(ibv_wc_read_imm_data(cq), htobe32(78));
-	CHECK(ibv_wc_read_completion_ts(cq) >= first_ns);
-	CHECK_EQUAL(ibv_query_rt_values_ex(pair->b.context, &now), 0);
+/* The clocks have gone on since the completion, but not for long. */
+static void expect_recent(struct ibv_context *context, struct ibv_cq_ex *cq)
+{
+	struct ibv_values_ex now = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
+
+	CHECK_EQUAL(ibv_query_rt_values_ex(context, &now), 0);
 	CHECK_EQUAL(now.comp_mask, IBV_VALUES_MASK_RAW_CLOCK);
 	CHECK((uint64_t)now.raw_clock.tv_nsec >= ibv_wc_read_completion_ts(cq));
 	CHECK((uint64_t)now.raw_clock.tv_nsec - ibv_wc_read_completion_ts(cq) < WAIT_MS * 1000000ull);
 	CHECK(ibv_wc_read_completion_wallclock_ns(cq) / 1000000000u + WAIT_MS / 1000 >= (uint64_t)time(NULL));
+}
+
+static void fieldsAreThoseOfTheCompletion(struct pair *pair)
+{
+	struct ibv_poll_cq_attr attr = {0};
+	bool has_read = false, has_received = false;
+	struct ibv_cq_ex *cq;
+	uint64_t first_ns;
+	int error;
+
+	CHECK_EQUAL(ibv_start_poll(extended(&pair->b), &attr), ENOENT);
+	for (int i = 0; i < 2; i++)
+		pair_receive(pair, 10 + i, 64);
+	send_immediate(pair, 1, 77);
+	send_immediate(pair, 2, 78);
+	expect_completion(pair->a.cq, 1, IBV_WC_SUCCESS); /* polled in the old way */
+	cq = start_poll(&pair->b);
+	CHECK_EQUAL(cq->wr_id, 10);
+	first_ns = expect_received(pair, cq, 77);
+	/* what is posted while a completion is read may complete at once, on the same queue */
+	CHECK_EQUAL(post_read(pair->b.qp, 20, pair->remote, 64, (uintptr_t)pair->local->bytes, pair->local->mr->rkey), 0);
 	ibv_end_poll(cq);
-	expect_completion(pair->a.cq, 2, IBV_WC_SUCCESS);
-	test_sleep_ms(50);
-	while (!ibv_start_poll(extended(&pair->b), &attr)) { /* the READ, if it was late */
-		CHECK_EQUAL(cq->wr_id, 20);
-		CHECK_EQUAL(ibv_next_poll(cq), ENOENT);
-		ibv_end_poll(cq);
+
+	for (; !has_read || !has_received; ibv_end_poll(cq)) {
+		cq = start_poll(&pair->b);
+		do {
+			if (cq->wr_id == 11) {
+				CHECK(expect_received(pair, cq, 78) >= first_ns);
+				expect_recent(pair->b.context, cq);
+				has_received = true;
+			} else {
+				CHECK_EQUAL(cq->wr_id, 20);
+				has_read = true;
+			}
+			error = ibv_next_poll(cq);
+		} while (!error);
+		CHECK_EQUAL(error, ENOENT);
 	}
+	expect_completion(pair->a.cq, 2, IBV_WC_SUCCESS);
 	attr.comp_mask = 1;
 	CHECK_EQUAL(ibv_start_poll(extended(&pair->b), &attr), EINVAL);
 }
 
-static void ignoredOverrunLosesTheNewestOnly(struct pair *pair, struct region *sink, struct region *source)
+/* All six have completed when the SEND comes, which waits for them. */
+static void ignoredOverrunLosesTheNewestOnly(struct pair *pair)
 {
-	uint32_t rkey = source->mr->rkey;
-
+	pair_receive(pair, 7, 8);
 	for (int i = 0; i < 6; i++)
-		CHECK_EQUAL(post_read(pair->a.qp, i, sink, 8, (uintptr_t)source->bytes, rkey), 0);
-	test_sleep_ms(200);
-	for (int i = 0; i < 4; i++)
-		expect_completion(pair->a.cq, i, IBV_WC_SUCCESS);
+		pair_post(pair, IBV_WR_RDMA_READ, i, 8);
+	CHECK_EQUAL(post_wr(pair->a.qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_FENCE},
+			    sge_of(pair->local, 0, 8)),
+		    0);
+	expect_completion(pair->b.cq, 7, IBV_WC_SUCCESS);
+	expect_completions(pair->a.cq, 0, 3, IBV_WC_SUCCESS);
 	expect_no_completion(pair->a.cq);
 	CHECK_EQUAL(state_of(pair->a.qp), IBV_QPS_RTS);
-	CHECK_EQUAL(post_read(pair->a.qp, 9, sink, 8, (uintptr_t)source->bytes, rkey), 0);
-	expect_completion(pair->a.cq, 9, IBV_WC_SUCCESS);
+	pair_run(pair, IBV_WR_RDMA_READ, 9, 8, IBV_WC_SUCCESS);
 }
 
 static void expect_refusal(struct side *side, struct ibv_cq_init_attr_ex attr, int error)
 {
-	errno = 0;
-	CHECK(!ibv_create_cq_ex(side->context, &attr));
-	CHECK_EQUAL(errno, error);
+	CHECK_REFUSED(ibv_create_cq_ex(side->context, &attr), error);
 }
 
 static void argumentsAreChecked(struct side *side)
 {
-	const uint64_t unsupported[] = {IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG, IBV_WC_EX_WITH_TM_INFO};
+	static const uint64_t unsupported[] = {IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG, IBV_WC_EX_WITH_TM_INFO};
+	struct ibv_cq_init_attr_ex flag = {.cqe = 1, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS, .flags = 1u << 30};
+	/* an ordinary protection domain is no parent domain */
+	struct ibv_cq_init_attr_ex domain = {
+		.cqe = 1, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = side->pd};
 
 	expect_refusal(side, (struct ibv_cq_init_attr_ex){.cqe = 0}, EINVAL);
 	expect_refusal(side, (struct ibv_cq_init_attr_ex){.cqe = 1u << 31}, EINVAL);
 	expect_refusal(side, (struct ibv_cq_init_attr_ex){.cqe = 1, .comp_vector = 99}, EINVAL);
 	expect_refusal(side, (struct ibv_cq_init_attr_ex){.cqe = 1, .comp_mask = 1u << 30}, EINVAL);
-	expect_refusal(side,
-		       (struct ibv_cq_init_attr_ex){
-			       .cqe = 1, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS, .flags = 1u << 30},
-		       EOPNOTSUPP);
-	for (size_t i = 0; i < sizeof(unsupported) / sizeof(unsupported[0]); i++)
-		expect_refusal(side, (struct ibv_cq_init_attr_ex){.cqe = 1, .wc_flags = unsupported[i]},
-			       EOPNOTSUPP);
-	/* an ordinary protection domain is no parent domain */
-	expect_refusal(side,
-		       (struct ibv_cq_init_attr_ex){
-			       .cqe = 1, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = side->pd},
-		       EINVAL);
+	expect_refusal(side, flag, EOPNOTSUPP);
+	for (size_t i = 0; i < COUNT_OF(unsupported); i++)
+		expect_refusal(side, (struct ibv_cq_init_attr_ex){.cqe = 1, .wc_flags = unsupported[i]}, EOPNOTSUPP);
+	expect_refusal(side, domain, EINVAL);
 }
 
 static void onlyFieldsAskedForCanBeRead(struct side *side)
@@ -177,35 +172,25 @@ static void onlyFieldsAskedForCanBeRead(struct side *side)
 
 static void body(void)
 {
-	struct ibv_cq_init_attr_ex attr = {
+	struct ibv_cq_init_attr_ex with_times = {
 		.cqe = 64,
 		.wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
 	};
-	struct region here, there;
-	struct pair pair;
-
-	open_extended_pair(&pair, &attr);
-	here = create_region(pair.a.pd, 4096, ALL_REMOTE);
-	there = create_region(pair.b.pd, 4096, ALL_REMOTE);
-	argumentsAreChecked(&pair.a);
-	onlyFieldsAskedForCanBeRead(&pair.a);
-	fieldsAreThoseOfTheCompletion(&pair, &here, &there);
-	destroy_region(&here);
-	destroy_region(&there);
-	close_pair(&pair);
-
-	attr = (struct ibv_cq_init_attr_ex){
+	struct ibv_cq_init_attr_ex losing = {
 		.cqe = 4,
 		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
 		.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN | IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
 	};
-	open_extended_pair(&pair, &attr);
-	here = create_region(pair.a.pd, 4096, ALL_REMOTE);
-	there = create_region(pair.b.pd, 4096, ALL_REMOTE);
-	ignoredOverrunLosesTheNewestOnly(&pair, &here, &there);
-	destroy_region(&here);
-	destroy_region(&there);
+	struct pair pair;
+
+	open_extended_pair(&pair, with_times);
+	argumentsAreChecked(&pair.a);
+	onlyFieldsAskedForCanBeRead(&pair.a);
+	fieldsAreThoseOfTheCompletion(&pair);
+	close_pair(&pair);
+	open_extended_pair(&pair, losing);
+	ignoredOverrunLosesTheNewestOnly(&pair);
 	close_pair(&pair);
 }
 

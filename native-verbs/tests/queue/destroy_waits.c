@@ -46,11 +46,7 @@ static pthread_t start(struct destruction *destruction)
 
 static void join(pthread_t thread, struct destruction *destruction)
 {
-	uint64_t deadline = test_now_ms() + WAIT_MS;
-
-	while (!atomic_load(&destruction->ended) && test_now_ms() < deadline)
-		test_sleep_ms(1);
-	CHECK(atomic_load(&destruction->ended));
+	AWAIT(atomic_load(&destruction->ended));
 	CHECK_EQUAL(pthread_join(thread, NULL), 0);
 	CHECK_EQUAL(destruction->result, 0);
 }
@@ -58,11 +54,9 @@ static void join(pthread_t thread, struct destruction *destruction)
 /* One completion event that is not yet read. */
 static void raise_completion_event(struct side *side)
 {
-	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
-
 	to_init(side->qp, 0);
 	CHECK_EQUAL(ibv_req_notify_cq(side->cq, 0), 0);
-	CHECK_EQUAL(softverbs_ibv_modify_qp(side->qp, &error, IBV_QP_STATE), 0);
+	move_qp(side->qp, IBV_QPS_ERR);
 	CHECK_EQUAL(ibv_post_recv(side->qp, &(struct ibv_recv_wr){.wr_id = 1}, &(struct ibv_recv_wr *){NULL}), 0);
 	CHECK(test_readable(side->channel->fd, WAIT_MS));
 }

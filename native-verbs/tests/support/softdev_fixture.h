@@ -402,19 +402,23 @@ static inline struct ibv_sge sge_of(const struct region *region, uint64_t offset
 	return (struct ibv_sge){(uintptr_t)region->bytes + offset, length, region->mr->lkey};
 }
 
+/* One request on one piece of memory. */
+static inline int post_wr(struct ibv_qp *qp, struct ibv_send_wr wr, struct ibv_sge sge)
+{
+	struct ibv_send_wr *bad;
+
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	return ibv_post_send(qp, &wr, &bad);
+}
+
 static inline int post(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, struct ibv_sge sge,
 		       uint64_t remote_addr, uint32_t rkey)
 {
-	struct ibv_send_wr *bad, wr = {
-					 .wr_id = wr_id,
-					 .sg_list = &sge,
-					 .num_sge = 1,
-					 .opcode = opcode,
-					 .send_flags = IBV_SEND_SIGNALED,
-					 .wr.rdma = {remote_addr, rkey},
-				 };
-
-	return ibv_post_send(qp, &wr, &bad);
+	return post_wr(qp, (struct ibv_send_wr){.wr_id = wr_id,
+						.opcode = opcode,
+						.send_flags = IBV_SEND_SIGNALED,
+						.wr.rdma = {remote_addr, rkey}}, sge);
 }
 
 static inline int post_read(struct ibv_qp *qp, uint64_t wr_id, const struct region *sink, uint32_t length,
@@ -428,6 +432,13 @@ static inline int post_receive(struct ibv_qp *qp, uint64_t wr_id, struct ibv_sge
 	struct ibv_recv_wr *bad, wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
 
 	return ibv_post_recv(qp, &wr, &bad);
+}
+
+static inline int post_shared(struct ibv_srq *srq, uint64_t wr_id, struct ibv_sge sge)
+{
+	struct ibv_recv_wr *bad, wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
+
+	return ibv_post_srq_recv(srq, &wr, &bad);
 }
 
 /* `a` posts an operation of the first bytes of `local` on the first of `remote`. */
