@@ -11,26 +11,23 @@
 
 enum { BATCHES = 300, BATCH = 4, OLD = BATCHES, TOTAL = BATCHES * BATCH + OLD, SLOTS = 64 };
 
-struct scene {
-	struct pair pair;
-	struct region here, there;
-	atomic_int completed, seen[TOTAL];
-};
+static struct pair pair;
+static atomic_int completed, seen[TOTAL];
 
-static void settle(struct scene *scene, uint64_t wr_id, enum ibv_wc_status status)
+static void settle(uint64_t wr_id, enum ibv_wc_status status)
 {
 	CHECK_EQUAL(status, IBV_WC_SUCCESS);
 	CHECK(wr_id < TOTAL);
-	CHECK_EQUAL(atomic_fetch_add(&scene->seen[wr_id], 1), 0);
-	atomic_fetch_add(&scene->completed, 1);
+	CHECK_EQUAL(atomic_fetch_add(&seen[wr_id], 1), 0);
+	atomic_fetch_add(&completed, 1);
 }
 
-static void *post_batches(void *argument)
+static void *post_batches(void *unused)
 {
-	struct scene *scene = argument;
-	struct ibv_qp_ex *qp = softverbs_ibv_qp_to_qp_ex(scene->pair.a.qp);
+	struct ibv_qp_ex *qp = softverbs_ibv_qp_to_qp_ex(pair.a.qp);
 	uint64_t deadline = test_now_ms() + WAIT_MS;
 
+	(void)unused;
 	for (int i = 0; i < BATCHES; i++) {
 		int error;
 
@@ -39,8 +36,8 @@ static void *post_batches(void *argument)
 			for (int j = 0; j < BATCH; j++) {
 				qp->wr_id = i * BATCH + j;
 				qp->wr_flags = IBV_SEND_SIGNALED;
-				ibv_wr_rdma_read(qp, scene->there.mr->rkey, (uintptr_t)scene->there.bytes);
-				ibv_wr_set_sge(qp, scene->here.mr->lkey, (uintptr_t)scene->here.bytes, 64);
+				ibv_wr_rdma_read(qp, pair.remote->mr->rkey, (uintptr_t)pair.remote->bytes);
+				ibv_wr_set_sge(qp, pair.local->mr->lkey, (uintptr_t)pair.local->bytes, 64);
 			}
 			error = ibv_wr_complete(qp);
 			CHECK(test_now_ms() < deadline);
@@ -50,18 +47,18 @@ static void *post_batches(void *argument)
 	return NULL;
 }
 
-static void *post_singly(void *argument)
+static void *post_singly(void *unused)
 {
-	struct scene *scene = argument;
 	uint64_t deadline = test_now_ms() + WAIT_MS;
 
+	(void)unused;
 	for (int i = 0; i < OLD; i++) {
 		int error;
 
 		do {
-			error = post(scene->pair.a.qp, IBV_WR_RDMA_WRITE, BATCHES * BATCH + i,
-				     sge_of(&scene->here, 1024, 64), (uintptr_t)scene->there.bytes + 1024,
-				     scene->there.mr->rkey);
+			error = post(pair.a.qp, IBV_WR_RDMA_WRITE, BATCHES * BATCH + i,
+				     sge_of(pair.local, 1024, 64), (uintptr_t)pair.remote->bytes + 1024,
+				     pair.remote->mr->rkey);
 			CHECK(test_now_ms() < deadline);
 		} while (error == ENOMEM);
 		CHECK_EQUAL(error, 0);
@@ -69,25 +66,25 @@ static void *post_singly(void *argument)
 	return NULL;
 }
 
-static bool goes_on(struct scene *scene, uint64_t deadline)
+static bool goes_on(uint64_t deadline)
 {
 	CHECK(test_now_ms() < deadline);
-	return atomic_load(&scene->completed) < TOTAL;
+	return atomic_load(&completed) < TOTAL;
 }
 
-static void *poll_extended(void *argument)
+static void *poll_extended(void *unused)
 {
-	struct scene *scene = argument;
-	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)scene->pair.a.cq;
+	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)pair.a.cq;
 	uint64_t deadline = test_now_ms() + WAIT_MS;
 
-	while (goes_on(scene, deadline)) {
+	(void)unused;
+	while (goes_on(deadline)) {
 		struct ibv_poll_cq_attr attr = {0};
 
 		if (ibv_start_poll(cq, &attr))
 			continue;
 		do {
-			settle(scene, cq->wr_id, cq->status);
+			settle(cq->wr_id, cq->status);
 			CHECK_EQUAL(ibv_wc_read_opcode(cq),
 				    cq->wr_id < BATCHES * BATCH ? IBV_WC_RDMA_READ : IBV_WC_RDMA_WRITE);
 		} while (!ibv_next_poll(cq));
@@ -96,17 +93,17 @@ static void *poll_extended(void *argument)
 	return NULL;
 }
 
-static void *poll_plainly(void *argument)
+static void *poll_plainly(void *unused)
 {
-	struct scene *scene = argument;
 	uint64_t deadline = test_now_ms() + WAIT_MS;
 	struct ibv_wc wc[4];
 
-	while (goes_on(scene, deadline)) {
-		int count = ibv_poll_cq(scene->pair.a.cq, 4, wc);
+	(void)unused;
+	while (goes_on(deadline)) {
+		int count = ibv_poll_cq(pair.a.cq, 4, wc);
 
 		for (int i = 0; i < count; i++)
-			settle(scene, wc[i].wr_id, wc[i].status);
+			settle(wc[i].wr_id, wc[i].status);
 	}
 	return NULL;
 }
@@ -134,29 +131,21 @@ static void body(void)
 {
 	static void *(*const roles[])(void *) = {post_batches, post_singly, poll_extended, poll_extended,
 						 poll_plainly};
-	enum { THREADS = sizeof(roles) / sizeof(roles[0]) };
-	struct address to_a, to_b;
+	enum { THREADS = COUNT_OF(roles) };
 	pthread_t threads[THREADS];
-	static struct scene scene;
 
-	memset(&scene, 0, sizeof(scene));
-	open_side(&scene.pair.a, 8, 8);
-	open_side(&scene.pair.b, 8, 8);
-	give_extended_objects(&scene.pair.a);
-	to_a = address_of(&scene.pair.a);
-	to_b = address_of(&scene.pair.b);
-	connect_side(&scene.pair.a, &to_b, NULL);
-	connect_side(&scene.pair.b, &to_a, NULL);
-	scene.here = create_region(scene.pair.a.pd, 4096, ALL_REMOTE);
-	scene.there = create_region(scene.pair.b.pd, 4096, ALL_REMOTE);
+	open_side(&pair.a, 8, 8);
+	open_side(&pair.b, 8, 8);
+	give_extended_objects(&pair.a);
+	connect_sides(&pair.a, &pair.b, NULL, NULL);
+	pair.local = add_region(&pair.a, 4096, ALL_REMOTE);
+	pair.remote = add_region(&pair.b, 4096, ALL_REMOTE);
 	for (int i = 0; i < THREADS; i++)
-		CHECK_EQUAL(pthread_create(&threads[i], NULL, roles[i], &scene), 0);
+		CHECK_EQUAL(pthread_create(&threads[i], NULL, roles[i], NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		CHECK_EQUAL(pthread_join(threads[i], NULL), 0);
-	CHECK_EQUAL(atomic_load(&scene.completed), TOTAL);
-	destroy_region(&scene.here);
-	destroy_region(&scene.there);
-	close_pair(&scene.pair);
+	CHECK_EQUAL(atomic_load(&completed), TOTAL);
+	close_pair(&pair);
 }
 
 int main(void)
