@@ -112,16 +112,14 @@ static void fail_a_request(struct side *side, enum ibv_qp_type type)
 	struct address own = address_of(side);
 	struct ibv_ah_attr path = {.is_global = 1, .port_num = 1, .grh = {.dgid = own.gid, .hop_limit = 1}};
 	struct ibv_ah *ah = softverbs_ibv_create_ah(side->pd, &path);
-	struct ibv_sge nowhere = {4096, 8, 1};
-	struct ibv_send_wr *bad, wr = {.sg_list = &nowhere, .num_sge = 1, .opcode = IBV_WR_SEND,
-				       .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
 
 	CHECK(ah);
 	if (type == IBV_QPT_UD) {
 		wr.wr.ud.ah = ah;
 		wr.wr.ud.remote_qpn = own.qpn;
 	}
-	CHECK_EQUAL(ibv_post_send(side->qp, &wr, &bad), 0);
+	CHECK_EQUAL(post_wr(side->qp, wr, (struct ibv_sge){4096, 8, 1}), 0); /* which is nowhere */
 	expect_completion(side->cq, 0, IBV_WC_LOC_PROT_ERR);
 	expect_state(side->qp, IBV_QPS_SQE);
 	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
@@ -131,7 +129,7 @@ static void go_to(struct side *side, const struct machine *machine, enum ibv_qp_
 {
 	static const enum ibv_qp_state way[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD};
 
-	CHECK_EQUAL(modify(side, 0, IBV_QPS_RESET, IBV_QP_STATE), 0);
+	move_qp(side->qp, IBV_QPS_RESET);
 	for (int i = 1; i < 5 && state != way[i - 1]; i++) {
 		if (state == IBV_QPS_ERR && i > 1)
 			break;
@@ -142,7 +140,7 @@ static void go_to(struct side *side, const struct machine *machine, enum ibv_qp_
 			    0);
 	}
 	if (state == IBV_QPS_ERR)
-		CHECK_EQUAL(modify(side, IBV_QPS_INIT, IBV_QPS_ERR, IBV_QP_STATE), 0);
+		move_qp(side->qp, IBV_QPS_ERR);
 	if (state == IBV_QPS_SQE)
 		fail_a_request(side, machine->type);
 	CHECK_EQUAL(state_of(side->qp), state);
@@ -170,13 +168,8 @@ static void try_each_attribute(struct side *side, const struct machine *machine,
 static void try_each_move(const struct machine *machine)
 {
 	struct side side;
-	struct ibv_qp_init_attr init = {.cap = {4, 4, 2, 2, 0}, .qp_type = machine->type};
 
-	open_side(&side, 16, 4);
-	CHECK_EQUAL(softverbs_ibv_destroy_qp(side.qp), 0);
-	init.send_cq = init.recv_cq = side.cq;
-	side.qp = softverbs_ibv_create_qp(side.pd, &init);
-	CHECK(side.qp);
+	open_side_of(&side, machine->type, 16, 4);
 	for (int from = 0; from < STATES; from++)
 		for (int to = 0; to < STATES; to++) {
 			const struct move *move = find(machine, from, to);

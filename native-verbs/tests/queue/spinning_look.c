@@ -13,7 +13,6 @@
 enum { MANY_LOOKS = 100000 };
 
 static struct pair pair;
-static struct region sink, source;
 static atomic_bool armed;
 static bool has_yielded;
 
@@ -22,7 +21,7 @@ __attribute__((visibility("default"))) int sched_yield(void)
 {
 	if (atomic_exchange(&armed, false)) {
 		has_yielded = true;
-		CHECK_EQUAL(post(pair.a.qp, IBV_WR_SEND, 1, sge_of(&source, 0, 8), 0, 0), 0);
+		pair_post(&pair, IBV_WR_SEND, 1, 8);
 		CHECK(test_readable(pair.b.channel->fd, WAIT_MS));
 	}
 	return (int)syscall(SYS_sched_yield);
@@ -34,10 +33,8 @@ int main(void)
 	int found = 0;
 
 	alarm(TEST_SECONDS);
-	open_pair(&pair, NULL, NULL);
-	source = create_region(pair.a.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-	sink = create_region(pair.b.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-	CHECK_EQUAL(post_receive(pair.b.qp, 7, sge_of(&sink, 0, 8)), 0);
+	open_pair_as(&pair, &(struct pair_setup){0});
+	pair_receive(&pair, 7, 8);
 	CHECK_EQUAL(ibv_req_notify_cq(pair.b.cq, 0), 0);
 	atomic_store(&armed, true);
 	for (int i = 0; i < MANY_LOOKS && !has_yielded; i++)
@@ -46,7 +43,5 @@ int main(void)
 	CHECK_EQUAL(found, 1);
 	CHECK_EQUAL(wc.wr_id, 7);
 	CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
-	destroy_region(&sink);
-	destroy_region(&source);
 	close_pair(&pair);
 }

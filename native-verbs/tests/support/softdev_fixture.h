@@ -257,14 +257,20 @@ static inline struct address address_of(const struct side *side)
 	return address;
 }
 
+/* The attributes that each move of an RC queue pair requires; a UC one has fewer. */
+enum {
+	TO_INIT = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+	UC_TO_RTR = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+	TO_RTR = UC_TO_RTR | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	UC_TO_RTS = IBV_QP_STATE | IBV_QP_SQ_PSN,
+	TO_RTS = UC_TO_RTS | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
+};
+
 static inline void to_init(struct ibv_qp *qp, unsigned int access)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = access};
 
-	CHECK_EQUAL(softverbs_ibv_modify_qp(qp, &attr,
-					    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-						    IBV_QP_ACCESS_FLAGS),
-		    0);
+	CHECK_EQUAL(softverbs_ibv_modify_qp(qp, &attr, TO_INIT), 0);
 }
 
 static inline void to_rtr(struct ibv_qp *qp, const struct address *remote, const struct connection *how)
@@ -279,13 +285,9 @@ static inline void to_rtr(struct ibv_qp *qp, const struct address *remote, const
 		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = remote->gid, .hop_limit = 1}},
 	};
 
-	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-
 	if (how->no_responder_resources)
 		attr.max_dest_rd_atomic = 0;
-	if (qp->qp_type == IBV_QPT_RC)
-		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	CHECK_EQUAL(softverbs_ibv_modify_qp(qp, &attr, mask), 0);
+	CHECK_EQUAL(softverbs_ibv_modify_qp(qp, &attr, qp->qp_type == IBV_QPT_RC ? TO_RTR : UC_TO_RTR), 0);
 }
 
 /* The time for an answer: 67 ms and more from another device, which may be that of an emulated processor. */
@@ -311,11 +313,7 @@ static inline void to_rts(struct ibv_qp *qp, const struct connection *how)
 							 : 16,
 	};
 
-	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-
-	if (qp->qp_type == IBV_QPT_RC)
-		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-	CHECK_EQUAL(softverbs_ibv_modify_qp(qp, &attr, mask), 0);
+	CHECK_EQUAL(softverbs_ibv_modify_qp(qp, &attr, qp->qp_type == IBV_QPT_RC ? TO_RTS : UC_TO_RTS), 0);
 }
 
 static inline void connect_side(struct side *side, const struct address *remote,
