@@ -15,10 +15,9 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.shufflerdma.connection.Breakage;
-import org.shufflerdma.fetch.FetchFailureReason;
+import org.shufflerdma.connection.PeerFailure;
 import org.shufflerdma.mapoutput.UnpublishedReason;
-import org.shufflerdma.reader.TcpReason;
+import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.verbs.WcStatus;
 
 /**
@@ -156,9 +155,6 @@ class ReliabilityPageTest {
   void everyReasonThatUsersSeeIsInARow() {
     List<String> seen =
         rows().stream().flatMap(row -> code(row.seenAs).stream()).toList();
-    for (FetchFailureReason reason : FetchFailureReason.values()) {
-      assertThat(seen).contains(reason.label());
-    }
     for (TcpReason reason : TcpReason.values()) {
       assertThat(seen).contains(reason.label());
     }
@@ -168,9 +164,9 @@ class ReliabilityPageTest {
   }
 
   @Test
-  void everyBreakageAndEveryStatusIsAnswered() {
-    List<String> kinds = code(section("What ends a connection"));
-    for (Breakage.Kind kind : Breakage.Kind.values()) {
+  void everyPeerFailureAndEveryStatusIsAnswered() {
+    List<String> kinds = code(section("Why there is no connection, and what ends one"));
+    for (PeerFailure kind : PeerFailure.values()) {
       assertThat(kinds).contains(kind.name());
     }
     List<String> statuses = code(section("Status of a completion, and what follows"));

@@ -69,7 +69,6 @@ final class CmConversation implements CmEventLoop.Handler {
   }
 
   private static void breakIt(Connection connection, CmEventType type) {
-    connection.breakWith(
-        new Breakage(Breakage.Kind.DISCONNECTED, "the connection manager reports " + type));
+    connection.breakWith(PeerFailure.DISCONNECTED, "the connection manager reports " + type);
   }
 }

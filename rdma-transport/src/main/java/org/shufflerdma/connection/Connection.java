@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -55,7 +56,7 @@ public final class Connection {
   private final ReentrantLock postLock = new ReentrantLock();
   private final ReadBatch batch;
   private final Map<Long, PostedList> outstanding = new ConcurrentHashMap<>();
-  private final AtomicReference<@Nullable Breakage> breakage = new AtomicReference<>();
+  private final AtomicReference<@Nullable NoConnectionException> breakage = new AtomicReference<>();
   private volatile @Nullable InetSocketAddress tcpAddress;
   private volatile long lastProgressNs = System.nanoTime();
   private volatile long handedOutNs = lastProgressNs;
@@ -97,7 +98,7 @@ public final class Connection {
   }
 
   /** Null while the connection is open. */
-  public @Nullable Breakage breakage() {
+  public @Nullable NoConnectionException breakage() {
     return breakage.get();
   }
 
@@ -112,7 +113,7 @@ public final class Connection {
    */
   public void post(
       List<Read> reads, RegisteredBuffer sink, ReadCompletion completion, Deadline deadline)
-      throws BrokenConnectionException, TimeoutException, InterruptedException {
+      throws NoConnectionException, TimeoutException, InterruptedException {
     post(reads, sink, completion, true, deadline);
   }
 
@@ -122,7 +123,7 @@ public final class Connection {
    */
   public void postControl(
       List<Read> reads, RegisteredBuffer sink, ReadCompletion completion, Deadline deadline)
-      throws BrokenConnectionException, TimeoutException, InterruptedException {
+      throws NoConnectionException, TimeoutException, InterruptedException {
     post(reads, sink, completion, false, deadline);
   }
 
@@ -132,7 +133,7 @@ public final class Connection {
       ReadCompletion completion,
       boolean carriesData,
       Deadline deadline)
-      throws BrokenConnectionException, TimeoutException, InterruptedException {
+      throws NoConnectionException, TimeoutException, InterruptedException {
     int size = reads.size();
     if (!budget.acquire(size, deadline)) {
       if (!isOpen()) {
@@ -173,7 +174,7 @@ public final class Connection {
     }
   }
 
-  private void postLocked(List<Read> reads, PostedList list) throws BrokenConnectionException {
+  private void postLocked(List<Read> reads, PostedList list) throws NoConnectionException {
     if (outstanding.isEmpty()) {
       lastProgressNs = System.nanoTime();
     }
@@ -198,7 +199,7 @@ public final class Connection {
       stats.readsSignalled.increment();
     } catch (VerbsException e) {
       list.truncated = true;
-      breakWith(new Breakage(Breakage.Kind.POST_REFUSED, String.valueOf(e.getMessage()), e));
+      breakWith(PeerFailure.POST_REFUSED, String.valueOf(e.getMessage()));
       if (e.posted() == 0 && retire(wrId, list)) {
         throw brokenException();
       }
@@ -211,16 +212,14 @@ public final class Connection {
     lastProgressNs = System.nanoTime();
     int index = PendingReads.index(wrId);
     if (status != WcStatus.SUCCESS) {
-      boolean unanswered = WcStatus.isSilence(status);
-      if (!unanswered) {
+      PeerFailure failure = PeerFailure.of(status);
+      if (failure == PeerFailure.READ_ERROR) {
         list.note(index, status, vendorError);
       }
       if (status != WcStatus.WR_FLUSH_ERR) {
-        stats.countReadError(status);
+        stats.readErrors.increment();
       }
-      breakWith(new Breakage(
-          unanswered ? Breakage.Kind.NO_ANSWER : Breakage.Kind.READ_ERROR,
-          WcStatus.text(status) + ", vendor error " + vendorError));
+      breakWith(failure, WcStatus.text(status) + ", vendor error " + vendorError);
     }
     if (index != list.size - 1 || !retire(PendingReads.firstWrId(wrId), list)) {
       return;
@@ -247,9 +246,10 @@ public final class Connection {
     return true;
   }
 
-  /** Ends the connection's use; the first reason counts, later ones are ignored. */
-  void breakWith(Breakage reason) {
-    if (breakage.compareAndSet(null, reason)) {
+  /** Ends the connection's use; the first failure counts, later ones are ignored. */
+  void breakWith(PeerFailure failure, String detail) {
+    if (isOpen()
+        && breakage.compareAndSet(null, new NoConnectionException(peer, failure, detail))) {
       budget.close();
       owner.broken(this);
     }
@@ -414,12 +414,11 @@ public final class Connection {
     return outstanding.size();
   }
 
-  private Breakage knownBreakage() {
-    Breakage known = breakage.get();
-    return known == null ? new Breakage(Breakage.Kind.READ_ERROR, "unknown") : known;
+  private NoConnectionException knownBreakage() {
+    return Objects.requireNonNull(breakage.get(), "the connection is open");
   }
 
-  private BrokenConnectionException brokenException() {
-    return new BrokenConnectionException(peer, knownBreakage());
+  private NoConnectionException brokenException() {
+    return knownBreakage().forWaiter(peer);
   }
 }

@@ -195,7 +195,7 @@ final class ConnectionLimit {
   }
 
   private static void end(Connection idle) {
-    idle.breakWith(new Breakage(Breakage.Kind.EVICTED, "its place is needed for another peer"));
+    idle.breakWith(PeerFailure.EVICTED, "its place is needed for another peer");
   }
 
   /** Gives no more places; threads in line are told so. */

@@ -104,7 +104,7 @@ public final class ConnectionPool implements Connection.Owner {
 
   private void checkOpen(PeerId peer) throws NoConnectionException {
     if (closed) {
-      throw new NoConnectionException(peer, ConnectFailure.CLOSED, "this transport is closed");
+      throw new NoConnectionException(peer, PeerFailure.CLOSED, "this transport is closed");
     }
   }
 
@@ -114,11 +114,11 @@ public final class ConnectionPool implements Connection.Owner {
    */
   private NoConnectionException leftAlone(
       PeerId peer, PeerState state, @Nullable InetSocketAddress tcpAddress) {
-    ConnectFailure last = state.lastFailure();
-    boolean lost = last == ConnectFailure.UNREACHABLE && state.isLost(tcpAddress);
+    PeerFailure last = state.lastFailure();
+    boolean lost = last == PeerFailure.PEER_UNREACHABLE && state.isLost(tcpAddress);
     return new NoConnectionException(
         peer,
-        lost ? ConnectFailure.UNREACHABLE : ConnectFailure.BREAKER,
+        lost ? PeerFailure.PEER_UNREACHABLE : PeerFailure.BREAKER,
         "left alone for " + settings.breakerOpenMs() + " ms after " + last);
   }
 
@@ -148,11 +148,11 @@ public final class ConnectionPool implements Connection.Owner {
       }
       case CLOSED -> checkOpen(peer);
       case EXPIRED -> {
-        stats.countConnectFailure(ConnectFailure.RESOURCES);
+        stats.connectFailures.increment();
         LOG.warn("RDMA peer={} event=NO_PLACE action=TCP, {}", peer, why);
       }
     }
-    throw new NoConnectionException(peer, ConnectFailure.RESOURCES, why);
+    throw new NoConnectionException(peer, PeerFailure.RESOURCES, why);
   }
 
   /** Uses the place that the caller has taken, and completes the attempt. */
@@ -172,14 +172,14 @@ public final class ConnectionPool implements Connection.Owner {
       attempt.complete(connection);
       LOG.info("RDMA peer={} qp={} event=CONNECTED", peer, connection.queuePairNumber());
       if (closed) {
-        connection.breakWith(closedHere());
+        connection.breakWith(PeerFailure.CLOSED, "this transport is closed");
       }
     } catch (NoConnectionException e) {
       attempt.completeExceptionally(e);
     } catch (Throwable t) {
       state.undecided();
       attempt.completeExceptionally(
-          new NoConnectionException(peer, ConnectFailure.CLOSED, "the attempt was ended", t));
+          new NoConnectionException(peer, PeerFailure.CLOSED, "the attempt was ended", t));
       throw t;
     }
   }
@@ -194,6 +194,7 @@ public final class ConnectionPool implements Connection.Owner {
       return made.connection();
     } catch (NoConnectionException e) {
       NoConnectionException known = isLost(e, state, tcpAddress) ? e.unreachable(peer) : e;
+      stats.connectFailures.increment();
       countFailure(peer, state, known.failure());
       LOG.warn("{}", known.getMessage());
       throw known;
@@ -221,7 +222,7 @@ public final class ConnectionPool implements Connection.Owner {
     try {
       return connector.connect(peer, this, deadline);
     } catch (NoConnectionException e) {
-      if (e.failure() != ConnectFailure.RESOURCES || !limit.makeRoom(deadline)) {
+      if (e.failure() != PeerFailure.RESOURCES || !limit.makeRoom(deadline)) {
         throw e;
       }
     }
@@ -234,19 +235,18 @@ public final class ConnectionPool implements Connection.Owner {
       throws NoConnectionException {
     if (state.hasFallenSilent() && state.isLost(tcpAddress)) {
       throw new NoConnectionException(
-          peer, ConnectFailure.UNREACHABLE, "its READs were not answered, nor is TCP");
+          peer, PeerFailure.PEER_UNREACHABLE, "its READs were not answered, nor is TCP");
     }
   }
 
   private static boolean isLost(
       NoConnectionException e, PeerState state, @Nullable InetSocketAddress tcpAddress) {
-    return (e.failure() == ConnectFailure.TIMEOUT || e.failure() == ConnectFailure.CANARY)
+    return (e.failure() == PeerFailure.TIMEOUT || e.failure() == PeerFailure.CANARY)
         && state.isLost(tcpAddress);
   }
 
-  private void countFailure(PeerId peer, PeerState state, ConnectFailure failure) {
-    stats.countConnectFailure(failure);
-    if (failure == ConnectFailure.RESOURCES) { // this side's shortage, not the peer's failure
+  private void countFailure(PeerId peer, PeerState state, PeerFailure failure) {
+    if (failure == PeerFailure.RESOURCES) { // this side's shortage, not the peer's failure
       state.undecided();
     } else if (state.failed(failure)) {
       stats.breakersOpened.increment();
@@ -266,7 +266,7 @@ public final class ConnectionPool implements Connection.Owner {
       return connection;
     } catch (TimeoutException e) {
       throw new NoConnectionException(
-          peer, ConnectFailure.TIMEOUT, "another's attempt did not end in time");
+          peer, PeerFailure.TIMEOUT, "another's attempt did not end in time");
     } catch (ExecutionException e) {
       if (e.getCause() instanceof NoConnectionException known) {
         throw known.forWaiter(peer);
@@ -285,9 +285,9 @@ public final class ConnectionPool implements Connection.Owner {
 
   @Override
   public void broken(Connection connection) {
-    Breakage breakage = connection.breakage();
+    NoConnectionException breakage = connection.breakage();
     try {
-      if (breakage != null && breakage.kind() != Breakage.Kind.CLOSED) {
+      if (breakage != null && breakage.failure() != PeerFailure.CLOSED) {
         report(connection, breakage);
       }
     } finally {
@@ -305,15 +305,16 @@ public final class ConnectionPool implements Connection.Owner {
   }
 
   /** A peer that leaves while nothing is read from it has not failed. */
-  private void report(Connection connection, Breakage breakage) {
+  private void report(Connection connection, NoConnectionException breakage) {
     PeerId peer = connection.peer();
+    PeerFailure failure = breakage.failure();
     int outstanding = connection.outstandingLists();
-    if (breakage.kind() == Breakage.Kind.EVICTED) {
+    if (failure == PeerFailure.EVICTED) {
       stats.connectionsEvicted.increment();
       LOG.debug("RDMA peer={} qp={} event=EVICTED", peer, connection.queuePairNumber());
       return;
     }
-    if (breakage.kind() == Breakage.Kind.DISCONNECTED && outstanding == 0) {
+    if (failure == PeerFailure.DISCONNECTED && outstanding == 0) {
       LOG.info("RDMA peer={} qp={} event=LEFT", peer, connection.queuePairNumber());
       return;
     }
@@ -322,22 +323,13 @@ public final class ConnectionPool implements Connection.Owner {
         "RDMA peer={} qp={} event={} outstanding={} action=tear down",
         peer,
         connection.queuePairNumber(),
-        breakage,
+        breakage.reason(),
         outstanding);
     PeerState state = peers.get(peer);
     if (state != null) {
-      state.fellSilent(breakage.kind() == Breakage.Kind.NO_ANSWER);
-      countFailure(peer, state, failureAfter(breakage.kind()));
+      state.fellSilent(failure == PeerFailure.NO_ANSWER);
+      countFailure(peer, state, failure);
     }
-  }
-
-  private static ConnectFailure failureAfter(Breakage.Kind kind) {
-    return switch (kind) {
-      case PEER_UNREACHABLE -> ConnectFailure.UNREACHABLE;
-      case NO_PROGRESS, NO_ANSWER -> ConnectFailure.TIMEOUT;
-      case READ_ERROR, POST_REFUSED, DISCONNECTED, ABANDONED, DEVICE, EVICTED, CLOSED ->
-        ConnectFailure.REFUSED;
-    };
   }
 
   private void destroy(Connection connection, Deadline drained) {
@@ -370,28 +362,24 @@ public final class ConnectionPool implements Connection.Owner {
     return limit.connections();
   }
 
-  void breakQueuePair(int number, Breakage reason) {
+  void breakQueuePair(int number, String detail) {
     for (Connection connection : limit.connections()) {
       if (connection.queuePairNumber() == number) {
-        connection.breakWith(reason);
+        connection.breakWith(PeerFailure.DEVICE, detail);
       }
     }
   }
 
-  /** Breaks every connection for the same reason and makes no new one. */
-  void close(Breakage reason) {
+  /** Breaks every connection with one failure, and makes no new one. */
+  void close(PeerFailure failure, String detail) {
     closed = true;
     limit.close();
     for (Connection connection : limit.connections()) {
       try {
-        connection.breakWith(reason);
+        connection.breakWith(failure, detail);
       } catch (RuntimeException | Error e) { // the others must end as well
         LOG.error("The connection to {} did not end well", connection.peer(), e);
       }
     }
-  }
-
-  private static Breakage closedHere() {
-    return new Breakage(Breakage.Kind.CLOSED, "this transport is closed");
   }
 }

@@ -75,7 +75,7 @@ final class Connector {
     try {
       id = loop.createId(conversation);
     } catch (VerbsException e) {
-      throw new NoConnectionException(peer, ConnectFailure.RESOURCES, "no connection id", e);
+      throw new NoConnectionException(peer, PeerFailure.RESOURCES, "no connection id", e);
     }
     QueuePair queuePair = null;
     try {
@@ -101,7 +101,7 @@ final class Connector {
       connection.verified();
       stats.connectionsOpened.increment();
     } catch (Throwable t) {
-      connection.breakWith(new Breakage(Breakage.Kind.CLOSED, "it could not be verified", t));
+      connection.breakWith(PeerFailure.CLOSED, "it could not be verified");
       throw t;
     }
   }
@@ -116,13 +116,13 @@ final class Connector {
       expect(CmEventType.ADDR_RESOLVED, peer, conversation, deadline);
       if (!device.equals(id.context())) {
         throw new NoConnectionException(
-            peer, ConnectFailure.ADDRESS, "its route leads over " + id.deviceName());
+            peer, PeerFailure.ADDRESS, "its route leads over " + id.deviceName());
       }
       setup.prepare(id);
       id.resolveRoute(deadline.remainingMs());
       expect(CmEventType.ROUTE_RESOLVED, peer, conversation, deadline);
     } catch (VerbsException e) {
-      throw new NoConnectionException(peer, ConnectFailure.ADDRESS, "no route", e);
+      throw new NoConnectionException(peer, PeerFailure.ADDRESS, "no route", e);
     }
   }
 
@@ -131,7 +131,7 @@ final class Connector {
     try {
       return id.createQueuePair(domain, queue, queue, wanted);
     } catch (VerbsException e) {
-      throw new NoConnectionException(peer, ConnectFailure.RESOURCES, "no queue pair", e);
+      throw new NoConnectionException(peer, PeerFailure.RESOURCES, "no queue pair", e);
     }
   }
 
@@ -144,7 +144,7 @@ final class Connector {
     try {
       id.connect(setup.request(request));
     } catch (VerbsException e) {
-      throw new NoConnectionException(peer, ConnectFailure.REFUSED, "connect failed", e);
+      throw new NoConnectionException(peer, PeerFailure.REFUSED, "connect failed", e);
     }
     CmConversation.Outcome response =
         expect(CmEventType.CONNECT_RESPONSE, peer, conversation, deadline);
@@ -157,7 +157,7 @@ final class Connector {
     CmConversation.Outcome outcome = conversation.await(deadline);
     if (outcome == null) {
       throw new NoConnectionException(
-          peer, ConnectFailure.TIMEOUT, "no " + wanted + " within the connect timeout");
+          peer, PeerFailure.TIMEOUT, "no " + wanted + " within the connect timeout");
     }
     if (outcome.type() == wanted) {
       return outcome;
@@ -171,24 +171,18 @@ final class Connector {
 
   private static NoConnectionException rejected(PeerId peer, CmConversation.Outcome outcome) {
     Handshake.Rejection rejection = Handshake.readRejection(outcome.privateData());
-    ConnectFailure failure = switch (rejection.reason()) {
-      case UNKNOWN, CLOSED -> ConnectFailure.REFUSED;
-      case NONCE -> ConnectFailure.NONCE;
-      case VERSION, SECRET, REPLAY, TOO_MANY -> ConnectFailure.REJECTED;
-    };
     return new NoConnectionException(
         peer,
-        failure,
-        "rejected with " + rejection.reason() + " by nonce=" + rejection.serverNonce() + ", status "
-            + outcome.status());
+        rejection.reason(),
+        "rejected by nonce=" + rejection.serverNonce() + ", status " + outcome.status());
   }
 
-  private static ConnectFailure failureOf(CmConversation.Outcome outcome) {
+  private static PeerFailure failureOf(CmConversation.Outcome outcome) {
     return switch (outcome.type()) {
-      case ADDR_ERROR, ROUTE_ERROR -> ConnectFailure.ADDRESS;
+      case ADDR_ERROR, ROUTE_ERROR -> PeerFailure.ADDRESS;
       case UNREACHABLE ->
-        outcome.status() == -Errno.ETIMEDOUT ? ConnectFailure.TIMEOUT : ConnectFailure.REFUSED;
-      default -> ConnectFailure.REFUSED;
+        outcome.status() == -Errno.ETIMEDOUT ? PeerFailure.TIMEOUT : PeerFailure.REFUSED;
+      default -> PeerFailure.REFUSED;
     };
   }
 
@@ -198,7 +192,7 @@ final class Connector {
       setup.initiatorReady(queuePair);
       id.establish();
     } catch (VerbsException | IllegalStateException e) {
-      throw new NoConnectionException(peer, ConnectFailure.RESOURCES, "not established", e);
+      throw new NoConnectionException(peer, PeerFailure.RESOURCES, "not established", e);
     }
   }
 
@@ -206,25 +200,27 @@ final class Connector {
       throws NoConnectionException, InterruptedException {
     PeerId peer = connection.peer();
     RegisteredBuffer sink = sinkFor(peer, deadline);
+    String wrong = null;
     try {
       AwaitedCompletion outcome = new AwaitedCompletion();
       Read read = new Read(reply.canaryAddress(), reply.canaryRkey(), Canary.SIZE_BYTES, 0);
       connection.postControl(List.of(read), sink, outcome, deadline);
       ReadFailure failure = outcome.await(deadline);
       if (failure != null) {
-        throw new NoConnectionException(peer, ConnectFailure.CANARY, failure.toString());
+        wrong = failure.toString();
+      } else if (!Canary.matches(
+          sink.nioBuffer(0, Canary.SIZE_BYTES), peer.endpoint().bootNonce())) {
+        wrong = "it has foreign bytes";
       }
-      if (!Canary.matches(sink.nioBuffer(0, Canary.SIZE_BYTES), peer.endpoint().bootNonce())) {
-        throw new NoConnectionException(peer, ConnectFailure.CANARY, "it has foreign bytes");
-      }
-    } catch (NoConnectionException e) {
-      throw e;
     } catch (TimeoutException e) {
-      throw new NoConnectionException(peer, ConnectFailure.CANARY, "no completion in time");
-    } catch (IOException e) {
-      throw new NoConnectionException(peer, ConnectFailure.CANARY, "it was not posted", e);
+      wrong = "no completion in time";
+    } catch (NoConnectionException e) {
+      wrong = "it was not posted: " + e.reason();
     } finally {
       sink.release();
+    }
+    if (wrong != null) {
+      throw new NoConnectionException(peer, PeerFailure.CANARY, wrong);
     }
   }
 
@@ -233,7 +229,7 @@ final class Connector {
     try {
       return buffers.acquire(Canary.SIZE_BYTES, deadline);
     } catch (IOException e) {
-      throw new NoConnectionException(peer, ConnectFailure.RESOURCES, "no fetch buffer", e);
+      throw new NoConnectionException(peer, PeerFailure.RESOURCES, "no fetch buffer", e);
     }
   }
 

@@ -18,43 +18,36 @@ final class DeviceEvents {
   private final DeviceContext device;
   private final ConnectionPool connections;
   private final InboundListener listener;
-  private final TransportStats stats;
 
-  DeviceEvents(
-      DeviceContext device,
-      ConnectionPool connections,
-      InboundListener listener,
-      TransportStats stats) {
+  DeviceEvents(DeviceContext device, ConnectionPool connections, InboundListener listener) {
     this.device = device;
     this.connections = connections;
     this.listener = listener;
-    this.stats = stats;
   }
 
   void turn() throws VerbsException {
     AsyncEvent event = device.pollAsyncEvent(WAIT_MS);
     if (event != null) {
       LOG.debug("Device event {}", event);
-      stats.countAsyncEvent(event.text());
       handle(event);
     }
   }
 
   private void handle(AsyncEvent event) {
-    Breakage breakage = new Breakage(Breakage.Kind.DEVICE, "device event " + event.text());
+    String what = "device event " + event.text();
     switch (event.type()) {
-      case AsyncEvent.DEVICE_FATAL, AsyncEvent.CQ_ERR -> endAll(breakage);
-      case AsyncEvent.QP_FATAL -> connections.breakQueuePair(event.element(), breakage);
+      case AsyncEvent.DEVICE_FATAL, AsyncEvent.CQ_ERR -> endAll(what);
+      case AsyncEvent.QP_FATAL -> connections.breakQueuePair(event.element(), what);
       default -> {}
     }
   }
 
   void threadDied(Throwable cause) {
-    endAll(new Breakage(Breakage.Kind.DEVICE, "a thread of the transport died: " + cause, cause));
+    endAll("a thread of the transport died: " + cause);
   }
 
-  private void endAll(Breakage breakage) {
+  private void endAll(String what) {
     listener.refuse();
-    connections.close(breakage);
+    connections.close(PeerFailure.DEVICE, what);
   }
 }

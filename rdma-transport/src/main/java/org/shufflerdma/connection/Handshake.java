@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.crypto.HmacSha256;
 
@@ -45,43 +46,27 @@ final class Handshake {
   private static final byte[] SERVER_ROLE = {'S'};
   private static final String KEY_PURPOSE = "rdma-v1";
 
+  /** Why a listener turns a peer away; the index in this list is the code on the wire. */
+  static final List<PeerFailure> REJECTIONS = List.of(
+      PeerFailure.REFUSED,
+      PeerFailure.VERSION,
+      PeerFailure.NONCE,
+      PeerFailure.SECRET,
+      PeerFailure.REPLAY,
+      PeerFailure.TOO_MANY,
+      PeerFailure.LISTENER_CLOSED);
+
   private final HmacSha256 hmac;
 
   Handshake(LocalIdentity identity) {
     this.hmac = new HmacSha256(identity.key(KEY_PURPOSE));
   }
 
-  /** Why a listener turned a peer away; the codes are on the wire. */
-  enum RejectReason {
-    UNKNOWN(0),
-    VERSION(1),
-    NONCE(2),
-    SECRET(3),
-    REPLAY(4),
-    TOO_MANY(5),
-    CLOSED(6);
-
-    private final int code;
-
-    RejectReason(int code) {
-      this.code = code;
-    }
-
-    static RejectReason of(int code) {
-      for (RejectReason reason : values()) {
-        if (reason.code == code) {
-          return reason;
-        }
-      }
-      return UNKNOWN;
-    }
-  }
-
   /** The content of a verified reply. */
   record Reply(long canaryAddress, int canaryRkey) {}
 
   /** The content of a rejection, whose sender has not proved itself. */
-  record Rejection(RejectReason reason, Nonce serverNonce) {}
+  record Rejection(PeerFailure reason, Nonce serverNonce) {}
 
   byte[] request(byte[] clientNonce, PeerId server) {
     byte[] request = new byte[REQUEST_BYTES];
@@ -95,17 +80,17 @@ final class Handshake {
 
   /** Null if the request is good, else why it is not. Takes the same time for every wrong MAC. */
   @Nullable
-  RejectReason checkRequest(byte[] request, String serverExecutorId, Nonce serverNonce) {
+  PeerFailure checkRequest(byte[] request, String serverExecutorId, Nonce serverNonce) {
     if (request.length < REQUEST_BYTES || request[0] != VERSION) {
-      return RejectReason.VERSION;
+      return PeerFailure.VERSION;
     }
     ByteBuffer in = ByteBuffer.wrap(request);
     if (in.getLong(SERVER_NONCE_AT) != serverNonce.high()) {
-      return RejectReason.NONCE;
+      return PeerFailure.NONCE;
     }
     byte[] message = Arrays.copyOf(request, REQUEST_BYTES);
     boolean proved = isSealed(message, CLIENT_ROLE, serverExecutorId, bytesOf(serverNonce));
-    return proved ? null : RejectReason.SECRET;
+    return proved ? null : PeerFailure.SECRET;
   }
 
   static byte[] clientNonce(byte[] request) {
@@ -122,41 +107,42 @@ final class Handshake {
     return reply;
   }
 
-  /** Throws with NONCE if another run answers, with REJECTED if the proof is wrong. */
+  /** Throws with NONCE if another run answers, with SECRET if the proof is wrong. */
   Reply checkReply(byte[] reply, byte[] clientNonce, PeerId server) throws NoConnectionException {
     if (reply.length < REPLY_BYTES || reply[0] != VERSION) {
-      throw new NoConnectionException(
-          server, ConnectFailure.REJECTED, "its reply has another version");
+      throw new NoConnectionException(server, PeerFailure.VERSION, "its reply has another version");
     }
     ByteBuffer in = ByteBuffer.wrap(reply);
     in.position(4);
     Nonce nonce = Nonce.read(in);
     if (!nonce.equals(server.endpoint().bootNonce())) {
-      throw new NoConnectionException(server, ConnectFailure.NONCE, "answered by nonce=" + nonce);
+      throw new NoConnectionException(server, PeerFailure.NONCE, "answered by nonce=" + nonce);
     }
     byte[] message = Arrays.copyOf(reply, REPLY_BYTES);
     if (!isSealed(message, SERVER_ROLE, server.executorId(), clientNonce)) {
       throw new NoConnectionException(
-          server, ConnectFailure.REJECTED, "it does not know the application's secret");
+          server, PeerFailure.SECRET, "it does not know the application's secret");
     }
     return new Reply(in.getLong(), in.getInt());
   }
 
-  static byte[] rejection(RejectReason reason, Nonce serverNonce) {
+  static byte[] rejection(PeerFailure reason, Nonce serverNonce) {
     byte[] rejection = new byte[REJECTION_BYTES];
     ByteBuffer out = ByteBuffer.wrap(rejection);
-    out.put(VERSION).put((byte) reason.code).putShort((short) 0);
+    out.put(VERSION).put((byte) REJECTIONS.indexOf(reason)).putShort((short) 0);
     serverNonce.write(out);
     return rejection;
   }
 
   static Rejection readRejection(byte[] rejection) {
     if (rejection.length < REJECTION_BYTES || rejection[0] != VERSION) {
-      return new Rejection(RejectReason.UNKNOWN, new Nonce(0, 0));
+      return new Rejection(PeerFailure.REFUSED, new Nonce(0, 0));
     }
     ByteBuffer in = ByteBuffer.wrap(rejection);
     in.position(4);
-    return new Rejection(RejectReason.of(rejection[1]), Nonce.read(in));
+    int code = Byte.toUnsignedInt(rejection[1]);
+    return new Rejection(
+        code < REJECTIONS.size() ? REJECTIONS.get(code) : PeerFailure.REFUSED, Nonce.read(in));
   }
 
   /** Fills the last bytes of the message with the MAC of those before. */

@@ -120,7 +120,7 @@ final class InboundListener {
       return;
     }
     byte[] request = event.privateData();
-    Handshake.RejectReason reason = reasonToReject(request);
+    PeerFailure reason = reasonToReject(request);
     try {
       if (reason == null) {
         accept(event, request);
@@ -133,24 +133,21 @@ final class InboundListener {
     }
   }
 
-  private Handshake.@Nullable RejectReason reasonToReject(byte[] request) {
+  private @Nullable PeerFailure reasonToReject(byte[] request) {
     if (closed) {
-      return Handshake.RejectReason.CLOSED;
+      return PeerFailure.LISTENER_CLOSED;
     }
-    Handshake.RejectReason reason =
-        handshake.checkRequest(request, identity.executorId(), bootNonce);
+    PeerFailure reason = handshake.checkRequest(request, identity.executorId(), bootNonce);
     if (reason != null) {
       return reason;
     }
     if (seenNonces.put(ByteBuffer.wrap(Handshake.clientNonce(request)), true) != null) {
-      return Handshake.RejectReason.REPLAY;
+      return PeerFailure.REPLAY;
     }
     long pending =
         inbound.stream().filter(connection -> !connection.established).count();
     boolean full = inbound.size() >= settings.maxInboundConnections();
-    return pending >= MAX_PENDING || (full && !endOldest())
-        ? Handshake.RejectReason.TOO_MANY
-        : null;
+    return pending >= MAX_PENDING || (full && !endOldest()) ? PeerFailure.TOO_MANY : null;
   }
 
   /**
@@ -168,7 +165,7 @@ final class InboundListener {
     return oldest.isPresent();
   }
 
-  private void reject(ConnectionId id, Handshake.RejectReason reason) throws VerbsException {
+  private void reject(ConnectionId id, PeerFailure reason) throws VerbsException {
     stats.connectionsRejected.increment();
     long held = rejections.tryLog();
     if (held >= 0) {

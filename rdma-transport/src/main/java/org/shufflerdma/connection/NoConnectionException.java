@@ -4,43 +4,45 @@ package org.shufflerdma.connection;
 import java.io.IOException;
 import org.jspecify.annotations.Nullable;
 
-/** There is no connection to a peer, and why. */
+/** There is no connection to a peer, or it broke, and why. */
 public final class NoConnectionException extends IOException {
   private static final long serialVersionUID = 1L;
 
-  private final ConnectFailure failure;
+  private final PeerFailure failure;
   private final String detail;
 
   /** The message ends with that of the cause, which the log's one line is to show. */
-  NoConnectionException(PeerId peer, ConnectFailure failure, String detail, Throwable cause) {
+  NoConnectionException(PeerId peer, PeerFailure failure, String detail, Throwable cause) {
     this(peer, failure, cause, detail + ": " + cause.getMessage());
   }
 
-  NoConnectionException(PeerId peer, ConnectFailure failure, String detail) {
+  NoConnectionException(PeerId peer, PeerFailure failure, String detail) {
     this(peer, failure, null, detail);
   }
 
   private NoConnectionException(
-      PeerId peer, ConnectFailure failure, @Nullable Throwable cause, String detail) {
-    super("no RDMA connection to " + peer + ": " + failure + ", " + detail, cause);
+      PeerId peer, PeerFailure failure, @Nullable Throwable cause, String detail) {
+    super("no RDMA connection to " + peer + ": " + failure + ": " + detail, cause);
     this.failure = failure;
     this.detail = detail;
   }
 
-  public ConnectFailure failure() {
+  public PeerFailure failure() {
     return failure;
+  }
+
+  /** Returns the message without the peer. */
+  String reason() {
+    return failure + ": " + detail;
   }
 
   /** Returns this failure for a peer whose host does not answer TCP either. */
   NoConnectionException unreachable(PeerId peer) {
     return new NoConnectionException(
-        peer, ConnectFailure.UNREACHABLE, this, detail + ", nor does its host answer TCP");
+        peer, PeerFailure.PEER_UNREACHABLE, this, detail + ", nor does its host answer TCP");
   }
 
-  /**
-   * Returns the same failure for another caller that waited for the attempt, with a stack trace of
-   * its own.
-   */
+  /** Returns this failure for another thread that finds it, with a stack trace of its own. */
   NoConnectionException forWaiter(PeerId peer) {
     return new NoConnectionException(peer, failure, this, detail);
   }

@@ -16,7 +16,7 @@ final class PeerState {
 
   // Guarded by this.
   private @Nullable CompletableFuture<Connection> current;
-  private @Nullable ConnectFailure lastFailure;
+  private @Nullable PeerFailure lastFailure;
   private boolean wasConnected;
   private boolean fellSilent;
   private long usedNs = System.nanoTime();
@@ -83,7 +83,7 @@ final class PeerState {
     return fellSilent;
   }
 
-  synchronized @Nullable ConnectFailure lastFailure() {
+  synchronized @Nullable PeerFailure lastFailure() {
     return lastFailure;
   }
 
@@ -98,11 +98,11 @@ final class PeerState {
   }
 
   /** True if the peer is left alone from now on. */
-  boolean failed(ConnectFailure failure) {
+  boolean failed(PeerFailure failure) {
     synchronized (this) {
       lastFailure = failure;
     }
-    return failure == ConnectFailure.UNREACHABLE ? breaker.trip() : breaker.failed();
+    return failure == PeerFailure.PEER_UNREACHABLE ? breaker.trip() : breaker.failed();
   }
 
   /** Returns whether the peer's host does not answer TCP either; false if it cannot be asked. */

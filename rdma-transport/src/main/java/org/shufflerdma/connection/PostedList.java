@@ -47,7 +47,7 @@ final class PostedList {
     }
   }
 
-  ReadFailure failure(Breakage breakage) {
+  ReadFailure failure(NoConnectionException breakage) {
     return culprit == ReadFailure.NO_CULPRIT
         ? ReadFailure.collateral(breakage)
         : new ReadFailure(culprit, wcStatus, vendorError, breakage);

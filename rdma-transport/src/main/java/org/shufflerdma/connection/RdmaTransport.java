@@ -125,7 +125,7 @@ public final class RdmaTransport implements AutoCloseable {
         initiator.closer(),
         stats);
     acquired.push(listener::close);
-    start(settings, bound, registered, initiator, listener, name, stats, acquired);
+    start(settings, bound, registered, initiator, listener, name, acquired);
     RdmaEndpoint endpoint = endpointOf(bound.listenId(), bootNonce);
     LOG.info("RDMA listens at {} on device {}", endpoint, bound.info().name());
     return new RdmaTransport(
@@ -233,7 +233,7 @@ public final class RdmaTransport implements AutoCloseable {
         closer,
         () -> Deadline.afterMs(pollThread.isAlive() ? settings.drainTimeoutMs() : 0),
         stats);
-    acquired.push(() -> connections.close(new Breakage(Breakage.Kind.CLOSED, "closed here")));
+    acquired.push(() -> connections.close(PeerFailure.CLOSED, "closed here"));
     return new Initiator(pollThread, closer, prober, connections);
   }
 
@@ -245,7 +245,6 @@ public final class RdmaTransport implements AutoCloseable {
       Initiator initiator,
       InboundListener listener,
       String name,
-      TransportStats stats,
       Deque<AutoCloseable> acquired)
       throws IOException {
     ConnectionPool connections = initiator.connections();
@@ -254,7 +253,7 @@ public final class RdmaTransport implements AutoCloseable {
     ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(
         body -> Workers.thread(name + "-watchdog", body));
     acquired.push(timer::shutdownNow);
-    DeviceEvents deviceEvents = new DeviceEvents(bound.device(), connections, listener, stats);
+    DeviceEvents deviceEvents = new DeviceEvents(bound.device(), connections, listener);
     keep(acquired, new LoopThread(name + "-async", deviceEvents::turn))
         .start(deviceEvents::threadDied);
     initiator.pollThread().start(deviceEvents::threadDied);

@@ -58,9 +58,8 @@ final class Watchdog {
       if (before == null || now < before) {
         probed.remove(connection);
       } else if (before >= giveUpNs) {
-        connection.breakWith(new Breakage(
-            Breakage.Kind.NO_PROGRESS,
-            "no completion for " + settings.progressTimeoutMs() + " ms"));
+        connection.breakWith(
+            PeerFailure.NO_PROGRESS, "no completion for " + settings.progressTimeoutMs() + " ms");
       } else if (now >= probeAfterNs && now > 0) { // its verdict comes later than the next look
         probe(connection, now);
       }
@@ -86,9 +85,9 @@ final class Watchdog {
     boolean before = tooManyZombies;
     tooManyZombies = bytes > settings.pool().budgetBytes() / ZOMBIE_SHARE && !someComeBack;
     if (before && tooManyZombies && most != null) {
-      most.breakWith(new Breakage(
-          Breakage.Kind.ABANDONED,
-          "READs of tasks that are gone hold " + mostBytes + " bytes of buffers"));
+      most.breakWith(
+          PeerFailure.ABANDONED,
+          "READs of tasks that are gone hold " + mostBytes + " bytes of buffers");
     }
   }
 
@@ -104,9 +103,9 @@ final class Watchdog {
    */
   private void breakIfLost(Connection connection, long seenNs) {
     if (!hostAnswers.test(connection) && connection.silentNs() >= seenNs) {
-      connection.breakWith(new Breakage(
-          Breakage.Kind.PEER_UNREACHABLE,
-          "no completion, and no answer from " + connection.tcpAddress() + " either"));
+      connection.breakWith(
+          PeerFailure.PEER_UNREACHABLE,
+          "no completion, and no answer from " + connection.tcpAddress() + " either");
     }
   }
 }

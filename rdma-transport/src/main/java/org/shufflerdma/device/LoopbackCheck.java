@@ -16,7 +16,6 @@ import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.BlockRequest;
 import org.shufflerdma.fetch.DescriptorRef;
-import org.shufflerdma.fetch.FetchFailureReason;
 import org.shufflerdma.fetch.FetchListener;
 import org.shufflerdma.mapoutput.MapOutputFile;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
@@ -24,6 +23,7 @@ import org.shufflerdma.mapoutput.NotPublishedException;
 import org.shufflerdma.mapoutput.PartitionChecksums;
 import org.shufflerdma.mapoutput.PublishedOutput;
 import org.shufflerdma.memory.RegisteredSlice;
+import org.shufflerdma.metrics.TcpReason;
 
 /**
  * Proves that a device does what the shuffle needs of it: a queue pair, a connection to its own
@@ -110,7 +110,7 @@ public final class LoopbackCheck {
     }
 
     @Override
-    public void onFailure(long tag, FetchFailureReason reason, Throwable cause) {
+    public void onFailure(long tag, TcpReason reason, Throwable cause) {
       arrival.completeExceptionally(cause);
     }
   }

@@ -6,9 +6,9 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.concurrent.PerPeerExecutor;
-import org.shufflerdma.connection.BrokenConnectionException;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.ConnectionPool;
+import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.Read;
 import org.shufflerdma.connection.ReadCompletion;
@@ -51,7 +51,7 @@ record FetchContext(
       ReadCompletion completion,
       Deadline lease,
       Deadline deadline)
-      throws BrokenConnectionException, TimeoutException, InterruptedException {
+      throws NoConnectionException, TimeoutException, InterruptedException {
     if (!lease.expired()) {
       try {
         connection.post(reads, sink, completion, deadline.orSooner(lease));

@@ -10,14 +10,14 @@ import java.util.Set;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
-import org.shufflerdma.connection.Breakage;
-import org.shufflerdma.connection.BrokenConnectionException;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
+import org.shufflerdma.connection.PeerFailure;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.ReadCompletion;
 import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.metrics.TcpReason;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -67,17 +67,16 @@ final class FetchJob {
   private void run(List<PendingBlock> blocks, int attempt, @Nullable Deadline postBy) {
     try {
       if (context.closed().getAsBoolean()) {
-        outcomes.failAll(
-            blocks, FetchFailureReason.CLOSED, new IOException("the fetcher is closed"));
+        outcomes.failAll(blocks, TcpReason.CLOSED, new IOException("the fetcher is closed"));
       } else if (!outcomes.isCancelled()) {
         fetch(blocks, attempt, postBy);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      outcomes.failAll(blocks, FetchFailureReason.CLOSED, e);
+      outcomes.failAll(blocks, TcpReason.CLOSED, e);
     } catch (RuntimeException | Error e) {
       LOG.error("The fetch from {} failed unexpectedly", peer, e);
-      outcomes.failAll(blocks, FetchFailureReason.INTERNAL, e);
+      outcomes.failAll(blocks, TcpReason.INTERNAL, e);
     }
   }
 
@@ -87,23 +86,18 @@ final class FetchJob {
     try {
       connection = connect();
       descriptors.resolve(
-          connection,
-          blocks,
-          (block, why) -> outcomes.fail(block, FetchFailureReason.of(why), why));
-    } catch (NoConnectionException e) {
-      outcomes.failAll(blocks, FetchFailureReason.of(e.failure()), e);
-      return;
+          connection, blocks, (block, why) -> outcomes.fail(block, why.tcpReason(), why));
     } catch (ReadsFailedException e) {
       afterFailure(e.failure(), e.culprits(), blocks, attempt);
       return;
-    } catch (BrokenConnectionException e) {
-      afterBreakage(e.breakage(), blocks, attempt, e);
+    } catch (NoConnectionException e) {
+      afterBreakage(e.failure(), blocks, attempt, e);
       return;
     } catch (TimeoutException e) {
-      outcomes.failAll(blocks, FetchFailureReason.TIMEOUT, e);
+      outcomes.failAll(blocks, TcpReason.TIMEOUT, e);
       return;
     } catch (IOException e) {
-      outcomes.failAll(blocks, FetchFailureReason.POOL, e);
+      outcomes.failAll(blocks, TcpReason.POOL, e);
       return;
     }
     fetchResolved(
@@ -136,7 +130,7 @@ final class FetchJob {
       } else {
         outcomes.fail(
             block,
-            FetchFailureReason.TOO_LARGE,
+            TcpReason.TOO_LARGE,
             new IOException(
                 "a block of " + block.lengthBytes() + " bytes does not fit into one buffer"));
       }
@@ -176,11 +170,11 @@ final class FetchJob {
           inLane(() -> run(rest, attempt, restBy)); // reads the descriptors again
           return;
         }
-      } catch (BrokenConnectionException e) {
-        afterBreakage(e.breakage(), unposted(lists, i, blocks), attempt, e);
+      } catch (NoConnectionException e) {
+        afterBreakage(e.failure(), unposted(lists, i, blocks), attempt, e);
         return;
       } catch (TimeoutException e) {
-        outcomes.failAll(unposted(lists, i, blocks), FetchFailureReason.TIMEOUT, e);
+        outcomes.failAll(unposted(lists, i, blocks), TcpReason.TIMEOUT, e);
         return;
       }
       patience = context.poolDeadline();
@@ -210,7 +204,7 @@ final class FetchJob {
     try {
       return context.buffers().acquire(list.bufferBytes(), patience);
     } catch (IOException e) {
-      outcomes.failAll(blocksOf(list, blocks), FetchFailureReason.POOL, e);
+      outcomes.failAll(blocksOf(list, blocks), TcpReason.POOL, e);
       return null;
     }
   }
@@ -223,7 +217,7 @@ final class FetchJob {
       List<PendingBlock> blocks,
       int attempt,
       Deadline deadline)
-      throws BrokenConnectionException, TimeoutException, InterruptedException {
+      throws NoConnectionException, TimeoutException, InterruptedException {
     boolean posted = false;
     try {
       token.hold(sink);
@@ -312,7 +306,7 @@ final class FetchJob {
     } else {
       outcomes.fail(
           block,
-          FetchFailureReason.CHECKSUM,
+          TcpReason.CHECKSUM,
           new IOException("the checksum of " + block.request + " did not match twice"));
     }
   }
@@ -322,25 +316,25 @@ final class FetchJob {
     ReadsFailedException cause = new ReadsFailedException(failure, culprits);
     for (PendingBlock culprit : culprits) {
       context.forget(peer, culprit);
-      outcomes.fail(culprit, FetchFailureReason.ofCulprit(failure), cause);
+      outcomes.fail(culprit, failure.tcpReason(), cause);
     }
     Set<PendingBlock> blamed = new HashSet<>(culprits);
     List<PendingBlock> others =
         blocks.stream().filter(block -> !blamed.contains(block)).toList();
-    afterBreakage(failure.breakage(), others, attempt, cause);
+    afterBreakage(failure.breakage().failure(), others, attempt, cause);
   }
 
   private void afterBreakage(
-      Breakage breakage, List<PendingBlock> blocks, int attempt, IOException cause) {
+      PeerFailure failure, List<PendingBlock> blocks, int attempt, IOException cause) {
     List<PendingBlock> pending = blocks.stream().filter(PendingBlock::isPending).toList();
     if (pending.isEmpty()) {
       return;
     }
-    if (attempt < MAX_ATTEMPTS && FetchFailureReason.isWorthReconnecting(breakage)) {
+    if (attempt < MAX_ATTEMPTS && failure.isWorthReconnecting()) {
       context.stats().retries.increment();
       run(pending, attempt + 1, null);
     } else {
-      outcomes.failAll(pending, FetchFailureReason.of(breakage), cause);
+      outcomes.failAll(pending, failure.tcpReason(), cause);
     }
   }
 }

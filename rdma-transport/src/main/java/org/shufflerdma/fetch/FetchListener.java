@@ -2,11 +2,12 @@
 package org.shufflerdma.fetch;
 
 import org.shufflerdma.memory.RegisteredSlice;
+import org.shufflerdma.metrics.TcpReason;
 
 /**
  * Is told the outcome of each block of a fetch, in exactly one call per block, from any thread,
  * unless the fetch is cancelled before. A block whose {@link #onSuccess} or {@link #onStreamed} throws is
- * then reported to {@link #onFailure} as {@link FetchFailureReason#INTERNAL}.
+ * then reported to {@link #onFailure} as {@link TcpReason#INTERNAL}.
  */
 public interface FetchListener {
   /**
@@ -19,5 +20,5 @@ public interface FetchListener {
   void onStreamed(long tag, long lengthBytes);
 
   /** RDMA could not deliver the block. The call may block. */
-  void onFailure(long tag, FetchFailureReason reason, Throwable cause);
+  void onFailure(long tag, TcpReason reason, Throwable cause);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.fetch;
 
-import java.util.EnumMap;
-import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
 /** The counts of one fetcher. Any thread may add and read. */
@@ -17,29 +15,6 @@ public final class FetchStats {
 
   public final LongAdder checksumMismatches = new LongAdder();
   public final LongAdder retries = new LongAdder();
-  private final Map<FetchFailureReason, LongAdder> failures =
-      new EnumMap<>(FetchFailureReason.class);
 
-  FetchStats() {
-    for (FetchFailureReason reason : FetchFailureReason.values()) {
-      failures.put(reason, new LongAdder());
-    }
-  }
-
-  void countFailure(FetchFailureReason reason) {
-    counter(reason).increment();
-  }
-
-  /** Returns the number of blocks that were reported failed for this reason. */
-  public long failures(FetchFailureReason reason) {
-    return counter(reason).sum();
-  }
-
-  private LongAdder counter(FetchFailureReason reason) {
-    LongAdder counter = failures.get(reason);
-    if (counter == null) {
-      throw new IllegalStateException("no counter exists for reason " + reason);
-    }
-    return counter;
-  }
+  FetchStats() {}
 }

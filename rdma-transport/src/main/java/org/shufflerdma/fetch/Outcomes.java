@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.memory.RegisteredSlice;
+import org.shufflerdma.metrics.TcpReason;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -82,12 +83,11 @@ final class Outcomes {
   /** Fails a block whose delivery the listener did not accept. */
   void failUndelivered(PendingBlock block, Throwable why) {
     LOG.error("The listener of a fetch failed to accept {}", block.request, why);
-    fail(block, FetchFailureReason.INTERNAL, why);
+    fail(block, TcpReason.INTERNAL, why);
   }
 
-  void fail(PendingBlock block, FetchFailureReason reason, Throwable cause) {
+  void fail(PendingBlock block, TcpReason reason, Throwable cause) {
     if (report(block)) {
-      stats.countFailure(reason);
       try {
         listener.onFailure(block.request.tag(), reason, cause);
       } catch (Throwable t) { // must not keep the other blocks of the fetch from being reported
@@ -96,7 +96,7 @@ final class Outcomes {
     }
   }
 
-  void failAll(List<PendingBlock> blocks, FetchFailureReason reason, Throwable cause) {
+  void failAll(List<PendingBlock> blocks, TcpReason reason, Throwable cause) {
     for (PendingBlock block : blocks) {
       fail(block, reason, cause);
     }

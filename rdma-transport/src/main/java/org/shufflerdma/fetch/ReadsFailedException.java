@@ -13,7 +13,7 @@ final class ReadsFailedException extends IOException {
   private final transient List<PendingBlock> culprits;
 
   ReadsFailedException(ReadFailure failure, List<PendingBlock> culprits) {
-    super(failure.toString(), failure.breakage().cause());
+    super(failure.toString(), failure.breakage());
     this.failure = failure;
     this.culprits = culprits;
   }

@@ -9,7 +9,6 @@ import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.AwaitedCompletion;
-import org.shufflerdma.connection.BrokenConnectionException;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.connection.PeerId;
@@ -17,6 +16,7 @@ import org.shufflerdma.connection.Read;
 import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.location.InvalidDescriptorException;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.metrics.TcpReason;
 
 /**
  * Streams one block to its sink, piece by piece, in the calling worker. A piece whose connection
@@ -73,9 +73,7 @@ final class StreamedFetch {
       } else {
         context.stats().checksumMismatches.increment();
         context.forget(peer, block);
-        fail(
-            FetchFailureReason.CHECKSUM,
-            new IOException("the checksum of the block did not match"));
+        fail(TcpReason.CHECKSUM, new IOException("the checksum of the block did not match"));
       }
     } catch (Failure e) {
       fail(e.reason, e.why);
@@ -86,29 +84,23 @@ final class StreamedFetch {
     return Math.min(PIECE_BYTES, context.planLimits().maxReadBytes());
   }
 
-  private void fail(FetchFailureReason reason, Throwable cause) {
+  private void fail(TcpReason reason, Throwable cause) {
     outcomes.fail(block, reason, cause);
   }
 
   private void bring(long offset, int lengthBytes) throws Failure, InterruptedException {
     ReadFailure failure = tryBring(offset, lengthBytes);
-    if (failure != null && isWorthRetrying(failure)) {
+    if (failure != null && failure.tcpReason() == TcpReason.CONNECTION_LOST) {
       context.stats().retries.increment();
       failure = tryBring(offset, lengthBytes);
     }
     if (failure == null) {
       return;
     }
-    ReadsFailedException cause = new ReadsFailedException(failure, List.of(block));
     if (failure.hasCulprit()) {
       context.forget(peer, block);
-      throw new Failure(FetchFailureReason.ofCulprit(failure), cause);
     }
-    throw new Failure(FetchFailureReason.of(failure.breakage()), cause);
-  }
-
-  private static boolean isWorthRetrying(ReadFailure failure) {
-    return !failure.hasCulprit() && FetchFailureReason.isWorthReconnecting(failure.breakage());
+    throw new Failure(failure.tcpReason(), new ReadsFailedException(failure, List.of(block)));
   }
 
   /** Uses a new buffer for each try, because a READ that failed may still write to its buffer. */
@@ -118,7 +110,7 @@ final class StreamedFetch {
     try {
       buffer = context.buffers().acquire(lengthBytes, context.poolDeadline());
     } catch (IOException e) {
-      throw new Failure(FetchFailureReason.POOL, e);
+      throw new Failure(TcpReason.POOL, e);
     }
     try {
       ReadFailure failure = read(offset, lengthBytes, buffer);
@@ -145,15 +137,13 @@ final class StreamedFetch {
     } catch (ReadsFailedException e) {
       return e.failure();
     } catch (NoConnectionException e) {
-      throw new Failure(FetchFailureReason.of(e.failure()), e);
-    } catch (BrokenConnectionException e) {
-      return ReadFailure.collateral(e.breakage());
+      return ReadFailure.collateral(e);
     } catch (TimeoutException e) {
-      throw new Failure(FetchFailureReason.TIMEOUT, e);
+      throw new Failure(TcpReason.TIMEOUT, e);
     } catch (InvalidDescriptorException e) {
-      throw new Failure(FetchFailureReason.of(e), e);
+      throw new Failure(e.tcpReason(), e);
     } catch (IOException e) {
-      throw new Failure(FetchFailureReason.POOL, e);
+      throw new Failure(TcpReason.POOL, e);
     }
   }
 
@@ -165,7 +155,7 @@ final class StreamedFetch {
       RegisteredBuffer buffer,
       AwaitedCompletion completion,
       Deadline deadline)
-      throws BrokenConnectionException, TimeoutException, InterruptedException {
+      throws NoConnectionException, TimeoutException, InterruptedException {
     KnownDescriptor at = block.descriptor();
     long remoteAddress = at.remoteAddress(block.request) + offset;
     Read read = new Read(remoteAddress, at.header().dataRkey(), lengthBytes, 0);
@@ -187,17 +177,17 @@ final class StreamedFetch {
     try {
       sink.write(bytes);
     } catch (IOException e) {
-      throw new Failure(FetchFailureReason.SINK, e);
+      throw new Failure(TcpReason.SINK, e);
     }
   }
 
   private static final class Failure extends Exception {
     private static final long serialVersionUID = 1L;
 
-    final FetchFailureReason reason;
+    final TcpReason reason;
     final IOException why;
 
-    Failure(FetchFailureReason reason, Exception cause) {
+    Failure(TcpReason reason, Exception cause) {
       super(cause);
       this.reason = reason;
       this.why = cause instanceof IOException io ? io : new IOException(cause);

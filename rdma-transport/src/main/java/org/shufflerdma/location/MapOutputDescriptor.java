@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.metrics.TcpReason;
 
 /**
  * The record in registered memory that tells a reducer where the partitions of one map output lie.
@@ -167,7 +168,8 @@ public final class MapOutputDescriptor {
     }
     int magic = bytes.getInt(MAGIC_AT);
     if (magic == WITHDRAWN_MAGIC) {
-      throw new WithdrawnException();
+      throw new InvalidDescriptorException(
+          TcpReason.WITHDRAWN, "its owner has withdrawn the map output, or has no room for it yet");
     }
     if (magic != MAGIC) {
       throw new InvalidDescriptorException("there is no descriptor at this address");

@@ -8,7 +8,7 @@ package org.shufflerdma.metrics;
  * <p>Bytes and blocks are counted at the moments at which Spark counts its own, so that {@code
  * RDMA + TCP} equals Spark's remote and {@code LOCAL + HOST_LOCAL} its local figure.
  */
-public enum Counter {
+public enum Counter implements ReadCount {
   RDMA_BYTES("bytes"),
   RDMA_BLOCKS("blocks"),
   MISSED_BLOCKS("misses"),
@@ -27,6 +27,7 @@ public enum Counter {
     this.publicName = PREFIX + name;
   }
 
+  @Override
   public String publicName() {
     return publicName;
   }

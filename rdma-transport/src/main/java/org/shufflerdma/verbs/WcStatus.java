@@ -111,14 +111,6 @@ public final class WcStatus {
     return "IBV_WC_" + row[0] + " (" + status + "): " + row[1] + "; " + row[2];
   }
 
-  /**
-   * Returns whether the status says that the peer did not answer, which is not due to this one work
-   * request.
-   */
-  public static boolean isSilence(int status) {
-    return status == RETRY_EXC_ERR || status == RNR_RETRY_EXC_ERR || status == RESP_TIMEOUT_ERR;
-  }
-
   private static boolean isKnown(int status) {
     return status >= 0 && status < NAME_MEANING_REMEDY.length;
   }

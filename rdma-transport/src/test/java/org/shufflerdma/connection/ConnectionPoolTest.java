@@ -58,7 +58,7 @@ class ConnectionPoolTest {
     return reader.connections().connect(peer, null, Deadline.afterMs(20_000));
   }
 
-  private ConnectFailure failureTo(RdmaTransport to) throws Exception {
+  private PeerFailure failureTo(RdmaTransport to) throws Exception {
     try {
       connect(to);
       throw new AssertionError("connected");
@@ -80,13 +80,13 @@ class ConnectionPoolTest {
     Connection kept = connect(second);
     first.close();
     for (int i = 0; i < reader.settings().breakerFailures(); i++) {
-      assertThat(failureTo(first)).isEqualTo(ConnectFailure.REFUSED);
+      assertThat(failureTo(first)).isEqualTo(PeerFailure.REFUSED);
     }
-    assertThat(failureTo(first)).isEqualTo(ConnectFailure.BREAKER);
+    assertThat(failureTo(first)).isEqualTo(PeerFailure.BREAKER);
 
     reader.connections().forgetUnused(0);
 
-    assertThat(failureTo(first)).isEqualTo(ConnectFailure.REFUSED);
+    assertThat(failureTo(first)).isEqualTo(PeerFailure.REFUSED);
     assertThat(connect(second)).isSameAs(kept);
   }
 
@@ -109,7 +109,7 @@ class ConnectionPoolTest {
   }
 
   private void connectAndBreak() throws Exception {
-    connect(first).breakWith(new Breakage(Breakage.Kind.NO_PROGRESS, "of a test"));
+    connect(first).breakWith(PeerFailure.NO_PROGRESS, "of a test");
   }
 
   @Test
@@ -117,7 +117,7 @@ class ConnectionPoolTest {
     for (int i = 0; i < reader.settings().breakerFailures(); i++) {
       connectAndBreak();
     }
-    assertThat(failureTo(first)).isEqualTo(ConnectFailure.BREAKER);
+    assertThat(failureTo(first)).isEqualTo(PeerFailure.BREAKER);
   }
 
   @Test
@@ -138,15 +138,15 @@ class ConnectionPoolTest {
     List<RegisteredBuffer> all = takeAllBuffers();
     PeerId peer = TestTransports.peerOf("first", first);
     Deadline deadline = Deadline.afterMs(20_000);
-    ConnectFailure failure = ConnectFailure.BREAKER;
-    while (failure == ConnectFailure.BREAKER && !deadline.expired()) {
+    PeerFailure failure = PeerFailure.BREAKER;
+    while (failure == PeerFailure.BREAKER && !deadline.expired()) {
       TimeUnit.MILLISECONDS.sleep(10);
       failure = catchThrowableOfType(
               NoConnectionException.class,
               () -> reader.connections().connect(peer, null, Deadline.afterMs(500)))
           .failure();
     }
-    assertThat(failure).isEqualTo(ConnectFailure.RESOURCES);
+    assertThat(failure).isEqualTo(PeerFailure.RESOURCES);
     all.forEach(RegisteredBuffer::release);
     assertThat(connect(first).isOpen()).isTrue();
   }
@@ -208,7 +208,7 @@ class ConnectionPoolTest {
     openReader(Map.of("maxConnections", 1));
     Connection toFirst = connect(first);
     Connection toSecond = connect(second);
-    assertThat(Objects.requireNonNull(toFirst.breakage()).kind()).isEqualTo(Breakage.Kind.EVICTED);
+    assertThat(Objects.requireNonNull(toFirst.breakage()).failure()).isEqualTo(PeerFailure.EVICTED);
     TestTransports.assertReads(toSecond, second, reader, 1);
   }
 
@@ -246,7 +246,7 @@ class ConnectionPoolTest {
           .hasMessageContaining("the caller gave up");
       reads.end();
       assertThat(behind.get(20, TimeUnit.SECONDS).isOpen()).isTrue();
-      assertThat(reader.stats().connectFailures(ConnectFailure.RESOURCES)).isZero();
+      assertThat(reader.stats().connectFailures.sum()).isZero();
     }
   }
 
@@ -256,12 +256,12 @@ class ConnectionPoolTest {
     Connection toFirst = connect(first);
     ReadsInUse reads = new ReadsInUse(toFirst);
     Future<Connection> waiting = connectInBackground(second);
-    reader.connections().close(new Breakage(Breakage.Kind.DEVICE, "of a test"));
+    reader.connections().close(PeerFailure.DEVICE, "of a test");
     assertThatThrownBy(() -> waiting.get(20, TimeUnit.SECONDS))
         .cause()
         .isInstanceOfSatisfying(
             NoConnectionException.class,
-            e -> assertThat(e.failure()).isEqualTo(ConnectFailure.CLOSED));
+            e -> assertThat(e.failure()).isEqualTo(PeerFailure.CLOSED));
     assertThat(toFirst.isOpen()).isFalse();
     reads.end();
   }
@@ -310,7 +310,7 @@ class ConnectionPoolTest {
     } finally {
       log.restore();
     }
-    assertThat(failureTo(first)).isEqualTo(ConnectFailure.REFUSED);
+    assertThat(failureTo(first)).isEqualTo(PeerFailure.REFUSED);
   }
 
   @Test
@@ -319,7 +319,7 @@ class ConnectionPoolTest {
     Connection other = connect(second);
     FailingLog log = new FailingLog();
     try {
-      reader.connections().close(new Breakage(Breakage.Kind.DEVICE, "of a test"));
+      reader.connections().close(PeerFailure.DEVICE, "of a test");
       assertThat(one.isOpen()).isFalse();
       assertThat(other.isOpen()).isFalse();
       awaitConnections(reader, 0);

@@ -7,7 +7,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
-import org.shufflerdma.connection.Handshake.RejectReason;
 import org.shufflerdma.connection.Handshake.Reply;
 
 class HandshakeTest {
@@ -67,23 +66,23 @@ class HandshakeTest {
   void anotherSecretOrApplicationIsRejected() {
     byte[] request = HANDSHAKE.request(CLIENT_NONCE, SERVER);
     assertThat(of("app-1", "guess").checkRequest(request, "server", BOOT_NONCE))
-        .isEqualTo(RejectReason.SECRET);
+        .isEqualTo(PeerFailure.SECRET);
     assertThat(of("app-2", "secret").checkRequest(request, "server", BOOT_NONCE))
-        .isEqualTo(RejectReason.SECRET);
+        .isEqualTo(PeerFailure.SECRET);
   }
 
   @Test
   void aRequestForAnotherExecutorIsRejected() {
     byte[] request = HANDSHAKE.request(CLIENT_NONCE, SERVER);
     assertThat(HANDSHAKE.checkRequest(request, "another", BOOT_NONCE))
-        .isEqualTo(RejectReason.SECRET);
+        .isEqualTo(PeerFailure.SECRET);
   }
 
   @Test
   void aRequestForAnEarlierRunIsRejectedAsSuch() {
     byte[] request = HANDSHAKE.request(CLIENT_NONCE, SERVER);
     assertThat(HANDSHAKE.checkRequest(request, "server", new Nonce(5, 6)))
-        .isEqualTo(RejectReason.NONCE);
+        .isEqualTo(PeerFailure.NONCE);
   }
 
   @Test
@@ -92,8 +91,7 @@ class HandshakeTest {
     byte[] reply = HANDSHAKE.reply(request, "server", new Nonce(5, 6), REPLY);
     assertThatThrownBy(() -> HANDSHAKE.checkReply(reply, CLIENT_NONCE, SERVER))
         .isInstanceOfSatisfying(
-            NoConnectionException.class,
-            e -> assertThat(e.failure()).isEqualTo(ConnectFailure.NONCE));
+            NoConnectionException.class, e -> assertThat(e.failure()).isEqualTo(PeerFailure.NONCE));
   }
 
   @Test
@@ -114,7 +112,7 @@ class HandshakeTest {
 
   @Test
   void rejectionsCarryTheirReason() {
-    for (RejectReason reason : RejectReason.values()) {
+    for (PeerFailure reason : Handshake.REJECTIONS) {
       Handshake.Rejection rejection =
           Handshake.readRejection(padded(Handshake.rejection(reason, BOOT_NONCE)));
       assertThat(rejection).isEqualTo(new Handshake.Rejection(reason, BOOT_NONCE));
@@ -123,7 +121,7 @@ class HandshakeTest {
 
   @Test
   void foreignPrivateDataIsAnUnknownRejection() {
-    assertThat(Handshake.readRejection(new byte[148]).reason()).isEqualTo(RejectReason.UNKNOWN);
-    assertThat(Handshake.readRejection(new byte[0]).reason()).isEqualTo(RejectReason.UNKNOWN);
+    assertThat(Handshake.readRejection(new byte[148]).reason()).isEqualTo(PeerFailure.REFUSED);
+    assertThat(Handshake.readRejection(new byte[0]).reason()).isEqualTo(PeerFailure.REFUSED);
   }
 }

@@ -62,7 +62,7 @@ class ImpostorTest {
   }
 
   /** What the client says to an answer that follows from its request. */
-  private ConnectFailure failureOf(UnaryOperator<byte[]> answer) throws Exception {
+  private PeerFailure failureOf(UnaryOperator<byte[]> answer) throws Exception {
     Thread impostor = new Thread(() -> {
       try {
         accept(answer);
@@ -107,10 +107,10 @@ class ImpostorTest {
 
   @Test
   void noAnswerButTheProvenOneIsTaken() throws Exception {
-    assertThat(failureOf(request -> new byte[0])).isEqualTo(ConnectFailure.REJECTED);
+    assertThat(failureOf(request -> new byte[0])).isEqualTo(PeerFailure.VERSION);
     assertThat(failureOf(request -> java.util.Arrays.copyOf(request, 56)))
         .as("its own request")
-        .isIn(ConnectFailure.REJECTED, ConnectFailure.NONCE);
+        .isIn(PeerFailure.VERSION, PeerFailure.NONCE);
   }
 
   @Test
@@ -118,18 +118,18 @@ class ImpostorTest {
     byte[] guess = new byte[16];
     assertThat(failureOf(
             request -> handshake("app-test", guess).reply(request, "owner", NONCE, CANARY)))
-        .isEqualTo(ConnectFailure.REJECTED);
+        .isEqualTo(PeerFailure.SECRET);
     assertThat(failureOf(request ->
             handshake("app-other", TestTransports.SECRET).reply(request, "owner", NONCE, CANARY)))
-        .isEqualTo(ConnectFailure.REJECTED);
+        .isEqualTo(PeerFailure.SECRET);
   }
 
   @Test
   void theProofOfAnotherExecutorOrRunIsRefused() throws Exception {
     Handshake ours = handshake("app-test", TestTransports.SECRET);
     assertThat(failureOf(request -> ours.reply(request, "another", NONCE, CANARY)))
-        .isEqualTo(ConnectFailure.REJECTED);
+        .isEqualTo(PeerFailure.SECRET);
     assertThat(failureOf(request -> ours.reply(request, "owner", new Nonce(11, 23), CANARY)))
-        .isEqualTo(ConnectFailure.NONCE);
+        .isEqualTo(PeerFailure.NONCE);
   }
 }

@@ -22,7 +22,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.shufflerdma.concurrent.Deadline;
-import org.shufflerdma.connection.Handshake.RejectReason;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.CmEvent;
 import org.shufflerdma.verbs.CmEventType;
@@ -102,7 +101,7 @@ class IntruderTest {
   }
 
   /** The reason why a connect with this private data is rejected; null if it is accepted. */
-  private @Nullable RejectReason connect(byte[] privateData) throws Exception {
+  private @Nullable PeerFailure connect(byte[] privateData) throws Exception {
     CmEvent answer = connect(privateData, (event, id, pair, domain, queue) -> event);
     return answer.type() == CmEventType.CONNECT_RESPONSE
         ? null
@@ -129,20 +128,20 @@ class IntruderTest {
   void aRepeatedRequestIsRejected() throws Exception {
     byte[] request = handshake.request(NONCE, peer);
     assertThat(connect(request)).isNull();
-    assertThat(connect(request)).isEqualTo(RejectReason.REPLAY);
+    assertThat(connect(request)).isEqualTo(PeerFailure.REPLAY);
   }
 
   @Test
   void aRequestWithoutTheSecretIsRejected() throws Exception {
     byte[] guess = new byte[32];
     Handshake wrong = new Handshake(new LocalIdentity("app-test", "x", guess));
-    assertThat(connect(wrong.request(NONCE, peer))).isEqualTo(RejectReason.SECRET);
+    assertThat(connect(wrong.request(NONCE, peer))).isEqualTo(PeerFailure.SECRET);
   }
 
   @Test
   void aRequestOfAnotherApplicationWithTheSameSecretIsRejected() throws Exception {
     Handshake other = new Handshake(new LocalIdentity("app-other", "x", TestTransports.SECRET));
-    assertThat(connect(other.request(NONCE, peer))).isEqualTo(RejectReason.SECRET);
+    assertThat(connect(other.request(NONCE, peer))).isEqualTo(PeerFailure.SECRET);
   }
 
   /** What the owner would say itself, sent back to it. */
@@ -154,7 +153,7 @@ class IntruderTest {
     assertThat(connect(Arrays.copyOf(proof, Handshake.REQUEST_BYTES))).isNotNull();
     byte[] patched = Arrays.copyOf(proof, Handshake.REQUEST_BYTES);
     System.arraycopy(request, 0, patched, 0, 24);
-    assertThat(connect(patched)).isEqualTo(RejectReason.SECRET);
+    assertThat(connect(patched)).isEqualTo(PeerFailure.SECRET);
   }
 
   @Test

@@ -122,10 +122,10 @@ class RdmaTransportTest {
       assertThat(failure).isNotNull();
       assertThat(failure.culprit()).isEqualTo(1);
       assertThat(failure.wcStatus()).isEqualTo(WcStatus.REM_ACCESS_ERR);
-      assertThat(failure.breakage().kind()).isEqualTo(Breakage.Kind.READ_ERROR);
+      assertThat(failure.breakage().failure()).isEqualTo(PeerFailure.READ_ERROR);
       assertThatThrownBy(() ->
               connection.post(List.of(good), sink, new AwaitedCompletion(), Deadline.afterMs(100)))
-          .isInstanceOf(BrokenConnectionException.class);
+          .isInstanceOf(NoConnectionException.class);
       sink.release();
     }
     assertThat(connect()).isNotSameAs(connection);
@@ -174,8 +174,8 @@ class RdmaTransportTest {
 
       assertThat(toSecond.breakage())
           .isNotNull()
-          .extracting(Breakage::kind)
-          .isEqualTo(Breakage.Kind.EVICTED);
+          .extracting(NoConnectionException::failure)
+          .isEqualTo(PeerFailure.EVICTED);
       TestTransports.assertReads(toFirst, owner, small, 1);
       TestTransports.assertReads(toThird, third, small, 1);
       assertThat(small.stats().connectionsEvicted.sum()).isEqualTo(1);
@@ -202,7 +202,7 @@ class RdmaTransportTest {
               small.connections().connect(other, null, Deadline.afterMs(1_500)))
           .isInstanceOfSatisfying(
               NoConnectionException.class,
-              e -> assertThat(e.failure()).isEqualTo(ConnectFailure.RESOURCES))
+              e -> assertThat(e.failure()).isEqualTo(PeerFailure.RESOURCES))
           .hasMessageContaining("1 connections are in use (maxConnections)");
       release.countDown();
       assertThat(inUse.await(Deadline.afterMs(20_000))).isNull();
@@ -253,15 +253,15 @@ class RdmaTransportTest {
       try {
         connection.post(List.of(read), sink, behind, Deadline.afterMs(5_000));
         behind.await(Deadline.afterMs(20_000)); // with success or failure, but in time
-      } catch (BrokenConnectionException e) {
-        assertThat(e.breakage().kind()).isEqualTo(Breakage.Kind.DEVICE);
+      } catch (NoConnectionException e) {
+        assertThat(e.failure()).isEqualTo(PeerFailure.DEVICE);
       }
       awaitBroken(connection);
       assertThat(connection.breakage())
           .isNotNull()
-          .extracting(Breakage::kind)
-          .isEqualTo(Breakage.Kind.DEVICE);
-      assertThat(failureOf(reader, peer, null)).isEqualTo(ConnectFailure.CLOSED);
+          .extracting(NoConnectionException::failure)
+          .isEqualTo(PeerFailure.DEVICE);
+      assertThat(failureOf(reader, peer, null)).isEqualTo(PeerFailure.CLOSED);
       sink.release();
     }
   }
@@ -293,7 +293,7 @@ class RdmaTransportTest {
       assertThatThrownBy(() -> second.connections().connect(busy, null, Deadline.afterMs(20_000)))
           .isInstanceOfSatisfying(
               NoConnectionException.class,
-              e -> assertThat(e.failure()).isEqualTo(ConnectFailure.REJECTED))
+              e -> assertThat(e.failure()).isEqualTo(PeerFailure.TOO_MANY))
           .hasMessageContaining("TOO_MANY");
     }
   }
@@ -314,8 +314,8 @@ class RdmaTransportTest {
       awaitBroken(oldest);
       assertThat(oldest.breakage())
           .isNotNull()
-          .extracting(Breakage::kind)
-          .isEqualTo(Breakage.Kind.DISCONNECTED);
+          .extracting(NoConnectionException::failure)
+          .isEqualTo(PeerFailure.DISCONNECTED);
       assertThat(reader.stats().connectionsFailed.sum()).isZero();
       TestTransports.assertReads(newest, small, second, 1);
     }
@@ -334,10 +334,10 @@ class RdmaTransportTest {
       mute.bind(new InetSocketAddress(TestDevice.address(), 0));
       mute.listen(8);
       PeerId lost = new PeerId("lost", endpointOf(mute));
-      assertThat(failureOf(impatient, lost, at)).isEqualTo(ConnectFailure.UNREACHABLE);
+      assertThat(failureOf(impatient, lost, at)).isEqualTo(PeerFailure.PEER_UNREACHABLE);
       InetSocketAddress back = (InetSocketAddress) answering.getLocalSocketAddress();
-      assertThat(failureOf(impatient, lost, back)).isEqualTo(ConnectFailure.BREAKER);
-      assertThat(failureOf(impatient, lost, at)).isEqualTo(ConnectFailure.UNREACHABLE);
+      assertThat(failureOf(impatient, lost, back)).isEqualTo(PeerFailure.BREAKER);
+      assertThat(failureOf(impatient, lost, at)).isEqualTo(PeerFailure.PEER_UNREACHABLE);
     }
   }
 
@@ -347,7 +347,7 @@ class RdmaTransportTest {
         address.getAddress().getHostAddress(), address.getPort(), Nonce.random());
   }
 
-  private static ConnectFailure failureOf(
+  private static PeerFailure failureOf(
       RdmaTransport transport, PeerId to, @Nullable InetSocketAddress tcpAddress) {
     NoConnectionException e = catchThrowableOfType(
         NoConnectionException.class,
@@ -362,8 +362,8 @@ class RdmaTransportTest {
     awaitBroken(connection);
     assertThat(connection.breakage())
         .isNotNull()
-        .extracting(Breakage::kind)
-        .isEqualTo(Breakage.Kind.DISCONNECTED);
+        .extracting(NoConnectionException::failure)
+        .isEqualTo(PeerFailure.DISCONNECTED);
     assertThat(reader.stats().connectionsFailed.sum()).isZero();
   }
 
@@ -385,7 +385,7 @@ class RdmaTransportTest {
     assertThatThrownBy(this::connect)
         .isInstanceOfSatisfying(
             NoConnectionException.class,
-            e -> assertThat(e.failure()).isEqualTo(ConnectFailure.CLOSED));
+            e -> assertThat(e.failure()).isEqualTo(PeerFailure.CLOSED));
   }
 
   @Test
@@ -406,12 +406,12 @@ class RdmaTransportTest {
       for (int i = 0;
           i < settings.breakerFailures();
           i++) { // its own shortage is not the peer's fault
-        assertThat(failureOf(poor, peer, null)).isEqualTo(ConnectFailure.RESOURCES);
+        assertThat(failureOf(poor, peer, null)).isEqualTo(PeerFailure.RESOURCES);
       }
       NoConnectionException refused = catchThrowableOfType(
           NoConnectionException.class,
           () -> poor.connections().connect(peer, null, Deadline.afterMs(20_000)));
-      assertThat(refused.failure()).isEqualTo(ConnectFailure.RESOURCES);
+      assertThat(refused.failure()).isEqualTo(PeerFailure.RESOURCES);
       assertThat(refused).hasMessageContaining("no fetch buffer: no buffer for ");
     }
   }

@@ -65,7 +65,7 @@ class SlowPostTest {
       timedOut = !slow.isDone();
     }
     System.out.println("another post timed out: " + timedOut);
-    connection.breakWith(new Breakage(Breakage.Kind.NO_PROGRESS, "of a test"));
+    connection.breakWith(PeerFailure.NO_PROGRESS, "of a test");
     while (reader.stats().queuePairsNotDestroyed.sum() == 0 && !slow.isDone()) {
       TimeUnit.MILLISECONDS.sleep(1);
     }

@@ -114,8 +114,8 @@ class WatchdogTest {
     watchdog.look();
     assertThat(connection.breakage())
         .isNotNull()
-        .extracting(Breakage::kind)
-        .isEqualTo(Breakage.Kind.ABANDONED);
+        .extracting(NoConnectionException::failure)
+        .isEqualTo(PeerFailure.ABANDONED);
     watchdog.look();
     watchdog.look();
     assertThat(other.isOpen()).isTrue();
@@ -142,8 +142,8 @@ class WatchdogTest {
 
     assertThat(connection.breakage())
         .isNotNull()
-        .extracting(Breakage::kind)
-        .isEqualTo(Breakage.Kind.PEER_UNREACHABLE);
+        .extracting(NoConnectionException::failure)
+        .isEqualTo(PeerFailure.PEER_UNREACHABLE);
     release.countDown();
     second.await(Deadline.afterMs(20_000)); // with success or failure, but in time
   }

@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.shufflerdma.concurrent.Deadline;
-import org.shufflerdma.connection.Breakage;
 import org.shufflerdma.connection.Connection;
+import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
@@ -55,8 +55,8 @@ final class AbandonedReads {
       await(2_000, () -> reader.buffers().usage().zombieBuffers() == count);
       await(6_000, () -> reader.buffers().usage().zombieBuffers() == 0);
 
-      Breakage breakage = connection.breakage();
-      System.out.println((breakage == null ? "open" : breakage.kind())
+      NoConnectionException breakage = connection.breakage();
+      System.out.println((breakage == null ? "open" : breakage.failure())
           + (reader.buffers().usage().leasedBuffers() > 0 ? ", leased" : ", none"));
       System.out.flush();
       Runtime.getRuntime().halt(0); // the last frames are still on their way

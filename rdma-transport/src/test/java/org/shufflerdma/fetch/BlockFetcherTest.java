@@ -30,7 +30,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.AwaitedCompletion;
-import org.shufflerdma.connection.ConnectFailure;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerId;
@@ -44,6 +43,7 @@ import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.memory.RegisteredSlice;
+import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.OnSoftDevice;
@@ -224,7 +224,7 @@ class BlockFetcherTest {
     await(lease);
     giveBack(outputs.get(0));
     held.forEach(RegisteredBuffer::release);
-    assertThat(listener.await().failures).isEqualTo(Map.of(0L, FetchFailureReason.WITHDRAWN));
+    assertThat(listener.await().failures).isEqualTo(Map.of(0L, TcpReason.WITHDRAWN));
     assertThat(reader.stats().reconnects.sum()).as("broken connections").isZero();
   }
 
@@ -260,7 +260,7 @@ class BlockFetcherTest {
     await(lease);
     giveBack(output);
     poller.goOn.countDown();
-    assertThat(listener.await().failures).isEqualTo(Map.of(0L, FetchFailureReason.WITHDRAWN));
+    assertThat(listener.await().failures).isEqualTo(Map.of(0L, TcpReason.WITHDRAWN));
     assertThat(reader.stats().reconnects.sum()).as("broken connections").isZero();
   }
 
@@ -357,7 +357,7 @@ class BlockFetcherTest {
     assertDelivered(fetch(blocks), blocks);
     outputs.get(5).region().close();
     CollectingListener listener = fetch(blocks);
-    assertThat(listener.failures).isEqualTo(Map.of(5L, FetchFailureReason.REMOTE_ACCESS));
+    assertThat(listener.failures).isEqualTo(Map.of(5L, TcpReason.REMOTE_ACCESS));
     assertThat(listener.blocks).hasSize(15);
     assertThat(reader.stats().reconnects.sum()).isEqualTo(1);
     List<BlockRequest> good = blocks.subList(6, 16);
@@ -369,7 +369,7 @@ class BlockFetcherTest {
     List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
     MapOutputDescriptor.withdraw(outputs.get(2).descriptor().buffer());
     CollectingListener listener = fetch(blocks);
-    assertThat(listener.failures).isEqualTo(Map.of(2L, FetchFailureReason.WITHDRAWN));
+    assertThat(listener.failures).isEqualTo(Map.of(2L, TcpReason.WITHDRAWN));
     assertThat(listener.blocks).hasSize(3);
     assertThat(reader.stats().reconnects.sum()).isZero();
   }
@@ -379,7 +379,7 @@ class BlockFetcherTest {
     List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
     outputs.get(1).tamper(5_000);
     CollectingListener listener = fetch(blocks);
-    assertThat(listener.failures).isEqualTo(Map.of(1L, FetchFailureReason.CHECKSUM));
+    assertThat(listener.failures).isEqualTo(Map.of(1L, TcpReason.CHECKSUM));
     assertThat(listener.blocks).hasSize(3);
     assertThat(fetcher.stats().checksumMismatches.sum()).isEqualTo(2);
     assertThat(fetcher.stats().retries.sum()).isEqualTo(1);
@@ -391,7 +391,7 @@ class BlockFetcherTest {
     List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
     outputs.get(1).cutShort();
     CollectingListener listener = fetch(blocks);
-    assertThat(listener.failures).isEqualTo(Map.of(1L, FetchFailureReason.READ_ERROR));
+    assertThat(listener.failures).isEqualTo(Map.of(1L, TcpReason.READ_ERROR));
     assertThat(listener.blocks).hasSize(3);
   }
 
@@ -425,7 +425,7 @@ class BlockFetcherTest {
       closeReader();
     }
     for (CollectingListener listener : waiting) {
-      assertThat(listener.await().failures.values()).containsOnly(FetchFailureReason.CLOSED);
+      assertThat(listener.await().failures.values()).containsOnly(TcpReason.CLOSED);
     }
   }
 
@@ -441,7 +441,7 @@ class BlockFetcherTest {
       held.add(reader.buffers().acquire(64 << 10, Deadline.afterMs(5_000)));
     }
     CollectingListener listener = fetch(blocks.subList(0, 1));
-    assertThat(listener.failures).isEqualTo(Map.of(0L, FetchFailureReason.POOL));
+    assertThat(listener.failures).isEqualTo(Map.of(0L, TcpReason.POOL));
     held.forEach(RegisteredBuffer::release);
     assertDelivered(fetch(blocks), blocks);
   }
@@ -457,7 +457,7 @@ class BlockFetcherTest {
         fetch(List.of(new BlockRequest(9, output.ref(), 1, 4, sink), output.block(10, 1, 2)));
     assertThat(listener.streamed).isEqualTo(Map.of(9L, 23_000_000L));
     assertThat(bytes.toByteArray()).isEqualTo(output.expected(1, 4));
-    assertThat(listener.failures).isEqualTo(Map.of(10L, FetchFailureReason.TOO_LARGE));
+    assertThat(listener.failures).isEqualTo(Map.of(10L, TcpReason.TOO_LARGE));
   }
 
   @Test
@@ -466,12 +466,11 @@ class BlockFetcherTest {
     BlockRequest streamed = new BlockRequest(1, output.ref(), 0, 1, piece -> {});
     assertThat(fetch(List.of(streamed)).streamed).isEqualTo(Map.of(1L, 1000L));
     output.region().close();
-    assertThat(fetch(List.of(streamed)).failures)
-        .isEqualTo(Map.of(1L, FetchFailureReason.REMOTE_ACCESS));
+    assertThat(fetch(List.of(streamed)).failures).isEqualTo(Map.of(1L, TcpReason.REMOTE_ACCESS));
     MapOutputDescriptor.withdraw(output.descriptor().buffer());
     assertThat(fetch(List.of(streamed)).failures)
         .as("its descriptor is read again")
-        .isEqualTo(Map.of(1L, FetchFailureReason.WITHDRAWN));
+        .isEqualTo(Map.of(1L, TcpReason.WITHDRAWN));
   }
 
   /** Many a list of READs finds the lease of its descriptor over. */
@@ -498,7 +497,7 @@ class BlockFetcherTest {
     };
     CollectingListener listener =
         fetch(List.of(new BlockRequest(1, output.ref(), 0, 1, full), output.block(2, 1, 2)));
-    assertThat(listener.failures).isEqualTo(Map.of(1L, FetchFailureReason.SINK));
+    assertThat(listener.failures).isEqualTo(Map.of(1L, TcpReason.SINK));
     assertThat(listener.blocks.get(2L)).isEqualTo(output.expected(1, 2));
   }
 
@@ -530,7 +529,7 @@ class BlockFetcherTest {
     PeerId earlier = new PeerId(OWNER, new RdmaEndpoint(real.host(), real.port(), Nonce.random()));
     List<BlockRequest> blocks = oneBlockOfEach(2, 100);
     CollectingListener listener = fetch(earlier, blocks);
-    assertThat(listener.failures.values()).containsOnly(FetchFailureReason.NONCE);
+    assertThat(listener.failures.values()).containsOnly(TcpReason.NONCE);
     assertDelivered(fetch(blocks), blocks);
   }
 
@@ -543,7 +542,7 @@ class BlockFetcherTest {
         BlockFetcher fetches = new BlockFetcher(stranger, new FetchSettings(2, 100, 60_000))) {
       CollectingListener listener = new CollectingListener(1);
       fetches.fetch(peer, null, blocks, listener);
-      assertThat(listener.await().failures).isEqualTo(Map.of(0L, FetchFailureReason.REJECTED));
+      assertThat(listener.await().failures).isEqualTo(Map.of(0L, TcpReason.REJECTED));
     }
     assertThat(owner.stats().connectionsRejected.sum()).isEqualTo(1);
   }
@@ -554,10 +553,10 @@ class BlockFetcherTest {
     PeerId gone = new PeerId(
         OWNER, new RdmaEndpoint(TestDevice.address().getHostAddress(), 1, Nonce.random()));
     for (int i = 0; i < 3; i++) {
-      assertThat(fetch(gone, blocks).failures.values()).containsOnly(FetchFailureReason.CONNECT);
+      assertThat(fetch(gone, blocks).failures.values()).containsOnly(TcpReason.CONNECT);
     }
-    assertThat(fetch(gone, blocks).failures.values()).containsOnly(FetchFailureReason.BREAKER);
-    assertThat(reader.stats().connectFailures(ConnectFailure.REFUSED)).isEqualTo(3);
+    assertThat(fetch(gone, blocks).failures.values()).containsOnly(TcpReason.BREAKER);
+    assertThat(reader.stats().connectFailures.sum()).isEqualTo(3);
     assertDelivered(fetch(blocks), blocks);
   }
 
@@ -565,7 +564,7 @@ class BlockFetcherTest {
   void blocksOfAClosedFetcherFailAsClosed() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(4, 100);
     fetcher.close();
-    assertThat(fetch(blocks).failures.values()).containsOnly(FetchFailureReason.CLOSED);
+    assertThat(fetch(blocks).failures.values()).containsOnly(TcpReason.CLOSED);
   }
 
   @Test
@@ -580,8 +579,7 @@ class BlockFetcherTest {
     CollectingListener listener = fetch(blocks);
     assertThat(listener.blocks).isEmpty();
     assertThat(listener.failures.values())
-        .allMatch(reason ->
-            reason == FetchFailureReason.CONNECT || reason == FetchFailureReason.READ_ERROR);
+        .allMatch(reason -> reason == TcpReason.CONNECT || reason == TcpReason.READ_ERROR);
   }
 
   @Test
@@ -597,9 +595,9 @@ class BlockFetcherTest {
     fetcher.fetch(peer, null, blocks, new TakingSome(List.of(2L, 4L), listener));
     assertThat(listener.await().failures)
         .isEqualTo(Map.of(
-            0L, FetchFailureReason.INTERNAL,
-            1L, FetchFailureReason.INTERNAL,
-            3L, FetchFailureReason.INTERNAL));
+            0L, TcpReason.INTERNAL,
+            1L, TcpReason.INTERNAL,
+            3L, TcpReason.INTERNAL));
     assertThat(listener.blocks.get(2L)).isEqualTo(output.expected(2, 3));
     assertThat(listener.blocks.get(4L)).isEqualTo(output.expected(4, 5));
     assertDelivered(fetch(blocks.subList(0, 1)), blocks.subList(0, 1));
@@ -622,7 +620,7 @@ class BlockFetcherTest {
     }
 
     @Override
-    public void onFailure(long tag, FetchFailureReason reason, Throwable cause) {
+    public void onFailure(long tag, TcpReason reason, Throwable cause) {
       taken.onFailure(tag, reason, cause);
     }
   }

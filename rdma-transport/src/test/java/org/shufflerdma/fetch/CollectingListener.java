@@ -9,6 +9,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.shufflerdma.memory.RegisteredSlice;
+import org.shufflerdma.metrics.TcpReason;
 
 /** Copies what it gets, releases it, and counts what should come once. */
 final class CollectingListener implements FetchListener {
@@ -16,7 +17,7 @@ final class CollectingListener implements FetchListener {
   private final AtomicInteger calls = new AtomicInteger();
   final Map<Long, byte[]> blocks = new ConcurrentHashMap<>();
   final Map<Long, Long> streamed = new ConcurrentHashMap<>();
-  final Map<Long, FetchFailureReason> failures = new ConcurrentHashMap<>();
+  final Map<Long, TcpReason> failures = new ConcurrentHashMap<>();
   final Map<Long, Throwable> causes = new ConcurrentHashMap<>();
 
   CollectingListener(int blocks) {
@@ -39,7 +40,7 @@ final class CollectingListener implements FetchListener {
   }
 
   @Override
-  public void onFailure(long tag, FetchFailureReason reason, Throwable cause) {
+  public void onFailure(long tag, TcpReason reason, Throwable cause) {
     failures.put(tag, reason);
     causes.put(tag, cause);
     count();

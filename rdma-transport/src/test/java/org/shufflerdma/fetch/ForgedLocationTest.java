@@ -29,6 +29,7 @@ import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.MappedFile;
 import org.shufflerdma.verbs.MemoryRegion;
@@ -137,7 +138,7 @@ class ForgedLocationTest {
       DescriptorRef forged =
           new DescriptorRef(region.address(), region.rkey(), 2, SHUFFLE_ID, 1, 1);
       CollectingListener listener = fetch(peer, new BlockRequest(7, forged, 0, 1, null));
-      assertThat(listener.failures).isEqualTo(Map.of(7L, FetchFailureReason.DESCRIPTOR));
+      assertThat(listener.failures).isEqualTo(Map.of(7L, TcpReason.DESCRIPTOR));
     }
   }
 
@@ -155,7 +156,7 @@ class ForgedLocationTest {
         real.mapId(),
         real.partitions());
     CollectingListener listener = fetch(peer, new BlockRequest(7, forged, 0, 1, null));
-    assertThat(listener.failures).isEqualTo(Map.of(7L, FetchFailureReason.DESCRIPTOR));
+    assertThat(listener.failures).isEqualTo(Map.of(7L, TcpReason.DESCRIPTOR));
     copy.close();
   }
 
@@ -165,14 +166,14 @@ class ForgedLocationTest {
     int rounds = Integer.getInteger("forged.rounds", TestDevice.isSoft() ? 400 : 200);
     System.out.println("forged.seed=" + seed + " forged.rounds=" + rounds);
     Random random = new Random(seed);
-    Map<FetchFailureReason, Integer> reasons = new EnumMap<>(FetchFailureReason.class);
+    Map<TcpReason, Integer> reasons = new EnumMap<>(TcpReason.class);
     int delivered = 0;
     for (int round = 0; round < rounds; round++) {
       if (round > 0 && round % ROUNDS_PER_MINUTE == 0) {
         TimeUnit.MINUTES.sleep(1);
       }
       readWithoutForgery();
-      Map.@Nullable Entry<FetchFailureReason, String> failure = switch (random.nextInt(4)) {
+      Map.@Nullable Entry<TcpReason, String> failure = switch (random.nextInt(4)) {
         case 0 -> fetchByForgedTrailer(random);
         case 1 -> fetchFromForgedPeer(random);
         case 2 -> fetchByForgedBytes(random);
@@ -183,19 +184,19 @@ class ForgedLocationTest {
       } else {
         assertThat(failure.getKey())
             .as("seed %d, round %d: %s", seed, round, failure.getValue())
-            .isNotEqualTo(FetchFailureReason.INTERNAL);
+            .isNotEqualTo(TcpReason.INTERNAL);
         reasons.merge(failure.getKey(), 1, Integer::sum);
       }
     }
     System.out.println("forged: " + delivered + " right, the others " + reasons);
     assertThat(reasons)
         .containsKeys(
-            FetchFailureReason.DESCRIPTOR,
-            FetchFailureReason.REMOTE_ACCESS,
-            FetchFailureReason.CHECKSUM,
-            FetchFailureReason.NONCE,
-            FetchFailureReason.REJECTED,
-            FetchFailureReason.CONNECT);
+            TcpReason.DESCRIPTOR,
+            TcpReason.REMOTE_ACCESS,
+            TcpReason.CHECKSUM,
+            TcpReason.NONCE,
+            TcpReason.REJECTED,
+            TcpReason.CONNECT);
     CollectingListener listener = fetch(peer, target.block(0, 0, LENGTHS.length));
     assertThat(listener.blocks.get(0L)).isEqualTo(target.expected(0, LENGTHS.length));
   }
@@ -208,12 +209,12 @@ class ForgedLocationTest {
   }
 
   /** The block by this reference: why it did not come, or null after its bytes were found right. */
-  private Map.@Nullable Entry<FetchFailureReason, String> fetchBy(
+  private Map.@Nullable Entry<TcpReason, String> fetchBy(
       PeerId from, DescriptorRef ref, Random random) throws Exception {
     int start = random.nextInt(Math.min(ref.partitions(), LENGTHS.length));
     int end = start + 1 + random.nextInt(Math.min(ref.partitions(), LENGTHS.length) - start);
     CollectingListener listener = fetch(from, new BlockRequest(7, ref, start, end, null));
-    FetchFailureReason reason = listener.failures.get(7L);
+    TcpReason reason = listener.failures.get(7L);
     String what = "partitions " + start + ".." + end + " by " + ref + " of " + from;
     if (reason != null) {
       assertThat(listener.causes.get(7L))
@@ -227,7 +228,7 @@ class ForgedLocationTest {
     return null;
   }
 
-  private Map.@Nullable Entry<FetchFailureReason, String> fetchByForgedTrailer(Random random)
+  private Map.@Nullable Entry<TcpReason, String> fetchByForgedTrailer(Random random)
       throws Exception {
     DescriptorRef real = target.ref();
     long address = real.address();
@@ -256,7 +257,7 @@ class ForgedLocationTest {
         peer, new DescriptorRef(address, rkey, generation, shuffleId, mapId, partitions), random);
   }
 
-  private Map.@Nullable Entry<FetchFailureReason, String> fetchFromForgedPeer(Random random)
+  private Map.@Nullable Entry<TcpReason, String> fetchFromForgedPeer(Random random)
       throws Exception {
     RdmaEndpoint real = peer.endpoint();
     Nonce nonce = real.bootNonce();
@@ -275,7 +276,7 @@ class ForgedLocationTest {
   }
 
   /** Bits of the descriptor flip, or words of it are overwritten, in the owner's memory. */
-  private Map.@Nullable Entry<FetchFailureReason, String> fetchByForgedBytes(Random random)
+  private Map.@Nullable Entry<TcpReason, String> fetchByForgedBytes(Random random)
       throws Exception {
     ByteBuffer descriptor = target.descriptor().buffer();
     byte[] real = new byte[descriptor.remaining()];
@@ -292,7 +293,7 @@ class ForgedLocationTest {
       }
     }
     try {
-      Map.@Nullable Entry<FetchFailureReason, String> failure = fetchBy(peer, target.ref(), random);
+      Map.@Nullable Entry<TcpReason, String> failure = fetchBy(peer, target.ref(), random);
       assertThat(remoteAccessErrors()).as("READs by what had no seal").isEqualTo(wrongReads);
       return failure;
     } finally {
@@ -302,8 +303,7 @@ class ForgedLocationTest {
   }
 
   /** The owner itself seals a header or entries that are not so; what is left are range and checksum. */
-  private Map.@Nullable Entry<FetchFailureReason, String> fetchByASealedLie(Random random)
-      throws Exception {
+  private Map.@Nullable Entry<TcpReason, String> fetchByASealedLie(Random random) throws Exception {
     ArenaSlice slice = target.descriptor();
     byte[] real = new byte[slice.buffer().remaining()];
     slice.buffer().get(real);
@@ -348,9 +348,7 @@ class ForgedLocationTest {
   }
 
   private long remoteAccessErrors() {
-    return reader.stats().readErrors().values().stream()
-        .mapToLong(count -> count.sum())
-        .sum();
+    return reader.stats().readErrors.sum();
   }
 
   private static long curious(Random random) {

@@ -3,8 +3,10 @@ package org.shufflerdma.mapstatus;
 
 import java.lang.ref.WeakReference;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.MapOutputTracker;
 import org.apache.spark.MapOutputTrackerWorker;
@@ -12,6 +14,7 @@ import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.storage.BlockManagerId;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.location.MapOutputTrailer;
+import org.shufflerdma.metrics.TcpReason;
 import scala.Option;
 
 /**
@@ -20,22 +23,14 @@ import scala.Option;
  * anew (a new epoch), there is a new array. Safe for every task thread; ends with its executor.
  */
 public final class LocationTable {
-  /** The reasons for which a block has no usable location. */
-  public enum Absence {
-    /** The map task published no location. */
-    NONE,
-    /** Another executor than the one that published the location now has the output's file. */
-    MIGRATED
-  }
-
   /** Locations by map id; {@link #absenceOf} tells why one is missing. */
   public static final class Shuffle {
-    private static final Shuffle EMPTY = new Shuffle(Map.of(), Map.of());
+    private static final Shuffle EMPTY = new Shuffle(Map.of(), Set.of());
 
     private final Map<Long, MapOutputLocation> locations;
-    private final Map<Long, Absence> migrated;
+    private final Set<Long> migrated;
 
-    private Shuffle(Map<Long, MapOutputLocation> locations, Map<Long, Absence> migrated) {
+    private Shuffle(Map<Long, MapOutputLocation> locations, Set<Long> migrated) {
       this.locations = locations;
       this.migrated = migrated;
     }
@@ -44,8 +39,9 @@ public final class LocationTable {
       return locations.get(mapId);
     }
 
-    public Absence absenceOf(long mapId) {
-      return migrated.getOrDefault(mapId, Absence.NONE);
+    /** Returns why {@link #locationOf} is null. */
+    public TcpReason absenceOf(long mapId) {
+      return migrated.contains(mapId) ? TcpReason.MIGRATED : TcpReason.NO_LOCATION;
     }
   }
 
@@ -92,7 +88,7 @@ public final class LocationTable {
 
   static Shuffle decode(@Nullable MapStatus[] statuses, int partitions) {
     Map<Long, MapOutputLocation> locations = new HashMap<>();
-    Map<Long, Absence> migrated = new HashMap<>();
+    Set<Long> migrated = new HashSet<>();
     for (MapStatus status : statuses) {
       if (status != null) {
         Optional<MapOutputTrailer> trailer = MapStatusCarrier.read(status, partitions);
@@ -104,7 +100,7 @@ public final class LocationTable {
                 status.mapId(),
                 new MapOutputLocation(holder.executorId(), endpoint.get(), trailer.get()));
           } else {
-            migrated.put(status.mapId(), Absence.MIGRATED);
+            migrated.add(status.mapId());
           }
         }
       }

@@ -16,6 +16,7 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.util.LongAccumulator;
 import org.shufflerdma.metrics.Counter;
+import org.shufflerdma.metrics.ReadCount;
 import org.shufflerdma.metrics.ReadCounters;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -42,12 +43,8 @@ final class DriverSide implements AutoCloseable {
 
   static DriverSide open(SparkContext context, SparkEnv env) {
     Map<String, LongAccumulator> accumulators = new TreeMap<>();
-    for (Counter counter : Counter.values()) {
-      accumulators.put(counter.publicName(), register(context, counter.publicName()));
-    }
-    for (String reason : FallbackReasons.all()) {
-      String name = ReadCounters.fallbackName(reason);
-      accumulators.put(name, register(context, name));
+    for (ReadCount count : ReadCount.ALL) {
+      accumulators.put(count.publicName(), register(context, count.publicName()));
     }
     for (String name : List.of(SharedCount.READS, SharedCount.CONNECTIONS)) {
       accumulators.put(name, register(context, name));

@@ -16,7 +16,7 @@ import org.shufflerdma.fetch.FetchStats;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.mapoutput.UnpublishedReason;
 import org.shufflerdma.memory.PoolUsage;
-import org.shufflerdma.metrics.Counter;
+import org.shufflerdma.metrics.ReadCount;
 import org.shufflerdma.metrics.ReadCounters;
 
 /**
@@ -89,12 +89,7 @@ final class ExecutorCounts {
   private final Map<String, LongSupplier> gauges = new LinkedHashMap<>();
 
   ExecutorCounts(ReadCounters reads, @Nullable RdmaStack rdma) {
-    for (Counter counter : Counter.values()) {
-      gauges.put(counter.publicName(), () -> reads.get(counter));
-    }
-    for (String reason : FallbackReasons.all()) {
-      gauges.put(ReadCounters.fallbackName(reason), () -> reads.fallbacks(reason));
-    }
+    ReadCount.ALL.forEach(count -> gauges.put(count.publicName(), () -> reads.get(count)));
     if (rdma != null) {
       gauges.put(HIT_PERCENT, reads::hitPercent);
       OF_RDMA.forEach(count -> gauges.put(count.name(), () -> count.value().applyAsLong(rdma)));

@@ -2,8 +2,8 @@
 package org.shufflerdma.reader;
 
 import java.util.concurrent.TimeUnit;
-import org.shufflerdma.fetch.FetchFailureReason;
 import org.shufflerdma.metrics.LogThrottle;
+import org.shufflerdma.metrics.TcpReason;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -14,7 +14,7 @@ final class FallbackLog {
   private final LogThrottle throttle =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
 
-  void note(String blockId, String executorId, FetchFailureReason reason, Throwable cause) {
+  void note(String blockId, String executorId, TcpReason reason, Throwable cause) {
     LOG.debug("Block {} of executor {}: {}", blockId, executorId, reason, cause);
     long held = throttle.tryLog();
     if (held >= 0) {

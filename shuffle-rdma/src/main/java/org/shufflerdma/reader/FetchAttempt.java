@@ -8,11 +8,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.fetch.FetchFailureReason;
 import org.shufflerdma.fetch.FetchListener;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
+import org.shufflerdma.metrics.TcpReason;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -77,7 +77,7 @@ final class FetchAttempt implements FetchListener {
     try {
       Expected block = find(tag);
       if (slice.lengthBytes() == 0) {
-        fallBack(block, TcpReason.ZERO_LENGTH.label());
+        fallBack(block, TcpReason.ZERO_LENGTH);
       } else {
         handOver(block, slice);
       }
@@ -113,7 +113,7 @@ final class FetchAttempt implements FetchListener {
     }
     if (lengthBytes == 0) {
       closeQuietly(sink);
-      fallBack(block, TcpReason.ZERO_LENGTH.label());
+      fallBack(block, TcpReason.ZERO_LENGTH);
       return;
     }
     ManagedBuffer contents;
@@ -124,7 +124,7 @@ final class FetchAttempt implements FetchListener {
           "Block {} could not be written to a temporary file and is fetched by TCP",
           block.blockId(),
           e);
-      fallBack(block, TcpReason.FILE.label());
+      fallBack(block, TcpReason.FILE);
       return;
     }
     handOver(block, contents, lengthBytes);
@@ -140,7 +140,7 @@ final class FetchAttempt implements FetchListener {
   }
 
   @Override
-  public void onFailure(long tag, FetchFailureReason reason, Throwable cause) {
+  public void onFailure(long tag, TcpReason reason, Throwable cause) {
     Expected block = find(tag);
     try {
       report(block, reason, cause);
@@ -154,15 +154,15 @@ final class FetchAttempt implements FetchListener {
    * Reports a block that RDMA did not deliver. A block that has been handed over is not fetched again,
    * because Spark's listener may have taken it before it threw.
    */
-  private void report(Expected block, FetchFailureReason reason, Throwable cause) {
+  private void report(Expected block, TcpReason reason, Throwable cause) {
     log.note(block.blockId(), tcp.executorId(), reason, cause);
     closeQuietly(block.sink());
-    counters.add(Counter.MISSED_BLOCKS, reason == FetchFailureReason.WITHDRAWN ? 1 : 0);
-    if (reason == FetchFailureReason.PEER_UNREACHABLE || delivered.contains(block.name())) {
-      counters.addFallbacks(reason.label(), 1);
+    counters.add(Counter.MISSED_BLOCKS, reason == TcpReason.WITHDRAWN ? 1 : 0);
+    if (reason == TcpReason.PEER_UNREACHABLE || delivered.contains(block.name())) {
+      counters.add(reason, 1);
       listener.onBlockFetchFailure(block.blockId(), cause);
     } else {
-      fallBack(block, reason.label());
+      fallBack(block, reason);
     }
   }
 
@@ -184,8 +184,8 @@ final class FetchAttempt implements FetchListener {
     }
   }
 
-  private void fallBack(Expected block, String reason) {
-    counters.addFallbacks(reason, 1);
+  private void fallBack(Expected block, TcpReason reason) {
+    counters.add(reason, 1);
     tcp.take(block.blockId());
   }
 

@@ -29,6 +29,7 @@ import org.shufflerdma.mapstatus.LocationTable;
 import org.shufflerdma.mapstatus.MapOutputLocation;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
+import org.shufflerdma.metrics.TcpReason;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -105,7 +106,7 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
             .add(requestOf(i, name.get(), location, sink));
       } else {
         TcpReason why = reason.orElse(TcpReason.NO_LOCATION);
-        counters.addFallbacks(why.label(), 1);
+        counters.add(why, 1);
         counters.add(Counter.MISSED_BLOCKS, why == TcpReason.NO_LOCATION ? 1 : 0);
         byTcp.add(blockIds[i]);
       }
@@ -128,11 +129,7 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
       return Optional.of(TcpReason.OTHER_BLOCK);
     }
     if (location == null) {
-      return Optional.of(
-          switch (locations.absenceOf(name.get().mapId())) {
-            case NONE -> TcpReason.NO_LOCATION;
-            case MIGRATED -> TcpReason.MIGRATED;
-          });
+      return Optional.of(locations.absenceOf(name.get().mapId()));
     }
     if (!location.executorId().equals(execId)) {
       return Optional.of(TcpReason.MIGRATED);

@@ -5,6 +5,7 @@ import java.util.function.Consumer;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.shufflerdma.metrics.ReadCounters;
+import org.shufflerdma.metrics.TcpReason;
 
 /** Counts what Spark's own readers bring on an executor without RDMA. Any task thread may call. */
 public final class SparkReads {
@@ -22,13 +23,7 @@ public final class SparkReads {
     ReadCounters counters = new ReadCounters();
     CountingReadMetrics metrics = new CountingReadMetrics(spark, counters);
     metrics.tellAtEnd(
-        context,
-        () -> {
-          if (metrics.remoteBlocks() > 0) {
-            counters.addFallbacks(TcpReason.RDMA_OFF.label(), metrics.remoteBlocks());
-          }
-        },
-        taskEnd);
+        context, () -> counters.add(TcpReason.RDMA_OFF, metrics.remoteBlocks()), taskEnd);
     return metrics;
   }
 }

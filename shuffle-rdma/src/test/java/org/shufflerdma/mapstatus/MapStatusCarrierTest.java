@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.shufflerdma.location.MapOutputTrailer;
+import org.shufflerdma.metrics.TcpReason;
 import scala.Option;
 
 class MapStatusCarrierTest {
@@ -160,8 +161,8 @@ class MapStatusCarrierTest {
 
     assertThat(shuffle.locationOf(MAP_ID)).isEqualTo(new MapOutputLocation("3", ENDPOINT, trailer));
     assertThat(shuffle.locationOf(78)).isNull();
-    assertThat(shuffle.absenceOf(78)).isEqualTo(LocationTable.Absence.MIGRATED);
+    assertThat(shuffle.absenceOf(78)).isEqualTo(TcpReason.MIGRATED);
     assertThat(shuffle.locationOf(79)).isNull();
-    assertThat(shuffle.absenceOf(79)).isEqualTo(LocationTable.Absence.NONE);
+    assertThat(shuffle.absenceOf(79)).isEqualTo(TcpReason.NO_LOCATION);
   }
 }

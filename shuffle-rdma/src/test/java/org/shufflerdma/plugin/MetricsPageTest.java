@@ -9,10 +9,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.shufflerdma.DocsPage;
 import org.shufflerdma.metrics.Counter;
-import org.shufflerdma.metrics.ReadCounters;
+import org.shufflerdma.metrics.TcpReason;
 
 /** Compares docs/metrics.md and docs/troubleshooting.md with the counters in the sources. */
 class MetricsPageTest {
@@ -52,8 +53,8 @@ class MetricsPageTest {
   void thePageOfMetricsHasEveryReasonForTcp() throws IOException {
     assertThat(Files.readAllLines(Path.of("../docs/metrics.md")))
         .filteredOn(line -> line.startsWith("* `"))
-        .containsExactlyElementsOf(FallbackReasons.all().stream()
-            .map(reason -> "* `" + ReadCounters.fallbackName(reason) + "`")
+        .containsExactlyElementsOf(Stream.of(TcpReason.values())
+            .map(reason -> "* `" + reason.publicName() + "`")
             .toList());
   }
 
@@ -61,10 +62,10 @@ class MetricsPageTest {
   void everyReasonForTcpIsAnsweredInTroubleshooting() throws IOException {
     String text = Files.readString(Path.of("../docs/troubleshooting.md"));
     List<String> rows = text.lines().filter(line -> line.startsWith("| `")).toList();
-    for (String reason : FallbackReasons.all()) {
+    for (TcpReason reason : TcpReason.values()) {
       assertThat(rows)
           .as("rows of docs/troubleshooting.md")
-          .anyMatch(row -> row.split("\\|", -1)[1].contains("`" + reason + "`"));
+          .anyMatch(row -> row.split("\\|", -1)[1].contains("`" + reason.label() + "`"));
     }
   }
 }

@@ -17,6 +17,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.spark.MapOutputTrackerWorker;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.buffer.FileSegmentManagedBuffer;
@@ -43,6 +46,7 @@ import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
+import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.verbs.TestDevice;
 import scala.Option;
 
@@ -147,6 +151,12 @@ class RdmaBlockStoreClientTest {
     return blocks;
   }
 
+  private Map<TcpReason, Long> fallbacks() {
+    return Stream.of(TcpReason.values())
+        .filter(reason -> counters.get(reason) != 0)
+        .collect(Collectors.toMap(Function.identity(), counters::get));
+  }
+
   private CollectedBlocks fetch(RdmaBlockStoreClient client, String... blockIds) throws Exception {
     CollectedBlocks blocks = collect(blockIds.length);
     client.fetchBlocks("127.0.0.1", 7, "1", blockIds, blocks, null);
@@ -168,7 +178,7 @@ class RdmaBlockStoreClientTest {
     assertThat(spark.requested()).isEmpty();
     assertThat(counters.get(Counter.RDMA_BLOCKS)).isEqualTo(3);
     assertThat(counters.get(Counter.RDMA_BYTES)).isEqualTo(1000 + 73_000 + 70_000);
-    assertThat(counters.fallbacks()).isEmpty();
+    assertThat(fallbacks()).isEmpty();
   }
 
   @Test
@@ -187,8 +197,9 @@ class RdmaBlockStoreClientTest {
     assertThat(spark.requested())
         .containsExactly(
             "shuffle_4_12_0", "shuffle_4_13_0", "shuffle_5_10_0", "shuffleChunk_4_0_1_2");
-    assertThat(counters.fallbacks())
-        .isEqualTo(Map.of("no-location", 1L, "migrated", 1L, "other-block", 2L));
+    assertThat(fallbacks())
+        .isEqualTo(
+            Map.of(TcpReason.NO_LOCATION, 1L, TcpReason.MIGRATED, 1L, TcpReason.OTHER_BLOCK, 2L));
     assertThat(counters.get(Counter.MISSED_BLOCKS)).isEqualTo(1);
     assertThat(counters.get(Counter.RDMA_BLOCKS)).isEqualTo(1);
   }
@@ -213,7 +224,7 @@ class RdmaBlockStoreClientTest {
       CollectedBlocks late = fetch(client, "shuffle_4_10_2");
       assertThat(late.failed()).isEmpty();
       assertThat(spark.requested()).containsExactly("shuffle_4_10_2");
-      assertThat(counters.fallbacks()).isEqualTo(Map.of("withdrawn", 1L));
+      assertThat(fallbacks()).isEqualTo(Map.of(TcpReason.WITHDRAWN, 1L));
       assertThat(counters.get(Counter.MISSED_BLOCKS)).isEqualTo(1);
       assertThat(counters.hitPercent()).isEqualTo(50);
       assertThat(reader.stats().reconnects.sum()).as("broken connections").isZero();
@@ -259,7 +270,7 @@ class RdmaBlockStoreClientTest {
     assertThat(blocks.failed()).isEmpty();
     assertThat(blocks.bytesOf("shuffle_4_11_0")).isEqualTo(Arrays.copyOf(data(11), 1000));
     assertThat(spark.requested()).containsExactly("shuffle_4_10_0");
-    assertThat(counters.fallbacks()).isEqualTo(Map.of("descriptor", 1L));
+    assertThat(fallbacks()).isEqualTo(Map.of(TcpReason.DESCRIPTOR, 1L));
     fetch(client, "shuffle_4_11_2");
     assertThat(counters.get(Counter.RDMA_BLOCKS)).isEqualTo(2);
     assertThat(spark.requested()).hasSize(1);
@@ -271,14 +282,14 @@ class RdmaBlockStoreClientTest {
     fetch(client, "shuffle_4_10_0");
     fetch(client, "shuffle_4_10_0");
     assertThat(spark.requested()).containsExactly("shuffle_4_10_0");
-    assertThat(counters.fallbacks()).isEqualTo(Map.of("refetch", 1L));
+    assertThat(fallbacks()).isEqualTo(Map.of(TcpReason.REFETCH, 1L));
   }
 
   @Test
   void blockThatTurnsOutEmptyIsAskedOfSpark() throws Exception {
     fetch(client(published(10)), "shuffle_4_10_1");
     assertThat(spark.requested()).containsExactly("shuffle_4_10_1");
-    assertThat(counters.fallbacks()).isEqualTo(Map.of("zero-length", 1L));
+    assertThat(fallbacks()).isEqualTo(Map.of(TcpReason.ZERO_LENGTH, 1L));
   }
 
   @Test

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.fetch;
+package org.shufflerdma.metrics;
 
 import java.util.Locale;
-import org.shufflerdma.connection.Breakage;
-import org.shufflerdma.connection.ConnectFailure;
-import org.shufflerdma.connection.ReadFailure;
-import org.shufflerdma.location.InvalidDescriptorException;
-import org.shufflerdma.location.WithdrawnException;
-import org.shufflerdma.verbs.WcStatus;
 
-/** The reasons for which RDMA does not deliver a block. Counters are named after them. */
-public enum FetchFailureReason {
+/** The reasons for which a block is fetched by TCP, each of which is a count of blocks. */
+public enum TcpReason implements ReadCount {
+  /** RDMA is not in use on the reading executor. */
+  RDMA_OFF,
+  /** The map task published no location: its executor has no RDMA, or could not register. */
+  NO_LOCATION,
+  /** The file has moved to another executor since. */
+  MIGRATED,
+  /** The block does not belong to a map output; it may be a push-merged chunk. */
+  OTHER_BLOCK,
+  /** Spark could not decode the block that RDMA had delivered, and asks for it again. */
+  REFETCH,
+  /** The exact length of the block is 0, but Spark expected bytes. */
+  ZERO_LENGTH,
+  /** The temporary file for a large block could not be created. */
+  FILE,
   /** The peer's endpoint does not lead to its device, or nobody listens there. */
   CONNECT,
   /** The peer did not answer a connection request within the timeout. */
@@ -52,47 +60,13 @@ public enum FetchFailureReason {
   /** The plugin failed in a way that it does not expect, or the caller's listener did; see the log. */
   INTERNAL;
 
-  /** Returns the name for counters, for example {@code remote-access}. */
+  /** Returns the name in log lines and pages, for example {@code no-location}. */
   public String label() {
     return name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
 
-  static FetchFailureReason of(ConnectFailure failure) {
-    return switch (failure) {
-      case ADDRESS, REFUSED -> CONNECT;
-      case REJECTED -> REJECTED;
-      case NONCE -> NONCE;
-      case CANARY -> CANARY;
-      case TIMEOUT -> CONNECT_TIMEOUT;
-      case UNREACHABLE -> PEER_UNREACHABLE;
-      case BREAKER -> BREAKER;
-      case RESOURCES -> RESOURCES;
-      case CLOSED -> CLOSED;
-    };
-  }
-
-  static FetchFailureReason of(InvalidDescriptorException why) {
-    return why instanceof WithdrawnException ? WITHDRAWN : DESCRIPTOR;
-  }
-
-  /** Returns the reason for a READ that is itself to blame. */
-  static FetchFailureReason ofCulprit(ReadFailure failure) {
-    return failure.wcStatus() == WcStatus.REM_ACCESS_ERR ? REMOTE_ACCESS : READ_ERROR;
-  }
-
-  /** Returns the reason for a READ that was lost with its connection. */
-  static FetchFailureReason of(Breakage breakage) {
-    return switch (breakage.kind()) {
-      case READ_ERROR, NO_ANSWER, POST_REFUSED, DISCONNECTED, ABANDONED, DEVICE, EVICTED ->
-        CONNECTION_LOST;
-      case NO_PROGRESS -> TIMEOUT;
-      case PEER_UNREACHABLE -> PEER_UNREACHABLE;
-      case CLOSED -> CLOSED;
-    };
-  }
-
-  /** Returns whether another try on a new connection may succeed. */
-  static boolean isWorthReconnecting(Breakage breakage) {
-    return of(breakage) == CONNECTION_LOST;
+  @Override
+  public String publicName() {
+    return "shuffle.rdma.fallback." + label();
   }
 }
