@@ -28,30 +28,21 @@ static void expect_retry_error(struct rdma_cm_id *id)
 /* Host 1 connects, and is cut off by host 0. */
 static void serve(int fd)
 {
-	struct rdma_event_channel *channel, *other;
-	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *id, *second;
+	struct rdma_event_channel *channel = cm_channel_open(), *other = cm_channel_open();
+	struct rdma_cm_id *id = cm_id_open(channel), *second = cm_id_open(other);
+	uint16_t port = cm_receive_port(fd);
 	uint8_t soon = 10;
 	uint64_t start;
-	uint16_t port;
 
-	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
-	channel = cm_channel_open();
-	other = cm_channel_open();
-	test_receive(fd, &port, sizeof(port));
-	id = cm_id_open(channel);
 	CHECK(!softverbs_rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &soon, sizeof(soon)));
-	cm_resolve(id, HOST_0_V4, port);
-	cm_add_qp(id);
-	CHECK(!softverbs_rdma_connect(id, &param));
+	cm_prepare(id, HOST_0_V4, port);
+	cm_connect(id);
 	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ESTABLISHED), 0);
-	second = cm_id_open(other);
-	cm_resolve(second, HOST_0_V4, port);
-	cm_add_qp(second);
+	cm_prepare(second, HOST_0_V4, port);
 	test_signal(fd);
 	test_await(fd);
 
-	CHECK(!softverbs_rdma_connect(second, &param));
+	cm_connect(second);
 	expect_retry_error(id);
 	start = test_now_ms();
 	CHECK(!softverbs_rdma_disconnect(id));
@@ -67,13 +58,10 @@ static void serve(int fd)
 int main(void)
 {
 	struct test_peer peer = hosts_start(serve);
-	struct rdma_event_channel *channel;
-	struct rdma_cm_id *listener, *id;
+	struct rdma_event_channel *channel = cm_channel_open();
 	uint16_t port;
+	struct rdma_cm_id *listener = cm_listen_on(channel, HOST_0_V4, 8, &port), *id;
 
-	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
-	channel = cm_channel_open();
-	listener = cm_listen_on(channel, HOST_0_V4, 8, &port);
 	test_send(peer.fd, &port, sizeof(port));
 	id = cm_accept_from(channel);
 	test_await(peer.fd);
@@ -81,6 +69,6 @@ int main(void)
 	test_signal(peer.fd);
 	test_join_peer(&peer);
 	cm_close(id);
-	CHECK(!softverbs_rdma_destroy_id(listener));
+	cm_close(listener);
 	softverbs_rdma_destroy_event_channel(channel);
 }

@@ -12,19 +12,15 @@
 
 enum { MESSAGE = 1 << 20, DEPTH = 8, BEFORE_CUT = 20, SOON_MS = 8000 };
 
-static struct region connect_hosts(int fd, struct side *side, struct offer *theirs)
+static struct region *connect_hosts(int fd, struct side *side, struct offer *theirs)
 {
-	struct region region;
-	struct offer own;
+	struct region *region;
 
 	open_side(side, 256, 32);
-	region = create_region(side->pd, MESSAGE, ALL_REMOTE);
-	own = offer_of(side, &region);
-	test_send(fd, &own, sizeof(own));
-	test_receive(fd, theirs, sizeof(*theirs));
-	connect_side(side, &theirs->address, NULL);
+	region = add_region(side, MESSAGE, ALL_REMOTE);
+	*theirs = exchange_offers(fd, side, region);
 	for (int i = 0; i < DEPTH; i++)
-		CHECK_EQUAL(post_receive(side->qp, RECEIVE, sge_of(&region, 0, MESSAGE)), 0);
+		CHECK_EQUAL(post_receive(side->qp, RECEIVE, sge_of(region, 0, MESSAGE)), 0);
 	test_signal(fd);
 	test_await(fd);
 	return region;
@@ -72,18 +68,14 @@ static void serve(int fd)
 {
 	struct side side;
 	struct offer theirs;
-	struct region region;
+	struct region *region = connect_hosts(fd, &side, &theirs);
 
-	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
-	region = connect_hosts(fd, &side, &theirs);
-	run_until_cut(&side, IBV_WR_SEND, &region, &theirs, false);
+	run_until_cut(&side, IBV_WR_SEND, region, &theirs, false);
 	test_signal(fd);
-	destroy_region(&region);
 	close_side(&side);
 
-	region = connect_hosts(fd, &side, &theirs);
+	connect_hosts(fd, &side, &theirs);
 	test_await(fd);
-	destroy_region(&region);
 	close_side(&side);
 }
 
@@ -92,21 +84,16 @@ int main(void)
 	struct test_peer peer = hosts_start(serve);
 	struct side side;
 	struct offer theirs;
-	struct region region;
+	struct region *region = connect_hosts(peer.fd, &side, &theirs);
 
-	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
-	region = connect_hosts(peer.fd, &side, &theirs);
-	run_until_cut(&side, IBV_WR_RDMA_READ, &region, &theirs, true);
+	run_until_cut(&side, IBV_WR_RDMA_READ, region, &theirs, true);
 	test_await(peer.fd);
-	destroy_region(&region);
 	close_side(&side);
 
 	hosts_set_link(true);
 	region = connect_hosts(peer.fd, &side, &theirs);
-	CHECK_EQUAL(post(side.qp, IBV_WR_RDMA_READ, 1, sge_of(&region, 0, MESSAGE), theirs.addr, theirs.rkey), 0);
-	expect_completion(side.cq, 1, IBV_WC_SUCCESS);
+	read_and_expect(&side, 1, region, MESSAGE, theirs.addr, theirs.rkey, IBV_WC_SUCCESS);
 	test_signal(peer.fd);
-	destroy_region(&region);
 	close_side(&side);
 	check_no_leaks();
 	test_join_peer(&peer);

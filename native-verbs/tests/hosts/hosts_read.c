@@ -48,37 +48,34 @@ static void connect_from(struct side *side, int gid_index, const struct address 
 static void serve_at(int fd, const char *text)
 {
 	struct side side;
-	struct region region;
+	struct region *region;
 	struct offer offer;
 	struct address remote;
 	int index;
 
 	open_side(&side, 16, 16);
-	region = create_region(side.pd, LENGTH, ALL_REMOTE);
-	fill_pattern(region.bytes, LENGTH, 1);
-	offer = (struct offer){.addr = (uintptr_t)region.bytes, .rkey = region.mr->rkey};
-	offer.address.qpn = side.qp->qp_num;
+	region = add_region(&side, LENGTH, ALL_REMOTE);
+	fill_pattern(region->bytes, LENGTH, 1);
+	offer = offer_of(&side, region);
 	index = gid_index_of(side.context, text, &offer.address.gid);
 	test_receive(fd, &remote, sizeof(remote));
 	connect_from(&side, index, &remote);
 	test_send(fd, &offer, sizeof(offer));
 	test_await(fd);
 	/* What the client wrote is here, then what it sends, which goes back. */
-	CHECK(region.bytes[0] == 0xab && region.bytes[LENGTH - 1] == 0xcd);
-	CHECK_EQUAL(post_receive(side.qp, 1, sge_of(&region, 0, LENGTH)), 0);
+	CHECK(region->bytes[0] == 0xab && region->bytes[LENGTH - 1] == 0xcd);
+	CHECK_EQUAL(post_receive(side.qp, 1, sge_of(region, 0, LENGTH)), 0);
 	test_signal(fd);
 	expect_completion(side.cq, 1, IBV_WC_SUCCESS);
-	CHECK(region.bytes[0] == 0xef && region.bytes[LENGTH - 1] == 0x12);
-	CHECK_EQUAL(post(side.qp, IBV_WR_SEND, 2, sge_of(&region, 0, LENGTH), 0, 0), 0);
+	CHECK(region->bytes[0] == 0xef && region->bytes[LENGTH - 1] == 0x12);
+	CHECK_EQUAL(post(side.qp, IBV_WR_SEND, 2, sge_of(region, 0, LENGTH), 0, 0), 0);
 	expect_completion(side.cq, 2, IBV_WC_SUCCESS);
 	test_await(fd);
-	destroy_region(&region);
 	close_side(&side);
 }
 
 static void serve(int fd)
 {
-	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
 	serve_at(fd, HOST_1_V4);
 	serve_at(fd, HOST_1_V6);
 	serve_at(fd, HOST_1_LINK_LOCAL);
@@ -90,14 +87,14 @@ static void ask_from(int fd, const char *text)
 	uint8_t *expected = malloc(LENGTH);
 	struct side side;
 	struct softverbs_connection record;
-	struct region region;
+	struct region *region;
 	struct offer offer;
 	struct address own;
 	uint64_t before;
 	int index;
 
 	open_side(&side, 16, 16);
-	region = create_region(side.pd, LENGTH, ALL_REMOTE);
+	region = add_region(&side, LENGTH, ALL_REMOTE);
 	own.qpn = side.qp->qp_num;
 	index = gid_index_of(side.context, text, &own.gid);
 	test_send(fd, &own, sizeof(own));
@@ -105,23 +102,22 @@ static void ask_from(int fd, const char *text)
 	connect_from(&side, index, &offer.address);
 	fill_pattern(expected, LENGTH, 1);
 	before = hosts_link_bytes();
-	CHECK_EQUAL(post_read(side.qp, 1, &region, LENGTH, offer.addr, offer.rkey), 0);
-	expect_completion(side.cq, 1, IBV_WC_SUCCESS);
-	CHECK(!memcmp(region.bytes, expected, LENGTH));
+	read_and_expect(&side, 1, region, LENGTH, offer.addr, offer.rkey, IBV_WC_SUCCESS);
+	CHECK(!memcmp(region->bytes, expected, LENGTH));
 	CHECK(hosts_link_bytes() - before >= LENGTH);
 
-	region.bytes[0] = 0xab;
-	region.bytes[LENGTH - 1] = 0xcd;
+	region->bytes[0] = 0xab;
+	region->bytes[LENGTH - 1] = 0xcd;
 	before = hosts_link_bytes();
-	CHECK_EQUAL(post(side.qp, IBV_WR_RDMA_WRITE, 2, sge_of(&region, 0, LENGTH), offer.addr, offer.rkey), 0);
+	CHECK_EQUAL(post(side.qp, IBV_WR_RDMA_WRITE, 2, sge_of(region, 0, LENGTH), offer.addr, offer.rkey), 0);
 	expect_completion(side.cq, 2, IBV_WC_SUCCESS);
 	CHECK(hosts_link_bytes() - before >= LENGTH);
 	test_signal(fd);
 	test_await(fd);
-	region.bytes[0] = 0xef;
-	region.bytes[LENGTH - 1] = 0x12;
-	CHECK_EQUAL(post(side.qp, IBV_WR_SEND, 3, sge_of(&region, 0, LENGTH), 0, 0), 0);
-	CHECK_EQUAL(post_receive(side.qp, 4, sge_of(&region, 0, LENGTH)), 0);
+	region->bytes[0] = 0xef;
+	region->bytes[LENGTH - 1] = 0x12;
+	CHECK_EQUAL(post(side.qp, IBV_WR_SEND, 3, sge_of(region, 0, LENGTH), 0, 0), 0);
+	CHECK_EQUAL(post_receive(side.qp, 4, sge_of(region, 0, LENGTH)), 0);
 	expect_completion(side.cq, 3, IBV_WC_SUCCESS);
 	expect_completion(side.cq, 4, IBV_WC_SUCCESS);
 	test_signal(fd);
@@ -135,7 +131,6 @@ static void ask_from(int fd, const char *text)
 	CHECK_EQUAL(record.write_bytes, LENGTH);
 	CHECK_EQUAL(record.send_bytes, LENGTH);
 	CHECK_EQUAL(record.fallbacks, 0);
-	destroy_region(&region);
 	close_side(&side);
 	free(expected);
 }
@@ -145,7 +140,6 @@ int main(void)
 	struct test_peer peer = hosts_start(serve);
 	struct softverbs_counters counters;
 
-	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
 	ask_from(peer.fd, HOST_0_V4);
 	ask_from(peer.fd, HOST_0_V6);
 	ask_from(peer.fd, HOST_0_LINK_LOCAL);

@@ -5,42 +5,35 @@
  */
 #define _GNU_SOURCE
 
+#include "descriptors.h"
 #include "hosts_fixture.h"
 #include "offer.h"
 
 enum { LENGTH = 4096, PORT_QPS = 256, PORT = 23456 };
 
-static void use_port(void)
-{
-	char range[32];
-
-	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
-	snprintf(range, sizeof(range), "%d-%d", PORT, PORT);
-	setenv("SOFTVERBS_PORT_RANGE", range, 1);
-}
-
 /* A process of host 1: its queue pair has the number `qpn`, or any (0). */
 static void serve_as(int fd, uint32_t qpn)
 {
 	struct ibv_qp *others[PORT_QPS];
-	struct region region;
+	struct region *region;
 	struct side side;
+	char range[32];
 	int count = 0;
 
-	use_port();
+	snprintf(range, sizeof(range), "%d-%d", PORT, PORT);
+	setenv("SOFTVERBS_PORT_RANGE", range, 1);
 	open_side(&side, 16, 16);
 	while (qpn && side.qp->qp_num != qpn) {
 		CHECK(count < PORT_QPS);
 		others[count++] = side.qp;
 		side.qp = create_qp(&side, 16);
 	}
-	region = create_region(side.pd, LENGTH, ALL_REMOTE);
-	region.bytes[0] = qpn ? 2 : 1;
-	offer_region(fd, &side, &region, NULL);
+	region = add_region(&side, LENGTH, ALL_REMOTE);
+	region->bytes[0] = qpn ? 2 : 1;
+	offer_region(fd, &side, region, NULL);
 	test_await(fd);
 	while (count)
 		CHECK_EQUAL(softverbs_ibv_destroy_qp(others[--count]), 0);
-	destroy_region(&region);
 	close_side(&side);
 }
 
@@ -48,16 +41,13 @@ static void serve_as(int fd, uint32_t qpn)
 static void serve(int fd)
 {
 	uint32_t qpn;
-	pid_t first = fork();
-	int status;
+	pid_t first = test_fork();
 
-	CHECK(first >= 0);
 	if (!first) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		serve_as(fd, 0);
 		exit(0);
 	}
-	CHECK_EQUAL(waitpid(first, &status, 0), first);
+	test_join(first);
 	test_receive(fd, &qpn, sizeof(qpn));
 	serve_as(fd, qpn);
 }
@@ -66,34 +56,30 @@ int main(void)
 {
 	struct test_peer peer = hosts_start(serve);
 	struct address own;
-	struct region sink;
+	struct region *sink;
 	struct side side;
 	struct offer first, second;
+	int descriptors;
 
-	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
 	open_side(&side, 16, 16);
-	sink = create_region(side.pd, LENGTH, IBV_ACCESS_LOCAL_WRITE);
+	sink = add_region(&side, LENGTH, IBV_ACCESS_LOCAL_WRITE);
 	own = address_of(&side);
-	test_send(peer.fd, &own, sizeof(own));
-	test_receive(peer.fd, &first, sizeof(first));
+	first = accept_offer(peer.fd, &side, NULL);
 	CHECK_EQUAL(first.address.qpn >> 8, PORT);
-	connect_side(&side, &first.address, NULL);
-	CHECK_EQUAL(post_read(side.qp, 1, &sink, LENGTH, first.addr, first.rkey), 0);
-	expect_completion(side.cq, 1, IBV_WC_SUCCESS);
-	CHECK_EQUAL(sink.bytes[0], 1);
+	read_and_expect(&side, 1, sink, LENGTH, first.addr, first.rkey, IBV_WC_SUCCESS);
+	CHECK_EQUAL(sink->bytes[0], 1);
+	descriptors = open_descriptors();
 
 	test_signal(peer.fd); /* the first goes, which ends our connection to it */
-	usleep(300000);
+	expect_descriptors(descriptors - 1);
 	test_send(peer.fd, &first.address.qpn, sizeof(first.address.qpn));
 	test_send(peer.fd, &own, sizeof(own));
 	test_receive(peer.fd, &second, sizeof(second));
 	CHECK_EQUAL(second.address.qpn, first.address.qpn);
-	CHECK_EQUAL(post_read(side.qp, 2, &sink, LENGTH, second.addr, second.rkey), 0);
-	expect_completion(side.cq, 2, IBV_WC_RETRY_EXC_ERR);
-	CHECK_EQUAL(sink.bytes[0], 1);
+	read_and_expect(&side, 2, sink, LENGTH, second.addr, second.rkey, IBV_WC_RETRY_EXC_ERR);
+	CHECK_EQUAL(sink->bytes[0], 1);
 	test_signal(peer.fd);
 	test_join_peer(&peer);
-	destroy_region(&sink);
 	close_side(&side);
 	check_no_leaks();
 }

@@ -17,34 +17,29 @@ static void slow_down(void)
 		test_skip("no tc, or no token bucket filter in the kernel");
 }
 
-static void open_and_connect(int fd, struct side *side, struct region *region, struct offer *theirs)
+static struct region *open_and_connect(int fd, struct side *side, struct offer *theirs)
 {
-	struct offer own;
+	struct region *region;
 
 	slow_down();
-	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
 	open_side(side, 16, 16);
-	*region = create_region(side->pd, LENGTH, ALL_REMOTE);
-	own = (struct offer){address_of(side), (uintptr_t)region->bytes, region->mr->rkey};
-	test_send(fd, &own, sizeof(own));
-	test_receive(fd, theirs, sizeof(*theirs));
-	connect_side(side, &theirs->address, NULL);
+	region = add_region(side, LENGTH, ALL_REMOTE);
+	*theirs = exchange_offers(fd, side, region);
 	CHECK_EQUAL(post_receive(side->qp, 1, sge_of(region, 0, LENGTH)), 0);
 	test_signal(fd);
 	test_await(fd);
+	return region;
 }
 
 static void serve(int fd)
 {
-	struct region region;
 	struct side side;
 	struct offer theirs;
 
-	open_and_connect(fd, &side, &region, &theirs);
+	open_and_connect(fd, &side, &theirs);
 	expect_completion(side.cq, 1, IBV_WC_SUCCESS);
 	test_signal(fd);
 	test_await(fd);
-	destroy_region(&region);
 	close_side(&side);
 }
 
@@ -52,21 +47,19 @@ int main(void)
 {
 	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE, IBV_WR_SEND};
 	struct test_peer peer = hosts_start(serve);
-	struct region region;
 	struct side side;
 	struct offer theirs;
+	struct region *region = open_and_connect(peer.fd, &side, &theirs);
 
-	open_and_connect(peer.fd, &side, &region, &theirs);
 	for (int i = 0; i < 3; i++) {
 		uint64_t start = test_now_ms();
 
-		CHECK_EQUAL(post(side.qp, opcodes[i], i + 2, sge_of(&region, 0, LENGTH), theirs.addr, theirs.rkey), 0);
+		CHECK_EQUAL(post(side.qp, opcodes[i], i + 2, sge_of(region, 0, LENGTH), theirs.addr, theirs.rkey), 0);
 		expect_completion(side.cq, i + 2, IBV_WC_SUCCESS);
 		CHECK(test_now_ms() - start > RETRIES_MS);
 	}
 	test_await(peer.fd);
 	test_signal(peer.fd);
-	destroy_region(&region);
 	close_side(&side);
 	test_join_peer(&peer);
 }

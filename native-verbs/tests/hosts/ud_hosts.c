@@ -35,12 +35,9 @@ static struct hello hello_of(struct ud_side *ud)
 
 static void expect_from(struct ud_side *ud, const struct hello *peer, uint32_t seed)
 {
-	struct ibv_wc wc = wait_completion(ud->side.cq);
 	uint8_t expected[LENGTH];
 
-	CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
-	CHECK_EQUAL(wc.src_qp, peer->qpn);
-	CHECK_EQUAL(wc.byte_len, GRH_BYTES + LENGTH);
+	CHECK_EQUAL(ud_expect(ud, LENGTH).src_qp, peer->qpn);
 	fill_pattern(expected, LENGTH, seed);
 	CHECK(!memcmp(ud->memory.bytes + GRH_BYTES, expected, LENGTH));
 }
@@ -80,61 +77,48 @@ static void send_over_the_link(struct ud_side *ud, const union ibv_gid *gid, uin
 	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
 }
 
-/* A process of its own, for the secret of a process does not change. */
-static void send_with_secret(const char *secret, const struct hello *peer)
+/* One side for each process: the secret of a process does not change. */
+static struct hello theirs;
+static struct test_peer host_1;
+
+static void send_with_secret(void)
 {
-	pid_t pid = test_fork();
+	struct ud_side ud;
+	struct hello own;
 
-	if (!pid) {
-		struct ud_side ud;
-		struct ibv_ah *ah;
-
-		if (secret)
-			setenv("SOFTVERBS_SECRET", secret, 1);
-		else
-			unsetenv("SOFTVERBS_SECRET");
-		open_ud_side(&ud, 4);
-		ah = ah_to(&ud, &peer->gid[0], index_of_family(&ud, true));
-		ud_send_by(&ud, ah, peer->qpn, 100);
-		CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
-		close_ud_side(&ud);
-		exit(0);
+	open_ud_side(&ud, 16);
+	own = hello_of(&ud);
+	test_send(host_1.fd, &own, sizeof(own));
+	for (int i = 0; i < FAMILIES; i++) {
+		test_await(host_1.fd);
+		send_over_the_link(&ud, &theirs.gid[i], theirs.qpn, index_of_family(&ud, i == 0), i + 1);
 	}
-	test_join(pid);
+	close_ud_side(&ud);
+	check_no_leaks();
 }
 
-static void body(int fd, struct ud_side *ud, const struct hello *peer)
+static void send_unheard(void)
 {
-	for (int i = 0; i < FAMILIES; i++) {
-		test_await(fd);
-		send_over_the_link(ud, &peer->gid[i], peer->qpn, index_of_family(ud, i == 0), i + 1);
-	}
+	struct ud_side ud;
+	struct ibv_ah *ah;
+
+	open_ud_side(&ud, 4);
+	ah = ah_to(&ud, &theirs.gid[0], index_of_family(&ud, true));
+	ud_send_by(&ud, ah, theirs.qpn, 100);
+	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
+	close_ud_side(&ud);
 }
 
 int main(void)
 {
-	struct hello own, peer;
-	struct test_peer child;
-	struct ud_side ud;
-	pid_t pid;
-
-	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
-	child = hosts_start(receive_all);
-	test_receive(child.fd, &peer, sizeof(peer));
-	pid = test_fork();
-	if (!pid) {
-		open_ud_side(&ud, 16);
-		own = hello_of(&ud);
-		test_send(child.fd, &own, sizeof(own));
-		body(child.fd, &ud, &peer);
-		close_ud_side(&ud);
-		check_no_leaks();
-		exit(0);
-	}
-	test_join(pid);
-	test_await(child.fd);
-	send_with_secret("not that of these hosts", &peer);
-	send_with_secret(NULL, &peer);
-	test_signal(child.fd);
-	test_join_peer(&child);
+	host_1 = hosts_start(receive_all);
+	test_receive(host_1.fd, &theirs, sizeof(theirs));
+	test_run_apart(send_with_secret);
+	test_await(host_1.fd);
+	setenv("SOFTVERBS_SECRET", "not that of these hosts", 1);
+	test_run_apart(send_unheard);
+	unsetenv("SOFTVERBS_SECRET");
+	test_run_apart(send_unheard);
+	test_signal(host_1.fd);
+	test_join_peer(&host_1);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two hosts behind two interfaces have the same link-local address: the one that guesses keys is refused, the other is not. */
 #define _GNU_SOURCE
-#include "softdev_fixture.h"
+#include "offer.h"
 #include "transport/wrong_keys.h"
 
 #include "hosts_fixture.h"
@@ -15,20 +15,6 @@ enum { HOSTS = 2, LAST = -1 };
 static const char *const our_addresses[HOSTS] = {"fe80::77:1", "fe80::77:3"};
 static const struct connection quick = {.timeout = 10, .retry_count = 1};
 
-struct offer {
-	struct address address;
-	uint64_t addr;
-	uint32_t rkey;
-};
-
-static void reconnect(struct side *side, const struct address *remote)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
-
-	CHECK_EQUAL(softverbs_ibv_modify_qp(side->qp, &attr, IBV_QP_STATE), 0);
-	connect_side(side, remote, &quick);
-}
-
 static void join(const char *interface, const char *address)
 {
 	hosts_run("ip link set %s addrgenmode none", interface);
@@ -39,7 +25,7 @@ static void join(const char *interface, const char *address)
 /* A host that READs with the key changed as it is told, and tells how that ended. */
 static void ask(int fd)
 {
-	struct region sink;
+	struct region *sink;
 	struct side side;
 
 	hosts_leave();
@@ -48,7 +34,7 @@ static void ask(int fd)
 	join("wire", THEIR_ADDRESS);
 	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
 	open_side(&side, 16, 16);
-	sink = create_region(side.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
+	sink = add_region(&side, 4096, IBV_ACCESS_LOCAL_WRITE);
 	for (;;) {
 		struct address own = address_of(&side);
 		struct offer offer;
@@ -60,25 +46,24 @@ static void ask(int fd)
 		if (key_change == LAST)
 			break;
 		test_receive(fd, &offer, sizeof(offer));
-		reconnect(&side, &offer.address);
-		CHECK_EQUAL(post_read(side.qp, 1, &sink, 8, offer.addr, offer.rkey ^ (uint32_t)key_change), 0);
+		reconnect_side(&side, &offer.address, &quick);
+		CHECK_EQUAL(post_read(side.qp, 1, sink, 8, offer.addr, offer.rkey ^ (uint32_t)key_change), 0);
 		wc = wait_completion(side.cq);
 		test_send(fd, &wc.status, sizeof(wc.status));
 	}
-	destroy_region(&sink);
 	close_side(&side);
 }
 
 static enum ibv_wc_status status_of_read(struct side *side, const struct region *region, const struct test_peer *peers,
 					 int host, int key_change)
 {
-	struct offer offer = {address_of(side), (uintptr_t)region->bytes, region->mr->rkey};
+	struct offer offer = offer_of(side, region);
 	enum ibv_wc_status status;
 	struct address remote;
 
 	CHECK_EQUAL(inet_pton(AF_INET6, our_addresses[host], &offer.address.gid), 1);
 	test_receive(peers[host].fd, &remote, sizeof(remote));
-	reconnect(side, &remote);
+	reconnect_side(side, &remote, &quick);
 	test_send(peers[host].fd, &key_change, sizeof(key_change));
 	test_send(peers[host].fd, &offer, sizeof(offer));
 	test_receive(peers[host].fd, &status, sizeof(status));
@@ -89,7 +74,7 @@ int main(void)
 {
 	static const int last = LAST;
 	struct test_peer peers[HOSTS];
-	struct region region;
+	struct region *region;
 	struct side side;
 
 	hosts_leave();
@@ -102,15 +87,14 @@ int main(void)
 	}
 	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
 	open_side(&side, 16, 16);
-	region = create_region(side.pd, 4096, IBV_ACCESS_REMOTE_READ);
+	region = add_region(&side, 4096, IBV_ACCESS_REMOTE_READ);
 	for (int i = 0; i < WRONG_KEYS_PER_MINUTE; i++)
-		CHECK_EQUAL(status_of_read(&side, &region, peers, 0, 1 + i), IBV_WC_REM_ACCESS_ERR);
-	CHECK_EQUAL(status_of_read(&side, &region, peers, 0, 0), IBV_WC_RETRY_EXC_ERR);
-	CHECK_EQUAL(status_of_read(&side, &region, peers, 1, 0), IBV_WC_SUCCESS);
+		CHECK_EQUAL(status_of_read(&side, region, peers, 0, 1 + i), IBV_WC_REM_ACCESS_ERR);
+	CHECK_EQUAL(status_of_read(&side, region, peers, 0, 0), IBV_WC_RETRY_EXC_ERR);
+	CHECK_EQUAL(status_of_read(&side, region, peers, 1, 0), IBV_WC_SUCCESS);
 	for (int i = 0; i < HOSTS; i++) {
 		test_send(peers[i].fd, &last, sizeof(last));
 		test_join_peer(&peers[i]);
 	}
-	destroy_region(&region);
 	close_side(&side);
 }

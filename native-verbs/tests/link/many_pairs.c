@@ -27,30 +27,28 @@ static void connect_to(const struct side *side, struct ibv_qp *qp, struct ibv_qp
 int main(void)
 {
 	int before = open_descriptors();
-	struct region source, sink;
+	struct region *source, *sink;
 	struct side side;
 
 	alarm(TEST_SECONDS);
 	open_side(&side, 4, 1);
-	source = create_region(side.pd, BYTES, ALL_REMOTE);
-	sink = create_region(side.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	memset(source.bytes, 5, BYTES);
+	source = add_region(&side, BYTES, ALL_REMOTE);
+	sink = add_region(&side, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	memset(source->bytes, 5, BYTES);
 	qps[0] = side.qp;
 	for (int i = 1; i < 2 * PAIRS; i++)
 		qps[i] = create_qp(&side, 1);
 	for (int i = 0; i < 2 * PAIRS; i++)
 		connect_to(&side, qps[i], qps[i ^ 1]);
 	for (int i = 0; i < 2 * PAIRS; i++) {
-		memset(sink.bytes, 0, BYTES);
-		CHECK_EQUAL(post_read(qps[i], i, &sink, BYTES, (uintptr_t)source.bytes, source.mr->rkey), 0);
+		memset(sink->bytes, 0, BYTES);
+		CHECK_EQUAL(post_read(qps[i], i, sink, BYTES, (uintptr_t)source->bytes, source->mr->rkey), 0);
 		expect_completion(side.cq, i, IBV_WC_SUCCESS);
-		CHECK_EQUAL(sink.bytes[BYTES - 1], 5);
+		CHECK_EQUAL(sink->bytes[BYTES - 1], 5);
 	}
 	CHECK(open_descriptors() - before < MAX_DESCRIPTORS);
 	for (int i = 1; i < 2 * PAIRS; i++)
 		CHECK_EQUAL(softverbs_ibv_destroy_qp(qps[i]), 0);
-	destroy_region(&source);
-	destroy_region(&sink);
 	close_side(&side);
 	check_no_leaks();
 	return 0;

@@ -29,28 +29,26 @@ static void expect_failure(struct test_peer *peer, uint16_t reason)
 	static const struct connection patient = {.no_timeout = true};
 	uint64_t start = test_now_ms();
 	struct address remote;
-	struct region region;
+	struct region *region;
 	struct side side;
 	uint16_t port;
 
 	test_receive(peer->fd, &port, sizeof(port));
 	test_send(peer->fd, &reason, sizeof(reason));
 	open_side(&side, 16, 16);
-	region = create_region(side.pd, 4096, ALL_REMOTE);
+	region = add_region(&side, 4096, ALL_REMOTE);
 	remote = address_of(&side);
 	remote.qpn = (uint32_t)port << 8 | RAW_QP_INDEX;
 	connect_side(&side, &remote, &patient);
-	CHECK_EQUAL(post_read(side.qp, reason, &region, 64, 4096, 1), 0);
-	expect_completion(side.cq, reason, IBV_WC_RETRY_EXC_ERR);
+	read_and_expect(&side, reason, region, 64, 4096, 1, IBV_WC_RETRY_EXC_ERR);
 	CHECK(test_now_ms() - start < LIMIT_MS);
-	destroy_region(&region);
 	close_side(&side);
 }
 
 int main(void)
 {
 	static const uint16_t reasons[] = {EACCES, EPROTO, EAGAIN, ECANCELED, ENODATA, ECONNREFUSED, 0, 0xffff};
-	enum { REASONS = sizeof(reasons) / sizeof(reasons[0]) };
+	enum { REASONS = COUNT_OF(reasons) };
 	struct test_peer peers[REASONS];
 
 	for (int i = 0; i < REASONS; i++) /* before the device is touched */

@@ -50,28 +50,21 @@ __attribute__((visibility("default"))) int epoll_ctl(int epoll_fd, int op, int f
 static enum ibv_wc_status status_with(atomic_int *left, int place, bool connected)
 {
 	static const struct connection patient = {.no_timeout = true};
-	struct region sink, source;
 	struct pair pair;
 	struct ibv_wc wc;
 	uint64_t start;
 
-	open_pair(&pair, &patient, &patient);
-	sink = create_region(pair.a.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-	source = create_region(pair.b.pd, 4096, ALL_REMOTE);
-	source.bytes[5] = place;
-	if (connected) {
-		CHECK_EQUAL(post_read(pair.a.qp, 0, &sink, 4, (uintptr_t)source.bytes, source.mr->rkey), 0);
-		expect_completion(pair.a.cq, 0, IBV_WC_SUCCESS);
-	}
+	open_pair_as(&pair, &(struct pair_setup){.a = patient, .b = patient});
+	pair.remote->bytes[5] = place;
+	if (connected)
+		pair_run(&pair, IBV_WR_RDMA_READ, 0, 4, IBV_WC_SUCCESS);
 	atomic_store(left, place);
 	start = test_now_ms();
-	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, 4096, (uintptr_t)source.bytes, source.mr->rkey), 0);
+	pair_post(&pair, IBV_WR_RDMA_READ, 1, 4096);
 	wc = wait_completion(pair.a.cq);
 	atomic_store(left, 0);
 	CHECK(test_now_ms() - start < LIMIT_MS);
-	CHECK(wc.status != IBV_WC_SUCCESS || sink.bytes[5] == place);
-	destroy_region(&sink);
-	destroy_region(&source);
+	CHECK(wc.status != IBV_WC_SUCCESS || pair.local->bytes[5] == place);
 	close_pair(&pair);
 	return wc.status;
 }

@@ -6,69 +6,40 @@
 #include "raw_responder.h"
 #include "softdev_fixture.h"
 
-enum { LIMIT_MS = 15000, LINKS = 6 };
+enum { LIMIT_MS = 15000 };
 
-static int say_nothing(uint16_t port)
-{
-	return raw_link_connect(port);
-}
+/* How far each link goes before it is silent. */
+enum stage { CONNECTED, HALF_A_HELLO, HELLO, OPEN_NOTHING, REQUEST_NOTHING, HALF_AN_OPEN, LINKS };
 
-static int say_hello(uint16_t port)
+static int go_as_far_as(enum stage stage, uint16_t port)
 {
 	struct raw_hello hello = raw_link_hello(LINK_KIND_QP);
 	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(hello)};
 	int fd = raw_link_connect(port);
 
-	CHECK(raw_write_frame(fd, &frame, &hello));
-	CHECK(raw_read_frame(fd, &frame, &hello, sizeof(hello)));
-	return fd;
-}
-
-static int half_a_hello(uint16_t port)
-{
-	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(struct raw_hello)};
-	int fd = raw_link_connect(port);
-
-	CHECK_EQUAL(send(fd, &frame, sizeof(frame), 0), sizeof(frame));
-	return fd;
-}
-
-static int open_nothing(uint16_t port)
-{
-	int fd = raw_link_connect(port);
-
-	raw_link_shake_hands(fd, LINK_KIND_QP, raw_write_frame);
-	return fd;
-}
-
-static int request_nothing(uint16_t port)
-{
-	int fd = raw_link_connect(port);
-
-	raw_link_shake_hands(fd, LINK_KIND_CM, raw_write_frame);
-	return fd;
-}
-
-static int open_by_half(uint16_t port)
-{
-	struct frame frame = {.op = WIRE_QP_OPEN, .length = sizeof(struct qp_open)};
-	int fd = open_nothing(port);
-
-	CHECK_EQUAL(send(fd, &frame, sizeof(frame), 0), sizeof(frame));
+	if (stage == HALF_A_HELLO)
+		CHECK_EQUAL(send(fd, &frame, sizeof(frame), 0), sizeof(frame));
+	if (stage == HELLO) {
+		CHECK(raw_write_frame(fd, &frame, &hello));
+		CHECK(raw_read_frame(fd, &frame, &hello, sizeof(hello)));
+	}
+	if (stage >= OPEN_NOTHING)
+		raw_link_shake_hands(fd, stage == REQUEST_NOTHING ? LINK_KIND_CM : LINK_KIND_QP, raw_write_frame);
+	frame = (struct frame){.op = WIRE_QP_OPEN, .length = sizeof(struct qp_open)};
+	if (stage == HALF_AN_OPEN)
+		CHECK_EQUAL(send(fd, &frame, sizeof(frame), 0), sizeof(frame));
 	return fd;
 }
 
 static void be_silent(int control)
 {
-	int (*const connectors[LINKS])(uint16_t) = {say_nothing,  half_a_hello,	   say_hello,
-						    open_nothing, request_nothing, open_by_half};
 	int links[LINKS];
 	uint64_t deadline;
 	uint16_t port;
 
 	test_receive(control, &port, sizeof(port));
 	for (int i = 0; i < LINKS; i++)
-		links[i] = connectors[i](port);
+		links[i] = go_as_far_as(i, port);
 	deadline = test_now_ms() + LIMIT_MS;
 	for (int i = 0; i < LINKS; i++) {
 		uint64_t now = test_now_ms();
@@ -83,23 +54,16 @@ static void be_silent(int control)
 int main(void)
 {
 	struct test_peer peer = test_start_peer(be_silent);
-	struct region sink, source;
 	struct pair pair;
 	uint16_t port;
 
 	setenv("SOFTVERBS_PATH", "wire", 1);
-	open_pair(&pair, NULL, NULL);
-	sink = create_region(pair.a.pd, 4096, ALL_REMOTE);
-	source = create_region(pair.b.pd, 4096, ALL_REMOTE);
-	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, 8, (uintptr_t)source.bytes, source.mr->rkey), 0);
-	expect_completion(pair.a.cq, 1, IBV_WC_SUCCESS);
+	open_pair_as(&pair, &(struct pair_setup){0});
+	pair_run(&pair, IBV_WR_RDMA_READ, 1, 8, IBV_WC_SUCCESS);
 	port = pair.a.qp->qp_num >> 8;
 	test_send(peer.fd, &port, sizeof(port));
 	test_await(peer.fd);
-	CHECK_EQUAL(post_read(pair.a.qp, 2, &sink, 8, (uintptr_t)source.bytes, source.mr->rkey), 0);
-	expect_completion(pair.a.cq, 2, IBV_WC_SUCCESS);
+	pair_run(&pair, IBV_WR_RDMA_READ, 2, 8, IBV_WC_SUCCESS);
 	test_join_peer(&peer);
-	destroy_region(&sink);
-	destroy_region(&source);
 	close_pair(&pair);
 }

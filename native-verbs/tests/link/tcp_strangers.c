@@ -80,15 +80,11 @@ static void crowd(int control)
 
 static void expect_service(struct pair *pair)
 {
-	struct region sink = create_region(pair->a.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	struct region source = create_region(pair->b.pd, BYTES, ALL_REMOTE);
+	static uint8_t byte;
 
-	source.bytes[BYTES - 1] = 9;
-	CHECK_EQUAL(post_read(pair->a.qp, 1, &sink, BYTES, (uintptr_t)source.bytes, source.mr->rkey), 0);
-	expect_completion(pair->a.cq, 1, IBV_WC_SUCCESS);
-	CHECK_EQUAL(sink.bytes[BYTES - 1], 9);
-	destroy_region(&sink);
-	destroy_region(&source);
+	pair->remote->bytes[BYTES - 1] = ++byte;
+	pair_run(pair, IBV_WR_RDMA_READ, 1, BYTES, IBV_WC_SUCCESS);
+	CHECK_EQUAL(pair->local->bytes[BYTES - 1], byte);
 }
 
 static void with_a_secret(void)
@@ -100,14 +96,14 @@ static void with_a_secret(void)
 
 	setenv("SOFTVERBS_SECRET", "the secret of this test", 1);
 	setenv("SOFTVERBS_PATH", "tcp", 1);
-	open_pair(&pair, NULL, NULL);
+	open_pair_as(&pair, &(struct pair_setup){.bytes = BYTES});
 	expect_service(&pair);
 	descriptors = open_descriptors();
 	port = pair.a.qp->qp_num >> 8;
 	test_send(peer.fd, &port, sizeof(port));
 	test_await(peer.fd);
 	expect_service(&pair);
-	open_pair(&another, NULL, NULL);
+	open_pair_as(&another, &(struct pair_setup){.bytes = BYTES});
 	expect_service(&another);
 	CHECK(open_descriptors() - descriptors < ALLOWED_DESCRIPTORS);
 	test_signal(peer.fd);

@@ -118,12 +118,20 @@ static inline void cm_request_address(struct rdma_cm_id *id, const char *text, u
 	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000));
 }
 
-static inline void cm_resolve(struct rdma_cm_id *id, const char *text, uint16_t port)
+/* The way there: its address, and its route. */
+static inline void cm_resolve_address(struct rdma_cm_id *id, struct sockaddr_storage *address)
 {
-	cm_request_address(id, text, port);
+	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)address, 1000));
 	CHECK_EQUAL(cm_take(id->channel, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
 	CHECK(!softverbs_rdma_resolve_route(id, 1000));
 	CHECK_EQUAL(cm_take(id->channel, RDMA_CM_EVENT_ROUTE_RESOLVED), 0);
+}
+
+static inline void cm_resolve(struct rdma_cm_id *id, const char *text, uint16_t port)
+{
+	struct sockaddr_storage address = cm_address(text, port);
+
+	cm_resolve_address(id, &address);
 }
 
 /* A queue pair with queues of its own (cm_qp.c creates them). */

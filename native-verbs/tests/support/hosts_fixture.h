@@ -70,6 +70,7 @@ static inline void hosts_peer(int fd)
 	test_await(fd);
 	hosts_join(HOST_1_V4, HOST_1_V6, HOST_1_LINK_LOCAL);
 	test_signal(fd);
+	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
 	hosts_body(fd);
 }
 
@@ -78,7 +79,7 @@ static inline void hosts_set_link(bool up)
 	hosts_run("ip link set wire %s", up ? "up" : "down");
 }
 
-/* Host 0 is this process from here on, host 1 runs body(). The link is up. */
+/* Host 0 is this process from here on, host 1 runs body(). The link is up, and both know HOST_SECRET. */
 static inline struct test_peer hosts_start(void (*body)(int fd))
 {
 	struct test_peer peer;
@@ -91,6 +92,7 @@ static inline struct test_peer hosts_start(void (*body)(int fd))
 	test_signal(peer.fd);
 	test_await(peer.fd);
 	hosts_join(HOST_0_V4, HOST_0_V6, HOST_0_LINK_LOCAL);
+	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
 	return peer;
 }
 

@@ -54,6 +54,17 @@ static inline void serve_region(int fd, size_t bytes)
 	check_no_leaks();
 }
 
+/* Both offer a region: each calls it, connects to the other, and learns what it may use. */
+static inline struct offer exchange_offers(int fd, struct side *side, const struct region *region)
+{
+	struct offer own = offer_of(side, region), theirs;
+
+	test_send(fd, &own, sizeof(own));
+	test_receive(fd, &theirs, sizeof(theirs));
+	connect_side(side, &theirs.address, NULL);
+	return theirs;
+}
+
 /* Two processes that offer nothing: both call it, and connect to each other. */
 static inline void connect_over(int fd, struct side *side, const struct connection *how)
 {
