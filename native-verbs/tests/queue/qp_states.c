@@ -56,8 +56,10 @@ static void drainedQueueIsToldOnRequest(struct side *side)
 
 static void resetTakesCompletionsBack(struct side *side)
 {
+	struct region *region = add_region(side, 4096, ALL_REMOTE);
+
 	go_to(side, IBV_QPS_ERR);
-	CHECK_EQUAL(post_receive(side->qp, 1, sge_of(&side->regions[0], 0, 8)), 0);
+	CHECK_EQUAL(post_receive(side->qp, 1, sge_of(region, 0, 8)), 0);
 	move_qp(side->qp, IBV_QPS_RESET);
 	expect_no_completion(side->cq);
 }

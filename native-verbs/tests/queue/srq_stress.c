@@ -12,7 +12,7 @@ enum { QPS = 4, RECEIVES = 32, SLOT = 64, ROUNDS = 12, SENDS = 40 };
 
 static struct side to;
 static struct ibv_srq *srq;
-static struct region sink;
+static struct region *sink;
 static atomic_bool stopping;
 static atomic_int received, lost; /* lost: completed as failed with the queue pair it came from */
 
@@ -22,9 +22,7 @@ static void *post_receives(void *unused)
 
 	(void)unused;
 	while (!atomic_load(&stopping)) {
-		struct ibv_sge sge = sge_of(&sink, slot % RECEIVES * SLOT, SLOT);
-		struct ibv_recv_wr *bad, wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
-		int error = ibv_post_srq_recv(srq, &wr, &bad);
+		int error = post_shared(srq, slot, sge_of(sink, slot % RECEIVES * SLOT, SLOT));
 
 		CHECK(!error || error == ENOMEM);
 		slot += !error;
@@ -79,25 +77,18 @@ static void *send_messages(void *unused)
 
 	(void)unused;
 	for (int round = 0; round < ROUNDS; round++) {
-		struct address from_address, to_address;
 		struct side from, far = to;
-		struct region source;
-		int sent = 0;
+		struct region *source;
 
 		open_side(&from, 64, SENDS);
-		source = create_region(from.pd, SLOT, IBV_ACCESS_LOCAL_WRITE);
+		source = add_region(&from, SLOT, IBV_ACCESS_LOCAL_WRITE);
 		far.qp = softverbs_ibv_create_qp(to.pd, &init);
 		CHECK(far.qp);
-		from_address = address_of(&from);
-		to_address = address_of(&far);
-		connect_side(&far, &from_address, NULL);
-		connect_side(&from, &to_address, NULL);
+		connect_sides(&from, &far, NULL, NULL);
 		for (int i = 0; i < SENDS; i++)
-			CHECK_EQUAL(post(from.qp, IBV_WR_SEND, i, sge_of(&source, 0, SLOT), 0, 0), 0);
-		for (; sent < (round % 2 ? SENDS : SENDS / 2); sent++)
-			expect_completion(from.cq, sent, IBV_WC_SUCCESS);
+			CHECK_EQUAL(post(from.qp, IBV_WR_SEND, i, sge_of(source, 0, SLOT), 0, 0), 0);
+		expect_completions(from.cq, 0, (round % 2 ? SENDS : SENDS / 2) - 1, IBV_WC_SUCCESS);
 		CHECK_EQUAL(softverbs_ibv_destroy_qp(far.qp), 0);
-		destroy_region(&source);
 		close_side(&from);
 	}
 	return NULL;
@@ -111,7 +102,7 @@ int main(void)
 
 	alarm(TEST_SECONDS);
 	open_side(&to, 4096, 4);
-	sink = create_region(to.pd, RECEIVES * SLOT, IBV_ACCESS_LOCAL_WRITE);
+	sink = add_region(&to, RECEIVES * SLOT, IBV_ACCESS_LOCAL_WRITE);
 	srq = softverbs_ibv_create_srq(to.pd, &init);
 	CHECK(srq);
 	for (int i = 0; i < 3; i++)
@@ -125,7 +116,6 @@ int main(void)
 	for (int i = 0; i < 3; i++)
 		CHECK(!pthread_join(helpers[i], NULL));
 	CHECK_EQUAL(softverbs_ibv_destroy_srq(srq), 0);
-	destroy_region(&sink);
 	close_side(&to);
 	check_no_leaks();
 }

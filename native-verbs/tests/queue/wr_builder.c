@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ibv_wr_* interface: each operation arrives, data set inline is copied at once, a batch is posted whole or not at all. */
-/* What the inline ibv_create_qp_ex falls back on. */
-#define ibv_create_qp softverbs_ibv_create_qp
+#define ibv_create_qp softverbs_ibv_create_qp /* what the inline ibv_create_qp_ex falls back on */
 #include "softdev_fixture.h"
 
 enum {
@@ -24,43 +23,29 @@ static struct ibv_qp_init_attr_ex attributes(const struct side *side)
 	};
 }
 
-static void give_extended_pair(struct side *side)
+static void open_extended_side(struct side *side)
 {
-	struct ibv_qp_init_attr_ex attr = attributes(side);
+	struct ibv_qp_init_attr_ex attr;
 
+	open_side(side, 256, 8);
 	CHECK(!softverbs_ibv_qp_to_qp_ex(side->qp));
 	CHECK_EQUAL(softverbs_ibv_destroy_qp(side->qp), 0);
+	attr = attributes(side);
 	side->qp = ibv_create_qp_ex(side->context, &attr);
 	CHECK(side->qp && softverbs_ibv_qp_to_qp_ex(side->qp));
 }
 
-static void open_extended(struct pair *pair)
-{
-	static const struct connection all = {.access = ALL_REMOTE | IBV_ACCESS_REMOTE_ATOMIC};
-	struct address to_a, to_b;
-
-	open_side(&pair->a, 256, 8);
-	open_side(&pair->b, 256, 8);
-	give_extended_pair(&pair->a);
-	give_extended_pair(&pair->b);
-	to_a = address_of(&pair->a);
-	to_b = address_of(&pair->b);
-	connect_side(&pair->a, &to_b, &all);
-	connect_side(&pair->b, &to_a, &all);
-}
-
 static void expect_receive(struct pair *pair, uint64_t wr_id, enum ibv_wc_opcode opcode, unsigned int imm)
 {
-	struct ibv_wc wc = wait_completion(pair->b.cq);
+	struct ibv_wc wc = expect_completion(pair->b.cq, wr_id, IBV_WC_SUCCESS);
 
-	CHECK_EQUAL(wc.wr_id, wr_id);
-	CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
 	CHECK_EQUAL(wc.opcode, opcode);
 	CHECK_EQUAL(wc.wc_flags & IBV_WC_WITH_IMM ? be32toh(wc.imm_data) : 0, imm);
 }
 
-static void eachOperationArrives(struct pair *pair, struct region *here, struct region *there)
+static void eachOperationArrives(struct pair *pair)
 {
+	struct region *here = pair->local, *there = pair->remote;
 	struct ibv_qp_ex *qp = softverbs_ibv_qp_to_qp_ex(pair->a.qp);
 	uint64_t remote = (uintptr_t)there->bytes, local = (uintptr_t)here->bytes;
 	uint32_t rkey = there->mr->rkey, lkey = here->mr->lkey;
@@ -97,8 +82,7 @@ static void eachOperationArrives(struct pair *pair, struct region *here, struct 
 	memset(inline_text, '#', sizeof(inline_text));
 	CHECK_EQUAL(ibv_wr_complete(qp), 0);
 
-	for (int i = 1; i <= 7; i++)
-		expect_completion(pair->a.cq, i, IBV_WC_SUCCESS);
+	expect_completions(pair->a.cq, 1, 7, IBV_WC_SUCCESS);
 	expect_receive(pair, 0, IBV_WC_RECV_RDMA_WITH_IMM, 71);
 	expect_receive(pair, 1, IBV_WC_RECV, 0);
 	expect_receive(pair, 2, IBV_WC_RECV, 72);
@@ -127,10 +111,10 @@ static void begin_with_a_good_one(struct ibv_qp_ex *qp)
 	ibv_wr_send(qp);
 }
 
-static void oneBadRequestLeavesNothingPosted(struct pair *pair, struct region *here)
+static void oneBadRequestLeavesNothingPosted(struct pair *pair)
 {
 	struct ibv_qp_ex *qp = softverbs_ibv_qp_to_qp_ex(pair->a.qp);
-	struct ibv_sge sge = sge_of(here, 0, 8), three[] = {sge, sge, sge};
+	struct ibv_sge sge = sge_of(pair->local, 0, 8), three[] = {sge, sge, sge};
 	struct softverbs_counters before = counters_now();
 	char much[65] = {0};
 
@@ -175,36 +159,28 @@ static void whatFailedBeforeDoesNotSpoilTheNextBatch(struct pair *pair)
 
 static void expect_refusal(struct side *side, struct ibv_qp_init_attr_ex attr, int error)
 {
-	errno = 0;
-	CHECK(!ibv_create_qp_ex(side->context, &attr));
-	CHECK_EQUAL(errno, error);
+	CHECK_REFUSED(ibv_create_qp_ex(side->context, &attr), error);
 }
+
+/* What differs from the usual attributes by this change is refused. */
+#define REFUSED(side, error, change)                                       \
+	do {                                                               \
+		struct ibv_qp_init_attr_ex asked = attributes(side);       \
+		change;                                                    \
+		expect_refusal(side, asked, error);                        \
+	} while (0)
 
 static void argumentsAreChecked(struct side *side)
 {
-	struct ibv_qp_init_attr_ex attr = attributes(side);
-
-	attr.send_ops_flags = IBV_QP_EX_WITH_TSO;
-	expect_refusal(side, attr, EOPNOTSUPP);
-	attr.send_ops_flags = 1ull << 40;
-	expect_refusal(side, attr, EOPNOTSUPP);
-	attr = attributes(side);
-	attr.qp_type = IBV_QPT_UD; /* which cannot READ */
-	expect_refusal(side, attr, EOPNOTSUPP);
-	attr = attributes(side);
-	attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
-	attr.create_flags = IBV_QP_CREATE_SCATTER_FCS;
-	expect_refusal(side, attr, EOPNOTSUPP);
-	attr = attributes(side);
-	attr.comp_mask |= IBV_QP_INIT_ATTR_XRCD;
-	expect_refusal(side, attr, EOPNOTSUPP);
-	attr.comp_mask = 1u << 30;
-	expect_refusal(side, attr, EINVAL);
-	attr.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS; /* without a protection domain */
-	expect_refusal(side, attr, EINVAL);
-	attr = attributes(side);
-	attr.cap.max_send_wr = UINT32_MAX;
-	expect_refusal(side, attr, EINVAL);
+	REFUSED(side, EOPNOTSUPP, asked.send_ops_flags = IBV_QP_EX_WITH_TSO);
+	REFUSED(side, EOPNOTSUPP, asked.send_ops_flags = 1ull << 40);
+	REFUSED(side, EOPNOTSUPP, asked.qp_type = IBV_QPT_UD); /* which cannot READ */
+	REFUSED(side, EOPNOTSUPP, asked.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+		asked.create_flags = IBV_QP_CREATE_SCATTER_FCS);
+	REFUSED(side, EOPNOTSUPP, asked.comp_mask |= IBV_QP_INIT_ATTR_XRCD);
+	REFUSED(side, EINVAL, asked.comp_mask = 1u << 30);
+	REFUSED(side, EINVAL, asked.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS); /* without a protection domain */
+	REFUSED(side, EINVAL, asked.cap.max_send_wr = UINT32_MAX);
 }
 
 static void onlyOperationsAskedForCanBePosted(struct side *side)
@@ -246,20 +222,20 @@ static void inlineDataNeedsNoList(struct side *side)
 
 static void body(void)
 {
-	struct region here, there;
+	static const struct connection all = {.access = ALL_REMOTE | IBV_ACCESS_REMOTE_ATOMIC};
 	struct pair pair;
 
-	open_extended(&pair);
-	here = create_region(pair.a.pd, 4096, ALL_REMOTE);
-	there = create_region(pair.b.pd, 4096, ALL_REMOTE | IBV_ACCESS_REMOTE_ATOMIC);
+	open_extended_side(&pair.a);
+	open_extended_side(&pair.b);
+	connect_sides(&pair.a, &pair.b, &all, &all);
+	pair.local = add_region(&pair.a, 4096, ALL_REMOTE);
+	pair.remote = add_region(&pair.b, 4096, ALL_REMOTE | IBV_ACCESS_REMOTE_ATOMIC);
 	argumentsAreChecked(&pair.a);
 	onlyOperationsAskedForCanBePosted(&pair.a);
 	inlineDataNeedsNoList(&pair.a);
-	eachOperationArrives(&pair, &here, &there);
-	oneBadRequestLeavesNothingPosted(&pair, &here);
+	eachOperationArrives(&pair);
+	oneBadRequestLeavesNothingPosted(&pair);
 	whatFailedBeforeDoesNotSpoilTheNextBatch(&pair);
-	destroy_region(&here);
-	destroy_region(&there);
 	close_pair(&pair);
 }
 
