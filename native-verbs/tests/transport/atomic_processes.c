@@ -74,7 +74,7 @@ static void body(void)
 		end.qp = qps[i] = create_qp(&side, 16);
 		offer_region(peers[i].fd, &end, region, &atomic);
 	}
-	test_sleep_ms(5); /* of counting */
+	AWAIT(*(volatile uint64_t *)(void *)region->bytes >= ADDS);
 	test_kill_peer(&peers[VICTIM]);
 	for (int i = 0; i < PEERS; i++) {
 		test_receive(peers[i].fd, got, sizeof(got));

@@ -3,9 +3,11 @@
  * Chains of READs of all sizes with scatter lists, from several regions into several sinks, with WRITEs among them:
  * every byte where it belongs, executed in order, one completion for each that asked for it.
  */
+#include "random.h"
 #include "softdev_fixture.h"
 
-enum { CHAIN = 60, LIST = 4, REGIONS = 3, BYTES = 4 << 20, ROUNDS = 20 };
+/* The last WRITTEN_BYTES of a source are for WRITEs. */
+enum { CHAIN = 60, LIST = 4, REGIONS = 3, BYTES = 4 << 20, WRITTEN_BYTES = 4096, ROUNDS = 20 };
 
 struct scene {
 	struct pair pair;
@@ -14,31 +16,24 @@ struct scene {
 	struct ibv_send_wr wr[CHAIN];
 	struct ibv_sge sge[CHAIN][LIST];
 	size_t used[REGIONS]; /* of the sinks */
-	uint32_t seed;
 };
 
-static uint32_t random_below(struct scene *scene, uint32_t limit)
+static uint32_t random_length(void)
 {
-	scene->seed = scene->seed * 1664525 + 1013904223;
-	return (scene->seed >> 8) % limit;
-}
-
-static uint32_t random_length(struct scene *scene)
-{
-	return random_below(scene, 8) ? 1 + random_below(scene, 3000) : 1 + random_below(scene, 150000);
+	return 1 + next_random(next_random(8) ? 3000 : 150000);
 }
 
 /* A READ of random bytes into the next free places of random sinks. */
 static void add_read(struct scene *scene, int i)
 {
-	const struct region *source = scene->source[random_below(scene, REGIONS)];
-	uint32_t length = random_length(scene), left = length;
-	uint64_t from = random_below(scene, BYTES - length);
-	int count = 1 + random_below(scene, LIST);
+	const struct region *source = scene->source[next_random(REGIONS)];
+	uint32_t length = random_length(), left = length;
+	uint64_t from = next_random(BYTES - WRITTEN_BYTES - length);
+	int count = 1 + next_random(LIST);
 
 	for (int k = 0; k < count; k++) {
-		uint32_t part = k + 1 == count ? left : random_below(scene, left + 1);
-		int number = random_below(scene, REGIONS);
+		uint32_t part = k + 1 == count ? left : next_random(left + 1);
+		int number = next_random(REGIONS);
 
 		CHECK(scene->used[number] + part <= BYTES);
 		scene->sge[i][k] = sge_of(scene->sink[number], scene->used[number], part);
@@ -57,7 +52,7 @@ static void add_read(struct scene *scene, int i)
 static void add_write_and_read(struct scene *scene, int i)
 {
 	struct ibv_sge first = scene->sge[0][0];
-	uint64_t to = (uintptr_t)scene->source[0]->bytes + BYTES - 200000;
+	uint64_t to = (uintptr_t)scene->source[0]->bytes + BYTES - WRITTEN_BYTES;
 	uint8_t *bytes = (uint8_t *)(uintptr_t)first.addr;
 
 	scene->sge[i][0] = first;
@@ -118,8 +113,9 @@ static void run_chain(struct scene *scene, int round)
 
 static void body(void)
 {
-	struct scene scene = {.seed = 7};
+	struct scene scene;
 
+	random_start();
 	open_pair(&scene.pair, NULL, NULL);
 	for (int i = 0; i < REGIONS; i++) {
 		scene.sink[i] = add_region(&scene.pair.a, BYTES, ALL_REMOTE);

@@ -26,7 +26,6 @@ static void write_with_keys(int fd, int wrong)
 	for (int i = 0; i < wrong; i++)
 		write_word(&side, from, offer.addr, offer.rkey ^ (1 + i));
 	write_word(&side, from, offer.addr, offer.rkey);
-	test_sleep_ms(300); /* nobody says when the last one is there, or lost */
 	test_signal(fd);
 	test_await(fd);
 	close_side(&side);
@@ -48,6 +47,10 @@ static void expect_word(struct test_peer *peer, struct side *side, struct region
 	memset(region->bytes, 0, 16);
 	offer_region(peer->fd, side, region, NULL);
 	test_await(peer->fd);
+	if (written)
+		AWAIT(*(volatile uint8_t *)region->bytes == 0x77);
+	else
+		test_sleep_ms(300);
 	CHECK_EQUAL(region->bytes[0], written ? 0x77 : 0);
 	CHECK_EQUAL(region->bytes[8], 0);
 	CHECK_EQUAL(state_of(side->qp), IBV_QPS_RTS);
