@@ -16,6 +16,7 @@
 #include "engine.h"
 #include "exports.h"
 #include "fault/fault.h"
+#include "lock.h"
 
 enum { PACKET_LIFE_TIME = 16, DEFAULT_HOP_LIMIT = 64 };
 
@@ -38,16 +39,10 @@ bool cm_address_is_wildcard(const struct sockaddr *address)
 	return ((const struct sockaddr_in *)address)->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
+/* A sockaddr_in6 has its port in the same place; an address that is not set yet is zeros. */
 uint16_t cm_address_port(const struct sockaddr *address)
 {
-	switch (address->sa_family) {
-	case AF_INET:
-		return ((const struct sockaddr_in *)address)->sin_port;
-	case AF_INET6:
-		return ((const struct sockaddr_in6 *)address)->sin6_port;
-	default:
-		return 0;
-	}
+	return ((const struct sockaddr_in *)address)->sin_port;
 }
 
 struct cm_address_state {
@@ -64,15 +59,11 @@ ENGINE_PART(cm_address, NULL);
 
 static struct ibv_pd *hold_default_pd(struct ibv_context *context)
 {
-	struct ibv_pd *result;
-
-	pthread_mutex_lock(&engine->cm_address->default_pd_lock);
+	HOLD_LOCK(&engine->cm_address->default_pd_lock);
 	if (!engine->cm_address->default_pd && context)
 		engine->cm_address->default_pd = softverbs_ibv_alloc_pd(context);
-	result = engine->cm_address->default_pd;
-	engine->cm_address->default_pd_users += !!result;
-	pthread_mutex_unlock(&engine->cm_address->default_pd_lock);
-	return result;
+	engine->cm_address->default_pd_users += !!engine->cm_address->default_pd;
+	return engine->cm_address->default_pd;
 }
 
 void cm_leave_device(struct cm_id *id)
@@ -80,11 +71,10 @@ void cm_leave_device(struct cm_id *id)
 	if (!id->holds_default_pd)
 		return;
 	id->holds_default_pd = false;
-	pthread_mutex_lock(&engine->cm_address->default_pd_lock);
+	HOLD_LOCK(&engine->cm_address->default_pd_lock);
 	/* If a memory region still uses the protection domain, it is kept for the next id. */
 	if (!--engine->cm_address->default_pd_users && !softverbs_ibv_dealloc_pd(engine->cm_address->default_pd))
 		engine->cm_address->default_pd = NULL;
-	pthread_mutex_unlock(&engine->cm_address->default_pd_lock);
 }
 
 void cm_set_device(struct cm_id *id)
@@ -224,14 +214,6 @@ static void substitute_loopback(struct sockaddr_storage *address)
 		((struct sockaddr_in *)address)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 
-static void set_port(struct sockaddr_storage *address, uint16_t port)
-{
-	if (address->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)address)->sin6_port = port;
-	else
-		((struct sockaddr_in *)address)->sin_port = port;
-}
-
 int cm_find_source(const struct sockaddr *destination, struct sockaddr_storage *source)
 {
 	socklen_t length = sizeof(*source);
@@ -244,7 +226,7 @@ int cm_find_source(const struct sockaddr *destination, struct sockaddr_storage *
 	    getsockname(fd, (struct sockaddr *)source, &length))
 		error = -errno;
 	else
-		set_port(source, 0);
+		((struct sockaddr_in *)source)->sin_port = 0;
 	close(fd);
 	return error;
 }
@@ -282,7 +264,7 @@ static int resolve_on_thread(struct cm_id *id, void *argument)
 	} else if (cm_address_is_wildcard(&addr->src_addr)) {
 		port = cm_address_port(&addr->src_addr);
 		memcpy(&addr->src_storage, &source, sizeof(source));
-		set_port(&addr->src_storage, port);
+		addr->src_sin.sin_port = port;
 	}
 	addr->dst_storage = destination;
 	cm_set_device(id);

@@ -8,6 +8,7 @@
 #include "cm/cm_exports.h"
 #include "fault/fault.h"
 #include "fault/fault_hold.h"
+#include "lock.h"
 #include "process/log.h"
 
 struct rdma_event_channel *softverbs_rdma_create_event_channel(void)
@@ -106,20 +107,16 @@ int softverbs_rdma_ack_cm_event(struct rdma_cm_event *public_event)
 /* Takes an event back that nobody has read; NULL if there is none. */
 static struct cm_event *take_unread(struct cm_id *id)
 {
-	struct cm_event *unread = NULL;
-
-	pthread_mutex_lock(&id->event_lock);
+	HOLD_LOCK(&id->event_lock);
 	LIST_EACH(at, &id->events) {
 		struct cm_event *event = container_of_(at, struct cm_event, place);
 
 		if (event_queue_remove(&event->channel->queue, &event->node)) {
 			list_remove(at);
-			unread = event;
-			break;
+			return event;
 		}
 	}
-	pthread_mutex_unlock(&id->event_lock);
-	return unread;
+	return NULL;
 }
 
 void cm_drain_events(struct cm_id *id)
@@ -132,10 +129,9 @@ void cm_drain_events(struct cm_id *id)
 			softverbs_rdma_destroy_id(event->event.id);
 		free(event);
 	}
-	pthread_mutex_lock(&id->event_lock);
+	HOLD_LOCK(&id->event_lock);
 	while (!list_is_empty(&id->events))
 		pthread_cond_wait(&id->event_acked, &id->event_lock);
-	pthread_mutex_unlock(&id->event_lock);
 }
 
 static int refuse_reply(struct cm_id *id, void *unused)

@@ -9,6 +9,7 @@
 #include "fault/fault.h"
 #include "fault/fault_hold.h"
 #include "link/link.h"
+#include "lock.h"
 
 int cm_result(int negative_errno)
 {
@@ -144,7 +145,7 @@ static int move_to_channel(struct cm_id *id, void *argument)
 {
 	struct cm_channel *target = argument;
 
-	pthread_mutex_lock(&id->event_lock);
+	HOLD_LOCK(&id->event_lock);
 	id->id.channel = &target->channel;
 	LIST_EACH(at, &id->events) {
 		struct cm_event *event = container_of_(at, struct cm_event, place);
@@ -158,7 +159,6 @@ static int move_to_channel(struct cm_id *id, void *argument)
 			move_to_channel(to_cm_id(event->event.id), target);
 		event_queue_push(&target->queue, &event->node);
 	}
-	pthread_mutex_unlock(&id->event_lock);
 	return 0;
 }
 
@@ -173,10 +173,9 @@ static bool has_left_behind(const struct cm_id *id)
 
 static void await_left_behind(struct cm_id *id)
 {
-	pthread_mutex_lock(&id->event_lock);
+	HOLD_LOCK(&id->event_lock);
 	while (has_left_behind(id))
 		pthread_cond_wait(&id->event_acked, &id->event_lock);
-	pthread_mutex_unlock(&id->event_lock);
 }
 
 int softverbs_rdma_migrate_id(struct rdma_cm_id *public_id, struct rdma_event_channel *channel)

@@ -22,7 +22,7 @@ const struct ud_route *ah_route(struct ibv_ah *base, const struct softdev_pd *pd
 	return &ah->route;
 }
 
-/* RoCE: without a GRH there is no address. 0 or a positive errno. */
+/* RoCE has no address without a GRH. 0 or a positive errno. */
 static int find_route(const struct ibv_ah_attr *attr, struct ud_route *route)
 {
 	enum ibv_gid_type type;
@@ -90,7 +90,10 @@ int softverbs_ibv_destroy_ah(struct ibv_ah *base)
 	return 0;
 }
 
-/* The entry that a datagram came in by. What came to an address that has none (127.0.0.2) is answered from the primary address. */
+/*
+ * Returns the GID table entry at which a datagram arrived. A datagram to an address without an entry (127.0.0.2) is
+ * answered from the primary address.
+ */
 static int gid_index(const union ibv_gid *wanted, enum ibv_gid_type wanted_type)
 {
 	union ibv_gid gid;

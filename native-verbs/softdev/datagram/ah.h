@@ -9,12 +9,12 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-/* An address as a datagram needs it. A send queue keeps a copy, so a handle may be destroyed once its request is posted. */
+/* The address of a datagram. A send queue keeps a copy, so a handle may be destroyed once its request is posted. */
 struct ud_route {
 	union ibv_gid source, destination;
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
-	bool v1;	/* RoCE v1, which says what the network header looks like */
+	bool v1;	/* RoCE v1; tells what the network header looks like */
 	bool local;	/* an address of this host */
 };
 

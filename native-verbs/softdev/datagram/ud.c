@@ -6,6 +6,7 @@
 #include "datagram/ud_receive.h"
 #include "datagram/ud_socket.h"
 #include "fault/fault_wr.h"
+#include "lock.h"
 #include "process/counters.h"
 #include "process/log.h"
 #include "process/secret.h"
@@ -55,10 +56,9 @@ static void disconnect(struct softdev_qp *qp)
 {
 	ud_peer_cancel(&qp->ud->waiter);
 	ud_receive_close(qp);
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	qp->ud->waiting = false;
 	qp->ud->give_up_ns = 0;
-	pthread_mutex_unlock(&qp->lock);
 }
 
 static int take_address(struct softdev_qp *qp, uint32_t slot, const struct ibv_send_wr *wr)
@@ -103,7 +103,7 @@ static void fill_header(const struct softdev_qp *qp, const struct wqe *wqe, cons
 		ud_sign(header);
 }
 
-/* What a datagram comes to: a status, or -EAGAIN. Without the lock; qp->busy holds the queue pair. */
+/* Sends a datagram. Returns a status or -EAGAIN. Called without the lock; qp->busy holds the queue pair. */
 static int transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct ud_address *to)
 {
 	struct iovec iov[1 + SGE_MAX];
@@ -112,7 +112,7 @@ static int transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct u
 	struct sge_hold hold = {.count = 0};
 	int count, error;
 
-	if (wqe->length > UD_MAX_PAYLOAD) { /* IBA, C10-93.1.1: nothing is sent, and that is no error */
+	if (wqe->length > UD_MAX_PAYLOAD) { /* IBA, C10-93.1.1: it is not sent, which is no error */
 		if (!qp->ud->told_too_long)
 			log_warn("qp %06x: a datagram of %u bytes is longer than the MTU, %d: it is not sent, nor will others be",
 				 qp->base.qp_num, wqe->length, UD_MAX_PAYLOAD);
@@ -139,13 +139,13 @@ static int transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct u
 	return error == -EFAULT ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
 }
 
-/* The process of this host that the oldest datagram waits for; 0: for the UDP socket. */
+/* Returns the port in this host that the oldest datagram waits for, or 0 if it waits for the UDP socket. */
 static uint16_t waits_for(const struct ud_address *to)
 {
 	return to->route.local && !ud_udp_is_forced() ? to->qpn >> 8 : 0;
 }
 
-/* qp->lock held: the oldest datagram found no room. False when it has waited long enough. */
+/* The oldest datagram found no room. Returns false if it has waited long enough. Called with qp->lock held. */
 static bool may_wait(struct softdev_qp *qp, const struct ud_address *to)
 {
 	uint64_t now = progress_now_ns();
@@ -154,7 +154,7 @@ static bool may_wait(struct softdev_qp *qp, const struct ud_address *to)
 		qp->ud->give_up_ns = now + ROOM_WAIT_NS;
 	if (now < qp->ud->give_up_ns) {
 		qp->ud->waiting = true;
-		if (!progress_on_thread()) /* that one arranges the wait when it has run the queue */
+		if (!progress_on_thread()) /* the progress thread arranges the wait after it has run the queue */
 			progress_post(&qp->task);
 		return true;
 	}
@@ -201,7 +201,7 @@ static void run(struct softdev_qp *qp)
 	qp_busy_end(qp);
 }
 
-/* Progress thread: after a post that found no room, when there may be some, and when the wait is over. */
+/* Runs after a post that found no room, when there may be some, and when the wait is over. Progress thread. */
 static void ud_task(void *owner)
 {
 	struct softdev_qp *qp = owner;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unreliable datagram queue pairs: what they have beside the queues of every queue pair (qp.h). A send is complete
- * when the kernel has taken the datagram. One that finds no room waits a moment for it (the queue behind it too) and
- * is lost if there is none. ud_receive.c has the other direction.
+ * What unreliable datagram queue pairs have besides the queues of every queue pair (qp.h). A send is complete when the
+ * kernel has taken the datagram. A datagram that finds no room waits a moment for it, and the queue waits behind it; then
+ * the datagram is lost. ud_receive.c has the other direction.
  */
 #ifndef SOFTDEV_UD_H
 #define SOFTDEV_UD_H
@@ -18,25 +18,24 @@ struct ud_address {
 	uint32_t qpn, qkey;
 };
 
-/* What waits for a receive (ud_receive.c); progress thread only. */
+/* The datagrams that wait for a receive (ud_receive.c). Progress thread only. */
 struct ud_inbox {
 	struct list held; /* oldest first */
 	int count;
-	uint64_t give_up_ns; /* when the oldest has waited long enough */
+	uint64_t give_up_ns; /* when the oldest has waited long enough, and all are lost */
 	struct progress_timer timer;
 };
 
 struct ud_queue {
-	struct ud_address *to; /* of each slot of the send queue */
-	bool waiting;	       /* qp->lock: the oldest found no room */
-	uint64_t give_up_ns;   /* qp->lock: when that one is lost; 0: it has not been tried */
-	bool told_too_long;    /* who runs the queue: a datagram beyond the MTU was warned of */
+	struct ud_address *to; /* the destination of each slot of the send queue */
+	bool waiting;	       /* the oldest request found no room; guarded by qp->lock, as is give_up_ns */
+	uint64_t give_up_ns;   /* when that request is lost; 0 if it has not been tried */
+	bool told_too_long;    /* there was a warning of a datagram beyond the MTU; for the thread that runs the queue */
 	struct ud_waiter waiter;
-	bool dry; /* qp->lock: waiting for a receive was in vain; until there is one nobody waits again */
+	bool dry; /* a datagram waited for a receive in vain, so none waits until there is one; guarded by qp->lock */
 	struct ud_inbox inbox;
 };
 
-/* UD. */
 extern const struct qp_transport datagram_transport;
 
 #endif

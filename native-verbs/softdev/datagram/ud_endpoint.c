@@ -9,6 +9,7 @@
 #include "engine.h"
 #include "link/link_listen.h"
 #include "link/ports.h"
+#include "lock.h"
 #include "process/log.h"
 #include "process/progress.h"
 #include "process/secret.h"
@@ -24,7 +25,7 @@
 
 enum {
 	MAX_DATAGRAM = sizeof(struct ud_header) + UD_MAX_PAYLOAD,
-	MAX_STRANGERS = 256, /* one more, and the one that has been at it longest goes */
+	MAX_STRANGERS = 256, /* when one more arrives, the sender that has waited longest is dropped */
 };
 
 #define PROOF_WAIT_NS 10000000000ull
@@ -36,11 +37,11 @@ struct endpoint {
 	struct ud_inlet udp;
 };
 
-/* One process of this host that sends; with a secret it must prove soon that it knows it. */
+/* A process of this host that sends. If there is a secret, it must soon prove that it knows it. */
 struct sender {
 	struct ud_inlet inlet;
 	struct ud_proof proof;
-	struct progress_watch proving; /* until it has */
+	struct progress_watch proving; /* until it has proved that */
 	struct progress_timer limit;
 	struct list stranger; /* in the list of strangers, while the limit runs */
 };
@@ -53,7 +54,7 @@ struct ud_endpoint_state {
 	pthread_mutex_t lock; /* guards endpoint.open */
 	struct endpoint endpoints[PROCESS_MAX_PORTS];
 
-	_Atomic uint64_t counter; /* of datagrams that were signed */
+	_Atomic uint64_t counter; /* counts the datagrams that were signed */
 };
 
 ENGINE_PART(ud_endpoint, NULL);
@@ -133,7 +134,7 @@ static void add_stranger(struct sender *sender)
 	progress_timer_set(&sender->limit, progress_now_ns() + PROOF_WAIT_NS);
 }
 
-/* An error is an ICMP message about an earlier datagram, or what a stranger has sent: nothing is wrong with the socket. */
+/* An error is an ICMP message about an earlier datagram, or something that a stranger has sent; the socket stays usable. */
 static void on_udp(void *owner, int error)
 {
 	(void)owner;
@@ -199,13 +200,13 @@ static void start(struct endpoint *endpoint, uint16_t port, int fd)
 int ud_open_endpoint(uint16_t port)
 {
 	struct endpoint *endpoint = &engine->ud_endpoint->endpoints[process_index_of_port(port)];
-	int fd = process_socket(port, PORT_DATAGRAMS), error = 0;
+	int fd = process_socket(port, PORT_DATAGRAMS);
 
-	pthread_mutex_lock(&engine->ud_endpoint->lock);
-	if (!endpoint->open && listen(fd, SOMAXCONN))
-		error = -errno;
-	else if (!endpoint->open)
-		start(endpoint, port, fd);
-	pthread_mutex_unlock(&engine->ud_endpoint->lock);
-	return error;
+	HOLD_LOCK(&engine->ud_endpoint->lock);
+	if (endpoint->open)
+		return 0;
+	if (listen(fd, SOMAXCONN))
+		return -errno;
+	start(endpoint, port, fd);
+	return 0;
 }

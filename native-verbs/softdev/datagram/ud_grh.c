@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The 40 bytes before the payload of a received datagram: the IPv6 shaped GRH (RoCE v1, and v2 over IPv6), or 20
- * undefined bytes (zeros here) and an IPv4 header (RoCE v2 over IPv4; InfiniBand specification, annex A17).
+ * The 40 bytes before the payload of a received datagram. They are a GRH, which looks like an IPv6 header, for RoCE v1
+ * and for v2 over IPv6. For RoCE v2 over IPv4 they are 20 undefined bytes (zeros here) and an IPv4 header (InfiniBand
+ * specification, annex A17).
  */
+#include "core.h"
 #include "datagram/ud_wire.h"
 
 #include <arpa/inet.h>
@@ -20,11 +22,10 @@ enum {
 	UDP_BYTES = 8,
 };
 
-static bool is_mapped_v4(const union ibv_gid *gid)
+static bool is_v4(const struct ud_header *header)
 {
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return !memcmp(gid->raw, prefix, sizeof(prefix));
+	return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)header->source.raw) &&
+	       IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)header->destination.raw);
 }
 
 static void put16(uint8_t *at, uint16_t value)
@@ -33,7 +34,7 @@ static void put16(uint8_t *at, uint16_t value)
 	at[1] = value;
 }
 
-/* The one's complement sum of an IPv4 header: 0 if its checksum is right. */
+/* Returns the one's complement sum of an IPv4 header, which is 0 if its checksum is right. */
 static uint16_t ipv4_checksum(const uint8_t *ip)
 {
 	uint32_t sum = 0;
@@ -49,7 +50,7 @@ static void fill_ipv4(const struct ud_header *header, uint16_t transport_bytes, 
 	ip[0] = 0x45;
 	ip[1] = header->traffic_class;
 	put16(ip + 2, 20 + transport_bytes);
-	ip[6] = 0x40; /* not to be fragmented */
+	ip[6] = 0x40; /* do not fragment */
 	ip[8] = header->hop_limit;
 	ip[9] = PROTOCOL_UDP;
 	memcpy(ip + 12, header->source.raw + 12, 4);
@@ -61,9 +62,7 @@ uint8_t ud_packet_type(const struct ud_header *header)
 {
 	if (header->flags & UD_FLAG_ROCE_V1)
 		return UD_PACKET_GRH;
-	return UD_PACKET_UDP | (is_mapped_v4(&header->source) && is_mapped_v4(&header->destination)
-					? UD_PACKET_IPV4
-					: UD_PACKET_IPV6);
+	return UD_PACKET_UDP | (is_v4(header) ? UD_PACKET_IPV4 : UD_PACKET_IPV6);
 }
 
 void ud_fill_grh(const struct ud_header *header, uint32_t payload, uint8_t grh[UD_GRH_BYTES])
@@ -90,9 +89,10 @@ void ud_fill_grh(const struct ud_header *header, uint32_t payload, uint8_t grh[U
 
 static void map_v4(const uint8_t *address, union ibv_gid *gid)
 {
-	memset(gid, 0, sizeof(*gid));
-	gid->raw[10] = gid->raw[11] = 0xff;
-	memcpy(gid->raw + 12, address, 4);
+	struct sockaddr_in v4 = {.sin_family = AF_INET};
+
+	memcpy(&v4.sin_addr, address, sizeof(v4.sin_addr));
+	gid_from_address((struct sockaddr *)&v4, gid);
 }
 
 bool ud_parse_grh(const uint8_t grh[UD_GRH_BYTES], struct ud_return *out)

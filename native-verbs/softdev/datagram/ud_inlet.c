@@ -13,7 +13,7 @@
 
 #define MS 1000000ull
 
-/* Of a lossless inlet, for one queue pair. */
+/* MAY_WAIT: datagrams of a lossless inlet for one queue pair. */
 enum { DATAGRAMS_PER_TURN = 64, MAY_WAIT = 256 };
 
 struct datagram {
@@ -27,7 +27,7 @@ struct ud_stopped {
 };
 
 struct ud_inlet_state {
-	struct datagram datagram; /* that comes in: one at a time, for there is one progress thread */
+	struct datagram datagram; /* the one that is being received; there is one progress thread */
 };
 
 ENGINE_PART(ud_inlet, NULL);
@@ -38,7 +38,7 @@ static bool deliver(const struct ud_inlet *inlet, struct datagram *datagram, uin
 	       !inlet->lossless;
 }
 
-/* Reads no further until the timer has got rid of this one. Without memory it is lost. */
+/* Reads no further until the timer has delivered this datagram. It is lost if memory is short. */
 static void stop(struct ud_inlet *inlet, const struct datagram *datagram, uint32_t length)
 {
 	inlet->stopped = malloc(sizeof(*inlet->stopped));
@@ -46,7 +46,7 @@ static void stop(struct ud_inlet *inlet, const struct datagram *datagram, uint32
 		return;
 	inlet->stopped->length = length;
 	memcpy(&inlet->stopped->datagram, datagram, sizeof(datagram->header) + length);
-	progress_watch_set(&inlet->watch, EPOLLET); /* the end of a connection is told once and found again later */
+	progress_watch_set(&inlet->watch, EPOLLET); /* the end of the connection is reported once and found again later */
 	progress_timer_set(&inlet->timer, progress_now_ns() + MS);
 }
 

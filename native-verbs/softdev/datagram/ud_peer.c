@@ -6,6 +6,7 @@
 #include "datagram/ud_proof.h"
 #include "engine.h"
 #include "link/link_listen.h"
+#include "lock.h"
 #include "process/log.h"
 #include "process/progress.h"
 #include "process/secret.h"
@@ -20,10 +21,10 @@
 struct ud_peer {
 	uint16_t port;
 	int fd;
-	int references;	 /* guarded by lock: the table, and threads that send */
+	int references;	 /* of the table and of threads that send; guarded by the lock */
 	_Atomic bool stuck;
-	_Atomic bool proved; /* it knows the secret, or there is none: only then anything is sent to it */
-	struct progress_task start; /* progress thread from here on */
+	_Atomic bool proved; /* it knows the secret, or there is none; nothing is sent to it before */
+	struct progress_task start; /* from here on, fields belong to the progress thread */
 	struct ud_proof proof;
 	struct progress_watch watch;
 	struct list waiters;
@@ -33,7 +34,7 @@ enum { SEND_BUFFER_BYTES = 4 << 20 };
 
 struct ud_peer_state {
 	pthread_mutex_t lock; /* a leaf */
-	struct ud_peer **peers; /* of each port */
+	struct ud_peer **peers; /* by port */
 };
 
 static bool init_part(void *part)
@@ -46,7 +47,7 @@ static bool init_part(void *part)
 
 ENGINE_PART(ud_peer, init_part);
 
-/* lock held. */
+/* Called with the lock held. */
 static void put(struct ud_peer *peer)
 {
 	if (--peer->references)
@@ -57,9 +58,16 @@ static void put(struct ud_peer *peer)
 
 static void release(struct ud_peer *peer)
 {
-	pthread_mutex_lock(&engine->ud_peer->lock);
+	HOLD_LOCK(&engine->ud_peer->lock);
 	put(peer);
-	pthread_mutex_unlock(&engine->ud_peer->lock);
+}
+
+/* The next receiver on that port gets a connection of its own. */
+static void forget(struct ud_peer *peer)
+{
+	HOLD_LOCK(&engine->ud_peer->lock);
+	if (engine->ud_peer->peers[peer->port] == peer)
+		engine->ud_peer->peers[peer->port] = NULL;
 }
 
 /* A waiter that waits again goes to the end of the list. */
@@ -71,20 +79,17 @@ static void wake_first(struct ud_peer *peer)
 	waiter->callback(waiter->owner);
 }
 
-/* Progress thread. The table's reference goes with the watch. */
+/* Ends the connection, and with it the reference of the table. Progress thread. */
 static void end(struct ud_peer *peer)
 {
 	progress_watch_remove(&peer->watch);
-	pthread_mutex_lock(&engine->ud_peer->lock);
-	if (engine->ud_peer->peers[peer->port] == peer)
-		engine->ud_peer->peers[peer->port] = NULL;
-	pthread_mutex_unlock(&engine->ud_peer->lock);
+	forget(peer);
 	while (!list_is_empty(&peer->waiters))
 		wake_first(peer);
 	release(peer);
 }
 
-/* What is to be heard of now; who waits for room is woken by it. */
+/* Returns the events to wait for: the proof, then room if somebody waits for it, and always the end of the connection. */
 static uint32_t wanted_events(const struct ud_peer *peer)
 {
 	if (!peer->proved)
@@ -147,7 +152,7 @@ static int connect_to(uint16_t port)
 	return fd;
 }
 
-/* Not in the table yet. NULL and *error = -errno. */
+/* Returns a connection that is not in the table yet, or NULL and *error = -errno. */
 static struct ud_peer *connect_peer(uint16_t port, int *error)
 {
 	struct ud_peer *peer;
@@ -172,7 +177,7 @@ static struct ud_peer *connect_peer(uint16_t port, int *error)
 	return peer;
 }
 
-/* Puts a new one into the table, unless another thread has been quicker: then that one's. Held for the caller. */
+/* Adds the connection to the table, unless another thread was faster. Returns the one in the table, held for the caller. */
 static struct ud_peer *add(struct ud_peer *new)
 {
 	struct ud_peer *peer;
@@ -192,17 +197,23 @@ static struct ud_peer *add(struct ud_peer *new)
 	return peer;
 }
 
-static struct ud_peer *get(uint16_t port, bool connect, int *error)
+static struct ud_peer *find(uint16_t port)
 {
 	struct ud_peer *peer;
 
-	*error = 0;
-	pthread_mutex_lock(&engine->ud_peer->lock);
+	HOLD_LOCK(&engine->ud_peer->lock);
 	peer = engine->ud_peer->peers[port];
 	if (peer)
 		peer->references++;
-	pthread_mutex_unlock(&engine->ud_peer->lock);
-	if (peer || !connect)
+	return peer;
+}
+
+static struct ud_peer *find_or_connect(uint16_t port, int *error)
+{
+	struct ud_peer *peer;
+
+	peer = find(port);
+	if (peer)
 		return peer;
 	progress_hold_forks();
 	peer = connect_peer(port, error);
@@ -211,20 +222,11 @@ static struct ud_peer *get(uint16_t port, bool connect, int *error)
 	return peer;
 }
 
-/* The receiver is gone: the next one on that port gets a connection of its own. */
-static void forget(struct ud_peer *peer)
-{
-	pthread_mutex_lock(&engine->ud_peer->lock);
-	if (engine->ud_peer->peers[peer->port] == peer)
-		engine->ud_peer->peers[peer->port] = NULL;
-	pthread_mutex_unlock(&engine->ud_peer->lock);
-}
-
 int ud_peer_send(uint16_t port, const struct msghdr *message)
 {
 	for (int attempt = 0; attempt < 2; attempt++) {
 		int error;
-		struct ud_peer *peer = get(port, true, &error);
+		struct ud_peer *peer = find_or_connect(port, &error);
 
 		if (!peer)
 			return error == -EAGAIN || error == -ENOMEM ? -EAGAIN : 0;
@@ -254,8 +256,7 @@ int ud_peer_send(uint16_t port, const struct msghdr *message)
 
 void ud_peer_give_up(uint16_t port)
 {
-	int error;
-	struct ud_peer *peer = get(port, false, &error);
+	struct ud_peer *peer = find(port);
 
 	if (peer) {
 		peer->stuck = true;
@@ -265,8 +266,7 @@ void ud_peer_give_up(uint16_t port)
 
 void ud_peer_wait(uint16_t port, struct ud_waiter *waiter)
 {
-	int error;
-	struct ud_peer *peer = get(port, false, &error);
+	struct ud_peer *peer = find(port);
 
 	if (!peer || !peer->watch.added) {
 		if (peer)

@@ -38,13 +38,13 @@ static struct ud_proof_message message_of(enum ud_proof_kind kind)
 	return (struct ud_proof_message){.magic = UD_MAGIC, .version = UD_WIRE_VERSION, .kind = kind};
 }
 
-/* 0 or -errno: an end that does not take three short messages is none to talk to. */
+/* 0 or -errno. A full socket is an error, too: an honest peer takes such short messages at once. */
 static int say(int fd, const struct ud_proof_message *message)
 {
 	return send(fd, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* 1: a message of that kind; 0: none yet; or -errno. */
+/* Returns 1 for a message of that kind, 0 if none has arrived, or -errno. */
 static int hear(int fd, enum ud_proof_kind kind, struct ud_proof_message *message)
 {
 	ssize_t length = recv(fd, message, sizeof(*message), MSG_DONTWAIT | MSG_TRUNC);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How both ends of a unix connection for datagrams prove the secret, before the first datagram:
+ * The messages by which both ends of a unix connection for datagrams prove the secret before the first datagram:
  *
  *   receiver -> sender   CHALLENGE  challenge
  *   sender -> receiver   PROOF      challenge, MAC("ud sender" ...)
  *   receiver -> sender   WELCOME    MAC("ud receiver" ...)
  *
- * The MACs cover both challenges and where the receiver listens (link_listen.h). Each message is one of the socket's.
+ * The MACs cover both challenges and the place where the receiver listens (link_listen.h).
  */
 #ifndef SOFTDEV_UD_PROOF_H
 #define SOFTDEV_UD_PROOF_H
@@ -33,16 +33,17 @@ struct ud_proof_message {
 	uint8_t mac[32];
 };
 
-/* One end of one connection, zero-initialised. */
+/* The state of one end; begins as zeros. */
 struct ud_proof {
 	uint8_t own_challenge[UD_CHALLENGE_BYTES], peer_challenge[UD_CHALLENGE_BYTES];
-	bool proved_own; /* the sender's proof is on its way */
+	bool proved_own; /* the sender has sent its proof */
 };
 
-/* The receiver begins. 0 or -errno. */
+/* Sends the challenge of the receiver, which begins. 0 or -errno. */
 int ud_proof_begin(struct ud_proof *proof, int fd);
 /*
- * Take what has come in. 1: the peer has proved that it knows the secret; 0: not yet; -errno: it will not. Progress thread.
+ * Handle a message that has arrived. Return 1 if the peer has proved that it knows the secret, 0 if it has not yet, or
+ * -errno if it cannot any more. Progress thread.
  */
 int ud_proof_receiver(struct ud_proof *proof, int fd);
 int ud_proof_sender(struct ud_proof *proof, int fd);

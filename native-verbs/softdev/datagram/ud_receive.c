@@ -5,6 +5,7 @@
 #include "core.h"
 #include "engine.h"
 #include "fault/fault_wr.h"
+#include "lock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 #define MS 1000000ull
-#define HOLD_NS (50 * MS) /* less than a sender waits for room */
+#define HOLD_NS (50 * MS) /* shorter than the time for which a sender waits for room */
 
 struct ud_held {
 	struct list place;
@@ -28,7 +29,7 @@ struct ud_receive_state {
 
 ENGINE_PART(ud_receive, NULL);
 
-/* Application memory may be gone although it is registered: the kernel copies, and tells. 0 or -errno. */
+/* Lets the kernel copy, because the memory of the application may be gone although it is registered. 0 or -errno. */
 static int copy_out(const struct iovec *from, int from_count, const struct iovec *to, int to_count, uint32_t bytes)
 {
 	ssize_t copied = process_vm_writev(getpid(), from, from_count, to, to_count, 0);
@@ -52,7 +53,7 @@ static int copy_out(const struct iovec *from, int from_count, const struct iovec
 	return 0;
 }
 
-/* qp->lock held, dropped meanwhile. IBV_WC_SUCCESS, or what is wrong with the buffer. */
+/* Called with qp->lock held, which it drops meanwhile. Returns IBV_WC_SUCCESS, or what is wrong with the buffer. */
 static enum ibv_wc_status fill_receive(struct softdev_qp *qp, const struct rqe *rqe,
 				       const struct ud_header *header, const void *payload, uint32_t length)
 {
@@ -81,8 +82,8 @@ static bool receives(const struct softdev_qp *qp)
 }
 
 /*
- * Without a buffer or with the wrong Q_Key a datagram is dropped and nobody told; the same if the buffer is too small,
- * but if it came from a shared queue its place in the order is gone: then that is an error of the receiver.
+ * A datagram without a buffer, or with the wrong Q_Key, is silently dropped. So is one whose buffer is too small, unless
+ * the buffer came from a shared queue, which cannot take it back: then the receive ends with an error.
  */
 static void receive_now(struct softdev_qp *qp, const struct ud_header *header, const void *payload, uint32_t length)
 {
@@ -117,15 +118,11 @@ static void receive_now(struct softdev_qp *qp, const struct ud_header *header, c
 	pthread_mutex_unlock(&qp->lock);
 }
 
-/* Will it have one later? Not if it had none all the time that another waited. */
+/* Returns true if the datagram may have a receive later. It will not if another has waited for one in vain. */
 static bool lacks_receive(struct softdev_qp *qp, const struct ud_header *header)
 {
-	bool lacks;
-
-	pthread_mutex_lock(&qp->lock);
-	lacks = receives(qp) && header->qkey == qp->attr.qkey && !qp->ud->dry && !rq_next(qp);
-	pthread_mutex_unlock(&qp->lock);
-	return lacks;
+	HOLD_LOCK(&qp->lock);
+	return receives(qp) && header->qkey == qp->attr.qkey && !qp->ud->dry && !rq_next(qp);
 }
 
 static struct ud_held *oldest(const struct ud_inbox *inbox)
@@ -149,7 +146,7 @@ static void drop_all(struct ud_inbox *inbox)
 		drop_oldest(inbox);
 }
 
-/* What has found its receive meanwhile; each has its time for itself. */
+/* Delivers the datagrams that have a receive by now. The time of the next one starts anew. */
 static void serve(struct softdev_qp *qp)
 {
 	struct ud_inbox *inbox = &qp->ud->inbox;
@@ -180,7 +177,7 @@ static void on_timer(void *owner)
 		progress_timer_set(&inbox->timer, now + MS);
 }
 
-/* Without memory the datagram is lost. */
+/* The datagram is lost if memory is short. */
 static void hold(struct softdev_qp *qp, const struct ud_header *header, const void *payload, uint32_t length)
 {
 	struct ud_inbox *inbox = &qp->ud->inbox;
@@ -228,7 +225,7 @@ bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t lengt
 	struct softdev_qp *qp;
 
 	qp = qp_find(header->destination_qpn);
-	/* To another host: somebody has sent it on to ours, where the number is another queue pair's. */
+	/* Another host's datagram may be forwarded to this one, where the number belongs to another queue pair. */
 	if (!qp || !qp->ud || !gid_is_local(&header->destination))
 		return true;
 	return receive(qp, header, payload, length, most);

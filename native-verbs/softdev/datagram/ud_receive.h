@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Delivers datagrams to their queue pairs. A datagram that finds no receive waits a moment for one, and others for the same
- * queue pair wait behind it, because applications post again what they have just polled. Progress thread only.
+ * Delivers datagrams to their queue pairs. Applications post receives again after they have polled them, so a datagram
+ * that finds no receive waits a moment for one, and others for its queue pair wait behind it. Progress thread only.
  */
 #ifndef SOFTDEV_UD_RECEIVE_H
 #define SOFTDEV_UD_RECEIVE_H
@@ -11,12 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Datagrams of this process that may wait at a time: 64 MiB of them, what a UDP socket is asked to hold. */
+/* Datagrams of this process that may wait at a time: 64 MiB, as much as a UDP socket is asked to hold. */
 enum { UD_HELD_MOST = 16384 };
 
 /*
- * A genuine datagram. False: nothing was done, for as many as `most` wait at the queue pair of its header, or the process holds
- * UD_HELD_MOST.
+ * Delivers or holds a genuine datagram. Returns false without any effect if `most` datagrams already wait at its queue
+ * pair, or UD_HELD_MOST in the process.
  */
 bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length, int most);
 

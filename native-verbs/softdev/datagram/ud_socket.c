@@ -32,7 +32,7 @@ void ud_enlarge_receive_buffer(int fd)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &usual, sizeof(usual));
 }
 
-/* One message for a process: the application hears of no lost datagram. */
+/* Logged once for a process; the application is not told of lost datagrams. */
 static void say_no_secret(const struct ud_address *to)
 {
 	if (!atomic_exchange(&engine->ud_socket->said, true))
@@ -41,7 +41,7 @@ static void say_no_secret(const struct ud_address *to)
 			  to->qpn);
 }
 
-/* As an IPv6 address, mapped if it is one of IPv4: the socket takes both kinds if it takes IPv6. */
+/* An IPv6 socket takes IPv4 addresses as mapped ones. */
 static socklen_t fill_destination(const struct ud_address *to, bool v6_socket, struct sockaddr_storage *out)
 {
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
@@ -56,7 +56,7 @@ static socklen_t fill_destination(const struct ud_address *to, bool v6_socket, s
 	return sizeof(*v6);
 }
 
-/* The datagram leaves from the address that it names. */
+/* Makes the datagram leave from the address that it names. */
 static void fill_source(const struct ud_address *to, struct cmsghdr *control)
 {
 	struct in6_pktinfo info = {.ipi6_ifindex = gid_scope(&to->route.source)};
@@ -96,7 +96,7 @@ int ud_socket_send(const struct ud_address *to, uint16_t port, struct msghdr *me
 			return 0;
 		if (errno == EAGAIN || errno == EFAULT)
 			return -errno;
-		/* Otherwise it may be an ICMP error of an earlier datagram. */
+		/* The error may be an ICMP message about an earlier datagram. */
 		log_debug("datagram to QPN %06x not sent: %s", to->qpn, strerror(errno));
 	}
 	return 0;

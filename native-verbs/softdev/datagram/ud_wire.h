@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A datagram of an unreliable datagram queue pair, as it travels over a unix connection of the host or over UDP:
- * this header (88 bytes, little endian but for what is marked), then at most 4096 bytes of payload. Change
- * UD_WIRE_VERSION with any of it.
+ * A datagram of an unreliable datagram queue pair, as it travels over a unix connection of the host or over UDP. It is
+ * this header (88 bytes, little endian except where marked) and at most 4096 bytes of payload. Change UD_WIRE_VERSION
+ * with any change to it.
  *
  *    0  magic "SVUD"   4  version, flags, traffic class, hop limit   8  0
  *   12  destination QPN   16  source QPN   20  Q_Key   24  immediate (network order)   28  flow label
  *   32  source GID   48  destination GID   64  counter   72  HMAC of all before it, cut to 16 bytes
  *
- * The HMAC is there when a secret is set; it does not cover the payload, and whoever has seen a datagram can send it again. Over a unix
- * connection both ends have proved the secret before (ud_proof.h).
+ * The HMAC is present if a secret is set. It does not cover the payload, and whoever has seen a datagram can send it
+ * again. On a unix connection both ends have proved the secret before (ud_proof.h).
  */
 #ifndef SOFTDEV_UD_WIRE_H
 #define SOFTDEV_UD_WIRE_H
@@ -43,17 +43,18 @@ struct ud_header {
 
 _Static_assert(sizeof(struct ud_header) == 88 && offsetof(struct ud_header, mac) == 72, "as drawn");
 
-/* The network header that goes before the payload in a receive buffer. */
+/* Writes the network header, which precedes the payload in a receive buffer. */
 void ud_fill_grh(const struct ud_header *header, uint32_t payload, uint8_t grh[UD_GRH_BYTES]);
 
 /*
- * Ethernet packets have no service level: as on hardware wc.sl tells what the network header is instead (annex A17.4.5.1).
+ * Ethernet packets have no service level. As on hardware, wc.sl tells instead of what kind the network header is (annex
+ * A17.4.5.1).
  */
 enum { UD_PACKET_UDP = 8, UD_PACKET_GRH = 0, UD_PACKET_IPV6 = 1, UD_PACKET_IPV4 = 2 };
 
 uint8_t ud_packet_type(const struct ud_header *header);
 
-/* The way back that a received network header names; ud_parse_grh() returns false if that is not valid. */
+/* The way back that a received network header names. */
 struct ud_return {
 	union ibv_gid source, destination;
 	enum ibv_gid_type type;
@@ -61,6 +62,7 @@ struct ud_return {
 	uint32_t flow_label;
 };
 
+/* Returns false if the network header is not valid. */
 bool ud_parse_grh(const uint8_t grh[UD_GRH_BYTES], struct ud_return *out);
 
 #endif

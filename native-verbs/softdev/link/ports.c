@@ -6,6 +6,7 @@
 #include "engine.h"
 #include "link/link_internal.h"
 #include "link/link_listen.h"
+#include "lock.h"
 #include "process/cancel.h"
 #include "process/log.h"
 #include "process/progress.h"
@@ -130,12 +131,8 @@ static int open_port(struct port *port)
 /* Returns 0 if that port is not open yet. */
 static int number_at(int index)
 {
-	int number;
-
-	pthread_mutex_lock(&engine->ports->lock);
-	number = index < engine->ports->port_count ? engine->ports->ports[index].number : 0;
-	pthread_mutex_unlock(&engine->ports->lock);
-	return number;
+	HOLD_LOCK(&engine->ports->lock);
+	return index < engine->ports->port_count ? engine->ports->ports[index].number : 0;
 }
 
 int process_port_at(int index)
@@ -176,14 +173,11 @@ int process_port(void)
 
 int process_index_of_port(int number)
 {
-	int index = -1;
-
-	pthread_mutex_lock(&engine->ports->lock);
+	HOLD_LOCK(&engine->ports->lock);
 	for (int i = 0; i < engine->ports->port_count; i++)
 		if (engine->ports->ports[i].number == number)
-			index = i;
-	pthread_mutex_unlock(&engine->ports->lock);
-	return index;
+			return i;
+	return -1;
 }
 
 int process_socket(int number, enum port_socket kind)

@@ -3,6 +3,7 @@
 
 #include "core.h"
 #include "engine.h"
+#include "lock.h"
 #include "process/file.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 enum { CACHE_LINE = 64 };
 
-/* A thread that ends leaves its counts, with which the next one goes on. */
+/* A shard outlives its thread. The next thread that takes it continues its counts. */
 struct shard {
 	struct softverbs_counters counters;
 	struct shard *next;
@@ -26,7 +27,7 @@ static pthread_key_t key; /* the shard of each thread */
 struct counters_state {
 	pthread_mutex_t lock; /* a leaf; guards the list and who has taken what */
 	struct shard *shards;
-	struct shard *for_want_of_memory; /* may miss counts */
+	struct shard *for_want_of_memory; /* shared by threads that get no other; may miss counts */
 };
 
 static bool init_part(void *part)
@@ -44,15 +45,13 @@ static bool init_part(void *part)
 
 ENGINE_PART(counters, init_part);
 
-
 static void leave(void *taken)
 {
 	struct shard *shard = taken;
 
 	counters_of_thread = NULL;
-	pthread_mutex_lock(&engine->counters->lock);
+	HOLD_LOCK(&engine->counters->lock);
 	shard->taken = false;
-	pthread_mutex_unlock(&engine->counters->lock);
 }
 
 static void create_key(void)
@@ -60,7 +59,7 @@ static void create_key(void)
 	pthread_key_create(&key, leave);
 }
 
-/* lock held. */
+/* Called with the lock held. */
 static struct shard *take(void)
 {
 	struct shard *shard = engine->counters->shards;
@@ -82,13 +81,12 @@ struct softverbs_counters *counters_begin(void)
 	struct shard *shard;
 
 	pthread_once(&once, create_key);
-	pthread_mutex_lock(&engine->counters->lock);
+	HOLD_LOCK(&engine->counters->lock);
 	shard = take();
 	if (shard && !pthread_setspecific(key, shard))
 		shard->taken = true;
 	else
 		shard = engine->counters->for_want_of_memory;
-	pthread_mutex_unlock(&engine->counters->lock);
 	counters_of_thread = &shard->counters;
 	return counters_of_thread;
 }

@@ -3,6 +3,7 @@
 
 #include "core.h"
 #include "engine.h"
+#include "lock.h"
 #include "process/cancel.h"
 
 #include <errno.h>
@@ -39,8 +40,8 @@ bool event_queue_destroy(struct event_queue *queue)
 }
 
 /*
- * queue->lock held, and as many tokens in the eventfd as there are events. The child of a fork leaves them
- * alone: they are its parent's.
+ * Called with queue->lock held, while the eventfd has as many tokens as there are events. The child of a fork takes
+ * none, because they belong to its parent.
  */
 static void take_token(struct event_queue *queue)
 {
@@ -75,16 +76,15 @@ unsigned int event_queue_remove(struct event_queue *queue, struct event_node *no
 {
 	unsigned int removed;
 
-	pthread_mutex_lock(&queue->lock);
+	HOLD_LOCK(&queue->lock);
 	removed = node->pending;
 	list_remove(&node->place);
 	for (; node->pending; node->pending--)
 		take_token(queue);
-	pthread_mutex_unlock(&queue->lock);
 	return removed;
 }
 
-/* The node of the oldest event, one event taken off; NULL if there is none. queue->lock held. */
+/* Takes the oldest event off the queue and returns its node, or NULL if there is none. Called with queue->lock held. */
 static struct event_node *pop_locked(struct event_queue *queue)
 {
 	struct event_node *node = LIST_FIRST(&queue->nodes, struct event_node, place);
@@ -98,20 +98,25 @@ static struct event_node *pop_locked(struct event_queue *queue)
 	return node;
 }
 
-/* Without an event the wakes of those that have been taken are over; the next wait would return for each of them. */
+/*
+ * If there is no event, the wakes that are left belong to events that have been taken. They are discarded, because the
+ * next wait would return once for each of them.
+ */
 static struct event_node *pop_or_forget_wakes(struct event_queue *queue)
 {
 	struct event_node *node;
 
-	pthread_mutex_lock(&queue->lock);
+	HOLD_LOCK(&queue->lock);
 	node = pop_locked(queue);
 	while (!node && !sem_trywait(&queue->wake))
 		;
-	pthread_mutex_unlock(&queue->lock);
 	return node;
 }
 
-/* Not poll(): only a semaphore goes on waiting after a signal whose handler has SA_RESTART, as the kernel's channels do. */
+/*
+ * Waits on a semaphore rather than in poll(), because only a semaphore continues to wait after a signal whose handler
+ * has SA_RESTART, as the kernel's channels do.
+ */
 static struct event_node *wait_and_pop(struct event_queue *queue)
 {
 	for (;;) {
@@ -139,12 +144,12 @@ static void stop_waiting(void *owner)
 	errno = error;
 }
 
-/* The last wake may have been for the one that was cancelled before it could take the event: another shall look. */
+/* The last wake may have been meant for the cancelled thread, which has not taken the event, so another thread is woken. */
 static void stop_waiting_cancelled(void *owner)
 {
 	struct event_queue *queue = owner;
 
-	sem_post(&queue->wake); /* first: without its waiters the queue may go */
+	sem_post(&queue->wake); /* comes first, because a queue without waiters may be destroyed */
 	stop_waiting(queue);
 }
 
@@ -156,11 +161,11 @@ struct event_node *event_queue_pop(struct event_queue *queue)
 		errno = EIO;
 		return NULL;
 	}
-	pthread_testcancel(); /* of a thread that always finds an event, too */
+	pthread_testcancel(); /* ends a thread that always finds an event, too */
 	pthread_mutex_lock(&queue->lock);
 	queue->waiters++;
 	pthread_mutex_unlock(&queue->lock);
-	pthread_cleanup_push(stop_waiting_cancelled, queue); /* programs cancel the threads that wait */
+	pthread_cleanup_push(stop_waiting_cancelled, queue); /* programs cancel threads that wait */
 	node = wait_and_pop(queue);
 	pthread_cleanup_pop(0);
 	stop_waiting(queue);

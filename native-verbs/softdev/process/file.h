@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are asked about or written to in several places. */
+/* What several folders ask of files and write to them. */
 #ifndef SOFTDEV_FILE_H
 #define SOFTDEV_FILE_H
 

@@ -22,7 +22,7 @@ struct handle_state {
 	pthread_mutex_t lock;
 	struct {
 		void **objects;
-		uint32_t next; /* where the search for a free one starts, so that handles are not reused at once */
+		uint32_t next; /* the search for a free handle starts here, so that handles are not reused at once */
 	} tables[HANDLE_KINDS];
 };
 

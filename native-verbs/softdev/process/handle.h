@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handle tables: the `handle` field of a verbs object is an index that must lead back to the object,
- * or the object is stale (ENOENT). They also set the advertised limits.
+ * Tables of handles. The `handle` field of a verbs object is an index that must lead back to the object; otherwise the
+ * object is stale (ENOENT). The sizes of the tables are the limits that the device reports.
  */
 #ifndef SOFTDEV_HANDLE_H
 #define SOFTDEV_HANDLE_H

@@ -38,8 +38,9 @@ static void read_threshold(void)
 }
 
 /*
- * False if there is no room: who reads stderr and stops must not stop the device. O_NONBLOCK is not ours to set, for
- * others write to the same open file; and where a single write cannot be told not to wait (a terminal), poll() has to do.
+ * Returns false if there is no room, because a reader of stderr that stops must not stop the device. The device does not
+ * set O_NONBLOCK, because others write to the same open file. Where a single write cannot be told not to wait, as on a
+ * terminal, the answer of poll() must suffice.
  */
 static bool write_if_room(char *line, size_t length)
 {
@@ -50,7 +51,7 @@ static bool write_if_room(char *line, size_t length)
 		return false;
 	if (pwritev2(STDERR_FILENO, &iov, 1, -1, RWF_NOWAIT) >= 0)
 		return true;
-	/* EAGAIN: another process was faster; a file means its disk by that, for which we wait. */
+	/* EAGAIN means that another process was faster. For a file it means that the disk is busy, and the device waits. */
 	return (errno != EAGAIN || file_is_regular(STDERR_FILENO)) && write(STDERR_FILENO, line, length) >= 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core.h"
 #include "engine.h"
+#include "lock.h"
 #include "process/agenda.h"
 #include "process/cancel.h"
 #include "process/log.h"
@@ -22,12 +23,12 @@
 #include <unistd.h>
 
 struct progress_state {
-	pthread_mutex_t lock; /* guards all of it, and the tasks of the agenda */
+	pthread_mutex_t lock; /* guards this struct and the tasks of the agenda */
 	bool running;
 	struct progress_watch wake;
-	bool sleeping; /* or about to: only then a post has to wake it */
+	bool sleeping; /* the thread sleeps or is about to; only then must a post wake it */
 	bool wake_pending;
-	sem_t fork_gate; /* before all locks: the progress thread's while it is not asleep, or a fork's */
+	sem_t fork_gate; /* taken before all locks, by the progress thread while it is awake or by a fork */
 	atomic_int forks_waiting;
 };
 
@@ -53,14 +54,18 @@ bool progress_on_thread(void)
 	return is_progress_thread;
 }
 
-/* A semaphore is left with locks held that it was taken before: the progress thread keeps one for good. */
-static void close_gate(void)
+static void wait_for(sem_t *semaphore)
 {
 	int cancel = cancel_put_off();
 
-	while (sem_wait(&engine->progress->fork_gate) && errno == EINTR)
+	while (sem_wait(semaphore) && errno == EINTR)
 		;
 	cancel_restore(cancel);
+}
+
+static void close_gate(void)
+{
+	wait_for(&engine->progress->fork_gate);
 }
 
 static void open_gate(void)
@@ -102,7 +107,7 @@ void progress_after_fork_in_child(void)
 	is_progress_thread = false;
 }
 
-/* progress.lock held. */
+/* Called with progress.lock held. */
 static void wake_up(void)
 {
 	uint64_t one = 1;
@@ -119,30 +124,24 @@ static void wake_up(void)
 
 void progress_post(struct progress_task *task)
 {
-	pthread_mutex_lock(&engine->progress->lock);
+	HOLD_LOCK(&engine->progress->lock);
 	if (agenda_add(task) && engine->progress->running)
 		wake_up();
-	pthread_mutex_unlock(&engine->progress->lock);
 }
 
 void progress_cancel(struct progress_task *task)
 {
-	pthread_mutex_lock(&engine->progress->lock);
+	HOLD_LOCK(&engine->progress->lock);
 	agenda_remove(task);
-	pthread_mutex_unlock(&engine->progress->lock);
 }
 
 static struct progress_task *take_task(void)
 {
-	struct progress_task *task;
-
-	pthread_mutex_lock(&engine->progress->lock);
-	task = agenda_take();
-	pthread_mutex_unlock(&engine->progress->lock);
-	return task;
+	HOLD_LOCK(&engine->progress->lock);
+	return agenda_take();
 }
 
-/* Runs what is queued now; what that queues in turn waits until the sockets had their turn. */
+/* Runs the tasks that are queued now. The tasks that these queue wait until the sockets have had their turn. */
 static void run_tasks(void)
 {
 	struct progress_task *task;
@@ -155,7 +154,7 @@ static void run_tasks(void)
 		task->callback(task->owner);
 }
 
-/* Runs the timers that are due; returns how many milliseconds to wait for the next, -1 = none. */
+/* Runs the timers that are due. Returns the milliseconds until the next one, or -1 if none is set. */
 static int run_timers(void)
 {
 	uint64_t now;
@@ -166,40 +165,29 @@ static int run_timers(void)
 	return agenda_due_ns() == UINT64_MAX ? -1 : (int)((agenda_due_ns() - now + 999999) / 1000000);
 }
 
-/* False if there are tasks to run instead. */
+/* Returns false if there are tasks to run instead. */
 static bool may_sleep(void)
 {
-	bool may;
-
-	pthread_mutex_lock(&engine->progress->lock);
-	may = engine->progress->sleeping = !agenda_tasks();
-	pthread_mutex_unlock(&engine->progress->lock);
-	return may;
+	HOLD_LOCK(&engine->progress->lock);
+	return engine->progress->sleeping = !agenda_tasks();
 }
 
 static void stay_awake(void)
 {
-	pthread_mutex_lock(&engine->progress->lock);
+	HOLD_LOCK(&engine->progress->lock);
 	engine->progress->sleeping = false;
-	pthread_mutex_unlock(&engine->progress->lock);
-}
-
-static void clear_wake(void)
-{
-	uint64_t count;
-
-	pthread_mutex_lock(&engine->progress->lock);
-	while (read(engine->progress->wake.fd, &count, sizeof(count)) < 0 && errno == EINTR)
-		;
-	engine->progress->wake_pending = false;
-	pthread_mutex_unlock(&engine->progress->lock);
 }
 
 static void wake_callback(void *owner, uint32_t events)
 {
+	uint64_t count;
+
 	(void)owner;
 	(void)events;
-	clear_wake();
+	HOLD_LOCK(&engine->progress->lock);
+	while (read(engine->progress->wake.fd, &count, sizeof(count)) < 0 && errno == EINTR)
+		;
+	engine->progress->wake_pending = false;
 }
 
 static void *progress_main(void *unused)
@@ -216,7 +204,7 @@ static void *progress_main(void *unused)
 			timeout_ms = 0;
 		open_gate();
 		watches_wait(timeout_ms);
-		while (atomic_load(&engine->progress->forks_waiting)) /* a semaphore is nobody's turn */
+		while (atomic_load(&engine->progress->forks_waiting)) /* a semaphore is not fair, so forks go first */
 			sched_yield();
 		close_gate();
 		stay_awake();
@@ -262,22 +250,15 @@ failed:
 
 int progress_start(void)
 {
-	int result = 0;
-
-	pthread_mutex_lock(&engine->progress->lock);
-	if (!engine->progress->running)
-		result = start_locked();
-	pthread_mutex_unlock(&engine->progress->lock);
-	return result;
+	HOLD_LOCK(&engine->progress->lock);
+	return engine->progress->running ? 0 : start_locked();
 }
 
 struct call {
 	struct progress_task task;
 	void (*callback)(void *owner);
 	void *owner;
-	pthread_mutex_t lock;
-	pthread_cond_t cond;
-	bool done;
+	sem_t done;
 };
 
 static void run_call(void *owner)
@@ -285,21 +266,12 @@ static void run_call(void *owner)
 	struct call *call = owner;
 
 	call->callback(call->owner);
-	pthread_mutex_lock(&call->lock);
-	call->done = true;
-	pthread_cond_signal(&call->cond);
-	pthread_mutex_unlock(&call->lock);
+	sem_post(&call->done);
 }
 
 int progress_call(void (*callback)(void *owner), void *owner)
 {
-	struct call call = {
-		.task = {.callback = run_call, .owner = &call},
-		.callback = callback,
-		.owner = owner,
-		.lock = PTHREAD_MUTEX_INITIALIZER,
-		.cond = PTHREAD_COND_INITIALIZER,
-	};
+	struct call call = {.task = {.callback = run_call, .owner = &call}, .callback = callback, .owner = owner};
 	int result = progress_start(), cancel;
 
 	if (result)
@@ -309,13 +281,10 @@ int progress_call(void (*callback)(void *owner), void *owner)
 		return 0;
 	}
 	cancel = cancel_put_off(); /* the progress thread writes to this stack */
+	sem_init(&call.done, 0, 0);
 	progress_post(&call.task);
-	pthread_mutex_lock(&call.lock);
-	while (!call.done)
-		pthread_cond_wait(&call.cond, &call.lock);
-	pthread_mutex_unlock(&call.lock);
-	pthread_mutex_destroy(&call.lock);
-	pthread_cond_destroy(&call.cond);
+	wait_for(&call.done);
+	sem_destroy(&call.done);
 	cancel_restore(cancel);
 	return 0;
 }

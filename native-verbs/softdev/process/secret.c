@@ -4,6 +4,7 @@
 
 #include "core.h"
 #include "engine.h"
+#include "lock.h"
 #include "process/log.h"
 #include "process/sha256.h"
 #include "softverbs.h"
@@ -24,7 +25,7 @@ struct secret_state {
 	size_t secret_bytes;
 };
 
-/* What the program has set holds in the child of its fork, too. */
+/* A secret that the program has set also holds in the child of a fork. */
 static bool init_part(void *part)
 {
 	const struct engine *parent = engine->inherited;
@@ -39,13 +40,13 @@ static bool init_part(void *part)
 
 ENGINE_PART(secret, init_part);
 
-/* Whoever receives a proof can try secrets against it for as long as it likes: short ones would be found. */
+/* Whoever receives a proof can try secrets against it without limit, so short ones would be found. */
 static bool is_usable(size_t length)
 {
 	return length >= MIN_SECRET_BYTES && length <= MAX_SECRET_BYTES;
 }
 
-/* lock held. 0 or EINVAL. */
+/* Called with the lock held. 0 or EINVAL. */
 static int take(const char *key, const char *shown, const uint8_t *value, size_t length)
 {
 	if (!is_usable(length)) {
@@ -59,7 +60,7 @@ static int take(const char *key, const char *shown, const uint8_t *value, size_t
 	return 0;
 }
 
-/* lock held. 0 or EINVAL. */
+/* Called with the lock held. 0 or EINVAL. */
 static int read_file(const char *path)
 {
 	uint8_t text[MAX_SECRET_BYTES + 3];
@@ -80,7 +81,7 @@ static int read_file(const char *path)
 	return take("SOFTVERBS_SECRET_FILE", shown, text, length);
 }
 
-/* lock held. A secret that was set by call goes before the environment. 0 or EINVAL. */
+/* Called with the lock held. A secret that was set by a call takes precedence over the environment. 0 or EINVAL. */
 static int read_environment(void)
 {
 	const char *text = secure_getenv("SOFTVERBS_SECRET");
@@ -95,41 +96,32 @@ static int read_environment(void)
 
 int secret_check(void)
 {
-	int error;
-
-	pthread_mutex_lock(&engine->secret->lock);
-	error = read_environment();
-	pthread_mutex_unlock(&engine->secret->lock);
-	return error;
+	HOLD_LOCK(&engine->secret->lock);
+	return read_environment();
 }
 
 static void start_use(void)
 {
 	if (atomic_load_explicit(&engine->secret->in_use, memory_order_acquire))
 		return;
-	pthread_mutex_lock(&engine->secret->lock);
+	HOLD_LOCK(&engine->secret->lock);
 	if (!atomic_load(&engine->secret->in_use) && read_environment()) {
-		/* Going on without a secret would open the device to others: one that nobody knows. */
+		/* Without a secret the device would be open to others, so it draws one that nobody knows. */
 		engine->secret->secret_bytes = SHA256_BYTES;
 		random_bytes(engine->secret->secret, SHA256_BYTES);
 	}
 	atomic_store_explicit(&engine->secret->in_use, true, memory_order_release);
-	pthread_mutex_unlock(&engine->secret->lock);
 }
 
 int softverbs_set_secret(const void *value, size_t length)
 {
-	int result = 0;
-
 	if (!value || !is_usable(length))
 		return EINVAL;
-	pthread_mutex_lock(&engine->secret->lock);
+	HOLD_LOCK(&engine->secret->lock);
 	if (engine->secret->in_use)
-		result = engine->secret->secret_bytes == length && !memcmp(engine->secret->secret, value, length) ? 0 : EBUSY;
-	else
-		memcpy(engine->secret->secret, value, engine->secret->secret_bytes = length);
-	pthread_mutex_unlock(&engine->secret->lock);
-	return result;
+		return engine->secret->secret_bytes == length && !memcmp(engine->secret->secret, value, length) ? 0 : EBUSY;
+	memcpy(engine->secret->secret, value, engine->secret->secret_bytes = length);
+	return 0;
 }
 
 bool secret_is_set(void)

@@ -17,6 +17,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+static const char *const paths[] = {[PATH_AUTO] = "auto", [PATH_FILE] = "file", [PATH_CMA] = "cma",
+				    [PATH_WIRE] = "wire", [PATH_TCP] = "tcp", NULL};
+
 struct settings_state {
 	pthread_once_t once, mode_once;
 	int result;
@@ -25,33 +28,26 @@ struct settings_state {
 
 ENGINE_PART(settings, NULL);
 
+static const char *setting(const char *key)
+{
+	const char *value = secure_getenv(key);
+
+	return value && *value ? value : NULL;
+}
+
 static void read_mode(void)
 {
-	static const char *const names[] = {
-		[PATH_AUTO] = "auto", [PATH_FILE] = "file", [PATH_CMA] = "cma", [PATH_WIRE] = "wire",
-		[PATH_TCP] = "tcp"};
-	const char *value = secure_getenv("SOFTVERBS_PATH");
+	const char *value = setting("SOFTVERBS_PATH");
 
-	if (!value)
-		return;
-	for (int i = PATH_AUTO; i <= PATH_TCP; i++)
-		if (!strcmp(value, names[i])) {
+	for (int i = PATH_AUTO; value && paths[i]; i++)
+		if (!strcmp(value, paths[i]))
 			engine->settings->mode = i;
-			return;
-		}
 }
 
 enum path_mode path_mode(void)
 {
 	pthread_once(&engine->settings->mode_once, read_mode);
 	return engine->settings->mode;
-}
-
-static const char *setting(const char *key)
-{
-	const char *value = secure_getenv(key);
-
-	return value && *value ? value : NULL;
 }
 
 static bool is_one_of(const char *key, const char *const *names)
@@ -118,25 +114,15 @@ static bool address_is_ours(void)
 
 static void judge(void)
 {
-	static const char *const paths[] = {"auto", "file", "cma", "wire", "tcp", NULL};
 	static const char *const levels[] = {"error", "warn", "info", "debug", NULL};
 	static const char *const memlock[] = {"enforce", "ignore", NULL};
 	int low, high;
+	/* Without short circuits, so that every wrong setting is reported. */
+	bool usable = is_one_of("SOFTVERBS_PATH", paths) & is_one_of("SOFTVERBS_LOG", levels) &
+		      is_one_of("SOFTVERBS_MEMLOCK", memlock) & address_is_ours() & !settings_port_range(&low, &high) &
+		      !secret_check();
 
-	if (!is_one_of("SOFTVERBS_PATH", paths))
-		engine->settings->result = EINVAL;
-	if (!is_one_of("SOFTVERBS_LOG", levels))
-		engine->settings->result = EINVAL;
-	if (!is_one_of("SOFTVERBS_MEMLOCK", memlock))
-		engine->settings->result = EINVAL;
-	if (!address_is_ours())
-		engine->settings->result = EINVAL;
-	if (settings_port_range(&low, &high))
-		engine->settings->result = EINVAL;
-	if (secret_check())
-		engine->settings->result = EINVAL;
-	if (!engine->settings->result)
-		engine->settings->result = fault_control_start();
+	engine->settings->result = usable ? fault_control_start() : EINVAL;
 }
 
 int settings_check(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The environment of the device: every SOFTVERBS_ variable but SOFTVERBS_FAULT is judged in one place. */
+/* The settings of the device. Every variable SOFTVERBS_* of the environment is judged here, except SOFTVERBS_FAULT. */
 #ifndef SOFTDEV_SETTINGS_H
 #define SOFTDEV_SETTINGS_H
 
-/* 0, or EINVAL after an error message for every variable whose value cannot be used. Judges once. */
+/* Judges the environment once. Returns 0, or EINVAL after an error message for every variable whose value cannot be used. */
 int settings_check(void);
 
 enum path_mode { PATH_AUTO, PATH_FILE, PATH_CMA, PATH_WIRE, PATH_TCP };
@@ -11,7 +11,7 @@ enum path_mode { PATH_AUTO, PATH_FILE, PATH_CMA, PATH_WIRE, PATH_TCP };
 /* SOFTVERBS_PATH. */
 enum path_mode path_mode(void);
 
-/* SOFTVERBS_PORT_RANGE; 0..0 when it is not set. 0 or EINVAL. */
+/* Stores the limits of SOFTVERBS_PORT_RANGE, or zeros if it is not set. 0 or EINVAL. */
 int settings_port_range(int *low, int *high);
 
 #endif

@@ -3,6 +3,12 @@
 
 #include <string.h>
 
+struct sha256 {
+	uint32_t state[8];
+	uint64_t bytes;
+	uint8_t block[64];
+};
+
 static const uint32_t round_constants[64] = {
 	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
 	0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -47,16 +53,7 @@ static void compress(uint32_t state[8], const uint8_t block[64])
 		state[i] += s[i];
 }
 
-void sha256_init(struct sha256 *hash)
-{
-	static const uint32_t start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-					  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-
-	memcpy(hash->state, start, sizeof(start));
-	hash->bytes = 0;
-}
-
-void sha256_update(struct sha256 *hash, const void *data, size_t length)
+static void update(struct sha256 *hash, const void *data, size_t length)
 {
 	const uint8_t *bytes = data;
 
@@ -73,45 +70,43 @@ void sha256_update(struct sha256 *hash, const void *data, size_t length)
 	}
 }
 
-void sha256_final(struct sha256 *hash, uint8_t out[SHA256_BYTES])
+void sha256(const struct iovec *parts, int count, uint8_t out[SHA256_BYTES])
 {
-	uint64_t bits = hash->bytes * 8;
-	uint8_t length[8];
 	static const uint8_t padding[64] = {0x80};
+	struct sha256 hash = {.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+					0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
+	uint8_t length[8];
 
+	for (int i = 0; i < count; i++)
+		update(&hash, parts[i].iov_base, parts[i].iov_len);
 	for (int i = 0; i < 8; i++)
-		length[i] = bits >> (56 - 8 * i);
-	sha256_update(hash, padding, 1 + (119 - hash->bytes % 64) % 64);
-	sha256_update(hash, length, sizeof(length));
+		length[i] = hash.bytes * 8 >> (56 - 8 * i);
+	update(&hash, padding, 1 + (119 - hash.bytes % 64) % 64);
+	update(&hash, length, sizeof(length));
 	for (int i = 0; i < SHA256_BYTES; i++)
-		out[i] = hash->state[i / 4] >> (24 - 8 * (i % 4));
+		out[i] = hash.state[i / 4] >> (24 - 8 * (i % 4));
 }
 
-void hmac_sha256(const void *key, size_t key_length, const void *data, size_t length,
-		 uint8_t out[SHA256_BYTES])
+static struct iovec part_of(const void *data, size_t length)
+{
+	return (struct iovec){(void *)(uintptr_t)data, length};
+}
+
+void hmac_sha256(const void *key, size_t key_length, const void *data, size_t length, uint8_t out[SHA256_BYTES])
 {
 	uint8_t block[64] = {0}, inner[SHA256_BYTES];
-	struct sha256 hash;
+	struct iovec whole_key = part_of(key, key_length);
 
-	if (key_length > sizeof(block)) {
-		sha256_init(&hash);
-		sha256_update(&hash, key, key_length);
-		sha256_final(&hash, block);
-	} else {
+	if (key_length > sizeof(block))
+		sha256(&whole_key, 1, block);
+	else
 		memcpy(block, key, key_length);
-	}
 	for (size_t i = 0; i < sizeof(block); i++)
 		block[i] ^= 0x36;
-	sha256_init(&hash);
-	sha256_update(&hash, block, sizeof(block));
-	sha256_update(&hash, data, length);
-	sha256_final(&hash, inner);
+	sha256((struct iovec[]){part_of(block, sizeof(block)), part_of(data, length)}, 2, inner);
 	for (size_t i = 0; i < sizeof(block); i++)
 		block[i] ^= 0x36 ^ 0x5c;
-	sha256_init(&hash);
-	sha256_update(&hash, block, sizeof(block));
-	sha256_update(&hash, inner, sizeof(inner));
-	sha256_final(&hash, out);
+	sha256((struct iovec[]){part_of(block, sizeof(block)), part_of(inner, sizeof(inner))}, 2, out);
 }
 
 int secure_equal(const uint8_t *a, const uint8_t *b, size_t length)

@@ -5,23 +5,15 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 enum { SHA256_BYTES = 32 };
 
-struct sha256 {
-	uint32_t state[8];
-	uint64_t bytes;
-	uint8_t block[64];
-};
+/* Computes the hash of the parts, one after the other. */
+void sha256(const struct iovec *parts, int count, uint8_t out[SHA256_BYTES]);
+void hmac_sha256(const void *key, size_t key_length, const void *data, size_t length, uint8_t out[SHA256_BYTES]);
 
-void sha256_init(struct sha256 *hash);
-void sha256_update(struct sha256 *hash, const void *data, size_t length);
-void sha256_final(struct sha256 *hash, uint8_t out[SHA256_BYTES]);
-
-void hmac_sha256(const void *key, size_t key_length, const void *data, size_t length,
-		 uint8_t out[SHA256_BYTES]);
-
-/* Compares in constant time; 1 = equal. */
+/* Compares in a time that does not depend on the contents. Returns 1 if both are equal. */
 int secure_equal(const uint8_t *a, const uint8_t *b, size_t length);
 
 #endif

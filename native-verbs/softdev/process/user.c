@@ -20,7 +20,7 @@ static uid_t overflow_uid(void)
 	return uid;
 }
 
-/* As in the first user namespace. False if it cannot be told. */
+/* Returns true if this user namespace maps all users, as the first one does; false if that cannot be told. */
 static bool all_users_are_mapped(void)
 {
 	FILE *file = fopen("/proc/self/uid_map", "re");

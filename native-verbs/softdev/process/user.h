@@ -6,8 +6,9 @@
 #include <sys/types.h>
 
 /*
- * Is that, as the kernel told it of a peer, certainly the user that this process runs as? In a user namespace all users that it
- * does not map look like one, the overflow uid: that one is nobody's there, not even this process' own.
+ * Returns true if `uid`, which the kernel has reported of a peer, certainly is the user that this process runs as. In a
+ * user namespace all users that it does not map look alike, as the overflow uid. That uid therefore counts as nobody's,
+ * not even as that of this process.
  */
 bool user_is_own(uid_t uid);
 

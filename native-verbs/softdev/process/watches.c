@@ -2,6 +2,7 @@
 #include "process/watches.h"
 
 #include "engine.h"
+#include "lock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +13,7 @@
 enum { EVENTS_PER_WAIT = 64 };
 
 struct watches_state {
-	pthread_mutex_t lock; /* a leaf; guards the list, for forks */
+	pthread_mutex_t lock; /* a leaf; guards the list, which a fork reads */
 	struct list watches;
 	int epoll_fd;
 	struct epoll_event batch[EVENTS_PER_WAIT];
@@ -54,9 +55,8 @@ void progress_watch_own(struct progress_watch *watch)
 {
 	if (list_has(&watch->owned))
 		return;
-	pthread_mutex_lock(&engine->watches->lock);
+	HOLD_LOCK(&engine->watches->lock);
 	list_add(&engine->watches->watches, &watch->owned);
-	pthread_mutex_unlock(&engine->watches->lock);
 }
 
 void progress_watch_remove(struct progress_watch *watch)

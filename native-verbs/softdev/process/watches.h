@@ -5,15 +5,15 @@
 
 #include "process/progress.h"
 
-/* Before all others; by the thread that starts the progress thread. 0 or -errno. */
+/* Called before all others, by the thread that starts the progress thread. 0 or -errno. */
 int watches_open(void);
 void watches_close(void);
 
-/* Waits for events, -1 = as long as it takes; watches_dispatch() brings them to the callbacks. False if there are none. */
+/* Waits for events, for ever if the timeout is -1; returns false if there are none. watches_dispatch() hands them to the callbacks. */
 bool watches_wait(int timeout_ms);
 void watches_dispatch(void);
 
-/* For pthread_atfork: the child closes every descriptor that is watched. */
+/* For pthread_atfork. The child closes every descriptor that is watched. */
 void watches_before_fork(void);
 void watches_after_fork_in_parent(void);
 void watches_after_fork_in_child(void);
