@@ -15,24 +15,24 @@ struct target_peer {
 	uint64_t qp_generation;
 };
 
-/* What is known of the region while its generation stays the same. */
+/* The properties of the region, which hold while its generation stays the same. */
 struct target {
 	const struct mr_entry *entry;
 	uint64_t generation;
 	uint64_t iova, length;
-	uint64_t address, file_offset; /* of its first byte: in the peer's memory; if has_file, in the file */
+	uint64_t address, file_offset; /* place of its first byte in the peer's memory and, if has_file, in the file */
 	uint32_t rkey;
 	bool has_file;
 };
 
 /*
- * Looks up what stands in the slot of the key; false if the responder would refuse every READ with it, or is gone. Whether the key
- * is that region's own only the responder can tell (transport/peer.h).
+ * Looks up the slot of the key; returns false if the responder would refuse every READ with it, or is gone. Only the
+ * responder can tell whether the key is that region's own (transport/peer.h).
  */
 bool target_find(const struct target_peer *peer, uint32_t rkey, struct target *target);
-/* Between a copy, of the region or of its entry, and these checks: its loads come before theirs. */
+/* Called between a copy, of the region or of its entry, and these checks: its loads come before theirs. */
 void target_copied(void);
-/* Tells, after a copy or between a look at the entry and its use, whether everything is still as it was. */
+/* Called after a copy, or between a look at the entry and its use: they return true if nothing has changed. */
 bool target_peer_unchanged(const struct target_peer *peer);
 bool target_unchanged(const struct target *target);
 
@@ -42,14 +42,10 @@ static inline bool target_covers(const struct target *target, uint64_t address, 
 	       address - target->iova <= target->length - length;
 }
 
-static inline uint64_t target_address(const struct target *target, uint64_t address)
+/* Returns the offset of an address of the region in its file, or its address in the peer's memory. */
+static inline uint64_t target_place(const struct target *target, bool in_file, uint64_t address)
 {
-	return target->address + (address - target->iova);
-}
-
-static inline uint64_t target_file_offset(const struct target *target, uint64_t address)
-{
-	return target->file_offset + (address - target->iova);
+	return (in_file ? target->file_offset : target->address) + (address - target->iova);
 }
 
 #endif

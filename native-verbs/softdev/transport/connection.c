@@ -4,6 +4,7 @@
 
 #include "core.h"
 #include "link/link.h"
+#include "lock.h"
 #include "process/cancel.h"
 #include "process/file.h"
 #include "process/log.h"
@@ -94,9 +95,8 @@ void connection_end(struct softdev_qp *qp)
 static void write_one(struct softdev_qp *qp, void *unused)
 {
 	(void)unused;
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	write_if_wanted(&qp->record);
-	pthread_mutex_unlock(&qp->lock);
 }
 
 static void write_all(void *unused)

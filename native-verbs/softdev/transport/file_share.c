@@ -3,6 +3,7 @@
 
 #include "engine.h"
 #include "fault/fault.h"
+#include "lock.h"
 #include "transport/responder_internal.h"
 
 #include <errno.h>
@@ -11,13 +12,9 @@
 /* Returns true if the queue pair would execute a READ. */
 static bool may_read(struct softdev_qp *qp)
 {
-	bool may;
-
-	pthread_mutex_lock(&qp->lock);
-	may = responder_is_ready(qp) && (qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) &&
-	      qp->attr.max_dest_rd_atomic;
-	pthread_mutex_unlock(&qp->lock);
-	return may;
+	HOLD_LOCK(&qp->lock);
+	return responder_is_ready(qp) && (qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) &&
+	       qp->attr.max_dest_rd_atomic;
 }
 
 void responder_share_file(struct softdev_qp *qp, const struct frame *frame)

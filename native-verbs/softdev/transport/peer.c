@@ -4,6 +4,7 @@
 
 #include "engine.h"
 #include "link/link.h"
+#include "lock.h"
 #include "process/log.h"
 
 #include <errno.h>
@@ -78,26 +79,24 @@ static struct peer *find(const uint8_t *nonce, pid_t pid)
 
 struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address, int table_fd)
 {
-	struct peer *peer;
+	HOLD_LOCK(&engine->peer->lock);
+	struct peer *peer = find(nonce, pid);
 	int error;
 
-	pthread_mutex_lock(&engine->peer->lock);
-	peer = find(nonce, pid);
 	if (peer) {
 		atomic_fetch_add(&peer->references, 1);
 		close(table_fd);
-		goto unlock;
+		return peer;
 	}
 	peer = calloc(1, sizeof(*peer));
 	if (!peer) {
 		close(table_fd);
-		goto unlock;
+		return NULL;
 	}
 	peer->table = peer_table_map(table_fd, nonce);
 	if (!peer->table) {
 		free(peer);
-		peer = NULL;
-		goto unlock;
+		return NULL;
 	}
 	memcpy(peer->nonce, nonce, sizeof(peer->nonce));
 	peer->pid = pid;
@@ -110,8 +109,6 @@ struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address,
 			 strerror(error));
 	peer->next = engine->peer->peers;
 	engine->peer->peers = peer;
-unlock:
-	pthread_mutex_unlock(&engine->peer->lock);
 	return peer;
 }
 
@@ -192,7 +189,7 @@ enum peer_file_state peer_file_hold(struct peer *peer, uint32_t rkey, uint64_t g
 	enum peer_file_state state = PEER_KEY_UNKNOWN;
 	struct peer_file *file;
 
-	pthread_mutex_lock(&peer->lock);
+	HOLD_LOCK(&peer->lock);
 	for (file = *bucket_of(peer, rkey); file; file = file->next)
 		if (file->rkey == rkey && file->generation == generation)
 			break;
@@ -204,7 +201,6 @@ enum peer_file_state peer_file_hold(struct peer *peer, uint32_t rkey, uint64_t g
 		file->holders++;
 		*out = file;
 	}
-	pthread_mutex_unlock(&peer->lock);
 	return state;
 }
 
@@ -215,12 +211,8 @@ int peer_file_fd(const struct peer_file *file)
 
 void peer_file_release(struct peer *peer, struct peer_file *file)
 {
-	bool last;
-
-	pthread_mutex_lock(&peer->lock);
-	last = --file->holders == 0 && file->dropped;
-	pthread_mutex_unlock(&peer->lock);
-	if (last) {
+	HOLD_LOCK(&peer->lock);
+	if (--file->holders == 0 && file->dropped) {
 		close(file->fd);
 		free(file);
 	}
@@ -264,12 +256,12 @@ void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool r
 	struct peer_file **bucket = bucket_of(peer, rkey);
 	struct peer_file *file = calloc(1, sizeof(*file));
 
-	pthread_mutex_lock(&peer->lock);
+	HOLD_LOCK(&peer->lock);
 	if (make_place(peer, rkey, generation) || !file) { /* two QPs have asked for it */
 		free(file);
 		if (fd >= 0)
 			close(fd);
-		goto unlock;
+		return;
 	}
 	if (fd >= 0 && peer->file_count >= MAX_FILES)
 		evict_oldest(peer, true);
@@ -286,8 +278,6 @@ void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool r
 	*bucket = file;
 	peer->key_count++;
 	peer->file_count += fd >= 0;
-unlock:
-	pthread_mutex_unlock(&peer->lock);
 }
 
 /* Returns true if the region has changed since the peer passed its file. */
@@ -298,12 +288,11 @@ static bool is_stale(const struct peer *peer, const struct peer_file *file)
 
 void peer_files_revoke(struct peer *peer)
 {
-	pthread_mutex_lock(&peer->lock);
+	HOLD_LOCK(&peer->lock);
 	for (int i = 0; i < KEY_BUCKETS; i++)
 		for (struct peer_file **link = &peer->files[i]; *link;)
 			if (is_stale(peer, *link))
 				drop_file(peer, link);
 			else
 				link = &(*link)->next;
-	pthread_mutex_unlock(&peer->lock);
 }

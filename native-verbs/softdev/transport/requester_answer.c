@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the requester receives: answers, the data of READs, and the end of its link. */
 #define _GNU_SOURCE
+#include "lock.h"
 #include "process/counters.h"
 #include "process/log.h"
 #include "process/settings.h"
@@ -255,20 +256,19 @@ static void on_close(struct link *link, void *owner, int error)
 	bool died;
 
 	(void)link;
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	qp->requester.link = NULL;
 	died = is_outstanding(qp) || error == EACCES || error == EPROTO ||
 	       (qp->requester.was_open && (error == ECONNREFUSED || error == 0));
 	requester_forget_peer(qp);
 	if (!sq_oldest(qp) || !is_sending_state(qp))
-		;
-	else if (is_unreliable(qp))
+		return;
+	if (is_unreliable(qp))
 		uc_lose(qp);
 	else if (died)
 		requester_peer_gone(qp);
 	else
 		requester_retry_later(qp);
-	pthread_mutex_unlock(&qp->lock);
 }
 
 static bool on_header(struct link *link, void *owner, const struct frame *frame)
@@ -279,14 +279,13 @@ static bool on_header(struct link *link, void *owner, const struct frame *frame)
 	(void)link;
 	if (frame->op != WIRE_READ_DATA)
 		return false;
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	wqe = answered(qp, frame);
 	if (is_sending_state(qp) &&
 	    (!wqe || !(wqe->op->flags & SEND_OP_RESPONSE) || frame->arg != wqe->received ||
 	     frame->total != wqe->length || frame->length > wqe->length - wqe->received ||
 	     (!frame->length && wqe->length)))
 		on_bad_response(qp, frame);
-	pthread_mutex_unlock(&qp->lock);
 	return true;
 }
 
@@ -294,23 +293,20 @@ static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *i
 {
 	struct softdev_qp *qp = owner;
 	struct wqe *wqe;
-	int count = 0;
+	int count;
 
 	(void)link;
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	wqe = sq_oldest(qp);
-	if (wqe && is_sending_state(qp)) {
-		count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, wqe->received + offset,
-				       wqe->length, IBV_ACCESS_LOCAL_WRITE, iov, max_iov < SGE_MAX ? max_iov : SGE_MAX,
-				       &qp->slice);
-		if (count > 0) {
-			qp_busy_begin(qp);
-		} else {
-			sq_complete(qp, IBV_WC_LOC_PROT_ERR);
-			count = 0;
-		}
+	if (!wqe || !is_sending_state(qp))
+		return 0;
+	count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, wqe->received + offset, wqe->length,
+			       IBV_ACCESS_LOCAL_WRITE, iov, max_iov < SGE_MAX ? max_iov : SGE_MAX, &qp->slice);
+	if (count <= 0) {
+		sq_complete(qp, IBV_WC_LOC_PROT_ERR);
+		return 0;
 	}
-	pthread_mutex_unlock(&qp->lock);
+	qp_busy_begin(qp);
 	return count;
 }
 
@@ -320,13 +316,12 @@ static void sunk(struct link *link, void *owner, ssize_t bytes)
 
 	(void)link;
 	sge_release(&qp->slice);
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	qp_busy_end(qp);
 	if (bytes > 0)
 		qp->requester.last_answer_ns = progress_now_ns();
 	else if (bytes == -EFAULT && is_sending_state(qp))
 		requester_fail_oldest(qp, IBV_WC_LOC_PROT_ERR);
-	pthread_mutex_unlock(&qp->lock);
 }
 
 const struct link_ops requester_ops = {

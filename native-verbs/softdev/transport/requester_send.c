@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the requester sends: one frame for each request, whose payload is fetched from the regions while it is sent. */
+#include "lock.h"
 #include "queue/qp.h"
 #include "queue/send_op.h"
 #include "transport/requester_internal.h"
@@ -32,23 +33,20 @@ static int payload_source(struct link_stream *stream, uint64_t offset, struct io
 {
 	struct wqe *wqe = wqe_of(stream);
 	struct softdev_qp *qp = wqe->qp;
-	int count = -ECANCELED;
+	int count = 1;
 
-	pthread_mutex_lock(&qp->lock);
-	if (is_sending_state(qp)) {
-		if (wqe->inline_data) {
-			iov[0] = (struct iovec){wqe->inline_data + offset, wqe->length - offset};
-			count = 1;
-		} else {
-			count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, offset, wqe->length, 0, iov,
-					       max_iov < SGE_MAX ? max_iov : SGE_MAX, &qp->slice);
-		}
-		if (count < 0)
-			count = local_error(qp, wqe);
-		else if (count)
-			qp_busy_begin(qp);
-	}
-	pthread_mutex_unlock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
+	if (!is_sending_state(qp))
+		return -ECANCELED;
+	if (wqe->inline_data)
+		iov[0] = (struct iovec){wqe->inline_data + offset, wqe->length - offset};
+	else
+		count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, offset, wqe->length, 0, iov,
+				       max_iov < SGE_MAX ? max_iov : SGE_MAX, &qp->slice);
+	if (count < 0)
+		return local_error(qp, wqe);
+	if (count)
+		qp_busy_begin(qp);
 	return count;
 }
 
@@ -56,17 +54,13 @@ static int payload_sourced(struct link_stream *stream, ssize_t bytes)
 {
 	struct wqe *wqe = wqe_of(stream);
 	struct softdev_qp *qp = wqe->qp;
-	int result = 0;
 
 	sge_release(&qp->slice);
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	qp_busy_end(qp);
 	if (bytes > 0)
 		qp->requester.last_answer_ns = progress_now_ns();
-	else if (bytes == -EFAULT)
-		result = local_error(qp, wqe);
-	pthread_mutex_unlock(&qp->lock);
-	return result;
+	return bytes == -EFAULT ? local_error(qp, wqe) : 0;
 }
 
 static void payload_done(struct link_stream *stream, bool complete)
@@ -75,14 +69,13 @@ static void payload_done(struct link_stream *stream, bool complete)
 	struct softdev_qp *qp = wqe->qp;
 
 	(void)complete; /* incomplete means that the link has failed */
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	wqe->streams--;
-	if (is_unreliable(qp)) {
-		uc_complete_sent(qp);
-		if (qp->sq.exec != qp->sq.post)
-			progress_post(&qp->task);
-	}
-	pthread_mutex_unlock(&qp->lock);
+	if (!is_unreliable(qp))
+		return;
+	uc_complete_sent(qp);
+	if (qp->sq.exec != qp->sq.post)
+		progress_post(&qp->task);
 }
 
 void requester_init(struct softdev_qp *qp)

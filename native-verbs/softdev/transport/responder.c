@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The responder of a queue pair: executes the peer's requests in order. */
 #include "fault/fault.h"
+#include "lock.h"
 #include "memory/mw.h"
 #include "process/log.h"
 #include "transport/responder_internal.h"
@@ -67,15 +68,14 @@ void responder_refuse(struct softdev_qp *qp, uint32_t seq, enum ibv_wc_status st
 	log_info("qp %06x refuses request %u: status %d", qp->base.qp_num, seq, status);
 	if (!qp->responder.silent)
 		answer(qp, WIRE_NAK, seq, status);
-	pthread_mutex_lock(&qp->lock);
-	if (responder_is_ready(qp)) {
-		if (own != IBV_WC_SUCCESS && rq_next(qp))
-			rq_complete(qp, &wc, true);
-		else
-			qp_raise(qp, events[status]);
-		qp_enter_error(qp);
-	}
-	pthread_mutex_unlock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
+	if (!responder_is_ready(qp))
+		return;
+	if (own != IBV_WC_SUCCESS && rq_next(qp))
+		rq_complete(qp, &wc, true);
+	else
+		qp_raise(qp, events[status]);
+	qp_enter_error(qp);
 }
 
 /*
@@ -190,7 +190,7 @@ static bool on_header(struct link *link, void *owner, const struct frame *frame)
 	(void)link;
 	if (frame->op != WIRE_SEND && frame->op != WIRE_WRITE)
 		return false;
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	responder->dropping = true;
 	responder->receiving = false;
 	responder->nak = responder->own_status = IBV_WC_SUCCESS;
@@ -199,17 +199,16 @@ static bool on_header(struct link *link, void *owner, const struct frame *frame)
 	responder->rkey = frame->rkey;
 	responder->address = frame->remote_addr;
 	responder->total = frame->length;
-	if (responder_expects(qp, frame)) {
-		if (frame->length > DEVICE_MAX_MESSAGE || !flags_are_valid(qp, frame))
-			fail_request(qp, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);
-		else if (fault_is_on() && fault_takes_receive(qp, frame))
-			;
-		else if (frame->op == WIRE_SEND)
-			begin_send(qp, frame);
-		else
-			begin_write(qp, frame);
-	}
-	pthread_mutex_unlock(&qp->lock);
+	if (!responder_expects(qp, frame))
+		return true;
+	if (frame->length > DEVICE_MAX_MESSAGE || !flags_are_valid(qp, frame))
+		fail_request(qp, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);
+	else if (fault_is_on() && fault_takes_receive(qp, frame))
+		;
+	else if (frame->op == WIRE_SEND)
+		begin_send(qp, frame);
+	else
+		begin_write(qp, frame);
 	return true;
 }
 
@@ -218,14 +217,14 @@ static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *i
 	struct softdev_qp *qp = owner;
 	struct responder *responder = &qp->responder;
 	struct rqe *rqe;
-	int count = 0;
+	int count;
 
 	(void)link;
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	if (!responder_is_ready(qp))
 		responder->dropping = true;
 	if (responder->dropping)
-		goto unlock;
+		return 0;
 	rqe = responder->receiving ? rq_next(qp) : NULL; /* a WRITE takes no receive before its end */
 	if (!rqe)
 		count = sge_hold_remote(qp->pd, qp_generation(qp), responder->rkey, responder->address + offset,
@@ -236,16 +235,13 @@ static int sink(struct link *link, void *owner, uint64_t offset, struct iovec *i
 				       IBV_ACCESS_LOCAL_WRITE, iov, max_iov < SGE_MAX ? max_iov : SGE_MAX, &qp->slice);
 	if (count > 0) {
 		qp_busy_begin(qp);
-		goto unlock;
+		return count;
 	}
-	count = 0;
 	if (responder->receiving)
 		fail_request(qp, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR);
 	else
 		fail_request(qp, IBV_WC_REM_ACCESS_ERR, own_status_of_write(responder->with_imm));
-unlock:
-	pthread_mutex_unlock(&qp->lock);
-	return count;
+	return 0;
 }
 
 static void sunk(struct link *link, void *owner, ssize_t bytes)
@@ -254,13 +250,12 @@ static void sunk(struct link *link, void *owner, ssize_t bytes)
 
 	(void)link;
 	sge_release(&qp->slice);
-	pthread_mutex_lock(&qp->lock);
+	HOLD_LOCK(&qp->lock);
 	qp_busy_end(qp);
 	if (bytes == -EFAULT && responder_is_ready(qp))
 		fail_request(qp, IBV_WC_REM_OP_ERR,
 			     qp->responder.receiving ? IBV_WC_LOC_PROT_ERR
 						     : own_status_of_write(qp->responder.with_imm));
-	pthread_mutex_unlock(&qp->lock);
 }
 
 /* Ends a SEND or WRITE whose payload has arrived: answers it, then completes the receive. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accepts or refuses the requester of a queue pair, by the first frame of an incoming link. */
+#include "lock.h"
 #include "memory/peer_table.h"
 #include "process/sha256.h"
 #include "transport/responder_internal.h"
@@ -24,19 +25,16 @@ static bool names_both_ends(const struct link *link, const struct qp_open *open)
  */
 static int judge_open(struct softdev_qp *qp, const struct link *link, const struct qp_open *open)
 {
-	int error = EAGAIN;
-
 	if (!qp)
-		return error;
-	pthread_mutex_lock(&qp->lock);
+		return EAGAIN;
+	HOLD_LOCK(&qp->lock);
 	if (responder_is_ready(qp) && qp->base.qp_num == open->destination_qpn &&
 	    qp->attr.dest_qp_num == open->source_qpn && link_is_from(link, qp->attr.ah_attr.grh.dgid.raw) &&
 	    names_both_ends(link, open) && open->qp_type == qp->base.qp_type &&
 	    (is_unreliable(qp) || open->first_seq == qp->responder.expected_seq) &&
 	    (!qp->responder.link || secure_equal(qp->responder.requester_id, open->requester, WIRE_REQUESTER_BYTES)))
-		error = 0;
-	pthread_mutex_unlock(&qp->lock);
-	return error;
+		return 0;
+	return EAGAIN;
 }
 
 static void accept_open(struct link *link, struct softdev_qp *qp, const struct qp_open *open)

@@ -3,7 +3,6 @@
 #include "transport/shortcut.h"
 
 #include "fault/fault.h"
-#include "memory/target.h"
 #include "process/counters.h"
 #include "process/log.h"
 #include "process/settings.h"
@@ -27,32 +26,33 @@ void shortcut_note_error(struct peer *peer, int error)
 	peer_drop_cma(peer);
 }
 
-static bool is_unchanged(const struct target_peer *peer, const struct target *target)
+void shortcut_count(struct softdev_qp *qp, bool by_file, unsigned int reads, uint64_t bytes)
 {
-	target_copied();
-	return target_unchanged(target) && target_peer_unchanged(peer);
+	if (by_file) {
+		COUNT_FOR(qp, reads_file, reads);
+		COUNT_FOR(qp, read_bytes_file, bytes);
+	} else {
+		COUNT_FOR(qp, reads_cma, reads);
+		COUNT_FOR(qp, read_bytes_cma, bytes);
+	}
 }
 
-typedef ssize_t (*copy_function)(const struct iovec *iov, int count, uint64_t length, uint64_t from,
-				 int source);
-
-static ssize_t copy_from_file(const struct iovec *iov, int count, uint64_t length, uint64_t from, int fd)
+/* Copies one slice from the file or, if that is NULL, from the peer's memory. Returns as read() does. */
+static ssize_t copy(const struct peer *peer, const struct peer_file *file, const struct iovec *iov, int count,
+		    uint64_t from)
 {
-	(void)length;
-	return shortcut_pread(fd, iov, count, from);
-}
+	struct iovec remote = {(void *)(uintptr_t)from, 0};
 
-static ssize_t copy_from_process(const struct iovec *iov, int count, uint64_t length, uint64_t from,
-				 int pid)
-{
-	struct iovec remote = {(void *)(uintptr_t)from, length};
-
-	return process_vm_readv(pid, iov, count, &remote, 1, 0);
+	if (file)
+		return shortcut_pread(peer_file_fd(file), iov, count, from);
+	for (int i = 0; i < count; i++)
+		remote.iov_len += iov[i].iov_len;
+	return process_vm_readv(peer_pid(peer), iov, count, &remote, 1, 0);
 }
 
 /* Copies the whole READ slice by slice. Each slice acquires its sink regions anew and checks the state. 0 or -errno. */
-static int copy_all(struct softdev_qp *qp, const struct wqe *wqe, copy_function copy, uint64_t from,
-		    int source)
+static int copy_all(struct softdev_qp *qp, const struct wqe *wqe, const struct peer *peer, const struct peer_file *file,
+		    uint64_t from)
 {
 	struct iovec iov[SGE_MAX];
 	struct sge_hold hold;
@@ -61,14 +61,11 @@ static int copy_all(struct softdev_qp *qp, const struct wqe *wqe, copy_function 
 	while (done < wqe->length) {
 		int count = sge_hold_slice(qp->pd, wqe->sge, wqe->num_sge, done, wqe->length, IBV_ACCESS_LOCAL_WRITE,
 					   iov, SGE_MAX, &hold);
-		uint64_t length = 0;
 		ssize_t copied;
 
 		if (count <= 0)
 			return -EACCES;
-		for (int i = 0; i < count; i++)
-			length += iov[i].iov_len;
-		copied = copy(iov, count, length, from + done, source);
+		copied = copy(peer, file, iov, count, from + done);
 		if (copied < 0)
 			copied = -errno;
 		sge_release(&hold);
@@ -82,65 +79,48 @@ static int copy_all(struct softdev_qp *qp, const struct wqe *wqe, copy_function 
 	return 0;
 }
 
-static enum shortcut_result read_file(struct softdev_qp *qp, const struct wqe *wqe,
-				      const struct target_peer *from, const struct target *target, int fd)
+/* Reads from the file or, if that is NULL, from the peer's memory. */
+static enum shortcut_result read_from(struct softdev_qp *qp, const struct wqe *wqe, struct peer *peer,
+				      const struct peer_file *file, const struct target_peer *from,
+				      const struct target *target)
 {
-	const struct fault *fault = fault_check(FAULT_FILE, .qpn = qp->base.qp_num, .length = wqe->length);
+	const struct fault *fault =
+		fault_check(file ? FAULT_FILE : FAULT_CMA, .qpn = qp->base.qp_num, .length = wqe->length);
 	int error = fault ? -fault->error : 0;
 
 	if (!error)
-		error = copy_all(qp, wqe, copy_from_file, target_file_offset(target, wqe->remote_addr), fd);
+		error = copy_all(qp, wqe, peer, file, target_place(target, file, wqe->remote_addr));
 	if (fault)
 		fault_wait(fault);
-	if (error || !is_unchanged(from, target))
-		return SHORTCUT_REFUSED;
-	COUNT_FOR(qp, reads_file, 1);
-	COUNT_FOR(qp, read_bytes_file, wqe->length);
-	return SHORTCUT_DONE;
-}
-
-static enum shortcut_result read_memory(struct softdev_qp *qp, const struct wqe *wqe, struct peer *peer,
-					const struct target_peer *from, const struct target *target)
-{
-	const struct fault *fault = fault_check(FAULT_CMA, .qpn = qp->base.qp_num, .length = wqe->length);
-	int error = fault ? -fault->error : 0;
-
-	if (!error)
-		error = copy_all(qp, wqe, copy_from_process, target_address(target, wqe->remote_addr),
-				 peer_pid(peer));
-	if (fault)
-		fault_wait(fault);
-	if (error)
+	if (error && !file)
 		shortcut_note_error(peer, -error);
-	if (error || !is_unchanged(from, target))
+	target_copied();
+	if (error || !target_unchanged(target) || !target_peer_unchanged(from))
 		return SHORTCUT_REFUSED;
-	COUNT_FOR(qp, reads_cma, 1);
-	COUNT_FOR(qp, read_bytes_cma, wqe->length);
+	shortcut_count(qp, file, 1, wqe->length);
 	return SHORTCUT_DONE;
 }
 
 enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe, struct peer *peer,
-				   uint32_t peer_qp_slot, uint64_t peer_qp_generation)
+				   const struct target_peer *from)
 {
-	const struct shared_table *table = peer_table(peer);
-	const struct target_peer from = {table, &table->qp[peer_qp_slot], peer_qp_generation};
 	bool may_use_cma = path_mode() != PATH_FILE && peer_has_cma(peer);
 	enum shortcut_result result;
 	struct peer_file *file;
 	struct target target;
 
-	if (!wqe->length || !target_find(&from, wqe->rkey, &target) ||
+	if (!wqe->length || !target_find(from, wqe->rkey, &target) ||
 	    !target_covers(&target, wqe->remote_addr, wqe->length))
 		return SHORTCUT_REFUSED;
 	if (!may_use_cma && (!target.has_file || path_mode() == PATH_CMA))
 		return SHORTCUT_REFUSED; /* whether or not the key is right */
 	switch (peer_file_hold(peer, wqe->rkey, target.generation, &file)) {
 	case PEER_FILE_HELD:
-		result = read_file(qp, wqe, &from, &target, peer_file_fd(file));
+		result = read_from(qp, wqe, peer, file, from, &target);
 		peer_file_release(peer, file);
 		return result;
 	case PEER_FILE_NONE:
-		return may_use_cma ? read_memory(qp, wqe, peer, &from, &target) : SHORTCUT_REFUSED;
+		return may_use_cma ? read_from(qp, wqe, peer, NULL, from, &target) : SHORTCUT_REFUSED;
 	case PEER_KEY_UNKNOWN:
 		return SHORTCUT_UNKNOWN_KEY;
 	case PEER_KEY_WRONG:

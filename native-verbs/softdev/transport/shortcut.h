@@ -7,6 +7,7 @@
 #ifndef SOFTDEV_SHORTCUT_H
 #define SOFTDEV_SHORTCUT_H
 
+#include "memory/target.h"
 #include "queue/qp.h"
 
 enum shortcut_result {
@@ -17,7 +18,7 @@ enum shortcut_result {
 
 /* The caller runs the send queue and does not hold qp->lock; the state may change meanwhile. */
 enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe, struct peer *peer,
-				   uint32_t peer_qp_slot, uint64_t peer_qp_generation);
+				   const struct target_peer *from);
 
 /*
  * The same for several READs, of at most SGE_SLICE_BYTES together, with as few system calls as possible. Returns how
@@ -25,10 +26,11 @@ enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe,
  * shortcut_read().
  */
 unsigned int shortcut_read_batch(struct softdev_qp *qp, const struct wqe *const *reads, unsigned int count,
-				 struct peer *peer, uint32_t peer_qp_slot, uint64_t peer_qp_generation);
+				 struct peer *peer, const struct target_peer *from);
 
-/* Shared by both: preadv(), and noting what an errno of process_vm_readv() says about the peer. */
+/* Shared by both: preadv(), noting what an errno of process_vm_readv() says about the peer, and counting READs. */
 ssize_t shortcut_pread(int fd, const struct iovec *iov, int count, uint64_t offset);
 void shortcut_note_error(struct peer *peer, int error);
+void shortcut_count(struct softdev_qp *qp, bool by_file, unsigned int reads, uint64_t bytes);
 
 #endif

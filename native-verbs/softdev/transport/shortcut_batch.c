@@ -5,8 +5,6 @@
  * and it is tried alone.
  */
 #define _GNU_SOURCE
-#include "memory/target.h"
-#include "process/counters.h"
 #include "process/log.h"
 #include "process/settings.h"
 #include "transport/peer.h"
@@ -96,8 +94,7 @@ static bool add(struct batch *batch, struct peer *peer, const struct softdev_pd 
 			return false;
 		batch->local[local++] = (struct iovec){mr_pointer(mr, sge->addr), sge->length};
 	}
-	from = batch->file ? target_file_offset(target, wqe->remote_addr)
-			   : target_address(target, wqe->remote_addr);
+	from = target_place(target, batch->file, wqe->remote_addr);
 	batch->remote[batch->count] = (struct iovec){(void *)(uintptr_t)from, wqe->length};
 	batch->local_count = local;
 	batch->bytes += wqe->length;
@@ -148,13 +145,12 @@ static bool is_unchanged(const struct batch *batch)
 }
 
 unsigned int shortcut_read_batch(struct softdev_qp *qp, const struct wqe *const *reads, unsigned int count,
-				 struct peer *peer, uint32_t peer_qp_slot, uint64_t peer_qp_generation)
+				 struct peer *peer, const struct target_peer *from)
 {
-	const struct shared_table *table = peer_table(peer);
 	unsigned int whole = 0;
 	struct batch batch;
 
-	batch.peer = (struct target_peer){table, &table->qp[peer_qp_slot], peer_qp_generation};
+	batch.peer = *from;
 	batch.file = NULL;
 	batch.count = batch.local_count = batch.target_count = batch.sink_count = 0;
 	batch.bytes = 0;
@@ -166,13 +162,8 @@ unsigned int shortcut_read_batch(struct softdev_qp *qp, const struct wqe *const 
 		mr_release(batch.sinks[--batch.sink_count]);
 	if (whole && !is_unchanged(&batch))
 		whole = 0;
-	if (whole && batch.file) {
-		COUNT_FOR(qp, reads_file, whole);
-		COUNT_FOR(qp, read_bytes_file, batch.parts[whole - 1].bytes_end);
-	} else if (whole) {
-		COUNT_FOR(qp, reads_cma, whole);
-		COUNT_FOR(qp, read_bytes_cma, batch.parts[whole - 1].bytes_end);
-	}
+	if (whole)
+		shortcut_count(qp, batch.file, whole, batch.parts[whole - 1].bytes_end);
 	if (batch.file)
 		peer_file_release(peer, batch.file);
 	return whole;

@@ -39,44 +39,6 @@ void sq_complete_read(struct softdev_qp *qp)
 	sq_complete(qp, IBV_WC_SUCCESS);
 }
 
-/* Tries the oldest READ without the peer's help; releases the lock for a while. Returns true if that settled it. */
-static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe)
-{
-	struct peer *peer = peer_hold(qp->requester.peer);
-	enum shortcut_result result;
-	uint32_t generation_slot = qp->requester.peer_slot;
-	uint64_t generation = qp->requester.peer_generation;
-
-	qp->sq.copying = true;
-	pthread_mutex_unlock(&qp->lock);
-	result = shortcut_read(qp, wqe, peer, generation_slot, generation);
-	peer_release(peer);
-	pthread_mutex_lock(&qp->lock);
-	qp->sq.copying = false;
-	if (atomic_load(&qp->state) != IBV_QPS_RTS)
-		return true;
-	if (qp->requester.state != REQUESTER_OPEN && result != SHORTCUT_DONE)
-		return true; /* tried again after the next connect */
-	switch (result) {
-	case SHORTCUT_DONE:
-		sq_complete_read(qp);
-		return true;
-	case SHORTCUT_UNKNOWN_KEY:
-		if (wqe->key_asked)
-			break;
-		wqe->key_asked = true;
-		qp->requester.waits_for_key = true;
-		qp->requester.wanted_key = wqe->rkey;
-		progress_post(&qp->task);
-		return true;
-	case SHORTCUT_REFUSED:
-		break;
-	}
-	COUNT_FOR(qp, fallbacks, 1);
-	wqe->via_wire = true;
-	return false;
-}
-
 /*
  * Collects the READs that may share a system call: small ones, from the oldest on, that the responder need not serve.
  */
@@ -96,21 +58,28 @@ static unsigned int gather(struct softdev_qp *qp, const struct wqe **reads)
 	return count;
 }
 
-/* Tries the oldest READs together; releases the lock for a while. Returns true if the queue must be examined again. */
-static bool try_batch(struct softdev_qp *qp, uint64_t *copied)
+/*
+ * Tries the oldest READ without the peer's help, and those behind it that may share its system call; releases the lock
+ * for a while. Returns false if the peer must serve the READ.
+ */
+static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe, uint64_t *copied)
 {
+	struct peer *peer = peer_hold(qp->requester.peer);
+	const struct target_peer from = {peer_table(peer), &peer_table(peer)->qp[qp->requester.peer_slot],
+					 qp->requester.peer_generation};
 	const struct wqe *reads[SQ_BATCH];
-	unsigned int count = gather(qp, reads), done;
-	uint32_t peer_slot = qp->requester.peer_slot;
-	uint64_t peer_generation = qp->requester.peer_generation;
-	struct peer *peer;
+	unsigned int count = gather(qp, reads), done = 0;
+	enum shortcut_result result = SHORTCUT_DONE;
 
-	if (count < 2)
-		return false;
-	peer = peer_hold(qp->requester.peer);
 	qp->sq.copying = true;
 	pthread_mutex_unlock(&qp->lock);
-	done = shortcut_read_batch(qp, reads, count, peer, peer_slot, peer_generation);
+	if (count > 1)
+		done = shortcut_read_batch(qp, reads, count, peer, &from);
+	if (!done) {
+		reads[0] = wqe;
+		result = shortcut_read(qp, wqe, peer, &from);
+		done = result == SHORTCUT_DONE;
+	}
 	peer_release(peer);
 	pthread_mutex_lock(&qp->lock);
 	qp->sq.copying = false;
@@ -120,7 +89,18 @@ static bool try_batch(struct softdev_qp *qp, uint64_t *copied)
 		*copied += reads[i]->length;
 		sq_complete_read(qp);
 	}
-	return done || qp->requester.state != REQUESTER_OPEN;
+	if (done || qp->requester.state != REQUESTER_OPEN)
+		return true; /* what is not done is tried again after the next connect */
+	if (result == SHORTCUT_UNKNOWN_KEY && !wqe->key_asked) {
+		wqe->key_asked = true;
+		qp->requester.waits_for_key = true;
+		qp->requester.wanted_key = wqe->rkey;
+		progress_post(&qp->task);
+		return true;
+	}
+	COUNT_FOR(qp, fallbacks, 1);
+	wqe->via_wire = true;
+	return false;
 }
 
 static enum ibv_wc_status execute_local(struct softdev_qp *qp, const struct wqe *wqe)
@@ -188,10 +168,7 @@ void transport_run(struct softdev_qp *qp)
 		} else if (is_read && qp->requester.peer && !wqe->via_wire) {
 			if (!is_oldest)
 				break; /* waits to become the oldest, then takes the short cut */
-			if (try_batch(qp, &copied))
-				continue;
-			copied += wqe->length;
-			if (try_shortcut(qp, wqe))
+			if (try_shortcut(qp, wqe, &copied))
 				continue;
 		}
 		if (!on_progress_thread) {
