@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.jobs;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * CPU time of this driver's executors so far, as Linux counts it (proc(5), {@code schedstat}), which
+ * for local-cluster are its child processes.
+ *
+ * @param executors how many there are
+ * @param seconds of all threads, those that have ended included, user and system time
+ * @param threads seconds of each living thread, by {@code PID/TID}
+ * @param groups the group of each thread
+ */
+record ExecutorCpu(
+    int executors, double seconds, Map<String, Double> threads, Map<String, String> groups) {
+  private static final String EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
+
+  /** Beginnings of thread names, as far as Linux keeps them (15 bytes), and their groups. */
+  private static final List<Map.Entry<String, String>> GROUPS = List.of(
+      Map.entry("shuffle-client", "transport"),
+      Map.entry("shuffle-server", "transport"),
+      Map.entry("shuffle-rdma", "transport"),
+      Map.entry("rdma-", "transport"),
+      Map.entry("softverbs", "transport"),
+      Map.entry("Executor task", "task"),
+      Map.entry("C1 ", "compiler"),
+      Map.entry("C2 ", "compiler"),
+      Map.entry("GC ", "gc"),
+      Map.entry("G1 ", "gc"),
+      Map.entry("VM ", "jvm"));
+
+  /** Reads the times. A thread that ends meanwhile is left out. */
+  static ExecutorCpu now() throws IOException {
+    Map<String, Double> threads = new HashMap<>();
+    Map<String, String> groups = new HashMap<>();
+    int executors = 0;
+    double seconds = 0;
+    for (ProcessHandle process : ProcessHandle.current().descendants().toList()) {
+      String[] arguments = process.info().arguments().orElse(new String[0]);
+      if (Arrays.asList(arguments).contains(EXECUTOR)) {
+        executors++;
+        Path proc = Path.of("/proc", Long.toString(process.pid()));
+        seconds += ticks(proc.resolve("stat"));
+        try (DirectoryStream<Path> tasks = Files.newDirectoryStream(proc.resolve("task"))) {
+          for (Path task : tasks) {
+            addThread(task, process.pid() + "/" + task.getFileName(), threads, groups);
+          }
+        }
+      }
+    }
+    return new ExecutorCpu(executors, seconds, threads, groups);
+  }
+
+  private static void addThread(
+      Path task, String name, Map<String, Double> threads, Map<String, String> groups)
+      throws IOException {
+    try {
+      String ranNs = Files.readString(task.resolve("schedstat")).split(" ", -1)[0];
+      groups.put(name, group(Files.readString(task.resolve("comm"))));
+      threads.put(name, Long.parseLong(ranNs) / 1e9);
+    } catch (NoSuchFileException e) {
+      // The thread has ended.
+    }
+  }
+
+  private static String group(String threadName) {
+    return GROUPS.stream()
+        .filter(group -> threadName.startsWith(group.getKey()))
+        .map(Map.Entry::getValue)
+        .findFirst()
+        .orElse("other");
+  }
+
+  /** User and system time of a whole process, in hundredths of a second (proc(5), USER_HZ). */
+  private static double ticks(Path stat) throws IOException {
+    String line = Files.readString(stat);
+    String[] fields = line.substring(line.lastIndexOf(')') + 2).split(" ", -1);
+    return (Long.parseLong(fields[11]) + Long.parseLong(fields[12])) / 100.0;
+  }
+
+  /** Seconds of each group since {@code before}. */
+  Map<String, Double> minus(ExecutorCpu before) {
+    Map<String, Double> seconds = new TreeMap<>();
+    threads.forEach((thread, now) -> seconds.merge(
+        groups.getOrDefault(thread, "other"),
+        now - before.threads.getOrDefault(thread, 0.0),
+        Double::sum));
+    return seconds;
+  }
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.jobs;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkConf;
+import org.apache.spark.api.java.JavaSparkContext;
+
+/**
+ * The driver of one of the two applications. It runs a job for each line {@code SHAPE ROWS} of its
+ * standard input, and answers with a line of JSON; it ends with its input.
+ */
+public final class JobServer {
+  private static final long LISTENERS_MS = 30_000;
+  private static final int EXECUTORS = 2;
+
+  private JobServer() {}
+
+  public static void main(String[] arguments) throws Exception {
+    PrintStream answers = System.out;
+    System.setOut(System.err); // what Spark or a job prints is no answer
+    try (JavaSparkContext spark = new JavaSparkContext(new SparkConf())) {
+      StageWatch stages = new StageWatch();
+      spark.sc().addSparkListener(stages);
+      BufferedReader orders =
+          new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+      ObjectMapper json = new ObjectMapper();
+      answer(answers, json.writeValueAsString(Map.of("ready", spark.sc().applicationId())));
+      for (String order = orders.readLine(); order != null; order = orders.readLine()) {
+        String[] words = order.split(" ", -1);
+        JobShape shape = JobShape.ofLabel(words[0]);
+        answer(
+            answers, json.writeValueAsString(run(spark, stages, shape, Long.parseLong(words[1]))));
+      }
+    }
+  }
+
+  private static void answer(PrintStream answers, String line) {
+    answers.println(line);
+    answers.flush();
+  }
+
+  private static Map<String, Object> run(
+      JavaSparkContext spark, StageWatch stages, JobShape shape, long rows) throws Exception {
+    stages.take();
+    ExecutorCpu before = ExecutorCpu.now();
+    long startNs = System.nanoTime();
+    long digest = shape.run(spark, rows);
+    long wallNs = System.nanoTime() - startNs;
+    ExecutorCpu after = ExecutorCpu.now();
+    if (after.executors() != EXECUTORS) {
+      throw new IllegalStateException(
+          after.executors() + " executors are there instead of " + EXECUTORS);
+    }
+    spark.sc().listenerBus().waitUntilEmpty(LISTENERS_MS);
+    List<Map<String, Object>> ended = stages.take();
+    Map<String, Object> report = new LinkedHashMap<>();
+    report.put("digest", Long.toHexString(digest));
+    report.put("wall_s", wallNs / (double) TimeUnit.SECONDS.toNanos(1));
+    report.put("executor_cpu_s", after.seconds() - before.seconds());
+    report.put("thread_cpu_s", after.minus(before));
+    report.put("stages", ended);
+    return report;
+  }
+}

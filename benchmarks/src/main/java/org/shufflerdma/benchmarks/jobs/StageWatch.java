@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.jobs;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.executor.ShuffleReadMetrics;
+import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerStageCompleted;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.scheduler.StageInfo;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Sums up the metrics of the tasks of each stage. Spark's listener thread writes; the driver's thread
+ * takes what there is when the listener bus is empty.
+ */
+final class StageWatch extends SparkListener {
+  private final Map<Integer, Sums> running = new TreeMap<>();
+  private final List<Map<String, Object>> ended = new ArrayList<>();
+
+  private static final class Sums {
+    long tasks;
+    long cpuNs;
+    long runMs;
+    long gcMs;
+    long fetchWaitMs;
+    long remoteBytes;
+    long remoteBlocks;
+    long localBlocks;
+    long writtenBytes;
+    long spilledBytes;
+
+    void add(TaskMetrics metrics) {
+      ShuffleReadMetrics read = metrics.shuffleReadMetrics();
+      tasks++;
+      cpuNs += metrics.executorCpuTime();
+      runMs += metrics.executorRunTime();
+      gcMs += metrics.jvmGCTime();
+      fetchWaitMs += read.fetchWaitTime();
+      remoteBytes += read.remoteBytesRead();
+      remoteBlocks += read.remoteBlocksFetched();
+      localBlocks += read.localBlocksFetched();
+      writtenBytes += metrics.shuffleWriteMetrics().bytesWritten();
+      spilledBytes += metrics.diskBytesSpilled();
+    }
+  }
+
+  @Override
+  public synchronized void onTaskEnd(SparkListenerTaskEnd end) {
+    @Nullable TaskMetrics metrics = end.taskMetrics();
+    if (metrics != null) {
+      running.computeIfAbsent(end.stageId(), id -> new Sums()).add(metrics);
+    }
+  }
+
+  @Override
+  public synchronized void onStageCompleted(SparkListenerStageCompleted completed) {
+    StageInfo stage = completed.stageInfo();
+    @Nullable Sums sums = running.remove(stage.stageId());
+    if (sums == null
+        || stage.submissionTime().isEmpty()
+        || stage.completionTime().isEmpty()) {
+      return;
+    }
+    long startMs = (Long) stage.submissionTime().get();
+    long endMs = (Long) stage.completionTime().get();
+    Map<String, Object> one = new LinkedHashMap<>();
+    one.put("stage", stage.stageId());
+    one.put("attempt", stage.attemptNumber());
+    one.put("tasks", sums.tasks);
+    one.put("wall_s", (endMs - startMs) / 1e3);
+    one.put("task_cpu_s", sums.cpuNs / 1e9);
+    one.put("task_run_s", sums.runMs / 1e3);
+    one.put("gc_s", sums.gcMs / 1e3);
+    one.put("fetch_wait_s", sums.fetchWaitMs / 1e3);
+    one.put("remote_bytes", sums.remoteBytes);
+    one.put("remote_blocks", sums.remoteBlocks);
+    one.put("local_blocks", sums.localBlocks);
+    one.put("written_bytes", sums.writtenBytes);
+    one.put("spilled_bytes", sums.spilledBytes);
+    ended.add(one);
+  }
+
+  /** Returns the stages that have ended since the last call. */
+  synchronized List<Map<String, Object>> take() {
+    List<Map<String, Object>> taken = List.copyOf(ended);
+    ended.clear();
+    return taken;
+  }
+}
