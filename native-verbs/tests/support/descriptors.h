@@ -36,12 +36,7 @@ static inline int open_sockets(void)
 /* Waits until there are so many or fewer: a link closes behind the event that tells of it. */
 static inline void expect_descriptors(int at_most)
 {
-	uint64_t deadline = test_now_ms() + 20000;
-
-	while (open_descriptors() > at_most) {
-		CHECK(test_now_ms() < deadline);
-		test_sleep_ms(10);
-	}
+	AWAIT(open_descriptors() <= at_most);
 }
 
 #endif

@@ -1,112 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queue pairs connected by ibv_modify_qp, memory regions, and one run of a test for each path of a READ. */
+/* Queue pairs connected by ibv_modify_qp: how they are opened, what they are asked to do, and what they must show of it. */
 #ifndef SHUFFLE_RDMA_SOFTDEV_FIXTURE_H
 #define SHUFFLE_RDMA_SOFTDEV_FIXTURE_H
 
 #include "case.h"
-#include "exports.h"
 #include "names.h"
 #include "real_device.h"
-#include "softverbs.h"
-
-#include <sys/mman.h>
+#include "region.h"
 
 enum {
 	ALL_REMOTE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
 	WITH_ATOMIC = ALL_REMOTE | IBV_ACCESS_REMOTE_ATOMIC,
-	USUAL_WAIT_MS = 20000,
 	MAX_REGIONS = 20, /* of a side */
 };
-
-#define WAIT_MS wait_ms()
-
-/* Waits until the condition holds. */
-#define AWAIT(condition)                                                                           \
-	for (uint64_t deadline_ = test_now_ms() + WAIT_MS; !(condition); usleep(100))              \
-	CHECK(test_now_ms() < deadline_ && "in time: " #condition)
-
-/* The longest time that anything may take to come. */
-static inline uint32_t wait_ms(void)
-{
-	const char *text = getenv("TEST_WAIT_MS");
-
-	return text ? (uint32_t)atoi(text) : USUAL_WAIT_MS;
-}
-
-/* A region; on the path "file" one that maps a file and was registered with it. */
-struct region {
-	uint8_t *bytes;
-	size_t length;
-	int fd;
-	struct ibv_mr *mr;
-};
-
-static inline bool test_path_is(const char *path)
-{
-	const char *forced = getenv("SOFTVERBS_PATH");
-
-	return forced && !strcmp(forced, path);
-}
-
-/* READs go as frames: on a unix socket or over TCP. */
-static inline bool test_path_is_wire(void)
-{
-	return test_path_is("wire") || test_path_is("tcp");
-}
-
-static inline void fill_pattern(uint8_t *bytes, size_t length, uint32_t seed)
-{
-	for (size_t i = 0; i < length; i++) {
-		seed = seed * 1664525 + 1013904223;
-		bytes[i] = seed >> 24;
-	}
-}
-
-/* Memory that maps a file from its start; only the software device wants to know which. */
-static inline struct ibv_mr *register_file(struct ibv_pd *pd, void *bytes, size_t length, int fd, int access)
-{
-	if (test_device())
-		return softverbs_ibv_reg_mr(pd, bytes, length, access);
-	return softverbs_reg_file_mr(pd, bytes, length, fd, 0, access);
-}
-
-/* A region that maps a file, on every path. */
-static inline struct region create_file_region(struct ibv_pd *pd, size_t length, int access)
-{
-	char name[] = "/tmp/softdev-test-XXXXXX";
-	struct region region = {.length = length, .fd = mkstemp(name)};
-
-	CHECK(region.fd >= 0);
-	unlink(name);
-	CHECK(!ftruncate(region.fd, length));
-	region.bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd, 0);
-	CHECK(region.bytes != MAP_FAILED);
-	region.mr = register_file(pd, region.bytes, length, region.fd, access);
-	CHECK(region.mr);
-	return region;
-}
-
-static inline struct region create_region(struct ibv_pd *pd, size_t length, int access)
-{
-	struct region region = {.length = length, .fd = -1};
-
-	if (test_path_is("file"))
-		return create_file_region(pd, length, access);
-	region.bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CHECK(region.bytes != MAP_FAILED);
-	region.mr = softverbs_ibv_reg_mr(pd, region.bytes, length, access);
-	CHECK(region.mr);
-	return region;
-}
-
-static inline void destroy_region(struct region *region)
-{
-	if (region->mr)
-		CHECK_EQUAL(softverbs_ibv_dereg_mr(region->mr), 0);
-	CHECK(!munmap(region->bytes, region->length));
-	if (region->fd >= 0)
-		close(region->fd);
-}
 
 /* One side: a context with a PD, a CQ on a channel, a QP, and the regions that add_region() made. */
 struct side {
@@ -395,11 +301,6 @@ static inline void close_pair(struct pair *pair)
 	check_no_leaks();
 }
 
-static inline struct ibv_sge sge_of(const struct region *region, uint64_t offset, uint32_t length)
-{
-	return (struct ibv_sge){(uintptr_t)region->bytes + offset, length, region->mr->lkey};
-}
-
 /* One request on one piece of memory. */
 static inline int post_wr(struct ibv_qp *qp, struct ibv_send_wr wr, struct ibv_sge sge)
 {
@@ -581,74 +482,5 @@ static inline void expect_async(struct side *side, enum ibv_event_type type)
 		close_pair(&pair);                                                                 \
 	}                                                                                          \
 	static void name##_between(struct pair *pair)
-
-static inline pid_t start_on_path(const char *path, void (*body)(void))
-{
-	pid_t pid = test_fork();
-
-	if (pid)
-		return pid;
-	alarm(TEST_SECONDS);
-	setenv("SOFTVERBS_PATH", path, 1);
-	if (!strcmp(path, "tcp"))
-		setenv("SOFTVERBS_SECRET", "the secret of this test", 1);
-	body();
-	exit(0);
-}
-
-static inline void end_on_path(const char *path, pid_t pid)
-{
-	int status;
-
-	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-	if (status) {
-		fprintf(stderr, "on the path %s:\n", path);
-		CHECK_EQUAL(status, 0);
-	}
-}
-
-static const char *const all_paths[] = {"file", "cma", "wire", "tcp"};
-
-enum { PATHS = sizeof(all_paths) / sizeof(all_paths[0]), FIRST_LINK = 2 };
-
-/* Another device has one path. */
-static inline void on_paths_from(int first, void (*body)(void))
-{
-	if (test_device()) {
-		alarm(TEST_SECONDS);
-		body();
-		return;
-	}
-	alarm(PATHS * TEST_SECONDS);
-	for (int i = first; i < PATHS; i++)
-		end_on_path(all_paths[i], start_on_path(all_paths[i], body));
-}
-
-/* Runs body() in a process of its own for each of the paths; all must succeed. */
-static inline void on_each_path(void (*body)(void))
-{
-	on_paths_from(0, body);
-}
-
-/* Likewise for each kind of link, where there are no READs. */
-static inline void on_each_link(void (*body)(void))
-{
-	on_paths_from(FIRST_LINK, body);
-}
-
-/* On each path at the same time, for tests that wait most of theirs. They set their own alarm if they need a longer one. */
-static inline void on_all_paths(void (*body)(void))
-{
-	pid_t pids[PATHS];
-
-	if (test_device()) {
-		on_each_path(body);
-		return;
-	}
-	for (int i = 0; i < PATHS; i++)
-		pids[i] = start_on_path(all_paths[i], body);
-	for (int i = 0; i < PATHS; i++)
-		end_on_path(all_paths[i], pids[i]);
-}
 
 #endif

@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TEST_SECONDS = 60, TEST_SKIPPED = 77 };
+enum { TEST_SECONDS = 60, TEST_SKIPPED = 77, USUAL_WAIT_MS = 20000 };
 
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \
@@ -105,6 +105,21 @@ static inline void test_sleep_ms(long milliseconds)
 
 	nanosleep(&pause, NULL);
 }
+
+/* The longest time that anything may take to come. */
+static inline uint32_t wait_ms(void)
+{
+	const char *text = getenv("TEST_WAIT_MS");
+
+	return text ? (uint32_t)atoi(text) : USUAL_WAIT_MS;
+}
+
+#define WAIT_MS wait_ms()
+
+/* Waits until the condition holds. */
+#define AWAIT(condition)                                                                           \
+	for (uint64_t deadline_ = test_now_ms() + WAIT_MS; !(condition); usleep(100))              \
+	CHECK(test_now_ms() < deadline_ && "in time: " #condition)
 
 /* Waits until the descriptor is readable; false after the time. */
 static inline bool test_readable(int fd, int timeout_ms)

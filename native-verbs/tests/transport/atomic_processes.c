@@ -12,16 +12,13 @@ static const struct connection atomic = {.access = WITH_ATOMIC};
 /* Adds 1, and returns the value before. */
 static uint64_t add_one(struct side *side, const struct region *region, const struct offer *offer)
 {
-	struct ibv_sge sge = sge_of(region, 0, 8);
-	struct ibv_send_wr *bad, wr = {.wr_id = 1,
-				       .sg_list = &sge,
-				       .num_sge = 1,
-				       .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
-				       .send_flags = IBV_SEND_SIGNALED,
-				       .wr.atomic = {offer->addr, 1, 0, offer->rkey}};
+	struct ibv_send_wr wr = {.wr_id = 1,
+				 .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .wr.atomic = {offer->addr, 1, 0, offer->rkey}};
 	uint64_t before;
 
-	CHECK_EQUAL(ibv_post_send(side->qp, &wr, &bad), 0);
+	CHECK_EQUAL(post_wr(side->qp, wr, sge_of(region, 0, 8)), 0);
 	expect_completion(side->cq, 1, IBV_WC_SUCCESS);
 	memcpy(&before, region->bytes, 8);
 	return before;

@@ -9,15 +9,9 @@ enum { ROUNDS = 10 };
 
 static void post_message(struct ibv_qp *qp, unsigned int flags)
 {
-	struct ibv_sge sge = {(uintptr_t)"good-bye", 8, 0};
-	struct ibv_send_wr *bad, wr = {
-					 .sg_list = &sge,
-					 .num_sge = 1,
-					 .opcode = IBV_WR_SEND,
-					 .send_flags = IBV_SEND_INLINE | flags,
-				 };
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE | flags};
 
-	CHECK_EQUAL(ibv_post_send(qp, &wr, &bad), 0);
+	CHECK_EQUAL(post_wr(qp, wr, (struct ibv_sge){(uintptr_t)"good-bye", 8, 0}), 0);
 }
 
 static void expect_arrival_before(enum ibv_qp_state state)

@@ -9,18 +9,13 @@ enum { BURST = 60, BLOCK = 700, BYTES = BURST * BLOCK, NONE = -1 };
 
 static void post_one(struct pair *pair, int i, unsigned int send_flags, uint32_t rkey)
 {
-	struct ibv_sge sge = sge_of(pair->local, i * BLOCK, BLOCK);
-	struct ibv_send_wr *bad, wr = {
-					 .wr_id = i,
-					 .sg_list = &sge,
-					 .num_sge = 1,
-					 .opcode = IBV_WR_RDMA_READ,
-					 .send_flags = send_flags,
-					 .wr.rdma = {(uintptr_t)pair->remote->bytes + i * BLOCK, rkey},
-				 };
+	struct ibv_send_wr wr = {.wr_id = i,
+				 .opcode = IBV_WR_RDMA_READ,
+				 .send_flags = send_flags,
+				 .wr.rdma = {(uintptr_t)pair->remote->bytes + i * BLOCK, rkey}};
 
 	/* A queue pair that is in error meanwhile takes and flushes it. */
-	CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+	CHECK_EQUAL(post_wr(pair->a.qp, wr, sge_of(pair->local, i * BLOCK, BLOCK)), 0);
 }
 
 /* A case whose pair has its connection before the burst. */

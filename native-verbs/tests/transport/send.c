@@ -20,17 +20,12 @@ PAIR_CASE(sendBringsBytesAndLength)
 PAIR_CASE(inlineDataIsTakenWhenPosted)
 {
 	char text[32] = "taken when posted";
-	struct ibv_sge sge = {(uintptr_t)text, sizeof(text), 0};
-	struct ibv_send_wr *bad, wr = {
-					 .sg_list = &sge,
-					 .num_sge = 1,
-					 .opcode = IBV_WR_SEND_WITH_IMM,
-					 .send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
-					 .imm_data = htobe32(77),
-				 };
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND_WITH_IMM,
+				 .send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
+				 .imm_data = htobe32(77)};
 	struct ibv_wc wc;
 
-	CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+	CHECK_EQUAL(post_wr(pair->a.qp, wr, (struct ibv_sge){(uintptr_t)text, sizeof(text), 0}), 0);
 	memset(text, 'x', sizeof(text));
 	pair_receive(pair, 5, pair->remote->length);
 	wc = expect_completion(pair->b.cq, 5, IBV_WC_SUCCESS);

@@ -46,20 +46,15 @@ UC_CASE(messageWithoutAReceiverIsLost)
 
 UC_CASE(writeWithImmediateTellsTheReceiver)
 {
-	struct ibv_sge sge = sge_of(pair->local, 0, 33);
-	struct ibv_send_wr *bad, wr = {
-					 .wr_id = 5,
-					 .sg_list = &sge,
-					 .num_sge = 1,
-					 .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-					 .send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
-					 .imm_data = htobe32(4711),
-					 .wr.rdma = {(uintptr_t)pair->remote->bytes + 100, pair->remote->mr->rkey},
-				 };
+	struct ibv_send_wr wr = {.wr_id = 5,
+				 .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+				 .send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
+				 .imm_data = htobe32(4711),
+				 .wr.rdma = {(uintptr_t)pair->remote->bytes + 100, pair->remote->mr->rkey}};
 	struct ibv_wc wc;
 
 	pair_receive(pair, 6, 0);
-	CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+	CHECK_EQUAL(post_wr(pair->a.qp, wr, sge_of(pair->local, 0, 33)), 0);
 	wc = expect_completion(pair->b.cq, 6, IBV_WC_SUCCESS);
 	CHECK_EQUAL(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 	CHECK_EQUAL(wc.imm_data, htobe32(4711));
