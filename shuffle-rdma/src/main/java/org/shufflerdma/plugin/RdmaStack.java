@@ -4,12 +4,11 @@ package org.shufflerdma.plugin;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
+import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.RdmaTransport;
@@ -47,7 +46,7 @@ final class RdmaStack implements AutoCloseable {
   private final MapOutputRegistry registry;
   private final CommittedOutputPublisher publisher;
   private final RdmaSource source;
-  private final Deque<AutoCloseable> acquired;
+  private final Acquired acquired;
 
   private RdmaStack(
       RdmaTransport transport,
@@ -57,7 +56,7 @@ final class RdmaStack implements AutoCloseable {
       MapOutputRegistry registry,
       CommittedOutputPublisher publisher,
       RdmaSource source,
-      Deque<AutoCloseable> acquired) {
+      Acquired acquired) {
     this.transport = transport;
     this.plan = plan;
     this.pins = pins;
@@ -115,7 +114,7 @@ final class RdmaStack implements AutoCloseable {
       DeviceChoice choice,
       InetAddress ownAddress)
       throws IOException, RdmaUnavailableException {
-    Deque<AutoCloseable> acquired = new ArrayDeque<>();
+    Acquired acquired = new Acquired();
     try {
       DeviceChoice.Bound device = choice.bind(settings, ownAddress);
       RdmaStack stack = open(env, settings, resolver, token, device, acquired);
@@ -129,7 +128,7 @@ final class RdmaStack implements AutoCloseable {
       }
       return stack;
     } catch (Throwable t) {
-      closeAll(acquired);
+      acquired.close();
       throw t;
     }
   }
@@ -149,7 +148,7 @@ final class RdmaStack implements AutoCloseable {
       IndexShuffleBlockResolver resolver,
       byte[] token,
       DeviceChoice.Bound device,
-      Deque<AutoCloseable> acquired)
+      Acquired acquired)
       throws IOException, RdmaUnavailableException {
     byte[] secret = env.securityManager().isAuthenticationEnabled()
         ? env.securityManager().getSecretKey().getBytes(StandardCharsets.UTF_8)
@@ -160,29 +159,25 @@ final class RdmaStack implements AutoCloseable {
     }
     boolean pins = device.pins();
     MemoryPlan plan = MemoryPlan.of(settings, SparkMemorySettings.memory(env.conf()), pins);
-    RdmaTransport transport = RdmaTransport.open(
+    RdmaTransport transport = acquired.keep(RdmaTransport.open(
         TransportSettings.of(settings, plan.poolBytes(), device.address()),
         device.deviceName(),
-        new LocalIdentity(env.conf().getAppId(), env.executorId(), secret));
-    acquired.push(transport);
-    RegisteredArena arena = new RegisteredArena(
+        new LocalIdentity(env.conf().getAppId(), env.executorId(), secret)));
+    RegisteredArena arena = acquired.keep(new RegisteredArena(
         transport.protectionDomain(),
         new RegistrationBudget(
             Math.max(0, plan.outputBytes() - transport.canaryBytes()),
-            plan + "; " + settings.key("maxRegisteredBytes") + " sets the sum"));
-    acquired.push(arena);
-    MapOutputRegistry registry = new MapOutputRegistry(
+            plan + "; " + settings.key("maxRegisteredBytes") + " sets the sum")));
+    MapOutputRegistry registry = acquired.keep(new MapOutputRegistry(
         transport.protectionDomain(),
         arena,
         new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
         settings.withdrawGraceMs(),
-        System::nanoTime);
-    acquired.push(registry);
-    RdmaSource source = RdmaSource.open(
+        System::nanoTime));
+    RdmaSource source = acquired.keep(RdmaSource.open(
         transport,
         FetchSettings.of(Runtime.getRuntime().availableProcessors(), settings.withdrawGraceMs()),
-        new LocationTable(env.mapOutputTracker()));
-    acquired.push(source);
+        new LocationTable(env.mapOutputTracker())));
     CommittedOutputPublisher publisher = new CommittedOutputPublisher(
         env.conf(),
         settings.checksum(),
@@ -233,19 +228,6 @@ final class RdmaStack implements AutoCloseable {
 
   @Override
   public void close() {
-    closeAll(acquired);
-  }
-
-  private static void closeAll(Deque<AutoCloseable> acquired) {
-    while (!acquired.isEmpty()) {
-      AutoCloseable resource = acquired.pop();
-      try {
-        resource.close();
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      } catch (Exception e) {
-        LOG.error("RDMA resource {} could not be closed", resource, e);
-      }
-    }
+    acquired.close();
   }
 }

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Acquired;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.LoopThread;
+import org.shufflerdma.concurrent.Workers;
+import org.shufflerdma.memory.BufferPool;
+import org.shufflerdma.verbs.CompletionChannel;
+import org.shufflerdma.verbs.CompletionQueue;
+import org.shufflerdma.verbs.ConnectionId;
+import org.shufflerdma.verbs.DeviceContext;
+import org.shufflerdma.verbs.DeviceInfo;
+import org.shufflerdma.verbs.EventChannel;
+import org.shufflerdma.verbs.ProtectionDomain;
+import org.shufflerdma.verbs.VerbsException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Opens a transport: acquires what it needs step by step, from the device to the listener, and puts
+ * the parts together. What it has acquired belongs to its caller, also if a step fails.
+ */
+final class TransportOpener {
+  private static final Logger LOG = LoggerFactory.getLogger(TransportOpener.class);
+  private static final int IDLE_QUEUE_ENTRIES = 16;
+  private static final int CLOSER_THREADS = 2;
+  private static final int PROBER_THREADS = 8;
+  private static final int WATCHDOG_MS = 1_000;
+  private static final int BUFFER_IDLE_MS = 10_000;
+  private static final int PEER_UNUSED_MS = 600_000;
+  private static final int STOP_MARGIN_MS = 3_000;
+
+  private final TransportSettings settings;
+  private final LocalIdentity identity;
+  private final Acquired acquired;
+
+  TransportOpener(TransportSettings settings, LocalIdentity identity, Acquired acquired) {
+    this.settings = settings;
+    this.identity = identity;
+    this.acquired = acquired;
+  }
+
+  RdmaTransport open(@Nullable String deviceName) throws IOException {
+    String name = "rdma-" + identity.executorId();
+    Nonce bootNonce = Nonce.random();
+    Handshake handshake = new Handshake(identity);
+    TransportStats stats = new TransportStats();
+
+    // The device, and the connection manager's id that is bound to it and will listen.
+    EventChannel channel = acquired.keep(EventChannel.open());
+    CmEventLoop loop = new CmEventLoop(channel);
+    LoopThread cmThread = new LoopThread(name + "-cm", loop::turn);
+    acquired.keep(cmThread::stop);
+    ConnectionId listenId = acquired.keep(channel.createId());
+    listenId.bind(settings.bindAddress());
+    DeviceContext device = deviceOf(channel, listenId, deviceName);
+    DeviceInfo info = device.query();
+    QueuePairSetup setup = new QueuePairSetup(settings.connection(), info);
+
+    // The protection domain with its queues, and with what is registered in it from the start.
+    ProtectionDomain domain = acquired.keep(device.allocProtectionDomain());
+    CompletionChannel events = acquired.keep(device.createCompletionChannel());
+    CompletionQueue queue = acquired.keep(createQueue(device, info, events));
+    CompletionQueue idleQueue =
+        acquired.keep(device.createCompletionQueue(IDLE_QUEUE_ENTRIES, null, 0));
+    Canary canary = acquired.keep(Canary.open(domain, bootNonce));
+    BufferPool buffers = acquired.keep(new BufferPool(domain, settings.pool()));
+
+    // The side that connects to peers and reads from them.
+    PendingReads pending = new PendingReads();
+    CompletionPoller poller = new CompletionPoller(queue, events, pending, stats);
+    LoopThread pollThread = new LoopThread(name + "-poller", poller::turn);
+    acquired.keep(pollThread::stop);
+    ThreadPoolExecutor closer = Workers.pool(name + "-closer", CLOSER_THREADS);
+    acquired.keep(() -> finish(closer, settings.drainTimeoutMs() + STOP_MARGIN_MS));
+    ThreadPoolExecutor prober = Workers.pool(name + "-probe", PROBER_THREADS);
+    acquired.keep(prober::shutdownNow);
+    Connector connector = new Connector(
+        settings, device, setup, loop, domain, queue, pending, buffers, handshake, stats);
+    ConnectionPool connections = new ConnectionPool(
+        settings,
+        new ConnectionLimit(connectionLimit(info, queue)),
+        connector,
+        loop,
+        closer,
+        () -> Deadline.afterMs(pollThread.isAlive() ? settings.drainTimeoutMs() : 0),
+        stats);
+    acquired.keep(() -> connections.close(PeerFailure.CLOSED, "closed here"));
+
+    // The side that peers connect to.
+    InboundListener listener = new InboundListener(
+        settings,
+        identity,
+        bootNonce,
+        handshake,
+        new Handshake.Reply(canary.address(), canary.rkey()),
+        domain,
+        idleQueue,
+        setup,
+        loop,
+        closer,
+        stats);
+    acquired.keep(listener::close);
+
+    // All threads start before peers are let in.
+    Watchdog watchdog =
+        new Watchdog(settings, connections.connections(), connections::isHostAnswering, prober);
+    ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(
+        body -> Workers.thread(name + "-watchdog", body));
+    acquired.keep(timer::shutdownNow);
+    DeviceEvents deviceEvents = new DeviceEvents(device, connections, listener);
+    LoopThread asyncThread = new LoopThread(name + "-async", deviceEvents::turn);
+    acquired.keep(asyncThread::stop);
+    asyncThread.start(deviceEvents::threadDied);
+    pollThread.start(deviceEvents::threadDied);
+    cmThread.start(deviceEvents::threadDied);
+    listener.listen(listenId);
+    startTimer(timer, watchdog, listener, connections, buffers);
+
+    RdmaEndpoint endpoint = endpointOf(listenId, bootNonce);
+    LOG.info("RDMA listens at {} on device {}", endpoint, info.name());
+    return new RdmaTransport(
+        settings,
+        identity,
+        info,
+        endpoint,
+        domain,
+        buffers,
+        connections,
+        listener,
+        stats,
+        acquired);
+  }
+
+  private DeviceContext deviceOf(
+      EventChannel channel, ConnectionId bound, @Nullable String wantedName)
+      throws VerbsException, UnusableAddressException {
+    DeviceContext device = bound.context();
+    if (device == null && settings.bindAddress().getAddress().isLoopbackAddress()) {
+      device = loopbackDevice(channel, wantedName);
+    }
+    if (device == null) {
+      throw new UnusableAddressException(settings.bindAddress() + " belongs to no RDMA device"
+          + (wantedName == null ? "" : " called " + wantedName)
+          + "; bind to a device's own address");
+    }
+    if (wantedName != null && !wantedName.equals(device.name())) {
+      throw new UnusableAddressException(
+          settings.bindAddress() + " belongs to device " + device.name() + ", not " + wantedName);
+    }
+    return device;
+  }
+
+  /** rdma_cm binds a loopback address to no device; every device can serve it. */
+  private static @Nullable DeviceContext loopbackDevice(
+      EventChannel channel, @Nullable String wantedName) throws VerbsException {
+    for (DeviceContext device : channel.devices()) {
+      if (wantedName == null || wantedName.equals(device.name())) {
+        return device;
+      }
+    }
+    return null;
+  }
+
+  /**
+   * Creates a queue with an entry for each place in the send queues of as many connections as there
+   * may be, or else as large a queue as the device gives.
+   */
+  private CompletionQueue createQueue(
+      DeviceContext device, DeviceInfo info, CompletionChannel events) throws VerbsException {
+    long most = Math.min(settings.maxConnections(), info.maxQp());
+    int entries = (int) Math.min(most * settings.sendQueueDepth(), info.maxCqe());
+    while (true) {
+      try {
+        return device.createCompletionQueue(entries, events, 0);
+      } catch (VerbsException e) {
+        if (entries / 2 < settings.sendQueueDepth()) {
+          throw e;
+        }
+        entries /= 2;
+      }
+    }
+  }
+
+  private int connectionLimit(DeviceInfo info, CompletionQueue queue) throws IOException {
+    int limit = Math.min(
+        Math.min(settings.maxConnections(), info.maxQp()),
+        queue.capacity() / settings.sendQueueDepth());
+    if (limit == 0) {
+      throw new IOException("device " + info.name() + " completes " + queue.capacity()
+          + " work requests at most, fewer than a send queue of " + settings.sendQueueDepth());
+    }
+    if (limit < settings.maxConnections()) {
+      LOG.info(
+          "Device {} has room for {} connections to peers, not for {} ({})",
+          info.name(),
+          limit,
+          settings.maxConnections(),
+          settings.key("maxConnections"));
+    }
+    return limit;
+  }
+
+  private static RdmaEndpoint endpointOf(ConnectionId listenId, Nonce bootNonce)
+      throws UnusableAddressException {
+    InetSocketAddress local = listenId.localAddress();
+    if (local == null) {
+      throw new UnusableAddressException("the RDMA listener has no address");
+    }
+    return new RdmaEndpoint(local.getAddress().getHostAddress(), local.getPort(), bootNonce);
+  }
+
+  private static void startTimer(
+      ScheduledExecutorService timer,
+      Watchdog watchdog,
+      InboundListener listener,
+      ConnectionPool connections,
+      BufferPool buffers) {
+    Runnable look = () -> {
+      try {
+        watchdog.look();
+        listener.expirePending();
+        connections.forgetUnused(PEER_UNUSED_MS);
+        buffers.trim(BUFFER_IDLE_MS);
+      } catch (Throwable t) { // one that escaped would end the timer, and with it all deadlines
+        LOG.error("The RDMA watchdog failed in one round, and goes on", t);
+      }
+    };
+    ScheduledFuture<?> unused =
+        timer.scheduleWithFixedDelay(look, WATCHDOG_MS, WATCHDOG_MS, TimeUnit.MILLISECONDS);
+  }
+
+  private static void finish(ThreadPoolExecutor closer, long timeoutMs)
+      throws InterruptedException {
+    closer.shutdown();
+    if (!closer.awaitTermination(timeoutMs, TimeUnit.MILLISECONDS)) {
+      throw new IllegalStateException("connections were not destroyed within " + timeoutMs + " ms");
+    }
+  }
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.concurrent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class AcquiredTest {
+  private final List<String> closed = new ArrayList<>();
+  private final Acquired acquired = new Acquired();
+
+  @Test
+  void everythingIsGivenBackOnceInReverseOrder() {
+    acquired.keep(() -> closed.add("first"));
+    acquired.keep(() -> closed.add("second"));
+    acquired.close();
+    acquired.close();
+    assertThat(closed).containsExactly("second", "first");
+  }
+
+  @Test
+  void oneThatFailsDoesNotKeepTheOthers() {
+    acquired.keep(() -> closed.add("first"));
+    acquired.keep(() -> {
+      throw new IOException("busy");
+    });
+    acquired.close();
+    assertThat(closed).containsExactly("first");
+  }
+
+  @Test
+  void anInterruptIsRestoredWhenAllIsGivenBack() {
+    acquired.keep(
+        () -> closed.add("first, interrupted: " + Thread.currentThread().isInterrupted()));
+    acquired.keep(() -> {
+      throw new InterruptedException();
+    });
+    acquired.close();
+    assertThat(closed).containsExactly("first, interrupted: false");
+    assertThat(Thread.interrupted()).isTrue();
+  }
+}
