@@ -12,8 +12,7 @@ static struct ibv_pd *create(struct ibv_context *context, struct ibv_pd *pd, str
 static void regionsOfTheProtectionDomainServeQueuePairsOfTheParentDomain(void)
 {
 	struct ibv_td_init_attr td_attr = {0};
-	struct address to_a, to_b;
-	struct region sink, source;
+	struct region sink, *source;
 	struct ibv_pd *plain;
 	struct ibv_td *td;
 	struct pair pair;
@@ -28,23 +27,17 @@ static void regionsOfTheProtectionDomainServeQueuePairsOfTheParentDomain(void)
 	CHECK_EQUAL(softverbs_ibv_destroy_qp(pair.a.qp), 0);
 	pair.a.qp = create_qp(&pair.a, 64);
 	CHECK(pair.a.qp->pd == pair.a.pd);
-	to_a = address_of(&pair.a);
-	to_b = address_of(&pair.b);
-	connect_side(&pair.a, &to_b, NULL);
-	connect_side(&pair.b, &to_a, NULL);
+	connect_sides(&pair.a, &pair.b, NULL, NULL);
 	sink = create_region(plain, 4096, ALL_REMOTE);
-	source = create_region(pair.b.pd, 4096, ALL_REMOTE);
+	source = add_region(&pair.b, 4096, ALL_REMOTE);
 
-	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, 64, (uintptr_t)source.bytes, source.mr->rkey), 0);
-	expect_completion(pair.a.cq, 1, IBV_WC_SUCCESS);
-	CHECK_EQUAL(post_read(pair.b.qp, 2, &source, 64, (uintptr_t)sink.bytes, sink.mr->rkey), 0);
-	expect_completion(pair.b.cq, 2, IBV_WC_SUCCESS);
+	read_and_expect(&pair.a, 1, &sink, 64, (uintptr_t)source->bytes, source->mr->rkey, IBV_WC_SUCCESS);
+	read_and_expect(&pair.b, 2, source, 64, (uintptr_t)sink.bytes, sink.mr->rkey, IBV_WC_SUCCESS);
 
 	CHECK_EQUAL(ibv_dealloc_td(td), EBUSY);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pair.a.pd), EBUSY);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(plain), EBUSY);
 	destroy_region(&sink);
-	destroy_region(&source);
 	CHECK_EQUAL(softverbs_ibv_destroy_qp(pair.a.qp), 0);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(plain), EBUSY);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pair.a.pd), 0);
@@ -131,10 +124,8 @@ static void queuesLieInMemoryOfTheAllocator(bool declines)
 	CHECK_EQUAL(softverbs_ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 
 	allocator.fails = !declines;
-	if (allocator.fails) {
-		CHECK(!ibv_create_cq_ex(side.context, &cq_attr));
-		CHECK_EQUAL(errno, ENOMEM);
-	}
+	if (allocator.fails)
+		CHECK_REFUSED(ibv_create_cq_ex(side.context, &cq_attr), ENOMEM);
 	CHECK_EQUAL(softverbs_ibv_destroy_qp(side.qp), 0);
 	CHECK_EQUAL(allocator.live, 0);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(side.pd), 0);
@@ -150,22 +141,12 @@ static void argumentsAreChecked(void)
 	struct ibv_parent_domain_init_attr attr = {.pd = pd, .comp_mask = 1u << 30};
 	struct ibv_td_init_attr td_attr = {.comp_mask = 1};
 
-	errno = 0;
-	CHECK(!create(context, NULL, NULL));
-	CHECK_EQUAL(errno, EINVAL);
-	errno = 0;
-	CHECK(!create(context, parent, NULL)); /* not of a parent domain */
-	CHECK_EQUAL(errno, EINVAL);
-	errno = 0;
-	CHECK(!ibv_alloc_parent_domain(context, &attr));
-	CHECK_EQUAL(errno, EINVAL);
+	CHECK_REFUSED(create(context, NULL, NULL), EINVAL);
+	CHECK_REFUSED(create(context, parent, NULL), EINVAL); /* not of a parent domain */
+	CHECK_REFUSED(ibv_alloc_parent_domain(context, &attr), EINVAL);
 	attr.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS; /* without functions */
-	errno = 0;
-	CHECK(!ibv_alloc_parent_domain(context, &attr));
-	CHECK_EQUAL(errno, EINVAL);
-	errno = 0;
-	CHECK(!ibv_alloc_td(context, &td_attr));
-	CHECK_EQUAL(errno, EINVAL);
+	CHECK_REFUSED(ibv_alloc_parent_domain(context, &attr), EINVAL);
+	CHECK_REFUSED(ibv_alloc_td(context, &td_attr), EINVAL);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(parent), 0);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pd), 0);
 	CHECK_EQUAL(softverbs_ibv_close_device(context), 0);
