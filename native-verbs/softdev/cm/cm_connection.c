@@ -149,7 +149,7 @@ static void on_open(struct link *link, void *owner)
 	const struct rdma_addr *addr = &id->id.route.addr;
 	union ibv_gid gid;
 
-	if (memcmp(link_peer_nonce(link), id->process_nonce, LINK_NONCE_BYTES)) {
+	if (memcmp(link_peer(link)->nonce, id->process_nonce, LINK_NONCE_BYTES)) {
 		/* The process that answered has exited, and another one owns its port. */
 		cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_NO_LISTENER);
 		return;

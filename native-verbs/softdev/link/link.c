@@ -145,7 +145,7 @@ static void set_low_water(struct link *link)
 			  link->in.length - link->in_offset >= LOW_WATER_BYTES;
 	int bytes = in_payload ? LOW_WATER_BYTES : 1;
 
-	if (link->is_tcp && link->has_low_water != in_payload &&
+	if (link->peer.is_tcp && link->has_low_water != in_payload &&
 	    !setsockopt(link->watch.fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes)))
 		link->has_low_water = in_payload;
 }
@@ -216,7 +216,7 @@ void link_close_after_flush(struct link *link)
 		return;
 	link_drop_streams(link);
 	/* TCP discards data under way when a socket is closed with unread input, so an open TCP link always lingers. */
-	if (!has_output(link) && !(link->is_tcp && link->state == LINK_OPEN)) {
+	if (!has_output(link) && !(link->peer.is_tcp && link->state == LINK_OPEN)) {
 		link_close(link);
 		return;
 	}
@@ -246,7 +246,7 @@ struct link *link_new(int fd, enum link_state state)
 	link->deadline = (struct progress_timer){.callback = on_deadline, .owner = link};
 	link->failure = (struct progress_task){.callback = report_failure, .owner = link};
 	link->state = state;
-	link->peer_uid = (uid_t)-1;
+	link->peer.uid = (uid_t)-1;
 	link->accepted = state == LINK_EXPECT_HELLO;
 	link_fault_begin(link);
 	return link;
@@ -259,9 +259,9 @@ int link_learn_peer(struct link *link)
 
 	if (getsockopt(link->watch.fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
 		return errno;
-	link->peer_pid = peer.pid;
-	link->peer_uid = peer.uid;
-	link->of_own_user = user_is_own(peer.uid);
+	link->peer.pid = peer.pid;
+	link->peer.uid = peer.uid;
+	link->peer.is_of_own_user = user_is_own(peer.uid);
 	return handshake_check_uid(link);
 }
 
@@ -276,19 +276,9 @@ void link_set_owner(struct link *link, const struct link_ops *ops, void *owner)
 	link->owner = owner;
 }
 
-pid_t link_peer_pid(const struct link *link)
-{
-	return link->peer_pid;
-}
-
 uint64_t link_taken_ago_ns(struct link *link)
 {
-	return link->is_tcp ? tcp_taken_ago_ns(link->watch.fd, &link->acked) : UINT64_MAX;
-}
-
-bool link_is_tcp(const struct link *link)
-{
-	return link->is_tcp;
+	return link->peer.is_tcp ? tcp_taken_ago_ns(link->watch.fd, &link->acked) : UINT64_MAX;
 }
 
 bool link_is_from(const struct link *link, const uint8_t *raw)
@@ -296,19 +286,14 @@ bool link_is_from(const struct link *link, const uint8_t *raw)
 	union ibv_gid gid;
 
 	memcpy(gid.raw, raw, sizeof(gid.raw));
-	if (!link->is_tcp || gid_is_local(&link->peer_gid))
+	if (!link->peer.is_tcp || gid_is_local(&link->peer.gid))
 		return gid_is_local(&gid);
-	return !memcmp(&link->peer_gid, &gid, sizeof(gid));
-}
-
-const union ibv_gid *link_peer_gid(const struct link *link)
-{
-	return &link->peer_gid;
+	return !memcmp(&link->peer.gid, &gid, sizeof(gid));
 }
 
 uint32_t link_peer_scope(const struct link *link)
 {
-	return link->is_tcp ? tcp_peer_scope(link->watch.fd) : 0;
+	return link->peer.is_tcp ? tcp_peer_scope(link->watch.fd) : 0;
 }
 
 struct link_name link_peer_name(const struct link *link)
@@ -316,24 +301,14 @@ struct link_name link_peer_name(const struct link *link)
 	struct link_name name;
 	char host[INET6_ADDRSTRLEN] = "";
 
-	if (link->is_tcp)
-		snprintf(name.text, sizeof(name.text), "%s port %u", gid_text(&link->peer_gid, host), link->tcp_port);
+	if (link->peer.is_tcp)
+		snprintf(name.text, sizeof(name.text), "%s port %u", gid_text(&link->peer.gid, host), link->tcp_port);
 	else
-		snprintf(name.text, sizeof(name.text), "pid %d, uid %d", (int)link->peer_pid, (int)link->peer_uid);
+		snprintf(name.text, sizeof(name.text), "pid %d, uid %d", (int)link->peer.pid, (int)link->peer.uid);
 	return name;
 }
 
-bool link_is_of_own_user(const struct link *link)
+const struct link_peer *link_peer(const struct link *link)
 {
-	return link->of_own_user;
-}
-
-uid_t link_peer_uid(const struct link *link)
-{
-	return link->peer_uid;
-}
-
-const uint8_t *link_peer_nonce(const struct link *link)
-{
-	return link->peer_nonce;
+	return &link->peer;
 }

@@ -167,23 +167,24 @@ void link_close_after_flush(struct link *link);
  */
 uint64_t link_taken_ago_ns(struct link *link);
 
-/* Returns true for a TCP link. The kernel knows neither pid nor uid of its peer, and it passes no descriptors. */
-bool link_is_tcp(const struct link *link);
+/* What is known about the process at the other end. */
+struct link_peer {
+	bool is_tcp;		/* over TCP the kernel knows neither pid nor uid, and it passes no descriptors */
+	bool is_of_own_user;	/* it certainly runs as the same user as this process */
+	pid_t pid;		/* 0 over TCP */
+	uid_t uid;		/* (uid_t)-1 over TCP */
+	union ibv_gid gid;	/* its address over TCP, otherwise zeros */
+	uint8_t nonce[LINK_NONCE_BYTES]; /* its boot nonce */
+};
+
+const struct link_peer *link_peer(const struct link *link);
 /*
  * Returns true if the peer may be on the host with that GID. TCP identifies the peer's address; any other link only
  * tells that the peer is on this host.
  */
 bool link_is_from(const struct link *link, const uint8_t *gid);
-/* Returns the address of a TCP peer; zeros for any other. */
-const union ibv_gid *link_peer_gid(const struct link *link);
 /* Returns the interface of a link-local TCP peer; 0 for any other. */
 uint32_t link_peer_scope(const struct link *link);
-pid_t link_peer_pid(const struct link *link);
-uid_t link_peer_uid(const struct link *link);
-/* Returns true if the peer certainly runs as the same user as this process. */
-bool link_is_of_own_user(const struct link *link);
-/* Returns the boot nonce of the peer process, LINK_NONCE_BYTES long. */
-const uint8_t *link_peer_nonce(const struct link *link);
 
 /*
  * The callees for incoming links after the handshake, by kind; parts.c names them. A callee calls link_set_owner() or

@@ -38,7 +38,7 @@ static void add_stranger(struct link *link)
 	engine->link_accept->stranger_count++;
 }
 
-static void refuse(struct link *link, int error)
+void link_refuse(struct link *link, int error)
 {
 	struct frame refused = {.op = FRAME_REFUSED, .status = error};
 
@@ -60,7 +60,7 @@ void link_accept_unix(int fd, uint16_t port)
 	link_begin(link);
 	error = link_learn_peer(link);
 	if (error) {
-		refuse(link, error);
+		link_refuse(link, error);
 	} else {
 		add_stranger(link);
 		link_start_handshake_clock(link);
@@ -84,9 +84,9 @@ void link_accept_tcp(int fd, uint16_t port)
 		close(fd);
 		return;
 	}
-	link->is_tcp = true;
+	link->peer.is_tcp = true;
 	link->tcp_port = port;
-	if (!secret_is_set() || tcp_accepted(fd, &link->own_gid, &link->peer_gid)) {
+	if (!secret_is_set() || tcp_accepted(fd, &link->own_gid, &link->peer.gid)) {
 		link_close(link);
 		return;
 	}

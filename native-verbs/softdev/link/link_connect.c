@@ -63,9 +63,9 @@ static int connect_tcp(struct link *link, const union ibv_gid *source, const uni
 {
 	int error;
 
-	link->is_tcp = true;
+	link->peer.is_tcp = true;
 	link->own_gid = *source;
-	link->peer_gid = *destination;
+	link->peer.gid = *destination;
 	link->tcp_port = port;
 	if (!link_may_reach(destination))
 		return EACCES;

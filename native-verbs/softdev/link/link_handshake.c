@@ -46,23 +46,23 @@ struct signed_text {
 
 int handshake_check_uid(const struct link *link)
 {
-	return secret_is_set() || link->of_own_user ? 0 : EACCES;
+	return secret_is_set() || link->peer.is_of_own_user ? 0 : EACCES;
 }
 
 static void sign(const struct link *link, bool client, const char *role, uint8_t mac[SHA256_BYTES])
 {
 	struct signed_text text = {
-		.client = client ? link->own_gid : link->peer_gid,
-		.server = client ? link->peer_gid : link->own_gid,
+		.client = client ? link->own_gid : link->peer.gid,
+		.server = client ? link->peer.gid : link->own_gid,
 		.kind = link->kind,
 		.server_port = link->tcp_port,
 	};
 
 	strncpy(text.role, role, sizeof(text.role) - 1);
-	if (!link->is_tcp && !link->local)
+	if (!link->peer.is_tcp && !link->local)
 		text.server_place = link_listener_place(link->watch.fd, client);
-	memcpy(text.client_nonce, client ? process_nonce() : link->peer_nonce, LINK_NONCE_BYTES);
-	memcpy(text.server_nonce, client ? link->peer_nonce : process_nonce(), LINK_NONCE_BYTES);
+	memcpy(text.client_nonce, client ? process_nonce() : link->peer.nonce, LINK_NONCE_BYTES);
+	memcpy(text.server_nonce, client ? link->peer.nonce : process_nonce(), LINK_NONCE_BYTES);
 	memcpy(text.client_challenge, client ? link->own_challenge : link->peer_challenge,
 	       LINK_NONCE_BYTES);
 	memcpy(text.server_challenge, client ? link->peer_challenge : link->own_challenge,
@@ -86,23 +86,20 @@ int handshake_start(struct link *link)
 	return send_hello(link, FRAME_HELLO);
 }
 
-static int refuse(struct link *link, int error)
+static void take_hello(struct link *link, const struct hello *hello)
 {
-	struct frame frame = {.op = FRAME_REFUSED, .status = error};
-
-	log_warn("refused %s: %s", link_peer_name(link).text, strerror(error));
-	link_send_now(link, &frame, NULL);
-	link_close_after_flush(link);
-	return 0;
+	memcpy(link->peer.nonce, hello->nonce, LINK_NONCE_BYTES);
+	memcpy(link->peer_challenge, hello->challenge, LINK_NONCE_BYTES);
 }
 
 static int on_hello(struct link *link, const struct hello *hello)
 {
 	link->kind = hello->kind;
-	memcpy(link->peer_nonce, hello->nonce, LINK_NONCE_BYTES);
-	memcpy(link->peer_challenge, hello->challenge, LINK_NONCE_BYTES);
-	if (hello->kind != LINK_KIND_QP && hello->kind != LINK_KIND_CM)
-		return refuse(link, EPROTO);
+	take_hello(link, hello);
+	if (hello->kind != LINK_KIND_QP && hello->kind != LINK_KIND_CM) {
+		link_refuse(link, EPROTO);
+		return 0;
+	}
 	link->state = LINK_EXPECT_PROOF;
 	return send_hello(link, FRAME_CHALLENGE);
 }
@@ -112,8 +109,7 @@ static int on_challenge(struct link *link, const struct hello *hello)
 	struct frame proof = {.op = FRAME_PROOF, .length = SHA256_BYTES};
 	uint8_t mac[SHA256_BYTES];
 
-	memcpy(link->peer_nonce, hello->nonce, LINK_NONCE_BYTES);
-	memcpy(link->peer_challenge, hello->challenge, LINK_NONCE_BYTES);
+	take_hello(link, hello);
 	sign(link, true, "client", mac);
 	link->state = LINK_EXPECT_WELCOME;
 	return -link_send_now(link, &proof, mac);
@@ -126,8 +122,10 @@ static int on_proof(struct link *link, const uint8_t *proof)
 	int error;
 
 	sign(link, false, "client", mac);
-	if (!secure_equal(mac, proof, sizeof(mac)))
-		return refuse(link, EACCES);
+	if (!secure_equal(mac, proof, sizeof(mac))) {
+		link_refuse(link, EACCES);
+		return 0;
+	}
 	sign(link, false, "server", mac);
 	error = -link_send_now(link, &welcome, mac);
 	if (error)
@@ -169,7 +167,6 @@ int handshake_on_frame(struct link *link, const struct frame *frame, const void 
 	const struct hello *hello = payload;
 	bool has_hello = frame->length == sizeof(*hello) && hello->magic == LINK_MAGIC &&
 			 hello->version == LINK_VERSION;
-
 	bool has_mac = frame->length == SHA256_BYTES;
 
 	if (frame->op == FRAME_REFUSED && (link->state == LINK_EXPECT_CHALLENGE || link->state == LINK_EXPECT_WELCOME))

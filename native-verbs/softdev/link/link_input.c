@@ -47,7 +47,7 @@ static ssize_t receive(struct link *link, struct iovec *iov, int count, bool is_
 		link->in_drained = got > 0 && (size_t)got < room;
 		return got;
 	}
-	with_fds = with_fds && link->of_own_user;
+	with_fds = with_fds && link->peer.is_of_own_user;
 	if (with_fds) {
 		message.msg_control = control.buffer;
 		message.msg_controllen = sizeof(control.buffer);

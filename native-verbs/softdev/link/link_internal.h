@@ -35,15 +35,11 @@ struct link {
 	struct link_fault fault;
 
 	struct link_local *local; /* the local end of a link within this process; NULL if there is a socket */
-	bool is_tcp;
+	struct link_peer peer;
 	uint64_t acked; /* TCP: acknowledged bytes at the last link_taken_ago_ns() */
 	int times_to_tune; /* TCP: how often a full socket may still ask whether the path is short */
-	pid_t peer_pid; /* 0 over TCP, which has no credentials */
-	uid_t peer_uid; /* (uid_t)-1 over TCP */
-	bool of_own_user; /* the kernel vouches for it */
-	union ibv_gid own_gid, peer_gid; /* TCP: the addresses of both ends */
+	union ibv_gid own_gid; /* TCP: the address of this end */
 	uint16_t tcp_port;		 /* port of the accepting end */
-	uint8_t peer_nonce[LINK_NONCE_BYTES];
 	uint8_t own_challenge[LINK_NONCE_BYTES], peer_challenge[LINK_NONCE_BYTES];
 
 	unsigned int waiting;	    /* frames in both queues */
@@ -73,6 +69,8 @@ struct link_name {
 struct link_name link_peer_name(const struct link *link);
 
 /* link_accept.c */
+/* Refuses the peer: tells it the errno and closes the link. */
+void link_refuse(struct link *link, int error);
 void link_accept_unix(int fd, uint16_t port);
 void link_accept_local(struct link *link);
 void link_accept_tcp(int fd, uint16_t port);

@@ -6,14 +6,13 @@
 #include "link/ports.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/uio.h>
 
-enum { RING_BYTES = 64 << 10, MAX_SPARE_RINGS = 16 };
+enum { RING_BYTES = 64 << 10 };
 
 /* Descriptors that accompany the byte at `place` in the stream. */
 struct passed {
@@ -35,8 +34,6 @@ struct link_local {
 struct link_local_state {
 	pthread_once_t once;
 	bool can_copy;
-	uint8_t *spare_rings[MAX_SPARE_RINGS];
-	int spare_count;
 };
 
 ENGINE_PART(link_local, NULL);
@@ -49,24 +46,6 @@ static void try_copy(void)
 
 	engine->link_local->can_copy = process_vm_readv(getpid(), &sink, 1, &source, 1, 0) == 1 &&
 				       process_vm_writev(getpid(), &source, 1, &sink, 1, 0) == 1;
-}
-
-/* Most rings carry a single message, so a few are kept for reuse. */
-static uint8_t *take_ring(void)
-{
-	struct link_local_state *state = engine->link_local;
-
-	return state->spare_count ? state->spare_rings[--state->spare_count] : malloc(RING_BYTES);
-}
-
-static void give_ring_back(uint8_t *ring)
-{
-	struct link_local_state *state = engine->link_local;
-
-	if (ring && state->spare_count < MAX_SPARE_RINGS)
-		state->spare_rings[state->spare_count++] = ring;
-	else
-		free(ring);
 }
 
 bool link_local_reaches(uint16_t port)
@@ -115,9 +94,9 @@ static int add_end(struct link *link, struct link *other)
 	end->other = other;
 	end->task = (struct progress_task){.callback = on_task, .owner = link};
 	link->local = end;
-	link->peer_pid = getpid();
-	link->peer_uid = geteuid();
-	link->of_own_user = true;
+	link->peer.pid = getpid();
+	link->peer.uid = geteuid();
+	link->peer.is_of_own_user = true;
 	return 0;
 }
 
@@ -161,7 +140,7 @@ void link_local_close(struct link *link)
 		link_close_fds(passed->fds, passed->fd_count);
 		drop_passed(passed);
 	}
-	give_ring_back(end->ring);
+	free(end->ring);
 	free(end);
 	link->local = NULL;
 	if (other) {
@@ -205,26 +184,15 @@ static void fill_ring_iov(const struct link_local *end, uint64_t place, uint64_t
 	iov[1] = (struct iovec){end->ring, bytes - iov[0].iov_len};
 }
 
-/* Attaches duplicates of the descriptors to the next byte that is written. 0 or -errno. */
+/* Attaches the descriptors to the next byte that is written. 0 or -errno. */
 static int pass(struct link_local *to, const int *fds, int fd_count)
 {
-	struct passed *passed = calloc(1, sizeof(*passed));
+	struct passed *passed = malloc(sizeof(*passed));
 
 	if (!passed)
 		return -ENOMEM;
-	passed->place = to->written;
-	for (; passed->fd_count < fd_count; passed->fd_count++) {
-		int duplicate = fcntl(fds[passed->fd_count], F_DUPFD_CLOEXEC, 0);
-
-		if (duplicate < 0) {
-			int error = -errno;
-
-			link_close_fds(passed->fds, passed->fd_count);
-			free(passed);
-			return error;
-		}
-		passed->fds[passed->fd_count] = duplicate;
-	}
+	*passed = (struct passed){.place = to->written, .fd_count = fd_count};
+	memcpy(passed->fds, fds, fd_count * sizeof(*fds));
 	list_add(&to->passed, &passed->queued);
 	return 0;
 }
@@ -241,7 +209,7 @@ ssize_t link_local_send(struct link *link, const struct iovec *iov, int count, b
 		return -EPIPE;
 	if (!room)
 		return -EAGAIN;
-	if (!to->ring && !(to->ring = take_ring()))
+	if (!to->ring && !(to->ring = malloc(RING_BYTES)))
 		return -ENOMEM;
 	fill_ring_iov(to, to->written, room, ring);
 	bytes = copy(ring, iov, count, is_ours, true);
@@ -292,7 +260,7 @@ ssize_t link_local_receive(struct link *link, const struct iovec *iov, int count
 	take_passed(link, with_fds);
 	end->read += bytes;
 	if (end->read == end->written) {
-		give_ring_back(end->ring);
+		free(end->ring);
 		end->ring = NULL;
 	}
 	if (end->other)

@@ -21,7 +21,7 @@ void link_local_update(struct link *link, uint32_t events);
 
 /*
  * As sendmsg() and recvmsg(): number of bytes or -errno, -ENODATA at the end of the stream. `is_ours` says that the
- * memory is not the application's.
+ * memory is not the application's. If bytes are sent, the descriptors are no longer the caller's.
  */
 ssize_t link_local_send(struct link *link, const struct iovec *iov, int count, bool is_ours, const int *fds, int fd_count);
 ssize_t link_local_receive(struct link *link, const struct iovec *iov, int count, bool is_ours, bool with_fds);

@@ -139,7 +139,11 @@ static ssize_t write_item(struct link *link, struct out_item *item)
 	}
 	if (link->local) {
 		written = link_local_send(link, iov, message.msg_iovlen, !asked_stream, item->fds,
-					  item->sent ? 0 : item->fd_count);
+					  item->fd_count);
+		if (written > 0) {
+			link->waiting_fds -= item->fd_count;
+			item->fd_count = 0;
+		}
 	} else {
 		do
 			written = sendmsg(link->watch.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -172,7 +176,7 @@ static ssize_t write_item(struct link *link, struct out_item *item)
 /* Called when everything is written on a link that closes after its flush. */
 static void end_output(struct link *link)
 {
-	if (link->is_tcp && !shutdown(link->watch.fd, SHUT_WR))
+	if (link->peer.is_tcp && !shutdown(link->watch.fd, SHUT_WR))
 		link->lingering = true;
 	else
 		link_close(link);
@@ -290,7 +294,7 @@ int link_send_now(struct link *link, const struct frame *frame, const void *payl
 void link_opened(struct link *link)
 {
 	link->state = LINK_OPEN;
-	if (link->is_tcp)
+	if (link->peer.is_tcp)
 		link->times_to_tune = LINK_TIMES_TO_TUNE;
 	if (link->accepted)
 		link_start_handshake_clock(link); /* until the first frame has arrived */

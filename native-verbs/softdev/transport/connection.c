@@ -43,7 +43,7 @@ static uint64_t value_of(const struct softverbs_connection *record, unsigned int
 
 static const char *way_of_reads(const struct softdev_qp *qp)
 {
-	if (link_is_tcp(qp->requester.link))
+	if (link_peer(qp->requester.link)->is_tcp)
 		return "as frames, for it is reached by TCP";
 	if (path_mode() == PATH_WIRE)
 		return "as frames, for SOFTVERBS_PATH wants it";
@@ -61,7 +61,7 @@ void connection_begin(struct softdev_qp *qp)
 	qp->record.qp_num = qp->base.qp_num;
 	qp->record.peer_qp_num = qp->attr.dest_qp_num;
 	qp->record.peer_gid = qp->attr.ah_attr.grh.dgid;
-	qp->record.is_tcp = link_is_tcp(qp->requester.link);
+	qp->record.is_tcp = link_peer(qp->requester.link)->is_tcp;
 	log_info("qp %06x: connected to %06x of %s; READs go %s", qp->base.qp_num, qp->attr.dest_qp_num,
 		 gid_text(&qp->record.peer_gid, text), way_of_reads(qp));
 }

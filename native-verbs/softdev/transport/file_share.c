@@ -26,7 +26,7 @@ void responder_share_file(struct softdev_qp *qp, const struct frame *frame)
 	 * A READ shows only the region but the descriptor shows the whole file, so only a peer of the same user gets
 	 * one: it could open the file anyway.
 	 */
-	if (link_is_of_own_user(qp->responder.link) && may_read(qp)) {
+	if (link_peer(qp->responder.link)->is_of_own_user && may_read(qp)) {
 		error = mr_share_file(qp->pd, qp_generation(qp), frame->rkey, frame->arg, &fd);
 		if (error == -EACCES && !responder_count_question(qp))
 			return;

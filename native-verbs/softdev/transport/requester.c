@@ -61,7 +61,7 @@ void requester_close(struct softdev_qp *qp)
 	requester_forget_peer(qp);
 	qp->requester.rnr_waiting = qp->requester.retry_waiting = qp->requester.peer_gone = false;
 	pthread_mutex_unlock(&qp->lock);
-	if (link && was_open && link_is_tcp(link))
+	if (link && was_open && link_peer(link)->is_tcp)
 		link_close_after_flush(link); /* a plain close() with an unread answer would reset the connection */
 	else if (link)
 		link_close(link);

@@ -43,7 +43,7 @@ void requester_count(const struct wqe *wqe)
 	if (wqe->op->wire == WIRE_READ) {
 		COUNT_FOR(qp, reads_wire, 1);
 		COUNT_FOR(qp, read_bytes_wire, wqe->length);
-		if (link_is_tcp(qp->requester.link)) {
+		if (link_peer(qp->requester.link)->is_tcp) {
 			COUNT(reads_tcp);
 			COUNT_ADD(read_bytes_tcp, wqe->length);
 		}
@@ -182,17 +182,17 @@ static bool on_open_reply(struct softdev_qp *qp, const struct frame *frame, cons
 		qp->requester.state = REQUESTER_OPEN;
 		qp->requester.was_open = true;
 		qp->requester.retry_deadline_ns = 0;
-		qp->requester.peer_pid = link_peer_pid(qp->requester.link);
+		qp->requester.peer_pid = link_peer(qp->requester.link)->pid;
 		qp->requester.peer_slot = reply->qp_slot;
 		qp->requester.peer_generation = reply->qp_generation;
 		if (fd_count && path_mode() != PATH_WIRE) {
-			qp->requester.peer = peer_open(link_peer_nonce(qp->requester.link), qp->requester.peer_pid,
+			qp->requester.peer = peer_open(link_peer(qp->requester.link)->nonce, qp->requester.peer_pid,
 					     reply->cookie_address, fds[0]);
 			fds++;
 			fd_count--;
 		}
 		COUNT(connections);
-		if (link_is_tcp(qp->requester.link))
+		if (link_peer(qp->requester.link)->is_tcp)
 			COUNT(connections_tcp);
 		connection_begin(qp);
 	}

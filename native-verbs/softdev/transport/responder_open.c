@@ -14,7 +14,7 @@
 /* Between hosts, the request must name both ends as the connection shows them. */
 static bool names_both_ends(const struct link *link, const struct qp_open *open)
 {
-	return !link_is_tcp(link) ||
+	return !link_peer(link)->is_tcp ||
 	       (link_is_from(link, open->source_gid.raw) && gid_is_local(&open->destination_gid));
 }
 
@@ -42,9 +42,9 @@ static void accept_open(struct link *link, struct softdev_qp *qp, const struct q
 	struct frame frame = {.op = WIRE_QP_OPEN_REPLY, .length = sizeof(struct qp_open_reply)};
 	struct qp_open_reply reply = {.qp_slot = qp->slot};
 	int table_fd = own_table_fd();
-	bool may_map = link_is_of_own_user(link) && table_fd >= 0;
+	bool may_map = link_peer(link)->is_of_own_user && table_fd >= 0;
 
-	if (!link_is_tcp(link)) { /* only short cuts use these; other hosts need not know our addresses */
+	if (!link_peer(link)->is_tcp) { /* only short cuts use these; other hosts need not know our addresses */
 		reply.qp_generation = atomic_load(&own_table()->qp[qp->slot].generation);
 		reply.cookie_address = (uintptr_t)process_nonce();
 	}

@@ -32,7 +32,7 @@ ENGINE_PART(wrong_keys, NULL);
 
 static struct identity identity_of(const struct link *link)
 {
-	return (struct identity){*link_peer_gid(link), link_peer_scope(link), link_peer_pid(link), link_peer_uid(link)};
+	return (struct identity){link_peer(link)->gid, link_peer_scope(link), link_peer(link)->pid, link_peer(link)->uid};
 }
 
 static bool is_same(const struct identity *a, const struct identity *b)

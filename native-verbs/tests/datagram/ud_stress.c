@@ -63,7 +63,7 @@ static void *work(void *argument)
 	unsigned int seed = index + 1;
 	uint64_t end = test_now_ms() + RUN_MS;
 
-	for (int round = 0; round < ROUNDS && test_now_ms() < end; round++) {
+	for (int round = 0; (round < ROUNDS || atomic_load(&received) <= THREADS) && test_now_ms() < end; round++) {
 		for (uint32_t slot = 0; slot < DEPTH; slot++)
 			add_receive(ud, slot);
 		send_some(ud, &seed);
