@@ -262,19 +262,22 @@ static void start_posted(struct softdev_qp *qp, uint32_t first)
 		sq_run(qp);
 }
 
-/* Posts the requests of a list up to *rest, the first that cannot be posted; with `all`, it posts none if one cannot. */
-static int post(struct softdev_qp *qp, const struct ibv_send_wr **rest, bool all)
+/* Posts the requests of a list up to the first that it cannot post, *bad; without `bad` it then posts none. */
+static int post(struct softdev_qp *qp, const struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	int error = 0;
 
-	if (is_inherited(qp->base.context))
-		return EIO;
 	HOLD_LOCK(&qp->lock);
 	uint32_t first = qp->sq.post;
 
-	for (; *rest && !(error = post_one(qp, *rest)); *rest = (*rest)->next)
-		;
-	if (error && all)
+	for (; wr; wr = wr->next) {
+		error = post_one(qp, wr);
+		if (error)
+			break;
+	}
+	if (error && bad)
+		*bad = (struct ibv_send_wr *)wr;
+	else if (error)
 		qp->sq.post = first; /* the lock was held, so no thread has seen them */
 	start_posted(qp, first);
 	return error;
@@ -282,17 +285,15 @@ static int post(struct softdev_qp *qp, const struct ibv_send_wr **rest, bool all
 
 int qp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
-	const struct ibv_send_wr *rest = wr;
-	int error = post(to_qp(qp), &rest, false);
-
-	if (error)
-		*bad_wr = (struct ibv_send_wr *)rest;
-	return error;
+	if (!is_inherited(qp->context))
+		return post(to_qp(qp), wr, bad_wr);
+	*bad_wr = wr;
+	return EIO;
 }
 
 int sq_post_all(struct softdev_qp *qp, const struct ibv_send_wr *wr)
 {
-	return post(qp, &wr, true);
+	return is_inherited(qp->base.context) ? EIO : post(qp, wr, NULL);
 }
 
 int qp_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
