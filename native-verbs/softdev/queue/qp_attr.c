@@ -108,33 +108,34 @@ static bool path_is_valid(const struct ibv_ah_attr *path)
  * Programs pass the access flags of their regions here, and the kernel allows it. Newer headers have
  * IBV_ACCESS_FLUSH_GLOBAL and IBV_ACCESS_FLUSH_PERSISTENT, which no region of this device has.
  */
-enum { FLUSH_ACCESS = 3 << 8 };
+enum { FLUSH_ACCESS = 3 << 8, KNOWN_ACCESS = MR_ACCESS_FLAGS | FLUSH_ACCESS };
+
+/*
+ * The bit of an attribute, its field, and whether its value is valid. MIGRATED is the only path migration state of a
+ * device without automatic path migration.
+ */
+#define ATTRIBUTES(row)                                                                                                \
+	row(IBV_QP_PORT, port_num, attr->port_num == 1)                                                                \
+	row(IBV_QP_PKEY_INDEX, pkey_index, attr->pkey_index == 0)                                                      \
+	row(IBV_QP_ACCESS_FLAGS, qp_access_flags, !(attr->qp_access_flags & ~(unsigned int)KNOWN_ACCESS))              \
+	row(IBV_QP_AV, ah_attr, path_is_valid(&attr->ah_attr))                                                         \
+	row(IBV_QP_PATH_MTU, path_mtu, attr->path_mtu >= IBV_MTU_256 && attr->path_mtu <= DEVICE_MTU)                  \
+	row(IBV_QP_DEST_QPN, dest_qp_num, attr->dest_qp_num <= 0xffffff)                                               \
+	row(IBV_QP_QKEY, qkey, true)                                                                                   \
+	row(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic, attr->max_rd_atomic <= DEVICE_MAX_RD_ATOMIC)                       \
+	row(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic, attr->max_dest_rd_atomic <= DEVICE_MAX_RD_ATOMIC)           \
+	row(IBV_QP_TIMEOUT, timeout, attr->timeout <= 31)                                                              \
+	row(IBV_QP_RETRY_CNT, retry_cnt, attr->retry_cnt <= 7)                                                         \
+	row(IBV_QP_RNR_RETRY, rnr_retry, attr->rnr_retry <= 7)                                                         \
+	row(IBV_QP_MIN_RNR_TIMER, min_rnr_timer, attr->min_rnr_timer <= 31)                                            \
+	row(IBV_QP_PATH_MIG_STATE, path_mig_state, attr->path_mig_state == IBV_MIG_MIGRATED)
 
 static bool values_are_valid(const struct ibv_qp_attr *attr, int mask)
 {
-	const struct {
-		int bit;
-		bool valid;
-	} values[] = {
-		{IBV_QP_PORT, attr->port_num == 1},
-		{IBV_QP_PKEY_INDEX, attr->pkey_index == 0},
-		{IBV_QP_ACCESS_FLAGS, !(attr->qp_access_flags & ~(unsigned int)(MR_ACCESS_FLAGS | FLUSH_ACCESS))},
-		{IBV_QP_AV, path_is_valid(&attr->ah_attr)},
-		{IBV_QP_PATH_MTU, attr->path_mtu >= IBV_MTU_256 && attr->path_mtu <= DEVICE_MTU},
-		{IBV_QP_DEST_QPN, attr->dest_qp_num <= 0xffffff},
-		{IBV_QP_MAX_QP_RD_ATOMIC, attr->max_rd_atomic <= DEVICE_MAX_RD_ATOMIC},
-		{IBV_QP_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic <= DEVICE_MAX_RD_ATOMIC},
-		{IBV_QP_TIMEOUT, attr->timeout <= 31},
-		{IBV_QP_RETRY_CNT, attr->retry_cnt <= 7},
-		{IBV_QP_RNR_RETRY, attr->rnr_retry <= 7},
-		{IBV_QP_MIN_RNR_TIMER, attr->min_rnr_timer <= 31},
-		/* The only state of a device without automatic path migration. */
-		{IBV_QP_PATH_MIG_STATE, attr->path_mig_state == IBV_MIG_MIGRATED},
-	};
-
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
-		if ((mask & values[i].bit) && !values[i].valid)
-			return false;
+#define CHECK_VALUE(bit, field, valid)                                                                                 \
+	if ((mask & (bit)) && !(valid))                                                                                \
+		return false;
+	ATTRIBUTES(CHECK_VALUE)
 	return true;
 }
 
@@ -171,28 +172,13 @@ void qp_apply_attributes(struct softdev_qp *qp, const struct ibv_qp_attr *attr, 
 {
 	struct ibv_qp_attr *own = &qp->attr;
 
-#define TAKE(bit, field)              \
-	do {                          \
-		if (mask & (bit))     \
-			own->field = attr->field; \
-	} while (0)
-	TAKE(IBV_QP_PORT, port_num);
-	TAKE(IBV_QP_PKEY_INDEX, pkey_index);
-	TAKE(IBV_QP_ACCESS_FLAGS, qp_access_flags);
 	if ((mask & IBV_QP_AV) && qp->requester.state != REQUESTER_DOWN &&
 	    memcmp(&own->ah_attr.grh.dgid, &attr->ah_attr.grh.dgid, sizeof(union ibv_gid)))
 		qp->requester.path_changed = true;
-	TAKE(IBV_QP_AV, ah_attr);
-	TAKE(IBV_QP_PATH_MTU, path_mtu);
-	TAKE(IBV_QP_DEST_QPN, dest_qp_num);
-	TAKE(IBV_QP_QKEY, qkey);
-	TAKE(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
-	TAKE(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
-	TAKE(IBV_QP_MIN_RNR_TIMER, min_rnr_timer);
-	TAKE(IBV_QP_TIMEOUT, timeout);
-	TAKE(IBV_QP_RETRY_CNT, retry_cnt);
-	TAKE(IBV_QP_RNR_RETRY, rnr_retry);
-#undef TAKE
+#define TAKE_VALUE(bit, field, valid)                                                                                  \
+	if (mask & (bit))                                                                                              \
+		own->field = attr->field;
+	ATTRIBUTES(TAKE_VALUE)
 	if (mask & IBV_QP_RQ_PSN)
 		qp->responder.expected_seq = own->rq_psn = psn_of(attr->rq_psn);
 	if (mask & IBV_QP_SQ_PSN)
