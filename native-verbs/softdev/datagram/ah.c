@@ -43,39 +43,29 @@ static int find_route(const struct ibv_ah_attr *attr, struct ud_route *route)
 
 struct ibv_ah *softverbs_ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
+	struct ud_route route;
 	struct softdev_ah *ah;
-	int64_t handle;
+	uint32_t handle;
 	int error = is_inherited(pd->context) ? EIO : 0;
 
 	if (!error && (!attr || !handle_is(HANDLE_PD, pd->handle, pd)))
 		error = EINVAL;
 	if (!error)
 		error = fault_call(FAULT_CREATE_AH);
+	if (!error)
+		error = find_route(attr, &route);
 	if (error)
-		goto failed;
-	error = ENOMEM;
-	ah = calloc(1, sizeof(*ah));
+		return null_with(error);
+	ah = handle_new(HANDLE_AH, sizeof(*ah), &handle);
 	if (!ah)
-		goto failed;
-	error = find_route(attr, &ah->route);
-	if (error)
-		goto free_ah;
-	handle = handle_add(HANDLE_AH, ah);
-	error = ENOMEM;
-	if (handle < 0)
-		goto free_ah;
+		return NULL;
+	ah->route = route;
 	ah->pd = to_pd(pd);
 	ah->base.context = pd->context;
 	ah->base.pd = pd;
 	ah->base.handle = handle;
 	atomic_fetch_add(&ah->pd->users, 1);
 	return &ah->base;
-
-free_ah:
-	free(ah);
-failed:
-	errno = error;
-	return NULL;
 }
 
 int softverbs_ibv_destroy_ah(struct ibv_ah *base)
@@ -117,10 +107,8 @@ int softverbs_ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, str
 	attr->port_num = port;
 	if (!(wc->wc_flags & IBV_WC_GRH))
 		return 0;
-	if (port != 1 || !ud_parse_grh((const uint8_t *)grh, &back)) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (port != 1 || !ud_parse_grh((const uint8_t *)grh, &back))
+		return minus_one_with(EINVAL);
 	attr->is_global = 1;
 	attr->grh.dgid = back.source;
 	attr->grh.sgid_index = gid_index(&back.destination, back.type);

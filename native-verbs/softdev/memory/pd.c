@@ -24,19 +24,14 @@ ENGINE_PART(pd, NULL);
 static struct softdev_pd *create(struct ibv_context *context)
 {
 	struct softdev_pd *pd;
-	int64_t handle;
+	uint32_t handle;
 	int error = is_inherited(context) ? EIO : fault_call(FAULT_ALLOC_PD);
 
 	if (error)
 		return null_with(error);
-	pd = calloc(1, sizeof(*pd));
+	pd = handle_new(HANDLE_PD, sizeof(*pd), &handle);
 	if (!pd)
 		return NULL;
-	handle = handle_add(HANDLE_PD, pd);
-	if (handle < 0) {
-		free(pd);
-		return null_with(-handle);
-	}
 	pd->base.context = pd->context = context;
 	pd->base.handle = handle;
 	context_hold(context);
@@ -96,19 +91,14 @@ static bool is_td(struct ibv_td *td)
 static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
 	struct softdev_td *td;
-	int64_t handle;
+	uint32_t handle;
 	int error = is_inherited(context) ? EIO : attr->comp_mask ? EINVAL : 0;
 
 	if (error)
 		return null_with(error);
-	td = calloc(1, sizeof(*td));
+	td = handle_new(HANDLE_TD, sizeof(*td), &handle);
 	if (!td)
 		return NULL;
-	handle = handle_add(HANDLE_TD, td);
-	if (handle < 0) {
-		free(td);
-		return null_with(-handle);
-	}
 	td->handle = handle;
 	td->base.context = context;
 	context_hold(context);

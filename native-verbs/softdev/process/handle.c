@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/handle.h"
 
+#include "core.h"
 #include "engine.h"
 #include "lock.h"
 
@@ -46,6 +47,19 @@ int64_t handle_add(enum handle_kind kind, void *object)
 		engine->handle->tables[kind].next = handle + 1;
 	}
 	return handle;
+}
+
+void *handle_new(enum handle_kind kind, size_t bytes, uint32_t *handle)
+{
+	void *object = calloc(1, bytes);
+	int64_t added = object ? handle_add(kind, object) : -ENOMEM;
+
+	if (added < 0) {
+		free(object);
+		return null_with(-added);
+	}
+	*handle = added;
+	return object;
 }
 
 /* Called with the lock held. */

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum handle_kind { HANDLE_PD, HANDLE_CQ, HANDLE_CHANNEL, HANDLE_CONTEXT, HANDLE_TD, HANDLE_SRQ, HANDLE_AH,
@@ -18,6 +19,8 @@ enum { MAX_PDS = 4096, MAX_CQS = 4096, MAX_CHANNELS = 4096, MAX_CONTEXTS = 256, 
 
 /* Returns a new handle, or -ENOMEM when the limit is reached. */
 int64_t handle_add(enum handle_kind kind, void *object);
+/* Returns a new object of zeros with its handle; NULL and errno on failure. */
+void *handle_new(enum handle_kind kind, size_t bytes, uint32_t *handle);
 bool handle_is(enum handle_kind kind, uint32_t handle, const void *object);
 /* Frees a handle. 0; ENOENT if it does not belong to that object, or EBUSY while it has users (NULL: it never has). */
 int handle_remove(enum handle_kind kind, uint32_t handle, const void *object, const atomic_int *users);

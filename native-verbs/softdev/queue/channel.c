@@ -11,33 +11,25 @@
 struct ibv_comp_channel *softverbs_ibv_create_comp_channel(struct ibv_context *context)
 {
 	struct softdev_channel *channel;
-	int64_t handle;
+	uint32_t handle;
 	int error = is_inherited(context) ? EIO : fault_call(FAULT_CREATE_COMP_CHANNEL);
 
 	if (error)
 		return null_with(error);
-	channel = calloc(1, sizeof(*channel));
+	channel = handle_new(HANDLE_CHANNEL, sizeof(*channel), &handle);
 	if (!channel)
 		return NULL;
 	error = -event_queue_init(&channel->queue);
-	if (error)
-		goto free_channel;
-	handle = handle_add(HANDLE_CHANNEL, channel);
-	if (handle < 0) {
-		error = -handle;
-		goto destroy_queue;
+	if (error) {
+		handle_remove(HANDLE_CHANNEL, handle, channel, NULL);
+		free(channel);
+		return null_with(error);
 	}
 	channel->handle = handle;
 	channel->base.context = context;
 	channel->base.fd = channel->queue.fd;
 	context_hold(context);
 	return &channel->base;
-
-destroy_queue:
-	event_queue_destroy(&channel->queue);
-free_channel:
-	free(channel);
-	return null_with(error);
 }
 
 int softverbs_ibv_destroy_comp_channel(struct ibv_comp_channel *base)

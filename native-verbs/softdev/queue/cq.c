@@ -270,7 +270,7 @@ static void lock_to_look(struct softdev_cq *cq)
 	pthread_mutex_lock(&cq->lock);
 	atomic_store_explicit(&cq->looks, atomic_load_explicit(&cq->looks, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
-	if (cq->waiting) {
+	if (!list_is_empty(&cq->waiting)) {
 		pthread_mutex_unlock(&cq->lock);
 		sq_run_waiting(cq);
 		pthread_mutex_lock(&cq->lock);

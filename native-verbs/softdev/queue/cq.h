@@ -7,6 +7,7 @@
 #include "device/device.h"
 #include "memory/pd.h"
 #include "process/event_queue.h"
+#include "process/list.h"
 #include "process/progress.h"
 
 #include <infiniband/verbs.h>
@@ -41,7 +42,7 @@ struct softdev_cq {
 	bool overrun, ignores_overrun, takes_time, single_threaded;
 	_Atomic uint32_t looks;	    /* number of looks by the application; this and the next field serve sq_defer.c */
 	uint32_t empty_looks;	    /* consecutive looks that found nothing */
-	struct softdev_qp *waiting; /* list of queue pairs with READs that run at the next look */
+	struct list waiting;	    /* queue pairs with READs that run at the next look */
 	atomic_int users; /* QPs; counted twice if both of a QP's queues complete here */
 	struct event_node comp_node;
 	uint32_t comp_raised;

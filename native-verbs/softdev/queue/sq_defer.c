@@ -78,11 +78,8 @@ bool sq_may_wait(struct softdev_qp *qp)
 	HOLD_LOCK(&cq->lock);
 	if (cq->armed != CQ_NOT_ARMED) /* the application waits for an event */
 		return false;
-	if (!qp->sq.defer.listed) {
-		qp->sq.defer.listed = true;
-		qp->sq.defer.next_listed = cq->waiting;
-		cq->waiting = qp;
-	}
+	if (!list_has(&qp->sq.defer.listed))
+		list_add(&cq->waiting, &qp->sq.defer.listed);
 	keep_ticking(qp);
 	return true;
 }
@@ -90,12 +87,11 @@ bool sq_may_wait(struct softdev_qp *qp)
 /* Called with cq->lock held. */
 static struct softdev_qp *take_listed(struct softdev_cq *cq)
 {
-	struct softdev_qp *qp = cq->waiting;
+	struct softdev_qp *qp = LIST_FIRST(&cq->waiting, struct softdev_qp, sq.defer.listed);
 
 	if (!qp)
 		return NULL;
-	cq->waiting = qp->sq.defer.next_listed;
-	qp->sq.defer.listed = false;
+	list_remove(&qp->sq.defer.listed);
 	qp->sq.defer.runners++;
 	return qp;
 }
@@ -123,14 +119,9 @@ void sq_leave_queue(struct softdev_qp *qp)
 	static const struct timespec pause = {.tv_nsec = 20000};
 	struct softdev_cq *cq = qp->send_cq;
 	int cancel = cancel_put_off();
-	struct softdev_qp **link;
 
 	pthread_mutex_lock(&cq->lock);
-	for (link = &cq->waiting; qp->sq.defer.listed && *link != qp; link = &(*link)->sq.defer.next_listed)
-		;
-	if (qp->sq.defer.listed)
-		*link = qp->sq.defer.next_listed;
-	qp->sq.defer.listed = false;
+	list_remove(&qp->sq.defer.listed);
 	while (qp->sq.defer.runners) { /* at most one slice of a copy */
 		pthread_mutex_unlock(&cq->lock);
 		nanosleep(&pause, NULL);

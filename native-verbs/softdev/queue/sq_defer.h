@@ -9,6 +9,8 @@
 #ifndef SOFTDEV_SQ_DEFER_H
 #define SOFTDEV_SQ_DEFER_H
 
+#include "process/list.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,8 +31,7 @@ struct sq_defer {
 	bool waits_at_tick;
 	bool watched;		   /* on the list of the tick */
 	struct softdev_qp *next_watched;
-	bool listed;		   /* on the list of cq; this and the next two: cq->lock */
-	struct softdev_qp *next_listed;
+	struct list listed;	   /* on the list of cq; this and the next: cq->lock */
 	unsigned int runners;	   /* threads that took it off the list and run it */
 };
 
