@@ -21,7 +21,6 @@ enum {
 	RESPONDERS_RECEIVE = 21,
 	SETTLE_MS = 20,
 	SPOILT = 0xc5,
-	MAX_WRS = 8,
 	SGES = 4,
 };
 
@@ -100,59 +99,67 @@ static inline void post_requests(struct error_run *run, const struct error_row *
 	CHECK_EQUAL(ibv_post_send(run->pair.a.qp, &wrs[row->no_first ? 1 : 0], &bad), 0);
 }
 
-/* What is seen of `what` is not what the row says. */
-static inline void differ(struct error_run *run, const char *what, const char *seen, const char *expected)
+/* What one end shows is not what the row says: `end` is its name. */
+static inline void differ(struct error_run *run, const char *end, const char *what, const char *seen,
+			  const char *expected)
 {
+	char text[64];
+
 	run->differs = true;
-	test_say_difference(what, seen, expected);
+	snprintf(text, sizeof(text), "%s's %s", end, what);
+	test_say_difference(text, seen, expected);
 }
 
-/* What one end shows: `end` is its name. */
+static inline void request_differs(struct error_run *run, const char *end, uint64_t wr_id, const char *seen,
+				   const char *expected)
+{
+	char what[32];
+
+	snprintf(what, sizeof(what), "request %d", (int)wr_id);
+	differ(run, end, what, seen, expected);
+}
+
 static inline void compare_state(struct error_run *run, const char *end, struct side *side, enum ibv_qp_state expected)
 {
 	uint64_t deadline = test_now_ms() + WAIT_MS;
-	char what[64];
 
-	snprintf(what, sizeof(what), "%s's state", end);
 	while (state_of(side->qp) != expected && test_now_ms() < deadline)
 		usleep(1000);
 	if (state_of(side->qp) != expected)
-		differ(run, what, state_name(state_of(side->qp)), state_name(expected));
+		differ(run, end, "state", state_name(state_of(side->qp)), state_name(expected));
 }
 
 /* `expected` may be NO_EVENT: none may wait. */
 static inline void compare_event(struct error_run *run, const char *end, struct side *side, int expected)
 {
+	const char *expected_name = expected == NO_EVENT ? "none" : event_name(expected);
 	struct ibv_async_event event;
-	char what[64];
 
-	snprintf(what, sizeof(what), "%s's event", end);
 	if (!test_readable(side->context->async_fd, expected == NO_EVENT ? 0 : WAIT_MS)) {
 		if (expected != NO_EVENT)
-			differ(run, what, "none", event_name(expected));
+			differ(run, end, "event", "none", expected_name);
 		return;
 	}
 	CHECK_EQUAL(softverbs_ibv_get_async_event(side->context, &event), 0);
 	if ((int)event.event_type != expected)
-		differ(run, what, event_name(event.event_type), expected == NO_EVENT ? "none" : event_name(expected));
+		differ(run, end, "event", event_name(event.event_type), expected_name);
 	else
 		CHECK(event.element.qp == side->qp);
 	softverbs_ibv_ack_async_event(&event);
 }
 
-/* The wr_ids of a queue have their tens in common. */
-static inline uint64_t queue_of(uint64_t wr_id)
-{
-	return wr_id / 10;
-}
+struct expected_completion {
+	uint64_t wr_id; /* those of a queue have their tens in common */
+	enum ibv_wc_status status;
+};
 
-/* What a completion that was not expected says. */
-static inline void unexpected(struct error_run *run, const char *end, const struct ibv_wc *wc)
+/* Bit k of `seen` is that of all[k]. */
+static inline bool is_behind_missing(const struct expected_completion *all, int i, unsigned int seen)
 {
-	char what[64];
-
-	snprintf(what, sizeof(what), "%s's request %d", end, (int)wc->wr_id);
-	differ(run, what, status_name(wc->status), "none");
+	for (int k = 0; k < i; k++)
+		if (!(seen & 1u << k) && all[k].wr_id / 10 == all[i].wr_id / 10)
+			return true;
+	return false;
 }
 
 /*
@@ -160,15 +167,12 @@ static inline void unexpected(struct error_run *run, const char *end, const stru
  * soon as one succeeds that should not: nothing that the row says follows then.
  */
 static inline bool compare_completions(struct error_run *run, const char *end, struct side *side,
-				       const uint64_t *wr_ids, const enum ibv_wc_status *statuses, int count)
+				       const struct expected_completion *all, int count)
 {
 	uint64_t deadline = test_now_ms() + WAIT_MS;
-	bool seen[MAX_WRS] = {false};
-	uint64_t queue_of_missing = UINT64_MAX;
-	char what[64];
-	int done = 0;
+	unsigned int seen = 0;
 
-	while (done < count && test_now_ms() < deadline) {
+	while (seen != (1u << count) - 1 && test_now_ms() < deadline) {
 		struct ibv_wc wc;
 		int i = 0;
 
@@ -176,57 +180,53 @@ static inline bool compare_completions(struct error_run *run, const char *end, s
 			usleep(100);
 			continue;
 		}
-		while (i < count && (wr_ids[i] != wc.wr_id || seen[i]))
+		while (i < count && (all[i].wr_id != wc.wr_id || seen & 1u << i))
 			i++;
 		if (i == count) {
-			unexpected(run, end, &wc);
+			request_differs(run, end, wc.wr_id, status_name(wc.status), "none");
 			continue;
 		}
-		seen[i] = true;
-		done++;
+		seen |= 1u << i;
 		CHECK_EQUAL(wc.qp_num, side->qp->qp_num);
-		snprintf(what, sizeof(what), "%s's request %d", end, (int)wc.wr_id);
-		for (int earlier = 0; earlier < i; earlier++)
-			if (!seen[earlier] && queue_of(wr_ids[earlier]) == queue_of(wr_ids[i]))
-				differ(run, what, "before an earlier one", "in order");
-		if (wc.status != statuses[i])
-			differ(run, what, status_name(wc.status), status_name(statuses[i]));
-		if (wc.status != statuses[i] && wc.status == IBV_WC_SUCCESS)
+		if (is_behind_missing(all, i, seen))
+			request_differs(run, end, wc.wr_id, "before an earlier one", "in order");
+		if (wc.status != all[i].status)
+			request_differs(run, end, wc.wr_id, status_name(wc.status), status_name(all[i].status));
+		if (wc.status != all[i].status && wc.status == IBV_WC_SUCCESS)
 			return false;
 	}
 	/* Of each queue the first that is missing: those behind it cannot be there. */
-	for (int i = 0; i < count; i++) {
-		if (seen[i] || queue_of(wr_ids[i]) == queue_of_missing)
-			continue;
-		queue_of_missing = queue_of(wr_ids[i]);
-		snprintf(what, sizeof(what), "%s's request %d", end, (int)wr_ids[i]);
-		differ(run, what, "none", status_name(statuses[i]));
-	}
+	for (int i = 0; i < count; i++)
+		if (!(seen & 1u << i) && !is_behind_missing(all, i, seen))
+			request_differs(run, end, all[i].wr_id, "none", status_name(all[i].status));
 	return true;
 }
 
 static inline void compare_new_requests(struct error_run *run, const char *end, struct side *side)
 {
+	const struct expected_completion all[] = {{31, IBV_WC_WR_FLUSH_ERR}, {41, IBV_WC_WR_FLUSH_ERR}};
 	struct ibv_sge none = {0};
 
 	CHECK_EQUAL(post(side->qp, IBV_WR_SEND, 31, none, 0, 0), 0);
 	CHECK_EQUAL(post_receive(side->qp, 41, none), 0);
-	compare_completions(run, end, side, (const uint64_t[]){31, 41},
-			    (const enum ibv_wc_status[]){IBV_WC_WR_FLUSH_ERR, IBV_WC_WR_FLUSH_ERR}, 2);
+	compare_completions(run, end, side, all, COUNT_OF(all));
 }
 
 /* False if the request did not fail at all: nothing else follows then. */
 static inline bool compare_requester(struct error_run *run, const struct error_row *row)
 {
-	const uint64_t wr_ids[] = {FIRST, FAILING, BEHIND, BEHIND_UNSIGNALLED, REQUESTERS_RECEIVE,
-				   REQUESTERS_RECEIVE + 1};
-	const enum ibv_wc_status statuses[] = {IBV_WC_SUCCESS,	    row->status,
-					       IBV_WC_WR_FLUSH_ERR, IBV_WC_WR_FLUSH_ERR,
-					       IBV_WC_WR_FLUSH_ERR, IBV_WC_WR_FLUSH_ERR};
+	const struct expected_completion all[] = {
+		{FIRST, IBV_WC_SUCCESS},
+		{FAILING, row->status},
+		{BEHIND, IBV_WC_WR_FLUSH_ERR},
+		{BEHIND_UNSIGNALLED, IBV_WC_WR_FLUSH_ERR},
+		{REQUESTERS_RECEIVE, IBV_WC_WR_FLUSH_ERR},
+		{REQUESTERS_RECEIVE + 1, IBV_WC_WR_FLUSH_ERR},
+	};
 	struct side *a = &run->pair.a;
 	int skipped = row->no_first;
 
-	if (!compare_completions(run, "requester", a, wr_ids + skipped, statuses + skipped, 6 - skipped))
+	if (!compare_completions(run, "requester", a, all + skipped, COUNT_OF(all) - skipped))
 		return false;
 	CHECK_EQUAL(a->qp->state, IBV_QPS_RTS); /* the member follows this program's calls alone */
 	compare_state(run, "requester", a, IBV_QPS_ERR);
@@ -238,8 +238,8 @@ static inline bool compare_requester(struct error_run *run, const struct error_r
 
 static inline void compare_responder(struct error_run *run, const struct error_row *row)
 {
-	const uint64_t wr_ids[] = {RESPONDERS_RECEIVE, RESPONDERS_RECEIVE + 1};
-	const enum ibv_wc_status statuses[] = {row->receive, IBV_WC_WR_FLUSH_ERR};
+	const struct expected_completion all[] = {{RESPONDERS_RECEIVE, row->receive},
+						  {RESPONDERS_RECEIVE + 1, IBV_WC_WR_FLUSH_ERR}};
 	struct side *b = &run->pair.b;
 
 	if (row->responder_event != NO_EVENT) {
@@ -248,22 +248,19 @@ static inline void compare_responder(struct error_run *run, const struct error_r
 	}
 	compare_state(run, "responder", b, row->responder_state);
 	if (row->receive != IBV_WC_SUCCESS && !row->no_receives)
-		compare_completions(run, "responder", b, wr_ids, statuses, 2);
+		compare_completions(run, "responder", b, all, COUNT_OF(all));
 	if (row->responder_state == IBV_QPS_ERR && state_of(b->qp) == IBV_QPS_ERR)
 		compare_new_requests(run, "responder", b);
 }
 
-static inline void compare_silence(struct error_run *run)
+/* Nothing else has come. */
+static inline void compare_rest(struct error_run *run, const char *end, struct side *side)
 {
 	struct ibv_wc wc;
 
-	test_sleep_ms(SETTLE_MS);
-	while (ibv_poll_cq(run->pair.a.cq, 1, &wc) == 1)
-		unexpected(run, "requester", &wc);
-	while (ibv_poll_cq(run->pair.b.cq, 1, &wc) == 1)
-		unexpected(run, "responder", &wc);
-	compare_event(run, "requester", &run->pair.a, NO_EVENT);
-	compare_event(run, "responder", &run->pair.b, NO_EVENT);
+	while (ibv_poll_cq(side->cq, 1, &wc) == 1)
+		request_differs(run, end, wc.wr_id, status_name(wc.status), "none");
+	compare_event(run, end, side, NO_EVENT);
 }
 
 static inline void run_row_once(const struct error_row *row)
@@ -281,7 +278,9 @@ static inline void run_row_once(const struct error_row *row)
 	post_requests(&run, row);
 	if (compare_requester(&run, row)) {
 		compare_responder(&run, row);
-		compare_silence(&run);
+		test_sleep_ms(SETTLE_MS);
+		compare_rest(&run, "requester", &run.pair.a);
+		compare_rest(&run, "responder", &run.pair.b);
 	}
 	if (run.differs) {
 		fprintf(stderr, "in the row '%s'\n", row->name);
