@@ -12,12 +12,8 @@ wait_until tcp_listens "$port"
 SOFTVERBS_FAULT_CONTROL="$work/client" timeout 60 "$softverbs" ib_read_bw -p "$port" -D 30 localhost >"$work/client.log" 2>&1 &
 client=$!
 
-tries=0
-until "$softverbs" --fault "$work/client" list >"$work/list.log" 2>&1; do
-  tries=$((tries + 1))
-  [ "$tries" -lt 100 ] || fail "nobody listens at the control socket"
-  sleep 0.1
-done
+lists_rules() { "$softverbs" --fault "$work/client" list >"$work/list.log" 2>&1; }
+within 10 lists_rules || fail "nobody listens at the control socket"
 pid=$(basename "$work"/server-*)
 pid=${pid#server-}
 "$softverbs" --fault "$pid" list >"$work/list.log" || fail "the server is not found by its process id"

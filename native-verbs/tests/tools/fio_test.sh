@@ -9,14 +9,10 @@ need fio
 cd "$work"
 
 job() { # verb
-  port=$(free_port)
-  start_server fio --name=server --ioengine=rdma --port="$port" --bs=64k --size=8m --rw=read --iodepth=16
-  wait_until cm_listens "$port"
-  run_client fio --name=client --ioengine=rdma --hostname=127.0.0.1 --port="$port" --verb="$1" --bs=64k --size=8m \
-    --rw=write --iodepth=8
-  join_server
-  grep -q 'err= 0' "$work/client.log" || fail "fio ended with an error"
-  grep -q 'io=8192KiB' "$work/client.log" || fail "not everything was transferred"
+  pair cm_listens fio --name=server --ioengine=rdma --port=PORT --bs=64k --size=8m --rw=read --iodepth=16 -- \
+    fio --name=client --ioengine=rdma --hostname=127.0.0.1 --port=PORT --verb="$1" --bs=64k --size=8m --rw=write --iodepth=8
+  expect_line 'err= 0'
+  expect_line 'io=8192KiB'
 }
 
 # fio connects without RNR retries, and does not end once a receive came later than its SEND, as on a busy host: tried again then.

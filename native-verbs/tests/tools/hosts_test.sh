@@ -41,10 +41,8 @@ on node0 sh -c 'exit 7' || status=$?
 [ $status -eq 7 ] || fail "exit status $status instead of 7"
 "$hosts" on node0 sleep 60 &
 sleeper=$!
-for _ in $(seq 100); do
-  ip netns pids "$RDMA_HOSTS-node0" | grep -qx $sleeper && break
-  sleep 0.05
-done
+sleeps() { ip netns pids "$RDMA_HOSTS-node0" | grep -qx $sleeper; }
+within 5 sleeps || fail "nothing runs on node0"
 kill -TERM $sleeper
 wait $sleeper || status=$?
 [ $status -eq 143 ] || fail "status $status after SIGTERM"
@@ -73,11 +71,11 @@ reaches node1 node2 || fail "node1 does not reach node2"
 "$hosts" on node0 sh -c 'trap "" TERM; sleep 600 & sleep 600' >"$work/stubborn.log" 2>&1 &
 "$hosts" on node1 sleep 600 >/dev/null 2>&1 &
 stopped=$!
-for _ in $(seq 100); do
+four_run() {
   running="$(ip netns pids "$RDMA_HOSTS-node0") $(ip netns pids "$RDMA_HOSTS-node1")"
-  [ "$(echo "$running" | wc -w)" -ge 4 ] && break
-  sleep 0.05
-done
+  [ "$(echo "$running" | wc -w)" -ge 4 ]
+}
+within 5 four_run || fail "not all processes run"
 kill -STOP $stopped
 "$hosts" down || fail "down"
 for pid in $running; do

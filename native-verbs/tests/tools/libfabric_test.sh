@@ -4,7 +4,7 @@
 # shellcheck source-path=SCRIPTDIR disable=SC2317
 . "$(dirname "$0")/tools.sh"
 need fi_pingpong
-"$softverbs" --dev true 2>"$work/dev.log" || skip "$(tail -n 1 "$work/dev.log")"
+need_dev
 
 # libfabric's msg endpoints are of addresses that are not loopback ones.
 need_address() {
@@ -20,12 +20,8 @@ provider() {
 }
 
 fi_pingpong_with() {
-  port=$(free_port)
-  start_server --dev fi_pingpong -c -I 20 -B "$port" "$@"
-  wait_until tcp_listens "$port"
-  run_client --dev fi_pingpong -c -I 20 -P "$port" "$@" "$server_address"
-  join_server
-  grep -q '^4k ' "$work/client.log" || fail "no result"
+  pair tcp_listens --dev fi_pingpong -c -I 20 -B PORT "$@" -- --dev fi_pingpong -c -I 20 -P PORT "$@" "$server_address"
+  expect_line '^4k '
 }
 
 connected_pingpong() {

@@ -3,9 +3,8 @@
 # Open MPI over the device: messages of all sizes, collectives and one-sided operations, by UCX and by libfabric, all checked.
 # shellcheck source-path=SCRIPTDIR disable=SC2317
 . "$(dirname "$0")/tools.sh"
-need mpirun
-need mpicc
-"$softverbs" --dev true 2>"$work/dev.log" || skip "$(tail -n 1 "$work/dev.log")"
+need mpirun mpicc
+need_dev
 
 cat >"$work/mpi.c" <<'PROGRAM'
 #include <mpi.h>

@@ -15,17 +15,18 @@ ib_send_bw -n 100 -R -e
 ib_send_bw -n 100 -z -R
 ib_send_bw -n 100 -b -q 2
 ib_send_bw -n 100 --use-srq -q 2
-ib_send_bw -n 100 -c UD
-ib_send_bw -n 100 -c UD -e
+ib_send_bw -n 2000 -c UD
+ib_send_bw -n 500 -c UD -s 64 -e -q 2
 ib_send_lat -n 100
 ib_send_lat -n 100 -R
 ib_send_lat -n 100 -e
-ib_send_lat -n 100 -c UD -e
+ib_send_lat -n 200 -c UD -s 64
+ib_send_lat -n 200 -c UD -s 64 -e
 ib_send_bw -n 100 -c UC
 ib_send_bw -n 100 -c UC -e --use-srq
 ib_send_lat -n 100 -c UC
-ib_send_bw -n 100 -c UD -R
+ib_send_bw -n 200 -c UD -R -s 1024
 ib_send_lat -n 100 -c UC -e
-ib_send_lat -n 100 -c UD -R
+ib_send_lat -n 200 -c UD -R -s 1024
 LIST
 verdict

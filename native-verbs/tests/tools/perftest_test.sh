@@ -10,14 +10,11 @@ for path in cma wire file; do
   export SOFTVERBS_PATH
   taken=$path
   [ $path = file ] && taken=wire
-  perftest ib_read_bw -n 50 -s 65536 -e
-  expect_reads $taken
-  perftest ib_read_bw -n 50 -s 1048576 -e -q 2
-  expect_reads $taken
-  perftest ib_read_bw -n 50 -s 4096 -e -R
-  expect_reads $taken
-  perftest ib_read_lat -n 50 -s 8 -e
-  expect_reads $taken
+  for reads in 'bw -s 65536' 'bw -s 1048576 -q 2' 'bw -s 4096 -R' 'lat -s 8'; do
+    # shellcheck disable=SC2086
+    perftest ib_read_$reads -n 50 -e
+    expect_reads $taken
+  done
 done
 unset SOFTVERBS_PATH
 perftest ib_read_bw -a -n 16 -e

@@ -4,8 +4,7 @@
 # succeed all the same, and by the path that remains. Another user without the secret is refused.
 # shellcheck source-path=SCRIPTDIR disable=SC2317,SC2034
 . "$(dirname "$0")/tools.sh"
-need ib_read_bw
-need rping
+need ib_read_bw rping
 [ "$(id -u)" = 0 ] || skip "only root can become other users"
 
 # Programs and libraries where every user may read them.
@@ -28,11 +27,7 @@ reads() {
   chmod 666 "$SOFTVERBS_STATS"
   perftest ib_read_bw -n 50 -s 65536 -e
   expect_reads "$1"
-  port=$(free_port)
-  start_server rping -s -a 127.0.0.1 -p "$port" -C 20 -V
-  wait_until cm_listens "$port"
-  run_client rping -c -a 127.0.0.1 -p "$port" -C 20 -V
-  join_server
+  rping_at 127.0.0.1
 }
 
 between_users() {

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/tools.sh"
 need qemu-system-x86_64
 ldd "$(command -v qemu-system-x86_64)" | grep -q librdmacm || skip "this qemu-system-x86_64 has no RDMA"
-"$softverbs" --dev true 2>"$work/dev.log" || skip "$(tail -n 1 "$work/dev.log")"
+need_dev
 
 # guest HOST NAME ARGUMENTS...: a QEMU that takes commands from the pipe NAME.in; its process id is in $guest.
 guest() {
@@ -20,13 +20,9 @@ guest() {
   guest=$!
 }
 
-# says NAME TEXT: within 30 s, for as long as it runs.
+# says NAME TEXT: within 30 s.
 says() {
-  for _ in $(seq 300); do
-    ! grep -aq "$2" "$work/$1.log" || return 0
-    sleep 0.1
-  done
-  fail "$1 never said: $2"
+  within 30 grep -aq "$2" "$work/$1.log" || fail "$1 never said: $2"
 }
 
 end_guests() {
@@ -59,18 +55,18 @@ migrate() {
   wait "$target" || fail "the target ended with status $?"
 }
 
+migration_failed() {
+  echo "info migrate" >&8
+  grep -aq 'Migration status: failed' "$work/source.log"
+}
+
 killed_target() {
   memory=1024
   begin on
   echo "migrate -d rdma:$server_address:$port" >&8
   says source 'connected to .* READs'
   pkill -KILL -P "$target" # what `timeout` runs
-  for _ in $(seq 100); do
-    echo "info migrate" >&8
-    ! grep -aq 'Migration status: failed' "$work/source.log" || break
-    sleep 0.1
-  done
-  says source 'Migration status: failed'
+  within 10 migration_failed || fail "the source noticed nothing"
   echo "info status" >&8
   says source 'VM status: running'
 }

@@ -31,11 +31,12 @@ end_server() {
   fi
 }
 
+# need PROGRAM...
 need() {
-  command -v "$1" >/dev/null 2>&1 || {
-    echo "$1 is not installed (ibverbs-utils, rdmacm-utils, perftest, ucx-utils, libfabric-bin, fio, qperf, openmpi-bin, qemu-system-x86)" >&2
-    exit 77
-  }
+  for program; do
+    command -v "$program" >/dev/null 2>&1 ||
+      skip "$program is not installed (ibverbs-utils, rdmacm-utils, perftest, ucx-utils, libfabric-bin, fio, qperf, openmpi-bin, qemu-system-x86)"
+  done
 }
 
 # A TCP port that is free now, of the range of this slot of tests/run: tests that run side by side never draw the same one.
@@ -64,14 +65,25 @@ cm_listens() {
   grep -q "cm: listens on port $1\$" "$work/server.log"
 }
 
-# wait_until CONDITION ARGUMENT: up to 10 s, and only while the server runs.
-wait_until() {
-  for _ in $(seq 500); do
-    "$@" && return 0
-    kill -0 "$server" 2>/dev/null || fail "the server ended early"
+# within SECONDS CMD...: tries it until it succeeds; false after that time.
+within() {
+  tries=$(($1 * 50))
+  shift
+  until "$@"; do
+    tries=$((tries - 1))
+    [ "$tries" -gt 0 ] || return 1
     sleep 0.02
   done
-  fail "the server does not listen"
+}
+
+# wait_until CONDITION ARGUMENT: up to 10 s, and only while the server runs.
+wait_until() {
+  within 10 true_or_ended "$@" || fail "the server does not listen"
+  "$@" || fail "the server ended early"
+}
+
+true_or_ended() {
+  "$@" || ! kill -0 "$server" 2>/dev/null
 }
 
 start_server() {
@@ -106,6 +118,11 @@ skip() {
   exit 77
 }
 
+# need_dev: a skip where the files of --dev cannot be had.
+need_dev() {
+  "$softverbs" --dev true 2>"$work/dev.log" || skip "$(tail -n 1 "$work/dev.log")"
+}
+
 # try NAME CMD...: one case of several, with its own verdict; tests/run passes it on. A test that uses it ends with `verdict`.
 try() {
   name=$1
@@ -137,21 +154,46 @@ join_server() {
   server=
 }
 
+# pair LISTENS SERVER... -- CLIENT...: a program with its peer, which starts once LISTENS (cm_listens, tcp_listens) is true of the
+# server, and ends well on both ends. PORT in their words is $fixed_port, or else one that is free; none of the words has spaces.
+fixed_port=''
+pair() {
+  listens=$1 server_words='' port=${fixed_port:-$(free_port)}
+  shift
+  while [ "$1" != -- ]; do
+    server_words="$server_words $1"
+    shift
+  done
+  shift
+  # shellcheck disable=SC2046,SC2086
+  start_server $(with_port $server_words)
+  wait_until "$listens" "$port"
+  # shellcheck disable=SC2046
+  run_client $(with_port "$@")
+  join_server
+}
+
+with_port() {
+  printf '%s\n' "$*" | sed "s/PORT/$port/g"
+}
+
+# expect_line PATTERN: the client has said it.
+expect_line() {
+  grep -q -- "$1" "$work/client.log" || fail "the client did not say '$1'"
+}
+
 # perftest PROGRAM ARGUMENTS...: both ends with the same arguments.
 perftest() {
-  program=$1
-  shift
-  port=$(free_port)
-  start_server "$program" -d softv0 -x 1 -F -p "$port" "$@"
   # With -z the ends meet by rdma_cm alone; otherwise over TCP, even where -R has the queue pairs connected by rdma_cm.
   case " $* " in
-    *' -z '*) wait_until cm_listens "$port" ;;
-    *' -R '*) wait_until cm_or_tcp_listens "$port" ;;
-    *) wait_until tcp_listens "$port" ;;
+    *' -z '*) meet=cm_listens ;;
+    *' -R '*) meet=cm_or_tcp_listens ;;
+    *) meet=tcp_listens ;;
   esac
-  run_client "$program" -d softv0 -x 1 -F -p "$port" "$@" "$server_name"
-  join_server
-  grep -q '^ *[0-9][0-9]* *[0-9]' "$work/client.log" || fail "$program $* printed no result"
+  program=$1
+  shift
+  pair $meet "$program" -d softv0 -x 1 -F -p PORT "$@" -- "$program" -d softv0 -x 1 -F -p PORT "$@" "$server_name"
+  expect_line '^ *[0-9][0-9]* *[0-9]'
 }
 
 cm_or_tcp_listens() {
@@ -164,6 +206,38 @@ perftest_each() {
     # shellcheck disable=SC2086
     try "$program${arguments:+ $arguments}" perftest "$program" $arguments
   done
+}
+
+# pingpong PROGRAM ARGUMENTS...: one of libibverbs' own.
+pingpong() {
+  program=$1
+  shift
+  pair tcp_listens "$program" -g 1 -p PORT "$@" -- "$program" -g 1 -p PORT "$@" "$server_name"
+  expect_line 'iters in'
+}
+
+# rping_at ADDRESS ARGUMENTS...: what goes over the connection is verified.
+rping_at() {
+  pair cm_listens rping -s -C 50 -V -p PORT -a "$@" -- rping -c -C 50 -V -p PORT -a "$@"
+}
+
+# ucmatose_at ADDRESS ARGUMENTS...: many connections, and all events of rdma_cm.
+ucmatose_at() {
+  address=$1
+  shift
+  pair cm_listens ucmatose -b "$address" -p PORT -c 8 -C 10 -S 256 "$@" -- \
+    ucmatose -s "$address" -p PORT -c 8 -C 10 -S 256 "$@"
+  expect_line 'return status 0'
+}
+
+# udaddy_at ADDRESS ARGUMENTS...: datagrams by rdma_cm. It knows one port alone.
+udaddy_at() {
+  address=$1
+  shift
+  fixed_port=7174
+  pair cm_listens udaddy -b "$address" "$@" -- udaddy -s "$address" "$@"
+  fixed_port=
+  expect_line 'return status 0'
 }
 
 # counter NAME: its sum over the processes that wrote statistics.

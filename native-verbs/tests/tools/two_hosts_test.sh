@@ -4,9 +4,7 @@
 # hosts are refused; a cut link ends in an error.
 # shellcheck source-path=SCRIPTDIR disable=SC2317
 . "$(dirname "$0")/tools.sh"
-need ib_read_bw
-need rping
-need ibv_rc_pingpong
+need ib_read_bw rping ibv_rc_pingpong udaddy
 use_hosts
 
 received_by() { "$bin/hosts" bytes "$1" | sed 's/rx=\([0-9]*\).*/\1/'; }
@@ -18,49 +16,15 @@ reads_cross_the_link() {
   [ $(($(received_by node1) - before)) -ge 104857600 ] || fail "100 MiB were read, and have not crossed the link"
 }
 
-pingpong() {
-  program=$1
-  shift
-  port=$(free_port)
-  start_server "$program" -g 1 -p "$port" "$@"
-  wait_until tcp_listens "$port"
-  run_client "$program" -g 1 -p "$port" "$@" "$server_name"
-  join_server
-  grep -q 'iters in' "$work/client.log" || fail "no result"
-}
-
-rdma_cm_ping() {
-  port=$(free_port)
-  start_server rping -s -a "$1" -p "$port" -C 50 -V
-  wait_until cm_listens "$port"
-  run_client rping -c -a "$1" -p "$port" -C 50 -V
-  join_server
+datagrams_cross_the_link() {
+  before=$(received_by node0)
+  perftest ib_send_bw -n 500 -c UD -R
+  [ $(($(received_by node0) - before)) -gt 2000000 ] || fail "the datagrams have not crossed the link"
 }
 
 endpoints() {
-  port=$(free_port)
-  start_server rdma_server -p "$port"
-  wait_until cm_listens "$port"
-  run_client rdma_client -s node0 -p "$port"
-  join_server
-  grep -q 'end 0' "$work/client.log" || fail "rdma_client did not end with 0"
-}
-
-many_connections() {
-  port=$(free_port)
-  start_server ucmatose -p "$port" -c 8 -C 10 -S 256
-  wait_until cm_listens "$port"
-  run_client ucmatose -s node0 -p "$port" -c 8 -C 10 -S 256
-  join_server
-  grep -q 'return status 0' "$work/client.log" || fail "ucmatose did not return 0"
-}
-
-datagrams() {
-  start_server udaddy -c 2 -C 5
-  wait_until cm_listens 7174 # it takes no other
-  run_client udaddy -s node0 -c 2 -C 5
-  join_server
-  grep -q 'return status 0' "$work/client.log" || fail "udaddy did not return 0"
+  pair cm_listens rdma_server -p PORT -- rdma_client -s node0 -p PORT
+  expect_line 'end 0'
 }
 
 without_the_secret() {
@@ -74,6 +38,10 @@ without_the_secret() {
   end_server
 }
 
+much_has_crossed() {
+  [ $(($(received_by node0) - before)) -ge 10000000 ]
+}
+
 # A client that polls: completions in error must come within the retry time, whatever the link does.
 cut_link() {
   port=$(free_port)
@@ -82,10 +50,7 @@ cut_link() {
   timeout -k 2 60 "$bin/hosts" on node1 "$softverbs" ib_write_bw -d softv0 -x 1 -p "$port" -D 20 node0 >"$work/client.log" 2>&1 &
   client=$!
   before=$(received_by node0)
-  for _ in $(seq 100); do
-    [ $(($(received_by node0) - before)) -lt 10000000 ] || break
-    sleep 0.1
-  done
+  within 10 much_has_crossed || fail "nothing crosses the link"
   "$bin/hosts" cut node1
   began=$(date +%s)
   status=0
@@ -97,6 +62,7 @@ cut_link() {
 }
 
 try "READs over the link" reads_cross_the_link
+try "datagrams over the link" datagrams_cross_the_link
 perftest_each <<'LIST'
 ib_read_bw -n 100 -R -e
 ib_read_lat -n 100
@@ -113,14 +79,15 @@ ib_atomic_bw -n 100 -R
 ib_atomic_lat -n 100
 LIST
 for program in ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong; do
-  try "$program" pingpong $program -n 100
-  try "$program -e" pingpong $program -n 100 -e
+  try "$program" pingpong $program -c -n 100
+  try "$program -e" pingpong $program -c -n 100 -e
 done
-try "rping" rdma_cm_ping node0
-try "rping by IPv6" rdma_cm_ping node0-v6
+try "rping" rping_at node0
+try "rping by IPv6" rping_at node0-v6
 try "rdma_server, rdma_client" endpoints
-try "ucmatose" many_connections
-try "udaddy" datagrams
+try "ucmatose" ucmatose_at node0
+try "udaddy" udaddy_at node0 -c 2 -C 50 -S 2000
+try "udaddy by IPv6" udaddy_at node0-v6
 try "another secret" without_the_secret
 try "a cut link" cut_link
 verdict

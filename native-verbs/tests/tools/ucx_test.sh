@@ -5,7 +5,7 @@
 # shellcheck source-path=SCRIPTDIR disable=SC2317
 . "$(dirname "$0")/tools.sh"
 need ucx_perftest
-"$softverbs" --dev true 2>"$work/dev.log" || skip "$(tail -n 1 "$work/dev.log")"
+need_dev
 export UCX_TLS=rc_verbs,ud_verbs UCX_NET_DEVICES=softv0:1 UCX_SOCKADDR_TLS_PRIORITY=rdmacm UCX_HANDLE_ERRORS=none
 
 devices() {
@@ -17,12 +17,9 @@ devices() {
 }
 
 ucx_perftest_with() {
-  port=$(free_port)
-  start_server --dev ucx_perftest -p "$port" -n 100 -w 5 "$@"
-  wait_until tcp_listens "$port"
-  run_client --dev ucx_perftest -p "$port" -n 100 -w 5 "$@" "$server_address"
-  join_server
-  grep -q '^Final:' "$work/client.log" || fail "no result"
+  pair tcp_listens --dev ucx_perftest -p PORT -n 100 -w 5 "$@" -- \
+    --dev ucx_perftest -p PORT -n 100 -w 5 "$@" "$server_address"
+  expect_line '^Final:'
 }
 
 uct() {
@@ -37,7 +34,7 @@ io_demo_over_rdmacm() {
   start_server --dev io_demo -q -d "$1" -p "$port"
   wait_until cm_listens "$port"
   run_client --dev io_demo -q -d "$1" -p "$port" -i 200 -o read,write "$server_address"
-  grep -q "Client exit with status 'OK'" "$work/client.log" || fail "io_demo ended badly"
+  expect_line "Client exit with status 'OK'"
   end_server
 }
 
@@ -48,10 +45,7 @@ killed_server() {
   timeout -k 2 30 "$softverbs" --dev io_demo -q -d 4096:4096 -p "$port" -i 1000000000 -o read,write -c 1 "$server_address" \
     >"$work/client.log" 2>&1 &
   client=$!
-  for _ in $(seq 100); do
-    ! grep -q 'Connected to server' "$work/client.log" || break
-    sleep 0.1
-  done
+  within 10 grep -q 'Connected to server' "$work/client.log" || fail "the client did not connect"
   pkill -KILL -P "$server" # what `timeout` runs
   status=0
   wait "$client" || status=$?
