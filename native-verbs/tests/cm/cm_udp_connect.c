@@ -25,7 +25,7 @@ static void add_udp_qp(struct rdma_cm_id *id)
 		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 4, .max_recv_sge = 4},
 	};
 
-	CHECK(softverbs_rdma_create_qp(id, NULL, &attr) && errno == EINVAL);
+	CHECK_FAILS(softverbs_rdma_create_qp(id, NULL, &attr), EINVAL);
 	attr.qp_type = IBV_QPT_UD;
 	CHECK(!softverbs_rdma_create_qp(id, NULL, &attr));
 	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_RTS);
@@ -56,43 +56,39 @@ static struct rdma_cm_id *expect_request(struct rdma_event_channel *channel, con
 
 static struct rdma_cm_id *ask(struct rdma_event_channel *channel, const char *text, uint16_t port)
 {
+	uint8_t much[REQUEST_BYTES + 1] = {0};
+	struct rdma_conn_param too_much = {.private_data = much, .private_data_len = sizeof(much)};
 	struct rdma_conn_param param = {.private_data = "question", .private_data_len = 8};
 	struct rdma_cm_id *id = open_udp_id(channel);
-	uint8_t much[REQUEST_BYTES + 1] = {0};
 
 	cm_resolve(id, text, port);
 	add_udp_qp(id);
-	param.private_data = much;
-	param.private_data_len = sizeof(much);
-	CHECK(softverbs_rdma_connect(id, &param) && errno == EINVAL);
-	param.private_data = "question";
-	param.private_data_len = 8;
+	CHECK_FAILS(softverbs_rdma_connect(id, &too_much), EINVAL);
 	CHECK(!softverbs_rdma_connect(id, &param));
 	return id;
 }
 
 static void exchange(struct rdma_cm_id *client, struct rdma_cm_id *server, const struct rdma_ud_param *to)
 {
-	static uint8_t memory[2][512];
-	struct ibv_mr *here = softverbs_ibv_reg_mr(client->pd, memory[0], sizeof(memory[0]), IBV_ACCESS_LOCAL_WRITE);
-	struct ibv_mr *there = softverbs_ibv_reg_mr(server->pd, memory[1], sizeof(memory[1]), IBV_ACCESS_LOCAL_WRITE);
+	struct region here = create_region(client->pd, 512, IBV_ACCESS_LOCAL_WRITE);
+	struct region there = create_region(server->pd, 512, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_ah_attr attr = to->ah_attr;
 	struct ibv_ah *ah = softverbs_ibv_create_ah(client->pd, &attr), *back;
-	struct ibv_sge sge = {(uintptr_t)memory[0], 10, here->lkey};
+	struct ibv_sge sge = sge_of(&here, 0, 10);
 	struct ibv_send_wr *bad, wr = ud_wr(ah, to->qp_num, 1, &sge);
 	struct ibv_wc wc;
 
-	CHECK(here && there && ah);
+	CHECK(ah);
 	CHECK_EQUAL(to->qp_num, server->qp->qp_num);
-	CHECK_EQUAL(post_receive(server->qp, 2, (struct ibv_sge){(uintptr_t)memory[1], 512, there->lkey}), 0);
-	CHECK_EQUAL(post_receive(client->qp, 3, (struct ibv_sge){(uintptr_t)memory[0], 512, here->lkey}), 0);
+	CHECK_EQUAL(post_receive(server->qp, 2, sge_of(&there, 0, 512)), 0);
+	CHECK_EQUAL(post_receive(client->qp, 3, sge_of(&here, 0, 512)), 0);
 	wr.wr.ud.remote_qkey = to->qkey;
 	CHECK_EQUAL(ibv_post_send(client->qp, &wr, &bad), 0);
 	wc = wait_completion(server->recv_cq);
 	CHECK_EQUAL(wc.byte_len, GRH_BYTES + 10);
-	back = softverbs_ibv_create_ah_from_wc(server->pd, &wc, (struct ibv_grh *)memory[1], 1);
+	back = softverbs_ibv_create_ah_from_wc(server->pd, &wc, (struct ibv_grh *)there.bytes, 1);
 	CHECK(back);
-	sge = (struct ibv_sge){(uintptr_t)memory[1], 20, there->lkey};
+	sge = sge_of(&there, 0, 20);
 	wr = ud_wr(back, wc.src_qp, 4, &sge);
 	wr.wr.ud.remote_qkey = to->qkey;
 	CHECK_EQUAL(ibv_post_send(server->qp, &wr, &bad), 0);
@@ -100,7 +96,8 @@ static void exchange(struct rdma_cm_id *client, struct rdma_cm_id *server, const
 	CHECK_EQUAL(wc.src_qp, server->qp->qp_num);
 	CHECK_EQUAL(wc.byte_len, GRH_BYTES + 20);
 	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah) + softverbs_ibv_destroy_ah(back), 0);
-	CHECK_EQUAL(softverbs_ibv_dereg_mr(here) + softverbs_ibv_dereg_mr(there), 0);
+	destroy_region(&here);
+	destroy_region(&there);
 }
 
 static void accepted(struct rdma_event_channel *channel, struct rdma_cm_id *listener, const char *text)
@@ -119,7 +116,7 @@ static void accepted(struct rdma_event_channel *channel, struct rdma_cm_id *list
 	exchange(client, server, &event->param.ud);
 	CHECK(!softverbs_rdma_ack_cm_event(event));
 	CHECK(!test_readable(channel->fd, 0)); /* the server is told nothing */
-	CHECK(softverbs_rdma_disconnect(client) && errno == EINVAL);
+	CHECK_FAILS(softverbs_rdma_disconnect(client), EINVAL);
 	cm_close(client);
 	cm_close(server);
 }
@@ -127,7 +124,7 @@ static void accepted(struct rdma_event_channel *channel, struct rdma_cm_id *list
 static void refused(struct rdma_event_channel *channel, struct rdma_cm_id *listener)
 {
 	uint16_t port = softverbs_rdma_get_src_port(listener);
-	struct rdma_cm_id *client = ask(channel, "127.0.0.1", port);
+	struct rdma_cm_id *client = ask(channel, CM_LOOPBACK, port);
 	struct rdma_cm_id *server = expect_request(channel, listener);
 	struct rdma_cm_event *event;
 
@@ -140,15 +137,10 @@ static void refused(struct rdma_event_channel *channel, struct rdma_cm_id *liste
 	cm_close(server);
 
 	/* A port belongs to one port space: who wants a connection finds nobody. */
-	client = cm_id_open(channel);
-	cm_resolve(client, "127.0.0.1", port);
-	cm_add_qp(client);
-	CHECK(!softverbs_rdma_connect(client, NULL));
-	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_REJECTED), 8);
-	cm_close(client);
+	CHECK_EQUAL(cm_refusal_of(channel, CM_LOOPBACK, port, RDMA_CM_EVENT_REJECTED), 8);
 
 	CHECK(!softverbs_rdma_destroy_id(listener));
-	client = ask(channel, "127.0.0.1", port);
+	client = ask(channel, CM_LOOPBACK, port);
 	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_UNREACHABLE), NO_LISTENER);
 	cm_close(client);
 }
@@ -156,7 +148,7 @@ static void refused(struct rdma_event_channel *channel, struct rdma_cm_id *liste
 static void withdrawn(struct rdma_event_channel *channel, struct rdma_cm_id *listener)
 {
 	struct rdma_conn_param param = {.private_data = "answer", .private_data_len = 6};
-	struct rdma_cm_id *client = ask(channel, "127.0.0.1", softverbs_rdma_get_src_port(listener));
+	struct rdma_cm_id *client = ask(channel, CM_LOOPBACK, softverbs_rdma_get_src_port(listener));
 	struct rdma_cm_id *server = expect_request(channel, listener);
 
 	cm_close(client);
@@ -177,7 +169,7 @@ int main(void)
 	listener = open_udp_id(channel);
 	CHECK(!softverbs_rdma_bind_addr(listener, (struct sockaddr *)&any));
 	CHECK(!softverbs_rdma_listen(listener, 0));
-	accepted(channel, listener, "127.0.0.1");
+	accepted(channel, listener, CM_LOOPBACK);
 	accepted(channel, listener, "::1");
 	withdrawn(channel, listener);
 	refused(channel, listener);

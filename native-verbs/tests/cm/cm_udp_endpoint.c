@@ -37,10 +37,8 @@ static void client(int fd)
 	struct ibv_ah *ah;
 	struct rdma_cm_id *id;
 	char service[8];
-	uint16_t port;
 
-	test_receive(fd, &port, sizeof(port));
-	snprintf(service, sizeof(service), "%d", ntohs(port));
+	snprintf(service, sizeof(service), "%d", ntohs(cm_receive_port(fd)));
 	id = open_endpoint("127.0.0.1", service, 0, &attr);
 	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_RTS);
 	CHECK(!softverbs_rdma_create_srq(id, NULL, &srq_attr));
@@ -59,28 +57,13 @@ static void client(int fd)
 	softverbs_rdma_destroy_ep(id);
 }
 
-/* By the channel that the id has. */
-static struct ibv_wc await_receive(struct rdma_cm_id *id)
-{
-	struct ibv_cq *cq;
-	void *context;
-
-	CHECK(test_readable(id->recv_cq_channel->fd, WAIT_MS));
-	CHECK(!softverbs_ibv_get_cq_event(id->recv_cq_channel, &cq, &context));
-	CHECK(cq == id->recv_cq && context == id);
-	softverbs_ibv_ack_cq_events(cq, 1);
-	return wait_completion(cq);
-}
-
 int main(void)
 {
 	struct test_peer peer = test_start_peer(client);
 	struct ibv_qp_init_attr attr = queue_pair();
 	struct rdma_conn_param param = {.private_data = "welcome", .private_data_len = 7};
 	struct rdma_cm_id *listener = open_endpoint("127.0.0.1", "0", RAI_PASSIVE, &attr), *id;
-	static uint8_t memory[128];
-	struct ibv_mr *mr;
-	struct ibv_wc wc;
+	struct region region;
 	uint16_t port;
 
 	CHECK(!softverbs_rdma_listen(listener, 0));
@@ -89,17 +72,17 @@ int main(void)
 	CHECK(!softverbs_rdma_get_request(listener, &id));
 	CHECK(!memcmp(id->event->param.ud.private_data, "hello", 5));
 	CHECK_EQUAL(id->qp->qp_type, IBV_QPT_UD);
-	mr = softverbs_ibv_reg_mr(id->pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
-	CHECK(mr);
+	region = create_region(id->pd, 128, IBV_ACCESS_LOCAL_WRITE);
 	CHECK_EQUAL(ibv_req_notify_cq(id->recv_cq, 0), 0);
-	CHECK_EQUAL(post_receive(id->qp, 2, (struct ibv_sge){(uintptr_t)memory, sizeof(memory), mr->lkey}), 0);
+	CHECK_EQUAL(post_receive(id->qp, 2, sge_of(&region, 0, 128)), 0);
 	CHECK(!softverbs_rdma_accept(id, &param));
 	CHECK(!id->event);
-	wc = await_receive(id);
-	CHECK_EQUAL(wc.byte_len, GRH_BYTES + 8);
-	CHECK(!memcmp(memory + GRH_BYTES, "datagram", 8));
+	CHECK(id->recv_cq->cq_context == id);
+	CHECK(take_cq_event(id->recv_cq_channel) == id->recv_cq); /* by the channel that the id has */
+	CHECK_EQUAL(wait_completion(id->recv_cq).byte_len, GRH_BYTES + 8);
+	CHECK(!memcmp(region.bytes + GRH_BYTES, "datagram", 8));
 	test_join_peer(&peer);
-	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
+	destroy_region(&region);
 	softverbs_rdma_destroy_ep(id);
 	softverbs_rdma_destroy_ep(listener);
 }

@@ -4,6 +4,7 @@
  * fails here completes with its cause, flushes what is behind it and leaves the queue pair in SQE, from which it
  * returns; a receive buffer that cannot be written ends it.
  */
+#include "captured.h"
 #include "ud_fixture.h"
 
 static struct ud_side from, to;
@@ -90,22 +91,16 @@ UD_CASE(too_long)
 /* By the software device: of the first such datagram of a queue pair. */
 UD_CASE(too_long_is_warned_of_once)
 {
-	int standard_error = dup(STDERR_FILENO), warnings = 0;
-	FILE *log = tmpfile();
-	char line[512];
+	struct capture capture;
 
 	if (test_device())
 		return;
-	CHECK(log && dup2(fileno(log), STDERR_FILENO) >= 0);
+	capture = capture_stderr();
 	for (int i = 0; i < 3; i++)
 		ud_send(&from, to.side.qp->qp_num, UD_MTU + 1);
-	CHECK(dup2(standard_error, STDERR_FILENO) >= 0);
-	close(standard_error);
-	rewind(log);
-	while (fgets(line, sizeof(line), log))
-		warnings += strstr(line, "longer than the MTU") != NULL;
-	CHECK_EQUAL(warnings, 1);
-	fclose(log);
+	end_capture(&capture);
+	CHECK_EQUAL(lines_with(capture.log, "longer than the MTU", ""), 1);
+	fclose(capture.log);
 }
 
 UD_CASE(wrong_lkey)

@@ -4,6 +4,7 @@
  * rdma_cm UNREACHABLE; a process without a secret says so once, by the name of the setting.
  */
 #define _GNU_SOURCE
+#include "captured.h"
 #include "cm_fixture.h"
 #include "hosts_fixture.h"
 #include "offer.h"
@@ -61,30 +62,16 @@ static void expect_unreachable(uint16_t port)
 	softverbs_rdma_destroy_event_channel(channel);
 }
 
-/* How many lines of the log speak of it. */
-static int lines_with(FILE *log, const char *words)
-{
-	char line[1024];
-	int count = 0;
-
-	rewind(log);
-	while (fgets(line, sizeof(line), log))
-		count += strstr(line, words) != NULL;
-	return count;
-}
-
 static void ask(void)
 {
 	struct test_peer peer = hosts_start(serve);
-	FILE *log = tmpfile();
-	int standard_error = dup(STDERR_FILENO);
+	struct capture capture = capture_stderr();
 	struct region *sink;
 	struct side side;
 	struct offer offer;
 	uint16_t port;
 
 	use_secret(row->client_secret);
-	CHECK(log && dup2(fileno(log), STDERR_FILENO) >= 0);
 	open_side(&side, 16, 16);
 	sink = add_region(&side, 4096, IBV_ACCESS_LOCAL_WRITE);
 	offer = accept_offer(peer.fd, &side, &quick);
@@ -95,8 +82,9 @@ static void ask(void)
 	expect_completion(side.cq, 2, row->status ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS);
 	if (row->status != IBV_WC_SUCCESS && row->server_secret)
 		expect_unreachable(port);
-	CHECK(dup2(standard_error, STDERR_FILENO) >= 0);
-	CHECK_EQUAL(lines_with(log, "SOFTVERBS_SECRET"), row->hints);
+	end_capture(&capture);
+	CHECK_EQUAL(lines_with(capture.log, "SOFTVERBS_SECRET", ""), row->hints);
+	fclose(capture.log);
 	test_signal(peer.fd);
 	test_join_peer(&peer);
 	close_side(&side);

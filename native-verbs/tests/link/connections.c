@@ -3,23 +3,12 @@
  * What each connection carried is known: by softverbs_get_connection while it is there, and as a line of the file
  * SOFTVERBS_CONNECTIONS when its queue pair is destroyed or the process ends.
  */
+#include "captured.h"
 #include "softdev_fixture.h"
 
 enum { LENGTH = 4096, READS = 3 };
 
 static char path[64];
-
-/* How many lines of the file say both. */
-static int lines_with(FILE *file, const char *words, const char *others)
-{
-	char line[1024];
-	int count = 0;
-
-	rewind(file);
-	while (fgets(line, sizeof(line), file))
-		count += strstr(line, words) && strstr(line, others);
-	return count;
-}
 
 /* One queue pair is destroyed, one is left behind. */
 static void read_and_leave(void)

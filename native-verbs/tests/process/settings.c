@@ -7,30 +7,24 @@
 
 enum { MESSAGE_BYTES = 512 };
 
-/* Runs body() in a process of its own with one variable set; what it wrote to stderr. */
+/* Runs body() in a process of its own with one variable set; `message` is what it wrote to stderr. */
 static void with_setting(const char *key, const char *value, void (*body)(void), char *message)
 {
-	int fds[2], status;
-	ssize_t got = 0, used = 0;
-	pid_t pid;
+	FILE *log = tmpfile();
+	int status;
+	pid_t pid = test_fork();
 
-	CHECK(!pipe(fds));
-	pid = fork();
-	CHECK(pid >= 0);
+	CHECK(log);
 	if (!pid) {
-		CHECK(dup2(fds[1], STDERR_FILENO) == STDERR_FILENO);
-		close(fds[0]);
-		close(fds[1]);
+		CHECK(dup2(fileno(log), STDERR_FILENO) == STDERR_FILENO);
 		setenv(key, value, 1);
 		body();
 		exit(0);
 	}
-	close(fds[1]);
-	while (used < MESSAGE_BYTES - 1 && (got = read(fds[0], message + used, MESSAGE_BYTES - 1 - used)) > 0)
-		used += got;
-	message[used] = 0;
-	close(fds[0]);
 	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	rewind(log);
+	message[fread(message, 1, MESSAGE_BYTES - 1, log)] = 0;
+	fclose(log);
 	if (status)
 		fprintf(stderr, "%s=%s: %s\n", key, value, message);
 	CHECK_EQUAL(status, 0);
@@ -40,9 +34,7 @@ static void cannotBeOpened(void)
 {
 	struct ibv_device **list = softverbs_ibv_get_device_list(NULL);
 
-	errno = 0;
-	CHECK(!softverbs_ibv_open_device(list[0]));
-	CHECK_EQUAL(errno, EINVAL);
+	CHECK_REFUSED(softverbs_ibv_open_device(list[0]), EINVAL);
 	softverbs_ibv_free_device_list(list);
 }
 
@@ -79,8 +71,7 @@ static void findsNoPort(void)
 	struct ibv_qp_init_attr init = {
 		.send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
 
-	CHECK(!softverbs_ibv_create_qp(pd, &init));
-	CHECK_EQUAL(errno, EADDRINUSE);
+	CHECK_REFUSED(softverbs_ibv_create_qp(pd, &init), EADDRINUSE);
 	CHECK_EQUAL(softverbs_ibv_destroy_cq(cq), 0);
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(pd), 0);
 	CHECK_EQUAL(softverbs_ibv_close_device(context), 0);
@@ -104,7 +95,7 @@ static void badValuesAreRefused(void)
 		{"SOFTVERBS_SECRET_FILE", "/dev/null"},
 	};
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
 		char message[MESSAGE_BYTES];
 
 		with_setting(bad[i][0], bad[i][1], cannotBeOpened, message);
