@@ -4,72 +4,36 @@
 
 enum { BYTES = 1 << 20 };
 
-static struct region map_file(struct ibv_pd *pd, int access)
+static void expect_read_of(struct pair *pair, const struct region *sink, const struct region *source, uint32_t length,
+			   enum ibv_wc_status status)
 {
-	struct region region = {.length = BYTES};
-	FILE *file = tmpfile();
-
-	region.fd = dup(fileno(file));
-	fclose(file);
-	CHECK(!ftruncate(region.fd, BYTES));
-	region.bytes = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd, 0);
-	CHECK(region.bytes != MAP_FAILED);
-	region.mr = register_file(pd, region.bytes, BYTES, region.fd, access);
-	CHECK(region.mr);
-	return region;
+	read_and_expect(&pair->a, 1, sink, length, (uintptr_t)source->bytes, source->mr->rkey, status);
 }
 
-CASE(truncatedSourceIsRefused)
+PAIR_CASE(truncatedSourceIsRefused, .bytes = BYTES)
 {
-	struct region sink, source;
-	struct pair pair;
+	struct region *source = keep_region(&pair->b, create_file_region(pair->b.pd, BYTES, ALL_REMOTE));
 
-	open_pair(&pair, NULL, NULL);
-	sink = create_region(pair.a.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	source = map_file(pair.b.pd, ALL_REMOTE);
-	CHECK(!ftruncate(source.fd, 8192));
-	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, 8192, (uintptr_t)source.bytes, source.mr->rkey), 0);
-	expect_completion(pair.a.cq, 1, IBV_WC_SUCCESS);
-	CHECK_EQUAL(post_read(pair.a.qp, 2, &sink, BYTES, (uintptr_t)source.bytes, source.mr->rkey), 0);
-	expect_completion(pair.a.cq, 2, IBV_WC_REM_OP_ERR);
-	expect_state(pair.b.qp, IBV_QPS_ERR);
-	destroy_region(&sink);
-	destroy_region(&source);
-	close_pair(&pair);
+	CHECK(!ftruncate(source->fd, 8192));
+	expect_read_of(pair, pair->local, source, 8192, IBV_WC_SUCCESS);
+	expect_read_of(pair, pair->local, source, BYTES, IBV_WC_REM_OP_ERR);
+	expect_state(pair->b.qp, IBV_QPS_ERR);
 }
 
-CASE(truncatedSinkIsALocalError)
+PAIR_CASE(truncatedSinkIsALocalError, .bytes = BYTES)
 {
-	struct region sink, source;
-	struct pair pair;
+	struct region *sink = keep_region(&pair->a, create_file_region(pair->a.pd, BYTES, IBV_ACCESS_LOCAL_WRITE));
 
-	open_pair(&pair, NULL, NULL);
-	sink = map_file(pair.a.pd, IBV_ACCESS_LOCAL_WRITE);
-	source = create_region(pair.b.pd, BYTES, ALL_REMOTE);
-	CHECK(!ftruncate(sink.fd, 8192));
-	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, BYTES, (uintptr_t)source.bytes, source.mr->rkey), 0);
-	expect_completion(pair.a.cq, 1, IBV_WC_LOC_PROT_ERR);
-	destroy_region(&sink);
-	destroy_region(&source);
-	close_pair(&pair);
+	CHECK(!ftruncate(sink->fd, 8192));
+	expect_read_of(pair, sink, pair->remote, BYTES, IBV_WC_LOC_PROT_ERR);
 }
 
-CASE(unmappedSourceIsRefused)
+PAIR_CASE(unmappedSourceIsRefused, .bytes = BYTES)
 {
-	struct region sink, source;
-	struct pair pair;
-
 	if (test_path_is("file"))
 		return; /* there the file goes on serving */
-	open_pair(&pair, NULL, NULL);
-	sink = create_region(pair.a.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	source = create_region(pair.b.pd, BYTES, ALL_REMOTE);
-	CHECK(!mprotect(source.bytes, BYTES, PROT_NONE));
-	CHECK_EQUAL(post_read(pair.a.qp, 1, &sink, BYTES, (uintptr_t)source.bytes, source.mr->rkey), 0);
-	expect_completion(pair.a.cq, 1, IBV_WC_REM_OP_ERR);
-	destroy_region(&sink);
-	destroy_region(&source);
-	close_pair(&pair);
+	CHECK(!mprotect(pair->remote->bytes, BYTES, PROT_NONE));
+	pair_run(pair, IBV_WR_RDMA_READ, 1, BYTES, IBV_WC_REM_OP_ERR);
 }
 
 int main(void)

@@ -23,6 +23,25 @@ static inline int count_descriptors(bool sockets_only)
 	return count;
 }
 
+/* Those of one file; `one` is set to one of them. */
+static inline int descriptors_of(const struct stat *file, int *one)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	struct dirent *entry;
+	struct stat status;
+	int count = 0;
+
+	CHECK(directory);
+	while ((entry = readdir(directory)))
+		if (!fstatat(dirfd(directory), entry->d_name, &status, 0) && status.st_ino == file->st_ino &&
+		    status.st_dev == file->st_dev) {
+			*one = atoi(entry->d_name);
+			count++;
+		}
+	closedir(directory);
+	return count;
+}
+
 static inline int open_descriptors(void)
 {
 	return count_descriptors(false);
