@@ -63,16 +63,12 @@ static int move_to_rtr_from(struct side *side, int gid_index)
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = IBV_MTU_4096,
 		.dest_qp_num = own.qpn,
-		.ah_attr = {.is_global = 1,
-			    .port_num = 1,
-			    .grh = {.dgid = own.gid, .sgid_index = gid_index, .hop_limit = 1}},
+		.ah_attr = {
+			.is_global = 1, .port_num = 1, .grh = {.dgid = own.gid, .sgid_index = gid_index, .hop_limit = 1}},
 	};
 
 	to_init(side->qp, ALL_REMOTE);
-	return softverbs_ibv_modify_qp(side->qp, &attr,
-				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-					       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-					       IBV_QP_MIN_RNR_TIMER);
+	return softverbs_ibv_modify_qp(side->qp, &attr, TO_RTR);
 }
 
 int main(void)

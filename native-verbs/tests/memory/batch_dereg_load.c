@@ -10,35 +10,11 @@
 
 enum { BLOCK = 8000, CHAIN = 32, BYTES = BLOCK * CHAIN, ROUNDS = 120 };
 
-struct scene {
-	struct pair pair;
-	struct region sink, source, other;
-	int round;
-	atomic_bool started;
-	_Atomic uint64_t chains;
-};
-
-static struct scene *open_scene(void)
-{
-	struct scene *scene = calloc(1, sizeof(*scene));
-
-	open_pair(&scene->pair, NULL, NULL);
-	scene->sink = create_region(scene->pair.a.pd, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	scene->source = create_region(scene->pair.b.pd, BYTES, ALL_REMOTE);
-	scene->other = create_region(scene->pair.b.pd, BYTES, ALL_REMOTE);
-	memset(scene->source.bytes, 0x11, BYTES);
-	memset(scene->other.bytes, 0x22, BYTES);
-	return scene;
-}
-
-static void close_scene(struct scene *scene)
-{
-	destroy_region(&scene->sink);
-	destroy_region(&scene->source);
-	destroy_region(&scene->other);
-	close_pair(&scene->pair);
-	free(scene);
-}
+/* `remote` and `other` are read in turns. */
+static struct pair pair;
+static struct region *other;
+static int round_number;
+static _Atomic uint64_t chains;
 
 static bool is_all(const uint8_t *bytes, uint8_t value, size_t length)
 {
@@ -46,16 +22,15 @@ static bool is_all(const uint8_t *bytes, uint8_t value, size_t length)
 }
 
 /* Posts chains that read both regions in turns until one fails; checks what came before that. */
-static enum ibv_wc_status read_until_refused(struct scene *scene, uint32_t lkey, const uint32_t *rkeys,
-					     bool sink_is_taken)
+static enum ibv_wc_status read_until_refused(uint32_t lkey, const uint32_t *rkeys, bool sink_is_taken)
 {
-	const struct region *sources[] = {&scene->source, &scene->other};
+	const struct region *sources[] = {pair.remote, other};
 	enum ibv_wc_status worst = IBV_WC_SUCCESS;
 	struct ibv_send_wr wr[CHAIN], *bad;
 	struct ibv_sge sge[CHAIN];
 
 	for (int i = 0; i < CHAIN; i++) {
-		sge[i] = (struct ibv_sge){(uintptr_t)scene->sink.bytes + i * BLOCK, BLOCK, lkey};
+		sge[i] = (struct ibv_sge){(uintptr_t)pair.local->bytes + i * BLOCK, BLOCK, lkey};
 		wr[i] = (struct ibv_send_wr){
 			.wr_id = i,
 			.next = i + 1 < CHAIN ? &wr[i + 1] : NULL,
@@ -67,14 +42,14 @@ static enum ibv_wc_status read_until_refused(struct scene *scene, uint32_t lkey,
 		};
 	}
 	while (worst == IBV_WC_SUCCESS) {
-		CHECK_EQUAL(ibv_post_send(scene->pair.a.qp, wr, &bad), 0);
-		atomic_fetch_add(&scene->chains, 1);
+		CHECK_EQUAL(ibv_post_send(pair.a.qp, wr, &bad), 0);
+		atomic_fetch_add(&chains, 1);
 		for (int i = 0; i < CHAIN; i++) {
-			struct ibv_wc wc = wait_completion(scene->pair.a.cq);
+			struct ibv_wc wc = wait_completion(pair.a.cq);
 
 			CHECK_EQUAL(wc.wr_id, i);
 			if (wc.status == IBV_WC_SUCCESS)
-				CHECK(sink_is_taken || is_all(scene->sink.bytes + i * BLOCK, i % 2 ? 0x22 : 0x11, BLOCK));
+				CHECK(sink_is_taken || is_all(pair.local->bytes + i * BLOCK, i % 2 ? 0x22 : 0x11, BLOCK));
 			else if (worst == IBV_WC_SUCCESS)
 				worst = wc.status;
 			else
@@ -84,56 +59,59 @@ static enum ibv_wc_status read_until_refused(struct scene *scene, uint32_t lkey,
 	return worst;
 }
 
-static void wait_for_load(struct scene *scene)
+static void wait_for_load(void)
 {
-	while (atomic_load(&scene->chains) < 3)
+	while (atomic_load(&chains) < 3)
 		usleep(20);
-	usleep(scene->round % 13 * 40);
+	usleep(round_number % 13 * 40);
 }
 
-static void *withdraw_source(void *argument)
+static void *withdraw_source(void *unused)
 {
-	struct scene *scene = argument;
-
-	wait_for_load(scene);
-	CHECK_EQUAL(softverbs_ibv_dereg_mr(scene->other.mr), 0);
-	scene->other.mr = NULL;
-	if (scene->other.fd < 0) /* a file keeps its bytes for who has its descriptor */
-		memset(scene->other.bytes, 0xee, BYTES);
+	(void)unused;
+	wait_for_load();
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(other->mr), 0);
+	other->mr = NULL;
+	if (other->fd < 0) /* a file keeps its bytes for who has its descriptor */
+		memset(other->bytes, 0xee, BYTES);
 	return NULL;
 }
 
-static void *withdraw_sink(void *argument)
+static void *withdraw_sink(void *unused)
 {
-	struct scene *scene = argument;
-
-	wait_for_load(scene);
-	CHECK_EQUAL(softverbs_ibv_dereg_mr(scene->sink.mr), 0);
-	scene->sink.mr = NULL;
-	memset(scene->sink.bytes, 0x77, BYTES);
+	(void)unused;
+	wait_for_load();
+	CHECK_EQUAL(softverbs_ibv_dereg_mr(pair.local->mr), 0);
+	pair.local->mr = NULL;
+	memset(pair.local->bytes, 0x77, BYTES);
 	return NULL;
 }
 
-static void run(int round, bool of_sink)
+static void run(bool of_sink)
 {
-	struct scene *scene = open_scene();
-	uint32_t rkeys[] = {scene->source.mr->rkey, scene->other.mr->rkey};
+	uint32_t lkey, rkeys[2];
 	pthread_t thread;
 
-	scene->round = round;
-	CHECK(!pthread_create(&thread, NULL, of_sink ? withdraw_sink : withdraw_source, scene));
-	CHECK_EQUAL(read_until_refused(scene, scene->sink.mr->lkey, rkeys, of_sink),
-		    of_sink ? IBV_WC_LOC_PROT_ERR : IBV_WC_REM_ACCESS_ERR);
+	open_pair_as(&pair, &(struct pair_setup){.bytes = BYTES});
+	other = add_region(&pair.b, BYTES, ALL_REMOTE);
+	memset(pair.remote->bytes, 0x11, BYTES);
+	memset(other->bytes, 0x22, BYTES);
+	lkey = pair.local->mr->lkey;
+	rkeys[0] = pair.remote->mr->rkey;
+	rkeys[1] = other->mr->rkey;
+	atomic_store(&chains, 0);
+	CHECK(!pthread_create(&thread, NULL, of_sink ? withdraw_sink : withdraw_source, NULL));
+	CHECK_EQUAL(read_until_refused(lkey, rkeys, of_sink), of_sink ? IBV_WC_LOC_PROT_ERR : IBV_WC_REM_ACCESS_ERR);
 	CHECK(!pthread_join(thread, NULL));
 	if (of_sink)
-		CHECK(is_all(scene->sink.bytes, 0x77, BYTES));
-	close_scene(scene);
+		CHECK(is_all(pair.local->bytes, 0x77, BYTES));
+	close_pair(&pair);
 }
 
 static void body(void)
 {
-	for (int round = 0; round < ROUNDS; round++)
-		run(round, round % 2);
+	for (round_number = 0; round_number < ROUNDS; round_number++)
+		run(round_number % 2);
 }
 
 int main(void)
