@@ -5,7 +5,7 @@
  * SOFTVERBS_TEST_SEED=N repeats a run.
  */
 #include "cm_fixture.h"
-#include "random.h"
+#include "victims.h"
 
 enum { ROUNDS = 40, SPREAD_US = 5000, LIMIT_MS = 12000 };
 
@@ -47,26 +47,11 @@ static _Noreturn void connect_and_wait(int fd)
 		pause();
 }
 
-/* The device is used by its children only. */
-static void make_peers(int fd)
+static void live(int fd, char kind)
 {
-	char which[16];
-
-	while (test_readable(fd, TEST_SECONDS * 1000) && read(fd, which, 1) == 1) {
-		int status;
-		pid_t pid = test_fork();
-
-		if (!pid) {
-			if (which[0] == 's')
-				serve(fd);
-			connect_and_wait(fd);
-		}
-		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-		while (recv(fd, which, sizeof(which), MSG_DONTWAIT) > 0)
-			;
-		test_signal(fd);
-	}
+	if (kind == 's')
+		serve(fd);
+	connect_and_wait(fd);
 }
 
 struct peer {
@@ -75,17 +60,9 @@ struct peer {
 	bool dead;
 };
 
-static uint64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static void kill_when_due(struct peer *peer)
 {
-	if (!peer->dead && now_us() >= peer->dies_us) {
+	if (!peer->dead && test_now_us() >= peer->dies_us) {
 		CHECK(!kill(peer->pid, SIGKILL));
 		peer->dead = true;
 	}
@@ -110,30 +87,23 @@ static bool is_end(enum rdma_cm_event_type type)
 	       type == RDMA_CM_EVENT_ADDR_ERROR || type == RDMA_CM_EVENT_ROUTE_ERROR;
 }
 
-static struct greeting new_peer(int fd, const char *which)
-{
-	struct greeting greeting;
-
-	test_send(fd, which, 1);
-	test_receive(fd, &greeting, sizeof(greeting));
-	return greeting;
-}
-
 static struct peer doomed(pid_t pid)
 {
-	return (struct peer){.pid = pid, .dies_us = now_us() + next_random(SPREAD_US)};
+	return (struct peer){.pid = pid, .dies_us = test_now_us() + next_random(SPREAD_US)};
 }
 
 /* It listens, this end connects. */
 static void connect_to_the_dying(int fd)
 {
-	struct greeting greeting = new_peer(fd, "s");
-	struct peer peer = doomed(greeting.pid);
 	struct rdma_event_channel *channel = cm_channel_open();
 	struct rdma_cm_id *id = cm_id_open(channel);
 	uint64_t deadline = test_now_ms() + LIMIT_MS;
+	struct greeting greeting;
 	bool ended = false;
+	struct peer peer;
 
+	make_victim(fd, 's', &greeting, sizeof(greeting));
+	peer = doomed(greeting.pid);
 	cm_request_address(id, CM_LOOPBACK, greeting.port);
 	while (!ended) {
 		enum rdma_cm_event_type type = next_event(channel, &peer, deadline, &id);
@@ -157,14 +127,17 @@ static void connect_to_the_dying(int fd)
 /* It connects, this end listens. It may have died before anything of it was to be seen. */
 static void accept_the_dying(int fd)
 {
-	struct greeting greeting = new_peer(fd, "c");
 	struct rdma_event_channel *channel = cm_channel_open();
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *listener = cm_listen_for(fd, channel, 8), *id = NULL;
+	struct rdma_cm_id *listener, *id = NULL;
 	uint64_t deadline = test_now_ms() + LIMIT_MS;
-	struct peer peer = doomed(greeting.pid);
+	struct greeting greeting;
 	bool ended = false;
+	struct peer peer;
 
+	make_victim(fd, 'c', &greeting, sizeof(greeting));
+	listener = cm_listen_for(fd, channel, 8);
+	peer = doomed(greeting.pid);
 	while (!ended) {
 		struct rdma_cm_id *its;
 		enum rdma_cm_event_type type;
@@ -197,13 +170,9 @@ static void accept_the_dying(int fd)
 
 int main(void)
 {
-	struct test_peer maker = test_start_peer(make_peers);
-	const char *count = getenv("SOFTVERBS_TEST_ROUNDS");
-	int rounds = count ? atoi(count) : ROUNDS;
+	struct test_peer maker = start_maker_of_victims(live);
 
-	alarm(TEST_SECONDS + rounds);
-	random_start();
-	for (int i = 0; i < rounds; i++) {
+	for (int i = begin_rounds(ROUNDS); i > 0; i--) {
 		if (i % 2)
 			connect_to_the_dying(maker.fd);
 		else

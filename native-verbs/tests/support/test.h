@@ -91,12 +91,17 @@ static inline const char *test_device(void)
 	return getenv("RDMA_TEST_DEVICE");
 }
 
-static inline uint64_t test_now_ms(void)
+static inline uint64_t test_now_us(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static inline uint64_t test_now_ms(void)
+{
+	return test_now_us() / 1000;
 }
 
 static inline void test_sleep_ms(long milliseconds)

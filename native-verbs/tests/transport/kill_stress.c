@@ -6,7 +6,7 @@
  * SOFTVERBS_TEST_ROUNDS=N (of each path) makes it long, SOFTVERBS_TEST_SEED=N repeats a run.
  */
 #include "offer.h"
-#include "random.h"
+#include "victims.h"
 
 enum { BYTES = 1 << 20, REQUESTS = 16, ROUNDS = 6, LIMIT_MS = 12000, SPREAD_US = 6000 };
 
@@ -19,13 +19,14 @@ struct presence {
 };
 
 /* Serves, and asks as well, until its end. */
-static _Noreturn void live(int fd)
+static void live(int fd, char kind)
 {
 	struct side side;
 	struct region *region, *mine;
 	struct presence own;
 	struct offer other;
 
+	(void)kind;
 	open_side(&side, 256, 64);
 	region = add_region(&side, BYTES, ALL_REMOTE);
 	mine = add_region(&side, BYTES, IBV_ACCESS_LOCAL_WRITE);
@@ -49,25 +50,6 @@ static _Noreturn void live(int fd)
 			posted--;
 		else
 			received--;
-	}
-}
-
-/* Makes a new peer whenever it is asked to; the device is used by its children only. */
-static void make_peers(int fd)
-{
-	char message[sizeof(struct offer)];
-
-	while (test_readable(fd, TEST_SECONDS * 1000) && read(fd, message, 1) == 1) {
-		int status;
-		pid_t pid = test_fork();
-
-		if (!pid)
-			live(fd);
-		CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-		while (recv(fd, message, sizeof(message), MSG_DONTWAIT) > 0)
-			; /* what it did not live to take */
-		test_signal(fd);
 	}
 }
 
@@ -140,8 +122,7 @@ static void play(int fd, struct side *side, const uint8_t *expected, const struc
 	uint64_t start;
 
 	move_qp(side->qp, IBV_QPS_RESET);
-	test_signal(fd);
-	test_receive(fd, &peer, sizeof(peer));
+	make_victim(fd, 'p', &peer, sizeof(peer));
 	own = offer_of(side, &side->regions[REQUESTS]);
 	test_send(fd, &own, sizeof(own));
 	if (next_random(4))
@@ -169,14 +150,11 @@ static void play(int fd, struct side *side, const uint8_t *expected, const struc
 
 static void body(void)
 {
-	struct test_peer maker = test_start_peer(make_peers);
-	const char *count = getenv("SOFTVERBS_TEST_ROUNDS");
-	int rounds = count ? atoi(count) : ROUNDS;
+	struct test_peer maker = start_maker_of_victims(live);
+	int rounds = begin_rounds(ROUNDS);
 	uint8_t *expected = malloc(BYTES);
 	struct side side;
 
-	alarm(TEST_SECONDS + rounds);
-	random_start();
 	CHECK(expected);
 	fill_pattern(expected, BYTES, 1);
 	open_side(&side, 256, 64);

@@ -6,14 +6,6 @@
 
 enum { READS = 4, ROUNDS = 201, BYTES = 64, TICK_US = 900 };
 
-static uint64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000ull + now.tv_nsec / 1000;
-}
-
 static int compare(const void *one, const void *other)
 {
 	uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
@@ -28,12 +20,12 @@ static uint64_t read_round(struct pair *pair, uint8_t mark)
 
 	memset(pair->remote->bytes, mark, BYTES);
 	*last = 0;
-	begin = now_us();
+	begin = test_now_us();
 	for (int i = 0; i < READS; i++)
 		pair_post(pair, IBV_WR_RDMA_READ, i, i < READS - 1 ? 1 : BYTES);
 	while (*last != mark)
 		sched_yield();
-	took = now_us() - begin;
+	took = test_now_us() - begin;
 	expect_completions(pair->a.cq, 0, READS - 1, IBV_WC_SUCCESS);
 	return took;
 }
