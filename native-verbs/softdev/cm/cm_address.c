@@ -110,16 +110,10 @@ void cm_set_path(struct cm_id *id)
 	id->id.route.num_paths = 1;
 }
 
-static void ignore_events(void *owner, uint32_t events)
-{
-	(void)owner;
-	(void)events;
-}
-
 /* With EPOLLET an error that stays on the socket is reported once. */
 int cm_hold_port(struct cm_id *id)
 {
-	id->udp_watch.callback = ignore_events;
+	id->udp_watch.callback = NULL;
 	return progress_watch_set(&id->udp_watch, EPOLLET);
 }
 

@@ -184,29 +184,24 @@ int softverbs_rdma_accept(struct rdma_cm_id *public_id, struct rdma_conn_param *
 	return cm_result(error);
 }
 
-struct rejection {
-	const void *private_data;
-	uint8_t length;
-};
-
 static int reject_on_thread(struct cm_id *id, void *argument)
 {
-	const struct rejection *rejection = argument;
+	const struct rdma_conn_param *param = argument;
 
 	if (id->state != CM_REQUEST_RECEIVED && id->state != CM_REPLY_RECEIVED)
 		return -EINVAL;
-	cm_send_reject(id, CM_REJECT_CONSUMER, rejection->private_data, rejection->length);
+	cm_send_reject(id, CM_REJECT_CONSUMER, param->private_data, param->private_data_len);
 	return 0;
 }
 
 int softverbs_rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t length)
 {
-	struct rejection rejection = {.private_data = private_data, .length = length};
+	struct rdma_conn_param param = {.private_data = private_data, .private_data_len = length};
 
 	if (length > (cm_is_datagram(to_cm_id(id)) ? CM_DATAGRAM_REPLY_PRIVATE_DATA : CM_REJECT_PRIVATE_DATA) ||
 	    (length && !private_data))
 		return cm_result(-EINVAL);
-	return cm_result(cm_run(to_cm_id(id), reject_on_thread, &rejection));
+	return cm_result(cm_run(to_cm_id(id), reject_on_thread, &param));
 }
 
 static int start_disconnect(struct cm_id *id, void *unused)

@@ -13,18 +13,11 @@
 
 struct rdma_event_channel *softverbs_rdma_create_event_channel(void)
 {
-	struct cm_channel *channel;
-	int error;
+	struct cm_channel *channel = calloc(1, sizeof(*channel));
+	int error = channel ? -fault_call(FAULT_CREATE_EVENT_CHANNEL) : -ENOMEM;
 
-	error = fault_call(FAULT_CREATE_EVENT_CHANNEL);
-	if (error) {
-		errno = error;
-		return NULL;
-	}
-	channel = calloc(1, sizeof(*channel));
-	if (!channel)
-		return NULL;
-	error = event_queue_init(&channel->queue);
+	if (!error)
+		error = event_queue_init(&channel->queue);
 	if (error) {
 		free(channel);
 		errno = -error;

@@ -43,8 +43,6 @@ void softverbs_rdma_destroy_qp(struct rdma_cm_id *id);
 int softverbs_rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 			      struct ibv_srq_init_attr *attr);
 void softverbs_rdma_destroy_srq(struct rdma_cm_id *id);
-int softverbs_rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece);
-int softverbs_rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece);
 int softverbs_rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask);
 
 int softverbs_rdma_getaddrinfo(const char *node, const char *service,

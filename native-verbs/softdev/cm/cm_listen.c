@@ -210,16 +210,9 @@ static void on_first_frame(struct link *link, void *owner, const struct frame *f
 		answer_and_close(link, CM_FRAME_BUSY, 0);
 }
 
-static void on_incoming_close(struct link *link, void *owner, int error)
-{
-	(void)link;
-	(void)owner;
-	(void)error;
-}
-
 void cm_on_incoming_link(struct link *link)
 {
-	static const struct link_ops incoming_ops = {.on_frame = on_first_frame, .on_close = on_incoming_close};
+	static const struct link_ops incoming_ops = {.on_frame = on_first_frame};
 
 	link_set_owner(link, &incoming_ops, NULL); /* the link fails by itself if no frame follows in time */
 }

@@ -27,7 +27,7 @@
 
 enum {
 	CM_DATAGRAM_MAGIC = 0x4d435653,
-	CM_WIRE_VERSION = 4,
+	CM_WIRE_VERSION = 5,
 	CM_COOKIE_BYTES = 16,
 	CM_REQUEST_PRIVATE_DATA = 56,
 	CM_REPLY_PRIVATE_DATA = 196,
@@ -72,7 +72,6 @@ struct cm_queue_pair {
 	uint8_t rnr_retry_count;
 	uint8_t srq;
 	uint8_t reserved[2];
-	uint32_t ece_vendor, ece_options; /* the vendor's values for enhanced connection establishment */
 } __attribute__((packed));
 
 /* Payload of CM_FRAME_REQUEST. Addresses are IPv6 or IPv4-mapped. */

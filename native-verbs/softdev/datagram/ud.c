@@ -23,23 +23,15 @@ static void ud_task(void *owner);
 
 static void destroy(struct softdev_qp *qp)
 {
-	if (!qp->ud)
-		return;
-	free(qp->ud->to);
 	free(qp->ud);
 	qp->ud = NULL;
 }
 
 static int create(struct softdev_qp *qp)
 {
-	qp->ud = calloc(1, sizeof(*qp->ud));
+	qp->ud = calloc(1, sizeof(*qp->ud) + ((size_t)qp->sq.mask + 1) * sizeof(*qp->ud->to));
 	if (!qp->ud)
 		return ENOMEM;
-	qp->ud->to = calloc((size_t)qp->sq.mask + 1, sizeof(*qp->ud->to));
-	if (!qp->ud->to) {
-		destroy(qp);
-		return ENOMEM;
-	}
 	qp->ud->waiter = (struct ud_waiter){.callback = ud_task, .owner = qp};
 	qp->task = (struct progress_task){.callback = ud_task, .owner = qp};
 	qp->timer = (struct progress_timer){.callback = ud_task, .owner = qp};

@@ -27,13 +27,13 @@ struct ud_inbox {
 };
 
 struct ud_queue {
-	struct ud_address *to; /* the destination of each slot of the send queue */
 	bool waiting;	       /* the oldest request found no room; guarded by qp->lock, as is give_up_ns */
 	uint64_t give_up_ns;   /* when that request is lost; 0 if it has not been tried */
 	bool told_too_long;    /* there was a warning of a datagram beyond the MTU; for the thread that runs the queue */
 	struct ud_waiter waiter;
 	bool dry; /* a datagram waited for a receive in vain, so none waits until there is one; guarded by qp->lock */
 	struct ud_inbox inbox;
+	struct ud_address to[]; /* the destination of each slot of the send queue */
 };
 
 extern const struct qp_transport datagram_transport;

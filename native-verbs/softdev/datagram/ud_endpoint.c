@@ -102,10 +102,8 @@ static void end_sender(void *owner)
 
 static void on_sender(void *owner, int error)
 {
-	struct sender *sender = owner;
-
-	if (error)
-		end_sender(sender);
+	(void)error;
+	end_sender(owner);
 }
 
 static void on_proof(void *owner, uint32_t events)
@@ -132,13 +130,6 @@ static void add_stranger(struct sender *sender)
 	list_add(&engine->ud_endpoint->strangers, &sender->stranger);
 	engine->ud_endpoint->stranger_count++;
 	progress_timer_set(&sender->limit, progress_now_ns() + PROOF_WAIT_NS);
-}
-
-/* An error is an ICMP message about an earlier datagram, or something that a stranger has sent; the socket stays usable. */
-static void on_udp(void *owner, int error)
-{
-	(void)owner;
-	(void)error;
 }
 
 /* 0 or -errno. */
@@ -191,7 +182,8 @@ static void start(struct endpoint *endpoint, uint16_t port, int fd)
 	link_accept_on(&endpoint->listener, fd, port, on_connection);
 	if (!secret_is_set())
 		return;
-	endpoint->udp = (struct ud_inlet){.fd = process_socket(port, PORT_UDP), .callback = on_udp};
+	/* No callback: an error is an ICMP message about an earlier datagram, or something that a stranger has sent. */
+	endpoint->udp = (struct ud_inlet){.fd = process_socket(port, PORT_UDP)};
 	endpoint->start = (struct progress_task){.callback = start_udp, .owner = endpoint};
 	ud_enlarge_receive_buffer(endpoint->udp.fd);
 	progress_post(&endpoint->start);

@@ -73,10 +73,11 @@ static int receive(struct ud_inlet *inlet)
 static void on_event(void *owner, uint32_t events)
 {
 	struct ud_inlet *inlet = owner;
+	int error = inlet->stopped ? 0 : receive(inlet);
 
 	(void)events;
-	if (!inlet->stopped)
-		inlet->callback(inlet->owner, receive(inlet));
+	if (error && inlet->callback)
+		inlet->callback(inlet->owner, error);
 }
 
 static void on_timer(void *owner)

@@ -19,8 +19,8 @@ struct ud_inlet {
 	int fd;
 	bool lossless;
 	/*
-	 * Called after each read. `error` is 0 for genuine datagrams, -EPIPE at the end of a connection, -EBADMSG for
-	 * anything else that was received, or another -errno. May close the inlet.
+	 * Called for an error: -EPIPE at the end of a connection, -EBADMSG for what is no genuine datagram, or another
+	 * -errno. May close the inlet. May be NULL.
 	 */
 	void (*callback)(void *owner, int error);
 	void *owner;

@@ -152,20 +152,16 @@ static int connect_to(uint16_t port)
 	return fd;
 }
 
-/* Returns a connection that is not in the table yet, or NULL and *error = -errno. */
-static struct ud_peer *connect_peer(uint16_t port, int *error)
+/* Returns a connection that is not in the table yet, or NULL and errno. */
+static struct ud_peer *connect_peer(uint16_t port)
 {
-	struct ud_peer *peer;
 	int fd = connect_to(port);
+	struct ud_peer *peer = fd < 0 ? NULL : calloc(1, sizeof(*peer));
 
-	if (fd < 0) {
-		*error = fd;
-		return NULL;
-	}
-	peer = calloc(1, sizeof(*peer));
 	if (!peer) {
-		close(fd);
-		*error = -ENOMEM;
+		if (fd >= 0)
+			close(fd);
+		errno = fd < 0 ? -fd : ENOMEM;
 		return NULL;
 	}
 	peer->port = port;
@@ -208,7 +204,7 @@ static struct ud_peer *find(uint16_t port)
 	return peer;
 }
 
-static struct ud_peer *find_or_connect(uint16_t port, int *error)
+static struct ud_peer *find_or_connect(uint16_t port)
 {
 	struct ud_peer *peer;
 
@@ -216,39 +212,44 @@ static struct ud_peer *find_or_connect(uint16_t port, int *error)
 	if (peer)
 		return peer;
 	progress_hold_forks();
-	peer = connect_peer(port, error);
+	peer = connect_peer(port);
 	peer = peer ? add(peer) : NULL;
 	progress_let_forks();
 	return peer;
 }
 
+/* As ud_peer_send(), or another -errno if the receiver is gone. */
+static int try_to_send(struct ud_peer *peer, const struct msghdr *message)
+{
+	int error;
+
+	if (!peer->proved)
+		return peer->stuck ? 0 : -EAGAIN;
+	do
+		error = sendmsg(peer->fd, message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	while (error == -EINTR);
+	if (error == -EAGAIN || error == -ENOBUFS || error == -ENOMEM)
+		return peer->stuck ? 0 : -EAGAIN;
+	if (!error)
+		peer->stuck = false;
+	return error;
+}
+
 int ud_peer_send(uint16_t port, const struct msghdr *message)
 {
 	for (int attempt = 0; attempt < 2; attempt++) {
+		struct ud_peer *peer = find_or_connect(port);
+		bool gone;
 		int error;
-		struct ud_peer *peer = find_or_connect(port, &error);
 
 		if (!peer)
-			return error == -EAGAIN || error == -ENOMEM ? -EAGAIN : 0;
-		if (!peer->proved) {
-			error = peer->stuck ? 0 : -EAGAIN;
-			release(peer);
-			return error;
-		}
-		do
-			error = sendmsg(peer->fd, message, MSG_NOSIGNAL) < 0 ? -errno : 0;
-		while (error == -EINTR);
-		if (error == -EAGAIN || error == -ENOBUFS || error == -ENOMEM) {
-			error = peer->stuck ? 0 : -EAGAIN;
-			release(peer);
-			return error;
-		}
-		if (!error)
-			peer->stuck = false;
-		else if (error != -EFAULT)
+			return errno == EAGAIN || errno == ENOMEM ? -EAGAIN : 0;
+		error = try_to_send(peer, message);
+		gone = error && error != -EAGAIN && error != -EFAULT;
+		if (gone)
 			forget(peer);
 		release(peer);
-		if (!error || error == -EFAULT)
+		if (!gone)
 			return error;
 	}
 	return 0;

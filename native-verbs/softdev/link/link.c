@@ -5,6 +5,7 @@
 #include "link/link_local.h"
 #include "link/link_tcp.h"
 #include "process/log.h"
+#include "process/secret.h"
 #include "process/user.h"
 
 #include <arpa/inet.h>
@@ -70,7 +71,7 @@ void link_fail(struct link *link, int error)
 	log_debug("link to %s closed: %s", link_peer_name(link).text, error ? strerror(error) : "end of stream");
 	link_begin(link);
 	link->ops = NULL;
-	if (ops && !link->closing_after_flush)
+	if (ops && ops->on_close && !link->closing_after_flush)
 		ops->on_close(link, owner, error);
 	link_close(link);
 	link_end(link);
@@ -262,7 +263,7 @@ int link_learn_peer(struct link *link)
 	link->peer.pid = peer.pid;
 	link->peer.uid = peer.uid;
 	link->peer.is_of_own_user = user_is_own(peer.uid);
-	return handshake_check_uid(link);
+	return secret_is_set() || link->peer.is_of_own_user ? 0 : EACCES;
 }
 
 void link_start_handshake_clock(struct link *link)

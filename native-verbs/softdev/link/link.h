@@ -59,7 +59,7 @@ struct link_ops {
 	/*
 	 * The link has ended. `error` is 0 if the peer closed it or died, otherwise an errno such as ECONNREFUSED
 	 * (nobody listens on the port), EACCES (wrong uid or secret) or EPROTO. Called once, and never after
-	 * link_close().
+	 * link_close(). May be NULL.
 	 */
 	void (*on_close)(struct link *link, void *owner, int error);
 	/*

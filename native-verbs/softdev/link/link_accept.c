@@ -68,14 +68,6 @@ void link_accept_unix(int fd, uint16_t port)
 	link_end(link);
 }
 
-/* A process is not a stranger to itself, so local links do not count towards the limit. */
-void link_accept_local(struct link *link)
-{
-	link_begin(link);
-	link_start_handshake_clock(link);
-	link_end(link);
-}
-
 void link_accept_tcp(int fd, uint16_t port)
 {
 	struct link *link = link_new(fd, LINK_EXPECT_HELLO);

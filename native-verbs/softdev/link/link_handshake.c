@@ -44,11 +44,6 @@ struct signed_text {
 	struct link_place server_place;	   /* on a unix socket; zeros otherwise */
 };
 
-int handshake_check_uid(const struct link *link)
-{
-	return secret_is_set() || link->peer.is_of_own_user ? 0 : EACCES;
-}
-
 static void sign(const struct link *link, bool client, const char *role, uint8_t mac[SHA256_BYTES])
 {
 	struct signed_text text = {

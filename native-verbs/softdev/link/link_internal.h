@@ -72,7 +72,6 @@ struct link_name link_peer_name(const struct link *link);
 /* Refuses the peer: tells it the errno and closes the link. */
 void link_refuse(struct link *link, int error);
 void link_accept_unix(int fd, uint16_t port);
-void link_accept_local(struct link *link);
 void link_accept_tcp(int fd, uint16_t port);
 /* Called when the link is authenticated or closed: it no longer counts as a stranger. */
 void link_stop_being_a_stranger(struct link *link);
@@ -112,7 +111,5 @@ enum { LINK_TIMES_TO_TUNE = 16 };
 /* Return 0 or the errno with which to fail. */
 int handshake_start(struct link *link);
 int handshake_on_frame(struct link *link, const struct frame *frame, const void *payload);
-/* Applies the uid rule alone, before anything is read from the peer. */
-int handshake_check_uid(const struct link *link);
 
 #endif

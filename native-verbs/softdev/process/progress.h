@@ -19,7 +19,7 @@ bool progress_on_thread(void);
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t progress_now_ns(void);
 
-/* A watched descriptor. Initialise `fd`, `callback` and `owner`; only the progress thread may use it. */
+/* A watched descriptor. Initialise `fd`, `callback` (may be NULL) and `owner`. Only the progress thread may use it. */
 struct progress_watch {
 	int fd;
 	void (*callback)(void *owner, uint32_t epoll_events);

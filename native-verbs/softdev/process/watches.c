@@ -87,7 +87,7 @@ void watches_dispatch(void)
 		struct epoll_event *event = &engine->watches->batch[engine->watches->batch_next++];
 		struct progress_watch *watch = event->data.ptr;
 
-		if (watch)
+		if (watch && watch->callback)
 			watch->callback(watch->owner, event->events);
 	}
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * rdma_set_option: what each option does and when it may be set. The values of enhanced connection establishment
- * reach the other end.
- */
+/* rdma_set_option: what each option does and when it may be set. */
 #include "cm_fixture.h"
 
 static int set(struct rdma_cm_id *id, int level, int name, const void *value, size_t length)
@@ -73,22 +70,15 @@ static void sharing(struct rdma_event_channel *channel)
 static void connection(void)
 {
 	struct cm_scene scene = cm_open_scene();
-	struct ibv_ece ece = {.vendor_id = 0x1234, .options = 0x77};
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
 	CHECK_EQUAL(set_byte(scene.active, RDMA_OPTION_ID_TOS, 0x68), 0);
 	CHECK_EQUAL(set_byte(scene.active, RDMA_OPTION_ID_ACK_TIMEOUT, 9), 0);
 	cm_resolve(scene.active, CM_LOOPBACK, scene.port);
-	CHECK(!softverbs_rdma_set_local_ece(scene.active, &ece));
 	cm_add_qp(scene.active);
-	CHECK_FAILS(softverbs_rdma_set_local_ece(scene.active, &ece), EINVAL);
 	cm_connect(scene.active);
 	scene.passive = cm_take_id(scene.there, RDMA_CM_EVENT_CONNECT_REQUEST);
-	memset(&ece, 0, sizeof(ece));
-	CHECK(!softverbs_rdma_get_remote_ece(scene.passive, &ece));
-	CHECK_EQUAL(ece.vendor_id, 0x1234);
-	CHECK_EQUAL(ece.options, 0x77);
 	cm_add_qp(scene.passive);
 	cm_accept(scene.passive);
 	cm_scene_established(&scene);
