@@ -18,31 +18,25 @@ static uint64_t result_of(const struct pair *pair, size_t index)
 	return ((uint64_t *)(void *)pair->local->bytes)[index];
 }
 
-/* To the target's word `index`; the result to the same place of the other region. */
+/* To the target's word `index`. */
 static struct ibv_send_wr request(const struct pair *pair, enum ibv_wr_opcode opcode, uint64_t wr_id, size_t index,
-				  uint64_t compare_add, uint64_t swap, struct ibv_sge *sge)
+				  uint64_t compare_add, uint64_t swap)
 {
-	*sge = sge_of(pair->local, index * 8, 8);
 	return (struct ibv_send_wr){
 		.wr_id = wr_id,
-		.sg_list = sge,
-		.num_sge = 1,
 		.opcode = opcode,
 		.send_flags = IBV_SEND_SIGNALED,
-		.wr.atomic = {.remote_addr = (uintptr_t)target_of(pair, index),
-			      .compare_add = compare_add,
-			      .swap = swap,
-			      .rkey = pair->remote->mr->rkey},
+		.wr.atomic = {(uintptr_t)target_of(pair, index), compare_add, swap, pair->remote->mr->rkey},
 	};
 }
 
+/* The result comes to the same place of the other region. */
 static void post_atomic(const struct pair *pair, enum ibv_wr_opcode opcode, uint64_t wr_id, size_t index,
 			uint64_t compare_add, uint64_t swap)
 {
-	struct ibv_sge sge;
-	struct ibv_send_wr *bad, wr = request(pair, opcode, wr_id, index, compare_add, swap, &sge);
+	struct ibv_send_wr wr = request(pair, opcode, wr_id, index, compare_add, swap);
 
-	CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+	CHECK_EQUAL(post_wr(pair->a.qp, wr, sge_of(pair->local, index * 8, 8)), 0);
 }
 
 PAIR_CASE(fetchAndAddBringsTheValueBefore, ATOMIC_ALLOWED)
@@ -76,29 +70,23 @@ PAIR_CASE(compareAndSwapChangesOnlyWhatIsEqual, ATOMIC_ALLOWED)
 PAIR_CASE(writeIsAtomicToo)
 {
 	uint64_t value = 0x1122334455667788;
-	struct ibv_sge sge = {(uintptr_t)&value, sizeof(value), 0};
-	struct ibv_send_wr *bad, wr = {
-					 .wr_id = 3,
-					 .sg_list = &sge,
-					 .num_sge = 1,
-					 .opcode = IBV_WR_ATOMIC_WRITE,
-					 .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
-					 .wr.rdma = {(uintptr_t)target_of(pair, 2), pair->remote->mr->rkey},
-				 };
+	struct ibv_send_wr wr = {.wr_id = 3,
+				 .opcode = IBV_WR_ATOMIC_WRITE,
+				 .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
+				 .wr.rdma = {(uintptr_t)target_of(pair, 2), pair->remote->mr->rkey}};
 	struct ibv_wc wc;
 
-	CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+	CHECK_EQUAL(post_wr(pair->a.qp, wr, (struct ibv_sge){(uintptr_t)&value, sizeof(value), 0}), 0);
 	wc = wait_completion(pair->a.cq);
 	CHECK_EQUAL(wc.status, IBV_WC_SUCCESS);
 	CHECK_EQUAL(wc.opcode, IBV_WC_ATOMIC_WRITE);
 	CHECK_EQUAL(*target_of(pair, 2), value);
 	wr.send_flags = IBV_SEND_SIGNALED;
-	sge = sge_of(pair->local, 0, 8);
-	CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+	CHECK_EQUAL(post_wr(pair->a.qp, wr, sge_of(pair->local, 0, 8)), 0);
 	expect_completion(pair->a.cq, 3, IBV_WC_SUCCESS);
 	CHECK_EQUAL(*target_of(pair, 2), result_of(pair, 0));
 	wr.wr.rdma.remote_addr += 4;
-	CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+	CHECK_EQUAL(post_wr(pair->a.qp, wr, sge_of(pair->local, 0, 8)), 0);
 	expect_completion(pair->a.cq, 3, IBV_WC_REM_INV_REQ_ERR);
 	expect_async(&pair->b, IBV_EVENT_QP_REQ_ERR);
 }
@@ -148,18 +136,18 @@ static void expect_failures(const struct mistake *mistakes, unsigned int count)
 {
 	for (const struct mistake *mistake = mistakes; mistake < mistakes + count; mistake++) {
 		struct pair opened, *pair = &opened;
+		struct ibv_send_wr wr;
 		struct ibv_sge sge;
-		struct ibv_send_wr *bad, wr;
 		uint64_t before;
 
 		open_pair_as(pair, &mistake->setup);
 		before = result_of(pair, 0);
-		wr = request(pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 1, 0, &sge);
+		wr = request(pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 1, 0);
 		wr.wr.atomic.remote_addr += mistake->remote_offset;
 		wr.wr.atomic.rkey += mistake->wrong_rkey;
+		sge = sge_of(pair->local, 0, mistake->length ? mistake->length : 8);
 		sge.lkey += mistake->wrong_lkey;
-		sge.length = mistake->length ? mistake->length : 8;
-		CHECK_EQUAL(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+		CHECK_EQUAL(post_wr(pair->a.qp, wr, sge), 0);
 		expect_completion(pair->a.cq, 1, mistake->status);
 		if (mistake->event != NO_EVENT) {
 			expect_async(&pair->b, mistake->event);
@@ -224,14 +212,13 @@ CASE(resultOfAnotherLengthIsALengthError)
 		{ALLOWED, .length = 9, FAILS_HERE(IBV_WC_LOC_LEN_ERR)},
 	};
 	struct pair pair;
-	struct ibv_sge sge;
-	struct ibv_send_wr *bad, wr;
+	struct ibv_send_wr wr;
 
 	EXPECT_FAILURES(mistakes);
 	open_pair_as(&pair, &(struct pair_setup){ATOMIC_ALLOWED});
-	wr = request(&pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 1, 0, &sge);
+	wr = request(&pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 1, 0);
 	wr.send_flags |= IBV_SEND_INLINE; /* there is no result without a place */
-	CHECK_EQUAL(ibv_post_send(pair.a.qp, &wr, &bad), EINVAL);
+	CHECK_EQUAL(post_wr(pair.a.qp, wr, sge_of(pair.local, 0, 8)), EINVAL);
 	close_pair(&pair);
 }
 

@@ -37,12 +37,10 @@ static void serve(int fd)
 static void play(int fd, struct side *side, struct region *region, int round)
 {
 	static const enum ibv_wr_opcode failing[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE_WITH_IMM};
-	struct address own = address_of(side);
 	struct offer offer;
 
-	test_send(fd, &own, sizeof(own));
-	test_receive(fd, &offer, sizeof(offer));
-	reconnect_side(side, &offer.address, NULL);
+	move_qp(side->qp, IBV_QPS_RESET);
+	offer = accept_offer(fd, side, NULL);
 	for (int i = 0; i < BEFORE + 1 + BEHIND; i++) {
 		enum ibv_wr_opcode opcode = i == BEFORE ? failing[round % 3] : IBV_WR_RDMA_WRITE;
 		uint32_t length = i < BEFORE ? 65536 : i == BEFORE ? 100000 : 300000;

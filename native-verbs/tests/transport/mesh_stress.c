@@ -3,7 +3,7 @@
  * Several processes, each connected to each: chained lists of READs, one signalled in each list, from two threads
  * on shared QPs and one CQ with events, bring the right bytes of every region.
  */
-#include "softdev_fixture.h"
+#include "offer.h"
 
 #include <pthread.h>
 
@@ -11,12 +11,7 @@ enum { NODES = 4, LISTS = 150, CHAIN = 8, BLOCK = 3000, REGION_BYTES = 1 << 20, 
 
 /* Shared by the processes before they start. */
 struct board {
-	struct entry {
-		uint32_t qpn[NODES]; /* of this node's QP towards each other node */
-		union ibv_gid gid;
-		uint64_t addr;
-		uint32_t rkey;
-	} nodes[NODES];
+	struct offer offers[NODES][NODES]; /* of each node to each node, by a queue pair of its own */
 	pthread_barrier_t barrier;
 };
 
@@ -42,8 +37,6 @@ static uint8_t byte_at(unsigned int node, uint64_t offset)
 
 static void open_node(struct node *node, unsigned int number)
 {
-	struct entry *entry = &board->nodes[number];
-
 	node->number = number;
 	open_side(&node->side, 1024, 16);
 	node->source = add_region(&node->side, REGION_BYTES, IBV_ACCESS_REMOTE_READ);
@@ -51,12 +44,11 @@ static void open_node(struct node *node, unsigned int number)
 	for (uint64_t i = 0; i < REGION_BYTES; i++)
 		node->source->bytes[i] = byte_at(number, i);
 	for (int i = 0; i < NODES; i++) {
-		node->qps[i] = create_qp(&node->side, 128);
-		entry->qpn[i] = node->qps[i]->qp_num;
+		struct side end = node->side;
+
+		end.qp = node->qps[i] = create_qp(&node->side, 128);
+		board->offers[number][i] = offer_of(&end, node->source);
 	}
-	entry->gid = address_of(&node->side).gid;
-	entry->addr = (uintptr_t)node->source->bytes;
-	entry->rkey = node->source->mr->rkey;
 }
 
 static void connect_node(struct node *node)
@@ -64,11 +56,8 @@ static void connect_node(struct node *node)
 	static const struct connection usual;
 
 	for (int i = 0; i < NODES; i++) {
-		const struct entry *other = &board->nodes[i];
-		struct address address = {other->qpn[node->number], other->gid};
-
 		to_init(node->qps[i], ALL_REMOTE);
-		to_rtr(node->qps[i], &address, &usual);
+		to_rtr(node->qps[i], &board->offers[i][node->number].address, &usual);
 	}
 	pthread_barrier_wait(&board->barrier);
 	for (int i = 0; i < NODES; i++)
@@ -84,6 +73,7 @@ static void post_list(const struct reader *reader, unsigned int list)
 {
 	struct node *node = reader->node;
 	unsigned int peer = list % NODES;
+	const struct offer *offer = &board->offers[peer][node->number];
 	struct ibv_send_wr wrs[CHAIN], *bad;
 	struct ibv_sge sges[CHAIN];
 
@@ -96,7 +86,7 @@ static void post_list(const struct reader *reader, unsigned int list)
 			.num_sge = 1,
 			.opcode = IBV_WR_RDMA_READ,
 			.send_flags = i + 1 < CHAIN ? 0 : IBV_SEND_SIGNALED,
-			.wr.rdma = {board->nodes[peer].addr + offset_of(list, i), board->nodes[peer].rkey},
+			.wr.rdma = {offer->addr + offset_of(list, i), offer->rkey},
 		};
 	}
 	CHECK_EQUAL(ibv_post_send(node->qps[peer], wrs, &bad), 0);
