@@ -16,7 +16,7 @@ enum {
 	DEVICE_MAX_WR = 16384,
 	DEVICE_MAX_SGE = 16,
 	DEVICE_MAX_SRQ_WR = 16384,
-	DEVICE_MIN_INLINE = 64, /* granted unasked, as hardware does: rdma_xclient counts on some */
+	DEVICE_MIN_INLINE = 64, /* granted to every queue pair, as by hardware, because rdma_xclient relies on it */
 	DEVICE_MAX_INLINE = 512,
 	DEVICE_MAX_CQE = 1048575,
 	DEVICE_MAX_MR = 65535,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the device says about itself, its port and its tables. */
+/* The queries of the device's properties, its port and its tables. */
 #include "device/device.h"
 #include "exports.h"
 #include "process/handle.h"
@@ -38,7 +38,8 @@ static void fill_device_attr(struct ibv_device_attr *attr)
 		.max_qp_rd_atom = DEVICE_MAX_RD_ATOMIC,
 		.max_res_rd_atom = DEVICE_MAX_RD_ATOMIC * DEVICE_MAX_QP,
 		.max_qp_init_rd_atom = DEVICE_MAX_RD_ATOMIC,
-		.atomic_cap = IBV_ATOMIC_HCA, /* GLOB would be true too, but programs (UCX) look for what NICs report */
+		/* Atomics are atomic for the whole host (GLOB), too, but UCX looks for what NICs report. */
+		.atomic_cap = IBV_ATOMIC_HCA,
 		.max_ah = MAX_AHS,
 		.max_pkeys = 1,
 		.local_ca_ack_delay = 15,
@@ -125,7 +126,7 @@ int softverbs_ibv_query_port(struct ibv_context *context, uint8_t port,
 			  offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
-/* In units of 100 Mb/s: four lanes of EDR, as active_width and active_speed say. */
+/* The unit is 100 Mb/s. The port has four lanes of EDR, as active_width and active_speed say. */
 int softverbs_ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
 {
 	(void)context;

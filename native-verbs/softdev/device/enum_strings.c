@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and rates of the libibverbs enumerations; texts as the real library prints them. */
+/* Names and rates of the enumerations of libibverbs, with the texts of the real library. */
 #include "exports.h"
 
 #define NAME_OF(table, value)                                                                 \
@@ -165,7 +165,7 @@ enum ibv_rate softverbs_mbps_to_ibv_rate(int mbps)
 	return IBV_RATE_MAX;
 }
 
-/* Nothing is pinned and copies are made by the kernel: a fork needs no preparation. */
+/* A fork needs no preparation, because nothing is pinned and the kernel makes the copies. */
 int softverbs_ibv_fork_init(void)
 {
 	return 0;

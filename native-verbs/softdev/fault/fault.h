@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Faults on request: SOFTVERBS_FAULT and the control socket set rules, the device asks at its fault points.
+ * Faults on request: SOFTVERBS_FAULT and the control socket set rules, and the device asks at its fault points.
  * docs/fault-injection.md describes the language, and FAULT_KEY_LIST (fault_rules.h) lists the keys.
  * Without a rule a point costs one predictable branch.
  */
@@ -71,14 +71,14 @@ enum fault_point {
 struct fault {
 	int error;     /* errno=, 0 = not set */
 	int status;    /* IBV_WC_*, 0 = not set */
-	int event;     /* of rdma_cm, -1 = not set */
-	int reason;    /* of a reject, -1 = not set */
+	int event;     /* rdma_cm_event_type, -1 = not set */
+	int reason;    /* reason of a reject, -1 = not set */
 	int raise;     /* ibv_event_type, -1 = not set */
-	bool flip;     /* one bit of the byte at `offset` */
+	bool flip;     /* flips one bit of the byte at `offset` */
 	uint64_t offset;
-	int64_t truncate; /* so many bytes arrive, -1 = all */
+	int64_t truncate; /* number of bytes that arrive, -1 = all */
 	uint32_t delay_ms;
-	uint64_t rate; /* bytes a second, 0 = not bounded */
+	uint64_t rate; /* bytes per second, 0 = no limit */
 	bool drop, duplicate, overrun, rnr, cut, silence, refuse, kill_peer, stop_peer;
 };
 
@@ -90,21 +90,21 @@ struct fault_subject {
 	int result; /* IBV_WC_* of a completion */
 };
 
-extern bool fault_any; /* there are rules, or were: something may still be held back; read without a lock */
+extern bool fault_any; /* true once there was a rule, because something may still be held back; read without a lock */
 
 static inline bool fault_is_on(void)
 {
 	return __builtin_expect(__atomic_load_n(&fault_any, __ATOMIC_RELAXED), false);
 }
 
-/* Counts an event and returns the fault to apply, or NULL. The fault stays readable for ever. Takes a leaf lock. */
+/* Counts an event and returns the fault to apply, or NULL. The fault is never freed. Takes a leaf lock. */
 const struct fault *fault_hit(enum fault_point point, const struct fault_subject *subject);
 
 /* fault_check(FAULT_WR, .kind = opcode, ...): the arguments are evaluated only if there are rules. */
 #define fault_check(point, ...)                                                                    \
 	(fault_is_on() ? fault_hit(point, &(const struct fault_subject){__VA_ARGS__}) : NULL)
 
-/* For a call, without a lock: waits if the fault is a delay; returns the errno to fail with, or 0. */
+/* For calls; no lock may be held. Waits if the fault is a delay; returns the errno to fail with, or 0. */
 int fault_call_hit(enum fault_point point, const struct fault_subject *subject);
 #define fault_call(point, ...)                                                                     \
 	(fault_is_on() ? fault_call_hit(point, &(const struct fault_subject){__VA_ARGS__}) : 0)

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Raises an ibv_event_type on the queue pair (0 = every one of this process), its queues, or every open context,
- * as the type asks. Any thread, any lock held; it happens on the progress thread.
+ * Raises an ibv_event_type on the queue pair (0 = every one of this process), on its queues, or on every open context,
+ * depending on the type. Any thread, any lock held; the progress thread raises it.
  */
 void fault_raise_soon(int event, uint32_t qpn);
 /* Raises it at once; returns the number of objects that it was raised on. Progress thread. */

@@ -43,7 +43,7 @@ static void close_client(struct client *client)
 	free(client);
 }
 
-/* False if the client does not take it: it is not waited for. */
+/* Returns false if the client does not take the answer at once. */
 static bool answer(struct client *client, char *line)
 {
 	char *text = engine->fault_control->answer;
@@ -55,7 +55,7 @@ static bool answer(struct client *client, char *line)
 	return send(client->watch.fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length;
 }
 
-/* Answers the whole lines; false to hang up. */
+/* Answers the complete lines; returns false if the connection must be closed. */
 static bool answer_lines(struct client *client)
 {
 	char *start = client->line, *end;
@@ -87,7 +87,7 @@ static void on_input(void *owner, uint32_t events)
 		close_client(client);
 }
 
-/* Whoever may write to our memory anyway: the same user. */
+/* Processes of the same user may control it: they could write to the memory of this process anyway. */
 static bool may_control(int fd)
 {
 	struct ucred peer;
@@ -125,7 +125,7 @@ __attribute__((destructor)) static void remove_socket(void)
 		unlink(engine->fault_control->socket_path);
 }
 
-/* The name with %p replaced by the process id. 0 if it does not fit. */
+/* Makes the name, with %p replaced by the process id. Returns its length, 0 if it does not fit. */
 static socklen_t make_name(const char *setting, struct sockaddr_un *name)
 {
 	const char *pid = strstr(setting, "%p");
@@ -145,7 +145,7 @@ static socklen_t make_name(const char *setting, struct sockaddr_un *name)
 	return offsetof(struct sockaddr_un, sun_path) + used + !abstract;
 }
 
-/* A socket file that nobody listens at any more is in the way. */
+/* Removes a socket file at which no process listens any more. */
 static void remove_stale(const struct sockaddr_un *name, socklen_t length)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -165,7 +165,7 @@ static int bind_name(int fd, const struct sockaddr_un *name, socklen_t length)
 
 	if (*name->sun_path)
 		remove_stale(name, length);
-	/* bind() gives the file the mode of the socket; umask() would be that of the whole process. */
+	/* bind() gives the file the mode of the socket; umask() would change the whole process. */
 	result = fchmod(fd, 0600);
 	if (!result)
 		result = bind(fd, (const struct sockaddr *)name, length);

@@ -22,10 +22,10 @@
 struct held {
 	struct held *next;
 	uint64_t due_ns;
-	struct softdev_cq *cq; /* of a completion */
+	struct softdev_cq *cq; /* the queue of a completion; it, `entry` and `solicited` are not used with an event */
 	struct cqe entry;
 	bool solicited;
-	struct cm_event *event; /* or this */
+	struct cm_event *event; /* NULL for a completion */
 };
 
 static void on_due(void *unused);
@@ -33,7 +33,7 @@ static void on_due(void *unused);
 struct fault_hold_state {
 	pthread_mutex_t lock;
 	struct held *first;
-	unsigned int held_count; /* read without the lock: nothing to look for if 0 */
+	unsigned int held_count; /* read without the lock, because it is nearly always 0 */
 	struct progress_task task;
 	struct progress_timer timer;
 };
@@ -132,7 +132,7 @@ bool fault_takes_completion(struct softdev_cq *cq, const struct cqe *entry, bool
 	struct held held = {.cq = cq, .entry = *entry, .solicited = solicited};
 
 	if (fault && fault->duplicate)
-		held.entry.shared_receive = NULL; /* which one of the two gives back */
+		held.entry.shared_receive = NULL; /* the other one of the two returns it */
 	if (fault && fault->drop)
 		return true;
 	if (fault && fault->overrun) {

@@ -52,7 +52,7 @@ const struct fault_name fault_cm_events[] = {
 	CM_EVENT(MULTICAST_JOIN), CM_EVENT(MULTICAST_ERROR), CM_EVENT(ADDR_CHANGE), CM_EVENT(TIMEWAIT_EXIT), {NULL, 0},
 };
 
-/* How the value of a key looks and where it goes. */
+/* The shape of the value of a key. */
 enum shape { FLAG, NUMBER, NUMBER_OR_ALL, NAME, TEXT };
 
 struct key_row {

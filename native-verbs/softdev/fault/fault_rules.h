@@ -53,7 +53,7 @@ enum fault_key {
 #define FAULT_KEY_BIT(name, ...) KEY_BIT_##name,
 #define FAULT_KEY_MASK(name, ...) KEY_##name = 1 << KEY_BIT_##name,
 	FAULT_KEY_LIST(FAULT_KEY_BIT) KEY_BIT_KIND,
-	FAULT_KEY_LIST(FAULT_KEY_MASK) KEY_KIND = 1 << KEY_BIT_KIND, /* under the point's own name for it */
+	FAULT_KEY_LIST(FAULT_KEY_MASK) KEY_KIND = 1 << KEY_BIT_KIND, /* its name depends on the point */
 #undef FAULT_KEY_BIT
 #undef FAULT_KEY_MASK
 	KEY_EFFECTS = KEY_OFFSET - 1,
@@ -79,7 +79,7 @@ struct fault_rule {
 	int kind, result;
 	uint32_t qpn;
 	uint64_t min_length;
-	uint64_t nth, count, every; /* count: UINT64_MAX = without end */
+	uint64_t nth, count, every; /* count: UINT64_MAX = no limit */
 	unsigned int probability;   /* per mille */
 	uint64_t seed;
 	char *once;
@@ -94,8 +94,8 @@ struct fault_rule *fault_parse(const char *text, char message[FAULT_MAX_MESSAGE]
 bool fault_parse_name(const char *what, const char *text, const struct fault_name *names, uint64_t min, uint64_t max,
 		      uint64_t *value, char message[FAULT_MAX_MESSAGE]);
 /*
- * Parses a number in decimal, or in hexadecimal after 0x, and nothing else, because a number that is not understood would
- * never strike.
+ * Parses a number in decimal, or in hexadecimal after 0x, and nothing else, because a number that is not understood
+ * would never strike.
  */
 bool fault_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *number);
 extern const struct fault_name fault_async_names[], fault_cm_events[];
@@ -108,7 +108,10 @@ unsigned int fault_add_rules(struct fault_rule *rules);
 unsigned int fault_clear_rules(unsigned int number);
 void fault_visit_rules(void (*visit)(const struct fault_rule *rule, void *argument), void *argument);
 
-/* Reads SOFTVERBS_FAULT, when the library is loaded: a test that asks for a fault must not pass without it. */
+/*
+ * Reads SOFTVERBS_FAULT when the library is loaded. A mistake in it ends the process, because a test that asks for a
+ * fault must not pass without it.
+ */
 void fault_read_setting(void);
 
 #endif

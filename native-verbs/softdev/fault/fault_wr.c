@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Its main thread is stopped, dead or gone. */
+/* Returns true if the main thread of the process is stopped, dead or gone. */
 static bool has_ended(pid_t pid)
 {
 	char path[32], text[512], *state;
@@ -27,19 +27,20 @@ static bool has_ended(pid_t pid)
 	return !state || !state[1] || strchr("TtZX", state[2]);
 }
 
-/* A signal takes a moment, in which the peer could still serve the request that was to meet its end. */
+/* Waits until the signal has taken effect, because until then the peer could still serve the request. */
 static void wait_for_end(pid_t pid)
 {
 	static const struct timespec pause = {.tv_nsec = 1000000};
 
 	for (int i = 0; i < 100 && !has_ended(pid); i++)
 		nanosleep(&pause, NULL);
-	nanosleep(&pause, NULL); /* the other threads */
+	nanosleep(&pause, NULL); /* for its other threads */
 }
 
 static void send_signal(const struct softdev_qp *qp, int signal)
 {
-	if (qp->requester.peer_pid > 0 && qp->requester.peer_pid != getpid()) { /* 0: of another PID namespace, or another host */
+	/* The pid is 0 if the peer is in another PID namespace or on another host. */
+	if (qp->requester.peer_pid > 0 && qp->requester.peer_pid != getpid()) {
 		if (!kill(qp->requester.peer_pid, signal))
 			wait_for_end(qp->requester.peer_pid);
 	} else {
@@ -65,7 +66,7 @@ void fault_apply_to_wr(struct softdev_qp *qp, struct wqe *wqe)
 		send_signal(qp, SIGSTOP);
 }
 
-/* Of a piece of the message that begins with its byte `start`. */
+/* Damages a part of the message, which begins with byte `start` of it. */
 static void spoil(const struct fault *fault, volatile uint8_t *bytes, uint64_t start, uint64_t length)
 {
 	if (fault->flip && fault->offset >= start && fault->offset - start < length)

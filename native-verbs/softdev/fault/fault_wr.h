@@ -6,12 +6,12 @@
 #include "fault/fault.h"
 #include "queue/qp.h"
 
-/* qp->lock held. Sets wqe->fault; a peer that is to be killed or stopped gets its signal. */
+/* Called with qp->lock held. Sets wqe->fault, and sends the signal to a peer that the fault kills or stops. */
 void fault_apply_to_wr(struct softdev_qp *qp, struct wqe *wqe);
-/* Damages what a READ brought, just before its completion. */
+/* Damages the bytes of a READ just before its completion. */
 void fault_spoil_read(const struct wqe *wqe);
 
-/* Once for each request, before it is tried for the first time. */
+/* Called once for each request, before it is tried for the first time. */
 static inline void fault_start_wr(struct softdev_qp *qp, struct wqe *wqe)
 {
 	wqe->started = true;

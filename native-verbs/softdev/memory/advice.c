@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ibv_advise_mr. On-demand regions need nothing of the device, which copies through the kernel and so takes page faults
- * everywhere; a prefetch is the kernel's too.
+ * Implements ibv_advise_mr(). On-demand regions need no help of the device, because the kernel makes its copies and
+ * handles page faults; the kernel prefetches, too.
  */
 #define _GNU_SOURCE
 #include "device/device.h"
@@ -18,7 +18,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* 0 or EFAULT; a kernel that cannot do it now does it at the first access. */
+/* Returns 0 or EFAULT. What the kernel cannot fetch now it fetches at the first access. */
 static int fetch_pages(const struct softdev_mr *mr, const struct ibv_sge *sge, int advice)
 {
 	uintptr_t page = sysconf(_SC_PAGESIZE), from = (uintptr_t)mr_pointer(mr, sge->addr);

@@ -208,7 +208,7 @@ struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t lengt
 	return mr;
 }
 
-/* Called when nobody holds the region and its generation is over, by which the peers recognise the descriptor to drop. */
+/* Called when nobody holds the region and its generation is over, which tells the peers what descriptor to drop. */
 static void revoke_file(struct softdev_mr *mr)
 {
 	if (atomic_exchange(&mr->file_shared, false))

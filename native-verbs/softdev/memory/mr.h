@@ -16,12 +16,12 @@ struct softdev_mr {
 	uint64_t length;
 	char *address;
 	unsigned int access;
-	int file_fd; /* a read-only open of the file behind a file region, else -1 */
+	int file_fd; /* read-only descriptor of the file behind a file region, else -1 */
 	uint64_t file_offset;
 	uint64_t generation; /* in the table that peers see */
 	atomic_bool file_shared;
-	uint32_t windows;   /* bound to it */
-	uint64_t bound_qp;  /* a window for this generation of a queue pair alone; 0 = all of the domain */
+	uint32_t windows;   /* number of windows bound to it */
+	uint64_t bound_qp;  /* generation of the only queue pair that may use it; 0 = every one of the domain */
 };
 
 enum {
@@ -33,8 +33,8 @@ enum {
 enum key_kind { KEY_LOCAL, KEY_REMOTE };
 
 /*
- * Finds the region of a key and holds it: ibv_dereg_mr waits until mr_release(). The caller holds it for one bounded copy, never
- * across a wait. Checks PD, bounds and access. 0 or -errno (-EACCES whatever is wrong). Any thread.
+ * Finds the region of a key and holds it: ibv_dereg_mr() waits until mr_release(). The caller holds it for one bounded
+ * copy, never across a wait. Checks PD, bounds and access. Returns 0, or -EACCES for every mistake. Any thread.
  */
 int mr_acquire(const struct softdev_pd *pd, enum key_kind kind, uint32_t key, uint64_t address,
 	       uint64_t length, unsigned int access, struct softdev_mr **mr);
@@ -52,11 +52,12 @@ static inline bool mr_permits(const struct softdev_mr *mr, const struct softdev_
 	       address - mr->iova <= mr->length - length;
 }
 
-/* Called when a region is over whose descriptor peers have, any thread; parts.c names the callee. */
+/* Called on any thread when a region ends whose descriptor peers have; parts.c names the function. */
 extern void (*const mr_file_revoked)(void);
 /*
- * Does the key open this generation of a region to READs of the queue pair of that generation? 0, and *fd is a duplicate of the read-only
- * descriptor behind the region, or -1 if there is none to be had; -ESTALE: that generation is over; -EACCES: it does not.
+ * Returns 0 if the key opens this generation of a region to READs of the queue pair of that generation; *fd is then a
+ * duplicate of the read-only descriptor behind the region, or -1 if there is none. Returns -ESTALE if the generation of
+ * the region is over, and -EACCES if the key does not open it.
  */
 int mr_share_file(const struct softdev_pd *pd, uint64_t qp, uint32_t rkey, uint64_t generation, int *fd);
 
@@ -66,7 +67,7 @@ static inline char *mr_pointer(const struct softdev_mr *mr, uint64_t address)
 	return mr->address + (address - mr->iova);
 }
 
-/* The operations of verbs_context. */
+/* Sets the operation of verbs_context that advice.c implements. */
 void advice_set_ops(struct verbs_context *verbs);
 
 #endif

@@ -178,7 +178,8 @@ enum ibv_wc_status mw_bind(const struct softdev_pd *pd, uint64_t qp, const struc
 	unbind(request->mw);
 	/* IBA 10.6.7.2.2: the consumer owns the low 8 bits of the key, the adapter the index above them. */
 	request->mw->key.base.rkey = (request->mw->key.base.rkey & ~KEY_OF_CONSUMER) | (request->rkey & KEY_OF_CONSUMER);
-	if (request->mw->base.type == IBV_MW_TYPE_2) /* ibv_bind_mw() has written that of type 1, and the application reads it */
+	/* ibv_bind_mw() has written the key of a window of type 1, and the application may be reading it. */
+	if (request->mw->base.type == IBV_MW_TYPE_2)
 		request->mw->base.rkey = request->mw->key.base.rkey;
 	if (request->region)
 		show(request->mw, qp, request);

@@ -17,17 +17,17 @@ struct softdev_td {
 
 struct softdev_pd {
 	struct ibv_pd base;
-	struct ibv_context *context; /* `base` is the application's to change */
-	uint32_t id;		   /* as peers see it; a parent domain has that of its protection domain */
+	struct ibv_context *context; /* a copy, because the application may change `base` */
+	uint32_t id;		   /* peers see it; a parent domain has the id of its protection domain */
 	atomic_int users;	   /* regions, windows, queues, address handles, parent domains */
-	struct softdev_pd *parent; /* of a parent domain: its protection domain */
-	struct softdev_td *td;	   /* and its thread domain, or NULL */
+	struct softdev_pd *parent; /* the protection domain of a parent domain, else NULL */
+	struct softdev_td *td;	   /* the thread domain of a parent domain, or NULL */
 	void *(*allocate)(struct ibv_pd *pd, void *context, size_t size, size_t alignment, uint64_t resource);
 	void (*release)(struct ibv_pd *pd, void *context, void *memory, uint64_t resource);
 	void *allocator_context;
 };
 
-/* What a parent domain's allocator is told. */
+/* The kind of resource, for the allocator of a parent domain. */
 enum pd_resource { PD_RESOURCE_QP = 1, PD_RESOURCE_CQ };
 
 /* Memory of an object, from the allocator of its parent domain if that has one. */
@@ -42,7 +42,7 @@ static inline struct softdev_pd *to_pd(struct ibv_pd *pd)
 	return (struct softdev_pd *)((char *)pd - offsetof(struct softdev_pd, base));
 }
 
-/* May objects of the one be used with objects of the other? */
+/* Returns true if objects of the one may be used with objects of the other. */
 static inline bool pd_same(const struct softdev_pd *one, const struct softdev_pd *other)
 {
 	return one->id == other->id;
@@ -51,7 +51,7 @@ static inline bool pd_same(const struct softdev_pd *one, const struct softdev_pd
 void pd_set_ops(struct verbs_context *verbs);
 bool pd_is_parent_domain(struct ibv_pd *pd);
 
-/* Zeroed memory, never NULL but for lack of it; pd may be NULL. Returns memory->address. */
+/* Allocates zeroed memory, even for size 0; pd may be NULL. Returns memory->address, NULL only if memory is short. */
 void *pd_allocate(struct softdev_pd *pd, enum pd_resource resource, size_t size, struct pd_memory *memory);
 void pd_release(struct pd_memory *memory);
 

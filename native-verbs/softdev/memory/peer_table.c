@@ -63,8 +63,8 @@ static int init_liveness(pthread_mutex_t *mutex)
 }
 
 /*
- * Progress thread: before a peer can get the table, which that thread sends, and until the thread ends. Nobody else takes it: to
- * try is enough, and is no order of locks.
+ * Runs on the progress thread before that thread can send the table to a peer, and holds the mutex until the thread
+ * ends. Nobody else takes the mutex, so trylock is enough, and the order of locks does not matter.
  */
 static void hold_liveness(void *unused)
 {
@@ -88,7 +88,7 @@ static void create_own(void)
 	madvise(own, sizeof(*own), MADV_DONTFORK);
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
 		goto unmap;
-	/* The descriptor for the peers can only be read, but without this seal they could open its file anew to write. */
+	/* The descriptor of the peers is read-only, but without this seal they could open its file anew for writing. */
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE))
 		log_warn("this kernel cannot seal the table of regions (Linux 5.1 can): processes of this user that are connected "
 			 "could change it, and so what others READ by a short cut");
@@ -136,7 +136,7 @@ const struct shared_table *peer_table_map(int fd, const uint8_t *nonce)
 	struct statx status;
 	int seals = fcntl(fd, F_GET_SEALS);
 
-	/* Without SEAL_SHRINK the peer could truncate it under us: SIGBUS. */
+	/* Without SEAL_SHRINK the peer could truncate the table, and reading it would raise SIGBUS. */
 	if (seals < 0 || !(seals & F_SEAL_SHRINK))
 		goto close_fd;
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &status) || status.stx_size < sizeof(*table))

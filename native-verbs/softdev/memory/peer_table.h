@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The MR and QP tables that a process shows to its peers: a sealed memfd, mapped read-only by them
- * (the descriptor comes with the link), so that a READ can be checked without asking. Keys are not in it: whether the one that a
- * requester has is right it asks once for each generation (WIRE_FILE_REQUEST), and whoever has none learns none. Read this and the
- * frames in wire.h before changing a layout: two processes may run different builds.
+ * The MR and QP tables that a process shows to its peers: a sealed memfd, whose descriptor comes with the link and which
+ * the peers map read-only, so that they can check a READ without asking. The table contains no keys: once for each
+ * generation a requester asks whether its key is right (WIRE_FILE_REQUEST), and a peer without a key learns none. Read
+ * this and the frames in wire.h before changing a layout, because two processes may run different builds.
  *
- * An entry is valid while its generation is odd; a writer makes it even, changes the entry, and publishes a new
- * odd one that was never used before. A reader copies the entry between two loads of the same odd value.
+ * An entry is valid while its generation is odd. A writer makes the generation even, changes the entry, and publishes a
+ * new odd generation that was never used before. A reader copies the entry between two loads of one odd generation.
  */
 #ifndef SOFTDEV_PEER_TABLE_H
 #define SOFTDEV_PEER_TABLE_H
@@ -55,15 +55,15 @@ struct shared_table {
 	struct qp_entry qp[TABLE_QP_SLOTS];
 };
 
-/* This process's own table, created on first use. NULL + errno. */
+/* Returns this process's own table, which it creates on first use. NULL and errno on failure. */
 struct shared_table *own_table(void);
-/* A descriptor of it that can only be read; -1 when there is none. */
+/* Returns a read-only descriptor of it, -1 if there is none. */
 int own_table_fd(void);
 
-/* Maps a peer's table; checks size, seals and nonce. NULL if it cannot be trusted. Closes fd. */
+/* Maps a peer's table after checking size, seals and nonce. Returns NULL if it cannot be trusted. Closes fd. */
 const struct shared_table *peer_table_map(int fd, const uint8_t *nonce);
 void peer_table_unmap(const struct shared_table *table);
-/* False once the peer's progress thread is dead. */
+/* Returns false once the peer's progress thread is dead. */
 bool peer_table_alive(const struct shared_table *table);
 
 #endif

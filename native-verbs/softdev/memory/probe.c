@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 /*
- * An atomic OR with 0 asks the kernel just that and changes nothing; a wake-up that nobody waits for comes with it.
+ * FUTEX_WAKE_OP makes the kernel write to the word, by an atomic OR with 0, which changes nothing. Nobody waits for the
+ * wake-up that belongs to it.
  */
 bool probe_writable(const void *address)
 {

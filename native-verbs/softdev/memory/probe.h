@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* Tells whether the aligned four bytes around an address can be written, and brings their page in. */
+/* Returns true if the aligned four bytes around an address can be written; their page is then in memory. */
 bool probe_writable(const void *address);
 
 #endif

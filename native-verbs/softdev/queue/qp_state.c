@@ -162,7 +162,10 @@ void qp_reset(struct softdev_qp *qp)
 	memset(&qp->attr, 0, sizeof(qp->attr));
 }
 
-/* Hardware has started on a request when ibv_post_send() returns, and programs end a connection after their last message. */
+/*
+ * Hardware has started on a request when ibv_post_send() returns, and programs end a connection right after their last
+ * message.
+ */
 void qp_send_posted(struct softdev_qp *qp)
 {
 	bool waits;
