@@ -13,6 +13,7 @@
 
 enum transport { RC, UC, UD, TRANSPORTS };
 
+/* The attributes of each transport, in the order of the enumeration. */
 struct transition {
 	unsigned int valid; /* bits 1 << transport: the transports that have this transition */
 	int required[TRANSPORTS], optional[TRANSPORTS];
@@ -21,74 +22,55 @@ struct transition {
 enum {
 	ALL = 1 << RC | 1 << UC | 1 << UD,
 	ACCESS = IBV_QP_ACCESS_FLAGS,
-	MIGRATION = IBV_QP_PATH_MIG_STATE,
 	TO_INIT = IBV_QP_PKEY_INDEX | IBV_QP_PORT,
 	TO_RTR = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+	TO_RTS = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
+	IN_RTS_UC = IBV_QP_CUR_STATE | ACCESS | IBV_QP_PATH_MIG_STATE,
+	IN_RTS_UD = IBV_QP_CUR_STATE | IBV_QP_QKEY,
+	IN_SQD_UC = IBV_QP_AV | ACCESS | IBV_QP_PKEY_INDEX | IBV_QP_PATH_MIG_STATE,
+	DRAINED = IBV_QP_EN_SQD_ASYNC_NOTIFY,
 };
 
+#define INIT_ATTRIBUTES {TO_INIT | ACCESS, TO_INIT | ACCESS, TO_INIT | IBV_QP_QKEY}
+#define RTS_ATTRIBUTES {IN_RTS_UC | IBV_QP_MIN_RNR_TIMER, IN_RTS_UC, IN_RTS_UD}
 #define TO_RESET_OR_ERROR [IBV_QPS_RESET] = {.valid = ALL}, [IBV_QPS_ERR] = {.valid = ALL}
-#define OPTIONAL_TO_RTS                                                     \
-	{[RC] = IBV_QP_CUR_STATE | ACCESS | MIGRATION | IBV_QP_MIN_RNR_TIMER, \
-	 [UC] = IBV_QP_CUR_STATE | ACCESS | MIGRATION,                        \
-	 [UD] = IBV_QP_CUR_STATE | IBV_QP_QKEY}
 
 static const struct transition transitions[IBV_QPS_ERR + 1][IBV_QPS_ERR + 1] = {
 	[IBV_QPS_RESET] = {
 		[IBV_QPS_RESET] = {.valid = ALL},
-		[IBV_QPS_INIT] = {.valid = ALL,
-				  .required = {[RC] = TO_INIT | ACCESS,
-					       [UC] = TO_INIT | ACCESS,
-					       [UD] = TO_INIT | IBV_QP_QKEY}},
+		[IBV_QPS_INIT] = {.valid = ALL, .required = INIT_ATTRIBUTES},
 	},
 	[IBV_QPS_INIT] = {
 		TO_RESET_OR_ERROR,
-		[IBV_QPS_INIT] = {.valid = ALL,
-				  .optional = {[RC] = TO_INIT | ACCESS,
-					       [UC] = TO_INIT | ACCESS,
-					       [UD] = TO_INIT | IBV_QP_QKEY}},
+		[IBV_QPS_INIT] = {.valid = ALL, .optional = INIT_ATTRIBUTES},
 		[IBV_QPS_RTR] = {.valid = ALL,
-				 .required = {[RC] = TO_RTR | IBV_QP_MAX_DEST_RD_ATOMIC |
-						     IBV_QP_MIN_RNR_TIMER,
-					      [UC] = TO_RTR},
-				 .optional = {[RC] = ACCESS | IBV_QP_PKEY_INDEX,
-					      [UC] = ACCESS | IBV_QP_PKEY_INDEX,
-					      [UD] = IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
+				 .required = {TO_RTR | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER, TO_RTR, 0},
+				 .optional = {ACCESS | IBV_QP_PKEY_INDEX, ACCESS | IBV_QP_PKEY_INDEX,
+					      IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
 	},
 	[IBV_QPS_RTR] = {
 		TO_RESET_OR_ERROR,
 		[IBV_QPS_RTS] = {.valid = ALL,
-				 .required = {[RC] = IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-						     IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
-					      [UC] = IBV_QP_SQ_PSN,
-					      [UD] = IBV_QP_SQ_PSN},
-				 .optional = OPTIONAL_TO_RTS},
+				 .required = {TO_RTS | IBV_QP_SQ_PSN, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN},
+				 .optional = RTS_ATTRIBUTES},
 	},
 	[IBV_QPS_RTS] = {
 		TO_RESET_OR_ERROR,
-		[IBV_QPS_RTS] = {.valid = ALL, .optional = OPTIONAL_TO_RTS},
-		[IBV_QPS_SQD] = {.valid = ALL,
-				 .optional = {[RC] = IBV_QP_EN_SQD_ASYNC_NOTIFY,
-					      [UC] = IBV_QP_EN_SQD_ASYNC_NOTIFY,
-					      [UD] = IBV_QP_EN_SQD_ASYNC_NOTIFY}},
+		[IBV_QPS_RTS] = {.valid = ALL, .optional = RTS_ATTRIBUTES},
+		[IBV_QPS_SQD] = {.valid = ALL, .optional = {DRAINED, DRAINED, DRAINED}},
 	},
 	[IBV_QPS_SQD] = {
 		TO_RESET_OR_ERROR,
-		[IBV_QPS_RTS] = {.valid = ALL, .optional = OPTIONAL_TO_RTS},
+		[IBV_QPS_RTS] = {.valid = ALL, .optional = RTS_ATTRIBUTES},
 		[IBV_QPS_SQD] = {.valid = ALL,
-				 .optional = {[RC] = IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT |
-						     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-						     IBV_QP_MAX_QP_RD_ATOMIC |
-						     IBV_QP_MAX_DEST_RD_ATOMIC | ACCESS |
-						     IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER |
-						     MIGRATION,
-					      [UC] = IBV_QP_AV | ACCESS | IBV_QP_PKEY_INDEX | MIGRATION,
-					      [UD] = IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
+				 .optional = {IN_SQD_UC | TO_RTS | IBV_QP_PORT | IBV_QP_MAX_DEST_RD_ATOMIC |
+						      IBV_QP_MIN_RNR_TIMER,
+					      IN_SQD_UC, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
 	},
 	[IBV_QPS_SQE] = {
 		TO_RESET_OR_ERROR,
 		[IBV_QPS_RTS] = {.valid = 1 << UC | 1 << UD,
-				 .optional = {[UC] = IBV_QP_CUR_STATE | ACCESS,
-					      [UD] = IBV_QP_CUR_STATE | IBV_QP_QKEY}},
+				 .optional = {0, IBV_QP_CUR_STATE | ACCESS, IN_RTS_UD}},
 	},
 	[IBV_QPS_ERR] = {TO_RESET_OR_ERROR},
 };
