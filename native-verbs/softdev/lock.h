@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * The mutexes and condition variables of the device begin as zeros, as everything in the objects that hold them: in glibc
+ * and musl that makes them initialised, and they own nothing that would have to be destroyed.
+ *
  * HOLD_LOCK(&mutex) locks a mutex until the enclosing block ends, by whatever way. A function that must unlock earlier
  * calls pthread_mutex_lock() and pthread_mutex_unlock() itself.
  */

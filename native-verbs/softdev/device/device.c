@@ -123,7 +123,6 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	base->async_fd = context->async.fd;
 	base->num_comp_vectors = DEVICE_COMP_VECTORS;
 	base->abi_compat = __VERBS_ABI_IS_EXTENDED;
-	pthread_mutex_init(&base->mutex, NULL);
 	for (int i = 0; device_operations[i]; i++)
 		device_operations[i](&context->verbs);
 	return base;
@@ -146,7 +145,6 @@ void context_release(struct ibv_context *base)
 
 	if (atomic_fetch_sub(&context->users, 1) != 1 || !event_queue_destroy(&context->async))
 		return;
-	pthread_mutex_destroy(&base->mutex);
 	free(context);
 }
 

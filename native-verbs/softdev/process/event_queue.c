@@ -18,7 +18,6 @@ int event_queue_init(struct event_queue *queue)
 	if (queue->fd < 0)
 		return -errno;
 	queue->engine = engine;
-	pthread_mutex_init(&queue->lock, NULL);
 	sem_init(&queue->wake, 0, 0);
 	queue->nodes = (struct list){0};
 	return 0;
@@ -35,7 +34,6 @@ bool event_queue_destroy(struct event_queue *queue)
 		return false;
 	close(queue->fd);
 	sem_destroy(&queue->wake);
-	pthread_mutex_destroy(&queue->lock);
 	return true;
 }
 

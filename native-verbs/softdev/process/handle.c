@@ -21,7 +21,7 @@ static const uint32_t limits[HANDLE_KINDS] = {
 
 struct handle_state {
 	pthread_mutex_t lock;
-	struct {
+	struct handle_table {
 		void **objects;
 		uint32_t next; /* the search for a free handle starts here, so that handles are not reused at once */
 	} tables[HANDLE_KINDS];
@@ -31,22 +31,21 @@ ENGINE_PART(handle, NULL);
 
 int64_t handle_add(enum handle_kind kind, void *object)
 {
-	int64_t handle = -ENOMEM;
+	struct handle_table *table = &engine->handle->tables[kind];
 
 	HOLD_LOCK(&engine->handle->lock);
-	if (!engine->handle->tables[kind].objects)
-		engine->handle->tables[kind].objects = calloc(limits[kind], sizeof(void *));
-	for (uint32_t i = 0; engine->handle->tables[kind].objects && i < limits[kind] && handle < 0; i++) {
-		uint32_t candidate = (engine->handle->tables[kind].next + i) % limits[kind];
+	if (!table->objects)
+		table->objects = calloc(limits[kind], sizeof(void *));
+	for (uint32_t i = 0; table->objects && i < limits[kind]; i++) {
+		uint32_t handle = (table->next + i) % limits[kind];
 
-		if (!engine->handle->tables[kind].objects[candidate])
-			handle = candidate;
+		if (table->objects[handle])
+			continue;
+		table->objects[handle] = object;
+		table->next = handle + 1;
+		return handle;
 	}
-	if (handle >= 0) {
-		engine->handle->tables[kind].objects[handle] = object;
-		engine->handle->tables[kind].next = handle + 1;
-	}
-	return handle;
+	return -ENOMEM;
 }
 
 void *handle_new(enum handle_kind kind, size_t bytes, uint32_t *handle)

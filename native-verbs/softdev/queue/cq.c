@@ -63,10 +63,6 @@ struct softdev_cq *cq_create(struct ibv_context *context, const struct ibv_cq_in
 	cq->base.cq_context = attr->cq_context;
 	cq->base.handle = handle;
 	cq->base.cqe = attr->cqe;
-	pthread_mutex_init(&cq->base.mutex, NULL);
-	pthread_cond_init(&cq->base.cond, NULL);
-	pthread_mutex_init(&cq->lock, NULL);
-	pthread_mutex_init(&cq->poll_lock, NULL);
 	cq->error.event = (struct ibv_async_event){.element.cq = &cq->base, .event_type = IBV_EVENT_CQ_ERR};
 	cq->overrun_task = (struct progress_task){.callback = fail_queue_pairs, .owner = cq};
 	if (cq->parent_domain)
@@ -163,10 +159,6 @@ int softverbs_ibv_destroy_cq(struct ibv_cq *base)
 	pd_release(&cq->memory);
 	if (cq->parent_domain)
 		atomic_fetch_sub(&cq->parent_domain->users, 1);
-	pthread_mutex_destroy(&cq->lock);
-	pthread_mutex_destroy(&cq->poll_lock);
-	pthread_mutex_destroy(&base->mutex);
-	pthread_cond_destroy(&base->cond);
 	free(cq);
 	return 0;
 }

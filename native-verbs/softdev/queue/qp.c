@@ -44,10 +44,6 @@ bool qp_raise_type(struct softdev_qp *qp, enum ibv_event_type type)
 
 static void free_qp(struct softdev_qp *qp)
 {
-	pthread_mutex_destroy(&qp->lock);
-	pthread_cond_destroy(&qp->idle);
-	pthread_mutex_destroy(&qp->base.mutex);
-	pthread_cond_destroy(&qp->base.cond);
 	if (qp->transport->destroy)
 		qp->transport->destroy(qp);
 	wr_builder_free(qp->builder);
@@ -87,10 +83,6 @@ static struct softdev_qp *new_qp(struct ibv_pd *pd, const struct ibv_qp_init_att
 	qp->base.srq = init->srq;
 	qp->base.state = IBV_QPS_RESET;
 	qp->base.qp_type = init->qp_type;
-	pthread_mutex_init(&qp->base.mutex, NULL);
-	pthread_cond_init(&qp->base.cond, NULL);
-	pthread_mutex_init(&qp->lock, NULL);
-	pthread_cond_init(&qp->idle, NULL);
 	qp->pd = to_pd(pd);
 	qp->send_cq = to_cq(init->send_cq);
 	qp->recv_cq = to_cq(init->recv_cq);

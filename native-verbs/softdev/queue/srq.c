@@ -50,9 +50,6 @@ static void free_srq(struct softdev_srq *srq)
 		srq->blocks = block->next;
 		free(block);
 	}
-	pthread_mutex_destroy(&srq->lock);
-	pthread_mutex_destroy(&srq->base.mutex);
-	pthread_cond_destroy(&srq->base.cond);
 	free(srq);
 }
 
@@ -72,9 +69,6 @@ static struct softdev_srq *new_srq(struct ibv_pd *pd, const struct ibv_srq_init_
 	srq->limit_reached.event = (struct ibv_async_event){.element.srq = &srq->base,
 							    .event_type = IBV_EVENT_SRQ_LIMIT_REACHED};
 	srq->error.event = (struct ibv_async_event){.element.srq = &srq->base, .event_type = IBV_EVENT_SRQ_ERR};
-	pthread_mutex_init(&srq->lock, NULL);
-	pthread_mutex_init(&srq->base.mutex, NULL);
-	pthread_cond_init(&srq->base.cond, NULL);
 	if (allocate_up_to(srq, srq->max_wr))
 		return srq;
 	free_srq(srq);

@@ -209,24 +209,12 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 	wr_set_inline_data(ex, (void *)(uintptr_t)data, sizeof(uint64_t));
 }
 
-/* Does nothing for an inherited queue pair, whose lock a thread of the parent may hold for ever. */
-static void lock(struct ibv_qp_ex *ex)
-{
-	if (!is_inherited(ex->qp_base.context))
-		pthread_mutex_lock(&qp_of(ex)->builder->lock);
-}
-
-static void unlock(struct ibv_qp_ex *ex)
-{
-	if (!is_inherited(ex->qp_base.context))
-		pthread_mutex_unlock(&qp_of(ex)->builder->lock);
-}
-
 static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct wr_builder *builder = qp_of(ex)->builder;
 
-	lock(ex);
+	if (!is_inherited(ex->qp_base.context)) /* otherwise a thread of the parent may hold the lock for ever */
+		pthread_mutex_lock(&builder->lock);
 	builder->error = 0;
 	builder->count = 0;
 	builder->current = &builder->ignored;
@@ -234,7 +222,8 @@ static void wr_start(struct ibv_qp_ex *ex)
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-	unlock(ex);
+	if (!is_inherited(ex->qp_base.context))
+		pthread_mutex_unlock(&qp_of(ex)->builder->lock);
 }
 
 static int wr_complete(struct ibv_qp_ex *ex)
@@ -246,7 +235,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		builder->requests[i - 1].next = &builder->requests[i];
 	if (!error && builder->count)
 		error = sq_post_all(qp_of(ex), builder->requests);
-	unlock(ex);
+	wr_abort(ex); /* nothing is left of the batch */
 	return error;
 }
 
@@ -295,7 +284,7 @@ static void set_functions(struct ibv_qp_ex *ex, uint64_t send_ops)
 int wr_builder_attach(struct softdev_qp *qp, uint64_t send_ops)
 {
 	struct wr_builder *builder = calloc(1, sizeof(*builder));
-	size_t slots = qp->cap.max_send_wr ? qp->cap.max_send_wr : 1;
+	size_t slots = qp->cap.max_send_wr + 1; /* not 0, for which calloc() may return NULL */
 
 	if (!builder)
 		return ENOMEM;
@@ -303,7 +292,6 @@ int wr_builder_attach(struct softdev_qp *qp, uint64_t send_ops)
 	builder->requests = calloc(slots, sizeof(*builder->requests));
 	builder->lists = calloc(slots * (qp->cap.max_send_sge + 1), sizeof(*builder->lists));
 	builder->bytes = calloc(slots, qp->cap.max_inline_data);
-	pthread_mutex_init(&builder->lock, NULL);
 	qp->builder = builder; /* freed with the queue pair */
 	if (!builder->requests || !builder->lists || !builder->bytes)
 		return ENOMEM;
@@ -315,7 +303,6 @@ void wr_builder_free(struct wr_builder *builder)
 {
 	if (!builder)
 		return;
-	pthread_mutex_destroy(&builder->lock);
 	free(builder->requests);
 	free(builder->lists);
 	free(builder->bytes);

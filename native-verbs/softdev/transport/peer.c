@@ -101,7 +101,6 @@ struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address,
 	memcpy(peer->nonce, nonce, sizeof(peer->nonce));
 	peer->pid = pid;
 	atomic_init(&peer->references, 1);
-	pthread_mutex_init(&peer->lock, NULL);
 	error = probe_cma(pid, cookie_address, nonce);
 	atomic_init(&peer->cma, !error);
 	if (error)
@@ -155,7 +154,6 @@ void peer_release(struct peer *peer)
 		while (peer->files[i])
 			drop_file(peer, &peer->files[i]);
 	peer_table_unmap(peer->table);
-	pthread_mutex_destroy(&peer->lock);
 	free(peer);
 }
 

@@ -165,8 +165,7 @@ static void on_file_reply(struct softdev_qp *qp, const struct frame *frame, cons
 
 	if (qp->requester.peer && frame->status != ESTALE)
 		peer_file_add(qp->requester.peer, frame->rkey, frame->arg, !frame->status, used ? fds[0] : -1);
-	for (int i = used; i < fd_count; i++)
-		close(fds[i]);
+	link_close_fds(fds + used, fd_count - used);
 	qp->requester.waits_for_key = false;
 }
 
@@ -196,8 +195,7 @@ static bool on_open_reply(struct softdev_qp *qp, const struct frame *frame, cons
 			COUNT(connections_tcp);
 		connection_begin(qp);
 	}
-	for (int i = 0; i < fd_count; i++)
-		close(fds[i]);
+	link_close_fds(fds, fd_count);
 	return opened;
 }
 
