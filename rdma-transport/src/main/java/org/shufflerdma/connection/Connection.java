@@ -2,7 +2,6 @@
 package org.shufflerdma.connection;
 
 import java.io.IOException;
-import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -11,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.RegisteredBuffer;
@@ -37,51 +37,51 @@ public final class Connection {
   /** What a post may still take where nothing is drained, as the poller is gone. */
   private static final long MIN_POST_NS = TimeUnit.SECONDS.toNanos(1);
 
-  /** Who keeps the connection. Called by any thread; must not block. */
-  interface Owner {
-    /** It broke: called once. */
-    void broken(Connection connection);
-
-    /** A list of READs of data was carried out. */
-    void progressed(Connection connection);
-  }
-
+  private final PeerState state;
   private final PeerId peer;
   private final ConnectionId id;
   private final QueuePair queuePair;
   private final PendingReads pending;
   private final TransportStats stats;
-  private final Owner owner;
+  private final Consumer<Connection> whenBroken;
   private final SendBudget budget;
   private final ReentrantLock postLock = new ReentrantLock();
   private final ReadBatch batch;
   private final Map<Long, PostedList> outstanding = new ConcurrentHashMap<>();
   private final AtomicReference<@Nullable NoConnectionException> breakage = new AtomicReference<>();
-  private volatile @Nullable InetSocketAddress tcpAddress;
   private volatile long lastProgressNs = System.nanoTime();
   private volatile long handedOutNs = lastProgressNs;
   private volatile boolean verified;
 
+  /**
+   * @param state is told of READs of data that were carried out
+   * @param whenBroken is called once, by any thread, and must not block
+   */
   Connection(
-      PeerId peer,
+      PeerState state,
       ConnectionId id,
       QueuePair queuePair,
       PendingReads pending,
       TransportStats stats,
-      Owner owner,
+      Consumer<Connection> whenBroken,
       TransportSettings settings) {
-    this.peer = peer;
+    this.state = state;
+    this.peer = state.peer();
     this.id = id;
     this.queuePair = queuePair;
     this.pending = pending;
     this.stats = stats;
-    this.owner = owner;
+    this.whenBroken = whenBroken;
     this.budget = new SendBudget(settings.sendQueueDepth());
     this.batch = new ReadBatch(settings.readsPerList());
   }
 
   public PeerId peer() {
     return peer;
+  }
+
+  PeerState state() {
+    return state;
   }
 
   public int queuePairNumber() {
@@ -227,7 +227,7 @@ public final class Connection {
     if (status == WcStatus.SUCCESS) {
       stats.readBytesCompleted.add(list.totalBytes);
       if (list.carriesData) {
-        owner.progressed(this);
+        state.succeeded();
       }
       list.completion.succeeded();
     } else {
@@ -251,7 +251,7 @@ public final class Connection {
     if (isOpen()
         && breakage.compareAndSet(null, new NoConnectionException(peer, failure, detail))) {
       budget.close();
-      owner.broken(this);
+      whenBroken.accept(this);
     }
   }
 
@@ -369,15 +369,6 @@ public final class Connection {
   /** The canary has been read through it: from now on it can be idle. */
   void verified() {
     verified = true;
-  }
-
-  void tcpAddress(@Nullable InetSocketAddress address) {
-    tcpAddress = address;
-  }
-
-  @Nullable
-  InetSocketAddress tcpAddress() {
-    return tcpAddress;
   }
 
   /** Nanoseconds since anything completed while something is outstanding; else 0. */

@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
  * replaced at the next request. A peer that keeps failing is left alone for a while. Any thread may
  * call; {@link #connect} blocks its caller until the deadline at most.
  */
-public final class ConnectionPool implements Connection.Owner {
+public final class ConnectionPool {
   private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
 
   private final TransportSettings settings;
@@ -75,7 +75,7 @@ public final class ConnectionPool implements Connection.Owner {
       Deadline deadline)
       throws NoConnectionException, InterruptedException {
     PeerState state =
-        peers.compute(peer, (key, old) -> (old == null ? new PeerState(newBreaker()) : old).use());
+        peers.compute(peer, (key, old) -> (old == null ? newState(key) : old).use(tcpAddress));
     while (true) {
       checkOpen(peer);
       CompletableFuture<Connection> shared = state.currentAttempt();
@@ -83,23 +83,24 @@ public final class ConnectionPool implements Connection.Owner {
         return await(peer, shared, deadline);
       }
       if (!state.mayBeTried()) {
-        throw leftAlone(peer, state, tcpAddress);
+        throw leftAlone(state);
       }
-      if (takePlace(peer, state, isCancelled, deadline)) {
+      if (takePlace(state, isCancelled, deadline)) {
         CompletableFuture<Connection> mine = state.beginAttempt();
         if (mine == null) {
           limit.attemptEnded(null);
         } else {
-          connectInPlace(peer, state, mine, tcpAddress, deadline);
+          connectInPlace(state, mine, deadline);
           return await(peer, mine, deadline);
         }
       }
     }
   }
 
-  private CircuitBreaker newBreaker() {
-    return new CircuitBreaker(
-        settings.breakerFailures(), settings.breakerOpenMs(), System::nanoTime);
+  private PeerState newState(PeerId peer) {
+    return new PeerState(
+        peer,
+        new CircuitBreaker(settings.breakerFailures(), settings.breakerOpenMs(), System::nanoTime));
   }
 
   private void checkOpen(PeerId peer) throws NoConnectionException {
@@ -112,26 +113,19 @@ public final class ConnectionPool implements Connection.Owner {
    * A peer found lost is asked by TCP once more each time: it may have come back, and then TCP brings
    * its blocks.
    */
-  private NoConnectionException leftAlone(
-      PeerId peer, PeerState state, @Nullable InetSocketAddress tcpAddress) {
+  private NoConnectionException leftAlone(PeerState state) {
     PeerFailure last = state.lastFailure();
-    boolean lost = last == PeerFailure.PEER_UNREACHABLE && state.isLost(tcpAddress);
+    boolean lost = last == PeerFailure.PEER_UNREACHABLE && state.isLost();
     return new NoConnectionException(
-        peer,
+        state.peer(),
         lost ? PeerFailure.PEER_UNREACHABLE : PeerFailure.BREAKER,
         "left alone for " + settings.breakerOpenMs() + " ms after " + last);
   }
 
-  /** Returns whether the host of a connection's peer answers TCP; true if it cannot be asked. */
-  boolean isHostAnswering(Connection connection) {
-    PeerState state = peers.get(connection.peer());
-    return state == null || !state.isLost(connection.tcpAddress());
-  }
-
   /** False if another caller has begun to connect to the peer, or it is left alone by now. */
-  private boolean takePlace(
-      PeerId peer, PeerState state, BooleanSupplier isCancelled, Deadline deadline)
+  private boolean takePlace(PeerState state, BooleanSupplier isCancelled, Deadline deadline)
       throws NoConnectionException, InterruptedException {
+    PeerId peer = state.peer();
     BooleanSupplier isNeeded =
         () -> !isCancelled.getAsBoolean() && state.currentAttempt() == null && state.mayBeTried();
     String why =
@@ -157,15 +151,11 @@ public final class ConnectionPool implements Connection.Owner {
 
   /** Uses the place that the caller has taken, and completes the attempt. */
   private void connectInPlace(
-      PeerId peer,
-      PeerState state,
-      CompletableFuture<Connection> attempt,
-      @Nullable InetSocketAddress tcpAddress,
-      Deadline deadline)
+      PeerState state, CompletableFuture<Connection> attempt, Deadline deadline)
       throws InterruptedException {
+    PeerId peer = state.peer();
     try {
-      Connection connection = connectOrCount(peer, state, tcpAddress, deadline);
-      connection.tcpAddress(tcpAddress);
+      Connection connection = connectOrCount(state, deadline);
       if (state.connected()) {
         stats.reconnects.increment();
       }
@@ -184,32 +174,31 @@ public final class ConnectionPool implements Connection.Owner {
     }
   }
 
-  private Connection connectOrCount(
-      PeerId peer, PeerState state, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
+  private Connection connectOrCount(PeerState state, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     try {
       Deadline connected = deadline.atMostMs(settings.connectTimeoutMs());
-      Connector.Unverified made = make(peer, state, tcpAddress, connected);
+      Connector.Unverified made = make(state, connected);
       connector.verify(made, connected);
       return made.connection();
     } catch (NoConnectionException e) {
-      NoConnectionException known = isLost(e, state, tcpAddress) ? e.unreachable(peer) : e;
+      boolean unanswered = e.failure() == PeerFailure.TIMEOUT || e.failure() == PeerFailure.CANARY;
+      NoConnectionException known = unanswered && state.isLost() ? e.unreachable(state.peer()) : e;
       stats.connectFailures.increment();
-      countFailure(peer, state, known.failure());
+      countFailure(state, known.failure());
       LOG.warn("{}", known.getMessage());
       throw known;
     }
   }
 
   /** The place is the connection's from then on, or given back. */
-  private Connector.Unverified make(
-      PeerId peer, PeerState state, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
+  private Connector.Unverified make(PeerState state, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     Connector.Unverified made = null;
     try {
       limit.lookAgain(); // who waits in line to connect to this peer shares the attempt
-      checkNotLost(peer, state, tcpAddress);
-      made = connectOrMakeRoom(peer, deadline);
+      checkNotLost(state);
+      made = connectOrMakeRoom(state, deadline);
       return made;
     } finally {
       limit.attemptEnded(made == null ? null : made.connection());
@@ -217,42 +206,34 @@ public final class ConnectionPool implements Connection.Owner {
   }
 
   /** Where the device has nothing left for one more connection, one that is idle makes room. */
-  private Connector.Unverified connectOrMakeRoom(PeerId peer, Deadline deadline)
+  private Connector.Unverified connectOrMakeRoom(PeerState state, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     try {
-      return connector.connect(peer, this, deadline);
+      return connector.connect(state, this::broken, deadline);
     } catch (NoConnectionException e) {
       if (e.failure() != PeerFailure.RESOURCES || !limit.makeRoom(deadline)) {
         throw e;
       }
     }
-    return connector.connect(peer, this, deadline);
+    return connector.connect(state, this::broken, deadline);
   }
 
   /** A peer whose device has just fallen silent is not waited for again if its host is silent, too. */
-  private static void checkNotLost(
-      PeerId peer, PeerState state, @Nullable InetSocketAddress tcpAddress)
-      throws NoConnectionException {
-    if (state.hasFallenSilent() && state.isLost(tcpAddress)) {
+  private static void checkNotLost(PeerState state) throws NoConnectionException {
+    if (state.hasFallenSilent() && state.isLost()) {
       throw new NoConnectionException(
-          peer, PeerFailure.PEER_UNREACHABLE, "its READs were not answered, nor is TCP");
+          state.peer(), PeerFailure.PEER_UNREACHABLE, "its READs were not answered, nor is TCP");
     }
   }
 
-  private static boolean isLost(
-      NoConnectionException e, PeerState state, @Nullable InetSocketAddress tcpAddress) {
-    return (e.failure() == PeerFailure.TIMEOUT || e.failure() == PeerFailure.CANARY)
-        && state.isLost(tcpAddress);
-  }
-
-  private void countFailure(PeerId peer, PeerState state, PeerFailure failure) {
+  private void countFailure(PeerState state, PeerFailure failure) {
     if (failure == PeerFailure.RESOURCES) { // this side's shortage, not the peer's failure
       state.undecided();
     } else if (state.failed(failure)) {
       stats.breakersOpened.increment();
       LOG.warn(
           "RDMA peer={} event=BREAKER_OPEN action=left alone for {} ms",
-          peer,
+          state.peer(),
           settings.breakerOpenMs());
     }
   }
@@ -275,16 +256,7 @@ public final class ConnectionPool implements Connection.Owner {
     }
   }
 
-  @Override
-  public void progressed(Connection connection) {
-    PeerState state = peers.get(connection.peer());
-    if (state != null) {
-      state.succeeded();
-    }
-  }
-
-  @Override
-  public void broken(Connection connection) {
+  private void broken(Connection connection) {
     NoConnectionException breakage = connection.breakage();
     try {
       if (breakage != null && breakage.failure() != PeerFailure.CLOSED) {
@@ -325,11 +297,8 @@ public final class ConnectionPool implements Connection.Owner {
         connection.queuePairNumber(),
         breakage.reason(),
         outstanding);
-    PeerState state = peers.get(peer);
-    if (state != null) {
-      state.fellSilent(failure == PeerFailure.NO_ANSWER);
-      countFailure(peer, state, failure);
-    }
+    connection.state().fellSilent(failure == PeerFailure.NO_ANSWER);
+    countFailure(connection.state(), failure);
   }
 
   private void destroy(Connection connection, Deadline drained) {
@@ -338,10 +307,7 @@ public final class ConnectionPool implements Connection.Owner {
       connection.destroy(drained);
     } finally {
       limit.destroyed(connection);
-      PeerState state = peers.get(connection.peer());
-      if (state != null) {
-        state.forgetEnded();
-      }
+      connection.state().forgetEnded();
     }
   }
 

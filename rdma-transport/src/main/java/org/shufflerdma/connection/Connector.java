@@ -6,6 +6,7 @@ import java.net.InetSocketAddress;
 import java.security.SecureRandom;
 import java.util.List;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.BufferPool;
@@ -68,8 +69,9 @@ final class Connector {
   record Unverified(Connection connection, CmConversation conversation, Handshake.Reply reply) {}
 
   /** The caller verifies it next, and destroys it in the end. */
-  Unverified connect(PeerId peer, Connection.Owner owner, Deadline deadline)
+  Unverified connect(PeerState state, Consumer<Connection> whenBroken, Deadline deadline)
       throws NoConnectionException, InterruptedException {
+    PeerId peer = state.peer();
     CmConversation conversation = new CmConversation();
     ConnectionId id;
     try {
@@ -83,7 +85,8 @@ final class Connector {
       queuePair = createQueuePair(peer, id);
       Handshake.Reply reply = shakeHands(peer, id, conversation, deadline);
       establish(peer, id, queuePair);
-      Connection connection = new Connection(peer, id, queuePair, pending, stats, owner, settings);
+      Connection connection =
+          new Connection(state, id, queuePair, pending, stats, whenBroken, settings);
       return new Unverified(connection, conversation, reply);
     } catch (Throwable t) {
       discard(id, queuePair);

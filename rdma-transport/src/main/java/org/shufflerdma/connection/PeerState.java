@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  * #isLost}.
  */
 final class PeerState {
+  private final PeerId peer;
   private final CircuitBreaker breaker;
   private final HostProbe probe = new HostProbe();
 
@@ -21,13 +22,27 @@ final class PeerState {
   private boolean fellSilent;
   private long usedNs = System.nanoTime();
 
-  PeerState(CircuitBreaker breaker) {
+  private volatile @Nullable InetSocketAddress tcpAddress;
+
+  PeerState(PeerId peer, CircuitBreaker breaker) {
+    this.peer = peer;
     this.breaker = breaker;
   }
 
+  PeerId peer() {
+    return peer;
+  }
+
+  /** Where the peer's host is asked by TCP; null if that is not known. */
+  @Nullable
+  InetSocketAddress tcpAddress() {
+    return tcpAddress;
+  }
+
   /** A request for the peer has come: it is not forgotten for a while. */
-  synchronized PeerState use() {
+  synchronized PeerState use(@Nullable InetSocketAddress address) {
     usedNs = System.nanoTime();
+    tcpAddress = address;
     return this;
   }
 
@@ -106,7 +121,8 @@ final class PeerState {
   }
 
   /** Returns whether the peer's host does not answer TCP either; false if it cannot be asked. */
-  boolean isLost(@Nullable InetSocketAddress tcpAddress) {
-    return tcpAddress != null && !probe.isAnswering(tcpAddress);
+  boolean isLost() {
+    InetSocketAddress address = tcpAddress;
+    return address != null && !probe.isAnswering(address);
   }
 }

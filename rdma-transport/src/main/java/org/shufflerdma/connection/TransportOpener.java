@@ -113,7 +113,7 @@ final class TransportOpener {
 
     // All threads start before peers are let in.
     Watchdog watchdog =
-        new Watchdog(settings, connections.connections(), connections::isHostAnswering, prober);
+        new Watchdog(settings, connections.connections(), connection -> !connection.state().isLost(), prober);
     ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(
         body -> Workers.thread(name + "-watchdog", body));
     acquired.keep(timer::shutdownNow);

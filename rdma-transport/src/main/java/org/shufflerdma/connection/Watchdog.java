@@ -105,7 +105,7 @@ final class Watchdog {
     if (!hostAnswers.test(connection) && connection.silentNs() >= seenNs) {
       connection.breakWith(
           PeerFailure.PEER_UNREACHABLE,
-          "no completion, and no answer from " + connection.tcpAddress() + " either");
+          "no completion, and no answer from " + connection.state().tcpAddress() + " either");
     }
   }
 }
