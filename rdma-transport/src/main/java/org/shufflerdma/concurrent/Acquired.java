@@ -34,7 +34,7 @@ public final class Acquired implements AutoCloseable {
       } catch (InterruptedException e) {
         interrupted = true;
       } catch (Exception e) {
-        LOG.error("RDMA resource {} was not given back", resource, e);
+        LOG.error("RDMA resource {} could not be closed", resource, e);
       }
     }
     if (interrupted) {

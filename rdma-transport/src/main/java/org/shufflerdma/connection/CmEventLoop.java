@@ -68,13 +68,13 @@ final class CmEventLoop {
     ConnectionId about = event.listenId() == null ? event.id() : event.listenId();
     Handler handler = handlers.get(about);
     if (handler == null) {
-      LOG.debug("Nobody handles {}", event);
+      LOG.debug("No handler is registered for {}", event);
       return event.type() == CmEventType.CONNECT_REQUEST ? event.id() : null;
     }
     try {
       handler.handle(event);
     } catch (RuntimeException e) {
-      LOG.error("Event {} was not handled", event, e);
+      LOG.error("Event {} could not be handled", event, e);
     }
     return null;
   }

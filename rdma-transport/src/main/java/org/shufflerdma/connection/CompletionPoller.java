@@ -67,7 +67,7 @@ final class CompletionPoller {
       list.connection.completed(wrId, list, status, vendorError);
     } catch (RuntimeException e) {
       LOG.error(
-          "Completion {} of a READ from {} was not handled",
+          "Completion {} of a READ from {} could not be handled",
           WcStatus.name(status),
           list.connection.peer(),
           e);

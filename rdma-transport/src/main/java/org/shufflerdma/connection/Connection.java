@@ -139,7 +139,7 @@ public final class Connection {
       if (!isOpen()) {
         throw brokenException();
       }
-      throw new TimeoutException("no room in time in the send queue of the connection to " + peer);
+      throw new TimeoutException("the send queue to " + peer + " had no room in time");
     }
     long totalBytes = 0;
     for (Read read : reads) {
@@ -280,7 +280,7 @@ public final class Connection {
     try {
       id.close();
     } catch (IOException | IllegalStateException e) {
-      LOG.warn("Connection id of peer {} could not be destroyed", peer, e);
+      LOG.warn("The connection id of peer {} could not be destroyed", peer, e);
     }
   }
 
@@ -310,7 +310,7 @@ public final class Connection {
     try {
       list.completion.failed(list.failure(knownBreakage()));
     } catch (RuntimeException e) {
-      LOG.error("The end of a list of READs from {} was not handled", peer, e);
+      LOG.error("The failure of a list of READs from {} could not be reported", peer, e);
     }
   }
 
@@ -318,7 +318,7 @@ public final class Connection {
     try {
       id.disconnect();
     } catch (IOException e) {
-      LOG.debug("No orderly disconnect from {}", peer, e);
+      LOG.debug("The disconnect from {} failed", peer, e);
     }
     try {
       queuePair.toError();

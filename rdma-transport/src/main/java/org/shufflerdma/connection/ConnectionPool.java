@@ -222,7 +222,7 @@ public final class ConnectionPool {
   private static void checkNotLost(PeerState state) throws NoConnectionException {
     if (state.hasFallenSilent() && state.isLost()) {
       throw new NoConnectionException(
-          state.peer(), PeerFailure.PEER_UNREACHABLE, "its READs were not answered, nor is TCP");
+          state.peer(), PeerFailure.PEER_UNREACHABLE, "it answers neither READs nor TCP");
     }
   }
 
@@ -247,12 +247,12 @@ public final class ConnectionPool {
       return connection;
     } catch (TimeoutException e) {
       throw new NoConnectionException(
-          peer, PeerFailure.TIMEOUT, "another's attempt did not end in time");
+          peer, PeerFailure.TIMEOUT, "the attempt of another thread did not end in time");
     } catch (ExecutionException e) {
       if (e.getCause() instanceof NoConnectionException known) {
         throw known.forWaiter(peer);
       }
-      throw new IllegalStateException("an attempt ends with a connection or the reason", e);
+      throw new IllegalStateException("an attempt must end with a connection or a reason", e);
     }
   }
 
@@ -344,7 +344,7 @@ public final class ConnectionPool {
       try {
         connection.breakWith(failure, detail);
       } catch (RuntimeException | Error e) { // the others must end as well
-        LOG.error("The connection to {} did not end well", connection.peer(), e);
+        LOG.error("The connection to {} could not be ended", connection.peer(), e);
       }
     }
   }

@@ -119,13 +119,13 @@ final class Connector {
       expect(CmEventType.ADDR_RESOLVED, peer, conversation, deadline);
       if (!device.equals(id.context())) {
         throw new NoConnectionException(
-            peer, PeerFailure.ADDRESS, "its route leads over " + id.deviceName());
+            peer, PeerFailure.ADDRESS, "its route leads to device " + id.deviceName());
       }
       setup.prepare(id);
       id.resolveRoute(deadline.remainingMs());
       expect(CmEventType.ROUTE_RESOLVED, peer, conversation, deadline);
     } catch (VerbsException e) {
-      throw new NoConnectionException(peer, PeerFailure.ADDRESS, "no route", e);
+      throw new NoConnectionException(peer, PeerFailure.ADDRESS, "no route was found", e);
     }
   }
 
@@ -147,7 +147,7 @@ final class Connector {
     try {
       id.connect(setup.request(request));
     } catch (VerbsException e) {
-      throw new NoConnectionException(peer, PeerFailure.REFUSED, "connect failed", e);
+      throw new NoConnectionException(peer, PeerFailure.REFUSED, "the request failed", e);
     }
     CmConversation.Outcome response =
         expect(CmEventType.CONNECT_RESPONSE, peer, conversation, deadline);
@@ -213,12 +213,12 @@ final class Connector {
         wrong = failure.toString();
       } else if (!Canary.matches(
           sink.nioBuffer(0, Canary.SIZE_BYTES), peer.endpoint().bootNonce())) {
-        wrong = "it has foreign bytes";
+        wrong = "the canary has the wrong bytes";
       }
     } catch (TimeoutException e) {
-      wrong = "no completion in time";
+      wrong = "the READ of the canary did not complete in time";
     } catch (NoConnectionException e) {
-      wrong = "it was not posted: " + e.reason();
+      wrong = "the READ of the canary could not be posted: " + e.reason();
     } finally {
       sink.release();
     }
@@ -244,7 +244,7 @@ final class Connector {
       }
       id.close();
     } catch (IOException | IllegalStateException e) {
-      LOG.warn("A connection id that did not connect could not be destroyed", e);
+      LOG.warn("The connection id of a failed attempt could not be destroyed", e);
     }
   }
 }

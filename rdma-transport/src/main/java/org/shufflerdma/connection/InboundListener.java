@@ -116,7 +116,7 @@ final class InboundListener {
 
   private void onListenerEvent(CmEvent event) {
     if (event.type() != CmEventType.CONNECT_REQUEST) {
-      LOG.warn("The RDMA listener got {}", event);
+      LOG.warn("The RDMA listener got an unexpected event: {}", event);
       return;
     }
     byte[] request = event.privateData();
@@ -170,7 +170,7 @@ final class InboundListener {
     long held = rejections.tryLog();
     if (held >= 0) {
       LOG.info(
-          "Rejecting an RDMA connection from {}: {}. {} more since the last such line.",
+          "Rejecting an RDMA connection from {}: {}. {} more were rejected since the last message.",
           id.peerAddress(),
           reason,
           held);
@@ -192,7 +192,7 @@ final class InboundListener {
           "A connect request from {} could not be accepted; its sender may be gone: {}",
           id.peerAddress(),
           e.toString());
-      LOG.debug("Where the accept failed", e);
+      LOG.debug("The accept failed with this exception", e);
       connection.end();
     }
     if (closed) { // by one who may have seen the others, but not this one
@@ -276,7 +276,7 @@ final class InboundListener {
       if (event.type() == CmEventType.ESTABLISHED) {
         establish();
       } else {
-        LOG.debug("Inbound connection from {} ends: {}", id.peerAddress(), event);
+        LOG.debug("The inbound connection from {} ends because of {}", id.peerAddress(), event);
         end();
       }
     }
@@ -302,7 +302,7 @@ final class InboundListener {
       try {
         id.disconnect();
       } catch (IOException e) {
-        LOG.debug("No orderly disconnect of an inbound connection", e);
+        LOG.debug("The disconnect of an inbound connection failed", e);
       }
     }
   }

@@ -39,7 +39,7 @@ public final class NoConnectionException extends IOException {
   /** Returns this failure for a peer whose host does not answer TCP either. */
   NoConnectionException unreachable(PeerId peer) {
     return new NoConnectionException(
-        peer, PeerFailure.PEER_UNREACHABLE, this, detail + ", nor does its host answer TCP");
+        peer, PeerFailure.PEER_UNREACHABLE, this, detail + ", and its host does not answer TCP");
   }
 
   /** Returns this failure for another thread that finds it, with a stack trace of its own. */

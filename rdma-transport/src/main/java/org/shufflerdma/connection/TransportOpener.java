@@ -94,7 +94,7 @@ final class TransportOpener {
         closer,
         () -> Deadline.afterMs(pollThread.isAlive() ? settings.drainTimeoutMs() : 0),
         stats);
-    acquired.keep(() -> connections.close(PeerFailure.CLOSED, "closed here"));
+    acquired.keep(() -> connections.close(PeerFailure.CLOSED, "this transport is closed"));
 
     // The side that peers connect to.
     InboundListener listener = new InboundListener(
@@ -232,7 +232,7 @@ final class TransportOpener {
         connections.forgetUnused(PEER_UNUSED_MS);
         buffers.trim(BUFFER_IDLE_MS);
       } catch (Throwable t) { // one that escaped would end the timer, and with it all deadlines
-        LOG.error("The RDMA watchdog failed in one round, and goes on", t);
+        LOG.error("The RDMA watchdog failed in one round and continues", t);
       }
     };
     ScheduledFuture<?> unused =

@@ -210,10 +210,10 @@ public final class BufferPool implements AutoCloseable {
   private void logPages(Slab slab) {
     if (settings.hugePages() && loggedPages.add(slab.isOfReservedPages())) {
       LOG.info(
-          "Fetch buffers are in huge pages, {}",
+          "Fetch buffers use {}",
           slab.isOfReservedPages()
-              ? "of the kernel's pool (vm.nr_hugepages)"
-              : "transparent ones where the kernel has them: its pool (vm.nr_hugepages) had none");
+              ? "huge pages of the kernel's pool (vm.nr_hugepages)"
+              : "transparent huge pages, if any: the kernel's pool (vm.nr_hugepages) had none");
     }
   }
 
@@ -333,7 +333,7 @@ public final class BufferPool implements AutoCloseable {
       changed.signalAll();
       if (leasedBuffers > 0) {
         LOG.warn(
-            "The buffer pool is closed while {} buffers ({} bytes) are not released",
+            "The buffer pool is closed while {} buffers ({} bytes) have not been released",
             leasedBuffers,
             leasedBytes);
       }

@@ -71,7 +71,7 @@ public final class RegisteredArena implements AutoCloseable {
   private Chunk openChunk(long chunkBytes) throws IOException {
     if (!budget.tryTake(chunkBytes)) {
       throw new BudgetExhaustedException(
-          chunkBytes + " bytes for descriptors more are too much: " + budget);
+          chunkBytes + " more bytes for descriptors exceed the budget: " + budget);
     }
     NativeMemory memory = null;
     try {

@@ -43,7 +43,7 @@ public final class RegistrationBudget {
   public void giveBack(long lengthBytes) {
     long bytes = pages(lengthBytes);
     if (used.getAndAdd(-bytes) < bytes) {
-      throw new IllegalStateException("more is given back than was taken");
+      throw new IllegalStateException("more bytes are given back than were taken");
     }
   }
 
