@@ -28,13 +28,14 @@ final class CmConversation implements CmEventLoop.Handler {
   record Outcome(CmEventType type, int status, byte[] privateData) {}
 
   private final BlockingQueue<Outcome> outcomes = new LinkedBlockingQueue<>();
-  private @Nullable Connection connection;
-  private @Nullable CmEventType end;
+  private volatile @Nullable Connection connection;
+  private volatile @Nullable CmEventType end;
 
   @Override
   public void handle(CmEvent event) {
     if (ENDS.contains(event.type())) {
-      ended(event.type());
+      end = event.type();
+      breakIfEnded();
     }
     outcomes.add(new Outcome(event.type(), event.status(), event.privateData()));
   }
@@ -47,28 +48,16 @@ final class CmConversation implements CmEventLoop.Handler {
 
   /** From now on, and if it has come already, the connection's end breaks it. */
   void watchFor(Connection established) {
-    CmEventType already;
-    synchronized (this) {
-      connection = established;
-      already = end;
-    }
-    if (already != null) {
-      breakIt(established, already);
-    }
+    connection = established;
+    breakIfEnded();
   }
 
-  private void ended(CmEventType type) {
-    Connection watched;
-    synchronized (this) {
-      end = type;
-      watched = connection;
+  /** Called after either field is set: whichever thread comes second sees both. */
+  private void breakIfEnded() {
+    Connection watched = connection;
+    CmEventType type = end;
+    if (watched != null && type != null) {
+      watched.breakWith(PeerFailure.DISCONNECTED, "the connection manager reports " + type);
     }
-    if (watched != null) {
-      breakIt(watched, type);
-    }
-  }
-
-  private static void breakIt(Connection connection, CmEventType type) {
-    connection.breakWith(PeerFailure.DISCONNECTED, "the connection manager reports " + type);
   }
 }

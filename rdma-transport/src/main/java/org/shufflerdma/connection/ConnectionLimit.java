@@ -78,7 +78,7 @@ final class ConnectionLimit {
       }
       return outcome;
     } finally {
-      leaveLine(turn);
+      change(() -> line.remove(turn));
     }
   }
 
@@ -111,10 +111,11 @@ final class ConnectionLimit {
     return null;
   }
 
-  private void leaveLine(Object turn) {
+  /** Makes a change, and wakes all threads that wait for one. */
+  private void change(Runnable change) {
     lock.lock();
     try {
-      line.remove(turn);
+      change.run();
       changed.signalAll();
     } finally {
       lock.unlock();
@@ -123,37 +124,22 @@ final class ConnectionLimit {
 
   /** Wakes all threads in line, so that they ask whether they still need a place. */
   void lookAgain() {
-    lock.lock();
-    try {
-      changed.signalAll();
-    } finally {
-      lock.unlock();
-    }
+    change(() -> {});
   }
 
   /** The attempt that took a place is over; its connection, if there is one, keeps the place. */
   void attemptEnded(@Nullable Connection made) {
-    lock.lock();
-    try {
+    change(() -> {
       attempts--;
       if (made != null) {
         connections.add(made);
       }
-      changed.signalAll();
-    } finally {
-      lock.unlock();
-    }
+    });
   }
 
   /** The connection's queue pair has been destroyed. */
   void destroyed(Connection connection) {
-    lock.lock();
-    try {
-      connections.remove(connection);
-      changed.signalAll();
-    } finally {
-      lock.unlock();
-    }
+    change(() -> connections.remove(connection));
   }
 
   /**
@@ -200,12 +186,6 @@ final class ConnectionLimit {
 
   /** Gives no more places; threads in line are told so. */
   void close() {
-    lock.lock();
-    try {
-      closed = true;
-      changed.signalAll();
-    } finally {
-      lock.unlock();
-    }
+    change(() -> closed = true);
   }
 }

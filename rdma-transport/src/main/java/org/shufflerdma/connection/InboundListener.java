@@ -274,16 +274,12 @@ final class InboundListener {
     @Override
     public void handle(CmEvent event) {
       if (event.type() == CmEventType.ESTABLISHED) {
-        establish();
+        established = true;
+        stats.connectionsAccepted.increment();
       } else {
         LOG.debug("The inbound connection from {} ends because of {}", id.peerAddress(), event);
         end();
       }
-    }
-
-    private void establish() {
-      established = true;
-      stats.connectionsAccepted.increment();
     }
 
     private void end() {

@@ -112,8 +112,8 @@ final class TransportOpener {
     acquired.keep(listener::close);
 
     // All threads start before peers are let in.
-    Watchdog watchdog =
-        new Watchdog(settings, connections.connections(), connection -> !connection.state().isLost(), prober);
+    Watchdog watchdog = new Watchdog(
+        settings, connections.connections(), connection -> !connection.state().isLost(), prober);
     ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(
         body -> Workers.thread(name + "-watchdog", body));
     acquired.keep(timer::shutdownNow);
