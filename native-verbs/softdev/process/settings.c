@@ -117,12 +117,12 @@ static void judge(void)
 	static const char *const levels[] = {"error", "warn", "info", "debug", NULL};
 	static const char *const memlock[] = {"enforce", "ignore", NULL};
 	int low, high;
-	/* Without short circuits, so that every wrong setting is reported. */
-	bool usable = is_one_of("SOFTVERBS_PATH", paths) & is_one_of("SOFTVERBS_LOG", levels) &
-		      is_one_of("SOFTVERBS_MEMLOCK", memlock) & address_is_ours() & !settings_port_range(&low, &high) &
-		      !secret_check();
+	/* A sum has no short circuits, so that every wrong setting is reported. */
+	int mistakes = !is_one_of("SOFTVERBS_PATH", paths) + !is_one_of("SOFTVERBS_LOG", levels) +
+		       !is_one_of("SOFTVERBS_MEMLOCK", memlock) + !address_is_ours() +
+		       (settings_port_range(&low, &high) != 0) + (secret_check() != 0);
 
-	engine->settings->result = usable ? fault_control_start() : EINVAL;
+	engine->settings->result = mistakes ? EINVAL : fault_control_start();
 }
 
 int settings_check(void)
