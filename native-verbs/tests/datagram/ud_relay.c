@@ -29,7 +29,7 @@ static void receive_until_told(int fd)
 	close_ud_side(&ud);
 }
 
-/* Of a datagram of the dead queue pair one of the other's. */
+/* Turns a datagram for the dead queue pair into one for the server's. */
 static bool pass(int from, int to, bool to_server)
 {
 	uint8_t message[8192];

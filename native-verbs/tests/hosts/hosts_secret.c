@@ -12,7 +12,7 @@
 static const char first[] = "open sesame, please", second[] = "open barley, please";
 static const struct connection quick = {.timeout = 10, .retry_count = 1};
 
-/* A client READs from a server on another host, and is told so often what to set; each row is a case. */
+/* A client READs from a server on another host; `hints` is how often it is told what to set. Each row is a case. */
 static const struct row {
 	const char *server_secret, *client_secret;
 	enum ibv_wc_status status;

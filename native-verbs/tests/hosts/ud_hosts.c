@@ -77,7 +77,7 @@ static void send_over_the_link(struct ud_side *ud, const union ibv_gid *gid, uin
 	CHECK_EQUAL(softverbs_ibv_destroy_ah(ah), 0);
 }
 
-/* One side for each process: the secret of a process does not change. */
+/* The functions below run in processes of their own, because the secret of a process does not change. */
 static struct hello theirs;
 static struct test_peer host_1;
 

@@ -34,7 +34,7 @@ static inline int adversary_listen(uint16_t port, const char *suffix, int type)
 	return fd;
 }
 
-/* Passes on what waits at `from`, changed or not, and counts what it is worth; to_server: `from` has connected. */
+/* Passes on what waits at `from`, perhaps changed, and counts it; `to_server` is true if `from` is the end that connected. */
 typedef bool adversary_pass(int from, int to, bool to_server);
 
 /* Until either end hangs up. Descriptors do not pass. */
@@ -51,7 +51,7 @@ static inline void adversary_relay(int client, int server, adversary_pass *pass)
 	close(server);
 }
 
-/* What the adversary counts, in memory that the test sees. */
+/* Memory for what the adversary counts, which the test sees as well. */
 static inline void *adversary_report(size_t bytes)
 {
 	void *report = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -60,7 +60,7 @@ static inline void *adversary_report(size_t bytes)
 	return report;
 }
 
-/* Kills `dying`, and has body() take its name; returns when it has. What body() is to know is in variables by now. */
+/* Kills `dying`, and returns when body() has taken its name. The variables that body() reads must have been set before. */
 static inline struct test_peer start_adversary(struct test_peer *dying, void (*body)(int fd))
 {
 	struct test_peer adversary;

@@ -62,7 +62,7 @@ static inline struct rdma_cm_id *cm_listen_on(struct rdma_event_channel *channel
 	return id;
 }
 
-/* The two sides of a test of two processes: one listens on loopback and tells the other the port, through `fd`. */
+/* In a test of two processes, one side listens on loopback and sends the port through `fd`, where the other receives it. */
 static inline struct rdma_cm_id *cm_listen_for(int fd, struct rdma_event_channel *channel, int backlog)
 {
 	uint16_t port;
@@ -110,7 +110,7 @@ static inline int cm_take(struct rdma_event_channel *channel, enum rdma_cm_event
 	return status;
 }
 
-/* The event with the answer is the caller's to take. */
+/* Asks for an address; the caller takes the event with the answer. */
 static inline void cm_request_address(struct rdma_cm_id *id, const char *text, uint16_t port)
 {
 	struct sockaddr_storage address = cm_address(text, port);
@@ -118,7 +118,7 @@ static inline void cm_request_address(struct rdma_cm_id *id, const char *text, u
 	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000));
 }
 
-/* The way there: its address, and its route. */
+/* Resolves the address and the route. */
 static inline void cm_resolve_address(struct rdma_cm_id *id, struct sockaddr_storage *address)
 {
 	CHECK(!softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)address, 1000));
@@ -155,7 +155,7 @@ static inline struct rdma_conn_param cm_param(const void *private_data, uint8_t 
 					.rnr_retry_count = 7};
 }
 
-/* Takes the next event, whatever it is; its type, and its id. */
+/* Takes the next event, of any type; returns its type, and stores its id. */
 static inline enum rdma_cm_event_type cm_next(struct rdma_event_channel *channel, struct rdma_cm_id **id)
 {
 	struct rdma_cm_event *event;
@@ -169,7 +169,7 @@ static inline enum rdma_cm_event_type cm_next(struct rdma_event_channel *channel
 	return type;
 }
 
-/* Takes the next event, which must be of that type; its id. */
+/* Takes the next event, which must be of that type; returns its id. */
 static inline struct rdma_cm_id *cm_take_id(struct rdma_event_channel *channel, enum rdma_cm_event_type type)
 {
 	struct rdma_cm_event *event = cm_expect(channel, type);
@@ -210,14 +210,14 @@ static inline void cm_close(struct rdma_cm_id *id)
 	CHECK(!softverbs_rdma_destroy_id(id));
 }
 
-/* All that comes before a connection. */
+/* Everything that comes before a connection. */
 static inline void cm_prepare(struct rdma_cm_id *id, const char *text, uint16_t port)
 {
 	cm_resolve(id, text, port);
 	cm_add_qp(id);
 }
 
-/* With the usual parameters, and without waiting for what comes of it. */
+/* Connects with the usual parameters and does not wait for the answer; cm_accept() likewise. */
 static inline void cm_connect(struct rdma_cm_id *id)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
@@ -261,7 +261,7 @@ static inline struct rdma_cm_id *cm_accept_from(struct rdma_event_channel *chann
 	return id;
 }
 
-/* Asks, and must be answered with that event; its status. */
+/* Asks for a connection, which must end in that event; returns the status of the event. */
 static inline int cm_refusal_of(struct rdma_event_channel *channel, const char *text, uint16_t port,
 				enum rdma_cm_event_type type)
 {
@@ -301,7 +301,7 @@ static inline struct cm_scene cm_open_scene(void)
 	return scene;
 }
 
-/* From the first step of the active id to its request. */
+/* Has the active id ask for the connection. */
 static inline void cm_scene_ask(struct cm_scene *scene)
 {
 	cm_prepare(scene->active, CM_LOOPBACK, scene->port);

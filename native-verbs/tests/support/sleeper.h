@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another thread of this process that is to wait in a call before the test goes on: no guess of how long it takes to get there. */
+/* Waits until another thread of this process waits in a call, so that no test has to guess how long that takes. */
 #ifndef SHUFFLE_RDMA_TEST_SLEEPER_H
 #define SHUFFLE_RDMA_TEST_SLEEPER_H
 

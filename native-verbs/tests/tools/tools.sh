@@ -155,7 +155,8 @@ join_server() {
 }
 
 # pair LISTENS SERVER... -- CLIENT...: a program with its peer, which starts once LISTENS (cm_listens, tcp_listens) is true of the
-# server, and ends well on both ends. PORT in their words is $fixed_port, or else one that is free; none of the words has spaces.
+# server; both must end well. PORT in their words stands for $fixed_port or, if that is empty, for a free port. No word may have a
+# space.
 fixed_port=''
 pair() {
   listens=$1 server_words='' port=${fixed_port:-$(free_port)}
@@ -208,7 +209,7 @@ perftest_each() {
   done
 }
 
-# pingpong PROGRAM ARGUMENTS...: one of libibverbs' own.
+# pingpong PROGRAM ARGUMENTS...: an example program of libibverbs on both ends.
 pingpong() {
   program=$1
   shift
@@ -216,12 +217,12 @@ pingpong() {
   expect_line 'iters in'
 }
 
-# rping_at ADDRESS ARGUMENTS...: what goes over the connection is verified.
+# rping_at ADDRESS ARGUMENTS...: SENDs, READs and WRITEs, whose data both ends verify.
 rping_at() {
   pair cm_listens rping -s -C 50 -V -p PORT -a "$@" -- rping -c -C 50 -V -p PORT -a "$@"
 }
 
-# ucmatose_at ADDRESS ARGUMENTS...: many connections, and all events of rdma_cm.
+# ucmatose_at ADDRESS ARGUMENTS...: many connections of rdma_cm, with all of their events.
 ucmatose_at() {
   address=$1
   shift
@@ -230,7 +231,7 @@ ucmatose_at() {
   expect_line 'return status 0'
 }
 
-# udaddy_at ADDRESS ARGUMENTS...: datagrams by rdma_cm. It knows one port alone.
+# udaddy_at ADDRESS ARGUMENTS...: datagrams by rdma_cm; udaddy knows a single port.
 udaddy_at() {
   address=$1
   shift
