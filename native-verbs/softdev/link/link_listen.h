@@ -23,7 +23,10 @@ struct link_listener {
 	struct progress_timer retry; /* set when descriptors or kernel memory are short */
 };
 
-/* Accepts the connections of `fd`, a socket of `port` that listens and that the ports close in the child of a fork. Any thread. */
+/*
+ * Accepts the connections of `fd`, a listening socket of `port`. The child of a fork closes it, because it belongs to the
+ * ports (ports.h). Any thread.
+ */
 void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void (*on_accept)(int fd, uint16_t port));
 
 /* The suffix of the unix socket for datagrams (datagram/ud_endpoint.h), whose name is bound together with the port. */

@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/uio.h>
 
-enum { RING_BYTES = 64 << 10 };
+enum { RING_BYTES = 64 << 10, MAX_SPARE_RINGS = 16 };
 
 /* Descriptors that accompany the byte at `place` in the stream. */
 struct passed {
@@ -34,6 +34,8 @@ struct link_local {
 struct link_local_state {
 	pthread_once_t once;
 	bool can_copy;
+	uint8_t *spare_rings[MAX_SPARE_RINGS];
+	int spare_count;
 };
 
 ENGINE_PART(link_local, NULL);
@@ -46,6 +48,24 @@ static void try_copy(void)
 
 	engine->link_local->can_copy = process_vm_readv(getpid(), &sink, 1, &source, 1, 0) == 1 &&
 				       process_vm_writev(getpid(), &source, 1, &sink, 1, 0) == 1;
+}
+
+/* Most rings carry a single message, so a few are kept for reuse. */
+static uint8_t *take_ring(void)
+{
+	struct link_local_state *state = engine->link_local;
+
+	return state->spare_count ? state->spare_rings[--state->spare_count] : malloc(RING_BYTES);
+}
+
+static void give_ring_back(uint8_t *ring)
+{
+	struct link_local_state *state = engine->link_local;
+
+	if (ring && state->spare_count < MAX_SPARE_RINGS)
+		state->spare_rings[state->spare_count++] = ring;
+	else
+		free(ring);
 }
 
 bool link_local_reaches(uint16_t port)
@@ -141,7 +161,7 @@ void link_local_close(struct link *link)
 		link_close_fds(passed->fds, passed->fd_count);
 		drop_passed(passed);
 	}
-	free(end->ring);
+	give_ring_back(end->ring);
 	free(end);
 	link->local = NULL;
 	if (other) {
@@ -210,7 +230,7 @@ ssize_t link_local_send(struct link *link, const struct iovec *iov, int count, b
 		return -EPIPE;
 	if (!room)
 		return -EAGAIN;
-	if (!to->ring && !(to->ring = malloc(RING_BYTES)))
+	if (!to->ring && !(to->ring = take_ring()))
 		return -ENOMEM;
 	fill_ring_iov(to, to->written, room, ring);
 	bytes = copy(ring, iov, count, is_ours, true);
@@ -261,7 +281,7 @@ ssize_t link_local_receive(struct link *link, const struct iovec *iov, int count
 	take_passed(link, with_fds);
 	end->read += bytes;
 	if (end->read == end->written) {
-		free(end->ring);
+		give_ring_back(end->ring);
 		end->ring = NULL;
 	}
 	if (end->other)

@@ -24,7 +24,7 @@ enum { BIND_ATTEMPTS = 64 };
 struct port {
 	int number;
 	struct progress_watch sockets[PORT_SOCKETS]; /* not watched, only owned: the child of a fork closes them */
-	struct link_listener links, tcp;	     /* TCP listens only if a secret is set; else it reserves the number */
+	struct link_listener links, tcp;	     /* TCP listens only if a secret is set; otherwise it reserves the number */
 };
 
 struct ports_state {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The work of the progress thread: tasks run soon, timers (progress_timer_set(), progress_timer_cancel()) when they are due. */
+/*
+ * The work of the progress thread: tasks, which run soon, and timers, which run when they are due (progress_timer_set(),
+ * progress_timer_cancel()).
+ */
 #ifndef SOFTDEV_AGENDA_H
 #define SOFTDEV_AGENDA_H
 

@@ -9,8 +9,8 @@
 bool file_is_regular(int fd);
 
 /*
- * Appends {"pid":N HEAD,"NAME":VALUE,...} to the file that the environment variable names, as one line and in one write, so that
- * lines of several processes do not mix. `head` is empty, or members that begin with a comma.
+ * Appends {"pid":N HEAD,"NAME":VALUE,...} to the file that the environment variable names. The line is written by one
+ * call, so that lines of several processes do not mix. `head` is empty, or consists of members that begin with a comma.
  */
 void file_append_json(const char *variable, const char *head, const char *const *names, const uint64_t *values, int count);
 

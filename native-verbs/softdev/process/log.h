@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes messages to stderr, by the level in SOFTVERBS_LOG (error, warn, info, debug; default error). A message that finds no room
- * there is lost, and the next one says so. Any thread, any lock held; errno is preserved.
+ * Messages on stderr, of the level in SOFTVERBS_LOG (error, warn, info, debug; default error) and of those before it. A
+ * message that finds no room is lost, and the next one says so. Any thread, with any lock held. errno is preserved.
  */
 #ifndef SOFTDEV_LOG_H
 #define SOFTDEV_LOG_H

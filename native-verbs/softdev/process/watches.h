@@ -9,7 +9,10 @@
 int watches_open(void);
 void watches_close(void);
 
-/* Waits for events, for ever if the timeout is -1; returns false if there are none. watches_dispatch() hands them to the callbacks. */
+/*
+ * Waits for events, for ever if the timeout is -1; returns false if there are none. watches_dispatch() hands them to the
+ * callbacks.
+ */
 bool watches_wait(int timeout_ms);
 void watches_dispatch(void);
 
