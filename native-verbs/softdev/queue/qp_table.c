@@ -50,9 +50,10 @@ void qp_table_add(struct softdev_qp *qp)
 /* Returns the place of the queue pair, NULL if it is not in the table. Called with the lock held. */
 static struct softdev_qp **place_of(const struct softdev_qp *qp)
 {
-	struct softdev_qp **place = &engine->qp_table->table[qp->base.handle];
+	struct softdev_qp **table = engine->qp_table->table;
+	uint32_t handle = qp->base.handle;
 
-	return qp->base.handle < DEVICE_MAX_QP && *place == qp ? place : NULL;
+	return handle < DEVICE_MAX_QP && table[handle] == qp ? &table[handle] : NULL;
 }
 
 bool qp_table_remove(struct softdev_qp *qp)
