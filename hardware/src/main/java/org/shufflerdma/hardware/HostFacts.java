@@ -66,10 +66,8 @@ record HostFacts(Path root) {
   /** Returns how the device's addresses are translated: DMA, DMA-FQ, identity, or none. */
   String iommuOfDevice(String device) {
     String group = Proc.target(of(device).resolve("device/iommu_group"));
-    if ("none".equals(group)) {
-      return "none";
-    }
-    return Proc.text(root.resolve("sys/kernel/iommu_groups/" + group + "/type"));
+    Path type = root.resolve("sys/kernel/iommu_groups/" + group + "/type");
+    return "none".equals(group) ? group : Proc.text(type);
   }
 
   String hugePages() {

@@ -2,6 +2,7 @@
 package org.shufflerdma.hardware;
 
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -11,6 +12,15 @@ final class Json {
   private static final String STEP = "  ";
 
   private Json() {}
+
+  /** Returns an object of the given names and values, which take turns, in this order. */
+  static Map<String, Object> object(Object... namesAndValues) {
+    Map<String, Object> object = new LinkedHashMap<>();
+    for (int i = 0; i < namesAndValues.length; i += 2) {
+      object.put(namesAndValues[i].toString(), namesAndValues[i + 1]);
+    }
+    return object;
+  }
 
   static String of(Object value) {
     StringBuilder out = new StringBuilder();

@@ -3,10 +3,8 @@ package org.shufflerdma.hardware;
 
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.hardware.Report.Verdict;
@@ -41,14 +39,13 @@ final class ManyRegions implements AutoCloseable {
 
   static void measure(Bench bench) throws IOException {
     long pages = bench.file().size() / MOST / PAGE_BYTES;
+    Report report = bench.report();
     if (pages == 0) {
-      bench
-          .report()
-          .optional(
-              MOST_NAME,
-              Verdict.NOT_PROVEN,
-              "the file of " + Bench.mebibytes(bench.file().size())
-                  + " MiB has fewer pages; give a larger --size");
+      report.optional(
+          MOST_NAME,
+          Verdict.NOT_PROVEN,
+          "the file of " + Bench.mebibytes(bench.file().size())
+              + " MiB has fewer pages; give a larger --size");
       return;
     }
     int pieceBytes = (int) Math.min(LARGEST_PIECE_BYTES, pages * PAGE_BYTES);
@@ -58,12 +55,10 @@ final class ManyRegions implements AutoCloseable {
       String obstacle = many.grow(mapped, reader);
       int registered = many.regions.size();
       many.tell(many.closeEach());
-      bench
-          .report()
-          .optional(
-              MOST_NAME,
-              registered == MOST ? Verdict.PROVEN : Verdict.NOT_PROVEN,
-              registered + " regions at a time" + (obstacle.isEmpty() ? "" : ": " + obstacle));
+      report.optional(
+          MOST_NAME,
+          registered == MOST ? Verdict.PROVEN : Verdict.NOT_PROVEN,
+          registered + " regions at a time" + (obstacle.isEmpty() ? "" : ": " + obstacle));
     }
   }
 
@@ -94,12 +89,15 @@ final class ManyRegions implements AutoCloseable {
   }
 
   private void step(double registerUsEach, double readsPerSecond) {
-    Map<String, Object> step = new LinkedHashMap<>();
-    step.put("regions", regions.size());
-    step.put("register_us_each", registerUsEach);
-    step.put("reads_per_s", readsPerSecond);
-    step.put("mb_per_s", readsPerSecond * pieceBytes / 1e6);
-    steps.add(step);
+    steps.add(Json.object(
+        "regions",
+        regions.size(),
+        "register_us_each",
+        registerUsEach,
+        "reads_per_s",
+        readsPerSecond,
+        "mb_per_s",
+        readsPerSecond * pieceBytes / 1e6));
     line.append(String.format(
         Locale.ROOT,
         "%s%d: %s us each, %s reads/s",
@@ -119,17 +117,13 @@ final class ManyRegions implements AutoCloseable {
   }
 
   private void tell(double deregisterUsEach) {
-    Map<String, Object> json = new LinkedHashMap<>();
-    json.put("piece_bytes", pieceBytes);
-    json.put("steps", steps);
-    json.put("deregister_us_each", deregisterUsEach);
-    bench
-        .report()
-        .measurement(
-            NAME,
-            line + "; deregistration " + Samples.number(deregisterUsEach) + " us each; of "
-                + pieceBytes / 1024 + " KiB, READ in random order",
-            json);
+    Report report = bench.report();
+    report.measurement(
+        NAME,
+        line + "; deregistration " + Samples.number(deregisterUsEach) + " us each; of "
+            + pieceBytes / 1024 + " KiB, READ in random order",
+        Json.object(
+            "piece_bytes", pieceBytes, "steps", steps, "deregister_us_each", deregisterUsEach));
   }
 
   /** Deregisters all regions; returns the microseconds for each. */

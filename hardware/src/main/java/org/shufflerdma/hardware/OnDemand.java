@@ -2,8 +2,6 @@
 package org.shufflerdma.hardware;
 
 import java.io.IOException;
-import java.util.LinkedHashMap;
-import java.util.Map;
 import org.shufflerdma.hardware.Report.Verdict;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.MappedFile;
@@ -41,17 +39,16 @@ final class OnDemand {
         long bytes = Math.min(region.length(), MOST_BYTES);
         double first = reader.bandwidth(region, bytes) * 1e9 / 1e6;
         double second = reader.bandwidth(region, bytes) * 1e9 / 1e6;
-        Map<String, Object> json = new LinkedHashMap<>();
-        json.put("register_ms", ms);
-        json.put("pinned_register_ms", pinnedMs);
-        json.put("first_mb_per_s", first);
-        json.put("second_mb_per_s", second);
         report.measurement(
             NAME,
             "registration " + Samples.number(ms) + " ms, pinned " + Samples.number(pinnedMs)
                 + " ms; first READs " + Samples.number(first) + " MB/s, again "
                 + Samples.number(second) + " MB/s",
-            json);
+            Json.object(
+                "register_ms", ms,
+                "pinned_register_ms", pinnedMs,
+                "first_mb_per_s", first,
+                "second_mb_per_s", second));
         boolean right = file.holds(reader.read(region, 0, Reader.CHUNK_BYTES), 0);
         report.optional(
             NAME,

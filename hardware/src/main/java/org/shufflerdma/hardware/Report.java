@@ -25,9 +25,11 @@ final class Report {
   /**
    * @param needed whether the plugin cannot do without it
    */
-  private record Finding(String name, Verdict verdict, boolean needed, String text) {}
-
-  private record Suggestion(String setting, String reason) {}
+  private record Finding(String name, Verdict verdict, boolean needed, String text) {
+    Map<String, Object> json() {
+      return Json.object("name", name, "verdict", verdict.label(), "needed", needed, "text", text);
+    }
+  }
 
   private record Line(String name, String text) {}
 
@@ -35,7 +37,7 @@ final class Report {
   private final List<Finding> findings = new ArrayList<>();
   private final Map<String, Object> measurements = new LinkedHashMap<>();
   private final List<Line> measured = new ArrayList<>();
-  private final List<Suggestion> suggestions = new ArrayList<>();
+  private final List<Line> suggestions = new ArrayList<>();
   private final List<String> notShown = new ArrayList<>();
 
   void fact(String name, String value) {
@@ -60,7 +62,7 @@ final class Report {
   }
 
   void suggest(String setting, String reason) {
-    suggestions.add(new Suggestion(setting, reason));
+    suggestions.add(new Line(setting, reason));
   }
 
   void notShown(String text) {
@@ -93,7 +95,7 @@ final class Report {
     if (suggestions.isEmpty()) {
       out.append("  none: the defaults fit what was measured\n");
     }
-    suggestions.forEach(s -> line(out, s.setting(), s.reason()));
+    suggestions.forEach(s -> line(out, s.name(), s.text()));
     heading(out, "not shown by this run");
     notShown.forEach(text -> out.append("  ").append(text).append('\n'));
     return out.toString();
@@ -108,29 +110,22 @@ final class Report {
   }
 
   String json() {
-    List<Object> judged = new ArrayList<>();
-    for (Finding finding : findings) {
-      Map<String, Object> entry = new LinkedHashMap<>();
-      entry.put("name", finding.name());
-      entry.put("verdict", finding.verdict().label());
-      entry.put("needed", finding.needed());
-      entry.put("text", finding.text());
-      judged.add(entry);
-    }
-    List<Object> suggested = new ArrayList<>();
-    for (Suggestion suggestion : suggestions) {
-      Map<String, Object> entry = new LinkedHashMap<>();
-      entry.put("setting", suggestion.setting());
-      entry.put("reason", suggestion.reason());
-      suggested.add(entry);
-    }
-    Map<String, Object> json = new LinkedHashMap<>();
-    json.put("proven", proven());
-    json.put("facts", facts);
-    json.put("findings", judged);
-    json.put("measurements", measurements);
-    json.put("suggestions", suggested);
-    json.put("not_shown", notShown);
-    return Json.of(json);
+    return Json.of(Json.object(
+        "proven",
+        proven(),
+        "facts",
+        facts,
+        "findings",
+        findings.stream().map(Finding::json).toList(),
+        "measurements",
+        measurements,
+        "suggestions",
+        suggestions.stream().map(Report::suggestion).toList(),
+        "not_shown",
+        notShown));
+  }
+
+  private static Map<String, Object> suggestion(Line line) {
+    return Json.object("setting", line.name(), "reason", line.text());
   }
 }

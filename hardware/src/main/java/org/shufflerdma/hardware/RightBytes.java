@@ -22,6 +22,7 @@ final class RightBytes {
 
   static void prove(Bench bench) throws IOException {
     TestFile file = bench.file();
+    Report report = bench.report();
     try (Reader reader = bench.openReader();
         MappedFile mapped = MappedFile.open(file.path());
         MemoryRegion region = bench.register(mapped)) {
@@ -34,13 +35,11 @@ final class RightBytes {
       }
       for (long offset : offsets) {
         if (!file.holds(reader.read(region, offset, last), offset)) {
-          bench
-              .report()
-              .needed(
-                  NAME,
-                  Verdict.FAILED,
-                  "a READ of " + last + " bytes at " + offset + " of " + file.path()
-                      + " brought other bytes than the file has");
+          report.needed(
+              NAME,
+              Verdict.FAILED,
+              "a READ of " + last + " bytes at " + offset + " of " + file.path()
+                  + " brought other bytes than the file has");
           return;
         }
         checked += last;
@@ -48,14 +47,12 @@ final class RightBytes {
           break;
         }
       }
-      bench
-          .report()
-          .needed(
-              NAME,
-              Verdict.PROVEN,
-              Bench.mebibytes(checked)
-                  + " MiB of a file of " + Bench.mebibytes(file.size())
-                  + " MiB, registered as the plugin does, were READ and are right");
+      report.needed(
+          NAME,
+          Verdict.PROVEN,
+          Bench.mebibytes(checked)
+              + " MiB of a file of " + Bench.mebibytes(file.size())
+              + " MiB, registered as the plugin does, were READ and are right");
     }
   }
 }

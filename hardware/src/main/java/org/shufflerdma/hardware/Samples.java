@@ -3,7 +3,6 @@ package org.shufflerdma.hardware;
 
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -46,12 +45,7 @@ final class Samples {
   }
 
   Map<String, Object> json() {
-    Map<String, Object> json = new LinkedHashMap<>();
-    json.put("median", median());
-    json.put("min", min());
-    json.put("max", max());
-    json.put("rounds", count());
-    return json;
+    return Json.object("median", median(), "min", min(), "max", max(), "rounds", count());
   }
 
   /** Returns the median, with the least and the most in parentheses. */

@@ -12,18 +12,8 @@ import java.nio.file.StandardOpenOption;
 /**
  * A file in the page cache whose bytes follow from their offset, so that any part can be checked.
  */
-final class TestFile implements AutoCloseable {
+record TestFile(Path path, long size, long seed) implements AutoCloseable {
   private static final int BUFFER_BYTES = 1 << 20;
-
-  private final Path path;
-  private final long size;
-  private final long seed;
-
-  private TestFile(Path path, long size, long seed) {
-    this.path = path;
-    this.size = size;
-    this.seed = seed;
-  }
 
   /**
    * @param size a multiple of 8
@@ -49,14 +39,6 @@ final class TestFile implements AutoCloseable {
       file.close();
       throw t;
     }
-  }
-
-  Path path() {
-    return path;
-  }
-
-  long size() {
-    return size;
   }
 
   /** Forces the file to disk, after which none of its pages is dirty. */
