@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.config;
 
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,8 +27,6 @@ public record ConnectionSettings(
     int mtuBytes) {
   private static final int LARGEST_MTU_BYTES = 4096;
   private static final double ACK_TIMEOUT_UNIT_MS = 0.004096;
-
-  public static final ConnectionSettings DEFAULTS = read(new SettingReader(Map.of(), ""));
 
   static ConnectionSettings read(SettingReader reader) {
     Integer typeOfService =

@@ -3,7 +3,6 @@ package org.shufflerdma.connection;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.util.Map;
 import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.memory.PoolSettings;
@@ -65,10 +64,14 @@ public record TransportSettings(
     return connection.keyPrefix() + name;
   }
 
-  private static TransportSettings of(
-      RdmaSettings settings, InetSocketAddress bindAddress, PoolSettings pool) {
+  /**
+   * Derives the transport's settings from the user's, with {@code poolBytes} of fetch buffers, at
+   * {@code address}.
+   */
+  public static TransportSettings of(RdmaSettings settings, long poolBytes, InetAddress address) {
+    PoolSettings pool = PoolSettings.ofBudget(poolBytes);
     return new TransportSettings(
-        bindAddress,
+        new InetSocketAddress(address, 0),
         settings.sendQueueDepth(),
         Math.min(READS_PER_LIST, settings.sendQueueDepth()),
         settings.maxConnections(),
@@ -80,27 +83,10 @@ public record TransportSettings(
         BREAKER_FAILURES,
         BREAKER_OPEN_MS,
         settings.connection(),
-        pool);
-  }
-
-  /**
-   * Derives the transport's settings from the user's, with {@code poolBytes} of fetch buffers, at
-   * {@code address}.
-   */
-  public static TransportSettings of(RdmaSettings settings, long poolBytes, InetAddress address) {
-    PoolSettings pool = PoolSettings.ofBudget(poolBytes);
-    return of(
-        settings,
-        new InetSocketAddress(address, 0),
         new PoolSettings(
             pool.budgetBytes(),
             pool.slabBytes(),
             settings.hugePages(),
             settings.relaxedOrdering()));
-  }
-
-  /** Returns the settings of executors if the user sets nothing. */
-  public static TransportSettings defaults(InetSocketAddress bindAddress, PoolSettings pool) {
-    return of(RdmaSettings.from(Map.of(), ""), bindAddress, pool);
   }
 }

@@ -9,7 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.verbs.ConnectionId;
@@ -165,13 +165,12 @@ public record DeviceChoice(
   }
 
   private static List<String> present(Path hardware) throws IOException {
-    List<String> names = new ArrayList<>();
-    if (Files.isDirectory(hardware)) {
-      try (DirectoryStream<Path> devices = Files.newDirectoryStream(hardware)) {
-        devices.forEach(device -> names.add(device.getFileName().toString()));
-      }
+    if (!Files.isDirectory(hardware)) {
+      return List.of();
     }
-    return names.stream().sorted().toList();
+    try (Stream<Path> devices = Files.list(hardware)) {
+      return devices.map(device -> device.getFileName().toString()).sorted().toList();
+    }
   }
 
   private static List<String> active(Path hardware) throws IOException {
@@ -186,6 +185,6 @@ public record DeviceChoice(
         }
       }
     }
-    return active.stream().sorted().collect(Collectors.toList());
+    return active.stream().sorted().toList();
   }
 }

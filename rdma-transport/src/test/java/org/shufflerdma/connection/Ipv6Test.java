@@ -16,7 +16,7 @@ import org.shufflerdma.verbs.TestDevice;
 class Ipv6Test {
   private static RdmaTransport open(String executorId) throws Exception {
     TransportSettings settings = TestTransports.withConnectTimeout(
-        TransportSettings.defaults(
+        TestTransports.defaults(
             new InetSocketAddress(TestDevice.address6(), 0), PoolSettings.ofBudget(1 << 20)),
         20_000);
     return TestTransports.open(executorId, settings);

@@ -4,6 +4,7 @@ package org.shufflerdma.connection;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -11,6 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.config.ConnectionSettings;
+import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.DeviceInfo;
 import org.shufflerdma.verbs.QueuePairAttributes;
@@ -19,7 +21,8 @@ import org.shufflerdma.verbs.QueuePairState;
 /** What is in force at both ends of a connection, asked of the device there. */
 @Timeout(120)
 class QueuePairSetupTest {
-  private static final ConnectionSettings DEFAULTS = ConnectionSettings.DEFAULTS;
+  private static final ConnectionSettings DEFAULTS =
+      RdmaSettings.from(Map.of(), "").connection();
 
   private record Ends(QueuePairAttributes initiator, QueuePairAttributes responder) {}
 

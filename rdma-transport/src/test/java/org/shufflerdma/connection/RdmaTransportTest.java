@@ -401,7 +401,7 @@ class RdmaTransportTest {
   void aReaderWithoutABufferForTheCanarySaysWhyAndDoesNotBlameThePath() throws Exception {
     PoolSettings tooSmall = PoolSettings.ofBudget(Canary.SIZE_BYTES / 2);
     TransportSettings settings =
-        TransportSettings.defaults(new InetSocketAddress(TestDevice.address(), 0), tooSmall);
+        TestTransports.defaults(new InetSocketAddress(TestDevice.address(), 0), tooSmall);
     try (RdmaTransport poor = TestTransports.open("poor", settings)) {
       for (int i = 0;
           i < settings.breakerFailures();
@@ -428,7 +428,7 @@ class RdmaTransportTest {
   @Test
   void theWildcardIsRefusedForItIsNoAddressToPublish() throws Exception {
     TransportSettings settings =
-        TransportSettings.defaults(new InetSocketAddress(0), PoolSettings.ofBudget(1 << 20));
+        TestTransports.defaults(new InetSocketAddress(0), PoolSettings.ofBudget(1 << 20));
     LocalIdentity identity = new LocalIdentity("app", "x", TestTransports.SECRET);
     assertThatThrownBy(() -> RdmaTransport.open(settings, null, identity))
         .isInstanceOf(UnusableAddressException.class)

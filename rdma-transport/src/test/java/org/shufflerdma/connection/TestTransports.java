@@ -14,6 +14,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.config.ConnectionSettings;
+import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.PoolSettings;
@@ -49,10 +50,17 @@ public final class TestTransports {
         transport.protectionDomain(), new RegistrationBudget(budgetBytes, "a test"));
   }
 
+  /** Returns the settings of executors if the user sets nothing. */
+  public static TransportSettings defaults(InetSocketAddress bindAddress, PoolSettings pool) {
+    TransportSettings settings = TransportSettings.of(
+        RdmaSettings.from(Map.of(), ""), pool.budgetBytes(), bindAddress.getAddress());
+    return with(settings, Map.of("bindAddress", bindAddress, "pool", pool));
+  }
+
   /** As executors have them, but for the time that a connect may take on a busy host. */
   public static TransportSettings settings(int port, long poolBytes) {
     return withConnectTimeout(
-        TransportSettings.defaults(
+        defaults(
             new InetSocketAddress(TestDevice.address(), port), PoolSettings.ofBudget(poolBytes)),
         CONNECT_TIMEOUT_MS);
   }

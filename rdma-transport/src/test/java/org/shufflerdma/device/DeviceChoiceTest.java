@@ -83,7 +83,7 @@ class DeviceChoiceTest {
   }
 
   private static void prove(DeviceChoice.Bound bound, Path directory) throws IOException {
-    TransportSettings settings = TransportSettings.defaults(
+    TransportSettings settings = TestTransports.defaults(
         new InetSocketAddress(bound.address(), 0), PoolSettings.ofBudget(1 << 20));
     try (RdmaTransport transport = RdmaTransport.open(
             settings, bound.deviceName(), new LocalIdentity("app", "1", new byte[] {1}));
