@@ -14,16 +14,8 @@ import org.shufflerdma.verbs.ProtectionDomain;
  * READ that brings them proves both the path, at a length that shows MTU trouble, and the process
  * at its other end.
  */
-final class Canary implements AutoCloseable {
+record Canary(NativeMemory memory, MemoryRegion region) implements AutoCloseable {
   static final int SIZE_BYTES = 64 << 10;
-
-  private final NativeMemory memory;
-  private final MemoryRegion region;
-
-  private Canary(NativeMemory memory, MemoryRegion region) {
-    this.memory = memory;
-    this.region = region;
-  }
 
   static Canary open(ProtectionDomain domain, Nonce bootNonce) throws IOException {
     NativeMemory memory = NativeMemory.allocate(SIZE_BYTES, false);

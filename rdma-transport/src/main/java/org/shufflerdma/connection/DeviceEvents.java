@@ -11,19 +11,9 @@ import org.slf4j.LoggerFactory;
  * Takes the device's asynchronous events, counts them, and ends what a failing device, or a dying
  * thread of the transport, takes with it. One thread turns it.
  */
-final class DeviceEvents {
+record DeviceEvents(DeviceContext device, ConnectionPool connections, InboundListener listener) {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceEvents.class);
   private static final int WAIT_MS = 200;
-
-  private final DeviceContext device;
-  private final ConnectionPool connections;
-  private final InboundListener listener;
-
-  DeviceEvents(DeviceContext device, ConnectionPool connections, InboundListener listener) {
-    this.device = device;
-    this.connections = connections;
-    this.listener = listener;
-  }
 
   void turn() throws VerbsException {
     AsyncEvent event = device.pollAsyncEvent(WAIT_MS);

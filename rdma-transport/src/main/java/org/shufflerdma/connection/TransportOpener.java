@@ -29,7 +29,7 @@ import org.slf4j.LoggerFactory;
  * Opens a transport: acquires what it needs step by step, from the device to the listener, and puts
  * the parts together. What it has acquired belongs to its caller, also if a step fails.
  */
-final class TransportOpener {
+record TransportOpener(TransportSettings settings, LocalIdentity identity, Acquired acquired) {
   private static final Logger LOG = LoggerFactory.getLogger(TransportOpener.class);
   private static final int IDLE_QUEUE_ENTRIES = 16;
   private static final int CLOSER_THREADS = 2;
@@ -38,16 +38,6 @@ final class TransportOpener {
   private static final int BUFFER_IDLE_MS = 10_000;
   private static final int PEER_UNUSED_MS = 600_000;
   private static final int STOP_MARGIN_MS = 3_000;
-
-  private final TransportSettings settings;
-  private final LocalIdentity identity;
-  private final Acquired acquired;
-
-  TransportOpener(TransportSettings settings, LocalIdentity identity, Acquired acquired) {
-    this.settings = settings;
-    this.identity = identity;
-    this.acquired = acquired;
-  }
 
   RdmaTransport open(@Nullable String deviceName) throws IOException {
     String name = "rdma-" + identity.executorId();

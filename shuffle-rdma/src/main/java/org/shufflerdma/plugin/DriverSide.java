@@ -27,19 +27,9 @@ import scala.Option;
  * sends both to each executor that asks. Opened at the first shuffle, when Spark's environment is complete;
  * closed with the shuffle manager.
  */
-final class DriverSide implements AutoCloseable {
+record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumulator> accumulators)
+    implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
-
-  private final SparkEnv env;
-  private final RpcEndpointRef endpoint;
-  private final Map<String, LongAccumulator> accumulators;
-
-  private DriverSide(
-      SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumulator> accumulators) {
-    this.env = env;
-    this.endpoint = endpoint;
-    this.accumulators = accumulators;
-  }
 
   static DriverSide open(SparkContext context, SparkEnv env) {
     Map<String, LongAccumulator> accumulators = new TreeMap<>();

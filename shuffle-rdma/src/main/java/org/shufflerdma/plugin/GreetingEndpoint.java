@@ -11,20 +11,7 @@ import scala.runtime.AbstractPartialFunction;
 import scala.runtime.BoxedUnit;
 
 /** Answers the executors' greeting on the driver. Ends with the driver's RPC environment. */
-final class GreetingEndpoint implements RpcEndpoint {
-  private final RpcEnv rpcEnv;
-  private final Serializable answer;
-
-  GreetingEndpoint(RpcEnv rpcEnv, Serializable answer) {
-    this.rpcEnv = rpcEnv;
-    this.answer = answer;
-  }
-
-  @Override
-  public RpcEnv rpcEnv() {
-    return rpcEnv;
-  }
-
+record GreetingEndpoint(RpcEnv rpcEnv, Serializable answer) implements RpcEndpoint {
   @Override
   public PartialFunction<Object, BoxedUnit> receiveAndReply(RpcCallContext context) {
     return new Reply(context, answer);

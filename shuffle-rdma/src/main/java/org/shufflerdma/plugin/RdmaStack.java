@@ -33,39 +33,23 @@ import org.slf4j.LoggerFactory;
 /**
  * Owns all objects of one executor that use its device, from the transport up to the publisher of the
  * writers and the source of the readers. The executor's side closes it, in reverse order.
+ *
+ * @param pins whether the kernel pins registered memory
+ * @param acquired what the close gives back
  */
-final class RdmaStack implements AutoCloseable {
+record RdmaStack(
+    RdmaTransport transport,
+    MemoryPlan plan,
+    boolean pins,
+    RegisteredArena arena,
+    MapOutputRegistry registry,
+    CommittedOutputPublisher publisher,
+    RdmaSource source,
+    Acquired acquired)
+    implements AutoCloseable {
   private static final int MIN_SECRET_BYTES = 16;
   private static final int MAX_SECRET_BYTES = 256;
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
-
-  private final RdmaTransport transport;
-  private final MemoryPlan plan;
-  private final boolean pins;
-  private final RegisteredArena arena;
-  private final MapOutputRegistry registry;
-  private final CommittedOutputPublisher publisher;
-  private final RdmaSource source;
-  private final Acquired acquired;
-
-  private RdmaStack(
-      RdmaTransport transport,
-      MemoryPlan plan,
-      boolean pins,
-      RegisteredArena arena,
-      MapOutputRegistry registry,
-      CommittedOutputPublisher publisher,
-      RdmaSource source,
-      Acquired acquired) {
-    this.transport = transport;
-    this.plan = plan;
-    this.pins = pins;
-    this.arena = arena;
-    this.registry = registry;
-    this.publisher = publisher;
-    this.source = source;
-    this.acquired = acquired;
-  }
 
   /**
    * Opens the device and listens for connections.
@@ -191,33 +175,12 @@ final class RdmaStack implements AutoCloseable {
     return new RdmaStack(transport, plan, pins, arena, registry, publisher, source, acquired);
   }
 
-  RdmaTransport transport() {
-    return transport;
-  }
-
-  /** Returns whether the kernel pins registered memory. */
-  boolean pins() {
-    return pins;
-  }
-
   /** Returns the registered bytes of map outputs, their descriptors and fetch buffers. */
   long registeredBytes() {
     return registry.registeredBytes()
         + arena.registeredBytes()
         + transport.canaryBytes()
         + transport.buffers().usage().registeredBytes();
-  }
-
-  MapOutputRegistry registry() {
-    return registry;
-  }
-
-  CommittedOutputPublisher publisher() {
-    return publisher;
-  }
-
-  RdmaSource source() {
-    return source;
   }
 
   void shuffleRemoved(int shuffleId) {

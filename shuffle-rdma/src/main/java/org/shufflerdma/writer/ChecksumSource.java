@@ -22,23 +22,11 @@ import scala.Option;
  * the spills, not of the result. That merge happens with encryption, and with compression whose
  * streams cannot be concatenated.
  */
-final class ChecksumSource {
-  private final ChecksumMode mode;
-  private final Optional<ChecksumAlgorithm> sparkAlgorithm;
-  private final String sparkAlgorithmName;
-  private final boolean spillsAreReencoded;
-
-  private ChecksumSource(
-      ChecksumMode mode,
-      Optional<ChecksumAlgorithm> sparkAlgorithm,
-      String sparkAlgorithmName,
-      boolean spillsAreReencoded) {
-    this.mode = mode;
-    this.sparkAlgorithm = sparkAlgorithm;
-    this.sparkAlgorithmName = sparkAlgorithmName;
-    this.spillsAreReencoded = spillsAreReencoded;
-  }
-
+record ChecksumSource(
+    ChecksumMode mode,
+    Optional<ChecksumAlgorithm> sparkAlgorithm,
+    String sparkAlgorithmName,
+    boolean spillsAreReencoded) {
   static ChecksumSource of(SparkConf conf, ChecksumMode mode) {
     boolean written = (boolean) conf.get(package$.MODULE$.SHUFFLE_CHECKSUM_ENABLED());
     String name = conf.get(package$.MODULE$.SHUFFLE_CHECKSUM_ALGORITHM());
