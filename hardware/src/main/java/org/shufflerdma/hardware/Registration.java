@@ -4,6 +4,7 @@ package org.shufflerdma.hardware;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.attribute.FileTime;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.verbs.MappedFile;
@@ -76,23 +77,15 @@ final class Registration {
 
   private void tell() {
     long bytes = bench.file().size();
-    Map<String, Object> json = Json.object(
-        "bytes",
-        bytes,
-        "register_ms_per_gib",
-        wall.json(),
-        "register_cpu_s_per_gib",
-        cpu.json(),
-        "deregister_ms_per_gib",
-        back.json(),
-        "deregister_cpu_s_per_gib",
-        backCpu.json(),
-        "dirtied_bytes",
-        dirtied,
-        "system_dirty_bytes_more",
-        systemDirty,
-        "modification_time_changed",
-        touched);
+    Map<String, Object> json = new LinkedHashMap<>();
+    json.put("bytes", bytes);
+    json.put("register_ms_per_gib", wall.json());
+    json.put("register_cpu_s_per_gib", cpu.json());
+    json.put("deregister_ms_per_gib", back.json());
+    json.put("deregister_cpu_s_per_gib", backCpu.json());
+    json.put("dirtied_bytes", dirtied);
+    json.put("system_dirty_bytes_more", systemDirty);
+    json.put("modification_time_changed", touched);
     String size = Bench.mebibytes(bytes);
     Report report = bench.report();
     report.measurement(
