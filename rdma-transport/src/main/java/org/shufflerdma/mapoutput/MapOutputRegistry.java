@@ -27,11 +27,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The published map outputs of one executor, within the budget of its arena. What does not fit
- * makes room for itself: outputs of the shuffle that tasks of this executor have not used for
- * longest are withdrawn, and given back after the grace time, in which READs under way may finish.
- * Nobody waits for that: an output without room is announced, and becomes readable when there is
- * some. Outputs of a removed shuffle go the same way. Any thread may call. Closed before the arena.
+ * The published map outputs of one executor, within the budget of its arena. If an output finds no
+ * room, outputs of the shuffle that the tasks of this executor have not used for longest are
+ * withdrawn, and are given back after the grace time, in which READs under way may finish. The
+ * publisher does not wait for that: its output is announced, and becomes readable as soon as there
+ * is room. Outputs of a removed shuffle are withdrawn and given back likewise. Any thread may call.
+ * The registry is closed before the arena.
  */
 public final class MapOutputRegistry implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MapOutputRegistry.class);
@@ -39,7 +40,7 @@ public final class MapOutputRegistry implements AutoCloseable {
   /** One part in so many is kept free, so that commits find room while others are in their grace. */
   private static final int SHARE_KEPT_FREE = 4;
 
-  /** Shuffles whose use keeps outputs waiting are looked at again after this time. */
+  /** How soon the registry tries again to register outputs that wait for room. */
   private static final long RETRY_MS = 100;
 
   private static final int CLOSE_MS = 10_000;
@@ -115,9 +116,9 @@ public final class MapOutputRegistry implements AutoCloseable {
   private final LongAdder withdrawnForRoom = new LongAdder();
 
   /**
-   * An empty one.
+   * Creates a registry without outputs.
    *
-   * @param arena for the descriptors; its budget is the map outputs' too
+   * @param arena holds the descriptors; the map outputs share its budget
    * @param withdrawGraceMs between the withdrawal of an output and its end
    */
   public MapOutputRegistry(
@@ -130,7 +131,7 @@ public final class MapOutputRegistry implements AutoCloseable {
   }
 
   /**
-   * An empty one.
+   * Creates a registry without outputs.
    *
    * @param diskIsLow whether the disk of a directory runs low
    * @param closeMs how long the close waits for what is under way
@@ -162,14 +163,14 @@ public final class MapOutputRegistry implements AutoCloseable {
     deleted = new DeletedOutputs(diskIsLow, reaper, this::close, nanoClock);
   }
 
-  /** Until it is closed no output of the shuffle is withdrawn for want of room. */
+  /** Begins a use of the shuffle. Until it is closed, no output of the shuffle makes room for others. */
   public Use use(int shuffleId) {
     synchronized (lock) {
       return new Use(ledger.use(shuffleId));
     }
   }
 
-  /** The same as {@link Use#publish} of a use that begins and ends with it. */
+  /** Publishes an output during a use that begins and ends with this call; see {@link Use#publish}. */
   public PublishedOutput publish(MapOutputFile output) throws NotPublishedException {
     try (Use use = use(output.shuffleId())) {
       return use.publish(output);
@@ -266,7 +267,7 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
-  /** The bytes have been taken from the budget. */
+  /** Registers an output whose bytes have been taken from the budget. */
   private void register(PublishedOutput output) throws NotPublishedException {
     try {
       output.register(domain);
@@ -317,7 +318,7 @@ public final class MapOutputRegistry implements AutoCloseable {
         withdrawGraceMs);
   }
 
-  /** Not at all once the registry is closed. */
+  /** Runs the task after the delay, unless the registry is closed by then. */
   private void later(Runnable task, long delayMs) {
     var unused = reaper.schedule(task, delayMs, TimeUnit.MILLISECONDS);
   }
@@ -357,7 +358,7 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
-  /** False if none can be registered now. */
+  /** Registers one waiting output; returns false if none can be registered now. */
   private boolean registerOneWaiting() {
     Turn<PublishedOutput> turn;
     synchronized (lock) {
@@ -432,17 +433,17 @@ public final class MapOutputRegistry implements AutoCloseable {
     output.close();
   }
 
-  /** In map outputs; descriptors are not counted. */
+  /** Returns the registered bytes of map outputs, without those of their descriptors. */
   public long registeredBytes() {
     return registeredBytes.get();
   }
 
-  /** Map outputs announced so far, whether there was room at once or not. */
+  /** Returns how many map outputs have been announced, including those that had to wait for room. */
   public long published() {
     return published.sum();
   }
 
-  /** Map outputs that wait for room now. */
+  /** Returns how many map outputs wait for room now. */
   public long waiting() {
     synchronized (lock) {
       return ledger.waiting();
@@ -454,7 +455,7 @@ public final class MapOutputRegistry implements AutoCloseable {
     return deleted.mappedBytes();
   }
 
-  /** Map outputs withdrawn so far to make room for others. */
+  /** Returns how many map outputs have been withdrawn to make room for others. */
   public long withdrawnForRoom() {
     return withdrawnForRoom.sum();
   }
