@@ -39,11 +39,12 @@ need() {
   done
 }
 
-# A TCP port that is free now, of the range of this slot of tests/run: tests that run side by side never draw the same one.
+# A port that is free now, both of TCP and of UDP, of which rdma_cm takes one. It is of the range of this slot of
+# tests/run, so that tests that run side by side never draw the same one.
 free_port() {
   while :; do
     drawn=$((20000 + ${TEST_SLOT:-0} % 8 * 1500 + $(od -An -N2 -tu2 /dev/urandom) % 1500))
-    tcp_listens "$drawn" || break
+    tcp_listens "$drawn" || udp_bound "$drawn" || break
   done
   echo "$drawn"
 }
@@ -58,6 +59,10 @@ on_host() {
   where=$1
   shift
   if [ -n "$where" ]; then "$bin/hosts" on "$where" "$@"; else "$@"; fi
+}
+
+udp_bound() {
+  on_host "$server_host" cat /proc/net/udp /proc/net/udp6 | grep -qi ":$(printf %04X "$1") [0-9A-F]*:0000 07"
 }
 
 # True once the server listens on that port of rdma_cm. Its socket is bound before that, and refuses.
