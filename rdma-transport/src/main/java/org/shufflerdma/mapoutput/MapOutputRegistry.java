@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.mapoutput;
 
-import java.io.IOException;
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
@@ -10,7 +9,6 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
@@ -18,7 +16,6 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.OutputLedger.Shuffle;
 import org.shufflerdma.mapoutput.OutputLedger.Turn;
-import org.shufflerdma.memory.BudgetExhaustedException;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegistrationBudget;
 import org.shufflerdma.metrics.LogThrottle;
@@ -81,14 +78,10 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
-  private final ProtectionDomain domain;
-  private final RegisteredArena arena;
-  private final DescriptorSeal seal;
-  private final RegistrationBudget budget;
+  private final OutputRegistrar registrar;
   private final long withdrawGraceMs;
   private final int closeMs;
   private final ScheduledThreadPoolExecutor reaper;
-  private final RegistrationPause pause;
 
   /** The outputs of removed shuffles, in their grace. */
   private final DeletedOutputs deleted;
@@ -110,8 +103,6 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   private boolean closed;
 
-  private final AtomicLong generations = new AtomicLong();
-  private final AtomicLong registeredBytes = new AtomicLong();
   private final LongAdder published = new LongAdder();
   private final LongAdder withdrawnForRoom = new LongAdder();
 
@@ -144,10 +135,7 @@ public final class MapOutputRegistry implements AutoCloseable {
       LongSupplier nanoClock,
       Predicate<Path> diskIsLow,
       int closeMs) {
-    this.domain = domain;
-    this.arena = arena;
-    this.seal = seal;
-    this.budget = arena.budget();
+    this.registrar = new OutputRegistrar(domain, arena, seal, nanoClock);
     this.withdrawGraceMs = withdrawGraceMs;
     this.closeMs = closeMs;
     failureLog = new LogThrottle(TimeUnit.MINUTES.toNanos(1), nanoClock);
@@ -159,7 +147,6 @@ public final class MapOutputRegistry implements AutoCloseable {
     });
     reaper.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     reaper.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
-    pause = new RegistrationPause(nanoClock);
     deleted = new DeletedOutputs(diskIsLow, reaper, this::close, nanoClock);
   }
 
@@ -184,7 +171,8 @@ public final class MapOutputRegistry implements AutoCloseable {
       admit(shuffle, lengthBytes);
       ledger.touch(shuffle);
       long bytes = RegistrationBudget.pages(lengthBytes);
-      withdraw(ledger.makeRoom(shuffle, bytes, bytesForOutputs() / SHARE_KEPT_FREE, freeBytes()));
+      long keptFree = registrar.bytesForOutputs() / SHARE_KEPT_FREE;
+      withdraw(ledger.makeRoom(shuffle, bytes, keptFree, registrar.freeBytes()));
       publishing++;
     }
     try {
@@ -199,15 +187,15 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   private PublishedOutput publishAdmitted(Shuffle<PublishedOutput> shuffle, MapOutputFile output)
       throws NotPublishedException {
-    PublishedOutput result = announce(output);
+    PublishedOutput result = registrar.announce(output);
     try {
       synchronized (lock) {
         refuse(shuffle);
         announced.add(result);
       }
-      boolean hasRoom = budget.tryTake(result.lengthBytes());
+      boolean hasRoom = registrar.tryTake(result);
       if (hasRoom) {
-        register(result);
+        registrar.register(result);
       }
       add(shuffle, result, hasRoom);
     } catch (NotPublishedException e) {
@@ -225,12 +213,7 @@ public final class MapOutputRegistry implements AutoCloseable {
   private void admit(Shuffle<PublishedOutput> shuffle, long lengthBytes)
       throws NotPublishedException {
     refuse(shuffle);
-    pause.refuseWhilePaused();
-    refuseTooLong(lengthBytes, bytesForOutputs());
-  }
-
-  private long bytesForOutputs() {
-    return budget.limitBytes() - arena.registeredBytes();
+    registrar.admit(lengthBytes);
   }
 
   private void refuse(Shuffle<PublishedOutput> shuffle) throws NotPublishedException {
@@ -240,44 +223,6 @@ public final class MapOutputRegistry implements AutoCloseable {
     if (shuffle.isRemoved()) {
       throw new NotPublishedException(
           UnpublishedReason.REMOVED, "shuffle " + shuffle.id() + " has been removed");
-    }
-  }
-
-  private void refuseTooLong(long lengthBytes, long forOutputs) throws NotPublishedException {
-    if (RegistrationBudget.pages(lengthBytes) > forOutputs) {
-      throw new NotPublishedException(
-          UnpublishedReason.BUDGET,
-          "its " + lengthBytes + " bytes are more than the " + forOutputs
-              + " that may be registered beside the descriptors: " + budget);
-    }
-  }
-
-  private PublishedOutput announce(MapOutputFile output) throws NotPublishedException {
-    try {
-      return PublishedOutput.announce(
-          output, generations.incrementAndGet() & 0xFFFF_FFFFL, arena, seal, budget);
-    } catch (BudgetExhaustedException e) {
-      throw new NotPublishedException(UnpublishedReason.BUDGET, String.valueOf(e.getMessage()), e);
-    } catch (IOException e) {
-      pause.note(false);
-      throw new NotPublishedException(
-          UnpublishedReason.REGISTRATION,
-          "no descriptor for " + output.dataFile() + ": " + e.getMessage(),
-          e);
-    }
-  }
-
-  /** Registers an output whose bytes have been taken from the budget. */
-  private void register(PublishedOutput output) throws NotPublishedException {
-    try {
-      output.register(domain);
-      pause.note(true);
-      registeredBytes.addAndGet(output.lengthBytes());
-    } catch (NotPublishedException e) {
-      if (e.reason() == UnpublishedReason.REGISTRATION) {
-        pause.note(false);
-      }
-      throw e;
     }
   }
 
@@ -293,10 +238,6 @@ public final class MapOutputRegistry implements AutoCloseable {
         logFull();
       }
     }
-  }
-
-  private long freeBytes() {
-    return budget.limitBytes() - budget.usedBytes();
   }
 
   /** Withdraws outputs that make room for others. */
@@ -330,7 +271,7 @@ public final class MapOutputRegistry implements AutoCloseable {
           "There is no more room for map outputs ({}): {} outputs of shuffles that no task here uses"
               + " have been withdrawn so far, and {} outputs wait for room. Tasks that read them now"
               + " use TCP. If the shuffles in use do not fit, raise that limit",
-          budget,
+          registrar,
           withdrawnForRoom.sum(),
           ledger.waiting());
     }
@@ -362,10 +303,10 @@ public final class MapOutputRegistry implements AutoCloseable {
   private boolean registerOneWaiting() {
     Turn<PublishedOutput> turn;
     synchronized (lock) {
-      turn = ledger.nextTurn(freeBytes());
-      if (turn == null || !turn.fits() || !budget.tryTake(turn.output().lengthBytes())) {
+      turn = ledger.nextTurn(registrar.freeBytes());
+      if (turn == null || !turn.fits() || !registrar.tryTake(turn.output())) {
         if (turn != null) {
-          withdraw(ledger.makeRoom(turn, freeBytes()));
+          withdraw(ledger.makeRoom(turn, registrar.freeBytes()));
         }
         if (ledger.waiting() > 0) {
           retryLater();
@@ -375,7 +316,7 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
     boolean registered = false;
     try {
-      register(turn.output());
+      registrar.register(turn.output());
       registered = true;
     } catch (NotPublishedException e) {
       if (e.reason() != UnpublishedReason.REMOVED && failureLog.tryLog() >= 0) {
@@ -412,17 +353,11 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   /** The budget and what leaves change in one step: whoever makes room must not count it twice. */
   private void release(PublishedOutput output) {
-    boolean released = false;
-    try {
-      released = output.release();
-    } catch (IOException e) {
-      LOG.error("Leaking {} bytes that could not be given back", output.lengthBytes(), e);
-    }
+    boolean released = registrar.release(output);
     synchronized (lock) {
       ledger.left(output);
       if (released) {
-        budget.giveBack(output.lengthBytes());
-        registeredBytes.addAndGet(-output.lengthBytes());
+        registrar.giveBack(output);
       }
     }
   }
@@ -435,7 +370,7 @@ public final class MapOutputRegistry implements AutoCloseable {
 
   /** Returns the registered bytes of map outputs, without those of their descriptors. */
   public long registeredBytes() {
-    return registeredBytes.get();
+    return registrar.registeredBytes();
   }
 
   /** Returns how many map outputs have been announced, including those that had to wait for room. */
