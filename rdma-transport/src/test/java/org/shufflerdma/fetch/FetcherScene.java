@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.verbs.TestDevice;
+
+/** An owner of map outputs, and a reader with its fetcher. Each test ends with everything given back. */
+abstract class FetcherScene {
+  static final String OWNER = "owner";
+
+  @TempDir
+  Path directory;
+
+  TestDevice.Live before;
+  RdmaTransport owner;
+  RdmaTransport reader;
+  RegisteredArena arena;
+  BlockFetcher fetcher;
+  PeerId peer;
+  final List<TestMapOutput> outputs = new ArrayList<>();
+
+  @BeforeEach
+  void open() throws Exception {
+    before = TestDevice.live();
+    owner = TestTransports.open(OWNER);
+    arena = TestTransports.arena(owner);
+    peer = TestTransports.peerOf(OWNER, owner);
+    openReader(64 << 20);
+  }
+
+  final void openReader(long poolBytes) throws IOException {
+    reader = TestTransports.open("reader", TestTransports.settings(0, poolBytes));
+    fetcher = new BlockFetcher(reader, new FetchSettings(4, 200, 60_000));
+  }
+
+  void closeReader() {
+    fetcher.close();
+    reader.close();
+  }
+
+  @AfterEach
+  void everythingIsGivenBack() throws Exception {
+    closeReader();
+    for (TestMapOutput output : outputs) {
+      output.close();
+    }
+    arena.close();
+    owner.close();
+    assertThat(TestDevice.live()).isEqualTo(before);
+    assertThat(reader.buffers().usage().leasedBuffers()).as("leased buffers").isZero();
+    assertThat(reader.outboundConnections()).as("connections").isZero();
+  }
+
+  TestMapOutput publish(long mapId, long... lengths) throws IOException {
+    TestMapOutput output =
+        TestMapOutput.publish(owner.protectionDomain(), arena, directory, mapId, lengths);
+    outputs.add(output);
+    return output;
+  }
+
+  CollectingListener fetch(List<BlockRequest> blocks) throws InterruptedException {
+    return fetch(peer, blocks);
+  }
+
+  CollectingListener fetch(PeerId from, List<BlockRequest> blocks) throws InterruptedException {
+    CollectingListener listener = new CollectingListener(blocks.size());
+    fetcher.fetch(from, null, blocks, listener);
+    return listener.await();
+  }
+
+  List<BlockRequest> oneBlockOfEach(int count, int lengthBytes) throws IOException {
+    List<BlockRequest> blocks = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      blocks.add(publish(i, 100, lengthBytes, 100).block(i, 1, 2));
+    }
+    return blocks;
+  }
+
+  void assertDelivered(CollectingListener listener, List<BlockRequest> blocks) {
+    assertThat(listener.failures).isEmpty();
+    for (BlockRequest block : blocks) {
+      assertThat(listener.blocks.get(block.tag()))
+          .as("block %d", block.tag())
+          .isEqualTo(expected(block));
+    }
+    assertThat(listener.calls()).isEqualTo(blocks.size());
+  }
+
+  byte[] expected(BlockRequest block) {
+    return outputs.stream()
+        .filter(output -> output.ref().mapId() == block.descriptor().mapId())
+        .findFirst()
+        .orElseThrow()
+        .expected(block.startPartition(), block.endPartition());
+  }
+}
