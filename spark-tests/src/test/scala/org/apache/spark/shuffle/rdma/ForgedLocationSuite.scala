@@ -12,6 +12,7 @@ import org.shufflerdma.location.MapOutputTrailer
 import org.shufflerdma.mapstatus.{MapStatusCarrier, PublishedEndpoint}
 
 import org.apache.spark.{MapOutputTrackerMaster, ShuffleDependency, SparkContext, SparkEnv}
+import org.apache.spark.rdd.RDD
 import org.apache.spark.scheduler.{HighlyCompressedMapStatus, MapStatus}
 import org.apache.spark.storage.BlockManagerId
 import org.apache.spark.util.ThreadUtils
@@ -171,9 +172,7 @@ final class ForgedLocationSuite extends OnRdmaCluster() with BeforeAndAfterEach 
 
   private def readAfter(forge: Seq[MapStatus] => Unit): Traffic = {
     val (result, traffic) = cluster.watched { context =>
-      val grouped = Jobs.grouped(context)
-      mapped(context, grouped.dependencies.head.asInstanceOf[ShuffleDependency[_, _, _]], forge)
-      Jobs.hashed(grouped)
+      Jobs.hashed(mapped(context, Jobs.grouped(context), forge))
     }
     assert(result == RdmaJobsByHand.groupByKey)
     traffic
@@ -181,9 +180,7 @@ final class ForgedLocationSuite extends OnRdmaCluster() with BeforeAndAfterEach 
 
   private def readManyAfter(forge: Seq[MapStatus] => Unit): Traffic = {
     val (result, traffic) = cluster.watched { context =>
-      val summed = Jobs.summed(context, ManyPartitions)
-      mapped(context, summed.dependencies.head.asInstanceOf[ShuffleDependency[_, _, _]], forge)
-      Jobs.someOf(summed)
+      Jobs.someOf(mapped(context, Jobs.summed(context, ManyPartitions), forge))
     }
     assert(result == RdmaJobsByHand.someSums(ManyPartitions))
     traffic
@@ -195,16 +192,30 @@ private object ForgedLocationSuite {
   val ManyPartitions = 2100
   private val FirstMember = 0x7fff0000L
 
-  /** Runs the map stage of the shuffle alone, then forges what the driver keeps of it. */
-  def mapped(
-      context: SparkContext,
-      shuffle: ShuffleDependency[_, _, _],
-      forge: Seq[MapStatus] => Unit): Unit = {
-    ThreadUtils.awaitResult(context.submitMapStage(shuffle), 2.minutes)
+  private val MostShuffles = 20
+
+  /**
+   * Runs the map stage of a shuffle alone, then forges what the driver keeps of it. A shuffle of which
+   * one executor ran less than two maps, as an executor that starts slowly does, is left for another.
+   */
+  def mapped[T](context: SparkContext, shuffled: => RDD[T], forge: Seq[MapStatus] => Unit): RDD[T] = {
     val tracker = SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster]
-    val known = tracker.shuffleStatuses(shuffle.shuffleId)
+    val (result, known) = Iterator
+      .continually(shuffled)
+      .take(MostShuffles)
+      .map { rdd =>
+        val shuffle = rdd.dependencies.head.asInstanceOf[ShuffleDependency[_, _, _]]
+        ThreadUtils.awaitResult(context.submitMapStage(shuffle), 2.minutes)
+        rdd -> tracker.shuffleStatuses(shuffle.shuffleId)
+      }
+      .find { case (_, known) =>
+        val maps = known.mapStatuses.toSeq.groupBy(_.location.executorId).values.map(_.size)
+        maps.size == 2 && maps.forall(_ >= 2)
+      }
+      .get
     forge(known.mapStatuses.toSeq)
     known.invalidateSerializedMapOutputStatusCache()
+    result
   }
 
   def trailerOf(status: MapStatus, partitions: Int): MapOutputTrailer =
