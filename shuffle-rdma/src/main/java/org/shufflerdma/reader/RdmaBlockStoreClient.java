@@ -18,15 +18,10 @@ import org.apache.spark.network.shuffle.DownloadFileManager;
 import org.apache.spark.network.shuffle.MergedBlocksMetaListener;
 import org.apache.spark.network.shuffle.checksum.Cause;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerId;
-import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.BlockRequest;
-import org.shufflerdma.fetch.DescriptorRef;
 import org.shufflerdma.fetch.FetchToken;
-import org.shufflerdma.mapstatus.LocationTable;
-import org.shufflerdma.mapstatus.MapOutputLocation;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 import org.shufflerdma.metrics.TcpReason;
@@ -102,7 +97,7 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
       if (reason.isEmpty() && name.isPresent() && location != null) {
         attempt.expect(i, blockIds[i], name.get(), sink);
         byPeer
-            .computeIfAbsent(peerOf(location), peer -> new ArrayList<>())
+            .computeIfAbsent(location.peer(), peer -> new ArrayList<>())
             .add(requestOf(i, name.get(), location, sink));
       } else {
         TcpReason why = reason.orElse(TcpReason.NO_LOCATION);
@@ -131,7 +126,7 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
     if (location == null) {
       return Optional.of(locations.absenceOf(name.get().mapId()));
     }
-    if (!location.executorId().equals(execId)) {
+    if (!location.peer().executorId().equals(execId)) {
       return Optional.of(TcpReason.MIGRATED);
     }
     return delivered.contains(name.get()) ? Optional.of(TcpReason.REFETCH) : Optional.empty();
@@ -169,29 +164,10 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
     attempts.forEach(FetchAttempt::end);
   }
 
-  private static PeerId peerOf(MapOutputLocation location) {
-    return new PeerId(
-        location.executorId(),
-        new RdmaEndpoint(
-            location.endpoint().host(),
-            location.endpoint().port(),
-            Nonce.ofHex(location.endpoint().nonceHex())));
-  }
-
-  private BlockRequest requestOf(
+  private static BlockRequest requestOf(
       int tag, ShuffleBlockName name, MapOutputLocation location, @Nullable FileSink sink) {
     return new BlockRequest(
-        tag,
-        new DescriptorRef(
-            location.trailer().descriptorAddress(),
-            location.trailer().descriptorRkey(),
-            location.trailer().generation(),
-            name.shuffleId(),
-            name.mapId(),
-            partitions),
-        name.startPartition(),
-        name.endPartition(),
-        sink);
+        tag, location.descriptor(), name.startPartition(), name.endPartition(), sink);
   }
 
   @Override

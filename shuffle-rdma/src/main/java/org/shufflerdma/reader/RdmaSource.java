@@ -4,7 +4,6 @@ package org.shufflerdma.reader;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
-import org.shufflerdma.mapstatus.LocationTable;
 
 /**
  * The objects that an executor's readers need to read by RDMA. It owns the fetcher and the threads; its

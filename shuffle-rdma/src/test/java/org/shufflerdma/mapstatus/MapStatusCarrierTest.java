@@ -8,7 +8,6 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
-import java.util.Arrays;
 import java.util.Random;
 import org.apache.spark.scheduler.HighlyCompressedMapStatus;
 import org.apache.spark.scheduler.MapStatus;
@@ -17,7 +16,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.shufflerdma.location.MapOutputTrailer;
-import org.shufflerdma.metrics.TcpReason;
 import scala.Option;
 
 class MapStatusCarrierTest {
@@ -78,8 +76,8 @@ class MapStatusCarrierTest {
   /** As in a status of a later Spark; writing to the wrong field would change what Spark reads. */
   @Test
   void aFieldIsTakenOnlyIfItIsTheOnlyOneOfItsType() throws Exception {
-    assertThat(MapStatusCarrier.onlyFieldOfType(MapOutputLocation.class, MapOutputTrailer.class))
-        .isEqualTo(MapOutputLocation.class.getDeclaredField("trailer"));
+    assertThat(MapStatusCarrier.onlyFieldOfType(PublishedEndpoint.class, int.class))
+        .isEqualTo(PublishedEndpoint.class.getDeclaredField("port"));
     assertThatThrownBy(() -> MapStatusCarrier.onlyFieldOfType(MapOutputTrailer.class, long.class))
         .isInstanceOf(NoSuchFieldException.class)
         .hasMessageContaining("fields of long");
@@ -142,27 +140,5 @@ class MapStatusCarrierTest {
     assertThat(PublishedEndpoint.of(OWNER)).isEmpty();
     BlockManagerId bare = BlockManagerId.apply("3", "worker-3", 7079, Option.empty());
     assertThat(PublishedEndpoint.of(ENDPOINT.addTo(bare))).contains(ENDPOINT);
-  }
-
-  @Test
-  void tableTellsUsableMigratedAndUnpublishedOutputsApart() throws Exception {
-    MapOutputTrailer trailer = randomTrailer(new Random(2));
-    MapStatus usable = status(8, 10);
-    MapStatusCarrier.write(usable, 8, trailer);
-    usable.updateLocation(ENDPOINT.addTo(OWNER));
-    MapStatus migrated = MapStatus.apply(OWNER, new long[8], 78, 0);
-    MapStatusCarrier.write(migrated, 8, trailer);
-    migrated.updateLocation(
-        ENDPOINT.addTo(BlockManagerId.apply("4", "worker-4", 7079, Option.empty())));
-    MapStatus unpublished = MapStatus.apply(OWNER, new long[8], 79, 0);
-
-    LocationTable.Shuffle shuffle = LocationTable.decode(
-        Arrays.asList(usable, null, migrated, unpublished).toArray(MapStatus[]::new), 8);
-
-    assertThat(shuffle.locationOf(MAP_ID)).isEqualTo(new MapOutputLocation("3", ENDPOINT, trailer));
-    assertThat(shuffle.locationOf(78)).isNull();
-    assertThat(shuffle.absenceOf(78)).isEqualTo(TcpReason.MIGRATED);
-    assertThat(shuffle.locationOf(79)).isNull();
-    assertThat(shuffle.absenceOf(79)).isEqualTo(TcpReason.NO_LOCATION);
   }
 }

@@ -39,7 +39,6 @@ import org.shufflerdma.mapoutput.MapOutputFile;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.mapoutput.PartitionChecksums;
 import org.shufflerdma.mapoutput.PublishedOutput;
-import org.shufflerdma.mapstatus.LocationTable;
 import org.shufflerdma.mapstatus.MapStatusCarrier;
 import org.shufflerdma.mapstatus.PublishedEndpoint;
 import org.shufflerdma.memory.RegisteredArena;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.mapstatus;
+package org.shufflerdma.reader;
 
 import java.lang.ref.WeakReference;
 import java.util.HashMap;
@@ -13,7 +13,13 @@ import org.apache.spark.MapOutputTrackerWorker;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.storage.BlockManagerId;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.connection.Nonce;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.fetch.DescriptorRef;
 import org.shufflerdma.location.MapOutputTrailer;
+import org.shufflerdma.mapstatus.MapStatusCarrier;
+import org.shufflerdma.mapstatus.PublishedEndpoint;
 import org.shufflerdma.metrics.TcpReason;
 import scala.Option;
 
@@ -24,7 +30,7 @@ import scala.Option;
  */
 public final class LocationTable {
   /** Locations by map id; {@link #absenceOf} tells why one is missing. */
-  public static final class Shuffle {
+  static final class Shuffle {
     private static final Shuffle EMPTY = new Shuffle(Map.of(), Set.of());
 
     private final Map<Long, MapOutputLocation> locations;
@@ -35,12 +41,13 @@ public final class LocationTable {
       this.migrated = migrated;
     }
 
-    public @Nullable MapOutputLocation locationOf(long mapId) {
+    @Nullable
+    MapOutputLocation locationOf(long mapId) {
       return locations.get(mapId);
     }
 
     /** Returns why {@link #locationOf} is null. */
-    public TcpReason absenceOf(long mapId) {
+    TcpReason absenceOf(long mapId) {
       return migrated.contains(mapId) ? TcpReason.MIGRATED : TcpReason.NO_LOCATION;
     }
   }
@@ -60,7 +67,7 @@ public final class LocationTable {
    *
    * @param partitions number of partitions of the shuffle's partitioner
    */
-  public Shuffle locationsOf(int shuffleId, int partitions) {
+  Shuffle locationsOf(int shuffleId, int partitions) {
     @Nullable MapStatus[] statuses = statusesOf(shuffleId);
     if (statuses == null) {
       return Shuffle.EMPTY;
@@ -69,7 +76,7 @@ public final class LocationTable {
     if (known != null && known.statuses().refersTo(statuses)) {
       return known.shuffle();
     }
-    Shuffle shuffle = decode(statuses, partitions);
+    Shuffle shuffle = decode(statuses, shuffleId, partitions);
     decoded.put(shuffleId, new Decoded(new WeakReference<>(statuses), shuffle));
     return shuffle;
   }
@@ -86,25 +93,36 @@ public final class LocationTable {
     return statuses.isDefined() ? statuses.get() : null;
   }
 
-  static Shuffle decode(@Nullable MapStatus[] statuses, int partitions) {
+  static Shuffle decode(@Nullable MapStatus[] statuses, int shuffleId, int partitions) {
+    Map<BlockManagerId, Optional<PeerId>> peers = new HashMap<>();
     Map<Long, MapOutputLocation> locations = new HashMap<>();
     Set<Long> migrated = new HashSet<>();
     for (MapStatus status : statuses) {
-      if (status != null) {
-        Optional<MapOutputTrailer> trailer = MapStatusCarrier.read(status, partitions);
-        if (trailer.isPresent()) {
-          BlockManagerId holder = status.location();
-          Optional<PublishedEndpoint> endpoint = PublishedEndpoint.of(holder);
-          if (endpoint.isPresent() && trailer.get().isOf(holder.executorId())) {
-            locations.put(
-                status.mapId(),
-                new MapOutputLocation(holder.executorId(), endpoint.get(), trailer.get()));
-          } else {
-            migrated.add(status.mapId());
-          }
+      Optional<MapOutputTrailer> trailer =
+          status == null ? Optional.empty() : MapStatusCarrier.read(status, partitions);
+      if (status != null && trailer.isPresent()) {
+        Optional<PeerId> peer = peers.computeIfAbsent(status.location(), LocationTable::peerOf);
+        if (peer.isPresent() && trailer.get().isOf(peer.get().executorId())) {
+          DescriptorRef descriptor = new DescriptorRef(
+              trailer.get().descriptorAddress(),
+              trailer.get().descriptorRkey(),
+              trailer.get().generation(),
+              shuffleId,
+              status.mapId(),
+              partitions);
+          locations.put(status.mapId(), new MapOutputLocation(peer.get(), descriptor));
+        } else {
+          migrated.add(status.mapId());
         }
       }
     }
     return new Shuffle(locations, migrated);
+  }
+
+  private static Optional<PeerId> peerOf(BlockManagerId holder) {
+    return PublishedEndpoint.of(holder)
+        .map(at -> new PeerId(
+            holder.executorId(),
+            new RdmaEndpoint(at.host(), at.port(), Nonce.ofHex(at.nonceHex()))));
   }
 }

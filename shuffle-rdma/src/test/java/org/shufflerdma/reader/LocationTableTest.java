@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.reader;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Arrays;
+import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.storage.BlockManagerId;
+import org.junit.jupiter.api.Test;
+import org.shufflerdma.connection.Nonce;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.fetch.DescriptorRef;
+import org.shufflerdma.location.MapOutputTrailer;
+import org.shufflerdma.mapstatus.MapStatusCarrier;
+import org.shufflerdma.mapstatus.PublishedEndpoint;
+import org.shufflerdma.metrics.TcpReason;
+import scala.Option;
+
+class LocationTableTest {
+  private static final int SHUFFLE = 4;
+  private static final long MAP_ID = 77;
+  private static final BlockManagerId OWNER =
+      BlockManagerId.apply("3", "worker-3", 7079, Option.apply("/rack7"));
+  private static final PublishedEndpoint ENDPOINT =
+      new PublishedEndpoint("10.1.2.3", 41234, "0123456789abcdef0123456789abcdef");
+
+  @Test
+  void tableTellsUsableMigratedAndUnpublishedOutputsApart() throws Exception {
+    MapOutputTrailer trailer =
+        new MapOutputTrailer(MapOutputTrailer.hashExecutorId("3"), 5, 6, 4096);
+    MapStatus usable = MapStatus.apply(OWNER, new long[8], MAP_ID, 0);
+    MapStatusCarrier.write(usable, 8, trailer);
+    usable.updateLocation(ENDPOINT.addTo(OWNER));
+    MapStatus migrated = MapStatus.apply(OWNER, new long[8], 78, 0);
+    MapStatusCarrier.write(migrated, 8, trailer);
+    migrated.updateLocation(
+        ENDPOINT.addTo(BlockManagerId.apply("4", "worker-4", 7079, Option.empty())));
+    MapStatus unpublished = MapStatus.apply(OWNER, new long[8], 79, 0);
+
+    LocationTable.Shuffle shuffle = LocationTable.decode(
+        Arrays.asList(usable, null, migrated, unpublished).toArray(MapStatus[]::new), SHUFFLE, 8);
+
+    assertThat(shuffle.locationOf(MAP_ID))
+        .isEqualTo(new MapOutputLocation(
+            new PeerId("3", new RdmaEndpoint("10.1.2.3", 41234, Nonce.ofHex(ENDPOINT.nonceHex()))),
+            new DescriptorRef(4096, 6, 5, SHUFFLE, MAP_ID, 8)));
+    assertThat(shuffle.locationOf(78)).isNull();
+    assertThat(shuffle.absenceOf(78)).isEqualTo(TcpReason.MIGRATED);
+    assertThat(shuffle.locationOf(79)).isNull();
+    assertThat(shuffle.absenceOf(79)).isEqualTo(TcpReason.NO_LOCATION);
+  }
+}
