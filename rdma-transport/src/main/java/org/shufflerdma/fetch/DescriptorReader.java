@@ -207,8 +207,11 @@ final class DescriptorReader {
     DescriptorRef expected = wanted.descriptor;
     MapOutputDescriptor.Header header =
         MapOutputDescriptor.decodeHeader(bytes, expected.address(), context.seal());
-    if (wanted.entries == null
-        || header.shuffleId() != expected.shuffleId()
+    if (wanted.entries == null) {
+      throw new InvalidDescriptorException(
+          "the header of " + expected + " has changed since its entries were read");
+    }
+    if (header.shuffleId() != expected.shuffleId()
         || header.mapId() != expected.mapId()
         || header.generation() != expected.generation()
         || header.partitions() != expected.partitions()) {

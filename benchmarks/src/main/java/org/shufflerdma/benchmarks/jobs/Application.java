@@ -84,13 +84,11 @@ final class Application implements AutoCloseable {
     List<ProcessHandle> executors = process.descendants().toList();
     try {
       orders.close();
-      if (!process.waitFor(STOP_S, TimeUnit.SECONDS)) {
-        process.destroyForcibly();
-      }
+      process.waitFor(STOP_S, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
-      process.destroyForcibly();
       Thread.currentThread().interrupt();
     } finally {
+      process.destroyForcibly();
       executors.forEach(ProcessHandle::destroyForcibly);
       reader.shutdownNow();
     }
