@@ -47,7 +47,7 @@ CASE(withoutATimeoutItIsWaitedFor)
 	check_no_leaks();
 }
 
-PAIR_CASE(latePeerIsServed)
+PAIR_CASE(latePeerIsServed, .a = {.timeout = 16})
 {
 	static const struct connection usual;
 	struct address to_a = address_of(&pair->a);
@@ -62,7 +62,7 @@ PAIR_CASE(latePeerIsServed)
 	CHECK_EQUAL(pair->local->bytes[0], 42);
 }
 
-PAIR_CASE(destroyedPeerEndsAsRetryExceeded, .a = {.timeout = 10, .retry_count = 2})
+PAIR_CASE(destroyedPeerEndsAsRetryExceeded, .a = {.timeout = 16, .retry_count = 1})
 {
 	pair_run(pair, IBV_WR_RDMA_READ, 1, 8, IBV_WC_SUCCESS);
 	CHECK_EQUAL(softverbs_ibv_destroy_qp(pair->b.qp), 0);
