@@ -57,7 +57,7 @@ static void *raw_file(void *argument)
 	struct worker *worker = argument;
 
 	for (uint64_t done = 0; done < worker->operations; done++)
-		CHECK_EQUAL(pread(scene.file, worker->local[done % BATCH].iov_base, BYTES, next_offset(worker)),
+		CHECK_EQUAL(pread(scene.file[0], worker->local[done % BATCH].iov_base, BYTES, next_offset(worker)),
 			    BYTES);
 	return NULL;
 }
@@ -125,7 +125,7 @@ static void on_threads(void *(*run)(void *), uint64_t operations)
 static void run_raw(void *unused, uint64_t operations)
 {
 	(void)unused;
-	on_threads(scene.file >= 0 ? raw_file : raw_process, operations);
+	on_threads(scene.file[0] >= 0 ? raw_file : raw_process, operations);
 }
 
 static void run_device(void *unused, uint64_t operations)
@@ -152,7 +152,7 @@ static void prepare(struct worker *worker, unsigned int number)
 			.num_sge = 1,
 			.opcode = IBV_WR_RDMA_READ,
 			.send_flags = all_signalled || is_last ? IBV_SEND_SIGNALED : 0,
-			.wr.rdma.rkey = scene.rkey,
+			.wr.rdma.rkey = scene.rkey[0],
 		};
 	}
 }

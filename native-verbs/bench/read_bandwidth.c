@@ -49,7 +49,7 @@ static void raw_file(void *argument, uint64_t operations)
 	struct stream *s = restart(argument);
 
 	for (; operations; operations--, advance(s))
-		CHECK_EQUAL(pread(s->scene.file, s->scene.sink.bytes + s->to, s->size, s->from), s->size);
+		CHECK_EQUAL(pread(s->scene.file[0], s->scene.sink.bytes + s->to, s->size, s->from), s->size);
 }
 
 static void device(void *argument, uint64_t operations)
@@ -59,7 +59,7 @@ static void device(void *argument, uint64_t operations)
 	for (; operations; operations--, advance(s)) {
 		CHECK_EQUAL(post(s->scene.side.qp, IBV_WR_RDMA_READ, 0,
 				 sge_of(&s->scene.sink, s->to, s->size), s->scene.source + s->from,
-				 s->scene.rkey),
+				 s->scene.rkey[0]),
 			    0);
 		scene_await(s->scene.side.cq, 1);
 	}

@@ -22,14 +22,14 @@ static void raw_file(void *unused, uint64_t operations)
 {
 	(void)unused;
 	for (; operations; operations--)
-		CHECK_EQUAL(pread(scene.file, scene.sink.bytes, BYTES, 0), BYTES);
+		CHECK_EQUAL(pread(scene.file[0], scene.sink.bytes, BYTES, 0), BYTES);
 }
 
 static void device(void *unused, uint64_t operations)
 {
 	(void)unused;
 	for (; operations; operations--) {
-		CHECK_EQUAL(post_read(scene.side.qp, 0, &scene.sink, BYTES, scene.source, scene.rkey), 0);
+		CHECK_EQUAL(post_read(scene.side.qp, 0, &scene.sink, BYTES, scene.source, scene.rkey[0]), 0);
 		scene_await(scene.side.cq, 1);
 	}
 }

@@ -9,7 +9,7 @@ enum { BENCH_SECONDS = 1800 };
 struct introduction {
 	struct address address[SCENE_QPS];
 	uint64_t source;
-	uint32_t rkey;
+	uint32_t rkey[SCENE_FILES];
 };
 
 /* The side's own QP, one with a completion queue of its own, and one that shares. */
@@ -56,8 +56,6 @@ static void connect_qps(struct ibv_qp **qp, const struct introduction *remote)
 }
 
 /* What the peer inherits. */
-static size_t source_bytes;
-static int source_file;
 static const struct scene *inherited;
 
 struct serving {
@@ -69,42 +67,57 @@ static void *run_serve(void *argument)
 {
 	struct serving *serving = argument;
 
-	inherited->serve(serving->bytes, source_bytes);
+	inherited->serve(serving->bytes, inherited->source_bytes);
 	return NULL;
+}
+
+/* Maps and registers each region; they follow one another in memory. Returns the first byte. */
+static uint8_t *register_source(struct ibv_pd *pd, struct ibv_mr **mr)
+{
+	size_t bytes = inherited->source_bytes / inherited->regions;
+	uint8_t *source = mmap(NULL, inherited->source_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(source != MAP_FAILED);
+	for (unsigned int i = 0; i < inherited->regions; i++) {
+		uint8_t *region = source + i * bytes;
+		int file = inherited->file[i];
+
+		if (file >= 0)
+			CHECK(mmap(region, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == region);
+		memset(region, 0x5a, bytes);
+		mr[i] = file >= 0 ? softverbs_reg_file_mr(pd, region, bytes, file, 0, ALL_REMOTE)
+				  : softverbs_ibv_reg_mr(pd, region, bytes, ALL_REMOTE);
+		CHECK(mr[i]);
+	}
+	return source;
 }
 
 static void serve(int fd)
 {
-	int flags = source_file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
 	struct introduction own, remote;
+	struct ibv_mr *mr[SCENE_FILES];
 	struct ibv_qp *qp[SCENE_QPS];
 	struct ibv_cq *other_cq;
 	struct serving serving;
 	struct side side;
-	struct ibv_mr *mr;
-	uint8_t *bytes;
 
 	alarm(BENCH_SECONDS);
 	if (inherited->prepare)
 		inherited->prepare(fd, 0);
 	open_qps(&side, &other_cq, qp);
-	bytes = mmap(NULL, source_bytes, PROT_READ | PROT_WRITE, flags, source_file, 0);
-	CHECK(bytes != MAP_FAILED);
-	memset(bytes, 0x5a, source_bytes);
-	mr = source_file >= 0 ? softverbs_reg_file_mr(side.pd, bytes, source_bytes, source_file, 0, ALL_REMOTE)
-			      : softverbs_ibv_reg_mr(side.pd, bytes, source_bytes, ALL_REMOTE);
-	CHECK(mr);
+	serving.bytes = register_source(side.pd, mr);
 	introduce(&side, qp, &own);
-	own.source = (uintptr_t)bytes;
-	own.rkey = mr->rkey;
+	own.source = (uintptr_t)serving.bytes;
+	for (unsigned int i = 0; i < inherited->regions; i++)
+		own.rkey[i] = mr[i]->rkey;
 	test_receive(fd, &remote, sizeof(remote));
 	connect_qps(qp, &remote);
-	serving.bytes = bytes;
 	if (inherited->serve)
 		CHECK(!pthread_create(&serving.thread, NULL, run_serve, &serving));
 	test_send(fd, &own, sizeof(own));
 	CHECK(test_readable(fd, BENCH_SECONDS * 1000));
-	CHECK_EQUAL(softverbs_ibv_dereg_mr(mr), 0);
+	for (unsigned int i = 0; i < inherited->regions; i++)
+		CHECK_EQUAL(softverbs_ibv_dereg_mr(mr[i]), 0);
 	close_qps(&side, other_cq, qp);
 	if (inherited->serve)
 		CHECK(!pthread_join(serving.thread, NULL));
@@ -125,8 +138,11 @@ void scene_open(struct scene *scene, size_t bytes, size_t sink_bytes)
 {
 	struct introduction own, remote;
 
-	scene->source_bytes = source_bytes = bytes;
-	scene->file = source_file = test_path_is("file") ? create_file(bytes) : -1;
+	scene->source_bytes = bytes;
+	if (!scene->regions)
+		scene->regions = 1;
+	for (unsigned int i = 0; i < scene->regions; i++)
+		scene->file[i] = test_path_is("file") ? create_file(bytes / scene->regions) : -1;
 	inherited = scene;
 	scene->peer = test_start_peer(serve);
 	alarm(BENCH_SECONDS);
@@ -138,7 +154,7 @@ void scene_open(struct scene *scene, size_t bytes, size_t sink_bytes)
 	test_receive(scene->peer.fd, &remote, sizeof(remote));
 	connect_qps(scene->qp, &remote);
 	scene->source = remote.source;
-	scene->rkey = remote.rkey;
+	memcpy(scene->rkey, remote.rkey, sizeof(scene->rkey));
 	scene->sink = (struct region){.length = sink_bytes, .fd = -1};
 	scene->sink.bytes =
 		mmap(NULL, sink_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -147,9 +163,14 @@ void scene_open(struct scene *scene, size_t bytes, size_t sink_bytes)
 	scene->sink.mr = softverbs_ibv_reg_mr(scene->side.pd, scene->sink.bytes, sink_bytes,
 					      IBV_ACCESS_LOCAL_WRITE);
 	CHECK(scene->sink.mr);
-	for (int i = 0; i < SCENE_QPS; i++) { /* connects, and fetches the descriptor */
-		CHECK_EQUAL(post_read(scene->qp[i], 0, &scene->sink, 1, scene->source, scene->rkey), 0);
-		scene_await(scene->qp[i]->send_cq, 1);
+	for (unsigned int i = 0; i < SCENE_QPS * scene->regions; i++) { /* connects, and fetches the descriptors */
+		struct ibv_qp *qp = scene->qp[i % SCENE_QPS];
+		unsigned int region = i / SCENE_QPS;
+
+		scene->sink.bytes[0] = 0;
+		CHECK_EQUAL(post_read(qp, 0, &scene->sink, 1, scene->source + bytes / scene->regions * region,
+				      scene->rkey[region]), 0);
+		scene_await(qp->send_cq, 1);
 		CHECK_EQUAL(scene->sink.bytes[0], 0x5a);
 	}
 }
@@ -159,8 +180,9 @@ void scene_close(struct scene *scene)
 	test_signal(scene->peer.fd);
 	test_join_peer(&scene->peer);
 	destroy_region(&scene->sink);
-	if (scene->file >= 0)
-		close(scene->file);
+	for (unsigned int i = 0; i < scene->regions; i++)
+		if (scene->file[i] >= 0)
+			close(scene->file[i]);
 	close_qps(&scene->side, scene->other_cq, scene->qp);
 }
 

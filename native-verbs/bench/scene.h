@@ -6,7 +6,7 @@
 #include "bench.h"
 #include "softdev_fixture.h"
 
-enum { SCENE_QPS = 3, SCENE_DEPTH = 128 };
+enum { SCENE_QPS = 3, SCENE_DEPTH = 128, SCENE_FILES = 64 };
 
 struct scene {
 	/* Optional. prepare: in both processes, first thing; `peer` is 0 in the peer. serve: in the peer, a thread. */
@@ -20,8 +20,10 @@ struct scene {
 	struct region sink;
 	size_t source_bytes;
 	uint64_t source; /* its address in the peer */
-	uint32_t rkey;
-	int file; /* behind the source on the path "file", else -1 */
+	/* Set before scene_open(): the source consists of that many regions of the same size; 0 means 1. */
+	unsigned int regions;
+	uint32_t rkey[SCENE_FILES]; /* of each region */
+	int file[SCENE_FILES];	    /* behind each region on the path "file", else -1 */
 };
 
 /* Both regions are resident before it returns. The path is SOFTVERBS_PATH's. */

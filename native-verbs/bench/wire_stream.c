@@ -148,7 +148,7 @@ static void device(void *unused, uint64_t operations)
 		for (; posted < operations && posted - done < DEPTH; posted++)
 			CHECK_EQUAL(post(scene.side.qp, opcode, posted,
 					 sge_of(&scene.sink, posted * size % SINK_BYTES, size),
-					 scene.source + posted * size % scene.source_bytes, scene.rkey),
+					 scene.source + posted * size % scene.source_bytes, scene.rkey[0]),
 				    0);
 		polled = ibv_poll_cq(scene.side.cq, DEPTH, wc);
 		CHECK(polled >= 0);
