@@ -215,6 +215,11 @@ void cq_push(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
 void cq_push_now(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
 {
 	HOLD_LOCK(&cq->lock);
+	cq_add(cq, entry, solicited);
+}
+
+void cq_add(struct softdev_cq *cq, const struct cqe *entry, bool solicited)
+{
 	if (cq->count < cq->capacity) {
 		struct cqe *added = &cq->ring[(cq->head + cq->count++) % cq->capacity];
 

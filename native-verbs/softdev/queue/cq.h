@@ -83,6 +83,8 @@ bool cq_take(struct softdev_cq *cq, struct cqe *entry);
 void cq_push(struct softdev_cq *cq, const struct cqe *entry, bool solicited);
 /* As cq_push(), without asking the faults. */
 void cq_push_now(struct softdev_cq *cq, const struct cqe *entry, bool solicited);
+/* As cq_push_now(), with cq->lock held. */
+void cq_add(struct softdev_cq *cq, const struct cqe *entry, bool solicited);
 /* Acts as if the queue had overrun: raises the error event, and its QPs fail soon. */
 void cq_fail(struct softdev_cq *cq);
 /* Removes the completions of a QP that is being reset or destroyed. */

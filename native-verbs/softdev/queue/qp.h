@@ -277,6 +277,11 @@ void sq_run(struct softdev_qp *qp);
  * also calls qp_enter_send_error().
  */
 void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status);
+/*
+ * Completes the oldest requests successfully, without asking the faults: their completions enter the queue together and
+ * raise one event. None of them is being copied.
+ */
+void sq_complete_all(struct softdev_qp *qp, unsigned int count);
 /* Completes every posted request with IBV_WC_WR_FLUSH_ERR. */
 void sq_flush(struct softdev_qp *qp);
 bool sq_is_drained(const struct softdev_qp *qp);

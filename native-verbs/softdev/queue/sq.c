@@ -34,8 +34,8 @@ void qp_free_slots(const struct cqe *polled)
 				      memory_order_release);
 }
 
-/* Completes the oldest WQE. */
-static void complete_one(struct softdev_qp *qp, enum ibv_wc_status status)
+/* Takes the oldest WQE off the queue. Returns true if it has a completion, which is then in *entry. */
+static bool finish_one(struct softdev_qp *qp, enum ibv_wc_status status, struct cqe *entry)
 {
 	struct wqe *wqe = sq_at(qp, qp->sq.done);
 	bool signalled = qp->sq_sig_all || (wqe->flags & IBV_SEND_SIGNALED);
@@ -47,20 +47,27 @@ static void complete_one(struct softdev_qp *qp, enum ibv_wc_status status)
 		qp->sq.exec = qp->sq.done;
 	if ((int32_t)(qp->sq.started - qp->sq.done) < 0)
 		qp->sq.started = qp->sq.done;
-	if (signalled || status != IBV_WC_SUCCESS) {
-		struct cqe entry = {
-			.wc = {.wr_id = wqe->wr_id,
-			       .status = status,
-			       .opcode = wqe->op->completion,
-			       .byte_len = wqe->length,
-			       .qp_num = qp->base.qp_num},
-			.qp = qp,
-			.freed = qp->sq.done,
-			.is_send = true,
-		};
+	if (!signalled && status == IBV_WC_SUCCESS)
+		return false;
+	*entry = (struct cqe){
+		.wc = {.wr_id = wqe->wr_id,
+		       .status = status,
+		       .opcode = wqe->op->completion,
+		       .byte_len = wqe->length,
+		       .qp_num = qp->base.qp_num},
+		.qp = qp,
+		.freed = qp->sq.done,
+		.is_send = true,
+	};
+	return true;
+}
 
+static void complete_one(struct softdev_qp *qp, enum ibv_wc_status status)
+{
+	struct cqe entry;
+
+	if (finish_one(qp, status, &entry))
 		cq_push(qp->send_cq, &entry, false);
-	}
 }
 
 void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status)
@@ -76,6 +83,25 @@ void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status)
 		qp_enter_send_error(qp);
 	else
 		sq_tell_if_drained(qp);
+}
+
+void sq_complete_all(struct softdev_qp *qp, unsigned int count)
+{
+	bool locked = false;
+	struct cqe entry;
+
+	while (count--) {
+		if (!finish_one(qp, IBV_WC_SUCCESS, &entry))
+			continue;
+		if (!locked)
+			pthread_mutex_lock(&qp->send_cq->lock);
+		locked = true;
+		cq_add(qp->send_cq, &entry, false);
+	}
+	if (locked)
+		pthread_mutex_unlock(&qp->send_cq->lock);
+	qp->requester.retry_deadline_ns = 0;
+	sq_tell_if_drained(qp);
 }
 
 bool sq_is_drained(const struct softdev_qp *qp)
