@@ -182,12 +182,21 @@ static struct peer_file **bucket_of(struct peer *peer, uint32_t rkey)
 	return &peer->files[(rkey >> 16) % KEY_BUCKETS];
 }
 
+void peer_lock_files(struct peer *peer)
+{
+	pthread_mutex_lock(&peer->lock);
+}
+
+void peer_unlock_files(struct peer *peer)
+{
+	pthread_mutex_unlock(&peer->lock);
+}
+
 enum peer_file_state peer_file_hold(struct peer *peer, uint32_t rkey, uint64_t generation, struct peer_file **out)
 {
 	enum peer_file_state state = PEER_KEY_UNKNOWN;
 	struct peer_file *file;
 
-	HOLD_LOCK(&peer->lock);
 	for (file = *bucket_of(peer, rkey); file; file = file->next)
 		if (file->rkey == rkey && file->generation == generation)
 			break;
@@ -207,9 +216,8 @@ int peer_file_fd(const struct peer_file *file)
 	return file->fd;
 }
 
-void peer_file_release(struct peer *peer, struct peer_file *file)
+void peer_file_release(struct peer_file *file)
 {
-	HOLD_LOCK(&peer->lock);
 	if (--file->holders == 0 && file->dropped) {
 		close(file->fd);
 		free(file);

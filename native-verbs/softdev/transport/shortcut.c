@@ -106,6 +106,7 @@ enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe,
 {
 	bool may_use_cma = path_mode() != PATH_FILE && peer_has_cma(peer);
 	enum shortcut_result result;
+	enum peer_file_state state;
 	struct peer_file *file;
 	struct target target;
 
@@ -114,10 +115,15 @@ enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe,
 		return SHORTCUT_REFUSED;
 	if (!may_use_cma && (!target.has_file || path_mode() == PATH_CMA))
 		return SHORTCUT_REFUSED; /* whether or not the key is right */
-	switch (peer_file_hold(peer, wqe->rkey, target.generation, &file)) {
+	peer_lock_files(peer);
+	state = peer_file_hold(peer, wqe->rkey, target.generation, &file);
+	peer_unlock_files(peer);
+	switch (state) {
 	case PEER_FILE_HELD:
 		result = read_from(qp, wqe, peer, file, from, &target);
-		peer_file_release(peer, file);
+		peer_lock_files(peer);
+		peer_file_release(file);
+		peer_unlock_files(peer);
 		return result;
 	case PEER_FILE_NONE:
 		return may_use_cma ? read_from(qp, wqe, peer, NULL, from, &target) : SHORTCUT_REFUSED;
