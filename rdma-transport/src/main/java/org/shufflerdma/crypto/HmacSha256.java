@@ -2,44 +2,67 @@
 package org.shufflerdma.crypto;
 
 import java.nio.ByteBuffer;
-import java.security.GeneralSecurityException;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
 
-/** HMAC-SHA256 (RFC 2104) under one key. Immutable; any thread may call. */
+/**
+ * HMAC-SHA256 (RFC 2104) under one key. Immutable; any thread may call. It uses the JDK's SHA-256
+ * itself, because a new executor would pay for the providers and policies that {@code javax.crypto}
+ * loads before its first MAC.
+ */
 public final class HmacSha256 {
-  private static final String ALGORITHM = "HmacSHA256";
+  private static final String DIGEST = "SHA-256";
+  private static final int BLOCK_BYTES = 64;
 
-  private final SecretKeySpec key;
+  private final byte[] innerBlock;
+  private final byte[] outerBlock;
 
   public HmacSha256(byte[] key) {
-    this.key = new SecretKeySpec(key, ALGORITHM);
+    byte[] block =
+        Arrays.copyOf(key.length > BLOCK_BYTES ? sha256().digest(key) : key, BLOCK_BYTES);
+    innerBlock = masked(block, (byte) 0x36);
+    outerBlock = masked(block, (byte) 0x5C);
   }
 
   /** The 32 bytes over the parts, one after the other. */
   public byte[] of(byte[]... parts) {
-    Mac mac = mac();
+    MessageDigest digest = sha256();
+    digest.update(innerBlock);
     for (byte[] part : parts) {
-      mac.update(part);
+      digest.update(part);
     }
-    return mac.doFinal();
+    return finish(digest);
   }
 
   /** The 32 bytes over {@code head} and what remains in {@code content}. */
   public byte[] of(byte[] head, ByteBuffer content) {
-    Mac mac = mac();
-    mac.update(head);
-    mac.update(content);
-    return mac.doFinal();
+    MessageDigest digest = sha256();
+    digest.update(innerBlock);
+    digest.update(head);
+    digest.update(content);
+    return finish(digest);
   }
 
-  private Mac mac() {
+  private byte[] finish(MessageDigest digest) {
+    byte[] inner = digest.digest(); // which resets it
+    digest.update(outerBlock);
+    return digest.digest(inner);
+  }
+
+  private static byte[] masked(byte[] block, byte mask) {
+    byte[] masked = block.clone();
+    for (int i = 0; i < masked.length; i++) {
+      masked[i] ^= mask;
+    }
+    return masked;
+  }
+
+  private static MessageDigest sha256() {
     try {
-      Mac mac = Mac.getInstance(ALGORITHM);
-      mac.init(key);
-      return mac;
-    } catch (GeneralSecurityException e) {
-      throw new IllegalStateException("every JDK has " + ALGORITHM, e);
+      return MessageDigest.getInstance(DIGEST);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every JDK has " + DIGEST, e);
     }
   }
 }
