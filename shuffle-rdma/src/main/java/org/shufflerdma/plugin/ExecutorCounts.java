@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.plugin;
 
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.atomic.LongAdder;
-import java.util.function.Function;
 import java.util.function.LongSupplier;
-import java.util.function.ToLongFunction;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.TransportStats;
 import org.shufflerdma.fetch.FetchStats;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.mapoutput.UnpublishedReason;
-import org.shufflerdma.memory.PoolUsage;
+import org.shufflerdma.memory.BufferPool;
 import org.shufflerdma.metrics.ReadCount;
 import org.shufflerdma.metrics.ReadCounters;
 
@@ -27,63 +23,92 @@ final class ExecutorCounts {
   /** The public name of {@link ReadCounters#hitPercent}. */
   static final String HIT_PERCENT = "shuffle.rdma.hitPercent";
 
-  /** A count of the executor itself rather than of its tasks. It exists if RDMA was started. */
-  record OfRdma(String name, ToLongFunction<RdmaStack> value) {}
+  /**
+   * A count of the executor itself rather than of its tasks. It exists if RDMA was started. The switch
+   * spares each new executor the lambdas that would stand in its place.
+   */
+  private enum OfRdma {
+    READS(SharedCount.READS),
+    SIGNALLED("shuffle.rdma.reads.signalled"),
+    CONNECTIONS(SharedCount.CONNECTIONS),
+    ACCEPTED("shuffle.rdma.connections.accepted"),
+    REJECTED("shuffle.rdma.connections.rejected"),
+    FAILED("shuffle.rdma.connections.failed"),
+    EVICTED("shuffle.rdma.connections.evicted"),
+    NOT_DESTROYED("shuffle.rdma.connections.notDestroyed"),
+    REPLACED("shuffle.rdma.connections.replaced"),
+    BREAKERS_OPENED("shuffle.rdma.connections.breakersOpened"),
+    STALE("shuffle.rdma.completions.stale"),
+    DESCRIPTORS_READ("shuffle.rdma.descriptors.read"),
+    CHECKSUM_MISMATCHES("shuffle.rdma.checksum.mismatches"),
+    RETRIES("shuffle.rdma.retries"),
+    REGISTERED_BYTES("shuffle.rdma.registeredBytes"),
+    PINNED_BYTES("shuffle.rdma.pinnedBytes"),
+    PUBLISHED("shuffle.rdma.outputs.published"),
+    WAITING("shuffle.rdma.outputs.waiting"),
+    DELETED_BYTES("shuffle.rdma.outputs.deletedBytes"),
+    WITHDRAWN("shuffle.rdma.outputs.withdrawn"),
+    OUTPUT_BYTES("shuffle.rdma.outputs.registeredBytes"),
+    POOL_BYTES("shuffle.rdma.pool.registeredBytes"),
+    POOL_LEASED("shuffle.rdma.pool.leasedBytes"),
+    POOL_ZOMBIES("shuffle.rdma.pool.zombieBytes"),
+    POOL_EXHAUSTIONS("shuffle.rdma.pool.exhaustions");
 
-  static final List<OfRdma> OF_RDMA = Stream.concat(
-          Stream.of(
-              transport(SharedCount.READS, stats -> stats.readsPosted),
-              transport("shuffle.rdma.reads.signalled", stats -> stats.readsSignalled),
-              transport(SharedCount.CONNECTIONS, stats -> stats.connectionsOpened),
-              transport("shuffle.rdma.connections.accepted", stats -> stats.connectionsAccepted),
-              transport("shuffle.rdma.connections.rejected", stats -> stats.connectionsRejected),
-              transport("shuffle.rdma.connections.failed", stats -> stats.connectionsFailed),
-              transport("shuffle.rdma.connections.evicted", stats -> stats.connectionsEvicted),
-              transport(
-                  "shuffle.rdma.connections.notDestroyed", stats -> stats.queuePairsNotDestroyed),
-              transport("shuffle.rdma.connections.replaced", stats -> stats.reconnects),
-              transport("shuffle.rdma.connections.breakersOpened", stats -> stats.breakersOpened),
-              transport("shuffle.rdma.completions.stale", stats -> stats.staleCompletions),
-              fetches("shuffle.rdma.descriptors.read", stats -> stats.descriptorsRead),
-              fetches("shuffle.rdma.checksum.mismatches", stats -> stats.checksumMismatches),
-              fetches("shuffle.rdma.retries", stats -> stats.retries),
-              new OfRdma("shuffle.rdma.registeredBytes", RdmaStack::registeredBytes),
-              new OfRdma(
-                  "shuffle.rdma.pinnedBytes", rdma -> rdma.pins() ? rdma.registeredBytes() : 0),
-              outputs("published", MapOutputRegistry::published),
-              outputs("waiting", MapOutputRegistry::waiting),
-              outputs("deletedBytes", MapOutputRegistry::deletedBytes),
-              outputs("withdrawn", MapOutputRegistry::withdrawnForRoom),
-              outputs("registeredBytes", MapOutputRegistry::registeredBytes),
-              pool("registeredBytes", PoolUsage::registeredBytes),
-              pool("leasedBytes", PoolUsage::leasedBytes),
-              pool("zombieBytes", PoolUsage::zombieBytes),
-              pool("exhaustions", PoolUsage::exhaustions)),
-          Arrays.stream(UnpublishedReason.values()).map(ExecutorCounts::unpublished))
-      .toList();
+    private final String publicName;
 
-  private static OfRdma transport(String name, Function<TransportStats, LongAdder> adder) {
-    return new OfRdma(name, rdma -> adder.apply(rdma.transport().stats()).sum());
+    OfRdma(String publicName) {
+      this.publicName = publicName;
+    }
+
+    long value(RdmaStack rdma) {
+      TransportStats transport = rdma.transport().stats();
+      FetchStats fetches = rdma.source().fetcher().stats();
+      MapOutputRegistry outputs = rdma.registry();
+      BufferPool pool = rdma.transport().buffers();
+      return switch (this) {
+        case READS -> transport.readsPosted.sum();
+        case SIGNALLED -> transport.readsSignalled.sum();
+        case CONNECTIONS -> transport.connectionsOpened.sum();
+        case ACCEPTED -> transport.connectionsAccepted.sum();
+        case REJECTED -> transport.connectionsRejected.sum();
+        case FAILED -> transport.connectionsFailed.sum();
+        case EVICTED -> transport.connectionsEvicted.sum();
+        case NOT_DESTROYED -> transport.queuePairsNotDestroyed.sum();
+        case REPLACED -> transport.reconnects.sum();
+        case BREAKERS_OPENED -> transport.breakersOpened.sum();
+        case STALE -> transport.staleCompletions.sum();
+        case DESCRIPTORS_READ -> fetches.descriptorsRead.sum();
+        case CHECKSUM_MISMATCHES -> fetches.checksumMismatches.sum();
+        case RETRIES -> fetches.retries.sum();
+        case REGISTERED_BYTES -> rdma.registeredBytes();
+        case PINNED_BYTES -> rdma.pins() ? rdma.registeredBytes() : 0;
+        case PUBLISHED -> outputs.published();
+        case WAITING -> outputs.waiting();
+        case DELETED_BYTES -> outputs.deletedBytes();
+        case WITHDRAWN -> outputs.withdrawnForRoom();
+        case OUTPUT_BYTES -> outputs.registeredBytes();
+        case POOL_BYTES -> pool.usage().registeredBytes();
+        case POOL_LEASED -> pool.usage().leasedBytes();
+        case POOL_ZOMBIES -> pool.usage().zombieBytes();
+        case POOL_EXHAUSTIONS -> pool.usage().exhaustions();
+      };
+    }
   }
 
-  private static OfRdma fetches(String name, Function<FetchStats, LongAdder> adder) {
-    return new OfRdma(name, rdma -> adder.apply(rdma.source().fetcher().stats()).sum());
+  /** The names of the counts that exist if RDMA was started, in the order of docs/metrics.md. */
+  static List<String> namesOfRdma() {
+    List<String> names = new ArrayList<>();
+    for (OfRdma count : OfRdma.values()) {
+      names.add(count.publicName);
+    }
+    for (UnpublishedReason reason : UnpublishedReason.values()) {
+      names.add(nameOf(reason));
+    }
+    return names;
   }
 
-  private static OfRdma outputs(String name, ToLongFunction<MapOutputRegistry> value) {
-    return new OfRdma("shuffle.rdma.outputs." + name, rdma -> value.applyAsLong(rdma.registry()));
-  }
-
-  private static OfRdma pool(String name, ToLongFunction<PoolUsage> value) {
-    return new OfRdma(
-        "shuffle.rdma.pool." + name,
-        rdma -> value.applyAsLong(rdma.transport().buffers().usage()));
-  }
-
-  private static OfRdma unpublished(UnpublishedReason reason) {
-    return new OfRdma(
-        "shuffle.rdma.outputs.unpublished." + reason.label(),
-        rdma -> rdma.publisher().count(reason));
+  private static String nameOf(UnpublishedReason reason) {
+    return "shuffle.rdma.outputs.unpublished." + reason.label();
   }
 
   private final Map<String, LongSupplier> gauges = new LinkedHashMap<>();
@@ -92,7 +117,12 @@ final class ExecutorCounts {
     ReadCount.ALL.forEach(count -> gauges.put(count.publicName(), () -> reads.get(count)));
     if (rdma != null) {
       gauges.put(HIT_PERCENT, reads::hitPercent);
-      OF_RDMA.forEach(count -> gauges.put(count.name(), () -> count.value().applyAsLong(rdma)));
+      for (OfRdma count : OfRdma.values()) {
+        gauges.put(count.publicName, () -> count.value(rdma));
+      }
+      for (UnpublishedReason reason : UnpublishedReason.values()) {
+        gauges.put(nameOf(reason), () -> rdma.publisher().count(reason));
+      }
     }
   }
 

@@ -27,9 +27,9 @@ class MetricsPageTest {
       counts.add(List.of("`" + counter.publicName() + "`", "task, executor"));
     }
     counts.add(List.of("`" + ExecutorCounts.HIT_PERCENT + "`", "executor, driver"));
-    for (ExecutorCounts.OfRdma count : ExecutorCounts.OF_RDMA) {
-      String keptBy = SHARED.contains(count.name()) ? "task, executor" : "executor";
-      counts.add(List.of("`" + count.name() + "`", keptBy));
+    for (String name : ExecutorCounts.namesOfRdma()) {
+      String keptBy = SHARED.contains(name) ? "task, executor" : "executor";
+      counts.add(List.of("`" + name + "`", keptBy));
     }
     return counts;
   }
