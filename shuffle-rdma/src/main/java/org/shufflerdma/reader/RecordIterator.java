@@ -22,6 +22,9 @@ final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
   private Iterator<Tuple2<Object, Object>> records = emptyIterator();
   private boolean exhausted;
 
+  /** Whether {@link #records} is known to have a record; spares {@link #next} to look again. */
+  private boolean ready;
+
   RecordIterator(
       Iterator<Tuple2<BlockId, InputStream>> blocks,
       SerializerInstance serializer,
@@ -35,6 +38,9 @@ final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
 
   @Override
   public boolean hasNext() {
+    if (ready) {
+      return true;
+    }
     while (!records.hasNext()) {
       if (!blocks.hasNext()) {
         if (!exhausted) {
@@ -45,14 +51,16 @@ final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
       }
       records = serializer.deserializeStream(blocks.next()._2()).asKeyValueIterator();
     }
+    ready = true;
     return true;
   }
 
   @Override
   public Tuple2<Object, Object> next() {
-    if (!hasNext()) {
+    if (!ready && !hasNext()) {
       throw new java.util.NoSuchElementException("no more records");
     }
+    ready = false;
     metrics.incRecordsRead(1);
     return records.next();
   }
