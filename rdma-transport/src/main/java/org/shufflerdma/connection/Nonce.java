@@ -3,6 +3,8 @@ package org.shufflerdma.connection;
 
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
+import java.util.HexFormat;
+import org.jspecify.annotations.Nullable;
 
 /**
  * 128 random bits that name one run of one transport: a restarted executor at the same address has
@@ -34,7 +36,18 @@ public record Nonce(long high, long low) {
   }
 
   public String toHex() {
-    return "%016x%016x".formatted(high, low);
+    HexFormat hex = HexFormat.of();
+    return hex.toHexDigits(high) + hex.toHexDigits(low);
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof Nonce that && high == that.high && low == that.low;
+  }
+
+  @Override
+  public int hashCode() {
+    return Long.hashCode(high ^ low);
   }
 
   /** The first eight digits, for log lines. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.connection;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * Where one run of an executor accepts RDMA connections.
  *
@@ -11,6 +13,19 @@ public record RdmaEndpoint(String host, int port, Nonce bootNonce) {
     if (host.isEmpty() || port < 1 || port > 0xFFFF) {
       throw new IllegalArgumentException("no endpoint: " + host + ":" + port);
     }
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof RdmaEndpoint that
+        && port == that.port
+        && host.equals(that.host)
+        && bootNonce.equals(that.bootNonce);
+  }
+
+  @Override
+  public int hashCode() {
+    return 31 * (31 * host.hashCode() + port) + bootNonce.hashCode();
   }
 
   @Override

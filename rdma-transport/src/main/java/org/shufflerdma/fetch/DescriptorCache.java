@@ -17,7 +17,19 @@ final class DescriptorCache {
 
   private static final long PARTITIONS_PER_DESCRIPTOR = 16;
 
-  private record Key(Nonce bootNonce, DescriptorRef descriptor) {}
+  private record Key(Nonce bootNonce, DescriptorRef descriptor) {
+    @Override
+    public boolean equals(@Nullable Object other) {
+      return other instanceof Key that
+          && bootNonce.equals(that.bootNonce)
+          && descriptor.equals(that.descriptor);
+    }
+
+    @Override
+    public int hashCode() {
+      return 31 * bootNonce.hashCode() + descriptor.hashCode();
+    }
+  }
 
   private final Map<Key, KnownDescriptor> descriptors = new LinkedHashMap<>(16, 0.75f, true);
   private long partitions;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.fetch;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * The address of the descriptor of one map output in a peer's memory, and what the descriptor must
  * contain.
@@ -9,6 +11,22 @@ package org.shufflerdma.fetch;
  */
 public record DescriptorRef(
     long address, int rkey, long generation, int shuffleId, long mapId, int partitions) {
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof DescriptorRef that
+        && address == that.address
+        && rkey == that.rkey
+        && generation == that.generation
+        && shuffleId == that.shuffleId
+        && mapId == that.mapId
+        && partitions == that.partitions;
+  }
+
+  @Override
+  public int hashCode() {
+    return Long.hashCode(31 * address + generation) + Long.hashCode(mapId);
+  }
+
   /** Names the map output for the log, without its address and key. */
   @Override
   public String toString() {

@@ -4,6 +4,7 @@ package org.shufflerdma.reader;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The name of a block of one map output: {@code shuffle_S_M_R}, or of a contiguous range of them,
@@ -31,5 +32,19 @@ record ShuffleBlockName(int shuffleId, long mapId, int startPartition, int endPa
     } catch (NumberFormatException | ArithmeticException e) {
       return Optional.empty();
     }
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof ShuffleBlockName that
+        && shuffleId == that.shuffleId
+        && mapId == that.mapId
+        && startPartition == that.startPartition
+        && endPartition == that.endPartition;
+  }
+
+  @Override
+  public int hashCode() {
+    return 31 * (31 * Long.hashCode(mapId) + startPartition) + endPartition;
   }
 }
