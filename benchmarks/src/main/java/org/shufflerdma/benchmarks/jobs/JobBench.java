@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.benchmarks.jobs;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
@@ -12,26 +13,33 @@ import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.IntStream;
+import org.shufflerdma.benchmarks.report.Machine;
+import org.shufflerdma.benchmarks.report.ResultFile;
+import org.shufflerdma.benchmarks.report.Run;
 
 /**
- * Measures job shapes. For each of them two applications live side by side, Spark's own shuffle and
- * the plugin, and run the job in turns (stock, rdma, rdma, stock, ...), so that what else happens on
- * the machine meets both. One of them waits while the other works. Every job is a line in the file of
- * results; a pair that is in the file already is not run again.
+ * Measures job shapes. For each of them three applications live side by side and run the job in
+ * turns, there and back again, so that what else happens on the machine meets all of them:
+ * {@code stock} is Spark's own shuffle with the plugin's settings, {@code stock-local} the same with
+ * Spark's default, by which an executor reads the files of others on its host itself, and {@code
+ * rdma} the plugin. The others wait while one works. Every job is a line in the file of results; a
+ * round that is in the file already is not run again.
  *
  * <p>Arguments: RESULTS COMMIT LOG PAIRS COLD ROWS SHAPE,... COMMAND...; the command starts a driver if
- * {@code --driver SIDE --compress BOOLEAN} follow it.
+ * {@code --driver SIDE} and settings follow its first word.
  */
 public final class JobBench {
-  private static final List<String> SIDES = List.of("stock", "rdma");
+  private static final List<String> SIDES = List.of("stock", "stock-local", "rdma");
   private static final int WARM_UPS = 2;
 
   private final Path results;
   private final Path log;
-  private final int pairs;
-  private final int coldPairs;
+  private final int rounds;
+  private final int coldRounds;
   private final long rows;
   private final List<String> command;
   private final ObjectMapper json = new ObjectMapper();
@@ -40,16 +48,14 @@ public final class JobBench {
   private JobBench(String[] arguments) throws IOException {
     results = Path.of(arguments[0]);
     log = Path.of(arguments[2]);
-    pairs = Integer.parseInt(arguments[3]);
-    coldPairs = Integer.parseInt(arguments[4]);
+    rounds = Integer.parseInt(arguments[3]);
+    coldRounds = Integer.parseInt(arguments[4]);
     rows = Long.parseLong(arguments[5]);
     command = List.of(arguments).subList(7, arguments.length);
     if (Files.size(results) == 0) {
       append(Machine.describe(arguments[1]));
     }
-    for (JobRun run : JobRun.ofFile(results)) {
-      done.add(key(run.shape(), run.phase(), run.pair(), run.side()));
-    }
+    ResultFile.read(results).runs().forEach(run -> done.add(run.key()));
   }
 
   public static void main(String[] arguments) throws IOException {
@@ -66,39 +72,40 @@ public final class JobBench {
     Files.writeString(results, json.writeValueAsString(line) + "\n", StandardOpenOption.APPEND);
   }
 
-  private static String key(String shape, String phase, int pair, String side) {
-    return shape + " " + phase + " " + pair + " " + side;
+  private boolean isDone(JobShape shape, String phase, int round, String side) {
+    return done.contains(new Run("jobs, " + phase, shape.label(), round, side, "", Map.of()).key());
   }
 
-  /** Pairs of jobs in two applications, whose first jobs are not counted but kept. */
+  /** Rounds of jobs in applications whose first jobs are not counted but kept. */
   private void measureWarm(JobShape shape) throws IOException {
-    List<Integer> missing = IntStream.range(0, pairs)
-        .filter(pair ->
-            !SIDES.stream().allMatch(side -> done.contains(key(shape.label(), "warm", pair, side))))
+    List<Integer> missing = IntStream.range(0, rounds)
+        .filter(round -> !SIDES.stream().allMatch(side -> isDone(shape, "warm", round, side)))
         .boxed()
         .toList();
     if (missing.isEmpty()) {
       return;
     }
-    try (Application stock = start(shape, SIDES.get(0));
-        Application rdma = start(shape, SIDES.get(1))) {
+    try (Application stock = start(shape, "stock");
+        Application local = start(shape, "stock-local");
+        Application rdma = start(shape, "rdma")) {
+      Map<String, Application> sides = Map.of("stock", stock, "stock-local", local, "rdma", rdma);
       for (int i = 0; i < WARM_UPS; i++) {
-        runPair(shape, "warm-up", i, stock, rdma);
+        runRound(shape, "warm-up", i, sides);
       }
-      for (int pair : missing) {
-        runPair(shape, "warm", pair, stock, rdma);
+      for (int round : missing) {
+        runRound(shape, "warm", round, sides);
       }
     }
   }
 
-  /** Pairs of first jobs of new applications, each alone on the machine. */
+  /** Rounds of first jobs of new applications, each alone on the machine. */
   private void measureCold(JobShape shape) throws IOException {
-    for (int pair = 0; pair < coldPairs; pair++) {
-      List<String> order = order(pair);
+    for (int round = 0; round < coldRounds; round++) {
+      List<String> order = order(round);
       for (String side : order) {
-        if (!done.contains(key(shape.label(), "cold", pair, side))) {
+        if (!isDone(shape, "cold", round, side)) {
           try (Application application = start(shape, side)) {
-            run(shape, "cold", pair, side, application);
+            run(shape, "cold", round, side, application);
           }
         }
       }
@@ -106,43 +113,46 @@ public final class JobBench {
   }
 
   private Application start(JobShape shape, String side) throws IOException {
-    List<String> words = new ArrayList<>(command);
-    words.addAll(List.of("--driver", side, "--compress", Boolean.toString(shape.compressed())));
+    List<String> words = new ArrayList<>(List.of(command.get(0), "--driver", side));
+    shape.settings().forEach((key, value) -> words.addAll(List.of("--conf", key + "=" + value)));
+    words.addAll(command.subList(1, command.size()));
     return Application.start(words, log);
   }
 
-  /** Every other pair begins with the other side. */
-  private static List<String> order(int pair) {
+  /** Every other round goes backwards. */
+  private static List<String> order(int round) {
     List<String> order = new ArrayList<>(SIDES);
-    if (pair % 2 == 1) {
+    if (round % 2 == 1) {
       Collections.reverse(order);
     }
     return order;
   }
 
-  private void runPair(JobShape shape, String phase, int pair, Application stock, Application rdma)
+  private void runRound(JobShape shape, String phase, int round, Map<String, Application> sides)
       throws IOException {
-    for (String side : order(pair)) {
-      run(shape, phase, pair, side, side.equals(SIDES.get(0)) ? stock : rdma);
+    for (String side : order(round)) {
+      run(shape, phase, round, side, Objects.requireNonNull(sides.get(side)));
     }
   }
 
-  private void run(JobShape shape, String phase, int pair, String side, Application application)
+  private void run(JobShape shape, String phase, int round, String side, Application application)
       throws IOException {
     ObjectNode run = json.createObjectNode();
-    run.put("shape", shape.label());
-    run.put("phase", phase);
-    run.put("pair", pair);
+    JsonNode job = application.run(shape, rows);
+    run.put("benchmark", "jobs, " + phase);
+    run.put("scenario", shape.label());
+    run.put("round", round);
     run.put("side", side);
     run.put("rows", rows);
-    run.setAll((ObjectNode) application.run(shape, rows));
+    run.set("figures", json.valueToTree(JobFigures.of(job)));
+    run.setAll((ObjectNode) job);
     append(run);
     System.err.printf(
         Locale.ROOT,
         "%s %s %d %s: %.2f s, CPU %.2f s%n",
         shape.label(),
         phase,
-        pair,
+        round,
         side,
         run.get("wall_s").asDouble(),
         run.get("executor_cpu_s").asDouble());

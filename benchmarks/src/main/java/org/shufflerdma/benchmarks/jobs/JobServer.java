@@ -14,8 +14,10 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
- * The driver of one of the two applications. It runs a job for each line {@code SHAPE ROWS} of its
+ * The driver of one of the applications. It runs a job for each line {@code SHAPE ROWS} of its
  * standard input, and answers with a line of JSON; it ends with its input.
+ *
+ * <p>Argument: a folder where jobs may keep files.
  */
 public final class JobServer {
   private static final long LISTENERS_MS = 30_000;
@@ -36,8 +38,8 @@ public final class JobServer {
       for (String order = orders.readLine(); order != null; order = orders.readLine()) {
         String[] words = order.split(" ", -1);
         JobShape shape = JobShape.ofLabel(words[0]);
-        answer(
-            answers, json.writeValueAsString(run(spark, stages, shape, Long.parseLong(words[1]))));
+        Job job = shape.prepare(spark, arguments[0], Long.parseLong(words[1]));
+        answer(answers, json.writeValueAsString(run(spark, stages, job)));
       }
     }
   }
@@ -47,12 +49,13 @@ public final class JobServer {
     answers.flush();
   }
 
-  private static Map<String, Object> run(
-      JavaSparkContext spark, StageWatch stages, JobShape shape, long rows) throws Exception {
-    stages.take();
+  private static Map<String, Object> run(JavaSparkContext spark, StageWatch stages, Job job)
+      throws Exception {
+    spark.sc().listenerBus().waitUntilEmpty(LISTENERS_MS);
+    stages.take(); // those that made the job's input
     ExecutorCpu before = ExecutorCpu.now();
     long startNs = System.nanoTime();
-    long digest = shape.run(spark, rows);
+    long result = job.run();
     long wallNs = System.nanoTime() - startNs;
     ExecutorCpu after = ExecutorCpu.now();
     if (after.executors() != EXECUTORS) {
@@ -62,7 +65,7 @@ public final class JobServer {
     spark.sc().listenerBus().waitUntilEmpty(LISTENERS_MS);
     List<Map<String, Object>> ended = stages.take();
     Map<String, Object> report = new LinkedHashMap<>();
-    report.put("digest", Long.toHexString(digest));
+    report.put("digest", Long.toHexString(job.digest(result)));
     report.put("wall_s", wallNs / (double) TimeUnit.SECONDS.toNanos(1));
     report.put("executor_cpu_s", after.seconds() - before.seconds());
     report.put("thread_cpu_s", after.minus(before));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.benchmarks.jobs;
+package org.shufflerdma.benchmarks.report;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -9,12 +9,12 @@ import java.util.Map;
 import java.util.Set;
 
 /** The first line of a file of results: where and on what the runs were made. */
-final class Machine {
+public final class Machine {
   private static final Set<String> SHOWN = Set.of("model name", "MemTotal");
 
   private Machine() {}
 
-  static Map<String, Object> describe(String commit) throws IOException {
+  public static Map<String, Object> describe(String commit) throws IOException {
     Map<String, Object> machine = new LinkedHashMap<>();
     machine.put("commit", commit);
     machine.put("cores", Runtime.getRuntime().availableProcessors());

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.report;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.DoubleStream;
+import org.jspecify.annotations.Nullable;
+
+/** One figure of a benchmark: how each other side did beside the plugin in each scenario. */
+record Comparison(String benchmark, String figure, List<Row> rows) {
+  /**
+   * One side in one scenario.
+   *
+   * @param other median of all runs of the side
+   * @param plugin median of all runs of the plugin
+   * @param ratio over the rounds that both have made; null if there is none, or nothing to divide by
+   */
+  record Row(
+      String scenario,
+      String side,
+      double other,
+      double plugin,
+      @Nullable Ratio ratio) {}
+
+  /** Returns the comparisons of all figures of all benchmarks. */
+  static List<Comparison> of(List<Run> runs) {
+    Map<String, Map<String, Map<String, List<Run>>>> figures = new TreeMap<>();
+    Map<String, List<String>> names = new TreeMap<>();
+    for (Run run : runs) {
+      figures
+          .computeIfAbsent(run.benchmark(), key -> new LinkedHashMap<>())
+          .computeIfAbsent(run.scenario(), key -> new TreeMap<>())
+          .computeIfAbsent(run.side(), key -> new ArrayList<>())
+          .add(run);
+      List<String> known = names.computeIfAbsent(run.benchmark(), key -> new ArrayList<>());
+      run.figures().keySet().stream().filter(name -> !known.contains(name)).forEach(known::add);
+    }
+    List<Comparison> comparisons = new ArrayList<>();
+    figures.forEach((benchmark, scenarios) -> {
+      for (String figure : names.getOrDefault(benchmark, List.of())) {
+        List<Row> rows = rows(scenarios, figure);
+        if (!rows.isEmpty()) {
+          comparisons.add(new Comparison(benchmark, figure, rows));
+        }
+      }
+    });
+    return comparisons;
+  }
+
+  private static List<Row> rows(Map<String, Map<String, List<Run>>> scenarios, String figure) {
+    List<Row> rows = new ArrayList<>();
+    scenarios.forEach((scenario, sides) -> {
+      Map<Integer, Double> plugin = byRound(sides.getOrDefault(Run.PLUGIN, List.of()), figure);
+      sides.forEach((side, ofSide) -> {
+        Map<Integer, Double> other = byRound(ofSide, figure);
+        if (!side.equals(Run.PLUGIN) && !other.isEmpty() && !plugin.isEmpty()) {
+          rows.add(
+              new Row(scenario, side, median(other), median(plugin), ratio(figure, other, plugin)));
+        }
+      });
+    });
+    return rows;
+  }
+
+  private static Map<Integer, Double> byRound(List<Run> runs, String figure) {
+    Map<Integer, Double> values = new TreeMap<>();
+    for (Run run : runs) {
+      @Nullable Double value = run.figures().get(figure);
+      if (value != null) {
+        values.put(run.round(), value);
+      }
+    }
+    return values;
+  }
+
+  private static double median(Map<Integer, Double> values) {
+    return Ratio.median(
+        values.values().stream().mapToDouble(Double::doubleValue).toArray());
+  }
+
+  /** Above 1 where the plugin was better. */
+  private static @Nullable Ratio ratio(
+      String figure, Map<Integer, Double> other, Map<Integer, Double> plugin) {
+    boolean moreIsBetter = figure.endsWith("/s");
+    DoubleStream.Builder ratios = DoubleStream.builder();
+    other.forEach((round, value) -> {
+      @Nullable Double ofPlugin = plugin.get(round);
+      if (ofPlugin != null && value > 0 && ofPlugin > 0) {
+        ratios.add(moreIsBetter ? ofPlugin / value : value / ofPlugin);
+      }
+    });
+    double[] positive = ratios.build().toArray();
+    return positive.length == 0 ? null : Ratio.of(positive);
+  }
+
+  /** A name for a file, of small letters, digits and dashes. */
+  String fileName() {
+    return (benchmark + "-" + figure).toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]+", "-");
+  }
+}

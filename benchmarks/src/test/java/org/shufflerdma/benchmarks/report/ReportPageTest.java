@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import javax.xml.parsers.DocumentBuilderFactory;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ReportPageTest {
+  private static final String RESULTS = """
+      {"commit":"abc","cores":2}
+      {"benchmark":"b, warm","scenario":"<1>","round":0,"side":"rdma","digest":"a","figures":{"time, s":1,"GB/s":3,"wait":0}}
+      {"benchmark":"b, warm","scenario":"<1>","round":0,"side":"stock","digest":"a","figures":{"time, s":2,"GB/s":1.5,"wait":1}}
+      {"benchmark":"b, warm","scenario":"<1>","round":1,"side":"rdma","digest":"a","figures":{"time, s":1}}
+      {"benchmark":"b, warm","scenario":"<1>","round":2,"side":"stock","digest":"a","figures":{"time, s":7}}
+      """;
+
+  @TempDir
+  Path directory;
+
+  private ResultFile results(String text) throws Exception {
+    return ResultFile.read(Files.writeString(directory.resolve("b.jsonl"), text));
+  }
+
+  @Test
+  void theRatioIsOfRoundsThatBothMadeAndAboveOneWhereThePluginWasBetter() throws Exception {
+    ResultFile file = results(RESULTS);
+    assertThat(file.machine()).containsEntry("commit", "abc");
+    Ratio twice = new Ratio(2, 2, 2, 1);
+    assertThat(Comparison.of(file.runs()))
+        .containsExactly(
+            new Comparison(
+                "b, warm", "time, s", List.of(new Comparison.Row("<1>", "stock", 4.5, 1, twice))),
+            new Comparison(
+                "b, warm", "GB/s", List.of(new Comparison.Row("<1>", "stock", 1.5, 3, twice))),
+            new Comparison(
+                "b, warm", "wait", List.of(new Comparison.Row("<1>", "stock", 1, 0, null))));
+  }
+
+  @Test
+  void thePageHasEveryRunAndThePlotsAreXml() throws Exception {
+    ReportPage.main(new String[] {
+      directory.resolve("report").toString(), results(RESULTS).path().toString()
+    });
+    String page = Files.readString(directory.resolve("report/index.html"));
+    assertThat(page).contains("All 4 runs", "&lt;1&gt;").doesNotContain("<1>", "differ");
+    Path plot = directory.resolve("report/b-b-warm-time-s.svg");
+    assertThat(DocumentBuilderFactory.newInstance()
+            .newDocumentBuilder()
+            .parse(plot.toFile())
+            .getElementsByTagName("circle")
+            .getLength())
+        .isEqualTo(1);
+  }
+
+  @Test
+  void thePageSaysWhereTheResultsOfSidesDiffer() throws Exception {
+    ReportPage.main(new String[] {
+      directory.toString(),
+      results(RESULTS.replaceFirst("\"digest\":\"a\"", "\"digest\":\"z\""))
+          .path()
+          .toString()
+    });
+    assertThat(Files.readString(directory.resolve("index.html")))
+        .contains("The results of &lt;1&gt; differ.");
+  }
+}
