@@ -116,7 +116,8 @@ int link_send(struct link *link, const struct frame *frame, const void *payload,
  * fills iovs and returns their number; each source() is followed by one sourced() with the number of bytes moved (0 =
  * the socket is full) or -errno. If source() returns 0, or sourced() returns 0 for an error, the rest is sent as zeros
  * and done() gets false. If either returns -LINK_STALL, the link sends nothing more and only receives until its owner
- * closes it. Any other -errno fails the link. No callback follows link_close().
+ * closes it. Any other -errno fails the link. No callback follows link_close(). If `trailer` is not NULL, that frame,
+ * which has no payload, follows a payload that is complete, without a system call of its own; done() comes after it.
  */
 #define LINK_STALL EINPROGRESS
 
@@ -124,6 +125,7 @@ struct link_stream {
 	int (*source)(struct link_stream *stream, uint64_t offset, struct iovec *iov, int max_iov);
 	int (*sourced)(struct link_stream *stream, ssize_t bytes);
 	void (*done)(struct link_stream *stream, bool complete);
+	const struct frame *trailer;
 };
 
 int link_send_stream(struct link *link, const struct frame *frame, struct link_stream *stream);

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { STREAM_IOVS = 32, ZERO_BYTES = 65536 };
+enum { STREAM_IOVS = 32, MAX_IOVS = 64, ZERO_BYTES = 65536 };
 
 struct out_item {
 	struct list place;
@@ -98,68 +98,118 @@ static int payload_iov(struct out_item *item, uint64_t offset, struct iovec *iov
 	return 1;
 }
 
-/* Writes part of the item. Returns the number of bytes or -errno. */
-static ssize_t write_item(struct link *link, struct out_item *item)
+/* Returns the frame that follows the item's payload, or NULL. */
+static const struct frame *trailer_of(const struct out_item *item)
 {
-	struct iovec iov[1 + STREAM_IOVS];
+	return item->stream && !item->padding ? item->stream->trailer : NULL;
+}
+
+/* Returns the end of its payload, in bytes of the item. */
+static uint64_t payload_end(const struct out_item *item)
+{
+	return sizeof(item->frame) + item->frame.length;
+}
+
+static uint64_t item_bytes(const struct out_item *item)
+{
+	return payload_end(item) + (trailer_of(item) ? sizeof(struct frame) : 0);
+}
+
+/* Adds the frames behind the first one, up to the first that has a stream or passes descriptors. */
+static int gather(const struct link *link, struct iovec *iov, int count)
+{
+	for (struct list *at = link->out.next->next; at != &link->out && count + 2 <= MAX_IOVS; at = at->next) {
+		struct out_item *item = container_of_(at, struct out_item, place);
+
+		if (item->stream || item->fd_count)
+			break;
+		iov[count++] = (struct iovec){&item->frame, sizeof(item->frame)};
+		if (item->frame.length)
+			iov[count++] = (struct iovec){item->payload, item->frame.length};
+	}
+	return count;
+}
+
+static uint64_t total_of(const struct iovec *iov, int count)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < count; i++)
+		bytes += iov[i].iov_len;
+	return bytes;
+}
+
+static ssize_t send_iov(struct link *link, struct out_item *first, struct iovec *iov, int count, bool is_ours)
+{
 	union {
 		char buffer[CMSG_SPACE(sizeof(int) * LINK_MAX_FDS)];
 		struct cmsghdr align;
 	} control;
-	struct msghdr message = {.msg_iov = iov};
-	bool asked_stream;
+	struct msghdr message = {.msg_iov = iov, .msg_iovlen = count};
 	ssize_t written;
-	uint64_t payload_bytes = 0;
-	size_t all = 0;
-	int count = 0, payload_count;
 
-	link->out_full = false;
-	if (item->sent < sizeof(item->frame))
-		iov[count++] = (struct iovec){(char *)&item->frame + item->sent,
-					      sizeof(item->frame) - item->sent};
-	payload_count = payload_iov(
-		item, item->sent < sizeof(item->frame) ? 0 : item->sent - sizeof(item->frame), iov + count);
-	if (payload_count < 0)
-		return payload_count;
-	for (int i = 0; i < count + payload_count; i++)
-		all += iov[i].iov_len;
-	asked_stream = item->stream && !item->padding && payload_count;
-	message.msg_iovlen = count + payload_count;
-	if (item->fd_count && !item->sent) {
+	if (link->local) {
+		written = link_local_send(link, iov, count, is_ours, first->fds, first->fd_count);
+		if (written > 0) {
+			link->waiting_fds -= first->fd_count;
+			first->fd_count = 0;
+		}
+		return written;
+	}
+	if (first->fd_count && !first->sent) {
 		struct cmsghdr *header;
 
 		memset(&control, 0, sizeof(control));
 		message.msg_control = control.buffer;
-		message.msg_controllen = CMSG_SPACE(sizeof(int) * item->fd_count);
+		message.msg_controllen = CMSG_SPACE(sizeof(int) * first->fd_count);
 		header = CMSG_FIRSTHDR(&message);
 		header->cmsg_level = SOL_SOCKET;
 		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(int) * item->fd_count);
-		memcpy(CMSG_DATA(header), item->fds, sizeof(int) * item->fd_count);
+		header->cmsg_len = CMSG_LEN(sizeof(int) * first->fd_count);
+		memcpy(CMSG_DATA(header), first->fds, sizeof(int) * first->fd_count);
 	}
-	if (link->local) {
-		written = link_local_send(link, iov, message.msg_iovlen, !asked_stream, item->fds,
-					  item->fd_count);
-		if (written > 0) {
-			link->waiting_fds -= item->fd_count;
-			item->fd_count = 0;
-		}
-	} else {
-		do
-			written = sendmsg(link->watch.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-		while (written < 0 && errno == EINTR);
-		if (written < 0)
-			written = -errno;
-	}
-	if (written > 0 && asked_stream)
-		payload_bytes = written > (ssize_t)(count ? iov[0].iov_len : 0)
-					? written - (count ? iov[0].iov_len : 0)
-					: 0;
-	if (asked_stream) {
-		int error = item->stream->sourced(
-			item->stream,
-			written < 0 && written != -EAGAIN ? written : (ssize_t)payload_bytes);
+	do
+		written = sendmsg(link->watch.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (written < 0 && errno == EINTR);
+	return written < 0 ? -errno : written;
+}
 
+/* Writes part of the first item, or the rest of it and more. Returns the number of bytes or -errno. */
+static ssize_t write_items(struct link *link)
+{
+	struct out_item *item = first_item(&link->out);
+	uint64_t end = payload_end(item), start = item->sent < end ? item->sent : end, payload, all;
+	uint64_t header = start < sizeof(item->frame) ? sizeof(item->frame) - start : 0;
+	struct iovec iov[MAX_IOVS];
+	int count = header ? 1 : 0, payload_count;
+	bool asked_stream;
+	ssize_t written;
+
+	link->out_full = false;
+	iov[0] = (struct iovec){(char *)&item->frame + start, header};
+	payload_count = payload_iov(item, start + header - sizeof(item->frame), iov + count);
+	if (payload_count < 0)
+		return payload_count;
+	asked_stream = item->stream && !item->padding && payload_count;
+	payload = total_of(iov + count, payload_count);
+	count += payload_count;
+	if (start + header + payload == end) {
+		uint64_t sent = item->sent > end ? item->sent - end : 0;
+
+		if (trailer_of(item))
+			iov[count++] = (struct iovec){(char *)(uintptr_t)trailer_of(item) + sent,
+						      sizeof(struct frame) - sent};
+		count = gather(link, iov, count);
+	}
+	all = total_of(iov, count);
+	written = send_iov(link, item, iov, count, !asked_stream);
+	if (asked_stream) {
+		ssize_t moved = written > (ssize_t)header ? written - (ssize_t)header : 0;
+		int error;
+
+		if (moved > (ssize_t)payload)
+			moved = payload;
+		error = item->stream->sourced(item->stream, written < 0 && written != -EAGAIN ? written : moved);
 		if (error)
 			return error;
 		if (written == -EFAULT) {
@@ -167,10 +217,37 @@ static ssize_t write_item(struct link *link, struct out_item *item)
 			return 0;
 		}
 	}
-	if (written > 0)
-		item->sent += written;
-	link->out_full = written >= 0 && (size_t)written < all;
+	link->out_full = written >= 0 && (uint64_t)written < all;
 	return written;
+}
+
+/* Marks what was written and drops the items that are complete. The end of a stream may close the link. */
+static void advance(struct link *link, size_t written)
+{
+	struct out_item *item;
+
+	for (struct list *at = link->out.next; written; at = at->next) {
+		uint64_t rest;
+
+		item = container_of_(at, struct out_item, place);
+		rest = item_bytes(item) - item->sent;
+		rest = rest < written ? rest : written;
+		item->sent += rest;
+		written -= rest;
+	}
+	while (link->state != LINK_CLOSED && !list_is_empty(&link->out)) {
+		struct link_stream *stream;
+		bool complete;
+
+		item = first_item(&link->out);
+		if (item->sent < item_bytes(item))
+			break;
+		stream = item->stream;
+		complete = !item->padding;
+		drop_item(link, item);
+		if (stream)
+			stream->done(stream, complete);
+	}
 }
 
 /* Called when everything is written on a link that closes after its flush. */
@@ -189,8 +266,7 @@ void link_flush_output(struct link *link)
 
 	while (link->state != LINK_CLOSED && !list_is_empty(&link->out) && moved < LINK_BYTES_PER_TURN &&
 	       !link->fault.held && !link->stalled && !link->error) {
-		struct out_item *item = first_item(&link->out);
-		ssize_t written = write_item(link, item);
+		ssize_t written = write_items(link);
 
 		if (link->state == LINK_CLOSED)
 			return;
@@ -213,14 +289,7 @@ void link_flush_output(struct link *link)
 			return;
 		}
 		moved += written;
-		if (item->sent == sizeof(item->frame) + item->frame.length) {
-			struct link_stream *stream = item->stream;
-			bool complete = !item->padding;
-
-			drop_item(link, item);
-			if (stream)
-				stream->done(stream, complete);
-		}
+		advance(link, written);
 		if (link->out_full)
 			break;
 	}

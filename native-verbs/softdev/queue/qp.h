@@ -132,6 +132,7 @@ struct responder {
 	bool established; /* the first request has arrived in RTR */
 	bool silent;	  /* after a wrong key to invalidate the peer hears nothing (IBA 9.9.3, class J) */
 	struct link_stream read_stream;
+	struct frame read_ack;
 	/* The READ that is being answered, or the incoming WRITE. */
 	uint32_t seq, rkey, total, chunk;
 	uint64_t address, offset;

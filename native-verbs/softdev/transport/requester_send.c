@@ -82,7 +82,7 @@ void requester_init(struct softdev_qp *qp)
 {
 	for (uint32_t i = 0; i <= qp->sq.mask; i++) {
 		qp->sq.slots[i].qp = qp;
-		qp->sq.slots[i].stream = (struct link_stream){payload_source, payload_sourced, payload_done};
+		qp->sq.slots[i].stream = (struct link_stream){payload_source, payload_sourced, payload_done, NULL};
 	}
 }
 

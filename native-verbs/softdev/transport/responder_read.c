@@ -53,7 +53,9 @@ static void send_chunk(struct softdev_qp *qp)
 	};
 
 	responder->chunk = frame.length;
-	responder->read_stream = (struct link_stream){read_source, read_sourced, read_done};
+	responder->read_ack = (struct frame){.op = WIRE_ACK, .seq = responder->seq};
+	responder->read_stream = (struct link_stream){read_source, read_sourced, read_done,
+						      frame.length == rest ? &responder->read_ack : NULL};
 	link_send_stream(qp->responder.link, &frame, &responder->read_stream);
 }
 
@@ -61,7 +63,6 @@ static void read_done(struct link_stream *stream, bool complete)
 {
 	struct softdev_qp *qp = qp_of(stream);
 	struct responder *responder = &qp->responder;
-	struct frame ack = {.op = WIRE_ACK, .seq = responder->seq};
 
 	responder->offset += responder->chunk;
 	if (complete && responder->offset < responder->total) {
@@ -75,7 +76,6 @@ static void read_done(struct link_stream *stream, bool complete)
 				 IBV_WC_SUCCESS);
 		return;
 	}
-	link_send(qp->responder.link, &ack, NULL, NULL, 0);
 	responder->expected_seq++;
 	COUNT(reads_served_wire);
 	COUNT_ADD(read_bytes_served_wire, responder->total);
