@@ -4,6 +4,7 @@ package org.shufflerdma.verbs;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Anonymous memory outside the heap, page aligned and zeroed. Only close frees it: slices do not
@@ -12,6 +13,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 public final class NativeMemory implements AutoCloseable {
   private final long address;
   private final long size;
+
+  /** A view of all bytes, of which slices are made without a call through JNI; null above 2 GiB. */
+  private final @Nullable ByteBuffer whole;
+
   private final boolean ofReservedPages;
   private final AtomicBoolean closed = new AtomicBoolean();
 
@@ -20,6 +25,7 @@ public final class NativeMemory implements AutoCloseable {
   private NativeMemory(long address, long size, boolean ofReservedPages) {
     this.address = address;
     this.size = size;
+    this.whole = size <= Integer.MAX_VALUE ? Natives.directBuffer(address, (int) size) : null;
     this.ofReservedPages = ofReservedPages;
   }
 
@@ -59,7 +65,9 @@ public final class NativeMemory implements AutoCloseable {
     if (closed.get()) {
       throw new IllegalStateException("the memory is freed");
     }
-    return Natives.directBuffer(address + offset, length);
+    return whole == null
+        ? Natives.directBuffer(address + offset, length)
+        : whole.slice((int) offset, length);
   }
 
   @Override
