@@ -74,8 +74,7 @@ public final class ConnectionPool {
       BooleanSupplier isCancelled,
       Deadline deadline)
       throws NoConnectionException, InterruptedException {
-    PeerState state =
-        peers.compute(peer, (key, old) -> (old == null ? newState(key) : old).use(tcpAddress));
+    PeerState state = use(peer, tcpAddress);
     while (true) {
       checkOpen(peer);
       CompletableFuture<Connection> shared = state.currentAttempt();
@@ -95,6 +94,25 @@ public final class ConnectionPool {
         }
       }
     }
+  }
+
+  /**
+   * Returns the connection to a peer if it is open. Where it is null, {@link #connect} makes it or says
+   * why there is none. Never blocks.
+   */
+  public @Nullable Connection openConnection(PeerId peer, @Nullable InetSocketAddress tcpAddress) {
+    CompletableFuture<Connection> attempt = use(peer, tcpAddress).currentAttempt();
+    if (attempt == null || !attempt.isDone() || attempt.isCompletedExceptionally()) {
+      return null;
+    }
+    Connection connection = attempt.join();
+    connection.handedOut();
+    return connection;
+  }
+
+  /** A request for the peer has come. */
+  private PeerState use(PeerId peer, @Nullable InetSocketAddress tcpAddress) {
+    return peers.compute(peer, (key, old) -> (old == null ? newState(key) : old).use(tcpAddress));
   }
 
   private PeerState newState(PeerId peer) {

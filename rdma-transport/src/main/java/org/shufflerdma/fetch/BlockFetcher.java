@@ -82,6 +82,17 @@ public final class BlockFetcher implements AutoCloseable {
     return token;
   }
 
+  /**
+   * Makes a fetch whose blocks the calling task reads in its own thread. The caller closes it.
+   *
+   * @param peers the blocks of each peer, in the order in which the peers take turns
+   * @param whileWaiting called about every 100 ms while the task waits; what it throws ends the wait
+   */
+  public DirectFetch direct(
+      List<PeerBlocks> peers, DirectFetch.Limits limits, Runnable whileWaiting) {
+    return new DirectFetch(context, descriptors, peers, limits, whileWaiting);
+  }
+
   /** Forgets the descriptors of a shuffle that has been removed. */
   public void forgetShuffle(int shuffleId) {
     context.cache().forgetShuffle(shuffleId);

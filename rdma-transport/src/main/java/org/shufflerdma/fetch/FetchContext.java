@@ -33,6 +33,11 @@ record FetchContext(
     int progressTimeoutMs,
     int poolWaitMs,
     int leaseMs) {
+  /** Whether a block of this length can be read into one buffer. */
+  boolean fitsInMemory(long lengthBytes) {
+    return lengthBytes <= Integer.MAX_VALUE && buffers.canHold(lengthBytes);
+  }
+
   /** Forgets the location of a block, which was wrong or is no longer valid. */
   void forget(PeerId peer, PendingBlock block) {
     cache.forget(peer.endpoint().bootNonce(), block.request.descriptor());

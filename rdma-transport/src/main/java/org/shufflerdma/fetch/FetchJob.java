@@ -125,7 +125,7 @@ final class FetchJob {
       } else if (sink != null) {
         streamed.add(
             new StreamedFetch(context, descriptors, peer, block, sink, outcomes, this::connect));
-      } else if (fitsInMemory(block)) {
+      } else if (context.fitsInMemory(block.lengthBytes())) {
         inMemory.add(block);
       } else {
         outcomes.fail(
@@ -139,11 +139,6 @@ final class FetchJob {
     for (StreamedFetch fetch : streamed) {
       fetch.run();
     }
-  }
-
-  private boolean fitsInMemory(PendingBlock block) {
-    long lengthBytes = block.lengthBytes();
-    return lengthBytes <= Integer.MAX_VALUE && context.buffers().canHold(lengthBytes);
   }
 
   private void post(Connection connection, List<PendingBlock> blocks, int attempt, Deadline postBy)

@@ -126,12 +126,21 @@ final class KnownDescriptor {
   }
 
   long remoteAddress(BlockRequest block) {
-    return header.dataAddress() + window(block.startPartition()).offset(block.startPartition());
+    return remoteAddress(block.startPartition());
+  }
+
+  /** Where the partition begins in the owner's memory. */
+  long remoteAddress(int partition) {
+    return header.dataAddress() + window(partition).offset(partition);
   }
 
   long lengthBytes(BlockRequest block) {
-    return window(block.endPartition() - 1).offset(block.endPartition())
-        - window(block.startPartition()).offset(block.startPartition());
+    return lengthBytes(block.startPartition(), block.endPartition());
+  }
+
+  /** The bytes of partitions {@code [start, end)}. */
+  long lengthBytes(int start, int end) {
+    return window(end - 1).offset(end) - window(start).offset(start);
   }
 
   long lengthBytes(int partition) {

@@ -115,6 +115,21 @@ public final class BufferPool implements AutoCloseable {
     }
   }
 
+  /** Leases a buffer like {@link #acquire} if it need not wait for one; null otherwise. */
+  public @Nullable RegisteredBuffer tryAcquire(long lengthBytes) throws IOException {
+    lock.lock();
+    try {
+      checkOpen();
+      Slab slab = slabWithFree(lengthBytes);
+      if (slab == null && reserve(slabBytesFor(lengthBytes))) {
+        slab = openSlab(lengthBytes);
+      }
+      return slab == null ? null : lease(slab);
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private @Nullable Slab slabWithFree(long lengthBytes) {
     for (Slab slab : slabsFor(lengthBytes)) {
       if (slab.hasFree() && fits(slab, lengthBytes)) {

@@ -47,10 +47,16 @@ final class ExecutorSide implements AutoCloseable {
   private final List<SharedCount> sharedCounts;
   private final AtomicBoolean hostLocalSaid = new AtomicBoolean();
 
-  private ExecutorSide(SparkEnv env, TaskAccumulators accumulators, @Nullable RdmaStack rdma) {
+  private ExecutorSide(
+      SparkEnv env,
+      RdmaSettings settings,
+      TaskAccumulators accumulators,
+      @Nullable RdmaStack rdma) {
     this.rdma = rdma;
     this.accumulators = accumulators;
-    this.readers = rdma == null ? null : new RdmaReaders(env, rdma.source(), this::taskEnded);
+    this.readers = rdma == null
+        ? null
+        : new RdmaReaders(env, rdma.source(), settings.reader(), this::taskEnded);
     this.counts = new ExecutorCounts(totals, rdma);
     this.sharedCounts =
         rdma == null ? List.of() : SharedCount.of(rdma.transport().stats());
@@ -76,7 +82,7 @@ final class ExecutorSide implements AutoCloseable {
     if (accumulators == null) {
       return null;
     }
-    ExecutorSide side = new ExecutorSide(env, accumulators, rdma);
+    ExecutorSide side = new ExecutorSide(env, settings, accumulators, rdma);
     env.metricsSystem().registerSource(new ExecutorMetricsSource(side.counts));
     return side;
   }

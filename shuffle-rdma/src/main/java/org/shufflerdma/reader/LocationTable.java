@@ -31,14 +31,26 @@ import scala.Option;
 public final class LocationTable {
   /** Locations by map id; {@link #absenceOf} tells why one is missing. */
   static final class Shuffle {
-    private static final Shuffle EMPTY = new Shuffle(Map.of(), Set.of());
+    private static final Shuffle EMPTY = new Shuffle(new MapOutputLocation[0], Map.of(), Set.of());
 
+    private final @Nullable MapOutputLocation[] byMapIndex;
     private final Map<Long, MapOutputLocation> locations;
     private final Set<Long> migrated;
 
-    private Shuffle(Map<Long, MapOutputLocation> locations, Set<Long> migrated) {
+    private Shuffle(
+        @Nullable MapOutputLocation[] byMapIndex,
+        Map<Long, MapOutputLocation> locations,
+        Set<Long> migrated) {
+      this.byMapIndex = byMapIndex;
       this.locations = locations;
       this.migrated = migrated;
+    }
+
+    /** The location of the map output with this index, if it is still that of this map id. */
+    @Nullable
+    MapOutputLocation locationAt(int mapIndex, long mapId) {
+      MapOutputLocation location = mapIndex < byMapIndex.length ? byMapIndex[mapIndex] : null;
+      return location == null || location.descriptor().mapId() != mapId ? null : location;
     }
 
     @Nullable
@@ -97,7 +109,9 @@ public final class LocationTable {
     Map<BlockManagerId, Optional<PeerId>> peers = new HashMap<>();
     Map<Long, MapOutputLocation> locations = new HashMap<>();
     Set<Long> migrated = new HashSet<>();
-    for (MapStatus status : statuses) {
+    @Nullable MapOutputLocation[] byMapIndex = new MapOutputLocation[statuses.length];
+    for (int i = 0; i < statuses.length; i++) {
+      MapStatus status = statuses[i];
       Optional<MapOutputTrailer> trailer =
           status == null ? Optional.empty() : MapStatusCarrier.read(status, partitions);
       if (status != null && trailer.isPresent()) {
@@ -110,13 +124,14 @@ public final class LocationTable {
               shuffleId,
               status.mapId(),
               partitions);
-          locations.put(status.mapId(), new MapOutputLocation(peer.get(), descriptor));
+          byMapIndex[i] = new MapOutputLocation(peer.get(), descriptor);
+          locations.put(status.mapId(), byMapIndex[i]);
         } else {
           migrated.add(status.mapId());
         }
       }
     }
-    return new Shuffle(locations, migrated);
+    return new Shuffle(byMapIndex, locations, migrated);
   }
 
   private static Optional<PeerId> peerOf(BlockManagerId holder) {

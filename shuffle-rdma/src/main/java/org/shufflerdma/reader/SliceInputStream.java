@@ -3,6 +3,7 @@ package org.shufflerdma.reader;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.util.Objects;
 import org.shufflerdma.memory.RegisteredSlice;
 
@@ -13,13 +14,13 @@ import org.shufflerdma.memory.RegisteredSlice;
  */
 final class SliceInputStream extends InputStream {
   private final RegisteredSlice slice;
-  private final long lengthBytes;
-  private long position;
-  private long mark;
+  private final ByteBuffer bytes;
+  private int position;
+  private int mark;
 
   SliceInputStream(RegisteredSlice slice) {
     this.slice = slice;
-    this.lengthBytes = slice.lengthBytes();
+    this.bytes = slice.nioBuffer();
   }
 
   @Override
@@ -34,13 +35,13 @@ final class SliceInputStream extends InputStream {
     if (length == 0) {
       return 0;
     }
-    if (position >= lengthBytes) {
+    if (position >= bytes.limit()) {
       return -1;
     }
-    int count = (int) Math.min(length, lengthBytes - position);
+    int count = Math.min(length, available());
     hold();
     try {
-      slice.nioBuffer(position, count).get(into, offset, count);
+      bytes.get(position, into, offset, count);
     } finally {
       slice.release();
     }
@@ -58,14 +59,14 @@ final class SliceInputStream extends InputStream {
 
   @Override
   public long skip(long count) {
-    long skipped = Math.max(0, Math.min(count, lengthBytes - position));
+    int skipped = (int) Math.max(0, Math.min(count, available()));
     position += skipped;
     return skipped;
   }
 
   @Override
   public int available() {
-    return (int) Math.min(Integer.MAX_VALUE, lengthBytes - position);
+    return bytes.limit() - position;
   }
 
   @Override

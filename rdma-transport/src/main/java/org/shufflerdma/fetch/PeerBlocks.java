@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.Queue;
+import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.PeerId;
+
+/**
+ * The blocks of one peer that a task reads, and how far it has got with them. The task fills it and
+ * gives it to one {@link DirectFetch}, which owns it from then on. Numbers of blocks count from 0 in
+ * the order in which they were added.
+ */
+public final class PeerBlocks {
+  private static final int INITIAL_BLOCKS = 16;
+
+  final PeerId peer;
+  final @Nullable InetSocketAddress tcpAddress;
+
+  private DescriptorRef[] outputs = new DescriptorRef[INITIAL_BLOCKS];
+  private int[] startPartitions = new int[INITIAL_BLOCKS];
+  private int[] endPartitions = new int[INITIAL_BLOCKS];
+  private @Nullable KnownDescriptor[] known = new KnownDescriptor[INITIAL_BLOCKS];
+  private int size;
+
+  private int neverPosted;
+  private final Queue<Integer> toRepeat = new ArrayDeque<>();
+  private final BitSet repeated = new BitSet();
+  private final BitSet dropped = new BitSet();
+
+  int blocksInFlight;
+  int failedConnects;
+
+  /** Until when the next list must be posted; null if no attempt to post it has begun. */
+  @Nullable
+  Deadline postBy;
+
+  /** Whether a worker is connecting to the peer. It writes the refusal before it clears this. */
+  volatile boolean connecting;
+
+  volatile @Nullable Exception refusal;
+
+  /**
+   * @param tcpAddress address of the peer's host, which is probed to tell a lost peer from one whose
+   *     RDMA failed; null if it is not known
+   */
+  public PeerBlocks(PeerId peer, @Nullable InetSocketAddress tcpAddress) {
+    this.peer = peer;
+    this.tcpAddress = tcpAddress;
+  }
+
+  /** Adds the partitions {@code [startPartition, endPartition)} of one map output as a block. */
+  public void add(DescriptorRef output, int startPartition, int endPartition) {
+    if (startPartition < 0
+        || endPartition <= startPartition
+        || endPartition > output.partitions()) {
+      throw new IllegalArgumentException(
+          "partitions %d..%d of %d".formatted(startPartition, endPartition, output.partitions()));
+    }
+    if (size == outputs.length) {
+      int more = Math.multiplyExact(size, 2);
+      outputs = Arrays.copyOf(outputs, more);
+      startPartitions = Arrays.copyOf(startPartitions, more);
+      endPartitions = Arrays.copyOf(endPartitions, more);
+      known = Arrays.copyOf(known, more);
+    }
+    outputs[size] = output;
+    startPartitions[size] = startPartition;
+    endPartitions[size] = endPartition;
+    size++;
+  }
+
+  public int size() {
+    return size;
+  }
+
+  DescriptorRef output(int block) {
+    return outputs[block];
+  }
+
+  int startPartition(int block) {
+    return startPartitions[block];
+  }
+
+  int endPartition(int block) {
+    return endPartitions[block];
+  }
+
+  /** Returns what is known of the block's map output, if that may still be relied upon. */
+  @Nullable
+  KnownDescriptor known(int block) {
+    KnownDescriptor descriptor = known[block];
+    return descriptor == null || descriptor.lease().expired() ? null : descriptor;
+  }
+
+  void resolve(int block, @Nullable KnownDescriptor descriptor) {
+    known[block] = descriptor;
+  }
+
+  /** What is known of the block's map output, also if its lease is over. */
+  KnownDescriptor descriptor(int block) {
+    KnownDescriptor descriptor = known[block];
+    if (descriptor == null) {
+      throw new IllegalStateException("the descriptor of block " + block + " was not read");
+    }
+    return descriptor;
+  }
+
+  boolean hasMore() {
+    while (neverPosted < size && dropped.get(neverPosted)) {
+      neverPosted++;
+    }
+    return !toRepeat.isEmpty() || neverPosted < size;
+  }
+
+  /** Returns the block that {@link #take} takes. There must be one. */
+  int peek() {
+    Integer again = toRepeat.peek();
+    return again == null ? neverPosted : again;
+  }
+
+  int take() {
+    Integer again = toRepeat.poll();
+    return again == null ? neverPosted++ : again;
+  }
+
+  /** Calls the visitor with the blocks that are to be posted next, {@code max} at most. */
+  void forEachToCome(int max, IntConsumer visitor) {
+    toRepeat.stream().mapToInt(Integer::intValue).limit(max).forEach(visitor);
+    int end = (int) Math.min(size, (long) neverPosted + Math.max(0, max - toRepeat.size()));
+    for (int block = neverPosted; block < end; block++) {
+      if (!dropped.get(block)) {
+        visitor.accept(block);
+      }
+    }
+  }
+
+  /** Takes a block out of those to be posted. */
+  void drop(int block) {
+    if (!toRepeat.remove(block) && block >= neverPosted) {
+      dropped.set(block);
+    }
+  }
+
+  /** Puts a block back that has been taken but not posted. */
+  void putBack(int block) {
+    toRepeat.add(block);
+  }
+
+  /** Has the block read once more; false if that has been done. */
+  boolean repeat(int block) {
+    known[block] = null;
+    if (repeated.get(block)) {
+      return false;
+    }
+    repeated.set(block);
+    toRepeat.add(block);
+    return true;
+  }
+}

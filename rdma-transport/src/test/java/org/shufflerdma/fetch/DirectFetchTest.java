@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.Nonce;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.memory.RegisteredSlice;
+import org.shufflerdma.metrics.TcpReason;
+import org.shufflerdma.verbs.ConnectionId;
+import org.shufflerdma.verbs.EventChannel;
+import org.shufflerdma.verbs.OnSoftDevice;
+import org.shufflerdma.verbs.SoftCounters;
+import org.shufflerdma.verbs.TestDevice;
+
+/** Blocks that the calling thread reads itself. */
+@Timeout(120)
+class DirectFetchTest extends FetcherScene {
+  private static final DirectFetch.Limits WIDE = new DirectFetch.Limits(48 << 20, 100, 10_000);
+
+  /** What a fetch brought and left, by the numbers of the blocks. */
+  private record Outcome(Map<Integer, byte[]> blocks, Map<Integer, TcpReason> left) {}
+
+  private static PeerBlocks of(PeerId peer, List<BlockRequest> blocks) {
+    PeerBlocks reads = new PeerBlocks(peer, null);
+    blocks.forEach(
+        block -> reads.add(block.descriptor(), block.startPartition(), block.endPartition()));
+    return reads;
+  }
+
+  private Outcome read(List<BlockRequest> blocks) throws InterruptedException {
+    return read(WIDE, blocks);
+  }
+
+  private Outcome read(DirectFetch.Limits limits, List<BlockRequest> blocks)
+      throws InterruptedException {
+    return read(limits, of(peer, blocks));
+  }
+
+  private Outcome read(DirectFetch.Limits limits, PeerBlocks... peers) throws InterruptedException {
+    Outcome outcome = new Outcome(new TreeMap<>(), new TreeMap<>());
+    try (DirectFetch fetch = fetcher.direct(List.of(peers), limits, () -> {})) {
+      while (fetch.next()) {
+        RegisteredSlice bytes = fetch.bytes();
+        byte[] copy = new byte[Math.toIntExact(bytes.lengthBytes())];
+        bytes.nioBuffer().get(copy);
+        assertThat(outcome.blocks.put(fetch.block(), copy)).as("read twice").isNull();
+      }
+      fetch.left().forEach(block -> outcome.left.put(block.block(), block.reason()));
+    }
+    TestTransports.awaitNoLeases(reader);
+    return outcome;
+  }
+
+  private void assertRead(Outcome outcome, List<BlockRequest> blocks) {
+    assertThat(outcome.left).isEmpty();
+    assertThat(outcome.blocks).hasSize(blocks.size());
+    for (int i = 0; i < blocks.size(); i++) {
+      assertThat(outcome.blocks.get(i)).as("block %d", i).isEqualTo(expected(blocks.get(i)));
+    }
+  }
+
+  @Test
+  void blocksOfSeveralMapOutputsAndOfSeveralPartitionsComeWhole() throws Exception {
+    TestMapOutput first = publish(1, 100, 20_000, 0, 3_000);
+    TestMapOutput second = publish(2, 64, 3_000_000);
+    List<BlockRequest> blocks = new ArrayList<>(List.of(
+        first.block(0, 0, 1),
+        first.block(1, 1, 2),
+        first.block(2, 1, 4),
+        second.block(3, 1, 2),
+        second.block(4, 0, 2)));
+    for (int mapId = 3; mapId < 200; mapId++) {
+      blocks.add(publish(mapId, 100, 7_000).block(mapId, 1, 2));
+    }
+    assertRead(read(blocks), blocks);
+  }
+
+  @Test
+  @OnSoftDevice("counts work requests")
+  void neighboursShareReadsAndListsShareCompletions() throws Exception {
+    long[] lengths = new long[512];
+    Arrays.fill(lengths, 500);
+    TestMapOutput output = publish(1, lengths);
+    List<BlockRequest> blocks = new ArrayList<>();
+    for (int i = 0; i < lengths.length; i++) {
+      blocks.add(output.block(i, i, i + 1));
+    }
+    assertRead(read(blocks), blocks);
+    SoftCounters start = TestTransports.verbs().softCounters();
+    assertRead(read(blocks), blocks);
+    SoftCounters end = TestTransports.verbs().softCounters();
+    assertThat(end.sendWrPosted() - start.sendWrPosted()).isEqualTo(2); // 256 blocks in each list
+    assertThat(end.sendWrSignalled() - start.sendWrSignalled()).isEqualTo(2);
+    assertThat(fetcher.stats().descriptorsRead.sum()).isEqualTo(1);
+  }
+
+  @Test
+  void theLimitsOfTheTaskAreKeptAndAllBlocksCome() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(40, 30_000);
+    for (DirectFetch.Limits limits : List.of(
+        new DirectFetch.Limits(1, 100, 10_000),
+        new DirectFetch.Limits(48 << 20, 1, 10_000),
+        new DirectFetch.Limits(48 << 20, 100, 1))) {
+      assertRead(read(limits, blocks), blocks);
+    }
+  }
+
+  @Test
+  void tasksReadSideBySideOverOneConnection() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(64, 20_000);
+    ExecutorService threads = Executors.newFixedThreadPool(4);
+    try {
+      List<Callable<Outcome>> reads = new ArrayList<>();
+      for (int i = 0; i < 16; i++) {
+        reads.add(() -> {
+          Outcome outcome = new Outcome(new TreeMap<>(), new TreeMap<>());
+          try (DirectFetch fetch = fetcher.direct(List.of(of(peer, blocks)), WIDE, () -> {})) {
+            while (fetch.next()) {
+              byte[] copy = new byte[Math.toIntExact(fetch.bytes().lengthBytes())];
+              fetch.bytes().nioBuffer().get(copy);
+              outcome.blocks.put(fetch.block(), copy);
+            }
+          }
+          return outcome;
+        });
+      }
+      for (Future<Outcome> read : threads.invokeAll(reads)) {
+        assertRead(read.get(), blocks);
+      }
+    } finally {
+      threads.shutdownNow();
+    }
+    assertThat(reader.outboundConnections()).isEqualTo(1);
+  }
+
+  @Test
+  void aStaleLocationIsLeftAloneAndTheOthersComeOverANewConnection() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(16, 10_000);
+    assertRead(read(blocks), blocks);
+    outputs.get(5).region().close();
+    Outcome outcome = read(blocks);
+    assertThat(outcome.left).isEqualTo(Map.of(5, TcpReason.REMOTE_ACCESS));
+    assertThat(outcome.blocks).hasSize(15);
+    assertThat(reader.stats().reconnects.sum()).isEqualTo(1);
+  }
+
+  @Test
+  void aDescriptorThatIsGoneLeavesItsBlocksAlone() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(16, 10_000);
+    outputs.get(5).descriptor().close();
+    Outcome outcome = read(blocks);
+    assertThat(outcome.left.keySet()).containsExactly(5);
+    assertThat(outcome.blocks).hasSize(15);
+  }
+
+  @Test
+  void tamperedBytesAreReadTwiceAndNeverHandedOut() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
+    outputs.get(1).tamper(5_000);
+    Outcome outcome = read(blocks);
+    assertThat(outcome.left).isEqualTo(Map.of(1, TcpReason.CHECKSUM));
+    assertThat(outcome.blocks).hasSize(3);
+    assertThat(fetcher.stats().checksumMismatches.sum()).isEqualTo(2);
+    assertThat(fetcher.stats().retries.sum()).isEqualTo(1);
+  }
+
+  @Test
+  void emptyBlocksAndThoseBeyondThePoolAreLeft() throws Exception {
+    closeReader();
+    openReader(8 << 20);
+    TestMapOutput output = publish(1, 0, 20_000_000, 100);
+    Outcome outcome =
+        read(List.of(output.block(0, 0, 1), output.block(1, 1, 2), output.block(2, 2, 3)));
+    assertThat(outcome.left).isEqualTo(Map.of(0, TcpReason.ZERO_LENGTH, 1, TcpReason.TOO_LARGE));
+    assertThat(outcome.blocks.get(2)).isEqualTo(output.expected(2, 3));
+  }
+
+  @Test
+  void withoutABufferInTimeBlocksAreLeft() throws Exception {
+    closeReader();
+    openReader(1 << 20);
+    List<BlockRequest> blocks = oneBlockOfEach(2, 60_000);
+    read(blocks);
+    List<RegisteredBuffer> held = new ArrayList<>();
+    while (reader.buffers().usage().leasedBytes() < 1 << 20) {
+      held.add(reader.buffers().acquire(64 << 10, Deadline.afterMs(5_000)));
+    }
+    Outcome outcome;
+    try (DirectFetch fetch = fetcher.direct(List.of(of(peer, blocks)), WIDE, () -> {})) {
+      assertThat(fetch.next()).isFalse();
+      assertThat(fetch.left()).extracting(LeftBlock::reason).containsOnly(TcpReason.POOL);
+    }
+    held.forEach(RegisteredBuffer::release);
+    outcome = read(blocks);
+    assertRead(outcome, blocks);
+  }
+
+  @Test
+  void aDescriptorIsTrustedForItsLeaseOnly() throws Exception {
+    closeReader();
+    reader = TestTransports.open("reader", TestTransports.settings(0, 256 << 10));
+    fetcher = new BlockFetcher(reader, new FetchSettings(4, 10_000, 10));
+    long[] lengths = new long[400];
+    Arrays.fill(lengths, 8_300);
+    TestMapOutput output = publish(1, lengths);
+    List<BlockRequest> blocks = new ArrayList<>();
+    for (int i = 0; i < lengths.length; i += 2) { // no neighbours, so that there are many lists
+      blocks.add(output.block(i, i, i + 1));
+    }
+    assertRead(read(blocks), blocks);
+  }
+
+  @Test
+  void aPeerThatIsGoneLeavesItsBlocksAndNobodyElses() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
+    PeerId gone = new PeerId(
+        OWNER, new RdmaEndpoint(TestDevice.address().getHostAddress(), 1, Nonce.random()));
+    PeerBlocks unreadable = of(gone, blocks);
+    PeerBlocks readable = of(peer, blocks);
+    int read = 0;
+    try (DirectFetch fetch = fetcher.direct(List.of(unreadable, readable), WIDE, () -> {})) {
+      for (; fetch.next(); read++) {
+        assertThat(fetch.peer()).isSameAs(readable);
+      }
+      assertThat(fetch.left()).hasSize(4).allMatch(block -> block.peer() == unreadable);
+      assertThat(fetch.left()).extracting(LeftBlock::reason).containsOnly(TcpReason.CONNECT);
+    }
+    assertThat(read).isEqualTo(4);
+  }
+
+  @Test
+  void blocksOfAClosedFetcherAreLeftAsClosed() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(4, 100);
+    fetcher.close();
+    assertThat(read(blocks).left.values()).hasSize(4).containsOnly(TcpReason.CLOSED);
+  }
+
+  /** The peer's rdma_cm takes connects, and nobody there ever answers one. */
+  @Test
+  void aTaskThatEndsWhileItWaitsIsWokenAndReadsNoMore() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(1, 100);
+    CountDownLatch waits = new CountDownLatch(1);
+    ExecutorService thread = Executors.newSingleThreadExecutor();
+    try (EventChannel unread = EventChannel.open();
+        ConnectionId mute = unread.createId()) {
+      mute.bind(new InetSocketAddress(TestDevice.address(), 0));
+      mute.listen(8);
+      InetSocketAddress at = Objects.requireNonNull(mute.localAddress());
+      PeerId silent = new PeerId(
+          "silent",
+          new RdmaEndpoint(at.getAddress().getHostAddress(), at.getPort(), Nonce.random()));
+      DirectFetch fetch = fetcher.direct(List.of(of(silent, blocks)), WIDE, waits::countDown);
+      Future<Boolean> next = thread.submit(fetch::next);
+      waits.await();
+      fetch.close();
+      assertThatThrownBy(next::get).hasCauseInstanceOf(IllegalStateException.class);
+      closeReader();
+    } finally {
+      thread.shutdownNow();
+    }
+  }
+
+  @Test
+  void afterItsEndAFetchHoldsNothingAndHandsOutNothing() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(300, 10_000);
+    DirectFetch fetch = fetcher.direct(List.of(of(peer, blocks)), WIDE, () -> {});
+    assertThat(fetch.next()).isTrue();
+    RegisteredSlice bytes = fetch.bytes();
+    fetch.close();
+    assertThatThrownBy(bytes::nioBuffer).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(fetch::next).isInstanceOf(IllegalStateException.class);
+    TestTransports.awaitNoLeases(reader);
+  }
+}

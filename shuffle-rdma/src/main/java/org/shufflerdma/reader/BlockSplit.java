@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.reader;
+
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.BlockManager;
+import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.storage.ShuffleBlockId;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.fetch.PeerBlocks;
+import scala.Tuple2;
+import scala.Tuple3;
+import scala.collection.Iterator;
+import scala.collection.JavaConverters$;
+import scala.collection.Seq;
+import scala.runtime.BoxesRunTime;
+
+/**
+ * Parts the blocks of a reduce task: those of other executors that have a location are read directly,
+ * and Spark's block iterator has all others, which are local, without a location, or too large for
+ * memory. Used by the task's thread alone.
+ */
+final class BlockSplit {
+  private final LocationTable.Shuffle locations;
+  private final long maxBlockBytes;
+  private final boolean batches;
+  private final BlockManagerId self;
+  private final boolean readsDisksOfHost;
+
+  private final List<DirectSource> direct = new ArrayList<>();
+  private final List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> others =
+      new ArrayList<>();
+  private long directBytes;
+  private long otherBytes;
+
+  /**
+   * @param maxBlockBytes the size from which Spark fetches a block to disk
+   * @param batches whether neighbouring partitions of one map output make one block
+   */
+  BlockSplit(
+      LocationTable.Shuffle locations,
+      BlockManager blockManager,
+      long maxBlockBytes,
+      boolean batches) {
+    this.locations = locations;
+    this.maxBlockBytes = maxBlockBytes;
+    this.batches = batches;
+    this.self = blockManager.blockManagerId();
+    this.readsDisksOfHost = blockManager.hostLocalDirManager().isDefined();
+  }
+
+  void addAll(Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> executors) {
+    while (executors.hasNext()) {
+      Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>> blocks = executors.next();
+      if (isRemote(blocks._1())) {
+        addRemote(blocks._1(), blocks._2());
+      } else {
+        others.add(blocks);
+      }
+    }
+    Collections.shuffle(direct); // so that not all tasks begin with the same executor
+  }
+
+  /** Whether Spark reads the blocks of this executor over the network. */
+  private boolean isRemote(BlockManagerId address) {
+    return !address.executorId().equals(self.executorId())
+        && !(readsDisksOfHost && address.host().equals(self.host()));
+  }
+
+  private void addRemote(BlockManagerId address, Seq<Tuple3<BlockId, Object, Object>> blocks) {
+    List<Tuple3<BlockId, Object, Object>> rest = new ArrayList<>();
+    DirectSource source = null;
+    Iterator<Tuple3<BlockId, Object, Object>> each = blocks.iterator();
+    while (each.hasNext()) {
+      Tuple3<BlockId, Object, Object> block = each.next();
+      long bytes = BoxesRunTime.unboxToLong(block._2());
+      MapOutputLocation location = locationOf(block, address);
+      if (location == null || bytes > maxBlockBytes) {
+        rest.add(block);
+        otherBytes += bytes;
+        continue;
+      }
+      if (source == null) {
+        source = new DirectSource(
+            address,
+            new PeerBlocks(
+                location.peer(),
+                InetSocketAddress.createUnresolved(address.host(), address.port())));
+        direct.add(source);
+      }
+      int partition = ((ShuffleBlockId) block._1()).reduceId();
+      if (batches) {
+        source.addToBatch(location, partition, block);
+      } else {
+        source.add(location, partition, block);
+      }
+      directBytes += bytes;
+    }
+    if (source != null) {
+      source.endBatch();
+    }
+    if (!rest.isEmpty()) {
+      others.add(new Tuple2<>(address, scalaSeq(rest)));
+    }
+  }
+
+  private @Nullable MapOutputLocation locationOf(
+      Tuple3<BlockId, Object, Object> block, BlockManagerId address) {
+    if (!(block._1() instanceof ShuffleBlockId id)) {
+      return null;
+    }
+    MapOutputLocation location =
+        locations.locationAt(BoxesRunTime.unboxToInt(block._3()), id.mapId());
+    return location == null || !location.peer().executorId().equals(address.executorId())
+        ? null
+        : location;
+  }
+
+  /** The executors whose blocks are read directly, in random order. */
+  List<DirectSource> direct() {
+    return direct;
+  }
+
+  /** The blocks for Spark's iterator. */
+  List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> others() {
+    return others;
+  }
+
+  /** The part of {@code bytes} that the direct blocks get, by their share of the remote bytes. */
+  long directPartOf(long bytes) {
+    long part = otherBytes == 0
+        ? bytes
+        : (long) ((double) bytes * directBytes / ((double) directBytes + otherBytes));
+    return Math.max(1, part);
+  }
+
+  /** The part that all others get. */
+  long otherPartOf(long bytes) {
+    return direct.isEmpty() || otherBytes == 0 ? bytes : Math.max(1, bytes - directPartOf(bytes));
+  }
+
+  /** A list as Scala's, in the one way that Scala 2.12 and 2.13 share. */
+  @SuppressWarnings("deprecation")
+  static <T> Seq<T> scalaSeq(List<T> list) {
+    return JavaConverters$.MODULE$.asScalaBuffer(list);
+  }
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.reader;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.serializer.SerializerManager;
+import org.apache.spark.shuffle.FetchFailedException;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.BlockManagerId;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.fetch.DirectFetch;
+import org.shufflerdma.fetch.LeftBlock;
+import org.shufflerdma.fetch.PeerBlocks;
+import org.shufflerdma.metrics.Counter;
+import org.shufflerdma.metrics.ReadCounters;
+import org.shufflerdma.metrics.TcpReason;
+import scala.Tuple2;
+import scala.Tuple3;
+import scala.collection.AbstractIterator;
+import scala.collection.Iterator;
+import scala.collection.Seq;
+
+/**
+ * All blocks of a reduce task: first those that the task reads directly, then those of Spark's block
+ * iterator, then by TCP those that could not be read directly. Used by one thread at a time.
+ */
+final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> {
+  /** Opens an iterator over blocks of executors that Spark's own client fetches. */
+  interface ByTcp {
+    Iterator<Tuple2<BlockId, InputStream>> open(
+        List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks);
+  }
+
+  private final DirectFetch fetch;
+  private final IdentityHashMap<PeerBlocks, DirectSource> sources = new IdentityHashMap<>();
+  private final Iterator<Tuple2<BlockId, InputStream>> others;
+  private final ByTcp byTcp;
+  private final SerializerManager serializers;
+  private final boolean concatenates;
+  private final boolean detectsCorruption;
+  private final CountingReadMetrics metrics;
+  private final ReadCounters counters;
+  private final FallbackLog log;
+
+  private @Nullable Tuple2<BlockId, InputStream> ready;
+  private @Nullable Iterator<Tuple2<BlockId, InputStream>> late;
+  private boolean directEnded;
+  private long toldWaitMs;
+
+  /**
+   * @param others the blocks that are not read directly
+   * @param concatenates whether the bytes of several blocks decode as those of one, which then makes one
+   *     stream of all that are read directly
+   * @param detectsCorruption whether bytes that cannot be decoded mean that the map output is lost
+   */
+  DirectBlocks(
+      DirectFetch fetch,
+      List<DirectSource> direct,
+      Iterator<Tuple2<BlockId, InputStream>> others,
+      ByTcp byTcp,
+      SerializerManager serializers,
+      boolean concatenates,
+      boolean detectsCorruption,
+      CountingReadMetrics metrics,
+      ReadCounters counters,
+      FallbackLog log) {
+    this.fetch = fetch;
+    direct.forEach(source -> sources.put(source.reads(), source));
+    this.others = others;
+    this.byTcp = byTcp;
+    this.serializers = serializers;
+    this.concatenates = concatenates;
+    this.detectsCorruption = detectsCorruption;
+    this.metrics = metrics;
+    this.counters = counters;
+    this.log = log;
+  }
+
+  @Override
+  public boolean hasNext() {
+    if (ready == null) {
+      ready = find();
+    }
+    return ready != null;
+  }
+
+  @Override
+  public Tuple2<BlockId, InputStream> next() {
+    Tuple2<BlockId, InputStream> block = ready == null ? find() : ready;
+    ready = null;
+    if (block == null) {
+      throw new NoSuchElementException("no more blocks");
+    }
+    return block;
+  }
+
+  private @Nullable Tuple2<BlockId, InputStream> find() {
+    if (late == null) {
+      Tuple2<BlockId, InputStream> next = nextDirect();
+      if (next != null) {
+        return next;
+      }
+      if (others.hasNext()) {
+        return others.next();
+      }
+      List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks = leftBlocks();
+      late = blocks.isEmpty() ? SparkBlocks.none() : byTcp.open(blocks);
+    }
+    return late.hasNext() ? late.next() : null;
+  }
+
+  private @Nullable Tuple2<BlockId, InputStream> nextDirect() {
+    while (takeNext()) {
+      DirectSource source = sourceOf(fetch.peer());
+      Tuple3<BlockId, Object, Object> block = source.block(fetch.block());
+      InputStream first = new SliceInputStream(fetch.bytes());
+      InputStream in = concatenates ? new AllBlocks(first) : first;
+      try {
+        InputStream decoded = decode(block._1(), in);
+        return new Tuple2<>(
+            block._1(),
+            decoded == in || !detectsCorruption
+                ? decoded
+                : new CheckedBlockStream(decoded, this::fetchFailed));
+      } catch (IOException e) {
+        leave(source, block, TcpReason.REFETCH, e);
+      }
+    }
+    return null;
+  }
+
+  /** The failure of the block that was taken last. */
+  private FetchFailedException fetchFailed(IOException cause) {
+    DirectSource source = sourceOf(fetch.peer());
+    return source.fetchFailed(source.block(fetch.block()), cause);
+  }
+
+  /** The bytes of all blocks that are read directly, from the one taken last. No read crosses blocks. */
+  private final class AllBlocks extends InputStream {
+    private InputStream block;
+
+    AllBlocks(InputStream first) {
+      this.block = first;
+    }
+
+    @Override
+    public int read() throws IOException {
+      byte[] one = new byte[1];
+      return read(one, 0, 1) < 0 ? -1 : Byte.toUnsignedInt(one[0]);
+    }
+
+    @Override
+    public int read(byte[] into, int offset, int length) throws IOException {
+      int count = block.read(into, offset, length);
+      while (count < 0 && takeNext()) {
+        block = new SliceInputStream(fetch.bytes());
+        count = block.read(into, offset, length);
+      }
+      return count;
+    }
+
+    @Override
+    public int available() throws IOException {
+      return block.available();
+    }
+  }
+
+  /** Scala's method throws the exception without declaring it. */
+  @SuppressWarnings("RedundantThrows")
+  private InputStream decode(BlockId block, InputStream in) throws IOException {
+    return serializers.wrapStream(block, in);
+  }
+
+  private boolean takeNext() {
+    if (directEnded) {
+      return false;
+    }
+    boolean taken;
+    try {
+      taken = fetch.next();
+    } catch (InterruptedException e) {
+      throw Unchecked.thrown(e); // as Spark's own iterator does, by which it knows a killed task
+    } finally {
+      tellWait();
+    }
+    takeLeft();
+    directEnded = !taken;
+    if (taken) {
+      count(fetch.bytes().lengthBytes());
+    }
+    return taken;
+  }
+
+  /** Spark's metric has milliseconds. */
+  private void tellWait() {
+    long waitMs = TimeUnit.NANOSECONDS.toMillis(fetch.waitedNs());
+    metrics.incFetchWaitTime(waitMs - toldWaitMs);
+    toldWaitMs = waitMs;
+  }
+
+  private void takeLeft() {
+    for (LeftBlock block : fetch.left()) {
+      DirectSource source = sourceOf(block.peer());
+      leave(source, source.block(block.block()), block.reason(), block.cause());
+    }
+    fetch.left().clear();
+  }
+
+  /** Leaves a block to TCP, unless that does not reach its executor either. */
+  private void leave(
+      DirectSource source,
+      Tuple3<BlockId, Object, Object> block,
+      TcpReason reason,
+      Throwable cause) {
+    log.note(block._1().name(), source.address().executorId(), reason, cause);
+    counters.add(reason, 1);
+    counters.add(Counter.MISSED_BLOCKS, reason == TcpReason.WITHDRAWN ? 1 : 0);
+    if (reason == TcpReason.PEER_UNREACHABLE) {
+      throw Unchecked.thrown(source.fetchFailed(block, cause));
+    }
+    source.left.add(block);
+  }
+
+  private List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> leftBlocks() {
+    List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks = new ArrayList<>();
+    for (DirectSource source : sources.values()) {
+      if (!source.left.isEmpty()) {
+        blocks.add(new Tuple2<>(source.address(), BlockSplit.scalaSeq(source.left)));
+      }
+    }
+    return blocks;
+  }
+
+  private DirectSource sourceOf(PeerBlocks peer) {
+    return Objects.requireNonNull(sources.get(peer));
+  }
+
+  /** Counts a block when Spark's iterator counts its own. */
+  private void count(long bytes) {
+    metrics.incRemoteBytesRead(bytes);
+    metrics.incRemoteBlocksFetched(1);
+    counters.add(Counter.RDMA_BYTES, bytes);
+    counters.add(Counter.RDMA_BLOCKS, 1);
+  }
+}
