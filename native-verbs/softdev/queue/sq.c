@@ -34,8 +34,10 @@ void qp_free_slots(const struct cqe *polled)
 				      memory_order_release);
 }
 
-/* Takes the oldest WQE off the queue. Returns true if it has a completion, which is then in *entry. */
-static bool finish_one(struct softdev_qp *qp, enum ibv_wc_status status, struct cqe *entry)
+typedef void push_function(struct softdev_cq *cq, const struct cqe *entry, bool solicited);
+
+/* Completes the oldest WQE. */
+static void complete_one(struct softdev_qp *qp, enum ibv_wc_status status, push_function *push)
 {
 	struct wqe *wqe = sq_at(qp, qp->sq.done);
 	bool signalled = qp->sq_sig_all || (wqe->flags & IBV_SEND_SIGNALED);
@@ -47,27 +49,20 @@ static bool finish_one(struct softdev_qp *qp, enum ibv_wc_status status, struct 
 		qp->sq.exec = qp->sq.done;
 	if ((int32_t)(qp->sq.started - qp->sq.done) < 0)
 		qp->sq.started = qp->sq.done;
-	if (!signalled && status == IBV_WC_SUCCESS)
-		return false;
-	*entry = (struct cqe){
-		.wc = {.wr_id = wqe->wr_id,
-		       .status = status,
-		       .opcode = wqe->op->completion,
-		       .byte_len = wqe->length,
-		       .qp_num = qp->base.qp_num},
-		.qp = qp,
-		.freed = qp->sq.done,
-		.is_send = true,
-	};
-	return true;
-}
+	if (signalled || status != IBV_WC_SUCCESS) {
+		struct cqe entry = {
+			.wc = {.wr_id = wqe->wr_id,
+			       .status = status,
+			       .opcode = wqe->op->completion,
+			       .byte_len = wqe->length,
+			       .qp_num = qp->base.qp_num},
+			.qp = qp,
+			.freed = qp->sq.done,
+			.is_send = true,
+		};
 
-static void complete_one(struct softdev_qp *qp, enum ibv_wc_status status)
-{
-	struct cqe entry;
-
-	if (finish_one(qp, status, &entry))
-		cq_push(qp->send_cq, &entry, false);
+		push(qp->send_cq, &entry, false);
+	}
 }
 
 void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status)
@@ -78,7 +73,7 @@ void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status)
 	if (qp->sq.copying)
 		qp->sq.late_status = status; /* the copy still writes to the sink, so the completion waits */
 	else
-		complete_one(qp, status);
+		complete_one(qp, status, cq_push);
 	if (status != IBV_WC_SUCCESS)
 		qp_enter_send_error(qp);
 	else
@@ -87,19 +82,10 @@ void sq_complete(struct softdev_qp *qp, enum ibv_wc_status status)
 
 void sq_complete_all(struct softdev_qp *qp, unsigned int count)
 {
-	bool locked = false;
-	struct cqe entry;
-
-	while (count--) {
-		if (!finish_one(qp, IBV_WC_SUCCESS, &entry))
-			continue;
-		if (!locked)
-			pthread_mutex_lock(&qp->send_cq->lock);
-		locked = true;
-		cq_add(qp->send_cq, &entry, false);
-	}
-	if (locked)
-		pthread_mutex_unlock(&qp->send_cq->lock);
+	pthread_mutex_lock(&qp->send_cq->lock);
+	while (count--)
+		complete_one(qp, IBV_WC_SUCCESS, cq_add);
+	pthread_mutex_unlock(&qp->send_cq->lock);
 	qp->requester.retry_deadline_ns = 0;
 	sq_tell_if_drained(qp);
 }
@@ -122,10 +108,10 @@ void sq_flush(struct softdev_qp *qp)
 	enum ibv_wc_status first = qp->sq.late_status;
 
 	if (first != IBV_WC_SUCCESS && qp->sq.done != qp->sq.post)
-		complete_one(qp, first);
+		complete_one(qp, first, cq_push);
 	qp->sq.late_status = IBV_WC_SUCCESS;
 	while (qp->sq.done != qp->sq.post)
-		complete_one(qp, IBV_WC_WR_FLUSH_ERR);
+		complete_one(qp, IBV_WC_WR_FLUSH_ERR, cq_push);
 }
 
 static bool has_room(struct softdev_qp *qp)

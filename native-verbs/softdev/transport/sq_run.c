@@ -70,7 +70,7 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe, uint64_t *copie
 	const struct wqe *reads[SQ_BATCH];
 	unsigned int count = gather(qp, reads), done = 0;
 	enum shortcut_result result = SHORTCUT_DONE;
-	bool faults;
+	bool together;
 
 	qp->sq.copying = true;
 	pthread_mutex_unlock(&qp->lock);
@@ -84,15 +84,15 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe, uint64_t *copie
 	peer_release(peer);
 	pthread_mutex_lock(&qp->lock);
 	qp->sq.copying = false;
-	faults = fault_is_on();
+	together = done > 1 && !fault_is_on();
 	if (atomic_load(&qp->state) != IBV_QPS_RTS)
 		return true;
 	for (unsigned int i = 0; i < done; i++) {
 		*copied += reads[i]->length;
-		if (faults)
+		if (!together)
 			sq_complete_read(qp);
 	}
-	if (done && !faults)
+	if (together)
 		sq_complete_all(qp, done);
 	if (done || qp->requester.state != REQUESTER_OPEN)
 		return true; /* what is not done is tried again after the next connect */
