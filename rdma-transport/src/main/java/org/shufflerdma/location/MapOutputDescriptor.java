@@ -54,6 +54,8 @@ public final class MapOutputDescriptor {
   private static final int ENTRY_CHECKSUM_AT = 8;
   private static final int ENTRY_GUARD_AT = 12;
 
+  private static final long LOW_HALF = 0xFFFF_FFFFL;
+
   private MapOutputDescriptor() {}
 
   /**
@@ -84,7 +86,9 @@ public final class MapOutputDescriptor {
   }
 
   /**
-   * Writes the descriptor at the position of {@code out}, which has room for {@link #sizeBytes}.
+   * Writes the descriptor at the position of {@code out}, which has room for {@link #sizeBytes}. The
+   * entries go there in one piece: the first outputs of an executor are described by interpreted
+   * code, in which each access to a buffer is dear.
    *
    * @param address of the descriptor in registered memory
    * @param checksums one per partition; null if and only if the header says NONE
@@ -107,21 +111,25 @@ public final class MapOutputDescriptor {
     }
     ByteBuffer bytes = littleEndian(out);
     Objects.checkFromIndexSize(0L, sizeBytes(partitions), bytes.remaining());
+    long generation = header.generation();
+    long[] words = new long[(partitions + 1) * (ENTRY_BYTES / Long.BYTES)];
+    int next = 0;
     long offset = 0;
     for (int i = 0; i <= partitions; i++) {
       int checksum = checksums == null || i == partitions ? 0 : checksums[i];
-      int at = Math.toIntExact(entryAt(i));
-      bytes.putLong(at, offset);
-      bytes.putInt(at + ENTRY_CHECKSUM_AT, checksum);
-      bytes.putInt(at + ENTRY_GUARD_AT, guard(header.generation(), i, offset, checksum));
+      words[next++] = offset;
+      words[next++] =
+          ((long) guard(generation, i, offset, checksum) << Integer.SIZE) | (checksum & LOW_HALF);
       if (i < partitions) {
-        offset = Math.addExact(offset, partitionLengths[i]);
+        offset += partitionLengths[i];
       }
     }
     if (offset != header.dataLengthBytes()) {
       throw new IllegalArgumentException(
           "the partitions have " + offset + " bytes, but the data has " + header.dataLengthBytes());
     }
+    bytes.position(HEADER_BYTES).asLongBuffer().put(words);
+    bytes.rewind();
     encodeHeader(bytes, header);
     bytes.put(SEAL_AT, seal.of(address, sealed(bytes)));
   }

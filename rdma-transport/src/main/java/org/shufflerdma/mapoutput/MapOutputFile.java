@@ -12,10 +12,11 @@ public record MapOutputFile(
     long[] partitionLengths,
     PartitionChecksums checksums) {
 
+  /** Adds up the lengths, which takes as long as there are partitions. */
   long lengthBytes() {
     long sum = 0;
     for (long length : partitionLengths) {
-      sum = Math.addExact(sum, length);
+      sum += length;
     }
     return sum;
   }

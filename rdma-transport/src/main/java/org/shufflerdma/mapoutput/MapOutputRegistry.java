@@ -176,7 +176,7 @@ public final class MapOutputRegistry implements AutoCloseable {
       publishing++;
     }
     try {
-      return publishAdmitted(shuffle, output);
+      return publishAdmitted(shuffle, output, lengthBytes);
     } finally {
       synchronized (lock) {
         publishing--;
@@ -185,9 +185,10 @@ public final class MapOutputRegistry implements AutoCloseable {
     }
   }
 
-  private PublishedOutput publishAdmitted(Shuffle<PublishedOutput> shuffle, MapOutputFile output)
+  private PublishedOutput publishAdmitted(
+      Shuffle<PublishedOutput> shuffle, MapOutputFile output, long lengthBytes)
       throws NotPublishedException {
-    PublishedOutput result = registrar.announce(output);
+    PublishedOutput result = registrar.announce(output, lengthBytes);
     try {
       synchronized (lock) {
         refuse(shuffle);

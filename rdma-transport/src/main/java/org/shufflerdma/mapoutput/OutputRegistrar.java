@@ -50,10 +50,10 @@ final class OutputRegistrar {
   }
 
   /** Writes the descriptor of an output that nobody can read yet. */
-  PublishedOutput announce(MapOutputFile output) throws NotPublishedException {
+  PublishedOutput announce(MapOutputFile output, long lengthBytes) throws NotPublishedException {
     try {
       return PublishedOutput.announce(
-          output, generations.incrementAndGet() & 0xFFFF_FFFFL, arena, seal, budget);
+          output, lengthBytes, generations.incrementAndGet() & 0xFFFF_FFFFL, arena, seal, budget);
     } catch (BudgetExhaustedException e) {
       throw new NotPublishedException(UnpublishedReason.BUDGET, String.valueOf(e.getMessage()), e);
     } catch (IOException e) {

@@ -42,12 +42,13 @@ public final class PublishedOutput {
 
   private PublishedOutput(
       MapOutputFile output,
+      long lengthBytes,
       long generation,
       ArenaSlice descriptor,
       DescriptorSeal seal,
       RegistrationBudget budget) {
     this.generation = generation;
-    this.lengthBytes = output.lengthBytes();
+    this.lengthBytes = lengthBytes;
     this.path = output.dataFile();
     this.descriptor = descriptor;
     this.seal = seal;
@@ -58,6 +59,7 @@ public final class PublishedOutput {
   /** WAITING. */
   static PublishedOutput announce(
       MapOutputFile output,
+      long lengthBytes,
       long generation,
       RegisteredArena arena,
       DescriptorSeal seal,
@@ -66,7 +68,7 @@ public final class PublishedOutput {
     long descriptorBytes = MapOutputDescriptor.sizeBytes(output.partitionLengths().length);
     ArenaSlice descriptor = arena.allocate(Math.toIntExact(descriptorBytes));
     MapOutputDescriptor.withdraw(descriptor.buffer());
-    return new PublishedOutput(output, generation, descriptor, seal, budget);
+    return new PublishedOutput(output, lengthBytes, generation, descriptor, seal, budget);
   }
 
   /**
