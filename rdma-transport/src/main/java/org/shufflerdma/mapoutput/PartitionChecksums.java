@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.mapoutput;
 
-import java.io.DataInputStream;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.file.Files;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.zip.Checksum;
 import org.jspecify.annotations.Nullable;
@@ -18,7 +17,7 @@ import org.shufflerdma.location.ChecksumAlgorithm;
  */
 @SuppressWarnings("ArrayRecordComponent")
 public record PartitionChecksums(ChecksumAlgorithm algorithm, int @Nullable [] values) {
-  private static final int BUFFER_BYTES = 1 << 18;
+  private static final int BUFFER_BYTES = 1 << 16;
 
   public static PartitionChecksums none() {
     return new PartitionChecksums(ChecksumAlgorithm.NONE, null);
@@ -27,18 +26,20 @@ public record PartitionChecksums(ChecksumAlgorithm algorithm, int @Nullable [] v
   /** Takes the values of Spark's checksum file: one big-endian 64-bit word per partition. */
   public static PartitionChecksums ofSparkFile(
       Path file, ChecksumAlgorithm algorithm, int partitions) throws IOException {
-    long expectedBytes = (long) partitions * Long.BYTES;
-    long actualBytes = Files.size(file);
-    if (actualBytes != expectedBytes) {
-      throw new IOException(file + " has " + actualBytes + " bytes, not " + expectedBytes);
+    byte[] bytes = new byte[Math.multiplyExact(partitions, Long.BYTES) + 1];
+    int length;
+    try (InputStream in = new FileInputStream(file.toFile())) {
+      length = in.readNBytes(bytes, 0, bytes.length);
     }
+    if (length != bytes.length - 1) {
+      throw new IOException(file + " has not the " + (bytes.length - 1) + " bytes of " + partitions
+          + " checksums, but " + (length < bytes.length ? length : "more"));
+    }
+    long[] words = new long[partitions];
+    ByteBuffer.wrap(bytes).asLongBuffer().get(words); // at once, as each access to a buffer is slow
     int[] values = new int[partitions];
-    try (DataInputStream in = new DataInputStream(Files.newInputStream(file))) {
-      byte[] bytes = in.readNBytes(Math.toIntExact(expectedBytes));
-      java.nio.LongBuffer words = java.nio.ByteBuffer.wrap(bytes).asLongBuffer();
-      for (int i = 0; i < partitions; i++) {
-        values[i] = (int) words.get(i);
-      }
+    for (int i = 0; i < partitions; i++) {
+      values[i] = (int) words[i];
     }
     return new PartitionChecksums(algorithm, values);
   }
@@ -51,18 +52,25 @@ public record PartitionChecksums(ChecksumAlgorithm algorithm, int @Nullable [] v
       throws IOException {
     int[] values = new int[partitionLengths.length];
     byte[] buffer = new byte[BUFFER_BYTES];
+    int next = 0;
+    int end = 0;
     try (InputStream in = new FileInputStream(dataFile.toFile())) {
       Checksum checksum = ChecksumAlgorithm.CRC32C.newChecksum();
       for (int i = 0; i < values.length; i++) {
         checksum.reset();
         long left = partitionLengths[i];
         while (left > 0) {
-          int read = in.read(buffer, 0, (int) Math.min(left, buffer.length));
-          if (read < 0) {
-            throw new IOException(dataFile + " ends within partition " + i);
+          if (next == end) {
+            next = 0;
+            end = in.read(buffer);
+            if (end < 0) {
+              throw new IOException(dataFile + " ends within partition " + i);
+            }
           }
-          checksum.update(buffer, 0, read);
-          left -= read;
+          int length = (int) Math.min(left, end - next);
+          checksum.update(buffer, next, length);
+          next += length;
+          left -= length;
         }
         values[i] = (int) checksum.getValue();
       }

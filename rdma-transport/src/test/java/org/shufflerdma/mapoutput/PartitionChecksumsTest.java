@@ -54,6 +54,6 @@ class PartitionChecksumsTest {
         PartitionChecksums.ofSparkFile(file, ChecksumAlgorithm.ADLER32, 2);
     assertThat(checksums.values()).containsExactly(-1, 7);
     assertThatThrownBy(() -> PartitionChecksums.ofSparkFile(file, ChecksumAlgorithm.ADLER32, 3))
-        .hasMessageContaining("has 16 bytes, not 24");
+        .hasMessageEndingWith("has not the 24 bytes of 3 checksums, but 16");
   }
 }
