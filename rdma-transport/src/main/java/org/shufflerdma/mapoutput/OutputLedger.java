@@ -177,7 +177,7 @@ final class OutputLedger<O> {
   List<O> makeRoom(Shuffle<O> forShuffle, long bytes, long keptFree, long freeBytes) {
     long missing = bytes - freeBytes - leavingBytes;
     List<O> chosen = new ArrayList<>();
-    if (missing > withdrawableBytes(forShuffle)) {
+    if (missing + keptFree <= 0 || missing > withdrawableBytes(forShuffle)) {
       return chosen;
     }
     long chosenBytes = 0;

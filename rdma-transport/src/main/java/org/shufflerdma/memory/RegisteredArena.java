@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.MemoryRegion;
 import org.shufflerdma.verbs.NativeMemory;
@@ -27,8 +28,11 @@ public final class RegisteredArena implements AutoCloseable {
   /** Slices do not share a cache line, and every field in one is aligned. */
   private static final int ALIGNMENT_BYTES = 64;
 
+  private static final byte[] ZEROS = new byte[4 << 10];
+
   private final ProtectionDomain domain;
   private final RegistrationBudget budget;
+  private final AtomicLong registeredBytes = new AtomicLong();
   private final List<Chunk> chunks = new ArrayList<>();
   private boolean closed;
 
@@ -60,6 +64,7 @@ public final class RegisteredArena implements AutoCloseable {
     }
     Chunk chunk = openChunk(Math.max(chunkBytes(), rounded));
     chunks.add(chunk);
+    registeredBytes.addAndGet(chunk.memory.size());
     return new ArenaSlice(chunk, chunk.free.take(rounded), lengthBytes);
   }
 
@@ -92,8 +97,8 @@ public final class RegisteredArena implements AutoCloseable {
     return budget;
   }
 
-  public synchronized long registeredBytes() {
-    return chunks.stream().mapToLong(chunk -> chunk.memory.size()).sum();
+  public long registeredBytes() {
+    return registeredBytes.get();
   }
 
   static long roundUp(int lengthBytes) {
@@ -109,7 +114,7 @@ public final class RegisteredArena implements AutoCloseable {
     }
     ByteBuffer bytes = chunk.view(offset, Math.toIntExact(lengthBytes));
     while (bytes.hasRemaining()) {
-      bytes.put((byte) 0);
+      bytes.put(ZEROS, 0, Math.min(bytes.remaining(), ZEROS.length));
     }
     chunk.free.giveBack(offset, lengthBytes);
     if (chunk.free.isAllFree() && chunks.size() > 1) {
@@ -156,6 +161,7 @@ public final class RegisteredArena implements AutoCloseable {
     }
 
     private void close() {
+      registeredBytes.addAndGet(-memory.size());
       try {
         region.close();
         memory.close();
