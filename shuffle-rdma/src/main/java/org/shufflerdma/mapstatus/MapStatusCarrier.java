@@ -2,6 +2,7 @@
 package org.shufflerdma.mapstatus;
 
 import java.lang.reflect.Field;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -137,9 +138,12 @@ public final class MapStatusCarrier {
    * fields of the type is refused: writing to the wrong one could change what Spark reads.
    */
   static Field onlyFieldOfType(Class<?> owner, Class<?> type) throws NoSuchFieldException {
-    List<Field> fields = Arrays.stream(owner.getDeclaredFields())
-        .filter(field -> field.getType() == type)
-        .toList();
+    List<Field> fields = new ArrayList<>();
+    for (Field field : owner.getDeclaredFields()) {
+      if (field.getType() == type) {
+        fields.add(field);
+      }
+    }
     if (fields.size() != 1) {
       throw new NoSuchFieldException(
           owner.getName() + " has " + fields.size() + " fields of " + type.getName());

@@ -3,7 +3,6 @@ package org.shufflerdma.writer;
 
 import java.io.File;
 import java.io.IOException;
-import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
@@ -75,9 +74,11 @@ public final class CommittedOutputPublisher {
 
   void publish(MapOutputRegistry.Use use, Task task, MapStatus status, long[] partitionLengths) {
     try {
-      if (isEmpty(partitionLengths) || task.context().isInterrupted()) {
+      long lengthBytes = sum(partitionLengths);
+      if (lengthBytes == 0 || task.context().isInterrupted()) {
         return; // no reducer will read it: it is empty, or its task has been killed
       }
+      use.admit(lengthBytes); // before the file is read for its checksums
       publishOutput(use, task, status, partitionLengths);
     } catch (NotPublishedException e) {
       note(task, e.reason(), e);
@@ -93,7 +94,6 @@ public final class CommittedOutputPublisher {
   private void publishOutput(
       MapOutputRegistry.Use use, Task task, MapStatus status, long[] partitionLengths)
       throws IOException, NotPublishedException, ReflectiveOperationException {
-    use.admit(Arrays.stream(partitionLengths).sum()); // before the file is read for its checksums
     File dataFile = resolver.getDataFile(task.shuffleId(), task.mapId());
     PublishedOutput output = use.publish(new MapOutputFile(
         task.shuffleId(),
@@ -118,13 +118,12 @@ public final class CommittedOutputPublisher {
     }
   }
 
-  private static boolean isEmpty(long[] partitionLengths) {
+  private static long sum(long[] partitionLengths) {
+    long sum = 0;
     for (long length : partitionLengths) {
-      if (length != 0) {
-        return false;
-      }
+      sum += length;
     }
-    return true;
+    return sum;
   }
 
   private void note(Task task, UnpublishedReason reason, @Nullable Throwable cause) {
