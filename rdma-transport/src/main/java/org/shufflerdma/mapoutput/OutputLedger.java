@@ -86,7 +86,11 @@ final class OutputLedger<O> {
 
   /** A task begins to use the shuffle, which is then not withdrawn from. */
   Shuffle<O> use(int shuffleId) {
-    Shuffle<O> shuffle = shuffles.computeIfAbsent(shuffleId, Shuffle::new);
+    Shuffle<O> shuffle = shuffles.get(shuffleId);
+    if (shuffle == null) {
+      shuffle = new Shuffle<>(shuffleId);
+      shuffles.put(shuffleId, shuffle);
+    }
     shuffle.users++;
     return shuffle;
   }

@@ -35,9 +35,15 @@ public final class RegistrationBudget {
   /** False if there is no room, and nothing has been taken. */
   public boolean tryTake(long lengthBytes) {
     long bytes = pages(lengthBytes);
-    return bytes <= limitBytes
-        && used.getAndUpdate(now -> now > limitBytes - bytes ? now : now + bytes)
-            <= limitBytes - bytes;
+    while (true) {
+      long now = used.get();
+      if (now > limitBytes - bytes) {
+        return false;
+      }
+      if (used.compareAndSet(now, now + bytes)) {
+        return true;
+      }
+    }
   }
 
   public void giveBack(long lengthBytes) {
