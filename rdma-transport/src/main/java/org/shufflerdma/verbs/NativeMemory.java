@@ -20,9 +20,6 @@ public final class NativeMemory implements AutoCloseable {
   private final boolean ofReservedPages;
   private final AtomicBoolean closed = new AtomicBoolean();
 
-  /** All of it, of which parts are views without a call of native code; null if it is too long for one. */
-  private final @Nullable ByteBuffer whole;
-
   private static final long HUGE_PAGE_BYTES = 2 << 20;
 
   private NativeMemory(long address, long size, boolean ofReservedPages) {
@@ -30,7 +27,6 @@ public final class NativeMemory implements AutoCloseable {
     this.size = size;
     this.whole = size <= Integer.MAX_VALUE ? Natives.directBuffer(address, (int) size) : null;
     this.ofReservedPages = ofReservedPages;
-    this.whole = size > Integer.MAX_VALUE ? null : Natives.directBuffer(address, (int) size);
   }
 
   /**
