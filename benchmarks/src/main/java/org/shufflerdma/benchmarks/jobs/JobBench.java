@@ -2,23 +2,17 @@
 package org.shufflerdma.benchmarks.jobs;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.stream.IntStream;
-import org.shufflerdma.benchmarks.report.Machine;
-import org.shufflerdma.benchmarks.report.ResultFile;
+import org.shufflerdma.benchmarks.report.ResultLog;
 import org.shufflerdma.benchmarks.report.Run;
 
 /**
@@ -36,26 +30,20 @@ public final class JobBench {
   private static final List<String> SIDES = List.of("stock", "stock-local", "rdma");
   private static final int WARM_UPS = 2;
 
-  private final Path results;
+  private final ResultLog results;
   private final Path log;
   private final int rounds;
   private final int coldRounds;
   private final long rows;
   private final List<String> command;
-  private final ObjectMapper json = new ObjectMapper();
-  private final Set<String> done = new HashSet<>();
 
   private JobBench(String[] arguments) throws IOException {
-    results = Path.of(arguments[0]);
+    results = ResultLog.open(Path.of(arguments[0]), arguments[1]);
     log = Path.of(arguments[2]);
     rounds = Integer.parseInt(arguments[3]);
     coldRounds = Integer.parseInt(arguments[4]);
     rows = Long.parseLong(arguments[5]);
     command = List.of(arguments).subList(7, arguments.length);
-    if (Files.size(results) == 0) {
-      append(Machine.describe(arguments[1]));
-    }
-    ResultFile.read(results).runs().forEach(run -> done.add(run.key()));
   }
 
   public static void main(String[] arguments) throws IOException {
@@ -68,12 +56,8 @@ public final class JobBench {
     }
   }
 
-  private void append(Object line) throws IOException {
-    Files.writeString(results, json.writeValueAsString(line) + "\n", StandardOpenOption.APPEND);
-  }
-
   private boolean isDone(JobShape shape, String phase, int round, String side) {
-    return done.contains(new Run("jobs, " + phase, shape.label(), round, side, "", Map.of()).key());
+    return results.has("jobs, " + phase, shape.label(), round, side);
   }
 
   /** Rounds of jobs in applications whose first jobs are not counted but kept. */
@@ -137,16 +121,18 @@ public final class JobBench {
 
   private void run(JobShape shape, String phase, int round, String side, Application application)
       throws IOException {
-    ObjectNode run = json.createObjectNode();
     JsonNode job = application.run(shape, rows);
-    run.put("benchmark", "jobs, " + phase);
-    run.put("scenario", shape.label());
-    run.put("round", round);
-    run.put("side", side);
-    run.put("rows", rows);
-    run.set("figures", json.valueToTree(JobFigures.of(job)));
-    run.setAll((ObjectNode) job);
-    append(run);
+    Map<String, Object> more = new LinkedHashMap<>(Map.of("rows", rows));
+    job.properties().forEach(measured -> more.put(measured.getKey(), measured.getValue()));
+    results.add(
+        new Run(
+            "jobs, " + phase,
+            shape.label(),
+            round,
+            side,
+            job.get("digest").asText(),
+            JobFigures.of(job)),
+        more);
     System.err.printf(
         Locale.ROOT,
         "%s %s %d %s: %.2f s, CPU %.2f s%n",
@@ -154,7 +140,7 @@ public final class JobBench {
         phase,
         round,
         side,
-        run.get("wall_s").asDouble(),
-        run.get("executor_cpu_s").asDouble());
+        job.get("wall_s").asDouble(),
+        job.get("executor_cpu_s").asDouble());
   }
 }

@@ -9,12 +9,12 @@ import java.util.Map;
 import java.util.Set;
 
 /** The first line of a file of results: where and on what the runs were made. */
-public final class Machine {
+final class Machine {
   private static final Set<String> SHOWN = Set.of("model name", "MemTotal");
 
   private Machine() {}
 
-  public static Map<String, Object> describe(String commit) throws IOException {
+  static Map<String, Object> describe(String commit) throws IOException {
     Map<String, Object> machine = new LinkedHashMap<>();
     machine.put("commit", commit);
     machine.put("cores", Runtime.getRuntime().availableProcessors());

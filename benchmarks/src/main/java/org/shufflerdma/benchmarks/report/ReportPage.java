@@ -51,6 +51,7 @@ public final class ReportPage {
 
   private final Path folder;
   private final StringBuilder page = new StringBuilder(HEAD);
+  private boolean agree = true;
 
   private ReportPage(Path folder) {
     this.folder = folder;
@@ -65,6 +66,9 @@ public final class ReportPage {
     Path index = report.folder.resolve("index.html");
     Files.writeString(index, report.page + "</body>\n</html>\n");
     System.out.println(index);
+    if (!report.agree) {
+      throw new IllegalStateException("results of one scenario differ; the page says which");
+    }
   }
 
   private void add(ResultFile file) throws IOException {
@@ -102,6 +106,7 @@ public final class ReportPage {
         run -> digests.computeIfAbsent(run.scenario(), key -> new HashSet<>()).add(run.digest()));
     digests.forEach((scenario, different) -> {
       if (different.size() > 1) {
+        agree = false;
         page.append(
             "<p class='bad'>The results of %s differ.</p>%n".formatted(Html.escape(scenario)));
       }

@@ -17,8 +17,8 @@ import java.util.Map;
  * @param machine where the runs were made, and of which commit
  * @param runs in the order in which they were made
  */
-public record ResultFile(Path path, Map<String, String> machine, List<Run> runs) {
-  public static ResultFile read(Path path) throws IOException {
+record ResultFile(Path path, Map<String, String> machine, List<Run> runs) {
+  static ResultFile read(Path path) throws IOException {
     ObjectMapper mapper = new ObjectMapper();
     Map<String, String> machine = new LinkedHashMap<>();
     List<Run> runs = new ArrayList<>();

@@ -40,7 +40,7 @@ public record Run(
   }
 
   /** What tells the run from all others of its file. */
-  public String key() {
+  String key() {
     return String.join("/", benchmark, scenario, Integer.toString(round), side);
   }
 }

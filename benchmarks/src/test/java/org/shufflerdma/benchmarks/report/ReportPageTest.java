@@ -2,6 +2,7 @@
 package org.shufflerdma.benchmarks.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -59,12 +60,10 @@ class ReportPageTest {
 
   @Test
   void thePageSaysWhereTheResultsOfSidesDiffer() throws Exception {
-    ReportPage.main(new String[] {
-      directory.toString(),
-      results(RESULTS.replaceFirst("\"digest\":\"a\"", "\"digest\":\"z\""))
-          .path()
-          .toString()
-    });
+    Path file =
+        results(RESULTS.replaceFirst("\"digest\":\"a\"", "\"digest\":\"z\"")).path();
+    assertThatThrownBy(() -> ReportPage.main(new String[] {directory.toString(), file.toString()}))
+        .hasMessageContaining("differ");
     assertThat(Files.readString(directory.resolve("index.html")))
         .contains("The results of &lt;1&gt; differ.");
   }

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.fetch;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.shufflerdma.benchmarks.report.ResultLog;
+import org.shufflerdma.benchmarks.report.Run;
+
+/**
+ * Measures what a block costs, of both processes together, by each way to fetch it. The ways take
+ * turns, and every other round goes backwards. Each pass over a set of blocks is a line in the file of
+ * results.
+ *
+ * <p>Arguments: RESULTS COMMIT DIRECTORY BYTES ROUNDS LOOP; LOOP is the program of the system calls.
+ */
+public final class FetchBench {
+  private static final int WARM_UPS = 3;
+  private static final int STOP_S = 10;
+  private static final List<String> LOOPS = List.of("process_vm_readv", "pread");
+
+  private final ResultLog results;
+  private final Path directory;
+  private final String loop;
+  private final long serverPid;
+  private final Map<String, BlockReader> readers;
+
+  private FetchBench(String[] arguments, long serverPid, Map<String, BlockReader> readers)
+      throws IOException {
+    results = ResultLog.open(Path.of(arguments[0]), arguments[1]);
+    directory = Path.of(arguments[2]);
+    loop = arguments[5];
+    this.serverPid = serverPid;
+    this.readers = readers;
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+    command.addAll(List.of(
+        "-cp",
+        System.getProperty("java.class.path"),
+        FetchServer.class.getName(),
+        arguments[2],
+        arguments[3]));
+    Process process = new ProcessBuilder(command)
+        .redirectError(ProcessBuilder.Redirect.INHERIT)
+        .start();
+    try (BufferedReader said = process.inputReader()) {
+      String line = said.readLine();
+      if (line == null) {
+        throw new IOException("the server did not start");
+      }
+      JsonNode server = new ObjectMapper().readTree(line);
+      try (FetcherReader fetcher = new FetcherReader(server);
+          DirectReader direct = new DirectReader(fetcher);
+          NettyReader netty = new NettyReader(server.get("nettyPort").asInt())) {
+        Map<String, BlockReader> readers = new LinkedHashMap<>();
+        readers.put(Run.PLUGIN, direct);
+        readers.put("rdma-fetcher", fetcher);
+        readers.put("netty", netty);
+        FetchBench bench = new FetchBench(arguments, process.pid(), readers);
+        for (BlockSet set : BlockSet.ofBytes(Long.parseLong(arguments[3]))) {
+          bench.measure("fetch, warm-up", set, WARM_UPS);
+          bench.measure("fetch", set, Integer.parseInt(arguments[4]));
+        }
+      }
+    } finally {
+      process.getOutputStream().close();
+      if (!process.waitFor(STOP_S, TimeUnit.SECONDS)) {
+        process.destroyForcibly();
+      }
+    }
+  }
+
+  private void measure(String benchmark, BlockSet set, int rounds) throws Exception {
+    List<String> sides = new ArrayList<>(readers.keySet());
+    sides.addAll(LOOPS);
+    for (int round = 0; round < rounds; round++) {
+      for (String side : sides) {
+        if (results.has(benchmark, set.label(), round, side)) {
+          continue;
+        }
+        BlockReader reader = readers.get(side);
+        Pass pass = reader == null ? loop(set, side) : pass(set, reader);
+        results.add(
+            new Run(
+                benchmark,
+                set.label(),
+                round,
+                side,
+                Long.toHexString(pass.digest),
+                pass.figures(set)),
+            Map.of("blocks", set.blocks()));
+        System.err.printf(
+            Locale.ROOT, "%s, %s %d %s: %s%n", benchmark, set.label(), round, side, pass);
+      }
+      Collections.reverse(sides);
+    }
+  }
+
+  /** One pass over a set. */
+  private record Pass(long digest, double wallS, double readerCpuS, double serverCpuS) {
+    Map<String, Double> figures(BlockSet set) {
+      Map<String, Double> figures = new LinkedHashMap<>();
+      figures.put(
+          "CPU of both sides per block, µs", (readerCpuS + serverCpuS) * 1e6 / set.blocks());
+      figures.put("reader's CPU per block, µs", readerCpuS * 1e6 / set.blocks());
+      figures.put("server's CPU per block, µs", serverCpuS * 1e6 / set.blocks());
+      figures.put("time per block, µs", wallS * 1e6 / set.blocks());
+      figures.put("blocks/s", set.blocks() / wallS);
+      figures.put("GB/s", (double) set.blocks() * set.blockBytes() / 1e9 / wallS);
+      return figures;
+    }
+  }
+
+  private Pass pass(BlockSet set, BlockReader reader) throws Exception {
+    reader.begin(set);
+    Tally tally = new Tally(set);
+    double readerBefore = cpuSeconds(ProcessHandle.current().pid());
+    double serverBefore = cpuSeconds(serverPid);
+    long startNs = System.nanoTime();
+    for (int partition = 0; partition < set.partitions(); partition++) {
+      tally.awaitRoom();
+      reader.request(set, partition, tally);
+    }
+    long digest = tally.awaitAll();
+    double wallS = (System.nanoTime() - startNs) / 1e9;
+    return new Pass(
+        digest,
+        wallS,
+        cpuSeconds(ProcessHandle.current().pid()) - readerBefore,
+        cpuSeconds(serverPid) - serverBefore);
+  }
+
+  /** The same blocks by a program that only makes system calls and checksums. */
+  private Pass loop(BlockSet set, String call) throws IOException, InterruptedException {
+    List<String> command = new ArrayList<>(List.of(
+        loop,
+        call,
+        Long.toString(serverPid),
+        Integer.toString(set.blockBytes()),
+        Integer.toString(set.partitions())));
+    for (int map = 0; map < set.maps(); map++) {
+      command.add(set.file(directory, map).toString());
+    }
+    double serverBefore = cpuSeconds(serverPid);
+    Process process = new ProcessBuilder(command)
+        .redirectError(ProcessBuilder.Redirect.INHERIT)
+        .start();
+    try (BufferedReader said = process.inputReader()) {
+      String line = said.readLine();
+      if (line == null || process.waitFor() != 0) {
+        throw new IOException(command.subList(0, 5) + " failed");
+      }
+      String[] words = line.split(" ", -1);
+      if (Long.parseLong(words[3]) != set.checksums()) {
+        throw new IOException(call + " of " + set + " copied wrong bytes");
+      }
+      return new Pass(
+          Long.parseLong(words[0]),
+          Long.parseLong(words[1]) / 1e9,
+          Long.parseLong(words[2]) / 1e9,
+          cpuSeconds(serverPid) - serverBefore);
+    }
+  }
+
+  /** CPU time of the living threads of a process (proc(5), {@code schedstat}). */
+  private static double cpuSeconds(long pid) throws IOException {
+    long ranNs = 0;
+    try (DirectoryStream<Path> tasks =
+        Files.newDirectoryStream(Path.of("/proc", Long.toString(pid), "task"))) {
+      for (Path task : tasks) {
+        try {
+          String schedstat = Files.readString(task.resolve("schedstat"));
+          ranNs += Long.parseLong(schedstat.substring(0, schedstat.indexOf(' ')));
+        } catch (NoSuchFileException e) {
+          // The thread has ended.
+        }
+      }
+    }
+    return ranNs / 1e9;
+  }
+}

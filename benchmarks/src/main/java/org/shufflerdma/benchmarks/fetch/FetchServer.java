@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.fetch;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.network.TransportContext;
+import org.apache.spark.network.server.TransportServer;
+import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.location.ChecksumAlgorithm;
+import org.shufflerdma.location.DescriptorSeal;
+import org.shufflerdma.mapoutput.MapOutputFile;
+import org.shufflerdma.mapoutput.MapOutputRegistry;
+import org.shufflerdma.mapoutput.PartitionChecksums;
+import org.shufflerdma.mapoutput.PublishedOutput;
+import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.memory.RegistrationBudget;
+
+/**
+ * The process that owns the blocks. It writes them to files, publishes these by the plugin and serves
+ * them by Spark's network stack, says as a line of JSON where, and ends with its standard input.
+ *
+ * <p>Arguments: DIRECTORY BYTES
+ */
+public final class FetchServer {
+  private static final long BUDGET_BYTES = 1L << 32;
+  private static final long POOL_BYTES = 16 << 20;
+
+  private FetchServer() {}
+
+  public static void main(String[] arguments) throws Exception {
+    Path directory = Path.of(arguments[0]);
+    Files.createDirectories(directory);
+    try (RdmaTransport transport = Plugin.open("server", POOL_BYTES);
+        RegisteredArena arena = new RegisteredArena(
+            transport.protectionDomain(), new RegistrationBudget(BUDGET_BYTES, "a benchmark"));
+        MapOutputRegistry registry = new MapOutputRegistry(
+            transport.protectionDomain(),
+            arena,
+            new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
+            Plugin.SETTINGS.withdrawGraceMs(),
+            System::nanoTime);
+        TransportContext netty =
+            new TransportContext(NettyBlocks.CONF, new NettyBlocks(directory, sets(arguments)));
+        TransportServer server = netty.createServer("127.0.0.1", 0, List.of())) {
+      Map<String, List<long[]>> outputs = new LinkedHashMap<>();
+      for (BlockSet set : sets(arguments)) {
+        List<long[]> descriptors = new ArrayList<>();
+        for (int map = 0; map < set.maps(); map++) {
+          PublishedOutput output = publish(registry, set, map, directory);
+          descriptors.add(
+              new long[] {output.descriptorAddress(), output.descriptorRkey(), output.generation()
+              });
+        }
+        outputs.put(set.label(), descriptors);
+      }
+      RdmaEndpoint endpoint = transport.endpoint();
+      System.out.println(new ObjectMapper()
+          .writeValueAsString(Map.of(
+              "host", endpoint.host(),
+              "port", endpoint.port(),
+              "nonce", endpoint.bootNonce().toHex(),
+              "nettyPort", server.getPort(),
+              "outputs", outputs)));
+      while (System.in.read() >= 0) {
+        // The end of the input ends the server.
+      }
+    }
+  }
+
+  private static List<BlockSet> sets(String[] arguments) {
+    return BlockSet.ofBytes(Long.parseLong(arguments[1]));
+  }
+
+  private static PublishedOutput publish(
+      MapOutputRegistry registry, BlockSet set, int map, Path directory) throws Exception {
+    Path file = set.file(directory, map);
+    int[] checksums = new int[set.partitions()];
+    write(file, set, map);
+    for (int partition = 0; partition < checksums.length; partition++) {
+      checksums[partition] = set.checksum(map, partition);
+    }
+    long[] lengths = new long[set.partitions()];
+    Arrays.fill(lengths, set.blockBytes());
+    return registry.publish(new MapOutputFile(
+        set.shuffleId(),
+        map,
+        file,
+        lengths,
+        new PartitionChecksums(ChecksumAlgorithm.CRC32C, checksums)));
+  }
+
+  private static void write(Path file, BlockSet set, int map) throws IOException {
+    try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(file))) {
+      for (int partition = 0; partition < set.partitions(); partition++) {
+        out.write(set.content(map, partition));
+      }
+    }
+  }
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.report;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+
+/** A file of results that a benchmark adds to. It knows the runs that were in it before. */
+public final class ResultLog {
+  private final Path path;
+  private final Set<String> done = new HashSet<>();
+  private final ObjectMapper json = new ObjectMapper();
+
+  private ResultLog(Path path) {
+    this.path = path;
+  }
+
+  /** Opens a file; one that is new or empty begins with the machine and the commit. */
+  public static ResultLog open(Path path, String commit) throws IOException {
+    ResultLog log = new ResultLog(path);
+    if (!Files.exists(path) || Files.size(path) == 0) {
+      log.append(Machine.describe(commit));
+    }
+    ResultFile.read(path).runs().forEach(run -> log.done.add(run.key()));
+    return log;
+  }
+
+  public boolean has(String benchmark, String scenario, int round, String side) {
+    return done.contains(new Run(benchmark, scenario, round, side, "", Map.of()).key());
+  }
+
+  /**
+   * Adds a run.
+   *
+   * @param more what the line has besides, for readers of the file
+   */
+  public void add(Run run, Map<String, ?> more) throws IOException {
+    Map<String, Object> line = new LinkedHashMap<>();
+    line.put("benchmark", run.benchmark());
+    line.put("scenario", run.scenario());
+    line.put("round", run.round());
+    line.put("side", run.side());
+    line.put("digest", run.digest());
+    line.put("figures", run.figures());
+    line.putAll(more);
+    append(line);
+  }
+
+  private void append(Object line) throws IOException {
+    Files.writeString(
+        path,
+        json.writeValueAsString(line) + "\n",
+        StandardOpenOption.CREATE,
+        StandardOpenOption.APPEND);
+  }
+}
