@@ -4,6 +4,7 @@ package org.shufflerdma.connection;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.LongBuffer;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.MemoryRegion;
 import org.shufflerdma.verbs.NativeMemory;
@@ -21,9 +22,7 @@ record Canary(NativeMemory memory, MemoryRegion region) implements AutoCloseable
     NativeMemory memory = NativeMemory.allocate(SIZE_BYTES, false);
     try {
       ByteBuffer bytes = memory.slice(0, SIZE_BYTES).order(ByteOrder.LITTLE_ENDIAN);
-      for (int i = 0; i < SIZE_BYTES / Long.BYTES; i++) {
-        bytes.putLong(word(bootNonce, i));
-      }
+      bytes.asLongBuffer().put(words(bootNonce));
       MemoryRegion region = domain.register(memory.address(), SIZE_BYTES, Access.REMOTE_READ);
       return new Canary(memory, region);
     } catch (Throwable t) {
@@ -34,15 +33,8 @@ record Canary(NativeMemory memory, MemoryRegion region) implements AutoCloseable
 
   static boolean matches(ByteBuffer read, Nonce bootNonce) {
     ByteBuffer bytes = read.slice().order(ByteOrder.LITTLE_ENDIAN);
-    if (bytes.remaining() != SIZE_BYTES) {
-      return false;
-    }
-    for (int i = 0; i < SIZE_BYTES / Long.BYTES; i++) {
-      if (bytes.getLong() != word(bootNonce, i)) {
-        return false;
-      }
-    }
-    return true;
+    return bytes.remaining() == SIZE_BYTES
+        && bytes.asLongBuffer().equals(LongBuffer.wrap(words(bootNonce)));
   }
 
   long address() {
@@ -53,12 +45,21 @@ record Canary(NativeMemory memory, MemoryRegion region) implements AutoCloseable
     return region.rkey();
   }
 
-  /** The finalizer of SplitMix64 over the nonce and the word's index. */
-  private static long word(Nonce nonce, int index) {
-    long mixed = nonce.high() + (index + 1) * 0x9E3779B97F4A7C15L;
-    mixed = (mixed ^ (mixed >>> 30)) * 0xBF58476D1CE4E5B9L;
-    mixed = (mixed ^ (mixed >>> 27)) * 0x94D049BB133111EBL;
-    return mixed ^ (mixed >>> 31) ^ nonce.low();
+  /**
+   * The finalizer of SplitMix64 over the nonce and each word's index. The words go to memory, and are
+   * compared, as a whole, because a new executor interprets this code.
+   */
+  private static long[] words(Nonce nonce) {
+    long high = nonce.high();
+    long low = nonce.low();
+    long[] words = new long[SIZE_BYTES / Long.BYTES];
+    for (int i = 0; i < words.length; i++) {
+      long mixed = high + (i + 1) * 0x9E3779B97F4A7C15L;
+      mixed = (mixed ^ (mixed >>> 30)) * 0xBF58476D1CE4E5B9L;
+      mixed = (mixed ^ (mixed >>> 27)) * 0x94D049BB133111EBL;
+      words[i] = mixed ^ (mixed >>> 31) ^ low;
+    }
+    return words;
   }
 
   @Override
