@@ -10,12 +10,12 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
-import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.memory.RegisteredSlice;
@@ -38,13 +38,22 @@ public final class DirectFetch implements AutoCloseable {
   /** The lists that are read while the task consumes one. */
   private static final int LISTS_AHEAD = 2;
 
-  /** The blocks whose descriptors are read at a time. */
-  private static final int RESOLVED_AT_ONCE = 512;
+  /** A list that takes longer no longer keeps others from being posted: its peer may be in trouble. */
+  private static final long SLOW_NS = TimeUnit.MILLISECONDS.toNanos(100);
+
+  /** The blocks whose descriptors are read at a time, about as many as the lists in flight take. */
+  private static final int RESOLVED_AT_ONCE = 128;
+
+  /** The peers to which the task has connections made at a time; more might be idle before their turn. */
+  private static final int CONNECTING_AT_ONCE = 4;
 
   /** More blocks than READs, because neighbours share one. */
   private static final int MAX_BLOCKS_OF_A_LIST = 256;
 
-  private static final int MAX_CONNECTS = 2;
+  /** Attempts to connect, and connections without a list that was read, in a row. */
+  private static final int MAX_FAILED_CONNECTS = 2;
+
+  private static final int MAX_UNUSED_CONNECTIONS = 8;
   private static final long WAIT_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
   /**
@@ -73,11 +82,19 @@ public final class DirectFetch implements AutoCloseable {
   private final List<LeftBlock> left = new ArrayList<>();
   private final long total;
   private long settled;
+  private final AtomicInteger connecting = new AtomicInteger();
   private long bytesInFlight;
   private long waitedNs;
+  private long readNs;
 
-  /** Until when the task waits for a buffer: an empty pool must not keep each list waiting. */
-  private Deadline patience;
+  /**
+   * Until when the task waits for a buffer, from its first wait on: an empty pool must not keep each
+   * list waiting. Null after a list has found one.
+   */
+  private @Nullable Deadline patience;
+
+  /** Whether a list or a descriptor waits for a buffer that this task holds itself. */
+  private boolean isShortOfBuffers;
 
   private @Nullable ReadSlot current;
   private int place;
@@ -99,7 +116,6 @@ public final class DirectFetch implements AutoCloseable {
     this.total = peers.stream().mapToLong(PeerBlocks::size).sum();
     this.limits = limits;
     this.whileWaiting = whileWaiting;
-    this.patience = context.poolDeadline();
   }
 
   /**
@@ -195,6 +211,11 @@ public final class DirectFetch implements AutoCloseable {
     return waitedNs;
   }
 
+  /** The sum of the times in nanoseconds from posting a list to its completion so far. */
+  public long readNs() {
+    return readNs;
+  }
+
   /**
    * Ends the fetch: from now on only the device holds buffers to which READs may still write. If
    * another thread is in {@link #next}, that call throws an exception and gives the buffers back.
@@ -250,6 +271,7 @@ public final class DirectFetch implements AutoCloseable {
           context.stats().bytesDelivered.add(slot.lengthBytes(place));
           bytes = slot.buffer().slice(slot.offset(place), slot.lengthBytes(place));
           settled++;
+          slot.peer.resolve(block, null);
           return true;
         }
         context.stats().checksumMismatches.increment();
@@ -285,8 +307,10 @@ public final class DirectFetch implements AutoCloseable {
         bytesInFlight -= slot.totalBytes();
         slot.peer.blocksInFlight -= slot.blocks();
         ReadFailure failure = slot.failure();
+        readNs += slot.readNs();
         if (failure == null) {
           slot.peer.failedConnects = 0;
+          slot.peer.connections = 0;
           return slot;
         }
         slot.release();
@@ -338,6 +362,7 @@ public final class DirectFetch implements AutoCloseable {
 
   private void leave(PeerBlocks peer, int block, TcpReason reason, Throwable cause) {
     left.add(new LeftBlock(peer, block, reason, cause));
+    peer.resolve(block, null);
     settled++;
   }
 
@@ -350,18 +375,31 @@ public final class DirectFetch implements AutoCloseable {
   /** Posts lists, of one peer after the other, as far as the limits allow. */
   private void postAhead() throws InterruptedException {
     int candidates = peers.size();
-    while (candidates > 0 && mayPost()) {
+    isShortOfBuffers = false;
+    while (candidates > 0 && !isShortOfBuffers && mayPost()) {
       PeerBlocks peer = peers.remove();
-      boolean posted = postFrom(peer);
-      if (peer.hasMore()) {
-        peers.add(peer);
+      boolean posted = false;
+      try {
+        posted = postFrom(peer);
+      } finally {
+        if (peer.hasMore()) {
+          peers.add(peer);
+        }
       }
       candidates = posted ? peers.size() : candidates - 1;
     }
   }
 
   private boolean mayPost() {
-    return inFlight.size() < Math.min(LISTS_AHEAD, limits.maxListsInFlight());
+    if (inFlight.size() < LISTS_AHEAD || inFlight.size() >= limits.maxListsInFlight()) {
+      return inFlight.size() < limits.maxListsInFlight();
+    }
+    long thenNs = System.nanoTime() - SLOW_NS;
+    return inFlight.stream().filter(slot -> !slot.wasPostedBefore(thenNs)).count() < LISTS_AHEAD;
+  }
+
+  private boolean holdsBuffers() {
+    return current != null || !inFlight.isEmpty();
   }
 
   /** Posts a list of a peer; false if none can be posted now. */
@@ -379,8 +417,11 @@ public final class DirectFetch implements AutoCloseable {
       afterRefusal(peer, e);
     } catch (TimeoutException e) {
       leaveAll(peer, TcpReason.TIMEOUT, e);
-    } catch (IOException e) {
-      leaveAll(peer, TcpReason.POOL, e);
+    } catch (IOException e) { // no buffer for the descriptors
+      isShortOfBuffers = holdsBuffers();
+      if (!isShortOfBuffers) {
+        leaveAll(peer, TcpReason.POOL, e);
+      }
     } catch (RuntimeException e) {
       LOG.error("The blocks of {} could not be read by RDMA", peer.peer, e);
       leaveAll(peer, TcpReason.INTERNAL, e);
@@ -393,7 +434,7 @@ public final class DirectFetch implements AutoCloseable {
     if (peer.connecting) {
       return null;
     }
-    Exception refusal = peer.refusal;
+    Throwable refusal = peer.refusal;
     if (refusal != null) {
       peer.refusal = null;
       if (refusal instanceof NoConnectionException known) {
@@ -402,8 +443,16 @@ public final class DirectFetch implements AutoCloseable {
       throw new IllegalStateException("the attempt to connect failed unexpectedly", refusal);
     }
     Connection connection = context.connections().openConnection(peer.peer, peer.tcpAddress);
-    if (connection == null) {
+    if (connection == null && connecting.get() < CONNECTING_AT_ONCE) {
+      if (++peer.connections > MAX_UNUSED_CONNECTIONS) {
+        leaveAll(
+            peer,
+            TcpReason.CONNECTION_LOST,
+            new IOException("connections to " + peer.peer + " ended before they were used"));
+        return null;
+      }
       peer.connecting = true;
+      connecting.incrementAndGet();
       context.lanes().execute(peer.peer, () -> connect(peer));
     }
     return connection;
@@ -412,14 +461,17 @@ public final class DirectFetch implements AutoCloseable {
   /** Runs in a worker. */
   private void connect(PeerBlocks peer) {
     try {
-      context
-          .connections()
-          .connect(peer.peer, peer.tcpAddress, () -> closed, context.progressDeadline());
-    } catch (NoConnectionException | RuntimeException e) {
-      peer.refusal = e;
+      if (!closed && !context.closed().getAsBoolean()) {
+        context
+            .connections()
+            .connect(peer.peer, peer.tcpAddress, () -> closed, context.progressDeadline());
+      }
     } catch (InterruptedException e) { // the fetcher is being closed, which the task sees by itself
       Thread.currentThread().interrupt();
+    } catch (Throwable t) {
+      peer.refusal = t;
     } finally {
+      connecting.decrementAndGet();
       peer.connecting = false;
       wake();
     }
@@ -427,7 +479,7 @@ public final class DirectFetch implements AutoCloseable {
 
   private void afterRefusal(PeerBlocks peer, NoConnectionException refusal) {
     peer.failedConnects++;
-    if (peer.failedConnects == MAX_CONNECTS || !refusal.failure().isWorthReconnecting()) {
+    if (peer.failedConnects >= MAX_FAILED_CONNECTS || !refusal.failure().isWorthReconnecting()) {
       leaveAll(peer, refusal.failure().tcpReason(), refusal);
     }
   }
@@ -449,8 +501,7 @@ public final class DirectFetch implements AutoCloseable {
   /** Posts the next list of a peer. False if it has none, or must wait for blocks in flight. */
   private boolean post(PeerBlocks peer, Connection connection)
       throws IOException, InterruptedException, TimeoutException {
-    Deadline postBy = peer.postBy == null ? context.progressDeadline() : peer.postBy;
-    peer.postBy = postBy;
+    Deadline postBy = context.progressDeadline();
     while (peer.hasMore() && resolve(peer, connection, postBy)) {
       int most = Math.min(limits.maxBlocksPerPeer() - peer.blocksInFlight, MAX_BLOCKS_OF_A_LIST);
       ReadSlot slot = new ReadSlot(peer, Math.max(0, most), this::wake);
@@ -459,7 +510,6 @@ public final class DirectFetch implements AutoCloseable {
         plan(slot, most);
         boolean waits = slot.blocks() == 0 ? isWaitingForOthers(peer) : !acquire(slot);
         if (waits) {
-          peer.postBy = null;
           return false;
         }
         posted = slot.blocks() > 0 && post(connection, slot, postBy);
@@ -469,7 +519,6 @@ public final class DirectFetch implements AutoCloseable {
         }
       }
       if (posted) {
-        peer.postBy = null;
         inFlight.add(slot);
         bytesInFlight += slot.totalBytes();
         peer.blocksInFlight += slot.blocks();
@@ -487,14 +536,13 @@ public final class DirectFetch implements AutoCloseable {
    */
   private boolean resolve(PeerBlocks peer, Connection connection, Deadline postBy)
       throws IOException, InterruptedException, TimeoutException {
-    Nonce nonce = peer.peer.endpoint().bootNonce();
-    while (peer.hasMore() && peer.known(peer.peek()) == null) {
+    while (peer.hasMore() && find(peer, peer.peek()) == null) {
       if (postBy.expired()) {
         throw new TimeoutException("no READ from " + peer.peer + " could be posted in time");
       }
       List<PendingBlock> unknown = new ArrayList<>();
       peer.forEachToCome(RESOLVED_AT_ONCE, block -> {
-        if (peer.known(block) == null && !isCached(peer, nonce, block)) {
+        if (find(peer, block) == null) {
           unknown.add(new PendingBlock(new BlockRequest(
               block,
               peer.output(block),
@@ -516,15 +564,21 @@ public final class DirectFetch implements AutoCloseable {
     return peer.hasMore();
   }
 
-  private boolean isCached(PeerBlocks peer, Nonce nonce, int block) {
-    KnownDescriptor cached = context.cache().find(nonce, peer.output(block));
+  /** What this task or another one has read of the block's map output, if its lease is not over. */
+  private @Nullable KnownDescriptor find(PeerBlocks peer, int block) {
+    KnownDescriptor known = peer.known(block);
+    if (known != null) {
+      return known;
+    }
+    KnownDescriptor cached =
+        context.cache().find(peer.peer.endpoint().bootNonce(), peer.output(block));
     if (cached == null
         || cached.lease().expired()
         || !cached.covers(peer.startPartition(block), peer.endPartition(block))) {
-      return false;
+      return null;
     }
     peer.resolve(block, cached);
-    return true;
+    return cached;
   }
 
   /** Takes up to {@code most} blocks of the peer, as far as they are known and the limits allow. */
@@ -532,7 +586,7 @@ public final class DirectFetch implements AutoCloseable {
     PeerBlocks peer = slot.peer;
     while (peer.hasMore() && slot.blocks() < most) {
       int block = peer.peek();
-      KnownDescriptor known = peer.known(block);
+      KnownDescriptor known = find(peer, block);
       if (known == null) {
         break;
       }
@@ -541,7 +595,7 @@ public final class DirectFetch implements AutoCloseable {
         leave(peer, peer.take(), TcpReason.ZERO_LENGTH, new IOException("the block is empty"));
       } else if (!context.fitsInMemory(lengthBytes)) {
         leaveTooLarge(peer, lengthBytes);
-      } else if (isBeyondLimit(slot.totalBytes() + lengthBytes)) {
+      } else if (isBeyondLimit(slot, lengthBytes)) {
         break;
       } else if (slot.add(block, known, context.planLimits())) {
         peer.take();
@@ -554,8 +608,8 @@ public final class DirectFetch implements AutoCloseable {
   }
 
   /** Whether the limits keep the next block waiting for blocks in flight. */
-  private static boolean isWaitingForOthers(PeerBlocks peer) {
-    return peer.hasMore() && peer.known(peer.peek()) != null;
+  private boolean isWaitingForOthers(PeerBlocks peer) {
+    return peer.hasMore() && find(peer, peer.peek()) != null;
   }
 
   private void leaveTooLarge(PeerBlocks peer, long lengthBytes) {
@@ -566,8 +620,9 @@ public final class DirectFetch implements AutoCloseable {
         new IOException("a block of " + lengthBytes + " bytes does not fit into one buffer"));
   }
 
-  private boolean isBeyondLimit(long slotBytes) {
-    return !inFlight.isEmpty() && bytesInFlight + slotBytes > limits.maxBytesInFlight();
+  private boolean isBeyondLimit(ReadSlot slot, long moreBytes) {
+    return (slot.blocks() > 0 || !inFlight.isEmpty())
+        && bytesInFlight + slot.totalBytes() + moreBytes > limits.maxBytesInFlight();
   }
 
   /**
@@ -577,14 +632,17 @@ public final class DirectFetch implements AutoCloseable {
   private boolean acquire(ReadSlot slot) throws InterruptedException {
     long start = System.nanoTime();
     try {
-      RegisteredBuffer buffer = inFlight.isEmpty() && current == null
-          ? context.buffers().acquire(slot.totalBytes(), patience)
-          : context.buffers().tryAcquire(slot.totalBytes());
-      if (buffer == null) {
+      RegisteredBuffer buffer = context.buffers().tryAcquire(slot.totalBytes());
+      if (buffer == null && holdsBuffers()) {
+        isShortOfBuffers = true;
         return false;
       }
+      if (buffer == null) {
+        patience = patience == null ? context.poolDeadline() : patience;
+        buffer = context.buffers().acquire(slot.totalBytes(), patience);
+      }
+      patience = null;
       slot.hold(buffer);
-      patience = context.poolDeadline();
       return true;
     } catch (IOException e) {
       for (int i = 0; i < slot.blocks(); i++) {

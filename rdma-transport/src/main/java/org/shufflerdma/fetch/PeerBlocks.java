@@ -8,7 +8,6 @@ import java.util.BitSet;
 import java.util.Queue;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.PeerId;
 
 /**
@@ -34,16 +33,16 @@ public final class PeerBlocks {
   private final BitSet dropped = new BitSet();
 
   int blocksInFlight;
+
+  /** Attempts to connect that failed, and connections that were asked for, since a list was read. */
   int failedConnects;
 
-  /** Until when the next list must be posted; null if no attempt to post it has begun. */
-  @Nullable
-  Deadline postBy;
+  int connections;
 
   /** Whether a worker is connecting to the peer. It writes the refusal before it clears this. */
   volatile boolean connecting;
 
-  volatile @Nullable Exception refusal;
+  volatile @Nullable Throwable refusal;
 
   /**
    * @param tcpAddress address of the peer's host, which is probed to tell a lost peer from one whose

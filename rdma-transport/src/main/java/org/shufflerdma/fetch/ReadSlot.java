@@ -30,6 +30,8 @@ final class ReadSlot implements ReadCompletion {
   private @Nullable Deadline lease;
   private @Nullable RegisteredBuffer buffer;
 
+  private final long createdNs = System.nanoTime();
+  private long toldNs;
   private volatile boolean told;
   private volatile @Nullable ReadFailure failure;
 
@@ -180,15 +182,29 @@ final class ReadSlot implements ReadCompletion {
 
   @Override
   public void succeeded() {
-    told = true;
-    wake.run();
+    tell();
   }
 
   @Override
   public void failed(ReadFailure why) {
     failure = why;
+    tell();
+  }
+
+  private void tell() {
+    toldNs = System.nanoTime();
     told = true;
     wake.run();
+  }
+
+  /** Nanoseconds from planning to completion. Valid once told. */
+  long readNs() {
+    return toldNs - createdNs;
+  }
+
+  /** Whether its READs were posted before that point in {@link System#nanoTime}. */
+  boolean wasPostedBefore(long timeNs) {
+    return createdNs - timeNs < 0;
   }
 
   /** Ends the hold on the buffer, to which READs that nobody waits for may still write. */

@@ -4,12 +4,14 @@ package org.shufflerdma.reader;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.apache.spark.storage.BlockId;
-import org.apache.spark.storage.BlockManager;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.fetch.PeerBlocks;
 import scala.Tuple2;
 import scala.Tuple3;
@@ -37,19 +39,22 @@ final class BlockSplit {
   private long otherBytes;
 
   /**
+   * @param self this executor
+   * @param readsDisksOfHost whether Spark reads files of other executors of this host by itself
    * @param maxBlockBytes the size from which Spark fetches a block to disk
    * @param batches whether neighbouring partitions of one map output make one block
    */
   BlockSplit(
       LocationTable.Shuffle locations,
-      BlockManager blockManager,
+      BlockManagerId self,
+      boolean readsDisksOfHost,
       long maxBlockBytes,
       boolean batches) {
     this.locations = locations;
     this.maxBlockBytes = maxBlockBytes;
     this.batches = batches;
-    this.self = blockManager.blockManagerId();
-    this.readsDisksOfHost = blockManager.hostLocalDirManager().isDefined();
+    this.self = self;
+    this.readsDisksOfHost = readsDisksOfHost;
   }
 
   void addAll(Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> executors) {
@@ -71,40 +76,54 @@ final class BlockSplit {
   }
 
   private void addRemote(BlockManagerId address, Seq<Tuple3<BlockId, Object, Object>> blocks) {
+    Set<Integer> mapsOfSpark = batches ? mapsWithLargeBlocks(blocks) : Set.of();
     List<Tuple3<BlockId, Object, Object>> rest = new ArrayList<>();
     DirectSource source = null;
+    PeerId peer = null;
     Iterator<Tuple3<BlockId, Object, Object>> each = blocks.iterator();
     while (each.hasNext()) {
       Tuple3<BlockId, Object, Object> block = each.next();
       long bytes = BoxesRunTime.unboxToLong(block._2());
       MapOutputLocation location = locationOf(block, address);
-      if (location == null || bytes > maxBlockBytes) {
+      if (location == null
+          || bytes > maxBlockBytes
+          || mapsOfSpark.contains(BoxesRunTime.unboxToInt(block._3()))
+          || (peer != null && !peer.equals(location.peer()))) {
         rest.add(block);
         otherBytes += bytes;
         continue;
       }
       if (source == null) {
-        source = new DirectSource(
-            address,
-            new PeerBlocks(
-                location.peer(),
-                InetSocketAddress.createUnresolved(address.host(), address.port())));
+        peer = location.peer();
+        InetSocketAddress tcp = InetSocketAddress.createUnresolved(address.host(), address.port());
+        source = new DirectSource(address, new PeerBlocks(peer, tcp), batches);
         direct.add(source);
       }
-      int partition = ((ShuffleBlockId) block._1()).reduceId();
-      if (batches) {
-        source.addToBatch(location, partition, block);
-      } else {
-        source.add(location, partition, block);
-      }
+      source.add(location, ((ShuffleBlockId) block._1()).reduceId(), block);
       directBytes += bytes;
     }
     if (source != null) {
-      source.endBatch();
+      source.end();
     }
     if (!rest.isEmpty()) {
       others.add(new Tuple2<>(address, scalaSeq(rest)));
     }
+  }
+
+  /**
+   * The indexes of map outputs that Spark's iterator must have whole: where it fetches batches, it takes
+   * what lies between two blocks of a map output for one range with them.
+   */
+  private Set<Integer> mapsWithLargeBlocks(Seq<Tuple3<BlockId, Object, Object>> blocks) {
+    Set<Integer> maps = new HashSet<>();
+    Iterator<Tuple3<BlockId, Object, Object>> each = blocks.iterator();
+    while (each.hasNext()) {
+      Tuple3<BlockId, Object, Object> block = each.next();
+      if (BoxesRunTime.unboxToLong(block._2()) > maxBlockBytes) {
+        maps.add(BoxesRunTime.unboxToInt(block._3()));
+      }
+    }
+    return maps;
   }
 
   private @Nullable MapOutputLocation locationOf(
@@ -129,12 +148,12 @@ final class BlockSplit {
     return others;
   }
 
-  /** The part of {@code bytes} that the direct blocks get, by their share of the remote bytes. */
+  /** The part of {@code bytes} that the direct blocks get, by their share, and at least a fifth. */
   long directPartOf(long bytes) {
     long part = otherBytes == 0
         ? bytes
         : (long) ((double) bytes * directBytes / ((double) directBytes + otherBytes));
-    return Math.max(1, part);
+    return Math.max(bytes / 5, part);
   }
 
   /** The part that all others get. */

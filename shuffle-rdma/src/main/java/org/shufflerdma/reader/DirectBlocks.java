@@ -4,10 +4,12 @@ package org.shufflerdma.reader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.serializer.SerializerManager;
 import org.apache.spark.shuffle.FetchFailedException;
@@ -27,8 +29,9 @@ import scala.collection.Iterator;
 import scala.collection.Seq;
 
 /**
- * All blocks of a reduce task: first those that the task reads directly, then those of Spark's block
- * iterator, then by TCP those that could not be read directly. Used by one thread at a time.
+ * All blocks of a reduce task: those that the task reads directly, by TCP those of them that could not be
+ * read, and at last those of Spark's block iterator, which fetches them meanwhile. Used by one thread at
+ * a time.
  */
 final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> {
   /** Opens an iterator over blocks of executors that Spark's own client fetches. */
@@ -36,6 +39,13 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     Iterator<Tuple2<BlockId, InputStream>> open(
         List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks);
   }
+
+  private static final Set<TcpReason> SIGNS_OF_A_LOST_PEER = EnumSet.of(
+      TcpReason.CONNECT,
+      TcpReason.CONNECT_TIMEOUT,
+      TcpReason.BREAKER,
+      TcpReason.CONNECTION_LOST,
+      TcpReason.TIMEOUT);
 
   private final DirectFetch fetch;
   private final IdentityHashMap<PeerBlocks, DirectSource> sources = new IdentityHashMap<>();
@@ -49,9 +59,16 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
   private final FallbackLog log;
 
   private @Nullable Tuple2<BlockId, InputStream> ready;
-  private @Nullable Iterator<Tuple2<BlockId, InputStream>> late;
+
+  /** Blocks that were left, which come by TCP. */
+  private Iterator<Tuple2<BlockId, InputStream>> late = SparkBlocks.none();
+
+  /** Whether TCP is to find out now whether a peer is gone, as no other block may be of use then. */
+  private boolean mayBeGone;
+
   private boolean directEnded;
   private long toldWaitMs;
+  private long toldReadMs;
 
   /**
    * @param others the blocks that are not read directly
@@ -101,30 +118,38 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
   }
 
   private @Nullable Tuple2<BlockId, InputStream> find() {
-    if (late == null) {
+    while (!late.hasNext()) {
+      if (directEnded || mayBeGone) {
+        mayBeGone = false;
+        List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks =
+            takeLeftBlocks();
+        if (!blocks.isEmpty()) {
+          late = byTcp.open(blocks);
+          continue;
+        }
+      }
+      if (directEnded) {
+        return others.hasNext() ? others.next() : null;
+      }
       Tuple2<BlockId, InputStream> next = nextDirect();
       if (next != null) {
         return next;
       }
-      if (others.hasNext()) {
-        return others.next();
-      }
-      List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks = leftBlocks();
-      late = blocks.isEmpty() ? SparkBlocks.none() : byTcp.open(blocks);
     }
-    return late.hasNext() ? late.next() : null;
+    return late.next();
   }
 
   private @Nullable Tuple2<BlockId, InputStream> nextDirect() {
     while (takeNext()) {
       DirectSource source = sourceOf(fetch.peer());
-      Tuple3<BlockId, Object, Object> block = source.block(fetch.block());
+      int block = fetch.block();
+      BlockId id = source.id(block);
       InputStream first = new SliceInputStream(fetch.bytes());
       InputStream in = concatenates ? new AllBlocks(first) : first;
       try {
-        InputStream decoded = decode(block._1(), in);
+        InputStream decoded = decode(id, in);
         return new Tuple2<>(
-            block._1(),
+            id,
             decoded == in || !detectsCorruption
                 ? decoded
                 : new CheckedBlockStream(decoded, this::fetchFailed));
@@ -138,7 +163,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
   /** The failure of the block that was taken last. */
   private FetchFailedException fetchFailed(IOException cause) {
     DirectSource source = sourceOf(fetch.peer());
-    return source.fetchFailed(source.block(fetch.block()), cause);
+    return source.fetchFailed(fetch.block(), cause);
   }
 
   /** The bytes of all blocks that are read directly, from the one taken last. No read crosses blocks. */
@@ -178,7 +203,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
   }
 
   private boolean takeNext() {
-    if (directEnded) {
+    if (directEnded || mayBeGone) {
       return false;
     }
     boolean taken;
@@ -187,7 +212,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     } catch (InterruptedException e) {
       throw Unchecked.thrown(e); // as Spark's own iterator does, by which it knows a killed task
     } finally {
-      tellWait();
+      tellTimes();
     }
     takeLeft();
     directEnded = !taken;
@@ -197,41 +222,41 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     return taken;
   }
 
-  /** Spark's metric has milliseconds. */
-  private void tellWait() {
+  /** Spark's metrics have milliseconds. */
+  private void tellTimes() {
     long waitMs = TimeUnit.NANOSECONDS.toMillis(fetch.waitedNs());
     metrics.incFetchWaitTime(waitMs - toldWaitMs);
     toldWaitMs = waitMs;
+    long readMs = TimeUnit.NANOSECONDS.toMillis(fetch.readNs());
+    metrics.incRemoteReqsDuration(readMs - toldReadMs);
+    toldReadMs = readMs;
   }
 
   private void takeLeft() {
     for (LeftBlock block : fetch.left()) {
-      DirectSource source = sourceOf(block.peer());
-      leave(source, source.block(block.block()), block.reason(), block.cause());
+      leave(sourceOf(block.peer()), block.block(), block.reason(), block.cause());
     }
     fetch.left().clear();
   }
 
   /** Leaves a block to TCP, unless that does not reach its executor either. */
-  private void leave(
-      DirectSource source,
-      Tuple3<BlockId, Object, Object> block,
-      TcpReason reason,
-      Throwable cause) {
-    log.note(block._1().name(), source.address().executorId(), reason, cause);
+  private void leave(DirectSource source, int block, TcpReason reason, Throwable cause) {
+    log.note(source.id(block).name(), source.address().executorId(), reason, cause);
     counters.add(reason, 1);
     counters.add(Counter.MISSED_BLOCKS, reason == TcpReason.WITHDRAWN ? 1 : 0);
     if (reason == TcpReason.PEER_UNREACHABLE) {
       throw Unchecked.thrown(source.fetchFailed(block, cause));
     }
-    source.left.add(block);
+    source.leave(block);
+    mayBeGone |= SIGNS_OF_A_LOST_PEER.contains(reason);
   }
 
-  private List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> leftBlocks() {
+  private List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> takeLeftBlocks() {
     List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks = new ArrayList<>();
     for (DirectSource source : sources.values()) {
-      if (!source.left.isEmpty()) {
-        blocks.add(new Tuple2<>(source.address(), BlockSplit.scalaSeq(source.left)));
+      List<Tuple3<BlockId, Object, Object>> left = source.takeLeft();
+      if (!left.isEmpty()) {
+        blocks.add(new Tuple2<>(source.address(), BlockSplit.scalaSeq(left)));
       }
     }
     return blocks;

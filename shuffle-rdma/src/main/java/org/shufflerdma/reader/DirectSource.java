@@ -23,10 +23,15 @@ final class DirectSource {
 
   private final BlockManagerId address;
   private final PeerBlocks reads;
-  private final List<Tuple3<BlockId, Object, Object>> blocks = new ArrayList<>();
 
-  /** Blocks to be fetched in Spark's own way. */
-  final List<Tuple3<BlockId, Object, Object>> left = new ArrayList<>();
+  /** What the tracker said of each partition, in the order of the blocks that contain them. */
+  private final List<Tuple3<BlockId, Object, Object>> partitions = new ArrayList<>();
+
+  /** Where in {@code partitions} each block begins; null if each block is one partition. */
+  private final @Nullable List<Integer> firsts;
+
+  /** Partitions to be fetched in Spark's own way. */
+  private List<Tuple3<BlockId, Object, Object>> left = new ArrayList<>();
 
   /** The neighbours that have been added last, whose block is still open; null if there are none. */
   private @Nullable MapOutputLocation openAt;
@@ -35,9 +40,13 @@ final class DirectSource {
   private int openEnd;
   private long openBytes;
 
-  DirectSource(BlockManagerId address, PeerBlocks reads) {
+  /**
+   * @param batches whether neighbouring partitions of a map output make one block
+   */
+  DirectSource(BlockManagerId address, PeerBlocks reads, boolean batches) {
     this.address = address;
     this.reads = reads;
+    this.firsts = batches ? new ArrayList<>() : null;
   }
 
   PeerBlocks reads() {
@@ -48,18 +57,17 @@ final class DirectSource {
     return address;
   }
 
-  Tuple3<BlockId, Object, Object> block(int number) {
-    return blocks.get(number);
-  }
-
+  /** Adds a partition, which {@link #end} must follow once all have been added. */
   void add(MapOutputLocation at, int partition, Tuple3<BlockId, Object, Object> block) {
-    reads.add(at.descriptor(), partition, partition + 1);
-    blocks.add(block);
+    if (firsts == null) {
+      reads.add(at.descriptor(), partition, partition + 1);
+    } else {
+      addToBatch(firsts, at, partition, BoxesRunTime.unboxToLong(block._2()));
+    }
+    partitions.add(block);
   }
 
-  /** Adds a partition to the block before if it is its neighbour. {@link #endBatch} must follow. */
-  void addToBatch(MapOutputLocation at, int partition, Tuple3<BlockId, Object, Object> block) {
-    long bytes = BoxesRunTime.unboxToLong(block._2());
+  private void addToBatch(List<Integer> blocks, MapOutputLocation at, int partition, long bytes) {
     if (openAt != null
         && openAt.descriptor().mapId() == at.descriptor().mapId()
         && openEnd == partition
@@ -67,52 +75,72 @@ final class DirectSource {
       openEnd++;
       openBytes += bytes;
     } else {
-      endBatch();
+      end();
       openAt = at;
       openStart = partition;
       openEnd = partition + 1;
       openBytes = bytes;
-      blocks.add(block);
+      blocks.add(partitions.size());
     }
   }
 
-  /** Ends the block of the neighbours that have been added last. */
-  void endBatch() {
-    MapOutputLocation at = openAt;
-    if (at == null) {
-      return;
+  /** All partitions have been added. */
+  void end() {
+    if (openAt != null) {
+      reads.add(openAt.descriptor(), openStart, openEnd);
+      openAt = null;
     }
-    openAt = null;
-    reads.add(at.descriptor(), openStart, openEnd);
-    if (openEnd > openStart + 1) {
-      int last = blocks.size() - 1;
-      BlockId batch = new ShuffleBlockBatchId(
-          at.descriptor().shuffleId(), at.descriptor().mapId(), openStart, openEnd);
-      blocks.set(last, new Tuple3<>(batch, openBytes, blocks.get(last)._3()));
+  }
+
+  /** The first partition of a block, by which the block is named in failures. */
+  Tuple3<BlockId, Object, Object> first(int block) {
+    return partitions.get(firsts == null ? block : firsts.get(block));
+  }
+
+  private int endOf(int block) {
+    if (firsts == null) {
+      return block + 1;
     }
+    return block + 1 < firsts.size() ? firsts.get(block + 1) : partitions.size();
+  }
+
+  /** The block as Spark names it. */
+  BlockId id(int block) {
+    BlockId first = first(block)._1();
+    int start = firsts == null ? block : firsts.get(block);
+    int count = endOf(block) - start;
+    if (count == 1 || !(first instanceof ShuffleBlockId id)) {
+      return first;
+    }
+    return new ShuffleBlockBatchId(
+        id.shuffleId(), id.mapId(), id.reduceId(), id.reduceId() + count);
+  }
+
+  /**
+   * Leaves a block to Spark, partition by partition: Spark's protocol takes either ranges or single
+   * partitions in one request, and one range of each map output.
+   */
+  void leave(int block) {
+    left.addAll(partitions.subList(firsts == null ? block : firsts.get(block), endOf(block)));
+  }
+
+  /** Takes out the partitions that were left. */
+  List<Tuple3<BlockId, Object, Object>> takeLeft() {
+    List<Tuple3<BlockId, Object, Object>> taken = left;
+    left = new ArrayList<>();
+    return taken;
   }
 
   /** The failure that has Spark compute the block's map output again. */
-  FetchFailedException fetchFailed(Tuple3<BlockId, Object, Object> block, Throwable cause) {
-    int shuffleId;
-    long mapId;
-    int partition;
-    if (block._1() instanceof ShuffleBlockId id) {
-      shuffleId = id.shuffleId();
-      mapId = id.mapId();
-      partition = id.reduceId();
-    } else {
-      ShuffleBlockBatchId batch = (ShuffleBlockBatchId) block._1();
-      shuffleId = batch.shuffleId();
-      mapId = batch.mapId();
-      partition = batch.startReduceId();
-    }
+  FetchFailedException fetchFailed(int block, Throwable cause) {
+    Tuple3<BlockId, Object, Object> first = first(block);
+    ShuffleBlockId id = (ShuffleBlockId) first._1(); // BlockSplit adds no others
     return new FetchFailedException(
         address,
-        shuffleId,
-        mapId,
-        BoxesRunTime.unboxToInt(block._3()),
-        partition,
+        id.shuffleId(),
+        id.mapId(),
+        BoxesRunTime.unboxToInt(first._3()),
+        id.reduceId(),
         String.valueOf(cause.getMessage()),
         cause);
   }

@@ -107,7 +107,12 @@ public final class RdmaReaders {
     return new RdmaShuffleReader<>(
         dependency,
         () -> openDirect(
-            new BlockSplit(locations, env.blockManager(), maxBytesInMemory(), batches),
+            new BlockSplit(
+                locations,
+                env.blockManager().blockManagerId(),
+                env.blockManager().hostLocalDirManager().isDefined(),
+                maxBytesInMemory(),
+                batches),
             blocks,
             batches,
             concatenates,
