@@ -106,7 +106,7 @@ final class RepartitionSuite extends LostReaderSuite(20, OnceFault.newMark(), Re
 
 /** Spark compares checksums of the rows, and runs a stage over as a whole if they differ. */
 final class RowChecksumsSuite
-    extends LostReaderSuite(20, OnceFault.newMark(), SqlJobs.repartitionedWithRowChecksums)
+    extends LostReaderSuite(50, OnceFault.newMark(), SqlJobs.repartitionedWithRowChecksums)
 
 /** A task of a barrier stage that fails takes the others with it. */
 final class BarrierSuite extends LostReaderSuite(3, OnceFault.newMark(), RetriedJobs.overABarrier)

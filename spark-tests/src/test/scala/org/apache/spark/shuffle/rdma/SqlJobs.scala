@@ -76,7 +76,7 @@ object SqlJobs extends AdaptiveSparkPlanHelper {
       "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch" -> "true") {
       _.range(0, 20000, 1, Maps)
         .selectExpr("cast(id as int) as value")
-        .repartition(8)
+        .repartition(24) // so many READs that any split of the tasks leaves an executor enough of them
         .groupBy(functions.expr("value % 701"))
         .agg(functions.collect_list("value"))
     }.collect().map(row => (row.getInt(0), row.getSeq[Int](1).sorted.hashCode)).sorted.toSeq
