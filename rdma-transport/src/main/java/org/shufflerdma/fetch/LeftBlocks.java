@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.shufflerdma.metrics.TcpReason;
+
+/** The blocks that a task could not read so far. Used by one thread at a time. */
+final class LeftBlocks {
+  private final List<LeftBlock> blocks = new ArrayList<>();
+  private long added;
+
+  /** Leaves a block that has been taken from its peer's. */
+  void add(PeerBlocks peer, int block, TcpReason reason, Throwable cause) {
+    peer.resolve(block, null);
+    blocks.add(new LeftBlock(peer, block, reason, cause));
+    added++;
+  }
+
+  /** Leaves a block that is still to be posted. */
+  void drop(PeerBlocks peer, PendingBlock block, TcpReason reason, Throwable cause) {
+    int number = Math.toIntExact(block.request.tag());
+    peer.drop(number);
+    add(peer, number, reason, cause);
+  }
+
+  /** Leaves all blocks of a peer that are still to be posted. */
+  void addAll(PeerBlocks peer, TcpReason reason, Throwable cause) {
+    while (peer.hasMore()) {
+      add(peer, peer.take(), reason, cause);
+    }
+  }
+
+  /** How many have been added, also those that were taken out. */
+  long added() {
+    return added;
+  }
+
+  List<LeftBlock> blocks() {
+    return blocks;
+  }
+}

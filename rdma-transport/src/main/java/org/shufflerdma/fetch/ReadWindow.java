@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Iterator;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** The lists of READs that a task has in flight, within its limits. Used by one thread at a time. */
+final class ReadWindow {
+  /** The lists that are read while the task consumes one. */
+  private static final int LISTS_AHEAD = 2;
+
+  /** A list that takes longer no longer keeps others from being posted: its peer may be in trouble. */
+  private static final long SLOW_NS = TimeUnit.MILLISECONDS.toNanos(100);
+
+  private final DirectFetch.Limits limits;
+  private final Deque<ReadSlot> slots = new ArrayDeque<>();
+  private long bytes;
+
+  ReadWindow(DirectFetch.Limits limits) {
+    this.limits = limits;
+  }
+
+  boolean isEmpty() {
+    return slots.isEmpty();
+  }
+
+  /** Whether one more list may be posted. */
+  boolean isOpen() {
+    if (slots.size() < LISTS_AHEAD || slots.size() >= limits.maxListsInFlight()) {
+      return slots.size() < limits.maxListsInFlight();
+    }
+    long thenNs = System.nanoTime() - SLOW_NS;
+    return slots.stream().filter(slot -> !slot.wasPostedBefore(thenNs)).count() < LISTS_AHEAD;
+  }
+
+  /** How many blocks a list of the peer may have. */
+  int blocksOf(PeerBlocks peer) {
+    return Math.max(0, limits.maxBlocksPerPeer() - peer.blocksInFlight);
+  }
+
+  /** Whether a block may be added to a list; a block alone always may. */
+  boolean admits(ReadSlot slot, long moreBytes) {
+    return (slot.blocks() == 0 && slots.isEmpty())
+        || bytes + slot.totalBytes() + moreBytes <= limits.maxBytesInFlight();
+  }
+
+  /** The slot has been posted. */
+  void add(ReadSlot slot) {
+    slots.add(slot);
+    bytes += slot.totalBytes();
+    slot.peer.blocksInFlight += slot.blocks();
+  }
+
+  /** Takes out a slot whose outcome has been told; null if there is none. */
+  @Nullable
+  ReadSlot takeTold() {
+    for (Iterator<ReadSlot> each = slots.iterator(); each.hasNext(); ) {
+      ReadSlot slot = each.next();
+      if (slot.isTold()) {
+        each.remove();
+        bytes -= slot.totalBytes();
+        slot.peer.blocksInFlight -= slot.blocks();
+        return slot;
+      }
+    }
+    return null;
+  }
+
+  /** Gives up all slots: only the device holds their buffers from then on. */
+  void release() {
+    slots.forEach(ReadSlot::release);
+    slots.clear();
+  }
+}
