@@ -47,6 +47,14 @@ final class KryoRegistrationRequiredSuite
     "a shuffle of 2100 partitions" -> Jobs.manyPartitions)
 }
 
+/** Spark's block iterator asks for all blocks. */
+final class SparkIteratorSuite extends StockResultsSuite("spark.shuffle.rdma.reader" -> "spark") {
+  override protected def jobs: Map[String, SparkContext => Any] = Map(
+    "groupByKey" -> Jobs.groupByKey,
+    "a job whose tasks end early" -> Jobs.endEarly,
+    "a shuffle of 2100 partitions" -> Jobs.manyPartitions)
+}
+
 /** Blocks are verified by nobody. */
 final class BlocksInFilesSuite
     extends StockResultsSuite(
