@@ -40,6 +40,7 @@ public record Nonce(long high, long low) {
     return hex.toHexDigits(high) + hex.toHexDigits(low);
   }
 
+  // Written out, because those of a record are linked at run time, at a cost to each new executor.
   @Override
   public boolean equals(@Nullable Object other) {
     return other instanceof Nonce that && high == that.high && low == that.low;

@@ -15,6 +15,7 @@ public record RdmaEndpoint(String host, int port, Nonce bootNonce) {
     }
   }
 
+  // Written out, because those of a record are linked at run time, at a cost to each new executor.
   @Override
   public boolean equals(@Nullable Object other) {
     return other instanceof RdmaEndpoint that

@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record DescriptorRef(
     long address, int rkey, long generation, int shuffleId, long mapId, int partitions) {
+  // Written out, because those of a record are linked at run time, at a cost to each new executor.
   @Override
   public boolean equals(@Nullable Object other) {
     return other instanceof DescriptorRef that

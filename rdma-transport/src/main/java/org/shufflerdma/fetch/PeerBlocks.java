@@ -34,9 +34,10 @@ public final class PeerBlocks {
 
   int blocksInFlight;
 
-  /** Attempts to connect that failed, and connections that were asked for, since a list was read. */
+  /** Attempts to connect that failed since a list was read. */
   int failedConnects;
 
+  /** Connections that were asked for since a list was read. */
   int connections;
 
   /** Whether a worker is connecting to the peer. It writes the refusal before it clears this. */

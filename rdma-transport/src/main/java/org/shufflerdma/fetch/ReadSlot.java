@@ -3,7 +3,6 @@ package org.shufflerdma.fetch;
 
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
@@ -214,10 +213,5 @@ final class ReadSlot implements ReadCompletion {
     if (held != null) {
       held.release();
     }
-  }
-
-  @Override
-  public String toString() {
-    return Arrays.toString(Arrays.copyOf(blocks, count)) + " of " + peer.peer;
   }
 }

@@ -12,7 +12,7 @@ final class ReadWindow {
   /** The lists that are read while the task consumes one. */
   private static final int LISTS_AHEAD = 2;
 
-  /** A list that takes longer no longer keeps others from being posted: its peer may be in trouble. */
+  /** A list still in flight after so long keeps no others waiting: its peer may be in trouble. */
   private static final long SLOW_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private final DirectFetch.Limits limits;
@@ -33,7 +33,10 @@ final class ReadWindow {
       return slots.size() < limits.maxListsInFlight();
     }
     long thenNs = System.nanoTime() - SLOW_NS;
-    return slots.stream().filter(slot -> !slot.wasPostedBefore(thenNs)).count() < LISTS_AHEAD;
+    return slots.stream()
+            .filter(slot -> slot.isTold() || !slot.wasPostedBefore(thenNs))
+            .count()
+        < LISTS_AHEAD;
   }
 
   /** How many blocks a list of the peer may have. */

@@ -91,18 +91,9 @@ public final class BufferPool implements AutoCloseable {
         throw exhausted(lengthBytes, "more than the budget");
       }
       while (true) {
-        checkOpen();
-        Slab slab = slabWithFree(lengthBytes);
-        if (slab == null && reserve(slabBytesFor(lengthBytes))) {
-          slab = openSlab(lengthBytes);
-        }
-        if (slab != null) {
-          return lease(slab);
-        }
-        List<Slab> inTheWay = takeIdleFor(slabBytesFor(lengthBytes));
-        if (!inTheWay.isEmpty()) {
-          end(inTheWay);
-          continue;
+        RegisteredBuffer buffer = leaseNow(lengthBytes);
+        if (buffer != null) {
+          return buffer;
         }
         long remainingNs = deadline.remainingNs();
         if (remainingNs == 0) {
@@ -115,18 +106,32 @@ public final class BufferPool implements AutoCloseable {
     }
   }
 
-  /** Leases a buffer like {@link #acquire} if it need not wait for one; null otherwise. */
+  /** Leases a buffer like {@link #acquire}; null if it would have to wait until one comes back. */
   public @Nullable RegisteredBuffer tryAcquire(long lengthBytes) throws IOException {
     lock.lock();
     try {
+      return leaseNow(lengthBytes);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The caller holds the lock, but not while a slab is registered or given up. */
+  private @Nullable RegisteredBuffer leaseNow(long lengthBytes) throws IOException {
+    while (true) {
       checkOpen();
       Slab slab = slabWithFree(lengthBytes);
       if (slab == null && reserve(slabBytesFor(lengthBytes))) {
         slab = openSlab(lengthBytes);
       }
-      return slab == null ? null : lease(slab);
-    } finally {
-      lock.unlock();
+      if (slab != null) {
+        return lease(slab);
+      }
+      List<Slab> inTheWay = takeIdleFor(slabBytesFor(lengthBytes));
+      if (inTheWay.isEmpty()) {
+        return null;
+      }
+      end(inTheWay);
     }
   }
 

@@ -4,13 +4,11 @@ package org.shufflerdma.fetch;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.ByteArrayOutputStream;
-import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -19,14 +17,9 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
-import org.shufflerdma.connection.Nonce;
-import org.shufflerdma.connection.PeerId;
-import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.TcpReason;
-import org.shufflerdma.verbs.ConnectionId;
-import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.OnSoftDevice;
 import org.shufflerdma.verbs.SoftCounters;
 import org.shufflerdma.verbs.TestDevice;
@@ -89,19 +82,11 @@ class BlockFetcherTest extends FetcherScene {
     assertDelivered(fetch(blocks), blocks);
   }
 
-  /** The peer's rdma_cm takes connects, and nobody there ever answers one. */
   @Test
   void aPeerThatKeepsItsFetchesWaitingKeepsNobodyElseWaiting() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
     List<CollectingListener> waiting = new ArrayList<>();
-    try (EventChannel unread = EventChannel.open();
-        ConnectionId mute = unread.createId()) {
-      mute.bind(new InetSocketAddress(TestDevice.address(), 0));
-      mute.listen(8);
-      InetSocketAddress at = Objects.requireNonNull(mute.localAddress());
-      PeerId silent = new PeerId(
-          "silent",
-          new RdmaEndpoint(at.getAddress().getHostAddress(), at.getPort(), Nonce.random()));
+    withSilentPeer(silent -> {
       for (int i = 0; i < 16; i++) {
         CollectingListener listener = new CollectingListener(blocks.size());
         waiting.add(listener);
@@ -110,7 +95,7 @@ class BlockFetcherTest extends FetcherScene {
       assertDelivered(fetch(blocks), blocks);
       assertThat(waiting).allMatch(listener -> listener.calls() == 0);
       closeReader();
-    }
+    });
     for (CollectingListener listener : waiting) {
       assertThat(listener.await().failures.values()).containsOnly(TcpReason.CLOSED);
     }

@@ -4,18 +4,17 @@ package org.shufflerdma.fetch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
@@ -26,8 +25,6 @@ import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.TcpReason;
-import org.shufflerdma.verbs.ConnectionId;
-import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.OnSoftDevice;
 import org.shufflerdma.verbs.SoftCounters;
 import org.shufflerdma.verbs.TestDevice;
@@ -38,7 +35,13 @@ class DirectFetchTest extends FetcherScene {
   private static final DirectFetch.Limits WIDE = new DirectFetch.Limits(48 << 20, 100, 10_000);
 
   /** What a fetch brought and left, by the numbers of the blocks. */
-  private record Outcome(Map<Integer, byte[]> blocks, Map<Integer, TcpReason> left) {}
+  private record Outcome(Map<Integer, byte[]> blocks, Map<Integer, TcpReason> left) {
+    void take(DirectFetch fetch) {
+      byte[] copy = new byte[Math.toIntExact(fetch.bytes().lengthBytes())];
+      fetch.bytes().nioBuffer().get(copy);
+      assertThat(blocks.put(fetch.block(), copy)).as("read twice").isNull();
+    }
+  }
 
   private static PeerBlocks of(PeerId peer, List<BlockRequest> blocks) {
     PeerBlocks reads = new PeerBlocks(peer, null);
@@ -60,10 +63,7 @@ class DirectFetchTest extends FetcherScene {
     Outcome outcome = new Outcome(new TreeMap<>(), new TreeMap<>());
     try (DirectFetch fetch = fetcher.direct(List.of(peers), limits, () -> {})) {
       while (fetch.next()) {
-        RegisteredSlice bytes = fetch.bytes();
-        byte[] copy = new byte[Math.toIntExact(bytes.lengthBytes())];
-        bytes.nioBuffer().get(copy);
-        assertThat(outcome.blocks.put(fetch.block(), copy)).as("read twice").isNull();
+        outcome.take(fetch);
       }
       fetch.left().forEach(block -> outcome.left.put(block.block(), block.reason()));
     }
@@ -114,14 +114,38 @@ class DirectFetchTest extends FetcherScene {
     assertThat(fetcher.stats().descriptorsRead.sum()).isEqualTo(2); // one for each 256 entries
   }
 
+  /** The buffers that a task holds are those of the list that it consumes and of lists in flight. */
+  private long mostBuffers(DirectFetch.Limits limits, List<BlockRequest> blocks)
+      throws InterruptedException {
+    long most = 0;
+    try (DirectFetch fetch = fetcher.direct(List.of(of(peer, blocks)), limits, () -> {})) {
+      while (fetch.next()) {
+        most = Math.max(most, reader.buffers().usage().leasedBuffers());
+      }
+    }
+    return most;
+  }
+
   @Test
-  void theLimitsOfTheTaskAreKeptAndAllBlocksCome() throws Exception {
+  void aTaskReadsAheadWithinItsLimits() throws Exception {
+    List<BlockRequest> blocks = oneBlockOfEach(120, 30_000); // four lists of 1 MiB
+    assertThat(mostBuffers(WIDE, blocks)).isGreaterThanOrEqualTo(3);
+    DirectFetch.Limits oneList = new DirectFetch.Limits(48 << 20, 1, 10_000);
+    assertThat(mostBuffers(oneList, blocks)).isEqualTo(2);
+    assertRead(read(oneList, blocks), blocks);
+  }
+
+  @Test
+  @OnSoftDevice("counts work requests")
+  void limitsOfBytesAndOfBlocksOfAPeerMakeListsOfSingleBlocks() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(40, 30_000);
-    for (DirectFetch.Limits limits : List.of(
-        new DirectFetch.Limits(1, 100, 10_000),
-        new DirectFetch.Limits(48 << 20, 1, 10_000),
-        new DirectFetch.Limits(48 << 20, 100, 1))) {
+    read(blocks);
+    for (DirectFetch.Limits limits :
+        List.of(new DirectFetch.Limits(1, 100, 10_000), new DirectFetch.Limits(48 << 20, 100, 1))) {
+      long start = TestTransports.verbs().softCounters().sendWrSignalled();
       assertRead(read(limits, blocks), blocks);
+      assertThat(TestTransports.verbs().softCounters().sendWrSignalled() - start)
+          .isGreaterThanOrEqualTo(40);
     }
   }
 
@@ -136,9 +160,7 @@ class DirectFetchTest extends FetcherScene {
           Outcome outcome = new Outcome(new TreeMap<>(), new TreeMap<>());
           try (DirectFetch fetch = fetcher.direct(List.of(of(peer, blocks)), WIDE, () -> {})) {
             while (fetch.next()) {
-              byte[] copy = new byte[Math.toIntExact(fetch.bytes().lengthBytes())];
-              fetch.bytes().nioBuffer().get(copy);
-              outcome.blocks.put(fetch.block(), copy);
+              outcome.take(fetch);
             }
           }
           return outcome;
@@ -227,7 +249,17 @@ class DirectFetchTest extends FetcherScene {
     for (int i = 0; i < lengths.length; i += 2) { // no neighbours, so that there are many lists
       blocks.add(output.block(i, i, i + 1));
     }
-    assertRead(read(blocks), blocks);
+    Outcome outcome = new Outcome(new TreeMap<>(), new TreeMap<>());
+    try (DirectFetch fetch = fetcher.direct(List.of(of(peer, blocks)), WIDE, () -> {})) {
+      while (fetch.next()) {
+        outcome.take(fetch);
+        if (outcome.blocks.size() == 100) {
+          TimeUnit.MILLISECONDS.sleep(20); // past the lease
+        }
+      }
+    }
+    assertRead(outcome, blocks);
+    assertThat(fetcher.stats().descriptorsRenewed.sum()).isPositive();
   }
 
   @Test
@@ -255,26 +287,20 @@ class DirectFetchTest extends FetcherScene {
     assertThat(read(blocks).left.values()).hasSize(4).containsOnly(TcpReason.CLOSED);
   }
 
-  /** The peer's rdma_cm takes connects, and nobody there ever answers one. */
   @Test
   void aTaskThatEndsWhileItWaitsIsWokenAndReadsNoMore() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(1, 100);
     CountDownLatch waits = new CountDownLatch(1);
     ExecutorService thread = Executors.newSingleThreadExecutor();
-    try (EventChannel unread = EventChannel.open();
-        ConnectionId mute = unread.createId()) {
-      mute.bind(new InetSocketAddress(TestDevice.address(), 0));
-      mute.listen(8);
-      InetSocketAddress at = Objects.requireNonNull(mute.localAddress());
-      PeerId silent = new PeerId(
-          "silent",
-          new RdmaEndpoint(at.getAddress().getHostAddress(), at.getPort(), Nonce.random()));
-      DirectFetch fetch = fetcher.direct(List.of(of(silent, blocks)), WIDE, waits::countDown);
-      Future<Boolean> next = thread.submit(fetch::next);
-      waits.await();
-      fetch.close();
-      assertThatThrownBy(next::get).hasCauseInstanceOf(IllegalStateException.class);
-      closeReader();
+    try {
+      withSilentPeer(silent -> {
+        DirectFetch fetch = fetcher.direct(List.of(of(silent, blocks)), WIDE, waits::countDown);
+        Future<Boolean> next = thread.submit(fetch::next);
+        waits.await();
+        fetch.close();
+        assertThatThrownBy(next::get).hasCauseInstanceOf(IllegalStateException.class);
+        closeReader();
+      });
     } finally {
       thread.shutdownNow();
     }

@@ -4,16 +4,22 @@ package org.shufflerdma.fetch;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.verbs.ConnectionId;
+import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.TestDevice;
 
 /** An owner of map outputs, and a reader with its fetcher. Each test ends with everything given back. */
@@ -68,6 +74,23 @@ abstract class FetcherScene {
         TestMapOutput.publish(owner.protectionDomain(), arena, directory, mapId, lengths);
     outputs.add(output);
     return output;
+  }
+
+  interface PeerStep {
+    void run(PeerId peer) throws Exception;
+  }
+
+  /** Runs the step with a peer whose rdma_cm takes connects, which nobody there ever answers. */
+  static void withSilentPeer(PeerStep step) throws Exception {
+    try (EventChannel unread = EventChannel.open();
+        ConnectionId mute = unread.createId()) {
+      mute.bind(new InetSocketAddress(TestDevice.address(), 0));
+      mute.listen(8);
+      InetSocketAddress at = Objects.requireNonNull(mute.localAddress());
+      step.run(new PeerId(
+          "silent",
+          new RdmaEndpoint(at.getAddress().getHostAddress(), at.getPort(), Nonce.random())));
+    }
   }
 
   CollectingListener fetch(List<BlockRequest> blocks) throws InterruptedException {
