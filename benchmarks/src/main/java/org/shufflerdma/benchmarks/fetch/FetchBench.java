@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.net.InetAddress;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -25,14 +26,19 @@ import org.shufflerdma.benchmarks.report.Run;
  * turns, and every other round goes backwards. Each pass over a set of blocks is a line in the file of
  * results.
  *
- * <p>Arguments: RESULTS COMMIT DIRECTORY BYTES ROUNDS LOOP; LOOP is the program of the system calls.
+ * <p>Arguments: RESULTS COMMIT DIRECTORY BYTES ROUNDS LOOP [HOST PEER WORD...]; LOOP is the program of the
+ * system calls. With HOST, which is the name of this host, the words run a command on the host PEER,
+ * and the blocks come from there.
  */
 public final class FetchBench {
   private static final int WARM_UPS = 3;
   private static final int STOP_S = 10;
   private static final List<String> LOOPS = List.of("process_vm_readv", "pread");
+  private static final String LOCALHOST = "127.0.0.1";
+  private static final Path RECEIVED = Path.of("/sys/class/net/eth0/statistics/rx_bytes");
 
   private final ResultLog results;
+  private final boolean betweenHosts;
   private final Path directory;
   private final String loop;
   private final long serverPid;
@@ -41,14 +47,26 @@ public final class FetchBench {
   private FetchBench(String[] arguments, long serverPid, Map<String, BlockReader> readers)
       throws IOException {
     results = ResultLog.open(Path.of(arguments[0]), arguments[1]);
+    betweenHosts = isBetweenHosts(arguments);
     directory = Path.of(arguments[2]);
     loop = arguments[5];
     this.serverPid = serverPid;
     this.readers = readers;
   }
 
+  private static boolean isBetweenHosts(String[] arguments) {
+    return arguments.length > 6;
+  }
+
   public static void main(String[] arguments) throws Exception {
+    String host = LOCALHOST;
+    String peer = LOCALHOST;
     List<String> command = new ArrayList<>();
+    if (isBetweenHosts(arguments)) {
+      host = arguments[6];
+      peer = arguments[7];
+      command.addAll(List.of(arguments).subList(8, arguments.length));
+    }
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
     command.addAll(List.of(
@@ -56,7 +74,8 @@ public final class FetchBench {
         System.getProperty("java.class.path"),
         FetchServer.class.getName(),
         arguments[2],
-        arguments[3]));
+        arguments[3],
+        peer));
     Process process = new ProcessBuilder(command)
         .redirectError(ProcessBuilder.Redirect.INHERIT)
         .start();
@@ -66,17 +85,17 @@ public final class FetchBench {
         throw new IOException("the server did not start");
       }
       JsonNode server = new ObjectMapper().readTree(line);
-      try (FetcherReader fetcher = new FetcherReader(server);
+      try (FetcherReader fetcher = new FetcherReader(server, InetAddress.getByName(host));
           DirectReader direct = new DirectReader(fetcher);
-          NettyReader netty = new NettyReader(server.get("nettyPort").asInt())) {
+          NettyReader netty = new NettyReader(peer, server.get("nettyPort").asInt())) {
         Map<String, BlockReader> readers = new LinkedHashMap<>();
         readers.put(Run.PLUGIN, direct);
         readers.put("rdma-fetcher", fetcher);
         readers.put("netty", netty);
         FetchBench bench = new FetchBench(arguments, process.pid(), readers);
         for (BlockSet set : BlockSet.ofBytes(Long.parseLong(arguments[3]))) {
-          bench.measure("fetch, warm-up", set, WARM_UPS);
-          bench.measure("fetch", set, Integer.parseInt(arguments[4]));
+          bench.measure(", warm-up", set, WARM_UPS);
+          bench.measure("", set, Integer.parseInt(arguments[4]));
         }
       }
     } finally {
@@ -87,9 +106,12 @@ public final class FetchBench {
     }
   }
 
-  private void measure(String benchmark, BlockSet set, int rounds) throws Exception {
+  private void measure(String phase, BlockSet set, int rounds) throws Exception {
+    String benchmark = (betweenHosts ? "fetch between hosts" : "fetch") + phase;
     List<String> sides = new ArrayList<>(readers.keySet());
-    sides.addAll(LOOPS);
+    if (!betweenHosts) {
+      sides.addAll(LOOPS);
+    }
     for (int round = 0; round < rounds; round++) {
       for (String side : sides) {
         if (results.has(benchmark, set.label(), round, side)) {
@@ -133,6 +155,7 @@ public final class FetchBench {
     Tally tally = new Tally(set);
     double readerBefore = cpuSeconds(ProcessHandle.current().pid());
     double serverBefore = cpuSeconds(serverPid);
+    long receivedBefore = receivedBytes();
     long startNs = System.nanoTime();
     for (int partition = 0; partition < set.partitions(); partition++) {
       tally.awaitRoom();
@@ -140,6 +163,10 @@ public final class FetchBench {
     }
     long digest = tally.awaitAll();
     double wallS = (System.nanoTime() - startNs) / 1e9;
+    long received = receivedBytes() - receivedBefore;
+    if (betweenHosts && received < (long) set.blocks() * set.blockBytes()) {
+      throw new IOException("only " + received + " bytes came over the link of " + set);
+    }
     return new Pass(
         digest,
         wallS,
@@ -177,6 +204,11 @@ public final class FetchBench {
           Long.parseLong(words[2]) / 1e9,
           cpuSeconds(serverPid) - serverBefore);
     }
+  }
+
+  /** What this host's link has received so far. */
+  private long receivedBytes() throws IOException {
+    return betweenHosts ? Long.parseLong(Files.readString(RECEIVED).strip()) : 0;
   }
 
   /** CPU time of the living threads of a process (proc(5), {@code schedstat}). */

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.net.InetAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -29,7 +30,7 @@ import org.shufflerdma.memory.RegistrationBudget;
  * The process that owns the blocks. It writes them to files, publishes these by the plugin and serves
  * them by Spark's network stack, says as a line of JSON where, and ends with its standard input.
  *
- * <p>Arguments: DIRECTORY BYTES
+ * <p>Arguments: DIRECTORY BYTES ADDRESS; this host has the address.
  */
 public final class FetchServer {
   private static final long BUDGET_BYTES = 1L << 32;
@@ -39,8 +40,9 @@ public final class FetchServer {
 
   public static void main(String[] arguments) throws Exception {
     Path directory = Path.of(arguments[0]);
+    InetAddress address = InetAddress.getByName(arguments[2]);
     Files.createDirectories(directory);
-    try (RdmaTransport transport = Plugin.open("server", POOL_BYTES);
+    try (RdmaTransport transport = Plugin.open("server", POOL_BYTES, address);
         RegisteredArena arena = new RegisteredArena(
             transport.protectionDomain(), new RegistrationBudget(BUDGET_BYTES, "a benchmark"));
         MapOutputRegistry registry = new MapOutputRegistry(
@@ -51,7 +53,7 @@ public final class FetchServer {
             System::nanoTime);
         TransportContext netty =
             new TransportContext(NettyBlocks.CONF, new NettyBlocks(directory, sets(arguments)));
-        TransportServer server = netty.createServer("127.0.0.1", 0, List.of())) {
+        TransportServer server = netty.createServer(address.getHostAddress(), 0, List.of())) {
       Map<String, List<long[]>> outputs = new LinkedHashMap<>();
       for (BlockSet set : sets(arguments)) {
         List<long[]> descriptors = new ArrayList<>();

@@ -2,6 +2,7 @@
 package org.shufflerdma.benchmarks.fetch;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
 import org.shufflerdma.connection.Nonce;
@@ -29,15 +30,19 @@ final class FetcherReader implements BlockReader {
   private final PeerId peer;
   private final JsonNode outputs;
 
-  /** A reader of what the server said. */
-  FetcherReader(JsonNode server) throws Exception {
+  /**
+   * A reader of what the server said.
+   *
+   * @param address of this host
+   */
+  FetcherReader(JsonNode server, InetAddress address) throws Exception {
     RdmaEndpoint endpoint = new RdmaEndpoint(
         server.get("host").asText(),
         server.get("port").asInt(),
         Nonce.ofHex(server.get("nonce").asText()));
     peer = new PeerId("server", endpoint);
     outputs = server.get("outputs");
-    transport = Plugin.open("reader", POOL_BYTES);
+    transport = Plugin.open("reader", POOL_BYTES, address);
     fetcher =
         new BlockFetcher(transport, FetchSettings.of(CORES, Plugin.SETTINGS.withdrawGraceMs()));
   }

@@ -22,8 +22,8 @@ final class NettyReader implements BlockReader {
   private final TransportClient client;
   private Map<String, Integer> checksums = Map.of();
 
-  NettyReader(int port) throws IOException, InterruptedException {
-    client = clients.createClient("127.0.0.1", port);
+  NettyReader(String host, int port) throws IOException, InterruptedException {
+    client = clients.createClient(host, port);
   }
 
   @Override

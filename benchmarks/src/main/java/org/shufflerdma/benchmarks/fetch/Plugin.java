@@ -16,9 +16,10 @@ final class Plugin {
 
   private Plugin() {}
 
-  static RdmaTransport open(String executorId, long poolBytes) throws Exception {
+  static RdmaTransport open(String executorId, long poolBytes, InetAddress address)
+      throws Exception {
     DeviceChoice choice = DeviceChoice.of(SETTINGS, DeviceChoice.HARDWARE).get(0);
-    DeviceChoice.Bound device = choice.bind(SETTINGS, InetAddress.getLoopbackAddress());
+    DeviceChoice.Bound device = choice.bind(SETTINGS, address);
     return RdmaTransport.open(
         TransportSettings.of(SETTINGS, poolBytes, device.address()),
         device.deviceName(),
