@@ -68,6 +68,15 @@ end_cluster() {
   if [ -e "$CLUSTER/made-the-hosts" ]; then "$ROOT/bin/hosts" down; fi
 }
 
+# drive_from HOST: Prepares for a driver that submit_command runs on a host of the standalone cluster. Sets SUBMIT_HOST
+# and DRIVER_CONF.
+drive_from() {
+  SUBMIT_HOST=$1
+  export SPARK_LOCAL_HOSTNAME=$1 SPARK_LOCAL_DIRS=$STANDALONE/local/$1
+  DRIVER_CONF=(--conf "spark.driver.host=$1" --conf "spark.driver.bindAddress=$1"
+    --conf spark.shuffle.reduceLocality.enabled=false) # or all reducers wait for the host that holds a little more
+}
+
 status() {
   local processes
   processes=$(processes_of "$CLUSTER")

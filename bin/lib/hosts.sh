@@ -164,6 +164,17 @@ link_bytes() {
     /sys/class/net/eth0/statistics/rx_bytes /sys/class/net/eth0/statistics/tx_bytes
 }
 
+# received_bytes NAME...: Prints how many bytes the links of these hosts have received.
+received_bytes() {
+  local host sum=0 bytes
+  for host in "$@"; do
+    bytes=$(link_bytes "$host")
+    bytes=${bytes#rx=}
+    sum=$((sum + ${bytes%% *}))
+  done
+  echo "$sum"
+}
+
 # http_get HOST PORT PATH: Prints the answer of a server there, or nothing if none comes within 5 s.
 http_get() {
   # shellcheck disable=SC2016

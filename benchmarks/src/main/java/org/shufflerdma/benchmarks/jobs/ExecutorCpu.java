@@ -13,8 +13,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * CPU time of this driver's executors so far, as Linux counts it (proc(5), {@code schedstat}), which
- * for local-cluster are its child processes.
+ * CPU time of a driver's executors so far, as Linux counts it (proc(5), {@code schedstat}). They run
+ * on this machine.
  *
  * @param executors how many there are
  * @param seconds of all threads, those that have ended included, user and system time
@@ -24,6 +24,7 @@ import java.util.TreeMap;
 record ExecutorCpu(
     int executors, double seconds, Map<String, Double> threads, Map<String, String> groups) {
   private static final String EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
+  private static final String DRIVER_URL = "spark://CoarseGrainedScheduler@";
 
   /** Beginnings of thread names, as far as Linux keeps them (15 bytes), and their groups. */
   private static final List<Map.Entry<String, String>> GROUPS = List.of(
@@ -39,15 +40,19 @@ record ExecutorCpu(
       Map.entry("G1 ", "gc"),
       Map.entry("VM ", "jvm"));
 
-  /** Reads the times. A thread that ends meanwhile is left out. */
-  static ExecutorCpu now() throws IOException {
+  /**
+   * Reads the times. A thread that ends meanwhile is left out.
+   *
+   * @param driver where its executors connect, {@code HOST:PORT}
+   */
+  static ExecutorCpu now(String driver) throws IOException {
     Map<String, Double> threads = new HashMap<>();
     Map<String, String> groups = new HashMap<>();
     int executors = 0;
     double seconds = 0;
-    for (ProcessHandle process : ProcessHandle.current().descendants().toList()) {
-      String[] arguments = process.info().arguments().orElse(new String[0]);
-      if (Arrays.asList(arguments).contains(EXECUTOR)) {
+    for (ProcessHandle process : ProcessHandle.allProcesses().toList()) {
+      List<String> arguments = Arrays.asList(process.info().arguments().orElse(new String[0]));
+      if (arguments.contains(EXECUTOR) && arguments.contains(DRIVER_URL + driver)) {
         executors++;
         Path proc = Path.of("/proc", Long.toString(process.pid()));
         seconds += ticks(proc.resolve("stat"));

@@ -16,18 +16,18 @@ import org.shufflerdma.benchmarks.report.ResultLog;
 import org.shufflerdma.benchmarks.report.Run;
 
 /**
- * Measures job shapes. For each of them three applications live side by side and run the job in
- * turns, there and back again, so that what else happens on the machine meets all of them:
+ * Measures job shapes. For each of them an application of each side lives beside the others and runs
+ * the job in turns, there and back again, so that what else happens on the machine meets all of them:
  * {@code stock} is Spark's own shuffle with the plugin's settings, {@code stock-local} the same with
  * Spark's default, by which an executor reads the files of others on its host itself, and {@code
  * rdma} the plugin. The others wait while one works. Every job is a line in the file of results; a
  * round that is in the file already is not run again.
  *
- * <p>Arguments: RESULTS COMMIT LOG PAIRS COLD ROWS SHAPE,... COMMAND...; the command starts a driver if
- * {@code --driver SIDE} and settings follow its first word.
+ * <p>Arguments: RESULTS COMMIT LOG PAIRS COLD ROWS SHAPE,... NAME SIDE,... COMMAND...; NAME is that of the
+ * benchmark, and the command starts a driver if {@code --driver SIDE} and settings follow its first
+ * word.
  */
 public final class JobBench {
-  private static final List<String> SIDES = List.of("stock", "stock-local", "rdma");
   private static final int WARM_UPS = 2;
 
   private final ResultLog results;
@@ -35,6 +35,8 @@ public final class JobBench {
   private final int rounds;
   private final int coldRounds;
   private final long rows;
+  private final String name;
+  private final List<String> sides;
   private final List<String> command;
 
   private JobBench(String[] arguments) throws IOException {
@@ -43,7 +45,9 @@ public final class JobBench {
     rounds = Integer.parseInt(arguments[3]);
     coldRounds = Integer.parseInt(arguments[4]);
     rows = Long.parseLong(arguments[5]);
-    command = List.of(arguments).subList(7, arguments.length);
+    name = arguments[7];
+    sides = List.of(arguments[8].split(",", -1));
+    command = List.of(arguments).subList(9, arguments.length);
   }
 
   public static void main(String[] arguments) throws IOException {
@@ -57,27 +61,32 @@ public final class JobBench {
   }
 
   private boolean isDone(JobShape shape, String phase, int round, String side) {
-    return results.has("jobs, " + phase, shape.label(), round, side);
+    return results.has(name + ", " + phase, shape.label(), round, side);
   }
 
   /** Rounds of jobs in applications whose first jobs are not counted but kept. */
   private void measureWarm(JobShape shape) throws IOException {
     List<Integer> missing = IntStream.range(0, rounds)
-        .filter(round -> !SIDES.stream().allMatch(side -> isDone(shape, "warm", round, side)))
+        .filter(round -> !sides.stream().allMatch(side -> isDone(shape, "warm", round, side)))
         .boxed()
         .toList();
     if (missing.isEmpty()) {
       return;
     }
-    try (Application stock = start(shape, "stock");
-        Application local = start(shape, "stock-local");
-        Application rdma = start(shape, "rdma")) {
-      Map<String, Application> sides = Map.of("stock", stock, "stock-local", local, "rdma", rdma);
+    Map<String, Application> applications = new LinkedHashMap<>();
+    try {
+      for (String side : sides) {
+        applications.put(side, start(shape, side));
+      }
       for (int i = 0; i < WARM_UPS; i++) {
-        runRound(shape, "warm-up", i, sides);
+        runRound(shape, "warm-up", i, applications);
       }
       for (int round : missing) {
-        runRound(shape, "warm", round, sides);
+        runRound(shape, "warm", round, applications);
+      }
+    } finally {
+      for (Application application : applications.values()) {
+        application.close();
       }
     }
   }
@@ -104,18 +113,19 @@ public final class JobBench {
   }
 
   /** Every other round goes backwards. */
-  private static List<String> order(int round) {
-    List<String> order = new ArrayList<>(SIDES);
+  private List<String> order(int round) {
+    List<String> order = new ArrayList<>(sides);
     if (round % 2 == 1) {
       Collections.reverse(order);
     }
     return order;
   }
 
-  private void runRound(JobShape shape, String phase, int round, Map<String, Application> sides)
+  private void runRound(
+      JobShape shape, String phase, int round, Map<String, Application> applications)
       throws IOException {
     for (String side : order(round)) {
-      run(shape, phase, round, side, Objects.requireNonNull(sides.get(side)));
+      run(shape, phase, round, side, Objects.requireNonNull(applications.get(side)));
     }
   }
 
@@ -126,7 +136,7 @@ public final class JobBench {
     job.properties().forEach(measured -> more.put(measured.getKey(), measured.getValue()));
     results.add(
         new Run(
-            "jobs, " + phase,
+            name + ", " + phase,
             shape.label(),
             round,
             side,

@@ -53,11 +53,13 @@ public final class JobServer {
       throws Exception {
     spark.sc().listenerBus().waitUntilEmpty(LISTENERS_MS);
     stages.take(); // those that made the job's input
-    ExecutorCpu before = ExecutorCpu.now();
+    String driver =
+        spark.getConf().get("spark.driver.host") + ":" + spark.getConf().get("spark.driver.port");
+    ExecutorCpu before = ExecutorCpu.now(driver);
     long startNs = System.nanoTime();
     long result = job.run();
     long wallNs = System.nanoTime() - startNs;
-    ExecutorCpu after = ExecutorCpu.now();
+    ExecutorCpu after = ExecutorCpu.now(driver);
     if (after.executors() != EXECUTORS) {
       throw new IllegalStateException(
           after.executors() + " executors are there instead of " + EXECUTORS);
