@@ -149,7 +149,7 @@ struct hello {
 
 static void add_hello(struct fuzz_stream *stream, uint8_t op, uint16_t kind)
 {
-	struct hello hello = {.magic = 0x314c5653, .version = 2, .kind = kind};
+	struct hello hello = {.magic = 0x314c5653, .version = 3, .kind = kind};
 
 	fuzz_add_frame(stream, (struct frame){.op = op, .length = sizeof(hello)}, &hello);
 }

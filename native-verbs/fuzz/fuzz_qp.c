@@ -52,6 +52,7 @@ static void register_file(void)
 	bytes = mmap(NULL, FUZZ_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file_fd, 0);
 	file_mr = softverbs_reg_file_mr(device.pd, bytes, FUZZ_REGION_BYTES, file_fd, 0, IBV_ACCESS_REMOTE_READ);
 	FUZZ_CHECK(file_mr);
+	device.keys[FUZZ_FILE] = file_mr->rkey;
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -247,6 +248,22 @@ static void expect_completions(int sends, int receives)
 	FUZZ_CHECK(!sends && !receives);
 }
 
+/* Keys of a question about keys or of its answer, made real; generation 0 stands for that of the region. */
+static void resolve_wire_keys(struct frame *frame, uint8_t *payload, size_t bytes)
+{
+	struct wire_key key;
+
+	if (frame->op != WIRE_FILE_REQUEST && frame->op != WIRE_FILE_REPLY)
+		return;
+	for (; bytes >= sizeof(key); payload += sizeof(key), bytes -= sizeof(key)) {
+		memcpy(&key, payload, sizeof(key));
+		key.rkey = fuzz_resolve_key(key.rkey, &device);
+		if (!key.generation)
+			key.generation = atomic_load(&own_table()->mr[key.rkey >> 16].generation);
+		memcpy(payload, &key, sizeof(key));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uint8_t stream[FUZZ_MAX_INPUT];
@@ -276,7 +293,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		softverbs_ibv_modify_qp(qp, &drain, IBV_QP_STATE);
 	size -= FUZZ_CONTROL_BYTES;
 	memcpy(stream, data + FUZZ_CONTROL_BYTES, size);
-	fuzz_resolve_frames(stream, size, &device, NULL);
+	fuzz_resolve_frames(stream, size, &device, resolve_wire_keys);
 	if (with_paths && (control & REQUESTER) && size >= sizeof(struct frame))
 		sent = fuzz_send_descriptors(fd, stream, sizeof(struct frame), &file_fd, 1);
 	takes_away = !(control & REQUESTER) && !mw && (data[1] & 1);
@@ -326,6 +343,10 @@ static struct frame request(enum wire_op op, uint32_t seq, int region, uint32_t 
 
 void fuzz_write_seeds(void)
 {
+	const struct wire_key keys[] = {{.rkey = FUZZ_KEY + FUZZ_FILE, .has_file = 1},
+					{.rkey = FUZZ_KEY + FUZZ_READ_ONLY},
+					{.rkey = FUZZ_KEY + FUZZ_OPEN, .generation = 1, .status = ESTALE},
+					{.rkey = FUZZ_KEY + FUZZ_WINDOW, .status = EACCES}};
 	struct fuzz_stream all = fuzz_stream(WINDOW, 0), answers = fuzz_stream(REQUESTER, 0), one;
 	char name[64];
 	static const struct {
@@ -342,7 +363,7 @@ void fuzz_write_seeds(void)
 		{"read", WIRE_READ, FUZZ_READ_ONLY, 2000, 0},
 		{"compare_swap", WIRE_COMPARE_SWAP, FUZZ_OPEN, sizeof(struct atomic_operands), 0},
 		{"fetch_add", WIRE_FETCH_ADD, FUZZ_OPEN, sizeof(struct atomic_operands), 0},
-		{"file_request", WIRE_FILE_REQUEST, FUZZ_OPEN, 0, 0},
+		{"file_request", WIRE_FILE_REQUEST, FUZZ_OPEN, sizeof(keys), 0},
 		{"write_read_only", WIRE_WRITE, FUZZ_READ_ONLY, 8, 0},
 		{"read_sink", WIRE_READ, FUZZ_SINK, 8, 0},
 		{"write_window", WIRE_WRITE, FUZZ_WINDOW, 8, 0},
@@ -353,9 +374,11 @@ void fuzz_write_seeds(void)
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		struct frame frame = request(requests[i].op, 0, requests[i].region, requests[i].length);
 
+		const void *payload = frame.op == WIRE_FILE_REQUEST ? keys : NULL;
+
 		frame.flags = requests[i].flags;
 		one = fuzz_stream((i % 2 ? IN_PIECES : 0) | WINDOW, 0);
-		fuzz_add_frame(&one, frame, NULL);
+		fuzz_add_frame(&one, frame, payload);
 		fuzz_seed(requests[i].name, one.bytes, one.length);
 		one.bytes[0] &= ~WINDOW;
 		one.bytes[1] = 1;
@@ -368,7 +391,7 @@ void fuzz_write_seeds(void)
 		fuzz_seed(requests[i].name[0] == 's' ? "without_receive" : "without_access", one.bytes, one.length);
 		frame.seq = i;
 		if (i < 8)
-			fuzz_add_frame(&all, frame, NULL);
+			fuzz_add_frame(&all, frame, payload);
 	}
 	fuzz_seed("all", all.bytes, all.length);
 	/* READ, READ, READ, READ: data and an ACK for each; then SEND and an RNR NAK; a NAK; nothing at all. */
@@ -407,7 +430,7 @@ void fuzz_write_seeds(void)
 		fuzz_add_frame(&answers, (struct frame){.op = WIRE_RNR_NAK, .status = 1}, NULL);
 	fuzz_seed("rnr_until_the_end", answers.bytes, answers.length);
 	answers = fuzz_stream(REQUESTER, 0);
-	fuzz_add_frame(&answers, (struct frame){.op = WIRE_FILE_REPLY, .rkey = FUZZ_KEY + FUZZ_OPEN}, NULL);
+	fuzz_add_frame(&answers, (struct frame){.op = WIRE_FILE_REPLY, .length = sizeof(keys)}, keys);
 	fuzz_add_frame(&answers, (struct frame){.op = WIRE_FILE_REVOKE}, NULL);
 	fuzz_seed("file_answers", answers.bytes, answers.length);
 }

@@ -145,7 +145,7 @@ void fuzz_end(void)
 	FUZZ_CHECK(next_fd() == lowest_fd);
 }
 
-static uint32_t resolve_key(uint32_t key, const struct fuzz_device *device)
+uint32_t fuzz_resolve_key(uint32_t key, const struct fuzz_device *device)
 {
 	return key - FUZZ_KEY < FUZZ_KEYS ? device->keys[key - FUZZ_KEY] : key;
 }
@@ -162,8 +162,8 @@ void fuzz_resolve_frames(uint8_t *bytes, size_t length, const struct fuzz_device
 		memcpy(&frame, bytes, sizeof(frame));
 		payload = rest - sizeof(frame) < frame.length ? rest - sizeof(frame) : frame.length;
 		if (device) {
-			frame.rkey = resolve_key(frame.rkey, device);
-			frame.imm = resolve_key(frame.imm, device);
+			frame.rkey = fuzz_resolve_key(frame.rkey, device);
+			frame.imm = fuzz_resolve_key(frame.imm, device);
 		}
 		if (visit)
 			visit(&frame, bytes + sizeof(frame), payload);
@@ -251,7 +251,7 @@ void fuzz_send_client_handshake(int fd, enum link_kind kind)
 		uint8_t proof[SHA256_BYTES];
 	} message = {
 		.first = {.op = FRAME_HELLO, .length = sizeof(struct hello)},
-		.hello = {.magic = 0x314c5653, .version = 2, .kind = kind, .nonce = {'f'}},
+		.hello = {.magic = 0x314c5653, .version = 3, .kind = kind, .nonce = {'f'}},
 		.second = {.op = FRAME_PROOF, .length = SHA256_BYTES},
 	};
 
@@ -267,7 +267,7 @@ void fuzz_send_server_handshake(int fd, const uint8_t nonce[LINK_NONCE_BYTES])
 		uint8_t proof[SHA256_BYTES];
 	} message = {
 		.first = {.op = FRAME_CHALLENGE, .length = sizeof(struct hello)},
-		.hello = {.magic = 0x314c5653, .version = 2},
+		.hello = {.magic = 0x314c5653, .version = 3},
 		.second = {.op = FRAME_WELCOME, .length = SHA256_BYTES},
 	};
 

@@ -25,8 +25,8 @@ enum {
 
 enum fuzz_region { FUZZ_SINK, FUZZ_OPEN, FUZZ_READ_ONLY, FUZZ_REGIONS };
 
-/* After those of the regions: the key of a window, if the target has one. */
-enum { FUZZ_WINDOW = FUZZ_REGIONS, FUZZ_KEYS };
+/* After those of the regions: the keys of a window and of a file, if the target has them. */
+enum { FUZZ_WINDOW = FUZZ_REGIONS, FUZZ_FILE, FUZZ_KEYS };
 
 /* A check that stays in: an input that breaks it is a finding. */
 #define FUZZ_CHECK(condition)                                             \
@@ -63,6 +63,7 @@ void fuzz_drain_events(struct ibv_context *context);
 void fuzz_begin(void);
 void fuzz_end(void);
 
+uint32_t fuzz_resolve_key(uint32_t key, const struct fuzz_device *device);
 /* Keys of the frames in a stream made real; `visit`, if any, may change more of them. */
 void fuzz_resolve_frames(uint8_t *bytes, size_t length, const struct fuzz_device *device,
 			 void (*visit)(struct frame *frame, uint8_t *payload, size_t payload_bytes));

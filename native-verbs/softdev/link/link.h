@@ -24,7 +24,7 @@
 
 enum link_kind { LINK_KIND_QP = 1, LINK_KIND_CM = 2, LINK_KINDS };
 
-enum { LINK_NONCE_BYTES = PROCESS_NONCE_BYTES, LINK_MAX_FDS = 2, LINK_MAX_BUFFERED = 4096 };
+enum { LINK_NONCE_BYTES = PROCESS_NONCE_BYTES, LINK_MAX_FDS = 64, LINK_MAX_BUFFERED = 4096 };
 
 /*
  * The header of every frame, little endian (the device runs on little-endian hosts only). Values of `op` below
@@ -104,9 +104,8 @@ static inline void link_close_fds(const int *fds, int count)
 void link_set_owner(struct link *link, const struct link_ops *ops, void *owner);
 
 /*
- * Queues a frame: copies the payload (`frame->length` bytes) and duplicates the descriptors. Returns 0; -EPIPE if the
- * link is closed; -ENOMEM, after which the link fails soon; or the error of a descriptor that cannot be duplicated, in
- * which case the frame is not queued and the link continues.
+ * Queues a frame: copies the payload (`frame->length` bytes) and takes over the descriptors. Returns 0; -EPIPE if the
+ * link is closed; or -ENOMEM, after which the link fails soon.
  */
 int link_send(struct link *link, const struct frame *frame, const void *payload, const int *fds,
 	      int fd_count);

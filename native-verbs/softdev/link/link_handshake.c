@@ -24,7 +24,7 @@
 
 #define LINK_MAGIC 0x314c5653u /* "SVL1" */
 
-enum { LINK_VERSION = 2 };
+enum { LINK_VERSION = 3 };
 
 struct hello {
 	uint32_t magic;

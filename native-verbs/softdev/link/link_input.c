@@ -25,9 +25,9 @@ ENGINE_PART(link_input, NULL);
  * the memory is not the application's.
  *
  * Descriptors are taken only from a peer of the same user. Otherwise the kernel gets no room for them and discards
- * them: even closing another user's descriptor may wait for a file system that this user runs. Only regular files are
- * kept, since reading anything else may block for ever, and a descriptor of our own end of this link would hide the
- * peer's death.
+ * them: even closing another user's descriptor may wait for a file system that this user runs. Only those before the
+ * first that is no regular file are kept, since reading anything else may block for ever, and a descriptor of our own
+ * end of this link would hide the peer's death.
  */
 static ssize_t receive(struct link *link, struct iovec *iov, int count, bool is_ours, bool with_fds)
 {
@@ -62,15 +62,13 @@ static ssize_t receive(struct link *link, struct iovec *iov, int count, bool is_
 	link->in_drained = (size_t)got < room;
 	header = with_fds ? CMSG_FIRSTHDR(&message) : NULL;
 	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-		int fds[LINK_MAX_FDS];
+		int fds[LINK_MAX_FDS], kept = 0;
 		int fd_count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
 		memcpy(fds, CMSG_DATA(header), fd_count * sizeof(int));
-		for (int i = 0; i < fd_count; i++)
-			if (link->in_fd_count < LINK_MAX_FDS && file_is_regular(fds[i]))
-				link->in_fds[link->in_fd_count++] = fds[i];
-			else
-				close(fds[i]);
+		while (kept < fd_count && link->in_fd_count < LINK_MAX_FDS && file_is_regular(fds[kept]))
+			link->in_fds[link->in_fd_count++] = fds[kept++];
+		link_close_fds(fds + kept, fd_count - kept);
 	}
 	return got;
 }
@@ -148,7 +146,7 @@ static int deliver(struct link *link)
 {
 	int fds[LINK_MAX_FDS], fd_count = link->in_fd_count;
 
-	memcpy(fds, link->in_fds, sizeof(fds));
+	memcpy(fds, link->in_fds, fd_count * sizeof(*fds));
 	link->in_fd_count = 0;
 	link->in_header_bytes = 0;
 	if (link->state != LINK_OPEN) {

@@ -51,7 +51,7 @@ struct link {
 	uint64_t in_offset;
 	bool in_streaming, in_discarding;
 	int in_fds[LINK_MAX_FDS], in_fd_count;
-	uint8_t in_buffer[LINK_MAX_BUFFERED];
+	_Alignas(uint64_t) uint8_t in_buffer[LINK_MAX_BUFFERED];
 };
 
 /* Returns NULL if memory is short. */

@@ -7,11 +7,9 @@
 #include "link/link_tcp.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 enum { STREAM_IOVS = 32, MAX_IOVS = 64, ZERO_BYTES = 65536 };
 
@@ -21,8 +19,8 @@ struct out_item {
 	uint64_t sent; /* bytes of header and payload written */
 	struct link_stream *stream;
 	bool padding;
-	int fds[LINK_MAX_FDS], fd_count;
-	uint8_t payload[];
+	uint8_t *payload; /* behind the descriptors; NULL with a stream */
+	int fd_count, fds[];
 };
 
 static const uint8_t zeros[ZERO_BYTES];
@@ -304,30 +302,21 @@ static int enqueue(struct link *link, struct list *queue, const struct frame *fr
 		   const void *payload, struct link_stream *stream, const int *fds, int fd_count)
 {
 	size_t copied = stream ? 0 : frame->length;
-	struct out_item *item = malloc(sizeof(*item) + copied);
+	struct out_item *item = malloc(sizeof(*item) + fd_count * sizeof(*fds) + copied);
 
 	if (!item) {
+		link_close_fds(fds, fd_count);
 		link_fail_soon(link, ENOMEM); /* a stream of frames must not lack one */
 		return -ENOMEM;
 	}
-	*item = (struct out_item){.frame = *frame, .stream = stream};
+	*item = (struct out_item){.frame = *frame, .stream = stream, .fd_count = fd_count};
+	if (fd_count)
+		memcpy(item->fds, fds, fd_count * sizeof(*fds));
 	if (copied)
-		memcpy(item->payload, payload, copied);
-	for (int i = 0; i < fd_count; i++) {
-		int duplicate = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
-
-		if (duplicate < 0) {
-			int error = errno;
-
-			link_close_fds(item->fds, item->fd_count);
-			free(item);
-			return -error;
-		}
-		item->fds[item->fd_count++] = duplicate;
-	}
+		item->payload = memcpy(item->fds + fd_count, payload, copied);
 	list_add(queue, &item->place);
 	link->waiting++;
-	link->waiting_fds += item->fd_count;
+	link->waiting_fds += fd_count;
 	if (queue == &link->out && (link->watch.added || link->local))
 		link_update_events(link);
 	return 0;
@@ -336,8 +325,10 @@ static int enqueue(struct link *link, struct list *queue, const struct frame *fr
 int link_send(struct link *link, const struct frame *frame, const void *payload, const int *fds,
 	      int fd_count)
 {
-	if (link->state == LINK_CLOSED)
+	if (link->state == LINK_CLOSED) {
+		link_close_fds(fds, fd_count);
 		return -EPIPE;
+	}
 	return enqueue(link, link->state == LINK_OPEN ? &link->out : &link->held, frame, payload, NULL,
 		       fds, fd_count);
 }

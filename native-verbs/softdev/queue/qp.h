@@ -54,7 +54,7 @@ struct wqe {
 	unsigned int streams; /* its frames that the link has not completely written */
 	bool via_wire;	      /* a short cut has been tried; the responder decides */
 	const struct fault *fault;
-	bool key_asked;
+	bool key_asked; /* the peer was asked about its key, or is going to be */
 	uint64_t received; /* bytes of a READ over the wire */
 	/* Set once: until the progress thread has closed the link, the link may ask for the payload of any slot. */
 	struct softdev_qp *qp;
@@ -109,8 +109,7 @@ struct requester {
 	bool retry_waiting;
 	bool peer_gone;	     /* with retry_waiting: retrying is pointless */
 	bool path_changed;   /* connect again before sending anything else */
-	uint32_t wanted_key; /* key to ask the peer about; 0 = none */
-	bool waits_for_key;  /* the oldest READ continues when the answer arrives */
+	bool waits_for_key;  /* the oldest READ continues when the peer has answered the question about its key */
 	/* Progress thread only. */
 	struct link *link;
 	bool was_open; /* has been connected, so a refusal means that the peer died */

@@ -11,13 +11,12 @@
  *   COMPARE_SWAP, FETCH_ADD  remote_addr, rkey,   READ_DATA of eight bytes, then ACK | NAK
  *              payload struct atomic_operands
  *   ATOMIC_WRITE payload of eight bytes, remote_addr, rkey   ACK | NAK
- *   FILE_REQUEST rkey, arg = generation           FILE_REPLY [+ descriptor]: the key is right, or EACCES, or ESTALE
+ *   FILE_REQUEST payload struct wire_key ...      FILE_REPLY, the same keys up to the first wrong one [+ descriptors]
  *                                                 FILE_REVOKE (unasked): some generation of the table is over
  *
  * Requests carry consecutive `seq`, starting at the PSN that ibv_modify_qp() gave both ends. The responder executes
  * them strictly in that order and ignores any other frame, so that requests after an RNR_NAK are dropped until they are
- * sent again. `status` is an IBV_WC_ number in NAK, the timer code in RNR_NAK, and an errno in QP_OPEN_REPLY and
- * FILE_REPLY.
+ * sent again. `status` is an IBV_WC_ number in NAK, the timer code in RNR_NAK, and an errno in QP_OPEN_REPLY.
  */
 #ifndef SOFTDEV_WIRE_H
 #define SOFTDEV_WIRE_H
@@ -51,7 +50,7 @@ enum {
 	WIRE_FLAGS = WIRE_FLAG_IMM | WIRE_FLAG_SOLICITED | WIRE_FLAG_INVALIDATE, /* others are refused */
 };
 
-enum { WIRE_CHUNK = 1 << 20, WIRE_REQUESTER_BYTES = 16 };
+enum { WIRE_CHUNK = 1 << 20, WIRE_REQUESTER_BYTES = 16, WIRE_KEYS = LINK_MAX_FDS };
 
 struct qp_open {
 	uint32_t source_qpn, destination_qpn;
@@ -66,6 +65,14 @@ struct qp_open_reply {
 	uint32_t reserved;
 	uint64_t qp_generation;
 	uint64_t cookie_address; /* address of the boot nonce, for the process_vm_readv probe */
+};
+
+/* A key in a FILE_REQUEST, and what its owner says about it in the FILE_REPLY. At most WIRE_KEYS are in one frame. */
+struct wire_key {
+	uint64_t generation;
+	uint32_t rkey;
+	uint16_t status;   /* 0: the key is right; otherwise EACCES or ESTALE */
+	uint16_t has_file; /* the next of the frame's descriptors is its file */
 };
 
 struct atomic_operands {

@@ -204,7 +204,7 @@ enum peer_file_state peer_file_hold(struct peer *peer, uint32_t rkey, uint64_t g
 		file->last_use = ++peer->uses;
 		state = !file->right ? PEER_KEY_WRONG : file->fd < 0 ? PEER_FILE_NONE : PEER_FILE_HELD;
 	}
-	if (state == PEER_FILE_HELD) {
+	if (state == PEER_FILE_HELD && out) {
 		file->holders++;
 		*out = file;
 	}

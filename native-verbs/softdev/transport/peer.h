@@ -40,7 +40,7 @@ struct peer_file;
 /* Held around the next two functions, so that a batch of READs takes the lock once. A leaf; never across a copy. */
 void peer_lock_files(struct peer *peer);
 void peer_unlock_files(struct peer *peer);
-/* After PEER_FILE_HELD, *file can be read until peer_file_release(). */
+/* After PEER_FILE_HELD, *file can be read until peer_file_release(). With NULL nothing is held. */
 enum peer_file_state peer_file_hold(struct peer *peer, uint32_t rkey, uint64_t generation, struct peer_file **file);
 void peer_file_release(struct peer_file *file);
 int peer_file_fd(const struct peer_file *file);

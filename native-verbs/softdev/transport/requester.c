@@ -5,6 +5,7 @@
 #include "transport/peer.h"
 #include "transport/requester_internal.h"
 #include "transport/responder_internal.h"
+#include "transport/shortcut.h"
 
 #include <string.h>
 
@@ -44,7 +45,6 @@ void requester_forget_peer(struct softdev_qp *qp)
 	qp->requester.peer = NULL;
 	qp->requester.state = REQUESTER_DOWN;
 	qp->requester.waits_for_key = false;
-	qp->requester.wanted_key = 0;
 	for (uint32_t i = 0; i <= qp->sq.mask; i++) /* the link has dropped its streams */
 		qp->sq.slots[i].streams = 0;
 }
@@ -232,22 +232,24 @@ static void start_connect(struct softdev_qp *qp)
 	link_send(qp->requester.link, &frame, &open, NULL, 0);
 }
 
-/* Called with qp->lock held. */
-static void ask_about_key(struct softdev_qp *qp)
+/* Asks about the key of the oldest READ, and of those behind it, in one frame. Called with qp->lock held. */
+static void ask_about_keys(struct softdev_qp *qp)
 {
-	struct frame frame = {.op = WIRE_FILE_REQUEST, .rkey = qp->requester.wanted_key};
+	struct frame frame = {.op = WIRE_FILE_REQUEST};
+	const struct wqe *oldest = sq_oldest(qp);
+	struct wire_key keys[WIRE_KEYS];
 
-	qp->requester.wanted_key = 0;
-	if (!frame.rkey)
+	if (!qp->requester.waits_for_key || (oldest && oldest->key_asked))
 		return;
-	if (qp->requester.state != REQUESTER_OPEN || !qp->requester.peer) { /* reconnected without a table */
+	if (qp->requester.state == REQUESTER_OPEN && qp->requester.peer) /* not if reconnected without a table */
+		frame.length = shortcut_unknown_keys(qp, keys) * sizeof(*keys);
+	if (!frame.length) { /* another queue pair has learnt the key meanwhile */
 		qp->requester.waits_for_key = false;
 		return;
 	}
 	if (!is_outstanding(qp))
 		qp->requester.last_answer_ns = progress_now_ns();
-	frame.arg = atomic_load(&peer_table(qp->requester.peer)->mr[frame.rkey >> 16].generation);
-	link_send(qp->requester.link, &frame, NULL, NULL, 0);
+	link_send(qp->requester.link, &frame, keys, NULL, 0);
 }
 
 void requester_task(void *owner)
@@ -272,7 +274,7 @@ void requester_task(void *owner)
 	}
 	if (qp->requester.state == REQUESTER_DOWN && !qp->requester.retry_waiting && is_sending_state(qp))
 		start_connect(qp);
-	ask_about_key(qp);
+	ask_about_keys(qp);
 	sq_run(qp);
 	watch_for_answer(qp);
 	pthread_mutex_unlock(&qp->lock);

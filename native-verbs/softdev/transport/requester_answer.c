@@ -157,14 +157,27 @@ static void on_read_data(struct softdev_qp *qp, const struct frame *frame)
 		wqe->received += frame->length;
 }
 
-/* Keeps nothing about a generation that is over; the READ then goes over the wire. Called with qp->lock held. */
-static void on_file_reply(struct softdev_qp *qp, const struct frame *frame, const int *fds, int fd_count)
+/*
+ * Keeps what the peer says about its keys, except about a generation that is over: a READ of that goes over the wire.
+ * Called with qp->lock held.
+ */
+static void on_file_reply(struct softdev_qp *qp, const struct frame *frame, const struct wire_key *keys, const int *fds,
+			  int fd_count)
 {
-	/* The link passes on regular files only. */
-	int used = qp->requester.peer && fd_count && !frame->status && path_mode() != PATH_CMA;
+	unsigned int count = qp->requester.peer ? frame->length / sizeof(*keys) : 0;
+	int used = 0;
 
-	if (qp->requester.peer && frame->status != ESTALE)
-		peer_file_add(qp->requester.peer, frame->rkey, frame->arg, !frame->status, used ? fds[0] : -1);
+	/* The link passes on regular files only, and fewer of them if this process has too many descriptors. */
+	for (unsigned int i = 0; i < count; i++) {
+		int fd = keys[i].has_file && used < fd_count ? fds[used++] : -1;
+
+		if (fd >= 0 && (keys[i].status || path_mode() == PATH_CMA)) {
+			close(fd);
+			fd = -1;
+		}
+		if (keys[i].status != ESTALE)
+			peer_file_add(qp->requester.peer, keys[i].rkey, keys[i].generation, !keys[i].status, fd);
+	}
 	link_close_fds(fds + used, fd_count - used);
 	qp->requester.waits_for_key = false;
 }
@@ -226,7 +239,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 	if (frame->op == WIRE_QP_OPEN_REPLY && qp->requester.state == REQUESTER_CONNECTING) {
 		ready = on_open_reply(qp, frame, payload, fds, fd_count);
 	} else if (frame->op == WIRE_FILE_REPLY) {
-		on_file_reply(qp, frame, fds, fd_count);
+		on_file_reply(qp, frame, payload, fds, fd_count);
 	} else {
 		link_close_fds(fds, fd_count);
 		if (frame->op == WIRE_FILE_REVOKE && qp->requester.peer)

@@ -332,7 +332,7 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 		responder_atomic(qp, frame, payload);
 		break;
 	case WIRE_FILE_REQUEST:
-		responder_share_file(qp, frame);
+		responder_share_files(qp, frame, payload);
 		break;
 	default:
 		responder_refuse(qp, frame->seq, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SUCCESS);

@@ -39,6 +39,6 @@ void responder_close(struct softdev_qp *qp);
 /* In responder_read.c, responder_atomic.c and file_share.c. Called without qp->lock. */
 void responder_read(struct softdev_qp *qp, const struct frame *frame);
 void responder_atomic(struct softdev_qp *qp, const struct frame *frame, const void *payload);
-void responder_share_file(struct softdev_qp *qp, const struct frame *frame);
+void responder_share_files(struct softdev_qp *qp, const struct frame *frame, const void *payload);
 
 #endif

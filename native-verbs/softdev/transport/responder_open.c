@@ -8,8 +8,8 @@
 #include "transport/wrong_keys.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Between hosts, the request must name both ends as the connection shows them. */
 static bool names_both_ends(const struct link *link, const struct qp_open *open)
@@ -41,8 +41,7 @@ static void accept_open(struct link *link, struct softdev_qp *qp, const struct q
 {
 	struct frame frame = {.op = WIRE_QP_OPEN_REPLY, .length = sizeof(struct qp_open_reply)};
 	struct qp_open_reply reply = {.qp_slot = qp->slot};
-	int table_fd = own_table_fd();
-	bool may_map = link_peer(link)->is_of_own_user && table_fd >= 0;
+	int table_fd = link_peer(link)->is_of_own_user ? fcntl(own_table_fd(), F_DUPFD_CLOEXEC, 0) : -1;
 
 	if (!link_peer(link)->is_tcp) { /* only short cuts use these; other hosts need not know our addresses */
 		reply.qp_generation = atomic_load(&own_table()->qp[qp->slot].generation);
@@ -54,9 +53,8 @@ static void accept_open(struct link *link, struct softdev_qp *qp, const struct q
 	memcpy(qp->responder.requester_id, open->requester, WIRE_REQUESTER_BYTES);
 	qp->responder.question_counted = false;
 	link_set_owner(link, &responder_ops, qp);
-	/* If the descriptor cannot be passed, the peer works without the table: every READ goes over the wire. */
-	if (link_send(link, &frame, &reply, &table_fd, may_map))
-		link_send(link, &frame, &reply, NULL, 0);
+	/* Without a descriptor the peer works without the table: every READ goes over the wire. */
+	link_send(link, &frame, &reply, &table_fd, table_fd >= 0);
 	link_flush(link);
 }
 

@@ -6,11 +6,14 @@
 #include "process/counters.h"
 #include "process/log.h"
 #include "process/settings.h"
+#include "queue/send_op.h"
 #include "transport/peer.h"
 
 #include <errno.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+enum { LOOK_AHEAD = 4 * WIRE_KEYS };
 
 ssize_t shortcut_pread(int fd, const struct iovec *iov, int count, uint64_t offset)
 {
@@ -101,20 +104,68 @@ static enum shortcut_result read_from(struct softdev_qp *qp, const struct wqe *w
 	return SHORTCUT_DONE;
 }
 
+static bool may_use_cma(const struct peer *peer)
+{
+	return path_mode() != PATH_FILE && peer_has_cma(peer);
+}
+
+/* Returns true if the READ can be served without the responder, should its key be right. */
+static bool may_serve(const struct peer *peer, const struct target_peer *from, const struct wqe *wqe,
+		      struct target *target)
+{
+	return wqe->length && target_find(from, wqe->rkey, target) &&
+	       target_covers(target, wqe->remote_addr, wqe->length) &&
+	       (may_use_cma(peer) || (target->has_file && path_mode() != PATH_CMA));
+}
+
+struct target_peer shortcut_source(const struct softdev_qp *qp)
+{
+	const struct shared_table *table = peer_table(qp->requester.peer);
+
+	return (struct target_peer){table, &table->qp[qp->requester.peer_slot], qp->requester.peer_generation};
+}
+
+static bool is_among(uint32_t rkey, const struct wire_key *keys, unsigned int count)
+{
+	while (count && keys[count - 1].rkey != rkey)
+		count--;
+	return count;
+}
+
+unsigned int shortcut_unknown_keys(struct softdev_qp *qp, struct wire_key *keys)
+{
+	struct peer *peer = qp->requester.peer;
+	const struct target_peer from = shortcut_source(qp);
+	unsigned int count = 0;
+	struct target target;
+
+	peer_lock_files(peer);
+	for (uint32_t i = qp->sq.exec; i != qp->sq.post && i - qp->sq.exec < LOOK_AHEAD && count < WIRE_KEYS; i++) {
+		struct wqe *wqe = sq_at(qp, i);
+
+		if (wqe->op->wire == WIRE_READ && !wqe->via_wire && !wqe->key_asked && may_serve(peer, &from, wqe, &target) &&
+		    peer_file_hold(peer, wqe->rkey, target.generation, NULL) == PEER_KEY_UNKNOWN) {
+			wqe->key_asked = true;
+			if (!is_among(wqe->rkey, keys, count))
+				keys[count++] = (struct wire_key){.generation = target.generation, .rkey = wqe->rkey};
+		} else if (!count) {
+			break;
+		}
+	}
+	peer_unlock_files(peer);
+	return count;
+}
+
 enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe, struct peer *peer,
 				   const struct target_peer *from)
 {
-	bool may_use_cma = path_mode() != PATH_FILE && peer_has_cma(peer);
 	enum shortcut_result result;
 	enum peer_file_state state;
 	struct peer_file *file;
 	struct target target;
 
-	if (!wqe->length || !target_find(from, wqe->rkey, &target) ||
-	    !target_covers(&target, wqe->remote_addr, wqe->length))
+	if (!may_serve(peer, from, wqe, &target))
 		return SHORTCUT_REFUSED;
-	if (!may_use_cma && (!target.has_file || path_mode() == PATH_CMA))
-		return SHORTCUT_REFUSED; /* whether or not the key is right */
 	peer_lock_files(peer);
 	state = peer_file_hold(peer, wqe->rkey, target.generation, &file);
 	peer_unlock_files(peer);
@@ -126,7 +177,7 @@ enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe,
 		peer_unlock_files(peer);
 		return result;
 	case PEER_FILE_NONE:
-		return may_use_cma ? read_from(qp, wqe, peer, NULL, from, &target) : SHORTCUT_REFUSED;
+		return may_use_cma(peer) ? read_from(qp, wqe, peer, NULL, from, &target) : SHORTCUT_REFUSED;
 	case PEER_KEY_UNKNOWN:
 		return SHORTCUT_UNKNOWN_KEY;
 	case PEER_KEY_WRONG:

@@ -16,6 +16,9 @@ enum shortcut_result {
 	SHORTCUT_REFUSED,
 };
 
+/* Returns where a queue pair that has a peer reads from. Called with qp->lock held. */
+struct target_peer shortcut_source(const struct softdev_qp *qp);
+
 /* The caller runs the send queue and does not hold qp->lock; the state may change meanwhile. */
 enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe, struct peer *peer,
 				   const struct target_peer *from);
@@ -27,6 +30,13 @@ enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe,
  */
 unsigned int shortcut_read_batch(struct softdev_qp *qp, const struct wqe *const *reads, unsigned int count,
 				 struct peer *peer, const struct target_peer *from);
+
+/*
+ * Writes to `keys` (WIRE_KEYS) those of the READs from the oldest on that a short cut could serve if the peer said that
+ * they are right, and notes that the peer is asked about them. Returns their number; 0 if it is known what the oldest
+ * READ needs. Called with qp->lock held, in REQUESTER_OPEN with a peer.
+ */
+unsigned int shortcut_unknown_keys(struct softdev_qp *qp, struct wire_key *keys);
 
 /* Shared by both: preadv(), noting what an errno of process_vm_readv() says about the peer, and counting READs. */
 ssize_t shortcut_pread(int fd, const struct iovec *iov, int count, uint64_t offset);

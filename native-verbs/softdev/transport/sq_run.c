@@ -65,8 +65,7 @@ static unsigned int gather(struct softdev_qp *qp, const struct wqe **reads)
 static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe, uint64_t *copied)
 {
 	struct peer *peer = peer_hold(qp->requester.peer);
-	const struct target_peer from = {peer_table(peer), &peer_table(peer)->qp[qp->requester.peer_slot],
-					 qp->requester.peer_generation};
+	const struct target_peer from = shortcut_source(qp);
 	const struct wqe *reads[SQ_BATCH];
 	unsigned int count = gather(qp, reads), done = 0;
 	enum shortcut_result result = SHORTCUT_DONE;
@@ -97,9 +96,7 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe, uint64_t *copie
 	if (done || qp->requester.state != REQUESTER_OPEN)
 		return true; /* what is not done is tried again after the next connect */
 	if (result == SHORTCUT_UNKNOWN_KEY && !wqe->key_asked) {
-		wqe->key_asked = true;
 		qp->requester.waits_for_key = true;
-		qp->requester.wanted_key = wqe->rkey;
 		progress_post(&qp->task);
 		return true;
 	}

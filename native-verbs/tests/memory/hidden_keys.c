@@ -25,6 +25,19 @@ static bool shows(const struct shared_table *table, uint32_t key)
 	return false;
 }
 
+/* Several guesses in one question: the answer tells of the first one only. */
+static void expect_one_answer(int fd, uint32_t rkey, uint64_t generation)
+{
+	struct frame frame = {.op = WIRE_FILE_REQUEST, .length = WIRE_KEYS * sizeof(struct wire_key)};
+	struct wire_key keys[WIRE_KEYS];
+
+	for (int i = 0; i < WIRE_KEYS; i++)
+		keys[i] = (struct wire_key){.generation = generation, .rkey = rkey ^ (1 + i)};
+	CHECK(raw_write_frame(fd, &frame, keys) && raw_read_frame(fd, &frame, keys, sizeof(keys)));
+	CHECK_EQUAL(frame.length, sizeof(*keys));
+	CHECK_EQUAL(keys[0].status, EACCES);
+}
+
 static void intrude(int control)
 {
 	const struct shared_table *table;
@@ -41,6 +54,7 @@ static void intrude(int control)
 	CHECK_EQUAL(raw_ask_for_file(fd, secret.offer.rkey, generation), 0);
 	CHECK_EQUAL(raw_ask_for_file(fd, secret.offer.rkey, generation + 2), ESTALE);
 	generation = table->mr[secret.hidden >> 16].generation;
+	expect_one_answer(fd, secret.hidden, generation);
 	while (refused < GUESSES && raw_ask_for_file(fd, secret.hidden ^ (1 + refused), generation) == EACCES)
 		refused++;
 	CHECK(refused > 0 && refused <= 256);

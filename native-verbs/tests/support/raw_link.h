@@ -52,7 +52,7 @@ struct raw_hello {
 
 static inline struct raw_hello raw_link_hello(enum link_kind kind)
 {
-	return (struct raw_hello){.magic = 0x314c5653, .version = 2, .kind = (uint16_t)kind};
+	return (struct raw_hello){.magic = 0x314c5653, .version = 3, .kind = (uint16_t)kind};
 }
 
 /*

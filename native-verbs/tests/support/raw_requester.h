@@ -65,13 +65,15 @@ static inline int raw_requester_enter(const struct address *to, const struct sha
 /* Asks for the file of a region: the status, or -1 if the link is closed. The descriptor is dropped. */
 static inline int raw_ask_for_file(int fd, uint32_t rkey, uint64_t generation)
 {
-	struct frame frame = {.op = WIRE_FILE_REQUEST, .rkey = rkey, .arg = generation};
+	struct wire_key key = {.generation = generation, .rkey = rkey};
+	struct frame frame = {.op = WIRE_FILE_REQUEST, .length = sizeof(key)};
 
-	if (!raw_write_frame(fd, &frame, NULL) || !raw_read_frame(fd, &frame, NULL, 0))
+	if (!raw_write_frame(fd, &frame, &key) || !raw_read_frame(fd, &frame, &key, sizeof(key)))
 		return -1;
 	CHECK_EQUAL(frame.op, WIRE_FILE_REPLY);
-	CHECK_EQUAL(frame.rkey, rkey);
-	return frame.status;
+	CHECK_EQUAL(frame.length, sizeof(key));
+	CHECK_EQUAL(key.rkey, rkey);
+	return key.status;
 }
 
 #endif

@@ -9,10 +9,10 @@ static void chat(int control)
 	int fd = raw_responder_accept(raw_responder_start(control));
 
 	for (uint64_t i = 0;; i++) {
-		const struct frame frames[] = {{.op = WIRE_FILE_REVOKE},
-					       {.op = WIRE_FILE_REPLY, .rkey = 1, .arg = i, .status = ENOENT}};
+		const struct wire_key key = {.generation = i, .rkey = 1, .status = ENOENT};
+		const struct frame frames[] = {{.op = WIRE_FILE_REVOKE}, {.op = WIRE_FILE_REPLY, .length = sizeof(key)}};
 
-		if (!raw_write_frame(fd, &frames[i % 2], NULL))
+		if (!raw_write_frame(fd, &frames[i % 2], &key))
 			break;
 		test_sleep_ms(PAUSE_MS);
 	}

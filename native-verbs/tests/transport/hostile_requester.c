@@ -54,7 +54,10 @@ static const struct scenario {
 	{"second handshake", {.op = FRAME_HELLO, .length = sizeof(struct raw_hello)}, HARMLESS(CLOSED)},
 	{"endless control frame",
 	 {.op = WIRE_FILE_REQUEST, .length = 0x80000000}, .sent = sizeof(struct frame) + 5000, HARMLESS(CLOSED)},
-	{"file of no region", {.op = WIRE_FILE_REQUEST, .rkey = -1u, .arg = 1}, HARMLESS(0)},
+	{"question about no key", {.op = WIRE_FILE_REQUEST, .length = sizeof(struct wire_key) - 1}, INVALID},
+	{"question about too many keys",
+	 {.op = WIRE_FILE_REQUEST, .length = (WIRE_KEYS + 1) * sizeof(struct wire_key)}, INVALID},
+	{"file of no region", {.op = WIRE_FILE_REQUEST, .length = sizeof(struct wire_key)}, HARMLESS(0)},
 };
 
 /* The reply brings a descriptor, which recv() drops. */
@@ -93,6 +96,7 @@ static void send_frame(int fd, const struct scenario *scenario, const struct off
 		frame.remote_addr += offer->addr;
 	if (scenario->knows_key)
 		frame.rkey ^= offer->rkey;
+	memset(bytes, 0xff, sizeof(bytes));
 	memcpy(bytes, &frame, sizeof(frame));
 	CHECK(send(fd, bytes, scenario->sent ? scenario->sent : sizeof(frame) + frame.length, MSG_NOSIGNAL) > 0);
 	if (scenario->ends)

@@ -26,6 +26,7 @@ enum layout {
 	APART,	    /* blocks of one region, with gaps between them */
 	NEIGHBOURS, /* blocks of one file, without gaps */
 	SPREAD,	    /* blocks of several files and of memory in turns, without gaps in the sink */
+	UNSEEN,	    /* the same, and nothing was read from them before */
 	LAYOUTS
 };
 
@@ -56,10 +57,10 @@ static struct region *add_file(struct side *side)
 	return keep_region(side, create_file_region(side->pd, BYTES, ALL_REMOTE));
 }
 
-/* Unless the blocks are apart, reads from each source once, because only READs with known keys make a batch. */
+/* Reads from NEIGHBOURS and from SPREAD sources once, because only READs with known keys make a batch. */
 static void open_sources(struct pair *pair)
 {
-	source_count = layout == SPREAD ? SOURCES : 1;
+	source_count = layout >= SPREAD ? SOURCES : 1;
 	for (int i = 0; i < source_count; i++) {
 		if (layout == APART)
 			sources[i] = pair->remote;
@@ -68,7 +69,7 @@ static void open_sources(struct pair *pair)
 		else
 			sources[i] = add_region(&pair->b, BYTES, ALL_REMOTE);
 		fill_pattern(sources[i]->bytes, BYTES, 3 + i);
-		if (layout != APART)
+		if (layout == NEIGHBOURS || layout == SPREAD)
 			read_and_expect(&pair->a, CHAIN, pair->local, 1, (uintptr_t)sources[i]->bytes,
 					sources[i]->mr->rkey, IBV_WC_SUCCESS);
 	}

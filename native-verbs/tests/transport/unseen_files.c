@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A list of READs of files that the reader has never read costs one question and one answer, however many files there
+ * are.
+ */
+#define _GNU_SOURCE
+#include "unseen.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+enum { MOST_RECEIVES = 8 };
+
+/* Calls of this process, the device's among them, because a program's functions come before those of libraries. */
+static atomic_int sent, received;
+
+EXPORTED ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	ssize_t (*next)(int, const struct msghdr *, int) = dlsym(RTLD_NEXT, "sendmsg");
+
+	atomic_fetch_add(&sent, 1);
+	return next(fd, message, flags);
+}
+
+EXPORTED ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+	ssize_t (*next)(int, struct msghdr *, int) = dlsym(RTLD_NEXT, "recvmsg");
+
+	atomic_fetch_add(&received, 1);
+	return next(fd, message, flags);
+}
+
+static void forget_calls(void)
+{
+	atomic_store(&sent, 0);
+	atomic_store(&received, 0);
+}
+
+static void expect_one_message(void)
+{
+	CHECK_EQUAL(atomic_load(&sent), 1);
+	CHECK(atomic_load(&received) <= MOST_RECEIVES);
+}
+
+static void serve(int fd)
+{
+	struct region files[UNSEEN_FILES];
+	struct side side;
+
+	unseen_offer(fd, &side, files);
+	test_await(fd);
+	forget_calls();
+	test_signal(fd);
+	test_await(fd);
+	expect_one_message();
+	unseen_destroy(&side, files);
+}
+
+static void body(void)
+{
+	struct test_peer peer = test_start_peer(serve);
+	struct unseen unseen;
+
+	unseen_open(&unseen, peer.fd, NULL);
+	test_signal(peer.fd);
+	test_await(peer.fd);
+	forget_calls();
+	unseen_read(&unseen);
+	expect_one_message();
+	CHECK_EQUAL(counters_now().reads_file, UNSEEN_FILES + test_path_is("file"));
+	test_signal(peer.fd);
+	test_join_peer(&peer);
+	close_side(&unseen.side);
+}
+
+int main(void)
+{
+	end_on_path("auto", start_on_path("auto", body));
+	end_on_path("file", start_on_path("file", body));
+}
