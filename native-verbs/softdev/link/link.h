@@ -104,8 +104,9 @@ static inline void link_close_fds(const int *fds, int count)
 void link_set_owner(struct link *link, const struct link_ops *ops, void *owner);
 
 /*
- * Queues a frame: copies the payload (`frame->length` bytes) and takes over the descriptors. Returns 0; -EPIPE if the
- * link is closed; or -ENOMEM, after which the link fails soon.
+ * Queues a frame: copies the payload (`frame->length` bytes) and takes over the descriptors. If the kernel does not let
+ * descriptors go (ETOOMANYREFS), the frame goes without them. Returns 0; -EPIPE if the link is closed; or -ENOMEM, after
+ * which the link fails soon.
  */
 int link_send(struct link *link, const struct frame *frame, const void *payload, const int *fds,
 	      int fd_count);

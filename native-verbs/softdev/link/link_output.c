@@ -166,9 +166,11 @@ static ssize_t send_iov(struct link *link, struct out_item *first, struct iovec 
 		header->cmsg_len = CMSG_LEN(sizeof(int) * first->fd_count);
 		memcpy(CMSG_DATA(header), first->fds, sizeof(int) * first->fd_count);
 	}
-	do
+	do {
 		written = sendmsg(link->watch.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (written < 0 && errno == EINTR);
+		if (written < 0 && errno == ETOOMANYREFS) /* too many are under way between all processes of the user */
+			message = (struct msghdr){.msg_iov = iov, .msg_iovlen = count};
+	} while (written < 0 && (errno == EINTR || errno == ETOOMANYREFS));
 	return written < 0 ? -errno : written;
 }
 

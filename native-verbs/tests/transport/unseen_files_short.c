@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Descriptors of files that cannot be passed are done without: the reader has no room for them, or their owner has none
- * for copies of them. Every READ brings its bytes in another way.
+ * for copies of them, or the user has too many under way between processes. Every READ brings its bytes in another way.
  */
 #include "descriptors.h"
 #include "unseen.h"
+#include "users.h"
 
 #include <sys/resource.h>
 
 enum { ROOM = 10 };
 
-static enum { READER, OWNER } who_is_short;
+static enum { READER, OWNER, USER } who_is_short;
 
 static void limit_descriptors(int most)
 {
@@ -19,15 +20,50 @@ static void limit_descriptors(int most)
 	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
 }
 
+/* The kernel spares processes with certain capabilities (unix(7), ETOOMANYREFS). */
+static void give_up_root(void)
+{
+	if (!geteuid())
+		become_user(NOBODY);
+	CHECK(!prctl(PR_SET_DUMPABLE, 1));
+}
+
+/* Puts more descriptors under way than the user may have, and leaves them there. */
+static void exhaust_user(void)
+{
+	enum { AT_ONCE = 200, MESSAGES = 3 };
+	int fds[2], passed[AT_ONCE];
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(passed))];
+	} control = {.header = {CMSG_LEN(sizeof(passed)), SOL_SOCKET, SCM_RIGHTS}};
+	struct iovec iov = {passed, 1};
+	struct msghdr message = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+
+	for (int i = 0; i < AT_ONCE; i++)
+		passed[i] = STDERR_FILENO;
+	memcpy(CMSG_DATA(&control.header), passed, sizeof(passed));
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds));
+	for (int i = 0; i < MESSAGES; i++)
+		CHECK_EQUAL(sendmsg(fds[0], &message, 0), 1);
+	limit_descriptors(AT_ONCE);
+	CHECK_FAILS(sendmsg(fds[0], &message, 0), ETOOMANYREFS);
+}
+
 static void serve(int fd)
 {
 	struct region files[UNSEEN_FILES];
 	struct side side;
 
+	if (who_is_short == USER)
+		give_up_root();
 	unseen_offer(fd, &side, files);
 	test_await(fd);
 	if (who_is_short == OWNER)
 		limit_descriptors(open_descriptors() + ROOM);
+	else if (who_is_short == USER)
+		exhaust_user();
 	test_signal(fd);
 	test_await(fd);
 	unseen_destroy(&side, files);
@@ -39,6 +75,8 @@ static void body(void)
 	struct softverbs_counters before, after;
 	struct unseen unseen;
 
+	if (who_is_short == USER)
+		give_up_root();
 	unseen_open(&unseen, peer.fd, NULL);
 	test_signal(peer.fd);
 	test_await(peer.fd);
@@ -60,7 +98,7 @@ int main(void)
 {
 	static const char *const paths[] = {"auto", "file"};
 
-	for (who_is_short = READER; who_is_short <= OWNER; who_is_short++)
+	for (who_is_short = READER; who_is_short <= USER; who_is_short++)
 		for (unsigned int i = 0; i < COUNT_OF(paths); i++)
 			end_on_path(paths[i], start_on_path(paths[i], body));
 }
