@@ -73,6 +73,38 @@ void bench_pin(pthread_t thread, unsigned int n)
 	CHECK_EQUAL(pthread_setaffinity_np(thread, sizeof(one), &one), 0);
 }
 
+struct second {
+	void *(*run)(void *);
+	void *argument;
+	pthread_barrier_t both_run;
+};
+
+static void *run_second(void *argument)
+{
+	struct second *second = argument;
+
+	pthread_barrier_wait(&second->both_run);
+	return second->run(second->argument);
+}
+
+void bench_run_both(void *(*run)(void *), void *first, void *argument)
+{
+	struct second second = {.run = run, .argument = argument};
+	pthread_t thread;
+
+	if (!argument) {
+		run(first);
+		return;
+	}
+	CHECK(!pthread_barrier_init(&second.both_run, NULL, 2));
+	CHECK(!pthread_create(&thread, NULL, run_second, &second));
+	bench_pin(thread, 1);
+	pthread_barrier_wait(&second.both_run);
+	run(first);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(!pthread_barrier_destroy(&second.both_run));
+}
+
 static double clock_us(clockid_t clock)
 {
 	struct timespec now;

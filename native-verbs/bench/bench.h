@@ -41,5 +41,7 @@ bool bench_is_smoke(void);
 void bench_run(const struct bench_case *bench, void *scene);
 /* Keeps a thread on the n-th of the CPUs that the process may use. From one thread only. */
 void bench_pin(pthread_t thread, unsigned int n);
+/* Runs run(first) in this thread and, unless `second` is NULL, run(second) in another one, each on a CPU of its own. */
+void bench_run_both(void *(*run)(void *), void *first, void *second);
 
 #endif

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "scene.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/uio.h>
 
@@ -32,7 +31,6 @@ struct worker {
 };
 
 static struct worker workers[THREADS];
-static pthread_barrier_t both_run;
 
 static uint64_t next_offset(struct worker *worker)
 {
@@ -99,27 +97,11 @@ static void *device(void *argument)
 	return NULL;
 }
 
-/* The caller is the first of the threads; it lets go when both are on their CPUs. */
-static void *run_second(void *run)
-{
-	pthread_barrier_wait(&both_run);
-	return (*(void *(**)(void *))run)(&workers[1]);
-}
-
 static void on_threads(void *(*run)(void *), uint64_t operations)
 {
-	pthread_t second;
-
 	for (unsigned int i = 0; i < threads; i++)
 		workers[i].operations = operations / threads;
-	if (threads > 1) {
-		CHECK(!pthread_create(&second, NULL, run_second, &run));
-		bench_pin(second, 1);
-		pthread_barrier_wait(&both_run);
-	}
-	run(&workers[0]);
-	if (threads > 1)
-		CHECK(!pthread_join(second, NULL));
+	bench_run_both(run, &workers[0], threads > 1 ? &workers[1] : NULL);
 }
 
 static void run_raw(void *unused, uint64_t operations)
@@ -188,7 +170,6 @@ static void body(void)
 		offsets[i] = (seed >> 24) % (scene.source_bytes - BYTES);
 	}
 	workers[1].next = OFFSETS / 2;
-	CHECK(!pthread_barrier_init(&both_run, NULL, THREADS));
 	bench_pin(pthread_self(), 0);
 	for (posting = CHAINED; posting <= ONE_BY_ONE; posting++)
 		for (int i = 0; i < 6; i++) {
