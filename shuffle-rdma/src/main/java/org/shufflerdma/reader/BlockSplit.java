@@ -21,9 +21,9 @@ import scala.collection.Seq;
 import scala.runtime.BoxesRunTime;
 
 /**
- * Parts the blocks of a reduce task: those of other executors that have a location are read directly,
- * and Spark's block iterator has all others, which are local, without a location, or too large for
- * memory. Used by the task's thread alone.
+ * Parts the blocks of a reduce task: those that have a location are read directly, also this
+ * executor's own, and Spark's block iterator has all others, which have no location, are too large for
+ * memory, or are files of this host that Spark reads by itself. Used by the task's thread alone.
  */
 final class BlockSplit {
   private final LocationTable.Shuffle locations;
@@ -60,8 +60,8 @@ final class BlockSplit {
   void addAll(Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> executors) {
     while (executors.hasNext()) {
       Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>> blocks = executors.next();
-      if (isRemote(blocks._1())) {
-        addRemote(blocks._1(), blocks._2());
+      if (isReadByRdma(blocks._1())) {
+        add(blocks._1(), blocks._2());
       } else {
         others.add(blocks);
       }
@@ -69,13 +69,19 @@ final class BlockSplit {
     Collections.shuffle(direct); // so that not all tasks begin with the same executor
   }
 
-  /** Whether Spark reads the blocks of this executor over the network. */
-  private boolean isRemote(BlockManagerId address) {
-    return !address.executorId().equals(self.executorId())
-        && !(readsDisksOfHost && address.host().equals(self.host()));
+  /**
+   * Own blocks are as well: the READ of one costs less than Spark's way over the index file and the data
+   * file, which opens both.
+   */
+  private boolean isReadByRdma(BlockManagerId address) {
+    return isOwn(address) || !(readsDisksOfHost && address.host().equals(self.host()));
   }
 
-  private void addRemote(BlockManagerId address, Seq<Tuple3<BlockId, Object, Object>> blocks) {
+  private boolean isOwn(BlockManagerId address) {
+    return address.executorId().equals(self.executorId());
+  }
+
+  private void add(BlockManagerId address, Seq<Tuple3<BlockId, Object, Object>> blocks) {
     Set<Integer> mapsOfSpark = batches ? mapsWithLargeBlocks(blocks) : Set.of();
     List<Tuple3<BlockId, Object, Object>> rest = new ArrayList<>();
     DirectSource source = null;
@@ -96,7 +102,7 @@ final class BlockSplit {
       if (source == null) {
         peer = location.peer();
         InetSocketAddress tcp = InetSocketAddress.createUnresolved(address.host(), address.port());
-        source = new DirectSource(address, new PeerBlocks(peer, tcp), batches);
+        source = new DirectSource(address, isOwn(address), new PeerBlocks(peer, tcp), batches);
         direct.add(source);
       }
       source.add(location, ((ShuffleBlockId) block._1()).reduceId(), block);

@@ -25,8 +25,8 @@ final class CountingReadMetrics implements ShuffleReadMetricsReporter {
   }
 
   /** Not called by Spark's own reader, whose host-local blocks count as local ones. */
-  void iteratorConstructed() {
-    iteratorConstructed = true;
+  void iteratorConstructed(boolean constructed) {
+    iteratorConstructed = constructed;
   }
 
   /** All blocks that Spark has counted as remote, by whichever path. */
@@ -49,6 +49,14 @@ final class CountingReadMetrics implements ShuffleReadMetricsReporter {
       ended.taskMetrics().mergeShuffleReadMetrics();
       taskEnd.accept(counters);
     });
+  }
+
+  /** A block of this executor's own has been read, but not by Spark's iterator. */
+  void ownBlockRead(long bytes) {
+    counters.add(Counter.LOCAL_BLOCKS, 1);
+    counters.add(Counter.LOCAL_BYTES, bytes);
+    spark.incLocalBlocksFetched(1);
+    spark.incLocalBytesRead(bytes);
   }
 
   @Override

@@ -217,7 +217,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     takeLeft();
     directEnded = !taken;
     if (taken) {
-      count(fetch.bytes().lengthBytes());
+      count(sourceOf(fetch.peer()), fetch.bytes().lengthBytes());
     }
     return taken;
   }
@@ -239,9 +239,16 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     fetch.left().clear();
   }
 
-  /** Leaves a block to TCP, unless that does not reach its executor either. */
+  /**
+   * Leaves a block to Spark's client, which reads it from the disk if it is this executor's own, else by
+   * TCP, unless that does not reach its executor either.
+   */
   private void leave(DirectSource source, int block, TcpReason reason, Throwable cause) {
     log.note(source.id(block).name(), source.address().executorId(), reason, cause);
+    if (source.isOwn()) {
+      source.leave(block);
+      return;
+    }
     counters.add(reason, 1);
     counters.add(Counter.MISSED_BLOCKS, reason == TcpReason.WITHDRAWN ? 1 : 0);
     if (reason == TcpReason.PEER_UNREACHABLE) {
@@ -267,10 +274,14 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
   }
 
   /** Counts a block when Spark's iterator counts its own. */
-  private void count(long bytes) {
-    metrics.incRemoteBytesRead(bytes);
-    metrics.incRemoteBlocksFetched(1);
-    counters.add(Counter.RDMA_BYTES, bytes);
-    counters.add(Counter.RDMA_BLOCKS, 1);
+  private void count(DirectSource source, long bytes) {
+    if (source.isOwn()) {
+      metrics.ownBlockRead(bytes);
+    } else {
+      metrics.incRemoteBytesRead(bytes);
+      metrics.incRemoteBlocksFetched(1);
+      counters.add(Counter.RDMA_BYTES, bytes);
+      counters.add(Counter.RDMA_BLOCKS, 1);
+    }
   }
 }

@@ -22,6 +22,7 @@ final class DirectSource {
   private static final long MAX_BATCH_BYTES = 8 << 20;
 
   private final BlockManagerId address;
+  private final boolean isOwn;
   private final PeerBlocks reads;
 
   /** What the tracker said of each partition, in the order of the blocks that contain them. */
@@ -41,10 +42,12 @@ final class DirectSource {
   private long openBytes;
 
   /**
+   * @param isOwn whether the executor is the one that runs the task
    * @param batches whether neighbouring partitions of a map output make one block
    */
-  DirectSource(BlockManagerId address, PeerBlocks reads, boolean batches) {
+  DirectSource(BlockManagerId address, boolean isOwn, PeerBlocks reads, boolean batches) {
     this.address = address;
+    this.isOwn = isOwn;
     this.reads = reads;
     this.firsts = batches ? new ArrayList<>() : null;
   }
@@ -55,6 +58,11 @@ final class DirectSource {
 
   BlockManagerId address() {
     return address;
+  }
+
+  /** Whether the blocks are local ones for Spark, which reads what is left of them from the disk. */
+  boolean isOwn() {
+    return isOwn;
   }
 
   /** Adds a partition, which {@link #end} must follow once all have been added. */

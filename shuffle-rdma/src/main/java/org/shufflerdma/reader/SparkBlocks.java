@@ -51,12 +51,12 @@ final class SparkBlocks {
       boolean batches,
       long maxBytesInFlight) {
     if (!blocks.hasNext()) {
-      metrics.iteratorConstructed();
       return none();
     }
     SparkConf conf = env.conf();
     SerializerManager serializerManager = env.serializerManager();
     Function2<BlockId, InputStream, InputStream> unwrap = serializerManager::wrapStream;
+    metrics.iteratorConstructed(false);
     ShuffleBlockFetcherIterator iterator = new ShuffleBlockFetcherIterator(
         context,
         client,
@@ -76,7 +76,7 @@ final class SparkBlocks {
         metrics,
         batches,
         new SystemClock());
-    metrics.iteratorConstructed();
+    metrics.iteratorConstructed(true);
     return iterator.toCompletionIterator();
   }
 }

@@ -25,7 +25,7 @@ class BlockSplitTest {
   private static final int PARTITIONS = 8;
   private static final long LARGE = 1_000_000;
   private static final BlockManagerId SELF =
-      BlockManagerId.apply("1", "worker-1", 7079, Option.empty());
+      BlockManagerId.apply("1", "worker-3", 7079, Option.empty());
   private static final BlockManagerId OWNER = new PublishedEndpoint(
           "10.1.2.3", 41234, "0123456789abcdef0123456789abcdef")
       .addTo(BlockManagerId.apply("3", "worker-3", 7079, Option.empty()));
@@ -55,7 +55,19 @@ class BlockSplitTest {
   private static BlockSplit split(
       BlockManagerId at, boolean batches, Tuple3<BlockId, Object, Object>... blocks)
       throws Exception {
-    BlockSplit split = new BlockSplit(locations(), SELF, false, LARGE, batches);
+    return split(SELF, at, false, batches, blocks);
+  }
+
+  @SafeVarargs
+  @SuppressWarnings("varargs") // List.of copies them
+  private static BlockSplit split(
+      BlockManagerId self,
+      BlockManagerId at,
+      boolean readsDisksOfHost,
+      boolean batches,
+      Tuple3<BlockId, Object, Object>... blocks)
+      throws Exception {
+    BlockSplit split = new BlockSplit(locations(), self, readsDisksOfHost, LARGE, batches);
     split.addAll(
         BlockSplit.scalaSeq(List.of(new Tuple2<>(at, BlockSplit.scalaSeq(List.of(blocks)))))
             .iterator());
@@ -96,8 +108,16 @@ class BlockSplitTest {
   }
 
   @Test
-  void ownBlocksAreSparks() throws Exception {
-    BlockSplit split = split(SELF, false, block(0, 1, 10));
+  void ownBlocksAreReadDirectlyAsWell() throws Exception {
+    BlockSplit split = split(OWNER, OWNER, true, false, block(0, 1, 10), block(2, 1, 10));
+    assertThat(direct(split)).containsExactly("shuffle_4_70_1");
+    assertThat(split.direct().get(0).isOwn()).isTrue();
+    assertThat(others(split)).containsExactly("shuffle_4_72_1");
+  }
+
+  @Test
+  void blocksOfThisHostAreSparksWhereItReadsTheDisksOfTheHost() throws Exception {
+    BlockSplit split = split(SELF, OWNER, true, false, block(0, 1, 10));
     assertThat(split.direct()).isEmpty();
     assertThat(others(split)).containsExactly("shuffle_4_70_1");
   }
