@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.connection;
 
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.shufflerdma.verbs.CompletionBatch;
 import org.shufflerdma.verbs.CompletionChannel;
 import org.shufflerdma.verbs.CompletionQueue;
@@ -10,10 +14,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes completions from the transport's completion queue and tells the lists they end. One thread
- * turns it, and sleeps while there are none.
+ * Takes completions from the transport's completion queue and tells the lists they end. A thread that
+ * reads blocks polls by itself, and wants to be woken only while it has nothing else to do. One more
+ * thread turns this: it is woken while somebody expects completions, and looks now and then in any
+ * case. Any thread may call the public methods, which do not wait for completions.
  */
-final class CompletionPoller {
+public final class CompletionPoller {
   private static final Logger LOG = LoggerFactory.getLogger(CompletionPoller.class);
   private static final int BATCH = 64;
   private static final int WAIT_MS = 200;
@@ -22,7 +28,19 @@ final class CompletionPoller {
   private final CompletionChannel channel;
   private final PendingReads pending;
   private final TransportStats stats;
-  private final CompletionBatch batch = new CompletionBatch(BATCH);
+
+  /** Threads that wait for completions, and lists for which nobody polls. */
+  private final AtomicInteger expecting = new AtomicInteger();
+
+  /** Lists that have ended, and whose outcome the turning thread tells. */
+  private final Queue<PostedList> untold = new ConcurrentLinkedQueue<>();
+
+  /** Held by the one thread that polls; not a lock, as no thread may poll within its own poll. */
+  final Semaphore polling = new Semaphore(1);
+
+  private final CompletionBatch batch = new CompletionBatch(BATCH); // whoever polls uses it
+  private volatile boolean turning = true;
+  private boolean closed; // guarded by this
 
   CompletionPoller(
       CompletionQueue queue,
@@ -35,22 +53,101 @@ final class CompletionPoller {
     this.stats = stats;
   }
 
-  /** Completions that come between the first poll and the arming are found by the second. */
-  void turn() throws VerbsException {
-    if (poll() == 0) {
-      queue.requestNotify(false);
-      if (poll() == 0) {
-        channel.await(WAIT_MS);
+  /** Takes what has completed, unless another thread is doing so. */
+  public void poll() {
+    if (polling.tryAcquire()) {
+      try {
+        takeAll();
+      } catch (VerbsException e) {
+        logFailure(e);
+      } finally {
+        polling.release();
       }
     }
   }
 
-  private int poll() throws VerbsException {
-    int count = queue.poll(batch);
-    for (int i = 0; i < count; i++) {
-      dispatch(batch.wrId(i), batch.status(i), batch.vendorError(i));
+  /**
+   * From now on, until {@link #expectNoMore}, the turning thread is woken by completions. Whoever waits
+   * for one then calls {@link #poll}, as it may have come before.
+   */
+  public void expect() {
+    expecting.incrementAndGet();
+    try {
+      requestEvent();
+    } catch (VerbsException e) {
+      logFailure(e);
     }
-    return count;
+  }
+
+  private synchronized void requestEvent() throws VerbsException {
+    if (!closed) {
+      queue.requestNotify(false);
+    }
+  }
+
+  /** Ends what one call of {@link #expect} began. */
+  public void expectNoMore() {
+    expecting.decrementAndGet();
+  }
+
+  /** The turning thread meets the failure as well, and ends the transport. */
+  private static void logFailure(VerbsException failure) {
+    LOG.debug("Completions could not be taken", failure);
+  }
+
+  /** One step of the turning thread, which must not call this again after an exception. */
+  void turn() throws VerbsException {
+    try {
+      if (takeAndTell()) {
+        return;
+      }
+      if (expecting.get() > 0) {
+        requestEvent();
+        if (takeAndTell()) { // what came between the poll and the request causes no event
+          return;
+        }
+      }
+      channel.await(WAIT_MS);
+    } catch (Throwable t) {
+      turning = false;
+      tellUntold();
+      throw t;
+    }
+  }
+
+  /** True if there was anything. */
+  private boolean takeAndTell() throws VerbsException {
+    boolean found;
+    polling.acquireUninterruptibly();
+    try {
+      found = takeAll();
+    } finally {
+      polling.release();
+    }
+    return tellUntold() || found;
+  }
+
+  private boolean tellUntold() {
+    boolean found = false;
+    PostedList list;
+    while ((list = untold.poll()) != null) {
+      found = true;
+      tell(list);
+    }
+    return found;
+  }
+
+  private boolean takeAll() throws VerbsException {
+    boolean found = false;
+    int count = BATCH;
+    while (count == BATCH) {
+      count = queue.poll(batch);
+      found |= count > 0;
+      for (int i = 0; i < count; i++) {
+        dispatch(batch.wrId(i), batch.status(i), batch.vendorError(i));
+      }
+    }
+    return found;
   }
 
   /**
@@ -64,13 +161,41 @@ final class CompletionPoller {
       return;
     }
     try {
-      list.connection.completed(wrId, list, status, vendorError);
+      if (!list.connection.completed(wrId, list, status, vendorError)) {
+        return;
+      }
     } catch (RuntimeException e) {
       LOG.error(
           "Completion {} of a READ from {} could not be handled",
           WcStatus.name(status),
           list.connection.peer(),
           e);
+      return;
+    }
+    if (list.completion.isPolledFor()) {
+      tell(list);
+    } else {
+      untold.add(list);
+      if (!turning) {
+        tellUntold();
+      }
+    }
+  }
+
+  private static void tell(PostedList list) {
+    try {
+      list.tell();
+    } catch (RuntimeException e) {
+      LOG.error(
+          "The outcome of a list of READs from {} could not be told", list.connection.peer(), e);
+    }
+  }
+
+  /** No completion is taken any more. The turning thread has ended. */
+  void close() {
+    polling.acquireUninterruptibly(); // for good: the queue is about to be destroyed
+    synchronized (this) {
+      closed = true;
     }
   }
 }

@@ -25,10 +25,10 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The initiator's end of one reliable connection, shared by all fetches from its peer. Any thread
- * posts; the poller completes. It breaks once, for whatever first reason; its owner then takes it
+ * posts, and whoever polls completes. It breaks once, for whatever first reason; its owner then takes it
  * down with {@link #destroy}, after which every list that was posted has been told its outcome.
  *
- * <p>The post lock is never taken by the poller: a device may do the whole transfer in the post.
+ * <p>Nobody who polls takes the post lock: a device may do the whole transfer in the post.
  */
 public final class Connection {
   private static final Logger LOG = LoggerFactory.getLogger(Connection.class);
@@ -42,6 +42,7 @@ public final class Connection {
   private final ConnectionId id;
   private final QueuePair queuePair;
   private final PendingReads pending;
+  private final CompletionPoller poller;
   private final TransportStats stats;
   private final Consumer<Connection> whenBroken;
   private final SendBudget budget;
@@ -62,6 +63,7 @@ public final class Connection {
       ConnectionId id,
       QueuePair queuePair,
       PendingReads pending,
+      CompletionPoller poller,
       TransportStats stats,
       Consumer<Connection> whenBroken,
       TransportSettings settings) {
@@ -70,6 +72,7 @@ public final class Connection {
     this.id = id;
     this.queuePair = queuePair;
     this.pending = pending;
+    this.poller = poller;
     this.stats = stats;
     this.whenBroken = whenBroken;
     this.budget = new SendBudget(settings.sendQueueDepth());
@@ -135,7 +138,7 @@ public final class Connection {
       Deadline deadline)
       throws NoConnectionException, TimeoutException, InterruptedException {
     int size = reads.size();
-    if (!budget.acquire(size, deadline)) {
+    if (!takePlaces(size, deadline)) {
       if (!isOpen()) {
         throw brokenException();
       }
@@ -155,6 +158,20 @@ public final class Connection {
       postLocked(reads, list);
     } finally {
       postLock.unlock();
+    }
+  }
+
+  /** Places become free when completions are taken, which somebody must do while this waits. */
+  private boolean takePlaces(int places, Deadline deadline) throws InterruptedException {
+    if (budget.tryAcquire(places)) {
+      return true;
+    }
+    poller.expect();
+    try {
+      poller.poll();
+      return budget.acquire(places, deadline);
+    } finally {
+      poller.expectNoMore();
     }
   }
 
@@ -179,6 +196,9 @@ public final class Connection {
       lastProgressNs = System.nanoTime();
     }
     list.sink.posted();
+    if (!list.completion.isPolledFor()) {
+      poller.expect();
+    }
     long wrId = pending.add(list);
     outstanding.put(wrId, list);
     batch.clear();
@@ -207,8 +227,13 @@ public final class Connection {
     }
   }
 
-  /** Called by the poller for each completion that belongs to a list of this connection. */
-  void completed(long wrId, PostedList list, int status, int vendorError) {
+  /**
+   * Called for each completion that belongs to a list of this connection, in their order, by the thread
+   * that polls.
+   *
+   * @return whether the list has ended with it, whose outcome is to be told then
+   */
+  boolean completed(long wrId, PostedList list, int status, int vendorError) {
     lastProgressNs = System.nanoTime();
     int index = PendingReads.index(wrId);
     if (status != WcStatus.SUCCESS) {
@@ -222,28 +247,37 @@ public final class Connection {
       breakWith(failure, WcStatus.text(status) + ", vendor error " + vendorError);
     }
     if (index != list.size - 1 || !retire(PendingReads.firstWrId(wrId), list)) {
-      return;
+      return false;
     }
     if (status == WcStatus.SUCCESS) {
       stats.readBytesCompleted.add(list.totalBytes);
       if (list.carriesData) {
         state.succeeded();
       }
-      list.completion.succeeded();
     } else {
-      list.completion.failed(list.failure(knownBreakage()));
+      list.failed(knownBreakage());
     }
+    return true;
   }
 
   /** Ends a list for the device's side; true for the one caller that does. */
   private boolean retire(long wrId, PostedList list) {
-    if (!pending.remove(wrId)) {
+    if (!end(wrId, list)) {
       return false;
     }
     outstanding.remove(wrId);
     budget.release(list.size);
     list.sink.completed();
     return true;
+  }
+
+  /** Ends the wait for a list; true for the one caller that does. */
+  private boolean end(long wrId, PostedList list) {
+    boolean ended = pending.remove(wrId);
+    if (ended && !list.completion.isPolledFor()) {
+      poller.expectNoMore();
+    }
+    return ended;
   }
 
   /** Ends the connection's use; the first failure counts, later ones are ignored. */
@@ -269,7 +303,7 @@ public final class Connection {
     boolean destroyed = nobodyPosts && closeQueuePair();
     for (Map.Entry<Long, PostedList> entry : outstanding.entrySet()) {
       PostedList list = entry.getValue();
-      boolean ended = destroyed ? retire(entry.getKey(), list) : pending.remove(entry.getKey());
+      boolean ended = destroyed ? retire(entry.getKey(), list) : end(entry.getKey(), list);
       if (ended) {
         tellFailed(list);
       }
@@ -308,7 +342,8 @@ public final class Connection {
   /** A completion that throws must not keep the others from being told. */
   private void tellFailed(PostedList list) {
     try {
-      list.completion.failed(list.failure(knownBreakage()));
+      list.failed(knownBreakage());
+      list.tell();
     } catch (RuntimeException e) {
       LOG.error("The failure of a list of READs from {} could not be reported", peer, e);
     }
@@ -329,6 +364,16 @@ public final class Connection {
 
   /** Lists that the device took in part have no last completion to wait for. */
   private void drain(Deadline deadline) {
+    poller.expect();
+    try {
+      poller.poll();
+      awaitCompletions(deadline);
+    } finally {
+      poller.expectNoMore();
+    }
+  }
+
+  private void awaitCompletions(Deadline deadline) {
     boolean interrupted = false;
     while (!interrupted
         && !deadline.expired()

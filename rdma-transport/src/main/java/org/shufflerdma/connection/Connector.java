@@ -37,6 +37,7 @@ final class Connector {
   private final ProtectionDomain domain;
   private final CompletionQueue queue;
   private final PendingReads pending;
+  private final CompletionPoller poller;
   private final BufferPool buffers;
   private final Handshake handshake;
   private final TransportStats stats;
@@ -50,6 +51,7 @@ final class Connector {
       ProtectionDomain domain,
       CompletionQueue queue,
       PendingReads pending,
+      CompletionPoller poller,
       BufferPool buffers,
       Handshake handshake,
       TransportStats stats) {
@@ -60,6 +62,7 @@ final class Connector {
     this.domain = domain;
     this.queue = queue;
     this.pending = pending;
+    this.poller = poller;
     this.buffers = buffers;
     this.handshake = handshake;
     this.stats = stats;
@@ -86,7 +89,7 @@ final class Connector {
       Handshake.Reply reply = shakeHands(peer, id, conversation, deadline);
       establish(peer, id, queuePair);
       Connection connection =
-          new Connection(state, id, queuePair, pending, stats, whenBroken, settings);
+          new Connection(state, id, queuePair, pending, poller, stats, whenBroken, settings);
       return new Unverified(connection, conversation, reply);
     } catch (Throwable t) {
       discard(id, queuePair);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.connection;
 
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.verbs.WcStatus;
 
 /**
  * A chain of READs that the device has, or is about to get. From posting on it is touched by the
- * poller alone, until its last completion, or the destruction of its queue pair, ends it.
+ * thread that polls alone, until its last completion, or the destruction of its queue pair, ends it.
  */
 final class PostedList {
   final Connection connection;
@@ -18,6 +19,9 @@ final class PostedList {
 
   /** Set when the device took only a part: its last READ, the signalled one, will not complete. */
   volatile boolean truncated;
+
+  /** Set once, when the list has ended. */
+  private @Nullable ReadFailure failure;
 
   private int culprit = ReadFailure.NO_CULPRIT;
   private int wcStatus;
@@ -47,9 +51,19 @@ final class PostedList {
     }
   }
 
-  ReadFailure failure(NoConnectionException breakage) {
-    return culprit == ReadFailure.NO_CULPRIT
+  /** The list has ended with the connection. */
+  void failed(NoConnectionException breakage) {
+    failure = culprit == ReadFailure.NO_CULPRIT
         ? ReadFailure.collateral(breakage)
         : new ReadFailure(culprit, wcStatus, vendorError, breakage);
+  }
+
+  /** Tells the outcome of the list, which has ended. */
+  void tell() {
+    if (failure == null) {
+      completion.succeeded();
+    } else {
+      completion.failed(failure);
+    }
   }
 }

@@ -25,6 +25,7 @@ public final class RdmaTransport implements AutoCloseable {
   private final ProtectionDomain domain;
   private final BufferPool buffers;
   private final ConnectionPool connections;
+  private final CompletionPoller poller;
   private final InboundListener listener;
   private final TransportStats stats;
   private final Acquired acquired;
@@ -37,6 +38,7 @@ public final class RdmaTransport implements AutoCloseable {
       ProtectionDomain domain,
       BufferPool buffers,
       ConnectionPool connections,
+      CompletionPoller poller,
       InboundListener listener,
       TransportStats stats,
       Acquired acquired) {
@@ -47,6 +49,7 @@ public final class RdmaTransport implements AutoCloseable {
     this.domain = domain;
     this.buffers = buffers;
     this.connections = connections;
+    this.poller = poller;
     this.listener = listener;
     this.stats = stats;
     this.acquired = acquired;
@@ -98,6 +101,11 @@ public final class RdmaTransport implements AutoCloseable {
 
   public ConnectionPool connections() {
     return connections;
+  }
+
+  /** Takes the completions of what is posted over the connections. */
+  public CompletionPoller poller() {
+    return poller;
   }
 
   public TransportStats stats() {

@@ -11,4 +11,13 @@ public interface ReadCompletion {
 
   /** The content of the buffer is undefined and the connection is gone. */
   void failed(ReadFailure failure);
+
+  /**
+   * Whether the thread that waits for the outcome calls {@link CompletionPoller#poll}, so that no other
+   * thread is woken for it. Then any polling thread may tell the outcome, which must take next to no
+   * time.
+   */
+  default boolean isPolledFor() {
+    return false;
+  }
 }

@@ -26,6 +26,20 @@ final class SendBudget {
     this.free = depth;
   }
 
+  /** False if the places are not free, others wait for some, or the budget is closed. */
+  boolean tryAcquire(int places) {
+    lock.lock();
+    try {
+      if (closed || !waiting.isEmpty() || free < places) {
+        return false;
+      }
+      free -= places;
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** False if the places did not become free in time, or the budget is closed. */
   boolean acquire(int places, Deadline deadline) throws InterruptedException {
     if (places < 1 || places > depth) {

@@ -68,6 +68,7 @@ record TransportOpener(TransportSettings settings, LocalIdentity identity, Acqui
     // The side that connects to peers and reads from them.
     PendingReads pending = new PendingReads();
     CompletionPoller poller = new CompletionPoller(queue, events, pending, stats);
+    acquired.keep(poller::close);
     LoopThread pollThread = new LoopThread(name + "-poller", poller::turn);
     acquired.keep(pollThread::stop);
     ThreadPoolExecutor closer = Workers.pool(name + "-closer", CLOSER_THREADS);
@@ -75,7 +76,7 @@ record TransportOpener(TransportSettings settings, LocalIdentity identity, Acqui
     ThreadPoolExecutor prober = Workers.pool(name + "-probe", PROBER_THREADS);
     acquired.keep(prober::shutdownNow);
     Connector connector = new Connector(
-        settings, device, setup, loop, domain, queue, pending, buffers, handshake, stats);
+        settings, device, setup, loop, domain, queue, pending, poller, buffers, handshake, stats);
     ConnectionPool connections = new ConnectionPool(
         settings,
         new ConnectionLimit(connectionLimit(info, queue)),
@@ -126,6 +127,7 @@ record TransportOpener(TransportSettings settings, LocalIdentity identity, Acqui
         domain,
         buffers,
         connections,
+        poller,
         listener,
         stats,
         acquired);

@@ -221,7 +221,14 @@ public final class DirectFetch implements AutoCloseable {
 
   private void await() throws InterruptedException {
     long start = System.nanoTime();
-    LockSupport.parkNanos(this, WAIT_NS);
+    context.poller().expect();
+    try {
+      context.poller().poll();
+      LockSupport.parkNanos(
+          this, WAIT_NS); // returns at once if the outcome of a list has been told
+    } finally {
+      context.poller().expectNoMore();
+    }
     parkedNs += System.nanoTime() - start;
     if (Thread.interrupted()) {
       throw new InterruptedException();
@@ -269,7 +276,7 @@ public final class DirectFetch implements AutoCloseable {
   /** Takes a slot whose READs have been carried out; null if there is none yet. */
   private @Nullable ReadSlot takeRead() {
     ReadSlot slot;
-    while ((slot = window.takeTold()) != null) {
+    while ((slot = pollTold()) != null) {
       readNs += slot.readNs();
       ReadFailure failure = slot.failure();
       if (failure == null) {
@@ -281,6 +288,15 @@ public final class DirectFetch implements AutoCloseable {
       afterFailure(slot, failure);
     }
     return null;
+  }
+
+  private @Nullable ReadSlot pollTold() {
+    ReadSlot slot = window.takeTold();
+    if (slot == null && !window.isEmpty()) {
+      context.poller().poll();
+      slot = window.takeTold();
+    }
+    return slot;
   }
 
   private void afterFailure(ReadSlot slot, ReadFailure failure) {

@@ -6,6 +6,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.concurrent.PerPeerExecutor;
+import org.shufflerdma.connection.CompletionPoller;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.ConnectionPool;
 import org.shufflerdma.connection.NoConnectionException;
@@ -23,6 +24,7 @@ import org.shufflerdma.memory.RegisteredBuffer;
  */
 record FetchContext(
     ConnectionPool connections,
+    CompletionPoller poller,
     BufferPool buffers,
     DescriptorCache cache,
     DescriptorSeal seal,

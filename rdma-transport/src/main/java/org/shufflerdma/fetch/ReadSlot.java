@@ -190,6 +190,12 @@ final class ReadSlot implements ReadCompletion {
     tell();
   }
 
+  /** The task polls. */
+  @Override
+  public boolean isPolledFor() {
+    return true;
+  }
+
   private void tell() {
     toldNs = System.nanoTime();
     told = true;

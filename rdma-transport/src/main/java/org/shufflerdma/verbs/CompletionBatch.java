@@ -6,7 +6,7 @@ import java.nio.ByteOrder;
 
 /**
  * The completions of one poll, read in place from native memory: no object per completion. Of a
- * failed completion only these four fields mean anything. Owned by the polling thread.
+ * failed completion only these four fields mean anything. Used by one thread at a time.
  *
  * <pre>
  * struct ibv_wc, 48 bytes:  0 u64 wr_id   8 u32 status   16 u32 vendor_err   28 u32 qp_num

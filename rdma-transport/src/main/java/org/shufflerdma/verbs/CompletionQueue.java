@@ -5,7 +5,7 @@ import static org.shufflerdma.verbs.Dispatcher.DISNI;
 
 import java.lang.ref.Reference;
 
-/** A completion queue; one thread polls it. Closed after its queue pairs and before its channel. */
+/** A completion queue; one thread at a time polls it. Closed after its queue pairs and before its channel. */
 public final class CompletionQueue extends NativeObject {
   private final int capacity;
 

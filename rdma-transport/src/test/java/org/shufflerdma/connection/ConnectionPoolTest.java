@@ -10,7 +10,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -171,7 +170,7 @@ class ConnectionPoolTest {
 
   /** READs of the reader's connection to the first peer that are not over before they are let go. */
   private final class ReadsInUse {
-    private final CountDownLatch letGo = new CountDownLatch(1);
+    private final PausedPoller paused = new PausedPoller(reader);
     private final AwaitedCompletion last = new AwaitedCompletion();
     private final RegisteredArena arena = TestTransports.arena(first);
     private final RegisteredBuffer sink;
@@ -180,12 +179,11 @@ class ConnectionPoolTest {
       sink = reader.buffers().acquire(64, Deadline.afterMs(0));
       ArenaSlice record = arena.allocate(64);
       List<Read> reads = List.of(new Read(record.address(), record.rkey(), 64, 0));
-      connection.post(reads, sink, new HeldUp(letGo), Deadline.afterMs(5_000));
       connection.post(reads, sink, last, Deadline.afterMs(5_000));
     }
 
     void end() throws Exception {
-      letGo.countDown();
+      paused.close();
       last.await(Deadline.afterMs(20_000));
       sink.release();
       arena.close();

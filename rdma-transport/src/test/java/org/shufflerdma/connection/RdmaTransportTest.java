@@ -15,7 +15,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -185,7 +184,6 @@ class RdmaTransportTest {
 
   @Test
   void aConnectionInUseKeepsItsPlace() throws Exception {
-    CountDownLatch release = new CountDownLatch(1);
     try (RdmaTransport second = TestTransports.open("second");
         RdmaTransport small = TestTransports.open("small", withConnectionLimit(1));
         RegisteredArena arena = TestTransports.arena(owner)) {
@@ -194,50 +192,45 @@ class RdmaTransportTest {
       List<Read> list = List.of(new Read(record.address(), record.rkey(), 64, 0));
       RegisteredBuffer sink = small.buffers().acquire(4096, Deadline.afterMs(0));
       AwaitedCompletion inUse = new AwaitedCompletion();
-      toFirst.post(list, sink, new HeldUp(release), Deadline.afterMs(5_000));
-      toFirst.post(list, sink, inUse, Deadline.afterMs(5_000));
-      PeerId other = TestTransports.peerOf("second", second);
-      assertThatThrownBy(
-              () -> // longer than it would have to be idle
-              small.connections().connect(other, null, Deadline.afterMs(1_500)))
-          .isInstanceOfSatisfying(
-              NoConnectionException.class,
-              e -> assertThat(e.failure()).isEqualTo(PeerFailure.RESOURCES))
-          .hasMessageContaining("1 connections are in use (maxConnections)");
-      release.countDown();
+      PausedPoller.during(small, () -> {
+        toFirst.post(list, sink, inUse, Deadline.afterMs(5_000));
+        PeerId other = TestTransports.peerOf("second", second);
+        assertThatThrownBy(
+                () -> // longer than it would have to be idle
+                small.connections().connect(other, null, Deadline.afterMs(1_500)))
+            .isInstanceOfSatisfying(
+                NoConnectionException.class,
+                e -> assertThat(e.failure()).isEqualTo(PeerFailure.RESOURCES))
+            .hasMessageContaining("1 connections are in use (maxConnections)");
+      });
       assertThat(inUse.await(Deadline.afterMs(20_000))).isNull();
       sink.release();
-    } finally {
-      release.countDown();
     }
   }
 
   @Test
   void aSendQueueThatStaysFullFailsWhoWaitsAndNobodyElse() throws Exception {
     Connection connection = connect();
-    CountDownLatch release = new CountDownLatch(1);
     try (RegisteredArena arena = TestTransports.arena(owner)) {
       ArenaSlice record = arena.allocate(64);
       List<Read> list = Collections.nCopies(64, new Read(record.address(), record.rkey(), 64, 0));
       RegisteredBuffer sink = reader.buffers().acquire(4096, Deadline.afterMs(0));
       List<AwaitedCompletion> others = new ArrayList<>();
-      connection.post(list, sink, new HeldUp(release), Deadline.afterMs(5_000));
-      assertThatThrownBy(() -> {
-            for (int i = 0; i < 8; i++) {
-              AwaitedCompletion other = new AwaitedCompletion();
-              connection.post(list, sink, other, Deadline.afterMs(0));
-              others.add(other);
-            }
-          })
-          .isInstanceOf(TimeoutException.class);
-      release.countDown();
+      PausedPoller.during(reader, () -> {
+        assertThatThrownBy(() -> {
+              for (int i = 0; i < 8; i++) {
+                AwaitedCompletion other = new AwaitedCompletion();
+                connection.post(list, sink, other, Deadline.afterMs(0));
+                others.add(other);
+              }
+            })
+            .isInstanceOf(TimeoutException.class);
+      });
       for (AwaitedCompletion other : others) {
         assertThat(other.await(Deadline.afterMs(20_000))).isNull();
       }
       assertThat(connection.isOpen()).isTrue();
       sink.release();
-    } finally {
-      release.countDown();
     }
   }
 

@@ -7,8 +7,8 @@ import java.util.ArrayDeque;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -28,7 +28,7 @@ class WatchdogTest {
   private static final long BUFFER_BYTES = 4 << 20;
 
   private final Queue<Runnable> probes = new ArrayDeque<>();
-  private final CountDownLatch release = new CountDownLatch(1);
+  private @Nullable PausedPoller paused;
   private RdmaTransport owner;
   private RdmaTransport reader;
   private RegisteredArena arena;
@@ -52,7 +52,7 @@ class WatchdogTest {
 
   @AfterEach
   void close() throws Exception {
-    release.countDown();
+    resume();
     arena.close();
     otherArena.close();
     reader.close();
@@ -71,16 +71,22 @@ class WatchdogTest {
     return reader.connections().connect(peer, null, Deadline.afterMs(20_000));
   }
 
-  /** Posts two READs; the completion of the first holds up the second. */
+  private void resume() {
+    if (paused != null) {
+      paused.close();
+    }
+  }
+
+  /** Posts a READ whose completion is not taken. */
   private AwaitedCompletion holdUp() throws Exception {
     ArenaSlice record = arena.allocate(64);
     List<Read> one = List.of(new Read(record.address(), record.rkey(), 64, 0));
     RegisteredBuffer sink = reader.buffers().acquire(64, Deadline.afterMs(5_000));
-    AwaitedCompletion second = new AwaitedCompletion();
-    connection.post(one, sink, new HeldUp(release), Deadline.afterMs(5_000));
-    connection.post(one, sink, second, Deadline.afterMs(5_000));
+    AwaitedCompletion read = new AwaitedCompletion();
+    paused = new PausedPoller(reader);
+    connection.post(one, sink, read, Deadline.afterMs(5_000));
     sink.release();
-    return second;
+    return read;
   }
 
   private void lookUntilProbed() throws InterruptedException {
@@ -123,10 +129,10 @@ class WatchdogTest {
 
   @Test
   void aConnectionThatMovesAgainBeforeItsHostIsAskedIsNotLost() throws Exception {
-    AwaitedCompletion second = holdUp();
+    AwaitedCompletion read = holdUp();
     lookUntilProbed();
-    release.countDown();
-    assertThat(second.await(Deadline.afterMs(20_000))).isNull();
+    resume();
+    assertThat(read.await(Deadline.afterMs(20_000))).isNull();
 
     probes.remove().run();
 
@@ -135,7 +141,7 @@ class WatchdogTest {
 
   @Test
   void aSilentConnectionOfASilentHostIsLost() throws Exception {
-    AwaitedCompletion second = holdUp();
+    AwaitedCompletion read = holdUp();
     lookUntilProbed();
 
     probes.remove().run();
@@ -144,7 +150,7 @@ class WatchdogTest {
         .isNotNull()
         .extracting(NoConnectionException::failure)
         .isEqualTo(PeerFailure.PEER_UNREACHABLE);
-    release.countDown();
-    second.await(Deadline.afterMs(20_000)); // with success or failure, but in time
+    resume();
+    read.await(Deadline.afterMs(20_000)); // with success or failure, but in time
   }
 }

@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -17,9 +16,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.AwaitedCompletion;
 import org.shufflerdma.connection.Connection;
+import org.shufflerdma.connection.PausedPoller;
 import org.shufflerdma.connection.Read;
-import org.shufflerdma.connection.ReadCompletion;
-import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.RegisteredBuffer;
@@ -110,46 +108,25 @@ class DescriptorLeaseTest extends FetcherScene {
     Deadline lease = Deadline.afterMs(LEASE_MS);
     Connection connection = reader.connections().connect(peer, null, Deadline.afterMs(20_000));
     RegisteredBuffer sink = reader.buffers().acquire(64, Deadline.afterMs(5_000));
-    HeldPoller poller = new HeldPoller();
-    connection.post(List.of(readOf(output)), sink, poller, Deadline.afterMs(5_000));
-    poller.held.await();
-    for (int i = 0; i < depth; i++) {
-      connection.post(
-          List.of(readOf(output)), sink, new AwaitedCompletion(), Deadline.afterMs(5_000));
-    }
-    sink.release();
     CollectingListener listener = new CollectingListener(1);
-    fetcher.fetch(peer, null, blocks, listener);
-    await(lease);
-    giveBack(output);
-    poller.goOn.countDown();
+    PausedPoller.during(
+        reader,
+        () -> { // no place becomes free
+          for (int i = 0; i < depth; i++) {
+            connection.post(
+                List.of(readOf(output)), sink, new AwaitedCompletion(), Deadline.afterMs(5_000));
+          }
+          sink.release();
+          fetcher.fetch(peer, null, blocks, listener);
+          await(lease);
+          giveBack(output);
+        });
     assertThat(listener.await().failures).isEqualTo(Map.of(0L, TcpReason.WITHDRAWN));
     assertThat(reader.stats().reconnects.sum()).as("broken connections").isZero();
   }
 
   private static Read readOf(TestMapOutput output) {
     return new Read(output.ref().address(), output.ref().rkey(), 64, 0);
-  }
-
-  /** Keeps the poller, so that no place in the send queue becomes free. */
-  private static final class HeldPoller implements ReadCompletion {
-    final CountDownLatch held = new CountDownLatch(1);
-    final CountDownLatch goOn = new CountDownLatch(1);
-
-    @Override
-    public void succeeded() {
-      held.countDown();
-      try {
-        assertThat(goOn.await(60, TimeUnit.SECONDS)).isTrue();
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      }
-    }
-
-    @Override
-    public void failed(ReadFailure failure) {
-      held.countDown();
-    }
   }
 
   @Test
