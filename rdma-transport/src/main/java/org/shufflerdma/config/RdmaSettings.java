@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param keyPrefix what all keys begin with
  * @param maxRegisteredBytes null derives it from the limits of the executor
+ * @param connectionsPerPeer null derives it from the device
  * @param poolBytes null derives it from what Spark's tasks fetch at a time
  */
 public record RdmaSettings(
@@ -30,6 +31,7 @@ public record RdmaSettings(
     boolean relaxedOrdering,
     int sendQueueDepth,
     int maxConnections,
+    @Nullable Integer connectionsPerPeer,
     int connectTimeoutMs,
     int fetchTimeoutMs,
     int peerLostTimeoutMs,
@@ -84,6 +86,7 @@ public record RdmaSettings(
         reader.read("relaxedOrdering", ValueType.bool(), "true"),
         reader.read("sendQueueDepth", ValueType.integer(16, 16384), "256"),
         reader.read("maxConnections", ValueType.integer(1, 65536), "1024"),
+        reader.read("connectionsPerPeer", ValueType.autoOr(ValueType.integer(1, 16)), "auto"),
         reader.read("connectTimeout", ValueType.durationMs(100, 600_000), "5s"),
         reader.read("fetchTimeout", ValueType.durationMs(1000, 3_600_000), "30s"),
         reader.read("peerLostTimeout", ValueType.durationMs(1000, 3_600_000), "10s"),

@@ -2,6 +2,7 @@
 package org.shufflerdma.connection;
 
 import java.net.InetSocketAddress;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -19,9 +20,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One connection per peer, made when first wanted and shared by all who want it; a broken one is
- * replaced at the next request. A peer that keeps failing is left alone for a while. Any thread may
- * call; {@link #connect} blocks its caller until the deadline at most.
+ * One connection per peer and channel, made when first wanted and shared by all who want it; a broken
+ * one is replaced at the next request. A peer that keeps failing is left alone for a while. Any thread
+ * may call; {@link #connect} blocks its caller until the deadline at most.
  */
 public final class ConnectionPool {
   private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
@@ -33,7 +34,9 @@ public final class ConnectionPool {
   private final Executor closer;
   private final Supplier<Deadline> drainDeadline;
   private final TransportStats stats;
-  private final Map<PeerId, PeerState> peers = new ConcurrentHashMap<>();
+  /** The states of each peer's channels. */
+  private final Map<PeerId, PeerState[]> peers = new ConcurrentHashMap<>();
+
   private volatile boolean closed;
 
   ConnectionPool(
@@ -56,7 +59,12 @@ public final class ConnectionPool {
   /** Acquires a connection like the other method, for a caller that wants it until the deadline. */
   public Connection connect(PeerId peer, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
       throws NoConnectionException, InterruptedException {
-    return connect(peer, tcpAddress, () -> false, deadline);
+    return connect(peer, 0, tcpAddress, () -> false, deadline);
+  }
+
+  /** Returns how many connections to one peer there may be; their channels count from 0. */
+  public int channels() {
+    return settings.connectionsPerPeer();
   }
 
   /**
@@ -70,11 +78,12 @@ public final class ConnectionPool {
    */
   public Connection connect(
       PeerId peer,
+      int channel,
       @Nullable InetSocketAddress tcpAddress,
       BooleanSupplier isCancelled,
       Deadline deadline)
       throws NoConnectionException, InterruptedException {
-    PeerState state = use(peer, tcpAddress);
+    PeerState state = use(peer, channel, tcpAddress);
     while (true) {
       checkOpen(peer);
       CompletableFuture<Connection> shared = state.currentAttempt();
@@ -100,8 +109,9 @@ public final class ConnectionPool {
    * Returns the connection to a peer if it is open. Where it is null, {@link #connect} makes it or says
    * why there is none. Never blocks.
    */
-  public @Nullable Connection openConnection(PeerId peer, @Nullable InetSocketAddress tcpAddress) {
-    CompletableFuture<Connection> attempt = use(peer, tcpAddress).currentAttempt();
+  public @Nullable Connection openConnection(
+      PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
+    CompletableFuture<Connection> attempt = use(peer, channel, tcpAddress).currentAttempt();
     if (attempt == null || !attempt.isDone() || attempt.isCompletedExceptionally()) {
       return null;
     }
@@ -111,14 +121,22 @@ public final class ConnectionPool {
   }
 
   /** A request for the peer has come. */
-  private PeerState use(PeerId peer, @Nullable InetSocketAddress tcpAddress) {
-    return peers.compute(peer, (key, old) -> (old == null ? newState(key) : old).use(tcpAddress));
+  private PeerState use(PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
+    PeerState[] channels = peers.compute(peer, (key, old) -> {
+      PeerState[] states = old == null ? newStates(key) : old;
+      states[channel].use(tcpAddress);
+      return states;
+    });
+    return channels[channel];
   }
 
-  private PeerState newState(PeerId peer) {
-    return new PeerState(
-        peer,
-        new CircuitBreaker(settings.breakerFailures(), settings.breakerOpenMs(), System::nanoTime));
+  /** All channels share the breaker: it is the peer that fails. */
+  private PeerState[] newStates(PeerId peer) {
+    CircuitBreaker breaker =
+        new CircuitBreaker(settings.breakerFailures(), settings.breakerOpenMs(), System::nanoTime);
+    PeerState[] states = new PeerState[channels()];
+    Arrays.setAll(states, channel -> new PeerState(peer, breaker));
+    return states;
   }
 
   private void checkOpen(PeerId peer) throws NoConnectionException {
@@ -333,7 +351,10 @@ public final class ConnectionPool {
   void forgetUnused(long unusedMs) {
     long unusedNs = TimeUnit.MILLISECONDS.toNanos(unusedMs);
     for (PeerId peer : peers.keySet()) {
-      peers.computeIfPresent(peer, (key, state) -> state.isUnused(unusedNs) ? null : state);
+      peers.computeIfPresent(
+          peer,
+          (key, states) ->
+              Arrays.stream(states).allMatch(state -> state.isUnused(unusedNs)) ? null : states);
     }
   }
 

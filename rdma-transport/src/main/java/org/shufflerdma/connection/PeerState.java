@@ -6,8 +6,8 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a {@link ConnectionPool} knows about one peer: the connection, or the attempt to make it, that
- * all threads share, and how earlier ones ended. Any thread may call; no call waits but {@link
+ * What a {@link ConnectionPool} knows about one channel to a peer: the connection, or the attempt to make
+ * it, that all threads share, and how earlier ones ended. All channels to a peer share the breaker. Any thread may call; no call waits but {@link
  * #isLost}.
  */
 final class PeerState {
@@ -40,10 +40,9 @@ final class PeerState {
   }
 
   /** A request for the peer has come: it is not forgotten for a while. */
-  synchronized PeerState use(@Nullable InetSocketAddress address) {
+  synchronized void use(@Nullable InetSocketAddress address) {
     usedNs = System.nanoTime();
     tcpAddress = address;
-    return this;
   }
 
   synchronized boolean isUnused(long ns) {

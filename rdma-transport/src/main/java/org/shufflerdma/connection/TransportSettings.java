@@ -6,6 +6,7 @@ import java.net.InetSocketAddress;
 import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.memory.PoolSettings;
+import org.shufflerdma.verbs.Provider;
 
 /**
  * Limits and times of a transport.
@@ -15,6 +16,7 @@ import org.shufflerdma.memory.PoolSettings;
  * @param readsPerList work requests chained behind one signalled completion
  * @param maxConnections connections that this side opens, as far as the device has what they
  *     need; sizes the completion queue
+ * @param connectionsPerPeer connections to one peer, if so many tasks read from it at a time
  * @param maxInboundConnections connections of peers; one more takes the place of the oldest, or is
  *     rejected
  * @param connectTimeoutMs for the whole way from address to canary
@@ -32,6 +34,7 @@ public record TransportSettings(
     int sendQueueDepth,
     int readsPerList,
     int maxConnections,
+    int connectionsPerPeer,
     int maxInboundConnections,
     int connectTimeoutMs,
     int progressTimeoutMs,
@@ -43,6 +46,7 @@ public record TransportSettings(
     PoolSettings pool) {
   static final int MAX_READS_PER_LIST = 1 << 8;
   private static final int READS_PER_LIST = 64;
+  private static final int CONNECTIONS_PER_PEER_SOFT = 4;
   private static final int LEAST_INBOUND_LIMIT = 1024;
   private static final int DRAIN_TIMEOUT_MS = 5_000;
   private static final int BREAKER_FAILURES = 3;
@@ -68,13 +72,17 @@ public record TransportSettings(
    * Derives the transport's settings from the user's, with {@code poolBytes} of fetch buffers, at
    * {@code address}.
    */
-  public static TransportSettings of(RdmaSettings settings, long poolBytes, InetAddress address) {
+  public static TransportSettings of(
+      RdmaSettings settings, long poolBytes, InetAddress address, Provider provider) {
     PoolSettings pool = PoolSettings.ofBudget(poolBytes);
     return new TransportSettings(
         new InetSocketAddress(address, 0),
         settings.sendQueueDepth(),
         Math.min(READS_PER_LIST, settings.sendQueueDepth()),
         settings.maxConnections(),
+        settings.connectionsPerPeer() == null
+            ? connectionsPerPeer(provider)
+            : settings.connectionsPerPeer(),
         Math.max(LEAST_INBOUND_LIMIT, settings.maxConnections()),
         settings.connectTimeoutMs(),
         settings.fetchTimeoutMs(),
@@ -88,5 +96,15 @@ public record TransportSettings(
             pool.slabBytes(),
             settings.hugePages(),
             settings.relaxedOrdering()));
+  }
+
+  /**
+   * The software device copies the bytes while a list is posted, and one connection takes one list at a
+   * time. To hardware a post is only a note.
+   */
+  private static int connectionsPerPeer(Provider provider) {
+    return provider == Provider.SOFT
+        ? Math.min(CONNECTIONS_PER_PEER_SOFT, Runtime.getRuntime().availableProcessors())
+        : 1;
   }
 }

@@ -85,7 +85,8 @@ public record DeviceTrial(
         bound.deviceName(),
         choice.hardwareName(),
         bound.address(),
-        TransportSettings.of(settings, plan.poolBytes(), bound.address()),
+        TransportSettings.of(
+            settings, plan.poolBytes(), bound.address(), bound.verbs().provider()),
         plan.outputBytes());
   }
 

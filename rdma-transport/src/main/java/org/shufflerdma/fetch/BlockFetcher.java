@@ -38,6 +38,7 @@ public final class BlockFetcher implements AutoCloseable {
     this.workers = Workers.pool("rdma-fetch", settings.threads());
     this.context = new FetchContext(
         transport.connections(),
+        new Channels(transport.connections().channels()),
         transport.poller(),
         transport.buffers(),
         new DescriptorCache(),

@@ -53,6 +53,7 @@ public final class DirectFetch implements AutoCloseable {
   }
 
   private final FetchContext context;
+  private final int channel;
   private final Deque<PeerBlocks> peers;
   private final LeftBlocks left = new LeftBlocks();
   private final ReadWindow window;
@@ -79,10 +80,11 @@ public final class DirectFetch implements AutoCloseable {
       Limits limits,
       Runnable whileWaiting) {
     this.context = context;
+    this.channel = context.channels().take();
     this.peers = new ArrayDeque<>(peers);
     this.total = peers.stream().mapToLong(PeerBlocks::size).sum();
     this.window = new ReadWindow(limits);
-    this.connections = new TaskConnections(context, left, () -> closed, this::wake);
+    this.connections = new TaskConnections(context, channel, left, () -> closed, this::wake);
     this.poster = new ListPoster(context, descriptors, window, left, this::wake);
     this.whileWaiting = whileWaiting;
   }
@@ -205,6 +207,7 @@ public final class DirectFetch implements AutoCloseable {
         current = null;
       }
       window.release();
+      context.channels().giveBack(channel);
     }
   }
 

@@ -24,6 +24,7 @@ import org.shufflerdma.memory.RegisteredBuffer;
  */
 record FetchContext(
     ConnectionPool connections,
+    Channels channels,
     CompletionPoller poller,
     BufferPool buffers,
     DescriptorCache cache,

@@ -21,6 +21,7 @@ final class TaskConnections {
   private static final int MAX_UNUSED_CONNECTIONS = 8;
 
   private final FetchContext context;
+  private final int channel;
   private final LeftBlocks left;
   private final BooleanSupplier hasEnded;
   private final Runnable wake;
@@ -30,8 +31,10 @@ final class TaskConnections {
    * @param hasEnded whether the task needs no connection any more; any thread may call it
    * @param wake called when an attempt to connect has ended; it must not block
    */
-  TaskConnections(FetchContext context, LeftBlocks left, BooleanSupplier hasEnded, Runnable wake) {
+  TaskConnections(
+      FetchContext context, int channel, LeftBlocks left, BooleanSupplier hasEnded, Runnable wake) {
     this.context = context;
+    this.channel = channel;
     this.left = left;
     this.hasEnded = hasEnded;
     this.wake = wake;
@@ -51,7 +54,8 @@ final class TaskConnections {
       }
       throw new IllegalStateException("the attempt to connect failed unexpectedly", refusal);
     }
-    Connection connection = context.connections().openConnection(peer.peer, peer.tcpAddress);
+    Connection connection =
+        context.connections().openConnection(peer.peer, channel, peer.tcpAddress);
     if (connection == null && connecting.get() < CONNECTING_AT_ONCE) {
       if (++peer.connections > MAX_UNUSED_CONNECTIONS) {
         left.addAll(
@@ -73,7 +77,7 @@ final class TaskConnections {
       if (!hasEnded.getAsBoolean() && !context.closed().getAsBoolean()) {
         context
             .connections()
-            .connect(peer.peer, peer.tcpAddress, hasEnded, context.progressDeadline());
+            .connect(peer.peer, channel, peer.tcpAddress, hasEnded, context.progressDeadline());
       }
     } catch (InterruptedException e) { // the fetcher is being closed, which the task sees by itself
       Thread.currentThread().interrupt();

@@ -17,6 +17,7 @@ import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.connection.TransportSettings;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.EventChannel;
@@ -43,11 +44,15 @@ abstract class FetcherScene {
     owner = TestTransports.open(OWNER);
     arena = TestTransports.arena(owner);
     peer = TestTransports.peerOf(OWNER, owner);
-    openReader(64 << 20);
+    openReader(TestTransports.settings(0, 64 << 20));
   }
 
   final void openReader(long poolBytes) throws IOException {
-    reader = TestTransports.open("reader", TestTransports.settings(0, poolBytes));
+    openReader(TestTransports.settings(0, poolBytes));
+  }
+
+  final void openReader(TransportSettings settings) throws IOException {
+    reader = TestTransports.open("reader", settings);
     fetcher = new BlockFetcher(reader, new FetchSettings(4, 200, 60_000));
   }
 

@@ -144,7 +144,8 @@ record RdmaStack(
     boolean pins = device.pins();
     MemoryPlan plan = MemoryPlan.of(settings, SparkMemorySettings.memory(env.conf()), pins);
     RdmaTransport transport = acquired.keep(RdmaTransport.open(
-        TransportSettings.of(settings, plan.poolBytes(), device.address()),
+        TransportSettings.of(
+            settings, plan.poolBytes(), device.address(), device.verbs().provider()),
         device.deviceName(),
         new LocalIdentity(env.conf().getAppId(), env.executorId(), secret)));
     RegisteredArena arena = acquired.keep(new RegisteredArena(

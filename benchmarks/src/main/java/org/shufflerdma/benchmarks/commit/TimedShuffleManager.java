@@ -67,7 +67,8 @@ public final class TimedShuffleManager extends SortShuffleManager {
         .bind(settings, InetAddress.getLoopbackAddress());
     device.verbs().setSecret(SECRET);
     RdmaTransport transport = acquired.keep(RdmaTransport.open(
-        TransportSettings.of(settings, POOL_BYTES, device.address()),
+        TransportSettings.of(
+            settings, POOL_BYTES, device.address(), device.verbs().provider()),
         device.deviceName(),
         new LocalIdentity("bench", EXECUTOR, SECRET)));
     RegisteredArena arena = acquired.keep(new RegisteredArena(

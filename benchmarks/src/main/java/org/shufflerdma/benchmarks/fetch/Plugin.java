@@ -21,7 +21,8 @@ final class Plugin {
     DeviceChoice choice = DeviceChoice.of(SETTINGS, DeviceChoice.HARDWARE).get(0);
     DeviceChoice.Bound device = choice.bind(SETTINGS, address);
     return RdmaTransport.open(
-        TransportSettings.of(SETTINGS, poolBytes, device.address()),
+        TransportSettings.of(
+            SETTINGS, poolBytes, device.address(), device.verbs().provider()),
         device.deviceName(),
         new LocalIdentity(
             "bench", executorId, "a benchmark's secret".getBytes(StandardCharsets.UTF_8)));
