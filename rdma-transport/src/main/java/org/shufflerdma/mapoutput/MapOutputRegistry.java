@@ -28,14 +28,21 @@ import org.slf4j.LoggerFactory;
  * room, outputs of the shuffle that the tasks of this executor have not used for longest are
  * withdrawn, and are given back after the grace time, in which READs under way may finish. The
  * publisher does not wait for that: its output is announced, and becomes readable as soon as there
- * is room. Outputs of a removed shuffle are withdrawn and given back likewise. Any thread may call.
- * The registry is closed before the arena.
+ * is room. Outputs of a removed shuffle are withdrawn and given back likewise, but sooner if no task
+ * here uses it. Any thread may call. The registry is closed before the arena.
  */
 public final class MapOutputRegistry implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MapOutputRegistry.class);
 
   /** One part in so many is kept free, so that commits find room while others are in their grace. */
   private static final int SHARE_KEPT_FREE = 4;
+
+  /**
+   * A removed shuffle that no task here uses is read nowhere, as a rule, and has one part in so many
+   * of the grace, for executors that hear of its removal later. Until then its deleted files keep
+   * their pages from the files that tasks write next, and those take pages that no cache holds.
+   */
+  private static final int GRACE_OF_UNUSED = 10;
 
   /** How soon the registry tries again to register outputs that wait for room. */
   private static final long RETRY_MS = 100;
@@ -246,18 +253,18 @@ public final class MapOutputRegistry implements AutoCloseable {
     if (!chosen.isEmpty()) {
       chosen.forEach(PublishedOutput::withdraw);
       withdrawnForRoom.add(chosen.size());
-      endLater(() -> chosen.forEach(this::release));
+      endLater(() -> chosen.forEach(this::release), withdrawGraceMs);
       logFull();
     }
   }
 
-  private void endLater(Runnable end) {
+  private void endLater(Runnable end, long graceMs) {
     later(
         () -> {
           end.run();
           registerWaiting();
         },
-        withdrawGraceMs);
+        graceMs);
   }
 
   /** Runs the task after the delay, unless the registry is closed by then. */
@@ -340,14 +347,16 @@ public final class MapOutputRegistry implements AutoCloseable {
     close(output);
   }
 
-  /** Withdraws all outputs of a shuffle and gives them back after the grace time. */
+  /** Withdraws all outputs of a shuffle and gives them back after the grace time, or a part of it. */
   public void removeShuffle(int shuffleId) {
     synchronized (lock) {
+      long graceMs =
+          ledger.isInUse(shuffleId) ? withdrawGraceMs : withdrawGraceMs / GRACE_OF_UNUSED;
       List<PublishedOutput> outputs = ledger.remove(shuffleId);
       if (!outputs.isEmpty()) {
         outputs.forEach(PublishedOutput::withdraw);
         deleted.add(outputs);
-        endLater(() -> deleted.end(outputs));
+        endLater(() -> deleted.end(outputs), graceMs);
       }
     }
   }

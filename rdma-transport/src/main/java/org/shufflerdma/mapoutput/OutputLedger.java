@@ -102,6 +102,11 @@ final class OutputLedger<O> {
     }
   }
 
+  boolean isInUse(int shuffleId) {
+    Shuffle<O> shuffle = shuffles.get(shuffleId);
+    return shuffle != null && !shuffle.isIdle();
+  }
+
   /** The shuffle is the one used last. */
   void touch(Shuffle<O> shuffle) {
     var unused = shuffles.get(shuffle.id);

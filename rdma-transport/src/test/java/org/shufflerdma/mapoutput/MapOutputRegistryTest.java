@@ -134,6 +134,22 @@ class MapOutputRegistryTest {
   }
 
   @Test
+  void aRemovedShuffleIsGivenBackSoonerIfNoTaskUsesIt() throws Exception {
+    try (MapOutputRegistry registry = registry(10_000)) {
+      registry.publish(outputOf(1, 1, 100));
+      registry.publish(outputOf(2, 1, 50));
+      MapOutputRegistry.Use reader = registry.use(2);
+
+      registry.removeShuffle(2);
+      registry.removeShuffle(1);
+
+      await("the one that no task uses is given back", () -> registry.registeredBytes() == 50);
+      assertThat(regions()).isEqualTo(1);
+      reader.close();
+    }
+  }
+
+  @Test
   void closeDoesNotWaitForTheGrace() throws Exception {
     MapOutputRegistry registry = registry(ENDLESS_GRACE);
     registry.publish(output(1, 100));
