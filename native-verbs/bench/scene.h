@@ -22,6 +22,8 @@ struct scene {
 	uint64_t source; /* its address in the peer */
 	/* Set before scene_open(): the source consists of that many regions of the same size; 0 means 1. */
 	unsigned int regions;
+	/* Optional, on the path "file": a file for each region, which keeps its content. Without, they are made. */
+	char **files;
 	uint32_t rkey[SCENE_FILES]; /* of each region */
 	int file[SCENE_FILES];	    /* behind each region on the path "file", else -1 */
 };

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.fetch;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Another JVM with the class path and the options of this one. It says a line of JSON when it is
+ * ready, and ends when its standard input does.
+ */
+final class OtherJvm implements AutoCloseable {
+  private static final int STOP_S = 10;
+
+  private final Process process;
+  private final JsonNode said;
+
+  private OtherJvm(Process process, JsonNode said) {
+    this.process = process;
+    this.said = said;
+  }
+
+  static OtherJvm start(Class<?> program, String... arguments) throws IOException {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), program.getName()));
+    command.addAll(List.of(arguments));
+    Process process = new ProcessBuilder(command)
+        .redirectError(ProcessBuilder.Redirect.INHERIT)
+        .start();
+    BufferedReader lines = process.inputReader();
+    String line = lines.readLine();
+    if (line == null) {
+      throw new IOException(program.getSimpleName() + " did not start");
+    }
+    return new OtherJvm(process, new ObjectMapper().readTree(line));
+  }
+
+  JsonNode said() {
+    return said;
+  }
+
+  long pid() {
+    return process.pid();
+  }
+
+  @Override
+  public void close() throws IOException {
+    process.getOutputStream().close();
+    try {
+      process.waitFor(STOP_S, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    process.destroyForcibly();
+  }
+}
