@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.benchmarks.fetch;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -17,7 +12,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import org.shufflerdma.benchmarks.report.ResultLog;
 import org.shufflerdma.benchmarks.report.Run;
 
@@ -32,7 +26,6 @@ import org.shufflerdma.benchmarks.report.Run;
  */
 public final class FetchBench {
   private static final int WARM_UPS = 3;
-  private static final int STOP_S = 10;
   private static final List<String> LOOPS = List.of("process_vm_readv", "pread");
   private static final String LOCALHOST = "127.0.0.1";
   private static final Path RECEIVED = Path.of("/sys/class/net/eth0/statistics/rx_bytes");
@@ -61,47 +54,25 @@ public final class FetchBench {
   public static void main(String[] arguments) throws Exception {
     String host = LOCALHOST;
     String peer = LOCALHOST;
-    List<String> command = new ArrayList<>();
+    List<String> words = List.of();
     if (isBetweenHosts(arguments)) {
       host = arguments[6];
       peer = arguments[7];
-      command.addAll(List.of(arguments).subList(8, arguments.length));
+      words = List.of(arguments).subList(8, arguments.length);
     }
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-    command.addAll(List.of(
-        "-cp",
-        System.getProperty("java.class.path"),
-        FetchServer.class.getName(),
-        arguments[2],
-        arguments[3],
-        peer));
-    Process process = new ProcessBuilder(command)
-        .redirectError(ProcessBuilder.Redirect.INHERIT)
-        .start();
-    try (BufferedReader said = process.inputReader()) {
-      String line = said.readLine();
-      if (line == null) {
-        throw new IOException("the server did not start");
-      }
-      JsonNode server = new ObjectMapper().readTree(line);
-      try (FetcherReader fetcher = new FetcherReader(server, InetAddress.getByName(host));
-          DirectReader direct = new DirectReader(fetcher);
-          NettyReader netty = new NettyReader(peer, server.get("nettyPort").asInt())) {
-        Map<String, BlockReader> readers = new LinkedHashMap<>();
-        readers.put(Run.PLUGIN, direct);
-        readers.put("rdma-fetcher", fetcher);
-        readers.put("netty", netty);
-        FetchBench bench = new FetchBench(arguments, process.pid(), readers);
-        for (BlockSet set : BlockSet.ofBytes(Long.parseLong(arguments[3]))) {
-          bench.measure(", warm-up", set, WARM_UPS);
-          bench.measure("", set, Integer.parseInt(arguments[4]));
-        }
-      }
-    } finally {
-      process.getOutputStream().close();
-      if (!process.waitFor(STOP_S, TimeUnit.SECONDS)) {
-        process.destroyForcibly();
+    try (OtherJvm server =
+            OtherJvm.start(words, FetchServer.class, arguments[2], arguments[3], peer);
+        FetcherReader fetcher = new FetcherReader(server.said(), InetAddress.getByName(host));
+        DirectReader direct = new DirectReader(fetcher);
+        NettyReader netty = new NettyReader(peer, server.said().get("nettyPort").asInt())) {
+      Map<String, BlockReader> readers = new LinkedHashMap<>();
+      readers.put(Run.PLUGIN, direct);
+      readers.put("rdma-fetcher", fetcher);
+      readers.put("netty", netty);
+      FetchBench bench = new FetchBench(arguments, server.pid(), readers);
+      for (BlockSet set : BlockSet.ofBytes(Long.parseLong(arguments[3]))) {
+        bench.measure(", warm-up", set, WARM_UPS);
+        bench.measure("", set, Integer.parseInt(arguments[4]));
       }
     }
   }
@@ -153,8 +124,8 @@ public final class FetchBench {
   private Pass pass(BlockSet set, BlockReader reader) throws Exception {
     reader.begin(set);
     Tally tally = new Tally(set);
-    double readerBefore = cpuSeconds(ProcessHandle.current().pid());
-    double serverBefore = cpuSeconds(serverPid);
+    double readerBefore = ProcessCpu.seconds(ProcessHandle.current().pid());
+    double serverBefore = ProcessCpu.seconds(serverPid);
     long receivedBefore = receivedBytes();
     long startNs = System.nanoTime();
     for (int partition = 0; partition < set.partitions(); partition++) {
@@ -170,8 +141,8 @@ public final class FetchBench {
     return new Pass(
         digest,
         wallS,
-        cpuSeconds(ProcessHandle.current().pid()) - readerBefore,
-        cpuSeconds(serverPid) - serverBefore);
+        ProcessCpu.seconds(ProcessHandle.current().pid()) - readerBefore,
+        ProcessCpu.seconds(serverPid) - serverBefore);
   }
 
   /** The same blocks by a program that only makes system calls and checksums. */
@@ -185,7 +156,7 @@ public final class FetchBench {
     for (int map = 0; map < set.maps(); map++) {
       command.add(set.file(directory, map).toString());
     }
-    double serverBefore = cpuSeconds(serverPid);
+    double serverBefore = ProcessCpu.seconds(serverPid);
     Process process = new ProcessBuilder(command)
         .redirectError(ProcessBuilder.Redirect.INHERIT)
         .start();
@@ -202,29 +173,12 @@ public final class FetchBench {
           Long.parseLong(words[0]),
           Long.parseLong(words[1]) / 1e9,
           Long.parseLong(words[2]) / 1e9,
-          cpuSeconds(serverPid) - serverBefore);
+          ProcessCpu.seconds(serverPid) - serverBefore);
     }
   }
 
   /** What this host's link has received so far. */
   private long receivedBytes() throws IOException {
     return betweenHosts ? Long.parseLong(Files.readString(RECEIVED).strip()) : 0;
-  }
-
-  /** CPU time of the living threads of a process (proc(5), {@code schedstat}). */
-  private static double cpuSeconds(long pid) throws IOException {
-    long ranNs = 0;
-    try (DirectoryStream<Path> tasks =
-        Files.newDirectoryStream(Path.of("/proc", Long.toString(pid), "task"))) {
-      for (Path task : tasks) {
-        try {
-          String schedstat = Files.readString(task.resolve("schedstat"));
-          ranNs += Long.parseLong(schedstat.substring(0, schedstat.indexOf(' ')));
-        } catch (NoSuchFileException e) {
-          // The thread has ended.
-        }
-      }
-    }
-    return ranNs / 1e9;
   }
 }

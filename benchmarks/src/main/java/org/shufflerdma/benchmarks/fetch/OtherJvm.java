@@ -26,8 +26,14 @@ final class OtherJvm implements AutoCloseable {
     this.said = said;
   }
 
-  static OtherJvm start(Class<?> program, String... arguments) throws IOException {
-    List<String> command = new ArrayList<>();
+  /**
+   * Starts a program.
+   *
+   * @param words run the command that follows them, for example on another host; none run it here
+   */
+  static OtherJvm start(List<String> words, Class<?> program, String... arguments)
+      throws IOException {
+    List<String> command = new ArrayList<>(words);
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
     command.addAll(List.of("-cp", System.getProperty("java.class.path"), program.getName()));

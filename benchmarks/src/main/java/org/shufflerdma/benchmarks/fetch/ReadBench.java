@@ -67,7 +67,7 @@ public final class ReadBench {
 
   public static void main(String[] arguments) throws Exception {
     ReadSource source = ReadSource.ofBytes(Path.of(arguments[2]), Long.parseLong(arguments[3]));
-    try (OtherJvm server = OtherJvm.start(ReadServer.class, arguments[2], arguments[3]);
+    try (OtherJvm server = OtherJvm.start(List.of(), ReadServer.class, arguments[2], arguments[3]);
         ConnectionReads plugin = new ConnectionReads(server.said(), source, MOST_LIST_BYTES)) {
       ReadBench bench = new ReadBench(arguments, source, plugin, server.pid());
       for (int bytes = SMALLEST_BYTES;

@@ -28,7 +28,8 @@ public final class ReadServer {
   public static void main(String[] arguments) throws Exception {
     ReadSource source = ReadSource.ofBytes(Path.of(arguments[0]), Long.parseLong(arguments[1]));
     source.write();
-    try (RdmaTransport transport = Plugin.open("server", POOL_BYTES, InetAddress.getLoopbackAddress());
+    try (RdmaTransport transport =
+            Plugin.open("server", POOL_BYTES, InetAddress.getLoopbackAddress());
         Acquired acquired = new Acquired()) {
       List<long[]> regions = new ArrayList<>();
       for (Path file : source.files()) {
