@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "link/link.h"
 #include "lock.h"
+#include "process/list.h"
 #include "process/log.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ struct peer_file {
 	struct peer_file *next; /* in the same bucket */
 	uint32_t rkey;
 	uint64_t generation;
-	uint64_t last_use;
+	struct list used; /* in peer->used */
 	bool right; /* the peer has said that the key is right */
 	int fd;	    /* -1 if there is none */
 	int holders;
@@ -38,7 +39,7 @@ struct peer {
 	pthread_mutex_t lock; /* guards the files */
 	struct peer_file *files[KEY_BUCKETS];
 	int key_count, file_count; /* files: those that have a descriptor */
-	uint64_t uses;
+	struct list used[2];	   /* without and with a descriptor, the one that was used last at the end */
 };
 
 struct peer_state {
@@ -122,6 +123,7 @@ static void drop_file(struct peer *peer, struct peer_file **link)
 	struct peer_file *file = *link;
 
 	*link = file->next;
+	list_remove(&file->used);
 	file->dropped = true;
 	peer->key_count--;
 	peer->file_count -= file->fd >= 0;
@@ -182,6 +184,13 @@ static struct peer_file **bucket_of(struct peer *peer, uint32_t rkey)
 	return &peer->files[(rkey >> 16) % KEY_BUCKETS];
 }
 
+/* Called with peer->lock held. */
+static void note_use(struct peer *peer, struct peer_file *file)
+{
+	list_remove(&file->used);
+	list_add(&peer->used[file->fd >= 0], &file->used);
+}
+
 void peer_lock_files(struct peer *peer)
 {
 	pthread_mutex_lock(&peer->lock);
@@ -201,7 +210,7 @@ enum peer_file_state peer_file_hold(struct peer *peer, uint32_t rkey, uint64_t g
 		if (file->rkey == rkey && file->generation == generation)
 			break;
 	if (file) {
-		file->last_use = ++peer->uses;
+		note_use(peer, file);
 		state = !file->right ? PEER_KEY_WRONG : file->fd < 0 ? PEER_FILE_NONE : PEER_FILE_HELD;
 	}
 	if (state == PEER_FILE_HELD && out) {
@@ -224,17 +233,15 @@ void peer_file_release(struct peer_file *file)
 	}
 }
 
-/* Called with peer->lock held. */
+/* Drops the one that has been unused for longest. Called with peer->lock held. */
 static void evict_oldest(struct peer *peer, bool with_file)
 {
-	struct peer_file **oldest = NULL;
+	struct peer_file *oldest = LIST_FIRST(&peer->used[with_file], struct peer_file, used);
+	struct peer_file **link = bucket_of(peer, oldest->rkey);
 
-	for (int i = 0; i < KEY_BUCKETS; i++)
-		for (struct peer_file **link = &peer->files[i]; *link; link = &(*link)->next)
-			if ((!with_file || (*link)->fd >= 0) && (!oldest || (*link)->last_use < (*oldest)->last_use))
-				oldest = link;
-	if (oldest)
-		drop_file(peer, oldest);
+	while (*link != oldest)
+		link = &(*link)->next;
+	drop_file(peer, link);
 }
 
 /*
@@ -271,17 +278,17 @@ void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool r
 	}
 	if (fd >= 0 && peer->file_count >= MAX_FILES)
 		evict_oldest(peer, true);
-	if (peer->key_count >= MAX_KEYS)
+	if (peer->key_count >= MAX_KEYS) /* most of them are without, for MAX_FILES is smaller */
 		evict_oldest(peer, false);
 	*file = (struct peer_file){
 		.next = *bucket,
 		.rkey = rkey,
 		.generation = generation,
-		.last_use = ++peer->uses,
 		.right = right,
 		.fd = fd,
 	};
 	*bucket = file;
+	note_use(peer, file);
 	peer->key_count++;
 	peer->file_count += fd >= 0;
 }

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-enum { READERS = 2, LONGEST_DELAY_US = 1500, ROUNDS = 40 };
+enum { READERS = 2, LONGEST_DELAY_US = 1500, ROUNDS = 25 };
 
 struct invitation {
 	struct address address[READERS];

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A reader uses more regions of a peer, with files and without, than it keeps keys and descriptors of: each READ brings
+ * the bytes of its region by a short cut, and the descriptors do not pile up.
+ */
+#include "descriptors.h"
+#include "offer.h"
+
+#include <sys/resource.h>
+
+enum { LIST = 64, MOST_KEPT = 1024, FILES = 1100, REGIONS = FILES + 8192, PAGE = 4096, ROUNDS = 2 };
+
+static struct ibv_mr *regions[REGIONS];
+static uint32_t keys[REGIONS];
+
+/* All regions are pages of one file; the first FILES of them are registered with it. */
+static void serve(int fd)
+{
+	struct region *file;
+	struct side side;
+
+	open_side(&side, 16, 16);
+	file = keep_region(&side, create_file_region(side.pd, (size_t)REGIONS * PAGE, ALL_REMOTE));
+	for (int i = 0; i < REGIONS; i++) {
+		uint8_t *page = file->bytes + (size_t)i * PAGE;
+
+		fill_pattern(page, LIST, i);
+		regions[i] = i < FILES ? softverbs_reg_file_mr(side.pd, page, PAGE, file->fd, (uint64_t)i * PAGE, ALL_REMOTE)
+				       : softverbs_ibv_reg_mr(side.pd, page, PAGE, ALL_REMOTE);
+		CHECK(regions[i]);
+		keys[i] = regions[i]->rkey;
+	}
+	offer_region(fd, &side, file, NULL);
+	test_send(fd, keys, sizeof(keys));
+	test_await(fd);
+	for (int i = 0; i < REGIONS; i++)
+		CHECK_EQUAL(softverbs_ibv_dereg_mr(regions[i]), 0);
+	close_side(&side);
+}
+
+/* READs the first bytes of regions that follow one another, by one list. */
+static void read_list(struct side *side, const struct region *sink, uint64_t addr, int first)
+{
+	int count = REGIONS - first < LIST ? REGIONS - first : LIST;
+	struct ibv_send_wr wr[LIST], *bad;
+	struct ibv_sge sge[LIST];
+	uint8_t expected[LIST];
+
+	for (int i = 0; i < count; i++) {
+		sge[i] = sge_of(sink, (uint64_t)i * LIST, LIST);
+		wr[i] = (struct ibv_send_wr){
+			.next = i + 1 < count ? &wr[i + 1] : NULL,
+			.sg_list = &sge[i],
+			.num_sge = 1,
+			.opcode = IBV_WR_RDMA_READ,
+			.send_flags = i + 1 < count ? 0 : IBV_SEND_SIGNALED,
+			.wr.rdma = {addr + (uint64_t)(first + i) * PAGE, keys[first + i]},
+		};
+	}
+	CHECK_EQUAL(ibv_post_send(side->qp, wr, &bad), 0);
+	expect_completion(side->cq, 0, IBV_WC_SUCCESS);
+	for (int i = 0; i < count; i++) {
+		fill_pattern(expected, LIST, first + i);
+		CHECK(!memcmp(sink->bytes + (size_t)i * LIST, expected, LIST));
+	}
+}
+
+static void body(void)
+{
+	struct test_peer peer = test_start_peer(serve);
+	struct region *sink;
+	struct offer offer;
+	struct side side;
+	int descriptors;
+
+	open_side(&side, LIST, LIST);
+	sink = add_region(&side, LIST * LIST, IBV_ACCESS_LOCAL_WRITE);
+	offer = accept_offer(peer.fd, &side, NULL);
+	test_receive(peer.fd, keys, sizeof(keys));
+	descriptors = open_descriptors();
+	for (int round = 0; round < ROUNDS; round++)
+		for (int first = 0; first < REGIONS; first += LIST)
+			read_list(&side, sink, offer.addr, first);
+	CHECK_EQUAL(counters_now().reads_file, ROUNDS * FILES);
+	CHECK_EQUAL(counters_now().reads_cma, ROUNDS * (REGIONS - FILES));
+	CHECK(open_descriptors() - descriptors <= MOST_KEPT + 4);
+	test_signal(peer.fd);
+	test_join_peer(&peer);
+	close_side(&side);
+}
+
+int main(void)
+{
+	struct rlimit limit;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = limit.rlim_max;
+	if (limit.rlim_cur < 2 * FILES || setrlimit(RLIMIT_NOFILE, &limit))
+		test_skip("a process may not have so many descriptors");
+	end_on_path("auto", start_on_path("auto", body));
+}
