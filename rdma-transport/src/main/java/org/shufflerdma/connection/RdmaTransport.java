@@ -6,6 +6,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.memory.BufferPool;
+import org.shufflerdma.metrics.PhaseTimer;
 import org.shufflerdma.verbs.DeviceInfo;
 import org.shufflerdma.verbs.ProtectionDomain;
 import org.shufflerdma.verbs.QueuePairAttributes;
@@ -64,9 +65,23 @@ public final class RdmaTransport implements AutoCloseable {
   public static RdmaTransport open(
       TransportSettings settings, @Nullable String deviceName, LocalIdentity identity)
       throws IOException {
+    return open(settings, deviceName, identity, new PhaseTimer());
+  }
+
+  /**
+   * Does the same.
+   *
+   * @param timer is told of the phases
+   */
+  public static RdmaTransport open(
+      TransportSettings settings,
+      @Nullable String deviceName,
+      LocalIdentity identity,
+      PhaseTimer timer)
+      throws IOException {
     Acquired acquired = new Acquired();
     try {
-      return new TransportOpener(settings, identity, acquired).open(deviceName);
+      return new TransportOpener(settings, identity, timer, acquired).open(deviceName);
     } catch (Throwable t) {
       acquired.close();
       throw t;

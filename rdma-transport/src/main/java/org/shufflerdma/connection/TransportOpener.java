@@ -14,6 +14,7 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.concurrent.LoopThread;
 import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.memory.BufferPool;
+import org.shufflerdma.metrics.PhaseTimer;
 import org.shufflerdma.verbs.CompletionChannel;
 import org.shufflerdma.verbs.CompletionQueue;
 import org.shufflerdma.verbs.ConnectionId;
@@ -29,7 +30,8 @@ import org.slf4j.LoggerFactory;
  * Opens a transport: acquires what it needs step by step, from the device to the listener, and puts
  * the parts together. What it has acquired belongs to its caller, also if a step fails.
  */
-record TransportOpener(TransportSettings settings, LocalIdentity identity, Acquired acquired) {
+record TransportOpener(
+    TransportSettings settings, LocalIdentity identity, PhaseTimer phases, Acquired acquired) {
   private static final Logger LOG = LoggerFactory.getLogger(TransportOpener.class);
   private static final int IDLE_QUEUE_ENTRIES = 16;
   private static final int CLOSER_THREADS = 2;
@@ -55,6 +57,7 @@ record TransportOpener(TransportSettings settings, LocalIdentity identity, Acqui
     DeviceContext device = deviceOf(channel, listenId, deviceName);
     DeviceInfo info = device.query();
     QueuePairSetup setup = new QueuePairSetup(settings.connection(), info);
+    phases.ended("device");
 
     // The protection domain with its queues, and with what is registered in it from the start.
     ProtectionDomain domain = acquired.keep(device.allocProtectionDomain());
@@ -62,8 +65,11 @@ record TransportOpener(TransportSettings settings, LocalIdentity identity, Acqui
     CompletionQueue queue = acquired.keep(createQueue(device, info, events));
     CompletionQueue idleQueue =
         acquired.keep(device.createCompletionQueue(IDLE_QUEUE_ENTRIES, null, 0));
+    phases.ended("queues");
     Canary canary = acquired.keep(Canary.open(domain, bootNonce));
+    phases.ended("canary");
     BufferPool buffers = acquired.keep(new BufferPool(domain, settings.pool()));
+    phases.ended("buffers");
 
     // The side that connects to peers and reads from them.
     PendingReads pending = new PendingReads();
@@ -116,6 +122,8 @@ record TransportOpener(TransportSettings settings, LocalIdentity identity, Acqui
     cmThread.start(deviceEvents::threadDied);
     listener.listen(listenId);
     startTimer(timer, watchdog, listener, connections, buffers);
+
+    phases.ended("threads");
 
     RdmaEndpoint endpoint = endpointOf(listenId, bootNonce);
     LOG.info("RDMA listens at {} on device {}", endpoint, info.name());

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** The counters per task and per executor, and their public names. It does not depend on Spark. */
+/**
+ * The counters per task and per executor with their public names, and the timer of a start. It does
+ * not depend on Spark.
+ */
 @NullMarked
 package org.shufflerdma.metrics;
 

@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.metrics.Counter;
+import org.shufflerdma.metrics.PhaseTimer;
 import org.shufflerdma.metrics.ReadCounters;
 import org.shufflerdma.reader.RdmaReaders;
 import org.shufflerdma.reader.ReadRange;
@@ -68,9 +69,11 @@ final class ExecutorSide implements AutoCloseable {
     RdmaStack rdma = null;
     TaskAccumulators accumulators = null;
     try {
+      PhaseTimer timer = new PhaseTimer();
       ApplicationGreeting greeting = greet(env);
+      timer.ended("driver");
       accumulators = new TaskAccumulators(greeting.accumulators());
-      rdma = RdmaStack.open(env, settings, resolver, greeting.token());
+      rdma = RdmaStack.open(env, settings, resolver, greeting.token(), timer);
     } catch (Exception e) { // Scala throws checked exceptions without saying so
       if (settings.required()) {
         throw new IllegalStateException(

@@ -23,6 +23,7 @@ import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.mapstatus.PublishedEndpoint;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegistrationBudget;
+import org.shufflerdma.metrics.PhaseTimer;
 import org.shufflerdma.reader.LocationTable;
 import org.shufflerdma.reader.RdmaSource;
 import org.shufflerdma.verbs.Provider;
@@ -56,9 +57,14 @@ record RdmaStack(
    *
    * @param token shared by the executors of this application; takes the place of Spark's secret where
    *     Spark has none
+   * @param timer of the start, which is told of the phases
    */
   static RdmaStack open(
-      SparkEnv env, RdmaSettings settings, IndexShuffleBlockResolver resolver, byte[] token)
+      SparkEnv env,
+      RdmaSettings settings,
+      IndexShuffleBlockResolver resolver,
+      byte[] token,
+      PhaseTimer timer)
       throws RdmaUnavailableException {
     try {
       InetAddress ownAddress =
@@ -66,7 +72,7 @@ record RdmaStack(
       List<String> refused = new ArrayList<>();
       for (DeviceChoice choice : DeviceChoice.of(settings, DeviceChoice.HARDWARE)) {
         try {
-          RdmaStack stack = open(env, settings, resolver, token, choice, ownAddress);
+          RdmaStack stack = open(env, settings, resolver, token, choice, ownAddress, timer);
           LOG.info(
               "Shuffle blocks are read by RDMA over device {} ({}{}) at {}",
               stack.transport.device().name(),
@@ -79,6 +85,7 @@ record RdmaStack(
                   ? "Spark's secret of the application"
                   : "a token of the application, which is no security: spark.authenticate is false");
           LOG.info("{}", stack.plan);
+          LOG.info("RDMA started in {}", timer);
           return stack;
         } catch (IOException | RdmaUnavailableException | RuntimeException e) {
           refused.add(String.valueOf(e.getMessage()));
@@ -96,12 +103,15 @@ record RdmaStack(
       IndexShuffleBlockResolver resolver,
       byte[] token,
       DeviceChoice choice,
-      InetAddress ownAddress)
+      InetAddress ownAddress,
+      PhaseTimer timer)
       throws IOException, RdmaUnavailableException {
     Acquired acquired = new Acquired();
     try {
       DeviceChoice.Bound device = choice.bind(settings, ownAddress);
-      RdmaStack stack = open(env, settings, resolver, token, device, acquired);
+      timer.ended("natives");
+      RdmaStack stack = open(env, settings, resolver, token, device, acquired, timer);
+      timer.ended("rest");
       if (choice.toBeProven()) {
         LoopbackCheck.run(
             stack.transport,
@@ -109,6 +119,7 @@ record RdmaStack(
             stack.source.fetcher(),
             env.executorId(),
             env.blockManager().diskBlockManager().localDirs()[0].toPath());
+        timer.ended("proof");
       }
       return stack;
     } catch (Throwable t) {
@@ -132,7 +143,8 @@ record RdmaStack(
       IndexShuffleBlockResolver resolver,
       byte[] token,
       DeviceChoice.Bound device,
-      Acquired acquired)
+      Acquired acquired,
+      PhaseTimer timer)
       throws IOException, RdmaUnavailableException {
     byte[] secret = env.securityManager().isAuthenticationEnabled()
         ? env.securityManager().getSecretKey().getBytes(StandardCharsets.UTF_8)
@@ -147,7 +159,8 @@ record RdmaStack(
         TransportSettings.of(
             settings, plan.poolBytes(), device.address(), device.verbs().provider()),
         device.deviceName(),
-        new LocalIdentity(env.conf().getAppId(), env.executorId(), secret)));
+        new LocalIdentity(env.conf().getAppId(), env.executorId(), secret),
+        timer));
     RegisteredArena arena = acquired.keep(new RegisteredArena(
         transport.protectionDomain(),
         new RegistrationBudget(

@@ -55,8 +55,9 @@ final class Application implements AutoCloseable {
     return application;
   }
 
-  JsonNode run(JobShape shape, long rows) throws IOException {
-    orders.write(shape.label() + " " + rows + "\n");
+  /** Gives an order that {@link JobServer} knows, and waits for the answer. */
+  JsonNode ask(String order) throws IOException {
+    orders.write(order + "\n");
     orders.flush();
     return answer(JOB_S);
   }

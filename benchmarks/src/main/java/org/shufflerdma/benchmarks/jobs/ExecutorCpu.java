@@ -26,6 +26,9 @@ record ExecutorCpu(
   private static final String EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
   private static final String DRIVER_URL = "spark://CoarseGrainedScheduler@";
 
+  /** Before there were any executors. */
+  static final ExecutorCpu NONE = new ExecutorCpu(0, 0, Map.of(), Map.of());
+
   /** Beginnings of thread names, as far as Linux keeps them (15 bytes), and their groups. */
   private static final List<Map.Entry<String, String>> GROUPS = List.of(
       Map.entry("shuffle-client", "transport"),
@@ -55,7 +58,7 @@ record ExecutorCpu(
       if (arguments.contains(EXECUTOR) && arguments.contains(DRIVER_URL + driver)) {
         executors++;
         Path proc = Path.of("/proc", Long.toString(process.pid()));
-        seconds += ticks(proc.resolve("stat"));
+        seconds += ofProcess(process.pid());
         try (DirectoryStream<Path> tasks = Files.newDirectoryStream(proc.resolve("task"))) {
           for (Path task : tasks) {
             addThread(task, process.pid() + "/" + task.getFileName(), threads, groups);
@@ -87,8 +90,8 @@ record ExecutorCpu(
   }
 
   /** User and system time of a whole process, in hundredths of a second (proc(5), USER_HZ). */
-  private static double ticks(Path stat) throws IOException {
-    String line = Files.readString(stat);
+  static double ofProcess(long pid) throws IOException {
+    String line = Files.readString(Path.of("/proc", Long.toString(pid), "stat"));
     String[] fields = line.substring(line.lastIndexOf(')') + 2).split(" ", -1);
     return (Long.parseLong(fields[11]) + Long.parseLong(fields[12])) / 100.0;
   }

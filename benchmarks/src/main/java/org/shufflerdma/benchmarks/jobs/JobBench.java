@@ -131,7 +131,7 @@ public final class JobBench {
 
   private void run(JobShape shape, String phase, int round, String side, Application application)
       throws IOException {
-    JsonNode job = application.run(shape, rows);
+    JsonNode job = application.ask("job " + shape.label() + " " + rows);
     Map<String, Object> more = new LinkedHashMap<>(Map.of("rows", rows));
     job.properties().forEach(measured -> more.put(measured.getKey(), measured.getValue()));
     results.add(

@@ -14,13 +14,13 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
- * The driver of one of the applications. It runs a job for each line {@code SHAPE ROWS} of its
- * standard input, and answers with a line of JSON; it ends with its input.
+ * The driver of one of the applications. It runs a job for each line {@code job SHAPE ROWS} of its
+ * standard input, takes the {@link FirstSteps} for {@code start SHAPE ROWS}, and answers with a line
+ * of JSON; it ends with its input.
  *
  * <p>Argument: a folder where jobs may keep files.
  */
 public final class JobServer {
-  private static final long LISTENERS_MS = 30_000;
   private static final int EXECUTORS = 2;
 
   private JobServer() {}
@@ -31,15 +31,20 @@ public final class JobServer {
     try (JavaSparkContext spark = new JavaSparkContext(new SparkConf())) {
       StageWatch stages = new StageWatch();
       spark.sc().addSparkListener(stages);
+      String driver =
+          spark.getConf().get("spark.driver.host") + ":" + spark.getConf().get("spark.driver.port");
       BufferedReader orders =
           new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
       ObjectMapper json = new ObjectMapper();
       answer(answers, json.writeValueAsString(Map.of("ready", spark.sc().applicationId())));
       for (String order = orders.readLine(); order != null; order = orders.readLine()) {
         String[] words = order.split(" ", -1);
-        JobShape shape = JobShape.ofLabel(words[0]);
-        Job job = shape.prepare(spark, arguments[0], Long.parseLong(words[1]));
-        answer(answers, json.writeValueAsString(run(spark, stages, job)));
+        JobShape shape = JobShape.ofLabel(words[1]);
+        Job job = shape.prepare(spark, arguments[0], Long.parseLong(words[2]));
+        Map<String, Object> report = words[0].equals("start")
+            ? FirstSteps.take(spark, stages, driver, job)
+            : run(spark, stages, driver, job);
+        answer(answers, json.writeValueAsString(report));
       }
     }
   }
@@ -49,12 +54,10 @@ public final class JobServer {
     answers.flush();
   }
 
-  private static Map<String, Object> run(JavaSparkContext spark, StageWatch stages, Job job)
-      throws Exception {
-    spark.sc().listenerBus().waitUntilEmpty(LISTENERS_MS);
+  private static Map<String, Object> run(
+      JavaSparkContext spark, StageWatch stages, String driver, Job job) throws Exception {
+    spark.sc().listenerBus().waitUntilEmpty(StageWatch.LISTENERS_MS);
     stages.take(); // those that made the job's input
-    String driver =
-        spark.getConf().get("spark.driver.host") + ":" + spark.getConf().get("spark.driver.port");
     ExecutorCpu before = ExecutorCpu.now(driver);
     long startNs = System.nanoTime();
     long result = job.run();
@@ -64,7 +67,7 @@ public final class JobServer {
       throw new IllegalStateException(
           after.executors() + " executors are there instead of " + EXECUTORS);
     }
-    spark.sc().listenerBus().waitUntilEmpty(LISTENERS_MS);
+    spark.sc().listenerBus().waitUntilEmpty(StageWatch.LISTENERS_MS);
     List<Map<String, Object>> ended = stages.take();
     Map<String, Object> report = new LinkedHashMap<>();
     report.put("digest", Long.toHexString(job.digest(result)));

@@ -6,6 +6,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.TimeoutException;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.executor.ShuffleReadMetrics;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.SparkListener;
@@ -19,6 +21,8 @@ import org.jspecify.annotations.Nullable;
  * takes what there is when the listener bus is empty.
  */
 final class StageWatch extends SparkListener {
+  static final long LISTENERS_MS = 30_000;
+
   private final Map<Integer, Sums> running = new TreeMap<>();
   private final List<Map<String, Object>> ended = new ArrayList<>();
 
@@ -83,6 +87,16 @@ final class StageWatch extends SparkListener {
     one.put("written_bytes", sums.writtenBytes);
     one.put("spilled_bytes", sums.spilledBytes);
     ended.add(one);
+  }
+
+  /** Requires the stages since the last call, which it takes, to have fetched so many blocks. */
+  void requireRemoteBlocks(JavaSparkContext spark, long expected) throws TimeoutException {
+    spark.sc().listenerBus().waitUntilEmpty(LISTENERS_MS);
+    long fetched =
+        take().stream().mapToLong(stage -> (Long) stage.get("remote_blocks")).sum();
+    if (fetched != expected) {
+      throw new IllegalStateException(fetched + " blocks were remote instead of " + expected);
+    }
   }
 
   /** Returns the stages that have ended since the last call. */
