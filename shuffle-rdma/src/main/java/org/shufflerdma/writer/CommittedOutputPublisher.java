@@ -12,6 +12,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
+import org.apache.spark.storage.BlockManagerId;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.ChecksumMode;
 import org.shufflerdma.location.MapOutputTrailer;
@@ -35,6 +36,9 @@ public final class CommittedOutputPublisher {
   /** The map task, with the state of Spark that its publication depends on. */
   public record Task(int shuffleId, long mapId, boolean serializedShuffle, TaskContext context) {}
 
+  /** Where Spark says that an output is, and the same with the endpoint. */
+  private record Location(BlockManagerId sparks, BlockManagerId published) {}
+
   private static final Logger LOG = LoggerFactory.getLogger(CommittedOutputPublisher.class);
 
   private final IndexShuffleBlockResolver resolver;
@@ -45,6 +49,9 @@ public final class CommittedOutputPublisher {
   private final LogThrottle throttle =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
   private final Map<UnpublishedReason, LongAdder> counts = new EnumMap<>(UnpublishedReason.class);
+
+  /** That of the last output, as it is normally that of all. */
+  private volatile @Nullable Location lastLocation;
 
   public CommittedOutputPublisher(
       SparkConf conf,
@@ -107,7 +114,7 @@ public final class CommittedOutputPublisher {
           executorHash, output.generation(), output.descriptorRkey(), output.descriptorAddress());
       carried = MapStatusCarrier.write(status, partitionLengths.length, trailer);
       if (carried) {
-        status.updateLocation(endpoint.addTo(status.location()));
+        status.updateLocation(published(status.location()));
       } else {
         note(task, UnpublishedReason.CARRIER, null);
       }
@@ -116,6 +123,15 @@ public final class CommittedOutputPublisher {
         registry.retract(task.shuffleId(), output);
       }
     }
+  }
+
+  private BlockManagerId published(BlockManagerId sparks) {
+    Location last = lastLocation;
+    if (last == null || !last.sparks().equals(sparks)) {
+      last = new Location(sparks, endpoint.addTo(sparks));
+      lastLocation = last;
+    }
+    return last.published();
   }
 
   private static long sum(long[] partitionLengths) {
