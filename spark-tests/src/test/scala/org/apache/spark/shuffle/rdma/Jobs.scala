@@ -19,7 +19,7 @@ object Jobs {
   /** What `pairs` holds, without Spark. */
   def rows: Seq[(Int, String)] = (0 until Rows).map(row)
 
-  private def pairs(context: SparkContext): RDD[(Int, String)] =
+  def pairs(context: SparkContext): RDD[(Int, String)] =
     context.parallelize(0 until Rows, Maps).map(row)
 
   def smallShuffle(context: SparkContext): RDD[(Int, Int)] =
