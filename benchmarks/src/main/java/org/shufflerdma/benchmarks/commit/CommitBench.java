@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.benchmarks.commit;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.function.ToLongFunction;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.spark.HashPartitioner;
@@ -20,31 +17,33 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.shufflerdma.benchmarks.commit.TimedShuffleManager.Task;
+import org.shufflerdma.benchmarks.report.ResultLog;
+import org.shufflerdma.benchmarks.report.Run;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.config.ChecksumMode;
 import scala.Tuple2;
 
 /**
- * Runs map tasks one after the other in a local application, and writes a line of JSON for each kind
- * of output: what its publication added to a task, beside what the task spent in Spark's writer.
+ * Runs map tasks one after the other in a local application. In each round each kind of output is two
+ * lines of the file of results: {@code stock} is what its tasks spent in Spark's writer, and {@code
+ * rdma} is that with what the publication added.
  *
- * <p>Arguments: RESULTS COMMIT PARTITIONS,... KIB,... OUTPUTS
+ * <p>Arguments: RESULTS COMMIT PARTITIONS,... KIB,... OUTPUTS ROUNDS
  */
 public final class CommitBench {
   private static final int MEBIBYTE = 1 << 20;
   private static final long MOST_BYTES = 512L * MEBIBYTE;
   private static final int END_MS = 20_000;
 
-  private final Path results;
-  private final String commit;
+  private static final String STOCK = "stock";
+
+  private final ResultLog results;
   private final int outputs;
   private final JavaSparkContext spark;
   private final TimedShuffleManager manager;
-  private final ObjectMapper json = new ObjectMapper();
 
-  private CommitBench(String[] arguments, JavaSparkContext spark) {
-    results = Path.of(arguments[0]);
-    commit = arguments[1];
+  private CommitBench(String[] arguments, JavaSparkContext spark) throws IOException {
+    results = ResultLog.open(Path.of(arguments[0]), arguments[1]);
     outputs = Integer.parseInt(arguments[4]);
     this.spark = spark;
     manager = (TimedShuffleManager) SparkEnv.get().shuffleManager();
@@ -55,13 +54,23 @@ public final class CommitBench {
       CommitBench bench = new CommitBench(arguments, spark);
       List<Integer> partitions = numbers(arguments[2]);
       List<Integer> kibibytes = numbers(arguments[3]);
-      bench.measure("cold", 400, MEBIBYTE, ChecksumMode.AUTO);
-      for (int some : partitions) {
-        for (int kib : kibibytes) {
-          bench.measure("warm", some, kib << 10, ChecksumMode.AUTO);
-          bench.measure("warm", some, kib << 10, ChecksumMode.OWN);
+      bench.measure("commit, cold", 0, new Kind(400, MEBIBYTE, ChecksumMode.AUTO));
+      for (int round = 0; round < Integer.parseInt(arguments[5]); round++) {
+        for (int some : partitions) {
+          for (int kib : kibibytes) {
+            bench.measure("commit", round, new Kind(some, kib << 10, ChecksumMode.AUTO));
+            bench.measure("commit", round, new Kind(some, kib << 10, ChecksumMode.OWN));
+          }
         }
       }
+    }
+  }
+
+  /** Outputs of some partitions, with checksums that are Spark's or the plugin's own. */
+  private record Kind(int partitions, int bytes, ChecksumMode checksums) {
+    String label() {
+      return "%d x %d KiB, %s checksums"
+          .formatted(partitions, bytes >> 10, checksums == ChecksumMode.OWN ? "own" : "Spark's");
     }
   }
 
@@ -69,34 +78,42 @@ public final class CommitBench {
     return Arrays.stream(list.split(",", -1)).map(Integer::valueOf).toList();
   }
 
-  private void measure(String phase, int partitions, int bytes, ChecksumMode checksums)
+  private void measure(String benchmark, int round, Kind kind)
       throws IOException, InterruptedException {
-    int maps = (int) Math.max(4, Math.min(outputs, MOST_BYTES / bytes));
-    manager.setChecksums(checksums);
+    if (results.has(benchmark, kind.label(), round, Run.PLUGIN)) {
+      return;
+    }
+    int maps = (int) Math.max(4, Math.min(outputs, MOST_BYTES / kind.bytes()));
+    manager.setChecksums(kind.checksums());
     long publishedBefore = manager.registry().published();
     long othersBefore = Cost.pluginThreadsNs();
-    int shuffleId = write(maps, partitions, bytes);
+    int shuffleId = write(maps, kind.partitions(), kind.bytes());
     List<Task> tasks = manager.takeTasks();
-    if (manager.registry().published() != publishedBefore + maps) {
+    if (manager.registry().published() != publishedBefore + maps || tasks.size() != maps) {
       throw new IllegalStateException("not all map outputs were published");
     }
     manager.unregisterShuffle(shuffleId);
     awaitEndOfOutputs();
-    Map<String, Object> line = new LinkedHashMap<>();
-    line.put("commit", commit);
-    line.put("phase", phase);
-    line.put("partitions", partitions);
-    line.put("bytes", bytes);
-    line.put("checksums", checksums == ChecksumMode.AUTO ? "spark" : "own");
-    line.put("outputs", maps);
-    line.put("added_cpu_us", micros(tasks, task -> task.added().cpuNs()));
-    line.put("added_wall_us", micros(tasks, task -> task.added().wallNs()));
-    line.put("spark_cpu_us", micros(tasks, task -> task.spark().cpuNs()));
-    line.put("spark_wall_us", micros(tasks, task -> task.spark().wallNs()));
-    line.put("other_threads_cpu_us", (Cost.pluginThreadsNs() - othersBefore) / 1e3 / maps);
-    String text = json.writeValueAsString(line);
-    Files.writeString(results, text + "\n", StandardOpenOption.APPEND);
-    System.err.println(text);
+    double others = (Cost.pluginThreadsNs() - othersBefore) / 1e3 / maps;
+    add(benchmark, round, kind, STOCK, figures(tasks, Task::spark), tasks);
+    Map<String, Double> figures = figures(tasks, task -> task.spark().plus(task.added()));
+    figures(tasks, Task::added).forEach((name, value) -> figures.put("added " + name, value));
+    figures.put("other threads' CPU per output, µs", others);
+    add(benchmark, round, kind, Run.PLUGIN, figures, tasks);
+  }
+
+  private void add(
+      String benchmark,
+      int round,
+      Kind kind,
+      String side,
+      Map<String, Double> figures,
+      List<Task> tasks)
+      throws IOException {
+    results.add(
+        new Run(benchmark, kind.label(), round, side, "", figures),
+        Map.of("outputs", tasks.size()));
+    System.err.printf("%s, %s %d %s: %s%n", benchmark, kind.label(), round, side, figures);
   }
 
   /**
@@ -132,14 +149,24 @@ public final class CommitBench {
     }
   }
 
-  /** The first of the tasks, their mean, and quantiles of them. */
-  private static Map<String, Double> micros(List<Task> tasks, ToLongFunction<Task> figure) {
-    long[] sorted = tasks.stream().mapToLong(figure).sorted().toArray();
-    Map<String, Double> micros = new LinkedHashMap<>();
-    micros.put("first", figure.applyAsLong(tasks.get(0)) / 1e3);
-    micros.put("mean", tasks.stream().mapToLong(figure).average().orElseThrow() / 1e3);
-    micros.put("median", sorted[sorted.length / 2] / 1e3);
-    micros.put("p90", sorted[sorted.length * 9 / 10] / 1e3);
-    return micros;
+  /** Medians and means over the tasks, of which a few are slow because the JVM or the disk is busy. */
+  private static Map<String, Double> figures(List<Task> tasks, Function<Task, Cost> cost) {
+    double[] cpu =
+        tasks.stream().map(cost).mapToDouble(one -> one.cpuNs() / 1e3).toArray();
+    double[] wall =
+        tasks.stream().map(cost).mapToDouble(one -> one.wallNs() / 1e3).toArray();
+    Map<String, Double> figures = new LinkedHashMap<>();
+    figures.put("CPU per output, median, µs", median(cpu));
+    figures.put("CPU per output, mean, µs", Arrays.stream(cpu).average().orElseThrow());
+    figures.put("time per output, median, µs", median(wall));
+    figures.put("time per output, mean, µs", Arrays.stream(wall).average().orElseThrow());
+    figures.put("first output's CPU, µs", cpu[0]);
+    return figures;
+  }
+
+  private static double median(double[] values) {
+    double[] sorted = values.clone();
+    Arrays.sort(sorted);
+    return sorted[sorted.length / 2];
   }
 }

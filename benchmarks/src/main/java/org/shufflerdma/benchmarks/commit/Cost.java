@@ -22,6 +22,10 @@ record Cost(long wallNs, long cpuNs) {
     return new Cost(wallNs - other.wallNs, cpuNs - other.cpuNs);
   }
 
+  Cost plus(Cost other) {
+    return new Cost(wallNs + other.wallNs, cpuNs + other.cpuNs);
+  }
+
   /** CPU time so far of the plugin's and the device's living threads, as Linux counts it. */
   static long pluginThreadsNs() throws IOException {
     long sum = 0;
