@@ -55,6 +55,7 @@ final class ExecutorProbe {
     answer.put("executor", SparkEnv.get().executorId());
     answer.put("jit_s", ManagementFactory.getCompilationMXBean().getTotalCompilationTime() / 1e3);
     answer.put("classes", ManagementFactory.getClassLoadingMXBean().getTotalLoadedClassCount());
+    System.gc();
     answer.put(
         "heap_bytes", ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed());
     answer.put("status_kb", status());

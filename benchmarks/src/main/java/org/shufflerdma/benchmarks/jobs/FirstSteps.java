@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.HashPartitioner;
 import org.apache.spark.ShuffleDependency;
+import org.apache.spark.SparkException;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import scala.Tuple2;
@@ -34,16 +35,8 @@ final class FirstSteps {
     steps.ended("start");
     spark.parallelize(List.of(0, 1), 2).map(number -> number).collect();
     steps.ended("first tasks");
-    JavaPairRDD<Integer, Integer> shuffled = spark
-        .parallelizePairs(
-            List.of(new Tuple2<>(0, 0), new Tuple2<>(1, 0), new Tuple2<>(0, 1), new Tuple2<>(1, 1)),
-            2)
-        .partitionBy(new HashPartitioner(2));
-    spark
-        .sc()
-        .submitMapStage(
-            (ShuffleDependency<?, ?, ?>) shuffled.rdd().dependencies().head())
-        .get();
+    JavaPairRDD<Integer, Integer> shuffled = smallShuffle(spark);
+    writeOutputs(shuffled);
     steps.ended("first map outputs");
     shuffled.collect();
     steps.ended("first fetches");
@@ -66,6 +59,25 @@ final class FirstSteps {
     report.put("figures", steps.figures);
     report.put("executors", ExecutorProbe.ofAll(spark, all.executors()).values());
     return report;
+  }
+
+  /** A block from each of two maps for each of two reduces. */
+  static JavaPairRDD<Integer, Integer> smallShuffle(JavaSparkContext spark) {
+    return spark
+        .parallelizePairs(
+            List.of(new Tuple2<>(0, 0), new Tuple2<>(1, 0), new Tuple2<>(0, 1), new Tuple2<>(1, 1)),
+            2)
+        .partitionBy(new HashPartitioner(2));
+  }
+
+  /** Runs the map tasks of a shuffle, and nothing else. */
+  static void writeOutputs(JavaPairRDD<?, ?> shuffled) throws SparkException {
+    shuffled
+        .rdd()
+        .context()
+        .submitMapStage(
+            (ShuffleDependency<?, ?, ?>) shuffled.rdd().dependencies().head())
+        .get();
   }
 
   private ExecutorCpu ended(String step) throws IOException {

@@ -15,8 +15,8 @@ import org.apache.spark.api.java.JavaSparkContext;
 
 /**
  * The driver of one of the applications. It runs a job for each line {@code job SHAPE ROWS} of its
- * standard input, takes the {@link FirstSteps} for {@code start SHAPE ROWS}, and answers with a line
- * of JSON; it ends with its input.
+ * standard input, takes the {@link FirstSteps} for {@code start SHAPE ROWS} and the {@link MemorySteps}
+ * for {@code memory MAPS REDUCES ROWS}, and answers with a line of JSON; it ends with its input.
  *
  * <p>Argument: a folder where jobs may keep files.
  */
@@ -39,6 +39,16 @@ public final class JobServer {
       answer(answers, json.writeValueAsString(Map.of("ready", spark.sc().applicationId())));
       for (String order = orders.readLine(); order != null; order = orders.readLine()) {
         String[] words = order.split(" ", -1);
+        if (words[0].equals("memory")) {
+          Map<String, Object> report = MemorySteps.take(
+              spark,
+              stages,
+              Integer.parseInt(words[1]),
+              Integer.parseInt(words[2]),
+              Long.parseLong(words[3]));
+          answer(answers, json.writeValueAsString(report));
+          continue;
+        }
         JobShape shape = JobShape.ofLabel(words[1]);
         Job job = shape.prepare(spark, arguments[0], Long.parseLong(words[2]));
         Map<String, Object> report = words[0].equals("start")

@@ -28,7 +28,11 @@ final class RowJobs {
 
   /** Moves the records to where {@link #sort} would, and leaves them as they come. */
   static long repartition(JavaSparkContext spark, long rows, int maps, int reduces) {
-    return digest(generated(spark, rows, maps).partitionBy(new KeyRange(reduces)), rows, false);
+    return digest(moved(spark, rows, maps, reduces), rows, false);
+  }
+
+  static JavaPairRDD<Key, byte[]> moved(JavaSparkContext spark, long rows, int maps, int reduces) {
+    return generated(spark, rows, maps).partitionBy(new KeyRange(reduces));
   }
 
   private static JavaPairRDD<Key, byte[]> generated(JavaSparkContext spark, long rows, int maps) {

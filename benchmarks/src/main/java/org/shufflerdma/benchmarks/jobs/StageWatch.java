@@ -91,12 +91,18 @@ final class StageWatch extends SparkListener {
 
   /** Requires the stages since the last call, which it takes, to have fetched so many blocks. */
   void requireRemoteBlocks(JavaSparkContext spark, long expected) throws TimeoutException {
-    spark.sc().listenerBus().waitUntilEmpty(LISTENERS_MS);
-    long fetched =
-        take().stream().mapToLong(stage -> (Long) stage.get("remote_blocks")).sum();
+    long fetched = takeAll(spark).stream()
+        .mapToLong(stage -> (Long) stage.get("remote_blocks"))
+        .sum();
     if (fetched != expected) {
       throw new IllegalStateException(fetched + " blocks were remote instead of " + expected);
     }
+  }
+
+  /** Returns all stages that have ended since the last call, also those of which nobody has heard. */
+  List<Map<String, Object>> takeAll(JavaSparkContext spark) throws TimeoutException {
+    spark.sc().listenerBus().waitUntilEmpty(LISTENERS_MS);
+    return take();
   }
 
   /** Returns the stages that have ended since the last call. */
