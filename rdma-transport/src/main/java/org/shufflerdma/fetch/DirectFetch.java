@@ -63,7 +63,6 @@ public final class DirectFetch implements AutoCloseable {
   private final long total;
   private long handedOut;
   private long parkedNs;
-  private long readNs;
 
   private @Nullable ReadSlot current;
   private int place;
@@ -183,11 +182,6 @@ public final class DirectFetch implements AutoCloseable {
     return parkedNs + poster.waitedNs();
   }
 
-  /** The sum of the times in nanoseconds from posting a list to its completion so far. */
-  public long readNs() {
-    return readNs;
-  }
-
   /**
    * Ends the fetch: from now on only the device holds buffers to which READs may still write. If
    * another thread is in {@link #next}, that call throws an exception and gives the buffers back.
@@ -280,7 +274,7 @@ public final class DirectFetch implements AutoCloseable {
   private @Nullable ReadSlot takeRead() {
     ReadSlot slot;
     while ((slot = pollTold()) != null) {
-      readNs += slot.readNs();
+      slot.peer.readNs += slot.readNs();
       ReadFailure failure = slot.failure();
       if (failure == null) {
         slot.peer.failedConnects = 0;

@@ -33,6 +33,7 @@ public final class PeerBlocks {
   private final BitSet dropped = new BitSet();
 
   int blocksInFlight;
+  long readNs;
 
   /** Attempts to connect that failed since a list was read. */
   int failedConnects;
@@ -77,6 +78,11 @@ public final class PeerBlocks {
 
   public int size() {
     return size;
+  }
+
+  /** The sum of the times in nanoseconds from planning a list of the blocks to its completion so far. */
+  public long readNs() {
+    return readNs;
   }
 
   DescriptorRef output(int block) {

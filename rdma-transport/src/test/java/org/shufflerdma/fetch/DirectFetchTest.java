@@ -344,6 +344,8 @@ class DirectFetchTest extends FetcherScene {
       assertThat(fetch.left()).extracting(LeftBlock::reason).containsOnly(TcpReason.CONNECT);
     }
     assertThat(read).isEqualTo(4);
+    assertThat(readable.readNs()).isPositive();
+    assertThat(unreadable.readNs()).isZero();
   }
 
   @Test

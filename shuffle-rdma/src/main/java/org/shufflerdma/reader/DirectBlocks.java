@@ -68,7 +68,6 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
 
   private boolean directEnded;
   private long toldWaitMs;
-  private long toldReadMs;
 
   /**
    * @param others the blocks that are not read directly
@@ -212,7 +211,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     } catch (InterruptedException e) {
       throw Unchecked.thrown(e); // as Spark's own iterator does, by which it knows a killed task
     } finally {
-      tellTimes();
+      tellWait();
     }
     takeLeft();
     directEnded = !taken;
@@ -223,13 +222,10 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
   }
 
   /** Spark's metrics have milliseconds. */
-  private void tellTimes() {
+  private void tellWait() {
     long waitMs = TimeUnit.NANOSECONDS.toMillis(fetch.waitedNs());
     metrics.incFetchWaitTime(waitMs - toldWaitMs);
     toldWaitMs = waitMs;
-    long readMs = TimeUnit.NANOSECONDS.toMillis(fetch.readNs());
-    metrics.incRemoteReqsDuration(readMs - toldReadMs);
-    toldReadMs = readMs;
   }
 
   private void takeLeft() {
@@ -280,6 +276,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     } else {
       metrics.incRemoteBytesRead(bytes);
       metrics.incRemoteBlocksFetched(1);
+      metrics.incRemoteReqsDuration(source.takeReadMs());
       counters.add(Counter.RDMA_BYTES, bytes);
       counters.add(Counter.RDMA_BLOCKS, 1);
     }

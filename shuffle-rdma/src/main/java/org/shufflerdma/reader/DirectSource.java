@@ -3,6 +3,7 @@ package org.shufflerdma.reader;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.apache.spark.shuffle.FetchFailedException;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
@@ -40,6 +41,7 @@ final class DirectSource {
   private int openStart;
   private int openEnd;
   private long openBytes;
+  private long takenReadMs;
 
   /**
    * @param isOwn whether the executor is the one that runs the task
@@ -63,6 +65,14 @@ final class DirectSource {
   /** Whether the blocks are local ones for Spark, which reads what is left of them from the disk. */
   boolean isOwn() {
     return isOwn;
+  }
+
+  /** Takes the milliseconds by which the time of reading has grown since the last call. */
+  long takeReadMs() {
+    long readMs = TimeUnit.NANOSECONDS.toMillis(reads.readNs());
+    long more = readMs - takenReadMs;
+    takenReadMs = readMs;
+    return more;
   }
 
   /** Adds a partition, which {@link #end} must follow once all have been added. */
