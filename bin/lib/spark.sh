@@ -92,7 +92,7 @@ link_distribution() {
 link_maven_jars() {
   mkdir -p "$2/jars" "$2/conf"
   ln -s "$ROOT/conf/log4j2.properties" "$2/conf/log4j2.properties"
-  tr ':' '\n' <"$1" | grep -v hadoop-mapreduce-examples | xargs -d '\n' ln -s -t "$2/jars/"
+  tr ':' '\n' <"$1" | grep -vE 'hadoop-mapreduce-examples|/jucx-' | xargs -d '\n' ln -s -t "$2/jars/"
   [ -z "$(find "$2/jars" -xtype l -print -quit)" ] ||
     die 1 "jars are gone from Maven's repository: remove $ROOT/target and run again"
 }

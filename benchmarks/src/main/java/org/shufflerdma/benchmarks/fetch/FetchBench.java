@@ -12,6 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.benchmarks.report.ResultLog;
 import org.shufflerdma.benchmarks.report.Run;
 
@@ -64,11 +65,17 @@ public final class FetchBench {
             OtherJvm.start(words, FetchServer.class, arguments[2], arguments[3], peer);
         FetcherReader fetcher = new FetcherReader(server.said(), InetAddress.getByName(host));
         DirectReader direct = new DirectReader(fetcher);
-        NettyReader netty = new NettyReader(peer, server.said().get("nettyPort").asInt())) {
+        NettyReader netty = new NettyReader(peer, server.said().get("nettyPort").asInt());
+        @Nullable
+            UcxReader ucx =
+                isBetweenHosts(arguments) ? null : new UcxReader(server.said().get("ucx"))) {
       Map<String, BlockReader> readers = new LinkedHashMap<>();
       readers.put(Run.PLUGIN, direct);
       readers.put("rdma-fetcher", fetcher);
       readers.put("netty", netty);
+      if (ucx != null) {
+        readers.put("ucx", ucx);
+      }
       FetchBench bench = new FetchBench(arguments, server.pid(), readers);
       for (BlockSet set : BlockSet.ofBytes(Long.parseLong(arguments[3]))) {
         bench.measure(", warm-up", set, WARM_UPS);

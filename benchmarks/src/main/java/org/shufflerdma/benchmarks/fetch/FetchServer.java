@@ -28,7 +28,7 @@ import org.shufflerdma.memory.RegistrationBudget;
 
 /**
  * The process that owns the blocks. It writes them to files, publishes these by the plugin and serves
- * them by Spark's network stack, says as a line of JSON where, and ends with its standard input.
+ * them by Spark's network stack, offers the same blocks by UCX to its own host, says as a line of JSON where, and ends with its standard input.
  *
  * <p>Arguments: DIRECTORY BYTES ADDRESS; this host has the address.
  */
@@ -51,6 +51,7 @@ public final class FetchServer {
             new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
             Plugin.SETTINGS.withdrawGraceMs(),
             System::nanoTime);
+        UcxBlocks ucx = new UcxBlocks(address.isLoopbackAddress() ? sets(arguments) : List.of());
         TransportContext netty =
             new TransportContext(NettyBlocks.CONF, new NettyBlocks(directory, sets(arguments)));
         TransportServer server = netty.createServer(address.getHostAddress(), 0, List.of())) {
@@ -72,6 +73,7 @@ public final class FetchServer {
               "port", endpoint.port(),
               "nonce", endpoint.bootNonce().toHex(),
               "nettyPort", server.getPort(),
+              "ucx", ucx.said(),
               "outputs", outputs)));
       while (System.in.read() >= 0) {
         // The end of the input ends the server.
