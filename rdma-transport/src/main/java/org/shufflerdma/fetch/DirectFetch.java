@@ -84,7 +84,8 @@ public final class DirectFetch implements AutoCloseable {
     this.total = peers.stream().mapToLong(PeerBlocks::size).sum();
     this.window = new ReadWindow(limits);
     this.connections = new TaskConnections(context, channel, left, () -> closed, this::wake);
-    this.poster = new ListPoster(context, descriptors, window, left, this::wake);
+    this.poster = new ListPoster(
+        context, new DescriptorExtents(context, descriptors, left), window, left, this::wake);
     this.whileWaiting = whileWaiting;
   }
 

@@ -2,8 +2,6 @@
 package org.shufflerdma.fetch;
 
 import java.io.IOException;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
@@ -13,13 +11,10 @@ import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.TcpReason;
 
 /**
- * Turns the next blocks of a peer into a posted list of READs: it reads the descriptors that are not
- * known, plans, and leases the buffer. Used by the task's thread alone.
+ * Turns the next blocks of a peer into a posted list of READs: it asks where they are, plans, and leases
+ * the buffer. Used by the task's thread alone.
  */
 final class ListPoster {
-  /** The blocks whose descriptors are read at a time, about as many as the lists in flight take. */
-  private static final int RESOLVED_AT_ONCE = 128;
-
   /** More blocks than READs, because neighbours share one. */
   private static final int MAX_BLOCKS_OF_A_LIST = 256;
 
@@ -34,7 +29,7 @@ final class ListPoster {
   }
 
   private final FetchContext context;
-  private final DescriptorReader descriptors;
+  private final ExtentSource extents;
   private final ReadWindow window;
   private final LeftBlocks left;
   private final Runnable wake;
@@ -51,18 +46,18 @@ final class ListPoster {
    */
   ListPoster(
       FetchContext context,
-      DescriptorReader descriptors,
+      ExtentSource extents,
       ReadWindow window,
       LeftBlocks left,
       Runnable wake) {
     this.context = context;
-    this.descriptors = descriptors;
+    this.extents = extents;
     this.window = window;
     this.left = left;
     this.wake = wake;
   }
 
-  /** Nanoseconds for which the task has waited for descriptors and buffers so far. */
+  /** Nanoseconds for which the task has waited for extents and buffers so far. */
   long waitedNs() {
     return waitedNs;
   }
@@ -75,7 +70,7 @@ final class ListPoster {
   Outcome post(PeerBlocks peer, Connection connection, boolean holdsBuffers)
       throws IOException, InterruptedException, TimeoutException {
     Deadline postBy = context.progressDeadline();
-    while (peer.hasMore() && resolve(peer, connection, postBy)) {
+    while (locate(peer, connection, postBy)) {
       int most = Math.min(window.blocksOf(peer), MAX_BLOCKS_OF_A_LIST);
       ReadSlot slot = new ReadSlot(peer, most, wake);
       boolean posted = false;
@@ -101,57 +96,15 @@ final class ListPoster {
     return Outcome.NOT_NOW;
   }
 
-  /**
-   * Reads the descriptors of the blocks to come, if that of the next one is not known or its lease is
-   * over.
-   *
-   * @return false if no block is left
-   */
-  private boolean resolve(PeerBlocks peer, Connection connection, Deadline postBy)
+  /** Whether the peer has a block that can be posted. */
+  private boolean locate(PeerBlocks peer, Connection connection, Deadline postBy)
       throws IOException, InterruptedException, TimeoutException {
-    while (peer.hasMore() && find(peer, peer.peek()) == null) {
-      if (postBy.expired()) {
-        throw new TimeoutException("no READ from " + peer.peer + " could be posted in time");
-      }
-      List<PendingBlock> unknown = new ArrayList<>();
-      peer.forEachToCome(RESOLVED_AT_ONCE, block -> {
-        if (find(peer, block) == null) {
-          unknown.add(new PendingBlock(new BlockRequest(
-              block,
-              peer.output(block),
-              peer.startPartition(block),
-              peer.endPartition(block),
-              null)));
-        }
-      });
-      long start = System.nanoTime();
-      descriptors.resolve(
-          connection, unknown, (block, why) -> left.drop(peer, block, why.tcpReason(), why));
+    long start = System.nanoTime();
+    try {
+      return extents.locate(peer, connection, postBy);
+    } finally {
       waitedNs += System.nanoTime() - start;
-      for (PendingBlock block : unknown) {
-        if (block.isResolved()) {
-          peer.resolve(Math.toIntExact(block.request.tag()), block.descriptor());
-        }
-      }
     }
-    return peer.hasMore();
-  }
-
-  /** What this task or another one has read of the block's map output, if its lease is not over. */
-  private @Nullable KnownDescriptor find(PeerBlocks peer, int block) {
-    KnownDescriptor known = peer.known(block);
-    if (known != null) {
-      return known;
-    }
-    KnownDescriptor cached =
-        context.cache().find(peer.peer.endpoint().bootNonce(), peer.output(block));
-    if (cached == null
-        || cached.lease().expired()
-        || !cached.covers(peer.startPartition(block), peer.endPartition(block))) {
-      return null;
-    }
-    peer.resolve(block, cached);
-    return cached;
   }
 
   /** Takes up to {@code most} blocks of the peer, as far as they are known and the limits allow. */
@@ -159,7 +112,7 @@ final class ListPoster {
     PeerBlocks peer = slot.peer;
     while (peer.hasMore() && slot.blocks() < most) {
       int block = peer.peek();
-      KnownDescriptor known = find(peer, block);
+      KnownDescriptor known = extents.find(peer, block);
       if (known == null) {
         break;
       }
@@ -182,7 +135,7 @@ final class ListPoster {
 
   /** Whether the limits keep the next block waiting for blocks in flight. */
   private boolean isWaitingForOthers(PeerBlocks peer) {
-    return peer.hasMore() && find(peer, peer.peek()) != null;
+    return peer.hasMore() && extents.find(peer, peer.peek()) != null;
   }
 
   private void leaveTooLarge(PeerBlocks peer, long lengthBytes) {

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.io.IOException;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.Connection;
+
+/** Tells where in its peer's memory a block is. Used by the task's thread alone. */
+interface ExtentSource {
+  /**
+   * Finds out where the peer's next block is, and where others are while it is at it. It may wait for
+   * the peer, and leaves the blocks that have no place.
+   *
+   * @return false if no block is left
+   * @throws TimeoutException if {@code postBy} comes first
+   */
+  boolean locate(PeerBlocks peer, Connection connection, Deadline postBy)
+      throws IOException, InterruptedException, TimeoutException;
+
+  /** Returns where the block is, if that is known and may still be relied upon. Never waits. */
+  @Nullable
+  KnownDescriptor find(PeerBlocks peer, int block);
+}
