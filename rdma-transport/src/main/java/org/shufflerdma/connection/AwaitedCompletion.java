@@ -10,7 +10,23 @@ import org.shufflerdma.concurrent.Deadline;
 
 /** The completion of a list that a thread waits for. */
 public final class AwaitedCompletion implements ReadCompletion {
+  private final @Nullable CompletionPoller poller;
   private final CompletableFuture<@Nullable ReadFailure> outcome = new CompletableFuture<>();
+
+  /** One that the turning thread of the poller tells. */
+  public AwaitedCompletion() {
+    this(null);
+  }
+
+  /** One for which the thread that waits polls; nobody else may be waiting for it. */
+  public AwaitedCompletion(@Nullable CompletionPoller poller) {
+    this.poller = poller;
+  }
+
+  @Override
+  public boolean isPolledFor() {
+    return poller != null;
+  }
 
   @Override
   public void succeeded() {
@@ -24,6 +40,24 @@ public final class AwaitedCompletion implements ReadCompletion {
 
   /** Null if all bytes are in the buffer. */
   public @Nullable ReadFailure await(Deadline deadline)
+      throws InterruptedException, TimeoutException {
+    if (poller == null) {
+      return get(deadline);
+    }
+    poller.poll();
+    if (outcome.isDone()) {
+      return outcome.join();
+    }
+    poller.expect();
+    try {
+      poller.poll();
+      return get(deadline);
+    } finally {
+      poller.expectNoMore();
+    }
+  }
+
+  private @Nullable ReadFailure get(Deadline deadline)
       throws InterruptedException, TimeoutException {
     try {
       return outcome.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);

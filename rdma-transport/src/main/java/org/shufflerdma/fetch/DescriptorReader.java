@@ -136,7 +136,7 @@ final class DescriptorReader {
   private InFlight post(Connection connection, ReadPlan.ReadList list, Deadline deadline)
       throws IOException, InterruptedException, TimeoutException {
     RegisteredBuffer sink = context.buffers().acquire(list.bufferBytes(), context.poolDeadline());
-    AwaitedCompletion completion = new AwaitedCompletion();
+    AwaitedCompletion completion = new AwaitedCompletion(context.poller());
     try {
       connection.postControl(list.reads(), sink, completion, deadline);
     } catch (Throwable t) {

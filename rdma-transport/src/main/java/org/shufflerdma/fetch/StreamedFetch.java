@@ -125,7 +125,7 @@ final class StreamedFetch {
 
   private @Nullable ReadFailure read(long offset, int lengthBytes, RegisteredBuffer buffer)
       throws Failure, InterruptedException {
-    AwaitedCompletion completion = new AwaitedCompletion();
+    AwaitedCompletion completion = new AwaitedCompletion(context.poller());
     try {
       Connection connection = connect.connect();
       renewLease(connection);
