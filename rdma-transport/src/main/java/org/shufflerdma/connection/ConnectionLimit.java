@@ -111,6 +111,18 @@ final class ConnectionLimit {
     return null;
   }
 
+  /** Takes a place for an attempt that can be done without, if at least half of all would stay free. */
+  boolean takeSpare() {
+    lock.lock();
+    try {
+      boolean spare = !closed && line.isEmpty() && connections.size() + attempts < places / 2;
+      attempts += spare ? 1 : 0;
+      return spare;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** Makes a change, and wakes all threads that wait for one. */
   private void change(Runnable change) {
     lock.lock();

@@ -2,8 +2,8 @@
 package org.shufflerdma.connection;
 
 import java.net.InetSocketAddress;
-import java.util.Arrays;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -20,9 +20,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One connection per peer and channel, made when first wanted and shared by all who want it; a broken
- * one is replaced at the next request. A peer that keeps failing is left alone for a while. Any thread
- * may call; {@link #connect} blocks its caller until the deadline at most.
+ * The connections to peers. The first one to a peer is made when it is wanted and shared by all who want
+ * it; a broken one is replaced at the next request. A peer whose first connections keep failing is left
+ * alone for a while. Further connections exist only beside the first one, where there is plenty of room,
+ * and one that fails is done without. Any thread may call; {@link #connect} and {@link
+ * #connectFurther} block their caller until the deadline at most.
  */
 public final class ConnectionPool {
   private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
@@ -34,9 +36,7 @@ public final class ConnectionPool {
   private final Executor closer;
   private final Supplier<Deadline> drainDeadline;
   private final TransportStats stats;
-  /** The states of each peer's channels. */
-  private final Map<PeerId, PeerState[]> peers = new ConcurrentHashMap<>();
-
+  private final Map<PeerId, PeerState> peers = new ConcurrentHashMap<>();
   private volatile boolean closed;
 
   ConnectionPool(
@@ -59,12 +59,7 @@ public final class ConnectionPool {
   /** Acquires a connection like the other method, for a caller that wants it until the deadline. */
   public Connection connect(PeerId peer, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
       throws NoConnectionException, InterruptedException {
-    return connect(peer, 0, tcpAddress, () -> false, deadline);
-  }
-
-  /** Returns how many connections to one peer there may be; their channels count from 0. */
-  public int channels() {
-    return settings.connectionsPerPeer();
+    return connect(peer, tcpAddress, () -> false, deadline);
   }
 
   /**
@@ -78,12 +73,11 @@ public final class ConnectionPool {
    */
   public Connection connect(
       PeerId peer,
-      int channel,
       @Nullable InetSocketAddress tcpAddress,
       BooleanSupplier isCancelled,
       Deadline deadline)
       throws NoConnectionException, InterruptedException {
-    PeerState state = use(peer, channel, tcpAddress);
+    PeerState state = use(peer, tcpAddress);
     while (true) {
       checkOpen(peer);
       CompletableFuture<Connection> shared = state.currentAttempt();
@@ -105,38 +99,88 @@ public final class ConnectionPool {
     }
   }
 
+  /** Returns how many connections to one peer there may be; their channels count from 0. */
+  public int channels() {
+    return settings.connectionsPerPeer();
+  }
+
   /**
-   * Returns the connection to a peer if it is open. Where it is null, {@link #connect} makes it or says
-   * why there is none. Never blocks.
+   * Returns the connection of a channel to a peer if it is open, or else the first one. Where that is
+   * null, {@link #connect} makes the first one or says why there is none. Never blocks.
    */
   public @Nullable Connection openConnection(
       PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
-    CompletableFuture<Connection> attempt = use(peer, channel, tcpAddress).currentAttempt();
+    PeerState state = use(peer, tcpAddress);
+    CompletableFuture<Connection> attempt = state.currentAttempt();
     if (attempt == null || !attempt.isDone() || attempt.isCompletedExceptionally()) {
       return null;
     }
-    Connection connection = attempt.join();
+    Connection further = channel == 0 ? null : state.further().open(channel);
+    Connection connection = further == null ? attempt.join() : further;
     connection.handedOut();
     return connection;
   }
 
-  /** A request for the peer has come. */
-  private PeerState use(PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
-    PeerState[] channels = peers.compute(peer, (key, old) -> {
-      PeerState[] states = old == null ? newStates(key) : old;
-      states[channel].use(tcpAddress);
-      return states;
-    });
-    return channels[channel];
+  /**
+   * Whether the caller is to call {@link #connectFurther}: the connection of the channel is not open, and
+   * nobody has begun to make it lately.
+   */
+  public boolean beginFurther(PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
+    return channel > 0 && use(peer, tcpAddress).further().beginAttempt(channel);
   }
 
-  /** All channels share the breaker: it is the peer that fails. */
-  private PeerState[] newStates(PeerId peer) {
-    CircuitBreaker breaker =
-        new CircuitBreaker(settings.breakerFailures(), settings.breakerOpenMs(), System::nanoTime);
-    PeerState[] states = new PeerState[channels()];
-    Arrays.setAll(states, channel -> new PeerState(peer, breaker));
-    return states;
+  /** Makes the connection of a channel other than 0, if there is plenty of room. */
+  public void connectFurther(
+      PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
+      throws InterruptedException {
+    PeerState state = use(peer, tcpAddress);
+    if (closed || !limit.takeSpare()) {
+      return;
+    }
+    Deadline connected = deadline.atMostMs(settings.connectTimeoutMs());
+    try {
+      Connection connection = connectInSparePlace(state, connected);
+      state.further().made(channel, connection);
+      LOG.info("RDMA peer={} qp={} event=CONNECTED", peer, connection.queuePairNumber());
+      if (closed) {
+        connection.breakWith(PeerFailure.CLOSED, "this transport is closed");
+      }
+    } catch (NoConnectionException e) {
+      LOG.info("No further connection: {}", e.getMessage());
+    }
+  }
+
+  private Connection connectInSparePlace(PeerState state, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    Connector.Unverified made = null;
+    try {
+      made = connector.connect(state, this::furtherBroken, deadline);
+    } finally {
+      limit.attemptEnded(made == null ? null : made.connection());
+    }
+    connector.verify(made, deadline);
+    return made.connection();
+  }
+
+  private void furtherBroken(Connection connection) {
+    LOG.info(
+        "RDMA peer={} qp={} event={} action=do without this further connection",
+        connection.peer(),
+        connection.queuePairNumber(),
+        Objects.requireNonNull(connection.breakage()).reason());
+    takeDown(connection);
+  }
+
+  /** A request for the peer has come. */
+  private PeerState use(PeerId peer, @Nullable InetSocketAddress tcpAddress) {
+    return peers.compute(peer, (key, old) -> (old == null ? newState(key) : old).use(tcpAddress));
+  }
+
+  private PeerState newState(PeerId peer) {
+    return new PeerState(
+        peer,
+        channels(),
+        new CircuitBreaker(settings.breakerFailures(), settings.breakerOpenMs(), System::nanoTime));
   }
 
   private void checkOpen(PeerId peer) throws NoConnectionException {
@@ -351,10 +395,7 @@ public final class ConnectionPool {
   void forgetUnused(long unusedMs) {
     long unusedNs = TimeUnit.MILLISECONDS.toNanos(unusedMs);
     for (PeerId peer : peers.keySet()) {
-      peers.computeIfPresent(
-          peer,
-          (key, states) ->
-              Arrays.stream(states).allMatch(state -> state.isUnused(unusedNs)) ? null : states);
+      peers.computeIfPresent(peer, (key, state) -> state.isUnused(unusedNs) ? null : state);
     }
   }
 

@@ -6,14 +6,15 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a {@link ConnectionPool} knows about one channel to a peer: the connection, or the attempt to make
- * it, that all threads share, and how earlier ones ended. All channels to a peer share the breaker. Any thread may call; no call waits but {@link
+ * What a {@link ConnectionPool} knows about one peer: the first connection, or the attempt to make it,
+ * that all threads share, how earlier ones ended, and further connections. Any thread may call; no call waits but {@link
  * #isLost}.
  */
 final class PeerState {
   private final PeerId peer;
   private final CircuitBreaker breaker;
   private final HostProbe probe = new HostProbe();
+  private final FurtherConnections further;
 
   // Guarded by this.
   private @Nullable CompletableFuture<Connection> current;
@@ -24,13 +25,18 @@ final class PeerState {
 
   private volatile @Nullable InetSocketAddress tcpAddress;
 
-  PeerState(PeerId peer, CircuitBreaker breaker) {
+  PeerState(PeerId peer, int channels, CircuitBreaker breaker) {
     this.peer = peer;
+    this.further = new FurtherConnections(channels);
     this.breaker = breaker;
   }
 
   PeerId peer() {
     return peer;
+  }
+
+  FurtherConnections further() {
+    return further;
   }
 
   /** Where the peer's host is asked by TCP; null if that is not known. */
@@ -40,9 +46,10 @@ final class PeerState {
   }
 
   /** A request for the peer has come: it is not forgotten for a while. */
-  synchronized void use(@Nullable InetSocketAddress address) {
+  synchronized PeerState use(@Nullable InetSocketAddress address) {
     usedNs = System.nanoTime();
     tcpAddress = address;
+    return this;
   }
 
   synchronized boolean isUnused(long ns) {

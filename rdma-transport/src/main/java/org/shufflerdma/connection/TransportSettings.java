@@ -16,7 +16,7 @@ import org.shufflerdma.verbs.Provider;
  * @param readsPerList work requests chained behind one signalled completion
  * @param maxConnections connections that this side opens, as far as the device has what they
  *     need; sizes the completion queue
- * @param connectionsPerPeer connections to one peer, if so many tasks read from it at a time
+ * @param connectionsPerPeer the most connections to one peer, for tasks that read at the same time
  * @param maxInboundConnections connections of peers; one more takes the place of the oldest, or is
  *     rejected
  * @param connectTimeoutMs for the whole way from address to canary
@@ -100,7 +100,7 @@ public record TransportSettings(
 
   /**
    * The software device copies the bytes while a list is posted, and one connection takes one list at a
-   * time. To hardware a post is only a note.
+   * time. On hardware, posting only queues the work.
    */
   private static int connectionsPerPeer(Provider provider) {
     return provider == Provider.SOFT

@@ -19,8 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads the blocks of one reduce task in that task's own thread, which plans and posts the READs,
- * verifies the bytes and consumes them: no block passes through another thread. Workers only connect
+ * Reads the blocks of one reduce task in that task's own thread, which plans and posts the READs, polls
+ * for their completions, verifies the bytes and consumes them: no block passes through another thread. Workers only connect
  * to peers. A block is read a second time if its connection broke or its checksum did not match, and
  * is left to the caller if that fails as well, or if it cannot be read at all.
  *
@@ -53,7 +53,6 @@ public final class DirectFetch implements AutoCloseable {
   }
 
   private final FetchContext context;
-  private final int channel;
   private final Deque<PeerBlocks> peers;
   private final LeftBlocks left = new LeftBlocks();
   private final ReadWindow window;
@@ -79,11 +78,10 @@ public final class DirectFetch implements AutoCloseable {
       Limits limits,
       Runnable whileWaiting) {
     this.context = context;
-    this.channel = context.channels().take();
     this.peers = new ArrayDeque<>(peers);
     this.total = peers.stream().mapToLong(PeerBlocks::size).sum();
     this.window = new ReadWindow(limits);
-    this.connections = new TaskConnections(context, channel, left, () -> closed, this::wake);
+    this.connections = new TaskConnections(context, left, () -> closed, this::wake);
     this.poster = new ListPoster(
         context, new DescriptorExtents(context, descriptors, left), window, left, this::wake);
     this.whileWaiting = whileWaiting;
@@ -123,11 +121,14 @@ public final class DirectFetch implements AutoCloseable {
         postAhead();
         slot = takeRead();
         current = slot;
-        postAhead();
+        if (postAhead()) {
+          context.poller().poll(); // a device that copies in the post is done with it
+        }
       }
       if (slot == null) {
         if (window.isEmpty() && peers.isEmpty()) {
           requireAllSettled();
+          connections.end();
           return false;
         }
         await();
@@ -196,13 +197,13 @@ public final class DirectFetch implements AutoCloseable {
 
   private void giveUpOnce() {
     if (busy.compareAndSet(false, true)) { // stays so: there is nothing left to read
+      connections.end();
       giveUpBytes();
       if (current != null) {
         current.release();
         current = null;
       }
       window.release();
-      context.channels().giveBack(channel);
     }
   }
 
@@ -222,8 +223,9 @@ public final class DirectFetch implements AutoCloseable {
     context.poller().expect();
     try {
       context.poller().poll();
-      LockSupport.parkNanos(
-          this, WAIT_NS); // returns at once if the outcome of a list has been told
+      if (!window.hasTold()) { // another wait may have used up the wake-up
+        LockSupport.parkNanos(this, WAIT_NS);
+      }
     } finally {
       context.poller().expectNoMore();
     }
@@ -336,8 +338,9 @@ public final class DirectFetch implements AutoCloseable {
     context.cache().forget(peer.peer.endpoint().bootNonce(), peer.output(block));
   }
 
-  /** Posts lists, of one peer after the other, as far as the limits allow. */
-  private void postAhead() throws InterruptedException {
+  /** Posts lists, of one peer after the other, as far as the limits allow; false if that is none. */
+  private boolean postAhead() throws InterruptedException {
+    boolean posted = false;
     int candidates = peers.size();
     while (candidates > 0 && window.isOpen()) {
       PeerBlocks peer = peers.remove();
@@ -349,12 +352,14 @@ public final class DirectFetch implements AutoCloseable {
           peers.add(peer);
         }
       }
+      posted |= outcome == ListPoster.Outcome.POSTED;
       candidates = switch (outcome) {
         case POSTED -> peers.size();
         case NOT_NOW -> candidates - 1;
         case NO_BUFFER -> 0;
       };
     }
+    return posted;
   }
 
   private boolean holdsBuffers() {

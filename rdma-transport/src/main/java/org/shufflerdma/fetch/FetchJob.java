@@ -107,7 +107,7 @@ final class FetchJob {
   private Connection connect() throws NoConnectionException, InterruptedException {
     return context
         .connections()
-        .connect(peer, 0, tcpAddress, outcomes::isCancelled, context.progressDeadline());
+        .connect(peer, tcpAddress, outcomes::isCancelled, context.progressDeadline());
   }
 
   private void fetchResolved(

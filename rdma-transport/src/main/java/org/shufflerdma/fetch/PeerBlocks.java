@@ -20,6 +20,7 @@ public final class PeerBlocks {
 
   final PeerId peer;
   final @Nullable InetSocketAddress tcpAddress;
+  final boolean isOwn;
 
   private DescriptorRef[] outputs = new DescriptorRef[INITIAL_BLOCKS];
   private int[] startPartitions = new int[INITIAL_BLOCKS];
@@ -41,6 +42,9 @@ public final class PeerBlocks {
   /** Connections that were asked for since a list was read. */
   int connections;
 
+  /** Whether the task has asked for a connection to the peer beside the first one. */
+  boolean furtherWanted;
+
   /** Whether a worker is connecting to the peer. It writes the refusal before it clears this. */
   volatile boolean connecting;
 
@@ -51,8 +55,20 @@ public final class PeerBlocks {
    *     RDMA failed; null if it is not known
    */
   public PeerBlocks(PeerId peer, @Nullable InetSocketAddress tcpAddress) {
+    this(peer, tcpAddress, false);
+  }
+
+  /**
+   * @param isOwn whether the peer is the executor that runs the task
+   */
+  public PeerBlocks(PeerId peer, @Nullable InetSocketAddress tcpAddress, boolean isOwn) {
     this.peer = peer;
     this.tcpAddress = tcpAddress;
+    this.isOwn = isOwn;
+  }
+
+  public boolean isOwn() {
+    return isOwn;
   }
 
   /** Adds the partitions {@code [startPartition, endPartition)} of one map output as a block. */

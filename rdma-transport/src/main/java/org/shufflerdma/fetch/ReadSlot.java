@@ -13,7 +13,7 @@ import org.shufflerdma.memory.RegisteredBuffer;
 
 /**
  * A list of READs of one peer's blocks into one buffer. The task's thread builds and posts it, and
- * takes the blocks out; the outcome is told by any other thread, which only notes it and wakes the
+ * takes the blocks out; the outcome is told by any thread, which only notes it and wakes the
  * task. The slot holds its buffer until {@link #release}.
  */
 final class ReadSlot implements ReadCompletion {

@@ -72,6 +72,10 @@ final class ReadWindow {
     return null;
   }
 
+  boolean hasTold() {
+    return slots.stream().anyMatch(ReadSlot::isTold);
+  }
+
   /** Gives up all slots: only the device holds their buffers from then on. */
   void release() {
     slots.forEach(ReadSlot::release);

@@ -20,21 +20,23 @@ final class TaskConnections {
   /** Connections that were made and ended before a list was read over them, in a row. */
   private static final int MAX_UNUSED_CONNECTIONS = 8;
 
+  private static final int NONE = -1;
+
   private final FetchContext context;
-  private final int channel;
   private final LeftBlocks left;
   private final BooleanSupplier hasEnded;
   private final Runnable wake;
   private final AtomicInteger connecting = new AtomicInteger();
 
+  /** The task's channel, or NONE while it needs none. */
+  private int channel = NONE;
+
   /**
    * @param hasEnded whether the task needs no connection any more; any thread may call it
    * @param wake called when an attempt to connect has ended; it must not block
    */
-  TaskConnections(
-      FetchContext context, int channel, LeftBlocks left, BooleanSupplier hasEnded, Runnable wake) {
+  TaskConnections(FetchContext context, LeftBlocks left, BooleanSupplier hasEnded, Runnable wake) {
     this.context = context;
-    this.channel = channel;
     this.left = left;
     this.hasEnded = hasEnded;
     this.wake = wake;
@@ -55,7 +57,7 @@ final class TaskConnections {
       throw new IllegalStateException("the attempt to connect failed unexpectedly", refusal);
     }
     Connection connection =
-        context.connections().openConnection(peer.peer, channel, peer.tcpAddress);
+        context.connections().openConnection(peer.peer, channel(), peer.tcpAddress);
     if (connection == null && connecting.get() < CONNECTING_AT_ONCE) {
       if (++peer.connections > MAX_UNUSED_CONNECTIONS) {
         left.addAll(
@@ -68,7 +70,42 @@ final class TaskConnections {
       connecting.incrementAndGet();
       context.lanes().execute(peer.peer, () -> connect(peer));
     }
+    if (connection != null && !peer.furtherWanted) {
+      peer.furtherWanted = true;
+      int ofTask = channel;
+      if (context.connections().beginFurther(peer.peer, ofTask, peer.tcpAddress)) {
+        context.lanes().execute(peer.peer, () -> connectFurther(peer, ofTask));
+      }
+    }
     return connection;
+  }
+
+  private int channel() {
+    if (channel == NONE) {
+      channel = context.channels().take();
+    }
+    return channel;
+  }
+
+  /** The task needs no connections, for now at least. */
+  void end() {
+    if (channel != NONE) {
+      context.channels().giveBack(channel);
+      channel = NONE;
+    }
+  }
+
+  /** Runs in a worker. */
+  private void connectFurther(PeerBlocks peer, int ofTask) {
+    try {
+      if (!hasEnded.getAsBoolean() && !context.closed().getAsBoolean()) {
+        context
+            .connections()
+            .connectFurther(peer.peer, ofTask, peer.tcpAddress, context.progressDeadline());
+      }
+    } catch (InterruptedException e) { // the fetcher is being closed
+      Thread.currentThread().interrupt();
+    }
   }
 
   /** Runs in a worker. */
@@ -77,7 +114,7 @@ final class TaskConnections {
       if (!hasEnded.getAsBoolean() && !context.closed().getAsBoolean()) {
         context
             .connections()
-            .connect(peer.peer, channel, peer.tcpAddress, hasEnded, context.progressDeadline());
+            .connect(peer.peer, peer.tcpAddress, hasEnded, context.progressDeadline());
       }
     } catch (InterruptedException e) { // the fetcher is being closed, which the task sees by itself
       Thread.currentThread().interrupt();

@@ -233,8 +233,8 @@ class ConnectionPoolTest {
     openReader(Map.of("maxConnections", 1));
     AtomicBoolean cancelled = new AtomicBoolean();
     PeerId peer = TestTransports.peerOf("second", second);
-    FutureTask<Connection> givesUp = new FutureTask<>(() ->
-        reader.connections().connect(peer, 0, null, cancelled::get, Deadline.afterMs(60_000)));
+    FutureTask<Connection> givesUp = new FutureTask<>(
+        () -> reader.connections().connect(peer, null, cancelled::get, Deadline.afterMs(60_000)));
     try (RdmaTransport third = TestTransports.open("second")) {
       ReadsInUse reads = new ReadsInUse(connect(first));
       new Thread(givesUp).start();

@@ -57,6 +57,9 @@ record Holdings(
   /** The regions of an executor at rest: the canary and a chunk of descriptors. */
   private static final int REGIONS_AT_REST = 2;
 
+  /** To and from each executor, including itself, for each of the two tasks that run at a time. */
+  private static final int QUEUE_PAIRS_AT_REST = 2 * Cluster.EXECUTORS * 2;
+
   /**
    * Returns what each executor holds. It runs in the tasks of a barrier stage, which fill all slots
    * at once.
@@ -182,13 +185,10 @@ record Holdings(
         .sum();
   }
 
-  /**
-   * Returns whether the executor is at rest: no map output, no fetch buffer, one connection each
-   * way.
-   */
+  /** Returns whether the executor is at rest: no map output, no fetch buffer, no connection too many. */
   boolean isAtRest() {
     return regions <= REGIONS_AT_REST
-        && queuePairs <= 2
+        && queuePairs <= QUEUE_PAIRS_AT_REST
         && leasedBytes == 0
         && zombieBytes == 0
         && outputBytes == 0
