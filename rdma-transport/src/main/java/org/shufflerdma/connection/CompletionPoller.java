@@ -4,7 +4,9 @@ package org.shufflerdma.connection;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.verbs.CompletionBatch;
 import org.shufflerdma.verbs.CompletionChannel;
 import org.shufflerdma.verbs.CompletionQueue;
@@ -15,14 +17,15 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Takes completions from the transport's completion queue and tells the lists they end. A thread that
- * reads blocks polls by itself, and wants to be woken only while it has nothing else to do. One more
- * thread turns this: it is woken while somebody expects completions, and looks now and then in any
- * case. Any thread may call the public methods, which do not wait for completions.
+ * reads blocks polls by itself, and wants to be woken only while it has nothing else to do. A thread of
+ * its own calls {@link #turn}: it is woken while somebody expects completions, and looks every 200 ms
+ * regardless. Any thread may call the public methods, which do not wait for completions.
  */
 public final class CompletionPoller {
   private static final Logger LOG = LoggerFactory.getLogger(CompletionPoller.class);
   private static final int BATCH = 64;
   private static final int WAIT_MS = 200;
+  private static final int CLOSE_MS = 5_000;
 
   private final CompletionQueue queue;
   private final CompletionChannel channel;
@@ -39,6 +42,13 @@ public final class CompletionPoller {
   final Semaphore polling = new Semaphore(1);
 
   private final CompletionBatch batch = new CompletionBatch(BATCH); // whoever polls uses it
+
+  /** Whether somebody has asked for a poll that has not begun. */
+  private volatile boolean wanted;
+
+  /** What a list's outcome, or its handling, has thrown first; it ends the turning thread. */
+  private volatile @Nullable Error failure;
+
   private volatile boolean turning = true;
   private boolean closed; // guarded by this
 
@@ -53,13 +63,14 @@ public final class CompletionPoller {
     this.stats = stats;
   }
 
-  /** Takes what has completed, unless another thread is doing so. */
+  /** Takes what has completed, or has the thread do so that is polling. */
   public void poll() {
-    if (polling.tryAcquire()) {
+    wanted = true;
+    while (wanted && polling.tryAcquire()) { // again if another thread has asked in vain meanwhile
       try {
         takeAll();
       } catch (VerbsException e) {
-        logFailure(e);
+        LOG.debug("Completions could not be taken; if that persists, the transport ends", e);
       } finally {
         polling.release();
       }
@@ -75,7 +86,7 @@ public final class CompletionPoller {
     try {
       requestEvent();
     } catch (VerbsException e) {
-      logFailure(e);
+      LOG.debug("No event could be requested; if that persists, the transport ends", e);
     }
   }
 
@@ -90,14 +101,13 @@ public final class CompletionPoller {
     expecting.decrementAndGet();
   }
 
-  /** The turning thread meets the failure as well, and ends the transport. */
-  private static void logFailure(VerbsException failure) {
-    LOG.debug("Completions could not be taken", failure);
-  }
-
   /** One step of the turning thread, which must not call this again after an exception. */
   void turn() throws VerbsException {
     try {
+      Error thrown = failure;
+      if (thrown != null) {
+        throw thrown;
+      }
       if (takeAndTell()) {
         return;
       }
@@ -124,6 +134,9 @@ public final class CompletionPoller {
     } finally {
       polling.release();
     }
+    if (wanted) {
+      poll();
+    }
     return tellUntold() || found;
   }
 
@@ -138,6 +151,7 @@ public final class CompletionPoller {
   }
 
   private boolean takeAll() throws VerbsException {
+    wanted = false;
     boolean found = false;
     int count = BATCH;
     while (count == BATCH) {
@@ -164,12 +178,13 @@ public final class CompletionPoller {
       if (!list.connection.completed(wrId, list, status, vendorError)) {
         return;
       }
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.error(
           "Completion {} of a READ from {} could not be handled",
           WcStatus.name(status),
           list.connection.peer(),
           e);
+      note(e);
       return;
     }
     if (list.completion.isPolledFor()) {
@@ -182,20 +197,33 @@ public final class CompletionPoller {
     }
   }
 
-  private static void tell(PostedList list) {
+  private void tell(PostedList list) {
     try {
       list.tell();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.error(
           "The outcome of a list of READs from {} could not be told", list.connection.peer(), e);
+      note(e);
+    }
+  }
+
+  /** The other completions are handled before an error ends the transport. */
+  private void note(Throwable thrown) {
+    if (thrown instanceof Error error && failure == null) {
+      failure = error;
     }
   }
 
   /** No completion is taken any more. The turning thread has ended. */
-  void close() {
-    polling.acquireUninterruptibly(); // for good: the queue is about to be destroyed
+  void close() throws InterruptedException {
+    // For good, as the queue is about to be destroyed.
+    if (!polling.tryAcquire(CLOSE_MS, TimeUnit.MILLISECONDS)) {
+      LOG.error("A thread is still handling completions after {} ms", CLOSE_MS);
+    }
     synchronized (this) {
       closed = true;
     }
+    turning = false;
+    tellUntold();
   }
 }

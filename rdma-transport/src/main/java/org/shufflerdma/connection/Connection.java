@@ -25,10 +25,10 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The initiator's end of one reliable connection, shared by all fetches from its peer. Any thread
- * posts, and whoever polls completes. It breaks once, for whatever first reason; its owner then takes it
+ * posts, and the thread that polls handles the completions. It breaks once, for whatever first reason; its owner then takes it
  * down with {@link #destroy}, after which every list that was posted has been told its outcome.
  *
- * <p>Nobody who polls takes the post lock: a device may do the whole transfer in the post.
+ * <p>No completion is handled under the post lock: a device may do the whole transfer in the post.
  */
 public final class Connection {
   private static final Logger LOG = LoggerFactory.getLogger(Connection.class);
@@ -196,11 +196,11 @@ public final class Connection {
       lastProgressNs = System.nanoTime();
     }
     list.sink.posted();
+    long wrId = pending.add(list);
+    outstanding.put(wrId, list);
     if (!list.completion.isPolledFor()) {
       poller.expect();
     }
-    long wrId = pending.add(list);
-    outstanding.put(wrId, list);
     batch.clear();
     for (int i = 0; i < list.size; i++) {
       Read read = reads.get(i);
@@ -282,6 +282,9 @@ public final class Connection {
 
   /** Ends the connection's use; the first failure counts, later ones are ignored. */
   void breakWith(PeerFailure failure, String detail) {
+    if (failure == PeerFailure.DISCONNECTED) {
+      poller.poll(); // what has completed is not lost with the peer
+    }
     if (isOpen()
         && breakage.compareAndSet(null, new NoConnectionException(peer, failure, detail))) {
       budget.close();
@@ -366,7 +369,6 @@ public final class Connection {
   private void drain(Deadline deadline) {
     poller.expect();
     try {
-      poller.poll();
       awaitCompletions(deadline);
     } finally {
       poller.expectNoMore();
@@ -378,6 +380,7 @@ public final class Connection {
     while (!interrupted
         && !deadline.expired()
         && outstanding.values().stream().anyMatch(list -> !list.truncated)) {
+      poller.poll();
       try {
         TimeUnit.MILLISECONDS.sleep(DRAIN_POLL_MS);
       } catch (InterruptedException e) {

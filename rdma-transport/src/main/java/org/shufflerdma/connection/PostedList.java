@@ -6,8 +6,8 @@ import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.verbs.WcStatus;
 
 /**
- * A chain of READs that the device has, or is about to get. From posting on it is touched by the
- * thread that polls alone, until its last completion, or the destruction of its queue pair, ends it.
+ * A chain of READs that the device has, or is about to get. From posting on only the
+ * thread that polls touches it, until its last completion, or the destruction of its queue pair, ends it.
  */
 final class PostedList {
   final Connection connection;

@@ -2,7 +2,7 @@
 package org.shufflerdma.connection;
 
 /**
- * Told the outcome of a posted list of READs in exactly one call. The calling thread serves all
+ * Told the outcome of a posted list of READs in exactly one call. The calling thread may be serving all
  * connections: the call must not block.
  */
 public interface ReadCompletion {
