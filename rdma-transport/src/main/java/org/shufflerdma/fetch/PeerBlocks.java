@@ -20,7 +20,6 @@ public final class PeerBlocks {
 
   final PeerId peer;
   final @Nullable InetSocketAddress tcpAddress;
-  final boolean isOwn;
 
   private DescriptorRef[] outputs = new DescriptorRef[INITIAL_BLOCKS];
   private int[] startPartitions = new int[INITIAL_BLOCKS];
@@ -55,20 +54,8 @@ public final class PeerBlocks {
    *     RDMA failed; null if it is not known
    */
   public PeerBlocks(PeerId peer, @Nullable InetSocketAddress tcpAddress) {
-    this(peer, tcpAddress, false);
-  }
-
-  /**
-   * @param isOwn whether the peer is the executor that runs the task
-   */
-  public PeerBlocks(PeerId peer, @Nullable InetSocketAddress tcpAddress, boolean isOwn) {
     this.peer = peer;
     this.tcpAddress = tcpAddress;
-    this.isOwn = isOwn;
-  }
-
-  public boolean isOwn() {
-    return isOwn;
   }
 
   /** Adds the partitions {@code [startPartition, endPartition)} of one map output as a block. */
@@ -96,7 +83,10 @@ public final class PeerBlocks {
     return size;
   }
 
-  /** The sum of the times in nanoseconds from planning a list of the blocks to its completion so far. */
+  /**
+   * The sum of the times in nanoseconds from planning a list of the blocks to its completion so far,
+   * which may be noticed only when the task needs the next list.
+   */
   public long readNs() {
     return readNs;
   }

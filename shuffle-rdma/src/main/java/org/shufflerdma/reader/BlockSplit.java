@@ -21,16 +21,20 @@ import scala.collection.Seq;
 import scala.runtime.BoxesRunTime;
 
 /**
- * Parts the blocks of a reduce task: those that have a location are read directly, also this
+ * Parts the blocks of a reduce task: those that have a location are read directly, including this
  * executor's own, and Spark's block iterator has all others, which have no location, are too large for
- * memory, or are files of this host that Spark reads by itself. Used by the task's thread alone.
+ * memory, or lie in files of this host that Spark reads by itself. Used by the task's thread alone.
  */
 final class BlockSplit {
+  /** Spark reads a larger block of this executor as a stream, which takes no memory. */
+  private static final long MAX_OWN_BLOCK_BYTES = 4 << 20;
+
   private final LocationTable.Shuffle locations;
   private final long maxBlockBytes;
   private final boolean batches;
   private final BlockManagerId self;
   private final boolean readsDisksOfHost;
+  private final boolean readsOwn;
 
   private final List<DirectSource> direct = new ArrayList<>();
   private final List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> others =
@@ -40,6 +44,7 @@ final class BlockSplit {
 
   /**
    * @param self this executor
+   * @param readsOwn whether this executor reads its own blocks by RDMA
    * @param readsDisksOfHost whether Spark reads files of other executors of this host by itself
    * @param maxBlockBytes the size from which Spark fetches a block to disk
    * @param batches whether neighbouring partitions of one map output make one block
@@ -47,6 +52,7 @@ final class BlockSplit {
   BlockSplit(
       LocationTable.Shuffle locations,
       BlockManagerId self,
+      boolean readsOwn,
       boolean readsDisksOfHost,
       long maxBlockBytes,
       boolean batches) {
@@ -54,6 +60,7 @@ final class BlockSplit {
     this.maxBlockBytes = maxBlockBytes;
     this.batches = batches;
     this.self = self;
+    this.readsOwn = readsOwn;
     this.readsDisksOfHost = readsDisksOfHost;
   }
 
@@ -69,12 +76,9 @@ final class BlockSplit {
     Collections.shuffle(direct); // so that not all tasks begin with the same executor
   }
 
-  /**
-   * Own blocks are as well: the READ of one costs less than Spark's way over the index file and the data
-   * file, which opens both.
-   */
+  /** The READ of an own block costs less than Spark's way, which opens the index file and the data file. */
   private boolean isReadByRdma(BlockManagerId address) {
-    return isOwn(address) || !(readsDisksOfHost && address.host().equals(self.host()));
+    return isOwn(address) ? readsOwn : !(readsDisksOfHost && address.host().equals(self.host()));
   }
 
   private boolean isOwn(BlockManagerId address) {
@@ -82,7 +86,9 @@ final class BlockSplit {
   }
 
   private void add(BlockManagerId address, Seq<Tuple3<BlockId, Object, Object>> blocks) {
-    Set<Integer> mapsOfSpark = batches ? mapsWithLargeBlocks(blocks) : Set.of();
+    boolean isOwn = isOwn(address);
+    long maxBytes = isOwn ? Math.min(MAX_OWN_BLOCK_BYTES, maxBlockBytes) : maxBlockBytes;
+    Set<Integer> mapsOfSpark = batches ? mapsWithLargeBlocks(blocks, maxBytes) : Set.of();
     List<Tuple3<BlockId, Object, Object>> rest = new ArrayList<>();
     DirectSource source = null;
     PeerId peer = null;
@@ -92,21 +98,21 @@ final class BlockSplit {
       long bytes = BoxesRunTime.unboxToLong(block._2());
       MapOutputLocation location = locationOf(block, address);
       if (location == null
-          || bytes > maxBlockBytes
+          || bytes > maxBytes
           || mapsOfSpark.contains(BoxesRunTime.unboxToInt(block._3()))
           || (peer != null && !peer.equals(location.peer()))) {
         rest.add(block);
-        otherBytes += bytes;
+        otherBytes += isOwn ? 0 : bytes;
         continue;
       }
       if (source == null) {
         peer = location.peer();
         InetSocketAddress tcp = InetSocketAddress.createUnresolved(address.host(), address.port());
-        source = new DirectSource(address, isOwn(address), new PeerBlocks(peer, tcp), batches);
+        source = new DirectSource(address, isOwn, new PeerBlocks(peer, tcp), batches);
         direct.add(source);
       }
       source.add(location, ((ShuffleBlockId) block._1()).reduceId(), block);
-      directBytes += bytes;
+      directBytes += isOwn ? 0 : bytes;
     }
     if (source != null) {
       source.end();
@@ -120,12 +126,13 @@ final class BlockSplit {
    * The indexes of map outputs that Spark's iterator must have whole: where it fetches batches, it takes
    * what lies between two blocks of a map output for one range with them.
    */
-  private Set<Integer> mapsWithLargeBlocks(Seq<Tuple3<BlockId, Object, Object>> blocks) {
+  private static Set<Integer> mapsWithLargeBlocks(
+      Seq<Tuple3<BlockId, Object, Object>> blocks, long maxBytes) {
     Set<Integer> maps = new HashSet<>();
     Iterator<Tuple3<BlockId, Object, Object>> each = blocks.iterator();
     while (each.hasNext()) {
       Tuple3<BlockId, Object, Object> block = each.next();
-      if (BoxesRunTime.unboxToLong(block._2()) > maxBlockBytes) {
+      if (BoxesRunTime.unboxToLong(block._2()) > maxBytes) {
         maps.add(BoxesRunTime.unboxToInt(block._3()));
       }
     }
@@ -154,7 +161,10 @@ final class BlockSplit {
     return others;
   }
 
-  /** The part of {@code bytes} that the direct blocks get, by their share, and at least a fifth. */
+  /**
+   * The part of {@code bytes} that the direct blocks get, by the share of those that cross the network,
+   * and at least a fifth.
+   */
   long directPartOf(long bytes) {
     long part = otherBytes == 0
         ? bytes

@@ -24,7 +24,10 @@ final class CountingReadMetrics implements ShuffleReadMetricsReporter {
     this.counters = counters;
   }
 
-  /** Not called by Spark's own reader, whose host-local blocks count as local ones. */
+  /**
+   * Spark's block iterator is about to be constructed, or has been. Not called by Spark's own reader,
+   * whose host-local blocks count as local ones.
+   */
   void iteratorConstructed(boolean constructed) {
     iteratorConstructed = constructed;
   }

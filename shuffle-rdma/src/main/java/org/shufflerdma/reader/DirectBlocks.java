@@ -29,13 +29,13 @@ import scala.collection.Iterator;
 import scala.collection.Seq;
 
 /**
- * All blocks of a reduce task: those that the task reads directly, by TCP those of them that could not be
- * read, and at last those of Spark's block iterator, which fetches them meanwhile. Used by one thread at
- * a time.
+ * All blocks of a reduce task: those that the task reads directly, by Spark's own client those of them
+ * that could not be read, and at last those of Spark's block iterator, which fetches them meanwhile. Used
+ * by one thread at a time.
  */
 final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> {
-  /** Opens an iterator over blocks of executors that Spark's own client fetches. */
-  interface ByTcp {
+  /** Opens an iterator over blocks that Spark's own client fetches, or reads if they are local. */
+  interface ByClient {
     Iterator<Tuple2<BlockId, InputStream>> open(
         List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks);
   }
@@ -50,17 +50,18 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
   private final DirectFetch fetch;
   private final IdentityHashMap<PeerBlocks, DirectSource> sources = new IdentityHashMap<>();
   private final Iterator<Tuple2<BlockId, InputStream>> others;
-  private final ByTcp byTcp;
+  private final ByClient byClient;
   private final SerializerManager serializers;
   private final boolean concatenates;
   private final boolean detectsCorruption;
   private final CountingReadMetrics metrics;
   private final ReadCounters counters;
+  private final OwnReads ownReads;
   private final FallbackLog log;
 
   private @Nullable Tuple2<BlockId, InputStream> ready;
 
-  /** Blocks that were left, which come by TCP. */
+  /** Blocks that were left, which come by TCP, or from files of this executor. */
   private Iterator<Tuple2<BlockId, InputStream>> late = SparkBlocks.none();
 
   /** Whether TCP is to find out now whether a peer is gone, as no other block may be of use then. */
@@ -79,22 +80,24 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
       DirectFetch fetch,
       List<DirectSource> direct,
       Iterator<Tuple2<BlockId, InputStream>> others,
-      ByTcp byTcp,
+      ByClient byClient,
       SerializerManager serializers,
       boolean concatenates,
       boolean detectsCorruption,
       CountingReadMetrics metrics,
       ReadCounters counters,
+      OwnReads ownReads,
       FallbackLog log) {
     this.fetch = fetch;
     direct.forEach(source -> sources.put(source.reads(), source));
     this.others = others;
-    this.byTcp = byTcp;
+    this.byClient = byClient;
     this.serializers = serializers;
     this.concatenates = concatenates;
     this.detectsCorruption = detectsCorruption;
     this.metrics = metrics;
     this.counters = counters;
+    this.ownReads = ownReads;
     this.log = log;
   }
 
@@ -123,7 +126,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
         List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks =
             takeLeftBlocks();
         if (!blocks.isEmpty()) {
-          late = byTcp.open(blocks);
+          late = byClient.open(blocks);
           continue;
         }
       }
@@ -240,11 +243,12 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
    * TCP, unless that does not reach its executor either.
    */
   private void leave(DirectSource source, int block, TcpReason reason, Throwable cause) {
-    log.note(source.id(block).name(), source.address().executorId(), reason, cause);
     if (source.isOwn()) {
+      ownReads.failed(reason, cause);
       source.leave(block);
       return;
     }
+    log.note(source.id(block).name(), source.address().executorId(), reason, cause);
     counters.add(reason, 1);
     counters.add(Counter.MISSED_BLOCKS, reason == TcpReason.WITHDRAWN ? 1 : 0);
     if (reason == TcpReason.PEER_UNREACHABLE) {

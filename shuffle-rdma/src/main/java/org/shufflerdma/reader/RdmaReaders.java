@@ -32,6 +32,7 @@ public final class RdmaReaders {
   private final ReaderMode mode;
   private final Consumer<ReadCounters> taskEnd;
   private final FallbackLog fallbackLog = new FallbackLog();
+  private final OwnReads ownReads = new OwnReads();
 
   /**
    * @param taskEnd receives the counts of a reader, in its task's thread, when the task has ended
@@ -110,6 +111,7 @@ public final class RdmaReaders {
             new BlockSplit(
                 locations,
                 env.blockManager().blockManagerId(),
+                ownReads.areByRdma(),
                 env.blockManager().hostLocalDirManager().isDefined(),
                 maxBytesInMemory(),
                 batches),
@@ -162,6 +164,7 @@ public final class RdmaReaders {
         (boolean) conf().get(package$.MODULE$.SHUFFLE_DETECT_CORRUPT()),
         metrics,
         counters,
+        ownReads,
         fallbackLog);
   }
 

@@ -3,6 +3,7 @@ package org.shufflerdma.reader;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.FetchFailed;
@@ -14,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.shufflerdma.location.MapOutputTrailer;
 import org.shufflerdma.mapstatus.MapStatusCarrier;
 import org.shufflerdma.mapstatus.PublishedEndpoint;
+import org.shufflerdma.metrics.TcpReason;
 import scala.Option;
 import scala.Tuple2;
 import scala.Tuple3;
@@ -55,7 +57,7 @@ class BlockSplitTest {
   private static BlockSplit split(
       BlockManagerId at, boolean batches, Tuple3<BlockId, Object, Object>... blocks)
       throws Exception {
-    return split(SELF, at, false, batches, blocks);
+    return split(SELF, at, true, false, batches, blocks);
   }
 
   @SafeVarargs
@@ -63,11 +65,13 @@ class BlockSplitTest {
   private static BlockSplit split(
       BlockManagerId self,
       BlockManagerId at,
+      boolean readsOwn,
       boolean readsDisksOfHost,
       boolean batches,
       Tuple3<BlockId, Object, Object>... blocks)
       throws Exception {
-    BlockSplit split = new BlockSplit(locations(), self, readsDisksOfHost, LARGE, batches);
+    BlockSplit split =
+        new BlockSplit(locations(), self, readsOwn, readsDisksOfHost, LARGE, batches);
     split.addAll(
         BlockSplit.scalaSeq(List.of(new Tuple2<>(at, BlockSplit.scalaSeq(List.of(blocks)))))
             .iterator());
@@ -109,15 +113,37 @@ class BlockSplitTest {
 
   @Test
   void ownBlocksAreReadDirectlyAsWell() throws Exception {
-    BlockSplit split = split(OWNER, OWNER, true, false, block(0, 1, 10), block(2, 1, 10));
+    BlockSplit split = split(
+        OWNER, OWNER, true, true, false, block(0, 1, 10), block(1, 1, LARGE + 1), block(2, 1, 10));
     assertThat(direct(split)).containsExactly("shuffle_4_70_1");
     assertThat(split.direct().get(0).isOwn()).isTrue();
-    assertThat(others(split)).containsExactly("shuffle_4_72_1");
+    assertThat(others(split)).containsExactly("shuffle_4_71_1", "shuffle_4_72_1");
+  }
+
+  @Test
+  void ownBlocksAreSparksAfterTheConnectionToItselfFailed() throws Exception {
+    OwnReads reads = new OwnReads();
+    reads.failed(TcpReason.WITHDRAWN, new IOException("of one block"));
+    assertThat(reads.areByRdma()).isTrue();
+    reads.failed(TcpReason.CANARY, new IOException("of the connection"));
+    BlockSplit split = split(OWNER, OWNER, reads.areByRdma(), false, false, block(0, 1, 10));
+    assertThat(split.direct()).isEmpty();
+    assertThat(others(split)).containsExactly("shuffle_4_70_1");
+  }
+
+  /** Own blocks need nothing of what is in flight in the network. */
+  @Test
+  void theBytesInFlightArePartedByThoseThatCrossTheNetwork() throws Exception {
+    BlockSplit own = split(OWNER, OWNER, true, false, false, block(0, 1, LARGE), block(2, 1, 10));
+    assertThat(own.otherPartOf(100)).isEqualTo(100);
+    BlockSplit remote = split(OWNER, false, block(0, 1, 600), block(2, 1, 400));
+    assertThat(remote.directPartOf(100)).isEqualTo(60);
+    assertThat(remote.otherPartOf(100)).isEqualTo(40);
   }
 
   @Test
   void blocksOfThisHostAreSparksWhereItReadsTheDisksOfTheHost() throws Exception {
-    BlockSplit split = split(SELF, OWNER, true, false, block(0, 1, 10));
+    BlockSplit split = split(SELF, OWNER, true, true, false, block(0, 1, 10));
     assertThat(split.direct()).isEmpty();
     assertThat(others(split)).containsExactly("shuffle_4_70_1");
   }
