@@ -30,6 +30,7 @@ import org.shufflerdma.verbs.Verbs;
  * the completion of a list and wakes the thread. One thread calls.
  */
 final class ConnectionReads implements AutoCloseable {
+  private static final int WAIT_MS = 100;
   private static final int LIMIT_MS = 60_000;
 
   private final RdmaTransport transport;
@@ -111,8 +112,8 @@ final class ConnectionReads implements AutoCloseable {
     transport.close();
   }
 
-  /** What the reading thread waits for; the poller tells it. */
-  private static final class Outcome implements ReadCompletion {
+  /** What the reading thread waits for, and polls for as the thread of a task does. */
+  private final class Outcome implements ReadCompletion {
     private final Thread waiter = Thread.currentThread();
     private final AtomicInteger missing;
     private volatile @Nullable ReadFailure failure;
@@ -133,10 +134,21 @@ final class ConnectionReads implements AutoCloseable {
       succeeded();
     }
 
+    @Override
+    public boolean isPolledFor() {
+      return true;
+    }
+
     void await() throws IOException {
       Deadline deadline = Deadline.afterMs(LIMIT_MS);
+      transport.poller().poll();
       while (missing.get() > 0 && !deadline.expired()) {
-        LockSupport.parkNanos(this, TimeUnit.MILLISECONDS.toNanos(LIMIT_MS));
+        transport.poller().expect();
+        transport.poller().poll();
+        if (missing.get() > 0) {
+          LockSupport.parkNanos(this, TimeUnit.MILLISECONDS.toNanos(WAIT_MS));
+        }
+        transport.poller().expectNoMore();
       }
       if (missing.get() > 0 || failure != null) {
         throw new IOException("READs did not succeed: " + failure);
