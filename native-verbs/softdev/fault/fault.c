@@ -71,7 +71,8 @@ static const struct fault_name link_kinds[] = {NAME(LINK_KIND_, QP), NAME(LINK_K
 enum {
 	CALL = KEY_ERRNO | KEY_DELAY,
 	POST = KEY_ERRNO | KEY_RAISE | KEY_KIND | KEY_QP | KEY_LENGTH,
-	ACTION = KEY_STATUS | KEY_KILLPEER | KEY_STOPPEER | KEY_RAISE | KEY_QP | KEY_LENGTH,
+	ACTION = KEY_STATUS | KEY_KILLPEER | KEY_STOPPEER | KEY_RAISE | KEY_QP | KEY_LENGTH |
+		 KEY_OTHERS,
 	FRAME = KEY_DROP | KEY_DELAY | KEY_FLIP | KEY_OFFSET | KEY_TRUNCATE | KEY_CUT | KEY_SILENCE |
 		KEY_KIND | KEY_LENGTH,
 };
@@ -185,7 +186,7 @@ static bool concerns(const struct fault_rule *rule, enum fault_point point, cons
 {
 	return rule->point == point && (!(rule->keys & KEY_KIND) || rule->kind == subject->kind) &&
 	       (!(rule->keys & KEY_QP) || rule->qpn == subject->qpn) && subject->length >= rule->min_length &&
-	       (!(rule->keys & KEY_RESULT) || rule->result == subject->result);
+	       (!(rule->keys & KEY_RESULT) || rule->result == subject->result) && (!rule->remote || subject->remote);
 }
 
 /* Called after the event was counted. */

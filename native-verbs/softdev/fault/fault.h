@@ -87,7 +87,8 @@ struct fault_subject {
 	int kind; /* opcode, state, type: as the point's table of names says */
 	uint32_t qpn;
 	uint64_t length;
-	int result; /* IBV_WC_* of a completion */
+	int result;  /* IBV_WC_* of a completion */
+	bool remote; /* the peer is not this process itself */
 };
 
 extern bool fault_any; /* true once there was a rule, because something may still be held back; read without a lock */

@@ -41,6 +41,7 @@ struct fault_name {
 	KEY(QP, "qp", NUMBER, 1, 0xffffff, NULL, qpn)                                                                  \
 	KEY(LENGTH, "min_length", NUMBER, 1, UINT64_MAX, NULL, min_length)                                             \
 	KEY(RESULT, "result", NAME, 0, MAX_STATUS, results, result)                                                    \
+	KEY(OTHERS, "remote", FLAG, 1, 1, NULL, remote)                                                                \
 	/* when; every point takes these */                                                                            \
 	KEY(NTH, "nth", NUMBER, 1, UINT64_MAX, NULL, nth)                                                              \
 	KEY(COUNT, "count", NUMBER_OR_ALL, 1, UINT64_MAX, NULL, count)                                                 \
@@ -78,6 +79,7 @@ struct fault_rule {
 	unsigned int keys; /* the keys that were given */
 	int kind, result;
 	uint32_t qpn;
+	bool remote;
 	uint64_t min_length;
 	uint64_t nth, count, every; /* count: UINT64_MAX = no limit */
 	unsigned int probability;   /* per mille */

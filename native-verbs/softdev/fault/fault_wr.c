@@ -52,7 +52,11 @@ static void send_signal(const struct softdev_qp *qp, int signal)
 void fault_apply_to_wr(struct softdev_qp *qp, struct wqe *wqe)
 {
 	const struct fault_subject subject = {
-		.kind = wqe->opcode, .qpn = qp->base.qp_num, .length = wqe->length};
+		.kind = wqe->opcode,
+		.qpn = qp->base.qp_num,
+		.length = wqe->length,
+		.remote = qp->requester.peer_pid != getpid(),
+	};
 
 	if (wqe->opcode == IBV_WR_RDMA_READ)
 		wqe->fault = fault_hit(FAULT_READ, &subject);

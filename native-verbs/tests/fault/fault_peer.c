@@ -61,7 +61,7 @@ static void peerIsStopped(void)
 }
 
 static const struct fault_case cases[] = {
-	{"read:killpeer,nth=2", .body = peerIsKilled, .path = "wire"},
+	{"read:killpeer,remote,nth=2", .body = peerIsKilled, .path = "wire"},
 	{"read:stoppeer,nth=2", .body = peerIsStopped, .path = "wire"},
 };
 

@@ -44,9 +44,17 @@ static void theEndOfTheDataIsMissing(struct pair *pair)
 	expect_good_read(pair, 2);
 }
 
+/* The peer of these READs is this process itself. */
+static void readsOfThisProcessAreNoEvents(struct pair *pair)
+{
+	expect_good_read(pair, 1);
+	expect_good_read(pair, 2);
+}
+
 static const struct fault_case cases[] = {
 	{"read:status=11,nth=2", .between = secondOneFails},
 	{"read:flip=1", .between = oneBitIsWrong},
+	{"read:flip=1,remote", .between = readsOfThisProcessAreNoEvents},
 	{"read:flip=1,offset=1", .between = zeroBasedSinkHasItsWrongBit},
 	{"read:truncate=10", .between = theEndOfTheDataIsMissing, .path = "wire"},
 	{"read:truncate=10", .between = theEndOfTheDataIsMissing, .path = "cma"},

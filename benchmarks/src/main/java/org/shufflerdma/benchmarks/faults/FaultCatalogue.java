@@ -103,8 +103,8 @@ final class FaultCatalogue {
       midway("kill", 1),
       midway("stop {200..5000}", 1),
       midway("unlink", 1),
-      each("read", "read:killpeer", 1),
-      new Entry(1, "read", "", null, "read:stoppeer", "continue {200..5000}"));
+      each("read", "read:killpeer,remote", 1),
+      new Entry(1, "read", "", null, "read:stoppeer,remote", "continue {200..5000}"));
 
   private FaultCatalogue() {}
 

@@ -50,7 +50,7 @@ final class KilledSorts extends Trial {
     if (inReduce) {
       long read = 1 + (long) (random.nextDouble() * readsOfASort);
       what = "the peer of executor " + one.executorId() + " killed at READ " + read;
-      one.command("set read:killpeer,nth=" + read);
+      one.command("set read:killpeer,remote,nth=" + read);
       verdict = judge(sorted, what, submit(on, sorted));
       if (one.isAlive()) {
         one.command("clear");

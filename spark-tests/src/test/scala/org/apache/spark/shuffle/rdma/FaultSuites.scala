@@ -19,7 +19,7 @@ object OnceFault {
   }
 
   def onRead(effect: String, nth: Int, mark: Path): (String, String) =
-    "spark.executorEnv.SOFTVERBS_FAULT" -> s"read:$effect,nth=$nth,once=$mark"
+    "spark.executorEnv.SOFTVERBS_FAULT" -> s"read:$effect,remote,nth=$nth,once=$mark"
 }
 
 abstract class FaultSuite(effect: String, mark: Path)
@@ -161,10 +161,10 @@ object ReadersOfExecutors {
   }
 }
 
-/** Each executor is told to lose a completion of a READ of data. */
+/** Each executor is told to lose completions of READs of data, of which some are of its own blocks. */
 final class LostCompletionSuite
     extends OnRdmaCluster(
-      "spark.executorEnv.SOFTVERBS_FAULT" -> "completion:drop,opcode=READ,nth=6",
+      "spark.executorEnv.SOFTVERBS_FAULT" -> "completion:drop,opcode=READ,nth=6,count=4",
       "spark.shuffle.rdma.fetchTimeout" -> "3s") {
   test("a READ whose completion is lost ends at its deadline, and its blocks come by TCP") {
     val (result, traffic) = cluster.watched(Jobs.groupByKey)
