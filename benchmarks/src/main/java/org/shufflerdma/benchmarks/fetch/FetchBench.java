@@ -26,7 +26,11 @@ import org.shufflerdma.benchmarks.report.Run;
  * and the blocks come from there.
  */
 public final class FetchBench {
-  private static final int WARM_UPS = 3;
+  /** Blocks after which the JVM has compiled what a side runs, as far as passes may be so many. */
+  private static final int WARM_UP_BLOCKS = 500_000;
+
+  private static final int LEAST_WARM_UPS = 3;
+  private static final int MOST_WARM_UPS = 30;
   private static final List<String> LOOPS = List.of("process_vm_readv", "pread");
   private static final String LOCALHOST = "127.0.0.1";
   private static final Path RECEIVED = Path.of("/sys/class/net/eth0/statistics/rx_bytes");
@@ -78,10 +82,14 @@ public final class FetchBench {
       }
       FetchBench bench = new FetchBench(arguments, server.pid(), readers);
       for (BlockSet set : BlockSet.ofBytes(Long.parseLong(arguments[3]))) {
-        bench.measure(", warm-up", set, WARM_UPS);
+        bench.measure(", warm-up", set, warmUps(set));
         bench.measure("", set, Integer.parseInt(arguments[4]));
       }
     }
+  }
+
+  private static int warmUps(BlockSet set) {
+    return Math.max(LEAST_WARM_UPS, Math.min(MOST_WARM_UPS, WARM_UP_BLOCKS / set.blocks()));
   }
 
   private void measure(String phase, BlockSet set, int rounds) throws Exception {
