@@ -25,8 +25,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The initiator's end of one reliable connection, shared by all fetches from its peer. Any thread
- * posts, and the thread that polls handles the completions. It breaks once, for whatever first reason; its owner then takes it
- * down with {@link #destroy}, after which every list that was posted has been told its outcome.
+ * posts, and the thread that polls handles the completions. It breaks once, for whatever first reason;
+ * its owner then takes it down with {@link #destroy}, after which every list that was posted has been
+ * told its outcome.
  *
  * <p>No completion is handled under the post lock: a device may do the whole transfer in the post.
  */
@@ -221,6 +222,7 @@ public final class Connection {
       list.truncated = true;
       breakWith(PeerFailure.POST_REFUSED, String.valueOf(e.getMessage()));
       if (e.posted() == 0 && retire(wrId, list)) {
+        settled(list);
         throw brokenException();
       }
       stats.readsPosted.add(e.posted());
@@ -262,7 +264,7 @@ public final class Connection {
 
   /** Ends a list for the device's side; true for the one caller that does. */
   private boolean retire(long wrId, PostedList list) {
-    if (!end(wrId, list)) {
+    if (!pending.remove(wrId)) {
       return false;
     }
     outstanding.remove(wrId);
@@ -271,13 +273,11 @@ public final class Connection {
     return true;
   }
 
-  /** Ends the wait for a list; true for the one caller that does. */
-  private boolean end(long wrId, PostedList list) {
-    boolean ended = pending.remove(wrId);
-    if (ended && !list.completion.isPolledFor()) {
+  /** The outcome of the list has been told: until then the poller was expected to tell it. */
+  void settled(PostedList list) {
+    if (!list.completion.isPolledFor()) {
       poller.expectNoMore();
     }
-    return ended;
   }
 
   /** Ends the connection's use; the first failure counts, later ones are ignored. */
@@ -306,7 +306,7 @@ public final class Connection {
     boolean destroyed = nobodyPosts && closeQueuePair();
     for (Map.Entry<Long, PostedList> entry : outstanding.entrySet()) {
       PostedList list = entry.getValue();
-      boolean ended = destroyed ? retire(entry.getKey(), list) : end(entry.getKey(), list);
+      boolean ended = destroyed ? retire(entry.getKey(), list) : pending.remove(entry.getKey());
       if (ended) {
         tellFailed(list);
       }

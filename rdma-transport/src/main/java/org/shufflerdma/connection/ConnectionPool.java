@@ -3,7 +3,6 @@ package org.shufflerdma.connection;
 
 import java.net.InetSocketAddress;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -112,63 +111,71 @@ public final class ConnectionPool {
       PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
     PeerState state = use(peer, tcpAddress);
     CompletableFuture<Connection> attempt = state.currentAttempt();
-    if (attempt == null || !attempt.isDone() || attempt.isCompletedExceptionally()) {
-      return null;
+    Connection connection =
+        attempt == null || !attempt.isDone() || attempt.isCompletedExceptionally()
+            ? null
+            : attempt.join();
+    if (connection != null) {
+      connection.handedOut(); // also where a further one is: the first one is not to make room then
     }
     Connection further = channel == 0 ? null : state.further().open(channel);
-    Connection connection = further == null ? attempt.join() : further;
-    connection.handedOut();
-    return connection;
+    if (further == null) {
+      return connection;
+    }
+    further.handedOut();
+    return further;
   }
 
   /**
    * Whether the caller is to call {@link #connectFurther}: the connection of the channel is not open, and
-   * nobody has begun to make it lately.
+   * nobody is making one to this peer, or has made it lately.
    */
   public boolean beginFurther(PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
     return channel > 0 && use(peer, tcpAddress).further().beginAttempt(channel);
   }
 
-  /** Makes the connection of a channel other than 0, if there is plenty of room. */
+  /**
+   * Makes the connection of a channel other than 0, if there is plenty of room and the first one is open.
+   *
+   * @param isCancelled whether the caller has no use for it any more
+   */
   public void connectFurther(
-      PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
+      PeerId peer,
+      int channel,
+      @Nullable InetSocketAddress tcpAddress,
+      BooleanSupplier isCancelled,
+      Deadline deadline)
       throws InterruptedException {
     PeerState state = use(peer, tcpAddress);
-    if (closed || !limit.takeSpare()) {
-      return;
-    }
-    Deadline connected = deadline.atMostMs(settings.connectTimeoutMs());
     try {
-      Connection connection = connectInSparePlace(state, connected);
-      state.further().made(channel, connection);
-      LOG.info("RDMA peer={} qp={} event=CONNECTED", peer, connection.queuePairNumber());
-      if (closed) {
-        connection.breakWith(PeerFailure.CLOSED, "this transport is closed");
+      if (!closed
+          && !isCancelled.getAsBoolean()
+          && state.currentAttempt() != null
+          && limit.takeSpare()) {
+        connectInSparePlace(state, channel, deadline.atMostMs(settings.connectTimeoutMs()));
       }
     } catch (NoConnectionException e) {
       LOG.info("No further connection: {}", e.getMessage());
+    } finally {
+      state.further().attemptEnded();
     }
   }
 
-  private Connection connectInSparePlace(PeerState state, Deadline deadline)
+  private void connectInSparePlace(PeerState state, int channel, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     Connector.Unverified made = null;
     try {
-      made = connector.connect(state, this::furtherBroken, deadline);
+      made = connector.connect(state, connection -> broken(connection, false), deadline);
     } finally {
       limit.attemptEnded(made == null ? null : made.connection());
     }
     connector.verify(made, deadline);
-    return made.connection();
-  }
-
-  private void furtherBroken(Connection connection) {
-    LOG.info(
-        "RDMA peer={} qp={} event={} action=do without this further connection",
-        connection.peer(),
-        connection.queuePairNumber(),
-        Objects.requireNonNull(connection.breakage()).reason());
-    takeDown(connection);
+    Connection connection = made.connection();
+    state.further().made(channel, connection);
+    LOG.info("RDMA peer={} qp={} event=CONNECTED", state.peer(), connection.queuePairNumber());
+    if (closed) {
+      connection.breakWith(PeerFailure.CLOSED, "this transport is closed");
+    }
   }
 
   /** A request for the peer has come. */
@@ -289,13 +296,13 @@ public final class ConnectionPool {
   private Connector.Unverified connectOrMakeRoom(PeerState state, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     try {
-      return connector.connect(state, this::broken, deadline);
+      return connector.connect(state, this::firstBroken, deadline);
     } catch (NoConnectionException e) {
       if (e.failure() != PeerFailure.RESOURCES || !limit.makeRoom(deadline)) {
         throw e;
       }
     }
-    return connector.connect(state, this::broken, deadline);
+    return connector.connect(state, this::firstBroken, deadline);
   }
 
   /** A peer whose device has just fallen silent is not waited for again if its host is silent, too. */
@@ -336,11 +343,15 @@ public final class ConnectionPool {
     }
   }
 
-  private void broken(Connection connection) {
+  private void firstBroken(Connection connection) {
+    broken(connection, true);
+  }
+
+  private void broken(Connection connection, boolean isFirst) {
     NoConnectionException breakage = connection.breakage();
     try {
       if (breakage != null && breakage.failure() != PeerFailure.CLOSED) {
-        report(connection, breakage);
+        report(connection, breakage, isFirst);
       }
     } finally {
       takeDown(connection);
@@ -356,8 +367,11 @@ public final class ConnectionPool {
     }
   }
 
-  /** A peer that leaves while nothing is read from it has not failed. */
-  private void report(Connection connection, NoConnectionException breakage) {
+  /**
+   * A peer that leaves while nothing is read from it has not failed, and a further connection says nothing
+   * of its peer.
+   */
+  private void report(Connection connection, NoConnectionException breakage, boolean isFirst) {
     PeerId peer = connection.peer();
     PeerFailure failure = breakage.failure();
     int outstanding = connection.outstandingLists();
@@ -377,8 +391,10 @@ public final class ConnectionPool {
         connection.queuePairNumber(),
         breakage.reason(),
         outstanding);
-    connection.state().fellSilent(failure == PeerFailure.NO_ANSWER);
-    countFailure(connection.state(), failure);
+    if (isFirst) {
+      connection.state().fellSilent(failure == PeerFailure.NO_ANSWER);
+      countFailure(connection.state(), failure);
+    }
   }
 
   private void destroy(Connection connection, Deadline drained) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.connection;
 
+import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -13,6 +14,7 @@ final class FurtherConnections {
   private final @Nullable Connection[] connections;
   private final long[] begunNs;
   private final boolean[] begun;
+  private boolean connecting;
 
   FurtherConnections(int channels) {
     connections = new Connection[channels];
@@ -30,15 +32,30 @@ final class FurtherConnections {
     return connection;
   }
 
-  /** Makes the caller the one that connects; false if the channel is open or is to be left alone. */
+  /**
+   * Makes the caller the one that connects, until {@link #attemptEnded}; false if another one does, or the
+   * channel is open or to be left alone.
+   */
   synchronized boolean beginAttempt(int channel) {
     long nowNs = System.nanoTime();
-    if (open(channel) != null || (begun[channel] && nowNs - begunNs[channel] < RETRY_NS)) {
+    if (connecting
+        || open(channel) != null
+        || (begun[channel] && nowNs - begunNs[channel] < RETRY_NS)) {
       return false;
     }
+    connecting = true;
     begun[channel] = true;
     begunNs[channel] = nowNs;
     return true;
+  }
+
+  synchronized void attemptEnded() {
+    connecting = false;
+  }
+
+  synchronized boolean isAnyOpen() {
+    return Arrays.stream(connections)
+        .anyMatch(connection -> connection != null && connection.isOpen());
   }
 
   synchronized void made(int channel, Connection connection) {

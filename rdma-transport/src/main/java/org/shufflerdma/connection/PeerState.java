@@ -53,7 +53,7 @@ final class PeerState {
   }
 
   synchronized boolean isUnused(long ns) {
-    return System.nanoTime() - usedNs >= ns && currentAttempt() == null;
+    return System.nanoTime() - usedNs >= ns && currentAttempt() == null && !further.isAnyOpen();
   }
 
   /** The attempt under way, or the one that led to a connection which is open; else null. */

@@ -60,10 +60,14 @@ final class PostedList {
 
   /** Tells the outcome of the list, which has ended. */
   void tell() {
-    if (failure == null) {
-      completion.succeeded();
-    } else {
-      completion.failed(failure);
+    try {
+      if (failure == null) {
+        completion.succeeded();
+      } else {
+        completion.failed(failure);
+      }
+    } finally {
+      connection.settled(this);
     }
   }
 }

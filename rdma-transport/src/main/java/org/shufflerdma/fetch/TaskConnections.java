@@ -98,11 +98,14 @@ final class TaskConnections {
   /** Runs in a worker. */
   private void connectFurther(PeerBlocks peer, int ofTask) {
     try {
-      if (!hasEnded.getAsBoolean() && !context.closed().getAsBoolean()) {
-        context
-            .connections()
-            .connectFurther(peer.peer, ofTask, peer.tcpAddress, context.progressDeadline());
-      }
+      context
+          .connections()
+          .connectFurther(
+              peer.peer,
+              ofTask,
+              peer.tcpAddress,
+              () -> hasEnded.getAsBoolean() || context.closed().getAsBoolean(),
+              context.progressDeadline());
     } catch (InterruptedException e) { // the fetcher is being closed
       Thread.currentThread().interrupt();
     }

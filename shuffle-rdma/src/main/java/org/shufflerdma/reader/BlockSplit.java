@@ -169,7 +169,7 @@ final class BlockSplit {
     long part = otherBytes == 0
         ? bytes
         : (long) ((double) bytes * directBytes / ((double) directBytes + otherBytes));
-    return Math.max(bytes / 5, part);
+    return Math.max(1, Math.max(bytes / 5, part)); // Spark takes 0 for one block at a time
   }
 
   /** The part that all others get. */

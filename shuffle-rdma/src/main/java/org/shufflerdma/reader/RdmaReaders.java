@@ -146,7 +146,7 @@ public final class RdmaReaders {
             split.direct().stream().map(DirectSource::reads).toList(),
             new DirectFetch.Limits(
                 split.directPartOf(maxBytes),
-                (int) conf().get(package$.MODULE$.REDUCER_MAX_REQS_IN_FLIGHT()),
+                Math.max(1, (int) conf().get(package$.MODULE$.REDUCER_MAX_REQS_IN_FLIGHT())),
                 (int) conf().get(package$.MODULE$.REDUCER_MAX_BLOCKS_IN_FLIGHT_PER_ADDRESS())),
             context::killTaskIfInterrupted);
     atEnd(context, () -> {

@@ -139,6 +139,7 @@ class BlockSplitTest {
     BlockSplit remote = split(OWNER, false, block(0, 1, 600), block(2, 1, 400));
     assertThat(remote.directPartOf(100)).isEqualTo(60);
     assertThat(remote.otherPartOf(100)).isEqualTo(40);
+    assertThat(remote.directPartOf(0)).as("maxSizeInFlight below 1m").isEqualTo(1);
   }
 
   @Test
