@@ -81,9 +81,10 @@ public final class FetchBench {
         readers.put("ucx", ucx);
       }
       FetchBench bench = new FetchBench(arguments, server.pid(), readers);
+      List<String> loops = isBetweenHosts(arguments) ? List.of() : LOOPS;
       for (BlockSet set : BlockSet.ofBytes(Long.parseLong(arguments[3]))) {
-        bench.measure(", warm-up", set, warmUps(set));
-        bench.measure("", set, Integer.parseInt(arguments[4]));
+        bench.measure(", warm-up", set, warmUps(set), List.of());
+        bench.measure("", set, Integer.parseInt(arguments[4]), loops);
       }
     }
   }
@@ -92,12 +93,11 @@ public final class FetchBench {
     return Math.max(LEAST_WARM_UPS, Math.min(MOST_WARM_UPS, WARM_UP_BLOCKS / set.blocks()));
   }
 
-  private void measure(String phase, BlockSet set, int rounds) throws Exception {
+  private void measure(String phase, BlockSet set, int rounds, List<String> loops)
+      throws Exception {
     String benchmark = (betweenHosts ? "fetch between hosts" : "fetch") + phase;
     List<String> sides = new ArrayList<>(readers.keySet());
-    if (!betweenHosts) {
-      sides.addAll(LOOPS);
-    }
+    sides.addAll(loops);
     for (int round = 0; round < rounds; round++) {
       for (String side : sides) {
         if (results.has(benchmark, set.label(), round, side)) {
