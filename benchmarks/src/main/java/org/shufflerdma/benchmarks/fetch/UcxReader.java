@@ -19,9 +19,15 @@ import org.openucx.jucx.ucp.UcpRemoteKey;
 import org.openucx.jucx.ucp.UcpRequest;
 import org.openucx.jucx.ucp.UcpWorker;
 import org.openucx.jucx.ucp.UcpWorkerParams;
+import org.shufflerdma.concurrent.Deadline;
 
 /** One-sided gets of UCX, over the transport that it picks, by the thread that also checks the blocks. */
 final class UcxReader implements BlockReader {
+  private static final int LIMIT_MS = 60_000;
+
+  /** Looking at the clock at each step would add to the time of a get. */
+  private static final int STEPS_PER_LOOK = 1 << 16;
+
   private static final int SINK_BYTES = 8 << 20;
 
   private final UcpContext context = new UcpContext(new UcpParams().requestRmaFeature());
@@ -76,9 +82,7 @@ final class UcxReader implements BlockReader {
           new UcxCallback());
     }
     for (int map = 0; map < gets.length; map++) {
-      while (!gets[map].isCompleted()) {
-        worker.progress();
-      }
+      awaitCompletion(gets[map]);
       ByteBuffer block = sink.slice(map * set.blockBytes(), set.blockBytes());
       CRC32C crc = new CRC32C();
       crc.update(block.duplicate());
@@ -86,6 +90,16 @@ final class UcxReader implements BlockReader {
         throw new IOException("the checksum of a block that UCX brought is wrong");
       }
       tally.add(block);
+    }
+  }
+
+  private void awaitCompletion(UcpRequest get) throws Exception {
+    Deadline deadline = Deadline.afterMs(LIMIT_MS);
+    for (int steps = 1; !get.isCompleted(); steps++) {
+      worker.progress();
+      if (steps % STEPS_PER_LOOK == 0 && deadline.expired()) {
+        throw new IOException("UCX did not bring a block within " + LIMIT_MS + " ms");
+      }
     }
   }
 
