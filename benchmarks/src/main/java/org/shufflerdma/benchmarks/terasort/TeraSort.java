@@ -49,6 +49,12 @@ public final class TeraSort {
 
   private boolean run() throws Exception {
     List<SortResult> results = new ArrayList<>();
+    if (options.shuffles().size() > 1) {
+      // The executors of the first sort must be as new as those of the second.
+      try (JavaSparkContext spark = new JavaSparkContext(sparkConf(options.shuffles().get(0)))) {
+        makeInput(new SortJob(spark));
+      }
+    }
     for (ShuffleKind shuffle : options.shuffles()) {
       results.add(sortAndValidate(shuffle));
     }
