@@ -171,8 +171,9 @@ void qp_send_posted(struct softdev_qp *qp)
 	bool waits;
 
 	pthread_mutex_lock(&qp->lock);
+	/* What has been executed may still be in the hands of the progress thread, which is about to write it. */
 	waits = atomic_load(&qp->state) == IBV_QPS_RTS && qp->requester.state == REQUESTER_OPEN &&
-		qp->sq.exec != qp->sq.post;
+		qp->sq.done != qp->sq.post;
 	pthread_mutex_unlock(&qp->lock);
 	if (waits)
 		progress_call(qp->task.callback, qp);
