@@ -32,12 +32,18 @@ void link_begin(struct link *link)
 	link->dispatching++;
 }
 
+static void destroy(struct link *link)
+{
+	free(link->ahead);
+	free(link);
+}
+
 void link_end(struct link *link)
 {
 	if (--link->dispatching)
 		return;
 	if (link->state == LINK_CLOSED)
-		free(link);
+		destroy(link);
 	else
 		link_update_events(link);
 }
@@ -50,6 +56,7 @@ void link_close(struct link *link)
 	link->ops = NULL;
 	link_fault_end(link);
 	progress_cancel(&link->failure);
+	progress_cancel(&link->more);
 	progress_timer_cancel(&link->deadline);
 	progress_watch_remove(&link->watch);
 	if (link->watch.fd >= 0)
@@ -60,7 +67,7 @@ void link_close(struct link *link)
 	link_drop_output(link);
 	link_close_fds(link->in_fds, link->in_fd_count);
 	if (!link->dispatching)
-		free(link);
+		destroy(link);
 }
 
 void link_fail(struct link *link, int error)
@@ -105,8 +112,11 @@ void link_update_events(struct link *link)
 		progress_watch_remove(&link->watch);
 		return;
 	}
-	if (link->state == LINK_CLOSED || link->error ||
-	    (link->watch.added && link->watched_events == events))
+	if (link->state == LINK_CLOSED || link->error)
+		return;
+	if (may_read(link) && link_has_ahead(link))
+		progress_post(&link->more);
+	if (link->watch.added && link->watched_events == events)
 		return;
 	if (link->local) {
 		link_local_update(link, events);
@@ -127,6 +137,12 @@ void link_pause(struct link *link, bool paused)
 {
 	link->paused = paused;
 	link_update_events(link);
+}
+
+void link_flush_soon(struct link *link)
+{
+	if (!link->receiving || !link_has_ahead(link))
+		link_flush(link);
 }
 
 void link_flush(struct link *link)
@@ -157,6 +173,7 @@ void link_receive(struct link *link)
 	ssize_t got = 0;
 
 	link_begin(link);
+	link->receiving = true;
 	link->in_drained = false;
 	for (int step = 0; link->state != LINK_CLOSED && may_read(link) && moved < LINK_BYTES_PER_TURN &&
 			   step < LINK_STEPS_PER_TURN && got >= 0 && !link->in_drained;
@@ -165,6 +182,7 @@ void link_receive(struct link *link)
 		if (got > 0)
 			moved += got;
 	}
+	link->receiving = false;
 	if (link->state != LINK_CLOSED && got < 0 && got != -EAGAIN && got != -ECANCELED)
 		link_fail(link, got == -ENODATA ? 0 : -got);
 	if (link->state != LINK_CLOSED)
@@ -194,6 +212,11 @@ void link_on_events(void *owner, uint32_t events)
 		link_flush_output(link);
 done:
 	link_end(link);
+}
+
+static void on_more(void *owner)
+{
+	link_on_events(owner, EPOLLIN);
 }
 
 static void on_deadline(void *owner)
@@ -246,6 +269,7 @@ struct link *link_new(int fd, enum link_state state)
 	link->watch = (struct progress_watch){.fd = fd, .callback = link_on_events, .owner = link};
 	link->deadline = (struct progress_timer){.callback = on_deadline, .owner = link};
 	link->failure = (struct progress_task){.callback = report_failure, .owner = link};
+	link->more = (struct progress_task){.callback = on_more, .owner = link};
 	link->state = state;
 	link->peer.uid = (uid_t)-1;
 	link->accepted = state == LINK_EXPECT_HELLO;

@@ -146,6 +146,11 @@ bool link_ends_with(const struct link *link, uint8_t op);
 
 /* Writes queued frames until the socket is full. May call on_close. */
 void link_flush(struct link *link);
+/*
+ * As link_flush(), but within a callback it leaves the frames to the last of those that have arrived together, so that
+ * the answers to all of them share a system call.
+ */
+void link_flush_soon(struct link *link);
 
 /*
  * Reads what has arrived without waiting for an event. Any callback may follow, so no callback of this link may call

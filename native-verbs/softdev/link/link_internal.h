@@ -19,6 +19,7 @@ struct link {
 	struct progress_watch watch;
 	struct progress_timer deadline; /* for the handshake and the first frame, later for the flush before closing */
 	struct progress_task failure;   /* reports `error` after the function that found it has returned */
+	struct progress_task more;	/* goes on with `ahead`, of which no event of the socket tells */
 	enum link_state state;
 	enum link_kind kind;
 	const struct link_ops *ops;
@@ -26,6 +27,7 @@ struct link {
 	int error; /* the link has failed and only reports that */
 	int dispatching; /* depth of link_begin(); a closed link is freed when it returns to 0 */
 	bool paused, closing_after_flush, accepted;
+	bool receiving; /* within link_receive() */
 	bool in_drained, out_full; /* the last call moved less than asked, so another one would move nothing */
 	bool has_low_water;
 	bool stalled; /* a stream returned -LINK_STALL: no more output */
@@ -50,7 +52,10 @@ struct link {
 	size_t in_header_bytes;
 	uint64_t in_offset;
 	bool in_streaming, in_discarding;
+	bool in_long; /* the last payload was long, and so may be the next */
 	int in_fds[LINK_MAX_FDS], in_fd_count;
+	bool socket_drained; /* TCP: the last receive found less than it had room for */
+	struct link_ahead *ahead; /* TCP: input that was received before it was asked for; NULL before the first */
 	_Alignas(uint64_t) uint8_t in_buffer[LINK_MAX_BUFFERED];
 };
 
@@ -101,7 +106,9 @@ void link_drop_output(struct link *link);
 void link_drop_streams(struct link *link);
 void link_flush_output(struct link *link);
 
-/* link_input.c. Reads and discards input; closes the link at the end of the stream. */
+/* link_input.c. Returns true if there is input that the socket does not have any more. */
+bool link_has_ahead(const struct link *link);
+/* Reads and discards input; closes the link at the end of the stream. */
 void link_discard_input(struct link *link);
 /* Reads one step. Returns the number of bytes moved (0 = progress without bytes) or -errno; may close the link. */
 ssize_t link_read_some(struct link *link);

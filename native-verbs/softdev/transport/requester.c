@@ -279,7 +279,7 @@ void requester_task(void *owner)
 	watch_for_answer(qp);
 	pthread_mutex_unlock(&qp->lock);
 	if (qp->requester.link)
-		link_flush(qp->requester.link);
+		link_flush_soon(qp->requester.link);
 	if (link)
 		link_end(link);
 }
