@@ -87,7 +87,8 @@ final class ConnectionReads implements AutoCloseable {
     return sum;
   }
 
-  private void readList(ReadBench.Lists lists, int list) throws Exception {
+  /** Posts the list of this number, and returns when all its READs have completed. */
+  void readList(ReadBench.Lists lists, int list) throws Exception {
     int posts = (lists.depth() + readsPerPost() - 1) / readsPerPost();
     Outcome outcome = new Outcome(posts);
     List<Read> reads = new ArrayList<>();
@@ -104,6 +105,16 @@ final class ConnectionReads implements AutoCloseable {
       }
     }
     outcome.await();
+  }
+
+  /** Takes completions, of which there are none between two lists. */
+  void poll() {
+    transport.poller().poll();
+  }
+
+  /** The first bytes of the last list. */
+  ByteBuffer arrived(int bytes) {
+    return sink.nioBuffer(0, bytes);
   }
 
   @Override

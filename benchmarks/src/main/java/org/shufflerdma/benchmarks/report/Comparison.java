@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 /** One figure of a benchmark: how each other side did beside the plugin in each scenario. */
 record Comparison(String benchmark, String figure, List<Row> rows) {
   /**
-   * One side in one scenario.
+   * One side in one scenario; it is the plugin where a scenario has no other side.
    *
    * @param other median of all runs of the side
    * @param plugin median of all runs of the plugin
@@ -55,9 +55,12 @@ record Comparison(String benchmark, String figure, List<Row> rows) {
     List<Row> rows = new ArrayList<>();
     scenarios.forEach((scenario, sides) -> {
       Map<Integer, Double> plugin = byRound(sides.getOrDefault(Run.PLUGIN, List.of()), figure);
+      boolean alone = sides.size() == 1;
       sides.forEach((side, ofSide) -> {
         Map<Integer, Double> other = byRound(ofSide, figure);
-        if (!side.equals(Run.PLUGIN) && !other.isEmpty() && !plugin.isEmpty()) {
+        if (alone && !plugin.isEmpty()) {
+          rows.add(new Row(scenario, side, median(plugin), median(plugin), null));
+        } else if (!side.equals(Run.PLUGIN) && !other.isEmpty() && !plugin.isEmpty()) {
           rows.add(
               new Row(scenario, side, median(other), median(plugin), ratio(figure, other, plugin)));
         }

@@ -35,6 +35,12 @@ public final class ResultLog {
     return done.contains(new Run(benchmark, scenario, round, side, "", Map.of()).key());
   }
 
+  /** Whether there is a run of any scenario. */
+  public boolean hasRound(String benchmark, int round, String side) {
+    return done.stream()
+        .anyMatch(key -> key.startsWith(benchmark + "/") && key.endsWith("/" + round + "/" + side));
+  }
+
   /**
    * Adds a run.
    *

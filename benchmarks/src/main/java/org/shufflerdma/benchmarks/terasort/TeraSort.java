@@ -51,7 +51,8 @@ public final class TeraSort {
     List<SortResult> results = new ArrayList<>();
     if (options.shuffles().size() > 1) {
       // The executors of the first sort must be as new as those of the second.
-      try (JavaSparkContext spark = new JavaSparkContext(sparkConf(options.shuffles().get(0)))) {
+      try (JavaSparkContext spark =
+          new JavaSparkContext(sparkConf(options.shuffles().get(0)))) {
         makeInput(new SortJob(spark));
       }
     }
