@@ -141,7 +141,11 @@ void link_pause(struct link *link, bool paused)
 
 void link_flush_soon(struct link *link)
 {
-	if (!link->receiving || !link_has_ahead(link))
+	/*
+	 * Long payloads take long to receive, and the peer would have nothing to do meanwhile. A fault that ends the link
+	 * at one frame must not take the answers to earlier ones with it.
+	 */
+	if (!link->receiving || !link_has_ahead(link) || link->in_long || fault_is_on())
 		link_flush(link);
 }
 
@@ -174,7 +178,7 @@ void link_receive(struct link *link)
 
 	link_begin(link);
 	link->receiving = true;
-	link->in_drained = false;
+	link->in_drained = link->socket_drained = false;
 	for (int step = 0; link->state != LINK_CLOSED && may_read(link) && moved < LINK_BYTES_PER_TURN &&
 			   step < LINK_STEPS_PER_TURN && got >= 0 && !link->in_drained;
 	     step++) {
@@ -216,7 +220,10 @@ done:
 
 static void on_more(void *owner)
 {
-	link_on_events(owner, EPOLLIN);
+	struct link *link = owner;
+
+	if (may_read(link) && link_has_ahead(link)) /* an event may have come first */
+		link_on_events(link, EPOLLIN);
 }
 
 static void on_deadline(void *owner)

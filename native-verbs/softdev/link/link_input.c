@@ -47,11 +47,11 @@ static struct link_ahead *ahead_of(struct link *link)
 	char from = 1, to = 0;
 	const struct iovec iov = {&to, 1};
 
-	if (!link->ahead && copy_out(&iov, 1, &from, 1) == 1) {
-		link->ahead = malloc(sizeof(*link->ahead));
-		if (link->ahead)
-			link->ahead->start = link->ahead->length = 0;
-	}
+	if (link->ahead || link->never_ahead)
+		return link->ahead;
+	link->never_ahead = copy_out(&iov, 1, &from, 1) != 1; /* a seccomp filter may forbid it */
+	if (!link->never_ahead)
+		link->ahead = calloc(1, sizeof(*link->ahead));
 	return link->ahead;
 }
 

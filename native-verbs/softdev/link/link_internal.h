@@ -54,6 +54,7 @@ struct link {
 	bool in_streaming, in_discarding;
 	bool in_long; /* the last payload was long, and so may be the next */
 	int in_fds[LINK_MAX_FDS], in_fd_count;
+	bool never_ahead;    /* TCP: the copy to the application's memory does not work */
 	bool socket_drained; /* TCP: the last receive found less than it had room for */
 	struct link_ahead *ahead; /* TCP: input that was received before it was asked for; NULL before the first */
 	_Alignas(uint64_t) uint8_t in_buffer[LINK_MAX_BUFFERED];
