@@ -112,8 +112,8 @@ final class ConnectionReads implements AutoCloseable {
     transport.poller().poll();
   }
 
-  /** The first bytes of the last list. */
-  ByteBuffer arrived(int bytes) {
+  /** The first bytes of the buffer that READs go to. */
+  ByteBuffer sinkBytes(int bytes) {
     return sink.nioBuffer(0, bytes);
   }
 

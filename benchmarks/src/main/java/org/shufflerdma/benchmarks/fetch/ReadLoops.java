@@ -13,7 +13,10 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** What the thread of a task does for a list of READs, and with the bytes that come. */
+/**
+ * What the thread of a task does for a list of READs, and with the bytes of a fetch buffer. The objects
+ * that are counted for a list include those of the benchmark.
+ */
 @State(Scope.Thread)
 public class ReadLoops {
   /** The system property that names a folder for the files that are READ. */
@@ -43,9 +46,9 @@ public class ReadLoops {
     }
   }
 
-  /** A block that has arrived. */
+  /** A block in a fetch buffer. */
   @State(Scope.Thread)
-  public static class Arrived {
+  public static class Buffered {
     @Param({"1024", "262144"})
     public int blockBytes;
 
@@ -54,7 +57,7 @@ public class ReadLoops {
 
     @Setup
     public void setUp(ReadLoops loops) {
-      block = loops.connected().arrived(blockBytes);
+      block = loops.connected().sinkBytes(blockBytes);
       heap = new byte[blockBytes];
     }
   }
@@ -95,15 +98,15 @@ public class ReadLoops {
   }
 
   @Benchmark
-  public long checksum(Arrived arrived) {
+  public long checksum(Buffered buffered) {
     CRC32C checksum = new CRC32C();
-    checksum.update(arrived.block.duplicate());
+    checksum.update(buffered.block.duplicate());
     return checksum.getValue();
   }
 
   @Benchmark
-  public byte[] copyToHeap(Arrived arrived) {
-    arrived.block.get(0, arrived.heap);
-    return arrived.heap;
+  public byte[] copyToHeap(Buffered buffered) {
+    buffered.block.get(0, buffered.heap);
+    return buffered.heap;
   }
 }
