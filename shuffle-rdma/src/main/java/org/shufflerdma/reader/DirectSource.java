@@ -19,7 +19,7 @@ import scala.runtime.BoxesRunTime;
  * {@link #reads}.
  */
 final class DirectSource {
-  /** The most bytes that neighbouring partitions of a map output have together as one block. */
+  /** The most bytes that partitions of a map output have together as one block. */
   private static final long MAX_BATCH_BYTES = 8 << 20;
 
   private final BlockManagerId address;
@@ -35,7 +35,7 @@ final class DirectSource {
   /** Partitions to be fetched in Spark's own way. */
   private List<Tuple3<BlockId, Object, Object>> left = new ArrayList<>();
 
-  /** The neighbours that have been added last, whose block is still open; null if there are none. */
+  /** The map output of the partitions that were added last, whose block is still open; null if none is. */
   private @Nullable MapOutputLocation openAt;
 
   private int openStart;
@@ -45,7 +45,8 @@ final class DirectSource {
 
   /**
    * @param isOwn whether the executor is the one that runs the task
-   * @param batches whether neighbouring partitions of a map output make one block
+   * @param batches whether the partitions of a map output make one block. Those between them are
+   *     empty, as the tracker leaves out no others where batches are allowed
    */
   DirectSource(BlockManagerId address, boolean isOwn, PeerBlocks reads, boolean batches) {
     this.address = address;
@@ -88,9 +89,9 @@ final class DirectSource {
   private void addToBatch(List<Integer> blocks, MapOutputLocation at, int partition, long bytes) {
     if (openAt != null
         && openAt.descriptor().mapId() == at.descriptor().mapId()
-        && openEnd == partition
+        && openEnd <= partition
         && openBytes + bytes <= MAX_BATCH_BYTES) {
-      openEnd++;
+      openEnd = partition + 1;
       openBytes += bytes;
     } else {
       end();
@@ -125,13 +126,12 @@ final class DirectSource {
   /** The block as Spark names it. */
   BlockId id(int block) {
     BlockId first = first(block)._1();
-    int start = firsts == null ? block : firsts.get(block);
-    int count = endOf(block) - start;
-    if (count == 1 || !(first instanceof ShuffleBlockId id)) {
+    BlockId last = partitions.get(endOf(block) - 1)._1();
+    if (first == last || !(first instanceof ShuffleBlockId from)) {
       return first;
     }
     return new ShuffleBlockBatchId(
-        id.shuffleId(), id.mapId(), id.reduceId(), id.reduceId() + count);
+        from.shuffleId(), from.mapId(), from.reduceId(), ((ShuffleBlockId) last).reduceId() + 1);
   }
 
   /**
