@@ -16,6 +16,7 @@ import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SerializedShuffleHandle;
 import org.apache.spark.util.RpcUtils;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.config.ChecksumMode;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.metrics.Counter;
@@ -57,7 +58,12 @@ final class ExecutorSide implements AutoCloseable {
     this.accumulators = accumulators;
     this.readers = rdma == null
         ? null
-        : new RdmaReaders(env, rdma.source(), settings.reader(), this::taskEnded);
+        : new RdmaReaders(
+            env,
+            rdma.source(),
+            settings.reader(),
+            settings.checksum() != ChecksumMode.OFF,
+            this::taskEnded);
     this.counts = new ExecutorCounts(totals, rdma);
     this.sharedCounts =
         rdma == null ? List.of() : SharedCount.of(rdma.transport().stats());

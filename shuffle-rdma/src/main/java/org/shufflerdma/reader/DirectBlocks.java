@@ -73,7 +73,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
   /**
    * @param others the blocks that are not read directly
    * @param concatenates whether the bytes of several blocks decode as those of one, which then makes one
-   *     stream of all that are read directly
+   *     stream of all that are read directly. Damaged bytes would be noticed blocks later
    * @param detectsCorruption whether bytes that cannot be decoded mean that the map output is lost
    */
   DirectBlocks(
@@ -146,15 +146,16 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
       DirectSource source = sourceOf(fetch.peer());
       int block = fetch.block();
       BlockId id = source.id(block);
-      InputStream first = new SliceInputStream(fetch.bytes());
-      InputStream in = concatenates ? new AllBlocks(first) : first;
+      AllBlocks all = new AllBlocks();
+      InputStream in = concatenates ? all : all.block;
       try {
         InputStream decoded = decode(id, in);
+        all.mayTakeMore = true;
         return new Tuple2<>(
             id,
             decoded == in || !detectsCorruption
                 ? decoded
-                : new CheckedBlockStream(decoded, this::fetchFailed));
+                : new CheckedBlockStream(decoded, all::fetchFailed));
       } catch (IOException e) {
         leave(source, block, TcpReason.REFETCH, e);
       }
@@ -162,18 +163,34 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     return null;
   }
 
-  /** The failure of the block that was taken last. */
-  private FetchFailedException fetchFailed(IOException cause) {
-    DirectSource source = sourceOf(fetch.peer());
-    return source.fetchFailed(fetch.block(), cause);
-  }
-
   /** The bytes of all blocks that are read directly, from the one taken last. No read crosses blocks. */
   private final class AllBlocks extends InputStream {
+    private DirectSource source;
+    private int number;
     private InputStream block;
 
-    AllBlocks(InputStream first) {
-      this.block = first;
+    /** A decoder that misses its header may read to the end, and then is not made. */
+    private boolean mayTakeMore;
+
+    AllBlocks() {
+      source = sourceOf(fetch.peer());
+      number = fetch.block();
+      block = new SliceInputStream(fetch.bytes());
+    }
+
+    private boolean nextBlock() {
+      if (!mayTakeMore || !takeNext()) {
+        return false;
+      }
+      source = sourceOf(fetch.peer());
+      number = fetch.block();
+      block = new SliceInputStream(fetch.bytes());
+      return true;
+    }
+
+    /** The failure of the block that was read last. */
+    FetchFailedException fetchFailed(IOException cause) {
+      return source.fetchFailed(number, cause);
     }
 
     @Override
@@ -185,8 +202,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     @Override
     public int read(byte[] into, int offset, int length) throws IOException {
       int count = block.read(into, offset, length);
-      while (count < 0 && takeNext()) {
-        block = new SliceInputStream(fetch.bytes());
+      while (count < 0 && nextBlock()) {
         count = block.read(into, offset, length);
       }
       return count;

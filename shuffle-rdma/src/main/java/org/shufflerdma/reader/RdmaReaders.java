@@ -30,18 +30,25 @@ public final class RdmaReaders {
   private final SparkEnv env;
   private final RdmaSource rdma;
   private final ReaderMode mode;
+  private final boolean verifies;
   private final Consumer<ReadCounters> taskEnd;
   private final FallbackLog fallbackLog = new FallbackLog();
   private final OwnReads ownReads = new OwnReads();
 
   /**
+   * @param verifies whether blocks have checksums
    * @param taskEnd receives the counts of a reader, in its task's thread, when the task has ended
    */
   public RdmaReaders(
-      SparkEnv env, RdmaSource rdma, ReaderMode mode, Consumer<ReadCounters> taskEnd) {
+      SparkEnv env,
+      RdmaSource rdma,
+      ReaderMode mode,
+      boolean verifies,
+      Consumer<ReadCounters> taskEnd) {
     this.env = env;
     this.rdma = rdma;
     this.mode = mode;
+    this.verifies = verifies;
     this.taskEnd = taskEnd;
   }
 
@@ -117,7 +124,7 @@ public final class RdmaReaders {
                 batches),
             blocks,
             batches,
-            concatenates,
+            concatenates && verifies,
             client,
             sparkBlocks,
             context,
@@ -158,7 +165,10 @@ public final class RdmaReaders {
         split.direct(),
         others,
         left -> sparkBlocks.open(
-            env.blockManager().blockStoreClient(), scalaIterator(left), false, maxBytes),
+            env.blockManager().blockStoreClient(),
+            scalaIterator(left),
+            false,
+            split.directPartOf(maxBytes)),
         env.serializerManager(),
         concatenates,
         (boolean) conf().get(package$.MODULE$.SHUFFLE_DETECT_CORRUPT()),

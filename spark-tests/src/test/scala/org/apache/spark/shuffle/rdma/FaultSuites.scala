@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.apache.spark.shuffle.rdma
 
+import java.nio.ByteBuffer
+import java.nio.channels.FileChannel
 import java.nio.file.{Files, Path, Paths}
+import java.nio.file.StandardOpenOption.WRITE
+
+import scala.util.Using
 
 import org.apache.spark.{HashPartitioner, ShuffleDependency, SparkContext, SparkEnv, TaskContext}
 import org.scalatest.concurrent.Eventually
@@ -96,6 +101,50 @@ final class FlippedBitSuite extends FaultSuite("flip=1", OnceFault.newMark()) {
     assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
     assert(traffic.repeatedStages == 0, traffic)
   }
+}
+
+/** Without checksums the codec finds out that bytes are damaged. */
+abstract class DamagedBytesSuite(codec: String, more: (String, String)*)
+    extends OnRdmaCluster(
+      Seq(
+        "spark.shuffle.rdma.checksum" -> "off",
+        "spark.io.compression.codec" -> codec,
+        "spark.serializer" -> "org.apache.spark.serializer.KryoSerializer",
+        "spark.stage.maxConsecutiveAttempts" -> "20") ++ more: _*)
+
+/** Without its header Snappy takes all that it can read for plain bytes. */
+final class DamagedReadsSuite
+    extends DamagedBytesSuite("snappy", "spark.executorEnv.SOFTVERBS_FAULT" -> "read:flip=1,remote,nth=10,count=8") {
+  test("no block is lost with one that does not decode") {
+    val (result, traffic) = cluster.watched(Jobs.groupByKey)
+    assert(result == RdmaJobsByHand.groupByKey)
+    assert(traffic.rdmaBytes > 0, traffic)
+  }
+}
+
+/** The first frame of a file claims to be longer than its block, so that a decoder reads on into what follows. */
+final class DamagedFilesSuite extends DamagedBytesSuite("lz4") {
+  test("the map output that does not decode is computed again, and no other") {
+    val (result, traffic) = cluster.watched { context =>
+      val grouped = Jobs.grouped(context)
+      assert(Jobs.hashed(grouped) == RdmaJobsByHand.groupByKey)
+      DamagedFilesSuite.lengthenFirstFrame(EncryptedNetworkSuite.shuffleFiles().head)
+      Jobs.hashed(grouped)
+    }
+    assert(result == RdmaJobsByHand.groupByKey)
+    assert(traffic.rdmaBytes > 0, traffic)
+    assert(traffic.repeatedStages == 2, s"the maps and the reduces, once each: $traffic")
+  }
+}
+
+private object DamagedFilesSuite {
+  /** The length of the compressed bytes, little endian, lies behind the magic bytes and a token. */
+  private val LengthOffset = 9L
+
+  def lengthenFirstFrame(file: Path): Unit =
+    Using.resource(FileChannel.open(file, WRITE)) { channel =>
+      channel.write(ByteBuffer.wrap(Array[Byte](0, 0x70, 0, 0)), LengthOffset): Unit
+    }
 }
 
 final class FatalDeviceSuite extends FaultSuite("raise=DEVICE_FATAL", OnceFault.newMark()) {
