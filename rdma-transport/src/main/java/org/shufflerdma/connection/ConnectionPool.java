@@ -369,18 +369,23 @@ public final class ConnectionPool {
 
   /**
    * A peer that leaves while nothing is read from it has not failed, and a further connection says nothing
-   * of its peer.
+   * of its peer. An attempt after earlier failures that ends so is open to be made again.
    */
   private void report(Connection connection, NoConnectionException breakage, boolean isFirst) {
     PeerId peer = connection.peer();
     PeerFailure failure = breakage.failure();
     int outstanding = connection.outstandingLists();
-    if (failure == PeerFailure.EVICTED) {
+    boolean isEvicted = failure == PeerFailure.EVICTED;
+    boolean hasLeft = failure == PeerFailure.DISCONNECTED && outstanding == 0;
+    if (isFirst && (isEvicted || hasLeft)) {
+      connection.state().undecided();
+    }
+    if (isEvicted) {
       stats.connectionsEvicted.increment();
       LOG.debug("RDMA peer={} qp={} event=EVICTED", peer, connection.queuePairNumber());
       return;
     }
-    if (failure == PeerFailure.DISCONNECTED && outstanding == 0) {
+    if (hasLeft) {
       LOG.info("RDMA peer={} qp={} event=LEFT", peer, connection.queuePairNumber());
       return;
     }
