@@ -12,9 +12,14 @@ import org.shufflerdma.connection.Nonce;
  * to one publication, so a reused address or map id never finds an old entry. Any thread may call.
  */
 final class DescriptorCache {
-  /** Bounds the heap to some tens of MB; a descriptor of its own costs as much as a few partitions. */
-  private static final long MAX_PARTITIONS = 1 << 20;
+  /**
+   * A partition costs 12 bytes, so this is 12 MB, or a hundredth of a larger heap. A reduce task asks for
+   * all maps of a shuffle one after the other: where they do not fit, most lookups fail.
+   */
+  private static final long MAX_PARTITIONS =
+      Math.max(1 << 20, Runtime.getRuntime().maxMemory() / 1024);
 
+  /** What a descriptor of its own costs, in partitions. */
   private static final long PARTITIONS_PER_DESCRIPTOR = 16;
 
   private record Key(Nonce bootNonce, DescriptorRef descriptor) {

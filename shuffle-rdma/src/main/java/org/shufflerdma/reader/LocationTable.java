@@ -88,9 +88,13 @@ public final class LocationTable {
     if (known != null && known.statuses().refersTo(statuses)) {
       return known.shuffle();
     }
-    Shuffle shuffle = decode(statuses, shuffleId, partitions);
-    decoded.put(shuffleId, new Decoded(new WeakReference<>(statuses), shuffle));
-    return shuffle;
+    return decoded
+        .compute(
+            shuffleId,
+            (id, found) -> found != null && found.statuses().refersTo(statuses)
+                ? found // another task has decoded them meanwhile
+                : new Decoded(new WeakReference<>(statuses), decode(statuses, id, partitions)))
+        .shuffle();
   }
 
   public void forget(int shuffleId) {
