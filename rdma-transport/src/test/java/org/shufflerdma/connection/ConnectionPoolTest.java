@@ -151,6 +151,28 @@ class ConnectionPoolTest {
   }
 
   @Test
+  void aTrialWhoseConnectionMakesRoomForAnotherPeerIsFollowedByAnotherAtOnce() throws Exception {
+    openReader(Map.of("breakerOpenMs", 4_000));
+    for (int i = 0; i < reader.settings().breakerFailures(); i++) {
+      connectAndBreak();
+    }
+    Connection trial = null;
+    Deadline deadline = Deadline.afterMs(20_000);
+    while (trial == null && !deadline.expired()) {
+      TimeUnit.MILLISECONDS.sleep(10);
+      try {
+        trial = connect(first);
+      } catch (NoConnectionException e) {
+        assertThat(e.failure()).isEqualTo(PeerFailure.BREAKER);
+      }
+    }
+    assertThat(trial).isNotNull();
+    trial.breakWith(PeerFailure.EVICTED, "of a test");
+    awaitConnections(reader, 0);
+    assertThat(connect(first).isOpen()).isTrue();
+  }
+
+  @Test
   void aConnectionTakesOnePlaceWhileItIsProved() throws Exception {
     openReader(Map.of("maxConnections", 2));
     List<RegisteredBuffer> all = takeAllBuffers();
