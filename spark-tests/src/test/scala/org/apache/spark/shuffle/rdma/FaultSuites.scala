@@ -128,7 +128,7 @@ final class DamagedFilesSuite extends DamagedBytesSuite("lz4") {
     val (result, traffic) = cluster.watched { context =>
       val grouped = Jobs.grouped(context)
       assert(Jobs.hashed(grouped) == RdmaJobsByHand.groupByKey)
-      DamagedFilesSuite.lengthenFirstFrame(EncryptedNetworkSuite.shuffleFiles().head)
+      DamagedFilesSuite.lengthenFirstFrame(Paths.get(Jobs.dataFiles(context).head))
       Jobs.hashed(grouped)
     }
     assert(result == RdmaJobsByHand.groupByKey)

@@ -36,6 +36,17 @@ object Jobs {
       })
       .partitionBy(new HashPartitioner(4))
 
+  /** The map outputs that the two executors have; the barrier has both of them look. */
+  def dataFiles(context: SparkContext): Seq[String] =
+    context
+      .parallelize(0 until 2, 2)
+      .barrier()
+      .mapPartitions { _ =>
+        SparkEnv.get.blockManager.diskBlockManager.getAllFiles().iterator.map(_.getPath).filter(_.endsWith(".data"))
+      }
+      .collect()
+      .toSeq
+
   /** How many there are, read anew from the shuffle. */
   def records(shuffle: RDD[(Int, Array[Byte])]): Long = shuffle.map(_._2.length).count()
 
