@@ -2,12 +2,10 @@
 package org.apache.spark.shuffle.rdma
 
 import java.nio.charset.StandardCharsets
-import java.nio.file.{Files, Path, Paths}
+import java.nio.file.{Files, Paths}
 
 import scala.collection.mutable
-import scala.jdk.CollectionConverters._
 import scala.sys.process._
-import scala.util.Using
 
 import org.apache.logging.log4j.LogManager
 import org.apache.logging.log4j.core.{LogEvent, Logger}
@@ -61,7 +59,7 @@ final class EncryptedNetworkSuite extends AnyFunSuite {
       val (isPlain, traffic) = cluster.watched { context =>
         val grouped = Jobs.grouped(context)
         assert(Jobs.hashed(grouped) == RdmaJobsByHand.groupByKey)
-        val files = shuffleFiles()
+        val files = Jobs.dataFiles(context).map(Paths.get(_))
         assert(files.nonEmpty)
         assert(grouped.getNumPartitions == 8, "and the shuffle is still there")
         files.map(file => new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1).contains("value-"))
@@ -74,12 +72,6 @@ final class EncryptedNetworkSuite extends AnyFunSuite {
 }
 
 private object EncryptedNetworkSuite {
-
-  /** Map outputs of the applications that run now; a cluster that stopped has deleted its own. */
-  def shuffleFiles(): Seq[Path] =
-    Using.resource(Files.walk(Paths.get(System.getenv("SPARK_LOCAL_DIRS")))) { files =>
-      files.iterator.asScala.filter(_.getFileName.toString.matches("shuffle_.*\\.data")).toList
-    }
 
   /** Settings of Spark's TLS with a key that is made here. */
   def tls(): Seq[(String, String)] = {
