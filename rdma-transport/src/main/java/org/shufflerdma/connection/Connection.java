@@ -50,6 +50,11 @@ public final class Connection {
   private final ReentrantLock postLock = new ReentrantLock();
   private final ReadBatch batch;
   private final Map<Long, PostedList> outstanding = new ConcurrentHashMap<>();
+  private long lastPosted; // number of a list; guarded by postLock
+
+  /** The number of the list that completed last; the thread that polls writes it. */
+  private volatile long lastCompleted;
+
   private final AtomicReference<@Nullable NoConnectionException> breakage = new AtomicReference<>();
   private volatile long lastProgressNs = System.nanoTime();
   private volatile long handedOutNs = lastProgressNs;
@@ -196,6 +201,7 @@ public final class Connection {
     if (outstanding.isEmpty()) {
       lastProgressNs = System.nanoTime();
     }
+    list.number = ++lastPosted;
     list.sink.posted();
     long wrId = pending.add(list);
     outstanding.put(wrId, list);
@@ -251,6 +257,7 @@ public final class Connection {
     if (index != list.size - 1 || !retire(PendingReads.firstWrId(wrId), list)) {
       return false;
     }
+    checkOrder(list);
     if (status == WcStatus.SUCCESS) {
       stats.readBytesCompleted.add(list.totalBytes);
       if (list.carriesData) {
@@ -260,6 +267,21 @@ public final class Connection {
       list.failed(knownBreakage());
     }
     return true;
+  }
+
+  /**
+   * Breaks the connection if lists before this one have not completed: they never will, as a queue pair
+   * completes its READs in the order of their posts (InfiniBand Architecture Specification, volume 1,
+   * section 10.8.3.3).
+   */
+  private void checkOrder(PostedList list) {
+    long skipped = list.number - lastCompleted - 1;
+    lastCompleted = list.number;
+    if (skipped > 0) {
+      breakWith(
+          PeerFailure.COMPLETION_LOST,
+          skipped + " lists of READs before the last one did not complete");
+    }
   }
 
   /** Ends a list for the device's side; true for the one caller that does. */
@@ -365,7 +387,6 @@ public final class Connection {
     }
   }
 
-  /** Lists that the device took in part have no last completion to wait for. */
   private void drain(Deadline deadline) {
     poller.expect();
     try {
@@ -379,7 +400,7 @@ public final class Connection {
     boolean interrupted = false;
     while (!interrupted
         && !deadline.expired()
-        && outstanding.values().stream().anyMatch(list -> !list.truncated)) {
+        && outstanding.values().stream().anyMatch(this::mayComplete)) {
       poller.poll();
       try {
         TimeUnit.MILLISECONDS.sleep(DRAIN_POLL_MS);
@@ -388,6 +409,11 @@ public final class Connection {
         interrupted = true;
       }
     }
+  }
+
+  /** A list that the device took in part has no last completion, and a list that was skipped has lost it. */
+  private boolean mayComplete(PostedList list) {
+    return !list.truncated && list.number > lastCompleted;
   }
 
   private boolean closeQueuePair() {

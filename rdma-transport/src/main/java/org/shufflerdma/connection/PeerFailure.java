@@ -34,6 +34,8 @@ public enum PeerFailure {
   READ_ERROR(TcpReason.CONNECTION_LOST),
   /** The peer did not answer a READ within the device's retries. */
   NO_ANSWER(TcpReason.CONNECTION_LOST),
+  /** READs completed without an earlier one, whose completion is lost. */
+  COMPLETION_LOST(TcpReason.CONNECTION_LOST),
   /** The device refused to take a work request. */
   POST_REFUSED(TcpReason.CONNECTION_LOST),
   /** The peer, or its host, ended the connection. */

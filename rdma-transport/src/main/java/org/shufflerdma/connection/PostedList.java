@@ -17,6 +17,9 @@ final class PostedList {
   final long totalBytes;
   final boolean carriesData;
 
+  /** Its place in the order of the connection's posts, from 1; set once, by the post. */
+  long number;
+
   /** Set when the device took only a part: its last READ, the signalled one, will not complete. */
   volatile boolean truncated;
 
