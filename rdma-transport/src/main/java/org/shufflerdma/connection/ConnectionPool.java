@@ -110,11 +110,7 @@ public final class ConnectionPool {
   public @Nullable Connection openConnection(
       PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
     PeerState state = use(peer, tcpAddress);
-    CompletableFuture<Connection> attempt = state.currentAttempt();
-    Connection connection =
-        attempt == null || !attempt.isDone() || attempt.isCompletedExceptionally()
-            ? null
-            : attempt.join();
+    Connection connection = state.first();
     if (connection != null) {
       connection.handedOut(); // also where a further one is: the first one is not to make room then
     }
@@ -369,7 +365,7 @@ public final class ConnectionPool {
 
   /**
    * A peer that leaves while nothing is read from it has not failed, and a further connection says nothing
-   * of its peer. An attempt after earlier failures that ends so is open to be made again.
+   * of its peer but that it is silent. An attempt after earlier failures that ends so is open to be made again.
    */
   private void report(Connection connection, NoConnectionException breakage, boolean isFirst) {
     PeerId peer = connection.peer();
@@ -399,6 +395,9 @@ public final class ConnectionPool {
     if (isFirst) {
       connection.state().fellSilent(failure == PeerFailure.NO_ANSWER);
       countFailure(connection.state(), failure);
+    }
+    if (failure.isSilence()) {
+      connection.state().breakAll(failure, "READs over another connection were not answered");
     }
   }
 

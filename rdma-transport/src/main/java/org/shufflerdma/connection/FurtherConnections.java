@@ -2,6 +2,8 @@
 package org.shufflerdma.connection;
 
 import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -54,8 +56,14 @@ final class FurtherConnections {
   }
 
   synchronized boolean isAnyOpen() {
+    return !allOpen().isEmpty();
+  }
+
+  synchronized List<Connection> allOpen() {
     return Arrays.stream(connections)
-        .anyMatch(connection -> connection != null && connection.isOpen());
+        .filter(Objects::nonNull)
+        .filter(Connection::isOpen)
+        .toList();
   }
 
   synchronized void made(int channel, Connection connection) {

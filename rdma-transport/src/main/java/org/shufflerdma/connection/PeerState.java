@@ -61,9 +61,29 @@ final class PeerState {
     return current == null || isOver(current) ? null : current;
   }
 
+  /** Returns the first connection if it is open. */
+  @Nullable
+  Connection first() {
+    CompletableFuture<Connection> attempt = currentAttempt();
+    return attempt == null || !attempt.isDone() || attempt.isCompletedExceptionally()
+        ? null
+        : attempt.join();
+  }
+
   private static boolean isOver(CompletableFuture<Connection> attempt) {
     return attempt.isCompletedExceptionally()
         || (attempt.isDone() && !attempt.join().isOpen());
+  }
+
+  /** Ends what is open, so that its users do not find out one connection after the other. */
+  void breakAll(PeerFailure failure, String detail) {
+    Connection first = first();
+    if (first != null) {
+      first.breakWith(failure, detail);
+    }
+    for (Connection connection : further.allOpen()) {
+      connection.breakWith(failure, detail);
+    }
   }
 
   /** Makes the caller the one that connects, with a new attempt; null if it may not. */

@@ -347,4 +347,33 @@ class ConnectionPoolTest {
       log.restore();
     }
   }
+
+  @Test
+  void aPeerThatDoesNotAnswerOnOneConnectionLosesAllOfThem() throws Exception {
+    Connection connection = connect(first);
+    Connection further = connectFurther(first);
+    further.breakWith(PeerFailure.NO_ANSWER, "of a test");
+    assertThat(connection.isOpen()).isFalse();
+    Connection next = connect(first);
+    Connection healthy = connectFurther(first);
+    next.breakWith(PeerFailure.NO_ANSWER, "of a test");
+    assertThat(healthy.isOpen()).isFalse();
+  }
+
+  @Test
+  void aReadThatFailsOnAFurtherConnectionLeavesTheFirstOneOpen() throws Exception {
+    Connection connection = connect(first);
+    connectFurther(first).breakWith(PeerFailure.READ_ERROR, "of a test");
+    assertThat(connection.isOpen()).isTrue();
+    assertThat(connect(first)).isSameAs(connection);
+  }
+
+  private Connection connectFurther(RdmaTransport to) throws Exception {
+    PeerId peer = TestTransports.peerOf("first", to);
+    ConnectionPool connections = reader.connections();
+    connections.connectFurther(peer, 1, null, () -> false, Deadline.afterMs(20_000));
+    Connection further = connections.openConnection(peer, 1, null);
+    assertThat(further).isNotNull().isNotSameAs(connections.openConnection(peer, 0, null));
+    return further;
+  }
 }
