@@ -16,7 +16,7 @@ public final class NoConnectionException extends IOException {
     this(peer, failure, cause, detail + ": " + cause.getMessage());
   }
 
-  NoConnectionException(PeerId peer, PeerFailure failure, String detail) {
+  public NoConnectionException(PeerId peer, PeerFailure failure, String detail) {
     this(peer, failure, null, detail);
   }
 

@@ -28,7 +28,7 @@ public enum PeerFailure {
   TIMEOUT(TcpReason.CONNECT_TIMEOUT),
   /** The peer failed too often; it is left alone for a while. */
   BREAKER(TcpReason.BREAKER),
-  /** No queue pair, completion queue entries or registered memory are left on this side. */
+  /** No queue pair, completion queue entries, registered memory or thread is left on this side. */
   RESOURCES(TcpReason.RESOURCES),
   /** A READ completed with an error. */
   READ_ERROR(TcpReason.CONNECTION_LOST),

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.connection.PeerId;
@@ -29,6 +30,10 @@ public final class BlockFetcher implements AutoCloseable {
   private static final int LANES = 4;
 
   private final ThreadPoolExecutor workers;
+
+  /** Their own, so that tasks that connect do not wait for blocks that are written to a slow disk. */
+  private final ThreadPoolExecutor connectors;
+
   private final FetchStats stats = new FetchStats();
   private final FetchContext context;
   private final DescriptorReader descriptors;
@@ -36,6 +41,7 @@ public final class BlockFetcher implements AutoCloseable {
 
   public BlockFetcher(RdmaTransport transport, FetchSettings settings) {
     this.workers = Workers.pool("rdma-fetch", settings.threads());
+    this.connectors = connectors(settings.threads(), workers);
     this.context = new FetchContext(
         transport.connections(),
         new Channels(transport.connections().channels()),
@@ -43,7 +49,8 @@ public final class BlockFetcher implements AutoCloseable {
         transport.buffers(),
         new DescriptorCache(),
         new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
-        new PerPeerExecutor<>(workers, Math.max(1, settings.threads() / LANES)),
+        lanes(workers),
+        lanes(connectors),
         () -> closed,
         stats,
         new ReadPlan.Limits(
@@ -54,6 +61,19 @@ public final class BlockFetcher implements AutoCloseable {
         settings.poolWaitMs(),
         settings.leaseMs());
     this.descriptors = new DescriptorReader(context);
+  }
+
+  private static ThreadPoolExecutor connectors(int threads, ThreadPoolExecutor workers) {
+    try {
+      return Workers.pool("rdma-connect", threads);
+    } catch (Throwable t) {
+      workers.shutdownNow();
+      throw t;
+    }
+  }
+
+  private static PerPeerExecutor<PeerId> lanes(ThreadPoolExecutor workers) {
+    return new PerPeerExecutor<>(workers, Math.max(1, workers.getCorePoolSize() / LANES));
   }
 
   private static int maxReadBytes(RdmaTransport transport) {
@@ -108,9 +128,11 @@ public final class BlockFetcher implements AutoCloseable {
   @Override
   public void close() {
     closed = true;
-    workers.shutdownNow().forEach(Runnable::run);
+    List.of(workers, connectors).forEach(pool -> pool.shutdownNow().forEach(Runnable::run));
+    Deadline ended = Deadline.afterMs(CLOSE_MS);
     try {
-      if (!workers.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS)) {
+      if (!workers.awaitTermination(ended.remainingNs(), TimeUnit.NANOSECONDS)
+          || !connectors.awaitTermination(ended.remainingNs(), TimeUnit.NANOSECONDS)) {
         LOG.warn("Some fetches are still running {} ms after their fetcher was closed", CLOSE_MS);
       }
     } catch (InterruptedException e) {

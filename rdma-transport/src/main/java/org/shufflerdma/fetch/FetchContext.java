@@ -20,7 +20,9 @@ import org.shufflerdma.memory.RegisteredBuffer;
 /**
  * The objects and limits that all fetches of one fetcher share.
  *
- * @param lanes run the steps of a fetch, which may block; they run every step, also while closing
+ * @param lanes run the steps of a fetch, which may block, for as long as a sink takes to write; they
+ *     run every step, also while closing
+ * @param connects run the attempts to connect of tasks, all of which have deadlines, like {@code lanes}
  */
 record FetchContext(
     ConnectionPool connections,
@@ -30,6 +32,7 @@ record FetchContext(
     DescriptorCache cache,
     DescriptorSeal seal,
     PerPeerExecutor<PeerId> lanes,
+    PerPeerExecutor<PeerId> connects,
     BooleanSupplier closed,
     FetchStats stats,
     ReadPlan.Limits planLimits,

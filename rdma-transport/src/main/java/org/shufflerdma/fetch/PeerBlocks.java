@@ -44,10 +44,9 @@ public final class PeerBlocks {
   /** Whether the task has asked for a connection to the peer beside the first one. */
   boolean furtherWanted;
 
-  /** Whether a worker is connecting to the peer. It writes the refusal before it clears this. */
-  volatile boolean connecting;
-
-  volatile @Nullable Throwable refusal;
+  /** The attempt to connect whose outcome the task wants to know. */
+  @Nullable
+  ConnectAttempt attempt;
 
   /**
    * @param tcpAddress address of the peer's host, which is probed to tell a lost peer from one whose

@@ -5,13 +5,16 @@ import java.io.IOException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
+import org.shufflerdma.connection.PeerFailure;
 import org.shufflerdma.metrics.TcpReason;
 
 /**
  * Gives a task the connections to its peers, and has workers make those that are not open, so that the
- * task goes on with other peers meanwhile. Used by the task's thread alone, but for the workers.
+ * task goes on with other peers meanwhile. Used by the task's thread alone, but for the workers, who do
+ * nothing but connect.
  */
 final class TaskConnections {
   /** The peers to which the task has connections made at a time; more might be idle before their turn. */
@@ -45,39 +48,53 @@ final class TaskConnections {
   /** Returns the open connection, or has a worker make one and returns null. */
   @Nullable
   Connection to(PeerBlocks peer) throws NoConnectionException {
-    if (peer.connecting) {
-      return null;
-    }
-    Throwable refusal = peer.refusal;
-    if (refusal != null) {
-      peer.refusal = null;
-      if (refusal instanceof NoConnectionException known) {
-        throw known;
-      }
-      throw new IllegalStateException("the attempt to connect failed unexpectedly", refusal);
-    }
+    ConnectAttempt attempt = peer.attempt;
+    // Looked at first: the pool has what an attempt that has ended by now has made.
+    boolean isUnderWay = attempt != null && !attempt.hasEnded();
     Connection connection =
         context.connections().openConnection(peer.peer, channel(), peer.tcpAddress);
-    if (connection == null && connecting.get() < CONNECTING_AT_ONCE) {
-      if (++peer.connections > MAX_UNUSED_CONNECTIONS) {
-        left.addAll(
-            peer,
-            TcpReason.CONNECTION_LOST,
-            new IOException("connections to " + peer.peer + " ended before they were used"));
-        return null;
-      }
-      peer.connecting = true;
-      connecting.incrementAndGet();
-      context.lanes().execute(peer.peer, () -> connect(peer));
+    if (connection == null && isUnderWay) {
+      return null;
     }
-    if (connection != null && !peer.furtherWanted) {
-      peer.furtherWanted = true;
-      int ofTask = channel;
-      if (context.connections().beginFurther(peer.peer, ofTask, peer.tcpAddress)) {
-        context.lanes().execute(peer.peer, () -> connectFurther(peer, ofTask));
-      }
+    peer.attempt = null; // where another task was faster, nobody waits for this one any more
+    if (connection != null) {
+      askForFurther(peer);
+      return connection;
     }
-    return connection;
+    if (attempt != null) {
+      attempt.throwRefusal();
+    }
+    if (connecting.get() < CONNECTING_AT_ONCE) {
+      begin(peer);
+    }
+    return null;
+  }
+
+  /** Has a worker connect, unless too many connections have ended before they were used. */
+  private void begin(PeerBlocks peer) {
+    if (++peer.connections > MAX_UNUSED_CONNECTIONS) {
+      left.addAll(
+          peer,
+          TcpReason.CONNECTION_LOST,
+          new IOException("connections to " + peer.peer + " ended before they were used"));
+      return;
+    }
+    ConnectAttempt attempt = new ConnectAttempt(context.progressDeadline());
+    peer.attempt = attempt;
+    connecting.incrementAndGet();
+    context.connects().execute(peer.peer, () -> connect(peer, attempt));
+  }
+
+  /** Has a worker make the task's own connection to the peer beside the first one, once. */
+  private void askForFurther(PeerBlocks peer) {
+    if (peer.furtherWanted) {
+      return;
+    }
+    peer.furtherWanted = true;
+    int ofTask = channel();
+    if (context.connections().beginFurther(peer.peer, ofTask, peer.tcpAddress)) {
+      context.connects().execute(peer.peer, () -> connectFurther(peer, ofTask));
+    }
   }
 
   private int channel() {
@@ -112,21 +129,30 @@ final class TaskConnections {
   }
 
   /** Runs in a worker. */
-  private void connect(PeerBlocks peer) {
+  private void connect(PeerBlocks peer, ConnectAttempt attempt) {
+    Throwable refusal = null;
     try {
       if (!hasEnded.getAsBoolean() && !context.closed().getAsBoolean()) {
-        context
-            .connections()
-            .connect(peer.peer, peer.tcpAddress, hasEnded, context.progressDeadline());
+        connectInTime(peer, attempt.beginBy);
       }
     } catch (InterruptedException e) { // the fetcher is being closed, which the task sees by itself
       Thread.currentThread().interrupt();
     } catch (Throwable t) {
-      peer.refusal = t;
+      refusal = t;
     } finally {
       connecting.decrementAndGet();
-      peer.connecting = false;
+      attempt.end(refusal);
       wake.run();
     }
+  }
+
+  /** Only an attempt that has begun may count against the peer, and it has its whole time. */
+  private void connectInTime(PeerBlocks peer, Deadline beginBy)
+      throws NoConnectionException, InterruptedException {
+    if (beginBy.expired()) {
+      throw new NoConnectionException(
+          peer.peer, PeerFailure.RESOURCES, "other attempts to connect have kept all workers busy");
+    }
+    context.connections().connect(peer.peer, peer.tcpAddress, hasEnded, context.progressDeadline());
   }
 }

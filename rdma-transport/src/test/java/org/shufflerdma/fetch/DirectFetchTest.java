@@ -14,6 +14,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -340,12 +341,15 @@ class DirectFetchTest extends FetcherScene {
     assertThat(fetcher.stats().descriptorsRenewed.sum()).isPositive();
   }
 
+  private static PeerId gone() {
+    return new PeerId(
+        OWNER, new RdmaEndpoint(TestDevice.address().getHostAddress(), 1, Nonce.random()));
+  }
+
   @Test
   void aPeerThatIsGoneLeavesItsBlocksAndNobodyElses() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(4, 10_000);
-    PeerId gone = new PeerId(
-        OWNER, new RdmaEndpoint(TestDevice.address().getHostAddress(), 1, Nonce.random()));
-    PeerBlocks unreadable = of(gone, blocks);
+    PeerBlocks unreadable = of(gone(), blocks);
     PeerBlocks readable = of(peer, blocks);
     int read = 0;
     try (DirectFetch fetch = fetcher.direct(List.of(unreadable, readable), WIDE, () -> {})) {
@@ -358,6 +362,34 @@ class DirectFetchTest extends FetcherScene {
     assertThat(read).isEqualTo(4);
     assertThat(readable.readNs()).isPositive();
     assertThat(unreadable.readNs()).isZero();
+  }
+
+  @Test
+  void aTaskConnectsWhileAllOtherWorkersWriteToDisksThatHang() throws Exception {
+    fetcher.close();
+    fetcher = new BlockFetcher(reader, new FetchSettings(1, 200, 60_000));
+    List<BlockRequest> blocks = oneBlockOfEach(1, 100);
+    CountDownLatch writes = new CountDownLatch(1);
+    Semaphore goesOn = new Semaphore(0);
+    BlockSink hanging = piece -> {
+      writes.countDown();
+      goesOn.acquireUninterruptibly();
+    };
+    CollectingListener listener = new CollectingListener(1);
+    fetcher.fetch(
+        peer,
+        null,
+        List.of(new BlockRequest(0, blocks.get(0).descriptor(), 1, 2, hanging)),
+        listener);
+    writes.await();
+    try (DirectFetch fetch = fetcher.direct(List.of(of(gone(), blocks)), WIDE, () -> {})) {
+      assertThat(fetch.next()).isFalse();
+      assertThat(fetch.left()).extracting(LeftBlock::reason).containsExactly(TcpReason.CONNECT);
+    } finally {
+      goesOn.release();
+    }
+    listener.await();
+    assertThat(listener.streamed).containsKey(0L);
   }
 
   @Test

@@ -176,7 +176,7 @@ final class MeasuredFetch extends FetcherScene {
     blocksRead = 0;
     tasks = Work.NONE;
     Work poller = workOf("rdma-reader-poller");
-    Work workers = workOf("rdma-fetch-");
+    Work workers = workOf("rdma-fetch-").plus(workOf("rdma-connect-"));
     SoftCounters start = TestTransports.verbs().softCounters();
     long descriptors = fetcher.stats().descriptorsRead.sum();
     pass.run();
@@ -188,7 +188,7 @@ final class MeasuredFetch extends FetcherScene {
         fetcher.stats().descriptorsRead.sum() - descriptors,
         tasks,
         workOf("rdma-reader-poller").minus(poller),
-        workOf("rdma-fetch-").minus(workers));
+        workOf("rdma-fetch-").plus(workOf("rdma-connect-")).minus(workers));
   }
 
   private Work workOf(String threadNames) {
