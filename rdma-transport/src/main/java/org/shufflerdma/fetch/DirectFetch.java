@@ -80,7 +80,7 @@ public final class DirectFetch implements AutoCloseable {
     this.context = context;
     this.peers = new ArrayDeque<>(peers);
     this.total = peers.stream().mapToLong(PeerBlocks::size).sum();
-    this.window = new ReadWindow(limits);
+    this.window = new ReadWindow(limits, context.poller()::poll);
     this.connections = new TaskConnections(context, left, () -> closed, this::wake);
     this.poster = new ListPoster(
         context, new DescriptorExtents(context, descriptors, left), window, left, this::wake);

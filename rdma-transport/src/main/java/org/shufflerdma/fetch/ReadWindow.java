@@ -16,11 +16,16 @@ final class ReadWindow {
   private static final long SLOW_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private final DirectFetch.Limits limits;
+  private final Runnable poll;
   private final Deque<ReadSlot> slots = new ArrayDeque<>();
   private long bytes;
 
-  ReadWindow(DirectFetch.Limits limits) {
+  /**
+   * @param poll has the outcomes told of lists that have completed
+   */
+  ReadWindow(DirectFetch.Limits limits, Runnable poll) {
     this.limits = limits;
+    this.poll = poll;
   }
 
   boolean isEmpty() {
@@ -32,11 +37,18 @@ final class ReadWindow {
     if (slots.size() < LISTS_AHEAD || slots.size() >= limits.maxListsInFlight()) {
       return slots.size() < limits.maxListsInFlight();
     }
+    if (listsNotSlow() >= LISTS_AHEAD) {
+      return false;
+    }
+    poll.run(); // a task that was busy for long has not noticed what has completed meanwhile
+    return listsNotSlow() < LISTS_AHEAD;
+  }
+
+  private long listsNotSlow() {
     long thenNs = System.nanoTime() - SLOW_NS;
     return slots.stream()
-            .filter(slot -> slot.isTold() || !slot.wasPostedBefore(thenNs))
-            .count()
-        < LISTS_AHEAD;
+        .filter(slot -> slot.isTold() || !slot.wasPostedBefore(thenNs))
+        .count();
   }
 
   /** How many blocks a list of the peer may have. */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.shufflerdma.connection.Nonce;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaEndpoint;
+
+/** A window with two lists that were posted longer ago than a list in flight may take. */
+class ReadWindowTest {
+  private final PeerBlocks peer =
+      new PeerBlocks(new PeerId("peer", new RdmaEndpoint("192.0.2.1", 1, Nonce.random())), null);
+
+  private final List<ReadSlot> completed = new ArrayList<>();
+  private final ReadWindow window = new ReadWindow(
+      new DirectFetch.Limits(1, 100, 1), () -> completed.forEach(ReadSlot::succeeded));
+
+  private final List<ReadSlot> lists = List.of(list(), list());
+
+  private ReadSlot list() {
+    return new ReadSlot(peer, 1, () -> {});
+  }
+
+  @BeforeEach
+  void postedLongAgo() throws InterruptedException {
+    lists.forEach(window::add);
+    TimeUnit.MILLISECONDS.sleep(150);
+  }
+
+  @Test
+  void listsInFlightForLongKeepNoOthersWaiting() {
+    assertThat(window.isOpen()).isTrue();
+  }
+
+  @Test
+  void listsThatHaveCompletedAreNotTakenForSlowOnes() {
+    completed.addAll(lists);
+    assertThat(window.isOpen()).isFalse();
+  }
+}
