@@ -22,9 +22,10 @@ import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.PhaseTimer;
 import org.shufflerdma.metrics.ReadCounters;
+import org.shufflerdma.metrics.TcpReason;
+import org.shufflerdma.reader.CountedTasks;
 import org.shufflerdma.reader.RdmaReaders;
 import org.shufflerdma.reader.ReadRange;
-import org.shufflerdma.reader.SparkReads;
 import org.shufflerdma.writer.CommittedOutputPublisher;
 import org.shufflerdma.writer.RdmaShuffleWriter;
 import org.slf4j.Logger;
@@ -42,7 +43,7 @@ final class ExecutorSide implements AutoCloseable {
 
   private final @Nullable RdmaStack rdma;
   private final @Nullable RdmaReaders readers;
-  private final SparkReads sparkReads = new SparkReads(this::taskEnded);
+  private final CountedTasks tasks = new CountedTasks(this::taskEnded);
   private final TaskAccumulators accumulators;
   private final ReadCounters totals = new ReadCounters();
   private final ExecutorCounts counts;
@@ -59,11 +60,7 @@ final class ExecutorSide implements AutoCloseable {
     this.readers = rdma == null
         ? null
         : new RdmaReaders(
-            env,
-            rdma.source(),
-            settings.reader(),
-            settings.checksum() != ChecksumMode.OFF,
-            this::taskEnded);
+            env, rdma.source(), settings.reader(), settings.checksum() != ChecksumMode.OFF, tasks);
     this.counts = new ExecutorCounts(totals, rdma);
     this.sharedCounts =
         rdma == null ? List.of() : SharedCount.of(rdma.transport().stats());
@@ -121,7 +118,7 @@ final class ExecutorSide implements AutoCloseable {
       ShuffleReadMetricsReporter metrics,
       Function<ShuffleReadMetricsReporter, ShuffleReader<K, C>> sparks) {
     if (rdma == null || readers == null) {
-      return sparks.apply(sparkReads.counted(range.context(), metrics));
+      return sparks.apply(tasks.counted(range.context(), metrics));
     }
     MapOutputRegistry.Use use = rdma.registry().use(range.handle().shuffleId());
     range.context().addTaskCompletionListener(ended -> {
@@ -137,6 +134,9 @@ final class ExecutorSide implements AutoCloseable {
   }
 
   private void taskEnded(ReadCounters counters) {
+    if (rdma == null) {
+      counters.add(TcpReason.RDMA_OFF, counters.get(Counter.TCP_BLOCKS));
+    }
     totals.addAll(counters);
     accumulators.report(counters);
     for (SharedCount shared : sharedCounts) {

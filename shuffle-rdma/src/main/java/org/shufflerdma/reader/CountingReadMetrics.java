@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.reader;
 
-import java.util.function.Consumer;
-import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.shufflerdma.metrics.Counter;
-import org.shufflerdma.metrics.ReadCounters;
 
 /**
  * Passes on what Spark's block iterator reports and counts it by path. Local blocks are reported
  * while the iterator is constructed, host-local ones when they are taken from it, which tells them
- * apart. One per reader, used by the task's thread alone, as Spark's reporters are.
+ * apart. One per reader, used by one thread at a time, as Spark's reporters are.
  */
 final class CountingReadMetrics implements ShuffleReadMetricsReporter {
   private final ShuffleReadMetricsReporter spark;
-  private final ReadCounters counters;
+  private final TaskCounts task;
   private boolean iteratorConstructed;
-  private long remoteBytes;
-  private long remoteBlocks;
 
-  CountingReadMetrics(ShuffleReadMetricsReporter spark, ReadCounters counters) {
+  CountingReadMetrics(ShuffleReadMetricsReporter spark, TaskCounts task) {
     this.spark = spark;
-    this.counters = counters;
+    this.task = task;
   }
 
   /**
@@ -32,51 +27,29 @@ final class CountingReadMetrics implements ShuffleReadMetricsReporter {
     iteratorConstructed = constructed;
   }
 
-  /** All blocks that Spark has counted as remote, by whichever path. */
-  long remoteBlocks() {
-    return remoteBlocks;
-  }
-
-  /**
-   * When the task ends, runs {@code first}, counts as TCP's what Spark read remotely and RDMA did not
-   * bring, and tells {@code taskEnd} all counts.
-   */
-  void tellAtEnd(TaskContext context, Runnable first, Consumer<ReadCounters> taskEnd) {
-    // Spark calls listeners last in, first out: this one sees what the block iterator's own
-    // listener, added later, still counts when it gives back what nobody has read. Spark's figures
-    // must have that, too, which only the last record would see to.
-    context.addTaskCompletionListener(ended -> {
-      first.run();
-      counters.add(Counter.TCP_BYTES, remoteBytes - counters.get(Counter.RDMA_BYTES));
-      counters.add(Counter.TCP_BLOCKS, remoteBlocks - counters.get(Counter.RDMA_BLOCKS));
-      ended.taskMetrics().mergeShuffleReadMetrics();
-      taskEnd.accept(counters);
-    });
-  }
-
   /** A block of this executor's own has been read, but not by Spark's iterator. */
   void ownBlockRead(long bytes) {
-    counters.add(Counter.LOCAL_BLOCKS, 1);
-    counters.add(Counter.LOCAL_BYTES, bytes);
+    task.counters().add(Counter.LOCAL_BLOCKS, 1);
+    task.counters().add(Counter.LOCAL_BYTES, bytes);
     spark.incLocalBlocksFetched(1);
     spark.incLocalBytesRead(bytes);
   }
 
   @Override
   public void incRemoteBlocksFetched(long v) {
-    remoteBlocks += v;
+    task.addRemoteBlocks(v);
     spark.incRemoteBlocksFetched(v);
   }
 
   @Override
   public void incLocalBlocksFetched(long v) {
-    counters.add(iteratorConstructed ? Counter.HOST_LOCAL_BLOCKS : Counter.LOCAL_BLOCKS, v);
+    task.counters().add(iteratorConstructed ? Counter.HOST_LOCAL_BLOCKS : Counter.LOCAL_BLOCKS, v);
     spark.incLocalBlocksFetched(v);
   }
 
   @Override
   public void incRemoteBytesRead(long v) {
-    remoteBytes += v;
+    task.addRemoteBytes(v);
     spark.incRemoteBytesRead(v);
   }
 
@@ -87,7 +60,7 @@ final class CountingReadMetrics implements ShuffleReadMetricsReporter {
 
   @Override
   public void incLocalBytesRead(long v) {
-    counters.add(iteratorConstructed ? Counter.HOST_LOCAL_BYTES : Counter.LOCAL_BYTES, v);
+    task.counters().add(iteratorConstructed ? Counter.HOST_LOCAL_BYTES : Counter.LOCAL_BYTES, v);
     spark.incLocalBytesRead(v);
   }
 

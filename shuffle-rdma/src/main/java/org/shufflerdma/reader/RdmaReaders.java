@@ -3,7 +3,6 @@ package org.shufflerdma.reader;
 
 import java.io.InputStream;
 import java.util.List;
-import java.util.function.Consumer;
 import org.apache.spark.MapOutputTracker;
 import org.apache.spark.MapSizesByExecutorId;
 import org.apache.spark.ShuffleDependency;
@@ -31,32 +30,29 @@ public final class RdmaReaders {
   private final RdmaSource rdma;
   private final ReaderMode mode;
   private final boolean verifies;
-  private final Consumer<ReadCounters> taskEnd;
+  private final CountedTasks tasks;
   private final FallbackLog fallbackLog = new FallbackLog();
   private final OwnReads ownReads = new OwnReads();
 
   /**
    * @param verifies whether blocks have checksums
-   * @param taskEnd receives the counts of a reader, in its task's thread, when the task has ended
+   * @param tasks have the counts of the readers told
    */
   public RdmaReaders(
-      SparkEnv env,
-      RdmaSource rdma,
-      ReaderMode mode,
-      boolean verifies,
-      Consumer<ReadCounters> taskEnd) {
+      SparkEnv env, RdmaSource rdma, ReaderMode mode, boolean verifies, CountedTasks tasks) {
     this.env = env;
     this.rdma = rdma;
     this.mode = mode;
     this.verifies = verifies;
-    this.taskEnd = taskEnd;
+    this.tasks = tasks;
   }
 
   public <K, C> ShuffleReader<K, C> open(
       ReadRange<K, C> range, ShuffleReadMetricsReporter sparkMetrics) {
     TaskContext context = range.context();
-    ReadCounters counters = new ReadCounters();
-    CountingReadMetrics metrics = new CountingReadMetrics(sparkMetrics, counters);
+    TaskCounts counts = tasks.of(context);
+    ReadCounters counters = counts.counters();
+    CountingReadMetrics metrics = new CountingReadMetrics(sparkMetrics, counts);
     ShuffleDependency<K, ?, C> dependency = range.handle().dependency();
     boolean isMerged = dependency.isShuffleMergeFinalizedMarked();
     MapOutputTracker tracker = env.mapOutputTracker();
@@ -91,7 +87,7 @@ public final class RdmaReaders {
         counters,
         rdma.fallbackThreads(),
         fallbackLog);
-    metrics.tellAtEnd(context, client::cancel, taskEnd);
+    atEnd(context, client::cancel); // after the iterator has given back what nobody has read
     boolean concatenates = canConcatenate(dependency);
     boolean batches = batchFetchAllowed
         && concatenates

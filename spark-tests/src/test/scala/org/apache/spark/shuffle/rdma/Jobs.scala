@@ -79,6 +79,10 @@ object Jobs {
   def reduceByKey(context: SparkContext): Seq[(Int, Long)] =
     pairs(context).mapValues(_.length.toLong).reduceByKey(_ + _, 8).collect().sorted.toSeq
 
+  /** How many rows there are. Each task reads four partitions, one after the other. */
+  def coalesced(context: SparkContext): Long =
+    pairs(context).partitionBy(new HashPartitioner(8)).coalesce(2).count()
+
   def sortByKey(context: SparkContext): Seq[Int] =
     pairs(context).sortByKey(ascending = true, 8).keys.collect().toSeq
 
