@@ -20,13 +20,17 @@ import org.slf4j.LoggerFactory;
 /**
  * Registered sinks for READs, by size class and within a byte budget. A slab is registered when a
  * class runs out, cut into buffers of that class, and given up when it is idle and another class
- * needs its bytes. Any thread may call; the lock guards all accounts and is never held while memory
+ * needs its bytes. There may be more classes than slabs: a request whose class can get no slab takes
+ * a buffer of a larger class, which goes back to that class. Any thread may call; the lock guards all accounts and is never held while memory
  * is registered, deregistered or unmapped. Closed by its owner after all queue pairs are destroyed.
  */
 public final class BufferPool implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(BufferPool.class);
 
   private static final int CLOSE_MS = 5_000;
+
+  /** How many classes above its own a request looks before it has a slab of another class given up. */
+  private static final int CHEAP_STEPS = 1;
 
   private final ProtectionDomain domain;
   private final PoolSettings settings;
@@ -124,15 +128,36 @@ public final class BufferPool implements AutoCloseable {
       if (slab == null && reserve(slabBytesFor(lengthBytes))) {
         slab = openSlab(lengthBytes);
       }
+      if (slab == null) {
+        slab = largerWithFree(lengthBytes, CHEAP_STEPS);
+      }
       if (slab != null) {
         return lease(slab);
       }
       List<Slab> inTheWay = takeIdleFor(slabBytesFor(lengthBytes));
       if (inTheWay.isEmpty()) {
-        return null;
+        slab = largerWithFree(lengthBytes, classes.count());
+        return slab == null ? null : lease(slab);
       }
       end(inTheWay);
     }
+  }
+
+  /**
+   * A slab of the smallest larger class that has a free buffer, at most {@code steps} classes above
+   * that of the length. It wastes the least, and leaves the longest buffers to those that need them.
+   */
+  private @Nullable Slab largerWithFree(long lengthBytes, int steps) {
+    if (!classes.isPooled(lengthBytes)) {
+      return null;
+    }
+    int own = classes.indexOf(lengthBytes);
+    int end = Math.min(own + steps + 1, classes.count());
+    return slabsByClass.subList(own + 1, end).stream()
+        .flatMap(Deque::stream)
+        .filter(Slab::hasFree)
+        .findFirst()
+        .orElse(null);
   }
 
   private @Nullable Slab slabWithFree(long lengthBytes) {

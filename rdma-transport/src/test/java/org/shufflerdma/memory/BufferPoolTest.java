@@ -149,6 +149,44 @@ class BufferPoolTest {
   }
 
   @Test
+  void aClassWithoutASlabTakesTheSmallestLargerBufferThatIsFree() throws Exception {
+    List<RegisteredBuffer> held = new ArrayList<>();
+    for (int lengthBytes : List.of(4 << 10, 20 << 10, 10 << 10, 32 << 10)) {
+      held.add(pool.acquire(lengthBytes, NOW));
+    }
+    long leasedBytes = pool.usage().leasedBytes();
+    RegisteredBuffer larger = pool.acquire(5 << 10, NOW);
+    assertThat(larger.capacityBytes()).isEqualTo(10 << 10);
+    assertThat(pool.usage().leasedBytes()).isEqualTo(leasedBytes + (10 << 10));
+    larger.release();
+    assertThat(pool.usage().leasedBytes()).isEqualTo(leasedBytes);
+    for (int i = 1; i < SLAB / (10 << 10); i++) {
+      held.add(pool.acquire(10 << 10, NOW));
+    }
+    RegisteredBuffer evenLarger = pool.acquire(5 << 10, NOW);
+    assertThat(evenLarger.capacityBytes()).isEqualTo(20 << 10);
+    held.add(evenLarger);
+    assertThat(pool.tryAcquire(40 << 10)).as("a buffer smaller than asked for").isNull();
+    held.forEach(RegisteredBuffer::release);
+    assertThat(pool.usage().leasedBytes()).isZero();
+    assertThat(pool.usage().exhaustions()).isZero();
+  }
+
+  @Test
+  void aBufferOfTheNextClassSparesARegistrationAndOneOfAMuchLargerDoesNot() throws Exception {
+    List<RegisteredBuffer> held = List.of(pool.acquire(SLAB, NOW), pool.acquire(SLAB, NOW));
+    pool.acquire(5 << 10, NOW).release();
+    pool.acquire(32 << 10, NOW).release();
+    RegisteredBuffer ofTheNext = pool.acquire(4 << 10, NOW);
+    assertThat(ofTheNext.capacityBytes()).isEqualTo(5 << 10);
+    RegisteredBuffer ofItsOwn = pool.acquire(8 << 10, NOW);
+    assertThat(ofItsOwn.capacityBytes()).isEqualTo(8 << 10);
+    ofTheNext.release();
+    ofItsOwn.release();
+    held.forEach(RegisteredBuffer::release);
+  }
+
+  @Test
   void aRequestBeyondTheBudgetFailsAtOnce() {
     assertThat(pool.canHold(4 * SLAB + 1)).isFalse();
     assertThatThrownBy(() -> pool.acquire(4 * SLAB + 1, Deadline.afterMs(50_000)))
