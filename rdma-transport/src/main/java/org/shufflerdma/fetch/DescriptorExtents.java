@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.fetch;
 
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Connection;
+import org.shufflerdma.connection.NoConnectionException;
 
 /** The blocks of registered map outputs, whose descriptors say where they are. */
 final class DescriptorExtents implements ExtentSource {
@@ -16,19 +16,26 @@ final class DescriptorExtents implements ExtentSource {
 
   private final FetchContext context;
   private final DescriptorReader descriptors;
+  private final TaskBuffers buffers;
   private final LeftBlocks left;
 
-  DescriptorExtents(FetchContext context, DescriptorReader descriptors, LeftBlocks left) {
+  DescriptorExtents(
+      FetchContext context, DescriptorReader descriptors, TaskBuffers buffers, LeftBlocks left) {
     this.context = context;
     this.descriptors = descriptors;
+    this.buffers = buffers;
     this.left = left;
   }
 
   /** Reads the descriptors of the blocks to come, if the next one's is not known or its lease is over. */
   @Override
   public boolean locate(PeerBlocks peer, Connection connection, Deadline postBy)
-      throws IOException, InterruptedException, TimeoutException {
+      throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
+    boolean mustWait = false;
     while (peer.hasMore() && find(peer, peer.peek()) == null) {
+      if (mustWait) {
+        return false;
+      }
       if (postBy.expired()) {
         throw new TimeoutException("no READ from " + peer.peer + " could be posted in time");
       }
@@ -43,8 +50,11 @@ final class DescriptorExtents implements ExtentSource {
               null)));
         }
       });
-      descriptors.resolve(
-          connection, unknown, (block, why) -> left.drop(peer, block, why.tcpReason(), why));
+      mustWait = !descriptors.resolve(
+          connection,
+          unknown,
+          buffers,
+          (block, reason, why) -> left.drop(peer, block, reason, why));
       for (PendingBlock block : unknown) {
         if (block.isResolved()) {
           peer.resolve(Math.toIntExact(block.request.tag()), block.descriptor());

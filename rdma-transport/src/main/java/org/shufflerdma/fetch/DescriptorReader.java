@@ -3,7 +3,9 @@ package org.shufflerdma.fetch;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,16 +14,19 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.AwaitedCompletion;
 import org.shufflerdma.connection.Connection;
+import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.location.InvalidDescriptorException;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.metrics.TcpReason;
 
 /**
  * Reads the descriptors that blocks need and the cache does not have: the header, and the windows of
- * entries in which the blocks lie. Of a descriptor whose lease is over it reads the header alone. All
- * lists of a call are in flight together; the caller blocks until the last one has completed.
+ * entries in which the blocks lie. Of a descriptor whose lease is over it reads the header alone. The
+ * lists of a call are in flight together, as far as there are buffers; the caller blocks until the
+ * last one has completed.
  */
 final class DescriptorReader {
   private final FetchContext context;
@@ -30,9 +35,9 @@ final class DescriptorReader {
     this.context = context;
   }
 
-  /** Is told which blocks have an invalid descriptor. */
+  /** Is told which blocks have an invalid descriptor, or one for which no buffer came in time. */
   interface Refusal {
-    void refuse(PendingBlock block, InvalidDescriptorException why);
+    void refuse(PendingBlock block, TcpReason reason, IOException why);
   }
 
   /** The part of one descriptor that a number of blocks need. */
@@ -48,6 +53,10 @@ final class DescriptorReader {
 
     @Nullable
     ByteBuffer entries;
+
+    /** Why a part of it could not be read. */
+    @Nullable
+    IOException noBuffer;
 
     Wanted(DescriptorRef descriptor, @Nullable KnownDescriptor known) {
       this.descriptor = descriptor;
@@ -67,35 +76,50 @@ final class DescriptorReader {
     boolean needsEntries() {
       return known == null || !known.covers(startPartition, endPartition);
     }
+
+    boolean isRead() {
+      return header != null && (entries != null || !needsEntries());
+    }
   }
 
   private record InFlight(
-      ReadPlan.ReadList list, RegisteredBuffer sink, AwaitedCompletion completion) {}
+      ReadPlan.ReadList list, RegisteredBuffer sink, AwaitedCompletion completion) {
+    ByteBuffer copyOf(ReadPlan.Placement placement) {
+      int lengthBytes = Math.toIntExact(placement.lengthBytes());
+      return ByteBuffer.allocate(lengthBytes)
+          .put(sink.nioBuffer(placement.bufferOffset(), lengthBytes))
+          .flip();
+    }
+  }
 
-  /** Resolves or refuses each block. */
+  /** Resolves or refuses each block, and waits for buffers if it must. */
   void resolve(Connection connection, List<PendingBlock> blocks, Refusal refusal)
-      throws IOException, InterruptedException, TimeoutException {
+      throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
+    TaskBuffers patient = new TaskBuffers(context, () -> false);
+    if (!resolve(connection, blocks, patient, refusal)) {
+      throw new IllegalStateException("descriptors wait for buffers that nobody holds");
+    }
+  }
+
+  /**
+   * Resolves or refuses each block as far as there are buffers.
+   *
+   * @return false if some blocks must wait until the task gives back a buffer
+   */
+  boolean resolve(
+      Connection connection, List<PendingBlock> blocks, TaskBuffers buffers, Refusal refusal)
+      throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
     Nonce bootNonce = connection.peer().endpoint().bootNonce();
     List<Wanted> wanted = missing(bootNonce, blocks);
     if (wanted.isEmpty()) {
-      return;
+      return true;
     }
     Deadline lease = context.descriptorLease();
-    Deadline deadline = context.progressDeadline();
-    List<InFlight> inFlight = new ArrayList<>();
-    try {
-      for (ReadPlan.ReadList list : plan(wanted)) {
-        inFlight.add(post(connection, list, deadline));
-      }
-      for (InFlight flight : inFlight) {
-        await(flight, wanted, deadline);
-      }
-      for (Wanted one : wanted) {
-        decode(bootNonce, one, lease, refusal);
-      }
-    } finally {
-      inFlight.forEach(flight -> flight.sink.release());
+    boolean all = new Reads(connection, wanted, buffers, context.progressDeadline()).carryOut();
+    for (Wanted one : wanted) {
+      settle(bootNonce, one, lease, refusal);
     }
+    return all;
   }
 
   private List<Wanted> missing(Nonce bootNonce, List<PendingBlock> blocks) {
@@ -133,47 +157,121 @@ final class DescriptorReader {
     return ReadPlan.of(extents, context.planLimits());
   }
 
-  private InFlight post(Connection connection, ReadPlan.ReadList list, Deadline deadline)
-      throws IOException, InterruptedException, TimeoutException {
-    RegisteredBuffer sink = context.buffers().acquire(list.bufferBytes(), context.poolDeadline());
-    AwaitedCompletion completion = new AwaitedCompletion(context.poller());
-    try {
-      connection.postControl(list.reads(), sink, completion, deadline);
-    } catch (Throwable t) {
-      sink.release();
-      throw t;
-    }
-    return new InFlight(list, sink, completion);
-  }
+  /** The READs of one call. */
+  private final class Reads {
+    private final Connection connection;
+    private final List<Wanted> wanted;
+    private final TaskBuffers buffers;
+    private final Deadline deadline;
+    private final Deque<InFlight> inFlight = new ArrayDeque<>();
 
-  private void await(InFlight flight, List<Wanted> wanted, Deadline deadline)
-      throws IOException, InterruptedException, TimeoutException {
-    ReadFailure failure = flight.completion.await(deadline);
-    if (failure != null) {
-      throw new ReadsFailedException(failure, culprits(failure, flight.list, wanted));
+    Reads(Connection connection, List<Wanted> wanted, TaskBuffers buffers, Deadline deadline) {
+      this.connection = connection;
+      this.wanted = wanted;
+      this.buffers = buffers;
+      this.deadline = deadline;
     }
-    for (ReadPlan.Placement placement : flight.list.placements()) {
-      Wanted one = wanted.get(placement.item() / 2);
-      ByteBuffer bytes =
-          flight.sink.nioBuffer(placement.bufferOffset(), Math.toIntExact(placement.lengthBytes()));
-      if (placement.item() % 2 == 0) {
-        one.header = bytes;
-      } else {
-        one.entries = bytes;
+
+    /** False if some were not carried out because the task is to give back a buffer first. */
+    boolean carryOut()
+        throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
+      try {
+        boolean all = beginAll();
+        while (!inFlight.isEmpty()) {
+          finishFirst();
+        }
+        return all;
+      } finally {
+        inFlight.forEach(flight -> flight.sink.release());
       }
     }
+
+    private boolean beginAll()
+        throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
+      for (ReadPlan.ReadList list : plan(wanted)) {
+        if (!begin(list)) {
+          return false;
+        }
+      }
+      return true;
+    }
+
+    /** Posts a list, for whose buffer it waits only after those of the lists before have gone back. */
+    private boolean begin(ReadPlan.ReadList list)
+        throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
+      while (true) {
+        RegisteredBuffer sink;
+        try {
+          sink = buffers.lease(list.bufferBytes(), !inFlight.isEmpty());
+        } catch (IOException e) {
+          list.placements().forEach(placement -> wantedAt(placement).noBuffer = e);
+          return true;
+        }
+        if (sink != null) {
+          inFlight.add(post(list, sink));
+          return true;
+        }
+        if (inFlight.isEmpty()) {
+          return false;
+        }
+        finishFirst();
+      }
+    }
+
+    private InFlight post(ReadPlan.ReadList list, RegisteredBuffer sink)
+        throws NoConnectionException, InterruptedException, TimeoutException {
+      AwaitedCompletion completion = new AwaitedCompletion(context.poller());
+      try {
+        connection.postControl(list.reads(), sink, completion, deadline);
+      } catch (Throwable t) {
+        sink.release();
+        throw t;
+      }
+      return new InFlight(list, sink, completion);
+    }
+
+    /** Copies what the first list has brought, as others may need its buffer. */
+    private void finishFirst() throws ReadsFailedException, InterruptedException, TimeoutException {
+      InFlight flight = inFlight.element();
+      ReadFailure failure = flight.completion.await(deadline);
+      if (failure != null) {
+        throw new ReadsFailedException(failure, culprits(failure, flight.list));
+      }
+      for (ReadPlan.Placement placement : flight.list.placements()) {
+        ByteBuffer bytes = flight.copyOf(placement);
+        if (placement.item() % 2 == 0) {
+          wantedAt(placement).header = bytes;
+        } else {
+          wantedAt(placement).entries = bytes;
+        }
+      }
+      inFlight.remove();
+      flight.sink.release();
+    }
+
+    private List<PendingBlock> culprits(ReadFailure failure, ReadPlan.ReadList list) {
+      if (!failure.hasCulprit()) {
+        return List.of();
+      }
+      return list.itemsOf(failure.culprit()).stream()
+          .map(item -> wanted.get(item / 2))
+          .distinct()
+          .flatMap(one -> one.blocks.stream())
+          .toList();
+    }
+
+    private Wanted wantedAt(ReadPlan.Placement placement) {
+      return wanted.get(placement.item() / 2);
+    }
   }
 
-  private static List<PendingBlock> culprits(
-      ReadFailure failure, ReadPlan.ReadList list, List<Wanted> wanted) {
-    if (!failure.hasCulprit()) {
-      return List.of();
+  private void settle(Nonce bootNonce, Wanted wanted, Deadline lease, Refusal refusal) {
+    IOException noBuffer = wanted.noBuffer;
+    if (noBuffer != null) {
+      wanted.blocks.forEach(block -> refusal.refuse(block, TcpReason.POOL, noBuffer));
+    } else if (wanted.isRead()) {
+      decode(bootNonce, wanted, lease, refusal);
     }
-    return list.itemsOf(failure.culprit()).stream()
-        .map(item -> wanted.get(item / 2))
-        .distinct()
-        .flatMap(one -> one.blocks.stream())
-        .toList();
   }
 
   private void decode(Nonce bootNonce, Wanted wanted, Deadline lease, Refusal refusal) {
@@ -182,7 +280,7 @@ final class DescriptorReader {
       context.cache().put(bootNonce, wanted.descriptor, known);
       wanted.blocks.forEach(block -> block.resolve(known));
     } catch (InvalidDescriptorException e) {
-      wanted.blocks.forEach(block -> refusal.refuse(block, e));
+      wanted.blocks.forEach(block -> refusal.refuse(block, e.tcpReason(), e));
     }
   }
 

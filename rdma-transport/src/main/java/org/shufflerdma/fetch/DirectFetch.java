@@ -82,8 +82,14 @@ public final class DirectFetch implements AutoCloseable {
     this.total = peers.stream().mapToLong(PeerBlocks::size).sum();
     this.window = new ReadWindow(limits, context.poller()::poll);
     this.connections = new TaskConnections(context, left, () -> closed, this::wake);
+    TaskBuffers buffers = new TaskBuffers(context, this::holdsBuffers);
     this.poster = new ListPoster(
-        context, new DescriptorExtents(context, descriptors, left), window, left, this::wake);
+        context,
+        new DescriptorExtents(context, descriptors, buffers, left),
+        buffers,
+        window,
+        left,
+        this::wake);
     this.whileWaiting = whileWaiting;
   }
 
@@ -373,20 +379,13 @@ public final class DirectFetch implements AutoCloseable {
         return ListPoster.Outcome.NOT_NOW;
       }
       Connection connection = connections.to(peer);
-      return connection == null
-          ? ListPoster.Outcome.NOT_NOW
-          : poster.post(peer, connection, holdsBuffers());
+      return connection == null ? ListPoster.Outcome.NOT_NOW : poster.post(peer, connection);
     } catch (ReadsFailedException e) {
       afterFailure(peer, e);
     } catch (NoConnectionException e) {
       afterRefusal(peer, e);
     } catch (TimeoutException e) {
       left.addAll(peer, TcpReason.TIMEOUT, e);
-    } catch (IOException e) { // no buffer for the descriptors
-      if (holdsBuffers()) {
-        return ListPoster.Outcome.NO_BUFFER;
-      }
-      left.addAll(peer, TcpReason.POOL, e);
     } catch (RuntimeException e) {
       LOG.error("The blocks of {} could not be read by RDMA", peer.peer, e);
       left.addAll(peer, TcpReason.INTERNAL, e);

@@ -85,8 +85,7 @@ final class FetchJob {
     Connection connection;
     try {
       connection = connect();
-      descriptors.resolve(
-          connection, blocks, (block, why) -> outcomes.fail(block, why.tcpReason(), why));
+      descriptors.resolve(connection, blocks, outcomes::fail);
     } catch (ReadsFailedException e) {
       afterFailure(e.failure(), e.culprits(), blocks, attempt);
       return;
@@ -95,9 +94,6 @@ final class FetchJob {
       return;
     } catch (TimeoutException e) {
       outcomes.failAll(blocks, TcpReason.TIMEOUT, e);
-      return;
-    } catch (IOException e) {
-      outcomes.failAll(blocks, TcpReason.POOL, e);
       return;
     }
     fetchResolved(

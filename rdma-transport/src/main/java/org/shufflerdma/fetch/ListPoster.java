@@ -3,7 +3,6 @@ package org.shufflerdma.fetch;
 
 import java.io.IOException;
 import java.util.concurrent.TimeoutException;
-import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
@@ -30,16 +29,11 @@ final class ListPoster {
 
   private final FetchContext context;
   private final ExtentSource extents;
+  private final TaskBuffers buffers;
   private final ReadWindow window;
   private final LeftBlocks left;
   private final Runnable wake;
   private long waitedNs;
-
-  /**
-   * Until when the task waits for a buffer, from its first wait on: an empty pool must not keep each
-   * list waiting. Null after a list has found one.
-   */
-  private @Nullable Deadline patience;
 
   /**
    * @param wake called when the outcome of a list is told; it must not block
@@ -47,11 +41,13 @@ final class ListPoster {
   ListPoster(
       FetchContext context,
       ExtentSource extents,
+      TaskBuffers buffers,
       ReadWindow window,
       LeftBlocks left,
       Runnable wake) {
     this.context = context;
     this.extents = extents;
+    this.buffers = buffers;
     this.window = window;
     this.left = left;
     this.wake = wake;
@@ -62,13 +58,9 @@ final class ListPoster {
     return waitedNs;
   }
 
-  /**
-   * Posts the next list of a peer, if it has one and need not wait for blocks in flight.
-   *
-   * @param holdsBuffers whether the task will give back a buffer without waiting for one
-   */
-  Outcome post(PeerBlocks peer, Connection connection, boolean holdsBuffers)
-      throws IOException, InterruptedException, TimeoutException {
+  /** Posts the next list of a peer, if it has one and need not wait for blocks in flight. */
+  Outcome post(PeerBlocks peer, Connection connection)
+      throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
     Deadline postBy = context.progressDeadline();
     while (locate(peer, connection, postBy)) {
       int most = Math.min(window.blocksOf(peer), MAX_BLOCKS_OF_A_LIST);
@@ -79,7 +71,7 @@ final class ListPoster {
         if (slot.blocks() == 0 && isWaitingForOthers(peer)) {
           return Outcome.NOT_NOW;
         }
-        if (slot.blocks() > 0 && !acquire(slot, holdsBuffers)) {
+        if (slot.blocks() > 0 && !acquire(slot)) {
           return Outcome.NO_BUFFER;
         }
         posted = slot.blocks() > 0 && post(connection, slot, postBy);
@@ -93,12 +85,12 @@ final class ListPoster {
         return Outcome.POSTED;
       }
     }
-    return Outcome.NOT_NOW;
+    return peer.hasMore() ? Outcome.NO_BUFFER : Outcome.NOT_NOW;
   }
 
   /** Whether the peer has a block that can be posted. */
   private boolean locate(PeerBlocks peer, Connection connection, Deadline postBy)
-      throws IOException, InterruptedException, TimeoutException {
+      throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
     long start = System.nanoTime();
     try {
       return extents.locate(peer, connection, postBy);
@@ -147,21 +139,17 @@ final class ListPoster {
   }
 
   /**
-   * Gives the slot a buffer. The task waits for one only if it holds none; if none comes in time, the
-   * blocks are left and the slot is empty. False if the blocks must wait.
+   * Gives the slot a buffer. If none comes in time, the blocks are left and the slot is empty. False
+   * if the blocks must wait until the task gives back a buffer.
    */
-  private boolean acquire(ReadSlot slot, boolean holdsBuffers) throws InterruptedException {
+  private boolean acquire(ReadSlot slot) throws InterruptedException {
     long start = System.nanoTime();
     try {
-      RegisteredBuffer buffer = context.buffers().tryAcquire(slot.totalBytes());
-      if (buffer == null && holdsBuffers) {
+      RegisteredBuffer buffer = buffers.lease(slot.totalBytes(), false);
+      if (buffer == null) {
         return false;
       }
-      if (buffer == null) {
-        patience = patience == null ? context.poolDeadline() : patience;
-        buffer = context.buffers().acquire(slot.totalBytes(), patience);
-      }
-      patience = null;
+      buffers.renewPatience();
       slot.hold(buffer);
       return true;
     } catch (IOException e) {

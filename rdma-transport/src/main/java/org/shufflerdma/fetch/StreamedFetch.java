@@ -14,7 +14,6 @@ import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.Read;
 import org.shufflerdma.connection.ReadFailure;
-import org.shufflerdma.location.InvalidDescriptorException;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.TcpReason;
 
@@ -140,10 +139,6 @@ final class StreamedFetch {
       return ReadFailure.collateral(e);
     } catch (TimeoutException e) {
       throw new Failure(TcpReason.TIMEOUT, e);
-    } catch (InvalidDescriptorException e) {
-      throw new Failure(e.tcpReason(), e);
-    } catch (IOException e) {
-      throw new Failure(TcpReason.POOL, e);
     }
   }
 
@@ -164,9 +159,13 @@ final class StreamedFetch {
 
   /** Reads the descriptor again if its lease is over: the owner may have withdrawn the output. */
   private void renewLease(Connection connection)
-      throws IOException, InterruptedException, TimeoutException {
-    List<InvalidDescriptorException> refusals = new ArrayList<>();
-    descriptors.resolve(connection, List.of(block), (refused, why) -> refusals.add(why));
+      throws Failure, ReadsFailedException, NoConnectionException, InterruptedException,
+          TimeoutException {
+    List<Failure> refusals = new ArrayList<>();
+    descriptors.resolve(
+        connection,
+        List.of(block),
+        (refused, reason, why) -> refusals.add(new Failure(reason, why)));
     if (!refusals.isEmpty()) {
       throw refusals.get(0);
     }

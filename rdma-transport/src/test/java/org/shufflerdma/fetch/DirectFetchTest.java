@@ -37,6 +37,10 @@ import org.shufflerdma.verbs.TestDevice;
 @Timeout(120)
 class DirectFetchTest extends FetcherScene {
   private static final DirectFetch.Limits WIDE = new DirectFetch.Limits(48 << 20, 100, 10_000);
+  private static final int SLAB = 64 << 10;
+
+  /** A wait that would be noticed. */
+  private static final int LONG_MS = 15_000;
 
   /** What a fetch brought and left, by the numbers of the blocks. */
   private record Outcome(Map<Integer, byte[]> blocks, Map<Integer, TcpReason> left) {
@@ -64,6 +68,14 @@ class DirectFetchTest extends FetcherScene {
   }
 
   private Outcome read(DirectFetch.Limits limits, PeerBlocks... peers) throws InterruptedException {
+    Outcome outcome = readBesideLeases(limits, peers);
+    TestTransports.awaitNoLeases(reader);
+    return outcome;
+  }
+
+  /** Reads while the test may itself lease buffers. */
+  private Outcome readBesideLeases(DirectFetch.Limits limits, PeerBlocks... peers)
+      throws InterruptedException {
     Outcome outcome = new Outcome(new TreeMap<>(), new TreeMap<>());
     try (DirectFetch fetch = fetcher.direct(List.of(peers), limits, () -> {})) {
       while (fetch.next()) {
@@ -71,7 +83,6 @@ class DirectFetchTest extends FetcherScene {
       }
       fetch.left().forEach(block -> outcome.left.put(block.block(), block.reason()));
     }
-    TestTransports.awaitNoLeases(reader);
     return outcome;
   }
 
@@ -314,6 +325,94 @@ class DirectFetchTest extends FetcherScene {
     held.forEach(RegisteredBuffer::release);
     outcome = read(blocks);
     assertRead(outcome, blocks);
+  }
+
+  /** Reopens the reader with a pool of 16 slabs of 64 KiB, and has it connect. */
+  private void openSmallPool(int poolWaitMs) throws Exception {
+    closeReader();
+    reader = TestTransports.open("reader", TestTransports.settings(0, 1 << 20));
+    fetcher = new BlockFetcher(reader, new FetchSettings(4, poolWaitMs, 60_000));
+    assertThat(read(List.of(publish(1_000, 100).block(0, 0, 1))).left).isEmpty();
+  }
+
+  /** Leases all of that pool but for some slabs, until the buffers are released. */
+  private List<RegisteredBuffer> leaseAllBut(int slabs) throws Exception {
+    List<RegisteredBuffer> held = new ArrayList<>();
+    while (reader.buffers().usage().leasedBytes() < (16L - slabs) * SLAB) {
+      held.add(reader.buffers().acquire(SLAB, Deadline.afterMs(5_000)));
+    }
+    return held;
+  }
+
+  @Test
+  void aTaskThatHoldsABufferDoesNotWaitForOneForDescriptors() throws Exception {
+    openSmallPool(LONG_MS);
+    List<BlockRequest> known = oneBlockOfEach(1, 60_000);
+    assertRead(read(known), known);
+    List<BlockRequest> unknown = List.of(publish(1, 100, 60_000).block(0, 1, 2));
+    List<RegisteredBuffer> held = leaseAllBut(1);
+    PeerBlocks second = of(peer, unknown);
+    try (DirectFetch fetch = fetcher.direct(List.of(of(peer, known), second), WIDE, () -> {})) {
+      assertThat(fetch.next()).isTrue();
+      assertThat(fetch.next()).isTrue();
+      assertThat(fetch.peer()).isSameAs(second);
+      assertThat(fetch.next()).isFalse();
+      assertThat(fetch.left()).isEmpty();
+      assertThat(fetch.waitedNs()).isLessThan(TimeUnit.MILLISECONDS.toNanos(LONG_MS));
+    }
+    held.forEach(RegisteredBuffer::release);
+  }
+
+  @Test
+  void listsOfDescriptorsDoNotWaitForEachOthersBuffers() throws Exception {
+    openSmallPool(LONG_MS);
+    long[] lengths = new long[4_000]; // of which the entries take most of a slab
+    Arrays.fill(lengths, 1);
+    List<BlockRequest> blocks =
+        List.of(publish(1, lengths).block(0, 0, 4_000), publish(2, lengths).block(1, 0, 4_000));
+    List<RegisteredBuffer> held = leaseAllBut(1);
+    long startNs = System.nanoTime();
+    assertRead(readBesideLeases(WIDE, of(peer, blocks)), blocks);
+    assertThat(System.nanoTime() - startNs).isLessThan(TimeUnit.MILLISECONDS.toNanos(LONG_MS));
+    held.forEach(RegisteredBuffer::release);
+  }
+
+  @Test
+  void aDescriptorWithoutABufferLeavesNoBlocksButItsOwn() throws Exception {
+    openSmallPool(100);
+    long[] lengths = new long[20_000]; // of which the entries take more than the slab that is free
+    Arrays.fill(lengths, 1);
+    List<BlockRequest> blocks =
+        List.of(publish(1, lengths).block(0, 0, 20_000), publish(2, 100).block(1, 0, 1));
+    List<RegisteredBuffer> held = leaseAllBut(1);
+    try (DirectFetch fetch = fetcher.direct(List.of(of(peer, blocks)), WIDE, () -> {})) {
+      assertThat(fetch.next()).isTrue();
+      assertThat(fetch.block()).isEqualTo(1);
+      assertThat(fetch.next()).isFalse();
+      assertThat(fetch.left()).singleElement().satisfies(block -> {
+        assertThat(block.block()).isZero();
+        assertThat(block.reason()).isEqualTo(TcpReason.POOL);
+      });
+    }
+    held.forEach(RegisteredBuffer::release);
+  }
+
+  @Test
+  void theDescriptorsOfAllPeersWaitOnceForABuffer() throws Exception {
+    openSmallPool(1_000);
+    List<PeerBlocks> peers = new ArrayList<>();
+    for (BlockRequest block : oneBlockOfEach(6, 100)) {
+      peers.add(of(peer, List.of(block)));
+    }
+    List<RegisteredBuffer> held = leaseAllBut(0);
+    try (DirectFetch fetch = fetcher.direct(peers, WIDE, () -> {})) {
+      assertThat(fetch.next()).isFalse();
+      assertThat(fetch.left()).hasSize(6);
+      assertThat(fetch.left()).extracting(LeftBlock::reason).containsOnly(TcpReason.POOL);
+      assertThat(fetch.waitedNs())
+          .isBetween(TimeUnit.SECONDS.toNanos(1), TimeUnit.SECONDS.toNanos(3));
+    }
+    held.forEach(RegisteredBuffer::release);
   }
 
   @Test

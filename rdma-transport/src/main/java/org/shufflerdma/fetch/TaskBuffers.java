@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.io.IOException;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.memory.RegisteredBuffer;
+
+/**
+ * Leases the buffers of one task, for descriptors and for blocks. The task waits for a buffer only if
+ * it holds none, or else it might wait for itself. Used by one thread at a time.
+ */
+final class TaskBuffers {
+  private final FetchContext context;
+  private final BooleanSupplier holdsBuffers;
+
+  /**
+   * Until when the task waits, from its first wait on: an empty pool must not keep each list and each
+   * peer waiting. Null until the task has to wait.
+   */
+  private @Nullable Deadline patience;
+
+  /**
+   * @param holdsBuffers whether the task will give back a buffer without waiting for one
+   */
+  TaskBuffers(FetchContext context, BooleanSupplier holdsBuffers) {
+    this.context = context;
+    this.holdsBuffers = holdsBuffers;
+  }
+
+  /**
+   * Leases a buffer; null if none is free and the task is to give one back first.
+   *
+   * @param holdsMore whether the caller has a buffer of which {@code holdsBuffers} does not know
+   * @throws IOException if none became free in time
+   */
+  @Nullable
+  RegisteredBuffer lease(long lengthBytes, boolean holdsMore)
+      throws IOException, InterruptedException {
+    RegisteredBuffer buffer = context.buffers().tryAcquire(lengthBytes);
+    if (buffer != null || holdsMore || holdsBuffers.getAsBoolean()) {
+      return buffer;
+    }
+    patience = patience == null ? context.poolDeadline() : patience;
+    return context.buffers().acquire(lengthBytes, patience);
+  }
+
+  /** The task gets on, and may wait anew. */
+  void renewPatience() {
+    patience = null;
+  }
+}
