@@ -33,7 +33,8 @@ static void on_due(void *unused);
 struct fault_hold_state {
 	pthread_mutex_t lock;
 	struct held *first;
-	unsigned int held_count; /* read without the lock, because it is nearly always 0 */
+	/* Read without the lock, because it is nearly always 0. It counts what is let go until that has arrived. */
+	unsigned int held_count;
 	struct progress_task task;
 	struct progress_timer timer;
 };
@@ -54,8 +55,13 @@ static struct held *take_out(struct held **place)
 	struct held *held = *place;
 
 	*place = held->next;
-	__atomic_store_n(&engine->fault_hold->held_count, engine->fault_hold->held_count - 1, __ATOMIC_RELAXED);
 	return held;
+}
+
+/* Called with the lock held. */
+static void count_less(void)
+{
+	__atomic_store_n(&engine->fault_hold->held_count, engine->fault_hold->held_count - 1, __ATOMIC_RELEASE);
 }
 
 /* Called with the lock held. */
@@ -65,6 +71,7 @@ static void let_go(struct held *held)
 		event_queue_push(&held->event->channel->queue, &held->event->node);
 	else
 		cq_push_now(held->cq, &held->entry, held->solicited);
+	count_less();
 	free(held);
 }
 
@@ -139,7 +146,7 @@ bool fault_takes_completion(struct softdev_cq *cq, const struct cqe *entry, bool
 		cq_fail(cq);
 		return true;
 	}
-	if (!(fault && fault->delay_ms) && !__atomic_load_n(&engine->fault_hold->held_count, __ATOMIC_RELAXED)) {
+	if (!(fault && fault->delay_ms) && !__atomic_load_n(&engine->fault_hold->held_count, __ATOMIC_ACQUIRE)) {
 		if (fault && fault->duplicate)
 			cq_push_now(cq, &held.entry, solicited);
 		return false;
@@ -169,6 +176,7 @@ void fault_forget_completions(const struct softdev_qp *qp)
 
 			if (held->entry.shared_receive)
 				qp_free_slots(&held->entry);
+			count_less();
 			free(held);
 		} else {
 			place = &(*place)->next;
