@@ -58,6 +58,7 @@ public final class Connection {
   private final AtomicReference<@Nullable NoConnectionException> breakage = new AtomicReference<>();
   private volatile long lastProgressNs = System.nanoTime();
   private volatile long handedOutNs = lastProgressNs;
+  private volatile long succeededNs = lastProgressNs;
   private volatile boolean verified;
 
   /**
@@ -254,11 +255,15 @@ public final class Connection {
       }
       breakWith(failure, WcStatus.text(status) + ", vendor error " + vendorError);
     }
-    if (index != list.size - 1 || !retire(PendingReads.firstWrId(wrId), list)) {
+    if (index != list.size - 1) {
       return false;
     }
     checkOrder(list);
+    if (!retire(PendingReads.firstWrId(wrId), list)) {
+      return false;
+    }
     if (status == WcStatus.SUCCESS) {
+      succeededNs = lastProgressNs;
       stats.readBytesCompleted.add(list.totalBytes);
       if (list.carriesData) {
         state.succeeded();
@@ -280,7 +285,7 @@ public final class Connection {
     if (skipped > 0) {
       breakWith(
           PeerFailure.COMPLETION_LOST,
-          skipped + " lists of READs before the last one did not complete");
+          "lists of READs without a completion that later ones had: " + skipped);
     }
   }
 
@@ -411,7 +416,7 @@ public final class Connection {
     }
   }
 
-  /** A list that the device took in part has no last completion, and a list that was skipped has lost it. */
+  /** A list that the device took in part has no last completion, and one that was skipped has lost it. */
   private boolean mayComplete(PostedList list) {
     return !list.truncated && list.number > lastCompleted;
   }
@@ -448,6 +453,11 @@ public final class Connection {
   /** Nanoseconds since anything completed while something is outstanding; else 0. */
   long silentNs() {
     return outstanding.isEmpty() ? 0 : System.nanoTime() - lastProgressNs;
+  }
+
+  /** Returns how many nanoseconds ago READs last came through, or the connection was made. */
+  long sinceSuccessNs() {
+    return System.nanoTime() - succeededNs;
   }
 
   /** Somebody is about to post: until then it is not idle. */

@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
  * The connections to peers. The first one to a peer is made when it is wanted and shared by all who want
  * it; a broken one is replaced at the next request. A peer whose first connections keep failing is left
  * alone for a while. Further connections exist only beside the first one, where there is plenty of room,
- * and one that fails is done without. Any thread may call; {@link #connect} and {@link
+ * and one that fails is done without; if it fell silent, the others that are silent end with it. Any thread may call; {@link #connect} and {@link
  * #connectFurther} block their caller until the deadline at most.
  */
 public final class ConnectionPool {
@@ -364,8 +364,9 @@ public final class ConnectionPool {
   }
 
   /**
-   * A peer that leaves while nothing is read from it has not failed, and a further connection says nothing
-   * of its peer but that it is silent. An attempt after earlier failures that ends so is open to be made again.
+   * A peer that leaves while nothing is read from it has not failed, and a further connection says
+   * nothing of its peer but that it is silent. An attempt after earlier failures that ends so is open to
+   * be made again.
    */
   private void report(Connection connection, NoConnectionException breakage, boolean isFirst) {
     PeerId peer = connection.peer();
@@ -397,7 +398,7 @@ public final class ConnectionPool {
       countFailure(connection.state(), failure);
     }
     if (failure.isSilence()) {
-      connection.state().breakAll(failure, "READs over another connection were not answered");
+      connection.state().breakSilent(failure, "READs over another connection were not answered");
     }
   }
 

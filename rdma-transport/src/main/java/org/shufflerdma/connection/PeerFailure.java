@@ -28,13 +28,13 @@ public enum PeerFailure {
   TIMEOUT(TcpReason.CONNECT_TIMEOUT),
   /** The peer failed too often; it is left alone for a while. */
   BREAKER(TcpReason.BREAKER),
-  /** No queue pair, completion queue entries, registered memory or thread is left on this side. */
+  /** This side has no queue pair, completion queue entries, registered memory or thread left. */
   RESOURCES(TcpReason.RESOURCES),
   /** A READ completed with an error. */
   READ_ERROR(TcpReason.CONNECTION_LOST),
   /** The peer did not answer a READ within the device's retries. */
   NO_ANSWER(TcpReason.CONNECTION_LOST),
-  /** READs completed without an earlier one, whose completion is lost. */
+  /** A later list of READs completed, so the completion of an earlier one is lost. */
   COMPLETION_LOST(TcpReason.CONNECTION_LOST),
   /** The device refused to take a work request. */
   POST_REFUSED(TcpReason.CONNECTION_LOST),
@@ -76,7 +76,7 @@ public enum PeerFailure {
     return tcpReason;
   }
 
-  /** Returns whether the peer said nothing, which is true of all connections to it. */
+  /** Returns whether the peer said nothing, which is taken to hold for all connections to it. */
   boolean isSilence() {
     return this == NO_ANSWER || this == PEER_UNREACHABLE;
   }

@@ -2,7 +2,10 @@
 package org.shufflerdma.connection;
 
 import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,6 +14,9 @@ import org.jspecify.annotations.Nullable;
  * #isLost}.
  */
 final class PeerState {
+  /** At most the time after which a silent connection is given up. */
+  private static final long LATELY_NS = TimeUnit.SECONDS.toNanos(1);
+
   private final PeerId peer;
   private final CircuitBreaker breaker;
   private final HostProbe probe = new HostProbe();
@@ -75,14 +81,20 @@ final class PeerState {
         || (attempt.isDone() && !attempt.join().isOpen());
   }
 
-  /** Ends what is open, so that its users do not find out one connection after the other. */
-  void breakAll(PeerFailure failure, String detail) {
+  /**
+   * Ends the open connections over which nothing has come of late, as one of them has fallen silent: their
+   * users need not find out one after the other. Others may have a path of their own to the peer.
+   */
+  void breakSilent(PeerFailure failure, String detail) {
+    List<Connection> open = new ArrayList<>(further.allOpen());
     Connection first = first();
     if (first != null) {
-      first.breakWith(failure, detail);
+      open.add(first);
     }
-    for (Connection connection : further.allOpen()) {
-      connection.breakWith(failure, detail);
+    for (Connection connection : open) {
+      if (connection.sinceSuccessNs() > LATELY_NS) {
+        connection.breakWith(failure, detail);
+      }
     }
   }
 

@@ -34,6 +34,9 @@ import org.shufflerdma.memory.RegisteredBuffer;
 
 @Timeout(120)
 class ConnectionPoolTest {
+  /** After this nothing has come over a connection of late. */
+  private static final int SILENT_MS = 1_100;
+
   private RdmaTransport first;
   private RdmaTransport second;
   private RdmaTransport reader;
@@ -349,15 +352,27 @@ class ConnectionPoolTest {
   }
 
   @Test
-  void aPeerThatDoesNotAnswerOnOneConnectionLosesAllOfThem() throws Exception {
+  void aPeerThatFallsSilentOnOneConnectionLosesTheOthersThatAreSilent() throws Exception {
     Connection connection = connect(first);
     Connection further = connectFurther(first);
+    TimeUnit.MILLISECONDS.sleep(SILENT_MS);
     further.breakWith(PeerFailure.NO_ANSWER, "of a test");
     assertThat(connection.isOpen()).isFalse();
     Connection next = connect(first);
-    Connection healthy = connectFurther(first);
+    Connection other = connectFurther(first);
+    TimeUnit.MILLISECONDS.sleep(SILENT_MS);
     next.breakWith(PeerFailure.NO_ANSWER, "of a test");
-    assertThat(healthy.isOpen()).isFalse();
+    assertThat(other.isOpen()).isFalse();
+  }
+
+  @Test
+  void aConnectionOverWhichReadsComeOutlivesAnotherThatIsSilent() throws Exception {
+    Connection connection = connect(first);
+    Connection further = connectFurther(first);
+    TimeUnit.MILLISECONDS.sleep(SILENT_MS);
+    TestTransports.assertReads(connection, first, reader, 1);
+    further.breakWith(PeerFailure.NO_ANSWER, "of a test");
+    assertThat(connection.isOpen()).isTrue();
   }
 
   @Test
