@@ -54,6 +54,10 @@ final class DescriptorReader {
     @Nullable
     ByteBuffer entries;
 
+    /** Until when what was read may be relied upon; it begins before the first READ. */
+    @Nullable
+    Deadline lease;
+
     /** Why a part of it could not be read. */
     @Nullable
     IOException noBuffer;
@@ -114,10 +118,9 @@ final class DescriptorReader {
     if (wanted.isEmpty()) {
       return true;
     }
-    Deadline lease = context.descriptorLease();
     boolean all = new Reads(connection, wanted, buffers, context.progressDeadline()).carryOut();
     for (Wanted one : wanted) {
-      settle(bootNonce, one, lease, refusal);
+      settle(bootNonce, one, refusal);
     }
     return all;
   }
@@ -220,6 +223,11 @@ final class DescriptorReader {
 
     private InFlight post(ReadPlan.ReadList list, RegisteredBuffer sink)
         throws NoConnectionException, InterruptedException, TimeoutException {
+      Deadline lease = context.descriptorLease();
+      for (ReadPlan.Placement placement : list.placements()) {
+        Wanted one = wantedAt(placement);
+        one.lease = one.lease == null ? lease : one.lease;
+      }
       AwaitedCompletion completion = new AwaitedCompletion(context.poller());
       try {
         connection.postControl(list.reads(), sink, completion, deadline);
@@ -265,18 +273,18 @@ final class DescriptorReader {
     }
   }
 
-  private void settle(Nonce bootNonce, Wanted wanted, Deadline lease, Refusal refusal) {
+  private void settle(Nonce bootNonce, Wanted wanted, Refusal refusal) {
     IOException noBuffer = wanted.noBuffer;
     if (noBuffer != null) {
       wanted.blocks.forEach(block -> refusal.refuse(block, TcpReason.POOL, noBuffer));
     } else if (wanted.isRead()) {
-      decode(bootNonce, wanted, lease, refusal);
+      decode(bootNonce, wanted, refusal);
     }
   }
 
-  private void decode(Nonce bootNonce, Wanted wanted, Deadline lease, Refusal refusal) {
+  private void decode(Nonce bootNonce, Wanted wanted, Refusal refusal) {
     try {
-      KnownDescriptor known = decode(wanted, lease);
+      KnownDescriptor known = decode(wanted);
       context.cache().put(bootNonce, wanted.descriptor, known);
       wanted.blocks.forEach(block -> block.resolve(known));
     } catch (InvalidDescriptorException e) {
@@ -284,13 +292,15 @@ final class DescriptorReader {
     }
   }
 
-  private KnownDescriptor decode(Wanted wanted, Deadline lease) throws InvalidDescriptorException {
+  private KnownDescriptor decode(Wanted wanted) throws InvalidDescriptorException {
     FetchStats stats = context.stats();
     (wanted.needsEntries() ? stats.descriptorsRead : stats.descriptorsRenewed).increment();
-    if (wanted.header == null || (wanted.entries == null && wanted.needsEntries())) {
+    if (wanted.header == null
+        || wanted.lease == null
+        || (wanted.entries == null && wanted.needsEntries())) {
       throw new IllegalStateException("a list of READs completed without its header or entries");
     }
-    KnownDescriptor known = decodeHeader(wanted, wanted.header, lease);
+    KnownDescriptor known = decodeHeader(wanted, wanted.header, wanted.lease);
     return wanted.entries == null
         ? known
         : known.withEntries(wanted.entries, wanted.startPartition, wanted.endPartition);
