@@ -11,7 +11,11 @@ import java.util.concurrent.TimeUnit;
  */
 public record Deadline(long deadlineNs) {
   public static Deadline afterMs(long timeoutMs) {
-    return new Deadline(System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMs));
+    return afterNs(TimeUnit.MILLISECONDS.toNanos(timeoutMs));
+  }
+
+  public static Deadline afterNs(long timeoutNs) {
+    return new Deadline(System.nanoTime() + timeoutNs);
   }
 
   public boolean expired() {

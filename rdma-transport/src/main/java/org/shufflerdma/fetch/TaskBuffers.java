@@ -8,18 +8,15 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.RegisteredBuffer;
 
 /**
- * Leases the buffers of one task, for descriptors and for blocks. The task waits for a buffer only if
- * it holds none, or else it might wait for itself. Used by one thread at a time.
+ * Leases the buffers of one fetch of a task, for descriptors and for blocks. The task waits for a buffer
+ * only if the fetch holds none, or else it might wait for itself. Used by one thread at a time.
  */
 final class TaskBuffers {
   private final FetchContext context;
   private final BooleanSupplier holdsBuffers;
 
-  /**
-   * Until when the task waits, from its first wait on: an empty pool must not keep each list and each
-   * peer waiting. Null until the task has to wait.
-   */
-  private @Nullable Deadline patience;
+  /** How long the task may still wait: an empty pool must not keep each list and each peer waiting. */
+  private long patienceNs;
 
   /**
    * @param holdsBuffers whether the task will give back a buffer without waiting for one
@@ -27,6 +24,7 @@ final class TaskBuffers {
   TaskBuffers(FetchContext context, BooleanSupplier holdsBuffers) {
     this.context = context;
     this.holdsBuffers = holdsBuffers;
+    renewPatience();
   }
 
   /**
@@ -42,12 +40,16 @@ final class TaskBuffers {
     if (buffer != null || holdsMore || holdsBuffers.getAsBoolean()) {
       return buffer;
     }
-    patience = patience == null ? context.poolDeadline() : patience;
-    return context.buffers().acquire(lengthBytes, patience);
+    Deadline deadline = Deadline.afterNs(patienceNs);
+    try {
+      return context.buffers().acquire(lengthBytes, deadline);
+    } finally {
+      patienceNs = deadline.remainingNs();
+    }
   }
 
   /** The task gets on, and may wait anew. */
   void renewPatience() {
-    patience = null;
+    patienceNs = context.poolDeadline().remainingNs();
   }
 }
