@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.reader;
 
-import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
@@ -16,8 +16,7 @@ import org.shufflerdma.metrics.ReadCounters;
 public final class CountedTasks {
   private final Consumer<ReadCounters> taskEnd;
 
-  /** Guarded by this. */
-  private final Map<TaskContext, TaskCounts> running = new HashMap<>();
+  private final Map<TaskContext, TaskCounts> running = new ConcurrentHashMap<>();
 
   /**
    * @param taskEnd told what the readers of a task counted, in the task's thread, when the task has ended
@@ -35,13 +34,12 @@ public final class CountedTasks {
    * The counts of a task. Spark calls listeners last in, first out: what the listeners do that a reader
    * adds after this call is counted, too.
    */
-  synchronized TaskCounts of(TaskContext context) {
-    TaskCounts known = running.get(context);
+  TaskCounts of(TaskContext context) {
+    TaskCounts counts = new TaskCounts();
+    TaskCounts known = running.putIfAbsent(context, counts);
     if (known != null) {
       return known;
     }
-    TaskCounts counts = new TaskCounts();
-    running.put(context, counts);
     context.addTaskCompletionListener(
         ended -> { // at once if the task has ended
           tell(context);
@@ -54,13 +52,9 @@ public final class CountedTasks {
    * read, which only the last record would see to.
    */
   private void tell(TaskContext context) {
-    TaskCounts counts = remove(context);
+    TaskCounts counts = Objects.requireNonNull(running.remove(context));
     counts.countTcp();
     context.taskMetrics().mergeShuffleReadMetrics();
     taskEnd.accept(counts.counters());
-  }
-
-  private synchronized TaskCounts remove(TaskContext context) {
-    return Objects.requireNonNull(running.remove(context));
   }
 }
