@@ -111,6 +111,17 @@ public final class MapOutputDescriptor {
     }
     ByteBuffer bytes = littleEndian(out);
     Objects.checkFromIndexSize(0L, sizeBytes(partitions), bytes.remaining());
+    long[] words = entries(header, partitionLengths, checksums);
+    bytes.position(HEADER_BYTES).asLongBuffer().put(words);
+    bytes.rewind();
+    encodeHeader(bytes, header);
+    bytes.put(SEAL_AT, seal.of(address, sealed(bytes)));
+  }
+
+  /** In a method of its own, which becomes hot long before the rest and is compiled without it. */
+  private static long[] entries(
+      Header header, long[] partitionLengths, int @Nullable [] checksums) {
+    int partitions = header.partitions();
     long generation = header.generation();
     long[] words = new long[(partitions + 1) * (ENTRY_BYTES / Long.BYTES)];
     int next = 0;
@@ -128,10 +139,7 @@ public final class MapOutputDescriptor {
       throw new IllegalArgumentException(
           "the partitions have " + offset + " bytes, but the data has " + header.dataLengthBytes());
     }
-    bytes.position(HEADER_BYTES).asLongBuffer().put(words);
-    bytes.rewind();
-    encodeHeader(bytes, header);
-    bytes.put(SEAL_AT, seal.of(address, sealed(bytes)));
+    return words;
   }
 
   private static void encodeHeader(ByteBuffer bytes, Header header) {
