@@ -131,8 +131,9 @@ public final class BlockFetcher implements AutoCloseable {
     List.of(workers, connectors).forEach(pool -> pool.shutdownNow().forEach(Runnable::run));
     Deadline ended = Deadline.afterMs(CLOSE_MS);
     try {
-      if (!workers.awaitTermination(ended.remainingNs(), TimeUnit.NANOSECONDS)
-          || !connectors.awaitTermination(ended.remainingNs(), TimeUnit.NANOSECONDS)) {
+      boolean connected = connectors.awaitTermination(ended.remainingNs(), TimeUnit.NANOSECONDS);
+      boolean written = workers.awaitTermination(ended.remainingNs(), TimeUnit.NANOSECONDS);
+      if (!connected || !written) {
         LOG.warn("Some fetches are still running {} ms after their fetcher was closed", CLOSE_MS);
       }
     } catch (InterruptedException e) {

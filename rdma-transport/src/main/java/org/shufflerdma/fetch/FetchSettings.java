@@ -4,7 +4,7 @@ package org.shufflerdma.fetch;
 /**
  * Limits of a fetcher.
  *
- * @param threads number of threads that serve Spark's iterator, and of those that connect for tasks
+ * @param threads number of threads that serve Spark's iterator; as many again connect for tasks
  * @param poolWaitMs longest wait for a buffer, after which a block takes another way
  * @param leaseMs time after reading a descriptor in which it is relied upon; must be shorter than
  *     the time for which owners keep withdrawn outputs registered

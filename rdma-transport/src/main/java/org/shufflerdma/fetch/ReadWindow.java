@@ -21,7 +21,7 @@ final class ReadWindow {
   private long bytes;
 
   /**
-   * @param poll has the outcomes told of lists that have completed
+   * @param poll tells the outcomes of lists that have completed
    */
   ReadWindow(DirectFetch.Limits limits, Runnable poll) {
     this.limits = limits;

@@ -20,7 +20,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Registered sinks for READs, by size class and within a byte budget. A slab is registered when a
  * class runs out, cut into buffers of that class, and given up when it is idle and another class
- * needs its bytes. There may be more classes than slabs: a request whose class can get no slab takes
+ * needs its bytes. There may be more classes than slabs: where no slab more fits, a request may take
  * a buffer of a larger class, which goes back to that class. Any thread may call; the lock guards all
  * accounts and is never held while memory is registered, deregistered or unmapped. Closed by its owner
  * after all queue pairs are destroyed.
