@@ -92,6 +92,7 @@ public final class CompletionPoller {
 
   private synchronized void requestEvent() throws VerbsException {
     if (!closed) {
+      stats.nativeCalls.increment();
       queue.requestNotify(false);
     }
   }
@@ -155,6 +156,7 @@ public final class CompletionPoller {
     boolean found = false;
     int count = BATCH;
     while (count == BATCH) {
+      stats.nativeCalls.increment();
       count = queue.poll(batch);
       found |= count > 0;
       for (int i = 0; i < count; i++) {

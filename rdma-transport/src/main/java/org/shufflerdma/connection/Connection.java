@@ -222,6 +222,7 @@ public final class Connection {
           i == list.size - 1);
     }
     try {
+      stats.nativeCalls.increment();
       int posted = queuePair.postReads(batch);
       stats.readsPosted.add(posted);
       stats.readsSignalled.increment();

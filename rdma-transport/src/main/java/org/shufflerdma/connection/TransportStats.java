@@ -5,6 +5,9 @@ import java.util.concurrent.atomic.LongAdder;
 
 /** Counts of one transport since it was opened. Any thread adds, any thread reads. */
 public final class TransportStats {
+  /** Calls of the native library to post lists, to poll, and to be woken by completions. */
+  public final LongAdder nativeCalls = new LongAdder();
+
   public final LongAdder readsPosted = new LongAdder();
   public final LongAdder readsSignalled = new LongAdder();
   public final LongAdder readBytesCompleted = new LongAdder();

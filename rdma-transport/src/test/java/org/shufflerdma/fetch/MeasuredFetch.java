@@ -69,22 +69,31 @@ final class MeasuredFetch extends FetcherScene {
       long reads,
       long lists,
       long descriptors,
+      long nativeCalls,
       Work tasks,
       Work poller,
       Work workers) {
     private static Cost parse(String line) {
       long[] v = Arrays.stream(line.split(" ")).mapToLong(Long::parseLong).toArray();
       return new Cost(
-          v[0], v[1], v[2], v[3], new Work(v[4], v[5]), new Work(v[6], v[7]), new Work(v[8], v[9]));
+          v[0],
+          v[1],
+          v[2],
+          v[3],
+          v[4],
+          new Work(v[5], v[6]),
+          new Work(v[7], v[8]),
+          new Work(v[9], v[10]));
     }
 
     private String line() {
-      return "%d %d %d %d %d %d %d %d %d %d"
+      return "%d %d %d %d %d %d %d %d %d %d %d"
           .formatted(
               blocks,
               reads,
               lists,
               descriptors,
+              nativeCalls,
               tasks.bytes,
               tasks.cpuNs,
               poller.bytes,
@@ -97,19 +106,24 @@ final class MeasuredFetch extends FetcherScene {
       return (double) tasks.bytes / blocks;
     }
 
+    double nativeCallsOfList() {
+      return (double) nativeCalls / lists;
+    }
+
     double pollerBytesOfList() {
       return (double) poller.bytes / lists;
     }
 
     @Override
     public String toString() {
-      return ("%d blocks, %d READs, %d lists, %d descriptors; objects: %.1f bytes a block by the task, "
+      return ("%d blocks, %d READs, %d lists, %d descriptors, %.2f native calls a list; objects: %.1f bytes a block by the task, "
               + "%.1f a list by the poller; CPU a block: task %d ns, poller %d ns, workers %d ns")
           .formatted(
               blocks,
               reads,
               lists,
               descriptors,
+              nativeCallsOfList(),
               taskBytesOfBlock(),
               pollerBytesOfList(),
               tasks.cpuNs / blocks,
@@ -179,6 +193,7 @@ final class MeasuredFetch extends FetcherScene {
     Work workers = workOf("rdma-fetch-").plus(workOf("rdma-connect-"));
     SoftCounters start = TestTransports.verbs().softCounters();
     long descriptors = fetcher.stats().descriptorsRead.sum();
+    long nativeCalls = reader.stats().nativeCalls.sum();
     pass.run();
     SoftCounters end = TestTransports.verbs().softCounters();
     return new Cost(
@@ -186,6 +201,7 @@ final class MeasuredFetch extends FetcherScene {
         end.sendWrPosted() - start.sendWrPosted(),
         end.sendWrSignalled() - start.sendWrSignalled(),
         fetcher.stats().descriptorsRead.sum() - descriptors,
+        reader.stats().nativeCalls.sum() - nativeCalls,
         tasks,
         workOf("rdma-reader-poller").minus(poller),
         workOf("rdma-fetch-").plus(workOf("rdma-connect-")).minus(workers));
