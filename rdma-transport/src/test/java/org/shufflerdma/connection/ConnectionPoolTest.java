@@ -45,7 +45,9 @@ class ConnectionPoolTest {
   void open() throws Exception {
     first = TestTransports.open("first");
     second = TestTransports.open("second");
-    reader = TestTransports.open("reader");
+    reader = TestTransports.open(
+        "reader",
+        TestTransports.with(TestTransports.settings(0, 64 << 20), Map.of("connectionsPerPeer", 2)));
   }
 
   @AfterEach
