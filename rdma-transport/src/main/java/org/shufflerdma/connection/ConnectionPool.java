@@ -22,8 +22,9 @@ import org.slf4j.LoggerFactory;
  * The connections to peers. The first one to a peer is made when it is wanted and shared by all who want
  * it; a broken one is replaced at the next request. A peer whose first connections keep failing is left
  * alone for a while. Further connections exist only beside the first one, where there is plenty of room,
- * and one that fails is done without; if it fell silent, the others that are silent end with it. Any thread may call; {@link #connect} and {@link
- * #connectFurther} block their caller until the deadline at most.
+ * and one that fails is done without; if it fell silent, the others that are silent end with it. Any
+ * thread may call; {@link #connect} and {@link #connectFurther} block their caller until the deadline at
+ * most.
  */
 public final class ConnectionPool {
   private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);

@@ -199,7 +199,10 @@ final class DescriptorReader {
       return true;
     }
 
-    /** Posts a list, for whose buffer it waits only after those of the lists before have gone back. */
+    /**
+     * Posts a list, for whose buffer it waits only after those of the lists before have gone back, or
+     * notes that none came in time. False if the task is to give back a buffer first.
+     */
     private boolean begin(ReadPlan.ReadList list)
         throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
       while (true) {

@@ -3,14 +3,12 @@ package org.shufflerdma.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredArena;
-import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.verbs.Jvm;
 import org.shufflerdma.verbs.OnSoftDevice;
 
@@ -42,13 +40,14 @@ class LostCompletionTest {
     RegisteredArena arena = TestTransports.arena(owner);
     ArenaSlice record = arena.allocate(LOST_BYTES);
     Connection connection = connect(reader, owner);
-    AwaitedCompletion lost = post(reader, connection, record, LOST_BYTES);
-    AwaitedCompletion later = post(reader, connection, record, 64);
+    AwaitedCompletion lost = TestTransports.post(reader, connection, record, LOST_BYTES, WAIT_MS);
+    AwaitedCompletion later = TestTransports.post(reader, connection, record, 64, WAIT_MS);
     System.out.println("the later one: " + later.await(Deadline.afterMs(WAIT_MS)));
     ReadFailure failure = lost.await(Deadline.afterMs(WAIT_MS));
     System.out.println(
         "the lost one: " + (failure == null ? null : failure.breakage().failure()));
-    AwaitedCompletion again = post(reader, connect(reader, owner), record, LOST_BYTES);
+    AwaitedCompletion again =
+        TestTransports.post(reader, connect(reader, owner), record, LOST_BYTES, WAIT_MS);
     System.out.println("on a new connection: " + again.await(Deadline.afterMs(WAIT_MS)));
     arena.close();
     reader.close();
@@ -59,18 +58,5 @@ class LostCompletionTest {
     return reader
         .connections()
         .connect(TestTransports.peerOf("owner", owner), null, Deadline.afterMs(WAIT_MS));
-  }
-
-  private static AwaitedCompletion post(
-      RdmaTransport reader, Connection connection, ArenaSlice record, int bytes) throws Exception {
-    RegisteredBuffer sink = reader.buffers().acquire(bytes, Deadline.afterMs(0));
-    AwaitedCompletion completion = new AwaitedCompletion();
-    connection.post(
-        List.of(new Read(record.address(), record.rkey(), bytes, 0)),
-        sink,
-        completion,
-        Deadline.afterMs(WAIT_MS));
-    sink.release();
-    return completion;
   }
 }

@@ -3,7 +3,6 @@ package org.shufflerdma.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -13,7 +12,6 @@ import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredArena;
-import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.verbs.Jvm;
 import org.shufflerdma.verbs.OnSoftDevice;
 
@@ -46,12 +44,12 @@ class SlowPostTest {
     ArenaSlice record = arena.allocate(LONG_BYTES);
     // The device asks for a region's key over the wire once; from then on its READs are slow.
     ReadFailure failure =
-        post(reader, connection, record, 64, 20_000).await(Deadline.afterMs(20_000));
+        TestTransports.post(reader, connection, record, 64, 20_000).await(Deadline.afterMs(20_000));
     if (failure != null) {
       throw new IllegalStateException(failure.toString());
     }
     FutureTask<Void> slow = new FutureTask<>(() -> {
-      post(reader, connection, record, LONG_BYTES, 20_000);
+      TestTransports.post(reader, connection, record, LONG_BYTES, 20_000);
       return null;
     });
     new Thread(slow).start();
@@ -60,7 +58,7 @@ class SlowPostTest {
     }
     boolean timedOut = false;
     try {
-      post(reader, connection, record, 64, 100);
+      TestTransports.post(reader, connection, record, 64, 100);
     } catch (TimeoutException e) {
       timedOut = !slow.isDone();
     }
@@ -72,18 +70,5 @@ class SlowPostTest {
     System.out.println("the end was bounded: " + !slow.isDone());
     System.out.flush();
     Runtime.getRuntime().halt(0); // the queue pair stays
-  }
-
-  private static AwaitedCompletion post(
-      RdmaTransport reader, Connection connection, ArenaSlice record, int bytes, int timeoutMs)
-      throws Exception {
-    RegisteredBuffer sink = reader.buffers().acquire(bytes, Deadline.afterMs(0));
-    AwaitedCompletion completion = new AwaitedCompletion();
-    connection.post(
-        List.of(new Read(record.address(), record.rkey(), bytes, 0)),
-        sink,
-        completion,
-        Deadline.afterMs(timeoutMs));
-    return completion;
   }
 }

@@ -9,6 +9,7 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.Collections;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -133,6 +134,24 @@ public final class TestTransports {
 
   public static PeerId peerOf(String executorId, RdmaTransport transport) {
     return new PeerId(executorId, transport.endpoint());
+  }
+
+  /** Posts a READ of the first bytes of a record. */
+  static AwaitedCompletion post(
+      RdmaTransport reader, Connection connection, ArenaSlice record, int bytes, int timeoutMs)
+      throws Exception {
+    RegisteredBuffer sink = reader.buffers().acquire(bytes, Deadline.afterMs(0));
+    try {
+      AwaitedCompletion completion = new AwaitedCompletion();
+      connection.post(
+          List.of(new Read(record.address(), record.rkey(), bytes, 0)),
+          sink,
+          completion,
+          Deadline.afterMs(timeoutMs));
+      return completion;
+    } finally {
+      sink.release();
+    }
   }
 
   /** The same few bytes of the owner's, read so many times at once. */

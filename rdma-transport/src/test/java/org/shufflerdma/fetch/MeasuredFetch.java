@@ -116,8 +116,8 @@ final class MeasuredFetch extends FetcherScene {
 
     @Override
     public String toString() {
-      return ("%d blocks, %d READs, %d lists, %d descriptors, %.2f native calls a list; objects: %.1f bytes a block by the task, "
-              + "%.1f a list by the poller; CPU a block: task %d ns, poller %d ns, workers %d ns")
+      return ("%d blocks, %d READs, %d lists, %d descriptors, %.2f native calls a list; "
+              + "objects: %.1f bytes a block by the task, %.1f a list by the poller; CPU a block: task %d ns, poller %d ns, workers %d ns")
           .formatted(
               blocks,
               reads,
