@@ -21,7 +21,7 @@ final class ArchitectureTest {
   private static final Map<String, Set<String>> ARROWS = Map.of(
       "mapstatus", Set.of("location"),
       "writer", Set.of("mapoutput", "mapstatus", "location"),
-      "reader", Set.of("fetch", "connection", "memory", "mapstatus", "location"));
+      "reader", Set.of("fetch", "connection", "memory", "mapstatus", "location", "sorter"));
 
   private static final JavaClasses CLASSES = PackageArrows.classesOfThisModule();
 

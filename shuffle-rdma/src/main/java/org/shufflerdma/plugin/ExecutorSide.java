@@ -60,7 +60,12 @@ final class ExecutorSide implements AutoCloseable {
     this.readers = rdma == null
         ? null
         : new RdmaReaders(
-            env, rdma.source(), settings.reader(), settings.checksum() != ChecksumMode.OFF, tasks);
+            env,
+            rdma.source(),
+            settings.reader(),
+            settings.sorter(),
+            settings.checksum() != ChecksumMode.OFF,
+            tasks);
     this.counts = new ExecutorCounts(totals, rdma);
     this.sharedCounts =
         rdma == null ? List.of() : SharedCount.of(rdma.transport().stats());

@@ -17,6 +17,7 @@ import org.apache.spark.shuffle.sort.SortShuffleManager;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
 import org.shufflerdma.config.ReaderMode;
+import org.shufflerdma.config.SorterMode;
 import org.shufflerdma.fetch.DirectFetch;
 import org.shufflerdma.metrics.ReadCounters;
 import scala.Tuple2;
@@ -29,6 +30,7 @@ public final class RdmaReaders {
   private final SparkEnv env;
   private final RdmaSource rdma;
   private final ReaderMode mode;
+  private final SorterMode sorter;
   private final boolean verifies;
   private final CountedTasks tasks;
   private final FallbackLog fallbackLog = new FallbackLog();
@@ -39,10 +41,16 @@ public final class RdmaReaders {
    * @param tasks have the counts of the readers told
    */
   public RdmaReaders(
-      SparkEnv env, RdmaSource rdma, ReaderMode mode, boolean verifies, CountedTasks tasks) {
+      SparkEnv env,
+      RdmaSource rdma,
+      ReaderMode mode,
+      SorterMode sorter,
+      boolean verifies,
+      CountedTasks tasks) {
     this.env = env;
     this.rdma = rdma;
     this.mode = mode;
+    this.sorter = sorter;
     this.verifies = verifies;
     this.tasks = tasks;
   }
@@ -106,6 +114,8 @@ public final class RdmaReaders {
             return opened;
           },
           context,
+          env,
+          sorter,
           metrics);
     }
     return new RdmaShuffleReader<>(
@@ -127,6 +137,8 @@ public final class RdmaReaders {
             metrics,
             counters),
         context,
+        env,
+        sorter,
         metrics);
   }
 

@@ -6,10 +6,13 @@ import java.util.function.Supplier;
 import org.apache.spark.Aggregator;
 import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.ShuffleDependency;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.util.collection.ExternalSorter;
+import org.shufflerdma.config.SorterMode;
+import org.shufflerdma.sorter.RecordSorter;
 import scala.Function2;
 import scala.Option;
 import scala.Product2;
@@ -24,6 +27,8 @@ final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
   private final ShuffleDependency<K, ?, C> dependency;
   private final Supplier<Iterator<Tuple2<BlockId, InputStream>>> blocks;
   private final TaskContext context;
+  private final SparkEnv env;
+  private final SorterMode sorter;
   private final CountingReadMetrics metrics;
 
   /**
@@ -33,10 +38,14 @@ final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
       ShuffleDependency<K, ?, C> dependency,
       Supplier<Iterator<Tuple2<BlockId, InputStream>>> blocks,
       TaskContext context,
+      SparkEnv env,
+      SorterMode sorter,
       CountingReadMetrics metrics) {
     this.dependency = dependency;
     this.blocks = blocks;
     this.context = context;
+    this.env = env;
+    this.sorter = sorter;
     this.metrics = metrics;
   }
 
@@ -55,6 +64,11 @@ final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
   @SuppressWarnings("unchecked")
   private Iterator<Product2<K, C>> combine(Iterator<?> records) {
     if (dependency.keyOrdering().isDefined()) {
+      if (dependency.aggregator().isEmpty() && sorter == SorterMode.AUTO) {
+        return new RecordSorter<K, C>(
+                env, context, dependency.serializer(), dependency.keyOrdering().get())
+            .sort((Iterator<Product2<K, C>>) records);
+      }
       ExternalSorter<K, Object, C> sorter = ExternalSorters.open(
           context, reduceSideAggregator(), dependency.keyOrdering(), dependency.serializer());
       return sorter.insertAllAndUpdateMetrics((Iterator<Product2<K, Object>>) records);
