@@ -26,6 +26,18 @@ enum JobShape {
       return () -> RowJobs.sort(spark, rows, 400, 400);
     }
   },
+  SORT_LONGS("sortByKey of longs, 8 maps, 8 reduces, lz4", true) {
+    @Override
+    Job prepare(JavaSparkContext spark, String directory, long rows) {
+      return () -> SortByKeyJobs.sort(spark, rows, Key::mix);
+    }
+  },
+  SORT_STRINGS("sortByKey of strings of some 16 characters, 8 maps, 8 reduces, lz4", true) {
+    @Override
+    Job prepare(JavaSparkContext spark, String directory, long rows) {
+      return () -> SortByKeyJobs.sort(spark, rows, number -> Long.toHexString(Key.mix(number)));
+    }
+  },
   MOVE_MANY("D: repartition of 100-byte records, 300 maps, 300 reduces, not compressed", false) {
     @Override
     Job prepare(JavaSparkContext spark, String directory, long rows) {
