@@ -4,20 +4,25 @@ package org.shufflerdma.sorter;
 import org.apache.spark.util.SizeEstimator;
 
 /**
- * Estimates how much memory records take, by Spark's {@link SizeEstimator} of samples. The records of a
- * sample are measured together, so that what they share counts once. Not thread-safe.
+ * Estimates how much memory records take, with Spark's {@link SizeEstimator} of samples. What all records
+ * refer to counts as nothing: a record takes what a sample takes more with it than without it. Not
+ * thread-safe.
  */
 final class RecordSizes {
-  private static final int LARGEST_GAP = 4096;
-  private static final int LARGEST_SAMPLE = 32;
+  /** Spark's sorter, too, asks for memory with each 32nd record at most. */
+  private static final int SMALLEST_GAP = 32;
+
+  private static final int LARGEST_GAP = 1024;
+  private static final int SAMPLE = 16;
 
   private long bytesOfOne;
-  private int gap = 1;
+  private long largestBytesOfOne;
+  private int gap = SMALLEST_GAP;
 
   /** The records of the chunk that are known, and their number at which others will be measured. */
   private int known;
 
-  private int nextSample = 1;
+  private int nextSample = SMALLEST_GAP;
 
   /** Begins with the positions of another chunk. */
   void startChunk() {
@@ -25,35 +30,50 @@ final class RecordSizes {
     nextSample = gap;
   }
 
+  /** Begins with the first chunk after a spill. */
+  void startOver() {
+    gap = SMALLEST_GAP;
+    startChunk();
+  }
+
   /**
-   * Returns the estimated bytes of the record that was put into a chunk last.
+   * Returns by how much the estimate of all records changes with the one that was put into a chunk last.
    *
    * @param count the records of the chunk
    */
-  long bytesOfLast(Object[] keys, Object[] values, int count) {
-    if (count >= nextSample) {
-      measure(keys, values, count);
+  long change(Object[] keys, Object[] values, int count) {
+    if (count < nextSample) {
+      return bytesOfOne;
     }
-    return bytesOfOne;
+    long before = bytesOfOne;
+    bytesOfOne = measure(keys, values, count);
+    largestBytesOfOne = Math.max(largestBytesOfOne, bytesOfOne);
+    // The records since the last sample were estimated by that one.
+    long change = bytesOfOne + (bytesOfOne - before) * (count - known - 1);
+    known = count;
+    gap = Math.max(gap, Math.min(LARGEST_GAP, count / 8));
+    nextSample = count + gap;
+    return change;
   }
 
-  /** Returns the estimated bytes of a record, at least 1. */
-  long bytesOfOne() {
-    return Math.max(1, bytesOfOne);
+  /** Returns the largest estimate of a record so far; 0 if none was measured. */
+  long largestBytesOfOne() {
+    return largestBytesOfOne;
   }
 
-  private void measure(Object[] keys, Object[] values, int count) {
-    int size = Math.min(count - known, LARGEST_SAMPLE);
-    Object[] sample = new Object[2 * size];
-    for (int i = 0; i < size; i++) {
-      int position = count - 1 - i * (count - known) / size;
+  private long measure(Object[] keys, Object[] values, int count) {
+    Object[] sample = new Object[2 * SAMPLE];
+    for (int i = 0; i < SAMPLE; i++) {
+      int position = count - 1 - i * (count - known) / SAMPLE;
       sample[2 * i] = keys[position];
       sample[2 * i + 1] = values[position];
     }
-    // With the two references in an array, as the sorter holds them, too.
-    bytesOfOne = SizeEstimator.estimate(sample) / size;
-    known = count;
-    gap = Math.max(gap, Math.min(LARGEST_GAP, count / 2));
-    nextSample = count + gap;
+    Object[] half = new Object[SAMPLE];
+    for (int i = 0; i < SAMPLE / 2; i++) {
+      half[2 * i] = sample[4 * i];
+      half[2 * i + 1] = sample[4 * i + 1];
+    }
+    // With two references in an array for each record, as the sorter holds them, too.
+    return (SizeEstimator.estimate(sample) - SizeEstimator.estimate(half)) / (SAMPLE / 2);
   }
 }

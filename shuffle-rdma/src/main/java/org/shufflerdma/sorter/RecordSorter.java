@@ -28,15 +28,18 @@ import scala.collection.Iterator;
  * in chunks, each of which is sorted while it is in the processor's cache, and by a merge while the records
  * are handed out. Records with equal keys come in the order in which they arrived.
  *
- * <p>It asks Spark for memory as the records are estimated to need it. The records in memory go to a file
- * if Spark refuses, and when another consumer of the task needs the memory of a sorter that has begun to
- * hand out.
+ * <p>It asks Spark for memory according to the estimated size of the records. The records in memory go to a
+ * file if Spark refuses, and when another consumer of the task needs the memory of a sorter that has begun
+ * to hand them out.
  *
- * <p>One thread at a time adds records and takes them; another thread of the task may ask for memory. It
- * ends with its last record, or with the task.
+ * <p>One thread at a time adds records and takes them; another thread of the task may ask for memory or end
+ * the task. It ends with its last record, or with the task.
  */
 public final class RecordSorter<K, V> extends MemoryConsumer {
   private static final Logger LOG = LoggerFactory.getLogger(RecordSorter.class);
+
+  /** Spark's sorter, too, looks at its memory only with each of so many records. */
+  private static final int RECORDS_OF_CHECK = 32;
 
   /** The keys of a chunk, and what they refer to, should fit the second level of the cache. */
   private static final int CHUNK_RECORDS = 16_384;
@@ -45,7 +48,7 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
   private static final long MOST_RECORDS_AT_HAND = 256;
   private static final long MOST_BYTES_AT_HAND = 1 << 20;
 
-  /** Spark 4.1 has this setting. */
+  /** Spark has this setting since 4.1, and older versions have no entry for it. */
   private static final String MOST_BYTES = "spark.shuffle.spill.maxSizeInBytesForSpillThreshold";
 
   private final SparkEnv env;
@@ -67,9 +70,12 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
   private Object[] values = new Object[FIRST_CHUNK_RECORDS];
   private int count;
 
-  /** The sorted chunks, and the files, whose records arrived before those of the chunks. */
+  /** The sorted chunks, some of which continue the one before, and the one that was sorted last. */
   private final List<Run> chunks = new ArrayList<>();
 
+  private Run.@Nullable InMemory lastChunk;
+
+  /** Their records arrived before those of the chunks. */
   private final List<SpilledRun> files = new ArrayList<>();
 
   /** The records in memory, and the bytes that they are estimated to take. */
@@ -81,7 +87,10 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
   /** Beyond {@link #freeBytes}. */
   private long acquiredBytes;
 
-  /** Hands out the records; null until all have arrived, and at the end. Guarded by this object. */
+  /**
+   * Hands out the records; null until all have arrived, and after a failure or the end. What a spill
+   * changes is guarded by this object from the time on when this is set.
+   */
   private @Nullable RunMerge merge;
 
   /** @param ordering decides alone; what it throws fails the task */
@@ -109,9 +118,6 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
    * @throws UncheckedIOException if a file of spilled records cannot be written or read
    */
   public Iterator<Product2<K, V>> sort(Iterator<? extends Product2<K, V>> arriving) {
-    context.addTaskCompletionListener(ended -> {
-      close();
-    });
     try {
       while (arriving.hasNext()) {
         Product2<K, V> record = arriving.next();
@@ -119,13 +125,20 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
       }
       endChunk();
       startMerge();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    } catch (Throwable e) {
+      close();
+      throw e;
     }
+    // Not before: the task may end while another of its threads still adds records. The listener of
+    // a
+    // task that has ended is called at once.
+    context.addTaskCompletionListener(ended -> {
+      close();
+    });
     return new Sorted();
   }
 
-  private void add(Object key, Object value) throws IOException {
+  private void add(Object key, Object value) {
     if (count == keys.length) {
       if (count == CHUNK_RECORDS) {
         endChunk();
@@ -138,31 +151,42 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
     values[count] = value;
     count++;
     records++;
-    bytes += sizes.bytesOfLast(keys, values, count);
-    if (bytes >= freeBytes + acquiredBytes || bytes >= mostBytes || records > mostRecords) {
-      growOrSpill();
+    bytes += sizes.change(keys, values, count);
+    if (records > mostRecords || bytes > mostBytes) {
+      spillAll();
+    } else if (records % RECORDS_OF_CHECK == 0 && bytes >= freeBytes + acquiredBytes) {
+      // As Spark's sorter does, for twice what the records take now.
+      acquiredBytes += acquireMemory(2 * bytes - freeBytes - acquiredBytes);
+      if (bytes >= freeBytes + acquiredBytes) {
+        spillAll();
+      }
     }
   }
 
   private void endChunk() {
-    if (count > 0) {
-      chunks.add(new Run.InMemory(keys, values, chunkSort.sort(keys, count), count));
-      count = 0;
-      sizes.startChunk();
+    if (count == 0) {
+      return;
     }
+    Run.InMemory chunk = new Run.InMemory(keys, values, chunkSort.sort(keys, count), count);
+    if (lastChunk != null && ordering.compare(lastChunk.lastKey(), chunk.firstKey()) <= 0) {
+      lastChunk.continueWith(chunk);
+    } else {
+      chunks.add(chunk);
+    }
+    lastChunk = chunk;
+    count = 0;
+    sizes.startChunk();
   }
 
-  private void growOrSpill() throws IOException {
-    if (bytes < mostBytes && records <= mostRecords) {
-      // As Spark's sorter does, for twice what the records take now.
-      acquiredBytes += acquireMemory(2 * bytes - freeBytes - acquiredBytes);
-      if (bytes < freeBytes + acquiredBytes) {
-        return;
-      }
-    }
+  private void spillAll() {
     endChunk();
-    spill(new RunMerge(ordering, chunks), bytes);
+    try {
+      spill(new RunMerge(ordering, chunks), bytes);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
     forgetChunks();
+    sizes.startOver();
     records = 0;
     bytes = 0;
     releaseMemory();
@@ -171,6 +195,7 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
   /** Also of the chunk that was filled last, whose arrays still refer to its records. */
   private void forgetChunks() {
     chunks.clear();
+    lastChunk = null;
     keys = new Object[FIRST_CHUNK_RECORDS];
     values = new Object[FIRST_CHUNK_RECORDS];
   }
@@ -180,8 +205,7 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
     SpilledRun file = SpilledRun.write(env, serializer, inMemory);
     files.add(file);
     LOG.info(
-        "Task {} has written sorted records of some {} MiB to a file of {} MiB, as there is no more"
-            + " memory for them",
+        "Task {} has spilled sorted records of about {} MiB to a file of {} MiB",
         context.taskAttemptId(),
         estimatedBytes >> 20,
         file.lengthBytes() >> 20);
@@ -190,11 +214,15 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
     context.taskMetrics().incDiskBytesSpilled(file.lengthBytes());
   }
 
-  private synchronized void startMerge() throws IOException {
+  private synchronized void startMerge() {
     List<Run> runs = new ArrayList<>(files);
     runs.addAll(chunks);
     forgetChunks();
-    merge = new RunMerge(ordering, runs);
+    try {
+      merge = new RunMerge(ordering, runs);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
     context.taskMetrics().incPeakExecutionMemory(Math.max(peakBytes, bytes));
   }
 
@@ -212,7 +240,7 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
     if (!inMemory.isEmpty()) {
       List<Run> left = new ArrayList<>(merge.left());
       left.removeAll(inMemory);
-      merge = null; // if the records cannot be written, no others are handed out without them
+      merge = null; // if it fails, no other records are handed out
       spill(new RunMerge(ordering, inMemory), acquiredBytes);
       left.add(files.get(files.size() - 1));
       merge = new RunMerge(ordering, left);
@@ -228,18 +256,28 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
   }
 
   private synchronized int takeSome(Object[] toKeys, Object[] toValues) throws IOException {
-    if (merge == null) {
-      throw new IOException("records that were being spilled have been lost");
+    RunMerge from = merge;
+    if (from == null) {
+      throw new IllegalStateException("the sort has failed before, or its task has ended");
     }
-    return merge.take(toKeys, toValues);
+    merge = null; // if it fails, no other records are handed out
+    int taken = from.take(toKeys, toValues);
+    merge = from;
+    return taken;
   }
 
   private synchronized void close() {
     merge = null;
     forgetChunks();
-    files.forEach(SpilledRun::close);
-    files.clear();
     releaseMemory();
+    for (SpilledRun file : files) {
+      try {
+        file.close();
+      } catch (RuntimeException e) {
+        LOG.warn("The stream of a file of spilled records could not be closed", e);
+      }
+    }
+    files.clear();
   }
 
   /** The records in order. Takes several small ones at a time, so that no lock is taken for each. */
@@ -251,8 +289,8 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
     private boolean ended;
 
     Sorted() {
-      long atHand = Math.min(MOST_RECORDS_AT_HAND, MOST_BYTES_AT_HAND / sizes.bytesOfOne());
-      keysAtHand = new Object[(int) Math.max(1, atHand)];
+      long atHand = MOST_BYTES_AT_HAND / Math.max(1, sizes.largestBytesOfOne());
+      keysAtHand = new Object[(int) Math.max(1, Math.min(MOST_RECORDS_AT_HAND, atHand))];
       valuesAtHand = new Object[keysAtHand.length];
     }
 
@@ -266,6 +304,7 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
       }
       try {
         next = 0;
+        end = 0;
         end = takeSome(keysAtHand, valuesAtHand);
       } catch (IOException e) {
         throw new UncheckedIOException(e);
@@ -284,6 +323,8 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
         throw new NoSuchElementException("no more records");
       }
       Product2<K, V> record = new Tuple2<>((K) keysAtHand[next], (V) valuesAtHand[next]);
+      keysAtHand[next] = null;
+      valuesAtHand[next] = null;
       next++;
       return record;
     }

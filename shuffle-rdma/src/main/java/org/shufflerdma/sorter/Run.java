@@ -2,14 +2,15 @@
 package org.shufflerdma.sorter;
 
 import java.io.IOException;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Records in the order of their keys, some of which are at hand at a time. Its owner is the sorter of one
+ * Records in the order of their keys, of which some at a time are at hand. Its owner is the sorter of one
  * task. Not thread-safe.
  */
 abstract class Run {
-  final Object[] keys;
-  final Object[] values;
+  Object[] keys;
+  Object[] values;
 
   /** The next record, and the end of those at hand. */
   int next;
@@ -28,8 +29,10 @@ abstract class Run {
    */
   abstract boolean fill() throws IOException;
 
-  /** Records in memory, all of which are at hand. */
+  /** The records of a chunk in memory, and of the chunks that continue it. */
   static final class InMemory extends Run {
+    private @Nullable InMemory following;
+
     /** Copies {@code count} records in the order of {@code positions}. */
     InMemory(Object[] keys, Object[] values, int[] positions, int count) {
       super(new Object[count], new Object[count]);
@@ -40,9 +43,31 @@ abstract class Run {
       end = count;
     }
 
+    Object firstKey() {
+      return keys[0];
+    }
+
+    Object lastKey() {
+      return keys[keys.length - 1];
+    }
+
+    /** Lets this run go on with a chunk none of whose keys is before those of this one. */
+    void continueWith(InMemory chunk) {
+      following = chunk;
+    }
+
     @Override
     boolean fill() {
-      return false;
+      InMemory chunk = following;
+      if (chunk == null) {
+        return false;
+      }
+      keys = chunk.keys;
+      values = chunk.values;
+      next = 0;
+      end = chunk.end;
+      following = chunk.following;
+      return true;
     }
   }
 }

@@ -7,7 +7,7 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * Merges runs by a tree of losers (Knuth, The Art of Computer Programming, volume 3, 5.4.1), which
+ * Merges runs with a loser tree (Knuth, The Art of Computer Programming, volume 3, 5.4.1), which
  * compares each record with one other for each level. Records with equal keys come in the order of their
  * runs. Not thread-safe.
  */
@@ -72,6 +72,7 @@ final class RunMerge {
     run.next += length;
     if (run.next == run.end && !run.fill()) {
       left.clear();
+      build();
     }
     return count + length;
   }

@@ -6,6 +6,7 @@ import java.io.File;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.executor.ShuffleWriteMetrics;
 import org.apache.spark.internal.config.package$;
@@ -153,16 +154,22 @@ final class SpilledRun extends Run implements AutoCloseable {
   }
 
   private void closeStream() {
-    if (stream != null) {
-      stream.close();
-      stream = null;
+    DeserializationStream open = stream;
+    stream = null;
+    if (open != null) {
+      open.close();
     }
   }
 
   @Override
   public void close() {
     segments.clear();
-    closeStream();
-    file.delete();
+    Arrays.fill(keys, null);
+    Arrays.fill(values, null);
+    try {
+      closeStream();
+    } finally {
+      file.delete();
+    }
   }
 }

@@ -18,7 +18,7 @@ class RecordSizesTest {
     for (int count = 1; count <= RECORDS; count++) {
       keys[count - 1] = "key";
       values[count - 1] = value.apply(count);
-      bytes += sizes.bytesOfLast(keys, values, count);
+      bytes += sizes.change(keys, values, count);
     }
     return bytes;
   }
@@ -36,10 +36,17 @@ class RecordSizesTest {
   }
 
   @Test
-  void whatAllRecordsReferToCountsOnceForASample() {
+  void sizesThatChangeAreEstimatedWithinATenth() {
+    int small = 5000;
+    long bytes = RECORDS * (2 * 4L + 16 + 100) + (RECORDS - small) * 10_000L;
+    assertThat(estimate(i -> new byte[i <= small ? 100 : 10_100]))
+        .isBetween(bytes * 9 / 10, bytes * 11 / 10);
+  }
+
+  @Test
+  void whatAllRecordsReferToCountsAsNothing() {
     byte[] large = new byte[10 << 20];
-    long ofItsOwn = RECORDS * 40L;
-    assertThat(estimate(i -> List.of(large, i)))
-        .isLessThan(ofItsOwn * 10 + RECORDS / 16L * large.length);
+    long ofItsOwn = RECORDS * (2 * 4L + 24 + 16); // two references, a list, and an integer
+    assertThat(estimate(i -> List.of(large, 1000 + i))).isBetween(ofItsOwn, 2 * ofItsOwn);
   }
 }

@@ -17,6 +17,9 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntFunction;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
@@ -196,18 +199,110 @@ class RecordSorterTest {
   }
 
   @Test
+  void recordsOfFilesAndOfMemoryComeInOrderAfterAnotherConsumerNeededTheMemory() {
+    Map<String, String> settings =
+        Map.of(MOST_RECORDS, "30000", "spark.shuffle.spill.initialMemoryThreshold", "100000");
+    SortingTask.run(settings, () -> {
+      List<Product2<Object, Object>> records = records(110_000, i -> random.nextInt(1000));
+      RecordSorter<Object, Object> sorter = sorter(natural());
+      Iterator<Product2<Object, Object>> sorted = sorter.sort(arriving(records));
+      List<Product2<Object, Object>> taken = new ArrayList<>();
+      for (int i = 0; i < 50_000; i++) {
+        taken.add(sorted.next());
+      }
+      assertThat(spill(sorter, new OtherConsumer(TaskContext.get()))).isPositive();
+      taken.addAll(all(sorted));
+      assertThat(taken).as("seed %d", seed).isEqualTo(sorted(records, natural()));
+    });
+  }
+
+  @Test
   void recordsThatArriveStayInMemoryWhenAnotherConsumerNeedsIt() {
-    SortingTask.run(PLENTY, () -> {
+    SortingTask.run(Map.of("spark.shuffle.spill.initialMemoryThreshold", "100000"), () -> {
       RecordSorter<Object, Object> sorter = sorter(natural());
       OtherConsumer other = new OtherConsumer(TaskContext.get());
       List<Product2<Object, Object>> records = records(100_000, i -> i);
       List<Long> freed = new ArrayList<>();
       Iterator<Product2<Object, Object>> watched = arriving(records).map(record -> {
         freed.add(spill(sorter, other));
+        assertThat(sorter.getUsed() > 0 || freed.size() < 50_000).isTrue();
         return record;
       });
       assertThat(all(sorter.sort(watched))).isEqualTo(records);
       assertThat(freed).hasSize(records.size()).containsOnly(0L);
+    });
+  }
+
+  @Test
+  void aTaskThatEndsWhileItsRecordsArriveInAnotherThreadLeavesNothing() {
+    Map<String, String> settings =
+        Map.of(MOST_RECORDS, "500", "spark.shuffle.spill.initialMemoryThreshold", "1000");
+    CountDownLatch ended = new CountDownLatch(1);
+    AtomicReference<RecordSorter<Object, Object>> used = new AtomicReference<>();
+    AtomicReference<Throwable> thrown = new AtomicReference<>();
+    List<Thread> threads = new ArrayList<>();
+    SortingTask.run(
+        settings,
+        () -> {
+          RecordSorter<Object, Object> sorter = sorter(natural());
+          used.set(sorter);
+          Iterator<Product2<Object, Object>> arriving = arriving(records(5000, i -> -i))
+              .map(record -> {
+                if (record._2().equals(1200)) {
+                  await(ended);
+                }
+                return record;
+              });
+          threads.add(new Thread(() -> {
+            try {
+              all(sorter.sort(arriving));
+            } catch (Throwable e) {
+              thrown.set(e);
+            }
+          }));
+          threads.get(0).start();
+        },
+        () -> {
+          ended.countDown();
+          join(threads.get(0));
+        });
+    assertThat(used.get()).isNotNull().extracting(RecordSorter::getUsed).isEqualTo(0L);
+    assertThat(thrown.get())
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("ended");
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static void join(Thread thread) {
+    try {
+      thread.join(60_000);
+      assertThat(thread.isAlive()).isFalse();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Test
+  void whatTheRecordsThrowAsTheyArrivePassesUnchangedAndLeavesNothing() {
+    SortingTask.run(Map.of(MOST_RECORDS, "500"), () -> {
+      IllegalStateException failure = new IllegalStateException("of a block");
+      Iterator<Product2<Object, Object>> arriving = arriving(records(5000, i -> i))
+          .map(record -> {
+            if (record._2().equals(1200)) {
+              throw failure;
+            }
+            return record;
+          });
+      assertThatThrownBy(() -> sorter(natural()).sort(arriving)).isSameAs(failure);
+      assertThat(SparkEnv.get().blockManager().diskBlockManager().getAllFiles().isEmpty())
+          .isTrue();
     });
   }
 
@@ -219,9 +314,11 @@ class RecordSorterTest {
     }
   }
 
+  /** 0.6 * (480 - 300) of the task, 5 that are free, and 32 records, with the last of which it is noticed. */
+  private static final long MOST_MIB = 108 + 5 + 33;
+
   @Test
   void recordsThatExceedTheMemoryOfTheTaskGoToFiles() {
-    // 0.6 * (480 - 300) MiB
     SortingTask.run(Map.of("spark.testing.memory", Integer.toString(480 << 20)), () -> {
       byte[] value = new byte[1 << 20];
       Iterator<Product2<Object, Object>> arriving = arriving(
@@ -237,7 +334,7 @@ class RecordSorterTest {
       assertThat(keys).hasSize(400).isSortedAccordingTo(natural());
       assertThat(TaskContext.get().taskMetrics().memoryBytesSpilled()).isGreaterThan(100L << 20);
       assertThat(TaskContext.get().taskMetrics().peakExecutionMemory())
-          .isBetween(5L << 20, 114L << 20);
+          .isBetween(5L << 20, MOST_MIB << 20);
     });
   }
 
@@ -349,8 +446,8 @@ class RecordSorterTest {
           (1.08 * necessary));
 
       calls[0] = 0;
-      all(sorter(ordering).sort(arriving(records(10_000, i -> i))));
-      assertThat(calls[0]).as("of records that arrive in order").isEqualTo(9999);
+      all(sorter(ordering).sort(arriving(records(count, i -> i))));
+      assertThat(calls[0]).as("of records that arrive in order").isEqualTo(count - 1);
     });
   }
 }

@@ -25,6 +25,11 @@ final class SortingTask {
 
   /** The task fails if memory is not given back at its end, and the test fails if a file is left. */
   static void run(Map<String, String> settings, Body body) {
+    run(settings, body, () -> {});
+  }
+
+  /** @param afterwards runs when the task has ended, and before the test looks for files */
+  static void run(Map<String, String> settings, Body body, Runnable afterwards) {
     SparkConf conf = new SparkConf(false)
         .setMaster("local[1]")
         .setAppName("sorting")
@@ -38,6 +43,7 @@ final class SortingTask {
       context
           .parallelize(List.of(0), 1)
           .foreach(one -> Objects.requireNonNull(BODY.get()).run());
+      afterwards.run();
       Seq<?> files = SparkEnv.get().blockManager().diskBlockManager().getAllFiles();
       assertThat(files.isEmpty()).as("no files are left: %s", files).isTrue();
     }

@@ -4,7 +4,7 @@ package org.apache.spark.shuffle.rdma
 import scala.reflect.ClassTag
 import scala.util.Random
 
-import org.apache.spark.{HashPartitioner, SparkContext, SparkEnv}
+import org.apache.spark.{HashPartitioner, InterruptibleIterator, SparkContext, SparkEnv}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSession
 
@@ -85,6 +85,17 @@ object Jobs {
 
   def sortByKey(context: SparkContext): Seq[Int] =
     pairs(context).sortByKey(ascending = true, 8).keys.collect().toSeq
+
+  /** The classes of the iterators from which reduce tasks take sorted records. */
+  def sorters(context: SparkContext): Seq[String] =
+    pairs(context)
+      .sortByKey(ascending = true, 8)
+      .mapPartitions { records =>
+        val sorted = records.asInstanceOf[InterruptibleIterator[_]].delegate
+        Iterator.single(sorted.getClass.getName)
+      }
+      .collect()
+      .toSeq
 
   /** 2,100 partitions, so that map statuses are of the highly compressed kind; some are read. */
   def manyPartitions(context: SparkContext): Seq[(Int, Long)] = someOf(summed(context, 2100))

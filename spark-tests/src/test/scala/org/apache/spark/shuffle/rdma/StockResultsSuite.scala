@@ -45,14 +45,26 @@ final class KryoRegistrationRequiredSuite
     "reduceByKey" -> Jobs.reduceByKey,
     "sortByKey" -> Jobs.sortByKey,
     "a shuffle of 2100 partitions" -> Jobs.manyPartitions)
+
+  test("the plugin's sorter sorts") {
+    assert(Jobs.sorters(cluster.context).forall(_.startsWith("org.shufflerdma.sorter.")))
+  }
 }
 
-/** Spark's block iterator asks for all blocks. */
-final class SparkIteratorSuite extends StockResultsSuite("spark.shuffle.rdma.reader" -> "spark") {
+/** Spark's block iterator asks for all blocks, and Spark's sorter sorts. */
+final class SparkIteratorSuite
+    extends StockResultsSuite(
+      "spark.shuffle.rdma.reader" -> "spark",
+      "spark.shuffle.rdma.sorter" -> "spark") {
   override protected def jobs: Map[String, SparkContext => Any] = Map(
     "groupByKey" -> Jobs.groupByKey,
+    "sortByKey" -> Jobs.sortByKey,
     "a job whose tasks end early" -> Jobs.endEarly,
     "a shuffle of 2100 partitions" -> Jobs.manyPartitions)
+
+  test("Spark's sorter sorts") {
+    assert(Jobs.sorters(cluster.context).forall(_.startsWith("org.apache.spark.util.")))
+  }
 }
 
 /** Blocks are verified by nobody. */
