@@ -32,7 +32,7 @@ enum JobShape {
       return () -> SortByKeyJobs.sort(spark, rows, Key::mix);
     }
   },
-  SORT_STRINGS("sortByKey of strings of some 16 characters, 8 maps, 8 reduces, lz4", true) {
+  SORT_STRINGS("sortByKey of strings of about 16 characters, 8 maps, 8 reduces, lz4", true) {
     @Override
     Job prepare(JavaSparkContext spark, String directory, long rows) {
       return () -> SortByKeyJobs.sort(spark, rows, number -> Long.toHexString(Key.mix(number)));
