@@ -152,9 +152,7 @@ void peer_release(struct peer *peer)
 		link = &(*link)->next;
 	*link = peer->next;
 	pthread_mutex_unlock(&engine->peer->lock);
-	for (int i = 0; i < KEY_BUCKETS; i++)
-		while (peer->files[i])
-			drop_file(peer, &peer->files[i]);
+	peer_forget_files(peer);
 	peer_table_unmap(peer->table);
 	free(peer);
 }
@@ -291,6 +289,14 @@ void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool r
 	note_use(peer, file);
 	peer->key_count++;
 	peer->file_count += fd >= 0;
+}
+
+void peer_forget_files(struct peer *peer)
+{
+	HOLD_LOCK(&peer->lock);
+	for (int i = 0; i < KEY_BUCKETS; i++)
+		while (peer->files[i])
+			drop_file(peer, &peer->files[i]);
 }
 
 /* Returns true if the region has changed since the peer passed its file. */

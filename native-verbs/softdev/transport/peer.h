@@ -48,5 +48,10 @@ int peer_file_fd(const struct peer_file *file);
 void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool right, int fd);
 /* Drops the files of regions that have changed since the files came. */
 void peer_files_revoke(struct peer *peer);
+/*
+ * Drops all that the peer has said of keys. Called when a connection ends, since the peer revokes a file only over the
+ * connections by which it has passed files; those that stay ask again.
+ */
+void peer_forget_files(struct peer *peer);
 
 #endif

@@ -40,8 +40,10 @@ static bool awaits_answer(const struct softdev_qp *qp)
 /* Called with qp->lock held. */
 void requester_forget_peer(struct softdev_qp *qp)
 {
-	if (qp->requester.peer)
+	if (qp->requester.peer) {
+		peer_forget_files(qp->requester.peer);
 		peer_release(qp->requester.peer);
+	}
 	qp->requester.peer = NULL;
 	qp->requester.state = REQUESTER_DOWN;
 	qp->requester.waits_for_key = false;
