@@ -56,9 +56,20 @@ record ExecutorProcess(String executorId, ProcessHandle process, Path control) {
     return process.isAlive();
   }
 
-  /** Returns whether its device has been opened and therefore listens for commands. */
+  /**
+   * Returns whether its device has been opened and therefore answers commands. The file of the socket
+   * alone does not tell, since it stays after a kill, and so does the process for a moment.
+   */
   boolean isListening() {
-    return isAlive() && Files.exists(control);
+    if (!isAlive() || !Files.exists(control)) {
+      return false;
+    }
+    try {
+      command("list");
+      return true;
+    } catch (IOException e) {
+      return false;
+    }
   }
 
   /** Sends the device a command; throws unless the answer is ok. */
