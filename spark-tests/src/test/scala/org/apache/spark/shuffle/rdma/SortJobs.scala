@@ -4,6 +4,7 @@ package org.apache.spark.shuffle.rdma
 import scala.collection.mutable.ArrayBuffer
 import scala.reflect.ClassTag
 import scala.util.Random
+import scala.util.hashing.{byteswap32, byteswap64}
 
 import org.apache.spark.{HashPartitioner, SparkContext, SparkEnv}
 import org.apache.spark.rdd.RDD
@@ -14,15 +15,16 @@ object SortJobs {
 
   /** A shuffle whose keys, order, skew and size are drawn from the seed. */
   def random(seed: Long)(context: SparkContext): Seq[String] = {
-    val random = new Random(seed)
+    // Neighbouring seeds, and numbers of records, have much the same first draws.
+    val random = new Random(byteswap64(seed))
+    val scrambler = random.nextInt()
     val different = 1 << random.nextInt(20)
     val skewed = random.nextBoolean()
     val number = (i: Int) => {
-      val drawn = new Random(seed * 31 + i).nextInt()
+      val drawn = byteswap32(scrambler + i)
       if (skewed && drawn % 4 != 0) 0 else Math.floorMod(drawn >> 2, different)
     }
-    val pick = random.nextInt(7)
-    pick match {
+    random.nextInt(7) match {
       case 0 => sorted(context, random, number)
       case 1 => sorted(context, random, i => number(i).toLong << 33)
       case 2 => sorted(context, random, i => s"key ${number(i)}")

@@ -35,6 +35,10 @@ final class SortedShuffleSuite extends OnRdmaCluster(SortedShuffleSuite.Settings
     }
   }
 
+  test("the plugin's sorter sorts") {
+    assert(Jobs.sorters(cluster.context).forall(_.startsWith("org.shufflerdma.sorter.")))
+  }
+
   test("tasks that stop early or fail leave no file of spilled records") {
     assert(SortJobs.cutShort(cluster.context, fails = false).forall(_ > 0))
     assert(SortJobs.temporaryFiles(cluster.context).isEmpty)
