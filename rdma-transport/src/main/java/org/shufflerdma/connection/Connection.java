@@ -259,8 +259,9 @@ public final class Connection {
     if (index != list.size - 1) {
       return false;
     }
-    checkOrder(list);
-    if (!retire(PendingReads.firstWrId(wrId), list)) {
+    boolean ended = retire(PendingReads.firstWrId(wrId), list);
+    checkOrder(list); // a break fails whatever has not ended
+    if (!ended) {
       return false;
     }
     if (status == WcStatus.SUCCESS) {
