@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs in a guest of bin/rxe: a small TeraSort of an ordinary user on rxe0, whose executors may lock too little memory
-# for a connection, or enough for connections but not for all map outputs. The result must be right, with TCP where the
-# limit requires it, and the executors' logs must name the limit and the remedy.
+# for a connection, or enough for connections but not for all map outputs, most of which are staged then. The result must
+# be right, with TCP where the limit requires it, and the executors' logs must name the limit and the remedy.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
@@ -68,11 +68,11 @@ mapfile -t jars < <(readlink -f "$SPARK_HOME"/jars/* "$SPARK_HOME"/conf/* "$EXAM
   "$BENCHMARKS_JAR" "$JAVA")
 open_to_all "$SPARK_HOME/work" "${jars[@]}"
 tcp='valid .* rdma_bytes=0 tcp_bytes=[1-9][0-9]* .* status=1$'
-both='valid .* rdma_bytes=[0-9]* tcp_bytes=[1-9][0-9]* .* status=[01]$'
+staged='valid .* rdma_bytes=[1-9][0-9]* tcp_bytes=[0-9]* .* status=[01]$'
 # shellcheck disable=SC2016
 check 32 "$tcp" 'the limit of locked memory is 32 KiB; raise it with `ulimit -l'
 # shellcheck disable=SC2016
-check 1536 "$both" 'the limit of locked memory is 1536 KiB; raise it with `ulimit -l'
+check 1536 "$staged" 'the limit of locked memory is 1536 KiB; raise it with `ulimit -l'
 if ! grep -qs 'read by RDMA over device rxe0' "$RXE_SHARED"/user-1536/executor-*; then
   echo "FAIL rxe0 does not open to a user"
   failed=1

@@ -20,8 +20,9 @@ import org.junit.jupiter.api.Test;
 final class ArchitectureTest {
   private static final Map<String, Set<String>> ARROWS = Map.of(
       "mapstatus", Set.of("location"),
-      "writer", Set.of("mapoutput", "mapstatus", "location"),
-      "reader", Set.of("fetch", "connection", "memory", "mapstatus", "location", "sorter"));
+      "writer", Set.of("mapoutput", "mapstatus", "location", "staging"),
+      "reader",
+          Set.of("fetch", "staging", "connection", "memory", "mapstatus", "location", "sorter"));
 
   private static final JavaClasses CLASSES = PackageArrows.classesOfThisModule();
 

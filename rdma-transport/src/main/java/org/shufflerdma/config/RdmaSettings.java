@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param maxRegisteredBytes null derives it from the limits of the executor
  * @param connectionsPerPeer null derives it from the device
  * @param poolBytes null derives it from what Spark's tasks fetch at a time
+ * @param stagingBytes null derives it from {@code maxRegisteredBytes}
  */
 public record RdmaSettings(
     String keyPrefix,
@@ -28,6 +29,7 @@ public record RdmaSettings(
     SorterMode sorter,
     @Nullable Long maxRegisteredBytes,
     @Nullable Long poolBytes,
+    @Nullable Long stagingBytes,
     boolean hugePages,
     boolean relaxedOrdering,
     int sendQueueDepth,
@@ -84,6 +86,7 @@ public record RdmaSettings(
         reader.read("sorter", ValueType.oneOf(SorterMode.class), "auto"),
         reader.read("maxRegisteredBytes", ValueType.autoOr(ValueType.bytes("1m", "64t")), "auto"),
         reader.read("poolBytes", ValueType.autoOr(ValueType.bytes("16m", "1t")), "auto"),
+        reader.read("stagingBytes", ValueType.autoOr(ValueType.bytes("0", "1t")), "auto"),
         reader.read("hugePages", ValueType.bool(), "true"),
         reader.read("relaxedOrdering", ValueType.bool(), "true"),
         reader.read("sendQueueDepth", ValueType.integer(16, 16384), "256"),

@@ -94,6 +94,11 @@ public final class Connection {
     return state;
   }
 
+  /** The TCP port at which the peer stages map outputs; 0 if it does not. */
+  public int stagingPort() {
+    return state.stagingPort();
+  }
+
   public int queuePairNumber() {
     return queuePair.number();
   }

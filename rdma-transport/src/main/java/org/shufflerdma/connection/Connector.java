@@ -88,6 +88,7 @@ final class Connector {
       queuePair = createQueuePair(peer, id);
       Handshake.Reply reply = shakeHands(peer, id, conversation, deadline);
       establish(peer, id, queuePair);
+      state.stagesAt(reply.stagingPort());
       Connection connection =
           new Connection(state, id, queuePair, pending, poller, stats, whenBroken, settings);
       return new Unverified(connection, conversation, reply);

@@ -22,13 +22,14 @@ import org.shufflerdma.crypto.HmacSha256;
  * reply, 68 bytes:
  *    0        1       2               4             20               28          32       36    68
  *   +--------+-------+---------------+-------------+----------------+-----------+--------+------+
- *   | version| flags | 0             | server nonce| canary address | canary key| 0      | MAC  |
+ *   | version| flags | 0             | server nonce| canary address | canary key| port   | MAC  |
  *   +--------+-------+---------------+-------------+----------------+-----------+--------+------+
  * rejection, 20 bytes:
  *   | version| code  | 0 (2)         | server nonce|
  * </pre>
  *
- * Both MACs are HMAC-SHA256 under a key derived from the application's secret and id. They cover
+ * The port is that of the server's TCP listener for control connections (see the package {@code staging}),
+ * or 0 if it has none. Both MACs are HMAC-SHA256 under a key derived from the application's secret and id. They cover
  * the role, the server's executor id, and every byte of the message before the MAC; the reply's
  * covers the client's nonce too. Immutable; any thread may call.
  */
@@ -63,7 +64,7 @@ final class Handshake {
   }
 
   /** The content of a verified reply. */
-  record Reply(long canaryAddress, int canaryRkey) {}
+  record Reply(long canaryAddress, int canaryRkey, int stagingPort) {}
 
   /** The content of a rejection, whose sender has not proved itself. */
   record Rejection(PeerFailure reason, Nonce serverNonce) {}
@@ -102,7 +103,7 @@ final class Handshake {
     ByteBuffer out = ByteBuffer.wrap(reply);
     out.put(VERSION).put((byte) 0).putShort((short) 0);
     serverNonce.write(out);
-    out.putLong(content.canaryAddress()).putInt(content.canaryRkey()).putInt(0);
+    out.putLong(content.canaryAddress()).putInt(content.canaryRkey()).putInt(content.stagingPort());
     seal(reply, SERVER_ROLE, serverExecutorId, clientNonce(request));
     return reply;
   }
@@ -123,7 +124,7 @@ final class Handshake {
       throw new NoConnectionException(
           server, PeerFailure.SECRET, "it does not know the application's secret");
     }
-    return new Reply(in.getLong(), in.getInt());
+    return new Reply(in.getLong(), in.getInt(), in.getInt());
   }
 
   static byte[] rejection(PeerFailure reason, Nonce serverNonce) {

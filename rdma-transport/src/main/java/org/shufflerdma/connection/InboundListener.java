@@ -44,7 +44,7 @@ final class InboundListener {
   private final LocalIdentity identity;
   private final Nonce bootNonce;
   private final Handshake handshake;
-  private final Handshake.Reply canary;
+  private final Canary canary;
   private final ProtectionDomain domain;
   private final CompletionQueue idleQueue;
   private final QueuePairSetup setup;
@@ -66,6 +66,7 @@ final class InboundListener {
     }
   };
 
+  private volatile int stagingPort;
   private volatile boolean closed;
   private volatile @Nullable ConnectionId listenId;
 
@@ -74,7 +75,7 @@ final class InboundListener {
       LocalIdentity identity,
       Nonce bootNonce,
       Handshake handshake,
-      Handshake.Reply canary,
+      Canary canary,
       ProtectionDomain domain,
       CompletionQueue idleQueue,
       QueuePairSetup setup,
@@ -99,6 +100,11 @@ final class InboundListener {
     listenId = bound;
     loop.handle(bound, this::onListenerEvent);
     bound.listen(BACKLOG);
+  }
+
+  /** Peers that connect from now on learn where this process stages map outputs. */
+  void tellStagingPort(int port) {
+    stagingPort = port;
   }
 
   int connections() {
@@ -185,7 +191,11 @@ final class InboundListener {
     QueuePair queuePair = id.createQueuePair(domain, idleQueue, idleQueue, SERVES_ONLY);
     Inbound connection = new Inbound(id, queuePair);
     try {
-      byte[] reply = handshake.reply(request, identity.executorId(), bootNonce, canary);
+      byte[] reply = handshake.reply(
+          request,
+          identity.executorId(),
+          bootNonce,
+          new Handshake.Reply(canary.address(), canary.rkey(), stagingPort));
       connection.accept(reply, event.responderResources());
     } catch (VerbsException | RuntimeException e) {
       LOG.warn(

@@ -30,6 +30,7 @@ final class PeerState {
   private long usedNs = System.nanoTime();
 
   private volatile @Nullable InetSocketAddress tcpAddress;
+  private volatile int stagingPort;
 
   PeerState(PeerId peer, int channels, CircuitBreaker breaker) {
     this.peer = peer;
@@ -49,6 +50,15 @@ final class PeerState {
   @Nullable
   InetSocketAddress tcpAddress() {
     return tcpAddress;
+  }
+
+  /** The peer has told at which TCP port it stages map outputs; 0 if it does not. */
+  void stagesAt(int port) {
+    stagingPort = port;
+  }
+
+  int stagingPort() {
+    return stagingPort;
   }
 
   /** A request for the peer has come: it is not forgotten for a while. */

@@ -135,6 +135,15 @@ public final class RdmaTransport implements AutoCloseable {
     return settings;
   }
 
+  /**
+   * Has peers that connect from now on learn where this process stages map outputs.
+   *
+   * @param port of TCP at the address of {@link #endpoint}; 0 for nowhere
+   */
+  public void tellStagingPort(int port) {
+    listener.tellStagingPort(port);
+  }
+
   public int inboundConnections() {
     return listener.connections();
   }

@@ -95,16 +95,7 @@ record TransportOpener(
 
     // The side that peers connect to.
     InboundListener listener = new InboundListener(
-        settings,
-        identity,
-        bootNonce,
-        handshake,
-        new Handshake.Reply(canary.address(), canary.rkey()),
-        domain,
-        idleQueue,
-        setup,
-        loop,
-        closer,
+        settings, identity, bootNonce, handshake, canary, domain, idleQueue, setup, loop, closer,
         stats);
     acquired.keep(listener::close);
 

@@ -7,14 +7,15 @@ import java.util.List;
 import org.shufflerdma.config.RdmaSettings;
 
 /**
- * What an executor may keep registered on a device, and for what. Both parts together are {@code
+ * What an executor may keep registered on a device, and for what. The parts together are {@code
  * maxRegisteredBytes}.
  *
  * @param outputBytes map outputs and their descriptors
+ * @param stagingBytes chunks in which outputs that are not registered are staged for readers
  * @param poolBytes fetch buffers
  * @param reason where the sum comes from
  */
-public record MemoryPlan(long outputBytes, long poolBytes, String reason) {
+public record MemoryPlan(long outputBytes, long stagingBytes, long poolBytes, String reason) {
   private static final long MIB = 1 << 20;
 
   /**
@@ -26,6 +27,11 @@ public record MemoryPlan(long outputBytes, long poolBytes, String reason) {
 
   /** Below this, half of all may be fetch buffers instead of a quarter. */
   private static final long SMALL_POOL_BYTES = 64 * MIB;
+
+  private static final long MOST_STAGING_BYTES = 1L << 30;
+
+  /** One part in so many is for staging. */
+  private static final int STAGING_SHARE = 8;
 
   private static final long LEAST_BYTES = 64 << 10;
 
@@ -58,7 +64,11 @@ public record MemoryPlan(long outputBytes, long poolBytes, String reason) {
         : poolSet;
     long poolShare = Math.max(all.bytes() / 4, Math.min(all.bytes() / 2, SMALL_POOL_BYTES));
     pool = Math.min(pool, poolSet == null ? poolShare : all.bytes() / 2);
-    return new MemoryPlan(all.bytes() - pool, pool, all.reason());
+    Long stagingSet = settings.stagingBytes();
+    long staging = Math.min(
+        stagingSet == null ? Math.min(all.bytes() / STAGING_SHARE, MOST_STAGING_BYTES) : stagingSet,
+        (all.bytes() - pool) / 2);
+    return new MemoryPlan(all.bytes() - pool - staging, staging, pool, all.reason());
   }
 
   /** Returns the part of its memory that this executor can spare for registration. */
@@ -100,8 +110,14 @@ public record MemoryPlan(long outputBytes, long poolBytes, String reason) {
   /** Returns the text for the log. */
   @Override
   public String toString() {
-    return "%s may be registered (%s): %s of map outputs and descriptors, %s of fetch buffers"
-        .formatted(text(outputBytes + poolBytes), reason, text(outputBytes), text(poolBytes));
+    return ("%s may be registered (%s): %s of map outputs and descriptors, %s for staging others,"
+            + " %s of fetch buffers")
+        .formatted(
+            text(outputBytes + stagingBytes + poolBytes),
+            reason,
+            text(outputBytes),
+            text(stagingBytes),
+            text(poolBytes));
   }
 
   private static String text(long bytes) {

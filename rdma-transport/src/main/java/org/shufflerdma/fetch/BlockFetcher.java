@@ -12,6 +12,7 @@ import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.location.DescriptorSeal;
+import org.shufflerdma.staging.StagingClients;
 import org.shufflerdma.verbs.PortInfo;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -39,7 +40,16 @@ public final class BlockFetcher implements AutoCloseable {
   private final DescriptorReader descriptors;
   private volatile boolean closed;
 
+  /** One that has no blocks staged. */
   public BlockFetcher(RdmaTransport transport, FetchSettings settings) {
+    this(transport, null, settings);
+  }
+
+  /**
+   * @param staging connects to where peers stage map outputs; it remains its owner's, who closes it later
+   */
+  public BlockFetcher(
+      RdmaTransport transport, @Nullable StagingClients staging, FetchSettings settings) {
     this.workers = Workers.pool("rdma-fetch", settings.threads());
     this.connectors = connectors(settings.threads(), workers);
     this.context = new FetchContext(
@@ -57,6 +67,7 @@ public final class BlockFetcher implements AutoCloseable {
             transport.settings().readsPerList(),
             maxReadBytes(transport),
             Math.min(SHARED_BUFFER_BYTES, transport.buffers().slabBytes())),
+        staging,
         transport.settings().progressTimeoutMs(),
         settings.poolWaitMs(),
         settings.leaseMs());

@@ -33,6 +33,12 @@ final class ConnectAttempt {
     return ended;
   }
 
+  /** Why the attempt has failed; null if it has not. Valid once it has ended. */
+  @Nullable
+  Throwable refusal() {
+    return refusal;
+  }
+
   /** Throws the reason for which the attempt has failed, if it has. */
   void throwRefusal() throws NoConnectionException {
     if (refusal instanceof NoConnectionException known) {

@@ -5,12 +5,22 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The address of the descriptor of one map output in a peer's memory, and what the descriptor must
- * contain.
+ * contain; or the name of a map output that has none, as it is not registered.
  *
+ * @param address 0 if there is no descriptor
  * @param partitions number of partitions of the shuffle, which fixes where the entries lie
  */
 public record DescriptorRef(
     long address, int rkey, long generation, int shuffleId, long mapId, int partitions) {
+  /** An output of which the peer has registered nothing, so that it must be staged. */
+  public static DescriptorRef unregistered(int shuffleId, long mapId, int partitions) {
+    return new DescriptorRef(0, 0, 0, shuffleId, mapId, partitions);
+  }
+
+  public boolean isRegistered() {
+    return address != 0;
+  }
+
   // Written out, because those of a record are linked at run time, at a cost to each new executor.
   @Override
   public boolean equals(@Nullable Object other) {

@@ -58,6 +58,7 @@ public final class DirectFetch implements AutoCloseable {
   private final ReadWindow window;
   private final TaskConnections connections;
   private final ListPoster poster;
+  private final StagedPoster stager;
   private final Runnable whileWaiting;
   private final long total;
   private long handedOut;
@@ -90,6 +91,7 @@ public final class DirectFetch implements AutoCloseable {
         window,
         left,
         this::wake);
+    this.stager = new StagedPoster(context, buffers, window, left, this::queue, this::wake);
     this.whileWaiting = whileWaiting;
   }
 
@@ -118,6 +120,7 @@ public final class DirectFetch implements AutoCloseable {
 
   private boolean findNext() throws InterruptedException {
     giveUpBytes();
+    stager.advanceIfWoken();
     while (true) {
       if (closed) {
         throw new IllegalStateException("the task has ended");
@@ -171,6 +174,11 @@ public final class DirectFetch implements AutoCloseable {
       throw new IllegalStateException("no block has been taken");
     }
     return bytes;
+  }
+
+  /** Whether the owner has staged that block, as it is not registered. */
+  public boolean isStaged() {
+    return taken() instanceof StagedSlot;
   }
 
   private ReadSlot taken() {
@@ -229,7 +237,7 @@ public final class DirectFetch implements AutoCloseable {
     context.poller().expect();
     try {
       context.poller().poll();
-      if (!window.hasTold()) { // another wait may have used up the wake-up
+      if (!window.hasReady()) { // another wait may have used up the wake-up
         LockSupport.parkNanos(this, WAIT_NS);
       }
     } finally {
@@ -248,7 +256,7 @@ public final class DirectFetch implements AutoCloseable {
       place = slot.take();
       int block = slot.block(place);
       try {
-        if (isRight(slot, block)) {
+        if (slot.isRight(place)) {
           context.stats().blocksDelivered.increment();
           context.stats().bytesDelivered.add(slot.lengthBytes(place));
           bytes = slot.buffer().slice(slot.offset(place), slot.lengthBytes(place));
@@ -271,16 +279,9 @@ public final class DirectFetch implements AutoCloseable {
     return false;
   }
 
-  private boolean isRight(ReadSlot slot, int block) {
-    PeerBlocks peer = slot.peer;
-    BlockVerifier verifier = new BlockVerifier(
-        peer.descriptor(block), peer.startPartition(block), peer.endPartition(block));
-    verifier.update(slot.bytes(place));
-    return verifier.isComplete();
-  }
-
   /** Takes a slot whose READs have been carried out; null if there is none yet. */
-  private @Nullable ReadSlot takeRead() {
+  private @Nullable ReadSlot takeRead() throws InterruptedException {
+    stager.advance();
     ReadSlot slot;
     while ((slot = pollTold()) != null) {
       slot.peer.readNs += slot.readNs();
@@ -332,11 +333,16 @@ public final class DirectFetch implements AutoCloseable {
   private void repeat(PeerBlocks peer, int block, TcpReason reason, IOException cause) {
     if (peer.repeat(block)) {
       context.stats().retries.increment();
-      if (!peers.contains(peer)) {
-        peers.add(peer);
-      }
+      queue(peer);
     } else {
       left.add(peer, block, reason, cause);
+    }
+  }
+
+  /** The peer has a block to be posted or staged again. */
+  private void queue(PeerBlocks peer) {
+    if (!peers.contains(peer)) {
+      peers.add(peer);
     }
   }
 
@@ -354,7 +360,7 @@ public final class DirectFetch implements AutoCloseable {
       try {
         outcome = postFrom(peer);
       } finally {
-        if (peer.hasMore()) {
+        if (peer.hasMore() || peer.hasMoreToStage()) {
           peers.add(peer);
         }
       }
@@ -369,7 +375,7 @@ public final class DirectFetch implements AutoCloseable {
   }
 
   private boolean holdsBuffers() {
-    return current != null || !window.isEmpty();
+    return current != null || window.holdsBuffers();
   }
 
   private ListPoster.Outcome postFrom(PeerBlocks peer) throws InterruptedException {
@@ -379,7 +385,7 @@ public final class DirectFetch implements AutoCloseable {
         return ListPoster.Outcome.NOT_NOW;
       }
       Connection connection = connections.to(peer);
-      return connection == null ? ListPoster.Outcome.NOT_NOW : poster.post(peer, connection);
+      return connection == null ? ListPoster.Outcome.NOT_NOW : postFrom(peer, connection);
     } catch (ReadsFailedException e) {
       afterFailure(peer, e);
     } catch (NoConnectionException e) {
@@ -391,6 +397,15 @@ public final class DirectFetch implements AutoCloseable {
       left.addAll(peer, TcpReason.INTERNAL, e);
     }
     return ListPoster.Outcome.NOT_NOW;
+  }
+
+  private ListPoster.Outcome postFrom(PeerBlocks peer, Connection connection)
+      throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
+    ListPoster.Outcome outcome =
+        peer.hasMore() ? poster.post(peer, connection) : ListPoster.Outcome.NOT_NOW;
+    return outcome != ListPoster.Outcome.POSTED && peer.hasMoreToStage()
+        ? stager.ask(peer, connection)
+        : outcome;
   }
 
   private void afterRefusal(PeerBlocks peer, NoConnectionException refusal) {

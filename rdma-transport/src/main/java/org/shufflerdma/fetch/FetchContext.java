@@ -4,6 +4,7 @@ package org.shufflerdma.fetch;
 import java.util.List;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.connection.CompletionPoller;
@@ -16,10 +17,12 @@ import org.shufflerdma.connection.ReadCompletion;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.memory.BufferPool;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.staging.StagingClients;
 
 /**
  * The objects and limits that all fetches of one fetcher share.
  *
+ * @param staging null if this fetcher has no blocks staged
  * @param lanes run the steps of a fetch, which may block, for as long as a sink takes to write; they
  *     run every step, also while closing
  * @param connects run the attempts to connect of tasks, all of which have deadlines, like {@code lanes}
@@ -36,6 +39,7 @@ record FetchContext(
     BooleanSupplier closed,
     FetchStats stats,
     ReadPlan.Limits planLimits,
+    @Nullable StagingClients staging,
     int progressTimeoutMs,
     int poolWaitMs,
     int leaseMs) {

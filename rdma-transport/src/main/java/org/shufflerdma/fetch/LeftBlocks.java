@@ -24,10 +24,18 @@ final class LeftBlocks {
     add(peer, number, reason, cause);
   }
 
-  /** Leaves all blocks of a peer that are still to be posted. */
+  /** Leaves all blocks of a peer that are still to be posted or staged. */
   void addAll(PeerBlocks peer, TcpReason reason, Throwable cause) {
     while (peer.hasMore()) {
       add(peer, peer.take(), reason, cause);
+    }
+    addAllToStage(peer, reason, cause);
+  }
+
+  /** Leaves all blocks of a peer that are still to be staged. */
+  void addAllToStage(PeerBlocks peer, TcpReason reason, Throwable cause) {
+    while (peer.hasMoreToStage()) {
+      add(peer, peer.takeToStage(), reason, cause);
     }
   }
 

@@ -64,7 +64,7 @@ final class ListPoster {
     Deadline postBy = context.progressDeadline();
     while (locate(peer, connection, postBy)) {
       int most = Math.min(window.blocksOf(peer), MAX_BLOCKS_OF_A_LIST);
-      ReadSlot slot = new ReadSlot(peer, most, wake);
+      RegisteredSlot slot = new RegisteredSlot(peer, most, wake);
       boolean posted = false;
       try {
         plan(slot, most);
@@ -100,7 +100,7 @@ final class ListPoster {
   }
 
   /** Takes up to {@code most} blocks of the peer, as far as they are known and the limits allow. */
-  private void plan(ReadSlot slot, int most) {
+  private void plan(RegisteredSlot slot, int most) {
     PeerBlocks peer = slot.peer;
     while (peer.hasMore() && slot.blocks() < most) {
       int block = peer.peek();
@@ -171,7 +171,7 @@ final class ListPoster {
     }
   }
 
-  private static boolean post(Connection connection, ReadSlot slot, Deadline postBy)
+  private static boolean post(Connection connection, RegisteredSlot slot, Deadline postBy)
       throws NoConnectionException, TimeoutException, InterruptedException {
     return FetchContext.post(connection, slot.reads(), slot.buffer(), slot, slot.lease(), postBy);
   }

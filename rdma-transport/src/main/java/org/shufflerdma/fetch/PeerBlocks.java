@@ -32,6 +32,11 @@ public final class PeerBlocks {
   private final BitSet repeated = new BitSet();
   private final BitSet dropped = new BitSet();
 
+  /** Blocks that are not to be read from where they are registered, and those of them to be asked for. */
+  private final BitSet staged = new BitSet();
+
+  private final Queue<Integer> toStage = new ArrayDeque<>();
+
   int blocksInFlight;
   long readNs;
 
@@ -40,6 +45,16 @@ public final class PeerBlocks {
 
   /** Connections that were asked for since a list was read. */
   int connections;
+
+  /** Control connections that were asked for, or have ended, since a block was staged. */
+  int controlConnections;
+
+  /** The attempt to make a control connection whose outcome the task wants to know. */
+  @Nullable
+  ConnectAttempt controlAttempt;
+
+  /** Since when the task has waited for a credit of the peer; 0 if it does not. */
+  long waitsForCreditSinceNs;
 
   /** Whether the task has asked for a connection to the peer beside the first one. */
   boolean furtherWanted;
@@ -75,6 +90,10 @@ public final class PeerBlocks {
     outputs[size] = output;
     startPartitions[size] = startPartition;
     endPartitions[size] = endPartition;
+    if (!output.isRegistered()) {
+      dropped.set(size);
+      stage(size);
+    }
     size++;
   }
 
@@ -151,6 +170,21 @@ public final class PeerBlocks {
     }
   }
 
+  /** Has a block that is not to be posted any more staged by its owner. */
+  void stage(int block) {
+    staged.set(block);
+    toStage.add(block);
+  }
+
+  boolean hasMoreToStage() {
+    return !toStage.isEmpty();
+  }
+
+  /** Takes the next block to be staged. There must be one. */
+  int takeToStage() {
+    return toStage.remove();
+  }
+
   /** Takes a block out of those to be posted. */
   void drop(int block) {
     if (!toRepeat.remove(block) && block >= neverPosted) {
@@ -160,7 +194,7 @@ public final class PeerBlocks {
 
   /** Puts a block back that has been taken but not posted. */
   void putBack(int block) {
-    toRepeat.add(block);
+    (staged.get(block) ? toStage : toRepeat).add(block);
   }
 
   /** Has the block read once more; false if that has been done. */
@@ -170,7 +204,7 @@ public final class PeerBlocks {
       return false;
     }
     repeated.set(block);
-    toRepeat.add(block);
+    putBack(block);
     return true;
   }
 }

@@ -4,6 +4,7 @@ package org.shufflerdma.fetch;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Iterator;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -65,8 +66,8 @@ final class ReadWindow {
   /** The slot has been posted. */
   void add(ReadSlot slot) {
     slots.add(slot);
-    bytes += slot.totalBytes();
-    slot.peer.blocksInFlight += slot.blocks();
+    bytes += slot.bytesInFlight();
+    slot.peer.blocksInFlight += slot.blocksInFlight();
   }
 
   /** Takes out a slot whose outcome has been told; null if there is none. */
@@ -76,16 +77,40 @@ final class ReadWindow {
       ReadSlot slot = each.next();
       if (slot.isTold()) {
         each.remove();
-        bytes -= slot.totalBytes();
-        slot.peer.blocksInFlight -= slot.blocks();
+        hasLeft(slot);
         return slot;
       }
     }
     return null;
   }
 
-  boolean hasTold() {
-    return slots.stream().anyMatch(ReadSlot::isTold);
+  /** Takes out a slot of which nothing comes. */
+  void remove(ReadSlot slot) {
+    if (slots.remove(slot)) {
+      hasLeft(slot);
+    }
+  }
+
+  private void hasLeft(ReadSlot slot) {
+    bytes -= slot.bytesInFlight();
+    slot.peer.blocksInFlight -= slot.blocksInFlight();
+  }
+
+  /** Whether the task has something to do for one of the slots. */
+  boolean hasReady() {
+    return slots.stream().anyMatch(ReadSlot::isReady);
+  }
+
+  boolean holdsBuffers() {
+    return slots.stream().anyMatch(ReadSlot::hasBuffer);
+  }
+
+  /** The slots that are being staged; those of which nothing comes may be removed meanwhile. */
+  List<StagedSlot> staged() {
+    return slots.stream()
+        .filter(StagedSlot.class::isInstance)
+        .map(StagedSlot.class::cast)
+        .toList();
   }
 
   /** Gives up all slots: only the device holds their buffers from then on. */

@@ -14,8 +14,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Makes one output after the other known to the device, and takes it back, within the budget of the
- * arena in which the descriptors stand. Which output has its turn, and which one makes room, is its
- * owner's to decide. Any thread may call; two calls never have the same output.
+ * arena in which the descriptors stand. Any thread may call; two calls never have the same output.
  */
 final class OutputRegistrar {
   private static final Logger LOG = LoggerFactory.getLogger(OutputRegistrar.class);
@@ -37,16 +36,17 @@ final class OutputRegistrar {
     this.pause = new RegistrationPause(nanoClock);
   }
 
-  /** Refuses an output that could never be registered, and every output while registrations fail. */
+  /** Refuses an output for which there is no room, and every output while registrations fail. */
   void admit(long lengthBytes) throws NotPublishedException {
     pause.refuseWhilePaused();
-    long forOutputs = bytesForOutputs();
-    if (RegistrationBudget.pages(lengthBytes) > forOutputs) {
-      throw new NotPublishedException(
-          UnpublishedReason.BUDGET,
-          "its " + lengthBytes + " bytes are more than the " + forOutputs
-              + " that may be registered beside the descriptors: " + budget);
+    if (RegistrationBudget.pages(lengthBytes) > budget.limitBytes() - budget.usedBytes()) {
+      throw noRoom(lengthBytes);
     }
+  }
+
+  private NotPublishedException noRoom(long lengthBytes) {
+    return new NotPublishedException(
+        UnpublishedReason.BUDGET, "there is no room for its " + lengthBytes + " bytes: " + budget);
   }
 
   /** Writes the descriptor of an output that nobody can read yet. */
@@ -65,13 +65,11 @@ final class OutputRegistrar {
     }
   }
 
-  /** Takes the output's bytes from the budget; returns false if there is no room for them. */
-  boolean tryTake(PublishedOutput output) {
-    return budget.tryTake(output.lengthBytes());
-  }
-
-  /** Registers an output whose bytes have been taken from the budget. */
+  /** Registers an output, for which it takes room in the budget. */
   void register(PublishedOutput output) throws NotPublishedException {
+    if (!budget.tryTake(output.lengthBytes())) {
+      throw noRoom(output.lengthBytes());
+    }
     try {
       output.register(domain);
       pause.note(true);
@@ -84,39 +82,20 @@ final class OutputRegistrar {
     }
   }
 
-  /** Ends the registration; returns whether the bytes may be given back to the budget. */
-  boolean release(PublishedOutput output) {
+  /** Ends the registration, if there is one, and gives its room back. */
+  void release(PublishedOutput output) {
     try {
-      return output.release();
+      if (output.release()) {
+        budget.giveBack(output.lengthBytes());
+        registeredBytes.addAndGet(-output.lengthBytes());
+      }
     } catch (IOException e) {
       LOG.error("Leaking {} bytes that could not be given back", output.lengthBytes(), e);
-      return false;
     }
-  }
-
-  /** Gives the bytes of a released output back to the budget. */
-  void giveBack(PublishedOutput output) {
-    budget.giveBack(output.lengthBytes());
-    registeredBytes.addAndGet(-output.lengthBytes());
-  }
-
-  /** Returns the bytes of the budget that descriptors leave to map outputs. */
-  long bytesForOutputs() {
-    return budget.limitBytes() - arena.registeredBytes();
-  }
-
-  long freeBytes() {
-    return budget.limitBytes() - budget.usedBytes();
   }
 
   /** Returns the registered bytes of map outputs, without those of their descriptors. */
   long registeredBytes() {
     return registeredBytes.get();
-  }
-
-  /** Describes the budget for log lines. */
-  @Override
-  public String toString() {
-    return budget.toString();
   }
 }

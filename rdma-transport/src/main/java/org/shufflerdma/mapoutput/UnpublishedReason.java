@@ -22,6 +22,14 @@ public enum UnpublishedReason {
   /** A defect of this code. */
   INTERNAL;
 
+  /** Whether the output itself is there, and only could not be registered or located. */
+  public boolean isOfRegistration() {
+    return switch (this) {
+      case BUDGET, REGISTRATION, CHECKSUMS, CARRIER -> true;
+      case REMOVED, FILE_CHANGED, CLOSED, INTERNAL -> false;
+    };
+  }
+
   /** Returns the name for counters, for example {@code file-changed}. */
   public String label() {
     return name().toLowerCase(Locale.ROOT).replace('_', '-');

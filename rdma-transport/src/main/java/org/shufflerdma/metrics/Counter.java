@@ -11,6 +11,9 @@ package org.shufflerdma.metrics;
 public enum Counter implements ReadCount {
   RDMA_BYTES("bytes"),
   RDMA_BLOCKS("blocks"),
+  /** Of those that RDMA brought. */
+  STAGED_BYTES("staged.bytes"),
+  STAGED_BLOCKS("staged.blocks"),
   MISSED_BLOCKS("misses"),
   TCP_BYTES("tcp.bytes"),
   TCP_BLOCKS("tcp.blocks"),

@@ -37,6 +37,8 @@ public enum TcpReason implements ReadCount {
   RESOURCES,
   /** Its owner withdrew the map output to make room for others, or has no room for it yet. */
   WITHDRAWN,
+  /** The map output is not registered, and its owner does not stage it, or could not. */
+  STAGING,
   /** The bytes at the location are not, or no longer, the descriptor of this map output. */
   DESCRIPTOR,
   /** The peer refused access: the map output is gone. */

@@ -14,7 +14,7 @@ class HandshakeTest {
   private static final PeerId SERVER =
       new PeerId("server", new RdmaEndpoint("127.0.0.1", 4711, BOOT_NONCE));
   private static final byte[] CLIENT_NONCE = "twelve bytes".getBytes(StandardCharsets.UTF_8);
-  private static final Reply REPLY = new Reply(0x7F00_0000_1000L, -3);
+  private static final Reply REPLY = new Reply(0x7F00_0000_1000L, -3, 40_404);
 
   private static Handshake of(String appId, String secret) {
     return new Handshake(new LocalIdentity(appId, "any", secret.getBytes(StandardCharsets.UTF_8)));

@@ -30,7 +30,7 @@ import org.shufflerdma.verbs.TestDevice;
 @Timeout(60)
 class ImpostorTest {
   private static final Nonce NONCE = new Nonce(11, 22);
-  private static final Handshake.Reply CANARY = new Handshake.Reply(4096, 1);
+  private static final Handshake.Reply CANARY = new Handshake.Reply(4096, 1, 0);
 
   private RdmaTransport client;
   private EventChannel channel;

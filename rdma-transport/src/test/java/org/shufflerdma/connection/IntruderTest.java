@@ -149,7 +149,7 @@ class IntruderTest {
   void theOwnersProofCannotServeAsARequest() throws Exception {
     byte[] request = handshake.request(NONCE, peer);
     byte[] proof = handshake.reply(
-        request, "owner", peer.endpoint().bootNonce(), new Handshake.Reply(4096, 1));
+        request, "owner", peer.endpoint().bootNonce(), new Handshake.Reply(4096, 1, 0));
     assertThat(connect(Arrays.copyOf(proof, Handshake.REQUEST_BYTES))).isNotNull();
     byte[] patched = Arrays.copyOf(proof, Handshake.REQUEST_BYTES);
     System.arraycopy(request, 0, patched, 0, 24);

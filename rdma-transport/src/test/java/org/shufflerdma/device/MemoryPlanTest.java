@@ -68,7 +68,7 @@ class MemoryPlanTest {
   }
 
   private static void assertAll(MemoryPlan plan, long bytes, String reason) {
-    assertThat(plan.outputBytes() + plan.poolBytes()).isEqualTo(bytes);
+    assertThat(plan.outputBytes() + plan.stagingBytes() + plan.poolBytes()).isEqualTo(bytes);
     assertThat(plan.toString()).contains(reason);
   }
 
@@ -77,13 +77,15 @@ class MemoryPlanTest {
     MemoryPlan plan = MemoryPlan.of(settings("maxRegisteredBytes", "2g"), HOST, true);
     assertAll(plan, 2 * GIB, "app.rdma.maxRegisteredBytes=2048 MiB");
     assertThat(plan.poolBytes()).as("a quarter").isEqualTo(512 * MIB);
+    assertThat(plan.stagingBytes()).as("an eighth").isEqualTo(256 * MIB);
   }
 
   @Test
   void ofLittleHalfIsForFetchBuffers() {
     MemoryPlan plan = MemoryPlan.of(settings("maxRegisteredBytes", "16m"), HOST, true);
     assertThat(plan.poolBytes()).isEqualTo(8 * MIB);
-    assertThat(plan.outputBytes()).isEqualTo(8 * MIB);
+    assertThat(plan.stagingBytes()).isEqualTo(2 * MIB);
+    assertThat(plan.outputBytes()).isEqualTo(6 * MIB);
   }
 
   @Test
@@ -98,6 +100,17 @@ class MemoryPlanTest {
   void fetchBuffersThatAreSetAreAtMostHalf() {
     RdmaSettings settings = settings("maxRegisteredBytes", "1g", "poolBytes", "1g");
     assertThat(MemoryPlan.of(settings, HOST, true).poolBytes()).isEqualTo(512 * MIB);
+  }
+
+  @Test
+  void memoryForStagingThatIsSetIsAtMostHalfOfWhatFetchBuffersLeave() {
+    RdmaSettings large =
+        settings("maxRegisteredBytes", "1g", "poolBytes", "512m", "stagingBytes", "1g");
+    assertThat(MemoryPlan.of(large, HOST, true).stagingBytes()).isEqualTo(256 * MIB);
+    RdmaSettings none = settings("maxRegisteredBytes", "1g", "stagingBytes", "0");
+    assertThat(MemoryPlan.of(none, HOST, true).stagingBytes()).isZero();
+    assertThat(MemoryPlan.of(settings("maxRegisteredBytes", "1t"), HOST, true).stagingBytes())
+        .isEqualTo(GIB);
   }
 
   @Test

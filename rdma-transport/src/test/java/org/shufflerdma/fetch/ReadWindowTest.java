@@ -17,14 +17,14 @@ class ReadWindowTest {
   private final PeerBlocks peer =
       new PeerBlocks(new PeerId("peer", new RdmaEndpoint("192.0.2.1", 1, Nonce.random())), null);
 
-  private final List<ReadSlot> completed = new ArrayList<>();
+  private final List<RegisteredSlot> completed = new ArrayList<>();
   private final ReadWindow window = new ReadWindow(
-      new DirectFetch.Limits(1, 100, 1), () -> completed.forEach(ReadSlot::succeeded));
+      new DirectFetch.Limits(1, 100, 1), () -> completed.forEach(RegisteredSlot::succeeded));
 
-  private final List<ReadSlot> lists = List.of(list(), list());
+  private final List<RegisteredSlot> lists = List.of(list(), list());
 
-  private ReadSlot list() {
-    return new ReadSlot(peer, 1, () -> {});
+  private RegisteredSlot list() {
+    return new RegisteredSlot(peer, 1, () -> {});
   }
 
   @BeforeEach

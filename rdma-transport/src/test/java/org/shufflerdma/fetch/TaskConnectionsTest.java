@@ -35,6 +35,7 @@ class TaskConnectionsTest extends FetcherScene {
         () -> false,
         new FetchStats(),
         new ReadPlan.Limits(1, 1, 1),
+        null,
         progressTimeoutMs,
         200,
         60_000);

@@ -182,99 +182,18 @@ class MapOutputRegistryTest {
   }
 
   @Test
-  void theShuffleUnusedForLongestMakesRoomForANewOne() throws Exception {
-    try (MapOutputRegistry registry = registry(8, NO_GRACE)) {
+  void noRegisteredOutputMakesRoomForAnother() throws Exception {
+    try (MapOutputRegistry registry = registry(4, NO_GRACE)) {
       List<PublishedOutput> first = publish(registry, 1, 3);
-      List<PublishedOutput> second = publish(registry, 2, 3);
-      registry.use(1).close();
-      List<PublishedOutput> third = publish(registry, 3, 2);
+      assertRefused(registry, outputOf(2, 0, 2 * PAGE), UnpublishedReason.BUDGET);
+      List<PublishedOutput> second = publish(registry, 2, 1);
+      assertRefused(registry, outputOf(2, 1, PAGE), UnpublishedReason.BUDGET);
       assertThat(readable(first)).containsOnly(true);
-      assertThat(readable(second)).as("oldest first").containsExactly(false, false, true);
-      assertThat(readable(third)).containsOnly(true);
-      assertThat(registry.withdrawnForRoom()).isEqualTo(2);
-      await("regions are given back", () -> regions() == 6);
-    }
-  }
-
-  @Test
-  void manyTimesTheBudgetGoesThroughIt() throws Exception {
-    try (MapOutputRegistry registry = registry(8, NO_GRACE)) {
-      for (int shuffle = 0; shuffle < 20; shuffle++) {
-        List<PublishedOutput> outputs = publish(registry, shuffle, 2);
-        await("the last shuffle is readable", () -> !readable(outputs).contains(false));
-        assertThat(arena.budget().usedBytes())
-            .isLessThanOrEqualTo(arena.budget().limitBytes());
-        assertThat(regions()).isLessThanOrEqualTo(8);
-      }
-      assertThat(registry.withdrawnForRoom()).isGreaterThanOrEqualTo(40 - 8);
-    }
-  }
-
-  @Test
-  void outputWithoutRoomBecomesReadableWhenItsPredecessorsGraceIsOver() throws Exception {
-    try (MapOutputRegistry registry = registry(4, 3_000)) {
-      publish(registry, 1, 4);
-      List<PublishedOutput> second = publish(registry, 2, 4);
-      assertThat(readable(second)).as("nobody waited").contains(false);
-      assertThat(regions()).isLessThanOrEqualTo(4);
-      await("none waits", () -> registry.waiting() == 0);
       assertThat(readable(second)).containsOnly(true);
-      assertThat(regions()).isEqualTo(4);
-    }
-  }
-
-  @Test
-  void whatTasksHereUseIsNotWithdrawn() throws Exception {
-    try (MapOutputRegistry registry = registry(4, NO_GRACE)) {
-      List<PublishedOutput> first = publish(registry, 1, 4);
-      MapOutputRegistry.Use reader = registry.use(1);
-      List<PublishedOutput> second = publish(registry, 2, 2);
-      TimeUnit.MILLISECONDS.sleep(250); // time enough to do it wrong
-      assertThat(readable(first)).containsOnly(true);
-      assertThat(readable(second)).containsOnly(false);
-      assertThat(registry.waiting()).isEqualTo(2);
-      reader.close();
-      await("the second makes room", () -> !readable(second).contains(false));
-      assertThat(readable(first)).containsExactly(false, false, true, true);
-    }
-  }
-
-  @Test
-  void anOutputForWhichNoRoomCanBeMadeKeepsNoSmallerOneWaiting() throws Exception {
-    try (MapOutputRegistry registry = registry(8, NO_GRACE)) {
-      MapOutputRegistry.Use inUse = registry.use(1);
-      publish(registry, 1, 4);
-      MapOutputRegistry.Use reader = registry.use(2);
-      List<PublishedOutput> second = publish(registry, 2, 4);
-      PublishedOutput large = registry.publish(outputOf(3, 0, 6 * PAGE));
-      PublishedOutput small = registry.publish(outputOf(3, 1, PAGE));
-      assertThat(registry.waiting()).isEqualTo(2);
-      reader.close();
-      await("the small one is readable", small::isReadable);
-      assertThat(large.isReadable()).isFalse();
-      assertThat(readable(second)).containsExactly(false, true, true, true);
-      inUse.close();
-      await("the large one is readable", large::isReadable);
-    }
-  }
-
-  @Test
-  void aShuffleDoesNotMakeRoomForItself() throws Exception {
-    try (MapOutputRegistry registry = registry(4, NO_GRACE)) {
-      List<PublishedOutput> outputs = publish(registry, 1, 6);
-      assertThat(readable(outputs)).containsExactly(true, true, true, true, false, false);
-      assertThat(registry.withdrawnForRoom()).isZero();
-    }
-  }
-
-  @Test
-  void outputsThatWaitEndWithTheirShuffle() throws Exception {
-    try (MapOutputRegistry registry = registry(2, NO_GRACE)) {
-      publish(registry, 1, 4);
-      assertThat(registry.waiting()).isEqualTo(2);
       registry.removeShuffle(1);
-      assertThat(registry.waiting()).isZero();
-      await("all is given back", () -> arena.budget().usedBytes() == arenaBytes);
+      await("its room is given back", () -> registry.registeredBytes() == PAGE);
+      assertThat(readable(publish(registry, 3, 3))).containsOnly(true);
+      assertThat(regions()).isEqualTo(4);
     }
   }
 
@@ -306,18 +225,16 @@ class MapOutputRegistryTest {
   @Test
   void aShuffleIsRemovedWhileAnOutputOfItIsBeingRegistered() throws Exception {
     try (MapOutputRegistry registry = registry(2, NO_GRACE)) {
-      MapOutputRegistry.Use reader = registry.use(1);
-      publish(registry, 1, 2);
       HeldUpFile file = new HeldUpFile(outputOf(2, 1, PAGE));
-      registry.publish(file.output);
-      assertThat(registry.waiting()).isEqualTo(1);
-      reader.close();
-      registry.removeShuffle(1);
+      FutureTask<PublishedOutput> publication =
+          new FutureTask<>(() -> registry.publish(file.output));
+      new Thread(publication).start();
       file.awaitOpening();
       Thread removal = new Thread(() -> registry.removeShuffle(2));
       removal.start();
       await("the removal waits for nothing", () -> !removal.isAlive());
       file.mayBeOpened.countDown();
+      assertRefused(() -> resultOf(publication), UnpublishedReason.REMOVED);
       await("all is given back", () -> arena.budget().usedBytes() == arenaBytes);
       assertThat(regions()).isZero();
     }

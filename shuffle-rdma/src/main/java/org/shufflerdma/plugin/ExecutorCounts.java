@@ -45,10 +45,13 @@ final class ExecutorCounts {
     REGISTERED_BYTES("shuffle.rdma.registeredBytes"),
     PINNED_BYTES("shuffle.rdma.pinnedBytes"),
     PUBLISHED("shuffle.rdma.outputs.published"),
-    WAITING("shuffle.rdma.outputs.waiting"),
     DELETED_BYTES("shuffle.rdma.outputs.deletedBytes"),
-    WITHDRAWN("shuffle.rdma.outputs.withdrawn"),
     OUTPUT_BYTES("shuffle.rdma.outputs.registeredBytes"),
+    STAGING_REGISTERED("shuffle.rdma.staging.registeredBytes"),
+    STAGING_REQUESTS("shuffle.rdma.staging.requests"),
+    STAGING_BYTES("shuffle.rdma.staging.bytes"),
+    STAGING_REFUSED("shuffle.rdma.staging.refused"),
+    STAGING_PREEMPTED("shuffle.rdma.staging.preempted"),
     POOL_BYTES("shuffle.rdma.pool.registeredBytes"),
     POOL_LEASED("shuffle.rdma.pool.leasedBytes"),
     POOL_ZOMBIES("shuffle.rdma.pool.zombieBytes"),
@@ -83,10 +86,13 @@ final class ExecutorCounts {
         case REGISTERED_BYTES -> rdma.registeredBytes();
         case PINNED_BYTES -> rdma.pins() ? rdma.registeredBytes() : 0;
         case PUBLISHED -> outputs.published();
-        case WAITING -> outputs.waiting();
         case DELETED_BYTES -> outputs.deletedBytes();
-        case WITHDRAWN -> outputs.withdrawnForRoom();
         case OUTPUT_BYTES -> outputs.registeredBytes();
+        case STAGING_REGISTERED -> rdma.staging().registeredBytes();
+        case STAGING_REQUESTS -> rdma.staging().stats().requests.sum();
+        case STAGING_BYTES -> rdma.staging().stats().bytesStaged.sum();
+        case STAGING_REFUSED -> rdma.staging().stats().rangesRefused.sum();
+        case STAGING_PREEMPTED -> rdma.staging().stats().readersPreempted.sum();
         case POOL_BYTES -> pool.usage().registeredBytes();
         case POOL_LEASED -> pool.usage().leasedBytes();
         case POOL_ZOMBIES -> pool.usage().zombieBytes();

@@ -26,7 +26,10 @@ import org.shufflerdma.memory.RegistrationBudget;
 import org.shufflerdma.metrics.PhaseTimer;
 import org.shufflerdma.reader.LocationTable;
 import org.shufflerdma.reader.RdmaSource;
+import org.shufflerdma.staging.Staging;
+import org.shufflerdma.staging.StagingSettings;
 import org.shufflerdma.verbs.Provider;
+import org.shufflerdma.writer.CommittedFiles;
 import org.shufflerdma.writer.CommittedOutputPublisher;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -44,6 +47,7 @@ record RdmaStack(
     boolean pins,
     RegisteredArena arena,
     MapOutputRegistry registry,
+    Staging staging,
     CommittedOutputPublisher publisher,
     RdmaSource source,
     Acquired acquired)
@@ -172,8 +176,17 @@ record RdmaStack(
         new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
         settings.withdrawGraceMs(),
         System::nanoTime));
+    Staging staging = acquired.keep(Staging.open(
+        transport,
+        new CommittedFiles(env.blockManager().diskBlockManager()),
+        StagingSettings.of(
+            plan.stagingBytes(),
+            Runtime.getRuntime().availableProcessors(),
+            settings.connectTimeoutMs(),
+            settings.withdrawGraceMs())));
     RdmaSource source = acquired.keep(RdmaSource.open(
         transport,
+        staging.clients(),
         FetchSettings.of(Runtime.getRuntime().availableProcessors(), settings.withdrawGraceMs()),
         new LocationTable(env.mapOutputTracker())));
     CommittedOutputPublisher publisher = new CommittedOutputPublisher(
@@ -185,14 +198,17 @@ record RdmaStack(
             transport.endpoint().host(),
             transport.endpoint().port(),
             transport.endpoint().bootNonce().toHex()),
+        plan.stagingBytes() > 0,
         env.executorId());
-    return new RdmaStack(transport, plan, pins, arena, registry, publisher, source, acquired);
+    return new RdmaStack(
+        transport, plan, pins, arena, registry, staging, publisher, source, acquired);
   }
 
-  /** Returns the registered bytes of map outputs, their descriptors and fetch buffers. */
+  /** Returns the registered bytes of map outputs, their descriptors, staging and fetch buffers. */
   long registeredBytes() {
     return registry.registeredBytes()
         + arena.registeredBytes()
+        + staging.registeredBytes()
         + transport.canaryBytes()
         + transport.buffers().usage().registeredBytes();
   }
@@ -201,6 +217,7 @@ record RdmaStack(
     source.locations().forget(shuffleId);
     source.fetcher().forgetShuffle(shuffleId);
     registry.removeShuffle(shuffleId);
+    staging.forgetShuffle(shuffleId);
   }
 
   @Override

@@ -98,6 +98,7 @@ final class BlockSplit {
       long bytes = BoxesRunTime.unboxToLong(block._2());
       MapOutputLocation location = locationOf(block, address);
       if (location == null
+          || (isOwn && !location.descriptor().isRegistered())
           || bytes > maxBytes
           || mapsOfSpark.contains(BoxesRunTime.unboxToInt(block._3()))
           || (peer != null && !peer.equals(location.peer()))) {

@@ -235,7 +235,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     takeLeft();
     directEnded = !taken;
     if (taken) {
-      count(sourceOf(fetch.peer()), fetch.bytes().lengthBytes());
+      count(sourceOf(fetch.peer()), fetch.bytes().lengthBytes(), fetch.isStaged());
     }
     return taken;
   }
@@ -266,7 +266,9 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     }
     log.note(source.id(block).name(), source.address().executorId(), reason, cause);
     counters.add(reason, 1);
-    counters.add(Counter.MISSED_BLOCKS, reason == TcpReason.WITHDRAWN ? 1 : 0);
+    counters.add(
+        Counter.MISSED_BLOCKS,
+        reason == TcpReason.WITHDRAWN || reason == TcpReason.STAGING ? 1 : 0);
     if (reason == TcpReason.PEER_UNREACHABLE) {
       throw Unchecked.thrown(source.fetchFailed(block, cause));
     }
@@ -290,7 +292,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
   }
 
   /** Counts a block when Spark's iterator counts its own. */
-  private void count(DirectSource source, long bytes) {
+  private void count(DirectSource source, long bytes, boolean isStaged) {
     if (source.isOwn()) {
       metrics.ownBlockRead(bytes);
     } else {
@@ -299,6 +301,10 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
       metrics.incRemoteReqsDuration(source.takeReadMs());
       counters.add(Counter.RDMA_BYTES, bytes);
       counters.add(Counter.RDMA_BLOCKS, 1);
+      if (isStaged) {
+        counters.add(Counter.STAGED_BYTES, bytes);
+        counters.add(Counter.STAGED_BLOCKS, 1);
+      }
     }
   }
 }

@@ -29,7 +29,10 @@ import scala.Option;
  * anew (a new epoch), there is a new array. Safe for every task thread; ends with its executor.
  */
 public final class LocationTable {
-  /** Locations by map id; {@link #absenceOf} tells why one is missing. */
+  /**
+   * Locations by map index, and those of registered outputs by map id as well; {@link #absenceOf} tells why
+   * one is missing there.
+   */
   static final class Shuffle {
     private static final Shuffle EMPTY = new Shuffle(new MapOutputLocation[0], Map.of(), Set.of());
 
@@ -116,23 +119,28 @@ public final class LocationTable {
     @Nullable MapOutputLocation[] byMapIndex = new MapOutputLocation[statuses.length];
     for (int i = 0; i < statuses.length; i++) {
       MapStatus status = statuses[i];
-      Optional<MapOutputTrailer> trailer =
-          status == null ? Optional.empty() : MapStatusCarrier.read(status, partitions);
-      if (status != null && trailer.isPresent()) {
-        Optional<PeerId> peer = peers.computeIfAbsent(status.location(), LocationTable::peerOf);
-        if (peer.isPresent() && trailer.get().isOf(peer.get().executorId())) {
-          DescriptorRef descriptor = new DescriptorRef(
-              trailer.get().descriptorAddress(),
-              trailer.get().descriptorRkey(),
-              trailer.get().generation(),
-              shuffleId,
-              status.mapId(),
-              partitions);
-          byMapIndex[i] = new MapOutputLocation(peer.get(), descriptor);
+      if (status == null) {
+        continue;
+      }
+      Optional<MapOutputTrailer> trailer = MapStatusCarrier.read(status, partitions);
+      Optional<PeerId> peer = peers.computeIfAbsent(status.location(), LocationTable::peerOf);
+      boolean isRegistered = trailer.isPresent();
+      if (peer.isPresent() && (!isRegistered || trailer.get().isOf(peer.get().executorId()))) {
+        DescriptorRef descriptor = isRegistered
+            ? new DescriptorRef(
+                trailer.get().descriptorAddress(),
+                trailer.get().descriptorRkey(),
+                trailer.get().generation(),
+                shuffleId,
+                status.mapId(),
+                partitions)
+            : DescriptorRef.unregistered(shuffleId, status.mapId(), partitions);
+        byMapIndex[i] = new MapOutputLocation(peer.get(), descriptor);
+        if (isRegistered) {
           locations.put(status.mapId(), byMapIndex[i]);
-        } else {
-          migrated.add(status.mapId());
         }
+      } else if (isRegistered) {
+        migrated.add(status.mapId());
       }
     }
     return new Shuffle(byMapIndex, locations, migrated);

@@ -4,6 +4,7 @@ package org.shufflerdma.reader;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
+import org.shufflerdma.staging.StagingClients;
 
 /**
  * The objects that an executor's readers need to read by RDMA. It owns the fetcher and the threads; its
@@ -13,10 +14,14 @@ public record RdmaSource(
     BlockFetcher fetcher, LocationTable locations, FallbackThreads fallbackThreads)
     implements AutoCloseable {
   public static RdmaSource open(
-      RdmaTransport transport, FetchSettings settings, LocationTable locations) {
+      RdmaTransport transport,
+      StagingClients staging,
+      FetchSettings settings,
+      LocationTable locations) {
     FallbackThreads fallbackThreads = new FallbackThreads();
     try {
-      return new RdmaSource(new BlockFetcher(transport, settings), locations, fallbackThreads);
+      return new RdmaSource(
+          new BlockFetcher(transport, staging, settings), locations, fallbackThreads);
     } catch (Throwable t) {
       fallbackThreads.close();
       throw t;

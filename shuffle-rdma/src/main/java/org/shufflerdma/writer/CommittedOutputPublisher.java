@@ -44,6 +44,7 @@ public final class CommittedOutputPublisher {
   private final IndexShuffleBlockResolver resolver;
   private final MapOutputRegistry registry;
   private final PublishedEndpoint endpoint;
+  private final boolean stages;
   private final int executorHash;
   private final ChecksumSource checksums;
   private final LogThrottle throttle =
@@ -53,16 +54,21 @@ public final class CommittedOutputPublisher {
   /** That of the last output, as it is normally that of all. */
   private volatile @Nullable Location lastLocation;
 
+  /**
+   * @param stages whether peers can have outputs staged that are not registered
+   */
   public CommittedOutputPublisher(
       SparkConf conf,
       ChecksumMode checksumMode,
       IndexShuffleBlockResolver resolver,
       MapOutputRegistry registry,
       PublishedEndpoint endpoint,
+      boolean stages,
       String executorId) {
     this.resolver = resolver;
     this.registry = registry;
     this.endpoint = endpoint;
+    this.stages = stages;
     this.executorHash = MapOutputTrailer.hashExecutorId(executorId);
     this.checksums = ChecksumSource.of(conf, checksumMode);
     for (UnpublishedReason reason : UnpublishedReason.values()) {
@@ -88,13 +94,22 @@ public final class CommittedOutputPublisher {
       use.admit(lengthBytes); // before the file is read for its checksums
       publishOutput(use, task, status, partitionLengths);
     } catch (NotPublishedException e) {
-      note(task, e.reason(), e);
+      stage(task, status, e.reason(), e);
     } catch (IOException e) {
-      note(task, UnpublishedReason.CHECKSUMS, e);
+      stage(task, status, UnpublishedReason.CHECKSUMS, e);
     } catch (ReflectiveOperationException e) {
-      note(task, UnpublishedReason.CARRIER, e);
+      stage(task, status, UnpublishedReason.CARRIER, e);
     } catch (RuntimeException | LinkageError e) {
-      note(task, UnpublishedReason.INTERNAL, e);
+      stage(task, status, UnpublishedReason.INTERNAL, e);
+    }
+  }
+
+  /** Has readers ask this executor for an output that is not registered. */
+  private void stage(
+      Task task, MapStatus status, UnpublishedReason reason, @Nullable Throwable cause) {
+    note(task, reason, cause);
+    if (stages && reason.isOfRegistration()) {
+      status.updateLocation(published(status.location()));
     }
   }
 
@@ -116,7 +131,7 @@ public final class CommittedOutputPublisher {
       if (carried) {
         status.updateLocation(published(status.location()));
       } else {
-        note(task, UnpublishedReason.CARRIER, null);
+        stage(task, status, UnpublishedReason.CARRIER, null);
       }
     } finally {
       if (!carried) {
@@ -147,11 +162,12 @@ public final class CommittedOutputPublisher {
     long held = throttle.tryLog();
     if (held >= 0) {
       LOG.warn(
-          "Map output {} of shuffle {} is not published for RDMA ({}), so TCP serves it."
-              + " {} other outputs were not published since the last such message.",
+          "Map output {} of shuffle {} is not registered for RDMA ({}); {} serves it."
+              + " {} other outputs were not registered since the last such message.",
           task.mapId(),
           task.shuffleId(),
           reason.label(),
+          stages && reason.isOfRegistration() ? "staging" : "TCP",
           held,
           cause);
     }

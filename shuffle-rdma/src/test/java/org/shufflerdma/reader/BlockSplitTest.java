@@ -28,22 +28,26 @@ class BlockSplitTest {
   private static final long LARGE = 1_000_000;
   private static final BlockManagerId SELF =
       BlockManagerId.apply("1", "worker-3", 7079, Option.empty());
+  private static final BlockManagerId PLAIN_OWNER =
+      BlockManagerId.apply("3", "worker-3", 7079, Option.empty());
   private static final BlockManagerId OWNER = new PublishedEndpoint(
           "10.1.2.3", 41234, "0123456789abcdef0123456789abcdef")
-      .addTo(BlockManagerId.apply("3", "worker-3", 7079, Option.empty()));
+      .addTo(PLAIN_OWNER);
 
-  /** Maps 0 and 1 are published, map 2 is not. */
+  /** Maps 0 and 1 are registered, map 2 is not published, and map 3 is to be staged. */
   private static LocationTable.Shuffle locations() throws Exception {
-    MapStatus[] statuses = new MapStatus[3];
+    MapStatus[] statuses = new MapStatus[4];
     for (int map = 0; map < statuses.length; map++) {
-      statuses[map] = MapStatus.apply(OWNER, new long[PARTITIONS], 70 + map, 0);
+      statuses[map] = MapStatus.apply(PLAIN_OWNER, new long[PARTITIONS], 70 + map, 0);
       if (map < 2) {
         MapStatusCarrier.write(
             statuses[map],
             PARTITIONS,
             new MapOutputTrailer(MapOutputTrailer.hashExecutorId("3"), 5, 6, 4096));
       }
-      statuses[map].updateLocation(OWNER);
+      if (map != 2) {
+        statuses[map].updateLocation(OWNER);
+      }
     }
     return LocationTable.decode(statuses, SHUFFLE, PARTITIONS);
   }
@@ -106,18 +110,34 @@ class BlockSplitTest {
   @Test
   void blocksWithALocationAreReadDirectlyAndTheOthersAreSparks() throws Exception {
     BlockSplit split = split(
-        OWNER, false, block(0, 1, 10), block(0, 2, LARGE + 1), block(1, 1, 10), block(2, 1, 10));
-    assertThat(direct(split)).containsExactly("shuffle_4_70_1", "shuffle_4_71_1");
+        OWNER,
+        false,
+        block(0, 1, 10),
+        block(0, 2, LARGE + 1),
+        block(1, 1, 10),
+        block(2, 1, 10),
+        block(3, 1, 10));
+    assertThat(direct(split)).containsExactly("shuffle_4_70_1", "shuffle_4_71_1", "shuffle_4_73_1");
     assertThat(others(split)).containsExactly("shuffle_4_70_2", "shuffle_4_72_1");
   }
 
   @Test
   void ownBlocksAreReadDirectlyAsWell() throws Exception {
     BlockSplit split = split(
-        OWNER, OWNER, true, true, false, block(0, 1, 10), block(1, 1, LARGE + 1), block(2, 1, 10));
+        OWNER,
+        OWNER,
+        true,
+        true,
+        false,
+        block(0, 1, 10),
+        block(1, 1, LARGE + 1),
+        block(2, 1, 10),
+        block(3, 1, 10));
     assertThat(direct(split)).containsExactly("shuffle_4_70_1");
     assertThat(split.direct().get(0).isOwn()).isTrue();
-    assertThat(others(split)).containsExactly("shuffle_4_71_1", "shuffle_4_72_1");
+    assertThat(others(split))
+        .as("an own output that is not registered is read from its file")
+        .containsExactly("shuffle_4_71_1", "shuffle_4_72_1", "shuffle_4_73_1");
   }
 
   @Test

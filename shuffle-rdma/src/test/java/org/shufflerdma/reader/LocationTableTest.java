@@ -37,9 +37,13 @@ class LocationTableTest {
     migrated.updateLocation(
         ENDPOINT.addTo(BlockManagerId.apply("4", "worker-4", 7079, Option.empty())));
     MapStatus unpublished = MapStatus.apply(OWNER, new long[8], 79, 0);
+    MapStatus unregistered = MapStatus.apply(OWNER, new long[8], 80, 0);
+    unregistered.updateLocation(ENDPOINT.addTo(OWNER));
 
     LocationTable.Shuffle shuffle = LocationTable.decode(
-        Arrays.asList(usable, null, migrated, unpublished).toArray(MapStatus[]::new), SHUFFLE, 8);
+        Arrays.asList(usable, null, migrated, unpublished, unregistered).toArray(MapStatus[]::new),
+        SHUFFLE,
+        8);
 
     assertThat(shuffle.locationOf(MAP_ID))
         .isEqualTo(new MapOutputLocation(
@@ -49,5 +53,10 @@ class LocationTableTest {
     assertThat(shuffle.absenceOf(78)).isEqualTo(TcpReason.MIGRATED);
     assertThat(shuffle.locationOf(79)).isNull();
     assertThat(shuffle.absenceOf(79)).isEqualTo(TcpReason.NO_LOCATION);
+    assertThat(shuffle.locationAt(4, 80))
+        .isEqualTo(new MapOutputLocation(
+            new PeerId("3", new RdmaEndpoint("10.1.2.3", 41234, Nonce.ofHex(ENDPOINT.nonceHex()))),
+            DescriptorRef.unregistered(SHUFFLE, 80, 8)));
+    assertThat(shuffle.locationOf(80)).as("to be staged").isNull();
   }
 }

@@ -16,7 +16,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -201,59 +200,6 @@ class RdmaBlockStoreClientTest {
             Map.of(TcpReason.NO_LOCATION, 1L, TcpReason.MIGRATED, 1L, TcpReason.OTHER_BLOCK, 2L));
     assertThat(counters.get(Counter.MISSED_BLOCKS)).isEqualTo(1);
     assertThat(counters.get(Counter.RDMA_BLOCKS)).isEqualTo(1);
-  }
-
-  /** One output fits: the second of another shuffle withdraws it. */
-  @Test
-  void lateReaderOfAnOutputWithdrawnToMakeRoomTakesTcpAndIsCounted() throws Exception {
-    long oneOutput = 100_000;
-    try (RegisteredArena small = TestTransports.arena(owner, oneOutput);
-        MapOutputRegistry full = new MapOutputRegistry(
-            owner.protectionDomain(), small, TestTransports.seal(), 0, System::nanoTime);
-        BlockFetcher withoutLease = new BlockFetcher(reader, FetchSettings.of(2, 0))) {
-      registry.close();
-      registry = full;
-      fetcher.close();
-      fetcher = withoutLease;
-      RdmaBlockStoreClient client = client(published(10));
-      fetch(client, "shuffle_4_10_0");
-      assertThat(counters.get(Counter.RDMA_BLOCKS)).isEqualTo(1);
-      withoutLease.forgetShuffle(SHUFFLE);
-      published(11, SHUFFLE + 1);
-      CollectedBlocks late = fetch(client, "shuffle_4_10_2");
-      assertThat(late.failed()).isEmpty();
-      assertThat(spark.requested()).containsExactly("shuffle_4_10_2");
-      assertThat(fallbacks()).isEqualTo(Map.of(TcpReason.WITHDRAWN, 1L));
-      assertThat(counters.get(Counter.MISSED_BLOCKS)).isEqualTo(1);
-      assertThat(counters.hitPercent()).isEqualTo(50);
-      assertThat(reader.stats().reconnects.sum()).as("broken connections").isZero();
-    }
-  }
-
-  /** Nobody removes a shuffle here, as Spark does not while its driver refers to it. */
-  @Test
-  void ofFiveTimesTheBudgetTheLastOutputsComeByRdma() throws Exception {
-    long fourOutputs = 360_000;
-    try (RegisteredArena small = TestTransports.arena(owner, fourOutputs);
-        MapOutputRegistry full = new MapOutputRegistry(
-            owner.protectionDomain(), small, TestTransports.seal(), 50, System::nanoTime)) {
-      registry.close();
-      registry = full;
-      for (int map = 0; map < 20; map++) {
-        published(map, SHUFFLE + 1 + map / 2);
-        assertThat(small.budget().usedBytes()).isLessThanOrEqualTo(fourOutputs);
-      }
-      RdmaBlockStoreClient client = client(published(20), published(21));
-      Deadline deadline = Deadline.afterMs(10_000);
-      while (registry.waiting() > 0 && !deadline.expired()) {
-        TimeUnit.MILLISECONDS.sleep(2);
-      }
-      CollectedBlocks blocks = fetch(client, "shuffle_4_20_3", "shuffle_4_21_3");
-      assertThat(blocks.bytesOf("shuffle_4_20_3"))
-          .isEqualTo(Arrays.copyOfRange(data(20), 4000, 74_000));
-      assertThat(spark.requested()).isEmpty();
-      assertThat(counters.hitPercent()).isEqualTo(100);
-    }
   }
 
   @Test

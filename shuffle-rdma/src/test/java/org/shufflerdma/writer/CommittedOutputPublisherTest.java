@@ -63,6 +63,9 @@ class CommittedOutputPublisherTest {
     transport.close();
   }
 
+  /** Whether the executor stages what is not registered. */
+  private boolean stages;
+
   private CommittedOutputPublisher publisher() {
     return PublishingManager.set(PublishingManager.PUBLISHER);
   }
@@ -87,6 +90,7 @@ class CommittedOutputPublisherTest {
             transport.endpoint().host(),
             transport.endpoint().port(),
             transport.endpoint().bootNonce().toHex()),
+        stages,
         EXECUTOR));
     SparkConf conf = new SparkConf(false)
         .setMaster("local[2]")
@@ -152,6 +156,24 @@ class CommittedOutputPublisherTest {
           transport.protectionDomain(), full, TestTransports.seal(), 0, System::nanoTime);
       runJob(RECORDS);
       assertNothingPublished(UnpublishedReason.BUDGET);
+    }
+  }
+
+  @Test
+  void anOutputWithoutRoomNamesTheExecutorThatStagesIt() {
+    stages = true;
+    registry.close();
+    try (RegisteredArena full = TestTransports.arena(transport, 10)) {
+      registry = new MapOutputRegistry(
+          transport.protectionDomain(), full, TestTransports.seal(), 0, System::nanoTime);
+      runJob(RECORDS);
+      assertThat(publisher().count(UnpublishedReason.BUDGET)).isEqualTo(MAPS);
+      for (MapStatus status : PublishingManager.STATUSES) {
+        assertThat(MapStatusCarrier.read(status, PARTITIONS)).isEmpty();
+        assertThat(PublishedEndpoint.of(status.location()))
+            .hasValueSatisfying(endpoint ->
+                assertThat(endpoint.port()).isEqualTo(transport.endpoint().port()));
+      }
     }
   }
 

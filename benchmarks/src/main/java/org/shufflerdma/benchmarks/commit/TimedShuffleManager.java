@@ -91,7 +91,7 @@ public final class TimedShuffleManager extends SortShuffleManager {
   private CommittedOutputPublisher publisher(
       SparkConf conf, ChecksumMode mode, PublishedEndpoint endpoint) {
     return new CommittedOutputPublisher(
-        conf, mode, shuffleBlockResolver(), registry, endpoint, EXECUTOR);
+        conf, mode, shuffleBlockResolver(), registry, endpoint, false, EXECUTOR);
   }
 
   /** Takes the checksums of later tasks from there. */

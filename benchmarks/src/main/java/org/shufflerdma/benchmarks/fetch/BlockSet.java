@@ -71,6 +71,11 @@ record BlockSet(int blockBytes, int maps, int partitions) {
     return directory.resolve("shuffle_%d_%d_0.data".formatted(shuffleId(), map));
   }
 
+  /** The offsets of the partitions in {@link #file}, as Spark writes them. */
+  Path index(Path directory, int map) {
+    return directory.resolve("shuffle_%d_%d_0.index".formatted(shuffleId(), map));
+  }
+
   /** For people, for example {@code 64 KiB}. */
   String label() {
     return blockBytes < 1 << 20 ? blockBytes / 1024 + " KiB" : (blockBytes >> 20) + " MiB";

@@ -6,6 +6,7 @@ import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -25,9 +26,11 @@ import org.shufflerdma.mapoutput.PartitionChecksums;
 import org.shufflerdma.mapoutput.PublishedOutput;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegistrationBudget;
+import org.shufflerdma.staging.CommittedOutputs;
+import org.shufflerdma.staging.Staging;
 
 /**
- * The process that owns the blocks. It writes them to files, publishes these by the plugin and serves
+ * The process that owns the blocks. It writes them to files, publishes these by the plugin, stages them, and serves
  * them by Spark's network stack, offers the same blocks by UCX to its own host, says as a line of JSON where, and ends with its standard input.
  *
  * <p>Arguments: DIRECTORY BYTES ADDRESS; this host has the address.
@@ -35,6 +38,7 @@ import org.shufflerdma.memory.RegistrationBudget;
 public final class FetchServer {
   private static final long BUDGET_BYTES = 1L << 32;
   private static final long POOL_BYTES = 16 << 20;
+  private static final long STAGING_BYTES = 16 << 20;
 
   private FetchServer() {}
 
@@ -51,6 +55,8 @@ public final class FetchServer {
             new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
             Plugin.SETTINGS.withdrawGraceMs(),
             System::nanoTime);
+        Staging staging = Plugin.openStaging(
+            transport, (shuffleId, mapId) -> filesOf(directory, shuffleId, mapId), STAGING_BYTES);
         UcxBlocks ucx = new UcxBlocks(address.isLoopbackAddress() ? sets(arguments) : List.of());
         TransportContext netty =
             new TransportContext(NettyBlocks.CONF, new NettyBlocks(directory, sets(arguments)));
@@ -78,6 +84,8 @@ public final class FetchServer {
       while (System.in.read() >= 0) {
         // The end of the input ends the server.
       }
+      System.err.printf(
+          "fetch: %d bytes were staged%n", staging.stats().bytesStaged.sum());
     }
   }
 
@@ -90,6 +98,7 @@ public final class FetchServer {
     Path file = set.file(directory, map);
     int[] checksums = new int[set.partitions()];
     write(file, set, map);
+    writeIndex(set.index(directory, map), set);
     for (int partition = 0; partition < checksums.length; partition++) {
       checksums[partition] = set.checksum(map, partition);
     }
@@ -101,6 +110,20 @@ public final class FetchServer {
         file,
         lengths,
         new PartitionChecksums(ChecksumAlgorithm.CRC32C, checksums)));
+  }
+
+  private static CommittedOutputs.Files filesOf(Path directory, int shuffleId, long mapId) {
+    BlockSet set = new BlockSet(shuffleId, 0, 0); // its files have the names of all of this size
+    int map = Math.toIntExact(mapId);
+    return new CommittedOutputs.Files(set.file(directory, map), set.index(directory, map));
+  }
+
+  private static void writeIndex(Path file, BlockSet set) throws IOException {
+    ByteBuffer index = ByteBuffer.allocate((set.partitions() + 1) * Long.BYTES);
+    for (int partition = 0; partition <= set.partitions(); partition++) {
+      index.putLong((long) partition * set.blockBytes());
+    }
+    Files.write(file, index.array());
   }
 
   private static void write(Path file, BlockSet set, int map) throws IOException {

@@ -16,6 +16,7 @@ import org.shufflerdma.fetch.FetchListener;
 import org.shufflerdma.fetch.FetchSettings;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.TcpReason;
+import org.shufflerdma.staging.Staging;
 
 /**
  * The plugin's fetcher below Spark's block iterator, which delivers blocks in a thread of its own. Each
@@ -26,6 +27,7 @@ final class FetcherReader implements BlockReader {
   private static final int CORES = 2;
 
   private final RdmaTransport transport;
+  private final Staging staging;
   private final BlockFetcher fetcher;
   private final PeerId peer;
   private final JsonNode outputs;
@@ -43,8 +45,14 @@ final class FetcherReader implements BlockReader {
     peer = new PeerId("server", endpoint);
     outputs = server.get("outputs");
     transport = Plugin.open("reader", POOL_BYTES, address);
-    fetcher =
-        new BlockFetcher(transport, FetchSettings.of(CORES, Plugin.SETTINGS.withdrawGraceMs()));
+    staging = Plugin.openStaging(
+        transport,
+        (shuffleId, mapId) -> {
+          throw new IllegalStateException("the reader has no blocks");
+        },
+        0);
+    fetcher = new BlockFetcher(
+        transport, staging.clients(), FetchSettings.of(CORES, Plugin.SETTINGS.withdrawGraceMs()));
   }
 
   BlockFetcher fetcher() {
@@ -100,6 +108,7 @@ final class FetcherReader implements BlockReader {
   @Override
   public void close() {
     fetcher.close();
+    staging.close();
     transport.close();
   }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.benchmarks.fetch;
 
+import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
@@ -9,12 +10,30 @@ import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TransportSettings;
 import org.shufflerdma.device.DeviceChoice;
+import org.shufflerdma.staging.CommittedOutputs;
+import org.shufflerdma.staging.Staging;
+import org.shufflerdma.staging.StagingSettings;
 
 /** Opens the plugin's transport on the software device, as an executor does. */
 final class Plugin {
   static final RdmaSettings SETTINGS = RdmaSettings.from(Map.of("device", "soft"), "");
 
+  private static final int STAGING_THREADS = 4;
+
   private Plugin() {}
+
+  /** Opens staging as an executor does, for so many bytes of readers. */
+  static Staging openStaging(RdmaTransport transport, CommittedOutputs outputs, long stagingBytes)
+      throws IOException {
+    return Staging.open(
+        transport,
+        outputs,
+        StagingSettings.of(
+            stagingBytes,
+            STAGING_THREADS,
+            SETTINGS.connectTimeoutMs(),
+            SETTINGS.withdrawGraceMs()));
+  }
 
   static RdmaTransport open(String executorId, long poolBytes, InetAddress address)
       throws Exception {

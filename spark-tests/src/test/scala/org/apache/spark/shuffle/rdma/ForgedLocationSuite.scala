@@ -76,11 +76,13 @@ final class ForgedLocationSuite extends OnRdmaCluster() with BeforeAndAfterEach 
     new PublishedEndpoint("no-such-host.invalid", own.port, own.nonceHex)
   }
 
-  test("a trailer with a flipped bit is none, and blocks come by TCP") {
+  test("a trailer with a flipped bit is none, and the owners stage the blocks") {
     val traffic = readAfter { statuses =>
       statuses.foreach(status => set(status, bytesOf(status).tap(bytes => bytes(bytes.length - 2) = (bytes(bytes.length - 2) ^ 1).toByte)))
     }
-    assertByTcp(traffic, "no-location")
+    assert(traffic.tcpBytes == 0, traffic)
+    assert(traffic.counter("staged.bytes") == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.repeatedStages == 0, traffic)
   }
 
   test("sizes that are wrong are not what is read: the exact ones come from the descriptor") {

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.connection.Connection;
+import org.shufflerdma.connection.NoConnectionException;
+import org.shufflerdma.connection.Read;
+import org.shufflerdma.connection.ReadFailure;
+import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.metrics.TcpReason;
+import org.shufflerdma.staging.StagedChunk;
+import org.shufflerdma.staging.StagedRange;
+import org.shufflerdma.staging.StagingClient;
+import org.shufflerdma.staging.StagingClients;
+
+/**
+ * Has the owner of blocks that are not registered stage them in chunks, and READs the chunks. Used by the
+ * task's thread alone, but for the workers, who do nothing but connect.
+ */
+final class StagedPoster {
+  private static final int MAX_BLOCKS_OF_A_CHUNK = 256;
+
+  /** The pieces of a large block that are staged or read at a time. */
+  private static final int PIECES_AHEAD = 3;
+
+  /** Control connections to a peer that ended before a block was read, in a row. */
+  private static final int MAX_CONTROL_CONNECTIONS = 8;
+
+  private final FetchContext context;
+  private final TaskBuffers buffers;
+  private final ReadWindow window;
+  private final LeftBlocks left;
+  private final Consumer<PeerBlocks> again;
+  private final Runnable wake;
+
+  /** Whether something has happened since {@link #advance} was called last. */
+  private volatile boolean woken;
+
+  /**
+   * @param again is told of a peer one of whose blocks is to be staged again
+   * @param wake called when an owner has answered, or READs have completed; it must not block
+   */
+  StagedPoster(
+      FetchContext context,
+      TaskBuffers buffers,
+      ReadWindow window,
+      LeftBlocks left,
+      Consumer<PeerBlocks> again,
+      Runnable wake) {
+    this.context = context;
+    this.buffers = buffers;
+    this.window = window;
+    this.left = left;
+    this.again = again;
+    this.wake = () -> {
+      woken = true;
+      wake.run();
+    };
+  }
+
+  /** Asks for the next blocks of the peer, if there is a credit. */
+  ListPoster.Outcome ask(PeerBlocks peer, Connection connection) {
+    int most = Math.min(window.blocksOf(peer), MAX_BLOCKS_OF_A_CHUNK);
+    StagingClient client = most == 0 ? null : clientOf(peer, connection);
+    StagedChunk chunk = client == null ? null : creditOf(peer, client);
+    if (client == null || chunk == null) {
+      return ListPoster.Outcome.NOT_NOW;
+    }
+    List<Integer> blocks = new ArrayList<>();
+    List<StagedRange> ranges = new ArrayList<>();
+    while (peer.hasMoreToStage() && blocks.size() < most) {
+      int block = peer.takeToStage();
+      blocks.add(block);
+      ranges.add(rangeOf(peer, block, 0));
+    }
+    int[] wanted = blocks.stream().mapToInt(Integer::intValue).toArray();
+    StagedSlot slot = new StagedSlot(
+        peer, connection, client, wanted, chunk, context.planLimits().sharedBufferBytes(), wake);
+    window.add(slot);
+    chunk.ask(ranges, slot.chunkBytes());
+    return ListPoster.Outcome.POSTED;
+  }
+
+  private static StagedRange rangeOf(PeerBlocks peer, int block, long fromByte) {
+    DescriptorRef output = peer.output(block);
+    return new StagedRange(
+        output.shuffleId(),
+        output.mapId(),
+        peer.startPartition(block),
+        peer.endPartition(block),
+        fromByte);
+  }
+
+  /** A credit of the peer; null if the task must wait for one, or has waited for too long. */
+  private @Nullable StagedChunk creditOf(PeerBlocks peer, StagingClient client) {
+    StagedChunk chunk = client.tryTake(wake);
+    long nowNs = System.nanoTime();
+    if (chunk != null || peer.waitsForCreditSinceNs == 0) {
+      peer.waitsForCreditSinceNs = chunk == null ? nowNs : 0;
+    } else if (nowNs - peer.waitsForCreditSinceNs
+        > TimeUnit.MILLISECONDS.toNanos(context.progressTimeoutMs())) {
+      left.addAllToStage(
+          peer,
+          TcpReason.STAGING,
+          new IOException("the peer has given no credit for staged blocks for "
+              + context.progressTimeoutMs() + " ms"));
+    }
+    return chunk;
+  }
+
+  /** The control connection to the peer; or a worker makes one, and this returns null. */
+  private @Nullable StagingClient clientOf(PeerBlocks peer, Connection connection) {
+    ConnectAttempt attempt = peer.controlAttempt;
+    boolean isUnderWay = attempt != null && !attempt.hasEnded();
+    StagingClients clients = context.staging();
+    StagingClient client = clients == null ? null : clients.openClient(peer.peer);
+    if (client != null || isUnderWay) {
+      return client;
+    }
+    peer.controlAttempt = null;
+    Throwable refusal = attempt == null ? null : attempt.refusal();
+    if (refusal != null) {
+      left.addAllToStage(peer, TcpReason.STAGING, refusal);
+    } else if (clients == null || connection.stagingPort() == 0) {
+      left.addAllToStage(
+          peer, TcpReason.STAGING, new IOException(peer.peer + " does not stage map outputs"));
+    } else if (++peer.controlConnections > MAX_CONTROL_CONNECTIONS) {
+      left.addAllToStage(
+          peer,
+          TcpReason.STAGING,
+          new IOException("control connections to " + peer.peer + " ended before they were used"));
+    } else {
+      ConnectAttempt made = new ConnectAttempt(context.progressDeadline());
+      peer.controlAttempt = made;
+      int port = connection.stagingPort();
+      context.connects().execute(peer.peer, () -> connect(clients, peer, port, made));
+    }
+    return null;
+  }
+
+  /** Runs in a worker. */
+  private void connect(StagingClients clients, PeerBlocks peer, int port, ConnectAttempt attempt) {
+    Throwable refusal = null;
+    try {
+      if (!context.closed().getAsBoolean()) {
+        clients.connect(peer.peer, port, context.progressDeadline());
+      }
+    } catch (Throwable t) {
+      refusal = t;
+    } finally {
+      attempt.end(refusal);
+      wake.run();
+    }
+  }
+
+  /** Does what {@link #advance} does if there may be something to do. */
+  void advanceIfWoken() throws InterruptedException {
+    if (woken) {
+      advance();
+    }
+  }
+
+  /** READs what has been staged, and asks for more of large blocks. */
+  void advance() throws InterruptedException {
+    woken = false;
+    for (StagedSlot slot : window.staged()) {
+      if (!slot.isTold()) {
+        advance(slot);
+      }
+    }
+  }
+
+  private void advance(StagedSlot slot) throws InterruptedException {
+    for (StagedSlot.Piece piece : List.copyOf(slot.pieces())) {
+      if (piece.isToBePosted()) {
+        if (!read(slot, piece)) {
+          return;
+        }
+      } else if (!piece.chunk().isAnswered() && piece.isLate(context.progressTimeoutMs())) {
+        slot.peer.controlConnections = MAX_CONTROL_CONNECTIONS; // it had its chance
+        slot.client.close(new IOException(
+            "the peer has staged nothing for " + context.progressTimeoutMs() + " ms"));
+      }
+    }
+    slot.settle();
+    if (!slot.isTold() && !slot.isUnknown()) {
+      askForMore(slot);
+    }
+  }
+
+  /** Asks for the next pieces of a block that is larger than a chunk. */
+  private void askForMore(StagedSlot slot) {
+    while (slot.hasMoreToAsk() && slot.pieces().size() < PIECES_AHEAD) {
+      StagedChunk chunk = slot.client.tryTake(wake);
+      if (chunk == null) {
+        return;
+      }
+      StagedRange range = rangeOf(slot.peer, slot.block(0), slot.askedBytes());
+      slot.add(chunk);
+      chunk.ask(List.of(range), slot.chunkBytes());
+    }
+  }
+
+  /** Begins the READ of a piece; false if nothing can be done for its slot now, or any more. */
+  private boolean read(StagedSlot slot, StagedSlot.Piece piece) throws InterruptedException {
+    IOException why = piece.chunk().failure();
+    if (why == null && !slot.client.isOpen()) {
+      why = new IOException("the control connection has ended, and with it the staged bytes");
+    }
+    if (why != null) {
+      askAgain(slot, why);
+      return false;
+    }
+    List<StagedChunk.Range> ranges = piece.chunk().ranges();
+    if (slot.isUnknown()) {
+      layOut(slot, ranges);
+    } else if (!isWhole(slot, piece, ranges)) {
+      leaveAll(slot, TcpReason.STAGING, new IOException("a part of a block could not be staged"));
+    }
+    if (slot.isUnknown()) {
+      drop(slot);
+      return false;
+    }
+    return (slot.hasBuffer() || lease(slot)) && post(slot, piece, ranges);
+  }
+
+  /** Notes which of the wanted blocks have been staged, and how long they are. */
+  private void layOut(StagedSlot slot, List<StagedChunk.Range> ranges) {
+    PeerBlocks peer = slot.peer;
+    for (int i = 0; i < slot.blocksInFlight(); i++) {
+      int block = slot.wanted(i);
+      if (i >= ranges.size()) {
+        peer.putBack(block); // there was no room for it
+        again.accept(peer);
+        continue;
+      }
+      StagedChunk.Range range = ranges.get(i);
+      if (!range.isStaged()) {
+        left.add(peer, block, TcpReason.STAGING, new IOException("its owner could not read it"));
+      } else if (range.lengthBytes() == 0) {
+        left.add(peer, block, TcpReason.ZERO_LENGTH, new IOException("the block is empty"));
+      } else if (!context.fitsInMemory(range.lengthBytes())) {
+        left.add(
+            peer,
+            block,
+            TcpReason.TOO_LARGE,
+            new IOException(
+                "a block of " + range.lengthBytes() + " bytes does not fit into one buffer"));
+      } else {
+        slot.append(block, Math.toIntExact(range.lengthBytes()));
+      }
+    }
+  }
+
+  /** Whether a further piece of a large block is all that it was to be. */
+  private static boolean isWhole(
+      StagedSlot slot, StagedSlot.Piece piece, List<StagedChunk.Range> ranges) {
+    if (piece.offset() == 0) {
+      return true;
+    }
+    StagedChunk.Range only = ranges.get(0);
+    return only.isStaged()
+        && only.lengthBytes() == slot.totalBytes()
+        && only.stagedBytes() == slot.lengthBytes(piece);
+  }
+
+  /** False if the slot must wait for a buffer, or none came in time. */
+  private boolean lease(StagedSlot slot) throws InterruptedException {
+    try {
+      RegisteredBuffer buffer = buffers.lease(slot.totalBytes(), false);
+      slot.waitForBuffer(buffer == null);
+      if (buffer == null) {
+        return false;
+      }
+      buffers.renewPatience();
+      slot.hold(buffer);
+      return true;
+    } catch (IOException e) {
+      leaveAll(slot, TcpReason.POOL, e);
+      drop(slot);
+      return false;
+    }
+  }
+
+  /** False if the READ could not be posted, which is the outcome of the slot then. */
+  private boolean post(StagedSlot slot, StagedSlot.Piece piece, List<StagedChunk.Range> ranges)
+      throws InterruptedException {
+    int stagedBytes = 0;
+    for (StagedChunk.Range range : ranges) {
+      stagedBytes += range.stagedBytes();
+      if (range.stagedBytes() > 0) {
+        slot.expect(piece.offset() + range.offsetBytes(), range.stagedBytes(), range.checksum());
+      }
+    }
+    List<Read> reads = new ArrayList<>();
+    for (int done = 0; done < stagedBytes; ) {
+      int length = Math.min(context.planLimits().maxReadBytes(), stagedBytes - done);
+      reads.add(new Read(
+          piece.chunk().remoteAddress() + done,
+          piece.chunk().rkey(),
+          length,
+          piece.offset() + done));
+      done += length;
+    }
+    try {
+      slot.connection.post(reads, slot.buffer(), piece, context.progressDeadline());
+      piece.posted();
+      return true;
+    } catch (NoConnectionException e) {
+      slot.tell(ReadFailure.collateral(e));
+    } catch (TimeoutException e) {
+      leaveAll(slot, TcpReason.TIMEOUT, e);
+      drop(slot);
+    }
+    return false;
+  }
+
+  /** The control connection ended before the answer. */
+  private void askAgain(StagedSlot slot, IOException why) {
+    PeerBlocks peer = slot.peer;
+    boolean isWorthwhile = peer.controlConnections < MAX_CONTROL_CONNECTIONS;
+    int count = slot.isUnknown() ? slot.blocksInFlight() : slot.blocks();
+    for (int i = 0; i < count; i++) {
+      int block = slot.isUnknown() ? slot.wanted(i) : slot.block(i);
+      if (isWorthwhile) {
+        peer.putBack(block);
+        again.accept(peer);
+      } else {
+        left.add(peer, block, TcpReason.STAGING, why);
+      }
+    }
+    drop(slot);
+  }
+
+  private void leaveAll(StagedSlot slot, TcpReason reason, Throwable why) {
+    for (int i = 0; i < slot.blocks(); i++) {
+      left.add(slot.peer, slot.block(i), reason, why);
+    }
+    slot.clear();
+  }
+
+  /** Nothing comes of the slot. */
+  private void drop(StagedSlot slot) {
+    window.remove(slot);
+    slot.release();
+  }
+}

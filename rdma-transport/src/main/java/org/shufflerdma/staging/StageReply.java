@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.staging;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Says what a server has staged for a request. The ranges stand in the chunk one after the other, in the
+ * order of the request. Those at its end that did not fit have no entry. Only the first may be staged in part,
+ * and then fills the chunk.
+ *
+ * <pre>
+ *   | request id (8) | entries (4) |
+ *   then for each entry, 20 bytes:
+ *   | status (4) | bytes of the partitions (8) | bytes staged (4) | CRC32C of these (4) |
+ * </pre>
+ */
+record StageReply(long id, List<Entry> entries) {
+  private static final int HEADER_BYTES = 12;
+  private static final int ENTRY_BYTES = 20;
+  static final int MAX_BYTES = HEADER_BYTES + StageRequest.MAX_RANGES * ENTRY_BYTES;
+
+  private static final int STAGED = 0;
+  private static final int REFUSED = 1;
+
+  /**
+   * The outcome of one range.
+   *
+   * @param lengthBytes of the partitions, from their first byte
+   * @param stagedBytes from the first byte that was asked for
+   */
+  record Entry(boolean isStaged, long lengthBytes, int stagedBytes, int checksum) {
+    static Entry refused() {
+      return new Entry(false, 0, 0, 0);
+    }
+  }
+
+  ByteBuffer encode() {
+    ByteBuffer out = ByteBuffer.allocate(HEADER_BYTES + entries.size() * ENTRY_BYTES);
+    out.putLong(id).putInt(entries.size());
+    for (Entry entry : entries) {
+      out.putInt(entry.isStaged() ? STAGED : REFUSED)
+          .putLong(entry.lengthBytes())
+          .putInt(entry.stagedBytes())
+          .putInt(entry.checksum());
+    }
+    return out.flip();
+  }
+
+  static StageReply decode(ByteBuffer in) throws ProtocolException {
+    if (in.remaining() < HEADER_BYTES) {
+      throw new ProtocolException("a reply of " + in.remaining() + " bytes");
+    }
+    long id = in.getLong();
+    int count = in.getInt();
+    if (count < 1 || count > StageRequest.MAX_RANGES || in.remaining() != count * ENTRY_BYTES) {
+      throw new ProtocolException(
+          "a reply of " + count + " entries with " + in.remaining() + " bytes of them");
+    }
+    List<Entry> entries = new ArrayList<>(count);
+    for (int i = 0; i < count; i++) {
+      entries.add(new Entry(in.getInt() == STAGED, in.getLong(), in.getInt(), in.getInt()));
+    }
+    return new StageReply(id, entries);
+  }
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.staging;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.PeerId;
+
+/**
+ * The reader's end of one control connection, for all tasks of this process that read from the peer. It
+ * holds the credits that the peer has granted. Any thread may call.
+ */
+public final class StagingClient implements ControlChannel.Owner {
+  private record Asked(StagedChunk chunk, StageRequest request) {}
+
+  private final PeerId peer;
+  private final Consumer<StagingClient> whenClosed;
+  private @Nullable ControlChannel channel; // set once, before anybody else has the client
+
+  // Guarded by this.
+  private final BitSet freeChunks = new BitSet();
+  private final Map<Long, Asked> asked = new HashMap<>();
+  private final Set<Runnable> waiters = new LinkedHashSet<>();
+  private @Nullable ChunkGrant grant;
+  private long lastId;
+  private @Nullable IOException end;
+
+  private StagingClient(PeerId peer, Consumer<StagingClient> whenClosed) {
+    this.peer = peer;
+    this.whenClosed = whenClosed;
+  }
+
+  /**
+   * Connects and proves itself. The credits come later, when the peer has some.
+   *
+   * @param whenClosed called once, by any thread, when the connection has ended
+   */
+  static StagingClient connect(
+      PeerId peer,
+      int port,
+      StagingHandshake handshake,
+      ControlLoop loop,
+      Consumer<StagingClient> whenClosed,
+      Deadline deadline)
+      throws IOException {
+    SocketChannel socket = SocketChannel.open();
+    try {
+      socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
+      socket
+          .socket()
+          .connect(
+              new InetSocketAddress(peer.endpoint().host(), port),
+              Math.max(1, deadline.remainingMs()));
+      FirstFrames frames = new FirstFrames(socket, deadline);
+      byte[] challenge = handshake.challenge();
+      frames.send(StagingHandshake.hello(challenge, peer.endpoint().bootNonce()));
+      StagingHandshake.Exchange exchange =
+          handshake.readAnswer(frames.receive(StagingHandshake.ANSWER_BYTES), challenge, peer);
+      frames.send(handshake.proof(exchange));
+      byte[] key = handshake.frameKey(exchange);
+      socket.configureBlocking(false);
+      StagingClient client = new StagingClient(peer, whenClosed);
+      ControlChannel channel = new ControlChannel(socket, loop, StageReply.MAX_BYTES, client);
+      channel.seal(new FrameSeal(key, 'C'), new FrameSeal(key, 'S'), StageReply.MAX_BYTES);
+      client.channel = channel;
+      channel.start();
+      return client;
+    } catch (Throwable t) {
+      socket.close();
+      throw t;
+    }
+  }
+
+  /** The frames before the loop reads, which the connecting thread waits for. */
+  private record FirstFrames(SocketChannel socket, Deadline deadline) {
+    void send(ByteBuffer body) throws IOException {
+      socket.write(ControlChannel.frameOf(body, null)); // a new socket takes a few bytes at once
+    }
+
+    ByteBuffer receive(int bodyBytes) throws IOException {
+      int sentBytes = ByteBuffer.wrap(take(Integer.BYTES)).getInt();
+      if (sentBytes != bodyBytes) {
+        throw new ProtocolException("a frame of " + sentBytes + " bytes instead of " + bodyBytes);
+      }
+      return ByteBuffer.wrap(take(bodyBytes));
+    }
+
+    private byte[] take(int bytes) throws IOException {
+      byte[] taken = new byte[bytes];
+      InputStream in = socket.socket().getInputStream();
+      for (int have = 0; have < bytes; ) {
+        socket.socket().setSoTimeout(Math.max(1, deadline.remainingMs()));
+        int count = in.read(taken, have, bytes - have);
+        if (count < 0) {
+          throw new EOFException("the peer has closed the control connection");
+        }
+        have += count;
+      }
+      return taken;
+    }
+  }
+
+  PeerId peer() {
+    return peer;
+  }
+
+  /** There is one as soon as there is a chunk. */
+  synchronized ChunkGrant grant() {
+    if (grant == null) {
+      throw new IllegalStateException(peer + " has granted nothing yet");
+    }
+    return grant;
+  }
+
+  public synchronized boolean isOpen() {
+    return end == null;
+  }
+
+  /**
+   * Takes a credit; null if none is free.
+   *
+   * @param wake called when the owner has answered, and if none is free also once when one may be; it must
+   *     not block
+   */
+  public synchronized @Nullable StagedChunk tryTake(Runnable wake) {
+    int free = freeChunks.nextSetBit(0);
+    if (end != null) {
+      return null;
+    }
+    if (free < 0) {
+      waiters.add(wake);
+      return null;
+    }
+    freeChunks.clear(free);
+    return new StagedChunk(this, grant(), free, wake);
+  }
+
+  void giveBack(StagedChunk chunk) {
+    synchronized (this) {
+      freeChunks.set(chunk.index());
+    }
+    wakeWaiters();
+  }
+
+  private void wakeWaiters() {
+    List<Runnable> waiting;
+    synchronized (this) {
+      waiting = List.copyOf(waiters);
+      waiters.clear();
+    }
+    waiting.forEach(Runnable::run);
+  }
+
+  void ask(StagedChunk chunk, List<StagedRange> wanted, int maxBytes) {
+    StageRequest request;
+    IOException ended;
+    synchronized (this) {
+      ended = end;
+      request = new StageRequest(++lastId, chunk.index(), maxBytes, wanted);
+      if (ended == null) {
+        asked.put(request.id(), new Asked(chunk, request));
+      }
+    }
+    if (ended != null) {
+      chunk.failed(ended);
+    } else {
+      openChannel().send(request.encode());
+    }
+  }
+
+  private ControlChannel openChannel() {
+    ControlChannel open = channel;
+    if (open == null) {
+      throw new IllegalStateException("the client has no channel yet");
+    }
+    return open;
+  }
+
+  @Override
+  public void received(ByteBuffer body) throws IOException {
+    if (take(body)) {
+      wakeWaiters();
+    } else {
+      receivedReply(body);
+    }
+  }
+
+  /** The first frame is the grant. */
+  private synchronized boolean take(ByteBuffer body) throws ProtocolException {
+    if (grant != null) {
+      return false;
+    }
+    grant = ChunkGrant.decode(body);
+    freeChunks.set(0, grant.chunks());
+    return true;
+  }
+
+  private void receivedReply(ByteBuffer body) throws ProtocolException {
+    StageReply reply = StageReply.decode(body);
+    Asked of;
+    synchronized (this) {
+      of = asked.remove(reply.id());
+    }
+    if (of == null || reply.entries().size() > of.request().ranges().size()) {
+      throw new ProtocolException("a reply that nobody has asked for");
+    }
+    List<StagedChunk.Range> ranges;
+    try {
+      ranges = rangesOf(of.request(), reply);
+    } catch (ProtocolException e) {
+      of.chunk().failed(e);
+      throw e;
+    }
+    of.chunk().answered(ranges);
+  }
+
+  private static List<StagedChunk.Range> rangesOf(StageRequest request, StageReply reply)
+      throws ProtocolException {
+    List<StagedChunk.Range> ranges = new ArrayList<>(reply.entries().size());
+    int offset = 0;
+    for (int i = 0; i < reply.entries().size(); i++) {
+      StageReply.Entry entry = reply.entries().get(i);
+      long wanted =
+          entry.isStaged() ? entry.lengthBytes() - request.ranges().get(i).fromByte() : 0;
+      long most = (long) request.maxBytes() - offset;
+      boolean isOnly = reply.entries().size() == 1;
+      if (wanted < 0
+          || entry.stagedBytes() != (isOnly ? Math.min(wanted, most) : wanted)
+          || entry.stagedBytes() > most) {
+        throw new ProtocolException(entry.stagedBytes() + " bytes of " + wanted
+            + " are staged, and there was room for " + most);
+      }
+      ranges.add(new StagedChunk.Range(
+          entry.isStaged(), entry.lengthBytes(), offset, entry.stagedBytes(), entry.checksum()));
+      offset += entry.stagedBytes();
+    }
+    return ranges;
+  }
+
+  /** Ends the connection: what has been asked fails, and the credits are worth nothing any more. */
+  public void close(IOException why) {
+    openChannel().close(why);
+  }
+
+  @Override
+  public void closed(IOException why) {
+    List<Asked> unanswered;
+    synchronized (this) {
+      end = why;
+      unanswered = List.copyOf(asked.values());
+      asked.clear();
+    }
+    whenClosed.accept(this);
+    unanswered.forEach(one -> one.chunk().failed(why));
+    wakeWaiters();
+  }
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.staging;
+
+import java.io.IOException;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.LocalIdentity;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.TransportSettings;
+
+/** The control connections of this process to its peers, one to each at most. Any thread may call. */
+public final class StagingClients implements AutoCloseable {
+  /** No task waits for the control port of a peer that has not answered so recently. */
+  private static final int LEFT_ALONE_MS = 8_000;
+
+  private final ControlLoop loop;
+  private final StagingHandshake handshake;
+  private final int connectTimeoutMs;
+  private final Map<PeerId, StagingClient> clients = new ConcurrentHashMap<>();
+
+  /** Until when peers are left alone that could not be connected to. */
+  private final Map<PeerId, Deadline> refused = new ConcurrentHashMap<>();
+
+  private volatile boolean closed;
+
+  StagingClients(ControlLoop loop, LocalIdentity identity, TransportSettings settings) {
+    this.loop = loop;
+    this.handshake = new StagingHandshake(identity);
+    this.connectTimeoutMs = settings.connectTimeoutMs();
+  }
+
+  /** Returns the open connection; null if there is none. */
+  public @Nullable StagingClient openClient(PeerId peer) {
+    return clients.get(peer);
+  }
+
+  /**
+   * Makes a connection, unless there is one. A peer to which that fails is left alone for a while.
+   *
+   * @param port at which the peer stages
+   */
+  public void connect(PeerId peer, int port, Deadline deadline) throws IOException {
+    if (clients.containsKey(peer)) {
+      return;
+    }
+    Deadline leftAlone = refused.get(peer);
+    if (leftAlone != null && !leftAlone.expired()) {
+      throw new IOException("the control port of " + peer + " did not answer a while ago");
+    }
+    StagingClient made;
+    try {
+      made = StagingClient.connect(
+          peer, port, handshake, loop, this::forget, deadline.atMostMs(connectTimeoutMs));
+      refused.remove(peer);
+    } catch (IOException e) {
+      refused.put(peer, Deadline.afterMs(LEFT_ALONE_MS));
+      throw e;
+    }
+    StagingClient other = clients.putIfAbsent(peer, made);
+    if (other != null) {
+      made.close(new IOException("there is another control connection"));
+    } else if (!made.isOpen()) {
+      forget(made);
+    } else if (closed) {
+      made.close(new IOException("this end stops"));
+    }
+  }
+
+  private void forget(StagingClient client) {
+    clients.remove(client.peer(), client);
+  }
+
+  @Override
+  public void close() {
+    closed = true;
+    clients.values().forEach(client -> client.close(new IOException("this end stops")));
+  }
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.staging;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayDeque;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.PerPeerExecutor;
+import org.shufflerdma.concurrent.Workers;
+import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.metrics.LogThrottle;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Reads map outputs into registered memory for readers that ask for them, and who then READ them from
+ * there. Each reading process has memory of its own, and all have equal shares. If the budget has no share
+ * left, a new reader waits for one; meanwhile that of a reader that asks for nothing, or else of the one that
+ * has had it for longest, is taken back. Any thread may call the public methods.
+ */
+final class StagingServer implements ControlLoop.Member {
+  private static final Logger LOG = LoggerFactory.getLogger(StagingServer.class);
+  private static final int BACKLOG = 128;
+  private static final int MAX_UNPROVED = 128;
+  private static final int REQUESTS_PER_READER = 2;
+  private static final int LOOK_MS = 250;
+  private static final int CLOSE_MS = 5_000;
+
+  /** A reader that asks for nothing for so long gives way to one that waits. */
+  private static final long IDLE_NS = TimeUnit.MILLISECONDS.toNanos(500);
+
+  /** So long a reader that keeps asking has its share, even if others wait. */
+  private static final long TURN_NS = TimeUnit.SECONDS.toNanos(3);
+
+  private final RdmaTransport transport;
+  private final StagingSettings settings;
+  private final StagingHandshake handshake;
+  private final OpenOutputs outputs;
+  private final StagingStats stats;
+  private final ControlLoop loop;
+  private final ServerSocketChannel listener;
+  private final ScheduledThreadPoolExecutor timer;
+  private final LogThrottle refusals =
+      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+
+  private final Set<ServedReader> readers = ConcurrentHashMap.newKeySet();
+
+  // Guarded by this.
+  private final Deque<ServedReader> waiting = new ArrayDeque<>();
+  private final Set<ReaderMemory> memories = new HashSet<>();
+  private long takenBytes;
+  private boolean looks;
+  private boolean closed;
+
+  /** Null until the first request: most executors never have one. */
+  private @Nullable ThreadPoolExecutor workers;
+
+  private @Nullable PerPeerExecutor<ServedReader> lanes;
+
+  private StagingServer(
+      RdmaTransport transport,
+      ControlLoop loop,
+      ServerSocketChannel listener,
+      OpenOutputs outputs,
+      StagingSettings settings,
+      StagingStats stats) {
+    this.transport = transport;
+    this.loop = loop;
+    this.listener = listener;
+    this.outputs = outputs;
+    this.settings = settings;
+    this.stats = stats;
+    this.handshake = new StagingHandshake(transport.identity());
+    this.timer =
+        new ScheduledThreadPoolExecutor(1, body -> Workers.thread("rdma-staging-timer", body));
+    timer.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    timer.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
+  }
+
+  /** Listens at the transport's address, at a port of its own. */
+  static StagingServer open(
+      RdmaTransport transport,
+      ControlLoop loop,
+      CommittedOutputs files,
+      StagingSettings settings,
+      StagingStats stats)
+      throws IOException {
+    ServerSocketChannel listener = ServerSocketChannel.open();
+    try {
+      listener.bind(new InetSocketAddress(transport.endpoint().host(), 0), BACKLOG);
+      listener.configureBlocking(false);
+      StagingServer server =
+          new StagingServer(transport, loop, listener, new OpenOutputs(files), settings, stats);
+      loop.register(listener, SelectionKey.OP_ACCEPT, server);
+      return server;
+    } catch (Throwable t) {
+      listener.close();
+      throw t;
+    }
+  }
+
+  int port() throws IOException {
+    return ((InetSocketAddress) listener.getLocalAddress()).getPort();
+  }
+
+  StagingSettings settings() {
+    return settings;
+  }
+
+  StagingHandshake handshake() {
+    return handshake;
+  }
+
+  OpenOutputs outputs() {
+    return outputs;
+  }
+
+  StagingStats stats() {
+    return stats;
+  }
+
+  RdmaEndpoint endpoint() {
+    return transport.endpoint();
+  }
+
+  String executorId() {
+    return transport.identity().executorId();
+  }
+
+  void forgetShuffle(int shuffleId) {
+    outputs.forgetShuffle(shuffleId);
+  }
+
+  synchronized long registeredBytes() {
+    return takenBytes;
+  }
+
+  @Override
+  public void loopDied(Throwable why) {
+    try {
+      listener.close(); // so that new readers learn it at once
+    } catch (IOException e) {
+      LOG.debug("The listener could not be closed", e);
+    }
+  }
+
+  @Override
+  public void ready(SelectionKey key) {
+    SocketChannel socket = null;
+    try {
+      socket = listener.accept();
+      if (socket == null) {
+        return;
+      }
+      if (readers.stream().filter(reader -> !reader.isProved()).count() >= MAX_UNPROVED) {
+        throw new IOException("too many control connections that have proved nothing");
+      }
+      socket.configureBlocking(false);
+      socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
+      ServedReader reader = new ServedReader(this, socket, loop);
+      readers.add(reader);
+      reader.start();
+      lookFromNowOn();
+    } catch (IOException | RuntimeException e) {
+      noteRefusal("a new reader", e);
+      closeQuietly(socket);
+    }
+  }
+
+  private synchronized void lookFromNowOn() {
+    if (!looks) {
+      looks = true;
+      var unused =
+          timer.scheduleWithFixedDelay(this::look, LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
+    }
+  }
+
+  private static void closeQuietly(@Nullable SocketChannel socket) {
+    try {
+      if (socket != null) {
+        socket.close();
+      }
+    } catch (IOException e) {
+      LOG.debug("A socket could not be closed", e);
+    }
+  }
+
+  /** A reader waits for its share. Called by the loop's thread. */
+  void proved(ServedReader reader) {
+    stats.readersAccepted.increment();
+    synchronized (this) {
+      waiting.add(reader);
+    }
+    timer.execute(this::serveWaiting);
+  }
+
+  /** Grants shares as long as there are some. Runs in the timer's thread alone. */
+  private void serveWaiting() {
+    while (true) {
+      ServedReader next;
+      synchronized (this) {
+        waiting.removeIf(reader -> !readers.contains(reader));
+        next = waiting.peek();
+        if (closed
+            || next == null
+            || takenBytes + settings.bytesPerReader() > settings.budgetBytes()) {
+          return;
+        }
+        waiting.remove();
+        takenBytes += settings.bytesPerReader();
+      }
+      grant(next);
+    }
+  }
+
+  private void grant(ServedReader reader) {
+    ReaderMemory memory = null;
+    try {
+      memory = ReaderMemory.open(transport.protectionDomain(), settings);
+      synchronized (this) {
+        memories.add(memory);
+      }
+      if (!reader.grant(memory)) {
+        free(memory);
+      }
+    } catch (IOException | RuntimeException e) {
+      LOG.warn("The memory for a reader of staged map outputs could not be registered", e);
+      if (memory == null) {
+        synchronized (this) {
+          takenBytes -= settings.bytesPerReader();
+        }
+      }
+      reader.end(new IOException("no memory for staged map outputs could be registered", e));
+    }
+  }
+
+  /** Carries out a request of the reader's in a worker. */
+  void execute(ServedReader reader, Runnable request) {
+    lanes().execute(reader, request);
+  }
+
+  private synchronized PerPeerExecutor<ServedReader> lanes() {
+    PerPeerExecutor<ServedReader> started = lanes;
+    if (started == null) {
+      ThreadPoolExecutor pool = Workers.pool("rdma-staging", settings.threads());
+      workers = pool;
+      started = new PerPeerExecutor<>(pool, REQUESTS_PER_READER);
+      lanes = started;
+      if (closed) {
+        pool.shutdown();
+      }
+    }
+    return started;
+  }
+
+  /** Once in a while: ends what did not prove itself in time, and takes shares back for those that wait. */
+  private void look() {
+    try {
+      long mostNs = TimeUnit.MILLISECONDS.toNanos(settings.connectTimeoutMs());
+      readers.stream()
+          .filter(reader -> !reader.isProved() && reader.ageNs() > mostNs)
+          .forEach(reader -> reader.end(new ProtocolException("it has not proved itself in time")));
+      serveWaiting();
+      boolean othersWait;
+      synchronized (this) {
+        othersWait = !waiting.isEmpty();
+      }
+      if (othersWait) {
+        toGiveWay().ifPresent(reader -> {
+          stats.readersPreempted.increment();
+          reader.end(new IOException("another reader has its turn"));
+        });
+      }
+    } catch (RuntimeException e) { // one that escaped would end the timer
+      LOG.error("The staging server failed in one round and continues", e);
+    }
+  }
+
+  private Optional<ServedReader> toGiveWay() {
+    Optional<ServedReader> idle = readers.stream()
+        .filter(reader -> reader.isServed() && reader.idleNs() > IDLE_NS)
+        .max(Comparator.comparingLong(ServedReader::idleNs));
+    return idle.isPresent()
+        ? idle
+        : readers.stream()
+            .filter(reader -> reader.isServed() && reader.servedNs() > TURN_NS)
+            .max(Comparator.comparingLong(ServedReader::servedNs));
+  }
+
+  /** A control connection has ended. */
+  void ended(ServedReader reader, IOException why, String address) {
+    readers.remove(reader);
+    if (why instanceof ProtocolException) {
+      stats.readersRefused.increment();
+      noteRefusal(address, why);
+    }
+  }
+
+  private void noteRefusal(String who, Exception why) {
+    long held = refusals.tryLog();
+    if (held >= 0) {
+      LOG.warn(
+          "A control connection of {} is refused: {}. {} more were refused since the last message.",
+          who,
+          why.toString(),
+          held);
+    }
+  }
+
+  /** Nobody fills the memory of a reader that has ended any more; null if that is not so. */
+  void released(ServedReader reader, @Nullable ReaderMemory memory) {
+    if (memory != null) {
+      LOG.debug("The memory of {} is given back in {} ms", reader, settings.graceMs());
+      var unused = timer.schedule(() -> free(memory), settings.graceMs(), TimeUnit.MILLISECONDS);
+    }
+  }
+
+  private void free(ReaderMemory memory) {
+    synchronized (this) {
+      if (!memories.remove(memory)) {
+        return;
+      }
+    }
+    try {
+      memory.close();
+      synchronized (this) {
+        takenBytes -= settings.bytesPerReader();
+      }
+    } catch (IOException e) {
+      LOG.error("Leaking {} bytes that could not be deregistered", settings.bytesPerReader(), e);
+    }
+    serveWaiting();
+  }
+
+  /** Ends all readers, and deregisters their memory without grace. */
+  void close() throws IOException, InterruptedException {
+    ThreadPoolExecutor started;
+    synchronized (this) {
+      closed = true;
+      started = workers;
+    }
+    listener.close();
+    readers.forEach(reader -> reader.end(new IOException("the staging server is closed")));
+    timer.shutdownNow();
+    boolean ended = timer.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS);
+    if (started != null) {
+      started.shutdown();
+      ended &= started.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS);
+    }
+    if (!ended) {
+      throw new IOException(
+          "map outputs are still being staged " + CLOSE_MS + " ms after the stop began");
+    }
+    outputs.close();
+    Set<ReaderMemory> left;
+    synchronized (this) {
+      left = Set.copyOf(memories);
+    }
+    left.forEach(this::free);
+  }
+}

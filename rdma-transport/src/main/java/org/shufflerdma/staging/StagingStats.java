@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.staging;
+
+import java.util.concurrent.atomic.LongAdder;
+
+/** What a staging server has done since it began. */
+public final class StagingStats {
+  public final LongAdder requests = new LongAdder();
+  public final LongAdder rangesStaged = new LongAdder();
+  public final LongAdder bytesStaged = new LongAdder();
+
+  /** Ranges that could not be read: they do not exist, or their disk failed. */
+  public final LongAdder rangesRefused = new LongAdder();
+
+  /** Control connections that were proved. */
+  public final LongAdder readersAccepted = new LongAdder();
+
+  /** Control connections that ended because they did not keep to the protocol. */
+  public final LongAdder readersRefused = new LongAdder();
+
+  /** Readers whose memory was taken back for others that waited. */
+  public final LongAdder readersPreempted = new LongAdder();
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.metrics.TcpReason;
+import org.shufflerdma.staging.CommittedOutputs;
+import org.shufflerdma.staging.Staging;
+import org.shufflerdma.staging.StagingSettings;
+import org.shufflerdma.verbs.TestDevice;
+
+/** Blocks of map outputs of which nothing is registered, so that their owner stages them. */
+@Timeout(120)
+class StagedFetchTest {
+  private static final DirectFetch.Limits WIDE = new DirectFetch.Limits(48 << 20, 100, 10_000);
+  private static final int SHUFFLE_ID = 3;
+  private static final int CHUNK_BYTES = 64 << 10;
+  private static final int CHUNKS = 4;
+  private static final long SHARE_BYTES = (long) CHUNK_BYTES * CHUNKS;
+
+  @TempDir
+  Path directory;
+
+  /** A process that reads, and may stage. */
+  private final class Node implements AutoCloseable {
+    final RdmaTransport transport;
+    final Staging staging;
+    final BlockFetcher fetcher;
+
+    Node(String name, long stagingBytes) throws IOException {
+      transport = TestTransports.open(name);
+      staging = Staging.open(
+          transport,
+          (shuffleId, mapId) -> new CommittedOutputs.Files(data(mapId), index(mapId)),
+          new StagingSettings(stagingBytes, CHUNK_BYTES, CHUNKS, 2, 5_000, 200));
+      fetcher = new BlockFetcher(transport, staging.clients(), new FetchSettings(4, 1_000, 60_000));
+    }
+
+    /** What a task of this process brings and leaves, by the numbers of the blocks. */
+    Outcome read(PeerBlocks... peers) throws InterruptedException {
+      Outcome outcome = new Outcome(new TreeMap<>(), new TreeMap<>());
+      try (DirectFetch fetch = fetcher.direct(List.of(peers), WIDE, () -> {})) {
+        while (fetch.next()) {
+          byte[] copy = new byte[Math.toIntExact(fetch.bytes().lengthBytes())];
+          fetch.bytes().nioBuffer().get(copy);
+          assertThat(fetch.isStaged()).isTrue();
+          assertThat(outcome.blocks.put(fetch.block(), copy)).as("read twice").isNull();
+        }
+        fetch.left().forEach(block -> outcome.left.put(block.block(), block.reason()));
+      }
+      return outcome;
+    }
+
+    @Override
+    public void close() {
+      fetcher.close();
+      try {
+        TestTransports.awaitNoLeases(transport);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+      staging.close();
+      transport.close();
+    }
+  }
+
+  private record Outcome(Map<Integer, byte[]> blocks, Map<Integer, TcpReason> left) {}
+
+  private record Block(long mapId, int startPartition, int endPartition) {}
+
+  private final Map<Long, long[]> outputs = new HashMap<>();
+  private TestDevice.Live before;
+  private Node owner;
+  private Node reader;
+
+  @BeforeEach
+  void open() throws Exception {
+    before = TestDevice.live();
+    owner = new Node("owner", 16 * SHARE_BYTES);
+    reader = new Node("reader", 0);
+  }
+
+  @AfterEach
+  void everythingIsGivenBack() throws Exception {
+    reader.close();
+    owner.close();
+    assertThat(TestDevice.live()).isEqualTo(before);
+  }
+
+  private Path data(long mapId) {
+    return directory.resolve(mapId + ".data");
+  }
+
+  private Path index(long mapId) {
+    return directory.resolve(mapId + ".index");
+  }
+
+  private PeerId peer() {
+    return TestTransports.peerOf("owner", owner.transport);
+  }
+
+  private void commit(long mapId, long... lengths) throws IOException {
+    Files.write(data(mapId), bytesOf(mapId, lengths));
+    ByteBuffer index = ByteBuffer.allocate((lengths.length + 1) * Long.BYTES);
+    long end = 0;
+    index.putLong(end);
+    for (long length : lengths) {
+      end += length;
+      index.putLong(end);
+    }
+    Files.write(index(mapId), index.array());
+    outputs.put(mapId, lengths);
+  }
+
+  private static byte[] bytesOf(long mapId, long[] lengths) {
+    byte[] data = new byte[Math.toIntExact(Arrays.stream(lengths).sum())];
+    new Random(mapId).nextBytes(data);
+    return data;
+  }
+
+  private byte[] expected(Block block) {
+    long[] lengths = Objects.requireNonNull(outputs.get(block.mapId));
+    int from = (int) Arrays.stream(lengths, 0, block.startPartition).sum();
+    int to = (int) Arrays.stream(lengths, 0, block.endPartition).sum();
+    return Arrays.copyOfRange(bytesOf(block.mapId, lengths), from, to);
+  }
+
+  private PeerBlocks of(List<Block> blocks) {
+    PeerBlocks reads = new PeerBlocks(peer(), null);
+    blocks.forEach(block -> reads.add(
+        DescriptorRef.unregistered(SHUFFLE_ID, block.mapId, Math.max(block.endPartition, 1)),
+        block.startPartition,
+        block.endPartition));
+    return reads;
+  }
+
+  private void assertRead(Outcome outcome, List<Block> blocks) {
+    assertThat(outcome.left).isEmpty();
+    assertThat(outcome.blocks).hasSize(blocks.size());
+    for (int i = 0; i < blocks.size(); i++) {
+      assertThat(outcome.blocks.get(i)).as("block %d", i).isEqualTo(expected(blocks.get(i)));
+    }
+  }
+
+  private List<Block> oneBlockOfEach(int count, int lengthBytes) throws IOException {
+    List<Block> blocks = new ArrayList<>();
+    for (int mapId = 0; mapId < count; mapId++) {
+      commit(mapId, 100, lengthBytes, 100);
+      blocks.add(new Block(mapId, 1, 2));
+    }
+    return blocks;
+  }
+
+  @Test
+  void blocksOfAllSizesComeWhole() throws Exception {
+    commit(1, 100, 20_000, 0, 3_000);
+    commit(2, 64, 3_000_000);
+    commit(3, CHUNK_BYTES, CHUNK_BYTES + 1, 2 * CHUNK_BYTES, CHUNK_BYTES - 1);
+    List<Block> blocks = new ArrayList<>(List.of(
+        new Block(1, 0, 1),
+        new Block(1, 1, 2),
+        new Block(1, 1, 4),
+        new Block(2, 1, 2),
+        new Block(2, 0, 2),
+        new Block(3, 0, 1),
+        new Block(3, 1, 2),
+        new Block(3, 2, 3),
+        new Block(3, 3, 4)));
+    for (int mapId = 10; mapId < 600; mapId++) { // more than stay open
+      commit(mapId, 100, 7_000);
+      blocks.add(new Block(mapId, 1, 2));
+    }
+    assertRead(reader.read(of(blocks)), blocks);
+    assertThat(owner.staging.stats().bytesStaged.sum())
+        .isGreaterThanOrEqualTo(
+            blocks.stream().mapToLong(block -> expected(block).length).sum());
+    assertThat(owner.staging.registeredBytes()).isEqualTo(SHARE_BYTES);
+  }
+
+  @Test
+  void manySmallBlocksShareRequests() throws Exception {
+    long[] lengths = new long[512];
+    Arrays.fill(lengths, 100);
+    commit(1, lengths);
+    List<Block> blocks = new ArrayList<>();
+    for (int i = 0; i < lengths.length; i++) {
+      blocks.add(new Block(1, i, i + 1));
+    }
+    assertRead(reader.read(of(blocks)), blocks);
+    assertThat(owner.staging.stats().requests.sum()).isEqualTo(2); // 256 blocks in each
+  }
+
+  @Test
+  void whatItsOwnerCannotReadIsLeft() throws Exception {
+    List<Block> blocks = oneBlockOfEach(8, 5_000);
+    Files.delete(data(1));
+    Files.delete(index(2));
+    Files.write(data(3), new byte[5_199]); // one byte is missing
+    Files.write(index(4), new byte[12]);
+    Files.write(
+        index(5), ByteBuffer.allocate(32).putLong(0).putLong(90).putLong(80).array());
+    Outcome outcome = reader.read(of(blocks));
+    assertThat(outcome.left.keySet()).containsExactly(1, 2, 3, 4, 5);
+    assertThat(outcome.left.values()).containsOnly(TcpReason.STAGING);
+    assertThat(outcome.blocks.keySet()).containsExactly(0, 6, 7);
+    assertThat(owner.staging.stats().rangesRefused.sum()).isEqualTo(5);
+  }
+
+  @Test
+  void anEmptyBlockIsLeftAndAPartitionThatIsNotThereToo() throws Exception {
+    commit(1, 0, 100);
+    Outcome outcome =
+        reader.read(of(List.of(new Block(1, 0, 1), new Block(1, 1, 2), new Block(1, 2, 3))));
+    assertThat(outcome.left).isEqualTo(Map.of(0, TcpReason.ZERO_LENGTH, 2, TcpReason.STAGING));
+    assertThat(outcome.blocks.get(1)).isEqualTo(expected(new Block(1, 1, 2)));
+  }
+
+  @Test
+  void manyTasksShareTheCreditsOfTheirProcess() throws Exception {
+    List<Block> blocks = oneBlockOfEach(40, 50_000);
+    commit(100, 10, 1_000_000);
+    blocks.add(new Block(100, 1, 2));
+    ExecutorService tasks = Executors.newFixedThreadPool(12);
+    try {
+      List<Future<Outcome>> outcomes = new ArrayList<>();
+      for (int i = 0; i < 24; i++) {
+        Callable<Outcome> task = () -> reader.read(of(blocks));
+        outcomes.add(tasks.submit(task));
+      }
+      for (Future<Outcome> outcome : outcomes) {
+        assertRead(outcome.get(), blocks);
+      }
+    } finally {
+      tasks.shutdownNow();
+      assertThat(tasks.awaitTermination(10, TimeUnit.SECONDS)).isTrue();
+    }
+    assertThat(owner.staging.stats().readersRefused.sum()).isZero();
+    assertThat(owner.staging.stats().readersAccepted.sum()).isEqualTo(1);
+  }
+
+  @Test
+  void aReaderThatAsksForNothingGivesWay() throws Exception {
+    owner.close();
+    owner = new Node("owner", SHARE_BYTES); // for one reader at a time
+    List<Block> blocks = oneBlockOfEach(20, 50_000);
+    assertRead(reader.read(of(blocks)), blocks);
+    try (Node other = new Node("other", 0)) {
+      assertRead(other.read(of(blocks)), blocks);
+    }
+    assertRead(reader.read(of(blocks)), blocks);
+    assertThat(owner.staging.stats().readersPreempted.sum()).isGreaterThanOrEqualTo(1);
+    assertThat(owner.staging.registeredBytes()).isLessThanOrEqualTo(SHARE_BYTES);
+  }
+
+  @Test
+  void anOwnerThatStagesNothingIsNotWaitedFor() throws Exception {
+    List<Block> blocks = oneBlockOfEach(3, 100);
+    owner.close();
+    owner = new Node("owner", 0);
+    Outcome outcome = reader.read(of(blocks));
+    assertThat(outcome.blocks).isEmpty();
+    assertThat(outcome.left.values()).containsOnly(TcpReason.STAGING).hasSize(3);
+  }
+
+  @Test
+  void aTaskThatEndsEarlyLeavesItsCreditsToOthers() throws Exception {
+    List<Block> blocks = oneBlockOfEach(60, 60_000);
+    for (int i = 0; i < 20; i++) {
+      try (DirectFetch fetch = reader.fetcher.direct(List.of(of(blocks)), WIDE, () -> {})) {
+        assertThat(fetch.next()).isTrue();
+      }
+    }
+    assertRead(reader.read(of(blocks)), blocks);
+  }
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.staging;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.DataInputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.LocalIdentity;
+import org.shufflerdma.connection.Nonce;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TestTransports;
+
+/** Raw clients at the port of a staging server that do not keep to the protocol. */
+@Timeout(60)
+class StagingIntruderTest {
+  private static final int CHUNK_BYTES = 64 << 10;
+  private static final int CHUNKS = 2;
+  private static final int PROOF_MS = 1_500;
+
+  @TempDir
+  Path directory;
+
+  private RdmaTransport owner;
+  private ControlLoop loop;
+  private StagingServer server;
+  private final StagingStats stats = new StagingStats();
+
+  @BeforeEach
+  void open() throws Exception {
+    Files.write(directory.resolve("data"), new byte[100]);
+    Files.write(
+        directory.resolve("index"),
+        ByteBuffer.allocate(16).putLong(0).putLong(100).array());
+    owner = TestTransports.open("owner");
+    loop = ControlLoop.open("control");
+    server = StagingServer.open(
+        owner,
+        loop,
+        (shuffle, map) ->
+            new CommittedOutputs.Files(directory.resolve("data"), directory.resolve("index")),
+        new StagingSettings(4L * CHUNKS * CHUNK_BYTES, CHUNK_BYTES, CHUNKS, 2, PROOF_MS, 0),
+        stats);
+  }
+
+  @AfterEach
+  void close() throws Exception {
+    server.close();
+    loop.close();
+    owner.close();
+  }
+
+  private PeerId peer() {
+    return TestTransports.peerOf("owner", owner);
+  }
+
+  private static StagingHandshake handshake(byte[] secret) {
+    return new StagingHandshake(new LocalIdentity("app-test", "intruder", secret));
+  }
+
+  /** A client that sends what a test likes. */
+  private final class Client implements AutoCloseable {
+    final Socket socket = new Socket();
+    final DataInputStream in;
+    private @Nullable FrameSeal seal;
+
+    Client() throws IOException {
+      socket.connect(new InetSocketAddress(owner.endpoint().host(), server.port()), 5_000);
+      socket.setSoTimeout(20_000);
+      in = new DataInputStream(socket.getInputStream());
+    }
+
+    void send(ByteBuffer body) throws IOException {
+      sendRaw(ControlChannel.frameOf(body, seal).array());
+    }
+
+    void sendRaw(byte[] bytes) throws IOException {
+      socket.getOutputStream().write(bytes);
+    }
+
+    ByteBuffer receive(int sealBytes) throws IOException {
+      byte[] body = new byte[in.readInt()];
+      in.readFully(body);
+      in.skipNBytes(sealBytes);
+      return ByteBuffer.wrap(body);
+    }
+
+    /** Proves itself with the secret, for whatever it says of the server. */
+    Client prove(byte[] secret, PeerId as) throws IOException {
+      StagingHandshake handshake = handshake(secret);
+      byte[] challenge = handshake.challenge();
+      send(StagingHandshake.hello(challenge, owner.endpoint().bootNonce()));
+      byte[] ofServer = new byte[16];
+      receive(0).get(ofServer);
+      StagingHandshake.Exchange exchange = new StagingHandshake.Exchange(
+          challenge, ofServer, as.endpoint().bootNonce(), as.executorId());
+      send(handshake.proof(exchange));
+      seal = new FrameSeal(handshake.frameKey(exchange), 'C');
+      return this;
+    }
+
+    /** Has been let in, and has its memory. */
+    Client granted() throws IOException {
+      prove(TestTransports.SECRET, peer());
+      assertThat(ChunkGrant.decode(receive(FrameSeal.SIZE_BYTES)).chunks()).isEqualTo(CHUNKS);
+      return this;
+    }
+
+    boolean isEnded() throws IOException {
+      try {
+        return in.read() < 0;
+      } catch (SocketException | EOFException e) {
+        return true;
+      }
+    }
+
+    @Override
+    public void close() throws IOException {
+      socket.close();
+    }
+  }
+
+  private static StageRequest request(int chunk, int ranges) {
+    return new StageRequest(
+        7, chunk, CHUNK_BYTES, Collections.nCopies(ranges, new StagedRange(1, 2, 0, 1, 0)));
+  }
+
+  private void assertRefused(Client client) throws Exception {
+    assertThat(client.isEnded()).isTrue();
+    Deadline deadline = Deadline.afterMs(5_000);
+    while (stats.readersRefused.sum() == 0 && !deadline.expired()) {
+      Thread.onSpinWait();
+    }
+    assertThat(stats.readersRefused.sum()).isEqualTo(1);
+    client.close();
+    assertThatOthersAreServed();
+  }
+
+  private void assertThatOthersAreServed() throws Exception {
+    try (Client other = new Client().granted()) {
+      other.send(request(0, 3).encode());
+      StageReply reply = StageReply.decode(other.receive(FrameSeal.SIZE_BYTES));
+      assertThat(reply.entries()).hasSize(3).allMatch(StageReply.Entry::isStaged);
+    }
+  }
+
+  @Test
+  void whoDoesNotKnowTheSecretGetsNothing() throws Exception {
+    byte[] guess = "another secret of length".getBytes(StandardCharsets.UTF_8);
+    assertRefused(new Client().prove(guess, peer()));
+  }
+
+  @Test
+  void aProofForAnotherServerIsWorthNothing() throws Exception {
+    assertRefused(
+        new Client().prove(TestTransports.SECRET, new PeerId("another", owner.endpoint())));
+  }
+
+  @Test
+  void aHelloToAnotherRunIsRefused() throws Exception {
+    Client client = new Client();
+    client.send(StagingHandshake.hello(new byte[16], new Nonce(1, 2)));
+    assertRefused(client);
+  }
+
+  @Test
+  void aServerThatDoesNotKnowTheSecretIsNotBelieved() {
+    byte[] challenge = new byte[16];
+    StagingHandshake impostor =
+        handshake("a secret that is a guess".getBytes(StandardCharsets.UTF_8));
+    RdmaEndpoint endpoint = owner.endpoint();
+    ByteBuffer answer = impostor.answer(
+        new StagingHandshake.Exchange(challenge, new byte[16], endpoint.bootNonce(), "owner"));
+    assertThat(org.assertj.core.api.Assertions.catchThrowable(
+            () -> handshake(TestTransports.SECRET).readAnswer(answer, challenge, peer())))
+        .hasMessageContaining("does not know the application's secret");
+  }
+
+  @Test
+  void whoProvesNothingInTimeIsEnded() throws Exception {
+    assertRefused(new Client());
+  }
+
+  @Test
+  void aFrameLongerThanARequestIsNotReceived() throws Exception {
+    Client client = new Client().granted();
+    client.sendRaw(ByteBuffer.allocate(4).putInt(StageRequest.MAX_BYTES + 1).array());
+    assertRefused(client);
+  }
+
+  @Test
+  void aFrameOfNegativeLengthIsNotReceived() throws Exception {
+    Client client = new Client();
+    client.sendRaw(ByteBuffer.allocate(4).putInt(-1).array());
+    assertRefused(client);
+  }
+
+  @Test
+  void aFrameWithoutTheSealIsRefused() throws Exception {
+    Client client = new Client().granted();
+    byte[] frame = ControlChannel.frameOf(request(0, 1).encode(), client.seal).array();
+    frame[frame.length - 1] ^= 1;
+    client.sendRaw(frame);
+    assertRefused(client);
+  }
+
+  @Test
+  void aFrameThatIsSentAgainIsRefused() throws Exception {
+    Client client = new Client().granted();
+    byte[] frame = ControlChannel.frameOf(request(0, 1).encode(), client.seal).array();
+    client.sendRaw(frame);
+    assertThat(StageReply.decode(client.receive(FrameSeal.SIZE_BYTES)).id()).isEqualTo(7);
+    client.sendRaw(frame);
+    assertRefused(client);
+  }
+
+  @Test
+  void aChunkThatWasNotGrantedIsNotFilled() throws Exception {
+    Client client = new Client().granted();
+    client.send(request(CHUNKS, 1).encode());
+    assertRefused(client);
+  }
+
+  @Test
+  void aRangeThatIsNoneIsRefused() throws Exception {
+    Client client = new Client().granted();
+    ByteBuffer body = request(0, 1).encode();
+    body.putInt(20 + 4 + 8, 5); // begins after its end
+    client.send(body);
+    assertRefused(client);
+  }
+
+  /** Frames that are cut, changed and mixed at random; {@code -Dstaging.seed} repeats a run. */
+  @Test
+  void noBytesCrashTheServerOrMakeItServeLess() throws Exception {
+    long seed = Long.getLong("staging.seed", new Random().nextLong());
+    int rounds = Integer.getInteger("staging.rounds", 300);
+    Random random = new Random(seed);
+    for (int i = 0; i < rounds; i++) {
+      try (Client client = new Client()) {
+        boolean proves = random.nextBoolean();
+        if (proves) {
+          client.granted();
+        }
+        for (byte[] frame : randomFrames(client, random)) {
+          client.sendRaw(frame);
+        }
+        client.socket.shutdownOutput();
+        while (!client.isEnded()) {
+          // replies to what was right by chance
+        }
+      } catch (SocketException e) {
+        // it was ended before it had sent all
+      }
+    }
+    assertThatOthersAreServed();
+    assertThat(server.registeredBytes())
+        .as("seed %d", seed)
+        .isLessThanOrEqualTo(4L * CHUNKS * CHUNK_BYTES);
+  }
+
+  private static List<byte[]> randomFrames(Client client, Random random) {
+    List<byte[]> frames = new ArrayList<>();
+    int count = 1 + random.nextInt(3);
+    for (int i = 0; i < count; i++) {
+      ByteBuffer body = request(random.nextInt(4) - 1, 1 + random.nextInt(8)).encode();
+      for (int flips = random.nextInt(4); flips > 0; flips--) {
+        body.put(random.nextInt(body.limit()), (byte) random.nextInt());
+      }
+      byte[] frame = ControlChannel.frameOf(body, client.seal).array();
+      if (random.nextInt(3) == 0) {
+        frame[random.nextInt(frame.length)] ^= (byte) (1 << random.nextInt(8));
+      }
+      frames.add(
+          random.nextInt(4) == 0
+              ? java.util.Arrays.copyOf(frame, random.nextInt(frame.length + 1))
+              : frame);
+    }
+    return frames;
+  }
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.writer;
+
+import org.apache.spark.storage.DiskBlockManager;
+import org.apache.spark.storage.ShuffleDataBlockId;
+import org.apache.spark.storage.ShuffleIndexBlockId;
+import org.shufflerdma.staging.CommittedOutputs;
+
+/** The map outputs that Spark keeps on the disks of this executor. Any thread may call. */
+public record CommittedFiles(DiskBlockManager disks) implements CommittedOutputs {
+  /** {@code IndexShuffleBlockResolver.NOOP_REDUCE_ID}: the files have the blocks of all reducers. */
+  private static final int ALL_REDUCERS = 0;
+
+  @Override
+  public Files filesOf(int shuffleId, long mapId) {
+    return new Files(
+        disks.getFile(new ShuffleDataBlockId(shuffleId, mapId, ALL_REDUCERS)).toPath(),
+        disks.getFile(new ShuffleIndexBlockId(shuffleId, mapId, ALL_REDUCERS)).toPath());
+  }
+}
