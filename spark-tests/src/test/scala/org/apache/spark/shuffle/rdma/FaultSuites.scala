@@ -103,6 +103,46 @@ final class FlippedBitSuite extends FaultSuite("flip=1", OnceFault.newMark()) {
   }
 }
 
+/** The same faults in a job none of whose outputs finds room to be registered, so that chunks are read. */
+abstract class StagedFaultSuite(effect: String, mark: Path)
+    extends OnRdmaCluster(
+      OnceFault.onRead(effect, FaultSuite.DataRead, mark),
+      "spark.shuffle.rdma.maxRegisteredBytes" -> "1m",
+      "spark.shuffle.rdma.stagingBytes" -> "256k",
+      "spark.shuffle.compress" -> "false") {
+  protected def traffic(): Traffic = {
+    val (result, seen) = cluster.watched(Jobs.groupByKey)
+    assert(result == RdmaJobsByHand.groupByKey)
+    assert(seen.counter("staged.bytes") == seen.rdmaBytes, seen)
+    seen
+  }
+
+  protected def assertStagedAtTheFirstAttempt(seen: Traffic): Unit = {
+    assert(seen.rdmaBytes > 0, seen)
+    assert(seen.rdmaBytes == seen.sparkRemoteBytes, seen)
+    assert(seen.repeatedStages == 0, seen)
+  }
+}
+
+final class StagedKilledPeerSuite extends StagedFaultSuite("killpeer=1", OnceFault.newMark()) {
+  test("an executor killed while a chunk of it is read costs a stage attempt and no result") {
+    val seen = traffic()
+    assert(seen.repeatedStages >= 1, seen)
+  }
+}
+
+final class StagedRefusedReadSuite extends StagedFaultSuite("status=10", OnceFault.newMark()) {
+  test("what a refused READ of a chunk was to bring is staged again") {
+    assertStagedAtTheFirstAttempt(traffic())
+  }
+}
+
+final class StagedFlippedBitSuite extends StagedFaultSuite("flip=1", OnceFault.newMark()) {
+  test("a block whose bytes were damaged between its chunk and the reader is staged again") {
+    assertStagedAtTheFirstAttempt(traffic())
+  }
+}
+
 /** Without checksums the codec finds out that bytes are damaged. */
 abstract class DamagedBytesSuite(codec: String, more: (String, String)*)
     extends OnRdmaCluster(
