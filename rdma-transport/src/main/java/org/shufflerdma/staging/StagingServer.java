@@ -30,7 +30,8 @@ import org.slf4j.LoggerFactory;
  * Reads map outputs into registered memory for readers that ask for them, and who then READ them from
  * there. Each reading process has memory of its own, and all have equal shares. If the budget has no share
  * left, a new reader waits for one; meanwhile that of a reader that asks for nothing, or else of the one that
- * has had it for longest, is taken back. Any thread may call the public methods.
+ * has had it for longest, is taken back. A share that is not used for a while is given back in any case. Any
+ * thread may call.
  */
 final class StagingServer implements ControlLoop.Member {
   private static final Logger LOG = LoggerFactory.getLogger(StagingServer.class);
@@ -41,7 +42,7 @@ final class StagingServer implements ControlLoop.Member {
   private static final int CLOSE_MS = 5_000;
 
   /** A reader that asks for nothing for so long gives way to one that waits. */
-  private static final long IDLE_NS = TimeUnit.MILLISECONDS.toNanos(500);
+  private static final long GIVES_WAY_NS = TimeUnit.MILLISECONDS.toNanos(500);
 
   /** So long a reader that keeps asking has its share, even if others wait. */
   private static final long TURN_NS = TimeUnit.SECONDS.toNanos(3);
@@ -267,13 +268,17 @@ final class StagingServer implements ControlLoop.Member {
     return started;
   }
 
-  /** Once in a while: ends what did not prove itself in time, and takes shares back for those that wait. */
+  /** Once in a while: ends what did not prove itself in time, and takes shares back. */
   private void look() {
     try {
       long mostNs = TimeUnit.MILLISECONDS.toNanos(settings.connectTimeoutMs());
       readers.stream()
           .filter(reader -> !reader.isProved() && reader.ageNs() > mostNs)
           .forEach(reader -> reader.end(new ProtocolException("it has not proved itself in time")));
+      long idleNs = TimeUnit.MILLISECONDS.toNanos(settings.idleMs());
+      readers.stream()
+          .filter(reader -> reader.isServed() && reader.idleNs() > idleNs)
+          .forEach(reader -> reader.end(new IOException("it has asked for nothing for a while")));
       serveWaiting();
       boolean othersWait;
       synchronized (this) {
@@ -292,7 +297,7 @@ final class StagingServer implements ControlLoop.Member {
 
   private Optional<ServedReader> toGiveWay() {
     Optional<ServedReader> idle = readers.stream()
-        .filter(reader -> reader.isServed() && reader.idleNs() > IDLE_NS)
+        .filter(reader -> reader.isServed() && reader.idleNs() > GIVES_WAY_NS)
         .max(Comparator.comparingLong(ServedReader::idleNs));
     return idle.isPresent()
         ? idle

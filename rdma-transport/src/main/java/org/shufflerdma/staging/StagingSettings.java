@@ -9,6 +9,7 @@ package org.shufflerdma.staging;
  * @param chunksPerReader how many requests of one reading process may be staged at a time
  * @param threads that read files
  * @param connectTimeoutMs for the proof of a new control connection
+ * @param idleMs without a request after which a reader's memory is given back
  * @param graceMs between the end of a control connection and the deregistration of its memory, in which
  *     READs under way may finish
  */
@@ -18,11 +19,13 @@ public record StagingSettings(
     int chunksPerReader,
     int threads,
     int connectTimeoutMs,
+    int idleMs,
     int graceMs) {
   private static final int CHUNK_BYTES = 512 << 10;
   private static final int LEAST_CHUNK_BYTES = 64 << 10;
   private static final int CHUNKS = 8;
   private static final int READERS = 4;
+  private static final int IDLE_MS = 10_000;
   private static final int MIN_THREADS = 4;
   private static final int MAX_THREADS = 16;
 
@@ -46,7 +49,8 @@ public record StagingSettings(
       }
     }
     int threads = Math.max(MIN_THREADS, Math.min(MAX_THREADS, cores));
-    return new StagingSettings(budgetBytes, chunkBytes, chunks, threads, connectTimeoutMs, graceMs);
+    return new StagingSettings(
+        budgetBytes, chunkBytes, chunks, threads, connectTimeoutMs, IDLE_MS, graceMs);
   }
 
   long bytesPerReader() {

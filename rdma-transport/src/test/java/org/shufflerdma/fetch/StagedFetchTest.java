@@ -25,6 +25,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
@@ -41,6 +42,7 @@ class StagedFetchTest {
   private static final int SHUFFLE_ID = 3;
   private static final int CHUNK_BYTES = 64 << 10;
   private static final int CHUNKS = 4;
+  private static final int IDLE_MS = 2_000;
   private static final long SHARE_BYTES = (long) CHUNK_BYTES * CHUNKS;
 
   @TempDir
@@ -57,7 +59,7 @@ class StagedFetchTest {
       staging = Staging.open(
           transport,
           (shuffleId, mapId) -> new CommittedOutputs.Files(data(mapId), index(mapId)),
-          new StagingSettings(stagingBytes, CHUNK_BYTES, CHUNKS, 2, 5_000, 200));
+          new StagingSettings(stagingBytes, CHUNK_BYTES, CHUNKS, 2, 5_000, IDLE_MS, 200));
       fetcher = new BlockFetcher(transport, staging.clients(), new FetchSettings(4, 1_000, 60_000));
     }
 
@@ -275,6 +277,18 @@ class StagedFetchTest {
     assertRead(reader.read(of(blocks)), blocks);
     assertThat(owner.staging.stats().readersPreempted.sum()).isGreaterThanOrEqualTo(1);
     assertThat(owner.staging.registeredBytes()).isLessThanOrEqualTo(SHARE_BYTES);
+  }
+
+  @Test
+  void memoryThatNobodyUsesIsGivenBack() throws Exception {
+    List<Block> blocks = oneBlockOfEach(5, 5_000);
+    assertRead(reader.read(of(blocks)), blocks);
+    Deadline deadline = Deadline.afterMs(20_000);
+    while (owner.staging.registeredBytes() > 0 && !deadline.expired()) {
+      TimeUnit.MILLISECONDS.sleep(20);
+    }
+    assertThat(owner.staging.registeredBytes()).isZero();
+    assertRead(reader.read(of(blocks)), blocks);
   }
 
   @Test

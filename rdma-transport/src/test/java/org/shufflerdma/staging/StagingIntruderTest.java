@@ -59,7 +59,7 @@ class StagingIntruderTest {
         loop,
         (shuffle, map) ->
             new CommittedOutputs.Files(directory.resolve("data"), directory.resolve("index")),
-        new StagingSettings(4L * CHUNKS * CHUNK_BYTES, CHUNK_BYTES, CHUNKS, 2, PROOF_MS, 0),
+        new StagingSettings(4L * CHUNKS * CHUNK_BYTES, CHUNK_BYTES, CHUNKS, 2, PROOF_MS, 10_000, 0),
         stats);
   }
 
