@@ -147,9 +147,10 @@ class RecordSorterTest {
   @ParameterizedTest
   @ValueSource(strings = {"lz4", "plain", "encrypted"})
   void recordsOfManyFilesComeInTheSameOrder(String files) {
+    int mostRecords = 1 + random.nextInt(20_000);
     Map<String, String> settings = Map.of(
         MOST_RECORDS,
-        Integer.toString(1 + random.nextInt(20_000)),
+        Integer.toString(mostRecords),
         "spark.shuffle.spill.batchSize",
         Integer.toString(1 + random.nextInt(3000)),
         "spark.shuffle.compress",
@@ -158,7 +159,9 @@ class RecordSorterTest {
         Boolean.toString(files.equals("encrypted")));
     SortingTask.run(settings, () -> {
       for (int round = 0; round < 8; round++) {
-        List<Product2<Object, Object>> records = records(randomCount() / 2, randomKeys());
+        int count = randomCount() / 2;
+        List<Product2<Object, Object>> records =
+            records(round == 0 ? Math.max(count, 2 * mostRecords) : count, randomKeys());
         Comparator<Object> ordering = randomOrdering();
         Serializer serializer = random.nextBoolean()
             ? new JavaSerializer(SparkEnv.get().conf())
