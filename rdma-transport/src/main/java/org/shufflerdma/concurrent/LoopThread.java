@@ -41,7 +41,7 @@ public final class LoopThread {
         step.run();
       }
     } catch (Throwable t) {
-      LOG.error("Thread {} dies; RDMA is off from now on", name, t);
+      LOG.error("Thread {} dies, and whatever waits for it fails from now on", name, t);
       onDeath.accept(t);
     }
   }

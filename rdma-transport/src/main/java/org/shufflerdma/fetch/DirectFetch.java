@@ -91,7 +91,8 @@ public final class DirectFetch implements AutoCloseable {
         window,
         left,
         this::wake);
-    this.stager = new StagedPoster(context, buffers, window, left, this::queue, this::wake);
+    this.stager =
+        new StagedPoster(context, buffers, window, left, this::queue, () -> closed, this::wake);
     this.whileWaiting = whileWaiting;
   }
 

@@ -53,8 +53,10 @@ public final class PeerBlocks {
   @Nullable
   ConnectAttempt controlAttempt;
 
-  /** Since when the task has waited for a credit of the peer; 0 if it does not. */
-  long waitsForCreditSinceNs;
+  final CreditWait creditWait = new CreditWait();
+
+  /** How many blocks are asked for in one chunk, by what fitted before. */
+  int blocksOfAChunk = StagedPoster.MAX_BLOCKS_OF_A_CHUNK;
 
   /** Whether the task has asked for a connection to the peer beside the first one. */
   boolean furtherWanted;

@@ -66,8 +66,8 @@ abstract class ReadSlot {
     return totalBytes;
   }
 
-  /** The bytes for which this counts while it is in flight; always the same. */
-  int bytesInFlight() {
+  /** The bytes for which this counts while it is in flight. */
+  long bytesInFlight() {
     return totalBytes;
   }
 

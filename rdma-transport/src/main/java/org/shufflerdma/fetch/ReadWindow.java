@@ -63,7 +63,7 @@ final class ReadWindow {
         || bytes + slot.totalBytes() + moreBytes <= limits.maxBytesInFlight();
   }
 
-  /** The slot has been posted. */
+  /** The slot has been posted, or asked for. */
   void add(ReadSlot slot) {
     slots.add(slot);
     bytes += slot.bytesInFlight();
@@ -82,6 +82,17 @@ final class ReadWindow {
       }
     }
     return null;
+  }
+
+  /** Whether a slot may count for so many bytes more; one always may while none has a buffer. */
+  boolean admitsGrowth(long moreBytes) {
+    return !holdsBuffers() || bytes + moreBytes <= limits.maxBytesInFlight();
+  }
+
+  /** The slot counts for so many bytes more from now on. */
+  void grow(StagedSlot slot, long moreBytes) {
+    slot.grow(moreBytes);
+    bytes += moreBytes;
   }
 
   /** Takes out a slot of which nothing comes. */

@@ -4,8 +4,8 @@ package org.shufflerdma.fetch;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.Connection;
@@ -24,19 +24,20 @@ import org.shufflerdma.staging.StagingClients;
  * task's thread alone, but for the workers, who do nothing but connect.
  */
 final class StagedPoster {
-  private static final int MAX_BLOCKS_OF_A_CHUNK = 256;
+  static final int MAX_BLOCKS_OF_A_CHUNK = 256;
 
   /** The pieces of a large block that are staged or read at a time. */
   private static final int PIECES_AHEAD = 3;
 
-  /** Control connections to a peer that ended before a block was read, in a row. */
-  private static final int MAX_CONTROL_CONNECTIONS = 8;
+  /** Control connections to a peer that were asked for, or ended, before a block was read, in a row. */
+  private static final int MAX_CONTROL_CONNECTIONS = 16;
 
   private final FetchContext context;
   private final TaskBuffers buffers;
   private final ReadWindow window;
   private final LeftBlocks left;
   private final Consumer<PeerBlocks> again;
+  private final BooleanSupplier hasEnded;
   private final Runnable wake;
 
   /** Whether something has happened since {@link #advance} was called last. */
@@ -44,6 +45,7 @@ final class StagedPoster {
 
   /**
    * @param again is told of a peer one of whose blocks is to be staged again
+   * @param hasEnded whether the task needs no connection any more; any thread may call it
    * @param wake called when an owner has answered, or READs have completed; it must not block
    */
   StagedPoster(
@@ -52,12 +54,14 @@ final class StagedPoster {
       ReadWindow window,
       LeftBlocks left,
       Consumer<PeerBlocks> again,
+      BooleanSupplier hasEnded,
       Runnable wake) {
     this.context = context;
     this.buffers = buffers;
     this.window = window;
     this.left = left;
     this.again = again;
+    this.hasEnded = hasEnded;
     this.wake = () -> {
       woken = true;
       wake.run();
@@ -66,8 +70,11 @@ final class StagedPoster {
 
   /** Asks for the next blocks of the peer, if there is a credit. */
   ListPoster.Outcome ask(PeerBlocks peer, Connection connection) {
-    int most = Math.min(window.blocksOf(peer), MAX_BLOCKS_OF_A_CHUNK);
+    int most = Math.min(window.blocksOf(peer), peer.blocksOfAChunk);
     StagingClient client = most == 0 ? null : clientOf(peer, connection);
+    if (client != null && isWantedByALargeBlock(client)) {
+      return ListPoster.Outcome.NOT_NOW;
+    }
     StagedChunk chunk = client == null ? null : creditOf(peer, client);
     if (client == null || chunk == null) {
       return ListPoster.Outcome.NOT_NOW;
@@ -87,6 +94,12 @@ final class StagedPoster {
     return ListPoster.Outcome.POSTED;
   }
 
+  /** Whether a block of this task that has come in part waits for a credit: it holds a buffer, and comes first. */
+  private boolean isWantedByALargeBlock(StagingClient client) {
+    return window.staged().stream()
+        .anyMatch(slot -> slot.client == client && slot.creditWait.waits());
+  }
+
   private static StagedRange rangeOf(PeerBlocks peer, int block, long fromByte) {
     DescriptorRef output = peer.output(block);
     return new StagedRange(
@@ -100,18 +113,27 @@ final class StagedPoster {
   /** A credit of the peer; null if the task must wait for one, or has waited for too long. */
   private @Nullable StagedChunk creditOf(PeerBlocks peer, StagingClient client) {
     StagedChunk chunk = client.tryTake(wake);
-    long nowNs = System.nanoTime();
-    if (chunk != null || peer.waitsForCreditSinceNs == 0) {
-      peer.waitsForCreditSinceNs = chunk == null ? nowNs : 0;
-    } else if (nowNs - peer.waitsForCreditSinceNs
-        > TimeUnit.MILLISECONDS.toNanos(context.progressTimeoutMs())) {
-      left.addAllToStage(
-          peer,
-          TcpReason.STAGING,
-          new IOException("the peer has given no credit for staged blocks for "
-              + context.progressTimeoutMs() + " ms"));
+    if (chunk != null) {
+      peer.creditWait.ended();
+    } else if (client.isOpen() && peer.creditWait.isOver(context.progressTimeoutMs())) {
+      IOException why = noCredit();
+      giveUp(client, why);
+      left.addAllToStage(peer, TcpReason.STAGING, why);
     }
     return chunk;
+  }
+
+  private IOException noCredit() {
+    return new IOException(
+        "the peer has given no credit for " + context.progressTimeoutMs() + " ms");
+  }
+
+  /** So that other tasks need not wait as well for a peer that does not answer. */
+  private void giveUp(StagingClient client, IOException why) {
+    StagingClients clients = context.staging();
+    if (clients != null) {
+      clients.giveUp(client, why);
+    }
   }
 
   /** The control connection to the peer; or a worker makes one, and this returns null. */
@@ -120,10 +142,13 @@ final class StagedPoster {
     boolean isUnderWay = attempt != null && !attempt.hasEnded();
     StagingClients clients = context.staging();
     StagingClient client = clients == null ? null : clients.openClient(peer.peer);
-    if (client != null || isUnderWay) {
+    if (client == null && isUnderWay) {
+      return null;
+    }
+    peer.controlAttempt = null; // where another task was faster, nobody waits for this one any more
+    if (client != null) {
       return client;
     }
-    peer.controlAttempt = null;
     Throwable refusal = attempt == null ? null : attempt.refusal();
     if (refusal != null) {
       left.addAllToStage(peer, TcpReason.STAGING, refusal);
@@ -148,7 +173,10 @@ final class StagedPoster {
   private void connect(StagingClients clients, PeerBlocks peer, int port, ConnectAttempt attempt) {
     Throwable refusal = null;
     try {
-      if (!context.closed().getAsBoolean()) {
+      if (attempt.beginBy.expired()) {
+        throw new IOException("other attempts to connect have kept all workers busy");
+      }
+      if (!hasEnded.getAsBoolean() && !context.closed().getAsBoolean()) {
         clients.connect(peer.peer, port, context.progressDeadline());
       }
     } catch (Throwable t) {
@@ -177,6 +205,10 @@ final class StagedPoster {
   }
 
   private void advance(StagedSlot slot) throws InterruptedException {
+    if (!slot.client.isOpen() && slot.needsOwner()) {
+      askAgain(slot);
+      return;
+    }
     for (StagedSlot.Piece piece : List.copyOf(slot.pieces())) {
       if (piece.isToBePosted()) {
         if (!read(slot, piece)) {
@@ -184,8 +216,10 @@ final class StagedPoster {
         }
       } else if (!piece.chunk().isAnswered() && piece.isLate(context.progressTimeoutMs())) {
         slot.peer.controlConnections = MAX_CONTROL_CONNECTIONS; // it had its chance
-        slot.client.close(new IOException(
-            "the peer has staged nothing for " + context.progressTimeoutMs() + " ms"));
+        giveUp(
+            slot.client,
+            new IOException(
+                "the peer has staged nothing for " + context.progressTimeoutMs() + " ms"));
       }
     }
     slot.settle();
@@ -199,8 +233,13 @@ final class StagedPoster {
     while (slot.hasMoreToAsk() && slot.pieces().size() < PIECES_AHEAD) {
       StagedChunk chunk = slot.client.tryTake(wake);
       if (chunk == null) {
+        if (slot.creditWait.isOver(context.progressTimeoutMs())) {
+          leaveAll(slot, TcpReason.STAGING, noCredit());
+          drop(slot);
+        }
         return;
       }
+      slot.creditWait.ended();
       StagedRange range = rangeOf(slot.peer, slot.block(0), slot.askedBytes());
       slot.add(chunk);
       chunk.ask(List.of(range), slot.chunkBytes());
@@ -209,12 +248,8 @@ final class StagedPoster {
 
   /** Begins the READ of a piece; false if nothing can be done for its slot now, or any more. */
   private boolean read(StagedSlot slot, StagedSlot.Piece piece) throws InterruptedException {
-    IOException why = piece.chunk().failure();
-    if (why == null && !slot.client.isOpen()) {
-      why = new IOException("the control connection has ended, and with it the staged bytes");
-    }
-    if (why != null) {
-      askAgain(slot, why);
+    if (piece.chunk().failure() != null) {
+      askAgain(slot);
       return false;
     }
     List<StagedChunk.Range> ranges = piece.chunk().ranges();
@@ -233,6 +268,9 @@ final class StagedPoster {
   /** Notes which of the wanted blocks have been staged, and how long they are. */
   private void layOut(StagedSlot slot, List<StagedChunk.Range> ranges) {
     PeerBlocks peer = slot.peer;
+    peer.blocksOfAChunk = ranges.size() < slot.blocksInFlight()
+        ? ranges.size() + 1
+        : Math.min(2 * peer.blocksOfAChunk, MAX_BLOCKS_OF_A_CHUNK);
     for (int i = 0; i < slot.blocksInFlight(); i++) {
       int block = slot.wanted(i);
       if (i >= ranges.size()) {
@@ -270,16 +308,23 @@ final class StagedPoster {
         && only.stagedBytes() == slot.lengthBytes(piece);
   }
 
-  /** False if the slot must wait for a buffer, or none came in time. */
+  /** False if the slot must wait for a buffer, or nothing is left of it. */
   private boolean lease(StagedSlot slot) throws InterruptedException {
+    long moreBytes = Math.max(0, slot.totalBytes() - slot.bytesInFlight());
     try {
-      RegisteredBuffer buffer = buffers.lease(slot.totalBytes(), false);
+      RegisteredBuffer buffer =
+          window.admitsGrowth(moreBytes) ? buffers.lease(slot.totalBytes(), false) : null;
       slot.waitForBuffer(buffer == null);
       if (buffer == null) {
+        if (isWantedByALargeBlock(slot.client)) {
+          putBackAll(slot); // that block would wait for this credit, and this slot for its buffer
+          drop(slot);
+        }
         return false;
       }
       buffers.renewPatience();
       slot.hold(buffer);
+      window.grow(slot, moreBytes);
       return true;
     } catch (IOException e) {
       leaveAll(slot, TcpReason.POOL, e);
@@ -288,15 +333,15 @@ final class StagedPoster {
     }
   }
 
-  /** False if the READ could not be posted, which is the outcome of the slot then. */
+  /**
+   * Posts the READ of a piece, in half of the time for which the owner keeps the memory of an ended control
+   * connection. False if it could not be posted: it is tried again, or the slot has its outcome.
+   */
   private boolean post(StagedSlot slot, StagedSlot.Piece piece, List<StagedChunk.Range> ranges)
       throws InterruptedException {
     int stagedBytes = 0;
     for (StagedChunk.Range range : ranges) {
       stagedBytes += range.stagedBytes();
-      if (range.stagedBytes() > 0) {
-        slot.expect(piece.offset() + range.offsetBytes(), range.stagedBytes(), range.checksum());
-      }
     }
     List<Read> reads = new ArrayList<>();
     for (int done = 0; done < stagedBytes; ) {
@@ -309,33 +354,58 @@ final class StagedPoster {
       done += length;
     }
     try {
-      slot.connection.post(reads, slot.buffer(), piece, context.progressDeadline());
+      slot.connection.post(reads, slot.buffer(), piece, context.descriptorLease());
       piece.posted();
+      expect(slot, piece, ranges);
       return true;
     } catch (NoConnectionException e) {
       slot.tell(ReadFailure.collateral(e));
     } catch (TimeoutException e) {
-      leaveAll(slot, TcpReason.TIMEOUT, e);
-      drop(slot);
+      if (piece.isLate(context.progressTimeoutMs())) {
+        leaveAll(slot, TcpReason.TIMEOUT, e);
+        drop(slot);
+      }
     }
     return false;
   }
 
-  /** The control connection ended before the answer. */
-  private void askAgain(StagedSlot slot, IOException why) {
-    PeerBlocks peer = slot.peer;
-    boolean isWorthwhile = peer.controlConnections < MAX_CONTROL_CONNECTIONS;
-    int count = slot.isUnknown() ? slot.blocksInFlight() : slot.blocks();
-    for (int i = 0; i < count; i++) {
-      int block = slot.isUnknown() ? slot.wanted(i) : slot.block(i);
-      if (isWorthwhile) {
-        peer.putBack(block);
-        again.accept(peer);
-      } else {
-        left.add(peer, block, TcpReason.STAGING, why);
+  private static void expect(
+      StagedSlot slot, StagedSlot.Piece piece, List<StagedChunk.Range> ranges) {
+    for (StagedChunk.Range range : ranges) {
+      if (range.stagedBytes() > 0) {
+        slot.expect(piece.offset() + range.offsetBytes(), range.stagedBytes(), range.checksum());
+      }
+    }
+  }
+
+  /** The control connection has ended before all of the slot was read. */
+  private void askAgain(StagedSlot slot) {
+    if (++slot.peer.controlConnections <= MAX_CONTROL_CONNECTIONS) {
+      putBackAll(slot);
+    } else {
+      IOException why = new IOException(
+          "control connections to " + slot.peer.peer + " ended before blocks were read");
+      for (int i = 0; i < countOf(slot); i++) {
+        left.add(slot.peer, blockOf(slot, i), TcpReason.STAGING, why);
       }
     }
     drop(slot);
+  }
+
+  private void putBackAll(StagedSlot slot) {
+    for (int i = 0; i < countOf(slot); i++) {
+      slot.peer.putBack(blockOf(slot, i));
+      again.accept(slot.peer);
+    }
+  }
+
+  /** The blocks that are still the slot's: those that were asked for, or those of them that were staged. */
+  private static int countOf(StagedSlot slot) {
+    return slot.isUnknown() ? slot.blocksInFlight() : slot.blocks();
+  }
+
+  private static int blockOf(StagedSlot slot, int index) {
+    return slot.isUnknown() ? slot.wanted(index) : slot.block(index);
   }
 
   private void leaveAll(StagedSlot slot, TcpReason reason, Throwable why) {

@@ -53,7 +53,7 @@ final class StagedSlot extends ReadSlot {
       return !posted && chunk.isAnswered();
     }
 
-    /** The device has the READ, or is about to get it: it gives back the chunk from now on. */
+    /** The device has the READ, whose completion gives back the chunk. */
     void posted() {
       posted = true;
     }
@@ -97,6 +97,8 @@ final class StagedSlot extends ReadSlot {
   private final List<Piece> pieces = new ArrayList<>();
   private final List<Sum> sums = new ArrayList<>();
   private boolean waitsForBuffer;
+  private long grownBytes;
+  final CreditWait creditWait = new CreditWait();
 
   private final int chunkBytes;
 
@@ -130,8 +132,13 @@ final class StagedSlot extends ReadSlot {
   }
 
   @Override
-  int bytesInFlight() {
-    return chunkBytes;
+  long bytesInFlight() {
+    return chunkBytes + grownBytes;
+  }
+
+  /** {@link ReadWindow#grow} calls this. */
+  void grow(long moreBytes) {
+    grownBytes += moreBytes;
   }
 
   @Override
@@ -180,6 +187,11 @@ final class StagedSlot extends ReadSlot {
   /** A part of the slot has this checksum. The parts are noted in their order within a piece. */
   void expect(long offset, int lengthBytes, int checksum) {
     sums.add(new Sum(offset, lengthBytes, checksum));
+  }
+
+  /** Whether the owner still has something to do for the slot, or a chunk of it is still to be read. */
+  boolean needsOwner() {
+    return isUnknown() || hasMoreToAsk() || pieces.stream().anyMatch(piece -> !piece.posted);
   }
 
   void waitForBuffer(boolean waits) {

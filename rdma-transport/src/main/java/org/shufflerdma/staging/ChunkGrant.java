@@ -14,6 +14,8 @@ import java.nio.ByteBuffer;
  */
 record ChunkGrant(long address, int rkey, int chunkBytes, int chunks) {
   static final int SIZE_BYTES = 20;
+  private static final int MAX_CHUNKS = 4096;
+  private static final int MAX_CHUNK_BYTES = 1 << 30;
 
   ByteBuffer encode() {
     return ByteBuffer.allocate(SIZE_BYTES)
@@ -29,7 +31,10 @@ record ChunkGrant(long address, int rkey, int chunkBytes, int chunks) {
       throw new ProtocolException("a grant of " + in.remaining() + " bytes");
     }
     ChunkGrant grant = new ChunkGrant(in.getLong(), in.getInt(), in.getInt(), in.getInt());
-    if (grant.chunkBytes() <= 0 || grant.chunks() <= 0) {
+    if (grant.chunkBytes() <= 0
+        || grant.chunkBytes() > MAX_CHUNK_BYTES
+        || grant.chunks() <= 0
+        || grant.chunks() > MAX_CHUNKS) {
       throw new ProtocolException(
           grant.chunks() + " chunks of " + grant.chunkBytes() + " bytes are granted");
     }

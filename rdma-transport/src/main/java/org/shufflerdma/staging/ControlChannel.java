@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 final class ControlChannel implements ControlLoop.Member, AutoCloseable {
   private static final int READ_BYTES = 16 << 10;
 
-  /** The other end takes so little in that it does not read; what one has asked for is less. */
+  /** Where so much is unsent, the other end does not read: all that can be asked for or answered at a time is less. */
   private static final int MAX_UNSENT_BYTES = 1 << 20;
 
   /** Whose channel it is. The loop's thread calls {@link #received}, any thread {@link #closed}, once. */
@@ -92,6 +92,8 @@ final class ControlChannel implements ControlLoop.Member, AutoCloseable {
       }
     } catch (IOException e) {
       close(e);
+    } catch (CancelledKeyException e) {
+      close(new IOException("the control connection was closed", e));
     }
   }
 
@@ -127,10 +129,10 @@ final class ControlChannel implements ControlLoop.Member, AutoCloseable {
       if (ready.isReadable()) {
         receive();
       }
-    } catch (CancelledKeyException e) {
-      close(new IOException("the control connection was closed", e));
-    } catch (IOException | RuntimeException e) {
-      close(e instanceof IOException io ? io : new IOException(e));
+    } catch (IOException e) {
+      close(e);
+    } catch (RuntimeException | Error e) { // must not end the thread that reads for all others
+      close(new IOException("the control connection could not be served", e));
     }
   }
 

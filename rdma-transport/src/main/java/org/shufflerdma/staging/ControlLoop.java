@@ -6,11 +6,11 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.LoopThread;
 
 /**
- * The one thread that accepts and reads all control connections of a process. Any thread may call the
- * public methods.
+ * The one thread that accepts and reads all control connections of a process. Any thread may call.
  */
 final class ControlLoop {
   private static final int WAIT_MS = 1_000;
@@ -45,6 +45,15 @@ final class ControlLoop {
     SelectionKey key = channel.register(selector, operations, member);
     selector.wakeup();
     return key;
+  }
+
+  @Nullable
+  SelectionKey keyOf(SelectableChannel channel) {
+    return channel.keyFor(selector);
+  }
+
+  boolean isAlive() {
+    return thread.isAlive();
   }
 
   /** The operations that a key waits for have changed. */

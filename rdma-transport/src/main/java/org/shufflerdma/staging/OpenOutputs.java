@@ -4,15 +4,15 @@ package org.shufflerdma.staging;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.LongBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,40 +23,61 @@ import org.slf4j.LoggerFactory;
 final class OpenOutputs implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(OpenOutputs.class);
   private static final int MAX_OPEN = 256;
-  private static final int MAX_INDEX_BYTES = 1 << 30;
 
   private record Key(int shuffleId, long mapId) {}
 
   /** An output in use. Closing it ends the use. */
   final class Output implements AutoCloseable {
     private final FileChannel data;
-    private final long[] offsets;
+    private final FileChannel index;
+    private final long dataBytes;
+    private final int partitions;
     private int uses; // guarded by OpenOutputs.this, as is the next
     private boolean dropped;
 
-    private Output(FileChannel data, long[] offsets) {
+    private Output(FileChannel data, FileChannel index) throws IOException {
       this.data = data;
-      this.offsets = offsets;
-    }
-
-    /** Where the partitions begin; throws if the output does not have them. */
-    long startOf(StagedRange range) throws IOException {
-      if (range.endPartition() >= offsets.length) {
-        throw new IOException("partition " + range.endPartition() + " of " + (offsets.length - 1));
+      this.index = index;
+      this.dataBytes = data.size();
+      long indexBytes = index.size();
+      if (indexBytes < 2 * Long.BYTES || indexBytes % Long.BYTES != 0) {
+        throw new IOException("an index of " + indexBytes + " bytes");
       }
-      return offsets[range.startPartition()];
+      this.partitions = Math.toIntExact(indexBytes / Long.BYTES - 1);
+      long end = offsetOf(partitions);
+      if (end != dataBytes) {
+        throw new IOException("the file has " + dataBytes + " bytes, and its index says " + end);
+      }
     }
 
-    /** How many bytes the partitions have, which the output has. */
-    long lengthOf(StagedRange range) {
-      return offsets[range.endPartition()] - offsets[range.startPartition()];
+    /** Where the partitions lie in the file; throws if the output does not have them. */
+    Extent extentOf(StagedRange range) throws IOException {
+      if (range.endPartition() > partitions) {
+        throw new IOException("partition " + range.endPartition() + " of " + partitions);
+      }
+      long start = offsetOf(range.startPartition());
+      long end = offsetOf(range.endPartition());
+      if (start < 0 || end < start || end > dataBytes) {
+        throw new IOException("the index is damaged: bytes " + start + " to " + end);
+      }
+      return new Extent(start, end - start);
+    }
+
+    private long offsetOf(int partition) throws IOException {
+      ByteBuffer offset = ByteBuffer.allocate(Long.BYTES);
+      fill(index, offset, (long) partition * Long.BYTES);
+      return offset.getLong(0);
     }
 
     /** Fills the buffer with the bytes from {@code position} on. */
     void read(ByteBuffer into, long position) throws IOException {
+      fill(data, into, position);
+    }
+
+    private static void fill(FileChannel file, ByteBuffer into, long position) throws IOException {
       long at = position;
       while (into.hasRemaining()) {
-        int count = data.read(into, at);
+        int count = file.read(into, at);
         if (count < 0) {
           throw new EOFException("the file ends at byte " + at);
         }
@@ -70,17 +91,22 @@ final class OpenOutputs implements AutoCloseable {
     }
   }
 
+  /** Where partitions lie in a file of data. */
+  record Extent(long start, long lengthBytes) {}
+
   private final CommittedOutputs files;
   private final Map<Key, Output> open = new LinkedHashMap<>(16, 0.75f, true); // guarded by this
+  private final Set<Integer> removedShuffles = new HashSet<>(); // guarded by this
 
   OpenOutputs(CommittedOutputs files) {
     this.files = files;
   }
 
-  /** The output, which the caller closes. It is another's business as well. */
+  /** The output, which the caller closes. Several may use the same one. */
   Output use(int shuffleId, long mapId) throws IOException {
     Key key = new Key(shuffleId, mapId);
     synchronized (this) {
+      requireThere(shuffleId);
       Output known = open.get(key);
       if (known != null) {
         known.uses++;
@@ -89,53 +115,52 @@ final class OpenOutputs implements AutoCloseable {
     }
     Output opened = open(key);
     synchronized (this) {
-      Output known = open.putIfAbsent(key, opened);
-      if (known != null) {
+      Output known = open.get(key);
+      if (known != null || removedShuffles.contains(shuffleId)) {
         close(opened);
-        known.uses++;
-        return known;
+        requireThere(shuffleId);
       }
-      opened.uses++;
-      if (open.size() > MAX_OPEN) {
-        Iterator<Output> eldest = open.values().iterator();
-        Output dropped = eldest.next();
-        eldest.remove();
-        drop(dropped);
+      Output used = known == null ? opened : known;
+      used.uses++;
+      if (known == null) {
+        open.put(key, opened);
+        dropEldest();
       }
-      return opened;
+      return used;
+    }
+  }
+
+  /** Guarded by this. */
+  private void requireThere(int shuffleId) throws IOException {
+    if (removedShuffles.contains(shuffleId)) {
+      throw new IOException("shuffle " + shuffleId + " has been removed");
+    }
+  }
+
+  /** Guarded by this. */
+  private void dropEldest() {
+    if (open.size() > MAX_OPEN) {
+      Iterator<Output> eldest = open.values().iterator();
+      Output dropped = eldest.next();
+      eldest.remove();
+      drop(dropped);
     }
   }
 
   private Output open(Key key) throws IOException {
     CommittedOutputs.Files of = files.filesOf(key.shuffleId(), key.mapId());
-    long[] offsets = offsetsOf(of);
-    FileChannel data = FileChannel.open(of.data(), StandardOpenOption.READ);
+    FileChannel index = FileChannel.open(of.index(), StandardOpenOption.READ);
+    FileChannel data = null;
     try {
-      if (data.size() != offsets[offsets.length - 1]) {
-        throw new IOException(of.data() + " has " + data.size() + " bytes, and its index says "
-            + offsets[offsets.length - 1]);
-      }
-      return new Output(data, offsets);
+      data = FileChannel.open(of.data(), StandardOpenOption.READ);
+      return new Output(data, index);
     } catch (Throwable t) {
-      data.close();
+      index.close();
+      if (data != null) {
+        data.close();
+      }
       throw t;
     }
-  }
-
-  private static long[] offsetsOf(CommittedOutputs.Files of) throws IOException {
-    long sizeBytes = Files.size(of.index());
-    if (sizeBytes < 2 * Long.BYTES || sizeBytes % Long.BYTES != 0 || sizeBytes > MAX_INDEX_BYTES) {
-      throw new IOException(of.index() + " has " + sizeBytes + " bytes");
-    }
-    LongBuffer index = ByteBuffer.wrap(Files.readAllBytes(of.index())).asLongBuffer();
-    long[] offsets = new long[index.remaining()];
-    index.get(offsets);
-    for (int i = 0; i < offsets.length; i++) {
-      if (offsets[i] < (i == 0 ? 0 : offsets[i - 1])) {
-        throw new IOException(of.index() + " is damaged: its offsets do not grow");
-      }
-    }
-    return offsets;
   }
 
   private synchronized void endUse(Output output) {
@@ -154,14 +179,16 @@ final class OpenOutputs implements AutoCloseable {
 
   private static void close(Output output) {
     try {
+      output.index.close();
       output.data.close();
     } catch (IOException e) {
       LOG.warn("A map output could not be closed", e);
     }
   }
 
-  /** Closes the outputs of a shuffle, whose files may be deleted. */
+  /** Closes the outputs of a shuffle, whose files are about to be deleted, and opens none of it again. */
   synchronized void forgetShuffle(int shuffleId) {
+    removedShuffles.add(shuffleId);
     List<Output> dropped = new ArrayList<>();
     open.entrySet().removeIf(entry -> {
       boolean isOfShuffle = entry.getKey().shuffleId() == shuffleId;

@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
  *     └───────────────┴─────────────────┴────────────────────────────▲
  * </pre>
  *
- * The loop's thread moves it as far as WAITING; a worker grants it memory, and workers carry out its
+ * The loop's thread moves it as far as WAITING; the server's timer grants it memory, and workers carry out its
  * requests. The server gives the memory back when the last of them has ended.
  */
 final class ServedReader implements ControlChannel.Owner {
@@ -163,7 +163,15 @@ final class ServedReader implements ControlChannel.Owner {
       busyChunks.set(request.chunk());
       lastRequestNs = System.nanoTime();
     }
-    server.execute(this, () -> carryOut(request));
+    boolean handedOver = false;
+    try {
+      server.execute(this, () -> carryOut(request));
+      handedOver = true;
+    } finally {
+      if (!handedOver) {
+        ended(request.chunk());
+      }
+    }
   }
 
   /** Runs in a worker. The reader may use the chunk again as soon as it has the reply. */
@@ -212,8 +220,8 @@ final class ServedReader implements ControlChannel.Owner {
   private StageReply.@Nullable Entry stage(StagedRange range, ByteBuffer chunk, boolean mayBePart)
       throws IOException {
     try (OpenOutputs.Output output = server.outputs().use(range.shuffleId(), range.mapId())) {
-      long start = output.startOf(range);
-      long lengthBytes = output.lengthOf(range);
+      OpenOutputs.Extent extent = output.extentOf(range);
+      long lengthBytes = extent.lengthBytes();
       long wanted = lengthBytes - range.fromByte();
       if (wanted < 0) {
         throw new IOException("byte " + range.fromByte() + " of " + lengthBytes);
@@ -223,7 +231,7 @@ final class ServedReader implements ControlChannel.Owner {
       }
       int count = (int) Math.min(wanted, chunk.remaining());
       ByteBuffer place = chunk.slice(chunk.position(), count);
-      output.read(place, start + range.fromByte());
+      output.read(place, extent.start() + range.fromByte());
       CRC32C checksum = new CRC32C();
       checksum.update(place.flip());
       chunk.position(chunk.position() + count);
@@ -235,6 +243,7 @@ final class ServedReader implements ControlChannel.Owner {
     ReaderMemory released = null;
     synchronized (this) {
       busyChunks.clear(chunk);
+      lastRequestNs = System.nanoTime();
       if (state == State.ENDED) {
         released = takeIdleMemory();
       }

@@ -35,14 +35,20 @@ public final class Staging implements AutoCloseable {
       acquired.keep(loop::close);
       StagingServer server = StagingServer.open(transport, loop, outputs, settings, stats);
       acquired.keep(server::close);
+      acquired.keep(loop::close); // first, so that nobody asks any more when the server ends
       StagingClients clients =
           acquired.keep(new StagingClients(loop, transport.identity(), transport.settings()));
-      transport.tellStagingPort(settings.budgetBytes() == 0 ? 0 : server.port());
+      transport.tellStagingPort(server.isOfUse() ? server.port() : 0);
       return new Staging(server, clients, stats, acquired);
     } catch (Throwable t) {
       acquired.close();
       throw t;
     }
+  }
+
+  /** Whether peers can have outputs staged here. */
+  public boolean stages() {
+    return server.isOfUse();
   }
 
   public StagingClients clients() {

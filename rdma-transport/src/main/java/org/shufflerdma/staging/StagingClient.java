@@ -60,6 +60,7 @@ public final class StagingClient implements ControlChannel.Owner {
     SocketChannel socket = SocketChannel.open();
     try {
       socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
+      socket.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
       socket
           .socket()
           .connect(
@@ -128,6 +129,10 @@ public final class StagingClient implements ControlChannel.Owner {
 
   public synchronized boolean isOpen() {
     return end == null;
+  }
+
+  synchronized boolean hasGranted() {
+    return grant != null;
   }
 
   /**
@@ -215,7 +220,7 @@ public final class StagingClient implements ControlChannel.Owner {
     synchronized (this) {
       of = asked.remove(reply.id());
     }
-    if (of == null || reply.entries().size() > of.request().ranges().size()) {
+    if (of == null) {
       throw new ProtocolException("a reply that nobody has asked for");
     }
     List<StagedChunk.Range> ranges;
@@ -230,6 +235,9 @@ public final class StagingClient implements ControlChannel.Owner {
 
   private static List<StagedChunk.Range> rangesOf(StageRequest request, StageReply reply)
       throws ProtocolException {
+    if (reply.entries().size() > request.ranges().size()) {
+      throw new ProtocolException("a reply to more than was asked for");
+    }
     List<StagedChunk.Range> ranges = new ArrayList<>(reply.entries().size());
     int offset = 0;
     for (int i = 0; i < reply.entries().size(); i++) {

@@ -12,7 +12,7 @@ import org.shufflerdma.connection.TransportSettings;
 
 /** The control connections of this process to its peers, one to each at most. Any thread may call. */
 public final class StagingClients implements AutoCloseable {
-  /** No task waits for the control port of a peer that has not answered so recently. */
+  /** No task waits for the control port of a peer that was of no use so recently. */
   private static final int LEFT_ALONE_MS = 8_000;
 
   private final ControlLoop loop;
@@ -22,6 +22,9 @@ public final class StagingClients implements AutoCloseable {
 
   /** Until when peers are left alone that could not be connected to. */
   private final Map<PeerId, Deadline> refused = new ConcurrentHashMap<>();
+
+  /** What an attempt to connect to a peer holds. */
+  private final Map<PeerId, Object> attempts = new ConcurrentHashMap<>();
 
   private volatile boolean closed;
 
@@ -42,34 +45,50 @@ public final class StagingClients implements AutoCloseable {
    * @param port at which the peer stages
    */
   public void connect(PeerId peer, int port, Deadline deadline) throws IOException {
-    if (clients.containsKey(peer)) {
-      return;
-    }
-    Deadline leftAlone = refused.get(peer);
-    if (leftAlone != null && !leftAlone.expired()) {
-      throw new IOException("the control port of " + peer + " did not answer a while ago");
-    }
-    StagingClient made;
-    try {
-      made = StagingClient.connect(
-          peer, port, handshake, loop, this::forget, deadline.atMostMs(connectTimeoutMs));
-      refused.remove(peer);
-    } catch (IOException e) {
-      refused.put(peer, Deadline.afterMs(LEFT_ALONE_MS));
-      throw e;
-    }
-    StagingClient other = clients.putIfAbsent(peer, made);
-    if (other != null) {
-      made.close(new IOException("there is another control connection"));
-    } else if (!made.isOpen()) {
-      forget(made);
-    } else if (closed) {
-      made.close(new IOException("this end stops"));
+    synchronized (attempts.computeIfAbsent(peer, key -> new Object())) { // one attempt at a time
+      if (clients.containsKey(peer)) {
+        return;
+      }
+      refused.values().removeIf(Deadline::expired);
+      if (refused.containsKey(peer)) {
+        throw new IOException("the control port of " + peer + " was of no use a while ago");
+      }
+      if (closed || !loop.isAlive()) {
+        throw new IOException("no control connection is read any more");
+      }
+      StagingClient made;
+      try {
+        made = StagingClient.connect(
+            peer, port, handshake, loop, this::forget, deadline.atMostMs(connectTimeoutMs));
+      } catch (IOException e) {
+        leaveAlone(peer);
+        throw e;
+      }
+      clients.put(peer, made);
+      if (!made.isOpen()) {
+        forget(made);
+      } else if (closed) {
+        made.close(new IOException("this end stops"));
+      }
     }
   }
 
+  /** Ends a connection that is of no use, and makes none to the peer for a while. */
+  public void giveUp(StagingClient client, IOException why) {
+    leaveAlone(client.peer());
+    client.close(why);
+  }
+
+  private void leaveAlone(PeerId peer) {
+    refused.put(peer, Deadline.afterMs(LEFT_ALONE_MS));
+  }
+
   private void forget(StagingClient client) {
+    if (!client.hasGranted()) {
+      leaveAlone(client.peer());
+    }
     clients.remove(client.peer(), client);
+    attempts.remove(client.peer());
   }
 
   @Override

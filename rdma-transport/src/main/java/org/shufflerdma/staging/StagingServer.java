@@ -40,6 +40,7 @@ final class StagingServer implements ControlLoop.Member {
   private static final int REQUESTS_PER_READER = 2;
   private static final int LOOK_MS = 250;
   private static final int CLOSE_MS = 5_000;
+  private static final long PAUSE_NS = TimeUnit.SECONDS.toNanos(10);
 
   /** A reader that asks for nothing for so long gives way to one that waits. */
   private static final long GIVES_WAY_NS = TimeUnit.MILLISECONDS.toNanos(500);
@@ -55,6 +56,8 @@ final class StagingServer implements ControlLoop.Member {
   private final ControlLoop loop;
   private final ServerSocketChannel listener;
   private final ScheduledThreadPoolExecutor timer;
+  private final LogThrottle failures =
+      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
   private final LogThrottle refusals =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
 
@@ -64,6 +67,13 @@ final class StagingServer implements ControlLoop.Member {
   private final Deque<ServedReader> waiting = new ArrayDeque<>();
   private final Set<ReaderMemory> memories = new HashSet<>();
   private long takenBytes;
+
+  /** Shares of readers that have ended, whose memory is still in its grace. */
+  private int leaving;
+
+  /** No share is granted before, as memory could not be registered; 0 if it could. */
+  private long pausedUntilNs;
+
   private boolean looks;
   private boolean closed;
 
@@ -112,6 +122,11 @@ final class StagingServer implements ControlLoop.Member {
       listener.close();
       throw t;
     }
+  }
+
+  /** Whether there is room for a reader at all. */
+  boolean isOfUse() {
+    return settings.budgetBytes() >= settings.bytesPerReader();
   }
 
   int port() throws IOException {
@@ -172,6 +187,7 @@ final class StagingServer implements ControlLoop.Member {
       }
       socket.configureBlocking(false);
       socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
+      socket.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
       ServedReader reader = new ServedReader(this, socket, loop);
       readers.add(reader);
       reader.start();
@@ -179,11 +195,16 @@ final class StagingServer implements ControlLoop.Member {
     } catch (IOException | RuntimeException e) {
       noteRefusal("a new reader", e);
       closeQuietly(socket);
+      key.interestOps(
+          0); // it stays ready while there are no descriptors; the next look tries again
+      lookFromNowOn();
     }
   }
 
   private synchronized void lookFromNowOn() {
-    if (!looks) {
+    if (closed) {
+      readers.forEach(reader -> reader.end(new IOException("the staging server is closed")));
+    } else if (!looks) {
       looks = true;
       var unused =
           timer.scheduleWithFixedDelay(this::look, LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
@@ -222,6 +243,10 @@ final class StagingServer implements ControlLoop.Member {
           return;
         }
         waiting.remove();
+        if (System.nanoTime() - pausedUntilNs < 0) {
+          next.end(new IOException("no memory can be registered at the moment"));
+          continue;
+        }
         takenBytes += settings.bytesPerReader();
       }
       grant(next);
@@ -239,10 +264,13 @@ final class StagingServer implements ControlLoop.Member {
         free(memory);
       }
     } catch (IOException | RuntimeException e) {
-      LOG.warn("The memory for a reader of staged map outputs could not be registered", e);
+      if (failures.tryLog() >= 0) {
+        LOG.warn("The memory for a reader of staged map outputs could not be registered", e);
+      }
       if (memory == null) {
         synchronized (this) {
           takenBytes -= settings.bytesPerReader();
+          pausedUntilNs = System.nanoTime() + PAUSE_NS;
         }
       }
       reader.end(new IOException("no memory for staged map outputs could be registered", e));
@@ -280,11 +308,12 @@ final class StagingServer implements ControlLoop.Member {
           .filter(reader -> reader.isServed() && reader.idleNs() > idleNs)
           .forEach(reader -> reader.end(new IOException("it has asked for nothing for a while")));
       serveWaiting();
-      boolean othersWait;
+      acceptAgain();
+      boolean isOneToGiveWay;
       synchronized (this) {
-        othersWait = !waiting.isEmpty();
+        isOneToGiveWay = waiting.size() > leaving; // each of those makes room for one
       }
-      if (othersWait) {
+      if (isOneToGiveWay) {
         toGiveWay().ifPresent(reader -> {
           stats.readersPreempted.increment();
           reader.end(new IOException("another reader has its turn"));
@@ -292,6 +321,14 @@ final class StagingServer implements ControlLoop.Member {
       }
     } catch (RuntimeException e) { // one that escaped would end the timer
       LOG.error("The staging server failed in one round and continues", e);
+    }
+  }
+
+  private void acceptAgain() {
+    SelectionKey key = loop.keyOf(listener);
+    if (key != null && key.isValid() && key.interestOps() == 0) {
+      key.interestOps(SelectionKey.OP_ACCEPT);
+      loop.changed();
     }
   }
 
@@ -330,7 +367,18 @@ final class StagingServer implements ControlLoop.Member {
   void released(ServedReader reader, @Nullable ReaderMemory memory) {
     if (memory != null) {
       LOG.debug("The memory of {} is given back in {} ms", reader, settings.graceMs());
-      var unused = timer.schedule(() -> free(memory), settings.graceMs(), TimeUnit.MILLISECONDS);
+      synchronized (this) {
+        leaving++;
+      }
+      var unused = timer.schedule(
+          () -> {
+            synchronized (this) {
+              leaving--;
+            }
+            free(memory);
+          },
+          settings.graceMs(),
+          TimeUnit.MILLISECONDS);
     }
   }
 
@@ -351,7 +399,7 @@ final class StagingServer implements ControlLoop.Member {
     serveWaiting();
   }
 
-  /** Ends all readers, and deregisters their memory without grace. */
+  /** Ends all readers, and deregisters their memory without grace. The loop has been closed before. */
   void close() throws IOException, InterruptedException {
     ThreadPoolExecutor started;
     synchronized (this) {

@@ -55,7 +55,11 @@ class StagedFetchTest {
     final BlockFetcher fetcher;
 
     Node(String name, long stagingBytes) throws IOException {
-      transport = TestTransports.open(name);
+      this(name, stagingBytes, 64 << 20);
+    }
+
+    Node(String name, long stagingBytes, long poolBytes) throws IOException {
+      transport = TestTransports.open(name, TestTransports.settings(0, poolBytes));
       staging = Staging.open(
           transport,
           (shuffleId, mapId) -> new CommittedOutputs.Files(data(mapId), index(mapId)),
@@ -289,6 +293,51 @@ class StagedFetchTest {
     }
     assertThat(owner.staging.registeredBytes()).isZero();
     assertRead(reader.read(of(blocks)), blocks);
+  }
+
+  /** The owner takes its memory back meanwhile, and a part of the large block has not been asked for. */
+  @Test
+  void aTaskThatIsBusyForLongGetsItsBlocksNevertheless() throws Exception {
+    commit(1, 100, 10 * CHUNK_BYTES);
+    List<Block> blocks = List.of(new Block(1, 0, 1), new Block(1, 1, 2));
+    PeerBlocks small = of(blocks.subList(0, 1));
+    PeerBlocks large = of(blocks.subList(1, 2));
+    try (DirectFetch fetch = reader.fetcher.direct(List.of(large, small), WIDE, () -> {})) {
+      assertThat(fetch.next()).isTrue();
+      assertThat(fetch.peer()).isSameAs(small);
+      TimeUnit.MILLISECONDS.sleep(2 * IDLE_MS);
+      assertThat(owner.staging.registeredBytes()).isZero();
+      assertThat(fetch.next()).isTrue();
+      assertThat(fetch.bytes().lengthBytes()).isEqualTo(10 * CHUNK_BYTES);
+      assertThat(fetch.next()).isFalse();
+      assertThat(fetch.left()).isEmpty();
+    }
+  }
+
+  /** Large blocks hold buffers and want credits; small ones hold credits and want buffers. */
+  @Test
+  void fewBuffersAndFewCreditsKeepNoTaskWaitingForItself() throws Exception {
+    List<Block> blocks = oneBlockOfEach(30, 50_000);
+    for (int mapId = 100; mapId < 106; mapId++) {
+      commit(mapId, 400_000);
+      blocks.add((mapId - 100) * 3, new Block(mapId, 0, 1));
+    }
+    ExecutorService tasks = Executors.newFixedThreadPool(4);
+    try (Node tight = new Node("tight", 0, 1 << 20)) {
+      List<Future<Outcome>> outcomes = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        outcomes.add(tasks.submit(() -> tight.read(of(blocks))));
+      }
+      for (Future<Outcome> outcome : outcomes) {
+        Outcome seen = outcome.get(60, TimeUnit.SECONDS);
+        assertThat(seen.left.values()).isSubsetOf(TcpReason.POOL);
+        assertThat(seen.blocks.size() + seen.left.size()).isEqualTo(blocks.size());
+        seen.blocks.forEach(
+            (block, bytes) -> assertThat(bytes).isEqualTo(expected(blocks.get(block))));
+      }
+    } finally {
+      tasks.shutdownNow();
+    }
   }
 
   @Test

@@ -65,8 +65,8 @@ class StagingIntruderTest {
 
   @AfterEach
   void close() throws Exception {
-    server.close();
     loop.close();
+    server.close();
     owner.close();
   }
 

@@ -198,7 +198,7 @@ record RdmaStack(
             transport.endpoint().host(),
             transport.endpoint().port(),
             transport.endpoint().bootNonce().toHex()),
-        plan.stagingBytes() > 0,
+        staging.stages(),
         env.executorId());
     return new RdmaStack(
         transport, plan, pins, arena, registry, staging, publisher, source, acquired);
