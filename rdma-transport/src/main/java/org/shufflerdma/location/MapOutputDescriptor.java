@@ -156,8 +156,8 @@ public final class MapOutputDescriptor {
   }
 
   /**
-   * Withdraws the descriptor: later READs find no map output there, or one that is not available
-   * yet.
+   * Withdraws the descriptor, or begins one that is not complete yet: later READs find no map output
+   * there.
    */
   public static void withdraw(ByteBuffer descriptor) {
     littleEndian(descriptor).putInt(MAGIC_AT, WITHDRAWN_MAGIC);
@@ -185,7 +185,7 @@ public final class MapOutputDescriptor {
     int magic = bytes.getInt(MAGIC_AT);
     if (magic == WITHDRAWN_MAGIC) {
       throw new InvalidDescriptorException(
-          TcpReason.WITHDRAWN, "its owner has withdrawn the map output, or has no room for it yet");
+          TcpReason.WITHDRAWN, "its owner has withdrawn the map output");
     }
     if (magic != MAGIC) {
       throw new InvalidDescriptorException("there is no descriptor at this address");

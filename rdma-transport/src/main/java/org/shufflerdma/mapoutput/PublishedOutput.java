@@ -14,17 +14,16 @@ import org.shufflerdma.verbs.MemoryRegion;
 import org.shufflerdma.verbs.ProtectionDomain;
 
 /**
- * One map output that peers know of: a descriptor, and while there is room for it the mapped file
- * with its memory region. Made and ended by {@link MapOutputRegistry}:
+ * One map output that peers know of: a descriptor, and the mapped file with its memory region. Made and
+ * ended by {@link MapOutputRegistry}:
  *
  * <pre>
- *   WAITING ──register──▶ READABLE ──withdraw──▶ LEAVING ──release──▶ GONE
- *      └───────────────────────withdraw────────────────────────────────▲
+ *   ANNOUNCED ──register──▶ READABLE ──withdraw──▶ LEAVING ──release──▶ GONE
+ *      └────────────────────────withdraw───────────────────────────────▲
  * </pre>
  *
  * Only in READABLE does the descriptor say where the data is; in LEAVING readers that know it from
- * before still find it. GONE keeps the descriptor's header, so that a late reader learns why, until
- * {@link #close}. The budget holds the data's bytes from before READABLE to GONE. Any thread may
+ * before still find it. The budget holds the data's bytes from before READABLE to GONE. Any thread may
  * call; nobody but its caller waits while the device registers or deregisters.
  */
 public final class PublishedOutput {
@@ -56,7 +55,7 @@ public final class PublishedOutput {
     this.waiting = output;
   }
 
-  /** WAITING. */
+  /** ANNOUNCED. */
   static PublishedOutput announce(
       MapOutputFile output,
       long lengthBytes,
@@ -72,7 +71,7 @@ public final class PublishedOutput {
   }
 
   /**
-   * WAITING to READABLE. The caller has taken the bytes from the budget; if this fails they are
+   * ANNOUNCED to READABLE. The caller has taken the bytes from the budget; if this fails they are
    * given back, and the output will never be readable. May take seconds, in which other threads can
    * withdraw it.
    */
@@ -95,7 +94,7 @@ public final class PublishedOutput {
   private synchronized MapOutputFile requireWaiting() throws NotPublishedException {
     if (waiting == null) {
       throw new NotPublishedException(
-          UnpublishedReason.REMOVED, "it was withdrawn while it waited for room");
+          UnpublishedReason.REMOVED, "it was withdrawn while it was being registered");
     }
     return waiting;
   }
@@ -186,7 +185,6 @@ public final class PublishedOutput {
       return false;
     }
     taken.close();
-    descriptor.shrink(MapOutputDescriptor.HEADER_BYTES);
     return true;
   }
 

@@ -39,29 +39,12 @@ public final class ArenaSlice implements AutoCloseable {
     return chunk.view(offset, lengthBytes);
   }
 
-  /** Zeroes and frees all but the first bytes, which stay registered. */
-  public synchronized void shrink(int toBytes) {
-    if (toBytes >= lengthBytes) {
-      return;
-    }
-    free(toBytes);
-    lengthBytes = toBytes;
-  }
-
   /** Zeroes the bytes, so that a peer with a stale location finds no record, and frees them. */
   @Override
   public synchronized void close() {
     if (lengthBytes > 0) {
-      free(0);
+      chunk.free(offset, RegisteredArena.roundUp(lengthBytes));
       lengthBytes = 0;
-    }
-  }
-
-  private void free(int fromBytes) {
-    long from = fromBytes == 0 ? 0 : RegisteredArena.roundUp(fromBytes);
-    long to = RegisteredArena.roundUp(lengthBytes);
-    if (from < to) {
-      chunk.free(offset + from, to - from);
     }
   }
 }

@@ -35,7 +35,7 @@ public enum TcpReason implements ReadCount {
   PEER_UNREACHABLE,
   /** No queue pair, completion queue entry or descriptor was left on this side. */
   RESOURCES,
-  /** Its owner withdrew the map output to make room for others, or has no room for it yet. */
+  /** Its owner withdrew the map output, whose shuffle has been removed. */
   WITHDRAWN,
   /** The map output is not registered, and its owner does not stage it, or could not. */
   STAGING,

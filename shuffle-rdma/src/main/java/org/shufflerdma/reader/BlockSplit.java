@@ -22,7 +22,7 @@ import scala.runtime.BoxesRunTime;
 
 /**
  * Parts the blocks of a reduce task: those that have a location are read directly, including this
- * executor's own, and Spark's block iterator has all others, which have no location, are too large for
+ * executor's own if they are registered, and Spark's block iterator has all others, which have no location, are too large for
  * memory, or lie in files of this host that Spark reads by itself. Used by the task's thread alone.
  */
 final class BlockSplit {

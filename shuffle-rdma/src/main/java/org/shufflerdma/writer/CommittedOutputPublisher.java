@@ -28,9 +28,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Registers a committed map output and writes its location into the map status. If
- * anything fails, the status stays as Spark made it, the failure is counted by its reason, and at most
- * one line a minute is logged. One per executor; any task thread may call.
+ * Registers a committed map output and writes its location into the map status. An output that cannot be
+ * registered or located has the executor's endpoint in its status, where readers have it staged. If anything
+ * else fails, the status stays as Spark made it. The failure is counted by its reason, and at most one line a
+ * minute is logged. One per executor; any task thread may call.
  */
 public final class CommittedOutputPublisher {
   /** The map task, with the state of Spark that its publication depends on. */
