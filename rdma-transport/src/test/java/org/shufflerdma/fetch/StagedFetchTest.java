@@ -42,7 +42,12 @@ class StagedFetchTest {
   private static final int SHUFFLE_ID = 3;
   private static final int CHUNK_BYTES = 64 << 10;
   private static final int CHUNKS = 4;
-  private static final int IDLE_MS = 2_000;
+  private static final int POOL_BYTES = 64 << 20;
+
+  /** Longer than any test but those that wait for it, on a slow host too. */
+  private static final int IDLE_MS = 60_000;
+
+  private static final int SOON_IDLE_MS = 2_000;
   private static final long SHARE_BYTES = (long) CHUNK_BYTES * CHUNKS;
 
   @TempDir
@@ -55,15 +60,15 @@ class StagedFetchTest {
     final BlockFetcher fetcher;
 
     Node(String name, long stagingBytes) throws IOException {
-      this(name, stagingBytes, 64 << 20);
+      this(name, stagingBytes, POOL_BYTES, IDLE_MS);
     }
 
-    Node(String name, long stagingBytes, long poolBytes) throws IOException {
+    Node(String name, long stagingBytes, long poolBytes, int idleMs) throws IOException {
       transport = TestTransports.open(name, TestTransports.settings(0, poolBytes));
       staging = Staging.open(
           transport,
           (shuffleId, mapId) -> new CommittedOutputs.Files(data(mapId), index(mapId)),
-          new StagingSettings(stagingBytes, CHUNK_BYTES, CHUNKS, 2, 5_000, IDLE_MS, 200));
+          new StagingSettings(stagingBytes, CHUNK_BYTES, CHUNKS, 2, 5_000, idleMs, 200));
       fetcher = new BlockFetcher(transport, staging.clients(), new FetchSettings(4, 1_000, 60_000));
     }
 
@@ -285,6 +290,7 @@ class StagedFetchTest {
 
   @Test
   void memoryThatNobodyUsesIsGivenBack() throws Exception {
+    reopenOwnerThatIsSoonIdle();
     List<Block> blocks = oneBlockOfEach(5, 5_000);
     assertRead(reader.read(of(blocks)), blocks);
     Deadline deadline = Deadline.afterMs(20_000);
@@ -295,9 +301,15 @@ class StagedFetchTest {
     assertRead(reader.read(of(blocks)), blocks);
   }
 
+  private void reopenOwnerThatIsSoonIdle() throws Exception {
+    owner.close();
+    owner = new Node("owner", 16 * SHARE_BYTES, POOL_BYTES, SOON_IDLE_MS);
+  }
+
   /** The owner takes its memory back meanwhile, and a part of the large block has not been asked for. */
   @Test
   void aTaskThatIsBusyForLongGetsItsBlocksNevertheless() throws Exception {
+    reopenOwnerThatIsSoonIdle();
     commit(1, 100, 10 * CHUNK_BYTES);
     List<Block> blocks = List.of(new Block(1, 0, 1), new Block(1, 1, 2));
     PeerBlocks small = of(blocks.subList(0, 1));
@@ -305,7 +317,7 @@ class StagedFetchTest {
     try (DirectFetch fetch = reader.fetcher.direct(List.of(large, small), WIDE, () -> {})) {
       assertThat(fetch.next()).isTrue();
       assertThat(fetch.peer()).isSameAs(small);
-      TimeUnit.MILLISECONDS.sleep(2 * IDLE_MS);
+      TimeUnit.MILLISECONDS.sleep(2 * SOON_IDLE_MS);
       assertThat(owner.staging.registeredBytes()).isZero();
       assertThat(fetch.next()).isTrue();
       assertThat(fetch.bytes().lengthBytes()).isEqualTo(10 * CHUNK_BYTES);
@@ -323,7 +335,7 @@ class StagedFetchTest {
       blocks.add((mapId - 100) * 3, new Block(mapId, 0, 1));
     }
     ExecutorService tasks = Executors.newFixedThreadPool(4);
-    try (Node tight = new Node("tight", 0, 1 << 20)) {
+    try (Node tight = new Node("tight", 0, 1 << 20, IDLE_MS)) {
       List<Future<Outcome>> outcomes = new ArrayList<>();
       for (int i = 0; i < 8; i++) {
         outcomes.add(tasks.submit(() -> tight.read(of(blocks))));

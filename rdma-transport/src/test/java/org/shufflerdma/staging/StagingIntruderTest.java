@@ -36,7 +36,7 @@ import org.shufflerdma.connection.TestTransports;
 class StagingIntruderTest {
   private static final int CHUNK_BYTES = 64 << 10;
   private static final int CHUNKS = 2;
-  private static final int PROOF_MS = 1_500;
+  private static final int PROOF_MS = 4_000;
 
   @TempDir
   Path directory;
