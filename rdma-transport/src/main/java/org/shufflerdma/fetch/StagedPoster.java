@@ -18,12 +18,16 @@ import org.shufflerdma.staging.StagedChunk;
 import org.shufflerdma.staging.StagedRange;
 import org.shufflerdma.staging.StagingClient;
 import org.shufflerdma.staging.StagingClients;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Has the owner of blocks that are not registered stage them in chunks, and READs the chunks. Used by the
  * task's thread alone, but for the workers, who do nothing but connect.
  */
 final class StagedPoster {
+  private static final Logger LOG = LoggerFactory.getLogger(StagedPoster.class);
+
   static final int MAX_BLOCKS_OF_A_CHUNK = 256;
 
   /** The pieces of a large block that are staged or read at a time. */
@@ -199,7 +203,13 @@ final class StagedPoster {
     woken = false;
     for (StagedSlot slot : window.staged()) {
       if (!slot.isTold()) {
-        advance(slot);
+        try {
+          advance(slot);
+        } catch (RuntimeException e) {
+          LOG.error("Blocks that {} has staged could not be read", slot.peer.peer, e);
+          leaveAll(slot, TcpReason.INTERNAL, e);
+          drop(slot);
+        }
       }
     }
   }
@@ -215,7 +225,8 @@ final class StagedPoster {
           return;
         }
       } else if (!piece.chunk().isAnswered() && piece.isLate(context.progressTimeoutMs())) {
-        slot.peer.controlConnections = MAX_CONTROL_CONNECTIONS; // it had its chance
+        slot.peer.controlConnections =
+            MAX_CONTROL_CONNECTIONS; // this task asks it for nothing more
         giveUp(
             slot.client,
             new IOException(
@@ -383,11 +394,11 @@ final class StagedPoster {
     if (++slot.peer.controlConnections <= MAX_CONTROL_CONNECTIONS) {
       putBackAll(slot);
     } else {
-      IOException why = new IOException(
-          "control connections to " + slot.peer.peer + " ended before blocks were read");
-      for (int i = 0; i < countOf(slot); i++) {
-        left.add(slot.peer, blockOf(slot, i), TcpReason.STAGING, why);
-      }
+      leaveAll(
+          slot,
+          TcpReason.STAGING,
+          new IOException(
+              "control connections to " + slot.peer.peer + " ended before blocks were read"));
     }
     drop(slot);
   }
@@ -409,8 +420,8 @@ final class StagedPoster {
   }
 
   private void leaveAll(StagedSlot slot, TcpReason reason, Throwable why) {
-    for (int i = 0; i < slot.blocks(); i++) {
-      left.add(slot.peer, slot.block(i), reason, why);
+    for (int i = 0; i < countOf(slot); i++) {
+      left.add(slot.peer, blockOf(slot, i), reason, why);
     }
     slot.clear();
   }

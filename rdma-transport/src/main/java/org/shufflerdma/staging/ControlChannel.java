@@ -16,10 +16,10 @@ import org.jspecify.annotations.Nullable;
  * seal. Any thread may send and close; the loop's thread reads. It closes itself when the other end does, or
  * does not keep to the protocol, and tells its owner.
  */
-final class ControlChannel implements ControlLoop.Member, AutoCloseable {
+final class ControlChannel implements ControlLoop.Member {
   private static final int READ_BYTES = 16 << 10;
 
-  /** Where so much is unsent, the other end does not read: all that can be asked for or answered at a time is less. */
+  /** More than all requests, or all replies, that can be under way at a time: the other end does not read. */
   private static final int MAX_UNSENT_BYTES = 1 << 20;
 
   /** Whose channel it is. The loop's thread calls {@link #received}, any thread {@link #closed}, once. */
@@ -180,15 +180,6 @@ final class ControlChannel implements ControlLoop.Member, AutoCloseable {
     if (in.capacity() < frameBytes) {
       in = ByteBuffer.allocate(frameBytes).put(in).flip();
     }
-  }
-
-  boolean isOpen() {
-    return !closed.get();
-  }
-
-  @Override
-  public void close() {
-    close(new IOException("this end has closed the control connection"));
   }
 
   void close(IOException why) {

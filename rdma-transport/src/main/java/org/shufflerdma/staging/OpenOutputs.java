@@ -6,11 +6,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.StandardOpenOption;
-import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.slf4j.Logger;
@@ -189,15 +187,13 @@ final class OpenOutputs implements AutoCloseable {
   /** Closes the outputs of a shuffle, whose files are about to be deleted, and opens none of it again. */
   synchronized void forgetShuffle(int shuffleId) {
     removedShuffles.add(shuffleId);
-    List<Output> dropped = new ArrayList<>();
     open.entrySet().removeIf(entry -> {
       boolean isOfShuffle = entry.getKey().shuffleId() == shuffleId;
       if (isOfShuffle) {
-        dropped.add(entry.getValue());
+        drop(entry.getValue());
       }
       return isOfShuffle;
     });
-    dropped.forEach(this::drop);
   }
 
   @Override

@@ -210,7 +210,7 @@ final class ServedReader implements ControlChannel.Owner {
         break;
       }
       entries.add(entry);
-      (entry.isStaged() ? stats.rangesStaged : stats.rangesRefused).increment();
+      stats.rangesRefused.add(entry.isStaged() ? 0 : 1);
       stats.bytesStaged.add(entry.stagedBytes());
     }
     return entries;

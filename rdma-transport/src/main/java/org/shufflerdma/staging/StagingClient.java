@@ -242,12 +242,15 @@ public final class StagingClient implements ControlChannel.Owner {
     int offset = 0;
     for (int i = 0; i < reply.entries().size(); i++) {
       StageReply.Entry entry = reply.entries().get(i);
-      long wanted =
-          entry.isStaged() ? entry.lengthBytes() - request.ranges().get(i).fromByte() : 0;
+      long fromByte = request.ranges().get(i).fromByte();
+      if (entry.isStaged() && entry.lengthBytes() < fromByte) {
+        throw new ProtocolException(
+            entry.lengthBytes() + " bytes of which those from " + fromByte + " on are staged");
+      }
+      long wanted = entry.isStaged() ? entry.lengthBytes() - fromByte : 0;
       long most = (long) request.maxBytes() - offset;
       boolean isOnly = reply.entries().size() == 1;
-      if (wanted < 0
-          || entry.stagedBytes() != (isOnly ? Math.min(wanted, most) : wanted)
+      if (entry.stagedBytes() != (isOnly ? Math.min(wanted, most) : wanted)
           || entry.stagedBytes() > most) {
         throw new ProtocolException(entry.stagedBytes() + " bytes of " + wanted
             + " are staged, and there was room for " + most);

@@ -64,8 +64,9 @@ public final class StagingClients implements AutoCloseable {
         leaveAlone(peer);
         throw e;
       }
-      clients.put(peer, made);
-      if (!made.isOpen()) {
+      if (clients.putIfAbsent(peer, made) != null) {
+        made.close(new IOException("there is another control connection"));
+      } else if (!made.isOpen()) {
         forget(made);
       } else if (closed) {
         made.close(new IOException("this end stops"));

@@ -11,6 +11,7 @@ import java.util.ArrayDeque;
 import java.util.Comparator;
 import java.util.Deque;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -18,6 +19,7 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.connection.RdmaEndpoint;
@@ -40,12 +42,12 @@ final class StagingServer implements ControlLoop.Member {
   private static final int REQUESTS_PER_READER = 2;
   private static final int LOOK_MS = 250;
   private static final int CLOSE_MS = 5_000;
-  private static final long PAUSE_NS = TimeUnit.SECONDS.toNanos(10);
+  private static final int PAUSE_MS = 10_000;
 
   /** A reader that asks for nothing for so long gives way to one that waits. */
   private static final long GIVES_WAY_NS = TimeUnit.MILLISECONDS.toNanos(500);
 
-  /** So long a reader that keeps asking has its share, even if others wait. */
+  /** A reader that keeps asking keeps its share for so long, even if others wait. */
   private static final long TURN_NS = TimeUnit.SECONDS.toNanos(3);
 
   private final RdmaTransport transport;
@@ -71,8 +73,8 @@ final class StagingServer implements ControlLoop.Member {
   /** Shares of readers that have ended, whose memory is still in its grace. */
   private int leaving;
 
-  /** No share is granted before, as memory could not be registered; 0 if it could. */
-  private long pausedUntilNs;
+  /** The end of the pause after memory could not be registered, in which no share is granted. */
+  private Deadline pause = Deadline.afterMs(0);
 
   private boolean looks;
   private boolean closed;
@@ -182,9 +184,7 @@ final class StagingServer implements ControlLoop.Member {
       if (socket == null) {
         return;
       }
-      if (readers.stream().filter(reader -> !reader.isProved()).count() >= MAX_UNPROVED) {
-        throw new IOException("too many control connections that have proved nothing");
-      }
+      makeRoomForUnproved();
       socket.configureBlocking(false);
       socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
       socket.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
@@ -195,9 +195,21 @@ final class StagingServer implements ControlLoop.Member {
     } catch (IOException | RuntimeException e) {
       noteRefusal("a new reader", e);
       closeQuietly(socket);
-      key.interestOps(
-          0); // it stays ready while there are no descriptors; the next look tries again
+      // It stays ready while there are no descriptors. The next look tries again.
+      key.interestOps(0);
       lookFromNowOn();
+    }
+  }
+
+  /** Whoever proves nothing must not keep the others out, so the oldest of them gives way. */
+  private void makeRoomForUnproved() {
+    List<ServedReader> unproved =
+        readers.stream().filter(reader -> !reader.isProved()).toList();
+    if (unproved.size() >= MAX_UNPROVED) {
+      unproved.stream()
+          .max(Comparator.comparingLong(ServedReader::ageNs))
+          .ifPresent(oldest ->
+              oldest.end(new ProtocolException("it has proved nothing while many others came")));
     }
   }
 
@@ -243,7 +255,7 @@ final class StagingServer implements ControlLoop.Member {
           return;
         }
         waiting.remove();
-        if (System.nanoTime() - pausedUntilNs < 0) {
+        if (!pause.expired()) {
           next.end(new IOException("no memory can be registered at the moment"));
           continue;
         }
@@ -263,14 +275,14 @@ final class StagingServer implements ControlLoop.Member {
       if (!reader.grant(memory)) {
         free(memory);
       }
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       if (failures.tryLog() >= 0) {
         LOG.warn("The memory for a reader of staged map outputs could not be registered", e);
       }
       if (memory == null) {
         synchronized (this) {
           takenBytes -= settings.bytesPerReader();
-          pausedUntilNs = System.nanoTime() + PAUSE_NS;
+          pause = Deadline.afterMs(PAUSE_MS);
         }
       }
       reader.end(new IOException("no memory for staged map outputs could be registered", e));
@@ -319,7 +331,7 @@ final class StagingServer implements ControlLoop.Member {
           reader.end(new IOException("another reader has its turn"));
         });
       }
-    } catch (RuntimeException e) { // one that escaped would end the timer
+    } catch (RuntimeException | Error e) { // one that escaped would end the timer
       LOG.error("The staging server failed in one round and continues", e);
     }
   }

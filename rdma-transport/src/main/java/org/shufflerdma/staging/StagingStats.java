@@ -6,7 +6,6 @@ import java.util.concurrent.atomic.LongAdder;
 /** What a staging server has done since it began. */
 public final class StagingStats {
   public final LongAdder requests = new LongAdder();
-  public final LongAdder rangesStaged = new LongAdder();
   public final LongAdder bytesStaged = new LongAdder();
 
   /** Ranges that could not be read: they do not exist, or their disk failed. */

@@ -184,6 +184,14 @@ record RdmaStack(
             Runtime.getRuntime().availableProcessors(),
             settings.connectTimeoutMs(),
             settings.withdrawGraceMs())));
+    if (plan.stagingBytes() > 0 && !staging.stages()) {
+      LOG.warn(
+          "Map outputs that find no room come by TCP: {} bytes for staging are fewer than one reader"
+              + " needs. Raise {} or {}",
+          plan.stagingBytes(),
+          settings.key("stagingBytes"),
+          settings.key("maxRegisteredBytes"));
+    }
     RdmaSource source = acquired.keep(RdmaSource.open(
         transport,
         staging.clients(),

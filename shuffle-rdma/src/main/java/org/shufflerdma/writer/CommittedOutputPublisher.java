@@ -161,9 +161,17 @@ public final class CommittedOutputPublisher {
   private void note(Task task, UnpublishedReason reason, @Nullable Throwable cause) {
     adder(reason).increment();
     long held = throttle.tryLog();
-    if (held >= 0) {
+    if (held >= 0 && stages && reason == UnpublishedReason.BUDGET) {
+      LOG.info(
+          "Map output {} of shuffle {} is staged when it is read, as are {} others since the last such"
+              + " message: {}",
+          task.mapId(),
+          task.shuffleId(),
+          held,
+          cause == null ? reason.label() : cause.getMessage());
+    } else if (held >= 0) {
       LOG.warn(
-          "Map output {} of shuffle {} is not registered for RDMA ({}); {} serves it."
+          "Map output {} of shuffle {} is not registered for RDMA ({}), so {} serves it."
               + " {} other outputs were not registered since the last such message.",
           task.mapId(),
           task.shuffleId(),

@@ -113,6 +113,7 @@ abstract class StagedFaultSuite(effect: String, mark: Path)
   protected def traffic(): Traffic = {
     val (result, seen) = cluster.watched(Jobs.groupByKey)
     assert(result == RdmaJobsByHand.groupByKey)
+    assert(Files.exists(mark), "the fault did not strike")
     assert(seen.counter("staged.bytes") == seen.rdmaBytes, seen)
     seen
   }
