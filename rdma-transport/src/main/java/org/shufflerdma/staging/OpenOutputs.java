@@ -22,6 +22,9 @@ final class OpenOutputs implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(OpenOutputs.class);
   private static final int MAX_OPEN = 256;
 
+  /** An extent of fewer partitions than this is looked up with one system call. */
+  private static final int MAX_OFFSETS_READ = 128;
+
   private record Key(int shuffleId, long mapId) {}
 
   /** An output in use. Closing it ends the use. */
@@ -53,8 +56,16 @@ final class OpenOutputs implements AutoCloseable {
       if (range.endPartition() > partitions) {
         throw new IOException("partition " + range.endPartition() + " of " + partitions);
       }
-      long start = offsetOf(range.startPartition());
-      long end = offsetOf(range.endPartition());
+      int between = range.endPartition() - range.startPartition();
+      ByteBuffer offsets;
+      if (between < MAX_OFFSETS_READ) {
+        offsets = offsetsFrom(range.startPartition(), between + 1);
+      } else {
+        offsets = ByteBuffer.allocate(2 * Long.BYTES);
+        offsets.putLong(offsetOf(range.startPartition())).putLong(offsetOf(range.endPartition()));
+      }
+      long start = offsets.getLong(0);
+      long end = offsets.getLong(offsets.capacity() - Long.BYTES);
       if (start < 0 || end < start || end > dataBytes) {
         throw new IOException("the index is damaged: bytes " + start + " to " + end);
       }
@@ -62,9 +73,13 @@ final class OpenOutputs implements AutoCloseable {
     }
 
     private long offsetOf(int partition) throws IOException {
-      ByteBuffer offset = ByteBuffer.allocate(Long.BYTES);
-      fill(index, offset, (long) partition * Long.BYTES);
-      return offset.getLong(0);
+      return offsetsFrom(partition, 1).getLong(0);
+    }
+
+    private ByteBuffer offsetsFrom(int partition, int count) throws IOException {
+      ByteBuffer offsets = ByteBuffer.allocate(count * Long.BYTES);
+      fill(index, offsets, (long) partition * Long.BYTES);
+      return offsets;
     }
 
     /** Fills the buffer with the bytes from {@code position} on. */
