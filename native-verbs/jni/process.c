@@ -39,18 +39,35 @@ static jboolean memlock_limit(JNIEnv *env, jclass natives, jlongArray out)
 	return has_ipc_lock() ? JNI_TRUE : JNI_FALSE;
 }
 
-static jint set_secret(JNIEnv *env, jclass natives, jbyteArray secret)
+static jint with_secret(JNIEnv *env, jbyteArray secret, int (*call)(const void *, size_t))
 {
 	jbyte *bytes = (*env)->GetByteArrayElements(env, secret, NULL);
 	jsize length = (*env)->GetArrayLength(env, secret);
 	int error;
 
-	(void)natives;
 	if (!bytes)
 		return ENOMEM;
-	error = verbs.softverbs_set_secret(bytes, (size_t)length);
+	error = call(bytes, (size_t)length);
 	(*env)->ReleaseByteArrayElements(env, secret, bytes, JNI_ABORT);
 	return error;
+}
+
+static jint set_secret(JNIEnv *env, jclass natives, jbyteArray secret)
+{
+	(void)natives;
+	return with_secret(env, secret, verbs.softverbs_set_secret);
+}
+
+static jint accept_secret(JNIEnv *env, jclass natives, jbyteArray secret)
+{
+	(void)natives;
+	return with_secret(env, secret, verbs.softverbs_accept_secret);
+}
+
+static jint forget_secret(JNIEnv *env, jclass natives, jbyteArray secret)
+{
+	(void)natives;
+	return with_secret(env, secret, verbs.softverbs_forget_secret);
 }
 
 static void soft_counters(JNIEnv *env, jclass natives, jlongArray out)
@@ -74,6 +91,8 @@ static void soft_counters(JNIEnv *env, jclass natives, jlongArray out)
 static const JNINativeMethod natives_methods[] = {
 	NATIVE("memlockLimit", "([J)Z", memlock_limit),
 	NATIVE("setSecret", "([B)I", set_secret),
+	NATIVE("acceptSecret", "([B)I", accept_secret),
+	NATIVE("forgetSecret", "([B)I", forget_secret),
 	NATIVE("softCounters", "([J)V", soft_counters),
 };
 

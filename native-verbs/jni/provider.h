@@ -71,6 +71,8 @@
 #define SOFTVERBS_FUNCTIONS(X)   \
 	X(softverbs_reg_file_mr) \
 	X(softverbs_set_secret)  \
+	X(softverbs_accept_secret)  \
+	X(softverbs_forget_secret)  \
 	X(softverbs_get_counters)
 
 #define VERBS_MEMBER(function, ...) __typeof__(function) *function;

@@ -52,6 +52,16 @@ struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t lengt
 int softverbs_set_secret(const void *secret, size_t length);
 
 /*
+ * Accepts peers that prove this secret, too, from now on, and uses it with them. Peers that this process connects to by
+ * itself must know its own secret. Returns 0, EINVAL for another length, ENOSPC if 4096 are accepted, or ENOMEM. What has
+ * been accepted n times must be forgotten n times. Any thread, at any time.
+ */
+int softverbs_accept_secret(const void *secret, size_t length);
+
+/* Accepts the secret no more; connections stay. Returns 0, or ENOENT if it was not accepted. */
+int softverbs_forget_secret(const void *secret, size_t length);
+
+/*
  * What the requests of a queue pair have carried since it connected, by path, and the link that it uses. New fields are
  * only ever appended.
  */

@@ -85,28 +85,46 @@ struct asked {
 	uint16_t port; /* in network order */
 };
 
-static void sign(const struct cm_datagram *datagram, const struct asked *asked, uint8_t mac[SHA256_BYTES])
+struct signed_text {
+	uint8_t datagram[offsetof(struct cm_datagram, mac)];
+	union ibv_gid address;
+	uint16_t port;
+} __attribute__((packed));
+
+static struct signed_text text_of(const struct cm_datagram *datagram, const struct asked *asked)
 {
-	struct {
-		uint8_t datagram[offsetof(struct cm_datagram, mac)];
-		union ibv_gid address;
-		uint16_t port;
-	} __attribute__((packed)) text = {.address = asked->address, .port = asked->port};
+	struct signed_text text = {.address = asked->address, .port = asked->port};
 
 	memcpy(text.datagram, datagram, sizeof(text.datagram));
+	return text;
+}
+
+static void sign(const struct cm_datagram *datagram, const struct asked *asked, uint8_t mac[SHA256_BYTES])
+{
+	struct signed_text text = text_of(datagram, asked);
+
 	secret_sign(&text, sizeof(text), mac);
 }
 
-/*
- * With a secret, returns true if the datagram carries the right MAC. Without one, returns true for peers on this host,
- * whose rights the link checks later.
- */
-static bool is_proved(const struct cm_datagram *datagram, const struct asked *asked, const union ibv_gid *peer)
+/* The server's part: with a secret, returns true if a client has signed with one that is accepted, and with which. */
+static bool is_client_proved(const struct cm_datagram *datagram, const struct asked *asked, const union ibv_gid *client,
+			     struct secret *secret)
+{
+	struct signed_text text = text_of(datagram, asked);
+
+	secret->length = 0;
+	if (!secret_is_set())
+		return gid_is_local(client); /* whose rights the link checks later */
+	return secret_that_signed(&text, sizeof(text), datagram->mac, secret);
+}
+
+/* The client's part: with a secret, returns true if the server has signed with it. */
+static bool is_server_proved(const struct cm_datagram *datagram, const struct asked *asked, const union ibv_gid *server)
 {
 	uint8_t mac[SHA256_BYTES];
 
 	if (!secret_is_set())
-		return gid_is_local(peer);
+		return gid_is_local(server);
 	sign(datagram, asked, mac);
 	return secure_equal(mac, datagram->mac, sizeof(mac));
 }
@@ -160,6 +178,8 @@ static void answer_requests(void *owner, uint32_t events)
 	struct iovec iov = {.iov_base = &datagram, .iov_len = sizeof(datagram)};
 	struct msghdr message = {.msg_name = &from, .msg_iov = &iov, .msg_iovlen = 1};
 	union ibv_gid client;
+	struct secret secret;
+	struct signed_text text;
 	struct asked asked;
 	ssize_t length;
 
@@ -176,7 +196,7 @@ static void answer_requests(void *owner, uint32_t events)
 			continue;
 		gid_from_address((struct sockaddr *)&from, &client);
 		asked = asked_of(listener, &message);
-		if (!is_proved(&datagram, &asked, &client)) {
+		if (!is_client_proved(&datagram, &asked, &client, &secret)) {
 			log_info("cm: a request does not prove our secret");
 			continue;
 		}
@@ -186,7 +206,8 @@ static void answer_requests(void *owner, uint32_t events)
 		datagram.kind = CM_DATAGRAM_REPLY;
 		datagram.process_port = htons((uint16_t)process_port());
 		memcpy(datagram.process_nonce, process_nonce(), LINK_NONCE_BYTES);
-		sign(&datagram, &asked, datagram.mac);
+		text = text_of(&datagram, &asked);
+		secret_sign_with(&secret, &text, sizeof(text), datagram.mac);
 		if (sendmsg(listener->udp_watch.fd, &message, 0) < 0)
 			log_debug("cm: no answer sent: errno %d", errno);
 	}
@@ -255,7 +276,7 @@ static void on_reply(void *owner, uint32_t events)
 	}
 	if (!is_datagram(&datagram, length, CM_DATAGRAM_REPLY) ||
 	    memcmp(datagram.client_nonce, id->client_nonce, LINK_NONCE_BYTES) ||
-	    !is_proved(&datagram, &asked, &id->path.dgid) ||
+	    !is_server_proved(&datagram, &asked, &id->path.dgid) ||
 	    fault_check(FAULT_CM_DATAGRAM, .kind = CM_DATAGRAM_REPLY))
 		return;
 	cm_hold_port(id);

@@ -44,7 +44,7 @@ struct signed_text {
 	struct link_place server_place;	   /* on a unix socket; zeros otherwise */
 };
 
-static void sign(const struct link *link, bool client, const char *role, uint8_t mac[SHA256_BYTES])
+static struct signed_text text_of(const struct link *link, bool client, const char *role)
 {
 	struct signed_text text = {
 		.client = client ? link->own_gid : link->peer.gid,
@@ -62,7 +62,16 @@ static void sign(const struct link *link, bool client, const char *role, uint8_t
 	       LINK_NONCE_BYTES);
 	memcpy(text.server_challenge, client ? link->peer_challenge : link->own_challenge,
 	       LINK_NONCE_BYTES);
-	secret_sign(&text, sizeof(text), mac);
+	return text;
+}
+
+/* The client's part: with a process that has proved another secret than this one's own, that secret holds. */
+static void sign_as_client(const struct link *link, const char *role, uint8_t mac[SHA256_BYTES])
+{
+	struct signed_text text = text_of(link, true, role);
+	struct secret secret = secret_shared_with(link->peer.nonce);
+
+	secret_sign_with(&secret, &text, sizeof(text), mac);
 }
 
 static int send_hello(struct link *link, uint8_t op)
@@ -105,7 +114,7 @@ static int on_challenge(struct link *link, const struct hello *hello)
 	uint8_t mac[SHA256_BYTES];
 
 	take_hello(link, hello);
-	sign(link, true, "client", mac);
+	sign_as_client(link, "client", mac);
 	link->state = LINK_EXPECT_WELCOME;
 	return -link_send_now(link, &proof, mac);
 }
@@ -113,15 +122,18 @@ static int on_challenge(struct link *link, const struct hello *hello)
 static int on_proof(struct link *link, const uint8_t *proof)
 {
 	struct frame welcome = {.op = FRAME_WELCOME, .length = SHA256_BYTES};
+	struct signed_text text = text_of(link, false, "client");
+	struct secret secret;
 	uint8_t mac[SHA256_BYTES];
 	int error;
 
-	sign(link, false, "client", mac);
-	if (!secure_equal(mac, proof, sizeof(mac))) {
+	if (!secret_that_signed(&text, sizeof(text), proof, &secret)) {
 		link_refuse(link, EACCES);
 		return 0;
 	}
-	sign(link, false, "server", mac);
+	secret_proved_by(link->peer.nonce, &secret);
+	text = text_of(link, false, "server");
+	secret_sign_with(&secret, &text, sizeof(text), mac);
 	error = -link_send_now(link, &welcome, mac);
 	if (error)
 		return error;
@@ -141,7 +153,7 @@ static int on_welcome(struct link *link, const uint8_t *proof)
 {
 	uint8_t mac[SHA256_BYTES];
 
-	sign(link, true, "server", mac);
+	sign_as_client(link, "server", mac);
 	if (!secure_equal(mac, proof, sizeof(mac)))
 		return not_our_secret(link);
 	link_opened(link);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hosts connect only with the same secret. With another one, or none on either side, requests end in RETRY_EXC_ERR, by
+ * Hosts connect only with the same secret, or one that the server accepts beside its own. With another one, or none on either side, requests end in RETRY_EXC_ERR, by
  * rdma_cm UNREACHABLE; a process without a secret says so once, by the name of the setting.
  */
 #define _GNU_SOURCE
@@ -14,14 +14,15 @@ static const struct connection quick = {.timeout = 10, .retry_count = 1};
 
 /* A client READs from a server on another host; `hints` is how often it is told what to set. Each row is a case. */
 static const struct row {
-	const char *server_secret, *client_secret;
+	const char *server_secret, *client_secret, *server_accepts;
 	enum ibv_wc_status status;
 	int hints;
 } rows[] = {
-	{first, first, IBV_WC_SUCCESS, 0},
-	{first, second, IBV_WC_RETRY_EXC_ERR, 0},
-	{first, NULL, IBV_WC_RETRY_EXC_ERR, 1},
-	{NULL, first, IBV_WC_RETRY_EXC_ERR, 0},
+	{first, first, NULL, IBV_WC_SUCCESS, 0},
+	{first, second, second, IBV_WC_SUCCESS, 0},
+	{first, second, NULL, IBV_WC_RETRY_EXC_ERR, 0},
+	{first, NULL, NULL, IBV_WC_RETRY_EXC_ERR, 1},
+	{NULL, first, NULL, IBV_WC_RETRY_EXC_ERR, 0},
 }, *row = rows;
 
 static void use_secret(const char *secret)
@@ -41,6 +42,8 @@ static void serve(int fd)
 	uint16_t port;
 
 	use_secret(row->server_secret);
+	if (row->server_accepts)
+		CHECK_EQUAL(softverbs_accept_secret(row->server_accepts, strlen(row->server_accepts)), 0);
 	listener = cm_listen_on(channel, "0.0.0.0", 8, &port);
 	open_side(&side, 16, 16);
 	region = add_region(&side, 4096, IBV_ACCESS_REMOTE_READ);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may connect: peers that know the secret, of whatever user; without one, peers of the same user only. */
+/* Who may connect: peers that know the secret, or one that is accepted, of whatever user; without one, those of the same user. */
 #include "offer.h"
 #include "users.h"
 
@@ -8,13 +8,16 @@ static const struct connection quick = {.timeout = 10, .retry_count = 1};
 
 /* A client READs from a server; each row is a case. */
 static const struct row {
-	const char *server_secret, *client_secret;
+	const char *server_secret, *client_secret, *server_accepts;
 	bool client_is_other_user, server_spoils_its_secret;
 	enum ibv_wc_status status;
 } rows[] = {
 	{.server_secret = first, .client_secret = first},
 	{.server_secret = first, .client_secret = second, .status = IBV_WC_RETRY_EXC_ERR},
 	{.server_secret = first, .status = IBV_WC_RETRY_EXC_ERR},
+	{.server_secret = first, .server_accepts = second, .client_secret = second},
+	{.server_secret = first, .server_accepts = second, .client_secret = first},
+	{.server_secret = second, .server_accepts = second, .client_secret = first, .status = IBV_WC_RETRY_EXC_ERR},
 	{.server_spoils_its_secret = true, .status = IBV_WC_RETRY_EXC_ERR},
 	{.server_secret = first, .client_secret = first, .client_is_other_user = true},
 	{.client_is_other_user = true, .status = IBV_WC_RETRY_EXC_ERR},
@@ -33,6 +36,8 @@ static void serve(int fd)
 	struct ibv_context *context = NULL;
 
 	use_secret(row->server_secret);
+	if (row->server_accepts)
+		CHECK_EQUAL(softverbs_accept_secret(row->server_accepts, strlen(row->server_accepts)), 0);
 	if (row->server_spoils_its_secret) { /* after the device has looked at it, before it uses it */
 		context = open_device();
 		setenv("SOFTVERBS_SECRET", "short", 1);

@@ -25,6 +25,10 @@ final class Natives {
 
   static native int setSecret(byte[] secret);
 
+  static native int acceptSecret(byte[] secret);
+
+  static native int forgetSecret(byte[] secret);
+
   static native void softCounters(long[] out) throws VerbsException;
 
   static native String[] deviceNames() throws VerbsException;

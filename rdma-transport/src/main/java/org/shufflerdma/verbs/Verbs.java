@@ -98,6 +98,21 @@ public final class Verbs {
     NativeObject.check("softverbs_set_secret", Natives.setSecret(secret));
   }
 
+  /**
+   * Has the software device accept peers that prove this secret, too, and use it with them. At any time, by
+   * any thread; what is accepted n times must be forgotten n times. With hardware the call fails.
+   */
+  public void acceptSecret(byte[] secret) throws VerbsException {
+    requireSoft("softverbs_accept_secret");
+    NativeObject.check("softverbs_accept_secret", Natives.acceptSecret(secret));
+  }
+
+  /** Accepts the secret no more; connections stay. Fails if it was not accepted. */
+  public void forgetSecret(byte[] secret) throws VerbsException {
+    requireSoft("softverbs_forget_secret");
+    NativeObject.check("softverbs_forget_secret", Natives.forgetSecret(secret));
+  }
+
   /** Returns the totals of the software device; fails with hardware. */
   public SoftCounters softCounters() throws VerbsException {
     requireSoft("softverbs_get_counters");
