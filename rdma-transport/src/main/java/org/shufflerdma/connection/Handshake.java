@@ -58,9 +58,11 @@ final class Handshake {
       PeerFailure.LISTENER_CLOSED);
 
   private final HmacSha256 hmac;
+  private final HmacSha256 hmacOfNodeServices;
 
   Handshake(LocalIdentity identity) {
     this.hmac = new HmacSha256(identity.key(KEY_PURPOSE));
+    this.hmacOfNodeServices = new HmacSha256(identity.keyFor(PeerId.NODE_SERVICE, KEY_PURPOSE));
   }
 
   /** The content of a verified reply. */
@@ -159,7 +161,8 @@ final class Handshake {
 
   private byte[] macOf(byte[] message, byte[] role, String serverId, byte[] otherNonce) {
     byte[] content = Arrays.copyOf(message, message.length - MAC_BYTES);
-    return hmac.of(role, otherNonce, content, serverId.getBytes(StandardCharsets.UTF_8));
+    HmacSha256 shared = serverId.equals(PeerId.NODE_SERVICE) ? hmacOfNodeServices : hmac;
+    return shared.of(role, otherNonce, content, serverId.getBytes(StandardCharsets.UTF_8));
   }
 
   private static byte[] bytesOf(Nonce nonce) {

@@ -7,10 +7,13 @@ import org.shufflerdma.crypto.HmacSha256;
 /**
  * Who this process is to its peers.
  *
- * @param secret what all executors of the application share; the handshake proves it is known
+ * @param secret what all executors of the application share; the handshake proves it is known. That of a node
+ *     service is derived from theirs
  */
 @SuppressWarnings("ArrayRecordComponent")
 public record LocalIdentity(String appId, String executorId, byte[] secret) {
+  private static final String NODE_SERVICE_PURPOSE = "node-service-v1";
+
   public LocalIdentity {
     if (secret.length == 0) {
       throw new IllegalArgumentException("the application's secret is empty");
@@ -27,6 +30,22 @@ public record LocalIdentity(String appId, String executorId, byte[] secret) {
   public byte[] key(String purpose) {
     return new HmacSha256(secret)
         .of(purpose.getBytes(StandardCharsets.UTF_8), appId.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /**
+   * The key for one purpose of connections to the server with this executor id. Executors share one with the
+   * node services of their hosts, from which those cannot derive what executors prove to one another.
+   */
+  public byte[] keyFor(String serverId, String purpose) {
+    boolean isOneself = executorId.equals(serverId);
+    return serverId.equals(PeerId.NODE_SERVICE) && !isOneself
+        ? forNodeService().key(purpose)
+        : key(purpose);
+  }
+
+  /** Who a node service is for this application. */
+  public LocalIdentity forNodeService() {
+    return new LocalIdentity(appId, PeerId.NODE_SERVICE, key(NODE_SERVICE_PURPOSE));
   }
 
   @Override

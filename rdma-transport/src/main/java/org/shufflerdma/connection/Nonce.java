@@ -27,11 +27,11 @@ public record Nonce(long high, long low) {
         Long.parseUnsignedLong(hex, SIZE_BYTES, 2 * SIZE_BYTES, 16));
   }
 
-  static Nonce read(ByteBuffer in) {
+  public static Nonce read(ByteBuffer in) {
     return new Nonce(in.getLong(), in.getLong());
   }
 
-  void write(ByteBuffer out) {
+  public void write(ByteBuffer out) {
     out.putLong(high).putLong(low);
   }
 

@@ -2,6 +2,7 @@
 package org.shufflerdma.staging;
 
 import java.nio.ByteBuffer;
+import org.shufflerdma.control.ProtocolException;
 
 /**
  * The first sealed frame of a server: the registered memory that one reader's requests are staged in.

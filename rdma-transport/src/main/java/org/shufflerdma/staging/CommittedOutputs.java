@@ -1,17 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.staging;
 
+import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 
-/** Knows the files of map outputs that have been committed. Any thread may call. */
+/** Opens the files of map outputs that have been committed. Any thread may call. */
 public interface CommittedOutputs {
   /**
-   * The files of one map output, which need not exist.
+   * The files of one map output, open for reading. Whoever has opened them closes them.
    *
    * @param index the offsets of the partitions in {@code data}, each in eight bytes, big-endian, and at last
    *     the end of the last one
    */
-  record Files(Path data, Path index) {}
+  record Files(FileChannel data, FileChannel index) implements AutoCloseable {
+    public static Files open(Path data, Path index) throws IOException {
+      FileChannel openIndex = FileChannel.open(index, StandardOpenOption.READ);
+      try {
+        return new Files(FileChannel.open(data, StandardOpenOption.READ), openIndex);
+      } catch (Throwable t) {
+        openIndex.close();
+        throw t;
+      }
+    }
 
-  Files filesOf(int shuffleId, long mapId);
+    @Override
+    public void close() throws IOException {
+      try (data) {
+        index.close();
+      }
+    }
+  }
+
+  /** Throws if there is no such map output, or it cannot be read. */
+  Files open(int shuffleId, long mapId) throws IOException;
 }

@@ -5,7 +5,6 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.file.StandardOpenOption;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -29,18 +28,17 @@ final class OpenOutputs implements AutoCloseable {
 
   /** An output in use. Closing it ends the use. */
   final class Output implements AutoCloseable {
-    private final FileChannel data;
-    private final FileChannel index;
+    private final CommittedOutputs.Files files;
     private final long dataBytes;
     private final int partitions;
-    private int uses; // guarded by OpenOutputs.this, as is the next
+    private int uses; // guarded by OpenOutputs.this, as are the next
+    private long lastUseNs;
     private boolean dropped;
 
-    private Output(FileChannel data, FileChannel index) throws IOException {
-      this.data = data;
-      this.index = index;
-      this.dataBytes = data.size();
-      long indexBytes = index.size();
+    private Output(CommittedOutputs.Files files) throws IOException {
+      this.files = files;
+      this.dataBytes = files.data().size();
+      long indexBytes = files.index().size();
       if (indexBytes < 2 * Long.BYTES || indexBytes % Long.BYTES != 0) {
         throw new IOException("an index of " + indexBytes + " bytes");
       }
@@ -78,13 +76,13 @@ final class OpenOutputs implements AutoCloseable {
 
     private ByteBuffer offsetsFrom(int partition, int count) throws IOException {
       ByteBuffer offsets = ByteBuffer.allocate(count * Long.BYTES);
-      fill(index, offsets, (long) partition * Long.BYTES);
+      fill(files.index(), offsets, (long) partition * Long.BYTES);
       return offsets;
     }
 
     /** Fills the buffer with the bytes from {@code position} on. */
     void read(ByteBuffer into, long position) throws IOException {
-      fill(data, into, position);
+      fill(files.data(), into, position);
     }
 
     private static void fill(FileChannel file, ByteBuffer into, long position) throws IOException {
@@ -107,12 +105,12 @@ final class OpenOutputs implements AutoCloseable {
   /** Where partitions lie in a file of data. */
   record Extent(long start, long lengthBytes) {}
 
-  private final CommittedOutputs files;
+  private final CommittedOutputs outputs;
   private final Map<Key, Output> open = new LinkedHashMap<>(16, 0.75f, true); // guarded by this
   private final Set<Integer> removedShuffles = new HashSet<>(); // guarded by this
 
-  OpenOutputs(CommittedOutputs files) {
-    this.files = files;
+  OpenOutputs(CommittedOutputs outputs) {
+    this.outputs = outputs;
   }
 
   /** The output, which the caller closes. Several may use the same one. */
@@ -161,23 +159,18 @@ final class OpenOutputs implements AutoCloseable {
   }
 
   private Output open(Key key) throws IOException {
-    CommittedOutputs.Files of = files.filesOf(key.shuffleId(), key.mapId());
-    FileChannel index = FileChannel.open(of.index(), StandardOpenOption.READ);
-    FileChannel data = null;
+    CommittedOutputs.Files opened = outputs.open(key.shuffleId(), key.mapId());
     try {
-      data = FileChannel.open(of.data(), StandardOpenOption.READ);
-      return new Output(data, index);
+      return new Output(opened);
     } catch (Throwable t) {
-      index.close();
-      if (data != null) {
-        data.close();
-      }
+      opened.close();
       throw t;
     }
   }
 
   private synchronized void endUse(Output output) {
     output.uses--;
+    output.lastUseNs = System.nanoTime();
     if (output.dropped && output.uses == 0) {
       close(output);
     }
@@ -192,11 +185,22 @@ final class OpenOutputs implements AutoCloseable {
 
   private static void close(Output output) {
     try {
-      output.index.close();
-      output.data.close();
+      output.files.close();
     } catch (IOException e) {
       LOG.warn("A map output could not be closed", e);
     }
+  }
+
+  /** Closes what has not been used for so long: files that have been deleted keep their disk space until then. */
+  synchronized void closeUnused(long longerThanNs) {
+    long now = System.nanoTime();
+    open.values().removeIf(output -> {
+      boolean isUnused = output.uses == 0 && now - output.lastUseNs > longerThanNs;
+      if (isUnused) {
+        drop(output);
+      }
+      return isUnused;
+    });
   }
 
   /** Closes the outputs of a shuffle, whose files are about to be deleted, and opens none of it again. */

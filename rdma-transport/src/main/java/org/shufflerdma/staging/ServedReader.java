@@ -10,6 +10,11 @@ import java.util.List;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.control.ControlChannel;
+import org.shufflerdma.control.ControlLoop;
+import org.shufflerdma.control.FrameSeal;
+import org.shufflerdma.control.MutualProof;
+import org.shufflerdma.control.ProtocolException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,7 +44,7 @@ final class ServedReader implements ControlChannel.Owner {
   private final ControlChannel channel;
   private final String address;
   private final long openedNs = System.nanoTime();
-  private StagingHandshake.@Nullable Exchange exchange; // touched by the loop's thread alone
+  private MutualProof.@Nullable Exchange exchange; // touched by the loop's thread alone
 
   // Guarded by this.
   private State state = State.HELLO;
@@ -110,23 +115,22 @@ final class ServedReader implements ControlChannel.Owner {
 
   private void answer(ByteBuffer hello) throws ProtocolException {
     RdmaEndpoint own = server.endpoint();
-    StagingHandshake.Exchange drawn = new StagingHandshake.Exchange(
+    MutualProof.Exchange drawn = new MutualProof.Exchange(
         StagingHandshake.readHello(hello, own.bootNonce()),
-        server.handshake().challenge(),
-        own.bootNonce(),
-        server.executorId());
+        server.proof().challenge(),
+        StagingHandshake.context(own.bootNonce(), server.executorId()));
     exchange = drawn;
     move(State.PROOF);
-    channel.send(server.handshake().answer(drawn));
+    channel.send(server.proof().answer(drawn));
   }
 
   private void letIn(ByteBuffer proof) throws ProtocolException {
-    StagingHandshake.Exchange drawn = exchange;
+    MutualProof.Exchange drawn = exchange;
     if (drawn == null) {
       throw new ProtocolException("a proof without a hello");
     }
-    server.handshake().readProof(proof, drawn);
-    byte[] key = server.handshake().frameKey(drawn);
+    server.proof().readProof(proof, drawn);
+    byte[] key = server.proof().frameKey(drawn);
     channel.seal(new FrameSeal(key, 'S'), new FrameSeal(key, 'C'), StageRequest.MAX_BYTES);
     exchange = null;
     if (move(State.WAITING)) {

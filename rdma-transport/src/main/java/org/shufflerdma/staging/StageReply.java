@@ -4,6 +4,7 @@ package org.shufflerdma.staging;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import org.shufflerdma.control.ProtocolException;
 
 /**
  * Says what a server has staged for a request. The ranges stand in the chunk one after the other, in the

@@ -4,6 +4,7 @@ package org.shufflerdma.staging;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import org.shufflerdma.control.ProtocolException;
 
 /**
  * Asks a server to read ranges into a chunk, one after the other, as far as they fit.

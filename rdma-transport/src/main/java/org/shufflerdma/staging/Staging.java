@@ -4,6 +4,7 @@ package org.shufflerdma.staging;
 import java.io.IOException;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.control.ControlLoop;
 
 /**
  * Both sides of staging in one process: the server that stages its own map outputs for peers, and the
@@ -33,12 +34,12 @@ public final class Staging implements AutoCloseable {
       StagingStats stats = new StagingStats();
       ControlLoop loop = ControlLoop.open("rdma-" + transport.identity().executorId() + "-control");
       acquired.keep(loop::close);
-      StagingServer server = StagingServer.open(transport, loop, outputs, settings, stats);
+      StagingServer server = StagingServer.open(
+          transport, loop, outputs, settings, new StagingBudget(settings.budgetBytes()), stats);
       acquired.keep(server::close);
       acquired.keep(loop::close); // first, so that nobody asks any more when the server ends
       StagingClients clients =
           acquired.keep(new StagingClients(loop, transport.identity(), transport.settings()));
-      transport.tellStagingPort(server.isOfUse() ? server.port() : 0);
       return new Staging(server, clients, stats, acquired);
     } catch (Throwable t) {
       acquired.close();

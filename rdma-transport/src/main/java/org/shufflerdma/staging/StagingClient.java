@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.staging;
 
-import java.io.EOFException;
 import java.io.IOException;
-import java.io.InputStream;
 import java.net.InetSocketAddress;
-import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
@@ -19,6 +16,12 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.control.ControlChannel;
+import org.shufflerdma.control.ControlLoop;
+import org.shufflerdma.control.FirstFrames;
+import org.shufflerdma.control.FrameSeal;
+import org.shufflerdma.control.MutualProof;
+import org.shufflerdma.control.ProtocolException;
 
 /**
  * The reader's end of one control connection, for all tasks of this process that read from the peer. It
@@ -52,27 +55,21 @@ public final class StagingClient implements ControlChannel.Owner {
   static StagingClient connect(
       PeerId peer,
       int port,
-      StagingHandshake handshake,
+      MutualProof proof,
       ControlLoop loop,
       Consumer<StagingClient> whenClosed,
       Deadline deadline)
       throws IOException {
-    SocketChannel socket = SocketChannel.open();
+    FirstFrames frames =
+        FirstFrames.connect(new InetSocketAddress(peer.endpoint().host(), port), deadline);
+    SocketChannel socket = frames.socket();
     try {
-      socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
-      socket.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
-      socket
-          .socket()
-          .connect(
-              new InetSocketAddress(peer.endpoint().host(), port),
-              Math.max(1, deadline.remainingMs()));
-      FirstFrames frames = new FirstFrames(socket, deadline);
-      byte[] challenge = handshake.challenge();
+      byte[] challenge = proof.challenge();
       frames.send(StagingHandshake.hello(challenge, peer.endpoint().bootNonce()));
-      StagingHandshake.Exchange exchange =
-          handshake.readAnswer(frames.receive(StagingHandshake.ANSWER_BYTES), challenge, peer);
-      frames.send(handshake.proof(exchange));
-      byte[] key = handshake.frameKey(exchange);
+      MutualProof.Exchange exchange = proof.readAnswer(
+          frames.receive(MutualProof.ANSWER_BYTES), challenge, StagingHandshake.contextOf(peer));
+      frames.send(proof.proof(exchange));
+      byte[] key = proof.frameKey(exchange);
       socket.configureBlocking(false);
       StagingClient client = new StagingClient(peer, whenClosed);
       ControlChannel channel = new ControlChannel(socket, loop, StageReply.MAX_BYTES, client);
@@ -83,35 +80,6 @@ public final class StagingClient implements ControlChannel.Owner {
     } catch (Throwable t) {
       socket.close();
       throw t;
-    }
-  }
-
-  /** The frames before the loop reads, which the connecting thread waits for. */
-  private record FirstFrames(SocketChannel socket, Deadline deadline) {
-    void send(ByteBuffer body) throws IOException {
-      socket.write(ControlChannel.frameOf(body, null)); // a new socket takes a few bytes at once
-    }
-
-    ByteBuffer receive(int bodyBytes) throws IOException {
-      int sentBytes = ByteBuffer.wrap(take(Integer.BYTES)).getInt();
-      if (sentBytes != bodyBytes) {
-        throw new ProtocolException("a frame of " + sentBytes + " bytes instead of " + bodyBytes);
-      }
-      return ByteBuffer.wrap(take(bodyBytes));
-    }
-
-    private byte[] take(int bytes) throws IOException {
-      byte[] taken = new byte[bytes];
-      InputStream in = socket.socket().getInputStream();
-      for (int have = 0; have < bytes; ) {
-        socket.socket().setSoTimeout(Math.max(1, deadline.remainingMs()));
-        int count = in.read(taken, have, bytes - have);
-        if (count < 0) {
-          throw new EOFException("the peer has closed the control connection");
-        }
-        have += count;
-      }
-      return taken;
     }
   }
 

@@ -9,6 +9,7 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.TransportSettings;
+import org.shufflerdma.control.ControlLoop;
 
 /** The control connections of this process to its peers, one to each at most. Any thread may call. */
 public final class StagingClients implements AutoCloseable {
@@ -16,7 +17,7 @@ public final class StagingClients implements AutoCloseable {
   private static final int LEFT_ALONE_MS = 8_000;
 
   private final ControlLoop loop;
-  private final StagingHandshake handshake;
+  private final LocalIdentity identity;
   private final int connectTimeoutMs;
   private final Map<PeerId, StagingClient> clients = new ConcurrentHashMap<>();
 
@@ -30,7 +31,7 @@ public final class StagingClients implements AutoCloseable {
 
   StagingClients(ControlLoop loop, LocalIdentity identity, TransportSettings settings) {
     this.loop = loop;
-    this.handshake = new StagingHandshake(identity);
+    this.identity = identity;
     this.connectTimeoutMs = settings.connectTimeoutMs();
   }
 
@@ -59,7 +60,12 @@ public final class StagingClients implements AutoCloseable {
       StagingClient made;
       try {
         made = StagingClient.connect(
-            peer, port, handshake, loop, this::forget, deadline.atMostMs(connectTimeoutMs));
+            peer,
+            port,
+            StagingHandshake.proofFor(identity, peer.executorId()),
+            loop,
+            this::forget,
+            deadline.atMostMs(connectTimeoutMs));
       } catch (IOException e) {
         leaveAlone(peer);
         throw e;

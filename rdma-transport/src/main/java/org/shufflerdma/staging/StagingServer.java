@@ -24,6 +24,9 @@ import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.control.ControlLoop;
+import org.shufflerdma.control.MutualProof;
+import org.shufflerdma.control.ProtocolException;
 import org.shufflerdma.metrics.LogThrottle;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,7 +38,7 @@ import org.slf4j.LoggerFactory;
  * has had it for longest, is taken back. A share that is not used for a while is given back in any case. Any
  * thread may call.
  */
-final class StagingServer implements ControlLoop.Member {
+public final class StagingServer implements ControlLoop.Member {
   private static final Logger LOG = LoggerFactory.getLogger(StagingServer.class);
   private static final int BACKLOG = 128;
   private static final int MAX_UNPROVED = 128;
@@ -52,7 +55,8 @@ final class StagingServer implements ControlLoop.Member {
 
   private final RdmaTransport transport;
   private final StagingSettings settings;
-  private final StagingHandshake handshake;
+  private final StagingBudget budget;
+  private final MutualProof proof;
   private final OpenOutputs outputs;
   private final StagingStats stats;
   private final ControlLoop loop;
@@ -68,7 +72,6 @@ final class StagingServer implements ControlLoop.Member {
   // Guarded by this.
   private final Deque<ServedReader> waiting = new ArrayDeque<>();
   private final Set<ReaderMemory> memories = new HashSet<>();
-  private long takenBytes;
 
   /** Shares of readers that have ended, whose memory is still in its grace. */
   private int leaving;
@@ -90,35 +93,45 @@ final class StagingServer implements ControlLoop.Member {
       ServerSocketChannel listener,
       OpenOutputs outputs,
       StagingSettings settings,
+      StagingBudget budget,
       StagingStats stats) {
     this.transport = transport;
     this.loop = loop;
     this.listener = listener;
     this.outputs = outputs;
     this.settings = settings;
+    this.budget = budget;
     this.stats = stats;
-    this.handshake = new StagingHandshake(transport.identity());
+    this.proof =
+        StagingHandshake.proofFor(transport.identity(), transport.identity().executorId());
     this.timer =
         new ScheduledThreadPoolExecutor(1, body -> Workers.thread("rdma-staging-timer", body));
     timer.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     timer.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
   }
 
-  /** Listens at the transport's address, at a port of its own. */
-  static StagingServer open(
+  /**
+   * Listens at the transport's address, at a port of its own, of which the transport tells its peers. The
+   * owner closes it before the transport and the loop.
+   *
+   * @param budget may be that of other servers, too
+   */
+  public static StagingServer open(
       RdmaTransport transport,
       ControlLoop loop,
-      CommittedOutputs files,
+      CommittedOutputs outputs,
       StagingSettings settings,
+      StagingBudget budget,
       StagingStats stats)
       throws IOException {
     ServerSocketChannel listener = ServerSocketChannel.open();
     try {
       listener.bind(new InetSocketAddress(transport.endpoint().host(), 0), BACKLOG);
       listener.configureBlocking(false);
-      StagingServer server =
-          new StagingServer(transport, loop, listener, new OpenOutputs(files), settings, stats);
+      StagingServer server = new StagingServer(
+          transport, loop, listener, new OpenOutputs(outputs), settings, budget, stats);
       loop.register(listener, SelectionKey.OP_ACCEPT, server);
+      transport.tellStagingPort(server.isOfUse() ? server.port() : 0);
       return server;
     } catch (Throwable t) {
       listener.close();
@@ -128,7 +141,7 @@ final class StagingServer implements ControlLoop.Member {
 
   /** Whether there is room for a reader at all. */
   boolean isOfUse() {
-    return settings.budgetBytes() >= settings.bytesPerReader();
+    return budget.maxBytes() >= settings.bytesPerReader();
   }
 
   int port() throws IOException {
@@ -139,15 +152,15 @@ final class StagingServer implements ControlLoop.Member {
     return settings;
   }
 
-  StagingHandshake handshake() {
-    return handshake;
+  MutualProof proof() {
+    return proof;
   }
 
   OpenOutputs outputs() {
     return outputs;
   }
 
-  StagingStats stats() {
+  public StagingStats stats() {
     return stats;
   }
 
@@ -159,12 +172,14 @@ final class StagingServer implements ControlLoop.Member {
     return transport.identity().executorId();
   }
 
-  void forgetShuffle(int shuffleId) {
+  /** The files of the shuffle may be deleted. */
+  public void forgetShuffle(int shuffleId) {
     outputs.forgetShuffle(shuffleId);
   }
 
-  synchronized long registeredBytes() {
-    return takenBytes;
+  /** Registered for readers now. */
+  public long registeredBytes() {
+    return budget.takenBytes(this);
   }
 
   @Override
@@ -249,17 +264,19 @@ final class StagingServer implements ControlLoop.Member {
       synchronized (this) {
         waiting.removeIf(reader -> !readers.contains(reader));
         next = waiting.peek();
-        if (closed
-            || next == null
-            || takenBytes + settings.bytesPerReader() > settings.budgetBytes()) {
+        if (closed || next == null) {
+          budget.doNotWait(this);
           return;
         }
-        waiting.remove();
         if (!pause.expired()) {
+          waiting.remove();
           next.end(new IOException("no memory can be registered at the moment"));
           continue;
         }
-        takenBytes += settings.bytesPerReader();
+        if (!budget.tryTake(this, settings.bytesPerReader())) {
+          return;
+        }
+        waiting.remove();
       }
       grant(next);
     }
@@ -280,8 +297,8 @@ final class StagingServer implements ControlLoop.Member {
         LOG.warn("The memory for a reader of staged map outputs could not be registered", e);
       }
       if (memory == null) {
+        budget.giveBack(this, settings.bytesPerReader());
         synchronized (this) {
-          takenBytes -= settings.bytesPerReader();
           pause = Deadline.afterMs(PAUSE_MS);
         }
       }
@@ -320,10 +337,12 @@ final class StagingServer implements ControlLoop.Member {
           .filter(reader -> reader.isServed() && reader.idleNs() > idleNs)
           .forEach(reader -> reader.end(new IOException("it has asked for nothing for a while")));
       serveWaiting();
+      outputs.closeUnused(idleNs);
       acceptAgain();
       boolean isOneToGiveWay;
       synchronized (this) {
-        isOneToGiveWay = waiting.size() > leaving; // each of those makes room for one
+        isOneToGiveWay = waiting.size() > leaving // each of those makes room for one
+            || (leaving == 0 && budget.isToGiveWay(this, settings.bytesPerReader()));
       }
       if (isOneToGiveWay) {
         toGiveWay().ifPresent(reader -> {
@@ -402,22 +421,21 @@ final class StagingServer implements ControlLoop.Member {
     }
     try {
       memory.close();
-      synchronized (this) {
-        takenBytes -= settings.bytesPerReader();
-      }
+      budget.giveBack(this, settings.bytesPerReader());
     } catch (IOException e) {
       LOG.error("Leaking {} bytes that could not be deregistered", settings.bytesPerReader(), e);
     }
     serveWaiting();
   }
 
-  /** Ends all readers, and deregisters their memory without grace. The loop has been closed before. */
-  void close() throws IOException, InterruptedException {
+  /** Ends all readers, and deregisters their memory without grace. */
+  public void close() throws IOException, InterruptedException {
     ThreadPoolExecutor started;
     synchronized (this) {
       closed = true;
       started = workers;
     }
+    budget.doNotWait(this);
     listener.close();
     readers.forEach(reader -> reader.end(new IOException("the staging server is closed")));
     timer.shutdownNow();

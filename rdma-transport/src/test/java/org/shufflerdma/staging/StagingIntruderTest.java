@@ -27,9 +27,12 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerId;
-import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.control.ControlChannel;
+import org.shufflerdma.control.ControlLoop;
+import org.shufflerdma.control.FrameSeal;
+import org.shufflerdma.control.MutualProof;
 
 /** Raw clients at the port of a staging server that do not keep to the protocol. */
 @Timeout(60)
@@ -58,8 +61,9 @@ class StagingIntruderTest {
         owner,
         loop,
         (shuffle, map) ->
-            new CommittedOutputs.Files(directory.resolve("data"), directory.resolve("index")),
+            CommittedOutputs.Files.open(directory.resolve("data"), directory.resolve("index")),
         new StagingSettings(4L * CHUNKS * CHUNK_BYTES, CHUNK_BYTES, CHUNKS, 2, PROOF_MS, 10_000, 0),
+        new StagingBudget(4L * CHUNKS * CHUNK_BYTES),
         stats);
   }
 
@@ -74,8 +78,8 @@ class StagingIntruderTest {
     return TestTransports.peerOf("owner", owner);
   }
 
-  private static StagingHandshake handshake(byte[] secret) {
-    return new StagingHandshake(new LocalIdentity("app-test", "intruder", secret));
+  private static MutualProof proofWith(byte[] secret) {
+    return StagingHandshake.proofFor(new LocalIdentity("app-test", "intruder", secret), "owner");
   }
 
   /** A client that sends what a test likes. */
@@ -107,15 +111,15 @@ class StagingIntruderTest {
 
     /** Proves itself with the secret, for whatever it says of the server. */
     Client prove(byte[] secret, PeerId as) throws IOException {
-      StagingHandshake handshake = handshake(secret);
-      byte[] challenge = handshake.challenge();
+      MutualProof proof = proofWith(secret);
+      byte[] challenge = proof.challenge();
       send(StagingHandshake.hello(challenge, owner.endpoint().bootNonce()));
       byte[] ofServer = new byte[16];
       receive(0).get(ofServer);
-      StagingHandshake.Exchange exchange = new StagingHandshake.Exchange(
-          challenge, ofServer, as.endpoint().bootNonce(), as.executorId());
-      send(handshake.proof(exchange));
-      seal = new FrameSeal(handshake.frameKey(exchange), 'C');
+      MutualProof.Exchange exchange =
+          new MutualProof.Exchange(challenge, ofServer, StagingHandshake.contextOf(as));
+      send(proof.proof(exchange));
+      seal = new FrameSeal(proof.frameKey(exchange), 'C');
       return this;
     }
 
@@ -186,13 +190,11 @@ class StagingIntruderTest {
   @Test
   void aServerThatDoesNotKnowTheSecretIsNotBelieved() {
     byte[] challenge = new byte[16];
-    StagingHandshake impostor =
-        handshake("a secret that is a guess".getBytes(StandardCharsets.UTF_8));
-    RdmaEndpoint endpoint = owner.endpoint();
-    ByteBuffer answer = impostor.answer(
-        new StagingHandshake.Exchange(challenge, new byte[16], endpoint.bootNonce(), "owner"));
+    MutualProof impostor = proofWith("a secret that is a guess".getBytes(StandardCharsets.UTF_8));
+    byte[] context = StagingHandshake.contextOf(peer());
+    ByteBuffer answer = impostor.answer(new MutualProof.Exchange(challenge, new byte[16], context));
     assertThat(org.assertj.core.api.Assertions.catchThrowable(
-            () -> handshake(TestTransports.SECRET).readAnswer(answer, challenge, peer())))
+            () -> proofWith(TestTransports.SECRET).readAnswer(answer, challenge, context)))
         .hasMessageContaining("does not know the application's secret");
   }
 

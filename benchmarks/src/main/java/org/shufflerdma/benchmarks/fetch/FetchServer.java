@@ -56,7 +56,7 @@ public final class FetchServer {
             Plugin.SETTINGS.withdrawGraceMs(),
             System::nanoTime);
         Staging staging = Plugin.openStaging(
-            transport, (shuffleId, mapId) -> filesOf(directory, shuffleId, mapId), STAGING_BYTES);
+            transport, (shuffleId, mapId) -> open(directory, shuffleId, mapId), STAGING_BYTES);
         UcxBlocks ucx = new UcxBlocks(address.isLoopbackAddress() ? sets(arguments) : List.of());
         TransportContext netty =
             new TransportContext(NettyBlocks.CONF, new NettyBlocks(directory, sets(arguments)));
@@ -112,10 +112,11 @@ public final class FetchServer {
         new PartitionChecksums(ChecksumAlgorithm.CRC32C, checksums)));
   }
 
-  private static CommittedOutputs.Files filesOf(Path directory, int shuffleId, long mapId) {
+  private static CommittedOutputs.Files open(Path directory, int shuffleId, long mapId)
+      throws IOException {
     BlockSet set = new BlockSet(shuffleId, 0, 0); // its files have the names of all of this size
     int map = Math.toIntExact(mapId);
-    return new CommittedOutputs.Files(set.file(directory, map), set.index(directory, map));
+    return CommittedOutputs.Files.open(set.file(directory, map), set.index(directory, map));
   }
 
   private static void writeIndex(Path file, BlockSet set) throws IOException {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.staging;
+package org.shufflerdma.control;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -16,14 +16,14 @@ import org.jspecify.annotations.Nullable;
  * seal. Any thread may send and close; the loop's thread reads. It closes itself when the other end does, or
  * does not keep to the protocol, and tells its owner.
  */
-final class ControlChannel implements ControlLoop.Member {
+public final class ControlChannel implements ControlLoop.Member {
   private static final int READ_BYTES = 16 << 10;
 
   /** More than all requests, or all replies, that can be under way at a time: the other end does not read. */
   private static final int MAX_UNSENT_BYTES = 1 << 20;
 
   /** Whose channel it is. The loop's thread calls {@link #received}, any thread {@link #closed}, once. */
-  interface Owner {
+  public interface Owner {
     /** Takes the body of a frame, which is its own from then on. What it throws closes the channel. */
     void received(ByteBuffer body) throws IOException;
 
@@ -50,7 +50,7 @@ final class ControlChannel implements ControlLoop.Member {
    * @param socket is non-blocking, and the channel's from now on
    * @param maxBodyBytes of a frame of the other end
    */
-  ControlChannel(SocketChannel socket, ControlLoop loop, int maxBodyBytes, Owner owner) {
+  public ControlChannel(SocketChannel socket, ControlLoop loop, int maxBodyBytes, Owner owner) {
     this.socket = socket;
     this.loop = loop;
     this.maxBodyBytes = maxBodyBytes;
@@ -58,7 +58,7 @@ final class ControlChannel implements ControlLoop.Member {
   }
 
   /** Begins to read. */
-  synchronized void start() throws IOException {
+  public synchronized void start() throws IOException {
     key = loop.register(socket, SelectionKey.OP_READ, this);
   }
 
@@ -66,14 +66,14 @@ final class ControlChannel implements ControlLoop.Member {
    * From the next frame of either direction on, there are seals. The thread that reads calls this, or
    * another one before {@link #start}.
    */
-  synchronized void seal(FrameSeal outgoing, FrameSeal incoming, int nextMaxBodyBytes) {
+  public synchronized void seal(FrameSeal outgoing, FrameSeal incoming, int nextMaxBodyBytes) {
     outSeal = outgoing;
     inSeal = incoming;
     maxBodyBytes = nextMaxBodyBytes;
   }
 
   /** Sends a frame, or queues what the socket does not take at once. */
-  synchronized void send(ByteBuffer body) {
+  public synchronized void send(ByteBuffer body) {
     if (closed.get()) {
       return;
     }
@@ -97,7 +97,8 @@ final class ControlChannel implements ControlLoop.Member {
     }
   }
 
-  static ByteBuffer frameOf(ByteBuffer body, @Nullable FrameSeal seal) {
+  /** The bytes of a frame with this body, and the next seal unless that is null. */
+  public static ByteBuffer frameOf(ByteBuffer body, @Nullable FrameSeal seal) {
     int sealBytes = seal == null ? 0 : FrameSeal.SIZE_BYTES;
     ByteBuffer frame = ByteBuffer.allocate(Integer.BYTES + body.remaining() + sealBytes);
     frame.putInt(body.remaining()).put(body.duplicate());
@@ -182,7 +183,8 @@ final class ControlChannel implements ControlLoop.Member {
     }
   }
 
-  void close(IOException why) {
+  /** Closes the connection, and tells the owner why, unless it has been closed. */
+  public void close(IOException why) {
     if (closed.compareAndSet(false, true)) {
       try {
         socket.close(); // cancels the key

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.staging;
+package org.shufflerdma.control;
 
 import java.nio.ByteBuffer;
 import java.security.MessageDigest;
@@ -10,8 +10,8 @@ import org.shufflerdma.crypto.HmacSha256;
  * Proves that the frames of one direction of a control connection come from its other end, each once and
  * in their order. Used by one thread at a time.
  */
-final class FrameSeal {
-  static final int SIZE_BYTES = 16;
+public final class FrameSeal {
+  public static final int SIZE_BYTES = 16;
 
   private final HmacSha256 hmac;
   private final byte direction;
@@ -21,7 +21,7 @@ final class FrameSeal {
    * @param sessionKey of this one connection
    * @param direction tells the frames of both ends apart
    */
-  FrameSeal(byte[] sessionKey, char direction) {
+  public FrameSeal(byte[] sessionKey, char direction) {
     this.hmac = new HmacSha256(sessionKey);
     this.direction = (byte) direction;
   }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.staging;
+package org.shufflerdma.control;
 
 import java.io.IOException;
 
 /** What the other end of a control connection sent is not what the protocol says. */
-final class ProtocolException extends IOException {
+public final class ProtocolException extends IOException {
   private static final long serialVersionUID = 1L;
 
-  ProtocolException(String message) {
+  public ProtocolException(String message) {
     super(message);
   }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.staging;
+package org.shufflerdma.control;
 
 import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
@@ -10,13 +10,14 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.LoopThread;
 
 /**
- * The one thread that accepts and reads all control connections of a process. Any thread may call.
+ * The one thread that accepts and reads all control connections of a process. Any thread may call; who
+ * opened it closes it.
  */
-final class ControlLoop {
+public final class ControlLoop {
   private static final int WAIT_MS = 1_000;
 
   /** Whose channel it is. */
-  interface Member {
+  public interface Member {
     /** The channel is ready. Runs in the loop's thread, and must not block. */
     void ready(SelectionKey key);
 
@@ -33,31 +34,30 @@ final class ControlLoop {
   }
 
   /** Starts the thread. */
-  static ControlLoop open(String name) throws IOException {
+  public static ControlLoop open(String name) throws IOException {
     ControlLoop loop = new ControlLoop(Selector.open(), name);
     loop.thread.start(loop::tellMembers);
     return loop;
   }
 
   /** Tells the member from now on when its non-blocking channel is ready for one of the operations. */
-  SelectionKey register(SelectableChannel channel, int operations, Member member)
+  public SelectionKey register(SelectableChannel channel, int operations, Member member)
       throws ClosedChannelException {
     SelectionKey key = channel.register(selector, operations, member);
     selector.wakeup();
     return key;
   }
 
-  @Nullable
-  SelectionKey keyOf(SelectableChannel channel) {
+  public @Nullable SelectionKey keyOf(SelectableChannel channel) {
     return channel.keyFor(selector);
   }
 
-  boolean isAlive() {
+  public boolean isAlive() {
     return thread.isAlive();
   }
 
   /** The operations that a key waits for have changed. */
-  void changed() {
+  public void changed() {
     selector.wakeup();
   }
 
@@ -69,7 +69,8 @@ final class ControlLoop {
     selector.keys().forEach(key -> ((Member) key.attachment()).loopDied(why));
   }
 
-  void close() throws IOException, InterruptedException {
+  /** Ends the thread, which must not call. The channels are their owners'. */
+  public void close() throws IOException, InterruptedException {
     selector.wakeup();
     thread.stop();
     selector.close();

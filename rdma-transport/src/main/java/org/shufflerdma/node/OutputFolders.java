@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.node;
+
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * Where one executor keeps its map outputs, as Spark's {@code DiskBlockManager} does. Immutable.
+ *
+ * @param localDirs absolute
+ * @param subDirs folders in each of them ({@code spark.diskStore.subDirectories})
+ */
+public record OutputFolders(List<Path> localDirs, int subDirs) {
+  private static final int MAX_LOCAL_DIRS = 256;
+  private static final int MAX_SUB_DIRS = 1 << 16;
+
+  public OutputFolders {
+    localDirs = List.copyOf(localDirs);
+    if (localDirs.isEmpty()
+        || localDirs.size() > MAX_LOCAL_DIRS
+        || !localDirs.stream().allMatch(Path::isAbsolute)) {
+      throw new IllegalArgumentException("local folders " + localDirs);
+    }
+    if (subDirs < 1 || subDirs > MAX_SUB_DIRS) {
+      throw new IllegalArgumentException(subDirs + " subfolders");
+    }
+  }
+
+  /** Where a file lies: in a local folder, in a subfolder, by {@code ExecutorDiskUtils.getFilePath}. */
+  public record Place(Path localDir, String subDir) {}
+
+  public Place placeOf(String fileName) {
+    int hash = fileName.hashCode();
+    int positive = hash == Integer.MIN_VALUE ? 0 : Math.abs(hash);
+    return new Place(
+        localDirs.get(positive % localDirs.size()),
+        "%02x".formatted(positive / localDirs.size() % subDirs));
+  }
+}
