@@ -5,6 +5,7 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 PROGRAM=$(basename "$0")
 PLUGIN_JAR=$ROOT/shuffle-rdma/target/shuffle-rdma-0.1.0-SNAPSHOT.jar
+NODE_SERVICE_JAR=$ROOT/node-service/target/shuffle-rdma-node-service-0.1.0-SNAPSHOT.jar
 BUILD_PACKAGES="gcc make libibverbs-dev librdmacm-dev"
 
 say() { printf '%s: %s\n' "$PROGRAM" "$*" >&2; }
@@ -135,11 +136,14 @@ build_jars() {
   alone build "$1" package -Dmaven.test.skip=true
 }
 
+# jar_of MODULE: Prints the jar by which a package of the module is complete.
+jar_of() { case $1 in node-service) echo "$NODE_SERVICE_JAR" ;; *) echo "$PLUGIN_JAR" ;; esac; }
+
 # build MODULE PHASE ARGS...: Runs only `make` if no source is newer than the last build.
 build() {
   local stamp=$ROOT/$1/target/$2.stamp
   run_logged make-all make -s -j "$(nproc)" -C native-verbs all || exit 1
-  if [ ! -f "$stamp" ] || { [ "$2" = package ] && [ ! -f "$PLUGIN_JAR" ]; } || [ -n "$(newer_than "$stamp" "$2")" ]; then
+  if [ ! -f "$stamp" ] || { [ "$2" = package ] && [ ! -f "$(jar_of "$1")" ]; } || [ -n "$(newer_than "$stamp" "$2")" ]; then
     say "building $1 (the first time Maven fetches what Spark needs, some minutes)"
     run_logged "mvn-$1" mvn -B -ntp -Dlenient -pl "$1" -am "${@:2}" || exit 1
     touch "$stamp"
@@ -151,6 +155,6 @@ build() {
 newer_than() {
   local sources=src/main
   [ "${2:-}" != test-compile ] || sources=src
-  find "$ROOT/pom.xml" "$ROOT"/{rdma-transport,hardware,shuffle-rdma,benchmarks,spark-tests}/{pom.xml,"$sources"} "$ROOT"/native-verbs/target/lib \
+  find "$ROOT/pom.xml" "$ROOT"/{rdma-transport,hardware,node-service,shuffle-rdma,benchmarks,spark-tests}/{pom.xml,"$sources"} "$ROOT"/native-verbs/target/lib \
     -type f -newer "$1" -print -quit 2>/dev/null
 }

@@ -31,8 +31,10 @@ final class TransportArchitectureTest {
       Map.entry("memory", Set.of("verbs")),
       Map.entry("location", Set.of()),
       Map.entry("connection", Set.of("memory", "verbs")),
-      Map.entry("staging", Set.of("connection", "verbs")),
-      Map.entry("fetch", Set.of("staging", "connection", "memory", "location", "verbs")),
+      Map.entry("control", Set.of()),
+      Map.entry("staging", Set.of("control", "connection", "verbs")),
+      Map.entry("node", Set.of("control", "connection")),
+      Map.entry("fetch", Set.of("staging", "node", "connection", "memory", "location", "verbs")),
       Map.entry(
           "device", Set.of("fetch", "mapoutput", "connection", "memory", "location", "verbs")),
       Map.entry("mapoutput", Set.of("location", "memory", "verbs")));

@@ -20,9 +20,17 @@ import org.junit.jupiter.api.Test;
 final class ArchitectureTest {
   private static final Map<String, Set<String>> ARROWS = Map.of(
       "mapstatus", Set.of("location"),
-      "writer", Set.of("mapoutput", "mapstatus", "location", "staging"),
+      "writer", Set.of("mapoutput", "mapstatus", "location", "staging", "node"),
       "reader",
-          Set.of("fetch", "staging", "connection", "memory", "mapstatus", "location", "sorter"));
+          Set.of(
+              "fetch",
+              "staging",
+              "node",
+              "connection",
+              "memory",
+              "mapstatus",
+              "location",
+              "sorter"));
 
   private static final JavaClasses CLASSES = PackageArrows.classesOfThisModule();
 

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param connectionsPerPeer null derives it from the device
  * @param poolBytes null derives it from what Spark's tasks fetch at a time
  * @param stagingBytes null derives it from {@code maxRegisteredBytes}
+ * @param nodeServicePort 0 if no node service is to be used
  */
 public record RdmaSettings(
     String keyPrefix,
@@ -38,7 +39,9 @@ public record RdmaSettings(
     int connectTimeoutMs,
     int fetchTimeoutMs,
     int peerLostTimeoutMs,
-    int withdrawGraceMs) {
+    int withdrawGraceMs,
+    int nodeServicePort,
+    String nodeServiceSocket) {
 
   private static final Pattern DEVICE =
       Pattern.compile("[A-Za-z][A-Za-z0-9_.-]*(:[1-9][0-9]{0,2})?");
@@ -95,7 +98,12 @@ public record RdmaSettings(
         reader.read("connectTimeout", ValueType.durationMs(100, 600_000), "5s"),
         reader.read("fetchTimeout", ValueType.durationMs(1000, 3_600_000), "30s"),
         reader.read("peerLostTimeout", ValueType.durationMs(1000, 3_600_000), "10s"),
-        reader.read("withdrawGrace", ValueType.durationMs(0, 600_000), "2s"));
+        reader.read("withdrawGrace", ValueType.durationMs(0, 600_000), "2s"),
+        reader.read("nodeServicePort", ValueType.integer(0, 65535), "7347"),
+        reader.read(
+            "nodeServiceSocket",
+            ValueType.text("path", "an absolute path", Pattern.compile("/.*")),
+            "/run/shuffle-rdma/node-service.sock"));
   }
 
   /** Returns the key of the setting {@code name} as the user writes it, for messages. */

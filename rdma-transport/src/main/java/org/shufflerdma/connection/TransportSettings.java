@@ -47,6 +47,7 @@ public record TransportSettings(
   static final int MAX_READS_PER_LIST = 1 << 8;
   private static final int READS_PER_LIST = 64;
   private static final int CONNECTIONS_PER_PEER_SOFT = 4;
+  private static final long SERVING_POOL_BYTES = 1 << 20;
   private static final int LEAST_INBOUND_LIMIT = 1024;
   private static final int DRAIN_TIMEOUT_MS = 5_000;
   private static final int BREAKER_FAILURES = 3;
@@ -96,6 +97,27 @@ public record TransportSettings(
             pool.slabBytes(),
             settings.hugePages(),
             settings.relaxedOrdering()));
+  }
+
+  /** The settings of a transport that peers read from and that reads from nobody. */
+  public static TransportSettings serving(
+      RdmaSettings settings, InetAddress address, Provider provider) {
+    TransportSettings reading = of(settings, SERVING_POOL_BYTES, address, provider);
+    return new TransportSettings(
+        reading.bindAddress,
+        1,
+        1,
+        1,
+        1,
+        reading.maxInboundConnections,
+        reading.connectTimeoutMs,
+        reading.progressTimeoutMs,
+        reading.peerLostTimeoutMs,
+        reading.drainTimeoutMs,
+        reading.breakerFailures,
+        reading.breakerOpenMs,
+        reading.connection,
+        reading.pool);
   }
 
   /**

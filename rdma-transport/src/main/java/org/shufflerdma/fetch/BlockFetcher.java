@@ -12,6 +12,7 @@ import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.location.DescriptorSeal;
+import org.shufflerdma.node.NodeServices;
 import org.shufflerdma.staging.StagingClients;
 import org.shufflerdma.verbs.PortInfo;
 import org.slf4j.Logger;
@@ -42,14 +43,19 @@ public final class BlockFetcher implements AutoCloseable {
 
   /** One that has no blocks staged. */
   public BlockFetcher(RdmaTransport transport, FetchSettings settings) {
-    this(transport, null, settings);
+    this(transport, null, null, settings);
   }
 
   /**
    * @param staging connects to where peers stage map outputs; it remains its owner's, who closes it later
+   * @param services finds the node services of hosts whose executors cannot be reached; null if there are
+   *     none
    */
   public BlockFetcher(
-      RdmaTransport transport, @Nullable StagingClients staging, FetchSettings settings) {
+      RdmaTransport transport,
+      @Nullable StagingClients staging,
+      @Nullable NodeServices services,
+      FetchSettings settings) {
     this.workers = Workers.pool("rdma-fetch", settings.threads());
     this.connectors = connectors(settings.threads(), workers);
     this.context = new FetchContext(
@@ -68,6 +74,7 @@ public final class BlockFetcher implements AutoCloseable {
             maxReadBytes(transport),
             Math.min(SHARED_BUFFER_BYTES, transport.buffers().slabBytes())),
         staging,
+        services,
         transport.settings().progressTimeoutMs(),
         settings.poolWaitMs(),
         settings.leaseMs());

@@ -37,7 +37,7 @@ final class DescriptorExtents implements ExtentSource {
         return false;
       }
       if (postBy.expired()) {
-        throw new TimeoutException("no READ from " + peer.peer + " could be posted in time");
+        throw new TimeoutException("no READ from " + peer.peer() + " could be posted in time");
       }
       List<PendingBlock> unknown = new ArrayList<>();
       peer.forEachToCome(RESOLVED_AT_ONCE, block -> {
@@ -72,7 +72,7 @@ final class DescriptorExtents implements ExtentSource {
       return known;
     }
     KnownDescriptor cached =
-        context.cache().find(peer.peer.endpoint().bootNonce(), peer.output(block));
+        context.cache().find(peer.peer().endpoint().bootNonce(), peer.output(block));
     if (cached == null
         || cached.lease().expired()
         || !cached.covers(peer.startPartition(block), peer.endPartition(block))) {

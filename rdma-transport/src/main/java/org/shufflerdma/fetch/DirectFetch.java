@@ -59,6 +59,7 @@ public final class DirectFetch implements AutoCloseable {
   private final TaskConnections connections;
   private final ListPoster poster;
   private final StagedPoster stager;
+  private final ServiceRoute services;
   private final Runnable whileWaiting;
   private final long total;
   private long handedOut;
@@ -93,6 +94,7 @@ public final class DirectFetch implements AutoCloseable {
         this::wake);
     this.stager =
         new StagedPoster(context, buffers, window, left, this::queue, () -> closed, this::wake);
+    this.services = new ServiceRoute(context, left, () -> closed, this::wake);
     this.whileWaiting = whileWaiting;
   }
 
@@ -180,6 +182,11 @@ public final class DirectFetch implements AutoCloseable {
   /** Whether the owner has staged that block, as it is not registered. */
   public boolean isStaged() {
     return taken() instanceof StagedSlot;
+  }
+
+  /** Whether the node service of the peer's host has staged that block, as the peer does not serve it. */
+  public boolean isFromNodeService() {
+    return isStaged() && taken().peer.isMoved();
   }
 
   private ReadSlot taken() {
@@ -326,7 +333,7 @@ public final class DirectFetch implements AutoCloseable {
     if (breakage.failure().isWorthReconnecting()) {
       repeat(peer, block, reason, cause);
     } else {
-      left.add(peer, block, reason, cause);
+      leave(peer, block, reason, cause);
     }
   }
 
@@ -336,7 +343,22 @@ public final class DirectFetch implements AutoCloseable {
       context.stats().retries.increment();
       queue(peer);
     } else {
+      leave(peer, block, reason, cause);
+    }
+  }
+
+  private void leave(PeerBlocks peer, int block, TcpReason reason, Throwable cause) {
+    if (services.mayServe(peer, reason, cause)) {
+      peer.putBack(block);
+      queue(peer);
+    } else {
       left.add(peer, block, reason, cause);
+    }
+  }
+
+  private void leaveAll(PeerBlocks peer, TcpReason reason, Throwable cause) {
+    if (!services.mayServe(peer, reason, cause)) {
+      left.addAll(peer, reason, cause);
     }
   }
 
@@ -348,7 +370,7 @@ public final class DirectFetch implements AutoCloseable {
   }
 
   private void forget(PeerBlocks peer, int block) {
-    context.cache().forget(peer.peer.endpoint().bootNonce(), peer.output(block));
+    context.cache().forget(peer.peer().endpoint().bootNonce(), peer.output(block));
   }
 
   /** Posts lists, of one peer after the other, as far as the limits allow; false if that is none. */
@@ -385,6 +407,9 @@ public final class DirectFetch implements AutoCloseable {
         left.addAll(peer, TcpReason.CLOSED, new IOException("the fetcher is closed"));
         return ListPoster.Outcome.NOT_NOW;
       }
+      if (!services.isOpen(peer)) {
+        return ListPoster.Outcome.NOT_NOW;
+      }
       Connection connection = connections.to(peer);
       return connection == null ? ListPoster.Outcome.NOT_NOW : postFrom(peer, connection);
     } catch (ReadsFailedException e) {
@@ -392,9 +417,9 @@ public final class DirectFetch implements AutoCloseable {
     } catch (NoConnectionException e) {
       afterRefusal(peer, e);
     } catch (TimeoutException e) {
-      left.addAll(peer, TcpReason.TIMEOUT, e);
+      leaveAll(peer, TcpReason.TIMEOUT, e);
     } catch (RuntimeException e) {
-      LOG.error("The blocks of {} could not be read by RDMA", peer.peer, e);
+      LOG.error("The blocks of {} could not be read by RDMA", peer.peer(), e);
       left.addAll(peer, TcpReason.INTERNAL, e);
     }
     return ListPoster.Outcome.NOT_NOW;
@@ -412,13 +437,13 @@ public final class DirectFetch implements AutoCloseable {
   private void afterRefusal(PeerBlocks peer, NoConnectionException refusal) {
     peer.failedConnects++;
     if (peer.failedConnects >= MAX_FAILED_CONNECTS || !refusal.failure().isWorthReconnecting()) {
-      left.addAll(peer, refusal.failure().tcpReason(), refusal);
+      leaveAll(peer, refusal.failure().tcpReason(), refusal);
     }
   }
 
   private void afterFailure(PeerBlocks peer, ReadsFailedException why) {
     for (PendingBlock culprit : why.culprits()) {
-      context.forget(peer.peer, culprit);
+      context.forget(peer.peer(), culprit);
       left.drop(peer, culprit, why.failure().tcpReason(), why);
     }
     afterRefusal(peer, why.failure().breakage());

@@ -17,12 +17,14 @@ import org.shufflerdma.connection.ReadCompletion;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.memory.BufferPool;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.node.NodeServices;
 import org.shufflerdma.staging.StagingClients;
 
 /**
  * The objects and limits that all fetches of one fetcher share.
  *
  * @param staging null if this fetcher has no blocks staged
+ * @param services null if there are no node services
  * @param lanes run the steps of a fetch, which may block, for as long as a sink takes to write; they
  *     run every step, also while closing
  * @param connects run the attempts to connect of tasks, all of which have deadlines, like {@code lanes}
@@ -40,6 +42,7 @@ record FetchContext(
     FetchStats stats,
     ReadPlan.Limits planLimits,
     @Nullable StagingClients staging,
+    @Nullable NodeServices services,
     int progressTimeoutMs,
     int poolWaitMs,
     int leaseMs) {

@@ -18,7 +18,8 @@ import org.shufflerdma.connection.PeerId;
 public final class PeerBlocks {
   private static final int INITIAL_BLOCKS = 16;
 
-  final PeerId peer;
+  private PeerId peer;
+  private boolean moved;
   final @Nullable InetSocketAddress tcpAddress;
 
   private DescriptorRef[] outputs = new DescriptorRef[INITIAL_BLOCKS];
@@ -58,6 +59,12 @@ public final class PeerBlocks {
   /** How many blocks are asked for in one chunk, by what fitted before. */
   int blocksOfAChunk = StagedPoster.MAX_BLOCKS_OF_A_CHUNK;
 
+  /** The search for the node service of the peer's host; null while there is none. */
+  ServiceRoute.@Nullable Search search;
+
+  /** Whether a search has found none. */
+  boolean hasNoService;
+
   /** Whether the task has asked for a connection to the peer beside the first one. */
   boolean furtherWanted;
 
@@ -72,6 +79,34 @@ public final class PeerBlocks {
   public PeerBlocks(PeerId peer, @Nullable InetSocketAddress tcpAddress) {
     this.peer = peer;
     this.tcpAddress = tcpAddress;
+  }
+
+  /** The executor that has the blocks, or the node service that they have been moved to. */
+  PeerId peer() {
+    return peer;
+  }
+
+  /** Whether the blocks that have not been read come from a node service. */
+  boolean isMoved() {
+    return moved;
+  }
+
+  /** From now on, a node service stages all blocks that have not been read. */
+  void moveTo(PeerId service) {
+    peer = service;
+    moved = true;
+    while (hasMore()) {
+      stage(take());
+    }
+    staged.set(0, size); // those in flight, if they are put back
+    repeated.clear();
+    failedConnects = 0;
+    connections = 0;
+    controlConnections = 0;
+    attempt = null;
+    controlAttempt = null;
+    furtherWanted = false;
+    creditWait.ended();
   }
 
   /** Adds the partitions {@code [startPartition, endPartition)} of one map output as a block. */

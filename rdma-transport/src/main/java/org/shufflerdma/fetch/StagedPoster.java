@@ -10,6 +10,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
+import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.Read;
 import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.memory.RegisteredBuffer;
@@ -145,7 +146,7 @@ final class StagedPoster {
     ConnectAttempt attempt = peer.controlAttempt;
     boolean isUnderWay = attempt != null && !attempt.hasEnded();
     StagingClients clients = context.staging();
-    StagingClient client = clients == null ? null : clients.openClient(peer.peer);
+    StagingClient client = clients == null ? null : clients.openClient(peer.peer());
     if (client == null && isUnderWay) {
       return null;
     }
@@ -158,30 +159,32 @@ final class StagedPoster {
       left.addAllToStage(peer, TcpReason.STAGING, refusal);
     } else if (clients == null || connection.stagingPort() == 0) {
       left.addAllToStage(
-          peer, TcpReason.STAGING, new IOException(peer.peer + " does not stage map outputs"));
+          peer, TcpReason.STAGING, new IOException(peer.peer() + " does not stage map outputs"));
     } else if (++peer.controlConnections > MAX_CONTROL_CONNECTIONS) {
       left.addAllToStage(
           peer,
           TcpReason.STAGING,
-          new IOException("control connections to " + peer.peer + " ended before they were used"));
+          new IOException(
+              "control connections to " + peer.peer() + " ended before they were used"));
     } else {
       ConnectAttempt made = new ConnectAttempt(context.progressDeadline());
       peer.controlAttempt = made;
       int port = connection.stagingPort();
-      context.connects().execute(peer.peer, () -> connect(clients, peer, port, made));
+      PeerId to = peer.peer();
+      context.connects().execute(to, () -> connect(clients, to, port, made));
     }
     return null;
   }
 
   /** Runs in a worker. */
-  private void connect(StagingClients clients, PeerBlocks peer, int port, ConnectAttempt attempt) {
+  private void connect(StagingClients clients, PeerId peer, int port, ConnectAttempt attempt) {
     Throwable refusal = null;
     try {
       if (attempt.beginBy.expired()) {
         throw new IOException("other attempts to connect have kept all workers busy");
       }
       if (!hasEnded.getAsBoolean() && !context.closed().getAsBoolean()) {
-        clients.connect(peer.peer, port, context.progressDeadline());
+        clients.connect(peer, port, context.progressDeadline());
       }
     } catch (Throwable t) {
       refusal = t;
@@ -206,7 +209,7 @@ final class StagedPoster {
         try {
           advance(slot);
         } catch (RuntimeException e) {
-          LOG.error("Blocks that {} has staged could not be read", slot.peer.peer, e);
+          LOG.error("Blocks that {} has staged could not be read", slot.peer.peer(), e);
           leaveAll(slot, TcpReason.INTERNAL, e);
           drop(slot);
         }
@@ -398,7 +401,7 @@ final class StagedPoster {
           slot,
           TcpReason.STAGING,
           new IOException(
-              "control connections to " + slot.peer.peer + " ended before blocks were read"));
+              "control connections to " + slot.peer.peer() + " ended before blocks were read"));
     }
     drop(slot);
   }

@@ -2,6 +2,7 @@
 package org.shufflerdma.fetch;
 
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -9,6 +10,7 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.connection.PeerFailure;
+import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.metrics.TcpReason;
 
 /**
@@ -52,7 +54,7 @@ final class TaskConnections {
     // Looked at first: the pool has what an attempt that has ended by now has made.
     boolean isUnderWay = attempt != null && !attempt.hasEnded();
     Connection connection =
-        context.connections().openConnection(peer.peer, channel(), peer.tcpAddress);
+        context.connections().openConnection(peer.peer(), channel(), peer.tcpAddress);
     if (connection == null && isUnderWay) {
       return null;
     }
@@ -76,13 +78,14 @@ final class TaskConnections {
       left.addAll(
           peer,
           TcpReason.CONNECTION_LOST,
-          new IOException("connections to " + peer.peer + " ended before they were used"));
+          new IOException("connections to " + peer.peer() + " ended before they were used"));
       return;
     }
     ConnectAttempt attempt = new ConnectAttempt(context.progressDeadline());
     peer.attempt = attempt;
     connecting.incrementAndGet();
-    context.connects().execute(peer.peer, () -> connect(peer, attempt));
+    PeerId to = peer.peer();
+    context.connects().execute(to, () -> connect(to, peer.tcpAddress, attempt));
   }
 
   /** Has a worker make the task's own connection to the peer beside the first one, once. */
@@ -92,8 +95,9 @@ final class TaskConnections {
     }
     peer.furtherWanted = true;
     int ofTask = channel();
-    if (context.connections().beginFurther(peer.peer, ofTask, peer.tcpAddress)) {
-      context.connects().execute(peer.peer, () -> connectFurther(peer, ofTask));
+    if (context.connections().beginFurther(peer.peer(), ofTask, peer.tcpAddress)) {
+      PeerId of = peer.peer();
+      context.connects().execute(of, () -> connectFurther(of, peer.tcpAddress, ofTask));
     }
   }
 
@@ -113,14 +117,14 @@ final class TaskConnections {
   }
 
   /** Runs in a worker. */
-  private void connectFurther(PeerBlocks peer, int ofTask) {
+  private void connectFurther(PeerId peer, @Nullable InetSocketAddress tcpAddress, int ofTask) {
     try {
       context
           .connections()
           .connectFurther(
-              peer.peer,
+              peer,
               ofTask,
-              peer.tcpAddress,
+              tcpAddress,
               () -> hasEnded.getAsBoolean() || context.closed().getAsBoolean(),
               context.progressDeadline());
     } catch (InterruptedException e) { // the fetcher is being closed
@@ -129,11 +133,12 @@ final class TaskConnections {
   }
 
   /** Runs in a worker. */
-  private void connect(PeerBlocks peer, ConnectAttempt attempt) {
+  private void connect(
+      PeerId peer, @Nullable InetSocketAddress tcpAddress, ConnectAttempt attempt) {
     Throwable refusal = null;
     try {
       if (!hasEnded.getAsBoolean() && !context.closed().getAsBoolean()) {
-        connectInTime(peer, attempt.beginBy);
+        connectInTime(peer, tcpAddress, attempt.beginBy);
       }
     } catch (InterruptedException e) { // the fetcher is being closed, which the task sees by itself
       Thread.currentThread().interrupt();
@@ -147,12 +152,12 @@ final class TaskConnections {
   }
 
   /** Only an attempt that has begun may count against the peer, and it has its whole time. */
-  private void connectInTime(PeerBlocks peer, Deadline beginBy)
+  private void connectInTime(PeerId peer, @Nullable InetSocketAddress tcpAddress, Deadline beginBy)
       throws NoConnectionException, InterruptedException {
     if (beginBy.expired()) {
       throw new NoConnectionException(
-          peer.peer, PeerFailure.RESOURCES, "other attempts to connect have kept all workers busy");
+          peer, PeerFailure.RESOURCES, "other attempts to connect have kept all workers busy");
     }
-    context.connections().connect(peer.peer, peer.tcpAddress, hasEnded, context.progressDeadline());
+    context.connections().connect(peer, tcpAddress, hasEnded, context.progressDeadline());
   }
 }

@@ -14,6 +14,9 @@ public enum Counter implements ReadCount {
   /** Of those that RDMA brought. */
   STAGED_BYTES("staged.bytes"),
   STAGED_BLOCKS("staged.blocks"),
+  /** Of those, the ones of a node service. */
+  NODE_SERVICE_BYTES("nodeService.bytes"),
+  NODE_SERVICE_BLOCKS("nodeService.blocks"),
   MISSED_BLOCKS("misses"),
   TCP_BYTES("tcp.bytes"),
   TCP_BLOCKS("tcp.blocks"),

@@ -67,9 +67,10 @@ class StagedFetchTest {
       transport = TestTransports.open(name, TestTransports.settings(0, poolBytes));
       staging = Staging.open(
           transport,
-          (shuffleId, mapId) -> new CommittedOutputs.Files(data(mapId), index(mapId)),
+          (shuffleId, mapId) -> CommittedOutputs.Files.open(data(mapId), index(mapId)),
           new StagingSettings(stagingBytes, CHUNK_BYTES, CHUNKS, 2, 5_000, idleMs, 200));
-      fetcher = new BlockFetcher(transport, staging.clients(), new FetchSettings(4, 1_000, 60_000));
+      fetcher =
+          new BlockFetcher(transport, staging.clients(), null, new FetchSettings(4, 1_000, 60_000));
     }
 
     /** What a task of this process brings and leaves, by the numbers of the blocks. */

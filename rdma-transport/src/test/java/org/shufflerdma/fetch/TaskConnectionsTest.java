@@ -36,6 +36,7 @@ class TaskConnectionsTest extends FetcherScene {
         new FetchStats(),
         new ReadPlan.Limits(1, 1, 1),
         null,
+        null,
         progressTimeoutMs,
         200,
         60_000);

@@ -4,6 +4,7 @@ package org.shufflerdma.plugin;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.SparkEnv;
@@ -24,6 +25,9 @@ import org.shufflerdma.mapstatus.PublishedEndpoint;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegistrationBudget;
 import org.shufflerdma.metrics.PhaseTimer;
+import org.shufflerdma.node.NodeServices;
+import org.shufflerdma.node.Registrar;
+import org.shufflerdma.node.Registration;
 import org.shufflerdma.reader.LocationTable;
 import org.shufflerdma.reader.RdmaSource;
 import org.shufflerdma.staging.Staging;
@@ -54,6 +58,12 @@ record RdmaStack(
     implements AutoCloseable {
   private static final int MIN_SECRET_BYTES = 16;
   private static final int MAX_SECRET_BYTES = 256;
+  private static final String DEVICE_PURPOSE = "software-device-v1";
+
+  /** In a path that hosts which share a file system must not share. */
+  private static final String HOST = "{host}";
+
+  private static final String SHUFFLE_SERVICE = "spark.shuffle.service.enabled";
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
 
   /**
@@ -153,9 +163,12 @@ record RdmaStack(
     byte[] secret = env.securityManager().isAuthenticationEnabled()
         ? env.securityManager().getSecretKey().getBytes(StandardCharsets.UTF_8)
         : token;
-    if (device.verbs().provider() == Provider.SOFT) {
+    boolean isSoft = device.verbs().provider() == Provider.SOFT;
+    LocalIdentity identity = new LocalIdentity(env.conf().getAppId(), env.executorId(), secret);
+    byte[] deviceSecret = isSoft ? identity.key(DEVICE_PURPOSE) : new byte[0];
+    if (isSoft) {
       requireUsableSecret(secret.length);
-      device.verbs().setSecret(secret);
+      device.verbs().setSecret(deviceSecret);
     }
     boolean pins = device.pins();
     MemoryPlan plan = MemoryPlan.of(settings, SparkMemorySettings.memory(env.conf()), pins);
@@ -163,7 +176,7 @@ record RdmaStack(
         TransportSettings.of(
             settings, plan.poolBytes(), device.address(), device.verbs().provider()),
         device.deviceName(),
-        new LocalIdentity(env.conf().getAppId(), env.executorId(), secret),
+        identity,
         timer));
     RegisteredArena arena = acquired.keep(new RegisteredArena(
         transport.protectionDomain(),
@@ -192,9 +205,25 @@ record RdmaStack(
           settings.key("stagingBytes"),
           settings.key("maxRegisteredBytes"));
     }
+    NodeServices services = null;
+    if (env.conf().getBoolean(SHUFFLE_SERVICE, false) && settings.nodeServicePort() != 0) {
+      services =
+          new NodeServices(identity, settings.nodeServicePort(), settings.connectTimeoutMs());
+      Registrar registrar = Registrar.start(
+          Path.of(settings
+              .nodeServiceSocket()
+              .replace(HOST, env.blockManager().blockManagerId().host())),
+          new Registration(
+              identity.appId(),
+              identity.forNodeService().secret(),
+              deviceSecret,
+              CommittedFiles.foldersOf(env.blockManager().diskBlockManager())));
+      acquired.keep(registrar::close);
+    }
     RdmaSource source = acquired.keep(RdmaSource.open(
         transport,
         staging.clients(),
+        services,
         FetchSettings.of(Runtime.getRuntime().availableProcessors(), settings.withdrawGraceMs()),
         new LocationTable(env.mapOutputTracker())));
     CommittedOutputPublisher publisher = new CommittedOutputPublisher(

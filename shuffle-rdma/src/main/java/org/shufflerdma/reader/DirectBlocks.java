@@ -235,7 +235,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     takeLeft();
     directEnded = !taken;
     if (taken) {
-      count(sourceOf(fetch.peer()), fetch.bytes().lengthBytes(), fetch.isStaged());
+      count(sourceOf(fetch.peer()), fetch.bytes().lengthBytes());
     }
     return taken;
   }
@@ -292,7 +292,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
   }
 
   /** Counts a block when Spark's iterator counts its own. */
-  private void count(DirectSource source, long bytes, boolean isStaged) {
+  private void count(DirectSource source, long bytes) {
     if (source.isOwn()) {
       metrics.ownBlockRead(bytes);
     } else {
@@ -301,9 +301,13 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
       metrics.incRemoteReqsDuration(source.takeReadMs());
       counters.add(Counter.RDMA_BYTES, bytes);
       counters.add(Counter.RDMA_BLOCKS, 1);
-      if (isStaged) {
+      if (fetch.isStaged()) {
         counters.add(Counter.STAGED_BYTES, bytes);
         counters.add(Counter.STAGED_BLOCKS, 1);
+      }
+      if (fetch.isFromNodeService()) {
+        counters.add(Counter.NODE_SERVICE_BYTES, bytes);
+        counters.add(Counter.NODE_SERVICE_BLOCKS, 1);
       }
     }
   }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.reader;
 
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
+import org.shufflerdma.node.NodeServices;
 import org.shufflerdma.staging.StagingClients;
 
 /**
@@ -16,12 +18,13 @@ public record RdmaSource(
   public static RdmaSource open(
       RdmaTransport transport,
       StagingClients staging,
+      @Nullable NodeServices services,
       FetchSettings settings,
       LocationTable locations) {
     FallbackThreads fallbackThreads = new FallbackThreads();
     try {
       return new RdmaSource(
-          new BlockFetcher(transport, staging, settings), locations, fallbackThreads);
+          new BlockFetcher(transport, staging, services, settings), locations, fallbackThreads);
     } catch (Throwable t) {
       fallbackThreads.close();
       throw t;

@@ -52,7 +52,10 @@ final class FetcherReader implements BlockReader {
         },
         0);
     fetcher = new BlockFetcher(
-        transport, staging.clients(), FetchSettings.of(CORES, Plugin.SETTINGS.withdrawGraceMs()));
+        transport,
+        staging.clients(),
+        null,
+        FetchSettings.of(CORES, Plugin.SETTINGS.withdrawGraceMs()));
   }
 
   BlockFetcher fetcher() {

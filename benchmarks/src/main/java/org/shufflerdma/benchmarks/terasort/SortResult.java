@@ -9,11 +9,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * One sort: what came out, by which way its bytes went, and how long it took.
  *
- * @param orphaned whether its maps were read again when their executors had gone
+ * @param orphans whether its maps were read again when their executors had gone
  */
 record SortResult(
     ShuffleKind shuffle,
-    boolean orphaned,
+    Orphans orphans,
     Validation.Outcome outcome,
     ShuffleTotals totals,
     Map<String, Long> shuffleCounters,
@@ -22,6 +22,7 @@ record SortResult(
     long sortMs,
     Map<String, Long> stageMs) {
   private static final double LEAST_RDMA_SHARE = 0.4;
+  private static final String NODE_SERVICE_BYTES = "nodeService.bytes";
 
   boolean valid() {
     return outcome.error() == null;
@@ -37,7 +38,10 @@ record SortResult(
       return "rdma_bytes + tcp_bytes is %d, but Spark counted %d remote bytes"
           .formatted(totals.rdmaBytes() + totals.tcpBytes(), totals.sparkRemoteBytes());
     }
-    if (orphaned) {
+    if (orphans == Orphans.RDMA && nodeServiceBytes() == 0) {
+      return "no bytes came from the node services; see their logs, and those of the executors";
+    }
+    if (orphans == Orphans.TCP) {
       return totals.rdmaBytes() > 0 && totals.tcpBytes() > 0
           ? null
           : "%d bytes came by RDMA from living executors and %d by TCP of those that had gone"
@@ -54,11 +58,15 @@ record SortResult(
     return null;
   }
 
+  private long nodeServiceBytes() {
+    return shuffleCounters.getOrDefault(NODE_SERVICE_BYTES, 0L);
+  }
+
   String line() {
     @Nullable String error = outcome.error();
     return String.format(
         Locale.ROOT,
-        "terasort: %s records=%d bytes=%d checksum=%s rdma_bytes=%d tcp_bytes=%d local_bytes=%d"
+        "terasort: %s records=%d bytes=%d checksum=%s rdma_bytes=%d tcp_bytes=%d local_bytes=%d%s"
             + " seconds=%.1f%s",
         valid() ? "valid" : "invalid",
         outcome.records(),
@@ -67,6 +75,7 @@ record SortResult(
         totals.rdmaBytes(),
         totals.tcpBytes(),
         totals.localBytes() + totals.hostLocalBytes(),
+        orphans == Orphans.RDMA ? " node_service_bytes=" + nodeServiceBytes() : "",
         sortMs / 1e3,
         error == null ? "" : " reason=" + error);
   }

@@ -86,7 +86,7 @@ public final class TeraSort {
       directory.clear(output);
       Progress.say("sorting with spark.shuffle.manager=" + shuffle.managerClass());
       long startNs = System.nanoTime();
-      if (options.orphaned()) {
+      if (options.orphans() != Orphans.NONE) {
         job.sortOrphaned(
             directory.path(INPUT), directory.path(output), options.reduces(), NO_EXECUTORS_LIMIT);
       } else {
@@ -100,7 +100,7 @@ public final class TeraSort {
     }
     return new SortResult(
         shuffle,
-        options.orphaned(),
+        options.orphans(),
         validation.validate(output, inputChecksum, options.records()),
         watcher.totals(),
         watcher.shuffleCounters(),

@@ -16,7 +16,7 @@ record TeraSortOptions(
     int maps,
     int reduces,
     List<ShuffleKind> shuffles,
-    boolean orphaned,
+    Orphans orphans,
     String device,
     String directory,
     @Nullable Path json) {
@@ -37,7 +37,7 @@ record TeraSortOptions(
         Integer.parseInt(take(values, "--maps")),
         Integer.parseInt(take(values, "--reduces")),
         ShuffleKind.parse(take(values, "--shuffle")),
-        Boolean.parseBoolean(values.remove("--orphaned")),
+        Orphans.parse(take(values, "--orphaned")),
         take(values, "--device"),
         take(values, "--dir"),
         json == null ? null : Path.of(json));

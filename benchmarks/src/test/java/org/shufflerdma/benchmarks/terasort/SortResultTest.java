@@ -46,17 +46,17 @@ final class SortResultTest {
   }
 
   private static SortResult rdma(ShuffleTotals totals, int executors) {
-    return result(false, totals, executors);
+    return result(Orphans.NONE, totals, executors);
   }
 
   private static SortResult orphaned(ShuffleTotals totals) {
-    return result(true, totals, 4);
+    return result(Orphans.TCP, totals, 4);
   }
 
-  private static SortResult result(boolean orphaned, ShuffleTotals totals, int executors) {
+  private static SortResult result(Orphans orphans, ShuffleTotals totals, int executors) {
     return new SortResult(
         ShuffleKind.RDMA,
-        orphaned,
+        orphans,
         new Validation.Outcome("ab", 10, null),
         totals,
         Map.of(),

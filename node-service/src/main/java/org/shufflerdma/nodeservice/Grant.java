@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.nodeservice;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Properties;
+import org.shufflerdma.connection.LocalIdentity;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.node.OutputFolders;
+import org.shufflerdma.node.Registration;
+
+/**
+ * What the service knows of one application: its key, the user whose files it may read, and where its
+ * executors keep map outputs. Immutable.
+ *
+ * @param owner name of the user
+ * @param deviceSecret empty on hardware
+ * @param executors the one that registered last comes first
+ */
+@SuppressWarnings("ArrayRecordComponent")
+record Grant(
+    String appId, String owner, byte[] key, byte[] deviceSecret, List<OutputFolders> executors) {
+  Grant {
+    executors = List.copyOf(executors);
+  }
+
+  static Grant of(Registration first, String owner) {
+    return new Grant(
+        first.appId(), owner, first.key(), first.deviceSecret(), List.of(first.folders()));
+  }
+
+  /** The same with the folders of another executor. */
+  Grant with(OutputFolders more) {
+    List<OutputFolders> all = new ArrayList<>(executors);
+    all.remove(more);
+    all.add(0, more);
+    return new Grant(appId, owner, key, deviceSecret, all);
+  }
+
+  /** The same without the executors whose folders are gone. */
+  Grant withoutRemoved() {
+    return new Grant(
+        appId,
+        owner,
+        key,
+        deviceSecret,
+        executors.stream()
+            .filter(folders -> folders.localDirs().stream().anyMatch(Files::isDirectory))
+            .toList());
+  }
+
+  /** Who the service is for this application. */
+  LocalIdentity identity() {
+    return new LocalIdentity(appId, PeerId.NODE_SERVICE, key);
+  }
+
+  void write(OutputStream out) throws IOException {
+    Properties properties = new Properties();
+    properties.setProperty("application", appId);
+    properties.setProperty("owner", owner);
+    properties.setProperty("key", HexFormat.of().formatHex(key));
+    properties.setProperty("deviceSecret", HexFormat.of().formatHex(deviceSecret));
+    for (int i = 0; i < executors.size(); i++) {
+      OutputFolders folders = executors.get(i);
+      properties.setProperty("executor." + i + ".subDirs", String.valueOf(folders.subDirs()));
+      for (int k = 0; k < folders.localDirs().size(); k++) {
+        properties.setProperty(
+            "executor." + i + ".localDir." + k, folders.localDirs().get(k).toString());
+      }
+    }
+    properties.store(out, null);
+  }
+
+  /** Throws IllegalArgumentException if the stream is no grant. */
+  static Grant read(InputStream in) throws IOException {
+    Properties properties = new Properties();
+    properties.load(in);
+    List<OutputFolders> executors = new ArrayList<>();
+    String subDirs;
+    while ((subDirs = properties.getProperty("executor." + executors.size() + ".subDirs"))
+        != null) {
+      List<Path> localDirs = new ArrayList<>();
+      String dir;
+      while ((dir = properties.getProperty(
+              "executor." + executors.size() + ".localDir." + localDirs.size()))
+          != null) {
+        localDirs.add(Path.of(dir));
+      }
+      executors.add(new OutputFolders(localDirs, Integer.parseInt(subDirs)));
+    }
+    return new Grant(
+        text(properties, "application"),
+        text(properties, "owner"),
+        HexFormat.of().parseHex(text(properties, "key")),
+        HexFormat.of().parseHex(text(properties, "deviceSecret")),
+        executors);
+  }
+
+  private static String text(Properties properties, String name) {
+    String value = properties.getProperty(name);
+    if (value == null) {
+      throw new IllegalArgumentException("no " + name);
+    }
+    return value;
+  }
+
+  /** Names the application and its user alone. */
+  @Override
+  public String toString() {
+    return appId + " of " + owner + " with " + executors.size() + " executors";
+  }
+}

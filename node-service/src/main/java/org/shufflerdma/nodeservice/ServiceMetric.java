@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.nodeservice;
+
+import java.util.Locale;
+
+/** What the service publishes of itself. The names are public. */
+enum ServiceMetric {
+  APPLICATIONS("Applications that have registered and not ended."),
+  EXECUTORS("Executors of those applications whose folders are there."),
+  CONNECTIONS("RDMA connections of readers."),
+  REGISTERED_BYTES("Memory registered for readers."),
+  MAX_REGISTERED_BYTES("The most that may be registered for readers (service.maxRegisteredBytes)."),
+  LOOKUPS_TOTAL("Readers that were told where their application is served."),
+  LOOKUPS_REFUSED_TOTAL("Connections to the service's port that ended without an answer."),
+  REQUESTS_TOTAL("Requests to stage blocks."),
+  STAGED_BYTES_TOTAL("Bytes of blocks staged for readers."),
+  RANGES_REFUSED_TOTAL("Blocks that could not be staged: they do not exist, or their disk failed."),
+  READERS_REFUSED_TOTAL(
+      "Control connections that ended because they did not keep to the protocol."),
+  READERS_PREEMPTED_TOTAL("Readers whose memory was taken back for others that waited.");
+
+  private final String meaning;
+
+  ServiceMetric(String meaning) {
+    this.meaning = meaning;
+  }
+
+  String meaning() {
+    return meaning;
+  }
+
+  String publicName() {
+    return name().toLowerCase(Locale.ROOT);
+  }
+
+  /** Whether it only ever grows. */
+  boolean isTotal() {
+    return name().endsWith("_TOTAL");
+  }
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.nodeservice;
+
+import java.util.EnumMap;
+import java.util.Map;
+import org.shufflerdma.staging.StagingStats;
+
+/**
+ * The values of the service's metrics. Totals contain what applications that have ended had staged. Any thread
+ * may call.
+ */
+final class ServiceStatus {
+  private final Applications applications;
+  private final NodeDevice device;
+  private final LookupServer lookups;
+
+  ServiceStatus(Applications applications, NodeDevice device, LookupServer lookups) {
+    this.applications = applications;
+    this.device = device;
+    this.lookups = lookups;
+  }
+
+  Map<ServiceMetric, Long> values() {
+    Map<ServiceMetric, Long> values = new EnumMap<>(ServiceMetric.class);
+    long executors = 0;
+    long connections = 0;
+    for (Application application : applications.all()) {
+      executors += application.grant().executors().size();
+      connections += application.connections();
+    }
+    values.put(ServiceMetric.APPLICATIONS, (long) applications.all().size());
+    values.put(ServiceMetric.EXECUTORS, executors);
+    values.put(ServiceMetric.CONNECTIONS, connections);
+    values.put(ServiceMetric.REGISTERED_BYTES, device.budget().takenBytes());
+    values.put(ServiceMetric.MAX_REGISTERED_BYTES, device.budget().maxBytes());
+    values.put(ServiceMetric.LOOKUPS_TOTAL, lookups.answered());
+    values.put(ServiceMetric.LOOKUPS_REFUSED_TOTAL, lookups.refused());
+    StagingStats stats = device.stats();
+    values.put(ServiceMetric.REQUESTS_TOTAL, stats.requests.sum());
+    values.put(ServiceMetric.STAGED_BYTES_TOTAL, stats.bytesStaged.sum());
+    values.put(ServiceMetric.RANGES_REFUSED_TOTAL, stats.rangesRefused.sum());
+    values.put(ServiceMetric.READERS_REFUSED_TOTAL, stats.readersRefused.sum());
+    values.put(ServiceMetric.READERS_PREEMPTED_TOTAL, stats.readersPreempted.sum());
+    return values;
+  }
+}
