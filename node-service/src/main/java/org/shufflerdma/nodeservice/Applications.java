@@ -94,13 +94,13 @@ final class Applications implements AutoCloseable {
   }
 
   private void end(Application application) {
-    applications.remove(application.grant().appId());
-    application.close();
     try {
       store.delete(application.grant());
     } catch (IOException e) {
       LOG.warn("The grant of {} could not be deleted", application.grant(), e);
     }
+    applications.remove(application.grant().appId());
+    application.close();
   }
 
   /** Ends serving; the grants stay. */

@@ -52,6 +52,57 @@ final class ExternalServiceSuite extends LostExecutorSuite(ShuffleService.settin
   }
 }
 
+object NodeServiceSuite {
+  lazy val service = new NodeServiceProcess
+
+  def settings: Seq[(String, String)] = ShuffleService.settings ++ service.settings
+}
+
+final class NodeServiceSuite extends LostExecutorSuite(NodeServiceSuite.settings: _*) {
+  private def service: NodeServiceProcess = NodeServiceSuite.service
+
+  override def beforeAll(): Unit = {
+    service.start()
+    super.beforeAll()
+  }
+
+  override def afterAll(): Unit =
+    try super.afterAll()
+    finally service.stop()
+
+  /** A shuffle one of whose executors is gone, with what a read of it must give. */
+  private lazy val (kept, before) = {
+    val kept = new KeptShuffle(cluster.context)
+    val before = kept.read()
+    val lost = executors.head
+    assert(holders.contains(lost))
+    assert(cluster.context.killExecutor(lost))
+    eventually(assert(!executors.contains(lost)))
+    (kept, before)
+  }
+
+  private def assertFromTheService(): Unit = {
+    val (after, traffic) = cluster.watched(_ => kept.read())
+    assert(after == before)
+    assert(traffic.counter("nodeService.bytes") > 0, traffic)
+    assertAllByRdma(traffic)
+  }
+
+  test("blocks of an executor that is gone come by RDMA from the node service") {
+    assertFromTheService()
+  }
+
+  test("a node service that is killed in the middle of a job costs no stage attempt, and is used again") {
+    val (after, traffic) = cluster.watched(_ => kept.readAndKill(service.pid))
+    assert(after == before)
+    assert(traffic.repeatedStages == 0, traffic)
+    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.tcpBytes > 0, traffic)
+    service.start()
+    eventually(assertFromTheService())
+  }
+}
+
 final class MigrationSuite
     extends LostExecutorSuite(
       "spark.master" -> "local-cluster[3,1,1024]",

@@ -17,6 +17,19 @@ final class KeptShuffle(context: SparkContext) {
   def read(): Seq[(Int, Int)] =
     shuffled.mapValues(_.toSeq.sorted.hashCode).collect().sorted.toSeq
 
+  /** Reads it, and kills a process when the first records of each task have come. */
+  def readAndKill(pid: Long): Seq[(Int, Int)] =
+    shuffled
+      .mapPartitions { groups =>
+        val first = groups.take(1).toSeq
+        ProcessHandle.of(pid).ifPresent(process => process.destroyForcibly(): Unit)
+        first.iterator ++ groups
+      }
+      .mapValues(_.toSeq.sorted.hashCode)
+      .collect()
+      .sorted
+      .toSeq
+
   def forget(): Unit = shuffled.cleanShuffleDependencies(blocking = true)
 }
 

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.nodeservice;
+
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.shufflerdma.concurrent.Deadline;
+
+/** A node service in a process of its own, which can be killed and started again. */
+final class ServiceProcess {
+  private static final int START_MS = 60_000;
+
+  final int port = freePort();
+  private final int statusPort = freePort();
+  final Path socket;
+  private final Path conf;
+  private Process process;
+
+  ServiceProcess(Path folder, long maxRegisteredBytes) throws Exception {
+    socket = folder.resolve("node.sock");
+    conf = folder.resolve("node-service.conf");
+    Files.write(
+        conf,
+        List.of(
+            "service.port=" + port,
+            "service.statusPort=" + statusPort,
+            "service.socket=" + socket,
+            "service.grants=" + folder.resolve("grants"),
+            "service.host=127.0.0.1",
+            "service.maxRegisteredBytes=" + maxRegisteredBytes,
+            "rdma.device=soft"));
+    start();
+  }
+
+  private static int freePort() {
+    try (ServerSocket socket = new ServerSocket(0)) {
+      return socket.getLocalPort();
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  void start() throws Exception {
+    process = new ProcessBuilder(
+            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "-Xmx128m",
+            "-cp",
+            System.getProperty("java.class.path"),
+            NodeService.class.getName(),
+            conf.toString())
+        .inheritIO()
+        .start();
+    Deadline deadline = Deadline.afterMs(START_MS);
+    while (!answers()) {
+      if (!process.isAlive() || deadline.expired()) {
+        throw new IllegalStateException("the node service has not started");
+      }
+      Thread.sleep(50);
+    }
+  }
+
+  private boolean answers() throws InterruptedException {
+    try {
+      return page("/health").equals("ok\n");
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  String page(String path) throws IOException, InterruptedException {
+    return HttpClient.newHttpClient()
+        .send(
+            HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + statusPort + path))
+                .build(),
+            HttpResponse.BodyHandlers.ofString())
+        .body();
+  }
+
+  /** The value of one of its metrics. */
+  long metric(ServiceMetric metric) throws IOException, InterruptedException {
+    String name = "shuffle_rdma_node_service_" + metric.publicName() + " ";
+    return page("/metrics")
+        .lines()
+        .filter(line -> line.startsWith(name))
+        .mapToLong(line -> Long.parseLong(line.substring(name.length())))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** As {@code kill -9} does. */
+  void kill() throws InterruptedException {
+    process.destroyForcibly().waitFor();
+  }
+
+  void close() throws InterruptedException {
+    process.destroy();
+    if (!process.waitFor(20, TimeUnit.SECONDS)) {
+      kill();
+      throw new IllegalStateException("the node service does not stop");
+    }
+  }
+}
