@@ -7,7 +7,7 @@ RXE_TESTS=$ROOT/bin/lib/rxe
 
 # The packages that do not need Spark, and their classes that only --all runs, because JVMs start slowly in a guest or
 # because the classes use no device.
-RXE_PACKAGES_UNDER_TEST="verbs connection mapoutput fetch device memory"
+RXE_PACKAGES_UNDER_TEST="verbs connection mapoutput fetch staging device memory"
 RXE_LONG_TESTS='.*\.(PeerProcess|DeviceChoice|BufferPool|KnownExtent|NativeLibrary|TcpProbe)Test'
 
 # part NAME ARGS...: Runs bin/rxe with ARGS and counts the tests in its reports and in its lines PASS, FAIL and SKIP.
@@ -72,7 +72,7 @@ junit_part() {
 }
 
 # The parts of test --all: what depends on the kernel runs on each of RXE_LINES, the rest on the first.
-PARTS=("${RXE_LINES[0]}"-{tests,with-spark,programs,memlock})
+PARTS=("${RXE_LINES[0]}"-{tests,with-spark,node-service,programs,memlock})
 for line in "${RXE_LINES[@]:1}"; do PARTS+=("$line-tests"); done
 for line in "${RXE_LINES[@]}"; do
   # the kernels that docs/rxe-differences.md covers
@@ -89,6 +89,7 @@ long_part() {
   case $name in
     "$first-tests") junit_part "$line" ;;
     *-tests) junit_part "$line" short ;;
+    *-node-service) "$@" --memory 6G run env MODULE=node-service "$RXE_TESTS/junit.sh" -p org.shufflerdma.nodeservice ;;
     *-with-spark) "$@" --memory 6G run env MODULE=shuffle-rdma "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader ;;
     *-programs) "$@" --memory 1G pair "$script" "$script" ;;
     *-memlock) "$@" --memory 6G run "$script" ;;

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.verbs.TestDevice;
 
 /** A node service in a process of its own, which can be killed and started again. */
 final class ServiceProcess {
@@ -33,9 +34,9 @@ final class ServiceProcess {
             "service.statusPort=" + statusPort,
             "service.socket=" + socket,
             "service.grants=" + folder.resolve("grants"),
-            "service.host=127.0.0.1",
+            "service.host=" + TestDevice.address().getHostAddress(),
             "service.maxRegisteredBytes=" + maxRegisteredBytes,
-            "rdma.device=soft"));
+            "rdma.device=" + (TestDevice.isSoft() ? "soft" : TestDevice.name())));
     start();
   }
 
