@@ -38,23 +38,70 @@ static int open_regular_file(const char *path, uint64_t *size)
 	return -1;
 }
 
+/* False and ENAMETOOLONG if it does not fit. */
+static bool take_path(JNIEnv *env, jbyteArray java_path, char path[PATH_MAX])
+{
+	jsize length = (*env)->GetArrayLength(env, java_path);
+
+	if (length >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return false;
+	}
+	(*env)->GetByteArrayRegion(env, java_path, 0, length, (jbyte *)path);
+	path[length] = '\0';
+	return true;
+}
+
+/* -1 and EPERM unless it is a regular file of this user that has one name. Takes over the descriptor. */
+static int require_owned(int fd, uid_t uid)
+{
+	struct statx status;
+
+	if (fd < 0)
+		return -1;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_UID | STATX_NLINK, &status) == 0 && S_ISREG(status.stx_mode) &&
+	    status.stx_uid == uid && status.stx_nlink == 1)
+		return fd;
+	close(fd);
+	errno = EPERM;
+	return -1;
+}
+
+static jint open_owned_file(JNIEnv *env, jclass natives, jbyteArray java_folder, jbyteArray java_subfolder,
+			    jbyteArray java_name, jint uid)
+{
+	char folder[PATH_MAX], subfolder[PATH_MAX], name[PATH_MAX];
+	int folder_fd = -1, subfolder_fd = -1, fd = -1, error;
+
+	(void)natives;
+	if (take_path(env, java_folder, folder) && take_path(env, java_subfolder, subfolder) &&
+	    take_path(env, java_name, name))
+		folder_fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder_fd >= 0)
+		subfolder_fd = openat(folder_fd, subfolder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* Without O_NONBLOCK the open of a pipe would wait for its writer. */
+	if (subfolder_fd >= 0)
+		fd = require_owned(openat(subfolder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), (uid_t)uid);
+	error = errno;
+	if (subfolder_fd >= 0)
+		close(subfolder_fd);
+	if (folder_fd >= 0)
+		close(folder_fd);
+	if (fd < 0)
+		throw_verbs(env, "openat", error);
+	return fd;
+}
+
 static jint open_file(JNIEnv *env, jclass natives, jbyteArray java_path, jlongArray out)
 {
 	char path[PATH_MAX];
-	jsize length = (*env)->GetArrayLength(env, java_path);
 	void *address = NULL;
 	uint64_t size = 0;
 	jlong values[2];
 	int fd;
 
 	(void)natives;
-	if (length >= PATH_MAX) {
-		throw_verbs(env, "open", ENAMETOOLONG);
-		return -1;
-	}
-	(*env)->GetByteArrayRegion(env, java_path, 0, length, (jbyte *)path);
-	path[length] = '\0';
-	fd = open_regular_file(path, &size);
+	fd = take_path(env, java_path, path) ? open_regular_file(path, &size) : -1;
 	if (fd < 0) {
 		throw_verbs(env, "open", errno);
 		return -1;
@@ -142,6 +189,7 @@ static jlong buffer_address(JNIEnv *env, jclass natives, jobject buffer)
 
 static const JNINativeMethod natives_methods[] = {
 	NATIVE("openFile", "([B[J)I", open_file),
+	NATIVE("openOwnedFile", "([B[B[BI)I", open_owned_file),
 	NATIVE("closeFile", "(IJJ)I", close_file),
 	NATIVE("mapMemory", "(JZ)J", map_memory),
 	NATIVE("mapHugePages", "(J)J", map_huge_pages),

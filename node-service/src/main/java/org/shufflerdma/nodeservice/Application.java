@@ -16,8 +16,8 @@ final class Application implements AutoCloseable {
   private final NodeDevice device;
   private volatile Grant grant;
   private final Acquired acquired = new Acquired();
-  private @Nullable RdmaTransport transport; // guarded by this, as is the next
-  private boolean closed;
+  private volatile @Nullable RdmaTransport transport; // written under this
+  private boolean closed; // guarded by this
 
   Application(NodeDevice device, Grant grant) throws IOException {
     this.device = device;
@@ -40,15 +40,28 @@ final class Application implements AutoCloseable {
     }
     RdmaTransport open = transport;
     if (open == null) {
-      open = acquired.keep(device.open(grant.identity()));
-      acquired.keep(device.serve(open, new GrantedOutputs(this::grant))::close);
+      open = open();
       transport = open;
     }
     return open.endpoint();
   }
 
-  synchronized int connections() {
-    return transport == null ? 0 : transport.inboundConnections();
+  private RdmaTransport open() throws IOException {
+    Acquired opening = new Acquired();
+    try {
+      RdmaTransport opened = opening.keep(device.open(grant.identity()));
+      opening.keep(device.serve(opened, new GrantedOutputs(this::grant))::close);
+      acquired.keep(opening);
+      return opened;
+    } catch (Throwable t) {
+      opening.close();
+      throw t;
+    }
+  }
+
+  int connections() {
+    RdmaTransport open = transport;
+    return open == null ? 0 : open.inboundConnections();
   }
 
   @Override

@@ -3,6 +3,7 @@ package org.shufflerdma.nodeservice;
 
 import java.io.IOException;
 import java.security.MessageDigest;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -19,6 +20,10 @@ import org.slf4j.LoggerFactory;
 final class Applications implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Applications.class);
 
+  private static final int MAX_APPLICATIONS = 1024;
+  private static final int MAX_APPLICATIONS_OF_A_USER = 256;
+  private static final int MAX_EXECUTORS = 1024;
+
   private final NodeDevice device;
   private final GrantStore store;
   private final Map<String, Application> applications = new ConcurrentHashMap<>();
@@ -33,8 +38,12 @@ final class Applications implements AutoCloseable {
     Applications opened = new Applications(device, store);
     try {
       for (Grant grant : store.load()) {
-        opened.applications.put(grant.appId(), new Application(device, grant));
-        LOG.info("Application {} is known from before", grant);
+        try {
+          opened.applications.put(grant.appId(), new Application(device, grant));
+          LOG.info("Application {} is known from before", grant);
+        } catch (IOException | RuntimeException e) {
+          LOG.error("Application {} is known from before, and cannot be served", grant, e);
+        }
       }
       return opened;
     } catch (Throwable t) {
@@ -55,52 +64,84 @@ final class Applications implements AutoCloseable {
   /**
    * An executor of an application has registered.
    *
-   * @param owner user of the executor, who owns the folders
+   * @param uid of the executor, which owns the folders
    * @throws RefusedException if the application is that of another user, or has another key
    */
-  synchronized void register(Registration registration, String owner) throws IOException {
+  synchronized void register(Registration registration, int uid) throws IOException {
     Application known = applications.get(registration.appId());
     if (known == null) {
-      Grant grant = Grant.of(registration, owner);
-      store.save(grant);
-      applications.put(grant.appId(), new Application(device, grant));
-      LOG.info("Application {} has registered", grant);
+      add(Grant.of(registration, uid));
       return;
     }
     Grant grant = known.grant();
-    if (!grant.owner().equals(owner)) {
+    if (grant.uid() != uid) {
       throw new RefusedException("application " + grant.appId() + " is another user's");
     }
     if (!MessageDigest.isEqual(grant.key(), registration.key())
         || !MessageDigest.isEqual(grant.deviceSecret(), registration.deviceSecret())) {
-      throw new RefusedException("application " + grant.appId() + " has another secret");
+      throw new RefusedException("application " + grant.appId()
+          + " has another secret, or its id is taken until the folders of the former one are gone");
+    }
+    if (grant.executors().size() >= MAX_EXECUTORS) {
+      throw new RefusedException(
+          "application " + grant.appId() + " has " + MAX_EXECUTORS + " executors here, the most");
     }
     Grant more = grant.with(registration.folders());
     store.save(more);
     known.grant(more);
   }
 
-  /** Ends the applications whose folders have been deleted. */
-  synchronized void endRemoved() {
-    for (Application application : applications.values()) {
-      Grant left = application.grant().withoutRemoved();
-      if (left.executors().isEmpty()) {
-        LOG.info("Application {} has ended: its folders are gone", application.grant());
-        end(application);
-      } else {
-        application.grant(left);
-      }
+  private void add(Grant grant) throws IOException {
+    long ofUser = applications.values().stream()
+        .filter(one -> one.grant().uid() == grant.uid())
+        .count();
+    if (applications.size() >= MAX_APPLICATIONS || ofUser >= MAX_APPLICATIONS_OF_A_USER) {
+      throw new RefusedException(
+          "there are %d applications, %d of them of user %d; the most are %d and %d"
+              .formatted(
+                  applications.size(),
+                  ofUser,
+                  grant.uid(),
+                  MAX_APPLICATIONS,
+                  MAX_APPLICATIONS_OF_A_USER));
     }
+    Application added = new Application(device, grant);
+    try {
+      store.save(grant);
+    } catch (Throwable t) {
+      added.close();
+      throw t;
+    }
+    applications.put(grant.appId(), added);
+    LOG.info("Application {} has registered", grant);
   }
 
-  private void end(Application application) {
+  /** Ends the applications whose folders have been deleted. */
+  void endRemoved() {
+    List<Application> ended = new ArrayList<>();
+    synchronized (this) {
+      for (Application application : applications.values()) {
+        Grant left = application.grant().withoutRemoved();
+        if (left.executors().isEmpty()) {
+          LOG.info("Application {} has ended: its folders are gone", application.grant());
+          forget(application);
+          ended.add(application);
+        } else {
+          application.grant(left);
+        }
+      }
+    }
+    ended.forEach(Application::close); // which takes a while
+  }
+
+  /** Guarded by this. */
+  private void forget(Application application) {
     try {
       store.delete(application.grant());
     } catch (IOException e) {
       LOG.warn("The grant of {} could not be deleted", application.grant(), e);
     }
     applications.remove(application.grant().appId());
-    application.close();
   }
 
   /** Ends serving; the grants stay. */

@@ -5,7 +5,9 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -19,20 +21,20 @@ import org.shufflerdma.node.Registration;
  * What the service knows of one application: its key, the user whose files it may read, and where its
  * executors keep map outputs. Immutable.
  *
- * @param owner name of the user
+ * @param uid of the user
  * @param deviceSecret empty on hardware
  * @param executors the one that registered last comes first
  */
 @SuppressWarnings("ArrayRecordComponent")
 record Grant(
-    String appId, String owner, byte[] key, byte[] deviceSecret, List<OutputFolders> executors) {
+    String appId, int uid, byte[] key, byte[] deviceSecret, List<OutputFolders> executors) {
   Grant {
     executors = List.copyOf(executors);
   }
 
-  static Grant of(Registration first, String owner) {
+  static Grant of(Registration first, int uid) {
     return new Grant(
-        first.appId(), owner, first.key(), first.deviceSecret(), List.of(first.folders()));
+        first.appId(), uid, first.key(), first.deviceSecret(), List.of(first.folders()));
   }
 
   /** The same with the folders of another executor. */
@@ -40,19 +42,31 @@ record Grant(
     List<OutputFolders> all = new ArrayList<>(executors);
     all.remove(more);
     all.add(0, more);
-    return new Grant(appId, owner, key, deviceSecret, all);
+    return new Grant(appId, uid, key, deviceSecret, all);
   }
 
   /** The same without the executors whose folders are gone. */
   Grant withoutRemoved() {
     return new Grant(
         appId,
-        owner,
+        uid,
         key,
         deviceSecret,
         executors.stream()
-            .filter(folders -> folders.localDirs().stream().anyMatch(Files::isDirectory))
+            .filter(folders -> !folders.localDirs().stream().allMatch(Grant::isGone))
             .toList());
+  }
+
+  /** A folder that cannot be looked at for another reason may come back. */
+  private static boolean isGone(Path dir) {
+    try {
+      Files.readAttributes(dir, BasicFileAttributes.class);
+      return false;
+    } catch (NoSuchFileException e) {
+      return true;
+    } catch (IOException e) {
+      return false;
+    }
   }
 
   /** Who the service is for this application. */
@@ -63,7 +77,7 @@ record Grant(
   void write(OutputStream out) throws IOException {
     Properties properties = new Properties();
     properties.setProperty("application", appId);
-    properties.setProperty("owner", owner);
+    properties.setProperty("uid", String.valueOf(uid));
     properties.setProperty("key", HexFormat.of().formatHex(key));
     properties.setProperty("deviceSecret", HexFormat.of().formatHex(deviceSecret));
     for (int i = 0; i < executors.size(); i++) {
@@ -94,11 +108,19 @@ record Grant(
       }
       executors.add(new OutputFolders(localDirs, Integer.parseInt(subDirs)));
     }
-    return new Grant(
+    if (executors.isEmpty()) {
+      throw new IllegalArgumentException("no executor");
+    }
+    Registration checked = new Registration(
         text(properties, "application"),
-        text(properties, "owner"),
         HexFormat.of().parseHex(text(properties, "key")),
         HexFormat.of().parseHex(text(properties, "deviceSecret")),
+        executors.get(0));
+    return new Grant(
+        checked.appId(),
+        Integer.parseInt(text(properties, "uid")),
+        checked.key(),
+        checked.deviceSecret(),
         executors);
   }
 
@@ -113,6 +135,6 @@ record Grant(
   /** Names the application and its user alone. */
   @Override
   public String toString() {
-    return appId + " of " + owner + " with " + executors.size() + " executors";
+    return appId + " of user " + uid + " with " + executors.size() + " executors";
   }
 }

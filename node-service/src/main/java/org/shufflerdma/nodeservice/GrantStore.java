@@ -8,9 +8,11 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,10 +23,23 @@ import org.slf4j.LoggerFactory;
 record GrantStore(Path folder) {
   private static final Logger LOG = LoggerFactory.getLogger(GrantStore.class);
   private static final String SUFFIX = ".grant";
+  private static final Set<PosixFilePermission> OWNERS_ALONE =
+      PosixFilePermissions.fromString("rwx------");
 
   static GrantStore open(Path folder) throws IOException {
-    Files.createDirectories(folder);
-    Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwx------"));
+    if (!Files.exists(folder)) {
+      Files.createDirectories(folder);
+      Files.setPosixFilePermissions(folder, OWNERS_ALONE);
+    }
+    if (!Files.getPosixFilePermissions(folder).equals(OWNERS_ALONE)) {
+      throw new IOException(folder + " (service.grants) holds keys, and others than its owner may"
+          + " enter it: set its mode to 0700, or name another folder");
+    }
+    try (DirectoryStream<Path> drafts = Files.newDirectoryStream(folder, "*.draft")) {
+      for (Path draft : drafts) {
+        Files.deleteIfExists(draft); // of a service that was killed
+      }
+    }
     return new GrantStore(folder);
   }
 

@@ -3,73 +3,53 @@ package org.shufflerdma.nodeservice;
 
 import java.io.IOException;
 import java.nio.channels.FileChannel;
-import java.nio.channels.SeekableByteChannel;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
-import java.nio.file.Path;
-import java.nio.file.SecureDirectoryStream;
-import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFileAttributeView;
-import java.nio.file.attribute.PosixFileAttributes;
-import java.util.Set;
 import java.util.function.Supplier;
 import org.shufflerdma.node.OutputFolders;
 import org.shufflerdma.staging.CommittedOutputs;
+import org.shufflerdma.verbs.OwnedFile;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * The map outputs of one application. Only regular files of the application's user are opened, by names that
- * are made here, and no symbolic link is followed below a granted folder. Any thread may call.
+ * The map outputs of one application, whose user may change the granted folders at any time: only what
+ * {@link OwnedFile} opens is read, by names that are made here. Any thread may call.
  *
  * @param grant as it is now
  */
 record GrantedOutputs(Supplier<Grant> grant) implements CommittedOutputs {
+  private static final Logger LOG = LoggerFactory.getLogger(GrantedOutputs.class);
+
   @Override
   public Files open(int shuffleId, long mapId) throws IOException {
     String output = "shuffle_" + shuffleId + "_" + mapId + "_0";
     Grant now = grant.get();
+    IOException why = null;
     for (OutputFolders executor : now.executors()) {
-      FileChannel index;
       try {
-        index = open(executor, output + ".index", now.owner());
+        return open(executor, output, now.uid());
       } catch (NoSuchFileException e) {
-        continue; // another executor has it
-      }
-      try {
-        return new Files(open(executor, output + ".data", now.owner()), index);
-      } catch (Throwable t) {
-        index.close();
-        throw t;
+        LOG.trace("{} is not in {}", output, executor);
+      } catch (IOException e) { // another executor may have it nevertheless
+        why = e;
       }
     }
-    throw new NoSuchFileException(output);
+    throw why == null ? new NoSuchFileException(output) : why;
   }
 
-  private static FileChannel open(OutputFolders executor, String name, String owner)
+  private static Files open(OutputFolders executor, String output, int uid) throws IOException {
+    FileChannel index = openFile(executor, output + ".index", uid);
+    try {
+      return new Files(openFile(executor, output + ".data", uid), index);
+    } catch (Throwable t) {
+      index.close();
+      throw t;
+    }
+  }
+
+  private static FileChannel openFile(OutputFolders executor, String name, int uid)
       throws IOException {
     OutputFolders.Place place = executor.placeOf(name);
-    try (DirectoryStream<Path> root = java.nio.file.Files.newDirectoryStream(place.localDir());
-        SecureDirectoryStream<Path> folder =
-            secure(root).newDirectoryStream(Path.of(place.subDir()), LinkOption.NOFOLLOW_LINKS)) {
-      Path file = Path.of(name);
-      PosixFileAttributeView view = folder.getFileAttributeView(
-          file, PosixFileAttributeView.class, LinkOption.NOFOLLOW_LINKS);
-      PosixFileAttributes attributes = view.readAttributes();
-      if (!attributes.isRegularFile() || !attributes.owner().getName().equals(owner)) {
-        throw new IOException(name + " is no file of " + owner);
-      }
-      SeekableByteChannel channel =
-          folder.newByteChannel(file, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
-      return (FileChannel) channel;
-    }
-  }
-
-  private static SecureDirectoryStream<Path> secure(DirectoryStream<Path> folder)
-      throws IOException {
-    if (folder instanceof SecureDirectoryStream<Path> secure) {
-      return secure;
-    }
-    throw new IOException("this system cannot open files relative to a folder");
+    return OwnedFile.open(place.localDir(), place.subDir(), name, uid);
   }
 }

@@ -11,6 +11,7 @@ import java.util.Comparator;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
@@ -38,10 +39,14 @@ final class LookupServer implements ControlLoop.Member, AutoCloseable {
   private static final int TIMEOUT_MS = 5_000;
   private static final int LOOK_MS = 500;
 
+  /** Applications that can be opened at a time. */
+  private static final int OPENERS = 4;
+
   private final Applications applications;
   private final ControlLoop loop;
   private final ServerSocketChannel listener;
-  private final ScheduledThreadPoolExecutor opener;
+  private final ThreadPoolExecutor openers;
+  private final ScheduledThreadPoolExecutor timer;
   private final Set<Lookup> lookups = ConcurrentHashMap.newKeySet();
   private final LongAdder answered = new LongAdder();
   private final LongAdder refused = new LongAdder();
@@ -53,8 +58,10 @@ final class LookupServer implements ControlLoop.Member, AutoCloseable {
     this.applications = applications;
     this.loop = loop;
     this.listener = listener;
-    this.opener = new ScheduledThreadPoolExecutor(1, body -> Workers.thread("lookup", body));
-    acquired.keep(opener::shutdownNow);
+    this.openers = Workers.pool("lookup", OPENERS);
+    acquired.keep(openers::shutdownNow);
+    this.timer = new ScheduledThreadPoolExecutor(1, body -> Workers.thread("lookup-timer", body));
+    acquired.keep(timer::shutdownNow);
     acquired.keep(() -> lookups.forEach(lookup -> lookup.end("the node service stops")));
     acquired.keep(listener);
   }
@@ -73,8 +80,8 @@ final class LookupServer implements ControlLoop.Member, AutoCloseable {
     }
     LookupServer server = new LookupServer(applications, loop, listener);
     loop.register(listener, SelectionKey.OP_ACCEPT, server);
-    var unused = server.opener.scheduleWithFixedDelay(
-        server::endLate, LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
+    var unused =
+        server.timer.scheduleWithFixedDelay(server::look, LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
     return server;
   }
 
@@ -97,8 +104,9 @@ final class LookupServer implements ControlLoop.Member, AutoCloseable {
 
   @Override
   public void ready(SelectionKey key) {
+    SocketChannel socket = null;
     try {
-      SocketChannel socket = listener.accept();
+      socket = listener.accept();
       if (socket == null) {
         return;
       }
@@ -109,9 +117,28 @@ final class LookupServer implements ControlLoop.Member, AutoCloseable {
       }
       socket.configureBlocking(false);
       new Lookup(socket).start();
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       LOG.warn("A reader could not be accepted", e);
+      close(socket);
       key.interestOps(0); // until the next look: there may be no descriptors
+    }
+  }
+
+  private static void close(@Nullable SocketChannel socket) {
+    try {
+      if (socket != null) {
+        socket.close();
+      }
+    } catch (IOException e) {
+      LOG.debug("A socket could not be closed", e);
+    }
+  }
+
+  private void look() {
+    try {
+      endLate();
+    } catch (RuntimeException | Error e) { // one that escaped would end the timer
+      LOG.error("The readers that take too long could not be ended", e);
     }
   }
 
@@ -175,6 +202,7 @@ final class LookupServer implements ControlLoop.Member, AutoCloseable {
         throw new ProtocolException("no executor of its application has registered here");
       }
       MutualProof shared = LookupMessages.proofFor(asked.grant().identity());
+      LookupMessages.check(hello, shared);
       MutualProof.Exchange drawn = new MutualProof.Exchange(
           hello.challenge(), shared.challenge(), LookupMessages.contextOf(hello.appId()));
       application = asked;
@@ -193,7 +221,7 @@ final class LookupServer implements ControlLoop.Member, AutoCloseable {
       shared.readProof(body, drawn);
       byte[] key = shared.frameKey(drawn);
       channel.seal(new FrameSeal(key, 'S'), new FrameSeal(key, 'C'), 0);
-      opener.execute(() -> tell(proved));
+      openers.execute(() -> tell(proved));
     }
 
     private void tell(Application proved) {

@@ -16,6 +16,10 @@ import org.shufflerdma.concurrent.Workers;
  */
 final class StatusPage implements AutoCloseable {
   private static final int THREADS = 2;
+
+  /** Else a client that sends half a request would keep a thread for ever. */
+  private static final String TIMEOUT_S = "5";
+
   private static final String PREFIX = "shuffle_rdma_node_service_";
 
   private final HttpServer server;
@@ -28,6 +32,8 @@ final class StatusPage implements AutoCloseable {
 
   static StatusPage open(int port, ServiceStatus status, Supplier<Boolean> isWell)
       throws IOException {
+    System.setProperty("sun.net.httpserver.maxReqTime", TIMEOUT_S);
+    System.setProperty("sun.net.httpserver.maxRspTime", TIMEOUT_S);
     HttpServer server;
     try {
       server = HttpServer.create(new InetSocketAddress(port), 0);

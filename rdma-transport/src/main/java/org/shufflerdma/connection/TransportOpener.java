@@ -79,7 +79,8 @@ record TransportOpener(
     acquired.keep(pollThread::stop);
     ThreadPoolExecutor closer = Workers.pool(name + "-closer", CLOSER_THREADS);
     acquired.keep(() -> finish(closer, settings.drainTimeoutMs() + STOP_MARGIN_MS));
-    ThreadPoolExecutor prober = Workers.pool(name + "-probe", PROBER_THREADS);
+    ThreadPoolExecutor prober =
+        Workers.pool(name + "-probe", Math.min(PROBER_THREADS, settings.maxConnections()));
     acquired.keep(prober::shutdownNow);
     Connector connector = new Connector(
         settings, device, setup, loop, domain, queue, pending, poller, buffers, handshake, stats);

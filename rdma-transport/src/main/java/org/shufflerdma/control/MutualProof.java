@@ -25,6 +25,7 @@ public final class MutualProof {
   public static final int PROOF_BYTES = 32;
   public static final int ANSWER_BYTES = CHALLENGE_BYTES + PROOF_BYTES;
 
+  private static final byte[] HELLO_ROLE = {'H'};
   private static final byte[] CLIENT_ROLE = {'C'};
   private static final byte[] SERVER_ROLE = {'S'};
   private static final byte[] FRAMES = {'F'};
@@ -45,6 +46,16 @@ public final class MutualProof {
     byte[] challenge = new byte[CHALLENGE_BYTES];
     random.nextBytes(challenge);
     return challenge;
+  }
+
+  /** What proves already with a challenge that the client knows the key, where the protocol asks for it. */
+  public byte[] hello(byte[] challenge, byte[] context) {
+    return mac(HELLO_ROLE, new Exchange(challenge, new byte[0], context));
+  }
+
+  /** Throws if that is not the one of a client that knows the key. */
+  public void readHello(byte[] hello, byte[] challenge, byte[] context) throws ProtocolException {
+    requireMac(ByteBuffer.wrap(hello), HELLO_ROLE, new Exchange(challenge, new byte[0], context));
   }
 
   public ByteBuffer answer(Exchange exchange) {

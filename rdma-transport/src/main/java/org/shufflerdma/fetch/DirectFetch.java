@@ -12,6 +12,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
+import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.TcpReason;
@@ -83,7 +84,8 @@ public final class DirectFetch implements AutoCloseable {
     this.peers = new ArrayDeque<>(peers);
     this.total = peers.stream().mapToLong(PeerBlocks::size).sum();
     this.window = new ReadWindow(limits, context.poller()::poll);
-    this.connections = new TaskConnections(context, left, () -> closed, this::wake);
+    this.services = new ServiceRoute(context, left, () -> closed, this::wake);
+    this.connections = new TaskConnections(context, left, services, () -> closed, this::wake);
     TaskBuffers buffers = new TaskBuffers(context, this::holdsBuffers);
     this.poster = new ListPoster(
         context,
@@ -92,9 +94,8 @@ public final class DirectFetch implements AutoCloseable {
         window,
         left,
         this::wake);
-    this.stager =
-        new StagedPoster(context, buffers, window, left, this::queue, () -> closed, this::wake);
-    this.services = new ServiceRoute(context, left, () -> closed, this::wake);
+    this.stager = new StagedPoster(
+        context, buffers, window, left, services, this::queue, () -> closed, this::wake);
     this.whileWaiting = whileWaiting;
   }
 
@@ -186,7 +187,7 @@ public final class DirectFetch implements AutoCloseable {
 
   /** Whether the node service of the peer's host has staged that block, as the peer does not serve it. */
   public boolean isFromNodeService() {
-    return isStaged() && taken().peer.isMoved();
+    return taken().from.executorId().equals(PeerId.NODE_SERVICE);
   }
 
   private ReadSlot taken() {
@@ -273,7 +274,7 @@ public final class DirectFetch implements AutoCloseable {
           return true;
         }
         context.stats().checksumMismatches.increment();
-        forget(slot.peer, block);
+        forget(slot, block);
         repeat(
             slot.peer,
             block,
@@ -318,8 +319,11 @@ public final class DirectFetch implements AutoCloseable {
     IOException cause = new IOException(failure.toString(), failure.breakage());
     for (int i = 0; i < slot.blocks(); i++) {
       int block = slot.block(i);
-      if (slot.isCulprit(i, failure)) {
-        forget(slot.peer, block);
+      if (slot.isOfFormerOwner()) { // which says nothing about the node service
+        slot.peer.putBack(block);
+        queue(slot.peer);
+      } else if (slot.isCulprit(i, failure)) {
+        forget(slot, block);
         left.add(slot.peer, block, failure.tcpReason(), cause);
       } else {
         repeatAfterBreakage(slot.peer, block, failure.breakage(), cause);
@@ -369,8 +373,8 @@ public final class DirectFetch implements AutoCloseable {
     }
   }
 
-  private void forget(PeerBlocks peer, int block) {
-    context.cache().forget(peer.peer().endpoint().bootNonce(), peer.output(block));
+  private void forget(ReadSlot slot, int block) {
+    context.cache().forget(slot.from.endpoint().bootNonce(), slot.peer.output(block));
   }
 
   /** Posts lists, of one peer after the other, as far as the limits allow; false if that is none. */

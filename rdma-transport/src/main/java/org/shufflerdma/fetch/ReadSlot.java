@@ -3,6 +3,7 @@ package org.shufflerdma.fetch;
 
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.memory.RegisteredBuffer;
 
@@ -13,6 +14,10 @@ import org.shufflerdma.memory.RegisteredBuffer;
  */
 abstract class ReadSlot {
   final PeerBlocks peer;
+
+  /** Whom the blocks are read from, also if those of the peer have been moved to a node service since. */
+  final PeerId from;
+
   private final Runnable wake;
   private final int[] blocks;
   private final int[] offsets;
@@ -32,6 +37,7 @@ abstract class ReadSlot {
    */
   ReadSlot(PeerBlocks peer, int maxBlocks, Runnable wake) {
     this.peer = peer;
+    this.from = peer.peer();
     this.wake = wake;
     this.blocks = new int[maxBlocks];
     this.offsets = new int[maxBlocks + 1];
@@ -42,6 +48,11 @@ abstract class ReadSlot {
     blocks[count] = block;
     totalBytes = Math.addExact(totalBytes, lengthBytes);
     offsets[++count] = totalBytes;
+  }
+
+  /** Whether other blocks of the peer come from somebody else by now. */
+  final boolean isOfFormerOwner() {
+    return !from.equals(peer.peer());
   }
 
   final boolean isFull() {

@@ -41,6 +41,7 @@ final class StagedPoster {
   private final TaskBuffers buffers;
   private final ReadWindow window;
   private final LeftBlocks left;
+  private final ServiceRoute services;
   private final Consumer<PeerBlocks> again;
   private final BooleanSupplier hasEnded;
   private final Runnable wake;
@@ -58,6 +59,7 @@ final class StagedPoster {
       TaskBuffers buffers,
       ReadWindow window,
       LeftBlocks left,
+      ServiceRoute services,
       Consumer<PeerBlocks> again,
       BooleanSupplier hasEnded,
       Runnable wake) {
@@ -65,6 +67,7 @@ final class StagedPoster {
     this.buffers = buffers;
     this.window = window;
     this.left = left;
+    this.services = services;
     this.again = again;
     this.hasEnded = hasEnded;
     this.wake = () -> {
@@ -156,7 +159,7 @@ final class StagedPoster {
     }
     Throwable refusal = attempt == null ? null : attempt.refusal();
     if (refusal != null) {
-      left.addAllToStage(peer, TcpReason.STAGING, refusal);
+      leaveAllToStage(peer, refusal);
     } else if (clients == null || connection.stagingPort() == 0) {
       left.addAllToStage(
           peer, TcpReason.STAGING, new IOException(peer.peer() + " does not stage map outputs"));
@@ -174,6 +177,13 @@ final class StagedPoster {
       context.connects().execute(to, () -> connect(clients, to, port, made));
     }
     return null;
+  }
+
+  /** A peer whose control port is of no use may have ended, and its connection may not have noticed yet. */
+  private void leaveAllToStage(PeerBlocks peer, Throwable why) {
+    if (!services.mayServe(peer, TcpReason.CONNECT, why)) {
+      left.addAllToStage(peer, TcpReason.STAGING, why);
+    }
   }
 
   /** Runs in a worker. */
@@ -228,8 +238,9 @@ final class StagedPoster {
           return;
         }
       } else if (!piece.chunk().isAnswered() && piece.isLate(context.progressTimeoutMs())) {
-        slot.peer.controlConnections =
-            MAX_CONTROL_CONNECTIONS; // this task asks it for nothing more
+        if (!slot.isOfFormerOwner()) {
+          slot.peer.controlConnections = MAX_CONTROL_CONNECTIONS; // it is asked for nothing more
+        }
         giveUp(
             slot.client,
             new IOException(
@@ -394,7 +405,7 @@ final class StagedPoster {
 
   /** The control connection has ended before all of the slot was read. */
   private void askAgain(StagedSlot slot) {
-    if (++slot.peer.controlConnections <= MAX_CONTROL_CONNECTIONS) {
+    if (slot.isOfFormerOwner() || ++slot.peer.controlConnections <= MAX_CONTROL_CONNECTIONS) {
       putBackAll(slot);
     } else {
       leaveAll(

@@ -29,6 +29,7 @@ final class TaskConnections {
 
   private final FetchContext context;
   private final LeftBlocks left;
+  private final ServiceRoute services;
   private final BooleanSupplier hasEnded;
   private final Runnable wake;
   private final AtomicInteger connecting = new AtomicInteger();
@@ -40,9 +41,15 @@ final class TaskConnections {
    * @param hasEnded whether the task needs no connection any more; any thread may call it
    * @param wake called when an attempt to connect has ended; it must not block
    */
-  TaskConnections(FetchContext context, LeftBlocks left, BooleanSupplier hasEnded, Runnable wake) {
+  TaskConnections(
+      FetchContext context,
+      LeftBlocks left,
+      ServiceRoute services,
+      BooleanSupplier hasEnded,
+      Runnable wake) {
     this.context = context;
     this.left = left;
+    this.services = services;
     this.hasEnded = hasEnded;
     this.wake = wake;
   }
@@ -75,10 +82,11 @@ final class TaskConnections {
   /** Has a worker connect, unless too many connections have ended before they were used. */
   private void begin(PeerBlocks peer) {
     if (++peer.connections > MAX_UNUSED_CONNECTIONS) {
-      left.addAll(
-          peer,
-          TcpReason.CONNECTION_LOST,
-          new IOException("connections to " + peer.peer() + " ended before they were used"));
+      IOException why =
+          new IOException("connections to " + peer.peer() + " ended before they were used");
+      if (!services.mayServe(peer, TcpReason.CONNECTION_LOST, why)) {
+        left.addAll(peer, TcpReason.CONNECTION_LOST, why);
+      }
       return;
     }
     ConnectAttempt attempt = new ConnectAttempt(context.progressDeadline());

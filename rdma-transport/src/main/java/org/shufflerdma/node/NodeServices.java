@@ -61,7 +61,8 @@ public final class NodeServices {
       } catch (IOException e) {
         leftAlone.put(host, Deadline.afterMs(LEFT_ALONE_MS));
         LOG.info(
-            "There is no node service for this application at {}:{}: {}",
+            "There is no node service for this application at {}:{}: {}. One to which no executor of it"
+                + " has registered, or with another secret, ends the connection",
             host,
             port,
             e.getMessage());
@@ -79,7 +80,7 @@ public final class NodeServices {
     try (FirstFrames frames = FirstFrames.connect(new InetSocketAddress(host, port), deadline)) {
       MutualProof proof = LookupMessages.proofFor(identity);
       byte[] challenge = proof.challenge();
-      frames.send(LookupMessages.encode(new LookupMessages.Hello(challenge, identity.appId())));
+      frames.send(LookupMessages.encode(LookupMessages.hello(challenge, identity.appId(), proof)));
       MutualProof.Exchange exchange = proof.readAnswer(
           frames.receive(MutualProof.ANSWER_BYTES),
           challenge,

@@ -8,7 +8,7 @@ import java.util.List;
  * Where one executor keeps its map outputs, as Spark's {@code DiskBlockManager} does. Immutable.
  *
  * @param localDirs absolute
- * @param subDirs folders in each of them ({@code spark.diskStore.subDirectories})
+ * @param subDirs the number of folders in each of them
  */
 public record OutputFolders(List<Path> localDirs, int subDirs) {
   private static final int MAX_LOCAL_DIRS = 256;

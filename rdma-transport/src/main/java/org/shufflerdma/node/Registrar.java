@@ -78,8 +78,8 @@ public final class Registrar {
       throws IOException {
     try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
         Selector selector = Selector.open()) {
-      channel.connect(UnixDomainSocketAddress.of(socket)); // a unix socket answers at once
       channel.configureBlocking(false);
+      channel.connect(UnixDomainSocketAddress.of(socket)); // fails at once if it cannot
       SelectionKey key = channel.register(selector, 0);
       transfer(
           key,

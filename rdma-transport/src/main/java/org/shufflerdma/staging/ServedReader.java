@@ -153,7 +153,7 @@ final class ServedReader implements ControlChannel.Owner {
     return true;
   }
 
-  private void accept(StageRequest request) throws ProtocolException {
+  private void accept(StageRequest request) throws IOException {
     synchronized (this) {
       if (memory == null) {
         return; // it has ended

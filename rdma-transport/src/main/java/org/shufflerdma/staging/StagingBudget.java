@@ -2,9 +2,8 @@
 package org.shufflerdma.staging;
 
 import java.util.HashMap;
-import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Set;
 
 /**
  * What the staging servers of one process may register together. A server that finds no room comes before
@@ -13,7 +12,10 @@ import java.util.Set;
 public final class StagingBudget {
   private final long maxBytes;
   private final Map<Object, Long> takenBytes = new HashMap<>(); // guarded by this, as are the next
-  private final Set<Object> waiting = new HashSet<>();
+
+  /** Since when servers wait, in the order in which they began. */
+  private final Map<Object, Long> waiting = new LinkedHashMap<>();
+
   private long sumBytes;
 
   public StagingBudget(long maxBytes) {
@@ -22,10 +24,8 @@ public final class StagingBudget {
 
   /** Takes room for a server. If there is none, the server waits for it until it calls again, or leaves. */
   synchronized boolean tryTake(Object server, long bytes) {
-    boolean isAfterOthers =
-        waiting.stream().anyMatch(other -> other != server && takenBy(other) < takenBy(server));
-    if (isAfterOthers || sumBytes + bytes > maxBytes) {
-      waiting.add(server);
+    if (comesAfterOthers(server) || sumBytes + bytes > maxBytes) {
+      waiting.putIfAbsent(server, System.nanoTime());
       return false;
     }
     waiting.remove(server);
@@ -34,10 +34,31 @@ public final class StagingBudget {
     return true;
   }
 
-  /** Whether this server is to give back so many bytes for one that waits and would hold no more than it then. */
-  synchronized boolean isToGiveWay(Object server, long bytes) {
-    return waiting.stream()
-        .anyMatch(other -> other != server && takenBy(other) + bytes <= takenBy(server) - bytes);
+  /** Those that hold less come first, and of those that hold the same the one that has waited for longest. */
+  private boolean comesAfterOthers(Object server) {
+    boolean isBefore = true;
+    for (Object other : waiting.keySet()) {
+      if (other == server) {
+        isBefore = false;
+      } else if (takenBy(other) < takenBy(server)
+          || (isBefore && takenBy(other) == takenBy(server))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Whether this server is to give back so many bytes: for one that waits and would hold no more than it then,
+   * or for one that has had nothing for a turn.
+   */
+  synchronized boolean isToGiveWay(Object server, long bytes, long turnNs) {
+    long now = System.nanoTime();
+    return takenBy(server) > 0
+        && waiting.entrySet().stream()
+            .filter(other -> other.getKey() != server)
+            .anyMatch(other -> takenBy(other.getKey()) + bytes <= takenBy(server) - bytes
+                || (takenBy(other.getKey()) == 0 && now - other.getValue() > turnNs));
   }
 
   private long takenBy(Object server) {

@@ -306,21 +306,21 @@ public final class StagingServer implements ControlLoop.Member {
     }
   }
 
-  /** Carries out a request of the reader's in a worker. */
-  void execute(ServedReader reader, Runnable request) {
+  /** Carries out a request of the reader's in a worker. Throws if the server is closed. */
+  void execute(ServedReader reader, Runnable request) throws IOException {
     lanes().execute(reader, request);
   }
 
-  private synchronized PerPeerExecutor<ServedReader> lanes() {
+  private synchronized PerPeerExecutor<ServedReader> lanes() throws IOException {
+    if (closed) {
+      throw new IOException("the staging server is closed");
+    }
     PerPeerExecutor<ServedReader> started = lanes;
     if (started == null) {
       ThreadPoolExecutor pool = Workers.pool("rdma-staging", settings.threads());
       workers = pool;
       started = new PerPeerExecutor<>(pool, REQUESTS_PER_READER);
       lanes = started;
-      if (closed) {
-        pool.shutdown();
-      }
     }
     return started;
   }
@@ -342,7 +342,7 @@ public final class StagingServer implements ControlLoop.Member {
       boolean isOneToGiveWay;
       synchronized (this) {
         isOneToGiveWay = waiting.size() > leaving // each of those makes room for one
-            || (leaving == 0 && budget.isToGiveWay(this, settings.bytesPerReader()));
+            || (leaving == 0 && budget.isToGiveWay(this, settings.bytesPerReader(), TURN_NS));
       }
       if (isOneToGiveWay) {
         toGiveWay().ifPresent(reader -> {
@@ -396,21 +396,26 @@ public final class StagingServer implements ControlLoop.Member {
 
   /** Nobody fills the memory of a reader that has ended any more; null if that is not so. */
   void released(ServedReader reader, @Nullable ReaderMemory memory) {
-    if (memory != null) {
-      LOG.debug("The memory of {} is given back in {} ms", reader, settings.graceMs());
-      synchronized (this) {
-        leaving++;
-      }
-      var unused = timer.schedule(
-          () -> {
-            synchronized (this) {
-              leaving--;
-            }
-            free(memory);
-          },
-          settings.graceMs(),
-          TimeUnit.MILLISECONDS);
+    if (memory == null) {
+      return;
     }
+    synchronized (this) {
+      if (!closed) {
+        LOG.debug("The memory of {} is given back in {} ms", reader, settings.graceMs());
+        leaving++;
+        var unused = timer.schedule(
+            () -> {
+              synchronized (this) {
+                leaving--;
+              }
+              free(memory);
+            },
+            settings.graceMs(),
+            TimeUnit.MILLISECONDS);
+        return;
+      }
+    }
+    free(memory);
   }
 
   private void free(ReaderMemory memory) {
@@ -444,11 +449,11 @@ public final class StagingServer implements ControlLoop.Member {
       started.shutdown();
       ended &= started.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS);
     }
-    if (!ended) {
+    outputs.close();
+    if (!ended) { // what is still being filled is freed when it is not any more
       throw new IOException(
           "map outputs are still being staged " + CLOSE_MS + " ms after the stop began");
     }
-    outputs.close();
     Set<ReaderMemory> left;
     synchronized (this) {
       left = Set.copyOf(memories);

@@ -3,6 +3,7 @@ package org.shufflerdma.verbs;
 
 /** The errno values of Linux that callers decide on. */
 public final class Errno {
+  public static final int ENOENT = 2;
   public static final int EIO = 5;
   public static final int ENOMEM = 12;
   public static final int EBUSY = 16;

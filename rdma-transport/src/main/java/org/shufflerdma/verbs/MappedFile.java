@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.verbs;
 
-import java.nio.charset.Charset;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -13,10 +11,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * descriptor stays open until close.
  */
 public final class MappedFile implements AutoCloseable {
-  /** The charset with which this JVM converts the bytes of file names to characters and back. */
-  private static final Charset FILE_NAMES =
-      Charset.forName(System.getProperty("sun.jnu.encoding", StandardCharsets.UTF_8.name()));
-
   private final Path path;
   private final int descriptor;
   private final long address;
@@ -33,7 +27,7 @@ public final class MappedFile implements AutoCloseable {
   /** Maps the file at its present length; an empty file has address 0. */
   public static MappedFile open(Path path) throws VerbsException {
     long[] addressAndSize = new long[2];
-    byte[] name = path.toString().getBytes(FILE_NAMES);
+    byte[] name = FileNames.bytesOf(path.toString());
     int descriptor;
     try {
       descriptor = Natives.openFile(name, addressAndSize);

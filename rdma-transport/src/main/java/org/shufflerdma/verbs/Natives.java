@@ -160,6 +160,10 @@ final class Natives {
   /** Fills {address, size} of the mapping and returns the file descriptor. */
   static native int openFile(byte[] path, long[] out) throws VerbsException;
 
+  /** Opens a file for reading as {@link OwnedFile} says, and returns the file descriptor. */
+  static native int openOwnedFile(byte[] folder, byte[] subfolder, byte[] name, int uid)
+      throws VerbsException;
+
   static native int closeFile(int fd, long address, long size);
 
   static native long mapMemory(long size, boolean hugePages) throws VerbsException;

@@ -40,7 +40,9 @@ class TaskConnectionsTest extends FetcherScene {
         progressTimeoutMs,
         200,
         60_000);
-    return new TaskConnections(context, new LeftBlocks(), () -> false, () -> {});
+    LeftBlocks left = new LeftBlocks();
+    ServiceRoute services = new ServiceRoute(context, left, () -> false, () -> {});
+    return new TaskConnections(context, left, services, () -> false, () -> {});
   }
 
   private void work() {

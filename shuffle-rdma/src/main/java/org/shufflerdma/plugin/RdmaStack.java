@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.shufflerdma.concurrent.Acquired;
@@ -63,6 +64,7 @@ record RdmaStack(
   /** In a path that hosts which share a file system must not share. */
   private static final String HOST = "{host}";
 
+  private static final String ATTEMPT = "spark.app.attempt.id";
   private static final String SHUFFLE_SERVICE = "spark.shuffle.service.enabled";
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
 
@@ -164,7 +166,7 @@ record RdmaStack(
         ? env.securityManager().getSecretKey().getBytes(StandardCharsets.UTF_8)
         : token;
     boolean isSoft = device.verbs().provider() == Provider.SOFT;
-    LocalIdentity identity = new LocalIdentity(env.conf().getAppId(), env.executorId(), secret);
+    LocalIdentity identity = new LocalIdentity(applicationOf(env.conf()), env.executorId(), secret);
     byte[] deviceSecret = isSoft ? identity.key(DEVICE_PURPOSE) : new byte[0];
     if (isSoft) {
       requireUsableSecret(secret.length);
@@ -209,16 +211,7 @@ record RdmaStack(
     if (env.conf().getBoolean(SHUFFLE_SERVICE, false) && settings.nodeServicePort() != 0) {
       services =
           new NodeServices(identity, settings.nodeServicePort(), settings.connectTimeoutMs());
-      Registrar registrar = Registrar.start(
-          Path.of(settings
-              .nodeServiceSocket()
-              .replace(HOST, env.blockManager().blockManagerId().host())),
-          new Registration(
-              identity.appId(),
-              identity.forNodeService().secret(),
-              deviceSecret,
-              CommittedFiles.foldersOf(env.blockManager().diskBlockManager())));
-      acquired.keep(registrar::close);
+      register(env, settings, identity, deviceSecret, acquired);
     }
     RdmaSource source = acquired.keep(RdmaSource.open(
         transport,
@@ -239,6 +232,36 @@ record RdmaStack(
         env.executorId());
     return new RdmaStack(
         transport, plan, pins, arena, registry, staging, publisher, source, acquired);
+  }
+
+  /** The attempts of an application on YARN have the same id, and map outputs of the same names. */
+  private static String applicationOf(SparkConf conf) {
+    String attempt = conf.get(ATTEMPT, "");
+    return attempt.isEmpty() ? conf.getAppId() : conf.getAppId() + "_" + attempt;
+  }
+
+  /** Tells the node service of this host where the map outputs are, unless it could not name them. */
+  private static void register(
+      SparkEnv env,
+      RdmaSettings settings,
+      LocalIdentity identity,
+      byte[] deviceSecret,
+      Acquired acquired) {
+    try {
+      String host = env.blockManager().blockManagerId().host();
+      Registrar registrar = Registrar.start(
+          Path.of(settings.nodeServiceSocket().replace(HOST, host)),
+          new Registration(
+              identity.appId(),
+              identity.forNodeService().secret(),
+              deviceSecret,
+              CommittedFiles.foldersOf(env.blockManager().diskBlockManager())));
+      acquired.keep(registrar::close);
+    } catch (RuntimeException e) {
+      LOG.warn(
+          "This executor cannot register with a node service: {}. When it has ended, its map outputs come by TCP",
+          e.getMessage());
+    }
   }
 
   /** Returns the registered bytes of map outputs, their descriptors, staging and fetch buffers. */
