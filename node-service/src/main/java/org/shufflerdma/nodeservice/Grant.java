@@ -9,7 +9,6 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Properties;
 import org.shufflerdma.connection.LocalIdentity;
@@ -76,17 +75,10 @@ record Grant(
 
   void write(OutputStream out) throws IOException {
     Properties properties = new Properties();
-    properties.setProperty("application", appId);
     properties.setProperty("uid", String.valueOf(uid));
-    properties.setProperty("key", HexFormat.of().formatHex(key));
-    properties.setProperty("deviceSecret", HexFormat.of().formatHex(deviceSecret));
+    new Registration(appId, key, deviceSecret, executors.get(0)).putNamesTo(properties);
     for (int i = 0; i < executors.size(); i++) {
-      OutputFolders folders = executors.get(i);
-      properties.setProperty("executor." + i + ".subDirs", String.valueOf(folders.subDirs()));
-      for (int k = 0; k < folders.localDirs().size(); k++) {
-        properties.setProperty(
-            "executor." + i + ".localDir." + k, folders.localDirs().get(k).toString());
-      }
+      executors.get(i).putTo(properties, prefixOf(i));
     }
     properties.store(out, null);
   }
@@ -95,41 +87,22 @@ record Grant(
   static Grant read(InputStream in) throws IOException {
     Properties properties = new Properties();
     properties.load(in);
+    Registration first = Registration.from(properties, OutputFolders.from(properties, prefixOf(0)));
     List<OutputFolders> executors = new ArrayList<>();
-    String subDirs;
-    while ((subDirs = properties.getProperty("executor." + executors.size() + ".subDirs"))
-        != null) {
-      List<Path> localDirs = new ArrayList<>();
-      String dir;
-      while ((dir = properties.getProperty(
-              "executor." + executors.size() + ".localDir." + localDirs.size()))
-          != null) {
-        localDirs.add(Path.of(dir));
-      }
-      executors.add(new OutputFolders(localDirs, Integer.parseInt(subDirs)));
+    OutputFolders folders;
+    while ((folders = OutputFolders.from(properties, prefixOf(executors.size()))) != null) {
+      executors.add(folders);
     }
-    if (executors.isEmpty()) {
-      throw new IllegalArgumentException("no executor");
-    }
-    Registration checked = new Registration(
-        text(properties, "application"),
-        HexFormat.of().parseHex(text(properties, "key")),
-        HexFormat.of().parseHex(text(properties, "deviceSecret")),
-        executors.get(0));
     return new Grant(
-        checked.appId(),
-        Integer.parseInt(text(properties, "uid")),
-        checked.key(),
-        checked.deviceSecret(),
+        first.appId(),
+        Integer.parseInt(properties.getProperty("uid", "none")),
+        first.key(),
+        first.deviceSecret(),
         executors);
   }
 
-  private static String text(Properties properties, String name) {
-    String value = properties.getProperty(name);
-    if (value == null) {
-      throw new IllegalArgumentException("no " + name);
-    }
-    return value;
+  private static String prefixOf(int executor) {
+    return "executor." + executor + ".";
   }
 
   /** Names the application and its user alone. */

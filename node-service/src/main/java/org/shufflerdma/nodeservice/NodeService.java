@@ -32,13 +32,9 @@ public final class NodeService implements AutoCloseable {
   private static final int LOOK_MS = 10_000;
   private static final int WRONG_USE = 2;
 
-  private final Applications applications;
-  private final LookupServer lookups;
   private final Acquired acquired;
 
-  private NodeService(Applications applications, LookupServer lookups, Acquired acquired) {
-    this.applications = applications;
-    this.lookups = lookups;
+  private NodeService(Acquired acquired) {
     this.acquired = acquired;
   }
 
@@ -84,7 +80,7 @@ public final class NodeService implements AutoCloseable {
           lookups.port(),
           settings.socket(),
           device.bound().verbs().provider());
-      return new NodeService(applications, lookups, acquired);
+      return new NodeService(acquired);
     } catch (Throwable t) {
       acquired.close();
       throw t;
@@ -97,14 +93,6 @@ public final class NodeService implements AutoCloseable {
     } catch (RuntimeException | Error e) { // one that escaped would end the timer
       LOG.error("The applications could not be looked through", e);
     }
-  }
-
-  Applications applications() {
-    return applications;
-  }
-
-  int port() throws IOException {
-    return lookups.port();
   }
 
   /** Stops serving. The grants stay, and the next start knows them. */

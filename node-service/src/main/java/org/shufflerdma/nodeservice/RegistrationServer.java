@@ -102,13 +102,15 @@ final class RegistrationServer implements AutoCloseable {
           socket + " (service.socket) is there and no socket: remove it, or name another path");
     }
     try (SocketChannel other = SocketChannel.open(StandardProtocolFamily.UNIX)) {
+      other.configureBlocking(false); // a service that is stopped would keep this one waiting
       other.connect(UnixDomainSocketAddress.of(socket));
     } catch (ConnectException e) {
       LOG.info("Replacing {}, to which nobody listens", socket);
       Files.delete(socket);
       return;
     }
-    throw new IOException("another node service listens at " + socket);
+    throw new IOException("another node service listens at " + socket
+        + " (service.socket): stop it, or name another path");
   }
 
   private void accept() {

@@ -36,7 +36,7 @@ public record NodeServiceSettings(
 
   static NodeServiceSettings read(SettingReader reader) {
     return new NodeServiceSettings(
-        reader.read("port", ValueType.integer(0, 65535), "7347"),
+        reader.read("port", ValueType.integer(1, 65535), "7347"),
         Path.of(reader.read(
             "socket",
             ValueType.text("path", "an absolute path", ABSOLUTE),

@@ -2,7 +2,10 @@
 package org.shufflerdma.node;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Properties;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Where one executor keeps its map outputs, as Spark's {@code DiskBlockManager} does. Immutable.
@@ -24,6 +27,28 @@ public record OutputFolders(List<Path> localDirs, int subDirs) {
     if (subDirs < 1 || subDirs > MAX_SUB_DIRS) {
       throw new IllegalArgumentException(subDirs + " subfolders");
     }
+  }
+
+  /** Puts these as properties whose names begin with {@code prefix}. */
+  public void putTo(Properties properties, String prefix) {
+    properties.setProperty(prefix + "subDirs", String.valueOf(subDirs));
+    for (int i = 0; i < localDirs.size(); i++) {
+      properties.setProperty(prefix + "localDir." + i, localDirs.get(i).toString());
+    }
+  }
+
+  /** Reads what {@link #putTo} has put; null if there is nothing. */
+  public static @Nullable OutputFolders from(Properties properties, String prefix) {
+    String subDirs = properties.getProperty(prefix + "subDirs");
+    if (subDirs == null) {
+      return null;
+    }
+    List<Path> localDirs = new ArrayList<>();
+    String dir;
+    while ((dir = properties.getProperty(prefix + "localDir." + localDirs.size())) != null) {
+      localDirs.add(Path.of(dir));
+    }
+    return new OutputFolders(localDirs, Integer.parseInt(subDirs));
   }
 
   /** Where a file lies: in a local folder, in a subfolder, by {@code ExecutorDiskUtils.getFilePath}. */

@@ -5,12 +5,10 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.HexFormat;
-import java.util.List;
 import java.util.Properties;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What an executor tells the node service of its host. It is a file of properties as a frame on a unix
@@ -27,7 +25,7 @@ public record Registration(String appId, byte[] key, byte[] deviceSecret, Output
   public static final int MAX_ANSWER_BYTES = 4 << 10;
 
   /** Also of the file in which the service keeps what it knows of an application. */
-  public static final Pattern APP_ID =
+  private static final Pattern APP_ID =
       Pattern.compile("[A-Za-z0-9_-]{1," + LookupMessages.MAX_APP_ID_BYTES + "}");
 
   private static final String VERSION = "1";
@@ -37,7 +35,8 @@ public record Registration(String appId, byte[] key, byte[] deviceSecret, Output
 
   public Registration {
     if (!APP_ID.matcher(appId).matches()) {
-      throw new IllegalArgumentException("application id " + appId);
+      throw new IllegalArgumentException(
+          "application id " + appId + ": it must match " + APP_ID.pattern());
     }
     if (key.length != KEY_BYTES) {
       throw new IllegalArgumentException("a key of " + key.length + " bytes");
@@ -64,13 +63,8 @@ public record Registration(String appId, byte[] key, byte[] deviceSecret, Output
   public ByteBuffer encode() {
     Properties properties = new Properties();
     properties.setProperty("version", VERSION);
-    properties.setProperty("application", appId);
-    properties.setProperty("key", HexFormat.of().formatHex(key));
-    properties.setProperty("deviceSecret", HexFormat.of().formatHex(deviceSecret));
-    properties.setProperty("subDirs", String.valueOf(folders.subDirs()));
-    for (int i = 0; i < folders.localDirs().size(); i++) {
-      properties.setProperty("localDir." + i, folders.localDirs().get(i).toString());
-    }
+    putNamesTo(properties);
+    folders.putTo(properties, "");
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     try {
       properties.store(out, null);
@@ -92,16 +86,26 @@ public record Registration(String appId, byte[] key, byte[] deviceSecret, Output
     if (!VERSION.equals(version)) {
       throw new IllegalArgumentException("version " + version + " instead of " + VERSION);
     }
-    List<Path> localDirs = new ArrayList<>();
-    String dir;
-    while ((dir = properties.getProperty("localDir." + localDirs.size())) != null) {
-      localDirs.add(Path.of(dir));
+    return from(properties, OutputFolders.from(properties, ""));
+  }
+
+  /** Puts the application's id and secrets. */
+  public void putNamesTo(Properties properties) {
+    properties.setProperty("application", appId);
+    properties.setProperty("key", HexFormat.of().formatHex(key));
+    properties.setProperty("deviceSecret", HexFormat.of().formatHex(deviceSecret));
+  }
+
+  /** Reads what {@link #putNamesTo} has put. Throws IllegalArgumentException if anything is missing or wrong. */
+  public static Registration from(Properties properties, @Nullable OutputFolders folders) {
+    if (folders == null) {
+      throw new IllegalArgumentException("no folders");
     }
     return new Registration(
         text(properties, "application"),
         HexFormat.of().parseHex(text(properties, "key")),
         HexFormat.of().parseHex(text(properties, "deviceSecret")),
-        new OutputFolders(localDirs, Integer.parseInt(text(properties, "subDirs"))));
+        folders);
   }
 
   private static String text(Properties properties, String name) {
