@@ -89,9 +89,12 @@ public final class Campaign {
     }
   }
 
-  private Trial trial(Options.Kind kind) {
+  private Trial trial(Options.Kind kind) throws IOException {
     return switch (kind) {
       case FAULTS -> new InjectedFaults(options.controls(), options.seed());
+      case ORPHAN ->
+        OrphanedReads.open(
+            options.controls(), options.seed(), options.nodeServiceJar(), options.directory());
       case TERASORT ->
         new KilledSorts(
             options.controls(), options.seed(), options.directory(), options.records(), tally);
@@ -187,6 +190,6 @@ public final class Campaign {
     }
     say("logs in " + evidence + "; again: bin/faults --kind " + kind.label() + " --seed "
         + options.seed() + " --number " + number + options.again());
-    trial.close();
+    trial.endCluster();
   }
 }

@@ -39,7 +39,7 @@ final class CancelledJobs extends Trial {
     boolean interrupt = random.nextBoolean();
     Shape next = Shape.ALL.get(random.nextInt(Shape.ALL.size()));
     String what = "%s %s, %s, %s".formatted(path, shape, hold, interrupt ? "interrupted" : "told");
-    for (ExecutorProcess executor : on.executors()) {
+    for (DeviceProcess executor : on.executors()) {
       executor.command("set " + hold);
     }
     String group = "cancel-" + number;
@@ -54,13 +54,13 @@ final class CancelledJobs extends Trial {
     boolean held = false;
     while (!held && !job.isDone()) {
       TimeUnit.MILLISECONDS.sleep(POLL_MS);
-      for (ExecutorProcess executor : on.executors()) {
+      for (DeviceProcess executor : on.executors()) {
         held |= executor.counts().get(0).hits() > 0;
       }
     }
     on.spark().cancelJobGroup(group);
     boolean cancelled = isCancelled(job);
-    for (ExecutorProcess executor : on.executors()) {
+    for (DeviceProcess executor : on.executors()) {
       executor.command("clear");
     }
     Digest result = on.within(Cluster.JOB_DEADLINE_MS, () -> next.run(on.spark()));

@@ -44,7 +44,7 @@ final class Cluster implements AutoCloseable {
   private final Watch watch = new Watch();
   private final ExecutorService jobs = Executors.newCachedThreadPool(Cluster::daemon);
   private final Map<Shape, Digest> expected = new EnumMap<>(Shape.class);
-  private List<ExecutorProcess> executors = List.of();
+  private List<DeviceProcess> executors = List.of();
 
   private Cluster(JavaSparkContext spark, Path controls) {
     this.spark = spark;
@@ -101,23 +101,21 @@ final class Cluster implements AutoCloseable {
   }
 
   /** Returns the executors as they were when {@link #awaitExecutors} returned. */
-  List<ExecutorProcess> executors() {
+  List<DeviceProcess> executors() {
     return executors;
   }
 
   /** Waits until two executors run tasks and their devices listen. */
   void awaitExecutors() throws Exception {
     await("two executors", () -> listeningAfterAJob());
-    executors = ExecutorProcess.ofThisJvm(controls);
+    executors = DeviceProcess.executors(controls);
   }
 
   private boolean listeningAfterAJob() {
-    List<ExecutorProcess> now = ExecutorProcess.ofThisJvm(controls);
-    if (now.size() != EXECUTORS
-        || spark.sc().statusTracker().getExecutorInfos().length != EXECUTORS + 1) {
+    if (!hasAllExecutors()) {
       return false;
     }
-    if (now.stream().allMatch(ExecutorProcess::isListening)) {
+    if (DeviceProcess.executors(controls).stream().allMatch(DeviceProcess::isListening)) {
       return true;
     }
     try {
@@ -126,6 +124,21 @@ final class Cluster implements AutoCloseable {
       return false;
     }
     return false;
+  }
+
+  /** Returns whether as many executors as there are processes for them have joined. */
+  boolean hasAllExecutors() {
+    return DeviceProcess.executors(controls).size() == EXECUTORS
+        && spark.sc().statusTracker().getExecutorInfos().length == EXECUTORS + 1;
+  }
+
+  /** Waits until {@link #watch} has seen all that has happened. */
+  void awaitEvents() throws HungException, InterruptedException {
+    try {
+      spark.sc().listenerBus().waitUntilEmpty(JOB_DEADLINE_MS);
+    } catch (TimeoutException e) {
+      throw new HungException("Spark's events are not delivered");
+    }
   }
 
   private static void await(String what, BooleanSupplier condition) throws Exception {
@@ -140,8 +153,8 @@ final class Cluster implements AutoCloseable {
 
   /** Kills both executors and waits for new ones. */
   void replaceExecutors() throws Exception {
-    executors.forEach(ExecutorProcess::kill);
-    await("end of the executors", () -> executors.stream().noneMatch(ExecutorProcess::isAlive));
+    executors.forEach(DeviceProcess::kill);
+    await("end of the executors", () -> executors.stream().noneMatch(DeviceProcess::isAlive));
     awaitExecutors();
   }
 
@@ -189,13 +202,13 @@ final class Cluster implements AutoCloseable {
 
   /** Saves the stacks of this JVM and of the executors, and the executors' logs. */
   void keepEvidence(Path directory) throws IOException {
-    Evidence.keep(directory, spark.sc().applicationId(), ExecutorProcess.ofThisJvm(controls));
+    Evidence.keep(directory, spark.sc().applicationId(), DeviceProcess.executors(controls));
   }
 
   /** Ends the context and then all executors, whether or not the context ended them. */
   @Override
   public void close() throws HungException {
-    List<ExecutorProcess> last = ExecutorProcess.ofThisJvm(controls);
+    List<DeviceProcess> last = DeviceProcess.executors(controls);
     try {
       within(STOP_MS, () -> {
         spark.close();
@@ -206,7 +219,7 @@ final class Cluster implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } finally {
-      last.forEach(ExecutorProcess::kill);
+      last.forEach(DeviceProcess::kill);
       jobs.shutdownNow();
     }
   }

@@ -16,12 +16,12 @@ final class Evidence {
 
   private Evidence() {}
 
-  static void keep(Path directory, String application, List<ExecutorProcess> executors)
+  static void keep(Path directory, String application, List<DeviceProcess> executors)
       throws IOException {
     Files.createDirectories(directory);
     keepOwnThreads(directory.resolve("driver-threads"));
-    for (ExecutorProcess executor : executors) {
-      keepThreads(executor, directory.resolve("executor-" + executor.executorId() + "-threads"));
+    for (DeviceProcess executor : executors) {
+      keepThreads(executor, directory.resolve("executor-" + executor.name() + "-threads"));
     }
     Path logs = Path.of(System.getenv("SPARK_HOME"), "work", application);
     if (!Files.isDirectory(logs)) {
@@ -48,7 +48,7 @@ final class Evidence {
     }
   }
 
-  private static void keepThreads(ExecutorProcess executor, Path file) throws IOException {
+  private static void keepThreads(DeviceProcess executor, Path file) throws IOException {
     String jstack = Path.of(System.getProperty("java.home"), "bin", "jstack").toString();
     Process process = new ProcessBuilder(
             jstack, Long.toString(executor.process().pid()))

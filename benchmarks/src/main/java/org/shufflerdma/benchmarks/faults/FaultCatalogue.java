@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.benchmarks.faults;
 
+import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -17,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  * {1..9}} for a number; which event of a job is struck is drawn from how many the job has.
  */
 final class FaultCatalogue {
-  /** Rules that never strike, one for each point: they count the events of a job without faults. */
-  static final Map<String, String> COUNTERS = Map.of(
+  /** Rules, one for each point, whose events are counted in a job without faults. */
+  private static final Map<String, String> COUNTERS = Map.of(
       "read", "read:flip",
       "post", "post_send:errno=EIO,opcode=READ",
       "completion", "completion:drop,opcode=READ",
@@ -31,6 +33,8 @@ final class FaultCatalogue {
       + "|WR_FLUSH_ERR|MW_BIND_ERR|BAD_RESP_ERR|LOC_ACCESS_ERR|REM_INV_REQ_ERR|REM_ACCESS_ERR"
       + "|REM_OP_ERR|RETRY_EXC_ERR|RNR_RETRY_EXC_ERR|LOC_RDD_VIOL_ERR|REM_INV_RD_REQ_ERR"
       + "|REM_ABORT_ERR|INV_EECN_ERR|INV_EEC_STATE_ERR|FATAL_ERR|RESP_TIMEOUT_ERR|GENERAL_ERR}";
+  private static final List<String> POINTS = List.copyOf(COUNTERS.keySet());
+  private static final String NEVER = ",nth=1000000000";
   private static final String CUT = "links cut";
 
   /** Strikes when the K-th READ of a job is done, which is the moment of an action. */
@@ -123,6 +127,24 @@ final class FaultCatalogue {
 
   private static Entry midway(String action, int weight) {
     return new Entry(weight, "completion", "", null, MOMENT, action);
+  }
+
+  /** Has the device of a process count the events of all points, and strike at none. */
+  static void beginCount(DeviceProcess process) throws IOException {
+    List<String> rules =
+        POINTS.stream().map(point -> COUNTERS.get(point) + NEVER).toList();
+    process.command("set " + String.join(";", rules));
+  }
+
+  /** Ends the count and returns how many events of each point there were. */
+  static Map<String, Long> endCount(DeviceProcess process) throws IOException {
+    List<DeviceProcess.RuleCount> counts = process.counts();
+    process.command("clear");
+    Map<String, Long> events = new HashMap<>();
+    for (int i = 0; i < counts.size(); i++) {
+      events.put(POINTS.get(i), counts.get(i).seen());
+    }
+    return events;
   }
 
   /**

@@ -3,7 +3,6 @@ package org.shufflerdma.benchmarks.faults;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
@@ -25,15 +24,23 @@ final class InjectedFaults extends Trial {
     WIRE("wire", With.NOTHING),
     CMA("cma", With.NOTHING),
     FILE_SECURED("file", With.SECURITY),
-    WIRE_TIGHT("wire", With.TIGHT_LIMITS);
+    WIRE_TIGHT("wire", With.TIGHT_LIMITS),
+    FILE_STAGED("file", With.SMALL_BUDGET),
+    WIRE_STAGED("wire", With.SMALL_BUDGET);
 
     private enum With {
       NOTHING,
       /** Authentication and encrypted files. */
       SECURITY,
-      /** Outputs that find no room, lists of READs that wait, blocks that are streamed to files. */
-      TIGHT_LIMITS
+      /** Lists of READs that wait, blocks that are streamed to files. */
+      TIGHT_LIMITS,
+      /** Outputs that find no room to be registered, and are staged. */
+      SMALL_BUDGET
     }
+
+    /** The shapes whose outputs are larger than a small budget. */
+    private static final List<Shape> STAGED =
+        List.of(Shape.LARGE_BLOCKS, Shape.SORTED, Shape.SHUFFLED_TWICE);
 
     private static final List<Setting> ALL = List.of(values());
 
@@ -58,8 +65,19 @@ final class InjectedFaults extends Trial {
         conf.put("spark.shuffle.rdma.sendQueueDepth", "16");
         conf.put("spark.reducer.maxSizeInFlight", "1m");
         conf.put("spark.network.maxRemoteBlockSizeFetchToMem", "100k");
+      } else if (with == With.SMALL_BUDGET) {
+        conf.put("spark.shuffle.rdma.maxRegisteredBytes", "1536k");
+        conf.put("spark.shuffle.rdma.stagingBytes", "384k");
       }
       return conf;
+    }
+
+    boolean isStaged() {
+      return with == With.SMALL_BUDGET;
+    }
+
+    List<Shape> shapes() {
+      return isStaged() ? STAGED : Shape.ALL;
     }
 
     static Setting of(long number) {
@@ -80,18 +98,19 @@ final class InjectedFaults extends Trial {
     Random random = new Random(Digest.mix(seed) ^ Digest.mix(number));
     Setting setting = Setting.of(number);
     Cluster on = clusterWith(setting.conf());
-    Shape shape = Shape.ALL.get(random.nextInt(Shape.ALL.size()));
-    Fault fault = FaultCatalogue.draw(
-        random, Objects.requireNonNull(setting).path, Objects.requireNonNull(events.get(shape)));
+    List<Shape> shapes = setting.shapes();
+    Shape shape = shapes.get(random.nextInt(shapes.size()));
+    Fault fault =
+        FaultCatalogue.draw(random, setting.path, Objects.requireNonNull(events.get(shape)));
     String what = setting + " " + shape + ", " + fault;
     long fallbacks = on.watch().counter("fallback.breaker") + on.watch().counter("fallback.closed");
-    Injection injection = new Injection(on, fault);
+    Injection injection = new Injection(on.executors(), fault);
     Future<Digest> job = injection.start(() -> on.submit(() -> shape.run(on.spark())));
     Verdict verdict = judge(on, shape, fault, job, what);
     if (verdict.isBad()) {
       return verdict; // as it is, for whoever looks into it
     }
-    if (!fault.hurtsSpark() && !on.executors().stream().allMatch(ExecutorProcess::isAlive)) {
+    if (!fault.hurtsSpark() && !on.executors().stream().allMatch(DeviceProcess::isAlive)) {
       return Verdict.wrong(what + " ended an executor");
     }
     if (!injection.hasStruck()) {
@@ -105,6 +124,9 @@ final class InjectedFaults extends Trial {
       on.replaceExecutors();
     }
     if (number % NUMBERS_A_CHECK == NUMBERS_A_CHECK - 1) {
+      if (setting.isStaged() && on.watch().counter("staged.bytes") == 0) {
+        throw new IllegalStateException("nothing was staged with " + setting);
+      }
       List<Holdings> busy = on.awaitHoldings(REST_MS, Holdings::isAtRest);
       return busy.isEmpty() ? verdict : Verdict.leaked(what + " and those before it: " + busy);
     }
@@ -125,7 +147,7 @@ final class InjectedFaults extends Trial {
    * Tries all rules on the device, since an unknown one would only be found by the number that
    * draws it.
    */
-  private static void requireRules(ExecutorProcess executor) throws IOException {
+  private static void requireRules(DeviceProcess executor) throws IOException {
     for (String rule : FaultCatalogue.rules()) {
       executor.command("set " + rule);
     }
@@ -134,24 +156,17 @@ final class InjectedFaults extends Trial {
 
   /** Counts the events of a job without faults, on the executor that has fewer of them. */
   private static Map<String, Long> countEvents(Cluster cluster, Shape shape) throws Exception {
-    List<String> points = List.copyOf(FaultCatalogue.COUNTERS.keySet());
-    String never = ",nth=1000000000";
-    List<String> rules = new ArrayList<>();
-    points.forEach(point -> rules.add(FaultCatalogue.COUNTERS.get(point) + never));
-    for (ExecutorProcess executor : cluster.executors()) {
-      executor.command("set " + String.join(";", rules));
+    for (DeviceProcess executor : cluster.executors()) {
+      FaultCatalogue.beginCount(executor);
     }
     Digest result = cluster.within(Cluster.JOB_DEADLINE_MS, () -> shape.run(cluster.spark()));
     if (!result.equals(cluster.expected(shape))) {
       throw new IllegalStateException(shape + " without a fault gave " + result);
     }
     Map<String, Long> fewest = new HashMap<>();
-    for (ExecutorProcess executor : cluster.executors()) {
-      List<ExecutorProcess.RuleCount> counts = executor.counts();
-      for (int i = 0; i < points.size(); i++) {
-        fewest.merge(points.get(i), counts.get(i).seen(), Math::min);
-      }
-      executor.command("clear");
+    for (DeviceProcess executor : cluster.executors()) {
+      FaultCatalogue.endCount(executor)
+          .forEach((point, count) -> fewest.merge(point, count, Math::min));
     }
     return fewest;
   }

@@ -13,14 +13,15 @@ import java.util.function.Supplier;
 final class Injection {
   private static final int POLL_MS = 1;
 
-  private final List<ExecutorProcess> executors;
-  private final ExecutorProcess target;
+  private final List<DeviceProcess> processes;
+  private final DeviceProcess target;
   private final Fault fault;
   private boolean struck;
 
-  Injection(Cluster cluster, Fault fault) {
-    this.executors = cluster.executors();
-    this.target = executors.get(fault.executor());
+  /** @param processes the executors first; after them others that the fault may strike */
+  Injection(List<DeviceProcess> processes, Fault fault) {
+    this.processes = processes;
+    this.target = processes.get(fault.executor());
     this.fault = fault;
   }
 
@@ -60,15 +61,15 @@ final class Injection {
   }
 
   private void continueAll() throws IOException, InterruptedException {
-    for (ExecutorProcess executor : executors) {
-      if (executor.isAlive()) {
-        executor.signal("CONT");
+    for (DeviceProcess process : processes) {
+      if (process.isAlive()) {
+        process.signal("CONT");
       }
     }
   }
 
   private boolean isCounted() throws IOException {
-    List<ExecutorProcess.RuleCount> counts = target.counts();
+    List<DeviceProcess.RuleCount> counts = target.counts();
     return counts.get(counts.size() - 1).hits() > 0;
   }
 
@@ -77,15 +78,15 @@ final class Injection {
     return struck || (target.isAlive() && isCounted());
   }
 
-  /** Removes the fault from the devices of the executors that still live. */
+  /** Removes the fault from the devices of the processes that still live. */
   void end() throws IOException, InterruptedException {
     continueAll();
-    for (ExecutorProcess executor : executors) {
+    for (DeviceProcess process : processes) {
       try {
-        executor.command("clear");
-        executor.command("links heal");
+        process.command("clear");
+        process.command("links heal");
       } catch (IOException e) {
-        if (executor.isAlive()) {
+        if (process.isAlive()) {
           throw e;
         }
       }

@@ -2,6 +2,7 @@
 package org.shufflerdma.benchmarks.faults;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
@@ -21,6 +22,11 @@ final class KilledSorts extends Trial {
   private static final int PERCENT_IN_REDUCE = 75;
   private static final int DEADLINE_MS = 300_000;
   private static final int POLL_MS = 2;
+  private static final int NUMBERS_A_CLUSTER = 10;
+
+  /** A budget in which all outputs find room, and one in which most do not and are staged. */
+  private static final List<Map<String, String>> SETTINGS =
+      List.of(Map.of(), Map.of("spark.shuffle.rdma.maxRegisteredBytes", "16m"));
 
   private final long seed;
   private final Path directory;
@@ -40,16 +46,16 @@ final class KilledSorts extends Trial {
   @Override
   Verdict run(long number) throws Exception {
     Random random = new Random(Digest.mix(seed) ^ Digest.mix(~number));
-    Cluster on = clusterWith(Map.of());
+    Cluster on = clusterWith(SETTINGS.get((int) (number / NUMBERS_A_CLUSTER % SETTINGS.size())));
     CheckedSort sorted = Objects.requireNonNull(sort);
     boolean inReduce = random.nextInt(100) < PERCENT_IN_REDUCE;
-    ExecutorProcess one = on.executors().get(random.nextInt(Cluster.EXECUTORS));
+    DeviceProcess one = on.executors().get(random.nextInt(Cluster.EXECUTORS));
     long removedBefore = on.watch().executorsRemoved();
     String what;
     Verdict verdict;
     if (inReduce) {
       long read = 1 + (long) (random.nextDouble() * readsOfASort);
-      what = "the peer of executor " + one.executorId() + " killed at READ " + read;
+      what = "the peer of executor " + one.name() + " killed at READ " + read;
       one.command("set read:killpeer,remote,nth=" + read);
       verdict = judge(sorted, what, submit(on, sorted));
       if (one.isAlive()) {
@@ -57,7 +63,7 @@ final class KilledSorts extends Trial {
       }
     } else {
       int task = 1 + random.nextInt(MAPS);
-      what = "executor " + one.executorId() + " killed after map task " + task;
+      what = "executor " + one.name() + " killed after map task " + task;
       int before = on.watch().mapTasksEnded();
       Future<Boolean> job = submit(on, sorted);
       while (!job.isDone() && on.watch().mapTasksEnded() - before < task) {
@@ -81,12 +87,12 @@ final class KilledSorts extends Trial {
     CheckedSort opened =
         CheckedSort.open("file://" + directory.resolve("terasort"), started.spark(), records, MAPS);
     sort = opened;
-    for (ExecutorProcess executor : started.executors()) {
+    for (DeviceProcess executor : started.executors()) {
       executor.command("set read:flip,nth=1000000000");
     }
     opened.sort(started.spark(), REDUCES);
     readsOfASort = Long.MAX_VALUE;
-    for (ExecutorProcess executor : started.executors()) {
+    for (DeviceProcess executor : started.executors()) {
       readsOfASort = Math.min(readsOfASort, executor.counts().get(0).seen());
       executor.command("clear");
     }

@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param number the only number to run, of the only kind; null for all
  * @param minutes after which no further number begins; 0 is without end
  * @param controls a folder of its own for the control sockets of the devices
+ * @param nodeServiceJar with which the node service is started
  * @param sources hash of the code that the figures are about
  * @param settings that were given beside the usual ones; Spark has them already
  * @param again what bin/faults must be given, beside kind, seed and number, to do a number again
@@ -28,12 +29,14 @@ record Options(
     Path directory,
     Path controls,
     long records,
+    Path nodeServiceJar,
     String sources,
     String settings,
     String again) {
 
   enum Kind {
     FAULTS,
+    ORPHAN,
     TERASORT,
     CANCEL,
     LEAK;
@@ -63,6 +66,7 @@ record Options(
         Path.of(take(values, "--dir")),
         Path.of(take(values, "--controls")),
         Long.parseLong(take(values, "--records")),
+        Path.of(take(values, "--node-service")),
         take(values, "--sources"),
         take(values, "--settings"),
         take(values, "--again"));

@@ -51,14 +51,29 @@ enum Shape {
     this.payloadBytes = payloadBytes;
   }
 
-  /**
-   * Runs the job and removes its shuffles once no task runs any more. A task of a cancelled job may
-   * still ask where the blocks are, and for a shuffle that is gone Spark's driver does not answer
-   * within {@code spark.rpc.askTimeout} (MapOutputTrackerMaster.MessageLoop).
-   */
+  /** Runs the job and removes its shuffles. */
   Digest run(JavaSparkContext spark) {
-    JavaPairRDD<Long, byte[]> shuffled = shuffled(spark);
-    try {
+    try (Kept kept = keep(spark)) {
+      return kept.read();
+    }
+  }
+
+  /** Returns the job's shuffle for any number of reads, of which the first one writes it. */
+  Kept keep(JavaSparkContext spark) {
+    return new Kept(spark, shuffled(spark));
+  }
+
+  /** A shuffle that stays until it is closed. One thread uses it at a time. */
+  final class Kept implements AutoCloseable {
+    private final JavaSparkContext spark;
+    private final JavaPairRDD<Long, byte[]> shuffled;
+
+    private Kept(JavaSparkContext spark, JavaPairRDD<Long, byte[]> shuffled) {
+      this.spark = spark;
+      this.shuffled = shuffled;
+    }
+
+    Digest read() {
       boolean sorted = way == Way.SORT;
       int partitions = reduces;
       return shuffled
@@ -66,7 +81,15 @@ enum Shape {
           .collect()
           .stream()
           .reduce(Digest.NONE, Digest::plus);
-    } finally {
+    }
+
+    /**
+     * Removes the shuffle once no task runs any more. A task of a cancelled job may still ask where
+     * the blocks are, and for a shuffle that is gone Spark's driver does not answer within {@code
+     * spark.rpc.askTimeout} (MapOutputTrackerMaster.MessageLoop).
+     */
+    @Override
+    public void close() {
       awaitNoTask(spark);
       shuffled.rdd().cleanShuffleDependencies(false);
     }

@@ -93,10 +93,11 @@ final class Tally {
   }
 
   String summary() {
-    return ("faults: %d injected faults, %d terasorts (%d killed in reduce), %d cancels, %d shuffles:"
+    return ("faults: %d injected faults, %d orphaned reads, %d terasorts (%d killed in reduce), %d cancels, %d shuffles:"
             + " %d wrong, %d hung, %d leaked, %d ended in Spark's own failure")
         .formatted(
             get("faults"),
+            get("orphan"),
             get("terasort"),
             get("terasort.reduce"),
             get("cancel"),

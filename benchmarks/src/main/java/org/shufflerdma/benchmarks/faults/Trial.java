@@ -37,7 +37,7 @@ abstract class Trial implements AutoCloseable {
   final Cluster clusterWith(Map<String, String> wanted) throws Exception {
     Cluster current = cluster;
     if (current == null || !settings.equals(wanted)) {
-      close();
+      endCluster();
       current = Cluster.start(controls, wanted);
       cluster = current;
       settings = wanted;
@@ -54,12 +54,16 @@ abstract class Trial implements AutoCloseable {
   }
 
   /** Ends the cluster; the next number starts a new one. */
-  @Override
-  public final void close() throws HungException {
+  final void endCluster() throws HungException {
     Cluster last = cluster;
     cluster = null;
     if (last != null) {
       last.close();
     }
+  }
+
+  @Override
+  public void close() throws HungException {
+    endCluster();
   }
 }

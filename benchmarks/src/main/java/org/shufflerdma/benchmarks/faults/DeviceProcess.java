@@ -19,10 +19,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /**
- * An executor of a local-cluster, which is a child process of this JVM, and the control socket of
- * its device ({@code docs/fault-injection.md}).
+ * A child process of this JVM that has a device, and the control socket of that device ({@code
+ * docs/fault-injection.md}).
+ *
+ * @param name that of an executor is its id
  */
-record ExecutorProcess(String executorId, ProcessHandle process, Path control) {
+record DeviceProcess(String name, ProcessHandle process, Path control) {
   private static final int ANSWER_MS = 10_000;
   private static final int MOST_ANSWER_BYTES = 1 << 16;
   private static final Pattern RULE = Pattern.compile("seen=(\\d+) hits=(\\d+)");
@@ -30,15 +32,15 @@ record ExecutorProcess(String executorId, ProcessHandle process, Path control) {
   /** The number of a rule's events, and how often it struck. */
   record RuleCount(long seen, long hits) {}
 
-  /** Returns the living executors, by executor id. */
-  static List<ExecutorProcess> ofThisJvm(Path controlDirectory) {
+  /** Returns the living executors of a local-cluster, by executor id. */
+  static List<DeviceProcess> executors(Path controlDirectory) {
     return ProcessHandle.current()
         .descendants()
         .filter(ProcessHandle::isAlive)
         .flatMap(process -> executorId(process).stream()
-            .map(id -> new ExecutorProcess(
+            .map(id -> new DeviceProcess(
                 id, process, controlDirectory.resolve(Long.toString(process.pid())))))
-        .sorted((a, b) -> a.executorId.compareTo(b.executorId))
+        .sorted((a, b) -> a.name.compareTo(b.name))
         .toList();
   }
 
@@ -95,11 +97,11 @@ record ExecutorProcess(String executorId, ProcessHandle process, Path control) {
       while (answer.position() == 0 || answer.get(answer.position() - 1) != '\n') {
         long leftMs = TimeUnit.NANOSECONDS.toMillis(deadlineNs - System.nanoTime());
         if (leftMs <= 0 || selector.select(leftMs) == 0) {
-          throw new SocketTimeoutException("executor " + executorId + " does not answer: " + line);
+          throw new SocketTimeoutException(name + " does not answer: " + line);
         }
         selector.selectedKeys().clear();
         if (channel.read(answer) < 0) {
-          throw new EOFException("executor " + executorId + " is gone");
+          throw new EOFException(name + " is gone");
         }
       }
     }
