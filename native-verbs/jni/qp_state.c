@@ -12,7 +12,7 @@
 enum { ACCESS, MTU, INITIATOR_DEPTH, RESPONDER_RESOURCES, LIMITS };
 
 /* What Java's QueuePairAttributes reads, in its order. */
-enum { ATTRIBUTES = 9 };
+enum { ATTRIBUTES = 11 };
 
 /*
  * The attributes of enum ibv_qp_attr_mask that a connection has. The kernel's rdma_ucm may give bits
@@ -97,6 +97,8 @@ static jint query_queue_pair(JNIEnv *env, jclass natives, jlong qp, jintArray ou
 					  attr.max_rd_atomic,
 					  attr.max_dest_rd_atomic,
 					  attr.ah_attr.grh.traffic_class,
+					  attr.ah_attr.is_global ? attr.ah_attr.grh.sgid_index : -1,
+					  attr.ah_attr.port_num,
 				  });
 	return 0;
 }

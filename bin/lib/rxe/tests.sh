@@ -72,14 +72,14 @@ junit_part() {
 }
 
 # The parts of test --all: what depends on the kernel runs on each of RXE_LINES, the rest on the first.
-PARTS=("${RXE_LINES[0]}"-{tests,with-spark,node-service,programs,memlock})
+PARTS=("${RXE_LINES[0]}"-{tests,with-spark,node-service,programs,memlock,budget,fabric})
 for line in "${RXE_LINES[@]:1}"; do PARTS+=("$line-tests"); done
 for line in "${RXE_LINES[@]}"; do
   # the kernels that docs/rxe-differences.md covers
   case $line in 6.1 | 6.12) PARTS+=("$line-native") ;; esac
   PARTS+=("$line"-{filesystems,hardware,two-hosts})
 done
-PARTS+=("${RXE_LINES[0]}"-{spark_cluster,power_off} harness)
+PARTS+=({"${RXE_LINES[0]}",newest}-on-demand "${RXE_LINES[0]}"-{spark_cluster,power_off} harness)
 
 # long_part NAME
 long_part() {
@@ -92,8 +92,9 @@ long_part() {
     *-node-service) "$@" --memory 6G run env MODULE=node-service "$RXE_TESTS/junit.sh" -p org.shufflerdma.nodeservice ;;
     *-with-spark) "$@" --memory 6G run env MODULE=shuffle-rdma "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader ;;
     *-programs) "$@" --memory 1G pair "$script" "$script" ;;
-    *-memlock) "$@" --memory 6G run "$script" ;;
-    *-native | *-filesystems) "$@" run "$script" ;;
+    *-on-demand) "$@" --memory 6G run "$RXE_TESTS/budget.sh" on-demand ;;
+    *-memlock | *-budget) "$@" --memory 6G run "$script" ;;
+    *-native | *-filesystems | *-fabric) "$@" run "$script" ;;
     *-hardware) "$@" --memory 3G run "$RXE_TESTS/verify_hardware.sh" ;;
     *-two-hosts) "$@" --memory 1G pair "$RXE_TESTS"/{two_hosts,two_hosts}.sh ;;
     *-spark_cluster | *-power_off) "$@" "${clustered[@]}" ;;

@@ -134,7 +134,7 @@ public final class QueuePairSetup {
     return ready(queuePair, servesOnly, "from", responderLogged);
   }
 
-  private static QueuePairAttributes ready(
+  private QueuePairAttributes ready(
       QueuePair queuePair, QueuePairLimits limits, String direction, AtomicBoolean logged)
       throws VerbsException {
     queuePair.toReady(limits);
@@ -152,11 +152,11 @@ public final class QueuePairSetup {
     return attributes;
   }
 
-  private static String describe(QueuePairAttributes a) {
+  private String describe(QueuePairAttributes a) {
     return String.format(
         Locale.ROOT,
         "MTU %d, type of service %d, ACK timeout %.0f ms (%d), %d retries, %d RNR retries,"
-            + " READs in progress: %d of this side, %d of the peer",
+            + " READs in progress: %d of this side, %d of the peer, %s",
         a.pathMtuBytes(),
         a.trafficClass(),
         ConnectionSettings.ackTimeoutMs(a.ackTimeout()),
@@ -164,6 +164,10 @@ public final class QueuePairSetup {
         a.retryCount(),
         a.rnrRetryCount(),
         a.maxRdAtomic(),
-        a.maxDestRdAtomic());
+        a.maxDestRdAtomic(),
+        a.gidIndex() < 0
+            ? "port " + a.port()
+            : "GID " + a.gidIndex() + GidType.of(device.name(), a.port(), a.gidIndex())
+                + " of port " + a.port());
   }
 }

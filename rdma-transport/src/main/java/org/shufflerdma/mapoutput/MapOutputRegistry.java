@@ -110,7 +110,7 @@ public final class MapOutputRegistry implements AutoCloseable {
   private final LongAdder published = new LongAdder();
 
   /**
-   * Creates a registry without outputs.
+   * Creates a registry without outputs, which will be pinned.
    *
    * @param arena holds the descriptors; the map outputs share its budget
    * @param withdrawGraceMs between the withdrawal of an output and its end
@@ -121,7 +121,23 @@ public final class MapOutputRegistry implements AutoCloseable {
       DescriptorSeal seal,
       long withdrawGraceMs,
       LongSupplier nanoClock) {
-    this(domain, arena, seal, withdrawGraceMs, nanoClock, DiskSpace::isLow, CLOSE_MS);
+    this(domain, arena, OutputPaging.PINNED, seal, withdrawGraceMs, nanoClock);
+  }
+
+  /**
+   * Creates a registry without outputs.
+   *
+   * @param arena holds the descriptors; the map outputs share its budget if they are pinned
+   * @param withdrawGraceMs between the withdrawal of an output and its end
+   */
+  public MapOutputRegistry(
+      ProtectionDomain domain,
+      RegisteredArena arena,
+      OutputPaging paging,
+      DescriptorSeal seal,
+      long withdrawGraceMs,
+      LongSupplier nanoClock) {
+    this(domain, arena, paging, seal, withdrawGraceMs, nanoClock, DiskSpace::isLow, CLOSE_MS);
   }
 
   /**
@@ -133,12 +149,13 @@ public final class MapOutputRegistry implements AutoCloseable {
   MapOutputRegistry(
       ProtectionDomain domain,
       RegisteredArena arena,
+      OutputPaging paging,
       DescriptorSeal seal,
       long withdrawGraceMs,
       LongSupplier nanoClock,
       Predicate<Path> diskIsLow,
       int closeMs) {
-    this.registrar = new OutputRegistrar(domain, arena, seal, nanoClock);
+    this.registrar = new OutputRegistrar(domain, arena, paging, seal, nanoClock);
     this.withdrawGraceMs = withdrawGraceMs;
     this.closeMs = closeMs;
     reaper = new ScheduledThreadPoolExecutor(1, task -> {

@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes one output after the other known to the device, and takes it back, within the budget of the
- * arena in which the descriptors stand. Any thread may call; two calls never have the same output.
+ * Makes one output after the other known to the device, and takes it back, within a budget. Any thread may
+ * call; two calls never have the same output.
  */
 final class OutputRegistrar {
   private static final Logger LOG = LoggerFactory.getLogger(OutputRegistrar.class);
@@ -23,16 +23,23 @@ final class OutputRegistrar {
   private final RegisteredArena arena;
   private final DescriptorSeal seal;
   private final RegistrationBudget budget;
+  private final int access;
   private final RegistrationPause pause;
   private final AtomicLong generations = new AtomicLong();
   private final AtomicLong registeredBytes = new AtomicLong();
 
+  /** @param arena holds the descriptors */
   OutputRegistrar(
-      ProtectionDomain domain, RegisteredArena arena, DescriptorSeal seal, LongSupplier nanoClock) {
+      ProtectionDomain domain,
+      RegisteredArena arena,
+      OutputPaging paging,
+      DescriptorSeal seal,
+      LongSupplier nanoClock) {
     this.domain = domain;
     this.arena = arena;
     this.seal = seal;
-    this.budget = arena.budget();
+    this.budget = paging.budgetBeside(arena.budget());
+    this.access = paging.access();
     this.pause = new RegistrationPause(nanoClock);
   }
 
@@ -71,7 +78,7 @@ final class OutputRegistrar {
       throw noRoom(output.lengthBytes());
     }
     try {
-      output.register(domain);
+      output.register(domain, access);
       pause.note(true);
       registeredBytes.addAndGet(output.lengthBytes());
     } catch (NotPublishedException e) {

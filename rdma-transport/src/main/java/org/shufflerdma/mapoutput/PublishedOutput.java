@@ -75,11 +75,11 @@ public final class PublishedOutput {
    * given back, and the output will never be readable. May take seconds, in which other threads can
    * withdraw it.
    */
-  void register(ProtectionDomain domain) throws NotPublishedException {
+  void register(ProtectionDomain domain, int access) throws NotPublishedException {
     RegisteredFile opened = null;
     try {
       requireWaiting();
-      opened = RegisteredFile.open(domain, path, lengthBytes);
+      opened = RegisteredFile.open(domain, path, lengthBytes, access);
       serve(opened);
     } catch (NotPublishedException e) {
       giveBackAfter(e, opened);

@@ -11,11 +11,12 @@ import org.shufflerdma.verbs.ProtectionDomain;
 /** A whole file that peers can read: mapped, and registered. Both end with its one close. */
 record RegisteredFile(MappedFile file, MemoryRegion region) implements AutoCloseable {
   /**
-   * Takes as long as the kernel needs to bring and pin the file's pages.
+   * Takes as long as the kernel needs to bring and pin the file's pages, unless the device pages on demand.
    *
+   * @param access what peers and the device may do, of {@link Access}
    * @throws NotPublishedException if the file is not that long
    */
-  static RegisteredFile open(ProtectionDomain domain, Path path, long lengthBytes)
+  static RegisteredFile open(ProtectionDomain domain, Path path, long lengthBytes, int access)
       throws IOException, NotPublishedException {
     MappedFile file = MappedFile.open(path);
     try {
@@ -24,7 +25,7 @@ record RegisteredFile(MappedFile file, MemoryRegion region) implements AutoClose
             UnpublishedReason.FILE_CHANGED,
             path + " has " + file.size() + " bytes, its partitions " + lengthBytes);
       }
-      return new RegisteredFile(file, domain.register(file, 0, lengthBytes, Access.REMOTE_READ));
+      return new RegisteredFile(file, domain.register(file, 0, lengthBytes, access));
     } catch (Throwable t) {
       file.close();
       throw t;

@@ -9,6 +9,9 @@ package org.shufflerdma.verbs;
  * @param maxRdAtomic the most READs of this side in progress
  * @param maxDestRdAtomic the most READs of the peer in progress
  * @param trafficClass IP's type of service
+ * @param gidIndex of this side's address in the port's GID table; -1 where packets have no global route
+ *     header, as within a subnet of InfiniBand
+ * @param port of this side's device, from 1
  */
 public record QueuePairAttributes(
     QueuePairState state,
@@ -19,8 +22,10 @@ public record QueuePairAttributes(
     int rnrRetryCount,
     int maxRdAtomic,
     int maxDestRdAtomic,
-    int trafficClass) {
-  static final int WORDS = 9;
+    int trafficClass,
+    int gidIndex,
+    int port) {
+  static final int WORDS = 11;
 
   /** Reads the attributes from the words that qp_state.c fills. */
   static QueuePairAttributes of(int[] words) {
@@ -33,6 +38,8 @@ public record QueuePairAttributes(
         words[5],
         words[6],
         words[7],
-        words[8]);
+        words[8],
+        words[9],
+        words[10]);
   }
 }

@@ -80,6 +80,9 @@ class QueuePairSetupTest {
       assertThat(end.ackTimeout()).isEqualTo(18);
       assertThat(end.retryCount()).isEqualTo(7);
       assertThat(end.rnrRetryCount()).isEqualTo(7);
+      assertThat(end.port()).isEqualTo(1);
+      assertThat(GidType.of(device().name(), end.port(), end.gidIndex()))
+          .isEqualTo(org.shufflerdma.verbs.TestDevice.isSoft() ? "" : " (RoCE v2)");
     }
     assertThat(ends.initiator().maxRdAtomic()).isEqualTo(16);
     assertThat(ends.responder().maxDestRdAtomic()).isEqualTo(16);

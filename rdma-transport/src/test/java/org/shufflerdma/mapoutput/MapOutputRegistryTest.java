@@ -204,6 +204,7 @@ class MapOutputRegistryTest {
     try (MapOutputRegistry registry = new MapOutputRegistry(
         transport.protectionDomain(),
         arena,
+        OutputPaging.PINNED,
         TestTransports.seal(),
         ENDLESS_GRACE,
         nowNs::get,
@@ -262,6 +263,7 @@ class MapOutputRegistryTest {
     MapOutputRegistry registry = new MapOutputRegistry(
         transport.protectionDomain(),
         arena,
+        OutputPaging.PINNED,
         TestTransports.seal(),
         NO_GRACE,
         nowNs::get,

@@ -114,24 +114,56 @@ final class MappedFileLifeTest {
     }
   }
 
-  /** The plugin pins instead: files must be read alike beside on-demand regions and without them. */
+  private static boolean filesArePagedOnDemand() {
+    return TestDevice.isSoft() || kernelIsAtLeast(7, 0);
+  }
+
+  private static MemoryRegion onDemand(Fixture fixture) throws VerbsException {
+    return fixture.domain.register(
+        fixture.mapped, 0, LENGTH, Access.REMOTE_READ | Access.ON_DEMAND);
+  }
+
   @ParameterizedTest
   @MethodSource("directories")
   void onDemandRegionsPinNothingWhereTheKernelHasThem(Path directory) throws Exception {
     try (Fixture fixture = new Fixture(directory)) {
       long pinned = pinnedBytes();
-      int access = Access.REMOTE_READ | Access.ON_DEMAND;
-      if (TestDevice.isSoft() || kernelIsAtLeast(7, 0)) {
-        try (MemoryRegion region = fixture.domain.register(fixture.mapped, 0, LENGTH, access)) {
+      if (filesArePagedOnDemand()) {
+        try (MemoryRegion region = onDemand(fixture)) {
           assertThat(fixture.read(region)).isEqualTo(fixture.content);
           assertThat(pinnedBytes()).isEqualTo(pinned);
         }
       } else {
         assertThatExceptionOfType(VerbsException.class)
-            .isThrownBy(() -> fixture.domain.register(fixture.mapped, 0, LENGTH, access))
+            .isThrownBy(() -> onDemand(fixture))
             .matches(e -> e.errno() == EINVAL || e.errno() == EOPNOTSUPP, "errno");
       }
       assertThat(fixture.read()).isEqualTo(fixture.content);
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("directories")
+  void aRemovedFileOfAnOnDemandRegionIsRead(Path directory) throws Exception {
+    assumeThat(filesArePagedOnDemand()).as("this kernel pages files on demand").isTrue();
+    try (Fixture fixture = new Fixture(directory);
+        MemoryRegion region = onDemand(fixture)) {
+      Files.delete(fixture.path);
+      assertThat(fixture.read(region)).isEqualTo(fixture.content);
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("directories")
+  void aReadOfATruncatedFileOfAnOnDemandRegionFails(Path directory) throws Exception {
+    assumeThat(filesArePagedOnDemand()).as("this kernel pages files on demand").isTrue();
+    try (Fixture fixture = new Fixture(directory);
+        MemoryRegion region = onDemand(fixture)) {
+      assertThat(fixture.read(region)).isEqualTo(fixture.content);
+      try (FileChannel channel = FileChannel.open(fixture.path, StandardOpenOption.WRITE)) {
+        channel.truncate(0);
+      }
+      assertThat(fixture.readStatus(region)).startsWith("IBV_WC_REM_");
     }
   }
 

@@ -84,7 +84,7 @@ final class ExecutorCounts {
         case CHECKSUM_MISMATCHES -> fetches.checksumMismatches.sum();
         case RETRIES -> fetches.retries.sum();
         case REGISTERED_BYTES -> rdma.registeredBytes();
-        case PINNED_BYTES -> rdma.pins() ? rdma.registeredBytes() : 0;
+        case PINNED_BYTES -> rdma.pinnedBytes();
         case PUBLISHED -> outputs.published();
         case DELETED_BYTES -> outputs.deletedBytes();
         case OUTPUT_BYTES -> outputs.registeredBytes();

@@ -22,6 +22,7 @@ import org.shufflerdma.device.RdmaUnavailableException;
 import org.shufflerdma.fetch.FetchSettings;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
+import org.shufflerdma.mapoutput.OutputPaging;
 import org.shufflerdma.mapstatus.PublishedEndpoint;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegistrationBudget;
@@ -44,12 +45,14 @@ import org.slf4j.LoggerFactory;
  * writers and the source of the readers. The executor's side closes it, in reverse order.
  *
  * @param pins whether the kernel pins registered memory
+ * @param paging of the map outputs
  * @param acquired what the close gives back
  */
 record RdmaStack(
     RdmaTransport transport,
     MemoryPlan plan,
     boolean pins,
+    OutputPaging paging,
     RegisteredArena arena,
     MapOutputRegistry registry,
     Staging staging,
@@ -88,7 +91,7 @@ record RdmaStack(
       List<String> refused = new ArrayList<>();
       for (DeviceChoice choice : DeviceChoice.of(settings, DeviceChoice.HARDWARE)) {
         try {
-          RdmaStack stack = open(env, settings, resolver, token, choice, ownAddress, timer);
+          RdmaStack stack = withPaging(env, settings, resolver, token, choice, ownAddress, timer);
           LOG.info(
               "Shuffle blocks are read by RDMA over device {} ({}{}) at {}",
               stack.transport.device().name(),
@@ -113,7 +116,8 @@ record RdmaStack(
     }
   }
 
-  private static RdmaStack open(
+  /** Map outputs are pinned if the device fails the proof with on-demand paging. */
+  private static RdmaStack withPaging(
       SparkEnv env,
       RdmaSettings settings,
       IndexShuffleBlockResolver resolver,
@@ -122,13 +126,37 @@ record RdmaStack(
       InetAddress ownAddress,
       PhaseTimer timer)
       throws IOException, RdmaUnavailableException {
+    if (settings.onDemand()) {
+      try {
+        return open(
+            env, settings, resolver, token, choice, ownAddress, OutputPaging.ON_DEMAND, timer);
+      } catch (IOException | RdmaUnavailableException e) {
+        LOG.warn(
+            "Map outputs are pinned, although {} is true: {}",
+            settings.key("onDemand"),
+            e.getMessage());
+      }
+    }
+    return open(env, settings, resolver, token, choice, ownAddress, OutputPaging.PINNED, timer);
+  }
+
+  private static RdmaStack open(
+      SparkEnv env,
+      RdmaSettings settings,
+      IndexShuffleBlockResolver resolver,
+      byte[] token,
+      DeviceChoice choice,
+      InetAddress ownAddress,
+      OutputPaging paging,
+      PhaseTimer timer)
+      throws IOException, RdmaUnavailableException {
     Acquired acquired = new Acquired();
     try {
       DeviceChoice.Bound device = choice.bind(settings, ownAddress);
       timer.ended("natives");
-      RdmaStack stack = open(env, settings, resolver, token, device, acquired, timer);
+      RdmaStack stack = open(env, settings, resolver, token, device, paging, acquired, timer);
       timer.ended("rest");
-      if (choice.toBeProven()) {
+      if (choice.toBeProven() || paging == OutputPaging.ON_DEMAND) {
         LoopbackCheck.run(
             stack.transport,
             stack.registry,
@@ -159,6 +187,7 @@ record RdmaStack(
       IndexShuffleBlockResolver resolver,
       byte[] token,
       DeviceChoice.Bound device,
+      OutputPaging paging,
       Acquired acquired,
       PhaseTimer timer)
       throws IOException, RdmaUnavailableException {
@@ -180,6 +209,10 @@ record RdmaStack(
         device.deviceName(),
         identity,
         timer));
+    if (paging == OutputPaging.ON_DEMAND && !transport.device().odp()) {
+      throw new IOException(
+          "device " + transport.device().name() + " has no on-demand paging for READs");
+    }
     RegisteredArena arena = acquired.keep(new RegisteredArena(
         transport.protectionDomain(),
         new RegistrationBudget(
@@ -188,6 +221,7 @@ record RdmaStack(
     MapOutputRegistry registry = acquired.keep(new MapOutputRegistry(
         transport.protectionDomain(),
         arena,
+        paging,
         new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
         settings.withdrawGraceMs(),
         System::nanoTime));
@@ -231,7 +265,7 @@ record RdmaStack(
         staging.stages(),
         env.executorId());
     return new RdmaStack(
-        transport, plan, pins, arena, registry, staging, publisher, source, acquired);
+        transport, plan, pins, paging, arena, registry, staging, publisher, source, acquired);
   }
 
   /** The attempts of an application on YARN have the same id, and map outputs of the same names. */
@@ -271,6 +305,16 @@ record RdmaStack(
         + staging.registeredBytes()
         + transport.canaryBytes()
         + transport.buffers().usage().registeredBytes();
+  }
+
+  /** Returns the part of them that the kernel keeps in memory. */
+  long pinnedBytes() {
+    if (!pins) {
+      return 0;
+    }
+    return paging == OutputPaging.PINNED
+        ? registeredBytes()
+        : registeredBytes() - registry.registeredBytes();
   }
 
   void shuffleRemoved(int shuffleId) {

@@ -11,8 +11,6 @@ import java.util.TreeMap;
 /** The settings of SparkRDMA, whose users may keep their configuration files. */
 final class SparkRdmaSettings {
   private static final String AUTOMATIC = "nothing: the plugin needs no such setting";
-  private static final String NO_ODP =
-      "nothing: map output is pinned, and on-demand paging is not used";
   private static final String ONE_SIDED = "nothing: READs need no receive queue";
   private static final String METRICS = "nothing: see the `shuffle.rdma.*` counters";
   private static final String CONNECT = "`spark.shuffle.rdma.connectTimeout`";
@@ -27,8 +25,8 @@ final class SparkRdmaSettings {
           Map.entry("maxBufferAllocationSize", POOL),
           Map.entry("preAllocateBuffers", POOL),
           Map.entry("device.num", "`spark.shuffle.rdma.device`"),
-          Map.entry("useOdp", NO_ODP),
-          Map.entry("collectOdpStats", NO_ODP),
+          Map.entry("useOdp", "`spark.shuffle.rdma.onDemand`"),
+          Map.entry("collectOdpStats", METRICS),
           Map.entry("cpuList", AUTOMATIC),
           Map.entry("shuffleWriteBlockSize", AUTOMATIC),
           Map.entry("shuffleReadBlockSize", AUTOMATIC),

@@ -32,11 +32,32 @@ final class BudgetSuite
   }
 }
 
+/** The same shuffles, of which the device pins nothing. */
+final class OnDemandSuite
+    extends OnRdmaCluster(
+      "spark.shuffle.rdma.onDemand" -> "true",
+      "spark.shuffle.rdma.maxRegisteredBytes" -> s"${BudgetSuite.BudgetBytes}b") {
+  import BudgetSuite._
+
+  test("outputs that are paged on demand need no room in the budget") {
+    val shuffles = (0 until Shuffles).map(Jobs.randomBytes(cluster.context, _))
+    shuffles.foreach { shuffle =>
+      val (read, seen) = cluster.watched(_ => Jobs.records(shuffle))
+      assert(read == Records)
+      assert(seen.tcpBytes == 0, seen)
+      assert(seen.rdmaBytes > 0, seen)
+      assert(seen.counter("staged.bytes") == 0, seen)
+    }
+    val mapped = Holdings.ofExecutors(cluster.context).map(_.mappedShuffleBytes)
+    assert(mapped.forall(_ > BudgetBytes), mapped)
+  }
+}
+
 object BudgetSuite {
-  private val BudgetBytes = 16L << 20
-  private val Records = 2 * 2048L
-  private val BytesOfAShuffle = Records * 1024
+  private[rdma] val BudgetBytes = 16L << 20
+  private[rdma] val Records = 2 * 2048L
+  private[rdma] val BytesOfAShuffle = Records * 1024
 
   /** Half of each lies on each of the two executors. */
-  private val Shuffles = 20
+  private[rdma] val Shuffles = 20
 }

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: budget.sh [on-demand]
+# Runs in a guest of bin/rxe: a TeraSort on rxe0 that shuffles five times what its executors may register. All blocks must
+# come by RDMA, and in no sample, ten a second, may the kernel count more pinned or registered memory of an executor than
+# its budget. With on-demand paging the outputs are registered, but not pinned; where the kernel has none, the executors
+# must say so.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+. "$ROOT/bin/lib/spark.sh"
+. "$ROOT/bin/lib/rxe/built.sh"
+budget_kib=2048 times=5 executors=2 work=/tmp/budget failed=0 paging=${1:-pinned}
+
+# Prints the pids of the executors.
+executor_pids() { pgrep -f '^[^ ]*java .*CoarseGrainedExecutorBackend' || true; }
+
+# sample: Adds a line for each executor to the samples: pid, pinned KiB, registered KiB by the count of rdma_core.
+sample() {
+  local pid name value pinned regions
+  regions=$(rdma resource show mr)
+  for pid in $(executor_pids); do
+    pinned=''
+    while read -r name value _; do [ "$name" != VmPin: ] || pinned=$value; done 2>/dev/null <"/proc/$pid/status" || true
+    [ -z "$pinned" ] || echo "$pid $pinned $(awk -v "pid=$pid" '
+      { bytes = owner = 0
+        for (i = 1; i < NF; i++) { if ($i == "mrlen") bytes = $(i + 1); if ($i == "pid") owner = $(i + 1) }
+        if (owner == pid) sum += bytes }
+      END { printf "%d", sum / 1024 }' <<<"$regions")" >>"$work/samples"
+  done
+}
+
+# check TEXT CONDITION: Prints PASS or FAIL.
+check() {
+  if eval "$2"; then echo "PASS $1"; else echo "FAIL $1"; failed=1; fi
+}
+
+[ -n "${RXE_GUEST:-}" ] || die 2 "it counts what the kernel's RDMA device counts: run it with bin/rxe run"
+need_jdk_and_maven
+need_jars
+prepare_spark_home
+find_examples_jar
+mkdir -p "$work"
+rm -rf "$SPARK_HOME/work"
+options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+launcher_command org.apache.spark.deploy.SparkSubmit --master "local-cluster[$executors,1,512]" \
+  --driver-java-options "$options" --conf "spark.executor.extraJavaOptions=$options" --conf spark.ui.enabled=false \
+  --conf "spark.cores.max=$executors" --conf "spark.executor.memory=512m" --conf "spark.hadoop.hadoop.tmp.dir=$work/hadoop" \
+  --conf "spark.hadoop.mapreduce.jobtracker.staging.root.dir=$work/staging" --conf 'spark.kryo.classesToRegister=[[B' \
+  --conf spark.shuffle.compress=false --conf spark.shuffle.reduceLocality.enabled=false \
+  --conf "spark.shuffle.rdma.maxRegisteredBytes=${budget_kib}k" --conf spark.shuffle.rdma.fetchTimeout=120s \
+  --conf "spark.shuffle.rdma.onDemand=$([ "$paging" = pinned ] && echo false || echo true)" \
+  --conf spark.shuffle.rdma.connectTimeout=60s --conf spark.shuffle.rdma.peerLostTimeout=60s \
+  --jars "$EXAMPLES_JAR,$PLUGIN_JAR" --class org.shufflerdma.benchmarks.terasort.TeraSort "$BENCHMARKS_JAR" \
+  --records $((executors * budget_kib * 1024 * times / 100)) --maps 16 --reduces 8 --shuffle rdma --device rxe0 --dir "file://$work/sort"
+: >"$work/samples"
+SPARK_LOCAL_IP=$RXE_ADDRESS SPARK_LOCAL_DIRS=$work/local "${command[@]}" >"$work/out" 2>"$work/err" &
+job=$! status=0
+while kill -0 "$job" 2>/dev/null; do
+  sample
+  sleep 0.1
+done
+wait "$job" || status=$?
+mkdir -p "$RXE_SHARED/budget"
+cp "$work/out" "$work/err" "$work/samples" "$RXE_SHARED/budget/"
+result=$(grep '^terasort:' "$work/out" || true)
+read -r count pinned registered < <(awk '{ if ($2 > p) p = $2; if ($3 > r) r = $3 } END { print NR, p + 0, r + 0 }' "$work/samples")
+check "status $status: $result" '[[ "$status $result" =~ ^"0 terasort: valid ".*" rdma_bytes="[1-9][0-9]*" tcp_bytes=0 " ]]'
+check "$count samples of executors" '[ "$count" -ge 20 ]'
+check "at most $pinned KiB of an executor were pinned, of $budget_kib" '[ "$pinned" -gt 0 ] && [ "$pinned" -le "$budget_kib" ]'
+refused=$(cat "$SPARK_HOME"/work/app-*/*/stderr | grep -c 'Map outputs are pinned, although spark.shuffle.rdma.onDemand is true: ') || true
+if [ "$paging" = pinned ] || [ "$refused" != 0 ]; then
+  check "at most $registered KiB of an executor were registered, of $budget_kib" '[ "$registered" -gt 0 ] && [ "$registered" -le "$budget_kib" ]'
+else
+  check "$registered KiB of an executor were registered, though only $budget_kib may be pinned" '[ "$registered" -gt $((2 * budget_kib)) ]'
+fi
+if [ "$paging" != pinned ]; then
+  case $RXE_KERNEL in
+    6.*) check "the executors say why they pin: $(cat "$SPARK_HOME"/work/app-*/*/stderr | grep -om 1 'Map outputs are pinned, although.*')" '[ "$refused" = "$executors" ]' ;;
+    *) check "no executor pins map outputs" '[ "$refused" = 0 ]' ;;
+  esac
+fi
+[ "$failed" = 0 ] || tail -n 25 "$work/err" | cut -c 1-300 | sed 's/^/    /'
+exit "$failed"
