@@ -11,6 +11,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -20,6 +21,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -181,6 +183,10 @@ class NodeServiceTest {
     return file(folders, "shuffle_%d_%d_0.data".formatted(SHUFFLE_ID, mapId));
   }
 
+  private Path indexOf(OutputFolders folders, long mapId) throws IOException {
+    return file(folders, "shuffle_%d_%d_0.index".formatted(SHUFFLE_ID, mapId));
+  }
+
   private void commit(OutputFolders folders, long mapId) throws IOException {
     ByteBuffer index = ByteBuffer.allocate((LENGTHS.length + 1) * Long.BYTES).putLong(0);
     long end = 0;
@@ -188,7 +194,7 @@ class NodeServiceTest {
       end += length;
       index.putLong(end);
     }
-    Files.write(file(folders, "shuffle_%d_%d_0.index".formatted(SHUFFLE_ID, mapId)), index.array());
+    Files.write(indexOf(folders, mapId), index.array());
     Files.write(dataOf(folders, mapId), bytesOf(mapId));
   }
 
@@ -356,6 +362,69 @@ class NodeServiceTest {
       assertThatThrownBy(() -> register(reader.identity, folders))
           .isInstanceOf(ProtocolException.class)
           .hasMessageContaining("is no folder of user root");
+    }
+  }
+
+  private static void giveTo(int user, OutputFolders folders) throws IOException {
+    for (Path dir : folders.localDirs()) {
+      try (Stream<Path> all = Files.walk(dir)) {
+        for (Path path : all.toList()) {
+          Files.setAttribute(path, "unix:uid", user);
+          Files.setPosixFilePermissions(
+              path,
+              PosixFilePermissions.fromString(Files.isDirectory(path) ? "rwxr-x---" : "rw-r-----"));
+        }
+      }
+    }
+  }
+
+  @Test
+  void processesOfTwoUsersGetTheirOwnOutputsAlone() throws Exception {
+    assumeThat(System.getProperty("user.name")).as("root can be other users").isEqualTo("root");
+    Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxr-xr-x"));
+    RegisteringProcess process =
+        new RegisteringProcess(Files.createDirectory(directory.resolve("classes")));
+    int first = 64_001;
+    int second = 64_002;
+    OutputFolders ofFirst = folders("first");
+    commit(ofFirst, 10);
+    giveTo(first, ofFirst);
+    OutputFolders ofSecond = folders("second");
+    commit(ofSecond, 10);
+    giveTo(second, ofSecond);
+    Files.delete(dataOf(ofSecond, 10));
+    Files.createLink(dataOf(ofSecond, 10), dataOf(ofFirst, 10));
+    byte[] device = TestDevice.isSoft() ? DEVICE_SECRET : new byte[0];
+    try (Reader ofApp1 = new Reader("app-1", "a secret");
+        Reader ofApp2 = new Reader("app-2", "another secret")) {
+      assertThat(process.register(first, service.socket, ofApp1.identity, device, ofFirst))
+          .isEmpty();
+      assertThat(process.register(second, service.socket, ofApp2.identity, device, ofFirst))
+          .contains("is no folder of user 64002");
+      assertThat(process.register(second, service.socket, ofApp1.identity, device, ofSecond))
+          .contains("another user");
+      assertThat(process.register(second, service.socket, ofApp2.identity, device, ofSecond))
+          .isEmpty();
+      assertLeft(ofApp2.read(10), 3, TcpReason.STAGING);
+      Files.delete(dataOf(ofSecond, 10));
+      assertWhole(ofApp1.read(10), 10);
+    }
+  }
+
+  /** A pipe would keep whoever opens it waiting for the other end. */
+  @Test
+  void aPipeInPlaceOfAnOutputIsNotOpened() throws Exception {
+    OutputFolders folders = folders("first");
+    commit(folders, 10);
+    commit(folders, 11);
+    for (Path file : List.of(dataOf(folders, 10), indexOf(folders, 11))) {
+      Files.delete(file);
+      assertThat(new ProcessBuilder("mkfifo", file.toString()).start().waitFor())
+          .isZero();
+    }
+    try (Reader reader = new Reader("app-1", "a secret")) {
+      register(reader.identity, folders);
+      assertLeft(reader.read(10, 11), 6, TcpReason.STAGING);
     }
   }
 
