@@ -15,6 +15,7 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.util.LongAccumulator;
+import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCount;
 import org.shufflerdma.metrics.ReadCounters;
@@ -31,7 +32,7 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
     implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
 
-  static DriverSide open(SparkContext context, SparkEnv env) {
+  static DriverSide open(SparkContext context, SparkEnv env, RdmaSettings settings) {
     Map<String, LongAccumulator> accumulators = new TreeMap<>();
     for (ReadCount count : ReadCount.ALL) {
       accumulators.put(count.publicName(), register(context, count.publicName()));
@@ -46,6 +47,9 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
     GreetingEndpoint greeting =
         new GreetingEndpoint(env.rpcEnv(), new ApplicationGreeting(token, serialized).toWire());
     RpcEndpointRef ref = env.rpcEnv().setupEndpoint(ApplicationGreeting.ENDPOINT_NAME, greeting);
+    context.addSparkListener(new StageWatch(
+        executors -> MemoryAdvice.of(env.conf(), settings.maxRegisteredBytes(), executors),
+        () -> context.statusTracker().getExecutorInfos().length - 1)); // without the driver
     return new DriverSide(env, ref, accumulators);
   }
 

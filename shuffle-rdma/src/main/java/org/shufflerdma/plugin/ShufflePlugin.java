@@ -104,7 +104,7 @@ public final class ShufflePlugin implements AutoCloseable {
     }
     synchronized (lock) {
       if (driver == null && !closed && !context.isLocal()) {
-        driver = DriverSide.open(context, SparkEnv.get());
+        driver = DriverSide.open(context, SparkEnv.get(), settings);
       }
     }
   }

@@ -30,7 +30,7 @@ final class SparkMemorySettings {
   }
 
   /** What the application set, or what Spark asks of YARN and Kubernetes without that. */
-  private static ExecutorMemory.@Nullable Overhead overhead(SparkConf conf) {
+  static ExecutorMemory.@Nullable Overhead overhead(SparkConf conf) {
     Long bytes = overheadBytes(conf);
     String key = package$.MODULE$.EXECUTOR_MEMORY_OVERHEAD().key();
     return bytes == null ? null : new ExecutorMemory.Overhead(bytes, key);

@@ -4,13 +4,8 @@ package org.apache.spark.shuffle.rdma
 import java.nio.charset.StandardCharsets
 import java.nio.file.{Files, Paths}
 
-import scala.collection.mutable
 import scala.sys.process._
 
-import org.apache.logging.log4j.LogManager
-import org.apache.logging.log4j.core.{LogEvent, Logger}
-import org.apache.logging.log4j.core.appender.AbstractAppender
-import org.apache.logging.log4j.core.config.Property
 import org.scalatest.funsuite.AnyFunSuite
 
 /** What Spark encrypts on the network RDMA does not carry in the clear, unless the user says so. */
@@ -92,25 +87,5 @@ private object EncryptedNetworkSuite {
       "trustStore" -> store.toString,
       "trustStoreType" -> "PKCS12",
       "trustStorePassword" -> password).map { case (key, value) => s"spark.ssl.rpc.$key" -> value }
-  }
-
-  /** The lines that the plugin logs in this process. */
-  final class Said {
-    private val seen = mutable.Buffer.empty[String]
-
-    def lines: Seq[String] = seen.synchronized(seen.toSeq)
-
-    def during[T](action: => T): T = {
-      val appender = new AbstractAppender("said", null, null, true, Property.EMPTY_ARRAY) {
-        override def append(event: LogEvent): Unit = seen.synchronized {
-          seen += s"${event.getLevel} ${event.getMessage.getFormattedMessage}"
-        }
-      }
-      appender.start()
-      val logger = LogManager.getLogger("org.shufflerdma").asInstanceOf[Logger]
-      logger.addAppender(appender)
-      try action
-      finally logger.removeAppender(appender)
-    }
   }
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import org.apache.spark.SparkConf;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.device.ExecutorMemory;
+
+/**
+ * What to set so that more map outputs are registered.
+ *
+ * @param registeredBytes what the user has set as the budget; null if it follows from other limits
+ * @param overhead from which it then follows on YARN and Kubernetes; null elsewhere
+ * @param executors that the application has
+ */
+record MemoryAdvice(
+    @Nullable Long registeredBytes, ExecutorMemory.@Nullable Overhead overhead, int executors) {
+  private static final String BUDGET = "spark.shuffle.rdma.maxRegisteredBytes";
+  private static final long STEP = 64L << 20;
+
+  static MemoryAdvice of(SparkConf conf, @Nullable Long registeredBytes, int executors) {
+    return new MemoryAdvice(registeredBytes, SparkMemorySettings.overhead(conf), executors);
+  }
+
+  /**
+   * Returns what registers map outputs of which so many bytes were staged for remote readers, on all
+   * executors together.
+   */
+  String toRegister(long stagedBytes) {
+    // Of n executors, each reads 1/n of all bytes from itself. Of a larger budget, at least 5/8 are
+    // for outputs.
+    long each = stagedBytes / Math.max(1, executors - 1);
+    long more = (each / 5 * 8 + STEP) / STEP * STEP;
+    if (registeredBytes != null) {
+      return "set " + BUDGET + "=" + setting(registeredBytes + more)
+          + (overhead == null ? "" : ", and " + overhead.key() + " to at least that");
+    }
+    if (overhead != null) {
+      // Half of it may be registered.
+      return "set " + overhead.key() + "=" + setting(overhead.bytes() + 2 * more);
+    }
+    return "set " + BUDGET + " to " + setting(more)
+        + " more than the executors' first lines say may be registered";
+  }
+
+  private static String setting(long bytes) {
+    return ((bytes + (1 << 20) - 1) >> 20) + "m";
+  }
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.plugin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.shufflerdma.device.ExecutorMemory;
+import org.shufflerdma.metrics.Counter;
+import org.shufflerdma.metrics.ReadCount;
+import org.shufflerdma.metrics.TcpReason;
+
+class StageVerdictTest {
+  private static final long GIB = 1L << 30;
+  private static final MemoryAdvice ON_STANDALONE = new MemoryAdvice(null, null, 5);
+
+  private static @Nullable String verdict(Map<ReadCount, Long> counts, MemoryAdvice memory) {
+    return StageVerdict.of(count -> counts.getOrDefault(count, 0L), memory);
+  }
+
+  @Test
+  void aStageThatReadNothingHasNone() {
+    assertThat(verdict(Map.of(), ON_STANDALONE)).isNull();
+  }
+
+  @Test
+  void registeredBlocksAreWorthNoLine() {
+    assertThat(verdict(Map.of(Counter.RDMA_BYTES, GIB), ON_STANDALONE)).isNull();
+  }
+
+  @Test
+  void aFewBytesByTcpAreWorthNoLine() {
+    assertThat(verdict(
+            Map.of(Counter.RDMA_BYTES, GIB, Counter.TCP_BYTES, GIB / 500, TcpReason.POOL, 3L),
+            ON_STANDALONE))
+        .isNull();
+  }
+
+  @Test
+  void theReasonOfMostBlocksIsNamed() {
+    assertThat(verdict(
+            Map.of(
+                Counter.RDMA_BYTES,
+                3 * GIB,
+                Counter.TCP_BYTES,
+                GIB,
+                Counter.TCP_BLOCKS,
+                50L,
+                TcpReason.POOL,
+                40L,
+                TcpReason.TIMEOUT,
+                10L),
+            ON_STANDALONE))
+        .startsWith("25 % of the remote bytes (1.0 GiB of 4.0 GiB) came by TCP, most blocks (40 of"
+            + " 50) because no fetch buffer was free: raise spark.shuffle.rdma.poolBytes");
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void eachReasonHasAText(TcpReason reason) {
+    assertThat(verdict(
+            Map.of(Counter.TCP_BYTES, GIB, Counter.TCP_BLOCKS, 7L, reason, 7L), ON_STANDALONE))
+        .startsWith(
+            "100 % of the remote bytes (1.0 GiB of 1.0 GiB) came by TCP, most blocks (7 of 7) because ");
+  }
+
+  @Test
+  void blocksOfNodeServicesAreNotForWantOfRoom() {
+    assertThat(verdict(
+            Map.of(
+                Counter.RDMA_BYTES,
+                GIB,
+                Counter.STAGED_BYTES,
+                GIB,
+                Counter.NODE_SERVICE_BYTES,
+                GIB),
+            ON_STANDALONE))
+        .isNull();
+  }
+
+  /** Five executors staged 4 GiB for the other four fifths: 1 GiB each, and 5/8 of what is added. */
+  @Test
+  void theMemoryThatIsWantingIsNamed() {
+    Map<ReadCount, Long> counts =
+        Map.of(Counter.RDMA_BYTES, 5 * GIB, Counter.STAGED_BYTES, 4 * GIB);
+    assertThat(verdict(counts, ON_STANDALONE))
+        .isEqualTo(
+            "80 % of the remote bytes (4.0 GiB of 5.0 GiB) were staged by their owners, whose"
+                + " budget of registered bytes was full: set spark.shuffle.rdma.maxRegisteredBytes to"
+                + " 1664m more than the executors' first lines say may be registered");
+    assertThat(verdict(counts, new MemoryAdvice(GIB, null, 5)))
+        .endsWith("set spark.shuffle.rdma.maxRegisteredBytes=2688m");
+    ExecutorMemory.Overhead overhead =
+        new ExecutorMemory.Overhead(GIB, "spark.executor.memoryOverhead");
+    assertThat(verdict(counts, new MemoryAdvice(null, overhead, 5)))
+        .endsWith("set spark.executor.memoryOverhead=4352m");
+    assertThat(verdict(counts, new MemoryAdvice(GIB, overhead, 5)))
+        .endsWith("set spark.shuffle.rdma.maxRegisteredBytes=2688m, and"
+            + " spark.executor.memoryOverhead to at least that");
+  }
+}

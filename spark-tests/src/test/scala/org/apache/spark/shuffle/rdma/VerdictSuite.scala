@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.apache.spark.shuffle.rdma
+
+import org.scalatest.funsuite.AnyFunSuite
+
+/** What the driver says of a stage that had trouble, and what to change. Each trouble is real. */
+final class VerdictSuite extends AnyFunSuite {
+  private def fault(rule: String) = "spark.executorEnv.SOFTVERBS_FAULT" -> rule
+
+  /** The verdicts on a job of 4 MiB, half of which is remote. */
+  private def verdicts(settings: (String, String)*): Seq[String] = {
+    val said = new Said
+    val cluster = RdmaCluster.start(settings: _*)
+    try
+      said.during {
+        assert(Jobs.records(Jobs.randomBytes(cluster.context, 1)) == 2 * 2048)
+        cluster.context.listenerBus.waitUntilEmpty()
+      }
+    finally cluster.stop()
+    said.lines.filter(_.startsWith("INFO Stage "))
+  }
+
+  private def assertOne(verdicts: Seq[String], parts: String*): Unit = {
+    assert(verdicts.size == 1)
+    parts.foreach(part => assert(verdicts.head.contains(part)))
+  }
+
+  test("nothing is said of a stage whose blocks come by READs of registered outputs") {
+    assert(verdicts().isEmpty)
+  }
+
+  test("a budget that is too small is named, with one that is not") {
+    assertOne(
+      verdicts("spark.shuffle.rdma.maxRegisteredBytes" -> "4m"),
+      "100 % of the remote bytes (2.0 MiB of 2.0 MiB) were staged by their owners",
+      "set spark.shuffle.rdma.maxRegisteredBytes=68m")
+    assert(verdicts("spark.shuffle.rdma.maxRegisteredBytes" -> "68m").isEmpty)
+  }
+
+  test("outputs that nobody stages are named") {
+    assertOne(
+      verdicts("spark.shuffle.rdma.maxRegisteredBytes" -> "1m", "spark.shuffle.rdma.stagingBytes" -> "0"),
+      "100 % of the remote bytes (2.0 MiB of 2.0 MiB) came by TCP",
+      "because their map outputs have no location")
+  }
+
+  test("peers that do not answer are named") {
+    assertOne(
+      verdicts(fault("link:refuse,count=all")),
+      "100 % of the remote bytes (2.0 MiB of 2.0 MiB) came by TCP",
+      "because the RDMA addresses of their executors did not answer",
+      "look at routes and firewalls")
+  }
+
+  test("READs that fail are named") {
+    assertOne(
+      verdicts(fault("read:status=REM_OP_ERR,remote,min_length=70000,count=all")),
+      "came by TCP",
+      "because READs failed or came to a halt",
+      "look at their links")
+  }
+}
