@@ -5,6 +5,7 @@
 # come by RDMA, and in no sample, ten a second, may the kernel count more pinned or registered memory of an executor than
 # its budget. With on-demand paging the outputs are registered, but not pinned; where the kernel has none, the executors
 # must say so.
+# shellcheck disable=SC2016 # conditions are evaluated by check
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

@@ -11,7 +11,7 @@ check() {
     echo "PASS $1"
   else
     echo "FAIL $1"
-    sed 's/^/    /' <<<"$output"
+    echo "    ${output//$'\n'/$'\n'    }"
     failed=1
   fi
 }
