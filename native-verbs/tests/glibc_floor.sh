@@ -5,7 +5,7 @@ set -eu
 floor=2.28
 failed=0
 for library; do
-  symbols=$(objdump -T "$library")
+  symbols=$("${OBJDUMP:-objdump}" -T "$library")
   newest=$(printf '%s\n' "$symbols" | grep -o 'GLIBC_[0-9][0-9.]*' | sed 's/GLIBC_//' | sort -Vu | tail -n 1)
   if [ -z "$newest" ]; then
     failed=1
