@@ -123,8 +123,9 @@ public final class Connection {
    * until then; the caller keeps its own hold. If it throws, nothing was posted and the completion
    * will not be told.
    *
-   * @throws TimeoutException if the queue had no room until the deadline: that of one caller, who may
-   *     have spent it elsewhere, so it says nothing about the connection
+   * @throws TimeoutException if nothing was posted before the deadline, for example because the queue had
+   *     no room: it is that of one caller, who may have spent it elsewhere, so it says nothing about the
+   *     connection
    */
   public void post(
       List<Read> reads, RegisteredBuffer sink, ReadCompletion completion, Deadline deadline)
@@ -166,6 +167,10 @@ public final class Connection {
       if (!isOpen()) {
         budget.release(size);
         throw brokenException();
+      }
+      if (deadline.expired()) { // a thread that waits may run again long after its deadline
+        budget.release(size);
+        throw new TimeoutException("no READ from " + peer + " could be posted in time");
       }
       postLocked(reads, list);
     } finally {

@@ -2,6 +2,7 @@
 package org.shufflerdma.fetch;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.util.ArrayList;
@@ -9,6 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -123,6 +125,22 @@ class DescriptorLeaseTest extends FetcherScene {
         });
     assertThat(listener.await().failures).isEqualTo(Map.of(0L, TcpReason.WITHDRAWN));
     assertThat(reader.stats().reconnects.sum()).as("broken connections").isZero();
+  }
+
+  /** Whoever waits for room may run again long after that, when there is room. */
+  @Test
+  void noReadIsPostedAfterItsDeadlineThoughThereIsRoom() throws Exception {
+    TestMapOutput output = publish(1, 1000);
+    Connection connection = reader.connections().connect(peer, null, Deadline.afterMs(20_000));
+    RegisteredBuffer sink = reader.buffers().acquire(64, Deadline.afterMs(5_000));
+    List<Read> reads = List.of(readOf(output));
+    assertThatThrownBy(
+            () -> connection.post(reads, sink, new AwaitedCompletion(), Deadline.afterMs(0)))
+        .isInstanceOf(TimeoutException.class);
+    AwaitedCompletion completion = new AwaitedCompletion();
+    connection.post(reads, sink, completion, Deadline.afterMs(5_000));
+    assertThat(completion.await(Deadline.afterMs(5_000))).isNull();
+    sink.release();
   }
 
   private static Read readOf(TestMapOutput output) {
