@@ -20,7 +20,7 @@ final class DeadPeer {
   static final String NAME = "dead peer";
 
   private static final int READ_BYTES = 4096;
-  private static final long LEAST_NS = TimeUnit.SECONDS.toNanos(1);
+  private static final long LEAST_NS = TimeUnit.SECONDS.toNanos(10);
   private static final long LONGEST_NS = TimeUnit.SECONDS.toNanos(120);
 
   private DeadPeer() {}
