@@ -28,9 +28,10 @@ class TallyTest {
     first.save();
     Tally second = open(1, "abc");
     second.add("faults", 4);
+    second.add("orphan", 2);
     second.add("spark_failure", 1);
     assertThat(second.summary())
-        .isEqualTo("faults: 7 injected faults, 0 terasorts (0 killed in reduce), 0 cancels,"
+        .isEqualTo("faults: 7 injected faults, 2 orphaned reads, 0 terasorts (0 killed in reduce), 0 cancels,"
             + " 0 shuffles: 0 wrong, 0 hung, 0 leaked, 1 ended in Spark's own failure");
     assertThat(second.isClean()).isTrue();
   }
