@@ -23,6 +23,8 @@ import org.shufflerdma.verbs.MemlockLimit;
  *     resident, those of mapped files included, as YARN does (ProcfsBasedProcessTree)
  * @param inFlightBytes what Spark lets all tasks of the executor fetch at a time, and the largest
  *     block that it fetches to memory
+ * @param neighbours how many executors the host's cores are enough for, this one included; they
+ *     share the host's memory
  */
 public record ExecutorMemory(
     MemlockLimit memlock,
@@ -31,7 +33,8 @@ public record ExecutorMemory(
     long heapBytes,
     @Nullable Overhead overhead,
     boolean residentCounts,
-    long inFlightBytes) {
+    long inFlightBytes,
+    int neighbours) {
   /**
    * Memory beside the heap.
    *
@@ -52,7 +55,8 @@ public record ExecutorMemory(
    * Spark's defaults.
    */
   static ExecutorMemory withoutSpark() {
-    return of(0, null, false, Runtime.getRuntime().availableProcessors() * IN_FLIGHT_DEFAULT_BYTES);
+    long inFlightBytes = Runtime.getRuntime().availableProcessors() * IN_FLIGHT_DEFAULT_BYTES;
+    return of(0, null, false, inFlightBytes, 1);
   }
 
   /**
@@ -60,7 +64,11 @@ public record ExecutorMemory(
    * Spark.
    */
   public static ExecutorMemory of(
-      long offHeapBytes, @Nullable Overhead overhead, boolean residentCounts, long inFlightBytes) {
+      long offHeapBytes,
+      @Nullable Overhead overhead,
+      boolean residentCounts,
+      long inFlightBytes,
+      int neighbours) {
     long containerBytes =
         ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getTotalMemorySize();
     return new ExecutorMemory(
@@ -70,7 +78,13 @@ public record ExecutorMemory(
         Runtime.getRuntime().maxMemory() + offHeapBytes,
         overhead,
         residentCounts,
-        inFlightBytes);
+        inFlightBytes,
+        neighbours);
+  }
+
+  /** Returns how many executors like this one the host's cores and memory are enough for. */
+  int executorsOnHost() {
+    return (int) Math.max(1, Math.min(neighbours, hostBytes / heapBytes));
   }
 
   boolean isInContainer() {

@@ -87,8 +87,11 @@ public record MemoryPlan(long outputBytes, long stagingBytes, long poolBytes, St
           "half of " + overhead.key() + ", which is " + text(overhead.bytes())));
     }
     if (limits.isEmpty()) {
-      limits.add(
-          new Limit(memory.hostBytes() / 4, "a quarter of the host's " + text(memory.hostBytes())));
+      int executors = memory.executorsOnHost();
+      limits.add(new Limit(
+          memory.hostBytes() / 4 / executors,
+          "a quarter of the host's " + text(memory.hostBytes())
+              + (executors == 1 ? "" : ", shared by " + executors + " executors")));
     }
     return least(limits);
   }

@@ -17,7 +17,7 @@ class MemoryPlanTest {
   private static final MemlockLimit UNLIMITED =
       new MemlockLimit(Long.MAX_VALUE, Long.MAX_VALUE, false);
   private static final ExecutorMemory HOST =
-      new ExecutorMemory(UNLIMITED, 64 * GIB, 64 * GIB, 8 * GIB, null, false, 400 * MIB);
+      new ExecutorMemory(UNLIMITED, 64 * GIB, 64 * GIB, 8 * GIB, null, false, 400 * MIB, 1);
 
   @BeforeAll
   static void loadTheLibraryThatReadsTheLimitOfLockedMemory() throws Exception {
@@ -34,7 +34,14 @@ class MemoryPlanTest {
 
   private static ExecutorMemory inContainer(long containerBytes) {
     return new ExecutorMemory(
-        HOST.memlock(), containerBytes, HOST.hostBytes(), HOST.heapBytes(), null, false, 400 * MIB);
+        HOST.memlock(),
+        containerBytes,
+        HOST.hostBytes(),
+        HOST.heapBytes(),
+        null,
+        false,
+        400 * MIB,
+        1);
   }
 
   private static ExecutorMemory withOverhead(long overheadBytes) {
@@ -53,7 +60,8 @@ class MemoryPlanTest {
         HOST.heapBytes(),
         new ExecutorMemory.Overhead(overheadBytes, "app.memoryOverhead"),
         residentCounts,
-        400 * MIB);
+        400 * MIB,
+        1);
   }
 
   private static ExecutorMemory lockable(long bytes) {
@@ -64,7 +72,20 @@ class MemoryPlanTest {
         HOST.heapBytes(),
         null,
         false,
-        400 * MIB);
+        400 * MIB,
+        1);
+  }
+
+  private static ExecutorMemory besideOthers(int neighbours) {
+    return new ExecutorMemory(
+        HOST.memlock(),
+        HOST.containerBytes(),
+        HOST.hostBytes(),
+        HOST.heapBytes(),
+        null,
+        false,
+        400 * MIB,
+        neighbours);
   }
 
   private static void assertAll(MemoryPlan plan, long bytes, String reason) {
@@ -116,6 +137,15 @@ class MemoryPlanTest {
   @Test
   void withoutLimitItIsAQuarterOfTheHost() {
     assertAll(MemoryPlan.of(settings(), HOST, true), 16 * GIB, "a quarter of the host's 64 GiB");
+  }
+
+  @Test
+  void executorsForWhichCoresAndMemoryAreEnoughShareTheQuarter() {
+    assertAll(MemoryPlan.of(settings(), besideOthers(4), true), 4 * GIB, "shared by 4 executors");
+    assertAll(
+        MemoryPlan.of(settings(), besideOthers(40), true),
+        2 * GIB,
+        "a quarter of the host's 64 GiB, shared by 8 executors");
   }
 
   @Test

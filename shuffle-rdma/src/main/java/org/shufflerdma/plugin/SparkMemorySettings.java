@@ -21,7 +21,27 @@ final class SparkMemorySettings {
   /** Returns the memory of this executor. */
   static ExecutorMemory memory(SparkConf conf) {
     return ExecutorMemory.of(
-        offHeapBytes(conf), overhead(conf), isOnYarn(conf), inFlightBytes(conf));
+        offHeapBytes(conf),
+        overhead(conf),
+        isOnYarn(conf),
+        inFlightBytes(conf),
+        neighbours(conf, Runtime.getRuntime().availableProcessors()));
+  }
+
+  /**
+   * Returns how many executors of this size the cores of a host are enough for. Only a standalone
+   * cluster is asked: elsewhere an executor has a share of its own. Without {@code
+   * spark.executor.cores} an executor there takes all cores that the application may have, and
+   * {@code spark.cores.max} leaves the rest to other applications (Master.scheduleExecutorsOnWorkers).
+   */
+  static int neighbours(SparkConf conf, int cores) {
+    if (!conf.get("spark.master", "").startsWith("spark://")) {
+      return 1;
+    }
+    if (conf.contains(package$.MODULE$.EXECUTOR_CORES())) {
+      return Math.max(1, cores / (int) conf.get(package$.MODULE$.EXECUTOR_CORES()));
+    }
+    return conf.contains(package$.MODULE$.CORES_MAX()) ? cores : 1;
   }
 
   private static long offHeapBytes(SparkConf conf) {
