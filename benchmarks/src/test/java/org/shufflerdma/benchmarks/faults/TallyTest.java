@@ -31,8 +31,9 @@ class TallyTest {
     second.add("orphan", 2);
     second.add("spark_failure", 1);
     assertThat(second.summary())
-        .isEqualTo("faults: 7 injected faults, 2 orphaned reads, 0 terasorts (0 killed in reduce), 0 cancels,"
-            + " 0 shuffles: 0 wrong, 0 hung, 0 leaked, 1 ended in Spark's own failure");
+        .isEqualTo(
+            "faults: 7 injected faults, 2 orphaned reads, 0 terasorts (0 killed in reduce), 0 cancels,"
+                + " 0 shuffles: 0 wrong, 0 hung, 0 leaked, 1 ended in Spark's own failure");
     assertThat(second.isClean()).isTrue();
   }
 

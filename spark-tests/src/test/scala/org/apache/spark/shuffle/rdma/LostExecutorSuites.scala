@@ -173,7 +173,7 @@ final class PushMergeSuite
         "spark.serializer" -> "org.apache.spark.serializer.KryoSerializer",
         "spark.shuffle.push.enabled" -> "true",
         "spark.shuffle.push.minShuffleSizeToWait" -> "0",
-        "spark.shuffle.push.finalize.timeout" -> "3s"): _*) {
+        "spark.shuffle.push.finalize.timeout" -> "30s"): _*) {
   test("blocks that were pushed and merged go their own way") {
     val (result, traffic) = cluster.watched(Jobs.groupByKey)
     assert(result == RdmaJobsByHand.groupByKey)
