@@ -27,7 +27,8 @@ check "the default RoCE version is 2" "grep -x 'RoCE v2' $config/rdma_cm/rxe0/po
 check "it can be set" "echo 'RoCE v2' > $config/rdma_cm/rxe0/ports/1/default_roce_mode"
 check "the type of service can be set" \
   "echo 104 > $config/rdma_cm/rxe0/ports/1/default_roce_tos && grep -x 104 $config/rdma_cm/rxe0/ports/1/default_roce_tos"
-check "GIDs have types" "cat $port/gid_attrs/types/* 2>/dev/null | grep -q 'RoCE v2'"
+# Reading the type of an unused index fails.
+check "GIDs have types" "{ cat $port/gid_attrs/types/* 2>/dev/null || true; } | grep 'RoCE v2'"
 check "rdma link shows the port" "rdma link show rxe0/1 | grep -q 'state ACTIVE'"
 check "the RDMA MTU follows the interface's" \
   "ip link set eth0 mtu 1500 && rdma link show rxe0/1 && ibv_devinfo -d rxe0 | grep 'active_mtu.*1024' &&

@@ -32,12 +32,13 @@ record TeraSortOptions(
       values.put(arguments[i], arguments[i + 1]);
     }
     String json = values.remove("--json");
+    String orphaned = values.remove("--orphaned");
     TeraSortOptions options = new TeraSortOptions(
         Long.parseLong(take(values, "--records")),
         Integer.parseInt(take(values, "--maps")),
         Integer.parseInt(take(values, "--reduces")),
         ShuffleKind.parse(take(values, "--shuffle")),
-        Orphans.parse(take(values, "--orphaned")),
+        orphaned == null ? Orphans.NONE : Orphans.parse(orphaned),
         take(values, "--device"),
         take(values, "--dir"),
         json == null ? null : Path.of(json));
