@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: budget.sh [on-demand]
 # Runs in a guest of bin/rxe: a TeraSort on rxe0 that shuffles five times what its executors may register. All blocks must
-# come by RDMA, and in no sample, ten a second, may the kernel count more pinned or registered memory of an executor than
-# its budget. With on-demand paging the outputs are registered, but not pinned; where the kernel has none, the executors
-# must say so.
+# come by RDMA, and in no sample, ten a second, may the kernel count more pinned memory of an executor than its budget, or
+# more registered memory of all executors than their budgets. With on-demand paging the outputs are registered, but not
+# pinned; where the kernel has none, the executors must say so.
 # shellcheck disable=SC2016 # conditions are evaluated by check
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
@@ -16,18 +16,15 @@ budget_kib=2048 times=5 executors=2 work=/tmp/budget failed=0 paging=${1:-pinned
 # Prints the pids of the executors.
 executor_pids() { pgrep -f '^[^ ]*java .*CoarseGrainedExecutorBackend' || true; }
 
-# sample: Adds a line for each executor to the samples: pid, pinned KiB, registered KiB by the count of rdma_core.
+# sample: Adds a line for each executor to the samples: pid, pinned KiB, and the KiB that are registered on rxe0 by all of
+# them, because the kernel names the thread that registered a region and not its process.
 sample() {
-  local pid name value pinned regions
-  regions=$(rdma resource show mr)
+  local pid name value pinned registered
+  registered=$(rdma resource show mr | awk '{ for (i = 1; i < NF; i++) if ($i == "mrlen") sum += $(i + 1) } END { printf "%d", sum / 1024 }')
   for pid in $(executor_pids); do
     pinned=''
     while read -r name value _; do [ "$name" != VmPin: ] || pinned=$value; done 2>/dev/null <"/proc/$pid/status" || true
-    [ -z "$pinned" ] || echo "$pid $pinned $(awk -v "pid=$pid" '
-      { bytes = owner = 0
-        for (i = 1; i < NF; i++) { if ($i == "mrlen") bytes = $(i + 1); if ($i == "pid") owner = $(i + 1) }
-        if (owner == pid) sum += bytes }
-      END { printf "%d", sum / 1024 }' <<<"$regions")" >>"$work/samples"
+    [ -z "$pinned" ] || echo "$pid $pinned $registered" >>"$work/samples"
   done
 }
 
@@ -53,7 +50,7 @@ launcher_command org.apache.spark.deploy.SparkSubmit --master "local-cluster[$ex
   --conf "spark.shuffle.rdma.onDemand=$([ "$paging" = pinned ] && echo false || echo true)" \
   --conf spark.shuffle.rdma.connectTimeout=60s --conf spark.shuffle.rdma.peerLostTimeout=60s \
   --jars "$EXAMPLES_JAR,$PLUGIN_JAR" --class org.shufflerdma.benchmarks.terasort.TeraSort "$BENCHMARKS_JAR" \
-  --records $((executors * budget_kib * 1024 * times / 100)) --maps 16 --reduces 8 --shuffle rdma --device rxe0 --dir "file://$work/sort"
+  --records $((executors * budget_kib * 1024 * times / 100)) --maps 40 --reduces 8 --shuffle rdma --device rxe0 --dir "file://$work/sort"
 : >"$work/samples"
 SPARK_LOCAL_IP=$RXE_ADDRESS SPARK_LOCAL_DIRS=$work/local "${command[@]}" >"$work/out" 2>"$work/err" &
 job=$! status=0
@@ -71,9 +68,11 @@ check "$count samples of executors" '[ "$count" -ge 20 ]'
 check "at most $pinned KiB of an executor were pinned, of $budget_kib" '[ "$pinned" -gt 0 ] && [ "$pinned" -le "$budget_kib" ]'
 refused=$(cat "$SPARK_HOME"/work/app-*/*/stderr | grep -c 'Map outputs are pinned, although spark.shuffle.rdma.onDemand is true: ') || true
 if [ "$paging" = pinned ] || [ "$refused" != 0 ]; then
-  check "at most $registered KiB of an executor were registered, of $budget_kib" '[ "$registered" -gt 0 ] && [ "$registered" -le "$budget_kib" ]'
+  check "at most $registered KiB of all executors were registered, of $((executors * budget_kib))" \
+    '[ "$registered" -gt 0 ] && [ "$registered" -le $((executors * budget_kib)) ]'
 else
-  check "$registered KiB of an executor were registered, though only $budget_kib may be pinned" '[ "$registered" -gt $((2 * budget_kib)) ]'
+  check "$registered KiB of all executors were registered, though only $((executors * budget_kib)) may be pinned" \
+    '[ "$registered" -gt $((2 * executors * budget_kib)) ]'
 fi
 if [ "$paging" != pinned ]; then
   case $RXE_KERNEL in
