@@ -28,6 +28,8 @@ import org.shufflerdma.crypto.HmacSha256;
  *   | version| code  | 0 (2)         | server nonce|
  * </pre>
  *
+ * Every version has a rejection of at least 20 bytes that begins with its own number, which is never 0, so that
+ * either side learns that the versions differ.
  * The port is that of the server's TCP listener for control connections (see the package {@code staging}),
  * or 0 if it has none. Both MACs are HMAC-SHA256 under a key derived from the application's secret and id. They cover
  * the role, the server's executor id, and every byte of the message before the MAC; the reply's
@@ -138,8 +140,11 @@ final class Handshake {
   }
 
   static Rejection readRejection(byte[] rejection) {
-    if (rejection.length < REJECTION_BYTES || rejection[0] != VERSION) {
+    if (rejection.length < REJECTION_BYTES || rejection[0] == 0) {
       return new Rejection(PeerFailure.REFUSED, new Nonce(0, 0));
+    }
+    if (rejection[0] != VERSION) {
+      return new Rejection(PeerFailure.VERSION, new Nonce(0, 0));
     }
     ByteBuffer in = ByteBuffer.wrap(rejection);
     in.position(4);

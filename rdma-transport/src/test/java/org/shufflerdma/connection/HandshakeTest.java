@@ -120,6 +120,13 @@ class HandshakeTest {
   }
 
   @Test
+  void aRejectionOfAnotherVersionSaysThatTheVersionsDiffer() {
+    byte[] rejection = padded(Handshake.rejection(PeerFailure.SECRET, BOOT_NONCE));
+    rejection[0]++;
+    assertThat(Handshake.readRejection(rejection).reason()).isEqualTo(PeerFailure.VERSION);
+  }
+
+  @Test
   void foreignPrivateDataIsAnUnknownRejection() {
     assertThat(Handshake.readRejection(new byte[148]).reason()).isEqualTo(PeerFailure.REFUSED);
     assertThat(Handshake.readRejection(new byte[0]).reason()).isEqualTo(PeerFailure.REFUSED);
