@@ -22,6 +22,7 @@ final class ExecutorClassPath {
 
   private static final String EXTRA = "spark.executor.extraClassPath";
   private static final String DRIVER_EXTRA = "spark.driver.extraClassPath";
+  private static final String GROUP = "org.shufflerdma_";
 
   private ExecutorClassPath() {}
 
@@ -124,7 +125,18 @@ final class ExecutorClassPath {
 
   private static boolean names(String classPath, Path jar) {
     return Arrays.stream(classPath.split(":"))
-        .anyMatch(entry -> jar.getFileName().equals(Path.of(entry).getFileName()));
+        .map(Path::of)
+        .anyMatch(entry -> jar.getFileName().equals(entry.getFileName())
+            || (entry.getParent() != null && plainName(jar).equals(plainName(entry))));
+  }
+
+  /**
+   * Returns the name of the jar in a Maven repository. {@code --packages} adds the group to its copy, which
+   * is what a working folder has; elsewhere on a host the jar may have either name.
+   */
+  private static String plainName(Path jar) {
+    String name = String.valueOf(jar.getFileName());
+    return name.startsWith(GROUP) ? name.substring(GROUP.length()) : name;
   }
 
   /** Not where a container image, or an archive of the user's, brings Spark to the executors. */

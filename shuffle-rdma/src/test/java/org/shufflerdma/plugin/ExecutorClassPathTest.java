@@ -68,6 +68,22 @@ class ExecutorClassPathTest {
     assertThat(judge(master, setting, "")).isEqualTo(new Finding(Verdict.GOOD, ""));
   }
 
+  @Test
+  void theNameThatPackagesGivesTheJarMattersInWorkingFoldersOnly() {
+    Path jar = Path.of("/home/me/.ivy2/jars/org.shufflerdma_shuffle-rdma-1.0.jar");
+    assertThat(judgeJar("spark://host:7077", "/opt/shuffle-rdma-1.0.jar", jar))
+        .isEqualTo(Verdict.GOOD);
+    assertThat(judgeJar("yarn", "org.shufflerdma_shuffle-rdma-1.0.jar", jar))
+        .isEqualTo(Verdict.GOOD);
+    assertThat(judgeJar("yarn", "shuffle-rdma-1.0.jar", jar)).isEqualTo(Verdict.DOUBTFUL);
+  }
+
+  private static Verdict judgeJar(String master, String extraClassPath, Path jar) {
+    Map<String, String> settings = Map.of("spark.master", master, EXTRA, extraClassPath);
+    return ExecutorClassPath.judge(key -> settings.getOrDefault(key, ""), jar, "")
+        .verdict();
+  }
+
   @ParameterizedTest
   @CsvSource({
     "k8s://https://host,",
