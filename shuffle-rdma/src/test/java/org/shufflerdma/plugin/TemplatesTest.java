@@ -61,9 +61,31 @@ class TemplatesTest {
   }
 
   @Test
-  void thePodTemplateIsAPodWithADeviceThatMayLockMemory() throws IOException {
-    Map<String, Object> pod = new Yaml().load(Files.readString(CONF.resolve("executor-pod.yaml")));
+  void thePodTemplateKeepsToTheSchemaOfKubernetesAlsoWithItsCommentedLines() throws IOException {
+    KubernetesSchema schema = KubernetesSchema.load();
+    String template = Files.readString(CONF.resolve("executor-pod.yaml"));
+    Map<String, Object> pod = new Yaml().load(template);
     assertThat(pod).containsEntry("kind", "Pod").containsEntry("apiVersion", "v1");
-    assertThat(pod.get("spec")).asString().contains("add=[IPC_LOCK]", "limits={rdma/");
+    assertThat(pod.get("spec")).asString().contains("limits={rdma/").doesNotContain("IPC_LOCK");
+    assertThat(schema.violations(pod, "Pod")).isEmpty();
+
+    Map<String, Object> whole =
+        new Yaml().load(template.replaceAll("(?m)^( +)# ( *\\w+:( \\S+)?)$", "$1$2"));
+    assertThat(whole.get("spec"))
+        .asString()
+        .contains("hostNetwork=true", "runAsUser=0, capabilities={add=[IPC_LOCK]}");
+    assertThat(schema.violations(whole, "Pod")).isEmpty();
+  }
+
+  @Test
+  void theSchemaOfKubernetesRefusesWhatAPodDoesNotHave() throws IOException {
+    KubernetesSchema schema = KubernetesSchema.load();
+    Map<String, Object> pod =
+        new Yaml().load("spec: {hostNetwork: 7, hostnetwork: true, containers: [{image: [a]}]}");
+    assertThat(schema.violations(pod, "Pod"))
+        .containsExactlyInAnyOrder(
+            "Pod.spec.hostNetwork is no boolean",
+            "Pod.spec.hostnetwork is not in the schema",
+            "Pod.spec.containers[0].image is no string");
   }
 }
