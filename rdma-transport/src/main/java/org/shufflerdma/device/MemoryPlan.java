@@ -110,13 +110,18 @@ public record MemoryPlan(long outputBytes, long stagingBytes, long poolBytes, St
     return new Limit(Math.max(LEAST_BYTES, least.bytes()), least.reason());
   }
 
+  /** Returns the most bytes that may be registered, which is the sum of the parts. */
+  public long maxRegisteredBytes() {
+    return outputBytes + stagingBytes + poolBytes;
+  }
+
   /** Returns the text for the log. */
   @Override
   public String toString() {
     return ("%s may be registered (%s): %s of map outputs and descriptors, %s for staging others,"
             + " %s of fetch buffers")
         .formatted(
-            text(outputBytes + stagingBytes + poolBytes),
+            text(maxRegisteredBytes()),
             reason,
             text(outputBytes),
             text(stagingBytes),

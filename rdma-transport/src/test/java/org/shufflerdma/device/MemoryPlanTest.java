@@ -89,7 +89,7 @@ class MemoryPlanTest {
   }
 
   private static void assertAll(MemoryPlan plan, long bytes, String reason) {
-    assertThat(plan.outputBytes() + plan.stagingBytes() + plan.poolBytes()).isEqualTo(bytes);
+    assertThat(plan.maxRegisteredBytes()).isEqualTo(bytes);
     assertThat(plan.toString()).contains(reason);
   }
 

@@ -44,6 +44,7 @@ final class ExecutorCounts {
     RETRIES("shuffle.rdma.retries"),
     REGISTERED_BYTES("shuffle.rdma.registeredBytes"),
     PINNED_BYTES("shuffle.rdma.pinnedBytes"),
+    MAX_REGISTERED_BYTES("shuffle.rdma.maxRegisteredBytes"),
     PUBLISHED("shuffle.rdma.outputs.published"),
     DELETED_BYTES("shuffle.rdma.outputs.deletedBytes"),
     OUTPUT_BYTES("shuffle.rdma.outputs.registeredBytes"),
@@ -85,6 +86,7 @@ final class ExecutorCounts {
         case RETRIES -> fetches.retries.sum();
         case REGISTERED_BYTES -> rdma.registeredBytes();
         case PINNED_BYTES -> rdma.pinnedBytes();
+        case MAX_REGISTERED_BYTES -> rdma.plan().maxRegisteredBytes();
         case PUBLISHED -> outputs.published();
         case DELETED_BYTES -> outputs.deletedBytes();
         case OUTPUT_BYTES -> outputs.registeredBytes();
