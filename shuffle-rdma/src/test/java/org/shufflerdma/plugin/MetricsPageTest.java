@@ -7,8 +7,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.shufflerdma.DocsPage;
@@ -56,6 +59,21 @@ class MetricsPageTest {
         .containsExactlyElementsOf(Stream.of(TcpReason.values())
             .map(reason -> "* `" + reason.publicName() + "`")
             .toList());
+  }
+
+  /** bin/monitoring also runs the queries; a name that no executor has would make a graph without a line. */
+  @Test
+  void theDashboardAndTheAlertsNameCountersOnly() throws IOException {
+    Set<String> known = new HashSet<>(Set.of(
+        "shuffle_rdma_fallback", // with the label "reason"
+        "shuffle_rdma_outputs_unpublished"));
+    counts().forEach(row -> known.add(row.get(0).replace("`", "").replace('.', '_')));
+    Pattern metric = Pattern.compile("\\bshuffle_rdma_(?!node_service_)\\w+");
+    for (String file : List.of("grafana-dashboard.json", "prometheus-alerts.yml")) {
+      String text = Files.readString(Path.of("../conf", file));
+      Stream<String> names = metric.matcher(text).results().map(MatchResult::group);
+      assertThat(names).as(file).isNotEmpty().isSubsetOf(known);
+    }
   }
 
   @Test
