@@ -46,8 +46,12 @@ public final class VerifyHardware {
     this.progress = progress;
   }
 
-  public static void main(String[] args) {
-    System.exit(run(args, System.out, System.err));
+  public static void main(String[] args) throws IOException, ReflectiveOperationException {
+    if (CarriedLogging.isNeeded()) {
+      CarriedLogging.runMain(VerifyHardware.class, args);
+    } else {
+      System.exit(run(args, System.out, System.err));
+    }
   }
 
   static int run(String[] args, PrintStream out, PrintStream err) {
