@@ -14,14 +14,21 @@ import org.shufflerdma.verbs.ProtectionDomain;
 import org.shufflerdma.verbs.ReadBatch;
 import org.shufflerdma.verbs.WcStatus;
 
-/** Issues READs over one link, several in flight, into a buffer of its own. One thread uses it. */
+/**
+ * Issues READs over one link, several in flight, into a buffer of its own, in which those of many
+ * large READs overlap. One thread uses it.
+ */
 final class Reader implements AutoCloseable {
   static final int CHUNK_BYTES = 1 << 20;
 
   /** A value that is no {@link WcStatus}. */
   static final int NONE = -1;
 
-  private static final int WINDOW = 16;
+  /** The most READs in progress. */
+  static final int WINDOW = 32;
+
+  private static final long SINK_BYTES = 16L << 20;
+  private static final int BULK_WINDOW = 16;
   private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
 
   private final Links.Link link;
@@ -37,7 +44,7 @@ final class Reader implements AutoCloseable {
   }
 
   static Reader open(Links.Link link, ProtectionDomain domain) throws IOException {
-    NativeMemory sink = NativeMemory.allocate((long) WINDOW * CHUNK_BYTES, true);
+    NativeMemory sink = NativeMemory.allocate(SINK_BYTES, true);
     try {
       return new Reader(
           link, sink, domain.register(sink.address(), sink.size(), Access.LOCAL_WRITE));
@@ -53,11 +60,11 @@ final class Reader implements AutoCloseable {
     long posted = 0;
     int inFlight = 0;
     for (int slot = 0; posted < length || inFlight > 0; ) {
-      if (posted < length && inFlight < WINDOW) {
+      if (posted < length && inFlight < BULK_WINDOW) {
         int bytes = (int) Math.min(CHUNK_BYTES, length - posted);
         post(remote, posted, bytes, slot);
         posted += bytes;
-        slot = (slot + 1) % WINDOW;
+        slot = (slot + 1) % BULK_WINDOW;
         inFlight++;
       } else {
         inFlight -= await();
@@ -77,9 +84,9 @@ final class Reader implements AutoCloseable {
     int inFlight = 0;
     boolean more = true;
     for (int slot = 0; more || inFlight > 0; ) {
-      if (more && inFlight < WINDOW) {
+      if (more && inFlight < BULK_WINDOW) {
         post(regions.get(random.nextInt(regions.size())), 0, bytes, slot);
-        slot = (slot + 1) % WINDOW;
+        slot = (slot + 1) % BULK_WINDOW;
         inFlight++;
       } else {
         int completed = await();
@@ -89,6 +96,41 @@ final class Reader implements AutoCloseable {
       }
     }
     return done * 1e9 / (System.nanoTime() - start);
+  }
+
+  /**
+   * Keeps {@code depth} READs of {@code bytes}, from one end of a region to the other and again, in
+   * progress for the time, and waits for the last ones. Returns how long each took from when it was
+   * posted until its completion was seen.
+   */
+  Latencies timed(MemoryRegion remote, int bytes, int depth, long budgetNs) throws IOException {
+    Latencies latencies = new Latencies(bytes);
+    long[] posted = new long[depth];
+    long places = remote.length() / bytes;
+    long place = 0;
+    long start = System.nanoTime();
+    for (int slot = 0; slot < depth; slot++, place++) {
+      posted[slot] = System.nanoTime();
+      post(remote, place % places * bytes, bytes, slot);
+    }
+    boolean more = true;
+    for (int inProgress = depth; inProgress > 0; ) {
+      int completed = await();
+      long now = System.nanoTime();
+      more &= now - start < budgetNs && !latencies.isFull(depth);
+      for (int i = 0; i < completed; i++) {
+        int slot = (int) completions.wrId(i);
+        latencies.add(now - posted[slot]);
+        if (more) {
+          posted[slot] = System.nanoTime();
+          post(remote, place++ % places * bytes, bytes, slot);
+        } else {
+          inProgress--;
+        }
+      }
+    }
+    latencies.end(System.nanoTime() - start);
+    return latencies;
   }
 
   /** Reads one range and returns a view of the bytes, which is valid until the next READ. */
@@ -111,7 +153,7 @@ final class Reader implements AutoCloseable {
     batch.clear();
     batch.add(
         slot,
-        region.address() + (long) slot * CHUNK_BYTES,
+        region.address() + slot % (SINK_BYTES / bytes) * bytes,
         region.lkey(),
         bytes,
         remote.address() + offset,

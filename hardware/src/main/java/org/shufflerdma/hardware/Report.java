@@ -33,10 +33,13 @@ final class Report {
 
   private record Line(String name, String text) {}
 
+  private record Table(String name, List<String> rows) {}
+
   private final Map<String, String> facts = new LinkedHashMap<>();
   private final List<Finding> findings = new ArrayList<>();
   private final Map<String, Object> measurements = new LinkedHashMap<>();
   private final List<Line> measured = new ArrayList<>();
+  private final List<Table> tables = new ArrayList<>();
   private final List<Line> suggestions = new ArrayList<>();
   private final List<String> notShown = new ArrayList<>();
 
@@ -58,6 +61,15 @@ final class Report {
    */
   void measurement(String name, String line, Map<String, Object> json) {
     measured.add(new Line(name, line));
+    measurements.put(name, json);
+  }
+
+  /**
+   * @param rows what a person reads, headings first
+   * @param json the same for a program
+   */
+  void table(String name, List<String> rows, List<?> json) {
+    tables.add(new Table(name, rows));
     measurements.put(name, json);
   }
 
@@ -91,6 +103,10 @@ final class Report {
     }
     heading(out, "measured: median (least to most)");
     measured.forEach(line -> line(out, line.name(), line.text()));
+    for (Table table : tables) {
+      heading(out, table.name());
+      table.rows().forEach(row -> out.append("  ").append(row.stripTrailing()).append('\n'));
+    }
     heading(out, "suggested settings");
     if (suggestions.isEmpty()) {
       out.append("  none: the defaults fit what was measured\n");

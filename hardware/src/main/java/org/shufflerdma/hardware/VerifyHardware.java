@@ -3,6 +3,7 @@ package org.shufflerdma.hardware;
 
 import java.io.IOException;
 import java.io.PrintStream;
+import java.net.InetAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
@@ -93,7 +94,7 @@ public final class VerifyHardware {
       say("the plugin's own path: connection, handshake, READ of a registered file");
       if (proveThePluginsPath(trial)) {
         Advice advice = new Advice(report, settings);
-        attempt("test file", () -> measure(links, advice, size));
+        attempt("test file", () -> measure(links, trial.address(), advice, size));
         String hardware = trial.hardwareName();
         if (hardware != null) {
           attemptOptional("memory", () -> advice.onMemory(host.memoryBytes()));
@@ -281,7 +282,8 @@ public final class VerifyHardware {
     }
   }
 
-  private void measure(Links links, Advice advice, long size) throws IOException {
+  private void measure(Links links, InetAddress address, Advice advice, long size)
+      throws IOException {
     say("writing a file of " + size / MEBIBYTE + " MiB in " + options.directory());
     try (TestFile file = TestFile.create(options.directory(), size, System.nanoTime())) {
       Bench bench = new Bench(report, links, settings.connection(), file);
@@ -291,10 +293,13 @@ public final class VerifyHardware {
       say("registration");
       Registration registration = new Registration(bench);
       attempt(Registration.NAME, registration::measure);
+      attempt(RegionCost.NAME, () -> RegionCost.measure(bench));
       say("bandwidth");
       attempt(Bandwidth.NAME, () -> Bandwidth.measure(bench));
       say("many regions");
       attempt(ManyRegions.NAME, () -> ManyRegions.measure(bench));
+      say("READs and TCP of several sizes");
+      attempt(Speeds.NAME, () -> Speeds.measure(bench, address));
       attemptOptional(OnDemand.NAME, () -> OnDemand.measure(bench, registration.medianMsPerGib()));
       say("how long a dead peer goes unnoticed (up to minutes)");
       boolean inSoftware = !host.isOfHardware(links.info().name());
@@ -317,6 +322,7 @@ public final class VerifyHardware {
       report.notShown("anything about an RDMA device: this was the software device");
     }
     report.notShown("two hosts: a device that reads from itself uses neither cable nor switch");
+    report.notShown("TCP between hosts: to an address of its own a host sends it past the device");
     report.notShown("congestion: pause frames (PFC) and ECN are listed, not tested");
     report.notShown(
         host.iommuTranslates(device) ? "the IOMMU switched off" : "an IOMMU that is on");

@@ -4,6 +4,7 @@ package org.shufflerdma.hardware;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.shufflerdma.hardware.Report.Verdict;
 
@@ -31,6 +32,26 @@ class ReportTest {
   void textsAreQuotedForPrograms() {
     report.fact("kernel", "\"6.1\"\\\n");
     assertThat(report.json()).contains("\"kernel\": \"\\\"6.1\\\"\\\\\\u000a\"");
+  }
+
+  @Test
+  void tableIsTheSameForPeopleAndPrograms() {
+    report.table("speeds", List.of("size  MB/s", "64 B  7"), List.of(Map.of("mb_per_s", 7)));
+    assertThat(report.text()).contains("speeds\n  size  MB/s\n  64 B  7\n").doesNotContain("{");
+    assertThat(report.json()).contains("\"speeds\": [", "\"mb_per_s\": 7");
+  }
+
+  @Test
+  void latenciesTellPercentilesAndBandwidth() {
+    Latencies latencies = new Latencies(1000);
+    for (int i = 100; i >= 1; i--) {
+      latencies.add(i * 1000L);
+    }
+    latencies.end(1_000_000);
+    assertThat(latencies.us(50)).isEqualTo(50.0);
+    assertThat(latencies.us(99)).isEqualTo(99.0);
+    assertThat(latencies.mbPerS()).isEqualTo(100.0);
+    assertThat(latencies.json()).containsEntry("operations", 100);
   }
 
   @Test

@@ -84,7 +84,11 @@ class VerifyHardwareTest {
             "anonymous_mb_per_s",
             "\"regions\": 10000",
             "\"status\": \"RETRY_EXC_ERR\"",
-            "first_mb_per_s");
+            "first_mb_per_s",
+            "us_per_further_mib",
+            "READ and TCP, by size and by how many are in progress",
+            "\"p99_us\"",
+            "\"depth\": 32");
     assertThat(files).isEmptyDirectory();
   }
 
