@@ -41,16 +41,24 @@ make_ext4() {
   chmod 1777 /mnt/ext4
 }
 
+# address_pattern: Prints an expression for the IP addresses of eth0 and its MAC.
+address_pattern() {
+  { ip -o addr show dev eth0 | awk '{ print $4 }' | cut -d / -f 1; cat /sys/class/net/eth0/address; } | sed 's/\./\\./g' | paste -sd '|'
+}
+
 report_holds_what_it_promises() {
-  local report=$RXE_SHARED/verify-hardware.json dirtied=0
+  local report=$RXE_SHARED/verify-hardware.txt dirtied=0
   expect 0 'everything that the plugin needs is proven' \
     "$ROOT/bin/verify-hardware" --device rxe0 --dir /mnt/ext4 --size 40m --report "$report" --conf "$patience"
   has "$report" '"proven": true' "\"kernel\": \"$RXE_KERNEL\"" '"device": "rxe0"' 'ext4 at /mnt/ext4' 'no DAX' \
     "the kernel's own ib_core" 'libibverbs.so' '"IOMMU": "off' '"port 1": "ACTIVE' \
-    '"interface of port 1": "eth0, MTU 9000' \
+    '"interface of port 1": "eth0, MTU 9000' '"link of port 1": "4: ACTIVE' 'RoCE v2 of IPv4' '(type RoCE v2), MTU 4096' \
+    'default_roce_mode RoCE v2' 'tc/1/traffic_class not readable' 'ECN notification point not readable' \
+    "the canary's right bytes" us_per_further_mib '"depth": 32' '"p99_us"' '"rcvd_pkts": {' \
     register_ms_per_gib register_cpu_s_per_gib deregister_ms_per_gib file_mb_per_s anonymous_mb_per_s \
     '"regions": 10000' '"status": "RETRY_EXC_ERR"' '"status": "no completion"' 'two hosts'
   ! grep -q '"failed"' "$report" || { echo "FAIL something failed"; exit 1; }
+  ! grep -E "$(hostname)|$(address_pattern)" "$report" || { echo "FAIL the report tells a name or address"; exit 1; }
   # Up to Linux 6.1 registration makes every page of the file dirty, later it makes none dirty.
   case $RXE_KERNEL in 5.* | 6.1.*) dirtied=$((40 << 20)) ;; esac
   has "$report" "\"dirtied_bytes\": $dirtied,"
@@ -62,9 +70,14 @@ report_holds_what_it_promises() {
 }
 
 make_ext4
+# The kernel's defaults for RoCE can be read once configfs is mounted and the device has a folder in it.
+modprobe configfs
+mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
+mkdir -p /sys/kernel/config/rdma_cm/rxe0
 report_holds_what_it_promises
 echo "PASS the report of rxe0 on $RXE_KERNEL"
-expect 2 'device mlx5_9 is not present; this host has rxe0' "$ROOT/bin/verify-hardware" --device mlx5_9 --dir /mnt/ext4
+expect 2 'device mlx5_9 is not present; this host has rxe0' "$ROOT/bin/verify-hardware" --device mlx5_9 --dir /mnt/ext4 --report /tmp/wrong.txt
+has /tmp/wrong.txt 'FAILED: device mlx5_9' 'rxe0:1 is 4: ACTIVE'
 echo "PASS a wrong name is refused"
 # User 65534 must reach the build, whose folders may be closed to other users.
 folder=$ROOT
@@ -74,11 +87,13 @@ while [ "$folder" != / ]; do
 done
 ulimit -l 8192
 expect 2 'the limit of locked memory is 8192 KiB' setpriv --reuid 65534 --regid 65534 --clear-groups \
-  "$ROOT/bin/verify-hardware" --device rxe0 --dir /mnt/ext4 --report /tmp/of-nobody.json
+  "$ROOT/bin/verify-hardware" --device rxe0 --dir /mnt/ext4 --report /tmp/of-nobody.txt
+has /tmp/of-nobody.txt 'soft 8192 KiB, hard 8192 KiB; no CAP_IPC_LOCK'
 echo "PASS a small limit of locked memory is refused"
 ip link set eth0 down
-expect 2 'rxe0:1 is 1: DOWN' "$ROOT/bin/verify-hardware" --device rxe0 --dir /mnt/ext4
+expect 2 'rxe0:1 is 1: DOWN' "$ROOT/bin/verify-hardware" --device rxe0 --dir /mnt/ext4 --report /tmp/down.txt
 echo "PASS a port that is down is refused"
 rdma link delete rxe0
-expect 2 'no RDMA device' "$ROOT/bin/verify-hardware" --dir /mnt/ext4
+expect 2 'no RDMA device' "$ROOT/bin/verify-hardware" --dir /mnt/ext4 --report /tmp/without.txt
+has /tmp/without.txt 'RDMA devices             none'
 echo "PASS a host without a device is refused"

@@ -72,18 +72,22 @@ final class PackagedJarIT {
 
   @Test
   void aDeviceIsVerifiedByTheJarAlone(@TempDir Path directory) throws Exception {
-    String report = directory.resolve("report.json").toString();
+    Path report = directory.resolve("report.txt");
     List<String> arguments = List.of(
-        "--device", "soft", "--dir", directory.toString(), "--size", "4m", "--report", report);
+        "--device",
+        "soft",
+        "--dir",
+        directory.toString(),
+        "--size",
+        "4m",
+        "--report",
+        report.toString());
     try (Jvm jvm = Jvm.start(
-        Jvm.classPath(JAR),
-        List.of(),
-        Map.of(),
-        mainClass(),
-        arguments.toArray(String[]::new))) {
+        Jvm.classPath(JAR), List.of(), Map.of(), mainClass(), arguments.toArray(String[]::new))) {
       assertThat(jvm.end()).contains("softv0").doesNotContain("SLF4J");
       assertThat(jvm.exitValue()).isZero();
     }
+    assertThat(report).content().contains(JAR.getFileName().toString());
   }
 
   /** Returns what {@code java -jar} runs. */

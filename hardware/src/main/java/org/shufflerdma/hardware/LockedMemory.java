@@ -31,13 +31,6 @@ record LockedMemory(MemlockLimit limit, RdmaSettings settings) {
     }
   }
 
-  String fact() {
-    if (limit.exempt()) {
-      return "no limit (CAP_IPC_LOCK)";
-    }
-    return limit.binds() ? "at most " + limit.softBytes() / 1024 + " KiB" : "no limit";
-  }
-
   /** Compares the limit with what executors lock, which is more than this run does. */
   void judge(Report report, boolean pins) {
     if (!pins) {

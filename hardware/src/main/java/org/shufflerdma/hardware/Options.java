@@ -2,6 +2,7 @@
 package org.shufflerdma.hardware;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
@@ -13,13 +14,15 @@ import java.util.regex.Pattern;
  *
  * @param directory the directory in which the file to be registered is made
  * @param sizeBytes the size of that file
- * @param json the file to which the report goes
+ * @param report the file to which the report goes
  * @param settings the plugin's settings, by key
  */
-record Options(Path directory, long sizeBytes, Path json, Map<String, String> settings) {
+record Options(Path directory, long sizeBytes, Path report, Map<String, String> settings) {
   /** The plugin's prefix of the keys of its settings. */
   static final String PREFIX = "spark.shuffle.rdma.";
 
+  private static final List<String> NAMES =
+      List.of("--device", "--dir", "--size", "--report", "--conf");
   private static final long MEBIBYTE = 1 << 20;
   private static final Pattern SIZE = Pattern.compile("([1-9][0-9]{0,6})([mg])");
 
@@ -28,6 +31,10 @@ record Options(Path directory, long sizeBytes, Path json, Map<String, String> se
     Map<String, String> settings = new TreeMap<>();
     for (int i = 0; i < args.length; i += 2) {
       String option = args[i];
+      if (!NAMES.contains(option)) {
+        throw new RefusedException("unknown option '" + option + "': give "
+            + String.join(", ", NAMES) + ", each with a value");
+      }
       if (i + 1 == args.length) {
         throw new RefusedException(option + " needs a value");
       }
@@ -41,14 +48,13 @@ record Options(Path directory, long sizeBytes, Path json, Map<String, String> se
           settings.put(value.substring(0, equals), value.substring(equals + 1));
         }
         case "--device" -> settings.put(PREFIX + "device", value);
-        case "--dir", "--size", "--report" -> given.put(option, value);
-        default -> throw new RefusedException("unknown option '" + option + "'");
+        default -> given.put(option, value);
       }
     }
     return new Options(
         Path.of(given.getOrDefault("--dir", "/tmp")),
         size(given.getOrDefault("--size", "1g")),
-        Path.of(given.getOrDefault("--report", "verify-hardware.json")),
+        Path.of(given.getOrDefault("--report", "verify-hardware.txt")),
         settings);
   }
 

@@ -125,6 +125,11 @@ final class Report {
     out.append(String.format(Locale.ROOT, "  %-24s %s%n", name, text));
   }
 
+  /** Returns the text, and after it the same as JSON, which begins with the first line "{". */
+  String file() {
+    return text() + "\nthe same for programs, as JSON\n" + json();
+  }
+
   String json() {
     return Json.of(Json.object(
         "proven",

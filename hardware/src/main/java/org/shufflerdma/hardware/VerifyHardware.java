@@ -6,29 +6,24 @@ import java.io.PrintStream;
 import java.net.InetAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.List;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
-import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.device.DeviceTrial;
 import org.shufflerdma.hardware.Report.Verdict;
 import org.shufflerdma.verbs.DeviceInfo;
 import org.shufflerdma.verbs.MemlockLimit;
-import org.shufflerdma.verbs.PortInfo;
-import org.shufflerdma.verbs.PortState;
 import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.verbs.QueuePairAttributes;
 
 /**
  * The program behind bin/verify-hardware: tests whether the plugin can use a device with files of a
- * directory, measures what that costs, and reports it. Exit status 0: proven; 1: not proven; 2: the
- * caller can put something right.
+ * directory, measures what that costs, and writes a report without names and addresses. Exit status
+ * 0: proven; 1: not proven; 2: the caller can put something right, and the report tells of the host
+ * alone, unless the options themselves are wrong.
  */
 public final class VerifyHardware {
+  private static final int REFUSED = 2;
   private static final long MEBIBYTE = 1 << 20;
   private static final long LEAST_BYTES = 4 * MEBIBYTE;
 
@@ -40,6 +35,7 @@ public final class VerifyHardware {
   private final PrintStream progress;
   private final HostFacts host = new HostFacts(Path.of("/"));
   private final Report report = new Report();
+  private final Description description = new Description(report, host);
 
   private VerifyHardware(Options options, RdmaSettings settings, PrintStream progress) {
     this.options = options;
@@ -60,27 +56,45 @@ public final class VerifyHardware {
       Options options = Options.parse(args);
       RdmaSettings settings = RdmaSettings.from(options.settings(), Options.PREFIX);
       VerifyHardware run = new VerifyHardware(options, settings, err);
-      run.verify();
+      run.refuseBadPlaces();
+      int status = run.verifyAndTellRefusal();
       // Whatever happened: what failed is what a bug report needs.
-      out.print(run.report.text());
-      Files.writeString(options.json(), run.report.json());
-      err.println("verify-hardware: the report for a program is " + options.json());
+      Redaction redaction = Redaction.ofThisHost();
+      out.print(redaction.of(run.report.text()));
+      Files.writeString(options.report(), redaction.of(run.report.file()));
+      err.println("verify-hardware: the report, which you can send, is " + options.report());
       err.println("verify-hardware: "
-          + (run.report.proven()
+          + (status == 0
               ? "everything that the plugin needs is proven"
               : "NOT everything that the plugin needs is proven"));
-      return run.report.proven() ? 0 : 1;
+      return status;
     } catch (RefusedException | InvalidSettingException e) {
       err.println("verify-hardware: " + e.getMessage());
-      return 2;
+      return REFUSED;
     } catch (IOException e) {
       err.println("verify-hardware: " + e);
       return 1;
     }
   }
 
+  /** Returns the exit status. A refusal is a finding, too: the report then tells of the host. */
+  private int verifyAndTellRefusal() {
+    attempt("host", () -> description.host(options.directory()));
+    try {
+      verify();
+      return report.proven() ? 0 : 1;
+    } catch (RefusedException e) {
+      progress.println("verify-hardware: " + e.getMessage());
+      report.needed("a device to test", Verdict.FAILED, String.valueOf(e.getMessage()));
+      report.notShown("anything about READs: no test has run");
+      return REFUSED;
+    } catch (IOException e) {
+      report.needed("a device to test", Verdict.FAILED, reason(e));
+      return 1;
+    }
+  }
+
   private void verify() throws IOException, RefusedException {
-    refuseBadPlaces();
     DeviceTrial trial = choose();
     LockedMemory locked = new LockedMemory(MemlockLimit.read(), settings);
     boolean soft = trial.verbs().provider() == Provider.SOFT;
@@ -90,7 +104,8 @@ public final class VerifyHardware {
     }
     Links links = openLinks(trial);
     try {
-      attempt("host and device", () -> describe(trial, links, locked, soft));
+      attempt("device", () -> describe(links.info(), soft));
+      locked.judge(report, !soft);
       say("the plugin's own path: connection, handshake, READ of a registered file");
       if (proveThePluginsPath(trial)) {
         Advice advice = new Advice(report, settings);
@@ -138,18 +153,19 @@ public final class VerifyHardware {
   }
 
   private void refuseBadPlaces() throws RefusedException {
-    Path json = options.json().toAbsolutePath();
-    Path parent = json.getParent();
-    if (Files.isDirectory(json)) {
+    Path file = options.report().toAbsolutePath();
+    Path parent = file.getParent();
+    if (Files.isDirectory(file)) {
       throw new RefusedException(
-          "--report " + options.json() + " is a directory; give the name of a file");
+          "--report " + options.report() + " is a directory; give the name of a file");
     }
-    if (Files.exists(json) && !Files.isWritable(json)) {
-      throw new RefusedException("--report " + options.json() + " exists and you may not write it");
+    if (Files.exists(file) && !Files.isWritable(file)) {
+      throw new RefusedException(
+          "--report " + options.report() + " exists and you may not write it");
     }
     if (parent == null || !Files.isWritable(parent)) {
-      throw new RefusedException(
-          "--report " + options.json() + ": " + parent + " is no directory that you may write to");
+      throw new RefusedException("--report " + options.report() + ": " + parent
+          + " is no directory that you may write to");
     }
     if (!Files.isDirectory(options.directory()) || !Files.isWritable(options.directory())) {
       throw new RefusedException("--dir " + options.directory()
@@ -200,70 +216,11 @@ public final class VerifyHardware {
     }
   }
 
-  private void describe(DeviceTrial trial, Links links, LockedMemory locked, boolean soft)
-      throws IOException {
-    DeviceInfo info = links.info();
-    String name = info.name();
-    HostFacts.Mount mount = host.mountOf(options.directory());
-    report.fact("time", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
-    report.fact("kernel", host.kernel());
-    report.fact("distribution", host.distribution());
-    report.fact("processors", Integer.toString(Runtime.getRuntime().availableProcessors()));
-    report.fact("memory", host.memoryBytes() / MEBIBYTE + " MiB");
-    report.fact("locked memory", locked.fact());
-    report.fact("transparent huge pages", host.hugePages());
-    report.fact("IOMMU", host.iommu());
-    report.fact(
-        "directory",
-        options.directory() + ": " + mount.type() + " at " + mount.point() + " (" + mount.options()
-            + ")" + (mount.dax() ? ", DAX" : ", no DAX"));
-    report.fact("device", soft ? name + ", the software device" : name);
-    report.fact("address", trial.address().getHostAddress());
-    if (!soft) {
-      report.fact("driver", host.driver(name));
-      report.fact("slot", host.slot(name));
-      report.fact("IOMMU of the device", host.iommuOfDevice(name));
-      report.fact("memory core", host.memoryCore());
-      report.fact("libraries", mappedLibraries());
-    }
-    report.fact(
-        "limits",
-        "max_qp_rd_atom " + info.maxQpRdAtom() + ", max_mr " + info.maxMr()
-            + ", max_mr_size " + info.maxMrSize() + ", max_cqe " + info.maxCqe()
-            + ", on-demand paging "
-            + (info.odp() ? "yes" : "no"));
-    for (PortInfo port : info.ports()) {
-      describe(name, port, soft);
-    }
-    boolean active = info.ports().stream().anyMatch(port -> port.state() == PortState.ACTIVE);
-    report.needed(
-        "an active port", active ? Verdict.PROVEN : Verdict.FAILED, "see the ports above");
-    locked.judge(report, !soft);
-  }
-
-  private void describe(String device, PortInfo port, boolean soft) {
-    String gids = port.gids().stream()
-        .map(gid -> gid.index() + "=" + gid.toInetAddress().getHostAddress())
-        .collect(Collectors.joining(", "));
-    report.fact(
-        "port " + port.port(),
-        port.state() + ", " + port.linkLayer() + ", MTU " + port.activeMtuBytes() + ", GIDs "
-            + gids);
-    String netInterface = soft ? "none" : host.interfaceOf(device, port.port());
-    if (!"none".equals(netInterface)) {
-      report.fact(
-          "interface of port " + port.port(),
-          netInterface + ", MTU " + host.interfaceMtu(netInterface) + "; "
-              + FlowControl.of(netInterface));
-    }
-  }
-
-  private static String mappedLibraries() throws IOException {
-    try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
-      return maps.filter(line -> line.contains("/libibverbs.so") || line.contains("/librdmacm.so"))
-          .map(line -> line.substring(line.indexOf('/')))
-          .distinct()
-          .collect(Collectors.joining(", "));
+  private void describe(DeviceInfo info, boolean soft) throws IOException {
+    if (soft) {
+      description.softwareDevice(info);
+    } else {
+      description.hardwareDevice(info);
     }
   }
 
@@ -273,8 +230,8 @@ public final class VerifyHardware {
       report.needed(
           "the plugin's own path",
           Verdict.PROVEN,
-          "a connection to itself with handshake and test READ, and a block of a registered file"
-              + " with the right bytes");
+          "a connection to itself with handshake, the canary's right bytes, and a block of a"
+              + " registered file with the right bytes");
       return true;
     } catch (IOException | RuntimeException e) {
       report.needed("the plugin's own path", Verdict.FAILED, String.valueOf(e.getMessage()));
@@ -287,7 +244,10 @@ public final class VerifyHardware {
     say("writing a file of " + size / MEBIBYTE + " MiB in " + options.directory());
     try (TestFile file = TestFile.create(options.directory(), size, System.nanoTime())) {
       Bench bench = new Bench(report, links, settings.connection(), file);
-      attempt("connection", () -> describe(links.connect(settings.connection()).attributes()));
+      String device = links.info().name();
+      QueuePairAttributes attributes = links.connect(settings.connection()).attributes();
+      description.connection(attributes, device);
+      Counters before = Counters.read(host.root(), device, attributes.port());
       say("READs and compares it");
       attempt(RightBytes.NAME, () -> RightBytes.prove(bench));
       say("registration");
@@ -300,21 +260,13 @@ public final class VerifyHardware {
       attempt(ManyRegions.NAME, () -> ManyRegions.measure(bench));
       say("READs and TCP of several sizes");
       attempt(Speeds.NAME, () -> Speeds.measure(bench, address));
+      Counters.read(host.root(), device, attributes.port()).tellSince(before, report);
       attemptOptional(OnDemand.NAME, () -> OnDemand.measure(bench, registration.medianMsPerGib()));
       say("how long a dead peer goes unnoticed (up to minutes)");
-      boolean inSoftware = !host.isOfHardware(links.info().name());
+      boolean inSoftware = !host.isOfHardware(device);
       attemptOptional(
           DeadPeer.NAME, () -> DeadPeer.measure(bench, inSoftware).ifPresent(advice::onDeadPeer));
     }
-  }
-
-  private void describe(QueuePairAttributes attributes) {
-    report.fact(
-        "connection",
-        "MTU " + attributes.pathMtuBytes() + ", ACK timeout "
-            + Samples.number(ConnectionSettings.ackTimeoutMs(attributes.ackTimeout())) + " ms, "
-            + attributes.retryCount() + " retries, " + attributes.maxRdAtomic()
-            + " READs in progress");
   }
 
   private void sayWhatIsNotShown(String device, boolean soft) throws IOException {

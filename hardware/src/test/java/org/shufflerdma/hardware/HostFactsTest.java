@@ -108,10 +108,57 @@ class HostFactsTest {
   }
 
   @Test
+  void kernelTellsWhetherRegistrationMakesFilesDirty() throws IOException {
+    write("proc/sys/kernel/osrelease", "5.15.0-91-generic\n");
+    assertThat(host().registeredFiles()).contains("makes each page dirty");
+    write("proc/sys/kernel/osrelease", "6.1.0-56-amd64\n");
+    assertThat(host().registeredFiles()).contains("makes each page dirty");
+    write("proc/sys/kernel/osrelease", "6.8.0\n");
+    assertThat(host().registeredFiles()).startsWith("not known of this version");
+    write("proc/sys/kernel/osrelease", "6.12.118\n");
+    assertThat(host().registeredFiles()).contains("leaves the pages clean");
+    write("proc/sys/kernel/osrelease", "7.0.1\n");
+    assertThat(host().registeredFiles()).contains("leaves the pages clean");
+  }
+
+  @Test
+  void limitsOfLockedMemoryAreToldWithWhetherTheyBind() throws IOException {
+    write("proc/self/limits", """
+        Limit                     Soft Limit           Hard Limit           Units
+        Max locked memory         65536                unlimited            bytes
+        """);
+    write("proc/self/status", "Name:\tjava\nCapEff:\t0000000000000000\n");
+    assertThat(host().lockedMemory()).isEqualTo("soft 64 KiB, hard unlimited; no CAP_IPC_LOCK");
+    write("proc/self/status", "Name:\tjava\nCapEff:\t0000000000004000\n");
+    assertThat(host().lockedMemory()).endsWith("; CAP_IPC_LOCK, so that no limit binds");
+  }
+
+  @Test
+  void nodeOfThisThreadIsThatOfItsProcessor() throws IOException {
+    write("sys/devices/system/node/online", "0-1\n");
+    write("proc/self/status", "Cpus_allowed_list:\t0-31\nMems_allowed_list:\t0-1\n");
+    // After the name come the fields from 3 on; the processor is field 39.
+    write("proc/thread-self/stat", "7 (a (b) c) S " + "0 ".repeat(35) + "17 0 0\n");
+    Files.createDirectories(root.resolve("sys/devices/system/cpu/cpu17/node1"));
+    assertThat(host().numa())
+        .isEqualTo("nodes 0-1; this process may use processors 0-31 and memory of nodes 0-1;"
+            + " it runs on node 1");
+  }
+
+  @Test
+  void addressesAmongMountOptionsAreNotTold() {
+    HostFacts.Mount mount =
+        new HostFacts.Mount("/data", "nfs4", "rw,noatime,clientaddr=10.9.8.7,addr=10.9.8.6");
+    assertThat(mount.flags()).isEqualTo("rw,noatime");
+  }
+
+  @Test
   void whatIsNotThereIsUnknown() throws IOException {
     assertThat(host().kernel()).isEqualTo("unknown");
     assertThat(host().devices()).isEmpty();
-    assertThat(host().interfaceOf("mlx5_0", 1)).isEqualTo("none");
+    assertThat(host().registeredFiles()).isEqualTo("unknown");
+    assertThat(host().lockedMemory()).isEqualTo("unknown; no CAP_IPC_LOCK");
+    assertThat(host().numa()).endsWith("runs on node unknown");
     write("proc/self/mounts", "");
     assertThat(host().mountOf(root).type()).isEqualTo("unknown");
   }

@@ -35,8 +35,11 @@ class ReportTest {
   }
 
   @Test
-  void tableIsTheSameForPeopleAndPrograms() {
+  void fileIsTheTextAndThenTheSameForPrograms() {
+    report.fact("kernel", "6.1");
     report.table("speeds", List.of("size  MB/s", "64 B  7"), List.of(Map.of("mb_per_s", 7)));
+    String file = report.file();
+    assertThat(file).startsWith(report.text()).endsWith("\n" + report.json());
     assertThat(report.text()).contains("speeds\n  size  MB/s\n  64 B  7\n").doesNotContain("{");
     assertThat(report.json()).contains("\"speeds\": [", "\"mb_per_s\": 7");
   }

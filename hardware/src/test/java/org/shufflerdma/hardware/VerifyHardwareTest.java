@@ -4,6 +4,7 @@ package org.shufflerdma.hardware;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.net.NetworkInterface;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -67,8 +68,8 @@ class VerifyHardwareTest {
   }
 
   @Test
-  void softwareDeviceIsProvenAndNothingIsLeft() throws Exception {
-    Path report = directory.resolve("report.json");
+  void softwareDeviceIsProvenWithoutAddressesAndNothingIsLeft() throws Exception {
+    Path report = directory.resolve("report.txt");
     Path files = Files.createDirectory(directory.resolve("files"));
     Ended ended = ended(measure("", files, report));
     assertThat(ended.status()).as(ended.said()).isZero();
@@ -88,13 +89,18 @@ class VerifyHardwareTest {
             "us_per_further_mib",
             "READ and TCP, by size and by how many are in progress",
             "\"p99_us\"",
-            "\"depth\": 32");
+            "\"depth\": 32",
+            "registered files",
+            "NUMA");
+    for (String address : addresses()) {
+      assertThat(report).content().doesNotContain(address);
+    }
     assertThat(files).isEmptyDirectory();
   }
 
   @Test
   void failedReadOfManyRegionsIsReportedWithEverythingElse() throws Exception {
-    Path report = directory.resolve("report.json");
+    Path report = directory.resolve("report.txt");
     Path files = Files.createDirectory(directory.resolve("files"));
     // The measurements before it need a third of as many READs, this one thousands a second.
     Ended ended = ended(measure("read:status=REM_ACCESS_ERR,nth=2000", files, report));
@@ -112,7 +118,7 @@ class VerifyHardwareTest {
   @Test
   void signalLeavesNoFile() throws Exception {
     Path files = Files.createDirectory(directory.resolve("files"));
-    Process process = measure("", files, directory.resolve("report.json"));
+    Process process = measure("", files, directory.resolve("report.txt"));
     Path log = directory.resolve("log");
     long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_S);
     while (!Files.readString(log).contains("READs and compares it")) {
@@ -138,9 +144,33 @@ class VerifyHardwareTest {
         "/tmp",
         "--report",
         directory.toString());
-    assertRefused("device nosuch is not present", "--device", "nosuch", "--dir", "/tmp");
     assertRefused(
         "unknown setting spark.shuffle.rdma.devices", "--conf", "spark.shuffle.rdma.devices=a");
+  }
+
+  @Test
+  void hostWithoutTheDeviceIsReportedAllTheSame() throws Exception {
+    Path report = directory.resolve("report.txt");
+    assertRefused(
+        "device nosuch is not present",
+        "--device",
+        "nosuch",
+        "--dir",
+        directory.toString(),
+        "--report",
+        report.toString());
+    assertThat(report)
+        .content()
+        .contains("FAILED: device nosuch is not present", "registered files", "\"proven\": false");
+  }
+
+  /** Returns the addresses of this host that a report must not tell. */
+  private static List<String> addresses() throws IOException {
+    return NetworkInterface.networkInterfaces()
+        .flatMap(NetworkInterface::inetAddresses)
+        .filter(address -> !address.isLoopbackAddress())
+        .map(address -> address.getHostAddress().replaceFirst("%.*", ""))
+        .toList();
   }
 
   private void assertRefused(String reason, String... arguments) throws Exception {
