@@ -22,6 +22,11 @@ public record Deadline(long deadlineNs) {
     return remainingNs() == 0;
   }
 
+  /** Whether it is over at that point in {@link System#nanoTime}. */
+  public boolean isOver(long nowNs) {
+    return deadlineNs - nowNs <= 0;
+  }
+
   public long remainingNs() {
     return Math.max(0, deadlineNs - System.nanoTime());
   }

@@ -123,14 +123,15 @@ public final class Connection {
    * until then; the caller keeps its own hold. If it throws, nothing was posted and the completion
    * will not be told.
    *
+   * @return how many nanoseconds it has waited for room, and for other posts
    * @throws TimeoutException if nothing was posted before the deadline, for example because the queue had
    *     no room: it is that of one caller, who may have spent it elsewhere, so it says nothing about the
    *     connection
    */
-  public void post(
+  public long post(
       List<Read> reads, RegisteredBuffer sink, ReadCompletion completion, Deadline deadline)
       throws NoConnectionException, TimeoutException, InterruptedException {
-    post(reads, sink, completion, true, deadline);
+    return post(reads, sink, completion, true, deadline);
   }
 
   /**
@@ -143,7 +144,7 @@ public final class Connection {
     post(reads, sink, completion, false, deadline);
   }
 
-  private void post(
+  private long post(
       List<Read> reads,
       RegisteredBuffer sink,
       ReadCompletion completion,
@@ -151,54 +152,72 @@ public final class Connection {
       Deadline deadline)
       throws NoConnectionException, TimeoutException, InterruptedException {
     int size = reads.size();
-    if (!takePlaces(size, deadline)) {
-      if (!isOpen()) {
-        throw brokenException();
-      }
-      throw new TimeoutException("the send queue to " + peer + " had no room in time");
-    }
+    long waitedNs = budget.tryAcquire(size) ? 0 : awaitPlaces(size, deadline);
     long totalBytes = 0;
     for (Read read : reads) {
       totalBytes += read.lengthBytes();
     }
     PostedList list = new PostedList(this, sink, completion, size, totalBytes, carriesData);
-    lockForPost(size, deadline);
+    if (!postLock.tryLock()) {
+      waitedNs += lockForPost(size, deadline);
+    }
     try {
       if (!isOpen()) {
         budget.release(size);
         throw brokenException();
       }
-      if (deadline.expired()) { // a thread that waits may run again long after its deadline
+      long nowNs = System.nanoTime();
+      if (deadline.isOver(nowNs)) { // a thread that waits may run again long after its deadline
         budget.release(size);
         throw new TimeoutException("no READ from " + peer + " could be posted in time");
       }
+      list.postedNs = nowNs;
       postLocked(reads, list);
+      return waitedNs;
     } finally {
       postLock.unlock();
     }
   }
 
-  /** Places become free when completions are taken, which somebody must do while this waits. */
-  private boolean takePlaces(int places, Deadline deadline) throws InterruptedException {
-    if (budget.tryAcquire(places)) {
-      return true;
-    }
+  /**
+   * Places become free when completions are taken, which somebody must do while this waits. Returns for how
+   * many nanoseconds it has.
+   */
+  private long awaitPlaces(int places, Deadline deadline)
+      throws NoConnectionException, TimeoutException, InterruptedException {
+    long startNs = System.nanoTime();
+    long waitedNs;
+    boolean taken;
     poller.expect();
     try {
       poller.poll();
-      return budget.acquire(places, deadline);
+      taken = budget.acquire(places, deadline);
     } finally {
       poller.expectNoMore();
+      waitedNs = stats.sendQueueWaits.recordSince(startNs);
     }
+    if (!taken) {
+      if (!isOpen()) {
+        throw brokenException();
+      }
+      throw new TimeoutException("the send queue to " + peer + " had no room in time");
+    }
+    return waitedNs;
   }
 
-  /** If it throws, the places in the send queue have been given back. */
-  private void lockForPost(int places, Deadline deadline)
+  /**
+   * Returns for how many nanoseconds it has waited. If it throws, the places in the send queue have been
+   * given back.
+   */
+  private long lockForPost(int places, Deadline deadline)
       throws TimeoutException, InterruptedException {
+    long startNs = System.nanoTime();
+    long waitedNs;
     boolean locked = false;
     try {
       locked = postLock.tryLock(deadline.remainingNs(), TimeUnit.NANOSECONDS);
     } finally {
+      waitedNs = stats.sendQueueWaits.recordSince(startNs);
       if (!locked) {
         budget.release(places);
       }
@@ -206,11 +225,12 @@ public final class Connection {
     if (!locked) {
       throw new TimeoutException("another post to " + peer + " did not end in time");
     }
+    return waitedNs;
   }
 
   private void postLocked(List<Read> reads, PostedList list) throws NoConnectionException {
     if (outstanding.isEmpty()) {
-      lastProgressNs = System.nanoTime();
+      lastProgressNs = list.postedNs;
     }
     list.number = ++lastPosted;
     list.sink.posted();
@@ -276,9 +296,11 @@ public final class Connection {
     }
     if (status == WcStatus.SUCCESS) {
       succeededNs = lastProgressNs;
+      long readNs = succeededNs - list.postedNs;
       stats.readBytesCompleted.add(list.totalBytes);
+      stats.readTimes(list.totalBytes).record(readNs);
       if (list.carriesData) {
-        state.succeeded();
+        state.succeeded(readNs);
       }
     } else {
       list.failed(knownBreakage());

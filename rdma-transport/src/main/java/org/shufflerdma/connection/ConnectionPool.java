@@ -2,6 +2,7 @@
 package org.shufflerdma.connection;
 
 import java.net.InetSocketAddress;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -78,6 +79,24 @@ public final class ConnectionPool {
       Deadline deadline)
       throws NoConnectionException, InterruptedException {
     PeerState state = use(peer, tcpAddress);
+    Connection first = state.first();
+    if (first != null) {
+      checkOpen(peer);
+      first.handedOut();
+      return first;
+    }
+    long startNs = System.nanoTime();
+    try {
+      return awaitConnection(state, isCancelled, deadline);
+    } finally {
+      stats.connectionWaits.recordSince(startNs);
+    }
+  }
+
+  private Connection awaitConnection(
+      PeerState state, BooleanSupplier isCancelled, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    PeerId peer = state.peer();
     while (true) {
       checkOpen(peer);
       CompletableFuture<Connection> shared = state.currentAttempt();
@@ -149,7 +168,12 @@ public final class ConnectionPool {
           && !isCancelled.getAsBoolean()
           && state.currentAttempt() != null
           && limit.takeSpare()) {
-        connectInSparePlace(state, channel, deadline.atMostMs(settings.connectTimeoutMs()));
+        long startNs = System.nanoTime();
+        try {
+          connectInSparePlace(state, channel, deadline.atMostMs(settings.connectTimeoutMs()));
+        } finally {
+          stats.connectTimes.recordSince(startNs);
+        }
       }
     } catch (NoConnectionException e) {
       LOG.info("No further connection: {}", e.getMessage());
@@ -260,6 +284,7 @@ public final class ConnectionPool {
 
   private Connection connectOrCount(PeerState state, Deadline deadline)
       throws NoConnectionException, InterruptedException {
+    long startNs = System.nanoTime();
     try {
       Deadline connected = deadline.atMostMs(settings.connectTimeoutMs());
       Connector.Unverified made = make(state, connected);
@@ -272,6 +297,8 @@ public final class ConnectionPool {
       countFailure(state, known.failure());
       LOG.warn("{}", known.getMessage());
       throw known;
+    } finally {
+      stats.connectTimes.recordSince(startNs);
     }
   }
 
@@ -419,6 +446,11 @@ public final class ConnectionPool {
     for (PeerId peer : peers.keySet()) {
       peers.computeIfPresent(peer, (key, state) -> state.isUnused(unusedNs) ? null : state);
     }
+  }
+
+  /** How long READs of each peer took that has been asked for of late, in no order. */
+  public List<PeerReadTime> readTimes() {
+    return peers.values().stream().map(PeerState::readTime).toList();
   }
 
   /** The most connections that there can be at a time. */

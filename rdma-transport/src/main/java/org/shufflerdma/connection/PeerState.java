@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,9 @@ final class PeerState {
   private boolean wasConnected;
   private boolean fellSilent;
   private long usedNs = System.nanoTime();
+
+  private final LongAdder lists = new LongAdder();
+  private final LongAdder readNs = new LongAdder();
 
   private volatile @Nullable InetSocketAddress tcpAddress;
   private volatile int stagingPort;
@@ -150,9 +154,16 @@ final class PeerState {
     return lastFailure;
   }
 
-  /** READs of data have come through. */
-  void succeeded() {
+  /** A list of READs of data has come through, which took so many nanoseconds. */
+  void succeeded(long ns) {
     breaker.succeeded();
+    lists.increment();
+    readNs.add(ns);
+  }
+
+  /** How long READs of the peer's data took so far. */
+  PeerReadTime readTime() {
+    return new PeerReadTime(peer, lists.sum(), readNs.sum());
   }
 
   /** The attempt ended without telling anything about the peer. */

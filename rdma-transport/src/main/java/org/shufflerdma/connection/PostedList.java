@@ -20,6 +20,9 @@ final class PostedList {
   /** Its place in the order of the connection's posts, from 1; set once, by the post. */
   long number;
 
+  /** When it was posted, in {@link System#nanoTime}; set once, by the post. */
+  long postedNs;
+
   /** Set when the device took only a part: its last READ, the signalled one, will not complete. */
   volatile boolean truncated;
 

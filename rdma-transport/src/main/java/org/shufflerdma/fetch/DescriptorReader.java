@@ -20,6 +20,7 @@ import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.location.InvalidDescriptorException;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.metrics.TaskTimes;
 import org.shufflerdma.metrics.TcpReason;
 
 /**
@@ -99,7 +100,7 @@ final class DescriptorReader {
   /** Resolves or refuses each block, and waits for buffers if it must. */
   void resolve(Connection connection, List<PendingBlock> blocks, Refusal refusal)
       throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
-    TaskBuffers patient = new TaskBuffers(context, () -> false);
+    TaskBuffers patient = new TaskBuffers(context, () -> false, new TaskTimes());
     if (!resolve(connection, blocks, patient, refusal)) {
       throw new IllegalStateException("descriptors wait for buffers that nobody holds");
     }

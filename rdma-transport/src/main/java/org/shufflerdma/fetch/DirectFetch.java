@@ -15,6 +15,8 @@ import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.memory.RegisteredSlice;
+import org.shufflerdma.metrics.TaskTime;
+import org.shufflerdma.metrics.TaskTimes;
 import org.shufflerdma.metrics.TcpReason;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -55,7 +57,8 @@ public final class DirectFetch implements AutoCloseable {
 
   private final FetchContext context;
   private final Deque<PeerBlocks> peers;
-  private final LeftBlocks left = new LeftBlocks();
+  private final TaskTimes times = new TaskTimes();
+  private final LeftBlocks left;
   private final ReadWindow window;
   private final TaskConnections connections;
   private final ListPoster poster;
@@ -81,21 +84,23 @@ public final class DirectFetch implements AutoCloseable {
       Limits limits,
       Runnable whileWaiting) {
     this.context = context;
+    this.left = new LeftBlocks(context.stats(), times);
     this.peers = new ArrayDeque<>(peers);
     this.total = peers.stream().mapToLong(PeerBlocks::size).sum();
     this.window = new ReadWindow(limits, context.poller()::poll);
     this.services = new ServiceRoute(context, left, () -> closed, this::wake);
     this.connections = new TaskConnections(context, left, services, () -> closed, this::wake);
-    TaskBuffers buffers = new TaskBuffers(context, this::holdsBuffers);
+    TaskBuffers buffers = new TaskBuffers(context, this::holdsBuffers, times);
     this.poster = new ListPoster(
         context,
         new DescriptorExtents(context, descriptors, buffers, left),
         buffers,
         window,
         left,
+        times,
         this::wake);
     this.stager = new StagedPoster(
-        context, buffers, window, left, services, this::queue, () -> closed, this::wake);
+        context, buffers, window, left, services, this::queue, () -> closed, times, this::wake);
     this.whileWaiting = whileWaiting;
   }
 
@@ -207,6 +212,11 @@ public final class DirectFetch implements AutoCloseable {
     return parkedNs + poster.waitedNs();
   }
 
+  /** What the task has lost time by so far; in the end after {@link #close}. */
+  public TaskTimes times() {
+    return times;
+  }
+
   /**
    * Ends the fetch: from now on only the device holds buffers to which READs may still write. If
    * another thread is in {@link #next}, that call throws an exception and gives the buffers back.
@@ -242,6 +252,7 @@ public final class DirectFetch implements AutoCloseable {
   }
 
   private void await() throws InterruptedException {
+    TaskTime awaited = awaited();
     long start = System.nanoTime();
     context.poller().expect();
     try {
@@ -252,11 +263,20 @@ public final class DirectFetch implements AutoCloseable {
     } finally {
       context.poller().expectNoMore();
     }
-    parkedNs += System.nanoTime() - start;
+    long ns = System.nanoTime() - start;
+    parkedNs += ns;
+    times.add(awaited, ns);
     if (Thread.interrupted()) {
       throw new InterruptedException();
     }
     whileWaiting.run();
+  }
+
+  private TaskTime awaited() {
+    if (window.isEmpty()) {
+      return TaskTime.CONNECTION;
+    }
+    return window.awaitsOwners() ? TaskTime.STAGING : TaskTime.READ;
   }
 
   /** Delivers the next block of the slot that is right; false if there is none. */
@@ -265,7 +285,7 @@ public final class DirectFetch implements AutoCloseable {
       place = slot.take();
       int block = slot.block(place);
       try {
-        if (slot.isRight(place)) {
+        if (slot.isRight(place, context.stats(), times)) {
           context.stats().blocksDelivered.increment();
           context.stats().bytesDelivered.add(slot.lengthBytes(place));
           bytes = slot.buffer().slice(slot.offset(place), slot.lengthBytes(place));
@@ -274,6 +294,7 @@ public final class DirectFetch implements AutoCloseable {
           return true;
         }
         context.stats().checksumMismatches.increment();
+        slot.noteAttempt(block);
         forget(slot, block);
         repeat(
             slot.peer,
@@ -296,8 +317,7 @@ public final class DirectFetch implements AutoCloseable {
       slot.peer.readNs += slot.readNs();
       ReadFailure failure = slot.failure();
       if (failure == null) {
-        slot.peer.failedConnects = 0;
-        slot.peer.connections = 0;
+        slot.peer.haveCome();
         return slot;
       }
       slot.release();
@@ -319,6 +339,7 @@ public final class DirectFetch implements AutoCloseable {
     IOException cause = new IOException(failure.toString(), failure.breakage());
     for (int i = 0; i < slot.blocks(); i++) {
       int block = slot.block(i);
+      slot.noteAttempt(block);
       if (slot.isOfFormerOwner()) { // which says nothing about the node service
         slot.peer.putBack(block);
         queue(slot.peer);

@@ -46,6 +46,9 @@ record FetchContext(
     int progressTimeoutMs,
     int poolWaitMs,
     int leaseMs) {
+  /** In the place of a time: the lease ended before there was room in the send queue. */
+  static final long LEASE_ENDED = -1;
+
   /** Whether a block of this length can be read into one buffer. */
   boolean fitsInMemory(long lengthBytes) {
     return lengthBytes <= Integer.MAX_VALUE && buffers.canHold(lengthBytes);
@@ -60,9 +63,9 @@ record FetchContext(
    * Posts READs of ranges that a descriptor names, within its lease: the wait for room in the send
    * queue ends when the lease ends, at the latest.
    *
-   * @return false if the lease ended first; nothing was posted then
+   * @return how many nanoseconds the post has waited, or {@link #LEASE_ENDED}; nothing was posted then
    */
-  static boolean post(
+  static long post(
       Connection connection,
       List<Read> reads,
       RegisteredBuffer sink,
@@ -72,8 +75,7 @@ record FetchContext(
       throws NoConnectionException, TimeoutException, InterruptedException {
     if (!lease.expired()) {
       try {
-        connection.post(reads, sink, completion, deadline.orSooner(lease));
-        return true;
+        return connection.post(reads, sink, completion, deadline.orSooner(lease));
       } catch (TimeoutException e) {
         if (deadline.expired()) {
           throw e;
@@ -83,7 +85,7 @@ record FetchContext(
     if (deadline.expired()) {
       throw new TimeoutException("no READ from " + connection.peer() + " could be posted in time");
     }
-    return false;
+    return LEASE_ENDED;
   }
 
   Deadline progressDeadline() {

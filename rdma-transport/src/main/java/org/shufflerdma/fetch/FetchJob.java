@@ -213,8 +213,9 @@ final class FetchJob {
     try {
       token.hold(sink);
       ListCompletion completion = new ListCompletion(list, blocks, sink, attempt);
-      posted = FetchContext.post(
+      long waitedNs = FetchContext.post(
           connection, list.reads(), sink, completion, leaseOf(list, blocks), deadline);
+      posted = waitedNs != FetchContext.LEASE_ENDED;
       return posted;
     } finally {
       if (!posted) {

@@ -3,18 +3,41 @@ package org.shufflerdma.fetch;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
+import org.shufflerdma.metrics.TaskTime;
+import org.shufflerdma.metrics.TaskTimes;
 import org.shufflerdma.metrics.TcpReason;
 
 /** The blocks that a task could not read so far. Used by one thread at a time. */
 final class LeftBlocks {
   private final List<LeftBlock> blocks = new ArrayList<>();
+  private final FetchStats stats;
+  private final TaskTimes times;
   private long added;
+
+  /** Until when the time of attempts has been counted, in {@link System#nanoTime}. */
+  private OptionalLong countedUntilNs = OptionalLong.empty();
+
+  LeftBlocks(FetchStats stats, TaskTimes times) {
+    this.stats = stats;
+    this.times = times;
+  }
 
   /** Leaves a block that has been taken from its peer's. */
   void add(PeerBlocks peer, int block, TcpReason reason, Throwable cause) {
+    peer.triedSinceNs(block).ifPresent(this::countTime);
     peer.resolve(block, null);
     blocks.add(new LeftBlock(peer, block, reason, cause));
     added++;
+  }
+
+  /** Blocks are tried side by side: the task has lost the time of all of them once. */
+  private void countTime(long sinceNs) {
+    long nowNs = System.nanoTime();
+    stats.fallbackTimes.record(nowNs - sinceNs);
+    long uncountedNs = nowNs - countedUntilNs.orElse(sinceNs);
+    times.add(TaskTime.FALLBACK, Math.min(nowNs - sinceNs, uncountedNs));
+    countedUntilNs = OptionalLong.of(nowNs);
   }
 
   /** Leaves a block that is still to be posted. */

@@ -7,6 +7,8 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.metrics.TaskTime;
+import org.shufflerdma.metrics.TaskTimes;
 import org.shufflerdma.metrics.TcpReason;
 
 /**
@@ -32,10 +34,12 @@ final class ListPoster {
   private final TaskBuffers buffers;
   private final ReadWindow window;
   private final LeftBlocks left;
+  private final TaskTimes times;
   private final Runnable wake;
   private long waitedNs;
 
   /**
+   * @param times is told for what the task has waited
    * @param wake called when the outcome of a list is told; it must not block
    */
   ListPoster(
@@ -44,12 +48,14 @@ final class ListPoster {
       TaskBuffers buffers,
       ReadWindow window,
       LeftBlocks left,
+      TaskTimes times,
       Runnable wake) {
     this.context = context;
     this.extents = extents;
     this.buffers = buffers;
     this.window = window;
     this.left = left;
+    this.times = times;
     this.wake = wake;
   }
 
@@ -92,10 +98,14 @@ final class ListPoster {
   private boolean locate(PeerBlocks peer, Connection connection, Deadline postBy)
       throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
     long start = System.nanoTime();
+    long forBuffersNs = buffers.waitedNs();
+    peer.tryFrom(start);
     try {
       return extents.locate(peer, connection, postBy);
     } finally {
-      waitedNs += System.nanoTime() - start;
+      long ns = System.nanoTime() - start;
+      waitedNs += ns;
+      times.add(TaskTime.READ, ns - (buffers.waitedNs() - forBuffersNs));
     }
   }
 
@@ -154,6 +164,7 @@ final class ListPoster {
       return true;
     } catch (IOException e) {
       for (int i = 0; i < slot.blocks(); i++) {
+        slot.noteAttempt(slot.block(i));
         left.add(slot.peer, slot.block(i), TcpReason.POOL, e);
       }
       slot.clear();
@@ -171,8 +182,16 @@ final class ListPoster {
     }
   }
 
-  private static boolean post(Connection connection, RegisteredSlot slot, Deadline postBy)
+  private boolean post(Connection connection, RegisteredSlot slot, Deadline postBy)
       throws NoConnectionException, TimeoutException, InterruptedException {
-    return FetchContext.post(connection, slot.reads(), slot.buffer(), slot, slot.lease(), postBy);
+    long waited =
+        FetchContext.post(connection, slot.reads(), slot.buffer(), slot, slot.lease(), postBy);
+    if (waited == FetchContext.LEASE_ENDED) {
+      return false;
+    }
+    if (waited > 0) {
+      times.add(TaskTime.SEND_QUEUE, waited);
+    }
+    return true;
   }
 }

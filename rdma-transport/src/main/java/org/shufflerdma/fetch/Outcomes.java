@@ -19,6 +19,7 @@ final class Outcomes {
   private final FetchListener listener;
   private final FetchToken token;
   private final FetchStats stats;
+  private final long beganNs = System.nanoTime();
 
   Outcomes(FetchListener listener, FetchToken token, FetchStats stats) {
     this.listener = listener;
@@ -37,9 +38,7 @@ final class Outcomes {
   boolean deliver(PendingBlock block, RegisteredBuffer sink, ReadPlan.Placement placement) {
     int lengthBytes = Math.toIntExact(placement.lengthBytes());
     ByteBuffer bytes = sink.nioBuffer(placement.bufferOffset(), lengthBytes);
-    BlockVerifier verifier = block.descriptor().verifier(block.request);
-    verifier.update(bytes);
-    if (!verifier.isComplete()) {
+    if (!isRight(block, bytes)) {
       stats.checksumMismatches.increment();
       return false;
     }
@@ -53,6 +52,17 @@ final class Outcomes {
       }
     }
     return true;
+  }
+
+  private boolean isRight(PendingBlock block, ByteBuffer bytes) {
+    int blocksTimed = FetchStats.blocksTimedBy(bytes.remaining());
+    long startNs = blocksTimed == 0 ? 0 : System.nanoTime();
+    BlockVerifier verifier = block.descriptor().verifier(block.request);
+    verifier.update(bytes);
+    if (blocksTimed > 0) {
+      stats.checksumTimes.record(System.nanoTime() - startNs, blocksTimed);
+    }
+    return verifier.isComplete();
   }
 
   void deliverEmpty(PendingBlock block) {
@@ -88,6 +98,7 @@ final class Outcomes {
 
   void fail(PendingBlock block, TcpReason reason, Throwable cause) {
     if (report(block)) {
+      stats.fallbackTimes.recordSince(beganNs);
       try {
         listener.onFailure(block.request.tag(), reason, cause);
       } catch (Throwable t) { // must not keep the other blocks of the fetch from being reported

@@ -5,6 +5,9 @@ import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Queue;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
@@ -37,6 +40,14 @@ public final class PeerBlocks {
   private final BitSet staged = new BitSet();
 
   private final Queue<Integer> toStage = new ArrayDeque<>();
+
+  /** When blocks were first tried that did not come then, in {@link System#nanoTime}. */
+  private final Map<Integer, Long> attempts = new HashMap<>();
+
+  /** The same of all blocks that have not been tried, while the task tries. */
+  private long triesSinceNs;
+
+  private boolean tries;
 
   int blocksInFlight;
   long readNs;
@@ -176,6 +187,35 @@ public final class PeerBlocks {
       throw new IllegalStateException("the descriptor of block " + block + " was not read");
     }
     return descriptor;
+  }
+
+  /** The block has been tried in vain, from that point on. The first attempt counts. */
+  void noteAttempt(int block, long startNs) {
+    attempts.putIfAbsent(block, startNs);
+  }
+
+  /** The task does what the next blocks need, from that point on. The first since {@link #haveCome} counts. */
+  void tryFrom(long startNs) {
+    if (!tries) {
+      tries = true;
+      triesSinceNs = startNs;
+    }
+  }
+
+  /** Blocks have come, so that the task has not tried in vain. */
+  void haveCome() {
+    tries = false;
+    failedConnects = 0;
+    connections = 0;
+  }
+
+  /** Since when the block has been tried in vain; empty if it has not been. */
+  OptionalLong triedSinceNs(int block) {
+    Long startNs = attempts.get(block);
+    if (startNs != null) {
+      return OptionalLong.of(startNs);
+    }
+    return tries ? OptionalLong.of(triesSinceNs) : OptionalLong.empty();
   }
 
   boolean hasMore() {

@@ -6,6 +6,8 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.metrics.TaskTime;
+import org.shufflerdma.metrics.TaskTimes;
 
 /**
  * Blocks of one peer that come into one buffer. The task's thread has them read, and takes them out; the
@@ -125,7 +127,20 @@ abstract class ReadSlot {
     return buffer().nioBuffer(offset(index), lengthBytes(index));
   }
 
-  /** Whether the bytes of a block, all of which have come, have its checksum. */
+  /** Whether the bytes of a block, all of which have come, have its checksum; takes the time of some. */
+  final boolean isRight(int index, FetchStats stats, TaskTimes times) {
+    int blocksTimed = FetchStats.blocksTimedBy(lengthBytes(index));
+    if (blocksTimed == 0) {
+      return isRight(index);
+    }
+    long startNs = System.nanoTime();
+    boolean isRight = isRight(index);
+    long ns = System.nanoTime() - startNs;
+    stats.checksumTimes.record(ns, blocksTimed);
+    times.add(TaskTime.CHECKSUM, ns * blocksTimed);
+    return isRight;
+  }
+
   abstract boolean isRight(int index);
 
   /** Whether the block is to blame for the failure of the READs, and not to be read again. */
@@ -138,6 +153,11 @@ abstract class ReadSlot {
   /** Whether the task has something to do for it. */
   boolean isReady() {
     return told;
+  }
+
+  /** Whether somebody else has to do something before its READs can be posted. */
+  boolean needsOwner() {
+    return false;
   }
 
   /** Null if the READs succeeded. */
@@ -155,6 +175,11 @@ abstract class ReadSlot {
   /** Nanoseconds from planning to completion. Valid once told. */
   final long readNs() {
     return toldNs - createdNs;
+  }
+
+  /** The block was first tried in this slot, unless it was tried before. */
+  final void noteAttempt(int block) {
+    peer.noteAttempt(block, createdNs);
   }
 
   /** Whether its READs were posted before that point in {@link System#nanoTime}. */

@@ -112,6 +112,11 @@ final class ReadWindow {
     return slots.stream().anyMatch(ReadSlot::isReady);
   }
 
+  /** Whether nothing can come before an owner has staged something. */
+  boolean awaitsOwners() {
+    return slots.stream().allMatch(ReadSlot::needsOwner);
+  }
+
   boolean holdsBuffers() {
     return slots.stream().anyMatch(ReadSlot::hasBuffer);
   }

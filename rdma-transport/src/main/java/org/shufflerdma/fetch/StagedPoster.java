@@ -14,6 +14,8 @@ import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.Read;
 import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.metrics.TaskTime;
+import org.shufflerdma.metrics.TaskTimes;
 import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.staging.StagedChunk;
 import org.shufflerdma.staging.StagedRange;
@@ -44,6 +46,7 @@ final class StagedPoster {
   private final ServiceRoute services;
   private final Consumer<PeerBlocks> again;
   private final BooleanSupplier hasEnded;
+  private final TaskTimes times;
   private final Runnable wake;
 
   /** Whether something has happened since {@link #advance} was called last. */
@@ -52,6 +55,7 @@ final class StagedPoster {
   /**
    * @param again is told of a peer one of whose blocks is to be staged again
    * @param hasEnded whether the task needs no connection any more; any thread may call it
+   * @param times is told for what the task has waited
    * @param wake called when an owner has answered, or READs have completed; it must not block
    */
   StagedPoster(
@@ -62,6 +66,7 @@ final class StagedPoster {
       ServiceRoute services,
       Consumer<PeerBlocks> again,
       BooleanSupplier hasEnded,
+      TaskTimes times,
       Runnable wake) {
     this.context = context;
     this.buffers = buffers;
@@ -70,6 +75,7 @@ final class StagedPoster {
     this.services = services;
     this.again = again;
     this.hasEnded = hasEnded;
+    this.times = times;
     this.wake = () -> {
       woken = true;
       wake.run();
@@ -121,6 +127,7 @@ final class StagedPoster {
   /** A credit of the peer; null if the task must wait for one, or has waited for too long. */
   private @Nullable StagedChunk creditOf(PeerBlocks peer, StagingClient client) {
     StagedChunk chunk = client.tryTake(wake);
+    peer.tryFrom(System.nanoTime());
     if (chunk != null) {
       peer.creditWait.ended();
     } else if (client.isOpen() && peer.creditWait.isOver(context.progressTimeoutMs())) {
@@ -305,12 +312,12 @@ final class StagedPoster {
       }
       StagedChunk.Range range = ranges.get(i);
       if (!range.isStaged()) {
-        left.add(peer, block, TcpReason.STAGING, new IOException("its owner could not read it"));
+        leave(slot, block, TcpReason.STAGING, new IOException("its owner could not read it"));
       } else if (range.lengthBytes() == 0) {
-        left.add(peer, block, TcpReason.ZERO_LENGTH, new IOException("the block is empty"));
+        leave(slot, block, TcpReason.ZERO_LENGTH, new IOException("the block is empty"));
       } else if (!context.fitsInMemory(range.lengthBytes())) {
-        left.add(
-            peer,
+        leave(
+            slot,
             block,
             TcpReason.TOO_LARGE,
             new IOException(
@@ -379,7 +386,8 @@ final class StagedPoster {
       done += length;
     }
     try {
-      slot.connection.post(reads, slot.buffer(), piece, context.descriptorLease());
+      long waitedNs = slot.connection.post(reads, slot.buffer(), piece, context.descriptorLease());
+      times.add(TaskTime.SEND_QUEUE, waitedNs);
       piece.posted();
       expect(slot, piece, ranges);
       return true;
@@ -419,6 +427,7 @@ final class StagedPoster {
 
   private void putBackAll(StagedSlot slot) {
     for (int i = 0; i < countOf(slot); i++) {
+      slot.noteAttempt(blockOf(slot, i));
       slot.peer.putBack(blockOf(slot, i));
       again.accept(slot.peer);
     }
@@ -435,9 +444,14 @@ final class StagedPoster {
 
   private void leaveAll(StagedSlot slot, TcpReason reason, Throwable why) {
     for (int i = 0; i < countOf(slot); i++) {
-      left.add(slot.peer, blockOf(slot, i), reason, why);
+      leave(slot, blockOf(slot, i), reason, why);
     }
     slot.clear();
+  }
+
+  private void leave(StagedSlot slot, int block, TcpReason reason, Throwable why) {
+    slot.noteAttempt(block);
+    left.add(slot.peer, block, reason, why);
   }
 
   /** Nothing comes of the slot. */

@@ -190,6 +190,7 @@ final class StagedSlot extends ReadSlot {
   }
 
   /** Whether the owner still has something to do for the slot, or a chunk of it is still to be read. */
+  @Override
   boolean needsOwner() {
     return isUnknown() || hasMoreToAsk() || pieces.stream().anyMatch(piece -> !piece.posted);
   }

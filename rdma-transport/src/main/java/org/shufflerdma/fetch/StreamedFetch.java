@@ -32,6 +32,7 @@ final class StreamedFetch {
   private final Outcomes outcomes;
   private final Connect connect;
   private final BlockVerifier verifier;
+  private long checksumNs;
 
   interface Connect {
     Connection connect() throws NoConnectionException, InterruptedException;
@@ -67,6 +68,7 @@ final class StreamedFetch {
       if (done < lengthBytes) {
         return;
       }
+      context.stats().checksumTimes.record(checksumNs);
       if (verifier.isComplete()) {
         outcomes.deliverStreamed(block, lengthBytes);
       } else {
@@ -154,7 +156,9 @@ final class StreamedFetch {
     KnownDescriptor at = block.descriptor();
     long remoteAddress = at.remoteAddress(block.request) + offset;
     Read read = new Read(remoteAddress, at.header().dataRkey(), lengthBytes, 0);
-    return FetchContext.post(connection, List.of(read), buffer, completion, at.lease(), deadline);
+    long waitedNs =
+        FetchContext.post(connection, List.of(read), buffer, completion, at.lease(), deadline);
+    return waitedNs != FetchContext.LEASE_ENDED;
   }
 
   /** Reads the descriptor again if its lease is over: the owner may have withdrawn the output. */
@@ -172,7 +176,9 @@ final class StreamedFetch {
   }
 
   private void handOver(ByteBuffer bytes) throws Failure {
+    long startNs = System.nanoTime();
     verifier.update(bytes.duplicate());
+    checksumNs += System.nanoTime() - startNs;
     try {
       sink.write(bytes);
     } catch (IOException e) {

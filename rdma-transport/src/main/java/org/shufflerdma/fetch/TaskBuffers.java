@@ -6,6 +6,8 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.metrics.TaskTime;
+import org.shufflerdma.metrics.TaskTimes;
 
 /**
  * Leases the buffers of one fetch of a task, for descriptors and for blocks. The task waits for a buffer
@@ -14,16 +16,21 @@ import org.shufflerdma.memory.RegisteredBuffer;
 final class TaskBuffers {
   private final FetchContext context;
   private final BooleanSupplier holdsBuffers;
+  private final TaskTimes times;
 
   /** How long the task may still wait: an empty pool must not keep each list and each peer waiting. */
   private long patienceNs;
 
+  private long waitedNs;
+
   /**
    * @param holdsBuffers whether the task will give back a buffer without waiting for one
+   * @param times is told for how long the task has waited
    */
-  TaskBuffers(FetchContext context, BooleanSupplier holdsBuffers) {
+  TaskBuffers(FetchContext context, BooleanSupplier holdsBuffers, TaskTimes times) {
     this.context = context;
     this.holdsBuffers = holdsBuffers;
+    this.times = times;
     renewPatience();
   }
 
@@ -41,11 +48,20 @@ final class TaskBuffers {
       return buffer;
     }
     Deadline deadline = Deadline.afterNs(patienceNs);
+    long startNs = System.nanoTime();
     try {
       return context.buffers().acquire(lengthBytes, deadline);
     } finally {
+      long ns = System.nanoTime() - startNs;
+      waitedNs += ns;
+      times.add(TaskTime.POOL, ns);
       patienceNs = deadline.remainingNs();
     }
+  }
+
+  /** Nanoseconds for which the task has waited so far. */
+  long waitedNs() {
+    return waitedNs;
   }
 
   /** The task gets on, and may wait anew. */

@@ -81,6 +81,7 @@ final class TaskConnections {
 
   /** Has a worker connect, unless too many connections have ended before they were used. */
   private void begin(PeerBlocks peer) {
+    peer.tryFrom(System.nanoTime());
     if (++peer.connections > MAX_UNUSED_CONNECTIONS) {
       IOException why =
           new IOException("connections to " + peer.peer() + " ended before they were used");

@@ -17,6 +17,7 @@ import java.util.function.Predicate;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.metrics.LatencyHistogram;
 import org.shufflerdma.verbs.ProtectionDomain;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -108,6 +109,7 @@ public final class MapOutputRegistry implements AutoCloseable {
   private boolean closed;
 
   private final LongAdder published = new LongAdder();
+  private final LatencyHistogram registrationTimes = new LatencyHistogram();
 
   /**
    * Creates a registry without outputs, which will be pinned.
@@ -216,7 +218,9 @@ public final class MapOutputRegistry implements AutoCloseable {
         refuse(shuffle);
         announced.add(result);
       }
+      long startNs = System.nanoTime();
       registrar.register(result);
+      registrationTimes.recordSince(startNs);
       synchronized (lock) {
         refuse(shuffle);
         shuffle.outputs.add(result);
@@ -292,6 +296,11 @@ public final class MapOutputRegistry implements AutoCloseable {
   /** Returns how many map outputs have been registered so far. */
   public long published() {
     return published.sum();
+  }
+
+  /** How long it took to map and to register each output that has been registered so far. */
+  public LatencyHistogram registrationTimes() {
+    return registrationTimes;
   }
 
   /** Returns the mapped bytes of files that Spark has deleted, which therefore stay on the disk. */

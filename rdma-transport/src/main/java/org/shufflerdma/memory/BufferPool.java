@@ -13,6 +13,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.metrics.LatencyHistogram;
 import org.shufflerdma.verbs.ProtectionDomain;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -60,6 +61,8 @@ public final class BufferPool implements AutoCloseable {
   private long zombieBytes;
   private long exhaustions;
 
+  private final LatencyHistogram waits = new LatencyHistogram();
+
   public BufferPool(ProtectionDomain domain, PoolSettings settings) {
     this.domain = domain;
     this.settings = settings;
@@ -95,19 +98,31 @@ public final class BufferPool implements AutoCloseable {
       if (!canHold(lengthBytes)) {
         throw exhausted(lengthBytes, "more than the budget");
       }
+      RegisteredBuffer buffer = leaseNow(lengthBytes);
+      return buffer == null ? awaitBuffer(lengthBytes, deadline) : buffer;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The caller holds the lock, but not while this waits. */
+  private RegisteredBuffer awaitBuffer(long lengthBytes, Deadline deadline)
+      throws IOException, InterruptedException {
+    long startNs = System.nanoTime();
+    try {
       while (true) {
-        RegisteredBuffer buffer = leaseNow(lengthBytes);
-        if (buffer != null) {
-          return buffer;
-        }
         long remainingNs = deadline.remainingNs();
         if (remainingNs == 0) {
           throw exhausted(lengthBytes, "no buffer came back in time");
         }
         changed.awaitNanos(remainingNs);
+        RegisteredBuffer buffer = leaseNow(lengthBytes);
+        if (buffer != null) {
+          return buffer;
+        }
       }
     } finally {
-      lock.unlock();
+      waits.recordSince(startNs);
     }
   }
 
@@ -351,6 +366,11 @@ public final class BufferPool implements AutoCloseable {
         lock.lock();
       }
     }
+  }
+
+  /** Waits for a buffer that was not free, also those in vain. */
+  public LatencyHistogram waits() {
+    return waits;
   }
 
   public PoolUsage usage() {

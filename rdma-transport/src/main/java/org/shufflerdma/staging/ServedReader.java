@@ -199,6 +199,7 @@ final class ServedReader implements ControlChannel.Owner {
   private List<StageReply.Entry> stage(StageRequest request, ReaderMemory own) {
     StagingStats stats = server.stats();
     stats.requests.increment();
+    long startNs = System.nanoTime();
     ByteBuffer chunk = own.chunk(request.chunk());
     chunk.limit(Math.min(chunk.limit(), request.maxBytes()));
     List<StageReply.Entry> entries = new ArrayList<>(request.ranges().size());
@@ -217,6 +218,7 @@ final class ServedReader implements ControlChannel.Owner {
       stats.rangesRefused.add(entry.isStaged() ? 0 : 1);
       stats.bytesStaged.add(entry.stagedBytes());
     }
+    stats.fileTimes.recordSince(startNs);
     return entries;
   }
 

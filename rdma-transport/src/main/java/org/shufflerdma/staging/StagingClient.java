@@ -22,16 +22,18 @@ import org.shufflerdma.control.FirstFrames;
 import org.shufflerdma.control.FrameSeal;
 import org.shufflerdma.control.MutualProof;
 import org.shufflerdma.control.ProtocolException;
+import org.shufflerdma.metrics.LatencyHistogram;
 
 /**
  * The reader's end of one control connection, for all tasks of this process that read from the peer. It
  * holds the credits that the peer has granted. Any thread may call.
  */
 public final class StagingClient implements ControlChannel.Owner {
-  private record Asked(StagedChunk chunk, StageRequest request) {}
+  private record Asked(StagedChunk chunk, StageRequest request, long askedNs) {}
 
   private final PeerId peer;
   private final Consumer<StagingClient> whenClosed;
+  private final LatencyHistogram replyTimes;
   private @Nullable ControlChannel channel; // set once, before anybody else has the client
 
   // Guarded by this.
@@ -42,15 +44,18 @@ public final class StagingClient implements ControlChannel.Owner {
   private long lastId;
   private @Nullable IOException end;
 
-  private StagingClient(PeerId peer, Consumer<StagingClient> whenClosed) {
+  private StagingClient(
+      PeerId peer, Consumer<StagingClient> whenClosed, LatencyHistogram replyTimes) {
     this.peer = peer;
     this.whenClosed = whenClosed;
+    this.replyTimes = replyTimes;
   }
 
   /**
    * Connects and proves itself. The credits come later, when the peer has some.
    *
    * @param whenClosed called once, by any thread, when the connection has ended
+   * @param replyTimes is told how long each reply took
    */
   static StagingClient connect(
       PeerId peer,
@@ -58,6 +63,7 @@ public final class StagingClient implements ControlChannel.Owner {
       MutualProof proof,
       ControlLoop loop,
       Consumer<StagingClient> whenClosed,
+      LatencyHistogram replyTimes,
       Deadline deadline)
       throws IOException {
     FirstFrames frames =
@@ -71,7 +77,7 @@ public final class StagingClient implements ControlChannel.Owner {
       frames.send(proof.proof(exchange));
       byte[] key = proof.frameKey(exchange);
       socket.configureBlocking(false);
-      StagingClient client = new StagingClient(peer, whenClosed);
+      StagingClient client = new StagingClient(peer, whenClosed, replyTimes);
       ControlChannel channel = new ControlChannel(socket, loop, StageReply.MAX_BYTES, client);
       channel.seal(new FrameSeal(key, 'C'), new FrameSeal(key, 'S'), StageReply.MAX_BYTES);
       client.channel = channel;
@@ -145,7 +151,7 @@ public final class StagingClient implements ControlChannel.Owner {
       ended = end;
       request = new StageRequest(++lastId, chunk.index(), maxBytes, wanted);
       if (ended == null) {
-        asked.put(request.id(), new Asked(chunk, request));
+        asked.put(request.id(), new Asked(chunk, request, System.nanoTime()));
       }
     }
     if (ended != null) {
@@ -191,6 +197,7 @@ public final class StagingClient implements ControlChannel.Owner {
     if (of == null) {
       throw new ProtocolException("a reply that nobody has asked for");
     }
+    replyTimes.recordSince(of.askedNs());
     List<StagedChunk.Range> ranges;
     try {
       ranges = rangesOf(of.request(), reply);

@@ -10,6 +10,7 @@ import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.TransportSettings;
 import org.shufflerdma.control.ControlLoop;
+import org.shufflerdma.metrics.LatencyHistogram;
 
 /** The control connections of this process to its peers, one to each at most. Any thread may call. */
 public final class StagingClients implements AutoCloseable {
@@ -27,12 +28,18 @@ public final class StagingClients implements AutoCloseable {
   /** What an attempt to connect to a peer holds. */
   private final Map<PeerId, Object> attempts = new ConcurrentHashMap<>();
 
+  private final LatencyHistogram replyTimes = new LatencyHistogram();
   private volatile boolean closed;
 
   StagingClients(ControlLoop loop, LocalIdentity identity, TransportSettings settings) {
     this.loop = loop;
     this.identity = identity;
     this.connectTimeoutMs = settings.connectTimeoutMs();
+  }
+
+  /** How long owners took to reply to each request. */
+  public LatencyHistogram replyTimes() {
+    return replyTimes;
   }
 
   /** Returns the open connection; null if there is none. */
@@ -65,6 +72,7 @@ public final class StagingClients implements AutoCloseable {
             StagingHandshake.proofFor(identity, peer.executorId()),
             loop,
             this::forget,
+            replyTimes,
             deadline.atMostMs(connectTimeoutMs));
       } catch (IOException e) {
         leaveAlone(peer);

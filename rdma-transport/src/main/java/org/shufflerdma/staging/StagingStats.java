@@ -2,6 +2,7 @@
 package org.shufflerdma.staging;
 
 import java.util.concurrent.atomic.LongAdder;
+import org.shufflerdma.metrics.LatencyHistogram;
 
 /** What a staging server has done since it began. */
 public final class StagingStats {
@@ -19,4 +20,7 @@ public final class StagingStats {
 
   /** Readers whose memory was taken back for others that waited. */
   public final LongAdder readersPreempted = new LongAdder();
+
+  /** To look up, to read from files and to sum up what one request of a reader asks for. */
+  public final LatencyHistogram fileTimes = new LatencyHistogram();
 }

@@ -14,6 +14,11 @@ public final class PausedPoller implements AutoCloseable {
     poller.polling.acquireUninterruptibly();
   }
 
+  /** Pauses it from now on. */
+  public static PausedPoller of(RdmaTransport transport) {
+    return new PausedPoller(transport);
+  }
+
   /** Runs the body while no completion is taken. */
   public static void during(RdmaTransport transport, Executable body) throws Exception {
     PausedPoller paused = new PausedPoller(transport);

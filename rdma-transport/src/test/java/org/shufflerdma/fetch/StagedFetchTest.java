@@ -29,6 +29,7 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.metrics.LatencyHistogram;
 import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.staging.CommittedOutputs;
 import org.shufflerdma.staging.Staging;
@@ -186,6 +187,20 @@ class StagedFetchTest {
       blocks.add(new Block(mapId, 1, 2));
     }
     return blocks;
+  }
+
+  /** The owner's work on a request is a part of what the reader waits for its reply. */
+  @Test
+  void eachRequestIsTimedAtBothEnds() throws Exception {
+    List<Block> blocks = oneBlockOfEach(40, 9_000);
+    assertRead(reader.read(of(blocks)), blocks);
+    LatencyHistogram replies = reader.staging.clients().replyTimes();
+    LatencyHistogram files = owner.staging.stats().fileTimes;
+    assertThat(replies.count())
+        .isEqualTo(owner.staging.stats().requests.sum())
+        .isEqualTo(files.count())
+        .isPositive();
+    assertThat(replies.totalNs()).isGreaterThanOrEqualTo(files.totalNs());
   }
 
   @Test

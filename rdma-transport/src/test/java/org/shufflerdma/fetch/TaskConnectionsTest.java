@@ -15,6 +15,7 @@ import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.connection.PeerFailure;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.location.DescriptorSeal;
+import org.shufflerdma.metrics.TaskTimes;
 
 /** Attempts to connect that wait for a worker until the test runs them. */
 @Timeout(120)
@@ -40,7 +41,7 @@ class TaskConnectionsTest extends FetcherScene {
         progressTimeoutMs,
         200,
         60_000);
-    LeftBlocks left = new LeftBlocks();
+    LeftBlocks left = new LeftBlocks(context.stats(), new TaskTimes());
     ServiceRoute services = new ServiceRoute(context, left, () -> false, () -> {});
     return new TaskConnections(context, left, services, () -> false, () -> {});
   }

@@ -47,6 +47,7 @@ final class ExecutorSide implements AutoCloseable {
   private final TaskAccumulators accumulators;
   private final ReadCounters totals = new ReadCounters();
   private final ExecutorCounts counts;
+  private final @Nullable ExecutorTimes times;
   private final List<SharedCount> sharedCounts;
   private final AtomicBoolean hostLocalSaid = new AtomicBoolean();
 
@@ -66,6 +67,7 @@ final class ExecutorSide implements AutoCloseable {
             settings.sorter(),
             settings.checksum() != ChecksumMode.OFF,
             tasks);
+    this.times = rdma == null ? null : new ExecutorTimes(rdma);
     this.counts = new ExecutorCounts(totals, rdma);
     this.sharedCounts =
         rdma == null ? List.of() : SharedCount.of(rdma.transport().stats());
@@ -94,7 +96,7 @@ final class ExecutorSide implements AutoCloseable {
       return null;
     }
     ExecutorSide side = new ExecutorSide(env, settings, accumulators, rdma);
-    env.metricsSystem().registerSource(new ExecutorMetricsSource(side.counts));
+    env.metricsSystem().registerSource(new ExecutorMetricsSource(side.counts, side.times));
     return side;
   }
 
@@ -156,6 +158,9 @@ final class ExecutorSide implements AutoCloseable {
   @Override
   public void close() {
     LOG.info("Shuffle reads of this executor: {}", counts.summary());
+    if (times != null) {
+      times.lines().forEach(line -> LOG.info("Time of this executor: {}", line));
+    }
     if (rdma != null) {
       rdma.close();
     }

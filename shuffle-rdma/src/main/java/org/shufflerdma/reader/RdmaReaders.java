@@ -166,6 +166,7 @@ public final class RdmaReaders {
             context::killTaskIfInterrupted);
     atEnd(context, () -> {
       fetch.close();
+      fetch.times().addTo(counters);
       client.cancel();
     });
     return new DirectBlocks(

@@ -23,6 +23,7 @@ import org.shufflerdma.mapoutput.PublishedOutput;
 import org.shufflerdma.mapoutput.UnpublishedReason;
 import org.shufflerdma.mapstatus.MapStatusCarrier;
 import org.shufflerdma.mapstatus.PublishedEndpoint;
+import org.shufflerdma.metrics.LatencyHistogram;
 import org.shufflerdma.metrics.LogThrottle;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -51,6 +52,8 @@ public final class CommittedOutputPublisher {
   private final LogThrottle throttle =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
   private final Map<UnpublishedReason, LongAdder> counts = new EnumMap<>(UnpublishedReason.class);
+
+  private final LatencyHistogram times = new LatencyHistogram();
 
   /** That of the last output, as it is normally that of all. */
   private volatile @Nullable Location lastLocation;
@@ -87,13 +90,16 @@ public final class CommittedOutputPublisher {
   }
 
   void publish(MapOutputRegistry.Use use, Task task, MapStatus status, long[] partitionLengths) {
+    long startNs = System.nanoTime();
     try {
       long lengthBytes = sum(partitionLengths);
       if (lengthBytes == 0 || task.context().isInterrupted()) {
         return; // no reducer will read it: it is empty, or its task has been killed
       }
       use.admit(lengthBytes); // before the file is read for its checksums
-      publishOutput(use, task, status, partitionLengths);
+      if (publishOutput(use, task, status, partitionLengths)) {
+        times.recordSince(startNs);
+      }
     } catch (NotPublishedException e) {
       stage(task, status, e.reason(), e);
     } catch (IOException e) {
@@ -114,7 +120,8 @@ public final class CommittedOutputPublisher {
     }
   }
 
-  private void publishOutput(
+  /** False if the status cannot carry the location. */
+  private boolean publishOutput(
       MapOutputRegistry.Use use, Task task, MapStatus status, long[] partitionLengths)
       throws IOException, NotPublishedException, ReflectiveOperationException {
     File dataFile = resolver.getDataFile(task.shuffleId(), task.mapId());
@@ -134,6 +141,7 @@ public final class CommittedOutputPublisher {
       } else {
         stage(task, status, UnpublishedReason.CARRIER, null);
       }
+      return carried;
     } finally {
       if (!carried) {
         registry.retract(task.shuffleId(), output);
@@ -180,6 +188,11 @@ public final class CommittedOutputPublisher {
           held,
           cause);
     }
+  }
+
+  /** How long it took, from Spark's commit on, to publish each output that was. */
+  public LatencyHistogram times() {
+    return times;
   }
 
   /** Map outputs that stayed unpublished for this reason. */

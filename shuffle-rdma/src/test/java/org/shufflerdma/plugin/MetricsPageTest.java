@@ -16,6 +16,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.shufflerdma.DocsPage;
 import org.shufflerdma.metrics.Counter;
+import org.shufflerdma.metrics.TaskTime;
 import org.shufflerdma.metrics.TcpReason;
 
 /** Compares docs/metrics.md and docs/troubleshooting.md with the counters in the sources. */
@@ -50,6 +51,37 @@ class MetricsPageTest {
     assertThat(rows.stream().filter(row -> SHARED.contains(row.get(0).replace("`", ""))))
         .hasSize(SHARED.size())
         .allMatch(row -> row.get(3).contains("share of a single task is not exact"));
+  }
+
+  @Test
+  void thePageOfMetricsHasEveryPhaseAndWhatIsToldOfIt() throws IOException {
+    DocsPage page = DocsPage.named("metrics.md");
+    assertThat(page.rows("| phase | what is timed, each time |"))
+        .extracting(row -> row.get(0))
+        .containsExactlyElementsOf(Stream.of(ExecutorTimes.Phase.values())
+            .map(phase -> "`" + phase.publicName() + "`")
+            .toList());
+    List<List<String>> gauges = page.rows("| gauge | unit | meaning |");
+    assertThat(gauges)
+        .extracting(row -> row.get(0))
+        .containsExactlyElementsOf(Stream.of(ExecutorTimes.Figure.values())
+            .map(figure -> "`" + figure.suffix() + "`")
+            .toList());
+    assertThat(gauges)
+        .allSatisfy(row -> assertThat(row.get(1).equals("microseconds"))
+            .isEqualTo(row.get(0).endsWith("Micros`")));
+  }
+
+  @Test
+  void thePageOfMetricsHasEveryTimeThatTasksLose() throws IOException {
+    List<List<String>> rows =
+        DocsPage.named("metrics.md").rows("| counter of lost time | meaning |");
+    assertThat(rows)
+        .extracting(row -> row.get(0))
+        .containsExactlyElementsOf(Stream.of(TaskTime.values())
+            .map(time -> "`" + time.publicName() + "`")
+            .toList());
+    assertThat(rows).allSatisfy(row -> assertThat(row.get(1)).startsWith("Microseconds "));
   }
 
   @Test

@@ -120,6 +120,16 @@ class CommittedOutputPublisherTest {
       assertThat(PublishedEndpoint.of(status.location())).isEmpty();
     }
     assertThat(registry.registeredBytes()).isZero();
+    assertThat(publisher().times().count()).isZero();
+  }
+
+  @Test
+  void eachPublicationIsTimedTheRegistrationIncluded() {
+    runJob(RECORDS);
+    assertThat(publisher().times().count()).isEqualTo(MAPS);
+    assertThat(registry.registrationTimes().count()).isEqualTo(MAPS);
+    assertThat(publisher().times().totalNs())
+        .isGreaterThan(registry.registrationTimes().totalNs());
   }
 
   @Test
