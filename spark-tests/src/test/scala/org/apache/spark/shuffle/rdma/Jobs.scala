@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.apache.spark.shuffle.rdma
 
+import scala.jdk.CollectionConverters._
 import scala.reflect.ClassTag
 import scala.util.Random
 
@@ -43,6 +44,21 @@ object Jobs {
       .barrier()
       .mapPartitions { _ =>
         SparkEnv.get.blockManager.diskBlockManager.getAllFiles().iterator.map(_.getPath).filter(_.endsWith(".data"))
+      }
+      .collect()
+      .toSeq
+
+  /** What the plugin tells the metrics systems of the two executors; the barrier has both of them look. */
+  def gauges(context: SparkContext): Seq[Map[String, Long]] =
+    context
+      .parallelize(0 until 2, 2)
+      .barrier()
+      .mapPartitions { _ =>
+        SparkEnv.get.metricsSystem.getSourcesByName("shuffleRdma").iterator.map { source =>
+          source.metricRegistry.getGauges.asScala.map { case (name, gauge) =>
+            name -> gauge.getValue.asInstanceOf[Long]
+          }.toMap
+        }
       }
       .collect()
       .toSeq
