@@ -57,6 +57,7 @@ public final class InnerBench {
         .include(DescriptorLoops.class.getName())
         .include(MapStatusLoops.class.getName())
         .include(ReadLoops.class.getName())
+        .include(TimeLoops.class.getName())
         .mode(Mode.AverageTime)
         .timeUnit(TimeUnit.NANOSECONDS)
         .forks(1)
