@@ -101,15 +101,17 @@ final class Report {
           finding.verdict().label().toUpperCase(Locale.ROOT)
               + (finding.needed() ? "" : " (optional)") + ": " + finding.text());
     }
-    heading(out, "measured: median (least to most)");
-    measured.forEach(line -> line(out, line.name(), line.text()));
+    if (!measured.isEmpty()) {
+      heading(out, "measured: median (least to most)");
+      measured.forEach(line -> line(out, line.name(), line.text()));
+    }
     for (Table table : tables) {
       heading(out, table.name());
       table.rows().forEach(row -> out.append("  ").append(row.stripTrailing()).append('\n'));
     }
     heading(out, "suggested settings");
     if (suggestions.isEmpty()) {
-      out.append("  none: the defaults fit what was measured\n");
+      out.append(proven() ? "  none: the defaults fit what was measured\n" : "  none\n");
     }
     suggestions.forEach(s -> line(out, s.name(), s.text()));
     heading(out, "not shown by this run");

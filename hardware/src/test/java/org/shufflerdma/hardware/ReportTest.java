@@ -35,6 +35,13 @@ class ReportTest {
   }
 
   @Test
+  void hostThatWasRefusedIsNotSaidToFit() {
+    assertThat(report.text()).contains("the defaults fit what was measured");
+    report.needed("a device to test", Verdict.FAILED, "no device");
+    assertThat(report.text()).contains("\n  none\n").doesNotContain("measured");
+  }
+
+  @Test
   void fileIsTheTextAndThenTheSameForPrograms() {
     report.fact("kernel", "6.1");
     report.table("speeds", List.of("size  MB/s", "64 B  7"), List.of(Map.of("mb_per_s", 7)));
