@@ -178,10 +178,10 @@ final class Connector {
 
   private static NoConnectionException rejected(PeerId peer, CmConversation.Outcome outcome) {
     Handshake.Rejection rejection = Handshake.readRejection(outcome.privateData());
-    return new NoConnectionException(
-        peer,
-        rejection.reason(),
-        "rejected by nonce=" + rejection.serverNonce() + ", status " + outcome.status());
+    String text = rejection.reason() == PeerFailure.VERSION
+        ? "its handshake has another version: give all executors the same build"
+        : "rejected by nonce=" + rejection.serverNonce() + ", status " + outcome.status();
+    return new NoConnectionException(peer, rejection.reason(), text);
   }
 
   private static PeerFailure failureOf(CmConversation.Outcome outcome) {
