@@ -100,6 +100,9 @@ class MetricsPageTest {
         "shuffle_rdma_fallback", // with the label "reason"
         "shuffle_rdma_outputs_unpublished"));
     counts().forEach(row -> known.add(row.get(0).replace("`", "").replace('.', '_')));
+    for (ExecutorTimes.Figure figure : ExecutorTimes.Figure.values()) {
+      known.add("shuffle_rdma_time_" + figure.suffix()); // with the label "phase"
+    }
     Pattern metric = Pattern.compile("\\bshuffle_rdma_(?!node_service_)\\w+");
     for (String file : List.of("grafana-dashboard.json", "prometheus-alerts.yml")) {
       String text = Files.readString(Path.of("../conf", file));
