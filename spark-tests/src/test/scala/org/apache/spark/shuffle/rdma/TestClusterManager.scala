@@ -56,7 +56,7 @@ final class TestClusterManager extends ExternalClusterManager {
         Seq(
           BlockManagerId(
             BlockManagerId.SHUFFLE_MERGER_IDENTIFIER,
-            "localhost",
+            "127.0.0.3", // executors read the files of a service on their own host
             ShuffleService.port))
     }
     backend.shutdownCallback = _ => cluster.stop()
