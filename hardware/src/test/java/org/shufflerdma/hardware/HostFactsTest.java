@@ -7,20 +7,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
-class HostFactsTest {
-  @TempDir
-  Path root;
-
+class HostFactsTest extends HostScene {
   private HostFacts host() {
     return new HostFacts(root);
-  }
-
-  private void write(String file, String text) throws IOException {
-    Path path = root.resolve(file);
-    Files.createDirectories(path.getParent());
-    Files.writeString(path, text);
   }
 
   @Test

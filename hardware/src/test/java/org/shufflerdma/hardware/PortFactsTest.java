@@ -4,31 +4,19 @@ package org.shufflerdma.hardware;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.shufflerdma.verbs.Gid;
 import org.shufflerdma.verbs.LinkLayer;
 import org.shufflerdma.verbs.PortInfo;
 import org.shufflerdma.verbs.PortState;
 
-class PortFactsTest {
+class PortFactsTest extends HostScene {
   private static final String PORT = "sys/class/infiniband/mlx5_0/ports/1/";
   private static final long LINK_LOCAL = 0xfe80L << 48;
 
-  @TempDir
-  Path root;
-
   private PortFacts port() {
     return new PortFacts(root, "mlx5_0", 1);
-  }
-
-  private void write(String file, String text) throws IOException {
-    Path path = root.resolve(file);
-    Files.createDirectories(path.getParent());
-    Files.writeString(path, text);
   }
 
   @Test

@@ -23,8 +23,7 @@ import org.shufflerdma.verbs.MemlockLimit;
  *     resident, those of mapped files included, as YARN does (ProcfsBasedProcessTree)
  * @param inFlightBytes what Spark lets all tasks of the executor fetch at a time, and the largest
  *     block that it fetches to memory
- * @param neighbours how many executors the host's cores are enough for, this one included; they
- *     share the host's memory
+ * @param executorsByCores how many executors of this size the host's cores are enough for, at least 1
  */
 public record ExecutorMemory(
     MemlockLimit memlock,
@@ -34,7 +33,7 @@ public record ExecutorMemory(
     @Nullable Overhead overhead,
     boolean residentCounts,
     long inFlightBytes,
-    int neighbours) {
+    int executorsByCores) {
   /**
    * Memory beside the heap.
    *
@@ -68,7 +67,7 @@ public record ExecutorMemory(
       @Nullable Overhead overhead,
       boolean residentCounts,
       long inFlightBytes,
-      int neighbours) {
+      int executorsByCores) {
     long containerBytes =
         ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getTotalMemorySize();
     return new ExecutorMemory(
@@ -79,12 +78,12 @@ public record ExecutorMemory(
         overhead,
         residentCounts,
         inFlightBytes,
-        neighbours);
+        executorsByCores);
   }
 
-  /** Returns how many executors like this one the host's cores and memory are enough for. */
+  /** Returns how many executors of this size the host's cores and memory are enough for. */
   int executorsOnHost() {
-    return (int) Math.max(1, Math.min(neighbours, hostBytes / heapBytes));
+    return (int) Math.max(1, Math.min(executorsByCores, hostBytes / heapBytes));
   }
 
   boolean isInContainer() {

@@ -127,7 +127,7 @@ abstract class ReadSlot {
     return buffer().nioBuffer(offset(index), lengthBytes(index));
   }
 
-  /** Whether the bytes of a block, all of which have come, have its checksum; takes the time of some. */
+  /** Whether the bytes of a block, all of which have come, have its checksum. The time of some is taken. */
   final boolean isRight(int index, FetchStats stats, TaskTimes times) {
     int blocksTimed = FetchStats.blocksTimedBy(lengthBytes(index));
     if (blocksTimed == 0) {
@@ -141,6 +141,7 @@ abstract class ReadSlot {
     return isRight;
   }
 
+  /** The same, without the time. */
   abstract boolean isRight(int index);
 
   /** Whether the block is to blame for the failure of the READs, and not to be read again. */

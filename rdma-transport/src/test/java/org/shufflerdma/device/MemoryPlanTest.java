@@ -4,6 +4,7 @@ package org.shufflerdma.device;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.shufflerdma.config.RdmaSettings;
@@ -16,8 +17,7 @@ class MemoryPlanTest {
   private static final long GIB = 1 << 30;
   private static final MemlockLimit UNLIMITED =
       new MemlockLimit(Long.MAX_VALUE, Long.MAX_VALUE, false);
-  private static final ExecutorMemory HOST =
-      new ExecutorMemory(UNLIMITED, 64 * GIB, 64 * GIB, 8 * GIB, null, false, 400 * MIB, 1);
+  private static final ExecutorMemory HOST = inContainer(64 * GIB);
 
   @BeforeAll
   static void loadTheLibraryThatReadsTheLimitOfLockedMemory() throws Exception {
@@ -33,14 +33,15 @@ class MemoryPlanTest {
   }
 
   private static ExecutorMemory inContainer(long containerBytes) {
-    return new ExecutorMemory(
-        HOST.memlock(),
-        containerBytes,
-        HOST.hostBytes(),
-        HOST.heapBytes(),
-        null,
-        false,
-        400 * MIB,
+    return memory(UNLIMITED, containerBytes, null, false, 1);
+  }
+
+  private static ExecutorMemory withOverhead(long overheadBytes, boolean residentCounts) {
+    return memory(
+        UNLIMITED,
+        64 * GIB,
+        new ExecutorMemory.Overhead(overheadBytes, "app.memoryOverhead"),
+        residentCounts,
         1);
   }
 
@@ -52,40 +53,30 @@ class MemoryPlanTest {
     return withOverhead(overheadBytes, true);
   }
 
-  private static ExecutorMemory withOverhead(long overheadBytes, boolean residentCounts) {
+  private static ExecutorMemory lockable(long bytes) {
+    return memory(new MemlockLimit(bytes, bytes, false), 64 * GIB, null, false, 1);
+  }
+
+  private static ExecutorMemory besideOthers(int executorsByCores) {
+    return memory(UNLIMITED, 64 * GIB, null, false, executorsByCores);
+  }
+
+  /** What the tests vary, on a host of 64 GiB with heaps of 8 GiB. */
+  private static ExecutorMemory memory(
+      MemlockLimit memlock,
+      long containerBytes,
+      ExecutorMemory.@Nullable Overhead overhead,
+      boolean residentCounts,
+      int executorsByCores) {
     return new ExecutorMemory(
-        HOST.memlock(),
-        HOST.containerBytes(),
-        HOST.hostBytes(),
-        HOST.heapBytes(),
-        new ExecutorMemory.Overhead(overheadBytes, "app.memoryOverhead"),
+        memlock,
+        containerBytes,
+        64 * GIB,
+        8 * GIB,
+        overhead,
         residentCounts,
         400 * MIB,
-        1);
-  }
-
-  private static ExecutorMemory lockable(long bytes) {
-    return new ExecutorMemory(
-        new MemlockLimit(bytes, bytes, false),
-        HOST.containerBytes(),
-        HOST.hostBytes(),
-        HOST.heapBytes(),
-        null,
-        false,
-        400 * MIB,
-        1);
-  }
-
-  private static ExecutorMemory besideOthers(int neighbours) {
-    return new ExecutorMemory(
-        HOST.memlock(),
-        HOST.containerBytes(),
-        HOST.hostBytes(),
-        HOST.heapBytes(),
-        null,
-        false,
-        400 * MIB,
-        neighbours);
+        executorsByCores);
   }
 
   private static void assertAll(MemoryPlan plan, long bytes, String reason) {

@@ -25,7 +25,7 @@ final class SparkMemorySettings {
         overhead(conf),
         isOnYarn(conf),
         inFlightBytes(conf),
-        neighbours(conf, Runtime.getRuntime().availableProcessors()));
+        executorsByCores(conf, Runtime.getRuntime().availableProcessors()));
   }
 
   /**
@@ -34,7 +34,7 @@ final class SparkMemorySettings {
    * spark.executor.cores} an executor there takes all cores that the application may have, and
    * {@code spark.cores.max} leaves the rest to other applications (Master.scheduleExecutorsOnWorkers).
    */
-  static int neighbours(SparkConf conf, int cores) {
+  static int executorsByCores(SparkConf conf, int cores) {
     if (!conf.get("spark.master", "").startsWith("spark://")) {
       return 1;
     }

@@ -52,19 +52,19 @@ class SparkMemorySettingsTest {
   @Test
   void onAStandaloneClusterCoresTellHowManyExecutorsShareAHost() {
     SparkConf conf = new SparkConf(false).set("spark.master", "spark://host:7077");
-    assertThat(SparkMemorySettings.neighbours(conf, 16))
+    assertThat(SparkMemorySettings.executorsByCores(conf, 16))
         .as("one takes all cores")
         .isEqualTo(1);
     conf.set("spark.cores.max", "8");
-    assertThat(SparkMemorySettings.neighbours(conf, 16))
+    assertThat(SparkMemorySettings.executorsByCores(conf, 16))
         .as("other applications")
         .isEqualTo(16);
     conf.set("spark.executor.cores", "5");
-    assertThat(SparkMemorySettings.neighbours(conf, 16)).isEqualTo(3);
+    assertThat(SparkMemorySettings.executorsByCores(conf, 16)).isEqualTo(3);
     conf.set("spark.executor.cores", "32");
-    assertThat(SparkMemorySettings.neighbours(conf, 16)).isEqualTo(1);
+    assertThat(SparkMemorySettings.executorsByCores(conf, 16)).isEqualTo(1);
     conf.set("spark.master", "yarn").set("spark.executor.cores", "5");
-    assertThat(SparkMemorySettings.neighbours(conf, 16))
+    assertThat(SparkMemorySettings.executorsByCores(conf, 16))
         .as("a share of its own")
         .isEqualTo(1);
   }
