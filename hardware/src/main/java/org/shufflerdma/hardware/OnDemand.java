@@ -49,13 +49,15 @@ final class OnDemand {
                 "pinned_register_ms", pinnedMs,
                 "first_mb_per_s", first,
                 "second_mb_per_s", second));
-        boolean right = file.holds(reader.read(region, 0, Reader.CHUNK_BYTES), 0);
+        long at = RightBytes.WITHIN_A_PAGE;
+        boolean right = file.holds(reader.read(region, at, Reader.CHUNK_BYTES), at);
         report.optional(
             NAME,
             right ? Verdict.PROVEN : Verdict.FAILED,
             right
                 ? "READs bring the file's bytes"
-                : "a READ brought other bytes than the file has");
+                : "a READ of " + Reader.CHUNK_BYTES + " bytes at " + at
+                    + " of the file brought other bytes than it has; the plugin pins");
       }
     }
   }

@@ -16,6 +16,9 @@ import org.shufflerdma.verbs.MemoryRegion;
 final class RightBytes {
   static final String NAME = "bytes of a file";
 
+  /** Blocks begin anywhere in a page. */
+  static final long WITHIN_A_PAGE = 1000;
+
   private static final long BUDGET_NS = TimeUnit.SECONDS.toNanos(5);
 
   private RightBytes() {}
@@ -29,7 +32,7 @@ final class RightBytes {
       long start = System.nanoTime();
       long checked = 0;
       int last = (int) Math.min(file.size(), Reader.CHUNK_BYTES);
-      List<Long> offsets = new ArrayList<>(List.of(file.size() - last));
+      List<Long> offsets = new ArrayList<>(List.of(file.size() - last, WITHIN_A_PAGE));
       for (long at = 0; at + last < file.size(); at += last) {
         offsets.add(at);
       }

@@ -31,6 +31,13 @@ import org.shufflerdma.metrics.TcpReason;
  */
 public final class LoopbackCheck {
   private static final int FILE_BYTES = 64 << 10;
+
+  /**
+   * Before the block that is READ. Blocks begin anywhere in a page, and soft-RoCE of Linux 7.3 reads pages
+   * on demand rightly only from the beginning of one.
+   */
+  private static final int HEAD_BYTES = 1001;
+
   private static final int TIMEOUT_S = 15;
 
   /** An id that no shuffle has: Spark's begin at 0. */
@@ -55,12 +62,12 @@ public final class LoopbackCheck {
     Path file = Files.createTempFile(directory, "shuffle-rdma-check", ".data");
     try {
       Files.write(file, bytes);
-      long[] lengths = {bytes.length};
+      long[] lengths = {HEAD_BYTES, FILE_BYTES - HEAD_BYTES};
       PublishedOutput output = registry.publish(new MapOutputFile(
           SHUFFLE_ID, 0, file, lengths, PartitionChecksums.compute(file, lengths)));
       try {
         byte[] read = read(new PeerId(executorId, transport.endpoint()), output, fetcher);
-        if (!Arrays.equals(bytes, read)) {
+        if (!Arrays.equals(bytes, HEAD_BYTES, FILE_BYTES, read, 0, read.length)) {
           throw new IOException("a loopback READ of a file returned wrong bytes");
         }
       } finally {
@@ -78,9 +85,9 @@ public final class LoopbackCheck {
       throws IOException {
     CompletableFuture<byte[]> arrival = new CompletableFuture<>();
     DescriptorRef descriptor = new DescriptorRef(
-        output.descriptorAddress(), output.descriptorRkey(), output.generation(), SHUFFLE_ID, 0, 1);
+        output.descriptorAddress(), output.descriptorRkey(), output.generation(), SHUFFLE_ID, 0, 2);
     var token = fetcher.fetch(
-        self, null, List.of(new BlockRequest(0, descriptor, 0, 1, null)), new Arrival(arrival));
+        self, null, List.of(new BlockRequest(0, descriptor, 1, 2, null)), new Arrival(arrival));
     try {
       return arrival.get(TIMEOUT_S, TimeUnit.SECONDS);
     } catch (ExecutionException e) {
