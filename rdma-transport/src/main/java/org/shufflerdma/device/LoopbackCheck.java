@@ -33,8 +33,8 @@ public final class LoopbackCheck {
   private static final int FILE_BYTES = 64 << 10;
 
   /**
-   * Before the block that is READ. Blocks begin anywhere in a page, and soft-RoCE of Linux 7.3 reads pages
-   * on demand rightly only from the beginning of one.
+   * Before the block that is READ. Blocks begin anywhere in a page, and soft-RoCE of Linux 7.3 copies pages
+   * on demand from their beginning (__rxe_odp_mr_copy in the kernel's rxe_odp.c).
    */
   private static final int HEAD_BYTES = 1001;
 
