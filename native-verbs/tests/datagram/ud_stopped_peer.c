@@ -13,13 +13,14 @@ static void receive(int fd)
 	uint32_t qpn;
 
 	open_ud_side(&ud, DEPTH);
+	for (int i = 0; i < DEPTH; i++)
+		ud_receive(&ud, 1, BUFFER);
 	qpn = ud.side.qp->qp_num;
 	test_send(fd, &qpn, sizeof(qpn));
 	for (;;) {
-		struct ibv_wc wc;
+		struct ibv_wc wc = wait_completion(ud.side.cq);
 
 		ud_receive(&ud, 1, BUFFER);
-		wc = wait_completion(ud.side.cq);
 		if (wc.byte_len == GRH_BYTES + 1) { /* the first one after all that was under way */
 			test_signal(fd);
 			pause();

@@ -15,14 +15,14 @@ guest() {
   shift 2
   rm -f "$work/$name.in"
   mkfifo "$work/$name.in"
-  SOFTVERBS_LOG=info timeout -k 2 60 ${where:+"$bin/hosts" on "$where"} "$softverbs" --dev qemu-system-x86_64 -machine pc,accel=tcg \
+  SOFTVERBS_LOG=info timeout -k 2 200 ${where:+"$bin/hosts" on "$where"} "$softverbs" --dev qemu-system-x86_64 -machine pc,accel=tcg \
     -m "${memory:-64}" -display none -nodefaults -serial none -monitor stdio "$@" <"$work/$name.in" >"$work/$name.log" 2>&1 &
   guest=$!
 }
 
-# says NAME TEXT: within 30 s.
+# says NAME TEXT: within 90 s. A guest of 64 MB is moved in less than one, but all of its work is emulated.
 says() {
-  within 30 grep -aq "$2" "$work/$1.log" || fail "$1 never said: $2"
+  within 90 grep -aq "$2" "$work/$1.log" || fail "$1 never said: $2"
 }
 
 end_guests() {
