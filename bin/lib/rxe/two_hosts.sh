@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs in both guests of a pair: the plugin's transport tests, with readers in guest 2 and the servers that they start
-# in guest 1, and then one of the tests over IPv6. Each time the bytes must have come by RoCE, in packets of rxe0.
+# in guest 1, and then one of the tests over IPv6. Each time the bytes must have come by RoCE, in packets of rxe0. Last,
+# verify-hardware in guest 2 reads from the one in guest 1.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source-path=SCRIPTDIR
 . "$here/traffic.sh"
-port=7000 port6=7001 done=$RXE_SHARED/done listening=$RXE_SHARED/listening failed=0
+port=7000 port6=7001 hardware_port=7400 serving=$RXE_SHARED/serving done=$RXE_SHARED/done listening=$RXE_SHARED/listening failed=0
 # What blocksOfAnotherProcessAreDelivered reads, a test of both runs: three times sixteen blocks of 50,000 bytes.
 read_bytes=$((3 * 16 * 50000))
 
@@ -22,6 +23,19 @@ serve() {
   touch "$listening"
   await "$done"
   kill "${listeners[@]}"
+  verify_hardware --serve "$hardware_port" 2>"$serving" && echo "PASS verify-hardware has served the other guest"
+}
+
+verify_hardware() {
+  java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -jar "$here"/../../../shuffle-rdma/target/shuffle-rdma-*-SNAPSHOT.jar --device rxe0 --size 8m \
+    --conf spark.shuffle.rdma.connectTimeout=60s "$@"
+}
+
+verify_peer() {
+  local report=$RXE_SHARED/verify-hardware.txt
+  until grep -qs 'start it on the other host now' "$serving"; do sleep 0.5; done
+  verify_hardware --peer "$RXE_PEER:$hardware_port" --report "$report"
+  grep -q '^  bytes of another host  *PROVEN' "$report" && grep -qx 'READ and TCP between two hosts' "$report"
 }
 
 # read_over NAME PROTOCOL OTHER PORT ARGS...: junit.sh with ARGS must pass and read the blocks by PROTOCOL. OTHER may
@@ -48,6 +62,7 @@ read_from_peer() {
   RDMA_TEST_ADDRESS=$RXE_ADDRESS6 read_over IPv6 "$ROCE6" "$ROCE4" "$port6" \
     -m org.shufflerdma.fetch.PeerProcessTest#blocksOfAnotherProcessAreDelivered
   touch "$done"
+  if verify_peer; then echo "PASS verify-hardware has read from the other guest"; else echo "FAIL verify-hardware"; failed=1; fi
   return "$failed"
 }
 

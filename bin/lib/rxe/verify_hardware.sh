@@ -57,7 +57,9 @@ report_holds_what_it_promises() {
     "the canary's right bytes" us_per_further_mib '"depth": 32' '"p99_us"' '"rcvd_pkts": {' \
     register_ms_per_gib register_cpu_s_per_gib deregister_ms_per_gib file_mb_per_s anonymous_mb_per_s \
     '"regions": 10000' '"status": "RETRY_EXC_ERR"' '"status": "no completion"' 'two hosts'
-  ! grep -q '"failed"' "$report" || { echo "FAIL something failed"; exit 1; }
+  # soft-RoCE of Linux 7 has on-demand paging that is wrong within a page.
+  ! grep ' FAILED' "$report" | grep -v '^  on-demand paging  *FAILED (optional): a READ of .* brought other bytes' ||
+    { echo "FAIL something failed"; exit 1; }
   ! grep -E "$(hostname)|$(address_pattern)" "$report" || { echo "FAIL the report tells a name or address"; exit 1; }
   # Up to Linux 6.1 registration makes every page of the file dirty, later it makes none dirty.
   case $RXE_KERNEL in 5.* | 6.1.*) dirtied=$((40 << 20)) ;; esac

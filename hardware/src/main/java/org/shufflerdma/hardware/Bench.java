@@ -19,7 +19,7 @@ record Bench(Report report, Links links, ConnectionSettings settings, TestFile f
 
   /** Opens a reader on a connection of its own, since a READ that fails breaks its connection. */
   Reader openReader() throws IOException {
-    return Reader.open(links.connect(settings), domain());
+    return Reader.open(links.connect(settings).link(), domain());
   }
 
   /** Registers the whole file as the plugin registers map outputs. */

@@ -78,7 +78,7 @@ final class DeadPeer {
   private static Unanswered unanswered(Bench bench, int retries, long patienceNs)
       throws IOException {
     ConnectionSettings usual = bench.settings();
-    Links.Link link = bench
+    Links.OwnLink own = bench
         .links()
         .connect(new ConnectionSettings(
             usual.keyPrefix(),
@@ -90,13 +90,13 @@ final class DeadPeer {
             usual.mtuBytes()));
     try (MappedFile mapped = MappedFile.open(bench.file().path());
         MemoryRegion region = bench.domain().register(mapped, 0, READ_BYTES, Access.REMOTE_READ);
-        Reader reader = Reader.open(link, bench.domain())) {
-      link.served().close();
+        Reader reader = Reader.open(own.link(), bench.domain())) {
+      own.served().close();
       long start = System.nanoTime();
       int status = reader.statusOfUnanswered(region, patienceNs);
       double seconds = (System.nanoTime() - start) / 1e9;
-      link.reader().close();
-      return new Unanswered(seconds, status, link.attributes().ackTimeout());
+      own.link().reader().close();
+      return new Unanswered(seconds, status, own.link().attributes().ackTimeout());
     }
   }
 

@@ -22,8 +22,9 @@ import org.shufflerdma.verbs.QueuePairAttributes;
 import org.shufflerdma.verbs.QueuePairCapabilities;
 
 /**
- * Reliable connections of a device with itself, made as the plugin makes its own, in one protection
- * domain. One thread uses it. It closes what it made, in reverse order.
+ * Reliable connections of a device with itself and with that of another process, made as the plugin
+ * makes its own, in one protection domain. One thread uses it. It closes what it made, in reverse
+ * order.
  */
 final class Links implements AutoCloseable {
   private static final int DEPTH = 64;
@@ -39,12 +40,15 @@ final class Links implements AutoCloseable {
   private final DeviceInfo info;
   private final ProtectionDomain domain;
 
-  /** One connection: the end that reads, the queue of its completions, and the end that is read. */
-  record Link(
-      QueuePair reader,
-      CompletionQueue completions,
-      QueuePair served,
-      QueuePairAttributes attributes) {}
+  /** The end of a connection that reads, and the queue of its completions. */
+  record Link(QueuePair reader, CompletionQueue completions, QueuePairAttributes attributes) {}
+
+  /** A connection of the device with itself, and the end of it that is read. */
+  record OwnLink(Link link, QueuePair served) {}
+
+  /** A connection that has been requested and not yet answered. */
+  private record Requested(
+      ConnectionId id, QueuePair reader, CompletionQueue completions, QueuePairSetup setup) {}
 
   private Links(InetAddress local) throws IOException {
     try {
@@ -76,11 +80,36 @@ final class Links implements AutoCloseable {
     return domain;
   }
 
-  /** Makes a connection as the plugin makes its own, with these settings. */
-  Link connect(ConnectionSettings settings) throws IOException {
+  /** Where the links of another process connect to. */
+  InetSocketAddress address() {
+    return address;
+  }
+
+  /** Makes a connection of the device with itself. */
+  OwnLink connect(ConnectionSettings settings) throws IOException {
+    Requested requested = request(address, settings);
+    QueuePair served = answer(settings);
+    Link link = establish(requested);
+    await(server, CmEventType.ESTABLISHED).close();
+    return new OwnLink(link, served);
+  }
+
+  /** Makes a connection to the links of another process, which accepts it. */
+  Link connectTo(InetSocketAddress peer, ConnectionSettings settings) throws IOException {
+    return establish(request(peer, settings));
+  }
+
+  /** Accepts a connection of another process, whose READs it will answer. */
+  void accept(ConnectionSettings settings) throws IOException {
+    answer(settings);
+    await(server, CmEventType.ESTABLISHED).close();
+  }
+
+  private Requested request(InetSocketAddress peer, ConnectionSettings settings)
+      throws IOException {
     QueuePairSetup setup = new QueuePairSetup(settings, info);
     ConnectionId from = own(client.createId());
-    from.resolveAddress(new InetSocketAddress(address.getAddress(), 0), address, TIMEOUT_MS);
+    from.resolveAddress(new InetSocketAddress(address.getAddress(), 0), peer, TIMEOUT_MS);
     await(client, CmEventType.ADDR_RESOLVED).close();
     setup.prepare(from);
     from.resolveRoute(TIMEOUT_MS);
@@ -88,19 +117,26 @@ final class Links implements AutoCloseable {
     CompletionQueue completions = own(device.createCompletionQueue(4 * DEPTH, null, 0));
     QueuePair reader = queuePair(from, completions);
     from.connect(setup.request(new byte[0]));
-    QueuePair served;
+    return new Requested(from, reader, completions, setup);
+  }
+
+  private QueuePair answer(ConnectionSettings settings) throws IOException {
+    QueuePairSetup setup = new QueuePairSetup(settings, info);
     try (CmEvent request = await(server, CmEventType.CONNECT_REQUEST)) {
       ConnectionId to = own(request.id());
       setup.prepare(to);
-      served = queuePair(to, own(device.createCompletionQueue(DEPTH, null, 0)));
+      QueuePair served = queuePair(to, own(device.createCompletionQueue(DEPTH, null, 0)));
       setup.responderReady(served);
       to.accept(setup.answer(new byte[0], request.responderResources()));
+      return served;
     }
+  }
+
+  private Link establish(Requested requested) throws IOException {
     await(client, CmEventType.CONNECT_RESPONSE).close();
-    QueuePairAttributes attributes = setup.initiatorReady(reader);
-    from.establish();
-    await(server, CmEventType.ESTABLISHED).close();
-    return new Link(reader, completions, served, attributes);
+    QueuePairAttributes attributes = requested.setup().initiatorReady(requested.reader());
+    requested.id().establish();
+    return new Link(requested.reader(), requested.completions(), attributes);
   }
 
   private QueuePair queuePair(ConnectionId id, CompletionQueue queue) throws IOException {

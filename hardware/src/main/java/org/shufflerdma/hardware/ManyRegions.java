@@ -111,7 +111,9 @@ final class ManyRegions implements AutoCloseable {
     int last = regions.size() - 1;
     if (!bench
         .file()
-        .holds(reader.read(regions.get(last), 0, pieceBytes), (long) last * pieceBytes)) {
+        .holds(
+            reader.read(RemoteMemory.of(regions.get(last)), 0, pieceBytes),
+            (long) last * pieceBytes)) {
       throw new IOException("a READ brought other bytes than the file has");
     }
   }

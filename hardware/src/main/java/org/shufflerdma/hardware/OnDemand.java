@@ -50,7 +50,8 @@ final class OnDemand {
                 "first_mb_per_s", first,
                 "second_mb_per_s", second));
         long at = RightBytes.WITHIN_A_PAGE;
-        boolean right = file.holds(reader.read(region, at, Reader.CHUNK_BYTES), at);
+        boolean right =
+            file.holds(reader.read(RemoteMemory.of(region), at, Reader.CHUNK_BYTES), at);
         report.optional(
             NAME,
             right ? Verdict.PROVEN : Verdict.FAILED,

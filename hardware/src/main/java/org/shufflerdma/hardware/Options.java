@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.hardware;
 
+import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
@@ -8,6 +9,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The command line of {@link VerifyHardware}.
@@ -15,14 +17,22 @@ import java.util.regex.Pattern;
  * @param directory the directory in which the file to be registered is made
  * @param sizeBytes the size of that file
  * @param report the file to which the report goes
+ * @param servedPort the port at which another host may read from this one; 0 for none
+ * @param peer the other host that serves, if one does
  * @param settings the plugin's settings, by key
  */
-record Options(Path directory, long sizeBytes, Path report, Map<String, String> settings) {
+record Options(
+    Path directory,
+    long sizeBytes,
+    Path report,
+    int servedPort,
+    @Nullable InetSocketAddress peer,
+    Map<String, String> settings) {
   /** The plugin's prefix of the keys of its settings. */
   static final String PREFIX = "spark.shuffle.rdma.";
 
   private static final List<String> NAMES =
-      List.of("--device", "--dir", "--size", "--report", "--conf");
+      List.of("--device", "--dir", "--size", "--report", "--conf", "--serve", "--peer");
   private static final long MEBIBYTE = 1 << 20;
   private static final Pattern SIZE = Pattern.compile("([1-9][0-9]{0,6})([mg])");
 
@@ -51,11 +61,38 @@ record Options(Path directory, long sizeBytes, Path report, Map<String, String> 
         default -> given.put(option, value);
       }
     }
+    if (given.containsKey("--serve") && given.containsKey("--peer")) {
+      throw new RefusedException(
+          "--serve and --peer: give --serve on one host and --peer on the other");
+    }
     return new Options(
         Path.of(given.getOrDefault("--dir", "/tmp")),
         size(given.getOrDefault("--size", "1g")),
         Path.of(given.getOrDefault("--report", "verify-hardware.txt")),
+        given.containsKey("--serve") ? port("--serve", given.get("--serve")) : 0,
+        given.containsKey("--peer") ? peer(given.get("--peer")) : null,
         settings);
+  }
+
+  /** The next port is used, too. */
+  private static int port(String option, String text) throws RefusedException {
+    if (!text.matches("[1-9][0-9]{0,4}") || Integer.parseInt(text) > 65534) {
+      throw new RefusedException(option + " " + text + ": give a port from 1 to 65534");
+    }
+    return Integer.parseInt(text);
+  }
+
+  private static InetSocketAddress peer(String text) throws RefusedException {
+    int colon = text.lastIndexOf(':');
+    if (colon < 1) {
+      throw new RefusedException("--peer " + text + ": give HOST:PORT, as the other host names it");
+    }
+    InetSocketAddress peer =
+        new InetSocketAddress(text.substring(0, colon), port("--peer", text.substring(colon + 1)));
+    if (peer.isUnresolved()) {
+      throw new RefusedException("--peer " + text + ": this host name has no address");
+    }
+    return peer;
   }
 
   private static long size(String text) throws RefusedException {

@@ -62,7 +62,7 @@ final class Reader implements AutoCloseable {
     for (int slot = 0; posted < length || inFlight > 0; ) {
       if (posted < length && inFlight < BULK_WINDOW) {
         int bytes = (int) Math.min(CHUNK_BYTES, length - posted);
-        post(remote, posted, bytes, slot);
+        post(remote.address() + posted, remote.rkey(), bytes, slot);
         posted += bytes;
         slot = (slot + 1) % BULK_WINDOW;
         inFlight++;
@@ -85,7 +85,8 @@ final class Reader implements AutoCloseable {
     boolean more = true;
     for (int slot = 0; more || inFlight > 0; ) {
       if (more && inFlight < BULK_WINDOW) {
-        post(regions.get(random.nextInt(regions.size())), 0, bytes, slot);
+        MemoryRegion remote = regions.get(random.nextInt(regions.size()));
+        post(remote.address(), remote.rkey(), bytes, slot);
         slot = (slot + 1) % BULK_WINDOW;
         inFlight++;
       } else {
@@ -103,7 +104,7 @@ final class Reader implements AutoCloseable {
    * progress for the time, and waits for the last ones. Returns how long each took from when it was
    * posted until its completion was seen.
    */
-  Latencies timed(MemoryRegion remote, int bytes, int depth, long budgetNs) throws IOException {
+  Latencies timed(RemoteMemory remote, int bytes, int depth, long budgetNs) throws IOException {
     Latencies latencies = new Latencies(bytes);
     long[] posted = new long[depth];
     long places = remote.length() / bytes;
@@ -111,7 +112,7 @@ final class Reader implements AutoCloseable {
     long start = System.nanoTime();
     for (int slot = 0; slot < depth; slot++, place++) {
       posted[slot] = System.nanoTime();
-      post(remote, place % places * bytes, bytes, slot);
+      post(remote.address() + place % places * bytes, remote.rkey(), bytes, slot);
     }
     boolean more = true;
     for (int inProgress = depth; inProgress > 0; ) {
@@ -123,7 +124,7 @@ final class Reader implements AutoCloseable {
         latencies.add(now - posted[slot]);
         if (more) {
           posted[slot] = System.nanoTime();
-          post(remote, place++ % places * bytes, bytes, slot);
+          post(remote.address() + place++ % places * bytes, remote.rkey(), bytes, slot);
         } else {
           inProgress--;
         }
@@ -134,8 +135,8 @@ final class Reader implements AutoCloseable {
   }
 
   /** Reads one range and returns a view of the bytes, which is valid until the next READ. */
-  ByteBuffer read(MemoryRegion remote, long offset, int bytes) throws IOException {
-    post(remote, offset, bytes, 0);
+  ByteBuffer read(RemoteMemory remote, long offset, int bytes) throws IOException {
+    post(remote.address() + offset, remote.rkey(), bytes, 0);
     await();
     return sink.slice(0, bytes);
   }
@@ -145,19 +146,19 @@ final class Reader implements AutoCloseable {
    * time.
    */
   int statusOfUnanswered(MemoryRegion remote, long patienceNs) throws IOException {
-    post(remote, 0, 1, 0);
+    post(remote.address(), remote.rkey(), 1, 0);
     return awaitAny(patienceNs) == 0 ? NONE : completions.status(0);
   }
 
-  private void post(MemoryRegion remote, long offset, int bytes, int slot) throws IOException {
+  private void post(long address, int rkey, int bytes, int slot) throws IOException {
     batch.clear();
     batch.add(
         slot,
         region.address() + slot % (SINK_BYTES / bytes) * bytes,
         region.lkey(),
         bytes,
-        remote.address() + offset,
-        remote.rkey(),
+        address,
+        rkey,
         true);
     link.reader().postReads(batch);
   }

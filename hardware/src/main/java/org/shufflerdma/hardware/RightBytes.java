@@ -25,37 +25,42 @@ final class RightBytes {
 
   static void prove(Bench bench) throws IOException {
     TestFile file = bench.file();
-    Report report = bench.report();
     try (Reader reader = bench.openReader();
         MappedFile mapped = MappedFile.open(file.path());
         MemoryRegion region = bench.register(mapped)) {
-      long start = System.nanoTime();
-      long checked = 0;
-      int last = (int) Math.min(file.size(), Reader.CHUNK_BYTES);
-      List<Long> offsets = new ArrayList<>(List.of(file.size() - last, WITHIN_A_PAGE));
-      for (long at = 0; at + last < file.size(); at += last) {
-        offsets.add(at);
-      }
-      for (long offset : offsets) {
-        if (!file.holds(reader.read(region, offset, last), offset)) {
-          report.needed(
-              NAME,
-              Verdict.FAILED,
-              "a READ of " + last + " bytes at " + offset + " of " + file.path()
-                  + " brought other bytes than the file has");
-          return;
-        }
-        checked += last;
-        if (System.nanoTime() - start > BUDGET_NS) {
-          break;
-        }
-      }
-      report.needed(
-          NAME,
-          Verdict.PROVEN,
-          Bench.mebibytes(checked)
-              + " MiB of a file of " + Bench.mebibytes(file.size())
-              + " MiB, registered as the plugin does, were READ and are right");
+      prove(bench.report(), NAME, reader, RemoteMemory.of(region), file.bytes());
     }
+  }
+
+  /** READs as much of a registered file as the time allows, and compares it. */
+  static void prove(Report report, String name, Reader reader, RemoteMemory remote, TestBytes bytes)
+      throws IOException {
+    long start = System.nanoTime();
+    long checked = 0;
+    int last = (int) Math.min(remote.length(), Reader.CHUNK_BYTES);
+    List<Long> offsets = new ArrayList<>(List.of(remote.length() - last, WITHIN_A_PAGE));
+    for (long at = 0; at + last < remote.length(); at += last) {
+      offsets.add(at);
+    }
+    for (long offset : offsets) {
+      if (!bytes.are(reader.read(remote, offset, last), offset)) {
+        report.needed(
+            name,
+            Verdict.FAILED,
+            "a READ of " + last + " bytes at " + offset
+                + " of the file brought other bytes than it has");
+        return;
+      }
+      checked += offset == WITHIN_A_PAGE ? 0 : last;
+      if (System.nanoTime() - start > BUDGET_NS) {
+        break;
+      }
+    }
+    report.needed(
+        name,
+        Verdict.PROVEN,
+        Bench.mebibytes(checked)
+            + " MiB of a file of " + Bench.mebibytes(remote.length())
+            + " MiB, registered as the plugin does, were READ and are right");
   }
 }

@@ -3,6 +3,7 @@ package org.shufflerdma.hardware;
 
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -13,7 +14,7 @@ import org.shufflerdma.verbs.MemoryRegion;
 
 /**
  * Measures READs of a registered file by size and by how many are in progress, and beside them
- * answers of the same sizes over TCP, at the same address.
+ * answers of the same sizes over TCP from the same place.
  */
 final class Speeds {
   static final String NAME = "READ and TCP, by size and by how many are in progress";
@@ -25,35 +26,35 @@ final class Speeds {
   private Speeds() {}
 
   static void measure(Bench bench, InetAddress address) throws IOException {
+    try (Reader reader = bench.openReader();
+        MappedFile mapped = MappedFile.open(bench.file().path());
+        MemoryRegion region = bench.register(mapped);
+        TcpSource source = TcpSource.open(new InetSocketAddress(address, 0));
+        TcpReader tcp = TcpReader.open(source.address())) {
+      measure(bench.report(), NAME, reader, RemoteMemory.of(region), tcp);
+    }
+  }
+
+  static void measure(Report report, String name, Reader reader, RemoteMemory remote, TcpReader tcp)
+      throws IOException {
     List<String> rows = new ArrayList<>(List.of(
         "              READ                              TCP",
         "size   depth  p50 us    p99 us    MB/s          p50 us    p99 us    MB/s"));
     List<Map<String, Object>> cells = new ArrayList<>();
-    try (Reader reader = bench.openReader();
-        MappedFile mapped = MappedFile.open(bench.file().path());
-        MemoryRegion region = bench.register(mapped);
-        TcpSource source = TcpSource.open(address);
-        TcpReader tcp = TcpReader.open(source.address())) {
-      // The first calls are slow until the JVM has compiled what they use.
-      reader.timed(region, SIZES[0], Reader.WINDOW, CELL_NS);
-      tcp.timed(SIZES[0], Reader.WINDOW, CELL_NS);
-      for (int size : SIZES) {
-        for (int depth : DEPTHS) {
-          Latencies read = reader.timed(region, size, depth, CELL_NS);
-          Latencies compared = tcp.timed(size, depth, CELL_NS);
-          rows.add(String.format(
-              Locale.ROOT,
-              "%-7s%-7d%s    %s",
-              name(size),
-              depth,
-              columns(read),
-              columns(compared)));
-          cells.add(Json.object(
-              "bytes", size, "depth", depth, "read", read.json(), "tcp", compared.json()));
-        }
+    // The first calls are slow until the JVM has compiled what they use.
+    reader.timed(remote, SIZES[0], Reader.WINDOW, CELL_NS);
+    tcp.timed(SIZES[0], Reader.WINDOW, CELL_NS);
+    for (int size : SIZES) {
+      for (int depth : DEPTHS) {
+        Latencies read = reader.timed(remote, size, depth, CELL_NS);
+        Latencies compared = tcp.timed(size, depth, CELL_NS);
+        rows.add(String.format(
+            Locale.ROOT, "%-7s%-7d%s    %s", name(size), depth, columns(read), columns(compared)));
+        cells.add(Json.object(
+            "bytes", size, "depth", depth, "read", read.json(), "tcp", compared.json()));
       }
     }
-    bench.report().table(NAME, rows, cells);
+    report.table(name, rows, cells);
   }
 
   private static String name(int bytes) {

@@ -2,7 +2,6 @@
 package org.shufflerdma.hardware;
 
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
@@ -33,10 +32,10 @@ final class TcpSource implements AutoCloseable {
     this.listener = listener;
   }
 
-  static TcpSource open(InetAddress address) throws IOException {
+  static TcpSource open(InetSocketAddress address) throws IOException {
     ServerSocketChannel listener = ServerSocketChannel.open();
     try {
-      listener.bind(new InetSocketAddress(address, 0));
+      listener.bind(address);
       TcpSource source = new TcpSource(listener);
       source.thread.setDaemon(true);
       source.thread.start();

@@ -4,6 +4,7 @@ package org.shufflerdma.hardware;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -57,6 +58,10 @@ public final class VerifyHardware {
       RdmaSettings settings = RdmaSettings.from(options.settings(), Options.PREFIX);
       VerifyHardware run = new VerifyHardware(options, settings, err);
       run.refuseBadPlaces();
+      if (options.servedPort() != 0) {
+        run.serve();
+        return 0;
+      }
       int status = run.verifyAndTellRefusal();
       // Whatever happened: what failed is what a bug report needs.
       Redaction redaction = Redaction.ofThisHost();
@@ -91,6 +96,23 @@ public final class VerifyHardware {
     } catch (IOException e) {
       report.needed("a device to test", Verdict.FAILED, reason(e));
       return 1;
+    }
+  }
+
+  /** Lets the other host read; there is no report. */
+  private void serve() throws IOException, RefusedException {
+    DeviceTrial trial = choose();
+    long size = affordableSize();
+    if (trial.verbs().provider() != Provider.SOFT) {
+      new LockedMemory(MemlockLimit.read(), settings).refuseTooLittle(size);
+    }
+    try (Links links = openLinks(trial);
+        TestFile file = TestFile.create(options.directory(), size, System.nanoTime())) {
+      ServingHost.serve(
+          new Bench(report, links, settings.connection(), file),
+          trial.address(),
+          options.servedPort(),
+          this::say);
     }
   }
 
@@ -245,7 +267,8 @@ public final class VerifyHardware {
     try (TestFile file = TestFile.create(options.directory(), size, System.nanoTime())) {
       Bench bench = new Bench(report, links, settings.connection(), file);
       String device = links.info().name();
-      QueuePairAttributes attributes = links.connect(settings.connection()).attributes();
+      QueuePairAttributes attributes =
+          links.connect(settings.connection()).link().attributes();
       description.connection(attributes, device);
       Counters before = Counters.read(host.root(), device, attributes.port());
       say("READs and compares it");
@@ -260,6 +283,12 @@ public final class VerifyHardware {
       attempt(ManyRegions.NAME, () -> ManyRegions.measure(bench));
       say("READs and TCP of several sizes");
       attempt(Speeds.NAME, () -> Speeds.measure(bench, address));
+      InetSocketAddress peer = options.peer();
+      if (peer != null) {
+        say("the same from the other host");
+        attempt(
+            OtherHost.NAME, () -> OtherHost.measure(report, settings.connection(), address, peer));
+      }
       Counters.read(host.root(), device, attributes.port()).tellSince(before, report);
       attemptOptional(OnDemand.NAME, () -> OnDemand.measure(bench, registration.medianMsPerGib()));
       say("how long a dead peer goes unnoticed (up to minutes)");
@@ -273,8 +302,11 @@ public final class VerifyHardware {
     if (soft) {
       report.notShown("anything about an RDMA device: this was the software device");
     }
-    report.notShown("two hosts: a device that reads from itself uses neither cable nor switch");
-    report.notShown("TCP between hosts: to an address of its own a host sends it past the device");
+    if (options.peer() == null) {
+      report.notShown("two hosts: a device that reads from itself uses neither cable nor switch");
+      report.notShown(
+          "TCP between hosts: to an address of its own a host sends it past the device");
+    }
     report.notShown("congestion: pause frames (PFC) and ECN are listed, not tested");
     report.notShown(
         host.iommuTranslates(device) ? "the IOMMU switched off" : "an IOMMU that is on");

@@ -4,7 +4,9 @@ package org.shufflerdma.hardware;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.net.NetworkInterface;
+import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,6 +28,10 @@ class VerifyHardwareTest {
   private record Ended(int status, String said) {}
 
   private Process start(String faults, String... arguments) throws IOException {
+    return startLogged("log", faults, arguments);
+  }
+
+  private Process startLogged(String log, String faults, String... arguments) throws IOException {
     List<String> command = new ArrayList<>(List.of(
         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
         "-XX:TieredStopAtLevel=1",
@@ -35,7 +41,7 @@ class VerifyHardwareTest {
     command.addAll(List.of(arguments));
     ProcessBuilder builder = new ProcessBuilder(command)
         .redirectErrorStream(true)
-        .redirectOutput(directory.resolve("log").toFile());
+        .redirectOutput(directory.resolve(log).toFile());
     builder.environment().put("SOFTVERBS_FAULT", faults);
     return builder.start();
   }
@@ -119,22 +125,85 @@ class VerifyHardwareTest {
   void signalLeavesNoFile() throws Exception {
     Path files = Files.createDirectory(directory.resolve("files"));
     Process process = measure("", files, directory.resolve("report.txt"));
-    Path log = directory.resolve("log");
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_S);
-    while (!Files.readString(log).contains("READs and compares it")) {
-      assertThat(process.isAlive()).as(Files.readString(log)).isTrue();
-      assertThat(System.nanoTime()).as("in time").isLessThan(deadline);
-      Thread.sleep(20);
-    }
+    awaitText(process, directory.resolve("log"), "READs and compares it");
     assertThat(files).isNotEmptyDirectory();
     process.destroy();
     assertThat(ended(process).status()).as("SIGTERM").isEqualTo(128 + 15);
     assertThat(files).isEmptyDirectory();
   }
 
+  private static void awaitText(Process process, Path log, String text) throws Exception {
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_S);
+    while (!Files.readString(log).contains(text)) {
+      assertThat(process.isAlive()).as(Files.readString(log)).isTrue();
+      assertThat(System.nanoTime()).as("in time").isLessThan(deadline);
+      Thread.sleep(20);
+    }
+  }
+
+  @Test
+  void fileOfAnotherProcessIsComparedAndMeasured() throws Exception {
+    Path files = Files.createDirectory(directory.resolve("files"));
+    Process serving = startLogged(
+        "serving",
+        "",
+        "--device",
+        "soft",
+        "--size",
+        "8m",
+        "--dir",
+        files.toString(),
+        "--serve",
+        Integer.toString(freePorts()));
+    try {
+      Path log = directory.resolve("serving");
+      awaitText(serving, log, "start it on the other host now, with --peer ");
+      String peer = Files.readString(log).replaceFirst("(?s).* --peer (\\S+).*", "$1");
+      Path report = directory.resolve("report.txt");
+      Ended ended = run(
+          "--device",
+          "soft",
+          "--size",
+          "8m",
+          "--dir",
+          files.toString(),
+          "--report",
+          report.toString(),
+          "--peer",
+          peer);
+      assertThat(ended.status()).as(ended.said()).isZero();
+      assertThat(report)
+          .content()
+          .containsPattern("bytes of another host +PROVEN: 8 MiB of a file of 8 MiB")
+          .contains("\nREAD and TCP between two hosts\n")
+          .doesNotContain("two hosts: a device that reads from itself");
+      assertThat(serving.waitFor(TIMEOUT_S, TimeUnit.SECONDS)).as("end in time").isTrue();
+      assertThat(serving.exitValue()).as(Files.readString(log)).isZero();
+    } finally {
+      serving.destroyForcibly();
+    }
+    assertThat(files).isEmptyDirectory();
+  }
+
+  /** Returns a port that is free now, and so is the next one, below those that the kernel chooses. */
+  private static int freePorts() throws IOException {
+    for (int port = 20_000; port < 32_000; port += 2) {
+      try (ServerSocket first = new ServerSocket(port);
+          ServerSocket second = new ServerSocket(port + 1)) {
+        return Math.min(first.getLocalPort(), second.getLocalPort());
+      } catch (BindException e) {
+        // Another process has one of them.
+      }
+    }
+    throw new IOException("no free port");
+  }
+
   @Test
   void badOptionsAreNamedWithARemedy() throws Exception {
     assertRefused("--size 5x: give a whole number with m or g", "--size", "5x");
+    assertRefused("--serve 0: give a port from 1 to 65534", "--serve", "0");
+    assertRefused("--peer here: give HOST:PORT", "--peer", "here");
+    assertRefused("one host and --peer on the other", "--serve", "7400", "--peer", "here:7400");
     assertRefused("/nowhere is no directory", "--device", "soft", "--dir", "/nowhere");
     assertRefused(
         "is a directory; give the name of a file",

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.hardware;
+
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.shufflerdma.verbs.MappedFile;
+import org.shufflerdma.verbs.MemoryRegion;
+
+/**
+ * Lets one other host read a registered file by RDMA, and as many bytes by TCP, until that host
+ * closes the control connection. Whoever reaches the ports can read the file, which has nothing but
+ * test data.
+ */
+final class ServingHost {
+  private static final int READER_PATIENCE_MS = (int) TimeUnit.MINUTES.toMillis(30);
+  private static final int READING_PATIENCE_MS = (int) TimeUnit.MINUTES.toMillis(10);
+
+  private ServingHost() {}
+
+  /**
+   * @param address of the device
+   * @param port of the control connection; TCP data goes over the next one
+   * @param progress is told when the other host may begin
+   */
+  static void serve(Bench bench, InetAddress address, int port, Consumer<String> progress)
+      throws IOException {
+    try (MappedFile mapped = MappedFile.open(bench.file().path());
+        MemoryRegion region = bench.register(mapped);
+        TcpSource source = TcpSource.open(new InetSocketAddress(address, port + 1));
+        ServerSocket listener = new ServerSocket()) {
+      listener.setReuseAddress(true);
+      listener.bind(new InetSocketAddress(address, port), 1);
+      listener.setSoTimeout(READER_PATIENCE_MS);
+      progress.accept(
+          "start it on the other host now, with --peer " + address.getHostAddress() + ":" + port);
+      try (Socket control = listener.accept()) {
+        control.setSoTimeout(READING_PATIENCE_MS);
+        Offer offer = new Offer(
+            RemoteMemory.of(region),
+            bench.file().bytes(),
+            bench.links().address(),
+            source.address());
+        offer.write(new DataOutputStream(control.getOutputStream()));
+        bench.links().accept(bench.settings());
+        progress.accept("the other host reads");
+        if (control.getInputStream().read() >= 0) {
+          throw new IOException("the other host sent what it should not");
+        }
+      }
+    } catch (SocketTimeoutException e) {
+      throw new IOException("no host came, or one that came did not end, in time", e);
+    }
+  }
+}
