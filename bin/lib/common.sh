@@ -87,6 +87,10 @@ need_build_packages() {
     echo "#include <rdma/rdma_cma.h>" | gcc -E -x c - >/dev/null 2>&1' $BUILD_PACKAGES
 }
 
+# need_cross_compiler: Requires a compiler for aarch64, ${CROSS}gcc.
+CROSS=aarch64-linux-gnu-
+need_cross_compiler() { need_packages "need_commands ${CROSS}gcc ${CROSS}objdump" gcc-aarch64-linux-gnu libc6-dev-arm64-cross; }
+
 # name_maven_remedy LOG: Prints the remedy if the log shows that Maven could not fetch something.
 name_maven_remedy() {
   ! grep -qE 'Could not transfer|in offline mode|No plugin found for prefix' "$1" ||

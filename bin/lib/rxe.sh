@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # Sourced after common.sh: fetches kernels from packages of Debian or Ubuntu and boots QEMU guests with them. A kernel
-# is a folder of the cache: vmlinuz, version, initrd-CKSUM, and lib/modules as in the package.
+# is a folder of the cache: vmlinuz, version, initrd-CKSUM, and lib/modules as in the package. A guest of another
+# architecture than this machine's has a root file system of Debian's packages, which is in the cache, too.
 
 RXE_CACHE=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/shuffle-rdma/rxe
 RXE_MIRROR=${RXE_MIRROR:-}
@@ -20,6 +21,24 @@ if [ -z "$RXE_MIRROR" ] && grep -qs '^ID=ubuntu$' /etc/os-release; then
   RXE_PACKAGES="${RXE_PACKAGES/debian-archive-keyring/ubuntu-keyring}"
 fi
 
+# The guests' architecture, their root file system, and what else of this machine they see.
+RXE_ARCH=amd64 RXE_SYSTEM=/ RXE_TREES=()
+RXE_SYSTEM_RELEASE=bookworm
+RXE_SYSTEM_PACKAGES="bash coreutils mawk sed grep findutils util-linux mount hostname procps psmisc kmod dash diffutils gzip tar base-passwd libc-bin
+  iproute2 iputils-ping busybox-static libibverbs1 ibverbs-providers ibverbs-utils librdmacm1 openjdk-17-jre-headless"
+
+# use_arch ARCH: Makes the functions below work on guests of this architecture.
+use_arch() {
+  case $1 in
+    amd64) return ;;
+    arm64) ;;
+    *) die 2 "--arch '$1': give amd64 or arm64" ;;
+  esac
+  [[ $RXE_KEYRING = *debian* ]] || die 2 "guests of arm64 are made of Debian's packages: set RXE_MIRROR to the address of a mirror of Debian"
+  RXE_ARCH=$1 RXE_CACHE=$RXE_CACHE/$1 RXE_PACKAGES+=" qemu-system-arm"
+  RXE_SYSTEM=$RXE_CACHE/system RXE_TREES=("$ROOT" "${HOME:-}/.m2" "$RXE_CACHE")
+}
+
 need_rxe_tools() {
   [ "$(uname -sm)" = "Linux x86_64" ] || die 2 "guests run on Linux on x86_64 only; this is $(uname -sm)"
   { command -v apt-get && command -v dpkg-deb; } >/dev/null ||
@@ -28,7 +47,7 @@ need_rxe_tools() {
   # shellcheck disable=SC2016,SC2086 # need_packages evaluates it; the names are words
   need_packages 'need_commands qemu-system-x86_64 /bin/busybox cpio depmod xz rdma ibv_devinfo rping ib_read_bw mkfs.ext4 mkfs.xfs \
       pgrep ip tc ss zstd && ! ldd /bin/busybox >/dev/null 2>&1 && [ -e "$RXE_KEYRING" ] &&
-    ls /usr/lib/*/libibverbs/librxe-*.so >/dev/null 2>&1' $RXE_PACKAGES
+    ls /usr/lib/*/libibverbs/librxe-*.so >/dev/null 2>&1 && { [ "$RXE_ARCH" != arm64 ] || need_commands qemu-system-aarch64; }' $RXE_PACKAGES
 }
 
 # kernel_apt PROGRAM ARGS...: Runs an apt program that sees the kernels' archives and nothing of this system's state, so
@@ -38,8 +57,8 @@ kernel_apt() {
   shift
   mkdir -p "$apt/lists/partial" "$apt/archives/partial"
   "$program" -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State="$apt" \
-    -o Dir::State::Lists="$apt/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$apt" -o APT::Architecture=amd64 \
-    -o APT::Architectures::=amd64 -o Acquire::Languages=none -o Acquire::Retries=3 -o Acquire::http::Timeout=30 \
+    -o Dir::State::Lists="$apt/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$apt" -o "APT::Architecture=$RXE_ARCH" \
+    -o "APT::Architectures::=$RXE_ARCH" -o Acquire::Languages=none -o Acquire::Retries=3 -o Acquire::http::Timeout=30 \
     -o APT::Sandbox::User= "$@"
 }
 
@@ -80,7 +99,7 @@ update_package_lists() {
 kernel_package() {
   local line="${1//./\\.}"
   [ "$1" != newest ] || line='[0-9]+\.[0-9]+'
-  kernel_apt apt-cache pkgnames linux-image- | grep -E "^linux-image-$line\\.[0-9][^ ]*-(amd64|generic)\$" |
+  kernel_apt apt-cache pkgnames linux-image- | grep -E "^linux-image-$line\\.[0-9][^ ]*-($RXE_ARCH|generic)\$" |
     grep -vE -- '-(cloud|rt)-' | sort -V | tail -n 1
 }
 
@@ -97,6 +116,7 @@ need_kernel() {
   exec 8<"$RXE_CACHE/kernels"
   flock -w 900 8 || die 1 "another bin/rxe is fetching a kernel: $RXE_CACHE/kernels is locked"
   [ -e "$KERNEL/version" ] || fetch_kernel "$line"
+  [ "$RXE_SYSTEM" = / ] || [ -e "$RXE_SYSTEM" ] || fetch_system
   [[ $line = newest || $(kernel_version) = "$line".* ]] || die 1 "$KERNEL holds $(kernel_version): remove it"
   INITRD=$KERNEL/initrd-$(cksum <"$ROOT/bin/lib/rxe/init" | cut -d ' ' -f 1)
   [ -e "$INITRD" ] || make_initrd
@@ -143,13 +163,40 @@ fetch_kernel() {
   mv -T "$new" "$KERNEL"
 }
 
+# The files of the packages, without what their scripts would do but for the links and files that are needed here.
+fetch_system() {
+  local new=$RXE_SYSTEM.new part archives=$RXE_CACHE/apt/archives
+  say "fetching a system of Debian $RXE_SYSTEM_RELEASE for $RXE_ARCH into $RXE_CACHE (once)"
+  update_package_lists || die 1 "not all package lists can be had, see above"
+  # shellcheck disable=SC2086 # the names are words
+  kernel_apt apt-get -qq -y --no-install-recommends --download-only -t "$RXE_SYSTEM_RELEASE" install $RXE_SYSTEM_PACKAGES >&2 ||
+    die 1 "the packages of the system could not be fetched, see above"
+  rm -rf "$new"
+  mkdir -p "$new/usr"
+  for part in bin sbin lib; do
+    mkdir "$new/usr/$part"
+    ln -s "usr/$part" "$new/$part"
+  done
+  for part in "$archives"/*.deb; do
+    dpkg-deb --fsys-tarfile "$part" | tar -x -C "$new" --keep-directory-symlink --exclude='./usr/share/doc' --exclude='./usr/share/man'
+  done
+  rm -f "$archives"/*.deb
+  ln -sf mawk "$new/usr/bin/awk"
+  ln -sf dash "$new/usr/bin/sh"
+  ln -sf "../lib/jvm/java-17-openjdk-$RXE_ARCH/bin/java" "$new/usr/bin/java"
+  for part in passwd group; do cp "$new/usr/share/base-passwd/$part.master" "$new/etc/$part"; done
+  mkdir -p "$new"/{dev,proc,sys,run,tmp,root}
+  rm -rf "$RXE_SYSTEM"
+  mv -T "$new" "$RXE_SYSTEM"
+}
+
 # The initrd has what the guest needs before it sees the host's files; the guest loads all other modules from the cache.
 make_initrd() {
   local tree=$INITRD.tree version file name
   rm -rf "$tree"
   version=$(kernel_version)
   mkdir -p "$tree"/{bin,dev,proc,sys,host,changes,guest,modules}
-  cp /bin/busybox "$tree/bin/busybox"
+  cp "$RXE_SYSTEM/bin/busybox" "$tree/bin/busybox"
   install -m 755 "$ROOT/bin/lib/rxe/init" "$tree/init"
   modprobe -d "$KERNEL" -S "$version" --show-depends -a virtio_pci 9pnet_virtio 9p overlay >"$tree/modules/wanted" ||
     die 1 "kernel $version lacks what a guest needs first"
@@ -173,7 +220,7 @@ make_initrd() {
 # The guest dies with this shell, however the shell ends.
 # shellcheck disable=SC2154
 start_guest() {
-  local folder=$1 number=$2 net=$3 peer=$((3 - $2)) version qemu_folder=${1//,/,,} qemu_logs=${logs//,/,,}
+  local folder=$1 number=$2 net=$3 peer=$((3 - $2)) version qemu_folder=${1//,/,,} qemu_logs=${logs//,/,,} tree machine
   version=$(kernel_version)
   mkdir -p "$folder/shared" "$logs/shared"
   rm -f "$folder/up" "$folder/status"
@@ -184,14 +231,22 @@ start_guest() {
     echo "RXE_GUEST=$number RXE_ADDRESS=10.9.0.$number RXE_ADDRESS6=fd09::$number"
     echo "RXE_PEER=10.9.0.$peer RXE_PEER6=fd09::$peer"
     printf 'RXE_KERNEL=%q RXE_MODULES=%q\n' "$version" "$KERNEL/lib/modules/$version"
+    echo "RXE_TREES=(${RXE_TREES[*]@Q})"
   } >"$folder/settings"
-  # Without pclmulqdq, which is slow to emulate, checksums take a third of the time. no_timer_check: on a busy host the
-  # timer's interrupt is late, which the kernel takes for a broken board.
+  if [ "$RXE_ARCH" = arm64 ]; then
+    machine=(qemu-system-aarch64 -machine virt -cpu neoverse-n1 -append "console=ttyAMA0 quiet panic=-1")
+  else
+    # Without pclmulqdq, which is slow to emulate, checksums take a third of the time. no_timer_check: on a busy host the
+    # timer's interrupt is late, which the kernel takes for a broken board.
+    machine=(qemu-system-x86_64 -cpu "max,-pclmulqdq" -append "console=ttyS0 quiet panic=-1 no_timer_check")
+  fi
+  for tree in "${!RXE_TREES[@]}"; do
+    machine+=(-virtfs "local,path=${RXE_TREES[tree]//,/,,},mount_tag=tree$tree,security_model=none,readonly=on,multidevs=remap")
+  done
   setpriv --pdeathsig TERM timeout -k 5 "$limit" setpriv --pdeathsig KILL env -C "$logs" \
-    qemu-system-x86_64 -accel tcg,thread=multi -cpu max,-pclmulqdq -smp "$cpus" -m "$memory" \
+    "${machine[@]}" -accel tcg,thread=multi -smp "$cpus" -m "$memory" \
     -display none -monitor none -serial "file:$folder/console" -no-reboot -kernel "$KERNEL/vmlinuz" -initrd "$INITRD" \
-    -append "console=ttyS0 quiet panic=-1 no_timer_check" \
-    -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
+    -virtfs "local,path=${RXE_SYSTEM//,/,,},mount_tag=host,security_model=none,readonly=on,multidevs=remap" \
     -virtfs "local,path=$qemu_folder,mount_tag=run,security_model=none,multidevs=remap" \
     -virtfs "local,path=$qemu_logs/shared,mount_tag=shared,security_model=none,multidevs=remap" \
     -netdev "$net,id=n" -device "virtio-net-pci,netdev=n,mac=52:54:00:00:00:0$number,romfile=" \

@@ -31,6 +31,10 @@ $(OUT)/tsan-tests/%: $(OUT)/tsan/tests/%.o $(OUT)/tsan/libsoftverbs.so.1
 	@mkdir -p $(@D)
 	$(CC) $(TSAN_CFLAGS) -o $@ $< -Wl,-rpath,'$$ORIGIN/../../tsan' $(OUT)/tsan/libsoftverbs.so.1
 
+# Only builds the programs, for tests elsewhere.
+test-programs: $(TEST_NAMES:%=$(OUT)/tests/%)
+.PHONY: test-programs
+
 # What the library does not export, for the one test that calls it.
 $(OUT)/tests/process/sha256 $(OUT)/asan-tests/process/sha256: INTERNALS := $(OUT)/release/softdev/process/sha256.o
 

@@ -39,9 +39,19 @@ make_links() {
   ln -s fd/2 /dev/stderr
 }
 
+# mount_tree TAG FOLDER: Makes a folder of the host the guest's, which may write to it as to the root file system.
+mount_tree() {
+  local layers=/run/trees/$1
+  mkdir -p "$layers"/{host,upper,work} "$2"
+  mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro "$1" "$layers/host" &&
+    mount -t overlay -o "lowerdir=$layers/host,upperdir=$layers/upper,workdir=$layers/work" overlay "$2"
+}
+
 bring_up() {
+  local tree
   make_links
   [ "$(uname -r)" = "$RXE_KERNEL" ] || give_up "booted kernel $(uname -r), not $RXE_KERNEL"
+  for tree in "${!RXE_TREES[@]}"; do mount_tree "tree$tree" "${RXE_TREES[tree]}" || give_up "cannot mount ${RXE_TREES[tree]}"; done
   mkdir -p "/lib/modules/$RXE_KERNEL"
   mount --bind "$RXE_MODULES" "/lib/modules/$RXE_KERNEL" ||
     give_up "cannot see the kernel's modules: can the user who runs bin/rxe read all folders above $RXE_MODULES?"

@@ -60,6 +60,14 @@ build_tests() {
   [ $# = 0 ] || run_logged make-tests make -s -j "$(nproc)" -C native-verbs "$1" || exit 1
 }
 
+# build_arm64: Builds the natives and their tests for aarch64, and the jars and tests that bring the natives.
+build_arm64() {
+  need_cross_compiler
+  run_logged make-arm64 make -s -j "$(nproc)" -C native-verbs OUT=target/aarch64 "CC=${CROSS}gcc" all test-programs || return 1
+  build_tests
+  "$RXE_TESTS/prepare_cluster.sh"
+}
+
 # junit_part LINE [short]: Runs the plugin's tests; `short` leaves out the slow ones.
 junit_part() {
   local line=$1 packages=() name
@@ -79,7 +87,7 @@ for line in "${RXE_LINES[@]}"; do
   case $line in 6.1 | 6.12) PARTS+=("$line-native") ;; esac
   PARTS+=("$line"-{filesystems,hardware,two-hosts})
 done
-PARTS+=({"${RXE_LINES[0]}",newest}-on-demand "${RXE_LINES[0]}"-{spark_cluster,power_off} harness)
+PARTS+=({"${RXE_LINES[0]}",newest}-on-demand "${RXE_LINES[0]}"-{spark_cluster,power_off} arm64 harness)
 
 # long_part NAME
 long_part() {
@@ -98,6 +106,7 @@ long_part() {
     *-hardware) "$@" --memory 3G run "$RXE_TESTS/verify_hardware.sh" ;;
     *-two-hosts) "$@" --memory 1G pair "$RXE_TESTS"/{two_hosts,two_hosts}.sh ;;
     *-spark_cluster | *-power_off) "$@" "${clustered[@]}" ;;
+    arm64) build_arm64 && part "$name" --arch arm64 --kernel "$first" --memory 6G run "$RXE_TESTS/arm64.sh" ;;
     harness) run_here harness 7200 "$RXE_TESTS/harness.sh" --all ;;
   esac
 }
