@@ -1,10 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # Sourced in a guest of bin/rxe: runs the tests of a module, rdma-transport unless MODULE names another one, on rxe0 and
-# the distribution's libraries, or if RDMA_TEST_DEVICE is empty on the software device.
+# the distribution's libraries, or if RDMA_TEST_DEVICE is soft on the software device.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)
-export RDMA_TEST_DEVICE=${RDMA_TEST_DEVICE-rxe0} RDMA_TEST_ADDRESS=${RDMA_TEST_ADDRESS:-$RXE_ADDRESS} RDMA_TEST_ADDRESS6=$RXE_ADDRESS6
+if [ "${RDMA_TEST_DEVICE:=rxe0}" = soft ]; then
+  unset RDMA_TEST_DEVICE RDMA_TEST_ADDRESS
+else
+  export RDMA_TEST_DEVICE RDMA_TEST_ADDRESS=${RDMA_TEST_ADDRESS:-$RXE_ADDRESS} RDMA_TEST_ADDRESS6=$RXE_ADDRESS6
+fi
 cd "$root/${MODULE:-rdma-transport}" || exit
 [ -e target/test.classpath ] || { echo "the tests are not built: run bin/rxe test on the host first" >&2; exit 2; }
 
