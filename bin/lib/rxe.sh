@@ -36,7 +36,8 @@ use_arch() {
   esac
   [[ $RXE_KEYRING = *debian* ]] || die 2 "guests of arm64 are made of Debian's packages: set RXE_MIRROR to the address of a mirror of Debian"
   RXE_ARCH=$1 RXE_CACHE=$RXE_CACHE/$1 RXE_PACKAGES+=" qemu-system-arm"
-  RXE_SYSTEM=$RXE_CACHE/system RXE_TREES=("$ROOT" "${HOME:-}/.m2" "$RXE_CACHE")
+  RXE_SYSTEM=$RXE_CACHE/system RXE_TREES=("$ROOT" "$RXE_CACHE")
+  [ ! -d "${HOME:-}/.m2" ] || RXE_TREES+=("$HOME/.m2")
 }
 
 need_rxe_tools() {

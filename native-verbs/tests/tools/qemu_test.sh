@@ -20,7 +20,7 @@ guest() {
   guest=$!
 }
 
-# says NAME TEXT: within 90 s. A guest of 64 MB is moved in less than one, but all of its work is emulated.
+# says NAME TEXT: within 90 s. The whole test took 6 to 12 s on a busy machine.
 says() {
   within 90 grep -aq "$2" "$work/$1.log" || fail "$1 never said: $2"
 }

@@ -34,11 +34,11 @@ record Offer(RemoteMemory memory, TestBytes bytes, InetSocketAddress rdma, InetS
     if (in.readLong() != MAGIC) {
       throw new IOException("what listens there is no verify-hardware of this version");
     }
-    return new Offer(
-        new RemoteMemory(in.readLong(), in.readInt(), in.readLong()),
-        new TestBytes(in.readLong()),
-        readAddress(in),
-        readAddress(in));
+    RemoteMemory memory = new RemoteMemory(in.readLong(), in.readInt(), in.readLong());
+    if (memory.length() < TcpSource.MOST_BYTES) {
+      throw new IOException("a file of " + memory.length() + " bytes is too short to be measured");
+    }
+    return new Offer(memory, new TestBytes(in.readLong()), readAddress(in), readAddress(in));
   }
 
   private static void writeAddress(DataOutputStream out, InetSocketAddress address)

@@ -3,6 +3,7 @@ package org.shufflerdma.hardware;
 
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -54,8 +55,18 @@ final class ServingHost {
           throw new IOException("the other host sent what it should not");
         }
       }
+    } catch (BindException e) {
+      throw new IOException(
+          "--serve " + port + ": this port or the next one is in use (" + e.getMessage()
+              + "); give another",
+          e);
     } catch (SocketTimeoutException e) {
-      throw new IOException("no host came, or one that came did not end, in time", e);
+      throw new IOException(
+          "--serve " + port + ": no host came with --peer within "
+              + TimeUnit.MILLISECONDS.toMinutes(READER_PATIENCE_MS)
+              + " minutes, or the one that came did not end within "
+              + TimeUnit.MILLISECONDS.toMinutes(READING_PATIENCE_MS) + "; start it again",
+          e);
     }
   }
 }

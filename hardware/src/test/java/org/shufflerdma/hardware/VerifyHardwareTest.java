@@ -144,33 +144,14 @@ class VerifyHardwareTest {
   @Test
   void fileOfAnotherProcessIsComparedAndMeasured() throws Exception {
     Path files = Files.createDirectory(directory.resolve("files"));
-    Process serving = startLogged(
-        "serving",
-        "",
-        "--device",
-        "soft",
-        "--size",
-        "8m",
-        "--dir",
-        files.toString(),
-        "--serve",
-        Integer.toString(freePorts()));
+    Process serving =
+        startLogged("serving", "", small(files, "--serve", Integer.toString(freePorts())));
     try {
       Path log = directory.resolve("serving");
       awaitText(serving, log, "start it on the other host now, with --peer ");
       String peer = Files.readString(log).replaceFirst("(?s).* --peer (\\S+).*", "$1");
       Path report = directory.resolve("report.txt");
-      Ended ended = run(
-          "--device",
-          "soft",
-          "--size",
-          "8m",
-          "--dir",
-          files.toString(),
-          "--report",
-          report.toString(),
-          "--peer",
-          peer);
+      Ended ended = run(small(files, "--report", report.toString(), "--peer", peer));
       assertThat(ended.status()).as(ended.said()).isZero();
       assertThat(report)
           .content()
@@ -183,6 +164,13 @@ class VerifyHardwareTest {
       serving.destroyForcibly();
     }
     assertThat(files).isEmptyDirectory();
+  }
+
+  private static String[] small(Path files, String... more) {
+    List<String> all =
+        new ArrayList<>(List.of("--device", "soft", "--size", "8m", "--dir", files.toString()));
+    all.addAll(List.of(more));
+    return all.toArray(new String[0]);
   }
 
   /** Returns a port that is free now, and so is the next one, below those that the kernel chooses. */
