@@ -4,6 +4,7 @@ package org.shufflerdma.staging;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.LongBuffer;
 import java.nio.channels.FileChannel;
 import java.util.HashSet;
 import java.util.Iterator;
@@ -21,8 +22,8 @@ final class OpenOutputs implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(OpenOutputs.class);
   private static final int MAX_OPEN = 256;
 
-  /** An extent of fewer partitions than this is looked up with one system call. */
-  private static final int MAX_OFFSETS_READ = 128;
+  /** So many partitions' offsets of an output stay in memory. */
+  private static final int WINDOW = 64;
 
   private record Key(int shuffleId, long mapId) {}
 
@@ -31,6 +32,7 @@ final class OpenOutputs implements AutoCloseable {
     private final CommittedOutputs.Files files;
     private final long dataBytes;
     private final int partitions;
+    private volatile Window window = new Window(0, LongBuffer.allocate(0));
     private int uses; // guarded by OpenOutputs.this, as are the next
     private long lastUseNs;
     private boolean dropped;
@@ -54,16 +56,8 @@ final class OpenOutputs implements AutoCloseable {
       if (range.endPartition() > partitions) {
         throw new IOException("partition " + range.endPartition() + " of " + partitions);
       }
-      int between = range.endPartition() - range.startPartition();
-      ByteBuffer offsets;
-      if (between < MAX_OFFSETS_READ) {
-        offsets = offsetsFrom(range.startPartition(), between + 1);
-      } else {
-        offsets = ByteBuffer.allocate(2 * Long.BYTES);
-        offsets.putLong(offsetOf(range.startPartition())).putLong(offsetOf(range.endPartition()));
-      }
-      long start = offsets.getLong(0);
-      long end = offsets.getLong(offsets.capacity() - Long.BYTES);
+      long start = offsetOf(range.startPartition());
+      long end = offsetOf(range.endPartition());
       if (start < 0 || end < start || end > dataBytes) {
         throw new IOException("the index is damaged: bytes " + start + " to " + end);
       }
@@ -71,13 +65,21 @@ final class OpenOutputs implements AutoCloseable {
     }
 
     private long offsetOf(int partition) throws IOException {
-      return offsetsFrom(partition, 1).getLong(0);
+      Window known = window;
+      if (!known.has(partition)) {
+        known = readWindow(partition);
+        window = known;
+      }
+      return known.offsetOf(partition);
     }
 
-    private ByteBuffer offsetsFrom(int partition, int count) throws IOException {
+    /** Reads the offsets near a partition's: those of its neighbours are the ones that are asked for next. */
+    private Window readWindow(int partition) throws IOException {
+      int first = partition - partition % WINDOW;
+      int count = Math.min(WINDOW, partitions - first) + 1;
       ByteBuffer offsets = ByteBuffer.allocate(count * Long.BYTES);
-      fill(files.index(), offsets, (long) partition * Long.BYTES);
-      return offsets;
+      fill(files.index(), offsets, (long) first * Long.BYTES);
+      return new Window(first, offsets.flip().asLongBuffer());
     }
 
     /** Fills the buffer with the bytes from {@code position} on. */
@@ -99,6 +101,17 @@ final class OpenOutputs implements AutoCloseable {
     @Override
     public void close() {
       endUse(this);
+    }
+  }
+
+  /** The offsets of partitions that lie side by side. */
+  private record Window(int first, LongBuffer offsets) {
+    boolean has(int partition) {
+      return partition >= first && partition - first < offsets.limit();
+    }
+
+    long offsetOf(int partition) {
+      return offsets.get(partition - first);
     }
   }
 

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.staging;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Where an output's partitions lie, of which a part of the index is in memory at a time. */
+class OpenOutputsTest {
+  private static final int PARTITIONS = 300;
+
+  @TempDir
+  Path directory;
+
+  @Test
+  void everyRangeIsWhereTheIndexSays() throws IOException {
+    long[] offsets = new long[PARTITIONS + 1];
+    Random random = new Random(1);
+    for (int i = 1; i <= PARTITIONS; i++) {
+      offsets[i] = offsets[i - 1] + random.nextInt(3);
+    }
+    writeOutput(offsets);
+    try (OpenOutputs outputs = open();
+        OpenOutputs.Output output = outputs.use(0, 0)) {
+      for (int start = PARTITIONS - 1; start >= 0; start--) {
+        for (int end = start + 1; end <= PARTITIONS; end++) {
+          assertThat(output.extentOf(range(start, end)))
+              .isEqualTo(new OpenOutputs.Extent(offsets[start], offsets[end] - offsets[start]));
+        }
+      }
+      assertThatThrownBy(() -> output.extentOf(range(PARTITIONS, PARTITIONS + 1)))
+          .isInstanceOf(IOException.class)
+          .hasMessageContaining("partition 301 of 300");
+    }
+  }
+
+  @Test
+  void offsetsOutsideTheFileAreRefused() throws IOException {
+    writeOutput(0, 7, 3, 900, 10);
+    try (OpenOutputs outputs = open();
+        OpenOutputs.Output output = outputs.use(0, 0)) {
+      assertThat(output.extentOf(range(0, 1))).isEqualTo(new OpenOutputs.Extent(0, 7));
+      assertThatThrownBy(() -> output.extentOf(range(1, 2)))
+          .isInstanceOf(IOException.class)
+          .hasMessageContaining("bytes 7 to 3");
+      assertThatThrownBy(() -> output.extentOf(range(2, 3)))
+          .isInstanceOf(IOException.class)
+          .hasMessageContaining("bytes 3 to 900");
+    }
+  }
+
+  private static StagedRange range(int start, int end) {
+    return new StagedRange(0, 0, start, end, 0);
+  }
+
+  private OpenOutputs open() {
+    return new OpenOutputs((shuffleId, mapId) ->
+        CommittedOutputs.Files.open(directory.resolve("data"), directory.resolve("index")));
+  }
+
+  /** The data has as many bytes as the last offset says. */
+  private void writeOutput(long... offsets) throws IOException {
+    ByteBuffer index = ByteBuffer.allocate(offsets.length * Long.BYTES);
+    index.asLongBuffer().put(offsets);
+    Files.write(directory.resolve("index"), index.array());
+    Files.write(directory.resolve("data"), new byte[Math.toIntExact(offsets[offsets.length - 1])]);
+  }
+}
