@@ -31,7 +31,7 @@ record Options(
   /** The plugin's prefix of the keys of its settings. */
   static final String PREFIX = "spark.shuffle.rdma.";
 
-  private static final List<String> NAMES =
+  static final List<String> NAMES =
       List.of("--device", "--dir", "--size", "--report", "--conf", "--serve", "--peer");
   private static final long MEBIBYTE = 1 << 20;
   private static final Pattern SIZE = Pattern.compile("([1-9][0-9]{0,6})([mg])");
@@ -43,7 +43,7 @@ record Options(
       String option = args[i];
       if (!NAMES.contains(option)) {
         throw new RefusedException("unknown option '" + option + "': give "
-            + String.join(", ", NAMES) + ", each with a value");
+            + String.join(", ", NAMES) + ", each with a value, or --help");
       }
       if (i + 1 == args.length) {
         throw new RefusedException(option + " needs a value");
@@ -66,12 +66,22 @@ record Options(
           "--serve and --peer: give --serve on one host and --peer on the other");
     }
     return new Options(
-        Path.of(given.getOrDefault("--dir", "/tmp")),
+        Path.of(given.getOrDefault("--dir", firstLocalDirectory())),
         size(given.getOrDefault("--size", "1g")),
         Path.of(given.getOrDefault("--report", "verify-hardware.txt")),
         given.containsKey("--serve") ? port("--serve", given.get("--serve")) : 0,
         given.containsKey("--peer") ? peer(given.get("--peer")) : null,
         settings);
+  }
+
+  /** Whether the usage is asked for, and nothing else. */
+  static boolean isHelp(String[] args) {
+    return List.of(args).contains("--help") || List.of(args).contains("-h");
+  }
+
+  private static String firstLocalDirectory() {
+    String directories = System.getenv("SPARK_LOCAL_DIRS");
+    return directories == null || directories.isEmpty() ? "/tmp" : directories.split(",", 2)[0];
   }
 
   /** The next port is used, too. */

@@ -2,12 +2,16 @@
 package org.shufflerdma.hardware;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.device.DeviceTrial;
@@ -54,6 +58,10 @@ public final class VerifyHardware {
 
   static int run(String[] args, PrintStream out, PrintStream err) {
     try {
+      if (Options.isHelp(args)) {
+        out.print(usage());
+        return 0;
+      }
       Options options = Options.parse(args);
       RdmaSettings settings = RdmaSettings.from(options.settings(), Options.PREFIX);
       VerifyHardware run = new VerifyHardware(options, settings, err);
@@ -77,8 +85,14 @@ public final class VerifyHardware {
       err.println("verify-hardware: " + e.getMessage());
       return REFUSED;
     } catch (IOException e) {
-      err.println("verify-hardware: " + e);
+      err.println("verify-hardware: " + reason(e));
       return 1;
+    }
+  }
+
+  private static String usage() throws IOException {
+    try (InputStream in = VerifyHardware.class.getResourceAsStream("usage.txt")) {
+      return new String(Objects.requireNonNull(in).readAllBytes(), StandardCharsets.UTF_8);
     }
   }
 
@@ -169,9 +183,11 @@ public final class VerifyHardware {
     }
   }
 
+  /** The message of an exception of a file is the file's name alone. */
   private static String reason(Exception e) {
     String message = e.getMessage();
-    return e instanceof IOException && message != null ? message : e.toString();
+    boolean saysEnough = e instanceof IOException && !(e instanceof FileSystemException);
+    return saysEnough && message != null ? message : e.toString();
   }
 
   private void refuseBadPlaces() throws RefusedException {

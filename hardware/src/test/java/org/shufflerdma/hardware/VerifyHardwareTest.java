@@ -3,7 +3,9 @@ package org.shufflerdma.hardware;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.PrintStream;
 import java.net.BindException;
 import java.net.NetworkInterface;
 import java.net.ServerSocket;
@@ -13,6 +15,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.shufflerdma.verbs.OnSoftDevice;
@@ -71,6 +74,22 @@ class VerifyHardwareTest {
     }
     return new Ended(
         process.exitValue(), Files.readString(directory.resolve("log"), StandardCharsets.UTF_8));
+  }
+
+  @Test
+  void theHelpListsEveryOption() {
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    int status = VerifyHardware.run(
+        new String[] {"--help"}, new PrintStream(out, true, StandardCharsets.UTF_8), System.err);
+    assertThat(status).isZero();
+    List<String> listed = Pattern.compile("(?m)^  (--[a-z]+) ")
+        .matcher(out.toString(StandardCharsets.UTF_8))
+        .results()
+        .map(line -> line.group(1))
+        .toList();
+    List<String> known = new ArrayList<>(Options.NAMES);
+    known.add("--help");
+    assertThat(listed).containsExactlyInAnyOrderElementsOf(known);
   }
 
   @Test
