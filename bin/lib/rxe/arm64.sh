@@ -6,6 +6,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 . "$ROOT/bin/lib/spark.sh"
+. "$ROOT/bin/lib/rxe/sort.sh"
 JAVA=$(readlink -f "$(command -v java)")
 scripts=$ROOT/bin/lib/rxe work=/tmp/arm64 failed=0
 
@@ -32,17 +33,10 @@ junit() {
 
 # sort_on DEVICE
 sort_on() {
-  local result status=0 options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" command
+  local result status=0 dir=$work/sort-$1 command
   rm -rf "$SPARK_HOME/work"
-  launcher_command org.apache.spark.deploy.SparkSubmit --master 'local-cluster[2,1,512]' \
-    --driver-java-options "$options" --conf "spark.executor.extraJavaOptions=$options" --conf spark.ui.enabled=false \
-    --conf spark.cores.max=2 --conf spark.executor.memory=512m --conf "spark.hadoop.hadoop.tmp.dir=$work/hadoop" \
-    --conf "spark.hadoop.mapreduce.jobtracker.staging.root.dir=$work/staging" --conf 'spark.kryo.classesToRegister=[[B' \
-    --conf spark.shuffle.reduceLocality.enabled=false --conf spark.shuffle.rdma.fetchTimeout=120s \
-    --conf spark.shuffle.rdma.connectTimeout=60s --conf spark.shuffle.rdma.peerLostTimeout=60s \
-    --jars "$EXAMPLES_JAR,$PLUGIN_JAR" --class org.shufflerdma.benchmarks.terasort.TeraSort "$BENCHMARKS_JAR" \
-    --records 20000 --maps 4 --reduces 2 --shuffle rdma --device "$1" --dir "file://$work/sort-$1"
-  SPARK_LOCAL_IP=$RXE_ADDRESS SPARK_LOCAL_DIRS=$work/local "${command[@]}" >"$work/out-$1" 2>"$work/err-$1" || status=$?
+  sort_command "$dir" "$1" 20000 4 2
+  SPARK_LOCAL_IP=$RXE_ADDRESS SPARK_LOCAL_DIRS=$dir/local "${command[@]}" >"$work/out-$1" 2>"$work/err-$1" || status=$?
   mkdir -p "$RXE_SHARED/sorts"
   cp "$work/out-$1" "$work/err-$1" "$RXE_SHARED/sorts/"
   result=$(grep '^terasort:' "$work/out-$1" || true)

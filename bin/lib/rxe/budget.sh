@@ -11,7 +11,8 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 . "$ROOT/bin/lib/spark.sh"
 . "$ROOT/bin/lib/rxe/built.sh"
-budget_kib=2048 times=5 executors=2 work=/tmp/budget failed=0 paging=${1:-pinned}
+. "$ROOT/bin/lib/rxe/sort.sh"
+budget_kib=2048 times=5 work=/tmp/budget failed=0 paging=${1:-pinned}
 
 # Prints the pids of the executors.
 executor_pids() { pgrep -f '^[^ ]*java .*CoarseGrainedExecutorBackend' || true; }
@@ -40,17 +41,9 @@ prepare_spark_home
 find_examples_jar
 mkdir -p "$work"
 rm -rf "$SPARK_HOME/work"
-options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-launcher_command org.apache.spark.deploy.SparkSubmit --master "local-cluster[$executors,1,512]" \
-  --driver-java-options "$options" --conf "spark.executor.extraJavaOptions=$options" --conf spark.ui.enabled=false \
-  --conf "spark.cores.max=$executors" --conf "spark.executor.memory=512m" --conf "spark.hadoop.hadoop.tmp.dir=$work/hadoop" \
-  --conf "spark.hadoop.mapreduce.jobtracker.staging.root.dir=$work/staging" --conf 'spark.kryo.classesToRegister=[[B' \
-  --conf spark.shuffle.compress=false --conf spark.shuffle.reduceLocality.enabled=false \
-  --conf "spark.shuffle.rdma.maxRegisteredBytes=${budget_kib}k" --conf spark.shuffle.rdma.fetchTimeout=120s \
-  --conf "spark.shuffle.rdma.onDemand=$([ "$paging" = pinned ] && echo false || echo true)" \
-  --conf spark.shuffle.rdma.connectTimeout=60s --conf spark.shuffle.rdma.peerLostTimeout=60s \
-  --jars "$EXAMPLES_JAR,$PLUGIN_JAR" --class org.shufflerdma.benchmarks.terasort.TeraSort "$BENCHMARKS_JAR" \
-  --records $((executors * budget_kib * 1024 * times / 100)) --maps 40 --reduces 8 --shuffle rdma --device rxe0 --dir "file://$work/sort"
+sort_command "$work" rxe0 $((SORT_EXECUTORS * budget_kib * 1024 * times / 100)) 40 8 --conf spark.shuffle.compress=false \
+  --conf "spark.shuffle.rdma.maxRegisteredBytes=${budget_kib}k" \
+  --conf "spark.shuffle.rdma.onDemand=$([ "$paging" = pinned ] && echo false || echo true)"
 : >"$work/samples"
 SPARK_LOCAL_IP=$RXE_ADDRESS SPARK_LOCAL_DIRS=$work/local "${command[@]}" >"$work/out" 2>"$work/err" &
 job=$! status=0
@@ -68,14 +61,14 @@ check "$count samples of executors" '[ "$count" -ge 20 ]'
 check "at most $pinned KiB of an executor were pinned, of $budget_kib" '[ "$pinned" -gt 0 ] && [ "$pinned" -le "$budget_kib" ]'
 refused=$(cat "$SPARK_HOME"/work/app-*/*/stderr | grep -c 'Map outputs are pinned, although spark.shuffle.rdma.onDemand is true: ') || true
 if [ "$paging" = pinned ] || [ "$refused" != 0 ]; then
-  check "at most $registered KiB of all executors were registered, of $((executors * budget_kib))" \
-    '[ "$registered" -gt 0 ] && [ "$registered" -le $((executors * budget_kib)) ]'
+  check "at most $registered KiB of all executors were registered, of $((SORT_EXECUTORS * budget_kib))" \
+    '[ "$registered" -gt 0 ] && [ "$registered" -le $((SORT_EXECUTORS * budget_kib)) ]'
 else
-  check "$registered KiB of all executors were registered, though only $((executors * budget_kib)) may be pinned" \
-    '[ "$registered" -gt $((2 * executors * budget_kib)) ]'
+  check "$registered KiB of all executors were registered, though only $((SORT_EXECUTORS * budget_kib)) may be pinned" \
+    '[ "$registered" -gt $((2 * SORT_EXECUTORS * budget_kib)) ]'
 fi
 if [ "$paging" != pinned ] && [[ $refused != 0 || $RXE_KERNEL = 6.* ]]; then
-  check "the executors say why they pin: $(cat "$SPARK_HOME"/work/app-*/*/stderr | grep -om 1 'Map outputs are pinned, although.*')" '[ "$refused" = "$executors" ]'
+  check "the executors say why they pin: $(cat "$SPARK_HOME"/work/app-*/*/stderr | grep -om 1 'Map outputs are pinned, although.*')" '[ "$refused" = "$SORT_EXECUTORS" ]'
 fi
 [ "$failed" = 0 ] || tail -n 25 "$work/err" | cut -c 1-300 | sed 's/^/    /'
 exit "$failed"

@@ -8,6 +8,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 . "$ROOT/bin/lib/spark.sh"
 . "$ROOT/bin/lib/rxe/built.sh"
+. "$ROOT/bin/lib/rxe/sort.sh"
 user=65534 home=/tmp/user failed=0
 
 # open_to_all PATH...: Lets other users enter the folders above each path, which may be closed to all but the user who
@@ -57,13 +58,7 @@ need_jdk_and_maven
 need_jars
 prepare_spark_home
 find_examples_jar
-options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-launcher_command org.apache.spark.deploy.SparkSubmit --master 'local-cluster[2,1,512]' \
-  --driver-java-options "$options" --conf "spark.executor.extraJavaOptions=$options" --conf spark.ui.enabled=false \
-  --conf spark.cores.max=2 --conf "spark.executor.memory=512m" --conf "spark.hadoop.hadoop.tmp.dir=$home/hadoop" \
-  --conf "spark.hadoop.mapreduce.jobtracker.staging.root.dir=$home/staging" --conf 'spark.kryo.classesToRegister=[[B' \
-  --jars "$EXAMPLES_JAR,$PLUGIN_JAR" --class org.shufflerdma.benchmarks.terasort.TeraSort "$BENCHMARKS_JAR" \
-  --records 20000 --maps 4 --reduces 2 --shuffle rdma --device rxe0 --dir "file://$home/sort"
+sort_command "$home" rxe0 20000 4 2
 mapfile -t jars < <(readlink -f "$SPARK_HOME"/jars/* "$SPARK_HOME"/conf/* "$EXAMPLES_JAR" "$PLUGIN_JAR" \
   "$BENCHMARKS_JAR" "$JAVA")
 open_to_all "$SPARK_HOME/work" "${jars[@]}"
