@@ -66,8 +66,9 @@ public final class NodeService implements AutoCloseable {
           acquired.keep(Applications.open(device, GrantStore.open(settings.grants())));
       LookupServer lookups = acquired.keep(LookupServer.open(settings.port(), applications, loop));
       acquired.keep(RegistrationServer.open(settings.socket(), applications));
+      ServiceStatus status = new ServiceStatus(applications, device, lookups);
+      acquired.keep(StatusBean.show(status));
       if (settings.statusPort() != 0) {
-        ServiceStatus status = new ServiceStatus(applications, device, lookups);
         acquired.keep(StatusPage.open(settings.statusPort(), status, loop::isAlive));
       }
       ScheduledThreadPoolExecutor timer =

@@ -245,6 +245,11 @@ class NodeServiceTest {
       assertWhole(reader.read(10, 11), 10, 11);
       assertThat(service.metric(ServiceMetric.STAGED_BYTES_TOTAL))
           .isGreaterThanOrEqualTo(1_440_200);
+      Map<String, Object> attributes = service.attributes();
+      assertThat(attributes).hasSize(ServiceMetric.values().length);
+      for (ServiceMetric metric : ServiceMetric.values()) {
+        assertThat(attributes).containsEntry(metric.publicName(), service.metric(metric));
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.nodeservice;
 
+import com.sun.tools.attach.VirtualMachine;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.net.URI;
@@ -9,8 +10,18 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import javax.management.Attribute;
+import javax.management.MBeanAttributeInfo;
+import javax.management.MBeanServerConnection;
+import javax.management.ObjectName;
+import javax.management.remote.JMXConnector;
+import javax.management.remote.JMXConnectorFactory;
+import javax.management.remote.JMXServiceURL;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.verbs.TestDevice;
 
@@ -93,6 +104,24 @@ final class ServiceProcess {
         .mapToLong(line -> Long.parseLong(line.substring(name.length())))
         .findFirst()
         .orElseThrow();
+  }
+
+  /** The values of its MBean's attributes, by the name. */
+  @SuppressWarnings("BanJNDI") // the process is this test's own
+  Map<String, Object> attributes() throws Exception {
+    VirtualMachine machine = VirtualMachine.attach(String.valueOf(process.pid()));
+    try (JMXConnector connector =
+        JMXConnectorFactory.connect(new JMXServiceURL(machine.startLocalManagementAgent()))) {
+      MBeanServerConnection beans = connector.getMBeanServerConnection();
+      ObjectName name = new ObjectName(StatusBean.NAME);
+      String[] attributes = Arrays.stream(beans.getMBeanInfo(name).getAttributes())
+          .map(MBeanAttributeInfo::getName)
+          .toArray(String[]::new);
+      return beans.getAttributes(name, attributes).asList().stream()
+          .collect(Collectors.toMap(Attribute::getName, Attribute::getValue));
+    } finally {
+      machine.detach();
+    }
   }
 
   /** As {@code kill -9} does. */
