@@ -60,7 +60,7 @@ await_cluster() {
   trap - EXIT
 }
 
-# end_cluster DAEMON...: Ends the daemons that match these shell patterns, one pattern after the other, and the hosts if
+# end_cluster DAEMON...: Ends the daemons that match these regular expressions, one after the other, and the hosts if
 # the start has made them. Kills by force what ignores SIGTERM for ten seconds.
 end_cluster() {
   local daemon killed signal pids
