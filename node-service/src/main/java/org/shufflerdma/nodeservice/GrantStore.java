@@ -28,7 +28,7 @@ record GrantStore(Path folder) {
 
   static GrantStore open(Path folder) throws IOException {
     if (!Files.exists(folder)) {
-      Files.createDirectories(folder);
+      Folders.make(folder, "service.grants");
       Files.setPosixFilePermissions(folder, OWNERS_ALONE);
     }
     if (!Files.getPosixFilePermissions(folder).equals(OWNERS_ALONE)) {

@@ -18,6 +18,7 @@ import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.NodeServiceSettings;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.control.ControlLoop;
+import org.shufflerdma.device.LocalAddress;
 import org.shufflerdma.device.RdmaUnavailableException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -54,9 +55,8 @@ public final class NodeService implements AutoCloseable {
     }
     NodeServiceSettings settings = NodeServiceSettings.from(conf);
     RdmaSettings rdma = RdmaSettings.from(conf, RDMA_PREFIX);
-    InetAddress own = settings.host().isEmpty()
-        ? InetAddress.getLocalHost()
-        : InetAddress.getByName(settings.host());
+    InetAddress own =
+        settings.host().isEmpty() ? LocalAddress.own() : InetAddress.getByName(settings.host());
     Acquired acquired = new Acquired();
     try {
       ControlLoop loop = ControlLoop.open("control");

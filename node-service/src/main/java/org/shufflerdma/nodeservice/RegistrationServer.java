@@ -76,15 +76,18 @@ final class RegistrationServer implements AutoCloseable {
     removeStale(socket);
     Path folder = socket.getParent();
     if (folder != null) {
-      Files.createDirectories(folder);
+      Folders.make(folder, "service.socket");
     }
     ServerSocketChannel listener = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
     try {
       listener.bind(UnixDomainSocketAddress.of(socket), BACKLOG);
       Files.setPosixFilePermissions(socket, PosixFilePermissions.fromString("rw-rw-rw-"));
-    } catch (Throwable t) {
+    } catch (IOException e) {
       listener.close();
-      throw t;
+      throw new IOException(
+          socket + " (service.socket) cannot be listened at: " + e.getMessage()
+              + ". Give its folder to the user of this service, or name another path",
+          e);
     }
     RegistrationServer server = new RegistrationServer(socket, applications, listener);
     Workers.thread("registration-listener", server::accept).start();

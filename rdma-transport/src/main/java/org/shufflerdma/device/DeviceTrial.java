@@ -127,18 +127,6 @@ public record DeviceTrial(
         throw new IOException("SPARK_LOCAL_IP=" + sparkLocalIp + " is no address; correct it", e);
       }
     }
-    InetAddress named;
-    try {
-      named = InetAddress.getLocalHost();
-    } catch (UnknownHostException e) {
-      named = InetAddress.getLoopbackAddress();
-    }
-    return named.isLoopbackAddress()
-        ? LocalAddress.ofThisHost(named).stream()
-            .map(LocalAddress::ip)
-            .filter(ip -> !ip.isLoopbackAddress())
-            .findFirst()
-            .orElse(named)
-        : named;
+    return LocalAddress.own();
   }
 }

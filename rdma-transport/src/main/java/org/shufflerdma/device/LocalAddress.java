@@ -17,7 +17,7 @@ import org.shufflerdma.config.AddressChoice;
  *
  * @param ip without a scope: the number of an interface means nothing elsewhere
  */
-record LocalAddress(InetAddress ip, String interfaceName) {
+public record LocalAddress(InetAddress ip, String interfaceName) {
   @Override
   public String toString() {
     return ip.getHostAddress() + " (" + interfaceName + ")";
@@ -74,6 +74,26 @@ record LocalAddress(InetAddress ip, String interfaceName) {
     addresses.sort(Comparator.comparing((LocalAddress address) -> !address.ip.equals(preferred))
         .thenComparing(address -> address.ip.getClass() != preferred.getClass()));
     return addresses;
+  }
+
+  /**
+   * The address that this host's name leads to. If that is a loopback address, as Debian sets up, or the
+   * name leads nowhere, it is the first other address, if there is one.
+   */
+  public static InetAddress own() throws IOException {
+    InetAddress named;
+    try {
+      named = InetAddress.getLocalHost();
+    } catch (UnknownHostException e) {
+      named = InetAddress.getLoopbackAddress();
+    }
+    return named.isLoopbackAddress()
+        ? ofThisHost(named).stream()
+            .map(LocalAddress::ip)
+            .filter(ip -> !ip.isLoopbackAddress())
+            .findFirst()
+            .orElse(named)
+        : named;
   }
 
   private static InetAddress withoutScope(InetAddress ip) throws UnknownHostException {
