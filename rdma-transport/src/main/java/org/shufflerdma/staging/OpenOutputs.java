@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.staging;
 
+import com.sun.management.UnixOperatingSystemMXBean;
 import java.io.EOFException;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.LongBuffer;
 import java.nio.channels.FileChannel;
@@ -20,7 +22,15 @@ import org.slf4j.LoggerFactory;
  */
 final class OpenOutputs implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(OpenOutputs.class);
-  private static final int MAX_OPEN = 256;
+
+  /**
+   * Readers go through the outputs of a shuffle in turn, so if fewer stay open than there are, none is open when
+   * it is wanted again. Each has two descriptors, of which other servers of the process need some, too.
+   */
+  private static final long SHARE_OF_DESCRIPTORS = 64;
+
+  private static final int LEAST_OPEN = 256;
+  private static final int MOST_OPEN = 4096;
 
   /** So many partitions' offsets of an output stay in memory. */
   private static final int WINDOW = 64;
@@ -119,11 +129,20 @@ final class OpenOutputs implements AutoCloseable {
   record Extent(long start, long lengthBytes) {}
 
   private final CommittedOutputs outputs;
+  private final int maxOpen = maxOpen();
   private final Map<Key, Output> open = new LinkedHashMap<>(16, 0.75f, true); // guarded by this
   private final Set<Integer> removedShuffles = new HashSet<>(); // guarded by this
 
   OpenOutputs(CommittedOutputs outputs) {
     this.outputs = outputs;
+  }
+
+  private static int maxOpen() {
+    return ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean system
+        ? (int) Math.max(
+            LEAST_OPEN,
+            Math.min(MOST_OPEN, system.getMaxFileDescriptorCount() / SHARE_OF_DESCRIPTORS))
+        : LEAST_OPEN;
   }
 
   /** The output, which the caller closes. Several may use the same one. */
@@ -163,7 +182,7 @@ final class OpenOutputs implements AutoCloseable {
 
   /** Guarded by this. */
   private void dropEldest() {
-    if (open.size() > MAX_OPEN) {
+    if (open.size() > maxOpen) {
       Iterator<Output> eldest = open.values().iterator();
       Output dropped = eldest.next();
       eldest.remove();
