@@ -43,8 +43,8 @@ start_node_service() {
   mkdir -p "$CLUSTER/$1"
   printf '%s\n' "service.socket=$CLUSTER/$1.sock" "service.grants=$CLUSTER/$1/grants" "service.host=$1" \
     rdma.device=soft >"$CLUSTER/$1/node-service.conf"
-  start_daemon "$1" node-service "$ROOT/bin/hosts" on "$1" "$JAVA" -Xmx256m -XX:+UseSerialGC -jar "$NODE_SERVICE_JAR" \
-    "$CLUSTER/$1/node-service.conf"
+  start_daemon "$1" node-service "$ROOT/bin/hosts" on "$1" "$JAVA" -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
+    -jar "$NODE_SERVICE_JAR" "$CLUSTER/$1/node-service.conf"
 }
 
 # await_cluster READY: Waits up to 90 s until READY, which prints what is still missing, prints nothing.
