@@ -82,7 +82,7 @@ final class RegistrationServer implements AutoCloseable {
     try {
       listener.bind(UnixDomainSocketAddress.of(socket), BACKLOG);
       Files.setPosixFilePermissions(socket, PosixFilePermissions.fromString("rw-rw-rw-"));
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       listener.close();
       throw new IOException(
           socket + " (service.socket) cannot be listened at: " + e.getMessage()
