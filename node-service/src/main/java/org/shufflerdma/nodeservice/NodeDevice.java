@@ -40,9 +40,9 @@ record NodeDevice(
       RdmaSettings settings, InetAddress ownAddress, ControlLoop loop, long maxRegisteredBytes)
       throws IOException, RdmaUnavailableException {
     List<String> refused = new ArrayList<>();
-    for (DeviceChoice choice : DeviceChoice.of(settings, DeviceChoice.HARDWARE)) {
+    for (DeviceChoice choice : DeviceChoice.of(settings, DeviceChoice.HARDWARE, ownAddress)) {
       try {
-        DeviceChoice.Bound bound = choice.bind(settings, ownAddress);
+        DeviceChoice.Bound bound = choice.bind(settings);
         if (bound.verbs().provider() == Provider.SOFT) {
           byte[] nobodyKnows = new byte[OWN_SECRET_BYTES];
           new SecureRandom().nextBytes(nobodyKnows);

@@ -4,12 +4,9 @@ package org.shufflerdma.device;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.verbs.ConnectionId;
@@ -23,14 +20,19 @@ import org.shufflerdma.verbs.Verbs;
 import org.shufflerdma.verbs.VerbsException;
 
 /**
- * A device that this executor can use, and why it would.
+ * A device that this process can use, and why it would.
  *
- * @param hardwareName name and optional port of a hardware device; null is the software device
  * @param hardware where the kernel lists RDMA devices
+ * @param ownAddress what Spark calls this process's host
+ * @param hardwareName name and optional port of a hardware device; null is the software device
  * @param toBeProven whether it must pass {@link LoopbackCheck} before it is used
  */
 public record DeviceChoice(
-    Path hardware, @Nullable String hardwareName, boolean toBeProven, String reason) {
+    Path hardware,
+    InetAddress ownAddress,
+    @Nullable String hardwareName,
+    boolean toBeProven,
+    String reason) {
   public static final Path HARDWARE = Path.of("/sys/class/infiniband");
 
   private static final int ANY_PORT = 0;
@@ -47,39 +49,40 @@ public record DeviceChoice(
     }
   }
 
-  /** Returns the devices that the setting {@code device} allows, best first. */
-  public static List<DeviceChoice> of(RdmaSettings settings, Path hardware)
+  /**
+   * Returns the devices that the setting {@code device} allows, best first.
+   *
+   * @param ownAddress what Spark calls this process's host
+   */
+  public static List<DeviceChoice> of(RdmaSettings settings, Path hardware, InetAddress ownAddress)
       throws IOException, RdmaUnavailableException {
     String setting = settings.key("device") + "=" + settings.device();
     return switch (settings.device()) {
       case "none" -> throw new RdmaUnavailableException(setting);
-      case "soft" -> List.of(new DeviceChoice(hardware, null, false, setting));
-      case "auto" -> automatic(hardware);
-      default -> List.of(new DeviceChoice(hardware, settings.device(), false, setting));
+      case "soft" -> List.of(new DeviceChoice(hardware, ownAddress, null, false, setting));
+      case "auto" -> automatic(hardware, ownAddress);
+      default -> List.of(new DeviceChoice(hardware, ownAddress, settings.device(), false, setting));
     };
   }
 
-  private static List<DeviceChoice> automatic(Path hardware) throws IOException {
+  private static List<DeviceChoice> automatic(Path hardware, InetAddress ownAddress)
+      throws IOException {
     List<DeviceChoice> choices = new ArrayList<>();
-    for (String name : active(hardware)) {
-      choices.add(
-          new DeviceChoice(hardware, name, true, "active hardware that passed a loopback READ"));
+    for (HardwarePort port : HardwarePort.active(hardware, ownAddress)) {
+      choices.add(new DeviceChoice(
+          hardware, ownAddress, port.name(), true, "active hardware that passed a loopback READ"));
     }
     choices.add(new DeviceChoice(
         hardware,
+        ownAddress,
         null,
         false,
         choices.isEmpty() ? "no active RDMA hardware on this host" : "no hardware passed"));
     return choices;
   }
 
-  /**
-   * Binds the verbs that this choice needs.
-   *
-   * @param ownAddress what Spark calls this executor
-   */
-  public Bound bind(RdmaSettings settings, InetAddress ownAddress)
-      throws IOException, RdmaUnavailableException {
+  /** Binds the verbs that this choice needs. */
+  public Bound bind(RdmaSettings settings) throws IOException, RdmaUnavailableException {
     NativeDirectory nativeDir =
         NativeDirectory.ofSetting(settings.key("nativeDir"), settings.nativeDir());
     String addressKey = settings.key("address");
@@ -91,7 +94,7 @@ public record DeviceChoice(
     int colon = hardwareName.indexOf(':');
     String name = colon < 0 ? hardwareName : hardwareName.substring(0, colon);
     int port = colon < 0 ? ANY_PORT : Integer.parseInt(hardwareName.substring(colon + 1));
-    List<String> present = present(hardware);
+    List<String> present = HardwarePort.devices(hardware);
     if (!present.contains(name)) {
       throw new RdmaUnavailableException("device "
           + name
@@ -162,29 +165,5 @@ public record DeviceChoice(
       }
       return id.deviceName();
     }
-  }
-
-  private static List<String> present(Path hardware) throws IOException {
-    if (!Files.isDirectory(hardware)) {
-      return List.of();
-    }
-    try (Stream<Path> devices = Files.list(hardware)) {
-      return devices.map(device -> device.getFileName().toString()).sorted().toList();
-    }
-  }
-
-  private static List<String> active(Path hardware) throws IOException {
-    List<String> active = new ArrayList<>();
-    for (String name : present(hardware)) {
-      try (DirectoryStream<Path> ports =
-          Files.newDirectoryStream(hardware.resolve(name).resolve("ports"))) {
-        for (Path port : ports) {
-          if (Files.readString(port.resolve("state")).contains("ACTIVE")) {
-            active.add(name + ":" + port.getFileName());
-          }
-        }
-      }
-    }
-    return active.stream().sorted().toList();
   }
 }

@@ -42,7 +42,7 @@ public record DeviceTrial(
   private static final byte[] SECRET = "a secret of nobody".getBytes(StandardCharsets.UTF_8);
 
   /**
-   * Takes the first device that the settings allow and that has an address; hardware that is not
+   * Takes the best device that the settings allow and that has an address; hardware that is not
    * there is no device. With {@code auto} an executor goes on where that device then fails its
    * test; a trial judges it.
    */
@@ -56,7 +56,8 @@ public record DeviceTrial(
   static DeviceTrial choose(RdmaSettings settings, Path hardware) throws IOException {
     List<String> refused = new ArrayList<>();
     try {
-      for (DeviceChoice choice : DeviceChoice.of(settings, hardware)) {
+      InetAddress ownAddress = ownAddress(System.getenv("SPARK_LOCAL_IP"));
+      for (DeviceChoice choice : DeviceChoice.of(settings, hardware, ownAddress)) {
         if (choice.hardwareName() == null && !"soft".equals(settings.device())) {
           refused.add(choice.reason());
           break;
@@ -75,7 +76,7 @@ public record DeviceTrial(
 
   private static DeviceTrial of(RdmaSettings settings, DeviceChoice choice)
       throws IOException, RdmaUnavailableException {
-    DeviceChoice.Bound bound = choice.bind(settings, ownAddress(System.getenv("SPARK_LOCAL_IP")));
+    DeviceChoice.Bound bound = choice.bind(settings);
     if (bound.verbs().provider() == Provider.SOFT) {
       bound.verbs().setSecret(SECRET);
     }

@@ -65,9 +65,10 @@ class DeviceChoiceTest {
         "app.rdma.");
     Path hardware = Path.of(arguments[1]);
     List<String> refused = new ArrayList<>();
-    for (DeviceChoice choice : DeviceChoice.of(settings, hardware)) {
+    for (DeviceChoice choice :
+        DeviceChoice.of(settings, hardware, InetAddress.getLoopbackAddress())) {
       try {
-        DeviceChoice.Bound bound = choice.bind(settings, InetAddress.getLoopbackAddress());
+        DeviceChoice.Bound bound = choice.bind(settings);
         if (choice.toBeProven()) {
           prove(bound, Path.of(arguments[2]));
         }

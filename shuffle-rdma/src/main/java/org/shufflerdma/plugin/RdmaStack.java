@@ -89,9 +89,9 @@ record RdmaStack(
       InetAddress ownAddress =
           InetAddress.getByName(env.blockManager().blockManagerId().host());
       List<String> refused = new ArrayList<>();
-      for (DeviceChoice choice : DeviceChoice.of(settings, DeviceChoice.HARDWARE)) {
+      for (DeviceChoice choice : DeviceChoice.of(settings, DeviceChoice.HARDWARE, ownAddress)) {
         try {
-          RdmaStack stack = withPaging(env, settings, resolver, token, choice, ownAddress, timer);
+          RdmaStack stack = withPaging(env, settings, resolver, token, choice, timer);
           LOG.info(
               "Shuffle blocks are read by RDMA over device {} ({}{}) at {}",
               stack.transport.device().name(),
@@ -123,13 +123,11 @@ record RdmaStack(
       IndexShuffleBlockResolver resolver,
       byte[] token,
       DeviceChoice choice,
-      InetAddress ownAddress,
       PhaseTimer timer)
       throws IOException, RdmaUnavailableException {
     if (settings.onDemand()) {
       try {
-        return open(
-            env, settings, resolver, token, choice, ownAddress, OutputPaging.ON_DEMAND, timer);
+        return open(env, settings, resolver, token, choice, OutputPaging.ON_DEMAND, timer);
       } catch (IOException | RdmaUnavailableException e) {
         LOG.warn(
             "Map outputs are pinned, although {} is true: {}",
@@ -137,7 +135,7 @@ record RdmaStack(
             e.getMessage());
       }
     }
-    return open(env, settings, resolver, token, choice, ownAddress, OutputPaging.PINNED, timer);
+    return open(env, settings, resolver, token, choice, OutputPaging.PINNED, timer);
   }
 
   private static RdmaStack open(
@@ -146,13 +144,12 @@ record RdmaStack(
       IndexShuffleBlockResolver resolver,
       byte[] token,
       DeviceChoice choice,
-      InetAddress ownAddress,
       OutputPaging paging,
       PhaseTimer timer)
       throws IOException, RdmaUnavailableException {
     Acquired acquired = new Acquired();
     try {
-      DeviceChoice.Bound device = choice.bind(settings, ownAddress);
+      DeviceChoice.Bound device = choice.bind(settings);
       timer.ended("natives");
       RdmaStack stack = open(env, settings, resolver, token, device, paging, acquired, timer);
       timer.ended("rest");

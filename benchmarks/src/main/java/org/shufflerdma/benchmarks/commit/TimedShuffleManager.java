@@ -62,9 +62,10 @@ public final class TimedShuffleManager extends SortShuffleManager {
   public TimedShuffleManager(SparkConf conf) throws IOException, RdmaUnavailableException {
     super(conf);
     RdmaSettings settings = RdmaSettings.from(Map.of("device", "soft"), "");
-    DeviceChoice.Bound device = DeviceChoice.of(settings, DeviceChoice.HARDWARE)
+    DeviceChoice.Bound device = DeviceChoice.of(
+            settings, DeviceChoice.HARDWARE, InetAddress.getLoopbackAddress())
         .get(0)
-        .bind(settings, InetAddress.getLoopbackAddress());
+        .bind(settings);
     device.verbs().setSecret(SECRET);
     RdmaTransport transport = acquired.keep(RdmaTransport.open(
         TransportSettings.of(

@@ -37,8 +37,9 @@ final class Plugin {
 
   static RdmaTransport open(String executorId, long poolBytes, InetAddress address)
       throws Exception {
-    DeviceChoice choice = DeviceChoice.of(SETTINGS, DeviceChoice.HARDWARE).get(0);
-    DeviceChoice.Bound device = choice.bind(SETTINGS, address);
+    DeviceChoice choice =
+        DeviceChoice.of(SETTINGS, DeviceChoice.HARDWARE, address).get(0);
+    DeviceChoice.Bound device = choice.bind(SETTINGS);
     return RdmaTransport.open(
         TransportSettings.of(
             SETTINGS, poolBytes, device.address(), device.verbs().provider()),
