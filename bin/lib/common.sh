@@ -154,11 +154,11 @@ build() {
   fi
 }
 
-# newer_than STAMP [test-compile]: Prints a source of the jars, or of the tests too, that is newer than STAMP, if there
-# is one.
+# newer_than STAMP [test-compile]: Prints a source of the jars, natives of any architecture among them, or of the tests
+# too, that is newer than STAMP, if there is one.
 newer_than() {
   local sources=src/main
   [ "${2:-}" != test-compile ] || sources=src
-  find "$ROOT/pom.xml" "$ROOT"/{rdma-transport,hardware,node-service,shuffle-rdma,benchmarks,spark-tests}/{pom.xml,"$sources"} "$ROOT"/native-verbs/target/lib \
+  find "$ROOT/pom.xml" "$ROOT"/{rdma-transport,hardware,node-service,shuffle-rdma,benchmarks,spark-tests}/{pom.xml,"$sources"} "$ROOT"/native-verbs/target/{,aarch64/}lib \
     -type f -newer "$1" -print -quit 2>/dev/null
 }
