@@ -19,7 +19,8 @@ static void expect_registered(struct ibv_mr *mr, size_t length)
 static void argumentsAreChecked(struct ibv_pd *pd)
 {
 	static char bytes[64];
-	void *hole = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const size_t page = sysconf(_SC_PAGESIZE);
+	void *hole = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t iova = (uintptr_t)bytes;
 
 	expect_refused(pd, bytes, sizeof(bytes), IBV_ACCESS_REMOTE_WRITE, EINVAL);
@@ -29,9 +30,9 @@ static void argumentsAreChecked(struct ibv_pd *pd)
 	/* An address for the peers has the same place in its page. */
 	CHECK_REFUSED(softverbs_ibv_reg_mr_iova2(pd, bytes, sizeof(bytes), iova + 64, 0), EINVAL);
 	expect_registered(softverbs_ibv_reg_mr_iova2(pd, bytes, sizeof(bytes), iova + (1 << 20), 0), sizeof(bytes));
-	CHECK(!munmap((char *)hole + 4096, 4096));
-	expect_refused(pd, hole, 8192, 0, EFAULT);
-	CHECK(!munmap(hole, 4096));
+	CHECK(!munmap((char *)hole + page, page));
+	expect_refused(pd, hole, 2 * page, 0, EFAULT);
+	CHECK(!munmap(hole, page));
 }
 
 static void keysAreDistinct(struct ibv_pd *pd)

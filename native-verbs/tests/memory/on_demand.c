@@ -2,7 +2,8 @@
 /* On-demand regions: pages may come later, the whole address space can be one, and advice is checked. */
 #include "softdev_fixture.h"
 
-enum { PAGES = 16, PAGE = 4096, ON_DEMAND = ALL_REMOTE | IBV_ACCESS_ON_DEMAND };
+/* PAGE is one page of the largest size, or several. */
+enum { PAGES = 16, PAGE = 64 << 10, LEAST_PAGE = 4096, ON_DEMAND = ALL_REMOTE | IBV_ACCESS_ON_DEMAND };
 
 static int advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge sge)
 {
@@ -61,14 +62,14 @@ static void adviceIsChecked(struct pair *pair)
 	struct ibv_mr *mr = softverbs_ibv_reg_mr(pd, bytes, PAGES * PAGE, ON_DEMAND);
 	struct ibv_mr *read_only = softverbs_ibv_reg_mr(pd, bytes, PAGES * PAGE, IBV_ACCESS_ON_DEMAND);
 	struct ibv_sge all = {(uintptr_t)bytes, PAGES * PAGE, mr->lkey}, beyond = all, to_read = all;
-	unsigned char present[PAGES];
+	unsigned char present[PAGES * PAGE / LEAST_PAGE];
 
 	CHECK(bytes != MAP_FAILED && mr && read_only);
 	CHECK_EQUAL(advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 0, all), 0);
 	CHECK_EQUAL(advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, all), 0);
 	CHECK_EQUAL(advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH, all), 0);
 	CHECK_EQUAL(mincore(bytes, PAGES * PAGE, present), 0);
-	for (int i = 0; i < PAGES; i++)
+	for (long i = 0; i < PAGES * PAGE / sysconf(_SC_PAGESIZE); i++)
 		CHECK(present[i] & 1);
 	CHECK_EQUAL(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0), 0);
 

@@ -5,14 +5,14 @@
  */
 #include "error_row.h"
 
-enum { LARGE_BYTES = 4 << 20 };
+enum { LARGE_BYTES = 4 << 20, HOLE_BYTES = 64 << 10 }; /* whole pages of any size */
 
-/* A large region whose last page is not there. */
+/* A large region whose last pages are not there. */
 static struct region *add_region_with_a_hole(struct error_run *run)
 {
 	struct region *region = add_region(&run->pair.a, LARGE_BYTES, IBV_ACCESS_LOCAL_WRITE);
 
-	CHECK(!mprotect(region->bytes + LARGE_BYTES - 4096, 4096, PROT_NONE));
+	CHECK(!mprotect(region->bytes + LARGE_BYTES - HOLE_BYTES, HOLE_BYTES, PROT_NONE));
 	return region;
 }
 

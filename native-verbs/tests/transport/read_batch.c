@@ -136,6 +136,12 @@ static enum ibv_wc_status spoil(struct chain *chain, struct pair *pair, int k, e
 	return IBV_WC_LOC_PROT_ERR;
 }
 
+/* The rest of a page behind the end of a file is there, and zero. */
+static bool spoils(int k, enum defect defect)
+{
+	return defect != FILE_TRUNCATED || k * BLOCK % sysconf(_SC_PAGESIZE) == 0;
+}
+
 static void expect_first_failure_at(int k, enum defect defect, bool signalled)
 {
 	enum ibv_wc_status expected;
@@ -209,7 +215,8 @@ static void body(void)
 	for (layout = 0; layout < LAYOUTS; layout++)
 		for (enum defect defect = 0; defect < DEFECTS; defect++)
 			for (unsigned int i = 0; i < (layout == APART ? COUNT_OF(places) : 2); i++)
-				expect_first_failure_at(places[i], defect, i % 2 == (unsigned int)defect % 2);
+				if (spoils(places[i], defect))
+					expect_first_failure_at(places[i], defect, i % 2 == (unsigned int)defect % 2);
 	layout = SPREAD;
 	expect_all_at_once();
 }
