@@ -98,9 +98,11 @@ update_package_lists() {
 
 # kernel_package LINE: Prints the newest kernel image of the line, or of all lines.
 kernel_package() {
-  local line="${1//./\\.}"
-  [ "$1" != newest ] || line='[0-9]+\.[0-9]+'
-  kernel_apt apt-cache pkgnames linux-image- | grep -E "^linux-image-$line\\.[0-9][^ ]*-($RXE_ARCH|generic)\$" |
+  local line="${1%-16k}" pages=''
+  [ "$line" = "$1" ] || pages=-16k
+  line=${line//./\\.}
+  [ "$line" != newest ] || line='[0-9]+\.[0-9]+'
+  kernel_apt apt-cache pkgnames linux-image- | grep -E "^linux-image-$line\\.[0-9][^ ]*-($RXE_ARCH|generic)$pages\$" |
     grep -vE -- '-(cloud|rt)-' | sort -V | tail -n 1
 }
 
@@ -109,8 +111,8 @@ kernel_version() { cat "$KERNEL/version"; }
 # need_kernel LINE: Sets KERNEL to its folder in the cache, and fetches it if it is not there yet.
 need_kernel() {
   local line=$1
-  [[ $line =~ ^([0-9]+\.[0-9]+|newest)$ ]] ||
-    die 2 "--kernel '$line': give a kernel line such as 6.1 or 6.12, or 'newest'"
+  [[ $line =~ ^([0-9]+\.[0-9]+|newest)(-16k)?$ ]] ||
+    die 2 "--kernel '$line': give a kernel line such as 6.1 or 6.12, or 'newest'; for arm64 also with -16k, such as 6.12-16k"
   KERNEL=$RXE_CACHE/kernels/$line
   mkdir -p "$RXE_CACHE/kernels" 2>/dev/null ||
     die 2 "$(id -un) cannot make $RXE_CACHE, where kernels are kept: set XDG_CACHE_HOME to a folder to keep them in"
@@ -118,7 +120,7 @@ need_kernel() {
   flock -w 900 8 || die 1 "another bin/rxe is fetching a kernel: $RXE_CACHE/kernels is locked"
   [ -e "$KERNEL/version" ] || fetch_kernel "$line"
   [ "$RXE_SYSTEM" = / ] || [ -e "$RXE_SYSTEM" ] || fetch_system
-  [[ $line = newest || $(kernel_version) = "$line".* ]] || die 1 "$KERNEL holds $(kernel_version): remove it"
+  [[ $line = newest* || $(kernel_version) = "${line%-16k}".* ]] || die 1 "$KERNEL holds $(kernel_version): remove it"
   INITRD=$KERNEL/initrd-$(cksum <"$ROOT/bin/lib/rxe/init" | cut -d ' ' -f 1)
   [ -e "$INITRD" ] || make_initrd
   exec 8<&-
