@@ -46,10 +46,20 @@ address_pattern() {
   { ip -o addr show dev eth0 | awk '{ print $4 }' | cut -d / -f 1; cat /sys/class/net/eth0/address; } | sed 's/\./\\./g' | paste -sd '|'
 }
 
+# make_another_device: Makes a device whose name comes before that of rxe0, on a network of its own.
+make_another_device() {
+  modprobe dummy
+  ip link add dummy0 type dummy
+  ip addr add 10.8.0.1/24 dev dummy0
+  ip link set dummy0 up
+  rdma link add another0 type rxe netdev dummy0
+}
+
+# Without --device, the device of the host's own address is taken.
 report_holds_what_it_promises() {
   local report=$RXE_SHARED/verify-hardware.txt dirtied=0
-  expect 0 'everything that the plugin needs is proven' \
-    "$ROOT/bin/verify-hardware" --device rxe0 --dir /mnt/ext4 --size 40m --report "$report" --conf "$patience"
+  expect 0 'everything that the plugin needs is proven' env SPARK_LOCAL_IP="$RXE_ADDRESS" \
+    "$ROOT/bin/verify-hardware" --dir /mnt/ext4 --size 40m --report "$report" --conf "$patience"
   has "$report" '"proven": true' "\"kernel\": \"$RXE_KERNEL\"" '"device": "rxe0"' 'ext4 at /mnt/ext4' 'no DAX' \
     "the kernel's own ib_core" 'libibverbs.so' '"IOMMU": "off' '"port 1": "ACTIVE' \
     '"interface of port 1": "eth0, MTU 9000' '"link of port 1": "4: ACTIVE' 'RoCE v2 of IPv4' '(type RoCE v2), MTU 4096' \
@@ -76,7 +86,9 @@ make_ext4
 modprobe configfs
 mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
 mkdir -p /sys/kernel/config/rdma_cm/rxe0
+make_another_device
 report_holds_what_it_promises
+rdma link delete another0
 echo "PASS the report of rxe0 on $RXE_KERNEL"
 expect 2 'device mlx5_9 is not present; this host has rxe0' "$ROOT/bin/verify-hardware" --device mlx5_9 --dir /mnt/ext4 --report /tmp/wrong.txt
 has /tmp/wrong.txt 'FAILED: device mlx5_9' 'rxe0:1 is 4: ACTIVE'
