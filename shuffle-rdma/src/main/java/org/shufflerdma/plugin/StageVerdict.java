@@ -11,8 +11,8 @@ import org.shufflerdma.metrics.ReadCount;
 import org.shufflerdma.metrics.TcpReason;
 
 /**
- * Says of a stage's remote reads, in one sentence, what kept them from READs of registered map outputs, and
- * what to change.
+ * Says of a stage's remote reads, in one sentence, what kept them from READs of registered map outputs, or
+ * else what made them slow ({@link WaitVerdict}), and what to change.
  */
 final class StageVerdict {
   /** Of what came by TCP, in bytes: less is not worth a line. */
@@ -27,9 +27,11 @@ final class StageVerdict {
    * Returns the sentence, without the stage's number; null if nothing is to be said.
    *
    * @param counts sums over the stage's tasks
+   * @param runMicros for which these tasks ran, together
    * @param memory what to set so that more outputs are registered
    */
-  static @Nullable String of(ToLongFunction<ReadCount> counts, MemoryAdvice memory) {
+  static @Nullable String of(
+      ToLongFunction<ReadCount> counts, long runMicros, MemoryAdvice memory) {
     long rdma = counts.applyAsLong(Counter.RDMA_BYTES);
     long tcp = counts.applyAsLong(Counter.TCP_BYTES);
     long remote = rdma + tcp;
@@ -44,7 +46,7 @@ final class StageVerdict {
           .formatted(
               percent(staged, remote), text(staged), text(remote), memory.toRegister(staged));
     }
-    return null;
+    return WaitVerdict.of(counts, runMicros, memory);
   }
 
   private static long percent(long part, long whole) {

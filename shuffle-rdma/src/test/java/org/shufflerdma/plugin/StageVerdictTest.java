@@ -11,14 +11,16 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.shufflerdma.device.ExecutorMemory;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCount;
+import org.shufflerdma.metrics.TaskTime;
 import org.shufflerdma.metrics.TcpReason;
 
 class StageVerdictTest {
   private static final long GIB = 1L << 30;
+  private static final long RUN_MICROS = 20_000_000;
   private static final MemoryAdvice ON_STANDALONE = new MemoryAdvice(null, null, 5);
 
   private static @Nullable String verdict(Map<ReadCount, Long> counts, MemoryAdvice memory) {
-    return StageVerdict.of(count -> counts.getOrDefault(count, 0L), memory);
+    return StageVerdict.of(count -> counts.getOrDefault(count, 0L), RUN_MICROS, memory);
   }
 
   @Test
@@ -79,6 +81,43 @@ class StageVerdictTest {
                 GIB),
             ON_STANDALONE))
         .isNull();
+  }
+
+  @Test
+  void waitsThatAreShortBesideTheTimeOfTasksAreWorthNoLine() {
+    assertThat(verdict(Map.of(TaskTime.READ, 2_500_000L, TaskTime.POOL, 2_400_000L), ON_STANDALONE))
+        .isNull();
+  }
+
+  @Test
+  void waitsOfAShortStageAreWorthNoLine() {
+    assertThat(StageVerdict.of(
+            count -> count == TaskTime.READ ? 4_900_000 : 0, 5_000_000, ON_STANDALONE))
+        .isNull();
+  }
+
+  @Test
+  void theLongestWaitIsNamed() {
+    assertThat(verdict(Map.of(TaskTime.READ, 2_000_000L, TaskTime.POOL, 3_100_000L), ON_STANDALONE))
+        .isEqualTo("its tasks waited for 5.1 s of the 20.0 s that they ran, most of it (3.1 s) for"
+            + " fetch buffers: raise spark.shuffle.rdma.poolBytes, and"
+            + " spark.shuffle.rdma.maxRegisteredBytes to twice as much");
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"READ", "CONNECTION", "STAGING", "SEND_QUEUE", "POOL"})
+  void eachWaitHasAText(TaskTime wait) {
+    assertThat(verdict(Map.of(wait, 6_000_000L), ON_STANDALONE))
+        .startsWith(
+            "its tasks waited for 6.0 s of the 20.0 s that they ran, most of it (6.0 s) for ");
+  }
+
+  @Test
+  void waitsForStagedBlocksNameTheMemoryThatIsWanting() {
+    Map<ReadCount, Long> counts = Map.of(
+        Counter.RDMA_BYTES, 100 * GIB, Counter.STAGED_BYTES, 4 * GIB, TaskTime.STAGING, 6_000_000L);
+    assertThat(verdict(counts, new MemoryAdvice(GIB, null, 5)))
+        .endsWith("blocks to be staged: set spark.shuffle.rdma.maxRegisteredBytes=2688m");
   }
 
   /** Five executors staged 4 GiB for the other four fifths: 1 GiB each, and 5/8 of what is added. */

@@ -52,6 +52,27 @@ final class VerdictSuite extends AnyFunSuite {
       "look at routes and firewalls")
   }
 
+  private def assertWaits(verdicts: Seq[String], parts: String*): Unit =
+    assertOne(verdicts, ": its tasks waited for " +: parts: _*)
+
+  private val forReads = "for READs: the last lines of the executors' logs name the peers whose READs took longest"
+
+  test("READs that take long are named, with where to look") {
+    assertWaits(verdicts(fault("completion:delay=5000,opcode=READ,min_length=70000")), forReads)
+  }
+
+  test("a slow link is named by the READs over it") {
+    assertWaits(
+      verdicts(fault("link:kind=QP,rate=200000,count=all"), "spark.executorEnv.SOFTVERBS_PATH" -> "wire"),
+      forReads)
+  }
+
+  test("connections that take long are named") {
+    assertWaits(
+      verdicts(fault("connect:delay=4000,count=all")),
+      "for connections, node services and turns at owners that stage")
+  }
+
   test("READs that fail are named") {
     assertOne(
       verdicts(fault("read:status=REM_OP_ERR,remote,min_length=70000,count=all")),
