@@ -184,6 +184,7 @@ public final class ConnectionPool {
 
   private void connectInSparePlace(PeerState state, int channel, Deadline deadline)
       throws NoConnectionException, InterruptedException {
+    long startNs = System.nanoTime();
     Connector.Unverified made = null;
     try {
       made = connector.connect(state, connection -> broken(connection, false), deadline);
@@ -193,7 +194,7 @@ public final class ConnectionPool {
     connector.verify(made, deadline);
     Connection connection = made.connection();
     state.further().made(channel, connection);
-    LOG.info("RDMA peer={} qp={} event=CONNECTED", state.peer(), connection.queuePairNumber());
+    logConnected(state.peer(), connection, startNs);
     if (closed) {
       connection.breakWith(PeerFailure.CLOSED, "this transport is closed");
     }
@@ -262,13 +263,14 @@ public final class ConnectionPool {
       PeerState state, CompletableFuture<Connection> attempt, Deadline deadline)
       throws InterruptedException {
     PeerId peer = state.peer();
+    long startNs = System.nanoTime();
     try {
       Connection connection = connectOrCount(state, deadline);
       if (state.connected()) {
         stats.reconnects.increment();
       }
       attempt.complete(connection);
-      LOG.info("RDMA peer={} qp={} event=CONNECTED", peer, connection.queuePairNumber());
+      logConnected(peer, connection, startNs);
       if (closed) {
         connection.breakWith(PeerFailure.CLOSED, "this transport is closed");
       }
@@ -280,6 +282,14 @@ public final class ConnectionPool {
           new NoConnectionException(peer, PeerFailure.CLOSED, "the attempt was ended", t));
       throw t;
     }
+  }
+
+  private static void logConnected(PeerId peer, Connection connection, long startNs) {
+    LOG.info(
+        "RDMA peer={} qp={} event=CONNECTED ms={}",
+        peer,
+        connection.queuePairNumber(),
+        TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNs));
   }
 
   private Connection connectOrCount(PeerState state, Deadline deadline)

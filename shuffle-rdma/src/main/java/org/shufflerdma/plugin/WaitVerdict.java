@@ -47,8 +47,8 @@ final class WaitVerdict {
   private static String what(TaskTime wait, ToLongFunction<ReadCount> counts, MemoryAdvice memory) {
     return switch (wait) {
       case CONNECTION ->
-        "connections, node services and turns at owners that stage: shuffle.rdma.time.connect in the last lines of"
-            + " the executors' logs says how long a connect took; if that was short, raise"
+        "connections, node services and turns at owners that stage: lines with event=CONNECTED in the executors'"
+            + " logs say how many ms each connect took; if these are few, raise"
             + " spark.shuffle.rdma.maxConnections and spark.shuffle.rdma.stagingBytes";
       case STAGING -> "blocks to be staged: " + toStageLess(counts, memory);
       case SEND_QUEUE -> "room in send queues: raise spark.shuffle.rdma.connectionsPerPeer";
