@@ -6,10 +6,11 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntFunction;
 import java.util.function.IntSupplier;
-import org.apache.spark.InternalAccumulator;
 import org.apache.spark.scheduler.AccumulableInfo;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerStageCompleted;
+import org.apache.spark.scheduler.SparkListenerStageSubmitted;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.StageInfo;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -19,12 +20,35 @@ import scala.collection.Iterator;
 /** Logs the verdict on each stage that has ended. Called by Spark's thread for listeners alone. */
 final class StageWatch extends SparkListener {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
+  private static final String PREFIX = "shuffle.rdma.";
 
-  /** Of tasks on executors. */
-  private static final String RUN_TIME_MS = InternalAccumulator.EXECUTOR_RUN_TIME();
+  private record Attempt(int stageId, int number) {}
+
+  /** What the tasks of one attempt have counted: the values of a stage's accumulators are sums over all stages. */
+  private static final class Sums {
+    private final Map<String, Long> counts = new HashMap<>();
+    private long runMs;
+
+    private void add(SparkListenerTaskEnd ended) {
+      if (ended.taskMetrics() != null) {
+        runMs += ended.taskMetrics().executorRunTime();
+      }
+      Iterator<AccumulableInfo> each = ended.taskInfo().accumulables().iterator();
+      while (each.hasNext()) {
+        AccumulableInfo info = each.next();
+        if (info.name().isDefined()
+            && info.name().get().startsWith(PREFIX)
+            && info.update().isDefined()
+            && info.update().get() instanceof Long update) {
+          counts.merge(info.name().get(), update, Long::sum);
+        }
+      }
+    }
+  }
 
   private final IntFunction<MemoryAdvice> advice;
   private final IntSupplier executors;
+  private final Map<Attempt, Sums> running = new HashMap<>();
 
   /**
    * @param advice for so many executors
@@ -36,32 +60,37 @@ final class StageWatch extends SparkListener {
   }
 
   @Override
+  public void onStageSubmitted(SparkListenerStageSubmitted submitted) {
+    running.put(attemptOf(submitted.stageInfo()), new Sums());
+  }
+
+  /** Tasks that end after their stage count for none. */
+  @Override
+  public void onTaskEnd(SparkListenerTaskEnd ended) {
+    Sums sums = running.get(new Attempt(ended.stageId(), ended.stageAttemptId()));
+    if (sums != null) {
+      sums.add(ended);
+    }
+  }
+
+  @Override
   public void onStageCompleted(SparkListenerStageCompleted completed) {
     StageInfo stage = completed.stageInfo();
-    Map<String, Long> sums = sums(stage);
+    Sums sums = running.remove(attemptOf(stage));
+    if (sums == null || sums.counts.isEmpty()) {
+      return;
+    }
     @Nullable
     String verdict = StageVerdict.of(
-        count -> sums.getOrDefault(count.publicName(), 0L),
-        TimeUnit.MILLISECONDS.toMicros(sums.getOrDefault(RUN_TIME_MS, 0L)),
+        count -> sums.counts.getOrDefault(count.publicName(), 0L),
+        TimeUnit.MILLISECONDS.toMicros(sums.runMs),
         advice.apply(executors.getAsInt()));
     if (verdict != null) {
       LOG.info("Stage {} ({}): {}", stage.stageId(), stage.name(), verdict);
     }
   }
 
-  private static Map<String, Long> sums(StageInfo stage) {
-    Map<String, Long> sums = new HashMap<>();
-    Iterator<AccumulableInfo> each = stage.accumulables().valuesIterator();
-    while (each.hasNext()) {
-      AccumulableInfo info = each.next();
-      if (info.name().isDefined()
-          && (info.name().get().startsWith("shuffle.rdma.")
-              || info.name().get().equals(RUN_TIME_MS))
-          && info.value().isDefined()
-          && info.value().get() instanceof Long sum) {
-        sums.put(info.name().get(), sum);
-      }
-    }
-    return sums;
+  private static Attempt attemptOf(StageInfo stage) {
+    return new Attempt(stage.stageId(), stage.attemptNumber());
   }
 }

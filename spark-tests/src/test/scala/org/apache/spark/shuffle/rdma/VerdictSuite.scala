@@ -8,12 +8,15 @@ final class VerdictSuite extends AnyFunSuite {
   private def fault(rule: String) = "spark.executorEnv.SOFTVERBS_FAULT" -> rule
 
   /** The verdicts on a job of 4 MiB, half of which is remote. */
-  private def verdicts(settings: (String, String)*): Seq[String] = {
+  private def verdicts(settings: (String, String)*): Seq[String] = verdictsOnJobs(1, settings: _*)
+
+  private def verdictsOnJobs(jobs: Int, settings: (String, String)*): Seq[String] = {
     val said = new Said
     val cluster = RdmaCluster.start(settings: _*)
     try
       said.during {
-        assert(Jobs.records(Jobs.randomBytes(cluster.context, 1)) == 2 * 2048)
+        for (_ <- 1 to jobs)
+          assert(Jobs.records(Jobs.randomBytes(cluster.context, 1)) == 2 * 2048)
         cluster.context.listenerBus.waitUntilEmpty()
       }
     finally cluster.stop()
@@ -57,8 +60,8 @@ final class VerdictSuite extends AnyFunSuite {
 
   private val forReads = "for READs: the last lines of the executors' logs name the peers whose READs took longest"
 
-  test("READs that take long are named, with where to look") {
-    assertWaits(verdicts(fault("completion:delay=5000,opcode=READ,min_length=70000")), forReads)
+  test("READs that take long are named, with where to look, and only of the stage in which they did") {
+    assertWaits(verdictsOnJobs(2, fault("completion:delay=5000,opcode=READ,min_length=70000")), forReads)
   }
 
   test("a slow link is named by the READs over it") {
