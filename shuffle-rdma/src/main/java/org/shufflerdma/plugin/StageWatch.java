@@ -12,9 +12,11 @@ import org.apache.spark.scheduler.SparkListenerStageCompleted;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.StageInfo;
+import org.apache.spark.scheduler.TaskInfo;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.collection.Iterable;
 import scala.collection.Iterator;
 
 /** Logs the verdict on each stage that has ended. Called by Spark's thread for listeners alone. */
@@ -33,10 +35,10 @@ final class StageWatch extends SparkListener {
       if (ended.taskMetrics() != null) {
         runMs += ended.taskMetrics().executorRunTime();
       }
-      Iterator<AccumulableInfo> each = ended.taskInfo().accumulables().iterator();
+      Iterator<?> each = accumulables(ended.taskInfo()).iterator();
       while (each.hasNext()) {
-        AccumulableInfo info = each.next();
-        if (info.name().isDefined()
+        if (each.next() instanceof AccumulableInfo info
+            && info.name().isDefined()
             && info.name().get().startsWith(PREFIX)
             && info.update().isDefined()
             && info.update().get() instanceof Long update) {
@@ -87,6 +89,15 @@ final class StageWatch extends SparkListener {
         advice.apply(executors.getAsInt()));
     if (verdict != null) {
       LOG.info("Stage {} ({}): {}", stage.stageId(), stage.name(), verdict);
+    }
+  }
+
+  /** With Scala 2.12 the method returns another kind of sequence, so code for both versions cannot link to it. */
+  private static Iterable<?> accumulables(TaskInfo task) {
+    try {
+      return (Iterable<?>) TaskInfo.class.getMethod("accumulables").invoke(task);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException("this Spark has no TaskInfo.accumulables", e);
     }
   }
 
