@@ -4,6 +4,7 @@ package org.shufflerdma.device;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
+import java.net.SocketException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -38,11 +39,11 @@ record HardwarePort(
 
   /**
    * The active ports, best first: those of the interface that has {@code ownAddress}, because other executors
-   * reach this one there, then the fastest, then by name.
+   * reach this one there, then the fastest, then by name. In a network namespace the kernel may name an interface
+   * of another namespace, which has the same name as one of this; only the order is wrong then.
    */
   static List<HardwarePort> active(Path hardware, InetAddress ownAddress) throws IOException {
-    NetworkInterface own = NetworkInterface.getByInetAddress(ownAddress);
-    String ownInterface = own == null ? "" : own.getName();
+    String ownInterface = interfaceOf(ownAddress);
     List<HardwarePort> active = new ArrayList<>();
     for (String device : devices(hardware)) {
       Path ports = hardware.resolve(device).resolve("ports");
@@ -58,6 +59,16 @@ record HardwarePort(
     return active;
   }
 
+  /** Empty if no interface has the address, or that cannot be told. */
+  private static String interfaceOf(InetAddress address) {
+    try {
+      NetworkInterface found = NetworkInterface.getByInetAddress(address);
+      return found == null ? "" : found.getName();
+    } catch (SocketException e) {
+      return "";
+    }
+  }
+
   private static HardwarePort read(Path device, String number) throws IOException {
     Path port = device.resolve("ports").resolve(number);
     Set<String> interfaces = new HashSet<>();
@@ -65,9 +76,11 @@ record HardwarePort(
     for (String gid : names(ofGids)) {
       interfaces.add(textOf(ofGids.resolve(gid)));
     }
-    // On InfiniBand a GID has no interface, but the device has those of IPoIB.
-    interfaces.addAll(names(device.resolve("device/net")));
     interfaces.remove("");
+    if (interfaces.isEmpty()) {
+      // On InfiniBand a GID has no interface, but the device has those of IPoIB, of all its ports.
+      interfaces.addAll(names(device.resolve("device/net")));
+    }
     Matcher rate = RATE.matcher(textOf(port.resolve("rate")));
     return new HardwarePort(
         device.getFileName().toString(),

@@ -60,6 +60,19 @@ class HardwarePortTest {
   }
 
   @Test
+  void ofTwoPortsOfADeviceTheOneOfTheOwnAddressComesFirst() throws Exception {
+    Path other = port("mlx4_0", 1, "4: ACTIVE", "40 Gb/sec (4X QDR)");
+    Path own = port("mlx4_0", 2, "4: ACTIVE", "40 Gb/sec (4X QDR)");
+    Files.createDirectories(other.resolve("gid_attrs/ndevs"));
+    Files.createDirectories(own.resolve("gid_attrs/ndevs"));
+    Files.writeString(other.resolve("gid_attrs/ndevs/0"), "eth77\n");
+    Files.writeString(own.resolve("gid_attrs/ndevs/0"), "lo\n");
+    Files.createDirectories(listed.resolve("mlx4_0/device/net/lo"));
+    Files.createDirectories(listed.resolve("mlx4_0/device/net/eth77"));
+    assertThat(active()).containsExactly("mlx4_0:2", "mlx4_0:1");
+  }
+
+  @Test
   void onInfiniBandTheDeviceTellsTheInterface() throws Exception {
     port("mlx5_0", 1, "4: ACTIVE", "400 Gb/sec (4X NDR)");
     port("mlx5_1", 1, "4: ACTIVE", "100 Gb/sec (4X EDR)");
