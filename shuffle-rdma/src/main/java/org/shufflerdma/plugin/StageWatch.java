@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.plugin;
 
+import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntFunction;
 import java.util.function.IntSupplier;
+import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.AccumulableInfo;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerStageCompleted;
@@ -24,6 +26,9 @@ final class StageWatch extends SparkListener {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
   private static final String PREFIX = "shuffle.rdma.";
 
+  /** With Scala 2.12 it returns another kind of sequence, so code for both versions cannot link to it. */
+  private static final @Nullable Method ACCUMULABLES = find("accumulables");
+
   private record Attempt(int stageId, int number) {}
 
   /** What the tasks of one attempt have counted: the values of a stage's accumulators are sums over all stages. */
@@ -31,11 +36,9 @@ final class StageWatch extends SparkListener {
     private final Map<String, Long> counts = new HashMap<>();
     private long runMs;
 
-    private void add(SparkListenerTaskEnd ended) {
-      if (ended.taskMetrics() != null) {
-        runMs += ended.taskMetrics().executorRunTime();
-      }
-      Iterator<?> each = accumulables(ended.taskInfo()).iterator();
+    private void add(TaskMetrics metrics, Iterable<?> accumulables) {
+      runMs += metrics.executorRunTime();
+      Iterator<?> each = accumulables.iterator();
       while (each.hasNext()) {
         if (each.next() instanceof AccumulableInfo info
             && info.name().isDefined()
@@ -66,12 +69,15 @@ final class StageWatch extends SparkListener {
     running.put(attemptOf(submitted.stageInfo()), new Sums());
   }
 
-  /** Tasks that end after their stage count for none. */
+  /**
+   * Tasks that end after their stage do not count. An end without metrics brings nothing new: Spark reports the
+   * task of a lost executor once more, with what it counted when it ended, before it runs that task again.
+   */
   @Override
   public void onTaskEnd(SparkListenerTaskEnd ended) {
     Sums sums = running.get(new Attempt(ended.stageId(), ended.stageAttemptId()));
-    if (sums != null) {
-      sums.add(ended);
+    if (sums != null && ended.taskMetrics() != null && ACCUMULABLES != null) {
+      sums.add(ended.taskMetrics(), accumulables(ACCUMULABLES, ended.taskInfo()));
     }
   }
 
@@ -92,12 +98,20 @@ final class StageWatch extends SparkListener {
     }
   }
 
-  /** With Scala 2.12 the method returns another kind of sequence, so code for both versions cannot link to it. */
-  private static Iterable<?> accumulables(TaskInfo task) {
+  private static Iterable<?> accumulables(Method accumulables, TaskInfo task) {
     try {
-      return (Iterable<?>) TaskInfo.class.getMethod("accumulables").invoke(task);
+      return (Iterable<?>) accumulables.invoke(task);
     } catch (ReflectiveOperationException e) {
-      throw new IllegalStateException("this Spark has no TaskInfo.accumulables", e);
+      throw new IllegalStateException("TaskInfo.accumulables has failed", e);
+    }
+  }
+
+  private static @Nullable Method find(String name) {
+    try {
+      return TaskInfo.class.getMethod(name);
+    } catch (NoSuchMethodException e) {
+      LOG.warn("The driver gives no verdicts on stages: this Spark has no TaskInfo.{}", name);
+      return null;
     }
   }
 

@@ -47,25 +47,25 @@ final class WaitVerdict {
   private static String what(TaskTime wait, ToLongFunction<ReadCount> counts, MemoryAdvice memory) {
     return switch (wait) {
       case CONNECTION ->
-        "connections, node services and turns at owners that stage: lines with event=CONNECTED in the executors'"
-            + " logs say how many ms each connect took; if these are few, raise"
-            + " spark.shuffle.rdma.maxConnections and spark.shuffle.rdma.stagingBytes";
+        "connections, for node services, or for their turn at owners that stage: in the executors' logs, each line"
+            + " with event=CONNECTED says how many ms a connect took, and warnings name the connects that failed; if"
+            + " connects are fast, raise spark.shuffle.rdma.maxConnections and spark.shuffle.rdma.stagingBytes";
       case STAGING -> "blocks to be staged: " + toStageLess(counts, memory);
       case SEND_QUEUE -> "room in send queues: raise spark.shuffle.rdma.connectionsPerPeer";
       case POOL ->
         "fetch buffers: raise spark.shuffle.rdma.poolBytes, and spark.shuffle.rdma.maxRegisteredBytes to twice as much";
       default ->
-        "READs: the last lines of the executors' logs name the peers whose READs took longest; look at their links"
-            + " (rdma statistic, ethtool -S) and at what else uses the network";
+        "READs: when executors stop, the last lines of their logs name the peers whose READs took longest; look at"
+            + " the links of these (rdma statistic, ethtool -S) and at what else uses the network";
     };
   }
 
   private static String toStageLess(ToLongFunction<ReadCount> counts, MemoryAdvice memory) {
     long ofNodeServices = counts.applyAsLong(Counter.NODE_SERVICE_BYTES);
     long ofOwners = counts.applyAsLong(Counter.STAGED_BYTES) - ofNodeServices;
-    return ofOwners > ofNodeServices
-        ? memory.toRegister(ofOwners)
-        : "node services bring them from files; look at the disks of their hosts";
+    return ofNodeServices > ofOwners
+        ? "node services bring them from files; look at the disks of their hosts"
+        : memory.toRegister(ofOwners);
   }
 
   private static String text(long micros) {

@@ -113,6 +113,22 @@ class StageVerdictTest {
   }
 
   @Test
+  void waitsForBlocksOfNodeServicesNameDisks() {
+    assertThat(verdict(
+            Map.of(
+                Counter.RDMA_BYTES,
+                GIB,
+                Counter.STAGED_BYTES,
+                GIB,
+                Counter.NODE_SERVICE_BYTES,
+                GIB,
+                TaskTime.STAGING,
+                6_000_000L),
+            ON_STANDALONE))
+        .endsWith("look at the disks of their hosts");
+  }
+
+  @Test
   void waitsForStagedBlocksNameTheMemoryThatIsWanting() {
     Map<ReadCount, Long> counts = Map.of(
         Counter.RDMA_BYTES, 100 * GIB, Counter.STAGED_BYTES, 4 * GIB, TaskTime.STAGING, 6_000_000L);

@@ -58,7 +58,7 @@ final class VerdictSuite extends AnyFunSuite {
   private def assertWaits(verdicts: Seq[String], parts: String*): Unit =
     assertOne(verdicts, ": its tasks waited for " +: parts: _*)
 
-  private val forReads = "for READs: the last lines of the executors' logs name the peers whose READs took longest"
+  private val forReads = "for READs: when executors stop, the last lines of their logs name the peers whose READs took longest"
 
   test("READs that take long are named, with where to look, and only of the stage in which they did") {
     assertWaits(verdictsOnJobs(2, fault("completion:delay=5000,opcode=READ,min_length=70000")), forReads)
@@ -73,7 +73,7 @@ final class VerdictSuite extends AnyFunSuite {
   test("connections that take long are named") {
     assertWaits(
       verdicts(fault("connect:delay=4000,count=all")),
-      "for connections, node services and turns at owners that stage")
+      "for connections, for node services, or for their turn at owners that stage")
   }
 
   test("READs that fail are named") {
