@@ -154,8 +154,8 @@ build() {
   fi
 }
 
-# newer_than STAMP [test-compile]: Prints a source of the jars, natives of any architecture among them, or of the tests
-# too, that is newer than STAMP, if there is one.
+# newer_than STAMP [test-compile]: Prints a file that is newer than STAMP, if there is one: a source of the jars, a native
+# library of any architecture or, with test-compile, a source of the tests.
 newer_than() {
   local sources=src/main
   [ "${2:-}" != test-compile ] || sources=src

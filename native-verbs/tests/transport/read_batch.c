@@ -136,7 +136,7 @@ static enum ibv_wc_status spoil(struct chain *chain, struct pair *pair, int k, e
 	return IBV_WC_LOC_PROT_ERR;
 }
 
-/* The rest of a page behind the end of a file is there, and zero. */
+/* Whether the defect makes READ k fail: a file that ends within a page still has the rest of that page, as zeros. */
 static bool spoils(int k, enum defect defect)
 {
 	return defect != FILE_TRUNCATED || k * BLOCK % sysconf(_SC_PAGESIZE) == 0;
