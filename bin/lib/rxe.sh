@@ -113,6 +113,8 @@ need_kernel() {
   local line=$1
   [[ $line =~ ^([0-9]+\.[0-9]+|newest)(-16k)?$ ]] ||
     die 2 "--kernel '$line': give a kernel line such as 6.1 or 6.12, or 'newest'; for arm64 also with -16k, such as 6.12-16k"
+  [[ $line != *-16k || $RXE_ARCH = arm64 ]] ||
+    die 2 "--kernel '$line': only kernels for arm64 have pages of 16 KiB: add --arch arm64, or give ${line%-16k}"
   KERNEL=$RXE_CACHE/kernels/$line
   mkdir -p "$RXE_CACHE/kernels" 2>/dev/null ||
     die 2 "$(id -un) cannot make $RXE_CACHE, where kernels are kept: set XDG_CACHE_HOME to a folder to keep them in"

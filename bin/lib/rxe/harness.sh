@@ -106,6 +106,7 @@ a_bad_call_is_refused_with_its_remedy() {
   refuses "--timeout '0'" --timeout 0 run true
   refuses 'such as 2G' --memory lots run true
   refuses "--kernel '6'" --kernel 6 run true
+  refuses "add --arch arm64, or give 6.12" --kernel 6.12-16k run true
   refuses "--cpus '0'" --cpus 0 run true
   refuses "unknown option '--no-such'" --no-such run true
   refuses '--timeout needs a value' --timeout

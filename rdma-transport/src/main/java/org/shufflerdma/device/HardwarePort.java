@@ -39,8 +39,8 @@ record HardwarePort(
 
   /**
    * The active ports, best first: those of the interface that has {@code ownAddress}, because other executors
-   * reach this one there, then the fastest, then by name. In a network namespace the kernel may name an interface
-   * of another namespace, which has the same name as one of this; only the order is wrong then.
+   * reach this one there, then the fastest, then by name. In a container the kernel may name an interface of the
+   * host that has the same name as one of the container's; then only the order is wrong.
    */
   static List<HardwarePort> active(Path hardware, InetAddress ownAddress) throws IOException {
     String ownInterface = interfaceOf(ownAddress);

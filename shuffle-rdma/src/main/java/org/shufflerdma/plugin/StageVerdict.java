@@ -21,6 +21,10 @@ final class StageVerdict {
   private static final int LEAST_TCP_PERCENT = 1;
   private static final int LEAST_STAGED_PERCENT = 10;
 
+  /** What to do where fetch buffers are wanting. */
+  static final String MORE_BUFFERS =
+      "raise spark.shuffle.rdma.poolBytes, and spark.shuffle.rdma.maxRegisteredBytes to twice as much";
+
   private StageVerdict() {}
 
   /**
@@ -97,11 +101,8 @@ final class StageVerdict {
         "READs failed or came to a halt: the readers' logs name the peers; look at their links (rdma link, ibv_devinfo)";
       case CHECKSUM ->
         "their checksums did not match twice: look at memory, NIC and disk of the peers that the readers' logs name";
-      case POOL ->
-        "no fetch buffer was free: raise spark.shuffle.rdma.poolBytes, and spark.shuffle.rdma.maxRegisteredBytes to twice as much";
-      case TOO_LARGE ->
-        "they are larger than all fetch buffers together: raise spark.shuffle.rdma.poolBytes, and"
-            + " spark.shuffle.rdma.maxRegisteredBytes to twice as much";
+      case POOL -> "no fetch buffer was free: " + MORE_BUFFERS;
+      case TOO_LARGE -> "they are larger than all fetch buffers together: " + MORE_BUFFERS;
       case CLOSED -> "the RDMA of executors that read has ended: their logs say why";
       case INTERNAL -> "the plugin failed: report it with the stack trace from the readers' logs";
     };

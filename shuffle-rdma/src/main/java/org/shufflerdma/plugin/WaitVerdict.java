@@ -52,8 +52,7 @@ final class WaitVerdict {
             + " connects are fast, raise spark.shuffle.rdma.maxConnections and spark.shuffle.rdma.stagingBytes";
       case STAGING -> "blocks to be staged: " + toStageLess(counts, memory);
       case SEND_QUEUE -> "room in send queues: raise spark.shuffle.rdma.connectionsPerPeer";
-      case POOL ->
-        "fetch buffers: raise spark.shuffle.rdma.poolBytes, and spark.shuffle.rdma.maxRegisteredBytes to twice as much";
+      case POOL -> "fetch buffers: " + StageVerdict.MORE_BUFFERS;
       default ->
         "READs: when executors stop, the last lines of their logs name the peers whose READs took longest; look at"
             + " the links of these (rdma statistic, ethtool -S) and at what else uses the network";

@@ -23,6 +23,19 @@ class StageVerdictTest {
     return StageVerdict.of(count -> counts.getOrDefault(count, 0L), RUN_MICROS, memory);
   }
 
+  /** Node services staged all blocks, for which tasks waited for so long. */
+  private static Map<ReadCount, Long> ofNodeServices(long waitedMicros) {
+    return Map.of(
+        Counter.RDMA_BYTES,
+        GIB,
+        Counter.STAGED_BYTES,
+        GIB,
+        Counter.NODE_SERVICE_BYTES,
+        GIB,
+        TaskTime.STAGING,
+        waitedMicros);
+  }
+
   @Test
   void aStageThatReadNothingHasNone() {
     assertThat(verdict(Map.of(), ON_STANDALONE)).isNull();
@@ -71,16 +84,7 @@ class StageVerdictTest {
 
   @Test
   void blocksOfNodeServicesAreNotForWantOfRoom() {
-    assertThat(verdict(
-            Map.of(
-                Counter.RDMA_BYTES,
-                GIB,
-                Counter.STAGED_BYTES,
-                GIB,
-                Counter.NODE_SERVICE_BYTES,
-                GIB),
-            ON_STANDALONE))
-        .isNull();
+    assertThat(verdict(ofNodeServices(0), ON_STANDALONE)).isNull();
   }
 
   @Test
@@ -114,17 +118,7 @@ class StageVerdictTest {
 
   @Test
   void waitsForBlocksOfNodeServicesNameDisks() {
-    assertThat(verdict(
-            Map.of(
-                Counter.RDMA_BYTES,
-                GIB,
-                Counter.STAGED_BYTES,
-                GIB,
-                Counter.NODE_SERVICE_BYTES,
-                GIB,
-                TaskTime.STAGING,
-                6_000_000L),
-            ON_STANDALONE))
+    assertThat(verdict(ofNodeServices(6_000_000), ON_STANDALONE))
         .endsWith("look at the disks of their hosts");
   }
 

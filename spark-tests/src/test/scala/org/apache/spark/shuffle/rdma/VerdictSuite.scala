@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.apache.spark.shuffle.rdma
 
+import scala.collection.mutable
+
+import org.apache.spark.{Resubmitted, SparkContext}
+import org.apache.spark.scheduler.{
+  SparkListener,
+  SparkListenerEvent,
+  SparkListenerStageCompleted,
+  SparkListenerStageSubmitted,
+  SparkListenerTaskEnd
+}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** What the driver says of a stage that had trouble, and what to change. Each trouble is real. */
@@ -8,19 +18,29 @@ final class VerdictSuite extends AnyFunSuite {
   private def fault(rule: String) = "spark.executorEnv.SOFTVERBS_FAULT" -> rule
 
   /** The verdicts on a job of 4 MiB, half of which is remote. */
-  private def verdicts(settings: (String, String)*): Seq[String] = verdictsOnJobs(1, settings: _*)
+  private def verdicts(settings: (String, String)*): Seq[String] = verdictsOn(settings: _*)(runJob)
 
-  private def verdictsOnJobs(jobs: Int, settings: (String, String)*): Seq[String] = {
+  private def runJob(context: SparkContext): Unit = {
+    assert(Jobs.records(Jobs.randomBytes(context, 1)) == 2 * 2048)
+    context.listenerBus.waitUntilEmpty()
+  }
+
+  private def verdictsOn(settings: (String, String)*)(jobs: SparkContext => Unit): Seq[String] = {
     val said = new Said
     val cluster = RdmaCluster.start(settings: _*)
     try
-      said.during {
-        for (_ <- 1 to jobs)
-          assert(Jobs.records(Jobs.randomBytes(cluster.context, 1)) == 2 * 2048)
-        cluster.context.listenerBus.waitUntilEmpty()
-      }
+      said.during(jobs(cluster.context))
     finally cluster.stop()
     said.lines.filter(_.startsWith("INFO Stage "))
+  }
+
+  /** The events of stages and tasks, to be posted again. */
+  private final class StageEvents extends SparkListener {
+    val seen = mutable.Buffer.empty[SparkListenerEvent]
+
+    override def onStageSubmitted(event: SparkListenerStageSubmitted): Unit = seen += event
+    override def onTaskEnd(event: SparkListenerTaskEnd): Unit = seen += event
+    override def onStageCompleted(event: SparkListenerStageCompleted): Unit = seen += event
   }
 
   private def assertOne(verdicts: Seq[String], parts: String*): Unit = {
@@ -60,8 +80,32 @@ final class VerdictSuite extends AnyFunSuite {
 
   private val forReads = "for READs: when executors stop, the last lines of their logs name the peers whose READs took longest"
 
+  private val lateReads = fault("completion:delay=5000,opcode=READ,min_length=70000")
+
   test("READs that take long are named, with where to look, and only of the stage in which they did") {
-    assertWaits(verdictsOnJobs(2, fault("completion:delay=5000,opcode=READ,min_length=70000")), forReads)
+    val said = verdictsOn(lateReads) { context =>
+      runJob(context)
+      runJob(context)
+    }
+    assertWaits(said, forReads)
+  }
+
+  test("a task that is reported once more when its executor is lost counts once") {
+    val said = verdictsOn(lateReads) { context =>
+      val events = new StageEvents
+      context.addSparkListener(events)
+      runJob(context)
+      context.removeSparkListener(events)
+      events.seen.foreach {
+        case ended: SparkListenerTaskEnd =>
+          context.listenerBus.post(ended)
+          context.listenerBus.post(ended.copy(reason = Resubmitted, taskMetrics = null))
+        case other => context.listenerBus.post(other)
+      }
+      context.listenerBus.waitUntilEmpty()
+    }
+    assert(said.size == 2)
+    assert(said.toSet.size == 1)
   }
 
   test("a slow link is named by the READs over it") {
