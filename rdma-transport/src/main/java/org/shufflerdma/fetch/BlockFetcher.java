@@ -125,12 +125,24 @@ public final class BlockFetcher implements AutoCloseable {
   /**
    * Makes a fetch whose blocks the calling task reads in its own thread. The caller closes it.
    *
+   * @param ofTask the task's other fetches
    * @param peers the blocks of each peer, in the order in which the peers take turns
    * @param whileWaiting called about every 100 ms while the task waits; what it throws ends the wait
    */
   public DirectFetch direct(
+      TaskFetches ofTask,
+      List<PeerBlocks> peers,
+      DirectFetch.Limits limits,
+      Runnable whileWaiting) {
+    DirectFetch fetch = new DirectFetch(context, descriptors, ofTask, peers, limits, whileWaiting);
+    ofTask.opened(fetch);
+    return fetch;
+  }
+
+  /** Makes the only fetch of a task. */
+  public DirectFetch direct(
       List<PeerBlocks> peers, DirectFetch.Limits limits, Runnable whileWaiting) {
-    return new DirectFetch(context, descriptors, peers, limits, whileWaiting);
+    return direct(new TaskFetches(), peers, limits, whileWaiting);
   }
 
   /** Forgets the descriptors of a shuffle that has been removed. */

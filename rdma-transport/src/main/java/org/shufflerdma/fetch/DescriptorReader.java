@@ -100,7 +100,8 @@ final class DescriptorReader {
   /** Resolves or refuses each block, and waits for buffers if it must. */
   void resolve(Connection connection, List<PendingBlock> blocks, Refusal refusal)
       throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
-    TaskBuffers patient = new TaskBuffers(context, () -> false, new TaskTimes());
+    TaskBuffers patient =
+        new TaskBuffers(context, () -> false, () -> TaskFetches.Room.NOTHING_HELD, new TaskTimes());
     if (!resolve(connection, blocks, patient, refusal)) {
       throw new IllegalStateException("descriptors wait for buffers that nobody holds");
     }

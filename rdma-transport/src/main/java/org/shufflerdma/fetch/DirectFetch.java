@@ -7,7 +7,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.Connection;
@@ -55,7 +55,17 @@ public final class DirectFetch implements AutoCloseable {
     }
   }
 
+  /** Who uses the fetch. Whoever leaves it, or ends another use while this is closed, gives up everything. */
+  private enum Use {
+    NONE,
+    NEXT,
+    /** Briefly, by a thread that is in another fetch of the task. */
+    GIVING_WAY,
+    ENDED
+  }
+
   private final FetchContext context;
+  private final TaskFetches ofTask;
   private final Deque<PeerBlocks> peers;
   private final TaskTimes times = new TaskTimes();
   private final LeftBlocks left;
@@ -73,24 +83,28 @@ public final class DirectFetch implements AutoCloseable {
   private int place;
   private @Nullable RegisteredSlice bytes;
 
-  private final AtomicBoolean busy = new AtomicBoolean();
+  private final AtomicReference<Use> use = new AtomicReference<>(Use.NONE);
   private volatile boolean closed;
   private volatile @Nullable Thread waiter;
 
   DirectFetch(
       FetchContext context,
       DescriptorReader descriptors,
+      TaskFetches ofTask,
       List<PeerBlocks> peers,
       Limits limits,
       Runnable whileWaiting) {
     this.context = context;
+    this.ofTask = ofTask;
     this.left = new LeftBlocks(context.stats(), times);
     this.peers = new ArrayDeque<>(peers);
     this.total = peers.stream().mapToLong(PeerBlocks::size).sum();
-    this.window = new ReadWindow(limits, context.poller()::poll);
+    this.window = new ReadWindow(
+        limits, () -> ofTask.shareOf(context.buffers().budgetBytes()), context.poller()::poll);
     this.services = new ServiceRoute(context, left, () -> closed, this::wake);
     this.connections = new TaskConnections(context, left, services, () -> closed, this::wake);
-    TaskBuffers buffers = new TaskBuffers(context, this::holdsBuffers, times);
+    TaskBuffers buffers =
+        new TaskBuffers(context, this::holdsBuffers, () -> ofTask.makeRoomFor(this), times);
     this.poster = new ListPoster(
         context,
         new DescriptorExtents(context, descriptors, buffers, left),
@@ -100,7 +114,16 @@ public final class DirectFetch implements AutoCloseable {
         times,
         this::wake);
     this.stager = new StagedPoster(
-        context, buffers, window, left, services, this::queue, () -> closed, times, this::wake);
+        context,
+        buffers,
+        window,
+        left,
+        services,
+        this::queue,
+        () -> ofTask.makeRoomFor(this),
+        () -> closed,
+        times,
+        this::wake);
     this.whileWaiting = whileWaiting;
   }
 
@@ -111,19 +134,52 @@ public final class DirectFetch implements AutoCloseable {
    * @throws IllegalStateException if this is closed, or another thread is in this method
    */
   public boolean next() throws InterruptedException {
-    if (!busy.compareAndSet(false, true)) {
-      throw new IllegalStateException(
-          "another thread reads the blocks of this task, or has ended it");
+    while (!use.compareAndSet(Use.NONE, Use.NEXT)) {
+      if (use.get() == Use.NEXT || use.get() == Use.ENDED) {
+        throw new IllegalStateException(
+            "another thread reads the blocks of this task, or has ended it");
+      }
+      Thread.onSpinWait();
     }
     try {
       waiter = Thread.currentThread();
       return findNext();
     } finally {
       waiter = null;
-      busy.set(false);
-      if (closed) {
-        giveUpOnce();
+      leave();
+    }
+  }
+
+  private void leave() {
+    use.set(Use.NONE);
+    if (closed) {
+      giveUpOnce();
+    }
+  }
+
+  /**
+   * Gives back the memory of lists that the task does not consume yet, for another fetch of the task; their
+   * blocks are read again later. Does nothing while a thread is in {@link #next}, which gets on by itself.
+   */
+  TaskFetches.Room giveWay() {
+    if (!use.compareAndSet(Use.NONE, Use.GIVING_WAY)) {
+      return TaskFetches.Room.NOTHING_HELD;
+    }
+    try {
+      boolean holdsMemory = !window.isEmpty();
+      for (ReadSlot slot : window.takeAll()) {
+        for (int block : slot.allBlocks()) {
+          slot.peer.putBack(block);
+        }
+        queue(slot.peer);
+        slot.release();
       }
+      if (holdsMemory) {
+        return TaskFetches.Room.GIVEN_BACK;
+      }
+      return current == null ? TaskFetches.Room.NOTHING_HELD : TaskFetches.Room.KEPT;
+    } finally {
+      leave();
     }
   }
 
@@ -224,19 +280,20 @@ public final class DirectFetch implements AutoCloseable {
   @Override
   public void close() {
     closed = true;
+    ofTask.closed(this);
     wake();
     giveUpOnce();
   }
 
   private void giveUpOnce() {
-    if (busy.compareAndSet(false, true)) { // stays so: there is nothing left to read
+    if (use.compareAndSet(Use.NONE, Use.ENDED)) {
       connections.end();
       giveUpBytes();
       if (current != null) {
         current.release();
         current = null;
       }
-      window.release();
+      window.takeAll().forEach(ReadSlot::release);
     }
   }
 
@@ -274,7 +331,8 @@ public final class DirectFetch implements AutoCloseable {
 
   private TaskTime awaited() {
     if (window.isEmpty()) {
-      return TaskTime.CONNECTION;
+      boolean lacksCredit = peers.stream().anyMatch(peer -> peer.creditWait.waits());
+      return lacksCredit ? TaskTime.STAGING : TaskTime.CONNECTION;
     }
     return window.awaitsOwners() ? TaskTime.STAGING : TaskTime.READ;
   }
@@ -402,7 +460,7 @@ public final class DirectFetch implements AutoCloseable {
   private boolean postAhead() throws InterruptedException {
     boolean posted = false;
     int candidates = peers.size();
-    while (candidates > 0 && window.isOpen()) {
+    while (candidates > 0 && window.isOpen() && (!holdsLists() || ofTask.mayReadAhead())) {
       PeerBlocks peer = peers.remove();
       ListPoster.Outcome outcome = ListPoster.Outcome.NOT_NOW;
       try {
@@ -420,6 +478,10 @@ public final class DirectFetch implements AutoCloseable {
       };
     }
     return posted;
+  }
+
+  private boolean holdsLists() {
+    return current != null || !window.isEmpty();
   }
 
   private boolean holdsBuffers() {

@@ -2,6 +2,7 @@
 package org.shufflerdma.fetch;
 
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.ReadFailure;
@@ -67,6 +68,11 @@ abstract class ReadSlot {
 
   final int block(int index) {
     return blocks[index];
+  }
+
+  /** The blocks of which nothing has come if this is given up. */
+  int[] allBlocks() {
+    return Arrays.copyOf(blocks, count);
   }
 
   /** Forgets the blocks, which are not read. */

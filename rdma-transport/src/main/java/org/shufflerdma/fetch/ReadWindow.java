@@ -6,6 +6,7 @@ import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** The lists of READs that a task has in flight, within its limits. Used by one thread at a time. */
@@ -17,15 +18,18 @@ final class ReadWindow {
   private static final long SLOW_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private final DirectFetch.Limits limits;
+  private final LongSupplier shareBytes;
   private final Runnable poll;
   private final Deque<ReadSlot> slots = new ArrayDeque<>();
   private long bytes;
 
   /**
+   * @param shareBytes limits what one list has, unless one block alone is larger
    * @param poll tells the outcomes of lists that have completed
    */
-  ReadWindow(DirectFetch.Limits limits, Runnable poll) {
+  ReadWindow(DirectFetch.Limits limits, LongSupplier shareBytes, Runnable poll) {
     this.limits = limits;
+    this.shareBytes = shareBytes;
     this.poll = poll;
   }
 
@@ -60,7 +64,13 @@ final class ReadWindow {
   /** Whether a block may be added to a list; a block alone always may. */
   boolean admits(ReadSlot slot, long moreBytes) {
     return (slot.blocks() == 0 && slots.isEmpty())
-        || bytes + slot.totalBytes() + moreBytes <= limits.maxBytesInFlight();
+        || (bytes + slot.totalBytes() + moreBytes <= limits.maxBytesInFlight()
+            && slot.totalBytes() + moreBytes <= shareBytes.getAsLong());
+  }
+
+  /** How many bytes one list may have, unless one block alone is larger. */
+  int bytesOfAList(int most) {
+    return (int) Math.max(1, Math.min(most, shareBytes.getAsLong()));
   }
 
   /** The slot has been posted, or asked for. */
@@ -129,9 +139,10 @@ final class ReadWindow {
         .toList();
   }
 
-  /** Gives up all slots: only the device holds their buffers from then on. */
-  void release() {
-    slots.forEach(ReadSlot::release);
-    slots.clear();
+  /** Takes out all slots, which the caller gives up: only the device holds their buffers from then on. */
+  List<ReadSlot> takeAll() {
+    List<ReadSlot> all = List.copyOf(slots);
+    all.forEach(this::remove);
+    return all;
   }
 }

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
@@ -45,6 +46,7 @@ final class StagedPoster {
   private final LeftBlocks left;
   private final ServiceRoute services;
   private final Consumer<PeerBlocks> again;
+  private final Supplier<TaskFetches.Room> others;
   private final BooleanSupplier hasEnded;
   private final TaskTimes times;
   private final Runnable wake;
@@ -54,6 +56,7 @@ final class StagedPoster {
 
   /**
    * @param again is told of a peer one of whose blocks is to be staged again
+   * @param others has the task's other fetches give back the credits that they hold ahead
    * @param hasEnded whether the task needs no connection any more; any thread may call it
    * @param times is told for what the task has waited
    * @param wake called when an owner has answered, or READs have completed; it must not block
@@ -65,6 +68,7 @@ final class StagedPoster {
       LeftBlocks left,
       ServiceRoute services,
       Consumer<PeerBlocks> again,
+      Supplier<TaskFetches.Room> others,
       BooleanSupplier hasEnded,
       TaskTimes times,
       Runnable wake) {
@@ -74,6 +78,7 @@ final class StagedPoster {
     this.left = left;
     this.services = services;
     this.again = again;
+    this.others = others;
     this.hasEnded = hasEnded;
     this.times = times;
     this.wake = () -> {
@@ -101,8 +106,8 @@ final class StagedPoster {
       ranges.add(rangeOf(peer, block, 0));
     }
     int[] wanted = blocks.stream().mapToInt(Integer::intValue).toArray();
-    StagedSlot slot = new StagedSlot(
-        peer, connection, client, wanted, chunk, context.planLimits().sharedBufferBytes(), wake);
+    int maxBytes = window.bytesOfAList(context.planLimits().sharedBufferBytes());
+    StagedSlot slot = new StagedSlot(peer, connection, client, wanted, chunk, maxBytes, wake);
     window.add(slot);
     chunk.ask(ranges, slot.chunkBytes());
     return ListPoster.Outcome.POSTED;
@@ -126,7 +131,7 @@ final class StagedPoster {
 
   /** A credit of the peer; null if the task must wait for one, or has waited for too long. */
   private @Nullable StagedChunk creditOf(PeerBlocks peer, StagingClient client) {
-    StagedChunk chunk = client.tryTake(wake);
+    StagedChunk chunk = tryTake(client);
     peer.tryFrom(System.nanoTime());
     if (chunk != null) {
       peer.creditWait.ended();
@@ -134,6 +139,14 @@ final class StagedPoster {
       IOException why = noCredit();
       giveUp(client, why);
       left.addAllToStage(peer, TcpReason.STAGING, why);
+    }
+    return chunk;
+  }
+
+  private @Nullable StagedChunk tryTake(StagingClient client) {
+    StagedChunk chunk = client.tryTake(wake);
+    if (chunk == null && others.get() == TaskFetches.Room.GIVEN_BACK) {
+      chunk = client.tryTake(wake);
     }
     return chunk;
   }
@@ -263,7 +276,7 @@ final class StagedPoster {
   /** Asks for the next pieces of a block that is larger than a chunk. */
   private void askForMore(StagedSlot slot) {
     while (slot.hasMoreToAsk() && slot.pieces().size() < PIECES_AHEAD) {
-      StagedChunk chunk = slot.client.tryTake(wake);
+      StagedChunk chunk = tryTake(slot.client);
       if (chunk == null) {
         if (slot.creditWait.isOver(context.progressTimeoutMs())) {
           leaveAll(slot, TcpReason.STAGING, noCredit());
@@ -426,25 +439,16 @@ final class StagedPoster {
   }
 
   private void putBackAll(StagedSlot slot) {
-    for (int i = 0; i < countOf(slot); i++) {
-      slot.noteAttempt(blockOf(slot, i));
-      slot.peer.putBack(blockOf(slot, i));
+    for (int block : slot.allBlocks()) {
+      slot.noteAttempt(block);
+      slot.peer.putBack(block);
       again.accept(slot.peer);
     }
   }
 
-  /** The blocks that are still the slot's: those that were asked for, or those of them that were staged. */
-  private static int countOf(StagedSlot slot) {
-    return slot.isUnknown() ? slot.blocksInFlight() : slot.blocks();
-  }
-
-  private static int blockOf(StagedSlot slot, int index) {
-    return slot.isUnknown() ? slot.wanted(index) : slot.block(index);
-  }
-
   private void leaveAll(StagedSlot slot, TcpReason reason, Throwable why) {
-    for (int i = 0; i < countOf(slot); i++) {
-      leave(slot, blockOf(slot, i), reason, why);
+    for (int block : slot.allBlocks()) {
+      leave(slot, block, reason, why);
     }
     slot.clear();
   }

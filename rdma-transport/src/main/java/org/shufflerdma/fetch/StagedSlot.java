@@ -150,6 +150,12 @@ final class StagedSlot extends ReadSlot {
     return wanted[index];
   }
 
+  /** Those that were asked for, or once the owner has answered, those of them that were staged. */
+  @Override
+  int[] allBlocks() {
+    return isUnknown() ? wanted.clone() : super.allBlocks();
+  }
+
   /** Whether the owner's first answer has not been looked at. */
   boolean isUnknown() {
     return blocks() == 0;

@@ -3,6 +3,7 @@ package org.shufflerdma.fetch;
 
 import java.io.IOException;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.RegisteredBuffer;
@@ -11,11 +12,12 @@ import org.shufflerdma.metrics.TaskTimes;
 
 /**
  * Leases the buffers of one fetch of a task, for descriptors and for blocks. The task waits for a buffer
- * only if the fetch holds none, or else it might wait for itself. Used by one thread at a time.
+ * only if none of its fetches holds one, or else it might wait for itself. Used by one thread at a time.
  */
 final class TaskBuffers {
   private final FetchContext context;
   private final BooleanSupplier holdsBuffers;
+  private final Supplier<TaskFetches.Room> others;
   private final TaskTimes times;
 
   /** How long the task may still wait: an empty pool must not keep each list and each peer waiting. */
@@ -25,11 +27,17 @@ final class TaskBuffers {
 
   /**
    * @param holdsBuffers whether the task will give back a buffer without waiting for one
+   * @param others has the task's other fetches make room
    * @param times is told for how long the task has waited
    */
-  TaskBuffers(FetchContext context, BooleanSupplier holdsBuffers, TaskTimes times) {
+  TaskBuffers(
+      FetchContext context,
+      BooleanSupplier holdsBuffers,
+      Supplier<TaskFetches.Room> others,
+      TaskTimes times) {
     this.context = context;
     this.holdsBuffers = holdsBuffers;
+    this.others = others;
     this.times = times;
     renewPatience();
   }
@@ -47,7 +55,8 @@ final class TaskBuffers {
     if (buffer != null || holdsMore || holdsBuffers.getAsBoolean()) {
       return buffer;
     }
-    Deadline deadline = Deadline.afterNs(patienceNs);
+    boolean mayWait = others.get() != TaskFetches.Room.KEPT;
+    Deadline deadline = Deadline.afterNs(mayWait ? patienceNs : 0);
     long startNs = System.nanoTime();
     try {
       return context.buffers().acquire(lengthBytes, deadline);
@@ -55,7 +64,7 @@ final class TaskBuffers {
       long ns = System.nanoTime() - startNs;
       waitedNs += ns;
       times.add(TaskTime.POOL, ns);
-      patienceNs = deadline.remainingNs();
+      patienceNs = mayWait ? deadline.remainingNs() : patienceNs;
     }
   }
 

@@ -77,6 +77,11 @@ public final class BufferPool implements AutoCloseable {
     return settings.slabBytes();
   }
 
+  /** The most bytes that may be registered. */
+  public long budgetBytes() {
+    return settings.budgetBytes();
+  }
+
   /** Returns whether a request of this length can ever be served. */
   public boolean canHold(long lengthBytes) {
     return lengthBytes <= settings.budgetBytes()

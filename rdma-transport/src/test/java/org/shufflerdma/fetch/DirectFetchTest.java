@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -527,5 +528,70 @@ class DirectFetchTest extends FetcherScene {
     assertThatThrownBy(bytes::nioBuffer).isInstanceOf(IllegalStateException.class);
     assertThatThrownBy(fetch::next).isInstanceOf(IllegalStateException.class);
     TestTransports.awaitNoLeases(reader);
+  }
+
+  private static final int FETCHES = 8;
+
+  /** Takes a block of each of a task's fetches in turn, as a join of many inputs does. */
+  private List<Outcome> readInTurns(List<List<BlockRequest>> inputs) throws Exception {
+    TaskFetches ofTask = new TaskFetches();
+    List<Outcome> outcomes = new ArrayList<>();
+    List<DirectFetch> open = new ArrayList<>();
+    for (List<BlockRequest> blocks : inputs) {
+      open.add(fetcher.direct(ofTask, List.of(of(peer, blocks)), WIDE, () -> {}));
+      outcomes.add(new Outcome(new TreeMap<>(), new TreeMap<>()));
+    }
+    int ended = 0;
+    for (int i = 0; ended < inputs.size(); i++) {
+      int input = i % inputs.size();
+      DirectFetch fetch = open.get(input);
+      if (fetch.next()) {
+        outcomes.get(input).take(fetch);
+        ended = 0;
+      } else {
+        ended++;
+      }
+    }
+    for (int i = 0; i < open.size(); i++) {
+      Outcome outcome = outcomes.get(i);
+      open.get(i).left().forEach(block -> outcome.left.put(block.block(), block.reason()));
+      open.get(i).close();
+    }
+    return outcomes;
+  }
+
+  private static final int NEVER_MS = 600_000;
+
+  /** As many inputs as there are fetches, in lists of one block, each of which takes a slab. */
+  private List<List<BlockRequest>> inputsOfATask() throws Exception {
+    return Collections.nCopies(FETCHES, oneBlockOfEach(6, 50_000));
+  }
+
+  @Test
+  void aTaskWithManyFetchesReadsAllBlocksWithABufferForEachFetch() throws Exception {
+    openSmallPool(NEVER_MS);
+    List<List<BlockRequest>> inputs = inputsOfATask();
+    List<RegisteredBuffer> held = leaseAllBut(FETCHES + 2); // two for descriptors
+    List<Outcome> outcomes = readInTurns(inputs);
+    held.forEach(RegisteredBuffer::release);
+    for (int i = 0; i < FETCHES; i++) {
+      assertRead(outcomes.get(i), inputs.get(i));
+    }
+  }
+
+  @Test
+  void aTaskDoesNotWaitForBuffersThatItsOtherFetchesHold() throws Exception {
+    openSmallPool(NEVER_MS);
+    List<List<BlockRequest>> inputs = inputsOfATask();
+    List<RegisteredBuffer> held = leaseAllBut(FETCHES / 2);
+    List<Outcome> outcomes = readInTurns(inputs);
+    held.forEach(RegisteredBuffer::release);
+    int read = 0;
+    for (Outcome outcome : outcomes) {
+      assertThat(outcome.blocks.size() + outcome.left.size()).isEqualTo(6);
+      assertThat(outcome.left.values()).allMatch(reason -> reason == TcpReason.POOL);
+      read += outcome.blocks.size();
+    }
+    assertThat(read).isPositive();
   }
 }

@@ -19,7 +19,9 @@ class ReadWindowTest {
 
   private final List<RegisteredSlot> completed = new ArrayList<>();
   private final ReadWindow window = new ReadWindow(
-      new DirectFetch.Limits(1, 100, 1), () -> completed.forEach(RegisteredSlot::succeeded));
+      new DirectFetch.Limits(1, 100, 1),
+      () -> Long.MAX_VALUE,
+      () -> completed.forEach(RegisteredSlot::succeeded));
 
   private final List<RegisteredSlot> lists = List.of(list(), list());
 

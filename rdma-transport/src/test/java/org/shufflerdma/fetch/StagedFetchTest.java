@@ -388,4 +388,34 @@ class StagedFetchTest {
     }
     assertRead(reader.read(of(blocks)), blocks);
   }
+
+  /** The task takes a block of each fetch in turn, as a join of many inputs does. */
+  @Test
+  void aTaskDoesNotWaitForCreditsThatItsOtherFetchesHold() throws Exception {
+    int fetches = 3 * CHUNKS;
+    int blocks = 4;
+    long[] lengths = new long[fetches * blocks];
+    Arrays.fill(lengths, CHUNK_BYTES - 1000);
+    commit(1, lengths);
+    TaskFetches ofTask = new TaskFetches();
+    List<DirectFetch> open = new ArrayList<>();
+    for (int i = 0; i < fetches; i++) {
+      List<Block> ofFetch = new ArrayList<>();
+      for (int j = 0; j < blocks; j++) {
+        ofFetch.add(new Block(1, i * blocks + j, i * blocks + j + 1));
+      }
+      open.add(reader.fetcher.direct(ofTask, List.of(of(ofFetch)), WIDE, () -> {}));
+    }
+    int read = 0;
+    for (int i = 0; i < blocks; i++) {
+      for (DirectFetch fetch : open) {
+        read += fetch.next() ? 1 : 0;
+      }
+    }
+    for (DirectFetch fetch : open) {
+      assertThat(fetch.left()).isEmpty();
+      fetch.close();
+    }
+    assertThat(read).isEqualTo(fetches * blocks);
+  }
 }
