@@ -8,17 +8,29 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The resources that an object has acquired one after the other. It gives them back in reverse
- * order, when the object is closed or as soon as a later resource cannot be acquired.
+ * order, when the object is closed or as soon as a later resource cannot be acquired, each one once.
+ * Any thread may call.
  */
 public final class Acquired implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Acquired.class);
 
   private final Deque<AutoCloseable> resources = new ConcurrentLinkedDeque<>();
+  private volatile boolean closed;
 
-  /** Takes over {@code resource}, and returns it. */
+  /** Takes over {@code resource}, and returns it. One that comes after the close is closed at once. */
   public <T extends AutoCloseable> T keep(T resource) {
     resources.push(resource);
+    if (closed) {
+      close();
+    }
     return resource;
+  }
+
+  /** Gives {@code resource} back before the others, unless that has been done. */
+  public void giveBack(AutoCloseable resource) {
+    if (resources.remove(resource) && isInterruptedBy(resource)) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   /**
@@ -26,19 +38,26 @@ public final class Acquired implements AutoCloseable {
    */
   @Override
   public void close() {
+    closed = true;
     boolean interrupted = false;
     AutoCloseable resource;
     while ((resource = resources.poll()) != null) {
-      try {
-        resource.close();
-      } catch (InterruptedException e) {
-        interrupted = true;
-      } catch (Exception e) {
-        LOG.error("RDMA resource {} could not be closed", resource, e);
-      }
+      interrupted |= isInterruptedBy(resource);
     }
     if (interrupted) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  /** Closes {@code resource}; true if that was interrupted. */
+  private static boolean isInterruptedBy(AutoCloseable resource) {
+    try {
+      resource.close();
+    } catch (InterruptedException e) {
+      return true;
+    } catch (Exception e) {
+      LOG.error("{} could not be closed", resource, e);
+    }
+    return false;
   }
 }

@@ -22,6 +22,24 @@ class AcquiredTest {
   }
 
   @Test
+  void oneThatIsGivenBackBeforeTheOthersIsClosedOnce() {
+    AutoCloseable first = acquired.keep(() -> closed.add("first"));
+    acquired.keep(() -> closed.add("second"));
+    acquired.giveBack(first);
+    acquired.giveBack(first);
+    assertThat(closed).containsExactly("first");
+    acquired.close();
+    assertThat(closed).containsExactly("first", "second");
+  }
+
+  @Test
+  void oneThatComesAfterTheCloseIsClosedAtOnce() {
+    acquired.close();
+    acquired.keep(() -> closed.add("late"));
+    assertThat(closed).containsExactly("late");
+  }
+
+  @Test
   void oneThatFailsDoesNotKeepTheOthers() {
     acquired.keep(() -> closed.add("first"));
     acquired.keep(() -> {

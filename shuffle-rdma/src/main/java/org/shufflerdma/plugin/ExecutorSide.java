@@ -18,14 +18,13 @@ import org.apache.spark.util.RpcUtils;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.ChecksumMode;
 import org.shufflerdma.config.RdmaSettings;
-import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.PhaseTimer;
 import org.shufflerdma.metrics.ReadCounters;
 import org.shufflerdma.metrics.TcpReason;
-import org.shufflerdma.reader.CountedTasks;
 import org.shufflerdma.reader.RdmaReaders;
 import org.shufflerdma.reader.ReadRange;
+import org.shufflerdma.reader.ReadingTasks;
 import org.shufflerdma.writer.CommittedOutputPublisher;
 import org.shufflerdma.writer.RdmaShuffleWriter;
 import org.slf4j.Logger;
@@ -43,7 +42,7 @@ final class ExecutorSide implements AutoCloseable {
 
   private final @Nullable RdmaStack rdma;
   private final @Nullable RdmaReaders readers;
-  private final CountedTasks tasks = new CountedTasks(this::taskEnded);
+  private final ReadingTasks tasks = new ReadingTasks(this::taskEnded);
   private final TaskAccumulators accumulators;
   private final ReadCounters totals = new ReadCounters();
   private final ExecutorCounts counts;
@@ -127,10 +126,7 @@ final class ExecutorSide implements AutoCloseable {
     if (rdma == null || readers == null) {
       return sparks.apply(tasks.counted(range.context(), metrics));
     }
-    MapOutputRegistry.Use use = rdma.registry().use(range.handle().shuffleId());
-    range.context().addTaskCompletionListener(ended -> {
-      use.close();
-    });
+    tasks.of(range.context()).use(range.handle().shuffleId(), rdma.registry()::use);
     return readers.open(range, metrics);
   }
 

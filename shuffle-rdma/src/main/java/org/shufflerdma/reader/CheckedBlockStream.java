@@ -5,7 +5,6 @@ import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.function.Function;
-import org.apache.spark.shuffle.FetchFailedException;
 
 /**
  * The decompressed or decrypted bytes of a block. Where they turn out to be corrupt, the map output has
@@ -13,9 +12,10 @@ import org.apache.spark.shuffle.FetchFailedException;
  * thread at a time.
  */
 final class CheckedBlockStream extends FilterInputStream {
-  private final Function<IOException, FetchFailedException> fetchFailed;
+  private final Function<IOException, RuntimeException> fetchFailed;
 
-  CheckedBlockStream(InputStream in, Function<IOException, FetchFailedException> fetchFailed) {
+  /** @param fetchFailed throws what corrupt bytes mean for the task */
+  CheckedBlockStream(InputStream in, Function<IOException, RuntimeException> fetchFailed) {
     super(in);
     this.fetchFailed = fetchFailed;
   }
@@ -28,7 +28,7 @@ final class CheckedBlockStream extends FilterInputStream {
     try {
       return step.run();
     } catch (IOException e) {
-      throw Unchecked.thrown(fetchFailed.apply(e));
+      throw fetchFailed.apply(e);
     }
   }
 

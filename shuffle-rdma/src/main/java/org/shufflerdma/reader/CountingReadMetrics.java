@@ -11,10 +11,10 @@ import org.shufflerdma.metrics.Counter;
  */
 final class CountingReadMetrics implements ShuffleReadMetricsReporter {
   private final ShuffleReadMetricsReporter spark;
-  private final TaskCounts task;
+  private final TaskReads task;
   private boolean iteratorConstructed;
 
-  CountingReadMetrics(ShuffleReadMetricsReporter spark, TaskCounts task) {
+  CountingReadMetrics(ShuffleReadMetricsReporter spark, TaskReads task) {
     this.spark = spark;
     this.task = task;
   }

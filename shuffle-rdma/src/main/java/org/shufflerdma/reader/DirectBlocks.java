@@ -12,7 +12,6 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.serializer.SerializerManager;
-import org.apache.spark.shuffle.FetchFailedException;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
 import org.jspecify.annotations.Nullable;
@@ -20,8 +19,8 @@ import org.shufflerdma.fetch.DirectFetch;
 import org.shufflerdma.fetch.LeftBlock;
 import org.shufflerdma.fetch.PeerBlocks;
 import org.shufflerdma.metrics.Counter;
-import org.shufflerdma.metrics.ReadCounters;
 import org.shufflerdma.metrics.TcpReason;
+import org.shufflerdma.sorter.Unchecked;
 import scala.Tuple2;
 import scala.Tuple3;
 import scala.collection.AbstractIterator;
@@ -31,13 +30,29 @@ import scala.collection.Seq;
 /**
  * All blocks of a reduce task: those that the task reads directly, by Spark's own client those of them
  * that could not be read, and at last those of Spark's block iterator, which fetches them meanwhile. Used
- * by one thread at a time.
+ * by one thread at a time. Ends with the last block, or with the task.
  */
-final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> {
+final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
+    implements AutoCloseable {
   /** Opens an iterator over blocks that Spark's own client fetches, or reads if they are local. */
   interface ByClient {
     Iterator<Tuple2<BlockId, InputStream>> open(
         List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks);
+  }
+
+  /**
+   * How the bytes of blocks are decoded.
+   *
+   * @param concatenates whether the bytes of several blocks decode as those of one, which then makes one
+   *     stream of all that are read directly. Damaged bytes would be noticed blocks later
+   * @param detectsCorruption whether bytes that cannot be decoded mean that the map output is lost
+   */
+  record Decoding(SerializerManager serializers, boolean concatenates, boolean detectsCorruption) {
+    /** Scala's method throws the exception without declaring it. */
+    @SuppressWarnings("RedundantThrows")
+    InputStream decode(BlockId block, InputStream in) throws IOException {
+      return serializers.wrapStream(block, in);
+    }
   }
 
   private static final Set<TcpReason> SIGNS_OF_A_LOST_PEER = EnumSet.of(
@@ -50,12 +65,11 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
   private final DirectFetch fetch;
   private final IdentityHashMap<PeerBlocks, DirectSource> sources = new IdentityHashMap<>();
   private final Iterator<Tuple2<BlockId, InputStream>> others;
+  private final AutoCloseable clientOfOthers;
   private final ByClient byClient;
-  private final SerializerManager serializers;
-  private final boolean concatenates;
-  private final boolean detectsCorruption;
+  private final Decoding decoding;
+  private final TaskReads reads;
   private final CountingReadMetrics metrics;
-  private final ReadCounters counters;
   private final OwnReads ownReads;
   private final FallbackLog log;
 
@@ -72,33 +86,37 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
 
   /**
    * @param others the blocks that are not read directly
-   * @param concatenates whether the bytes of several blocks decode as those of one, which then makes one
-   *     stream of all that are read directly. Damaged bytes would be noticed blocks later
-   * @param detectsCorruption whether bytes that cannot be decoded mean that the map output is lost
+   * @param clientOfOthers brings them, and is kept by {@code reads}
    */
   DirectBlocks(
       DirectFetch fetch,
       List<DirectSource> direct,
       Iterator<Tuple2<BlockId, InputStream>> others,
+      AutoCloseable clientOfOthers,
       ByClient byClient,
-      SerializerManager serializers,
-      boolean concatenates,
-      boolean detectsCorruption,
+      Decoding decoding,
+      TaskReads reads,
       CountingReadMetrics metrics,
-      ReadCounters counters,
       OwnReads ownReads,
       FallbackLog log) {
     this.fetch = fetch;
     direct.forEach(source -> sources.put(source.reads(), source));
     this.others = others;
+    this.clientOfOthers = clientOfOthers;
     this.byClient = byClient;
-    this.serializers = serializers;
-    this.concatenates = concatenates;
-    this.detectsCorruption = detectsCorruption;
+    this.decoding = decoding;
+    this.reads = reads;
     this.metrics = metrics;
-    this.counters = counters;
     this.ownReads = ownReads;
     this.log = log;
+    reads.open().keep(this);
+  }
+
+  /** Called by {@link TaskReads} alone, once. */
+  @Override
+  public void close() {
+    fetch.close();
+    fetch.times().addTo(reads.counters());
   }
 
   @Override
@@ -126,12 +144,13 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
         List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks =
             takeLeftBlocks();
         if (!blocks.isEmpty()) {
+          reads.requireRunning(null);
           late = byClient.open(blocks);
           continue;
         }
       }
       if (directEnded) {
-        return others.hasNext() ? others.next() : null;
+        return nextOfOthers();
       }
       Tuple2<BlockId, InputStream> next = nextDirect();
       if (next != null) {
@@ -141,19 +160,28 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     return late.next();
   }
 
+  private @Nullable Tuple2<BlockId, InputStream> nextOfOthers() {
+    if (others.hasNext()) {
+      return others.next();
+    }
+    reads.open().giveBack(clientOfOthers);
+    reads.open().giveBack(this);
+    return null;
+  }
+
   private @Nullable Tuple2<BlockId, InputStream> nextDirect() {
     while (takeNext()) {
       DirectSource source = sourceOf(fetch.peer());
       int block = fetch.block();
       BlockId id = source.id(block);
       AllBlocks all = new AllBlocks();
-      InputStream in = concatenates ? all : all.block;
+      InputStream in = decoding.concatenates() ? all : all.block;
       try {
-        InputStream decoded = decode(id, in);
+        InputStream decoded = decoding.decode(id, in);
         all.mayTakeMore = true;
         return new Tuple2<>(
             id,
-            decoded == in || !detectsCorruption
+            decoded == in || !decoding.detectsCorruption()
                 ? decoded
                 : new CheckedBlockStream(decoded, all::fetchFailed));
       } catch (IOException e) {
@@ -163,11 +191,16 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     return null;
   }
 
-  /** The bytes of all blocks that are read directly, from the one taken last. No read crosses blocks. */
+  /**
+   * The bytes of all blocks that are read directly, from the one taken last, up to one that was staged: its
+   * checksum was made when it was staged, so it may be damaged, and a decoder might notice that only in the
+   * bytes that follow. No read crosses blocks.
+   */
   private final class AllBlocks extends InputStream {
     private DirectSource source;
     private int number;
     private InputStream block;
+    private boolean staged;
 
     /** A decoder that misses its header may read to the end, and then is not made. */
     private boolean mayTakeMore;
@@ -176,21 +209,23 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
       source = sourceOf(fetch.peer());
       number = fetch.block();
       block = new SliceInputStream(fetch.bytes());
+      staged = fetch.isStaged();
     }
 
     private boolean nextBlock() {
-      if (!mayTakeMore || !takeNext()) {
+      if (!mayTakeMore || staged || !takeNext()) {
         return false;
       }
       source = sourceOf(fetch.peer());
       number = fetch.block();
       block = new SliceInputStream(fetch.bytes());
+      staged = fetch.isStaged();
       return true;
     }
 
     /** The failure of the block that was read last. */
-    FetchFailedException fetchFailed(IOException cause) {
-      return source.fetchFailed(number, cause);
+    RuntimeException fetchFailed(IOException cause) {
+      return DirectBlocks.this.fetchFailed(source, number, cause);
     }
 
     @Override
@@ -212,12 +247,6 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
     public int available() throws IOException {
       return block.available();
     }
-  }
-
-  /** Scala's method throws the exception without declaring it. */
-  @SuppressWarnings("RedundantThrows")
-  private InputStream decode(BlockId block, InputStream in) throws IOException {
-    return serializers.wrapStream(block, in);
   }
 
   private boolean takeNext() {
@@ -265,15 +294,23 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
       return;
     }
     log.note(source.id(block).name(), source.address().executorId(), reason, cause);
-    counters.add(reason, 1);
-    counters.add(
-        Counter.MISSED_BLOCKS,
-        reason == TcpReason.WITHDRAWN || reason == TcpReason.STAGING ? 1 : 0);
+    reads.counters().add(reason, 1);
+    reads
+        .counters()
+        .add(
+            Counter.MISSED_BLOCKS,
+            reason == TcpReason.WITHDRAWN || reason == TcpReason.STAGING ? 1 : 0);
     if (reason == TcpReason.PEER_UNREACHABLE) {
-      throw Unchecked.thrown(source.fetchFailed(block, cause));
+      throw fetchFailed(source, block, cause);
     }
     source.leave(block);
     mayBeGone |= SIGNS_OF_A_LOST_PEER.contains(reason);
+  }
+
+  /** Throws the failure that has Spark compute the block's map output again, unless the task is over. */
+  private RuntimeException fetchFailed(DirectSource source, int block, Throwable cause) {
+    reads.requireRunning(cause);
+    throw Unchecked.thrown(source.fetchFailed(block, cause));
   }
 
   private List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> takeLeftBlocks() {
@@ -299,15 +336,15 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>> 
       metrics.incRemoteBytesRead(bytes);
       metrics.incRemoteBlocksFetched(1);
       metrics.incRemoteReqsDuration(source.takeReadMs());
-      counters.add(Counter.RDMA_BYTES, bytes);
-      counters.add(Counter.RDMA_BLOCKS, 1);
+      reads.counters().add(Counter.RDMA_BYTES, bytes);
+      reads.counters().add(Counter.RDMA_BLOCKS, 1);
       if (fetch.isStaged()) {
-        counters.add(Counter.STAGED_BYTES, bytes);
-        counters.add(Counter.STAGED_BLOCKS, 1);
+        reads.counters().add(Counter.STAGED_BYTES, bytes);
+        reads.counters().add(Counter.STAGED_BLOCKS, 1);
       }
       if (fetch.isFromNodeService()) {
-        counters.add(Counter.NODE_SERVICE_BYTES, bytes);
-        counters.add(Counter.NODE_SERVICE_BLOCKS, 1);
+        reads.counters().add(Counter.NODE_SERVICE_BYTES, bytes);
+        reads.counters().add(Counter.NODE_SERVICE_BLOCKS, 1);
       }
     }
   }

@@ -22,22 +22,20 @@ final class ExternalSorters {
   private ExternalSorters() {}
 
   @SuppressWarnings("unchecked")
-  static <K, V, C> ExternalSorter<K, V, C> open(
-      TaskContext context,
-      Option<Aggregator<K, V, C>> aggregator,
-      Option<Ordering<K>> ordering,
-      Serializer serializer) {
+  static <K, C> ExternalSorter<K, C, C> open(
+      TaskContext context, Option<Ordering<K>> ordering, Serializer serializer) {
     Constructor<?> constructor = ExternalSorter.class.getConstructors()[0];
+    Option<Aggregator<K, C, C>> noAggregator = Option.empty();
     Option<Partitioner> noPartitioner = Option.empty();
     try {
       if (constructor.getParameterCount() == PARAMETERS_BEFORE_4_1) {
-        return (ExternalSorter<K, V, C>)
-            constructor.newInstance(context, aggregator, noPartitioner, ordering, serializer);
+        return (ExternalSorter<K, C, C>)
+            constructor.newInstance(context, noAggregator, noPartitioner, ordering, serializer);
       }
       Class<?> checksums = constructor.getParameterTypes()[PARAMETERS_BEFORE_4_1];
-      return (ExternalSorter<K, V, C>) constructor.newInstance(
+      return (ExternalSorter<K, C, C>) constructor.newInstance(
           context,
-          aggregator,
+          noAggregator,
           noPartitioner,
           ordering,
           serializer,

@@ -157,11 +157,17 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
    * Ends the fetches of a task that ends: nothing is delivered any more, and nothing is waited for.
    */
   void cancel() {
+    List<FetchToken> begun;
+    List<FetchAttempt> begunAttempts;
     synchronized (tokens) {
       cancelled = true;
+      begun = List.copyOf(tokens);
+      begunAttempts = List.copyOf(attempts);
+      tokens.clear(); // the task may keep this object for longer
+      attempts.clear();
     }
-    tokens.forEach(FetchToken::cancel);
-    attempts.forEach(FetchAttempt::end);
+    begun.forEach(FetchToken::cancel);
+    begunAttempts.forEach(FetchAttempt::end);
   }
 
   private static BlockRequest requestOf(

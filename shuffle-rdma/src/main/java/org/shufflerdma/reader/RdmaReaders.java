@@ -3,12 +3,12 @@ package org.shufflerdma.reader;
 
 import java.io.InputStream;
 import java.util.List;
+import java.util.function.Supplier;
 import org.apache.spark.MapOutputTracker;
 import org.apache.spark.MapSizesByExecutorId;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
-import org.apache.spark.TaskContext;
 import org.apache.spark.internal.config.package$;
 import org.apache.spark.io.CompressionCodec$;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
@@ -19,7 +19,6 @@ import org.apache.spark.storage.BlockManagerId;
 import org.shufflerdma.config.ReaderMode;
 import org.shufflerdma.config.SorterMode;
 import org.shufflerdma.fetch.DirectFetch;
-import org.shufflerdma.metrics.ReadCounters;
 import scala.Tuple2;
 import scala.Tuple3;
 import scala.collection.Iterator;
@@ -32,7 +31,7 @@ public final class RdmaReaders {
   private final ReaderMode mode;
   private final SorterMode sorter;
   private final boolean verifies;
-  private final CountedTasks tasks;
+  private final ReadingTasks tasks;
   private final FallbackLog fallbackLog = new FallbackLog();
   private final OwnReads ownReads = new OwnReads();
 
@@ -46,7 +45,7 @@ public final class RdmaReaders {
       ReaderMode mode,
       SorterMode sorter,
       boolean verifies,
-      CountedTasks tasks) {
+      ReadingTasks tasks) {
     this.env = env;
     this.rdma = rdma;
     this.mode = mode;
@@ -57,10 +56,8 @@ public final class RdmaReaders {
 
   public <K, C> ShuffleReader<K, C> open(
       ReadRange<K, C> range, ShuffleReadMetricsReporter sparkMetrics) {
-    TaskContext context = range.context();
-    TaskCounts counts = tasks.of(context);
-    ReadCounters counters = counts.counters();
-    CountingReadMetrics metrics = new CountingReadMetrics(sparkMetrics, counts);
+    TaskReads reads = tasks.of(range.context());
+    CountingReadMetrics metrics = new CountingReadMetrics(sparkMetrics, reads);
     ShuffleDependency<K, ?, C> dependency = range.handle().dependency();
     boolean isMerged = dependency.isShuffleMergeFinalizedMarked();
     MapOutputTracker tracker = env.mapOutputTracker();
@@ -86,60 +83,74 @@ public final class RdmaReaders {
     }
     int partitions = dependency.partitioner().numPartitions();
     LocationTable.Shuffle locations = rdma.locations().locationsOf(shuffleId, partitions);
-    RdmaBlockStoreClient client = new RdmaBlockStoreClient(
+    boolean concatenates = canConcatenate(dependency);
+    boolean batches = batchFetchAllowed
+        && concatenates
+        && SortShuffleManager.canUseBatchFetch(
+            range.startPartition(), range.endPartition(), range.context());
+    SparkBlocks sparkBlocks = new SparkBlocks(range.context(), env, metrics);
+    Supplier<RdmaBlockStoreClient> client = () -> new RdmaBlockStoreClient(
         env.blockManager().blockStoreClient(),
         rdma.fetcher(),
         shuffleId,
         partitions,
         locations,
-        counters,
+        reads.counters(),
         rdma.fallbackThreads(),
         fallbackLog);
-    atEnd(context, client::cancel); // after the iterator has given back what nobody has read
-    boolean concatenates = canConcatenate(dependency);
-    boolean batches = batchFetchAllowed
-        && concatenates
-        && SortShuffleManager.canUseBatchFetch(
-            range.startPartition(), range.endPartition(), context);
-    SparkBlocks sparkBlocks = new SparkBlocks(context, env, metrics);
-    if (mode == ReaderMode.SPARK || isMerged || decodesBlocksAhead()) {
-      return new RdmaShuffleReader<>(
-          dependency,
-          () -> {
-            Iterator<Tuple2<BlockId, InputStream>> opened =
-                sparkBlocks.open(client, blocks, batches, maxBytesInFlight());
-            // Before the iterator's own listener, so that what is delivered is also counted by
-            // Spark.
-            atEnd(context, client::cancel);
-            return opened;
-          },
-          context,
-          env,
-          sorter,
-          metrics);
-    }
+    boolean byIterator = mode == ReaderMode.SPARK || isMerged || decodesBlocksAhead();
     return new RdmaShuffleReader<>(
         dependency,
-        () -> openDirect(
-            new BlockSplit(
-                locations,
-                env.blockManager().blockManagerId(),
-                ownReads.areByRdma(),
-                env.blockManager().hostLocalDirManager().isDefined(),
-                maxBytesInMemory(),
-                batches),
-            blocks,
-            batches,
-            concatenates && verifies,
-            client,
-            sparkBlocks,
-            context,
-            metrics,
-            counters),
-        context,
+        () -> byIterator
+            ? openByClient(client, sparkBlocks, blocks, batches, maxBytesInFlight(), reads)
+                .blocks()
+            : openDirect(
+                new BlockSplit(
+                    locations,
+                    env.blockManager().blockManagerId(),
+                    ownReads.areByRdma(),
+                    env.blockManager().hostLocalDirManager().isDefined(),
+                    maxBytesInMemory(),
+                    batches),
+                blocks,
+                batches,
+                concatenates && verifies,
+                client,
+                sparkBlocks,
+                reads,
+                metrics),
+        reads,
         env,
         sorter,
         metrics);
+  }
+
+  /**
+   * Blocks that Spark's iterator fetches with the plugin's client.
+   *
+   * @param client is closed when all have been read, or with the task
+   */
+  private record ByClient(Iterator<Tuple2<BlockId, InputStream>> blocks, AutoCloseable client) {}
+
+  private static ByClient openByClient(
+      Supplier<RdmaBlockStoreClient> client,
+      SparkBlocks sparkBlocks,
+      Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
+      boolean batches,
+      long maxBytesInFlight,
+      TaskReads reads) {
+    if (!blocks.hasNext()) {
+      return new ByClient(SparkBlocks.none(), () -> {});
+    }
+    RdmaBlockStoreClient opened = client.get();
+    AutoCloseable end = reads.open().keep(opened::cancel);
+    ByClient byClient =
+        new ByClient(sparkBlocks.open(opened, blocks, batches, maxBytesInFlight), end);
+    // Before the iterator's own listener, so that what is delivered is also counted by Spark.
+    reads.context().addTaskCompletionListener(ended -> {
+      opened.cancel();
+    });
+    return byClient;
   }
 
   private Iterator<Tuple2<BlockId, InputStream>> openDirect(
@@ -147,54 +158,48 @@ public final class RdmaReaders {
       Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
       boolean batches,
       boolean concatenates,
-      RdmaBlockStoreClient client,
+      Supplier<RdmaBlockStoreClient> client,
       SparkBlocks sparkBlocks,
-      TaskContext context,
-      CountingReadMetrics metrics,
-      ReadCounters counters) {
+      TaskReads reads,
+      CountingReadMetrics metrics) {
     split.addAll(blocks);
     long maxBytes = maxBytesInFlight();
-    Iterator<Tuple2<BlockId, InputStream>> others = sparkBlocks.open(
-        client, scalaIterator(split.others()), batches, split.otherPartOf(maxBytes));
+    ByClient others = openByClient(
+        client,
+        sparkBlocks,
+        scalaIterator(split.others()),
+        batches,
+        split.otherPartOf(maxBytes),
+        reads);
     DirectFetch fetch = rdma.fetcher()
         .direct(
+            reads.fetches(),
             split.direct().stream().map(DirectSource::reads).toList(),
             new DirectFetch.Limits(
                 split.directPartOf(maxBytes),
                 Math.max(1, (int) conf().get(package$.MODULE$.REDUCER_MAX_REQS_IN_FLIGHT())),
                 (int) conf().get(package$.MODULE$.REDUCER_MAX_BLOCKS_IN_FLIGHT_PER_ADDRESS())),
-            context::killTaskIfInterrupted);
-    atEnd(context, () -> {
-      fetch.close();
-      fetch.times().addTo(counters);
-      client.cancel();
-    });
+            reads.context()::killTaskIfInterrupted);
     return new DirectBlocks(
         fetch,
         split.direct(),
-        others,
+        others.blocks(),
+        others.client(),
         left -> sparkBlocks.open(
             env.blockManager().blockStoreClient(),
             scalaIterator(left),
             false,
             split.directPartOf(maxBytes)),
-        env.serializerManager(),
-        concatenates,
-        (boolean) conf().get(package$.MODULE$.SHUFFLE_DETECT_CORRUPT()),
+        new DirectBlocks.Decoding(env.serializerManager(), concatenates, (boolean)
+            conf().get(package$.MODULE$.SHUFFLE_DETECT_CORRUPT())),
+        reads,
         metrics,
-        counters,
         ownReads,
         fallbackLog);
   }
 
   private static <T> Iterator<T> scalaIterator(List<T> list) {
     return BlockSplit.scalaSeq(list).iterator();
-  }
-
-  private static void atEnd(TaskContext context, Runnable step) {
-    context.addTaskCompletionListener(ended -> {
-      step.run();
-    });
   }
 
   private SparkConf conf() {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.reader;
 
+import java.io.IOException;
 import java.io.InputStream;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.apache.spark.Aggregator;
 import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkEnv;
-import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.util.collection.ExternalSorter;
 import org.shufflerdma.config.SorterMode;
 import org.shufflerdma.sorter.RecordSorter;
-import scala.Function2;
-import scala.Option;
+import org.shufflerdma.sorter.Unchecked;
 import scala.Product2;
 import scala.Tuple2;
 import scala.collection.Iterator;
@@ -26,7 +26,7 @@ import scala.collection.Iterator;
 final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
   private final ShuffleDependency<K, ?, C> dependency;
   private final Supplier<Iterator<Tuple2<BlockId, InputStream>>> blocks;
-  private final TaskContext context;
+  private final TaskReads reads;
   private final SparkEnv env;
   private final SorterMode sorter;
   private final CountingReadMetrics metrics;
@@ -37,13 +37,13 @@ final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
   RdmaShuffleReader(
       ShuffleDependency<K, ?, C> dependency,
       Supplier<Iterator<Tuple2<BlockId, InputStream>>> blocks,
-      TaskContext context,
+      TaskReads reads,
       SparkEnv env,
       SorterMode sorter,
       CountingReadMetrics metrics) {
     this.dependency = dependency;
     this.blocks = blocks;
-    this.context = context;
+    this.reads = reads;
     this.env = env;
     this.sorter = sorter;
     this.metrics = metrics;
@@ -51,53 +51,65 @@ final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
 
   @Override
   public Iterator<Product2<K, C>> read() {
-    Iterator<Tuple2<Object, Object>> records =
-        new RecordIterator(blocks.get(), dependency.serializer().newInstance(), metrics, context);
-    Iterator<Tuple2<Object, Object>> interruptible = new InterruptibleIterator<>(context, records);
-    Iterator<Product2<K, C>> result = combine(interruptible);
-    return result instanceof InterruptibleIterator
-        ? result
-        : new InterruptibleIterator<>(context, result);
+    boolean sortsBytes = sorter == SorterMode.AUTO
+        && dependency.keyOrdering().isDefined()
+        && dependency.aggregator().isEmpty();
+    BytesRead bytesRead = new BytesRead();
+    Iterator<Tuple2<Object, Object>> records = new RecordIterator(
+        blocks.get(),
+        sortsBytes ? bytesRead::of : UnaryOperator.identity(),
+        dependency.serializer().newInstance(),
+        metrics,
+        reads);
+    Iterator<Product2<K, C>> combined = combine(interruptible(records));
+    return interruptible(sortsBytes ? sort(combined, bytesRead) : sort(combined));
   }
 
-  /** Sorts and aggregates as the dependency asks. The types are those that the map side wrote. */
+  private <T> Iterator<T> interruptible(Iterator<T> iterator) {
+    return iterator instanceof InterruptibleIterator
+        ? iterator
+        : new InterruptibleIterator<>(reads.context(), iterator);
+  }
+
+  /** Aggregates as the dependency asks. The types are those that the map side wrote. */
   @SuppressWarnings("unchecked")
   private Iterator<Product2<K, C>> combine(Iterator<?> records) {
-    if (dependency.keyOrdering().isDefined()) {
-      if (dependency.aggregator().isEmpty() && sorter == SorterMode.AUTO) {
-        return new RecordSorter<K, C>(
-                env, context, dependency.serializer(), dependency.keyOrdering().get())
-            .sort((Iterator<Product2<K, C>>) records);
-      }
-      ExternalSorter<K, Object, C> sorter = ExternalSorters.open(
-          context, reduceSideAggregator(), dependency.keyOrdering(), dependency.serializer());
-      return sorter.insertAllAndUpdateMetrics((Iterator<Product2<K, Object>>) records);
-    }
-    if (dependency.aggregator().isDefined()) {
-      Aggregator<K, Object, C> aggregator =
-          (Aggregator<K, Object, C>) dependency.aggregator().get();
-      Iterator<?> combined = dependency.mapSideCombine()
-          ? aggregator.combineCombinersByKey((Iterator<Product2<K, C>>) records, context)
-          : aggregator.combineValuesByKey((Iterator<Product2<K, Object>>) records, context);
-      return (Iterator<Product2<K, C>>) combined;
-    }
-    return (Iterator<Product2<K, C>>) records;
-  }
-
-  /** Returns an aggregator for combiners if the map side has already combined. */
-  @SuppressWarnings("unchecked")
-  private Option<Aggregator<K, Object, C>> reduceSideAggregator() {
-    if (!dependency.aggregator().isDefined()) {
-      return Option.empty();
+    if (dependency.aggregator().isEmpty()) {
+      return (Iterator<Product2<K, C>>) records;
     }
     Aggregator<K, Object, C> aggregator =
         (Aggregator<K, Object, C>) dependency.aggregator().get();
-    if (!dependency.mapSideCombine()) {
-      return Option.apply(aggregator);
+    Iterator<?> combined = dependency.mapSideCombine()
+        ? aggregator.combineCombinersByKey((Iterator<Product2<K, C>>) records, reads.context())
+        : aggregator.combineValuesByKey((Iterator<Product2<K, Object>>) records, reads.context());
+    return (Iterator<Product2<K, C>>) combined;
+  }
+
+  private Iterator<Product2<K, C>> sort(Iterator<Product2<K, C>> records, BytesRead bytesRead) {
+    try {
+      return new RecordSorter<K, C>(
+              env,
+              reads.context(),
+              dependency.serializer(),
+              dependency.keyOrdering().get(),
+              reads.open())
+          .sort(records, bytesRead);
+    } catch (IOException e) {
+      throw Unchecked.thrown(e); // as Spark's sorter does
     }
-    Function2<C, Object, C> merge =
-        (Function2<C, Object, C>) (Function2<?, ?, ?>) aggregator.mergeCombiners();
-    return Option.apply(
-        new Aggregator<K, Object, C>(combiner -> (C) combiner, merge, aggregator.mergeCombiners()));
+  }
+
+  /**
+   * Sorts with Spark's sorter, if there is an order of keys. As with Spark 3.5, it gets records that have been
+   * combined: if it combined them itself, as with Spark 4, keys that differ but that the order takes for
+   * equal would keep it from seeing that others are equal.
+   */
+  private Iterator<Product2<K, C>> sort(Iterator<Product2<K, C>> records) {
+    if (dependency.keyOrdering().isEmpty()) {
+      return records;
+    }
+    ExternalSorter<K, C, C> sorter =
+        ExternalSorters.open(reads.context(), dependency.keyOrdering(), dependency.serializer());
+    return sorter.insertAllAndUpdateMetrics(records);
   }
 }

@@ -2,7 +2,7 @@
 package org.shufflerdma.reader;
 
 import java.io.InputStream;
-import org.apache.spark.TaskContext;
+import java.util.function.UnaryOperator;
 import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.storage.BlockId;
@@ -16,24 +16,28 @@ import scala.collection.Iterator;
  */
 final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
   private final Iterator<Tuple2<BlockId, InputStream>> blocks;
+  private final UnaryOperator<InputStream> opened;
   private final SerializerInstance serializer;
   private final ShuffleReadMetricsReporter metrics;
-  private final TaskContext context;
+  private final TaskReads reads;
   private Iterator<Tuple2<Object, Object>> records = emptyIterator();
   private boolean exhausted;
 
   /** Whether {@link #records} is known to have a record; spares {@link #next} to look again. */
   private boolean ready;
 
+  /** @param opened returns the stream through which the bytes of a block are read */
   RecordIterator(
       Iterator<Tuple2<BlockId, InputStream>> blocks,
+      UnaryOperator<InputStream> opened,
       SerializerInstance serializer,
       ShuffleReadMetricsReporter metrics,
-      TaskContext context) {
+      TaskReads reads) {
     this.blocks = blocks;
+    this.opened = opened;
     this.serializer = serializer;
     this.metrics = metrics;
-    this.context = context;
+    this.reads = reads;
   }
 
   @Override
@@ -45,11 +49,12 @@ final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
       if (!blocks.hasNext()) {
         if (!exhausted) {
           exhausted = true;
-          context.taskMetrics().mergeShuffleReadMetrics();
+          reads.exhausted();
         }
         return false;
       }
-      records = serializer.deserializeStream(blocks.next()._2()).asKeyValueIterator();
+      InputStream block = opened.apply(blocks.next()._2());
+      records = serializer.deserializeStream(block).asKeyValueIterator();
     }
     ready = true;
     return true;

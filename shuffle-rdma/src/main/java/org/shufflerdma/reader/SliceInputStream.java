@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.reader;
 
-import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.util.Objects;
@@ -9,8 +8,8 @@ import org.shufflerdma.memory.RegisteredSlice;
 
 /**
  * Reads a slice without owning it. Each read holds the slice while it copies: a thread that still
- * reads after its task has ended and given the buffer back gets an exception, not the bytes of
- * another block.
+ * reads after its task has ended and given the buffer back gets an {@link IllegalStateException}, not
+ * the bytes of another block. An {@code IOException} would mean to Spark that the block is corrupt.
  */
 final class SliceInputStream extends InputStream {
   private final RegisteredSlice slice;
@@ -24,13 +23,13 @@ final class SliceInputStream extends InputStream {
   }
 
   @Override
-  public int read() throws IOException {
+  public int read() {
     byte[] one = new byte[1];
     return read(one, 0, 1) < 0 ? -1 : Byte.toUnsignedInt(one[0]);
   }
 
   @Override
-  public int read(byte[] into, int offset, int length) throws IOException {
+  public int read(byte[] into, int offset, int length) {
     Objects.checkFromIndexSize(offset, length, into.length);
     if (length == 0) {
       return 0;
@@ -39,7 +38,7 @@ final class SliceInputStream extends InputStream {
       return -1;
     }
     int count = Math.min(length, available());
-    hold();
+    slice.retain();
     try {
       bytes.get(position, into, offset, count);
     } finally {
@@ -47,14 +46,6 @@ final class SliceInputStream extends InputStream {
     }
     position += count;
     return count;
-  }
-
-  private void hold() throws IOException {
-    try {
-      slice.retain();
-    } catch (IllegalStateException e) {
-      throw new IOException("the block has been given back to the pool", e);
-    }
   }
 
   @Override

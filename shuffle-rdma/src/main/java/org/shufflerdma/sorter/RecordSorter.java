@@ -2,20 +2,21 @@
 package org.shufflerdma.sorter;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.function.LongSupplier;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.internal.config.package$;
 import org.apache.spark.memory.MemoryConsumer;
 import org.apache.spark.memory.MemoryMode;
+import org.apache.spark.memory.TaskMemoryManager;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.serializer.SerializerInstance;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Acquired;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Product2;
@@ -35,28 +36,48 @@ import scala.collection.Iterator;
  * <p>One thread at a time adds records and takes them; another thread of the task may ask for memory or end
  * the task. It ends with its last record, or with the task.
  */
-public final class RecordSorter<K, V> extends MemoryConsumer {
+public final class RecordSorter<K, V> implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RecordSorter.class);
 
-  /** Spark's sorter, too, looks at its memory only with each of so many records. */
-  private static final int RECORDS_OF_CHECK = 32;
-
-  /** The keys of a chunk, and what they refer to, should fit the second level of the cache. */
-  private static final int CHUNK_RECORDS = 16_384;
-
-  private static final int FIRST_CHUNK_RECORDS = 256;
   private static final long MOST_RECORDS_AT_HAND = 256;
   private static final long MOST_BYTES_AT_HAND = 1 << 20;
 
   /** Spark has this setting since 4.1, and older versions have no entry for it. */
   private static final String MOST_BYTES = "spark.shuffle.spill.maxSizeInBytesForSpillThreshold";
 
+  /**
+   * The sorter as Spark's memory manager sees it, which keeps each consumer until the task ends: a task may
+   * have thousands of sorters, one after the other.
+   */
+  private static final class Memory extends MemoryConsumer {
+    private volatile @Nullable RecordSorter<?, ?> sorter;
+
+    Memory(TaskMemoryManager manager, RecordSorter<?, ?> sorter) {
+      super(manager, manager.pageSizeBytes(), MemoryMode.ON_HEAP);
+      this.sorter = sorter;
+    }
+
+    @Override
+    public long spill(long size, MemoryConsumer trigger) throws IOException {
+      RecordSorter<?, ?> owner = sorter;
+      return owner == null || trigger == this ? 0 : owner.spillWhatIsHandedOut();
+    }
+
+    long release() {
+      long released = getUsed();
+      freeMemory(released);
+      return released;
+    }
+  }
+
   private final SparkEnv env;
   private final TaskContext context;
   private final SerializerInstance serializer;
   private final Comparator<Object> ordering;
-  private final ChunkSort chunkSort;
-  private final RecordSizes sizes = new RecordSizes();
+  private final Acquired openOfTask;
+
+  /** What was acquired beyond {@link #freeBytes}. */
+  private final Memory memory;
 
   /** What the records in memory may take before Spark is asked. */
   private final long freeBytes;
@@ -64,28 +85,10 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
   private final int mostRecords;
   private final long mostBytes;
 
-  /** The chunk that is being filled. */
-  private Object[] keys = new Object[FIRST_CHUNK_RECORDS];
-
-  private Object[] values = new Object[FIRST_CHUNK_RECORDS];
-  private int count;
-
-  /** The sorted chunks, some of which continue the one before, and the one that was sorted last. */
-  private final List<Run> chunks = new ArrayList<>();
-
-  private Run.@Nullable InMemory lastChunk;
-
-  /** Their records arrived before those of the chunks. */
+  /** Their records arrived before those in memory. */
   private final List<SpilledRun> files = new ArrayList<>();
 
-  /** The records in memory, and the bytes that they are estimated to take. */
-  private long records;
-
-  private long bytes;
   private long peakBytes;
-
-  /** Beyond {@link #freeBytes}. */
-  private long acquiredBytes;
 
   /**
    * Hands out the records; null until all have arrived, and after a failure or the end. What a spill
@@ -93,19 +96,23 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
    */
   private @Nullable RunMerge merge;
 
-  /** @param ordering decides alone; what it throws fails the task */
+  /**
+   * @param ordering decides alone; what it throws fails the task
+   * @param openOfTask keeps this from the time on when records are handed out, and closes it
+   */
   @SuppressWarnings("unchecked")
   public RecordSorter(
-      SparkEnv env, TaskContext context, Serializer serializer, Comparator<K> ordering) {
-    super(
-        context.taskMemoryManager(),
-        context.taskMemoryManager().pageSizeBytes(),
-        MemoryMode.ON_HEAP);
+      SparkEnv env,
+      TaskContext context,
+      Serializer serializer,
+      Comparator<K> ordering,
+      Acquired openOfTask) {
     this.env = env;
     this.context = context;
     this.serializer = serializer.newInstance();
     this.ordering = (Comparator<Object>) ordering;
-    this.chunkSort = new ChunkSort(this.ordering);
+    this.openOfTask = openOfTask;
+    this.memory = new Memory(context.taskMemoryManager(), this);
     this.freeBytes = (long) env.conf().get(package$.MODULE$.SHUFFLE_SPILL_INITIAL_MEM_THRESHOLD());
     this.mostRecords =
         (int) env.conf().get(package$.MODULE$.SHUFFLE_SPILL_NUM_ELEMENTS_FORCE_SPILL_THRESHOLD());
@@ -115,89 +122,50 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
   /**
    * Takes all records, and returns them in order. May be called once.
    *
-   * @throws UncheckedIOException if a file of spilled records cannot be written or read
+   * @param bytesRead the serialized bytes from which the records so far were made, and perhaps some more
+   * @throws IOException if a file of spilled records cannot be written or read; the iterator throws it, too
    */
-  public Iterator<Product2<K, V>> sort(Iterator<? extends Product2<K, V>> arriving) {
+  public Iterator<Product2<K, V>> sort(
+      Iterator<? extends Product2<K, V>> arriving, LongSupplier bytesRead) throws IOException {
+    SortedChunks chunks = new SortedChunks(ordering);
     try {
+      long before = bytesRead.getAsLong();
       while (arriving.hasNext()) {
         Product2<K, V> record = arriving.next();
-        add(record._1(), record._2());
+        long now = bytesRead.getAsLong();
+        chunks.add(record._1(), record._2(), now - before);
+        before = now;
+        if (!mayKeep(chunks)) {
+          spill(chunks);
+        }
       }
-      endChunk();
-      startMerge();
+      startMerge(chunks);
     } catch (Throwable e) {
       close();
       throw e;
     }
-    // Not before: the task may end while another of its threads still adds records. The listener of
-    // a
-    // task that has ended is called at once.
-    context.addTaskCompletionListener(ended -> {
-      close();
-    });
-    return new Sorted();
+    // Not before: the task may end while another of its threads still adds records.
+    openOfTask.keep(this);
+    return new Sorted(chunks.largestBytesOfOne());
   }
 
-  private void add(Object key, Object value) {
-    if (count == keys.length) {
-      if (count == CHUNK_RECORDS) {
-        endChunk();
-      } else {
-        keys = Arrays.copyOf(keys, 2 * count);
-        values = Arrays.copyOf(values, 2 * count);
-      }
+  /** Whether the records may stay in memory, for which Spark is asked if need be. */
+  private boolean mayKeep(SortedChunks chunks) {
+    long bytes = chunks.bytes();
+    if (chunks.records() > mostRecords || bytes > mostBytes) {
+      return false;
     }
-    keys[count] = key;
-    values[count] = value;
-    count++;
-    records++;
-    bytes += sizes.change(keys, values, count);
-    if (records > mostRecords || bytes > mostBytes) {
-      spillAll();
-    } else if (records % RECORDS_OF_CHECK == 0 && bytes >= freeBytes + acquiredBytes) {
+    if (bytes >= freeBytes + memory.getUsed()) {
       // As Spark's sorter does, for twice what the records take now.
-      acquiredBytes += acquireMemory(2 * bytes - freeBytes - acquiredBytes);
-      if (bytes >= freeBytes + acquiredBytes) {
-        spillAll();
-      }
+      memory.acquireMemory(2 * bytes - freeBytes - memory.getUsed());
     }
+    return bytes < freeBytes + memory.getUsed();
   }
 
-  private void endChunk() {
-    if (count == 0) {
-      return;
-    }
-    Run.InMemory chunk = new Run.InMemory(keys, values, chunkSort.sort(keys, count), count);
-    if (lastChunk != null && ordering.compare(lastChunk.lastKey(), chunk.firstKey()) <= 0) {
-      lastChunk.continueWith(chunk);
-    } else {
-      chunks.add(chunk);
-    }
-    lastChunk = chunk;
-    count = 0;
-    sizes.startChunk();
-  }
-
-  private void spillAll() {
-    endChunk();
-    try {
-      spill(new RunMerge(ordering, chunks), bytes);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-    forgetChunks();
-    sizes.startOver();
-    records = 0;
-    bytes = 0;
-    releaseMemory();
-  }
-
-  /** Also of the chunk that was filled last, whose arrays still refer to its records. */
-  private void forgetChunks() {
-    chunks.clear();
-    lastChunk = null;
-    keys = new Object[FIRST_CHUNK_RECORDS];
-    values = new Object[FIRST_CHUNK_RECORDS];
+  private void spill(SortedChunks chunks) throws IOException {
+    long bytes = chunks.bytes();
+    spill(new RunMerge(ordering, chunks.take()), bytes);
+    memory.release();
   }
 
   /** Writes what is left of a merge of records in memory to a file. */
@@ -214,25 +182,19 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
     context.taskMetrics().incDiskBytesSpilled(file.lengthBytes());
   }
 
-  private synchronized void startMerge() {
+  private synchronized void startMerge(SortedChunks chunks) throws IOException {
+    context.taskMetrics().incPeakExecutionMemory(Math.max(peakBytes, chunks.bytes()));
     List<Run> runs = new ArrayList<>(files);
-    runs.addAll(chunks);
-    forgetChunks();
-    try {
-      merge = new RunMerge(ordering, runs);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-    context.taskMetrics().incPeakExecutionMemory(Math.max(peakBytes, bytes));
+    runs.addAll(chunks.take());
+    merge = new RunMerge(ordering, runs);
   }
 
   /**
-   * Writes the records in memory to a file if they are being handed out already. Until then, as with
-   * Spark's sorter, they stay.
+   * Writes the records in memory to a file if they are being handed out already, and returns the bytes that
+   * this has given back. Until then, as with Spark's sorter, they stay.
    */
-  @Override
-  public synchronized long spill(long size, MemoryConsumer trigger) throws IOException {
-    if (trigger == this || merge == null || acquiredBytes == 0) {
+  private synchronized long spillWhatIsHandedOut() throws IOException {
+    if (merge == null || memory.getUsed() == 0) {
       return 0;
     }
     List<Run> inMemory = new ArrayList<>(merge.left());
@@ -241,18 +203,16 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
       List<Run> left = new ArrayList<>(merge.left());
       left.removeAll(inMemory);
       merge = null; // if it fails, no other records are handed out
-      spill(new RunMerge(ordering, inMemory), acquiredBytes);
+      spill(new RunMerge(ordering, inMemory), memory.getUsed());
       left.add(files.get(files.size() - 1));
       merge = new RunMerge(ordering, left);
     }
-    return releaseMemory();
+    return memory.release();
   }
 
-  private long releaseMemory() {
-    long released = acquiredBytes;
-    acquiredBytes = 0;
-    freeMemory(released);
-    return released;
+  /** The memory that Spark has given, and would be asked to give back first. */
+  MemoryConsumer memory() {
+    return memory;
   }
 
   private synchronized int takeSome(Object[] toKeys, Object[] toValues) throws IOException {
@@ -266,10 +226,11 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
     return taken;
   }
 
-  private synchronized void close() {
+  @Override
+  public synchronized void close() {
     merge = null;
-    forgetChunks();
-    releaseMemory();
+    memory.release();
+    memory.sorter = null;
     for (SpilledRun file : files) {
       try {
         file.close();
@@ -288,8 +249,8 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
     private int end;
     private boolean ended;
 
-    Sorted() {
-      long atHand = MOST_BYTES_AT_HAND / Math.max(1, sizes.largestBytesOfOne());
+    Sorted(long largestBytesOfOne) {
+      long atHand = MOST_BYTES_AT_HAND / Math.max(1, largestBytesOfOne);
       keysAtHand = new Object[(int) Math.max(1, Math.min(MOST_RECORDS_AT_HAND, atHand))];
       valuesAtHand = new Object[keysAtHand.length];
     }
@@ -307,11 +268,11 @@ public final class RecordSorter<K, V> extends MemoryConsumer {
         end = 0;
         end = takeSome(keysAtHand, valuesAtHand);
       } catch (IOException e) {
-        throw new UncheckedIOException(e);
+        throw Unchecked.thrown(e); // as Spark's own sorter does
       }
       if (end == 0) {
         ended = true;
-        close();
+        openOfTask.giveBack(RecordSorter.this);
       }
       return !ended;
     }

@@ -13,14 +13,21 @@ import java.util.zip.GZIPOutputStream;
 import org.apache.spark.shuffle.FetchFailedException;
 import org.apache.spark.storage.BlockManagerId;
 import org.junit.jupiter.api.Test;
+import org.shufflerdma.sorter.Unchecked;
 import scala.Option;
 
 class CheckedBlockStreamTest {
   private static final byte[] BYTES = new byte[10_000];
 
-  private static FetchFailedException fetchFailed(IOException cause) {
-    return new FetchFailedException(
-        BlockManagerId.apply("1", "worker-1", 7079, Option.empty()), 4, 70, 0, 2, "corrupt", cause);
+  private static RuntimeException fetchFailed(IOException cause) {
+    throw Unchecked.thrown(new FetchFailedException(
+        BlockManagerId.apply("1", "worker-1", 7079, Option.empty()),
+        4,
+        70,
+        0,
+        2,
+        "corrupt",
+        cause));
   }
 
   private static InputStream open(byte[] compressed) throws IOException {

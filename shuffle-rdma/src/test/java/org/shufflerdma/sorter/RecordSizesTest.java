@@ -4,49 +4,133 @@ package org.shufflerdma.sorter;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import java.util.Random;
 import java.util.function.IntFunction;
+import java.util.function.IntUnaryOperator;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class RecordSizesTest {
   private static final int RECORDS = 20_000;
 
-  private static long estimate(IntFunction<Object> value) {
+  /** Two references for each record, and the header of an array. */
+  private static final long OVERHEAD = 2 * 4 + 16;
+
+  /** {@code -Dtest.seed=N} repeats the sizes of a run. */
+  private final long seed = Long.getLong("test.seed", System.nanoTime());
+
+  private final Random random = new Random(seed);
+
+  private static long estimate(IntFunction<Object> value, IntUnaryOperator serializedBytes) {
     RecordSizes sizes = new RecordSizes();
-    Object[] keys = new Object[RECORDS];
-    Object[] values = new Object[RECORDS];
+    for (int i = 0; i < RECORDS; i++) {
+      sizes.add("key", value.apply(i), serializedBytes.applyAsInt(i));
+    }
+    return sizes.bytes();
+  }
+
+  /** As if nobody knew the serialized bytes. */
+  private static long estimateOfSamples(IntFunction<Object> value) {
+    return estimate(value, i -> 0);
+  }
+
+  /** Of arrays of these lengths, which have 10 more bytes when they are serialized. */
+  private static long estimateOfArrays(IntUnaryOperator length) {
+    return estimate(i -> new byte[length.applyAsInt(i)], i -> length.applyAsInt(i) + 10);
+  }
+
+  private static long bytesOfArrays(IntUnaryOperator length) {
     long bytes = 0;
-    for (int count = 1; count <= RECORDS; count++) {
-      keys[count - 1] = "key";
-      values[count - 1] = value.apply(count);
-      bytes += sizes.change(keys, values, count);
+    for (int i = 0; i < RECORDS; i++) {
+      bytes += OVERHEAD + (length.applyAsInt(i) + 7L) / 8 * 8;
     }
     return bytes;
   }
 
   @Test
   void recordsOfOneSizeAreEstimatedWithinATenth() {
-    long bytes = RECORDS * (2 * 4L + 16 + 1000); // two references, and the array's header
-    assertThat(estimate(i -> new byte[1000])).isBetween(bytes, bytes + bytes / 10);
+    long bytes = bytesOfArrays(i -> 1000);
+    assertThat(estimateOfSamples(i -> new byte[1000])).isBetween(bytes, bytes + bytes / 10);
+    assertThat(estimateOfArrays(i -> 1000)).isBetween(bytes, bytes + bytes / 10);
   }
 
   @Test
   void sizesThatVaryAreEstimatedWithinATenth() {
-    long bytes = RECORDS / 2 * (4 * 4L + 16 + 1000 + 16);
-    assertThat(estimate(i -> new byte[i * 31 % 1000])).isBetween(bytes * 9 / 10, bytes * 11 / 10);
+    long bytes = bytesOfArrays(i -> i * 31 % 1000);
+    assertThat(estimateOfSamples(i -> new byte[i * 31 % 1000]))
+        .isBetween(bytes * 9 / 10, bytes * 11 / 10);
   }
 
   @Test
   void sizesThatChangeAreEstimatedWithinATenth() {
-    int small = 5000;
-    long bytes = RECORDS * (2 * 4L + 16 + 100) + (RECORDS - small) * 10_000L;
-    assertThat(estimate(i -> new byte[i <= small ? 100 : 10_100]))
+    IntUnaryOperator length = i -> i < 5000 ? 100 : 10_100;
+    long bytes = bytesOfArrays(length);
+    assertThat(estimateOfSamples(i -> new byte[length.applyAsInt(i)]))
         .isBetween(bytes * 9 / 10, bytes * 11 / 10);
+    assertThat(estimateOfArrays(length)).isBetween(bytes * 9 / 10, bytes * 11 / 10);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {2, 3, 5, 8, 16, 17, 32, 64, 100, 128, 250, 1000, 1024, 4096})
+  void noOrderHidesLargeRecords(int every) {
+    int large = 200 << random.nextInt(10);
+    int at = random.nextInt(every);
+    IntUnaryOperator length = i -> i % every == at ? large : 8;
+    long bytes = bytesOfArrays(length);
+    assertThat(estimateOfArrays(length))
+        .as("seed %d, %d bytes", seed, large)
+        .isBetween(bytes * 3 / 4 - large, 2 * bytes + large);
+  }
+
+  /** The next record is as large as the estimate of all those before it, or nearly nothing. */
+  @Test
+  void recordsThatGrowAreEstimated() {
+    IntUnaryOperator length = i -> i % 7 == 0 ? i / 2 : i % 100;
+    long bytes = bytesOfArrays(length);
+    assertThat(estimateOfArrays(length)).isBetween(bytes * 9 / 10, 2 * bytes);
+  }
+
+  @Test
+  void aSingleHugeRecordIsMeasured() {
+    RecordSizes sizes = new RecordSizes();
+    for (int i = 0; i < 1000; i++) {
+      sizes.add("key", new byte[10], 20);
+    }
+    long before = sizes.bytes();
+    sizes.add("key", new byte[50 << 20], (50 << 20) + 10);
+    assertThat(sizes.bytes() - before).isBetween(50L << 20, 51L << 20);
+    assertThat(sizes.largestBytesOfOne()).isBetween(50L << 20, 51L << 20);
+    sizes.startOver();
+    assertThat(sizes.bytes()).isZero();
+  }
+
+  /** Of which the serialized bytes tell nothing. */
+  @ParameterizedTest
+  @ValueSource(ints = {2, 4, 16, 20})
+  void noOrderHidesRecordsThatAreSmallWhenSerialized(int every) {
+    IntUnaryOperator length = i -> i % every == 1 ? 10_000 : 8;
+    long bytes = bytesOfArrays(length);
+    assertThat(estimate(i -> new byte[length.applyAsInt(i)], i -> 4))
+        .isBetween(bytes / 2, 2 * bytes);
   }
 
   @Test
   void whatAllRecordsReferToCountsAsNothing() {
     byte[] large = new byte[10 << 20];
     long ofItsOwn = RECORDS * (2 * 4L + 24 + 16); // two references, a list, and an integer
-    assertThat(estimate(i -> List.of(large, 1000 + i))).isBetween(ofItsOwn, 2 * ofItsOwn);
+    assertThat(estimateOfSamples(i -> List.of(large, 1000 + i))).isBetween(ofItsOwn, 2 * ofItsOwn);
+  }
+
+  /** A record that is measured by itself is compared with the one before. */
+  @Test
+  void whatLargeRecordsReferToCountsOnce() {
+    byte[] all = new byte[10 << 20];
+    int every = 100;
+    long serialized = RECORDS / every * 100_000L + RECORDS * 30L;
+    assertThat(estimate(
+            i -> i % every == 0 ? List.of(all, new byte[100_000]) : List.of(all, 1000 + i),
+            i -> i % every == 0 ? 100_000 : 30))
+        .isBetween(serialized, 2 * serialized + all.length);
   }
 }

@@ -31,6 +31,7 @@ import org.apache.spark.serializer.Serializer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.shufflerdma.concurrent.Acquired;
 import scala.Product2;
 import scala.Tuple2;
 import scala.collection.Iterator;
@@ -66,7 +67,20 @@ class RecordSorterTest {
 
   private static RecordSorter<Object, Object> sorter(
       Comparator<Object> ordering, Serializer serializer) {
-    return new RecordSorter<>(SparkEnv.get(), TaskContext.get(), serializer, ordering);
+    Acquired openOfTask = new Acquired();
+    TaskContext.get().addTaskCompletionListener(ended -> {
+      openOfTask.close();
+    });
+    return new RecordSorter<>(SparkEnv.get(), TaskContext.get(), serializer, ordering, openOfTask);
+  }
+
+  private static Iterator<Product2<Object, Object>> sort(
+      RecordSorter<Object, Object> sorter, Iterator<Product2<Object, Object>> arriving) {
+    try {
+      return sorter.sort(arriving, () -> 0);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   private static Iterator<Product2<Object, Object>> arriving(
@@ -136,7 +150,7 @@ class RecordSorterTest {
       for (int round = 0; round < 25; round++) {
         List<Product2<Object, Object>> records = records(randomCount(), randomKeys());
         Comparator<Object> ordering = randomOrdering();
-        assertThat(all(sorter(ordering).sort(arriving(records))))
+        assertThat(all(sort(sorter(ordering), arriving(records))))
             .as("seed %d, round %d", seed, round)
             .isEqualTo(sorted(records, ordering));
       }
@@ -166,7 +180,7 @@ class RecordSorterTest {
         Serializer serializer = random.nextBoolean()
             ? new JavaSerializer(SparkEnv.get().conf())
             : new KryoSerializer(SparkEnv.get().conf());
-        assertThat(all(sorter(ordering, serializer).sort(arriving(records))))
+        assertThat(all(sort(sorter(ordering, serializer), arriving(records))))
             .as("seed %d, round %d, %s", seed, round, settings)
             .isEqualTo(sorted(records, ordering));
       }
@@ -180,20 +194,20 @@ class RecordSorterTest {
     SortingTask.run(Map.of("spark.shuffle.spill.initialMemoryThreshold", "100000"), () -> {
       List<Product2<Object, Object>> records = records(100_000, i -> random.nextInt(1000));
       RecordSorter<Object, Object> sorter = sorter(natural());
-      Iterator<Product2<Object, Object>> sorted = sorter.sort(arriving(records));
+      Iterator<Product2<Object, Object>> sorted = sort(sorter, arriving(records));
       List<Product2<Object, Object>> taken = new ArrayList<>();
       for (int i = 0; i < 30_000; i++) {
         taken.add(sorted.next());
       }
-      long acquired = sorter.getUsed();
+      long acquired = sorter.memory().getUsed();
       assertThat(acquired).isPositive();
 
       OtherConsumer other = new OtherConsumer(TaskContext.get());
       long got = other.acquireMemory(1L << 40); // more than there is
-      assertThat(sorter.getUsed()).isZero();
+      assertThat(sorter.memory().getUsed()).isZero();
       assertThat(TaskContext.get().taskMetrics().memoryBytesSpilled()).isEqualTo(acquired);
       assertThat(TaskContext.get().taskMetrics().diskBytesSpilled()).isPositive();
-      assertThat(sorter.spill(1, other)).isZero();
+      assertThat(sorter.memory().spill(1, other)).isZero();
 
       taken.addAll(all(sorted));
       assertThat(taken).as("seed %d", seed).isEqualTo(sorted(records, natural()));
@@ -208,7 +222,7 @@ class RecordSorterTest {
     SortingTask.run(settings, () -> {
       List<Product2<Object, Object>> records = records(110_000, i -> random.nextInt(1000));
       RecordSorter<Object, Object> sorter = sorter(natural());
-      Iterator<Product2<Object, Object>> sorted = sorter.sort(arriving(records));
+      Iterator<Product2<Object, Object>> sorted = sort(sorter, arriving(records));
       List<Product2<Object, Object>> taken = new ArrayList<>();
       for (int i = 0; i < 50_000; i++) {
         taken.add(sorted.next());
@@ -228,10 +242,10 @@ class RecordSorterTest {
       List<Long> freed = new ArrayList<>();
       Iterator<Product2<Object, Object>> watched = arriving(records).map(record -> {
         freed.add(spill(sorter, other));
-        assertThat(sorter.getUsed() > 0 || freed.size() < 50_000).isTrue();
+        assertThat(sorter.memory().getUsed() > 0 || freed.size() < 50_000).isTrue();
         return record;
       });
-      assertThat(all(sorter.sort(watched))).isEqualTo(records);
+      assertThat(all(sort(sorter, watched))).isEqualTo(records);
       assertThat(freed).hasSize(records.size()).containsOnly(0L);
     });
   }
@@ -266,21 +280,24 @@ class RecordSorterTest {
               });
           threads.add(new Thread(() -> {
             try {
-              all(sorter.sort(arriving));
+              all(sort(sorter, arriving));
             } catch (Throwable e) {
               thrown.set(e);
             }
           }));
           threads.get(0).start();
           await(arrived);
-          assertThat(sorter.getUsed()).isPositive();
+          assertThat(sorter.memory().getUsed()).isPositive();
         },
         () -> {
           ended.countDown();
           join(threads.get(0));
           assertThat(SparkEnv.get().memoryManager().executionMemoryUsed()).isZero();
         });
-    assertThat(used.get()).isNotNull().extracting(RecordSorter::getUsed).isEqualTo(0L);
+    assertThat(used.get())
+        .isNotNull()
+        .extracting(sorter -> sorter.memory().getUsed())
+        .isEqualTo(0L);
     assertThat(thrown.get())
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("ended");
@@ -314,7 +331,7 @@ class RecordSorterTest {
             }
             return record;
           });
-      assertThatThrownBy(() -> sorter(natural()).sort(arriving)).isSameAs(failure);
+      assertThatThrownBy(() -> sort(sorter(natural()), arriving)).isSameAs(failure);
       assertThat(SparkEnv.get().blockManager().diskBlockManager().getAllFiles().isEmpty())
           .isTrue();
     });
@@ -322,7 +339,7 @@ class RecordSorterTest {
 
   private static long spill(RecordSorter<?, ?> sorter, MemoryConsumer trigger) {
     try {
-      return sorter.spill(1, trigger);
+      return sorter.memory().spill(1, trigger);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -339,7 +356,7 @@ class RecordSorterTest {
               records(400, i -> Integer.reverse(i) >>> 8))
           .map(record -> new Tuple2<>(record._1(), Arrays.copyOf(value, value.length)));
       List<Object> keys = new ArrayList<>();
-      Iterator<Product2<Object, Object>> sorted = sorter(natural()).sort(arriving);
+      Iterator<Product2<Object, Object>> sorted = sort(sorter(natural()), arriving);
       while (sorted.hasNext()) {
         Product2<Object, Object> record = sorted.next();
         assertThat((byte[]) record._2()).hasSize(value.length);
@@ -366,7 +383,7 @@ class RecordSorterTest {
             values.add(new WeakReference<>(value));
             return new Tuple2<>(record._1(), value);
           });
-      assertThat(all(sorter(natural()).sort(arriving))).hasSize(150);
+      assertThat(all(sort(sorter(natural()), arriving))).hasSize(150);
     });
   }
 
@@ -376,7 +393,7 @@ class RecordSorterTest {
       Comparator<Object> ordering = Comparator.nullsLast(natural());
       List<Product2<Object, Object>> records =
           records(2000, i -> i % 3 == 0 ? null : random.nextInt(100));
-      assertThat(all(sorter(ordering).sort(arriving(records))))
+      assertThat(all(sort(sorter(ordering), arriving(records))))
           .as("seed %d", seed)
           .isEqualTo(sorted(records, ordering));
     });
@@ -394,7 +411,7 @@ class RecordSorterTest {
           return natural().compare(one, other);
         };
         List<Product2<Object, Object>> records = records(3000, i -> random.nextInt());
-        assertThatThrownBy(() -> all(sorter(ordering).sort(arriving(records))))
+        assertThatThrownBy(() -> all(sort(sorter(ordering), arriving(records))))
             .as("seed %d, call %d", seed, calls)
             .isInstanceOf(IllegalStateException.class)
             .hasMessage("of the ordering");
@@ -407,7 +424,7 @@ class RecordSorterTest {
     SortingTask.run(Map.of(MOST_RECORDS, "20000"), () -> {
       List<Product2<Object, Object>> records = records(50_000, i -> i);
       Comparator<Object> ordering = (unusedOne, unusedOther) -> random.nextInt(3) - 1;
-      assertThat(all(sorter(ordering).sort(arriving(records))))
+      assertThat(all(sort(sorter(ordering), arriving(records))))
           .as("seed %d", seed)
           .containsExactlyInAnyOrderElementsOf(records);
     });
@@ -417,7 +434,7 @@ class RecordSorterTest {
   void aSortOfWhichNotAllIsTakenLeavesNothing() {
     SortingTask.run(Map.of(MOST_RECORDS, "500"), () -> {
       Iterator<Product2<Object, Object>> sorted =
-          sorter(natural()).sort(arriving(records(50_000, i -> -i)));
+          sort(sorter(natural()), arriving(records(50_000, i -> -i)));
       assertThat(sorted.next()._1()).isEqualTo(-49_999);
       assertThat(SparkEnv.get().blockManager().diskBlockManager().getAllFiles().size())
           .isGreaterThan(10);
@@ -428,11 +445,11 @@ class RecordSorterTest {
   void aFileThatWasCutFailsTheSort() {
     SortingTask.run(Map.of(MOST_RECORDS, "20000", "spark.shuffle.compress", "false"), () -> {
       Iterator<Product2<Object, Object>> sorted =
-          sorter(natural()).sort(arriving(records(50_000, i -> random.nextInt())));
+          sort(sorter(natural()), arriving(records(50_000, i -> random.nextInt())));
       CollectionConverters.asJava(
               SparkEnv.get().blockManager().diskBlockManager().getAllFiles())
           .forEach(RecordSorterTest::cut);
-      assertThatThrownBy(() -> all(sorted)).hasRootCauseInstanceOf(EOFException.class);
+      assertThatThrownBy(() -> all(sorted)).isInstanceOf(EOFException.class);
     });
   }
 
@@ -454,13 +471,13 @@ class RecordSorterTest {
         calls[0]++;
         return natural().compare(one, other);
       };
-      all(sorter(ordering).sort(arriving(records(count, i -> random.nextInt()))));
+      all(sort(sorter(ordering), arriving(records(count, i -> random.nextInt()))));
       double necessary = count * (Math.log(count) - 1) / Math.log(2);
       assertThat(calls[0]).as("seed %d", seed).isBetween((long) necessary, (long)
           (1.08 * necessary));
 
       calls[0] = 0;
-      all(sorter(ordering).sort(arriving(records(count, i -> i))));
+      all(sort(sorter(ordering), arriving(records(count, i -> i))));
       assertThat(calls[0]).as("of records that arrive in order").isEqualTo(count - 1);
     });
   }

@@ -144,18 +144,20 @@ final class StagedFlippedBitSuite extends StagedFaultSuite("flip=1", OnceFault.n
   }
 }
 
-/** Without checksums the codec finds out that bytes are damaged. */
+/** The codec finds out that bytes are damaged, which no checksum shows. */
 abstract class DamagedBytesSuite(codec: String, more: (String, String)*)
     extends OnRdmaCluster(
       Seq(
-        "spark.shuffle.rdma.checksum" -> "off",
         "spark.io.compression.codec" -> codec,
         "spark.serializer" -> "org.apache.spark.serializer.KryoSerializer",
         "spark.stage.maxConsecutiveAttempts" -> "20") ++ more: _*)
 
 /** Without its header Snappy takes all that it can read for plain bytes. */
 final class DamagedReadsSuite
-    extends DamagedBytesSuite("snappy", "spark.executorEnv.SOFTVERBS_FAULT" -> "read:flip=1,remote,nth=10,count=8") {
+    extends DamagedBytesSuite(
+      "snappy",
+      "spark.shuffle.rdma.checksum" -> "off",
+      "spark.executorEnv.SOFTVERBS_FAULT" -> "read:flip=1,remote,nth=10,count=8") {
   test("no block is lost with one that does not decode") {
     val (result, traffic) = cluster.watched(Jobs.groupByKey)
     assert(result == RdmaJobsByHand.groupByKey)
@@ -164,7 +166,7 @@ final class DamagedReadsSuite
 }
 
 /** The first frame of a file claims to be longer than its block, so that a decoder reads on into what follows. */
-final class DamagedFilesSuite extends DamagedBytesSuite("lz4") {
+abstract class DamagedFilesSuite(settings: (String, String)*) extends DamagedBytesSuite("lz4", settings: _*) {
   test("the map output that does not decode is computed again, and no other") {
     val (result, traffic) = cluster.watched { context =>
       val grouped = Jobs.grouped(context)
@@ -177,6 +179,15 @@ final class DamagedFilesSuite extends DamagedBytesSuite("lz4") {
     assert(traffic.repeatedStages == 2, s"the maps and the reduces, once each: $traffic")
   }
 }
+
+/** Nobody has checksums. */
+final class DamagedRegisteredFilesSuite extends DamagedFilesSuite("spark.shuffle.rdma.checksum" -> "off")
+
+/** The owner makes a checksum of what it stages, damaged or not. */
+final class DamagedStagedFilesSuite
+    extends DamagedFilesSuite(
+      "spark.shuffle.rdma.maxRegisteredBytes" -> "2m",
+      "spark.shuffle.rdma.stagingBytes" -> "512k")
 
 private object DamagedFilesSuite {
   /** The length of the compressed bytes, little endian, lies behind the magic bytes and a token. */

@@ -3,6 +3,7 @@ package org.apache.spark.shuffle.rdma
 
 import scala.collection.mutable
 
+import org.apache.spark.FetchFailed
 import org.apache.spark.scheduler.{
   SparkListener,
   SparkListenerStageCompleted,
@@ -18,6 +19,7 @@ final case class Traffic(
     sparkRemoteBytes: Long,
     sparkLocalBytes: Long,
     counters: Map[String, Long],
+    fetchFailures: Int,
     repeatedStages: Int) {
 
   def -(earlier: Traffic): Traffic = Traffic(
@@ -28,6 +30,7 @@ final case class Traffic(
     sparkRemoteBytes - earlier.sparkRemoteBytes,
     sparkLocalBytes - earlier.sparkLocalBytes,
     counters.map { case (name, value) => name -> (value - earlier.counters.getOrElse(name, 0L)) },
+    fetchFailures - earlier.fetchFailures,
     repeatedStages - earlier.repeatedStages)
 
   def counter(name: String): Long = counters.getOrElse(name, 0L)
@@ -41,9 +44,13 @@ final class ShuffleWatch extends SparkListener {
   private val counters = mutable.Map.empty[String, Long]
   private var remoteBytes = 0L
   private var localBytes = 0L
+  private var fetchFailures = 0
   private var repeatedStages = 0
 
   override def onTaskEnd(end: SparkListenerTaskEnd): Unit = synchronized {
+    if (end.reason.isInstanceOf[FetchFailed]) {
+      fetchFailures += 1
+    }
     Option(end.taskMetrics).foreach { metrics =>
       remoteBytes += metrics.shuffleReadMetrics.remoteBytesRead
       localBytes += metrics.shuffleReadMetrics.localBytesRead
@@ -73,6 +80,7 @@ final class ShuffleWatch extends SparkListener {
       remoteBytes,
       localBytes,
       counters.toMap,
+      fetchFailures,
       repeatedStages)
   }
 }

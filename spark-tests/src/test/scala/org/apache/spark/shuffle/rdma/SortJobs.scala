@@ -6,8 +6,8 @@ import scala.reflect.ClassTag
 import scala.util.Random
 import scala.util.hashing.{byteswap32, byteswap64}
 
-import org.apache.spark.{HashPartitioner, SparkContext, SparkEnv}
-import org.apache.spark.rdd.RDD
+import org.apache.spark.{Aggregator, HashPartitioner, SparkContext, SparkEnv}
+import org.apache.spark.rdd.{RDD, ShuffledRDD}
 
 /** Shuffles with an order of keys and no aggregator. Closures live here, away from ScalaTest's classes. */
 object SortJobs {
@@ -95,6 +95,28 @@ object SortJobs {
 
   private def of(context: SparkContext, records: Seq[(Int, String)]): Seq[String] =
     inOrder(context.parallelize(records, 2).repartitionAndSortWithinPartitions(new HashPartitioner(4)))
+
+  /**
+   * How often each key comes, which is once, of a shuffle that combines its records and then sorts them in an order
+   * that takes keys for equal that differ.
+   */
+  def combined(context: SparkContext): Map[String, Int] = {
+    val words = context.parallelize(0 until MostRecords, 4).map { i =>
+      val word = s"key ${byteswap32(i) & 127}"
+      (if (byteswap32(i) < 0) word else word.toUpperCase, 1)
+    }
+    new ShuffledRDD[String, Int, Int](words, new HashPartitioner(1))
+      .setAggregator(new Aggregator[String, Int, Int](identity, _ + _, _ + _))
+      .setKeyOrdering(IgnoringCase)
+      .keys
+      .countByValue()
+      .map { case (key, times) => key -> times.toInt }
+      .toMap
+  }
+
+  private object IgnoringCase extends Ordering[String] {
+    override def compare(one: String, other: String): Int = one.compareToIgnoreCase(other)
+  }
 
   /** Each reduce task stops or fails after some of its records; returns how many temporary files it then had. */
   def cutShort(context: SparkContext, fails: Boolean): Seq[Int] =

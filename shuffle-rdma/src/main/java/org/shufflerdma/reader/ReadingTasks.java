@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.reader;
+
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import org.apache.spark.TaskContext;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.shufflerdma.metrics.ReadCounters;
+
+/** The tasks of an executor that read shuffles. One per executor; any thread may call. */
+public final class ReadingTasks {
+  private final Consumer<ReadCounters> taskEnd;
+
+  private final Map<TaskContext, TaskReads> running = new ConcurrentHashMap<>();
+
+  /**
+   * @param taskEnd told what the readers of a task counted, in the task's thread, when the task has ended
+   */
+  public ReadingTasks(Consumer<ReadCounters> taskEnd) {
+    this.taskEnd = taskEnd;
+  }
+
+  /** A reporter for one of Spark's own readers, which passes on to {@code spark} what it is told. */
+  public ShuffleReadMetricsReporter counted(TaskContext context, ShuffleReadMetricsReporter spark) {
+    return new CountingReadMetrics(spark, of(context));
+  }
+
+  /**
+   * What the readers of a task share. Spark calls listeners last in, first out, so these reads end after
+   * the block iterators that Spark opens for them, and what those count when they end is counted, too.
+   */
+  public TaskReads of(TaskContext context) {
+    TaskReads reads = new TaskReads(context);
+    TaskReads known = running.putIfAbsent(context, reads);
+    if (known != null) {
+      return known;
+    }
+    context.addTaskCompletionListener(
+        ended -> { // at once if the task has ended
+          taskEnd.accept(Objects.requireNonNull(running.remove(context)).end());
+        });
+    return reads;
+  }
+}
