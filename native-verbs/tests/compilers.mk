@@ -15,7 +15,7 @@ check-compilers:
 	@for compiler in $(COMPILERS); do \
 	  command -v $$compiler >/dev/null || { echo "left out: $$compiler is not installed"; continue; }; \
 	  for headers in /usr/include $(wildcard $(HEADERS_OUT)/*/usr/include); do \
-	    [ $$headers = /usr/include ] && with= || with="-isystem $(CURDIR)/$$headers"; \
+	    [ $$headers = /usr/include ] && with= || with="-isystem $$headers"; \
 	    echo "$$compiler, $$headers"; \
 	    $(MAKE) -s --no-print-directory CC="$$compiler $$with" OUT=$(OUT)/compilers/$$compiler/$$headers softdev-objects || exit 1; \
 	  done; \

@@ -9,7 +9,7 @@ $(OUT)/facade/symbols.inc: $(FACADE_TABLE) softdev/facade/generate.awk
 	$(FACADE_GENERATE) -v want=test $(FACADE_TABLE) >$@
 
 $(OUT)/release/tests/facade/facade_symbols.o: $(OUT)/facade/symbols.inc
-$(OUT)/release/tests/facade/facade_symbols.o: CPPFLAGS += -I $(OUT)/facade -DFACADE_DIR='"$(abspath $(FACADE_DIR))"'
+$(OUT)/release/tests/facade/facade_symbols.o: CPPFLAGS += -I $(OUT)/facade -DFACADE_DIR='"$(CURDIR)/$(FACADE_DIR)"'
 
 $(OUT)/tests/facade/facade_symbols: $(OUT)/release/tests/facade/facade_symbols.o $(FACADES)
 	@mkdir -p $(@D)
