@@ -14,6 +14,27 @@ say() { printf '%s: %s\n' "$PROGRAM" "$*" >&2; }
 # wrong.
 die() { local status=$1; shift; say "$*"; exit "$status"; }
 
+# refuse_to_write FILE: Ends the program because this user cannot write FILE. Says why, whose it is and what helps.
+refuse_to_write() {
+  local user there=$1 why owner remedy=''
+  user=$(id -un)
+  [ ! -d "$1" ] || set -- "$1/new"
+  why=$({ echo >>"$1"; } 2>&1) || true
+  while [ ! -e "$there" ]; do there=$(dirname "$there"); done
+  owner=$(stat -c %U "$there")
+  case $(stat -c %U "$ROOT"):$why in
+    *'No space left'* | *quota*) remedy=": make room there" ;;
+    "$user":*'Permission denied'*) remedy=": sudo chown -R $user $ROOT" ;;
+    *) remedy=": clone the repository where $user may write" ;;
+  esac
+  die 2 "$user cannot write $1 (${why##*: }): $there belongs to $owner$remedy"
+}
+
+# new_file FILE: Makes an empty FILE, also in the place of another user's, or ends the program.
+new_file() {
+  { mkdir -p "$(dirname "$1")" && { : >"$1" || { rm -f "$1" && : >"$1"; }; }; } 2>/dev/null || refuse_to_write "$1"
+}
+
 # parse_options SPECS ARGS...: SPECS are words. `--size=` sets the variable size to the option's value (`--size=bytes`
 # the variable bytes), `--conf+` appends the option and its value to the array conf, `--spark:add` calls add with the
 # value, and `--archive` sets archive to true. Dashes in a name become underscores. With the spec `...` words that are
@@ -98,17 +119,19 @@ name_maven_remedy() {
 }
 
 # run_logged NAME CMD...: Runs CMD with its output in target/logs/NAME.log; prints the log's errors on stderr if it
-# fails.
+# fails. Ends the program if the log cannot be written, or another user's file was in the way.
 run_logged() {
-  local name=$1 log=$ROOT/target/logs/$1.log
+  local name=$1 log=$ROOT/target/logs/$1.log status=0 foreign
   shift
-  mkdir -p "$ROOT/target/logs"
-  if ! (cd "$ROOT" && "$@") >"$log" 2>&1; then
-    { grep -E 'ERROR|error:|warning:|\*\*\*' "$log" || tail -n 20 "$log"; } | head -n 30 >&2
-    name_maven_remedy "$log"
-    say "$name failed; the whole log is $log"
-    return 1
-  fi
+  new_file "$log"
+  { (cd "$ROOT" && "$@") || status=$?; echo "$name: status $status"; } >"$log" 2>&1 || refuse_to_write "$log"
+  [ "$status" != 0 ] || return 0
+  { grep -E 'ERROR|error:|warning:|\*\*\*' "$log" || tail -n 20 "$log"; } | head -n 30 >&2
+  name_maven_remedy "$log"
+  say "$name failed; the whole log is $log"
+  foreign=$(find "$ROOT"/target/spark-home "$ROOT"/*/target ! -user "$(id -u)" ! -writable ! -type l -print -quit 2>/dev/null) || true
+  [ -z "$foreign" ] || refuse_to_write "$foreign"
+  return 1
 }
 
 # junit_sums REPORT...: Prints how many tests of the reports passed, failed and were skipped.
@@ -120,21 +143,26 @@ junit_sums() {
     END { print tests - bad - skipped, bad + 0, skipped + 0 }'
 }
 
-# alone CMD...: Runs CMD, a function of this shell, while no other program of bin/ builds or fetches here.
+# alone CMD...: Runs CMD, a function of this shell, while no other program of bin/ builds or fetches here. The lock is that of the
+# folder target, so every user can take it.
 alone() {
   local lock
-  mkdir -p "$ROOT/target"
-  exec {lock}>"$ROOT/target/lock"
-  flock -w 1800 "$lock" || die 1 "another program of bin/ has been building for half an hour: $ROOT/target/lock is locked"
+  mkdir -p "$ROOT/target" 2>/dev/null || refuse_to_write "$ROOT/target"
+  exec {lock}<"$ROOT/target"
+  flock -n "$lock" || say "waiting for another program of bin/ that builds in $ROOT"
+  flock -w 1800 "$lock" || die 1 "another program of bin/ has been building for half an hour: $ROOT/target is locked"
   "$@"
   set -- $?
   exec {lock}>&-
   return "$1"
 }
 
+# need_writable_checkout: Refuses another user's checkout, and a read-only one, before anything is tried in it.
+need_writable_checkout() { [ -w "$ROOT" ] || refuse_to_write "$ROOT"; }
+
 # build_jars MODULE: Builds the natives and the jars of a module and its dependencies, without tests and quality gates.
 build_jars() {
-  [ -w "$ROOT" ] || die 2 "$ROOT is not writable for $(id -un): clone the repository where you may write"
+  need_writable_checkout
   need_jdk_and_maven
   need_build_packages
   alone build "$1" package -Dmaven.test.skip=true
@@ -150,7 +178,7 @@ build() {
   if [ ! -f "$stamp" ] || { [ "$2" = package ] && [ ! -f "$(jar_of "$1")" ]; } || [ -n "$(newer_than "$stamp" "$2")" ]; then
     say "building $1 (the first time Maven fetches what Spark needs, some minutes)"
     run_logged "mvn-$1" mvn -B -ntp -Dlenient -pl "$1" -am "${@:2}" || exit 1
-    touch "$stamp"
+    new_file "$stamp"
   fi
 }
 
