@@ -35,6 +35,59 @@ new_file() {
   { mkdir -p "$(dirname "$1")" && { : >"$1" || { rm -f "$1" && : >"$1"; }; }; } 2>/dev/null || refuse_to_write "$1"
 }
 
+# What the program has made for itself, and the process group of run_job's command. Both end with the program.
+own=() job=''
+
+# make_own VARIABLE FOLDER: Makes a folder of this run's own in FOLDER, and sets the variable to it. It is removed when the
+# program ends, by a signal, too.
+make_own() {
+  local made
+  made=$(mktemp -d "$2/$PROGRAM.XXXXXX") || die 2 "$(id -un) cannot make a folder in $2"
+  printf -v "$1" %s "$made"
+  own+=("$made")
+  clean_up_at_end
+}
+
+clean_up_at_end() {
+  trap clean_up EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+}
+
+# shellcheck disable=SC2317 # called by the trap
+clean_up() {
+  end_job
+  rm -rf "${own[@]}"
+}
+
+# run_job CMD...: Runs CMD and returns its status. The end of the program, by a signal, too, ends all processes of CMD, before
+# the folders are removed that they use.
+run_job() {
+  local status=0
+  clean_up_at_end
+  set -m # makes a process group
+  "$@" </dev/null &
+  set +m
+  job=$!
+  wait "$job" || status=$?
+  end_job
+  return "$status"
+}
+
+# end_job: Ends run_job's command, and then the processes that it leaves, each after 20 s by force.
+end_job() {
+  local each signal deadline
+  [ -n "$job" ] || return 0
+  for each in "$job" "-$job"; do
+    signal=TERM deadline=$((SECONDS + 20))
+    while kill -s "$signal" -- "$each" 2>/dev/null; do
+      if [ "$SECONDS" -lt "$deadline" ]; then signal=0; else signal=KILL; fi
+      sleep 0.05
+    done
+  done
+  job=''
+}
+
 # parse_options SPECS ARGS...: SPECS are words. `--size=` sets the variable size to the option's value (`--size=bytes`
 # the variable bytes), `--conf+` appends the option and its value to the array conf, `--spark:add` calls add with the
 # value, and `--archive` sets archive to true. Dashes in a name become underscores. With the spec `...` words that are

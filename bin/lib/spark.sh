@@ -111,12 +111,13 @@ find_examples_jar() {
     die 1 "Maven could not get Hadoop's examples of $version, which $SPARK_HOME needs: unset SPARK_HOME, or see the log"
 }
 
-# terasort_conf DIR: Sets TERASORT_CONF to the settings that a sort in DIR needs.
+# terasort_conf DIR: Sets TERASORT_CONF to the settings of a sort, for which Hadoop has its temporary files in DIR. Hadoop does not
+# find them again in a folder with a space in its name.
 terasort_conf() {
   # shellcheck disable=SC2034
   TERASORT_CONF=(--conf spark.ui.enabled=false
-    --conf "spark.hadoop.hadoop.tmp.dir=$1/hadoop"
-    --conf "spark.hadoop.mapreduce.jobtracker.staging.root.dir=$1/hadoop/staging"
+    --conf "spark.hadoop.hadoop.tmp.dir=$1"
+    --conf "spark.hadoop.mapreduce.jobtracker.staging.root.dir=$1/staging"
     --conf 'spark.kryo.classesToRegister=[[B')
 }
 

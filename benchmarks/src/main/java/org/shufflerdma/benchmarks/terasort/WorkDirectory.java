@@ -9,10 +9,13 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * The directory a sort keeps its data in. It deletes only directories that a Hadoop job wrote, so a
- * mistyped --dir costs nobody their files.
+ * The directory a sort keeps its data in. It deletes only what sorts have made there, so that a
+ * mistyped --dir costs nobody their files: for each name that a sort has taken, {@link #MADE} has a
+ * folder.
  */
 final class WorkDirectory {
+  private static final String MADE = ".terasort";
+
   private final FileSystem fileSystem;
   private final Path root;
 
@@ -54,10 +57,20 @@ final class WorkDirectory {
     return sum;
   }
 
+  /**
+   * Deletes what an earlier sort has left under that name, and takes the name for what is made next.
+   *
+   * @throws IOException if the data there are not those of a sort
+   */
   void clear(String name) throws IOException {
     Path path = path(name);
+    Path made = new Path(path(MADE), name);
     if (!fileSystem.exists(path)) {
+      fileSystem.mkdirs(made);
       return;
+    }
+    if (!fileSystem.exists(made)) {
+      throw new IOException(path + " was not made by a sort: move it, or give another --dir");
     }
     for (FileStatus child : fileSystem.listStatus(path)) {
       String childName = child.getPath().getName();
