@@ -19,8 +19,12 @@ final class CancelledJobs extends Trial {
   private static final int ZOMBIES_GONE_MS = 10_000;
   private static final int POLL_MS = 1;
   private static final List<String> PATHS = List.of("file", "wire", "cma");
-  private static final List<Shape> SHAPES =
-      List.of(Shape.MANY_TINY_BLOCKS, Shape.LARGE_BLOCKS, Shape.SORTED);
+  private static final List<Shape> SHAPES = List.of(
+      Shape.MANY_TINY_BLOCKS,
+      Shape.LARGE_BLOCKS,
+      Shape.SORTED,
+      Shape.MANY_INPUTS,
+      Shape.SECOND_THREAD);
 
   private final long seed;
 

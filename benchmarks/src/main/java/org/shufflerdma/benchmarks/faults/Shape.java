@@ -4,12 +4,15 @@ package org.shufflerdma.benchmarks.faults;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import org.apache.spark.HashPartitioner;
+import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaPairRDD;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.TaskSchedulerImpl;
 import scala.Tuple2;
@@ -21,19 +24,31 @@ enum Shape {
   LARGE_BLOCKS(Way.PARTITION, 2_000, 4, 4, 4_000),
   MORE_PARTITIONS_THAN_ARE_MERGED(Way.PARTITION, 8_000, 4, 220, 20),
   SORTED(Way.SORT, 20_000, 6, 8, 60),
+  /** Large records among small ones. */
+  SORTED_UNEVEN(Way.SORT_UNEVEN, 8_000, 4, 6, 10),
   COMBINED(Way.COMBINE, 20_000, 6, 8, 40),
-  SHUFFLED_TWICE(Way.TWICE, 8_000, 4, 6, 100);
+  SHUFFLED_TWICE(Way.TWICE, 8_000, 4, 6, 100),
+  /** Each task has many inputs open, and takes a row of each in turn. */
+  MANY_INPUTS(Way.TOGETHER, 12_000, 4, 4, 60),
+  /** Another thread than the task's own reads. */
+  SECOND_THREAD(Way.OTHER_THREAD, 8_000, 4, 6, 100);
 
   private enum Way {
     PARTITION,
     SORT,
+    SORT_UNEVEN,
     COMBINE,
-    TWICE
+    TWICE,
+    TOGETHER,
+    OTHER_THREAD
   }
 
   static final List<Shape> ALL = List.of(values());
 
   private static final int KEYS = 1_009;
+  private static final int INPUTS = 12;
+  private static final int LARGE_ROW_BYTES = 6_000;
+  private static final int LARGE_ROW_EVERY = 17;
   private static final int TASKS_GONE_MS = 20_000;
   private static final int POLL_MS = 2;
 
@@ -74,7 +89,7 @@ enum Shape {
     }
 
     Digest read() {
-      boolean sorted = way == Way.SORT;
+      boolean sorted = way == Way.SORT || way == Way.SORT_UNEVEN;
       int partitions = reduces;
       return shuffled
           .mapPartitionsWithIndex((index, rows) -> digest(index, partitions, sorted, rows), true)
@@ -105,17 +120,59 @@ enum Shape {
   }
 
   private JavaPairRDD<Long, byte[]> shuffled(JavaSparkContext spark) {
-    int bytes = payloadBytes;
-    List<Integer> numbers = IntStream.range(0, rows).boxed().toList();
-    JavaPairRDD<Long, byte[]> pairs =
-        spark.parallelize(numbers, maps).mapToPair(i -> new Tuple2<>(key(i), payload(i, bytes)));
     HashPartitioner partitioner = new HashPartitioner(reduces);
     return switch (way) {
-      case PARTITION -> pairs.partitionBy(partitioner);
-      case SORT -> pairs.repartitionAndSortWithinPartitions(partitioner);
-      case COMBINE -> pairs.reduceByKey(partitioner, Shape::xor);
-      case TWICE -> pairs.repartition(maps + 1).partitionBy(partitioner);
+      case PARTITION -> pairs(spark, 0, 1).partitionBy(partitioner);
+      case SORT, SORT_UNEVEN -> pairs(spark, 0, 1).repartitionAndSortWithinPartitions(partitioner);
+      case COMBINE -> pairs(spark, 0, 1).reduceByKey(partitioner, Shape::xor);
+      case TWICE -> pairs(spark, 0, 1).repartition(maps + 1).partitionBy(partitioner);
+      case TOGETHER -> together(spark, partitioner);
+      case OTHER_THREAD ->
+        pairs(spark, 0, 1)
+            .partitionBy(partitioner)
+            .mapPartitionsToPair(rows -> new OtherThread<>(rows, TaskContext.get()), true);
     };
+  }
+
+  /** Every {@code inputs}-th row. */
+  private JavaPairRDD<Long, byte[]> pairs(JavaSparkContext spark, int input, int inputs) {
+    List<Integer> numbers =
+        IntStream.range(0, rows).filter(i -> i % inputs == input).boxed().toList();
+    return spark
+        .parallelize(numbers, maps)
+        .mapToPair(i -> new Tuple2<>(key(i), payload(i, bytesOf(i))));
+  }
+
+  private JavaPairRDD<Long, byte[]> together(JavaSparkContext spark, HashPartitioner partitioner) {
+    JavaRDD<Tuple2<Long, byte[]>> all = null;
+    for (int input = 0; input < INPUTS; input++) {
+      JavaRDD<Tuple2<Long, byte[]>> one =
+          pairs(spark, input, INPUTS).partitionBy(partitioner).map(row -> row);
+      all = all == null ? one : all.zipPartitions(one, Shape::inTurn);
+    }
+    return JavaPairRDD.fromJavaRDD(Objects.requireNonNull(all));
+  }
+
+  private static <T> Iterator<T> inTurn(Iterator<T> left, Iterator<T> right) {
+    return new Iterator<>() {
+      private boolean isRightsTurn;
+
+      @Override
+      public boolean hasNext() {
+        return left.hasNext() || right.hasNext();
+      }
+
+      @Override
+      public T next() {
+        isRightsTurn = !isRightsTurn && right.hasNext();
+        return isRightsTurn || !left.hasNext() ? right.next() : left.next();
+      }
+    };
+  }
+
+  private int bytesOf(int row) {
+    boolean isLarge = way == Way.SORT_UNEVEN && row % LARGE_ROW_EVERY == 0;
+    return isLarge ? LARGE_ROW_BYTES : payloadBytes;
   }
 
   private static Iterator<Digest> digest(
@@ -141,7 +198,7 @@ enum Shape {
     }
     Digest digest = Digest.NONE;
     for (int i = 0; i < rows; i++) {
-      byte[] payload = payload(i, payloadBytes);
+      byte[] payload = payload(i, bytesOf(i));
       if (way == Way.COMBINE) {
         int key = Math.toIntExact(key(i));
         combined.set(key, xor(combined.get(key), payload));
