@@ -120,16 +120,11 @@ static jint open_file(JNIEnv *env, jclass natives, jbyteArray java_path, jlongAr
 	return fd;
 }
 
-static jint close_file(JNIEnv *env, jclass natives, jint fd, jlong address, jlong size)
+static void close_file(JNIEnv *env, jclass natives, jint fd)
 {
-	int error = 0;
-
 	(void)env;
 	(void)natives;
-	if (size > 0 && munmap(to_pointer(address), (size_t)size) != 0)
-		error = errno;
 	close(fd);
-	return error;
 }
 
 /*
@@ -190,7 +185,7 @@ static jlong buffer_address(JNIEnv *env, jclass natives, jobject buffer)
 static const JNINativeMethod natives_methods[] = {
 	NATIVE("openFile", "([B[J)I", open_file),
 	NATIVE("openOwnedFile", "([B[B[BI)I", open_owned_file),
-	NATIVE("closeFile", "(IJJ)I", close_file),
+	NATIVE("closeFile", "(I)V", close_file),
 	NATIVE("mapMemory", "(JZ)J", map_memory),
 	NATIVE("mapHugePages", "(J)J", map_huge_pages),
 	NATIVE("unmapMemory", "(JJ)I", unmap_memory),

@@ -28,6 +28,13 @@ static jlong register_file(JNIEnv *env, jclass natives, jlong pd, jlong address,
 	return to_handle(mr);
 }
 
+static jboolean serves_files(JNIEnv *env, jclass natives)
+{
+	(void)env;
+	(void)natives;
+	return verbs.softverbs_reg_file_mr != NULL;
+}
+
 static jint memory_key(JNIEnv *env, jclass natives, jlong handle, jboolean remote)
 {
 	struct ibv_mr *mr = to_pointer(handle);
@@ -91,6 +98,7 @@ static jint disni_exp_prefetch_mr(JNIEnv *env, jobject self, jlong handle, jlong
 static const JNINativeMethod natives_methods[] = {
 	NATIVE("registerMemory", "(JJJI)J", register_memory),
 	NATIVE("registerFile", "(JJJIJI)J", register_file),
+	NATIVE("servesFiles", "()Z", serves_files),
 	NATIVE("memoryKey", "(JZ)I", memory_key),
 };
 

@@ -65,6 +65,8 @@ static int bind_system(struct verbs_table *table, char reason[PROVIDER_REASON_MA
 
 	IBVERBS_FUNCTIONS(BIND_IBVERBS)
 	RDMACM_FUNCTIONS(BIND_RDMACM)
+	/* The software device can stand in for the system's libraries, and still has to be told of files. */
+	assign(&table->softverbs_reg_file_mr, dlsym(ibverbs, "softverbs_reg_file_mr"));
 	return 0;
 }
 

@@ -80,7 +80,7 @@
 struct verbs_table {
 	IBVERBS_FUNCTIONS(VERBS_MEMBER)
 	RDMACM_FUNCTIONS(VERBS_MEMBER)
-	/* NULL with the system's libraries. */
+	/* NULL with the system's libraries, but for softverbs_reg_file_mr if they are the software device's. */
 	SOFTVERBS_FUNCTIONS(VERBS_MEMBER)
 };
 

@@ -13,10 +13,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { KEY_BUCKETS = 256, MAX_FILES = 1024, MAX_KEYS = 8192 };
+/* MAX_FILES: of one peer. FILES_SHARE: all peers together have this part of the descriptors of the process. */
+enum { KEY_BUCKETS = 256, MAX_FILES = 1024, MAX_KEYS = 8192, FILES_SHARE = 8 };
 
 struct peer_file {
 	struct peer_file *next; /* in the same bucket */
@@ -45,6 +47,7 @@ struct peer {
 struct peer_state {
 	pthread_mutex_t lock;
 	struct peer *peers;
+	atomic_ulong files; /* descriptors of files of all peers */
 };
 
 ENGINE_PART(peer, NULL);
@@ -118,6 +121,15 @@ struct peer *peer_hold(struct peer *peer)
 	return peer;
 }
 
+static void free_file(struct peer_file *file)
+{
+	if (file->fd >= 0) {
+		close(file->fd);
+		atomic_fetch_sub(&engine->peer->files, 1);
+	}
+	free(file);
+}
+
 static void drop_file(struct peer *peer, struct peer_file **link)
 {
 	struct peer_file *file = *link;
@@ -127,11 +139,8 @@ static void drop_file(struct peer *peer, struct peer_file **link)
 	file->dropped = true;
 	peer->key_count--;
 	peer->file_count -= file->fd >= 0;
-	if (file->holders)
-		return;
-	if (file->fd >= 0)
-		close(file->fd);
-	free(file);
+	if (!file->holders)
+		free_file(file);
 }
 
 void peer_release(struct peer *peer)
@@ -225,10 +234,8 @@ int peer_file_fd(const struct peer_file *file)
 
 void peer_file_release(struct peer_file *file)
 {
-	if (--file->holders == 0 && file->dropped) {
-		close(file->fd);
-		free(file);
-	}
+	if (--file->holders == 0 && file->dropped)
+		free_file(file);
 }
 
 /* Drops the one that has been unused for longest. Called with peer->lock held. */
@@ -262,6 +269,18 @@ static bool make_place(struct peer *peer, uint32_t rkey, uint64_t generation)
 	return known;
 }
 
+/* Returns false if the files of peers have their share of the process's descriptors already. */
+static bool take_descriptor(void)
+{
+	struct rlimit limit;
+	unsigned long held = atomic_fetch_add(&engine->peer->files, 1);
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || held < limit.rlim_cur / FILES_SHARE)
+		return true;
+	atomic_fetch_sub(&engine->peer->files, 1);
+	return false;
+}
+
 void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool right, int fd)
 {
 	struct peer_file **bucket = bucket_of(peer, rkey);
@@ -276,6 +295,10 @@ void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool r
 	}
 	if (fd >= 0 && peer->file_count >= MAX_FILES)
 		evict_oldest(peer, true);
+	if (fd >= 0 && !take_descriptor()) {
+		close(fd);
+		fd = -1; /* the peer's memory is read instead */
+	}
 	if (peer->key_count >= MAX_KEYS) /* most of them are without, for MAX_FILES is smaller */
 		evict_oldest(peer, false);
 	*file = (struct peer_file){

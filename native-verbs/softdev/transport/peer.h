@@ -44,7 +44,10 @@ void peer_unlock_files(struct peer *peer);
 enum peer_file_state peer_file_hold(struct peer *peer, uint32_t rkey, uint64_t generation, struct peer_file **file);
 void peer_file_release(struct peer_file *file);
 int peer_file_fd(const struct peer_file *file);
-/* Stores what the peer says about the key in this generation of its slot. Takes over fd; -1 = none. */
+/*
+ * Stores what the peer says about the key in this generation of its slot. Takes over fd; -1 = none, which is also what
+ * remains of it if the files of all peers have their share of the process's descriptors.
+ */
 void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool right, int fd);
 /* Drops the files of regions that have changed since the files came. */
 void peer_files_revoke(struct peer *peer);

@@ -20,7 +20,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Outputs of removed shuffles, in their grace. Spark has deleted their files, which keep their space
- * on the disk as long as they are mapped; while there are any, the disk is looked at, and when it
+ * on the disk as long as they are mapped or open; while there are any, the disk is looked at, and when it
  * runs low they end without grace. Any thread may call.
  */
 final class DeletedOutputs {

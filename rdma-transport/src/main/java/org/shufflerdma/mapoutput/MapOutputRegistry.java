@@ -18,13 +18,14 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.metrics.LatencyHistogram;
+import org.shufflerdma.verbs.ProcessLimits;
 import org.shufflerdma.verbs.ProtectionDomain;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The registered map outputs of one executor, within the budget of its arena. An output that finds no room is
- * not registered, and none has to leave for it. Outputs of a removed shuffle are withdrawn, and given
+ * The registered map outputs of one executor, within the budget of its arena and a share of the process's
+ * descriptors and mappings. An output that finds no room is not registered, and none has to leave for it. Outputs of a removed shuffle are withdrawn, and given
  * back after the grace time, in which READs under way may finish, but sooner if no task here uses the
  * shuffle. Any thread may call. The registry is closed before the arena.
  */
@@ -139,12 +140,22 @@ public final class MapOutputRegistry implements AutoCloseable {
       DescriptorSeal seal,
       long withdrawGraceMs,
       LongSupplier nanoClock) {
-    this(domain, arena, paging, seal, withdrawGraceMs, nanoClock, DiskSpace::isLow, CLOSE_MS);
+    this(
+        domain,
+        arena,
+        paging,
+        ProcessLimits.read(),
+        seal,
+        withdrawGraceMs,
+        nanoClock,
+        DiskSpace::isLow,
+        CLOSE_MS);
   }
 
   /**
    * Creates a registry without outputs.
    *
+   * @param limits of the process; outputs take a share
    * @param diskIsLow whether the disk of a directory runs low
    * @param closeMs how long the close waits for what is under way
    */
@@ -152,12 +163,13 @@ public final class MapOutputRegistry implements AutoCloseable {
       ProtectionDomain domain,
       RegisteredArena arena,
       OutputPaging paging,
+      ProcessLimits limits,
       DescriptorSeal seal,
       long withdrawGraceMs,
       LongSupplier nanoClock,
       Predicate<Path> diskIsLow,
       int closeMs) {
-    this.registrar = new OutputRegistrar(domain, arena, paging, seal, nanoClock);
+    this.registrar = new OutputRegistrar(domain, arena, paging, limits, seal, nanoClock);
     this.withdrawGraceMs = withdrawGraceMs;
     this.closeMs = closeMs;
     reaper = new ScheduledThreadPoolExecutor(1, task -> {
@@ -167,7 +179,9 @@ public final class MapOutputRegistry implements AutoCloseable {
     });
     reaper.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     reaper.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
-    deleted = new DeletedOutputs(diskIsLow, reaper, this::close, nanoClock);
+    boolean keepsFiles = domain.costOfFile(paging.access()).keepsFile();
+    deleted = new DeletedOutputs(
+        keepsFiles ? diskIsLow : directory -> false, reaper, this::close, nanoClock);
   }
 
   /** Begins a use of the shuffle, whose outputs keep their whole grace as long as there is one. */

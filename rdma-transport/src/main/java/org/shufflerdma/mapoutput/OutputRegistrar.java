@@ -7,14 +7,14 @@ import java.util.function.LongSupplier;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.memory.BudgetExhaustedException;
 import org.shufflerdma.memory.RegisteredArena;
-import org.shufflerdma.memory.RegistrationBudget;
+import org.shufflerdma.verbs.ProcessLimits;
 import org.shufflerdma.verbs.ProtectionDomain;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes one output after the other known to the device, and takes it back, within a budget. Any thread may
- * call; two calls never have the same output.
+ * Makes one output after the other known to the device, and takes it back, as far as there is room. Any
+ * thread may call; two calls never have the same output.
  */
 final class OutputRegistrar {
   private static final Logger LOG = LoggerFactory.getLogger(OutputRegistrar.class);
@@ -22,45 +22,43 @@ final class OutputRegistrar {
   private final ProtectionDomain domain;
   private final RegisteredArena arena;
   private final DescriptorSeal seal;
-  private final RegistrationBudget budget;
+  private final OutputRoom room;
   private final int access;
   private final RegistrationPause pause;
   private final AtomicLong generations = new AtomicLong();
   private final AtomicLong registeredBytes = new AtomicLong();
 
-  /** @param arena holds the descriptors */
+  /**
+   * @param arena holds the descriptors
+   * @param limits of the process
+   */
   OutputRegistrar(
       ProtectionDomain domain,
       RegisteredArena arena,
       OutputPaging paging,
+      ProcessLimits limits,
       DescriptorSeal seal,
       LongSupplier nanoClock) {
     this.domain = domain;
     this.arena = arena;
     this.seal = seal;
-    this.budget = paging.budgetBeside(arena.budget());
     this.access = paging.access();
+    this.room =
+        new OutputRoom(paging.budgetBeside(arena.budget()), limits, domain.costOfFile(access));
     this.pause = new RegistrationPause(nanoClock);
   }
 
   /** Refuses an output for which there is no room, and every output while registrations fail. */
   void admit(long lengthBytes) throws NotPublishedException {
     pause.refuseWhilePaused();
-    if (RegistrationBudget.pages(lengthBytes) > budget.limitBytes() - budget.usedBytes()) {
-      throw noRoom(lengthBytes);
-    }
-  }
-
-  private NotPublishedException noRoom(long lengthBytes) {
-    return new NotPublishedException(
-        UnpublishedReason.BUDGET, "there is no room for its " + lengthBytes + " bytes: " + budget);
+    room.require(lengthBytes);
   }
 
   /** Writes the descriptor of an output that nobody can read yet. */
   PublishedOutput announce(MapOutputFile output, long lengthBytes) throws NotPublishedException {
     try {
       return PublishedOutput.announce(
-          output, lengthBytes, generations.incrementAndGet() & 0xFFFF_FFFFL, arena, seal, budget);
+          output, lengthBytes, generations.incrementAndGet() & 0xFFFF_FFFFL, arena, seal, room);
     } catch (BudgetExhaustedException e) {
       throw new NotPublishedException(UnpublishedReason.BUDGET, String.valueOf(e.getMessage()), e);
     } catch (IOException e) {
@@ -72,11 +70,9 @@ final class OutputRegistrar {
     }
   }
 
-  /** Registers an output, for which it takes room in the budget. */
+  /** Registers an output, for which it takes room. */
   void register(PublishedOutput output) throws NotPublishedException {
-    if (!budget.tryTake(output.lengthBytes())) {
-      throw noRoom(output.lengthBytes());
-    }
+    room.take(output.lengthBytes());
     try {
       output.register(domain, access);
       pause.note(true);
@@ -93,7 +89,7 @@ final class OutputRegistrar {
   void release(PublishedOutput output) {
     try {
       if (output.release()) {
-        budget.giveBack(output.lengthBytes());
+        room.giveBack(output.lengthBytes());
         registeredBytes.addAndGet(-output.lengthBytes());
       }
     } catch (IOException e) {

@@ -9,12 +9,11 @@ import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredArena;
-import org.shufflerdma.memory.RegistrationBudget;
 import org.shufflerdma.verbs.MemoryRegion;
 import org.shufflerdma.verbs.ProtectionDomain;
 
 /**
- * One map output that peers know of: a descriptor, and the mapped file with its memory region. Made and
+ * One map output that peers know of: a descriptor, and the file with its memory region. Made and
  * ended by {@link MapOutputRegistry}:
  *
  * <pre>
@@ -23,7 +22,7 @@ import org.shufflerdma.verbs.ProtectionDomain;
  * </pre>
  *
  * Only in READABLE does the descriptor say where the data is; in LEAVING readers that know it from
- * before still find it. The budget holds the data's bytes from before READABLE to GONE. Any thread may
+ * before still find it. It has its room from before READABLE to GONE. Any thread may
  * call; nobody but its caller waits while the device registers or deregisters.
  */
 public final class PublishedOutput {
@@ -32,7 +31,7 @@ public final class PublishedOutput {
   private final Path path;
   private final ArenaSlice descriptor;
   private final DescriptorSeal seal;
-  private final RegistrationBudget budget;
+  private final OutputRoom room;
 
   // Guarded by this.
   private @Nullable MapOutputFile waiting;
@@ -45,13 +44,13 @@ public final class PublishedOutput {
       long generation,
       ArenaSlice descriptor,
       DescriptorSeal seal,
-      RegistrationBudget budget) {
+      OutputRoom room) {
     this.generation = generation;
     this.lengthBytes = lengthBytes;
     this.path = output.dataFile();
     this.descriptor = descriptor;
     this.seal = seal;
-    this.budget = budget;
+    this.room = room;
     this.waiting = output;
   }
 
@@ -62,17 +61,16 @@ public final class PublishedOutput {
       long generation,
       RegisteredArena arena,
       DescriptorSeal seal,
-      RegistrationBudget budget)
+      OutputRoom room)
       throws IOException {
     long descriptorBytes = MapOutputDescriptor.sizeBytes(output.partitionLengths().length);
     ArenaSlice descriptor = arena.allocate(Math.toIntExact(descriptorBytes));
     MapOutputDescriptor.withdraw(descriptor.buffer());
-    return new PublishedOutput(output, lengthBytes, generation, descriptor, seal, budget);
+    return new PublishedOutput(output, lengthBytes, generation, descriptor, seal, room);
   }
 
   /**
-   * ANNOUNCED to READABLE. The caller has taken the bytes from the budget; if this fails they are
-   * given back, and the output will never be readable. May take seconds, in which other threads can
+   * ANNOUNCED to READABLE. The caller has taken the room; if this fails it is given back, and the output will never be readable. May take seconds, in which other threads can
    * withdraw it.
    */
   void register(ProtectionDomain domain, int access) throws NotPublishedException {
@@ -112,7 +110,7 @@ public final class PublishedOutput {
       if (opened != null) {
         opened.close();
       }
-      budget.giveBack(lengthBytes);
+      room.giveBack(lengthBytes);
     } catch (IOException e) {
       failure.addSuppressed(e);
     }
@@ -175,8 +173,8 @@ public final class PublishedOutput {
   }
 
   /**
-   * LEAVING to GONE; true if there was something to give back, whose bytes the caller then gives back
-   * to the budget. What could not be deregistered stays mapped and counted: the device may still
+   * LEAVING to GONE; true if there was something to give back, whose room the caller then gives
+   * back. What could not be deregistered stays as it is and counted: the device may still
    * serve those addresses.
    */
   boolean release() throws IOException {

@@ -4,11 +4,15 @@ package org.shufflerdma.mapoutput;
 import java.io.IOException;
 import java.nio.file.Path;
 import org.shufflerdma.verbs.Access;
+import org.shufflerdma.verbs.FileRegionCost;
 import org.shufflerdma.verbs.MappedFile;
 import org.shufflerdma.verbs.MemoryRegion;
 import org.shufflerdma.verbs.ProtectionDomain;
 
-/** A whole file that peers can read: mapped, and registered. Both end with its one close. */
+/**
+ * A whole file that peers can read, as it is registered; it keeps neither a descriptor of its own nor a
+ * mapping that the device does not need. All ends with its one close.
+ */
 record RegisteredFile(MappedFile file, MemoryRegion region) implements AutoCloseable {
   /**
    * Takes as long as the kernel needs to bring and pin the file's pages, unless the device pages on demand.
@@ -25,16 +29,31 @@ record RegisteredFile(MappedFile file, MemoryRegion region) implements AutoClose
             UnpublishedReason.FILE_CHANGED,
             path + " has " + file.size() + " bytes, its partitions " + lengthBytes);
       }
-      return new RegisteredFile(file, domain.register(file, 0, lengthBytes, access));
+      RegisteredFile registered =
+          new RegisteredFile(file, domain.register(file, 0, lengthBytes, access));
+      registered.keepNoMoreThan(domain.costOfFile(access));
+      return registered;
     } catch (Throwable t) {
       file.close();
       throw t;
     }
   }
 
+  private void keepNoMoreThan(FileRegionCost cost) throws IOException {
+    try {
+      file.closeDescriptor();
+      if (cost.mappings() == 0) {
+        file.close();
+      }
+    } catch (Throwable t) {
+      region.close();
+      throw t;
+    }
+  }
+
   /**
-   * Deregisters the region and unmaps the file. If the region cannot be deregistered, the file
-   * stays mapped, because the device may still serve its addresses.
+   * Deregisters the region and unmaps the file. If the region cannot be deregistered, a file that is
+   * mapped stays so, because the device may still serve its addresses.
    */
   @Override
   public void close() throws IOException {

@@ -7,6 +7,8 @@ import java.util.Locale;
 public enum UnpublishedReason {
   /** Registering it would have exceeded the executor's limit. */
   BUDGET,
+  /** The registered outputs had their share of the process's descriptors and mappings already. */
+  DESCRIPTORS,
   /** Its shuffle was removed while the task ran. */
   REMOVED,
   /** Its file was not as long as its partitions. */
@@ -25,9 +27,14 @@ public enum UnpublishedReason {
   /** Whether the output itself is there, and only could not be registered or located. */
   public boolean isOfRegistration() {
     return switch (this) {
-      case BUDGET, REGISTRATION, CHECKSUMS, CARRIER -> true;
+      case BUDGET, DESCRIPTORS, REGISTRATION, CHECKSUMS, CARRIER -> true;
       case REMOVED, FILE_CHANGED, CLOSED, INTERNAL -> false;
     };
+  }
+
+  /** Whether the executor has as many registered outputs as it may have, as planned. */
+  public boolean isOfRoom() {
+    return this == BUDGET || this == DESCRIPTORS;
   }
 
   /** Returns the name for counters, for example {@code file-changed}. */

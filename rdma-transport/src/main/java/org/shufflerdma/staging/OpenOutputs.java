@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.staging;
 
-import com.sun.management.UnixOperatingSystemMXBean;
 import java.io.EOFException;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.LongBuffer;
 import java.nio.channels.FileChannel;
@@ -13,6 +11,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
+import org.shufflerdma.verbs.ProcessLimits;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -27,10 +26,11 @@ final class OpenOutputs implements AutoCloseable {
    * Readers go through the outputs of a shuffle in turn, so if fewer stay open than there are, none is open when
    * it is wanted again. Each has two descriptors, of which other servers of the process need some, too.
    */
-  private static final long SHARE_OF_DESCRIPTORS = 64;
+  private static final long SHARE_OF_MANY_DESCRIPTORS = 64;
 
-  private static final int LEAST_OPEN = 256;
-  private static final int MOST_OPEN = 4096;
+  private static final long SHARE_OF_FEW_DESCRIPTORS = 16;
+  private static final long MANY = 256;
+  private static final long MOST_OPEN = 4096;
 
   /** So many partitions' offsets of an output stay in memory. */
   private static final int WINDOW = 64;
@@ -129,7 +129,7 @@ final class OpenOutputs implements AutoCloseable {
   record Extent(long start, long lengthBytes) {}
 
   private final CommittedOutputs outputs;
-  private final int maxOpen = maxOpen();
+  private final int maxOpen = maxOpen(ProcessLimits.read().descriptors());
   private final Map<Key, Output> open = new LinkedHashMap<>(16, 0.75f, true); // guarded by this
   private final Set<Integer> removedShuffles = new HashSet<>(); // guarded by this
 
@@ -137,12 +137,11 @@ final class OpenOutputs implements AutoCloseable {
     this.outputs = outputs;
   }
 
-  private static int maxOpen() {
-    return ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean system
-        ? (int) Math.max(
-            LEAST_OPEN,
-            Math.min(MOST_OPEN, system.getMaxFileDescriptorCount() / SHARE_OF_DESCRIPTORS))
-        : LEAST_OPEN;
+  /** Returns how many outputs stay open in a process that may have so many descriptors. */
+  static int maxOpen(long descriptors) {
+    long few = Math.min(MANY, descriptors / SHARE_OF_FEW_DESCRIPTORS);
+    return Math.toIntExact(
+        Math.max(few, Math.min(MOST_OPEN, descriptors / SHARE_OF_MANY_DESCRIPTORS)));
   }
 
   /** The output, which the caller closes. Several may use the same one. */

@@ -2,26 +2,28 @@
 package org.shufflerdma.verbs;
 
 import java.nio.file.Path;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * A whole file, mapped to be registered with {@link Access#REMOTE_READ}. It is opened O_RDWR and
  * mapped MAP_SHARED, readable and writable, because that is what all kernels can register. Nobody
- * reads or writes through the mapping, so a truncated file cannot raise SIGBUS here. The file
- * descriptor stays open until close.
+ * reads or writes through the mapping, so a truncated file cannot raise SIGBUS here. What no region
+ * needs any more can be given back before close. Not thread-safe.
  */
 public final class MappedFile implements AutoCloseable {
+  private static final int NONE = -1;
+
   private final Path path;
-  private final int descriptor;
   private final long address;
   private final long size;
-  private final AtomicBoolean closed = new AtomicBoolean();
+  private int descriptor;
+  private boolean mapped;
 
   private MappedFile(Path path, int descriptor, long address, long size) {
     this.path = path;
     this.descriptor = descriptor;
     this.address = address;
     this.size = size;
+    this.mapped = size > 0;
   }
 
   /** Maps the file at its present length; an empty file has address 0. */
@@ -52,16 +54,26 @@ public final class MappedFile implements AutoCloseable {
   }
 
   int descriptor() {
-    if (closed.get()) {
-      throw new IllegalStateException(path + " is closed");
+    if (descriptor == NONE) {
+      throw new IllegalStateException("the descriptor of " + path + " is closed");
     }
     return descriptor;
   }
 
+  /** Closes the descriptor and keeps the mapping: nothing more of the file can be registered. */
+  public void closeDescriptor() {
+    if (descriptor != NONE) {
+      Natives.closeFile(descriptor);
+      descriptor = NONE;
+    }
+  }
+
   @Override
   public void close() throws VerbsException {
-    if (closed.compareAndSet(false, true)) {
-      NativeObject.check("munmap", Natives.closeFile(descriptor, address, size));
+    closeDescriptor();
+    if (mapped) {
+      mapped = false;
+      NativeObject.check("munmap", Natives.unmapMemory(address, size));
     }
   }
 }

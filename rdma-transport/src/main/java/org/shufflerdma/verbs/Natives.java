@@ -155,6 +155,9 @@ final class Natives {
       long pd, long address, long length, int fd, long fileOffset, int access)
       throws VerbsException;
 
+  /** Returns whether the device reads registered files instead of holding their pages. */
+  static native boolean servesFiles();
+
   static native int memoryKey(long mr, boolean remote);
 
   /** Fills {address, size} of the mapping and returns the file descriptor. */
@@ -164,7 +167,7 @@ final class Natives {
   static native int openOwnedFile(byte[] folder, byte[] subfolder, byte[] name, int uid)
       throws VerbsException;
 
-  static native int closeFile(int fd, long address, long size);
+  static native void closeFile(int fd);
 
   static native long mapMemory(long size, boolean hugePages) throws VerbsException;
 

@@ -41,8 +41,21 @@ public final class ProtectionDomain extends NativeObject {
   }
 
   /**
-   * Registers a range of a mapped file. The software device serves it from the file itself. The
-   * mapping and the file descriptor may be closed while the region lives; its bytes stay readable.
+   * Returns what a registered file keeps of this process's descriptors and mappings.
+   *
+   * @param access that of {@link #register(MappedFile, long, long, int)}
+   */
+  public FileRegionCost costOfFile(int access) {
+    if (Natives.servesFiles()) {
+      return FileRegionCost.SOFT;
+    }
+    return (access & Access.ON_DEMAND) == 0 ? FileRegionCost.PINNED : FileRegionCost.ON_DEMAND;
+  }
+
+  /**
+   * Registers a range of a mapped file. The descriptor of the file may be closed while the region lives, and
+   * so may the mapping unless {@link #costOfFile} counts it: the pages of a pinned region stay, whether or
+   * not they are mapped or have a name.
    *
    * @param access REMOTE_READ, also ON_DEMAND
    */

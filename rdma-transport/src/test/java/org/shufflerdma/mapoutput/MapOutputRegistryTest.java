@@ -3,6 +3,7 @@ package org.shufflerdma.mapoutput;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import java.io.IOException;
 import java.lang.reflect.Proxy;
@@ -19,6 +20,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -27,6 +29,8 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.verbs.FileRegionCost;
+import org.shufflerdma.verbs.ProcessLimits;
 import org.shufflerdma.verbs.TestDevice;
 
 class MapOutputRegistryTest {
@@ -197,14 +201,99 @@ class MapOutputRegistryTest {
     }
   }
 
+  private FileRegionCost costOfOutput() {
+    return transport.protectionDomain().costOfFile(OutputPaging.PINNED.access());
+  }
+
+  @Test
+  void aRegisteredOutputKeepsNoDescriptorAndNoMappingThatTheDeviceDoesNotNeed() throws Exception {
+    try (MapOutputRegistry registry = registry(NO_GRACE)) {
+      MapOutputFile output = output(1, 100);
+      PublishedOutput published = registry.publish(output);
+      assertThat(descriptorsOf(output.dataFile())).isEqualTo(costOfOutput().descriptors());
+      assertThat(mappingsOf(output.dataFile())).isEqualTo(costOfOutput().mappings());
+      registry.retract(SHUFFLE, published);
+      assertThat(descriptorsOf(output.dataFile())).isZero();
+      assertThat(mappingsOf(output.dataFile())).isZero();
+    }
+  }
+
+  private static long descriptorsOf(Path file) throws IOException {
+    try (Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
+      return descriptors.filter(descriptor -> refersTo(descriptor, file)).count();
+    }
+  }
+
+  private static boolean refersTo(Path descriptor, Path file) {
+    try {
+      return Files.readSymbolicLink(descriptor).equals(file.toRealPath());
+    } catch (IOException e) {
+      return false; // that of the listing itself
+    }
+  }
+
+  private static long mappingsOf(Path file) throws IOException {
+    try (Stream<String> mappings = Files.lines(Path.of("/proc/self/maps"))) {
+      String name = file.toRealPath().toString();
+      return mappings.filter(mapping -> mapping.endsWith(name)).count();
+    }
+  }
+
+  @Test
+  void outputsBeyondTheShareOfMappingsAreRefusedUntilOthersHaveLeft() throws Exception {
+    assertBound(new ProcessLimits(Long.MAX_VALUE, 8), costOfOutput().mappings());
+  }
+
+  @Test
+  void outputsBeyondTheShareOfDescriptorsAreRefusedUntilOthersHaveLeft() throws Exception {
+    assertBound(new ProcessLimits(OutputRoom.RESERVED_DESCRIPTORS + 8, Long.MAX_VALUE), costOfOutput().descriptors());
+  }
+
+  /** Of eight, two may be those of outputs. */
+  private void assertBound(ProcessLimits limits, int costOfOutput) throws Exception {
+    assumeThat(costOfOutput).as("this device keeps one for each output").isEqualTo(1);
+    try (MapOutputRegistry registry = new MapOutputRegistry(
+        transport.protectionDomain(),
+        arena,
+        OutputPaging.PINNED,
+        limits,
+        TestTransports.seal(),
+        NO_GRACE,
+        nowNs::get,
+        path -> false,
+        CLOSE_MS)) {
+      publish(registry, 1, 2);
+      assertRefused(registry, outputOf(2, 0, PAGE), UnpublishedReason.DESCRIPTORS);
+      try (MapOutputRegistry.Use use = registry.use(2)) {
+        assertRefused(
+            () -> {
+              use.admit(PAGE);
+              return use.publish(outputOf(2, 0, PAGE));
+            },
+            UnpublishedReason.DESCRIPTORS);
+      }
+      MapOutputFile gone = outputOf(2, 1, PAGE);
+      Files.delete(gone.dataFile());
+      registry.removeShuffle(1);
+      await("the first are given back", () -> regions() == 0);
+      for (int i = 0; i < 3; i++) { // what fails keeps no place
+        assertRefused(registry, gone, UnpublishedReason.REGISTRATION);
+      }
+      publish(registry, 2, 2);
+      assertThat(regions()).isEqualTo(2);
+    }
+  }
+
   @Test
   void deletedFilesAreCountedAndGivenUpAtOnceWhenTheirDiskRunsLow() throws Exception {
+    assumeThat(costOfOutput().keepsFile()).as("this device keeps deleted files").isTrue();
     AtomicBoolean low = new AtomicBoolean();
     Predicate<Path> diskIsLow = asked -> asked.equals(directory) && low.get();
     try (MapOutputRegistry registry = new MapOutputRegistry(
         transport.protectionDomain(),
         arena,
         OutputPaging.PINNED,
+        ProcessLimits.read(),
         TestTransports.seal(),
         ENDLESS_GRACE,
         nowNs::get,
@@ -264,6 +353,7 @@ class MapOutputRegistryTest {
         transport.protectionDomain(),
         arena,
         OutputPaging.PINNED,
+        ProcessLimits.read(),
         TestTransports.seal(),
         NO_GRACE,
         nowNs::get,

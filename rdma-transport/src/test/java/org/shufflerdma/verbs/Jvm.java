@@ -37,7 +37,7 @@ public final class Jvm implements AutoCloseable {
   }
 
   /** The same under a program that changes the new process, such as prlimit. */
-  static Jvm startUnder(
+  public static Jvm startUnder(
       List<String> wrapper, Map<String, String> environment, Class<?> main, String... arguments)
       throws IOException {
     return new Jvm(

@@ -7,7 +7,6 @@ import java.io.ObjectOutputStream;
 import java.io.UncheckedIOException;
 import java.security.SecureRandom;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
@@ -37,7 +36,7 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
     for (ReadCount count : ReadCount.ALL) {
       accumulators.put(count.publicName(), register(context, count.publicName()));
     }
-    for (String name : List.of(SharedCount.READS, SharedCount.CONNECTIONS)) {
+    for (String name : SharedCount.NAMES) {
       accumulators.put(name, register(context, name));
     }
     byte[] token = new byte[ApplicationGreeting.TOKEN_BYTES];
@@ -48,7 +47,12 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
         new GreetingEndpoint(env.rpcEnv(), new ApplicationGreeting(token, serialized).toWire());
     RpcEndpointRef ref = env.rpcEnv().setupEndpoint(ApplicationGreeting.ENDPOINT_NAME, greeting);
     context.addSparkListener(new StageWatch(
-        executors -> MemoryAdvice.of(env.conf(), settings.maxRegisteredBytes(), executors),
+        executors -> MemoryAdvice.of(
+            env.conf(),
+            settings.maxRegisteredBytes(),
+            executors,
+            sum(accumulators, SharedCount.REFUSED_BY_DESCRIPTORS)
+                > sum(accumulators, SharedCount.REFUSED_BY_BUDGET)),
         () -> context.statusTracker().getExecutorInfos().length - 1)); // without the driver
     return new DriverSide(env, ref, accumulators);
   }
@@ -80,8 +84,8 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
         totals.append(' ').append(name).append('=').append(accumulator.sum());
       }
     });
-    long hits = sum(Counter.RDMA_BLOCKS);
-    long misses = sum(Counter.MISSED_BLOCKS);
+    long hits = sum(accumulators, Counter.RDMA_BLOCKS.publicName());
+    long misses = sum(accumulators, Counter.MISSED_BLOCKS.publicName());
     if (hits + misses > 0) {
       totals.append(' ').append(ExecutorCounts.HIT_PERCENT).append('=');
       totals.append(ReadCounters.hitPercent(hits, misses));
@@ -89,7 +93,7 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
     LOG.info("Shuffle blocks read by all tasks:{}", totals.length() == 0 ? " none" : totals);
   }
 
-  private long sum(Counter counter) {
-    return Objects.requireNonNull(accumulators.get(counter.publicName())).sum();
+  private static long sum(Map<String, LongAccumulator> accumulators, String name) {
+    return Objects.requireNonNull(accumulators.get(name)).sum();
   }
 }

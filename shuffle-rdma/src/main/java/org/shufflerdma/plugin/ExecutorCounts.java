@@ -115,7 +115,7 @@ final class ExecutorCounts {
     return names;
   }
 
-  private static String nameOf(UnpublishedReason reason) {
+  static String nameOf(UnpublishedReason reason) {
     return "shuffle.rdma.outputs.unpublished." + reason.label();
   }
 

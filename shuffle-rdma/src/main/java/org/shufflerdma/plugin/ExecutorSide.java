@@ -68,8 +68,9 @@ final class ExecutorSide implements AutoCloseable {
             tasks);
     this.times = rdma == null ? null : new ExecutorTimes(rdma);
     this.counts = new ExecutorCounts(totals, rdma);
-    this.sharedCounts =
-        rdma == null ? List.of() : SharedCount.of(rdma.transport().stats());
+    this.sharedCounts = rdma == null
+        ? List.of()
+        : SharedCount.of(rdma.transport().stats(), rdma.publisher()::count);
   }
 
   /** Returns null if the driver does not answer, as nothing can be counted or authenticated then. */

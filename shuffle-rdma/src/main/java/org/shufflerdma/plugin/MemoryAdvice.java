@@ -11,14 +11,28 @@ import org.shufflerdma.device.ExecutorMemory;
  * @param registeredBytes what the user has set as the budget; null if it follows from other limits
  * @param overhead from which it then follows on YARN and Kubernetes; null elsewhere
  * @param executors that the application has
+ * @param lacksDescriptors whether more outputs were refused for want of descriptors and mappings than for want
+ *     of memory
  */
 record MemoryAdvice(
-    @Nullable Long registeredBytes, ExecutorMemory.@Nullable Overhead overhead, int executors) {
+    @Nullable Long registeredBytes,
+    ExecutorMemory.@Nullable Overhead overhead,
+    int executors,
+    boolean lacksDescriptors) {
   private static final String BUDGET = "spark.shuffle.rdma.maxRegisteredBytes";
   private static final long STEP = 64L << 20;
 
-  static MemoryAdvice of(SparkConf conf, @Nullable Long registeredBytes, int executors) {
-    return new MemoryAdvice(registeredBytes, SparkMemorySettings.overhead(conf), executors);
+  static MemoryAdvice of(
+      SparkConf conf, @Nullable Long registeredBytes, int executors, boolean lacksDescriptors) {
+    return new MemoryAdvice(
+        registeredBytes, SparkMemorySettings.overhead(conf), executors, lacksDescriptors);
+  }
+
+  /** Returns what the owners of outputs that are not registered had too little of, after "whose". */
+  String wanting() {
+    return lacksDescriptors
+        ? "share of open files or mappings was used up"
+        : "budget of registered bytes was full";
   }
 
   /**
@@ -26,6 +40,10 @@ record MemoryAdvice(
    * executors together.
    */
   String toRegister(long stagedBytes) {
+    if (lacksDescriptors) {
+      return "raise the limit of open files of the executors (ulimit -n, or LimitNOFILE= of the service that starts"
+          + " them), and vm.max_map_count of their hosts if that is the smaller number";
+    }
     // Of n executors, each reads 1/n of all bytes from itself. Of a larger budget, at least 5/8 are
     // for outputs.
     long each = stagedBytes / Math.max(1, executors - 1);

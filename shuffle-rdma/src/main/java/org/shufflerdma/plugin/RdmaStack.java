@@ -34,6 +34,7 @@ import org.shufflerdma.reader.LocationTable;
 import org.shufflerdma.reader.RdmaSource;
 import org.shufflerdma.staging.Staging;
 import org.shufflerdma.staging.StagingSettings;
+import org.shufflerdma.verbs.ProcessLimits;
 import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.writer.CommittedFiles;
 import org.shufflerdma.writer.CommittedOutputPublisher;
@@ -62,6 +63,10 @@ record RdmaStack(
     implements AutoCloseable {
   private static final int MIN_SECRET_BYTES = 16;
   private static final int MAX_SECRET_BYTES = 256;
+
+  /** Spark's executors have some 250 open, and RDMA wants room for connections and files of its own. */
+  private static final long LEAST_DESCRIPTORS = 512;
+
   private static final String DEVICE_PURPOSE = "software-device-v1";
 
   /** In a path that hosts which share a file system must not share. */
@@ -85,6 +90,7 @@ record RdmaStack(
       byte[] token,
       PhaseTimer timer)
       throws RdmaUnavailableException {
+    requireDescriptors(ProcessLimits.read().descriptors());
     try {
       InetAddress ownAddress =
           InetAddress.getByName(env.blockManager().blockManagerId().host());
@@ -166,6 +172,16 @@ record RdmaStack(
     } catch (Throwable t) {
       acquired.close();
       throw t;
+    }
+  }
+
+  /** Without RDMA an executor can do its work with few. */
+  static void requireDescriptors(long most) throws RdmaUnavailableException {
+    if (most < LEAST_DESCRIPTORS) {
+      throw new RdmaUnavailableException("this process may have " + most
+          + " files open, and RDMA needs " + LEAST_DESCRIPTORS
+          + ": raise the limit with `ulimit -n`, /etc/security/limits.d or LimitNOFILE= of the service that"
+          + " starts the executors");
     }
   }
 

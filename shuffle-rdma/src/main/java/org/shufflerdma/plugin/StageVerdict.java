@@ -46,9 +46,13 @@ final class StageVerdict {
     long staged =
         counts.applyAsLong(Counter.STAGED_BYTES) - counts.applyAsLong(Counter.NODE_SERVICE_BYTES);
     if (remote > 0 && percent(staged, remote) >= LEAST_STAGED_PERCENT) {
-      return "%d %% of the remote bytes (%s of %s) were staged by their owners, whose budget of registered bytes was full: %s"
+      return "%d %% of the remote bytes (%s of %s) were staged by their owners, whose %s: %s"
           .formatted(
-              percent(staged, remote), text(staged), text(remote), memory.toRegister(staged));
+              percent(staged, remote),
+              text(staged),
+              text(remote),
+              memory.wanting(),
+              memory.toRegister(staged));
     }
     return WaitVerdict.of(counts, runMicros, memory);
   }

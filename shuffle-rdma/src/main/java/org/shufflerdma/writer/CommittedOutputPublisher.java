@@ -169,7 +169,7 @@ public final class CommittedOutputPublisher {
   private void note(Task task, UnpublishedReason reason, @Nullable Throwable cause) {
     adder(reason).increment();
     long held = throttle.tryLog();
-    if (held >= 0 && stages && reason == UnpublishedReason.BUDGET) {
+    if (held >= 0 && stages && reason.isOfRoom()) {
       LOG.info(
           "Map output {} of shuffle {} is staged when it is read, as are {} others since the last such"
               + " message: {}",

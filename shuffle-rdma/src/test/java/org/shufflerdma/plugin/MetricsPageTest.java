@@ -22,7 +22,7 @@ import org.shufflerdma.metrics.TcpReason;
 /** Compares docs/metrics.md and docs/troubleshooting.md with the counters in the sources. */
 class MetricsPageTest {
   /** Counts of work that tasks share: the sums are right, a single task's share is not exact. */
-  private static final Set<String> SHARED = Set.of(SharedCount.READS, SharedCount.CONNECTIONS);
+  private static final Set<String> SHARED = Set.copyOf(SharedCount.NAMES);
 
   /** The name of each count as it is on the page, and who keeps it, in the order of the code. */
   private static List<List<String>> counts() {

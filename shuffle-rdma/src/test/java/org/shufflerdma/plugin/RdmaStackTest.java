@@ -20,4 +20,13 @@ class RdmaStackTest {
     assertThatCode(() -> RdmaStack.requireUsableSecret(16)).doesNotThrowAnyException();
     assertThatCode(() -> RdmaStack.requireUsableSecret(256)).doesNotThrowAnyException();
   }
+
+  @Test
+  void tooFewDescriptorsAreNamedWithARemedy() {
+    assertThatThrownBy(() -> RdmaStack.requireDescriptors(511))
+        .isInstanceOf(RdmaUnavailableException.class)
+        .hasMessageContaining("may have 511 files open, and RDMA needs 512")
+        .hasMessageContaining("ulimit -n");
+    assertThatCode(() -> RdmaStack.requireDescriptors(512)).doesNotThrowAnyException();
+  }
 }

@@ -66,6 +66,12 @@ object Jobs {
   /** How many there are, read anew from the shuffle. */
   def records(shuffle: RDD[(Int, Array[Byte])]): Long = shuffle.map(_._2.length).count()
 
+  /** A shuffle of so many map outputs, to be kept, and what it sums up. */
+  def ofManyMaps(context: SparkContext, maps: Int): (RDD[(Int, Long)], Seq[(Int, Long)]) = {
+    val sums = context.parallelize(0 until maps, maps).map(i => (i % 7, i.toLong)).reduceByKey(_ + _, 4)
+    (sums, sums.collect().sorted.toSeq)
+  }
+
   def groupByKey(context: SparkContext): Seq[(Int, Int)] = hashed(grouped(context))
 
   def grouped(context: SparkContext): RDD[(Int, Iterable[String])] = pairs(context).groupByKey(8)
