@@ -6,11 +6,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.LongBuffer;
 import java.nio.channels.FileChannel;
-import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Set;
 import org.shufflerdma.verbs.ProcessLimits;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -131,7 +129,6 @@ final class OpenOutputs implements AutoCloseable {
   private final CommittedOutputs outputs;
   private final int maxOpen = maxOpen(ProcessLimits.read().descriptors());
   private final Map<Key, Output> open = new LinkedHashMap<>(16, 0.75f, true); // guarded by this
-  private final Set<Integer> removedShuffles = new HashSet<>(); // guarded by this
 
   OpenOutputs(CommittedOutputs outputs) {
     this.outputs = outputs;
@@ -148,7 +145,6 @@ final class OpenOutputs implements AutoCloseable {
   Output use(int shuffleId, long mapId) throws IOException {
     Key key = new Key(shuffleId, mapId);
     synchronized (this) {
-      requireThere(shuffleId);
       Output known = open.get(key);
       if (known != null) {
         known.uses++;
@@ -158,9 +154,8 @@ final class OpenOutputs implements AutoCloseable {
     Output opened = open(key);
     synchronized (this) {
       Output known = open.get(key);
-      if (known != null || removedShuffles.contains(shuffleId)) {
+      if (known != null) {
         close(opened);
-        requireThere(shuffleId);
       }
       Output used = known == null ? opened : known;
       used.uses++;
@@ -169,13 +164,6 @@ final class OpenOutputs implements AutoCloseable {
         dropEldest();
       }
       return used;
-    }
-  }
-
-  /** Guarded by this. */
-  private void requireThere(int shuffleId) throws IOException {
-    if (removedShuffles.contains(shuffleId)) {
-      throw new IOException("shuffle " + shuffleId + " has been removed");
     }
   }
 
@@ -234,9 +222,11 @@ final class OpenOutputs implements AutoCloseable {
     });
   }
 
-  /** Closes the outputs of a shuffle, whose files are about to be deleted, and opens none of it again. */
+  /**
+   * Closes the outputs of a shuffle, whose files are about to be deleted. One that is opened before they are
+   * is closed when it is not used any more. The shuffle can be written anew, under the same number.
+   */
   synchronized void forgetShuffle(int shuffleId) {
-    removedShuffles.add(shuffleId);
     open.entrySet().removeIf(entry -> {
       boolean isOfShuffle = entry.getKey().shuffleId() == shuffleId;
       if (isOfShuffle) {

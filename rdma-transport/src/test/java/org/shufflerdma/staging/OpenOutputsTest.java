@@ -7,8 +7,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -54,6 +56,49 @@ class OpenOutputsTest {
           .isInstanceOf(IOException.class)
           .hasMessageContaining("bytes 3 to 900");
     }
+  }
+
+  @Test
+  void theOutputsOfARemovedShuffleAreClosedAndThoseThatAreWrittenAnewAreOpened()
+      throws IOException {
+    writeOutput(0, 7);
+    try (OpenOutputs outputs = open()) {
+      outputs.use(5, 1).close();
+      assertThat(isOpenHere()).isTrue();
+      outputs.forgetShuffle(5);
+      assertThat(isOpenHere()).isFalse();
+      Files.delete(directory.resolve("data"));
+      assertThatThrownBy(() -> outputs.use(5, 1)).isInstanceOf(NoSuchFileException.class);
+      writeOutput(0, 9);
+      try (OpenOutputs.Output output = outputs.use(5, 2)) {
+        assertThat(output.extentOf(range(0, 1))).isEqualTo(new OpenOutputs.Extent(0, 9));
+      }
+    }
+    assertThat(isOpenHere()).isFalse();
+  }
+
+  private boolean isOpenHere() throws IOException {
+    try (Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
+      Path data = directory.toRealPath().resolve("data");
+      return descriptors.anyMatch(descriptor -> refersTo(descriptor, data));
+    }
+  }
+
+  private static boolean refersTo(Path descriptor, Path file) {
+    try {
+      return Files.readSymbolicLink(descriptor).equals(file);
+    } catch (IOException e) {
+      return false; // that of the listing itself
+    }
+  }
+
+  @Test
+  void asManyStayOpenAsTheProcessCanSpare() {
+    assertThat(OpenOutputs.maxOpen(256)).isEqualTo(16);
+    assertThat(OpenOutputs.maxOpen(1024)).isEqualTo(64);
+    assertThat(OpenOutputs.maxOpen(4096)).isEqualTo(256);
+    assertThat(OpenOutputs.maxOpen(65_536)).isEqualTo(1024);
+    assertThat(OpenOutputs.maxOpen(Long.MAX_VALUE)).isEqualTo(4096);
   }
 
   private static StagedRange range(int start, int end) {
