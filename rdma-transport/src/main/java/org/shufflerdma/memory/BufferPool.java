@@ -43,6 +43,18 @@ public final class BufferPool implements AutoCloseable {
   /** By class index; the last one holds the slabs of a single buffer larger than any class. */
   private final List<Deque<Slab>> slabsByClass = new ArrayList<>();
 
+  /** Threads that want a buffer of one class at once, as tasks do that begin together. */
+  private static final class Herd {
+    /** Those that register a slab. */
+    private int opening;
+
+    /** Those that wait for such a slab. */
+    private int waiting;
+  }
+
+  /** By class index, as above. */
+  private final List<Herd> herdsByClass = new ArrayList<>();
+
   /** The kinds of pages (of the kernel's pool or not) that the log has mentioned. */
   private final Set<Boolean> loggedPages = new HashSet<>();
 
@@ -69,6 +81,7 @@ public final class BufferPool implements AutoCloseable {
     this.classes = new SizeClasses(settings.slabBytes());
     for (int i = 0; i <= classes.count(); i++) {
       slabsByClass.add(new ArrayDeque<>());
+      herdsByClass.add(new Herd());
     }
   }
 
@@ -146,6 +159,9 @@ public final class BufferPool implements AutoCloseable {
     while (true) {
       checkOpen();
       Slab slab = slabWithFree(lengthBytes);
+      if (slab == null && awaitSlab(lengthBytes)) {
+        continue;
+      }
       if (slab == null && reserve(slabBytesFor(lengthBytes))) {
         slab = openSlab(lengthBytes);
       }
@@ -197,8 +213,15 @@ public final class BufferPool implements AutoCloseable {
   }
 
   private Deque<Slab> slabsFor(long lengthBytes) {
-    return slabsByClass.get(
-        classes.isPooled(lengthBytes) ? classes.indexOf(lengthBytes) : classes.count());
+    return slabsByClass.get(classOf(lengthBytes));
+  }
+
+  private Herd herdFor(long lengthBytes) {
+    return herdsByClass.get(classOf(lengthBytes));
+  }
+
+  private int classOf(long lengthBytes) {
+    return classes.isPooled(lengthBytes) ? classes.indexOf(lengthBytes) : classes.count();
   }
 
   private long slabBytesFor(long lengthBytes) {
@@ -236,13 +259,38 @@ public final class BufferPool implements AutoCloseable {
     return idle;
   }
 
+  /**
+   * Waits for a slab of this class that another thread is registering, which takes no longer than to register
+   * one; false if there is none, or others take all of its buffers.
+   */
+  private boolean awaitSlab(long lengthBytes) {
+    Herd herd = herdFor(lengthBytes);
+    long buffers = slabBytesFor(lengthBytes) / classes.bufferBytes(lengthBytes);
+    long toSpare = herd.opening * (buffers - 1); // each slab has one for the thread that opens it
+    if (herd.waiting >= toSpare) {
+      return false;
+    }
+    herd.waiting++;
+    try {
+      do {
+        changed.awaitUninterruptibly();
+      } while (!closed && herd.opening > 0 && slabWithFree(lengthBytes) == null);
+    } finally {
+      herd.waiting--;
+    }
+    return true;
+  }
+
   private Slab openSlab(long lengthBytes) throws IOException {
     long slabBytes = slabBytesFor(lengthBytes);
+    Herd herd = herdFor(lengthBytes);
     Slab slab = null;
+    herd.opening++;
     try {
       slab =
           unlocked(() -> Slab.open(domain, slabBytes, classes.bufferBytes(lengthBytes), settings));
     } finally {
+      herd.opening--;
       if (slab == null) {
         registeredBytes -= slabBytes;
       }

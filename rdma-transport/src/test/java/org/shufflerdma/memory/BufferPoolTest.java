@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -71,6 +72,32 @@ class BufferPoolTest {
     assertThat(buffers.stream().map(RegisteredBuffer::address).distinct()).hasSize(buffers.size());
     buffers.forEach(RegisteredBuffer::release);
     assertThat(pool.usage().leasedBuffers()).isZero();
+  }
+
+  @Test
+  void threadsThatBeginTogetherShareASlab() throws Exception {
+    int threads = 16;
+    for (int round = 0; round < 10; round++) {
+      CyclicBarrier start = new CyclicBarrier(threads);
+      ExecutorService tasks = Executors.newFixedThreadPool(threads);
+      List<Future<RegisteredBuffer>> buffers = new ArrayList<>();
+      for (int i = 0; i < threads; i++) {
+        buffers.add(tasks.submit(() -> {
+          start.await();
+          return pool.acquire(SLAB / threads, Deadline.afterMs(10_000));
+        }));
+      }
+      for (Future<RegisteredBuffer> buffer : buffers) {
+        buffer.get(20, TimeUnit.SECONDS);
+      }
+      assertThat(pool.usage().registeredBytes()).isEqualTo(SLAB);
+      for (Future<RegisteredBuffer> buffer : buffers) {
+        buffer.get().release();
+      }
+      tasks.shutdown();
+      pool.trim(0);
+      assertThat(pool.usage().registeredBytes()).isZero();
+    }
   }
 
   @Test
