@@ -33,11 +33,12 @@ public final class MapOutputRegistry implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MapOutputRegistry.class);
 
   /**
-   * A removed shuffle that no task here uses is read nowhere, as a rule, and has one part in so many
-   * of the grace, for executors that hear of its removal later. Until then its deleted files keep
-   * their pages from the files that tasks write next, and those take pages that no cache holds.
+   * A removed shuffle that no task here uses is read nowhere, as a rule, and has so many percent of the
+   * grace: the half for which executors that hear of its removal later may rely on a descriptor, and a tenth
+   * for the READs that they posted at the end of it. Until then its deleted files keep their pages from the
+   * files that tasks write next, and those take pages that no cache holds.
    */
-  private static final int GRACE_OF_UNUSED = 10;
+  private static final int GRACE_PERCENT_OF_UNUSED = 60;
 
   private static final int CLOSE_MS = 10_000;
 
@@ -290,7 +291,8 @@ public final class MapOutputRegistry implements AutoCloseable {
         List<PublishedOutput> outputs = List.copyOf(shuffle.outputs);
         outputs.forEach(PublishedOutput::withdraw);
         deleted.add(outputs);
-        long graceMs = shuffle.users > 0 ? withdrawGraceMs : withdrawGraceMs / GRACE_OF_UNUSED;
+        long graceMs =
+            shuffle.users > 0 ? withdrawGraceMs : withdrawGraceMs * GRACE_PERCENT_OF_UNUSED / 100;
         var unused = reaper.schedule(() -> deleted.end(outputs), graceMs, TimeUnit.MILLISECONDS);
       }
     }

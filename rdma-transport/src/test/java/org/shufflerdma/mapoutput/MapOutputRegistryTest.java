@@ -139,7 +139,7 @@ class MapOutputRegistryTest {
 
   @Test
   void aRemovedShuffleIsGivenBackSoonerIfNoTaskUsesIt() throws Exception {
-    try (MapOutputRegistry registry = registry(10_000)) {
+    try (MapOutputRegistry registry = registry(8_000)) {
       registry.publish(outputOf(1, 1, 100));
       registry.publish(outputOf(2, 1, 50));
       MapOutputRegistry.Use reader = registry.use(2);
