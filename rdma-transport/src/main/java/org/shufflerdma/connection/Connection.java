@@ -131,7 +131,7 @@ public final class Connection {
   public long post(
       List<Read> reads, RegisteredBuffer sink, ReadCompletion completion, Deadline deadline)
       throws NoConnectionException, TimeoutException, InterruptedException {
-    return post(reads, sink, completion, true, deadline);
+    return post(reads, sink, completion, ReadsOf.FILES, deadline);
   }
 
   /**
@@ -141,14 +141,24 @@ public final class Connection {
   public void postControl(
       List<Read> reads, RegisteredBuffer sink, ReadCompletion completion, Deadline deadline)
       throws NoConnectionException, TimeoutException, InterruptedException {
-    post(reads, sink, completion, false, deadline);
+    post(reads, sink, completion, ReadsOf.RECORDS, deadline);
+  }
+
+  /**
+   * The same for READs of chunks in which the peer has staged data. Their success does not show that
+   * its files can be read, so it does not outweigh failed READs of these.
+   */
+  public long postStaged(
+      List<Read> reads, RegisteredBuffer sink, ReadCompletion completion, Deadline deadline)
+      throws NoConnectionException, TimeoutException, InterruptedException {
+    return post(reads, sink, completion, ReadsOf.STAGED, deadline);
   }
 
   private long post(
       List<Read> reads,
       RegisteredBuffer sink,
       ReadCompletion completion,
-      boolean carriesData,
+      ReadsOf readsOf,
       Deadline deadline)
       throws NoConnectionException, TimeoutException, InterruptedException {
     int size = reads.size();
@@ -157,7 +167,7 @@ public final class Connection {
     for (Read read : reads) {
       totalBytes += read.lengthBytes();
     }
-    PostedList list = new PostedList(this, sink, completion, size, totalBytes, carriesData);
+    PostedList list = new PostedList(this, sink, completion, size, totalBytes, readsOf);
     if (!postLock.tryLock()) {
       waitedNs += lockForPost(size, deadline);
     }
@@ -280,6 +290,7 @@ public final class Connection {
       PeerFailure failure = PeerFailure.of(status);
       if (failure == PeerFailure.READ_ERROR) {
         list.note(index, status, vendorError);
+        state.readFailed(list.readsOf);
       }
       if (status != WcStatus.WR_FLUSH_ERR) {
         stats.readErrors.increment();
@@ -299,9 +310,7 @@ public final class Connection {
       long readNs = succeededNs - list.postedNs;
       stats.readBytesCompleted.add(list.totalBytes);
       stats.readTimes(list.totalBytes).record(readNs);
-      if (list.carriesData) {
-        state.succeeded(readNs);
-      }
+      state.succeeded(list.readsOf, readNs);
     } else {
       list.failed(knownBreakage());
     }

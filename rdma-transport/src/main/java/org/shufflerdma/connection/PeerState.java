@@ -36,6 +36,9 @@ final class PeerState {
   private volatile @Nullable InetSocketAddress tcpAddress;
   private volatile int stagingPort;
 
+  /** The last READ of the peer's files failed; what it stages may come all the same. */
+  private volatile boolean filesFail;
+
   PeerState(PeerId peer, int channels, CircuitBreaker breaker) {
     this.peer = peer;
     this.further = new FurtherConnections(channels);
@@ -154,11 +157,26 @@ final class PeerState {
     return lastFailure;
   }
 
-  /** A list of READs of data has come through, which took so many nanoseconds. */
-  void succeeded(long ns) {
-    breaker.succeeded();
+  /** A list of READs has come through, which took so many nanoseconds. */
+  void succeeded(ReadsOf what, long ns) {
+    if (what == ReadsOf.RECORDS) {
+      return;
+    }
+    if (what == ReadsOf.FILES) {
+      filesFail = false;
+    }
+    if (!filesFail) {
+      breaker.succeeded();
+    }
     lists.increment();
     readNs.add(ns);
+  }
+
+  /** A READ has failed that is itself to blame. */
+  void readFailed(ReadsOf what) {
+    if (what == ReadsOf.FILES) {
+      filesFail = true;
+    }
   }
 
   /** How long READs of the peer's data took so far. */

@@ -15,7 +15,7 @@ final class PostedList {
   final ReadCompletion completion;
   final int size;
   final long totalBytes;
-  final boolean carriesData;
+  final ReadsOf readsOf;
 
   /** Its place in the order of the connection's posts, from 1; set once, by the post. */
   long number;
@@ -39,13 +39,13 @@ final class PostedList {
       ReadCompletion completion,
       int size,
       long totalBytes,
-      boolean carriesData) {
+      ReadsOf readsOf) {
     this.connection = connection;
     this.sink = sink;
     this.completion = completion;
     this.size = size;
     this.totalBytes = totalBytes;
-    this.carriesData = carriesData;
+    this.readsOf = readsOf;
   }
 
   /** Notes an errored READ of this list; only the first that was not flushed is to blame. */

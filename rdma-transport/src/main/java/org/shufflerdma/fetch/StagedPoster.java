@@ -399,7 +399,8 @@ final class StagedPoster {
       done += length;
     }
     try {
-      long waitedNs = slot.connection.post(reads, slot.buffer(), piece, context.descriptorLease());
+      long waitedNs =
+          slot.connection.postStaged(reads, slot.buffer(), piece, context.descriptorLease());
       times.add(TaskTime.SEND_QUEUE, waitedNs);
       piece.posted();
       expect(slot, piece, ranges);

@@ -40,7 +40,7 @@ class PendingReadsTest {
   }
 
   private PostedList list() {
-    return new PostedList(connection, sink, new AwaitedCompletion(), 1, 1, true);
+    return new PostedList(connection, sink, new AwaitedCompletion(), 1, 1, ReadsOf.FILES);
   }
 
   @Test
