@@ -163,6 +163,13 @@ static jlong map_memory(JNIEnv *env, jclass natives, jlong size, jboolean huge_p
 	return to_handle(address);
 }
 
+static jlong page_bytes(JNIEnv *env, jclass natives)
+{
+	(void)env;
+	(void)natives;
+	return sysconf(_SC_PAGESIZE);
+}
+
 static jint unmap_memory(JNIEnv *env, jclass natives, jlong address, jlong size)
 {
 	(void)env;
@@ -188,6 +195,7 @@ static const JNINativeMethod natives_methods[] = {
 	NATIVE("closeFile", "(I)V", close_file),
 	NATIVE("mapMemory", "(JZ)J", map_memory),
 	NATIVE("mapHugePages", "(J)J", map_huge_pages),
+	NATIVE("pageBytes", "()J", page_bytes),
 	NATIVE("unmapMemory", "(JJ)I", unmap_memory),
 	NATIVE("directBuffer", "(JI)Ljava/nio/ByteBuffer;", direct_buffer),
 	NATIVE("bufferAddress", "(Ljava/nio/ByteBuffer;)J", buffer_address),

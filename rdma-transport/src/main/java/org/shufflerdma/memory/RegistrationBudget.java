@@ -2,16 +2,17 @@
 package org.shufflerdma.memory;
 
 import java.util.concurrent.atomic.AtomicLong;
+import org.shufflerdma.verbs.NativeMemory;
 
 /**
  * The account of what one executor may keep registered. Counted are whole pages, as the kernel
  * pins them. Bytes are taken before anything is registered and given back when it no longer is.
- * Any thread may call.
+ * The native libraries are loaded before the first use. Any thread may call.
  *
  * @see RegisteredArena
  */
 public final class RegistrationBudget {
-  private static final long PAGE_BYTES = 4 << 10;
+  private static final long PAGE_BYTES = NativeMemory.pageBytes();
 
   private final long limitBytes;
   private final String reason;

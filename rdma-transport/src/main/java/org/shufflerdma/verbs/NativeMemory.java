@@ -46,6 +46,11 @@ public final class NativeMemory implements AutoCloseable {
         : new NativeMemory(reserved, bytes, true);
   }
 
+  /** Returns the bytes of a page, of which memory and mappings of files have whole ones. */
+  public static long pageBytes() {
+    return Natives.pageBytes();
+  }
+
   public long address() {
     return address;
   }

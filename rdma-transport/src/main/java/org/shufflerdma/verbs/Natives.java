@@ -174,6 +174,9 @@ final class Natives {
   /** Allocates memory in 2 MiB pages of the kernel's pool; returns 0 if the pool has none free. */
   static native long mapHugePages(long size);
 
+  /** Returns the bytes of a page, sysconf(_SC_PAGESIZE). */
+  static native long pageBytes();
+
   static native int unmapMemory(long address, long size);
 
   static native ByteBuffer directBuffer(long address, int length);
