@@ -7,13 +7,13 @@ import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.DeviceInfo;
 import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.NativeDirectory;
-import org.shufflerdma.verbs.PortInfo;
 import org.shufflerdma.verbs.PortState;
 import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.verbs.Verbs;
@@ -107,9 +107,7 @@ public record DeviceChoice(
     Verbs verbs = Verbs.openInstead(Provider.SYSTEM, nativeDir);
     DeviceInfo device = verbs.device(name);
     List<LocalAddress> addresses =
-        addressesBoundTo(name, LocalAddress.ofThisHost(ownAddress)).stream()
-            .filter(address -> mayBeOfPort(device, port, address.ip()))
-            .toList();
+        addressesOf(new BoundPort(name, port), device, LocalAddress.ofThisHost(ownAddress));
     if (addresses.isEmpty()) {
       throw new RdmaUnavailableException(
           "device " + hardwareName + " has no active port with an IP address");
@@ -117,37 +115,19 @@ public record DeviceChoice(
     return new Bound(verbs, name, LocalAddress.choose(addressKey, settings.address(), addresses));
   }
 
-  /**
-   * Where GIDs are IP addresses (RoCE) they tell the port; elsewhere (InfiniBand, iWARP) nothing
-   * does.
-   */
-  private static boolean mayBeOfPort(DeviceInfo device, int wanted, InetAddress address) {
-    boolean told = false;
-    for (PortInfo port : device.ports()) {
-      boolean named = port.gids().stream().anyMatch(gid -> gid.toInetAddress().equals(address));
-      told |= named;
-      if (named && port.state() == PortState.ACTIVE && isWanted(port, wanted)) {
-        return true;
-      }
-    }
-    return !told
-        && device.ports().stream()
-            .anyMatch(port -> port.state() == PortState.ACTIVE && isWanted(port, wanted));
-  }
+  /** A device, and its port; ANY_PORT where it does not matter. */
+  private record BoundPort(@Nullable String device, int port) {}
 
-  private static boolean isWanted(PortInfo port, int wanted) {
-    return wanted == ANY_PORT || wanted == port.port();
-  }
-
-  /**
-   * Returns the addresses that rdma_cm binds to the device; on InfiniBand GIDs are not addresses.
-   */
-  private static List<LocalAddress> addressesBoundTo(String device, List<LocalAddress> candidates)
-      throws VerbsException {
+  /** Returns the addresses that rdma_cm binds to the device and to the port, if that is active. */
+  private static List<LocalAddress> addressesOf(
+      BoundPort wanted, DeviceInfo device, List<LocalAddress> candidates) throws VerbsException {
     List<LocalAddress> addresses = new ArrayList<>();
     try (EventChannel channel = EventChannel.open()) {
       for (LocalAddress candidate : candidates) {
-        if (device.equals(deviceBoundTo(channel, candidate.ip()))) {
+        BoundPort bound = boundTo(channel, candidate.ip());
+        boolean isWanted = Objects.equals(wanted.device, bound.device)
+            && (wanted.port == ANY_PORT || wanted.port == bound.port);
+        if (isWanted && isActive(device, bound.port)) {
           addresses.add(candidate);
         }
       }
@@ -155,15 +135,20 @@ public record DeviceChoice(
     return addresses;
   }
 
-  private static @Nullable String deviceBoundTo(EventChannel channel, InetAddress address)
+  private static boolean isActive(DeviceInfo device, int number) {
+    return device.ports().stream()
+        .anyMatch(port -> port.port() == number && port.state() == PortState.ACTIVE);
+  }
+
+  private static BoundPort boundTo(EventChannel channel, InetAddress address)
       throws VerbsException {
     try (ConnectionId id = channel.createId()) {
       try {
         id.bind(new InetSocketAddress(address, 0));
       } catch (VerbsException e) {
-        return null; // an address of no RDMA device
+        return new BoundPort(null, ANY_PORT); // an address of no RDMA device
       }
-      return id.deviceName();
+      return new BoundPort(id.deviceName(), id.port());
     }
   }
 }

@@ -209,6 +209,17 @@ class DeviceChoiceTest {
   }
 
   @Test
+  @OnSoftDevice("it stands for the hardware")
+  void aNamedPortTakesTheAddressesThatAreBoundToIt() throws Exception {
+    assumeAnAddressOfADevice();
+    Map<String, String> facades = Map.of("LD_LIBRARY_PATH", FACADES.toString());
+    assertThat(choose("softv0:1", facades))
+        .isEqualTo("SYSTEM softv0 1 app.rdma.device=softv0:1 []");
+    assertThat(choose("softv0:2", facades))
+        .isEqualTo("NONE [device softv0:2 has no active port with an IP address]");
+  }
+
+  @Test
   void aNamedDeviceThatIsAbsentIsRefusedWithWhatThereIs() throws Exception {
     assertThat(choose("mlx5_0", Map.of()))
         .isEqualTo("NONE [device mlx5_0 is not present; this host has softv0."
