@@ -44,30 +44,38 @@ public final class NodeServices {
 
   /** The service of a host. Blocks its caller, unless it is known, until the deadline at most. */
   public PeerId find(String host, Deadline deadline) throws IOException {
-    synchronized (attempts.computeIfAbsent(host, key -> new Object())) { // one attempt at a time
-      PeerId known = found.get(host);
-      if (known != null) {
-        return known;
+    try {
+      synchronized (attempts.computeIfAbsent(host, key -> new Object())) { // one attempt at a time
+        return findAlone(host, deadline);
       }
-      leftAlone.values().removeIf(Deadline::expired);
-      if (leftAlone.containsKey(host)) {
-        throw new IOException("the node service of " + host + " was of no use a while ago");
-      }
-      try {
-        PeerId service = new PeerId(PeerId.NODE_SERVICE, ask(host, deadline.atMostMs(timeoutMs)));
-        found.put(host, service);
-        LOG.info("The node service of {} has map outputs at {}", host, service.endpoint());
-        return service;
-      } catch (IOException e) {
-        leftAlone.put(host, Deadline.afterMs(LEFT_ALONE_MS));
-        LOG.info(
-            "There is no node service for this application at {}:{}: {}. One to which no executor of it"
-                + " has registered, or with another secret, ends the connection",
-            host,
-            port,
-            e.getMessage());
-        throw e;
-      }
+    } finally {
+      attempts.remove(host); // whoever waits for it finds what it has led to
+    }
+  }
+
+  private PeerId findAlone(String host, Deadline deadline) throws IOException {
+    PeerId known = found.get(host);
+    if (known != null) {
+      return known;
+    }
+    leftAlone.values().removeIf(Deadline::expired);
+    if (leftAlone.containsKey(host)) {
+      throw new IOException("the node service of " + host + " was of no use a while ago");
+    }
+    try {
+      PeerId service = new PeerId(PeerId.NODE_SERVICE, ask(host, deadline.atMostMs(timeoutMs)));
+      found.put(host, service);
+      LOG.info("The node service of {} has map outputs at {}", host, service.endpoint());
+      return service;
+    } catch (IOException e) {
+      leftAlone.put(host, Deadline.afterMs(LEFT_ALONE_MS));
+      LOG.info(
+          "There is no node service for this application at {}:{}: {}. One to which no executor of it"
+              + " has registered, or with another secret, ends the connection",
+          host,
+          port,
+          e.getMessage());
+      throw e;
     }
   }
 

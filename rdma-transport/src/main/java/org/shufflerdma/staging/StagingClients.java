@@ -25,8 +25,8 @@ public final class StagingClients implements AutoCloseable {
   /** Until when peers are left alone that could not be connected to. */
   private final Map<PeerId, Deadline> refused = new ConcurrentHashMap<>();
 
-  /** What an attempt to connect to a peer holds. */
-  private final Map<PeerId, Object> attempts = new ConcurrentHashMap<>();
+  /** What an attempt to connect to a peer holds, as long as it lasts. */
+  final Map<PeerId, Object> attempts = new ConcurrentHashMap<>();
 
   private final LatencyHistogram replyTimes = new LatencyHistogram();
   private volatile boolean closed;
@@ -53,38 +53,46 @@ public final class StagingClients implements AutoCloseable {
    * @param port at which the peer stages
    */
   public void connect(PeerId peer, int port, Deadline deadline) throws IOException {
-    synchronized (attempts.computeIfAbsent(peer, key -> new Object())) { // one attempt at a time
-      if (clients.containsKey(peer)) {
-        return;
+    try {
+      synchronized (attempts.computeIfAbsent(peer, key -> new Object())) { // one attempt at a time
+        connectAlone(peer, port, deadline);
       }
-      refused.values().removeIf(Deadline::expired);
-      if (refused.containsKey(peer)) {
-        throw new IOException("the control port of " + peer + " was of no use a while ago");
-      }
-      if (closed || !loop.isAlive()) {
-        throw new IOException("no control connection is read any more");
-      }
-      StagingClient made;
-      try {
-        made = StagingClient.connect(
-            peer,
-            port,
-            StagingHandshake.proofFor(identity, peer.executorId()),
-            loop,
-            this::forget,
-            replyTimes,
-            deadline.atMostMs(connectTimeoutMs));
-      } catch (IOException e) {
-        leaveAlone(peer);
-        throw e;
-      }
-      if (clients.putIfAbsent(peer, made) != null) {
-        made.close(new IOException("there is another control connection"));
-      } else if (!made.isOpen()) {
-        forget(made);
-      } else if (closed) {
-        made.close(new IOException("this end stops"));
-      }
+    } finally {
+      attempts.remove(peer); // whoever waits for it finds what it has led to
+    }
+  }
+
+  private void connectAlone(PeerId peer, int port, Deadline deadline) throws IOException {
+    if (clients.containsKey(peer)) {
+      return;
+    }
+    refused.values().removeIf(Deadline::expired);
+    if (refused.containsKey(peer)) {
+      throw new IOException("the control port of " + peer + " was of no use a while ago");
+    }
+    if (closed || !loop.isAlive()) {
+      throw new IOException("no control connection is read any more");
+    }
+    StagingClient made;
+    try {
+      made = StagingClient.connect(
+          peer,
+          port,
+          StagingHandshake.proofFor(identity, peer.executorId()),
+          loop,
+          this::forget,
+          replyTimes,
+          deadline.atMostMs(connectTimeoutMs));
+    } catch (IOException e) {
+      leaveAlone(peer);
+      throw e;
+    }
+    if (clients.putIfAbsent(peer, made) != null) {
+      made.close(new IOException("there is another control connection"));
+    } else if (!made.isOpen()) {
+      forget(made);
+    } else if (closed) {
+      made.close(new IOException("this end stops"));
     }
   }
 
@@ -103,7 +111,6 @@ public final class StagingClients implements AutoCloseable {
       leaveAlone(client.peer());
     }
     clients.remove(client.peer(), client);
-    attempts.remove(client.peer());
   }
 
   @Override
