@@ -16,10 +16,9 @@ final class DescriptorCache {
    * A partition costs 12 bytes, so this is 12 MB, or a hundredth of a larger heap. A reduce task asks for
    * all maps of a shuffle one after the other: where they do not fit, most lookups fail.
    */
-  private static final long MAX_PARTITIONS =
-      Math.max(1 << 20, Runtime.getRuntime().maxMemory() / 1024);
+  static final long MAX_PARTITIONS = Math.max(1 << 20, Runtime.getRuntime().maxMemory() / 1024);
 
-  /** What a descriptor of its own costs, in partitions. */
+  /** What a descriptor of its own costs, in partitions, beside a place for each window, known or not. */
   private static final long PARTITIONS_PER_DESCRIPTOR = 16;
 
   private record Key(Nonce bootNonce, DescriptorRef descriptor) {
@@ -77,6 +76,8 @@ final class DescriptorCache {
   }
 
   private static long weight(KnownDescriptor known) {
-    return PARTITIONS_PER_DESCRIPTOR + (long) known.windows() * KnownDescriptor.WINDOW_PARTITIONS;
+    return PARTITIONS_PER_DESCRIPTOR
+        + known.places()
+        + (long) known.windows() * KnownDescriptor.WINDOW_PARTITIONS;
   }
 }

@@ -106,6 +106,11 @@ final class KnownDescriptor {
     return lease;
   }
 
+  /** How many windows there are, read or not. */
+  int places() {
+    return windows.length;
+  }
+
   /** How many windows have been read. */
   int windows() {
     int known = 0;
