@@ -2,6 +2,7 @@
 package org.shufflerdma.connection;
 
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
 import java.net.Socket;
@@ -47,10 +48,19 @@ final class TcpProbe {
     try (Socket socket = new Socket()) {
       socket.connect(target, TIMEOUT_MS);
       return true;
-    } catch (SocketTimeoutException | NoRouteToHostException e) {
-      return false;
     } catch (IOException e) {
-      return true;
+      return !isSilence(e);
     }
+  }
+
+  /**
+   * The kernel may give up before the time is over (net.ipv4.tcp_syn_retries). It says ENETUNREACH where this
+   * host has no route, which tells nothing about the peer.
+   */
+  static boolean isSilence(IOException failure) {
+    return failure instanceof SocketTimeoutException
+        || failure instanceof NoRouteToHostException
+        || (failure instanceof ConnectException
+            && String.valueOf(failure.getMessage()).contains("timed out"));
   }
 }

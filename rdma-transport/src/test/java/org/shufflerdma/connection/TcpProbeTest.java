@@ -3,9 +3,11 @@ package org.shufflerdma.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.SocketException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -42,6 +44,14 @@ class TcpProbeTest {
     try (SilentPort port = SilentPort.open()) {
       assertThat(TcpProbe.isAnswered(port.address())).isFalse();
     }
+  }
+
+  @Test
+  void aConnectThatTheKernelGivesUpIsSilenceAndARefusalIsNot() {
+    assertThat(TcpProbe.isSilence(new ConnectException("Connection timed out"))).isTrue();
+    assertThat(TcpProbe.isSilence(new ConnectException("Connection refused"))).isFalse();
+    assertThat(TcpProbe.isSilence(new SocketException("Network is unreachable")))
+        .isFalse();
   }
 
   @Test
