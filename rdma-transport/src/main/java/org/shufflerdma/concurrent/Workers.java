@@ -28,9 +28,7 @@ public final class Workers {
    * @throws OutOfMemoryError if the system does not provide the threads
    */
   public static ThreadPoolExecutor pool(String name, int threads) {
-    AtomicInteger sequence = new AtomicInteger();
-    ThreadFactory factory = body -> thread(name + "-" + sequence.getAndIncrement(), body);
-    ThreadPoolExecutor pool = new Pool(threads, factory);
+    ThreadPoolExecutor pool = poolOnDemand(name, threads);
     try {
       pool.prestartAllCoreThreads();
       return pool;
@@ -38,6 +36,15 @@ public final class Workers {
       pool.shutdownNow();
       throw t;
     }
+  }
+
+  /**
+   * Like {@link #pool}, but each of the first commands starts a thread. A system at its limit may refuse that,
+   * by an OutOfMemoryError that the caller of {@code execute} gets, who then runs the command himself.
+   */
+  public static ThreadPoolExecutor poolOnDemand(String name, int threads) {
+    AtomicInteger sequence = new AtomicInteger();
+    return new Pool(threads, body -> thread(name + "-" + sequence.getAndIncrement(), body));
   }
 
   private static final class Pool extends ThreadPoolExecutor {

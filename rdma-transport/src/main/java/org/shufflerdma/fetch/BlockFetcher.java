@@ -31,6 +31,7 @@ public final class BlockFetcher implements AutoCloseable {
   /** The number of peers that must block all of their workers before other peers have to wait. */
   private static final int LANES = 4;
 
+  /** They start with the first fetches: direct ones never need them. */
   private final ThreadPoolExecutor workers;
 
   /** Their own, so that tasks that connect do not wait for blocks that are written to a slow disk. */
@@ -56,8 +57,8 @@ public final class BlockFetcher implements AutoCloseable {
       @Nullable StagingClients staging,
       @Nullable NodeServices services,
       FetchSettings settings) {
-    this.workers = Workers.pool("rdma-fetch", settings.threads());
-    this.connectors = connectors(settings.threads(), workers);
+    this.workers = Workers.poolOnDemand("rdma-fetch", settings.threads());
+    this.connectors = Workers.pool("rdma-connect", settings.threads());
     this.context = new FetchContext(
         transport.connections(),
         new Channels(transport.connections().channels()),
@@ -79,15 +80,6 @@ public final class BlockFetcher implements AutoCloseable {
         settings.poolWaitMs(),
         settings.leaseMs());
     this.descriptors = new DescriptorReader(context);
-  }
-
-  private static ThreadPoolExecutor connectors(int threads, ThreadPoolExecutor workers) {
-    try {
-      return Workers.pool("rdma-connect", threads);
-    } catch (Throwable t) {
-      workers.shutdownNow();
-      throw t;
-    }
   }
 
   private static PerPeerExecutor<PeerId> lanes(ThreadPoolExecutor workers) {

@@ -96,6 +96,15 @@ class DirectFetchTest extends FetcherScene {
   }
 
   @Test
+  void itStartsNoWorker() throws Exception {
+    TestMapOutput output = publish(1, 100, 200);
+    read(List.of(output.block(0, 0, 1), output.block(1, 1, 2)));
+    assertThat(Thread.getAllStackTraces().keySet())
+        .extracting(Thread::getName)
+        .noneMatch(name -> name.startsWith("rdma-fetch-"));
+  }
+
+  @Test
   void blocksOfSeveralMapOutputsAndOfSeveralPartitionsComeWhole() throws Exception {
     TestMapOutput first = publish(1, 100, 20_000, 0, 3_000);
     TestMapOutput second = publish(2, 64, 3_000_000);
