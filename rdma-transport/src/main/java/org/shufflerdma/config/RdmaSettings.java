@@ -2,12 +2,12 @@
 package org.shufflerdma.config;
 
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The values of all settings, read and checked once. Every key under the prefix must be known: a
- * misspelt one is refused rather than ignored. docs/configuration.md says what each setting means.
+ * The values of all settings, read and checked once. docs/configuration.md says what each setting means.
  *
  * @param keyPrefix what all keys begin with
  * @param maxRegisteredBytes null derives it from the limits of the executor
@@ -48,7 +48,7 @@ public record RdmaSettings(
       Pattern.compile("[A-Za-z][A-Za-z0-9_.-]*(:[1-9][0-9]{0,2})?");
 
   /**
-   * Reads and checks the settings.
+   * Reads and checks the settings, and refuses unknown keys.
    *
    * @param conf keys without {@code keyPrefix} are ignored
    */
@@ -56,6 +56,24 @@ public record RdmaSettings(
     SettingReader reader = new SettingReader(conf, keyPrefix);
     RdmaSettings settings = read(reader);
     reader.refuseUnknown();
+    return settings;
+  }
+
+  /**
+   * Reads and checks the settings as one of many applications with shared defaults, some of which may be
+   * meant for another version: unknown keys are refused only if RDMA is required.
+   *
+   * @param conf keys without {@code keyPrefix} are ignored
+   * @param unknown is given a sentence on each unknown key
+   */
+  public static RdmaSettings from(
+      Map<String, String> conf, String keyPrefix, Consumer<String> unknown) {
+    SettingReader reader = new SettingReader(conf, keyPrefix);
+    RdmaSettings settings = read(reader);
+    if (settings.required()) {
+      reader.refuseUnknown();
+    }
+    reader.unknown().forEach(unknown);
     return settings;
   }
 

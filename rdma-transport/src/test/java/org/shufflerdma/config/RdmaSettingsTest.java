@@ -4,6 +4,8 @@ package org.shufflerdma.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -95,10 +97,33 @@ class RdmaSettingsTest {
     assertThat(settings.connection().ackTimeout()).isEqualTo(exponent);
   }
 
+  @ParameterizedTest
+  @CsvSource({
+    "poolByte,poolBytes",
+    "maxregisteredbytes,maxRegisteredBytes",
+    "connectTimeoutMs,connectTimeout",
+    "require,required"
+  })
+  void unknownKeyIsRefusedWithTheNearest(String name, String nearest) {
+    assertThatThrownBy(() -> from(Map.of(PREFIX + name, "1g")))
+        .isInstanceOf(InvalidSettingException.class)
+        .hasMessageContainingAll(PREFIX + name + " is unknown", PREFIX + nearest + ":", "remove");
+  }
+
   @Test
-  void unknownKeyIsRefusedWithTheNamesOfAllSettings() {
-    assertThatThrownBy(() -> from(Map.of(PREFIX + "poolByte", "1g")))
-        .hasMessageContainingAll(PREFIX + "poolByte.", PREFIX + "{", "poolBytes,");
+  void unknownKeysOfSharedDefaultsAreToldAndIgnoredUnlessRdmaIsRequired() {
+    Map<String, String> conf = new HashMap<>(Map.of(PREFIX + "b", "1", PREFIX + "a.of.later", "2"));
+    List<String> told = new ArrayList<>();
+    assertThat(RdmaSettings.from(conf, PREFIX, told::add)).isEqualTo(from(Map.of()));
+    assertThat(told).hasSize(2);
+    assertThat(told.get(0)).startsWith(PREFIX + "a.of.later is unknown and has no effect");
+    conf.put(PREFIX + "required", "true");
+    assertThatThrownBy(() -> RdmaSettings.from(conf, PREFIX, told::add))
+        .isInstanceOf(InvalidSettingException.class)
+        .hasMessageContaining(PREFIX + "a.of.later");
+    conf.put(PREFIX + "required", "no");
+    assertThatThrownBy(() -> RdmaSettings.from(conf, PREFIX, told::add))
+        .hasMessageContaining(PREFIX + "required=no");
   }
 
   @Test

@@ -27,24 +27,25 @@ final class ExecutorClassPath {
   private ExecutorClassPath() {}
 
   /**
-   * Checks the class paths. Call this on the driver.
-   *
-   * @throws IllegalStateException if executors cannot find the plugin
+   * Returns why executors cannot find the plugin, or null if they can or may; the log says so if it is
+   * not certain. Call this on the driver.
    */
-  static void check(String sparkVersion, SparkConf conf) {
+  static @Nullable String reasonAgainstRdma(String sparkVersion, SparkConf conf) {
+    if (!sparkVersion.startsWith("3.5.")) {
+      return null;
+    }
     @Nullable Path jar = jarOfTheDriverAlone(conf.get(DRIVER_EXTRA, ""));
-    if (!sparkVersion.startsWith("3.5.") || jar == null) {
-      return;
+    if (jar == null) {
+      return null;
     }
     Finding finding = judge(
         key -> conf.get(key, ""),
         jar,
         Objects.requireNonNullElse(System.getenv("SPARK_DIST_CLASSPATH"), ""));
-    switch (finding.verdict) {
-      case REFUSED -> throw new IllegalStateException(finding.text);
-      case DOUBTFUL -> LOG.warn("{}", finding.text);
-      case GOOD -> {}
+    if (finding.verdict == Verdict.DOUBTFUL) {
+      LOG.warn("{}", finding.text);
     }
+    return finding.verdict == Verdict.CANNOT ? finding.text : null;
   }
 
   /**
@@ -68,7 +69,7 @@ final class ExecutorClassPath {
   enum Verdict {
     GOOD,
     DOUBTFUL,
-    REFUSED
+    CANNOT
   }
 
   record Finding(Verdict verdict, String text) {}
@@ -105,9 +106,9 @@ final class ExecutorClassPath {
     }
     return sparkOfExecutorsIsKnown(master, settings, jar)
         ? new Finding(
-            Verdict.REFUSED,
-            "Executors would not find the shuffle manager and would be started again without end:"
-                + " %s is not set. %s".formatted(EXTRA, remedy))
+            Verdict.CANNOT,
+            "executors would not find the shuffle manager: %s is not set. %s"
+                .formatted(EXTRA, remedy))
         : new Finding(
             Verdict.DOUBTFUL,
             "Executors may not find the shuffle manager: %s is not set. %s"

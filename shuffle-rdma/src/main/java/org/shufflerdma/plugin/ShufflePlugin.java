@@ -36,6 +36,7 @@ public final class ShufflePlugin implements AutoCloseable {
   /** The prefix of the keys of all settings. */
   static final String PREFIX = "spark.shuffle.rdma.";
 
+  private static final String MANAGER = "spark.shuffle.manager";
   private static final String DRIVER_IDENTIFIER = "driver";
 
   /** Longer than the two minutes that Spark gives the driver to answer by default. */
@@ -57,29 +58,38 @@ public final class ShufflePlugin implements AutoCloseable {
     this.offReason = offReason;
   }
 
-  /** Checks versions and settings. Spark's environment may not exist yet. */
+  /**
+   * Checks versions and settings. Spark's environment may not exist yet.
+   *
+   * @param conf of the driver: names Spark's own manager for the executors afterwards if theirs could not, or
+   *     should not, be this one
+   * @throws IllegalArgumentException if a setting has a value that is not accepted, or if RDMA is required
+   *     and this process knows already that there can be none
+   */
   public static ShufflePlugin create(SparkConf conf, boolean isDriver) {
     try {
-      return checkAndCreate(conf, isDriver);
-    } catch (IllegalArgumentException | IllegalStateException e) {
+      return checkAndCreate(conf, isDriver, package$.MODULE$.SPARK_VERSION());
+    } catch (IllegalArgumentException e) {
       // Spark buries this under the stack traces of its reflection.
       LOG.error("{}", e.getMessage());
       throw e;
     }
   }
 
-  private static ShufflePlugin checkAndCreate(SparkConf conf, boolean isDriver) {
-    SupportedVersions.check(package$.MODULE$.SPARK_VERSION());
-    if (isDriver) {
-      ExecutorClassPath.check(package$.MODULE$.SPARK_VERSION(), conf);
-    }
+  static ShufflePlugin checkAndCreate(SparkConf conf, boolean isDriver, String sparkVersion) {
     Map<String, String> rdmaConf = new HashMap<>();
     for (Tuple2<String, String> entry : conf.getAllWithPrefix(PREFIX)) {
       rdmaConf.put(PREFIX + entry._1(), entry._2());
     }
     List<String> notes = SparkRdmaSettings.removeFrom(rdmaConf);
-    RdmaSettings settings = RdmaSettings.from(rdmaConf, PREFIX);
+    RdmaSettings settings = RdmaSettings.from(rdmaConf, PREFIX, notes::add);
     String offReason = SparkCompatibility.reasonAgainstRdma(conf, settings);
+    if (offReason == null && isDriver) {
+      offReason = reasonAgainstExecutors(conf, sparkVersion);
+      if (offReason != null) {
+        conf.set(MANAGER, "sort");
+      }
+    }
     if (offReason != null && settings.required()) {
       throw new InvalidSettingException(
           "spark.shuffle.rdma.required=true, but RDMA cannot be used: " + offReason);
@@ -95,6 +105,12 @@ public final class ShufflePlugin implements AutoCloseable {
     LOG.debug(
         "The RdmaShuffleManager of the {} has been created", isDriver ? "driver" : "executor");
     return new ShufflePlugin(settings, offReason);
+  }
+
+  /** Why executors are better off with Spark's own manager, which they then get; null if they are not. */
+  private static @Nullable String reasonAgainstExecutors(SparkConf conf, String sparkVersion) {
+    String reason = SupportedVersions.reasonAgainstRdma(sparkVersion);
+    return reason != null ? reason : ExecutorClassPath.reasonAgainstRdma(sparkVersion, conf);
   }
 
   /** Opens the driver's part. Called on the driver, before any task of the shuffle runs. */

@@ -21,6 +21,9 @@ final class SparkCompatibility {
     if (!settings.enabled()) {
       return "spark.shuffle.rdma.enabled=false";
     }
+    if (settings.required() && settings.device().equals("none")) {
+      return "spark.shuffle.rdma.device=none";
+    }
     if (conf.getBoolean("spark.shuffle.useOldFetchProtocol", false)) {
       return "spark.shuffle.useOldFetchProtocol=true lets a second attempt reuse the files of the"
           + " first; remove it to use RDMA";

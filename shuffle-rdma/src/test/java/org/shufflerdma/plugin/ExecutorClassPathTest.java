@@ -25,9 +25,9 @@ class ExecutorClassPathTest {
     "local-cluster[2;1;1024],",
     "spark://host:7077,",
   })
-  void executorsThatGetTheJarByJarsAloneAreRefused(String master, @Nullable String setting) {
+  void executorsThatGetTheJarByJarsAloneCannotHaveRdma(String master, @Nullable String setting) {
     Finding finding = judge(master, setting, "");
-    assertThat(finding.verdict()).isEqualTo(Verdict.REFUSED);
+    assertThat(finding.verdict()).isEqualTo(Verdict.CANNOT);
     assertThat(finding.text())
         .contains(EXTRA + " is not set", "Set " + EXTRA, JAR.toString(), "jars folder of Spark");
   }
@@ -36,7 +36,7 @@ class ExecutorClassPathTest {
   @CsvSource({"yarn,", "yarn, spark.executor.memory=2g"})
   void onYarnTheNameOfTheJarIsEnough(String master, @Nullable String setting) {
     Finding finding = judge(master, setting, "");
-    assertThat(finding.verdict()).isEqualTo(Verdict.REFUSED);
+    assertThat(finding.verdict()).isEqualTo(Verdict.CANNOT);
     assertThat(finding.text())
         .contains(EXTRA + " is not set", "Set " + EXTRA + "=shuffle-rdma-1.0.jar,")
         .doesNotContain(JAR.toString());
@@ -45,7 +45,7 @@ class ExecutorClassPathTest {
   @Test
   void sparksJarsOnEveryHostAreSearched(@TempDir Path spark) throws IOException {
     String setting = "spark.yarn.jars=local:" + spark + "/*";
-    assertThat(judge("yarn", setting, "").verdict()).isEqualTo(Verdict.REFUSED);
+    assertThat(judge("yarn", setting, "").verdict()).isEqualTo(Verdict.CANNOT);
     Files.createFile(spark.resolve(JAR.getFileName()));
     assertThat(judge("yarn", setting, "").verdict()).isEqualTo(Verdict.DOUBTFUL);
     assertThat(judge("yarn", "spark.yarn.jars=local:/nowhere/*", "").verdict())

@@ -2,7 +2,6 @@
 package org.shufflerdma.plugin;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import java.io.IOException;
 import java.util.Map;
@@ -64,16 +63,5 @@ class SparkCompatibilityTest {
   void authenticationAloneLetsRdmaOn() {
     assertThat(reason(new SparkConf(false).set("spark.authenticate", "true"), "false"))
         .isNull();
-  }
-
-  @Test
-  void whoRequiresRdmaIsToldWhatTurnsItOff() {
-    SparkConf conf = new SparkConf(false)
-        .set("spark.network.crypto.enabled", "true")
-        .set("spark.shuffle.rdma.required", "true");
-    assertThatIllegalArgumentException()
-        .isThrownBy(() -> ShufflePlugin.create(conf, true))
-        .withMessageContaining("spark.shuffle.rdma.required=true")
-        .withMessageContaining("spark.network.crypto.enabled=true");
   }
 }

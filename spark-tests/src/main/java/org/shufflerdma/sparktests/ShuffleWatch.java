@@ -48,6 +48,11 @@ final class ShuffleWatch extends SparkListener {
     return rdmaBytes > 0 && rdmaBytes == sparkRemoteBytes && tcpBytes == 0 && repeatedStages == 0;
   }
 
+  /** Whether no remote byte came by RDMA, and there were some, at the first attempt. */
+  synchronized boolean allWithoutRdma() {
+    return rdmaBytes == 0 && sparkRemoteBytes > 0 && repeatedStages == 0;
+  }
+
   @Override
   public synchronized String toString() {
     return "remote_bytes=%d rdma_bytes=%d tcp_bytes=%d repeated_stages=%d"

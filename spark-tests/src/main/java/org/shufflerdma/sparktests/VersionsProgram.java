@@ -12,7 +12,8 @@ import org.apache.spark.api.java.JavaSparkContext;
 /**
  * The program behind bin/versions: runs shuffles on the plugin and then, in an application of its
  * own in this process, on stock Spark. Status 0: one result everywhere, every remote byte came by
- * RDMA, and nothing of the shuffles stayed. With {@code --stock} it runs on stock Spark alone.
+ * RDMA, and nothing of the shuffles stayed. With {@code --no-rdma} no byte may come by RDMA instead. With {@code
+ * --stock} it runs on stock Spark alone.
  */
 public final class VersionsProgram {
   /** What Kryo can carry with the few classes that are registered. */
@@ -27,6 +28,8 @@ public final class VersionsProgram {
     VersionsProgram program = new VersionsProgram();
     if (List.of(arguments).contains("--stock")) {
       program.runOnStock();
+    } else if (List.of(arguments).contains("--no-rdma")) {
+      program.compareWithoutRdma();
     } else {
       program.compare();
     }
@@ -42,6 +45,17 @@ public final class VersionsProgram {
         (job, result) -> require(result.equals(stock.get(job)), job + " is not as on stock Spark"));
     kryo.forEach((job, result) ->
         require(result.equals(stock.get(job)), job + " with Kryo is not as on stock Spark"));
+  }
+
+  private void compareWithoutRdma() {
+    ShuffleWatch watch = new ShuffleWatch();
+    Map<ShuffleJob, List<String>> results;
+    try (JavaSparkContext spark = new JavaSparkContext(settings())) {
+      spark.sc().addSparkListener(watch);
+      results = run(EnumSet.allOf(ShuffleJob.class), spark);
+    }
+    require(watch.allWithoutRdma(), "not every remote byte came without RDMA: " + watch);
+    require(results.equals(runOnStock()), "a job is not as on stock Spark");
   }
 
   private Map<ShuffleJob, List<String>> runOnPlugin(
