@@ -17,25 +17,25 @@ import org.shufflerdma.location.MapOutputTrailer;
  * this plugin is ever serialized: the trailer travels wherever the status travels.
  *
  * <p>In a {@link CompressedMapStatus} of R partitions it is the sizes R..R+27: each holds 7 bits of
- * the trailer as the code {@code 100 + bits}, because Spark decompresses codes from 26 up to
- * distinct sizes. In a {@link HighlyCompressedMapStatus} it is 48 members of the bitmap of empty
- * blocks, far above any partition: {@code 0x7FFF0000 | (i << 4) | nibble i}, one bitmap container.
- * Spark itself never asks for a size beyond R-1.
+ * the trailer as the code {@code 100 + bits}. In a {@link HighlyCompressedMapStatus} it is 48 members of
+ * the bitmap of empty blocks, far above any partition: {@code 0x7FFF0000 | (i << 4) | nibble i}, one bitmap
+ * container. Spark itself never asks for a size beyond R-1.
  *
- * <p>The sizes and the bitmap are written, and the bitmap is read, by reflection on the status'
- * private field: {@link MapStatus#getSizeForBlock} does not show the bitmap where the average size of
- * the blocks is 0, which it is when every non-empty block is recorded as a large one. Anything that is
- * not a trailer is read as none.
+ * <p>The sizes and the bitmap are written and read by reflection on the status' private field. Anything that is
+ * not a trailer is read as none. The class cannot be initialized where a status does not have that field.
  */
 public final class MapStatusCarrier {
   private static final int BITS_PER_SIZE = 7;
   private static final int SIZES = (MapOutputTrailer.SIZE_BYTES * Byte.SIZE + 6) / BITS_PER_SIZE;
   private static final int FIRST_CODE = 100;
-  private static final double LOG_BASE = 1.1; // of MapStatus.compressSize
-  private static final long[] SIZE_OF_BITS = sizeOfBits();
 
   private static final int FIRST_MEMBER = 0x7FFF0000;
   private static final int NIBBLES = MapOutputTrailer.SIZE_BYTES * 2;
+
+  private static final Field COMPRESSED_SIZES =
+      onlyFieldOfType(CompressedMapStatus.class, byte[].class);
+  private static final Field EMPTY_BLOCKS =
+      onlyFieldOfType(HighlyCompressedMapStatus.class, RoaringBitmap.class);
 
   private MapStatusCarrier() {}
 
@@ -43,11 +43,8 @@ public final class MapStatusCarrier {
    * Writes the trailer into {@code status}.
    *
    * @return false if this class or form of status cannot carry one; it is unchanged then
-   * @throws ReflectiveOperationException if the status' class does not have the one field for it; the
-   *     status is unchanged then
    */
-  public static boolean write(MapStatus status, int partitions, MapOutputTrailer trailer)
-      throws ReflectiveOperationException {
+  public static boolean write(MapStatus status, int partitions, MapOutputTrailer trailer) {
     if (status instanceof CompressedMapStatus) {
       return appendSizes(status, partitions, trailer.encode());
     }
@@ -70,10 +67,8 @@ public final class MapStatusCarrier {
     return complete ? MapOutputTrailer.decode(trailer) : Optional.empty();
   }
 
-  private static boolean appendSizes(MapStatus status, int partitions, byte[] trailer)
-      throws ReflectiveOperationException {
-    Field field = onlyFieldOfType(CompressedMapStatus.class, byte[].class);
-    byte[] sizes = (byte[]) field.get(status);
+  private static boolean appendSizes(MapStatus status, int partitions, byte[] trailer) {
+    byte[] sizes = (byte[]) valueOf(COMPRESSED_SIZES, status);
     if (sizes.length != partitions) {
       return false;
     }
@@ -81,28 +76,31 @@ public final class MapStatusCarrier {
     for (int i = 0; i < SIZES; i++) {
       extended[partitions + i] = (byte) (FIRST_CODE + bitsAt(trailer, i * BITS_PER_SIZE));
     }
-    field.set(status, extended);
+    try {
+      COMPRESSED_SIZES.set(status, extended);
+    } catch (IllegalAccessException e) {
+      throw new IllegalStateException(e); // it is accessible
+    }
     return true;
   }
 
   private static boolean readSizes(MapStatus status, int partitions, byte[] trailer) {
-    try {
-      for (int i = 0; i < SIZES; i++) {
-        int bits = Arrays.binarySearch(SIZE_OF_BITS, status.getSizeForBlock(partitions + i));
-        if (bits < 0) {
-          return false;
-        }
-        setBitsAt(trailer, i * BITS_PER_SIZE, bits);
-      }
-      return true;
-    } catch (ArrayIndexOutOfBoundsException e) {
-      return false; // the status ends with its last partition, so it carries no trailer
+    byte[] sizes = (byte[]) valueOf(COMPRESSED_SIZES, status);
+    if (sizes.length != partitions + SIZES) {
+      return false;
     }
+    for (int i = 0; i < SIZES; i++) {
+      int bits = Byte.toUnsignedInt(sizes[partitions + i]) - FIRST_CODE;
+      if (bits < 0 || bits >= 1 << BITS_PER_SIZE) {
+        return false;
+      }
+      setBitsAt(trailer, i * BITS_PER_SIZE, bits);
+    }
+    return true;
   }
 
-  private static boolean addMembers(MapStatus status, byte[] trailer)
-      throws ReflectiveOperationException {
-    RoaringBitmap emptyBlocks = emptyBlocksOf(status);
+  private static boolean addMembers(MapStatus status, byte[] trailer) {
+    RoaringBitmap emptyBlocks = (RoaringBitmap) valueOf(EMPTY_BLOCKS, status);
     for (int i = 0; i < NIBBLES; i++) {
       int nibble = (trailer[i >> 1] >> ((i & 1) * 4)) & 0xF;
       emptyBlocks.add(FIRST_MEMBER | (i << 4) | nibble);
@@ -111,12 +109,7 @@ public final class MapStatusCarrier {
   }
 
   private static boolean readMembers(MapStatus status, byte[] trailer) {
-    RoaringBitmap emptyBlocks;
-    try {
-      emptyBlocks = emptyBlocksOf(status);
-    } catch (ReflectiveOperationException e) {
-      return false; // the writer, which runs the same Spark, could not write a trailer either
-    }
+    RoaringBitmap emptyBlocks = (RoaringBitmap) valueOf(EMPTY_BLOCKS, status);
     for (int i = 0; i < NIBBLES; i++) {
       int first = FIRST_MEMBER | (i << 4);
       long nibble = emptyBlocks.nextValue(first) - first;
@@ -128,16 +121,21 @@ public final class MapStatusCarrier {
     return true;
   }
 
-  private static RoaringBitmap emptyBlocksOf(MapStatus status) throws ReflectiveOperationException {
-    return (RoaringBitmap)
-        onlyFieldOfType(HighlyCompressedMapStatus.class, RoaringBitmap.class).get(status);
+  private static Object valueOf(Field field, MapStatus status) {
+    try {
+      return field.get(status);
+    } catch (IllegalAccessException e) {
+      throw new IllegalStateException(e); // it is accessible
+    }
   }
 
   /**
    * The field is found by its type, as Scala versions give it different names. A class with two
    * fields of the type is refused: writing to the wrong one could change what Spark reads.
+   *
+   * @throws NoSuchFieldError if the class does not have exactly one
    */
-  static Field onlyFieldOfType(Class<?> owner, Class<?> type) throws NoSuchFieldException {
+  static Field onlyFieldOfType(Class<?> owner, Class<?> type) {
     List<Field> fields = new ArrayList<>();
     for (Field field : owner.getDeclaredFields()) {
       if (field.getType() == type) {
@@ -145,7 +143,7 @@ public final class MapStatusCarrier {
       }
     }
     if (fields.size() != 1) {
-      throw new NoSuchFieldException(
+      throw new NoSuchFieldError(
           owner.getName() + " has " + fields.size() + " fields of " + type.getName());
     }
     fields.get(0).setAccessible(true);
@@ -165,13 +163,5 @@ public final class MapStatusCarrier {
     if ((bit >> 3) + 1 < bytes.length) {
       bytes[(bit >> 3) + 1] |= (byte) (shifted >> Byte.SIZE);
     }
-  }
-
-  private static long[] sizeOfBits() {
-    long[] sizes = new long[1 << BITS_PER_SIZE];
-    for (int bits = 0; bits < sizes.length; bits++) {
-      sizes[bits] = (long) Math.pow(LOG_BASE, FIRST_CODE + bits);
-    }
-    return sizes;
   }
 }

@@ -80,11 +80,13 @@ final class ExecutorSide implements AutoCloseable {
     TaskAccumulators accumulators = null;
     try {
       PhaseTimer timer = new PhaseTimer();
+      SparkMembers.requireAll();
+      timer.ended("members");
       ApplicationGreeting greeting = greet(env);
       timer.ended("driver");
       accumulators = new TaskAccumulators(greeting.accumulators());
       rdma = RdmaStack.open(env, settings, resolver, greeting.token(), timer);
-    } catch (Exception e) { // Scala throws checked exceptions without saying so
+    } catch (Exception | LinkageError e) { // Scala throws checked exceptions without saying so
       if (settings.required()) {
         throw new IllegalStateException(
             "RDMA cannot be used and spark.shuffle.rdma.required=true: " + e.getMessage(), e);

@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.device.RdmaUnavailableException;
 import org.shufflerdma.reader.ReadRange;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -48,6 +49,7 @@ public final class ShufflePlugin implements AutoCloseable {
   private final Object lock = new Object();
   // Guarded by lock.
   private @Nullable DriverSide driver;
+  private boolean driverTried;
   private boolean executorTried;
   private boolean closed;
 
@@ -119,9 +121,28 @@ public final class ShufflePlugin implements AutoCloseable {
       return;
     }
     synchronized (lock) {
-      if (driver == null && !closed && !context.isLocal()) {
-        driver = DriverSide.open(context, SparkEnv.get(), settings);
+      if (!driverTried && !closed && !context.isLocal()) {
+        driver = openDriver(context); // throws, for every shuffle, where RDMA is required
+        driverTried = true;
       }
+    }
+  }
+
+  private @Nullable DriverSide openDriver(SparkContext context) {
+    try {
+      SparkMembers.requireAll();
+      return DriverSide.open(context, SparkEnv.get(), settings);
+    } catch (RdmaUnavailableException e) {
+      failIfRequired(e);
+      LOG.warn("Shuffle blocks go by TCP: {}", e.getMessage());
+      return null;
+    }
+  }
+
+  private void failIfRequired(Exception cause) {
+    if (settings.required()) {
+      throw new IllegalStateException(
+          "RDMA cannot be used and spark.shuffle.rdma.required=true: " + cause.getMessage(), cause);
     }
   }
 

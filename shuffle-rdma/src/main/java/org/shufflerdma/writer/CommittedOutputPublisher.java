@@ -104,8 +104,6 @@ public final class CommittedOutputPublisher {
       stage(task, status, e.reason(), e);
     } catch (IOException e) {
       stage(task, status, UnpublishedReason.CHECKSUMS, e);
-    } catch (ReflectiveOperationException e) {
-      stage(task, status, UnpublishedReason.CARRIER, e);
     } catch (RuntimeException | LinkageError e) {
       stage(task, status, UnpublishedReason.INTERNAL, e);
     }
@@ -123,7 +121,7 @@ public final class CommittedOutputPublisher {
   /** False if the status cannot carry the location. */
   private boolean publishOutput(
       MapOutputRegistry.Use use, Task task, MapStatus status, long[] partitionLengths)
-      throws IOException, NotPublishedException, ReflectiveOperationException {
+      throws IOException, NotPublishedException {
     File dataFile = resolver.getDataFile(task.shuffleId(), task.mapId());
     PublishedOutput output = use.publish(new MapOutputFile(
         task.shuffleId(),

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.apache.spark.shuffle.rdma
+
+import java.nio.file.{Files, Path, Paths}
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
+import org.apache.xbean.asm9.{ClassReader, ClassWriter}
+import org.apache.xbean.asm9.commons.{ClassRemapper, Remapper}
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Executors whose Spark lacks a private member, as a vendor's may: it has another name there. */
+final class DoctoredSparkSuite extends AnyFunSuite {
+  private val owner = "org/apache/spark/MapOutputTrackerWorker"
+  private val member = "mapStatuses"
+
+  test("a Spark that lacks a private member shuffles by itself, without a failed task, and names the member") {
+    val cluster = RdmaCluster.start("spark.executor.extraClassPath" -> doctored().toString)
+    var failures = 0
+    try {
+      cluster.context.addSparkListener(new SparkListener {
+        override def onTaskEnd(end: SparkListenerTaskEnd): Unit = if (!end.taskInfo.successful) failures += 1
+      })
+      val (result, traffic) = cluster.watched(Jobs.groupByKey)
+      assert(result == RdmaJobsByHand.groupByKey)
+      assert(traffic.rdmaBytes == 0, traffic)
+      assert(traffic.sparkRemoteBytes > 0, traffic)
+      assert(traffic.repeatedStages == 0, traffic)
+      assert(failures == 0)
+      logs(cluster.context.applicationId).foreach { log =>
+        val warnings = log.linesIterator.filter(_.contains("this build of Spark lacks")).toSeq
+        assert(warnings.size == 1, log)
+        assert(warnings.head.contains(s"WARN") && warnings.head.contains(s"$member ()"), warnings)
+      }
+    } finally cluster.stop()
+  }
+
+  /** A folder with the class, in which the member and all calls of it have another name. */
+  private def doctored(): Path = {
+    val directory = Files.createDirectories(Paths.get(System.getProperty("work.directory")))
+    val folder = Files.createTempDirectory(directory, "doctored-")
+    val file = folder.resolve(s"$owner.class")
+    Files.createDirectories(file.getParent)
+    val out = new ClassWriter(0)
+    val otherName = new Remapper {
+      override def mapMethodName(of: String, name: String, descriptor: String): String =
+        if (of == owner && name == member) "statusesOfMaps" else name
+    }
+    Using.resource(getClass.getClassLoader.getResourceAsStream(s"$owner.class")) { in =>
+      new ClassReader(in).accept(new ClassRemapper(out, otherName), 0)
+    }
+    Files.write(file, out.toByteArray)
+    folder
+  }
+
+  /** What each executor of the application has logged. */
+  private def logs(application: String): Seq[String] = {
+    val work = Paths.get(System.getProperty("spark.home.directory"), "work", application)
+    val executors = Using.resource(Files.list(work))(_.iterator().asScala.toSeq)
+    assert(executors.size == 2)
+    executors.map(executor => Files.readString(executor.resolve("stderr")))
+  }
+}
