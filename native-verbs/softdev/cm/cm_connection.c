@@ -310,12 +310,15 @@ static void on_close(struct link *link, void *owner, int error)
 	(void)link;
 	id->link = NULL;
 	switch (id->state) {
-	case CM_LINKING:
+	case CM_LINKING: /* a process that has ended before its WELCOME is told from one that was busy by the next try */
+		if (error == EAGAIN || peer_has_died(error)) {
+			retry_later(id);
+			break;
+		}
+		/* fallthrough */
 	case CM_REQUEST_SENT:
 		if (error == ECONNREFUSED)
 			cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_NO_LISTENER);
-		else if (error == EAGAIN)
-			retry_later(id);
 		else if (peer_has_died(error))
 			cm_fail_connect(id, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER);
 		else

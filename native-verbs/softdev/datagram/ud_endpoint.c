@@ -23,10 +23,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum {
-	MAX_DATAGRAM = sizeof(struct ud_header) + UD_MAX_PAYLOAD,
-	MAX_STRANGERS = 256, /* when one more arrives, the sender that has waited longest is dropped */
-};
+enum { MAX_DATAGRAM = sizeof(struct ud_header) + UD_MAX_PAYLOAD };
 
 #define PROOF_WAIT_NS 10000000000ull
 
@@ -43,13 +40,11 @@ struct sender {
 	struct ud_proof proof;
 	struct progress_watch proving; /* until it has proved that */
 	struct progress_timer limit;
-	struct list stranger; /* in the list of strangers, while the limit runs */
+	struct stranger stranger; /* while the limit runs */
 };
 
 struct ud_endpoint_state {
-	/* Progress thread only. */
-	struct list strangers;
-	int stranger_count;
+	struct strangers strangers;
 
 	pthread_mutex_t lock; /* guards endpoint.open */
 	struct endpoint endpoints[PROCESS_MAX_PORTS];
@@ -85,8 +80,7 @@ bool ud_is_genuine(const struct ud_header *header, size_t length)
 static void stop_being_a_stranger(struct sender *sender)
 {
 	progress_timer_cancel(&sender->limit);
-	engine->ud_endpoint->stranger_count -= list_has(&sender->stranger);
-	list_remove(&sender->stranger);
+	stranger_leave(&sender->stranger);
 }
 
 static void end_sender(void *owner)
@@ -125,10 +119,7 @@ static void on_proof(void *owner, uint32_t events)
 
 static void add_stranger(struct sender *sender)
 {
-	if (engine->ud_endpoint->stranger_count == MAX_STRANGERS)
-		end_sender(LIST_FIRST(&engine->ud_endpoint->strangers, struct sender, stranger));
-	list_add(&engine->ud_endpoint->strangers, &sender->stranger);
-	engine->ud_endpoint->stranger_count++;
+	stranger_enter(&engine->ud_endpoint->strangers, &sender->stranger, false, end_sender, sender);
 	progress_timer_set(&sender->limit, progress_now_ns() + PROOF_WAIT_NS);
 }
 
@@ -179,7 +170,7 @@ static void start_udp(void *owner)
 static void start(struct endpoint *endpoint, uint16_t port, int fd)
 {
 	endpoint->open = true;
-	link_accept_on(&endpoint->listener, fd, port, on_connection);
+	link_accept_on(&endpoint->listener, fd, port, on_connection, &engine->ud_endpoint->strangers);
 	if (!secret_is_set())
 		return;
 	/* No callback: an error is an ICMP message about an earlier datagram, or something that a stranger has sent. */

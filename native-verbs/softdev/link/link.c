@@ -63,7 +63,7 @@ void link_close(struct link *link)
 		close(link->watch.fd);
 	if (link->local)
 		link_local_close(link);
-	link_stop_being_a_stranger(link);
+	stranger_leave(&link->stranger);
 	link_drop_output(link);
 	link_close_fds(link->in_fds, link->in_fd_count);
 	if (!link->dispatching)

@@ -9,33 +9,26 @@
 #include <string.h>
 #include <unistd.h>
 
-/* When one more arrives, the link that has waited longest is closed. */
-enum { MAX_STRANGERS = 256 };
-
 struct link_accept_state {
-	struct list strangers;
-	int stranger_count;
+	struct strangers strangers;
 };
 
 ENGINE_PART(link_accept, NULL);
 
-void link_stop_being_a_stranger(struct link *link)
+struct strangers *link_strangers(void)
 {
-	engine->link_accept->stranger_count -= list_has(&link->stranger);
-	list_remove(&link->stranger);
+	return &engine->link_accept->strangers;
 }
 
+static void drop(void *link)
+{
+	link_close(link);
+}
+
+/* A process of another user that knows the secret tries again. */
 static void add_stranger(struct link *link)
 {
-	if (engine->link_accept->stranger_count == MAX_STRANGERS) {
-		struct link *oldest = LIST_FIRST(&engine->link_accept->strangers, struct link, stranger);
-
-		log_warn("%d connections wait to prove who they are: dropping that of %s", MAX_STRANGERS,
-			 link_peer_name(oldest).text);
-		link_close(oldest);
-	}
-	list_add(&engine->link_accept->strangers, &link->stranger);
-	engine->link_accept->stranger_count++;
+	stranger_enter(link_strangers(), &link->stranger, link->peer.is_tcp || link->peer.is_of_own_user, drop, link);
 }
 
 void link_refuse(struct link *link, int error)

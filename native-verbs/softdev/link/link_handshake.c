@@ -137,7 +137,7 @@ static int on_proof(struct link *link, const uint8_t *proof)
 	error = -link_send_now(link, &welcome, mac);
 	if (error)
 		return error;
-	link_stop_being_a_stranger(link);
+	stranger_leave(&link->stranger);
 	link_opened(link);
 	link_incoming[link->kind](link);
 	return 0;

@@ -5,6 +5,7 @@
 
 #include "link/link.h"
 #include "link/link_fault.h"
+#include "link/strangers.h"
 #include "process/progress.h"
 
 #include <infiniband/verbs.h>
@@ -32,7 +33,7 @@ struct link {
 	bool has_low_water;
 	bool stalled; /* a stream returned -LINK_STALL: no more output */
 	bool lingering; /* TCP: all output is written; closing with unread input would discard it */
-	struct list stranger; /* in the list of links that are accepted, but not authenticated yet */
+	struct stranger stranger; /* from the accept to the proof */
 	uint32_t watched_events;
 	struct link_fault fault;
 
@@ -79,8 +80,7 @@ struct link_name link_peer_name(const struct link *link);
 void link_refuse(struct link *link, int error);
 void link_accept_unix(int fd, uint16_t port);
 void link_accept_tcp(int fd, uint16_t port);
-/* Called when the link is authenticated or closed: it no longer counts as a stranger. */
-void link_stop_being_a_stranger(struct link *link);
+struct strangers *link_strangers(void);
 
 /* Closes the link and tells its owner, if it has one. */
 void link_fail(struct link *link, int error);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define RETRY_NS 100000000ull
+#define SILENCE_NS 60000000000ull
 
 socklen_t link_socket_name(uint16_t port, const char *suffix, struct sockaddr_un *name)
 {
@@ -71,24 +72,34 @@ int link_connect_name(uint16_t port, const char *suffix, int type)
 	return open_name(port, suffix, type, true);
 }
 
-static void pause_listening(struct link_listener *listener)
+/* Tries again a little later, and says why once in a while. */
+static void pause_listening(struct link_listener *listener, int error)
 {
+	uint64_t now = progress_now_ns();
+
+	if (now >= listener->silent_until_ns) {
+		log_error("nobody can connect to port %u for now: %s", listener->port, strerror(error));
+		listener->silent_until_ns = now + SILENCE_NS;
+	}
 	progress_watch_remove(&listener->watch);
-	progress_timer_set(&listener->retry, progress_now_ns() + RETRY_NS);
+	progress_timer_set(&listener->retry, now + RETRY_NS);
 }
 
 static void on_incoming(void *owner, uint32_t events)
 {
 	struct link_listener *listener = owner;
-	int fd = accept4(listener->watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd;
 
 	(void)events;
-	if (fd >= 0) {
-		listener->on_accept(fd, listener->port);
-	} else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-		log_error("accept: %s", strerror(errno));
-		pause_listening(listener);
+	if (!strangers_have_room(listener->strangers, &listener->outside)) {
+		progress_watch_remove(&listener->watch);
+		return;
 	}
+	fd = accept4(listener->watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0)
+		listener->on_accept(fd, listener->port);
+	else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+		pause_listening(listener, errno);
 }
 
 static void start_watching(void *owner)
@@ -96,13 +107,12 @@ static void start_watching(void *owner)
 	struct link_listener *listener = owner;
 	int error = progress_watch_set(&listener->watch, EPOLLIN);
 
-	if (!error)
-		return;
-	log_error("cannot listen on port %u: %s", listener->port, strerror(-error));
-	pause_listening(listener);
+	if (error)
+		pause_listening(listener, -error);
 }
 
-void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void (*on_accept)(int fd, uint16_t port))
+void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void (*on_accept)(int fd, uint16_t port),
+		    struct strangers *strangers)
 {
 	*listener = (struct link_listener){
 		.on_accept = on_accept,
@@ -110,6 +120,8 @@ void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void 
 		.watch = {.fd = fd, .callback = on_incoming, .owner = listener},
 		.start = {.callback = start_watching, .owner = listener},
 		.retry = {.callback = start_watching, .owner = listener},
+		.strangers = strangers,
+		.outside = {.on_room = start_watching, .owner = listener},
 	};
 	progress_post(&listener->start); /* whoever connects before it runs waits in the backlog */
 }

@@ -7,6 +7,7 @@
 #ifndef SOFTDEV_LINK_LISTEN_H
 #define SOFTDEV_LINK_LISTEN_H
 
+#include "link/strangers.h"
 #include "process/progress.h"
 
 #include <stdbool.h>
@@ -21,13 +22,17 @@ struct link_listener {
 	struct progress_watch watch;
 	struct progress_task start;
 	struct progress_timer retry; /* set when descriptors or kernel memory are short */
+	uint64_t silent_until_ns;    /* a shortage has been reported, and is not until then */
+	struct strangers *strangers; /* the callee lets those that it accepts enter and leave */
+	struct outside outside;
 };
 
 /*
  * Accepts the connections of `fd`, a listening socket of `port`. The child of a fork closes it, because it belongs to the
  * ports (ports.h). Any thread.
  */
-void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void (*on_accept)(int fd, uint16_t port));
+void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void (*on_accept)(int fd, uint16_t port),
+		    struct strangers *strangers);
 
 /* The suffix of the unix socket for datagrams (datagram/ud_endpoint.h), whose name is bound together with the port. */
 #define LINK_DATAGRAM_SUFFIX ".ud"

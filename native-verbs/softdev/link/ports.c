@@ -101,9 +101,9 @@ static int try_port(struct port *port, int number)
 	}
 	if (result < 0)
 		return result;
-	link_accept_on(&port->links, fds[PORT_LINKS], port->number, link_accept_unix);
+	link_accept_on(&port->links, fds[PORT_LINKS], port->number, link_accept_unix, link_strangers());
 	if (secret_is_set())
-		link_accept_on(&port->tcp, fds[PORT_TCP], port->number, link_accept_tcp);
+		link_accept_on(&port->tcp, fds[PORT_TCP], port->number, link_accept_tcp, link_strangers());
 	return 0;
 }
 

@@ -74,7 +74,7 @@ int main(void)
 
 	CHECK(!test_readable(channel->fd, BUSY_MS));
 	test_await(peer.fd);
-	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_REJECTED), CM_REJECT_CONSUMER); /* for it ends there */
+	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_REJECTED), CM_REJECT_NO_LISTENER); /* for it ends there */
 	test_join_peer(&peer);
 	cm_close(id);
 	softverbs_rdma_destroy_event_channel(channel);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Those that have connected to a listener and have not proved yet who they are. There is room for few of them. When it is
+ * full, the oldest of those that may be ended gives way to one more. If there is none, whoever comes waits in the backlog of
+ * the kernel until one has left, or has been here for a second. Progress thread only.
+ */
+#ifndef SOFTDEV_STRANGERS_H
+#define SOFTDEV_STRANGERS_H
+
+#include "process/progress.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MAX_STRANGERS = 256 };
+
+struct strangers;
+
+
+/* Embedded in whoever has connected; begins as zeros. */
+struct stranger {
+	struct strangers *among; /* NULL if it is no stranger */
+	struct list place;
+	uint64_t until_ns; /* it need not give way before; 0 if it may be ended at any time */
+	void (*drop)(void *owner); /* ends it, and calls stranger_leave() */
+	void *owner;
+};
+
+/* Begins as zeros. */
+struct strangers {
+	struct list all; /* the one that came first is the first */
+	int count;
+	struct list outside; /* the listeners that wait for room */
+	struct progress_timer impatience;
+};
+
+/* One that may stay has a second; another one gives way at once. */
+void stranger_enter(struct strangers *strangers, struct stranger *stranger, bool may_stay, void (*drop)(void *owner),
+		    void *owner);
+/* It has proved who it is, or has ended. */
+void stranger_leave(struct stranger *stranger);
+
+/* One who waits outside. Embedded in a listener; begins as zeros but for the callback and its owner. */
+struct outside {
+	struct list place;
+	void (*on_room)(void *owner);
+	void *owner;
+};
+
+/* Returns true if there is room. Otherwise on_room(), once there is some. */
+bool strangers_have_room(struct strangers *strangers, struct outside *outside);
+
+#endif
