@@ -19,6 +19,7 @@
 #include "memory/sge.h"
 #include "process/counters.h"
 #include "process/progress.h"
+#include "process/workers.h"
 #include "queue/cq.h"
 #include "queue/rq.h"
 #include "queue/sq_defer.h"
@@ -78,6 +79,7 @@ struct send_queue {
 	uint32_t next_seq;
 	uint32_t reads_outstanding;
 	bool running;
+	bool handed_over; /* a worker is about to run the queue */
 	bool copying; /* a thread writes to the sink of the oldest READ without the lock */
 	enum ibv_wc_status late_status; /* status of that READ, if it failed meanwhile, until the copy ends */
 	bool tell_drained; /* SQD: raise an event once the queue is drained */
@@ -132,6 +134,7 @@ struct responder {
 	bool silent;	  /* after a wrong key to invalidate the peer hears nothing (IBA 9.9.3, class J) */
 	struct link_stream read_stream;
 	struct frame read_ack;
+	struct disk_wait *disk_wait; /* the next piece of that READ is on its way from a disk */
 	/* The READ that is being answered, or the incoming WRITE. */
 	uint32_t seq, rkey, total, chunk;
 	uint64_t address, offset;
@@ -170,6 +173,7 @@ struct softdev_qp {
 	struct progress_task task;
 	struct progress_timer timer; /* connect retry, RNR wait or missing answer */
 	struct sge_hold slice;	     /* regions of the transfer in progress */
+	struct worker_task reader;   /* runs the send queue where a READ may wait for a disk */
 
 	struct ud_queue *ud; /* UD only (datagram/ud.h) */
 

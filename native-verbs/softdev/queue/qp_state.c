@@ -164,7 +164,7 @@ void qp_reset(struct softdev_qp *qp)
 
 /*
  * Hardware has started on a request when ibv_post_send() returns, and programs end a connection right after their last
- * message.
+ * message. What needs no help of the progress thread is executed here.
  */
 void qp_send_posted(struct softdev_qp *qp)
 {
@@ -174,6 +174,8 @@ void qp_send_posted(struct softdev_qp *qp)
 	/* What has been executed may still be in the hands of the progress thread, which is about to write it. */
 	waits = atomic_load(&qp->state) == IBV_QPS_RTS && qp->requester.state == REQUESTER_OPEN &&
 		qp->sq.done != qp->sq.post;
+	if (waits)
+		sq_run(qp);
 	pthread_mutex_unlock(&qp->lock);
 	if (waits)
 		progress_call(qp->task.callback, qp);

@@ -30,6 +30,7 @@ void requester_close(struct softdev_qp *qp);
 bool requester_send(struct softdev_qp *qp, struct wqe *wqe);
 /* sq_run.c. Implements qp_transport.run; any thread. */
 void transport_run(struct softdev_qp *qp);
+void transport_run_on_worker(void *qp);
 void requester_forget_peer(struct softdev_qp *qp);
 void requester_set_timer(struct softdev_qp *qp, uint64_t deadline_ns);
 /* The peer is absent or not ready: tries again until the retries are used up. */

@@ -14,6 +14,7 @@ void responder_close(struct softdev_qp *qp)
 	struct link *link = qp->responder.link;
 
 	qp->responder.link = NULL;
+	qp->responder.disk_wait = NULL;
 	qp->responder.receiving = false;
 	if (link)
 		link_close_after_flush(link);
@@ -346,6 +347,7 @@ static void on_close(struct link *link, void *owner, int error)
 	(void)link;
 	(void)error;
 	qp->responder.link = NULL;
+	qp->responder.disk_wait = NULL;
 	qp->responder.passed_files = false;
 	qp->responder.receiving = false;
 }

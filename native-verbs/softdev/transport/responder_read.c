@@ -1,17 +1,123 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * READs that the responder serves: small ones are copied, so that several answers share a system call; others go one at
- * a time and piece by piece, and no other request is looked at meanwhile.
+ * a time and piece by piece, and no other request is looked at meanwhile. A piece that is not in memory is first brought
+ * there by a worker.
  */
 #define _GNU_SOURCE
 #include "process/counters.h"
 #include "transport/responder_internal.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* The second is a limit of what a peer that does not read can make this process keep. */
 enum { COPIED_BYTES = 4096, FRAMES_WAITING = 64 };
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+/* A piece of a READ that a worker brings into memory. The queue pair may forget it meanwhile. */
+struct disk_wait {
+	struct worker_task fetch;
+	struct progress_task done;
+	struct sge_hold hold;
+	struct iovec memory;
+	uint32_t qpn;
+};
+
+static uintptr_t page_bytes(void)
+{
+	return sysconf(_SC_PAGESIZE);
+}
+
+/* Returns the memory in whole pages. */
+static struct iovec pages_of(const struct iovec *memory)
+{
+	uintptr_t start = (uintptr_t)memory->iov_base & -page_bytes();
+	uintptr_t end = ((uintptr_t)memory->iov_base + memory->iov_len + page_bytes() - 1) & -page_bytes();
+
+	return (struct iovec){(void *)start, end - start};
+}
+
+/* Returns false if some of the memory would have to be read from a disk; true also for what cannot be read at all. */
+static bool is_resident(const struct iovec *memory)
+{
+	unsigned char state[WIRE_CHUNK / 4096 + 1];
+	const struct iovec pages = pages_of(memory);
+
+	if (mincore(pages.iov_base, pages.iov_len, state))
+		return true;
+	for (uintptr_t i = 0; i < pages.iov_len / page_bytes(); i++)
+		if (!(state[i] & 1))
+			return false;
+	return true;
+}
+
+/* On the worker. Whether it succeeds shows when the memory is read. */
+static void fetch(void *owner)
+{
+	struct disk_wait *wait = owner;
+	const struct iovec pages = pages_of(&wait->memory);
+
+	if (madvise(pages.iov_base, pages.iov_len, MADV_POPULATE_READ) && errno == EINVAL) /* before Linux 5.14 */
+		for (uintptr_t i = 0; i < pages.iov_len; i += page_bytes()) {
+			char byte;
+			const struct iovec to = {&byte, 1}, from = {(char *)pages.iov_base + i, 1};
+
+			process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+		}
+	sge_release(&wait->hold);
+	progress_post(&wait->done);
+}
+
+static void queue_chunk(struct softdev_qp *qp);
+
+static void on_fetched(void *owner)
+{
+	struct disk_wait *wait = owner;
+	struct softdev_qp *qp = qp_find(wait->qpn);
+
+	if (qp && qp->responder.disk_wait == wait) {
+		qp->responder.disk_wait = NULL;
+		queue_chunk(qp);
+		link_flush(qp->responder.link);
+	}
+	free(wait);
+}
+
+/* Returns true if a worker brings these bytes of the READ into memory, after which they are sent. */
+static bool must_fetch(struct softdev_qp *qp, uint64_t address, uint32_t length)
+{
+	struct disk_wait *wait;
+	struct sge_hold hold;
+	struct iovec memory;
+
+	if (sge_hold_remote(qp->pd, qp_generation(qp), qp->responder.rkey, address, length, IBV_ACCESS_REMOTE_READ, &memory,
+			    &hold) < 0)
+		return false;
+	wait = is_resident(&memory) ? NULL : malloc(sizeof(*wait));
+	if (!wait)
+		goto release;
+	*wait = (struct disk_wait){
+		.fetch = {.callback = fetch, .owner = wait},
+		.done = {.callback = on_fetched, .owner = wait},
+		.hold = hold,
+		.memory = memory,
+		.qpn = qp->base.qp_num,
+	};
+	qp->responder.disk_wait = wait;
+	if (workers_run(&wait->fetch))
+		return true;
+	qp->responder.disk_wait = NULL;
+	free(wait);
+release:
+	sge_release(&hold);
+	return false;
+}
 
 static struct softdev_qp *qp_of(struct link_stream *stream)
 {
@@ -48,7 +154,7 @@ static int read_sourced(struct link_stream *stream, ssize_t bytes)
 static void read_done(struct link_stream *stream, bool complete);
 
 /* Queues the next piece of the READ that is being answered. */
-static void send_chunk(struct softdev_qp *qp)
+static void queue_chunk(struct softdev_qp *qp)
 {
 	struct responder *responder = &qp->responder;
 	uint64_t rest = responder->total - responder->offset;
@@ -65,6 +171,16 @@ static void send_chunk(struct softdev_qp *qp)
 	responder->read_stream = (struct link_stream){read_source, read_sourced, read_done,
 						      frame.length == rest ? &responder->read_ack : NULL};
 	link_send_stream(qp->responder.link, &frame, &responder->read_stream);
+}
+
+/* The same as soon as the piece is in memory. */
+static void send_chunk(struct softdev_qp *qp)
+{
+	const struct responder *responder = &qp->responder;
+	uint64_t rest = responder->total - responder->offset;
+
+	if (!must_fetch(qp, responder->address + responder->offset, rest < WIRE_CHUNK ? rest : WIRE_CHUNK))
+		queue_chunk(qp);
 }
 
 static void read_done(struct link_stream *stream, bool complete)
@@ -105,7 +221,8 @@ static bool answer_with_copy(struct softdev_qp *qp, const struct frame *frame)
 	if (sge_hold_remote(qp->pd, qp_generation(qp), frame->rkey, frame->remote_addr, frame->total,
 			    IBV_ACCESS_REMOTE_READ, &source, &qp->slice) < 0)
 		return false;
-	copied = process_vm_readv(getpid(), &copy, 1, &source, 1, 0); /* the memory may be unmapped */
+	/* The memory may be unmapped. */
+	copied = is_resident(&source) ? process_vm_readv(getpid(), &copy, 1, &source, 1, 0) : -1;
 	sge_release(&qp->slice);
 	if (copied != (ssize_t)frame->total)
 		return false;

@@ -4,6 +4,7 @@
  * thread.
  */
 #include "fault/fault_wr.h"
+#include "lock.h"
 #include "memory/mw.h"
 #include "process/counters.h"
 #include "process/log.h"
@@ -105,6 +106,31 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe, uint64_t *copie
 	return false;
 }
 
+/* The task of the worker. Nothing frees the queue pair, because it is busy. */
+void transport_run_on_worker(void *owner)
+{
+	struct softdev_qp *qp = owner;
+
+	HOLD_LOCK(&qp->lock);
+	qp->sq.handed_over = false;
+	sq_run(qp);
+	qp_busy_end(qp);
+}
+
+/*
+ * The progress thread must not wait for the disk that a READ comes from, or for the owner's memory that is on one. Returns
+ * false if it has to.
+ */
+static bool hand_over(struct softdev_qp *qp)
+{
+	if (qp->sq.handed_over)
+		return true;
+	qp->sq.handed_over = workers_run(&qp->reader);
+	if (qp->sq.handed_over)
+		qp_busy_begin(qp);
+	return qp->sq.handed_over;
+}
+
 static enum ibv_wc_status execute_local(struct softdev_qp *qp, const struct wqe *wqe)
 {
 	struct mw_bind_request bind;
@@ -170,6 +196,8 @@ void transport_run(struct softdev_qp *qp)
 		} else if (is_read && qp->requester.peer && !wqe->via_wire) {
 			if (!is_oldest)
 				break; /* waits to become the oldest, then takes the short cut */
+			if (on_progress_thread && hand_over(qp))
+				break;
 			if (try_shortcut(qp, wqe, &copied))
 				continue;
 		}

@@ -8,6 +8,7 @@
 static int create(struct softdev_qp *qp)
 {
 	qp->task = (struct progress_task){.callback = requester_task, .owner = qp};
+	qp->reader = (struct worker_task){.callback = transport_run_on_worker, .owner = qp};
 	requester_init(qp);
 	return 0;
 }

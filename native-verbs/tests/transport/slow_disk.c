@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A READ of a file whose disk has stopped waits, on whatever path, and nothing else does: neither at the reader nor at the owner
+ * do other connections, rdma_cm, a fork or the end of another queue pair wait for it.
+ */
+#define _GNU_SOURCE
+#include "cm_fixture.h"
+#include "offer.h"
+#include "slow_file.h"
+
+enum { BYTES = 65536, WRITES = 20 };
+
+static uint8_t bytes[SLOW_BYTES];
+static struct slow_file file;
+
+static struct region map_slow_file(struct ibv_pd *pd)
+{
+	struct region region = {.length = SLOW_BYTES, .fd = open(file.path, O_RDONLY | O_CLOEXEC)};
+	struct stat about;
+
+	CHECK(!fstat(region.fd, &about)); /* or the kernel does not know yet how long it is */
+	region.bytes = mmap(NULL, SLOW_BYTES, PROT_READ, MAP_SHARED, region.fd, 0);
+	CHECK(region.bytes != MAP_FAILED);
+	region.mr = test_path_is("cma") ? softverbs_ibv_reg_mr(pd, region.bytes, SLOW_BYTES, IBV_ACCESS_REMOTE_READ)
+					: softverbs_reg_file_mr(pd, region.bytes, SLOW_BYTES, region.fd, 0, IBV_ACCESS_REMOTE_READ);
+	CHECK(region.mr);
+	return region;
+}
+
+static void live_on(void)
+{
+	struct rdma_event_channel *channel = cm_channel_open();
+	uint16_t port;
+	struct rdma_cm_id *listener = cm_listen_on(channel, CM_LOOPBACK, 1, &port), *active = cm_ask(channel, CM_LOOPBACK, port),
+			  *passive = cm_take_request(channel, NULL);
+	pid_t child = test_fork();
+
+	if (!child)
+		_exit(0);
+	test_join(child);
+	cm_accept(passive);
+	cm_take(channel, RDMA_CM_EVENT_ESTABLISHED);
+	cm_take(channel, RDMA_CM_EVENT_ESTABLISHED);
+	cm_close(active);
+	cm_close(passive);
+	cm_close(listener);
+	softverbs_rdma_destroy_event_channel(channel);
+}
+
+static void serve(int fd)
+{
+	struct side slow, quick;
+
+	open_side(&slow, 16, 16);
+	open_side(&quick, 16, 16);
+	offer_region(fd, &slow, keep_region(&slow, map_slow_file(slow.pd)), NULL);
+	offer_region(fd, &quick, add_region(&quick, BYTES, ALL_REMOTE), NULL);
+	test_await(fd);
+	live_on();
+	close_side(&quick);
+	test_signal(fd);
+	test_await(fd);
+	close_side(&slow);
+}
+
+static void write_to(struct side *side, const struct region *source, const struct offer *offer)
+{
+	for (int i = 0; i < WRITES; i++) {
+		CHECK_EQUAL(post(side->qp, IBV_WR_RDMA_WRITE, i, sge_of(source, 0, BYTES), offer->addr, offer->rkey), 0);
+		expect_completion(side->cq, i, IBV_WC_SUCCESS);
+	}
+}
+
+static void body(void)
+{
+	struct offer offer, quick_offer;
+	struct region *sink, *source;
+	struct side slow, quick;
+	struct test_peer peer;
+
+	for (int i = 0; i < SLOW_BYTES; i++)
+		bytes[i] = i * 31 + (i >> 8);
+	file = slow_file_create(bytes);
+	peer = test_start_peer(serve);
+	open_side(&slow, 16, 16);
+	open_side(&quick, 16, 16);
+	sink = add_region(&slow, 2 * BYTES, IBV_ACCESS_LOCAL_WRITE);
+	source = add_region(&quick, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	offer = accept_offer(peer.fd, &slow, &(struct connection){.no_timeout = true});
+	quick_offer = accept_offer(peer.fd, &quick, NULL);
+	write_to(&quick, source, &quick_offer);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQUAL(post(slow.qp, IBV_WR_RDMA_READ, i, sge_of(sink, i * BYTES, BYTES), offer.addr + i * BYTES, offer.rkey),
+			    0);
+	slow_file_await_reader(&file);
+	write_to(&quick, source, &quick_offer);
+	live_on();
+	close_side(&quick);
+	test_signal(peer.fd);
+	test_await(peer.fd);
+	expect_no_completion(slow.cq);
+	slow_file_go_on(&file);
+	expect_completions(slow.cq, 0, 1, IBV_WC_SUCCESS);
+	CHECK(!memcmp(sink->bytes, bytes, 2 * BYTES));
+	test_signal(peer.fd);
+	test_join_peer(&peer);
+	close_side(&slow);
+	slow_file_remove(&file);
+}
+
+int main(void)
+{
+	on_each_path(body);
+}
