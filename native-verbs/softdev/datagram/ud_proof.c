@@ -16,7 +16,8 @@ bool ud_may_talk(int fd, struct ucred *peer)
 {
 	socklen_t length = sizeof(*peer);
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &length) && (secret_is_set() || user_is_own(peer->uid));
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &length) &&
+	       (secret_is_set() ? link_knows_its_place() : user_is_own(peer->uid));
 }
 
 static void sign(const struct ud_proof *proof, int fd, bool is_sender, const char *role, uint8_t mac[SHA256_BYTES])

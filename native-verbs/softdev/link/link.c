@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "core.h"
 #include "link/link_internal.h"
+#include "link/link_listen.h"
 #include "link/link_local.h"
 #include "link/link_tcp.h"
 #include "process/log.h"
@@ -294,7 +295,7 @@ int link_learn_peer(struct link *link)
 	link->peer.pid = peer.pid;
 	link->peer.uid = peer.uid;
 	link->peer.is_of_own_user = user_is_own(peer.uid);
-	return secret_is_set() || link->peer.is_of_own_user ? 0 : EACCES;
+	return (secret_is_set() ? link_knows_its_place() : link->peer.is_of_own_user) ? 0 : EACCES;
 }
 
 void link_start_handshake_clock(struct link *link)

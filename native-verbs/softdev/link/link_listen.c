@@ -2,10 +2,14 @@
 #define _GNU_SOURCE
 #include "link/link_listen.h"
 
+#include "engine.h"
+#include "process/cancel.h"
 #include "process/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -27,20 +31,63 @@ socklen_t link_socket_name(uint16_t port, const char *suffix, struct sockaddr_un
 	return used < room ? offsetof(struct sockaddr_un, sun_path) + 1 + used : 0;
 }
 
+struct link_listen_state {
+	pthread_once_t once;
+	char boot[LINK_BOOT_BYTES]; /* empty if unknown */
+	atomic_bool told;
+};
+
+ENGINE_PART(link_listen, NULL);
+
+static void read_boot(void)
+{
+	char *boot = engine->link_listen->boot;
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (read(fd, boot, LINK_BOOT_BYTES - 1) < 0)
+		*boot = '\0';
+	close(fd);
+}
+
+/* Returns where this process is. Every field is zeros if any of it is unknown. */
+static struct link_place own_place(void)
+{
+	struct link_place place = {.network = 0};
+	struct statx about;
+	int cancel = cancel_put_off();
+
+	pthread_once(&engine->link_listen->once, read_boot);
+	if (*engine->link_listen->boot && !statx(AT_FDCWD, "/proc/self/ns/net", 0, STATX_INO, &about) && about.stx_ino) {
+		memcpy(place.boot, engine->link_listen->boot, sizeof(place.boot));
+		place.network = about.stx_ino;
+	}
+	cancel_restore(cancel);
+	return place;
+}
+
+bool link_knows_its_place(void)
+{
+	bool known = own_place().network;
+
+	if (!known && !atomic_exchange(&engine->link_listen->told, true))
+		log_error("there is no /proc, which tells of which boot and network this process is, so it cannot prove its "
+			  "secret to processes of this host: mount it, or set SOFTVERBS_PATH=tcp");
+	return known;
+}
+
 struct link_place link_listener_place(int fd, bool is_client)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNSPEC};
 	socklen_t length = sizeof(address);
-	struct link_place place = {.network = 0};
-	struct statx about;
+	struct link_place place = own_place();
 	int error = is_client ? getpeername(fd, (struct sockaddr *)&address, &length)
 			      : getsockname(fd, (struct sockaddr *)&address, &length);
 
 	if (!error && address.sun_family == AF_UNIX && length > offsetof(struct sockaddr_un, sun_path) &&
 	    length <= sizeof(address))
 		memcpy(place.name, address.sun_path, length - offsetof(struct sockaddr_un, sun_path));
-	if (!statx(AT_FDCWD, "/proc/self/ns/net", 0, STATX_INO, &about))
-		place.network = about.stx_ino;
 	return place;
 }
 

@@ -40,12 +40,20 @@ void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void 
 /* Writes the unix name of `port` with the suffix. Returns its length, or 0 if the name is too long. */
 socklen_t link_socket_name(uint16_t port, const char *suffix, struct sockaddr_un *name);
 
-/* Where a process listens on a unix socket. No two listeners have the same place, whoever created them. */
+enum { LINK_BOOT_BYTES = 40 };
+
+/* Where a process listens on a unix socket. No two listeners have the same place, whoever created them, on whatever host. */
 struct link_place {
-	uint64_t network; /* inode of the network namespace that the name belongs to; 0 if unknown */
+	char boot[LINK_BOOT_BYTES]; /* as the kernel names its own start: other hosts give namespaces the same inodes */
+	uint64_t network;	    /* inode of the network namespace that the name belongs to */
 	char name[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* as the kernel reports it, padded with zeros */
 };
 
+/*
+ * Returns false, and says so once, if the kernel does not tell this process where it is (there is no /proc): no proof can
+ * then be bound to a place. Any thread.
+ */
+bool link_knows_its_place(void);
 /*
  * Returns the place of the listener of this connection. Both ends must compute the same value, since it binds a proof
  * to one listener. An unknown name is all zeros, which no listener has.

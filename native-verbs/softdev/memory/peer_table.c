@@ -114,7 +114,8 @@ close_fd:
 failed:
 	if (!engine->peer_table->own_error)
 		engine->peer_table->own_error = errno;
-	log_error("cannot create the table of regions: %s", strerror(engine->peer_table->own_error));
+	log_error("cannot create the table of regions: %s%s", strerror(engine->peer_table->own_error),
+		  engine->peer_table->own_error == ENOENT ? " (it takes /proc: mount it)" : "");
 }
 
 struct shared_table *own_table(void)
