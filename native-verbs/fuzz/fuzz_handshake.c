@@ -141,15 +141,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-struct hello {
-	uint32_t magic;
-	uint16_t version, kind;
-	uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES];
-};
-
 static void add_hello(struct fuzz_stream *stream, uint8_t op, uint16_t kind)
 {
-	struct hello hello = {.magic = 0x314c5653, .version = 3, .kind = kind};
+	struct link_hello hello = {.magic = LINK_MAGIC, .version = LINK_VERSION, .kind = kind};
 
 	fuzz_add_frame(stream, (struct frame){.op = op, .length = sizeof(hello)}, &hello);
 }
@@ -168,8 +162,10 @@ static void add_first_frame(struct fuzz_stream *stream, uint16_t kind)
 void fuzz_write_seeds(void)
 {
 	struct fuzz_stream stream;
+	struct link_proof proof = {.mac = {0}};
 	char name[32];
 
+	memcpy(proof.key_id, secret_own_id(), sizeof(proof.key_id));
 	for (uint8_t control = 0; control < 64; control++) {
 		uint16_t kind = control & IN_PIECES ? LINK_KIND_QP : LINK_KIND_CM;
 
@@ -179,7 +175,7 @@ void fuzz_write_seeds(void)
 			fuzz_add_frame(&stream, (struct frame){.op = FRAME_WELCOME, .length = SHA256_BYTES}, NULL);
 		} else {
 			add_hello(&stream, FRAME_HELLO, kind);
-			fuzz_add_frame(&stream, (struct frame){.op = FRAME_PROOF, .length = SHA256_BYTES}, NULL);
+			fuzz_add_frame(&stream, (struct frame){.op = FRAME_PROOF, .length = sizeof(proof)}, &proof);
 		}
 		add_first_frame(&stream, kind);
 		snprintf(name, sizeof(name), "handshake-%u", control);

@@ -236,25 +236,20 @@ size_t fuzz_send_descriptors(int fd, const uint8_t *bytes, size_t length, const 
 
 const uint8_t fuzz_peer_nonce[LINK_NONCE_BYTES] = {'f'};
 
-struct hello {
-	uint32_t magic;
-	uint16_t version, kind;
-	uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES];
-};
-
 void fuzz_send_client_handshake(int fd, enum link_kind kind)
 {
 	struct {
 		struct frame first;
-		struct hello hello;
+		struct link_hello hello;
 		struct frame second;
-		uint8_t proof[SHA256_BYTES];
+		struct link_proof proof;
 	} message = {
-		.first = {.op = FRAME_HELLO, .length = sizeof(struct hello)},
-		.hello = {.magic = 0x314c5653, .version = 3, .kind = kind, .nonce = {'f'}},
-		.second = {.op = FRAME_PROOF, .length = SHA256_BYTES},
+		.first = {.op = FRAME_HELLO, .length = sizeof(struct link_hello)},
+		.hello = {.magic = LINK_MAGIC, .version = LINK_VERSION, .kind = kind, .nonce = {'f'}},
+		.second = {.op = FRAME_PROOF, .length = sizeof(struct link_proof)},
 	};
 
+	memcpy(message.proof.key_id, secret_own_id(), SECRET_ID_BYTES);
 	FUZZ_CHECK(send(fd, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message));
 }
 
@@ -262,12 +257,12 @@ void fuzz_send_server_handshake(int fd, const uint8_t nonce[LINK_NONCE_BYTES])
 {
 	struct {
 		struct frame first;
-		struct hello hello;
+		struct link_hello hello;
 		struct frame second;
 		uint8_t proof[SHA256_BYTES];
 	} message = {
-		.first = {.op = FRAME_CHALLENGE, .length = sizeof(struct hello)},
-		.hello = {.magic = 0x314c5653, .version = 3},
+		.first = {.op = FRAME_CHALLENGE, .length = sizeof(struct link_hello)},
+		.hello = {.magic = LINK_MAGIC, .version = LINK_VERSION},
 		.second = {.op = FRAME_WELCOME, .length = SHA256_BYTES},
 	};
 

@@ -26,6 +26,7 @@ enum { MAX_ATTEMPTS = 6, MAX_REFUSED_ATTEMPTS = 3, COOKIE_KEY_BYTES = 32 };
 struct cm_rendezvous_state {
 	uint8_t key[COOKIE_KEY_BYTES]; /* signs the cookies */
 	bool drawn;
+	atomic_bool told; /* that a peer is of another version, whoever that may be */
 };
 
 ENGINE_PART(cm_rendezvous, NULL);
@@ -72,8 +73,16 @@ bool cm_cookie_is_valid(const struct cm_request *request)
 static bool is_datagram(const struct cm_datagram *datagram, ssize_t length,
 			enum cm_datagram_kind kind)
 {
-	return length == sizeof(*datagram) && datagram->magic == CM_DATAGRAM_MAGIC &&
-	       datagram->version == CM_WIRE_VERSION && datagram->kind == kind;
+	if (length < (ssize_t)offsetof(struct cm_datagram, kind) || datagram->magic != CM_DATAGRAM_MAGIC)
+		return false;
+	if (datagram->version != CM_WIRE_VERSION) {
+		if (!atomic_exchange(&engine->cm_rendezvous->told, true))
+			log_error("cm: a peer speaks version %d of the protocol, and this process version %d: use one build on both "
+				  "ends",
+				  datagram->version, CM_WIRE_VERSION);
+		return false;
+	}
+	return length == sizeof(*datagram) && datagram->kind == kind;
 }
 
 /*
@@ -115,7 +124,7 @@ static bool is_client_proved(const struct cm_datagram *datagram, const struct as
 	secret->length = 0;
 	if (!secret_is_set())
 		return gid_is_local(client); /* whose rights the link checks later */
-	return secret_that_signed(&text, sizeof(text), datagram->mac, secret);
+	return secret_that_signed(datagram->key_id, &text, sizeof(text), datagram->mac, secret);
 }
 
 /* The client's part: with a secret, returns true if the server has signed with it. */
@@ -227,6 +236,7 @@ static void send_request(struct cm_id *id)
 	struct asked asked = asked_by(id);
 
 	memcpy(datagram.client_nonce, id->client_nonce, LINK_NONCE_BYTES);
+	memcpy(datagram.key_id, secret_own_id(), SECRET_ID_BYTES);
 	sign(&datagram, &asked, datagram.mac);
 	if (send(id->udp_watch.fd, &datagram, sizeof(datagram), 0) < 0)
 		log_debug("cm: request not sent: errno %d", errno);

@@ -24,10 +24,11 @@
 #include <stdint.h>
 
 #include "link/link.h"
+#include "process/secret.h"
 
 enum {
 	CM_DATAGRAM_MAGIC = 0x4d435653,
-	CM_WIRE_VERSION = 5,
+	CM_WIRE_VERSION = 6,
 	CM_COOKIE_BYTES = 16,
 	CM_REQUEST_PRIVATE_DATA = 56,
 	CM_REPLY_PRIVATE_DATA = 196,
@@ -48,6 +49,7 @@ struct cm_datagram {
 	uint8_t client_nonce[LINK_NONCE_BYTES];
 	uint8_t process_nonce[LINK_NONCE_BYTES];
 	uint8_t cookie[CM_COOKIE_BYTES];
+	uint8_t key_id[SECRET_ID_BYTES]; /* names the secret */
 	uint8_t mac[32]; /* HMAC-SHA256, under the secret, of the rest and the listener's address; else zeros */
 } __attribute__((packed));
 

@@ -2,16 +2,18 @@
 /*
  * HELLO     client -> server   magic, version, kind, boot nonce, challenge
  * CHALLENGE server -> client   magic, version, 0, boot nonce, challenge
- * PROOF     client -> server   MAC("client" ...)
+ * PROOF     client -> server   key id, MAC("client" ...)
  * WELCOME   server -> client   MAC("server" ...)
  *
  * The client proves first, so that a client without the secret gets no MAC of the server to try secrets against. The
  * MACs cover both challenges, both boot nonces, the kind, and where the server listens: over TCP its addresses and
  * port, on a unix socket its name, as the kernel reports it to both ends, and the network namespace. A proof made for
- * one listener is therefore worthless with another. Without a secret (never over TCP) the MACs are zeros, and both ends
+ * one listener is therefore worthless with another. The key id names the secret, so that one MAC is computed, however many
+ * secrets the server accepts. Ends of different versions refuse each other by name. Without a secret (never over TCP) the MACs are zeros, and both ends
  * must have the same uid. The server may answer anything with REFUSED, which carries an errno.
  */
 #include "core.h"
+#include "engine.h"
 #include "link/link_internal.h"
 #include "link/link_listen.h"
 #include "process/log.h"
@@ -19,20 +21,15 @@
 #include "process/sha256.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define LINK_MAGIC 0x314c5653u /* "SVL1" */
-
-enum { LINK_VERSION = 3 };
-
-struct hello {
-	uint32_t magic;
-	uint16_t version;
-	uint16_t kind;
-	uint8_t nonce[LINK_NONCE_BYTES];
-	uint8_t challenge[LINK_NONCE_BYTES];
+struct link_handshake_state {
+	bool told;
 };
+
+ENGINE_PART(link_handshake, NULL);
 
 struct signed_text {
 	char role[8];
@@ -66,18 +63,21 @@ static struct signed_text text_of(const struct link *link, bool client, const ch
 }
 
 /* The client's part: with a process that has proved another secret than this one's own, that secret holds. */
-static void sign_as_client(const struct link *link, const char *role, uint8_t mac[SHA256_BYTES])
+static struct link_proof sign_as_client(const struct link *link, const char *role)
 {
 	struct signed_text text = text_of(link, true, role);
 	struct secret secret = secret_shared_with(link->peer.nonce);
+	struct link_proof proof;
 
-	secret_sign_with(&secret, &text, sizeof(text), mac);
+	memcpy(proof.key_id, secret.key_id, sizeof(proof.key_id));
+	secret_sign_with(&secret, &text, sizeof(text), proof.mac);
+	return proof;
 }
 
 static int send_hello(struct link *link, uint8_t op)
 {
-	struct frame frame = {.op = op, .length = sizeof(struct hello)};
-	struct hello hello = {.magic = LINK_MAGIC, .version = LINK_VERSION, .kind = link->kind};
+	struct frame frame = {.op = op, .length = sizeof(struct link_hello)};
+	struct link_hello hello = {.magic = LINK_MAGIC, .version = LINK_VERSION, .kind = link->kind};
 
 	random_bytes(link->own_challenge, sizeof(link->own_challenge));
 	memcpy(hello.nonce, process_nonce(), sizeof(hello.nonce));
@@ -90,13 +90,13 @@ int handshake_start(struct link *link)
 	return send_hello(link, FRAME_HELLO);
 }
 
-static void take_hello(struct link *link, const struct hello *hello)
+static void take_hello(struct link *link, const struct link_hello *hello)
 {
 	memcpy(link->peer.nonce, hello->nonce, LINK_NONCE_BYTES);
 	memcpy(link->peer_challenge, hello->challenge, LINK_NONCE_BYTES);
 }
 
-static int on_hello(struct link *link, const struct hello *hello)
+static int on_hello(struct link *link, const struct link_hello *hello)
 {
 	link->kind = hello->kind;
 	take_hello(link, hello);
@@ -108,18 +108,18 @@ static int on_hello(struct link *link, const struct hello *hello)
 	return send_hello(link, FRAME_CHALLENGE);
 }
 
-static int on_challenge(struct link *link, const struct hello *hello)
+static int on_challenge(struct link *link, const struct link_hello *hello)
 {
-	struct frame proof = {.op = FRAME_PROOF, .length = SHA256_BYTES};
-	uint8_t mac[SHA256_BYTES];
+	struct frame frame = {.op = FRAME_PROOF, .length = sizeof(struct link_proof)};
+	struct link_proof proof;
 
 	take_hello(link, hello);
-	sign_as_client(link, "client", mac);
+	proof = sign_as_client(link, "client");
 	link->state = LINK_EXPECT_WELCOME;
-	return -link_send_now(link, &proof, mac);
+	return -link_send_now(link, &frame, &proof);
 }
 
-static int on_proof(struct link *link, const uint8_t *proof)
+static int on_proof(struct link *link, const struct link_proof *proof)
 {
 	struct frame welcome = {.op = FRAME_WELCOME, .length = SHA256_BYTES};
 	struct signed_text text = text_of(link, false, "client");
@@ -127,7 +127,7 @@ static int on_proof(struct link *link, const uint8_t *proof)
 	uint8_t mac[SHA256_BYTES];
 	int error;
 
-	if (!secret_that_signed(&text, sizeof(text), proof, &secret)) {
+	if (!secret_that_signed(proof->key_id, &text, sizeof(text), proof->mac, &secret)) {
 		link_refuse(link, EACCES);
 		return 0;
 	}
@@ -149,12 +149,9 @@ static int not_our_secret(const struct link *link)
 	return EACCES;
 }
 
-static int on_welcome(struct link *link, const uint8_t *proof)
+static int on_welcome(struct link *link, const uint8_t *mac)
 {
-	uint8_t mac[SHA256_BYTES];
-
-	sign_as_client(link, "server", mac);
-	if (!secure_equal(mac, proof, sizeof(mac)))
+	if (!secure_equal(sign_as_client(link, "server").mac, mac, SHA256_BYTES))
 		return not_our_secret(link);
 	link_opened(link);
 	if (link->ops && link->ops->on_open)
@@ -162,8 +159,24 @@ static int on_welcome(struct link *link, const uint8_t *proof)
 	return 0;
 }
 
+/* Said once, since any process of the host may claim to be of any version. `version` is 0 if the peer has not told its own. */
+static int other_version(const struct link *link, int version)
+{
+	char its[32] = "another version";
+
+	if (version)
+		snprintf(its, sizeof(its), "version %d", version);
+	if (!engine->link_handshake->told)
+		log_error("%s speaks %s of the link protocol, and this process version %d: use one build on both ends",
+			  link_peer_name(link).text, its, LINK_VERSION);
+	engine->link_handshake->told = true;
+	return EPROTONOSUPPORT;
+}
+
 static int on_refused(const struct link *link, uint16_t status)
 {
+	if (status == EPROTONOSUPPORT)
+		return other_version(link, 0);
 	if (status != EACCES)
 		return EPROTO; /* some errnos have another meaning for a link */
 	return link->state == LINK_EXPECT_WELCOME ? not_our_secret(link) : EACCES;
@@ -171,20 +184,30 @@ static int on_refused(const struct link *link, uint16_t status)
 
 int handshake_on_frame(struct link *link, const struct frame *frame, const void *payload)
 {
-	const struct hello *hello = payload;
-	bool has_hello = frame->length == sizeof(*hello) && hello->magic == LINK_MAGIC &&
-			 hello->version == LINK_VERSION;
-	bool has_mac = frame->length == SHA256_BYTES;
+	const struct link_hello *hello = payload;
+	bool expects_hello = link->state == LINK_EXPECT_HELLO && frame->op == FRAME_HELLO;
+	bool expects_challenge = link->state == LINK_EXPECT_CHALLENGE && frame->op == FRAME_CHALLENGE;
 
 	if (frame->op == FRAME_REFUSED && (link->state == LINK_EXPECT_CHALLENGE || link->state == LINK_EXPECT_WELCOME))
 		return on_refused(link, frame->status);
-	if (frame->op == FRAME_HELLO && link->state == LINK_EXPECT_HELLO && has_hello)
-		return on_hello(link, hello);
-	if (frame->op == FRAME_CHALLENGE && link->state == LINK_EXPECT_CHALLENGE && has_hello)
-		return on_challenge(link, hello);
-	if (frame->op == FRAME_PROOF && link->state == LINK_EXPECT_PROOF && has_mac)
+	if (expects_hello || expects_challenge) {
+		if (frame->length < offsetof(struct link_hello, kind) || hello->magic != LINK_MAGIC)
+			return EPROTO;
+		if (hello->version != LINK_VERSION) {
+			int error = other_version(link, hello->version);
+
+			if (expects_challenge)
+				return error;
+			link_refuse(link, error);
+			return 0;
+		}
+		if (frame->length != sizeof(*hello))
+			return EPROTO;
+		return expects_hello ? on_hello(link, hello) : on_challenge(link, hello);
+	}
+	if (frame->op == FRAME_PROOF && link->state == LINK_EXPECT_PROOF && frame->length == sizeof(struct link_proof))
 		return on_proof(link, payload);
-	if (frame->op == FRAME_WELCOME && link->state == LINK_EXPECT_WELCOME && has_mac)
+	if (frame->op == FRAME_WELCOME && link->state == LINK_EXPECT_WELCOME && frame->length == SHA256_BYTES)
 		return on_welcome(link, payload);
 	return EPROTO;
 }

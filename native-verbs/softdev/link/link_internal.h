@@ -7,8 +7,29 @@
 #include "link/link_fault.h"
 #include "link/strangers.h"
 #include "process/progress.h"
+#include "process/secret.h"
+#include "process/sha256.h"
 
 #include <infiniband/verbs.h>
+
+#define LINK_MAGIC 0x314c5653u /* "SVL1" */
+
+enum { LINK_VERSION = 4 };
+
+/* The payload of HELLO and CHALLENGE. */
+struct link_hello {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t kind; /* 0 in CHALLENGE */
+	uint8_t nonce[LINK_NONCE_BYTES];
+	uint8_t challenge[LINK_NONCE_BYTES];
+};
+
+/* The payload of PROOF. */
+struct link_proof {
+	uint8_t key_id[SECRET_ID_BYTES]; /* names the secret */
+	uint8_t mac[SHA256_BYTES];
+};
 
 enum frame_op { FRAME_HELLO = 1, FRAME_CHALLENGE, FRAME_PROOF, FRAME_REFUSED, FRAME_WELCOME };
 

@@ -5,6 +5,7 @@
 #include "core.h"
 #include "engine.h"
 #include "lock.h"
+#include "process/list.h"
 #include "process/log.h"
 #include "process/sha256.h"
 #include "softverbs.h"
@@ -16,22 +17,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ACCEPTED = 4096, MAX_PROVERS = 4096 };
+/* Of processes that have proved one secret, MAX_PROVERS are remembered; one more takes the place of the oldest. */
+enum { MAX_ACCEPTED = 4096, MAX_PROVERS = 1024, BUCKETS = 4096 };
 
-/* A process that has proved a secret of another application. */
-struct prover {
-	uint8_t nonce[PROCESS_NONCE_BYTES];
+/* A secret of another application. */
+struct accepted {
+	struct accepted *next; /* in the same bucket */
 	struct secret secret;
+	unsigned int times; /* it was accepted so often and not forgotten */
+	struct list provers;
+	unsigned int prover_count;
+};
+
+/* A process that has proved it. */
+struct prover {
+	struct prover *next; /* in the same bucket */
+	struct list place;   /* among those of the secret, the oldest first */
+	struct accepted *proved;
+	uint8_t nonce[PROCESS_NONCE_BYTES];
 };
 
 struct secret_state {
 	pthread_mutex_t lock;
 	atomic_bool in_use; /* from here on own is read without the lock */
 	struct secret own;  /* of length 0 if there is none */
-	struct secret *accepted;
-	size_t accepted_count;
-	struct prover *provers; /* MAX_PROVERS of them, of which the next one takes the place of the oldest */
-	size_t next_prover;
+	struct accepted *accepted[BUCKETS]; /* by key id */
+	unsigned int accepted_count;
+	struct prover *provers[BUCKETS]; /* by nonce */
 };
 
 /* A secret that the program has set also holds in the child of a fork; what it accepts beside it does not. */
@@ -55,9 +67,13 @@ static bool is_usable(size_t length)
 
 static struct secret secret_of(const void *value, size_t length)
 {
+	static const char purpose[] = "softverbs key id";
 	struct secret secret = {.length = length};
+	uint8_t mac[SHA256_BYTES];
 
 	memcpy(secret.bytes, value, length);
+	hmac_sha256(value, length, purpose, sizeof(purpose), mac);
+	memcpy(secret.key_id, mac, SECRET_ID_BYTES);
 	return secret;
 }
 
@@ -126,8 +142,10 @@ static void start_use(void)
 	HOLD_LOCK(&engine->secret->lock);
 	if (!atomic_load(&engine->secret->in_use) && read_environment()) {
 		/* Without a secret the device would be open to others, so it draws one that nobody knows. */
-		engine->secret->own.length = SHA256_BYTES;
-		random_bytes(engine->secret->own.bytes, SHA256_BYTES);
+		uint8_t drawn[SHA256_BYTES];
+
+		random_bytes(drawn, sizeof(drawn));
+		engine->secret->own = secret_of(drawn, sizeof(drawn));
 	}
 	atomic_store_explicit(&engine->secret->in_use, true, memory_order_release);
 }
@@ -163,99 +181,169 @@ void secret_sign(const void *data, size_t length, uint8_t out[SHA256_BYTES])
 	secret_sign_with(&engine->secret->own, data, length, out);
 }
 
-static bool has_signed(const struct secret *secret, const void *data, size_t length, const uint8_t mac[SHA256_BYTES])
+const uint8_t *secret_own_id(void)
+{
+	start_use();
+	return engine->secret->own.key_id;
+}
+
+/* Both ids and nonces look like random numbers. */
+static unsigned int bucket_of(const uint8_t *id)
+{
+	return (id[0] | id[1] << 8) % BUCKETS;
+}
+
+static bool has_id(const struct secret *secret, const uint8_t id[SECRET_ID_BYTES])
+{
+	return !memcmp(secret->key_id, id, SECRET_ID_BYTES);
+}
+
+/* Called with the lock held. */
+static struct accepted **find_accepted(const uint8_t id[SECRET_ID_BYTES])
+{
+	struct accepted **link = &engine->secret->accepted[bucket_of(id)];
+
+	while (*link && !has_id(&(*link)->secret, id))
+		link = &(*link)->next;
+	return link;
+}
+
+/* Finds the secret of that name, own or accepted. */
+static bool find_named(const uint8_t id[SECRET_ID_BYTES], struct secret *out)
+{
+	const struct accepted *accepted;
+
+	start_use();
+	if (has_id(&engine->secret->own, id)) {
+		*out = engine->secret->own;
+		return true;
+	}
+	HOLD_LOCK(&engine->secret->lock);
+	accepted = *find_accepted(id);
+	if (accepted)
+		*out = accepted->secret;
+	return accepted;
+}
+
+bool secret_that_signed(const uint8_t id[SECRET_ID_BYTES], const void *data, size_t length, const uint8_t mac[SHA256_BYTES],
+			struct secret *out)
 {
 	uint8_t expected[SHA256_BYTES];
 
-	secret_sign_with(secret, data, length, expected);
+	if (!find_named(id, out))
+		return false;
+	secret_sign_with(out, data, length, expected);
 	return secure_equal(expected, mac, SHA256_BYTES);
 }
 
-bool secret_that_signed(const void *data, size_t length, const uint8_t mac[SHA256_BYTES], struct secret *out)
+/* Called with the lock held. */
+static struct prover **find_prover(const uint8_t nonce[PROCESS_NONCE_BYTES])
 {
-	const struct secret_state *state = engine->secret;
+	struct prover **link = &engine->secret->provers[bucket_of(nonce)];
 
-	start_use();
-	*out = state->own;
-	if (has_signed(out, data, length, mac))
-		return true;
-	HOLD_LOCK(&engine->secret->lock);
-	for (size_t i = 0; i < state->accepted_count; i++) {
-		if (has_signed(&state->accepted[i], data, length, mac)) {
-			*out = state->accepted[i];
-			return true;
-		}
-	}
-	return false;
+	while (*link && memcmp((*link)->nonce, nonce, PROCESS_NONCE_BYTES))
+		link = &(*link)->next;
+	return link;
+}
+
+/* Called with the lock held. */
+static void forget_prover(struct prover **link)
+{
+	struct prover *prover = *link;
+
+	*link = prover->next;
+	list_remove(&prover->place);
+	prover->proved->prover_count--;
+	free(prover);
+}
+
+/* Called with the lock held. */
+static void forget_oldest(struct accepted *accepted)
+{
+	forget_prover(find_prover(LIST_FIRST(&accepted->provers, struct prover, place)->nonce));
 }
 
 void secret_proved_by(const uint8_t nonce[PROCESS_NONCE_BYTES], const struct secret *secret)
 {
-	struct secret_state *state = engine->secret;
-	struct prover *prover;
+	struct prover **known, *prover;
+	struct accepted *accepted;
 
-	HOLD_LOCK(&state->lock);
-	if (!state->provers || is_equal(&state->own, secret->bytes, secret->length))
+	HOLD_LOCK(&engine->secret->lock);
+	accepted = has_id(&engine->secret->own, secret->key_id) ? NULL : *find_accepted(secret->key_id);
+	known = find_prover(nonce);
+	if (*known && (*known)->proved == accepted)
 		return;
-	prover = &state->provers[state->next_prover++ % MAX_PROVERS];
+	if (*known) /* a nonce is no proof: whoever has proved another secret since is another process */
+		forget_prover(known);
+	prover = accepted ? calloc(1, sizeof(*prover)) : NULL;
+	if (!prover)
+		return;
+	if (accepted->prover_count == MAX_PROVERS)
+		forget_oldest(accepted);
 	memcpy(prover->nonce, nonce, PROCESS_NONCE_BYTES);
-	prover->secret = *secret;
+	prover->proved = accepted;
+	prover->next = engine->secret->provers[bucket_of(nonce)];
+	engine->secret->provers[bucket_of(nonce)] = prover;
+	list_add(&accepted->provers, &prover->place);
+	accepted->prover_count++;
 }
 
 struct secret secret_shared_with(const uint8_t nonce[PROCESS_NONCE_BYTES])
 {
-	const struct secret_state *state = engine->secret;
+	const struct prover *prover;
 
 	start_use();
 	HOLD_LOCK(&engine->secret->lock);
-	for (size_t i = 0; state->provers && i < MAX_PROVERS; i++)
-		if (!memcmp(state->provers[i].nonce, nonce, PROCESS_NONCE_BYTES) && state->provers[i].secret.length)
-			return state->provers[i].secret;
-	return state->own;
-}
-
-/* Called with the lock held. 0 or ENOMEM. */
-static int make_room(struct secret_state *state)
-{
-	if (!state->accepted)
-		state->accepted = calloc(MAX_ACCEPTED, sizeof(*state->accepted));
-	if (!state->provers)
-		state->provers = calloc(MAX_PROVERS, sizeof(*state->provers));
-	return state->accepted && state->provers ? 0 : ENOMEM;
+	prover = *find_prover(nonce);
+	return prover ? prover->proved->secret : engine->secret->own;
 }
 
 int softverbs_accept_secret(const void *value, size_t length)
 {
 	struct secret_state *state = engine->secret;
+	struct accepted **link, *accepted;
+	struct secret secret;
 
 	if (!value || !is_usable(length))
 		return EINVAL;
+	secret = secret_of(value, length);
 	HOLD_LOCK(&state->lock);
-	if (make_room(state))
-		return ENOMEM;
+	link = find_accepted(secret.key_id);
+	if (*link) {
+		(*link)->times++;
+		return 0;
+	}
 	if (state->accepted_count == MAX_ACCEPTED)
 		return ENOSPC;
-	state->accepted[state->accepted_count++] = secret_of(value, length);
+	accepted = calloc(1, sizeof(*accepted));
+	if (!accepted)
+		return ENOMEM;
+	accepted->secret = secret;
+	accepted->times = 1;
+	*link = accepted;
+	state->accepted_count++;
 	return 0;
 }
 
 int softverbs_forget_secret(const void *value, size_t length)
 {
-	struct secret_state *state = engine->secret;
-	size_t i = 0;
+	struct accepted **link, *accepted;
+	struct secret secret;
 
-	HOLD_LOCK(&state->lock);
-	while (i < state->accepted_count && !is_equal(&state->accepted[i], value, length))
-		i++;
-	if (i == state->accepted_count)
+	if (!value || !is_usable(length))
 		return ENOENT;
-	state->accepted[i] = state->accepted[--state->accepted_count];
-	for (i = 0; i < state->accepted_count; i++)
-		if (is_equal(&state->accepted[i], value, length))
-			return 0; /* it was accepted more than once */
-	for (i = 0; i < MAX_PROVERS; i++)
-		if (is_equal(&state->provers[i].secret, value, length))
-			memset(&state->provers[i], 0, sizeof(state->provers[i]));
+	secret = secret_of(value, length);
+	HOLD_LOCK(&engine->secret->lock);
+	link = find_accepted(secret.key_id);
+	accepted = *link;
+	if (!accepted)
+		return ENOENT;
+	if (--accepted->times)
+		return 0;
+	while (!list_is_empty(&accepted->provers))
+		forget_oldest(accepted);
+	*link = accepted->next;
+	free(accepted);
+	engine->secret->accepted_count--;
 	return 0;
 }
-

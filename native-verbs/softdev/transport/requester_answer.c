@@ -269,7 +269,7 @@ static void on_close(struct link *link, void *owner, int error)
 	(void)link;
 	HOLD_LOCK(&qp->lock);
 	qp->requester.link = NULL;
-	died = is_outstanding(qp) || error == EACCES || error == EPROTO ||
+	died = is_outstanding(qp) || error == EACCES || error == EPROTO || error == EPROTONOSUPPORT ||
 	       (qp->requester.was_open && (error == ECONNREFUSED || error == 0));
 	requester_forget_peer(qp);
 	if (!sq_oldest(qp) || !is_sending_state(qp))

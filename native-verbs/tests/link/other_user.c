@@ -19,15 +19,15 @@ static void add(uint8_t *text, size_t *used, const struct frame *frame, const vo
 
 static size_t whole_handshake(uint8_t *text, uint32_t destination_qpn)
 {
-	static const uint8_t proof[SHA256_BYTES];
-	struct raw_hello hello = raw_link_hello(LINK_KIND_QP);
+	static const struct link_proof proof;
+	struct link_hello hello = raw_link_hello(LINK_KIND_QP);
 	struct qp_open open = {.source_qpn = OWN_QPN, .destination_qpn = destination_qpn};
 	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(hello)};
 	size_t used = 0;
 
 	add(text, &used, &frame, &hello);
 	frame = (struct frame){.op = FRAME_PROOF, .length = sizeof(proof)};
-	add(text, &used, &frame, proof);
+	add(text, &used, &frame, &proof);
 	frame = (struct frame){.op = WIRE_QP_OPEN, .length = sizeof(open)};
 	add(text, &used, &frame, &open);
 	return used;

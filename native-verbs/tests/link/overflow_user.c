@@ -30,7 +30,7 @@ static void serve(int fd)
 
 int main(void)
 {
-	struct raw_hello hello = raw_link_hello(LINK_KIND_QP);
+	struct link_hello hello = raw_link_hello(LINK_KIND_QP);
 	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(hello)};
 	struct test_peer peer;
 	uint8_t answer[256];

@@ -14,7 +14,7 @@ static void refuse(int control)
 	test_receive(control, &reason, sizeof(reason));
 	for (;;) {
 		struct frame frame;
-		struct raw_hello hello;
+		struct link_hello hello;
 		int fd = accept(listener, NULL, NULL); /* and kept: its end would tell as well */
 
 		CHECK(fd >= 0);

@@ -13,7 +13,7 @@ enum stage { CONNECTED, HALF_A_HELLO, HELLO, OPEN_NOTHING, REQUEST_NOTHING, HALF
 
 static int go_as_far_as(enum stage stage, uint16_t port)
 {
-	struct raw_hello hello = raw_link_hello(LINK_KIND_QP);
+	struct link_hello hello = raw_link_hello(LINK_KIND_QP);
 	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(hello)};
 	int fd = raw_link_connect(port);
 

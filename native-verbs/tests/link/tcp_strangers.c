@@ -47,7 +47,7 @@ static void expect_refusal(uint16_t port, enum link_kind kind)
 /* A frame of the open state before the proof. */
 static void expect_hang_up(uint16_t port)
 {
-	struct raw_hello hello = raw_link_hello(LINK_KIND_QP);
+	struct link_hello hello = raw_link_hello(LINK_KIND_QP);
 	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(hello)};
 	struct qp_open open = {0};
 	int fd = connect_tcp(port);

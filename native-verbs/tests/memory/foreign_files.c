@@ -14,7 +14,7 @@
 /* The head of a HELLO with a descriptor: it is not thrown away before the rest has come. */
 static void pass_a_file(int control)
 {
-	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(struct raw_hello)};
+	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(struct link_hello)};
 	struct iovec iov = {&frame, sizeof(frame)};
 	union {
 		struct cmsghdr header;

@@ -9,7 +9,7 @@
 
 enum { BYTES = 4096, GUESSES = 300 };
 
-struct secret {
+struct hidden {
 	struct offer offer;
 	uint32_t hidden;
 	uint64_t private_address;
@@ -41,7 +41,7 @@ static void expect_one_answer(int fd, uint32_t rkey, uint64_t generation)
 static void intrude(int control)
 {
 	const struct shared_table *table;
-	struct secret secret;
+	struct hidden secret;
 	uint64_t generation;
 	int fd, refused = 0;
 
@@ -64,7 +64,7 @@ int main(void)
 {
 	struct test_peer peer = test_start_peer(intrude);
 	struct region *region, *hidden, *private;
-	struct secret secret;
+	struct hidden secret;
 	struct side side;
 
 	open_side(&side, 16, 16);
@@ -72,7 +72,7 @@ int main(void)
 	hidden = add_region(&side, BYTES, ALL_REMOTE);
 	private = add_region(&side, BYTES, IBV_ACCESS_LOCAL_WRITE);
 	connect_to_raw(&side);
-	secret = (struct secret){offer_of(&side, region), hidden->mr->rkey, (uintptr_t)private->bytes};
+	secret = (struct hidden){offer_of(&side, region), hidden->mr->rkey, (uintptr_t)private->bytes};
 	test_send(peer.fd, &secret, sizeof(secret));
 	test_join_peer(&peer);
 	close_side(&side);

@@ -44,15 +44,9 @@ static inline int raw_datagram_connect(uint16_t port)
 	return raw_connect(port, LINK_DATAGRAM_SUFFIX, SOCK_SEQPACKET);
 }
 
-struct raw_hello {
-	uint32_t magic;
-	uint16_t version, kind;
-	uint8_t nonce[LINK_NONCE_BYTES], challenge[LINK_NONCE_BYTES];
-};
-
-static inline struct raw_hello raw_link_hello(enum link_kind kind)
+static inline struct link_hello raw_link_hello(enum link_kind kind)
 {
-	return (struct raw_hello){.magic = 0x314c5653, .version = 3, .kind = (uint16_t)kind};
+	return (struct link_hello){.magic = LINK_MAGIC, .version = LINK_VERSION, .kind = (uint16_t)kind};
 }
 
 /*
@@ -62,15 +56,15 @@ static inline struct raw_hello raw_link_hello(enum link_kind kind)
 static inline void raw_link_prove(int fd, enum link_kind kind,
 				  bool (*write_frame)(int fd, const struct frame *frame, const void *payload))
 {
-	struct raw_hello hello = raw_link_hello(kind);
+	struct link_hello hello = raw_link_hello(kind);
 	struct frame frame = {.op = FRAME_HELLO, .length = sizeof(hello)};
-	static const uint8_t proof[SHA256_BYTES];
+	static const struct link_proof proof;
 	uint8_t challenge[sizeof(frame) + sizeof(hello)];
 
 	CHECK(write_frame(fd, &frame, &hello));
 	CHECK_EQUAL(recv(fd, challenge, sizeof(challenge), MSG_WAITALL), sizeof(challenge));
 	frame = (struct frame){.op = FRAME_PROOF, .length = sizeof(proof)};
-	CHECK(write_frame(fd, &frame, proof));
+	CHECK(write_frame(fd, &frame, &proof));
 }
 
 /* All of it. */

@@ -77,19 +77,19 @@ static inline bool raw_write_frame(int fd, const struct frame *frame, const void
 /* The server's half of the handshake, without a secret. */
 static inline void raw_responder_shake_hands(int fd)
 {
-	struct raw_hello hello = raw_link_hello(LINK_KIND_QP), theirs;
+	struct link_hello hello = raw_link_hello(LINK_KIND_QP), theirs;
 	struct frame frame;
-	uint8_t proof[SHA256_BYTES];
+	struct link_proof proof;
 
 	CHECK(raw_read_frame(fd, &frame, &theirs, sizeof(theirs)));
 	CHECK_EQUAL(frame.op, FRAME_HELLO);
 	memset(hello.nonce, 0x5a, sizeof(hello.nonce));
 	frame = (struct frame){.op = FRAME_CHALLENGE, .length = sizeof(hello)};
 	CHECK(raw_write_frame(fd, &frame, &hello));
-	CHECK(raw_read_frame(fd, &frame, proof, sizeof(proof)));
+	CHECK(raw_read_frame(fd, &frame, &proof, sizeof(proof)));
 	CHECK_EQUAL(frame.op, FRAME_PROOF);
-	frame = (struct frame){.op = FRAME_WELCOME, .length = sizeof(proof)};
-	CHECK(raw_write_frame(fd, &frame, proof)); /* without a secret both are zeros */
+	frame = (struct frame){.op = FRAME_WELCOME, .length = sizeof(proof.mac)};
+	CHECK(raw_write_frame(fd, &frame, proof.mac)); /* without a secret both are zeros */
 }
 
 /* Takes the next connection up to an open queue pair; reads go over the wire, for no table is passed. */

@@ -51,7 +51,7 @@ static const struct scenario {
 	{"half a header", {.op = WIRE_SEND, .length = 64}, HALF(13)},
 	{"request of the future", {.op = WIRE_WRITE, .seq = 1, .length = 8}, AT_REGION, HARMLESS(NOTHING_IN_TIME)},
 	{"request of the past", {.op = WIRE_SEND, .seq = -1, .length = 8}, HARMLESS(NOTHING_IN_TIME)},
-	{"second handshake", {.op = FRAME_HELLO, .length = sizeof(struct raw_hello)}, HARMLESS(CLOSED)},
+	{"second handshake", {.op = FRAME_HELLO, .length = sizeof(struct link_hello)}, HARMLESS(CLOSED)},
 	{"endless control frame",
 	 {.op = WIRE_FILE_REQUEST, .length = 0x80000000}, .sent = sizeof(struct frame) + 5000, HARMLESS(CLOSED)},
 	{"question about no key", {.op = WIRE_FILE_REQUEST, .length = sizeof(struct wire_key) - 1}, INVALID},
