@@ -190,6 +190,8 @@ static void query_gid(JNIEnv *env, jclass natives, jlong handle, jint port, jint
 static jlong event_element(const struct ibv_async_event *event)
 {
 	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		return to_handle(event->element.cq);
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:

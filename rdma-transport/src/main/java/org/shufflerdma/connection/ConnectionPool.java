@@ -480,6 +480,10 @@ public final class ConnectionPool {
     }
   }
 
+  boolean isClosed() {
+    return closed;
+  }
+
   /** Breaks every connection with one failure, and makes no new one. */
   void close(PeerFailure failure, String detail) {
     closed = true;

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.connection;
 
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import org.shufflerdma.concurrent.LoopThread;
 import org.shufflerdma.metrics.LogThrottle;
 import org.shufflerdma.verbs.AsyncEvent;
 import org.shufflerdma.verbs.DeviceContext;
@@ -9,53 +15,94 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes the device's asynchronous events, counts them, and ends what a failing device, or a dying
- * thread of the transport, takes with it. One thread turns it.
- *
- * @param portLog lets a line on the ports through now and then, as they may flap
+ * The asynchronous events of one opened device. rdma_cm opens each device once for the process, so one thread
+ * takes its events and tells all transports on it, which know what is theirs. The thread starts with the first
+ * of them and ends with the last.
  */
-record DeviceEvents(
-    DeviceContext device,
-    ConnectionPool connections,
-    InboundListener listener,
-    LogThrottle portLog) {
+final class DeviceEvents {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceEvents.class);
   private static final int WAIT_MS = 200;
 
-  void turn() throws VerbsException {
-    AsyncEvent event = device.pollAsyncEvent(WAIT_MS);
-    if (event != null) {
-      if (tellsOfThePort(event) && portLog.tryLog() >= 0) {
-        LOG.warn("Device {} reports {} of port {}", device.name(), event.text(), event.element());
-      } else {
-        LOG.debug("Device event {}", event);
-      }
-      handle(event);
+  /** Of the devices that transports use, and guarded by itself. It belongs to the process, as the devices do. */
+  private static final Map<DeviceContext, DeviceEvents> OF_DEVICES = new HashMap<>();
+
+  /** A transport on the device. The thread of the events calls, so it must not block. */
+  interface Subscriber {
+    /** Told of every event, also of those that concern other transports. */
+    void happened(AsyncEvent event);
+
+    void threadDied(Throwable cause);
+  }
+
+  private final DeviceContext device;
+
+  /** Lets a line on the ports through now and then, as they may flap. */
+  private final LogThrottle portLog =
+      new LogThrottle(TimeUnit.SECONDS.toNanos(10), System::nanoTime);
+
+  private final LoopThread thread;
+  private final List<Subscriber> subscribers = new CopyOnWriteArrayList<>();
+
+  private DeviceEvents(DeviceContext device) {
+    this.device = device;
+    this.thread = new LoopThread("rdma-async-" + device.name(), this::turn);
+  }
+
+  private static DeviceEvents start(DeviceContext device) {
+    DeviceEvents started = new DeviceEvents(device);
+    started.thread.start(started::died);
+    return started;
+  }
+
+  /** Tells the transport from now on, until the result is closed, which the thread of the events must not do. */
+  static AutoCloseable subscribe(DeviceContext device, Subscriber subscriber) {
+    synchronized (OF_DEVICES) {
+      DeviceEvents events = OF_DEVICES.computeIfAbsent(device, DeviceEvents::start);
+      events.subscribers.add(subscriber);
+      return () -> events.unsubscribe(subscriber);
     }
   }
 
-  private static boolean tellsOfThePort(AsyncEvent event) {
+  /** Under the lock, so that no second thread takes events before this one has ended. */
+  private void unsubscribe(Subscriber subscriber) throws InterruptedException {
+    synchronized (OF_DEVICES) {
+      if (subscribers.remove(subscriber) && subscribers.isEmpty()) {
+        OF_DEVICES.remove(device, this);
+        thread.stop();
+      }
+    }
+  }
+
+  private void turn() throws VerbsException {
+    AsyncEvent event = device.pollAsyncEvent(WAIT_MS);
+    if (event == null) {
+      return;
+    }
+    if (isOfPort(event) ? portLog.tryLog() >= 0 : event.isOfDeviceOrPort()) {
+      LOG.warn("Device {} reports {}", device.name(), event);
+    } else {
+      LOG.debug("Device {} reports {}", device.name(), event);
+    }
+    for (Subscriber subscriber : subscribers) {
+      try {
+        subscriber.happened(event);
+      } catch (RuntimeException | Error e) { // the other transports must be told as well
+        LOG.error("A transport could not handle {}", event, e);
+      }
+    }
+  }
+
+  private static boolean isOfPort(AsyncEvent event) {
     return switch (event.type()) {
       case AsyncEvent.PORT_ERR, AsyncEvent.PORT_ACTIVE, AsyncEvent.GID_CHANGE -> true;
       default -> false;
     };
   }
 
-  private void handle(AsyncEvent event) {
-    String what = "device event " + event.text();
-    switch (event.type()) {
-      case AsyncEvent.DEVICE_FATAL, AsyncEvent.CQ_ERR -> endAll(what);
-      case AsyncEvent.QP_FATAL -> connections.breakQueuePair(event.element(), what);
-      default -> {}
+  private void died(Throwable cause) {
+    synchronized (OF_DEVICES) {
+      OF_DEVICES.remove(device, this); // whoever subscribes from now on has another thread
     }
-  }
-
-  void threadDied(Throwable cause) {
-    endAll("a thread of the transport died: " + cause);
-  }
-
-  private void endAll(String what) {
-    listener.refuse();
-    connections.close(PeerFailure.DEVICE, what);
+    subscribers.forEach(subscriber -> subscriber.threadDied(cause));
   }
 }

@@ -244,6 +244,11 @@ final class InboundListener {
     }
   }
 
+  /** Ends the connection with this queue pair, if it is one of these. */
+  void endQueuePair(int number) {
+    inbound.stream().filter(one -> one.queuePair.number() == number).forEach(Inbound::end);
+  }
+
   /**
    * Closes the connections like close, but keeps the listener, which rejects all requests. Any
    * thread may call.

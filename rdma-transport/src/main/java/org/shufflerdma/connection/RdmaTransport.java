@@ -144,6 +144,14 @@ public final class RdmaTransport implements AutoCloseable {
     listener.tellStagingPort(port);
   }
 
+  /**
+   * Whether it serves nobody any more, because its device has failed or one of its threads has died. It
+   * remains its owner's, who closes it.
+   */
+  public boolean hasEnded() {
+    return connections.isClosed();
+  }
+
   public int inboundConnections() {
     return listener.connections();
   }

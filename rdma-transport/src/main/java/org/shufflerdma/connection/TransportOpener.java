@@ -14,7 +14,6 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.concurrent.LoopThread;
 import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.memory.BufferPool;
-import org.shufflerdma.metrics.LogThrottle;
 import org.shufflerdma.metrics.PhaseTimer;
 import org.shufflerdma.verbs.CompletionChannel;
 import org.shufflerdma.verbs.CompletionQueue;
@@ -41,7 +40,6 @@ record TransportOpener(
   private static final int BUFFER_IDLE_MS = 10_000;
   private static final int PEER_UNUSED_MS = 600_000;
   private static final int STOP_MARGIN_MS = 3_000;
-  private static final long PORT_LOG_NS = TimeUnit.SECONDS.toNanos(10);
 
   RdmaTransport open(@Nullable String deviceName) throws IOException {
     String name = "rdma-" + identity.executorId();
@@ -108,13 +106,10 @@ record TransportOpener(
     ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(
         body -> Workers.thread(name + "-watchdog", body));
     acquired.keep(timer::shutdownNow);
-    DeviceEvents deviceEvents = new DeviceEvents(
-        device, connections, listener, new LogThrottle(PORT_LOG_NS, System::nanoTime));
-    LoopThread asyncThread = new LoopThread(name + "-async", deviceEvents::turn);
-    acquired.keep(asyncThread::stop);
-    asyncThread.start(deviceEvents::threadDied);
-    pollThread.start(deviceEvents::threadDied);
-    cmThread.start(deviceEvents::threadDied);
+    TransportEnd end = new TransportEnd(connections, listener, queue, idleQueue);
+    acquired.keep(DeviceEvents.subscribe(device, end));
+    pollThread.start(end::threadDied);
+    cmThread.start(end::threadDied);
     listener.listen(listenId);
     startTimer(timer, watchdog, listener, connections, buffers);
 

@@ -19,6 +19,11 @@ public final class CompletionQueue extends NativeObject {
     return capacity;
   }
 
+  /** Whether the event is about this queue. */
+  public boolean isSubjectOf(AsyncEvent event) {
+    return event.type() == AsyncEvent.CQ_ERR && isOpen(event.element());
+  }
+
   /** Takes up to {@code out.capacity()} completions without waiting, and returns their number. */
   public int poll(CompletionBatch out) throws VerbsException {
     int polled;

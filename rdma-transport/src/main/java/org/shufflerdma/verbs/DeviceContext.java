@@ -41,9 +41,7 @@ public final class DeviceContext {
   public @Nullable AsyncEvent pollAsyncEvent(int timeoutMs) throws VerbsException {
     long[] typeAndElement = new long[2];
     String text = Natives.getAsyncEvent(handle, timeoutMs, typeAndElement);
-    return text == null
-        ? null
-        : new AsyncEvent((int) typeAndElement[0], text, (int) typeAndElement[1]);
+    return text == null ? null : new AsyncEvent((int) typeAndElement[0], text, typeAndElement[1]);
   }
 
   /** Two contexts are equal if they are the same opened device. */

@@ -29,6 +29,11 @@ abstract class NativeObject implements AutoCloseable {
     return handle.get() != 0;
   }
 
+  /** Whether it is open and has this handle. */
+  final boolean isOpen(long value) {
+    return value != 0 && handle.get() == value;
+  }
+
   @Override
   public void close() throws VerbsException {
     long value = handle.getAndSet(0);

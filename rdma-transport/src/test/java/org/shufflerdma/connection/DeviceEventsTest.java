@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.verbs.FaultControl;
+import org.shufflerdma.verbs.Jvm;
+import org.shufflerdma.verbs.OnSoftDevice;
+
+/** Several transports of one process, which has the device opened once, as a node service has. */
+@Timeout(120)
+@OnSoftDevice("faults are asked of it")
+class DeviceEventsTest {
+  private static final int TRANSPORTS = 6;
+  private static final int TIMEOUT_MS = 20_000;
+
+  @TempDir
+  Path directory;
+
+  private String endedAfter(String event) throws Exception {
+    FaultControl control = new FaultControl(directory.resolve("faults"));
+    try (Jvm jvm = Jvm.start(control.environment(), DeviceEventsTest.class, event)) {
+      return jvm.awaitLine("ended: ");
+    }
+  }
+
+  @Test
+  void aFatalEventOfTheDeviceEndsEveryTransportOnIt() throws Exception {
+    assertThat(endedAfter("DEVICE_FATAL")).isEqualTo("[0, 1, 2, 3, 4, 5]");
+  }
+
+  @Test
+  void anErrorOfACompletionQueueEndsItsTransportAlone() throws Exception {
+    assertThat(endedAfter("CQ_ERR")).isEqualTo("[4]");
+  }
+
+  @Test
+  void aFatalEventOfAQueuePairEndsItsConnectionAlone() throws Exception {
+    assertThat(endedAfter("QP_FATAL")).isEqualTo("[]");
+  }
+
+  @Test
+  void theLastTransportOfADeviceEndsItsThreadAndTheNextOneStartsAnother() throws Exception {
+    for (int i = 0; i < 2; i++) {
+      try (RdmaTransport one = TestTransports.open("one");
+          RdmaTransport two = TestTransports.open("two")) {
+        assertThat(one.device().name()).isEqualTo(two.device().name());
+        assertThat(threads()).isEqualTo(1);
+      }
+      assertThat(threads()).isZero();
+    }
+  }
+
+  private static long threads() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(thread -> thread.isAlive() && thread.getName().startsWith("rdma-async-"))
+        .count();
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    List<RdmaTransport> transports = new ArrayList<>();
+    for (int i = 0; i < TRANSPORTS; i++) {
+      transports.add(TestTransports.open("app" + i));
+    }
+    RdmaTransport struck = transports.get(4);
+    Connection connection = connect(struck, transports.get(5));
+    boolean isOfDevice = arguments[0].equals("DEVICE_FATAL");
+    FaultControl.own()
+        .say("raise " + arguments[0] + (isOfDevice ? "" : " qp=" + connection.queuePairNumber()));
+    await(() -> !connection.isOpen());
+    switch (arguments[0]) {
+      case "DEVICE_FATAL" -> await(() -> transports.stream().allMatch(RdmaTransport::hasEnded));
+      case "CQ_ERR" -> await(struck::hasEnded);
+      default -> await(() -> transports.get(5).inboundConnections() == 0);
+    }
+    List<Integer> ended = new ArrayList<>();
+    for (int i = 0; i < TRANSPORTS; i++) {
+      if (transports.get(i).hasEnded()) {
+        ended.add(i);
+      }
+    }
+    System.out.println("ended: " + ended);
+    transports.forEach(RdmaTransport::close);
+  }
+
+  private static Connection connect(RdmaTransport from, RdmaTransport to) throws Exception {
+    return from.connections()
+        .connect(TestTransports.peerOf("app5", to), null, Deadline.afterMs(TIMEOUT_MS));
+  }
+
+  /** Until the deadline, whatever comes of it. */
+  private static void await(BooleanSupplier condition) throws InterruptedException {
+    Deadline deadline = Deadline.afterMs(TIMEOUT_MS);
+    while (!condition.getAsBoolean() && !deadline.expired()) {
+      Thread.sleep(10);
+    }
+  }
+}
