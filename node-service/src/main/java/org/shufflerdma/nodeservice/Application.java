@@ -2,10 +2,14 @@
 package org.shufflerdma.nodeservice;
 
 import java.io.IOException;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Acquired;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One application that the service serves: its grant, and from its first reader on a protection domain, a
@@ -13,11 +17,31 @@ import org.shufflerdma.connection.RdmaTransport;
  * connections. Any thread may call; its owner closes it.
  */
 final class Application implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Application.class);
+
+  /** Between two attempts to open what serves the readers. */
+  private static final int PAUSE_MS = 5_000;
+
+  /** What nobody has looked up or connected to for so long gives its threads back. */
+  private static final long UNUSED_NS = TimeUnit.MINUTES.toNanos(2);
+
   private final NodeDevice device;
   private volatile Grant grant;
   private final Acquired acquired = new Acquired();
-  private volatile @Nullable RdmaTransport transport; // written under this
-  private boolean closed; // guarded by this
+
+  /** Written under this. */
+  private volatile @Nullable Serving serving;
+
+  /** Whether what serves readers has ended by itself, or could not be opened. Written under this. */
+  private volatile boolean failed;
+
+  // Guarded by this.
+  private Deadline pause = Deadline.afterMs(0);
+  private long usedNs = System.nanoTime();
+  private boolean closed;
+
+  /** What serves the readers while somebody uses it. */
+  private record Serving(RdmaTransport transport, Acquired acquired) {}
 
   Application(NodeDevice device, Grant grant) throws IOException {
     this.device = device;
@@ -35,38 +59,83 @@ final class Application implements AutoCloseable {
 
   /** Where the application's readers connect. Opens what serves them, which takes a moment. */
   synchronized RdmaEndpoint endpoint() throws IOException {
+    usedNs = System.nanoTime();
+    return open().transport().endpoint();
+  }
+
+  /** Guarded by this. What has lost its device is opened anew, after a pause if that fails. */
+  private Serving open() throws IOException {
     if (closed) {
       throw new IOException("the application has ended");
     }
-    RdmaTransport open = transport;
-    if (open == null) {
-      open = open();
-      transport = open;
+    Serving open = serving;
+    if (open != null && !open.transport().hasEnded()) {
+      return open;
     }
-    return open.endpoint();
-  }
-
-  private RdmaTransport open() throws IOException {
+    if (!pause.expired()) {
+      throw new IOException("the device has failed a moment ago");
+    }
+    pause = Deadline.afterMs(PAUSE_MS);
+    failed = true; // until there is another
+    endServing();
     Acquired opening = new Acquired();
     try {
       RdmaTransport opened = opening.keep(device.open(grant.identity()));
       opening.keep(device.serve(opened, new GrantedOutputs(this::grant))::close);
-      acquired.keep(opening);
-      return opened;
+      Serving made = new Serving(opened, opening);
+      serving = made;
+      failed = false;
+      return made;
     } catch (Throwable t) {
       opening.close();
       throw t;
     }
   }
 
+  /** Guarded by this. */
+  private void endServing() {
+    Serving ending = serving;
+    serving = null;
+    if (ending != null) {
+      ending.acquired().close();
+    }
+  }
+
+  /** Whether its readers cannot be served, because its device has failed. */
+  boolean hasFailed() {
+    Serving open = serving;
+    return failed || (open != null && open.transport().hasEnded());
+  }
+
+  /** Once in a while: opens anew what has failed, and ends what nobody has used for long. */
+  synchronized void look() {
+    if (closed) {
+      return;
+    }
+    if (hasFailed()) {
+      try {
+        open();
+        LOG.info("Application {} is served again", grant);
+      } catch (IOException | RuntimeException e) {
+        LOG.warn("Application {} has lost its device, and is not served: {}", grant, e.toString());
+      }
+    } else if (connections() > 0) {
+      usedNs = System.nanoTime();
+    } else if (serving != null && System.nanoTime() - usedNs > UNUSED_NS) {
+      LOG.debug("Application {} gives back what nobody uses", grant);
+      endServing();
+    }
+  }
+
   int connections() {
-    RdmaTransport open = transport;
-    return open == null ? 0 : open.inboundConnections();
+    Serving open = serving;
+    return open == null ? 0 : open.transport().inboundConnections();
   }
 
   @Override
   public synchronized void close() {
     closed = true;
+    endServing();
     acquired.close();
   }
 }

@@ -9,7 +9,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.concurrent.Acquired;
@@ -32,11 +32,16 @@ public final class NodeService implements AutoCloseable {
   private static final String RDMA_PREFIX = "rdma.";
   private static final int LOOK_MS = 10_000;
   private static final int WRONG_USE = 2;
+  private static final int DIED = 3;
 
   private final Acquired acquired;
 
-  private NodeService(Acquired acquired) {
+  /** What one of its loops has died of, without which it can serve nobody. */
+  private final CompletableFuture<Throwable> death;
+
+  private NodeService(Acquired acquired, CompletableFuture<Throwable> death) {
     this.acquired = acquired;
+    this.death = death;
   }
 
   /**
@@ -59,38 +64,53 @@ public final class NodeService implements AutoCloseable {
         settings.host().isEmpty() ? LocalAddress.own() : InetAddress.getByName(settings.host());
     Acquired acquired = new Acquired();
     try {
-      ControlLoop loop = ControlLoop.open("control");
+      CompletableFuture<Throwable> death = new CompletableFuture<>();
+      ControlLoop loop = ControlLoop.open("control", death::complete);
       acquired.keep(loop::close);
       NodeDevice device = NodeDevice.open(rdma, own, loop, settings.maxRegisteredBytes());
       Applications applications =
           acquired.keep(Applications.open(device, GrantStore.open(settings.grants())));
       LookupServer lookups = acquired.keep(LookupServer.open(settings.port(), applications, loop));
-      acquired.keep(RegistrationServer.open(settings.socket(), applications));
+      acquired.keep(RegistrationServer.open(settings.socket(), applications, death::complete));
       ServiceStatus status = new ServiceStatus(applications, device, lookups);
       acquired.keep(StatusBean.show(status));
       if (settings.statusPort() != 0) {
-        acquired.keep(StatusPage.open(settings.statusPort(), status, loop::isAlive));
+        acquired.keep(
+            StatusPage.open(settings.statusPort(), status, () -> trouble(loop, applications)));
       }
       ScheduledThreadPoolExecutor timer =
           new ScheduledThreadPoolExecutor(1, body -> Workers.thread("applications", body));
       acquired.keep(timer::shutdownNow);
       var unused = timer.scheduleWithFixedDelay(
-          () -> endRemoved(applications), LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
+          () -> look(applications), LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
       LOG.info(
           "The node service answers readers at port {} and executors at {}, over {}",
           lookups.port(),
           settings.socket(),
           device.bound().verbs().provider());
-      return new NodeService(acquired);
+      return new NodeService(acquired, death);
     } catch (Throwable t) {
       acquired.close();
       throw t;
     }
   }
 
-  private static void endRemoved(Applications applications) {
+  /** Empty if there is none. */
+  private static String trouble(ControlLoop loop, Applications applications) {
+    if (!loop.isAlive()) {
+      return "readers are not answered any more";
+    }
+    long failed = applications.all().stream().filter(Application::hasFailed).count();
+    return failed == 0
+        ? ""
+        : "%d of %d applications have lost their device, and are opened anew"
+            .formatted(failed, applications.all().size());
+  }
+
+  private static void look(Applications applications) {
     try {
       applications.endRemoved();
+      applications.all().forEach(Application::look);
     } catch (RuntimeException | Error e) { // one that escaped would end the timer
       LOG.error("The applications could not be looked through", e);
     }
@@ -102,20 +122,19 @@ public final class NodeService implements AutoCloseable {
     acquired.close();
   }
 
-  /** Runs until the process is told to end. */
-  public static void main(String[] arguments) throws InterruptedException {
+  /** Runs until the process is told to end, or a thread dies without which it can serve nobody. */
+  public static void main(String[] arguments) {
     if (arguments.length != 1) {
       System.err.println("usage: NodeService FILE, whose lines are KEY=VALUE");
       System.exit(WRONG_USE);
     }
     try {
       NodeService service = open(read(Path.of(arguments[0])));
-      CountDownLatch ended = new CountDownLatch(1);
-      Runtime.getRuntime().addShutdownHook(new Thread(() -> {
-        service.close();
-        ended.countDown();
-      }));
-      ended.await();
+      Runtime.getRuntime().addShutdownHook(new Thread(service::close));
+      LOG.error(
+          "The node service ends, to be started anew: a thread died of {}",
+          service.death.join().toString());
+      System.exit(DIED);
     } catch (IOException | RdmaUnavailableException | InvalidSettingException e) {
       LOG.error("The node service cannot start: {}", e.getMessage());
       System.exit(1);

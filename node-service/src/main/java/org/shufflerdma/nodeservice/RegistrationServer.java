@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.nodeservice;
 
-import java.io.EOFException;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
-import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
@@ -17,21 +15,25 @@ import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.nio.file.attribute.UserPrincipal;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import jdk.net.ExtendedSocketOptions;
 import org.shufflerdma.concurrent.Acquired;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.concurrent.Workers;
+import org.shufflerdma.control.Acceptor;
 import org.shufflerdma.control.ControlChannel;
+import org.shufflerdma.control.ControlLoop;
 import org.shufflerdma.control.ProtocolException;
 import org.shufflerdma.metrics.LogThrottle;
 import org.shufflerdma.node.OutputFolders;
@@ -41,57 +43,85 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Takes the registrations of this host's executors at a unix socket. The kernel says whose process it is, and
- * the folders must be that user's. Closed by its owner.
+ * the folders must be that user's. A loop of its own reads the connections, and workers look at the folders,
+ * one at a time of each user's, so that a file system that hangs stops its user alone. A user has so many
+ * places; the oldest of its connections gives way to its next. Closed by its owner.
  */
-final class RegistrationServer implements AutoCloseable {
+final class RegistrationServer implements Acceptor.Host, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RegistrationServer.class);
-  private static final int BACKLOG = 128;
-  private static final int WORKERS = 4;
+  private static final int BACKLOG = 512;
+  private static final int WORKERS = 8;
   private static final int TIMEOUT_MS = 5_000;
-  private static final int MAX_OPEN = 256;
+  private static final int MAX_OPEN_OF_A_USER = 64;
+  private static final int MAX_WAITING_OF_A_USER = 16;
   private static final int MAX_ANSWER_CHARS = 1_000;
 
   private final Applications applications;
-  private final ServerSocketChannel listener;
-  private final ScheduledThreadPoolExecutor timer;
-  private final ThreadPoolExecutor workers;
-  private final Set<SocketChannel> open = ConcurrentHashMap.newKeySet();
+  private final ControlLoop loop;
+  private final PerPeerExecutor<UserPrincipal> lanes;
   private final LogThrottle refusals =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
   private final Acquired acquired = new Acquired();
 
-  private RegistrationServer(Path socket, Applications applications, ServerSocketChannel listener) {
-    this.applications = applications;
-    this.listener = listener;
-    acquired.keep(() -> Files.deleteIfExists(socket));
-    acquired.keep(listener);
-    workers = Workers.pool("registration", WORKERS);
-    acquired.keep(workers::shutdownNow);
-    timer = new ScheduledThreadPoolExecutor(1, body -> Workers.thread("registration-timer", body));
-    timer.setRemoveOnCancelPolicy(true);
-    acquired.keep(timer::shutdownNow);
+  /** The places of each user. Guarded by this. */
+  private final Map<UserPrincipal, Places> places = new HashMap<>();
+
+  /** What one user has under way. */
+  private static final class Places {
+    final Deque<Executor> open = new ArrayDeque<>();
+    int waiting;
+
+    boolean isEmpty() {
+      return open.isEmpty() && waiting == 0;
+    }
   }
 
-  static RegistrationServer open(Path socket, Applications applications) throws IOException {
+  private RegistrationServer(Applications applications, ControlLoop loop) {
+    this.applications = applications;
+    this.loop = loop;
+    acquired.keep(loop::close);
+    ThreadPoolExecutor workers = Workers.pool("registration", WORKERS);
+    acquired.keep(workers::shutdownNow);
+    this.lanes = new PerPeerExecutor<>(workers, 1);
+  }
+
+  /**
+   * Listens at the socket.
+   *
+   * @param whenDead is told if the thread that reads dies
+   */
+  static RegistrationServer open(
+      Path socket, Applications applications, Consumer<Throwable> whenDead) throws IOException {
     removeStale(socket);
     Path folder = socket.getParent();
     if (folder != null) {
       Folders.make(folder, "service.socket");
     }
-    ServerSocketChannel listener = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+    RegistrationServer server =
+        new RegistrationServer(applications, ControlLoop.open("registration-loop", whenDead));
+    try {
+      server.listen(socket);
+      return server;
+    } catch (Throwable t) {
+      server.close();
+      throw t;
+    }
+  }
+
+  private void listen(Path socket) throws IOException {
+    ServerSocketChannel listener =
+        acquired.keep(ServerSocketChannel.open(StandardProtocolFamily.UNIX));
     try {
       listener.bind(UnixDomainSocketAddress.of(socket), BACKLOG);
+      acquired.keep(() -> Files.deleteIfExists(socket));
       Files.setPosixFilePermissions(socket, PosixFilePermissions.fromString("rw-rw-rw-"));
     } catch (IOException | RuntimeException e) {
-      listener.close();
       throw new IOException(
           socket + " (service.socket) cannot be listened at: " + e.getMessage()
               + ". Give its folder to the user of this service, or name another path",
           e);
     }
-    RegistrationServer server = new RegistrationServer(socket, applications, listener);
-    Workers.thread("registration-listener", server::accept).start();
-    return server;
+    acquired.keep(Acceptor.open(listener, loop, this));
   }
 
   /** A service that was killed leaves its socket, to which nobody listens. */
@@ -116,52 +146,28 @@ final class RegistrationServer implements AutoCloseable {
         + " (service.socket): stop it, or name another path");
   }
 
-  private void accept() {
-    while (listener.isOpen()) {
-      try {
-        SocketChannel executor = listener.accept();
-        if (open.size() >= MAX_OPEN) {
-          close(executor); // it tries again
-          continue;
-        }
-        open.add(executor);
-        ScheduledFuture<?> deadline =
-            timer.schedule(() -> close(executor), TIMEOUT_MS, TimeUnit.MILLISECONDS);
-        workers.execute(() -> serve(executor, deadline));
-      } catch (ClosedChannelException | RejectedExecutionException e) {
-        return;
-      } catch (IOException e) {
-        LOG.warn("A registration could not be accepted", e);
-        pause();
+  @Override
+  public void accepted(SocketChannel socket) throws IOException {
+    UserPrincipal user = socket.getOption(ExtendedSocketOptions.SO_PEERCRED).user();
+    Executor executor = new Executor(socket, user);
+    Executor oldest = null;
+    synchronized (this) {
+      Places own = places.computeIfAbsent(user, key -> new Places());
+      own.open.add(executor);
+      if (own.open.size() > MAX_OPEN_OF_A_USER) {
+        oldest = own.open.peek();
       }
     }
+    if (oldest != null) {
+      oldest.channel.close(new IOException("many others of its user came"));
+    }
+    executor.channel.endAt(Deadline.afterMs(TIMEOUT_MS));
+    executor.channel.start();
   }
 
-  private static void pause() {
-    try {
-      TimeUnit.SECONDS.sleep(1); // until there are descriptors again
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-  }
-
-  private void serve(SocketChannel executor, ScheduledFuture<?> deadline) {
-    try {
-      String answer = "";
-      try {
-        register(executor);
-      } catch (RefusedException | ProtocolException | IllegalArgumentException e) {
-        answer = printable(String.valueOf(e.getMessage()));
-        noteRefusal(answer);
-      }
-      executor.write(
-          ControlChannel.frameOf(ByteBuffer.wrap(answer.getBytes(StandardCharsets.UTF_8)), null));
-    } catch (IOException | RuntimeException e) {
-      noteRefusal(printable(e.toString()));
-    } finally {
-      deadline.cancel(false);
-      close(executor);
-    }
+  @Override
+  public void notAccepted(Throwable why) {
+    noteRefusal(printable(why.toString()));
   }
 
   /** What others have written must not look like a line of its own in the log. */
@@ -178,13 +184,77 @@ final class RegistrationServer implements AutoCloseable {
     }
   }
 
-  private void register(SocketChannel executor) throws IOException {
-    UserPrincipal user = executor.getOption(ExtendedSocketOptions.SO_PEERCRED).user();
-    int bytes = take(executor, Integer.BYTES).getInt();
-    if (bytes <= 0 || bytes > Registration.MAX_BYTES) {
-      throw new ProtocolException("a registration of " + bytes + " bytes");
+  /** One connection. The loop's thread reads it. */
+  private final class Executor implements ControlChannel.Owner {
+    private final UserPrincipal user;
+    private final ControlChannel channel;
+
+    Executor(SocketChannel socket, UserPrincipal user) {
+      this.user = user;
+      this.channel = new ControlChannel(socket, loop, Registration.MAX_BYTES, this);
     }
-    Registration sent = Registration.decode(take(executor, bytes).array());
+
+    @Override
+    public void received(ByteBuffer body) throws ProtocolException {
+      synchronized (RegistrationServer.this) {
+        Places own = places.get(user);
+        if (own == null || own.waiting == MAX_WAITING_OF_A_USER) {
+          throw new ProtocolException("too many registrations of its user wait"); // it tries again
+        }
+        own.waiting++;
+      }
+      lanes.execute(user, () -> serve(body));
+    }
+
+    /** Runs in a worker. */
+    private void serve(ByteBuffer body) {
+      try {
+        String answer = "";
+        try {
+          byte[] sent = new byte[body.remaining()];
+          body.get(sent);
+          register(Registration.decode(sent), user);
+        } catch (RefusedException | ProtocolException | IllegalArgumentException e) {
+          answer = printable(String.valueOf(e.getMessage()));
+          noteRefusal(answer);
+        }
+        channel.send(ByteBuffer.wrap(answer.getBytes(StandardCharsets.UTF_8)));
+        channel.close(new IOException("it is answered"));
+      } catch (IOException | RuntimeException | Error e) {
+        noteRefusal(printable(e.toString()));
+        channel.close(new IOException("it could not be registered", e));
+      } finally {
+        synchronized (RegistrationServer.this) {
+          Places own = places.get(user);
+          if (own != null) {
+            own.waiting--;
+            forgetIfEmpty(own);
+          }
+        }
+      }
+    }
+
+    @Override
+    public void closed(IOException why) {
+      LOG.debug("A registration of {} ends: {}", user, why.getMessage());
+      synchronized (RegistrationServer.this) {
+        Places own = places.get(user);
+        if (own != null) {
+          own.open.remove(this);
+          forgetIfEmpty(own);
+        }
+      }
+    }
+
+    /** Guarded by the server. */
+    private void forgetIfEmpty(Places own) {
+      if (own.isEmpty()) {
+        places.remove(user);
+      }
+    }
+  }
+
+  private void register(Registration sent, UserPrincipal user) throws IOException {
     List<Path> dirs = new ArrayList<>();
     Set<Integer> uids = new HashSet<>();
     for (Path dir : sent.folders().localDirs()) {
@@ -227,25 +297,6 @@ final class RegistrationServer implements AutoCloseable {
     }
     throw new RefusedException(
         dir + " is no folder of user " + user.getName() + ", whose process registers it");
-  }
-
-  private static ByteBuffer take(SocketChannel from, int bytes) throws IOException {
-    ByteBuffer taken = ByteBuffer.allocate(bytes);
-    while (taken.hasRemaining()) {
-      if (from.read(taken) < 0) {
-        throw new EOFException("the executor has closed the connection");
-      }
-    }
-    return taken.flip();
-  }
-
-  private void close(SocketChannel executor) {
-    open.remove(executor);
-    try {
-      executor.close();
-    } catch (IOException e) {
-      LOG.debug("A registration could not be closed", e);
-    }
   }
 
   @Override

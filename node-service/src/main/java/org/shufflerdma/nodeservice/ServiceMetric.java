@@ -6,6 +6,8 @@ import java.util.Locale;
 /** What the service publishes of itself. The names are public. */
 enum ServiceMetric {
   APPLICATIONS("Applications that have registered and not ended."),
+  APPLICATIONS_FAILED(
+      "Applications whose readers cannot be served, because their device has failed. The service opens them anew."),
   EXECUTORS("Executors of those applications whose folders are there."),
   CONNECTIONS("RDMA connections of readers."),
   REGISTERED_BYTES("Memory registered for readers."),

@@ -24,11 +24,14 @@ final class ServiceStatus {
     Map<ServiceMetric, Long> values = new EnumMap<>(ServiceMetric.class);
     long executors = 0;
     long connections = 0;
+    long failed = 0;
     for (Application application : applications.all()) {
       executors += application.grant().executors().size();
       connections += application.connections();
+      failed += application.hasFailed() ? 1 : 0;
     }
     values.put(ServiceMetric.APPLICATIONS, (long) applications.all().size());
+    values.put(ServiceMetric.APPLICATIONS_FAILED, failed);
     values.put(ServiceMetric.EXECUTORS, executors);
     values.put(ServiceMetric.CONNECTIONS, connections);
     values.put(ServiceMetric.REGISTERED_BYTES, device.budget().takenBytes());

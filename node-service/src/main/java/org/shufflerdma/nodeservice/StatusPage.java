@@ -15,7 +15,7 @@ import org.shufflerdma.concurrent.Workers;
  * 200 as long as readers are answered. Closed by its owner.
  */
 final class StatusPage implements AutoCloseable {
-  private static final int THREADS = 2;
+  private static final int THREADS = 8;
 
   /** Else a client that sends half a request would keep a thread for ever. */
   private static final String TIMEOUT_S = "5";
@@ -30,7 +30,7 @@ final class StatusPage implements AutoCloseable {
     this.workers = workers;
   }
 
-  static StatusPage open(int port, ServiceStatus status, Supplier<Boolean> isWell)
+  static StatusPage open(int port, ServiceStatus status, Supplier<String> trouble)
       throws IOException {
     System.setProperty("sun.net.httpserver.maxReqTime", TIMEOUT_S);
     System.setProperty("sun.net.httpserver.maxRspTime", TIMEOUT_S);
@@ -45,8 +45,8 @@ final class StatusPage implements AutoCloseable {
     server.setExecutor(workers);
     server.createContext("/metrics", exchange -> answer(exchange, 200, metrics(status)));
     server.createContext("/health", exchange -> {
-      boolean well = isWell.get();
-      answer(exchange, well ? 200 : 503, well ? "ok\n" : "readers are not answered any more\n");
+      String what = trouble.get();
+      answer(exchange, what.isEmpty() ? 200 : 503, what.isEmpty() ? "ok\n" : what + "\n");
     });
     server.start();
     return new StatusPage(server, workers);

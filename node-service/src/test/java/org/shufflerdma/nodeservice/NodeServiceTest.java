@@ -7,7 +7,12 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -281,6 +286,72 @@ class NodeServiceTest {
       assertWhole(outcome, 10);
       System.out.printf(
           "used again after %d ms%n", TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - sinceNs));
+    }
+  }
+
+  @Test
+  void anApplicationThatHasLostItsDeviceIsServedAgain() throws Exception {
+    assumeThat(TestDevice.isSoft())
+        .as("faults are asked of the software device")
+        .isTrue();
+    OutputFolders folders = folders("first");
+    commit(folders, 10);
+    try (Reader reader = new Reader("app-1", "a secret")) {
+      register(reader.identity, folders);
+      assertWhole(reader.read(10), 10);
+      service.faults.say("raise DEVICE_FATAL");
+      while (service.page("/health").equals("ok\n")) {
+        Thread.sleep(1);
+      }
+      while (!reader.read(10).left.isEmpty()) {
+        Thread.sleep(200);
+      }
+      assertWhole(reader.read(10), 10);
+      assertThat(service.page("/health")).isEqualTo("ok\n");
+      assertThat(service.metric(ServiceMetric.APPLICATIONS_FAILED)).isZero();
+    }
+  }
+
+  @Test
+  void whoSaysNothingKeepsNoExecutorFromRegistering() throws Exception {
+    List<SocketChannel> silent = new ArrayList<>();
+    try (Reader reader = new Reader("app-1", "a secret")) {
+      for (int i = 0; i < 2_000; i++) {
+        SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+        silent.add(channel);
+        channel.configureBlocking(false);
+        try {
+          channel.connect(UnixDomainSocketAddress.of(service.socket));
+        } catch (IOException e) {
+          channel.close(); // for the moment there are too many
+        }
+      }
+      register(reader.identity, folders("first"));
+      assertThat(service.metric(ServiceMetric.EXECUTORS)).isEqualTo(1);
+    } finally {
+      for (SocketChannel channel : silent) {
+        channel.close();
+      }
+    }
+  }
+
+  @Test
+  void halfRequestsDoNotKeepOthersFromTheStatusPage() throws Exception {
+    List<Socket> halves = new ArrayList<>();
+    try {
+      for (int i = 0; i < 2; i++) {
+        halves.add(service.halfRequest());
+      }
+      assertThat(service.page("/health")).isEqualTo("ok\n");
+      for (Socket half : halves) { // the page came before the service gave up on them
+        half.setSoTimeout(1);
+        assertThatThrownBy(() -> half.getInputStream().read())
+            .isInstanceOf(SocketTimeoutException.class);
+      }
+    } finally {
+      for (Socket half : halves) {
+        half.close();
+      }
     }
   }
 

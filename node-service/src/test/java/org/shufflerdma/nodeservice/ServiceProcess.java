@@ -4,10 +4,12 @@ package org.shufflerdma.nodeservice;
 import com.sun.tools.attach.VirtualMachine;
 import java.io.IOException;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -23,6 +25,7 @@ import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.verbs.FaultControl;
 import org.shufflerdma.verbs.TestDevice;
 
 /** A node service in a process of its own, which can be killed and started again. */
@@ -35,8 +38,12 @@ final class ServiceProcess {
   private final Path conf;
   private Process process;
 
+  /** Where the software device of the service takes commands. */
+  final FaultControl faults;
+
   ServiceProcess(Path folder, long maxRegisteredBytes) throws Exception {
     socket = folder.resolve("node.sock");
+    faults = new FaultControl(folder.resolve("faults"));
     conf = folder.resolve("node-service.conf");
     Files.write(
         conf,
@@ -60,15 +67,16 @@ final class ServiceProcess {
   }
 
   void start() throws Exception {
-    process = new ProcessBuilder(
+    ProcessBuilder builder = new ProcessBuilder(
             Path.of(System.getProperty("java.home"), "bin", "java").toString(),
             "-Xmx128m",
             "-cp",
             System.getProperty("java.class.path"),
             NodeService.class.getName(),
             conf.toString())
-        .inheritIO()
-        .start();
+        .inheritIO();
+    builder.environment().putAll(faults.environment());
+    process = builder.start();
     Deadline deadline = Deadline.afterMs(START_MS);
     while (!answers()) {
       if (!process.isAlive() || deadline.expired()) {
@@ -93,6 +101,13 @@ final class ServiceProcess {
                 .build(),
             HttpResponse.BodyHandlers.ofString())
         .body();
+  }
+
+  /** A client of the status page that says no more than the beginning of a request. */
+  Socket halfRequest() throws IOException {
+    Socket socket = new Socket("127.0.0.1", statusPort);
+    socket.getOutputStream().write("GET /hea".getBytes(StandardCharsets.US_ASCII));
+    return socket;
   }
 
   /** The value of one of its metrics. */

@@ -10,6 +10,7 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
 
 /**
  * One end of a control connection: frames of a length, a body, and once both ends have proved themselves a
@@ -34,6 +35,7 @@ public final class ControlChannel implements ControlLoop.Member {
   private final ControlLoop loop;
   private final Owner owner;
   private final AtomicBoolean closed = new AtomicBoolean();
+  private volatile @Nullable Deadline end;
 
   // Touched by the loop's thread alone, once registered.
   private ByteBuffer in = ByteBuffer.allocate(READ_BYTES);
@@ -55,6 +57,19 @@ public final class ControlChannel implements ControlLoop.Member {
     this.loop = loop;
     this.maxBodyBytes = maxBodyBytes;
     this.owner = owner;
+  }
+
+  /** Ends the connection at that time, as one that does not keep to the protocol; null for never. */
+  public void endAt(@Nullable Deadline deadline) {
+    end = deadline;
+  }
+
+  @Override
+  public void look(SelectionKey looked) {
+    Deadline deadline = end;
+    if (deadline != null && deadline.expired()) {
+      close(new ProtocolException("it takes longer than it may"));
+    }
   }
 
   /** Begins to read. */

@@ -9,9 +9,7 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
-import org.shufflerdma.control.FirstFrames;
-import org.shufflerdma.control.FrameSeal;
-import org.shufflerdma.control.MutualProof;
+import org.shufflerdma.control.ProvedClient;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -85,17 +83,14 @@ public final class NodeServices {
   }
 
   private RdmaEndpoint ask(String host, Deadline deadline) throws IOException {
-    try (FirstFrames frames = FirstFrames.connect(new InetSocketAddress(host, port), deadline)) {
-      MutualProof proof = LookupMessages.proofFor(identity);
-      byte[] challenge = proof.challenge();
-      frames.send(LookupMessages.encode(LookupMessages.hello(challenge, identity.appId(), proof)));
-      MutualProof.Exchange exchange = proof.readAnswer(
-          frames.receive(MutualProof.ANSWER_BYTES),
-          challenge,
-          LookupMessages.contextOf(identity.appId()));
-      frames.send(proof.proof(exchange));
-      return LookupMessages.decodeEndpoint(frames.receive(
-          LookupMessages.ENDPOINT_BYTES, new FrameSeal(proof.frameKey(exchange), 'S')));
+    try (ProvedClient service = ProvedClient.connect(
+        new InetSocketAddress(host, port),
+        LookupMessages.HELLO,
+        LookupMessages.nameOf(identity.appId()),
+        LookupMessages.proofFor(identity),
+        LookupMessages.contextOf(identity.appId()),
+        deadline)) {
+      return LookupMessages.decodeEndpoint(service.receive(LookupMessages.ENDPOINT_BYTES));
     }
   }
 }

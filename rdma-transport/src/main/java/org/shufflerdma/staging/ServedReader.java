@@ -3,17 +3,12 @@ package org.shufflerdma.staging;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.control.ControlChannel;
-import org.shufflerdma.control.ControlLoop;
-import org.shufflerdma.control.FrameSeal;
-import org.shufflerdma.control.MutualProof;
 import org.shufflerdma.control.ProtocolException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,19 +17,17 @@ import org.slf4j.LoggerFactory;
  * The server's end of one control connection:
  *
  * <pre>
- *   HELLO ──hello──▶ PROOF ──proof──▶ WAITING ──memory──▶ SERVED ──▶ ENDED
- *     └───────────────┴─────────────────┴────────────────────────────▲
+ *   WAITING ──memory──▶ SERVED ──▶ ENDED
+ *      └─────────────────────────────▲
  * </pre>
  *
- * The loop's thread moves it as far as WAITING; the server's timer grants it memory, and workers carry out its
+ * It begins when the reader has proved itself. The server's timer grants it memory, and workers carry out its
  * requests. The server gives the memory back when the last of them has ended.
  */
 final class ServedReader implements ControlChannel.Owner {
   private static final Logger LOG = LoggerFactory.getLogger(ServedReader.class);
 
   private enum State {
-    HELLO,
-    PROOF,
     WAITING,
     SERVED,
     ENDED
@@ -43,40 +36,27 @@ final class ServedReader implements ControlChannel.Owner {
   private final StagingServer server;
   private final ControlChannel channel;
   private final String address;
-  private final long openedNs = System.nanoTime();
-  private MutualProof.@Nullable Exchange exchange; // touched by the loop's thread alone
 
   // Guarded by this.
-  private State state = State.HELLO;
+  private State state = State.WAITING;
   private @Nullable ReaderMemory memory;
   private final BitSet busyChunks = new BitSet();
   private long grantedNs;
   private long lastRequestNs;
 
-  ServedReader(StagingServer server, SocketChannel socket, ControlLoop loop) {
+  /** Of a client that has proved itself. */
+  ServedReader(StagingServer server, ControlChannel channel, String address) {
     this.server = server;
-    this.address = String.valueOf(socket.socket().getRemoteSocketAddress());
-    this.channel = new ControlChannel(socket, loop, StagingHandshake.HELLO_BYTES, this);
-  }
-
-  void start() throws IOException {
-    channel.start();
+    this.address = address;
+    this.channel = channel;
   }
 
   void end(IOException why) {
     channel.close(why);
   }
 
-  synchronized boolean isProved() {
-    return state != State.HELLO && state != State.PROOF;
-  }
-
   synchronized boolean isServed() {
     return state == State.SERVED;
-  }
-
-  long ageNs() {
-    return System.nanoTime() - openedNs;
   }
 
   /** How long it has had its memory. */
@@ -92,8 +72,6 @@ final class ServedReader implements ControlChannel.Owner {
   @Override
   public void received(ByteBuffer body) throws IOException {
     switch (state()) {
-      case HELLO -> answer(body);
-      case PROOF -> letIn(body);
       case WAITING -> throw new ProtocolException("a request before the grant");
       case SERVED -> accept(StageRequest.decode(body));
       case ENDED -> LOG.debug("A frame of {} came after the end", address);
@@ -102,40 +80,6 @@ final class ServedReader implements ControlChannel.Owner {
 
   private synchronized State state() {
     return state;
-  }
-
-  /** False if the connection has ended. */
-  private synchronized boolean move(State next) {
-    if (state == State.ENDED) {
-      return false;
-    }
-    state = next;
-    return true;
-  }
-
-  private void answer(ByteBuffer hello) throws ProtocolException {
-    RdmaEndpoint own = server.endpoint();
-    MutualProof.Exchange drawn = new MutualProof.Exchange(
-        StagingHandshake.readHello(hello, own.bootNonce()),
-        server.proof().challenge(),
-        StagingHandshake.context(own.bootNonce(), server.executorId()));
-    exchange = drawn;
-    move(State.PROOF);
-    channel.send(server.proof().answer(drawn));
-  }
-
-  private void letIn(ByteBuffer proof) throws ProtocolException {
-    MutualProof.Exchange drawn = exchange;
-    if (drawn == null) {
-      throw new ProtocolException("a proof without a hello");
-    }
-    server.proof().readProof(proof, drawn);
-    byte[] key = server.proof().frameKey(drawn);
-    channel.seal(new FrameSeal(key, 'S'), new FrameSeal(key, 'C'), StageRequest.MAX_BYTES);
-    exchange = null;
-    if (move(State.WAITING)) {
-      server.proved(this);
-    }
   }
 
   /** The reader owns the memory from now on; false if it has ended. */

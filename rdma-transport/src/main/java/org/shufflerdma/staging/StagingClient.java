@@ -4,7 +4,6 @@ package org.shufflerdma.staging;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
-import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -18,10 +17,9 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.control.ControlChannel;
 import org.shufflerdma.control.ControlLoop;
-import org.shufflerdma.control.FirstFrames;
-import org.shufflerdma.control.FrameSeal;
 import org.shufflerdma.control.MutualProof;
 import org.shufflerdma.control.ProtocolException;
+import org.shufflerdma.control.ProvedClient;
 import org.shufflerdma.metrics.LatencyHistogram;
 
 /**
@@ -66,25 +64,21 @@ public final class StagingClient implements ControlChannel.Owner {
       LatencyHistogram replyTimes,
       Deadline deadline)
       throws IOException {
-    FirstFrames frames =
-        FirstFrames.connect(new InetSocketAddress(peer.endpoint().host(), port), deadline);
-    SocketChannel socket = frames.socket();
+    ProvedClient proved = ProvedClient.connect(
+        new InetSocketAddress(peer.endpoint().host(), port),
+        StagingProof.HELLO,
+        StagingProof.nameOf(peer.endpoint().bootNonce()),
+        proof,
+        StagingProof.contextOf(peer),
+        deadline);
     try {
-      byte[] challenge = proof.challenge();
-      frames.send(StagingHandshake.hello(challenge, peer.endpoint().bootNonce()));
-      MutualProof.Exchange exchange = proof.readAnswer(
-          frames.receive(MutualProof.ANSWER_BYTES), challenge, StagingHandshake.contextOf(peer));
-      frames.send(proof.proof(exchange));
-      byte[] key = proof.frameKey(exchange);
-      socket.configureBlocking(false);
       StagingClient client = new StagingClient(peer, whenClosed, replyTimes);
-      ControlChannel channel = new ControlChannel(socket, loop, StageReply.MAX_BYTES, client);
-      channel.seal(new FrameSeal(key, 'C'), new FrameSeal(key, 'S'), StageReply.MAX_BYTES);
+      ControlChannel channel = proved.channel(loop, StageReply.MAX_BYTES, client);
       client.channel = channel;
       channel.start();
       return client;
     } catch (Throwable t) {
-      socket.close();
+      proved.close();
       throw t;
     }
   }

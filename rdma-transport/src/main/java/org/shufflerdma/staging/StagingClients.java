@@ -78,7 +78,7 @@ public final class StagingClients implements AutoCloseable {
       made = StagingClient.connect(
           peer,
           port,
-          StagingHandshake.proofFor(identity, peer.executorId()),
+          StagingProof.of(identity, peer.executorId()),
           loop,
           this::forget,
           replyTimes,

@@ -3,15 +3,12 @@ package org.shufflerdma.staging;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.net.StandardSocketOptions;
-import java.nio.channels.SelectionKey;
 import java.nio.channels.ServerSocketChannel;
-import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.Deque;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -19,14 +16,17 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.concurrent.Workers;
-import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.control.ControlChannel;
 import org.shufflerdma.control.ControlLoop;
 import org.shufflerdma.control.MutualProof;
 import org.shufflerdma.control.ProtocolException;
+import org.shufflerdma.control.ProvedServer;
 import org.shufflerdma.metrics.LogThrottle;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -38,10 +38,9 @@ import org.slf4j.LoggerFactory;
  * has had it for longest, is taken back. A share that is not used for a while is given back in any case. Any
  * thread may call.
  */
-public final class StagingServer implements ControlLoop.Member {
+public final class StagingServer implements ProvedServer.Service {
   private static final Logger LOG = LoggerFactory.getLogger(StagingServer.class);
   private static final int BACKLOG = 128;
-  private static final int MAX_UNPROVED = 128;
   private static final int REQUESTS_PER_READER = 2;
   private static final int LOOK_MS = 250;
   private static final int CLOSE_MS = 5_000;
@@ -57,15 +56,17 @@ public final class StagingServer implements ControlLoop.Member {
   private final StagingSettings settings;
   private final StagingBudget budget;
   private final MutualProof proof;
+  private final byte[] context;
   private final OpenOutputs outputs;
   private final StagingStats stats;
-  private final ControlLoop loop;
   private final ServerSocketChannel listener;
   private final ScheduledThreadPoolExecutor timer;
   private final LogThrottle failures =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
   private final LogThrottle refusals =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+
+  private @Nullable ProvedServer newcomers; // set once, by open
 
   private final Set<ServedReader> readers = ConcurrentHashMap.newKeySet();
 
@@ -89,21 +90,20 @@ public final class StagingServer implements ControlLoop.Member {
 
   private StagingServer(
       RdmaTransport transport,
-      ControlLoop loop,
       ServerSocketChannel listener,
       OpenOutputs outputs,
       StagingSettings settings,
       StagingBudget budget,
       StagingStats stats) {
     this.transport = transport;
-    this.loop = loop;
     this.listener = listener;
     this.outputs = outputs;
     this.settings = settings;
     this.budget = budget;
     this.stats = stats;
-    this.proof =
-        StagingHandshake.proofFor(transport.identity(), transport.identity().executorId());
+    String executorId = transport.identity().executorId();
+    this.proof = StagingProof.of(transport.identity(), executorId);
+    this.context = StagingProof.contextOf(new PeerId(executorId, transport.endpoint()));
     this.timer =
         new ScheduledThreadPoolExecutor(1, body -> Workers.thread("rdma-staging-timer", body));
     timer.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
@@ -124,17 +124,20 @@ public final class StagingServer implements ControlLoop.Member {
       StagingBudget budget,
       StagingStats stats)
       throws IOException {
-    ServerSocketChannel listener = ServerSocketChannel.open();
+    Acquired acquired = new Acquired();
     try {
+      ServerSocketChannel listener = acquired.keep(ServerSocketChannel.open());
       listener.bind(new InetSocketAddress(transport.endpoint().host(), 0), BACKLOG);
-      listener.configureBlocking(false);
-      StagingServer server = new StagingServer(
-          transport, loop, listener, new OpenOutputs(outputs), settings, budget, stats);
-      loop.register(listener, SelectionKey.OP_ACCEPT, server);
+      StagingServer server =
+          new StagingServer(transport, listener, new OpenOutputs(outputs), settings, budget, stats);
+      acquired.keep(server.timer::shutdownNow);
+      server.timer.prestartCoreThread(); // here, where it is no reader's trouble if there is none
+      server.newcomers = ProvedServer.open(
+          listener, loop, StagingProof.HELLO, settings.connectTimeoutMs(), server);
       transport.tellStagingPort(server.isOfUse() ? server.port() : 0);
       return server;
     } catch (Throwable t) {
-      listener.close();
+      acquired.close();
       throw t;
     }
   }
@@ -152,24 +155,12 @@ public final class StagingServer implements ControlLoop.Member {
     return settings;
   }
 
-  MutualProof proof() {
-    return proof;
-  }
-
   OpenOutputs outputs() {
     return outputs;
   }
 
   public StagingStats stats() {
     return stats;
-  }
-
-  RdmaEndpoint endpoint() {
-    return transport.endpoint();
-  }
-
-  String executorId() {
-    return transport.identity().executorId();
   }
 
   /** The files of the shuffle may be deleted. */
@@ -183,78 +174,39 @@ public final class StagingServer implements ControlLoop.Member {
   }
 
   @Override
-  public void loopDied(Throwable why) {
-    try {
-      listener.close(); // so that new readers learn it at once
-    } catch (IOException e) {
-      LOG.debug("The listener could not be closed", e);
+  public ProvedServer.Terms termsFor(byte[] name) throws ProtocolException {
+    if (!Arrays.equals(name, StagingProof.nameOf(transport.endpoint().bootNonce()))) {
+      throw new ProtocolException("the client looks for another run of this executor");
     }
+    return new ProvedServer.Terms(proof, context, StageRequest.MAX_BYTES, this::admit);
+  }
+
+  private ServedReader admit(ControlChannel channel, String address) {
+    ServedReader reader = new ServedReader(this, channel, address);
+    stats.readersAccepted.increment();
+    readers.add(reader);
+    synchronized (this) {
+      if (closed) {
+        reader.end(new IOException("the staging server is closed"));
+        return reader;
+      }
+      waiting.add(reader);
+      if (!looks) { // most executors never have a reader
+        looks = true;
+        var unused =
+            timer.scheduleWithFixedDelay(this::look, LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
+      }
+    }
+    timer.execute(this::serveWaiting);
+    return reader;
   }
 
   @Override
-  public void ready(SelectionKey key) {
-    SocketChannel socket = null;
-    try {
-      socket = listener.accept();
-      if (socket == null) {
-        return;
-      }
-      makeRoomForUnproved();
-      socket.configureBlocking(false);
-      socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
-      socket.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
-      ServedReader reader = new ServedReader(this, socket, loop);
-      readers.add(reader);
-      reader.start();
-      lookFromNowOn();
-    } catch (IOException | RuntimeException e) {
-      noteRefusal("a new reader", e);
-      closeQuietly(socket);
-      // It stays ready while there are no descriptors. The next look tries again.
-      key.interestOps(0);
-      lookFromNowOn();
+  public void refused(String who, Throwable why) {
+    if (why instanceof ProtocolException) {
+      stats.readersRefused.increment();
     }
-  }
-
-  /** Whoever proves nothing must not keep the others out, so the oldest of them gives way. */
-  private void makeRoomForUnproved() {
-    List<ServedReader> unproved =
-        readers.stream().filter(reader -> !reader.isProved()).toList();
-    if (unproved.size() >= MAX_UNPROVED) {
-      unproved.stream()
-          .max(Comparator.comparingLong(ServedReader::ageNs))
-          .ifPresent(oldest ->
-              oldest.end(new ProtocolException("it has proved nothing while many others came")));
-    }
-  }
-
-  private synchronized void lookFromNowOn() {
-    if (closed) {
-      readers.forEach(reader -> reader.end(new IOException("the staging server is closed")));
-    } else if (!looks) {
-      looks = true;
-      var unused =
-          timer.scheduleWithFixedDelay(this::look, LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
-    }
-  }
-
-  private static void closeQuietly(@Nullable SocketChannel socket) {
-    try {
-      if (socket != null) {
-        socket.close();
-      }
-    } catch (IOException e) {
-      LOG.debug("A socket could not be closed", e);
-    }
-  }
-
-  /** A reader waits for its share. Called by the loop's thread. */
-  void proved(ServedReader reader) {
-    stats.readersAccepted.increment();
-    synchronized (this) {
-      waiting.add(reader);
-    }
-    timer.execute(this::serveWaiting);
+    noteRefusal(who, why);
   }
 
   /** Grants shares as long as there are some. Runs in the timer's thread alone. */
@@ -325,20 +277,15 @@ public final class StagingServer implements ControlLoop.Member {
     return started;
   }
 
-  /** Once in a while: ends what did not prove itself in time, and takes shares back. */
+  /** Takes shares back. */
   private void look() {
     try {
-      long mostNs = TimeUnit.MILLISECONDS.toNanos(settings.connectTimeoutMs());
-      readers.stream()
-          .filter(reader -> !reader.isProved() && reader.ageNs() > mostNs)
-          .forEach(reader -> reader.end(new ProtocolException("it has not proved itself in time")));
       long idleNs = TimeUnit.MILLISECONDS.toNanos(settings.idleMs());
       readers.stream()
           .filter(reader -> reader.isServed() && reader.idleNs() > idleNs)
           .forEach(reader -> reader.end(new IOException("it has asked for nothing for a while")));
       serveWaiting();
       outputs.closeUnused(idleNs);
-      acceptAgain();
       boolean isOneToGiveWay;
       synchronized (this) {
         isOneToGiveWay = waiting.size() > leaving // each of those makes room for one
@@ -352,14 +299,6 @@ public final class StagingServer implements ControlLoop.Member {
       }
     } catch (RuntimeException | Error e) { // one that escaped would end the timer
       LOG.error("The staging server failed in one round and continues", e);
-    }
-  }
-
-  private void acceptAgain() {
-    SelectionKey key = loop.keyOf(listener);
-    if (key != null && key.isValid() && key.interestOps() == 0) {
-      key.interestOps(SelectionKey.OP_ACCEPT);
-      loop.changed();
     }
   }
 
@@ -383,7 +322,7 @@ public final class StagingServer implements ControlLoop.Member {
     }
   }
 
-  private void noteRefusal(String who, Exception why) {
+  private void noteRefusal(String who, Throwable why) {
     long held = refusals.tryLog();
     if (held >= 0) {
       LOG.warn(
@@ -441,7 +380,10 @@ public final class StagingServer implements ControlLoop.Member {
       started = workers;
     }
     budget.doNotWait(this);
-    listener.close();
+    ProvedServer opened = newcomers;
+    if (opened != null) {
+      opened.close();
+    }
     readers.forEach(reader -> reader.end(new IOException("the staging server is closed")));
     timer.shutdownNow();
     boolean ended = timer.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS);

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -15,10 +14,9 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.RdmaEndpoint;
-import org.shufflerdma.control.MutualProof;
+import org.shufflerdma.control.Hello;
 import org.shufflerdma.control.ProtocolException;
 import org.shufflerdma.node.LookupMessages;
 import org.shufflerdma.node.OutputFolders;
@@ -55,9 +53,6 @@ class FuzzedMessagesTest {
   }
 
   static Stream<Message> messages() {
-    LocalIdentity identity =
-        new LocalIdentity("app-1", "2", "a secret of a test".getBytes(StandardCharsets.UTF_8));
-    MutualProof proof = LookupMessages.proofFor(identity);
     Nonce nonce = new Nonce(1, 2);
     StagedRange range = new StagedRange(1, 2, 3, 4, 5);
     StageReply.Entry entry = new StageReply.Entry(true, 100, 100, 7);
@@ -75,13 +70,16 @@ class FuzzedMessagesTest {
             new ChunkGrant(4096, 5, 1 << 20, 4).encode(),
             input -> ChunkGrant.decode(ByteBuffer.wrap(input))),
         new Message(
-            "StagingHandshake.hello",
-            StagingHandshake.hello(new byte[MutualProof.CHALLENGE_BYTES], nonce),
-            input -> StagingHandshake.readHello(ByteBuffer.wrap(input), nonce)),
+            "Hello of staging",
+            StagingProof.HELLO.encode(
+                new Hello(new byte[16], new byte[32], StagingProof.nameOf(nonce))),
+            input -> StagingProof.HELLO.decode(ByteBuffer.wrap(input))),
         new Message(
-            "LookupMessages.Hello",
-            LookupMessages.encode(LookupMessages.hello(proof.challenge(), "app-1", proof)),
-            input -> LookupMessages.decodeHello(ByteBuffer.wrap(input))),
+            "Hello of a lookup",
+            LookupMessages.HELLO.encode(
+                new Hello(new byte[16], new byte[32], LookupMessages.nameOf("app-1"))),
+            input -> LookupMessages.appIdOf(
+                LookupMessages.HELLO.decode(ByteBuffer.wrap(input)).name())),
         new Message(
             "LookupMessages.endpoint",
             LookupMessages.encode(new RdmaEndpoint("127.0.0.1", 7, nonce)),

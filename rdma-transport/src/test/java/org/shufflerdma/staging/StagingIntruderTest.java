@@ -2,6 +2,7 @@
 package org.shufflerdma.staging;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.DataInputStream;
 import java.io.EOFException;
@@ -32,6 +33,7 @@ import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.control.ControlChannel;
 import org.shufflerdma.control.ControlLoop;
 import org.shufflerdma.control.FrameSeal;
+import org.shufflerdma.control.Hello;
 import org.shufflerdma.control.MutualProof;
 
 /** Raw clients at the port of a staging server that do not keep to the protocol. */
@@ -79,7 +81,14 @@ class StagingIntruderTest {
   }
 
   private static MutualProof proofWith(byte[] secret) {
-    return StagingHandshake.proofFor(new LocalIdentity("app-test", "intruder", secret), "owner");
+    return StagingProof.of(new LocalIdentity("app-test", "intruder", secret), "owner");
+  }
+
+  private ByteBuffer hello(MutualProof proof, byte[] challenge, byte[] context) {
+    return StagingProof.HELLO.encode(new Hello(
+        challenge,
+        proof.hello(challenge, context),
+        StagingProof.nameOf(owner.endpoint().bootNonce())));
   }
 
   /** A client that sends what a test likes. */
@@ -114,23 +123,27 @@ class StagingIntruderTest {
       return ByteBuffer.wrap(body);
     }
 
-    /** Proves itself with the secret, for whatever it says of the server. */
-    Client prove(byte[] secret, PeerId as) throws IOException {
-      MutualProof proof = proofWith(secret);
-      byte[] challenge = proof.challenge();
-      send(StagingHandshake.hello(challenge, owner.endpoint().bootNonce()));
+    /** Sends a hello with what proves that it knows the secret, for whatever it says of the server. */
+    Client greet(byte[] secret, PeerId as) throws IOException {
+      send(hello(proofWith(secret), new byte[16], StagingProof.contextOf(as)));
+      return this;
+    }
+
+    /** Proves itself. */
+    private void prove() throws IOException {
+      greet(TestTransports.SECRET, peer());
+      MutualProof proof = proofWith(TestTransports.SECRET);
       byte[] ofServer = new byte[16];
       receive(0).get(ofServer);
       MutualProof.Exchange exchange =
-          new MutualProof.Exchange(challenge, ofServer, StagingHandshake.contextOf(as));
+          new MutualProof.Exchange(new byte[16], ofServer, StagingProof.contextOf(peer()));
       send(proof.proof(exchange));
       seal = new FrameSeal(proof.frameKey(exchange), 'C');
-      return this;
     }
 
     /** Has been let in, and has its memory. */
     Client granted() throws IOException {
-      prove(TestTransports.SECRET, peer());
+      prove();
       assertThat(ChunkGrant.decode(receive(FrameSeal.SIZE_BYTES)).chunks()).isEqualTo(CHUNKS);
       return this;
     }
@@ -176,19 +189,39 @@ class StagingIntruderTest {
   @Test
   void whoDoesNotKnowTheSecretGetsNothing() throws Exception {
     byte[] guess = "another secret of length".getBytes(StandardCharsets.UTF_8);
-    assertRefused(new Client().prove(guess, peer()));
+    assertRefused(new Client().greet(guess, peer()));
+  }
+
+  /** Else who guesses secrets could try them against a MAC of the server's. */
+  @Test
+  void theServerProvesNothingToWhoHasProvedNothing() throws Exception {
+    Client client = new Client();
+    client.send(StagingProof.HELLO.encode(new Hello(
+        new byte[16], new byte[32], StagingProof.nameOf(owner.endpoint().bootNonce()))));
+    assertThat(client.in.read()).as("a byte of an answer").isNegative();
+    assertRefused(client);
+  }
+
+  @Test
+  void aHelloOfAnotherVersionIsRefusedByItsVersion() {
+    ByteBuffer hello = ByteBuffer.allocate(40)
+        .putInt(StagingProof.HELLO.magic())
+        .putShort((short) 1)
+        .rewind();
+    assertThatThrownBy(() -> StagingProof.HELLO.decode(hello)).hasMessage("version 1 instead of 2");
   }
 
   @Test
   void aProofForAnotherServerIsWorthNothing() throws Exception {
     assertRefused(
-        new Client().prove(TestTransports.SECRET, new PeerId("another", owner.endpoint())));
+        new Client().greet(TestTransports.SECRET, new PeerId("another", owner.endpoint())));
   }
 
   @Test
   void aHelloToAnotherRunIsRefused() throws Exception {
     Client client = new Client();
-    client.send(StagingHandshake.hello(new byte[16], new Nonce(1, 2)));
+    byte[] anotherRun = StagingProof.nameOf(new Nonce(1, 2));
+    client.send(StagingProof.HELLO.encode(new Hello(new byte[16], new byte[32], anotherRun)));
     assertRefused(client);
   }
 
@@ -196,7 +229,7 @@ class StagingIntruderTest {
   void aServerThatDoesNotKnowTheSecretIsNotBelieved() {
     byte[] challenge = new byte[16];
     MutualProof impostor = proofWith("a secret that is a guess".getBytes(StandardCharsets.UTF_8));
-    byte[] context = StagingHandshake.contextOf(peer());
+    byte[] context = StagingProof.contextOf(peer());
     ByteBuffer answer = impostor.answer(new MutualProof.Exchange(challenge, new byte[16], context));
     assertThat(org.assertj.core.api.Assertions.catchThrowable(
             () -> proofWith(TestTransports.SECRET).readAnswer(answer, challenge, context)))

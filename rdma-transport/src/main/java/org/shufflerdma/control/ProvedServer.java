@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.control;
+
+import java.io.IOException;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.Comparator;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+
+/**
+ * The server's end of connections whose clients prove themselves before the server proves anything or has
+ * anything done for them ({@link MutualProof}). Clients that prove nothing are ended in time, and the oldest of
+ * many gives way to the next. The loop's thread does everything. Its owner closes it before the loop.
+ */
+public final class ProvedServer implements Acceptor.Host, AutoCloseable {
+  private static final int MAX_UNPROVED = 512;
+
+  /** What is behind the server. The loop's thread calls, which must not be blocked. */
+  public interface Service {
+    /** On what terms a client comes in that looks for this name. Throws if nobody has the name. */
+    Terms termsFor(byte[] name) throws ProtocolException;
+
+    /** A client, or a new connection, has ended before it had proved itself. */
+    void refused(String who, Throwable why);
+  }
+
+  /** Lets a client in that has proved itself, and returns whose the channel is from now on. */
+  public interface Admission {
+    ControlChannel.Owner admit(ControlChannel channel, String address);
+  }
+
+  /**
+   * On what terms a client comes in.
+   *
+   * @param context of the proof
+   * @param maxBodyBytes of the client's frames from then on
+   */
+  @SuppressWarnings("ArrayRecordComponent")
+  public record Terms(MutualProof proof, byte[] context, int maxBodyBytes, Admission admission) {}
+
+  private final ControlLoop loop;
+  private final Hello.Form form;
+  private final int proofTimeoutMs;
+  private final Service service;
+  private final Set<Newcomer> newcomers = ConcurrentHashMap.newKeySet();
+  private @Nullable Acceptor acceptor; // set once, by open
+
+  private ProvedServer(ControlLoop loop, Hello.Form form, int proofTimeoutMs, Service service) {
+    this.loop = loop;
+    this.form = form;
+    this.proofTimeoutMs = proofTimeoutMs;
+    this.service = service;
+  }
+
+  /**
+   * Begins to accept at a bound socket, which remains the caller's if this throws.
+   *
+   * @param proofTimeoutMs within which a client must have proved itself
+   */
+  public static ProvedServer open(
+      ServerSocketChannel listener,
+      ControlLoop loop,
+      Hello.Form form,
+      int proofTimeoutMs,
+      Service service)
+      throws IOException {
+    ProvedServer server = new ProvedServer(loop, form, proofTimeoutMs, service);
+    server.acceptor = Acceptor.open(listener, loop, server);
+    return server;
+  }
+
+  @Override
+  public void accepted(SocketChannel socket) throws IOException {
+    if (newcomers.size() >= MAX_UNPROVED) {
+      newcomers.stream()
+          .min(Comparator.comparingLong(newcomer -> newcomer.number))
+          .ifPresent(oldest -> oldest.end("it has proved nothing while many others came"));
+    }
+    socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
+    socket.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+    new Newcomer(socket).start();
+  }
+
+  @Override
+  public void notAccepted(Throwable why) {
+    service.refused("a new client", why);
+  }
+
+  /** Ends the clients that have not proved themselves; the others are whose they are. */
+  @Override
+  public void close() throws IOException {
+    Acceptor opened = acceptor;
+    if (opened != null) {
+      opened.close();
+    }
+    newcomers.forEach(newcomer -> newcomer.end("the server is closed"));
+  }
+
+  private long clients; // touched by the loop's thread alone
+
+  /** A client until it has proved itself; after that it passes on what comes. */
+  private final class Newcomer implements ControlChannel.Owner {
+    private final long number = clients++;
+    private final String address;
+    private final ControlChannel channel;
+
+    // Touched by the loop's thread alone.
+    private @Nullable Terms terms;
+    private MutualProof.@Nullable Exchange exchange;
+
+    // Guarded by this.
+    private ControlChannel.@Nullable Owner owner;
+    private @Nullable IOException end;
+
+    Newcomer(SocketChannel socket) throws IOException {
+      this.address = String.valueOf(socket.getRemoteAddress());
+      this.channel = new ControlChannel(socket, loop, form.sizeBytes(), this);
+    }
+
+    void start() throws IOException {
+      newcomers.add(this);
+      try {
+        channel.endAt(Deadline.afterMs(proofTimeoutMs));
+        channel.start();
+      } catch (Throwable t) {
+        newcomers.remove(this);
+        throw t;
+      }
+    }
+
+    void end(String why) {
+      channel.close(new ProtocolException(why));
+    }
+
+    @Override
+    public void received(ByteBuffer body) throws IOException {
+      ControlChannel.Owner owning = owner();
+      Terms agreed = terms;
+      MutualProof.Exchange drawn = exchange;
+      if (owning != null) {
+        owning.received(body);
+      } else if (agreed == null || drawn == null) {
+        answer(form.decode(body));
+      } else {
+        letIn(agreed, drawn, body);
+      }
+    }
+
+    private synchronized ControlChannel.@Nullable Owner owner() {
+      return owner;
+    }
+
+    private void answer(Hello hello) throws ProtocolException {
+      Terms agreed = service.termsFor(hello.name());
+      MutualProof proof = agreed.proof();
+      proof.readHello(hello.mac(), hello.challenge(), agreed.context());
+      MutualProof.Exchange drawn =
+          new MutualProof.Exchange(hello.challenge(), proof.challenge(), agreed.context());
+      terms = agreed;
+      exchange = drawn;
+      channel.send(proof.answer(drawn));
+    }
+
+    private void letIn(Terms agreed, MutualProof.Exchange drawn, ByteBuffer sent)
+        throws ProtocolException {
+      agreed.proof().readProof(sent, drawn);
+      byte[] key = agreed.proof().frameKey(drawn);
+      channel.seal(new FrameSeal(key, 'S'), new FrameSeal(key, 'C'), agreed.maxBodyBytes());
+      channel.endAt(null);
+      newcomers.remove(this);
+      ControlChannel.Owner owning = agreed.admission().admit(channel, address);
+      IOException ended;
+      synchronized (this) {
+        owner = owning;
+        ended = end;
+      }
+      if (ended != null) { // meanwhile
+        owning.closed(ended);
+      }
+    }
+
+    @Override
+    public void closed(IOException why) {
+      ControlChannel.Owner owning;
+      synchronized (this) {
+        end = why;
+        owning = owner;
+      }
+      if (owning != null) {
+        owning.closed(why);
+      } else if (newcomers.remove(this)) {
+        service.refused(address, why);
+      }
+    }
+  }
+}
