@@ -27,6 +27,8 @@ final class Application implements AutoCloseable {
 
   private final NodeDevice device;
   private volatile Grant grant;
+  private volatile long grantBytes;
+  private final GrantedOutputs outputs = new GrantedOutputs(this::grant);
   private final Acquired acquired = new Acquired();
 
   /** Written under this. */
@@ -46,6 +48,7 @@ final class Application implements AutoCloseable {
   Application(NodeDevice device, Grant grant) throws IOException {
     this.device = device;
     this.grant = grant;
+    this.grantBytes = grant.bytes();
     acquired.keep(device.accept(grant.deviceSecret()));
   }
 
@@ -53,8 +56,14 @@ final class Application implements AutoCloseable {
     return grant;
   }
 
+  /** What is kept of it, in memory and, at most twice, on disk. */
+  long grantBytes() {
+    return grantBytes;
+  }
+
   void grant(Grant changed) {
     grant = changed;
+    grantBytes = changed.bytes();
   }
 
   /** Where the application's readers connect. Opens what serves them, which takes a moment. */
@@ -81,7 +90,7 @@ final class Application implements AutoCloseable {
     Acquired opening = new Acquired();
     try {
       RdmaTransport opened = opening.keep(device.open(grant.identity()));
-      opening.keep(device.serve(opened, new GrantedOutputs(this::grant))::close);
+      opening.keep(device.serve(opened, outputs, grant.uid())::close);
       Serving made = new Serving(opened, opening);
       serving = made;
       failed = false;

@@ -3,30 +3,46 @@ package org.shufflerdma.nodeservice;
 
 import java.io.IOException;
 import java.security.MessageDigest;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.PerPeerExecutor;
+import org.shufflerdma.concurrent.Workers;
+import org.shufflerdma.node.OutputFolders;
 import org.shufflerdma.node.Registration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The applications that the service knows, each from the registration of its first executor until all of its
- * folders are gone. Any thread may call; its owner closes it.
+ * The applications that have registered. What one user can take is bounded: applications, executors of each, and
+ * the bytes of what is kept of them, in memory and on disk. An executor for which there is no room takes that of
+ * the oldest of its application. No file system is touched under the lock; workers look at the folders, one
+ * at a time of each user's. Any thread may call; closed by its owner.
  */
 final class Applications implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Applications.class);
-
   private static final int MAX_APPLICATIONS = 1024;
   private static final int MAX_APPLICATIONS_OF_A_USER = 256;
   private static final int MAX_EXECUTORS = 1024;
+  private static final long MAX_BYTES = 64 << 20;
+  private static final long MAX_BYTES_OF_A_USER = 16 << 20;
+
+  /** Users whose folders can be looked at at a time. */
+  private static final int LOOKERS = 4;
 
   private final NodeDevice device;
   private final GrantStore store;
   private final Map<String, Application> applications = new ConcurrentHashMap<>();
+  private final ThreadPoolExecutor lookers = Workers.pool("folders", LOOKERS);
+  private final PerPeerExecutor<Integer> lanes = new PerPeerExecutor<>(lookers, 1);
+
+  /** Users whose folders are being looked at. */
+  private final Set<Integer> lookedAt = ConcurrentHashMap.newKeySet();
 
   private Applications(NodeDevice device, GrantStore store) {
     this.device = device;
@@ -37,18 +53,20 @@ final class Applications implements AutoCloseable {
   static Applications open(NodeDevice device, GrantStore store) throws IOException {
     Applications opened = new Applications(device, store);
     try {
-      for (Grant grant : store.load()) {
-        try {
-          opened.applications.put(grant.appId(), new Application(device, grant));
-          LOG.info("Application {} is known from before", grant);
-        } catch (IOException | RuntimeException e) {
-          LOG.error("Application {} is known from before, and cannot be served", grant, e);
-        }
-      }
+      store.load(opened::know);
       return opened;
     } catch (Throwable t) {
       opened.close();
       throw t;
+    }
+  }
+
+  private synchronized void know(Grant grant) {
+    try {
+      applications.put(grant.appId(), new Application(device, fitting(grant)));
+      LOG.info("Application {} is known from before", grant);
+    } catch (IOException | RuntimeException e) {
+      LOG.error("Application {} is known from before, and cannot be served", grant, e);
     }
   }
 
@@ -65,15 +83,28 @@ final class Applications implements AutoCloseable {
    * An executor of an application has registered.
    *
    * @param uid of the executor, which owns the folders
-   * @throws RefusedException if the application is that of another user, or has another key
+   * @throws RefusedException if the application is that of another user, or has another key, or its user has no
+   *     room left
    */
-  synchronized void register(Registration registration, int uid) throws IOException {
-    Application known = applications.get(registration.appId());
-    if (known == null) {
-      add(Grant.of(registration, uid));
-      return;
+  void register(Registration registration, int uid) throws IOException {
+    Grant more;
+    synchronized (this) {
+      Application known = applications.get(registration.appId());
+      if (known == null) {
+        more = fitting(Grant.of(registration, uid));
+        applications.put(more.appId(), new Application(device, more));
+        LOG.info("Application {} has registered", more);
+      } else {
+        check(known.grant(), registration, uid);
+        more = fitting(known.grant().with(registration.folders()));
+        known.grant(more);
+      }
     }
-    Grant grant = known.grant();
+    store.add(more); // an executor that is not told that it is known comes again
+  }
+
+  private static void check(Grant grant, Registration registration, int uid)
+      throws RefusedException {
     if (grant.uid() != uid) {
       throw new RefusedException("application " + grant.appId() + " is another user's");
     }
@@ -82,71 +113,90 @@ final class Applications implements AutoCloseable {
       throw new RefusedException("application " + grant.appId()
           + " has another secret, or its id is taken until the folders of the former one are gone");
     }
-    if (grant.executors().size() >= MAX_EXECUTORS) {
-      throw new RefusedException(
-          "application " + grant.appId() + " has " + MAX_EXECUTORS + " executors here, the most");
-    }
-    Grant more = grant.with(registration.folders());
-    store.save(more);
-    known.grant(more);
   }
 
-  private void add(Grant grant) throws IOException {
-    long ofUser = applications.values().stream()
-        .filter(one -> one.grant().uid() == grant.uid())
-        .count();
-    if (applications.size() >= MAX_APPLICATIONS || ofUser >= MAX_APPLICATIONS_OF_A_USER) {
+  /** Guarded by this. The grant with as many of its executors, the newest first, as there is room for. */
+  private Grant fitting(Grant wanted) throws RefusedException {
+    int ofUser = 1;
+    long bytes = 0;
+    long bytesOfUser = 0;
+    for (Application other : applications.values()) {
+      if (other.grant().appId().equals(wanted.appId())) {
+        continue;
+      }
+      bytes += other.grantBytes();
+      if (other.grant().uid() == wanted.uid()) {
+        ofUser++;
+        bytesOfUser += other.grantBytes();
+      }
+    }
+    Grant fitting = wanted.newest(
+        MAX_EXECUTORS, Math.min(MAX_BYTES - bytes, MAX_BYTES_OF_A_USER - bytesOfUser));
+    boolean isKnown = applications.containsKey(wanted.appId());
+    if (fitting.executors().isEmpty()
+        || (!isKnown
+            && (applications.size() >= MAX_APPLICATIONS || ofUser > MAX_APPLICATIONS_OF_A_USER))) {
       throw new RefusedException(
-          "there are %d applications, %d of them of user %d; the most are %d and %d"
+          "there are %d applications, %d of them of user %d, which has taken %d of %d bytes; the most are %d and %d"
               .formatted(
                   applications.size(),
-                  ofUser,
-                  grant.uid(),
+                  ofUser - 1,
+                  wanted.uid(),
+                  bytesOfUser,
+                  MAX_BYTES_OF_A_USER,
                   MAX_APPLICATIONS,
                   MAX_APPLICATIONS_OF_A_USER));
     }
-    Application added = new Application(device, grant);
-    try {
-      store.save(grant);
-    } catch (Throwable t) {
-      added.close();
-      throw t;
-    }
-    applications.put(grant.appId(), added);
-    LOG.info("Application {} has registered", grant);
+    return fitting;
   }
 
-  /** Ends the applications whose folders have been deleted. */
+  /** Has workers end the applications whose folders have been deleted. */
   void endRemoved() {
-    List<Application> ended = new ArrayList<>();
+    applications.values().stream()
+        .collect(Collectors.groupingBy(application -> application.grant().uid()))
+        .forEach((uid, own) -> {
+          if (lookedAt.add(uid)) { // else a file system of that user's hangs
+            lanes.execute(uid, () -> {
+              try {
+                own.forEach(this::endIfRemoved);
+              } finally {
+                lookedAt.remove(uid);
+              }
+            });
+          }
+        });
+  }
+
+  private void endIfRemoved(Application application) {
+    List<OutputFolders> gone = application.grant().removed();
+    if (gone.isEmpty()) {
+      return;
+    }
+    Grant left;
     synchronized (this) {
-      for (Application application : applications.values()) {
-        Grant left = application.grant().withoutRemoved();
-        if (left.executors().isEmpty()) {
-          LOG.info("Application {} has ended: its folders are gone", application.grant());
-          forget(application);
-          ended.add(application);
-        } else {
-          application.grant(left);
-        }
+      left = application.grant().without(gone);
+      application.grant(left);
+      if (!left.executors().isEmpty() || !applications.remove(left.appId(), application)) {
+        return;
       }
     }
-    ended.forEach(Application::close); // which takes a while
-  }
-
-  /** Guarded by this. */
-  private void forget(Application application) {
+    LOG.info("Application {} has ended: its folders are gone", left);
     try {
-      store.delete(application.grant());
+      store.delete(left);
+      Application again = find(left.appId());
+      if (again != null) { // it has registered meanwhile
+        store.add(again.grant());
+      }
     } catch (IOException e) {
-      LOG.warn("The grant of {} could not be deleted", application.grant(), e);
+      LOG.warn("The grant of {} could not be deleted", left, e);
     }
-    applications.remove(application.grant().appId());
+    application.close(); // which takes a while
   }
 
   /** Ends serving; the grants stay. */
   @Override
-  public synchronized void close() {
+  public void close() {
+    lookers.shutdownNow();
     applications.values().forEach(Application::close);
     applications.clear();
   }

@@ -9,6 +9,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Properties;
 import org.shufflerdma.connection.LocalIdentity;
@@ -27,6 +28,11 @@ import org.shufflerdma.node.Registration;
 @SuppressWarnings("ArrayRecordComponent")
 record Grant(
     String appId, int uid, byte[] key, byte[] deviceSecret, List<OutputFolders> executors) {
+  private static final String ORDER = "order";
+  private static final String OLDEST_FIRST = "oldest first";
+  private static final int EXECUTOR_BYTES = 256;
+  private static final int PATH_BYTES = 128;
+
   Grant {
     executors = List.copyOf(executors);
   }
@@ -41,19 +47,50 @@ record Grant(
     List<OutputFolders> all = new ArrayList<>(executors);
     all.remove(more);
     all.add(0, more);
-    return new Grant(appId, uid, key, deviceSecret, all);
+    return with(all);
   }
 
-  /** The same without the executors whose folders are gone. */
-  Grant withoutRemoved() {
-    return new Grant(
-        appId,
-        uid,
-        key,
-        deviceSecret,
-        executors.stream()
-            .filter(folders -> !folders.localDirs().stream().allMatch(Grant::isGone))
-            .toList());
+  /** The same without these executors. */
+  Grant without(List<OutputFolders> gone) {
+    return with(executors.stream().filter(folders -> !gone.contains(folders)).toList());
+  }
+
+  /** The same with so many of its executors at most, the newest, of which so many bytes are kept. */
+  Grant newest(int most, long mostBytes) {
+    List<OutputFolders> kept = new ArrayList<>();
+    long bytes = 0;
+    for (OutputFolders folders : executors) {
+      bytes += bytesOf(folders);
+      if (kept.size() == most || bytes > mostBytes) {
+        break;
+      }
+      kept.add(folders);
+    }
+    return kept.size() == executors.size() ? this : with(kept);
+  }
+
+  private Grant with(List<OutputFolders> others) {
+    return new Grant(appId, uid, key, deviceSecret, others);
+  }
+
+  /** What is kept of the executors, about. */
+  long bytes() {
+    return executors.stream().mapToLong(Grant::bytesOf).sum();
+  }
+
+  private static long bytesOf(OutputFolders folders) {
+    long bytes = EXECUTOR_BYTES;
+    for (Path dir : folders.localDirs()) {
+      bytes += PATH_BYTES + 2L * dir.toString().length();
+    }
+    return bytes;
+  }
+
+  /** The executors whose folders are gone. Touches the file systems that these are on. */
+  List<OutputFolders> removed() {
+    return executors.stream()
+        .filter(folders -> folders.localDirs().stream().allMatch(Grant::isGone))
+        .toList();
   }
 
   /** A folder that cannot be looked at for another reason may come back. */
@@ -73,13 +110,27 @@ record Grant(
     return new LocalIdentity(appId, PeerId.NODE_SERVICE, key);
   }
 
+  /** Writes all executors, the oldest first. */
   void write(OutputStream out) throws IOException {
     Properties properties = new Properties();
     properties.setProperty("uid", String.valueOf(uid));
+    properties.setProperty(ORDER, OLDEST_FIRST);
     new Registration(appId, key, deviceSecret, executors.get(0)).putNamesTo(properties);
     for (int i = 0; i < executors.size(); i++) {
-      executors.get(i).putTo(properties, prefixOf(i));
+      executors.get(executors.size() - 1 - i).putTo(properties, prefixOf(i));
     }
+    properties.store(out, null);
+  }
+
+  /**
+   * Writes the newest executor alone, to be appended.
+   *
+   * @param row after so many others
+   */
+  void writeNewest(OutputStream out, int row) throws IOException {
+    Properties properties = new Properties();
+    executors.get(0).putTo(properties, prefixOf(row));
+    out.write('\n'); // behind what a service that was killed has written in part
     properties.store(out, null);
   }
 
@@ -92,6 +143,9 @@ record Grant(
     OutputFolders folders;
     while ((folders = OutputFolders.from(properties, prefixOf(executors.size()))) != null) {
       executors.add(folders);
+    }
+    if (OLDEST_FIRST.equals(properties.getProperty(ORDER))) { // else of a file of former days
+      Collections.reverse(executors);
     }
     return new Grant(
         first.appId(),

@@ -6,6 +6,8 @@ import java.net.InetAddress;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
+import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.RdmaTransport;
@@ -18,6 +20,7 @@ import org.shufflerdma.staging.StagingBudget;
 import org.shufflerdma.staging.StagingServer;
 import org.shufflerdma.staging.StagingSettings;
 import org.shufflerdma.staging.StagingStats;
+import org.shufflerdma.staging.StagingWorkers;
 import org.shufflerdma.verbs.Provider;
 
 /**
@@ -26,18 +29,25 @@ import org.shufflerdma.verbs.Provider;
  *
  * @param loop its owner closes it last
  * @param stats of all applications, also those that have ended
+ * @param lanes to the workers that read map outputs, of each user
  */
 record NodeDevice(
     RdmaSettings settings,
     DeviceChoice.Bound bound,
     ControlLoop loop,
     StagingBudget budget,
-    StagingStats stats) {
+    StagingStats stats,
+    StagingSettings staging,
+    PerPeerExecutor<Integer> lanes) {
   private static final int OWN_SECRET_BYTES = 32;
 
   /** Binds the first device that can be used. */
   static NodeDevice open(
-      RdmaSettings settings, InetAddress ownAddress, ControlLoop loop, long maxRegisteredBytes)
+      RdmaSettings settings,
+      InetAddress ownAddress,
+      ControlLoop loop,
+      long maxRegisteredBytes,
+      StagingWorkers workers)
       throws IOException, RdmaUnavailableException {
     List<String> refused = new ArrayList<>();
     for (DeviceChoice choice : DeviceChoice.of(settings, DeviceChoice.HARDWARE, ownAddress)) {
@@ -48,8 +58,19 @@ record NodeDevice(
           new SecureRandom().nextBytes(nobodyKnows);
           bound.verbs().setSecret(nobodyKnows);
         }
+        StagingSettings staging = StagingSettings.of(
+            maxRegisteredBytes,
+            Runtime.getRuntime().availableProcessors(),
+            settings.connectTimeoutMs(),
+            settings.withdrawGraceMs());
         return new NodeDevice(
-            settings, bound, loop, new StagingBudget(maxRegisteredBytes), new StagingStats());
+            settings,
+            bound,
+            loop,
+            new StagingBudget(maxRegisteredBytes),
+            new StagingStats(),
+            staging,
+            new PerPeerExecutor<>(workers.start(), Math.max(1, workers.threads() / 2)));
       } catch (IOException | RdmaUnavailableException e) {
         refused.add(String.valueOf(e.getMessage()));
       }
@@ -73,17 +94,14 @@ record NodeDevice(
         identity);
   }
 
-  StagingServer serve(RdmaTransport transport, CommittedOutputs outputs) throws IOException {
-    return StagingServer.open(
-        transport,
-        loop,
-        outputs,
-        StagingSettings.of(
-            budget.maxBytes(),
-            Runtime.getRuntime().availableProcessors(),
-            settings.connectTimeoutMs(),
-            settings.withdrawGraceMs()),
-        budget,
-        stats);
+  /**
+   * Serves the readers of one application.
+   *
+   * @param uid of the user whose outputs these are, and who has at most half of the workers
+   */
+  StagingServer serve(RdmaTransport transport, CommittedOutputs outputs, int uid)
+      throws IOException {
+    Executor ofUser = step -> lanes.execute(uid, step);
+    return StagingServer.open(transport, loop, outputs, staging, budget, stats, () -> ofUser);
   }
 }

@@ -20,6 +20,7 @@ import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.control.ControlLoop;
 import org.shufflerdma.device.LocalAddress;
 import org.shufflerdma.device.RdmaUnavailableException;
+import org.shufflerdma.staging.StagingWorkers;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -30,6 +31,10 @@ import org.slf4j.LoggerFactory;
 public final class NodeService implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(NodeService.class);
   private static final String RDMA_PREFIX = "rdma.";
+
+  /** They wait for disks, so there are some for each user of the host, however few processors there are. */
+  private static final int STAGING_THREADS = 16;
+
   private static final int LOOK_MS = 10_000;
   private static final int WRONG_USE = 2;
   private static final int DIED = 3;
@@ -67,7 +72,8 @@ public final class NodeService implements AutoCloseable {
       CompletableFuture<Throwable> death = new CompletableFuture<>();
       ControlLoop loop = ControlLoop.open("control", death::complete);
       acquired.keep(loop::close);
-      NodeDevice device = NodeDevice.open(rdma, own, loop, settings.maxRegisteredBytes());
+      StagingWorkers workers = acquired.keep(new StagingWorkers(STAGING_THREADS));
+      NodeDevice device = NodeDevice.open(rdma, own, loop, settings.maxRegisteredBytes(), workers);
       Applications applications =
           acquired.keep(Applications.open(device, GrantStore.open(settings.grants())));
       LookupServer lookups = acquired.keep(LookupServer.open(settings.port(), applications, loop));

@@ -3,6 +3,7 @@ package org.shufflerdma.nodeservice;
 
 import com.sun.tools.attach.VirtualMachine;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
@@ -105,7 +106,7 @@ final class ServiceProcess {
 
   /** A client of the status page that says no more than the beginning of a request. */
   Socket halfRequest() throws IOException {
-    Socket socket = new Socket("127.0.0.1", statusPort);
+    Socket socket = new Socket(InetAddress.getLoopbackAddress(), statusPort);
     socket.getOutputStream().write("GET /hea".getBytes(StandardCharsets.US_ASCII));
     return socket;
   }

@@ -34,8 +34,15 @@ public final class Staging implements AutoCloseable {
       StagingStats stats = new StagingStats();
       ControlLoop loop = ControlLoop.open("rdma-" + transport.identity().executorId() + "-control");
       acquired.keep(loop::close);
+      StagingWorkers workers = acquired.keep(new StagingWorkers(settings.threads()));
       StagingServer server = StagingServer.open(
-          transport, loop, outputs, settings, new StagingBudget(settings.budgetBytes()), stats);
+          transport,
+          loop,
+          outputs,
+          settings,
+          new StagingBudget(settings.budgetBytes()),
+          stats,
+          workers::start);
       acquired.keep(server::close);
       acquired.keep(loop::close); // first, so that nobody asks any more when the server ends
       StagingClients clients =

@@ -12,9 +12,13 @@ import java.util.HashSet;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Phaser;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.concurrent.Deadline;
@@ -61,6 +65,11 @@ public final class StagingServer implements ProvedServer.Service {
   private final StagingStats stats;
   private final ServerSocketChannel listener;
   private final ScheduledThreadPoolExecutor timer;
+  private final Supplier<Executor> workers;
+
+  /** Has a party for each request under way, and one for the server while it is open. */
+  private final Phaser running = new Phaser(1);
+
   private final LogThrottle failures =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
   private final LogThrottle refusals =
@@ -83,9 +92,7 @@ public final class StagingServer implements ProvedServer.Service {
   private boolean looks;
   private boolean closed;
 
-  /** Null until the first request: most executors never have one. */
-  private @Nullable ThreadPoolExecutor workers;
-
+  /** Null until the first request. */
   private @Nullable PerPeerExecutor<ServedReader> lanes;
 
   private StagingServer(
@@ -94,7 +101,9 @@ public final class StagingServer implements ProvedServer.Service {
       OpenOutputs outputs,
       StagingSettings settings,
       StagingBudget budget,
-      StagingStats stats) {
+      StagingStats stats,
+      Supplier<Executor> workers) {
+    this.workers = workers;
     this.transport = transport;
     this.listener = listener;
     this.outputs = outputs;
@@ -115,6 +124,7 @@ public final class StagingServer implements ProvedServer.Service {
    * owner closes it before the transport and the loop.
    *
    * @param budget may be that of other servers, too
+   * @param workers are asked for with the first request, and may be those of other servers, too
    */
   public static StagingServer open(
       RdmaTransport transport,
@@ -122,14 +132,15 @@ public final class StagingServer implements ProvedServer.Service {
       CommittedOutputs outputs,
       StagingSettings settings,
       StagingBudget budget,
-      StagingStats stats)
+      StagingStats stats,
+      Supplier<Executor> workers)
       throws IOException {
     Acquired acquired = new Acquired();
     try {
       ServerSocketChannel listener = acquired.keep(ServerSocketChannel.open());
       listener.bind(new InetSocketAddress(transport.endpoint().host(), 0), BACKLOG);
-      StagingServer server =
-          new StagingServer(transport, listener, new OpenOutputs(outputs), settings, budget, stats);
+      StagingServer server = new StagingServer(
+          transport, listener, new OpenOutputs(outputs), settings, budget, stats, workers);
       acquired.keep(server.timer::shutdownNow);
       server.timer.prestartCoreThread(); // here, where it is no reader's trouble if there is none
       server.newcomers = ProvedServer.open(
@@ -260,7 +271,15 @@ public final class StagingServer implements ProvedServer.Service {
 
   /** Carries out a request of the reader's in a worker. Throws if the server is closed. */
   void execute(ServedReader reader, Runnable request) throws IOException {
-    lanes().execute(reader, request);
+    PerPeerExecutor<ServedReader> ready = lanes();
+    running.register();
+    ready.execute(reader, () -> {
+      try {
+        request.run();
+      } finally {
+        running.arriveAndDeregister();
+      }
+    });
   }
 
   private synchronized PerPeerExecutor<ServedReader> lanes() throws IOException {
@@ -269,9 +288,7 @@ public final class StagingServer implements ProvedServer.Service {
     }
     PerPeerExecutor<ServedReader> started = lanes;
     if (started == null) {
-      ThreadPoolExecutor pool = Workers.pool("rdma-staging", settings.threads());
-      workers = pool;
-      started = new PerPeerExecutor<>(pool, REQUESTS_PER_READER);
+      started = new PerPeerExecutor<>(workers.get(), REQUESTS_PER_READER);
       lanes = started;
     }
     return started;
@@ -372,12 +389,19 @@ public final class StagingServer implements ProvedServer.Service {
     serveWaiting();
   }
 
+  private boolean areRequestsOver() throws InterruptedException {
+    try {
+      running.awaitAdvanceInterruptibly(running.arrive(), CLOSE_MS, TimeUnit.MILLISECONDS);
+      return true;
+    } catch (TimeoutException e) {
+      return false;
+    }
+  }
+
   /** Ends all readers, and deregisters their memory without grace. */
   public void close() throws IOException, InterruptedException {
-    ThreadPoolExecutor started;
     synchronized (this) {
       closed = true;
-      started = workers;
     }
     budget.doNotWait(this);
     ProvedServer opened = newcomers;
@@ -387,10 +411,7 @@ public final class StagingServer implements ProvedServer.Service {
     readers.forEach(reader -> reader.end(new IOException("the staging server is closed")));
     timer.shutdownNow();
     boolean ended = timer.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS);
-    if (started != null) {
-      started.shutdown();
-      ended &= started.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS);
-    }
+    ended &= areRequestsOver();
     outputs.close();
     if (!ended) { // what is still being filled is freed when it is not any more
       throw new IOException(

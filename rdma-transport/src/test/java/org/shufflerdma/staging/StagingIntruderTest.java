@@ -46,6 +46,7 @@ class StagingIntruderTest {
   @TempDir
   Path directory;
 
+  private final StagingWorkers workers = new StagingWorkers(2);
   private RdmaTransport owner;
   private ControlLoop loop;
   private StagingServer server;
@@ -66,13 +67,15 @@ class StagingIntruderTest {
             CommittedOutputs.Files.open(directory.resolve("data"), directory.resolve("index")),
         new StagingSettings(4L * CHUNKS * CHUNK_BYTES, CHUNK_BYTES, CHUNKS, 2, PROOF_MS, 10_000, 0),
         new StagingBudget(4L * CHUNKS * CHUNK_BYTES),
-        stats);
+        stats,
+        workers::start);
   }
 
   @AfterEach
   void close() throws Exception {
     loop.close();
     server.close();
+    workers.close();
     owner.close();
   }
 
