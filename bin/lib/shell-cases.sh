@@ -236,7 +236,8 @@ run_case() {
   mkdir -p "$TMPDIR" "$scratch/$1/home"
   chmod 755 "$scratch" "$scratch/$1"
   chmod 777 "$scratch/$1/home" "$TMPDIR"
-  reason=$(timeout -k 10 "$LIMIT" "$0" --inside "$1" "$scratch/$1" 2>&1) || status=$?
+  run_job timeout -k 10 "$LIMIT" "$0" --inside "$1" "$scratch/$1" >"$scratch/$1/report" 2>&1 || status=$?
+  reason=$(cat "$scratch/$1/report")
   case $status in
     0) echo "PASS ${CLAIMS[$1]}" ;;
     77) echo "SKIP ${CLAIMS[$1]}: $reason" ;;
@@ -246,7 +247,8 @@ run_case() {
 }
 
 if [ "${1:-}" = --inside ]; then
-  work=$3 copy="$3/a checkout"
+  work=$3 copy="$3/a checkout" group=''
+  trap '[ -z "$group" ] || kill -KILL -- "-$group" 2>/dev/null || true' EXIT
   # JVMs here live for seconds.
   export JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
   unset SPARK_HOME SPARK_LOCAL_DIRS
