@@ -117,6 +117,28 @@ wait_for_link() {
   return 1
 }
 
+# ends_of_link NAME: Prints the namespace and the device of each end of a host's link, where packets arrive.
+ends_of_link() { printf '%s %s\n' "$(namespace_of switch)" "port${1#node}" "$(namespace_of "$1")" eth0; }
+
+# lose_ports NAME LOW-HIGH: Loses UDP and these ports of TCP where they arrive, so that their senders see nothing of it.
+lose_ports() {
+  local namespace device
+  need_packages 'need_commands nft' nftables
+  lose_no_ports "$1"
+  while read -r namespace device; do
+    attempt "the filter of $1" ip netns exec "$namespace" nft "table netdev lose-$device {
+      chain arriving { type filter hook ingress device $device priority 0; meta l4proto udp drop; tcp dport $2 drop; tcp sport $2 drop; }
+    }"
+  done < <(ends_of_link "$1")
+}
+
+lose_no_ports() {
+  local namespace device
+  while read -r namespace device; do
+    ip netns exec "$namespace" nft delete table netdev "lose-$device" 2>/dev/null || true
+  done < <(ends_of_link "$1")
+}
+
 # Ends the processes of a namespace, by the pids that the kernel lists for it, and removes it. Does nothing if it does
 # not exist.
 remove_namespace() {
