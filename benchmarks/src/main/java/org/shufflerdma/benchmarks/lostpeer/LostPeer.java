@@ -12,6 +12,7 @@ import org.apache.spark.HashPartitioner;
 import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import scala.Tuple2;
 
@@ -23,6 +24,8 @@ import scala.Tuple2;
  * <pre>
  *   reducing TIME        some reduce tasks have ended, the others read
  *   fetch-failed TIME    the driver has heard of the first
+ *   fetch-failures N     of all tasks
+ *   stage-attempts N     of all stages
  *   done TIME right      or wrong
  * </pre>
  */
@@ -35,24 +38,30 @@ public final class LostPeer {
   /** The pause of a reduce task after each row; all rows of a block take a quarter of a second. */
   private static final int WORK_MS = 16;
 
+  private static final long LISTENERS_MS = 30_000;
+
   private LostPeer() {}
 
-  public static void main(String[] arguments) {
+  public static void main(String[] arguments) throws Exception {
     SparkConf conf = new SparkConf().setAppName("lost peer");
     try (JavaSparkContext context = new JavaSparkContext(conf)) {
-      context.sc().addSparkListener(new Watch());
+      Watch watch = new Watch();
+      context.sc().addSparkListener(watch);
       long sum = context
           .parallelize(IntStream.range(0, MAPS).boxed().toList(), MAPS)
           .flatMapToPair(LostPeer::rowsOf)
           .partitionBy(new HashPartitioner(REDUCES))
           .mapPartitions(LostPeer::sumSlowly)
           .reduce(Long::sum);
-      say("done", sum == expected() ? " right" : " wrong");
+      long doneMs = System.currentTimeMillis();
+      context.sc().listenerBus().waitUntilEmpty(LISTENERS_MS);
+      watch.sayCounts();
+      System.out.println("done " + doneMs + (sum == expected() ? " right" : " wrong"));
     }
   }
 
-  private static void say(String what, String more) {
-    System.out.println(what + " " + System.currentTimeMillis() + more);
+  private static void sayTime(String what) {
+    System.out.println(what + " " + System.currentTimeMillis());
   }
 
   private static Iterator<Tuple2<Integer, byte[]>> rowsOf(int map) {
@@ -93,22 +102,33 @@ public final class LostPeer {
     return crc.getValue();
   }
 
-  /** Called by one thread. */
   private static final class Watch extends SparkListener {
     /** The number of ended reduce tasks after which both executors have read. */
     private static final int ENOUGH = 3;
 
     private int ended;
-    private boolean failed;
+    private int failures;
+    private int stages;
 
     @Override
-    public void onTaskEnd(SparkListenerTaskEnd end) {
-      if (end.reason() instanceof FetchFailed && !failed) {
-        failed = true;
-        say("fetch-failed", "");
+    public synchronized void onStageSubmitted(SparkListenerStageSubmitted submitted) {
+      stages++;
+    }
+
+    @Override
+    public synchronized void onTaskEnd(SparkListenerTaskEnd end) {
+      if (end.reason() instanceof FetchFailed) {
+        if (++failures == 1) {
+          sayTime("fetch-failed");
+        }
       } else if (end.taskType().equals("ResultTask") && ++ended == ENOUGH) {
-        say("reducing", "");
+        sayTime("reducing");
       }
+    }
+
+    synchronized void sayCounts() {
+      System.out.println("fetch-failures " + failures);
+      System.out.println("stage-attempts " + stages);
     }
   }
 }
