@@ -80,7 +80,7 @@ public final class CommitBench {
 
   private void measure(String benchmark, int round, Kind kind)
       throws IOException, InterruptedException {
-    if (results.has(benchmark, kind.label(), round, Run.PLUGIN)) {
+    if (results.has(benchmark, kind.label(), 0, round, Run.PLUGIN)) {
       return;
     }
     int maps = (int) Math.max(4, Math.min(outputs, MOST_BYTES / kind.bytes()));
@@ -111,7 +111,7 @@ public final class CommitBench {
       List<Task> tasks)
       throws IOException {
     results.add(
-        new Run(benchmark, kind.label(), round, side, "", figures),
+        new Run(benchmark, kind.label(), 0, round, side, "", figures),
         Map.of("outputs", tasks.size()));
     System.err.printf("%s, %s %d %s: %s%n", benchmark, kind.label(), round, side, figures);
   }

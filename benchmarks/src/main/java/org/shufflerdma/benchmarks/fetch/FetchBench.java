@@ -102,7 +102,7 @@ public final class FetchBench {
     sides.addAll(loops);
     for (int round = 0; round < rounds; round++) {
       for (String side : sides) {
-        if (results.has(benchmark, set.label(), round, side)) {
+        if (results.has(benchmark, set.label(), 0, round, side)) {
           continue;
         }
         BlockReader reader = readers.get(side);
@@ -111,6 +111,7 @@ public final class FetchBench {
             new Run(
                 benchmark,
                 set.label(),
+                0,
                 round,
                 side,
                 Long.toHexString(pass.digest),

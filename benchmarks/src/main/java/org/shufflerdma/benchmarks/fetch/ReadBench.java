@@ -98,7 +98,7 @@ public final class ReadBench {
   }
 
   private void measure(String benchmark, Lists lists, int round, String side) throws Exception {
-    if (results.has(benchmark, lists.label(), round, side)) {
+    if (results.has(benchmark, lists.label(), 0, round, side)) {
       return;
     }
     Pass pass = side.equals(LOOP) ? loop(lists) : pass(lists);
@@ -113,6 +113,7 @@ public final class ReadBench {
         new Run(
             benchmark,
             lists.label(),
+            0,
             round,
             side,
             Long.toHexString(pass.digest),

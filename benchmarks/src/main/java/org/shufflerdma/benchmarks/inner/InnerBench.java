@@ -40,13 +40,13 @@ public final class InnerBench {
     ResultLog results = ResultLog.open(Path.of(arguments[0]), arguments[1]);
     int rounds = Integer.parseInt(arguments[3]);
     for (int round = 0; round < rounds; round++) {
-      if (results.hasRound(BENCHMARK, round, Run.PLUGIN)) {
+      if (results.hasApplication(BENCHMARK, round, Run.PLUGIN)) {
         continue;
       }
       for (RunResult loop : new Runner(options(arguments[2])).run()) {
         String scenario = scenario(loop.getParams());
         Map<String, Double> figures = figures(loop);
-        results.add(new Run(BENCHMARK, scenario, round, Run.PLUGIN, "", figures), Map.of());
+        results.add(new Run(BENCHMARK, scenario, round, 0, Run.PLUGIN, "", figures), Map.of());
         System.err.printf(Locale.ROOT, "%s %d: %s%n", scenario, round, figures);
       }
     }

@@ -46,6 +46,7 @@ public final class JobServer {
               Integer.parseInt(words[1]),
               Integer.parseInt(words[2]),
               Long.parseLong(words[3]));
+          report.put("settings", ApplicationSettings.of(spark));
           answer(answers, json.writeValueAsString(report));
           continue;
         }
@@ -54,6 +55,7 @@ public final class JobServer {
         Map<String, Object> report = words[0].equals("start")
             ? FirstSteps.take(spark, stages, driver, job)
             : run(spark, stages, driver, job);
+        report.put("settings", ApplicationSettings.of(spark));
         answer(answers, json.writeValueAsString(report));
       }
     }

@@ -31,7 +31,7 @@ public final class MemoryBench {
     for (String scenario : arguments[5].split(",", -1)) {
       for (int round = 0; round < Integer.parseInt(arguments[3]); round++) {
         for (String side : sides) {
-          if (results.has(BENCHMARK, scenario, round, side)) {
+          if (results.has(BENCHMARK, scenario, round, 0, side)) {
             continue;
           }
           List<String> words = new ArrayList<>(List.of(arguments[6], "--driver", side));
@@ -50,8 +50,8 @@ public final class MemoryBench {
               throw new IOException(side + " has registered " + figures.get(REGISTERED) + " MiB");
             }
             results.add(
-                new Run(BENCHMARK, scenario, round, side, taken.get("digest").asText(), figures),
-                Map.of("written_bytes", taken.get("written")));
+                new Run(BENCHMARK, scenario, round, 0, side, taken.get("digest").asText(), figures),
+                Map.of("written_bytes", taken.get("written"), "settings", taken.get("settings")));
             System.err.println(scenario + " " + round + " " + side + ": " + figures);
           }
         }

@@ -85,7 +85,8 @@ final class MemorySteps {
         "heap per output that was read, KiB", (heapAfterReading - heapWithOutputs) * KIB / maps);
     shuffled.rdd().cleanShuffleDependencies(true);
     steps.reached("removed", steps.ask());
-    return Map.of("digest", Long.toString(count), "figures", steps.figures, "written", written);
+    return new LinkedHashMap<>(
+        Map.of("digest", Long.toString(count), "figures", steps.figures, "written", written));
   }
 
   private static JsonNode larger(JsonNode one, JsonNode other) {

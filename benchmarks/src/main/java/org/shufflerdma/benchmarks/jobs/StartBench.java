@@ -31,7 +31,7 @@ public final class StartBench {
     List<String> sides = new ArrayList<>(List.of("stock", Run.PLUGIN));
     for (int round = 0; round < Integer.parseInt(arguments[3]); round++) {
       for (String side : sides) {
-        if (results.has(BENCHMARK, shape.label(), round, side)) {
+        if (results.has(BENCHMARK, shape.label(), round, 0, side)) {
           continue;
         }
         List<String> words = new ArrayList<>(List.of(arguments[5], "--driver", side));
@@ -45,10 +45,12 @@ public final class StartBench {
               BENCHMARK,
               shape.label(),
               round,
+              0,
               side,
               taken.get("digest").asText(),
               figures(side, taken));
-          results.add(run, Map.of("executors", taken.get("executors")));
+          results.add(
+              run, Map.of("executors", taken.get("executors"), "settings", taken.get("settings")));
           System.err.printf(Locale.ROOT, "start %d %s: %s%n", round, side, run.figures());
         }
       }

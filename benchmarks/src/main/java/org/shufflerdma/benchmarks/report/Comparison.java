@@ -17,7 +17,7 @@ record Comparison(String benchmark, String figure, List<Row> rows) {
    *
    * @param other median of all runs of the side
    * @param plugin median of all runs of the plugin
-   * @param ratio over the rounds that both have made; null if there is none, or nothing to divide by
+   * @param ratio over the rounds that applications of the same number of both have made; null if there is none, or nothing to divide by
    */
   record Row(
       String scenario,
@@ -54,10 +54,10 @@ record Comparison(String benchmark, String figure, List<Row> rows) {
   private static List<Row> rows(Map<String, Map<String, List<Run>>> scenarios, String figure) {
     List<Row> rows = new ArrayList<>();
     scenarios.forEach((scenario, sides) -> {
-      Map<Integer, Double> plugin = byRound(sides.getOrDefault(Run.PLUGIN, List.of()), figure);
+      Map<Moment, Double> plugin = byMoment(sides.getOrDefault(Run.PLUGIN, List.of()), figure);
       boolean alone = sides.size() == 1;
       sides.forEach((side, ofSide) -> {
-        Map<Integer, Double> other = byRound(ofSide, figure);
+        Map<Moment, Double> other = byMoment(ofSide, figure);
         if (alone && !plugin.isEmpty()) {
           rows.add(new Row(scenario, side, median(plugin), median(plugin), null));
         } else if (!side.equals(Run.PLUGIN) && !other.isEmpty() && !plugin.isEmpty()) {
@@ -69,35 +69,41 @@ record Comparison(String benchmark, String figure, List<Row> rows) {
     return rows;
   }
 
-  private static Map<Integer, Double> byRound(List<Run> runs, String figure) {
-    Map<Integer, Double> values = new TreeMap<>();
+  /** Runs of the same moment were made one after the other, in applications that were started so. */
+  private record Moment(int application, int round) {}
+
+  private static Map<Moment, Double> byMoment(List<Run> runs, String figure) {
+    Map<Moment, Double> values = new LinkedHashMap<>();
     for (Run run : runs) {
       @Nullable Double value = run.figures().get(figure);
       if (value != null) {
-        values.put(run.round(), value);
+        values.put(new Moment(run.application(), run.round()), value);
       }
     }
     return values;
   }
 
-  private static double median(Map<Integer, Double> values) {
+  private static double median(Map<Moment, Double> values) {
     return Ratio.median(
         values.values().stream().mapToDouble(Double::doubleValue).toArray());
   }
 
   /** Above 1 where the plugin was better. */
   private static @Nullable Ratio ratio(
-      String figure, Map<Integer, Double> other, Map<Integer, Double> plugin) {
+      String figure, Map<Moment, Double> other, Map<Moment, Double> plugin) {
     boolean moreIsBetter = figure.endsWith("/s");
-    DoubleStream.Builder ratios = DoubleStream.builder();
-    other.forEach((round, value) -> {
-      @Nullable Double ofPlugin = plugin.get(round);
+    Map<Integer, DoubleStream.Builder> ratios = new TreeMap<>();
+    other.forEach((moment, value) -> {
+      @Nullable Double ofPlugin = plugin.get(moment);
       if (ofPlugin != null && value > 0 && ofPlugin > 0) {
-        ratios.add(moreIsBetter ? ofPlugin / value : value / ofPlugin);
+        ratios
+            .computeIfAbsent(moment.application(), key -> DoubleStream.builder())
+            .add(moreIsBetter ? ofPlugin / value : value / ofPlugin);
       }
     });
-    double[] positive = ratios.build().toArray();
-    return positive.length == 0 ? null : Ratio.of(positive);
+    return ratios.isEmpty()
+        ? null
+        : Ratio.of(ratios.values().stream().map(each -> each.build().toArray()).toList());
   }
 
   /** A name for a file, of small letters, digits and dashes. */

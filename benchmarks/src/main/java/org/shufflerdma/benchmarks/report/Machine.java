@@ -8,7 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 
-/** The first line of a file of results: where and on what the runs were made. */
+/** Where and on what runs were made, as each line of a file of results says. */
 final class Machine {
   private static final Set<String> SHOWN = Set.of("model name", "MemTotal");
 

@@ -44,8 +44,9 @@ public final class ReportPage {
       <body>
       <h1>Benchmarks of the RDMA shuffle</h1>
       <p>A point is the median over all rounds of another side's figure divided by that of the plugin
-      (<code>rdma</code>), and the line is the interval in which 95 % of the medians of resampled rounds
-      lie. Right of 1 the plugin was better. For figures per second, of which more is better, the ratio
+      (<code>rdma</code>). With six applications of each side or more, the line is the interval in which
+      95 % of the medians of resampled applications and rounds lie. With fewer it is dotted, from the
+      least to the most ratio of a round. Right of 1 the plugin was better. For figures per second, of which more is better, the ratio
       is turned over. Where either figure is 0, the round counts in the medians alone.</p>
       """;
 
@@ -85,6 +86,7 @@ public final class ReportPage {
             .add(run));
     for (Map.Entry<String, List<Run>> benchmark : benchmarks.entrySet()) {
       page.append("<h3>%s</h3>%n".formatted(Html.escape(benchmark.getKey())));
+      page.append(settings(file.settings().getOrDefault(benchmark.getKey(), Map.of())));
       sayWhereResultsDiffer(benchmark.getValue());
       for (Comparison comparison : Comparison.of(benchmark.getValue())) {
         page.append("<h4>%s</h4>%n".formatted(Html.escape(comparison.figure())));
@@ -98,6 +100,16 @@ public final class ReportPage {
       }
       page.append(everyRun(benchmark.getValue()));
     }
+  }
+
+  private static String settings(Map<String, String> settings) {
+    return "<details><summary>Settings</summary>\n"
+        + Html.table(
+            List.of("setting", "value"),
+            settings.entrySet().stream()
+                .map(each -> List.of(each.getKey(), each.getValue()))
+                .toList())
+        + "</details>\n";
   }
 
   private void sayWhereResultsDiffer(List<Run> runs) {
@@ -123,11 +135,19 @@ public final class ReportPage {
           number(row.other()),
           number(row.plugin()),
           ratio == null ? "–" : ratio.toString(),
+          ratio == null ? "0" : Integer.toString(ratio.applications()),
           ratio == null ? "0" : Integer.toString(ratio.pairs())));
     }
     return "<details><summary>Table</summary>\n"
         + Html.table(
-            List.of("scenario", "side", "its median", "plugin's median", "ratio (95 %)", "rounds"),
+            List.of(
+                "scenario",
+                "side",
+                "its median",
+                "plugin's median",
+                "ratio [95 %] or (least to most)",
+                "applications",
+                "rounds"),
             rows)
         + "</details>\n";
   }
@@ -135,12 +155,15 @@ public final class ReportPage {
   private static String everyRun(List<Run> runs) {
     Set<String> figures = new LinkedHashSet<>();
     runs.forEach(run -> figures.addAll(run.figures().keySet()));
-    List<String> head = new ArrayList<>(List.of("scenario", "round", "side"));
+    List<String> head = new ArrayList<>(List.of("scenario", "application", "round", "side"));
     head.addAll(figures);
     List<List<String>> rows = new ArrayList<>();
     for (Run run : runs) {
-      List<String> row =
-          new ArrayList<>(List.of(run.scenario(), Integer.toString(run.round()), run.side()));
+      List<String> row = new ArrayList<>(List.of(
+          run.scenario(),
+          Integer.toString(run.application()),
+          Integer.toString(run.round()),
+          run.side()));
       for (String figure : figures) {
         @Nullable Double value = run.figures().get(figure);
         row.add(value == null ? "–" : number(value));
@@ -151,7 +174,7 @@ public final class ReportPage {
         + Html.table(head, rows) + "</details>\n";
   }
 
-  private static String number(double value) {
+  static String number(double value) {
     return String.format(Locale.ROOT, value < 10 ? "%.3f" : "%.1f", value);
   }
 }

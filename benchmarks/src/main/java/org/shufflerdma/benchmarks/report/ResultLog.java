@@ -11,34 +11,40 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 
-/** A file of results that a benchmark adds to. It knows the runs that were in it before. */
+/**
+ * A file of results that a benchmark adds to. It knows the runs that were in it before. Each line says
+ * where and on what the run was made, so that lines of several files can be put together.
+ */
 public final class ResultLog {
   private final Path path;
+  private final Map<String, Object> machine;
   private final Set<String> done = new HashSet<>();
   private final ObjectMapper json = new ObjectMapper();
 
-  private ResultLog(Path path) {
+  private ResultLog(Path path, Map<String, Object> machine) {
     this.path = path;
+    this.machine = machine;
   }
 
-  /** Opens a file; one that is new or empty begins with the machine and the commit. */
+  /** Opens a file, which need not exist. */
   public static ResultLog open(Path path, String commit) throws IOException {
-    ResultLog log = new ResultLog(path);
-    if (!Files.exists(path) || Files.size(path) == 0) {
-      log.append(Machine.describe(commit));
+    ResultLog log = new ResultLog(path, Machine.describe(commit));
+    if (Files.exists(path)) {
+      ResultFile.read(path).runs().forEach(run -> log.done.add(run.key()));
     }
-    ResultFile.read(path).runs().forEach(run -> log.done.add(run.key()));
     return log;
   }
 
-  public boolean has(String benchmark, String scenario, int round, String side) {
-    return done.contains(new Run(benchmark, scenario, round, side, "", Map.of()).key());
+  public boolean has(String benchmark, String scenario, int application, int round, String side) {
+    return done.contains(
+        new Run(benchmark, scenario, application, round, side, "", Map.of()).key());
   }
 
   /** Whether there is a run of any scenario. */
-  public boolean hasRound(String benchmark, int round, String side) {
+  public boolean hasApplication(String benchmark, int application, String side) {
     return done.stream()
-        .anyMatch(key -> key.startsWith(benchmark + "/") && key.endsWith("/" + round + "/" + side));
+        .anyMatch(key ->
+            key.startsWith(benchmark + "/") && key.endsWith("/" + application + "/0/" + side));
   }
 
   /**
@@ -50,15 +56,13 @@ public final class ResultLog {
     Map<String, Object> line = new LinkedHashMap<>();
     line.put("benchmark", run.benchmark());
     line.put("scenario", run.scenario());
+    line.put("application", run.application());
     line.put("round", run.round());
     line.put("side", run.side());
     line.put("digest", run.digest());
     line.put("figures", run.figures());
     line.putAll(more);
-    append(line);
-  }
-
-  private void append(Object line) throws IOException {
+    line.put("machine", machine);
     Files.writeString(
         path,
         json.writeValueAsString(line) + "\n",

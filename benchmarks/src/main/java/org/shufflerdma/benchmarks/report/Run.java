@@ -10,7 +10,10 @@ import java.util.Map;
  *
  * @param benchmark what was measured, for example {@code jobs, warm}
  * @param scenario what it was measured with, such as the shape of a job or the size of a block
- * @param round runs of one round were made one after the other, and are compared
+ * @param application the application or other set of processes that made it, the first of its side is
+ *     0
+ * @param round runs of one round of applications with the same number were made one after the other,
+ *     and are compared
  * @param side who did the work; {@link #PLUGIN} is what the others are compared with
  * @param digest of the result, which must be the same for all sides of a scenario
  * @param figures the measured numbers. Less is better, unless the name of a figure ends with {@code
@@ -19,6 +22,7 @@ import java.util.Map;
 public record Run(
     String benchmark,
     String scenario,
+    int application,
     int round,
     String side,
     String digest,
@@ -33,6 +37,7 @@ public record Run(
     return new Run(
         line.get("benchmark").asText(),
         line.get("scenario").asText(),
+        line.get("application").asInt(),
         line.get("round").asInt(),
         line.get("side").asText(),
         line.path("digest").asText(),
@@ -41,6 +46,7 @@ public record Run(
 
   /** What tells the run from all others of its file. */
   String key() {
-    return String.join("/", benchmark, scenario, Integer.toString(round), side);
+    return String.join(
+        "/", benchmark, scenario, Integer.toString(application), Integer.toString(round), side);
   }
 }

@@ -120,15 +120,20 @@ final class SvgPlot {
         anchor, x(1) + distance, y, text);
   }
 
-  /** The interval as a line, the median as a point on it, and both as text. */
+  /** The interval as a line, dotted if it is none, the median as a point on it, and both as text. */
   private String interval(int y, @Nullable Ratio ratio, int colour) {
     if (ratio == null) {
       return text(TEXT_X, y, " class='dim'", "–");
     }
     int middle = y - 4;
     return format(
-            "<line class='c%d' stroke-width='2' x1='%.1f' x2='%.1f' y1='%d' y2='%d'/>%n",
-            colour, x(ratio.low()), x(ratio.high()), middle, middle)
+            "<line class='c%d' stroke-width='2'%s x1='%.1f' x2='%.1f' y1='%d' y2='%d'/>%n",
+            colour,
+            ratio.hasInterval() ? "" : " stroke-dasharray='2 4'",
+            x(ratio.low()),
+            x(ratio.high()),
+            middle,
+            middle)
         + format(
             "<circle class='c%d' r='4' cx='%.1f' cy='%d'/>%n", colour, x(ratio.median()), middle)
         + text(TEXT_X, y, "", ratio.toString());

@@ -7,17 +7,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import javax.xml.parsers.DocumentBuilderFactory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class ReportPageTest {
   private static final String RESULTS = """
-      {"commit":"abc","cores":2}
-      {"benchmark":"b, warm","scenario":"<1>","round":0,"side":"rdma","digest":"a","figures":{"time, s":1,"GB/s":3,"wait":0}}
-      {"benchmark":"b, warm","scenario":"<1>","round":0,"side":"stock","digest":"a","figures":{"time, s":2,"GB/s":1.5,"wait":1}}
-      {"benchmark":"b, warm","scenario":"<1>","round":1,"side":"rdma","digest":"a","figures":{"time, s":1}}
-      {"benchmark":"b, warm","scenario":"<1>","round":2,"side":"stock","digest":"a","figures":{"time, s":7}}
+      {"benchmark":"b, warm","scenario":"<1>","application":0,"round":0,"side":"rdma","digest":"a","figures":{"time, s":1,"GB/s":3,"wait":0},"settings":{"codec":"lz4","disk":"a"},"machine":{"commit":"abc","cores":2}}
+      {"benchmark":"b, warm","scenario":"<1>","application":0,"round":0,"side":"stock","digest":"a","figures":{"time, s":2,"GB/s":1.5,"wait":1},"settings":{"codec":"lz4","disk":"b"},"machine":{"commit":"abc","cores":2}}
+      {"benchmark":"b, warm","scenario":"<1>","application":0,"round":1,"side":"rdma","digest":"a","figures":{"time, s":1},"machine":{"commit":"abc","cores":2}}
+      {"benchmark":"b, warm","scenario":"<1>","application":1,"round":1,"side":"stock","digest":"a","figures":{"time, s":7},"machine":{"commit":"abc","cores":2}}
       """;
 
   @TempDir
@@ -31,7 +31,8 @@ class ReportPageTest {
   void theRatioIsOfRoundsThatBothMadeAndAboveOneWhereThePluginWasBetter() throws Exception {
     ResultFile file = results(RESULTS);
     assertThat(file.machine()).containsEntry("commit", "abc");
-    Ratio twice = new Ratio(2, 2, 2, 1);
+    assertThat(file.settings()).isEqualTo(Map.of("b, warm", Map.of("codec", "lz4")));
+    Ratio twice = new Ratio(2, 2, 2, 1, 1);
     assertThat(Comparison.of(file.runs()))
         .containsExactly(
             new Comparison(
@@ -56,6 +57,12 @@ class ReportPageTest {
             .getElementsByTagName("circle")
             .getLength())
         .isEqualTo(1);
+  }
+
+  @Test
+  void runsOfTwoCommitsAreNotPutTogether() {
+    assertThatThrownBy(() -> results(RESULTS.replaceFirst("abc", "abd")))
+        .hasMessageContaining("two machines or commits");
   }
 
   @Test

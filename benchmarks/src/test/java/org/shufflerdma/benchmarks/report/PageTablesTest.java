@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.zip.GZIPOutputStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class PageTablesTest {
+  private static final String BEGIN =
+      "<!-- results b.jsonl.gz | jobs, warm | job, s; none; CPU, s -->\n";
+  private static final String END = "<!-- end of results -->";
+
+  @TempDir
+  Path folder;
+
+  /** Six applications of one round, in which stock takes twice as long and as much CPU. */
+  @BeforeEach
+  void writeResults() throws IOException {
+    StringBuilder lines = new StringBuilder();
+    for (int application = 0; application < Ratio.LEAST_APPLICATIONS; application++) {
+      for (String side : new String[] {"stock", "rdma"}) {
+        double time = side.equals("stock") ? 2 : 1;
+        lines.append("""
+            {"benchmark":"jobs, warm","scenario":"few","application":%d,"round":0,"side":"%s","digest":"a",\
+            "figures":{"job, s":%s,"CPU, s":%s},"settings":{"codec":"lz4"},"machine":{"commit":"abc"}}
+            """.formatted(application, side, time, 2 * time));
+      }
+    }
+    try (OutputStream file =
+        new GZIPOutputStream(Files.newOutputStream(folder.resolve("b.jsonl.gz")))) {
+      file.write(lines.toString().getBytes(StandardCharsets.UTF_8));
+    }
+  }
+
+  @Test
+  void thePageOfBenchmarksHasTheTablesThatFollowFromItsRawLines() throws IOException {
+    Path docs = Path.of("..", "docs");
+    String page = Files.readString(docs.resolve("benchmarks.md"));
+    assertThat(PageTables.rewrite(page, docs.resolve("results")))
+        .as("bin/bench tables writes the tables")
+        .isEqualTo(page);
+  }
+
+  @Test
+  void aTableIsReplacedByTheOneThatFollowsFromTheRawLines() throws IOException {
+    String page = "Before.\n\n" + BEGIN + "| an old table |\n" + END + "\n\nAfter.\n";
+    assertThat(PageTables.rewrite(page, folder))
+        .isEqualTo("Before.\n\n" + BEGIN + """
+        | scenario | figure | stock | plugin | stock / plugin |
+        |---|---|---|---|---|
+        | `few` | job, s | 2.000 | 1.000 | **2.00** [2.00, 2.00] |
+        | `few` | CPU, s | 4.000 | 2.000 | **2.00** [2.00, 2.00] |
+
+        Raw lines: [b.jsonl.gz](results/b.jsonl.gz).
+        6 applications of each side, 1 rounds of each application.
+        `commit` abc.
+        `codec` lz4.
+
+        """ + END + "\n\nAfter.\n");
+  }
+
+  @Test
+  void aFigureThatIsNotWhatTheRawLinesSayIsFound() throws IOException {
+    String page = PageTables.rewrite(BEGIN + END, folder);
+    assertThat(PageTables.rewrite(page, folder)).isEqualTo(page);
+    String wrong = page.replace("| 2.000 | 1.000 |", "| 2.100 | 1.000 |");
+    assertThat(wrong).isNotEqualTo(page);
+    assertThat(PageTables.rewrite(wrong, folder)).isEqualTo(page);
+  }
+
+  @Test
+  void aTableWithoutRawLinesIsRefused() {
+    assertThatThrownBy(() ->
+            PageTables.rewrite("<!-- results b.jsonl.gz | jobs, cold | job, s -->\n" + END, folder))
+        .hasMessageContaining("none of the figures");
+  }
+}
