@@ -31,7 +31,8 @@ final class OutputRoom {
     this.budget = budget;
     this.limits = limits;
     this.mostOutputs = Math.min(
-        share(limits.descriptors() - RESERVED_DESCRIPTORS, cost.descriptors()), share(limits.mappings(), cost.mappings()));
+        share(limits.descriptors() - RESERVED_DESCRIPTORS, cost.descriptors()),
+        share(limits.mappings(), cost.mappings()));
   }
 
   private static long share(long limit, int cost) {

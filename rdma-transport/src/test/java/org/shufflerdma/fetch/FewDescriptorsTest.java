@@ -55,7 +55,8 @@ class FewDescriptorsTest {
         directory.toString(),
         Integer.toString(most))) {
       assertThat(jvm.awaitLine("published: "))
-          .isEqualTo("registered %d, refused DESCRIPTORS %d".formatted(registered, most - registered));
+          .isEqualTo(
+              "registered %d, refused DESCRIPTORS %d".formatted(registered, most - registered));
       assertThat(jvm.awaitLine("read: "))
           .isEqualTo("registered %d, staged %d, left 0".formatted(registered, most - registered));
       assertThat(Integer.parseInt(jvm.awaitLine("descriptors to spare: "))).isGreaterThan(most / 4);

@@ -246,7 +246,9 @@ class MapOutputRegistryTest {
 
   @Test
   void outputsBeyondTheShareOfDescriptorsAreRefusedUntilOthersHaveLeft() throws Exception {
-    assertBound(new ProcessLimits(OutputRoom.RESERVED_DESCRIPTORS + 8, Long.MAX_VALUE), costOfOutput().descriptors());
+    assertBound(
+        new ProcessLimits(OutputRoom.RESERVED_DESCRIPTORS + 8, Long.MAX_VALUE),
+        costOfOutput().descriptors());
   }
 
   /** Of eight, two may be those of outputs. */
