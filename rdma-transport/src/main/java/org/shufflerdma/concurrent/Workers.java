@@ -15,8 +15,13 @@ public final class Workers {
 
   private Workers() {}
 
+  /**
+   * Makes a thread, which is not started yet. It sees the plugin's classes, not those of the task that happens to
+   * make it, whose session may have a class loader of its own that is to be freed with the session.
+   */
   public static Thread thread(String name, Runnable body) {
     Thread thread = new Thread(body, name);
+    thread.setContextClassLoader(Workers.class.getClassLoader());
     thread.setDaemon(true);
     return thread;
   }

@@ -4,7 +4,6 @@ package org.shufflerdma.plugin;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
@@ -40,8 +39,11 @@ public final class ShufflePlugin implements AutoCloseable {
   private static final String MANAGER = "spark.shuffle.manager";
   private static final String DRIVER_IDENTIFIER = "driver";
 
+  /** For which tasks wait for RDMA to start, before they go on with Spark's own shuffle. */
+  private static final int PATIENCE_MS = 5_000;
+
   /** Longer than the two minutes that Spark gives the driver to answer by default. */
-  private static final int START_MS = 180_000;
+  private static final int REQUIRED_PATIENCE_MS = 180_000;
 
   private final RdmaSettings settings;
   private final @Nullable String offReason;
@@ -50,10 +52,10 @@ public final class ShufflePlugin implements AutoCloseable {
   // Guarded by lock.
   private @Nullable DriverSide driver;
   private boolean driverTried;
-  private boolean executorTried;
   private boolean closed;
 
-  private volatile @Nullable ExecutorSide executor;
+  /** The executor's part, from the first writer or reader on. Written under lock. */
+  private volatile @Nullable Start<ExecutorSide> executor;
 
   private ShufflePlugin(RdmaSettings settings, @Nullable String offReason) {
     this.settings = settings;
@@ -153,7 +155,7 @@ public final class ShufflePlugin implements AutoCloseable {
       long mapId,
       TaskContext context,
       IndexShuffleBlockResolver resolver) {
-    ExecutorSide side = executor(resolver);
+    ExecutorSide side = executor(resolver, context);
     return side == null ? writer : side.publishing(writer, handle, mapId, context);
   }
 
@@ -167,56 +169,59 @@ public final class ShufflePlugin implements AutoCloseable {
       ShuffleReadMetricsReporter metrics,
       IndexShuffleBlockResolver resolver,
       Function<ShuffleReadMetricsReporter, ShuffleReader<K, C>> sparks) {
-    ExecutorSide side = executor(resolver);
+    ExecutorSide side = executor(resolver, range.context());
     return side == null ? sparks.apply(metrics) : side.reader(range, metrics, sparks);
   }
 
   public void shuffleRemoved(int shuffleId) {
-    ExecutorSide side = executor;
+    Start<ExecutorSide> start = executor;
+    ExecutorSide side = start == null ? null : start.now();
     if (side != null) {
       side.shuffleRemoved(shuffleId);
     }
   }
 
-  private @Nullable ExecutorSide executor(IndexShuffleBlockResolver resolver) {
-    ExecutorSide side = executor;
-    if (side != null || offReason != null) {
-      return side;
+  private @Nullable ExecutorSide executor(IndexShuffleBlockResolver resolver, TaskContext context) {
+    if (offReason != null) {
+      return null;
+    }
+    Start<ExecutorSide> start = executor;
+    if (start == null) {
+      start = beginStart(resolver);
+    }
+    ExecutorSide side = start == null ? null : start.await(context::killTaskIfInterrupted);
+    if (side == null && settings.required() && start != null) {
+      context.killTaskIfInterrupted();
+      throw new IllegalStateException(
+          "RDMA cannot be used and spark.shuffle.rdma.required=true: it did not start in time");
+    }
+    return side;
+  }
+
+  private @Nullable Start<ExecutorSide> beginStart(IndexShuffleBlockResolver resolver) {
+    SparkEnv env = SparkEnv.get();
+    if (env.executorId().equals(DRIVER_IDENTIFIER)) {
+      return null; // in local mode there is no peer to read from
     }
     synchronized (lock) {
-      if (executor == null && !executorTried && !closed) {
-        executor = open(SparkEnv.get(), resolver); // throws, for every task, where RDMA is required
-        executorTried = true;
+      if (executor == null && !closed) {
+        executor = Start.begin(
+            () -> ExecutorSide.open(env, settings, resolver),
+            Deadline.afterMs(settings.required() ? REQUIRED_PATIENCE_MS : PATIENCE_MS));
       }
       return executor;
     }
   }
 
-  private @Nullable ExecutorSide open(SparkEnv env, IndexShuffleBlockResolver resolver) {
-    if (env.executorId().equals(DRIVER_IDENTIFIER)) {
-      return null; // in local mode there is no peer to read from
-    }
-    try {
-      return Start.run(
-          () -> ExecutorSide.open(env, settings, resolver), Deadline.afterMs(START_MS));
-    } catch (TimeoutException e) {
-      if (settings.required()) {
-        throw new IllegalStateException(
-            "RDMA cannot be used and spark.shuffle.rdma.required=true: " + e.getMessage(), e);
-      }
-      LOG.warn("Shuffle blocks of this executor go by TCP: {}", e.getMessage());
-      return null;
-    }
-  }
-
+  /** Does not wait for a start that is under way; what has started then is closed when it has. */
   @Override
   public void close() {
     synchronized (lock) {
       closed = true;
-      ExecutorSide side = executor;
+      Start<ExecutorSide> start = executor;
       executor = null;
-      if (side != null) {
-        side.close();
+      if (start != null) {
+        start.close();
       }
       if (driver != null) {
         driver.close();

@@ -5,6 +5,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
@@ -13,63 +14,85 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Starts something that serves all tasks of an executor, in a thread of its own, so that a task that
- * is killed while it waits does not interrupt the start for the others.
+ * The start of something that serves all tasks of an executor, in a thread of its own. Each task waits for
+ * it by itself, so that a task that is killed ends its wait and nobody else's, and holds no lock. Any thread
+ * may call. Ends with {@link #close}, which waits for nothing.
  */
-final class Start {
-  private static final Logger LOG = LoggerFactory.getLogger(Start.class);
+final class Start<T extends AutoCloseable> implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
+  private static final long KILL_CHECK_MS = 100;
 
-  private Start() {}
+  private final CompletableFuture<@Nullable T> result = new CompletableFuture<>();
+  private final Deadline patience;
+  private final AtomicBoolean lateSaid = new AtomicBoolean();
+
+  private Start(Deadline patience) {
+    this.patience = patience;
+  }
 
   /**
-   * Waits for {@code start}, even if the caller is interrupted. If it returns something after the
-   * deadline, that is closed.
+   * Begins a start.
    *
-   * @throws TimeoutException if the start did not end until the deadline
+   * @param patience until which tasks wait, all of them counted from now
    */
-  static <T extends AutoCloseable> @Nullable T run(
-      Supplier<? extends @Nullable T> start, Deadline deadline) throws TimeoutException {
-    CompletableFuture<@Nullable T> result = new CompletableFuture<>();
-    Thread starter = Workers.thread("shuffle-rdma-start", () -> {
-      try {
-        @Nullable T started = start.get();
-        if (!result.complete(started) && started != null) {
-          closeLate(started);
-        }
-      } catch (Throwable t) {
-        result.completeExceptionally(t);
-      }
-    });
-    starter.start();
-    boolean interrupted = false;
-    try {
-      while (true) {
-        try {
-          return result.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
-        } catch (InterruptedException e) {
-          interrupted = true;
-        } catch (TimeoutException e) {
-          if (result.completeExceptionally(e)) {
-            throw new TimeoutException("RDMA did not start in time");
+  static <T extends AutoCloseable> Start<T> begin(
+      Supplier<? extends @Nullable T> start, Deadline patience) {
+    Start<T> begun = new Start<>(patience);
+    Workers.thread("shuffle-rdma-start", () -> {
+          try {
+            begun.result.complete(start.get());
+          } catch (Throwable t) {
+            begun.result.completeExceptionally(t);
           }
+        })
+        .start();
+    return begun;
+  }
+
+  /**
+   * Waits, as long as tasks have patience, and returns what has started; null if that is nothing, or not yet.
+   * What the start has thrown is thrown to each caller.
+   *
+   * @param killCheck is called several times a second, and throws an exception if the task is to end
+   */
+  @Nullable T await(Runnable killCheck) {
+    while (true) {
+      try {
+        return result.get(KILL_CHECK_MS, TimeUnit.MILLISECONDS);
+      } catch (TimeoutException e) {
+        killCheck.run();
+        if (patience.expired()) {
+          if (lateSaid.compareAndSet(false, true)) {
+            LOG.warn("RDMA takes long to start. Until it has, shuffle blocks of this executor go by TCP");
+          }
+          return null;
         }
-      }
-    } catch (ExecutionException e) {
-      throw e.getCause() instanceof RuntimeException cause
-          ? cause
-          : new IllegalStateException("RDMA failed to start", e.getCause());
-    } finally {
-      if (interrupted) {
+      } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
+        killCheck.run();
+        return null;
+      } catch (ExecutionException e) {
+        throw new IllegalStateException(e.getCause().getMessage(), e.getCause());
       }
     }
   }
 
-  private static void closeLate(AutoCloseable started) {
-    try {
-      started.close();
-    } catch (Exception e) {
-      LOG.error("RDMA started after its deadline and could not be closed", e);
-    }
+  /** Returns what has started by now; null if that is nothing. */
+  @Nullable T now() {
+    return result.isCompletedExceptionally() ? null : result.getNow(null);
+  }
+
+  /** Closes what has started, or what starts later as soon as it has. */
+  @Override
+  public void close() {
+    var unused = result.thenAccept(started -> {
+      try {
+        if (started != null) {
+          started.close();
+        }
+      } catch (Exception e) {
+        LOG.error("RDMA could not be closed", e);
+      }
+    });
   }
 }

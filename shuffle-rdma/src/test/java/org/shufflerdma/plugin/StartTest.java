@@ -7,13 +7,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
 
 @Timeout(60)
 class StartTest {
+  private static final Runnable NOT_KILLED = () -> {};
+
   private final CountDownLatch mayEnd = new CountDownLatch(1);
   private final CompletableFuture<Boolean> closed = new CompletableFuture<>();
 
@@ -26,30 +28,60 @@ class StartTest {
     return () -> closed.complete(true);
   }
 
+  private Start<AutoCloseable> begin(long patienceMs) {
+    return Start.begin(this::start, Deadline.afterMs(patienceMs));
+  }
+
   @Test
-  void aStartThatDoesNotEndIsWaitedForUntilTheDeadlineAndClosedWhenItEnds() throws Exception {
-    assertThatThrownBy(() -> Start.run(this::start, Deadline.afterMs(50)))
-        .isInstanceOf(TimeoutException.class);
+  void tasksThatHaveLostPatienceGoOnAndLaterOnesHaveWhatHasStarted() {
+    Start<AutoCloseable> start = begin(0);
+    assertThat(start.await(NOT_KILLED)).isNull();
+    assertThat(start.now()).isNull();
+    mayEnd.countDown();
+    while (start.await(NOT_KILLED) == null) {
+      Thread.onSpinWait();
+    }
+    assertThat(start.now()).isNotNull();
+  }
+
+  @Test
+  void aTaskThatIsKilledEndsItsWait() {
+    AtomicInteger checks = new AtomicInteger();
+    assertThatThrownBy(() -> begin(Integer.MAX_VALUE).await(() -> {
+          if (checks.incrementAndGet() == 3) {
+            throw new UnsupportedOperationException("killed");
+          }
+        }))
+        .isInstanceOf(UnsupportedOperationException.class);
+  }
+
+  @Test
+  void anInterruptedTaskEndsItsWaitAndStaysInterrupted() {
+    Start<AutoCloseable> start = begin(Integer.MAX_VALUE);
+    Thread.currentThread().interrupt();
+    assertThat(start.await(NOT_KILLED)).isNull();
+    assertThat(Thread.interrupted()).isTrue();
+  }
+
+  @Test
+  void whoeverClosesWaitsForNothingAndWhatStartsLaterIsClosed() throws Exception {
+    begin(Integer.MAX_VALUE).close();
+    assertThat(closed).isNotDone();
     mayEnd.countDown();
     assertThat(closed.get(50, TimeUnit.SECONDS)).isTrue();
   }
 
   @Test
-  void anInterruptedTaskWaitsForTheStartAndStaysInterrupted() throws Exception {
-    Thread.currentThread().interrupt();
-    mayEnd.countDown();
-    assertThat(Start.run(this::start, Deadline.afterMs(50_000))).isNotNull();
-    assertThat(Thread.interrupted()).isTrue();
-    assertThat(closed).isNotDone();
-  }
-
-  @Test
-  void whatTheStartThrowsIsThrown() {
-    assertThatThrownBy(() -> Start.run(
-            () -> {
-              throw new UnsupportedOperationException("of a test");
-            },
-            Deadline.afterMs(50_000)))
-        .isInstanceOf(UnsupportedOperationException.class);
+  void whatTheStartThrowsIsThrownToEachTask() {
+    Start<AutoCloseable> start = Start.begin(
+        () -> {
+          throw new UnsupportedOperationException("of a test");
+        },
+        Deadline.afterMs(Integer.MAX_VALUE));
+    for (int task = 0; task < 2; task++) {
+      assertThatThrownBy(() -> start.await(NOT_KILLED))
+          .hasMessage("of a test")
+          .hasCauseInstanceOf(UnsupportedOperationException.class);
+    }
   }
 }

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.apache.spark.shuffle.rdma
+
+import java.util.{Map => JavaMap}
+import java.util.concurrent.{ConcurrentLinkedQueue, CountDownLatch, TimeUnit}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.{HashPartitioner, SparkEnv, TaskKilled}
+import org.apache.spark.rpc.{RpcCallContext, RpcEndpoint, RpcEnv}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
+import org.scalatest.concurrent.Eventually
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Seconds, Span}
+
+/** Executors whose driver takes long to answer the question with which RDMA starts. */
+final class SlowStartSuite extends AnyFunSuite with Eventually {
+  import SlowStartSuite._
+
+  test("tasks go on with Spark's own shuffle, and later ones use RDMA") {
+    val cluster = RdmaCluster.start()
+    try {
+      val driver = slowDriver(cluster)
+      val (result, traffic) = cluster.watched(Jobs.groupByKey)
+      assert(result == RdmaJobsByHand.groupByKey)
+      assert(traffic.rdmaBytes == 0, traffic)
+      assert(traffic.sparkRemoteBytes > 0, traffic)
+      driver.answerAll()
+      eventually(timeout(Span(60, Seconds))) {
+        val (later, byRdma) = cluster.watched(Jobs.groupByKey)
+        assert(later == RdmaJobsByHand.groupByKey)
+        assert(byRdma.rdmaBytes > 0, byRdma)
+      }
+    } finally cluster.stop()
+  }
+
+  test("a kill ends the wait of a task that requires RDMA") {
+    val cluster = RdmaCluster.start("spark.shuffle.rdma.required" -> "true")
+    try {
+      val driver = slowDriver(cluster)
+      val killed = new CountDownLatch(2)
+      cluster.context.addSparkListener(new SparkListener {
+        override def onTaskEnd(end: SparkListenerTaskEnd): Unit = if (end.reason.isInstanceOf[TaskKilled]) killed.countDown()
+      })
+      val job = cluster.context.parallelize(1 to 100, 2).map(n => (n, n)).groupByKey(2).countAsync()
+      eventually(timeout(Span(240, Seconds)))(assert(driver.asked == 2, "each executor's first task waits"))
+      job.cancel()
+      assert(killed.await(30, TimeUnit.SECONDS))
+      driver.answerAll()
+    } finally cluster.stop()
+  }
+
+  /** Takes the place of the endpoint that the plugin has set up, and gives its answer when it may. */
+  private def slowDriver(cluster: RdmaCluster): SlowDriver = {
+    cluster.context.parallelize(1 to 2).map(n => (n, n)).partitionBy(new HashPartitioner(2)).dependencies
+    val rpc = SparkEnv.get.rpcEnv
+    val quick = rpc.setupEndpointRef(rpc.address, Name)
+    val slow = new SlowDriver(rpc, quick.askSync[JavaMap[String, Array[Byte]]](Question))
+    rpc.stop(quick)
+    eventually(timeout(Span(10, Seconds)))(rpc.setupEndpoint(Name, slow))
+    slow
+  }
+}
+
+private object SlowStartSuite {
+  val Name = "shuffle-rdma"
+  val Question = "shuffle-rdma/1"
+
+  final class SlowDriver(override val rpcEnv: RpcEnv, answer: AnyRef) extends RpcEndpoint {
+    private val waiting = new ConcurrentLinkedQueue[RpcCallContext]
+
+    def asked: Int = waiting.size
+
+    def answerAll(): Unit = waiting.asScala.foreach(_.reply(answer))
+
+    override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
+      case Question => waiting.add(context): Unit
+    }
+  }
+}
