@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.metrics.LatencyHistogram;
@@ -173,11 +174,8 @@ public final class MapOutputRegistry implements AutoCloseable {
     this.registrar = new OutputRegistrar(domain, arena, paging, limits, seal, nanoClock);
     this.withdrawGraceMs = withdrawGraceMs;
     this.closeMs = closeMs;
-    reaper = new ScheduledThreadPoolExecutor(1, task -> {
-      Thread thread = new Thread(task, "shuffle-rdma-reaper");
-      thread.setDaemon(true);
-      return thread;
-    });
+    reaper = new ScheduledThreadPoolExecutor(
+        1, task -> Workers.thread("shuffle-rdma-reaper", task));
     reaper.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     reaper.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
     boolean keepsFiles = domain.costOfFile(paging.access()).keepsFile();

@@ -3,6 +3,8 @@ package org.shufflerdma.concurrent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -23,6 +25,20 @@ class WorkersTest {
   void allThreadsAreThereBeforeTheFirstCommandAndStay() {
     assertThat(pool.getPoolSize()).isEqualTo(3);
     assertThat(pool.allowsCoreThreadTimeOut()).isFalse();
+  }
+
+  /** A session of Spark has a class loader of its own, which a thread must not keep. */
+  @Test
+  void aThreadDoesNotKeepTheClassLoaderOfWhoeverMadeIt() throws Exception {
+    Thread maker = Thread.currentThread();
+    ClassLoader before = maker.getContextClassLoader();
+    try (URLClassLoader session = new URLClassLoader(new URL[0], before)) {
+      maker.setContextClassLoader(session);
+      assertThat(Workers.thread("of-a-test", () -> {}).getContextClassLoader())
+          .isSameAs(Workers.class.getClassLoader());
+    } finally {
+      maker.setContextClassLoader(before);
+    }
   }
 
   @Test

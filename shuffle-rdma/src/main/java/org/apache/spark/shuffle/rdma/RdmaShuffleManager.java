@@ -13,13 +13,18 @@ import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 import org.shufflerdma.plugin.ShufflePlugin;
 import org.shufflerdma.reader.ReadRange;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Spark's sort shuffle whose blocks are read by RDMA. It extends Spark's manager rather than
- * wrapping one, because Spark tests for that class. Constructed by Spark, once on the driver and
+ * wrapping one, because Spark tests for that class. Whatever the plugin throws when a shuffle is removed or the
+ * manager stops, Spark's part is done. Constructed by Spark, once on the driver and
  * once on each executor.
  */
 public class RdmaShuffleManager extends SortShuffleManager {
+  private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
+
   private final ShufflePlugin plugin;
 
   public RdmaShuffleManager(SparkConf conf, boolean isDriver) {
@@ -68,7 +73,11 @@ public class RdmaShuffleManager extends SortShuffleManager {
 
   @Override
   public boolean unregisterShuffle(int shuffleId) {
-    plugin.shuffleRemoved(shuffleId);
+    try {
+      plugin.shuffleRemoved(shuffleId);
+    } catch (RuntimeException | LinkageError e) {
+      LOG.error("The map outputs of shuffle {} could not be withdrawn", shuffleId, e);
+    }
     return super.unregisterShuffle(shuffleId);
   }
 
@@ -76,8 +85,9 @@ public class RdmaShuffleManager extends SortShuffleManager {
   public void stop() {
     try {
       plugin.close();
-    } finally {
-      super.stop();
+    } catch (RuntimeException | LinkageError e) {
+      LOG.error("RDMA could not be closed", e);
     }
+    super.stop();
   }
 }
