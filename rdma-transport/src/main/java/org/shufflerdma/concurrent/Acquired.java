@@ -34,7 +34,8 @@ public final class Acquired implements AutoCloseable {
   }
 
   /**
-   * Gives everything back; a failure is logged and does not keep the others. Later calls do nothing.
+   * Gives everything back; a failure is logged and does not keep the others. A thread that is still at
+   * work does: what was acquired before it, and it may use, is leaked. Later calls do nothing.
    */
   @Override
   public void close() {
@@ -50,11 +51,14 @@ public final class Acquired implements AutoCloseable {
   }
 
   /** Closes {@code resource}; true if that was interrupted. */
-  private static boolean isInterruptedBy(AutoCloseable resource) {
+  private boolean isInterruptedBy(AutoCloseable resource) {
     try {
       resource.close();
     } catch (InterruptedException e) {
       return true;
+    } catch (StillInUseException e) {
+      LOG.error("{} resources are leaked, because a thread may use them", resources.size(), e);
+      resources.clear();
     } catch (Exception e) {
       LOG.error("{} could not be closed", resource, e);
     }

@@ -58,7 +58,7 @@ public final class LoopThread {
     if (started != null) {
       started.join(STOP_MS);
       if (started.isAlive()) {
-        throw new IllegalStateException(name + " did not end within " + STOP_MS + " ms");
+        throw new StillInUseException(name + " did not end within " + STOP_MS + " ms");
       }
     }
   }

@@ -7,6 +7,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.StillInUseException;
 import org.shufflerdma.verbs.CompletionBatch;
 import org.shufflerdma.verbs.CompletionChannel;
 import org.shufflerdma.verbs.CompletionQueue;
@@ -220,7 +221,8 @@ public final class CompletionPoller {
   void close() throws InterruptedException {
     // For good, as the queue is about to be destroyed.
     if (!polling.tryAcquire(CLOSE_MS, TimeUnit.MILLISECONDS)) {
-      LOG.error("A thread is still handling completions after {} ms", CLOSE_MS);
+      throw new StillInUseException(
+          "a thread is still handling completions after " + CLOSE_MS + " ms");
     }
     synchronized (this) {
       closed = true;

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
 class AcquiredTest {
@@ -59,5 +61,27 @@ class AcquiredTest {
     acquired.close();
     assertThat(closed).containsExactly("first, interrupted: false");
     assertThat(Thread.interrupted()).isTrue();
+  }
+
+  @Test
+  void whatAThreadMayStillBeInsideIsNotClosed() throws Exception {
+    CountDownLatch inside = new CountDownLatch(1);
+    CountDownLatch end = new CountDownLatch(1);
+    AtomicBoolean destroyed = new AtomicBoolean();
+    LoopThread thread = new LoopThread("stuck", () -> {
+      inside.countDown();
+      end.await();
+    });
+    Acquired acquired = new Acquired();
+    acquired.keep(() -> destroyed.set(true));
+    acquired.keep(thread::stop);
+    thread.start(why -> {});
+    inside.await();
+    acquired.close();
+    assertThat(destroyed).isFalse();
+    end.countDown();
+    thread.stop();
+    acquired.close();
+    assertThat(destroyed).isFalse();
   }
 }

@@ -44,7 +44,9 @@ class ControlLoopTest {
 
   private Socket connect() throws IOException {
     InetSocketAddress address = (InetSocketAddress) listener.getLocalAddress();
-    return new Socket(address.getAddress(), address.getPort());
+    Socket socket = new Socket(address.getAddress(), address.getPort());
+    socket.setSoTimeout(TIMEOUT_S * 1_000); // no read of a test's waits for ever
+    return socket;
   }
 
   /** As the first that comes while the system refuses threads. */
