@@ -119,7 +119,7 @@ static void on_proof(void *owner, uint32_t events)
 
 static void add_stranger(struct sender *sender)
 {
-	stranger_enter(&engine->ud_endpoint->strangers, &sender->stranger, false, end_sender, sender);
+	stranger_enter(&engine->ud_endpoint->strangers, &sender->stranger, 0, end_sender, sender);
 	progress_timer_set(&sender->limit, progress_now_ns() + PROOF_WAIT_NS);
 }
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MS 1000000ull
+
 struct link_accept_state {
 	struct strangers strangers;
 };
@@ -25,10 +27,20 @@ static void drop(void *link)
 	link_close(link);
 }
 
-/* A process of another user that knows the secret tries again. */
+/*
+ * How long a link stays although others wait. One of another user that knows the secret tries again. Whoever connects by TCP
+ * may be anybody, so he must not keep others waiting for longer than a queue pair waits for its peer.
+ */
+static uint64_t may_stay_ns(const struct link *link)
+{
+	if (link->peer.is_tcp)
+		return 300 * MS;
+	return link->peer.is_of_own_user ? 1000 * MS : 0;
+}
+
 static void add_stranger(struct link *link)
 {
-	stranger_enter(link_strangers(), &link->stranger, link->peer.is_tcp || link->peer.is_of_own_user, drop, link);
+	stranger_enter(link_strangers(), &link->stranger, may_stay_ns(link), drop, link);
 }
 
 void link_refuse(struct link *link, int error)

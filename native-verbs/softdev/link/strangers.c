@@ -3,7 +3,19 @@
 
 #include "process/log.h"
 
-#define STAY_NS 1000000000ull
+/* Returns the one that may be ended first. */
+static struct stranger *first_to_go(const struct strangers *strangers)
+{
+	struct stranger *first = NULL;
+
+	LIST_EACH(at, &strangers->all) {
+		struct stranger *stranger = container_of_(at, struct stranger, place);
+
+		if (!first || stranger->until_ns < first->until_ns)
+			first = stranger;
+	}
+	return first;
+}
 
 static void end_one(struct stranger *stranger)
 {
@@ -11,20 +23,18 @@ static void end_one(struct stranger *stranger)
 	stranger->drop(stranger->owner);
 }
 
-/* Ends the one that came first, which lets the listeners in. */
+/* Ends one, which lets the listeners in. */
 static void on_impatience(void *owner)
 {
-	struct strangers *strangers = owner;
-
-	end_one(LIST_FIRST(&strangers->all, struct stranger, place));
+	end_one(first_to_go(owner));
 }
 
-void stranger_enter(struct strangers *strangers, struct stranger *stranger, bool may_stay, void (*drop)(void *owner),
+void stranger_enter(struct strangers *strangers, struct stranger *stranger, uint64_t stay_ns, void (*drop)(void *owner),
 		    void *owner)
 {
 	*stranger = (struct stranger){
 		.among = strangers,
-		.until_ns = may_stay ? progress_now_ns() + STAY_NS : 0,
+		.until_ns = progress_now_ns() + stay_ns,
 		.drop = drop,
 		.owner = owner,
 	};
@@ -51,19 +61,18 @@ void stranger_leave(struct stranger *stranger)
 
 bool strangers_have_room(struct strangers *strangers, struct outside *outside)
 {
+	struct stranger *first;
+
 	if (strangers->count < MAX_STRANGERS)
 		return true;
-	LIST_EACH(at, &strangers->all) {
-		struct stranger *stranger = container_of_(at, struct stranger, place);
-
-		if (!stranger->until_ns) {
-			end_one(stranger);
-			return true;
-		}
+	first = first_to_go(strangers);
+	if (first->until_ns <= progress_now_ns()) {
+		end_one(first);
+		return true;
 	}
 	list_add(&strangers->outside, &outside->place);
 	strangers->impatience.callback = on_impatience;
 	strangers->impatience.owner = strangers;
-	progress_timer_set(&strangers->impatience, LIST_FIRST(&strangers->all, struct stranger, place)->until_ns);
+	progress_timer_set(&strangers->impatience, first->until_ns);
 	return false;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Those that have connected to a listener and have not proved yet who they are. There is room for few of them. When it is
- * full, the oldest of those that may be ended gives way to one more. If there is none, whoever comes waits in the backlog of
- * the kernel until one has left, or has been here for a second. Progress thread only.
+ * Those that have connected to a listener and have not proved yet who they are. There is room for few of them. Each may stay
+ * for a while; when it is full, one whose time is over gives way to one more. If there is none, whoever comes waits in the
+ * backlog of the kernel until one has left, or its time is over. Progress thread only.
  */
 #ifndef SOFTDEV_STRANGERS_H
 #define SOFTDEV_STRANGERS_H
@@ -21,7 +21,7 @@ struct strangers;
 struct stranger {
 	struct strangers *among; /* NULL if it is no stranger */
 	struct list place;
-	uint64_t until_ns; /* it need not give way before; 0 if it may be ended at any time */
+	uint64_t until_ns; /* it need not give way before */
 	void (*drop)(void *owner); /* ends it, and calls stranger_leave() */
 	void *owner;
 };
@@ -34,8 +34,7 @@ struct strangers {
 	struct progress_timer impatience;
 };
 
-/* One that may stay has a second; another one gives way at once. */
-void stranger_enter(struct strangers *strangers, struct stranger *stranger, bool may_stay, void (*drop)(void *owner),
+void stranger_enter(struct strangers *strangers, struct stranger *stranger, uint64_t stay_ns, void (*drop)(void *owner),
 		    void *owner);
 /* It has proved who it is, or has ended. */
 void stranger_leave(struct stranger *stranger);
