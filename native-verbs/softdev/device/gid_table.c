@@ -29,7 +29,7 @@ struct address {
 	uint32_t interface; /* 0: not known */
 };
 
-enum { MAX_ADDRESSES = 64 };
+enum { MAX_ADDRESSES = 1024 };
 
 struct table {
 	struct address entries[MAX_ADDRESSES];
@@ -42,7 +42,7 @@ struct gid_table_state {
 	pthread_once_t once;
 	pthread_mutex_t lock;
 	struct table table; /* lock; its count only grows */
-	atomic_bool is_followed, asked;
+	atomic_bool is_followed, asked, told_full;
 	struct progress_task task;
 	struct progress_timer retry;
 	struct progress_watch watch;
@@ -99,6 +99,8 @@ static bool add(struct table *to, const struct address *address)
 		entry = find(to, &empty);
 	if (!entry && to->count < MAX_ADDRESSES)
 		entry = &to->entries[to->count++];
+	if (!entry && !atomic_exchange(&engine->gid_table->told_full, true))
+		log_error("this host has more than %d addresses: processes are not found at the others", MAX_ADDRESSES);
 	return entry && replace(entry, address);
 }
 
@@ -127,16 +129,16 @@ static int rank(const struct ifaddrs *entry, union ibv_gid *gid)
 
 /*
  * Makes the table that a new process would have; with `down`, the addresses of interfaces that are down are included.
- * Returns false if the addresses of the host cannot be read.
+ * 0, or an errno if the addresses of the host cannot be read.
  */
-static bool read_addresses(struct table *to, bool down)
+static int read_addresses(struct table *to, bool down)
 {
 	static const struct address localhost = {.gid.raw = {[10] = 0xff, 0xff, 127, 0, 0, 1}};
 	struct ifaddrs *list = NULL;
-	bool known = !getifaddrs(&list);
+	int error = getifaddrs(&list) ? errno : 0;
 	union ibv_gid gid;
 
-	if (!known)
+	if (error)
 		list = NULL;
 	to->count = 0;
 	if (configured_primary(&gid))
@@ -149,12 +151,19 @@ static bool read_addresses(struct table *to, bool down)
 		freeifaddrs(list);
 	if (!to->count)
 		add(to, &localhost);
-	return known;
+	return error;
 }
 
 static void fill_table(void)
 {
-	read_addresses(&engine->gid_table->table, false);
+	struct table *table = &engine->gid_table->table;
+	int error = read_addresses(table, false);
+	char text[INET6_ADDRSTRLEN];
+
+	if (error)
+		log_error("the addresses of this host cannot be read (%s; they take AF_NETLINK): the device has %s alone; set "
+			  "SOFTVERBS_ADDRESS to the one by which others reach this host",
+			  strerror(error), gid_text(&table->entries[0].gid, text));
 }
 
 int gid_table_length(void)
@@ -216,13 +225,20 @@ uint32_t gid_scope(const union ibv_gid *gid)
 	return gid_is_link_local(gid) && look_up(gid, &entry) ? entry.interface : 0;
 }
 
+uint32_t gid_interface(const union ibv_gid *gid)
+{
+	struct address entry;
+
+	return look_up(gid, &entry) ? entry.interface : 0;
+}
+
 /* Brings the table up to date. Returns 1 if that changed it, 0 if not, -EAGAIN if the addresses cannot be read. */
 static int refresh(void)
 {
 	struct table *table = &engine->gid_table->table, up, all;
 	bool changed = false;
 
-	if (!read_addresses(&up, false) || !read_addresses(&all, true))
+	if (read_addresses(&up, false) || read_addresses(&all, true))
 		return -EAGAIN;
 	gid_table_length();
 	HOLD_LOCK(&engine->gid_table->lock);

@@ -18,31 +18,29 @@ enum { IDLE_SECONDS = 30, PROBE_SECONDS = 10, PROBES = 3, SILENCE_MS = 60000 };
 /* 256 KiB in 30 us are 70 Gbit/s. */
 enum { SHORT_PATH_US = 30, SHORT_PATH_BYTES = 256 << 10 };
 
-static int set(int fd, int level, int option, int value)
+static bool set(int fd, int level, int option, int value)
 {
-	return setsockopt(fd, level, option, &value, sizeof(value)) ? errno : 0;
+	return !setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-static int set_options(int fd)
+/* A connection works without any of these, which not every kernel and sandbox has. */
+static void set_options(int fd)
 {
-	int error = set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-
-	error = error ? error : set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	error = error ? error : set(fd, IPPROTO_TCP, TCP_KEEPIDLE, IDLE_SECONDS);
-	error = error ? error : set(fd, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_SECONDS);
-	error = error ? error : set(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
-	return error ? error : set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, SILENCE_MS);
+	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set(fd, IPPROTO_TCP, TCP_KEEPIDLE, IDLE_SECONDS);
+	set(fd, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_SECONDS);
+	set(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
+	set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, SILENCE_MS);
 }
 
 static int bind_source(int fd, const union ibv_gid *source)
 {
 	struct sockaddr_storage address;
 	socklen_t length = gid_to_address(source, 0, &address);
-	int error = set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 
-	if (!error && bind(fd, (struct sockaddr *)&address, length))
-		error = errno;
-	return error;
+	set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1); /* saves ports of the host, if the kernel knows it */
+	return bind(fd, (struct sockaddr *)&address, length) ? errno : 0;
 }
 
 static void set_scope(struct sockaddr_storage *address, const union ibv_gid *source)
@@ -63,8 +61,8 @@ int tcp_connect(const union ibv_gid *source, const union ibv_gid *destination, u
 	*fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (*fd < 0)
 		return errno;
-	error = set_options(*fd);
-	error = error ? error : bind_source(*fd, source);
+	set_options(*fd);
+	error = bind_source(*fd, source);
 	if (!error && connect(*fd, (struct sockaddr *)&address, length) && errno != EINPROGRESS)
 		error = errno;
 	return error;
@@ -76,7 +74,7 @@ bool tcp_tune(int fd)
 	socklen_t length = sizeof(info);
 
 	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) && info.tcpi_min_rtt &&
-	       info.tcpi_min_rtt <= SHORT_PATH_US && !set(fd, SOL_SOCKET, SO_SNDBUF, SHORT_PATH_BYTES);
+	       info.tcpi_min_rtt <= SHORT_PATH_US && set(fd, SOL_SOCKET, SO_SNDBUF, SHORT_PATH_BYTES);
 }
 
 uint64_t tcp_taken_ago_ns(int fd, uint64_t *acked)
@@ -120,5 +118,6 @@ int tcp_accepted(int fd, union ibv_gid *own, union ibv_gid *peer)
 	if (getsockname(fd, (struct sockaddr *)&address, &length))
 		return errno;
 	gid_from_address((struct sockaddr *)&address, own);
-	return set_options(fd);
+	set_options(fd);
+	return 0;
 }

@@ -7,6 +7,7 @@
 #include "lock.h"
 #include "process/list.h"
 #include "process/log.h"
+#include "process/settings.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -48,6 +49,7 @@ struct peer_state {
 	pthread_mutex_t lock;
 	struct peer *peers;
 	atomic_ulong files; /* descriptors of files of all peers */
+	bool told; /* what it costs that process_vm_readv cannot be used; under the lock */
 };
 
 ENGINE_PART(peer, NULL);
@@ -107,9 +109,12 @@ struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address,
 	atomic_init(&peer->references, 1);
 	error = probe_cma(pid, cookie_address, nonce);
 	atomic_init(&peer->cma, !error);
-	if (error)
-		log_warn("peer %d: process_vm_readv cannot be used (%s): READs of its memory go as frames", (int)pid,
-			 strerror(error));
+	if (error && path_mode() != PATH_FILE) {
+		log_write(engine->peer->told ? LOG_WARN : LOG_ERROR,
+			  "peer %d: process_vm_readv cannot be used (%s): READs of its memory go as frames, which is slower",
+			  (int)pid, strerror(error));
+		engine->peer->told = true;
+	}
 	peer->next = engine->peer->peers;
 	engine->peer->peers = peer;
 	return peer;

@@ -274,7 +274,8 @@ void requester_task(void *owner)
 		requester_close(qp);
 		pthread_mutex_lock(&qp->lock);
 	}
-	if (qp->requester.state == REQUESTER_DOWN && !qp->requester.retry_waiting && is_sending_state(qp))
+	/* A queue pair that only receives needs no link of its own. */
+	if (qp->requester.state == REQUESTER_DOWN && !qp->requester.retry_waiting && is_sending_state(qp) && sq_oldest(qp))
 		start_connect(qp);
 	ask_about_keys(qp);
 	sq_run(qp);
