@@ -78,6 +78,8 @@ int softverbs_ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, str
 struct ibv_ah *softverbs_ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
 					       uint8_t port);
 int softverbs_ibv_destroy_ah(struct ibv_ah *ah);
+int softverbs_ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
+int softverbs_ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
 int softverbs_ibv_fork_init(void);
 enum ibv_fork_status softverbs_ibv_is_fork_initialized(void);

@@ -69,6 +69,7 @@ struct cm_id {
 	bool reuse_address;
 	bool v6_only;
 	struct ibv_sa_path_rec path;
+	struct list groups; /* that it has joined (cm_multicast.c) */
 
 	pthread_mutex_t event_lock;
 	pthread_cond_t event_acked;
@@ -212,6 +213,10 @@ int cm_datagram_status(int reject_reason);
 int cm_send_datagram_reply(struct cm_id *id, void *param);
 /* Fills `attr` with the path to the other end of the id. */
 void cm_fill_path(const struct cm_id *id, struct ibv_ah_attr *attr);
+
+/* cm_multicast.c. Application threads. */
+/* Leaves all groups, before the queue pair or the id ends. */
+void cm_leave_groups(struct cm_id *id);
 
 /* cm_connect.c. Progress thread. */
 int cm_send_ready(struct cm_id *id, void *unused);

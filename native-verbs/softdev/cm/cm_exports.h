@@ -43,6 +43,9 @@ void softverbs_rdma_destroy_qp(struct rdma_cm_id *id);
 int softverbs_rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 			      struct ibv_srq_init_attr *attr);
 void softverbs_rdma_destroy_srq(struct rdma_cm_id *id);
+int softverbs_rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *address, void *context);
+int softverbs_rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr, void *context);
+int softverbs_rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *address);
 int softverbs_rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask);
 
 int softverbs_rdma_getaddrinfo(const char *node, const char *service,

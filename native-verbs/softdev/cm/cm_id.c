@@ -133,6 +133,7 @@ int softverbs_rdma_destroy_id(struct rdma_cm_id *public_id)
 		return cm_result(error); /* the child of a fork does not own an inherited id */
 	cm_take_event(id);
 	cm_drain_events(id);
+	cm_leave_groups(id);
 	cm_free_id(id);
 	return 0;
 }

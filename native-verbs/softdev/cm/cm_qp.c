@@ -265,6 +265,7 @@ void softverbs_rdma_destroy_qp(struct rdma_cm_id *id)
 {
 	if (!id->qp)
 		return;
+	cm_leave_groups(to_cm_id(id));
 	softverbs_ibv_destroy_qp(id->qp);
 	id->qp = NULL;
 	destroy_queues(id);

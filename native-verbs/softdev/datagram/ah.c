@@ -30,14 +30,13 @@ static int find_route(const struct ibv_ah_attr *attr, struct ud_route *route)
 	if (attr->port_num != 1 || !attr->is_global || gid_table_is_empty_at(attr->grh.sgid_index) ||
 	    gid_table_entry(attr->grh.sgid_index, &route->source, &type))
 		return EINVAL;
-	if (gid_is_multicast(&attr->grh.dgid))
-		return EOPNOTSUPP;
 	route->destination = attr->grh.dgid;
 	route->flow_label = attr->grh.flow_label & 0xfffff;
 	route->traffic_class = attr->grh.traffic_class;
 	route->hop_limit = attr->grh.hop_limit;
 	route->v1 = type != IBV_GID_TYPE_ROCE_V2;
 	route->local = gid_is_local(&route->destination);
+	route->group = gid_is_multicast(&route->destination);
 	return 0;
 }
 

@@ -16,6 +16,7 @@ struct ud_route {
 	uint8_t traffic_class, hop_limit;
 	bool v1;	/* RoCE v1; tells what the network header looks like */
 	bool local;	/* an address of this host */
+	bool group;	/* a multicast group */
 };
 
 struct softdev_ah {

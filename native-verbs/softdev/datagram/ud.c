@@ -2,6 +2,7 @@
 #include "datagram/ud.h"
 
 #include "core.h"
+#include "datagram/mcast.h"
 #include "datagram/ud_endpoint.h"
 #include "datagram/ud_receive.h"
 #include "datagram/ud_socket.h"
@@ -121,7 +122,9 @@ static int transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct u
 			return IBV_WC_LOC_PROT_ERR;
 		message.msg_iovlen += count;
 	}
-	if (to->route.local && !ud_udp_is_forced())
+	if (to->route.group)
+		error = mcast_send(to, qp->base.qp_num >> 8, &message);
+	else if (to->route.local && !ud_udp_is_forced())
 		error = ud_peer_send(to->qpn >> 8, &message);
 	else
 		error = ud_socket_send(to, qp->base.qp_num >> 8, &message);
@@ -227,6 +230,7 @@ const struct qp_transport datagram_transport = {
 	.open = open_endpoint,
 	.disconnect = disconnect,
 	.destroy = destroy,
+	.is_in_use = mcast_has,
 	.take_request = take_address,
 	.run = run,
 };

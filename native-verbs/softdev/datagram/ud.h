@@ -33,6 +33,7 @@ struct ud_queue {
 	struct ud_waiter waiter;
 	bool dry; /* a datagram waited for a receive in vain, so none waits until there is one; guarded by qp->lock */
 	struct ud_inbox inbox;
+	atomic_int groups; /* that the queue pair is attached to (mcast.h) */
 	struct ud_address to[]; /* the destination of each slot of the send queue */
 };
 

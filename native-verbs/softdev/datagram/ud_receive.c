@@ -231,6 +231,11 @@ bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t lengt
 	return receive(qp, header, payload, length, most);
 }
 
+void ud_deliver_to(struct softdev_qp *qp, const struct ud_header *header, uint8_t *payload, uint32_t length)
+{
+	receive(qp, header, payload, length, UD_HELD_MOST);
+}
+
 void ud_receive_init(struct softdev_qp *qp)
 {
 	qp->ud->inbox.timer = (struct progress_timer){.callback = on_timer, .owner = qp};

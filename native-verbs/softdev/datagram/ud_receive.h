@@ -20,6 +20,9 @@ enum { UD_HELD_MOST = 16384 };
  */
 bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length, int most);
 
+/* Delivers a genuine datagram of a group to one of its queue pairs. */
+void ud_deliver_to(struct softdev_qp *qp, const struct ud_header *header, uint8_t *payload, uint32_t length);
+
 void ud_receive_init(struct softdev_qp *qp);
 /* Drops the waiting datagrams of a queue pair. */
 void ud_receive_close(struct softdev_qp *qp);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "datagram/ud_socket.h"
 
+#include "device/gid_table.h"
 #include "engine.h"
 #include "link/ports.h"
 #include "process/log.h"
@@ -42,15 +43,15 @@ static void say_no_secret(const struct ud_address *to)
 }
 
 /* An IPv6 socket takes IPv4 addresses as mapped ones. */
-static socklen_t fill_destination(const struct ud_address *to, bool v6_socket, struct sockaddr_storage *out)
+static socklen_t fill_destination(const struct ud_address *to, uint16_t port, bool v6_socket, struct sockaddr_storage *out)
 {
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
 
 	if (!v6_socket)
-		return gid_to_address(&to->route.destination, to->qpn >> 8, out);
+		return gid_to_address(&to->route.destination, port, out);
 	memset(out, 0, sizeof(*out));
 	v6->sin6_family = AF_INET6;
-	v6->sin6_port = htons(to->qpn >> 8);
+	v6->sin6_port = htons(port);
 	memcpy(&v6->sin6_addr, to->route.destination.raw, 16);
 	v6->sin6_scope_id = gid_scope(&to->route.source);
 	return sizeof(*v6);
@@ -59,7 +60,8 @@ static socklen_t fill_destination(const struct ud_address *to, bool v6_socket, s
 /* Makes the datagram leave from the address that it names. */
 static void fill_source(const struct ud_address *to, struct cmsghdr *control)
 {
-	struct in6_pktinfo info = {.ipi6_ifindex = gid_scope(&to->route.source)};
+	const union ibv_gid *source = &to->route.source;
+	struct in6_pktinfo info = {.ipi6_ifindex = to->route.group ? gid_interface(source) : gid_scope(source)};
 
 	memcpy(&info.ipi6_addr, to->route.source.raw, 16);
 	control->cmsg_level = IPPROTO_IPV6;
@@ -68,7 +70,7 @@ static void fill_source(const struct ud_address *to, struct cmsghdr *control)
 	memcpy(CMSG_DATA(control), &info, sizeof(info));
 }
 
-int ud_socket_send(const struct ud_address *to, uint16_t port, struct msghdr *message)
+int ud_socket_send_to(const struct ud_address *to, int fd, uint16_t port, struct msghdr *message)
 {
 	union {
 		struct cmsghdr align;
@@ -77,15 +79,10 @@ int ud_socket_send(const struct ud_address *to, uint16_t port, struct msghdr *me
 	struct sockaddr_storage destination;
 	int family = AF_INET;
 	socklen_t length = sizeof(family);
-	int fd = process_socket(port, PORT_UDP);
 
-	if (!secret_is_set()) {
-		say_no_secret(to);
-		return 0;
-	}
 	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length);
 	message->msg_name = &destination;
-	message->msg_namelen = fill_destination(to, family == AF_INET6, &destination);
+	message->msg_namelen = fill_destination(to, port, family == AF_INET6, &destination);
 	if (family == AF_INET6) {
 		message->msg_control = control.bytes;
 		message->msg_controllen = sizeof(control.bytes);
@@ -100,4 +97,13 @@ int ud_socket_send(const struct ud_address *to, uint16_t port, struct msghdr *me
 		log_debug("datagram to QPN %06x not sent: %s", to->qpn, strerror(errno));
 	}
 	return 0;
+}
+
+int ud_socket_send(const struct ud_address *to, uint16_t port, struct msghdr *message)
+{
+	if (!secret_is_set()) {
+		say_no_secret(to);
+		return 0;
+	}
+	return ud_socket_send_to(to, process_socket(port, PORT_UDP), to->qpn >> 8, message);
 }

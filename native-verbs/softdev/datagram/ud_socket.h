@@ -7,7 +7,9 @@
 
 #include <stdbool.h>
 
-/* Sends from the UDP socket of `port` of this process. As ud_peer_send(). */
+/* Sends from a UDP socket of this process to that port of the destination. As ud_peer_send(). */
+int ud_socket_send_to(const struct ud_address *to, int fd, uint16_t port, struct msghdr *message);
+/* The same from the UDP socket of `port` of this process, to the process that the number of the queue pair names. */
 int ud_socket_send(const struct ud_address *to, uint16_t port, struct msghdr *message);
 
 /* Returns true if datagrams within the host go over UDP, too (SOFTVERBS_PATH=tcp). */

@@ -40,6 +40,9 @@ static void fill_device_attr(struct ibv_device_attr *attr)
 		.max_qp_init_rd_atom = DEVICE_MAX_RD_ATOMIC,
 		/* Atomics are atomic for the whole host (GLOB), too, but UCX looks for what NICs report. */
 		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_mcast_grp = DEVICE_MAX_GROUPS,
+		.max_mcast_qp_attach = DEVICE_MAX_QP,
+		.max_total_mcast_qp_attach = DEVICE_MAX_GROUPS * DEVICE_MAX_QP,
 		.max_ah = MAX_AHS,
 		.max_pkeys = 1,
 		.local_ca_ack_delay = 15,

@@ -246,6 +246,8 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 
 	if (error)
 		return error;
+	if (qp_is_live(qp) && qp->transport->is_in_use && qp->transport->is_in_use(qp))
+		return EBUSY;
 	if (qp_is_live(qp))
 		qp_send_posted(qp);
 	if (!qp_table_remove(qp))

@@ -193,6 +193,8 @@ struct qp_transport {
 	void (*reset)(struct softdev_qp *qp);
 	/* May be NULL. */
 	void (*destroy)(struct softdev_qp *qp);
+	/* May be NULL. Returns true if the queue pair cannot be destroyed now. */
+	bool (*is_in_use)(const struct softdev_qp *qp);
 	/*
 	 * May be NULL. Called with qp->lock held: copies the type-specific part of a request to the slot. 0 or a
 	 * positive errno.

@@ -4,7 +4,7 @@
 # hosts are refused; a cut link ends in an error.
 # shellcheck source-path=SCRIPTDIR disable=SC2317
 . "$(dirname "$0")/tools.sh"
-need ib_read_bw rping ibv_rc_pingpong udaddy
+need ib_read_bw rping ibv_rc_pingpong udaddy mckey ss
 use_hosts
 
 received_by() { "$bin/hosts" bytes "$1" | sed 's/rx=\([0-9]*\).*/\1/'; }
@@ -20,6 +20,18 @@ datagrams_cross_the_link() {
   before=$(received_by node0)
   perftest ib_send_bw -n 500 -c UD -R
   [ $(($(received_by node0) - before)) -gt 2000000 ] || fail "the datagrams have not crossed the link"
+}
+
+hears_a_group() { "$bin/hosts" on node0 ss -Hlun 'sport = :4789' | grep -q .; }
+
+# mckey on node0 receives what mckey on another host, or on the same one, sends to the group.
+group() {
+  client_host=$1
+  start_server mckey -m "$2" -b "$3" -C 10
+  wait_until hears_a_group
+  run_client mckey -m "$2" -b "$4" -s -C 10
+  join_server
+  client_host=node1
 }
 
 endpoints() {
@@ -63,6 +75,9 @@ cut_link() {
 
 try "READs over the link" reads_cross_the_link
 try "datagrams over the link" datagrams_cross_the_link
+try "mckey over the link, IPv4" group node1 239.77.3.3 10.77.0.10 10.77.0.11
+try "mckey over the link, IPv6" group node1 ff15::3 fd77::10 fd77::11
+try "mckey within a host" group node0 239.77.3.3 10.77.0.10 10.77.0.10
 perftest_each <<'LIST'
 ib_read_bw -n 100 -R -e
 ib_read_lat -n 100
