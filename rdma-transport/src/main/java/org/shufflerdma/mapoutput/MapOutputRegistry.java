@@ -174,8 +174,8 @@ public final class MapOutputRegistry implements AutoCloseable {
     this.registrar = new OutputRegistrar(domain, arena, paging, limits, seal, nanoClock);
     this.withdrawGraceMs = withdrawGraceMs;
     this.closeMs = closeMs;
-    reaper = new ScheduledThreadPoolExecutor(
-        1, task -> Workers.thread("shuffle-rdma-reaper", task));
+    reaper =
+        new ScheduledThreadPoolExecutor(1, task -> Workers.thread("shuffle-rdma-reaper", task));
     reaper.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     reaper.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
     boolean keepsFiles = domain.costOfFile(paging.access()).keepsFile();

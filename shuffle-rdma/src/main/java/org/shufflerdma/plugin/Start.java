@@ -55,7 +55,8 @@ final class Start<T extends AutoCloseable> implements AutoCloseable {
    *
    * @param killCheck is called several times a second, and throws an exception if the task is to end
    */
-  @Nullable T await(Runnable killCheck) {
+  @Nullable
+  T await(Runnable killCheck) {
     while (true) {
       try {
         return result.get(KILL_CHECK_MS, TimeUnit.MILLISECONDS);
@@ -63,7 +64,8 @@ final class Start<T extends AutoCloseable> implements AutoCloseable {
         killCheck.run();
         if (patience.expired()) {
           if (lateSaid.compareAndSet(false, true)) {
-            LOG.warn("RDMA takes long to start. Until it has, shuffle blocks of this executor go by TCP");
+            LOG.warn(
+                "RDMA takes long to start. Until it has, shuffle blocks of this executor go by TCP");
           }
           return null;
         }
@@ -78,7 +80,8 @@ final class Start<T extends AutoCloseable> implements AutoCloseable {
   }
 
   /** Returns what has started by now; null if that is nothing. */
-  @Nullable T now() {
+  @Nullable
+  T now() {
     return result.isCompletedExceptionally() ? null : result.getNow(null);
   }
 

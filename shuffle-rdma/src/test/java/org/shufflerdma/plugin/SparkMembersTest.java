@@ -93,8 +93,8 @@ class SparkMembersTest {
   /** What the classes of this module refer to, sorted, as the list has it. */
   private static List<String> links() throws IOException {
     Set<String> links = new TreeSet<>();
-    Path classes =
-        Path.of(SparkMembers.class.getProtectionDomain().getCodeSource().getLocation().getPath());
+    Path classes = Path.of(
+        SparkMembers.class.getProtectionDomain().getCodeSource().getLocation().getPath());
     try (Stream<Path> files = Files.walk(classes)) {
       for (Path file :
           (Iterable<Path>) files.filter(path -> path.toString().endsWith(".class"))::iterator) {
