@@ -122,11 +122,11 @@ public final class PageTables {
     String name = String.valueOf(file.path().getFileName());
     List<String> sentences = new ArrayList<>();
     sentences.add("Raw lines: [%s](results/%s)".formatted(name, name));
-    sentences.add("%d applications of each side, %d rounds of each application"
-        .formatted(applications, rounds));
+    sentences.add(
+        "Applications of each side: %d, rounds of each: %d".formatted(applications, rounds));
     if (applications < Ratio.LEAST_APPLICATIONS) {
       sentences.add(
-          "these are too few for an interval: a ratio is followed by the least and the most of a round");
+          "That is too little for an interval: a ratio is followed by the least and the most of a round");
     }
     sentences.add(joined(file.machine()));
     sentences.add(joined(file.settings().getOrDefault(benchmark, Map.of())));

@@ -61,7 +61,7 @@ class PageTablesTest {
         | `few` | CPU, s | 4.000 | 2.000 | **2.00** [2.00, 2.00] |
 
         Raw lines: [b.jsonl.gz](results/b.jsonl.gz).
-        6 applications of each side, 1 rounds of each application.
+        Applications of each side: 6, rounds of each: 1.
         `commit` abc.
         `codec` lz4.
 
