@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.plugin;
 
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -74,7 +75,8 @@ final class Start<T extends AutoCloseable> implements AutoCloseable {
         killCheck.run();
         return null;
       } catch (ExecutionException e) {
-        throw new IllegalStateException(e.getCause().getMessage(), e.getCause());
+        Throwable cause = Objects.requireNonNullElse(e.getCause(), e);
+        throw new IllegalStateException(cause.getMessage(), cause);
       }
     }
   }

@@ -14,10 +14,10 @@ import org.shufflerdma.concurrent.Deadline;
 
 @Timeout(60)
 class StartTest {
-  private static final Runnable NOT_KILLED = () -> {};
-
   private final CountDownLatch mayEnd = new CountDownLatch(1);
   private final CompletableFuture<Boolean> closed = new CompletableFuture<>();
+
+  private static void notKilled() {}
 
   private AutoCloseable start() {
     try {
@@ -35,10 +35,10 @@ class StartTest {
   @Test
   void tasksThatHaveLostPatienceGoOnAndLaterOnesHaveWhatHasStarted() {
     Start<AutoCloseable> start = begin(0);
-    assertThat(start.await(NOT_KILLED)).isNull();
+    assertThat(start.await(StartTest::notKilled)).isNull();
     assertThat(start.now()).isNull();
     mayEnd.countDown();
-    while (start.await(NOT_KILLED) == null) {
+    while (start.await(StartTest::notKilled) == null) {
       Thread.onSpinWait();
     }
     assertThat(start.now()).isNotNull();
@@ -59,7 +59,7 @@ class StartTest {
   void anInterruptedTaskEndsItsWaitAndStaysInterrupted() {
     Start<AutoCloseable> start = begin(Integer.MAX_VALUE);
     Thread.currentThread().interrupt();
-    assertThat(start.await(NOT_KILLED)).isNull();
+    assertThat(start.await(StartTest::notKilled)).isNull();
     assertThat(Thread.interrupted()).isTrue();
   }
 
@@ -79,7 +79,7 @@ class StartTest {
         },
         Deadline.afterMs(Integer.MAX_VALUE));
     for (int task = 0; task < 2; task++) {
-      assertThatThrownBy(() -> start.await(NOT_KILLED))
+      assertThatThrownBy(() -> start.await(StartTest::notKilled))
           .hasMessage("of a test")
           .hasCauseInstanceOf(UnsupportedOperationException.class);
     }
