@@ -39,8 +39,11 @@ public final class ShufflePlugin implements AutoCloseable {
   private static final String MANAGER = "spark.shuffle.manager";
   private static final String DRIVER_IDENTIFIER = "driver";
 
-  /** For which tasks wait for RDMA to start, before they go on with Spark's own shuffle. */
-  private static final int PATIENCE_MS = 5_000;
+  /**
+   * For which tasks wait for RDMA to start, before they go on with Spark's own shuffle: more than a start
+   * takes on a host that is busy with the first tasks of many executors.
+   */
+  private static final int PATIENCE_MS = 20_000;
 
   /** Longer than the two minutes that Spark gives the driver to answer by default. */
   private static final int REQUIRED_PATIENCE_MS = 180_000;
