@@ -22,6 +22,7 @@ BIND_TO_BASE(pthread_join);
 BIND_TO_BASE(pthread_detach);
 BIND_TO_BASE(pthread_kill);
 BIND_TO_BASE(pthread_testcancel);
+BIND_TO_BASE(pthread_attr_setstacksize);
 BIND_TO_BASE(pthread_once);
 BIND_TO_BASE(pthread_sigmask);
 BIND_TO_BASE(pthread_mutex_trylock);

@@ -221,7 +221,7 @@ class VerifyHardwareTest {
         "--report",
         directory.toString());
     assertRefused(
-        "unknown setting spark.shuffle.rdma.devices", "--conf", "spark.shuffle.rdma.devices=a");
+        "spark.shuffle.rdma.devices is unknown", "--conf", "spark.shuffle.rdma.devices=a");
   }
 
   @Test
