@@ -56,7 +56,8 @@ clean_up_at_end() {
 
 # shellcheck disable=SC2317 # called by the trap
 clean_up() {
-  end_job
+  trap '' INT TERM HUP # or a second one would leave the processes and the folders
+  end_job "$job" "-$job"
   rm -rf "${own[@]}"
 }
 
@@ -70,17 +71,18 @@ run_job() {
   set +m
   job=$!
   wait "$job" || status=$?
-  end_job
+  end_job "-$job" # the number of the command itself may be another's by now
   return "$status"
 }
 
-# end_job: Ends run_job's command, and then the processes that it leaves, each after 20 s by force.
+# end_job PROCESS...: Ends run_job's command and the processes that it leaves, one after the other, each after 20 s by force. A
+# process that has ended stays for as long as its parent does not ask for it.
 end_job() {
   local each signal deadline
   [ -n "$job" ] || return 0
-  for each in "$job" "-$job"; do
+  for each in "$@"; do
     signal=TERM deadline=$((SECONDS + 20))
-    while kill -s "$signal" -- "$each" 2>/dev/null; do
+    while [ "$SECONDS" -lt $((deadline + 5)) ] && kill -s "$signal" -- "$each" 2>/dev/null; do
       if [ "$SECONDS" -lt "$deadline" ]; then signal=0; else signal=KILL; fi
       sleep 0.05
     done

@@ -121,7 +121,7 @@ case_interrupted_sort() {
   kill -INT -- "-$group"
   await 60 gone "-$group"
   kept "$dir" shuffle hadoop
-  ! pgrep -f "$dir/terasort" >/dev/null || fail "processes are left: $(pgrep -af "$dir/terasort")"
+  ! pgrep -f "$work/" >/dev/null || fail "processes are left: $(pgrep -af "$work/")"
   ! some "$TMPDIR/terasort.*" || fail "files are left in $TMPDIR"
 }
 
@@ -133,6 +133,7 @@ case_ended_campaign() {
   await 120 some "$dir/faults.*/local/*"
   kill -TERM "$group"
   await 60 gone "-$group"
+  ! pgrep -f "$work/" >/dev/null || fail "processes are left: $(pgrep -af "$work/")"
   ! some "$dir/faults.*/local" || fail "files of shuffles are left"
   rm -r "$dir"/faults.* # its log
   kept "$dir" local hadoop terasort

@@ -100,11 +100,12 @@ int softverbs_rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_
 int softverbs_rdma_leave_multicast(struct rdma_cm_id *public_id, struct sockaddr *address)
 {
 	struct cm_id *id = to_cm_id(public_id);
+	size_t length = cm_address_length(address);
 
 	LIST_EACH(at, &id->groups) {
 		struct cm_group *group = container_of_(at, struct cm_group, place);
 
-		if (!memcmp(&group->address, address, cm_address_length(address))) {
+		if (length > 0 && !memcmp(&group->address, address, length)) {
 			leave(id, group);
 			return 0;
 		}

@@ -13,7 +13,7 @@
 
 #include "datagram/ud.h"
 
-enum { UD_GROUP_PORT = 4789, UD_GROUP_QPN = 0xffffff };
+enum { UD_GROUP_PORT = 24791, UD_GROUP_QPN = 0xffffff };
 
 /* Sends to the group that is the destination, from `port` of this process. As ud_socket_send(). */
 int mcast_send(const struct ud_address *to, uint16_t port, struct msghdr *message);

@@ -274,8 +274,8 @@ void requester_task(void *owner)
 		requester_close(qp);
 		pthread_mutex_lock(&qp->lock);
 	}
-	/* A queue pair that only receives needs no link of its own. */
-	if (qp->requester.state == REQUESTER_DOWN && !qp->requester.retry_waiting && is_sending_state(qp) && sq_oldest(qp))
+	/* Before its first request, too: qp_send_posted() can bring one on its way only if the link is open. */
+	if (qp->requester.state == REQUESTER_DOWN && !qp->requester.retry_waiting && is_sending_state(qp))
 		start_connect(qp);
 	ask_about_keys(qp);
 	sq_run(qp);

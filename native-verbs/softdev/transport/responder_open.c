@@ -49,6 +49,7 @@ static void accept_open(struct link *link, struct softdev_qp *qp, const struct q
 	}
 	if (qp->responder.link)
 		link_close(qp->responder.link);
+	qp->responder.disk_wait = NULL; /* what is fetched for the former link, nobody on this one waits for */
 	qp->responder.link = link;
 	memcpy(qp->responder.requester_id, open->requester, WIRE_REQUESTER_BYTES);
 	qp->responder.question_counted = false;

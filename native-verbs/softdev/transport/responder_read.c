@@ -24,7 +24,6 @@ enum { COPIED_BYTES = 4096, FRAMES_WAITING = 64 };
 struct disk_wait {
 	struct worker_task fetch;
 	struct progress_task done;
-	struct sge_hold hold;
 	struct iovec memory;
 	uint32_t qpn;
 };
@@ -57,7 +56,10 @@ static bool is_resident(const struct iovec *memory)
 	return true;
 }
 
-/* On the worker. Whether it succeeds shows when the memory is read. */
+/*
+ * On the worker, which holds no region while the disk takes its time: memory that is unmapped meanwhile is not read.
+ * Whether it succeeds shows when the memory is sent.
+ */
 static void fetch(void *owner)
 {
 	struct disk_wait *wait = owner;
@@ -70,7 +72,6 @@ static void fetch(void *owner)
 
 			process_vm_readv(getpid(), &to, 1, &from, 1, 0);
 		}
-	sge_release(&wait->hold);
 	progress_post(&wait->done);
 }
 
@@ -100,12 +101,12 @@ static bool must_fetch(struct softdev_qp *qp, uint64_t address, uint32_t length)
 			    &hold) < 0)
 		return false;
 	wait = is_resident(&memory) ? NULL : malloc(sizeof(*wait));
+	sge_release(&hold);
 	if (!wait)
-		goto release;
+		return false;
 	*wait = (struct disk_wait){
 		.fetch = {.callback = fetch, .owner = wait},
 		.done = {.callback = on_fetched, .owner = wait},
-		.hold = hold,
 		.memory = memory,
 		.qpn = qp->base.qp_num,
 	};
@@ -114,8 +115,6 @@ static bool must_fetch(struct softdev_qp *qp, uint64_t address, uint32_t length)
 		return true;
 	qp->responder.disk_wait = NULL;
 	free(wait);
-release:
-	sge_release(&hold);
 	return false;
 }
 

@@ -22,7 +22,7 @@ datagrams_cross_the_link() {
   [ $(($(received_by node0) - before)) -gt 2000000 ] || fail "the datagrams have not crossed the link"
 }
 
-hears_a_group() { "$bin/hosts" on node0 ss -Hlun 'sport = :4789' | grep -q .; }
+hears_a_group() { "$bin/hosts" on node0 ss -Hlun 'sport = :24791' | grep -q .; }
 
 # mckey on node0 receives what mckey on another host, or on the same one, sends to the group.
 group() {
