@@ -41,6 +41,7 @@ final class DeviceEvents {
       new LogThrottle(TimeUnit.SECONDS.toNanos(10), System::nanoTime);
 
   private final LoopThread thread;
+  private volatile boolean dead;
   private final List<Subscriber> subscribers = new CopyOnWriteArrayList<>();
 
   private DeviceEvents(DeviceContext device) {
@@ -57,7 +58,8 @@ final class DeviceEvents {
   /** Tells the transport from now on, until the result is closed, which the thread of the events must not do. */
   static AutoCloseable subscribe(DeviceContext device, Subscriber subscriber) {
     synchronized (OF_DEVICES) {
-      DeviceEvents events = OF_DEVICES.computeIfAbsent(device, DeviceEvents::start);
+      DeviceEvents events =
+          OF_DEVICES.compute(device, (key, of) -> of == null || of.dead ? start(key) : of);
       events.subscribers.add(subscriber);
       return () -> events.unsubscribe(subscriber);
     }
@@ -99,10 +101,9 @@ final class DeviceEvents {
     };
   }
 
+  /** In the thread, for whose end somebody may wait with the lock. */
   private void died(Throwable cause) {
-    synchronized (OF_DEVICES) {
-      OF_DEVICES.remove(device, this); // whoever subscribes from now on has another thread
-    }
+    dead = true; // whoever subscribes from now on has another thread
     subscribers.forEach(subscriber -> subscriber.threadDied(cause));
   }
 }

@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
@@ -103,8 +104,8 @@ public final class DirectFetch implements AutoCloseable {
         limits, () -> ofTask.shareOf(context.buffers().budgetBytes()), context.poller()::poll);
     this.services = new ServiceRoute(context, left, () -> closed, this::wake);
     this.connections = new TaskConnections(context, left, services, () -> closed, this::wake);
-    TaskBuffers buffers =
-        new TaskBuffers(context, this::holdsBuffers, () -> ofTask.makeRoomFor(this), times);
+    TaskBuffers buffers = new TaskBuffers(
+        context, this::holdsBuffers, () -> ofTask.makeRoomFor(this, ReadSlot::hasBuffer), times);
     this.poster = new ListPoster(
         context,
         new DescriptorExtents(context, descriptors, buffers, left),
@@ -120,7 +121,7 @@ public final class DirectFetch implements AutoCloseable {
         left,
         services,
         this::queue,
-        () -> ofTask.makeRoomFor(this),
+        client -> ofTask.makeRoomFor(this, slot -> slot.holdsCreditOf(client)),
         () -> closed,
         times,
         this::wake);
@@ -158,26 +159,30 @@ public final class DirectFetch implements AutoCloseable {
   }
 
   /**
-   * Gives back the memory of lists that the task does not consume yet, for another fetch of the task; their
-   * blocks are read again later. Does nothing while a thread is in {@link #next}, which gets on by itself.
+   * Gives up lists that the task does not consume yet, for another fetch of the task; their blocks are read
+   * again later. Does nothing while a thread is in {@link #next}, which gets on by itself.
+   *
+   * @param isLacked which lists hold what the other fetch lacks
    */
-  TaskFetches.Room giveWay() {
+  TaskFetches.Room giveWay(Predicate<ReadSlot> isLacked) {
     if (!use.compareAndSet(Use.NONE, Use.GIVING_WAY)) {
       return TaskFetches.Room.NOTHING_HELD;
     }
     try {
-      boolean holdsMemory = !window.isEmpty();
-      for (ReadSlot slot : window.takeAll()) {
+      List<ReadSlot> given = window.take(isLacked);
+      for (ReadSlot slot : given) {
         for (int block : slot.allBlocks()) {
           slot.peer.putBack(block);
         }
         queue(slot.peer);
         slot.release();
       }
-      if (holdsMemory) {
+      if (!given.isEmpty()) {
         return TaskFetches.Room.GIVEN_BACK;
       }
-      return current == null ? TaskFetches.Room.NOTHING_HELD : TaskFetches.Room.KEPT;
+      return current != null && isLacked.test(current)
+          ? TaskFetches.Room.KEPT
+          : TaskFetches.Room.NOTHING_HELD;
     } finally {
       leave();
     }
@@ -293,7 +298,7 @@ public final class DirectFetch implements AutoCloseable {
         current.release();
         current = null;
       }
-      window.takeAll().forEach(ReadSlot::release);
+      window.take(slot -> true).forEach(ReadSlot::release);
     }
   }
 

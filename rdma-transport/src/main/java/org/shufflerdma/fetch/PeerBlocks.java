@@ -76,6 +76,9 @@ public final class PeerBlocks {
   /** Whether a search has found none. */
   boolean hasNoService;
 
+  /** Whether the service was searched once more, as it could not be reached where it had been found. */
+  boolean searchedAgain;
+
   /** Whether the task has asked for a connection to the peer beside the first one. */
   boolean furtherWanted;
 

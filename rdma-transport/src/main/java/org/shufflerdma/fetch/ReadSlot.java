@@ -9,6 +9,7 @@ import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.TaskTime;
 import org.shufflerdma.metrics.TaskTimes;
+import org.shufflerdma.staging.StagingClient;
 
 /**
  * Blocks of one peer that come into one buffer. The task's thread has them read, and takes them out; the
@@ -93,6 +94,11 @@ abstract class ReadSlot {
   /** The blocks for which this counts while it is in flight; always the same. */
   int blocksInFlight() {
     return count;
+  }
+
+  /** Whether a chunk of the peer is taken up by this slot. */
+  boolean holdsCreditOf(StagingClient client) {
+    return false;
   }
 
   /** The slot takes over the caller's hold on the buffer. */

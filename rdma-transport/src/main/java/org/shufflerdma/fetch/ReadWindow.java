@@ -7,6 +7,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** The lists of READs that a task has in flight, within its limits. Used by one thread at a time. */
@@ -139,10 +140,10 @@ final class ReadWindow {
         .toList();
   }
 
-  /** Takes out all slots, which the caller gives up: only the device holds their buffers from then on. */
-  List<ReadSlot> takeAll() {
-    List<ReadSlot> all = List.copyOf(slots);
-    all.forEach(this::remove);
-    return all;
+  /** Takes out slots that the caller gives up: only the device holds their buffers from then on. */
+  List<ReadSlot> take(Predicate<ReadSlot> which) {
+    List<ReadSlot> taken = slots.stream().filter(which).toList();
+    taken.forEach(this::remove);
+    return taken;
   }
 }

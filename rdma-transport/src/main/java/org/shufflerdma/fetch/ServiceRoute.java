@@ -70,13 +70,17 @@ final class ServiceRoute {
         || !SIGNS_OF_A_PEER_THAT_IS_GONE.contains(reason)) {
       return false;
     }
-    if (peer.isMoved()) {
-      services.forget(peer.peer());
-    }
-    if (peer.isMoved() || peer.hasNoService) {
+    if (peer.hasNoService) {
       return false;
     }
     if (peer.search == null) {
+      if (peer.isMoved()) {
+        services.forget(peer.peer());
+        if (peer.searchedAgain) {
+          return false;
+        }
+        peer.searchedAgain = true; // the service may serve the application at another port by now
+      }
       Search search = new Search(reason, cause, context.progressDeadline());
       String host = peer.tcpAddress.getHostString();
       peer.search = search;
@@ -111,7 +115,7 @@ final class ServiceRoute {
       return false;
     }
     peer.search = null;
-    if (search.found != null) {
+    if (search.found != null && !search.found.equals(peer.peer())) {
       peer.moveTo(search.found);
       return true;
     }

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
@@ -46,7 +46,7 @@ final class StagedPoster {
   private final LeftBlocks left;
   private final ServiceRoute services;
   private final Consumer<PeerBlocks> again;
-  private final Supplier<TaskFetches.Room> others;
+  private final Function<StagingClient, TaskFetches.Room> others;
   private final BooleanSupplier hasEnded;
   private final TaskTimes times;
   private final Runnable wake;
@@ -56,7 +56,7 @@ final class StagedPoster {
 
   /**
    * @param again is told of a peer one of whose blocks is to be staged again
-   * @param others has the task's other fetches give back the credits that they hold ahead
+   * @param others has the task's other fetches give back the credits of a peer that they hold ahead
    * @param hasEnded whether the task needs no connection any more; any thread may call it
    * @param times is told for what the task has waited
    * @param wake called when an owner has answered, or READs have completed; it must not block
@@ -68,7 +68,7 @@ final class StagedPoster {
       LeftBlocks left,
       ServiceRoute services,
       Consumer<PeerBlocks> again,
-      Supplier<TaskFetches.Room> others,
+      Function<StagingClient, TaskFetches.Room> others,
       BooleanSupplier hasEnded,
       TaskTimes times,
       Runnable wake) {
@@ -145,7 +145,9 @@ final class StagedPoster {
 
   private @Nullable StagedChunk tryTake(StagingClient client) {
     StagedChunk chunk = client.tryTake(wake);
-    if (chunk == null && others.get() == TaskFetches.Room.GIVEN_BACK) {
+    if (chunk == null
+        && client.hasGranted()
+        && others.apply(client) == TaskFetches.Room.GIVEN_BACK) {
       chunk = client.tryTake(wake);
     }
     return chunk;

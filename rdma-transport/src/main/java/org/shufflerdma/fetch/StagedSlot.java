@@ -150,6 +150,11 @@ final class StagedSlot extends ReadSlot {
     return wanted[index];
   }
 
+  @Override
+  boolean holdsCreditOf(StagingClient of) {
+    return client == of && !pieces.isEmpty();
+  }
+
   /** Those that were asked for, or once the owner has answered, those of them that were staged. */
   @Override
   int[] allBlocks() {

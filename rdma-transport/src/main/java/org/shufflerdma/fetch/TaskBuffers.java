@@ -2,6 +2,7 @@
 package org.shufflerdma.fetch;
 
 import java.io.IOException;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -12,9 +13,12 @@ import org.shufflerdma.metrics.TaskTimes;
 
 /**
  * Leases the buffers of one fetch of a task, for descriptors and for blocks. The task waits for a buffer
- * only if none of its fetches holds one, or else it might wait for itself. Used by one thread at a time.
+ * only if none of its fetches holds one, or else it might wait for itself; if others of its fetches do, it
+ * waits for a moment, as other tasks may give one back. Used by one thread at a time.
  */
 final class TaskBuffers {
+  private static final long MOMENT_NS = TimeUnit.MILLISECONDS.toNanos(50);
+
   private final FetchContext context;
   private final BooleanSupplier holdsBuffers;
   private final Supplier<TaskFetches.Room> others;
@@ -55,8 +59,9 @@ final class TaskBuffers {
     if (buffer != null || holdsMore || holdsBuffers.getAsBoolean()) {
       return buffer;
     }
-    boolean mayWait = others.get() != TaskFetches.Room.KEPT;
-    Deadline deadline = Deadline.afterNs(mayWait ? patienceNs : 0);
+    boolean waitsForItself = others.get() == TaskFetches.Room.KEPT;
+    long mostNs = waitsForItself ? Math.min(MOMENT_NS, patienceNs) : patienceNs;
+    Deadline deadline = Deadline.afterNs(mostNs);
     long startNs = System.nanoTime();
     try {
       return context.buffers().acquire(lengthBytes, deadline);
@@ -64,7 +69,7 @@ final class TaskBuffers {
       long ns = System.nanoTime() - startNs;
       waitedNs += ns;
       times.add(TaskTime.POOL, ns);
-      patienceNs = mayWait ? deadline.remainingNs() : patienceNs;
+      patienceNs -= mostNs - deadline.remainingNs();
     }
   }
 

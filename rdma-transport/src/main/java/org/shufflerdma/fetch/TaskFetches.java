@@ -3,6 +3,7 @@ package org.shufflerdma.fetch;
 
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
 
 /**
  * The open fetches of one task. A task that joins many inputs has one for each, and takes blocks of one at
@@ -11,9 +12,9 @@ import java.util.concurrent.ConcurrentHashMap;
  * none of them reads ahead, nor reads more than its share at a time. Any thread may call.
  */
 public final class TaskFetches {
-  /** What the other fetches of the task did for one that lacks memory. */
+  /** What the other fetches of the task did for one that lacks something. */
   enum Room {
-    /** They hold nothing: it is for other tasks to give back memory. */
+    /** They hold nothing: it is for other tasks to give back some. */
     NOTHING_HELD,
     /** They have given back some, which comes as soon as READs under way have ended. */
     GIVEN_BACK,
@@ -42,16 +43,20 @@ public final class TaskFetches {
     return mayReadAhead() ? Long.MAX_VALUE : bytes / 2 / Math.max(1, open.size());
   }
 
-  /** Has the other fetches give back what they hold ahead. */
-  Room makeRoomFor(DirectFetch needy) {
-    memoryIsScarce = true;
+  /**
+   * Has the other fetches give back what they hold ahead.
+   *
+   * @param isLacked which of their lists hold what is lacking
+   */
+  Room makeRoomFor(DirectFetch needy, Predicate<ReadSlot> isLacked) {
     Room room = Room.NOTHING_HELD;
     for (DirectFetch other : open) {
       if (other != needy) {
-        Room of = other.giveWay();
+        Room of = other.giveWay(isLacked);
         room = room == Room.GIVEN_BACK || of == Room.NOTHING_HELD ? room : of;
       }
     }
+    memoryIsScarce |= room != Room.NOTHING_HELD;
     return room;
   }
 }

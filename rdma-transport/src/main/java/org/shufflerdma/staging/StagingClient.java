@@ -99,7 +99,7 @@ public final class StagingClient implements ControlChannel.Owner {
     return end == null;
   }
 
-  synchronized boolean hasGranted() {
+  public synchronized boolean hasGranted() {
     return grant != null;
   }
 

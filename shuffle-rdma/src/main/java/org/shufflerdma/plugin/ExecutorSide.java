@@ -86,7 +86,7 @@ final class ExecutorSide implements AutoCloseable {
       timer.ended("driver");
       accumulators = new TaskAccumulators(greeting.accumulators());
       rdma = RdmaStack.open(env, settings, resolver, greeting.token(), timer);
-    } catch (Exception | LinkageError e) { // Scala throws checked exceptions without saying so
+    } catch (Throwable e) { // this happens once, and each task would fail by it
       if (settings.required()) {
         throw new IllegalStateException(
             "RDMA cannot be used and spark.shuffle.rdma.required=true: " + e.getMessage(), e);

@@ -60,7 +60,7 @@ final class Start<T extends AutoCloseable> implements AutoCloseable {
   T await(Runnable killCheck) {
     while (true) {
       try {
-        return result.get(KILL_CHECK_MS, TimeUnit.MILLISECONDS);
+        return result.get(patience.expired() ? 0 : KILL_CHECK_MS, TimeUnit.MILLISECONDS);
       } catch (TimeoutException e) {
         killCheck.run();
         if (patience.expired()) {

@@ -143,7 +143,7 @@ final class RecordSizes {
   /** What each half of the sample takes more beside the other one, with two references in an array a record. */
   private long measureSample() {
     long halves = SizeEstimator.estimate(half(0)) + SizeEstimator.estimate(half(1));
-    return (2 * SizeEstimator.estimate(sample) - halves) / SAMPLE;
+    return Math.max(0, 2 * SizeEstimator.estimate(sample) - halves) / SAMPLE;
   }
 
   /** Every other record, in an array of half the length. */

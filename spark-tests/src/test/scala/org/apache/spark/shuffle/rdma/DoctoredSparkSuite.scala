@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
-import org.apache.xbean.asm9.{ClassReader, ClassWriter}
+import org.apache.xbean.asm9.{ClassReader, ClassWriter, Opcodes}
 import org.apache.xbean.asm9.commons.{ClassRemapper, Remapper}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -44,7 +44,7 @@ final class DoctoredSparkSuite extends AnyFunSuite {
     val file = folder.resolve(s"$owner.class")
     Files.createDirectories(file.getParent)
     val out = new ClassWriter(0)
-    val otherName = new Remapper {
+    val otherName = new Remapper(Opcodes.ASM9) {
       override def mapMethodName(of: String, name: String, descriptor: String): String =
         if (of == owner && name == member) "statusesOfMaps" else name
     }
