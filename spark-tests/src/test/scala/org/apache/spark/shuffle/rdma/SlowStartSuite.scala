@@ -2,13 +2,12 @@
 package org.apache.spark.shuffle.rdma
 
 import java.util.{Map => JavaMap}
-import java.util.concurrent.{ConcurrentLinkedQueue, CountDownLatch, TimeUnit}
+import java.util.concurrent.ConcurrentLinkedQueue
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.{HashPartitioner, SparkEnv, TaskKilled}
+import org.apache.spark.{HashPartitioner, SparkEnv}
 import org.apache.spark.rpc.{RpcCallContext, RpcEndpoint, RpcEnv}
-import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
@@ -34,22 +33,6 @@ final class SlowStartSuite extends AnyFunSuite with Eventually {
     } finally cluster.stop()
   }
 
-  test("a kill ends the wait of a task that requires RDMA") {
-    val cluster = RdmaCluster.start("spark.shuffle.rdma.required" -> "true")
-    try {
-      val driver = slowDriver(cluster)
-      val killed = new CountDownLatch(2)
-      cluster.context.addSparkListener(new SparkListener {
-        override def onTaskEnd(end: SparkListenerTaskEnd): Unit = if (end.reason.isInstanceOf[TaskKilled]) killed.countDown()
-      })
-      val job = cluster.context.parallelize(1 to 100, 2).map(n => (n, n)).groupByKey(2).countAsync()
-      eventually(timeout(Span(240, Seconds)))(assert(driver.asked == 2, "each executor's first task waits"))
-      job.cancel()
-      assert(killed.await(30, TimeUnit.SECONDS))
-      driver.answerAll()
-    } finally cluster.stop()
-  }
-
   /** Takes the place of the endpoint that the plugin has set up, and gives its answer when it may. */
   private def slowDriver(cluster: RdmaCluster): SlowDriver = {
     cluster.context.parallelize(1 to 2).map(n => (n, n)).partitionBy(new HashPartitioner(2)).dependencies
@@ -68,8 +51,6 @@ private object SlowStartSuite {
 
   final class SlowDriver(override val rpcEnv: RpcEnv, answer: AnyRef) extends RpcEndpoint {
     private val waiting = new ConcurrentLinkedQueue[RpcCallContext]
-
-    def asked: Int = waiting.size
 
     def answerAll(): Unit = waiting.asScala.foreach(_.reply(answer))
 
