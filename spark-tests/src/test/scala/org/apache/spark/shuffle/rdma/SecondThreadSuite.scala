@@ -62,7 +62,7 @@ abstract class SecondThreadSuite(settings: (String, String)*)
   for (interrupts <- Seq(true, false)) {
     test(s"a job that is cancelled while pipe() feeds another program ends, interrupted: $interrupts") {
       val (cancelled, traffic) = cluster.watched { context =>
-        shuffled.map { case (_, rdd) => SecondThreadJobs.cancel(context, interrupts)(SecondThreadJobs.slowPipe(rdd).count()) }
+        shuffled.map { case (_, rdd) => SecondThreadJobs.cancel(context, interrupts)(SecondThreadJobs.lastingPipe(rdd).count()) }
       }
       assert(cancelled.forall(_.contains("cancelled")), cancelled)
       assert(traffic.fetchFailures == 0, traffic)
@@ -129,7 +129,13 @@ object SecondThreadJobs {
   /** A program that takes its lines slowly: it is still being fed when the task has seen its first line. */
   private val Slow = Seq("sh", "-c", "echo begun; while read -r line; do :; done")
 
+  /** One that rests after each 200 lines, so that the job lasts for long enough to be cancelled. */
+  private val Lasting =
+    Seq("sh", "-c", "i=0; while read -r line; do i=$((i + 1)); [ $((i % 200)) != 0 ] || sleep 0.05; done")
+
   def slowPipe(rdd: RDD[(Long, String)]): RDD[String] = rdd.map(_.toString).pipe(Slow)
+
+  def lastingPipe(rdd: RDD[(Long, String)]): RDD[String] = rdd.map(_.toString).pipe(Lasting)
 
   def failBesidePipe(rdd: RDD[(Long, String)], afterMs: Int): Long =
     slowPipe(rdd).map { line =>
