@@ -91,12 +91,12 @@ kept() {
   [ "$(cat "$1"/*/file | sort -u)" = precious ] || fail "files of the user in --dir are gone"
 }
 
-# in_session CMD...: Starts CMD in a process group of its own, whose number is then in `group`, with SIGINT as at a terminal.
+# in_session CMD...: Starts CMD in a process group of its own, whose number is then in `job`, with SIGINT as at a terminal.
 in_session() {
   set -m
   "$@" >"$work/output" 2>&1 </dev/null &
   set +m
-  group=$!
+  job=$!
 }
 
 SORT=(bin/terasort --size 100k --maps 2 --reduces 2)
@@ -118,8 +118,8 @@ case_interrupted_sort() {
   users_files "$dir" shuffle hadoop
   in_session "$copy/${SORT[0]}" "${SORT[@]:1}" --size 20m --dir "$dir"
   await 120 some "$dir/terasort.*/shuffle/*"
-  kill -INT -- "-$group"
-  await 60 gone "-$group"
+  kill -INT -- "-$job"
+  await 60 gone "-$job"
   kept "$dir" shuffle hadoop
   ! pgrep -f "$work/" >/dev/null || fail "processes are left: $(pgrep -af "$work/")"
   ! some "$TMPDIR/terasort.*" || fail "files are left in $TMPDIR"
@@ -131,8 +131,8 @@ case_ended_campaign() {
   users_files "$dir" local hadoop terasort
   in_session "$copy/bin/faults" --kind leak --count 25 --dir "$dir"
   await 120 some "$dir/faults.*/local/*"
-  kill -TERM "$group"
-  await 60 gone "-$group"
+  kill -TERM "$job"
+  await 60 gone "-$job"
   ! pgrep -f "$work/" >/dev/null || fail "processes are left: $(pgrep -af "$work/")"
   ! some "$dir/faults.*/local" || fail "files of shuffles are left"
   rm -r "$dir"/faults.* # its log
@@ -204,7 +204,7 @@ case_locked() {
   flock "$fd"
   in_session "$copy/bin/softverbs" true
   await 20 grep -q 'waiting for another program' "$work/output"
-  kill "$group"
+  kill "$job"
   [ ! -e "$copy/native-verbs/target" ] || fail "it builds"
 }
 
@@ -237,7 +237,7 @@ run_case() {
   mkdir -p "$TMPDIR" "$scratch/$1/home"
   chmod 755 "$scratch" "$scratch/$1"
   chmod 777 "$scratch/$1/home" "$TMPDIR"
-  run_job timeout -k 10 "$LIMIT" "$0" --inside "$1" "$scratch/$1" >"$scratch/$1/report" 2>&1 || status=$?
+  run_job timeout -k 60 "$LIMIT" "$0" --inside "$1" "$scratch/$1" >"$scratch/$1/report" 2>&1 || status=$?
   reason=$(cat "$scratch/$1/report")
   case $status in
     0) echo "PASS ${CLAIMS[$1]}" ;;
@@ -248,8 +248,8 @@ run_case() {
 }
 
 if [ "${1:-}" = --inside ]; then
-  work=$3 copy="$3/a checkout" group=''
-  trap '[ -z "$group" ] || kill -KILL -- "-$group" 2>/dev/null || true' EXIT
+  work=$3 copy="$3/a checkout"
+  clean_up_at_end
   # JVMs here live for seconds.
   export JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
   unset SPARK_HOME SPARK_LOCAL_DIRS
