@@ -151,8 +151,8 @@ public final class Verdict {
       complaints.add("all remote bytes came by TCP");
     } else if (rdma == 0 && filter.isEmpty() && hasSeveralExecutors(name)) {
       complaints.add("it has several executors, and no byte came by RDMA");
-    } else if (rdma == 0 && clusters != 0 && run.counted("shuffle.rdma.local.blocks") == 0) {
-      complaints.add(clusters + " SparkContexts with executors shuffled, and the plugin read no block in them");
+    } else if (rdma == 0 && clusters != 0 && run.logged("plugin.log", " RDMA started in ") == 0) {
+      complaints.add(clusters + " SparkContexts with executors shuffled, and no executor started RDMA");
     }
   }
 

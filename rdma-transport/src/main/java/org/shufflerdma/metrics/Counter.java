@@ -2,11 +2,11 @@
 package org.shufflerdma.metrics;
 
 /**
- * The counters of the shuffle blocks that a task reads. The names are public: the stage page, the
+ * The counters of the remote shuffle blocks that a task reads. The names are public: the stage page, the
  * event log, metrics sinks and benchmarks use them. docs/metrics.md says what each one counts.
  *
  * <p>Bytes and blocks are counted at the moments at which Spark counts its own, so that {@code
- * RDMA + TCP} equals Spark's remote and {@code LOCAL + HOST_LOCAL} its local figure.
+ * RDMA + TCP} equals Spark's remote figure.
  */
 public enum Counter implements ReadCount {
   RDMA_BYTES("bytes"),
@@ -19,11 +19,7 @@ public enum Counter implements ReadCount {
   NODE_SERVICE_BLOCKS("nodeService.blocks"),
   MISSED_BLOCKS("misses"),
   TCP_BYTES("tcp.bytes"),
-  TCP_BLOCKS("tcp.blocks"),
-  HOST_LOCAL_BYTES("hostLocal.bytes"),
-  HOST_LOCAL_BLOCKS("hostLocal.blocks"),
-  LOCAL_BYTES("local.bytes"),
-  LOCAL_BLOCKS("local.blocks");
+  TCP_BLOCKS("tcp.blocks");
 
   private static final String PREFIX = "shuffle.rdma.";
 

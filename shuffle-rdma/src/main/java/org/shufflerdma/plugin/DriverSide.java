@@ -15,6 +15,7 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.util.LongAccumulator;
 import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.mapoutput.UnpublishedReason;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCount;
 import org.shufflerdma.metrics.ReadCounters;
@@ -33,10 +34,10 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
 
   static DriverSide open(SparkContext context, SparkEnv env, RdmaSettings settings) {
     Map<String, LongAccumulator> accumulators = new TreeMap<>();
-    for (ReadCount count : ReadCount.ALL) {
-      accumulators.put(count.publicName(), register(context, count.publicName()));
-    }
-    for (String name : SharedCount.NAMES) {
+    ReadCount.ALL.forEach(
+        count -> accumulators.put(count.publicName(), register(context, count.publicName())));
+    for (UnpublishedReason reason : UnpublishedReason.values()) {
+      String name = ExecutorCounts.nameOf(reason);
       accumulators.put(name, register(context, name));
     }
     byte[] token = new byte[ApplicationGreeting.TOKEN_BYTES];
@@ -46,14 +47,12 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
     GreetingEndpoint greeting =
         new GreetingEndpoint(env.rpcEnv(), new ApplicationGreeting(token, serialized).toWire());
     RpcEndpointRef ref = env.rpcEnv().setupEndpoint(ApplicationGreeting.ENDPOINT_NAME, greeting);
-    context.addSparkListener(new StageWatch(
-        executors -> MemoryAdvice.of(
-            env.conf(),
-            settings.maxRegisteredBytes(),
-            executors,
-            sum(accumulators, SharedCount.REFUSED_BY_DESCRIPTORS)
-                > sum(accumulators, SharedCount.REFUSED_BY_BUDGET)),
-        () -> context.statusTracker().getExecutorInfos().length - 1)); // without the driver
+    context.addSparkListener(new StageWatch(() -> MemoryAdvice.of(
+        env.conf(),
+        settings.maxRegisteredBytes(),
+        () -> context.statusTracker().getExecutorInfos().length - 1, // without the driver
+        sum(accumulators, ExecutorCounts.nameOf(UnpublishedReason.DESCRIPTORS))
+            > sum(accumulators, ExecutorCounts.nameOf(UnpublishedReason.BUDGET)))));
     return new DriverSide(env, ref, accumulators);
   }
 
@@ -61,7 +60,8 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
   private static LongAccumulator register(SparkContext context, String name) {
     LongAccumulator accumulator = new LongAccumulator();
     boolean countFailedValues = true;
-    accumulator.register(context, Option.apply(name), countFailedValues);
+    accumulator.register(
+        context, Option.apply(TaskAccumulators.sparkName(name)), countFailedValues);
     return accumulator;
   }
 

@@ -28,9 +28,9 @@ final class ExecutorCounts {
    * spares each new executor the lambdas that would stand in its place.
    */
   private enum OfRdma {
-    READS(SharedCount.READS),
+    READS("shuffle.rdma.reads"),
     SIGNALLED("shuffle.rdma.reads.signalled"),
-    CONNECTIONS(SharedCount.CONNECTIONS),
+    CONNECTIONS("shuffle.rdma.connections"),
     ACCEPTED("shuffle.rdma.connections.accepted"),
     REJECTED("shuffle.rdma.connections.rejected"),
     FAILED("shuffle.rdma.connections.failed"),

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.plugin;
 
-import java.util.List;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Function;
+import java.util.function.Supplier;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rpc.RpcEndpointRef;
@@ -25,6 +23,7 @@ import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.reader.RdmaReaders;
 import org.shufflerdma.reader.ReadRange;
 import org.shufflerdma.reader.ReadingTasks;
+import org.shufflerdma.reader.TaskReads;
 import org.shufflerdma.writer.CommittedOutputPublisher;
 import org.shufflerdma.writer.RdmaShuffleWriter;
 import org.slf4j.Logger;
@@ -47,8 +46,6 @@ final class ExecutorSide implements AutoCloseable {
   private final ReadCounters totals = new ReadCounters();
   private final ExecutorCounts counts;
   private final @Nullable ExecutorTimes times;
-  private final List<SharedCount> sharedCounts;
-  private final AtomicBoolean hostLocalSaid = new AtomicBoolean();
 
   private ExecutorSide(
       SparkEnv env,
@@ -68,9 +65,6 @@ final class ExecutorSide implements AutoCloseable {
             tasks);
     this.times = rdma == null ? null : new ExecutorTimes(rdma);
     this.counts = new ExecutorCounts(totals, rdma);
-    this.sharedCounts = rdma == null
-        ? List.of()
-        : SharedCount.of(rdma.transport().stats(), rdma.publisher()::count);
   }
 
   /** Returns null if the driver does not answer, as nothing can be counted or authenticated then. */
@@ -119,17 +113,22 @@ final class ExecutorSide implements AutoCloseable {
         writer,
         rdma.publisher(),
         new CommittedOutputPublisher.Task(
-            handle.shuffleId(), mapId, handle instanceof SerializedShuffleHandle, context));
+            handle.shuffleId(),
+            mapId,
+            handle instanceof SerializedShuffleHandle,
+            context,
+            reason -> accumulators.report(ExecutorCounts.nameOf(reason), 1)));
   }
 
   <K, C> ShuffleReader<K, C> reader(
       ReadRange<K, C> range,
       ShuffleReadMetricsReporter metrics,
-      Function<ShuffleReadMetricsReporter, ShuffleReader<K, C>> sparks) {
+      Supplier<ShuffleReader<K, C>> sparks) {
+    TaskReads reads = tasks.of(range.context());
     if (rdma == null || readers == null) {
-      return sparks.apply(tasks.counted(range.context(), metrics));
+      return sparks.get();
     }
-    tasks.of(range.context()).use(range.handle().shuffleId(), rdma.registry()::use);
+    reads.use(range.handle().shuffleId(), rdma.registry()::use);
     return readers.open(range, metrics);
   }
 
@@ -145,13 +144,6 @@ final class ExecutorSide implements AutoCloseable {
     }
     totals.addAll(counters);
     accumulators.report(counters);
-    for (SharedCount shared : sharedCounts) {
-      accumulators.report(shared.name(), shared.takeNew());
-    }
-    if (counters.get(Counter.HOST_LOCAL_BLOCKS) > 0 && hostLocalSaid.compareAndSet(false, true)) {
-      LOG.info("Blocks of other executors on this host are read from their files, not by RDMA;"
-          + " spark.shuffle.readHostLocalDisk=false changes that");
-    }
   }
 
   @Override

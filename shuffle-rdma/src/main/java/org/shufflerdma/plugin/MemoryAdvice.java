@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.plugin;
 
+import java.util.function.IntSupplier;
 import org.apache.spark.SparkConf;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.device.ExecutorMemory;
@@ -10,20 +11,23 @@ import org.shufflerdma.device.ExecutorMemory;
  *
  * @param registeredBytes what the user has set as the budget; null if it follows from other limits
  * @param overhead from which it then follows on YARN and Kubernetes; null elsewhere
- * @param executors that the application has
+ * @param executors says how many the application has, which takes Spark a look at all of them
  * @param lacksDescriptors whether more outputs were refused for want of descriptors and mappings than for want
  *     of memory
  */
 record MemoryAdvice(
     @Nullable Long registeredBytes,
     ExecutorMemory.@Nullable Overhead overhead,
-    int executors,
+    IntSupplier executors,
     boolean lacksDescriptors) {
   private static final String BUDGET = "spark.shuffle.rdma.maxRegisteredBytes";
   private static final long STEP = 64L << 20;
 
   static MemoryAdvice of(
-      SparkConf conf, @Nullable Long registeredBytes, int executors, boolean lacksDescriptors) {
+      SparkConf conf,
+      @Nullable Long registeredBytes,
+      IntSupplier executors,
+      boolean lacksDescriptors) {
     return new MemoryAdvice(
         registeredBytes, SparkMemorySettings.overhead(conf), executors, lacksDescriptors);
   }
@@ -46,7 +50,7 @@ record MemoryAdvice(
     }
     // Of n executors, each reads 1/n of all bytes from itself. Of a larger budget, at least 5/8 are
     // for outputs.
-    long each = stagedBytes / Math.max(1, executors - 1);
+    long each = stagedBytes / Math.max(1, executors.getAsInt() - 1);
     long more = (each / 5 * 8 + STEP) / STEP * STEP;
     if (registeredBytes != null) {
       return "set " + BUDGET + "=" + setting(registeredBytes + more)

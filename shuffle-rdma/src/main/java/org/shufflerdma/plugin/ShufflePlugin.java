@@ -4,7 +4,7 @@ package org.shufflerdma.plugin;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Function;
+import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
@@ -165,15 +165,15 @@ public final class ShufflePlugin implements AutoCloseable {
   /**
    * A reader by RDMA; Spark's own where RDMA cannot be used.
    *
-   * @param sparks makes Spark's own reader, which reports to what it is given
+   * @param sparks makes Spark's own reader
    */
   public <K, C> ShuffleReader<K, C> reader(
       ReadRange<K, C> range,
       ShuffleReadMetricsReporter metrics,
       IndexShuffleBlockResolver resolver,
-      Function<ShuffleReadMetricsReporter, ShuffleReader<K, C>> sparks) {
+      Supplier<ShuffleReader<K, C>> sparks) {
     ExecutorSide side = executor(resolver, range.context());
-    return side == null ? sparks.apply(metrics) : side.reader(range, metrics, sparks);
+    return side == null ? sparks.get() : side.reader(range, metrics, sparks);
   }
 
   public void shuffleRemoved(int shuffleId) {

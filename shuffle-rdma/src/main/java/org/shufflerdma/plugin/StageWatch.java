@@ -5,8 +5,7 @@ import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.function.IntFunction;
-import java.util.function.IntSupplier;
+import java.util.function.Supplier;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.AccumulableInfo;
 import org.apache.spark.scheduler.SparkListener;
@@ -24,8 +23,6 @@ import scala.collection.Iterator;
 /** Logs the verdict on each stage that has ended. Called by Spark's thread for listeners alone. */
 final class StageWatch extends SparkListener {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
-  private static final String PREFIX = "shuffle.rdma.";
-
   /** With Scala 2.12 it returns another kind of sequence, so code for both versions cannot link to it. */
   private static final @Nullable Method ACCUMULABLES = find("accumulables");
 
@@ -42,7 +39,6 @@ final class StageWatch extends SparkListener {
       while (each.hasNext()) {
         if (each.next() instanceof AccumulableInfo info
             && info.name().isDefined()
-            && info.name().get().startsWith(PREFIX)
             && info.update().isDefined()
             && info.update().get() instanceof Long update) {
           counts.merge(info.name().get(), update, Long::sum);
@@ -51,17 +47,11 @@ final class StageWatch extends SparkListener {
     }
   }
 
-  private final IntFunction<MemoryAdvice> advice;
-  private final IntSupplier executors;
+  private final Supplier<MemoryAdvice> advice;
   private final Map<Attempt, Sums> running = new HashMap<>();
 
-  /**
-   * @param advice for so many executors
-   * @param executors that the application has now
-   */
-  StageWatch(IntFunction<MemoryAdvice> advice, IntSupplier executors) {
+  StageWatch(Supplier<MemoryAdvice> advice) {
     this.advice = advice;
-    this.executors = executors;
   }
 
   @Override
@@ -85,14 +75,14 @@ final class StageWatch extends SparkListener {
   public void onStageCompleted(SparkListenerStageCompleted completed) {
     StageInfo stage = completed.stageInfo();
     Sums sums = running.remove(attemptOf(stage));
-    if (sums == null || sums.counts.isEmpty()) {
+    if (sums == null) {
       return;
     }
     @Nullable
     String verdict = StageVerdict.of(
-        count -> sums.counts.getOrDefault(count.publicName(), 0L),
+        count -> sums.counts.getOrDefault(TaskAccumulators.sparkName(count.publicName()), 0L),
         TimeUnit.MILLISECONDS.toMicros(sums.runMs),
-        advice.apply(executors.getAsInt()));
+        advice.get());
     if (verdict != null) {
       LOG.info("Stage {} ({}): {}", stage.stageId(), stage.name(), verdict);
     }

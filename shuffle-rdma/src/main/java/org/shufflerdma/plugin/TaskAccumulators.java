@@ -5,7 +5,12 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.ObjectInputStream;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.spark.util.LongAccumulator;
+import org.shufflerdma.metrics.Counter;
+import org.shufflerdma.metrics.ReadCount;
 import org.shufflerdma.metrics.ReadCounters;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,10 +22,27 @@ import org.slf4j.LoggerFactory;
 final class TaskAccumulators {
   private static final Logger LOG = LoggerFactory.getLogger(TaskAccumulators.class);
 
+  /** Of the names of the accumulators that Spark keeps for itself, and does not show. */
+  private static final String INTERNAL = "internal.metrics.";
+
+  private static final Set<String> SHOWN = Stream.of(
+          Counter.RDMA_BYTES, Counter.STAGED_BYTES, Counter.TCP_BYTES, Counter.TCP_BLOCKS)
+      .map(ReadCount::publicName)
+      .collect(Collectors.toUnmodifiableSet());
+
   private final Map<String, byte[]> serialized;
 
   TaskAccumulators(Map<String, byte[]> serialized) {
     this.serialized = serialized;
+  }
+
+  /**
+   * The name of the accumulator of a count. Spark's status store keeps what each finished task reports by
+   * accumulators that are shown, up to 100,000 tasks of a stage and 1000 stages; those that are
+   * internal by their name are in events and in the event log alone.
+   */
+  static String sparkName(String publicName) {
+    return SHOWN.contains(publicName) ? publicName : INTERNAL + publicName;
   }
 
   /** Reports the counts. Call this in the task's thread, before the end of the task is reported. */

@@ -41,6 +41,7 @@ final class BlockSplit {
       new ArrayList<>();
   private long directBytes;
   private long otherBytes;
+  private boolean leavesDisksOfHost;
 
   /**
    * @param self this executor
@@ -71,6 +72,7 @@ final class BlockSplit {
         add(blocks._1(), blocks._2());
       } else {
         others.add(blocks);
+        leavesDisksOfHost |= !isOwn(blocks._1());
       }
     }
     Collections.shuffle(direct); // so that not all tasks begin with the same executor
@@ -155,6 +157,11 @@ final class BlockSplit {
   /** The executors whose blocks are read directly, in random order. */
   List<DirectSource> direct() {
     return direct;
+  }
+
+  /** Whether Spark reads files of other executors of this host. */
+  boolean leavesDisksOfHost() {
+    return leavesDisksOfHost;
   }
 
   /** The blocks for Spark's iterator. */

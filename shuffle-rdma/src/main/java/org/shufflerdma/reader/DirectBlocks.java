@@ -12,6 +12,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.serializer.SerializerManager;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
 import org.jspecify.annotations.Nullable;
@@ -69,7 +70,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
   private final ByClient byClient;
   private final Decoding decoding;
   private final TaskReads reads;
-  private final CountingReadMetrics metrics;
+  private final ShuffleReadMetricsReporter metrics;
   private final OwnReads ownReads;
   private final FallbackLog log;
 
@@ -96,7 +97,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
       ByClient byClient,
       Decoding decoding,
       TaskReads reads,
-      CountingReadMetrics metrics,
+      ShuffleReadMetricsReporter metrics,
       OwnReads ownReads,
       FallbackLog log) {
     this.fetch = fetch;
@@ -331,7 +332,8 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
   /** Counts a block when Spark's iterator counts its own. */
   private void count(DirectSource source, long bytes) {
     if (source.isOwn()) {
-      metrics.ownBlockRead(bytes);
+      metrics.incLocalBytesRead(bytes);
+      metrics.incLocalBlocksFetched(1);
     } else {
       metrics.incRemoteBytesRead(bytes);
       metrics.incRemoteBlocksFetched(1);

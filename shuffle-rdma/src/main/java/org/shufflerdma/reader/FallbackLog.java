@@ -2,17 +2,27 @@
 package org.shufflerdma.reader;
 
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.shufflerdma.metrics.LogThrottle;
 import org.shufflerdma.metrics.TcpReason;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Logs why RDMA did not deliver a block, at most once a minute. One per executor. */
+/** Logs why RDMA did not deliver blocks: a reason at most once a minute. One per executor. */
 final class FallbackLog {
   private static final Logger LOG = LoggerFactory.getLogger(FallbackLog.class);
 
   private final LogThrottle throttle =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+
+  private final AtomicBoolean disksOfHostNoted = new AtomicBoolean();
+
+  void noteDisksOfHost() {
+    if (disksOfHostNoted.compareAndSet(false, true)) {
+      LOG.info("Blocks of other executors on this host are read from their files, not by RDMA;"
+          + " spark.shuffle.readHostLocalDisk=false changes that");
+    }
+  }
 
   void note(String blockId, String executorId, TcpReason reason, Throwable cause) {
     LOG.debug("Block {} of executor {}: {}", blockId, executorId, reason, cause);

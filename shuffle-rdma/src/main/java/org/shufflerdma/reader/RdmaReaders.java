@@ -55,9 +55,8 @@ public final class RdmaReaders {
   }
 
   public <K, C> ShuffleReader<K, C> open(
-      ReadRange<K, C> range, ShuffleReadMetricsReporter sparkMetrics) {
+      ReadRange<K, C> range, ShuffleReadMetricsReporter metrics) {
     TaskReads reads = tasks.of(range.context());
-    CountingReadMetrics metrics = new CountingReadMetrics(sparkMetrics, reads);
     ShuffleDependency<K, ?, C> dependency = range.handle().dependency();
     boolean isMerged = dependency.isShuffleMergeFinalizedMarked();
     MapOutputTracker tracker = env.mapOutputTracker();
@@ -161,8 +160,11 @@ public final class RdmaReaders {
       Supplier<RdmaBlockStoreClient> client,
       SparkBlocks sparkBlocks,
       TaskReads reads,
-      CountingReadMetrics metrics) {
+      ShuffleReadMetricsReporter metrics) {
     split.addAll(blocks);
+    if (split.leavesDisksOfHost()) {
+      fallbackLog.noteDisksOfHost();
+    }
     long maxBytes = maxBytesInFlight();
     ByClient others = openByClient(
         client,

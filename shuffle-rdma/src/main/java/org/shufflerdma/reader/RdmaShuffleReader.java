@@ -9,6 +9,7 @@ import org.apache.spark.Aggregator;
 import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.util.collection.ExternalSorter;
@@ -29,7 +30,7 @@ final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
   private final TaskReads reads;
   private final SparkEnv env;
   private final SorterMode sorter;
-  private final CountingReadMetrics metrics;
+  private final ShuffleReadMetricsReporter metrics;
 
   /**
    * @param blocks opens the blocks, once
@@ -40,7 +41,7 @@ final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
       TaskReads reads,
       SparkEnv env,
       SorterMode sorter,
-      CountingReadMetrics metrics) {
+      ShuffleReadMetricsReporter metrics) {
     this.dependency = dependency;
     this.blocks = blocks;
     this.reads = reads;

@@ -6,7 +6,6 @@ import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.apache.spark.TaskContext;
-import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.shufflerdma.metrics.ReadCounters;
 
 /** The tasks of an executor that read shuffles. One per executor; any thread may call. */
@@ -20,11 +19,6 @@ public final class ReadingTasks {
    */
   public ReadingTasks(Consumer<ReadCounters> taskEnd) {
     this.taskEnd = taskEnd;
-  }
-
-  /** A reporter for one of Spark's own readers, which passes on to {@code spark} what it is told. */
-  public ShuffleReadMetricsReporter counted(TaskContext context, ShuffleReadMetricsReporter spark) {
-    return new CountingReadMetrics(spark, of(context));
   }
 
   /**

@@ -8,6 +8,7 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.internal.config.package$;
 import org.apache.spark.network.shuffle.BlockStoreClient;
 import org.apache.spark.serializer.SerializerManager;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.ShuffleBlockFetcherIterator;
@@ -25,9 +26,9 @@ import scala.collection.Seq;
 final class SparkBlocks {
   private final TaskContext context;
   private final SparkEnv env;
-  private final CountingReadMetrics metrics;
+  private final ShuffleReadMetricsReporter metrics;
 
-  SparkBlocks(TaskContext context, SparkEnv env, CountingReadMetrics metrics) {
+  SparkBlocks(TaskContext context, SparkEnv env, ShuffleReadMetricsReporter metrics) {
     this.context = context;
     this.env = env;
     this.metrics = metrics;
@@ -56,27 +57,25 @@ final class SparkBlocks {
     SparkConf conf = env.conf();
     SerializerManager serializerManager = env.serializerManager();
     Function2<BlockId, InputStream, InputStream> unwrap = serializerManager::wrapStream;
-    metrics.iteratorConstructed(false);
-    ShuffleBlockFetcherIterator iterator = new ShuffleBlockFetcherIterator(
-        context,
-        client,
-        env.blockManager(),
-        env.mapOutputTracker(),
-        blocks,
-        unwrap,
-        maxBytesInFlight,
-        (int) conf.get(package$.MODULE$.REDUCER_MAX_REQS_IN_FLIGHT()),
-        (int) conf.get(package$.MODULE$.REDUCER_MAX_BLOCKS_IN_FLIGHT_PER_ADDRESS()),
-        (long) conf.get(package$.MODULE$.MAX_REMOTE_BLOCK_SIZE_FETCH_TO_MEM()),
-        (int) conf.get(package$.MODULE$.SHUFFLE_MAX_ATTEMPTS_ON_NETTY_OOM()),
-        (boolean) conf.get(package$.MODULE$.SHUFFLE_DETECT_CORRUPT()),
-        (boolean) conf.get(package$.MODULE$.SHUFFLE_DETECT_CORRUPT_MEMORY()),
-        (boolean) conf.get(package$.MODULE$.SHUFFLE_CHECKSUM_ENABLED()),
-        conf.get(package$.MODULE$.SHUFFLE_CHECKSUM_ALGORITHM()),
-        metrics,
-        batches,
-        new SystemClock());
-    metrics.iteratorConstructed(true);
-    return iterator.toCompletionIterator();
+    return new ShuffleBlockFetcherIterator(
+            context,
+            client,
+            env.blockManager(),
+            env.mapOutputTracker(),
+            blocks,
+            unwrap,
+            maxBytesInFlight,
+            (int) conf.get(package$.MODULE$.REDUCER_MAX_REQS_IN_FLIGHT()),
+            (int) conf.get(package$.MODULE$.REDUCER_MAX_BLOCKS_IN_FLIGHT_PER_ADDRESS()),
+            (long) conf.get(package$.MODULE$.MAX_REMOTE_BLOCK_SIZE_FETCH_TO_MEM()),
+            (int) conf.get(package$.MODULE$.SHUFFLE_MAX_ATTEMPTS_ON_NETTY_OOM()),
+            (boolean) conf.get(package$.MODULE$.SHUFFLE_DETECT_CORRUPT()),
+            (boolean) conf.get(package$.MODULE$.SHUFFLE_DETECT_CORRUPT_MEMORY()),
+            (boolean) conf.get(package$.MODULE$.SHUFFLE_CHECKSUM_ENABLED()),
+            conf.get(package$.MODULE$.SHUFFLE_CHECKSUM_ALGORITHM()),
+            metrics,
+            batches,
+            new SystemClock())
+        .toCompletionIterator();
   }
 }

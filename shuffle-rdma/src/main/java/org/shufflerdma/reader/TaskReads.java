@@ -4,9 +4,9 @@ package org.shufflerdma.reader;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.function.IntFunction;
 import org.apache.spark.TaskContext;
+import org.apache.spark.executor.ShuffleReadMetrics;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.fetch.TaskFetches;
@@ -26,16 +26,22 @@ public final class TaskReads {
   private final TaskFetches fetches = new TaskFetches();
   private final Map<Integer, AutoCloseable> uses = new ConcurrentHashMap<>();
   private final ReadCounters counters = new ReadCounters();
-  private final LongAdder remoteBytes = new LongAdder();
-  private final LongAdder remoteBlocks = new LongAdder();
 
   /** The readers that had no more records, and their number at which Spark's figures are summed up again. */
   private final AtomicLong exhausted = new AtomicLong();
 
   private final AtomicLong nextSum = new AtomicLong(1);
 
+  /** What Spark's figures had before: a reader can be opened when the task has ended, and these been told. */
+  private final long earlierBytes;
+
+  private final long earlierBlocks;
+
   TaskReads(TaskContext context) {
     this.context = context;
+    ShuffleReadMetrics spark = context.taskMetrics().shuffleReadMetrics();
+    this.earlierBytes = spark.remoteBytesRead();
+    this.earlierBlocks = spark.remoteBlocksFetched();
   }
 
   TaskContext context() {
@@ -85,16 +91,6 @@ public final class TaskReads {
     return counters;
   }
 
-  /** Spark has read remote bytes, by whichever path. */
-  void addRemoteBytes(long bytes) {
-    remoteBytes.add(bytes);
-  }
-
-  /** Spark has read remote blocks, by whichever path. */
-  void addRemoteBlocks(long blocks) {
-    remoteBlocks.add(blocks);
-  }
-
   /**
    * Closes what is open, and returns what was counted. As TCP's counts what Spark has read remotely and
    * RDMA did not bring. Called once. Spark's figures must have what the block iterators still counted when
@@ -102,9 +98,14 @@ public final class TaskReads {
    */
   ReadCounters end() {
     open.close();
-    counters.add(Counter.TCP_BYTES, remoteBytes.sum() - counters.get(Counter.RDMA_BYTES));
-    counters.add(Counter.TCP_BLOCKS, remoteBlocks.sum() - counters.get(Counter.RDMA_BLOCKS));
     context.taskMetrics().mergeShuffleReadMetrics();
+    ShuffleReadMetrics spark = context.taskMetrics().shuffleReadMetrics();
+    counters.add(
+        Counter.TCP_BYTES,
+        spark.remoteBytesRead() - earlierBytes - counters.get(Counter.RDMA_BYTES));
+    counters.add(
+        Counter.TCP_BLOCKS,
+        spark.remoteBlocksFetched() - earlierBlocks - counters.get(Counter.RDMA_BLOCKS));
     return counters;
   }
 }

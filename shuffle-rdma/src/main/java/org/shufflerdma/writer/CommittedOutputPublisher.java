@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
 import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
 import org.apache.spark.scheduler.MapStatus;
@@ -35,8 +36,17 @@ import org.slf4j.LoggerFactory;
  * minute is logged. One per executor; any task thread may call.
  */
 public final class CommittedOutputPublisher {
-  /** The map task, with the state of Spark that its publication depends on. */
-  public record Task(int shuffleId, long mapId, boolean serializedShuffle, TaskContext context) {}
+  /**
+   * The map task, with the state of Spark that its publication depends on.
+   *
+   * @param unpublished told in the task's thread if its output is not published, and why
+   */
+  public record Task(
+      int shuffleId,
+      long mapId,
+      boolean serializedShuffle,
+      TaskContext context,
+      Consumer<UnpublishedReason> unpublished) {}
 
   /** Where Spark says that an output is, and the same with the endpoint. */
   private record Location(BlockManagerId sparks, BlockManagerId published) {}
@@ -166,6 +176,7 @@ public final class CommittedOutputPublisher {
 
   private void note(Task task, UnpublishedReason reason, @Nullable Throwable cause) {
     adder(reason).increment();
+    task.unpublished().accept(reason);
     long held = throttle.tryLog();
     if (held >= 0 && stages && reason.isOfRoom()) {
       LOG.info(

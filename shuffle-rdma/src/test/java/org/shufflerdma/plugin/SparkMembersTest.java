@@ -84,7 +84,7 @@ class SparkMembersTest {
 
   @Test
   void anInterfaceThatAsksForAMethodMoreIsNamed() throws Exception {
-    String owner = "org.apache.spark.shuffle.ShuffleReadMetricsReporter";
+    String owner = "org.apache.spark.shuffle.ShuffleReader";
     try (DoctoredClasses doctored = new DoctoredClasses(owner, "+more")) {
       assertThat(SparkMembers.firstMissing(doctored)).startsWith("subclass org.shufflerdma.");
     }

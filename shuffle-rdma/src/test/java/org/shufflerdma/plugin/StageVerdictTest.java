@@ -17,7 +17,7 @@ import org.shufflerdma.metrics.TcpReason;
 class StageVerdictTest {
   private static final long GIB = 1L << 30;
   private static final long RUN_MICROS = 20_000_000;
-  private static final MemoryAdvice ON_STANDALONE = new MemoryAdvice(null, null, 5, false);
+  private static final MemoryAdvice ON_STANDALONE = new MemoryAdvice(null, null, () -> 5, false);
 
   private static @Nullable String verdict(Map<ReadCount, Long> counts, MemoryAdvice memory) {
     return StageVerdict.of(count -> counts.getOrDefault(count, 0L), RUN_MICROS, memory);
@@ -126,7 +126,7 @@ class StageVerdictTest {
   void waitsForStagedBlocksNameTheMemoryThatIsWanting() {
     Map<ReadCount, Long> counts = Map.of(
         Counter.RDMA_BYTES, 100 * GIB, Counter.STAGED_BYTES, 4 * GIB, TaskTime.STAGING, 6_000_000L);
-    assertThat(verdict(counts, new MemoryAdvice(GIB, null, 5, false)))
+    assertThat(verdict(counts, new MemoryAdvice(GIB, null, () -> 5, false)))
         .endsWith("blocks to be staged: set spark.shuffle.rdma.maxRegisteredBytes=2688m");
   }
 
@@ -140,13 +140,13 @@ class StageVerdictTest {
             "80 % of the remote bytes (4.0 GiB of 5.0 GiB) were staged by their owners, whose"
                 + " budget of registered bytes was full: set spark.shuffle.rdma.maxRegisteredBytes to"
                 + " 1664m more than the executors' first lines say may be registered");
-    assertThat(verdict(counts, new MemoryAdvice(GIB, null, 5, false)))
+    assertThat(verdict(counts, new MemoryAdvice(GIB, null, () -> 5, false)))
         .endsWith("set spark.shuffle.rdma.maxRegisteredBytes=2688m");
     ExecutorMemory.Overhead overhead =
         new ExecutorMemory.Overhead(GIB, "spark.executor.memoryOverhead");
-    assertThat(verdict(counts, new MemoryAdvice(null, overhead, 5, false)))
+    assertThat(verdict(counts, new MemoryAdvice(null, overhead, () -> 5, false)))
         .endsWith("set spark.executor.memoryOverhead=4352m");
-    assertThat(verdict(counts, new MemoryAdvice(GIB, overhead, 5, false)))
+    assertThat(verdict(counts, new MemoryAdvice(GIB, overhead, () -> 5, false)))
         .endsWith("set spark.shuffle.rdma.maxRegisteredBytes=2688m, and"
             + " spark.executor.memoryOverhead to at least that");
   }
@@ -155,7 +155,7 @@ class StageVerdictTest {
   void theLimitOfOpenFilesIsNamedIfItIsWhatKeptMoreOutputsFromBeingRegistered() {
     assertThat(verdict(
             Map.of(Counter.RDMA_BYTES, 5 * GIB, Counter.STAGED_BYTES, 4 * GIB),
-            new MemoryAdvice(GIB, null, 5, true)))
+            new MemoryAdvice(GIB, null, () -> 5, true)))
         .contains(
             "whose share of open files or mappings was used up: raise the limit of open files")
         .contains("ulimit -n", "vm.max_map_count")

@@ -25,7 +25,8 @@ class ReadingTasksTest {
   }
 
   private ShuffleReadMetricsReporter reader(TaskContextImpl task) {
-    return tasks.counted(task, task.taskMetrics().createTempShuffleReadMetrics());
+    tasks.of(task);
+    return task.taskMetrics().createTempShuffleReadMetrics();
   }
 
   private static void read(ShuffleReadMetricsReporter reader, long remoteBytes) {

@@ -47,7 +47,11 @@ public final class ChecksumRecordingManager extends SortShuffleManager {
       ShuffleHandle handle, long mapId, TaskContext context, ShuffleWriteMetricsReporter metrics) {
     ShuffleWriter<K, V> writer = super.getWriter(handle, mapId, context, metrics);
     CommittedOutputPublisher.Task task = new CommittedOutputPublisher.Task(
-        handle.shuffleId(), mapId, handle instanceof SerializedShuffleHandle, context);
+        handle.shuffleId(),
+        mapId,
+        handle instanceof SerializedShuffleHandle,
+        context,
+        reason -> {});
     return new ShuffleWriter<>() {
       @Override
       public void write(Iterator<Product2<K, V>> records) throws IOException {

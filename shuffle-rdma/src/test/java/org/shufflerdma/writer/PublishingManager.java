@@ -81,6 +81,10 @@ public final class PublishingManager extends SortShuffleManager {
         faulty,
         set(PUBLISHER),
         new CommittedOutputPublisher.Task(
-            handle.shuffleId(), mapId, handle instanceof SerializedShuffleHandle, context));
+            handle.shuffleId(),
+            mapId,
+            handle instanceof SerializedShuffleHandle,
+            context,
+            reason -> {}));
   }
 }

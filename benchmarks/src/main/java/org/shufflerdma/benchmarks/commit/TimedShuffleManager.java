@@ -116,7 +116,11 @@ public final class TimedShuffleManager extends SortShuffleManager {
       ShuffleHandle handle, long mapId, TaskContext context, ShuffleWriteMetricsReporter metrics) {
     TimedWriter<K, V> spark = new TimedWriter<>(super.getWriter(handle, mapId, context, metrics));
     CommittedOutputPublisher.Task task = new CommittedOutputPublisher.Task(
-        handle.shuffleId(), mapId, handle instanceof SerializedShuffleHandle, context);
+        handle.shuffleId(),
+        mapId,
+        handle instanceof SerializedShuffleHandle,
+        context,
+        reason -> {});
     CommittedOutputPublisher publisher = Objects.requireNonNull(publishers.get(checksums));
     return new TimedWriter<>(new RdmaShuffleWriter<>(spark, publisher, task)) {
       @Override

@@ -3,6 +3,8 @@ package org.shufflerdma.benchmarks.faults;
 
 import java.util.HashMap;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.AccumulableInfo;
 import org.apache.spark.scheduler.SparkListener;
@@ -14,7 +16,8 @@ import org.jspecify.annotations.Nullable;
  * Adds up what the tasks of a context report. Spark's listener thread writes; any thread may read.
  */
 final class Watch extends SparkListener {
-  private static final String PREFIX = "shuffle.rdma.";
+  private static final Pattern COUNTER =
+      Pattern.compile("(?:internal\\.metrics\\.)?shuffle\\.rdma\\.(.+)");
 
   private final Map<String, Long> counters = new HashMap<>();
   private int mapTasksEnded;
@@ -33,11 +36,11 @@ final class Watch extends SparkListener {
   }
 
   private void add(AccumulableInfo info) {
-    if (info.name().isDefined()
-        && info.name().get().startsWith(PREFIX)
+    Matcher counter = COUNTER.matcher(info.name().isDefined() ? info.name().get() : "");
+    if (counter.matches()
         && info.update().isDefined()
         && info.update().get() instanceof Long update) {
-      counters.merge(info.name().get().substring(PREFIX.length()), update, Long::sum);
+      counters.merge(counter.group(1), update, Long::sum);
     }
   }
 

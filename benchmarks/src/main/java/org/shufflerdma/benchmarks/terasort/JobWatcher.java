@@ -6,6 +6,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.executor.ShuffleReadMetrics;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.AccumulableInfo;
@@ -22,7 +24,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class JobWatcher extends SparkListener {
   private static final long PROGRESS_INTERVAL_NS = TimeUnit.SECONDS.toNanos(3);
-  private static final String ACCUMULATOR_PREFIX = "shuffle.rdma.";
+  private static final Pattern COUNTER =
+      Pattern.compile("(?:internal\\.metrics\\.)?shuffle\\.rdma\\.(.+)");
 
   private final ShuffleKind shuffle;
   private final Map<String, Long> accumulators = new LinkedHashMap<>();
@@ -91,25 +94,19 @@ final class JobWatcher extends SparkListener {
 
   // A stage reports an accumulator's total over the whole application, so the largest is the last.
   private void keepTotal(AccumulableInfo info) {
-    if (info.name().isDefined()
-        && info.name().get().startsWith(ACCUMULATOR_PREFIX)
-        && info.value().isDefined()
-        && info.value().get() instanceof Long total) {
-      accumulators.merge(
-          info.name().get().substring(ACCUMULATOR_PREFIX.length()), total, Math::max);
+    Matcher counter = COUNTER.matcher(info.name().isDefined() ? info.name().get() : "");
+    if (counter.matches() && info.value().isDefined() && info.value().get() instanceof Long total) {
+      accumulators.merge(counter.group(1), total, Math::max);
     }
   }
 
   synchronized ShuffleTotals totals() {
     if (shuffle == ShuffleKind.SORT) {
-      return new ShuffleTotals(
-          0, remoteBytesRead, 0, localBytesRead, remoteBytesRead, localBytesRead);
+      return new ShuffleTotals(0, remoteBytesRead, remoteBytesRead, localBytesRead);
     }
     return new ShuffleTotals(
         accumulators.getOrDefault("bytes", 0L),
         accumulators.getOrDefault("tcp.bytes", 0L),
-        accumulators.getOrDefault("hostLocal.bytes", 0L),
-        accumulators.getOrDefault("local.bytes", 0L),
         remoteBytesRead,
         localBytesRead);
   }

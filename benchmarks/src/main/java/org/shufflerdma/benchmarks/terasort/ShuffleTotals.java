@@ -2,16 +2,9 @@
 package org.shufflerdma.benchmarks.terasort;
 
 /**
- * The bytes that reducers read, by way. The first four are the plugin's own counts; the last two
- * are Spark's. Each checks the other.
+ * The bytes that reducers read. The first two are the plugin's own counts; the last two are Spark's.
  */
-record ShuffleTotals(
-    long rdmaBytes,
-    long tcpBytes,
-    long hostLocalBytes,
-    long localBytes,
-    long sparkRemoteBytes,
-    long sparkLocalBytes) {
+record ShuffleTotals(long rdmaBytes, long tcpBytes, long sparkRemoteBytes, long sparkLocalBytes) {
 
   long read() {
     return sparkRemoteBytes + sparkLocalBytes;

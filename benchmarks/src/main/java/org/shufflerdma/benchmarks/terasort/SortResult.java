@@ -74,7 +74,7 @@ record SortResult(
         outcome.checksum(),
         totals.rdmaBytes(),
         totals.tcpBytes(),
-        totals.localBytes() + totals.hostLocalBytes(),
+        totals.sparkLocalBytes(),
         orphans == Orphans.RDMA ? " node_service_bytes=" + nodeServiceBytes() : "",
         sortMs / 1e3,
         error == null ? "" : " reason=" + error);
@@ -90,10 +90,8 @@ record SortResult(
     json.put("checksum", outcome.checksum());
     json.put("rdma_bytes", totals.rdmaBytes());
     json.put("tcp_bytes", totals.tcpBytes());
-    json.put("local_bytes", totals.localBytes() + totals.hostLocalBytes());
-    json.put("host_local_bytes", totals.hostLocalBytes());
+    json.put("local_bytes", totals.sparkLocalBytes());
     json.put("spark_remote_bytes", totals.sparkRemoteBytes());
-    json.put("spark_local_bytes", totals.sparkLocalBytes());
     json.put("wrong_path", wrongPath());
     json.put("seconds", sortMs / 1e3);
     json.put("executors", executors);

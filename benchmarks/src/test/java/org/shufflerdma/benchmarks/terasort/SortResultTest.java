@@ -9,38 +9,38 @@ import org.junit.jupiter.api.Test;
 final class SortResultTest {
   @Test
   void allRemoteBytesByRdmaIsTheRightPath() {
-    assertThat(rdma(new ShuffleTotals(50, 0, 0, 50, 50, 50), 2).wrongPath()).isNull();
+    assertThat(rdma(new ShuffleTotals(50, 0, 50, 50), 2).wrongPath()).isNull();
   }
 
   @Test
   void anyByteByTcpIsAWrongPath() {
-    assertThat(rdma(new ShuffleTotals(49, 1, 0, 50, 50, 50), 2).wrongPath()).contains("1 bytes");
+    assertThat(rdma(new ShuffleTotals(49, 1, 50, 50), 2).wrongPath()).contains("1 bytes");
   }
 
   @Test
   void blocksOfExecutorsThatHaveGoneComeByTcpAndThoseOfOthersByRdma() {
-    assertThat(orphaned(new ShuffleTotals(50, 100, 0, 50, 150, 50)).wrongPath()).isNull();
-    assertThat(orphaned(new ShuffleTotals(50, 0, 0, 50, 50, 50)).wrongPath())
+    assertThat(orphaned(new ShuffleTotals(50, 100, 150, 50)).wrongPath()).isNull();
+    assertThat(orphaned(new ShuffleTotals(50, 0, 50, 50)).wrongPath())
         .contains("0 by TCP of those that had gone");
-    assertThat(orphaned(new ShuffleTotals(0, 100, 0, 50, 100, 50)).wrongPath())
+    assertThat(orphaned(new ShuffleTotals(0, 100, 100, 50)).wrongPath())
         .contains("0 bytes came by RDMA");
   }
 
   @Test
   void countsThatDifferFromSparksAreAWrongPath() {
-    assertThat(rdma(new ShuffleTotals(60, 0, 0, 50, 50, 50), 2).wrongPath()).contains("Spark");
+    assertThat(rdma(new ShuffleTotals(60, 0, 50, 50), 2).wrongPath()).contains("Spark");
   }
 
   @Test
   void tooFewRemoteBytesAreAWrongPathOnlyWithSeveralExecutors() {
-    ShuffleTotals fewRemote = new ShuffleTotals(30, 0, 0, 70, 30, 70);
+    ShuffleTotals fewRemote = new ShuffleTotals(30, 0, 30, 70);
     assertThat(rdma(fewRemote, 2).wrongPath()).contains("30 of 100");
     assertThat(rdma(fewRemote, 1).wrongPath()).isNull();
   }
 
   @Test
   void theLineHoldsEveryFieldInOrder() {
-    assertThat(rdma(new ShuffleTotals(50, 0, 2, 40, 50, 42), 2).line())
+    assertThat(rdma(new ShuffleTotals(50, 0, 50, 42), 2).line())
         .isEqualTo("terasort: valid records=10 bytes=1000 checksum=ab rdma_bytes=50 tcp_bytes=0"
             + " local_bytes=42 seconds=1.5");
   }

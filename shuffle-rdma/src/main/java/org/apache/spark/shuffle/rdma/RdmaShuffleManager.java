@@ -67,8 +67,8 @@ public class RdmaShuffleManager extends SortShuffleManager {
         range,
         metrics,
         shuffleBlockResolver(),
-        counted -> super.getReader(
-            handle, startMapIndex, endMapIndex, startPartition, endPartition, context, counted));
+        () -> super.getReader(
+            handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics));
   }
 
   @Override

@@ -13,7 +13,7 @@ final class ReportedNames extends SparkListener {
 
   override def onTaskEnd(end: SparkListenerTaskEnd): Unit = synchronized {
     val names = end.taskInfo.accumulables.toSeq.flatMap(_.name)
-    byTask += names.filter(_.startsWith(ShuffleWatch.Prefix))
+    byTask += names.flatMap(ShuffleWatch.counter)
   }
 
   def ofTasks: Seq[Seq[String]] = synchronized(byTask.toSeq)

@@ -49,8 +49,6 @@ abstract class OnRdmaCluster(settings: (String, String)*) extends AnyFunSuite wi
     assert(traffic.tcpBytes == 0, traffic)
     assert(traffic.rdmaBytes > 0, traffic)
     assert(traffic.rdmaBytes == traffic.sparkRemoteBytes, traffic)
-    assert(traffic.localBytes == traffic.sparkLocalBytes, traffic)
-    assert(traffic.hostLocalBytes == 0, traffic)
     assert(traffic.repeatedStages == 0, traffic)
   }
 }

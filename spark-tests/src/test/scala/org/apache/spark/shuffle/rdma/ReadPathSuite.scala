@@ -29,8 +29,8 @@ final class ReadPathSuite extends AnyFunSuite with Eventually {
       eventually(executorsExit)(assert(Files.readAllLines(statistics).size == 2))
       val bytesByPath =
         Seq("file", "cma", "wire").map(name => name -> total(statistics, s"read_bytes_$name")).toMap
-      assert(traffic.localBytes > 0, traffic)
-      assert(bytesByPath(path) >= traffic.rdmaBytes + traffic.localBytes, s"$bytesByPath $traffic")
+      assert(traffic.sparkLocalBytes > 0, traffic)
+      assert(bytesByPath(path) >= traffic.rdmaBytes + traffic.sparkLocalBytes, s"$bytesByPath $traffic")
     }
   }
 

@@ -10,12 +10,10 @@ import org.apache.spark.scheduler.{
   SparkListenerTaskEnd
 }
 
-/** Bytes that reducers read, by way: the first four as the plugin counts, the last two as Spark does. */
+/** Bytes that reducers read: the first two as the plugin counts, the next two as Spark does. */
 final case class Traffic(
     rdmaBytes: Long,
     tcpBytes: Long,
-    hostLocalBytes: Long,
-    localBytes: Long,
     sparkRemoteBytes: Long,
     sparkLocalBytes: Long,
     counters: Map[String, Long],
@@ -25,8 +23,6 @@ final case class Traffic(
   def -(earlier: Traffic): Traffic = Traffic(
     rdmaBytes - earlier.rdmaBytes,
     tcpBytes - earlier.tcpBytes,
-    hostLocalBytes - earlier.hostLocalBytes,
-    localBytes - earlier.localBytes,
     sparkRemoteBytes - earlier.sparkRemoteBytes,
     sparkLocalBytes - earlier.sparkLocalBytes,
     counters.map { case (name, value) => name -> (value - earlier.counters.getOrElse(name, 0L)) },
@@ -57,10 +53,9 @@ final class ShuffleWatch extends SparkListener {
     }
     for {
       accumulable <- end.taskInfo.accumulables
-      name <- accumulable.name if name.startsWith(ShuffleWatch.Prefix)
+      short <- accumulable.name.flatMap(ShuffleWatch.counter)
       update <- accumulable.update
     } {
-      val short = name.stripPrefix(ShuffleWatch.Prefix)
       counters(short) = counters.getOrElse(short, 0L) + update.toString.toLong
     }
   }
@@ -75,8 +70,6 @@ final class ShuffleWatch extends SparkListener {
     Traffic(
       counters.getOrElse("bytes", 0L),
       counters.getOrElse("tcp.bytes", 0L),
-      counters.getOrElse("hostLocal.bytes", 0L),
-      counters.getOrElse("local.bytes", 0L),
       remoteBytes,
       localBytes,
       counters.toMap,
@@ -86,5 +79,8 @@ final class ShuffleWatch extends SparkListener {
 }
 
 object ShuffleWatch {
-  val Prefix = "shuffle.rdma."
+  private val Name = "(?:internal\\.metrics\\.)?shuffle\\.rdma\\.(.+)".r
+
+  /** The plugin's counter that reports by an accumulator of this name, if one does, without its prefix. */
+  def counter(accumulator: String): Option[String] = Name.findFirstMatchIn(accumulator).map(_.group(1))
 }

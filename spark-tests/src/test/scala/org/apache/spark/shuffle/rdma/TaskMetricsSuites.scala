@@ -165,7 +165,7 @@ object TaskMetricsSuite {
   private val ResultSize = Internal + "resultSize"
 
   private def isCompared(name: String): Boolean =
-    !Times.contains(name) && name != ResultSize && !name.startsWith(ShuffleWatch.Prefix)
+    !Times.contains(name) && name != ResultSize && ShuffleWatch.counter(name).isEmpty
 }
 
 /**
