@@ -16,10 +16,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The map outputs of one application, whose user may change the granted folders at any time: only what
- * {@link OwnedFile} opens is read, by names that are made here. It remembers who has an output, so that it looks
- * through the executors only once for each. Any thread may call.
- *
- *
+ * {@link OwnedFile} opens is read, by names that are made here. It remembers who has an output, so that
+ * it looks through the executors only once for each. Any thread may call.
  */
 final class GrantedOutputs implements CommittedOutputs {
   private static final Logger LOG = LoggerFactory.getLogger(GrantedOutputs.class);

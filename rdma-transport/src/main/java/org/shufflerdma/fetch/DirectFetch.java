@@ -24,9 +24,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Reads the blocks of one reduce task in that task's own thread, which plans and posts the READs, polls
- * for their completions, verifies the bytes and consumes them: no block passes through another thread. Workers only connect
- * to peers. A block is read a second time if its connection broke or its checksum did not match, and
- * is left to the caller if that fails as well, or if it cannot be read at all.
+ * for their completions, verifies the bytes and consumes them: no block passes through another thread.
+ * Workers only connect to peers. A block is read a second time if its connection broke or its checksum
+ * did not match, and is left to the caller if that fails as well, or if it cannot be read at all.
  *
  * <p>One thread at a time calls {@link #next} and the methods that describe its block; any thread may
  * call {@link #close}, which the owner must.
