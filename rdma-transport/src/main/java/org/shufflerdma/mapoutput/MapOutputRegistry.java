@@ -26,9 +26,10 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The registered map outputs of one executor, within the budget of its arena and a share of the process's
- * descriptors and mappings. An output that finds no room is not registered, and none has to leave for it. Outputs of a removed shuffle are withdrawn, and given
- * back after the grace time, in which READs under way may finish, but sooner if no task here uses the
- * shuffle. Any thread may call. The registry is closed before the arena.
+ * descriptors and mappings. An output that finds no room is not registered, and none has to leave for it.
+ * Outputs of a removed shuffle are withdrawn, and given back after the grace time, in which READs under
+ * way may finish, but sooner if no task here uses the shuffle. Any thread may call. The registry is
+ * closed before the arena.
  */
 public final class MapOutputRegistry implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MapOutputRegistry.class);
@@ -238,7 +239,7 @@ public final class MapOutputRegistry implements AutoCloseable {
         refuse(shuffle);
         shuffle.outputs.add(result);
       }
-    } catch (NotPublishedException e) {
+    } catch (NotPublishedException | RuntimeException | Error e) {
       close(result);
       throw e;
     } finally {

@@ -70,8 +70,8 @@ public final class PublishedOutput {
   }
 
   /**
-   * ANNOUNCED to READABLE. The caller has taken the room; if this fails it is given back, and the output will never be readable. May take seconds, in which other threads can
-   * withdraw it.
+   * ANNOUNCED to READABLE. The caller has taken the room; if this fails in any way it is given back, and
+   * the output will never be readable. May take seconds, in which other threads can withdraw it.
    */
   void register(ProtectionDomain domain, int access) throws NotPublishedException {
     RegisteredFile opened = null;
@@ -79,7 +79,7 @@ public final class PublishedOutput {
       requireWaiting();
       opened = RegisteredFile.open(domain, path, lengthBytes, access);
       serve(opened);
-    } catch (NotPublishedException e) {
+    } catch (NotPublishedException | Error e) {
       giveBackAfter(e, opened);
       throw e;
     } catch (IOException | RuntimeException e) {
@@ -104,7 +104,7 @@ public final class PublishedOutput {
     readable = true;
   }
 
-  private void giveBackAfter(Exception failure, @Nullable RegisteredFile opened) {
+  private void giveBackAfter(Throwable failure, @Nullable RegisteredFile opened) {
     withdraw();
     try {
       if (opened != null) {

@@ -406,6 +406,23 @@ class MapOutputRegistryTest {
   }
 
   @Test
+  void anErrorWhileAnOutputIsRegisteredLeavesNothingBehind() throws Exception {
+    try (MapOutputRegistry registry = registry(NO_GRACE)) {
+      Error error = new OutOfMemoryError("of a test");
+      Object path = Proxy.newProxyInstance(
+          Path.class.getClassLoader(), new Class<?>[] {Path.class}, (proxy, method, arguments) -> {
+            throw error;
+          });
+      MapOutputFile real = output(1, PAGE);
+      MapOutputFile file =
+          new MapOutputFile(SHUFFLE, 1, (Path) path, real.partitionLengths(), real.checksums());
+      assertThatThrownBy(() -> registry.publish(file)).isSameAs(error);
+      assertThat(arena.budget().usedBytes()).isEqualTo(arenaBytes);
+      registry.publish(real);
+    }
+  }
+
+  @Test
   void outputOfAShuffleRemovedWhileItsTaskRanIsRefused() throws Exception {
     try (MapOutputRegistry registry = registry(NO_GRACE)) {
       try (MapOutputRegistry.Use task = registry.use(SHUFFLE)) {
