@@ -19,7 +19,6 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.RdmaSettings;
-import org.shufflerdma.device.RdmaUnavailableException;
 import org.shufflerdma.reader.ReadRange;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -137,17 +136,14 @@ public final class ShufflePlugin implements AutoCloseable {
     try {
       SparkMembers.requireAll();
       return DriverSide.open(context, SparkEnv.get(), settings);
-    } catch (RdmaUnavailableException e) {
-      failIfRequired(e);
+    } catch (Throwable e) { // Spark's own shuffle needs nothing of this
+      if (settings.required()) {
+        throw new IllegalStateException(
+            "RDMA cannot be used and spark.shuffle.rdma.required=true: " + e.getMessage(), e);
+      }
       LOG.warn("Shuffle blocks go by TCP: {}", e.getMessage());
+      LOG.debug("RDMA is unavailable", e);
       return null;
-    }
-  }
-
-  private void failIfRequired(Exception cause) {
-    if (settings.required()) {
-      throw new IllegalStateException(
-          "RDMA cannot be used and spark.shuffle.rdma.required=true: " + cause.getMessage(), cause);
     }
   }
 

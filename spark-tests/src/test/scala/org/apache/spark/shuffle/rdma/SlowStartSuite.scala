@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.apache.spark.shuffle.rdma
 
-import java.util.{Map => JavaMap}
+import java.util.{HashMap => JavaHashMap, Map => JavaMap}
 import java.util.concurrent.ConcurrentLinkedQueue
 
 import scala.jdk.CollectionConverters._
@@ -33,6 +33,21 @@ final class SlowStartSuite extends AnyFunSuite with Eventually {
     } finally cluster.stop()
   }
 
+  test("a driver whose part of the plugin cannot be opened says so once, and all is left to Spark's own shuffle") {
+    val cluster = RdmaCluster.start()
+    try {
+      val rpc = SparkEnv.get.rpcEnv
+      rpc.setupEndpoint(Name, new Stranger(rpc)): Unit
+      val said = new Said
+      for (_ <- 1 to 2) {
+        val (result, traffic) = said.during(cluster.watched(Jobs.groupByKey))
+        assert(result == RdmaJobsByHand.groupByKey)
+        assert(traffic.rdmaBytes == 0, traffic)
+      }
+      assert(said.lines.count(_.startsWith("WARN Shuffle blocks go by TCP: ")) == 1, said.lines)
+    } finally cluster.stop()
+  }
+
   /** Takes the place of the endpoint that the plugin has set up, and gives its answer when it may. */
   private def slowDriver(cluster: RdmaCluster): SlowDriver = {
     cluster.context.parallelize(1 to 2).map(n => (n, n)).partitionBy(new HashPartitioner(2)).dependencies
@@ -48,6 +63,13 @@ final class SlowStartSuite extends AnyFunSuite with Eventually {
 private object SlowStartSuite {
   val Name = "shuffle-rdma"
   val Question = "shuffle-rdma/1"
+
+  /** Has the name already, and gives an answer that no executor understands. */
+  final class Stranger(override val rpcEnv: RpcEnv) extends RpcEndpoint {
+    override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
+      case Question => context.reply(new JavaHashMap[String, Array[Byte]])
+    }
+  }
 
   final class SlowDriver(override val rpcEnv: RpcEnv, answer: AnyRef) extends RpcEndpoint {
     private val waiting = new ConcurrentLinkedQueue[RpcCallContext]
