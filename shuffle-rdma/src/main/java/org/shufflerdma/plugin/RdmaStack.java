@@ -331,7 +331,6 @@ record RdmaStack(
   }
 
   void shuffleRemoved(int shuffleId) {
-    source.locations().forget(shuffleId);
     source.fetcher().forgetShuffle(shuffleId);
     registry.removeShuffle(shuffleId);
     staging.forgetShuffle(shuffleId);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.reader;
 
-import java.lang.ref.WeakReference;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.WeakHashMap;
+import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.apache.spark.MapOutputTracker;
 import org.apache.spark.MapOutputTrackerWorker;
 import org.apache.spark.scheduler.MapStatus;
@@ -25,27 +28,23 @@ import scala.Option;
 
 /**
  * The locations of the map outputs of each shuffle, read from the map statuses that Spark's tracker
- * holds on this executor. They are decoded once per array of statuses: when Spark fetches statuses
- * anew (a new epoch), there is a new array. Safe for every task thread; ends with its executor.
+ * holds on this executor. They are decoded once per array of statuses, and kept as long as that is: when
+ * Spark fetches statuses anew (a new epoch), there is a new array. Safe for every task thread; ends with
+ * its executor.
  */
 public final class LocationTable {
-  /**
-   * Locations by map index, and those of registered outputs by map id as well; {@link #absenceOf} tells why
-   * one is missing there.
-   */
+  /** Locations by map index, and those of registered outputs by map id as well, for who asks for blocks by name. */
   static final class Shuffle {
-    private static final Shuffle EMPTY = new Shuffle(new MapOutputLocation[0], Map.of(), Set.of());
+    private static final Shuffle EMPTY = new Shuffle(new MapOutputLocation[0], Set.of());
 
     private final @Nullable MapOutputLocation[] byMapIndex;
-    private final Map<Long, MapOutputLocation> locations;
     private final Set<Long> migrated;
 
-    private Shuffle(
-        @Nullable MapOutputLocation[] byMapIndex,
-        Map<Long, MapOutputLocation> locations,
-        Set<Long> migrated) {
+    /** Made when it is asked for. Guarded by this. */
+    private @Nullable Map<Long, MapOutputLocation> byMapId;
+
+    private Shuffle(@Nullable MapOutputLocation[] byMapIndex, Set<Long> migrated) {
       this.byMapIndex = byMapIndex;
-      this.locations = locations;
       this.migrated = migrated;
     }
 
@@ -56,9 +55,18 @@ public final class LocationTable {
       return location == null || location.descriptor().mapId() != mapId ? null : location;
     }
 
+    /** The location of a registered output; {@link #absenceOf} tells why there is none. */
     @Nullable
-    MapOutputLocation locationOf(long mapId) {
-      return locations.get(mapId);
+    synchronized MapOutputLocation locationOf(long mapId) {
+      if (byMapId == null) {
+        byMapId = Arrays.stream(byMapIndex)
+            .filter(location -> location != null && location.descriptor().isRegistered())
+            .collect(Collectors.toMap(
+                location -> location.descriptor().mapId(),
+                Function.identity(),
+                (one, other) -> other));
+      }
+      return byMapId.get(mapId);
     }
 
     /** Returns why {@link #locationOf} is null. */
@@ -67,10 +75,9 @@ public final class LocationTable {
     }
   }
 
-  private record Decoded(WeakReference<MapStatus[]> statuses, Shuffle shuffle) {}
-
   private final MapOutputTracker tracker;
-  private final ConcurrentHashMap<Integer, Decoded> decoded = new ConcurrentHashMap<>();
+  private final Map<@Nullable MapStatus[], Shuffle> decoded =
+      Collections.synchronizedMap(new WeakHashMap<>());
 
   public LocationTable(MapOutputTracker tracker) {
     this.tracker = tracker;
@@ -87,21 +94,7 @@ public final class LocationTable {
     if (statuses == null) {
       return Shuffle.EMPTY;
     }
-    Decoded known = decoded.get(shuffleId);
-    if (known != null && known.statuses().refersTo(statuses)) {
-      return known.shuffle();
-    }
-    return decoded
-        .compute(
-            shuffleId,
-            (id, found) -> found != null && found.statuses().refersTo(statuses)
-                ? found // another task has decoded them meanwhile
-                : new Decoded(new WeakReference<>(statuses), decode(statuses, id, partitions)))
-        .shuffle();
-  }
-
-  public void forget(int shuffleId) {
-    decoded.remove(shuffleId);
+    return decoded.computeIfAbsent(statuses, known -> decode(known, shuffleId, partitions));
   }
 
   private MapStatus @Nullable [] statusesOf(int shuffleId) {
@@ -114,7 +107,6 @@ public final class LocationTable {
 
   static Shuffle decode(@Nullable MapStatus[] statuses, int shuffleId, int partitions) {
     Map<BlockManagerId, Optional<PeerId>> peers = new HashMap<>();
-    Map<Long, MapOutputLocation> locations = new HashMap<>();
     Set<Long> migrated = new HashSet<>();
     @Nullable MapOutputLocation[] byMapIndex = new MapOutputLocation[statuses.length];
     for (int i = 0; i < statuses.length; i++) {
@@ -136,14 +128,11 @@ public final class LocationTable {
                 partitions)
             : DescriptorRef.unregistered(shuffleId, status.mapId(), partitions);
         byMapIndex[i] = new MapOutputLocation(peer.get(), descriptor);
-        if (isRegistered) {
-          locations.put(status.mapId(), byMapIndex[i]);
-        }
       } else if (isRegistered) {
         migrated.add(status.mapId());
       }
     }
-    return new Shuffle(byMapIndex, locations, migrated);
+    return new Shuffle(byMapIndex, migrated);
   }
 
   private static Optional<PeerId> peerOf(BlockManagerId holder) {
