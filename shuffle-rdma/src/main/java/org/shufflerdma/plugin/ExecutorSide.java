@@ -124,7 +124,7 @@ final class ExecutorSide implements AutoCloseable {
       ReadRange<K, C> range,
       ShuffleReadMetricsReporter metrics,
       Supplier<ShuffleReader<K, C>> sparks) {
-    TaskReads reads = tasks.of(range.context());
+    TaskReads reads = tasks.of(range.context()); // counts what Spark's own reader reads, too
     if (rdma == null || readers == null) {
       return sparks.get();
     }

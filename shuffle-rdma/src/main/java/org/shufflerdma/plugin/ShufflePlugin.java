@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.device.RdmaUnavailableException;
 import org.shufflerdma.reader.ReadRange;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -136,13 +137,16 @@ public final class ShufflePlugin implements AutoCloseable {
     try {
       SparkMembers.requireAll();
       return DriverSide.open(context, SparkEnv.get(), settings);
-    } catch (Throwable e) { // Spark's own shuffle needs nothing of this
+    } catch (Throwable e) { // whatever it is, Spark's own shuffle does not need the driver's part
       if (settings.required()) {
         throw new IllegalStateException(
             "RDMA cannot be used and spark.shuffle.rdma.required=true: " + e.getMessage(), e);
       }
-      LOG.warn("Shuffle blocks go by TCP: {}", e.getMessage());
-      LOG.debug("RDMA is unavailable", e);
+      if (e instanceof RdmaUnavailableException) {
+        LOG.warn("Shuffle blocks go by TCP: {}", e.getMessage());
+      } else {
+        LOG.warn("Shuffle blocks go by TCP: the plugin's part on the driver cannot be opened", e);
+      }
       return null;
     }
   }

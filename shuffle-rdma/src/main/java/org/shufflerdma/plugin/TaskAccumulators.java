@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
 final class TaskAccumulators {
   private static final Logger LOG = LoggerFactory.getLogger(TaskAccumulators.class);
 
-  /** Of the names of the accumulators that Spark keeps for itself, and does not show. */
+  /** With this prefix Spark names the accumulators of its own task metrics, which it does not show by name. */
   private static final String INTERNAL = "internal.metrics.";
 
   private static final Set<String> SHOWN = Stream.of(
@@ -38,8 +38,8 @@ final class TaskAccumulators {
 
   /**
    * The name of the accumulator of a count. Spark's status store keeps what each finished task reports by
-   * accumulators that are shown, up to 100,000 tasks of a stage and 1000 stages; those that are
-   * internal by their name are in events and in the event log alone.
+   * accumulators that are shown; those with the prefix are in events and in the event log alone
+   * (Spark's {@code LiveEntityHelpers.newAccumulatorInfos}).
    */
   static String sparkName(String publicName) {
     return SHOWN.contains(publicName) ? publicName : INTERNAL + publicName;

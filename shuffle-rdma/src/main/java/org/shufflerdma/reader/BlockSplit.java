@@ -41,7 +41,7 @@ final class BlockSplit {
       new ArrayList<>();
   private long directBytes;
   private long otherBytes;
-  private boolean leavesDisksOfHost;
+  private boolean readsFilesOfHost;
 
   /**
    * @param self this executor
@@ -72,7 +72,7 @@ final class BlockSplit {
         add(blocks._1(), blocks._2());
       } else {
         others.add(blocks);
-        leavesDisksOfHost |= !isOwn(blocks._1());
+        readsFilesOfHost |= !isOwn(blocks._1());
       }
     }
     Collections.shuffle(direct); // so that not all tasks begin with the same executor
@@ -159,9 +159,9 @@ final class BlockSplit {
     return direct;
   }
 
-  /** Whether Spark reads files of other executors of this host. */
-  boolean leavesDisksOfHost() {
-    return leavesDisksOfHost;
+  /** Whether Spark reads some of the blocks from files of other executors of this host. */
+  boolean readsFilesOfHost() {
+    return readsFilesOfHost;
   }
 
   /** The blocks for Spark's iterator. */

@@ -15,10 +15,10 @@ final class FallbackLog {
   private final LogThrottle throttle =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
 
-  private final AtomicBoolean disksOfHostNoted = new AtomicBoolean();
+  private final AtomicBoolean filesOfHostNoted = new AtomicBoolean();
 
-  void noteDisksOfHost() {
-    if (disksOfHostNoted.compareAndSet(false, true)) {
+  void noteFilesOfHost() {
+    if (filesOfHostNoted.compareAndSet(false, true)) {
       LOG.info("Blocks of other executors on this host are read from their files, not by RDMA;"
           + " spark.shuffle.readHostLocalDisk=false changes that");
     }

@@ -33,7 +33,7 @@ import scala.Option;
  * its executor.
  */
 public final class LocationTable {
-  /** Locations by map index, and those of registered outputs by map id as well, for who asks for blocks by name. */
+  /** Locations by map index, and those of registered outputs by map id for readers that ask for blocks by name. */
   static final class Shuffle {
     private static final Shuffle EMPTY = new Shuffle(new MapOutputLocation[0], Set.of());
 
@@ -76,6 +76,7 @@ public final class LocationTable {
   }
 
   private final MapOutputTracker tracker;
+  /** An array equals itself alone, so the key is the array, not what it holds. */
   private final Map<@Nullable MapStatus[], Shuffle> decoded =
       Collections.synchronizedMap(new WeakHashMap<>());
 

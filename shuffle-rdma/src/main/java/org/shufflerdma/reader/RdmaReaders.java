@@ -162,8 +162,8 @@ public final class RdmaReaders {
       TaskReads reads,
       ShuffleReadMetricsReporter metrics) {
     split.addAll(blocks);
-    if (split.leavesDisksOfHost()) {
-      fallbackLog.noteDisksOfHost();
+    if (split.readsFilesOfHost()) {
+      fallbackLog.noteFilesOfHost();
     }
     long maxBytes = maxBytesInFlight();
     ByClient others = openByClient(

@@ -32,7 +32,10 @@ public final class TaskReads {
 
   private final AtomicLong nextSum = new AtomicLong(1);
 
-  /** What Spark's figures had before: a reader can be opened when the task has ended, and these been told. */
+  /**
+   * What Spark's figures were when these reads began. They are not 0 if a reader is opened after the end of
+   * the task, whose reads have been reported by then.
+   */
   private final long earlierBytes;
 
   private final long earlierBlocks;

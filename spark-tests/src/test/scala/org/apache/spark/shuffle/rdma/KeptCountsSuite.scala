@@ -2,7 +2,7 @@
 package org.apache.spark.shuffle.rdma
 
 import java.io.{BufferedInputStream, FileInputStream}
-import java.nio.file.Files
+import java.nio.file.{Files, Paths}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -18,7 +18,7 @@ import org.scalatest.funsuite.AnyFunSuite
 final class KeptCountsSuite extends AnyFunSuite {
   import KeptCounts._
 
-  /** Spark itself keeps 0.68 KiB of each task. */
+  /** Of the list of a task's counts with one count in it. */
   private val mostBytesOfTask = 225
 
   private def tasksOf(store: KVStore): List[TaskDataWrapper] =
@@ -42,7 +42,7 @@ final class KeptCountsSuite extends AnyFunSuite {
   }
 
   test("the driver keeps one count of a task that reads by RDMA, and the event log has all") {
-    val logs = Files.createTempDirectory("events")
+    val logs = Files.createTempDirectory(Files.createDirectories(Paths.get(System.getProperty("work.directory"))), "events-")
     val cluster = RdmaCluster.start(
       "spark.eventLog.enabled" -> "true",
       "spark.eventLog.rolling.enabled" -> "false",
