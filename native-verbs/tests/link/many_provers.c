@@ -6,7 +6,7 @@
 #include "cm_fixture.h"
 #include "offer.h"
 
-enum { LINKS = 4200, BYTES = 64 };
+enum { AT_ONCE = 8, LINKS = 525 * AT_ONCE, BYTES = 64 };
 
 static const char own[] = "the secret of the server", accepted[] = "that of an application";
 
@@ -18,15 +18,21 @@ static void prove_often(int fd)
 	CHECK_EQUAL(softverbs_set_secret(accepted, strlen(accepted)), 0);
 	port = cm_receive_port(fd);
 	channel = cm_channel_open();
-	for (int i = 0; i < LINKS; i++) {
+	for (int links = 0; links < LINKS; links += AT_ONCE) {
 		struct rdma_conn_param param = cm_param(NULL, 0);
-		struct rdma_cm_id *id = cm_id_open(channel);
+		struct rdma_cm_id *ids[AT_ONCE];
 
 		param.qp_num = 1;
-		cm_resolve(id, CM_LOOPBACK, port);
-		CHECK(!softverbs_rdma_connect(id, &param));
-		cm_take(channel, RDMA_CM_EVENT_REJECTED);
-		CHECK(!softverbs_rdma_destroy_id(id));
+		for (int i = 0; i < AT_ONCE; i++) {
+			ids[i] = cm_id_open(channel);
+			cm_resolve(ids[i], CM_LOOPBACK, port);
+		}
+		for (int i = 0; i < AT_ONCE; i++)
+			CHECK(!softverbs_rdma_connect(ids[i], &param));
+		for (int i = 0; i < AT_ONCE; i++)
+			cm_take(channel, RDMA_CM_EVENT_REJECTED);
+		for (int i = 0; i < AT_ONCE; i++)
+			CHECK(!softverbs_rdma_destroy_id(ids[i]));
 	}
 	softverbs_rdma_destroy_event_channel(channel);
 }
@@ -77,7 +83,7 @@ static void serve(void)
 	CHECK_EQUAL(post_receive(first.qp, 1, sge_of(region, 0, BYTES)), 0);
 	expect_completion(first.cq, 1, IBV_WC_SUCCESS);
 	test_receive(peer.fd, &there, sizeof(there));
-	listener = cm_listen_for(crowd.fd, channel, 8);
+	listener = cm_listen_for(crowd.fd, channel, AT_ONCE);
 	for (int i = 0; i < LINKS; i++) {
 		struct rdma_cm_id *id = cm_take_id(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
 
