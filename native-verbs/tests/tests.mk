@@ -52,9 +52,9 @@ check-error-semantics:
 	@tests/error_semantics.sh ../docs/error-semantics.md $(OUT)/verbs.i
 
 asan-tests: $(TEST_NAMES:%=$(OUT)/asan-tests/%)
-	tests/run -j $(TEST_JOBS) $(sort $^)
+	tests/run -j $(TEST_JOBS) -t 600 $(sort $^)
 
 tsan-tests: $(TSAN_TESTS:%=$(OUT)/tsan-tests/%)
-	tests/run -j $(TEST_JOBS) $(sort $^)
+	tests/run -j $(TEST_JOBS) -t 600 $(sort $^)
 
 .PRECIOUS: $(OUT)/release/tests/%.o $(OUT)/asan/tests/%.o $(OUT)/tsan/tests/%.o $(OUT)/asan/%.o $(OUT)/tsan/%.o

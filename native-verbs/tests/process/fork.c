@@ -41,7 +41,7 @@ static _Noreturn void run_child(struct pair *inherited)
 {
 	struct pair own;
 
-	alarm(20);
+	alarm(TEST_SECONDS);
 	expect_refusals(inherited);
 	open_pair_as(&own, &(struct pair_setup){0});
 	expect_read(&own, 42);

@@ -33,7 +33,7 @@ static void use_in_child(struct scene *scene)
 	struct ibv_td_init_attr td = {0};
 	struct softverbs_connection connection;
 
-	alarm(20);
+	alarm(TEST_SECONDS);
 	ibv_wr_start(scene->qp);
 	ibv_wr_send(scene->qp);
 	CHECK_EQUAL(ibv_wr_complete(scene->qp), EIO);

@@ -42,7 +42,7 @@ static _Noreturn void use_in_child(void)
 	struct ibv_qp_init_attr init;
 	struct ibv_wc wc;
 
-	alarm(20);
+	alarm(TEST_SECONDS);
 	CHECK(ibv_poll_cq(pair.a.cq, 1, &wc) < 0);
 	CHECK_EQUAL(post_read(pair.a.qp, 1, pair.local, 8, 4096, 1), EIO);
 	CHECK_EQUAL(softverbs_ibv_modify_qp(pair.a.qp, &attr, IBV_QP_STATE), EIO);

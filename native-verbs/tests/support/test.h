@@ -25,7 +25,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TEST_SECONDS = 60, TEST_SKIPPED = 77, USUAL_WAIT_MS = 20000 };
+/* Under a sanitizer a program takes several times as long. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { TEST_SLOWER = 4 };
+#else
+enum { TEST_SLOWER = 1 };
+#endif
+
+enum { TEST_SECONDS = 60 * TEST_SLOWER, TEST_SKIPPED = 77, USUAL_WAIT_MS = 20000 * TEST_SLOWER };
 
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \

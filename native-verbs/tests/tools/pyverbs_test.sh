@@ -40,7 +40,7 @@ export PATH="$work/bin:$PATH"
 cd "$work"
 status=0
 # shellcheck disable=SC2086
-timeout -k 2 100 "$softverbs" $dev /usr/bin/python3 "$folder/judge.py" tests "$folder/expected.txt" \
+timeout -k 2 280 "$softverbs" $dev /usr/bin/python3 "$folder/judge.py" tests "$folder/expected.txt" \
   "$folder/../../target/pyverbs.txt" "$@" 2>errors || status=$?
 [ $status -eq 0 ] || sed 's/^/    /' errors
 exit $status

@@ -71,6 +71,11 @@ class RecordSizesTest {
     assertThat(estimateOfArrays(length)).isBetween(bytes * 9 / 10, bytes * 11 / 10);
   }
 
+  /**
+   * Without a large record in the samples, the estimate is the greater of two: 32 bytes for each record, or the
+   * serialized bytes, which are 14 fewer for each. That is more than two thirds of the truth. A large record in a
+   * sample stands for up to 64 records; the samples have more than eight too many once in a million runs.
+   */
   @ParameterizedTest
   @ValueSource(ints = {2, 3, 5, 8, 16, 17, 32, 64, 100, 128, 250, 1000, 1024, 4096})
   void noOrderHidesLargeRecords(int every) {
@@ -80,7 +85,7 @@ class RecordSizesTest {
     long bytes = bytesOfArrays(length);
     assertThat(estimateOfArrays(length))
         .as("seed %d, %d bytes", seed, large)
-        .isBetween(bytes * 3 / 4 - large, 2 * bytes + large);
+        .isBetween(bytes * 2 / 3 - large, 2 * bytes + 8 * 64L * large);
   }
 
   /** The next record is as large as the estimate of all those before it, or nearly nothing. */
@@ -105,14 +110,14 @@ class RecordSizesTest {
     assertThat(sizes.bytes()).isZero();
   }
 
-  /** Of which the serialized bytes tell nothing. */
+  /** Of which the serialized bytes tell nothing: the estimate has a standard deviation of up to a quarter. */
   @ParameterizedTest
   @ValueSource(ints = {2, 4, 16, 20})
   void noOrderHidesRecordsThatAreSmallWhenSerialized(int every) {
     IntUnaryOperator length = i -> i % every == 1 ? 10_000 : 8;
     long bytes = bytesOfArrays(length);
     assertThat(estimate(i -> new byte[length.applyAsInt(i)], i -> 4))
-        .isBetween(bytes / 2, 2 * bytes);
+        .isBetween(bytes / 5, 3 * bytes);
   }
 
   @Test
