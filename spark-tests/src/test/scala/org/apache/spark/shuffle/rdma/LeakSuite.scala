@@ -8,6 +8,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.scalatest.concurrent.Eventually
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Seconds, Span}
 
 import org.apache.spark.{SparkContext, SparkEnv}
@@ -102,6 +103,7 @@ object Holdings {
 /**
  * The executors keep no temporary direct buffers per thread here: Spark's task threads come and go.
  */
+@Slow
 final class LeakSuite
     extends OnRdmaCluster(
       "spark.shuffle.rdma.withdrawGrace" -> "100ms",

@@ -2,6 +2,7 @@
 package org.apache.spark.shuffle.rdma
 
 import org.scalatest.concurrent.Eventually
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Seconds, Span}
 
 import org.apache.spark.{MapOutputTrackerMaster, SparkEnv}
@@ -103,6 +104,7 @@ final class NodeServiceSuite extends LostExecutorSuite(NodeServiceSuite.settings
   }
 }
 
+@Slow
 final class MigrationSuite
     extends LostExecutorSuite(
       "spark.master" -> "local-cluster[3,1,1024]",
@@ -135,6 +137,7 @@ final class MigrationSuite
   }
 }
 
+@Slow
 final class DynamicAllocationSuite
     extends LostExecutorSuite(
       "spark.dynamicAllocation.enabled" -> "true",

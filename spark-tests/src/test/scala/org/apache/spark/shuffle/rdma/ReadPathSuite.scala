@@ -7,9 +7,11 @@ import scala.jdk.CollectionConverters._
 
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Seconds, Span}
 
 /** Two executors that may use only one of the device's READ paths read all bytes that way. */
+@Slow
 final class ReadPathSuite extends AnyFunSuite with Eventually {
   private val executorsExit = timeout(Span(20, Seconds))
   private val directory = Files.createDirectories(Paths.get(System.getProperty("work.directory")))

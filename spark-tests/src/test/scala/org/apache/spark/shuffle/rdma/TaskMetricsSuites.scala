@@ -6,6 +6,7 @@ import scala.collection.mutable
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Seconds, Span}
 
 import org.apache.spark.SparkContext
@@ -172,6 +173,7 @@ object TaskMetricsSuite {
  * Compressed blocks, some of which are so large that they come in files. Spark counts the blocks of a
  * request together for that, the direct reader each by itself: no request here lies between.
  */
+@Slow
 final class CompressedTaskMetricsSuite
     extends TaskMetricsSuite(
       Seq("direct", "spark"),
@@ -201,6 +203,7 @@ final class PlainTaskMetricsSuite
     "a join with adaptive execution" -> PlacedJobs.joined)
 }
 
+@Slow
 final class EncryptedTaskMetricsSuite
     extends TaskMetricsSuite(Seq("direct"), "spark.io.encryption.enabled" -> "true") {
   override protected def jobs: Seq[(String, SparkContext => Any)] =

@@ -12,8 +12,10 @@ import org.apache.spark.scheduler.{
   SparkListenerTaskEnd
 }
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 /** What the driver says of a stage that had trouble, and what to change. Each trouble is real. */
+@Slow
 final class VerdictSuite extends AnyFunSuite {
   private def fault(rule: String) = "spark.executorEnv.SOFTVERBS_FAULT" -> rule
 
