@@ -6,6 +6,8 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,6 +20,8 @@ public final class NativeLibrary {
   private static final String SOFT_DEVICE = "libsoftverbs.so.1";
   /** The oldest glibc that the libraries run on; native-verbs/tests/glibc_floor.sh checks it. */
   private static final String GLIBC_FLOOR = "2.28";
+  /** How the dynamic linker of musl begins what it says (ldso/dynlink.c there). */
+  private static final Pattern MUSL = Pattern.compile("Error (loading shared library|relocating) ");
 
   private static boolean loaded;
 
@@ -99,14 +103,45 @@ public final class NativeLibrary {
    * do about it.
    */
   static String refusal(Path file, NativeDirectory base, @Nullable String reason) {
+    String refused = "cannot load " + file + ": ";
     if (reason != null && reason.contains("failed to map segment")) {
-      return "cannot load " + file + ": " + base.path() + " is mounted noexec (" + reason + ")"
-          + otherDirectory(base, "mounted without noexec");
+      return isMountedNoexec(base.path())
+          ? refused + base.path() + " is mounted noexec (" + reason + ")"
+              + otherDirectory(base, "mounted without noexec")
+          : refused + reason
+              + "; this process may not map it as code, for which the likely cause is"
+              + " SELinux or another policy of this system"
+              + otherDirectory(base, "from which this user may run programs");
     }
-    return "cannot load " + file + ": " + reason
+    if (reason != null && MUSL.matcher(reason).find()) {
+      return refused + reason
+          + "; it needs glibc, and the C library of this system is musl (Alpine):"
+          + " use an image of Debian, Ubuntu or RHEL";
+    }
+    return refused + reason
         + "; it needs Linux on " + architecture() + " with glibc " + GLIBC_FLOOR
         + " or newer (Debian 10, Ubuntu 20.04, RHEL 8): elsewhere build the jar there with"
         + " `mvn package`, which compiles native-verbs";
+  }
+
+  /** Whether the mount that holds the directory, of those on each other the last, has the option noexec. */
+  private static boolean isMountedNoexec(Path directory) {
+    try {
+      Path real = directory.toRealPath();
+      int depth = -1;
+      boolean noexec = false;
+      for (String line : Files.readAllLines(Path.of("/proc/self/mounts"))) {
+        String[] fields = line.split(" ", -1);
+        Path mount = Path.of(fields[1].replace("\\040", " "));
+        if (real.startsWith(mount) && mount.getNameCount() >= depth) {
+          depth = mount.getNameCount();
+          noexec = List.of(fields[3].split(",", -1)).contains("noexec");
+        }
+      }
+      return noexec;
+    } catch (IOException e) {
+      return false;
+    }
   }
 
   private static String otherDirectory(NativeDirectory base, String what) {

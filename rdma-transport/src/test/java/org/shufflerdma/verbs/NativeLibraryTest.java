@@ -66,12 +66,15 @@ final class NativeLibraryTest {
   void everyRefusalOfTheLinkerNamesFileReasonAndRemedy() {
     NativeDirectory base = NativeDirectory.ofSetting("app.nativeDir", directory.toString());
     Path file = directory.resolve("shuffle-rdma-1").resolve("libdisni.so");
-    String noexec = file + ": failed to map segment from shared object";
-    assertThat(NativeLibrary.refusal(file, base, noexec))
-        .contains(
-            file.toString(),
-            directory + " is mounted noexec",
-            "set app.nativeDir (or -Djava.io.tmpdir) to");
+    String policy = file + ": failed to map segment from shared object";
+    assertThat(NativeLibrary.refusal(file, base, policy))
+        .contains(file.toString(), policy, "SELinux", "set app.nativeDir (or -Djava.io.tmpdir) to")
+        .doesNotContain("noexec");
+    String musl = "Error loading shared library ld-linux-x86-64.so.2: No such file or directory"
+        + " (needed by " + file + ")";
+    assertThat(NativeLibrary.refusal(file, base, musl))
+        .contains(file.toString(), musl, "musl (Alpine)", "Debian")
+        .doesNotContain("mvn");
     String oldLibc = "/lib64/libc.so.6: version `GLIBC_2.28' not found (required by " + file + ")";
     assertThat(NativeLibrary.refusal(file, base, oldLibc))
         .contains(file.toString(), oldLibc, "glibc 2.28 or newer", "mvn package");
