@@ -215,6 +215,9 @@ public final class VerifyHardware {
     try {
       return DeviceTrial.choose(settings);
     } catch (IOException e) {
+      if ("soft".equals(settings.device())) {
+        throw new RefusedException(e.getMessage(), e);
+      }
       List<String> devices = host.devices();
       throw new RefusedException(
           e.getMessage() + ". The kernel lists "

@@ -240,6 +240,20 @@ class VerifyHardwareTest {
         .contains("FAILED: device nosuch is not present", "registered files", "\"proven\": false");
   }
 
+  @Test
+  void softwareDeviceThatCannotBeLoadedIsNotAdvised() throws Exception {
+    Path file = Files.createFile(directory.resolve("file"));
+    String said = assertRefused(
+        "cannot unpack libdisni.so below " + file,
+        "--device",
+        "soft",
+        "--dir",
+        directory.toString(),
+        "--conf",
+        "spark.shuffle.rdma.nativeDir=" + file.resolve("natives"));
+    assertThat(said).doesNotContain("--device soft");
+  }
+
   /** Returns the addresses of this host that a report must not tell. */
   private static List<String> addresses() throws IOException {
     return NetworkInterface.networkInterfaces()
@@ -249,9 +263,11 @@ class VerifyHardwareTest {
         .toList();
   }
 
-  private void assertRefused(String reason, String... arguments) throws Exception {
+  /** Returns what the program said. */
+  private String assertRefused(String reason, String... arguments) throws Exception {
     Ended ended = run(arguments);
     assertThat(ended.said()).contains(reason);
     assertThat(ended.status()).isEqualTo(2);
+    return ended.said();
   }
 }
