@@ -3,7 +3,10 @@ package org.shufflerdma.reader;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.lang.ref.WeakReference;
 import java.util.Arrays;
+import org.apache.spark.MapOutputTrackerWorker;
+import org.apache.spark.SparkConf;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.storage.BlockManagerId;
 import org.junit.jupiter.api.Test;
@@ -27,13 +30,8 @@ class LocationTableTest {
 
   @Test
   void tableTellsUsableMigratedAndUnpublishedOutputsApart() throws Exception {
-    MapOutputTrailer trailer =
-        new MapOutputTrailer(MapOutputTrailer.hashExecutorId("3"), 5, 6, 4096);
-    MapStatus usable = MapStatus.apply(OWNER, new long[8], MAP_ID, 0);
-    MapStatusCarrier.write(usable, 8, trailer);
-    usable.updateLocation(ENDPOINT.addTo(OWNER));
-    MapStatus migrated = MapStatus.apply(OWNER, new long[8], 78, 0);
-    MapStatusCarrier.write(migrated, 8, trailer);
+    MapStatus usable = published(MAP_ID);
+    MapStatus migrated = published(78);
     migrated.updateLocation(
         ENDPOINT.addTo(BlockManagerId.apply("4", "worker-4", 7079, Option.empty())));
     MapStatus unpublished = MapStatus.apply(OWNER, new long[8], 79, 0);
@@ -58,5 +56,31 @@ class LocationTableTest {
             new PeerId("3", new RdmaEndpoint("10.1.2.3", 41234, Nonce.ofHex(ENDPOINT.nonceHex()))),
             DescriptorRef.unregistered(SHUFFLE, 80, 8)));
     assertThat(shuffle.locationOf(80)).as("to be staged").isNull();
+  }
+
+  @Test
+  void statusesAreDecodedOnceAndTheirLocationsGoWithThem() throws Exception {
+    MapOutputTrackerWorker tracker = new MapOutputTrackerWorker(new SparkConf(false));
+    LocationTable table = new LocationTable(tracker);
+    tracker.mapStatuses().put(SHUFFLE, new MapStatus[] {published(MAP_ID)});
+    WeakReference<LocationTable.Shuffle> first = new WeakReference<>(table.locationsOf(SHUFFLE, 8));
+    assertThat(table.locationsOf(SHUFFLE, 8)).isSameAs(first.get());
+
+    tracker.mapStatuses().put(SHUFFLE, new MapStatus[] {published(MAP_ID)});
+    for (int i = 0; i < 100 && !first.refersTo(null); i++) {
+      System.gc();
+      assertThat(table.locationsOf(SHUFFLE, 8)).isNotSameAs(first.get());
+      Thread.sleep(10);
+    }
+    assertThat(first.refersTo(null)).isTrue();
+    assertThat(table.locationsOf(SHUFFLE, 8).locationOf(MAP_ID)).isNotNull();
+  }
+
+  private static MapStatus published(long mapId) throws Exception {
+    MapStatus status = MapStatus.apply(OWNER, new long[8], mapId, 0);
+    MapStatusCarrier.write(
+        status, 8, new MapOutputTrailer(MapOutputTrailer.hashExecutorId("3"), 5, 6, 4096));
+    status.updateLocation(ENDPOINT.addTo(OWNER));
+    return status;
   }
 }
