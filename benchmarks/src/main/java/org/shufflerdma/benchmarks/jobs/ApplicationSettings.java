@@ -21,7 +21,7 @@ final class ApplicationSettings {
   /** Names and places of one application, which its figures do not depend on. */
   private static final Pattern LEFT_OUT = Pattern.compile(
       "spark\\.(app\\..*|jars|repl\\..*|.*\\.extraClassPath|driver\\.(host|port|bindAddress)"
-          + "|executor\\.id|hadoop\\..*|submit\\..*)");
+          + "|executor\\.id|hadoop\\..*|submit\\..*|sql\\.warehouse\\.dir)");
 
   /** Spark's own defaults of what matters. */
   private static final Map<String, String> DEFAULTS = Map.of(
@@ -37,8 +37,9 @@ final class ApplicationSettings {
   static Map<String, String> of(JavaSparkContext spark) throws IOException {
     Map<String, String> settings = new TreeMap<>(DEFAULTS);
     for (var each : spark.getConf().getAll()) {
-      if (!LEFT_OUT.matcher(each._1()).matches()) {
-        settings.put(each._1(), withoutModules(each._2()));
+      String value = withoutModules(each._2());
+      if (!value.isEmpty() && !LEFT_OUT.matcher(each._1()).matches()) {
+        settings.put(each._1(), value);
       }
     }
     Path local = Path.of(Utils.getConfiguredLocalDirs(spark.getConf())[0]);
