@@ -54,7 +54,8 @@ class Reporter(unittest.TestResult):
         super().startTest(test)
         self.settled = False
         signal.alarm(TEST_LIMIT_SECONDS)
-        # The alarm is not heard in a call into the library that does not return. This is, and shows the call.
+        # Python handles the alarm only between calls. If a call into the library does not return, a thread of the
+        # fault handler prints the stack and ends the process.
         faulthandler.dump_traceback_later(TEST_LIMIT_SECONDS + 5, exit=True)
 
     def stopTest(self, test):

@@ -216,7 +216,7 @@ public final class VerifyHardware {
       return DeviceTrial.choose(settings);
     } catch (IOException e) {
       if ("soft".equals(settings.device())) {
-        throw new RefusedException(e.getMessage(), e);
+        throw new RefusedException(String.valueOf(e.getMessage()), e);
       }
       List<String> devices = host.devices();
       throw new RefusedException(
