@@ -19,29 +19,70 @@ import org.apache.spark.util.ThreadUtils
 
 /**
  * Lies in the map statuses of a real job, told on the driver between its map stage and its reduce
- * stage: whatever they are, the job's result is right, by TCP, for a reason that is counted. Each
- * test has executors of its own, because executors leave a peer that refused their READs alone for a
- * minute.
+ * stage: whatever they are, the job's result is right, by TCP, for a reason that is counted.
  */
-final class ForgedLocationSuite extends OnRdmaCluster() with BeforeAndAfterEach {
-  import ForgedLocationSuite._
+sealed abstract class ForgedLocations extends OnRdmaCluster() {
+  import ForgedLocations._
 
-  private val page = 4096L
+  protected def forgedTrailer(name: String, reason: String)(
+      forge: (MapOutputTrailer, Seq[MapOutputTrailer]) => MapOutputTrailer): Unit =
+    test(s"$name in every trailer gives the right result by TCP, counted as $reason") {
+      val traffic = readAfter { statuses =>
+        val trailers = statuses.map(trailerOf(_, Partitions))
+        statuses.zip(trailers).foreach { case (status, trailer) =>
+          rewrite(status, Partitions, forge(trailer, trailers))
+        }
+      }
+      assertByTcp(traffic, reason)
+    }
 
-  forgedTrailer("an address where nothing is registered", "remote-access") { (trailer, _) =>
-    address(trailer, 8 * page)
+  protected def forgedEndpoint(name: String, reason: String)(
+      forge: (PublishedEndpoint, Seq[PublishedEndpoint]) => PublishedEndpoint): Unit =
+    test(s"$name as every endpoint gives the right result by TCP, counted as $reason") {
+      val traffic = readAfter { statuses =>
+        val endpoints = statuses.map(status => PublishedEndpoint.of(status.location).get)
+        statuses.zip(endpoints).foreach { case (status, endpoint) =>
+          val at = status.location
+          val bare = BlockManagerId(at.executorId, at.host, at.port, None)
+          status.updateLocation(forge(endpoint, endpoints).addTo(bare))
+        }
+      }
+      assertByTcp(traffic, reason)
+    }
+
+  protected def assertByTcp(traffic: Traffic, reason: String): Unit = {
+    assert(traffic.rdmaBytes == 0, traffic)
+    assert(traffic.tcpBytes > 0, traffic)
+    assert(traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.counter(s"fallback.$reason") > 0, traffic)
+    val counted = traffic.counters.collect { case (name, n) if name.startsWith("fallback.") => n }
+    assert(counted.sum == traffic.counter("tcp.blocks"), traffic)
+    assert(traffic.repeatedStages == 0, traffic)
   }
-  forgedTrailer("an address beyond the region of the descriptor", "remote-access") { (trailer, _) =>
-    address(trailer, trailer.descriptorAddress + (1L << 30))
+
+  protected def readAfter(forge: Seq[MapStatus] => Unit): Traffic = {
+    val (result, traffic) = cluster.watched { context =>
+      Jobs.hashed(mapped(context, Jobs.grouped(context), forge))
+    }
+    assert(result == RdmaJobsByHand.groupByKey)
+    traffic
   }
-  forgedTrailer("an address that wraps around the address space", "remote-access") { (trailer, _) =>
-    address(trailer, -64)
+
+  protected def readManyAfter(forge: Seq[MapStatus] => Unit): Traffic = {
+    val (result, traffic) = cluster.watched { context =>
+      Jobs.someOf(mapped(context, Jobs.summed(context, ManyPartitions), forge))
+    }
+    assert(result == RdmaJobsByHand.someSums(ManyPartitions))
+    traffic
   }
+}
+
+/** Lies that a reader finds out without a failure of its peer. */
+final class ForgedDescriptorSuite extends ForgedLocations {
+  import ForgedLocations._
+
   forgedTrailer("an address within the descriptor", "descriptor") { (trailer, _) =>
     address(trailer, trailer.descriptorAddress + 16)
-  }
-  forgedTrailer("the key of no region", "remote-access") { (trailer, _) =>
-    key(trailer, ~trailer.descriptorRkey)
   }
   forgedTrailer("the generation of an earlier output", "descriptor") { (trailer, _) =>
     generation(trailer, trailer.generation - 1)
@@ -49,31 +90,8 @@ final class ForgedLocationSuite extends OnRdmaCluster() with BeforeAndAfterEach 
   forgedTrailer("the descriptor of another map of the executor", "descriptor") { (trailer, others) =>
     others.filter(_.executorHash == trailer.executorHash).find(_ != trailer).get
   }
-  forgedTrailer("a descriptor of another executor under this one's name", "remote-access") {
-    (trailer, others) =>
-      val foreign = others.find(_.executorHash != trailer.executorHash).get
-      new MapOutputTrailer(
-        trailer.executorHash,
-        foreign.generation,
-        foreign.descriptorRkey,
-        foreign.descriptorAddress)
-  }
   forgedTrailer("the trailer of another executor", "migrated") { (trailer, others) =>
     others.find(_.executorHash != trailer.executorHash).get
-  }
-
-  forgedEndpoint("an earlier run of the executor", "nonce") { (own, _) =>
-    new PublishedEndpoint(own.host, own.port, own.nonceHex.reverse)
-  }
-  forgedEndpoint("another executor", "rejected")((own, others) => others.find(_ != own).get)
-  forgedEndpoint("a port where nobody listens", "connect") { (own, _) =>
-    new PublishedEndpoint(own.host, 1, own.nonceHex)
-  }
-  forgedEndpoint("a port that listens to something else", "connect") { (own, _) =>
-    new PublishedEndpoint(own.host, foreignListener.getLocalPort, own.nonceHex)
-  }
-  forgedEndpoint("a host without an address", "connect") { (own, _) =>
-    new PublishedEndpoint("no-such-host.invalid", own.port, own.nonceHex)
   }
 
   test("a trailer with a flipped bit is none, and the owners stage the blocks") {
@@ -99,16 +117,6 @@ final class ForgedLocationSuite extends OnRdmaCluster() with BeforeAndAfterEach 
     }
   }
 
-  test("one forged status of many costs its own blocks, and the result stays right") {
-    val traffic = readAfter { statuses =>
-      rewrite(statuses.head, Partitions, address(trailerOf(statuses.head, Partitions), 8 * page))
-    }
-    assert(traffic.counter("fallback.remote-access") > 0, traffic)
-    assert(traffic.rdmaBytes > 0, traffic)
-    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
-    assert(traffic.repeatedStages == 0, traffic)
-  }
-
   test("forged trailers in statuses of more than 2000 partitions give the right result by TCP") {
     val traffic = readManyAfter { statuses =>
       assert(statuses.forall(_.isInstanceOf[HighlyCompressedMapStatus]))
@@ -125,6 +133,61 @@ final class ForgedLocationSuite extends OnRdmaCluster() with BeforeAndAfterEach 
     assert(traffic.tcpBytes == 0, traffic)
     assert(traffic.rdmaBytes > 0, traffic)
   }
+}
+
+/**
+ * Lies that look like failures of the peer. Each test has executors of its own, because executors leave
+ * a peer that failed three times alone for a minute.
+ */
+final class ForgedLocationSuite extends ForgedLocations with BeforeAndAfterEach {
+  import ForgedLocations._
+
+  private val page = 4096L
+
+  forgedTrailer("an address where nothing is registered", "remote-access") { (trailer, _) =>
+    address(trailer, 8 * page)
+  }
+  forgedTrailer("an address beyond the region of the descriptor", "remote-access") { (trailer, _) =>
+    address(trailer, trailer.descriptorAddress + (1L << 30))
+  }
+  forgedTrailer("an address that wraps around the address space", "remote-access") { (trailer, _) =>
+    address(trailer, -64)
+  }
+  forgedTrailer("the key of no region", "remote-access") { (trailer, _) =>
+    key(trailer, ~trailer.descriptorRkey)
+  }
+  forgedTrailer("a descriptor of another executor under this one's name", "remote-access") {
+    (trailer, others) =>
+      val foreign = others.find(_.executorHash != trailer.executorHash).get
+      new MapOutputTrailer(
+        trailer.executorHash,
+        foreign.generation,
+        foreign.descriptorRkey,
+        foreign.descriptorAddress)
+  }
+  forgedEndpoint("an earlier run of the executor", "nonce") { (own, _) =>
+    new PublishedEndpoint(own.host, own.port, own.nonceHex.reverse)
+  }
+  forgedEndpoint("another executor", "rejected")((own, others) => others.find(_ != own).get)
+  forgedEndpoint("a port where nobody listens", "connect") { (own, _) =>
+    new PublishedEndpoint(own.host, 1, own.nonceHex)
+  }
+  forgedEndpoint("a port that listens to something else", "connect") { (own, _) =>
+    new PublishedEndpoint(own.host, foreignListener.getLocalPort, own.nonceHex)
+  }
+  forgedEndpoint("a host without an address", "connect") { (own, _) =>
+    new PublishedEndpoint("no-such-host.invalid", own.port, own.nonceHex)
+  }
+
+  test("one forged status of many costs its own blocks, and the result stays right") {
+    val traffic = readAfter { statuses =>
+      rewrite(statuses.head, Partitions, address(trailerOf(statuses.head, Partitions), 8 * page))
+    }
+    assert(traffic.counter("fallback.remote-access") > 0, traffic)
+    assert(traffic.rdmaBytes > 0, traffic)
+    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.repeatedStages == 0, traffic)
+  }
 
   private lazy val foreignListener = new ServerSocket(0)
 
@@ -135,61 +198,9 @@ final class ForgedLocationSuite extends OnRdmaCluster() with BeforeAndAfterEach 
   override def afterEach(): Unit = super.afterAll()
 
   override def afterAll(): Unit = foreignListener.close()
-
-  private def forgedTrailer(name: String, reason: String)(
-      forge: (MapOutputTrailer, Seq[MapOutputTrailer]) => MapOutputTrailer): Unit =
-    test(s"$name in every trailer gives the right result by TCP, counted as $reason") {
-      val traffic = readAfter { statuses =>
-        val trailers = statuses.map(trailerOf(_, Partitions))
-        statuses.zip(trailers).foreach { case (status, trailer) =>
-          rewrite(status, Partitions, forge(trailer, trailers))
-        }
-      }
-      assertByTcp(traffic, reason)
-    }
-
-  private def forgedEndpoint(name: String, reason: String)(
-      forge: (PublishedEndpoint, Seq[PublishedEndpoint]) => PublishedEndpoint): Unit =
-    test(s"$name as every endpoint gives the right result by TCP, counted as $reason") {
-      val traffic = readAfter { statuses =>
-        val endpoints = statuses.map(status => PublishedEndpoint.of(status.location).get)
-        statuses.zip(endpoints).foreach { case (status, endpoint) =>
-          val at = status.location
-          val bare = BlockManagerId(at.executorId, at.host, at.port, None)
-          status.updateLocation(forge(endpoint, endpoints).addTo(bare))
-        }
-      }
-      assertByTcp(traffic, reason)
-    }
-
-  private def assertByTcp(traffic: Traffic, reason: String): Unit = {
-    assert(traffic.rdmaBytes == 0, traffic)
-    assert(traffic.tcpBytes > 0, traffic)
-    assert(traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
-    assert(traffic.counter(s"fallback.$reason") > 0, traffic)
-    val counted = traffic.counters.collect { case (name, n) if name.startsWith("fallback.") => n }
-    assert(counted.sum == traffic.counter("tcp.blocks"), traffic)
-    assert(traffic.repeatedStages == 0, traffic)
-  }
-
-  private def readAfter(forge: Seq[MapStatus] => Unit): Traffic = {
-    val (result, traffic) = cluster.watched { context =>
-      Jobs.hashed(mapped(context, Jobs.grouped(context), forge))
-    }
-    assert(result == RdmaJobsByHand.groupByKey)
-    traffic
-  }
-
-  private def readManyAfter(forge: Seq[MapStatus] => Unit): Traffic = {
-    val (result, traffic) = cluster.watched { context =>
-      Jobs.someOf(mapped(context, Jobs.summed(context, ManyPartitions), forge))
-    }
-    assert(result == RdmaJobsByHand.someSums(ManyPartitions))
-    traffic
-  }
 }
 
-private object ForgedLocationSuite {
+private object ForgedLocations {
   val Partitions = 8
   val ManyPartitions = 2100
   private val FirstMember = 0x7fff0000L
