@@ -80,7 +80,7 @@ junit_part() {
 }
 
 # The parts of test --all: what depends on the kernel runs on each of RXE_LINES, the rest on the first.
-PARTS=("${RXE_LINES[0]}"-{tests,with-spark,node-service,programs,memlock,budget,container,fabric})
+PARTS=("${RXE_LINES[0]}"-{tests,with-spark,node-service,programs,memlock,mappings,budget,container,fabric})
 for line in "${RXE_LINES[@]:1}"; do PARTS+=("$line-tests"); done
 for line in "${RXE_LINES[@]}"; do
   # the kernels that docs/rxe-differences.md covers
@@ -102,7 +102,7 @@ long_part() {
     *-programs) "$@" --memory 1G pair "$script" "$script" ;;
     *-on-demand) "$@" --memory 6G run "$RXE_TESTS/budget.sh" on-demand ;;
     *-memlock | *-budget | *-container) "$@" --memory 6G run "$script" ;;
-    *-native | *-filesystems | *-fabric) "$@" run "$script" ;;
+    *-native | *-filesystems | *-fabric | *-mappings) "$@" run "$script" ;;
     *-hardware) "$@" --memory 3G run "$RXE_TESTS/verify_hardware.sh" ;;
     *-two-hosts) "$@" --memory 1G pair "$RXE_TESTS"/{two_hosts,two_hosts}.sh ;;
     *-spark_cluster | *-power_off) "$@" "${clustered[@]}" ;;

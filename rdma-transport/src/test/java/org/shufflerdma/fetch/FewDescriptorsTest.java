@@ -29,8 +29,12 @@ import org.shufflerdma.staging.Staging;
 import org.shufflerdma.staging.StagingSettings;
 import org.shufflerdma.verbs.Jvm;
 import org.shufflerdma.verbs.OnSoftDevice;
+import org.shufflerdma.verbs.ProcessLimits;
 
-/** A process, one of its own, that publishes and reads as many map outputs as it may have files open. */
+/**
+ * A process, one of its own, that publishes and reads as many map outputs as it may have files open; where the host
+ * lets a process have few mappings, more than it may have.
+ */
 @Timeout(120)
 @OnSoftDevice("it keeps a descriptor of each registered output")
 class FewDescriptorsTest {
@@ -47,7 +51,7 @@ class FewDescriptorsTest {
   @ParameterizedTest
   @ValueSource(ints = {256, 1024, 4096})
   void outputsBeyondAShareOfTheDescriptorsAreStagedAndFilesStillOpen(int most) throws Exception {
-    int registered = (most - RESERVED) / 4;
+    long registered = Math.min(most - RESERVED, ProcessLimits.read().mappings()) / 4;
     try (Jvm jvm = Jvm.startUnder(
         List.of("prlimit", "--nofile=%1$d:%1$d".formatted(most)),
         Map.of(),
