@@ -1,30 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any process of the host (with FUZZ_SECRET: anybody) sends datagrams to a queue pair. Those that it takes are whole
- * and in its receives, behind a network header; the others leave no trace.
+ * A process of the same user (with FUZZ_SECRET: anybody) sends datagrams to a queue pair. Those that it takes are whole and in its
+ * receives, behind a network header; the others leave no trace.
  *
- * First control byte: 1 the sender hangs up first, 2 no receives, 4 a receive without room for the network header, 8 signed where the
- * MAC is zero (with the secret), 16 with the secret too it comes over a unix connection, where it proves the secret first, 32 any proof
- * is taken for right; second: unused. Then datagrams, each behind its length in two bytes.
+ * First control byte: 2 no receives, 4 a receive without room for the network header, 8 signed where the MAC is zero (with the
+ * secret), 16 from a socket of no process of the device; second: unused. Then datagrams, each behind its length in two bytes.
  */
 #include "harness.h"
 
 #include "core.h"
-#include "datagram/ud_endpoint.h"
-#include "datagram/ud_proof.h"
+#include "datagram/ud_genuine.h"
 #include "exports.h"
-#include "link/link_listen.h"
 #include "link/ports.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-enum { HANG_UP = 1, NO_RECEIVES = 2, SHORT_RECEIVE = 4, SIGNED = 8, BY_UNIX = 16, RIGHT_PROOF = 32 };
+enum { NO_RECEIVES = 2, SHORT_RECEIVE = 4, SIGNED = 8, BY_STRANGER = 16 };
 enum { RECEIVES = 4, RECEIVE_BYTES = 512, QKEY = 0x1234, OUR_QP = 1 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -33,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct fuzz_device device;
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
-static bool secret;
+static int stranger;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -41,8 +36,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	(void)argc;
 	(void)argv;
-	secret = getenv("FUZZ_SECRET");
-	if (secret)
+	if (getenv("FUZZ_SECRET"))
 		setenv("SOFTVERBS_SECRET", "a secret of the fuzzer", 1);
 	setenv("SOFTVERBS_ADDRESS", "127.0.0.1", 1);
 	fuzz_seeds_if_asked();
@@ -52,6 +46,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	init.send_cq = init.recv_cq = cq;
 	qp = softverbs_ibv_create_qp(device.pd, &init);
 	FUZZ_CHECK(qp);
+	stranger = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	FUZZ_CHECK(stranger >= 0);
 	fuzz_settle();
 	return 0;
 }
@@ -77,32 +73,14 @@ static int post_receives(uint32_t length)
 	return posted;
 }
 
-static int connect_unix(void)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un name;
-	socklen_t length = link_socket_name(qp->qp_num >> 8, LINK_DATAGRAM_SUFFIX, &name);
-
-	FUZZ_CHECK(!connect(fd, (struct sockaddr *)&name, length));
-	return fd;
-}
-
-static int connect_udp(void)
-{
-	struct sockaddr_in to = {.sin_family = AF_INET,
-				 .sin_port = htons(qp->qp_num >> 8),
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	FUZZ_CHECK(!connect(fd, (struct sockaddr *)&to, sizeof(to)));
-	return fd;
-}
-
 static void send_datagram(int fd, const uint8_t *bytes, size_t length, bool sign)
 {
 	static const uint8_t no_mac[UD_MAC_BYTES];
 	uint8_t copy[65536];
 	struct ud_header header;
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(qp->qp_num >> 8),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
 	memcpy(copy, bytes, length);
 	if (length >= sizeof(header)) {
@@ -113,7 +91,7 @@ static void send_datagram(int fd, const uint8_t *bytes, size_t length, bool sign
 			ud_sign(&header);
 		memcpy(copy, &header, sizeof(header));
 	}
-	send(fd, copy, length, MSG_NOSIGNAL);
+	sendto(fd, copy, length, 0, (struct sockaddr *)&to, sizeof(to));
 	fuzz_settle();
 }
 
@@ -147,9 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	move(IBV_QPS_RTS, IBV_QP_SQ_PSN);
 	if (!(control & NO_RECEIVES))
 		receives = post_receives(receive_length);
-	fuzz_network.right_mac = control & RIGHT_PROOF;
-	fd = secret && !(control & BY_UNIX) ? connect_udp() : connect_unix();
-	fuzz_settle();
+	fd = control & BY_STRANGER ? stranger : process_socket(qp->qp_num >> 8, PORT_UDP);
 	data += FUZZ_CONTROL_BYTES;
 	size -= FUZZ_CONTROL_BYTES;
 	while (size >= 2) {
@@ -163,16 +139,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += length;
 		size -= length;
 	}
-	if (control & HANG_UP) {
-		close(fd);
-		fuzz_settle();
-	}
 	fuzz_check_memory();
 	move(IBV_QPS_ERR, 0);
 	expect_completions(receives, receive_length);
 	move(IBV_QPS_RESET, 0);
-	if (!(control & HANG_UP))
-		close(fd);
 	fuzz_drain_events(device.context);
 	fuzz_end();
 	return 0;
@@ -186,15 +156,6 @@ static void add_datagram(struct fuzz_stream *stream, const struct ud_header *hea
 	fuzz_add(stream, &length, sizeof(length));
 	fuzz_add(stream, header, sizeof(*header));
 	fuzz_add(stream, bytes, payload);
-}
-
-static void add_proof(struct fuzz_stream *stream)
-{
-	struct ud_proof_message proof = {.magic = UD_MAGIC, .version = UD_WIRE_VERSION, .kind = UD_PROOF_PROOF};
-	uint16_t length = sizeof(proof);
-
-	fuzz_add(stream, &length, sizeof(length));
-	fuzz_add(stream, &proof, sizeof(proof));
 }
 
 void fuzz_write_seeds(void)
@@ -211,10 +172,8 @@ void fuzz_write_seeds(void)
 	struct fuzz_stream stream;
 	char name[32];
 
-	for (uint8_t control = 0; control < 64; control++) {
+	for (uint8_t control = 0; control < 32; control++) {
 		stream = fuzz_stream(control, 0);
-		if (control & BY_UNIX)
-			add_proof(&stream);
 		for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
 			header.flags = i;
 			header.destination_qpn = i == 6 ? 0xffffff : OUR_QP;

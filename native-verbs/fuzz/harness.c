@@ -283,7 +283,7 @@ int fuzz_listen(void)
 	socklen_t length;
 
 	for (peer_port = FUZZ_PORT; peer_port < FUZZ_PORT + 900; peer_port++) {
-		length = link_socket_name(peer_port, "", &name);
+		length = link_socket_name(peer_port, &name);
 		if (!bind(fd, (struct sockaddr *)&name, length)) {
 			FUZZ_CHECK(!listen(fd, 16));
 			return fd;

@@ -2,27 +2,22 @@
 #define _GNU_SOURCE
 #include "datagram/mcast.h"
 
-#include "datagram/ud_endpoint.h"
+#include "datagram/ud_inlet.h"
 #include "datagram/ud_receive.h"
 #include "datagram/ud_socket.h"
 #include "device/gid_table.h"
 #include "engine.h"
 #include "exports.h"
-#include "link/link_listen.h"
 #include "link/ports.h"
 #include "process/log.h"
 #include "process/secret.h"
-#include "process/user.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-enum { DATAGRAMS_PER_TURN = 64 };
 
 /* One queue pair in one group. */
 struct member {
@@ -34,16 +29,12 @@ struct group {
 	struct list place;
 	union ibv_gid gid;
 	struct list members;
-	struct progress_watch watch;
+	struct ud_inlet inlet;
 };
 
 /* Progress thread only. */
 struct mcast_state {
 	struct list groups;
-	struct {
-		struct ud_header header;
-		uint8_t payload[UD_MAX_PAYLOAD];
-	} datagram;
 };
 
 ENGINE_PART(mcast, NULL);
@@ -70,48 +61,15 @@ static struct member *find_member(const struct group *group, const struct softde
 	return NULL;
 }
 
-/* Without a secret: asks the kernel whose process holds the name of the port that the datagram came from. */
-static bool is_own_users(const struct sockaddr_in6 *from)
-{
-	struct ucred peer;
-	socklen_t length = sizeof(peer);
-	union ibv_gid source;
-	bool is_own;
-	int fd;
-
-	memcpy(source.raw, &from->sin6_addr, sizeof(source.raw));
-	if (from->sin6_family == AF_INET)
-		gid_from_address((const struct sockaddr *)from, &source);
-	fd = gid_is_local(&source) ? link_connect_name(ntohs(from->sin6_port), "", SOCK_STREAM) : -1;
-	if (fd < 0)
-		return false;
-	is_own = !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && user_is_own(peer.uid);
-	close(fd);
-	return is_own;
-}
-
 /* The socket hears whatever is sent to its port, so the datagram has to name the group. */
-static void on_datagram(void *owner, uint32_t events)
+static void on_datagram(void *owner, const struct ud_header *header, uint8_t *payload, uint32_t length)
 {
 	struct group *group = owner;
-	struct ud_header *header = &engine->mcast->datagram.header;
 
-	(void)events;
-	for (int i = 0; i < DATAGRAMS_PER_TURN; i++) {
-		struct sockaddr_in6 from;
-		socklen_t length = sizeof(from);
-		ssize_t bytes = recvfrom(group->watch.fd, &engine->mcast->datagram, sizeof(engine->mcast->datagram), MSG_TRUNC,
-					 (struct sockaddr *)&from, &length);
-
-		if (bytes < 0)
-			return;
-		if (!ud_is_genuine(header, bytes) || header->destination_qpn != UD_GROUP_QPN ||
-		    memcmp(&header->destination, &group->gid, sizeof(group->gid)) || (!secret_is_set() && !is_own_users(&from)))
-			continue;
-		LIST_EACH(at, &group->members)
-			ud_deliver_to(container_of_(at, struct member, place)->qp, header, engine->mcast->datagram.payload,
-				      bytes - sizeof(*header));
-	}
+	if (header->destination_qpn != UD_GROUP_QPN || memcmp(&header->destination, &group->gid, sizeof(group->gid)))
+		return;
+	LIST_EACH(at, &group->members)
+		ud_deliver_to(container_of_(at, struct member, place)->qp, header, payload, length);
 }
 
 /* Joins on every interface that has an address of the device, which is one port for all of them. 0 or -errno. */
@@ -156,7 +114,6 @@ static int open_socket(const union ibv_gid *gid)
 		close(fd);
 		return error;
 	}
-	ud_enlarge_receive_buffer(fd);
 	return fd;
 }
 
@@ -166,9 +123,9 @@ static void leave_if_empty(struct group *group)
 	if (!list_is_empty(&group->members))
 		return;
 	list_remove(&group->place);
-	progress_watch_remove(&group->watch);
-	if (group->watch.fd >= 0)
-		close(group->watch.fd);
+	ud_inlet_close(&group->inlet);
+	if (group->inlet.fd >= 0)
+		close(group->inlet.fd);
 	free(group);
 }
 
@@ -184,8 +141,8 @@ static struct group *enter_group(const union ibv_gid *gid, int *error)
 	if (!group)
 		return NULL;
 	group->gid = *gid;
-	group->watch = (struct progress_watch){.fd = open_socket(gid), .callback = on_datagram, .owner = group};
-	*error = group->watch.fd < 0 ? -group->watch.fd : -progress_watch_set(&group->watch, EPOLLIN);
+	group->inlet = (struct ud_inlet){.fd = open_socket(gid), .on_datagram = on_datagram, .owner = group};
+	*error = group->inlet.fd < 0 ? -group->inlet.fd : -ud_inlet_open(&group->inlet);
 	list_add(&engine->mcast->groups, &group->place);
 	if (!*error)
 		return group;

@@ -4,9 +4,7 @@
  * network bring it to every process that has joined, those of this host included. A process has one socket for each of its
  * groups, on a port that all processes share, and hands what arrives to its queue pairs that are attached.
  *
- * With a secret every datagram is signed, as all that travel by UDP. Without one it stays within the host, and its sender
- * must be of the same user: it is sent from the UDP port of a process, which nobody else can send from, and the kernel tells
- * whose process holds the name of that port.
+ * Without a secret they stay within the host.
  */
 #ifndef SOFTDEV_MCAST_H
 #define SOFTDEV_MCAST_H

@@ -3,7 +3,8 @@
 
 #include "core.h"
 #include "datagram/mcast.h"
-#include "datagram/ud_endpoint.h"
+#include "datagram/ud_genuine.h"
+#include "datagram/ud_inlet.h"
 #include "datagram/ud_receive.h"
 #include "datagram/ud_socket.h"
 #include "fault/fault_wr.h"
@@ -33,21 +34,20 @@ static int create(struct softdev_qp *qp)
 	qp->ud = calloc(1, sizeof(*qp->ud) + ((size_t)qp->sq.mask + 1) * sizeof(*qp->ud->to));
 	if (!qp->ud)
 		return ENOMEM;
-	qp->ud->waiter = (struct ud_waiter){.callback = ud_task, .owner = qp};
 	qp->task = (struct progress_task){.callback = ud_task, .owner = qp};
 	qp->timer = (struct progress_timer){.callback = ud_task, .owner = qp};
 	ud_receive_init(qp);
 	return 0;
 }
 
-static int open_endpoint(struct softdev_qp *qp)
+static int open_port(struct softdev_qp *qp)
 {
-	return -ud_open_endpoint(qp->base.qp_num >> 8);
+	ud_open_port(qp->base.qp_num >> 8);
+	return 0;
 }
 
 static void disconnect(struct softdev_qp *qp)
 {
-	ud_peer_cancel(&qp->ud->waiter);
 	ud_receive_close(qp);
 	HOLD_LOCK(&qp->lock);
 	qp->ud->waiting = false;
@@ -122,26 +122,16 @@ static int transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct u
 			return IBV_WC_LOC_PROT_ERR;
 		message.msg_iovlen += count;
 	}
-	if (to->route.group)
-		error = mcast_send(to, qp->base.qp_num >> 8, &message);
-	else if (to->route.local && !ud_udp_is_forced())
-		error = ud_peer_send(to->qpn >> 8, &message);
-	else
-		error = ud_socket_send(to, qp->base.qp_num >> 8, &message);
+	error = to->route.group ? mcast_send(to, qp->base.qp_num >> 8, &message)
+				: ud_socket_send(to, qp->base.qp_num >> 8, &message);
 	sge_release(&hold);
 	if (error == -EAGAIN)
 		return error;
 	return error == -EFAULT ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
 }
 
-/* Returns the port in this host that the oldest datagram waits for, or 0 if it waits for the UDP socket. */
-static uint16_t waits_for(const struct ud_address *to)
-{
-	return to->route.local && !ud_udp_is_forced() ? to->qpn >> 8 : 0;
-}
-
 /* The oldest datagram found no room. Returns false if it has waited long enough. Called with qp->lock held. */
-static bool may_wait(struct softdev_qp *qp, const struct ud_address *to)
+static bool may_wait(struct softdev_qp *qp)
 {
 	uint64_t now = progress_now_ns();
 
@@ -153,7 +143,6 @@ static bool may_wait(struct softdev_qp *qp, const struct ud_address *to)
 			progress_post(&qp->task);
 		return true;
 	}
-	ud_peer_give_up(waits_for(to));
 	return false;
 }
 
@@ -179,7 +168,7 @@ static void run(struct softdev_qp *qp)
 			pthread_mutex_lock(&qp->lock);
 		}
 		if (result == -EAGAIN) {
-			if (may_wait(qp, &qp->ud->to[slot]))
+			if (may_wait(qp))
 				break;
 			result = IBV_WC_SUCCESS;
 		}
@@ -196,38 +185,27 @@ static void run(struct softdev_qp *qp)
 	qp_busy_end(qp);
 }
 
-/* Runs after a post that found no room, when there may be some, and when the wait is over. Progress thread. */
+/* Runs after a post that found no room, and again a moment later until there is some. Progress thread. */
 static void ud_task(void *owner)
 {
 	struct softdev_qp *qp = owner;
-	uint64_t again_ns = 0;
-	uint16_t port = 0;
+	bool waiting;
 
-	ud_peer_cancel(&qp->ud->waiter);
 	pthread_mutex_lock(&qp->lock);
 	qp->ud->waiting = false;
 	if (atomic_load(&qp->state) == IBV_QPS_RTS)
 		run(qp);
-	if (qp->ud->waiting) {
-		const struct ud_address *to = &qp->ud->to[qp->sq.exec & qp->sq.mask];
-
-		again_ns = qp->ud->give_up_ns;
-		port = waits_for(to);
-	}
+	waiting = qp->ud->waiting;
 	pthread_mutex_unlock(&qp->lock);
-	progress_timer_cancel(&qp->timer);
-	if (!again_ns)
-		return;
-	if (port)
-		ud_peer_wait(port, &qp->ud->waiter);
-	if (!list_has(&qp->ud->waiter.waiting) && again_ns > progress_now_ns() + MS)
-		again_ns = progress_now_ns() + MS;
-	progress_timer_set(&qp->timer, again_ns);
+	if (waiting)
+		progress_timer_set(&qp->timer, progress_now_ns() + MS);
+	else
+		progress_timer_cancel(&qp->timer);
 }
 
 const struct qp_transport datagram_transport = {
 	.create = create,
-	.open = open_endpoint,
+	.open = open_port,
 	.disconnect = disconnect,
 	.destroy = destroy,
 	.is_in_use = mcast_has,

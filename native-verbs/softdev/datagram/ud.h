@@ -8,7 +8,6 @@
 #define SOFTDEV_UD_H
 
 #include "datagram/ah.h"
-#include "datagram/ud_peer.h"
 #include "datagram/ud_wire.h"
 #include "process/progress.h"
 #include "queue/qp.h"
@@ -27,10 +26,9 @@ struct ud_inbox {
 };
 
 struct ud_queue {
-	bool waiting;	       /* the oldest request found no room; guarded by qp->lock, as is give_up_ns */
-	uint64_t give_up_ns;   /* when that request is lost; 0 if it has not been tried */
-	bool told_too_long;    /* there was a warning of a datagram beyond the MTU; for the thread that runs the queue */
-	struct ud_waiter waiter;
+	bool waiting;	     /* the oldest request found no room; guarded by qp->lock, as is give_up_ns */
+	uint64_t give_up_ns; /* when that request is lost; 0 if it has not been tried */
+	bool told_too_long;  /* there was a warning of a datagram beyond the MTU; for the thread that runs the queue */
 	bool dry; /* a datagram waited for a receive in vain, so none waits until there is one; guarded by qp->lock */
 	struct ud_inbox inbox;
 	atomic_int groups; /* that the queue pair is attached to (mcast.h) */

@@ -1,110 +1,92 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datagram/ud_inlet.h"
 
-#include "datagram/ud_endpoint.h"
+#include "datagram/ud_genuine.h"
 #include "datagram/ud_receive.h"
 #include "engine.h"
+#include "link/ports.h"
+#include "process/log.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define MS 1000000ull
+enum { DATAGRAMS_PER_TURN = 64 };
 
-/* MAY_WAIT: datagrams of a lossless inlet for one queue pair. */
-enum { DATAGRAMS_PER_TURN = 64, MAY_WAIT = 256 };
-
-struct datagram {
-	struct ud_header header;
-	uint8_t payload[UD_MAX_PAYLOAD];
-};
-
-struct ud_stopped {
-	uint32_t length; /* of the payload */
-	struct datagram datagram;
+struct port {
+	atomic_bool open;
+	struct progress_task start;
+	struct ud_inlet inlet;
 };
 
 struct ud_inlet_state {
-	struct datagram datagram; /* the one that is being received; there is one progress thread */
+	struct {
+		struct ud_header header;
+		uint8_t payload[UD_MAX_PAYLOAD];
+	} datagram; /* the one that is being received; there is one progress thread */
+	struct port ports[PROCESS_MAX_PORTS];
 };
 
 ENGINE_PART(ud_inlet, NULL);
 
-static bool deliver(const struct ud_inlet *inlet, struct datagram *datagram, uint32_t length)
-{
-	return ud_deliver(&datagram->header, datagram->payload, length, inlet->lossless ? MAY_WAIT : UD_HELD_MOST) ||
-	       !inlet->lossless;
-}
-
-/* Reads no further until the timer has delivered this datagram. It is lost if memory is short. */
-static void stop(struct ud_inlet *inlet, const struct datagram *datagram, uint32_t length)
-{
-	inlet->stopped = malloc(sizeof(*inlet->stopped));
-	if (!inlet->stopped)
-		return;
-	inlet->stopped->length = length;
-	memcpy(&inlet->stopped->datagram, datagram, sizeof(datagram->header) + length);
-	progress_watch_set(&inlet->watch, EPOLLET); /* the end of the connection is reported once and found again later */
-	progress_timer_set(&inlet->timer, progress_now_ns() + MS);
-}
-
-static int receive(struct ud_inlet *inlet)
-{
-	struct datagram *datagram = &engine->ud_inlet->datagram;
-
-	for (int i = 0; i < DATAGRAMS_PER_TURN && !inlet->stopped; i++) {
-		ssize_t length = recv(inlet->fd, datagram, sizeof(*datagram), MSG_TRUNC);
-		uint32_t payload = length - sizeof(datagram->header);
-
-		if (length < 0)
-			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-		if (!length)
-			return -EPIPE;
-		if (!ud_is_genuine(&datagram->header, length))
-			return -EBADMSG;
-		if (!deliver(inlet, datagram, payload))
-			stop(inlet, datagram, payload);
-	}
-	return 0;
-}
-
+/* An error is an ICMP message about an earlier datagram. */
 static void on_event(void *owner, uint32_t events)
 {
 	struct ud_inlet *inlet = owner;
-	int error = inlet->stopped ? 0 : receive(inlet);
+	struct ud_header *header = &engine->ud_inlet->datagram.header;
 
 	(void)events;
-	if (error && inlet->callback)
-		inlet->callback(inlet->owner, error);
+	for (int i = 0; i < DATAGRAMS_PER_TURN; i++) {
+		struct sockaddr_in6 from;
+		socklen_t length = sizeof(from);
+		ssize_t bytes = recvfrom(inlet->fd, &engine->ud_inlet->datagram, sizeof(engine->ud_inlet->datagram), MSG_TRUNC,
+					 (struct sockaddr *)&from, &length);
+
+		if (bytes < 0)
+			return;
+		if (ud_is_genuine(header, bytes, &from))
+			inlet->on_datagram(inlet->owner, header, engine->ud_inlet->datagram.payload, bytes - sizeof(*header));
+	}
 }
 
-static void on_timer(void *owner)
+/* Makes room for a burst, because UDP has no back-pressure; more than the limit of the host, where that is allowed. */
+static void enlarge_buffer(int fd)
 {
-	struct ud_inlet *inlet = owner;
-	struct ud_stopped *stopped = inlet->stopped;
+	int most = 64 << 20, usual = 4 << 20;
 
-	if (!deliver(inlet, &stopped->datagram, stopped->length)) {
-		progress_timer_set(&inlet->timer, progress_now_ns() + MS);
-		return;
-	}
-	free(stopped);
-	inlet->stopped = NULL;
-	progress_watch_set(&inlet->watch, EPOLLIN);
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &most, sizeof(most)))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &usual, sizeof(usual));
 }
 
 int ud_inlet_open(struct ud_inlet *inlet)
 {
+	enlarge_buffer(inlet->fd);
 	inlet->watch = (struct progress_watch){.fd = inlet->fd, .callback = on_event, .owner = inlet};
-	inlet->timer = (struct progress_timer){.callback = on_timer, .owner = inlet};
 	return progress_watch_set(&inlet->watch, EPOLLIN);
 }
 
 void ud_inlet_close(struct ud_inlet *inlet)
 {
-	progress_timer_cancel(&inlet->timer);
 	progress_watch_remove(&inlet->watch);
-	free(inlet->stopped);
-	inlet->stopped = NULL;
+}
+
+static void start(void *owner)
+{
+	struct port *port = owner;
+	int error = ud_inlet_open(&port->inlet);
+
+	if (error)
+		log_error("datagrams will not be heard: %s", strerror(-error));
+}
+
+void ud_open_port(uint16_t number)
+{
+	struct port *port = &engine->ud_inlet->ports[process_index_of_port(number)];
+
+	if (atomic_exchange(&port->open, true))
+		return;
+	port->inlet = (struct ud_inlet){.fd = process_socket(number, PORT_UDP), .on_datagram = ud_deliver};
+	port->start = (struct progress_task){.callback = start, .owner = port};
+	progress_post(&port->start);
 }

@@ -1,37 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A socket from which the progress thread reads datagrams. While too many wait for receives of their queue pair
- * (ud_receive.h), a lossless socket is not read, so that its sender waits. Any other socket loses what arrives for that
- * queue pair, but never keeps other queue pairs waiting.
- */
+/* The UDP sockets from which the progress thread reads datagrams: one for each port of the process, and one for each group. */
 #ifndef SOFTDEV_UD_INLET_H
 #define SOFTDEV_UD_INLET_H
 
+#include "datagram/ud_wire.h"
 #include "process/progress.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
-struct ud_stopped;
-
-/* Embedded in its owner, which sets the first four fields; the others begin as zeros. */
+/* Embedded in its owner, which sets the first three fields; the others begin as zeros. */
 struct ud_inlet {
 	int fd;
-	bool lossless;
-	/*
-	 * Called for an error: -EPIPE at the end of a connection, -EBADMSG for what is no genuine datagram, or another
-	 * -errno. May close the inlet. May be NULL.
-	 */
-	void (*callback)(void *owner, int error);
+	/* Called for each genuine datagram (ud_genuine.h). */
+	void (*on_datagram)(void *owner, const struct ud_header *header, uint8_t *payload, uint32_t length);
 	void *owner;
 	struct progress_watch watch;
-	struct progress_timer timer;
-	struct ud_stopped *stopped; /* the datagram that could not be delivered yet; NULL while the socket is read */
 };
 
-/* 0 or -errno. */
+/* 0 or -errno. Progress thread, as the next. */
 int ud_inlet_open(struct ud_inlet *inlet);
 /* No callback follows. The descriptor still belongs to the owner. */
 void ud_inlet_close(struct ud_inlet *inlet);
+
+/* Opens the inlet of that port, which stays open, if it is not open yet. Any thread. */
+void ud_open_port(uint16_t port);
 
 #endif

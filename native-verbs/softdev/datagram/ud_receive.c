@@ -14,7 +14,10 @@
 #include <unistd.h>
 
 #define MS 1000000ull
-#define HOLD_NS (50 * MS) /* shorter than the time for which a sender waits for room */
+#define HOLD_NS (50 * MS)
+
+/* Datagrams of this process that may wait at a time: 64 MiB, as much as a UDP socket is asked to hold. */
+enum { HELD_MOST = 16384 };
 
 struct ud_held {
 	struct list place;
@@ -197,19 +200,18 @@ static void hold(struct softdev_qp *qp, const struct ud_header *header, const vo
 	engine->ud_receive->held_by_process++;
 }
 
-static bool receive(struct softdev_qp *qp, const struct ud_header *header, uint8_t *payload, uint32_t length, int most)
+void ud_deliver_to(struct softdev_qp *qp, const struct ud_header *header, uint8_t *payload, uint32_t length)
 {
-	struct ud_inbox *inbox = &qp->ud->inbox;
 	const struct fault *fault;
 	bool waits;
 
 	serve(qp);
-	waits = inbox->count || lacks_receive(qp, header);
-	if (waits && (inbox->count >= most || engine->ud_receive->held_by_process >= UD_HELD_MOST))
-		return false;
+	waits = qp->ud->inbox.count || lacks_receive(qp, header);
+	if (waits && engine->ud_receive->held_by_process >= HELD_MOST)
+		return;
 	fault = fault_check(FAULT_DATAGRAM, .qpn = qp->base.qp_num, .length = length);
 	if (fault && fault->drop)
-		return true;
+		return;
 	if (fault && fault->flip && fault->offset < length)
 		payload[fault->offset] ^= 1;
 	for (int copies = fault && fault->duplicate ? 2 : 1; copies; copies--)
@@ -217,23 +219,16 @@ static bool receive(struct softdev_qp *qp, const struct ud_header *header, uint8
 			hold(qp, header, payload, length);
 		else
 			receive_now(qp, header, payload, length);
-	return true;
 }
 
-bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length, int most)
+void ud_deliver(void *unused, const struct ud_header *header, uint8_t *payload, uint32_t length)
 {
-	struct softdev_qp *qp;
+	struct softdev_qp *qp = qp_find(header->destination_qpn);
 
-	qp = qp_find(header->destination_qpn);
+	(void)unused;
 	/* Another host's datagram may be forwarded to this one, where the number belongs to another queue pair. */
-	if (!qp || !qp->ud || !gid_is_local(&header->destination))
-		return true;
-	return receive(qp, header, payload, length, most);
-}
-
-void ud_deliver_to(struct softdev_qp *qp, const struct ud_header *header, uint8_t *payload, uint32_t length)
-{
-	receive(qp, header, payload, length, UD_HELD_MOST);
+	if (qp && qp->ud && gid_is_local(&header->destination))
+		ud_deliver_to(qp, header, payload, length);
 }
 
 void ud_receive_init(struct softdev_qp *qp)

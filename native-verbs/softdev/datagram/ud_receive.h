@@ -8,17 +8,10 @@
 
 #include "datagram/ud.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
-/* Datagrams of this process that may wait at a time: 64 MiB, as much as a UDP socket is asked to hold. */
-enum { UD_HELD_MOST = 16384 };
-
-/*
- * Delivers or holds a genuine datagram. Returns false without any effect if `most` datagrams already wait at its queue
- * pair, or UD_HELD_MOST in the process.
- */
-bool ud_deliver(const struct ud_header *header, uint8_t *payload, uint32_t length, int most);
+/* Delivers a genuine datagram to its queue pair, or holds it. `unused` makes it a callback of ud_inlet.h. */
+void ud_deliver(void *unused, const struct ud_header *header, uint8_t *payload, uint32_t length);
 
 /* Delivers a genuine datagram of a group to one of its queue pairs. */
 void ud_deliver_to(struct softdev_qp *qp, const struct ud_header *header, uint8_t *payload, uint32_t length);

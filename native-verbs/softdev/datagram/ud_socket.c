@@ -2,12 +2,12 @@
 #define _GNU_SOURCE
 #include "datagram/ud_socket.h"
 
+#include "datagram/ud_genuine.h"
 #include "device/gid_table.h"
 #include "engine.h"
 #include "link/ports.h"
 #include "process/log.h"
 #include "process/secret.h"
-#include "process/settings.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -19,19 +19,6 @@ struct ud_socket_state {
 };
 
 ENGINE_PART(ud_socket, NULL);
-
-bool ud_udp_is_forced(void)
-{
-	return path_mode() == PATH_TCP;
-}
-
-void ud_enlarge_receive_buffer(int fd)
-{
-	int most = 64 << 20, usual = 4 << 20;
-
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &most, sizeof(most)))
-		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &usual, sizeof(usual));
-}
 
 /* Logged once for a process; the application is not told of lost datagrams. */
 static void say_no_secret(const struct ud_address *to)
@@ -101,9 +88,9 @@ int ud_socket_send_to(const struct ud_address *to, int fd, uint16_t port, struct
 
 int ud_socket_send(const struct ud_address *to, uint16_t port, struct msghdr *message)
 {
-	if (!secret_is_set()) {
+	if (!secret_is_set() && !to->route.local)
 		say_no_secret(to);
-		return 0;
-	}
-	return ud_socket_send_to(to, process_socket(port, PORT_UDP), to->qpn >> 8, message);
+	else if (secret_is_set() || ud_is_own_users(to->qpn >> 8))
+		return ud_socket_send_to(to, process_socket(port, PORT_UDP), to->qpn >> 8, message);
+	return 0;
 }

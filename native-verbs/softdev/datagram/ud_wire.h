@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A datagram of an unreliable datagram queue pair, as it travels over a unix connection of the host or over UDP. It is
- * this header (88 bytes, little endian except where marked) and at most 4096 bytes of payload. Change UD_WIRE_VERSION
- * with any change to it.
+ * A datagram of an unreliable datagram queue pair, as it travels over UDP. It is this header (88 bytes, little endian except
+ * where marked) and at most 4096 bytes of payload. Change UD_WIRE_VERSION with any change to it.
  *
  *    0  magic "SVUD"   4  version, flags, traffic class, hop limit   8  0
  *   12  destination QPN   16  source QPN   20  Q_Key   24  immediate (network order)   28  flow label
  *   32  source GID   48  destination GID   64  counter   72  HMAC of all before it, cut to 16 bytes
  *
- * The HMAC is present if a secret is set. It does not cover the payload, and whoever has seen a datagram can send it
- * again. On a unix connection both ends have proved the secret before (ud_proof.h).
+ * The HMAC is present if a secret is set. It does not cover the payload, and whoever has seen a datagram can send it again.
  */
 #ifndef SOFTDEV_UD_WIRE_H
 #define SOFTDEV_UD_WIRE_H

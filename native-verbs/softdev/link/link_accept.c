@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The accepting end before the handshake, and the limit on peers that have not authenticated yet. */
-#include "engine.h"
 #include "link/link_internal.h"
 #include "link/link_tcp.h"
 #include "process/log.h"
@@ -10,17 +9,6 @@
 #include <unistd.h>
 
 #define MS 1000000ull
-
-struct link_accept_state {
-	struct strangers strangers;
-};
-
-ENGINE_PART(link_accept, NULL);
-
-struct strangers *link_strangers(void)
-{
-	return &engine->link_accept->strangers;
-}
 
 static void drop(void *link)
 {
@@ -40,7 +28,7 @@ static uint64_t may_stay_ns(const struct link *link)
 
 static void add_stranger(struct link *link)
 {
-	stranger_enter(link_strangers(), &link->stranger, may_stay_ns(link), drop, link);
+	stranger_enter(&link->stranger, may_stay_ns(link), drop, link);
 }
 
 void link_refuse(struct link *link, int error)

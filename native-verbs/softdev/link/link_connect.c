@@ -31,7 +31,7 @@ static int connect_unix(struct link *link, uint16_t port)
 
 	if (link_local_reaches(port))
 		return link_local_connect(link);
-	fd = link_connect_name(port, "", SOCK_STREAM);
+	fd = link_connect_name(port);
 	if (fd < 0)
 		return -fd;
 	link->watch.fd = fd;

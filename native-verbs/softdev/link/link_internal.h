@@ -101,7 +101,6 @@ struct link_name link_peer_name(const struct link *link);
 void link_refuse(struct link *link, int error);
 void link_accept_unix(int fd, uint16_t port);
 void link_accept_tcp(int fd, uint16_t port);
-struct strangers *link_strangers(void);
 
 /* Closes the link and tells its owner, if it has one. */
 void link_fail(struct link *link, int error);

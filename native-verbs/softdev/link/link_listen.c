@@ -21,14 +21,14 @@
 #define RETRY_NS 100000000ull
 #define SILENCE_NS 60000000000ull
 
-socklen_t link_socket_name(uint16_t port, const char *suffix, struct sockaddr_un *name)
+socklen_t link_socket_name(uint16_t port, struct sockaddr_un *name)
 {
-	int room = sizeof(name->sun_path) - 1, used;
+	int used;
 
 	memset(name, 0, sizeof(*name));
 	name->sun_family = AF_UNIX;
-	used = snprintf(name->sun_path + 1, room, "softverbs.%u%s", port, suffix);
-	return used < room ? offsetof(struct sockaddr_un, sun_path) + 1 + used : 0;
+	used = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "softverbs.%u", port);
+	return offsetof(struct sockaddr_un, sun_path) + 1 + used;
 }
 
 struct link_listen_state {
@@ -91,15 +91,12 @@ struct link_place link_listener_place(int fd, bool is_client)
 	return place;
 }
 
-static int open_name(uint16_t port, const char *suffix, int type, bool connects)
+static int open_name(uint16_t port, bool connects)
 {
 	struct sockaddr_un name;
-	socklen_t length = link_socket_name(port, suffix, &name);
-	int fd, error;
+	socklen_t length = link_socket_name(port, &name);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
 
-	if (!length)
-		return -ENOENT;
-	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	if (!(connects ? connect(fd, (struct sockaddr *)&name, length) : bind(fd, (struct sockaddr *)&name, length)))
@@ -109,14 +106,14 @@ static int open_name(uint16_t port, const char *suffix, int type, bool connects)
 	return error;
 }
 
-int link_bind_name(uint16_t port, const char *suffix, int type)
+int link_bind_name(uint16_t port)
 {
-	return open_name(port, suffix, type, false);
+	return open_name(port, false);
 }
 
-int link_connect_name(uint16_t port, const char *suffix, int type)
+int link_connect_name(uint16_t port)
 {
-	return open_name(port, suffix, type, true);
+	return open_name(port, true);
 }
 
 /* Tries again a little later, and says why once in a while. */
@@ -138,7 +135,7 @@ static void on_incoming(void *owner, uint32_t events)
 	int fd;
 
 	(void)events;
-	if (!strangers_have_room(listener->strangers, &listener->outside)) {
+	if (!strangers_have_room(&listener->outside)) {
 		progress_watch_remove(&listener->watch);
 		return;
 	}
@@ -158,8 +155,7 @@ static void start_watching(void *owner)
 		pause_listening(listener, -error);
 }
 
-void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void (*on_accept)(int fd, uint16_t port),
-		    struct strangers *strangers)
+void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void (*on_accept)(int fd, uint16_t port))
 {
 	*listener = (struct link_listener){
 		.on_accept = on_accept,
@@ -167,7 +163,6 @@ void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void 
 		.watch = {.fd = fd, .callback = on_incoming, .owner = listener},
 		.start = {.callback = start_watching, .owner = listener},
 		.retry = {.callback = start_watching, .owner = listener},
-		.strangers = strangers,
 		.outside = {.on_room = start_watching, .owner = listener},
 	};
 	progress_post(&listener->start); /* whoever connects before it runs waits in the backlog */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The listening ends of links: the abstract unix socket "softverbs.<port>" and TCP. Other unix sockets of a port have
- * the same name with a suffix. Whoever binds a name first has it, so a process binds all names of a port together with
- * the port.
+ * The listening ends of links: the abstract unix socket "softverbs.<port>" and TCP. Whoever binds a name first has it, so a
+ * process binds the name together with the port.
  */
 #ifndef SOFTDEV_LINK_LISTEN_H
 #define SOFTDEV_LINK_LISTEN_H
@@ -23,7 +22,6 @@ struct link_listener {
 	struct progress_task start;
 	struct progress_timer retry; /* set when descriptors or kernel memory are short */
 	uint64_t silent_until_ns;    /* a shortage has been reported, and is not until then */
-	struct strangers *strangers; /* the callee lets those that it accepts enter and leave */
 	struct outside outside;
 };
 
@@ -31,14 +29,10 @@ struct link_listener {
  * Accepts the connections of `fd`, a listening socket of `port`. The child of a fork closes it, because it belongs to the
  * ports (ports.h). Any thread.
  */
-void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void (*on_accept)(int fd, uint16_t port),
-		    struct strangers *strangers);
+void link_accept_on(struct link_listener *listener, int fd, uint16_t port, void (*on_accept)(int fd, uint16_t port));
 
-/* The suffix of the unix socket for datagrams (datagram/ud_endpoint.h), whose name is bound together with the port. */
-#define LINK_DATAGRAM_SUFFIX ".ud"
-
-/* Writes the unix name of `port` with the suffix. Returns its length, or 0 if the name is too long. */
-socklen_t link_socket_name(uint16_t port, const char *suffix, struct sockaddr_un *name);
+/* Writes the unix name of `port`. Returns its length. */
+socklen_t link_socket_name(uint16_t port, struct sockaddr_un *name);
 
 enum { LINK_BOOT_BYTES = 40 };
 
@@ -61,10 +55,10 @@ bool link_knows_its_place(void);
 struct link_place link_listener_place(int fd, bool is_client);
 
 /*
- * Return a socket of the given type, close-on-exec and non-blocking, that is bound to the name or connected to its
- * listener, or -errno. Any thread.
+ * Return a socket, close-on-exec and non-blocking, that is bound to the unix name of `port` or connected to its listener, or
+ * -errno. Any thread.
  */
-int link_bind_name(uint16_t port, const char *suffix, int type);
-int link_connect_name(uint16_t port, const char *suffix, int type);
+int link_bind_name(uint16_t port);
+int link_connect_name(uint16_t port);
 
 #endif

@@ -74,10 +74,10 @@ static int bound_number(int fd)
 	return ntohs(address.sin6_port); /* sin_port is at the same offset */
 }
 
-/* Binds TCP, UDP and the unix names of `number` (0 = any). 0 or -errno. */
+/* Binds TCP, UDP and the unix name of `number` (0 = any). 0 or -errno. */
 static int try_port(struct port *port, int number)
 {
-	int fds[PORT_SOCKETS] = {-1, -1, -1, -1};
+	int fds[PORT_SOCKETS] = {-1, -1, -1};
 	int result = fds[PORT_TCP] = bind_socket(SOCK_STREAM, number);
 
 	if (result >= 0)
@@ -87,9 +87,7 @@ static int try_port(struct port *port, int number)
 	if (result >= 0)
 		result = fds[PORT_UDP] = bind_socket(SOCK_DGRAM, port->number);
 	if (result >= 0)
-		result = fds[PORT_DATAGRAMS] = link_bind_name(port->number, LINK_DATAGRAM_SUFFIX, SOCK_SEQPACKET);
-	if (result >= 0)
-		result = fds[PORT_LINKS] = link_bind_name(port->number, "", SOCK_STREAM);
+		result = fds[PORT_LINKS] = link_bind_name(port->number);
 	if (result >= 0 && (listen(fds[PORT_LINKS], SOMAXCONN) || (secret_is_set() && listen(fds[PORT_TCP], SOMAXCONN))))
 		result = -errno;
 	for (int i = 0; i < PORT_SOCKETS; i++) {
@@ -101,9 +99,9 @@ static int try_port(struct port *port, int number)
 	}
 	if (result < 0)
 		return result;
-	link_accept_on(&port->links, fds[PORT_LINKS], port->number, link_accept_unix, link_strangers());
+	link_accept_on(&port->links, fds[PORT_LINKS], port->number, link_accept_unix);
 	if (secret_is_set())
-		link_accept_on(&port->tcp, fds[PORT_TCP], port->number, link_accept_tcp, link_strangers());
+		link_accept_on(&port->tcp, fds[PORT_TCP], port->number, link_accept_tcp);
 	return 0;
 }
 

@@ -12,11 +12,8 @@ enum { PROCESS_MAX_PORTS = 16, PROCESS_QPS_PER_PORT = 256, PROCESS_RESERVED_PORT
 int process_port(void);
 /* Returns the number of the index-th port, which is opened if necessary, or -errno. */
 int process_port_at(int index);
-/*
- * The sockets of a port. PORT_LINKS and PORT_DATAGRAMS are unix sockets; the latter listens once there is a UD queue pair
- * (datagram/ud_endpoint.h).
- */
-enum port_socket { PORT_TCP, PORT_UDP, PORT_LINKS, PORT_DATAGRAMS, PORT_SOCKETS };
+/* The sockets of a port. PORT_LINKS is a unix socket. */
+enum port_socket { PORT_TCP, PORT_UDP, PORT_LINKS, PORT_SOCKETS };
 /* Returns that socket of the port, or -1 if the port does not belong to this process. */
 int process_socket(int number, enum port_socket kind);
 /* Returns the index of that port, or -1 if the port does not belong to this process. */

@@ -14,28 +14,15 @@
 
 enum { MAX_STRANGERS = 256 };
 
-struct strangers;
-
-
 /* Embedded in whoever has connected; begins as zeros. */
 struct stranger {
-	struct strangers *among; /* NULL if it is no stranger */
-	struct list place;
+	struct list place;	   /* in the list of all, if it is a stranger */
 	uint64_t until_ns; /* it need not give way before */
 	void (*drop)(void *owner); /* ends it, and calls stranger_leave() */
 	void *owner;
 };
 
-/* Begins as zeros. */
-struct strangers {
-	struct list all; /* the one that came first is the first */
-	int count;
-	struct list outside; /* the listeners that wait for room */
-	struct progress_timer impatience;
-};
-
-void stranger_enter(struct strangers *strangers, struct stranger *stranger, uint64_t stay_ns, void (*drop)(void *owner),
-		    void *owner);
+void stranger_enter(struct stranger *stranger, uint64_t stay_ns, void (*drop)(void *owner), void *owner);
 /* It has proved who it is, or has ended. */
 void stranger_leave(struct stranger *stranger);
 
@@ -47,6 +34,6 @@ struct outside {
 };
 
 /* Returns true if there is room. Otherwise on_room(), once there is some. */
-bool strangers_have_room(struct strangers *strangers, struct outside *outside);
+bool strangers_have_room(struct outside *outside);
 
 #endif

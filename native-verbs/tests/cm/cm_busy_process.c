@@ -12,7 +12,7 @@ static void fill(uint16_t port)
 {
 	for (;;) {
 		struct sockaddr_un name;
-		socklen_t length = raw_name(port, "", &name);
+		socklen_t length = raw_name(port, &name);
 		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 		CHECK(fd >= 0);

@@ -186,5 +186,5 @@ UD_CASE(receive_buffer_cannot_be_written)
 int main(void)
 {
 	setenv("SOFTVERBS_LOG", "warn", 1);
-	on_each_transport(run_cases);
+	with_and_without_secret(run_cases);
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Without a secret the datagrams of another user's process are not heard, neither through the device nor written to its
- * sockets by hand; with one they are. What is no datagram does no harm.
+ * socket by hand, and none are sent to it; with one they are. What is no datagram does no harm.
  */
 #include "datagram/ud_wire.h"
-#include "raw_link.h"
 #include "ud_fixture.h"
 #include "users.h"
-
-#include <arpa/inet.h>
 
 enum { BUFFER = 512, SENDS = 20, GARBAGE = 2000 };
 
@@ -23,14 +20,13 @@ static struct ud_header forged_header(uint32_t qpn, const union ibv_gid *gid)
 				  .destination = *gid};
 }
 
-/* Whole datagrams and noise, to the unix socket and to the UDP port of that queue pair. */
+/* Whole datagrams and noise, to the UDP port of that queue pair. */
 static void write_by_hand(uint32_t qpn, const union ibv_gid *gid)
 {
 	struct ud_header header = forged_header(qpn, gid);
-	struct sockaddr_in udp = {.sin_family = AF_INET, .sin_port = htons(qpn >> 8), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	uint8_t noise[sizeof(header) + 64];
 	unsigned int seed = 1;
-	int fd = socket(AF_INET, SOCK_DGRAM, 0), stream;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
 	for (int i = 0; i < GARBAGE; i++) {
 		size_t length = rand_r(&seed) % sizeof(noise);
@@ -40,15 +36,10 @@ static void write_by_hand(uint32_t qpn, const union ibv_gid *gid)
 		if (i % 2 && length > 8)
 			memcpy(noise, &header, 8 + rand_r(&seed) % (length - 8 < sizeof(header) - 8 ? length - 8 : sizeof(header) - 8));
 		if (i % 7 == 0)
-			sendto(fd, &header, sizeof(header), 0, (struct sockaddr *)&udp, sizeof(udp));
-		sendto(fd, noise, length, 0, (struct sockaddr *)&udp, sizeof(udp));
+			send_udp(fd, qpn >> 8, &header, sizeof(header));
+		send_udp(fd, qpn >> 8, noise, length);
 	}
 	close(fd);
-	stream = raw_datagram_connect(qpn >> 8);
-	for (int i = 0; i < SENDS; i++)
-		if (send(stream, i % 2 ? (void *)&header : (void *)noise, sizeof(header), MSG_NOSIGNAL) < 0)
-			break;
-	close(stream);
 }
 
 static void intrude(int fd)
@@ -64,6 +55,13 @@ static void intrude(int fd)
 	write_by_hand(qpn, &gid);
 	for (int i = 0; i < SENDS; i++)
 		ud_send(&ud, qpn, 8);
+	ud_receive(&ud, 2, BUFFER);
+	test_send(fd, &ud.side.qp->qp_num, sizeof(ud.side.qp->qp_num));
+	test_await(fd);
+	if (getenv("SOFTVERBS_SECRET"))
+		ud_expect(&ud, 24);
+	else
+		expect_quiet(ud.side.cq);
 	test_signal(fd);
 	test_await(fd);
 	close_ud_side(&ud);
@@ -74,18 +72,21 @@ static void run(void)
 	struct test_peer child = test_start_peer(intrude);
 	bool trusted = getenv("SOFTVERBS_SECRET");
 	struct ud_side ud;
-	uint32_t qpn;
+	uint32_t qpn, intruder;
 
 	open_ud_side(&ud, SENDS);
 	qpn = ud.side.qp->qp_num;
 	for (int i = 0; i < SENDS; i++)
 		ud_receive(&ud, 1, BUFFER);
 	test_send(child.fd, &qpn, sizeof(qpn));
-	test_await(child.fd);
+	test_receive(child.fd, &intruder, sizeof(intruder));
 	if (trusted)
-		CHECK(ud_expect(&ud, 8).src_qp != qpn);
+		CHECK_EQUAL(ud_expect(&ud, 8).src_qp, intruder);
 	else
 		expect_quiet(ud.side.cq);
+	ud_post(&ud, intruder, 3, 24);
+	test_signal(child.fd);
+	test_await(child.fd);
 	test_signal(child.fd);
 	test_join_peer(&child);
 	close_ud_side(&ud);
@@ -95,5 +96,5 @@ static void run(void)
 int main(void)
 {
 	need_root();
-	on_each_transport(run);
+	with_and_without_secret(run);
 }

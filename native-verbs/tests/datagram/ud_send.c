@@ -181,5 +181,5 @@ static void run(void)
 
 int main(void)
 {
-	on_each_transport(run);
+	with_and_without_secret(run);
 }

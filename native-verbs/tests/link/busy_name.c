@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ports of whose unix names (for links, for datagrams) somebody else holds one are passed over, and nothing of them stays:
- * neither a descriptor nor a listener that takes the TCP links of the port that is used in the end. Nobody can take a name
- * of that one, though the process has no queue pair for datagrams yet.
+ * Ports whose unix names somebody else holds are passed over, and nothing of them stays: neither a descriptor nor a listener
+ * that takes the TCP links of the port that is used in the end. Nobody can take the name of that one.
  */
 #include "descriptors.h"
 #include "raw_responder.h"
@@ -10,18 +9,12 @@
 
 enum { FIRST_PORT = 41200, HELD = 30, RANGE = 60, BYTES = 4096, DESCRIPTORS = 30 };
 
-/* The kernel keeps the names of each type apart. */
-static const struct kind {
-	const char *suffix;
-	int type;
-} kinds[] = {{"", SOCK_STREAM}, {".ud", SOCK_SEQPACKET}};
-
 /* False if somebody else has it. */
-static bool hold_name(uint16_t port, const struct kind *kind)
+static bool hold_name(uint16_t port)
 {
 	struct sockaddr_un name;
-	socklen_t length = raw_name(port, kind->suffix, &name);
-	int fd = socket(AF_UNIX, kind->type | SOCK_CLOEXEC, 0);
+	socklen_t length = raw_name(port, &name);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	CHECK(fd >= 0);
 	if (!bind(fd, (struct sockaddr *)&name, length))
@@ -34,7 +27,7 @@ static bool hold_name(uint16_t port, const struct kind *kind)
 static void hold_names(void)
 {
 	for (int port = FIRST_PORT; port < FIRST_PORT + HELD; port++)
-		hold_name(port, &kinds[port % 2]);
+		hold_name(port);
 }
 
 int main(void)
@@ -52,8 +45,7 @@ int main(void)
 	before = open_descriptors();
 	open_pair_as(&pair, &(struct pair_setup){.bytes = BYTES});
 	CHECK(pair.a.qp->qp_num >> 8 >= FIRST_PORT + HELD);
-	for (int i = 0; i < 2; i++)
-		CHECK(!hold_name(pair.a.qp->qp_num >> 8, &kinds[i]));
+	CHECK(!hold_name(pair.a.qp->qp_num >> 8));
 	pair.remote->bytes[BYTES - 1] = 9;
 	pair_run(&pair, IBV_WR_RDMA_READ, 1, BYTES, IBV_WC_SUCCESS);
 	CHECK_EQUAL(pair.local->bytes[BYTES - 1], 9);

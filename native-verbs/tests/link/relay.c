@@ -100,7 +100,7 @@ static void relay(int fd)
 	int listener, there = apart ? connect_in_its_network() : -1;
 
 	become_adversary();
-	listener = adversary_listen(dead_qpn >> 8, "", SOCK_STREAM);
+	listener = adversary_listen(dead_qpn >> 8);
 	test_signal(fd);
 	for (;;) {
 		int client = accept(listener, NULL, NULL);

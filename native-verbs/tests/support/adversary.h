@@ -22,11 +22,11 @@ static inline void become_adversary(void)
 }
 
 /* A socket with the name that belonged to the dead process. */
-static inline int adversary_listen(uint16_t port, const char *suffix, int type)
+static inline int adversary_listen(uint16_t port)
 {
 	struct sockaddr_un name;
-	socklen_t length = raw_name(port, suffix, &name);
-	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	socklen_t length = raw_name(port, &name);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	CHECK(fd >= 0);
 	CHECK(!bind(fd, (struct sockaddr *)&name, length));

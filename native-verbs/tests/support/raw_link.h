@@ -12,36 +12,25 @@
 #include "process/sha256.h"
 #include "test.h"
 
-/* The name of the abstract socket that a process listens on for `port`: without a suffix, or for datagrams with theirs. */
-static inline socklen_t raw_name(uint16_t port, const char *suffix, struct sockaddr_un *name)
+/* The name of the abstract socket that a process listens on for `port`. */
+static inline socklen_t raw_name(uint16_t port, struct sockaddr_un *name)
 {
 	int used;
 
 	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
-	used = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "softverbs.%u%s", port, suffix);
+	used = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "softverbs.%u", port);
 	return offsetof(struct sockaddr_un, sun_path) + 1 + used;
-}
-
-static inline int raw_connect(uint16_t port, const char *suffix, int type)
-{
-	struct sockaddr_un name;
-	socklen_t length = raw_name(port, suffix, &name);
-	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-
-	CHECK(fd >= 0);
-	CHECK(!connect(fd, (struct sockaddr *)&name, length));
-	return fd;
 }
 
 static inline int raw_link_connect(uint16_t port)
 {
-	return raw_connect(port, "", SOCK_STREAM);
-}
+	struct sockaddr_un name;
+	socklen_t length = raw_name(port, &name);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-/* As who sends datagrams to that process. */
-static inline int raw_datagram_connect(uint16_t port)
-{
-	return raw_connect(port, LINK_DATAGRAM_SUFFIX, SOCK_SEQPACKET);
+	CHECK(fd >= 0);
+	CHECK(!connect(fd, (struct sockaddr *)&name, length));
+	return fd;
 }
 
 static inline struct link_hello raw_link_hello(enum link_kind kind)

@@ -16,7 +16,7 @@ static inline int raw_responder_listen(uint16_t *port)
 
 	for (*port = RAW_FIRST_PORT + getpid() % 60000;; ++*port) {
 		struct sockaddr_un name;
-		socklen_t length = raw_name(*port, "", &name);
+		socklen_t length = raw_name(*port, &name);
 
 		if (!bind(fd, (struct sockaddr *)&name, length))
 			break;
