@@ -3,7 +3,6 @@
 #include "core.h"
 #include "link/link_internal.h"
 #include "link/link_listen.h"
-#include "link/link_local.h"
 #include "link/link_tcp.h"
 #include "process/log.h"
 #include "process/secret.h"
@@ -62,8 +61,6 @@ void link_close(struct link *link)
 	progress_watch_remove(&link->watch);
 	if (link->watch.fd >= 0)
 		close(link->watch.fd);
-	if (link->local)
-		link_local_close(link);
 	stranger_leave(&link->stranger);
 	link_drop_output(link);
 	link_close_fds(link->in_fds, link->in_fd_count);
@@ -119,10 +116,6 @@ void link_update_events(struct link *link)
 		progress_post(&link->more);
 	if (link->watch.added && link->watched_events == events)
 		return;
-	if (link->local) {
-		link_local_update(link, events);
-		return;
-	}
 	link->watched_events = events;
 	error = progress_watch_set(&link->watch, events);
 	if (error)

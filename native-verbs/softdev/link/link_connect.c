@@ -6,7 +6,6 @@
 #include "core.h"
 #include "engine.h"
 #include "link/link_internal.h"
-#include "link/link_local.h"
 #include "link/link_listen.h"
 #include "link/link_tcp.h"
 #include "process/log.h"
@@ -27,11 +26,8 @@ ENGINE_PART(link_connect, NULL);
 
 static int connect_unix(struct link *link, uint16_t port)
 {
-	int fd, error;
+	int fd = link_connect_name(port), error;
 
-	if (link_local_reaches(port))
-		return link_local_connect(link);
-	fd = link_connect_name(port);
 	if (fd < 0)
 		return -fd;
 	link->watch.fd = fd;

@@ -51,7 +51,7 @@ static struct signed_text text_of(const struct link *link, bool client, const ch
 	};
 
 	strncpy(text.role, role, sizeof(text.role) - 1);
-	if (!link->peer.is_tcp && !link->local)
+	if (!link->peer.is_tcp)
 		text.server_place = link_listener_place(link->watch.fd, client);
 	memcpy(text.client_nonce, client ? process_nonce() : link->peer.nonce, LINK_NONCE_BYTES);
 	memcpy(text.server_nonce, client ? link->peer.nonce : process_nonce(), LINK_NONCE_BYTES);

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "engine.h"
 #include "link/link_internal.h"
-#include "link/link_local.h"
 #include "process/file.h"
 
 #include <errno.h>
@@ -136,11 +135,6 @@ static ssize_t receive(struct link *link, struct iovec *iov, int count, bool is_
 
 	for (int i = 0; i < count; i++)
 		room += iov[i].iov_len;
-	if (link->local) {
-		got = link_local_receive(link, iov, count, is_ours, with_fds);
-		link->in_drained = got > 0 && (size_t)got < room;
-		return got;
-	}
 	if (link->peer.is_tcp)
 		return receive_tcp(link, iov, count, room, is_ours);
 	with_fds = with_fds && link->peer.is_of_own_user;

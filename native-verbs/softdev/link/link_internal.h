@@ -58,7 +58,6 @@ struct link {
 	uint32_t watched_events;
 	struct link_fault fault;
 
-	struct link_local *local; /* the local end of a link within this process; NULL if there is a socket */
 	struct link_peer peer;
 	uint64_t acked; /* TCP: acknowledged bytes at the last link_taken_ago_ns() */
 	int times_to_tune; /* TCP: how often a full socket may still ask whether the path is short */

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "core.h"
 #include "link/link_internal.h"
-#include "link/link_local.h"
 #include "link/link_tcp.h"
 
 #include <errno.h>
@@ -137,7 +136,7 @@ static uint64_t total_of(const struct iovec *iov, int count)
 	return bytes;
 }
 
-static ssize_t send_iov(struct link *link, struct out_item *first, struct iovec *iov, int count, bool is_ours)
+static ssize_t send_iov(struct link *link, struct out_item *first, struct iovec *iov, int count)
 {
 	union {
 		char buffer[CMSG_SPACE(sizeof(int) * LINK_MAX_FDS)];
@@ -146,14 +145,6 @@ static ssize_t send_iov(struct link *link, struct out_item *first, struct iovec 
 	struct msghdr message = {.msg_iov = iov, .msg_iovlen = count};
 	ssize_t written;
 
-	if (link->local) {
-		written = link_local_send(link, iov, count, is_ours, first->fds, first->fd_count);
-		if (written > 0) {
-			link->waiting_fds -= first->fd_count;
-			first->fd_count = 0;
-		}
-		return written;
-	}
 	if (first->fd_count && !first->sent) {
 		struct cmsghdr *header;
 
@@ -202,7 +193,7 @@ static ssize_t write_items(struct link *link)
 		count = gather(link, iov, count);
 	}
 	all = total_of(iov, count);
-	written = send_iov(link, item, iov, count, !asked_stream);
+	written = send_iov(link, item, iov, count);
 	if (asked_stream) {
 		ssize_t moved = written > (ssize_t)header ? written - (ssize_t)header : 0;
 		int error;
@@ -319,7 +310,7 @@ static int enqueue(struct link *link, struct list *queue, const struct frame *fr
 	list_add(queue, &item->place);
 	link->waiting++;
 	link->waiting_fds += fd_count;
-	if (queue == &link->out && (link->watch.added || link->local))
+	if (queue == &link->out && link->watch.added)
 		link_update_events(link);
 	return 0;
 }
