@@ -61,30 +61,6 @@ int softverbs_accept_secret(const void *secret, size_t length);
 /* Accepts the secret no more; connections stay. Returns 0, or ENOENT if it was not accepted. */
 int softverbs_forget_secret(const void *secret, size_t length);
 
-/*
- * What the requests of a queue pair have carried since it connected, by path, and the link that it uses. New fields are
- * only ever appended.
- */
-struct softverbs_connection {
-	uint32_t qp_num, peer_qp_num;
-	union ibv_gid peer_gid;
-	uint32_t is_tcp; /* 1 for TCP, 0 for a unix socket */
-	uint32_t reserved;
-	uint64_t reads_file, read_bytes_file;
-	uint64_t reads_cma, read_bytes_cma;
-	uint64_t reads_wire, read_bytes_wire;
-	uint64_t writes, write_bytes;
-	uint64_t sends, send_bytes;
-	uint64_t atomics;
-	uint64_t fallbacks; /* READs that no short cut could serve */
-};
-
-/*
- * Copies the first `size` bytes of the record to `out`. Returns 0, ENOTCONN before the first connect, or another
- * positive errno.
- */
-int softverbs_get_connection(struct ibv_qp *qp, struct softverbs_connection *out, size_t size);
-
 /* Copies the first `size` bytes of the counters to `out`. Returns 0 or a positive errno. */
 int softverbs_get_counters(struct softverbs_counters *out, size_t size);
 

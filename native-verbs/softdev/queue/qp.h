@@ -153,8 +153,6 @@ struct softdev_qp {
 	pthread_cond_t idle;
 	int busy;
 
-	struct softverbs_connection record; /* transport/connection.h */
-
 	struct softdev_pd *pd;
 	struct softdev_cq *send_cq, *recv_cq;
 	struct ibv_qp_cap cap;
@@ -189,8 +187,6 @@ struct qp_transport {
 	int (*open)(struct softdev_qp *qp);
 	/* Runs on the progress thread with no lock held; afterwards no callback uses the queue pair. */
 	void (*disconnect)(struct softdev_qp *qp);
-	/* May be NULL. Called with qp->lock held, after disconnect(), when the queue pair is reset. */
-	void (*reset)(struct softdev_qp *qp);
 	/* May be NULL. */
 	void (*destroy)(struct softdev_qp *qp);
 	/* May be NULL. Returns true if the queue pair cannot be destroyed now. */
@@ -206,14 +202,6 @@ struct qp_transport {
 
 /* Indexed by ibv_qp_type; NULL if the type is not supported. parts.c names them. */
 extern const struct qp_transport *const qp_transports[IBV_QPT_UD + 1];
-
-/* Counts for the process and for the connection. The caller runs the send queue or holds qp->lock. */
-#define COUNT_FOR(qp, field, amount)                                                               \
-	do {                                                                                       \
-		COUNT_ADD(field, amount);                                                          \
-		__atomic_store_n(&(qp)->record.field, (qp)->record.field + (uint64_t)(amount),     \
-				 __ATOMIC_RELAXED);                                                \
-	} while (0)
 
 static inline struct softdev_qp *to_qp(struct ibv_qp *qp)
 {

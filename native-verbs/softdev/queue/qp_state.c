@@ -147,8 +147,6 @@ void qp_reset(struct softdev_qp *qp)
 	cq_purge(qp->send_cq, qp);
 	cq_purge(qp->recv_cq, qp);
 	pthread_mutex_lock(&qp->lock);
-	if (qp->transport->reset)
-		qp->transport->reset(qp);
 	qp->sq.post = qp->sq.exec = qp->sq.done = qp->sq.started = 0;
 	atomic_store(&qp->sq.freed, 0);
 	qp->sq.reads_outstanding = 0;

@@ -8,7 +8,6 @@
 #include "queue/qp.h"
 #include "queue/send_op.h"
 #include "queue/wire.h"
-#include "transport/connection.h"
 #include "transport/peer.h"
 #include "transport/requester_internal.h"
 
@@ -41,20 +40,20 @@ void requester_count(const struct wqe *wqe)
 	struct softdev_qp *qp = wqe->qp;
 
 	if (wqe->op->wire == WIRE_READ) {
-		COUNT_FOR(qp, reads_wire, 1);
-		COUNT_FOR(qp, read_bytes_wire, wqe->length);
+		COUNT(reads_wire);
+		COUNT_ADD(read_bytes_wire, wqe->length);
 		if (link_peer(qp->requester.link)->is_tcp) {
 			COUNT(reads_tcp);
 			COUNT_ADD(read_bytes_tcp, wqe->length);
 		}
 	} else if (wqe->op->wire == WIRE_WRITE) {
-		COUNT_FOR(qp, writes, 1);
-		COUNT_FOR(qp, write_bytes, wqe->length);
+		COUNT(writes);
+		COUNT_ADD(write_bytes, wqe->length);
 	} else if (wqe->op->wire == WIRE_SEND) {
-		COUNT_FOR(qp, sends, 1);
-		COUNT_FOR(qp, send_bytes, wqe->length);
+		COUNT(sends);
+		COUNT_ADD(send_bytes, wqe->length);
 	} else {
-		COUNT_FOR(qp, atomics, 1);
+		COUNT(atomics);
 	}
 }
 
@@ -182,11 +181,25 @@ static void on_file_reply(struct softdev_qp *qp, const struct frame *frame, cons
 	qp->requester.waits_for_key = false;
 }
 
+static const char *way_of_reads(const struct softdev_qp *qp)
+{
+	if (link_peer(qp->requester.link)->is_tcp)
+		return "as frames, for it is reached by TCP";
+	if (path_mode() == PATH_WIRE)
+		return "as frames, for SOFTVERBS_PATH wants it";
+	if (!qp->requester.peer)
+		return "as frames, for it shows no table of its regions: another user, or short of descriptors";
+	if (!peer_has_cma(qp->requester.peer) || path_mode() == PATH_FILE)
+		return "by file, and as frames where there is none";
+	return path_mode() == PATH_CMA ? "by process_vm_readv" : "by file or process_vm_readv";
+}
+
 /* Returns false if the peer is not ready. Called with qp->lock held. */
 static bool on_open_reply(struct softdev_qp *qp, const struct frame *frame, const void *payload,
 			  const int *fds, int fd_count)
 {
 	const struct qp_open_reply *reply = payload;
+	char text[INET6_ADDRSTRLEN];
 	bool opened = !frame->status && frame->length == sizeof(*reply) && reply->qp_slot < TABLE_QP_SLOTS;
 
 	if (opened) {
@@ -206,7 +219,8 @@ static bool on_open_reply(struct softdev_qp *qp, const struct frame *frame, cons
 		COUNT(connections);
 		if (link_peer(qp->requester.link)->is_tcp)
 			COUNT(connections_tcp);
-		connection_begin(qp);
+		log_info("qp %06x: connected to %06x of %s; READs go %s", qp->base.qp_num, qp->attr.dest_qp_num,
+			 gid_text(&qp->attr.ah_attr.grh.dgid, text), way_of_reads(qp));
 	}
 	link_close_fds(fds, fd_count);
 	return opened;

@@ -29,14 +29,14 @@ void shortcut_note_error(struct peer *peer, int error)
 	peer_drop_cma(peer);
 }
 
-void shortcut_count(struct softdev_qp *qp, bool by_file, unsigned int reads, uint64_t bytes)
+void shortcut_count(bool by_file, unsigned int reads, uint64_t bytes)
 {
 	if (by_file) {
-		COUNT_FOR(qp, reads_file, reads);
-		COUNT_FOR(qp, read_bytes_file, bytes);
+		COUNT_ADD(reads_file, reads);
+		COUNT_ADD(read_bytes_file, bytes);
 	} else {
-		COUNT_FOR(qp, reads_cma, reads);
-		COUNT_FOR(qp, read_bytes_cma, bytes);
+		COUNT_ADD(reads_cma, reads);
+		COUNT_ADD(read_bytes_cma, bytes);
 	}
 }
 
@@ -100,7 +100,7 @@ static enum shortcut_result read_from(struct softdev_qp *qp, const struct wqe *w
 	target_copied();
 	if (error || !target_unchanged(target) || !target_peer_unchanged(from))
 		return SHORTCUT_REFUSED;
-	shortcut_count(qp, file, 1, wqe->length);
+	shortcut_count(file, 1, wqe->length);
 	return SHORTCUT_DONE;
 }
 

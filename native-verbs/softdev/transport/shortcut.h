@@ -41,6 +41,6 @@ unsigned int shortcut_unknown_keys(struct softdev_qp *qp, struct wire_key *keys)
 /* Shared by both: preadv(), noting what an errno of process_vm_readv() says about the peer, and counting READs. */
 ssize_t shortcut_pread(int fd, const struct iovec *iov, int count, uint64_t offset);
 void shortcut_note_error(struct peer *peer, int error);
-void shortcut_count(struct softdev_qp *qp, bool by_file, unsigned int reads, uint64_t bytes);
+void shortcut_count(bool by_file, unsigned int reads, uint64_t bytes);
 
 #endif

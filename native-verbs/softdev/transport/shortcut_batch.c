@@ -171,7 +171,7 @@ static bool is_unchanged(const struct batch *batch)
 	return target_peer_unchanged(&batch->peer);
 }
 
-static void count_parts(struct softdev_qp *qp, const struct batch *batch, unsigned int whole)
+static void count_parts(const struct batch *batch, unsigned int whole)
 {
 	unsigned int reads[2] = {0};
 	uint64_t bytes[2] = {0}, start = 0;
@@ -181,7 +181,7 @@ static void count_parts(struct softdev_qp *qp, const struct batch *batch, unsign
 		bytes[!!batch->parts[i].file] += batch->parts[i].bytes_end - start;
 	}
 	for (int by_file = 0; by_file < 2; by_file++)
-		shortcut_count(qp, by_file, reads[by_file], bytes[by_file]);
+		shortcut_count(by_file, reads[by_file], bytes[by_file]);
 }
 
 unsigned int shortcut_read_batch(struct softdev_qp *qp, const struct wqe *const *reads, unsigned int count,
@@ -203,7 +203,7 @@ unsigned int shortcut_read_batch(struct softdev_qp *qp, const struct wqe *const 
 		mr_release(batch.sinks[--batch.sink_count]);
 	if (whole && !is_unchanged(&batch))
 		whole = 0;
-	count_parts(qp, &batch, whole);
+	count_parts(&batch, whole);
 	peer_lock_files(peer);
 	while (batch.source_count)
 		if (batch.sources[--batch.source_count].file)

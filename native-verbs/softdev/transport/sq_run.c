@@ -101,7 +101,7 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe, uint64_t *copie
 		progress_post(&qp->task);
 		return true;
 	}
-	COUNT_FOR(qp, fallbacks, 1);
+	COUNT(fallbacks);
 	wqe->via_wire = true;
 	return false;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/transport.h"
 
-#include "transport/connection.h"
 #include "transport/requester_internal.h"
 #include "transport/responder_internal.h"
 
@@ -22,6 +21,5 @@ static void disconnect(struct softdev_qp *qp)
 const struct qp_transport connected_transport = {
 	.create = create,
 	.disconnect = disconnect,
-	.reset = connection_end,
 	.run = transport_run,
 };

@@ -31,7 +31,6 @@ static void use_in_child(struct scene *scene)
 {
 	struct ibv_parent_domain_init_attr domain = {.pd = scene->side.pd};
 	struct ibv_td_init_attr td = {0};
-	struct softverbs_connection connection;
 
 	alarm(TEST_SECONDS);
 	ibv_wr_start(scene->qp);
@@ -39,7 +38,6 @@ static void use_in_child(struct scene *scene)
 	CHECK_EQUAL(ibv_wr_complete(scene->qp), EIO);
 	ibv_wr_start(scene->qp);
 	ibv_wr_abort(scene->qp);
-	CHECK_EQUAL(softverbs_get_connection(scene->side.qp, &connection, sizeof(connection)), EIO);
 	CHECK_REFUSED(ibv_alloc_td(scene->side.context, &td), EIO);
 	CHECK_REFUSED(ibv_alloc_parent_domain(scene->side.context, &domain), EIO);
 	CHECK_EQUAL(ibv_dealloc_td(scene->td), EIO);
