@@ -11,12 +11,9 @@
 
 enum { BYTES = 1024, BATCH = 64, THREADS = 2, OFFSETS = 1 << 20 };
 
-enum posting { CHAINED, ONE_BY_ONE };
-
 static struct scene scene;
 static uint64_t offsets[OFFSETS];
 static unsigned int threads;
-static enum posting posting;
 static bool all_signalled, shared_cq;
 static _Atomic uint64_t completed[THREADS];
 
@@ -89,8 +86,7 @@ static void *device(void *argument)
 
 		for (int i = 0; i < BATCH; i++)
 			worker->wr[i].wr.rdma.remote_addr = scene.source + next_offset(worker);
-		for (int i = 0; i < (posting == CHAINED ? 1 : BATCH); i++)
-			CHECK_EQUAL(ibv_post_send(worker->qp, &worker->wr[i], &bad), 0);
+		CHECK_EQUAL(ibv_post_send(worker->qp, worker->wr, &bad), 0);
 		awaited += all_signalled ? BATCH : 1;
 		await(worker, awaited);
 	}
@@ -129,7 +125,7 @@ static void prepare(struct worker *worker, unsigned int number)
 		worker->sge[i] = sge_of(&scene.sink, at, BYTES);
 		worker->wr[i] = (struct ibv_send_wr){
 			.wr_id = number,
-			.next = posting == CHAINED && !is_last ? &worker->wr[i + 1] : NULL,
+			.next = is_last ? NULL : &worker->wr[i + 1],
 			.sg_list = &worker->sge[i],
 			.num_sge = 1,
 			.opcode = IBV_WR_RDMA_READ,
@@ -152,8 +148,7 @@ static void run_case(void)
 		.device = run_device,
 	};
 
-	snprintf(name, sizeof(name), "%s, %u thread%s%s, %s", posting == CHAINED ? "chain" : "singles", threads,
-		 threads > 1 ? "s" : "", shared_cq ? " on one CQ" : "",
+	snprintf(name, sizeof(name), "chain, %u thread%s%s, %s", threads, threads > 1 ? "s" : "", shared_cq ? " on one CQ" : "",
 		 all_signalled ? "all signalled" : "last signalled");
 	for (unsigned int i = 0; i < THREADS; i++)
 		prepare(&workers[i], i);
@@ -171,13 +166,12 @@ static void body(void)
 	}
 	workers[1].next = OFFSETS / 2;
 	bench_pin(pthread_self(), 0);
-	for (posting = CHAINED; posting <= ONE_BY_ONE; posting++)
-		for (int i = 0; i < 6; i++) {
-			threads = i < 2 ? 1 : 2;
-			shared_cq = i >= 4;
-			all_signalled = i % 2;
-			run_case();
-		}
+	for (int i = 0; i < 6; i++) {
+		threads = i < 2 ? 1 : 2;
+		shared_cq = i >= 4;
+		all_signalled = i % 2;
+		run_case();
+	}
 	scene_close(&scene);
 }
 

@@ -255,8 +255,7 @@ void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp)
 }
 
 /*
- * Begins a look for completions by the application: runs the READs that wait for it (sq_defer.h). Returns with cq->lock
- * held.
+ * Begins a look for completions by the application. Returns with cq->lock held.
  *
  * A thread that spins on an empty queue yields the processor, because a progress thread, of this process or of the
  * peer's, brings what it waits for. It yields before the look rather than after it: what a program does when it has
@@ -265,13 +264,6 @@ void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp)
 static void lock_to_look(struct softdev_cq *cq)
 {
 	pthread_mutex_lock(&cq->lock);
-	atomic_store_explicit(&cq->looks, atomic_load_explicit(&cq->looks, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	if (!list_is_empty(&cq->waiting)) {
-		pthread_mutex_unlock(&cq->lock);
-		sq_run_waiting(cq);
-		pthread_mutex_lock(&cq->lock);
-	}
 	if (!cq->count && cq->empty_looks > SPINS) {
 		pthread_mutex_unlock(&cq->lock);
 		sched_yield();
@@ -343,7 +335,6 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 	else if (cq->armed == CQ_NOT_ARMED)
 		cq->armed = CQ_ARMED_SOLICITED;
 	pthread_mutex_unlock(&cq->lock);
-	sq_run_waiting(cq); /* their completions now raise the event */
 	return 0;
 }
 

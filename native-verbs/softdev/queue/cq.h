@@ -40,9 +40,7 @@ struct softdev_cq {
 	uint32_t capacity, head, count;
 	enum cq_arm armed;
 	bool overrun, ignores_overrun, takes_time, single_threaded;
-	_Atomic uint32_t looks;	    /* number of looks by the application; this and the next field serve sq_defer.c */
-	uint32_t empty_looks;	    /* consecutive looks that found nothing */
-	struct list waiting;	    /* queue pairs with READs that run at the next look */
+	uint32_t empty_looks; /* consecutive looks that found nothing */
 	atomic_int users; /* QPs; counted twice if both of a QP's queues complete here */
 	struct event_node comp_node;
 	uint32_t comp_raised;

@@ -255,7 +255,6 @@ int softverbs_ibv_destroy_qp(struct ibv_qp *base)
 	pthread_mutex_lock(&qp->lock);
 	qp_reset(qp);
 	pthread_mutex_unlock(&qp->lock);
-	sq_leave_queue(qp);
 	qp_table_give_number_back(qp);
 	wait_for_acks(qp);
 	atomic_fetch_sub(&qp->send_cq->users, 1);

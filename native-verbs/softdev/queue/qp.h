@@ -22,7 +22,6 @@
 #include "process/workers.h"
 #include "queue/cq.h"
 #include "queue/rq.h"
-#include "queue/sq_defer.h"
 #include "queue/wire.h"
 
 #include <infiniband/verbs.h>
@@ -83,7 +82,6 @@ struct send_queue {
 	bool copying; /* a thread writes to the sink of the oldest READ without the lock */
 	enum ibv_wc_status late_status; /* status of that READ, if it failed meanwhile, until the copy ends */
 	bool tell_drained; /* SQD: raise an event once the queue is drained */
-	struct sq_defer defer;
 };
 
 /* The receive queue, or its reference to a shared one. Guarded by qp->lock. */

@@ -120,7 +120,6 @@ static void disconnect(void *owner)
 {
 	struct softdev_qp *qp = owner;
 
-	sq_stop_watching(qp);
 	progress_cancel(&qp->task);
 	progress_timer_cancel(&qp->timer);
 	qp->transport->disconnect(qp);

@@ -262,15 +262,13 @@ void sq_run(struct softdev_qp *qp)
 /* Counts and executes the requests from index `first` on. Called with qp->lock held, which it releases for a while. */
 static void start_posted(struct softdev_qp *qp, uint32_t first)
 {
-	bool is_one = qp->sq.post - first == 1;
-
 	COUNT_ADD(send_wr_posted, qp->sq.post - first);
 	for (uint32_t i = first; i != qp->sq.post; i++)
 		if (qp->sq_sig_all || (sq_at(qp, i)->flags & IBV_SEND_SIGNALED))
 			COUNT(send_wr_signalled);
 	if (atomic_load(&qp->state) == IBV_QPS_ERR || atomic_load(&qp->state) == IBV_QPS_SQE)
 		qp_flush(qp);
-	else if (!(is_one && sq_may_wait(qp)))
+	else
 		sq_run(qp);
 }
 

@@ -10,6 +10,8 @@
 #include "memory/target.h"
 #include "queue/qp.h"
 
+enum { SHORTCUT_BATCH = 64 }; /* the largest number of READs in one system call */
+
 enum shortcut_result {
 	SHORTCUT_DONE,
 	SHORTCUT_UNKNOWN_KEY, /* the peer has not said yet whether the key is right and which file it has */

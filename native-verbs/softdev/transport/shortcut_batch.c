@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <sys/uio.h>
 
-enum { BATCH_IOVS = 4 * SQ_BATCH };
+enum { BATCH_IOVS = 4 * SHORTCUT_BATCH };
 
 /* One READ of the batch. */
 struct part {
@@ -33,9 +33,9 @@ struct batch {
 	struct target_peer peer;
 	unsigned int count, local_count, source_count, sink_count;
 	uint64_t bytes;
-	struct part parts[SQ_BATCH];
-	struct iovec local[BATCH_IOVS], remote[SQ_BATCH]; /* remote: offsets in the files, or addresses */
-	struct source sources[SQ_BATCH];
+	struct part parts[SHORTCUT_BATCH];
+	struct iovec local[BATCH_IOVS], remote[SHORTCUT_BATCH]; /* remote: offsets in the files, or addresses */
+	struct source sources[SHORTCUT_BATCH];
 	struct softdev_mr *sinks[BATCH_IOVS]; /* held; without equal neighbours */
 };
 

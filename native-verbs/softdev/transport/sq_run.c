@@ -50,7 +50,7 @@ static unsigned int gather(struct softdev_qp *qp, const struct wqe **reads)
 
 	if (fault_is_on()) /* faults apply to single READs */
 		return 0;
-	for (count = 0; count < SQ_BATCH && qp->sq.exec + count != qp->sq.post; count++) {
+	for (count = 0; count < SHORTCUT_BATCH && qp->sq.exec + count != qp->sq.post; count++) {
 		reads[count] = sq_at(qp, qp->sq.exec + count);
 		bytes += reads[count]->length;
 		if (reads[count]->op->wire != WIRE_READ || reads[count]->via_wire || bytes > SGE_SLICE_BYTES)
@@ -67,7 +67,7 @@ static bool try_shortcut(struct softdev_qp *qp, struct wqe *wqe, uint64_t *copie
 {
 	struct peer *peer = peer_hold(qp->requester.peer);
 	const struct target_peer from = shortcut_source(qp);
-	const struct wqe *reads[SQ_BATCH];
+	const struct wqe *reads[SHORTCUT_BATCH];
 	unsigned int count = gather(qp, reads), done = 0;
 	enum shortcut_result result = SHORTCUT_DONE;
 	bool together;

@@ -53,7 +53,6 @@ BURST_CASE(comesWhenPolled)
 	expect_bytes(pair, BURST);
 }
 
-/* Many times, so that it is not made to wait for ever anew. */
 CASE(comesWithoutAnyCall)
 {
 	for (int i = 0; i < 12; i++) {
