@@ -4,16 +4,21 @@
  * ones. No other file includes headers of all folders.
  */
 #include "cm/cm.h"
+#include "cm/cm_wire.h"
 #include "datagram/ud.h"
 #include "device/device.h"
 #include "engine.h"
+#include "fault/fault_control.h"
 #include "fault/fault_rules.h"
 #include "link/link.h"
+#include "link/link_fault.h"
 #include "memory/mr.h"
 #include "memory/mw.h"
 #include "process/log.h"
 #include "process/progress.h"
 #include "queue/qp.h"
+#include "queue/qp_fault.h"
+#include "queue/wire.h"
 #include "transport/file_share.h"
 #include "transport/transport.h"
 
@@ -82,4 +87,30 @@ const struct qp_transport *const qp_transports[IBV_QPT_UD + 1] = {
 	[IBV_QPT_RC] = &connected_transport,
 	[IBV_QPT_UC] = &connected_transport,
 	[IBV_QPT_UD] = &datagram_transport,
+};
+
+const struct fault_name fault_frame_ops[] = {
+	FAULT_NAME(WIRE_, QP_OPEN), FAULT_NAME(WIRE_, QP_OPEN_REPLY), FAULT_NAME(WIRE_, SEND), FAULT_NAME(WIRE_, WRITE),
+	FAULT_NAME(WIRE_, READ), FAULT_NAME(WIRE_, READ_DATA), FAULT_NAME(WIRE_, ACK), FAULT_NAME(WIRE_, RNR_NAK), FAULT_NAME(WIRE_, NAK),
+	FAULT_NAME(WIRE_, FILE_REQUEST), FAULT_NAME(WIRE_, FILE_REPLY), FAULT_NAME(WIRE_, FILE_REVOKE),
+	{"CMP_AND_SWP", WIRE_COMPARE_SWAP}, {"FETCH_AND_ADD", WIRE_FETCH_ADD}, {NULL, 0},
+};
+
+const struct fault_name fault_cm_frame_ops[] = {
+	FAULT_NAME(CM_FRAME_, REQUEST), FAULT_NAME(CM_FRAME_, REPLY), FAULT_NAME(CM_FRAME_, REJECT), FAULT_NAME(CM_FRAME_, BUSY),
+	FAULT_NAME(CM_FRAME_, READY), FAULT_NAME(CM_FRAME_, DISCONNECT), FAULT_NAME(CM_FRAME_, DISCONNECTED), {NULL, 0},
+};
+
+const struct fault_name fault_cm_datagram_kinds[] = {
+	FAULT_NAME(CM_DATAGRAM_, REQUEST), FAULT_NAME(CM_DATAGRAM_, REPLY), {NULL, 0},
+};
+
+const struct fault_name fault_link_kinds[] = {FAULT_NAME(LINK_KIND_, QP), FAULT_NAME(LINK_KIND_, CM), {NULL, 0}};
+
+void (*const fault_raise)(int event, uint32_t qpn) = qp_fault_raise;
+
+const struct fault_command fault_commands[] = {
+	{"raise", qp_fault_raise_command},
+	{"links", link_fault_command},
+	{NULL, NULL},
 };

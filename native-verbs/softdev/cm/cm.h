@@ -19,6 +19,7 @@
 #include "cm/cm_wire.h"
 #include "core.h"
 #include "device/device.h"
+#include "fault/fault_hold.h"
 #include "process/event_queue.h"
 #include "process/progress.h"
 
@@ -51,6 +52,7 @@ struct cm_event {
 	struct cm_channel *channel;
 	struct cm_id *owner;
 	struct list place; /* in the list of the owner */
+	struct fault_held held; /* while a fault keeps it from the channel */
 	bool left_behind; /* the application read it before its id migrated; under event_lock */
 	uint8_t private_data[CM_REPLY_PRIVATE_DATA];
 };
@@ -147,6 +149,8 @@ void cm_take_event(struct cm_id *id);
 struct cm_event *cm_new_event(struct cm_id *owner, struct cm_id *id, enum rdma_cm_event_type type,
 			      int status);
 void cm_push_event(struct cm_event *event);
+/* Puts the events that faults hold on the channel of the id now, because it takes them all back. */
+void cm_release_held(const struct cm_id *id);
 /* Reports an event without private data. If memory is short, the event is lost and the loss is logged. */
 void cm_report(struct cm_id *id, enum rdma_cm_event_type type, int status);
 void cm_set_private_data(struct cm_event *event, const void *data, uint8_t length);

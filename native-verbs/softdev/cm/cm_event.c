@@ -7,9 +7,10 @@
 #include "cm/cm.h"
 #include "cm/cm_exports.h"
 #include "fault/fault.h"
-#include "fault/fault_hold.h"
 #include "lock.h"
 #include "process/log.h"
+
+#define MS 1000000ull
 
 struct rdma_event_channel *softverbs_rdma_create_event_channel(void)
 {
@@ -59,6 +60,34 @@ void cm_set_private_data(struct cm_event *event, const void *data, uint8_t lengt
 	event->event.param.conn.private_data_len = length;
 }
 
+static void let_go(struct fault_held *held)
+{
+	struct cm_event *event = container_of_(held, struct cm_event, held);
+
+	event_queue_push(&event->channel->queue, &event->node);
+}
+
+void cm_release_held(const struct cm_id *id)
+{
+	if (fault_is_on())
+		fault_hold_end(id, let_go);
+}
+
+/* Applies the faults, which may change the type of the event. Returns true if it comes later, or never. */
+static bool is_held(struct cm_event *event)
+{
+	const struct fault *fault = fault_check(FAULT_CM_EVENT, .kind = event->event.event);
+
+	if (fault && fault->event >= 0) {
+		event->event.event = fault->event;
+		event->event.status = fault->reason >= 0 ? fault->reason : -fault->error;
+	}
+	if (!fault || (!fault->drop && !fault->delay_ms))
+		return false;
+	event->held = (struct fault_held){.of = event->owner, .let_go = let_go};
+	return fault_hold(&event->held, fault->delay_ms ? progress_now_ns() + fault->delay_ms * MS : FAULT_NEVER);
+}
+
 void cm_push_event(struct cm_event *event)
 {
 	struct cm_id *owner = event->owner;
@@ -67,9 +96,8 @@ void cm_push_event(struct cm_event *event)
 	event->channel = to_cm_channel(owner->id.channel);
 	list_add(&owner->events, &event->place);
 	pthread_mutex_unlock(&owner->event_lock);
-	if (fault_is_on() && fault_takes_event(event))
-		return;
-	event_queue_push(&event->channel->queue, &event->node);
+	if (!is_held(event))
+		event_queue_push(&event->channel->queue, &event->node);
 }
 
 void cm_report(struct cm_id *id, enum rdma_cm_event_type type, int status)
@@ -116,7 +144,7 @@ void cm_drain_events(struct cm_id *id)
 {
 	struct cm_event *event;
 
-	fault_release_events(id);
+	cm_release_held(id);
 	while ((event = take_unread(id))) {
 		if (event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			softverbs_rdma_destroy_id(event->event.id);

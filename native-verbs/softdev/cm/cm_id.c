@@ -7,7 +7,6 @@
 #include "cm/cm.h"
 #include "cm/cm_exports.h"
 #include "fault/fault.h"
-#include "fault/fault_hold.h"
 #include "link/link.h"
 #include "lock.h"
 
@@ -194,7 +193,7 @@ int softverbs_rdma_migrate_id(struct rdma_cm_id *public_id, struct rdma_event_ch
 		if (!channel)
 			return -1;
 	}
-	fault_release_events(id);
+	cm_release_held(id);
 	error = cm_run(id, move_to_channel, to_cm_channel(channel));
 	if (error) {
 		if (sync)

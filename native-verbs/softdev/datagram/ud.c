@@ -7,11 +7,11 @@
 #include "datagram/ud_inlet.h"
 #include "datagram/ud_receive.h"
 #include "datagram/ud_socket.h"
-#include "fault/fault_wr.h"
 #include "lock.h"
 #include "process/counters.h"
 #include "process/log.h"
 #include "process/secret.h"
+#include "queue/qp_fault.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "core.h"
 #include "engine.h"
-#include "fault/fault_wr.h"
+#include "fault/fault.h"
 #include "lock.h"
 
 #include <errno.h>

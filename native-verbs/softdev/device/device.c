@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "exports.h"
 #include "fault/fault.h"
+#include "fault/fault_control.h"
 #include "lock.h"
 #include "process/handle.h"
 #include "process/log.h"
@@ -97,6 +98,8 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	int64_t handle;
 	int error = settings_check();
 
+	if (!error)
+		error = fault_control_start();
 	if (!error)
 		error = fault_call(FAULT_OPEN_DEVICE);
 	if (error)

@@ -4,7 +4,6 @@
 #include "fault/fault.h"
 
 #include "engine.h"
-#include "fault/fault_async.h"
 #include "fault/fault_rules.h"
 #include "lock.h"
 #include "process/log.h"
@@ -19,12 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cm/cm_wire.h"
-#include "queue/wire.h"
-
 bool fault_any;
-
-#define NAME(prefix, name) {#name, prefix##name}
 
 static const struct fault_name wr_opcodes[] = {
 	{"WRITE", IBV_WR_RDMA_WRITE},
@@ -32,8 +26,8 @@ static const struct fault_name wr_opcodes[] = {
 	{"READ", IBV_WR_RDMA_READ},
 	{"CMP_AND_SWP", IBV_WR_ATOMIC_CMP_AND_SWP},
 	{"FETCH_AND_ADD", IBV_WR_ATOMIC_FETCH_AND_ADD},
-	NAME(IBV_WR_, SEND), NAME(IBV_WR_, SEND_WITH_IMM), NAME(IBV_WR_, SEND_WITH_INV),
-	NAME(IBV_WR_, LOCAL_INV), NAME(IBV_WR_, BIND_MW), {NULL, 0},
+	FAULT_NAME(IBV_WR_, SEND), FAULT_NAME(IBV_WR_, SEND_WITH_IMM), FAULT_NAME(IBV_WR_, SEND_WITH_INV),
+	FAULT_NAME(IBV_WR_, LOCAL_INV), FAULT_NAME(IBV_WR_, BIND_MW), {NULL, 0},
 };
 
 static const struct fault_name wc_opcodes[] = {
@@ -42,31 +36,13 @@ static const struct fault_name wc_opcodes[] = {
 	{"CMP_AND_SWP", IBV_WC_COMP_SWAP},
 	{"FETCH_AND_ADD", IBV_WC_FETCH_ADD},
 	{"RECV_WITH_IMM", IBV_WC_RECV_RDMA_WITH_IMM},
-	NAME(IBV_WC_, SEND), NAME(IBV_WC_, BIND_MW), NAME(IBV_WC_, LOCAL_INV), NAME(IBV_WC_, RECV), {NULL, 0},
+	FAULT_NAME(IBV_WC_, SEND), FAULT_NAME(IBV_WC_, BIND_MW), FAULT_NAME(IBV_WC_, LOCAL_INV), FAULT_NAME(IBV_WC_, RECV), {NULL, 0},
 };
 
 static const struct fault_name qp_states[] = {
-	NAME(IBV_QPS_, RESET), NAME(IBV_QPS_, INIT), NAME(IBV_QPS_, RTR), NAME(IBV_QPS_, RTS),
-	NAME(IBV_QPS_, SQD), NAME(IBV_QPS_, SQE), NAME(IBV_QPS_, ERR), {NULL, 0},
+	FAULT_NAME(IBV_QPS_, RESET), FAULT_NAME(IBV_QPS_, INIT), FAULT_NAME(IBV_QPS_, RTR), FAULT_NAME(IBV_QPS_, RTS),
+	FAULT_NAME(IBV_QPS_, SQD), FAULT_NAME(IBV_QPS_, SQE), FAULT_NAME(IBV_QPS_, ERR), {NULL, 0},
 };
-
-static const struct fault_name frame_ops[] = {
-	NAME(WIRE_, QP_OPEN), NAME(WIRE_, QP_OPEN_REPLY), NAME(WIRE_, SEND), NAME(WIRE_, WRITE),
-	NAME(WIRE_, READ), NAME(WIRE_, READ_DATA), NAME(WIRE_, ACK), NAME(WIRE_, RNR_NAK), NAME(WIRE_, NAK),
-	NAME(WIRE_, FILE_REQUEST), NAME(WIRE_, FILE_REPLY), NAME(WIRE_, FILE_REVOKE),
-	{"CMP_AND_SWP", WIRE_COMPARE_SWAP}, {"FETCH_AND_ADD", WIRE_FETCH_ADD}, {NULL, 0},
-};
-
-static const struct fault_name cm_frame_ops[] = {
-	NAME(CM_FRAME_, REQUEST), NAME(CM_FRAME_, REPLY), NAME(CM_FRAME_, REJECT), NAME(CM_FRAME_, BUSY),
-	NAME(CM_FRAME_, READY), NAME(CM_FRAME_, DISCONNECT), NAME(CM_FRAME_, DISCONNECTED), {NULL, 0},
-};
-
-static const struct fault_name datagram_kinds[] = {
-	NAME(CM_DATAGRAM_, REQUEST), NAME(CM_DATAGRAM_, REPLY), {NULL, 0},
-};
-
-static const struct fault_name link_kinds[] = {NAME(LINK_KIND_, QP), NAME(LINK_KIND_, CM), {NULL, 0}};
 
 enum {
 	CALL = KEY_ERRNO | KEY_DELAY,
@@ -222,7 +198,7 @@ const struct fault *fault_hit(enum fault_point point, const struct fault_subject
 		return NULL;
 	log_info("fault %s at event %llu", found->text, (unsigned long long)event);
 	if (found->fault.raise >= 0)
-		fault_raise_soon(found->fault.raise, subject->qpn);
+		fault_raise(found->fault.raise, subject->qpn);
 	return &found->fault;
 }
 

@@ -52,11 +52,11 @@
 	POINT(FILE, "file", KEY_ERRNO | KEY_DELAY | KEY_QP | KEY_LENGTH)                                               \
 	POINT(SHARE_FILE, "share_file", KEY_ERRNO | KEY_QP)                                                            \
 	/* the wire */                                                                                                 \
-	POINT(LINK, "link", KEY_REFUSE | KEY_SILENCE | KEY_RATE | KEY_DELAY | KEY_KIND, "kind", link_kinds)            \
-	POINT(FRAME, "frame", FRAME | KEY_QP, "op", frame_ops)                                                         \
+	POINT(LINK, "link", KEY_REFUSE | KEY_SILENCE | KEY_RATE | KEY_DELAY | KEY_KIND, "kind", fault_link_kinds)            \
+	POINT(FRAME, "frame", FRAME | KEY_QP, "op", fault_frame_ops)                                                         \
 	POINT(DATAGRAM, "datagram", KEY_DROP | KEY_DUPLICATE | KEY_FLIP | KEY_OFFSET | KEY_QP | KEY_LENGTH)            \
-	POINT(CM_FRAME, "cm_frame", FRAME | KEY_REASON, "op", cm_frame_ops)                                            \
-	POINT(CM_DATAGRAM, "cm_datagram", KEY_DROP | KEY_KIND, "kind", datagram_kinds)                                 \
+	POINT(CM_FRAME, "cm_frame", FRAME | KEY_REASON, "op", fault_cm_frame_ops)                                            \
+	POINT(CM_DATAGRAM, "cm_datagram", KEY_DROP | KEY_KIND, "kind", fault_cm_datagram_kinds)                                 \
 	POINT(CM_EVENT, "cm_event", KEY_DROP | KEY_DELAY | KEY_EVENT | KEY_ERRNO | KEY_REASON |                        \
 	      KEY_KIND, "type", fault_cm_events)
 

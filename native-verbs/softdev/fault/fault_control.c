@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,8 @@ struct client {
 };
 
 struct fault_control_state {
+	pthread_once_t once;
+	int result; /* of starting */
 	struct progress_watch listener;
 	char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	char answer[ANSWER_BYTES];
@@ -179,15 +182,13 @@ static void watch_listener(void *result)
 	*(int *)result = progress_watch_set(&engine->fault_control->listener, EPOLLIN);
 }
 
-int fault_control_start(void)
+/* 0 or a positive errno. */
+static int start(const char *setting)
 {
-	const char *setting = secure_getenv("SOFTVERBS_FAULT_CONTROL");
 	struct sockaddr_un name;
 	socklen_t length;
 	int fd, result = 0, error;
 
-	if (!setting || !*setting)
-		return 0;
 	length = make_name(setting, &name);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (!length || fd < 0 || bind_name(fd, &name, length)) {
@@ -202,4 +203,17 @@ int fault_control_start(void)
 	fault_enable();
 	error = progress_call(watch_listener, &result);
 	return -(error ? error : result);
+}
+
+static void start_if_set(void)
+{
+	const char *setting = secure_getenv("SOFTVERBS_FAULT_CONTROL");
+
+	engine->fault_control->result = setting && *setting ? start(setting) : 0;
+}
+
+int fault_control_start(void)
+{
+	pthread_once(&engine->fault_control->once, start_if_set);
+	return engine->fault_control->result;
 }

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds completions and CM events that faults delay, drop or duplicate. */
+/* What faults delay, drop or duplicate is held here, in order of arrival, until it is due. */
 #ifndef SOFTDEV_FAULT_HOLD_H
 #define SOFTDEV_FAULT_HOLD_H
 
+#include "process/list.h"
+
 #include <stdbool.h>
+#include <stdint.h>
 
-struct cqe;
-struct softdev_cq;
-struct softdev_qp;
-struct cm_event;
-struct cm_id;
+#define FAULT_NEVER UINT64_MAX
 
-/*
- * Applies the faults to a completion that is about to enter its queue. Returns true if the completion is held here and
- * comes later, with the others of its queue pair behind it, or never. The caller may hold qp->lock.
- */
-bool fault_takes_completion(struct softdev_cq *cq, const struct cqe *entry, bool solicited);
-/* Drops the held completions of a queue pair that is reset or destroyed. */
-void fault_forget_completions(const struct softdev_qp *qp);
+/* Embedded in what is held. Its owner sets all but the first two fields. */
+struct fault_held {
+	struct list place;
+	uint64_t due_ns;
+	const void *of; /* whose it is */
+	bool in_order;	/* it comes behind what is held of the same */
+	void (*let_go)(struct fault_held *held); /* called with the lock of fault_hold.c held; may free it */
+};
 
-/* Applies the faults to an event in its owner's list, which may change its type. Returns true if it is held here. */
-bool fault_takes_event(struct cm_event *event);
-/* Puts the owner's held events on its channel now, because it takes them all back. */
-void fault_release_events(const struct cm_id *owner);
+/* Holds it until then (0: only behind others). Returns false if there is nothing to wait for. The caller may hold qp->lock. */
+bool fault_hold(struct fault_held *held, uint64_t due_ns);
+/* Takes out all that is held of the same, and calls end() for each. */
+void fault_hold_end(const void *of, void (*end)(struct fault_held *held));
 
 #endif

@@ -10,14 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cm/cm_wire.h"
-
 enum { MAX_STATUS = 23, MAX_CM_EVENT = RDMA_CM_EVENT_TIMEWAIT_EXIT };
 
 #define ERRNO(name) {#name, name}
-#define STATUS(name) {#name, IBV_WC_##name}
-#define ASYNC_EVENT(name) {#name, IBV_EVENT_##name}
-#define CM_EVENT(name) {#name, RDMA_CM_EVENT_##name}
+#define STATUS(name) FAULT_NAME(IBV_WC_, name)
+#define ASYNC_EVENT(name) FAULT_NAME(IBV_EVENT_, name)
+#define CM_EVENT(name) FAULT_NAME(RDMA_CM_EVENT_, name)
 
 static const struct fault_name errnos[] = {
 	ERRNO(EPERM), ERRNO(ENOENT), ERRNO(EINTR), ERRNO(EIO), ERRNO(EAGAIN), ERRNO(ENOMEM), ERRNO(EACCES),
@@ -234,7 +232,7 @@ static bool check_rule(struct fault_rule *rule, char message[FAULT_MAX_MESSAGE])
 		return fail(message, "%s: offset goes with flip", point->name);
 	if (rule->point == FAULT_CM_EVENT && (rule->keys & (KEY_ERRNO | KEY_REASON)) && !(rule->keys & KEY_EVENT))
 		return fail(message, "%s: errno and reason are the status of event=TYPE", point->name);
-	if (rule->point == FAULT_CM_FRAME && (rule->keys & KEY_REASON) && rule->kind != CM_FRAME_REQUEST)
+	if (rule->point == FAULT_CM_FRAME && (rule->keys & KEY_REASON) && rule->kind != fault_cm_frame_ops[0].value)
 		return fail(message, "%s: reason goes with op=REQUEST, which is rejected", point->name);
 	if (!(rule->keys & KEY_COUNT) && (rule->keys & (KEY_EVERY | KEY_PROBABILITY)))
 		rule->count = UINT64_MAX;

@@ -11,6 +11,7 @@ struct fault_name {
 	const char *name;
 	int value;
 };
+#define FAULT_NAME(prefix, name) {#name, prefix##name}
 
 /*
  * The keys of a rule, effects first: the name in the enumeration, the name in the rules, the shape of the value
@@ -101,6 +102,10 @@ bool fault_parse_name(const char *what, const char *text, const struct fault_nam
  */
 bool fault_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *number);
 extern const struct fault_name fault_async_names[], fault_cm_events[];
+/* The names of what higher folders define; parts.c has them. In the second, REQUEST is the first. */
+extern const struct fault_name fault_frame_ops[], fault_cm_frame_ops[], fault_cm_datagram_kinds[], fault_link_kinds[];
+/* Raises an ibv_event_type on a queue pair; parts.c names it. Any thread, any lock held. */
+extern void (*const fault_raise)(int event, uint32_t qpn);
 
 /* fault.c. From now on the device asks at its points. */
 void fault_enable(void);

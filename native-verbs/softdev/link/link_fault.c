@@ -2,9 +2,11 @@
 #include "link/link_fault.h"
 
 #include "engine.h"
+#include "fault/fault_control.h"
 #include "link/link_internal.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define MS 1000000ull
 #define SECOND 1000000000ull
@@ -159,85 +161,103 @@ bool link_fault_defers(struct link *link)
 	return false;
 }
 
-static void obey(struct link *link, const struct link_command *command)
+enum order { CUT, SILENCE, SLOW, REFUSE, HEAL, ORDERS };
+
+static void obey(struct link *link, enum order order, const struct fault_words *words)
 {
-	switch (command->order) {
-	case LINK_ORDER_SILENCE:
+	if (order == SILENCE) {
 		silence(link);
-		return;
-	case LINK_ORDER_SLOW:
-		link->fault.rate = command->rate;
-		link->fault.delay_ns = command->delay_ms * MS;
-		return;
-	case LINK_ORDER_HEAL:
+	} else if (order == SLOW) {
+		link->fault.rate = words->rate;
+		link->fault.delay_ns = words->delay_ms * MS;
+	} else if (order == HEAL) {
 		link->fault.silent = false;
 		link->fault.rate = link->fault.delay_ns = link->fault.arrived_ns = 0;
 		progress_timer_set(&link->fault.resume, progress_now_ns());
-		return;
-	case LINK_ORDER_REFUSE:
-	case LINK_ORDER_CUT:
-	case LINK_ORDERS:
-		return;
 	}
 }
 
-static bool concerns(const struct link *link, const struct link_command *command)
+static bool concerns(const struct link *link, uint32_t qpn)
 {
-	return !command->qpn || qpn_of(link) == command->qpn;
+	return !qpn || qpn_of(link) == qpn;
 }
 
-static struct link *find_concerned(const struct link_command *command)
+static struct link *find_concerned(uint32_t qpn)
 {
 	LIST_EACH(at, &engine->link_fault->links) {
 		struct link *link = container_of_(at, struct link, fault.place);
 
-		if (concerns(link, command))
+		if (concerns(link, qpn))
 			return link;
 	}
 	return NULL;
 }
 
 /* Closing a link may close others, so the search starts again after each; `bound` ends it. */
-static unsigned int cut(const struct link_command *command)
+static unsigned int cut(uint32_t qpn)
 {
 	unsigned int bound = 0, done = 0;
 	struct link *link;
 
 	LIST_EACH(at, &engine->link_fault->links)
 		bound++;
-	for (; done < bound && (link = find_concerned(command)); done++)
+	for (; done < bound && (link = find_concerned(qpn)); done++)
 		link_fail(link, 0);
 	return done;
 }
 
-static unsigned int obey_all(const struct link_command *command)
+static unsigned int obey_all(enum order order, const struct fault_words *words)
 {
 	unsigned int done = 0;
 
 	LIST_EACH(at, &engine->link_fault->links) {
 		struct link *link = container_of_(at, struct link, fault.place);
 
-		if (concerns(link, command)) {
+		if (concerns(link, words->qpn)) {
 			done++;
-			obey(link, command);
+			obey(link, order, words);
 		}
 	}
 	return done;
 }
 
-unsigned int link_fault_command(const struct link_command *command)
+/* What the order means for links that are made later. */
+static void set_policy(enum order order, const struct fault_words *words)
 {
-	unsigned int done = command->order == LINK_ORDER_CUT ? cut(command) : obey_all(command);
+	struct link_fault_state *state = engine->link_fault;
 
-	if (command->qpn)
-		return done;
-	if (command->order == LINK_ORDER_HEAL)
-		engine->link_fault->policy.silent = engine->link_fault->policy.refuse = false;
-	engine->link_fault->policy.silent |= command->order == LINK_ORDER_SILENCE;
-	engine->link_fault->policy.refuse |= command->order == LINK_ORDER_REFUSE;
-	if (command->order == LINK_ORDER_SLOW || command->order == LINK_ORDER_HEAL) {
-		engine->link_fault->policy.rate = command->rate;
-		engine->link_fault->policy.delay_ns = command->delay_ms * MS;
+	if (order == HEAL)
+		state->policy.silent = state->policy.refuse = false;
+	state->policy.silent |= order == SILENCE;
+	state->policy.refuse |= order == REFUSE;
+	if (order == SLOW || order == HEAL) {
+		state->policy.rate = words->rate;
+		state->policy.delay_ns = words->delay_ms * MS;
 	}
-	return done;
+}
+
+void link_fault_command(char *text, struct fault_answer *answer)
+{
+	static const char *const names[] = {
+		[CUT] = "cut", [SILENCE] = "silence", [SLOW] = "slow", [REFUSE] = "refuse", [HEAL] = "heal",
+	};
+	char *rest = fault_cut_word(text);
+	struct fault_words words;
+	enum order order = CUT;
+
+	while (order < ORDERS && strcmp(text, names[order]))
+		order++;
+	if (order == ORDERS) {
+		fault_say(answer, "error links %s: use cut, silence, slow, refuse or heal", text);
+		return;
+	}
+	if (!fault_parse_words(rest, order == SLOW, &words, answer))
+		return;
+	if (order == SLOW && !words.rate && !words.delay_ms) {
+		fault_say(answer, "error links slow: use rate=BYTES (a second), delay=MS, or both");
+		return;
+	}
+	fault_say(answer, "ok links %u", order == CUT ? cut(words.qpn) : obey_all(order, &words));
+	if (!words.qpn)
+		set_policy(order, &words);
 }

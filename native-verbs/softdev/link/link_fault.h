@@ -52,15 +52,8 @@ ssize_t link_fault_payload(struct link *link, const struct iovec *iov, ssize_t g
 /* Returns true if the socket is readable but the link must not be read yet. */
 bool link_fault_defers(struct link *link);
 
-/* A command from the control socket; `qpn` 0 means every link. Returns the number of links to which it applied. */
-enum link_order { LINK_ORDER_CUT, LINK_ORDER_SILENCE, LINK_ORDER_SLOW, LINK_ORDER_REFUSE, LINK_ORDER_HEAL,
-		  LINK_ORDERS };
-struct link_command {
-	enum link_order order;
-	uint32_t qpn;
-	uint64_t rate;
-	uint32_t delay_ms;
-};
-unsigned int link_fault_command(const struct link_command *command);
+struct fault_answer;
+/* The command "links cut|silence|slow|refuse|heal ..." (fault_control.h). */
+void link_fault_command(char *text, struct fault_answer *answer);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings of the device. Every variable SOFTVERBS_* of the environment is judged here, except SOFTVERBS_FAULT. */
+/* The settings of the device. Every variable SOFTVERBS_* of the environment is judged here, except those of faults (fault/). */
 #ifndef SOFTDEV_SETTINGS_H
 #define SOFTDEV_SETTINGS_H
 

@@ -4,11 +4,11 @@
 #include "device/device.h"
 #include "exports.h"
 #include "fault/fault.h"
-#include "fault/fault_hold.h"
 #include "lock.h"
 #include "process/counters.h"
 #include "process/handle.h"
 #include "process/log.h"
+#include "queue/cq_fault.h"
 #include "queue/qp.h"
 
 #include <errno.h>
@@ -241,7 +241,8 @@ void cq_purge(struct softdev_cq *cq, const struct softdev_qp *qp)
 {
 	uint32_t kept = 0;
 
-	fault_forget_completions(qp);
+	if (fault_is_on())
+		fault_forget_completions(qp);
 	HOLD_LOCK(&cq->lock);
 	for (uint32_t i = 0; i < cq->count; i++) {
 		struct cqe *entry = &cq->ring[(cq->head + i) % cq->capacity];

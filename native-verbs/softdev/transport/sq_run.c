@@ -3,7 +3,7 @@
  * Executes the send queue in order: what a short cut can serve at once, and the rest as frames sent by the progress
  * thread.
  */
-#include "fault/fault_wr.h"
+#include "queue/qp_fault.h"
 #include "lock.h"
 #include "memory/mw.h"
 #include "process/counters.h"
