@@ -71,7 +71,9 @@ const char *gid_text(const union ibv_gid *gid, char *text);
  */
 struct ibv_context *device_cm_context(void);
 
-/* Fills `out` with random bytes from the kernel, for keys and sequence numbers. */
+/* Returns 0, or EIO after an error message if the kernel gives no random bytes. */
+int random_check(void);
+/* Fills `out` with random bytes from the kernel, for keys and sequence numbers. Ends the process if it cannot (random_check()). */
 void random_bytes(void *out, size_t length);
 
 #endif

@@ -12,6 +12,7 @@
 #ifndef SOFTDEV_ENGINE_H
 #define SOFTDEV_ENGINE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -31,9 +32,16 @@ struct engine {
 };
 
 /*
- * The engine of this process; never NULL. It changes only in the child of a fork, while the child has a single thread.
+ * The engine of this process. It is NULL if there was no memory for it: calls that need no object of an engine ask for that
+ * first, and the others cannot be made. It changes only in the child of a fork, while the child has a single thread.
  */
 extern struct engine *engine;
+
+/* 0, or ENOMEM if there is no engine. */
+static inline int engine_check(void)
+{
+	return engine ? 0 : ENOMEM;
+}
 
 struct engine_part {
 	size_t bytes;

@@ -36,23 +36,32 @@ static const struct {
 #undef ENGINE_ROW
 };
 
-/* Aborts if memory is short: without an engine there is no device that could report an error. */
-static void create_engine(void)
+/* Returns false if memory is short. What there is of the engine by then stays. */
+static bool make_parts(void)
 {
-	struct engine *created = calloc(1, sizeof(*created));
-
-	if (!created)
-		abort();
-	created->inherited = engine;
-	engine = created;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		void *part = calloc(1, parts[i].part->bytes);
 
 		if (!part || (parts[i].part->init && !parts[i].part->init(part)))
-			abort();
+			return false;
 		*(void **)(void *)((char *)engine + parts[i].place) = part;
 	}
-	fault_read_setting();
+	return true;
+}
+
+static void create_engine(void)
+{
+	struct engine *created = calloc(1, sizeof(*created));
+
+	if (created)
+		created->inherited = engine;
+	engine = created;
+	if (created && make_parts()) {
+		fault_read_setting();
+	} else {
+		engine = NULL;
+		log_error("no memory for the device, so this process has none: raise its limit (ulimit -v), or that of its container");
+	}
 }
 
 /*
@@ -61,15 +70,28 @@ static void create_engine(void)
  */
 static void begin_anew(void)
 {
-	progress_after_fork_in_child();
+	if (engine)
+		progress_after_fork_in_child();
 	create_engine();
+}
+
+static void hold_still(void)
+{
+	if (engine)
+		progress_before_fork();
+}
+
+static void go_on(void)
+{
+	if (engine)
+		progress_after_fork_in_parent();
 }
 
 /* The priority makes it run before the other constructors. */
 __attribute__((constructor(101))) static void start(void)
 {
 	create_engine();
-	pthread_atfork(progress_before_fork, progress_after_fork_in_parent, begin_anew);
+	pthread_atfork(hold_still, go_on, begin_anew);
 }
 
 void (*const device_operations[])(struct verbs_context *verbs) = {

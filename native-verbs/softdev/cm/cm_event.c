@@ -15,7 +15,7 @@
 struct rdma_event_channel *softverbs_rdma_create_event_channel(void)
 {
 	struct cm_channel *channel = calloc(1, sizeof(*channel));
-	int error = channel ? -fault_call(FAULT_CREATE_EVENT_CHANNEL) : -ENOMEM;
+	int error = channel && !engine_check() ? -fault_call(FAULT_CREATE_EVENT_CHANNEL) : -ENOMEM;
 
 	if (!error)
 		error = event_queue_init(&channel->queue);

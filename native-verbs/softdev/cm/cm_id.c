@@ -78,7 +78,11 @@ int cm_open_id(struct rdma_event_channel *channel, struct rdma_cm_id **id_out, v
 
 	if (ps != RDMA_PS_TCP && ps != RDMA_PS_UDP && ps != RDMA_PS_IPOIB && ps != RDMA_PS_IB)
 		return cm_result(-EINVAL);
-	error = channel && cm_is_inherited(channel) ? -EIO : progress_start();
+	error = -engine_check();
+	if (!error)
+		error = -random_check();
+	if (!error)
+		error = channel && cm_is_inherited(channel) ? -EIO : progress_start();
 	if (!error)
 		error = -fault_call(FAULT_CREATE_ID);
 	if (error)

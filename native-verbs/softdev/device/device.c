@@ -57,11 +57,11 @@ static void make_guid(void)
 
 struct ibv_device **softverbs_ibv_get_device_list(int *count)
 {
-	struct ibv_device **list = calloc(2, sizeof(*list));
+	struct ibv_device **list = engine_check() ? NULL : calloc(2, sizeof(*list));
 
 	pthread_once(&once, make_guid);
 	if (!list)
-		return NULL;
+		return null_with(ENOMEM);
 	list[0] = &device;
 	if (count)
 		*count = 1;
@@ -98,6 +98,10 @@ struct ibv_context *softverbs_ibv_open_device(struct ibv_device *dev)
 	int64_t handle;
 	int error = settings_check();
 
+	if (!error)
+		error = random_check();
+	if (!error && fault_setting_is_misread())
+		error = EINVAL;
 	if (!error)
 		error = fault_control_start();
 	if (!error)
@@ -164,6 +168,8 @@ int softverbs_ibv_close_device(struct ibv_context *base)
 
 struct ibv_context *device_cm_context(void)
 {
+	if (engine_check())
+		return null_with(ENOMEM);
 	HOLD_LOCK(&engine->device->cm_lock);
 	if (!engine->device->cm_context)
 		engine->device->cm_context = softverbs_ibv_open_device(&device);

@@ -58,7 +58,7 @@ static inline struct softdev_context *to_context(struct ibv_context *context)
 /* Returns true if the context belongs to a parent of this process: every call on it answers EIO. */
 static inline bool is_inherited(struct ibv_context *context)
 {
-	return engine->inherited && to_context(context)->engine != engine;
+	return !engine || (engine->inherited && to_context(context)->engine != engine);
 }
 
 void async_raise(struct ibv_context *context, struct async_source *source);

@@ -65,6 +65,7 @@ struct fault_state {
 	struct fault_rule *rules;
 	struct fault_rule *retired; /* kept, because work requests may still point to their faults */
 	unsigned int last_number;
+	bool misread; /* SOFTVERBS_FAULT is not understood */
 };
 
 ENGINE_PART(fault, NULL);
@@ -130,9 +131,15 @@ void fault_read_setting(void)
 	if (!list) {
 		log_error("SOFTVERBS_FAULT=%.100s is not understood: %.300s; see docs/fault-injection.md, or unset it",
 			  setting, message);
-		abort();
+		engine->fault->misread = true;
+		return;
 	}
 	fault_add_rules(list);
+}
+
+bool fault_setting_is_misread(void)
+{
+	return engine->fault->misread;
 }
 
 static bool claim(const char *path)

@@ -110,6 +110,9 @@ int fault_call_hit(enum fault_point point, const struct fault_subject *subject);
 #define fault_call(point, ...)                                                                     \
 	(fault_is_on() ? fault_call_hit(point, &(const struct fault_subject){__VA_ARGS__}) : 0)
 
+/* Returns true if SOFTVERBS_FAULT could not be read, of which a message has told when the library was loaded. */
+bool fault_setting_is_misread(void);
+
 /* Waits as long as the fault says. */
 void fault_wait(const struct fault *fault);
 

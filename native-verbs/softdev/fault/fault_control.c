@@ -124,7 +124,7 @@ static void on_client(void *unused, uint32_t events)
 
 __attribute__((destructor)) static void remove_socket(void)
 {
-	if (*engine->fault_control->socket_path)
+	if (engine && *engine->fault_control->socket_path)
 		unlink(engine->fault_control->socket_path);
 }
 

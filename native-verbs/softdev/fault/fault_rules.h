@@ -116,8 +116,8 @@ unsigned int fault_clear_rules(unsigned int number);
 void fault_visit_rules(void (*visit)(const struct fault_rule *rule, void *argument), void *argument);
 
 /*
- * Reads SOFTVERBS_FAULT when the library is loaded. A mistake in it ends the process, because a test that asks for a
- * fault must not pass without it.
+ * Reads SOFTVERBS_FAULT when the library is loaded. With a mistake in it the device does not open, because a test that asks
+ * for a fault must not pass without it.
  */
 void fault_read_setting(void);
 

@@ -138,8 +138,8 @@ uint64_t counters_total(size_t offset)
 
 int softverbs_get_counters(struct softverbs_counters *out, size_t size)
 {
-	if (!out)
-		return EINVAL;
+	if (!out || engine_check())
+		return out ? ENOMEM : EINVAL;
 	for (unsigned int i = 0; i < FIELD_COUNT; i++)
 		if (fields[i].offset + sizeof(uint64_t) <= size)
 			*(uint64_t *)(void *)((char *)out + fields[i].offset) = counters_total(fields[i].offset);
@@ -162,7 +162,7 @@ __attribute__((destructor)) static void write_stats(void)
 	char line[2048];
 	int fd, used = snprintf(line, sizeof(line), "{\"pid\":%d", (int)getpid());
 
-	if (!path || (engine->inherited && !anything_counted()))
+	if (!path || !engine || (engine->inherited && !anything_counted()))
 		return; /* nobody asks, or it is the child of a fork that never used the device */
 	for (unsigned int i = 0; i < FIELD_COUNT; i++)
 		used += snprintf(line + used, sizeof(line) - used, ",\"%s\":%" PRIu64, fields[i].name,

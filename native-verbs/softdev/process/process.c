@@ -4,10 +4,13 @@
 
 #include "engine.h"
 #include "process/cancel.h"
+#include "process/log.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 struct process_state {
@@ -16,6 +19,19 @@ struct process_state {
 };
 
 ENGINE_PART(process, NULL);
+
+int random_check(void)
+{
+	int cancel = cancel_put_off();
+	uint8_t byte;
+	bool works = getrandom(&byte, sizeof(byte), 0) == sizeof(byte);
+
+	cancel_restore(cancel);
+	if (works)
+		return 0;
+	log_error("the kernel gives no random numbers for keys (getrandom: %s): allow this process that system call", strerror(errno));
+	return EIO;
+}
 
 void random_bytes(void *out, size_t length)
 {

@@ -154,6 +154,8 @@ int softverbs_set_secret(const void *value, size_t length)
 {
 	if (!value || !is_usable(length))
 		return EINVAL;
+	if (engine_check())
+		return ENOMEM;
 	HOLD_LOCK(&engine->secret->lock);
 	if (engine->secret->in_use)
 		return is_equal(&engine->secret->own, value, length) ? 0 : EBUSY;
@@ -300,12 +302,15 @@ struct secret secret_shared_with(const uint8_t nonce[PROCESS_NONCE_BYTES])
 
 int softverbs_accept_secret(const void *value, size_t length)
 {
-	struct secret_state *state = engine->secret;
 	struct accepted **link, *accepted;
+	struct secret_state *state;
 	struct secret secret;
 
 	if (!value || !is_usable(length))
 		return EINVAL;
+	if (engine_check())
+		return ENOMEM;
+	state = engine->secret;
 	secret = secret_of(value, length);
 	HOLD_LOCK(&state->lock);
 	link = find_accepted(secret.key_id);
@@ -330,7 +335,7 @@ int softverbs_forget_secret(const void *value, size_t length)
 	struct accepted **link, *accepted;
 	struct secret secret;
 
-	if (!value || !is_usable(length))
+	if (!value || !is_usable(length) || engine_check())
 		return ENOENT;
 	secret = secret_of(value, length);
 	HOLD_LOCK(&engine->secret->lock);

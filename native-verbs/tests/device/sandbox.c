@@ -2,9 +2,10 @@
 /*
  * What a sandbox may take away: without AF_NETLINK the device says once that it has one address alone; without the options of
  * sockets that only help, connections over TCP work all the same; without process_vm_readv an executor's log, which shows
- * errors only, says what that costs.
+ * errors only, says what that costs; without random numbers the device does not open, and says so.
  */
 #include "captured.h"
+#include "cm_fixture.h"
 #include "denied.h"
 #include "offer.h"
 
@@ -70,10 +71,24 @@ static void without_process_vm_readv(void)
 	CHECK_EQUAL(lines_with(capture.log, own_error, "READs of its memory go as frames"), 1);
 }
 
+static void without_random_numbers(void)
+{
+	struct capture capture = capture_stderr();
+	struct ibv_device **list = softverbs_ibv_get_device_list(NULL);
+	struct rdma_cm_id *id;
+
+	deny_call(SYS_getrandom, 2, 0, ENOSYS);
+	CHECK_REFUSED(softverbs_ibv_open_device(list[0]), EIO);
+	CHECK_FAILS(softverbs_rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP), EIO);
+	end_capture(&capture);
+	CHECK_EQUAL(lines_with(capture.log, "random numbers", "allow"), 2);
+}
+
 int main(void)
 {
 	unsetenv("SOFTVERBS_LOG");
 	test_run_apart(without_netlink);
 	test_run_apart(without_options);
 	test_run_apart(without_process_vm_readv);
+	test_run_apart(without_random_numbers);
 }
