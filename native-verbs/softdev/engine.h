@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine holds all state that the device has in a process, except what belongs to the process itself (the list of
- * devices, the log, the counters' thread slots). It is created when the library is loaded and again in the child of a
+ * devices, the log). It is created when the library is loaded and again in the child of a
  * fork. The child's engine starts empty; an inherited object belongs to the parent's engine, and every call on it
  * returns EIO.
  *

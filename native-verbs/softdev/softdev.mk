@@ -28,7 +28,7 @@ $(FAULT_PROGRAM): $(OUT)/release/softdev/control/softverbs_fault.o
 	$(CC) -o $@ $<
 
 # State belongs to the engine (engine.h); what is writable beside it is named here.
-SOFTDEV_STATE := engine counters_of_thread once key threshold once lost_ones is_progress_thread device guid once fault_any
+SOFTDEV_STATE := engine threshold once lost_ones is_progress_thread device guid once fault_any
 
 check-state: $(SOFTDEV_LIBRARY)
 	@objdump -t $< | awk 'NF > 4 && $$(NF - 2) ~ /^\.(data|t?bss)$$/ && $$NF !~ /^(\.|__|completed\.)/ { sub(/\..*/, "", $$NF); print $$NF }' | \

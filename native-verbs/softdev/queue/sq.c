@@ -262,10 +262,12 @@ void sq_run(struct softdev_qp *qp)
 /* Counts and executes the requests from index `first` on. Called with qp->lock held, which it releases for a while. */
 static void start_posted(struct softdev_qp *qp, uint32_t first)
 {
-	COUNT_ADD(send_wr_posted, qp->sq.post - first);
+	uint32_t signalled = 0;
+
 	for (uint32_t i = first; i != qp->sq.post; i++)
-		if (qp->sq_sig_all || (sq_at(qp, i)->flags & IBV_SEND_SIGNALED))
-			COUNT(send_wr_signalled);
+		signalled += qp->sq_sig_all || (sq_at(qp, i)->flags & IBV_SEND_SIGNALED);
+	COUNT_ADD(send_wr_posted, qp->sq.post - first);
+	COUNT_ADD(send_wr_signalled, signalled);
 	if (atomic_load(&qp->state) == IBV_QPS_ERR || atomic_load(&qp->state) == IBV_QPS_SQE)
 		qp_flush(qp);
 	else
