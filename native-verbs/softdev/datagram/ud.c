@@ -16,12 +16,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MS 1000000ull
-#define ROOM_WAIT_NS (300 * MS)
-
 enum { CONTROLLED_QKEY = 1u << 31 };
 
-static void ud_task(void *owner);
+static void run(struct softdev_qp *qp);
+
+static void run_on_thread(void *owner)
+{
+	struct softdev_qp *qp = owner;
+
+	HOLD_LOCK(&qp->lock);
+	run(qp);
+}
 
 static void destroy(struct softdev_qp *qp)
 {
@@ -34,8 +39,7 @@ static int create(struct softdev_qp *qp)
 	qp->ud = calloc(1, sizeof(*qp->ud) + ((size_t)qp->sq.mask + 1) * sizeof(*qp->ud->to));
 	if (!qp->ud)
 		return ENOMEM;
-	qp->task = (struct progress_task){.callback = ud_task, .owner = qp};
-	qp->timer = (struct progress_timer){.callback = ud_task, .owner = qp};
+	qp->task = (struct progress_task){.callback = run_on_thread, .owner = qp};
 	ud_receive_init(qp);
 	return 0;
 }
@@ -44,14 +48,6 @@ static int open_port(struct softdev_qp *qp)
 {
 	ud_open_port(qp->base.qp_num >> 8);
 	return 0;
-}
-
-static void disconnect(struct softdev_qp *qp)
-{
-	ud_receive_close(qp);
-	HOLD_LOCK(&qp->lock);
-	qp->ud->waiting = false;
-	qp->ud->give_up_ns = 0;
 }
 
 static int take_address(struct softdev_qp *qp, uint32_t slot, const struct ibv_send_wr *wr)
@@ -96,8 +92,8 @@ static void fill_header(const struct softdev_qp *qp, const struct wqe *wqe, cons
 		ud_sign(header);
 }
 
-/* Sends a datagram. Returns a status or -EAGAIN. Called without the lock; qp->busy holds the queue pair. */
-static int transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct ud_address *to)
+/* Sends a datagram. Called without the lock; qp->busy holds the queue pair. */
+static enum ibv_wc_status transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct ud_address *to)
 {
 	struct iovec iov[1 + SGE_MAX];
 	struct ud_header header;
@@ -125,25 +121,7 @@ static int transmit(struct softdev_qp *qp, const struct wqe *wqe, const struct u
 	error = to->route.group ? mcast_send(to, qp->base.qp_num >> 8, &message)
 				: ud_socket_send(to, qp->base.qp_num >> 8, &message);
 	sge_release(&hold);
-	if (error == -EAGAIN)
-		return error;
 	return error == -EFAULT ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
-}
-
-/* The oldest datagram found no room. Returns false if it has waited long enough. Called with qp->lock held. */
-static bool may_wait(struct softdev_qp *qp)
-{
-	uint64_t now = progress_now_ns();
-
-	if (!qp->ud->give_up_ns)
-		qp->ud->give_up_ns = now + ROOM_WAIT_NS;
-	if (now < qp->ud->give_up_ns) {
-		qp->ud->waiting = true;
-		if (!progress_on_thread()) /* the progress thread arranges the wait after it has run the queue */
-			progress_post(&qp->task);
-		return true;
-	}
-	return false;
 }
 
 static void run(struct softdev_qp *qp)
@@ -152,10 +130,10 @@ static void run(struct softdev_qp *qp)
 		return;
 	qp->sq.running = true;
 	qp_busy_begin(qp);
-	while (atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq.exec != qp->sq.post && !qp->ud->waiting) {
+	while (atomic_load(&qp->state) == IBV_QPS_RTS && qp->sq.exec != qp->sq.post) {
 		uint32_t slot = qp->sq.exec & qp->sq.mask;
 		struct wqe *wqe = &qp->sq.slots[slot];
-		int result;
+		enum ibv_wc_status result;
 
 		if (!wqe->started)
 			fault_start_wr(qp, wqe);
@@ -167,12 +145,6 @@ static void run(struct softdev_qp *qp)
 			result = transmit(qp, wqe, &qp->ud->to[slot]);
 			pthread_mutex_lock(&qp->lock);
 		}
-		if (result == -EAGAIN) {
-			if (may_wait(qp))
-				break;
-			result = IBV_WC_SUCCESS;
-		}
-		qp->ud->give_up_ns = 0;
 		if (result == IBV_WC_SUCCESS) {
 			COUNT(sends);
 			COUNT_ADD(send_bytes, qp->sq.slots[slot].length);
@@ -185,28 +157,10 @@ static void run(struct softdev_qp *qp)
 	qp_busy_end(qp);
 }
 
-/* Runs after a post that found no room, and again a moment later until there is some. Progress thread. */
-static void ud_task(void *owner)
-{
-	struct softdev_qp *qp = owner;
-	bool waiting;
-
-	pthread_mutex_lock(&qp->lock);
-	qp->ud->waiting = false;
-	if (atomic_load(&qp->state) == IBV_QPS_RTS)
-		run(qp);
-	waiting = qp->ud->waiting;
-	pthread_mutex_unlock(&qp->lock);
-	if (waiting)
-		progress_timer_set(&qp->timer, progress_now_ns() + MS);
-	else
-		progress_timer_cancel(&qp->timer);
-}
-
 const struct qp_transport datagram_transport = {
 	.create = create,
 	.open = open_port,
-	.disconnect = disconnect,
+	.disconnect = ud_receive_close,
 	.destroy = destroy,
 	.is_in_use = mcast_has,
 	.take_request = take_address,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What unreliable datagram queue pairs have besides the queues of every queue pair (qp.h). A send is complete when the
- * kernel has taken the datagram. A datagram that finds no room waits a moment for it, and the queue waits behind it; then
- * the datagram is lost. ud_receive.c has the other direction.
+ * kernel has taken the datagram. A thread that posts one for which there is no room waits a moment for some; then the datagram is
+ * lost. ud_receive.c has the other direction.
  */
 #ifndef SOFTDEV_UD_H
 #define SOFTDEV_UD_H
@@ -26,9 +26,7 @@ struct ud_inbox {
 };
 
 struct ud_queue {
-	bool waiting;	     /* the oldest request found no room; guarded by qp->lock, as is give_up_ns */
-	uint64_t give_up_ns; /* when that request is lost; 0 if it has not been tried */
-	bool told_too_long;  /* there was a warning of a datagram beyond the MTU; for the thread that runs the queue */
+	bool told_too_long; /* there was a warning of a datagram beyond the MTU; for the thread that runs the queue */
 	bool dry; /* a datagram waited for a receive in vain, so none waits until there is one; guarded by qp->lock */
 	struct ud_inbox inbox;
 	atomic_int groups; /* that the queue pair is attached to (mcast.h) */

@@ -7,12 +7,16 @@
 #include "engine.h"
 #include "link/ports.h"
 #include "process/log.h"
+#include "process/progress.h"
 #include "process/secret.h"
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
+
+enum { ROOM_WAIT_MS = 100 };
 
 struct ud_socket_state {
 	atomic_bool said;
@@ -64,6 +68,7 @@ int ud_socket_send_to(const struct ud_address *to, int fd, uint16_t port, struct
 		char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 	} control = {.bytes = {0}};
 	struct sockaddr_storage destination;
+	struct pollfd room = {.fd = fd, .events = POLLOUT};
 	int family = AF_INET;
 	socklen_t length = sizeof(family);
 
@@ -76,11 +81,13 @@ int ud_socket_send_to(const struct ud_address *to, int fd, uint16_t port, struct
 		fill_source(to, &control.align);
 	}
 	for (int attempt = 0; attempt < 3; attempt++) {
-		if (sendmsg(fd, message, MSG_NOSIGNAL) >= 0)
+		if (sendmsg(fd, message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
 			return 0;
-		if (errno == EAGAIN || errno == EFAULT)
-			return -errno;
-		/* The error may be an ICMP message about an earlier datagram. */
+		if (errno == EFAULT)
+			return -EFAULT;
+		if (errno == EAGAIN && !progress_on_thread())
+			poll(&room, 1, ROOM_WAIT_MS);
+		/* Any other error may be an ICMP message about an earlier datagram. */
 		log_debug("datagram to QPN %06x not sent: %s", to->qpn, strerror(errno));
 	}
 	return 0;
