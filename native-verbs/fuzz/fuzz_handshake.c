@@ -70,7 +70,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	if (getenv("FUZZ_SECRET"))
 		setenv("SOFTVERBS_SECRET", "a secret of the fuzzer", 1);
 	fuzz_seeds_if_asked();
-	FUZZ_CHECK(process_port() > 0);
+	FUZZ_CHECK(process_port_at(0) > 0);
 	FUZZ_CHECK(!gid_table_entry(0, &own_gid, NULL));
 	fuzz_network.own = own_gid;
 	fuzz_network.peer = (union ibv_gid){.raw = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 9}};

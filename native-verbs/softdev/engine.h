@@ -21,7 +21,7 @@
 	PART(watches) PART(workers) PART(device) PART(gid_table) PART(mr) PART(mr_table) PART(mw) PART(pd) PART(peer_table)          \
 	PART(ports) PART(link_connect) PART(link_fault) PART(link_handshake) PART(link_input) PART(link_listen) PART(strangers) PART(qp)  \
 	PART(qp_table) PART(file_share) PART(peer) PART(wrong_keys)                                     \
-	PART(mcast) PART(ud_genuine) PART(ud_inlet) PART(ud_receive) PART(ud_socket) PART(cm_address)               \
+	PART(mcast) PART(ud_genuine) PART(ud_inlet) PART(ud_receive) PART(cm_address)               \
 	PART(cm_listen) PART(cm_rendezvous) PART(fault) PART(fault_control) PART(fault_hold)
 
 struct engine {

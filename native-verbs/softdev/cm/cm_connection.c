@@ -88,13 +88,18 @@ void cm_enter_timewait(struct cm_id *id)
 	progress_timer_set(&id->timer, progress_now_ns() + TIMEWAIT_NS);
 }
 
+static void end_connection(struct cm_id *id, int status)
+{
+	cm_report(id, RDMA_CM_EVENT_DISCONNECTED, status);
+	cm_enter_timewait(id);
+}
+
 static void on_deadline(void *owner)
 {
 	struct cm_id *id = owner;
 
 	if (id->state == CM_DISCONNECT_SENT) {
-		cm_report(id, RDMA_CM_EVENT_DISCONNECTED, -ETIMEDOUT);
-		cm_enter_timewait(id);
+		end_connection(id, -ETIMEDOUT);
 		return;
 	}
 	if (id->state == CM_REQUEST_SENT)
@@ -201,8 +206,7 @@ static void on_reject(struct cm_id *id, int reason, const struct cm_reject *reje
 
 	if (id->state == CM_REPLY_RECEIVED) {
 		/* Our application still considers the id connected, so it is told that the connection has ended. */
-		cm_report(id, RDMA_CM_EVENT_DISCONNECTED, 0);
-		cm_enter_timewait(id);
+		end_connection(id, 0);
 		return;
 	}
 	cm_end(id, link_close, CM_CLOSED);
@@ -225,8 +229,7 @@ static void on_disconnect(struct cm_id *id)
 		break;
 	case CM_DISCONNECT_SENT: /* both ends disconnected at the same time */
 		cm_send_op(id, CM_FRAME_DISCONNECTED);
-		cm_report(id, RDMA_CM_EVENT_DISCONNECTED, 0);
-		cm_enter_timewait(id);
+		end_connection(id, 0);
 		break;
 	default:
 		break;
@@ -283,10 +286,8 @@ static void on_frame(struct link *link, void *owner, const struct frame *frame, 
 		on_disconnect(id);
 		break;
 	case CM_FRAME_DISCONNECTED:
-		if (id->state == CM_DISCONNECT_SENT) {
-			cm_report(id, RDMA_CM_EVENT_DISCONNECTED, 0);
-			cm_enter_timewait(id);
-		}
+		if (id->state == CM_DISCONNECT_SENT)
+			end_connection(id, 0);
 		break;
 	default:
 		break;
@@ -337,8 +338,7 @@ static void on_close(struct link *link, void *owner, int error)
 	case CM_REPLY_RECEIVED:
 	case CM_CONNECTED:
 	case CM_DISCONNECT_SENT:
-		cm_report(id, RDMA_CM_EVENT_DISCONNECTED, 0);
-		cm_enter_timewait(id);
+		end_connection(id, 0);
 		break;
 	case CM_DISCONNECT_RECEIVED:
 		cm_enter_timewait(id);

@@ -78,7 +78,7 @@ static int start_listening(struct cm_id *id, void *backlog)
 
 int softverbs_rdma_listen(struct rdma_cm_id *id, int backlog)
 {
-	int port = process_port(), error = fault_call(FAULT_LISTEN);
+	int port = process_port_at(0), error = fault_call(FAULT_LISTEN);
 
 	if (error)
 		return cm_result(-error);

@@ -15,6 +15,16 @@ struct option {
 	size_t length;
 };
 
+/* Of an int that stands for true or false. Returns false if the value is none. */
+static bool read_flag(const struct option *option, int *flag)
+{
+	if (option->length != sizeof(*flag))
+		return false;
+	memcpy(flag, option->value, sizeof(*flag));
+	*flag = *flag != 0;
+	return true;
+}
+
 static int set_type_of_service(struct cm_id *id, const struct option *option)
 {
 	if (option->length != sizeof(uint8_t))
@@ -28,11 +38,7 @@ static int set_reuse_address(struct cm_id *id, const struct option *option)
 {
 	int reuse;
 
-	if (option->length != sizeof(reuse))
-		return -EINVAL;
-	memcpy(&reuse, option->value, sizeof(reuse));
-	reuse = reuse != 0;
-	if (id->state == CM_LISTENING)
+	if (!read_flag(option, &reuse) || id->state == CM_LISTENING)
 		return -EINVAL;
 	if (id->udp_watch.fd >= 0 && setsockopt(id->udp_watch.fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse)))
 		return -errno;
@@ -45,12 +51,9 @@ static int set_v6_only(struct cm_id *id, const struct option *option)
 {
 	int only;
 
-	if (option->length != sizeof(only))
+	if (!read_flag(option, &only) || (id->state != CM_IDLE && (id->state != CM_BOUND || (id->v6_only && !only))))
 		return -EINVAL;
-	memcpy(&only, option->value, sizeof(only));
-	if (id->state != CM_IDLE && (id->state != CM_BOUND || (id->v6_only && !only)))
-		return -EINVAL;
-	id->v6_only = only != 0;
+	id->v6_only = only;
 	return 0;
 }
 

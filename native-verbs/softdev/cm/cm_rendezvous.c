@@ -213,7 +213,7 @@ static void answer_requests(void *owner, uint32_t events)
 			    cm_address_port((struct sockaddr *)&from),
 			    cm_address_port(&listener->id.route.addr.src_addr), datagram.cookie);
 		datagram.kind = CM_DATAGRAM_REPLY;
-		datagram.process_port = htons((uint16_t)process_port());
+		datagram.process_port = htons((uint16_t)process_port_at(0));
 		memcpy(datagram.process_nonce, process_nonce(), LINK_NONCE_BYTES);
 		text = text_of(&datagram, &asked);
 		secret_sign_with(&secret, &text, sizeof(text), datagram.mac);

@@ -123,9 +123,9 @@ static void leave_if_empty(struct group *group)
 	if (!list_is_empty(&group->members))
 		return;
 	list_remove(&group->place);
-	ud_inlet_close(&group->inlet);
-	if (group->inlet.fd >= 0)
-		close(group->inlet.fd);
+	progress_watch_remove(&group->inlet.watch);
+	if (group->inlet.watch.fd >= 0)
+		close(group->inlet.watch.fd);
 	free(group);
 }
 
@@ -141,8 +141,8 @@ static struct group *enter_group(const union ibv_gid *gid, int *error)
 	if (!group)
 		return NULL;
 	group->gid = *gid;
-	group->inlet = (struct ud_inlet){.fd = open_socket(gid), .on_datagram = on_datagram, .owner = group};
-	*error = group->inlet.fd < 0 ? -group->inlet.fd : -ud_inlet_open(&group->inlet);
+	group->inlet = (struct ud_inlet){.watch.fd = open_socket(gid), .on_datagram = on_datagram, .owner = group};
+	*error = group->inlet.watch.fd < 0 ? -group->inlet.watch.fd : -ud_inlet_open(&group->inlet);
 	list_add(&engine->mcast->groups, &group->place);
 	if (!*error)
 		return group;

@@ -40,7 +40,7 @@ static void on_event(void *owner, uint32_t events)
 	for (int i = 0; i < DATAGRAMS_PER_TURN; i++) {
 		struct sockaddr_in6 from;
 		socklen_t length = sizeof(from);
-		ssize_t bytes = recvfrom(inlet->fd, &engine->ud_inlet->datagram, sizeof(engine->ud_inlet->datagram), MSG_TRUNC,
+		ssize_t bytes = recvfrom(inlet->watch.fd, &engine->ud_inlet->datagram, sizeof(engine->ud_inlet->datagram), MSG_TRUNC,
 					 (struct sockaddr *)&from, &length);
 
 		if (bytes < 0)
@@ -61,14 +61,10 @@ static void enlarge_buffer(int fd)
 
 int ud_inlet_open(struct ud_inlet *inlet)
 {
-	enlarge_buffer(inlet->fd);
-	inlet->watch = (struct progress_watch){.fd = inlet->fd, .callback = on_event, .owner = inlet};
+	enlarge_buffer(inlet->watch.fd);
+	inlet->watch.callback = on_event;
+	inlet->watch.owner = inlet;
 	return progress_watch_set(&inlet->watch, EPOLLIN);
-}
-
-void ud_inlet_close(struct ud_inlet *inlet)
-{
-	progress_watch_remove(&inlet->watch);
 }
 
 static void start(void *owner)
@@ -86,7 +82,7 @@ void ud_open_port(uint16_t number)
 
 	if (atomic_exchange(&port->open, true))
 		return;
-	port->inlet = (struct ud_inlet){.fd = process_socket(number, PORT_UDP), .on_datagram = ud_deliver};
+	port->inlet = (struct ud_inlet){.watch.fd = process_socket(number, PORT_UDP), .on_datagram = ud_deliver};
 	port->start = (struct progress_task){.callback = start, .owner = port};
 	progress_post(&port->start);
 }

@@ -8,19 +8,16 @@
 
 #include <stdint.h>
 
-/* Embedded in its owner, which sets the first three fields; the others begin as zeros. */
+/* Embedded in its owner, which sets the callback, the owner and the descriptor of the watch. */
 struct ud_inlet {
-	int fd;
 	/* Called for each genuine datagram (ud_genuine.h). */
 	void (*on_datagram)(void *owner, const struct ud_header *header, uint8_t *payload, uint32_t length);
 	void *owner;
 	struct progress_watch watch;
 };
 
-/* 0 or -errno. Progress thread, as the next. */
+/* 0 or -errno. No callback follows when the owner has removed the watch, whose descriptor stays its own. Progress thread. */
 int ud_inlet_open(struct ud_inlet *inlet);
-/* No callback follows. The descriptor still belongs to the owner. */
-void ud_inlet_close(struct ud_inlet *inlet);
 
 /* Opens the inlet of that port, which stays open, if it is not open yet. Any thread. */
 void ud_open_port(uint16_t port);

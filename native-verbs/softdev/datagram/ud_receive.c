@@ -33,25 +33,21 @@ struct ud_receive_state {
 ENGINE_PART(ud_receive, NULL);
 
 /* Lets the kernel copy, because the memory of the application may be gone although it is registered. 0 or -errno. */
-static int copy_out(const struct iovec *from, int from_count, const struct iovec *to, int to_count, uint32_t bytes)
+static int copy_out(uint8_t *from, size_t length, const struct iovec *to, int count)
 {
-	ssize_t copied = process_vm_writev(getpid(), from, from_count, to, to_count, 0);
+	const struct iovec source = {from, length};
+	ssize_t copied = process_vm_writev(getpid(), &source, 1, to, count, 0);
 
-	if (copied == (ssize_t)bytes)
+	if (copied == (ssize_t)length)
 		return 0;
 	if (copied >= 0 || (errno != EPERM && errno != ENOSYS))
 		return -EFAULT;
-	for (int i = 0, j = 0, used = 0, filled = 0; i < from_count && j < to_count;) {
-		size_t from_left = from[i].iov_len - used, to_left = to[j].iov_len - filled;
-		size_t length = from_left < to_left ? from_left : to_left;
+	for (int i = 0; i < count && length; i++) {
+		size_t bytes = to[i].iov_len < length ? to[i].iov_len : length;
 
-		memcpy((char *)to[j].iov_base + filled, (const char *)from[i].iov_base + used, length);
-		used += length;
-		filled += length;
-		if (length == from_left)
-			i++, used = 0;
-		if (length == to_left)
-			j++, filled = 0;
+		memcpy(to[i].iov_base, from, bytes);
+		from += bytes;
+		length -= bytes;
 	}
 	return 0;
 }
@@ -60,18 +56,18 @@ static int copy_out(const struct iovec *from, int from_count, const struct iovec
 static enum ibv_wc_status fill_receive(struct softdev_qp *qp, const struct rqe *rqe,
 				       const struct ud_header *header, const void *payload, uint32_t length)
 {
-	uint8_t grh[UD_GRH_BYTES];
-	struct iovec from[2] = {{grh, sizeof(grh)}, {(void *)(uintptr_t)payload, length}};
+	uint8_t message[UD_GRH_BYTES + UD_MAX_PAYLOAD];
 	struct iovec to[SGE_MAX];
 	struct sge_hold hold;
-	int error, count = sge_hold_slice(rq_pd(qp), rqe->sge, rqe->num_sge, 0, sizeof(grh) + length,
+	int error, count = sge_hold_slice(rq_pd(qp), rqe->sge, rqe->num_sge, 0, UD_GRH_BYTES + length,
 					  IBV_ACCESS_LOCAL_WRITE, to, SGE_MAX, &hold);
 
 	if (count < 0)
 		return IBV_WC_LOC_PROT_ERR;
 	pthread_mutex_unlock(&qp->lock);
-	ud_fill_grh(header, length, grh);
-	error = copy_out(from, 2, to, count, sizeof(grh) + length);
+	ud_fill_grh(header, length, message);
+	memcpy(message + UD_GRH_BYTES, payload, length);
+	error = copy_out(message, UD_GRH_BYTES + length, to, count);
 	sge_release(&hold);
 	pthread_mutex_lock(&qp->lock);
 	return error ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;

@@ -4,7 +4,7 @@
 
 #include "datagram/ud_genuine.h"
 #include "device/gid_table.h"
-#include "engine.h"
+#include "link/link.h"
 #include "link/ports.h"
 #include "process/log.h"
 #include "process/progress.h"
@@ -13,25 +13,9 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <string.h>
 
 enum { ROOM_WAIT_MS = 100 };
-
-struct ud_socket_state {
-	atomic_bool said;
-};
-
-ENGINE_PART(ud_socket, NULL);
-
-/* Logged once for a process; the application is not told of lost datagrams. */
-static void say_no_secret(const struct ud_address *to)
-{
-	if (!atomic_exchange(&engine->ud_socket->said, true))
-		log_error("datagrams to another host (QPN %06x) are lost: both hosts need the same SOFTVERBS_SECRET "
-			  "or SOFTVERBS_SECRET_FILE",
-			  to->qpn);
-}
 
 /* An IPv6 socket takes IPv4 addresses as mapped ones. */
 static socklen_t fill_destination(const struct ud_address *to, uint16_t port, bool v6_socket, struct sockaddr_storage *out)
@@ -95,9 +79,9 @@ int ud_socket_send_to(const struct ud_address *to, int fd, uint16_t port, struct
 
 int ud_socket_send(const struct ud_address *to, uint16_t port, struct msghdr *message)
 {
-	if (!secret_is_set() && !to->route.local)
-		say_no_secret(to);
-	else if (secret_is_set() || ud_is_own_users(to->qpn >> 8))
+	bool may_send = to->route.local ? secret_is_set() || ud_is_own_users(to->qpn >> 8) : link_may_reach(&to->route.destination);
+
+	if (may_send)
 		return ud_socket_send_to(to, process_socket(port, PORT_UDP), to->qpn >> 8, message);
 	return 0;
 }

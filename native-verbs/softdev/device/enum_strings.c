@@ -131,38 +131,31 @@ static const struct {
 	{IBV_RATE_1200_GBPS, 480, 1275000},
 };
 
-enum { RATE_COUNT = sizeof(rates) / sizeof(rates[0]) };
+/* Returns what the first row holds in one member that has the value in the other, or `otherwise`. */
+#define LOOK_UP(value, in, out, otherwise)                                          \
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)               \
+		if (rates[i].in == (value))                                         \
+			return rates[i].out;                                        \
+	return otherwise
 
 int softverbs_ibv_rate_to_mult(enum ibv_rate rate)
 {
-	for (int i = 0; i < RATE_COUNT; i++)
-		if (rates[i].rate == rate)
-			return rates[i].mult;
-	return -1;
+	LOOK_UP(rate, rate, mult, -1);
 }
 
 enum ibv_rate softverbs_mult_to_ibv_rate(int mult)
 {
-	for (int i = 0; i < RATE_COUNT && mult > 0; i++)
-		if (rates[i].mult == mult)
-			return rates[i].rate;
-	return IBV_RATE_MAX;
+	LOOK_UP(mult > 0 ? mult : 0, mult, rate, IBV_RATE_MAX);
 }
 
 int softverbs_ibv_rate_to_mbps(enum ibv_rate rate)
 {
-	for (int i = 0; i < RATE_COUNT; i++)
-		if (rates[i].rate == rate)
-			return rates[i].mbps;
-	return -1;
+	LOOK_UP(rate, rate, mbps, -1);
 }
 
 enum ibv_rate softverbs_mbps_to_ibv_rate(int mbps)
 {
-	for (int i = 0; i < RATE_COUNT; i++)
-		if (rates[i].mbps == mbps)
-			return rates[i].rate;
-	return IBV_RATE_MAX;
+	LOOK_UP(mbps, mbps, rate, IBV_RATE_MAX);
 }
 
 /* A fork needs no preparation, because nothing is pinned and the kernel makes the copies. */

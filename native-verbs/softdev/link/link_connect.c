@@ -40,7 +40,7 @@ static bool is_by_unix(const union ibv_gid *destination)
 	return path_mode() != PATH_TCP && gid_is_local(destination);
 }
 
-/* Logged once, because every connection to another host fails for the same reason. */
+/* Logged once, because whatever goes to another host fails for the same reason. */
 bool link_may_reach(const union ibv_gid *destination)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -48,7 +48,7 @@ bool link_may_reach(const union ibv_gid *destination)
 	if (is_by_unix(destination) || secret_is_set())
 		return true;
 	if (!atomic_exchange(&engine->link_connect->said, true))
-		log_error("%s is reached by TCP, which takes a secret that both ends know: set SOFTVERBS_SECRET "
+		log_error("%s is reached over the network, which takes a secret that both ends know: set SOFTVERBS_SECRET "
 			  "or SOFTVERBS_SECRET_FILE to the same value for both",
 			  gid_text(destination, text));
 	return false;

@@ -164,11 +164,6 @@ restore_cancel:
 	return result;
 }
 
-int process_port(void)
-{
-	return process_port_at(0);
-}
-
 int process_index_of_port(int number)
 {
 	HOLD_LOCK(&engine->ports->lock);

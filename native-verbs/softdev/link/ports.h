@@ -6,11 +6,9 @@
 enum { PROCESS_MAX_PORTS = 16, PROCESS_QPS_PER_PORT = 256, PROCESS_RESERVED_PORT = 65535 };
 
 /*
- * Returns the first port of this process, or -errno. The port is reserved for TCP and UDP, and names the abstract unix
- * listener. The first call starts the progress thread and listens. Any thread.
+ * Returns the number of the index-th port of this process, which is opened if necessary, or -errno. The port is reserved for
+ * TCP and UDP, and names the abstract unix listener. The first call starts the progress thread and listens. Any thread.
  */
-int process_port(void);
-/* Returns the number of the index-th port, which is opened if necessary, or -errno. */
 int process_port_at(int index);
 /* The sockets of a port. PORT_LINKS is a unix socket. */
 enum port_socket { PORT_TCP, PORT_UDP, PORT_LINKS, PORT_SOCKETS };

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,15 +45,6 @@ int softverbs_get_counters(struct softverbs_counters *out, size_t size)
 	return 0;
 }
 
-static bool anything_counted(void)
-{
-	uint64_t any = 0;
-
-	for (unsigned int i = 0; i < FIELDS; i++)
-		any |= total(i);
-	return any;
-}
-
 /* The line is written by one call, so that the lines of several processes do not mix. */
 __attribute__((destructor)) static void write_stats(void)
 {
@@ -62,7 +52,7 @@ __attribute__((destructor)) static void write_stats(void)
 	char line[2048];
 	int fd, used = snprintf(line, sizeof(line), "{\"pid\":%d", (int)getpid());
 
-	if (!path || !engine || (engine->inherited && !anything_counted()))
+	if (!path || !engine || (engine->inherited && !COUNTED(pd_ever)))
 		return; /* nobody asks, or it is the child of a fork that never used the device */
 	for (unsigned int i = 0; i < FIELDS; i++)
 		used += snprintf(line + used, sizeof(line) - used, ",\"%s\":%" PRIu64, names[i], total(i));
