@@ -220,9 +220,7 @@ bool gid_is_local(const union ibv_gid *gid)
 
 uint32_t gid_scope(const union ibv_gid *gid)
 {
-	struct address entry;
-
-	return gid_is_link_local(gid) && look_up(gid, &entry) ? entry.interface : 0;
+	return gid_is_link_local(gid) ? gid_interface(gid) : 0;
 }
 
 uint32_t gid_interface(const union ibv_gid *gid)

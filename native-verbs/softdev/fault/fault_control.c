@@ -148,26 +148,10 @@ static socklen_t make_name(const char *setting, struct sockaddr_un *name)
 	return offsetof(struct sockaddr_un, sun_path) + used + !abstract;
 }
 
-/* Removes a socket file at which no process listens any more. */
-static void remove_stale(const struct sockaddr_un *name, socklen_t length)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct statx status;
-
-	if (fd >= 0 && connect(fd, (const struct sockaddr *)name, length) && errno == ECONNREFUSED &&
-	    !statx(AT_FDCWD, name->sun_path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &status) &&
-	    S_ISSOCK(status.stx_mode))
-		unlink(name->sun_path);
-	if (fd >= 0)
-		close(fd);
-}
-
 static int bind_name(int fd, const struct sockaddr_un *name, socklen_t length)
 {
 	int result;
 
-	if (*name->sun_path)
-		remove_stale(name, length);
 	/* bind() gives the file the mode of the socket; umask() would change the whole process. */
 	result = fchmod(fd, 0600);
 	if (!result)
@@ -192,8 +176,8 @@ static int start(const char *setting)
 	length = make_name(setting, &name);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (!length || fd < 0 || bind_name(fd, &name, length)) {
-		log_error("SOFTVERBS_FAULT_CONTROL=%s cannot be used (%s): give a path of less than %zu bytes, or @NAME; "
-			  "%%p stands for the process id", setting, length ? strerror(errno) : "it is empty or too long",
+		log_error("SOFTVERBS_FAULT_CONTROL=%s cannot be used (%s): remove what a process has left there, or give another path "
+			  "of less than %zu bytes or @NAME; %%p stands for the process id", setting, length ? strerror(errno) : "it is empty or too long",
 			  sizeof(name.sun_path));
 		if (fd >= 0)
 			close(fd);

@@ -192,7 +192,7 @@ void link_on_events(void *owner, uint32_t events)
 {
 	struct link *link = owner;
 
-	if (link->fault.delay_ns && link_fault_defers(link))
+	if (link_fault_defers(link))
 		return;
 	link_begin(link);
 	if (link->state == LINK_CONNECTING) {

@@ -148,17 +148,13 @@ ssize_t link_fault_payload(struct link *link, const struct iovec *iov, ssize_t g
 
 bool link_fault_defers(struct link *link)
 {
-	uint64_t now = progress_now_ns();
-
-	if (!link->fault.delay_ns)
+	if (!link->fault.delay_ns || link->fault.arrived_ns) {
+		link->fault.arrived_ns = 0;
 		return false;
-	if (!link->fault.arrived_ns) {
-		link->fault.arrived_ns = now;
-		hold(link, now + link->fault.delay_ns);
-		return true;
 	}
-	link->fault.arrived_ns = 0;
-	return false;
+	link->fault.arrived_ns = progress_now_ns();
+	hold(link, link->fault.arrived_ns + link->fault.delay_ns);
+	return true;
 }
 
 enum order { CUT, SILENCE, SLOW, REFUSE, HEAL, ORDERS };
