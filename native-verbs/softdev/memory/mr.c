@@ -193,13 +193,15 @@ struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t lengt
 	struct ibv_mr *mr;
 	int file_fd, error;
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &status))
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE | STATX_UID, &status))
 		return NULL;
 	if (!S_ISREG(status.stx_mode) || file_offset + length < file_offset ||
 	    file_offset + length > status.stx_size)
 		return null_with(EINVAL);
 	file_fd = reopen_read_only(fd);
 	mr = register_mr(pd, addr, length, (uintptr_t)addr, access, file_fd, file_offset);
+	if (mr)
+		container_of_(mr, struct softdev_mr, base)->hides_residency = status.stx_uid != geteuid();
 	if (!mr && file_fd >= 0) {
 		error = errno;
 		close(file_fd);

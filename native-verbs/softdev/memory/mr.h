@@ -18,6 +18,7 @@ struct softdev_mr {
 	unsigned int access;
 	int file_fd; /* read-only descriptor of the file behind a file region, else -1 */
 	uint64_t file_offset;
+	bool hides_residency; /* of a file of another user: mincore() says of all of it that it is in memory */
 	uint64_t generation; /* in the table that peers see */
 	atomic_bool file_shared;
 	uint32_t windows;   /* number of windows bound to it */

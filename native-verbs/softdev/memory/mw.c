@@ -158,6 +158,7 @@ static void show(struct softdev_mw *mw, uint64_t qp, const struct mw_bind_reques
 	mw->key.length = request->length;
 	mw->key.address = mr_pointer(request->region, request->address);
 	mw->key.access = request->access & WINDOW_RIGHTS;
+	mw->key.hides_residency = request->region->hides_residency;
 	mw->key.bound_qp = mw->base.type == IBV_MW_TYPE_2 ? qp : 0;
 	mr_table_show(&mw->key);
 }

@@ -42,12 +42,17 @@ static struct iovec pages_of(const struct iovec *memory)
 	return (struct iovec){(void *)start, end - start};
 }
 
-/* Returns false if some of the memory would have to be read from a disk; true also for what cannot be read at all. */
-static bool is_resident(const struct iovec *memory)
+/*
+ * Returns false if some of the memory of the region would have to be read from a disk, or if nobody can tell; true also for
+ * what cannot be read at all.
+ */
+static bool is_resident(const struct softdev_mr *mr, const struct iovec *memory)
 {
 	unsigned char state[WIRE_CHUNK / 4096 + 1];
 	const struct iovec pages = pages_of(memory);
 
+	if (mr->hides_residency)
+		return false;
 	if (mincore(pages.iov_base, pages.iov_len, state))
 		return true;
 	for (uintptr_t i = 0; i < pages.iov_len / page_bytes(); i++)
@@ -100,7 +105,7 @@ static bool must_fetch(struct softdev_qp *qp, uint64_t address, uint32_t length)
 	if (sge_hold_remote(qp->pd, qp_generation(qp), qp->responder.rkey, address, length, IBV_ACCESS_REMOTE_READ, &memory,
 			    &hold) < 0)
 		return false;
-	wait = is_resident(&memory) ? NULL : malloc(sizeof(*wait));
+	wait = is_resident(hold.mr[0], &memory) ? NULL : malloc(sizeof(*wait));
 	sge_release(&hold);
 	if (!wait)
 		return false;
@@ -221,7 +226,7 @@ static bool answer_with_copy(struct softdev_qp *qp, const struct frame *frame)
 			    IBV_ACCESS_REMOTE_READ, &source, &qp->slice) < 0)
 		return false;
 	/* The memory may be unmapped. */
-	copied = is_resident(&source) ? process_vm_readv(getpid(), &copy, 1, &source, 1, 0) : -1;
+	copied = is_resident(qp->slice.mr[0], &source) ? process_vm_readv(getpid(), &copy, 1, &source, 1, 0) : -1;
 	sge_release(&qp->slice);
 	if (copied != (ssize_t)frame->total)
 		return false;

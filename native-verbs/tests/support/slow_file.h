@@ -108,12 +108,13 @@ static inline struct slow_file slow_file_create(const uint8_t *bytes)
 {
 	struct slow_file file = {.path = "/tmp/softdev-slow-XXXXXX"};
 	int fds[2], device = open("/dev/fuse", O_RDWR | O_CLOEXEC), place = mkstemp(file.path);
-	char options[128];
+	char options[160];
 
 	CHECK(place >= 0);
 	close(place);
 	slow_enter_namespace();
-	snprintf(options, sizeof(options), "fd=%d,rootmode=100000,user_id=%d,group_id=%d", device, geteuid(), getegid());
+	snprintf(options, sizeof(options), "fd=%d,rootmode=100000,user_id=%d,group_id=%d,default_permissions%s", device, geteuid(),
+		 getegid(), geteuid() ? "" : ",allow_other");
 	if (device < 0 || mount("slow", file.path, "fuse", MS_NOSUID | MS_NODEV, options)) {
 		unlink(file.path);
 		test_skip("FUSE cannot be mounted here");

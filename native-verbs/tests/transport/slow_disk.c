@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A READ of a file whose disk has stopped waits, on whatever path, and nothing else does: neither at the reader nor at the owner
- * do other connections, rdma_cm, a fork or the end of another queue pair wait for it.
+ * do other connections, rdma_cm, a fork or the end of another queue pair wait for it. The same if the file is another user's, of
+ * which the kernel does not tell what is in memory.
  */
 #define _GNU_SOURCE
 #include "cm_fixture.h"
 #include "offer.h"
 #include "slow_file.h"
 
-enum { BYTES = 65536, WRITES = 20 };
+enum { BYTES = 65536, WRITES = 20, SOMEBODY = 4711 };
 
 static uint8_t bytes[SLOW_BYTES];
 static struct slow_file file;
+static bool is_foreign;
 
 static struct region map_slow_file(struct ibv_pd *pd)
 {
@@ -81,6 +83,8 @@ static void body(void)
 	for (int i = 0; i < SLOW_BYTES; i++)
 		bytes[i] = i * 31 + (i >> 8);
 	file = slow_file_create(bytes);
+	if (is_foreign)
+		CHECK(!seteuid(SOMEBODY));
 	peer = test_start_peer(serve);
 	open_side(&slow, 16, 16);
 	open_side(&quick, 16, 16);
@@ -103,10 +107,17 @@ static void body(void)
 	test_signal(peer.fd);
 	test_join_peer(&peer);
 	close_side(&slow);
+	if (is_foreign)
+		CHECK(!seteuid(0));
 	slow_file_remove(&file);
 }
 
 int main(void)
 {
 	on_each_path(body);
+	if (geteuid())
+		return 0;
+	is_foreign = true;
+	setenv("SOFTVERBS_PATH", "wire", 1); /* on which the owner of the memory reads it */
+	test_run_apart(body);
 }
