@@ -70,28 +70,15 @@ static void create_engine(void)
  */
 static void begin_anew(void)
 {
-	if (engine)
-		progress_after_fork_in_child();
+	progress_after_fork_in_child();
 	create_engine();
-}
-
-static void hold_still(void)
-{
-	if (engine)
-		progress_before_fork();
-}
-
-static void go_on(void)
-{
-	if (engine)
-		progress_after_fork_in_parent();
 }
 
 /* The priority makes it run before the other constructors. */
 __attribute__((constructor(101))) static void start(void)
 {
 	create_engine();
-	pthread_atfork(hold_still, go_on, begin_anew);
+	pthread_atfork(progress_before_fork, progress_after_fork_in_parent, begin_anew);
 }
 
 void (*const device_operations[])(struct verbs_context *verbs) = {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include "datagram/ud_genuine.h"
 
 #include "core.h"
@@ -13,7 +12,6 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /*
@@ -48,17 +46,14 @@ static bool is_signed(const struct ud_header *header)
 
 static bool ask_whose(uint16_t port)
 {
-	struct ucred peer;
-	socklen_t length = sizeof(peer);
-	bool is_own = false;
+	bool is_own;
 	int fd;
 
 	progress_hold_forks();
 	fd = link_connect_name(port);
-	if (fd >= 0) {
-		is_own = !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && user_is_own(peer.uid);
+	is_own = fd >= 0 && user_is_own_at(fd);
+	if (fd >= 0)
 		close(fd);
-	}
 	progress_let_forks();
 	return is_own;
 }

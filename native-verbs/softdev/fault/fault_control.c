@@ -91,18 +91,6 @@ static void on_input(void *owner, uint32_t events)
 }
 
 /* Processes of the same user may control it: they could write to the memory of this process anyway. */
-static bool may_control(int fd)
-{
-	struct ucred peer;
-	socklen_t length = sizeof(peer);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
-		return false;
-	if (!user_is_own(peer.uid))
-		log_warn("fault control refused to uid %d", (int)peer.uid);
-	return user_is_own(peer.uid);
-}
-
 static void on_client(void *unused, uint32_t events)
 {
 	int fd = accept4(engine->fault_control->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -112,8 +100,9 @@ static void on_client(void *unused, uint32_t events)
 	(void)events;
 	if (fd < 0)
 		return;
-	client = may_control(fd) ? calloc(1, sizeof(*client)) : NULL;
+	client = user_is_own_at(fd) ? calloc(1, sizeof(*client)) : NULL;
 	if (!client) {
+		log_warn("fault control is refused: to another user, or for want of memory");
 		close(fd);
 		return;
 	}

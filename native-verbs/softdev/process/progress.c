@@ -87,6 +87,8 @@ void progress_let_forks(void)
 
 void progress_before_fork(void)
 {
+	if (!engine)
+		return;
 	atomic_fetch_add(&engine->progress->forks_waiting, 1);
 	progress_hold_forks();
 	atomic_fetch_sub(&engine->progress->forks_waiting, 1);
@@ -96,6 +98,8 @@ void progress_before_fork(void)
 
 void progress_after_fork_in_parent(void)
 {
+	if (!engine)
+		return;
 	watches_after_fork_in_parent();
 	pthread_mutex_unlock(&engine->progress->lock);
 	progress_let_forks();
@@ -103,6 +107,8 @@ void progress_after_fork_in_parent(void)
 
 void progress_after_fork_in_child(void)
 {
+	if (!engine)
+		return;
 	watches_after_fork_in_child();
 	is_progress_thread = false;
 }

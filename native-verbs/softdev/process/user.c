@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "process/user.h"
 
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define ALL_USERS 4294967295ul
@@ -35,4 +37,12 @@ static bool all_users_are_mapped(void)
 bool user_is_own(uid_t uid)
 {
 	return uid == geteuid() && (uid != overflow_uid() || all_users_are_mapped());
+}
+
+bool user_is_own_at(int fd)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && user_is_own(peer.uid);
 }

@@ -11,5 +11,7 @@
  * not even as that of this process.
  */
 bool user_is_own(uid_t uid);
+/* The same for whoever is at the other end of a unix socket. */
+bool user_is_own_at(int fd);
 
 #endif
