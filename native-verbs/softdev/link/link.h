@@ -84,7 +84,8 @@ struct link_ops {
 
 /*
  * Connects to the process that listens on `port` of the host with the GID `destination`: in this network namespace over a
- * unix socket, otherwise over TCP from the address `source`. NULL means ENOMEM; every other failure arrives by on_close(), never before this function returns.
+ * unix socket, otherwise over TCP from the address `source`. NULL means ENOMEM; every other failure arrives by on_close(),
+ * never before this function returns.
  */
 struct link *link_connect(const union ibv_gid *source, const union ibv_gid *destination, uint16_t port,
 			  enum link_kind kind, const struct link_ops *ops, void *owner);
