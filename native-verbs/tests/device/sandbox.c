@@ -80,6 +80,7 @@ static void without_random_numbers(void)
 	deny_call(SYS_getrandom, 2, 0, ENOSYS);
 	CHECK_REFUSED(softverbs_ibv_open_device(list[0]), EIO);
 	CHECK_FAILS(softverbs_rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP), EIO);
+	softverbs_ibv_free_device_list(list);
 	end_capture(&capture);
 	CHECK_EQUAL(lines_with(capture.log, "random numbers", "allow"), 2);
 }
