@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Tells the node service of this host where this executor keeps its map outputs, by a thread that ends when
- * the service knows it. Closed by its owner.
+ * the service knows it, refuses it, or is not one that may know the application's key. Closed by its owner.
  */
 public final class Registrar {
   private static final Logger LOG = LoggerFactory.getLogger(Registrar.class);
@@ -55,6 +55,11 @@ public final class Registrar {
           register(socket, registration, Deadline.afterMs(TIMEOUT_MS));
           LOG.info("The node service of this host knows this executor's map outputs");
           return;
+        } catch (UntrustedListenerException e) {
+          LOG.warn(
+              "No node service: {}. Map outputs come by TCP when this executor has ended",
+              e.getMessage());
+          return;
         } catch (ProtocolException e) {
           LOG.warn("The node service of this host refuses this executor: {}", e.getMessage());
           return;
@@ -73,13 +78,19 @@ public final class Registrar {
     }
   }
 
-  /** Registers. Throws ProtocolException if the service refuses it. */
+  /**
+   * Registers. Throws ProtocolException if the service refuses it.
+   *
+   * @param socket an absolute path
+   * @throws UntrustedListenerException if the listener is none that may know the key, of which it is told nothing
+   */
   public static void register(Path socket, Registration registration, Deadline deadline)
       throws IOException {
     try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
         Selector selector = Selector.open()) {
       channel.configureBlocking(false);
       channel.connect(UnixDomainSocketAddress.of(socket)); // fails at once if it cannot
+      ListenerTrust.ofThisProcess().check(socket, channel);
       SelectionKey key = channel.register(selector, 0);
       transfer(
           key,

@@ -6,7 +6,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -45,6 +47,28 @@ public final class Jvm implements AutoCloseable {
         System.getProperty("java.class.path"),
         List.of(),
         environment,
+        main.getName(),
+        arguments);
+  }
+
+  /**
+   * The same as another user, which takes root.
+   *
+   * @param classes a folder that the user may enter, for a copy of the one class, which uses the JDK alone
+   */
+  public static Jvm startAs(int uid, Path classes, Class<?> main, String... arguments)
+      throws IOException {
+    String name = main.getName().replace('.', '/') + ".class";
+    Path copy = classes.resolve(name);
+    Files.createDirectories(copy.getParent());
+    try (InputStream in = main.getClassLoader().getResourceAsStream(name)) {
+      Files.write(copy, in.readAllBytes());
+    }
+    return new Jvm(
+        List.of("setpriv", "--reuid=" + uid, "--regid=" + uid, "--clear-groups"),
+        classes.toString(),
+        List.of(),
+        Map.of(),
         main.getName(),
         arguments);
   }
