@@ -31,6 +31,9 @@ public final class BufferPool implements AutoCloseable {
 
   private static final int CLOSE_MS = 5_000;
 
+  /** A device that takes longer to register a slab for another thread is not waited for. */
+  private static final int OPENING_MS = 1_000;
+
   /** How many classes above its own a request looks before it has a slab of another class given up. */
   private static final int CHEAP_STEPS = 1;
 
@@ -116,7 +119,7 @@ public final class BufferPool implements AutoCloseable {
       if (!canHold(lengthBytes)) {
         throw exhausted(lengthBytes, "more than the budget");
       }
-      RegisteredBuffer buffer = leaseNow(lengthBytes);
+      RegisteredBuffer buffer = leaseNow(lengthBytes, deadline);
       return buffer == null ? awaitBuffer(lengthBytes, deadline) : buffer;
     } finally {
       lock.unlock();
@@ -134,7 +137,7 @@ public final class BufferPool implements AutoCloseable {
           throw exhausted(lengthBytes, "no buffer came back in time");
         }
         changed.awaitNanos(remainingNs);
-        RegisteredBuffer buffer = leaseNow(lengthBytes);
+        RegisteredBuffer buffer = leaseNow(lengthBytes, deadline);
         if (buffer != null) {
           return buffer;
         }
@@ -144,22 +147,27 @@ public final class BufferPool implements AutoCloseable {
     }
   }
 
-  /** Leases a buffer like {@link #acquire}; null if it would have to wait until one comes back. */
+  /**
+   * Leases a buffer like {@link #acquire}; null if it would have to wait until one comes back. It takes as long as
+   * the registration of a slab, or for at most a second that by another thread.
+   */
   public @Nullable RegisteredBuffer tryAcquire(long lengthBytes) throws IOException {
     lock.lock();
     try {
-      return leaseNow(lengthBytes);
+      return leaseNow(lengthBytes, Deadline.afterMs(OPENING_MS));
     } finally {
       lock.unlock();
     }
   }
 
   /** The caller holds the lock, but not while a slab is registered or given up. */
-  private @Nullable RegisteredBuffer leaseNow(long lengthBytes) throws IOException {
+  private @Nullable RegisteredBuffer leaseNow(long lengthBytes, Deadline deadline)
+      throws IOException {
+    Deadline opening = deadline.atMostMs(OPENING_MS);
     while (true) {
       checkOpen();
       Slab slab = slabWithFree(lengthBytes);
-      if (slab == null && awaitSlab(lengthBytes)) {
+      if (slab == null && awaitSlab(lengthBytes, opening)) {
         continue;
       }
       if (slab == null && reserve(slabBytesFor(lengthBytes))) {
@@ -260,10 +268,10 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Waits for a slab of this class that another thread is registering, which takes no longer than to register
-   * one; false if there is none, or others take all of its buffers.
+   * Waits for a slab of this class that another thread is registering; false if there is none, if others take
+   * all of its buffers, or if it does not come before the deadline or an interrupt, which the thread keeps.
    */
-  private boolean awaitSlab(long lengthBytes) {
+  private boolean awaitSlab(long lengthBytes, Deadline deadline) {
     Herd herd = herdFor(lengthBytes);
     long buffers = slabBytesFor(lengthBytes) / classes.bufferBytes(lengthBytes);
     long toSpare = herd.opening * (buffers - 1); // each slab has one for the thread that opens it
@@ -273,12 +281,17 @@ public final class BufferPool implements AutoCloseable {
     herd.waiting++;
     try {
       do {
-        changed.awaitUninterruptibly();
+        if (changed.awaitNanos(deadline.remainingNs()) <= 0) {
+          return false;
+        }
       } while (!closed && herd.opening > 0 && slabWithFree(lengthBytes) == null);
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
     } finally {
       herd.waiting--;
     }
-    return true;
   }
 
   private Slab openSlab(long lengthBytes) throws IOException {

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -15,7 +17,7 @@ import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.verbs.Jvm;
 import org.shufflerdma.verbs.OnSoftDevice;
 
-/** A pool, in a process of its own, whose device deregisters late or not at all. */
+/** A pool, in a process of its own, whose device registers late, or deregisters late or not at all. */
 @Timeout(60)
 @OnSoftDevice("faults are asked of it")
 class SlabEndTest {
@@ -40,12 +42,28 @@ class SlabEndTest {
     assertThat(answer("keepMapped", "dereg_mr:errno=EBUSY")).isEqualTo("true");
   }
 
+  @Test
+  void aSlabThatAnotherThreadRegistersForLongIsNotWaitedForPastTheDeadline() throws Exception {
+    assertThat(answer("waitWithDeadline", "reg_mr:delay=40000")).isEqualTo("before the other");
+  }
+
+  @Test
+  void whoDoesNotWaitForABufferWaitsForNoSlabThatAnotherThreadRegistersForLong() throws Exception {
+    assertThat(answer("tryOnly", "reg_mr:delay=40000")).isEqualTo("before the other");
+  }
+
   public static void main(String[] arguments) throws Exception {
     RdmaTransport transport = TestTransports.open("pool");
     BufferPool pool =
         new BufferPool(transport.protectionDomain(), new PoolSettings(4 * SLAB, SLAB, false, true));
     System.out.println("answer "
-        + (arguments[0].equals("keepMapped") ? keepMapped(pool) : callsWhileDeregistering(pool)));
+        + switch (arguments[0]) {
+          case "keepMapped" -> keepMapped(pool);
+          case "deregisterLate" -> callsWhileDeregistering(pool);
+          case "waitWithDeadline" ->
+            besideALateOne(pool, () -> pool.acquire(4096, Deadline.afterMs(100)));
+          default -> besideALateOne(pool, () -> pool.tryAcquire(4096));
+        });
     System.out.flush();
     Runtime.getRuntime().halt(0); // the domain may have a region for good
   }
@@ -68,6 +86,20 @@ class SlabEndTest {
     long before = calls.get();
     pool.trim(0);
     return calls.get() - before;
+  }
+
+  /** The device is late with the first slab alone. */
+  private static String besideALateOne(BufferPool pool, Callable<?> call) throws Exception {
+    FutureTask<RegisteredBuffer> late =
+        new FutureTask<>(() -> pool.acquire(4096, Deadline.afterMs(0)));
+    Thread thread = new Thread(late);
+    thread.setDaemon(true);
+    thread.start();
+    while (pool.usage().registeredBytes() == 0) {
+      Thread.onSpinWait();
+    }
+    boolean isLeased = call.call() != null;
+    return isLeased && !late.isDone() ? "before the other" : "after the other";
   }
 
   private static boolean keepMapped(BufferPool pool) throws Exception {
