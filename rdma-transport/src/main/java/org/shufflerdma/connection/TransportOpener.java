@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.concurrent.LoopThread;
+import org.shufflerdma.concurrent.StillInUseException;
 import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.memory.BufferPool;
 import org.shufflerdma.metrics.PhaseTimer;
@@ -233,7 +234,7 @@ record TransportOpener(
       throws InterruptedException {
     closer.shutdown();
     if (!closer.awaitTermination(timeoutMs, TimeUnit.MILLISECONDS)) {
-      throw new IllegalStateException("connections were not destroyed within " + timeoutMs + " ms");
+      throw new StillInUseException("connections were not destroyed within " + timeoutMs + " ms");
     }
   }
 }
