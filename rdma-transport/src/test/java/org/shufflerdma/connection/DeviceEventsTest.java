@@ -15,16 +15,23 @@ import org.shufflerdma.verbs.FaultControl;
 import org.shufflerdma.verbs.Jvm;
 import org.shufflerdma.verbs.OnSoftDevice;
 
-/** Several transports of one process, which has the device opened once, as a node service has. */
+/**
+ * Several transports of one process, which has the device opened once, as a node service has. The fifth and the
+ * fourth are connected to the sixth, and the event is of the fifth's connection, of its queue, or of the device.
+ */
 @Timeout(120)
 @OnSoftDevice("faults are asked of it")
 class DeviceEventsTest {
   private static final int TRANSPORTS = 6;
+  private static final int BYSTANDER = 3;
+  private static final int STRUCK = 4;
+  private static final int SERVING = 5;
   private static final int TIMEOUT_MS = 20_000;
 
   @TempDir
   Path directory;
 
+  /** The transports that the event ends, and those of the two whose connections stay open. */
   private String endedAfter(String event) throws Exception {
     FaultControl control = new FaultControl(directory.resolve("faults"));
     try (Jvm jvm = Jvm.start(control.environment(), DeviceEventsTest.class, event)) {
@@ -34,17 +41,17 @@ class DeviceEventsTest {
 
   @Test
   void aFatalEventOfTheDeviceEndsEveryTransportOnIt() throws Exception {
-    assertThat(endedAfter("DEVICE_FATAL")).isEqualTo("[0, 1, 2, 3, 4, 5]");
+    assertThat(endedAfter("DEVICE_FATAL")).isEqualTo("[0, 1, 2, 3, 4, 5] open: []");
   }
 
   @Test
   void anErrorOfACompletionQueueEndsItsTransportAlone() throws Exception {
-    assertThat(endedAfter("CQ_ERR")).isEqualTo("[4]");
+    assertThat(endedAfter("CQ_ERR")).isEqualTo("[4] open: [3]");
   }
 
   @Test
   void aFatalEventOfAQueuePairEndsItsConnectionAlone() throws Exception {
-    assertThat(endedAfter("QP_FATAL")).isEqualTo("[]");
+    assertThat(endedAfter("QP_FATAL")).isEqualTo("[] open: [3]");
   }
 
   @Test
@@ -70,16 +77,23 @@ class DeviceEventsTest {
     for (int i = 0; i < TRANSPORTS; i++) {
       transports.add(TestTransports.open("app" + i));
     }
-    RdmaTransport struck = transports.get(4);
-    Connection connection = connect(struck, transports.get(5));
+    Connection connection = connect(transports, STRUCK);
+    Connection bystander = connect(transports, BYSTANDER);
     boolean isOfDevice = arguments[0].equals("DEVICE_FATAL");
     FaultControl.own()
         .say("raise " + arguments[0] + (isOfDevice ? "" : " qp=" + connection.queuePairNumber()));
     await(() -> !connection.isOpen());
     switch (arguments[0]) {
       case "DEVICE_FATAL" -> await(() -> transports.stream().allMatch(RdmaTransport::hasEnded));
-      case "CQ_ERR" -> await(struck::hasEnded);
-      default -> await(() -> transports.get(5).inboundConnections() == 0);
+      case "CQ_ERR" -> await(transports.get(STRUCK)::hasEnded);
+      default -> await(() -> transports.get(SERVING).inboundConnections() == 1);
+    }
+    List<Integer> open = new ArrayList<>();
+    if (bystander.isOpen()) {
+      open.add(BYSTANDER);
+    }
+    if (connection.isOpen()) {
+      open.add(STRUCK);
     }
     List<Integer> ended = new ArrayList<>();
     for (int i = 0; i < TRANSPORTS; i++) {
@@ -87,13 +101,18 @@ class DeviceEventsTest {
         ended.add(i);
       }
     }
-    System.out.println("ended: " + ended);
+    System.out.println("ended: " + ended + " open: " + open);
     transports.forEach(RdmaTransport::close);
   }
 
-  private static Connection connect(RdmaTransport from, RdmaTransport to) throws Exception {
-    return from.connections()
-        .connect(TestTransports.peerOf("app5", to), null, Deadline.afterMs(TIMEOUT_MS));
+  private static Connection connect(List<RdmaTransport> transports, int from) throws Exception {
+    return transports
+        .get(from)
+        .connections()
+        .connect(
+            TestTransports.peerOf("app" + SERVING, transports.get(SERVING)),
+            null,
+            Deadline.afterMs(TIMEOUT_MS));
   }
 
   /** Until the deadline, whatever comes of it. */
