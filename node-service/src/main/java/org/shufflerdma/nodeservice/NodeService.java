@@ -36,12 +36,16 @@ public final class NodeService implements AutoCloseable {
   private static final int STAGING_THREADS = 16;
 
   private static final int LOOK_MS = 10_000;
+
+  /** What does not close in this time must not keep a service that has died from being started anew. */
+  private static final int EXIT_MS = 10_000;
+
   private static final int WRONG_USE = 2;
   private static final int DIED = 3;
 
   private final Acquired acquired;
 
-  /** What one of its loops has died of, without which it can serve nobody. */
+  /** What a thread has died of on which all applications depend. */
   private final CompletableFuture<Throwable> death;
 
   private NodeService(Acquired acquired, CompletableFuture<Throwable> death) {
@@ -78,17 +82,17 @@ public final class NodeService implements AutoCloseable {
           acquired.keep(Applications.open(device, GrantStore.open(settings.grants())));
       LookupServer lookups = acquired.keep(LookupServer.open(settings.port(), applications, loop));
       acquired.keep(RegistrationServer.open(settings.socket(), applications, death::complete));
-      ServiceStatus status = new ServiceStatus(applications, device, lookups);
+      ServiceStatus status = new ServiceStatus(applications, device, lookups, death::isDone);
       acquired.keep(StatusBean.show(status));
       if (settings.statusPort() != 0) {
         acquired.keep(
-            StatusPage.open(settings.statusPort(), status, () -> trouble(loop, applications)));
+            StatusPage.open(settings.statusPort(), status, () -> trouble(death, applications)));
       }
       ScheduledThreadPoolExecutor timer =
           new ScheduledThreadPoolExecutor(1, body -> Workers.thread("applications", body));
       acquired.keep(timer::shutdownNow);
       var unused = timer.scheduleWithFixedDelay(
-          () -> look(applications), LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
+          () -> look(applications, death), LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
       LOG.info(
           "The node service answers readers at port {} and executors at {}, over {}",
           lookups.port(),
@@ -102,9 +106,9 @@ public final class NodeService implements AutoCloseable {
   }
 
   /** Empty if there is none. */
-  private static String trouble(ControlLoop loop, Applications applications) {
-    if (!loop.isAlive()) {
-      return "readers are not answered any more";
+  private static String trouble(CompletableFuture<Throwable> death, Applications applications) {
+    if (death.isDone()) {
+      return "a thread has died on which all applications depend: " + death.join();
     }
     long failed = applications.all().stream().filter(Application::hasFailed).count();
     return failed == 0
@@ -113,12 +117,25 @@ public final class NodeService implements AutoCloseable {
             .formatted(failed, applications.all().size());
   }
 
-  private static void look(Applications applications) {
+  /** An error that escapes ends the timer, so that nobody looks any more. */
+  private static void look(Applications applications, CompletableFuture<Throwable> death) {
     try {
       applications.endRemoved();
-      applications.all().forEach(Application::look);
-    } catch (RuntimeException | Error e) { // one that escaped would end the timer
+      applications.all().forEach(NodeService::lookAt);
+    } catch (RuntimeException e) {
       LOG.error("The applications could not be looked through", e);
+    } catch (Error e) {
+      death.complete(e);
+      throw e;
+    }
+  }
+
+  /** One that fails, as when the system refuses it a thread, keeps nobody from looking at the others. */
+  private static void lookAt(Application application) {
+    try {
+      application.look();
+    } catch (RuntimeException | Error e) {
+      LOG.error("Application {} could not be looked at", application.grant(), e);
     }
   }
 
@@ -140,6 +157,10 @@ public final class NodeService implements AutoCloseable {
       LOG.error(
           "The node service ends, to be started anew: a thread died of {}",
           service.death.join().toString());
+      ScheduledThreadPoolExecutor halt =
+          new ScheduledThreadPoolExecutor(1, body -> Workers.thread("halt", body));
+      var unused =
+          halt.schedule(() -> Runtime.getRuntime().halt(DIED), EXIT_MS, TimeUnit.MILLISECONDS);
       System.exit(DIED);
     } catch (IOException | RdmaUnavailableException | InvalidSettingException e) {
       LOG.error("The node service cannot start: {}", e.getMessage());

@@ -8,6 +8,8 @@ enum ServiceMetric {
   APPLICATIONS("Applications that have registered and not ended."),
   APPLICATIONS_FAILED(
       "Applications whose readers cannot be served, because their device has failed. The service opens them anew."),
+  THREADS_DEAD(
+      "1 if a thread has died on which all applications depend, else 0. The process then exits with status 3."),
   EXECUTORS("Executors of those applications whose folders are there."),
   CONNECTIONS("RDMA connections of readers."),
   REGISTERED_BYTES("Memory registered for readers."),

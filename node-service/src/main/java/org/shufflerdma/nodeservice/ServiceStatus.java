@@ -3,6 +3,7 @@ package org.shufflerdma.nodeservice;
 
 import java.util.EnumMap;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import org.shufflerdma.staging.StagingStats;
 
 /**
@@ -13,11 +14,15 @@ final class ServiceStatus {
   private final Applications applications;
   private final NodeDevice device;
   private final LookupServer lookups;
+  private final BooleanSupplier dead;
 
-  ServiceStatus(Applications applications, NodeDevice device, LookupServer lookups) {
+  /** @param dead whether a thread has died on which all applications depend */
+  ServiceStatus(
+      Applications applications, NodeDevice device, LookupServer lookups, BooleanSupplier dead) {
     this.applications = applications;
     this.device = device;
     this.lookups = lookups;
+    this.dead = dead;
   }
 
   Map<ServiceMetric, Long> values() {
@@ -32,6 +37,7 @@ final class ServiceStatus {
     }
     values.put(ServiceMetric.APPLICATIONS, (long) applications.all().size());
     values.put(ServiceMetric.APPLICATIONS_FAILED, failed);
+    values.put(ServiceMetric.THREADS_DEAD, dead.getAsBoolean() ? 1L : 0L);
     values.put(ServiceMetric.EXECUTORS, executors);
     values.put(ServiceMetric.CONNECTIONS, connections);
     values.put(ServiceMetric.REGISTERED_BYTES, device.budget().takenBytes());

@@ -37,12 +37,19 @@ final class ServiceProcess {
   private final int statusPort = freePort();
   final Path socket;
   private final Path conf;
+  private final Class<?> main;
   private Process process;
 
   /** Where the software device of the service takes commands. */
   final FaultControl faults;
 
   ServiceProcess(Path folder, long maxRegisteredBytes) throws Exception {
+    this(folder, maxRegisteredBytes, NodeService.class);
+  }
+
+  /** @param main takes the settings' file as its argument */
+  ServiceProcess(Path folder, long maxRegisteredBytes, Class<?> main) throws Exception {
+    this.main = main;
     socket = folder.resolve("node.sock");
     faults = new FaultControl(folder.resolve("faults"));
     conf = folder.resolve("node-service.conf");
@@ -73,9 +80,10 @@ final class ServiceProcess {
             "-Xmx128m",
             "-cp",
             System.getProperty("java.class.path"),
-            NodeService.class.getName(),
+            main.getName(),
             conf.toString())
-        .inheritIO();
+        .redirectOutput(ProcessBuilder.Redirect.INHERIT)
+        .redirectError(ProcessBuilder.Redirect.INHERIT);
     builder.environment().putAll(faults.environment());
     process = builder.start();
     Deadline deadline = Deadline.afterMs(START_MS);
@@ -138,6 +146,19 @@ final class ServiceProcess {
     } finally {
       machine.detach();
     }
+  }
+
+  /** Writes a line to its standard input. */
+  void say(String line) throws IOException {
+    process.outputWriter(StandardCharsets.UTF_8).append(line).append('\n').flush();
+  }
+
+  /** Waits for it to end by itself. */
+  int exitStatus() throws InterruptedException {
+    if (!process.waitFor(START_MS, TimeUnit.MILLISECONDS)) {
+      throw new IllegalStateException("the node service does not end");
+    }
+    return process.exitValue();
   }
 
   /** As {@code kill -9} does. */
