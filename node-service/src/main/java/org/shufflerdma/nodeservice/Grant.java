@@ -28,8 +28,6 @@ import org.shufflerdma.node.Registration;
 @SuppressWarnings("ArrayRecordComponent")
 record Grant(
     String appId, int uid, byte[] key, byte[] deviceSecret, List<OutputFolders> executors) {
-  private static final String ORDER = "order";
-  private static final String OLDEST_FIRST = "oldest first";
   private static final int EXECUTOR_BYTES = 256;
   private static final int PATH_BYTES = 128;
 
@@ -114,7 +112,6 @@ record Grant(
   void write(OutputStream out) throws IOException {
     Properties properties = new Properties();
     properties.setProperty("uid", String.valueOf(uid));
-    properties.setProperty(ORDER, OLDEST_FIRST);
     new Registration(appId, key, deviceSecret, executors.get(0)).putNamesTo(properties);
     for (int i = 0; i < executors.size(); i++) {
       executors.get(executors.size() - 1 - i).putTo(properties, prefixOf(i));
@@ -134,7 +131,7 @@ record Grant(
     properties.store(out, null);
   }
 
-  /** Throws IllegalArgumentException if the stream is no grant. */
+  /** Reads what the two have written. Throws IllegalArgumentException if the stream is no grant. */
   static Grant read(InputStream in) throws IOException {
     Properties properties = new Properties();
     properties.load(in);
@@ -144,9 +141,7 @@ record Grant(
     while ((folders = OutputFolders.from(properties, prefixOf(executors.size()))) != null) {
       executors.add(folders);
     }
-    if (OLDEST_FIRST.equals(properties.getProperty(ORDER))) { // else of a file of former days
-      Collections.reverse(executors);
-    }
+    Collections.reverse(executors);
     return new Grant(
         first.appId(),
         Integer.parseInt(properties.getProperty("uid", "none")),

@@ -3,14 +3,12 @@ package org.shufflerdma.nodeservice;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Properties;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -97,20 +95,6 @@ class GrantStoreTest {
     addAll(5);
     Files.writeString(file(), "\nexecutor.5.localDir.0=/loc", StandardOpenOption.APPEND);
     assertThat(loaded()).hasSize(5);
-  }
-
-  /** The newest executor is the first one in it. */
-  @Test
-  void aFileOfFormerDaysIsRead() throws Exception {
-    Properties properties = new Properties();
-    properties.setProperty("uid", "7");
-    registration(2).putNamesTo(properties);
-    folders(2).putTo(properties, "executor.0.");
-    folders(1).putTo(properties, "executor.1.");
-    ByteArrayOutputStream out = new ByteArrayOutputStream();
-    properties.store(out, null);
-    Files.write(file(), out.toByteArray());
-    assertThat(loaded()).containsExactly(folders(2), folders(1));
   }
 
   @Test
