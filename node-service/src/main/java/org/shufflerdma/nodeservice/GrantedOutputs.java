@@ -4,10 +4,14 @@ package org.shufflerdma.nodeservice;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
 import java.util.Collections;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.shufflerdma.node.OutputFolders;
 import org.shufflerdma.staging.CommittedOutputs;
 import org.shufflerdma.verbs.OwnedFile;
@@ -16,12 +20,17 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The map outputs of one application, whose user may change the granted folders at any time: only what
- * {@link OwnedFile} opens is read, by names that are made here. It remembers who has an output, so that
- * it looks through the executors only once for each. Any thread may call.
+ * {@link OwnedFile} opens is read, by names that are made here. A reader names an output and not the
+ * executor that had it, and an application may have had a thousand. Readers ask for many outputs of the few executors
+ * that they cannot reach, so the executors that were found last are looked at first; who has an output is
+ * remembered, so that it is searched for once. Any thread may call.
  */
 final class GrantedOutputs implements CommittedOutputs {
   private static final Logger LOG = LoggerFactory.getLogger(GrantedOutputs.class);
   private static final int MAX_REMEMBERED = 1 << 16;
+
+  /** Executors whose outputs were found last, at most. */
+  private static final int MAX_RECENT = 16;
 
   private record Output(int shuffleId, long mapId) {}
 
@@ -36,10 +45,25 @@ final class GrantedOutputs implements CommittedOutputs {
         }
       });
 
+  /** The executors in which outputs were found, the last one first. Replaced under this, and never changed. */
+  private volatile List<OutputFolders> recent = List.of();
+
   private final Supplier<Grant> grant;
+  private final Opener opener;
+
+  /** Looks one file up, and opens it. */
+  interface Opener {
+    /** Throws NoSuchFileException if the folder has no such file. */
+    FileChannel open(Path folder, String subfolder, String name, int uid) throws IOException;
+  }
 
   GrantedOutputs(Supplier<Grant> grant) {
+    this(grant, OwnedFile::open);
+  }
+
+  GrantedOutputs(Supplier<Grant> grant, Opener opener) {
     this.grant = grant;
+    this.opener = opener;
   }
 
   @Override
@@ -57,10 +81,12 @@ final class GrantedOutputs implements CommittedOutputs {
       }
     }
     IOException why = null;
-    for (OutputFolders executor : now.executors()) {
+    for (Iterator<OutputFolders> search = inOrderOfSearch(now); search.hasNext(); ) {
+      OutputFolders executor = search.next();
       try {
         Files found = open(executor, output, now.uid());
         owners.put(key, executor);
+        wasFound(executor);
         return found;
       } catch (NoSuchFileException e) {
         LOG.trace("{} is not in {}", output, executor);
@@ -71,7 +97,27 @@ final class GrantedOutputs implements CommittedOutputs {
     throw why == null ? new NoSuchFileException(output) : why;
   }
 
-  private static Files open(OutputFolders executor, String output, int uid) throws IOException {
+  /** Each executor once. */
+  private Iterator<OutputFolders> inOrderOfSearch(Grant now) {
+    List<OutputFolders> first = recent;
+    return Stream.concat(
+            first.stream().filter(now.executors()::contains),
+            now.executors().stream().filter(executor -> !first.contains(executor)))
+        .iterator();
+  }
+
+  private void wasFound(OutputFolders executor) {
+    if (recent.isEmpty() || !recent.get(0).equals(executor)) {
+      synchronized (this) {
+        recent = Stream.concat(Stream.of(executor), recent.stream())
+            .distinct()
+            .limit(MAX_RECENT)
+            .toList();
+      }
+    }
+  }
+
+  private Files open(OutputFolders executor, String output, int uid) throws IOException {
     FileChannel index = openFile(executor, output + ".index", uid);
     try {
       return new Files(openFile(executor, output + ".data", uid), index);
@@ -81,9 +127,8 @@ final class GrantedOutputs implements CommittedOutputs {
     }
   }
 
-  private static FileChannel openFile(OutputFolders executor, String name, int uid)
-      throws IOException {
+  private FileChannel openFile(OutputFolders executor, String name, int uid) throws IOException {
     OutputFolders.Place place = executor.placeOf(name);
-    return OwnedFile.open(place.localDir(), place.subDir(), name, uid);
+    return opener.open(place.localDir(), place.subDir(), name, uid);
   }
 }
