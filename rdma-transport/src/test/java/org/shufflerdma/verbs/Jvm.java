@@ -114,6 +114,11 @@ public final class Jvm implements AutoCloseable {
     throw new AssertionError("no line " + prefix + " in:\n" + seen);
   }
 
+  /** Writes a line to its standard input. */
+  public void say(String line) throws IOException {
+    process.outputWriter(StandardCharsets.UTF_8).append(line).append('\n').flush();
+  }
+
   /** Waits for its end and returns the rest of its output. */
   public String end() throws IOException, InterruptedException {
     StringBuilder rest = new StringBuilder();
