@@ -44,7 +44,7 @@ final class OutputRoom {
     if (outputs.get() >= mostOutputs) {
       throw noDescriptor();
     }
-    if (RegistrationBudget.pages(lengthBytes) > budget.limitBytes() - budget.usedBytes()) {
+    if (budget.pages(lengthBytes) > budget.limitBytes() - budget.usedBytes()) {
       throw noBytes(lengthBytes);
     }
   }

@@ -69,7 +69,7 @@ public final class RegisteredArena implements AutoCloseable {
   }
 
   private long chunkBytes() {
-    long share = RegistrationBudget.pages(budget.limitBytes() / CHUNKS_PER_BUDGET);
+    long share = budget.pages(budget.limitBytes() / CHUNKS_PER_BUDGET);
     return Math.min(MOST_CHUNK_BYTES, share);
   }
 

@@ -7,30 +7,35 @@ import org.shufflerdma.verbs.NativeMemory;
 /**
  * The account of what one executor may keep registered. Counted are whole pages, as the kernel
  * pins them. Bytes are taken before anything is registered and given back when it no longer is.
- * The native libraries are loaded before the first use. Any thread may call.
+ * Any thread may call.
  *
  * @see RegisteredArena
  */
 public final class RegistrationBudget {
-  private static final long PAGE_BYTES = NativeMemory.pageBytes();
-
   private final long limitBytes;
   private final String reason;
+  private final long pageBytes;
   private final AtomicLong used = new AtomicLong();
 
   /**
-   * A budget of which nothing is taken.
+   * A budget of which nothing is taken. The native libraries are loaded, which know the kernel's pages.
    *
    * @param reason where the limit comes from, for messages
    */
   public RegistrationBudget(long limitBytes, String reason) {
+    this(limitBytes, reason, NativeMemory.pageBytes());
+  }
+
+  /** @param pageBytes a power of two */
+  RegistrationBudget(long limitBytes, String reason, long pageBytes) {
     this.limitBytes = limitBytes;
     this.reason = reason;
+    this.pageBytes = pageBytes;
   }
 
   /** Returns the bytes that {@code lengthBytes} from the start of a page count for. */
-  public static long pages(long lengthBytes) {
-    return Math.addExact(lengthBytes, PAGE_BYTES - 1) & -PAGE_BYTES;
+  public long pages(long lengthBytes) {
+    return Math.addExact(lengthBytes, pageBytes - 1) & -pageBytes;
   }
 
   /** False if there is no room, and nothing has been taken. */
