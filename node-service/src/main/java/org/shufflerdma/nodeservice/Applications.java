@@ -150,21 +150,34 @@ final class Applications implements AutoCloseable {
     return fitting;
   }
 
-  /** Has workers end the applications whose folders have been deleted. */
-  void endRemoved() {
+  /**
+   * Has workers end the applications whose folders have been deleted, and look after the others. A file system that
+   * hangs, or requests that do not end because of it, keep those of its user alone.
+   */
+  void lookThrough() {
     applications.values().stream()
         .collect(Collectors.groupingBy(application -> application.grant().uid()))
         .forEach((uid, own) -> {
           if (lookedAt.add(uid)) { // else a file system of that user's hangs
             lanes.execute(uid, () -> {
               try {
-                own.forEach(this::endIfRemoved);
+                own.forEach(this::lookAt);
               } finally {
                 lookedAt.remove(uid);
               }
             });
           }
         });
+  }
+
+  /** One that fails, as when the system refuses it a thread, keeps nobody from looking at the others. */
+  private void lookAt(Application application) {
+    try {
+      endIfRemoved(application);
+      application.look();
+    } catch (RuntimeException | Error e) {
+      LOG.error("Application {} could not be looked at", application.grant(), e);
+    }
   }
 
   private void endIfRemoved(Application application) {

@@ -120,22 +120,12 @@ public final class NodeService implements AutoCloseable {
   /** An error that escapes ends the timer, so that nobody looks any more. */
   private static void look(Applications applications, CompletableFuture<Throwable> death) {
     try {
-      applications.endRemoved();
-      applications.all().forEach(NodeService::lookAt);
+      applications.lookThrough();
     } catch (RuntimeException e) {
       LOG.error("The applications could not be looked through", e);
     } catch (Error e) {
       death.complete(e);
       throw e;
-    }
-  }
-
-  /** One that fails, as when the system refuses it a thread, keeps nobody from looking at the others. */
-  private static void lookAt(Application application) {
-    try {
-      application.look();
-    } catch (RuntimeException | Error e) {
-      LOG.error("Application {} could not be looked at", application.grant(), e);
     }
   }
 

@@ -9,13 +9,16 @@ import java.nio.channels.FileChannel;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import org.shufflerdma.verbs.ProcessLimits;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The map outputs that were read last, which stay open for the next request. Any thread may call. The owner
- * closes it when nobody reads any more.
+ * The map outputs that were read last, which stay open for the next request. Files are closed by the workers that
+ * read them, too: a file system that hangs keeps those who read it waiting, and not whoever ends a use, an
+ * application or a shuffle. Any thread may call. The owner closes it when nobody reads any more.
  */
 final class OpenOutputs implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(OpenOutputs.class);
@@ -127,11 +130,14 @@ final class OpenOutputs implements AutoCloseable {
   record Extent(long start, long lengthBytes) {}
 
   private final CommittedOutputs outputs;
+  private final Executor workers;
   private final int maxOpen = maxOpen(ProcessLimits.read().descriptors());
   private final Map<Key, Output> open = new LinkedHashMap<>(16, 0.75f, true); // guarded by this
 
-  OpenOutputs(CommittedOutputs outputs) {
+  /** @param workers close files; if they do not take commands any more, whoever calls does */
+  OpenOutputs(CommittedOutputs outputs, Executor workers) {
     this.outputs = outputs;
+    this.workers = workers;
   }
 
   /** Returns how many outputs stay open in a process that may have so many descriptors. */
@@ -202,7 +208,15 @@ final class OpenOutputs implements AutoCloseable {
     }
   }
 
-  private static void close(Output output) {
+  private void close(Output output) {
+    try {
+      workers.execute(() -> closeNow(output));
+    } catch (RejectedExecutionException | IllegalStateException e) {
+      closeNow(output);
+    }
+  }
+
+  private static void closeNow(Output output) {
     try {
       output.files.close();
     } catch (IOException e) {

@@ -139,8 +139,9 @@ public final class StagingServer implements ProvedServer.Service {
     try {
       ServerSocketChannel listener = acquired.keep(ServerSocketChannel.open());
       listener.bind(new InetSocketAddress(transport.endpoint().host(), 0), BACKLOG);
-      StagingServer server = new StagingServer(
-          transport, listener, new OpenOutputs(outputs), settings, budget, stats, workers);
+      OpenOutputs open = new OpenOutputs(outputs, step -> workers.get().execute(step));
+      StagingServer server =
+          new StagingServer(transport, listener, open, settings, budget, stats, workers);
       acquired.keep(server.timer::shutdownNow);
       server.timer.prestartCoreThread(); // here, where it is no reader's trouble if there is none
       server.newcomers = ProvedServer.open(

@@ -9,7 +9,10 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
+import java.util.concurrent.Executor;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -77,6 +80,40 @@ class OpenOutputsTest {
     assertThat(isOpenHere()).isFalse();
   }
 
+  /** A file system that hangs may keep whoever closes a file waiting for ever. */
+  @Test
+  void filesAreClosedByWorkersAlone() throws IOException {
+    writeOutput(0, 7);
+    List<Runnable> handedOver = new ArrayList<>();
+    OpenOutputs outputs = open(handedOver::add);
+    outputs.use(5, 1).close();
+    outputs.use(6, 2).close();
+    outputs.use(7, 3).close();
+    OpenOutputs.Output inUse = outputs.use(8, 4);
+    outputs.forgetShuffle(5);
+    assertThat(handedOver).hasSize(1);
+    outputs.closeUnused(-1);
+    assertThat(handedOver).hasSize(3);
+    outputs.close();
+    assertThat(handedOver).hasSize(3);
+    inUse.close();
+    assertThat(handedOver).hasSize(4);
+    assertThat(isOpenHere()).isTrue();
+    handedOver.forEach(Runnable::run);
+    assertThat(isOpenHere()).isFalse();
+  }
+
+  @Test
+  void whereTheWorkersHaveEndedFilesAreClosedNevertheless() throws IOException {
+    writeOutput(0, 7);
+    OpenOutputs outputs = open(step -> {
+      throw new IllegalStateException("nothing is staged any more");
+    });
+    outputs.use(5, 1).close();
+    outputs.close();
+    assertThat(isOpenHere()).isFalse();
+  }
+
   private boolean isOpenHere() throws IOException {
     try (Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
       Path data = directory.toRealPath().resolve("data");
@@ -106,8 +143,14 @@ class OpenOutputsTest {
   }
 
   private OpenOutputs open() {
-    return new OpenOutputs((shuffleId, mapId) ->
-        CommittedOutputs.Files.open(directory.resolve("data"), directory.resolve("index")));
+    return open(Runnable::run);
+  }
+
+  private OpenOutputs open(Executor workers) {
+    return new OpenOutputs(
+        (shuffleId, mapId) ->
+            CommittedOutputs.Files.open(directory.resolve("data"), directory.resolve("index")),
+        workers);
   }
 
   /** The data has as many bytes as the last offset says. */
