@@ -139,8 +139,13 @@ static socklen_t make_name(const char *setting, struct sockaddr_un *name)
 
 static int bind_name(int fd, const struct sockaddr_un *name, socklen_t length)
 {
+	struct statx status;
 	int result;
 
+	/* A killed process has left its socket file there, at which nobody listens. */
+	if (*name->sun_path && connect(fd, (const struct sockaddr *)name, length) && errno == ECONNREFUSED &&
+	    !statx(AT_FDCWD, name->sun_path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &status) && S_ISSOCK(status.stx_mode))
+		unlink(name->sun_path);
 	/* bind() gives the file the mode of the socket; umask() would change the whole process. */
 	result = fchmod(fd, 0600);
 	if (!result)
@@ -165,8 +170,8 @@ static int start(const char *setting)
 	length = make_name(setting, &name);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (!length || fd < 0 || bind_name(fd, &name, length)) {
-		log_error("SOFTVERBS_FAULT_CONTROL=%s cannot be used (%s): remove what a process has left there, or give another path "
-			  "of less than %zu bytes or @NAME; %%p stands for the process id", setting, length ? strerror(errno) : "it is empty or too long",
+		log_error("SOFTVERBS_FAULT_CONTROL=%s cannot be used (%s): give a path of less than %zu bytes, or @NAME; "
+			  "%%p stands for the process id", setting, length ? strerror(errno) : "it is empty or too long",
 			  sizeof(name.sun_path));
 		if (fd >= 0)
 			close(fd);

@@ -9,6 +9,8 @@ port=$(free_port)
 SOFTVERBS_FAULT_CONTROL="$work/server-%p" timeout 60 "$softverbs" ib_read_bw -p "$port" -D 30 >"$work/server.log" 2>&1 &
 server=$!
 wait_until tcp_listens "$port"
+# A killed process leaves its socket file behind.
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$work/client"
 SOFTVERBS_FAULT_CONTROL="$work/client" timeout 60 "$softverbs" ib_read_bw -p "$port" -D 30 localhost >"$work/client.log" 2>&1 &
 client=$!
 
