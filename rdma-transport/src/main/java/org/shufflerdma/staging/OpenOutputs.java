@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.verbs.ProcessLimits;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -134,7 +135,7 @@ final class OpenOutputs implements AutoCloseable {
   private final int maxOpen = maxOpen(ProcessLimits.read().descriptors());
   private final Map<Key, Output> open = new LinkedHashMap<>(16, 0.75f, true); // guarded by this
 
-  /** @param workers close files; if they do not take commands any more, whoever calls does */
+  /** @param workers close what others drop; if they do not take commands any more, whoever calls does */
   OpenOutputs(CommittedOutputs outputs, Executor workers) {
     this.outputs = outputs;
     this.workers = workers;
@@ -147,7 +148,7 @@ final class OpenOutputs implements AutoCloseable {
         Math.max(few, Math.min(MOST_OPEN, descriptors / SHARE_OF_MANY_DESCRIPTORS)));
   }
 
-  /** The output, which the caller closes. Several may use the same one. */
+  /** The output, which the caller, a worker, closes. Several may use the same one. */
   Output use(int shuffleId, long mapId) throws IOException {
     Key key = new Key(shuffleId, mapId);
     synchronized (this) {
@@ -158,29 +159,32 @@ final class OpenOutputs implements AutoCloseable {
       }
     }
     Output opened = open(key);
+    Output used;
+    Output surplus = opened;
     synchronized (this) {
       Output known = open.get(key);
-      if (known != null) {
-        close(opened);
-      }
-      Output used = known == null ? opened : known;
+      used = known == null ? opened : known;
       used.uses++;
       if (known == null) {
         open.put(key, opened);
-        dropEldest();
+        surplus = dropEldest();
       }
-      return used;
     }
+    if (surplus != null) { // here, so that the next open has its descriptors
+      close(surplus);
+    }
+    return used;
   }
 
-  /** Guarded by this. */
-  private void dropEldest() {
-    if (open.size() > maxOpen) {
-      Iterator<Output> eldest = open.values().iterator();
-      Output dropped = eldest.next();
-      eldest.remove();
-      drop(dropped);
+  /** Guarded by this. Returns what is to be closed, if anything. */
+  private @Nullable Output dropEldest() {
+    if (open.size() <= maxOpen) {
+      return null;
     }
+    Iterator<Output> eldest = open.values().iterator();
+    Output dropped = eldest.next();
+    eldest.remove();
+    return drop(dropped) ? dropped : null;
   }
 
   private Output open(Key key) throws IOException {
@@ -193,30 +197,37 @@ final class OpenOutputs implements AutoCloseable {
     }
   }
 
-  private synchronized void endUse(Output output) {
-    output.uses--;
-    output.lastUseNs = System.nanoTime();
-    if (output.dropped && output.uses == 0) {
+  private void endUse(Output output) {
+    boolean isLastOfAll;
+    synchronized (this) {
+      output.uses--;
+      output.lastUseNs = System.nanoTime();
+      isLastOfAll = output.dropped && output.uses == 0;
+    }
+    if (isLastOfAll) {
       close(output);
     }
   }
 
-  private synchronized void drop(Output output) {
+  /** Guarded by this. Returns whether the caller has to see to its end, as nobody uses it. */
+  private boolean drop(Output output) {
     output.dropped = true;
-    if (output.uses == 0) {
+    return output.uses == 0;
+  }
+
+  /** Guarded by this. */
+  private void dropByWorker(Output output) {
+    if (!drop(output)) {
+      return;
+    }
+    try {
+      workers.execute(() -> close(output));
+    } catch (RejectedExecutionException | IllegalStateException e) {
       close(output);
     }
   }
 
-  private void close(Output output) {
-    try {
-      workers.execute(() -> closeNow(output));
-    } catch (RejectedExecutionException | IllegalStateException e) {
-      closeNow(output);
-    }
-  }
-
-  private static void closeNow(Output output) {
+  private static void close(Output output) {
     try {
       output.files.close();
     } catch (IOException e) {
@@ -230,7 +241,7 @@ final class OpenOutputs implements AutoCloseable {
     open.values().removeIf(output -> {
       boolean isUnused = output.uses == 0 && now - output.lastUseNs > longerThanNs;
       if (isUnused) {
-        drop(output);
+        dropByWorker(output);
       }
       return isUnused;
     });
@@ -244,7 +255,7 @@ final class OpenOutputs implements AutoCloseable {
     open.entrySet().removeIf(entry -> {
       boolean isOfShuffle = entry.getKey().shuffleId() == shuffleId;
       if (isOfShuffle) {
-        drop(entry.getValue());
+        dropByWorker(entry.getValue());
       }
       return isOfShuffle;
     });
@@ -252,7 +263,7 @@ final class OpenOutputs implements AutoCloseable {
 
   @Override
   public synchronized void close() {
-    open.values().forEach(this::drop);
+    open.values().forEach(this::dropByWorker);
     open.clear();
   }
 }
