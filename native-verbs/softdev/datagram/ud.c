@@ -10,7 +10,6 @@
 #include "lock.h"
 #include "process/counters.h"
 #include "process/log.h"
-#include "process/secret.h"
 #include "queue/qp_fault.h"
 
 #include <errno.h>
@@ -41,12 +40,6 @@ static int create(struct softdev_qp *qp)
 		return ENOMEM;
 	qp->task = (struct progress_task){.callback = run_on_thread, .owner = qp};
 	ud_receive_init(qp);
-	return 0;
-}
-
-static int open_port(struct softdev_qp *qp)
-{
-	ud_open_port(qp->base.qp_num >> 8);
 	return 0;
 }
 
@@ -88,8 +81,7 @@ static void fill_header(const struct softdev_qp *qp, const struct wqe *wqe, cons
 		.source = to->route.source,
 		.destination = to->route.destination,
 	};
-	if (secret_is_set())
-		ud_sign(header);
+	ud_sign(header);
 }
 
 /* Sends a datagram. Called without the lock; qp->busy holds the queue pair. */
@@ -159,7 +151,7 @@ static void run(struct softdev_qp *qp)
 
 const struct qp_transport datagram_transport = {
 	.create = create,
-	.open = open_port,
+	.open = ud_open_port,
 	.disconnect = ud_receive_close,
 	.destroy = destroy,
 	.is_in_use = mcast_has,

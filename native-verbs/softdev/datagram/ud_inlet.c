@@ -76,13 +76,15 @@ static void start(void *owner)
 		log_error("datagrams will not be heard: %s", strerror(-error));
 }
 
-void ud_open_port(uint16_t number)
+int ud_open_port(struct softdev_qp *qp)
 {
+	uint16_t number = qp->base.qp_num >> 8;
 	struct port *port = &engine->ud_inlet->ports[process_index_of_port(number)];
 
 	if (atomic_exchange(&port->open, true))
-		return;
+		return 0;
 	port->inlet = (struct ud_inlet){.watch.fd = process_socket(number, PORT_UDP), .on_datagram = ud_deliver};
 	port->start = (struct progress_task){.callback = start, .owner = port};
 	progress_post(&port->start);
+	return 0;
 }

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+struct softdev_qp;
+
 /* Embedded in its owner, which sets the callback, the owner and the descriptor of the watch. */
 struct ud_inlet {
 	/* Called for each genuine datagram (ud_genuine.h). */
@@ -19,7 +21,7 @@ struct ud_inlet {
 /* 0 or -errno. No callback follows when the owner has removed the watch, whose descriptor stays its own. Progress thread. */
 int ud_inlet_open(struct ud_inlet *inlet);
 
-/* Opens the inlet of that port, which stays open, if it is not open yet. Any thread. */
-void ud_open_port(uint16_t port);
+/* Opens the inlet of the queue pair's port, which stays open, if it is not open yet. Returns 0. Any thread. */
+int ud_open_port(struct softdev_qp *qp);
 
 #endif

@@ -81,7 +81,5 @@ int ud_socket_send(const struct ud_address *to, uint16_t port, struct msghdr *me
 {
 	bool may_send = to->route.local ? secret_is_set() || ud_is_own_users(to->qpn >> 8) : link_may_reach(&to->route.destination);
 
-	if (may_send)
-		return ud_socket_send_to(to, process_socket(port, PORT_UDP), to->qpn >> 8, message);
-	return 0;
+	return may_send ? ud_socket_send_to(to, process_socket(port, PORT_UDP), to->qpn >> 8, message) : 0;
 }

@@ -140,19 +140,17 @@ static socklen_t make_name(const char *setting, struct sockaddr_un *name)
 static int bind_name(int fd, const struct sockaddr_un *name, socklen_t length)
 {
 	struct statx status;
-	int result;
 
 	/* A killed process has left its socket file there, at which nobody listens. */
 	if (*name->sun_path && connect(fd, (const struct sockaddr *)name, length) && errno == ECONNREFUSED &&
 	    !statx(AT_FDCWD, name->sun_path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &status) && S_ISSOCK(status.stx_mode))
 		unlink(name->sun_path);
 	/* bind() gives the file the mode of the socket; umask() would change the whole process. */
-	result = fchmod(fd, 0600);
-	if (!result)
-		result = bind(fd, (const struct sockaddr *)name, length);
-	if (!result && *name->sun_path)
+	if (fchmod(fd, 0600) || bind(fd, (const struct sockaddr *)name, length))
+		return -1;
+	if (*name->sun_path)
 		strcpy(engine->fault_control->socket_path, name->sun_path);
-	return result ? result : listen(fd, 8);
+	return listen(fd, 8);
 }
 
 static void watch_listener(void *result)
