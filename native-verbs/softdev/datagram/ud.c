@@ -17,32 +17,6 @@
 
 enum { CONTROLLED_QKEY = 1u << 31 };
 
-static void run(struct softdev_qp *qp);
-
-static void run_on_thread(void *owner)
-{
-	struct softdev_qp *qp = owner;
-
-	HOLD_LOCK(&qp->lock);
-	run(qp);
-}
-
-static void destroy(struct softdev_qp *qp)
-{
-	free(qp->ud);
-	qp->ud = NULL;
-}
-
-static int create(struct softdev_qp *qp)
-{
-	qp->ud = calloc(1, sizeof(*qp->ud) + ((size_t)qp->sq.mask + 1) * sizeof(*qp->ud->to));
-	if (!qp->ud)
-		return ENOMEM;
-	qp->task = (struct progress_task){.callback = run_on_thread, .owner = qp};
-	ud_receive_init(qp);
-	return 0;
-}
-
 static int take_address(struct softdev_qp *qp, uint32_t slot, const struct ibv_send_wr *wr)
 {
 	const struct ud_route *route;
@@ -147,6 +121,30 @@ static void run(struct softdev_qp *qp)
 	qp->sq.running = false;
 	sq_tell_if_drained(qp);
 	qp_busy_end(qp);
+}
+
+static void run_on_thread(void *owner)
+{
+	struct softdev_qp *qp = owner;
+
+	HOLD_LOCK(&qp->lock);
+	run(qp);
+}
+
+static void destroy(struct softdev_qp *qp)
+{
+	free(qp->ud);
+	qp->ud = NULL;
+}
+
+static int create(struct softdev_qp *qp)
+{
+	qp->ud = calloc(1, sizeof(*qp->ud) + ((size_t)qp->sq.mask + 1) * sizeof(*qp->ud->to));
+	if (!qp->ud)
+		return ENOMEM;
+	qp->task = (struct progress_task){.callback = run_on_thread, .owner = qp};
+	ud_receive_init(qp);
+	return 0;
 }
 
 const struct qp_transport datagram_transport = {

@@ -19,9 +19,12 @@
  * a process that has ended meanwhile are taken.
  */
 #define ANSWER_NS 1000000000ull
+/* How long a receiver may take to ask. */
+#define LAST_WORD_NS 300000000ull
 
 struct ud_genuine_state {
-	_Atomic uint64_t counter; /* counts the datagrams that were sent */
+	_Atomic uint64_t sent_ns; /* when the last datagram was sent */
+	_Atomic uint64_t counter; /* counts the datagrams that were signed */
 	_Atomic uint64_t until_ns[1 << 16]; /* by port: the time until which a process of this user is taken to hold it */
 };
 
@@ -31,9 +34,10 @@ void ud_sign(struct ud_header *header)
 {
 	uint8_t mac[SHA256_BYTES];
 
-	header->counter = atomic_fetch_add_explicit(&engine->ud_genuine->counter, 1, memory_order_relaxed);
+	atomic_store_explicit(&engine->ud_genuine->sent_ns, progress_now_ns(), memory_order_relaxed);
 	if (!secret_is_set())
 		return;
+	header->counter = atomic_fetch_add_explicit(&engine->ud_genuine->counter, 1, memory_order_relaxed);
 	secret_sign(header, offsetof(struct ud_header, mac), mac);
 	memcpy(header->mac, mac, sizeof(header->mac));
 }
@@ -41,8 +45,8 @@ void ud_sign(struct ud_header *header)
 /* Once the process has ended, nobody can tell receivers whose its last datagrams are, and they drop what is not signed. */
 __attribute__((destructor)) static void let_receivers_ask(void)
 {
-	if (engine && !secret_is_set() && atomic_load(&engine->ud_genuine->counter))
-		usleep(50000);
+	if (engine && !secret_is_set() && progress_now_ns() - engine->ud_genuine->sent_ns < LAST_WORD_NS)
+		usleep(LAST_WORD_NS / 1000);
 }
 
 static bool is_signed(const struct ud_header *header)

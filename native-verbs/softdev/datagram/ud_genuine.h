@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Fills the counter and, if there is a secret, the HMAC. Any thread. */
+/* Notes that a datagram is sent and, if there is a secret, fills counter and HMAC. Any thread. */
 void ud_sign(struct ud_header *header);
 /* Without a secret: returns true if that port of this host belongs to a process of the same user. Any thread, no lock held. */
 bool ud_is_own_users(uint16_t port);
