@@ -12,7 +12,8 @@ import org.shufflerdma.concurrent.Workers;
 
 /**
  * The pages {@code /metrics}, in Prometheus' text format, and {@code /health}, which is {@code ok} with status
- * 200 as long as all threads live on which all applications depend, and no application has lost its device. Closed by its owner.
+ * 200 as long as all threads live on which all applications depend, and no application has lost its device.
+ * Closed by its owner.
  */
 final class StatusPage implements AutoCloseable {
   private static final int THREADS = 8;

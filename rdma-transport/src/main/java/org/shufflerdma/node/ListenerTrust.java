@@ -52,7 +52,10 @@ final class ListenerTrust {
     String doubt = doubtOf(socket, listener);
     if (!doubt.isEmpty()) {
       throw new UntrustedListenerException(
-          "user %s listens at %s and is not told the application's key, because %s. Run the node service as root or as user %s, or keep its socket in a folder of its own user's, below folders to which root alone can write, such as /run/shuffle-rdma"
+          ("user %s listens at %s (nodeServiceSocket) and is not told the application's key,"
+                  + " because %s. Run the node service as root or as user %s, or keep its socket in a folder of"
+                  + " its own user's, below folders to which root alone can write, such as /run/shuffle-rdma,"
+                  + " and give the path without symbolic links")
               .formatted(listener.getName(), socket, doubt, own.getName()));
     }
   }

@@ -17,9 +17,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The map outputs that were read last, which stay open for the next request. Files are closed by the workers that
- * read them, too: a file system that hangs keeps those who read it waiting, and not whoever ends a use, an
- * application or a shuffle. Any thread may call. The owner closes it when nobody reads any more.
+ * The map outputs that were read last, which stay open for the next request. The workers that open and read files
+ * also close them: a file system that hangs keeps its readers waiting, and not whoever ends an application or a
+ * shuffle. Workers use outputs; any thread may call the rest. The owner closes it when nobody reads any more.
  */
 final class OpenOutputs implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(OpenOutputs.class);

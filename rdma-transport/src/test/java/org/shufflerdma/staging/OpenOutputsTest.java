@@ -16,6 +16,7 @@ import java.util.concurrent.Executor;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.verbs.ProcessLimits;
 
 /** Where an output's partitions lie, of which a part of the index is in memory at a time. */
 class OpenOutputsTest {
@@ -114,10 +115,31 @@ class OpenOutputsTest {
     assertThat(isOpenHere()).isFalse();
   }
 
+  @Test
+  void anOutputThatMakesRoomIsClosedBeforeAnotherIsOpened() throws IOException {
+    writeOutput(0, 7);
+    List<Runnable> handedOver = new ArrayList<>();
+    int most = OpenOutputs.maxOpen(ProcessLimits.read().descriptors());
+    OpenOutputs outputs = open(handedOver::add);
+    for (int map = 0; map < most + 10; map++) {
+      outputs.use(0, map).close();
+    }
+    assertThat(openHere()).isEqualTo(most);
+    assertThat(handedOver).isEmpty();
+    outputs.close();
+    handedOver.forEach(Runnable::run);
+    assertThat(openHere()).isZero();
+  }
+
   private boolean isOpenHere() throws IOException {
+    return openHere() > 0;
+  }
+
+  /** How many descriptors of the data this process has. */
+  private long openHere() throws IOException {
     try (Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
       Path data = directory.toRealPath().resolve("data");
-      return descriptors.anyMatch(descriptor -> refersTo(descriptor, data));
+      return descriptors.filter(descriptor -> refersTo(descriptor, data)).count();
     }
   }
 
