@@ -35,6 +35,13 @@ import scala.collection.Seq;
  */
 final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
     implements AutoCloseable {
+  /**
+   * The blocks that are not read directly, which Spark's iterator fetches with the plugin's client.
+   *
+   * @param client is kept by the task's reads, which close it when all have been read, or with the task
+   */
+  record Others(Iterator<Tuple2<BlockId, InputStream>> blocks, AutoCloseable client) {}
+
   /** Opens an iterator over blocks that Spark's own client fetches, or reads if they are local. */
   interface ByClient {
     Iterator<Tuple2<BlockId, InputStream>> open(
@@ -65,8 +72,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
 
   private final DirectFetch fetch;
   private final IdentityHashMap<PeerBlocks, DirectSource> sources = new IdentityHashMap<>();
-  private final Iterator<Tuple2<BlockId, InputStream>> others;
-  private final AutoCloseable clientOfOthers;
+  private final Others others;
   private final ByClient byClient;
   private final Decoding decoding;
   private final TaskReads reads;
@@ -85,15 +91,10 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
   private boolean directEnded;
   private long toldWaitMs;
 
-  /**
-   * @param others the blocks that are not read directly
-   * @param clientOfOthers brings them, and is kept by {@code reads}
-   */
   DirectBlocks(
       DirectFetch fetch,
       List<DirectSource> direct,
-      Iterator<Tuple2<BlockId, InputStream>> others,
-      AutoCloseable clientOfOthers,
+      Others others,
       ByClient byClient,
       Decoding decoding,
       TaskReads reads,
@@ -103,7 +104,6 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
     this.fetch = fetch;
     direct.forEach(source -> sources.put(source.reads(), source));
     this.others = others;
-    this.clientOfOthers = clientOfOthers;
     this.byClient = byClient;
     this.decoding = decoding;
     this.reads = reads;
@@ -162,10 +162,10 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
   }
 
   private @Nullable Tuple2<BlockId, InputStream> nextOfOthers() {
-    if (others.hasNext()) {
-      return others.next();
+    if (others.blocks().hasNext()) {
+      return others.blocks().next();
     }
-    reads.open().giveBack(clientOfOthers);
+    reads.open().giveBack(others.client());
     reads.open().giveBack(this);
     return null;
   }

@@ -124,14 +124,7 @@ public final class RdmaReaders {
         metrics);
   }
 
-  /**
-   * Blocks that Spark's iterator fetches with the plugin's client.
-   *
-   * @param client is closed when all have been read, or with the task
-   */
-  private record ByClient(Iterator<Tuple2<BlockId, InputStream>> blocks, AutoCloseable client) {}
-
-  private static ByClient openByClient(
+  private static DirectBlocks.Others openByClient(
       Supplier<RdmaBlockStoreClient> client,
       SparkBlocks sparkBlocks,
       Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
@@ -139,17 +132,17 @@ public final class RdmaReaders {
       long maxBytesInFlight,
       TaskReads reads) {
     if (!blocks.hasNext()) {
-      return new ByClient(SparkBlocks.none(), () -> {});
+      return new DirectBlocks.Others(SparkBlocks.none(), () -> {});
     }
     RdmaBlockStoreClient opened = client.get();
     AutoCloseable end = reads.open().keep(opened::cancel);
-    ByClient byClient =
-        new ByClient(sparkBlocks.open(opened, blocks, batches, maxBytesInFlight), end);
+    DirectBlocks.Others others =
+        new DirectBlocks.Others(sparkBlocks.open(opened, blocks, batches, maxBytesInFlight), end);
     // Before the iterator's own listener, so that what is delivered is also counted by Spark.
     reads.context().addTaskCompletionListener(ended -> {
       opened.cancel();
     });
-    return byClient;
+    return others;
   }
 
   private Iterator<Tuple2<BlockId, InputStream>> openDirect(
@@ -166,7 +159,7 @@ public final class RdmaReaders {
       fallbackLog.noteFilesOfHost();
     }
     long maxBytes = maxBytesInFlight();
-    ByClient others = openByClient(
+    DirectBlocks.Others others = openByClient(
         client,
         sparkBlocks,
         scalaIterator(split.others()),
@@ -185,8 +178,7 @@ public final class RdmaReaders {
     return new DirectBlocks(
         fetch,
         split.direct(),
-        others.blocks(),
-        others.client(),
+        others,
         left -> sparkBlocks.open(
             env.blockManager().blockStoreClient(),
             scalaIterator(left),
