@@ -5,10 +5,11 @@
 
 RXE_TESTS=$ROOT/bin/lib/rxe
 
-# The packages that do not need Spark, and their classes that only --all runs, because JVMs start slowly in a guest or
-# because the classes use no device.
+# The packages that do not need Spark, and their classes that only --all runs, because JVMs start slowly in a guest, or
+# because the device has no part in what the classes test.
 RXE_PACKAGES_UNDER_TEST="verbs connection mapoutput fetch staging device memory"
-RXE_LONG_TESTS='.*\.(PeerProcess|DeviceChoice|BufferPool|FuzzedMessages|KnownExtent|NativeLibrary|TcpProbe)Test'
+RXE_LONG_TESTS='.*\.(PeerProcess|DeviceChoice|BufferPool|FuzzedMessages|KnownExtent|NativeLibrary|TcpProbe'
+RXE_LONG_TESTS+='|BlockFetcher|DescriptorLease|FailedFetch|LostTime|StagingIntruder)Test'
 
 # part NAME ARGS...: Runs bin/rxe with ARGS and counts the tests in its reports and in its lines PASS, FAIL and SKIP.
 part() {

@@ -10,6 +10,7 @@ import scala.util.Using
 
 import org.apache.spark.{HashPartitioner, ShuffleDependency, SparkContext, SparkEnv, TaskContext}
 import org.scalatest.concurrent.Eventually
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Seconds, Span}
 
 /** A fault that the device injects into the READ of one executor, once. */
@@ -132,12 +133,14 @@ final class StagedKilledPeerSuite extends StagedFaultSuite("killpeer=1", OnceFau
   }
 }
 
+@Slow
 final class StagedRefusedReadSuite extends StagedFaultSuite("status=10", OnceFault.newMark()) {
   test("what a refused READ of a chunk was to bring is staged again") {
     assertStagedAtTheFirstAttempt(traffic())
   }
 }
 
+@Slow
 final class StagedFlippedBitSuite extends StagedFaultSuite("flip=1", OnceFault.newMark()) {
   test("a block whose bytes were damaged between its chunk and the reader is staged again") {
     assertStagedAtTheFirstAttempt(traffic())
@@ -181,9 +184,11 @@ abstract class DamagedFilesSuite(settings: (String, String)*) extends DamagedByt
 }
 
 /** Nobody has checksums. */
+@Slow
 final class DamagedRegisteredFilesSuite extends DamagedFilesSuite("spark.shuffle.rdma.checksum" -> "off")
 
 /** The owner makes a checksum of what it stages, damaged or not. */
+@Slow
 final class DamagedStagedFilesSuite
     extends DamagedFilesSuite(
       "spark.shuffle.rdma.maxRegisteredBytes" -> "2m",

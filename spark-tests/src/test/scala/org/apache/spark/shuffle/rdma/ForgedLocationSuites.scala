@@ -8,6 +8,7 @@ import scala.util.chaining.scalaUtilChainingOps
 
 import org.roaringbitmap.RoaringBitmap
 import org.scalatest.BeforeAndAfterEach
+import org.scalatest.tags.Slow
 import org.shufflerdma.location.MapOutputTrailer
 import org.shufflerdma.mapstatus.{MapStatusCarrier, PublishedEndpoint}
 
@@ -139,6 +140,7 @@ final class ForgedDescriptorSuite extends ForgedLocations {
  * Lies that look like failures of the peer. Each test has executors of its own, because executors leave
  * a peer that failed three times alone for a minute.
  */
+@Slow
 final class ForgedLocationSuite extends ForgedLocations with BeforeAndAfterEach {
   import ForgedLocations._
 

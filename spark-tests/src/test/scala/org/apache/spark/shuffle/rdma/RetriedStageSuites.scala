@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger
 import org.apache.spark.{BarrierTaskContext, HashPartitioner, SparkContext, TaskContext}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
+import org.scalatest.tags.Slow
 
 /** Jobs whose tasks are run twice or over. */
 object RetriedJobs {
@@ -105,6 +106,7 @@ abstract class LostReaderSuite(read: Int, mark: Path, job: SparkContext => Seq[(
 final class RepartitionSuite extends LostReaderSuite(20, OnceFault.newMark(), RetriedJobs.repartitioned)
 
 /** Spark compares checksums of the rows, and runs a stage over as a whole if they differ. */
+@Slow
 final class RowChecksumsSuite
     extends LostReaderSuite(50, OnceFault.newMark(), SqlJobs.repartitionedWithRowChecksums)
 

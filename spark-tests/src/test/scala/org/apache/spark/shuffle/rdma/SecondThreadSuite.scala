@@ -12,6 +12,7 @@ import org.apache.spark.{HashPartitioner, SparkContext, SparkException, TaskCont
 import org.apache.spark.api.python.{PythonRDD, SimplePythonFunction}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSession
+import org.scalatest.tags.Slow
 
 /**
  * Tasks whose shuffle is read by another thread than their own, which still reads when they end: the driver must
@@ -106,10 +107,12 @@ object SecondThreadSuite {
 final class SecondThreadDirectSuite extends SecondThreadSuite()
 
 /** No output finds room, so that their owner stages the blocks. */
+@Slow
 final class SecondThreadStagedSuite
     extends SecondThreadSuite("spark.shuffle.rdma.maxRegisteredBytes" -> "2m", "spark.shuffle.rdma.stagingBytes" -> "512k")
 
 /** Spark's iterator has the blocks, and Spark's sorter sorts. */
+@Slow
 final class SecondThreadIteratorSuite
     extends SecondThreadSuite("spark.shuffle.rdma.reader" -> "spark", "spark.shuffle.rdma.sorter" -> "spark")
 

@@ -2,6 +2,7 @@
 package org.apache.spark.shuffle.rdma
 
 import org.apache.spark.SparkContext
+import org.scalatest.tags.Slow
 
 /** The same results as stock Spark, every remote byte by RDMA. */
 abstract class StockResultsSuite(settings: (String, String)*) extends OnRdmaCluster(settings: _*) {
@@ -36,6 +37,7 @@ final class JavaSerializerSuite extends StockResultsSuite("spark.shuffle.rdma.ch
     "a join with adaptive execution" -> Jobs.joinWithAdaptiveExecution)
 }
 
+@Slow
 final class KryoRegistrationRequiredSuite
     extends StockResultsSuite(
       "spark.serializer" -> "org.apache.spark.serializer.KryoSerializer",
