@@ -5,11 +5,11 @@
 
 RXE_TESTS=$ROOT/bin/lib/rxe
 
-# The packages that do not need Spark, and their classes that only --all runs, because JVMs start slowly in a guest, or
-# because the device has no part in what the classes test.
+# The packages that do not need Spark; their classes that run only on the first kernel of --all, because JVMs start slowly
+# in a guest or because the classes use no device; and those for which CI's guest has no time.
 RXE_PACKAGES_UNDER_TEST="verbs connection mapoutput fetch staging device memory"
-RXE_LONG_TESTS='.*\.(PeerProcess|DeviceChoice|BufferPool|FuzzedMessages|KnownExtent|NativeLibrary|TcpProbe'
-RXE_LONG_TESTS+='|BlockFetcher|DescriptorLease|FailedFetch|LostTime|StagingIntruder)Test'
+RXE_LONG_TESTS='PeerProcess|DeviceChoice|BufferPool|FuzzedMessages|KnownExtent|NativeLibrary|TcpProbe'
+RXE_TESTS_OF_ALL='BlockFetcher|DescriptorLease|FailedFetch|LostTime|StagingIntruder'
 
 # part NAME ARGS...: Runs bin/rxe with ARGS and counts the tests in its reports and in its lines PASS, FAIL and SKIP.
 part() {
@@ -69,12 +69,12 @@ build_arm64() {
   "$RXE_TESTS/prepare_cluster.sh"
 }
 
-# junit_part LINE [short]: Runs the plugin's tests; `short` leaves out the slow ones.
+# junit_part LINE [CLASSES]: Runs the plugin's tests, but those of CLASSES, such as A|B for ATest and BTest.
 junit_part() {
   local line=$1 packages=() name
   for name in $RXE_PACKAGES_UNDER_TEST; do packages+=(-p "org.shufflerdma.$name"); done
-  if [ "${2:-}" = short ]; then
-    part "$line-tests" --kernel "$line" run "$RXE_TESTS/junit.sh" "${packages[@]}" -N "$RXE_LONG_TESTS"
+  if [ $# = 2 ]; then
+    part "$line-tests" --kernel "$line" run "$RXE_TESTS/junit.sh" "${packages[@]}" -N ".*\\.($2)Test"
   else
     part "$line-tests" --kernel "$line" --memory 6G run "$RXE_TESTS/junit.sh" "${packages[@]}"
   fi
@@ -97,7 +97,7 @@ long_part() {
   set -- part "$name" --kernel "$line"
   case $name in
     "$first-tests") junit_part "$line" ;;
-    *-tests) junit_part "$line" short ;;
+    *-tests) junit_part "$line" "$RXE_LONG_TESTS" ;;
     *-node-service) "$@" --memory 6G run env MODULE=node-service "$RXE_TESTS/junit.sh" -p org.shufflerdma.nodeservice ;;
     *-with-spark) "$@" --memory 6G run env MODULE=shuffle-rdma "$RXE_TESTS/junit.sh" -p org.shufflerdma.reader ;;
     *-programs) "$@" --memory 1G pair "$script" "$script" ;;
@@ -129,7 +129,7 @@ command_test() {
     [ $# -gt 1 ] || set -- "$1" "${PARTS[@]}"
     for name in "${@:2}"; do long_part "$name"; done
   else
-    junit_part "$kernel" short
+    junit_part "$kernel" "$RXE_LONG_TESTS|$RXE_TESTS_OF_ALL"
     run_here harness 900 "$RXE_TESTS/harness.sh"
   fi
   printf '%s\n' "${rows[@]}" "logs in $test_logs; $((SECONDS / 60)) min $((SECONDS % 60)) s"

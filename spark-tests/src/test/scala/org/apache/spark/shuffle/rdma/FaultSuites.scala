@@ -184,7 +184,6 @@ abstract class DamagedFilesSuite(settings: (String, String)*) extends DamagedByt
 }
 
 /** Nobody has checksums. */
-@Slow
 final class DamagedRegisteredFilesSuite extends DamagedFilesSuite("spark.shuffle.rdma.checksum" -> "off")
 
 /** The owner makes a checksum of what it stages, damaged or not. */

@@ -112,7 +112,6 @@ final class SecondThreadStagedSuite
     extends SecondThreadSuite("spark.shuffle.rdma.maxRegisteredBytes" -> "2m", "spark.shuffle.rdma.stagingBytes" -> "512k")
 
 /** Spark's iterator has the blocks, and Spark's sorter sorts. */
-@Slow
 final class SecondThreadIteratorSuite
     extends SecondThreadSuite("spark.shuffle.rdma.reader" -> "spark", "spark.shuffle.rdma.sorter" -> "spark")
 
