@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 final class ArchitectureTest {
   private static final Map<String, Set<String>> ARROWS = Map.of(
       "mapstatus", Set.of("location"),
-      "writer", Set.of("mapoutput", "mapstatus", "location", "staging", "node"),
+      "publication", Set.of("mapoutput", "mapstatus", "location", "staging", "node"),
       "reader",
           Set.of(
               "fetch",

@@ -36,8 +36,8 @@ import org.shufflerdma.staging.Staging;
 import org.shufflerdma.staging.StagingSettings;
 import org.shufflerdma.verbs.ProcessLimits;
 import org.shufflerdma.verbs.Provider;
-import org.shufflerdma.writer.CommittedFiles;
-import org.shufflerdma.writer.CommittedOutputPublisher;
+import org.shufflerdma.publication.CommittedFiles;
+import org.shufflerdma.publication.CommittedOutputPublisher;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.writer;
+package org.shufflerdma.publication;
 
 import java.io.File;
 import java.io.IOException;
