@@ -2,15 +2,20 @@
 package org.shufflerdma.plugin;
 
 import java.util.Map;
+import java.util.function.Function;
 import java.util.function.Supplier;
+import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rpc.RpcEndpointRef;
+import org.apache.spark.shuffle.BaseShuffleHandle;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
+import org.apache.spark.shuffle.sort.BypassMergeSortShuffleHandle;
 import org.apache.spark.shuffle.sort.SerializedShuffleHandle;
 import org.apache.spark.util.RpcUtils;
 import org.jspecify.annotations.Nullable;
@@ -20,12 +25,15 @@ import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.PhaseTimer;
 import org.shufflerdma.metrics.ReadCounters;
 import org.shufflerdma.metrics.TcpReason;
+import org.shufflerdma.publication.CommittedOutputPublisher;
+import org.shufflerdma.publication.RdmaShuffleWriter;
 import org.shufflerdma.reader.RdmaReaders;
 import org.shufflerdma.reader.ReadRange;
 import org.shufflerdma.reader.ReadingTasks;
 import org.shufflerdma.reader.TaskReads;
-import org.shufflerdma.publication.CommittedOutputPublisher;
-import org.shufflerdma.publication.RdmaShuffleWriter;
+import org.shufflerdma.writer.BufferedShuffleWriter;
+import org.shufflerdma.writer.MapOutputFiles;
+import org.shufflerdma.writer.WriterChoice;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.reflect.ClassTag;
@@ -41,6 +49,8 @@ final class ExecutorSide implements AutoCloseable {
 
   private final @Nullable RdmaStack rdma;
   private final @Nullable RdmaReaders readers;
+  private final WriterChoice writers;
+  private final MapOutputFiles files;
   private final ReadingTasks tasks = new ReadingTasks(this::taskEnded);
   private final TaskAccumulators accumulators;
   private final ReadCounters totals = new ReadCounters();
@@ -51,8 +61,12 @@ final class ExecutorSide implements AutoCloseable {
       SparkEnv env,
       RdmaSettings settings,
       TaskAccumulators accumulators,
-      @Nullable RdmaStack rdma) {
+      @Nullable RdmaStack rdma,
+      WriterChoice writers,
+      MapOutputFiles files) {
     this.rdma = rdma;
+    this.writers = writers;
+    this.files = files;
     this.accumulators = accumulators;
     this.readers = rdma == null
         ? null
@@ -69,7 +83,10 @@ final class ExecutorSide implements AutoCloseable {
 
   /** Returns null if the driver does not answer, as nothing can be counted or authenticated then. */
   static @Nullable ExecutorSide open(
-      SparkEnv env, RdmaSettings settings, IndexShuffleBlockResolver resolver) {
+      SparkEnv env,
+      RdmaSettings settings,
+      IndexShuffleBlockResolver resolver,
+      WriterChoice writers) {
     RdmaStack rdma = null;
     TaskAccumulators accumulators = null;
     try {
@@ -91,7 +108,8 @@ final class ExecutorSide implements AutoCloseable {
     if (accumulators == null) {
       return null;
     }
-    ExecutorSide side = new ExecutorSide(env, settings, accumulators, rdma);
+    MapOutputFiles files = new MapOutputFiles(env, resolver);
+    ExecutorSide side = new ExecutorSide(env, settings, accumulators, rdma, writers, files);
     env.metricsSystem().registerSource(new ExecutorMetricsSource(side.counts, side.times));
     return side;
   }
@@ -104,8 +122,17 @@ final class ExecutorSide implements AutoCloseable {
     return ApplicationGreeting.ofWire(answer);
   }
 
-  <K, V> ShuffleWriter<K, V> publishing(
-      ShuffleWriter<K, V> writer, ShuffleHandle handle, long mapId, TaskContext context) {
+  <K, V> ShuffleWriter<K, V> writer(
+      ShuffleHandle handle,
+      long mapId,
+      TaskContext context,
+      ShuffleWriteMetricsReporter metrics,
+      Function<ShuffleHandle, ShuffleWriter<K, V>> sparks) {
+    @SuppressWarnings("unchecked") // all of Spark's handles are such
+    ShuffleDependency<K, V, ?> shuffle = ((BaseShuffleHandle<K, V, ?>) handle).dependency();
+    boolean buffered = writers.buffers(shuffle);
+    ShuffleWriter<K, V> writer =
+        buffered ? bufferedWriter(shuffle, mapId, context, metrics, sparks) : sparks.apply(handle);
     if (rdma == null) {
       return writer;
     }
@@ -115,9 +142,24 @@ final class ExecutorSide implements AutoCloseable {
         new CommittedOutputPublisher.Task(
             handle.shuffleId(),
             mapId,
-            handle instanceof SerializedShuffleHandle,
+            !buffered && handle instanceof SerializedShuffleHandle,
             context,
             reason -> accumulators.report(ExecutorCounts.nameOf(reason), 1)));
+  }
+
+  private <K, V> ShuffleWriter<K, V> bufferedWriter(
+      ShuffleDependency<K, V, ?> shuffle,
+      long mapId,
+      TaskContext context,
+      ShuffleWriteMetricsReporter metrics,
+      Function<ShuffleHandle, ShuffleWriter<K, V>> sparks) {
+    @SuppressWarnings("unchecked") // nothing is combined, so the last type is V
+    ShuffleDependency<K, V, V> uncombined = (ShuffleDependency<K, V, V>) shuffle;
+    // Spark removes the files of map outputs for which it has made a writer. This one holds nothing
+    // until it writes.
+    ShuffleWriter<K, V> unused =
+        sparks.apply(new BypassMergeSortShuffleHandle<>(shuffle.shuffleId(), uncombined));
+    return new BufferedShuffleWriter<>(files, shuffle, mapId, context, metrics);
   }
 
   <K, C> ShuffleReader<K, C> reader(

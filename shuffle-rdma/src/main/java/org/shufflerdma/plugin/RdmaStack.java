@@ -30,14 +30,14 @@ import org.shufflerdma.metrics.PhaseTimer;
 import org.shufflerdma.node.NodeServices;
 import org.shufflerdma.node.Registrar;
 import org.shufflerdma.node.Registration;
+import org.shufflerdma.publication.CommittedFiles;
+import org.shufflerdma.publication.CommittedOutputPublisher;
 import org.shufflerdma.reader.LocationTable;
 import org.shufflerdma.reader.RdmaSource;
 import org.shufflerdma.staging.Staging;
 import org.shufflerdma.staging.StagingSettings;
 import org.shufflerdma.verbs.ProcessLimits;
 import org.shufflerdma.verbs.Provider;
-import org.shufflerdma.publication.CommittedFiles;
-import org.shufflerdma.publication.CommittedOutputPublisher;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

@@ -4,6 +4,7 @@ package org.shufflerdma.plugin;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
@@ -14,6 +15,7 @@ import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
@@ -21,6 +23,7 @@ import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.device.RdmaUnavailableException;
 import org.shufflerdma.reader.ReadRange;
+import org.shufflerdma.writer.WriterChoice;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Tuple2;
@@ -50,6 +53,7 @@ public final class ShufflePlugin implements AutoCloseable {
 
   private final RdmaSettings settings;
   private final @Nullable String offReason;
+  private final WriterChoice writers;
 
   private final Object lock = new Object();
   // Guarded by lock.
@@ -60,9 +64,10 @@ public final class ShufflePlugin implements AutoCloseable {
   /** The executor's part, from the first writer or reader on. Written under lock. */
   private volatile @Nullable Start<ExecutorSide> executor;
 
-  private ShufflePlugin(RdmaSettings settings, @Nullable String offReason) {
+  private ShufflePlugin(RdmaSettings settings, @Nullable String offReason, WriterChoice writers) {
     this.settings = settings;
     this.offReason = offReason;
+    this.writers = writers;
   }
 
   /**
@@ -111,7 +116,7 @@ public final class ShufflePlugin implements AutoCloseable {
     }
     LOG.debug(
         "The RdmaShuffleManager of the {} has been created", isDriver ? "driver" : "executor");
-    return new ShufflePlugin(settings, offReason);
+    return new ShufflePlugin(settings, offReason, new WriterChoice(conf, settings.writer()));
   }
 
   /** Why executors are better off with Spark's own manager, which they then get; null if they are not. */
@@ -151,15 +156,22 @@ public final class ShufflePlugin implements AutoCloseable {
     }
   }
 
-  /** Returns {@code writer}, wrapped so that its output is published where RDMA is in use. */
-  public <K, V> ShuffleWriter<K, V> publishing(
-      ShuffleWriter<K, V> writer,
+  /**
+   * A writer whose output is published where RDMA is in use; Spark's own where the plugin could not start.
+   *
+   * @param sparks makes the writer that Spark has for a handle, and notes the map output for its removal
+   */
+  public <K, V> ShuffleWriter<K, V> writer(
       ShuffleHandle handle,
       long mapId,
       TaskContext context,
-      IndexShuffleBlockResolver resolver) {
+      ShuffleWriteMetricsReporter metrics,
+      IndexShuffleBlockResolver resolver,
+      Function<ShuffleHandle, ShuffleWriter<K, V>> sparks) {
     ExecutorSide side = executor(resolver, context);
-    return side == null ? writer : side.publishing(writer, handle, mapId, context);
+    return side == null
+        ? sparks.apply(handle)
+        : side.writer(handle, mapId, context, metrics, sparks);
   }
 
   /**
@@ -209,7 +221,7 @@ public final class ShufflePlugin implements AutoCloseable {
     synchronized (lock) {
       if (executor == null && !closed) {
         executor = Start.begin(
-            () -> ExecutorSide.open(env, settings, resolver),
+            () -> ExecutorSide.open(env, settings, resolver, writers),
             Deadline.afterMs(settings.required() ? REQUIRED_PATIENCE_MS : PATIENCE_MS));
       }
       return executor;

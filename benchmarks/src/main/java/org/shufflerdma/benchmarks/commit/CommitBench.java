@@ -74,7 +74,7 @@ public final class CommitBench {
     }
   }
 
-  private static List<Integer> numbers(String list) {
+  static List<Integer> numbers(String list) {
     return Arrays.stream(list.split(",", -1)).map(Integer::valueOf).toList();
   }
 
@@ -164,7 +164,7 @@ public final class CommitBench {
     return figures;
   }
 
-  private static double median(double[] values) {
+  static double median(double[] values) {
     double[] sorted = values.clone();
     Arrays.sort(sorted);
     return sorted[sorted.length / 2];

@@ -15,7 +15,6 @@ import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SerializedShuffleHandle;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
-import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.config.ChecksumMode;
 import org.shufflerdma.config.RdmaSettings;
@@ -32,8 +31,6 @@ import org.shufflerdma.memory.RegistrationBudget;
 import org.shufflerdma.publication.CommittedOutputPublisher;
 import org.shufflerdma.publication.RdmaShuffleWriter;
 import scala.Option;
-import scala.Product2;
-import scala.collection.Iterator;
 
 /**
  * Spark's shuffle of a local application, whose map outputs are also published on the software device.
@@ -142,42 +139,5 @@ public final class TimedShuffleManager extends SortShuffleManager {
   public void stop() {
     acquired.close();
     super.stop();
-  }
-
-  /** Hands everything on and notes what it takes. */
-  private static class TimedWriter<K, V> extends ShuffleWriter<K, V> {
-    private final ShuffleWriter<K, V> writer;
-    private @Nullable Cost written;
-    private @Nullable Cost stopped;
-
-    TimedWriter(ShuffleWriter<K, V> writer) {
-      this.writer = writer;
-    }
-
-    @Override
-    public void write(Iterator<Product2<K, V>> records) throws IOException {
-      Cost before = Cost.now();
-      writer.write(records);
-      written = Cost.now().minus(before);
-    }
-
-    @Override
-    public Option<MapStatus> stop(boolean success) {
-      Cost before = Cost.now();
-      Option<MapStatus> status = writer.stop(success);
-      stopped = Cost.now().minus(before);
-      return status;
-    }
-
-    @Override
-    public long[] getPartitionLengths() {
-      return writer.getPartitionLengths();
-    }
-
-    Cost spent() {
-      Cost write = Objects.requireNonNull(written);
-      Cost stop = Objects.requireNonNull(stopped);
-      return new Cost(write.wallNs() + stop.wallNs(), write.cpuNs() + stop.cpuNs());
-    }
   }
 }

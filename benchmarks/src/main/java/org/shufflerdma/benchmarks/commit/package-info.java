@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** What the publication of a map output adds to its task. */
+/** What a map task spends in its writer, and what the publication of its output adds. */
 @NullMarked
 package org.shufflerdma.benchmarks.commit;
 

@@ -17,7 +17,7 @@ import org.apache.spark.launcher.JavaModuleOptions;
 import org.apache.spark.util.Utils;
 
 /** What the figures of an application depend on, beside the machine and the commit. */
-final class ApplicationSettings {
+public final class ApplicationSettings {
   /** Names and places of one application, which its figures do not depend on. */
   private static final Pattern LEFT_OUT = Pattern.compile(
       "spark\\.(app\\..*|jars|repl\\..*|.*\\.extraClassPath|driver\\.(host|port|bindAddress)"
@@ -34,7 +34,7 @@ final class ApplicationSettings {
   private ApplicationSettings() {}
 
   /** Asks an executor, too: not before what is measured of a new application. */
-  static Map<String, String> of(JavaSparkContext spark) throws IOException {
+  public static Map<String, String> of(JavaSparkContext spark) throws IOException {
     Map<String, String> settings = new TreeMap<>(DEFAULTS);
     for (var each : spark.getConf().getAll()) {
       String value = withoutModules(each._2());

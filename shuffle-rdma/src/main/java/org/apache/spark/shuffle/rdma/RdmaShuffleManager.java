@@ -42,8 +42,13 @@ public class RdmaShuffleManager extends SortShuffleManager {
   @Override
   public <K, V> ShuffleWriter<K, V> getWriter(
       ShuffleHandle handle, long mapId, TaskContext context, ShuffleWriteMetricsReporter metrics) {
-    ShuffleWriter<K, V> writer = super.getWriter(handle, mapId, context, metrics);
-    return plugin.publishing(writer, handle, mapId, context, shuffleBlockResolver());
+    return plugin.writer(
+        handle,
+        mapId,
+        context,
+        metrics,
+        shuffleBlockResolver(),
+        known -> super.getWriter(known, mapId, context, metrics));
   }
 
   @Override

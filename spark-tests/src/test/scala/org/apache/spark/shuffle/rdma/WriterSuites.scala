@@ -3,7 +3,10 @@ package org.apache.spark.shuffle.rdma
 
 import org.apache.spark.SparkContext
 
-/** Each of Spark's three writers, with one choice of what its bytes pass through. */
+/**
+ * A shuffle for each of Spark's three writers, with one choice of what its bytes pass through. The plugin's writer takes the
+ * place of the first two, unless it is switched off.
+ */
 abstract class WriterSuite(settings: (String, String)*) extends StockResultsSuite(settings: _*) {
   override protected def jobs: Map[String, SparkContext => Any] = Map(
     "the writer that bypasses the sort" -> WriterJobs.bypassing,
@@ -28,9 +31,10 @@ final class PlainFilesSuite
       "spark.shuffle.compress" -> "false",
       "spark.shuffle.checksum.enabled" -> "false")
 
-/** Writers that spill merge several files into the one that is committed. */
+/** Spark's writers, which merge several files into the one that is committed when they have spilled. */
 final class SpillingWritersSuite
     extends WriterSuite(
+      "spark.shuffle.rdma.writer" -> "spark",
       "spark.shuffle.spill.numElementsForceSpillThreshold" -> "1000",
       "spark.io.compression.codec" -> "zstd",
       "spark.shuffle.checksum.algorithm" -> "CRC32C")

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.writer;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.util.zip.CheckedOutputStream;
+import java.util.zip.Checksum;
+import org.apache.spark.Partitioner;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.TaskContext;
+import org.apache.spark.network.shuffle.checksum.ShuffleChecksumHelper;
+import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
+import org.apache.spark.shuffle.ShuffleWriter;
+import org.apache.spark.shuffle.api.ShuffleMapOutputWriter;
+import org.jspecify.annotations.Nullable;
+import scala.Option;
+import scala.Product2;
+import scala.collection.Iterator;
+
+/**
+ * Writes a map output in one pass: the records of each partition are serialized into a buffer of its own, and when all have
+ * come the file is made of the buffers, through Spark's own writer of files, index and checksums. It is for shuffles that combine
+ * nothing on the map side. One per map task, for the task's thread.
+ */
+public final class BufferedShuffleWriter<K, V> extends ShuffleWriter<K, V> {
+  private final MapOutputFiles files;
+  private final ShuffleDependency<K, V, ?> dependency;
+  private final long mapId;
+  private final TaskContext context;
+  private final ShuffleWriteMetricsReporter metrics;
+  private final int partitions;
+  private final PartitionBuffers buffers;
+
+  private long[] lengths = {};
+  private @Nullable MapStatus status;
+
+  public BufferedShuffleWriter(
+      MapOutputFiles files,
+      ShuffleDependency<K, V, ?> dependency,
+      long mapId,
+      TaskContext context,
+      ShuffleWriteMetricsReporter metrics) {
+    this.files = files;
+    this.dependency = dependency;
+    this.mapId = mapId;
+    this.context = context;
+    this.metrics = metrics;
+    this.partitions = dependency.partitioner().numPartitions();
+    this.buffers = new PartitionBuffers(
+        context, partitions, files.newEncoding(dependency.shuffleId(), mapId), files::newSpillFile);
+  }
+
+  @Override
+  public void write(Iterator<Product2<K, V>> records) throws IOException {
+    try {
+      long count = serialize(records);
+      metrics.incRecordsWritten(count);
+      writeOutput(count > 0);
+    } finally {
+      context.taskMetrics().incPeakExecutionMemory(buffers.peakBytes());
+      buffers.close();
+    }
+  }
+
+  private void writeOutput(boolean any) throws IOException {
+    long startNs = System.nanoTime();
+    ShuffleMapOutputWriter output = files.newOutput(dependency.shuffleId(), mapId, partitions);
+    try {
+      long[] checksums = any ? writeBlocks(output) : ShuffleChecksumHelper.EMPTY_CHECKSUM_VALUE;
+      lengths = output.commitAllPartitions(checksums).getPartitionLengths();
+    } catch (Throwable e) {
+      abort(output, e);
+      throw e;
+    }
+    metrics.incWriteTime(System.nanoTime() - startNs);
+    status = files.newStatus(lengths, mapId);
+  }
+
+  private static void abort(ShuffleMapOutputWriter output, Throwable cause) {
+    try {
+      output.abort(cause);
+    } catch (IOException | RuntimeException e) {
+      cause.addSuppressed(e);
+    }
+  }
+
+  /** Returns the number of records. */
+  private long serialize(Iterator<Product2<K, V>> records) throws IOException {
+    Partitioner partitioner = dependency.partitioner();
+    long count = 0;
+    try (RecordStreams streams = RecordStreams.of(dependency.serializer(), buffers, partitions)) {
+      while (records.hasNext()) {
+        Product2<K, V> record = records.next();
+        K key = record._1();
+        streams.write(partitioner.getPartition(key), key, record._2());
+        count++;
+      }
+    }
+    return count;
+  }
+
+  /** Returns the checksums of the blocks, or an empty array if Spark keeps none. */
+  private long[] writeBlocks(ShuffleMapOutputWriter output) throws IOException {
+    Checksum checksum = files.newChecksum();
+    long[] checksums = new long[checksum == null ? 0 : partitions];
+    for (int i = 0; i < partitions; i++) {
+      var partition = output.getPartitionWriter(i);
+      if (checksum != null) {
+        checksum.reset();
+      }
+      if (!buffers.isEmpty(i)) {
+        OutputStream file = partition.openStream();
+        try (OutputStream block = buffers
+            .encoding()
+            .open(checksum == null ? file : new CheckedOutputStream(file, checksum))) {
+          buffers.moveTo(i, block);
+        }
+        metrics.incBytesWritten(partition.getNumBytesWritten());
+      }
+      if (checksum != null) {
+        checksums[i] = checksum.getValue();
+      }
+    }
+    return checksums;
+  }
+
+  @Override
+  public Option<MapStatus> stop(boolean success) {
+    buffers.close();
+    return success && status != null ? Option.apply(status) : Option.empty();
+  }
+
+  @Override
+  public long[] getPartitionLengths() {
+    return lengths;
+  }
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.writer;
+
+import java.io.ByteArrayInputStream;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.executor.ShuffleWriteMetrics;
+import org.apache.spark.memory.MemoryConsumer;
+import org.apache.spark.memory.MemoryMode;
+import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.shuffle.BaseShuffleHandle;
+import org.apache.spark.shuffle.ShuffleHandle;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
+import org.apache.spark.shuffle.ShuffleWriter;
+import org.apache.spark.shuffle.sort.SortShuffleManager;
+import org.apache.spark.storage.ShuffleBlockId;
+import scala.Option;
+import scala.Product2;
+import scala.collection.AbstractIterator;
+import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Spark's shuffle, in which each map task writes its records a second time, with the plugin's writer. */
+public final class ComparedWriters extends SortShuffleManager {
+  /** The second output of a task has the number of its first one and this. */
+  private static final long SECOND = 1L << 40;
+
+  /**
+   * What a task has found.
+   *
+   * @param sameBytes whether both data files are the same, byte by byte
+   */
+  record Comparison(
+      String sparks,
+      boolean sameRecords,
+      boolean sameBytes,
+      boolean sameChecksums,
+      boolean sameMetrics,
+      long spilledBytes) {}
+
+  static final List<Comparison> COMPARISONS = new CopyOnWriteArrayList<>();
+
+  /** Another consumer takes all memory about once in so many records; 0 for never. */
+  static volatile int recordsPerTheft;
+
+  private final SparkConf conf;
+
+  public ComparedWriters(SparkConf conf) {
+    super(conf);
+    this.conf = conf;
+  }
+
+  @Override
+  public <K, V> ShuffleWriter<K, V> getWriter(
+      ShuffleHandle handle, long mapId, TaskContext context, ShuffleWriteMetricsReporter metrics) {
+    ShuffleWriter<K, V> sparks = super.getWriter(handle, mapId, context, metrics);
+    @SuppressWarnings("unchecked")
+    ShuffleDependency<K, V, ?> shuffle = ((BaseShuffleHandle<K, V, ?>) handle).dependency();
+    ShuffleWriteMetrics ours = new ShuffleWriteMetrics();
+    ShuffleWriter<K, V> writer = new BufferedShuffleWriter<>(
+        new MapOutputFiles(SparkEnv.get(), shuffleBlockResolver()),
+        shuffle,
+        mapId + SECOND,
+        context,
+        ours);
+    return new ShuffleWriter<>() {
+      @Override
+      public void write(Iterator<Product2<K, V>> records) throws IOException {
+        List<Product2<K, V>> all = new ArrayList<>(CollectionConverters.asJava(records.toSeq()));
+        sparks.write(CollectionConverters.asScala(all.iterator()));
+        sparks.stop(true);
+        long spilled = context.taskMetrics().diskBytesSpilled();
+        writer.write(
+            recordsPerTheft == 0
+                ? CollectionConverters.asScala(all.iterator())
+                : new Robbed<>(all, context));
+        writer.stop(true);
+        ShuffleWriteMetrics theirs = context.taskMetrics().shuffleWriteMetrics();
+        COMPARISONS.add(new Comparison(
+            sparks.getClass().getSimpleName(),
+            recordsOf(shuffle, mapId, sparks).equals(recordsOf(shuffle, mapId + SECOND, writer)),
+            Arrays.equals(dataOf(shuffle, mapId), dataOf(shuffle, mapId + SECOND)),
+            Arrays.equals(checksumsOf(shuffle, mapId), checksumsOf(shuffle, mapId + SECOND)),
+            ours.recordsWritten() == theirs.recordsWritten()
+                && ours.bytesWritten()
+                    == Arrays.stream(writer.getPartitionLengths()).sum(),
+            context.taskMetrics().diskBytesSpilled() - spilled));
+      }
+
+      @Override
+      public Option<MapStatus> stop(boolean success) {
+        return success ? writer.stop(true) : sparks.stop(false);
+      }
+
+      @Override
+      public long[] getPartitionLengths() {
+        return sparks.getPartitionLengths();
+      }
+    };
+  }
+
+  private byte[] dataOf(ShuffleDependency<?, ?, ?> shuffle, long mapId) throws IOException {
+    return bytesOf(shuffleBlockResolver().getDataFile(shuffle.shuffleId(), mapId));
+  }
+
+  /** There is no file for an output without bytes. */
+  private static byte[] bytesOf(File file) throws IOException {
+    return file.exists() ? Files.readAllBytes(file.toPath()) : new byte[0];
+  }
+
+  private byte[] checksumsOf(ShuffleDependency<?, ?, ?> shuffle, long mapId) throws IOException {
+    return bytesOf(shuffleBlockResolver()
+        .getChecksumFile(
+            shuffle.shuffleId(),
+            mapId,
+            conf.get("spark.shuffle.checksum.algorithm"),
+            Option.<String[]>empty()));
+  }
+
+  /** Reads the blocks of a file as a reduce task does: the records of each partition as they come, with their values' hashes. */
+  private Map<Integer, List<String>> recordsOf(
+      ShuffleDependency<?, ?, ?> shuffle, long mapId, ShuffleWriter<?, ?> writer)
+      throws IOException {
+    byte[] data = dataOf(shuffle, mapId);
+    Map<Integer, List<String>> found = new HashMap<>();
+    int offset = 0;
+    for (int i = 0; i < writer.getPartitionLengths().length; i++) {
+      int length = (int) writer.getPartitionLengths()[i];
+      if (length > 0) {
+        List<String> records = new ArrayList<>();
+        var stream = SparkEnv.get()
+            .serializerManager()
+            .wrapStream(
+                new ShuffleBlockId(shuffle.shuffleId(), mapId, i),
+                new ByteArrayInputStream(data, offset, length));
+        shuffle
+            .serializer()
+            .newInstance()
+            .deserializeStream(stream)
+            .asKeyValueIterator()
+            .foreach(
+                record -> records.add(record._1() + " " + Arrays.hashCode((byte[]) record._2())));
+        found.put(i, records);
+      }
+      offset += length;
+    }
+    if (offset != data.length) {
+      throw new IOException("the lengths add up to " + offset + " of " + data.length + " bytes");
+    }
+    return found;
+  }
+
+  /** Gives records while another consumer of the task's memory takes all of it, now and then, and gives it back. */
+  private static final class Robbed<T> extends AbstractIterator<T> {
+    private final List<T> records;
+    private final MemoryConsumer thief;
+    private final Random random;
+    private int next;
+
+    Robbed(List<T> records, TaskContext context) {
+      this.records = records;
+      this.random = new Random(context.partitionId());
+      this.thief = new MemoryConsumer(context.taskMemoryManager(), MemoryMode.ON_HEAP) {
+        @Override
+        public long spill(long size, MemoryConsumer trigger) {
+          return 0;
+        }
+      };
+    }
+
+    @Override
+    public boolean hasNext() {
+      return next < records.size();
+    }
+
+    @Override
+    public T next() {
+      if (random.nextInt(recordsPerTheft) == 0) {
+        if (thief.getUsed() > 0) {
+          thief.freeMemory(thief.getUsed());
+        } else {
+          thief.acquireMemory(Runtime.getRuntime().maxMemory());
+        }
+      }
+      return records.get(next++);
+    }
+  }
+}
