@@ -37,8 +37,13 @@ public record PartitionChecksums(ChecksumAlgorithm algorithm, int @Nullable [] v
     }
     long[] words = new long[partitions];
     ByteBuffer.wrap(bytes).asLongBuffer().get(words); // at once, as each access to a buffer is slow
-    int[] values = new int[partitions];
-    for (int i = 0; i < partitions; i++) {
+    return ofWords(words, algorithm);
+  }
+
+  /** Takes the values of {@link Checksum#getValue}, one for each partition. */
+  public static PartitionChecksums ofWords(long[] words, ChecksumAlgorithm algorithm) {
+    int[] values = new int[words.length];
+    for (int i = 0; i < words.length; i++) {
       values[i] = (int) words[i];
     }
     return new PartitionChecksums(algorithm, values);

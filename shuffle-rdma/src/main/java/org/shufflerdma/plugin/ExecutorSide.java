@@ -130,9 +130,17 @@ final class ExecutorSide implements AutoCloseable {
       Function<ShuffleHandle, ShuffleWriter<K, V>> sparks) {
     @SuppressWarnings("unchecked") // all of Spark's handles are such
     ShuffleDependency<K, V, ?> shuffle = ((BaseShuffleHandle<K, V, ?>) handle).dependency();
-    boolean buffered = writers.buffers(shuffle);
-    ShuffleWriter<K, V> writer =
-        buffered ? bufferedWriter(shuffle, mapId, context, metrics, sparks) : sparks.apply(handle);
+    ShuffleWriter<K, V> writer;
+    Supplier<long[]> checksums = () -> new long[0];
+    boolean serialized = handle instanceof SerializedShuffleHandle;
+    if (writers.buffers(shuffle)) {
+      BufferedShuffleWriter<K, V> own = bufferedWriter(shuffle, mapId, context, metrics, sparks);
+      writer = own;
+      checksums = own::checksums;
+      serialized = false;
+    } else {
+      writer = sparks.apply(handle);
+    }
     if (rdma == null) {
       return writer;
     }
@@ -142,12 +150,13 @@ final class ExecutorSide implements AutoCloseable {
         new CommittedOutputPublisher.Task(
             handle.shuffleId(),
             mapId,
-            !buffered && handle instanceof SerializedShuffleHandle,
+            serialized,
             context,
+            checksums,
             reason -> accumulators.report(ExecutorCounts.nameOf(reason), 1)));
   }
 
-  private <K, V> ShuffleWriter<K, V> bufferedWriter(
+  private <K, V> BufferedShuffleWriter<K, V> bufferedWriter(
       ShuffleDependency<K, V, ?> shuffle,
       long mapId,
       TaskContext context,

@@ -62,6 +62,10 @@ record ChecksumSource(
       return PartitionChecksums.none();
     }
     if (mode == ChecksumMode.AUTO && sparkAlgorithm.isPresent() && sparkCovers(task)) {
+      long[] known = task.knownChecksums().get();
+      if (known.length == partitionLengths.length) {
+        return PartitionChecksums.ofWords(known, sparkAlgorithm.get());
+      }
       Option<String[]> thisExecutorsDirectories = Option.empty();
       File file = resolver.getChecksumFile(
           task.shuffleId(), task.mapId(), sparkAlgorithmName, thisExecutorsDirectories);

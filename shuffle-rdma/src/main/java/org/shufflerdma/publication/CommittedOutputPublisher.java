@@ -9,6 +9,7 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
 import org.apache.spark.scheduler.MapStatus;
@@ -39,6 +40,8 @@ public final class CommittedOutputPublisher {
   /**
    * The map task, with the state of Spark that its publication depends on.
    *
+   * @param knownChecksums returns the values of Spark's file of checksums after the commit, or an empty array if the writer does not
+   *     tell them
    * @param unpublished told in the task's thread if its output is not published, and why
    */
   public record Task(
@@ -46,6 +49,7 @@ public final class CommittedOutputPublisher {
       long mapId,
       boolean serializedShuffle,
       TaskContext context,
+      Supplier<long[]> knownChecksums,
       Consumer<UnpublishedReason> unpublished) {}
 
   /** Where Spark says that an output is, and the same with the endpoint. */

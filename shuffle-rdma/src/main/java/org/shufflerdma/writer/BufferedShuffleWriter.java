@@ -33,6 +33,7 @@ public final class BufferedShuffleWriter<K, V> extends ShuffleWriter<K, V> {
   private final PartitionBuffers buffers;
 
   private long[] lengths = {};
+  private long[] checksums = {};
   private @Nullable MapStatus status;
 
   public BufferedShuffleWriter(
@@ -67,7 +68,7 @@ public final class BufferedShuffleWriter<K, V> extends ShuffleWriter<K, V> {
     long startNs = System.nanoTime();
     ShuffleMapOutputWriter output = files.newOutput(dependency.shuffleId(), mapId, partitions);
     try {
-      long[] checksums = any ? writeBlocks(output) : ShuffleChecksumHelper.EMPTY_CHECKSUM_VALUE;
+      checksums = any ? writeBlocks(output) : ShuffleChecksumHelper.EMPTY_CHECKSUM_VALUE;
       lengths = output.commitAllPartitions(checksums).getPartitionLengths();
     } catch (Throwable e) {
       abort(output, e);
@@ -103,7 +104,7 @@ public final class BufferedShuffleWriter<K, V> extends ShuffleWriter<K, V> {
   /** Returns the checksums of the blocks, or an empty array if Spark keeps none. */
   private long[] writeBlocks(ShuffleMapOutputWriter output) throws IOException {
     Checksum checksum = files.newChecksum();
-    long[] checksums = new long[checksum == null ? 0 : partitions];
+    long[] values = new long[checksum == null ? 0 : partitions];
     for (int i = 0; i < partitions; i++) {
       var partition = output.getPartitionWriter(i);
       if (checksum != null) {
@@ -119,9 +120,14 @@ public final class BufferedShuffleWriter<K, V> extends ShuffleWriter<K, V> {
         metrics.incBytesWritten(partition.getNumBytesWritten());
       }
       if (checksum != null) {
-        checksums[i] = checksum.getValue();
+        values[i] = checksum.getValue();
       }
     }
+    return values;
+  }
+
+  /** The checksums of the committed blocks as in Spark's file of them; an empty array if there is none. */
+  public long[] checksums() {
     return checksums;
   }
 

@@ -51,6 +51,7 @@ public final class ChecksumRecordingManager extends SortShuffleManager {
         mapId,
         handle instanceof SerializedShuffleHandle,
         context,
+        () -> new long[0],
         reason -> {});
     return new ShuffleWriter<>() {
       @Override

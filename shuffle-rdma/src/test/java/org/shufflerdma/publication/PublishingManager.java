@@ -85,6 +85,7 @@ public final class PublishingManager extends SortShuffleManager {
             mapId,
             handle instanceof SerializedShuffleHandle,
             context,
+            () -> new long[0],
             reason -> {}));
   }
 }

@@ -117,6 +117,7 @@ public final class TimedShuffleManager extends SortShuffleManager {
         mapId,
         handle instanceof SerializedShuffleHandle,
         context,
+        () -> new long[0],
         reason -> {});
     CommittedOutputPublisher publisher = Objects.requireNonNull(publishers.get(checksums));
     return new TimedWriter<>(new RdmaShuffleWriter<>(spark, publisher, task)) {
