@@ -30,6 +30,8 @@ final class Lz4Encoding implements BlockEncoding {
   private static final int STORED = 0x10;
   private static final int COMPRESSED = 0x20;
   private static final int SMALLEST_LEVEL_BITS = 10;
+  private static final int LEAST_BYTES = 64;
+  private static final int MOST_BYTES = 1 << 25;
   private static final int SEED = 0x9747b28c;
   private static final int HASH_MASK = 0x0FFFFFFF;
 
@@ -42,7 +44,7 @@ final class Lz4Encoding implements BlockEncoding {
   private final ByteBuffer header;
 
   /**
-   * @param mostBytes of a frame, Spark's {@code spark.io.compression.lz4.blockSize}
+   * @param mostBytes of a frame, Spark's {@code spark.io.compression.lz4.blockSize}; {@link #accepts} it
    * @param encryption Spark's, of a block; it returns its argument if there is none
    */
   Lz4Encoding(int mostBytes, UnaryOperator<OutputStream> encryption) {
@@ -53,6 +55,11 @@ final class Lz4Encoding implements BlockEncoding {
     frame = new byte[HEADER + compressor.maxCompressedLength(mostBytes)];
     System.arraycopy(MAGIC, 0, frame, 0, MAGIC.length);
     header = ByteBuffer.wrap(frame).order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  /** Whether {@code LZ4BlockOutputStream} would make frames of so many bytes. */
+  static boolean accepts(long mostBytes) {
+    return mostBytes >= LEAST_BYTES && mostBytes <= MOST_BYTES;
   }
 
   @Override

@@ -30,7 +30,7 @@ public final class MapOutputFiles {
   private final LocalDiskShuffleExecutorComponents outputs;
   private final @Nullable String checksumAlgorithm;
 
-  /** 0 if blocks are not compressed by LZ4. */
+  /** 0 if blocks are not compressed by LZ4, or Spark's codec would refuse the size. */
   private final int lz4Bytes;
 
   public MapOutputFiles(SparkEnv env, IndexShuffleBlockResolver resolver) {
@@ -41,9 +41,8 @@ public final class MapOutputFiles {
     checksumAlgorithm = (boolean) conf.get(package$.MODULE$.SHUFFLE_CHECKSUM_ENABLED())
         ? conf.get(package$.MODULE$.SHUFFLE_CHECKSUM_ALGORITHM())
         : null;
-    lz4Bytes = compressesByLz4(conf)
-        ? (int) (long) conf.get(package$.MODULE$.IO_COMPRESSION_LZ4_BLOCKSIZE())
-        : 0;
+    long blockBytes = (long) conf.get(package$.MODULE$.IO_COMPRESSION_LZ4_BLOCKSIZE());
+    lz4Bytes = compressesByLz4(conf) && Lz4Encoding.accepts(blockBytes) ? (int) blockBytes : 0;
   }
 
   private static boolean compressesByLz4(SparkConf conf) {

@@ -7,11 +7,16 @@ import java.lang.reflect.Method;
 import java.util.Arrays;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
+import org.apache.spark.internal.config.package$;
 import org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.WriterMode;
 
-/** Decides which shuffles the plugin's writer writes; Spark's write the others. Any thread may call. */
+/**
+ * Decides which shuffles the plugin's writer writes; Spark's write the others. If serialized records may not change places, each
+ * partition needs a stream of the serializer, so there may be no more partitions than Spark takes a file for each. Any thread
+ * may call.
+ */
 public final class WriterChoice {
   /** What gives the checksums that Spark keeps of the records of some shuffles; it is null before Spark 4.1. */
   private static final @Nullable Method RECORD_CHECKSUMS = Arrays.stream(
@@ -21,17 +26,23 @@ public final class WriterChoice {
       .orElse(null);
 
   private final boolean leftToSpark;
+  private final int mostStreams;
 
   public WriterChoice(SparkConf conf, WriterMode mode) {
     String localFiles = LocalDiskShuffleDataIO.class.getName();
     boolean otherFiles =
         !conf.get("spark.shuffle.sort.io.plugin.class", localFiles).equals(localFiles);
     leftToSpark = mode == WriterMode.SPARK || otherFiles;
+    mostStreams = (int) conf.get(package$.MODULE$.SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD());
   }
 
   /** Whether {@link BufferedShuffleWriter} writes the map outputs of the shuffle. */
   public boolean buffers(ShuffleDependency<?, ?, ?> shuffle) {
-    return !leftToSpark && !shuffle.mapSideCombine() && !hasRecordChecksums(shuffle);
+    return !leftToSpark
+        && !shuffle.mapSideCombine()
+        && !hasRecordChecksums(shuffle)
+        && (shuffle.serializer().supportsRelocationOfSerializedObjects()
+            || shuffle.partitioner().numPartitions() <= mostStreams);
   }
 
   private static boolean hasRecordChecksums(ShuffleDependency<?, ?, ?> shuffle) {

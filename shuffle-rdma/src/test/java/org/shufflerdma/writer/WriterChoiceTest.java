@@ -46,7 +46,14 @@ final class WriterChoiceTest {
   @Test
   void whatCombinesNothingIsBuffered() {
     assertThat(CHOICE.buffers(shuffle(1, new KryoSerializer(CONF)))).isTrue();
-    assertThat(CHOICE.buffers(shuffle(10_000, new JavaSerializer(CONF)))).isTrue();
+    assertThat(CHOICE.buffers(shuffle(10_000, new KryoSerializer(CONF)))).isTrue();
+    assertThat(CHOICE.buffers(shuffle(PARTITIONS, new JavaSerializer(CONF)))).isTrue();
+  }
+
+  @Test
+  void manyStreamsOfASerializerAreLeftToSpark() {
+    assertThat(CHOICE.buffers(shuffle(PARTITIONS + 1, new JavaSerializer(CONF))))
+        .isFalse();
   }
 
   @Test
