@@ -62,11 +62,10 @@ final class ExecutorSide implements AutoCloseable {
       RdmaSettings settings,
       TaskAccumulators accumulators,
       @Nullable RdmaStack rdma,
-      WriterChoice writers,
-      MapOutputFiles files) {
+      IndexShuffleBlockResolver resolver) {
     this.rdma = rdma;
-    this.writers = writers;
-    this.files = files;
+    this.writers = new WriterChoice(env.conf(), settings.writer());
+    this.files = new MapOutputFiles(env, resolver);
     this.accumulators = accumulators;
     this.readers = rdma == null
         ? null
@@ -83,10 +82,7 @@ final class ExecutorSide implements AutoCloseable {
 
   /** Returns null if the driver does not answer, as nothing can be counted or authenticated then. */
   static @Nullable ExecutorSide open(
-      SparkEnv env,
-      RdmaSettings settings,
-      IndexShuffleBlockResolver resolver,
-      WriterChoice writers) {
+      SparkEnv env, RdmaSettings settings, IndexShuffleBlockResolver resolver) {
     RdmaStack rdma = null;
     TaskAccumulators accumulators = null;
     try {
@@ -108,8 +104,7 @@ final class ExecutorSide implements AutoCloseable {
     if (accumulators == null) {
       return null;
     }
-    MapOutputFiles files = new MapOutputFiles(env, resolver);
-    ExecutorSide side = new ExecutorSide(env, settings, accumulators, rdma, writers, files);
+    ExecutorSide side = new ExecutorSide(env, settings, accumulators, rdma, resolver);
     env.metricsSystem().registerSource(new ExecutorMetricsSource(side.counts, side.times));
     return side;
   }

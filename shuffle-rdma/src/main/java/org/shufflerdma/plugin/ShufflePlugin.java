@@ -23,7 +23,6 @@ import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.device.RdmaUnavailableException;
 import org.shufflerdma.reader.ReadRange;
-import org.shufflerdma.writer.WriterChoice;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Tuple2;
@@ -53,7 +52,6 @@ public final class ShufflePlugin implements AutoCloseable {
 
   private final RdmaSettings settings;
   private final @Nullable String offReason;
-  private final WriterChoice writers;
 
   private final Object lock = new Object();
   // Guarded by lock.
@@ -64,10 +62,9 @@ public final class ShufflePlugin implements AutoCloseable {
   /** The executor's part, from the first writer or reader on. Written under lock. */
   private volatile @Nullable Start<ExecutorSide> executor;
 
-  private ShufflePlugin(RdmaSettings settings, @Nullable String offReason, WriterChoice writers) {
+  private ShufflePlugin(RdmaSettings settings, @Nullable String offReason) {
     this.settings = settings;
     this.offReason = offReason;
-    this.writers = writers;
   }
 
   /**
@@ -116,7 +113,7 @@ public final class ShufflePlugin implements AutoCloseable {
     }
     LOG.debug(
         "The RdmaShuffleManager of the {} has been created", isDriver ? "driver" : "executor");
-    return new ShufflePlugin(settings, offReason, new WriterChoice(conf, settings.writer()));
+    return new ShufflePlugin(settings, offReason);
   }
 
   /** Why executors are better off with Spark's own manager, which they then get; null if they are not. */
@@ -221,7 +218,7 @@ public final class ShufflePlugin implements AutoCloseable {
     synchronized (lock) {
       if (executor == null && !closed) {
         executor = Start.begin(
-            () -> ExecutorSide.open(env, settings, resolver, writers),
+            () -> ExecutorSide.open(env, settings, resolver),
             Deadline.afterMs(settings.required() ? REQUIRED_PATIENCE_MS : PATIENCE_MS));
       }
       return executor;

@@ -17,6 +17,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.device.RdmaUnavailableException;
 import org.shufflerdma.mapstatus.MapStatusCarrier;
+import org.shufflerdma.writer.MapStatuses;
 
 /**
  * The members of Spark that the plugin's classes link to. Most are private to Spark, and a vendor's build may
@@ -72,6 +73,7 @@ final class SparkMembers {
     }
     try {
       Class.forName(MapStatusCarrier.class.getName(), true, loader); // finds the private fields
+      Class.forName(MapStatuses.class.getName(), true, loader); // finds MapStatus.apply
       return null;
     } catch (ClassNotFoundException | LinkageError e) {
       return String.valueOf(e.getMessage());

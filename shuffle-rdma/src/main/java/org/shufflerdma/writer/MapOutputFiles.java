@@ -22,7 +22,8 @@ import org.apache.spark.storage.ShuffleBlockId;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Spark's files of map outputs and of what is spilled of them, as an executor's settings want them. One per executor; any thread may call.
+ * Spark's files of map outputs and of what is spilled of them, as an executor's settings want them. One per executor; any
+ * thread may call.
  */
 public final class MapOutputFiles {
   private final BlockManager blocks;
@@ -41,8 +42,10 @@ public final class MapOutputFiles {
     checksumAlgorithm = (boolean) conf.get(package$.MODULE$.SHUFFLE_CHECKSUM_ENABLED())
         ? conf.get(package$.MODULE$.SHUFFLE_CHECKSUM_ALGORITHM())
         : null;
-    long blockBytes = (long) conf.get(package$.MODULE$.IO_COMPRESSION_LZ4_BLOCKSIZE());
-    lz4Bytes = compressesByLz4(conf) && Lz4Encoding.accepts(blockBytes) ? (int) blockBytes : 0;
+    long frameBytes = compressesByLz4(conf)
+        ? (long) conf.get(package$.MODULE$.IO_COMPRESSION_LZ4_BLOCKSIZE())
+        : 0;
+    lz4Bytes = Lz4Encoding.accepts(frameBytes) ? (int) frameBytes : 0;
   }
 
   private static boolean compressesByLz4(SparkConf conf) {

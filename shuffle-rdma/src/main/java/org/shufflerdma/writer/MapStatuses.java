@@ -4,34 +4,34 @@ package org.shufflerdma.writer;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Arrays;
-import java.util.List;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.scheduler.MapStatus$;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
- * Makes Spark's map statuses. {@code MapStatus.apply} has one more parameter since Spark 4.1, a checksum of the records.
+ * Makes Spark's map statuses. {@code MapStatus.apply} has one more parameter since Spark 4.1, a checksum of the
+ * records. The class cannot be initialized where it has other parameters.
  */
-final class MapStatuses {
-  private static final List<Class<?>> FIRST_PARAMETERS =
-      List.of(BlockManagerId.class, long[].class, long.class);
+public final class MapStatuses {
+  private static final Class<?>[] PARAMETERS = {BlockManagerId.class, long[].class, long.class};
+  private static final Class<?>[] AND_CHECKSUM = {
+    BlockManagerId.class, long[].class, long.class, long.class
+  };
   private static final Method APPLY = Arrays.stream(MapStatus$.class.getMethods())
       .filter(method -> method.getName().equals("apply"))
-      .filter(method -> method.getParameterCount() >= FIRST_PARAMETERS.size())
-      .filter(method -> FIRST_PARAMETERS.equals(
-          Arrays.asList(method.getParameterTypes()).subList(0, FIRST_PARAMETERS.size())))
+      .filter(method -> Arrays.equals(method.getParameterTypes(), PARAMETERS)
+          || Arrays.equals(method.getParameterTypes(), AND_CHECKSUM))
       .findFirst()
-      .orElseThrow(() -> new NoSuchMethodError("MapStatus.apply"));
+      .orElseThrow(() -> new NoSuchMethodError(
+          "org.apache.spark.scheduler.MapStatus.apply with known parameters"));
 
   private MapStatuses() {}
 
   /** Returns the status of a map output without a checksum of its records. */
   static MapStatus of(BlockManagerId location, long[] lengths, long mapId) {
-    Object[] arguments = new Object[APPLY.getParameterCount()];
-    Arrays.fill(arguments, 0L);
-    arguments[0] = location;
-    arguments[1] = lengths;
-    arguments[2] = mapId;
+    Object[] arguments = APPLY.getParameterCount() == PARAMETERS.length
+        ? new Object[] {location, lengths, mapId}
+        : new Object[] {location, lengths, mapId, 0L};
     try {
       return (MapStatus) APPLY.invoke(MapStatus$.MODULE$, arguments);
     } catch (IllegalAccessException | InvocationTargetException e) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** The writer of map outputs, and the choice among Spark's. It knows nothing of RDMA. */
+/** The writer of map outputs, and which shuffles it writes. It knows nothing of RDMA. */
 @NullMarked
 package org.shufflerdma.writer;
 

@@ -83,6 +83,14 @@ class SparkMembersTest {
   }
 
   @Test
+  void aMapStatusThatIsMadeOtherwiseIsNamed() throws Exception {
+    try (DoctoredClasses doctored =
+        new DoctoredClasses("org.apache.spark.scheduler.MapStatus$", "apply")) {
+      assertThat(SparkMembers.firstMissing(doctored)).contains("MapStatus.apply");
+    }
+  }
+
+  @Test
   void anInterfaceThatAsksForAMethodMoreIsNamed() throws Exception {
     String owner = "org.apache.spark.shuffle.ShuffleReader";
     try (DoctoredClasses doctored = new DoctoredClasses(owner, "+more")) {

@@ -84,7 +84,7 @@ class BufferedShuffleWriterTest {
         }
       }
       setups.add(new Setup(serializer, "lz4", false, false, 1, 20, LARGE_RECORD, 1));
-      setups.add(new Setup(serializer, "lz4", false, true, 3, 20, LARGE_RECORD, 2));
+      setups.add(new Setup(serializer, "lz4", false, true, 3, 60, LARGE_RECORD, 2));
       setups.add(new Setup(serializer, "lz4", false, false, 20_000, 3000, 100, 3));
       setups.add(new Setup(serializer, "lz4", false, true, 10_000, 30_000, 1000, 4));
       setups.add(new Setup(serializer, "lz4", false, false, 10, 0, 1, 5));
@@ -115,6 +115,8 @@ class BufferedShuffleWriterTest {
     assertThat(ComparedWriters.COMPARISONS).hasSize(MAPS).allSatisfy(found -> {
       assertThat(found.sameRecords()).isTrue();
       assertThat(found.sameMetrics()).isTrue();
+      assertThat(found.toldChecksums()).isTrue();
+      assertThat(found.nothingLeft()).isTrue();
       if (setup.determined()) {
         assertThat(found.sameBytes()).isTrue();
         assertThat(found.sameChecksums()).isTrue();

@@ -4,6 +4,7 @@ package org.shufflerdma.writer;
 import java.io.ByteArrayInputStream;
 import java.io.File;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -11,6 +12,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
@@ -37,17 +39,25 @@ public final class ComparedWriters extends SortShuffleManager {
   /** The second output of a task has the number of its first one and this. */
   private static final long SECOND = 1L << 40;
 
+  /** And a third one, which fails. */
+  private static final long FAILED = 1L << 41;
+
   /**
    * What a task has found.
    *
    * @param sameBytes whether both data files are the same, byte by byte
+   * @param toldChecksums whether the plugin's writer tells the checksums that its file of them has
+   * @param nothingLeft whether there is no spilled file and no execution memory after a write, and after one whose records
+   *     fail half-way
    */
   record Comparison(
       String sparks,
       boolean sameRecords,
       boolean sameBytes,
       boolean sameChecksums,
+      boolean toldChecksums,
       boolean sameMetrics,
+      boolean nothingLeft,
       long spilledBytes) {}
 
   static final List<Comparison> COMPARISONS = new CopyOnWriteArrayList<>();
@@ -69,12 +79,9 @@ public final class ComparedWriters extends SortShuffleManager {
     @SuppressWarnings("unchecked")
     ShuffleDependency<K, V, ?> shuffle = ((BaseShuffleHandle<K, V, ?>) handle).dependency();
     ShuffleWriteMetrics ours = new ShuffleWriteMetrics();
-    ShuffleWriter<K, V> writer = new BufferedShuffleWriter<>(
-        new MapOutputFiles(SparkEnv.get(), shuffleBlockResolver()),
-        shuffle,
-        mapId + SECOND,
-        context,
-        ours);
+    MapOutputFiles files = new MapOutputFiles(SparkEnv.get(), shuffleBlockResolver());
+    BufferedShuffleWriter<K, V> writer =
+        new BufferedShuffleWriter<>(files, shuffle, mapId + SECOND, context, ours);
     return new ShuffleWriter<>() {
       @Override
       public void write(Iterator<Product2<K, V>> records) throws IOException {
@@ -82,21 +89,31 @@ public final class ComparedWriters extends SortShuffleManager {
         sparks.write(CollectionConverters.asScala(all.iterator()));
         sparks.stop(true);
         long spilled = context.taskMetrics().diskBytesSpilled();
-        writer.write(
-            recordsPerTheft == 0
-                ? CollectionConverters.asScala(all.iterator())
-                : new Robbed<>(all, context));
+        writer.write(new Robbed<>(all, all.size(), context));
         writer.stop(true);
+        long spilledByOurs = context.taskMetrics().diskBytesSpilled() - spilled;
+        boolean nothingLeft = nothingLeft(context);
+        ShuffleWriter<K, V> failing = new BufferedShuffleWriter<>(
+            files, shuffle, mapId + FAILED, context, new ShuffleWriteMetrics());
+        try {
+          failing.write(new Robbed<>(all, all.size() / 2, context));
+          nothingLeft &= all.isEmpty();
+        } catch (IllegalStateException e) {
+          failing.stop(false);
+          nothingLeft &= nothingLeft(context) && dataOf(shuffle, mapId + FAILED).length == 0;
+        }
         ShuffleWriteMetrics theirs = context.taskMetrics().shuffleWriteMetrics();
         COMPARISONS.add(new Comparison(
             sparks.getClass().getSimpleName(),
             recordsOf(shuffle, mapId, sparks).equals(recordsOf(shuffle, mapId + SECOND, writer)),
             Arrays.equals(dataOf(shuffle, mapId), dataOf(shuffle, mapId + SECOND)),
             Arrays.equals(checksumsOf(shuffle, mapId), checksumsOf(shuffle, mapId + SECOND)),
+            Arrays.equals(bytesOf(writer.checksums()), checksumsOf(shuffle, mapId + SECOND)),
             ours.recordsWritten() == theirs.recordsWritten()
                 && ours.bytesWritten()
                     == Arrays.stream(writer.getPartitionLengths()).sum(),
-            context.taskMetrics().diskBytesSpilled() - spilled));
+            nothingLeft,
+            spilledByOurs));
       }
 
       @Override
@@ -113,6 +130,20 @@ public final class ComparedWriters extends SortShuffleManager {
 
   private byte[] dataOf(ShuffleDependency<?, ?, ?> shuffle, long mapId) throws IOException {
     return bytesOf(shuffleBlockResolver().getDataFile(shuffle.shuffleId(), mapId));
+  }
+
+  private static boolean nothingLeft(TaskContext context) {
+    return context.taskMemoryManager().getMemoryConsumptionForThisTask() == 0
+        && CollectionConverters.asJava(
+                SparkEnv.get().blockManager().diskBlockManager().getAllFiles())
+            .stream()
+            .noneMatch(file -> file.getName().startsWith("temp_shuffle"));
+  }
+
+  private static byte[] bytesOf(long[] words) {
+    ByteBuffer bytes = ByteBuffer.allocate(words.length * Long.BYTES);
+    bytes.asLongBuffer().put(words);
+    return bytes.array();
   }
 
   /** There is no file for an output without bytes. */
@@ -162,15 +193,20 @@ public final class ComparedWriters extends SortShuffleManager {
     return found;
   }
 
-  /** Gives records while another consumer of the task's memory takes all of it, now and then, and gives it back. */
+  /**
+   * Gives records, and fails after some of them if there are more. Meanwhile another consumer of the task's memory takes all of it
+   * and gives it back, now and then, in the task's thread and in another one.
+   */
   private static final class Robbed<T> extends AbstractIterator<T> {
     private final List<T> records;
+    private final int end;
     private final MemoryConsumer thief;
     private final Random random;
     private int next;
 
-    Robbed(List<T> records, TaskContext context) {
+    Robbed(List<T> records, int end, TaskContext context) {
       this.records = records;
+      this.end = end;
       this.random = new Random(context.partitionId());
       this.thief = new MemoryConsumer(context.taskMemoryManager(), MemoryMode.ON_HEAP) {
         @Override
@@ -182,19 +218,31 @@ public final class ComparedWriters extends SortShuffleManager {
 
     @Override
     public boolean hasNext() {
+      if (next == end) {
+        thief.freeMemory(thief.getUsed());
+      }
       return next < records.size();
     }
 
     @Override
     public T next() {
-      if (random.nextInt(recordsPerTheft) == 0) {
+      if (next == end) {
+        throw new IllegalStateException("no more records than half");
+      }
+      if (recordsPerTheft > 0 && random.nextInt(recordsPerTheft) == 0) {
         if (thief.getUsed() > 0) {
           thief.freeMemory(thief.getUsed());
+        } else if (random.nextBoolean()) {
+          steal();
         } else {
-          thief.acquireMemory(Runtime.getRuntime().maxMemory());
+          CompletableFuture.runAsync(this::steal).join();
         }
       }
       return records.get(next++);
+    }
+
+    private void steal() {
+      thief.acquireMemory(Runtime.getRuntime().maxMemory());
     }
   }
 }

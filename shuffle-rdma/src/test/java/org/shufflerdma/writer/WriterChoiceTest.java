@@ -13,11 +13,15 @@ import org.apache.spark.rdd.ShuffledRDD;
 import org.apache.spark.serializer.JavaSerializer;
 import org.apache.spark.serializer.KryoSerializer;
 import org.apache.spark.serializer.Serializer;
+import org.apache.spark.shuffle.ShuffleWriteProcessor;
+import org.apache.spark.shuffle.checksum.RowBasedChecksum;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.shufflerdma.config.WriterMode;
+import scala.Option;
 import scala.Tuple2;
+import scala.reflect.ClassTag$;
 
 /** The shuffles are those of a real application; none of them runs. */
 final class WriterChoiceTest {
@@ -60,6 +64,30 @@ final class WriterChoiceTest {
   void whatCombinesIsLeftToSpark() {
     assertThat(CHOICE.buffers(dependency(
             records().reduceByKey(new HashPartitioner(PARTITIONS), (left, right) -> left))))
+        .isFalse();
+  }
+
+  @Test
+  void whatHasChecksumsOfItsRecordsIsLeftToSpark() {
+    RowBasedChecksum checksum = new RowBasedChecksum() {
+      @Override
+      public long calculateRowChecksum(Object key, Object value) {
+        return 0;
+      }
+    };
+    assertThat(CHOICE.buffers(new ShuffleDependency<>(
+            JavaPairRDD.toRDD(records()),
+            new HashPartitioner(PARTITIONS),
+            new KryoSerializer(CONF),
+            Option.empty(),
+            Option.empty(),
+            false,
+            new ShuffleWriteProcessor(),
+            new RowBasedChecksum[] {checksum},
+            false,
+            ClassTag$.MODULE$.<Integer>apply(Integer.class),
+            ClassTag$.MODULE$.<String>apply(String.class),
+            ClassTag$.MODULE$.<String>apply(String.class))))
         .isFalse();
   }
 
