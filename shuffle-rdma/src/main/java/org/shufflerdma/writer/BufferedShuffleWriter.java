@@ -78,11 +78,18 @@ public final class BufferedShuffleWriter<K, V> extends ShuffleWriter<K, V> {
     status = files.newStatus(lengths, mapId);
   }
 
+  /**
+   * Deletes the file. Spark writes what its buffer holds before (LocalDiskShuffleMapOutputWriter.cleanUp), which fails if
+   * the disk is full, and leaves the file. At the second attempt the buffer is closed.
+   */
   private static void abort(ShuffleMapOutputWriter output, Throwable cause) {
-    try {
-      output.abort(cause);
-    } catch (IOException | RuntimeException e) {
-      cause.addSuppressed(e);
+    for (int attempt = 0; attempt < 2; attempt++) {
+      try {
+        output.abort(cause);
+        return;
+      } catch (IOException | RuntimeException e) {
+        cause.addSuppressed(e);
+      }
     }
   }
 

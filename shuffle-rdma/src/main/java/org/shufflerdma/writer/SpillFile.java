@@ -2,6 +2,7 @@
 package org.shufflerdma.writer;
 
 import java.io.BufferedOutputStream;
+import java.io.EOFException;
 import java.io.File;
 import java.io.FileInputStream;
 import java.io.FileOutputStream;
@@ -136,11 +137,16 @@ final class SpillFile implements AutoCloseable {
     }
     byte[] copied = new byte[COPY_BYTES];
     for (int i = 0; i < counts[partition]; i += 2) {
-      from.getChannel().position(segments[partition][i]);
-      InputStream segment =
-          decryption.apply(new LimitedInputStream(from, segments[partition][i + 1], false));
+      long offset = segments[partition][i];
+      long lengthBytes = segments[partition][i + 1];
+      from.getChannel().position(offset);
+      InputStream segment = decryption.apply(new LimitedInputStream(from, lengthBytes, false));
       for (int count = segment.read(copied); count >= 0; count = segment.read(copied)) {
         to.write(copied, 0, count);
+      }
+      if (from.getChannel().position() != offset + lengthBytes) {
+        throw new EOFException(file + " ends before " + (offset + lengthBytes)
+            + ", although so many bytes of map output were spilled to it");
       }
     }
   }

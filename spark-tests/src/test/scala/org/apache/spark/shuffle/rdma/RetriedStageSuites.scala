@@ -73,7 +73,8 @@ final class SpeculationSuite
       "spark.speculation" -> "true",
       "spark.speculation.interval" -> "100ms",
       "spark.speculation.minTaskRuntime" -> "100ms",
-      "spark.speculation.quantile" -> "0.5") {
+      "spark.speculation.quantile" -> "0.5")
+    with NothingLeft {
   test("tasks that hang while they write or read a shuffle are overtaken by their copies") {
     val copies = new AtomicInteger
     cluster.context.addSparkListener(new SparkListener {
@@ -87,6 +88,7 @@ final class SpeculationSuite
     assert(traffic.fallbacks == 0, traffic)
     assert(traffic.rdmaBytes > 0, traffic) // Spark counts the killed attempts' bytes, too
     assert(traffic.repeatedStages == 0, traffic)
+    assertNothingIsLeft(cluster.context)
   }
 }
 
