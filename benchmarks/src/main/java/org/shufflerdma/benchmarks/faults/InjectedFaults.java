@@ -32,7 +32,7 @@ final class InjectedFaults extends Trial {
       NOTHING,
       /** Authentication and encrypted files. */
       SECURITY,
-      /** Lists of READs that wait, blocks that are streamed to files. */
+      /** Lists of READs that wait, blocks that are streamed to files, map outputs that are spilled. */
       TIGHT_LIMITS,
       /** Outputs that find no room to be registered, and are staged. */
       SMALL_BUDGET
@@ -65,11 +65,16 @@ final class InjectedFaults extends Trial {
         conf.put("spark.shuffle.rdma.sendQueueDepth", "16");
         conf.put("spark.reducer.maxSizeInFlight", "1m");
         conf.put("spark.network.maxRemoteBlockSizeFetchToMem", "100k");
+        conf.put("spark.memory.fraction", "0.002"); // of 700 MiB
       } else if (with == With.SMALL_BUDGET) {
         conf.put("spark.shuffle.rdma.maxRegisteredBytes", "1536k");
         conf.put("spark.shuffle.rdma.stagingBytes", "384k");
       }
       return conf;
+    }
+
+    boolean isTight() {
+      return with == With.TIGHT_LIMITS;
     }
 
     boolean isStaged() {
@@ -126,6 +131,9 @@ final class InjectedFaults extends Trial {
     if (number % NUMBERS_A_CHECK == NUMBERS_A_CHECK - 1) {
       if (setting.isStaged() && on.watch().counter("staged.bytes") == 0) {
         throw new IllegalStateException("nothing was staged with " + setting);
+      }
+      if (setting.isTight() && on.watch().spilledBytes() == 0) {
+        throw new IllegalStateException("nothing was spilled with " + setting);
       }
       List<Holdings> busy = on.awaitHoldings(REST_MS, Holdings::isAtRest);
       return busy.isEmpty() ? verdict : Verdict.leaked(what + " and those before it: " + busy);

@@ -20,6 +20,7 @@ final class Watch extends SparkListener {
       Pattern.compile("(?:internal\\.metrics\\.)?shuffle\\.rdma\\.(.+)");
 
   private final Map<String, Long> counters = new HashMap<>();
+  private long spilledBytes;
   private int mapTasksEnded;
   private int executorsRemoved;
 
@@ -30,7 +31,11 @@ final class Watch extends SparkListener {
       return null;
     });
     @Nullable TaskMetrics metrics = end.taskMetrics();
-    if (metrics != null && metrics.shuffleWriteMetrics().recordsWritten() > 0) {
+    if (metrics == null) {
+      return;
+    }
+    spilledBytes += metrics.diskBytesSpilled();
+    if (metrics.shuffleWriteMetrics().recordsWritten() > 0) {
       mapTasksEnded++;
     }
   }
@@ -51,6 +56,10 @@ final class Watch extends SparkListener {
 
   synchronized long counter(String name) {
     return counters.getOrDefault(name, 0L);
+  }
+
+  synchronized long spilledBytes() {
+    return spilledBytes;
   }
 
   synchronized int mapTasksEnded() {
