@@ -33,8 +33,26 @@ final class JobFigures {
     return figures;
   }
 
+  /** The figures of one query, whose stages may read a shuffle and write another one. */
+  static Map<String, Double> ofQuery(JsonNode query) {
+    JobFigures of = new JobFigures(query);
+    Map<String, Double> figures = new LinkedHashMap<>();
+    figures.put("query, s", query.get("wall_s").asDouble());
+    figures.put("executors' CPU, s", query.get("executor_cpu_s").asDouble());
+    figures.put("tasks' CPU, s", of.sum("task_cpu_s"));
+    figures.put("shuffle written, MB", of.sum("written_bytes") / 1e6);
+    figures.put("shuffle read, MB", of.sum("read_bytes") / 1e6);
+    figures.put("fetch wait, s", of.sum("fetch_wait_s"));
+    figures.put("write, s", of.sum("write_s"));
+    return figures;
+  }
+
   private double transportCpuSeconds() {
     return json.path("thread_cpu_s").path("transport").asDouble();
+  }
+
+  private double sum(String figure) {
+    return sumOfStages(figure, false) + sumOfStages(figure, true);
   }
 
   /** The sum of a figure over the stages that read a shuffle, or over those that do not. */

@@ -6,6 +6,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,8 +16,9 @@ import org.apache.spark.api.java.JavaSparkContext;
 
 /**
  * The driver of one of the applications. It runs a job for each line {@code job SHAPE ROWS} of its
- * standard input, takes the {@link FirstSteps} for {@code start SHAPE ROWS} and the {@link MemorySteps}
- * for {@code memory MAPS REDUCES ROWS}, and answers with a line of JSON; it ends with its input.
+ * standard input and a {@link TpcdsQuery} for {@code query NAME SCALE}, takes the {@link FirstSteps} for
+ * {@code start SHAPE ROWS} and the {@link MemorySteps} for {@code memory MAPS REDUCES ROWS}, and answers
+ * with a line of JSON; it ends with its input.
  *
  * <p>Argument: a folder where jobs may keep files.
  */
@@ -50,8 +52,9 @@ public final class JobServer {
           answer(answers, json.writeValueAsString(report));
           continue;
         }
-        JobShape shape = JobShape.ofLabel(words[1]);
-        Job job = shape.prepare(spark, arguments[0], Long.parseLong(words[2]));
+        Job job = words[0].equals("query")
+            ? TpcdsQuery.prepare(spark, Path.of(arguments[0]), words[1], words[2])
+            : JobShape.ofLabel(words[1]).prepare(spark, arguments[0], Long.parseLong(words[2]));
         Map<String, Object> report = words[0].equals("start")
             ? FirstSteps.take(spark, stages, driver, job)
             : run(spark, stages, driver, job);

@@ -103,7 +103,11 @@ enum JobShape {
 
   /** The settings of Spark that the shape needs beside those of all. */
   Map<String, String> settings() {
-    return Map.of("spark.shuffle.compress", Boolean.toString(compressed));
+    return Map.of(
+        "spark.shuffle.compress",
+        Boolean.toString(compressed),
+        "spark.sql.autoBroadcastJoinThreshold",
+        "-1");
   }
 
   /** The name for users, for example {@code sort-few}. */

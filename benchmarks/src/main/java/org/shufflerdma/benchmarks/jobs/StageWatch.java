@@ -35,7 +35,9 @@ final class StageWatch extends SparkListener {
     long remoteBytes;
     long remoteBlocks;
     long localBlocks;
+    long readBytes;
     long writtenBytes;
+    long writeNs;
     long spilledBytes;
 
     void add(TaskMetrics metrics) {
@@ -48,7 +50,9 @@ final class StageWatch extends SparkListener {
       remoteBytes += read.remoteBytesRead();
       remoteBlocks += read.remoteBlocksFetched();
       localBlocks += read.localBlocksFetched();
+      readBytes += read.totalBytesRead();
       writtenBytes += metrics.shuffleWriteMetrics().bytesWritten();
+      writeNs += metrics.shuffleWriteMetrics().writeTime();
       spilledBytes += metrics.diskBytesSpilled();
     }
   }
@@ -84,7 +88,9 @@ final class StageWatch extends SparkListener {
     one.put("remote_bytes", sums.remoteBytes);
     one.put("remote_blocks", sums.remoteBlocks);
     one.put("local_blocks", sums.localBlocks);
+    one.put("read_bytes", sums.readBytes);
     one.put("written_bytes", sums.writtenBytes);
+    one.put("write_s", sums.writeNs / 1e9);
     one.put("spilled_bytes", sums.spilledBytes);
     ended.add(one);
   }

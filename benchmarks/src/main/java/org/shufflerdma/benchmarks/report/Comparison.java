@@ -2,6 +2,7 @@
 package org.shufflerdma.benchmarks.report;
 
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -24,7 +25,14 @@ record Comparison(String benchmark, String figure, List<Row> rows) {
       String side,
       double other,
       double plugin,
-      @Nullable Ratio ratio) {}
+      @Nullable Ratio ratio) {
+    private double median() {
+      return ratio == null ? Double.POSITIVE_INFINITY : ratio.median();
+    }
+  }
+
+  /** With more of them than this, those in which the plugin did worst come first. */
+  private static final int MANY_SCENARIOS = 40;
 
   /** Returns the comparisons of all figures of all benchmarks. */
   static List<Comparison> of(List<Run> runs) {
@@ -66,6 +74,9 @@ record Comparison(String benchmark, String figure, List<Row> rows) {
         }
       });
     });
+    if (scenarios.size() > MANY_SCENARIOS) {
+      rows.sort(Comparator.comparingDouble(Row::median));
+    }
     return rows;
   }
 
