@@ -31,10 +31,12 @@ public final class BufferedShuffleWriter<K, V> extends ShuffleWriter<K, V> {
   private final ShuffleWriteMetricsReporter metrics;
   private final int partitions;
   private final PartitionBuffers buffers;
+  private final @Nullable RecordChecksums recordChecksums;
 
   private long[] lengths = {};
   private long[] checksums = {};
   private @Nullable MapStatus status;
+  private boolean stopped;
 
   public BufferedShuffleWriter(
       MapOutputFiles files,
@@ -50,6 +52,7 @@ public final class BufferedShuffleWriter<K, V> extends ShuffleWriter<K, V> {
     this.partitions = dependency.partitioner().numPartitions();
     this.buffers = new PartitionBuffers(
         context, partitions, files.newEncoding(dependency.shuffleId(), mapId), files::newSpillFile);
+    this.recordChecksums = RecordChecksums.of(dependency);
   }
 
   @Override
@@ -75,7 +78,7 @@ public final class BufferedShuffleWriter<K, V> extends ShuffleWriter<K, V> {
       throw e;
     }
     metrics.incWriteTime(System.nanoTime() - startNs);
-    status = files.newStatus(lengths, mapId);
+    status = files.newStatus(lengths, mapId, recordChecksums == null ? 0 : recordChecksums.total());
   }
 
   /**
@@ -96,12 +99,18 @@ public final class BufferedShuffleWriter<K, V> extends ShuffleWriter<K, V> {
   /** Returns the number of records. */
   private long serialize(Iterator<Product2<K, V>> records) throws IOException {
     Partitioner partitioner = dependency.partitioner();
+    RecordChecksums known = recordChecksums;
     long count = 0;
     try (RecordStreams streams = RecordStreams.of(dependency.serializer(), buffers, partitions)) {
       while (records.hasNext()) {
         Product2<K, V> record = records.next();
         K key = record._1();
-        streams.write(partitioner.getPartition(key), key, record._2());
+        V value = record._2();
+        int partition = partitioner.getPartition(key);
+        streams.write(partition, key, value);
+        if (known != null) {
+          known.add(partition, key, value);
+        }
         count++;
       }
     }
@@ -141,7 +150,16 @@ public final class BufferedShuffleWriter<K, V> extends ShuffleWriter<K, V> {
   @Override
   public Option<MapStatus> stop(boolean success) {
     buffers.close();
-    return success && status != null ? Option.apply(status) : Option.empty();
+    boolean first = !stopped;
+    stopped = true;
+    if (!first || !success) {
+      return Option.empty();
+    }
+    if (status == null) {
+      throw new IllegalStateException(
+          "write() has made no map output that stop(true) could return");
+    }
+    return Option.apply(status);
   }
 
   @Override

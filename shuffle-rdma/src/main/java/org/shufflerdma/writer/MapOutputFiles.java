@@ -81,7 +81,7 @@ public final class MapOutputFiles {
         : ShuffleChecksumHelper.createPartitionChecksums(1, checksumAlgorithm)[0];
   }
 
-  MapStatus newStatus(long[] lengths, long mapId) {
-    return MapStatuses.of(blocks.shuffleServerId(), lengths, mapId);
+  MapStatus newStatus(long[] lengths, long mapId, long recordChecksum) {
+    return MapStatuses.of(blocks.shuffleServerId(), lengths, mapId, recordChecksum);
   }
 }

@@ -27,11 +27,15 @@ public final class MapStatuses {
 
   private MapStatuses() {}
 
-  /** Returns the status of a map output without a checksum of its records. */
-  static MapStatus of(BlockManagerId location, long[] lengths, long mapId) {
+  /**
+   * Returns the status of a map output.
+   *
+   * @param recordChecksum of all records, or 0 if there is none; older Sparks have none
+   */
+  static MapStatus of(BlockManagerId location, long[] lengths, long mapId, long recordChecksum) {
     Object[] arguments = APPLY.getParameterCount() == PARAMETERS.length
         ? new Object[] {location, lengths, mapId}
-        : new Object[] {location, lengths, mapId, 0L};
+        : new Object[] {location, lengths, mapId, recordChecksum};
     try {
       return (MapStatus) APPLY.invoke(MapStatus$.MODULE$, arguments);
     } catch (IllegalAccessException | InvocationTargetException e) {

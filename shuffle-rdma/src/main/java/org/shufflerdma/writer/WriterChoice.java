@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.writer;
 
-import java.lang.reflect.Array;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
-import java.util.Arrays;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.internal.config.package$;
 import org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO;
-import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.WriterMode;
 
 /**
@@ -18,13 +13,6 @@ import org.shufflerdma.config.WriterMode;
  * may call.
  */
 public final class WriterChoice {
-  /** What gives the checksums that Spark keeps of the records of some shuffles; it is null before Spark 4.1. */
-  private static final @Nullable Method RECORD_CHECKSUMS = Arrays.stream(
-          ShuffleDependency.class.getMethods())
-      .filter(method -> method.getName().equals("rowBasedChecksums"))
-      .findFirst()
-      .orElse(null);
-
   private final boolean leftToSpark;
   private final int mostStreams;
 
@@ -40,16 +28,8 @@ public final class WriterChoice {
   public boolean buffers(ShuffleDependency<?, ?, ?> shuffle) {
     return !leftToSpark
         && !shuffle.mapSideCombine()
-        && !hasRecordChecksums(shuffle)
+        && RecordChecksums.areKnown(shuffle)
         && (shuffle.serializer().supportsRelocationOfSerializedObjects()
             || shuffle.partitioner().numPartitions() <= mostStreams);
-  }
-
-  private static boolean hasRecordChecksums(ShuffleDependency<?, ?, ?> shuffle) {
-    try {
-      return RECORD_CHECKSUMS != null && Array.getLength(RECORD_CHECKSUMS.invoke(shuffle)) > 0;
-    } catch (IllegalAccessException | InvocationTargetException e) {
-      throw new IllegalStateException(e); // it is public, and returns a field
-    }
   }
 }

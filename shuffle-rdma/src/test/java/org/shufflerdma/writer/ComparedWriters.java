@@ -83,6 +83,8 @@ public final class ComparedWriters extends SortShuffleManager {
     BufferedShuffleWriter<K, V> writer =
         new BufferedShuffleWriter<>(files, shuffle, mapId + SECOND, context, ours);
     return new ShuffleWriter<>() {
+      private Option<MapStatus> status = Option.empty();
+
       @Override
       public void write(Iterator<Product2<K, V>> records) throws IOException {
         List<Product2<K, V>> all = new ArrayList<>(CollectionConverters.asJava(records.toSeq()));
@@ -90,7 +92,7 @@ public final class ComparedWriters extends SortShuffleManager {
         sparks.stop(true);
         long spilled = context.taskMetrics().diskBytesSpilled();
         writer.write(new Robbed<>(all, all.size(), context));
-        writer.stop(true);
+        status = writer.stop(true);
         long spilledByOurs = context.taskMetrics().diskBytesSpilled() - spilled;
         boolean nothingLeft = nothingLeft(context);
         ShuffleWriter<K, V> failing = new BufferedShuffleWriter<>(
@@ -118,7 +120,7 @@ public final class ComparedWriters extends SortShuffleManager {
 
       @Override
       public Option<MapStatus> stop(boolean success) {
-        return success ? writer.stop(true) : sparks.stop(false);
+        return success ? status : sparks.stop(false);
       }
 
       @Override

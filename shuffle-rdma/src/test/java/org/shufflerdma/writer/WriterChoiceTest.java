@@ -68,7 +68,7 @@ final class WriterChoiceTest {
   }
 
   @Test
-  void whatHasChecksumsOfItsRecordsIsLeftToSpark() {
+  void whatHasChecksumsOfItsRecordsIsBuffered() {
     RowBasedChecksum checksum = new RowBasedChecksum() {
       @Override
       public long calculateRowChecksum(Object key, Object value) {
@@ -88,7 +88,7 @@ final class WriterChoiceTest {
             ClassTag$.MODULE$.<Integer>apply(Integer.class),
             ClassTag$.MODULE$.<String>apply(String.class),
             ClassTag$.MODULE$.<String>apply(String.class))))
-        .isFalse();
+        .isTrue();
   }
 
   @Test
