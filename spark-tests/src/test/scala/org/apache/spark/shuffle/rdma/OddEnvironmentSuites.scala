@@ -38,7 +38,7 @@ final class FailedBarrierSuite extends OnRdmaCluster() {
 @Slow
 final class RandomOrderSuite
     extends OnRdmaCluster(
-      OnceFault.onRead("killpeer=1", 30, RandomOrderSuite.mark),
+      OnceFault.onRead("killpeer=1", 20, RandomOrderSuite.mark),
       "spark.sql.execution.sortBeforeRepartition" -> "false",
       "spark.sql.adaptive.enabled" -> "false",
       "spark.sql.shuffle.orderIndependentChecksum.enabled" -> "true",
