@@ -117,6 +117,7 @@ class BufferedShuffleWriterTest {
       assertThat(found.sameMetrics()).isTrue();
       assertThat(found.toldChecksums()).isTrue();
       assertThat(found.nothingLeft()).isTrue();
+      assertThat(found.statusOnce()).isTrue();
       if (setup.determined()) {
         assertThat(found.sameBytes()).isTrue();
         assertThat(found.sameChecksums()).isTrue();

@@ -49,6 +49,7 @@ public final class ComparedWriters extends SortShuffleManager {
    * @param toldChecksums whether the plugin's writer tells the checksums that its file of them has
    * @param nothingLeft whether there is no spilled file and no execution memory after a write, and after one whose records
    *     fail half-way
+   * @param statusOnce whether the plugin's writer returns its status once, and refuses to do so before it has written
    */
   record Comparison(
       String sparks,
@@ -58,6 +59,7 @@ public final class ComparedWriters extends SortShuffleManager {
       boolean toldChecksums,
       boolean sameMetrics,
       boolean nothingLeft,
+      boolean statusOnce,
       long spilledBytes) {}
 
   static final List<Comparison> COMPARISONS = new CopyOnWriteArrayList<>();
@@ -85,6 +87,20 @@ public final class ComparedWriters extends SortShuffleManager {
     return new ShuffleWriter<>() {
       private Option<MapStatus> status = Option.empty();
 
+      private ShuffleWriter<K, V> newWriter(long number) {
+        return new BufferedShuffleWriter<>(
+            files, shuffle, number, context, new ShuffleWriteMetrics());
+      }
+
+      private boolean refusesStop(ShuffleWriter<K, V> unused) {
+        try {
+          unused.stop(true);
+          return false;
+        } catch (IllegalStateException e) {
+          return true;
+        }
+      }
+
       @Override
       public void write(Iterator<Product2<K, V>> records) throws IOException {
         List<Product2<K, V>> all = new ArrayList<>(CollectionConverters.asJava(records.toSeq()));
@@ -95,8 +111,7 @@ public final class ComparedWriters extends SortShuffleManager {
         status = writer.stop(true);
         long spilledByOurs = context.taskMetrics().diskBytesSpilled() - spilled;
         boolean nothingLeft = nothingLeft(context);
-        ShuffleWriter<K, V> failing = new BufferedShuffleWriter<>(
-            files, shuffle, mapId + FAILED, context, new ShuffleWriteMetrics());
+        ShuffleWriter<K, V> failing = newWriter(mapId + FAILED);
         try {
           failing.write(new Robbed<>(all, all.size() / 2, context));
           nothingLeft &= all.isEmpty();
@@ -115,6 +130,7 @@ public final class ComparedWriters extends SortShuffleManager {
                 && ours.bytesWritten()
                     == Arrays.stream(writer.getPartitionLengths()).sum(),
             nothingLeft,
+            writer.stop(true).isEmpty() && refusesStop(newWriter(mapId + FAILED)),
             spilledByOurs));
       }
 

@@ -17,8 +17,10 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.TaskSchedulerImpl;
 import scala.Tuple2;
 
-/** Small jobs whose right result is known without Spark. Together they use the plugin's writer and
- * Spark's sorting one. */
+/**
+ * Small jobs whose right result is known without Spark. Together they use the plugin's writer and
+ * Spark's sorting one.
+ */
 enum Shape {
   FEW_SMALL_BLOCKS(Way.PARTITION, 4_000, 4, 4, 30),
   MANY_TINY_BLOCKS(Way.PARTITION, 20_000, 8, 64, 10),

@@ -110,7 +110,7 @@ public final class JobBench {
   /** Rounds of first jobs of new applications, each alone on the machine. */
   private void measureCold(JobShape shape) throws IOException {
     for (int number = 0; number < coldRounds; number++) {
-      for (String side : order(number)) {
+      for (String side : order(sides, number)) {
         if (!isDone(shape, "cold", number, 0, side)) {
           try (Application application = start(shape, side)) {
             run(shape, "cold", number, 0, side, application);
@@ -128,7 +128,7 @@ public final class JobBench {
   }
 
   /** Every other round goes backwards. */
-  private List<String> order(int round) {
+  static List<String> order(List<String> sides, int round) {
     List<String> order = new ArrayList<>(sides);
     if (round % 2 == 1) {
       Collections.reverse(order);
@@ -139,7 +139,7 @@ public final class JobBench {
   private void runRound(
       JobShape shape, String phase, int number, int round, Map<String, Application> started)
       throws IOException {
-    for (String side : order(round)) {
+    for (String side : order(sides, round)) {
       run(shape, phase, number, round, side, Objects.requireNonNull(started.get(side)));
     }
   }

@@ -72,7 +72,7 @@ public final class TpcdsBench {
   }
 
   private static String last(int round) {
-    List<String> order = order(round);
+    List<String> order = JobBench.order(SIDES, round);
     return order.get(order.size() - 1);
   }
 
@@ -97,7 +97,7 @@ public final class TpcdsBench {
   private void measure(int application, int round, Map<String, Application> started)
       throws IOException {
     Map<String, Map<String, Double>> sums = new HashMap<>();
-    List<String> order = order(round);
+    List<String> order = JobBench.order(SIDES, round);
     for (String query : queries) {
       for (String side : order) {
         Map<String, Double> figures =
@@ -107,18 +107,9 @@ public final class TpcdsBench {
       }
       Collections.reverse(order);
     }
-    for (String side : order(round)) {
+    for (String side : JobBench.order(SIDES, round)) {
       add(application, round, ALL, side, "", sums.getOrDefault(side, Map.of()), Map.of());
     }
-  }
-
-  /** Every other round goes backwards. */
-  private static List<String> order(int round) {
-    List<String> order = new ArrayList<>(SIDES);
-    if (round % 2 == 1) {
-      Collections.reverse(order);
-    }
-    return order;
   }
 
   private Map<String, Double> run(

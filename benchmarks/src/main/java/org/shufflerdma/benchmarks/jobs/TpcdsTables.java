@@ -28,7 +28,7 @@ import org.apache.spark.sql.types.StructType;
  * <p>Arguments: SCALE FOLDER
  */
 public final class TpcdsTables {
-  /** Tables of which a file has fewer rows than this get one file each. */
+  /** A table gets a file for so many of its rows, but no more than {@link #MOST_CHUNKS}. */
   private static final int CHUNK_ROWS = 250_000;
 
   private static final int MOST_CHUNKS = 8;

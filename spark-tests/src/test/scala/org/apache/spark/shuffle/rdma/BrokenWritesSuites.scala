@@ -97,7 +97,7 @@ trait NothingLeft extends Eventually { this: AnyFunSuite =>
 
   def assertNothingIsLeft(context: SparkContext): Unit =
     eventually(patience) {
-      val left = Left.onExecutors(context)
+      val left = LeftBehind.onExecutors(context)
       assert(left.forall(_.isNothing), left)
     }
 }
@@ -124,7 +124,7 @@ object Trouble {
 
   def looks: Trouble = new Trouble("looks") {
     override def strike(): Unit = {
-      val here = Left.here()
+      val here = LeftBehind.here()
       require(here.descriptors.size == 1 && here.files.size == 1, here)
     }
   }
@@ -143,7 +143,7 @@ object Trouble {
   }
 
   def deletes: Trouble = new Trouble("deletes") {
-    override def strike(): Unit = Left.temporaryFiles.foreach(Files.delete)
+    override def strike(): Unit = LeftBehind.temporaryFiles.foreach(Files.delete)
   }
 
   def halts: Trouble = new Trouble("halts", Set(3)) {
@@ -152,19 +152,19 @@ object Trouble {
 }
 
 /** What map tasks have left in an executor. */
-final case class Left(executionMemory: Long, descriptors: Seq[String], files: Seq[String]) {
+final case class LeftBehind(executionMemory: Long, descriptors: Seq[String], files: Seq[String]) {
   def isNothing: Boolean = executionMemory == 0 && descriptors.isEmpty && files.isEmpty
 }
 
-object Left {
+object LeftBehind {
   /** The file of what is spilled, and those that become parts of a map output when it is committed. */
   private val Temporary = ".*/(temp_shuffle_.*|shuffle_.*\\.[0-9a-f]{8}-[0-9a-f-]{27})( \\(deleted\\))?"
 
-  def onExecutors(context: SparkContext): Seq[Left] =
+  def onExecutors(context: SparkContext): Seq[LeftBehind] =
     context.parallelize(0 until 2, 2).barrier().mapPartitions(_ => Iterator(here())).collect().toSeq
 
-  def here(): Left =
-    Left(SparkEnv.get.memoryManager.executionMemoryUsed, descriptors, temporaryFiles.map(_.toString))
+  def here(): LeftBehind =
+    LeftBehind(SparkEnv.get.memoryManager.executionMemoryUsed, descriptors, temporaryFiles.map(_.toString))
 
   def temporaryFiles: Seq[Path] =
     SparkEnv.get.blockManager.diskBlockManager.getAllFiles().map(_.toPath).filter(_.toString.matches(Temporary))
