@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,16 +14,18 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Another JVM with the class path and the options of this one. It says a line of JSON when it is
- * ready, and ends when its standard input does.
+ * ready and for each line that it is told, and ends when its standard input does. One thread at a time calls.
  */
-final class OtherJvm implements AutoCloseable {
+public final class OtherJvm implements AutoCloseable {
   private static final int STOP_S = 10;
 
   private final Process process;
+  private final BufferedReader lines;
   private final JsonNode said;
 
-  private OtherJvm(Process process, JsonNode said) {
+  private OtherJvm(Process process, BufferedReader lines, JsonNode said) {
     this.process = process;
+    this.lines = lines;
     this.said = said;
   }
 
@@ -31,7 +34,7 @@ final class OtherJvm implements AutoCloseable {
    *
    * @param words run the command that follows them, for example on another host; none run it here
    */
-  static OtherJvm start(List<String> words, Class<?> program, String... arguments)
+  public static OtherJvm start(List<String> words, Class<?> program, String... arguments)
       throws IOException {
     List<String> command = new ArrayList<>(words);
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
@@ -42,18 +45,34 @@ final class OtherJvm implements AutoCloseable {
         .redirectError(ProcessBuilder.Redirect.INHERIT)
         .start();
     BufferedReader lines = process.inputReader();
-    String line = lines.readLine();
-    if (line == null) {
-      throw new IOException(program.getSimpleName() + " did not start");
-    }
-    return new OtherJvm(process, new ObjectMapper().readTree(line));
+    return new OtherJvm(process, lines, next(lines, program.getSimpleName() + " did not start"));
   }
 
-  JsonNode said() {
+  private static JsonNode next(BufferedReader lines, String otherwise) throws IOException {
+    String line = lines.readLine();
+    if (line == null) {
+      throw new IOException(otherwise);
+    }
+    return new ObjectMapper().readTree(line);
+  }
+
+  /** What it said when it was ready. */
+  public JsonNode said() {
     return said;
   }
 
-  long pid() {
+  /** Tells it a line, to which {@link #reply} is the answer. */
+  public void tell(String line) throws IOException {
+    process.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
+    process.getOutputStream().flush();
+  }
+
+  /** Waits for its next line. */
+  public JsonNode reply() throws IOException {
+    return next(lines, "process " + process.pid() + " ended early");
+  }
+
+  public long pid() {
     return process.pid();
   }
 

@@ -8,11 +8,11 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /** CPU time of processes as Linux counts it for their threads (proc(5), {@code schedstat}). */
-final class ProcessCpu {
+public final class ProcessCpu {
   private ProcessCpu() {}
 
   /** Returns the seconds so far of the living threads of the processes. */
-  static double seconds(long... pids) throws IOException, InterruptedException {
+  public static double seconds(long... pids) throws IOException, InterruptedException {
     // Linux counts what a running thread has used when the thread next waits or is interrupted.
     Thread.sleep(1);
     long ranNs = 0;

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.benchmarks.wide;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.net.InetAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.shufflerdma.concurrent.Acquired;
+import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.connection.LocalIdentity;
+import org.shufflerdma.connection.Nonce;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TransportSettings;
+import org.shufflerdma.device.DeviceChoice;
+import org.shufflerdma.fetch.BlockFetcher;
+import org.shufflerdma.fetch.DescriptorRef;
+import org.shufflerdma.fetch.DirectFetch;
+import org.shufflerdma.fetch.FetchSettings;
+import org.shufflerdma.fetch.LeftBlock;
+import org.shufflerdma.fetch.PeerBlocks;
+import org.shufflerdma.location.DescriptorSeal;
+import org.shufflerdma.mapoutput.MapOutputRegistry;
+import org.shufflerdma.mapoutput.PublishedOutput;
+import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.memory.RegistrationBudget;
+import org.shufflerdma.staging.Staging;
+import org.shufflerdma.staging.StagingSettings;
+
+/** What an executor has: it owns map outputs, which are registered or staged, and reads those of others. */
+final class WideNode implements AutoCloseable {
+  private static final byte[] SECRET = "a benchmark's secret".getBytes(StandardCharsets.UTF_8);
+  private static final long POOL_BYTES = 64 << 20;
+  private static final long BUDGET_BYTES = 1L << 32;
+  private static final int CORES = 4;
+  private static final DirectFetch.Limits LIMITS =
+      new DirectFetch.Limits(48 << 20, Integer.MAX_VALUE, Integer.MAX_VALUE);
+
+  private final Acquired acquired = new Acquired();
+  private final RdmaTransport transport;
+  private final Staging staging;
+  private final BlockFetcher fetcher;
+  private final List<long[]> descriptors = new ArrayList<>();
+
+  /** @param stagingBytes for readers; 0 registers the outputs */
+  WideNode(String id, Outputs outputs, long stagingBytes, int places) throws Exception {
+    RdmaSettings settings =
+        RdmaSettings.from(Map.of("device", "soft", "maxConnections", Integer.toString(places)), "");
+    DeviceChoice.Bound device = DeviceChoice.of(
+            settings, DeviceChoice.HARDWARE, InetAddress.getLoopbackAddress())
+        .get(0)
+        .bind(settings);
+    transport = acquired.keep(RdmaTransport.open(
+        TransportSettings.of(
+            settings, POOL_BYTES, device.address(), device.verbs().provider()),
+        device.deviceName(),
+        new LocalIdentity("wide", id, SECRET)));
+    RegisteredArena arena = acquired.keep(new RegisteredArena(
+        transport.protectionDomain(), new RegistrationBudget(BUDGET_BYTES, "a benchmark")));
+    MapOutputRegistry registry = acquired.keep(new MapOutputRegistry(
+        transport.protectionDomain(),
+        arena,
+        new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
+        settings.withdrawGraceMs(),
+        System::nanoTime));
+    staging = acquired.keep(Staging.open(
+        transport,
+        (shuffleId, mapId) -> outputs.open(),
+        StagingSettings.of(
+            stagingBytes, CORES, settings.connectTimeoutMs(), settings.withdrawGraceMs())));
+    fetcher = acquired.keep(new BlockFetcher(
+        transport, staging.clients(), null, FetchSettings.of(CORES, settings.withdrawGraceMs())));
+    for (int map = 0; stagingBytes == 0 && map < Outputs.MAPS; map++) {
+      PublishedOutput output = registry.publish(outputs.file(map));
+      descriptors.add(
+          new long[] {output.descriptorAddress(), output.descriptorRkey(), output.generation()});
+    }
+  }
+
+  /** Where it is, and what it has. */
+  Map<String, Object> said() {
+    RdmaEndpoint endpoint = transport.endpoint();
+    return Map.of(
+        "id", transport.identity().executorId(),
+        "host", endpoint.host(),
+        "port", endpoint.port(),
+        "nonce", endpoint.bootNonce().toHex(),
+        "outputs", descriptors);
+  }
+
+  /** What a task has got, and when after its start. */
+  record Result(double firstS, double lastS, long blocks, Map<String, Integer> left) {}
+
+  /** Reads one partition of all map outputs of the owners, but for its own. */
+  Result read(List<JsonNode> owners, int partition) throws Exception {
+    List<PeerBlocks> peers = new ArrayList<>();
+    for (JsonNode owner : owners) {
+      if (!owner.get("id").asText().equals(transport.identity().executorId())) {
+        peers.add(blocksOf(owner, partition));
+      }
+    }
+    Collections.shuffle(peers);
+    long startNs = System.nanoTime();
+    long firstNs = 0;
+    long blocks = 0;
+    Map<String, Integer> left = new TreeMap<>();
+    try (DirectFetch fetch = fetcher.direct(peers, LIMITS, () -> {})) {
+      while (fetch.next()) {
+        firstNs = blocks++ == 0 ? System.nanoTime() - startNs : firstNs;
+      }
+      for (LeftBlock block : fetch.left()) {
+        left.merge(block.reason().name(), 1, Integer::sum);
+      }
+    }
+    return new Result(firstNs / 1e9, (System.nanoTime() - startNs) / 1e9, blocks, left);
+  }
+
+  private static PeerBlocks blocksOf(JsonNode owner, int partition) {
+    PeerId peer = new PeerId(
+        owner.get("id").asText(),
+        new RdmaEndpoint(
+            owner.get("host").asText(),
+            owner.get("port").asInt(),
+            Nonce.ofHex(owner.get("nonce").asText())));
+    PeerBlocks blocks = new PeerBlocks(peer, null);
+    JsonNode outputs = owner.get("outputs");
+    for (int map = 0; map < Outputs.MAPS; map++) {
+      JsonNode output = outputs.get(map);
+      DescriptorRef ref = output == null
+          ? DescriptorRef.unregistered(Outputs.SHUFFLE_ID, map, Outputs.PARTITIONS)
+          : new DescriptorRef(
+              output.get(0).asLong(),
+              (int) output.get(1).asLong(),
+              output.get(2).asLong(),
+              Outputs.SHUFFLE_ID,
+              map,
+              Outputs.PARTITIONS);
+      blocks.add(ref, partition, partition + 1);
+    }
+    return blocks;
+  }
+
+  /** Bytes that are registered for readers, and to read into. */
+  long registeredBytes() {
+    return staging.registeredBytes() + transport.buffers().usage().registeredBytes();
+  }
+
+  long stagedForReadersBytes() {
+    return staging.registeredBytes();
+  }
+
+  @Override
+  public void close() {
+    acquired.close();
+  }
+}
