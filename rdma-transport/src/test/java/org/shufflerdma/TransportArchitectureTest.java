@@ -32,7 +32,7 @@ final class TransportArchitectureTest {
       Map.entry("location", Set.of()),
       Map.entry("connection", Set.of("memory", "verbs")),
       Map.entry("control", Set.of()),
-      Map.entry("staging", Set.of("control", "connection", "verbs")),
+      Map.entry("staging", Set.of("control", "connection", "memory", "verbs")),
       Map.entry("node", Set.of("control", "connection")),
       Map.entry("fetch", Set.of("staging", "node", "connection", "memory", "location", "verbs")),
       Map.entry(

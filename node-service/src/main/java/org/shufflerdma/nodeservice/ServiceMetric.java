@@ -21,7 +21,8 @@ enum ServiceMetric {
   RANGES_REFUSED_TOTAL("Blocks that could not be staged: they do not exist, or their disk failed."),
   READERS_REFUSED_TOTAL(
       "Control connections that ended because they did not keep to the protocol."),
-  READERS_PREEMPTED_TOTAL("Readers whose memory was taken back for others that waited.");
+  REQUESTS_WAITED_TOTAL("Requests for which there was no memory when they came."),
+  LOANS_OVERDUE_TOTAL("Memory that readers did not return in time, so that it was taken back.");
 
   private final String meaning;
 

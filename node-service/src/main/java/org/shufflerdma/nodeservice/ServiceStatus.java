@@ -49,7 +49,8 @@ final class ServiceStatus {
     values.put(ServiceMetric.STAGED_BYTES_TOTAL, stats.bytesStaged.sum());
     values.put(ServiceMetric.RANGES_REFUSED_TOTAL, stats.rangesRefused.sum());
     values.put(ServiceMetric.READERS_REFUSED_TOTAL, stats.readersRefused.sum());
-    values.put(ServiceMetric.READERS_PREEMPTED_TOTAL, stats.readersPreempted.sum());
+    values.put(ServiceMetric.REQUESTS_WAITED_TOTAL, stats.requestsWaited.sum());
+    values.put(ServiceMetric.LOANS_OVERDUE_TOTAL, stats.loansOverdue.sum());
     return values;
   }
 }

@@ -56,7 +56,7 @@ import org.shufflerdma.node.NodeServices;
 import org.shufflerdma.node.OutputFolders;
 import org.shufflerdma.node.Registrar;
 import org.shufflerdma.node.Registration;
-import org.shufflerdma.staging.StagedChunk;
+import org.shufflerdma.staging.StagedLoan;
 import org.shufflerdma.staging.StagedRange;
 import org.shufflerdma.staging.Staging;
 import org.shufflerdma.staging.StagingClient;
@@ -400,25 +400,25 @@ class NodeServiceTest {
       Connection ofX = x.connection();
       CountDownLatch answered = new CountDownLatch(1);
       x.staging.clients().connect(x.service(), ofX.stagingPort(), Deadline.afterMs(TIMEOUT_MS));
-      StagedChunk chunk =
-          chunkOf(Objects.requireNonNull(x.staging.clients().openClient(x.service())), answered);
-      chunk.ask(List.of(new StagedRange(SHUFFLE_ID, 10, 0, 1, 0)), chunk.sizeBytes());
+      StagedLoan loan =
+          loanOf(Objects.requireNonNull(x.staging.clients().openClient(x.service())), answered);
+      loan.ask(List.of(new StagedRange(SHUFFLE_ID, 10, 0, 1, 0)), loan.sizeBytes());
       assertThat(answered.await(TIMEOUT_MS, TimeUnit.MILLISECONDS)).isTrue();
-      assertThat(chunk.ranges().get(0).stagedBytes()).isEqualTo(100);
-      Read read = new Read(chunk.remoteAddress(), chunk.rkey(), 100, 0);
+      assertThat(loan.ranges().get(0).stagedBytes()).isEqualTo(100);
+      Read read = new Read(loan.remoteAddress(), loan.rkey(), 100, 0);
       assertThat(failureOf(x, ofX, read)).isNull();
       assertThat(failureOf(y, y.connection(), read)).isEqualTo(TcpReason.REMOTE_ACCESS);
-      chunk.release();
+      loan.release();
     }
   }
 
-  private static StagedChunk chunkOf(StagingClient client, CountDownLatch answered)
+  private static StagedLoan loanOf(StagingClient client, CountDownLatch answered)
       throws InterruptedException {
-    StagedChunk chunk;
-    while ((chunk = client.tryTake(() -> {})) == null) {
+    StagedLoan loan;
+    while ((loan = client.tryTake(() -> {})) == null) {
       Thread.sleep(10);
     }
-    chunk.release();
+    loan.release();
     return Objects.requireNonNull(client.tryTake(answered::countDown));
   }
 

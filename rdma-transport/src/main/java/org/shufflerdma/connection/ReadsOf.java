@@ -5,7 +5,7 @@ package org.shufflerdma.connection;
 enum ReadsOf {
   /** Records in the peer's own memory, such as descriptors: it shows nothing of data. */
   RECORDS,
-  /** Chunks in which the peer has staged data: it shows that data comes, but not from its files. */
+  /** Memory in which the peer has staged data: it shows that data comes, but not from its files. */
   STAGED,
   /** The peer's registered files. */
   FILES

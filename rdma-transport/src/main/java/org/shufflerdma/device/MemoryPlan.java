@@ -11,7 +11,7 @@ import org.shufflerdma.config.RdmaSettings;
  * maxRegisteredBytes}.
  *
  * @param outputBytes map outputs and their descriptors
- * @param stagingBytes chunks in which outputs that are not registered are staged for readers
+ * @param stagingBytes what readers are lent, in which outputs that are not registered are staged
  * @param poolBytes fetch buffers
  * @param reason where the sum comes from
  */

@@ -121,7 +121,7 @@ public final class DirectFetch implements AutoCloseable {
         left,
         services,
         this::queue,
-        client -> ofTask.makeRoomFor(this, slot -> slot.holdsCreditOf(client)),
+        client -> ofTask.makeRoomFor(this, slot -> slot.holdsLoanOf(client)),
         () -> closed,
         times,
         this::wake);
@@ -336,8 +336,8 @@ public final class DirectFetch implements AutoCloseable {
 
   private TaskTime awaited() {
     if (window.isEmpty()) {
-      boolean lacksCredit = peers.stream().anyMatch(peer -> peer.creditWait.waits());
-      return lacksCredit ? TaskTime.STAGING : TaskTime.CONNECTION;
+      boolean lacksPlace = peers.stream().anyMatch(peer -> peer.lacksPlace);
+      return lacksPlace ? TaskTime.STAGING : TaskTime.CONNECTION;
     }
     return window.awaitsOwners() ? TaskTime.STAGING : TaskTime.READ;
   }

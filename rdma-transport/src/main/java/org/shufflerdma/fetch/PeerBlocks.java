@@ -65,10 +65,11 @@ public final class PeerBlocks {
   @Nullable
   ConnectAttempt controlAttempt;
 
-  final CreditWait creditWait = new CreditWait();
+  /** Whether as many requests as the peer allows were under way when the task wanted to make one more. */
+  boolean lacksPlace;
 
-  /** How many blocks are asked for in one chunk, by what fitted before. */
-  int blocksOfAChunk = StagedPoster.MAX_BLOCKS_OF_A_CHUNK;
+  /** How many blocks are asked for in one loan, by what fitted before. */
+  int blocksOfALoan = StagedPoster.MAX_BLOCKS_OF_A_LOAN;
 
   /** The search for the node service of the peer's host; null while there is none. */
   ServiceRoute.@Nullable Search search;
@@ -120,7 +121,7 @@ public final class PeerBlocks {
     attempt = null;
     controlAttempt = null;
     furtherWanted = false;
-    creditWait.ended();
+    lacksPlace = false;
   }
 
   /** Adds the partitions {@code [startPartition, endPartition)} of one map output as a block. */

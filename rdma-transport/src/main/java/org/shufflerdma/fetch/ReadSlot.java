@@ -96,8 +96,8 @@ abstract class ReadSlot {
     return count;
   }
 
-  /** Whether a chunk of the peer is taken up by this slot. */
-  boolean holdsCreditOf(StagingClient client) {
+  /** Whether this slot has the place of a request at the peer. */
+  boolean holdsLoanOf(StagingClient client) {
     return false;
   }
 
@@ -170,6 +170,11 @@ abstract class ReadSlot {
 
   /** Whether somebody else has to do something before its READs can be posted. */
   boolean needsOwner() {
+    return false;
+  }
+
+  /** Whether nothing can come before the owner has memory for it. */
+  boolean waitsForMemoryOfOwner() {
     return false;
   }
 

@@ -15,7 +15,10 @@ final class ReadWindow {
   /** The lists that are read while the task consumes one. */
   private static final int LISTS_AHEAD = 2;
 
-  /** A list still in flight after so long keeps no others waiting: its peer may be in trouble. */
+  /**
+   * A list still in flight after so long keeps no others waiting: its peer may be in trouble. Nor does one that
+   * waits for memory of its owner.
+   */
   private static final long SLOW_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private final DirectFetch.Limits limits;
@@ -53,7 +56,8 @@ final class ReadWindow {
   private long listsNotSlow() {
     long thenNs = System.nanoTime() - SLOW_NS;
     return slots.stream()
-        .filter(slot -> slot.isTold() || !slot.wasPostedBefore(thenNs))
+        .filter(slot ->
+            slot.isTold() || !(slot.wasPostedBefore(thenNs) || slot.waitsForMemoryOfOwner()))
         .count();
   }
 

@@ -18,7 +18,7 @@ import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.TaskTime;
 import org.shufflerdma.metrics.TaskTimes;
 import org.shufflerdma.metrics.TcpReason;
-import org.shufflerdma.staging.StagedChunk;
+import org.shufflerdma.staging.StagedLoan;
 import org.shufflerdma.staging.StagedRange;
 import org.shufflerdma.staging.StagingClient;
 import org.shufflerdma.staging.StagingClients;
@@ -26,13 +26,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Has the owner of blocks that are not registered stage them in chunks, and READs the chunks. Used by the
- * task's thread alone, but for the workers, who do nothing but connect.
+ * Has the owner of blocks that are not registered stage them in memory that it lends, and READs them from there.
+ * Used by the task's thread alone, but for the workers, who do nothing but connect.
  */
 final class StagedPoster {
   private static final Logger LOG = LoggerFactory.getLogger(StagedPoster.class);
 
-  static final int MAX_BLOCKS_OF_A_CHUNK = 256;
+  static final int MAX_BLOCKS_OF_A_LOAN = 256;
 
   /** The pieces of a large block that are staged or read at a time. */
   private static final int PIECES_AHEAD = 3;
@@ -56,7 +56,7 @@ final class StagedPoster {
 
   /**
    * @param again is told of a peer one of whose blocks is to be staged again
-   * @param others has the task's other fetches give back the credits of a peer that they hold ahead
+   * @param others has the task's other fetches return the loans of a peer that they hold ahead
    * @param hasEnded whether the task needs no connection any more; any thread may call it
    * @param times is told for what the task has waited
    * @param wake called when an owner has answered, or READs have completed; it must not block
@@ -87,15 +87,17 @@ final class StagedPoster {
     };
   }
 
-  /** Asks for the next blocks of the peer, if there is a credit. */
+  /** Asks for the next blocks of the peer, if it may be asked for more. */
   ListPoster.Outcome ask(PeerBlocks peer, Connection connection) {
-    int most = Math.min(window.blocksOf(peer), peer.blocksOfAChunk);
+    int most = Math.min(window.blocksOf(peer), peer.blocksOfALoan);
     StagingClient client = most == 0 ? null : clientOf(peer, connection);
-    if (client != null && isWantedByALargeBlock(client)) {
+    if (client == null) {
       return ListPoster.Outcome.NOT_NOW;
     }
-    StagedChunk chunk = client == null ? null : creditOf(peer, client);
-    if (client == null || chunk == null) {
+    peer.tryFrom(System.nanoTime());
+    StagedLoan loan = tryTake(client);
+    peer.lacksPlace = loan == null;
+    if (loan == null) {
       return ListPoster.Outcome.NOT_NOW;
     }
     List<Integer> blocks = new ArrayList<>();
@@ -107,16 +109,10 @@ final class StagedPoster {
     }
     int[] wanted = blocks.stream().mapToInt(Integer::intValue).toArray();
     int maxBytes = window.bytesOfAList(context.planLimits().sharedBufferBytes());
-    StagedSlot slot = new StagedSlot(peer, connection, client, wanted, chunk, maxBytes, wake);
+    StagedSlot slot = new StagedSlot(peer, connection, client, wanted, loan, maxBytes, wake);
     window.add(slot);
-    chunk.ask(ranges, slot.chunkBytes());
+    loan.ask(ranges, slot.pieceBytes());
     return ListPoster.Outcome.POSTED;
-  }
-
-  /** Whether a block of this task that has come in part waits for a credit: it holds a buffer, and comes first. */
-  private boolean isWantedByALargeBlock(StagingClient client) {
-    return window.staged().stream()
-        .anyMatch(slot -> slot.client == client && slot.creditWait.waits());
   }
 
   private static StagedRange rangeOf(PeerBlocks peer, int block, long fromByte) {
@@ -129,33 +125,13 @@ final class StagedPoster {
         fromByte);
   }
 
-  /** A credit of the peer; null if the task must wait for one, or has waited for too long. */
-  private @Nullable StagedChunk creditOf(PeerBlocks peer, StagingClient client) {
-    StagedChunk chunk = tryTake(client);
-    peer.tryFrom(System.nanoTime());
-    if (chunk != null) {
-      peer.creditWait.ended();
-    } else if (client.isOpen() && peer.creditWait.isOver(context.progressTimeoutMs())) {
-      IOException why = noCredit();
-      giveUp(client, why);
-      left.addAllToStage(peer, TcpReason.STAGING, why);
+  /** The place of a request at the peer; null if the task must wait for one. */
+  private @Nullable StagedLoan tryTake(StagingClient client) {
+    StagedLoan loan = client.tryTake(wake);
+    if (loan == null && client.hasTerms() && others.apply(client) == TaskFetches.Room.GIVEN_BACK) {
+      loan = client.tryTake(wake);
     }
-    return chunk;
-  }
-
-  private @Nullable StagedChunk tryTake(StagingClient client) {
-    StagedChunk chunk = client.tryTake(wake);
-    if (chunk == null
-        && client.hasGranted()
-        && others.apply(client) == TaskFetches.Room.GIVEN_BACK) {
-      chunk = client.tryTake(wake);
-    }
-    return chunk;
-  }
-
-  private IOException noCredit() {
-    return new IOException(
-        "the peer has given no credit for " + context.progressTimeoutMs() + " ms");
+    return loan;
   }
 
   /** So that other tasks need not wait as well for a peer that does not answer. */
@@ -259,14 +235,8 @@ final class StagedPoster {
         if (!read(slot, piece)) {
           return;
         }
-      } else if (!piece.chunk().isAnswered() && piece.isLate(context.progressTimeoutMs())) {
-        if (!slot.isOfFormerOwner()) {
-          slot.peer.controlConnections = MAX_CONTROL_CONNECTIONS; // it is asked for nothing more
-        }
-        giveUp(
-            slot.client,
-            new IOException(
-                "the peer has staged nothing for " + context.progressTimeoutMs() + " ms"));
+      } else if (!piece.loan().isAnswered() && !waitForOwner(slot, piece)) {
+        return;
       }
     }
     slot.settle();
@@ -275,31 +245,53 @@ final class StagedPoster {
     }
   }
 
-  /** Asks for the next pieces of a block that is larger than a chunk. */
+  /** False if the blocks go another way, as it would take the owner too long to stage them. */
+  private boolean waitForOwner(StagedSlot slot, StagedSlot.Piece piece) {
+    int timeoutMs = context.progressTimeoutMs();
+    int waitMs = piece.loan().waitMs();
+    boolean isLate = piece.isLate(timeoutMs);
+    if (waitMs > timeoutMs / 2 || (isLate && waitMs > 0)) {
+      IOException why = new IOException(
+          "the memory of " + slot.from + " for staging is used by others, for " + waitMs + " ms");
+      leaveAll(slot, TcpReason.STAGING, why);
+      drop(slot);
+      if (!slot.isOfFormerOwner()) {
+        left.addAllToStage(slot.peer, TcpReason.STAGING, why);
+      }
+      return false;
+    }
+    if (isLate) {
+      if (!slot.isOfFormerOwner()) {
+        slot.peer.controlConnections = MAX_CONTROL_CONNECTIONS; // it is asked for nothing more
+      }
+      giveUp(slot.client, new IOException("the peer has staged nothing for " + timeoutMs + " ms"));
+    }
+    return true;
+  }
+
+  /** Asks for the next pieces of a block that is larger than a loan. */
   private void askForMore(StagedSlot slot) {
     while (slot.hasMoreToAsk() && slot.pieces().size() < PIECES_AHEAD) {
-      StagedChunk chunk = tryTake(slot.client);
-      if (chunk == null) {
-        if (slot.creditWait.isOver(context.progressTimeoutMs())) {
-          leaveAll(slot, TcpReason.STAGING, noCredit());
-          drop(slot);
-        }
+      StagedLoan loan = tryTake(slot.client);
+      if (loan == null) {
         return;
       }
-      slot.creditWait.ended();
-      StagedRange range = rangeOf(slot.peer, slot.block(0), slot.askedBytes());
-      slot.add(chunk);
-      chunk.ask(List.of(range), slot.chunkBytes());
+      long offset = slot.nextToAsk();
+      slot.add(loan, offset);
+      loan.ask(List.of(rangeOf(slot.peer, slot.block(0), offset)), slot.pieceBytes());
     }
   }
 
   /** Begins the READ of a piece; false if nothing can be done for its slot now, or any more. */
   private boolean read(StagedSlot slot, StagedSlot.Piece piece) throws InterruptedException {
-    if (piece.chunk().failure() != null) {
+    if (piece.loan().failure() != null) {
       askAgain(slot);
       return false;
     }
-    List<StagedChunk.Range> ranges = piece.chunk().ranges();
+    if (piece.loan().lease().expired()) {
+      return stageAgain(slot, piece);
+    }
+    List<StagedLoan.Range> ranges = piece.loan().ranges();
     if (slot.isUnknown()) {
       layOut(slot, ranges);
     } else if (!isWhole(slot, piece, ranges)) {
@@ -312,12 +304,23 @@ final class StagedPoster {
     return (slot.hasBuffer() || lease(slot)) && post(slot, piece, ranges);
   }
 
+  /** The task was too busy to read a piece in time. False if all of the slot is asked for again. */
+  private boolean stageAgain(StagedSlot slot, StagedSlot.Piece piece) {
+    if (slot.isLarge()) {
+      slot.askAgain(piece);
+      return true;
+    }
+    putBackAll(slot);
+    drop(slot);
+    return false;
+  }
+
   /** Notes which of the wanted blocks have been staged, and how long they are. */
-  private void layOut(StagedSlot slot, List<StagedChunk.Range> ranges) {
+  private void layOut(StagedSlot slot, List<StagedLoan.Range> ranges) {
     PeerBlocks peer = slot.peer;
-    peer.blocksOfAChunk = ranges.size() < slot.blocksInFlight()
+    peer.blocksOfALoan = ranges.size() < slot.blocksInFlight()
         ? ranges.size() + 1
-        : Math.min(2 * peer.blocksOfAChunk, MAX_BLOCKS_OF_A_CHUNK);
+        : Math.min(2 * peer.blocksOfALoan, MAX_BLOCKS_OF_A_LOAN);
     for (int i = 0; i < slot.blocksInFlight(); i++) {
       int block = slot.wanted(i);
       if (i >= ranges.size()) {
@@ -325,7 +328,7 @@ final class StagedPoster {
         again.accept(peer);
         continue;
       }
-      StagedChunk.Range range = ranges.get(i);
+      StagedLoan.Range range = ranges.get(i);
       if (!range.isStaged()) {
         leave(slot, block, TcpReason.STAGING, new IOException("its owner could not read it"));
       } else if (range.lengthBytes() == 0) {
@@ -343,13 +346,13 @@ final class StagedPoster {
     }
   }
 
-  /** Whether a further piece of a large block is all that it was to be. */
+  /** Whether a piece of a large block is all that it was to be. */
   private static boolean isWhole(
-      StagedSlot slot, StagedSlot.Piece piece, List<StagedChunk.Range> ranges) {
-    if (piece.offset() == 0) {
+      StagedSlot slot, StagedSlot.Piece piece, List<StagedLoan.Range> ranges) {
+    if (!slot.isLarge()) {
       return true;
     }
-    StagedChunk.Range only = ranges.get(0);
+    StagedLoan.Range only = ranges.get(0);
     return only.isStaged()
         && only.lengthBytes() == slot.totalBytes()
         && only.stagedBytes() == slot.lengthBytes(piece);
@@ -363,10 +366,6 @@ final class StagedPoster {
           window.admitsGrowth(moreBytes) ? buffers.lease(slot.totalBytes(), false) : null;
       slot.waitForBuffer(buffer == null);
       if (buffer == null) {
-        if (isWantedByALargeBlock(slot.client)) {
-          putBackAll(slot); // that block would wait for this credit, and this slot for its buffer
-          drop(slot);
-        }
         return false;
       }
       buffers.renewPatience();
@@ -380,33 +379,21 @@ final class StagedPoster {
     }
   }
 
-  /**
-   * Posts the READ of a piece, in half of the time for which the owner keeps the memory of an ended control
-   * connection. False if it could not be posted: it is tried again, or the slot has its outcome.
-   */
-  private boolean post(StagedSlot slot, StagedSlot.Piece piece, List<StagedChunk.Range> ranges)
+  /** Posts the READ of a piece. False if it could not be posted: it is tried again, or the slot has its outcome. */
+  private boolean post(StagedSlot slot, StagedSlot.Piece piece, List<StagedLoan.Range> ranges)
       throws InterruptedException {
-    int stagedBytes = 0;
-    for (StagedChunk.Range range : ranges) {
-      stagedBytes += range.stagedBytes();
+    StagedLoan loan = piece.loan();
+    if (!loan.beginRead()) {
+      return stageAgain(slot, piece);
     }
-    List<Read> reads = new ArrayList<>();
-    for (int done = 0; done < stagedBytes; ) {
-      int length = Math.min(context.planLimits().maxReadBytes(), stagedBytes - done);
-      reads.add(new Read(
-          piece.chunk().remoteAddress() + done,
-          piece.chunk().rkey(),
-          length,
-          piece.offset() + done));
-      done += length;
-    }
+    boolean isPosted = false;
     try {
       long waitedNs =
-          slot.connection.postStaged(reads, slot.buffer(), piece, context.descriptorLease());
+          slot.connection.postStaged(readsOf(piece, ranges), slot.buffer(), piece, loan.lease());
+      isPosted = true;
       times.add(TaskTime.SEND_QUEUE, waitedNs);
       piece.posted();
       expect(slot, piece, ranges);
-      return true;
     } catch (NoConnectionException e) {
       slot.tell(ReadFailure.collateral(e));
     } catch (TimeoutException e) {
@@ -414,13 +401,32 @@ final class StagedPoster {
         leaveAll(slot, TcpReason.TIMEOUT, e);
         drop(slot);
       }
+    } finally {
+      if (!isPosted) {
+        loan.readNotPosted();
+      }
     }
-    return false;
+    return isPosted;
+  }
+
+  private List<Read> readsOf(StagedSlot.Piece piece, List<StagedLoan.Range> ranges) {
+    int stagedBytes = 0;
+    for (StagedLoan.Range range : ranges) {
+      stagedBytes += range.stagedBytes();
+    }
+    List<Read> reads = new ArrayList<>();
+    for (int done = 0; done < stagedBytes; ) {
+      int length = Math.min(context.planLimits().maxReadBytes(), stagedBytes - done);
+      reads.add(new Read(
+          piece.loan().remoteAddress() + done, piece.loan().rkey(), length, piece.offset() + done));
+      done += length;
+    }
+    return reads;
   }
 
   private static void expect(
-      StagedSlot slot, StagedSlot.Piece piece, List<StagedChunk.Range> ranges) {
-    for (StagedChunk.Range range : ranges) {
+      StagedSlot slot, StagedSlot.Piece piece, List<StagedLoan.Range> ranges) {
+    for (StagedLoan.Range range : ranges) {
       if (range.stagedBytes() > 0) {
         slot.expect(piece.offset() + range.offsetBytes(), range.stagedBytes(), range.checksum());
       }

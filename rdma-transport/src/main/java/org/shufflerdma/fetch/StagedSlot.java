@@ -2,27 +2,29 @@
 package org.shufflerdma.fetch;
 
 import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.ReadCompletion;
 import org.shufflerdma.connection.ReadFailure;
-import org.shufflerdma.staging.StagedChunk;
+import org.shufflerdma.staging.StagedLoan;
 import org.shufflerdma.staging.StagingClient;
 
 /**
- * Blocks that their owner stages: those that fit into one chunk together, or a larger one alone, which
- * comes in pieces of a chunk each. The task's thread has the chunks staged and reads them; answers and
+ * Blocks that their owner stages: those that fit into one loan together, or a larger one alone, which
+ * comes in pieces of a loan each. The task's thread has them staged and reads them; answers and
  * completions come in any thread.
  */
 final class StagedSlot extends ReadSlot {
-  /** A chunk that is being staged or read. */
+  /** What is staged in one loan, or read from it. */
   final class Piece implements ReadCompletion {
-    private final StagedChunk chunk;
+    private final StagedLoan loan;
     private final long askedNs = System.nanoTime();
 
     /** Where it begins in the slot's buffer. */
@@ -32,13 +34,13 @@ final class StagedSlot extends ReadSlot {
     private volatile boolean completed;
     private volatile @Nullable ReadFailure why;
 
-    private Piece(StagedChunk chunk, long offset) {
-      this.chunk = chunk;
+    private Piece(StagedLoan loan, long offset) {
+      this.loan = loan;
       this.offset = offset;
     }
 
-    StagedChunk chunk() {
-      return chunk;
+    StagedLoan loan() {
+      return loan;
     }
 
     long offset() {
@@ -50,10 +52,10 @@ final class StagedSlot extends ReadSlot {
     }
 
     boolean isToBePosted() {
-      return !posted && chunk.isAnswered();
+      return !posted && loan.isAnswered();
     }
 
-    /** The device has the READ, whose completion gives back the chunk. */
+    /** The device has the READ, whose completion returns the loan. */
     void posted() {
       posted = true;
     }
@@ -75,7 +77,7 @@ final class StagedSlot extends ReadSlot {
     private void completed(@Nullable ReadFailure failure) {
       why = failure;
       completed = true;
-      chunk.release();
+      loan.release();
       wake.run();
     }
 
@@ -98,42 +100,44 @@ final class StagedSlot extends ReadSlot {
   private final List<Sum> sums = new ArrayList<>();
   private boolean waitsForBuffer;
   private long grownBytes;
-  final CreditWait creditWait = new CreditWait();
 
-  private final int chunkBytes;
+  private final int pieceBytes;
 
   /** Bytes of the slot for which pieces have been asked. */
   private long askedBytes;
+
+  /** Where pieces begin that have been staged, but were not read in time. */
+  private final Queue<Long> toAskAgain = new ArrayDeque<>();
 
   /** Bytes of the slot that have been read. */
   private long readBytes;
 
   /**
-   * @param connection by which the chunks are read
+   * @param connection by which the loans are read
    * @param wanted the blocks that are about to be asked for
-   * @param chunk in which they are to be staged
-   * @param maxBytes that one chunk is to have
+   * @param loan in which they are to be staged
+   * @param maxBytes that one loan is to have
    */
   StagedSlot(
       PeerBlocks peer,
       Connection connection,
       StagingClient client,
       int[] wanted,
-      StagedChunk chunk,
+      StagedLoan loan,
       int maxBytes,
       Runnable wake) {
     super(peer, wanted.length, wake);
     this.connection = connection;
     this.client = client;
     this.wanted = wanted;
-    this.chunkBytes = Math.min(chunk.sizeBytes(), maxBytes);
+    this.pieceBytes = Math.min(loan.sizeBytes(), maxBytes);
     this.wake = wake;
-    add(chunk);
+    add(loan, nextToAsk());
   }
 
   @Override
   long bytesInFlight() {
-    return chunkBytes + grownBytes;
+    return pieceBytes + grownBytes;
   }
 
   /** {@link ReadWindow#grow} calls this. */
@@ -151,7 +155,7 @@ final class StagedSlot extends ReadSlot {
   }
 
   @Override
-  boolean holdsCreditOf(StagingClient of) {
+  boolean holdsLoanOf(StagingClient of) {
     return client == of && !pieces.isEmpty();
   }
 
@@ -167,19 +171,30 @@ final class StagedSlot extends ReadSlot {
   }
 
   /** The bytes that each piece has, but for the last. */
-  int chunkBytes() {
-    return chunkBytes;
+  int pieceBytes() {
+    return pieceBytes;
   }
 
-  /** A chunk is about to be asked for, with the bytes of the slot from {@link #askedBytes} on. */
-  void add(StagedChunk chunk) {
-    pieces.add(new Piece(chunk, askedBytes));
-    askedBytes += chunkBytes;
+  /** Whether its one block comes in several pieces. */
+  boolean isLarge() {
+    return totalBytes() > pieceBytes;
+  }
+
+  /** A loan is about to be asked for, with the bytes of the slot from {@code offset} on. */
+  void add(StagedLoan loan, long offset) {
+    pieces.add(new Piece(loan, offset));
+  }
+
+  /** The piece has been staged and was not read in time. */
+  void askAgain(Piece piece) {
+    pieces.remove(piece);
+    piece.loan.release();
+    toAskAgain.add(piece.offset);
   }
 
   /** How many bytes the piece has. */
   int lengthBytes(Piece piece) {
-    return (int) Math.min(chunkBytes, totalBytes() - piece.offset);
+    return (int) Math.min(pieceBytes, totalBytes() - piece.offset);
   }
 
   List<Piece> pieces() {
@@ -188,11 +203,18 @@ final class StagedSlot extends ReadSlot {
 
   /** Whether more pieces of the slot's one block are to be asked for. */
   boolean hasMoreToAsk() {
-    return askedBytes < totalBytes();
+    return !toAskAgain.isEmpty() || askedBytes < totalBytes();
   }
 
-  long askedBytes() {
-    return askedBytes;
+  /** Where the next piece begins that is to be asked for, from now on as if it had been. */
+  long nextToAsk() {
+    Long again = toAskAgain.poll();
+    if (again != null) {
+      return again;
+    }
+    long next = askedBytes;
+    askedBytes += pieceBytes;
+    return next;
   }
 
   /** A part of the slot has this checksum. The parts are noted in their order within a piece. */
@@ -200,10 +222,15 @@ final class StagedSlot extends ReadSlot {
     sums.add(new Sum(offset, lengthBytes, checksum));
   }
 
-  /** Whether the owner still has something to do for the slot, or a chunk of it is still to be read. */
+  /** Whether the owner still has something to do for the slot, or a loan of it is still to be read. */
   @Override
   boolean needsOwner() {
     return isUnknown() || hasMoreToAsk() || pieces.stream().anyMatch(piece -> !piece.posted);
+  }
+
+  @Override
+  boolean waitsForMemoryOfOwner() {
+    return pieces.stream().anyMatch(piece -> piece.loan.waitMs() > 0);
   }
 
   void waitForBuffer(boolean waits) {
@@ -251,18 +278,18 @@ final class StagedSlot extends ReadSlot {
     return true;
   }
 
-  /** The READs are of chunks, which say nothing of the blocks in them. */
+  /** The READs are of loans, which say nothing of the blocks in them. */
   @Override
   boolean isCulprit(int index, ReadFailure why) {
     return false;
   }
 
-  /** Gives back the chunks, but for those that a READ still reads from. */
+  /** Returns the loans, but for those that a READ still reads from. */
   @Override
   void release() {
     for (Piece piece : pieces) {
       if (!piece.posted) {
-        piece.chunk.release();
+        piece.loan.release();
       }
     }
     pieces.clear();

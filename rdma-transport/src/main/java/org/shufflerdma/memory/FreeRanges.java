@@ -6,17 +6,17 @@ import java.util.Objects;
 import java.util.TreeMap;
 
 /** First-fit account of the free bytes of one range; neighbours merge when they come back. */
-final class FreeRanges {
+public final class FreeRanges {
   private final TreeMap<Long, Long> lengthByOffset = new TreeMap<>();
   private final long totalBytes;
 
-  FreeRanges(long totalBytes) {
+  public FreeRanges(long totalBytes) {
     this.totalBytes = totalBytes;
     lengthByOffset.put(0L, totalBytes);
   }
 
   /** The offset of {@code length} bytes that are now taken, or -1 if no gap is wide enough. */
-  long take(long length) {
+  public long take(long length) {
     long offset = firstGap(length);
     if (offset >= 0) {
       long rest = Objects.requireNonNull(lengthByOffset.remove(offset)) - length;
@@ -36,7 +36,7 @@ final class FreeRanges {
     return -1;
   }
 
-  void giveBack(long offset, long length) {
+  public void giveBack(long offset, long length) {
     Map.Entry<Long, Long> before = lengthByOffset.floorEntry(offset);
     Map.Entry<Long, Long> after = lengthByOffset.ceilingEntry(offset);
     boolean overlaps = (before != null && before.getKey() + before.getValue() > offset)
@@ -56,7 +56,7 @@ final class FreeRanges {
     lengthByOffset.put(start, end - start);
   }
 
-  boolean isAllFree() {
+  public boolean isAllFree() {
     Long first = lengthByOffset.get(0L);
     return first != null && first == totalBytes;
   }

@@ -4,153 +4,108 @@ package org.shufflerdma.staging;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.List;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.control.ControlChannel;
-import org.shufflerdma.control.ProtocolException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The server's end of one control connection:
- *
- * <pre>
- *   WAITING ──memory──▶ SERVED ──▶ ENDED
- *      └─────────────────────────────▲
- * </pre>
- *
- * It begins when the reader has proved itself. The server's timer grants it memory, and workers carry out its
- * requests. The server gives the memory back when the last of them has ended.
+ * The server's end of one control connection, of a reader that has proved itself. The loop's thread takes its
+ * requests, and workers carry them out in memory that the {@link LendingDesk} lends.
  */
 final class ServedReader implements ControlChannel.Owner {
   private static final Logger LOG = LoggerFactory.getLogger(ServedReader.class);
 
-  private enum State {
-    WAITING,
-    SERVED,
-    ENDED
-  }
-
   private final StagingServer server;
   private final ControlChannel channel;
   private final String address;
+  private final LendingDesk.Borrower borrower;
 
-  // Guarded by this.
-  private State state = State.WAITING;
-  private @Nullable ReaderMemory memory;
-  private final BitSet busyChunks = new BitSet();
-  private long grantedNs;
-  private long lastRequestNs;
-
-  /** Of a client that has proved itself. */
   ServedReader(StagingServer server, ControlChannel channel, String address) {
     this.server = server;
     this.address = address;
     this.channel = channel;
+    this.borrower = server.desk().enter(this::execute);
+  }
+
+  /** Tells the reader what it may ask for. */
+  void begin() {
+    channel.send(server.settings().terms().encode());
   }
 
   void end(IOException why) {
     channel.close(why);
   }
 
-  synchronized boolean isServed() {
-    return state == State.SERVED;
-  }
-
-  /** How long it has had its memory. */
-  synchronized long servedNs() {
-    return System.nanoTime() - grantedNs;
-  }
-
-  /** How long it has asked for nothing. */
-  synchronized long idleNs() {
-    return busyChunks.isEmpty() ? System.nanoTime() - lastRequestNs : 0;
+  /** For how long it has asked for nothing and held nothing. */
+  long idleNs() {
+    return server.desk().idleNs(borrower);
   }
 
   @Override
   public void received(ByteBuffer body) throws IOException {
-    switch (state()) {
-      case WAITING -> throw new ProtocolException("a request before the grant");
-      case SERVED -> accept(StageRequest.decode(body));
-      case ENDED -> LOG.debug("A frame of {} came after the end", address);
+    StageRequest request = StageRequest.decode(body);
+    server.desk().returned(borrower, request.returned());
+    LendingDesk.Loan loan = request.asks() ? server.desk().ask(borrower, request) : null;
+    if (loan != null) {
+      execute(loan);
     }
   }
 
-  private synchronized State state() {
-    return state;
-  }
-
-  /** The reader owns the memory from now on; false if it has ended. */
-  boolean grant(ReaderMemory granted) {
-    synchronized (this) {
-      if (state == State.ENDED) {
-        return false;
-      }
-      state = State.SERVED;
-      memory = granted;
-      grantedNs = System.nanoTime();
-      lastRequestNs = grantedNs;
-    }
-    channel.send(granted.grant().encode());
-    return true;
-  }
-
-  private void accept(StageRequest request) throws IOException {
-    synchronized (this) {
-      if (memory == null) {
-        return; // it has ended
-      }
-      if (request.chunk() < 0 || request.chunk() >= server.settings().chunksPerReader()) {
-        throw new ProtocolException("a request for chunk " + request.chunk());
-      }
-      if (busyChunks.get(request.chunk())) {
-        throw new ProtocolException("two requests at a time for chunk " + request.chunk());
-      }
-      busyChunks.set(request.chunk());
-      lastRequestNs = System.nanoTime();
-    }
-    boolean handedOver = false;
+  private void execute(LendingDesk.Loan loan) {
     try {
-      server.execute(this, () -> carryOut(request));
-      handedOver = true;
-    } finally {
-      if (!handedOver) {
-        ended(request.chunk());
-      }
+      server.execute(this, () -> carryOut(loan));
+    } catch (IOException | RuntimeException | Error e) { // nobody else would carry it out
+      end(new IOException("a request could not be carried out", e));
     }
   }
 
-  /** Runs in a worker. The reader may use the chunk again as soon as it has the reply. */
-  private void carryOut(StageRequest request) {
-    List<StageReply.Entry> entries;
+  /** Runs in a worker. */
+  private void carryOut(LendingDesk.Loan loan) {
+    StageRequest request = loan.request();
     try {
-      ReaderMemory own = memoryWhileOpen();
-      entries = own == null ? List.of() : stage(request, own);
+      switch (server.desk().take(loan)) {
+        case LENT -> fill(loan);
+        case WAITS ->
+          channel.send(
+              StageReply.waiting(request.id(), server.desk().waitMs(loan)).encode());
+        case REFUSED -> channel.send(StageReply.refused(request).encode());
+        case OVER -> LOG.debug("{} does not want {} any more", address, request);
+      }
+    } catch (RuntimeException | Error e) {
+      end(new IOException("a request could not be carried out", e)); // no reply comes to it
+      throw e;
+    }
+  }
+
+  private void fill(LendingDesk.Loan loan) {
+    ByteBuffer memory = loan.memory();
+    long start = loan.address();
+    int rkey = loan.rkey();
+    List<StageReply.Entry> entries = List.of();
+    boolean isLent = false;
+    try {
+      entries = stage(loan.request(), memory);
     } finally {
-      ended(request.chunk());
+      isLent = server.desk().filled(loan, memory.position());
     }
-    if (!entries.isEmpty()) {
-      channel.send(new StageReply(request.id(), entries).encode());
+    if (isLent || memory.position() == 0) {
+      int waitMs = server.desk().waitMs(null);
+      channel.send(new StageReply(loan.request().id(), waitMs, start, rkey, entries).encode());
     }
   }
 
-  private synchronized @Nullable ReaderMemory memoryWhileOpen() {
-    return state == State.ENDED ? null : memory;
-  }
-
-  private List<StageReply.Entry> stage(StageRequest request, ReaderMemory own) {
+  private List<StageReply.Entry> stage(StageRequest request, ByteBuffer memory) {
     StagingStats stats = server.stats();
     stats.requests.increment();
     long startNs = System.nanoTime();
-    ByteBuffer chunk = own.chunk(request.chunk());
-    chunk.limit(Math.min(chunk.limit(), request.maxBytes()));
     List<StageReply.Entry> entries = new ArrayList<>(request.ranges().size());
     for (StagedRange range : request.ranges()) {
       StageReply.Entry entry;
       try {
-        entry = stage(range, chunk, entries.isEmpty());
+        entry = stage(range, memory, entries.isEmpty());
       } catch (IOException | RuntimeException e) {
         LOG.debug("{} could not be staged for {}", range, address, e);
         entry = StageReply.Entry.refused();
@@ -161,13 +116,16 @@ final class ServedReader implements ControlChannel.Owner {
       entries.add(entry);
       stats.rangesRefused.add(entry.isStaged() ? 0 : 1);
       stats.bytesStaged.add(entry.stagedBytes());
+      if (entry.isStaged() && entry.stagedBytes() < entry.lengthBytes() - range.fromByte()) {
+        break; // a part, which fills the memory
+      }
     }
     stats.fileTimes.recordSince(startNs);
     return entries;
   }
 
   /** Null if the range does not fit behind others. The position moves by what has been staged. */
-  private StageReply.@Nullable Entry stage(StagedRange range, ByteBuffer chunk, boolean mayBePart)
+  private StageReply.@Nullable Entry stage(StagedRange range, ByteBuffer memory, boolean mayBePart)
       throws IOException {
     try (OpenOutputs.Output output = server.outputs().use(range.shuffleId(), range.mapId())) {
       OpenOutputs.Extent extent = output.extentOf(range);
@@ -176,48 +134,22 @@ final class ServedReader implements ControlChannel.Owner {
       if (wanted < 0) {
         throw new IOException("byte " + range.fromByte() + " of " + lengthBytes);
       }
-      if (wanted > chunk.remaining() && !mayBePart) {
+      if (wanted > memory.remaining() && !mayBePart) {
         return null;
       }
-      int count = (int) Math.min(wanted, chunk.remaining());
-      ByteBuffer place = chunk.slice(chunk.position(), count);
+      int count = (int) Math.min(wanted, memory.remaining());
+      ByteBuffer place = memory.slice(memory.position(), count);
       output.read(place, extent.start() + range.fromByte());
       CRC32C checksum = new CRC32C();
       checksum.update(place.flip());
-      chunk.position(chunk.position() + count);
+      memory.position(memory.position() + count);
       return new StageReply.Entry(true, lengthBytes, count, (int) checksum.getValue());
     }
   }
 
-  private void ended(int chunk) {
-    ReaderMemory released = null;
-    synchronized (this) {
-      busyChunks.clear(chunk);
-      lastRequestNs = System.nanoTime();
-      if (state == State.ENDED) {
-        released = takeIdleMemory();
-      }
-    }
-    server.released(this, released);
-  }
-
   @Override
   public void closed(IOException why) {
-    ReaderMemory released;
-    synchronized (this) {
-      state = State.ENDED;
-      released = takeIdleMemory();
-    }
+    server.desk().end(borrower);
     server.ended(this, why, address);
-    server.released(this, released);
-  }
-
-  /** Guarded by this. A worker that still fills a chunk takes the memory when it has. */
-  private @Nullable ReaderMemory takeIdleMemory() {
-    ReaderMemory taken = busyChunks.isEmpty() ? memory : null;
-    if (taken != null) {
-      memory = null;
-    }
-    return taken;
   }
 }

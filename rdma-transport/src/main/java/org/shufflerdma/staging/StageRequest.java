@@ -7,26 +7,40 @@ import java.util.List;
 import org.shufflerdma.control.ProtocolException;
 
 /**
- * Asks a server to read ranges into a chunk, one after the other, as far as they fit.
+ * Returns loans to a server, and asks it to read ranges into memory that it lends, one after the other, as far
+ * as they fit. A frame without ranges returns loans and asks for nothing.
  *
  * <pre>
- *   | request id (8) | chunk (4) | most bytes (4) | ranges (4) |
+ *   | request id (8) | most bytes (4) | loans returned (4) | ranges (4) |
+ *   then the id of the request (8) for each loan that is returned,
  *   then for each range, 28 bytes:
  *   | shuffle id (4) | map id (8) | start partition (4) | end partition (4) | from byte (8) |
  * </pre>
  *
- * @param id the client's number for it
- * @param maxBytes that are wanted in the chunk at most
+ * @param id the client's number for it, which none of its requests under way has
+ * @param maxBytes that are wanted at most
+ * @param returned the requests whose loans are read no more, or which are wanted no more
  */
-record StageRequest(long id, int chunk, int maxBytes, List<StagedRange> ranges) {
+record StageRequest(long id, int maxBytes, List<Long> returned, List<StagedRange> ranges) {
   static final int MAX_RANGES = 256;
   private static final int HEADER_BYTES = 20;
   private static final int RANGE_BYTES = 28;
-  static final int MAX_BYTES = HEADER_BYTES + MAX_RANGES * RANGE_BYTES;
+  static final int MAX_BYTES =
+      HEADER_BYTES + StagingTerms.MAX_REQUESTS * Long.BYTES + MAX_RANGES * RANGE_BYTES;
+
+  static StageRequest returning(List<Long> loans) {
+    return new StageRequest(0, 1, loans, List.of());
+  }
+
+  boolean asks() {
+    return !ranges.isEmpty();
+  }
 
   ByteBuffer encode() {
-    ByteBuffer out = ByteBuffer.allocate(HEADER_BYTES + ranges.size() * RANGE_BYTES);
-    out.putLong(id).putInt(chunk).putInt(maxBytes).putInt(ranges.size());
+    ByteBuffer out = ByteBuffer.allocate(
+        HEADER_BYTES + returned.size() * Long.BYTES + ranges.size() * RANGE_BYTES);
+    out.putLong(id).putInt(maxBytes).putInt(returned.size()).putInt(ranges.size());
+    returned.forEach(out::putLong);
     for (StagedRange range : ranges) {
       out.putInt(range.shuffleId())
           .putLong(range.mapId())
@@ -42,15 +56,23 @@ record StageRequest(long id, int chunk, int maxBytes, List<StagedRange> ranges) 
       throw new ProtocolException("a request of " + in.remaining() + " bytes");
     }
     long id = in.getLong();
-    int chunk = in.getInt();
     int maxBytes = in.getInt();
+    int returns = in.getInt();
     int count = in.getInt();
-    if (count < 1 || count > MAX_RANGES || in.remaining() != count * RANGE_BYTES) {
-      throw new ProtocolException(
-          "a request for " + count + " ranges with " + in.remaining() + " bytes of them");
+    if (returns < 0
+        || returns > StagingTerms.MAX_REQUESTS
+        || count < 0
+        || count > MAX_RANGES
+        || in.remaining() != returns * Long.BYTES + count * RANGE_BYTES) {
+      throw new ProtocolException("a request for %d ranges that returns %d loans, with %d bytes"
+          .formatted(count, returns, in.remaining()));
     }
     if (maxBytes <= 0) {
       throw new ProtocolException("a request for at most " + maxBytes + " bytes");
+    }
+    List<Long> returned = new ArrayList<>(returns);
+    for (int i = 0; i < returns; i++) {
+      returned.add(in.getLong());
     }
     List<StagedRange> ranges = new ArrayList<>(count);
     for (int i = 0; i < count; i++) {
@@ -61,6 +83,6 @@ record StageRequest(long id, int chunk, int maxBytes, List<StagedRange> ranges) 
         throw new ProtocolException("a request for " + e.getMessage());
       }
     }
-    return new StageRequest(id, chunk, maxBytes, ranges);
+    return new StageRequest(id, maxBytes, returned, ranges);
   }
 }

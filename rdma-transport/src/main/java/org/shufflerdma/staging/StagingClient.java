@@ -5,8 +5,8 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -23,23 +23,32 @@ import org.shufflerdma.control.ProvedClient;
 import org.shufflerdma.metrics.LatencyHistogram;
 
 /**
- * The reader's end of one control connection, for all tasks of this process that read from the peer. It
- * holds the credits that the peer has granted. Any thread may call.
+ * The reader's end of one control connection, for all tasks of this process that read from the peer. It keeps to
+ * the number of requests that the peer allows. Any thread may call.
  */
 public final class StagingClient implements ControlChannel.Owner {
-  private record Asked(StagedChunk chunk, StageRequest request, long askedNs) {}
+  /** So many loans are returned at once even if no request goes to the peer. */
+  private static final int MANY_RETURNS = 8;
+
+  private record Asked(StagedLoan loan, StageRequest request, long askedNs) {}
 
   private final PeerId peer;
   private final Consumer<StagingClient> whenClosed;
   private final LatencyHistogram replyTimes;
   private @Nullable ControlChannel channel; // set once, before anybody else has the client
 
-  // Guarded by this.
-  private final BitSet freeChunks = new BitSet();
+  // Guarded by this, also while frames are sent: a loan must not be returned behind a request that
+  // needs its place.
+  private final Set<StagedLoan> held = new HashSet<>();
   private final Map<Long, Asked> asked = new HashMap<>();
+  private final List<Long> toReturn = new ArrayList<>();
   private final Set<Runnable> waiters = new LinkedHashSet<>();
-  private @Nullable ChunkGrant grant;
+  private @Nullable StagingTerms terms;
   private long lastId;
+
+  /** Whether readers wait for memory of the peer, as far as is known. */
+  private boolean isCrowded;
+
   private @Nullable IOException end;
 
   private StagingClient(
@@ -50,7 +59,7 @@ public final class StagingClient implements ControlChannel.Owner {
   }
 
   /**
-   * Connects and proves itself. The credits come later, when the peer has some.
+   * Connects and proves itself. The peer's terms come later.
    *
    * @param whenClosed called once, by any thread, when the connection has ended
    * @param replyTimes is told how long each reply took
@@ -87,46 +96,72 @@ public final class StagingClient implements ControlChannel.Owner {
     return peer;
   }
 
-  /** There is one as soon as there is a chunk. */
-  synchronized ChunkGrant grant() {
-    if (grant == null) {
-      throw new IllegalStateException(peer + " has granted nothing yet");
-    }
-    return grant;
-  }
-
   public synchronized boolean isOpen() {
     return end == null;
   }
 
-  public synchronized boolean hasGranted() {
-    return grant != null;
+  /** Whether the peer has said what may be asked for. */
+  public synchronized boolean hasTerms() {
+    return terms != null;
   }
 
   /**
-   * Takes a credit; null if none is free.
+   * Takes the place of a request; null if none is free. Loans that nobody has read in time give way.
    *
-   * @param wake called when the owner has answered, and if none is free also once when one may be; it must
+   * @param wake called when the owner has answered, and if no place is free also once when one may be; it must
    *     not block
    */
-  public synchronized @Nullable StagedChunk tryTake(Runnable wake) {
-    int free = freeChunks.nextSetBit(0);
+  public @Nullable StagedLoan tryTake(Runnable wake) {
+    StagedLoan loan = tryTakeFree(wake);
+    if (loan == null) {
+      List<StagedLoan> all;
+      synchronized (this) {
+        all = List.copyOf(held);
+      }
+      all.forEach(StagedLoan::releaseIfOver);
+      loan = tryTakeFree(wake);
+    }
+    return loan;
+  }
+
+  private synchronized @Nullable StagedLoan tryTakeFree(Runnable wake) {
+    StagingTerms known = terms;
     if (end != null) {
       return null;
     }
-    if (free < 0) {
+    if (known == null || held.size() >= known.requests()) {
       waiters.add(wake);
       return null;
     }
-    freeChunks.clear(free);
-    return new StagedChunk(this, grant(), free, wake);
+    StagedLoan loan = new StagedLoan(this, known, wake);
+    held.add(loan);
+    return loan;
   }
 
-  void giveBack(StagedChunk chunk) {
+  void giveBack(StagedLoan loan) {
     synchronized (this) {
-      freeChunks.set(chunk.index());
+      held.remove(loan);
+      if (end == null && loan.id() != 0) {
+        asked.remove(loan.id());
+        toReturn.add(loan.id());
+        returnIfDue();
+      }
     }
     wakeWaiters();
+  }
+
+  /** Guarded by this. A request, or a reply after which this is due, brings the rest. */
+  private void returnIfDue() {
+    if (!toReturn.isEmpty() && (isCrowded || asked.isEmpty() || toReturn.size() >= MANY_RETURNS)) {
+      openChannel().send(StageRequest.returning(takeReturns()).encode());
+    }
+  }
+
+  /** Guarded by this. */
+  private List<Long> takeReturns() {
+    List<Long> taken = List.copyOf(toReturn);
+    toReturn.clear();
+    return taken;
   }
 
   private void wakeWaiters() {
@@ -138,20 +173,19 @@ public final class StagingClient implements ControlChannel.Owner {
     waiting.forEach(Runnable::run);
   }
 
-  void ask(StagedChunk chunk, List<StagedRange> wanted, int maxBytes) {
-    StageRequest request;
+  void ask(StagedLoan loan, List<StagedRange> wanted, int maxBytes) {
     IOException ended;
     synchronized (this) {
       ended = end;
-      request = new StageRequest(++lastId, chunk.index(), maxBytes, wanted);
       if (ended == null) {
-        asked.put(request.id(), new Asked(chunk, request, System.nanoTime()));
+        loan.number(++lastId);
+        StageRequest request = new StageRequest(lastId, maxBytes, takeReturns(), wanted);
+        asked.put(lastId, new Asked(loan, request, System.nanoTime()));
+        openChannel().send(request.encode());
       }
     }
     if (ended != null) {
-      chunk.failed(ended);
-    } else {
-      openChannel().send(request.encode());
+      loan.failed(ended);
     }
   }
 
@@ -168,46 +202,56 @@ public final class StagingClient implements ControlChannel.Owner {
     if (take(body)) {
       wakeWaiters();
     } else {
-      receivedReply(body);
+      receivedReply(StageReply.decode(body));
     }
   }
 
-  /** The first frame is the grant. */
+  /** The first frame has the terms. */
   private synchronized boolean take(ByteBuffer body) throws ProtocolException {
-    if (grant != null) {
+    if (terms != null) {
       return false;
     }
-    grant = ChunkGrant.decode(body);
-    freeChunks.set(0, grant.chunks());
+    terms = StagingTerms.decode(body);
     return true;
   }
 
-  private void receivedReply(ByteBuffer body) throws ProtocolException {
-    StageReply reply = StageReply.decode(body);
-    Asked of;
-    synchronized (this) {
-      of = asked.remove(reply.id());
-    }
+  private void receivedReply(StageReply reply) throws ProtocolException {
+    Asked of = askedFor(reply);
     if (of == null) {
-      throw new ProtocolException("a reply that nobody has asked for");
+      return;
+    }
+    if (reply.isWaiting()) {
+      of.loan().waits(reply.waitMs());
+      return;
     }
     replyTimes.recordSince(of.askedNs());
-    List<StagedChunk.Range> ranges;
+    List<StagedLoan.Range> ranges;
     try {
       ranges = rangesOf(of.request(), reply);
     } catch (ProtocolException e) {
-      of.chunk().failed(e);
+      of.loan().failed(e);
       throw e;
     }
-    of.chunk().answered(ranges);
+    of.loan().answered(reply.address(), reply.rkey(), ranges);
   }
 
-  private static List<StagedChunk.Range> rangesOf(StageRequest request, StageReply reply)
+  /** Null if the request is not wanted any more. */
+  private synchronized @Nullable Asked askedFor(StageReply reply) throws ProtocolException {
+    if (reply.id() <= 0 || reply.id() > lastId) {
+      throw new ProtocolException("a reply that nobody has asked for");
+    }
+    Asked of = reply.isWaiting() ? asked.get(reply.id()) : asked.remove(reply.id());
+    isCrowded = reply.waitMs() > 0;
+    returnIfDue();
+    return of;
+  }
+
+  private static List<StagedLoan.Range> rangesOf(StageRequest request, StageReply reply)
       throws ProtocolException {
     if (reply.entries().size() > request.ranges().size()) {
       throw new ProtocolException("a reply to more than was asked for");
     }
-    List<StagedChunk.Range> ranges = new ArrayList<>(reply.entries().size());
+    List<StagedLoan.Range> ranges = new ArrayList<>(reply.entries().size());
     int offset = 0;
     for (int i = 0; i < reply.entries().size(); i++) {
       StageReply.Entry entry = reply.entries().get(i);
@@ -224,14 +268,14 @@ public final class StagingClient implements ControlChannel.Owner {
         throw new ProtocolException(entry.stagedBytes() + " bytes of " + wanted
             + " are staged, and there was room for " + most);
       }
-      ranges.add(new StagedChunk.Range(
+      ranges.add(new StagedLoan.Range(
           entry.isStaged(), entry.lengthBytes(), offset, entry.stagedBytes(), entry.checksum()));
       offset += entry.stagedBytes();
     }
     return ranges;
   }
 
-  /** Ends the connection: what has been asked fails, and the credits are worth nothing any more. */
+  /** Ends the connection: what has been asked fails. */
   public void close(IOException why) {
     openChannel().close(why);
   }
@@ -245,7 +289,7 @@ public final class StagingClient implements ControlChannel.Owner {
       asked.clear();
     }
     whenClosed.accept(this);
-    unanswered.forEach(one -> one.chunk().failed(why));
+    unanswered.forEach(one -> one.loan().failed(why));
     wakeWaiters();
   }
 }

@@ -107,7 +107,7 @@ public final class StagingClients implements AutoCloseable {
   }
 
   private void forget(StagingClient client) {
-    if (!client.hasGranted()) {
+    if (!client.hasTerms()) {
       leaveAlone(client.peer());
     }
     clients.remove(client.peer(), client);

@@ -4,12 +4,7 @@ package org.shufflerdma.staging;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
-import java.util.ArrayDeque;
 import java.util.Arrays;
-import java.util.Comparator;
-import java.util.Deque;
-import java.util.HashSet;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -21,7 +16,6 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Acquired;
-import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.connection.PeerId;
@@ -36,29 +30,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads map outputs into registered memory for readers that ask for them, and who then READ them from
- * there. Each reading process has memory of its own, and all have equal shares. If the budget has no share
- * left, a new reader waits for one; meanwhile that of a reader that asks for nothing, or else of the one that
- * has had it for longest, is taken back. A share that is not used for a while is given back in any case. Any
- * thread may call.
+ * Reads map outputs into registered memory for readers that ask for them, and who then READ them from there.
+ * Memory is lent for one request at a time ({@link LendingDesk}). Any thread may call.
  */
 public final class StagingServer implements ProvedServer.Service {
   private static final Logger LOG = LoggerFactory.getLogger(StagingServer.class);
-  private static final int BACKLOG = 128;
+  private static final int BACKLOG = 1024;
   private static final int REQUESTS_PER_READER = 2;
   private static final int LOOK_MS = 250;
   private static final int CLOSE_MS = 5_000;
-  private static final int PAUSE_MS = 10_000;
-
-  /** A reader that asks for nothing for so long gives way to one that waits. */
-  private static final long GIVES_WAY_NS = TimeUnit.MILLISECONDS.toNanos(500);
-
-  /** A reader that keeps asking keeps its share for so long, even if others wait. */
-  private static final long TURN_NS = TimeUnit.SECONDS.toNanos(3);
 
   private final RdmaTransport transport;
   private final StagingSettings settings;
   private final StagingBudget budget;
+  private final LendingDesk desk;
   private final MutualProof proof;
   private final byte[] context;
   private final OpenOutputs outputs;
@@ -70,8 +55,6 @@ public final class StagingServer implements ProvedServer.Service {
   /** Has a party for each request under way, and one for the server while it is open. */
   private final Phaser running = new Phaser(1);
 
-  private final LogThrottle failures =
-      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
   private final LogThrottle refusals =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
 
@@ -80,15 +63,6 @@ public final class StagingServer implements ProvedServer.Service {
   private final Set<ServedReader> readers = ConcurrentHashMap.newKeySet();
 
   // Guarded by this.
-  private final Deque<ServedReader> waiting = new ArrayDeque<>();
-  private final Set<ReaderMemory> memories = new HashSet<>();
-
-  /** Shares of readers that have ended, whose memory is still in its grace. */
-  private int leaving;
-
-  /** The end of the pause after memory could not be registered, in which no share is granted. */
-  private Deadline pause = Deadline.afterMs(0);
-
   private boolean looks;
   private boolean closed;
 
@@ -109,6 +83,7 @@ public final class StagingServer implements ProvedServer.Service {
     this.outputs = outputs;
     this.settings = settings;
     this.budget = budget;
+    this.desk = new LendingDesk(transport.protectionDomain(), settings, budget, stats);
     this.stats = stats;
     String executorId = transport.identity().executorId();
     this.proof = StagingProof.of(transport.identity(), executorId);
@@ -154,9 +129,9 @@ public final class StagingServer implements ProvedServer.Service {
     }
   }
 
-  /** Whether there is room for a reader at all. */
+  /** Whether there is room for a request at all. */
   boolean isOfUse() {
-    return budget.maxBytes() >= settings.bytesPerReader();
+    return budget.maxBytes() >= settings.slabBytes();
   }
 
   int port() throws IOException {
@@ -171,6 +146,10 @@ public final class StagingServer implements ProvedServer.Service {
     return outputs;
   }
 
+  LendingDesk desk() {
+    return desk;
+  }
+
   public StagingStats stats() {
     return stats;
   }
@@ -182,7 +161,7 @@ public final class StagingServer implements ProvedServer.Service {
 
   /** Registered for readers now. */
   public long registeredBytes() {
-    return budget.takenBytes(this);
+    return desk.registeredBytes();
   }
 
   @Override
@@ -202,14 +181,13 @@ public final class StagingServer implements ProvedServer.Service {
         reader.end(new IOException("the staging server is closed"));
         return reader;
       }
-      waiting.add(reader);
       if (!looks) { // most executors never have a reader
         looks = true;
         var unused =
             timer.scheduleWithFixedDelay(this::look, LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
       }
     }
-    timer.execute(this::serveWaiting);
+    reader.begin();
     return reader;
   }
 
@@ -219,55 +197,6 @@ public final class StagingServer implements ProvedServer.Service {
       stats.readersRefused.increment();
     }
     noteRefusal(who, why);
-  }
-
-  /** Grants shares as long as there are some. Runs in the timer's thread alone. */
-  private void serveWaiting() {
-    while (true) {
-      ServedReader next;
-      synchronized (this) {
-        waiting.removeIf(reader -> !readers.contains(reader));
-        next = waiting.peek();
-        if (closed || next == null) {
-          budget.doNotWait(this);
-          return;
-        }
-        if (!pause.expired()) {
-          waiting.remove();
-          next.end(new IOException("no memory can be registered at the moment"));
-          continue;
-        }
-        if (!budget.tryTake(this, settings.bytesPerReader())) {
-          return;
-        }
-        waiting.remove();
-      }
-      grant(next);
-    }
-  }
-
-  private void grant(ServedReader reader) {
-    ReaderMemory memory = null;
-    try {
-      memory = ReaderMemory.open(transport.protectionDomain(), settings);
-      synchronized (this) {
-        memories.add(memory);
-      }
-      if (!reader.grant(memory)) {
-        free(memory);
-      }
-    } catch (IOException | RuntimeException | Error e) {
-      if (failures.tryLog() >= 0) {
-        LOG.warn("The memory for a reader of staged map outputs could not be registered", e);
-      }
-      if (memory == null) {
-        budget.giveBack(this, settings.bytesPerReader());
-        synchronized (this) {
-          pause = Deadline.afterMs(PAUSE_MS);
-        }
-      }
-      reader.end(new IOException("no memory for staged map outputs could be registered", e));
-    }
   }
 
   /** Carries out a request of the reader's in a worker. Throws if the server is closed. */
@@ -295,40 +224,17 @@ public final class StagingServer implements ProvedServer.Service {
     return started;
   }
 
-  /** Takes shares back. */
   private void look() {
     try {
       long idleNs = TimeUnit.MILLISECONDS.toNanos(settings.idleMs());
       readers.stream()
-          .filter(reader -> reader.isServed() && reader.idleNs() > idleNs)
+          .filter(reader -> reader.idleNs() > idleNs)
           .forEach(reader -> reader.end(new IOException("it has asked for nothing for a while")));
-      serveWaiting();
+      desk.look();
       outputs.closeUnused(idleNs);
-      boolean isOneToGiveWay;
-      synchronized (this) {
-        isOneToGiveWay = waiting.size() > leaving // each of those makes room for one
-            || (leaving == 0 && budget.isToGiveWay(this, settings.bytesPerReader(), TURN_NS));
-      }
-      if (isOneToGiveWay) {
-        toGiveWay().ifPresent(reader -> {
-          stats.readersPreempted.increment();
-          reader.end(new IOException("another reader has its turn"));
-        });
-      }
     } catch (RuntimeException | Error e) { // one that escaped would end the timer
       LOG.error("The staging server failed in one round and continues", e);
     }
-  }
-
-  private Optional<ServedReader> toGiveWay() {
-    Optional<ServedReader> idle = readers.stream()
-        .filter(reader -> reader.isServed() && reader.idleNs() > GIVES_WAY_NS)
-        .max(Comparator.comparingLong(ServedReader::idleNs));
-    return idle.isPresent()
-        ? idle
-        : readers.stream()
-            .filter(reader -> reader.isServed() && reader.servedNs() > TURN_NS)
-            .max(Comparator.comparingLong(ServedReader::servedNs));
   }
 
   /** A control connection has ended. */
@@ -351,45 +257,6 @@ public final class StagingServer implements ProvedServer.Service {
     }
   }
 
-  /** Nobody fills the memory of a reader that has ended any more; null if that is not so. */
-  void released(ServedReader reader, @Nullable ReaderMemory memory) {
-    if (memory == null) {
-      return;
-    }
-    synchronized (this) {
-      if (!closed) {
-        LOG.debug("The memory of {} is given back in {} ms", reader, settings.graceMs());
-        leaving++;
-        var unused = timer.schedule(
-            () -> {
-              synchronized (this) {
-                leaving--;
-              }
-              free(memory);
-            },
-            settings.graceMs(),
-            TimeUnit.MILLISECONDS);
-        return;
-      }
-    }
-    free(memory);
-  }
-
-  private void free(ReaderMemory memory) {
-    synchronized (this) {
-      if (!memories.remove(memory)) {
-        return;
-      }
-    }
-    try {
-      memory.close();
-      budget.giveBack(this, settings.bytesPerReader());
-    } catch (IOException e) {
-      LOG.error("Leaking {} bytes that could not be deregistered", settings.bytesPerReader(), e);
-    }
-    serveWaiting();
-  }
-
   private boolean areRequestsOver() throws InterruptedException {
     try {
       running.awaitAdvanceInterruptibly(running.arrive(), CLOSE_MS, TimeUnit.MILLISECONDS);
@@ -404,7 +271,7 @@ public final class StagingServer implements ProvedServer.Service {
     synchronized (this) {
       closed = true;
     }
-    budget.doNotWait(this);
+    desk.stop();
     ProvedServer opened = newcomers;
     if (opened != null) {
       opened.close();
@@ -414,14 +281,10 @@ public final class StagingServer implements ProvedServer.Service {
     boolean ended = timer.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS);
     ended &= areRequestsOver();
     outputs.close();
-    if (!ended) { // what is still being filled is freed when it is not any more
+    if (!ended) { // the memory stays, as somebody may still fill it
       throw new IOException(
           "map outputs are still being staged " + CLOSE_MS + " ms after the stop began");
     }
-    Set<ReaderMemory> left;
-    synchronized (this) {
-      left = Set.copyOf(memories);
-    }
-    left.forEach(this::free);
+    desk.close();
   }
 }

@@ -18,8 +18,11 @@ public final class StagingStats {
   /** Control connections that ended because they did not keep to the protocol. */
   public final LongAdder readersRefused = new LongAdder();
 
-  /** Readers whose memory was taken back for others that waited. */
-  public final LongAdder readersPreempted = new LongAdder();
+  /** Requests for which there was no memory when they came. */
+  public final LongAdder requestsWaited = new LongAdder();
+
+  /** Loans that were taken back because their reader had not returned them when their lease was over. */
+  public final LongAdder loansOverdue = new LongAdder();
 
   /** To look up, to read from files and to sum up what one request of a reader asks for. */
   public final LatencyHistogram fileTimes = new LatencyHistogram();

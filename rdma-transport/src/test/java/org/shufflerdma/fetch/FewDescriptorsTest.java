@@ -121,7 +121,7 @@ class FewDescriptorsTest {
     return Staging.open(
         transport,
         (shuffle, map) -> CommittedOutputs.Files.open(data(directory, map), index(directory, map)),
-        new StagingSettings(bytes, 64 << 10, 4, 2, 5_000, 60_000, 200));
+        new StagingSettings(bytes, 64 << 10, 256 << 10, 4, 2, 5_000, 60_000, 200));
   }
 
   private static Path data(Path directory, long map) {

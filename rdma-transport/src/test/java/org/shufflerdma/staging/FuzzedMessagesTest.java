@@ -59,16 +59,17 @@ class FuzzedMessagesTest {
     return Stream.of(
         new Message(
             "StageRequest",
-            new StageRequest(7, 1, 4096, List.of(range, range, range)).encode(),
+            new StageRequest(7, 4096, List.of(5L, 6L), List.of(range, range, range)).encode(),
             input -> StageRequest.decode(ByteBuffer.wrap(input))),
         new Message(
             "StageReply",
-            new StageReply(7, List.of(entry, StageReply.Entry.refused(), entry)).encode(),
+            new StageReply(7, 0, 1 << 20, 9, List.of(entry, StageReply.Entry.refused(), entry))
+                .encode(),
             input -> StageReply.decode(ByteBuffer.wrap(input))),
         new Message(
-            "ChunkGrant",
-            new ChunkGrant(4096, 5, 1 << 20, 4).encode(),
-            input -> ChunkGrant.decode(ByteBuffer.wrap(input))),
+            "StagingTerms",
+            new StagingTerms(1 << 20, 4, 2_000).encode(),
+            input -> StagingTerms.decode(ByteBuffer.wrap(input))),
         new Message(
             "Hello of staging",
             StagingProof.HELLO.encode(

@@ -39,8 +39,11 @@ import org.shufflerdma.control.MutualProof;
 /** Raw clients at the port of a staging server that do not keep to the protocol. */
 @Timeout(60)
 class StagingIntruderTest {
-  private static final int CHUNK_BYTES = 64 << 10;
-  private static final int CHUNKS = 2;
+  private static final int LOAN_BYTES = 64 << 10;
+  private static final int REQUESTS = 2;
+  private static final int DATA_BYTES = 1024;
+  private static final int SLAB_BYTES = 2 * LOAN_BYTES;
+  private static final int LEASE_MS = 300;
   private static final int PROOF_MS = 4_000;
 
   @TempDir
@@ -54,10 +57,10 @@ class StagingIntruderTest {
 
   @BeforeEach
   void open() throws Exception {
-    Files.write(directory.resolve("data"), new byte[100]);
+    Files.write(directory.resolve("data"), new byte[DATA_BYTES]);
     Files.write(
         directory.resolve("index"),
-        ByteBuffer.allocate(16).putLong(0).putLong(100).array());
+        ByteBuffer.allocate(16).putLong(0).putLong(DATA_BYTES).array());
     owner = TestTransports.open("owner");
     loop = ControlLoop.open("control");
     server = StagingServer.open(
@@ -65,8 +68,9 @@ class StagingIntruderTest {
         loop,
         (shuffle, map) ->
             CommittedOutputs.Files.open(directory.resolve("data"), directory.resolve("index")),
-        new StagingSettings(4L * CHUNKS * CHUNK_BYTES, CHUNK_BYTES, CHUNKS, 2, PROOF_MS, 10_000, 0),
-        new StagingBudget(4L * CHUNKS * CHUNK_BYTES),
+        new StagingSettings(
+            SLAB_BYTES, LOAN_BYTES, SLAB_BYTES, REQUESTS, 2, PROOF_MS, 10_000, LEASE_MS),
+        new StagingBudget(SLAB_BYTES),
         stats,
         workers::start);
   }
@@ -144,11 +148,16 @@ class StagingIntruderTest {
       seal = new FrameSeal(proof.frameKey(exchange), 'C');
     }
 
-    /** Has been let in, and has its memory. */
+    /** Has been let in, and told what it may ask for. */
     Client granted() throws IOException {
       prove();
-      assertThat(ChunkGrant.decode(receive(FrameSeal.SIZE_BYTES)).chunks()).isEqualTo(CHUNKS);
+      assertThat(StagingTerms.decode(receive(FrameSeal.SIZE_BYTES)))
+          .isEqualTo(new StagingTerms(LOAN_BYTES, REQUESTS, LEASE_MS));
       return this;
+    }
+
+    StageReply reply() throws IOException {
+      return StageReply.decode(receive(FrameSeal.SIZE_BYTES));
     }
 
     boolean isEnded() throws IOException {
@@ -165,9 +174,9 @@ class StagingIntruderTest {
     }
   }
 
-  private static StageRequest request(int chunk, int ranges) {
+  private static StageRequest request(long id, int ranges) {
     return new StageRequest(
-        7, chunk, CHUNK_BYTES, Collections.nCopies(ranges, new StagedRange(1, 2, 0, 1, 0)));
+        id, LOAN_BYTES, List.of(), Collections.nCopies(ranges, new StagedRange(1, 2, 0, 1, 0)));
   }
 
   private void assertRefused(Client client) throws Exception {
@@ -183,8 +192,11 @@ class StagingIntruderTest {
 
   private void assertThatOthersAreServed() throws Exception {
     try (Client other = new Client().granted()) {
-      other.send(request(0, 3).encode());
-      StageReply reply = StageReply.decode(other.receive(FrameSeal.SIZE_BYTES));
+      other.send(request(1, 3).encode());
+      StageReply reply = other.reply();
+      while (reply.isWaiting()) {
+        reply = other.reply();
+      }
       assertThat(reply.entries()).hasSize(3).allMatch(StageReply.Entry::isStaged);
     }
   }
@@ -211,7 +223,7 @@ class StagingIntruderTest {
         .putInt(StagingProof.HELLO.magic())
         .putShort((short) 1)
         .rewind();
-    assertThatThrownBy(() -> StagingProof.HELLO.decode(hello)).hasMessage("version 1 instead of 2");
+    assertThatThrownBy(() -> StagingProof.HELLO.decode(hello)).hasMessage("version 1 instead of 3");
   }
 
   @Test
@@ -261,7 +273,7 @@ class StagingIntruderTest {
   @Test
   void aFrameWithoutTheSealIsRefused() throws Exception {
     Client client = new Client().granted();
-    byte[] frame = ControlChannel.frameOf(request(0, 1).encode(), client.seal).array();
+    byte[] frame = ControlChannel.frameOf(request(7, 1).encode(), client.seal).array();
     frame[frame.length - 1] ^= 1;
     client.sendRaw(frame);
     assertRefused(client);
@@ -270,24 +282,97 @@ class StagingIntruderTest {
   @Test
   void aFrameThatIsSentAgainIsRefused() throws Exception {
     Client client = new Client().granted();
-    byte[] frame = ControlChannel.frameOf(request(0, 1).encode(), client.seal).array();
+    byte[] frame = ControlChannel.frameOf(request(7, 1).encode(), client.seal).array();
     client.sendRaw(frame);
-    assertThat(StageReply.decode(client.receive(FrameSeal.SIZE_BYTES)).id()).isEqualTo(7);
+    assertThat(client.reply().id()).isEqualTo(7);
     client.sendRaw(frame);
     assertRefused(client);
   }
 
   @Test
-  void aChunkThatWasNotGrantedIsNotFilled() throws Exception {
+  void moreRequestsThanTheTermsAllowAreRefused() throws Exception {
     Client client = new Client().granted();
-    client.send(request(CHUNKS, 1).encode());
+    for (long id = 1; id <= REQUESTS + 1; id++) {
+      client.send(request(id, 1).encode());
+    }
+    while (!client.isEnded()) {
+      // the replies to the first ones
+    }
     assertRefused(client);
+  }
+
+  @Test
+  void twoRequestsWithOneNumberAreRefused() throws Exception {
+    Client client = new Client().granted();
+    client.send(request(7, 1).encode());
+    assertThat(client.reply().id()).isEqualTo(7);
+    client.send(request(7, 1).encode());
+    assertRefused(client);
+  }
+
+  /** Loans of others have no names here, and one that is over has none any more. */
+  @Test
+  void returningWhatIsNotLentChangesNothing() throws Exception {
+    try (Client holder = new Client().granted();
+        Client forger = new Client().granted()) {
+      holder.send(request(7, 1).encode());
+      StageReply held = holder.reply();
+      forger.send(StageRequest.returning(List.of(7L, 8L, Long.MIN_VALUE, 7L)).encode());
+      forger.send(request(1, 1).encode());
+      StageReply forged = forger.reply();
+      assertThat(forged.address()).isNotEqualTo(held.address());
+      holder.send(StageRequest.returning(List.of(7L)).encode());
+      holder.send(StageRequest.returning(List.of(7L)).encode());
+      holder.send(request(8, 1).encode());
+      assertThat(holder.reply().address()).isNotEqualTo(forged.address());
+    }
+    assertThat(stats.readersRefused.sum()).isZero();
+  }
+
+  @Test
+  void whatIsNeverReturnedComesBackWhenItsLeaseIsOver() throws Exception {
+    List<Client> holders = new ArrayList<>();
+    try (Client other = new Client().granted()) {
+      for (int i = 0; i < 3; i++) {
+        holders.add(new Client().granted());
+      }
+      holders.get(2).close(); // also of one that has ended
+      fillWith(holders.get(0));
+      fillWith(holders.get(1));
+      holders.get(0).close();
+      other.send(fullRequest(1).encode());
+      StageReply reply = other.reply();
+      assertThat(reply.isWaiting()).isTrue();
+      while (reply.isWaiting()) {
+        reply = other.reply();
+      }
+      assertThat(reply.entries()).allMatch(StageReply.Entry::isStaged);
+      assertThat(stats.loansOverdue.sum()).isPositive();
+    } finally {
+      for (Client holder : holders) {
+        holder.close();
+      }
+    }
+  }
+
+  /** All of a loan, of which nothing comes back before it is returned. */
+  private static StageRequest fullRequest(long id) {
+    return new StageRequest(
+        id,
+        LOAN_BYTES,
+        List.of(),
+        Collections.nCopies(LOAN_BYTES / DATA_BYTES, new StagedRange(1, 2, 0, 1, 0)));
+  }
+
+  private static void fillWith(Client client) throws IOException {
+    client.send(fullRequest(1).encode());
+    assertThat(client.reply().isWaiting()).isFalse();
   }
 
   @Test
   void aRangeThatIsNoneIsRefused() throws Exception {
     Client client = new Client().granted();
-    ByteBuffer body = request(0, 1).encode();
+    ByteBuffer body = request(7, 1).encode();
     body.putInt(20 + 4 + 8, 5); // begins after its end
     client.send(body);
     assertRefused(client);
@@ -309,9 +394,7 @@ class StagingIntruderTest {
       }
     }
     assertThatOthersAreServed();
-    assertThat(server.registeredBytes())
-        .as("seed %d", seed)
-        .isLessThanOrEqualTo(4L * CHUNKS * CHUNK_BYTES);
+    assertThat(server.registeredBytes()).as("seed %d", seed).isLessThanOrEqualTo(SLAB_BYTES);
   }
 
   private static void sendUntilEnded(Client client, List<byte[]> frames) throws IOException {
@@ -332,7 +415,7 @@ class StagingIntruderTest {
     List<byte[]> frames = new ArrayList<>();
     int count = 1 + random.nextInt(3);
     for (int i = 0; i < count; i++) {
-      ByteBuffer body = request(random.nextInt(4) - 1, 1 + random.nextInt(8)).encode();
+      ByteBuffer body = request(random.nextInt(4) - 1, random.nextInt(8)).encode();
       for (int flips = random.nextInt(4); flips > 0; flips--) {
         body.put(random.nextInt(body.limit()), (byte) random.nextInt());
       }

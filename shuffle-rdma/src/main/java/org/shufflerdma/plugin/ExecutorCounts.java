@@ -52,7 +52,8 @@ final class ExecutorCounts {
     STAGING_REQUESTS("shuffle.rdma.staging.requests"),
     STAGING_BYTES("shuffle.rdma.staging.bytes"),
     STAGING_REFUSED("shuffle.rdma.staging.refused"),
-    STAGING_PREEMPTED("shuffle.rdma.staging.preempted"),
+    STAGING_WAITED("shuffle.rdma.staging.waited"),
+    STAGING_OVERDUE("shuffle.rdma.staging.overdue"),
     POOL_BYTES("shuffle.rdma.pool.registeredBytes"),
     POOL_LEASED("shuffle.rdma.pool.leasedBytes"),
     POOL_ZOMBIES("shuffle.rdma.pool.zombieBytes"),
@@ -94,7 +95,8 @@ final class ExecutorCounts {
         case STAGING_REQUESTS -> rdma.staging().stats().requests.sum();
         case STAGING_BYTES -> rdma.staging().stats().bytesStaged.sum();
         case STAGING_REFUSED -> rdma.staging().stats().rangesRefused.sum();
-        case STAGING_PREEMPTED -> rdma.staging().stats().readersPreempted.sum();
+        case STAGING_WAITED -> rdma.staging().stats().requestsWaited.sum();
+        case STAGING_OVERDUE -> rdma.staging().stats().loansOverdue.sum();
         case POOL_BYTES -> pool.usage().registeredBytes();
         case POOL_LEASED -> pool.usage().leasedBytes();
         case POOL_ZOMBIES -> pool.usage().zombieBytes();

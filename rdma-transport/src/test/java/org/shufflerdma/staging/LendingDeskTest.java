@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.staging;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Queue;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.control.ProtocolException;
+
+@Timeout(60)
+class LendingDeskTest {
+  private static final int LOAN_BYTES = 64 << 10;
+  private static final int LOANS = 4;
+  private static final int SLAB_BYTES = LOANS * LOAN_BYTES;
+  private static final int REQUESTS = 8;
+  private static final int LONG_MS = 60_000;
+
+  private final StagingStats stats = new StagingStats();
+  private RdmaTransport transport;
+
+  @BeforeEach
+  void open() throws Exception {
+    transport = TestTransports.open("owner");
+  }
+
+  @AfterEach
+  void close() {
+    transport.close();
+  }
+
+  private LendingDesk desk(StagingBudget budget, int idleMs, int leaseMs) {
+    StagingSettings settings = new StagingSettings(
+        budget.maxBytes(), LOAN_BYTES, SLAB_BYTES, REQUESTS, 1, 5_000, idleMs, leaseMs);
+    return new LendingDesk(transport.protectionDomain(), settings, budget, stats);
+  }
+
+  /** A reader whose requests the test carries out when it likes. */
+  private static final class Reader {
+    final String name;
+    final LendingDesk desk;
+    final LendingDesk.Borrower borrower;
+    final Map<Long, LendingDesk.Loan> lent = new HashMap<>();
+    final Set<Long> waiting = new HashSet<>();
+    private long lastId;
+
+    Reader(String name, LendingDesk desk, Queue<Runnable> workers) {
+      this.name = name;
+      this.desk = desk;
+      this.borrower = desk.enter(loan -> workers.add(() -> carryOut(loan)));
+    }
+
+    long ask(int bytes) throws ProtocolException {
+      long id = ++lastId;
+      StageRequest request =
+          new StageRequest(id, bytes, List.of(), List.of(new StagedRange(1, 2, 0, 1, 0)));
+      carryOut(Objects.requireNonNull(desk.ask(borrower, request)));
+      return id;
+    }
+
+    void carryOut(LendingDesk.Loan loan) {
+      long id = loan.request().id();
+      switch (desk.take(loan)) {
+        case LENT -> {
+          lent.put(id, loan);
+          waiting.remove(id);
+        }
+        case WAITS -> waiting.add(id);
+        case REFUSED, OVER -> waiting.remove(id);
+      }
+    }
+
+    /** The request is filled with so many bytes, and the reader reads them. */
+    void fill(long id, int bytes) {
+      assertThat(desk.filled(Objects.requireNonNull(lent.get(id)), bytes)).isTrue();
+    }
+
+    void giveBack(long id) {
+      lent.remove(id);
+      desk.returned(borrower, List.of(id));
+    }
+
+    int held() {
+      return lent.size();
+    }
+
+    @Override
+    public String toString() {
+      return name;
+    }
+  }
+
+  private static void run(Queue<Runnable> workers) {
+    Runnable step;
+    while ((step = workers.poll()) != null) {
+      step.run();
+    }
+  }
+
+  @Test
+  void noneGetsASecondLoanWhileAnotherHasNone() throws Exception {
+    Queue<Runnable> workers = new ArrayDeque<>();
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS)) {
+      Reader first = new Reader("first", desk, workers);
+      Reader second = new Reader("second", desk, workers);
+      Reader third = new Reader("third", desk, workers);
+      for (long i = 1; i <= LOANS; i++) {
+        first.ask(LOAN_BYTES);
+        first.fill(i, LOAN_BYTES);
+      }
+      first.ask(LOAN_BYTES);
+      second.ask(LOAN_BYTES);
+      second.ask(LOAN_BYTES);
+      third.ask(LOAN_BYTES);
+      assertThat(List.of(first.held(), second.held(), third.held())).containsExactly(4, 0, 0);
+      assertThat(desk.waitMs(null)).isPositive();
+      List<List<Integer>> held = new ArrayList<>();
+      for (long i = 1; i <= LOANS; i++) {
+        first.giveBack(i);
+        run(workers);
+        held.add(List.of(first.held(), second.held(), third.held()));
+      }
+      assertThat(held)
+          .containsExactly(List.of(3, 1, 0), List.of(2, 1, 1), List.of(2, 1, 1), List.of(1, 2, 1));
+      assertThat(stats.requestsWaited.sum()).isEqualTo(4);
+      assertThat(desk.waitMs(null)).isZero();
+    }
+  }
+
+  @Test
+  void whatIsNotNeededIsLentToOthersAtOnce() throws Exception {
+    Queue<Runnable> workers = new ArrayDeque<>();
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS)) {
+      List<Reader> readers = new ArrayList<>();
+      for (int i = 0; i < 50; i++) {
+        Reader reader = new Reader("reader-" + i, desk, workers);
+        reader.ask(LOAN_BYTES);
+        reader.fill(1, 1_000);
+        readers.add(reader);
+      }
+      assertThat(readers).allMatch(reader -> reader.held() == 1);
+      assertThat(desk.registeredBytes()).isEqualTo(SLAB_BYTES);
+    }
+  }
+
+  @Test
+  void whatAReaderKeepsComesBackWhenItsLeaseIsOver() throws Exception {
+    Queue<Runnable> workers = new ArrayDeque<>();
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, 50)) {
+      Reader keeps = new Reader("keeps", desk, workers);
+      for (long i = 1; i <= LOANS; i++) {
+        keeps.ask(LOAN_BYTES);
+        keeps.fill(i, LOAN_BYTES);
+      }
+      desk.end(keeps.borrower); // READs may be under way
+      Reader other = new Reader("other", desk, workers);
+      other.ask(LOAN_BYTES);
+      assertThat(other.held()).isZero();
+      Deadline deadline = Deadline.afterMs(10_000);
+      while (other.held() == 0 && !deadline.expired()) {
+        desk.look();
+        run(workers);
+      }
+      assertThat(other.held()).isEqualTo(1);
+      assertThat(stats.loansOverdue.sum()).isBetween(1L, (long) LOANS);
+    }
+  }
+
+  @Test
+  void aServerWithoutMemoryGetsSomeOfAnother() throws Exception {
+    Queue<Runnable> workers = new ArrayDeque<>();
+    StagingBudget budget = new StagingBudget(2L * SLAB_BYTES);
+    try (LendingDesk one = desk(budget, LONG_MS, LONG_MS);
+        LendingDesk two = desk(budget, LONG_MS, LONG_MS)) {
+      Reader ofOne = new Reader("one", one, workers);
+      for (long i = 1; i <= 2 * LOANS; i++) {
+        ofOne.ask(LOAN_BYTES);
+        ofOne.fill(i, LOAN_BYTES);
+      }
+      Reader ofTwo = new Reader("two", two, workers);
+      ofTwo.ask(LOAN_BYTES);
+      for (long i = 1; i <= LOANS; i++) {
+        one.look();
+        ofOne.giveBack(2 * i - 1); // of both slabs
+        ofOne.giveBack(2 * i);
+      }
+      one.look();
+      two.look();
+      run(workers);
+      assertThat(ofTwo.held()).isEqualTo(1);
+      assertThat(one.registeredBytes()).isEqualTo(SLAB_BYTES);
+    }
+  }
+
+  @Test
+  void memoryThatNobodyUsesIsGivenUp() throws Exception {
+    Queue<Runnable> workers = new ArrayDeque<>();
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), 20, LONG_MS)) {
+      Reader reader = new Reader("reader", desk, workers);
+      reader.ask(LOAN_BYTES);
+      reader.fill(1, 100);
+      TimeUnit.MILLISECONDS.sleep(60);
+      desk.look();
+      assertThat(desk.registeredBytes()).as("while it is lent").isEqualTo(SLAB_BYTES);
+      reader.giveBack(1);
+      TimeUnit.MILLISECONDS.sleep(60);
+      desk.look();
+      assertThat(desk.registeredBytes()).isZero();
+    }
+  }
+
+  /** {@code -Dstaging.seed} repeats a run. */
+  @Test
+  void noMemoryIsLentTwiceAndEveryRequestIsServed() throws Exception {
+    long seed = Long.getLong("staging.seed", new Random().nextLong());
+    Random random = new Random(seed);
+    Queue<Runnable> workers = new ArrayDeque<>();
+    StagingBudget budget = new StagingBudget(2L * SLAB_BYTES);
+    List<Reader> readers = new ArrayList<>();
+    try (LendingDesk desk = desk(budget, LONG_MS, LONG_MS)) {
+      for (int i = 0; i < 12; i++) {
+        readers.add(new Reader("reader-" + i, desk, workers));
+      }
+      Map<LendingDesk.Loan, Integer> filled = new HashMap<>();
+      for (int step = 0; step < 5_000; step++) {
+        Reader reader = readers.get(random.nextInt(readers.size()));
+        if (random.nextBoolean() && reader.held() + reader.waiting.size() < REQUESTS) {
+          reader.ask(1 + random.nextInt(2 * LOAN_BYTES));
+        } else if (reader.held() > 0) {
+          long id = reader.lent.keySet().iterator().next();
+          LendingDesk.Loan loan = Objects.requireNonNull(reader.lent.get(id));
+          if (filled.containsKey(loan)) {
+            filled.remove(loan);
+            reader.giveBack(id);
+          } else {
+            int bytes = 1 + random.nextInt(loan.memory().remaining());
+            reader.fill(id, bytes);
+            filled.put(loan, bytes);
+          }
+        } else if (!reader.waiting.isEmpty() && random.nextInt(8) == 0) {
+          long id = reader.waiting.iterator().next();
+          reader.waiting.remove(id);
+          desk.returned(reader.borrower, List.of(id));
+        }
+        run(workers);
+        assertNoneOverlap(readers, filled, seed);
+        assertThat(budget.takenBytes()).isLessThanOrEqualTo(budget.maxBytes());
+      }
+      while (readers.stream().anyMatch(reader -> reader.held() > 0)) {
+        for (Reader reader : readers) {
+          for (long id : List.copyOf(reader.lent.keySet())) {
+            if (!filled.containsKey(reader.lent.get(id))) {
+              reader.fill(id, 1);
+            }
+            reader.giveBack(id);
+          }
+        }
+        run(workers);
+      }
+      assertThat(readers).as("seed %d", seed).allMatch(reader -> reader.waiting.isEmpty());
+    }
+  }
+
+  private static void assertNoneOverlap(
+      List<Reader> readers, Map<LendingDesk.Loan, Integer> filled, long seed) {
+    Map<Long, Long> endByStart = new HashMap<>();
+    List<Long> starts = new ArrayList<>();
+    for (Reader reader : readers) {
+      for (LendingDesk.Loan loan : reader.lent.values()) {
+        long bytes = filled.getOrDefault(loan, loan.memory().remaining());
+        starts.add(loan.address());
+        assertThat(endByStart.put(loan.address(), loan.address() + bytes)).isNull();
+      }
+    }
+    starts.sort(null);
+    for (int i = 1; i < starts.size(); i++) {
+      assertThat(endByStart.get(starts.get(i - 1)))
+          .as("seed %d", seed)
+          .isLessThanOrEqualTo(starts.get(i));
+    }
+  }
+}
