@@ -10,6 +10,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
@@ -29,6 +30,11 @@ import org.slf4j.LoggerFactory;
  */
 public final class ConnectionPool {
   private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
+
+  /** Between attempts to connect to a peer that has no place. */
+  private static final int FIRST_PAUSE_MS = 20;
+
+  private static final int LONGEST_PAUSE_MS = 640;
 
   private final TransportSettings settings;
   private final ConnectionLimit limit;
@@ -319,10 +325,33 @@ public final class ConnectionPool {
     try {
       limit.lookAgain(); // who waits in line to connect to this peer shares the attempt
       checkNotLost(state);
-      made = connectOrMakeRoom(state, deadline);
+      made = connectPatiently(state, deadline);
       return made;
     } finally {
       limit.attemptEnded(made == null ? null : made.connection());
+    }
+  }
+
+  /** A peer to which many connect at once, and which turns some away, is asked again, later each time. */
+  private Connector.Unverified connectPatiently(PeerState state, Deadline deadline)
+      throws NoConnectionException, InterruptedException {
+    int mostMs = FIRST_PAUSE_MS;
+    NoConnectionException turnedAway = null;
+    while (true) {
+      try {
+        return connectOrMakeRoom(state, deadline);
+      } catch (NoConnectionException e) {
+        if (turnedAway != null && e.failure() == PeerFailure.TIMEOUT) {
+          throw turnedAway; // too little was left of the time
+        }
+        int pauseMs = ThreadLocalRandom.current().nextInt(mostMs / 2, mostMs);
+        if (e.failure() != PeerFailure.TOO_MANY || closed || deadline.remainingMs() <= pauseMs) {
+          throw e;
+        }
+        turnedAway = e;
+        TimeUnit.MILLISECONDS.sleep(pauseMs);
+        mostMs = Math.min(2 * mostMs, LONGEST_PAUSE_MS);
+      }
     }
   }
 
@@ -348,7 +377,8 @@ public final class ConnectionPool {
   }
 
   private void countFailure(PeerState state, PeerFailure failure) {
-    if (failure == PeerFailure.RESOURCES) { // this side's shortage, not the peer's failure
+    if (failure == PeerFailure.RESOURCES
+        || failure == PeerFailure.TOO_MANY) { // a shortage, no failure
       state.undecided();
     } else if (state.failed(failure)) {
       stats.breakersOpened.increment();

@@ -35,8 +35,11 @@ import org.slf4j.LoggerFactory;
  */
 final class InboundListener {
   private static final Logger LOG = LoggerFactory.getLogger(InboundListener.class);
-  private static final int BACKLOG = 128;
-  private static final int MAX_PENDING = 128;
+
+  /** As many as the kernel lets wait at a listener of rdma_cm ({@code net.rdma_ucm.max_backlog}). */
+  private static final int BACKLOG = 1024;
+
+  private static final int MAX_PENDING = 1024;
   private static final int REMEMBERED_NONCES = 1 << 16;
   private static final QueuePairCapabilities SERVES_ONLY = new QueuePairCapabilities(1, 1, 1, 1, 0);
 
