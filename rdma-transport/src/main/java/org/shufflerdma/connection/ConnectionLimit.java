@@ -16,12 +16,16 @@ import org.shufflerdma.concurrent.Deadline;
 /**
  * The places for a transport's outgoing connections. An attempt to connect takes a place first, and
  * its connection keeps it until the queue pair is destroyed, so that the completion queue has room
- * for all of them. Threads that find no place wait in line; for the first of them the connection
- * that has been idle for longest is ended. Any thread may call; no call but {@link #take} waits.
+ * for all of them. Threads that find no place wait in line; for each of them a connection is ended, first one
+ * of whose peer no task has anything to read, and then the one that has been idle for longest. Any thread may call; no
+ * call but {@link #take} waits.
  */
 final class ConnectionLimit {
   /** A connection that was in use more lately than this keeps its place. */
   private static final long MIN_IDLE_NS = TimeUnit.SECONDS.toNanos(1);
+
+  /** The same for one whose peer no task wants: it may have been handed out for another purpose just now. */
+  private static final long MIN_UNWANTED_NS = TimeUnit.MILLISECONDS.toNanos(20);
 
   /** How often a waiting thread looks whether a connection has become idle, or its caller left. */
   private static final long LOOK_NS = TimeUnit.MILLISECONDS.toNanos(20);
@@ -98,7 +102,7 @@ final class ConnectionLimit {
       if (deadline.expired()) {
         return Outcome.EXPIRED;
       }
-      idlest = isFirst ? idlestToEnd() : null;
+      idlest = beingDestroyed() < line.size() ? idlest() : null;
       if (idlest == null) {
         changed.awaitNanos(Math.min(LOOK_NS, deadline.remainingNs()));
       }
@@ -159,8 +163,8 @@ final class ConnectionLimit {
    * caller whose device lacks what a connection holds. False if there is none to be ended.
    */
   boolean makeRoom(Deadline deadline) throws InterruptedException {
-    if (!isAnyBroken()) {
-      Connection idlest = idlestToEnd();
+    if (beingDestroyed() == 0) {
+      Connection idlest = idlest();
       if (idlest == null) {
         return false;
       }
@@ -168,7 +172,7 @@ final class ConnectionLimit {
     }
     lock.lockInterruptibly();
     try {
-      while (isAnyBroken() && !deadline.expired()) {
+      while (beingDestroyed() > 0 && !deadline.expired()) {
         changed.awaitNanos(deadline.remainingNs());
       }
       return !deadline.expired();
@@ -177,19 +181,22 @@ final class ConnectionLimit {
     }
   }
 
-  /** Null while one is being destroyed, which will give its place back, or if all are in use. */
-  private @Nullable Connection idlestToEnd() {
-    if (isAnyBroken()) {
-      return null;
-    }
+  /** The connection that can be done without most easily; null if all are in use. */
+  private @Nullable Connection idlest() {
     return connections.stream()
-        .filter(connection -> connection.isOpen() && connection.idleNs() >= MIN_IDLE_NS)
-        .max(Comparator.comparingLong(Connection::idleNs))
+        .filter(connection -> connection.isOpen() && connection.idleNs() >= leastIdleNs(connection))
+        .min(Comparator.<Connection, Boolean>comparing(connection -> connection.state().isWanted())
+            .thenComparing(Connection::idleNs, Comparator.reverseOrder()))
         .orElse(null);
   }
 
-  private boolean isAnyBroken() {
-    return connections.stream().anyMatch(connection -> !connection.isOpen());
+  private static long leastIdleNs(Connection connection) {
+    return connection.state().isWanted() ? MIN_IDLE_NS : MIN_UNWANTED_NS;
+  }
+
+  /** The connections that have ended and will give their places back. */
+  private long beingDestroyed() {
+    return connections.stream().filter(connection -> !connection.isOpen()).count();
   }
 
   private static void end(Connection idle) {

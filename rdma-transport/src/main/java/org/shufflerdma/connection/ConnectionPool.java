@@ -124,6 +124,11 @@ public final class ConnectionPool {
     }
   }
 
+  /** Notes that a task has blocks of the peer to read, until it closes the result. */
+  public PeerInterest interestIn(PeerId peer, @Nullable InetSocketAddress tcpAddress) {
+    return new PeerInterest(use(peer, tcpAddress));
+  }
+
   /** Returns how many connections to one peer there may be; their channels count from 0. */
   public int channels() {
     return settings.connectionsPerPeer();

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
@@ -30,6 +31,7 @@ final class PeerState {
   private boolean fellSilent;
   private long usedNs = System.nanoTime();
 
+  private final AtomicInteger interests = new AtomicInteger();
   private final LongAdder lists = new LongAdder();
   private final LongAdder readNs = new LongAdder();
 
@@ -82,6 +84,19 @@ final class PeerState {
   /** The attempt under way, or the one that led to a connection which is open; else null. */
   synchronized @Nullable CompletableFuture<Connection> currentAttempt() {
     return current == null || isOver(current) ? null : current;
+  }
+
+  void interestBegins() {
+    interests.incrementAndGet();
+  }
+
+  void interestEnds() {
+    interests.decrementAndGet();
+  }
+
+  /** Whether a task has blocks of the peer to read. */
+  boolean isWanted() {
+    return interests.get() > 0;
   }
 
   /** Returns the first connection if it is open. */

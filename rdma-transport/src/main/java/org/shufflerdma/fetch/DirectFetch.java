@@ -378,6 +378,7 @@ public final class DirectFetch implements AutoCloseable {
     ReadSlot slot;
     while ((slot = pollTold()) != null) {
       slot.peer.readNs += slot.readNs();
+      connections.look(slot.peer);
       ReadFailure failure = slot.failure();
       if (failure == null) {
         slot.peer.haveCome();
@@ -474,6 +475,7 @@ public final class DirectFetch implements AutoCloseable {
         if (peer.hasMore() || peer.hasMoreToStage()) {
           peers.add(peer);
         }
+        connections.look(peer);
       }
       posted |= outcome == ListPoster.Outcome.POSTED;
       candidates = switch (outcome) {

@@ -12,6 +12,7 @@ import java.util.Queue;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.PeerInterest;
 
 /**
  * The blocks of one peer that a task reads, and how far it has got with them. The task fills it and
@@ -87,6 +88,10 @@ public final class PeerBlocks {
   @Nullable
   ConnectAttempt attempt;
 
+  /** The task's interest in the peer while it has blocks to read; null else. */
+  @Nullable
+  PeerInterest interest;
+
   /**
    * @param tcpAddress address of the peer's host, which is probed to tell a lost peer from one whose
    *     RDMA failed; null if it is not known
@@ -108,6 +113,7 @@ public final class PeerBlocks {
 
   /** From now on, a node service stages all blocks that have not been read. */
   void moveTo(PeerId service) {
+    endInterest();
     peer = service;
     moved = true;
     while (hasMore()) {
@@ -151,6 +157,19 @@ public final class PeerBlocks {
 
   public int size() {
     return size;
+  }
+
+  /** Whether all blocks have been read, or left, but for those that are put back later. */
+  boolean isDone() {
+    return blocksInFlight == 0 && !hasMore() && !hasMoreToStage();
+  }
+
+  void endInterest() {
+    PeerInterest ending = interest;
+    interest = null;
+    if (ending != null) {
+      ending.close();
+    }
   }
 
   /**

@@ -89,6 +89,9 @@ final class StagedPoster {
 
   /** Asks for the next blocks of the peer, if it may be asked for more. */
   ListPoster.Outcome ask(PeerBlocks peer, Connection connection) {
+    if (waitsForMemoryOf(peer)) {
+      return ListPoster.Outcome.NOT_NOW; // its next peer comes first
+    }
     int most = Math.min(window.blocksOf(peer), peer.blocksOfALoan);
     StagingClient client = most == 0 ? null : clientOf(peer, connection);
     if (client == null) {
@@ -113,6 +116,11 @@ final class StagedPoster {
     window.add(slot);
     loan.ask(ranges, slot.pieceBytes());
     return ListPoster.Outcome.POSTED;
+  }
+
+  private boolean waitsForMemoryOf(PeerBlocks peer) {
+    return window.staged().stream()
+        .anyMatch(slot -> slot.peer == peer && slot.waitsForMemoryOfOwner());
   }
 
   private static StagedRange rangeOf(PeerBlocks peer, int block, long fromByte) {

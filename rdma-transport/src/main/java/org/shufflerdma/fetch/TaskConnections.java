@@ -3,6 +3,8 @@ package org.shufflerdma.fetch;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -34,6 +36,9 @@ final class TaskConnections {
   private final Runnable wake;
   private final AtomicInteger connecting = new AtomicInteger();
 
+  /** The peers of which the task still has something to read, and for which it has asked for a connection. */
+  private final Set<PeerBlocks> interesting = new HashSet<>();
+
   /** The task's channel, or NONE while it needs none. */
   private int channel = NONE;
 
@@ -57,6 +62,10 @@ final class TaskConnections {
   /** Returns the open connection, or has a worker make one and returns null. */
   @Nullable
   Connection to(PeerBlocks peer) throws NoConnectionException {
+    if (peer.interest == null) {
+      peer.interest = context.connections().interestIn(peer.peer(), peer.tcpAddress);
+      interesting.add(peer);
+    }
     ConnectAttempt attempt = peer.attempt;
     // Looked at first: the pool has what an attempt that has ended by now has made.
     boolean isUnderWay = attempt != null && !attempt.hasEnded();
@@ -117,8 +126,18 @@ final class TaskConnections {
     return channel;
   }
 
+  /** Gives way to others where the task has nothing more to read. */
+  void look(PeerBlocks peer) {
+    if (peer.isDone()) {
+      peer.endInterest();
+      interesting.remove(peer);
+    }
+  }
+
   /** The task needs no connections, for now at least. */
   void end() {
+    interesting.forEach(PeerBlocks::endInterest);
+    interesting.clear();
     if (channel != NONE) {
       context.channels().giveBack(channel);
       channel = NONE;

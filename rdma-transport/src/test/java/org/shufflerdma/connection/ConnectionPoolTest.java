@@ -238,6 +238,26 @@ class ConnectionPoolTest {
   }
 
   @Test
+  void aConnectionToAPeerThatNoTaskWantsGivesWayFirst() throws Exception {
+    openReader(Map.of("maxConnections", 2));
+    try (RdmaTransport third = TestTransports.open("second");
+        RdmaTransport fourth = TestTransports.open("second")) {
+      PeerId peer = TestTransports.peerOf("first", first);
+      PeerInterest interest = reader.connections().interestIn(peer, null);
+      Connection wanted = connect(first); // idle for longer than the next one
+      Connection unwanted = connect(second);
+      Connection toThird = connect(third);
+      assertThat(unwanted.isOpen()).isFalse();
+      assertThat(wanted.isOpen()).isTrue();
+      interest.close();
+      interest.close(); // to no effect
+      assertThat(connect(fourth).isOpen()).isTrue();
+      assertThat(wanted.isOpen()).isFalse();
+      assertThat(toThird.isOpen()).isTrue();
+    }
+  }
+
+  @Test
   void thoseWhoWaitForAPlaceAreServedOneAfterTheOther() throws Exception {
     openReader(Map.of("maxConnections", 1));
     try (RdmaTransport third = TestTransports.open("second")) {
