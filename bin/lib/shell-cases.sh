@@ -42,11 +42,13 @@ copy() {
 
 # copy_built MODULE...: Copies the checkout with its natives and these modules, which must have been built.
 copy_built() {
-  local module
+  local module natives
   for module in "$@"; do
     [ -f "$ROOT/$module/target/package.stamp" ] || skip "the jars of $module are not built"
   done
-  copy {native-verbs,rdma-transport,hardware,shuffle-rdma}/target "${@/%//target}"
+  # Without the inputs of the fuzzers, which may be at work.
+  mapfile -d '' natives < <(cd "$ROOT" && find native-verbs/target -mindepth 1 -maxdepth 1 ! -name fuzz -print0)
+  copy "${natives[@]}" {rdma-transport,hardware,shuffle-rdma}/target "${@/%//target}"
 }
 
 need_root() { [ "$(id -u)" = 0 ] || skip "only root can run programs as other users"; }
