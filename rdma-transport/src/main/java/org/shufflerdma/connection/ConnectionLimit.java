@@ -185,7 +185,8 @@ final class ConnectionLimit {
   private @Nullable Connection idlest() {
     return connections.stream()
         .filter(connection -> connection.isOpen() && connection.idleNs() >= leastIdleNs(connection))
-        .min(Comparator.<Connection, Boolean>comparing(connection -> connection.state().isWanted())
+        .min(Comparator.<Connection, Boolean>comparing(
+                connection -> connection.state().isWanted())
             .thenComparing(Connection::idleNs, Comparator.reverseOrder()))
         .orElse(null);
   }

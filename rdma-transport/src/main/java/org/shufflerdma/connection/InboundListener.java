@@ -162,7 +162,7 @@ final class InboundListener {
   /**
    * A host that is lost says no goodbye, so the places of those that are gone would never come back.
    * A reader that is still there connects again. False if none has had its place for as long as a
-   * reader that is rejected stays away.
+   * peer that fails is left alone.
    */
   private boolean endOldest() {
     long leastAgeNs = TimeUnit.MILLISECONDS.toNanos(settings.breakerOpenMs());

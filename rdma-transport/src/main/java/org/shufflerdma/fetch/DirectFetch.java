@@ -336,7 +336,7 @@ public final class DirectFetch implements AutoCloseable {
 
   private TaskTime awaited() {
     if (window.isEmpty()) {
-      boolean lacksPlace = peers.stream().anyMatch(peer -> peer.lacksPlace);
+      boolean lacksPlace = peers.stream().anyMatch(peer -> peer.placeWait.waits());
       return lacksPlace ? TaskTime.STAGING : TaskTime.CONNECTION;
     }
     return window.awaitsOwners() ? TaskTime.STAGING : TaskTime.READ;

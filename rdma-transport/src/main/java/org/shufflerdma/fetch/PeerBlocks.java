@@ -66,8 +66,10 @@ public final class PeerBlocks {
   @Nullable
   ConnectAttempt controlAttempt;
 
-  /** Whether as many requests as the peer allows were under way when the task wanted to make one more. */
-  boolean lacksPlace;
+  /** Loans that were over before they could be read, since a block was staged and read. */
+  int stagedInVain;
+
+  final PlaceWait placeWait = new PlaceWait();
 
   /** How many blocks are asked for in one loan, by what fitted before. */
   int blocksOfALoan = StagedPoster.MAX_BLOCKS_OF_A_LOAN;
@@ -127,7 +129,8 @@ public final class PeerBlocks {
     attempt = null;
     controlAttempt = null;
     furtherWanted = false;
-    lacksPlace = false;
+    placeWait.ended();
+    stagedInVain = 0;
   }
 
   /** Adds the partitions {@code [startPartition, endPartition)} of one map output as a block. */

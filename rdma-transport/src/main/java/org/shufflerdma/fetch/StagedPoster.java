@@ -37,6 +37,9 @@ final class StagedPoster {
   /** The pieces of a large block that are staged or read at a time. */
   private static final int PIECES_AHEAD = 3;
 
+  /** Loans of a peer that were over before they could be read, in a row. */
+  private static final int MAX_STAGED_IN_VAIN = 64;
+
   /** Control connections to a peer that were asked for, or ended, before a block was read, in a row. */
   private static final int MAX_CONTROL_CONNECTIONS = 16;
 
@@ -97,9 +100,7 @@ final class StagedPoster {
     if (client == null) {
       return ListPoster.Outcome.NOT_NOW;
     }
-    peer.tryFrom(System.nanoTime());
-    StagedLoan loan = tryTake(client);
-    peer.lacksPlace = loan == null;
+    StagedLoan loan = isWantedByALargeBlock(client) ? null : placeAt(peer, client);
     if (loan == null) {
       return ListPoster.Outcome.NOT_NOW;
     }
@@ -133,7 +134,32 @@ final class StagedPoster {
         fromByte);
   }
 
-  /** The place of a request at the peer; null if the task must wait for one. */
+  /** Whether a block of this task that has come in part waits for a place: it holds a buffer, and comes first. */
+  private boolean isWantedByALargeBlock(StagingClient client) {
+    return window.staged().stream()
+        .anyMatch(slot -> slot.client == client && slot.placeWait.waits());
+  }
+
+  /** The place of a request at the peer; null if the task must wait for one, or has waited for too long. */
+  private @Nullable StagedLoan placeAt(PeerBlocks peer, StagingClient client) {
+    StagedLoan loan = tryTake(client);
+    peer.tryFrom(System.nanoTime());
+    if (loan != null) {
+      peer.placeWait.ended();
+    } else if (client.isOpen() && peer.placeWait.isOver(context.progressTimeoutMs())) {
+      IOException why = noPlace();
+      giveUp(client, why);
+      left.addAllToStage(peer, TcpReason.STAGING, why);
+    }
+    return loan;
+  }
+
+  private IOException noPlace() {
+    return new IOException("all requests that the peer allows have been under way for "
+        + context.progressTimeoutMs() + " ms");
+  }
+
+  /** The place of a request at the peer; null if there is none. */
   private @Nullable StagedLoan tryTake(StagingClient client) {
     StagedLoan loan = client.tryTake(wake);
     if (loan == null && client.hasTerms() && others.apply(client) == TaskFetches.Room.GIVEN_BACK) {
@@ -282,8 +308,13 @@ final class StagedPoster {
     while (slot.hasMoreToAsk() && slot.pieces().size() < PIECES_AHEAD) {
       StagedLoan loan = tryTake(slot.client);
       if (loan == null) {
+        if (slot.placeWait.isOver(context.progressTimeoutMs())) {
+          leaveAll(slot, TcpReason.STAGING, noPlace());
+          drop(slot);
+        }
         return;
       }
+      slot.placeWait.ended();
       long offset = slot.nextToAsk();
       slot.add(loan, offset);
       loan.ask(List.of(rangeOf(slot.peer, slot.block(0), offset)), slot.pieceBytes());
@@ -312,8 +343,13 @@ final class StagedPoster {
     return (slot.hasBuffer() || lease(slot)) && post(slot, piece, ranges);
   }
 
-  /** The task was too busy to read a piece in time. False if all of the slot is asked for again. */
+  /** The task was too busy to read a piece in time. False if it is done with the slot. */
   private boolean stageAgain(StagedSlot slot, StagedSlot.Piece piece) {
+    if (++slot.peer.stagedInVain > MAX_STAGED_IN_VAIN) {
+      leaveAll(slot, TcpReason.STAGING, new IOException("no READ could be posted in time"));
+      drop(slot);
+      return false;
+    }
     if (slot.isLarge()) {
       slot.askAgain(piece);
       return true;
@@ -374,6 +410,10 @@ final class StagedPoster {
           window.admitsGrowth(moreBytes) ? buffers.lease(slot.totalBytes(), false) : null;
       slot.waitForBuffer(buffer == null);
       if (buffer == null) {
+        if (isWantedByALargeBlock(slot.client)) {
+          putBackAll(slot); // that block would wait for this place, and this slot for its buffer
+          drop(slot);
+        }
         return false;
       }
       buffers.renewPatience();

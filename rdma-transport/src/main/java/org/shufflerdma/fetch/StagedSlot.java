@@ -100,6 +100,7 @@ final class StagedSlot extends ReadSlot {
   private final List<Sum> sums = new ArrayList<>();
   private boolean waitsForBuffer;
   private long grownBytes;
+  final PlaceWait placeWait = new PlaceWait();
 
   private final int pieceBytes;
 
@@ -258,6 +259,7 @@ final class StagedSlot extends ReadSlot {
     }
     if (!isUnknown() && readBytes == totalBytes()) {
       peer.controlConnections = 0;
+      peer.stagedInVain = 0;
       tell(null);
     }
   }

@@ -6,7 +6,6 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -25,15 +24,12 @@ import org.slf4j.LoggerFactory;
  * Lends the registered memory of one staging server, for one request at a time:
  *
  * <pre>
- *               ┌──────────── no room ──────────▶ WAITING ──┐
- *   ask ──▶ ASKED ──take──▶ FILLING ◀───────── room ────────┘
- *                              │ filled: what is not needed comes back
- *                              ▼
- *                            LENT ──returned, or the lease is over──▶ OVER
+ *   ask ──▶ ASKED ──take──▶ FILLING ──filled: what is not needed comes back──▶ LENT ──returned, or lease over──▶ OVER
+ *               └─no room─▶ WAITING ──room──▶ FILLING
  * </pre>
  *
- * <p>A request that its reader does not want any more, or whose reader has ended, is over at once, or when it is
- * filled. Memory that has been lent comes back when the reader returns it or its lease is over, also if the reader
+ * <p>A request that its reader does not want any more, or whose reader has ended, counts no more, and is over when a
+ * worker is done with it. Memory that has been lent comes back when the reader returns it or its lease is over, also if the reader
  * has ended, as READs may be under way until then.
  *
  * <p>Of the requests that wait, that of the reader which holds the fewest loans comes first, and among equals the
@@ -46,6 +42,9 @@ final class LendingDesk implements AutoCloseable {
 
   /** A server without any memory waits for so long before another one gives it its last. */
   private static final long TURN_NS = TimeUnit.SECONDS.toNanos(1);
+
+  /** A reader may have so many times as many requests with the workers that it does not want any more. */
+  private static final int UNWANTED = 8;
 
   /** The weight of the last interval in the mean is a part in so many. */
   private static final int MEAN_OVER = 8;
@@ -61,7 +60,7 @@ final class LendingDesk implements AutoCloseable {
   /** What comes of an attempt to take memory. */
   enum Outcome {
     /** There is memory, which the caller fills. */
-    LENT,
+    FILL,
     /** The request is carried out when there is memory. */
     WAITS,
     /** No memory can be registered. */
@@ -125,6 +124,7 @@ final class LendingDesk implements AutoCloseable {
     // Guarded by the desk.
     private final Map<Long, Loan> loans = new HashMap<>();
     private int held;
+    private int unwanted;
     private boolean ended;
     private long lastUseNs = System.nanoTime();
 
@@ -133,10 +133,16 @@ final class LendingDesk implements AutoCloseable {
     }
   }
 
+  /** In which those that wait are served. */
+  private static final Comparator<Loan> ORDER = Comparator.<Loan>comparingInt(
+          loan -> loan.borrower.held)
+      .thenComparingLong(loan -> loan.arrival);
+
   private final ProtectionDomain domain;
   private final StagingSettings settings;
   private final StagingBudget budget;
   private final StagingStats stats;
+  private final Consumer<Runnable> workers;
   private final long leaseNs;
   private final LogThrottle failures =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
@@ -160,8 +166,14 @@ final class LendingDesk implements AutoCloseable {
 
   private long lastNs;
 
+  /** @param workers has a worker carry out what registers memory; it must not block */
   LendingDesk(
-      ProtectionDomain domain, StagingSettings settings, StagingBudget budget, StagingStats stats) {
+      ProtectionDomain domain,
+      StagingSettings settings,
+      StagingBudget budget,
+      StagingStats stats,
+      Consumer<Runnable> workers) {
+    this.workers = workers;
     this.domain = domain;
     this.settings = settings;
     this.budget = budget;
@@ -180,7 +192,8 @@ final class LendingDesk implements AutoCloseable {
     if (borrower.ended || closed) {
       return null;
     }
-    if (borrower.loans.size() >= settings.requestsPerReader()) {
+    if (borrower.loans.size() >= settings.requestsPerReader()
+        || borrower.unwanted >= UNWANTED * settings.requestsPerReader()) {
       throw new ProtocolException("more than " + settings.requestsPerReader() + " requests");
     }
     Loan loan = new Loan(borrower, request);
@@ -209,11 +222,11 @@ final class LendingDesk implements AutoCloseable {
       return Outcome.OVER;
     }
     if (loan.state == State.FILLING) { // it had waited
-      return Outcome.LENT;
+      return Outcome.FILL;
     }
-    boolean isFirst = waiting.stream().allMatch(other -> comesBefore(loan, other));
+    boolean isFirst = waiting.stream().allMatch(other -> ORDER.compare(loan, other) < 0);
     if (isFirst && cut(loan)) {
-      return Outcome.LENT;
+      return Outcome.FILL;
     }
     if (!grows && !pause.expired() && slabs.isEmpty()) {
       over(loan);
@@ -226,17 +239,14 @@ final class LendingDesk implements AutoCloseable {
     if (!loan.hasWaited) {
       loan.hasWaited = true;
       stats.requestsWaited.increment();
-      lastNs = waiting.isEmpty() ? System.nanoTime() : lastNs;
+    }
+    if (waiting.isEmpty()) {
+      lastNs = System.nanoTime();
+      meanNs = 0;
     }
     loan.state = State.WAITING;
     waiting.add(loan);
     return Outcome.WAITS;
-  }
-
-  private static boolean comesBefore(Loan one, Loan other) {
-    int held = one.borrower.held;
-    int otherHeld = other.borrower.held;
-    return held < otherHeld || (held == otherHeld && one.arrival < other.arrival);
   }
 
   /** Guarded by this. */
@@ -255,6 +265,7 @@ final class LendingDesk implements AutoCloseable {
     return false;
   }
 
+  /** Registers a slab, whose bytes have been taken from the budget. */
   private void grow() {
     StagingSlab slab = null;
     try {
@@ -277,48 +288,50 @@ final class LendingDesk implements AutoCloseable {
     if (slab != null) {
       close(slab);
     }
-    serveWaiting(true);
+    serveWaiting();
   }
 
-  /**
-   * Gives requests that wait what there is.
-   *
-   * @param mayGrow whether the first one for which there is nothing may have memory registered
-   */
-  private void serveWaiting(boolean mayGrow) {
+  /** Gives requests that wait what there is, and has more registered if the budget has room. */
+  private void serveWaiting() {
     List<Loan> toServe = new ArrayList<>();
+    boolean mayGrow;
     synchronized (this) {
-      boolean isRefused = slabs.isEmpty() && !grows && !pause.expired();
-      while (!waiting.isEmpty()) {
-        Loan first = firstToServe();
-        boolean isServed = !closed && cut(first);
-        if (!isServed && !isRefused && !closed && !(mayGrow && !grows)) {
+      boolean areRefused = closed || (slabs.isEmpty() && !grows && !pause.expired());
+      Loan first;
+      while ((first = waiting.stream().min(ORDER).orElse(null)) != null) {
+        if (areRefused) {
+          first.state = State.ASKED; // a worker tells the reader
+        } else if (cut(first)) {
+          noteServed();
+        } else {
           break;
         }
         waiting.remove(first);
         toServe.add(first);
-        if (isServed) {
-          noteServed();
-        } else {
-          first.state = State.ASKED;
-          if (!isRefused && !closed) {
-            break; // it is the one that has memory registered
-          }
-        }
       }
-      if (waiting.isEmpty()) {
+      if (first == null) {
         budget.doNotWait(this);
       }
+      mayGrow =
+          first != null && !grows && pause.expired() && budget.tryTake(this, settings.slabBytes());
+      grows |= mayGrow;
     }
     toServe.forEach(loan -> loan.borrower.again.accept(loan));
+    if (mayGrow) {
+      growInWorker();
+    }
   }
 
-  /** Guarded by this. */
-  private Loan firstToServe() {
-    return waiting.stream()
-        .min(Comparator.<Loan>comparingInt(loan -> loan.borrower.held)
-            .thenComparingLong(loan -> loan.arrival))
-        .orElseThrow();
+  private void growInWorker() {
+    try {
+      workers.accept(this::grow);
+    } catch (RuntimeException | Error e) { // the next look tries again
+      synchronized (this) {
+        grows = false;
+      }
+      budget.giveBack(this, settings.slabBytes());
+      LOG.debug("No worker registers memory", e);
+    }
   }
 
   /** Guarded by this. */
@@ -335,7 +348,7 @@ final class LendingDesk implements AutoCloseable {
     }
     long before = loan == null
         ? waiting.size()
-        : waiting.stream().filter(other -> comesBefore(other, loan)).count();
+        : waiting.stream().filter(other -> ORDER.compare(other, loan) < 0).count();
     long ns = Math.max(System.nanoTime() - lastNs, (before + 1) * meanNs);
     return (int) Math.min(Integer.MAX_VALUE, 1 + TimeUnit.NANOSECONDS.toMillis(ns));
   }
@@ -359,7 +372,7 @@ final class LendingDesk implements AutoCloseable {
         over(loan);
       }
     }
-    serveWaiting(false);
+    serveWaiting();
     return isLent;
   }
 
@@ -374,7 +387,7 @@ final class LendingDesk implements AutoCloseable {
         }
       }
     }
-    serveWaiting(false);
+    serveWaiting();
   }
 
   /** The reader has ended. What it has been lent comes back when its lease is over. */
@@ -383,13 +396,17 @@ final class LendingDesk implements AutoCloseable {
       borrower.ended = true;
       List.copyOf(borrower.loans.values()).forEach(loan -> leave(loan, false));
     }
-    serveWaiting(false);
+    serveWaiting();
   }
 
   /** Guarded by this. */
   private void leave(Loan loan, boolean isReadNoMore) {
     switch (loan.state) {
-      case ASKED, FILLING -> loan.isUnwanted = true;
+      case ASKED, FILLING -> {
+        loan.isUnwanted = true;
+        loan.borrower.unwanted++;
+        loan.borrower.loans.remove(loan.request.id());
+      }
       case WAITING -> over(loan);
       case LENT -> {
         if (isReadNoMore) {
@@ -408,6 +425,9 @@ final class LendingDesk implements AutoCloseable {
       loan.borrower.held--;
       loan.slab = null;
     }
+    if (loan.isUnwanted && loan.state != State.OVER) {
+      loan.borrower.unwanted--;
+    }
     loan.state = State.OVER;
     loan.borrower.loans.remove(loan.request.id(), loan);
     waiting.remove(loan);
@@ -424,18 +444,11 @@ final class LendingDesk implements AutoCloseable {
     List<StagingSlab> toClose = new ArrayList<>();
     synchronized (this) {
       long nowNs = System.nanoTime();
-      Iterator<Loan> eldest = lent.iterator();
-      List<Loan> overdue = new ArrayList<>();
-      while (eldest.hasNext()) {
-        Loan loan = eldest.next();
-        if (nowNs - loan.lentNs <= leaseNs) {
-          break;
-        }
-        overdue.add(loan);
-      }
-      for (Loan loan : overdue) {
-        loan.slab().restUntil(nowNs + leaseNs);
-        over(loan);
+      Loan eldest;
+      while ((eldest = lent.stream().findFirst().orElse(null)) != null
+          && nowNs - eldest.lentNs > leaseNs) {
+        eldest.slab().restUntil(nowNs + leaseNs);
+        over(eldest);
         stats.loansOverdue.increment();
       }
       giveWay();
@@ -447,7 +460,7 @@ final class LendingDesk implements AutoCloseable {
       });
     }
     toClose.forEach(this::close);
-    serveWaiting(true);
+    serveWaiting();
   }
 
   /** Guarded by this. */

@@ -67,7 +67,7 @@ final class ServedReader implements ControlChannel.Owner {
     StageRequest request = loan.request();
     try {
       switch (server.desk().take(loan)) {
-        case LENT -> fill(loan);
+        case FILL -> fill(loan);
         case WAITS ->
           channel.send(
               StageReply.waiting(request.id(), server.desk().waitMs(loan)).encode());
@@ -81,17 +81,19 @@ final class ServedReader implements ControlChannel.Owner {
   }
 
   private void fill(LendingDesk.Loan loan) {
-    ByteBuffer memory = loan.memory();
     long start = loan.address();
     int rkey = loan.rkey();
     List<StageReply.Entry> entries = List.of();
+    int stagedBytes = 0;
     boolean isLent = false;
     try {
+      ByteBuffer memory = loan.memory();
       entries = stage(loan.request(), memory);
+      stagedBytes = memory.position();
     } finally {
-      isLent = server.desk().filled(loan, memory.position());
+      isLent = server.desk().filled(loan, stagedBytes);
     }
-    if (isLent || memory.position() == 0) {
+    if (isLent || stagedBytes == 0) {
       int waitMs = server.desk().waitMs(null);
       channel.send(new StageReply(loan.request().id(), waitMs, start, rkey, entries).encode());
     }

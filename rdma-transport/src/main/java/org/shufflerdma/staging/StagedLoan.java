@@ -12,8 +12,8 @@ import org.shufflerdma.concurrent.Deadline;
  *
  * <pre>
  *   ASKED ──▶ LENT ──▶ READING ──▶ RETURNED
- *     │        └── lease over ───────▲
- *     └── wanted no more ────────────┘
+ *     │        └─ lease over, or wanted no more ─▲
+ *     └────────── wanted no more ───────────────┘
  * </pre>
  *
  * Whoever took it {@link #release}s it, when nothing is to be READ from it any more. Any thread may call.

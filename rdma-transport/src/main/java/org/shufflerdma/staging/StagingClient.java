@@ -84,6 +84,7 @@ public final class StagingClient implements ControlChannel.Owner {
       StagingClient client = new StagingClient(peer, whenClosed, replyTimes);
       ControlChannel channel = proved.channel(loop, StageReply.MAX_BYTES, client);
       client.channel = channel;
+      channel.endAt(deadline);
       channel.start();
       return client;
     } catch (Throwable t) {
@@ -152,7 +153,10 @@ public final class StagingClient implements ControlChannel.Owner {
 
   /** Guarded by this. A request, or a reply after which this is due, brings the rest. */
   private void returnIfDue() {
-    if (!toReturn.isEmpty() && (isCrowded || asked.isEmpty() || toReturn.size() >= MANY_RETURNS)) {
+    if (!toReturn.isEmpty()
+        && (isCrowded
+            || asked.values().stream().allMatch(one -> one.loan().waitMs() > 0)
+            || toReturn.size() >= MANY_RETURNS)) {
       openChannel().send(StageRequest.returning(takeReturns()).encode());
     }
   }
@@ -212,6 +216,7 @@ public final class StagingClient implements ControlChannel.Owner {
       return false;
     }
     terms = StagingTerms.decode(body);
+    openChannel().endAt(null);
     return true;
   }
 

@@ -83,7 +83,8 @@ public final class StagingServer implements ProvedServer.Service {
     this.outputs = outputs;
     this.settings = settings;
     this.budget = budget;
-    this.desk = new LendingDesk(transport.protectionDomain(), settings, budget, stats);
+    this.desk = new LendingDesk(
+        transport.protectionDomain(), settings, budget, stats, this::executeForDesk);
     this.stats = stats;
     String executorId = transport.identity().executorId();
     this.proof = StagingProof.of(transport.identity(), executorId);
@@ -210,6 +211,23 @@ public final class StagingServer implements ProvedServer.Service {
         running.arriveAndDeregister();
       }
     });
+  }
+
+  /** The same for the desk's own. */
+  private void executeForDesk(Runnable step) {
+    running.register();
+    try {
+      workers.get().execute(() -> {
+        try {
+          step.run();
+        } finally {
+          running.arriveAndDeregister();
+        }
+      });
+    } catch (RuntimeException | Error e) {
+      running.arriveAndDeregister();
+      throw e;
+    }
   }
 
   private synchronized PerPeerExecutor<ServedReader> lanes() throws IOException {

@@ -5,7 +5,7 @@ package org.shufflerdma.staging;
  * Limits of a staging server.
  *
  * @param budgetBytes most bytes registered for readers at any time; 0 serves none
- * @param loanBytes that one request is lent at most; a multiple of the page size
+ * @param loanBytes that one request is lent at most
  * @param slabBytes that are registered at a time; at least as many
  * @param requestsPerReader that may be under way at a time, until their loans are returned
  * @param threads that read files
@@ -50,7 +50,7 @@ public record StagingSettings(
     }
   }
 
-  /** Returns the settings that fit a budget. One reader takes up at most a half of it. */
+  /** Returns the settings that fit a budget. One connection takes up at most a half of it, unless it is below 256 KiB. */
   public static StagingSettings of(long budgetBytes, int cores, int connectTimeoutMs, int graceMs) {
     int loanBytes = LOAN_BYTES;
     while ((long) loanBytes * LOANS > budgetBytes && loanBytes > LEAST_LOAN_BYTES) {
@@ -64,7 +64,14 @@ public record StagingSettings(
         (int) Math.max(LEAST_REQUESTS, Math.min(MOST_REQUESTS, budgetBytes / 2 / loanBytes));
     int threads = Math.max(MIN_THREADS, Math.min(MAX_THREADS, cores));
     return new StagingSettings(
-        budgetBytes, loanBytes, slabBytes, requests, threads, connectTimeoutMs, IDLE_MS, graceMs);
+        budgetBytes,
+        loanBytes,
+        slabBytes,
+        requests,
+        threads,
+        connectTimeoutMs,
+        IDLE_MS,
+        Math.max(StagingTerms.LEAST_LEASE_MS, graceMs));
   }
 
   StagingTerms terms() {

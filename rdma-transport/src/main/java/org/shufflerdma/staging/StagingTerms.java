@@ -18,6 +18,10 @@ import org.shufflerdma.control.ProtocolException;
 record StagingTerms(int loanBytes, int requests, int leaseMs) {
   static final int SIZE_BYTES = 12;
   static final int MAX_REQUESTS = 64;
+
+  /** Less would be over before a READ could be posted. */
+  static final int LEAST_LEASE_MS = 20;
+
   private static final int MAX_LOAN_BYTES = 1 << 30;
 
   ByteBuffer encode() {
@@ -37,7 +41,7 @@ record StagingTerms(int loanBytes, int requests, int leaseMs) {
         || terms.loanBytes() > MAX_LOAN_BYTES
         || terms.requests() <= 0
         || terms.requests() > MAX_REQUESTS
-        || terms.leaseMs() < 0) {
+        || terms.leaseMs() < LEAST_LEASE_MS) {
       throw new ProtocolException("%d requests for loans of %d bytes and %d ms are granted"
           .formatted(terms.requests(), terms.loanBytes(), terms.leaseMs()));
     }

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Workers;
 
 /**
- * The threads that read map outputs into chunks, for one server or for several. They start when a
+ * The threads that read map outputs into registered memory, for one server or for several. They start when a
  * server asks for them, as most executors never stage anything. Any thread may call; the owner closes it after the servers.
  */
 public final class StagingWorkers implements AutoCloseable {

@@ -2,6 +2,7 @@
 package org.shufflerdma.staging;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -44,10 +45,10 @@ class LendingDeskTest {
     transport.close();
   }
 
-  private LendingDesk desk(StagingBudget budget, int idleMs, int leaseMs) {
+  private LendingDesk desk(StagingBudget budget, int idleMs, int leaseMs, Queue<Runnable> workers) {
     StagingSettings settings = new StagingSettings(
         budget.maxBytes(), LOAN_BYTES, SLAB_BYTES, REQUESTS, 1, 5_000, idleMs, leaseMs);
-    return new LendingDesk(transport.protectionDomain(), settings, budget, stats);
+    return new LendingDesk(transport.protectionDomain(), settings, budget, stats, workers::add);
   }
 
   /** A reader whose requests the test carries out when it likes. */
@@ -65,18 +66,29 @@ class LendingDeskTest {
       this.borrower = desk.enter(loan -> workers.add(() -> carryOut(loan)));
     }
 
-    long ask(int bytes) throws ProtocolException {
-      long id = ++lastId;
+    void ask(int bytes) throws ProtocolException {
+      carryOut(noted(bytes));
+    }
+
+    /** Asks, and has no worker look at it. */
+    LendingDesk.Loan note() throws ProtocolException {
+      return noted(LOAN_BYTES);
+    }
+
+    private LendingDesk.Loan noted(int bytes) throws ProtocolException {
       StageRequest request =
-          new StageRequest(id, bytes, List.of(), List.of(new StagedRange(1, 2, 0, 1, 0)));
-      carryOut(Objects.requireNonNull(desk.ask(borrower, request)));
-      return id;
+          new StageRequest(++lastId, bytes, List.of(), List.of(new StagedRange(1, 2, 0, 1, 0)));
+      return Objects.requireNonNull(desk.ask(borrower, request));
+    }
+
+    static List<Long> ids(List<LendingDesk.Loan> loans) {
+      return loans.stream().map(loan -> loan.request().id()).toList();
     }
 
     void carryOut(LendingDesk.Loan loan) {
       long id = loan.request().id();
       switch (desk.take(loan)) {
-        case LENT -> {
+        case FILL -> {
           lent.put(id, loan);
           waiting.remove(id);
         }
@@ -115,7 +127,7 @@ class LendingDeskTest {
   @Test
   void noneGetsASecondLoanWhileAnotherHasNone() throws Exception {
     Queue<Runnable> workers = new ArrayDeque<>();
-    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS)) {
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS, workers)) {
       Reader first = new Reader("first", desk, workers);
       Reader second = new Reader("second", desk, workers);
       Reader third = new Reader("third", desk, workers);
@@ -145,7 +157,7 @@ class LendingDeskTest {
   @Test
   void whatIsNotNeededIsLentToOthersAtOnce() throws Exception {
     Queue<Runnable> workers = new ArrayDeque<>();
-    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS)) {
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS, workers)) {
       List<Reader> readers = new ArrayList<>();
       for (int i = 0; i < 50; i++) {
         Reader reader = new Reader("reader-" + i, desk, workers);
@@ -158,10 +170,68 @@ class LendingDeskTest {
     }
   }
 
+  /** The reader has other uses for its places than requests that nobody wants any more. */
+  @Test
+  void requestsThatAreNotWantedAnyMoreCountNoMore() throws Exception {
+    Queue<Runnable> workers = new ArrayDeque<>();
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, LONG_MS, workers)) {
+      Reader reader = new Reader("reader", desk, workers);
+      List<LendingDesk.Loan> unwanted = new ArrayList<>();
+      for (int turn = 0; turn < 2; turn++) {
+        for (long i = 0; i < REQUESTS; i++) {
+          unwanted.add(reader.note());
+        }
+        desk.returned(reader.borrower, Reader.ids(unwanted));
+      }
+      assertThat(desk.idleNs(reader.borrower)).isPositive();
+      unwanted.forEach(loan -> assertThat(desk.take(loan)).isEqualTo(LendingDesk.Outcome.OVER));
+      reader.ask(LOAN_BYTES);
+      assertThat(reader.held()).isEqualTo(1);
+      assertThatThrownBy(() -> {
+            for (int i = 0; i < 100 * REQUESTS; i++) {
+              desk.returned(reader.borrower, Reader.ids(List.of(reader.note())));
+            }
+          })
+          .isInstanceOf(ProtocolException.class);
+    }
+  }
+
+  /** One slab for two servers, both of which always have somebody who waits. */
+  @Test
+  void serversTakeTurnsWithTheirLastMemory() throws Exception {
+    Queue<Runnable> workers = new ArrayDeque<>();
+    StagingBudget budget = new StagingBudget(SLAB_BYTES);
+    try (LendingDesk one = desk(budget, LONG_MS, LONG_MS, workers);
+        LendingDesk two = desk(budget, LONG_MS, LONG_MS, workers)) {
+      Reader ofOne = new Reader("one", one, workers);
+      Reader ofTwo = new Reader("two", two, workers);
+      long id = 0;
+      ofTwo.ask(LOAN_BYTES);
+      ofTwo.fill(1, 1);
+      ofTwo.giveBack(1);
+      ofTwo.ask(LOAN_BYTES);
+      Deadline deadline = Deadline.afterMs(20_000);
+      while (ofOne.held() == 0 && !deadline.expired()) {
+        if (id++ == 0) {
+          ofOne.ask(LOAN_BYTES);
+        }
+        for (long held : List.copyOf(ofTwo.lent.keySet())) {
+          ofTwo.fill(held, 1);
+          ofTwo.giveBack(held);
+          ofTwo.ask(LOAN_BYTES);
+        }
+        one.look();
+        two.look();
+        run(workers);
+      }
+      assertThat(ofOne.held()).isEqualTo(1);
+    }
+  }
+
   @Test
   void whatAReaderKeepsComesBackWhenItsLeaseIsOver() throws Exception {
     Queue<Runnable> workers = new ArrayDeque<>();
-    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, 50)) {
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), LONG_MS, 50, workers)) {
       Reader keeps = new Reader("keeps", desk, workers);
       for (long i = 1; i <= LOANS; i++) {
         keeps.ask(LOAN_BYTES);
@@ -185,8 +255,8 @@ class LendingDeskTest {
   void aServerWithoutMemoryGetsSomeOfAnother() throws Exception {
     Queue<Runnable> workers = new ArrayDeque<>();
     StagingBudget budget = new StagingBudget(2L * SLAB_BYTES);
-    try (LendingDesk one = desk(budget, LONG_MS, LONG_MS);
-        LendingDesk two = desk(budget, LONG_MS, LONG_MS)) {
+    try (LendingDesk one = desk(budget, LONG_MS, LONG_MS, workers);
+        LendingDesk two = desk(budget, LONG_MS, LONG_MS, workers)) {
       Reader ofOne = new Reader("one", one, workers);
       for (long i = 1; i <= 2 * LOANS; i++) {
         ofOne.ask(LOAN_BYTES);
@@ -210,7 +280,7 @@ class LendingDeskTest {
   @Test
   void memoryThatNobodyUsesIsGivenUp() throws Exception {
     Queue<Runnable> workers = new ArrayDeque<>();
-    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), 20, LONG_MS)) {
+    try (LendingDesk desk = desk(new StagingBudget(SLAB_BYTES), 20, LONG_MS, workers)) {
       Reader reader = new Reader("reader", desk, workers);
       reader.ask(LOAN_BYTES);
       reader.fill(1, 100);
@@ -232,7 +302,7 @@ class LendingDeskTest {
     Queue<Runnable> workers = new ArrayDeque<>();
     StagingBudget budget = new StagingBudget(2L * SLAB_BYTES);
     List<Reader> readers = new ArrayList<>();
-    try (LendingDesk desk = desk(budget, LONG_MS, LONG_MS)) {
+    try (LendingDesk desk = desk(budget, LONG_MS, LONG_MS, workers)) {
       for (int i = 0; i < 12; i++) {
         readers.add(new Reader("reader-" + i, desk, workers));
       }
