@@ -346,7 +346,8 @@ public final class ConnectionPool {
       try {
         return connectOrMakeRoom(state, deadline);
       } catch (NoConnectionException e) {
-        if (turnedAway != null && e.failure() == PeerFailure.TIMEOUT) {
+        boolean isLate = e.failure() == PeerFailure.TIMEOUT || e.failure() == PeerFailure.ADDRESS;
+        if (turnedAway != null && isLate) {
           throw turnedAway; // too little was left of the time
         }
         int pauseMs = ThreadLocalRandom.current().nextInt(mostMs / 2, mostMs);

@@ -284,7 +284,7 @@ class RdmaTransportTest {
       PeerId busy = TestTransports.peerOf("small", small);
       reader.connections().connect(busy, null, Deadline.afterMs(20_000));
       for (int i = 0; i < 4; i++) { // which is no failure of the peer, however often
-        assertThatThrownBy(() -> second.connections().connect(busy, null, Deadline.afterMs(200)))
+        assertThatThrownBy(() -> second.connections().connect(busy, null, Deadline.afterMs(1_000)))
             .isInstanceOfSatisfying(
                 NoConnectionException.class,
                 e -> assertThat(e.failure()).isEqualTo(PeerFailure.TOO_MANY))
