@@ -18,8 +18,10 @@ final class DescriptorCache {
    */
   static final long MAX_PARTITIONS = Math.max(1 << 20, Runtime.getRuntime().maxMemory() / 1024);
 
-  /** What a descriptor of its own costs, in partitions, beside a place for each window, known or not. */
+  /** What a descriptor costs by itself, in partitions, and each of its ranges. */
   private static final long PARTITIONS_PER_DESCRIPTOR = 16;
+
+  private static final long PARTITIONS_PER_RANGE = 8;
 
   private record Key(Nonce bootNonce, DescriptorRef descriptor) {
     @Override
@@ -37,17 +39,22 @@ final class DescriptorCache {
 
   private final Map<Key, KnownDescriptor> descriptors = new LinkedHashMap<>(16, 0.75f, true);
   private long partitions;
+  private final Neighbourhoods neighbourhoods = new Neighbourhoods();
+
+  Neighbourhoods neighbourhoods() {
+    return neighbourhoods;
+  }
 
   /** Returns what is known of the descriptor, even if its lease is over; null if nothing is. */
   synchronized @Nullable KnownDescriptor find(Nonce bootNonce, DescriptorRef descriptor) {
     return descriptors.get(new Key(bootNonce, descriptor));
   }
 
-  /** Adds {@code known} to the windows that are there already. */
+  /** Adds {@code known} to what is there already. */
   synchronized void put(Nonce bootNonce, DescriptorRef descriptor, KnownDescriptor known) {
     Key key = new Key(bootNonce, descriptor);
     KnownDescriptor before = descriptors.get(key);
-    KnownDescriptor merged = before == null ? known : known.withWindowsOf(before);
+    KnownDescriptor merged = before == null ? known : known.withRangesOf(before);
     descriptors.put(key, merged);
     partitions += weight(merged) - (before == null ? 0 : weight(before));
     Iterator<KnownDescriptor> eldest = descriptors.values().iterator();
@@ -65,6 +72,7 @@ final class DescriptorCache {
   }
 
   synchronized void forgetShuffle(int shuffleId) {
+    neighbourhoods.forgetShuffle(shuffleId);
     Iterator<Map.Entry<Key, KnownDescriptor>> all = descriptors.entrySet().iterator();
     while (all.hasNext()) {
       Map.Entry<Key, KnownDescriptor> entry = all.next();
@@ -76,8 +84,6 @@ final class DescriptorCache {
   }
 
   private static long weight(KnownDescriptor known) {
-    return PARTITIONS_PER_DESCRIPTOR
-        + known.places()
-        + (long) known.windows() * KnownDescriptor.WINDOW_PARTITIONS;
+    return PARTITIONS_PER_DESCRIPTOR + known.ranges() * PARTITIONS_PER_RANGE + known.partitions();
   }
 }

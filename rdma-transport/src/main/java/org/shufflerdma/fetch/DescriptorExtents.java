@@ -18,11 +18,18 @@ final class DescriptorExtents implements ExtentSource {
   private final DescriptorReader descriptors;
   private final TaskBuffers buffers;
   private final LeftBlocks left;
+  private final int owners;
 
+  /** @param owners whose map outputs the task reads */
   DescriptorExtents(
-      FetchContext context, DescriptorReader descriptors, TaskBuffers buffers, LeftBlocks left) {
+      FetchContext context,
+      DescriptorReader descriptors,
+      int owners,
+      TaskBuffers buffers,
+      LeftBlocks left) {
     this.context = context;
     this.descriptors = descriptors;
+    this.owners = owners;
     this.buffers = buffers;
     this.left = left;
   }
@@ -53,6 +60,7 @@ final class DescriptorExtents implements ExtentSource {
       mustWait = !descriptors.resolve(
           connection,
           unknown,
+          owners,
           buffers,
           (block, reason, why) -> left.drop(peer, block, reason, why));
       for (PendingBlock block : unknown) {

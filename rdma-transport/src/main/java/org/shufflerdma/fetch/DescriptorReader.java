@@ -24,8 +24,8 @@ import org.shufflerdma.metrics.TaskTimes;
 import org.shufflerdma.metrics.TcpReason;
 
 /**
- * Reads the descriptors that blocks need and the cache does not have: the header, and the windows of
- * entries in which the blocks lie. Of a descriptor whose lease is over it reads the header alone. The
+ * Reads the descriptors that blocks need and the cache does not have: the header, and the entries of the
+ * blocks with those of their neighbours ({@link Neighbourhoods}). Of a descriptor whose lease is over it reads the header alone. The
  * lists of a call are in flight together, as far as there are buffers; the caller blocks until the
  * last one has completed.
  */
@@ -68,14 +68,13 @@ final class DescriptorReader {
       this.known = known;
     }
 
-    /** Widens the partitions to whole windows. */
-    void add(PendingBlock block) {
+    /** Also with its neighbours: as many as {@code width}, a power of two, from a multiple of it on. */
+    void add(PendingBlock block, int width) {
       blocks.add(block);
       BlockRequest request = block.request;
-      startPartition =
-          Math.min(startPartition, KnownDescriptor.windowStart(request.startPartition()));
-      endPartition = Math.max(
-          endPartition, KnownDescriptor.windowEnd(request.endPartition(), descriptor.partitions()));
+      startPartition = Math.min(startPartition, request.startPartition() & -width);
+      int end = ((request.endPartition() - 1) & -width) + width;
+      endPartition = Math.max(endPartition, Math.min(end, descriptor.partitions()));
     }
 
     boolean needsEntries() {
@@ -102,7 +101,7 @@ final class DescriptorReader {
       throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
     TaskBuffers patient =
         new TaskBuffers(context, () -> false, () -> TaskFetches.Room.NOTHING_HELD, new TaskTimes());
-    if (!resolve(connection, blocks, patient, refusal)) {
+    if (!resolve(connection, blocks, 1, patient, refusal)) {
       throw new IllegalStateException("descriptors wait for buffers that nobody holds");
     }
   }
@@ -110,13 +109,18 @@ final class DescriptorReader {
   /**
    * Resolves or refuses each block as far as there are buffers.
    *
+   * @param owners whose map outputs the task reads
    * @return false if some blocks must wait until the task gives back a buffer
    */
   boolean resolve(
-      Connection connection, List<PendingBlock> blocks, TaskBuffers buffers, Refusal refusal)
+      Connection connection,
+      List<PendingBlock> blocks,
+      int owners,
+      TaskBuffers buffers,
+      Refusal refusal)
       throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
     Nonce bootNonce = connection.peer().endpoint().bootNonce();
-    List<Wanted> wanted = missing(bootNonce, blocks);
+    List<Wanted> wanted = missing(bootNonce, blocks, owners);
     if (wanted.isEmpty()) {
       return true;
     }
@@ -127,7 +131,7 @@ final class DescriptorReader {
     return all;
   }
 
-  private List<Wanted> missing(Nonce bootNonce, List<PendingBlock> blocks) {
+  private List<Wanted> missing(Nonce bootNonce, List<PendingBlock> blocks, int owners) {
     Map<DescriptorRef, Wanted> wanted = new LinkedHashMap<>();
     for (PendingBlock block : blocks) {
       BlockRequest request = block.request;
@@ -138,7 +142,11 @@ final class DescriptorReader {
           && known.covers(request.startPartition(), request.endPartition())) {
         block.resolve(known);
       } else {
-        wanted.computeIfAbsent(descriptor, ref -> new Wanted(ref, known)).add(block);
+        int width = context
+            .cache()
+            .neighbourhoods()
+            .widthAround(descriptor.shuffleId(), request.startPartition(), owners);
+        wanted.computeIfAbsent(descriptor, ref -> new Wanted(ref, known)).add(block, width);
       }
     }
     return List.copyOf(wanted.values());

@@ -108,7 +108,7 @@ public final class DirectFetch implements AutoCloseable {
         context, this::holdsBuffers, () -> ofTask.makeRoomFor(this, ReadSlot::hasBuffer), times);
     this.poster = new ListPoster(
         context,
-        new DescriptorExtents(context, descriptors, buffers, left),
+        new DescriptorExtents(context, descriptors, peers.size(), buffers, left),
         buffers,
         window,
         left,
@@ -126,6 +126,7 @@ public final class DirectFetch implements AutoCloseable {
         times,
         this::wake);
     this.whileWaiting = whileWaiting;
+    peers.forEach(peer -> peer.noteAsked(context.cache().neighbourhoods()));
   }
 
   /**

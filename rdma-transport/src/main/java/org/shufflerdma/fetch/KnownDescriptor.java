@@ -2,6 +2,9 @@
 package org.shufflerdma.fetch;
 
 import java.nio.ByteBuffer;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.location.InvalidDescriptorException;
@@ -9,27 +12,26 @@ import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.location.PartitionRanges;
 
 /**
- * The parts of a map output's descriptor that have been read and checked: the header, and the entries
- * in windows of {@value #WINDOW_PARTITIONS} partitions. The tasks of an executor read neighbouring
- * partitions of the same map outputs, and a READ of a window costs hardly more than one of an entry.
- * Immutable, safe for every thread.
+ * The parts of a map output's descriptor that have been read and checked: the header, and the entries of ranges of
+ * partitions. None of the ranges lies within another one. Immutable, safe for every thread.
  */
 final class KnownDescriptor {
-  static final int WINDOW_PARTITIONS = 256;
-
   private final MapOutputDescriptor.Header header;
   private final ByteBuffer headerBytes;
-  private final @Nullable PartitionRanges[] windows;
+
+  /** In the order in which they begin, and end. */
+  private final List<PartitionRanges> ranges;
+
   private final Deadline lease;
 
   private KnownDescriptor(
       MapOutputDescriptor.Header header,
       ByteBuffer headerBytes,
-      @Nullable PartitionRanges[] windows,
+      List<PartitionRanges> ranges,
       Deadline lease) {
     this.header = header;
     this.headerBytes = headerBytes;
-    this.windows = windows;
+    this.ranges = ranges;
     this.lease = lease;
   }
 
@@ -43,22 +45,7 @@ final class KnownDescriptor {
     ByteBuffer copy = ByteBuffer.allocate(MapOutputDescriptor.HEADER_BYTES)
         .put(headerBytes.slice(headerBytes.position(), MapOutputDescriptor.HEADER_BYTES))
         .flip();
-    return new KnownDescriptor(
-        header, copy, new PartitionRanges[windowOf(header.partitions() - 1) + 1], lease);
-  }
-
-  /** The first partition of the window that holds {@code partition}. */
-  static int windowStart(int partition) {
-    return windowOf(partition) * WINDOW_PARTITIONS;
-  }
-
-  /** The end of the window that ends at {@code endPartition} or holds it, exclusive. */
-  static int windowEnd(int endPartition, int partitions) {
-    return Math.min(windowStart(endPartition - 1) + WINDOW_PARTITIONS, partitions);
-  }
-
-  private static int windowOf(int partition) {
-    return partition / WINDOW_PARTITIONS;
+    return new KnownDescriptor(header, copy, List.of(), lease);
   }
 
   /** Whether the owner's memory still holds the header from which this was decoded. */
@@ -68,33 +55,35 @@ final class KnownDescriptor {
 
   /** The same knowledge, relied upon until {@code end}. */
   KnownDescriptor renewed(Deadline end) {
-    return new KnownDescriptor(header, headerBytes, windows, end);
+    return new KnownDescriptor(header, headerBytes, ranges, end);
   }
 
-  /** Adds the windows of partitions {@code [start, end)}, whose entries begin at the position. */
+  /** Adds the partitions {@code [start, end)}, whose entries begin at the position. */
   KnownDescriptor withEntries(ByteBuffer entries, int start, int end)
       throws InvalidDescriptorException {
-    @Nullable PartitionRanges[] more = windows.clone();
-    for (int at = start; at < end; at += WINDOW_PARTITIONS) {
-      int windowEnd = windowEnd(at + 1, end);
-      ByteBuffer window = entries.duplicate();
-      window.position(
-          entries.position() + Math.multiplyExact(at - start, MapOutputDescriptor.ENTRY_BYTES));
-      more[windowOf(at)] = MapOutputDescriptor.decodeEntries(window, header, at, windowEnd);
-    }
-    return new KnownDescriptor(header, headerBytes, more, lease);
+    PartitionRanges more = MapOutputDescriptor.decodeEntries(entries, header, start, end);
+    return new KnownDescriptor(header, headerBytes, with(ranges, more), lease);
   }
 
-  /** This with the windows that only {@code other} has, if both are of one publication. */
-  KnownDescriptor withWindowsOf(KnownDescriptor other) {
+  /** This with what {@code other} has in addition, if both are of one publication. */
+  KnownDescriptor withRangesOf(KnownDescriptor other) {
     if (!headerBytes.equals(other.headerBytes)) {
       return this;
     }
-    @Nullable PartitionRanges[] both = windows.clone();
-    for (int i = 0; i < both.length; i++) {
-      both[i] = both[i] == null ? other.windows[i] : both[i];
+    List<PartitionRanges> both = ranges;
+    for (PartitionRanges range : other.ranges) {
+      both = with(both, range);
     }
     return new KnownDescriptor(header, headerBytes, both, lease);
+  }
+
+  private static List<PartitionRanges> with(List<PartitionRanges> known, PartitionRanges more) {
+    if (known.stream().anyMatch(range -> range.contains(more))) {
+      return known;
+    }
+    return Stream.concat(known.stream().filter(range -> !more.contains(range)), Stream.of(more))
+        .sorted(Comparator.comparingInt(PartitionRanges::startPartition))
+        .toList();
   }
 
   MapOutputDescriptor.Header header() {
@@ -106,26 +95,28 @@ final class KnownDescriptor {
     return lease;
   }
 
-  /** How many windows there are, read or not. */
-  int places() {
-    return windows.length;
+  int ranges() {
+    return ranges.size();
   }
 
-  /** How many windows have been read. */
-  int windows() {
-    int known = 0;
-    for (PartitionRanges window : windows) {
-      known += window == null ? 0 : 1;
+  /** The sum of the partitions of all ranges. */
+  long partitions() {
+    long sum = 0;
+    for (PartitionRanges range : ranges) {
+      sum += range.endPartition() - range.startPartition();
     }
-    return known;
+    return sum;
   }
 
   /** Whether the entries of partitions {@code [start, end)} have been read. */
   boolean covers(int start, int end) {
-    for (int i = windowOf(start); i <= windowOf(end - 1); i++) {
-      if (windows[i] == null) {
+    int covered = start;
+    while (covered < end) {
+      PartitionRanges range = find(covered);
+      if (range == null) {
         return false;
       }
+      covered = range.endPartition();
     }
     return true;
   }
@@ -136,7 +127,7 @@ final class KnownDescriptor {
 
   /** Where the partition begins in the owner's memory. */
   long remoteAddress(int partition) {
-    return header.dataAddress() + window(partition).offset(partition);
+    return header.dataAddress() + range(partition).offset(partition);
   }
 
   long lengthBytes(BlockRequest block) {
@@ -145,26 +136,42 @@ final class KnownDescriptor {
 
   /** The bytes of partitions {@code [start, end)}. */
   long lengthBytes(int start, int end) {
-    return window(end - 1).offset(end) - window(start).offset(start);
+    return range(end - 1).offset(end) - range(start).offset(start);
   }
 
   long lengthBytes(int partition) {
-    return window(partition).lengthBytes(partition);
+    return range(partition).lengthBytes(partition);
   }
 
   int checksum(int partition) {
-    return window(partition).checksum(partition);
+    return range(partition).checksum(partition);
   }
 
   BlockVerifier verifier(BlockRequest block) {
     return new BlockVerifier(this, block.startPartition(), block.endPartition());
   }
 
-  private PartitionRanges window(int partition) {
-    PartitionRanges window = windows[windowOf(partition)];
-    if (window == null) {
+  private PartitionRanges range(int partition) {
+    PartitionRanges range = find(partition);
+    if (range == null) {
       throw new IllegalStateException("the entry of partition " + partition + " was not read");
     }
-    return window;
+    return range;
+  }
+
+  /** The last range that begins at the partition or before: no other one reaches farther. */
+  private @Nullable PartitionRanges find(int partition) {
+    int low = 0;
+    int high = ranges.size();
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (ranges.get(middle).startPartition() <= partition) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    PartitionRanges last = low == 0 ? null : ranges.get(low - 1);
+    return last == null || last.endPartition() <= partition ? null : last;
   }
 }

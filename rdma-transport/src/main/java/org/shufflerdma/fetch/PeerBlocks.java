@@ -162,6 +162,13 @@ public final class PeerBlocks {
     return size;
   }
 
+  /** Notes which partitions are read; those of all peers are alike, and of all map outputs. */
+  void noteAsked(Neighbourhoods neighbourhoods) {
+    if (size > 0) {
+      neighbourhoods.asked(outputs[0].shuffleId(), startPartitions[0], endPartitions[0]);
+    }
+  }
+
   /** Whether all blocks have been read, or left, but for those that are put back later. */
   boolean isDone() {
     return blocksInFlight == 0 && !hasMore() && !hasMoreToStage();

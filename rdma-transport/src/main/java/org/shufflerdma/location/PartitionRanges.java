@@ -16,6 +16,18 @@ public final class PartitionRanges {
     this.checksums = checksums;
   }
 
+  public int startPartition() {
+    return startPartition;
+  }
+
+  public int endPartition() {
+    return startPartition + checksums.length;
+  }
+
+  public boolean contains(PartitionRanges other) {
+    return startPartition <= other.startPartition && other.endPartition() <= endPartition();
+  }
+
   /**
    * Returns the bytes from the start of the map output's data to the start of {@code partition}, which
    * may be the end of the range.

@@ -155,7 +155,7 @@ class DescriptorLeaseTest extends FetcherScene {
     List<BlockRequest> blocks = List.of(output.block(0, 2000, 2001), output.block(1, 2999, 3000));
     assertDelivered(fetch(blocks.subList(0, 1)), blocks.subList(0, 1));
     SoftCounters end = TestTransports.verbs().softCounters();
-    long window = (KnownDescriptor.WINDOW_PARTITIONS + 1) * 16;
+    long window = (Neighbourhoods.MOST + 1) * 16;
     assertThat(TestDevice.readBytes(end) - TestDevice.readBytes(start))
         .isEqualTo((64 << 10) + 64 + window + 11);
     assertDelivered(fetch(blocks.subList(1, 2)), blocks.subList(1, 2));

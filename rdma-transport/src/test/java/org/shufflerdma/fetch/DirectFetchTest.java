@@ -104,6 +104,36 @@ class DirectFetchTest extends FetcherScene {
         .noneMatch(name -> name.startsWith("rdma-fetch-"));
   }
 
+  /** Of a wide cluster, whose executors share the partitions: descriptors are not to outweigh small blocks. */
+  @Test
+  @OnSoftDevice("counts READs")
+  void scatteredPartitionsCostLittleMoreThanTheirBytes() throws Exception {
+    int blockBytes = 2 << 10;
+    long[] lengths = new long[1_000];
+    Arrays.fill(lengths, blockBytes);
+    List<TestMapOutput> outputs = new ArrayList<>();
+    for (int map = 0; map < 2 * Neighbourhoods.LEAST_SHARE; map++) {
+      outputs.add(publish(map, lengths));
+    }
+    read(List.of(outputs.get(0).block(0, 0, 1))); // connects
+    long before = TestDevice.readBytes(TestTransports.verbs().softCounters());
+    long delivered = 0;
+    for (int partition = 90; partition < lengths.length; partition += 300) {
+      List<PeerBlocks> owners = new ArrayList<>();
+      for (TestMapOutput output : outputs) {
+        owners.add(of(peer, List.of(output.block(0, partition, partition + 1))));
+      }
+      try (DirectFetch fetch = fetcher.direct(owners, WIDE, () -> {})) {
+        while (fetch.next()) {
+          delivered += fetch.bytes().lengthBytes();
+        }
+      }
+    }
+    assertThat(delivered).isEqualTo(4L * outputs.size() * blockBytes);
+    long read = TestDevice.readBytes(TestTransports.verbs().softCounters()) - before;
+    assertThat(read / (double) delivered).isBetween(1.0, 1.15);
+  }
+
   @Test
   void blocksOfSeveralMapOutputsAndOfSeveralPartitionsComeWhole() throws Exception {
     TestMapOutput first = publish(1, 100, 20_000, 0, 3_000);
