@@ -16,8 +16,8 @@ import org.shufflerdma.concurrent.Deadline;
 /**
  * The places for a transport's outgoing connections. An attempt to connect takes a place first, and
  * its connection keeps it until the queue pair is destroyed, so that the completion queue has room
- * for all of them. Threads that find no place wait in line; for each of them a connection is ended, first one
- * of whose peer no task has anything to read, and then the one that has been idle for longest. Any thread may call; no
+ * for all of them. Threads that find no place wait in line, and the first of them ends a connection for each: those
+ * of whose peers no task has anything to read, and then those that have been idle for longest. Any thread may call; no
  * call but {@link #take} waits.
  */
 final class ConnectionLimit {
@@ -102,7 +102,7 @@ final class ConnectionLimit {
       if (deadline.expired()) {
         return Outcome.EXPIRED;
       }
-      idlest = beingDestroyed() < line.size() ? idlest() : null;
+      idlest = isFirst && beingDestroyed() < line.size() ? idlest() : null;
       if (idlest == null) {
         changed.awaitNanos(Math.min(LOOK_NS, deadline.remainingNs()));
       }

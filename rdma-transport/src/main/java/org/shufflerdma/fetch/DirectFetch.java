@@ -126,7 +126,11 @@ public final class DirectFetch implements AutoCloseable {
         times,
         this::wake);
     this.whileWaiting = whileWaiting;
-    peers.forEach(peer -> peer.noteAsked(context.cache().neighbourhoods()));
+    // Those of one peer say which partitions the task reads of all.
+    peers.stream()
+        .filter(peer -> peer.size() > 0)
+        .findFirst()
+        .ifPresent(peer -> peer.noteAsked(context.cache().neighbourhoods()));
   }
 
   /**
@@ -379,7 +383,7 @@ public final class DirectFetch implements AutoCloseable {
     ReadSlot slot;
     while ((slot = pollTold()) != null) {
       slot.peer.readNs += slot.readNs();
-      connections.look(slot.peer);
+      connections.endInterestIfDone(slot.peer);
       ReadFailure failure = slot.failure();
       if (failure == null) {
         slot.peer.haveCome();
@@ -476,7 +480,7 @@ public final class DirectFetch implements AutoCloseable {
         if (peer.hasMore() || peer.hasMoreToStage()) {
           peers.add(peer);
         }
-        connections.look(peer);
+        connections.endInterestIfDone(peer);
       }
       posted |= outcome == ListPoster.Outcome.POSTED;
       candidates = switch (outcome) {

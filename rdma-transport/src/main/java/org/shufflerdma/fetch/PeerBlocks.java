@@ -162,11 +162,15 @@ public final class PeerBlocks {
     return size;
   }
 
-  /** Notes which partitions are read; those of all peers are alike, and of all map outputs. */
+  /** Notes which partitions a task reads, which are neighbours. There must be a block. */
   void noteAsked(Neighbourhoods neighbourhoods) {
-    if (size > 0) {
-      neighbourhoods.asked(outputs[0].shuffleId(), startPartitions[0], endPartitions[0]);
+    int start = startPartitions[0];
+    int end = endPartitions[0];
+    for (int block = 1; block < size; block++) {
+      start = Math.min(start, startPartitions[block]);
+      end = Math.max(end, endPartitions[block]);
     }
+    neighbourhoods.asked(outputs[0].shuffleId(), start, end);
   }
 
   /** Whether all blocks have been read, or left, but for those that are put back later. */

@@ -126,8 +126,8 @@ final class TaskConnections {
     return channel;
   }
 
-  /** Gives way to others where the task has nothing more to read. */
-  void look(PeerBlocks peer) {
+  /** Lets the connection to the peer give way to others if the task has nothing more to read there. */
+  void endInterestIfDone(PeerBlocks peer) {
     if (peer.isDone()) {
       peer.endInterest();
       interesting.remove(peer);

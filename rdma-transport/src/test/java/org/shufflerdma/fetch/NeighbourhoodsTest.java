@@ -4,6 +4,9 @@ package org.shufflerdma.fetch;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import org.junit.jupiter.api.Test;
+import org.shufflerdma.connection.Nonce;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaEndpoint;
 
 class NeighbourhoodsTest {
   private static final int WIDE = 100;
@@ -40,6 +43,18 @@ class NeighbourhoodsTest {
       }
     }
     assertThat(reads).isBetween(16, 24);
+  }
+
+  /** As adaptive execution coalesces them. */
+  @Test
+  void allPartitionsOfATaskCount() {
+    PeerId peer = new PeerId("owner", new RdmaEndpoint("localhost", 1, Nonce.random()));
+    PeerBlocks blocks = new PeerBlocks(peer, null);
+    for (int partition = 0; partition < 64; partition++) {
+      blocks.add(DescriptorRef.unregistered(1, 0, 1_000), partition, partition + 1);
+    }
+    blocks.noteAsked(neighbourhoods);
+    assertThat(neighbourhoods.widthAround(1, 64, WIDE)).isEqualTo(Neighbourhoods.MOST);
   }
 
   @Test

@@ -9,13 +9,17 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
+import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
@@ -32,12 +36,13 @@ import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.metrics.TcpReason;
 
-/** Owners that prove themselves, and then say of what they have staged what is not so. */
+/** Owners that prove themselves, and then say of what they have staged what is not so. One of them is honest. */
 @Timeout(60)
 class LyingOwnerTest {
   private static final int BLOCK_BYTES = 1_000;
   private static final int PROGRESS_MS = 3_000;
-  private static final StagingTerms TERMS = new StagingTerms(64 << 10, 4, 2_000);
+  private static final StagingTerms TERMS = new StagingTerms(64 << 10, 4, 20_000);
+  private static final DirectFetch.Limits LIMITS = new DirectFetch.Limits(1 << 20, 100, 100);
 
   private RdmaTransport owner;
   private RdmaTransport reader;
@@ -46,6 +51,9 @@ class LyingOwnerTest {
   private BlockFetcher fetcher;
   private @Nullable ProvedServer server;
   private final AtomicInteger clients = new AtomicInteger();
+
+  /** The requests whose loans the reader has returned. */
+  private final Queue<Long> returned = new ConcurrentLinkedQueue<>();
 
   @BeforeEach
   void open() throws Exception {
@@ -106,6 +114,7 @@ class LyingOwnerTest {
       @Override
       public void received(ByteBuffer body) throws IOException {
         StageRequest request = StageRequest.decode(body);
+        returned.addAll(request.returned());
         if (request.asks()) {
           replies.apply(request).forEach(reply -> channel.send(reply.encode()));
         }
@@ -121,13 +130,16 @@ class LyingOwnerTest {
     return new StageReply(request.id(), 0, address, rkey, List.of(entry));
   }
 
-  /** The reason for which TCP fetches the one block that the reader wants. */
-  private TcpReason leftBecause() throws InterruptedException {
+  private PeerBlocks oneBlock() {
     PeerBlocks blocks = new PeerBlocks(TestTransports.peerOf("owner", owner), null);
     blocks.add(DescriptorRef.unregistered(1, 2, 3), 0, 1);
+    return blocks;
+  }
+
+  /** The reason for which TCP fetches the one block that the reader wants. */
+  private TcpReason leftBecause() throws InterruptedException {
     List<TcpReason> reasons = new ArrayList<>();
-    try (DirectFetch fetch =
-        fetcher.direct(List.of(blocks), new DirectFetch.Limits(1 << 20, 100, 100), () -> {})) {
+    try (DirectFetch fetch = fetcher.direct(List.of(oneBlock()), LIMITS, () -> {})) {
       assertThat(fetch.next()).as("a block that was delivered").isFalse();
       fetch.left().stream().map(LeftBlock::reason).forEach(reasons::add);
     }
@@ -149,6 +161,27 @@ class LyingOwnerTest {
       answer(request -> List.of(staged(request, memory.address(), memory.rkey(), 7)));
       assertThat(leftBecause()).isEqualTo(TcpReason.CHECKSUM);
       assertThat(fetcher.stats().checksumMismatches.sum()).isEqualTo(2);
+      memory.close();
+    }
+  }
+
+  /** No request follows that could bring the return. */
+  @Test
+  void whatHasBeenReadIsReturnedAtOnce() throws Exception {
+    try (RegisteredArena arena = TestTransports.arena(owner)) {
+      ArenaSlice memory = arena.allocate(BLOCK_BYTES);
+      CRC32C ofZeros = new CRC32C();
+      ofZeros.update(new byte[BLOCK_BYTES]);
+      int checksum = (int) ofZeros.getValue();
+      answer(request -> List.of(staged(request, memory.address(), memory.rkey(), checksum)));
+      try (DirectFetch fetch = fetcher.direct(List.of(oneBlock()), LIMITS, () -> {})) {
+        assertThat(fetch.next()).isTrue();
+        Deadline deadline = Deadline.afterMs(TERMS.leaseMs() / 4);
+        while (returned.isEmpty() && !deadline.expired()) {
+          Thread.onSpinWait();
+        }
+        assertThat(returned).as("while the task consumes the block").containsExactly(1L);
+      }
       memory.close();
     }
   }
