@@ -16,7 +16,8 @@ import org.shufflerdma.verbs.ProtectionDomain;
  * at its other end.
  */
 record Canary(NativeMemory memory, MemoryRegion region) implements AutoCloseable {
-  static final int SIZE_BYTES = 64 << 10;
+  /** At least four packets, whatever the MTU, of which InfiniBand and RoCE know none above 4096 bytes. */
+  static final int SIZE_BYTES = 16 << 10;
 
   static Canary open(ProtectionDomain domain, Nonce bootNonce) throws IOException {
     NativeMemory memory = NativeMemory.allocate(SIZE_BYTES, false);

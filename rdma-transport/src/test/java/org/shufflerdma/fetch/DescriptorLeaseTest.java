@@ -157,7 +157,7 @@ class DescriptorLeaseTest extends FetcherScene {
     SoftCounters end = TestTransports.verbs().softCounters();
     long window = (Neighbourhoods.MOST + 1) * 16;
     assertThat(TestDevice.readBytes(end) - TestDevice.readBytes(start))
-        .isEqualTo((64 << 10) + 64 + window + 11);
+        .isEqualTo(reader.canaryBytes() + 64 + window + 11);
     assertDelivered(fetch(blocks.subList(1, 2)), blocks.subList(1, 2));
   }
 
