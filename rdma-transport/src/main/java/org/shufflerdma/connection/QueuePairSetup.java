@@ -146,7 +146,7 @@ public final class QueuePairSetup {
     }
     if (logged.compareAndSet(false, true)) {
       LOG.info("First connection {} a peer: {}", direction, describe(attributes));
-    } else {
+    } else if (LOG.isDebugEnabled()) { // the text costs a system call
       LOG.debug("Connection {} a peer: {}", direction, describe(attributes));
     }
     return attributes;
