@@ -34,6 +34,7 @@ public final class WideBench {
   private final int readers;
   private final String stagingBytes;
   private final String places;
+  private final boolean isHalfSilent;
 
   private WideBench(String[] arguments) throws IOException {
     results = ResultLog.open(Path.of(arguments[0]), arguments[1]);
@@ -43,6 +44,7 @@ public final class WideBench {
     readers = Integer.parseInt(arguments[6]);
     stagingBytes = arguments[7];
     places = arguments[8];
+    isHalfSilent = Boolean.parseBoolean(arguments[9]);
   }
 
   public static void main(String[] arguments) throws Exception {
@@ -57,7 +59,7 @@ public final class WideBench {
     String outputs = stagingBytes.equals("0")
         ? "registered"
         : "staged in %d MB".formatted(Long.parseLong(stagingBytes) / 1_000_000);
-    return kind + outputs + ", " + places + " places";
+    return kind + outputs + ", " + places + " places" + (isHalfSilent ? ", half silent" : "");
   }
 
   private void measure(int application) throws Exception {
@@ -82,9 +84,27 @@ public final class WideBench {
           openAnew(reading);
         }
         if (round == 0 || !areSame) {
-          note("wide, connecting", application, round, pass(file, owning, reading, all));
+          signal("STOP", owning);
+          try {
+            note("wide, connecting", application, round, pass(file, owning, reading, all));
+          } finally {
+            signal("CONT", owning);
+          }
         }
         note("wide", application, round, pass(file, owning, reading, all));
+      }
+    }
+  }
+
+  /** Sends a signal to half of the processes of the owners, if these are to be silent. */
+  private void signal(String name, List<OtherJvm> owning) throws Exception {
+    if (isHalfSilent) {
+      for (OtherJvm process : owning.subList(0, owning.size() / 2)) {
+        String pid = Long.toString(process.pid());
+        int status = new ProcessBuilder("kill", "-" + name, pid).start().waitFor();
+        if (status != 0) {
+          throw new IOException("kill -" + name + " " + pid + " ended with status " + status);
+        }
       }
     }
   }
@@ -135,6 +155,7 @@ public final class WideBench {
     }
     double firstS = 0;
     double lastS = 0;
+    double endS = 0;
     long blocks = 0;
     Map<String, Integer> left = new TreeMap<>();
     List<JsonNode> states = new ArrayList<>();
@@ -143,6 +164,7 @@ public final class WideBench {
       for (JsonNode read : reply.get("read")) {
         firstS = Math.max(firstS, read.get("firstS").asDouble());
         lastS = Math.max(lastS, read.get("lastS").asDouble());
+        endS = Math.max(endS, read.get("endS").asDouble());
         blocks += read.get("blocks").asLong();
         read.get("left")
             .properties()
@@ -153,7 +175,8 @@ public final class WideBench {
     double cpuS = ProcessCpu.seconds(pids(all)) - allBefore;
     Map<String, Double> figures = new LinkedHashMap<>();
     figures.put("last reader's first block, s", rounded(firstS));
-    figures.put("last block, s", rounded(lastS));
+    figures.put("last block by RDMA, s", rounded(lastS));
+    figures.put("end, s", rounded(endS));
     figures.put(
         "blocks by TCP", (double) left.values().stream().mapToInt(n -> n).sum());
     figures.put("CPU per block, µs", rounded(cpuS * 1e6 / Math.max(1, blocks)));

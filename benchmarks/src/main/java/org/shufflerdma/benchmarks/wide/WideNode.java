@@ -94,7 +94,7 @@ final class WideNode implements AutoCloseable {
   }
 
   /** What a task has got, and when after its start. */
-  record Result(double firstS, double lastS, long blocks, Map<String, Integer> left) {}
+  record Result(double firstS, double lastS, double endS, long blocks, Map<String, Integer> left) {}
 
   /** Reads one partition of all map outputs of the owners, but for its own. */
   Result read(List<JsonNode> owners, int partition) throws Exception {
@@ -107,17 +107,20 @@ final class WideNode implements AutoCloseable {
     Collections.shuffle(peers);
     long startNs = System.nanoTime();
     long firstNs = 0;
+    long lastNs = 0;
     long blocks = 0;
     Map<String, Integer> left = new TreeMap<>();
     try (DirectFetch fetch = fetcher.direct(peers, LIMITS, () -> {})) {
       while (fetch.next()) {
-        firstNs = blocks++ == 0 ? System.nanoTime() - startNs : firstNs;
+        lastNs = System.nanoTime() - startNs;
+        firstNs = blocks++ == 0 ? lastNs : firstNs;
       }
       for (LeftBlock block : fetch.left()) {
         left.merge(block.reason().name(), 1, Integer::sum);
       }
     }
-    return new Result(firstNs / 1e9, (System.nanoTime() - startNs) / 1e9, blocks, left);
+    return new Result(
+        firstNs / 1e9, lastNs / 1e9, (System.nanoTime() - startNs) / 1e9, blocks, left);
   }
 
   private static PeerBlocks blocksOf(JsonNode owner, int partition) {
