@@ -4,21 +4,19 @@ package org.shufflerdma.connection;
 import java.util.ArrayDeque;
 import java.util.Comparator;
 import java.util.Deque;
+import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.concurrent.Deadline;
 
 /**
- * The places for a transport's outgoing connections. An attempt to connect takes a place first, and
- * its connection keeps it until the queue pair is destroyed, so that the completion queue has room
- * for all of them. Threads that find no place wait in line, and the first of them ends a connection for each: those
- * of whose peers no task has anything to read, and then those that have been idle for longest. Any thread may call; no
- * call but {@link #take} waits.
+ * The places for a transport's outgoing connections. An attempt to connect takes a place first, and its connection
+ * keeps it until the queue pair is destroyed, so that the completion queue has room for all of them. Attempts that find
+ * no place wait in line, and a connection ends for each of them: those of whose peers no task has anything to read, and
+ * then those that have been idle for longest. Attempts also wait in line while many are under way whose peers answer;
+ * those whose peers are silent keep nobody waiting. Any thread may call, and no call waits.
  */
 final class ConnectionLimit {
   /** A connection that was in use more lately than this keeps its place. */
@@ -27,30 +25,22 @@ final class ConnectionLimit {
   /** The same for one whose peer no task wants: it may have been handed out for another purpose just now. */
   private static final long MIN_UNWANTED_NS = TimeUnit.MILLISECONDS.toNanos(20);
 
-  /** How often a waiting thread looks whether a connection has become idle, or its caller left. */
-  private static final long LOOK_NS = TimeUnit.MILLISECONDS.toNanos(20);
-
-  enum Outcome {
-    TAKEN,
-    /** No place became free before the deadline. */
-    EXPIRED,
-    /** The caller does not need a place any more. */
-    NOT_NEEDED,
-    CLOSED
-  }
-
   private final int places;
+  private final AnswerTime answerTime;
   private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition changed = lock.newCondition();
 
-  // Guarded by lock, as are additions to connections.
-  private final Deque<Object> line = new ArrayDeque<>();
-  private int attempts;
+  // Guarded by this, as are additions to connections.
+  private final Deque<Connecting> line = new ArrayDeque<>();
+  private final Set<Connecting> underWay = new LinkedHashSet<>();
+
+  /** The places of attempts that have no connection yet. */
+  private final Set<Connecting> placed = new LinkedHashSet<>();
+
   private boolean closed;
 
-  ConnectionLimit(int places) {
+  ConnectionLimit(int places, AnswerTime answerTime) {
     this.places = places;
+    this.answerTime = answerTime;
   }
 
   int places() {
@@ -62,123 +52,116 @@ final class ConnectionLimit {
     return connections;
   }
 
-  /**
-   * Takes a place for an attempt to connect, and waits for one until the deadline.
-   *
-   * @param isNeeded is asked again and again while the caller waits, without a lock held
-   */
-  Outcome take(BooleanSupplier isNeeded, Deadline deadline) throws InterruptedException {
-    Object turn = new Object();
-    lock.lockInterruptibly();
-    try {
-      line.add(turn);
-    } finally {
-      lock.unlock();
-    }
-    try {
-      Outcome outcome = null;
-      while (outcome == null) {
-        outcome = isNeeded.getAsBoolean() ? takeOrLook(turn, deadline) : Outcome.NOT_NEEDED;
+  /** Has the attempt begin as soon as it is its turn; false if this is closed. */
+  boolean enter(Connecting attempt) {
+    synchronized (this) {
+      if (closed) {
+        return false;
       }
-      return outcome;
-    } finally {
-      change(() -> line.remove(turn));
+      line.add(attempt);
     }
+    admit();
+    return true;
   }
 
-  @SuppressWarnings("WaitNotInLoop") // the caller asks whether the place is still needed, and loops
-  private @Nullable Outcome takeOrLook(Object turn, Deadline deadline) throws InterruptedException {
-    Connection idlest = null;
-    lock.lockInterruptibly();
-    try {
-      if (closed) {
-        return Outcome.CLOSED;
+  /** Has an attempt begin that can be done without, if at least half of all places would stay free. */
+  boolean enterSpare(Connecting attempt) {
+    synchronized (this) {
+      if (closed || !line.isEmpty() || connections.size() + placed.size() >= places / 2) {
+        return false;
       }
-      boolean isFirst = line.peek() == turn;
-      if (isFirst && connections.size() + attempts < places) {
-        attempts++;
-        return Outcome.TAKEN;
-      }
-      if (deadline.expired()) {
-        return Outcome.EXPIRED;
-      }
-      idlest = isFirst && beingDestroyed() < line.size() ? idlest() : null;
-      if (idlest == null) {
-        changed.awaitNanos(Math.min(LOOK_NS, deadline.remainingNs()));
-      }
-    } finally {
-      lock.unlock();
+      take(attempt);
     }
-    if (idlest != null) {
+    attempt.placed();
+    return true;
+  }
+
+  private synchronized void take(Connecting attempt) {
+    placed.add(attempt);
+    underWay.add(attempt);
+  }
+
+  /** Has those begin whose turn it is, and ends as many connections as are lacking. */
+  void admit() {
+    Connecting next;
+    while ((next = next()) != null) {
+      next.placed();
+    }
+    Connection idlest;
+    while ((idlest = inTheWay()) != null) {
       end(idlest);
     }
-    return null;
   }
 
-  /** Takes a place for an attempt that can be done without, if at least half of all would stay free. */
-  boolean takeSpare() {
-    lock.lock();
-    try {
-      boolean spare = !closed && line.isEmpty() && connections.size() + attempts < places / 2;
-      attempts += spare ? 1 : 0;
-      return spare;
-    } finally {
-      lock.unlock();
+  private synchronized @Nullable Connecting next() {
+    boolean hasPlace = connections.size() + placed.size() < places;
+    if (closed || line.isEmpty() || !hasPlace || answering() >= answerTime.attemptsAtOnce()) {
+      return null;
     }
+    Connecting first = line.remove();
+    take(first);
+    return first;
   }
 
-  /** Makes a change, and wakes all threads that wait for one. */
-  private void change(Runnable change) {
-    lock.lock();
-    try {
-      change.run();
-      changed.signalAll();
-    } finally {
-      lock.unlock();
-    }
+  private long answering() {
+    return underWay.stream().filter(attempt -> !attempt.isSilent()).count();
   }
 
-  /** Wakes all threads in line, so that they ask whether they still need a place. */
-  void lookAgain() {
-    change(() -> {});
+  private synchronized @Nullable Connection inTheWay() {
+    int lacking = connections.size() + placed.size() + line.size() - places;
+    return line.isEmpty() || beingDestroyed() >= Math.min(lacking, line.size()) ? null : idlest();
   }
 
-  /** The attempt that took a place is over; its connection, if there is one, keeps the place. */
-  void attemptEnded(@Nullable Connection made) {
-    change(() -> {
-      attempts--;
-      if (made != null) {
+  /** The attempts that wait in line. */
+  synchronized List<Connecting> line() {
+    return List.copyOf(line);
+  }
+
+  /** Takes an attempt out of the line; false if it is not in there. */
+  synchronized boolean leaveLine(Connecting attempt) {
+    return line.remove(attempt);
+  }
+
+  /** The attempt needs no place any more, or its connection has it from now on. */
+  void leftPlace(Connecting attempt, @Nullable Connection made) {
+    synchronized (this) {
+      if (placed.remove(attempt) && made != null) {
         connections.add(made);
       }
-    });
+    }
+    admit();
+  }
+
+  /** The attempt is over. */
+  void ended(Connecting attempt) {
+    synchronized (this) {
+      underWay.remove(attempt);
+    }
+    admit();
   }
 
   /** The connection's queue pair has been destroyed. */
   void destroyed(Connection connection) {
-    change(() -> connections.remove(connection));
+    synchronized (this) {
+      connections.remove(connection);
+    }
+    admit();
   }
 
   /**
-   * Ends the connection that has been idle for longest, and waits until one is destroyed, for a
-   * caller whose device lacks what a connection holds. False if there is none to be ended.
+   * Whether a connection is being destroyed, so that the device has room for another one soon.
+   *
+   * @param mayEndOne whether the one that has been idle for longest ends if none is
    */
-  boolean makeRoom(Deadline deadline) throws InterruptedException {
-    if (beingDestroyed() == 0) {
-      Connection idlest = idlest();
-      if (idlest == null) {
-        return false;
-      }
+  boolean makesRoom(boolean mayEndOne) {
+    if (beingDestroyed() > 0) {
+      return true;
+    }
+    Connection idlest = mayEndOne ? idlest() : null;
+    if (idlest != null) {
       end(idlest);
     }
-    lock.lockInterruptibly();
-    try {
-      while (beingDestroyed() > 0 && !deadline.expired()) {
-        changed.awaitNanos(deadline.remainingNs());
-      }
-      return !deadline.expired();
-    } finally {
-      lock.unlock();
-    }
+    return idlest != null;
   }
 
   /** The connection that can be done without most easily; null if all are in use. */
@@ -204,8 +187,9 @@ final class ConnectionLimit {
     idle.breakWith(PeerFailure.EVICTED, "its place is needed for another peer");
   }
 
-  /** Gives no more places; threads in line are told so. */
-  void close() {
-    change(() -> closed = true);
+  /** Gives no more places. */
+  synchronized void close() {
+    closed = true;
+    line.clear();
   }
 }

@@ -5,14 +5,13 @@ import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -25,58 +24,68 @@ import org.slf4j.LoggerFactory;
  * it; a broken one is replaced at the next request. A peer whose first connections keep failing is left
  * alone for a while. Further connections exist only beside the first one, where there is plenty of room,
  * and one that fails is done without; if it fell silent, the others that are silent end with it. Any
- * thread may call; {@link #connect} and {@link #connectFurther} block their caller until the deadline at
- * most.
+ * thread may call. No call waits but {@link #connect}.
  */
 public final class ConnectionPool {
   private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
 
-  /** Between attempts to connect to a peer that has no place. */
-  private static final int FIRST_PAUSE_MS = 20;
+  /** How often attempts are looked after while there are any. */
+  private static final int LOOK_MS = 20;
 
-  private static final int LONGEST_PAUSE_MS = 640;
+  /** The steps of an attempt that wait for an answer, each for {@code connectTimeout} at most. */
+  private static final int ANSWERS = 4;
 
   private final TransportSettings settings;
   private final ConnectionLimit limit;
   private final Connector connector;
-  private final CmEventLoop loop;
   private final Executor closer;
+  private final Executor prober;
+  private final ScheduledExecutorService timer;
   private final Supplier<Deadline> drainDeadline;
   private final TransportStats stats;
   private final Map<PeerId, PeerState> peers = new ConcurrentHashMap<>();
+  private final Set<Connecting> attempts = ConcurrentHashMap.newKeySet();
+  private final AtomicBoolean looks = new AtomicBoolean();
   private volatile boolean closed;
 
+  /**
+   * @param closer destroys connections
+   * @param prober asks hosts by TCP
+   */
   ConnectionPool(
       TransportSettings settings,
       ConnectionLimit limit,
       Connector connector,
-      CmEventLoop loop,
       Executor closer,
+      Executor prober,
+      ScheduledExecutorService timer,
       Supplier<Deadline> drainDeadline,
       TransportStats stats) {
     this.settings = settings;
     this.limit = limit;
     this.connector = connector;
-    this.loop = loop;
     this.closer = closer;
+    this.prober = prober;
+    this.timer = timer;
     this.drainDeadline = drainDeadline;
     this.stats = stats;
   }
 
-  /** Acquires a connection like the other method, for a caller that wants it until the deadline. */
+  /** Waits for a connection like the other method, for a caller that wants it until the deadline. */
   public Connection connect(PeerId peer, @Nullable InetSocketAddress tcpAddress, Deadline deadline)
       throws NoConnectionException, InterruptedException {
     return connect(peer, tcpAddress, () -> false, deadline);
   }
 
   /**
-   * The connection to a peer; concurrent callers share the attempt to make it. Where there are as
-   * many connections as there may be, the caller waits for a place.
+   * Waits for the connection to a peer that {@link #begin} makes.
    *
    * @param tcpAddress of the peer's host, asked to tell a lost peer from one without RDMA; null if
    *     that is not known
    * @param isCancelled whether the caller has no use for a connection any more; then it does not wait
-   *     for a place any longer
+   *     any longer
+   * @param deadline for a place; an attempt that has one takes its own time, which is bounded by {@code
+   *     connectTimeout} for each answer and by what it takes to ask the peer's host by TCP
    */
   public Connection connect(
       PeerId peer,
@@ -84,44 +93,205 @@ public final class ConnectionPool {
       BooleanSupplier isCancelled,
       Deadline deadline)
       throws NoConnectionException, InterruptedException {
-    PeerState state = use(peer, tcpAddress);
-    Connection first = state.first();
-    if (first != null) {
-      checkOpen(peer);
-      first.handedOut();
-      return first;
-    }
-    long startNs = System.nanoTime();
+    PeerInterest interest = interestIn(peer, tcpAddress);
     try {
-      return awaitConnection(state, isCancelled, deadline);
+      Connection connection = openConnection(peer, 0, tcpAddress);
+      long startNs = System.nanoTime();
+      while (connection == null) {
+        Connecting attempt = begin(peer, tcpAddress, deadline);
+        try {
+          await(attempt, isCancelled, deadline);
+        } finally {
+          stats.connectionWaits.recordSince(startNs);
+        }
+        attempt.throwRefusal();
+        connection = attempt.connection();
+      }
+      checkOpen(peer);
+      connection.handedOut();
+      return connection;
     } finally {
-      stats.connectionWaits.recordSince(startNs);
+      interest.close();
     }
   }
 
-  private Connection awaitConnection(
-      PeerState state, BooleanSupplier isCancelled, Deadline deadline)
+  /** An attempt has time of its own once it has a place, and tells best what is wrong. */
+  private void await(Connecting attempt, BooleanSupplier isCancelled, Deadline deadline)
       throws NoConnectionException, InterruptedException {
-    PeerId peer = state.peer();
-    while (true) {
-      checkOpen(peer);
-      CompletableFuture<Connection> shared = state.currentAttempt();
-      if (shared != null) {
-        return await(peer, shared, deadline);
+    long endingMs = (long) ANSWERS * settings.connectTimeoutMs() + 2 * TcpProbe.TOTAL_MS;
+    Deadline patience = Deadline.afterMs(deadline.remainingMs() + endingMs);
+    while (!attempt.await(patience.atMostMs(LOOK_MS))) {
+      if (isCancelled.getAsBoolean()) {
+        throw new NoConnectionException(
+            attempt.peer(), PeerFailure.RESOURCES, "the caller gave up");
       }
-      if (!state.mayBeTried()) {
-        throw leftAlone(state);
-      }
-      if (takePlace(state, isCancelled, deadline)) {
-        CompletableFuture<Connection> mine = state.beginAttempt();
-        if (mine == null) {
-          limit.attemptEnded(null);
-        } else {
-          connectInPlace(state, mine, deadline);
-          return await(peer, mine, deadline);
-        }
+      if (patience.expired()) {
+        throw new NoConnectionException(
+            attempt.peer(), PeerFailure.TIMEOUT, "the attempt to connect did not end in time");
       }
     }
+  }
+
+  /**
+   * Returns the attempt to make the first connection to a peer, which is begun if there is none under way and no
+   * open connection. It waits for a place, or for another try, only while somebody has an {@linkplain #interestIn
+   * interest} in the peer.
+   *
+   * @param placeBy until when the caller waits for a place, where there are as many connections as there may be
+   */
+  public Connecting begin(PeerId peer, @Nullable InetSocketAddress tcpAddress, Deadline placeBy)
+      throws NoConnectionException {
+    PeerState state = use(peer, tcpAddress);
+    while (true) {
+      checkOpen(peer);
+      Connecting current = state.currentAttempt();
+      if (current != null) {
+        current.sharedUntil(placeBy);
+        return current;
+      }
+      Connecting mine = newAttempt(state, 0, placeBy);
+      if (!state.mayBeTried()) {
+        leaveAlone(mine);
+        return mine;
+      }
+      if (state.beginAttempt(mine)) {
+        start(mine);
+        return mine;
+      }
+    }
+  }
+
+  private Connecting newAttempt(PeerState state, int channel, Deadline placeBy) {
+    return new Connecting(new Attempts(), state, channel, placeBy, settings.connectTimeoutMs());
+  }
+
+  /** A peer whose device has just fallen silent is not waited for again if its host is silent, too. */
+  private void start(Connecting attempt) {
+    keep(attempt);
+    if (attempt.state().hasFallenSilent()) {
+      whenProbed(attempt, isLost -> {
+        if (isLost) {
+          attempt.end(new NoConnectionException(
+              attempt.peer(), PeerFailure.PEER_UNREACHABLE, "it answers neither READs nor TCP"));
+        } else {
+          enter(attempt);
+        }
+      });
+    } else {
+      enter(attempt);
+    }
+  }
+
+  /** The attempt is looked after until it is over. */
+  private void keep(Connecting attempt) {
+    attempts.add(attempt);
+    lookSoon();
+  }
+
+  private void enter(Connecting attempt) {
+    if (!limit.enter(attempt)) {
+      attempt.end(closedFailure(attempt.peer()));
+    }
+  }
+
+  private interface Probed {
+    void run(boolean isLost);
+  }
+
+  /** Goes on in the prober when it is known whether the peer's host answers TCP, or at once if nobody can ask. */
+  private void whenProbed(Connecting attempt, Probed then) {
+    attempt.beingAsked(true);
+    try {
+      prober.execute(() -> {
+        boolean isLost = isLost(attempt.state());
+        attempt.beingAsked(false);
+        then.run(isLost);
+      });
+    } catch (RejectedExecutionException | OutOfMemoryError e) { // no thread is to be had
+      attempt.beingAsked(false);
+      then.run(false);
+    }
+  }
+
+  private static boolean isLost(PeerState state) {
+    try {
+      return state.isLost();
+    } catch (RuntimeException | Error e) { // the attempt must end all the same
+      LOG.warn("The host of {} could not be asked", state.peer(), e);
+      return false;
+    }
+  }
+
+  /**
+   * A peer found lost is asked by TCP once more each time: it may have come back, and then TCP brings
+   * its blocks.
+   */
+  private void leaveAlone(Connecting attempt) {
+    PeerFailure last = attempt.state().lastFailure();
+    String why = "left alone for " + settings.breakerOpenMs() + " ms after " + last;
+    if (last != PeerFailure.PEER_UNREACHABLE) {
+      attempt.refuse(new NoConnectionException(attempt.peer(), PeerFailure.BREAKER, why));
+      return;
+    }
+    keep(attempt);
+    whenProbed(attempt, isLost -> {
+      PeerFailure failure = isLost ? PeerFailure.PEER_UNREACHABLE : PeerFailure.BREAKER;
+      attempt.refuse(new NoConnectionException(attempt.peer(), failure, why));
+      attempts.remove(attempt);
+    });
+  }
+
+  private void lookSoon() {
+    if (looks.compareAndSet(false, true)) {
+      try {
+        ScheduledFuture<?> unused =
+            timer.schedule(this::lookAround, LOOK_MS, TimeUnit.MILLISECONDS);
+      } catch (RejectedExecutionException e) {
+        LOG.debug("The timer has ended, and so will all attempts", e);
+      }
+    }
+  }
+
+  private void lookAround() {
+    looks.set(false);
+    try {
+      limit.line().forEach(this::leaveLineIfOver);
+      long silentNs = connector.answerTime().silentNs();
+      attempts.forEach(attempt -> look(attempt, silentNs));
+      limit.admit();
+    } catch (Throwable t) { // one that escaped would end all deadlines of attempts
+      LOG.error("Attempts to connect could not be looked after", t);
+    } finally {
+      if (!attempts.isEmpty()) {
+        lookSoon();
+      }
+    }
+  }
+
+  private static void look(Connecting attempt, long silentNs) {
+    try {
+      attempt.look(silentNs);
+    } catch (RuntimeException e) { // the others are looked after all the same
+      LOG.error("The attempt to connect to {} could not be looked after", attempt.peer(), e);
+    }
+  }
+
+  private void leaveLineIfOver(Connecting waiting) {
+    boolean isWanted = waiting.state().isWanted();
+    if ((isWanted && !waiting.isTooLateForPlace()) || !limit.leaveLine(waiting)) {
+      return;
+    }
+    waiting.state().undecided();
+    attempts.remove(waiting);
+    if (!isWanted) {
+      waiting.unwanted();
+      return;
+    }
+    String why = limit.places() + " connections are in use (" + settings.key("maxConnections")
+        + "), or others are being made";
+    waiting.refuse(new NoConnectionException(waiting.peer(), PeerFailure.RESOURCES, why));
+    stats.connectFailures.increment();
+    LOG.warn("RDMA peer={} event=NO_PLACE action=TCP, {}", waiting.peer(), why);
   }
 
   /** Notes that a task has blocks of the peer to read, until it closes the result. */
@@ -136,7 +306,7 @@ public final class ConnectionPool {
 
   /**
    * Returns the connection of a channel to a peer if it is open, or else the first one. Where that is
-   * null, {@link #connect} makes the first one or says why there is none. Never blocks.
+   * null, {@link #begin} makes the first one or says why there is none.
    */
   public @Nullable Connection openConnection(
       PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
@@ -153,61 +323,27 @@ public final class ConnectionPool {
     return further;
   }
 
-  /**
-   * Whether the caller is to call {@link #connectFurther}: the connection of the channel is not open, and
-   * nobody is making one to this peer, or has made it lately.
-   */
-  public boolean beginFurther(PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
-    return channel > 0 && use(peer, tcpAddress).further().beginAttempt(channel);
+  /** Whether the first connection to a peer is open. Unlike other calls, this is no request for it. */
+  public boolean isOpen(PeerId peer) {
+    PeerState state = peers.get(peer);
+    return state != null && state.first() != null;
   }
 
   /**
-   * Makes the connection of a channel other than 0, if there is plenty of room and the first one is open.
-   *
-   * @param isCancelled whether the caller has no use for it any more
+   * Makes the connection of a channel other than 0, if there is plenty of room, the first one is open, and nobody is
+   * making one to this peer, or has made it lately.
    */
-  public void connectFurther(
-      PeerId peer,
-      int channel,
-      @Nullable InetSocketAddress tcpAddress,
-      BooleanSupplier isCancelled,
-      Deadline deadline)
-      throws InterruptedException {
+  public void beginFurther(PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
     PeerState state = use(peer, tcpAddress);
-    try {
-      if (!closed
-          && !isCancelled.getAsBoolean()
-          && state.currentAttempt() != null
-          && limit.takeSpare()) {
-        long startNs = System.nanoTime();
-        try {
-          connectInSparePlace(state, channel, deadline.atMostMs(settings.connectTimeoutMs()));
-        } finally {
-          stats.connectTimes.recordSince(startNs);
-        }
-      }
-    } catch (NoConnectionException e) {
-      LOG.info("No further connection: {}", e.getMessage());
-    } finally {
+    if (closed || channel == 0 || state.first() == null || !state.further().beginAttempt(channel)) {
+      return;
+    }
+    Connecting attempt = newAttempt(state, channel, Deadline.afterMs(settings.connectTimeoutMs()));
+    keep(attempt);
+    if (!limit.enterSpare(attempt)) {
       state.further().attemptEnded();
-    }
-  }
-
-  private void connectInSparePlace(PeerState state, int channel, Deadline deadline)
-      throws NoConnectionException, InterruptedException {
-    long startNs = System.nanoTime();
-    Connector.Unverified made = null;
-    try {
-      made = connector.connect(state, connection -> broken(connection, false), deadline);
-    } finally {
-      limit.attemptEnded(made == null ? null : made.connection());
-    }
-    connector.verify(made, deadline);
-    Connection connection = made.connection();
-    state.further().made(channel, connection);
-    logConnected(state.peer(), connection, startNs);
-    if (closed) {
-      connection.breakWith(PeerFailure.CLOSED, "this transport is closed");
+      attempts.remove(attempt);
+      attempt.unwanted();
     }
   }
 
@@ -225,166 +361,113 @@ public final class ConnectionPool {
 
   private void checkOpen(PeerId peer) throws NoConnectionException {
     if (closed) {
-      throw new NoConnectionException(peer, PeerFailure.CLOSED, "this transport is closed");
+      throw closedFailure(peer);
     }
   }
 
-  /**
-   * A peer found lost is asked by TCP once more each time: it may have come back, and then TCP brings
-   * its blocks.
-   */
-  private NoConnectionException leftAlone(PeerState state) {
-    PeerFailure last = state.lastFailure();
-    boolean lost = last == PeerFailure.PEER_UNREACHABLE && state.isLost();
-    return new NoConnectionException(
-        state.peer(),
-        lost ? PeerFailure.PEER_UNREACHABLE : PeerFailure.BREAKER,
-        "left alone for " + settings.breakerOpenMs() + " ms after " + last);
+  private static NoConnectionException closedFailure(PeerId peer) {
+    return new NoConnectionException(peer, PeerFailure.CLOSED, "this transport is closed");
   }
 
-  /** False if another caller has begun to connect to the peer, or it is left alone by now. */
-  private boolean takePlace(PeerState state, BooleanSupplier isCancelled, Deadline deadline)
-      throws NoConnectionException, InterruptedException {
-    PeerId peer = state.peer();
-    BooleanSupplier isNeeded =
-        () -> !isCancelled.getAsBoolean() && state.currentAttempt() == null && state.mayBeTried();
-    String why =
-        limit.places() + " connections are in use (" + settings.key("maxConnections") + ")";
-    switch (limit.take(isNeeded, deadline)) {
-      case TAKEN -> {
-        return true;
-      }
-      case NOT_NEEDED -> {
-        if (!isCancelled.getAsBoolean()) {
-          return false;
+  /** What becomes of attempts. */
+  private final class Attempts implements Connecting.Owner {
+    @Override
+    public Dial newTry(Connecting attempt, Dial.Caller caller) {
+      boolean isFirst = attempt.isFirst();
+      return new Dial(
+          connector,
+          attempt.state(),
+          settings.connectTimeoutMs(),
+          connection -> broken(connection, isFirst),
+          caller);
+    }
+
+    @Override
+    public boolean makesRoom(boolean mayEndOne) {
+      return !closed && limit.makesRoom(mayEndOne);
+    }
+
+    @Override
+    public void leftPlace(Connecting attempt, @Nullable Connection connection) {
+      limit.leftPlace(attempt, connection);
+    }
+
+    @Override
+    public void succeeded(Connecting attempt, Connection connection) {
+      over(attempt);
+      PeerState state = attempt.state();
+      stats.connectionsOpened.increment();
+      if (attempt.isFirst()) {
+        if (state.connected()) {
+          stats.reconnects.increment();
         }
-        why = "the caller gave up while " + why;
+      } else {
+        state.further().made(attempt.channel(), connection);
+        state.further().attemptEnded();
       }
-      case CLOSED -> checkOpen(peer);
-      case EXPIRED -> {
-        stats.connectFailures.increment();
-        LOG.warn("RDMA peer={} event=NO_PLACE action=TCP, {}", peer, why);
-      }
-    }
-    throw new NoConnectionException(peer, PeerFailure.RESOURCES, why);
-  }
-
-  /** Uses the place that the caller has taken, and completes the attempt. */
-  private void connectInPlace(
-      PeerState state, CompletableFuture<Connection> attempt, Deadline deadline)
-      throws InterruptedException {
-    PeerId peer = state.peer();
-    long startNs = System.nanoTime();
-    try {
-      Connection connection = connectOrCount(state, deadline);
-      if (state.connected()) {
-        stats.reconnects.increment();
-      }
-      attempt.complete(connection);
-      logConnected(peer, connection, startNs);
       if (closed) {
         connection.breakWith(PeerFailure.CLOSED, "this transport is closed");
       }
-    } catch (NoConnectionException e) {
-      attempt.completeExceptionally(e);
-    } catch (Throwable t) {
-      state.undecided();
-      attempt.completeExceptionally(
-          new NoConnectionException(peer, PeerFailure.CLOSED, "the attempt was ended", t));
-      throw t;
+      LOG.info(
+          "RDMA peer={} qp={} event=CONNECTED ms={}",
+          attempt.peer(),
+          connection.queuePairNumber(),
+          TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - attempt.placedNs()));
     }
-  }
 
-  private static void logConnected(PeerId peer, Connection connection, long startNs) {
-    LOG.info(
-        "RDMA peer={} qp={} event=CONNECTED ms={}",
-        peer,
-        connection.queuePairNumber(),
-        TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNs));
-  }
-
-  private Connection connectOrCount(PeerState state, Deadline deadline)
-      throws NoConnectionException, InterruptedException {
-    long startNs = System.nanoTime();
-    try {
-      Deadline connected = deadline.atMostMs(settings.connectTimeoutMs());
-      Connector.Unverified made = make(state, connected);
-      connector.verify(made, connected);
-      return made.connection();
-    } catch (NoConnectionException e) {
-      boolean unanswered = e.failure() == PeerFailure.TIMEOUT || e.failure() == PeerFailure.CANARY;
-      NoConnectionException known = unanswered && state.isLost() ? e.unreachable(state.peer()) : e;
-      stats.connectFailures.increment();
-      countFailure(state, known.failure());
-      LOG.warn("{}", known.getMessage());
-      throw known;
-    } finally {
-      stats.connectTimes.recordSince(startNs);
+    @Override
+    public void failed(Connecting attempt, NoConnectionException why) {
+      if (!attempt.isFirst()) {
+        over(attempt);
+        attempt.state().further().attemptEnded();
+        attempt.refuse(why);
+        LOG.info("No further connection: {}", why.getMessage());
+        return;
+      }
+      limit.ended(attempt);
+      boolean unanswered =
+          why.failure() == PeerFailure.TIMEOUT || why.failure() == PeerFailure.CANARY;
+      if (unanswered && !closed) {
+        whenProbed(
+            attempt, isLost -> refuse(attempt, isLost ? why.unreachable(attempt.peer()) : why));
+      } else {
+        refuse(attempt, why);
+      }
     }
-  }
 
-  /** The place is the connection's from then on, or given back. */
-  private Connector.Unverified make(PeerState state, Deadline deadline)
-      throws NoConnectionException, InterruptedException {
-    Connector.Unverified made = null;
-    try {
-      limit.lookAgain(); // who waits in line to connect to this peer shares the attempt
-      checkNotLost(state);
-      made = connectPatiently(state, deadline);
-      return made;
-    } finally {
-      limit.attemptEnded(made == null ? null : made.connection());
-    }
-  }
-
-  /** A peer to which many connect at once, and which turns some away, is asked again, later each time. */
-  private Connector.Unverified connectPatiently(PeerState state, Deadline deadline)
-      throws NoConnectionException, InterruptedException {
-    int mostMs = FIRST_PAUSE_MS;
-    NoConnectionException turnedAway = null;
-    while (true) {
+    private void refuse(Connecting attempt, NoConnectionException why) {
       try {
-        return connectOrMakeRoom(state, deadline);
-      } catch (NoConnectionException e) {
-        boolean isLate = e.failure() == PeerFailure.TIMEOUT || e.failure() == PeerFailure.ADDRESS;
-        if (turnedAway != null && isLate) {
-          throw turnedAway; // too little was left of the time
+        if (over(
+            attempt)) { // else the end of the transport was faster than the verdict on the peer
+          stats.connectFailures.increment();
+          countFailure(attempt.state(), why.failure());
+          LOG.warn("{}", why.getMessage());
         }
-        int pauseMs = ThreadLocalRandom.current().nextInt(mostMs / 2, mostMs);
-        if (e.failure() != PeerFailure.TOO_MANY || closed || deadline.remainingMs() <= pauseMs) {
-          throw e;
-        }
-        turnedAway = e;
-        TimeUnit.MILLISECONDS.sleep(pauseMs);
-        mostMs = Math.min(2 * mostMs, LONGEST_PAUSE_MS);
+      } finally {
+        attempt.refuse(why);
       }
     }
-  }
 
-  /** Where the device has nothing left for one more connection, one that is idle makes room. */
-  private Connector.Unverified connectOrMakeRoom(PeerState state, Deadline deadline)
-      throws NoConnectionException, InterruptedException {
-    try {
-      return connector.connect(state, this::firstBroken, deadline);
-    } catch (NoConnectionException e) {
-      if (e.failure() != PeerFailure.RESOURCES || !limit.makeRoom(deadline)) {
-        throw e;
+    /** False if it was over before. */
+    private boolean over(Connecting attempt) {
+      boolean isOverNow = attempts.remove(attempt);
+      limit.ended(attempt);
+      if (isOverNow && attempt.placedNs() != 0) {
+        stats.connectTimes.recordSince(attempt.placedNs());
       }
+      return isOverNow;
     }
-    return connector.connect(state, this::firstBroken, deadline);
-  }
 
-  /** A peer whose device has just fallen silent is not waited for again if its host is silent, too. */
-  private static void checkNotLost(PeerState state) throws NoConnectionException {
-    if (state.hasFallenSilent() && state.isLost()) {
-      throw new NoConnectionException(
-          state.peer(), PeerFailure.PEER_UNREACHABLE, "it answers neither READs nor TCP");
+    @Override
+    public void waitedSince(long startNs) {
+      stats.connectionWaits.recordSince(startNs);
     }
   }
 
   private void countFailure(PeerState state, PeerFailure failure) {
     if (failure == PeerFailure.RESOURCES
-        || failure == PeerFailure.TOO_MANY) { // a shortage, no failure
+        || failure == PeerFailure.TOO_MANY
+        || failure == PeerFailure.CLOSED) { // a shortage, or an end, no failure
       state.undecided();
     } else if (state.failed(failure)) {
       stats.breakersOpened.increment();
@@ -393,28 +476,6 @@ public final class ConnectionPool {
           state.peer(),
           settings.breakerOpenMs());
     }
-  }
-
-  private static Connection await(
-      PeerId peer, CompletableFuture<Connection> attempt, Deadline deadline)
-      throws NoConnectionException, InterruptedException {
-    try {
-      Connection connection = attempt.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
-      connection.handedOut();
-      return connection;
-    } catch (TimeoutException e) {
-      throw new NoConnectionException(
-          peer, PeerFailure.TIMEOUT, "the attempt of another thread did not end in time");
-    } catch (ExecutionException e) {
-      if (e.getCause() instanceof NoConnectionException known) {
-        throw known.forWaiter(peer);
-      }
-      throw new IllegalStateException("an attempt must end with a connection or a reason", e);
-    }
-  }
-
-  private void firstBroken(Connection connection) {
-    broken(connection, true);
   }
 
   private void broken(Connection connection, boolean isFirst) {
@@ -477,7 +538,7 @@ public final class ConnectionPool {
   }
 
   private void destroy(Connection connection, Deadline drained) {
-    loop.forget(connection.id());
+    connector.loop().forget(connection.id());
     try {
       connection.destroy(drained);
     } finally {
@@ -516,6 +577,14 @@ public final class ConnectionPool {
     }
   }
 
+  private void endAsClosed(Connecting attempt) {
+    try {
+      attempt.end(closedFailure(attempt.peer()));
+    } catch (RuntimeException e) { // the others must end as well
+      LOG.error("The attempt to connect to {} could not be ended", attempt.peer(), e);
+    }
+  }
+
   boolean isClosed() {
     return closed;
   }
@@ -524,6 +593,7 @@ public final class ConnectionPool {
   void close(PeerFailure failure, String detail) {
     closed = true;
     limit.close();
+    attempts.forEach(this::endAsClosed);
     for (Connection connection : limit.connections()) {
       try {
         connection.breakWith(failure, detail);

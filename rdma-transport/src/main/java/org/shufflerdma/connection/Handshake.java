@@ -4,6 +4,7 @@ package org.shufflerdma.connection;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
+import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -59,6 +60,7 @@ final class Handshake {
       PeerFailure.TOO_MANY,
       PeerFailure.LISTENER_CLOSED);
 
+  private final SecureRandom random = new SecureRandom();
   private final HmacSha256 hmac;
   private final HmacSha256 hmacOfNodeServices;
 
@@ -72,6 +74,12 @@ final class Handshake {
 
   /** The content of a rejection, whose sender has not proved itself. */
   record Rejection(PeerFailure reason, Nonce serverNonce) {}
+
+  byte[] newClientNonce() {
+    byte[] nonce = new byte[CLIENT_NONCE_BYTES];
+    random.nextBytes(nonce);
+    return nonce;
+  }
 
   byte[] request(byte[] clientNonce, PeerId server) {
     byte[] request = new byte[REQUEST_BYTES];

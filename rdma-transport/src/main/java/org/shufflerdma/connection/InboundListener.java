@@ -14,6 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.metrics.LogThrottle;
 import org.shufflerdma.verbs.CmEvent;
@@ -55,6 +56,9 @@ final class InboundListener {
   private final Executor closer;
   private final TransportStats stats;
   private final Set<Inbound> inbound = ConcurrentHashMap.newKeySet();
+
+  /** How many of them are not established yet. */
+  private final AtomicInteger pending = new AtomicInteger();
 
   private final LogThrottle rejections =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
@@ -153,10 +157,8 @@ final class InboundListener {
     if (seenNonces.put(ByteBuffer.wrap(Handshake.clientNonce(request)), true) != null) {
       return PeerFailure.REPLAY;
     }
-    long pending =
-        inbound.stream().filter(connection -> !connection.established).count();
     boolean full = inbound.size() >= settings.maxInboundConnections();
-    return pending >= MAX_PENDING || (full && !endOldest()) ? PeerFailure.TOO_MANY : null;
+    return pending.get() >= MAX_PENDING || (full && !endOldest()) ? PeerFailure.TOO_MANY : null;
   }
 
   /**
@@ -167,7 +169,7 @@ final class InboundListener {
   private boolean endOldest() {
     long leastAgeNs = TimeUnit.MILLISECONDS.toNanos(settings.breakerOpenMs());
     Optional<Inbound> oldest = inbound.stream()
-        .filter(connection -> connection.established && !connection.ended.get())
+        .filter(connection -> connection.established.get() && !connection.ended.get())
         .filter(connection -> connection.ageNs() >= leastAgeNs)
         .max(Comparator.comparingLong(Inbound::ageNs));
     oldest.ifPresent(Inbound::end);
@@ -225,11 +227,15 @@ final class InboundListener {
     }
   }
 
-  /** Gives up requests that were accepted but never became connections. */
+  /**
+   * Gives up requests that were accepted but never became connections. Their senders have proved that they are of the
+   * application, and may only be slow: many connect when a stage begins.
+   */
   void expirePending() {
-    long timeoutNs = TimeUnit.MILLISECONDS.toNanos(settings.connectTimeoutMs());
+    long timeoutNs = TimeUnit.MILLISECONDS.toNanos(
+        Math.max(settings.connectTimeoutMs(), settings.progressTimeoutMs()));
     for (Inbound connection : inbound) {
-      if (!connection.established && connection.ageNs() > timeoutNs) {
+      if (!connection.established.get() && connection.ageNs() > timeoutNs) {
         connection.end();
       }
     }
@@ -270,7 +276,7 @@ final class InboundListener {
     private final QueuePair queuePair;
     private final long sinceNs = System.nanoTime();
     private final AtomicBoolean ended = new AtomicBoolean();
-    private volatile boolean established;
+    private final AtomicBoolean established = new AtomicBoolean();
 
     Inbound(ConnectionId id, QueuePair queuePair) {
       this.id = id;
@@ -283,6 +289,7 @@ final class InboundListener {
 
     synchronized void accept(byte[] reply, int wantedResources) throws VerbsException {
       inbound.add(this);
+      pending.incrementAndGet();
       loop.handle(id, this);
       setup.prepare(id);
       setup.responderReady(queuePair);
@@ -292,7 +299,7 @@ final class InboundListener {
     @Override
     public void handle(CmEvent event) {
       if (event.type() == CmEventType.ESTABLISHED) {
-        established = true;
+        beEstablished();
         stats.connectionsAccepted.increment();
       } else {
         LOG.debug("The inbound connection from {} ends because of {}", id.peerAddress(), event);
@@ -309,7 +316,16 @@ final class InboundListener {
     private synchronized void destroyIt() {
       disconnect();
       destroy(id, queuePair);
-      inbound.remove(this);
+      if (inbound.remove(this)) {
+        beEstablished(); // or never
+      }
+    }
+
+    /** Not synchronized: the event loop must not wait for the closer, who waits for the event's acknowledgement. */
+    private void beEstablished() {
+      if (established.compareAndSet(false, true)) {
+        pending.decrementAndGet();
+      }
     }
 
     private void disconnect() {

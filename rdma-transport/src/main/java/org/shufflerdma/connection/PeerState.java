@@ -4,7 +4,6 @@ package org.shufflerdma.connection;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
@@ -25,7 +24,7 @@ final class PeerState {
   private final FurtherConnections further;
 
   // Guarded by this.
-  private @Nullable CompletableFuture<Connection> current;
+  private @Nullable Connecting current;
   private @Nullable PeerFailure lastFailure;
   private boolean wasConnected;
   private boolean fellSilent;
@@ -78,12 +77,15 @@ final class PeerState {
   }
 
   synchronized boolean isUnused(long ns) {
-    return System.nanoTime() - usedNs >= ns && currentAttempt() == null && !further.isAnyOpen();
+    return System.nanoTime() - usedNs >= ns
+        && !isWanted()
+        && currentAttempt() == null
+        && !further.isAnyOpen();
   }
 
   /** The attempt under way, or the one that led to a connection which is open; else null. */
-  synchronized @Nullable CompletableFuture<Connection> currentAttempt() {
-    return current == null || isOver(current) ? null : current;
+  synchronized @Nullable Connecting currentAttempt() {
+    return current == null || current.isOver() ? null : current;
   }
 
   void interestBegins() {
@@ -102,15 +104,8 @@ final class PeerState {
   /** Returns the first connection if it is open. */
   @Nullable
   Connection first() {
-    CompletableFuture<Connection> attempt = currentAttempt();
-    return attempt == null || !attempt.isDone() || attempt.isCompletedExceptionally()
-        ? null
-        : attempt.join();
-  }
-
-  private static boolean isOver(CompletableFuture<Connection> attempt) {
-    return attempt.isCompletedExceptionally()
-        || (attempt.isDone() && !attempt.join().isOpen());
+    Connecting attempt = currentAttempt();
+    return attempt == null ? null : attempt.connection();
   }
 
   /**
@@ -130,13 +125,13 @@ final class PeerState {
     }
   }
 
-  /** Makes the caller the one that connects, with a new attempt; null if it may not. */
-  synchronized @Nullable CompletableFuture<Connection> beginAttempt() {
+  /** Makes this the attempt that all share; false if there is another one, or none may be made. */
+  synchronized boolean beginAttempt(Connecting attempt) {
     if (currentAttempt() != null || !breaker.admits()) {
-      return null;
+      return false;
     }
-    current = new CompletableFuture<>();
-    return current;
+    current = attempt;
+    return true;
   }
 
   /** Drops a connection that is over, so that a peer that does not come back keeps no memory. */

@@ -36,7 +36,15 @@ record TransportOpener(
   private static final Logger LOG = LoggerFactory.getLogger(TransportOpener.class);
   private static final int IDLE_QUEUE_ENTRIES = 16;
   private static final int CLOSER_THREADS = 2;
+
+  /** They never wait for a peer. */
+  private static final int CONNECT_THREADS = 4;
+
   private static final int PROBER_THREADS = 8;
+
+  /** They ask the hosts of peers that do not answer attempts to connect, of which a rack may be many. */
+  private static final int LOST_PROBER_THREADS = 32;
+
   private static final int WATCHDOG_MS = 1_000;
   private static final int BUFFER_IDLE_MS = 10_000;
   private static final int PEER_UNUSED_MS = 600_000;
@@ -80,17 +88,39 @@ record TransportOpener(
     acquired.keep(pollThread::stop);
     ThreadPoolExecutor closer = Workers.pool(name + "-closer", CLOSER_THREADS);
     acquired.keep(() -> finish(closer, settings.drainTimeoutMs() + STOP_MARGIN_MS));
+    ThreadPoolExecutor connects =
+        Workers.pool(name + "-connect", Math.min(CONNECT_THREADS, settings.maxConnections()));
+    acquired.keep(() -> finish(connects, STOP_MARGIN_MS));
     ThreadPoolExecutor prober =
         Workers.pool(name + "-probe", Math.min(PROBER_THREADS, settings.maxConnections()));
     acquired.keep(prober::shutdownNow);
+    ThreadPoolExecutor hostProber = Workers.poolOnDemand(name + "-lost", LOST_PROBER_THREADS);
+    acquired.keep(hostProber::shutdownNow);
+    ScheduledExecutorService timer =
+        Executors.newSingleThreadScheduledExecutor(body -> Workers.thread(name + "-timer", body));
+    acquired.keep(timer::shutdownNow);
+    AnswerTime answerTime = new AnswerTime();
     Connector connector = new Connector(
-        settings, device, setup, loop, domain, queue, pending, poller, buffers, handshake, stats);
+        settings,
+        device,
+        setup,
+        loop,
+        domain,
+        queue,
+        pending,
+        poller,
+        buffers,
+        handshake,
+        answerTime,
+        connects,
+        stats);
     ConnectionPool connections = new ConnectionPool(
         settings,
-        new ConnectionLimit(connectionLimit(info, queue)),
+        new ConnectionLimit(connectionLimit(info, queue), answerTime),
         connector,
-        loop,
         closer,
+        hostProber,
+        timer,
         () -> Deadline.afterMs(pollThread.isAlive() ? settings.drainTimeoutMs() : 0),
         stats);
     acquired.keep(() -> connections.close(PeerFailure.CLOSED, "this transport is closed"));
@@ -104,9 +134,6 @@ record TransportOpener(
     // All threads start before peers are let in.
     Watchdog watchdog = new Watchdog(
         settings, connections.connections(), connection -> !connection.state().isLost(), prober);
-    ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(
-        body -> Workers.thread(name + "-watchdog", body));
-    acquired.keep(timer::shutdownNow);
     TransportEnd end = new TransportEnd(connections, listener, queue, idleQueue);
     acquired.keep(DeviceEvents.subscribe(device, end));
     pollThread.start(end::threadDied);

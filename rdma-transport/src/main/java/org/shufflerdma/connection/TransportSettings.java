@@ -19,7 +19,7 @@ import org.shufflerdma.verbs.Provider;
  * @param connectionsPerPeer the most connections to one peer, for tasks that read at the same time
  * @param maxInboundConnections connections of peers; one more takes the place of the oldest, or is
  *     rejected
- * @param connectTimeoutMs for the whole way from address to canary
+ * @param connectTimeoutMs for each answer on the way from address to canary
  * @param progressTimeoutMs without a completion while READs are outstanding, then the connection
  *     is given up
  * @param peerLostTimeoutMs the same, if the peer does not answer a TCP connect either

@@ -34,7 +34,10 @@ public final class BlockFetcher implements AutoCloseable {
   /** They start with the first fetches: direct ones never need them. */
   private final ThreadPoolExecutor workers;
 
-  /** Their own, so that tasks that connect do not wait for blocks that are written to a slow disk. */
+  /**
+   * They make control connections and find node services. They are others, so that tasks do not wait for blocks that
+   * are written to a slow disk.
+   */
   private final ThreadPoolExecutor connectors;
 
   private final FetchStats stats = new FetchStats();
@@ -58,7 +61,7 @@ public final class BlockFetcher implements AutoCloseable {
       @Nullable NodeServices services,
       FetchSettings settings) {
     this.workers = Workers.poolOnDemand("rdma-fetch", settings.threads());
-    this.connectors = Workers.pool("rdma-connect", settings.threads());
+    this.connectors = Workers.poolOnDemand("rdma-control", settings.threads());
     this.context = new FetchContext(
         transport.connections(),
         new Channels(transport.connections().channels()),

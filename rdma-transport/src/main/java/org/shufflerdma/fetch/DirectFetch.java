@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Reads the blocks of one reduce task in that task's own thread, which plans and posts the READs, polls
  * for their completions, verifies the bytes and consumes them: no block passes through another thread.
- * Workers only connect to peers. A block is read a second time if its connection broke or its checksum
+ * A block is read a second time if its connection broke or its checksum
  * did not match, and is left to the caller if that fails as well, or if it cannot be read at all.
  *
  * <p>One thread at a time calls {@link #next} and the methods that describe its block; any thread may
@@ -99,11 +99,12 @@ public final class DirectFetch implements AutoCloseable {
     this.ofTask = ofTask;
     this.left = new LeftBlocks(context.stats(), times);
     this.peers = new ArrayDeque<>(peers);
+    peers.forEach(peer -> peer.isInLine = true);
     this.total = peers.stream().mapToLong(PeerBlocks::size).sum();
     this.window = new ReadWindow(
         limits, () -> ofTask.shareOf(context.buffers().budgetBytes()), context.poller()::poll);
     this.services = new ServiceRoute(context, left, () -> closed, this::wake);
-    this.connections = new TaskConnections(context, left, services, () -> closed, this::wake);
+    this.connections = new TaskConnections(context, left, services, this::wake);
     TaskBuffers buffers = new TaskBuffers(
         context, this::holdsBuffers, () -> ofTask.makeRoomFor(this, ReadSlot::hasBuffer), times);
     this.poster = new ListPoster(
@@ -210,7 +211,7 @@ public final class DirectFetch implements AutoCloseable {
         }
       }
       if (slot == null) {
-        if (window.isEmpty() && peers.isEmpty()) {
+        if (window.isEmpty() && peers.isEmpty() && !connections.hasWaiting()) {
           requireAllSettled();
           connections.end();
           return false;
@@ -324,7 +325,8 @@ public final class DirectFetch implements AutoCloseable {
     context.poller().expect();
     try {
       context.poller().poll();
-      if (!window.hasReady()) { // another wait may have used up the wake-up
+      if (!window.hasReady()
+          && !connections.isTold()) { // another wait may have used up the wake-up
         LockSupport.parkNanos(this, WAIT_NS);
       }
     } finally {
@@ -458,7 +460,8 @@ public final class DirectFetch implements AutoCloseable {
 
   /** The peer has a block to be posted or staged again. */
   private void queue(PeerBlocks peer) {
-    if (!peers.contains(peer)) {
+    if (!peer.isInLine) {
+      peer.isInLine = true;
       peers.add(peer);
     }
   }
@@ -470,15 +473,18 @@ public final class DirectFetch implements AutoCloseable {
   /** Posts lists, of one peer after the other, as far as the limits allow; false if that is none. */
   private boolean postAhead() throws InterruptedException {
     boolean posted = false;
+    boolean hadRoom = connections.hasUnasked() && window.isOpen();
+    peers.addAll(context.closed().getAsBoolean() ? connections.takeAll() : connections.takeReady());
     int candidates = peers.size();
     while (candidates > 0 && window.isOpen() && (!holdsLists() || ofTask.mayReadAhead())) {
       PeerBlocks peer = peers.remove();
+      peer.isInLine = false;
       ListPoster.Outcome outcome = ListPoster.Outcome.NOT_NOW;
       try {
         outcome = postFrom(peer);
       } finally {
         if (peer.hasMore() || peer.hasMoreToStage()) {
-          peers.add(peer);
+          queue(peer);
         }
         connections.endInterestIfDone(peer);
       }
@@ -488,6 +494,9 @@ public final class DirectFetch implements AutoCloseable {
         case NOT_NOW -> candidates - 1;
         case NO_BUFFER -> 0;
       };
+    }
+    if (connections.hasUnasked() && (hadRoom || window.isOpen())) {
+      connections.askForMore();
     }
     return posted;
   }
@@ -507,6 +516,9 @@ public final class DirectFetch implements AutoCloseable {
         return ListPoster.Outcome.NOT_NOW;
       }
       if (!services.isOpen(peer)) {
+        return ListPoster.Outcome.NOT_NOW;
+      }
+      if (!peer.hasMore() && !peer.hasMoreToStage()) {
         return ListPoster.Outcome.NOT_NOW;
       }
       Connection connection = connections.to(peer);

@@ -27,7 +27,7 @@ import org.shufflerdma.staging.StagingClients;
  * @param services null if there are no node services
  * @param lanes run the steps of a fetch, which may block, for as long as a sink takes to write; they
  *     run every step, also while closing
- * @param connects run the attempts to connect of tasks, all of which have deadlines, like {@code lanes}
+ * @param connects run what makes control connections and finds node services, which has deadlines, like {@code lanes}
  */
 record FetchContext(
     ConnectionPool connections,

@@ -11,6 +11,7 @@ import java.util.OptionalLong;
 import java.util.Queue;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.connection.Connecting;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.PeerInterest;
 
@@ -88,7 +89,10 @@ public final class PeerBlocks {
 
   /** The attempt to connect whose outcome the task wants to know. */
   @Nullable
-  ConnectAttempt attempt;
+  Connecting attempt;
+
+  /** Whether the blocks wait for their turn to be posted, or for a connection. */
+  boolean isInLine;
 
   /** The task's interest in the peer while it has blocks to read; null else. */
   @Nullable

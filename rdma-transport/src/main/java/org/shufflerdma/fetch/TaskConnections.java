@@ -2,27 +2,31 @@
 package org.shufflerdma.fetch;
 
 import java.io.IOException;
-import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HashSet;
+import java.util.List;
+import java.util.Queue;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.BooleanSupplier;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.Connecting;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
-import org.shufflerdma.connection.PeerFailure;
-import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.metrics.TcpReason;
 
 /**
- * Gives a task the connections to its peers, and has workers make those that are not open, so that the
- * task goes on with other peers meanwhile. Used by the task's thread alone, but for the workers, who do
- * nothing but connect.
+ * Gives a task the connections to its peers, and has those made that are not open while the task goes on with other
+ * peers. Peers without a connection wait in here and come back when it is their turn. Used by the task's thread alone;
+ * any thread tells that an attempt has ended or has become silent.
  */
 final class TaskConnections {
-  /** The peers to which the task has connections made at a time; more might be idle before their turn. */
-  private static final int CONNECTING_AT_ONCE = 4;
+  /**
+   * The peers to which the task has connections made at a time, those that are silent apart; more might be idle
+   * before their turn.
+   */
+  private static final int CONNECTING_AT_ONCE = 8;
 
   /** Connections that were made and ended before a list was read over them, in a row. */
   private static final int MAX_UNUSED_CONNECTIONS = 8;
@@ -32,64 +36,92 @@ final class TaskConnections {
   private final FetchContext context;
   private final LeftBlocks left;
   private final ServiceRoute services;
-  private final BooleanSupplier hasEnded;
   private final Runnable wake;
-  private final AtomicInteger connecting = new AtomicInteger();
 
   /** The peers of which the task still has something to read, and for which it has asked for a connection. */
   private final Set<PeerBlocks> interesting = new HashSet<>();
 
+  /** The peers to which no connection has been asked for yet. */
+  private final Deque<PeerBlocks> unasked = new ArrayDeque<>();
+
+  /** The peers to which a connection is being made. */
+  private final Set<PeerBlocks> asked = new HashSet<>();
+
+  /** Of these, those whose attempts have ended, or have become silent, as any thread adds them. */
+  private final Queue<PeerBlocks> told = new ConcurrentLinkedQueue<>();
+
   /** The task's channel, or NONE while it needs none. */
   private int channel = NONE;
 
-  /**
-   * @param hasEnded whether the task needs no connection any more; any thread may call it
-   * @param wake called when an attempt to connect has ended; it must not block
-   */
-  TaskConnections(
-      FetchContext context,
-      LeftBlocks left,
-      ServiceRoute services,
-      BooleanSupplier hasEnded,
-      Runnable wake) {
+  /** @param wake called when there may be something to do; it must not block */
+  TaskConnections(FetchContext context, LeftBlocks left, ServiceRoute services, Runnable wake) {
     this.context = context;
     this.left = left;
     this.services = services;
-    this.hasEnded = hasEnded;
     this.wake = wake;
   }
 
-  /** Returns the open connection, or has a worker make one and returns null. */
+  /**
+   * Returns the open connection. Where that is null, the peer has either nothing to be read any more, or is kept in
+   * here until {@link #takeReady} returns it.
+   */
   @Nullable
   Connection to(PeerBlocks peer) throws NoConnectionException {
-    if (peer.interest == null) {
-      peer.interest = context.connections().interestIn(peer.peer(), peer.tcpAddress);
-      interesting.add(peer);
-    }
-    ConnectAttempt attempt = peer.attempt;
-    // Looked at first: the pool has what an attempt that has ended by now has made.
-    boolean isUnderWay = attempt != null && !attempt.hasEnded();
+    beginInterest(peer);
+    Connecting attempt = peer.attempt;
+    peer.attempt = null;
     Connection connection =
         context.connections().openConnection(peer.peer(), channel(), peer.tcpAddress);
-    if (connection == null && isUnderWay) {
-      return null;
-    }
-    peer.attempt = null; // where another task was faster, nobody waits for this one any more
-    if (connection != null) {
+    if (connection
+        != null) { // where another task was faster, nobody waits for this attempt any more
       askForFurther(peer);
       return connection;
     }
     if (attempt != null) {
       attempt.throwRefusal();
     }
-    if (connecting.get() < CONNECTING_AT_ONCE) {
-      begin(peer);
-    }
+    peer.isInLine = true;
+    unasked.add(peer);
     return null;
   }
 
-  /** Has a worker connect, unless too many connections have ended before they were used. */
-  private void begin(PeerBlocks peer) {
+  private void beginInterest(PeerBlocks peer) {
+    if (peer.interest == null) {
+      peer.interest = context.connections().interestIn(peer.peer(), peer.tcpAddress);
+      interesting.add(peer);
+    }
+  }
+
+  /** Whether {@link #askForMore} may have something to do. */
+  boolean hasUnasked() {
+    return !unasked.isEmpty();
+  }
+
+  /** Asks for more connections, as far as the limit allows; attempts to silent peers do not count. */
+  void askForMore() {
+    long answering = asked.stream().filter(TaskConnections::isAnswering).count();
+    while (answering < CONNECTING_AT_ONCE && !unasked.isEmpty()) {
+      ask(unasked.remove());
+      answering++;
+    }
+    for (int i = Math.min(unasked.size(), CONNECTING_AT_ONCE); i > 0; i--) {
+      PeerBlocks peer = unasked.remove();
+      if (context.connections().isOpen(peer.peer())) { // another task was faster
+        asked.add(peer);
+        told.add(peer);
+      } else {
+        unasked.add(peer);
+      }
+    }
+  }
+
+  private static boolean isAnswering(PeerBlocks peer) {
+    return peer.attempt != null && !peer.attempt.isSilent();
+  }
+
+  /** Has a connection made, unless too many have ended before they were used. */
+  private void ask(PeerBlocks peer) {
+    asked.add(peer);
     peer.tryFrom(System.nanoTime());
     if (++peer.connections > MAX_UNUSED_CONNECTIONS) {
       IOException why =
@@ -97,25 +129,64 @@ final class TaskConnections {
       if (!services.mayServe(peer, TcpReason.CONNECTION_LOST, why)) {
         left.addAll(peer, TcpReason.CONNECTION_LOST, why);
       }
+      told.add(peer);
       return;
     }
-    ConnectAttempt attempt = new ConnectAttempt(context.progressDeadline());
-    peer.attempt = attempt;
-    connecting.incrementAndGet();
-    PeerId to = peer.peer();
-    context.connects().execute(to, () -> connect(to, peer.tcpAddress, attempt));
+    try {
+      Connecting attempt =
+          context.connections().begin(peer.peer(), peer.tcpAddress, context.progressDeadline());
+      peer.attempt = attempt;
+      attempt.watch(() -> {
+        told.add(peer);
+        wake.run();
+      });
+    } catch (NoConnectionException e) {
+      left.addAll(peer, e.failure().tcpReason(), e);
+      told.add(peer);
+    }
   }
 
-  /** Has a worker make the task's own connection to the peer beside the first one, once. */
-  private void askForFurther(PeerBlocks peer) {
-    if (peer.furtherWanted) {
-      return;
+  /** Whether {@link #takeReady} may find something. */
+  boolean isTold() {
+    return !told.isEmpty();
+  }
+
+  /** Takes out the peers whose turn it is again. */
+  List<PeerBlocks> takeReady() {
+    if (told.isEmpty()) {
+      return List.of();
     }
-    peer.furtherWanted = true;
-    int ofTask = channel();
-    if (context.connections().beginFurther(peer.peer(), ofTask, peer.tcpAddress)) {
-      PeerId of = peer.peer();
-      context.connects().execute(of, () -> connectFurther(of, peer.tcpAddress, ofTask));
+    List<PeerBlocks> ready = new ArrayList<>();
+    PeerBlocks peer;
+    while ((peer = told.poll()) != null) {
+      Connecting attempt = peer.attempt;
+      if ((attempt == null || attempt.hasEnded()) && asked.remove(peer)) {
+        ready.add(peer);
+      }
+    }
+    return ready;
+  }
+
+  /** Takes out all peers, which nobody connects to any more. */
+  List<PeerBlocks> takeAll() {
+    List<PeerBlocks> all = new ArrayList<>(asked);
+    all.addAll(unasked);
+    asked.clear();
+    unasked.clear();
+    told.clear();
+    return all;
+  }
+
+  /** Whether peers wait in here for a connection. */
+  boolean hasWaiting() {
+    return !asked.isEmpty() || !unasked.isEmpty();
+  }
+
+  /** Has the task's own connection to the peer made beside the first one, once. */
+  private void askForFurther(PeerBlocks peer) {
+    if (!peer.furtherWanted) {
+      peer.furtherWanted = true;
+      context.connections().beginFurther(peer.peer(), channel(), peer.tcpAddress);
     }
   }
 
@@ -142,50 +213,5 @@ final class TaskConnections {
       context.channels().giveBack(channel);
       channel = NONE;
     }
-  }
-
-  /** Runs in a worker. */
-  private void connectFurther(PeerId peer, @Nullable InetSocketAddress tcpAddress, int ofTask) {
-    try {
-      context
-          .connections()
-          .connectFurther(
-              peer,
-              ofTask,
-              tcpAddress,
-              () -> hasEnded.getAsBoolean() || context.closed().getAsBoolean(),
-              context.progressDeadline());
-    } catch (InterruptedException e) { // the fetcher is being closed
-      Thread.currentThread().interrupt();
-    }
-  }
-
-  /** Runs in a worker. */
-  private void connect(
-      PeerId peer, @Nullable InetSocketAddress tcpAddress, ConnectAttempt attempt) {
-    Throwable refusal = null;
-    try {
-      if (!hasEnded.getAsBoolean() && !context.closed().getAsBoolean()) {
-        connectInTime(peer, tcpAddress, attempt.beginBy);
-      }
-    } catch (InterruptedException e) { // the fetcher is being closed, which the task sees by itself
-      Thread.currentThread().interrupt();
-    } catch (Throwable t) {
-      refusal = t;
-    } finally {
-      connecting.decrementAndGet();
-      attempt.end(refusal);
-      wake.run();
-    }
-  }
-
-  /** Only an attempt that has begun may count against the peer, and it has its whole time. */
-  private void connectInTime(PeerId peer, @Nullable InetSocketAddress tcpAddress, Deadline beginBy)
-      throws NoConnectionException, InterruptedException {
-    if (beginBy.expired()) {
-      throw new NoConnectionException(
-          peer, PeerFailure.RESOURCES, "other attempts to connect have kept all workers busy");
-    }
-    context.connections().connect(peer, tcpAddress, hasEnded, context.progressDeadline());
   }
 }

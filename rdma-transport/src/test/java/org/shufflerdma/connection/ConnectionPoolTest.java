@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -31,6 +33,8 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegisteredBuffer;
+import org.shufflerdma.verbs.ConnectionId;
+import org.shufflerdma.verbs.EventChannel;
 
 @Timeout(120)
 class ConnectionPoolTest {
@@ -47,7 +51,7 @@ class ConnectionPoolTest {
     second = TestTransports.open("second");
     reader = TestTransports.open(
         "reader",
-        TestTransports.with(TestTransports.settings(0, 64 << 20), Map.of("connectionsPerPeer", 2)));
+        TestTransports.with(TestTransports.settings(0, 64 << 20), Map.of("connectionsPerPeer", 3)));
   }
 
   @AfterEach
@@ -135,7 +139,7 @@ class ConnectionPoolTest {
 
   @Test
   void aTrialThatFailsForWantOfABufferIsFollowedByAnotherAtOnce() throws Exception {
-    openReader(Map.of("breakerOpenMs", 4_000));
+    openReader(Map.of("breakerOpenMs", 4_000, "connectTimeoutMs", 500));
     for (int i = 0; i < reader.settings().breakerFailures(); i++) {
       connectAndBreak();
     }
@@ -147,7 +151,7 @@ class ConnectionPoolTest {
       TimeUnit.MILLISECONDS.sleep(10);
       failure = catchThrowableOfType(
               NoConnectionException.class,
-              () -> reader.connections().connect(peer, null, Deadline.afterMs(500)))
+              () -> reader.connections().connect(peer, null, Deadline.afterMs(20_000)))
           .failure();
     }
     assertThat(failure).isEqualTo(PeerFailure.RESOURCES);
@@ -319,14 +323,15 @@ class ConnectionPoolTest {
     assertThat((long) limit * 16_384).isLessThanOrEqualTo(reader.device().maxCqe());
   }
 
-  /** Makes the pool's warnings throw until it is restored. */
+  /** Makes the pool's messages of a level throw until it is restored. */
   private static final class FailingLog {
+    private final Level failing;
     private final Logger log = (Logger) LogManager.getLogger(ConnectionPool.class);
     private final AbstractAppender appender =
         new AbstractAppender("failing", null, null, false, Property.EMPTY_ARRAY) {
           @Override
           public void append(LogEvent event) {
-            if (event.getLevel().equals(Level.WARN)) {
+            if (event.getLevel().equals(failing)) {
               throw new AppenderLoggingException("of a test");
             }
           }
@@ -334,10 +339,11 @@ class ConnectionPoolTest {
 
     private final Level level = log.getLevel();
 
-    FailingLog() {
+    FailingLog(Level failing) {
+      this.failing = failing;
       appender.start();
       log.addAppender(appender);
-      log.setLevel(Level.WARN);
+      log.setLevel(failing);
     }
 
     void restore() {
@@ -349,9 +355,9 @@ class ConnectionPoolTest {
   @Test
   void anAttemptThatStumblesIsOverForThoseWhoShareIt() throws Exception {
     first.close();
-    FailingLog log = new FailingLog();
+    FailingLog log = new FailingLog(Level.WARN);
     try {
-      assertThatThrownBy(() -> connect(first)).isInstanceOf(AppenderLoggingException.class);
+      assertThat(failureTo(first)).isEqualTo(PeerFailure.REFUSED);
     } finally {
       log.restore();
     }
@@ -359,10 +365,73 @@ class ConnectionPoolTest {
   }
 
   @Test
+  void aConnectionThatCannotBeReportedIsThereAllTheSame() throws Exception {
+    FailingLog log = new FailingLog(Level.INFO);
+    try {
+      TestTransports.assertReads(connect(first), first, reader, 1);
+    } finally {
+      log.restore();
+    }
+  }
+
+  @Test
+  void whoWaitsLongerForAPlaceKeepsTheAttemptInLine() throws Exception {
+    openReader(Map.of("maxConnections", 1));
+    ReadsInUse reads = new ReadsInUse(connect(first));
+    PeerId peer = TestTransports.peerOf("second", second);
+    PeerInterest interest = reader.connections().interestIn(peer, null);
+    Connecting hasty = reader.connections().begin(peer, null, Deadline.afterMs(100));
+    Connecting patient = reader.connections().begin(peer, null, Deadline.afterMs(60_000));
+    assertThat(patient).isSameAs(hasty);
+    assertThat(hasty.await(Deadline.afterMs(500))).isFalse();
+    reads.end();
+    assertThat(patient.await(Deadline.afterMs(20_000))).isTrue();
+    assertThat(patient.connection()).isNotNull();
+    interest.close();
+  }
+
+  @Test
+  void anAttemptInLineThatNobodyWantsAnyMoreEnds() throws Exception {
+    openReader(Map.of("maxConnections", 1));
+    ReadsInUse reads = new ReadsInUse(connect(first));
+    PeerId peer = TestTransports.peerOf("second", second);
+    PeerInterest interest = reader.connections().interestIn(peer, null);
+    Connecting attempt = reader.connections().begin(peer, null, Deadline.afterMs(60_000));
+    interest.close();
+    assertThat(attempt.await(Deadline.afterMs(20_000))).isTrue();
+    attempt.throwRefusal(); // there is none
+    assertThat(attempt.connection()).isNull();
+    assertThat(reader.stats().connectFailures.sum()).isZero();
+    reads.end();
+  }
+
+  /** The host of the peer that fell silent is asked first, which takes longer than the first look at attempts. */
+  @Test
+  void anAttemptThatBeginsAfterItsHostWasAskedIsLookedAfter() throws Exception {
+    openReader(Map.of("connectTimeoutMs", 500));
+    PeerId peer = TestTransports.peerOf("first", first);
+    connect(first).breakWith(PeerFailure.NO_ANSWER, "of a test");
+    awaitConnections(reader, 0);
+    first.close(); // its listener is gone, and there is another one that does not answer
+    try (EventChannel channel = EventChannel.open();
+        ConnectionId mute = channel.createId()) {
+      mute.bind(new InetSocketAddress(peer.endpoint().host(), peer.endpoint().port()));
+      mute.listen(8);
+      InetSocketAddress answering = new InetSocketAddress(
+          InetAddress.getLoopbackAddress(), 1); // refuses TCP, which is an answer
+      NoConnectionException refused = catchThrowableOfType(
+          NoConnectionException.class,
+          () -> reader.connections().connect(peer, answering, Deadline.afterMs(20_000)));
+      assertThat(refused.failure()).isEqualTo(PeerFailure.TIMEOUT);
+      reader.close();
+    }
+  }
+
+  @Test
   void connectionsWhoseEndsCannotBeReportedEndAllTheSame() throws Exception {
     Connection one = connect(first);
     Connection other = connect(second);
-    FailingLog log = new FailingLog();
+    FailingLog log = new FailingLog(Level.WARN);
     try {
       reader.connections().close(PeerFailure.DEVICE, "of a test");
       assertThat(one.isOpen()).isFalse();
@@ -376,12 +445,12 @@ class ConnectionPoolTest {
   @Test
   void aPeerThatFallsSilentOnOneConnectionLosesTheOthersThatAreSilent() throws Exception {
     Connection connection = connect(first);
-    Connection further = connectFurther(first);
+    Connection further = connectFurther(first, 1);
     TimeUnit.MILLISECONDS.sleep(SILENT_MS);
     further.breakWith(PeerFailure.NO_ANSWER, "of a test");
     assertThat(connection.isOpen()).isFalse();
     Connection next = connect(first);
-    Connection other = connectFurther(first);
+    Connection other = connectFurther(first, 2);
     TimeUnit.MILLISECONDS.sleep(SILENT_MS);
     next.breakWith(PeerFailure.NO_ANSWER, "of a test");
     assertThat(other.isOpen()).isFalse();
@@ -390,7 +459,7 @@ class ConnectionPoolTest {
   @Test
   void aConnectionOverWhichReadsComeOutlivesAnotherThatIsSilent() throws Exception {
     Connection connection = connect(first);
-    Connection further = connectFurther(first);
+    Connection further = connectFurther(first, 1);
     TimeUnit.MILLISECONDS.sleep(SILENT_MS);
     TestTransports.assertReads(connection, first, reader, 1);
     further.breakWith(PeerFailure.NO_ANSWER, "of a test");
@@ -400,17 +469,24 @@ class ConnectionPoolTest {
   @Test
   void aReadThatFailsOnAFurtherConnectionLeavesTheFirstOneOpen() throws Exception {
     Connection connection = connect(first);
-    connectFurther(first).breakWith(PeerFailure.READ_ERROR, "of a test");
+    connectFurther(first, 1).breakWith(PeerFailure.READ_ERROR, "of a test");
     assertThat(connection.isOpen()).isTrue();
     assertThat(connect(first)).isSameAs(connection);
   }
 
-  private Connection connectFurther(RdmaTransport to) throws Exception {
+  /** One attempt is made for a channel in a while. */
+  private Connection connectFurther(RdmaTransport to, int channel) throws Exception {
     PeerId peer = TestTransports.peerOf("first", to);
     ConnectionPool connections = reader.connections();
-    connections.connectFurther(peer, 1, null, () -> false, Deadline.afterMs(20_000));
-    Connection further = connections.openConnection(peer, 1, null);
-    assertThat(further).isNotNull().isNotSameAs(connections.openConnection(peer, 0, null));
+    Connection first = connections.openConnection(peer, 0, null);
+    connections.beginFurther(peer, channel, null);
+    Deadline deadline = Deadline.afterMs(20_000);
+    Connection further = first;
+    while (further == first && !deadline.expired()) {
+      TimeUnit.MILLISECONDS.sleep(1);
+      further = connections.openConnection(peer, channel, null);
+    }
+    assertThat(further).isNotNull().isNotSameAs(first);
     return further;
   }
 }

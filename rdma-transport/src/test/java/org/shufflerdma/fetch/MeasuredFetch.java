@@ -194,7 +194,7 @@ final class MeasuredFetch extends FetcherScene {
     blocksRead = 0;
     tasks = Work.NONE;
     Work poller = workOf("rdma-reader-poller");
-    Work workers = workOf("rdma-fetch-").plus(workOf("rdma-connect-"));
+    Work workers = workOfOthers();
     SoftCounters start = TestTransports.verbs().softCounters();
     long descriptors = fetcher.stats().descriptorsRead.sum();
     long nativeCalls = reader.stats().nativeCalls.sum();
@@ -208,7 +208,11 @@ final class MeasuredFetch extends FetcherScene {
         reader.stats().nativeCalls.sum() - nativeCalls,
         tasks,
         workOf("rdma-reader-poller").minus(poller),
-        workOf("rdma-fetch-").plus(workOf("rdma-connect-")).minus(workers));
+        workOfOthers().minus(workers));
+  }
+
+  private Work workOfOthers() {
+    return workOf("rdma-fetch-").plus(workOf("rdma-control-")).plus(workOf("rdma-reader-connect-"));
   }
 
   private Work workOf(String threadNames) {

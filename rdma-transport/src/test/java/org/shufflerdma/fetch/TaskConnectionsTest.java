@@ -4,26 +4,38 @@ package org.shufflerdma.fetch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.util.ArrayDeque;
-import java.util.Queue;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
+import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerFailure;
 import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.metrics.TaskTimes;
+import org.shufflerdma.metrics.TcpReason;
+import org.shufflerdma.verbs.ConnectionId;
+import org.shufflerdma.verbs.EventChannel;
+import org.shufflerdma.verbs.TestDevice;
 
-/** Attempts to connect that wait for a worker until the test runs them. */
+/** How a task gets its connections, without the rest of a fetch. */
 @Timeout(120)
 class TaskConnectionsTest extends FetcherScene {
-  private final Queue<Runnable> waiting = new ArrayDeque<>();
+  private static final int SILENT_PEERS = 30;
 
-  private TaskConnections connections(int progressTimeoutMs) {
-    PerPeerExecutor<PeerId> workers = new PerPeerExecutor<>(waiting::add, 1);
+  private final Semaphore woken = new Semaphore(0);
+
+  private TaskConnections connections() {
+    PerPeerExecutor<PeerId> unused = new PerPeerExecutor<>(Runnable::run, 1);
     FetchContext context = new FetchContext(
         reader.connections(),
         new Channels(1),
@@ -31,54 +43,148 @@ class TaskConnectionsTest extends FetcherScene {
         reader.buffers(),
         new DescriptorCache(),
         new DescriptorSeal(reader.identity().key(DescriptorSeal.PURPOSE)),
-        workers,
-        workers,
+        unused,
+        unused,
         () -> false,
         new FetchStats(),
         new ReadPlan.Limits(1, 1, 1),
         null,
         null,
-        progressTimeoutMs,
+        20_000,
         200,
         60_000);
     LeftBlocks left = new LeftBlocks(context.stats(), new TaskTimes());
     ServiceRoute services = new ServiceRoute(context, left, () -> false, () -> {});
-    return new TaskConnections(context, left, services, () -> false, () -> {});
+    return new TaskConnections(context, left, services, woken::release);
   }
 
-  private void work() {
-    for (Runnable step = waiting.poll(); step != null; step = waiting.poll()) {
-      step.run();
-    }
-  }
-
-  private PeerBlocks blocks() throws Exception {
-    PeerBlocks blocks = new PeerBlocks(peer, null);
+  private PeerBlocks blocksOf(PeerId owner) throws Exception {
+    PeerBlocks blocks = new PeerBlocks(owner, null);
     blocks.add(publish(1, 100).ref(), 0, 1);
     return blocks;
   }
 
-  @Test
-  void aConnectionThatAnotherTaskMadeIsUsedWhileTheOwnAttemptWaits() throws Exception {
-    TaskConnections connections = connections(20_000);
-    PeerBlocks blocks = blocks();
-    assertThat(connections.to(blocks)).isNull();
-    Connection made = reader.connections().connect(peer, null, Deadline.afterMs(20_000));
-    assertThat(connections.to(blocks)).isSameAs(made);
-    work();
-    assertThat(connections.to(blocks)).isSameAs(made);
+  private static boolean hasEnded(PeerBlocks blocks) {
+    return blocks.attempt != null && blocks.attempt.hasEnded();
+  }
+
+  /** Waits until it is the turn of a peer again. */
+  private PeerBlocks nextReady(TaskConnections connections) throws Exception {
+    while (true) {
+      connections.askForMore();
+      List<PeerBlocks> ready = connections.takeReady();
+      if (!ready.isEmpty()) {
+        return ready.get(0);
+      }
+      assertThat(woken.tryAcquire(60, TimeUnit.SECONDS)).isTrue();
+    }
   }
 
   @Test
-  void anAttemptThatBeginsTooLateFailsWithoutBlamingThePeer() throws Exception {
-    TaskConnections connections = connections(0);
-    PeerBlocks blocks = blocks();
+  void aPeerComesBackWithItsConnection() throws Exception {
+    TaskConnections connections = connections();
+    PeerBlocks blocks = blocksOf(peer);
     assertThat(connections.to(blocks)).isNull();
-    work();
+    assertThat(connections.hasWaiting()).isTrue();
+    assertThat(nextReady(connections)).isSameAs(blocks);
+    assertThat(connections.hasWaiting()).isFalse();
+    Connection made = connections.to(blocks);
+    assertThat(Objects.requireNonNull(made).peer()).isEqualTo(peer);
+    connections.end();
+  }
+
+  @Test
+  void aConnectionThatAnotherTaskHasMadeIsUsed() throws Exception {
+    TaskConnections connections = connections();
+    PeerBlocks blocks = blocksOf(peer);
+    assertThat(connections.to(blocks)).isNull();
+    Connection made = reader.connections().connect(peer, null, Deadline.afterMs(20_000));
+    assertThat(nextReady(connections)).isSameAs(blocks);
+    assertThat(connections.to(blocks)).isSameAs(made);
+    connections.end();
+  }
+
+  @Test
+  void whyThereIsNoConnectionIsToldOnce() throws Exception {
+    TaskConnections connections = connections();
+    PeerId stranger = new PeerId(
+        OWNER, new RdmaEndpoint(peer.endpoint().host(), peer.endpoint().port(), new Nonce(1, 2)));
+    PeerBlocks blocks = blocksOf(stranger);
+    assertThat(connections.to(blocks)).isNull();
+    assertThat(nextReady(connections)).isSameAs(blocks);
     assertThatThrownBy(() -> connections.to(blocks))
         .isInstanceOfSatisfying(
             NoConnectionException.class,
-            why -> assertThat(why.failure()).isEqualTo(PeerFailure.RESOURCES));
-    assertThat(reader.stats().connectFailures.sum()).isZero();
+            why -> assertThat(why.failure()).isEqualTo(PeerFailure.NONCE));
+    assertThat(connections.to(blocks)).isNull(); // and asks again
+    connections.end();
+  }
+
+  @Test
+  void onAClosedTransportTheBlocksAreLeftAndNothingWaits() throws Exception {
+    PeerBlocks blocks = blocksOf(peer);
+    PeerBlocks others = blocksOf(new PeerId("other", peer.endpoint()));
+    reader.close();
+    try (DirectFetch fetch = fetcher.direct(
+        List.of(blocks, others), new DirectFetch.Limits(1 << 20, 10, 10), () -> {})) {
+      assertThat(fetch.next()).isFalse();
+      assertThat(fetch.left())
+          .hasSize(2)
+          .allSatisfy(block -> assertThat(block.reason()).isEqualTo(TcpReason.CLOSED));
+    }
+    openReader(64 << 20);
+  }
+
+  @Test
+  void aConnectionOfAnotherTaskIsUsedWhileAsManyAreBeingMadeAsMayBe() throws Exception {
+    try (EventChannel channel = EventChannel.open();
+        ConnectionId silent = channel.createId()) {
+      silent.bind(new InetSocketAddress(TestDevice.address(), 0));
+      silent.listen(2 * SILENT_PEERS);
+      InetSocketAddress at = Objects.requireNonNull(silent.localAddress());
+      TaskConnections connections = connections();
+      for (int i = 0; i < SILENT_PEERS; i++) {
+        connections.to(blocksOf(new PeerId(
+            "mute" + i,
+            new RdmaEndpoint(at.getAddress().getHostAddress(), at.getPort(), new Nonce(1, i)))));
+      }
+      PeerBlocks last = blocksOf(peer);
+      connections.to(last);
+      connections.askForMore();
+      reader.connections().connect(peer, null, Deadline.afterMs(20_000));
+      assertThat(nextReady(connections)).isSameAs(last);
+      connections.end();
+      closeReader();
+      openReader(64 << 20);
+    }
+  }
+
+  /** More silent peers than are connected to at a time, by one task and by the executor, come first. */
+  @Test
+  void silentPeersKeepNobodyWaiting() throws Exception {
+    try (EventChannel channel = EventChannel.open();
+        ConnectionId silent = channel.createId()) {
+      silent.bind(new InetSocketAddress(TestDevice.address(), 0));
+      silent.listen(2 * SILENT_PEERS);
+      InetSocketAddress at = Objects.requireNonNull(silent.localAddress());
+      TaskConnections connections = connections();
+      List<PeerBlocks> unanswered = new ArrayList<>();
+      for (int i = 0; i < SILENT_PEERS; i++) {
+        PeerId mute = new PeerId(
+            "mute" + i,
+            new RdmaEndpoint(at.getAddress().getHostAddress(), at.getPort(), new Nonce(1, i)));
+        PeerBlocks blocks = blocksOf(mute);
+        assertThat(connections.to(blocks)).isNull();
+        unanswered.add(blocks);
+      }
+      PeerBlocks last = blocksOf(peer);
+      assertThat(connections.to(last)).isNull();
+      assertThat(nextReady(connections)).isSameAs(last);
+      assertThat(connections.to(last)).isNotNull();
+      assertThat(unanswered).noneMatch(TaskConnectionsTest::hasEnded);
+      connections.end();
+      closeReader(); // which ends the attempts before their listener
+      openReader(64 << 20);
+    }
   }
 }

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+
+/**
+ * An attempt to connect to a peer, shared by all who want the connection: it waits in line for a place, and then tries
+ * until there is a connection or a reason why there is none. A peer to which many connect at once and that turns some
+ * away is asked again, later each time; where the device has nothing left for one more connection, one that is idle
+ * makes room. Nobody has to wait for it: those who want to know are called. Any thread may call.
+ */
+public final class Connecting {
+  /** Between tries to connect to a peer, or with a device, that has no place. */
+  private static final int FIRST_PAUSE_MS = 20;
+
+  private static final int LONGEST_PAUSE_MS = 640;
+
+  /** What becomes of the attempt is the pool's to count and to report. None of the calls waits. */
+  interface Owner {
+    /** Makes a try, which is not begun yet. */
+    Dial newTry(Connecting attempt, Dial.Caller caller);
+
+    /** Whether a connection has made, or makes, room on the device for this attempt. */
+    boolean makesRoom(boolean mayEndOne);
+
+    /** The attempt uses its place no longer, or its connection has it from now on. */
+    void leftPlace(Connecting attempt, @Nullable Connection connection);
+
+    void succeeded(Connecting attempt, Connection connection);
+
+    /** The owner ends the attempt with {@link Connecting#refuse}, at once or when it knows more of the peer. */
+    void failed(Connecting attempt, NoConnectionException why);
+
+    /** Somebody has waited for the outcome from that point on, by {@link System#nanoTime}. */
+    void waitedSince(long startNs);
+  }
+
+  private record Watcher(Runnable told, long sinceNs) {}
+
+  private final Owner owner;
+  private final PeerState state;
+  private final int channel;
+  private final int connectTimeoutMs;
+
+  // Guarded by this.
+  private Deadline placeBy;
+  private List<Watcher> watchers = new ArrayList<>();
+  private long placedNs;
+  private @Nullable Dial dial;
+  private int pauseMs = FIRST_PAUSE_MS;
+
+  /** Until when another try may begin, once there has been one. */
+  private @Nullable Deadline retryBy;
+
+  private @Nullable Deadline pausedUntil;
+  private boolean hasMadeRoom;
+  private boolean isBeingAsked;
+  private boolean silent;
+  private boolean ending;
+  private boolean ended;
+  private @Nullable Connection connection;
+  private @Nullable NoConnectionException refusal;
+
+  /** @param placeBy until when it waits for a place */
+  Connecting(Owner owner, PeerState state, int channel, Deadline placeBy, int connectTimeoutMs) {
+    this.owner = owner;
+    this.state = state;
+    this.channel = channel;
+    this.placeBy = placeBy;
+    this.connectTimeoutMs = connectTimeoutMs;
+  }
+
+  PeerState state() {
+    return state;
+  }
+
+  PeerId peer() {
+    return state.peer();
+  }
+
+  int channel() {
+    return channel;
+  }
+
+  boolean isFirst() {
+    return channel == 0;
+  }
+
+  /** Another caller wants it, and would wait for a place until then. */
+  synchronized void sharedUntil(Deadline other) {
+    if (other.remainingNs() > placeBy.remainingNs()) {
+      placeBy = other;
+    }
+  }
+
+  synchronized boolean isTooLateForPlace() {
+    return placeBy.expired();
+  }
+
+  /** When it got its place, by {@link System#nanoTime}; 0 if it has had none. */
+  synchronized long placedNs() {
+    return placedNs;
+  }
+
+  /** Whether there is an outcome. */
+  public synchronized boolean hasEnded() {
+    return ended;
+  }
+
+  /** Whether it has ended without a connection, or its connection is broken by now. */
+  synchronized boolean isOver() {
+    return ended && (connection == null || !connection.isOpen());
+  }
+
+  /** Returns the connection that it has led to, which may be broken by now. */
+  synchronized @Nullable Connection connection() {
+    return connection;
+  }
+
+  /** Throws why there is no connection, unless there is one, or nobody wanted it any more. */
+  public synchronized void throwRefusal() throws NoConnectionException {
+    if (refusal != null) {
+      throw refusal.forWaiter(peer());
+    }
+  }
+
+  /**
+   * Whether the peer keeps the attempt waiting, so that others may be begun beside it. An attempt in line, or one that
+   * has something to do, is not silent.
+   */
+  public synchronized boolean isSilent() {
+    return silent;
+  }
+
+  /** Has a watcher called each time that the attempt has become silent, and once when it has ended; at once if it has. */
+  public void watch(Runnable watcher) {
+    synchronized (this) {
+      if (!ended) {
+        watchers.add(new Watcher(watcher, System.nanoTime()));
+      }
+      if (!ended && !silent) {
+        return;
+      }
+    }
+    watcher.run();
+  }
+
+  /** Whether the peer's host is being asked by TCP, which may take long. */
+  synchronized void beingAsked(boolean isAsked) {
+    isBeingAsked = isAsked;
+  }
+
+  /** It has a place, and connects from now on. */
+  void placed() {
+    synchronized (this) {
+      placedNs = System.nanoTime();
+      retryBy = Deadline.afterMs(connectTimeoutMs);
+    }
+    beginTry();
+  }
+
+  private void beginTry() {
+    Dial next = owner.newTry(this, new Try());
+    synchronized (this) {
+      pausedUntil = null;
+      if (ending) {
+        return;
+      }
+      dial = next;
+    }
+    next.begin();
+  }
+
+  /**
+   * Goes on where nothing comes that would drive the attempt, and notices silence. Called now and then.
+   *
+   * @param silentNs after how many nanoseconds without an answer a peer counts as silent
+   */
+  void look(long silentNs) {
+    Dial current;
+    boolean pauseIsOver;
+    List<Watcher> told = List.of();
+    synchronized (this) {
+      current = dial;
+      pauseIsOver = pausedUntil != null && pausedUntil.expired() && !ending;
+      boolean wasSilent = silent;
+      silent =
+          isBeingAsked || pausedUntil != null || (current != null && current.isSilent(silentNs));
+      if (silent && !wasSilent) {
+        told = List.copyOf(watchers);
+      }
+    }
+    told.forEach(watcher -> watcher.told.run());
+    if (pauseIsOver) {
+      beginTry();
+    } else if (current != null) {
+      current.look();
+    }
+  }
+
+  /** Ends the attempt, whatever it waits for. */
+  void end(NoConnectionException why) {
+    Dial current;
+    synchronized (this) {
+      if (ending) {
+        return;
+      }
+      ending = true;
+      current = dial;
+    }
+    if (current != null) {
+      current.end(why);
+    } else {
+      leave(why);
+    }
+  }
+
+  private void leave(NoConnectionException why) {
+    owner.leftPlace(this, null);
+    owner.failed(this, why);
+  }
+
+  /** Nobody wants the connection any more. */
+  void unwanted() {
+    outcome(null, null);
+  }
+
+  void refuse(NoConnectionException why) {
+    outcome(null, why);
+  }
+
+  private void outcome(@Nullable Connection made, @Nullable NoConnectionException why) {
+    List<Watcher> told;
+    synchronized (this) {
+      if (ended) {
+        return;
+      }
+      ending = true;
+      ended = true;
+      connection = made;
+      refusal = why;
+      dial = null;
+      told = watchers;
+      watchers =
+          List.of(); // whoever has been told is not to be kept in memory by an open connection
+      notifyAll();
+    }
+    for (Watcher watcher : told) {
+      owner.waitedSince(watcher.sinceNs);
+      watcher.told.run();
+    }
+  }
+
+  /** Waits for the outcome; false at the deadline. */
+  synchronized boolean await(Deadline deadline) throws InterruptedException {
+    while (!ended && !deadline.expired()) {
+      TimeUnit.NANOSECONDS.timedWait(this, deadline.remainingNs());
+    }
+    return ended;
+  }
+
+  /** Whether another try follows the one that has failed. */
+  private boolean goesOn(NoConnectionException why) {
+    if (!isFirst() || !state.isWanted()) {
+      return false;
+    }
+    boolean hasRoom = why.failure() == PeerFailure.RESOURCES && owner.makesRoom(!hadRoomMade());
+    synchronized (this) {
+      if (hasRoom) {
+        hasMadeRoom = true;
+      } else if (why.failure() != PeerFailure.TOO_MANY) {
+        return false;
+      }
+      int ms = ThreadLocalRandom.current().nextInt(pauseMs / 2, pauseMs);
+      if (ending || retryBy == null || retryBy.remainingMs() <= ms) {
+        return false;
+      }
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+      pausedUntil = Deadline.afterMs(ms);
+      return true;
+    }
+  }
+
+  private synchronized boolean hadRoomMade() {
+    return hasMadeRoom;
+  }
+
+  private final class Try implements Dial.Caller {
+    private void forget() {
+      synchronized (Connecting.this) {
+        dial = null;
+      }
+    }
+
+    @Override
+    public void established(Connection made) {
+      owner.leftPlace(Connecting.this, made);
+    }
+
+    @Override
+    public void connected(Connection made) {
+      try {
+        owner.succeeded(Connecting.this, made);
+      } finally {
+        outcome(made, null);
+      }
+    }
+
+    @Override
+    public void failed(NoConnectionException why, boolean wasEstablished) {
+      forget();
+      if (wasEstablished) {
+        owner.failed(Connecting.this, why);
+      } else if (!goesOn(why)) {
+        leave(why);
+      }
+    }
+  }
+}
