@@ -8,6 +8,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
@@ -76,7 +78,15 @@ public final class PageTables {
       throw new IllegalArgumentException(
           file.path() + " has none of the figures " + figures + " of " + benchmark);
     }
+    boolean isAlone = sides.equals(Set.of(Run.PLUGIN));
     StringBuilder text = new StringBuilder();
+    if (isAlone) {
+      addRanges(text, runs, figures);
+      return text.append("\n")
+          .append(source(file, benchmark, runs, true))
+          .append("\n")
+          .toString();
+    }
     line(
         text,
         Stream.of(
@@ -92,7 +102,35 @@ public final class PageTables {
             sides.stream().map(side -> median(cells.get(side))),
             cells.values().stream().limit(1).map(row -> ReportPage.number(row.plugin())),
             sides.stream().map(side -> ratio(cells.get(side)))))));
-    return text.append("\n").append(source(file, benchmark, runs)).append("\n").toString();
+    return text.append("\n")
+        .append(source(file, benchmark, runs, false))
+        .append("\n")
+        .toString();
+  }
+
+  /** Of a benchmark without another side, what all runs of each scenario came to. */
+  private static void addRanges(StringBuilder text, List<Run> runs, List<String> figures) {
+    text.append("| scenario | figure | median | least | most |\n|---|---|---|---|---|\n");
+    Map<String, List<Run>> scenarios = runs.stream()
+        .collect(Collectors.groupingBy(Run::scenario, LinkedHashMap::new, Collectors.toList()));
+    scenarios.forEach((scenario, ofScenario) -> {
+      for (String figure : figures) {
+        double[] values = ofScenario.stream()
+            .map(run -> run.figures().get(figure))
+            .filter(Objects::nonNull)
+            .mapToDouble(Double::doubleValue)
+            .sorted()
+            .toArray();
+        if (values.length > 0) {
+          line(
+              text,
+              Stream.of(
+                  Stream.of("`" + scenario + "`", figure),
+                  Stream.of(Ratio.median(values), values[0], values[values.length - 1])
+                      .map(ReportPage::number)));
+        }
+      }
+    });
   }
 
   private static void line(StringBuilder text, Stream<Stream<String>> cells) {
@@ -116,15 +154,17 @@ public final class PageTables {
   }
 
   /** Where the lines are, and what the figures depend on. */
-  private static String source(ResultFile file, String benchmark, List<Run> runs) {
+  private static String source(ResultFile file, String benchmark, List<Run> runs, boolean isAlone) {
     long applications = runs.stream().map(Run::application).distinct().count();
     long rounds = runs.stream().map(Run::round).distinct().count();
     String name = String.valueOf(file.path().getFileName());
     List<String> sentences = new ArrayList<>();
     sentences.add("Raw lines: [%s](results/%s)".formatted(name, name));
-    sentences.add(
-        "Applications of each side: %d, rounds of each: %d".formatted(applications, rounds));
-    if (applications < Ratio.LEAST_APPLICATIONS) {
+    sentences.add((isAlone
+            ? "Sets of processes: %d, rounds of each: %d"
+            : "Applications of each side: %d, rounds of each: %d")
+        .formatted(applications, rounds));
+    if (applications < Ratio.LEAST_APPLICATIONS && !isAlone) {
       sentences.add(
           "That is too little for an interval: a ratio is followed by the least and the most of a round");
     }

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -83,15 +84,26 @@ public final class WideNodes implements AutoCloseable {
     say(Map.of("read", read, "state", state(nodes)));
   }
 
-  private void closeNodes() {
-    nodes.parallelStream().forEach(WideNode::close);
+  /** Closes all nodes at once, since each has threads to wait for. */
+  private void closeNodes() throws IOException {
+    List<Future<?>> closing = new ArrayList<>();
+    for (WideNode node : nodes) {
+      closing.add(tasks.submit(node::close));
+    }
     nodes.clear();
+    try {
+      for (Future<?> each : closing) {
+        each.get();
+      }
+    } catch (InterruptedException | ExecutionException e) {
+      throw new IOException("a node could not be closed", e);
+    }
   }
 
   @Override
-  public void close() {
-    tasks.shutdownNow();
+  public void close() throws IOException {
     closeNodes();
+    tasks.shutdownNow();
   }
 
   private static void say(Object what) throws IOException {

@@ -69,6 +69,29 @@ class PageTablesTest {
   }
 
   @Test
+  void aBenchmarkWithoutAnotherSideHasTheRangesOfItsRuns() throws IOException {
+    StringBuilder lines = new StringBuilder();
+    for (int round = 0; round < 3; round++) {
+      lines.append("""
+          {"benchmark":"wide","scenario":"64 owners","application":0,"round":%d,"side":"rdma","digest":"",\
+          "figures":{"end, s":%d},"settings":{},"machine":{"commit":"abc"}}
+          """.formatted(round, 10 * (round + 1)));
+    }
+    Files.writeString(folder.resolve("w.jsonl"), lines);
+    String begin = "<!-- results w.jsonl | wide | end, s -->\n";
+    assertThat(PageTables.rewrite(begin + END, folder)).isEqualTo(begin + """
+        | scenario | figure | median | least | most |
+        |---|---|---|---|---|
+        | `64 owners` | end, s | 20.0 | 10.0 | 30.0 |
+
+        Raw lines: [w.jsonl](results/w.jsonl).
+        Sets of processes: 1, rounds of each: 3.
+        `commit` abc.
+
+        """ + END);
+  }
+
+  @Test
   void aFigureThatIsNotWhatTheRawLinesSayIsFound() throws IOException {
     String page = PageTables.rewrite(BEGIN + END, folder);
     assertThat(PageTables.rewrite(page, folder)).isEqualTo(page);
