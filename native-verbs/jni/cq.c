@@ -22,6 +22,15 @@ static jint completion_queue_capacity(JNIEnv *env, jclass natives, jlong handle)
 	return cq->cqe;
 }
 
+static jint resize_completion_queue(JNIEnv *env, jclass natives, jlong cq, jint cqe)
+{
+	int error = verbs.ibv_resize_cq(to_pointer(cq), cqe);
+
+	(void)env;
+	(void)natives;
+	return error < 0 ? errno : error; /* mlx5 returns -1 where it has no memory */
+}
+
 static jint poll_completions(JNIEnv *env, jclass natives, jlong cq, jint count, jlong records)
 {
 	(void)env;
@@ -140,6 +149,7 @@ static jint disni_destroy_cq(JNIEnv *env, jobject self, jlong cq)
 static const JNINativeMethod natives_methods[] = {
 	NATIVE("createCompletionQueue", "(JIJI)J", create_completion_queue),
 	NATIVE("completionQueueCapacity", "(J)I", completion_queue_capacity),
+	NATIVE("resizeCompletionQueue", "(JI)I", resize_completion_queue),
 	NATIVE("pollCompletions", "(JIJ)I", poll_completions),
 	NATIVE("awaitCompletionEvent", "(JI)I", await_completion_event),
 };

@@ -35,6 +35,7 @@
 	X(ibv_create_comp_channel, "IBVERBS_1.0")  \
 	X(ibv_destroy_comp_channel, "IBVERBS_1.0") \
 	X(ibv_create_cq, "IBVERBS_1.1")            \
+	X(ibv_resize_cq, "IBVERBS_1.1")            \
 	X(ibv_destroy_cq, "IBVERBS_1.1")           \
 	X(ibv_get_cq_event, "IBVERBS_1.1")         \
 	X(ibv_ack_cq_events, "IBVERBS_1.1")        \

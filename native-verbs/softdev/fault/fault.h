@@ -23,6 +23,7 @@
 	POINT(DEREG_MR, "dereg_mr", CALL | KEY_LENGTH)                                                                 \
 	POINT(CREATE_COMP_CHANNEL, "create_comp_channel", CALL)                                                        \
 	POINT(CREATE_CQ, "create_cq", CALL)                                                                            \
+	POINT(RESIZE_CQ, "resize_cq", CALL)                                                                            \
 	POINT(CREATE_SRQ, "create_srq", CALL)                                                                          \
 	POINT(CREATE_AH, "create_ah", CALL)                                                                            \
 	POINT(ALLOC_MW, "alloc_mw", CALL)                                                                              \

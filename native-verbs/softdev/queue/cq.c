@@ -94,10 +94,10 @@ int softverbs_ibv_resize_cq(struct ibv_cq *base, int cqe)
 	struct softdev_cq *cq = to_cq(base);
 	struct pd_memory memory;
 	struct cqe *ring;
-	int error = 0;
+	int error = is_inherited(base->context) ? EIO : fault_call(FAULT_RESIZE_CQ);
 
-	if (is_inherited(base->context))
-		return EIO;
+	if (error)
+		return error;
 	if (!handle_is(HANDLE_CQ, base->handle, cq))
 		return ENOENT;
 	if (cqe <= 0 || cqe > DEVICE_MAX_CQE)

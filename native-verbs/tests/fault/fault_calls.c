@@ -23,6 +23,9 @@ static void createsFailOnce(void)
 	pd = softverbs_ibv_alloc_pd(context);
 	cq = softverbs_ibv_create_cq(context, 8, NULL, NULL, 0);
 	CHECK(pd && cq);
+	CHECK_EQUAL(softverbs_ibv_resize_cq(cq, 16), EOPNOTSUPP);
+	CHECK_EQUAL(cq->cqe, 8);
+	CHECK_EQUAL(softverbs_ibv_resize_cq(cq, 16), 0);
 	init.send_cq = init.recv_cq = cq;
 	CHECK_REFUSED(softverbs_ibv_create_qp(pd, &init), ENOMEM);
 	CHECK_EQUAL(softverbs_ibv_destroy_cq(cq), 0);
@@ -183,7 +186,7 @@ static void callTakesLonger(void)
 
 static const struct fault_case cases[] = {
 	{"open_device:errno=ENODEV;alloc_pd:errno=EPERM;create_comp_channel:errno=EMFILE;"
-	 "create_cq:errno=ENOSPC;create_qp:errno=ENOMEM", .body = createsFailOnce},
+	 "create_cq:errno=ENOSPC;resize_cq:errno=EOPNOTSUPP;create_qp:errno=ENOMEM", .body = createsFailOnce},
 	{"reg_mr:errno=12,nth=2,count=2", .body = secondAndThirdFail},
 	{"reg_mr:errno=1,once=claimed", .body = firstFails},
 	{"reg_mr:errno=1,once=claimed", .body = noneFails},

@@ -47,6 +47,11 @@ final class ConnectionLimit {
     return places;
   }
 
+  /** The places of connections, and of attempts. */
+  synchronized int inUse() {
+    return connections.size() + placed.size();
+  }
+
   /** The connections whose queue pairs are not destroyed yet, broken ones included. */
   Set<Connection> connections() {
     return connections;
@@ -67,7 +72,7 @@ final class ConnectionLimit {
   /** Has an attempt begin that can be done without, if at least half of all places would stay free. */
   boolean enterSpare(Connecting attempt) {
     synchronized (this) {
-      if (closed || !line.isEmpty() || connections.size() + placed.size() >= places / 2) {
+      if (closed || !line.isEmpty() || inUse() >= places / 2) {
         return false;
       }
       take(attempt);
@@ -94,7 +99,7 @@ final class ConnectionLimit {
   }
 
   private synchronized @Nullable Connecting next() {
-    boolean hasPlace = connections.size() + placed.size() < places;
+    boolean hasPlace = inUse() < places;
     if (closed || line.isEmpty() || !hasPlace || answering() >= answerTime.attemptsAtOnce()) {
       return null;
     }
@@ -108,7 +113,7 @@ final class ConnectionLimit {
   }
 
   private synchronized @Nullable Connection inTheWay() {
-    int lacking = connections.size() + placed.size() + line.size() - places;
+    int lacking = inUse() + line.size() - places;
     return line.isEmpty() || beingDestroyed() >= Math.min(lacking, line.size()) ? null : idlest();
   }
 

@@ -560,6 +560,10 @@ public final class ConnectionPool {
     return peers.values().stream().map(PeerState::readTime).toList();
   }
 
+  int completionQueueEntries() {
+    return connector.room().queue().capacity();
+  }
+
   /** The most connections that there can be at a time. */
   int limit() {
     return limit.places();

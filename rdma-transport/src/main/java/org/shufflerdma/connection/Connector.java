@@ -5,8 +5,8 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
+import java.util.function.IntSupplier;
 import org.shufflerdma.memory.BufferPool;
-import org.shufflerdma.verbs.CompletionQueue;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.DeviceContext;
 import org.shufflerdma.verbs.ProtectionDomain;
@@ -17,6 +17,7 @@ import org.shufflerdma.verbs.VerbsException;
 /**
  * What all {@link Dial}s of a transport share.
  *
+ * @param placesInUse how many connections there are and are being made
  * @param workers run the steps, none of which waits for a peer; a step that they refuse, as they have been shut down,
  *     is run by its caller
  */
@@ -26,7 +27,8 @@ record Connector(
     QueuePairSetup setup,
     CmEventLoop loop,
     ProtectionDomain domain,
-    CompletionQueue queue,
+    CompletionRoom room,
+    IntSupplier placesInUse,
     PendingReads pending,
     CompletionPoller poller,
     BufferPool buffers,
@@ -61,9 +63,11 @@ record Connector(
     id.resolveAddress(source, destination, timeoutMs);
   }
 
+  /** The attempt to connect must already have its place. */
   QueuePair createQueuePair(ConnectionId id) throws VerbsException {
+    room.ensure(placesInUse.getAsInt());
     QueuePairCapabilities wanted = new QueuePairCapabilities(settings.sendQueueDepth(), 1, 1, 1, 0);
-    return id.createQueuePair(domain, queue, queue, wanted);
+    return id.createQueuePair(domain, room.queue(), room.queue(), wanted);
   }
 
   /** The ends are its owner's from here on. */

@@ -161,6 +161,11 @@ public final class RdmaTransport implements AutoCloseable {
     return listener.attributes();
   }
 
+  /** The completions for which there is room now; it grows with the connections to peers. */
+  public int completionQueueEntries() {
+    return connections.completionQueueEntries();
+  }
+
   /** Queue pairs that this side has not destroyed yet, broken ones included. */
   public int outboundConnections() {
     return connections.connections().size();

@@ -42,7 +42,7 @@ record TransportOpener(
 
   private static final int PROBER_THREADS = 8;
 
-  /** They ask the hosts of peers that do not answer attempts to connect, of which a rack may be many. */
+  /** They ask the hosts of peers that do not answer attempts to connect, which may be a whole rack. */
   private static final int LOST_PROBER_THREADS = 32;
 
   private static final int WATCHDOG_MS = 1_000;
@@ -71,7 +71,10 @@ record TransportOpener(
     // The protection domain with its queues, and with what is registered in it from the start.
     ProtectionDomain domain = acquired.keep(device.allocProtectionDomain());
     CompletionChannel events = acquired.keep(device.createCompletionChannel());
-    CompletionQueue queue = acquired.keep(createQueue(device, info, events));
+    CompletionRoom room = CompletionRoom.create(
+        device, info, events, settings.maxConnections(), settings.sendQueueDepth(), acquired);
+    CompletionQueue queue = room.queue();
+    logLimit(info, room.connections());
     CompletionQueue idleQueue =
         acquired.keep(device.createCompletionQueue(IDLE_QUEUE_ENTRIES, null, 0));
     phases.ended("queues");
@@ -100,13 +103,15 @@ record TransportOpener(
         Executors.newSingleThreadScheduledExecutor(body -> Workers.thread(name + "-timer", body));
     acquired.keep(timer::shutdownNow);
     AnswerTime answerTime = new AnswerTime();
+    ConnectionLimit limit = new ConnectionLimit(room.connections(), answerTime);
     Connector connector = new Connector(
         settings,
         device,
         setup,
         loop,
         domain,
-        queue,
+        room,
+        limit::inUse,
         pending,
         poller,
         buffers,
@@ -116,7 +121,7 @@ record TransportOpener(
         stats);
     ConnectionPool connections = new ConnectionPool(
         settings,
-        new ConnectionLimit(connectionLimit(info, queue), answerTime),
+        limit,
         connector,
         closer,
         hostProber,
@@ -189,34 +194,7 @@ record TransportOpener(
     return null;
   }
 
-  /**
-   * Creates a queue with an entry for each place in the send queues of as many connections as there
-   * may be, or else as large a queue as the device gives.
-   */
-  private CompletionQueue createQueue(
-      DeviceContext device, DeviceInfo info, CompletionChannel events) throws VerbsException {
-    long most = Math.min(settings.maxConnections(), info.maxQp());
-    int entries = (int) Math.min(most * settings.sendQueueDepth(), info.maxCqe());
-    while (true) {
-      try {
-        return device.createCompletionQueue(entries, events, 0);
-      } catch (VerbsException e) {
-        if (entries / 2 < settings.sendQueueDepth()) {
-          throw e;
-        }
-        entries /= 2;
-      }
-    }
-  }
-
-  private int connectionLimit(DeviceInfo info, CompletionQueue queue) throws IOException {
-    int limit = Math.min(
-        Math.min(settings.maxConnections(), info.maxQp()),
-        queue.capacity() / settings.sendQueueDepth());
-    if (limit == 0) {
-      throw new IOException("device " + info.name() + " completes " + queue.capacity()
-          + " work requests at most, fewer than a send queue of " + settings.sendQueueDepth());
-    }
+  private void logLimit(DeviceInfo info, int limit) {
     if (limit < settings.maxConnections()) {
       LOG.info(
           "Device {} has room for {} connections to peers, not for {} ({})",
@@ -225,7 +203,6 @@ record TransportOpener(
           settings.maxConnections(),
           settings.key("maxConnections"));
     }
-    return limit;
   }
 
   private static RdmaEndpoint endpointOf(ConnectionId listenId, Nonce bootNonce)

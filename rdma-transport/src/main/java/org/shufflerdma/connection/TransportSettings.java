@@ -15,7 +15,7 @@ import org.shufflerdma.verbs.Provider;
  * @param sendQueueDepth work requests in flight per connection
  * @param readsPerList work requests chained behind one signalled completion
  * @param maxConnections connections that this side opens, as far as the device has what they
- *     need; sizes the completion queue
+ *     need; bounds the completion queue
  * @param connectionsPerPeer the most connections to one peer, for tasks that read at the same time
  * @param maxInboundConnections connections of peers; one more takes the place of the oldest, or is
  *     rejected

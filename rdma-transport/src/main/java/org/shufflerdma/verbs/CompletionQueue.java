@@ -7,7 +7,7 @@ import java.lang.ref.Reference;
 
 /** A completion queue; one thread at a time polls it. Closed after its queue pairs and before its channel. */
 public final class CompletionQueue extends NativeObject {
-  private final int capacity;
+  private volatile int capacity;
 
   CompletionQueue(long handle) {
     super(handle);
@@ -17,6 +17,15 @@ public final class CompletionQueue extends NativeObject {
   /** Returns how many completions the queue holds, which is at least the requested number. */
   public int capacity() {
     return capacity;
+  }
+
+  /**
+   * Makes the queue hold at least so many completions; those in it stay. Other threads may poll meanwhile. Not every
+   * provider has this verb.
+   */
+  public void resize(int entries) throws VerbsException {
+    check("ibv_resize_cq", Natives.resizeCompletionQueue(handle(), entries));
+    capacity = Natives.completionQueueCapacity(handle());
   }
 
   /** Whether the event is about this queue. */

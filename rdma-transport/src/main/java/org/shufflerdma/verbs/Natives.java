@@ -144,6 +144,9 @@ final class Natives {
 
   static native int completionQueueCapacity(long cq);
 
+  /** Returns an errno. */
+  static native int resizeCompletionQueue(long cq, int cqe);
+
   static native int pollCompletions(long cq, int count, long records);
 
   static native int awaitCompletionEvent(long channel, int timeoutMs);

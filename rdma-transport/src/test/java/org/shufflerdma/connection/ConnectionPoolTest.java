@@ -139,7 +139,7 @@ class ConnectionPoolTest {
 
   @Test
   void aTrialThatFailsForWantOfABufferIsFollowedByAnotherAtOnce() throws Exception {
-    openReader(Map.of("breakerOpenMs", 4_000, "connectTimeoutMs", 500));
+    openReader(Map.of("breakerOpenMs", 4_000, "connectTimeoutMs", 4_000));
     for (int i = 0; i < reader.settings().breakerFailures(); i++) {
       connectAndBreak();
     }
@@ -316,6 +316,25 @@ class ConnectionPoolTest {
   }
 
   @Test
+  void theCompletionQueueGrowsWithTheConnections() throws Exception {
+    int depth = reader.settings().sendQueueDepth();
+    int all = reader.connections().limit() * depth;
+    assertThat(reader.completionQueueEntries()).isLessThan(all / 4); // some devices round up
+    List<RdmaTransport> owners = new ArrayList<>();
+    try {
+      for (int i = 0; i < 10; i++) {
+        RdmaTransport owner = TestTransports.open("second", TestTransports.settings(0, 1 << 20));
+        owners.add(owner);
+        TestTransports.assertReads(connect(owner), owner, reader, 1);
+      }
+      assertThat(reader.completionQueueEntries()).isGreaterThanOrEqualTo(10 * depth);
+      assertThat(reader.completionQueueEntries()).isLessThan(all);
+    } finally {
+      owners.forEach(RdmaTransport::close);
+    }
+  }
+
+  @Test
   void noMoreConnectionsAreMadeThanTheDeviceHasRoomFor() throws Exception {
     openReader(Map.of("maxConnections", Integer.MAX_VALUE, "sendQueueDepth", 16_384));
     int limit = reader.connections().limit();
@@ -408,7 +427,7 @@ class ConnectionPoolTest {
   /** The host of the peer that fell silent is asked first, which takes longer than the first look at attempts. */
   @Test
   void anAttemptThatBeginsAfterItsHostWasAskedIsLookedAfter() throws Exception {
-    openReader(Map.of("connectTimeoutMs", 500));
+    openReader(Map.of("connectTimeoutMs", 4_000));
     PeerId peer = TestTransports.peerOf("first", first);
     connect(first).breakWith(PeerFailure.NO_ANSWER, "of a test");
     awaitConnections(reader, 0);

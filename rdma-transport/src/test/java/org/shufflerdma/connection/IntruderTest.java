@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.net.InetSocketAddress;
 import java.util.Arrays;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -192,7 +193,10 @@ class IntruderTest {
   void whoProvesHimselfAndThenStaysSilentIsGivenUp() throws Exception {
     owner.close();
     owner = TestTransports.open(
-        "owner", TestTransports.withConnectTimeout(TestTransports.settings(0, 1 << 20), 1_000));
+        "owner",
+        TestTransports.with(
+            TestTransports.settings(0, 1 << 20),
+            Map.of("connectTimeoutMs", 1_000, "progressTimeoutMs", 1_000)));
     peer = TestTransports.peerOf("owner", owner);
     connect(handshake.request(NONCE, peer), (answer, id, pair, domain, queue) -> {
       assertThat(answer.type()).isEqualTo(CmEventType.CONNECT_RESPONSE);

@@ -232,6 +232,11 @@ class DeviceFaultTest extends PeerProcesses {
   }
 
   @Test
+  void aDeviceThatCannotResizeItsQueueHasAllOfItFromTheStart() throws Exception {
+    assertNothingFails(readWith("resize_cq:errno=EOPNOTSUPP", 2), 2, 0);
+  }
+
+  @Test
   void eventsOfThePortEndNothing() throws Exception {
     assertNothingFails(
         readWith(

@@ -3,6 +3,7 @@ package org.shufflerdma.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.shufflerdma.verbs.Loopback.TIMEOUT_MS;
 
@@ -143,6 +144,23 @@ final class ReadTest {
       initiator.pair.postReads(batch);
       assertThat(initiator.channel.await(TIMEOUT_MS)).isTrue();
       assertThat(initiator.awaitCompletion().wrId(0)).isEqualTo(9);
+    }
+  }
+
+  @Test
+  void aQueueThatGrowsKeepsItsCompletions() throws Exception {
+    try (Loopback loopback = Loopback.listening()) {
+      Loopback.Pair pair = loopback.connect();
+      Regions regions = Regions.of(loopback, pair);
+      Loopback.Side initiator = pair.initiator();
+      ReadBatch batch = new ReadBatch(1);
+      regions.add(batch, 7, regions.source.rkey(), true);
+      initiator.pair.postReads(batch);
+      int before = initiator.queue.capacity();
+      initiator.queue.resize(4 * before);
+      assertThat(initiator.queue.capacity()).isGreaterThanOrEqualTo(4 * before);
+      assertThat(initiator.awaitCompletion().wrId(0)).isEqualTo(7);
+      assertThatThrownBy(() -> initiator.queue.resize(0)).isInstanceOf(VerbsException.class);
     }
   }
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.connection;
+
+import java.io.IOException;
+import org.shufflerdma.concurrent.Acquired;
+import org.shufflerdma.verbs.CompletionChannel;
+import org.shufflerdma.verbs.CompletionQueue;
+import org.shufflerdma.verbs.DeviceContext;
+import org.shufflerdma.verbs.DeviceInfo;
+import org.shufflerdma.verbs.VerbsException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The completion queue of all outgoing connections, with an entry for each place in their send queues, so that it never
+ * overruns. It is small at first and doubles when there are more connections; it never shrinks. A device whose provider
+ * cannot resize a queue gets one for as many connections as there may be from the start. Any thread may call.
+ */
+final class CompletionRoom {
+  private static final Logger LOG = LoggerFactory.getLogger(CompletionRoom.class);
+
+  /** The queue has room for this many connections at first. */
+  private static final int FIRST_CONNECTIONS = 8;
+
+  private final CompletionQueue queue;
+  private final int entriesOfConnection;
+  private final int connections;
+
+  private CompletionRoom(CompletionQueue queue, int entriesOfConnection, int connections) {
+    this.queue = queue;
+    this.entriesOfConnection = entriesOfConnection;
+    this.connections = connections;
+  }
+
+  /**
+   * Creates the queue, which belongs to {@code acquired}.
+   *
+   * @param wanted how many connections there may be at most, as far as the device has room for them
+   */
+  static CompletionRoom create(
+      DeviceContext device,
+      DeviceInfo info,
+      CompletionChannel events,
+      int wanted,
+      int entriesOfConnection,
+      Acquired acquired)
+      throws IOException {
+    int most = Math.min(Math.min(wanted, info.maxQp()), info.maxCqe() / entriesOfConnection);
+    int first = Math.min(most, FIRST_CONNECTIONS);
+    if (first < 2) {
+      return fixed(device, info, events, most, entriesOfConnection, acquired);
+    }
+    CompletionQueue queue =
+        acquired.keep(device.createCompletionQueue(first / 2 * entriesOfConnection, events, 0));
+    try {
+      queue.resize(first * entriesOfConnection);
+    } catch (VerbsException e) {
+      LOG.debug("The completion queue has its full size from the start", e);
+      queue.close();
+      return fixed(device, info, events, most, entriesOfConnection, acquired);
+    }
+    return new CompletionRoom(queue, entriesOfConnection, most);
+  }
+
+  /** With as large a queue as the device gives. */
+  private static CompletionRoom fixed(
+      DeviceContext device,
+      DeviceInfo info,
+      CompletionChannel events,
+      int most,
+      int entriesOfConnection,
+      Acquired acquired)
+      throws IOException {
+    int connections = most;
+    while (connections > 0) {
+      try {
+        CompletionQueue queue =
+            device.createCompletionQueue(connections * entriesOfConnection, events, 0);
+        return new CompletionRoom(acquired.keep(queue), entriesOfConnection, connections);
+      } catch (VerbsException e) {
+        if (connections == 1) {
+          throw e;
+        }
+        connections /= 2;
+      }
+    }
+    throw new IOException("device " + info.name() + " completes " + info.maxCqe()
+        + " work requests at most, fewer than a send queue of " + entriesOfConnection);
+  }
+
+  CompletionQueue queue() {
+    return queue;
+  }
+
+  /** The most connections for which there can be room. */
+  int connections() {
+    return connections;
+  }
+
+  /**
+   * Makes room for this many connections, {@link #connections} at most.
+   *
+   * @throws VerbsException if the device has none
+   */
+  synchronized void ensure(int wanted) throws VerbsException {
+    long now = queue.capacity() / entriesOfConnection;
+    if (wanted > now) {
+      try {
+        grow((int) Math.min(connections, Math.max(wanted, 2 * now)));
+      } catch (VerbsException e) {
+        LOG.debug("There may be room for less", e);
+        grow(wanted);
+      }
+    }
+  }
+
+  private void grow(int toConnections) throws VerbsException {
+    queue.resize(toConnections * entriesOfConnection);
+    LOG.debug("The completion queue has room for {} connections", toConnections);
+  }
+}
