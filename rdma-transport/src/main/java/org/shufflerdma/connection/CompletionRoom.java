@@ -32,51 +32,46 @@ final class CompletionRoom {
     this.connections = connections;
   }
 
-  /**
-   * Creates the queue, which belongs to {@code acquired}.
-   *
-   * @param wanted how many connections there may be at most, as far as the device has room for them
-   */
+  /** Creates the queue, which belongs to {@code acquired}. */
   static CompletionRoom create(
       DeviceContext device,
       DeviceInfo info,
       CompletionChannel events,
-      int wanted,
-      int entriesOfConnection,
+      TransportSettings settings,
       Acquired acquired)
       throws IOException {
-    int most = Math.min(Math.min(wanted, info.maxQp()), info.maxCqe() / entriesOfConnection);
+    int entries = settings.sendQueueDepth();
+    int most = Math.min(Math.min(settings.maxConnections(), info.maxQp()), info.maxCqe() / entries);
+    if (most == 0) {
+      throw new IOException("device " + info.name() + " has " + info.maxQp()
+          + " queue pairs, and completes " + info.maxCqe() + " work requests at most: give "
+          + settings.key("sendQueueDepth") + ", which is " + entries + ", no more than that");
+    }
     int first = Math.min(most, FIRST_CONNECTIONS);
-    if (first < 2) {
-      return fixed(device, info, events, most, entriesOfConnection, acquired);
+    if (first > 1) {
+      CompletionQueue queue =
+          acquired.keep(device.createCompletionQueue(first / 2 * entries, events, 0));
+      try {
+        queue.resize(first * entries);
+        return new CompletionRoom(queue, entries, most);
+      } catch (VerbsException e) {
+        LOG.debug("The completion queue has its full size from the start", e);
+        queue.close();
+      }
     }
-    CompletionQueue queue =
-        acquired.keep(device.createCompletionQueue(first / 2 * entriesOfConnection, events, 0));
-    try {
-      queue.resize(first * entriesOfConnection);
-    } catch (VerbsException e) {
-      LOG.debug("The completion queue has its full size from the start", e);
-      queue.close();
-      return fixed(device, info, events, most, entriesOfConnection, acquired);
-    }
-    return new CompletionRoom(queue, entriesOfConnection, most);
+    return fixed(device, events, most, entries, acquired);
   }
 
   /** With as large a queue as the device gives. */
   private static CompletionRoom fixed(
-      DeviceContext device,
-      DeviceInfo info,
-      CompletionChannel events,
-      int most,
-      int entriesOfConnection,
-      Acquired acquired)
-      throws IOException {
+      DeviceContext device, CompletionChannel events, int most, int entries, Acquired acquired)
+      throws VerbsException {
     int connections = most;
-    while (connections > 0) {
+    while (true) {
       try {
         CompletionQueue queue =
-            device.createCompletionQueue(connections * entriesOfConnection, events, 0);
-        return new CompletionRoom(acquired.keep(queue), entriesOfConnection, connections);
+            acquired.keep(device.createCompletionQueue(connections * entries, events, 0));
+        return new CompletionRoom(queue, entries, connections);
       } catch (VerbsException e) {
         if (connections == 1) {
           throw e;
@@ -84,8 +79,6 @@ final class CompletionRoom {
         connections /= 2;
       }
     }
-    throw new IOException("device " + info.name() + " completes " + info.maxCqe()
-        + " work requests at most, fewer than a send queue of " + entriesOfConnection);
   }
 
   CompletionQueue queue() {

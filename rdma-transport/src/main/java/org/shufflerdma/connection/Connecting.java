@@ -20,29 +20,9 @@ public final class Connecting {
 
   private static final int LONGEST_PAUSE_MS = 640;
 
-  /** What becomes of the attempt is the pool's to count and to report. None of the calls waits. */
-  interface Owner {
-    /** Makes a try, which is not begun yet. */
-    Dial newTry(Connecting attempt, Dial.Caller caller);
-
-    /** Whether a connection has made, or makes, room on the device for this attempt. */
-    boolean makesRoom(boolean mayEndOne);
-
-    /** The attempt uses its place no longer, or its connection has it from now on. */
-    void leftPlace(Connecting attempt, @Nullable Connection connection);
-
-    void succeeded(Connecting attempt, Connection connection);
-
-    /** The owner ends the attempt with {@link Connecting#refuse}, at once or when it knows more of the peer. */
-    void failed(Connecting attempt, NoConnectionException why);
-
-    /** Somebody has waited for the outcome from that point on, by {@link System#nanoTime}. */
-    void waitedSince(long startNs);
-  }
-
   private record Watcher(Runnable told, long sinceNs) {}
 
-  private final Owner owner;
+  private final Attempts attempts;
   private final PeerState state;
   private final int channel;
   private final int connectTimeoutMs;
@@ -67,8 +47,9 @@ public final class Connecting {
   private @Nullable NoConnectionException refusal;
 
   /** @param placeBy until when it waits for a place */
-  Connecting(Owner owner, PeerState state, int channel, Deadline placeBy, int connectTimeoutMs) {
-    this.owner = owner;
+  Connecting(
+      Attempts attempts, PeerState state, int channel, Deadline placeBy, int connectTimeoutMs) {
+    this.attempts = attempts;
     this.state = state;
     this.channel = channel;
     this.placeBy = placeBy;
@@ -165,7 +146,7 @@ public final class Connecting {
   }
 
   private void beginTry() {
-    Dial next = owner.newTry(this, new Try());
+    Dial next = attempts.newTry(this, new Try());
     synchronized (this) {
       pausedUntil = null;
       if (ending) {
@@ -221,8 +202,8 @@ public final class Connecting {
   }
 
   private void leave(NoConnectionException why) {
-    owner.leftPlace(this, null);
-    owner.failed(this, why);
+    attempts.leftPlace(this, null);
+    attempts.failed(this, why);
   }
 
   /** Nobody wants the connection any more. */
@@ -246,12 +227,11 @@ public final class Connecting {
       refusal = why;
       dial = null;
       told = watchers;
-      watchers =
-          List.of(); // whoever has been told is not to be kept in memory by an open connection
+      watchers = List.of(); // an open connection keeps none of them in memory
       notifyAll();
     }
     for (Watcher watcher : told) {
-      owner.waitedSince(watcher.sinceNs);
+      attempts.waitedSince(watcher.sinceNs);
       watcher.told.run();
     }
   }
@@ -269,7 +249,7 @@ public final class Connecting {
     if (!isFirst() || !state.isWanted()) {
       return false;
     }
-    boolean hasRoom = why.failure() == PeerFailure.RESOURCES && owner.makesRoom(!hadRoomMade());
+    boolean hasRoom = why.failure() == PeerFailure.RESOURCES && attempts.makesRoom(!hadRoomMade());
     synchronized (this) {
       if (hasRoom) {
         hasMadeRoom = true;
@@ -290,22 +270,20 @@ public final class Connecting {
     return hasMadeRoom;
   }
 
-  private final class Try implements Dial.Caller {
-    private void forget() {
-      synchronized (Connecting.this) {
-        dial = null;
-      }
-    }
+  private synchronized void forgetTry() {
+    dial = null;
+  }
 
+  private final class Try implements Dial.Caller {
     @Override
     public void established(Connection made) {
-      owner.leftPlace(Connecting.this, made);
+      attempts.leftPlace(Connecting.this, made);
     }
 
     @Override
     public void connected(Connection made) {
       try {
-        owner.succeeded(Connecting.this, made);
+        attempts.succeeded(Connecting.this, made);
       } finally {
         outcome(made, null);
       }
@@ -313,9 +291,9 @@ public final class Connecting {
 
     @Override
     public void failed(NoConnectionException why, boolean wasEstablished) {
-      forget();
+      forgetTry();
       if (wasEstablished) {
-        owner.failed(Connecting.this, why);
+        attempts.failed(Connecting.this, why);
       } else if (!goesOn(why)) {
         leave(why);
       }

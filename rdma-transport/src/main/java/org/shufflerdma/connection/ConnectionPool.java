@@ -9,9 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -29,7 +27,7 @@ import org.slf4j.LoggerFactory;
 public final class ConnectionPool {
   private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
 
-  /** How often attempts are looked after while there are any. */
+  /** How often a caller that waits looks whether he still has to. */
   private static final int LOOK_MS = 20;
 
   /** The steps of an attempt that wait for an answer, each for {@code connectTimeout} at most. */
@@ -38,15 +36,11 @@ public final class ConnectionPool {
   private final TransportSettings settings;
   private final ConnectionLimit limit;
   private final Connector connector;
+  private final Attempts attempts;
   private final Executor closer;
-  private final Executor prober;
-  private final ScheduledExecutorService timer;
   private final Supplier<Deadline> drainDeadline;
   private final TransportStats stats;
   private final Map<PeerId, PeerState> peers = new ConcurrentHashMap<>();
-  private final Set<Connecting> attempts = ConcurrentHashMap.newKeySet();
-  private final AtomicBoolean looks = new AtomicBoolean();
-  private volatile boolean closed;
 
   /**
    * @param closer destroys connections
@@ -65,8 +59,7 @@ public final class ConnectionPool {
     this.limit = limit;
     this.connector = connector;
     this.closer = closer;
-    this.prober = prober;
-    this.timer = timer;
+    this.attempts = new Attempts(settings, limit, connector, prober, timer, stats, this::broken);
     this.drainDeadline = drainDeadline;
     this.stats = stats;
   }
@@ -118,7 +111,7 @@ public final class ConnectionPool {
   /** An attempt has time of its own once it has a place, and tells best what is wrong. */
   private void await(Connecting attempt, BooleanSupplier isCancelled, Deadline deadline)
       throws NoConnectionException, InterruptedException {
-    long endingMs = (long) ANSWERS * settings.connectTimeoutMs() + 2 * TcpProbe.TOTAL_MS;
+    long endingMs = (long) ANSWERS * settings.connectTimeoutMs() + 2 * Attempts.ASKING_MS;
     Deadline patience = Deadline.afterMs(deadline.remainingMs() + endingMs);
     while (!attempt.await(patience.atMostMs(LOOK_MS))) {
       if (isCancelled.getAsBoolean()) {
@@ -151,147 +144,18 @@ public final class ConnectionPool {
       }
       Connecting mine = newAttempt(state, 0, placeBy);
       if (!state.mayBeTried()) {
-        leaveAlone(mine);
+        attempts.leaveAlone(mine);
         return mine;
       }
       if (state.beginAttempt(mine)) {
-        start(mine);
+        attempts.start(mine);
         return mine;
       }
     }
   }
 
   private Connecting newAttempt(PeerState state, int channel, Deadline placeBy) {
-    return new Connecting(new Attempts(), state, channel, placeBy, settings.connectTimeoutMs());
-  }
-
-  /** A peer whose device has just fallen silent is not waited for again if its host is silent, too. */
-  private void start(Connecting attempt) {
-    keep(attempt);
-    if (attempt.state().hasFallenSilent()) {
-      whenProbed(attempt, isLost -> {
-        if (isLost) {
-          attempt.end(new NoConnectionException(
-              attempt.peer(), PeerFailure.PEER_UNREACHABLE, "it answers neither READs nor TCP"));
-        } else {
-          enter(attempt);
-        }
-      });
-    } else {
-      enter(attempt);
-    }
-  }
-
-  /** The attempt is looked after until it is over. */
-  private void keep(Connecting attempt) {
-    attempts.add(attempt);
-    lookSoon();
-  }
-
-  private void enter(Connecting attempt) {
-    if (!limit.enter(attempt)) {
-      attempt.end(closedFailure(attempt.peer()));
-    }
-  }
-
-  private interface Probed {
-    void run(boolean isLost);
-  }
-
-  /** Goes on in the prober when it is known whether the peer's host answers TCP, or at once if nobody can ask. */
-  private void whenProbed(Connecting attempt, Probed then) {
-    attempt.beingAsked(true);
-    try {
-      prober.execute(() -> {
-        boolean isLost = isLost(attempt.state());
-        attempt.beingAsked(false);
-        then.run(isLost);
-      });
-    } catch (RejectedExecutionException | OutOfMemoryError e) { // no thread is to be had
-      attempt.beingAsked(false);
-      then.run(false);
-    }
-  }
-
-  private static boolean isLost(PeerState state) {
-    try {
-      return state.isLost();
-    } catch (RuntimeException | Error e) { // the attempt must end all the same
-      LOG.warn("The host of {} could not be asked", state.peer(), e);
-      return false;
-    }
-  }
-
-  /**
-   * A peer found lost is asked by TCP once more each time: it may have come back, and then TCP brings
-   * its blocks.
-   */
-  private void leaveAlone(Connecting attempt) {
-    PeerFailure last = attempt.state().lastFailure();
-    String why = "left alone for " + settings.breakerOpenMs() + " ms after " + last;
-    if (last != PeerFailure.PEER_UNREACHABLE) {
-      attempt.refuse(new NoConnectionException(attempt.peer(), PeerFailure.BREAKER, why));
-      return;
-    }
-    keep(attempt);
-    whenProbed(attempt, isLost -> {
-      PeerFailure failure = isLost ? PeerFailure.PEER_UNREACHABLE : PeerFailure.BREAKER;
-      attempt.refuse(new NoConnectionException(attempt.peer(), failure, why));
-      attempts.remove(attempt);
-    });
-  }
-
-  private void lookSoon() {
-    if (looks.compareAndSet(false, true)) {
-      try {
-        ScheduledFuture<?> unused =
-            timer.schedule(this::lookAround, LOOK_MS, TimeUnit.MILLISECONDS);
-      } catch (RejectedExecutionException e) {
-        LOG.debug("The timer has ended, and so will all attempts", e);
-      }
-    }
-  }
-
-  private void lookAround() {
-    looks.set(false);
-    try {
-      limit.line().forEach(this::leaveLineIfOver);
-      long silentNs = connector.answerTime().silentNs();
-      attempts.forEach(attempt -> look(attempt, silentNs));
-      limit.admit();
-    } catch (Throwable t) { // one that escaped would end all deadlines of attempts
-      LOG.error("Attempts to connect could not be looked after", t);
-    } finally {
-      if (!attempts.isEmpty()) {
-        lookSoon();
-      }
-    }
-  }
-
-  private static void look(Connecting attempt, long silentNs) {
-    try {
-      attempt.look(silentNs);
-    } catch (RuntimeException e) { // the others are looked after all the same
-      LOG.error("The attempt to connect to {} could not be looked after", attempt.peer(), e);
-    }
-  }
-
-  private void leaveLineIfOver(Connecting waiting) {
-    boolean isWanted = waiting.state().isWanted();
-    if ((isWanted && !waiting.isTooLateForPlace()) || !limit.leaveLine(waiting)) {
-      return;
-    }
-    waiting.state().undecided();
-    attempts.remove(waiting);
-    if (!isWanted) {
-      waiting.unwanted();
-      return;
-    }
-    String why = limit.places() + " connections are in use (" + settings.key("maxConnections")
-        + "), or others are being made";
-    waiting.refuse(new NoConnectionException(waiting.peer(), PeerFailure.RESOURCES, why));
-    stats.connectFailures.increment();
-    LOG.warn("RDMA peer={} event=NO_PLACE action=TCP, {}", waiting.peer(), why);
+    return new Connecting(attempts, state, channel, placeBy, settings.connectTimeoutMs());
   }
 
   /** Notes that a task has blocks of the peer to read, until it closes the result. */
@@ -335,16 +199,13 @@ public final class ConnectionPool {
    */
   public void beginFurther(PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
     PeerState state = use(peer, tcpAddress);
-    if (closed || channel == 0 || state.first() == null || !state.further().beginAttempt(channel)) {
+    if (isClosed()
+        || channel == 0
+        || state.first() == null
+        || !state.further().beginAttempt(channel)) {
       return;
     }
-    Connecting attempt = newAttempt(state, channel, Deadline.afterMs(settings.connectTimeoutMs()));
-    keep(attempt);
-    if (!limit.enterSpare(attempt)) {
-      state.further().attemptEnded();
-      attempts.remove(attempt);
-      attempt.unwanted();
-    }
+    attempts.startSpare(newAttempt(state, channel, Deadline.afterMs(settings.connectTimeoutMs())));
   }
 
   /** A request for the peer has come. */
@@ -360,121 +221,8 @@ public final class ConnectionPool {
   }
 
   private void checkOpen(PeerId peer) throws NoConnectionException {
-    if (closed) {
-      throw closedFailure(peer);
-    }
-  }
-
-  private static NoConnectionException closedFailure(PeerId peer) {
-    return new NoConnectionException(peer, PeerFailure.CLOSED, "this transport is closed");
-  }
-
-  /** What becomes of attempts. */
-  private final class Attempts implements Connecting.Owner {
-    @Override
-    public Dial newTry(Connecting attempt, Dial.Caller caller) {
-      boolean isFirst = attempt.isFirst();
-      return new Dial(
-          connector,
-          attempt.state(),
-          settings.connectTimeoutMs(),
-          connection -> broken(connection, isFirst),
-          caller);
-    }
-
-    @Override
-    public boolean makesRoom(boolean mayEndOne) {
-      return !closed && limit.makesRoom(mayEndOne);
-    }
-
-    @Override
-    public void leftPlace(Connecting attempt, @Nullable Connection connection) {
-      limit.leftPlace(attempt, connection);
-    }
-
-    @Override
-    public void succeeded(Connecting attempt, Connection connection) {
-      over(attempt);
-      PeerState state = attempt.state();
-      stats.connectionsOpened.increment();
-      if (attempt.isFirst()) {
-        if (state.connected()) {
-          stats.reconnects.increment();
-        }
-      } else {
-        state.further().made(attempt.channel(), connection);
-        state.further().attemptEnded();
-      }
-      if (closed) {
-        connection.breakWith(PeerFailure.CLOSED, "this transport is closed");
-      }
-      LOG.info(
-          "RDMA peer={} qp={} event=CONNECTED ms={}",
-          attempt.peer(),
-          connection.queuePairNumber(),
-          TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - attempt.placedNs()));
-    }
-
-    @Override
-    public void failed(Connecting attempt, NoConnectionException why) {
-      if (!attempt.isFirst()) {
-        over(attempt);
-        attempt.state().further().attemptEnded();
-        attempt.refuse(why);
-        LOG.info("No further connection: {}", why.getMessage());
-        return;
-      }
-      limit.ended(attempt);
-      boolean unanswered =
-          why.failure() == PeerFailure.TIMEOUT || why.failure() == PeerFailure.CANARY;
-      if (unanswered && !closed) {
-        whenProbed(
-            attempt, isLost -> refuse(attempt, isLost ? why.unreachable(attempt.peer()) : why));
-      } else {
-        refuse(attempt, why);
-      }
-    }
-
-    private void refuse(Connecting attempt, NoConnectionException why) {
-      try {
-        if (over(
-            attempt)) { // else the end of the transport was faster than the verdict on the peer
-          stats.connectFailures.increment();
-          countFailure(attempt.state(), why.failure());
-          LOG.warn("{}", why.getMessage());
-        }
-      } finally {
-        attempt.refuse(why);
-      }
-    }
-
-    /** False if it was over before. */
-    private boolean over(Connecting attempt) {
-      boolean isOverNow = attempts.remove(attempt);
-      limit.ended(attempt);
-      if (isOverNow && attempt.placedNs() != 0) {
-        stats.connectTimes.recordSince(attempt.placedNs());
-      }
-      return isOverNow;
-    }
-
-    @Override
-    public void waitedSince(long startNs) {
-      stats.connectionWaits.recordSince(startNs);
-    }
-  }
-
-  private void countFailure(PeerState state, PeerFailure failure) {
-    if (failure == PeerFailure.RESOURCES
-        || failure == PeerFailure.TOO_MANY
-        || failure == PeerFailure.CLOSED) { // a shortage, or an end, no failure
-      state.undecided();
-    } else if (state.failed(failure)) {
-      stats.breakersOpened.increment();
-      LOG.warn(
-          "RDMA peer={} event=BREAKER_OPEN action=left alone for {} ms",
-          state.peer(),
-          settings.breakerOpenMs());
+    if (isClosed()) {
+      throw Attempts.closed(peer);
     }
   }
 
@@ -530,7 +278,7 @@ public final class ConnectionPool {
         outstanding);
     if (isFirst) {
       connection.state().fellSilent(failure == PeerFailure.NO_ANSWER);
-      countFailure(connection.state(), failure);
+      attempts.countFailure(connection.state(), failure);
     }
     if (failure.isSilence()) {
       connection.state().breakSilent(failure, "READs over another connection were not answered");
@@ -581,23 +329,13 @@ public final class ConnectionPool {
     }
   }
 
-  private void endAsClosed(Connecting attempt) {
-    try {
-      attempt.end(closedFailure(attempt.peer()));
-    } catch (RuntimeException e) { // the others must end as well
-      LOG.error("The attempt to connect to {} could not be ended", attempt.peer(), e);
-    }
-  }
-
   boolean isClosed() {
-    return closed;
+    return attempts.isClosed();
   }
 
   /** Breaks every connection with one failure, and makes no new one. */
   void close(PeerFailure failure, String detail) {
-    closed = true;
-    limit.close();
-    attempts.forEach(this::endAsClosed);
+    attempts.close();
     for (Connection connection : limit.connections()) {
       try {
         connection.breakWith(failure, detail);

@@ -122,8 +122,9 @@ final class Dial implements CmEventLoop.Handler {
       askedNs = 0; // what comes later ends no wait
     }
     outcomes.add(new Outcome(event.type(), event.status(), event.privateData()));
-    if (!connector.tryWork(
-        this::takeOutcome)) { // this thread may not do it, and the try has been ended
+    // This thread may not take the step itself. A try has been ended before the workers are shut
+    // down.
+    if (!connector.tryWork(this::takeOutcome)) {
       LOG.debug("{} comes from {} after the end of this transport", event, peer);
     }
   }
@@ -342,7 +343,11 @@ final class Dial implements CmEventLoop.Handler {
     }
     if (!connector.buffers().canHold(Canary.SIZE_BYTES)) {
       throw new NoConnectionException(
-          peer, PeerFailure.RESOURCES, "no fetch buffer can have " + Canary.SIZE_BYTES + " bytes");
+          peer,
+          PeerFailure.RESOURCES,
+          "no fetch buffer can have " + Canary.SIZE_BYTES + " bytes; raise "
+              + connector.settings().key("poolBytes") + ", which is "
+              + connector.buffers().budgetBytes());
     }
     RegisteredBuffer sink;
     try {

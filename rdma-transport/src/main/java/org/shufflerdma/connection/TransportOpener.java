@@ -71,8 +71,7 @@ record TransportOpener(
     // The protection domain with its queues, and with what is registered in it from the start.
     ProtectionDomain domain = acquired.keep(device.allocProtectionDomain());
     CompletionChannel events = acquired.keep(device.createCompletionChannel());
-    CompletionRoom room = CompletionRoom.create(
-        device, info, events, settings.maxConnections(), settings.sendQueueDepth(), acquired);
+    CompletionRoom room = CompletionRoom.create(device, info, events, settings, acquired);
     CompletionQueue queue = room.queue();
     logLimit(info, room.connections());
     CompletionQueue idleQueue =

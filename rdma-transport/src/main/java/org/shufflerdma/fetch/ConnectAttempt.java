@@ -3,9 +3,11 @@ package org.shufflerdma.fetch;
 
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
-import org.shufflerdma.connection.NoConnectionException;
 
-/** An attempt to connect to a peer for a task. A worker makes and ends it; the task sees how it ended. */
+/**
+ * An attempt to make a control connection to a peer, or to find the node service of its host, for a task. A worker makes
+ * and ends it; the task sees how it ended.
+ */
 final class ConnectAttempt {
   /** After this it is not worth beginning any more: the workers have had no time for it. */
   final Deadline beginBy;
@@ -37,15 +39,5 @@ final class ConnectAttempt {
   @Nullable
   Throwable refusal() {
     return refusal;
-  }
-
-  /** Throws the reason for which the attempt has failed, if it has. */
-  void throwRefusal() throws NoConnectionException {
-    if (refusal instanceof NoConnectionException known) {
-      throw known;
-    }
-    if (refusal != null) {
-      throw new IllegalStateException("the attempt to connect failed unexpectedly", refusal);
-    }
   }
 }

@@ -25,8 +25,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Reads the blocks of one reduce task in that task's own thread, which plans and posts the READs, polls
  * for their completions, verifies the bytes and consumes them: no block passes through another thread.
- * A block is read a second time if its connection broke or its checksum
- * did not match, and is left to the caller if that fails as well, or if it cannot be read at all.
+ * A block is read a second time if its connection broke or its checksum did not match, and is left to the
+ * caller if that fails as well, or if it cannot be read at all.
  *
  * <p>One thread at a time calls {@link #next} and the methods that describe its block; any thread may
  * call {@link #close}, which the owner must.
@@ -325,8 +325,8 @@ public final class DirectFetch implements AutoCloseable {
     context.poller().expect();
     try {
       context.poller().poll();
-      if (!window.hasReady()
-          && !connections.isTold()) { // another wait may have used up the wake-up
+      boolean mustWait = !window.hasReady() && !connections.isTold();
+      if (mustWait) { // another wait may have used up the wake-up
         LockSupport.parkNanos(this, WAIT_NS);
       }
     } finally {

@@ -26,7 +26,7 @@ final class TaskConnections {
    * The peers to which the task has connections made at a time, those that are silent apart; more might be idle
    * before their turn.
    */
-  private static final int CONNECTING_AT_ONCE = 8;
+  static final int CONNECTING_AT_ONCE = 8;
 
   /** Connections that were made and ended before a list was read over them, in a row. */
   private static final int MAX_UNUSED_CONNECTIONS = 8;
@@ -72,8 +72,7 @@ final class TaskConnections {
     peer.attempt = null;
     Connection connection =
         context.connections().openConnection(peer.peer(), channel(), peer.tcpAddress);
-    if (connection
-        != null) { // where another task was faster, nobody waits for this attempt any more
+    if (connection != null) { // perhaps of another task, whose attempt was faster
       askForFurther(peer);
       return connection;
     }

@@ -342,10 +342,10 @@ class ConnectionPoolTest {
     assertThat((long) limit * 16_384).isLessThanOrEqualTo(reader.device().maxCqe());
   }
 
-  /** Makes the pool's messages of a level throw until it is restored. */
+  /** Makes the messages of a class that have some level throw until it is restored. */
   private static final class FailingLog {
     private final Level failing;
-    private final Logger log = (Logger) LogManager.getLogger(ConnectionPool.class);
+    private final Logger log;
     private final AbstractAppender appender =
         new AbstractAppender("failing", null, null, false, Property.EMPTY_ARRAY) {
           @Override
@@ -356,10 +356,12 @@ class ConnectionPoolTest {
           }
         };
 
-    private final Level level = log.getLevel();
+    private final Level level;
 
-    FailingLog(Level failing) {
+    FailingLog(Class<?> of, Level failing) {
       this.failing = failing;
+      log = (Logger) LogManager.getLogger(of);
+      level = log.getLevel();
       appender.start();
       log.addAppender(appender);
       log.setLevel(failing);
@@ -374,7 +376,7 @@ class ConnectionPoolTest {
   @Test
   void anAttemptThatStumblesIsOverForThoseWhoShareIt() throws Exception {
     first.close();
-    FailingLog log = new FailingLog(Level.WARN);
+    FailingLog log = new FailingLog(Attempts.class, Level.WARN);
     try {
       assertThat(failureTo(first)).isEqualTo(PeerFailure.REFUSED);
     } finally {
@@ -385,7 +387,7 @@ class ConnectionPoolTest {
 
   @Test
   void aConnectionThatCannotBeReportedIsThereAllTheSame() throws Exception {
-    FailingLog log = new FailingLog(Level.INFO);
+    FailingLog log = new FailingLog(Attempts.class, Level.INFO);
     try {
       TestTransports.assertReads(connect(first), first, reader, 1);
     } finally {
@@ -450,7 +452,7 @@ class ConnectionPoolTest {
   void connectionsWhoseEndsCannotBeReportedEndAllTheSame() throws Exception {
     Connection one = connect(first);
     Connection other = connect(second);
-    FailingLog log = new FailingLog(Level.WARN);
+    FailingLog log = new FailingLog(ConnectionPool.class, Level.WARN);
     try {
       reader.connections().close(PeerFailure.DEVICE, "of a test");
       assertThat(one.isOpen()).isFalse();

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -20,6 +21,7 @@ import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerFailure;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.metrics.TaskTimes;
 import org.shufflerdma.metrics.TcpReason;
@@ -135,28 +137,23 @@ class TaskConnectionsTest extends FetcherScene {
     openReader(64 << 20);
   }
 
+  /** The others wait in line, as the only place is taken, and their peers therefore are not silent. */
   @Test
-  void aConnectionOfAnotherTaskIsUsedWhileAsManyAreBeingMadeAsMayBe() throws Exception {
-    try (EventChannel channel = EventChannel.open();
-        ConnectionId silent = channel.createId()) {
-      silent.bind(new InetSocketAddress(TestDevice.address(), 0));
-      silent.listen(2 * SILENT_PEERS);
-      InetSocketAddress at = Objects.requireNonNull(silent.localAddress());
-      TaskConnections connections = connections();
-      for (int i = 0; i < SILENT_PEERS; i++) {
-        connections.to(blocksOf(new PeerId(
-            "mute" + i,
-            new RdmaEndpoint(at.getAddress().getHostAddress(), at.getPort(), new Nonce(1, i)))));
-      }
-      PeerBlocks last = blocksOf(peer);
-      connections.to(last);
-      connections.askForMore();
-      reader.connections().connect(peer, null, Deadline.afterMs(20_000));
-      assertThat(nextReady(connections)).isSameAs(last);
-      connections.end();
-      closeReader();
-      openReader(64 << 20);
+  void aConnectionOfAnotherTaskIsUsedWhileAsManyAreAskedForAsMayBe() throws Exception {
+    closeReader();
+    openReader(
+        TestTransports.with(TestTransports.settings(0, 64 << 20), Map.of("maxConnections", 1)));
+    TaskConnections connections = connections();
+    for (int i = 0; i < TaskConnections.CONNECTING_AT_ONCE; i++) {
+      connections.to(blocksOf(new PeerId("other" + i, peer.endpoint())));
     }
+    PeerBlocks last = blocksOf(peer);
+    connections.to(last);
+    Connection made = reader.connections().connect(peer, null, Deadline.afterMs(20_000));
+    connections.askForMore();
+    assertThat(connections.takeReady()).containsExactly(last);
+    assertThat(connections.to(last)).isSameAs(made);
+    connections.end();
   }
 
   /** More silent peers than are connected to at a time, by one task and by the executor, come first. */

@@ -84,27 +84,44 @@ public final class WideBench {
           openAnew(reading);
         }
         if (round == 0 || !areSame) {
-          signal("STOP", owning);
-          try {
-            note("wide, connecting", application, round, pass(file, owning, reading, all));
-          } finally {
-            signal("CONT", owning);
-          }
+          note("wide, connecting", application, round, passInPart(file, owning, reading, all));
         }
         note("wide", application, round, pass(file, owning, reading, all));
       }
     }
   }
 
-  /** Sends a signal to half of the processes of the owners, if these are to be silent. */
-  private void signal(String name, List<OtherJvm> owning) throws Exception {
-    if (isHalfSilent) {
-      for (OtherJvm process : owning.subList(0, owning.size() / 2)) {
-        String pid = Long.toString(process.pid());
-        int status = new ProcessBuilder("kill", "-" + name, pid).start().waitFor();
+  /** Runs a pass while half of the processes of the owners are stopped, if these are to be silent. */
+  private Pass passInPart(
+      Path file, List<OtherJvm> owning, List<OtherJvm> reading, List<OtherJvm> all)
+      throws Exception {
+    if (!isHalfSilent) {
+      return pass(file, owning, reading, all);
+    }
+    // A process that stays stopped does not notice the end of this one.
+    Thread resume = new Thread(() -> signal("CONT", owning));
+    Runtime.getRuntime().addShutdownHook(resume);
+    signal("STOP", owning);
+    try {
+      return pass(file, owning, reading, all);
+    } finally {
+      signal("CONT", owning);
+      Runtime.getRuntime().removeShutdownHook(resume);
+    }
+  }
+
+  private static void signal(String name, List<OtherJvm> owning) {
+    for (OtherJvm process : owning.subList(0, owning.size() / 2)) {
+      try {
+        int status = new ProcessBuilder("kill", "-" + name, Long.toString(process.pid()))
+            .inheritIO()
+            .start()
+            .waitFor();
         if (status != 0) {
-          throw new IOException("kill -" + name + " " + pid + " ended with status " + status);
+          throw new IOException("kill ended with status " + status);
         }
+      } catch (IOException | InterruptedException e) {
+        throw new IllegalStateException("an owner could not be sent SIG" + name, e);
       }
     }
   }
