@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs on the host before the guests of spark_cluster.sh boot: builds the jars, and leaves in target/rxe/cluster what
+# Runs on the host before the guests of spark_cluster.sh, rails.sh or power_off.sh boot: builds the jars, and leaves in target/rxe/cluster what
 # needs JVMs to make: `commands`, the commands of a cluster's processes on guest1 and guest2, and `classes.jsa`, an
 # archive of the classes that they load, which halves their time to start. Neither changes while guests run.
 # RXE_SORT_DEVICE is TeraSort's --device (rxe0); with another device the guests' tests must fail.
@@ -21,13 +21,13 @@ daemon() {
   echo "$name=(${command[*]@Q})"
 }
 
-# sort_command MASTER DIR RECORDS DEVICE OPTION: Sets `command` to the driver's command; OPTION goes to its JVM and the
-# executors'.
+# sort_command MASTER DIR RECORDS DEVICE OPTION CORES: Sets `command` to the driver's command; OPTION goes to its JVM and
+# the executors', which have a core each.
 sort_command() {
   local java_options="${small[*]} $5"
   terasort_conf "$2"
   launcher_command org.apache.spark.deploy.SparkSubmit --master "$1" "${TERASORT_CONF[@]}" \
-    --conf spark.driver.memory=512m --conf spark.executor.memory=512m --conf spark.cores.max=2 \
+    --conf spark.driver.memory=512m --conf spark.executor.memory=512m --conf spark.executor.cores=1 --conf "spark.cores.max=$6" \
     --conf spark.shuffle.reduceLocality.enabled=false --conf spark.shuffle.rdma.poolBytes=64m \
     --conf spark.scheduler.maxRegisteredResourcesWaitingTime=600s \
     --conf "spark.driver.extraClassPath=$jars" --conf "spark.executor.extraClassPath=$jars" \
@@ -42,7 +42,7 @@ make_archive() {
   [ ! "$archive" -nt "$PLUGIN_JAR" ] || [ ! "$archive" -nt "$BENCHMARKS_JAR" ] || return 0
   rm -rf "$lists"
   mkdir -p "$lists"
-  sort_command 'local-cluster[2,1,512]' "$lists" 100000 soft "-XX:DumpLoadedClassList=$lists/%p.list"
+  sort_command 'local-cluster[2,1,512]' "$lists" 100000 soft "-XX:DumpLoadedClassList=$lists/%p.list" 2
   SPARK_LOCAL_IP=127.0.0.1 SPARK_LOCAL_DIRS=$lists run_logged cluster-classes timeout 600 "${command[@]}" || exit 1
   cat "$lists"/*.list | awk '!/^#/ && !seen[$0]++' >"$folder/classes"
   run_logged cluster-archive "$JAVA" -Xshare:dump -XX:+UseSerialGC "-XX:SharedClassListFile=$folder/classes" \
@@ -69,10 +69,13 @@ make_archive
   echo "records=$records"
   daemon master org.apache.spark.deploy.master.Master --host guest1 --port 7077 --webui-port 8080
   for number in 1 2; do
-    daemon "worker$number" org.apache.spark.deploy.worker.Worker --host guest$number --cores 1 --memory 512m \
-      --work-dir $shared/work-guest$number spark://guest1:7077
+    worker=(org.apache.spark.deploy.worker.Worker --host "guest$number" --work-dir "$shared/work-guest$number")
+    daemon "worker$number" "${worker[@]}" --cores 1 --memory 512m spark://guest1:7077
+    daemon "rails_worker$number" "${worker[@]}" --cores 2 --memory 1024m spark://guest1:7077
   done
-  sort_command spark://guest1:7077 $shared $records "${RXE_SORT_DEVICE:-rxe0}" "-XX:SharedArchiveFile=$archive"
+  sort_command spark://guest1:7077 $shared $records "${RXE_SORT_DEVICE:-rxe0}" "-XX:SharedArchiveFile=$archive" 2
   echo "driver=(${command[*]@Q})"
+  sort_command spark://guest1:7077 $shared $records rxe0,rxe1 "-XX:SharedArchiveFile=$archive" 4
+  echo "rails_driver=(${command[*]@Q})"
 } >"$folder/commands.new"
 mv "$folder/commands.new" "$folder/commands"

@@ -6,6 +6,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.connection.QueuePairSetup;
@@ -30,6 +31,9 @@ final class Links implements AutoCloseable {
   private static final int DEPTH = 64;
 
   private static final int TIMEOUT_MS = 30_000;
+
+  private static final Set<CmEventType> ENDS =
+      Set.of(CmEventType.DISCONNECTED, CmEventType.TIMEWAIT_EXIT);
 
   private final Deque<AutoCloseable> owned = new ArrayDeque<>();
   private final EventChannel server;
@@ -87,10 +91,15 @@ final class Links implements AutoCloseable {
 
   /** Makes a connection of the device with itself. */
   OwnLink connect(ConnectionSettings settings) throws IOException {
-    Requested requested = request(address, settings);
-    QueuePair served = answer(settings);
+    return connectTo(this, settings);
+  }
+
+  /** Makes a connection to other links of this process. */
+  OwnLink connectTo(Links other, ConnectionSettings settings) throws IOException {
+    Requested requested = request(other.address, settings);
+    QueuePair served = other.answer(settings);
     Link link = establish(requested);
-    await(server, CmEventType.ESTABLISHED).close();
+    await(other.server, CmEventType.ESTABLISHED).close();
     return new OwnLink(link, served);
   }
 
@@ -122,13 +131,28 @@ final class Links implements AutoCloseable {
 
   private QueuePair answer(ConnectionSettings settings) throws IOException {
     QueuePairSetup setup = new QueuePairSetup(settings, info);
-    try (CmEvent request = await(server, CmEventType.CONNECT_REQUEST)) {
+    try (CmEvent request = nextRequest()) {
       ConnectionId to = own(request.id());
       setup.prepare(to);
       QueuePair served = queuePair(to, own(device.createCompletionQueue(DEPTH, null, 0)));
       setup.responderReady(served);
       to.accept(setup.answer(new byte[0], request.responderResources()));
       return served;
+    }
+  }
+
+  /** Earlier connections may have ended meanwhile. */
+  private CmEvent nextRequest() throws IOException {
+    while (true) {
+      CmEvent event =
+          present(server.poll(TIMEOUT_MS), "no request came within " + TIMEOUT_MS / 1000 + " s");
+      if (event.type() == CmEventType.CONNECT_REQUEST) {
+        return event;
+      }
+      event.close();
+      if (!ENDS.contains(event.type())) {
+        throw new IOException("rdma_cm tells " + event + ", not of a request");
+      }
     }
   }
 

@@ -6,6 +6,8 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * What a host that serves tells the host that reads from it, on their control connection.
@@ -14,19 +16,32 @@ import java.net.InetSocketAddress;
  * @param bytes of that file
  * @param rdma where its links listen
  * @param tcp where its {@link TcpSource} listens
+ * @param rails the same file on each of its rails, if it has several
  */
-record Offer(RemoteMemory memory, TestBytes bytes, InetSocketAddress rdma, InetSocketAddress tcp) {
+record Offer(
+    RemoteMemory memory,
+    TestBytes bytes,
+    InetSocketAddress rdma,
+    InetSocketAddress tcp,
+    List<OfRail> rails) {
+  /** @param rdma where the links of the rail listen */
+  record OfRail(String name, RemoteMemory memory, InetSocketAddress rdma) {}
+
   /** Another build may mean something else by the same bytes. */
-  private static final long MAGIC = 0x7665726966792d31L;
+  private static final long MAGIC = 0x7665726966792d32L;
 
   void write(DataOutputStream out) throws IOException {
     out.writeLong(MAGIC);
-    out.writeLong(memory.address());
-    out.writeInt(memory.rkey());
-    out.writeLong(memory.length());
+    writeMemory(out, memory);
     out.writeLong(bytes.seed());
     writeAddress(out, rdma);
     writeAddress(out, tcp);
+    out.writeByte(rails.size());
+    for (OfRail rail : rails) {
+      out.writeUTF(rail.name);
+      writeMemory(out, rail.memory);
+      writeAddress(out, rail.rdma);
+    }
     out.flush();
   }
 
@@ -34,11 +49,28 @@ record Offer(RemoteMemory memory, TestBytes bytes, InetSocketAddress rdma, InetS
     if (in.readLong() != MAGIC) {
       throw new IOException("what listens there is no verify-hardware of this version");
     }
-    RemoteMemory memory = new RemoteMemory(in.readLong(), in.readInt(), in.readLong());
+    RemoteMemory memory = readMemory(in);
     if (memory.length() < TcpSource.MOST_BYTES) {
       throw new IOException("a file of " + memory.length() + " bytes is too short to be measured");
     }
-    return new Offer(memory, new TestBytes(in.readLong()), readAddress(in), readAddress(in));
+    TestBytes bytes = new TestBytes(in.readLong());
+    InetSocketAddress rdma = readAddress(in);
+    InetSocketAddress tcp = readAddress(in);
+    List<OfRail> rails = new ArrayList<>();
+    for (int left = in.readUnsignedByte(); left > 0; left--) {
+      rails.add(new OfRail(in.readUTF(), readMemory(in), readAddress(in)));
+    }
+    return new Offer(memory, bytes, rdma, tcp, rails);
+  }
+
+  private static void writeMemory(DataOutputStream out, RemoteMemory memory) throws IOException {
+    out.writeLong(memory.address());
+    out.writeInt(memory.rkey());
+    out.writeLong(memory.length());
+  }
+
+  private static RemoteMemory readMemory(DataInputStream in) throws IOException {
+    return new RemoteMemory(in.readLong(), in.readInt(), in.readLong());
   }
 
   private static void writeAddress(DataOutputStream out, InetSocketAddress address)

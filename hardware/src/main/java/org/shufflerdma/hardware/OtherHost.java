@@ -6,8 +6,10 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.config.ConnectionSettings;
+import org.shufflerdma.device.DeviceTrial;
 
 /**
  * Compares the bytes of a file of another host, where a {@link ServingHost} runs, and measures READs
@@ -16,15 +18,20 @@ import org.shufflerdma.config.ConnectionSettings;
 final class OtherHost {
   static final String NAME = "READ and TCP between two hosts";
 
-  private static final int PATIENCE_MS = (int) TimeUnit.SECONDS.toMillis(30);
+  private static final int PATIENCE_MS = (int) TimeUnit.SECONDS.toMillis(60);
 
   private OtherHost() {}
 
   /**
    * @param address of the device
+   * @param rails of this host, if it has several
    */
   static void measure(
-      Report report, ConnectionSettings settings, InetAddress address, InetSocketAddress peer)
+      Report report,
+      ConnectionSettings settings,
+      InetAddress address,
+      InetSocketAddress peer,
+      List<DeviceTrial.Rail> rails)
       throws IOException {
     // Links of its own, because the other host's end of the connection is an event of theirs.
     try (Socket control = new Socket();
@@ -36,6 +43,7 @@ final class OtherHost {
         RightBytes.prove(report, "bytes of another host", reader, offer.memory(), offer.bytes());
         Speeds.measure(report, NAME, reader, offer.memory(), tcp);
       }
+      RailPairs.toOtherHost(report, settings, rails, offer, control);
     }
   }
 

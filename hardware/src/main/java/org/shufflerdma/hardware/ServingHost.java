@@ -9,8 +9,10 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.shufflerdma.device.DeviceTrial;
 import org.shufflerdma.verbs.MappedFile;
 import org.shufflerdma.verbs.MemoryRegion;
 
@@ -28,12 +30,19 @@ final class ServingHost {
   /**
    * @param address of the device
    * @param port of the control connection; TCP data goes over the next one
+   * @param own the rails of this host, if it has several
    * @param progress is told when the other host may begin
    */
-  static void serve(Bench bench, InetAddress address, int port, Consumer<String> progress)
+  static void serve(
+      Bench bench,
+      InetAddress address,
+      int port,
+      List<DeviceTrial.Rail> own,
+      Consumer<String> progress)
       throws IOException {
     try (MappedFile mapped = MappedFile.open(bench.file().path());
         MemoryRegion region = bench.register(mapped);
+        ServedRails rails = ServedRails.open(own, bench.file());
         TcpSource source = TcpSource.open(new InetSocketAddress(address, port + 1));
         ServerSocket listener = new ServerSocket()) {
       listener.setReuseAddress(true);
@@ -47,13 +56,13 @@ final class ServingHost {
             RemoteMemory.of(region),
             bench.file().bytes(),
             bench.links().address(),
-            source.address());
-        offer.write(new DataOutputStream(control.getOutputStream()));
+            source.address(),
+            rails.offers());
+        DataOutputStream out = new DataOutputStream(control.getOutputStream());
+        offer.write(out);
         bench.links().accept(bench.settings());
         progress.accept("the other host reads");
-        if (control.getInputStream().read() >= 0) {
-          throw new IOException("the other host sent what it should not");
-        }
+        rails.accept(control.getInputStream(), out, bench.settings());
       }
     } catch (BindException e) {
       throw new IOException(

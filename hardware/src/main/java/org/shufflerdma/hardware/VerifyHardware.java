@@ -126,6 +126,7 @@ public final class VerifyHardware {
           new Bench(report, links, settings.connection(), file),
           trial.address(),
           options.servedPort(),
+          DeviceTrial.rails(settings, this::say),
           this::say);
     }
   }
@@ -302,11 +303,18 @@ public final class VerifyHardware {
       attempt(ManyRegions.NAME, () -> ManyRegions.measure(bench));
       say("READs and TCP of several sizes");
       attempt(Speeds.NAME, () -> Speeds.measure(bench, address));
+      List<DeviceTrial.Rail> rails = DeviceTrial.rails(
+          settings, why -> report.optional(RailPairs.NAME, Verdict.NOT_PROVEN, why));
+      if (!rails.isEmpty()) {
+        say("each rail to each");
+        attempt(RailPairs.NAME, () -> RailPairs.ofThisHost(bench, rails));
+      }
       InetSocketAddress peer = options.peer();
       if (peer != null) {
         say("the same from the other host");
         attempt(
-            OtherHost.NAME, () -> OtherHost.measure(report, settings.connection(), address, peer));
+            OtherHost.NAME,
+            () -> OtherHost.measure(report, settings.connection(), address, peer, rails));
       }
       Counters.read(host.root(), device, attributes.port()).tellSince(before, report);
       attemptOptional(OnDemand.NAME, () -> OnDemand.measure(bench, registration.medianMsPerGib()));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.config;
 
+import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.regex.Pattern;
@@ -10,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  * The values of all settings, read and checked once. docs/configuration.md says what each setting means.
  *
  * @param keyPrefix what all keys begin with
+ * @param device {@code auto}, {@code soft}, {@code none}, or names of devices, as {@link #rails} has them
  * @param maxRegisteredBytes null derives it from the limits of the executor
  * @param connectionsPerPeer null derives it from the device
  * @param poolBytes null derives it from what Spark's tasks fetch at a time
@@ -22,6 +24,7 @@ public record RdmaSettings(
     boolean required,
     boolean allowUnencrypted,
     String device,
+    String railFolder,
     AddressChoice address,
     ConnectionSettings connection,
     String nativeDir,
@@ -45,8 +48,11 @@ public record RdmaSettings(
     int nodeServicePort,
     String nodeServiceSocket) {
 
+  private static final String NAMED_DEVICE =
+      "(?!(?:auto|soft|none)(?:[:,]|$))[A-Za-z][A-Za-z0-9_.-]*(?::[1-9][0-9]{0,2})?";
+
   private static final Pattern DEVICE =
-      Pattern.compile("[A-Za-z][A-Za-z0-9_.-]*(:[1-9][0-9]{0,2})?");
+      Pattern.compile("auto|soft|none|" + NAMED_DEVICE + "(?:," + NAMED_DEVICE + ")*");
 
   /**
    * Reads and checks the settings, and refuses unknown keys.
@@ -88,9 +94,14 @@ public record RdmaSettings(
             "device",
             ValueType.text(
                 "text",
-                "auto, soft, none, or a device name with an optional port (mlx5_0:1)",
+                "auto, soft, none, or a device name with an optional port (mlx5_0:1), or several of"
+                    + " these with commas between them",
                 DEVICE),
             "auto"),
+        reader.read(
+            "railFolder",
+            ValueType.text("path", "an absolute path", Pattern.compile("/.*")),
+            "/tmp/shuffle-rdma-rails"),
         reader.read(
             "address",
             new ValueType<>(
@@ -126,6 +137,15 @@ public record RdmaSettings(
             "nodeServiceSocket",
             ValueType.text("path", "an absolute path", Pattern.compile("/.*")),
             "/run/shuffle-rdma/node-service.sock"));
+  }
+
+  /**
+   * Returns the devices, each with an optional port, among which an executor chooses one; empty if the setting does not
+   * name several.
+   */
+  public List<String> rails() {
+    List<String> names = List.of(device.split(","));
+    return names.size() > 1 ? names : List.of();
   }
 
   /** Returns the key of the setting {@code name} as the user writes it, for messages. */

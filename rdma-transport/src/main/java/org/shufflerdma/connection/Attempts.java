@@ -39,6 +39,7 @@ final class Attempts {
   private final ScheduledExecutorService timer;
   private final TransportStats stats;
   private final Broken whenBroken;
+  private final RailReach rails;
   private final Set<Connecting> attempts = ConcurrentHashMap.newKeySet();
   private final AtomicBoolean looks = new AtomicBoolean();
   private volatile boolean closed;
@@ -58,6 +59,7 @@ final class Attempts {
     this.timer = timer;
     this.stats = stats;
     this.whenBroken = whenBroken;
+    this.rails = RailReach.of(settings);
   }
 
   static NoConnectionException closed(PeerId peer) {
@@ -269,9 +271,12 @@ final class Attempts {
         why.failure() == PeerFailure.TIMEOUT || why.failure() == PeerFailure.CANARY;
     if (unanswered && !closed) {
       whenProbed(
-          attempt, isLost -> refuse(attempt, isLost ? why.unreachable(attempt.peer()) : why));
+          attempt,
+          isLost -> refuse(
+              attempt,
+              isLost ? why.unreachable(attempt.peer()) : rails.judge(attempt.peer(), why)));
     } else {
-      refuse(attempt, why);
+      refuse(attempt, rails.judge(attempt.peer(), why));
     }
   }
 

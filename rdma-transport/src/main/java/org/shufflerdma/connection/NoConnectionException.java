@@ -42,6 +42,11 @@ public final class NoConnectionException extends IOException {
         peer, PeerFailure.PEER_UNREACHABLE, this, detail + ", and its host does not answer TCP");
   }
 
+  /** Returns this failure for a peer on a rail that cannot be reached from this one. */
+  NoConnectionException ofRails(PeerId peer) {
+    return new NoConnectionException(peer, PeerFailure.RAIL, this, detail);
+  }
+
   /** Returns this failure for another thread that finds it, with a stack trace of its own. */
   NoConnectionException forWaiter(PeerId peer) {
     return new NoConnectionException(peer, failure, this, detail);

@@ -8,6 +8,8 @@ import org.shufflerdma.verbs.WcStatus;
 public enum PeerFailure {
   /** Its address leads nowhere, or to another device. */
   ADDRESS(TcpReason.CONNECT),
+  /** The rail that it uses cannot be reached from the one that this executor uses. */
+  RAIL(TcpReason.RAIL),
   /** Nobody listens there. */
   REFUSED(TcpReason.CONNECT),
   /** The peer's listener rejected the request because its transport is closed, or has failed. */

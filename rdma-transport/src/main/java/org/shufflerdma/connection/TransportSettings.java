@@ -12,6 +12,7 @@ import org.shufflerdma.verbs.Provider;
  * Limits and times of a transport.
  *
  * @param bindAddress local address of the listener and of all connections; port 0 takes a free one
+ * @param usesOneOfSeveralRails whether peers may be on other rails than this executor
  * @param sendQueueDepth work requests in flight per connection
  * @param readsPerList work requests chained behind one signalled completion
  * @param maxConnections connections that this side opens, as far as the device has what they
@@ -31,6 +32,7 @@ import org.shufflerdma.verbs.Provider;
  */
 public record TransportSettings(
     InetSocketAddress bindAddress,
+    boolean usesOneOfSeveralRails,
     int sendQueueDepth,
     int readsPerList,
     int maxConnections,
@@ -78,6 +80,7 @@ public record TransportSettings(
     PoolSettings pool = PoolSettings.ofBudget(poolBytes);
     return new TransportSettings(
         new InetSocketAddress(address, 0),
+        !settings.rails().isEmpty(),
         settings.sendQueueDepth(),
         Math.min(READS_PER_LIST, settings.sendQueueDepth()),
         settings.maxConnections(),
@@ -105,6 +108,7 @@ public record TransportSettings(
     TransportSettings reading = of(settings, SERVING_POOL_BYTES, address, provider);
     return new TransportSettings(
         reading.bindAddress,
+        reading.usesOneOfSeveralRails,
         1,
         1,
         1,

@@ -26,16 +26,27 @@ import org.shufflerdma.verbs.VerbsException;
  * @param ownAddress what Spark calls this process's host
  * @param hardwareName name and optional port of a hardware device; null is the software device
  * @param toBeProven whether it must pass {@link LoopbackCheck} before it is used
+ * @param use begins when the choice is bound; whoever has bound it closes it when the device is no longer used
  */
 public record DeviceChoice(
     Path hardware,
     InetAddress ownAddress,
     @Nullable String hardwareName,
     boolean toBeProven,
-    String reason) {
+    String reason,
+    RailUse use) {
   public static final Path HARDWARE = Path.of("/sys/class/infiniband");
 
   private static final int ANY_PORT = 0;
+
+  private DeviceChoice(
+      Path hardware,
+      InetAddress ownAddress,
+      @Nullable String hardwareName,
+      boolean toBeProven,
+      String reason) {
+    this(hardware, ownAddress, hardwareName, toBeProven, reason, RailUse.none());
+  }
 
   /** A device of bound verbs, and the local address to listen on and connect from. */
   public record Bound(Verbs verbs, @Nullable String deviceName, InetAddress address) {
@@ -56,6 +67,9 @@ public record DeviceChoice(
    */
   public static List<DeviceChoice> of(RdmaSettings settings, Path hardware, InetAddress ownAddress)
       throws IOException, RdmaUnavailableException {
+    if (!settings.rails().isEmpty()) {
+      return Rails.choose(settings, hardware, ownAddress, NumaNodes.confining());
+    }
     String setting = settings.key("device") + "=" + settings.device();
     return switch (settings.device()) {
       case "none" -> throw new RdmaUnavailableException(setting);
@@ -81,8 +95,18 @@ public record DeviceChoice(
     return choices;
   }
 
-  /** Binds the verbs that this choice needs. */
+  /** Binds the verbs that this choice needs. If that fails, the use of the device has ended. */
   public Bound bind(RdmaSettings settings) throws IOException, RdmaUnavailableException {
+    use.begin();
+    try {
+      return bound(settings);
+    } catch (Throwable t) {
+      use.close();
+      throw t;
+    }
+  }
+
+  private Bound bound(RdmaSettings settings) throws IOException, RdmaUnavailableException {
     NativeDirectory nativeDir =
         NativeDirectory.ofSetting(settings.key("nativeDir"), settings.nativeDir());
     String addressKey = settings.key("address");

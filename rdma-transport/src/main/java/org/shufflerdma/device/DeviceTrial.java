@@ -7,7 +7,9 @@ import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.connection.LocalIdentity;
@@ -72,6 +74,37 @@ public record DeviceTrial(
       throw new IOException(e.getMessage(), e);
     }
     throw new IOException(String.join("; ", refused));
+  }
+
+  /** One of several rails of this host, and the address at which an executor would listen on it. */
+  public record Rail(String name, InetAddress address) {}
+
+  /**
+   * Returns the rails among which an executor would choose; empty if the settings do not name several devices.
+   *
+   * @param refused is told why a rail cannot be used, and which
+   */
+  public static List<Rail> rails(RdmaSettings settings, Consumer<String> refused)
+      throws IOException {
+    List<Rail> rails = new ArrayList<>();
+    if (!settings.rails().isEmpty()) {
+      try {
+        InetAddress ownAddress = ownAddress(System.getenv("SPARK_LOCAL_IP"));
+        for (DeviceChoice choice : DeviceChoice.of(settings, DeviceChoice.HARDWARE, ownAddress)) {
+          String name = String.valueOf(choice.hardwareName());
+          try {
+            rails.add(new Rail(name, choice.bind(settings).address()));
+            choice.use().close();
+          } catch (IOException | RdmaUnavailableException e) {
+            refused.accept(name + ": " + e.getMessage());
+          }
+        }
+      } catch (RdmaUnavailableException e) {
+        throw new IOException(e.getMessage(), e);
+      }
+    }
+    rails.sort(Comparator.comparing(Rail::name));
+    return rails;
   }
 
   private static DeviceTrial of(RdmaSettings settings, DeviceChoice choice)

@@ -21,15 +21,23 @@ import java.util.stream.Stream;
  *
  * @param interfaces the network interfaces that share the port
  * @param gigabitsPerSecond of the link; 0 if the kernel does not tell
+ * @param numaNode of the device; -1 if the kernel does not tell, or knows none
  */
 record HardwarePort(
-    String device, String number, Set<String> interfaces, double gigabitsPerSecond) {
+    String device, String number, Set<String> interfaces, double gigabitsPerSecond, int numaNode) {
+  private static final int NO_NODE = -1;
+
   /** Such as "100 Gb/sec (4X EDR)". */
   private static final Pattern RATE = Pattern.compile("([0-9.]+) Gb/sec.*");
 
   /** What the setting {@code device} calls it. */
   String name() {
     return device + ":" + number;
+  }
+
+  /** Whether the setting {@code device} names it, with its port or without. */
+  boolean isNamed(String device) {
+    return device.equals(this.device) || device.equals(name());
   }
 
   /** The names of all devices. */
@@ -86,7 +94,13 @@ record HardwarePort(
         device.getFileName().toString(),
         number,
         interfaces,
-        rate.matches() ? Double.parseDouble(rate.group(1)) : 0);
+        rate.matches() ? Double.parseDouble(rate.group(1)) : 0,
+        nodeOf(device));
+  }
+
+  private static int nodeOf(Path device) {
+    String node = textOf(device.resolve("device/numa_node"));
+    return node.matches("[0-9]+") ? Integer.parseInt(node) : NO_NODE;
   }
 
   /** Empty if the kernel does not tell: reading the entry of an unused GID fails. */

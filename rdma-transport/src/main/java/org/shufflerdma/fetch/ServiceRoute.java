@@ -18,6 +18,7 @@ import org.shufflerdma.node.NodeServices;
 final class ServiceRoute {
   private static final Set<TcpReason> SIGNS_OF_A_PEER_THAT_IS_GONE = EnumSet.of(
       TcpReason.CONNECT,
+      TcpReason.RAIL,
       TcpReason.CONNECT_TIMEOUT,
       TcpReason.REJECTED,
       TcpReason.NONCE,

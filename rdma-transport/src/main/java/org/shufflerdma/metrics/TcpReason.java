@@ -21,6 +21,8 @@ public enum TcpReason implements ReadCount {
   FILE,
   /** The peer's endpoint does not lead to its device, or nobody listens there. */
   CONNECT,
+  /** The peer uses a rail that cannot be reached from the reader's. */
+  RAIL,
   /** The peer did not answer a connection request within the timeout. */
   CONNECT_TIMEOUT,
   /** The peer rejected the connection request. */

@@ -28,6 +28,7 @@ final class ExecutorCounts {
    * spares each new executor the lambdas that would stand in its place.
    */
   private enum OfRdma {
+    RAIL("shuffle.rdma.rail"),
     READS("shuffle.rdma.reads"),
     SIGNALLED("shuffle.rdma.reads.signalled"),
     CONNECTIONS("shuffle.rdma.connections"),
@@ -71,6 +72,7 @@ final class ExecutorCounts {
       MapOutputRegistry outputs = rdma.registry();
       BufferPool pool = rdma.transport().buffers();
       return switch (this) {
+        case RAIL -> rdma.rail();
         case READS -> transport.readsPosted.sum();
         case SIGNALLED -> transport.readsSignalled.sum();
         case CONNECTIONS -> transport.connectionsOpened.sum();

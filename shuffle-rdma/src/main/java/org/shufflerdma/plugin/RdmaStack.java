@@ -45,13 +45,16 @@ import org.slf4j.LoggerFactory;
  * Owns all objects of one executor that use its device, from the transport up to the publisher of the
  * writers and the source of the readers. The executor's side closes it, in reverse order.
  *
+ * @param rail as {@code DeviceChoice} has its position
  * @param pins whether the kernel pins registered memory
+ *
  * @param paging of the map outputs
  * @param acquired what the close gives back
  */
 record RdmaStack(
     RdmaTransport transport,
     MemoryPlan plan,
+    int rail,
     boolean pins,
     OutputPaging paging,
     RegisteredArena arena,
@@ -155,9 +158,11 @@ record RdmaStack(
       throws IOException, RdmaUnavailableException {
     Acquired acquired = new Acquired();
     try {
+      acquired.keep(choice.use());
       DeviceChoice.Bound device = choice.bind(settings);
       timer.ended("natives");
-      RdmaStack stack = open(env, settings, resolver, token, device, paging, acquired, timer);
+      RdmaStack stack = open(
+          env, settings, resolver, token, device, choice.use().position(), paging, acquired, timer);
       timer.ended("rest");
       if (choice.toBeProven() || paging == OutputPaging.ON_DEMAND) {
         LoopbackCheck.run(
@@ -200,6 +205,7 @@ record RdmaStack(
       IndexShuffleBlockResolver resolver,
       byte[] token,
       DeviceChoice.Bound device,
+      int rail,
       OutputPaging paging,
       Acquired acquired,
       PhaseTimer timer)
@@ -278,7 +284,7 @@ record RdmaStack(
         staging.stages(),
         env.executorId());
     return new RdmaStack(
-        transport, plan, pins, paging, arena, registry, staging, publisher, source, acquired);
+        transport, plan, rail, pins, paging, arena, registry, staging, publisher, source, acquired);
   }
 
   /** The attempts of an application on YARN have the same id, and map outputs of the same names. */

@@ -85,6 +85,9 @@ final class StageVerdict {
       case CONNECT, CONNECT_TIMEOUT ->
         "the RDMA addresses of their executors did not answer: if these have not ended, look at routes and"
             + " firewalls, or set spark.shuffle.rdma.address";
+      case RAIL ->
+        "their executors use rails that those of the readers do not reach: let all rails reach one another by routes, or"
+            + " name one in spark.shuffle.rdma.device (bin/verify-hardware tries each to each)";
       case REJECTED -> "their executors refused the connection: the logs of both sides say why";
       case NONCE -> "their executors were restarted, which is no fault";
       case CANARY ->

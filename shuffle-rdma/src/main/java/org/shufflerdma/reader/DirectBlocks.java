@@ -65,6 +65,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
 
   private static final Set<TcpReason> SIGNS_OF_A_LOST_PEER = EnumSet.of(
       TcpReason.CONNECT,
+      TcpReason.RAIL,
       TcpReason.CONNECT_TIMEOUT,
       TcpReason.BREAKER,
       TcpReason.CONNECTION_LOST,

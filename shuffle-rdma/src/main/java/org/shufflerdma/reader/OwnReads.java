@@ -18,6 +18,7 @@ final class OwnReads {
 
   private static final Set<TcpReason> FAILURES_OF_THE_CONNECTION = EnumSet.of(
       TcpReason.CONNECT,
+      TcpReason.RAIL,
       TcpReason.CONNECT_TIMEOUT,
       TcpReason.REJECTED,
       TcpReason.NONCE,
