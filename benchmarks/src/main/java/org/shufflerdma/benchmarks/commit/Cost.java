@@ -10,15 +10,15 @@ import java.nio.file.Path;
 import java.util.List;
 
 /** Wall time, and CPU time of the calling thread. */
-record Cost(long wallNs, long cpuNs) {
+public record Cost(long wallNs, long cpuNs) {
   private static final List<String> PLUGIN_THREADS = List.of("rdma-", "shuffle-rdma", "softverbs");
 
-  static Cost now() {
+  public static Cost now() {
     return new Cost(
         System.nanoTime(), ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime());
   }
 
-  Cost minus(Cost other) {
+  public Cost minus(Cost other) {
     return new Cost(wallNs - other.wallNs, cpuNs - other.cpuNs);
   }
 
