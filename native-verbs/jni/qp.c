@@ -14,11 +14,38 @@ struct disni_qp_attr {
 };
 
 /*
+ * A queue pair of which the provider knows that only READs are posted on it; its granted capabilities are in `attr` then.
+ * NULL with errno, which may be 0, if the provider has none to give or cannot be told. The READs are posted by
+ * ibv_post_send, which stays allowed on such a queue pair (ibv_wr_post(3): batches of both kinds can interleave).
+ */
+static struct ibv_qp *create_for_reads(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct verbs_context *context = verbs_get_ctx_op(pd->context, create_qp_ex);
+	struct ibv_qp_init_attr_ex extended = {
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = pd,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_READ,
+	};
+	struct ibv_qp *qp;
+
+	errno = 0;
+	qp = context ? context->create_qp_ex(pd->context, &extended) : NULL;
+	if (qp)
+		attr->cap = extended.cap;
+	return qp;
+}
+
+/*
  * The queue pair is not the id's (rdma_create_qp), so that librdmacm leaves its states to
  * queue_pair_to_ready.
  */
 static jlong create_queue_pair(JNIEnv *env, jclass natives, jlong id_handle, jlong pd_handle,
-			       jlong send_cq, jlong recv_cq, jintArray capabilities)
+			       jlong send_cq, jlong recv_cq, jboolean for_reads,
+			       jintArray capabilities)
 {
 	struct rdma_cm_id *id = to_pointer(id_handle);
 	struct ibv_pd *pd = to_pointer(pd_handle);
@@ -44,7 +71,10 @@ static jlong create_queue_pair(JNIEnv *env, jclass natives, jlong id_handle, jlo
 	attr.cap.max_send_sge = (uint32_t)values[2];
 	attr.cap.max_recv_sge = (uint32_t)values[3];
 	attr.cap.max_inline_data = (uint32_t)values[4];
-	qp = verbs.ibv_create_qp(pd, &attr);
+	qp = for_reads ? create_for_reads(pd, &attr) : NULL;
+	/* Providers refuse what they do not know with various errors, but not with this one. */
+	if (!qp && !(for_reads && errno == ENOMEM))
+		qp = verbs.ibv_create_qp(pd, &attr);
 	if (!qp) {
 		throw_verbs(env, "ibv_create_qp", errno);
 		return 0;
@@ -152,7 +182,7 @@ static void disni_post_recv(JNIEnv *env, jobject self, jlong qp, jlong work_requ
 }
 
 static const JNINativeMethod natives_methods[] = {
-	NATIVE("createQueuePair", "(JJJJ[I)J", create_queue_pair),
+	NATIVE("createQueuePair", "(JJJJZ[I)J", create_queue_pair),
 	NATIVE("destroyQueuePair", "(J)I", destroy_queue_pair),
 };
 

@@ -67,7 +67,7 @@ record Connector(
   QueuePair createQueuePair(ConnectionId id) throws VerbsException {
     room.ensure(placesInUse.getAsInt());
     QueuePairCapabilities wanted = new QueuePairCapabilities(settings.sendQueueDepth(), 1, 1, 1, 0);
-    return id.createQueuePair(domain, room.queue(), room.queue(), wanted);
+    return id.createQueuePairForReads(domain, room.queue(), room.queue(), wanted);
   }
 
   /** The ends are its owner's from here on. */

@@ -125,12 +125,35 @@ public final class ConnectionId extends NativeObject {
       CompletionQueue recvCq,
       QueuePairCapabilities wanted)
       throws VerbsException {
+    return createQueuePair(domain, sendCq, recvCq, wanted, false);
+  }
+
+  /**
+   * Does the same for a queue pair on which nothing but READs is posted. A provider that is told so may make its send queue
+   * smaller; one that cannot be told makes the same as without.
+   */
+  public QueuePair createQueuePairForReads(
+      ProtectionDomain domain,
+      CompletionQueue sendCq,
+      CompletionQueue recvCq,
+      QueuePairCapabilities wanted)
+      throws VerbsException {
+    return createQueuePair(domain, sendCq, recvCq, wanted, true);
+  }
+
+  private QueuePair createQueuePair(
+      ProtectionDomain domain,
+      CompletionQueue sendCq,
+      CompletionQueue recvCq,
+      QueuePairCapabilities wanted,
+      boolean forReads)
+      throws VerbsException {
     if (queuePair != null) {
       throw new IllegalStateException("the connection id already has a queue pair");
     }
     int[] capabilities = wanted.toArray();
     long handle = Natives.createQueuePair(
-        handle(), domain.handle(), sendCq.handle(), recvCq.handle(), capabilities);
+        handle(), domain.handle(), sendCq.handle(), recvCq.handle(), forReads, capabilities);
     QueuePair created = new QueuePair(handle, this, QueuePairCapabilities.of(capabilities));
     queuePair = created;
     return created;

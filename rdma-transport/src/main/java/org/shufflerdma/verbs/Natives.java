@@ -116,8 +116,13 @@ final class Natives {
   /** Destroys the id after all its events are acknowledged; returns an errno. */
   static native int destroyId(long id);
 
-  /** Creates an RC queue pair; {@code capabilities} holds wanted, then granted values. */
-  static native long createQueuePair(long id, long pd, long sendCq, long recvCq, int[] capabilities)
+  /**
+   * Creates an RC queue pair; {@code capabilities} holds wanted, then granted values.
+   *
+   * @param forReads asks the provider for one on which only READs are posted, and for any if it refuses
+   */
+  static native long createQueuePair(
+      long id, long pd, long sendCq, long recvCq, boolean forReads, int[] capabilities)
       throws VerbsException;
 
   static native int destroyQueuePair(long qp);

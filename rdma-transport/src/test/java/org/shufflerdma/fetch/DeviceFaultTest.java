@@ -237,6 +237,11 @@ class DeviceFaultTest extends PeerProcesses {
   }
 
   @Test
+  void aProviderThatCannotBeToldOfReadsMakesAQueuePairAllTheSame() throws Exception {
+    assertNothingFails(readWith("create_qp:errno=EOPNOTSUPP", 2), 2, 0);
+  }
+
+  @Test
   void eventsOfThePortEndNothing() throws Exception {
     assertNothingFails(
         readWith(

@@ -176,7 +176,7 @@ final class Loopback implements AutoCloseable {
 
   record Pair(Side initiator, Side responder) {}
 
-  /** One end of a connection: its domain, its one completion queue and its queue pair. */
+  /** One end of a connection: its domain, its one completion queue and its queue pair; the client's is for READs. */
   static final class Side {
     final ProtectionDomain domain;
     final CompletionChannel channel;
@@ -191,7 +191,10 @@ final class Loopback implements AutoCloseable {
       domain = loopback.own(context.allocProtectionDomain());
       channel = loopback.own(context.createCompletionChannel());
       queue = loopback.own(context.createCompletionQueue(256, channel, 0));
-      pair = loopback.own(id.createQueuePair(domain, queue, queue, capabilities));
+      pair = loopback.own(
+          id == loopback.client
+              ? id.createQueuePairForReads(domain, queue, queue, capabilities)
+              : id.createQueuePair(domain, queue, queue, capabilities));
     }
 
     /** Polls until there is a completion. */
