@@ -47,6 +47,9 @@ public final class CompletionPoller {
   /** Whether somebody has asked for a poll that has not begun. */
   private volatile boolean wanted;
 
+  /** Run after a poll that has taken all that had completed when it began. */
+  private final Queue<Runnable> afterAll = new ConcurrentLinkedQueue<>();
+
   /** What a list's outcome, or its handling, has thrown first; it ends the turning thread. */
   private volatile @Nullable Error failure;
 
@@ -76,6 +79,15 @@ public final class CompletionPoller {
         polling.release();
       }
     }
+  }
+
+  /**
+   * Has the action run when all has been taken that has completed by now. It is short, and must not throw. It does not run
+   * if this has been closed.
+   */
+  void afterAll(Runnable action) {
+    afterAll.add(action);
+    poll();
   }
 
   /**
@@ -154,6 +166,9 @@ public final class CompletionPoller {
 
   private boolean takeAll() throws VerbsException {
     wanted = false;
+    int due =
+        afterAll
+            .size(); // what is added from now on may be about completions that this does not see
     boolean found = false;
     int count = BATCH;
     while (count == BATCH) {
@@ -163,6 +178,9 @@ public final class CompletionPoller {
       for (int i = 0; i < count; i++) {
         dispatch(batch.wrId(i), batch.status(i), batch.vendorError(i));
       }
+    }
+    for (; due > 0; due--) {
+      afterAll.remove().run();
     }
     return found;
   }

@@ -12,9 +12,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The completion queue of all outgoing connections, with an entry for each place in their send queues, so that it never
- * overruns. It is small at first and doubles when there are more connections; it never shrinks. A device whose provider
- * cannot resize a queue gets one for as many connections as there may be from the start. Any thread may call.
+ * The completion queue of all outgoing connections. Each queue pair reserves an entry for each place in its send queue,
+ * so that the queue never overruns. It is small at first and doubles when more is reserved; it never shrinks. A device
+ * whose provider cannot resize a queue gets one for as many connections as there may be from the start. Any thread may
+ * call.
  */
 final class CompletionRoom {
   private static final Logger LOG = LoggerFactory.getLogger(CompletionRoom.class);
@@ -23,12 +24,16 @@ final class CompletionRoom {
   private static final int FIRST_CONNECTIONS = 8;
 
   private final CompletionQueue queue;
-  private final int entriesOfConnection;
+  private final QueueDepths depths;
   private final int connections;
 
-  private CompletionRoom(CompletionQueue queue, int entriesOfConnection, int connections) {
+  // Guarded by this.
+  private int reservations;
+  private int reserved;
+
+  private CompletionRoom(CompletionQueue queue, QueueDepths depths, int connections) {
     this.queue = queue;
-    this.entriesOfConnection = entriesOfConnection;
+    this.depths = depths;
     this.connections = connections;
   }
 
@@ -40,38 +45,44 @@ final class CompletionRoom {
       TransportSettings settings,
       Acquired acquired)
       throws IOException {
-    int entries = settings.sendQueueDepth();
-    int most = Math.min(Math.min(settings.maxConnections(), info.maxQp()), info.maxCqe() / entries);
+    QueueDepths depths = settings.queueDepths();
+    int most = Math.min(
+        Math.min(settings.maxConnections(), info.maxQp()), depths.connections(info.maxCqe()));
     if (most == 0) {
       throw new IOException("device " + info.name() + " has " + info.maxQp()
           + " queue pairs, and completes " + info.maxCqe() + " work requests at most: give "
-          + settings.key("sendQueueDepth") + ", which is " + entries + ", no more than that");
+          + settings.key("sendQueueDepth") + ", which is " + settings.sendQueueDepth()
+          + ", no more than that");
     }
     int first = Math.min(most, FIRST_CONNECTIONS);
     if (first > 1) {
       CompletionQueue queue =
-          acquired.keep(device.createCompletionQueue(first / 2 * entries, events, 0));
+          acquired.keep(device.createCompletionQueue((int) depths.sum(first / 2), events, 0));
       try {
-        queue.resize(first * entries);
-        return new CompletionRoom(queue, entries, most);
+        queue.resize((int) depths.sum(first));
+        return new CompletionRoom(queue, depths, most);
       } catch (VerbsException e) {
         LOG.debug("The completion queue has its full size from the start", e);
         queue.close();
       }
     }
-    return fixed(device, events, most, entries, acquired);
+    return fixed(device, events, most, depths, acquired);
   }
 
   /** With as large a queue as the device gives. */
   private static CompletionRoom fixed(
-      DeviceContext device, CompletionChannel events, int most, int entries, Acquired acquired)
+      DeviceContext device,
+      CompletionChannel events,
+      int most,
+      QueueDepths depths,
+      Acquired acquired)
       throws VerbsException {
     int connections = most;
     while (true) {
       try {
         CompletionQueue queue =
-            acquired.keep(device.createCompletionQueue(connections * entries, events, 0));
-        return new CompletionRoom(queue, entries, connections);
+            acquired.keep(device.createCompletionQueue((int) depths.sum(connections), events, 0));
+        return new CompletionRoom(queue, depths, connections);
       } catch (VerbsException e) {
         if (connections == 1) {
           throw e;
@@ -90,25 +101,70 @@ final class CompletionRoom {
     return connections;
   }
 
+  /** The entries that are reserved. */
+  synchronized int reserved() {
+    return reserved;
+  }
+
   /**
-   * Makes room for this many connections, {@link #connections} at most.
+   * Reserves entries for one more queue pair, which is created afterwards.
    *
-   * @throws VerbsException if the device has none
+   * @throws VerbsException if the device has no room for them
    */
-  synchronized void ensure(int wanted) throws VerbsException {
-    long now = queue.capacity() / entriesOfConnection;
-    if (wanted > now) {
-      try {
-        grow((int) Math.min(connections, Math.max(wanted, 2 * now)));
-      } catch (VerbsException e) {
-        LOG.debug("There may be room for less", e);
-        grow(wanted);
-      }
+  synchronized Entries reserve() throws VerbsException {
+    int count = depths.of(reservations + 1);
+    if (reserved + count > queue.capacity()) {
+      makeRoomFor(reserved + count);
+    }
+    return new Entries(count);
+  }
+
+  private void makeRoomFor(int wanted) throws VerbsException {
+    long most = Math.max(wanted, depths.sum(connections));
+    try {
+      grow((int) Math.min(most, Math.max(wanted, 2L * queue.capacity())));
+    } catch (VerbsException e) {
+      LOG.debug("There may be room for less", e);
+      grow(wanted);
     }
   }
 
-  private void grow(int toConnections) throws VerbsException {
-    queue.resize(toConnections * entriesOfConnection);
-    LOG.debug("The completion queue has room for {} connections", toConnections);
+  private void grow(int entries) throws VerbsException {
+    queue.resize(entries);
+    LOG.debug("The completion queue has {} entries", queue.capacity());
+  }
+
+  /**
+   * The entries that one queue pair may fill. Its owner closes them when no completion of the queue pair can be in the
+   * queue any more, or come into it.
+   */
+  final class Entries implements AutoCloseable {
+    private final int count;
+    private boolean closed; // guarded by the room
+
+    private Entries(int count) {
+      this.count = count;
+      book(1);
+    }
+
+    int count() {
+      return count;
+    }
+
+    private void book(int sign) {
+      reservations += sign;
+      reserved += sign * count;
+    }
+
+    /** Gives the entries back, once. */
+    @Override
+    public void close() {
+      synchronized (CompletionRoom.this) {
+        if (!closed) {
+          closed = true;
+          book(-1);
+        }
+      }
+    }
   }
 }

@@ -15,7 +15,6 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.verbs.ConnectionId;
-import org.shufflerdma.verbs.QueuePair;
 import org.shufflerdma.verbs.QueuePairAttributes;
 import org.shufflerdma.verbs.ReadBatch;
 import org.shufflerdma.verbs.VerbsException;
@@ -41,7 +40,7 @@ public final class Connection {
   private final PeerState state;
   private final PeerId peer;
   private final ConnectionId id;
-  private final QueuePair queuePair;
+  private final ReadQueuePair queuePair;
   private final PendingReads pending;
   private final CompletionPoller poller;
   private final TransportStats stats;
@@ -68,7 +67,7 @@ public final class Connection {
   Connection(
       PeerState state,
       ConnectionId id,
-      QueuePair queuePair,
+      ReadQueuePair queuePair,
       PendingReads pending,
       CompletionPoller poller,
       TransportStats stats,
@@ -82,7 +81,7 @@ public final class Connection {
     this.poller = poller;
     this.stats = stats;
     this.whenBroken = whenBroken;
-    this.budget = new SendBudget(settings.sendQueueDepth());
+    this.budget = new SendBudget(queuePair.depth());
     this.batch = new ReadBatch(settings.readsPerList());
   }
 

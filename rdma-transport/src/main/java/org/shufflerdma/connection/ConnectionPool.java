@@ -308,8 +308,8 @@ public final class ConnectionPool {
     return peers.values().stream().map(PeerState::readTime).toList();
   }
 
-  int completionQueueEntries() {
-    return connector.room().queue().capacity();
+  CompletionRoom room() {
+    return connector.room();
   }
 
   /** The most connections that there can be at a time. */

@@ -5,19 +5,15 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
-import java.util.function.IntSupplier;
 import org.shufflerdma.memory.BufferPool;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.DeviceContext;
 import org.shufflerdma.verbs.ProtectionDomain;
-import org.shufflerdma.verbs.QueuePair;
-import org.shufflerdma.verbs.QueuePairCapabilities;
 import org.shufflerdma.verbs.VerbsException;
 
 /**
  * What all {@link Dial}s of a transport share.
  *
- * @param placesInUse how many connections there are and are being made
  * @param workers run the steps, none of which waits for a peer; a step that they refuse, as they have been shut down,
  *     is run by its caller
  */
@@ -28,7 +24,6 @@ record Connector(
     CmEventLoop loop,
     ProtectionDomain domain,
     CompletionRoom room,
-    IntSupplier placesInUse,
     PendingReads pending,
     CompletionPoller poller,
     BufferPool buffers,
@@ -63,16 +58,13 @@ record Connector(
     id.resolveAddress(source, destination, timeoutMs);
   }
 
-  /** The attempt to connect must already have its place. */
-  QueuePair createQueuePair(ConnectionId id) throws VerbsException {
-    room.ensure(placesInUse.getAsInt());
-    QueuePairCapabilities wanted = new QueuePairCapabilities(settings.sendQueueDepth(), 1, 1, 1, 0);
-    return id.createQueuePairForReads(domain, room.queue(), room.queue(), wanted);
+  ReadQueuePair createQueuePair(ConnectionId id) throws VerbsException {
+    return ReadQueuePair.create(id, domain, room, poller);
   }
 
   /** The ends are its owner's from here on. */
   Connection connection(
-      PeerState state, ConnectionId id, QueuePair queuePair, Consumer<Connection> whenBroken) {
+      PeerState state, ConnectionId id, ReadQueuePair queuePair, Consumer<Connection> whenBroken) {
     return new Connection(state, id, queuePair, pending, poller, stats, whenBroken, settings);
   }
 }

@@ -17,7 +17,6 @@ import org.shufflerdma.verbs.CmEvent;
 import org.shufflerdma.verbs.CmEventType;
 import org.shufflerdma.verbs.ConnectionId;
 import org.shufflerdma.verbs.Errno;
-import org.shufflerdma.verbs.QueuePair;
 import org.shufflerdma.verbs.VerbsException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -89,7 +88,7 @@ final class Dial implements CmEventLoop.Handler {
 
   // Guarded by this.
   private @Nullable ConnectionId id;
-  private @Nullable QueuePair queuePair;
+  private @Nullable ReadQueuePair queuePair;
   private @Nullable Connection connection;
   private Handshake.@Nullable Reply reply;
 
@@ -315,13 +314,13 @@ final class Dial implements CmEventLoop.Handler {
   }
 
   private void establish(ConnectionId of, Outcome answer) throws NoConnectionException {
-    QueuePair connecting = queuePair;
+    ReadQueuePair connecting = queuePair;
     if (connecting == null) {
       throw new IllegalStateException("an answer came to a connection without a queue pair");
     }
     Handshake.Reply verified = connector.handshake().checkReply(answer.privateData(), nonce, peer);
     try {
-      connector.setup().initiatorReady(connecting);
+      connecting.toReady(connector.setup());
       of.establish();
     } catch (VerbsException | IllegalStateException e) {
       throw new NoConnectionException(peer, PeerFailure.RESOURCES, "not established", e);

@@ -163,7 +163,7 @@ public final class RdmaTransport implements AutoCloseable {
 
   /** The completions for which there is room now; it grows with the connections to peers. */
   public int completionQueueEntries() {
-    return connections.completionQueueEntries();
+    return connections.room().queue().capacity();
   }
 
   /** Queue pairs that this side has not destroyed yet, broken ones included. */

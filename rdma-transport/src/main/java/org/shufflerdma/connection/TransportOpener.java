@@ -110,7 +110,6 @@ record TransportOpener(
         loop,
         domain,
         room,
-        limit::inUse,
         pending,
         poller,
         buffers,

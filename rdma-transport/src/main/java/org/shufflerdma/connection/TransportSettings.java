@@ -13,7 +13,7 @@ import org.shufflerdma.verbs.Provider;
  *
  * @param bindAddress local address of the listener and of all connections; port 0 takes a free one
  * @param usesOneOfSeveralRails whether peers may be on other rails than this executor
- * @param sendQueueDepth work requests in flight per connection
+ * @param sendQueueDepth the most work requests in flight per connection, as long as there are few connections
  * @param readsPerList work requests chained behind one signalled completion
  * @param maxConnections connections that this side opens, as far as the device has what they
  *     need; bounds the completion queue
@@ -64,6 +64,10 @@ public record TransportSettings(
       throw new IllegalArgumentException(
           "sendQueueDepth=" + sendQueueDepth + ": at least readsPerList=" + readsPerList);
     }
+  }
+
+  QueueDepths queueDepths() {
+    return new QueueDepths(sendQueueDepth, readsPerList);
   }
 
   /** Returns the key of the setting {@code name} as the user writes it, for messages. */

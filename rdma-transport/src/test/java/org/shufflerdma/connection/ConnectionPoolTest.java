@@ -18,6 +18,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.IntSupplier;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.core.LogEvent;
@@ -76,11 +77,20 @@ class ConnectionPoolTest {
   }
 
   private static void awaitConnections(RdmaTransport transport, int count) throws Exception {
+    await(transport::outboundConnections, count);
+  }
+
+  private static void await(IntSupplier number, int wanted) throws Exception {
     Deadline deadline = Deadline.afterMs(20_000);
-    while (transport.outboundConnections() != count && !deadline.expired()) {
+    while (number.getAsInt() != wanted && !deadline.expired()) {
       TimeUnit.MILLISECONDS.sleep(1);
     }
-    assertThat(transport.outboundConnections()).isEqualTo(count);
+    assertThat(number.getAsInt()).isEqualTo(wanted);
+  }
+
+  /** Entries of the reader's completion queue. */
+  private int reserved() {
+    return reader.connections().room().reserved();
   }
 
   @Test
@@ -339,7 +349,41 @@ class ConnectionPoolTest {
     openReader(Map.of("maxConnections", Integer.MAX_VALUE, "sendQueueDepth", 16_384));
     int limit = reader.connections().limit();
     assertThat(limit).isPositive().isLessThanOrEqualTo(reader.device().maxQp());
-    assertThat((long) limit * 16_384).isLessThanOrEqualTo(reader.device().maxCqe());
+    assertThat(reader.settings().queueDepths().sum(limit))
+        .isLessThanOrEqualTo(reader.device().maxCqe());
+    TestTransports.assertReads(connect(first), first, reader, 1);
+  }
+
+  @Test
+  void connectionsThatComeAndGoGiveTheirEntriesBack() throws Exception {
+    openReader(Map.of("maxConnections", 2));
+    int depth = reader.settings().sendQueueDepth();
+    try (RdmaTransport third = TestTransports.open("second")) {
+      for (int round = 0; round < 5; round++) {
+        for (RdmaTransport owner : List.of(first, second, third)) {
+          TestTransports.assertReads(connect(owner), owner, reader, 1);
+          assertThat(reserved()).isBetween(depth, 2 * depth);
+        }
+      }
+      assertThat(reader.stats().connectionsEvicted.sum()).isPositive();
+      first.close();
+      assertThat(failureTo(first)).isIn(PeerFailure.REFUSED, PeerFailure.TIMEOUT);
+      reader.connections().close(PeerFailure.CLOSED, "of a test");
+      await(this::reserved, 0);
+    }
+  }
+
+  @Test
+  void entriesComeBackWhenTheCompletionsHaveBeenTaken() throws Exception {
+    Connection connection = connect(first);
+    int before = reserved();
+    assertThat(before).isEqualTo(reader.settings().sendQueueDepth());
+    PausedPoller.during(reader, () -> {
+      connection.breakWith(PeerFailure.NO_PROGRESS, "of a test");
+      awaitConnections(reader, 0);
+      assertThat(reserved()).isEqualTo(before);
+    });
+    await(this::reserved, 0);
   }
 
   /** Makes the messages of a class that have some level throw until it is restored. */
