@@ -30,6 +30,7 @@ final class CompletionRoom {
   // Guarded by this.
   private int reservations;
   private int reserved;
+  private long queuePairBytes;
 
   private CompletionRoom(CompletionQueue queue, QueueDepths depths, int connections) {
     this.queue = queue;
@@ -106,6 +107,11 @@ final class CompletionRoom {
     return reserved;
   }
 
+  /** The bytes of the queue and of the queue pairs that have entries, as {@link QueueBytes} estimates them. */
+  synchronized long queueBytes() {
+    return QueueBytes.ofCompletionQueue(queue.capacity()) + queuePairBytes;
+  }
+
   /**
    * Reserves entries for one more queue pair, which is created afterwards.
    *
@@ -154,6 +160,7 @@ final class CompletionRoom {
     private void book(int sign) {
       reservations += sign;
       reserved += sign * count;
+      queuePairBytes += sign * QueueBytes.ofQueuePair(count);
     }
 
     /** Gives the entries back, once. */

@@ -166,6 +166,14 @@ public final class RdmaTransport implements AutoCloseable {
     return connections.room().queue().capacity();
   }
 
+  /**
+   * Returns how many bytes the queues of all connections take on a device like mlx5, in both directions. No verb tells what
+   * this device takes.
+   */
+  public long queueBytes() {
+    return connections.room().queueBytes() + QueueBytes.ofInbound(listener.connections());
+  }
+
   /** Queue pairs that this side has not destroyed yet, broken ones included. */
   public int outboundConnections() {
     return connections.connections().size();

@@ -86,12 +86,12 @@ public record TransportSettings(
         new InetSocketAddress(address, 0),
         !settings.rails().isEmpty(),
         settings.sendQueueDepth(),
-        Math.min(READS_PER_LIST, settings.sendQueueDepth()),
+        depthsOf(settings).least(),
         settings.maxConnections(),
         settings.connectionsPerPeer() == null
             ? connectionsPerPeer(provider)
             : settings.connectionsPerPeer(),
-        Math.max(LEAST_INBOUND_LIMIT, settings.maxConnections()),
+        mostInbound(settings),
         settings.connectTimeoutMs(),
         settings.fetchTimeoutMs(),
         settings.peerLostTimeoutMs(),
@@ -104,6 +104,23 @@ public record TransportSettings(
             pool.slabBytes(),
             settings.hugePages(),
             settings.relaxedOrdering()));
+  }
+
+  private static QueueDepths depthsOf(RdmaSettings settings) {
+    int most = settings.sendQueueDepth();
+    return new QueueDepths(most, Math.min(READS_PER_LIST, most));
+  }
+
+  private static int mostInbound(RdmaSettings settings) {
+    return Math.max(LEAST_INBOUND_LIMIT, settings.maxConnections());
+  }
+
+  /**
+   * Returns the most bytes that the queues of a transport with these settings take, as {@link RdmaTransport#queueBytes}
+   * counts them.
+   */
+  public static long mostQueueBytes(RdmaSettings settings) {
+    return QueueBytes.most(depthsOf(settings), settings.maxConnections(), mostInbound(settings));
   }
 
   /** The settings of a transport that peers read from and that reads from nobody. */

@@ -5,6 +5,8 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TransportSettings;
 
 /**
  * What an executor may keep registered on a device, and for what. The parts together are {@code
@@ -13,9 +15,11 @@ import org.shufflerdma.config.RdmaSettings;
  * @param outputBytes map outputs and their descriptors
  * @param stagingBytes what readers are lent, in which outputs that are not registered are staged
  * @param poolBytes fetch buffers
+ * @param queueBytes the most that the device's queues take beside that, as {@link RdmaTransport#queueBytes} estimates it
  * @param reason where the sum comes from
  */
-public record MemoryPlan(long outputBytes, long stagingBytes, long poolBytes, String reason) {
+public record MemoryPlan(
+    long outputBytes, long stagingBytes, long poolBytes, long queueBytes, String reason) {
   private static final long MIB = 1 << 20;
 
   /**
@@ -68,7 +72,12 @@ public record MemoryPlan(long outputBytes, long stagingBytes, long poolBytes, St
     long staging = Math.min(
         stagingSet == null ? Math.min(all.bytes() / STAGING_SHARE, MOST_STAGING_BYTES) : stagingSet,
         (all.bytes() - pool) / 2);
-    return new MemoryPlan(all.bytes() - pool - staging, staging, pool, all.reason());
+    return new MemoryPlan(
+        all.bytes() - pool - staging,
+        staging,
+        pool,
+        TransportSettings.mostQueueBytes(settings),
+        all.reason());
   }
 
   /** Returns the part of its memory that this executor can spare for registration. */
@@ -118,11 +127,12 @@ public record MemoryPlan(long outputBytes, long stagingBytes, long poolBytes, St
   /** Returns the text for the log. */
   @Override
   public String toString() {
-    return ("%s may be registered (%s): %s of map outputs and descriptors, %s for staging others,"
-            + " %s of fetch buffers")
+    return ("%s may be registered (%s), beside queues of %s at most: %s of map outputs and descriptors,"
+            + " %s for staging others, %s of fetch buffers")
         .formatted(
             text(maxRegisteredBytes()),
             reason,
+            text(queueBytes),
             text(outputBytes),
             text(stagingBytes),
             text(poolBytes));

@@ -345,6 +345,19 @@ class ConnectionPoolTest {
   }
 
   @Test
+  void theBytesOfQueuesFollowFromTheConnections() throws Exception {
+    connect(first);
+    connect(second);
+    assertThat(reader.queueBytes())
+        .isEqualTo(QueueBytes.ofCompletionQueue(reader.completionQueueEntries())
+            + 2 * QueueBytes.ofQueuePair(reader.settings().sendQueueDepth()))
+        .isLessThanOrEqualTo(1 << 20);
+    assertThat(first.queueBytes())
+        .isEqualTo(
+            QueueBytes.ofCompletionQueue(first.completionQueueEntries()) + QueueBytes.ofInbound(1));
+  }
+
+  @Test
   void noMoreConnectionsAreMadeThanTheDeviceHasRoomFor() throws Exception {
     openReader(Map.of("maxConnections", Integer.MAX_VALUE, "sendQueueDepth", 16_384));
     int limit = reader.connections().limit();

@@ -184,6 +184,18 @@ class MemoryPlanTest {
   }
 
   @Test
+  void itSaysWhatQueuesTakeAtMostBesideIt() {
+    assertAll(
+        MemoryPlan.of(settings("maxRegisteredBytes", "1g"), HOST, true),
+        GIB,
+        ", beside queues of 21 MiB at most: ");
+    assertAll(
+        MemoryPlan.of(settings("maxRegisteredBytes", "1g", "maxConnections", "8192"), HOST, true),
+        GIB,
+        ", beside queues of 161 MiB at most: ");
+  }
+
+  @Test
   void fetchBuffersFollowWhatTasksFetchAtATime() {
     assertThat(MemoryPlan.of(settings(), HOST, false).poolBytes()).isEqualTo(800 * MIB);
     assertThat(MemoryPlan.of(settings(), withOverhead(GIB), false).poolBytes())

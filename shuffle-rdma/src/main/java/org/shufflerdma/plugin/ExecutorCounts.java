@@ -46,6 +46,7 @@ final class ExecutorCounts {
     REGISTERED_BYTES("shuffle.rdma.registeredBytes"),
     PINNED_BYTES("shuffle.rdma.pinnedBytes"),
     MAX_REGISTERED_BYTES("shuffle.rdma.maxRegisteredBytes"),
+    QUEUE_BYTES("shuffle.rdma.queueBytes"),
     PUBLISHED("shuffle.rdma.outputs.published"),
     DELETED_BYTES("shuffle.rdma.outputs.deletedBytes"),
     OUTPUT_BYTES("shuffle.rdma.outputs.registeredBytes"),
@@ -90,6 +91,7 @@ final class ExecutorCounts {
         case REGISTERED_BYTES -> rdma.registeredBytes();
         case PINNED_BYTES -> rdma.pinnedBytes();
         case MAX_REGISTERED_BYTES -> rdma.plan().maxRegisteredBytes();
+        case QUEUE_BYTES -> rdma.transport().queueBytes();
         case PUBLISHED -> outputs.published();
         case DELETED_BYTES -> outputs.deletedBytes();
         case OUTPUT_BYTES -> outputs.registeredBytes();

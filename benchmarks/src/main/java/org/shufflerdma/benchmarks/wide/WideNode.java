@@ -153,6 +153,18 @@ final class WideNode implements AutoCloseable {
     return staging.registeredBytes() + transport.buffers().usage().registeredBytes();
   }
 
+  int connections() {
+    return transport.outboundConnections();
+  }
+
+  int completionQueueEntries() {
+    return transport.completionQueueEntries();
+  }
+
+  long queueBytes() {
+    return transport.queueBytes();
+  }
+
   long stagedForReadersBytes() {
     return staging.registeredBytes();
   }

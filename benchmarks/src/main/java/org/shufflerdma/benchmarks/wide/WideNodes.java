@@ -16,6 +16,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.ToLongFunction;
 import java.util.stream.Stream;
 
 /**
@@ -125,7 +126,17 @@ public final class WideNodes implements AutoCloseable {
         "registered bytes",
         nodes.stream().mapToLong(WideNode::registeredBytes).sum(),
         "most bytes for readers of a node",
-        nodes.stream().mapToLong(WideNode::stagedForReadersBytes).max().orElse(0));
+        most(nodes, WideNode::stagedForReadersBytes),
+        "most connections of a node to owners",
+        most(nodes, WideNode::connections),
+        "most completion queue entries of a node",
+        most(nodes, WideNode::completionQueueEntries),
+        "most queue bytes of a node",
+        most(nodes, WideNode::queueBytes));
+  }
+
+  private static long most(List<WideNode> nodes, ToLongFunction<WideNode> figure) {
+    return nodes.stream().mapToLong(figure).max().orElse(0);
   }
 
   private static long status(String key) throws IOException {
