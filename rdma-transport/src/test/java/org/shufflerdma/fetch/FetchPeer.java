@@ -106,7 +106,13 @@ final class FetchPeer {
       process.getOutputStream().flush();
       return process;
     }
-    List<String> command = new ArrayList<>();
+    return startUnder(List.of(), environment, arguments);
+  }
+
+  /** Starts a peer on this host under a command such as prlimit. */
+  static Process startUnder(List<String> prefix, List<String> environment, String... arguments)
+      throws IOException {
+    List<String> command = new ArrayList<>(prefix);
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classPath()));
     command.add(FetchPeer.class.getName());

@@ -2,14 +2,18 @@
 package org.shufflerdma.fetch;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import java.io.BufferedReader;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -19,6 +23,7 @@ import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.SilentPort;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.verbs.OnSoftDevice;
+import org.shufflerdma.verbs.ProcessLimits;
 import org.shufflerdma.verbs.WcStatus;
 
 /** Fetches between processes: the paths that one process has not, deaths, and device faults. */
@@ -134,6 +139,30 @@ class PeerProcessTest extends PeerProcesses {
     FetchPeer.Published published = published(serve(0, 50_000));
     assertThat(String.join("\n", read(published, 3)))
         .isEqualTo(roundsWithoutFailure(3) + "\nmismatches 0 reconnects 0");
+  }
+
+  /** 10,002 files of peers, where the device may keep 128 open, twice each. */
+  @Test
+  @OnSoftDevice("it opens files of peers")
+  void aReaderThatMayHaveFewFilesOpenReadsThousandsOfOutputs() throws Exception {
+    int mayBeOpen = 1024;
+    int outputs = 3334;
+    assumeThat(ProcessLimits.read().descriptors()).isGreaterThan(outputs + 512);
+    List<FetchPeer.Published> servers = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      servers.add(
+          published(serveMany(Files.createDirectory(directory.resolve("" + i)), outputs, 2_000)));
+    }
+    Process reader = startReaderWithDescriptors(mayBeOpen, servers);
+    try (BufferedReader out = reader.inputReader(StandardCharsets.UTF_8)) {
+      for (int round = 0; round < 6; round++) {
+        say(reader, "GO " + round % 3);
+        assertThat(out.readLine()).isEqualTo("round " + round + " good " + outputs + " failed {}");
+        try (Stream<Path> open = Files.list(Path.of("/proc/" + reader.pid() + "/fd"))) {
+          assertThat(open.count()).as("files open").isLessThan(mayBeOpen / 2);
+        }
+      }
+    }
   }
 
   @Test

@@ -38,7 +38,11 @@ abstract class PeerProcesses {
   }
 
   private Process start(List<String> environment, String... arguments) throws IOException {
-    Process process = FetchPeer.start(environment, arguments);
+    return ended(FetchPeer.start(environment, arguments));
+  }
+
+  /** It ends after the test. */
+  private Process ended(Process process) {
     processes.add(process);
     return process;
   }
@@ -51,6 +55,32 @@ abstract class PeerProcesses {
         Integer.toString(port),
         Integer.toString(OUTPUTS),
         Integer.toString(blockBytes));
+  }
+
+  /** Starts a server of so many outputs. */
+  Process serveMany(Path directory, int outputs, int blockBytes) throws IOException {
+    return start(
+        List.of(),
+        "serve",
+        directory.toString(),
+        "0",
+        Integer.toString(outputs),
+        Integer.toString(blockBytes));
+  }
+
+  /** Starts a reader that may have so many files open. */
+  Process startReaderWithDescriptors(int most, List<FetchPeer.Published> servers)
+      throws IOException {
+    Process reader = ended(FetchPeer.startUnder(
+        List.of("prlimit", "--nofile=%1$d:%1$d".formatted(most)),
+        List.of(),
+        "read",
+        "30000",
+        "12000",
+        "0",
+        Integer.toString(servers.size())));
+    tell(reader, servers);
+    return reader;
   }
 
   static FetchPeer.Published published(Process server) throws IOException {
@@ -82,12 +112,16 @@ abstract class PeerProcesses {
         Integer.toString(peerLostTimeoutMs),
         Integer.toString(tcpPort),
         Integer.toString(servers.size()));
+    tell(reader, servers);
+    return reader;
+  }
+
+  private static void tell(Process reader, List<FetchPeer.Published> servers) throws IOException {
     for (FetchPeer.Published server : servers) {
       for (String line : server.lines()) {
         say(reader, line);
       }
     }
-    return reader;
   }
 
   static void say(Process process, String line) throws IOException {
