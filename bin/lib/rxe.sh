@@ -221,11 +221,12 @@ make_initrd() {
 }
 
 # start_guest FOLDER NUMBER NET: Boots a guest in the background and appends its process to `pids`. FOLDER holds
-# `command`. The caller sets memory, cpus, limit (seconds) and logs; the sockets of NET are in logs, where QEMU runs.
+# `command`. The caller sets memory, cpus, interfaces, limit (seconds) and logs; the sockets of NET are in logs, where QEMU
+# runs. A hub connects several interfaces with NET.
 # The guest dies with this shell, however the shell ends.
 # shellcheck disable=SC2154
 start_guest() {
-  local folder=$1 number=$2 net=$3 peer=$((3 - $2)) version qemu_folder=${1//,/,,} qemu_logs=${logs//,/,,} tree machine
+  local folder=$1 number=$2 net=$3 peer=$((3 - $2)) version qemu_folder=${1//,/,,} qemu_logs=${logs//,/,,} tree machine interface
   version=$(kernel_version)
   mkdir -p "$folder/shared" "$logs/shared"
   rm -f "$folder/up" "$folder/status"
@@ -248,13 +249,20 @@ start_guest() {
   for tree in "${!RXE_TREES[@]}"; do
     machine+=(-virtfs "local,path=${RXE_TREES[tree]//,/,,},mount_tag=tree$tree,security_model=none,readonly=on,multidevs=remap")
   done
+  if [ "$interfaces" != 1 ]; then
+    machine+=(-netdev "$net,id=link" -netdev "hubport,id=hub,hubid=0,netdev=link")
+    net=hubport,hubid=0
+  fi
+  for ((interface = 0; interface < interfaces; interface++)); do
+    machine+=(-netdev "$net,id=n$interface"
+      -device "virtio-net-pci,netdev=n$interface,mac=52:54:00:00:0$interface:0$number,romfile=")
+  done
   setpriv --pdeathsig TERM timeout -k 5 "$limit" setpriv --pdeathsig KILL env -C "$logs" \
     "${machine[@]}" -accel tcg,thread=multi -smp "$cpus" -m "$memory" \
     -display none -monitor none -serial "file:$folder/console" -no-reboot -kernel "$KERNEL/vmlinuz" -initrd "$INITRD" \
     -virtfs "local,path=${RXE_SYSTEM//,/,,},mount_tag=host,security_model=none,readonly=on,multidevs=remap" \
     -virtfs "local,path=$qemu_folder,mount_tag=run,security_model=none,multidevs=remap" \
     -virtfs "local,path=$qemu_logs/shared,mount_tag=shared,security_model=none,multidevs=remap" \
-    -netdev "$net,id=n" -device "virtio-net-pci,netdev=n,mac=52:54:00:00:00:0$number,romfile=" \
     </dev/null >"$folder/qemu" 2>&1 &
   pids+=($!)
 }

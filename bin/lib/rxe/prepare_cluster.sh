@@ -28,7 +28,7 @@ sort_command() {
   terasort_conf "$2"
   launcher_command org.apache.spark.deploy.SparkSubmit --master "$1" "${TERASORT_CONF[@]}" \
     --conf spark.driver.memory=512m --conf spark.executor.memory=512m --conf spark.executor.cores=1 --conf "spark.cores.max=$6" \
-    --conf spark.shuffle.reduceLocality.enabled=false --conf spark.shuffle.rdma.poolBytes=64m \
+    --conf spark.shuffle.rdma.required=true --conf spark.shuffle.reduceLocality.enabled=false --conf spark.shuffle.rdma.poolBytes=64m \
     --conf spark.scheduler.maxRegisteredResourcesWaitingTime=600s \
     --conf "spark.driver.extraClassPath=$jars" --conf "spark.executor.extraClassPath=$jars" \
     --conf "spark.driver.extraJavaOptions=$java_options" --conf "spark.executor.extraJavaOptions=$java_options" \

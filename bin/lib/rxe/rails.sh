@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in both guests of a pair, each of which gets a second device: rxe1 on an interface and in a network of its own.
+# Runs in both guests of a pair with two interfaces, each of which gets a second device: rxe1 on eth1, in an IP network
+# of its own.
 # Of the two executors of a guest each must take one of these rails. Without routes between the rails, blocks must come
 # by TCP for that reason, and with routes, all by RDMA. When rxe1 of guest 2 goes down during a sort, the sort must end
 # right without running a stage again. verify-hardware must tell the same of each pair of rails.
+# shellcheck disable=SC2034,SC2154 # prepare_cluster.sh writes rails_*, and cluster.sh starts worker*
 set -euo pipefail
+here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
-# shellcheck disable=SC2034,SC2154 # prepare_cluster.sh writes rails_*, and cluster.sh starts worker*
 worker1=("${rails_worker1[@]}") worker2=("${rails_worker2[@]}") driver=("${rails_driver[@]}")
 rail_address=10.9.1.$RXE_GUEST
 hardware_port=7400
 wrong=0
 
 make_second_rail() {
-  modprobe macvlan
-  ip link add eth1 link eth0 type macvlan mode bridge
   ip addr add "$rail_address/24" dev eth1
   ip link set eth1 up mtu 9000
   rdma link add rxe1 type rxe netdev eth1
-  # Else eth0 answers for the address of eth1, and packets come to the other device.
+  # Else eth0 answers for the address of eth1, as both are on one network, and packets come to the other device.
   echo 1 >/proc/sys/net/ipv4/conf/all/arp_ignore
   echo 2 >/proc/sys/net/ipv4/conf/all/arp_announce
 }
@@ -34,8 +34,8 @@ make_routes() {
 }
 
 verify_hardware() {
-  java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -jar "$ROOT"/shuffle-rdma/target/shuffle-rdma-*-SNAPSHOT.jar \
-    --device rxe0,rxe1 --size 8m --conf spark.shuffle.rdma.connectTimeout=60s "$@"
+  java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -jar "$here"/../../../shuffle-rdma/target/shuffle-rdma-*-SNAPSHOT.jar \
+    --device rxe0,rxe1 --dir /dev/shm --size 8m --conf spark.shuffle.rdma.connectTimeout=60s "$@"
 }
 
 # verify_pairs NAME VERDICT: The pairs of one rail with itself must be proven, and those with the other have the verdict.
@@ -87,7 +87,7 @@ run_sort() {
 rails() {
   local newest
   newest=$(find "$RXE_SHARED/work-guest$1" -mindepth 1 -maxdepth 1 -name 'app-*' | sort | tail -n 1)
-  sed -n 's/.*Shuffle blocks are read by RDMA over device \(rxe[01]\) .*/\1/p' "$newest"/*/stderr | sort | paste -sd ' '
+  sed -n 's/.*Shuffle blocks are read by RDMA over device \(rxe[01]\).*/\1/p' "$newest"/*/stderr | sort | paste -sd ' '
 }
 
 # spread GUEST: Prints 1 if the executors of the guest had a rail each in the last sort.

@@ -106,7 +106,8 @@ long_part() {
     *-native | *-filesystems | *-fabric | *-mappings) "$@" run "$script" ;;
     *-hardware) "$@" --memory 3G run "$RXE_TESTS/verify_hardware.sh" ;;
     *-two-hosts) "$@" --memory 1G pair "$RXE_TESTS"/{two_hosts,two_hosts}.sh ;;
-    *-spark_cluster | *-rails | *-power_off) "$@" "${clustered[@]}" ;;
+    *-spark_cluster | *-power_off) "$@" "${clustered[@]}" ;;
+    *-rails) "$@" --interfaces 2 "${clustered[@]}" ;;
     arm64) build_arm64 && limit=$cluster_limit part "$name" --arch arm64 --kernel "$first" --memory 6G run "$RXE_TESTS/arm64.sh" ;;
     harness) run_here harness 7200 "$RXE_TESTS/harness.sh" --all ;;
   esac

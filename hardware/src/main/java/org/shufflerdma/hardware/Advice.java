@@ -65,7 +65,7 @@ record Advice(Report report, RdmaSettings settings) {
    * @param ports of all devices of this host, see {@link HostFacts#devices}
    */
   void onDevice(String measured, List<String> ports) {
-    if (ports.size() > 1 && !measured.equals(settings.device())) {
+    if (ports.size() > 1 && settings.rails().isEmpty() && !measured.equals(settings.device())) {
       report.suggest(
           settings.key("device") + "=" + measured,
           "this host has several: " + String.join(", ", ports));

@@ -41,7 +41,7 @@ final class ServedRails implements AutoCloseable {
     Links ofRail = acquired.keep(Links.open(rail.address()));
     MappedFile mapped = acquired.keep(MappedFile.open(file.path()));
     MemoryRegion region =
-        acquired.keep(ofRail.domain().register(mapped, 0, file.size(), Access.REMOTE_READ));
+        acquired.keep(ofRail.domain().register(mapped, 0, Reader.CHUNK_BYTES, Access.REMOTE_READ));
     links.add(ofRail);
     offers.add(new Offer.OfRail(rail.name(), RemoteMemory.of(region), ofRail.address()));
   }

@@ -84,6 +84,21 @@ public record RdmaSettings(
     return settings;
   }
 
+  private static String device(String text) {
+    if (!DEVICE.matcher(text).matches()) {
+      throw new IllegalArgumentException("not of the expected form");
+    }
+    List<String> names = List.of(text.split(","));
+    for (String name : names) {
+      String withoutPort = name.replaceFirst(":.*", "");
+      if (names.stream().filter(name::equals).count() > 1
+          || (!withoutPort.equals(name) && names.contains(withoutPort))) {
+        throw new IllegalArgumentException(name + " is named twice");
+      }
+    }
+    return text;
+  }
+
   static RdmaSettings read(SettingReader reader) {
     return new RdmaSettings(
         reader.prefix(),
@@ -92,16 +107,16 @@ public record RdmaSettings(
         reader.read("allowUnencrypted", ValueType.bool(), "false"),
         reader.read(
             "device",
-            ValueType.text(
+            new ValueType<>(
                 "text",
-                "auto, soft, none, or a device name with an optional port (mlx5_0:1), or several of"
-                    + " these with commas between them",
-                DEVICE),
+                "auto, soft, none, or a device name with an optional port (mlx5_0:1), or several such"
+                    + " names separated by commas",
+                RdmaSettings::device),
             "auto"),
         reader.read(
             "railFolder",
             ValueType.text("path", "an absolute path", Pattern.compile("/.*")),
-            "/tmp/shuffle-rdma-rails"),
+            "/dev/shm/shuffle-rdma-rails-{user}"),
         reader.read(
             "address",
             new ValueType<>(

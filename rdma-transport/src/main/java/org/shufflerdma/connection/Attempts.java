@@ -148,7 +148,8 @@ final class Attempts {
     PeerFailure last = attempt.state().lastFailure();
     String why = "left alone for " + settings.breakerOpenMs() + " ms after " + last;
     if (last != PeerFailure.PEER_UNREACHABLE) {
-      attempt.refuse(new NoConnectionException(attempt.peer(), PeerFailure.BREAKER, why));
+      PeerFailure failure = last == PeerFailure.RAIL ? PeerFailure.RAIL : PeerFailure.BREAKER;
+      attempt.refuse(new NoConnectionException(attempt.peer(), failure, why));
       return;
     }
     keep(attempt);

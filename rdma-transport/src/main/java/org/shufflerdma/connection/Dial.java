@@ -38,6 +38,9 @@ final class Dial implements CmEventLoop.Handler {
       CmEventType.UNREACHABLE,
       CmEventType.CONNECT_ERROR);
 
+  /** IB_CM_REJ_CONSUMER_DEFINED of the kernel's ib_cm.h. */
+  private static final int REJECTED_BY_CONSUMER = 28;
+
   /** What the try waits for. */
   private enum Phase {
     BEGIN,
@@ -268,6 +271,14 @@ final class Dial implements CmEventLoop.Handler {
   }
 
   private NoConnectionException rejected(Outcome outcome) {
+    if (outcome.status() == REJECTED_BY_CONSUMER && !Handshake.isRejection(outcome.privateData())) {
+      return new NoConnectionException(
+          peer,
+          PeerFailure.NO_WAY_BACK,
+          "its host, not the peer, has rejected the request: there is no route back to "
+              + connector.settings().bindAddress().getAddress().getHostAddress()
+              + " by the interface at which the request came, or the peer has just ended");
+    }
     Handshake.Rejection rejection = Handshake.readRejection(outcome.privateData());
     String text = rejection.reason() == PeerFailure.VERSION
         ? "its handshake has another version: give all executors the same build"
@@ -277,11 +288,16 @@ final class Dial implements CmEventLoop.Handler {
 
   private static PeerFailure failureOf(Outcome outcome) {
     return switch (outcome.type()) {
-      case ADDR_ERROR, ROUTE_ERROR -> PeerFailure.ADDRESS;
-      case UNREACHABLE ->
-        outcome.status() == -Errno.ETIMEDOUT ? PeerFailure.TIMEOUT : PeerFailure.REFUSED;
+      case ADDR_ERROR, ROUTE_ERROR ->
+        isTimeout(outcome) ? PeerFailure.TIMEOUT : PeerFailure.ADDRESS;
+      case UNREACHABLE -> isTimeout(outcome) ? PeerFailure.TIMEOUT : PeerFailure.REFUSED;
       default -> PeerFailure.REFUSED;
     };
+  }
+
+  /** Nobody has answered an ARP request, or a request for a path or a connection. */
+  private static boolean isTimeout(Outcome outcome) {
+    return outcome.status() == -Errno.ETIMEDOUT;
   }
 
   private void resolveRoute(ConnectionId of) throws NoConnectionException {

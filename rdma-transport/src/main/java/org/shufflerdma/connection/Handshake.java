@@ -147,8 +147,13 @@ final class Handshake {
     return rejection;
   }
 
+  /** Whether a peer's listener has sent it, and not the kernel for it. */
+  static boolean isRejection(byte[] privateData) {
+    return privateData.length >= REJECTION_BYTES && privateData[0] != 0;
+  }
+
   static Rejection readRejection(byte[] rejection) {
-    if (rejection.length < REJECTION_BYTES || rejection[0] == 0) {
+    if (!isRejection(rejection)) {
       return new Rejection(PeerFailure.REFUSED, new Nonce(0, 0));
     }
     if (rejection[0] != VERSION) {

@@ -12,6 +12,8 @@ public enum PeerFailure {
   RAIL(TcpReason.RAIL),
   /** Nobody listens there. */
   REFUSED(TcpReason.CONNECT),
+  /** The peer's host rejected the request without asking the peer: it has no route back to this side. */
+  NO_WAY_BACK(TcpReason.CONNECT),
   /** The peer's listener rejected the request because its transport is closed, or has failed. */
   LISTENER_CLOSED(TcpReason.CONNECT),
   /** The peer speaks another version of the handshake. */

@@ -6,6 +6,8 @@ import java.net.InterfaceAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.net.UnknownHostException;
+import java.util.EnumSet;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.config.AddressChoice;
@@ -13,11 +15,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tells failures to connect that are due to rails from others, where executors use one of several rails each: there is
- * no way to the peer's address, or the peer is in another network and does not answer. Any thread may call.
+ * Tells failures to connect that are due to rails from others, where executors use one of several rails each: the peer is
+ * in another network, and no way leads to its address, it does not answer though its host does, or its host has no way
+ * back. Any thread may call.
  */
 final class RailReach {
   private static final Logger LOG = LoggerFactory.getLogger(RailReach.class);
+
+  private static final Set<PeerFailure> DUE_TO_ROUTES =
+      EnumSet.of(PeerFailure.ADDRESS, PeerFailure.TIMEOUT, PeerFailure.NO_WAY_BACK);
 
   private final TransportSettings settings;
   private final @Nullable AddressChoice ownNetwork;
@@ -53,8 +59,8 @@ final class RailReach {
   /** Returns the failure, or the same as one of rails. */
   NoConnectionException judge(PeerId peer, NoConnectionException why) {
     boolean isDueToRails = settings.usesOneOfSeveralRails()
-        && (why.failure() == PeerFailure.ADDRESS
-            || (why.failure() == PeerFailure.TIMEOUT && isInAnotherNetwork(peer)));
+        && DUE_TO_ROUTES.contains(why.failure())
+        && isInAnotherNetwork(peer);
     if (!isDueToRails) {
       return why;
     }

@@ -26,7 +26,7 @@ import org.shufflerdma.verbs.VerbsException;
  * @param ownAddress what Spark calls this process's host
  * @param hardwareName name and optional port of a hardware device; null is the software device
  * @param toBeProven whether it must pass {@link LoopbackCheck} before it is used
- * @param use begins when the choice is bound; whoever has bound it closes it when the device is no longer used
+ * @param use begins when the choice is bound, if it has not begun, and ends if that fails
  */
 public record DeviceChoice(
     Path hardware,
@@ -48,8 +48,12 @@ public record DeviceChoice(
     this(hardware, ownAddress, hardwareName, toBeProven, reason, RailUse.none());
   }
 
-  /** A device of bound verbs, and the local address to listen on and connect from. */
-  public record Bound(Verbs verbs, @Nullable String deviceName, InetAddress address) {
+  /**
+   * A device of bound verbs, and the local address to listen on and connect from.
+   *
+   * @param use its owner keeps it for as long as it uses the device, and then closes it
+   */
+  public record Bound(Verbs verbs, @Nullable String deviceName, InetAddress address, RailUse use) {
     /**
      * Returns whether registered memory counts as locked; on the software device only if it is
      * configured so.
@@ -95,6 +99,12 @@ public record DeviceChoice(
     return choices;
   }
 
+  /** Whether the setting {@code device} names its port, or the device of that. */
+  boolean isOf(String named) {
+    return hardwareName != null
+        && (hardwareName.equals(named) || hardwareName.startsWith(named + ":"));
+  }
+
   /** Binds the verbs that this choice needs. If that fails, the use of the device has ended. */
   public Bound bind(RdmaSettings settings) throws IOException, RdmaUnavailableException {
     use.begin();
@@ -113,7 +123,7 @@ public record DeviceChoice(
     if (hardwareName == null) {
       InetAddress address =
           LocalAddress.choose(addressKey, settings.address(), LocalAddress.ofThisHost(ownAddress));
-      return new Bound(Verbs.openInstead(Provider.SOFT, nativeDir), null, address);
+      return new Bound(Verbs.openInstead(Provider.SOFT, nativeDir), null, address, use);
     }
     int colon = hardwareName.indexOf(':');
     String name = colon < 0 ? hardwareName : hardwareName.substring(0, colon);
@@ -136,7 +146,8 @@ public record DeviceChoice(
       throw new RdmaUnavailableException(
           "device " + hardwareName + " has no active port with an IP address");
     }
-    return new Bound(verbs, name, LocalAddress.choose(addressKey, settings.address(), addresses));
+    return new Bound(
+        verbs, name, LocalAddress.choose(addressKey, settings.address(), addresses), use);
   }
 
   /** A device, and its port; ANY_PORT where it does not matter. */

@@ -44,8 +44,8 @@ public record DeviceTrial(
   private static final byte[] SECRET = "a secret of nobody".getBytes(StandardCharsets.UTF_8);
 
   /**
-   * Takes the best device that the settings allow and that has an address; hardware that is not
-   * there is no device. With {@code auto} an executor goes on where that device then fails its
+   * Takes the best device that the settings allow and that has an address, of several rails the first by name; hardware
+   * that is not there is no device. With {@code auto} an executor goes on where that device then fails its
    * test; a trial judges it.
    */
   public static DeviceTrial choose(RdmaSettings settings) throws IOException {
@@ -59,7 +59,11 @@ public record DeviceTrial(
     List<String> refused = new ArrayList<>();
     try {
       InetAddress ownAddress = ownAddress(System.getenv("SPARK_LOCAL_IP"));
-      for (DeviceChoice choice : DeviceChoice.of(settings, hardware, ownAddress)) {
+      List<DeviceChoice> choices = new ArrayList<>(DeviceChoice.of(settings, hardware, ownAddress));
+      if (!settings.rails().isEmpty()) { // the same on each host that is tried
+        choices.sort(Comparator.comparing(DeviceChoice::hardwareName));
+      }
+      for (DeviceChoice choice : choices) {
         if (choice.hardwareName() == null && !"soft".equals(settings.device())) {
           refused.add(choice.reason());
           break;
@@ -87,20 +91,28 @@ public record DeviceTrial(
   public static List<Rail> rails(RdmaSettings settings, Consumer<String> refused)
       throws IOException {
     List<Rail> rails = new ArrayList<>();
+    List<DeviceChoice> choices = List.of();
     if (!settings.rails().isEmpty()) {
       try {
         InetAddress ownAddress = ownAddress(System.getenv("SPARK_LOCAL_IP"));
-        for (DeviceChoice choice : DeviceChoice.of(settings, DeviceChoice.HARDWARE, ownAddress)) {
+        choices = DeviceChoice.of(settings, DeviceChoice.HARDWARE, ownAddress);
+        for (DeviceChoice choice : choices) {
           String name = String.valueOf(choice.hardwareName());
           try {
-            rails.add(new Rail(name, choice.bind(settings).address()));
-            choice.use().close();
+            DeviceChoice.Bound bound = choice.bind(settings);
+            rails.add(new Rail(name, bound.address()));
+            bound.use().close();
           } catch (IOException | RdmaUnavailableException e) {
             refused.accept(name + ": " + e.getMessage());
           }
         }
       } catch (RdmaUnavailableException e) {
         throw new IOException(e.getMessage(), e);
+      }
+    }
+    for (String named : settings.rails()) {
+      if (choices.stream().noneMatch(choice -> choice.isOf(named))) {
+        refused.accept(named + ": no active port");
       }
     }
     rails.sort(Comparator.comparing(Rail::name));
@@ -110,6 +122,7 @@ public record DeviceTrial(
   private static DeviceTrial of(RdmaSettings settings, DeviceChoice choice)
       throws IOException, RdmaUnavailableException {
     DeviceChoice.Bound bound = choice.bind(settings);
+    bound.use().close(); // a trial is no executor
     if (bound.verbs().provider() == Provider.SOFT) {
       bound.verbs().setSecret(SECRET);
     }

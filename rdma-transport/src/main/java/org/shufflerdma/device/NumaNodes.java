@@ -2,6 +2,7 @@
 package org.shufflerdma.device;
 
 import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -52,7 +53,10 @@ final class NumaNodes {
           }
         }
       }
-    } catch (IOException | NumberFormatException e) {
+    } catch (IOException
+        | DirectoryIteratorException
+        | NumberFormatException
+        | IndexOutOfBoundsException e) {
       return Set.of();
     }
     return othersHaveCpus ? usable : Set.of();

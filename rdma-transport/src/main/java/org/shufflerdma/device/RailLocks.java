@@ -9,9 +9,10 @@ import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
-import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFileAttributes;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashMap;
 import java.util.List;
@@ -21,26 +22,23 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
- * How many executors of this host use each rail, told by locks of files in a folder that they share. The rail's file has
- * a byte for each executor that uses the rail; the executor keeps its byte locked until it gives the rail back or its
- * process ends, however it ends. fcntl(2) drops all locks of a file when its process closes the file once, so that two
- * executors in one process are not counted right. Whoever can write to the folder can mislead the others, but only about
- * which rail has fewer executors.
+ * How many executors of this user on this host use each rail, told by locks of files in a folder that nobody else can
+ * write to. The rail's file has a byte for each executor that uses the rail; the executor keeps its byte locked until it
+ * gives the rail back or its process ends, however it ends. fcntl(2) drops all locks of a file when its process closes
+ * the file once, so that two executors in one process are not counted right.
  */
 final class RailLocks {
-  private static final Logger LOG = LoggerFactory.getLogger(RailLocks.class);
-
   /** The most executors that are counted for a rail. */
-  private static final int MOST_EXECUTORS = 256;
+  private static final int MOST_EXECUTORS = 64;
 
   private static final String CHOOSING = "choosing";
-  private static final int OPEN_TO_ALL_BUT_DELETION = 01777;
-  private static final int CHOOSING_MS = 2_000;
+  private static final int CHOOSING_MS = 10_000;
   private static final int RETRY_MS = 5;
+
+  private static final Set<PosixFilePermission> OWNERS_ALONE =
+      PosixFilePermissions.fromString("rwx------");
 
   private final Path folder;
 
@@ -48,24 +46,38 @@ final class RailLocks {
     this.folder = folder;
   }
 
-  /** Uses the folder, and makes it if it is not there. */
+  /**
+   * Uses the folder, and makes it if it is not there.
+   *
+   * @throws IOException if it cannot be made, or others could write to it
+   */
   static RailLocks in(Path folder) throws IOException {
-    if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
-      try {
-        Files.createDirectory(folder);
-        Files.setAttribute(folder, "unix:mode", OPEN_TO_ALL_BUT_DELETION);
-      } catch (FileAlreadyExistsException e) {
-        if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
-          throw new NotDirectoryException(folder.toString());
-        }
-      }
+    try {
+      Files.createDirectory(folder, PosixFilePermissions.asFileAttribute(OWNERS_ALONE));
+    } catch (FileAlreadyExistsException e) {
+      requireOwn(folder);
     }
     return new RailLocks(folder);
   }
 
+  /** In a folder that another user can write to, a file may become a link to one of this user's. */
+  private static void requireOwn(Path folder) throws IOException {
+    PosixFileAttributes attributes =
+        Files.readAttributes(folder, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+    Path user = Path.of("/proc/self");
+    boolean isOwn = attributes.isDirectory()
+        && attributes.owner().equals(Files.getOwner(user, LinkOption.NOFOLLOW_LINKS));
+    if (!isOwn
+        || attributes.permissions().contains(PosixFilePermission.GROUP_WRITE)
+        || attributes.permissions().contains(PosixFilePermission.OTHERS_WRITE)) {
+      throw new IOException(
+          folder + " is not a folder of this user that no other user can write to");
+    }
+  }
+
   /**
-   * Calls {@code choice} with the number of executors that use each of the rails, 256 at most, while no other executor of
-   * this host chooses. Waits for at most two seconds for one that does.
+   * Calls {@code choice} with the number of executors that use each of the rails, 64 at most, while no other executor
+   * chooses. Waits for at most ten seconds for one that does.
    */
   <T> T choose(List<String> rails, Function<Map<String, Integer>, T> choice) throws IOException {
     try (FileChannel choosing = open(CHOOSING)) {
@@ -83,13 +95,13 @@ final class RailLocks {
     while (tryLock(choosing, 0) == null) {
       if (deadline.expired()) {
         throw new IOException(
-            "another executor has chosen for " + CHOOSING_MS + " ms in " + folder);
+            "another executor has been choosing for " + CHOOSING_MS + " ms in " + folder);
       }
       try {
         TimeUnit.MILLISECONDS.sleep(RETRY_MS);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-        throw new IOException("interrupted while another executor chose", e);
+        throw new IOException("interrupted while another executor was choosing", e);
       }
     }
   }
@@ -134,22 +146,10 @@ final class RailLocks {
     }
   }
 
-  /**
-   * In a folder where all may write, the kernel refuses to open another user's file with O_CREAT (fs.protected_regular),
-   * others may lock only what they may write, and to open a FIFO would wait for another process unless both directions
-   * are opened.
-   */
   private FileChannel open(String name) throws IOException {
-    Path file = folder.resolve(name);
-    if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
-      try {
-        Files.createFile(file);
-        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-rw-rw-"));
-      } catch (FileAlreadyExistsException e) {
-        LOG.debug("Another executor has made {} at the same time", file);
-      }
-    }
     return FileChannel.open(
-        file, Set.of(StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
+        folder.resolve(name),
+        Set.of(StandardOpenOption.WRITE, StandardOpenOption.CREATE, LinkOption.NOFOLLOW_LINKS),
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
   }
 }

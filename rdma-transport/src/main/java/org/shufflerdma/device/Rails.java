@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -16,83 +17,105 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The active ports of the devices that the setting {@code device} lists, of which an executor uses one: the best is of
- * the NUMA nodes to which the process is confined, and used by fewer executors of this host than the others. Among
- * equals chance decides, so that executors spread, too, where they do not see one another.
+ * The active ports of the devices that the setting {@code device} lists, of which an executor uses one. The best one is
+ * on a NUMA node to which the process is confined, and among those it is the one that the fewest executors of this user
+ * use on this host. Among equals chance decides, so that executors spread, too, where they do not see one another.
  */
 final class Rails {
   private static final Logger LOG = LoggerFactory.getLogger(Rails.class);
 
+  /** In a path that users must not share. */
+  private static final String USER = "{user}";
+
   private final RdmaSettings settings;
+  private final Path hardware;
+  private final InetAddress ownAddress;
   private final List<HardwarePort> ports;
   private final Set<Integer> ownNodes;
 
-  /**
-   * @param ports active ones
-   * @param ownNodes to which this process is confined; empty if it is not
-   */
-  private Rails(RdmaSettings settings, List<HardwarePort> ports, Set<Integer> ownNodes) {
+  private Rails(
+      RdmaSettings settings,
+      Path hardware,
+      InetAddress ownAddress,
+      List<HardwarePort> ports,
+      Set<Integer> ownNodes) {
     this.settings = settings;
+    this.hardware = hardware;
+    this.ownAddress = ownAddress;
     this.ports = ports;
     this.ownNodes = ownNodes;
   }
 
-  /** Returns the choices, best first, and lets other executors see that this one uses the first. */
+  /**
+   * Returns the choices, best first, and lets other executors see that this one uses the first.
+   *
+   * @param hardware where the kernel lists RDMA devices
+   * @param ownNodes to which this process is confined; empty if it is not
+   */
   static List<DeviceChoice> choose(
       RdmaSettings settings, Path hardware, InetAddress ownAddress, Set<Integer> ownNodes)
       throws IOException, RdmaUnavailableException {
-    List<HardwarePort> ports = HardwarePort.active(hardware, ownAddress).stream()
-        .filter(port -> settings.rails().stream().anyMatch(port::isNamed))
-        .toList();
+    List<HardwarePort> ports = new ArrayList<>(HardwarePort.active(hardware, ownAddress));
+    ports.removeIf(port -> settings.rails().stream().noneMatch(port::isNamed));
+    String setting = settings.key("device") + "=" + settings.device();
     if (ports.isEmpty()) {
       List<String> present = HardwarePort.devices(hardware);
-      throw new RdmaUnavailableException("no port of " + settings.key("device") + "="
-          + settings.device() + " is active; this host has "
+      throw new RdmaUnavailableException("no port of " + setting + " is active; this host has "
           + (present.isEmpty() ? "no RDMA hardware" : String.join(", ", present))
-          + ". Correct " + settings.key("device") + ", or use auto or soft");
+          + ". Bring a port up, correct " + settings.key("device") + ", or use auto or soft");
     }
-    Rails rails = new Rails(settings, ports, ownNodes);
+    for (String name : settings.rails()) {
+      if (ports.stream().noneMatch(port -> port.isNamed(name))) {
+        LOG.warn("{}: {} has no active port on this host and is left out", setting, name);
+      }
+    }
+    return new Rails(settings, hardware, ownAddress, ports, ownNodes).choices();
+  }
+
+  private List<DeviceChoice> choices() {
+    Collections.shuffle(ports);
+    Map<String, Integer> executors = new HashMap<>();
+    RailLocks locks = null;
+    RailUse first = null;
     try {
-      RailLocks locks = RailLocks.in(Path.of(settings.railFolder()));
-      return locks.choose(ports.stream().map(HardwarePort::name).toList(), executors -> {
-        List<DeviceChoice> choices = rails.choices(hardware, ownAddress, locks, executors);
-        choices.get(0).use().begin();
-        return choices;
+      RailLocks found = RailLocks.in(
+          Path.of(settings.railFolder().replace(USER, System.getProperty("user.name"))));
+      locks = found;
+      List<String> names = ports.stream().map(HardwarePort::name).toList();
+      first = found.choose(names, counted -> {
+        executors.putAll(counted);
+        order(executors);
+        return useOf(ports.get(0), found);
       });
     } catch (IOException e) {
       LOG.info(
-          "{}={}: this executor does not see which rails the others of its host use: {}",
-          settings.key("railFolder"),
-          settings.railFolder(),
-          e.toString());
-      return rails.choices(hardware, ownAddress, null, Map.of());
+          "Chance decides between rails, as this executor does not see which ones the others of its host use: {}. Set {}"
+              + " to a folder on a local file system that belongs to the user of the executors, and that no other user"
+              + " can write to",
+          e.toString(),
+          settings.key("railFolder"));
+      order(executors);
+      first = useOf(ports.get(0), locks);
     }
-  }
-
-  private List<DeviceChoice> choices(
-      Path hardware,
-      InetAddress ownAddress,
-      @Nullable RailLocks locks,
-      Map<String, Integer> executors) {
     List<DeviceChoice> choices = new ArrayList<>();
-    for (HardwarePort port : ordered(executors)) {
-      choices.add(new DeviceChoice(
-          hardware,
-          ownAddress,
-          port.name(),
-          true,
-          reason(port, executors),
-          new RailUse(locks, port.name(), positionOf(port))));
+    for (HardwarePort port : ports) {
+      RailUse use = choices.isEmpty() ? first : new RailUse(locks, port.name(), positionOf(port));
+      choices.add(
+          new DeviceChoice(hardware, ownAddress, port.name(), true, reason(port, executors), use));
     }
     return choices;
   }
 
-  private List<HardwarePort> ordered(Map<String, Integer> executors) {
-    List<HardwarePort> ordered = new ArrayList<>(ports);
-    Collections.shuffle(ordered);
-    ordered.sort(Comparator.comparing((HardwarePort port) -> !isNear(port))
+  /** Which the others see from here on, if they can. */
+  private RailUse useOf(HardwarePort port, @Nullable RailLocks locks) {
+    RailUse use = new RailUse(locks, port.name(), positionOf(port));
+    use.begin();
+    return use;
+  }
+
+  private void order(Map<String, Integer> executors) {
+    ports.sort(Comparator.comparing((HardwarePort port) -> !isNear(port))
         .thenComparing(port -> executors.getOrDefault(port.name(), 0)));
-    return ordered;
   }
 
   private int positionOf(HardwarePort port) {
@@ -118,6 +141,6 @@ final class Rails {
         + (others == null
             ? ", by chance"
             : ", used by " + others + " other executor" + (others == 1 ? "" : "s")
-                + " of this host");
+                + " of this host when this one chose");
   }
 }

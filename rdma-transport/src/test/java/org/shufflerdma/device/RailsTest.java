@@ -18,6 +18,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -135,7 +136,7 @@ class RailsTest {
     DeviceChoice choice = choices("mlx5_0,mlx5_1", ANY_NODE).get(0);
     assertThat(choice.reason())
         .isEqualTo(
-            "one of 2 rails of app.rdma.device=mlx5_0,mlx5_1, used by 2 other executors of this host");
+            "one of 2 rails of app.rdma.device=mlx5_0,mlx5_1, used by 2 other executors of this host when this one chose");
     assertThat(choice.toBeProven()).isTrue();
   }
 
@@ -184,7 +185,7 @@ class RailsTest {
         .isInstanceOf(RdmaUnavailableException.class)
         .hasMessage(
             "no port of app.rdma.device=mlx5_0,absent is active; this host has mlx4_0, mlx5_0,"
-                + " mlx5_1. Correct app.rdma.device, or use auto or soft");
+                + " mlx5_1. Bring a port up, correct app.rdma.device, or use auto or soft");
   }
 
   /**
@@ -217,22 +218,46 @@ class RailsTest {
   }
 
   @Test
-  void executorsOfOtherUsersMayUseTheFolder() throws Exception {
+  void nobodyElseCanWriteToTheFolder() throws Exception {
     port("mlx5_0", 1, "4: ACTIVE", -1);
     port("mlx5_1", 1, "4: ACTIVE", -1);
-    first("mlx5_0,mlx5_1");
-    assertThat(Files.getAttribute(folder(), "unix:mode")).isEqualTo(0041777);
+    assertThat(choices("mlx5_0,mlx5_1", ANY_NODE).get(0).reason()).contains("used by 0 other");
+    assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(folder())))
+        .isEqualTo("rwx------");
     for (String file : List.of("choosing", "mlx5_0:1", "mlx5_1:1")) {
       assertThat(PosixFilePermissions.toString(
               Files.getPosixFilePermissions(folder().resolve(file))))
-          .isEqualTo("rw-rw-rw-");
+          .isEqualTo("rw-------");
+    }
+  }
+
+  @Test
+  void aFolderInWhichOthersCouldPlaceLinksIsNotUsed() throws Exception {
+    port("mlx5_0", 1, "4: ACTIVE", -1);
+    port("mlx5_1", 1, "4: ACTIVE", -1);
+    Path real = Files.createDirectory(host.resolve("real"));
+    Files.createSymbolicLink(folder(), real);
+    assertThat(choices("mlx5_0,mlx5_1", ANY_NODE).get(0).reason()).endsWith(", by chance");
+    Files.delete(folder());
+    Files.createDirectory(folder());
+    Files.setPosixFilePermissions(folder(), PosixFilePermissions.fromString("rwxrwxrwx"));
+    assertThat(choices("mlx5_0,mlx5_1", ANY_NODE).get(0).reason()).endsWith(", by chance");
+    try (Stream<Path> made = Files.list(folder())) {
+      assertThat(made).isEmpty();
     }
   }
 
   @Test
   void aListHasNamesOfDevicesAlone() {
     for (String wrong : List.of(
-        "auto,mlx5_0", "mlx5_0,soft", "none,mlx5_0", "mlx5_0,", "auto:1", "mlx5_0, mlx5_1")) {
+        "auto,mlx5_0",
+        "mlx5_0,soft",
+        "none,mlx5_0",
+        "mlx5_0,",
+        "auto:1",
+        "mlx5_0, mlx5_1",
+        "mlx5_0,mlx5_0",
+        "mlx5_0:1,mlx5_0")) {
       assertThatThrownBy(() -> settings(wrong, folder()))
           .as(wrong)
           .isInstanceOf(InvalidSettingException.class)

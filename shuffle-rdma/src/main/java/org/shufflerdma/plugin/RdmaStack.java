@@ -45,7 +45,7 @@ import org.slf4j.LoggerFactory;
  * Owns all objects of one executor that use its device, from the transport up to the publisher of the
  * writers and the source of the readers. The executor's side closes it, in reverse order.
  *
- * @param rail as {@code DeviceChoice} has its position
+ * @param rail as {@link org.shufflerdma.device.RailUse#position} has it
  * @param pins whether the kernel pins registered memory
  *
  * @param paging of the map outputs
@@ -103,7 +103,9 @@ record RdmaStack(
           RdmaStack stack = withPaging(env, settings, resolver, token, choice, timer);
           LOG.info(
               "Shuffle blocks are read by RDMA over device {} ({}{}) at {}",
-              stack.transport.device().name(),
+              choice.hardwareName() == null
+                  ? stack.transport.device().name()
+                  : choice.hardwareName(),
               choice.reason(),
               refused.isEmpty() ? "" : ": " + String.join("; ", refused),
               stack.transport.endpoint());
@@ -158,11 +160,10 @@ record RdmaStack(
       throws IOException, RdmaUnavailableException {
     Acquired acquired = new Acquired();
     try {
-      acquired.keep(choice.use());
       DeviceChoice.Bound device = choice.bind(settings);
+      acquired.keep(device.use());
       timer.ended("natives");
-      RdmaStack stack = open(
-          env, settings, resolver, token, device, choice.use().position(), paging, acquired, timer);
+      RdmaStack stack = open(env, settings, resolver, token, device, paging, acquired, timer);
       timer.ended("rest");
       if (choice.toBeProven() || paging == OutputPaging.ON_DEMAND) {
         LoopbackCheck.run(
@@ -205,7 +206,6 @@ record RdmaStack(
       IndexShuffleBlockResolver resolver,
       byte[] token,
       DeviceChoice.Bound device,
-      int rail,
       OutputPaging paging,
       Acquired acquired,
       PhaseTimer timer)
@@ -284,7 +284,17 @@ record RdmaStack(
         staging.stages(),
         env.executorId());
     return new RdmaStack(
-        transport, plan, rail, pins, paging, arena, registry, staging, publisher, source, acquired);
+        transport,
+        plan,
+        device.use().position(),
+        pins,
+        paging,
+        arena,
+        registry,
+        staging,
+        publisher,
+        source,
+        acquired);
   }
 
   /** The attempts of an application on YARN have the same id, and map outputs of the same names. */
