@@ -26,13 +26,18 @@ final class CompletionRoom {
   private final CompletionQueue queue;
   private final QueueDepths depths;
   private final int connections;
+  private final QueueBytes bytes = QueueBytes.ofSystem();
 
   // Guarded by this.
   private int reservations;
   private int reserved;
   private long queuePairBytes;
 
-  private CompletionRoom(CompletionQueue queue, QueueDepths depths, int connections) {
+  /**
+   * @param queue used by nobody else
+   * @param connections for how many the queue may grow
+   */
+  CompletionRoom(CompletionQueue queue, QueueDepths depths, int connections) {
     this.queue = queue;
     this.depths = depths;
     this.connections = connections;
@@ -109,18 +114,27 @@ final class CompletionRoom {
 
   /** The bytes of the queue and of the queue pairs that have entries, as {@link QueueBytes} estimates them. */
   synchronized long queueBytes() {
-    return QueueBytes.ofCompletionQueue(queue.capacity()) + queuePairBytes;
+    return bytes.ofCompletionQueue(queue.capacity()) + queuePairBytes;
   }
 
   /**
-   * Reserves entries for one more queue pair, which is created afterwards.
+   * Reserves entries for one more queue pair, which is created afterwards. Where the queue cannot grow, they may be as few
+   * as a list of READs needs.
    *
    * @throws VerbsException if the device has no room for them
    */
   synchronized Entries reserve() throws VerbsException {
     int count = depths.of(reservations + 1);
     if (reserved + count > queue.capacity()) {
-      makeRoomFor(reserved + count);
+      try {
+        makeRoomFor(reserved + count);
+      } catch (VerbsException e) {
+        count = depths.least();
+        if (reserved + count > queue.capacity()) {
+          throw e;
+        }
+        LOG.debug("There is room for {} entries alone", count, e);
+      }
     }
     return new Entries(count);
   }
@@ -160,7 +174,7 @@ final class CompletionRoom {
     private void book(int sign) {
       reservations += sign;
       reserved += sign * count;
-      queuePairBytes += sign * QueueBytes.ofQueuePair(count);
+      queuePairBytes += sign * bytes.ofQueuePair(count);
     }
 
     /** Gives the entries back, once. */

@@ -171,7 +171,8 @@ public final class RdmaTransport implements AutoCloseable {
    * this device takes.
    */
   public long queueBytes() {
-    return connections.room().queueBytes() + QueueBytes.ofInbound(listener.connections());
+    return connections.room().queueBytes()
+        + QueueBytes.ofSystem().ofInbound(listener.connections());
   }
 
   /** Queue pairs that this side has not destroyed yet, broken ones included. */

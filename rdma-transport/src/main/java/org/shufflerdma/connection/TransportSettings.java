@@ -86,7 +86,7 @@ public record TransportSettings(
         new InetSocketAddress(address, 0),
         !settings.rails().isEmpty(),
         settings.sendQueueDepth(),
-        depthsOf(settings).least(),
+        readsPerList(settings),
         settings.maxConnections(),
         settings.connectionsPerPeer() == null
             ? connectionsPerPeer(provider)
@@ -106,9 +106,8 @@ public record TransportSettings(
             settings.relaxedOrdering()));
   }
 
-  private static QueueDepths depthsOf(RdmaSettings settings) {
-    int most = settings.sendQueueDepth();
-    return new QueueDepths(most, Math.min(READS_PER_LIST, most));
+  private static int readsPerList(RdmaSettings settings) {
+    return Math.min(READS_PER_LIST, settings.sendQueueDepth());
   }
 
   private static int mostInbound(RdmaSettings settings) {
@@ -120,7 +119,8 @@ public record TransportSettings(
    * counts them.
    */
   public static long mostQueueBytes(RdmaSettings settings) {
-    return QueueBytes.most(depthsOf(settings), settings.maxConnections(), mostInbound(settings));
+    QueueDepths depths = new QueueDepths(settings.sendQueueDepth(), readsPerList(settings));
+    return QueueBytes.ofSystem().most(depths, settings.maxConnections(), mostInbound(settings));
   }
 
   /** The settings of a transport that peers read from and that reads from nobody. */

@@ -132,10 +132,16 @@ public record MemoryPlan(
         .formatted(
             text(maxRegisteredBytes()),
             reason,
-            text(queueBytes),
+            text(roundedUp(queueBytes)),
             text(outputBytes),
             text(stagingBytes),
             text(poolBytes));
+  }
+
+  /** To a whole number of the unit in which it is told, so that it is no less than what it bounds. */
+  private static long roundedUp(long bytes) {
+    long unit = bytes >= 10L << 30 ? 1L << 30 : bytes >= 10 * MIB ? MIB : 1 << 10;
+    return (bytes + unit - 1) / unit * unit;
   }
 
   private static String text(long bytes) {

@@ -18,10 +18,12 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Acquired;
+import org.shufflerdma.verbs.CompletionQueue;
 import org.shufflerdma.verbs.DeviceContext;
 import org.shufflerdma.verbs.DeviceInfo;
 import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.TestDevice;
+import org.shufflerdma.verbs.VerbsException;
 
 @Timeout(120)
 class CompletionRoomTest {
@@ -122,6 +124,20 @@ class CompletionRoomTest {
       assertThat(room.queue().capacity()).isGreaterThanOrEqualTo(reserved);
     }
     own.forEach(CompletionRoom.Entries::close);
+  }
+
+  @Test
+  void aQueueThatCannotGrowHasRoomForSmallerConnections() throws Exception {
+    CompletionQueue queue = acquired.keep(device.createCompletionQueue(100, null, 0));
+    int tooMany = device.query().maxCqe() + 1;
+    CompletionRoom room = new CompletionRoom(queue, new QueueDepths(tooMany, 8), 1_000_000);
+    int fitting = queue.capacity() / 8; // some devices round up
+    for (int i = 0; i < fitting; i++) {
+      assertThat(room.reserve().count()).isEqualTo(8);
+    }
+    assertThat(room.reserved()).isEqualTo(8 * fitting);
+    assertThatThrownBy(room::reserve).isInstanceOf(VerbsException.class);
+    assertThat(room.reserved()).isEqualTo(8 * fitting);
   }
 
   @Test

@@ -7,7 +7,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.connection.TransportSettings;
 import org.shufflerdma.verbs.MemlockLimit;
 import org.shufflerdma.verbs.NativeLibrary;
 
@@ -185,14 +188,25 @@ class MemoryPlanTest {
 
   @Test
   void itSaysWhatQueuesTakeAtMostBesideIt() {
-    assertAll(
-        MemoryPlan.of(settings("maxRegisteredBytes", "1g"), HOST, true),
-        GIB,
-        ", beside queues of 21 MiB at most: ");
-    assertAll(
-        MemoryPlan.of(settings("maxRegisteredBytes", "1g", "maxConnections", "8192"), HOST, true),
-        GIB,
-        ", beside queues of 161 MiB at most: ");
+    RdmaSettings settings = settings("maxRegisteredBytes", "1g");
+    long bytes = TransportSettings.mostQueueBytes(settings);
+    assertThat(bytes)
+        .isGreaterThan(20 * MIB)
+        .isLessThan(TransportSettings.mostQueueBytes(settings("maxConnections", "8192")));
+    assertThat(MemoryPlan.of(settings, HOST, true).queueBytes()).isEqualTo(bytes);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "22544384, 22 MiB", // 21.5 MiB
+    "23068672, 22 MiB",
+    "1023, 1 KiB",
+    "10737418240, 10 GiB",
+    "10737418241, 11 GiB"
+  })
+  void whatQueuesTakeAtMostIsRoundedUp(long bytes, String text) {
+    assertThat(new MemoryPlan(GIB, MIB, MIB, bytes, "a test").toString())
+        .contains(", beside queues of " + text + " at most: ");
   }
 
   @Test
