@@ -225,9 +225,23 @@ final class Attempts {
         caller);
   }
 
-  /** Whether a connection makes room on the device for an attempt, as {@link ConnectionLimit#makesRoom} says. */
-  boolean makesRoom(boolean mayEndOne) {
-    return !closed && limit.makesRoom(mayEndOne);
+  /** The device has no room for an attempt. Returns whether a connection has been ended to make some. */
+  boolean endsOneFor(Connecting attempt, boolean mayEndOne) {
+    limit.lacksRoom(attempt);
+    return mayEndOne && !closed && limit.endsOneForRoom();
+  }
+
+  /**
+   * Whether the device has room for another connection soon. A connection gives its place back before the entries of its
+   * queue pair, which come back with the next poll.
+   */
+  boolean isMakingRoom() {
+    return !closed && (limit.isMakingRoom() || connector.poller().hasActions());
+  }
+
+  /** How many queue pairs the device has created for attempts by now. */
+  long queuePairsCreated() {
+    return stats.queuePairsCreated.sum();
   }
 
   /** The attempt uses its place no longer, or its connection has it from now on. */

@@ -90,6 +90,11 @@ public final class CompletionPoller {
     poll();
   }
 
+  /** Whether any of those actions has yet to run. */
+  boolean hasActions() {
+    return !afterAll.isEmpty();
+  }
+
   /**
    * From now on, until {@link #expectNoMore}, the turning thread is woken by completions. Whoever waits
    * for one then calls {@link #poll}, as it may have come before.
@@ -166,9 +171,8 @@ public final class CompletionPoller {
 
   private boolean takeAll() throws VerbsException {
     wanted = false;
-    int due =
-        afterAll
-            .size(); // what is added from now on may be about completions that this does not see
+    // What is added from now on may be about completions that this does not see.
+    int due = afterAll.size();
     boolean found = false;
     int count = BATCH;
     while (count == BATCH) {

@@ -38,7 +38,13 @@ public final class Connecting {
   private @Nullable Deadline retryBy;
 
   private @Nullable Deadline pausedUntil;
-  private boolean hasMadeRoom;
+
+  /** Whether a connection was being destroyed when the last try began, which may have left its room too late for it. */
+  private boolean roomWasBeingMade;
+
+  /** How many queue pairs had been created when this attempt last ended a connection; -1 if it has ended none. */
+  private long createdWhenItEndedOne = -1;
+
   private boolean isBeingAsked;
   private boolean silent;
   private boolean ending;
@@ -146,9 +152,11 @@ public final class Connecting {
   }
 
   private void beginTry() {
+    boolean isMakingRoom = attempts.isMakingRoom();
     Dial next = attempts.newTry(this, new Try());
     synchronized (this) {
       pausedUntil = null;
+      roomWasBeingMade = isMakingRoom;
       if (ending) {
         return;
       }
@@ -249,11 +257,9 @@ public final class Connecting {
     if (!isFirst() || !state.isWanted()) {
       return false;
     }
-    boolean hasRoom = why.failure() == PeerFailure.RESOURCES && attempts.makesRoom(!hadRoomMade());
+    boolean hasRoom = why.failure() == PeerFailure.RESOURCES && mayFindRoom();
     synchronized (this) {
-      if (hasRoom) {
-        hasMadeRoom = true;
-      } else if (why.failure() != PeerFailure.TOO_MANY) {
+      if (!hasRoom && why.failure() != PeerFailure.TOO_MANY) {
         return false;
       }
       int ms = ThreadLocalRandom.current().nextInt(pauseMs / 2, pauseMs);
@@ -266,8 +272,26 @@ public final class Connecting {
     }
   }
 
-  private synchronized boolean hadRoomMade() {
-    return hasMadeRoom;
+  /**
+   * Whether the device may have room for the next try. This attempt ends a connection for that once, so that a device
+   * that creates nothing any more does not cost all idle ones; and once more if a queue pair has been created since, as
+   * that may have taken the room.
+   */
+  private boolean mayFindRoom() {
+    long created = attempts.queuePairsCreated();
+    boolean mayEndOne;
+    boolean wasBeingMade;
+    synchronized (this) {
+      mayEndOne = created != createdWhenItEndedOne;
+      wasBeingMade = roomWasBeingMade;
+    }
+    if (attempts.endsOneFor(this, mayEndOne)) {
+      synchronized (this) {
+        createdWhenItEndedOne = created;
+      }
+      return true;
+    }
+    return wasBeingMade || attempts.isMakingRoom();
   }
 
   private synchronized void forgetTry() {

@@ -349,8 +349,8 @@ public final class Connection {
     }
   }
 
-  /** Ends the connection's use; the first failure counts, later ones are ignored. */
-  void breakWith(PeerFailure failure, String detail) {
+  /** Ends the connection's use; the first failure counts, later ones are ignored. True for the one that counts. */
+  boolean breakWith(PeerFailure failure, String detail) {
     if (failure == PeerFailure.DISCONNECTED) {
       poller.poll(); // what has completed is not lost with the peer
     }
@@ -358,7 +358,9 @@ public final class Connection {
         && breakage.compareAndSet(null, new NoConnectionException(peer, failure, detail))) {
       budget.close();
       whenBroken.accept(this);
+      return true;
     }
+    return false;
   }
 
   /**

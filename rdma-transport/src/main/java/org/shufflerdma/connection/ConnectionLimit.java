@@ -4,6 +4,7 @@ package org.shufflerdma.connection;
 import java.util.ArrayDeque;
 import java.util.Comparator;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -13,10 +14,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The places for a transport's outgoing connections. An attempt to connect takes a place first, and its connection
- * keeps it until the queue pair is destroyed, so that the completion queue has room for all of them. Attempts that find
- * no place wait in line, and a connection ends for each of them: those of whose peers no task has anything to read, and
- * then those that have been idle for longest. Attempts also wait in line while many are under way whose peers answer;
- * those whose peers are silent keep nobody waiting. Any thread may call, and no call waits.
+ * keeps it until the queue pair is destroyed. Attempts that find no place wait in line, and a connection ends for each of
+ * them: those of whose peers no task has anything to read, and then those that have been idle for longest. One ends also
+ * for an attempt that has a place and for which the device has no room. Attempts also wait in line while many are under
+ * way whose peers answer; those whose peers are silent keep nobody waiting. Any thread may call, and no call waits.
  */
 final class ConnectionLimit {
   /** A connection that was in use more lately than this keeps its place. */
@@ -35,6 +36,9 @@ final class ConnectionLimit {
 
   /** The places of attempts that have no connection yet. */
   private final Set<Connecting> placed = new LinkedHashSet<>();
+
+  /** Those of them for which the device had no room when they tried. */
+  private final Set<Connecting> lacking = new HashSet<>();
 
   private boolean closed;
 
@@ -130,6 +134,7 @@ final class ConnectionLimit {
   /** The attempt needs no place any more, or its connection has it from now on. */
   void leftPlace(Connecting attempt, @Nullable Connection made) {
     synchronized (this) {
+      lacking.remove(attempt);
       if (placed.remove(attempt) && made != null) {
         connections.add(made);
       }
@@ -153,20 +158,34 @@ final class ConnectionLimit {
     admit();
   }
 
+  /** Notes that the device has no room for an attempt, which keeps its place. */
+  synchronized void lacksRoom(Connecting attempt) {
+    if (placed.contains(attempt)) {
+      lacking.add(attempt);
+    }
+  }
+
   /**
-   * Whether a connection is being destroyed, so that the device has room for another one soon.
-   *
-   * @param mayEndOne whether the one that has been idle for longest ends if none is
+   * Ends the connection that can be done without most easily, unless as many are being destroyed as there are attempts
+   * that lack room. Returns whether it has ended one.
    */
-  boolean makesRoom(boolean mayEndOne) {
-    if (beingDestroyed() > 0) {
-      return true;
+  boolean endsOneForRoom() {
+    Connection idlest;
+    while ((idlest = inTheWayOfLacking()) != null) {
+      if (end(idlest)) { // else another thread has ended it for its own attempt
+        return true;
+      }
     }
-    Connection idlest = mayEndOne ? idlest() : null;
-    if (idlest != null) {
-      end(idlest);
-    }
-    return idlest != null;
+    return false;
+  }
+
+  private synchronized @Nullable Connection inTheWayOfLacking() {
+    return beingDestroyed() < lacking.size() ? idlest() : null;
+  }
+
+  /** Whether a connection is being destroyed, so that the device has room for another one soon. */
+  boolean isMakingRoom() {
+    return beingDestroyed() > 0;
   }
 
   /** The connection that can be done without most easily; null if all are in use. */
@@ -188,8 +207,9 @@ final class ConnectionLimit {
     return connections.stream().filter(connection -> !connection.isOpen()).count();
   }
 
-  private static void end(Connection idle) {
-    idle.breakWith(PeerFailure.EVICTED, "its place is needed for another peer");
+  /** False if it has ended already. */
+  private static boolean end(Connection idle) {
+    return idle.breakWith(PeerFailure.EVICTED, "its place is needed for another peer");
   }
 
   /** Gives no more places. */

@@ -59,7 +59,9 @@ record Connector(
   }
 
   ReadQueuePair createQueuePair(ConnectionId id) throws VerbsException {
-    return ReadQueuePair.create(id, domain, room, poller);
+    ReadQueuePair created = ReadQueuePair.create(id, domain, room, poller);
+    stats.queuePairsCreated.increment();
+    return created;
   }
 
   /** The ends are its owner's from here on. */

@@ -23,6 +23,9 @@ public final class TransportStats {
   public final LongAdder connectionsAccepted = new LongAdder();
   public final LongAdder connectionsRejected = new LongAdder();
 
+  /** Queue pairs of attempts to connect, of those that failed later as well. */
+  public final LongAdder queuePairsCreated = new LongAdder();
+
   /** Attempts to connect that failed. */
   public final LongAdder connectFailures = new LongAdder();
 

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -16,11 +18,12 @@ import org.shufflerdma.verbs.FaultControl;
 import org.shufflerdma.verbs.Jvm;
 import org.shufflerdma.verbs.OnSoftDevice;
 
-/** A process whose device has no memory for a larger completion queue when one more connection needs it. */
+/** A process whose device has no memory for a larger completion queue when more connections need it. */
 @Timeout(120)
 @OnSoftDevice("faults are asked of it")
 class QueueGrowthTest {
   private static final int FITTING = 8;
+  private static final int FURTHER = 6;
 
   @TempDir
   Path directory;
@@ -28,15 +31,24 @@ class QueueGrowthTest {
   @Test
   void aQueueThatCannotGrowCostsTheNewConnectionAlone() throws Exception {
     FaultControl control = new FaultControl(directory.resolve("faults"));
-    try (Jvm jvm = Jvm.start(control.environment(), QueueGrowthTest.class)) {
+    try (Jvm jvm = Jvm.start(control.environment(), QueueGrowthTest.class, "busy")) {
       assertThat(jvm.awaitLine("refused: "))
           .isEqualTo("RESOURCES, reserved as before, open: 8, read: 8, then one more: true");
     }
   }
 
+  @Test
+  void attemptsAtOnceThatFindNoRoomEachTakeThatOfAnIdleConnection() throws Exception {
+    FaultControl control = new FaultControl(directory.resolve("faults"));
+    try (Jvm jvm = Jvm.start(control.environment(), QueueGrowthTest.class, "idle")) {
+      assertThat(jvm.awaitLine("ended: ")).isEqualTo(FURTHER + ", then connected: " + FURTHER);
+    }
+  }
+
   public static void main(String[] arguments) throws Exception {
+    boolean busy = arguments[0].equals("busy");
     List<RdmaTransport> owners = new ArrayList<>();
-    for (int i = 0; i <= FITTING; i++) {
+    for (int i = 0; i < FITTING + (busy ? 1 : FURTHER); i++) {
       owners.add(TestTransports.open("owner" + i, TestTransports.settings(0, 1 << 20)));
     }
     RdmaTransport reader = TestTransports.open("reader");
@@ -44,6 +56,52 @@ class QueueGrowthTest {
     for (int i = 0; i < FITTING; i++) {
       connections.add(connect(reader, owners, i));
     }
+    if (busy) {
+      connectWhileAllAreInUse(reader, owners, connections);
+    } else {
+      Connection last = connections.get(FITTING - 1);
+      while (last.idleNs() < TimeUnit.MILLISECONDS.toNanos(100)) { // else it keeps its place
+        TimeUnit.MILLISECONDS.sleep(1);
+      }
+      connectWhileAllAreIdle(reader, owners);
+    }
+    reader.close();
+    owners.forEach(RdmaTransport::close);
+  }
+
+  /** No entry comes back before each attempt has failed, and ended a connection of its own. */
+  private static void connectWhileAllAreIdle(RdmaTransport reader, List<RdmaTransport> owners)
+      throws Exception {
+    ConnectionPool pool = reader.connections();
+    FaultControl.own().say("set resize_cq:errno=ENOMEM,count=all");
+    List<PeerInterest> interests = new ArrayList<>();
+    List<Connecting> attempts = new ArrayList<>();
+    LongAdder ended = reader.stats().connectionsEvicted;
+    Deadline deadline = Deadline.afterMs(15_000);
+    PausedPoller.during(reader, () -> {
+      for (int i = FITTING; i < owners.size(); i++) {
+        PeerId peer = TestTransports.peerOf("owner" + i, owners.get(i));
+        interests.add(pool.interestIn(peer, null));
+        attempts.add(pool.begin(peer, null, deadline));
+      }
+      while (ended.sum() < FURTHER && !deadline.expired()) {
+        TimeUnit.MILLISECONDS.sleep(1);
+      }
+    });
+    String endedAtFirst = ended.toString();
+    int connected = 0;
+    for (Connecting attempt : attempts) {
+      boolean isOver = attempt.await(Deadline.afterMs(60_000));
+      Connection made = attempt.connection();
+      connected += isOver && made != null && made.isOpen() ? 1 : 0;
+    }
+    System.out.println("ended: " + endedAtFirst + ", then connected: " + connected);
+    interests.forEach(PeerInterest::close);
+  }
+
+  private static void connectWhileAllAreInUse(
+      RdmaTransport reader, List<RdmaTransport> owners, List<Connection> connections)
+      throws Exception {
     CompletionRoom room = reader.connections().room();
     int reserved = room.reserved();
     FaultControl.own().say("set resize_cq:errno=ENOMEM,count=all");
@@ -75,9 +133,7 @@ class QueueGrowthTest {
     boolean more = connect(reader, owners, FITTING).isOpen();
     System.out.println("refused: " + String.join(",", failures) + ", " + entries + ", open: " + open
         + ", read: " + read + ", then one more: " + more);
-    reader.close();
     arenas.forEach(RegisteredArena::close);
-    owners.forEach(RdmaTransport::close);
   }
 
   private static Connection connect(RdmaTransport reader, List<RdmaTransport> owners, int to)
