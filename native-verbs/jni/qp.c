@@ -15,11 +15,12 @@ struct disni_qp_attr {
 
 /*
  * A queue pair of which the provider knows that only READs are posted on it; its granted capabilities are in `attr` then.
- * NULL with errno, which may be 0, if the provider has none to give or cannot be told. The READs are posted by
- * ibv_post_send, which stays allowed on such a queue pair (ibv_wr_post(3): batches of both kinds can interleave).
+ * NULL with errno if there is none to give or the provider cannot be told. The READs are posted by ibv_post_send, which
+ * stays allowed on such a queue pair (ibv_wr_post(3): batches of both kinds can interleave).
  */
 static struct ibv_qp *create_for_reads(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+	/* Not by the inline ibv_create_qp_ex: it refers to ibv_create_qp, and this library is linked with no libibverbs. */
 	struct verbs_context *context = verbs_get_ctx_op(pd->context, create_qp_ex);
 	struct ibv_qp_init_attr_ex extended = {
 		.send_cq = attr->send_cq,
@@ -32,7 +33,7 @@ static struct ibv_qp *create_for_reads(struct ibv_pd *pd, struct ibv_qp_init_att
 	};
 	struct ibv_qp *qp;
 
-	errno = 0;
+	errno = EOPNOTSUPP;
 	qp = context ? context->create_qp_ex(pd->context, &extended) : NULL;
 	if (qp)
 		attr->cap = extended.cap;
@@ -71,12 +72,9 @@ static jlong create_queue_pair(JNIEnv *env, jclass natives, jlong id_handle, jlo
 	attr.cap.max_send_sge = (uint32_t)values[2];
 	attr.cap.max_recv_sge = (uint32_t)values[3];
 	attr.cap.max_inline_data = (uint32_t)values[4];
-	qp = for_reads ? create_for_reads(pd, &attr) : NULL;
-	/* Providers refuse what they do not know with various errors, but not with this one. */
-	if (!qp && !(for_reads && errno == ENOMEM))
-		qp = verbs.ibv_create_qp(pd, &attr);
+	qp = for_reads ? create_for_reads(pd, &attr) : verbs.ibv_create_qp(pd, &attr);
 	if (!qp) {
-		throw_verbs(env, "ibv_create_qp", errno);
+		throw_verbs(env, for_reads ? "ibv_create_qp_ex" : "ibv_create_qp", errno);
 		return 0;
 	}
 	values[0] = (jint)attr.cap.max_send_wr;

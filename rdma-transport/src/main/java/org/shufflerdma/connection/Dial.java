@@ -465,13 +465,29 @@ final class Dial implements CmEventLoop.Handler {
       return;
     }
     connector.loop().forget(unused);
+    ReadQueuePair unusedPair = queuePair;
+    if (unusedPair != null && !destroyed(unusedPair)) {
+      return; // the id is in use as well
+    }
     try {
-      if (queuePair != null) {
-        queuePair.close();
-      }
       unused.close();
     } catch (IOException | IllegalStateException e) {
       LOG.warn("The connection id of a failed attempt could not be destroyed", e);
+    }
+  }
+
+  private boolean destroyed(ReadQueuePair unused) {
+    try {
+      unused.close();
+      return true;
+    } catch (IOException e) {
+      connector.stats().queuePairsNotDestroyed.increment();
+      LOG.error(
+          "Queue pair {} of a failed attempt to connect to {} could not be destroyed",
+          unused.number(),
+          peer,
+          e);
+      return false;
     }
   }
 }

@@ -70,7 +70,7 @@ final class ReadQueuePair implements AutoCloseable {
     queuePair.toError();
   }
 
-  /** Destroys it. If that fails, it can be repeated. */
+  /** Destroys it. If that fails, it stays for good, and its entries with it. */
   @Override
   public void close() throws VerbsException {
     queuePair.close();

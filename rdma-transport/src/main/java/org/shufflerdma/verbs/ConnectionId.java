@@ -8,8 +8,11 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * An rdma_cm id: a listener or one end of a connection. The verbs are asynchronous, their outcome
@@ -17,6 +20,11 @@ import org.jspecify.annotations.Nullable;
  * Closing waits until all events of the id are acknowledged.
  */
 public final class ConnectionId extends NativeObject {
+  private static final Logger LOG = LoggerFactory.getLogger(ConnectionId.class);
+
+  /** Whether the log has said that a provider does not take the wish for READs alone. */
+  private static final AtomicBoolean REFUSAL_LOGGED = new AtomicBoolean();
+
   /* Options of level RDMA_OPTION_ID (rdma_cma.h). */
   private static final int TYPE_OF_SERVICE = 0;
   private static final int ACK_TIMEOUT = 3;
@@ -138,7 +146,18 @@ public final class ConnectionId extends NativeObject {
       CompletionQueue recvCq,
       QueuePairCapabilities wanted)
       throws VerbsException {
-    return createQueuePair(domain, sendCq, recvCq, wanted, true);
+    try {
+      return createQueuePair(domain, sendCq, recvCq, wanted, true);
+    } catch (VerbsException e) {
+      // Providers refuse what they do not know with various errors, but not with this one.
+      if (e.errno() == Errno.ENOMEM) {
+        throw e;
+      }
+      if (!REFUSAL_LOGGED.getAndSet(true)) {
+        LOG.debug("Device {} makes queue pairs for READs like any other", deviceName(), e);
+      }
+      return createQueuePair(domain, sendCq, recvCq, wanted, false);
+    }
   }
 
   private QueuePair createQueuePair(

@@ -119,7 +119,7 @@ final class Natives {
   /**
    * Creates an RC queue pair; {@code capabilities} holds wanted, then granted values.
    *
-   * @param forReads asks the provider for one on which only READs are posted, and for any if it refuses
+   * @param forReads asks the provider, by ibv_create_qp_ex, for one on which only READs are posted
    */
   static native long createQueuePair(
       long id, long pd, long sendCq, long recvCq, boolean forReads, int[] capabilities)

@@ -26,6 +26,7 @@ final class Loopback implements AutoCloseable {
   final ConnectionId listener;
   final ConnectionId client;
   private final Deque<AutoCloseable> owned = new ArrayDeque<>();
+  private boolean forReads = true;
 
   private Loopback(Verbs verbs, InetAddress address) throws VerbsException {
     this.verbs = verbs;
@@ -153,6 +154,13 @@ final class Loopback implements AutoCloseable {
         new byte[0], limits.responderResources(), limits.initiatorDepth(), 7, 7);
   }
 
+  /** The same with queue pairs on which everything may be posted. */
+  Pair connectForAll(QueuePairLimits ofInitiator, QueuePairLimits ofResponder)
+      throws VerbsException {
+    forReads = false;
+    return connect(CAPABILITIES, ofInitiator, ofResponder);
+  }
+
   Pair connect(QueuePairCapabilities capabilities) throws VerbsException {
     return connect(capabilities, LIMITS, LIMITS);
   }
@@ -176,7 +184,10 @@ final class Loopback implements AutoCloseable {
 
   record Pair(Side initiator, Side responder) {}
 
-  /** One end of a connection: its domain, its one completion queue and its queue pair; the client's is for READs. */
+  /**
+   * One end of a connection: its domain, its one completion queue and its queue pair. The client's is for READs alone, but
+   * for {@link #connectForAll}.
+   */
   static final class Side {
     final ProtectionDomain domain;
     final CompletionChannel channel;
@@ -192,7 +203,7 @@ final class Loopback implements AutoCloseable {
       channel = loopback.own(context.createCompletionChannel());
       queue = loopback.own(context.createCompletionQueue(256, channel, 0));
       pair = loopback.own(
-          id == loopback.client
+          id == loopback.client && loopback.forReads
               ? id.createQueuePairForReads(domain, queue, queue, capabilities)
               : id.createQueuePair(domain, queue, queue, capabilities));
     }

@@ -25,7 +25,7 @@ final class QueuePairLimitsTest {
   /** Status of a request of the initiator, to a region that allows everything. */
   private static int statusOf(OtherRequest request, int responderAccess) throws Exception {
     try (Loopback loopback = Loopback.listening()) {
-      Loopback.Pair pair = loopback.connect(CAPABILITIES, access(0), access(responderAccess));
+      Loopback.Pair pair = loopback.connectForAll(access(0), access(responderAccess));
       NativeMemory from = loopback.own(NativeMemory.allocate(4096, false));
       NativeMemory to = loopback.own(NativeMemory.allocate(4096, false));
       MemoryRegion target = loopback.own(WideRegion.register(pair.responder().domain, to));
