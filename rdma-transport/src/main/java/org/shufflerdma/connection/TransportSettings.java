@@ -70,6 +70,16 @@ public record TransportSettings(
     return new QueueDepths(sendQueueDepth, readsPerList);
   }
 
+    /**
+   * How long a connection may have READs outstanding without a completion although its peer's host answers TCP. With
+   * several rails that answer says little, as the port of the peer's may be down.
+   */
+  int silenceTimeoutMs() {
+    return usesOneOfSeveralRails
+        ? Math.min(progressTimeoutMs, peerLostTimeoutMs)
+        : progressTimeoutMs;
+  }
+
   /** Returns the key of the setting {@code name} as the user writes it, for messages. */
   String key(String name) {
     return connection.keyPrefix() + name;

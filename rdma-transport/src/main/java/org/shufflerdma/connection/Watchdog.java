@@ -49,7 +49,8 @@ final class Watchdog {
     boundZombies();
     long probeAfterNs = TimeUnit.MILLISECONDS.toNanos(
         Math.max(0, settings.peerLostTimeoutMs() - TcpProbe.TOTAL_MS));
-    long giveUpNs = TimeUnit.MILLISECONDS.toNanos(settings.progressTimeoutMs());
+        long giveUpNs = TimeUnit.MILLISECONDS.toNanos(settings.silenceTimeoutMs());
+
     silentNs.keySet().removeIf(connection -> !connection.isOpen());
     probed.keySet().removeIf(connection -> !connection.isOpen());
     for (Connection connection : connections) {
@@ -59,7 +60,7 @@ final class Watchdog {
         probed.remove(connection);
       } else if (before >= giveUpNs) {
         connection.breakWith(
-            PeerFailure.NO_PROGRESS, "no completion for " + settings.progressTimeoutMs() + " ms");
+            PeerFailure.NO_PROGRESS, "no completion for " + settings.silenceTimeoutMs() + " ms");
       } else if (now >= probeAfterNs && now > 0) { // its verdict comes later than the next look
         probe(connection, now);
       }

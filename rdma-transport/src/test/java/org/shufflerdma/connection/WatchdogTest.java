@@ -127,6 +127,25 @@ class WatchdogTest {
     assertThat(other.isOpen()).isTrue();
   }
 
+    @Test
+  void withSeveralRailsASilentConnectionIsGivenUpWhenItsPeerMightBeLost() throws Exception {
+    holdUp();
+    Watchdog ofRails = new Watchdog(
+        TestTransports.with(settings(), Map.of("usesOneOfSeveralRails", true)),
+        List.of(connection),
+        asked -> true,
+        Runnable::run);
+    Deadline deadline = Deadline.afterMs(20_000);
+    while (connection.isOpen() && !deadline.expired()) {
+      ofRails.look();
+      TimeUnit.MILLISECONDS.sleep(10);
+    }
+    assertThat(connection.breakage())
+        .isNotNull()
+        .extracting(NoConnectionException::failure)
+        .isEqualTo(PeerFailure.NO_PROGRESS);
+  }
+
   @Test
   void aConnectionThatMovesAgainBeforeItsHostIsAskedIsNotLost() throws Exception {
     AwaitedCompletion read = holdUp();
