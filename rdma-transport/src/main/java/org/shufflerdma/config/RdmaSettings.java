@@ -116,7 +116,7 @@ public record RdmaSettings(
         reader.read(
             "railFolder",
             ValueType.text("path", "an absolute path", Pattern.compile("/.*")),
-            "/dev/shm/shuffle-rdma-rails-{user}"),
+            "/dev/shm/shuffle-rdma-rails-{uid}"),
         reader.read(
             "address",
             new ValueType<>(

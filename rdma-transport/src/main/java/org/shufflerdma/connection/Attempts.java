@@ -225,6 +225,11 @@ final class Attempts {
         caller);
   }
 
+  /** The device has made a queue pair for an attempt. */
+  void foundRoom(Connecting attempt) {
+    limit.foundRoom(attempt);
+  }
+
   /** The device has no room for an attempt. Returns whether a connection has been ended to make some. */
   boolean endsOneFor(Connecting attempt, boolean mayEndOne) {
     limit.lacksRoom(attempt);

@@ -252,18 +252,28 @@ public final class Connecting {
     return ended;
   }
 
-  /** Whether another try follows the one that has failed. */
-  private boolean goesOn(NoConnectionException why) {
-    if (!isFirst() || !state.isWanted()) {
+  /**
+   * Whether another try follows the one that has failed.
+   *
+   * @param foundRoom whether the device had made a queue pair for it
+   */
+  private boolean goesOn(NoConnectionException why, boolean foundRoom) {
+    boolean lacksRoom = why.failure() == PeerFailure.RESOURCES && !foundRoom;
+    if (!isFirst() || !state.isWanted() || !(lacksRoom || why.failure() == PeerFailure.TOO_MANY)) {
       return false;
     }
-    boolean hasRoom = why.failure() == PeerFailure.RESOURCES && mayFindRoom();
+    int ms;
     synchronized (this) {
-      if (!hasRoom && why.failure() != PeerFailure.TOO_MANY) {
+      ms = ThreadLocalRandom.current().nextInt(pauseMs / 2, pauseMs);
+      if (ending || retryBy == null || retryBy.remainingMs() <= ms) {
         return false;
       }
-      int ms = ThreadLocalRandom.current().nextInt(pauseMs / 2, pauseMs);
-      if (ending || retryBy == null || retryBy.remainingMs() <= ms) {
+    }
+    if (lacksRoom && !mayFindRoom()) {
+      return false;
+    }
+    synchronized (this) {
+      if (ending) {
         return false;
       }
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
@@ -274,8 +284,8 @@ public final class Connecting {
 
   /**
    * Whether the device may have room for the next try. This attempt ends a connection for that once, so that a device
-   * that creates nothing any more does not cost all idle ones; and once more if a queue pair has been created since, as
-   * that may have taken the room.
+   * that creates nothing any more does not cost all idle ones; and once more if another attempt has got a queue pair
+   * since, which may have taken the room.
    */
   private boolean mayFindRoom() {
     long created = attempts.queuePairsCreated();
@@ -299,6 +309,15 @@ public final class Connecting {
   }
 
   private final class Try implements Dial.Caller {
+    /** Written and read under the lock of the {@link Dial}. */
+    private boolean foundRoom;
+
+    @Override
+    public void foundRoom() {
+      foundRoom = true;
+      attempts.foundRoom(Connecting.this);
+    }
+
     @Override
     public void established(Connection made) {
       attempts.leftPlace(Connecting.this, made);
@@ -318,8 +337,15 @@ public final class Connecting {
       forgetTry();
       if (wasEstablished) {
         attempts.failed(Connecting.this, why);
-      } else if (!goesOn(why)) {
-        leave(why);
+        return;
+      }
+      boolean goesOn = false;
+      try {
+        goesOn = goesOn(why, foundRoom);
+      } finally {
+        if (!goesOn) {
+          leave(why);
+        }
       }
     }
   }

@@ -158,6 +158,11 @@ final class ConnectionLimit {
     admit();
   }
 
+  /** The device has made a queue pair for an attempt that may have lacked room before. */
+  synchronized void foundRoom(Connecting attempt) {
+    lacking.remove(attempt);
+  }
+
   /** Notes that the device has no room for an attempt, which keeps its place. */
   synchronized void lacksRoom(Connecting attempt) {
     if (placed.contains(attempt)) {

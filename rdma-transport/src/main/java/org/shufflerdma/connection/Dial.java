@@ -55,6 +55,9 @@ final class Dial implements CmEventLoop.Handler {
 
   /** Told in a worker. */
   interface Caller {
+    /** The device has made a queue pair for it. */
+    void foundRoom();
+
     /** The queue pairs are connected; the probe block is to be read. The connection has its place from here on. */
     void established(Connection connection);
 
@@ -275,9 +278,10 @@ final class Dial implements CmEventLoop.Handler {
       return new NoConnectionException(
           peer,
           PeerFailure.NO_WAY_BACK,
-          "its host, not the peer, has rejected the request: there is no route back to "
+          "its host, not the peer, has rejected the request: it has no route back to "
               + connector.settings().bindAddress().getAddress().getHostAddress()
-              + " by the interface at which the request came, or the peer has just ended");
+              + " by the interface at which the request came, or no room for one more, or the peer has"
+              + " just ended");
     }
     Handshake.Rejection rejection = Handshake.readRejection(outcome.privateData());
     String text = rejection.reason() == PeerFailure.VERSION
@@ -320,6 +324,7 @@ final class Dial implements CmEventLoop.Handler {
     } catch (VerbsException e) {
       throw new NoConnectionException(peer, PeerFailure.RESOURCES, "no queue pair", e);
     }
+    caller.foundRoom();
     byte[] request = connector.handshake().request(nonce, peer);
     ask(Phase.ANSWER);
     try {

@@ -142,7 +142,17 @@ final class InboundListener {
       }
     } catch (VerbsException | RuntimeException e) {
       LOG.warn("A connect request could not be answered", e);
+      turnAway(event.id());
       closer.execute(() -> destroy(event.id(), null));
+    }
+  }
+
+  /** Has the peer ask again later, if it can still be told; else the device rejects the request without a reason. */
+  private void turnAway(ConnectionId id) {
+    try {
+      id.reject(Handshake.rejection(PeerFailure.TOO_MANY, bootNonce));
+    } catch (VerbsException | RuntimeException e) {
+      LOG.debug("A request could not be rejected", e);
     }
   }
 
@@ -208,6 +218,7 @@ final class InboundListener {
           id.peerAddress(),
           e.toString());
       LOG.debug("The accept failed with this exception", e);
+      turnAway(id);
       connection.end();
     }
     if (closed) { // by one who may have seen the others, but not this one

@@ -12,7 +12,7 @@ public enum PeerFailure {
   RAIL(TcpReason.RAIL),
   /** Nobody listens there. */
   REFUSED(TcpReason.CONNECT),
-  /** The peer's host rejected the request without asking the peer: it has no route back to this side. */
+  /** The peer's host rejected the request without the peer, most likely for want of a route back. */
   NO_WAY_BACK(TcpReason.CONNECT),
   /** The peer's listener rejected the request because its transport is closed, or has failed. */
   LISTENER_CLOSED(TcpReason.CONNECT),

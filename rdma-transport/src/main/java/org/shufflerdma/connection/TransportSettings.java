@@ -70,7 +70,7 @@ public record TransportSettings(
     return new QueueDepths(sendQueueDepth, readsPerList);
   }
 
-    /**
+  /**
    * How long a connection may have READs outstanding without a completion although its peer's host answers TCP. With
    * several rails that answer says little, as the port of the peer's may be down.
    */

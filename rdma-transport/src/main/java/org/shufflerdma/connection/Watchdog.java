@@ -49,7 +49,7 @@ final class Watchdog {
     boundZombies();
     long probeAfterNs = TimeUnit.MILLISECONDS.toNanos(
         Math.max(0, settings.peerLostTimeoutMs() - TcpProbe.TOTAL_MS));
-        long giveUpNs = TimeUnit.MILLISECONDS.toNanos(settings.silenceTimeoutMs());
+    long giveUpNs = TimeUnit.MILLISECONDS.toNanos(settings.silenceTimeoutMs());
 
     silentNs.keySet().removeIf(connection -> !connection.isOpen());
     probed.keySet().removeIf(connection -> !connection.isOpen());

@@ -57,9 +57,10 @@ public record DeviceTrial(
    */
   static DeviceTrial choose(RdmaSettings settings, Path hardware) throws IOException {
     List<String> refused = new ArrayList<>();
+    List<DeviceChoice> choices = new ArrayList<>();
     try {
       InetAddress ownAddress = ownAddress(System.getenv("SPARK_LOCAL_IP"));
-      List<DeviceChoice> choices = new ArrayList<>(DeviceChoice.of(settings, hardware, ownAddress));
+      choices.addAll(DeviceChoice.of(settings, hardware, ownAddress));
       if (!settings.rails().isEmpty()) { // the same on each host that is tried
         choices.sort(Comparator.comparing(DeviceChoice::hardwareName));
       }
@@ -76,6 +77,10 @@ public record DeviceTrial(
       }
     } catch (RdmaUnavailableException e) {
       throw new IOException(e.getMessage(), e);
+    } finally {
+      for (DeviceChoice choice : choices) {
+        choice.use().close(); // a trial is no executor
+      }
     }
     throw new IOException(String.join("; ", refused));
   }
@@ -122,7 +127,6 @@ public record DeviceTrial(
   private static DeviceTrial of(RdmaSettings settings, DeviceChoice choice)
       throws IOException, RdmaUnavailableException {
     DeviceChoice.Bound bound = choice.bind(settings);
-    bound.use().close(); // a trial is no executor
     if (bound.verbs().provider() == Provider.SOFT) {
       bound.verbs().setSecret(SECRET);
     }

@@ -20,6 +20,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 
@@ -39,6 +41,9 @@ final class RailLocks {
 
   private static final Set<PosixFilePermission> OWNERS_ALONE =
       PosixFilePermissions.fromString("rwx------");
+
+  private static final Pattern EFFECTIVE_UID =
+      Pattern.compile("^Uid:\\s+\\d+\\s+(\\d+)", Pattern.MULTILINE);
 
   private final Path folder;
 
@@ -64,15 +69,23 @@ final class RailLocks {
   private static void requireOwn(Path folder) throws IOException {
     PosixFileAttributes attributes =
         Files.readAttributes(folder, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
-    Path user = Path.of("/proc/self");
     boolean isOwn = attributes.isDirectory()
-        && attributes.owner().equals(Files.getOwner(user, LinkOption.NOFOLLOW_LINKS));
+        && Files.getAttribute(folder, "unix:uid", LinkOption.NOFOLLOW_LINKS).equals((int) ownUid());
     if (!isOwn
         || attributes.permissions().contains(PosixFilePermission.GROUP_WRITE)
         || attributes.permissions().contains(PosixFilePermission.OTHERS_WRITE)) {
       throw new IOException(
           folder + " is not a folder of this user that no other user can write to");
     }
+  }
+
+  /** The effective user id of this process, as proc(5) describes /proc/PID/status. */
+  static long ownUid() throws IOException {
+    Matcher uid = EFFECTIVE_UID.matcher(Files.readString(Path.of("/proc/self/status")));
+    if (!uid.find()) {
+      throw new IOException("/proc/self/status tells no user id");
+    }
+    return Long.parseLong(uid.group(1));
   }
 
   /**

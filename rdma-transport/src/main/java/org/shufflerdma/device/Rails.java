@@ -3,6 +3,7 @@ package org.shufflerdma.device;
 
 import java.io.IOException;
 import java.net.InetAddress;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -25,7 +26,7 @@ final class Rails {
   private static final Logger LOG = LoggerFactory.getLogger(Rails.class);
 
   /** In a path that users must not share. */
-  private static final String USER = "{user}";
+  private static final String UID = "{uid}";
 
   private final RdmaSettings settings;
   private final Path hardware;
@@ -78,8 +79,7 @@ final class Rails {
     RailLocks locks = null;
     RailUse first = null;
     try {
-      RailLocks found = RailLocks.in(
-          Path.of(settings.railFolder().replace(USER, System.getProperty("user.name"))));
+      RailLocks found = RailLocks.in(folder());
       locks = found;
       List<String> names = ports.stream().map(HardwarePort::name).toList();
       first = found.choose(names, counted -> {
@@ -87,7 +87,7 @@ final class Rails {
         order(executors);
         return useOf(ports.get(0), found);
       });
-    } catch (IOException e) {
+    } catch (IOException | InvalidPathException e) {
       LOG.info(
           "Chance decides between rails, as this executor does not see which ones the others of its host use: {}. Set {}"
               + " to a folder on a local file system that belongs to the user of the executors, and that no other user"
@@ -104,6 +104,10 @@ final class Rails {
           new DeviceChoice(hardware, ownAddress, port.name(), true, reason(port, executors), use));
     }
     return choices;
+  }
+
+  private Path folder() throws IOException {
+    return Path.of(settings.railFolder().replace(UID, Long.toString(RailLocks.ownUid())));
   }
 
   /** Which the others see from here on, if they can. */

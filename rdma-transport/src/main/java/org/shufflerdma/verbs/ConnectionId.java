@@ -153,10 +153,11 @@ public final class ConnectionId extends NativeObject {
       if (e.errno() == Errno.ENOMEM) {
         throw e;
       }
+      QueuePair made = createQueuePair(domain, sendCq, recvCq, wanted, false);
       if (!REFUSAL_LOGGED.getAndSet(true)) {
-        LOG.debug("Device {} makes queue pairs for READs like any other", deviceName(), e);
+        LOG.debug("The device makes queue pairs for READs like any other", e);
       }
-      return createQueuePair(domain, sendCq, recvCq, wanted, false);
+      return made;
     }
   }
 

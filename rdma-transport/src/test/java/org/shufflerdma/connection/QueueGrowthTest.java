@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -77,6 +78,7 @@ class QueueGrowthTest {
     List<PeerInterest> interests = new ArrayList<>();
     List<Connecting> attempts = new ArrayList<>();
     LongAdder ended = reader.stats().connectionsEvicted;
+    AtomicLong endedAtFirst = new AtomicLong();
     Deadline deadline = Deadline.afterMs(15_000);
     PausedPoller.during(reader, () -> {
       for (int i = FITTING; i < owners.size(); i++) {
@@ -87,8 +89,8 @@ class QueueGrowthTest {
       while (ended.sum() < FURTHER && !deadline.expired()) {
         TimeUnit.MILLISECONDS.sleep(1);
       }
+      endedAtFirst.set(ended.sum());
     });
-    String endedAtFirst = ended.toString();
     int connected = 0;
     for (Connecting attempt : attempts) {
       boolean isOver = attempt.await(Deadline.afterMs(60_000));

@@ -127,7 +127,7 @@ class WatchdogTest {
     assertThat(other.isOpen()).isTrue();
   }
 
-    @Test
+  @Test
   void withSeveralRailsASilentConnectionIsGivenUpWhenItsPeerMightBeLost() throws Exception {
     holdUp();
     Watchdog ofRails = new Watchdog(

@@ -222,6 +222,7 @@ class RailsTest {
     port("mlx5_0", 1, "4: ACTIVE", -1);
     port("mlx5_1", 1, "4: ACTIVE", -1);
     assertThat(choices("mlx5_0,mlx5_1", ANY_NODE).get(0).reason()).contains("used by 0 other");
+    assertThat(Files.getAttribute(folder(), "unix:uid")).isEqualTo((int) RailLocks.ownUid());
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(folder())))
         .isEqualTo("rwx------");
     for (String file : List.of("choosing", "mlx5_0:1", "mlx5_1:1")) {
