@@ -8,7 +8,7 @@ RXE_TESTS=$ROOT/bin/lib/rxe
 # The packages that do not need Spark; their classes that run only on the first kernel of --all, because JVMs start slowly
 # in a guest or because the classes use no device; and those for which CI's guest has no time.
 RXE_PACKAGES_UNDER_TEST="verbs connection mapoutput fetch staging device memory"
-RXE_LONG_TESTS='PeerProcess|DeviceChoice|BufferPool|FuzzedMessages|KnownExtent|NativeLibrary|TcpProbe'
+RXE_LONG_TESTS='PeerProcess|DeviceChoice|BufferPool|FuzzedMessages|KnownExtent|NativeLibrary|Rails|TcpProbe'
 RXE_TESTS_OF_ALL='BlockFetcher|DescriptorLease|FailedFetch|LostTime|StagingIntruder'
 
 # part NAME ARGS...: Runs bin/rxe with ARGS and counts the tests in its reports and in its lines PASS, FAIL and SKIP.

@@ -30,7 +30,7 @@ import org.shufflerdma.config.RdmaSettings;
  * Chooses among devices that a folder lists as the kernel does (Documentation/ABI/stable/sysfs-class-infiniband); the
  * other executors of the host are processes that lock the same files.
  */
-@Timeout(120)
+@Timeout(300)
 class RailsTest {
   private static final InetAddress OWN = InetAddress.getLoopbackAddress();
   private static final Set<Integer> ANY_NODE = Set.of();
