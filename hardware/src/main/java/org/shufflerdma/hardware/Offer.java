@@ -58,7 +58,11 @@ record Offer(
     InetSocketAddress tcp = readAddress(in);
     List<OfRail> rails = new ArrayList<>();
     for (int left = in.readUnsignedByte(); left > 0; left--) {
-      rails.add(new OfRail(in.readUTF(), readMemory(in), readAddress(in)));
+      OfRail rail = new OfRail(in.readUTF(), readMemory(in), readAddress(in));
+      if (rail.memory.length() < 1) {
+        throw new IOException("rail " + rail.name + " offers " + rail.memory.length() + " bytes");
+      }
+      rails.add(rail);
     }
     return new Offer(memory, bytes, rdma, tcp, rails);
   }

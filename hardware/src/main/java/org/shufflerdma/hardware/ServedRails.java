@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.device.DeviceTrial;
@@ -51,7 +52,8 @@ final class ServedRails implements AutoCloseable {
   }
 
   /** Accepts a connection to the rail of each number that the other host sends, until it sends no more. */
-  void accept(InputStream in, DataOutputStream out, ConnectionSettings settings)
+  void accept(
+      InputStream in, DataOutputStream out, ConnectionSettings settings, Consumer<String> progress)
       throws IOException {
     int number;
     while ((number = in.read()) >= 0) {
@@ -61,7 +63,7 @@ final class ServedRails implements AutoCloseable {
       try {
         links.get(number).accept(settings);
       } catch (IOException e) {
-        System.err.println("verify-hardware: " + offers.get(number).name() + ": " + e.getMessage());
+        progress.accept(offers.get(number).name() + ": " + e.getMessage());
       }
       out.writeByte(ANSWERED);
       out.flush();

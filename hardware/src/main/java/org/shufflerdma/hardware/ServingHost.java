@@ -62,7 +62,7 @@ final class ServingHost {
         offer.write(out);
         bench.links().accept(bench.settings());
         progress.accept("the other host reads");
-        rails.accept(control.getInputStream(), out, bench.settings());
+        rails.accept(control.getInputStream(), out, bench.settings(), progress);
       }
     } catch (BindException e) {
       throw new IOException(
