@@ -16,15 +16,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
- * A local-cluster of two executor processes that is kept over many jobs. Spark replaces executors
- * that are killed. One thread uses it.
+ * A local-cluster that is kept over many jobs. Spark replaces executors that are killed. One thread
+ * uses it.
  */
 final class Cluster implements AutoCloseable {
-  static final int EXECUTORS = 2;
+  private static final Pattern MASTER = Pattern.compile("local-cluster\\[(\\d+),(\\d+),\\d+]");
 
   /** A job that takes longer counts as hung. */
   static final int JOB_DEADLINE_MS = 120_000;
@@ -41,6 +43,8 @@ final class Cluster implements AutoCloseable {
 
   private final JavaSparkContext spark;
   private final Path controls;
+  private final int executorCount;
+  private final int slots;
   private final Watch watch = new Watch();
   private final ExecutorService jobs = Executors.newCachedThreadPool(Cluster::daemon);
   private final Map<Shape, Digest> expected = new EnumMap<>(Shape.class);
@@ -49,6 +53,12 @@ final class Cluster implements AutoCloseable {
   private Cluster(JavaSparkContext spark, Path controls) {
     this.spark = spark;
     this.controls = controls;
+    Matcher master = MASTER.matcher(spark.sc().master());
+    if (!master.matches()) {
+      throw new IllegalArgumentException(spark.sc().master() + " is not a " + MASTER);
+    }
+    this.executorCount = Integer.parseInt(master.group(1));
+    this.slots = executorCount * Integer.parseInt(master.group(2));
     spark.sc().addSparkListener(watch);
     for (Shape shape : Shape.values()) {
       expected.put(shape, shape.expected());
@@ -105,9 +115,9 @@ final class Cluster implements AutoCloseable {
     return executors;
   }
 
-  /** Waits until two executors run tasks and their devices listen. */
+  /** Waits until all executors run tasks and their devices listen. */
   void awaitExecutors() throws Exception {
-    await("two executors", () -> listeningAfterAJob());
+    await(executorCount + " executors", () -> listeningAfterAJob());
     executors = DeviceProcess.executors(controls);
   }
 
@@ -128,8 +138,8 @@ final class Cluster implements AutoCloseable {
 
   /** Returns whether as many executors as there are processes for them have joined. */
   boolean hasAllExecutors() {
-    return DeviceProcess.executors(controls).size() == EXECUTORS
-        && spark.sc().statusTracker().getExecutorInfos().length == EXECUTORS + 1;
+    return DeviceProcess.executors(controls).size() == executorCount
+        && spark.sc().statusTracker().getExecutorInfos().length == executorCount + 1;
   }
 
   /** Waits until {@link #watch} has seen all that has happened. */
@@ -151,7 +161,7 @@ final class Cluster implements AutoCloseable {
     }
   }
 
-  /** Kills both executors and waits for new ones. */
+  /** Kills all executors and waits for new ones. */
   void replaceExecutors() throws Exception {
     executors.forEach(DeviceProcess::kill);
     await("end of the executors", () -> executors.stream().noneMatch(DeviceProcess::isAlive));
@@ -183,7 +193,7 @@ final class Cluster implements AutoCloseable {
 
   /** Returns what the executors hold; see {@link Holdings#ofExecutors}. */
   List<Holdings> holdings(boolean collected) throws Exception {
-    return within(JOB_DEADLINE_MS, () -> Holdings.ofExecutors(spark, collected));
+    return within(JOB_DEADLINE_MS, () -> Holdings.ofExecutors(spark, slots, collected));
   }
 
   /**
@@ -198,6 +208,11 @@ final class Cluster implements AutoCloseable {
       }
       TimeUnit.MILLISECONDS.sleep(HOLDINGS_POLL_MS);
     }
+  }
+
+  /** Waits until all executors are at rest; otherwise returns those that are not. */
+  List<Holdings> awaitRest(int deadlineMs) throws Exception {
+    return awaitHoldings(deadlineMs, holdings -> holdings.isAtRest(slots));
   }
 
   /** Saves the stacks of this JVM and of the executors, and the executors' logs. */

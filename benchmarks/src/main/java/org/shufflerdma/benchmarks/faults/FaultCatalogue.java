@@ -148,10 +148,11 @@ final class FaultCatalogue {
   }
 
   /**
+   * @param executors how many there are
    * @param path the READ path that the executors are held to
    * @param events how many events of each point the job has without faults
    */
-  static Fault draw(Random random, String path, Map<String, Long> events) {
+  static Fault draw(Random random, int executors, String path, Map<String, Long> events) {
     List<Entry> candidates = new ArrayList<>();
     for (Entry entry : ENTRIES) {
       for (int i = 0; i < entry.weight && (entry.path.isEmpty() || entry.path.equals(path)); i++) {
@@ -159,7 +160,7 @@ final class FaultCatalogue {
       }
     }
     Entry entry = candidates.get(random.nextInt(candidates.size()));
-    int executor = random.nextInt(Cluster.EXECUTORS);
+    int executor = random.nextInt(executors);
     long most = Math.max(1, events.getOrDefault(entry.counted, 1L));
     String rule = choose(random, entry.rule) + ",nth=" + (1 + (long) (random.nextDouble() * most));
     String action = entry.action == null ? null : choose(random, entry.action);

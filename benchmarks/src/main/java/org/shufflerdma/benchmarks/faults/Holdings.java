@@ -57,18 +57,15 @@ record Holdings(
   /** The regions of an executor at rest: the canary and a chunk of descriptors. */
   private static final int REGIONS_AT_REST = 2;
 
-  /** To and from each executor, including itself, for each of the two tasks that run at a time. */
-  private static final int QUEUE_PAIRS_AT_REST = 2 * Cluster.EXECUTORS * 2;
-
   /**
    * Returns what each executor holds. It runs in the tasks of a barrier stage, which fill all slots
    * at once.
    *
+   * @param slots how many tasks run at a time
    * @param collected whether to run a garbage collection first, so that direct memory counts what
    *     is in use
    */
-  static List<Holdings> ofExecutors(JavaSparkContext spark, boolean collected) {
-    int slots = spark.sc().getConf().getInt("spark.cores.max", Cluster.EXECUTORS);
+  static List<Holdings> ofExecutors(JavaSparkContext spark, int slots, boolean collected) {
     List<Integer> tasks = IntStream.range(0, slots).boxed().toList();
     ClassTag<Holdings> tag = ClassTag$.MODULE$.apply(Holdings.class);
     RDD<Holdings> all = spark
@@ -185,10 +182,15 @@ record Holdings(
         .sum();
   }
 
-  /** Returns whether the executor is at rest: no map output, no fetch buffer, no connection too many. */
-  boolean isAtRest() {
+  /**
+   * Returns whether the executor is at rest: no map output, no fetch buffer, and no more connections than one to and one
+   * from each executor, including itself, for each task that an executor runs at a time.
+   *
+   * @param slots how many tasks run at a time on all executors
+   */
+  boolean isAtRest(int slots) {
     return regions <= REGIONS_AT_REST
-        && queuePairs <= QUEUE_PAIRS_AT_REST
+        && queuePairs <= 2L * slots
         && leasedBytes == 0
         && zombieBytes == 0
         && outputBytes == 0

@@ -26,7 +26,8 @@ final class InjectedFaults extends Trial {
     FILE_SECURED("file", With.SECURITY),
     WIRE_TIGHT("wire", With.TIGHT_LIMITS),
     FILE_STAGED("file", With.SMALL_BUDGET),
-    WIRE_STAGED("wire", With.SMALL_BUDGET);
+    WIRE_STAGED("wire", With.SMALL_BUDGET),
+    WIRE_STAGED_WIDE("wire", With.SMALL_BUDGET_AND_MANY_EXECUTORS);
 
     private enum With {
       NOTHING,
@@ -35,7 +36,9 @@ final class InjectedFaults extends Trial {
       /** Lists of READs that wait, blocks that are streamed to files, map outputs that are spilled. */
       TIGHT_LIMITS,
       /** Outputs that find no room to be registered, and are staged. */
-      SMALL_BUDGET
+      SMALL_BUDGET,
+      /** The same where each executor reads staged outputs of seven others at a time. */
+      SMALL_BUDGET_AND_MANY_EXECUTORS
     }
 
     /** The shapes whose outputs are larger than a small budget. */
@@ -66,9 +69,13 @@ final class InjectedFaults extends Trial {
         conf.put("spark.reducer.maxSizeInFlight", "1m");
         conf.put("spark.network.maxRemoteBlockSizeFetchToMem", "100k");
         conf.put("spark.memory.fraction", "0.002"); // of 700 MiB
-      } else if (with == With.SMALL_BUDGET) {
+      } else if (isStaged()) {
         conf.put("spark.shuffle.rdma.maxRegisteredBytes", "1536k");
         conf.put("spark.shuffle.rdma.stagingBytes", "384k");
+      }
+      if (isWide()) {
+        conf.put("spark.master", "local-cluster[8,1,512]");
+        conf.put("spark.executor.memory", "512m");
       }
       return conf;
     }
@@ -78,10 +85,17 @@ final class InjectedFaults extends Trial {
     }
 
     boolean isStaged() {
-      return with == With.SMALL_BUDGET;
+      return with == With.SMALL_BUDGET || isWide();
+    }
+
+    private boolean isWide() {
+      return with == With.SMALL_BUDGET_AND_MANY_EXECUTORS;
     }
 
     List<Shape> shapes() {
+      if (isWide()) {
+        return List.of(Shape.ALL_TO_ALL);
+      }
       return isStaged() ? STAGED : Shape.ALL;
     }
 
@@ -105,8 +119,8 @@ final class InjectedFaults extends Trial {
     Cluster on = clusterWith(setting.conf());
     List<Shape> shapes = setting.shapes();
     Shape shape = shapes.get(random.nextInt(shapes.size()));
-    Fault fault =
-        FaultCatalogue.draw(random, setting.path, Objects.requireNonNull(events.get(shape)));
+    Fault fault = FaultCatalogue.draw(
+        random, on.executors().size(), setting.path, Objects.requireNonNull(events.get(shape)));
     String what = setting + " " + shape + ", " + fault;
     long fallbacks = on.watch().counter("fallback.breaker") + on.watch().counter("fallback.closed");
     Injection injection = new Injection(on.executors(), fault);
@@ -135,7 +149,7 @@ final class InjectedFaults extends Trial {
       if (setting.isTight() && on.watch().spilledBytes() == 0) {
         throw new IllegalStateException("nothing was spilled with " + setting);
       }
-      List<Holdings> busy = on.awaitHoldings(REST_MS, Holdings::isAtRest);
+      List<Holdings> busy = on.awaitRest(REST_MS);
       return busy.isEmpty() ? verdict : Verdict.leaked(what + " and those before it: " + busy);
     }
     return verdict;

@@ -49,7 +49,7 @@ final class KilledSorts extends Trial {
     Cluster on = clusterWith(SETTINGS.get((int) (number / NUMBERS_A_CLUSTER % SETTINGS.size())));
     CheckedSort sorted = Objects.requireNonNull(sort);
     boolean inReduce = random.nextInt(100) < PERCENT_IN_REDUCE;
-    DeviceProcess one = on.executors().get(random.nextInt(Cluster.EXECUTORS));
+    DeviceProcess one = on.executors().get(random.nextInt(on.executors().size()));
     long removedBefore = on.watch().executorsRemoved();
     String what;
     Verdict verdict;

@@ -88,7 +88,7 @@ final class LeakChecks extends Trial {
    * wait.
    */
   private static List<Holdings> atRest(Cluster cluster) throws Exception {
-    List<Holdings> busy = cluster.awaitHoldings(REST_MS, Holdings::isAtRest);
+    List<Holdings> busy = cluster.awaitRest(REST_MS);
     return busy.isEmpty() ? cluster.holdings(true) : busy;
   }
 }

@@ -84,7 +84,7 @@ final class OrphanedReads extends Trial {
 
   private Verdict readOrphans(Cluster on, Shape shape, Shape.Kept kept, String path, Random random)
       throws Exception {
-    int reader = random.nextInt(Cluster.EXECUTORS);
+    int reader = random.nextInt(on.executors().size());
     DeviceProcess survivor = on.executors().get(reader);
     if (!isRight(on, shape, kept)) {
       return Verdict.wrong(path + " " + shape + " without a fault gave another result");
@@ -153,7 +153,7 @@ final class OrphanedReads extends Trial {
     }
     Fault fault;
     do {
-      fault = FaultCatalogue.draw(random, path, events);
+      fault = FaultCatalogue.draw(random, 1, path, events);
     } while (fault.hurtsSpark() || fault.endsRdma());
     return new Fault(reader, fault.before(), fault.rule(), fault.action(), false, false);
   }
@@ -190,7 +190,7 @@ final class OrphanedReads extends Trial {
 
   /** Waits until neither the executors nor the service hold anything for a shuffle. */
   private Verdict atRest(Cluster on, Verdict verdict) throws Exception {
-    List<Holdings> busy = on.awaitHoldings(REST_MS, Holdings::isAtRest);
+    List<Holdings> busy = on.awaitRest(REST_MS);
     if (!busy.isEmpty()) {
       return Verdict.leaked(verdict.text() + " and those before it: " + busy);
     }

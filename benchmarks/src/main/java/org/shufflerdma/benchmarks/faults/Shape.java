@@ -26,6 +26,8 @@ enum Shape {
   MANY_TINY_BLOCKS(Way.PARTITION, 20_000, 8, 64, 10),
   LARGE_BLOCKS(Way.PARTITION, 2_000, 4, 4, 4_000),
   MORE_PARTITIONS_THAN_ARE_MERGED(Way.PARTITION, 8_000, 4, 220, 20),
+  /** Each of eight executors has outputs for all others. */
+  ALL_TO_ALL(Way.PARTITION, 16_000, 16, 16, 1_000),
   SORTED(Way.SORT, 20_000, 6, 8, 60),
   /** Large records among small ones. */
   SORTED_UNEVEN(Way.SORT_UNEVEN, 8_000, 4, 6, 10),

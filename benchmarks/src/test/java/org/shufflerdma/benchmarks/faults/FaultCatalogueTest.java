@@ -17,7 +17,7 @@ class FaultCatalogueTest {
 
   private static List<Fault> draw(long seed, String path) {
     Random random = new Random(seed);
-    return Stream.generate(() -> FaultCatalogue.draw(random, path, EVENTS))
+    return Stream.generate(() -> FaultCatalogue.draw(random, 2, path, EVENTS))
         .limit(DRAWS)
         .toList();
   }
