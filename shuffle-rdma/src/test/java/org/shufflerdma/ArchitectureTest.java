@@ -21,8 +21,11 @@ final class ArchitectureTest {
   private static final Map<String, Set<String>> ARROWS = Map.of(
       "mapstatus", Set.of("location"),
       "publication", Set.of("mapoutput", "mapstatus", "location", "staging", "node"),
+      "client", Set.of("fetch", "connection", "memory"),
+      "beneath", Set.of("client", "fetch", "connection", "mapstatus"),
       "reader",
           Set.of(
+              "client",
               "fetch",
               "staging",
               "node",
@@ -65,10 +68,10 @@ final class ArchitectureTest {
   }
 
   @Test
-  void onlyMapstatusOpensForeignFields() {
+  void onlyTwoPackagesOpenForeignFields() {
     noClasses()
         .that()
-        .resideOutsideOfPackage("org.shufflerdma.mapstatus..")
+        .resideOutsideOfPackages("org.shufflerdma.mapstatus..", "org.shufflerdma.beneath..")
         .should()
         .callMethod(AccessibleObject.class, "setAccessible", boolean.class)
         .orShould()

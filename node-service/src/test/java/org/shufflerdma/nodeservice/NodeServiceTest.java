@@ -49,6 +49,7 @@ import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.DescriptorRef;
 import org.shufflerdma.fetch.DirectFetch;
 import org.shufflerdma.fetch.FetchSettings;
+import org.shufflerdma.fetch.Origin;
 import org.shufflerdma.fetch.PeerBlocks;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.TcpReason;
@@ -125,7 +126,7 @@ class NodeServiceTest {
         while (fetch.next()) {
           byte[] copy = new byte[Math.toIntExact(fetch.bytes().lengthBytes())];
           fetch.bytes().nioBuffer().get(copy);
-          assertThat(fetch.isFromNodeService()).isTrue();
+          assertThat(fetch.origin()).isEqualTo(Origin.NODE_SERVICE);
           assertThat(outcome.blocks.put(fetch.block(), copy)).as("read twice").isNull();
         }
         fetch.left().forEach(block -> outcome.left.put(block.block(), block.reason()));

@@ -2,28 +2,24 @@
 package org.shufflerdma.device;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.fetch.BlockFetcher;
-import org.shufflerdma.fetch.BlockRequest;
 import org.shufflerdma.fetch.DescriptorRef;
-import org.shufflerdma.fetch.FetchListener;
+import org.shufflerdma.fetch.DirectFetch;
+import org.shufflerdma.fetch.PeerBlocks;
 import org.shufflerdma.mapoutput.MapOutputFile;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.mapoutput.NotPublishedException;
 import org.shufflerdma.mapoutput.PartitionChecksums;
 import org.shufflerdma.mapoutput.PublishedOutput;
-import org.shufflerdma.memory.RegisteredSlice;
-import org.shufflerdma.metrics.TcpReason;
 
 /**
  * Proves that a device does what the shuffle needs of it: a queue pair, a connection to its own
@@ -38,7 +34,8 @@ public final class LoopbackCheck {
    */
   private static final int HEAD_BYTES = 1001;
 
-  private static final int TIMEOUT_S = 15;
+  private static final int TIMEOUT_MS = 15_000;
+  private static final DirectFetch.Limits ONE_BLOCK = new DirectFetch.Limits(FILE_BYTES, 1, 1);
 
   /** An id that no shuffle has: Spark's begin at 0. */
   private static final int SHUFFLE_ID = -1;
@@ -83,42 +80,39 @@ public final class LoopbackCheck {
 
   private static byte[] read(PeerId self, PublishedOutput output, BlockFetcher fetcher)
       throws IOException {
-    CompletableFuture<byte[]> arrival = new CompletableFuture<>();
-    DescriptorRef descriptor = new DescriptorRef(
-        output.descriptorAddress(), output.descriptorRkey(), output.generation(), SHUFFLE_ID, 0, 2);
-    var token = fetcher.fetch(
-        self, null, List.of(new BlockRequest(0, descriptor, 1, 2, null)), new Arrival(arrival));
-    try {
-      return arrival.get(TIMEOUT_S, TimeUnit.SECONDS);
-    } catch (ExecutionException e) {
-      throw new IOException("a loopback READ failed: " + e.getCause(), e);
-    } catch (TimeoutException e) {
-      token.cancel();
-      throw new IOException("a loopback READ took more than " + TIMEOUT_S + " s", e);
+    PeerBlocks block = new PeerBlocks(self, null);
+    block.add(
+        new DescriptorRef(
+            output.descriptorAddress(),
+            output.descriptorRkey(),
+            output.generation(),
+            SHUFFLE_ID,
+            0,
+            2),
+        1,
+        2);
+    Deadline deadline = Deadline.afterMs(TIMEOUT_MS);
+    try (DirectFetch fetch =
+        fetcher.direct(List.of(block), ONE_BLOCK, () -> requireInTime(deadline))) {
+      if (!fetch.next()) {
+        Throwable cause = fetch.left().get(0).cause();
+        throw new IOException("a loopback READ failed: " + cause, cause);
+      }
+      byte[] bytes = new byte[Math.toIntExact(fetch.bytes().lengthBytes())];
+      fetch.bytes().nioBuffer().get(bytes);
+      return bytes;
+    } catch (UncheckedIOException e) {
+      throw e.getCause();
     } catch (InterruptedException e) {
-      token.cancel();
       Thread.currentThread().interrupt();
       throw new IOException("interrupted during a loopback READ", e);
     }
   }
 
-  private record Arrival(CompletableFuture<byte[]> arrival) implements FetchListener {
-    @Override
-    public void onSuccess(long tag, RegisteredSlice block) {
-      byte[] bytes = new byte[Math.toIntExact(block.lengthBytes())];
-      block.nioBuffer().get(bytes);
-      block.release();
-      arrival.complete(bytes);
-    }
-
-    @Override
-    public void onStreamed(long tag, long lengthBytes) {
-      arrival.completeExceptionally(new IllegalStateException("no sink was given"));
-    }
-
-    @Override
-    public void onFailure(long tag, TcpReason reason, Throwable cause) {
-      arrival.completeExceptionally(cause);
+  private static void requireInTime(Deadline deadline) {
+    if (deadline.expired()) {
+      throw new UncheckedIOException(
+          new IOException("a loopback READ took more than " + TIMEOUT_MS + " ms"));
     }
   }
 }

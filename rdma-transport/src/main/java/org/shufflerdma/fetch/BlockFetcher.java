@@ -19,8 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Fetches blocks from peers by RDMA READ. Any thread may call; {@link #fetch} returns at once, the
- * work is done by the fetcher's own threads. Closed by its owner before the transport.
+ * Fetches blocks from peers by RDMA READ, in the calling task's thread ({@link #direct}) or in the background
+ * ({@link #fetch}). Any thread may call. Closed by its owner before the transport.
  */
 public final class BlockFetcher implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(BlockFetcher.class);
@@ -28,11 +28,18 @@ public final class BlockFetcher implements AutoCloseable {
   private static final int SHARED_BUFFER_BYTES = 1 << 20;
   private static final int CLOSE_MS = 5_000;
 
+  /** Whoever has blocks fetched in the background limits what he asks for. */
+  private static final DirectFetch.Limits BACKGROUND_LIMITS =
+      new DirectFetch.Limits(Long.MAX_VALUE / 2, Integer.MAX_VALUE, Integer.MAX_VALUE);
+
   /** The number of peers that must block all of their workers before other peers have to wait. */
   private static final int LANES = 4;
 
-  /** They start with the first fetches: direct ones never need them. */
+  /** They run fetches in the background, and start with the first of them. */
   private final ThreadPoolExecutor workers;
+
+  /** Has the fetches from a peer that does not answer leave workers to others. */
+  private final PerPeerExecutor<PeerId> lanes;
 
   /**
    * They make control connections and find node services. They are others, so that tasks do not wait for blocks that
@@ -61,6 +68,7 @@ public final class BlockFetcher implements AutoCloseable {
       @Nullable NodeServices services,
       FetchSettings settings) {
     this.workers = Workers.poolOnDemand("rdma-fetch", settings.threads());
+    this.lanes = lanes(workers);
     this.connectors = Workers.poolOnDemand("rdma-control", settings.threads());
     this.context = new FetchContext(
         transport.connections(),
@@ -69,7 +77,6 @@ public final class BlockFetcher implements AutoCloseable {
         transport.buffers(),
         new DescriptorCache(),
         new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
-        lanes(workers),
         lanes(connectors),
         () -> closed,
         stats,
@@ -100,21 +107,28 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   /**
-   * Starts to fetch blocks of one peer.
+   * Has a worker read blocks of one peer, and returns at once.
    *
    * @param tcpAddress address of the peer's host, which is probed to tell a lost peer from one whose
    *     RDMA failed; null if it is not known
    */
-  public FetchToken fetch(
+  public BackgroundFetch fetch(
       PeerId peer,
       @Nullable InetSocketAddress tcpAddress,
       List<BlockRequest> blocks,
       FetchListener listener) {
-    FetchToken token = new FetchToken();
-    Outcomes outcomes = new Outcomes(listener, token, stats);
-    List<PendingBlock> pending = blocks.stream().map(PendingBlock::new).toList();
-    new FetchJob(context, descriptors, peer, tcpAddress, token, outcomes).start(pending);
-    return token;
+    PeerBlocks ofPeer = new PeerBlocks(peer, tcpAddress);
+    for (BlockRequest block : blocks) {
+      if (block.sink() == null) {
+        ofPeer.add(block.descriptor(), block.startPartition(), block.endPartition());
+      } else {
+        ofPeer.addInPieces(block.descriptor(), block.startPartition(), block.endPartition());
+      }
+    }
+    BackgroundFetch fetch = new BackgroundFetch(
+        direct(List.of(ofPeer), BACKGROUND_LIMITS, () -> {}), List.copyOf(blocks), listener);
+    lanes.execute(peer, fetch::run);
+    return fetch;
   }
 
   /**

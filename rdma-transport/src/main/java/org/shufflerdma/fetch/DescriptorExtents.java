@@ -46,28 +46,19 @@ final class DescriptorExtents implements ExtentSource {
       if (postBy.expired()) {
         throw new TimeoutException("no READ from " + peer.peer() + " could be posted in time");
       }
-      List<PendingBlock> unknown = new ArrayList<>();
+      List<Integer> unknown = new ArrayList<>();
       peer.forEachToCome(RESOLVED_AT_ONCE, block -> {
         if (find(peer, block) == null) {
-          unknown.add(new PendingBlock(new BlockRequest(
-              block,
-              peer.output(block),
-              peer.startPartition(block),
-              peer.endPartition(block),
-              null)));
+          unknown.add(block);
         }
       });
       mustWait = !descriptors.resolve(
           connection,
+          peer,
           unknown,
           owners,
           buffers,
           (block, reason, why) -> left.drop(peer, block, reason, why));
-      for (PendingBlock block : unknown) {
-        if (block.isResolved()) {
-          peer.resolve(Math.toIntExact(block.request.tag()), block.descriptor());
-        }
-      }
     }
     return peer.hasMore();
   }

@@ -20,7 +20,6 @@ import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.location.InvalidDescriptorException;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.RegisteredBuffer;
-import org.shufflerdma.metrics.TaskTimes;
 import org.shufflerdma.metrics.TcpReason;
 
 /**
@@ -38,14 +37,14 @@ final class DescriptorReader {
 
   /** Is told which blocks have an invalid descriptor, or one for which no buffer came in time. */
   interface Refusal {
-    void refuse(PendingBlock block, TcpReason reason, IOException why);
+    void refuse(int block, TcpReason reason, IOException why);
   }
 
-  /** The part of one descriptor that a number of blocks need. */
+  /** The part of one descriptor that a number of the peer's blocks need. */
   private static final class Wanted {
     final DescriptorRef descriptor;
     final @Nullable KnownDescriptor known;
-    final List<PendingBlock> blocks = new ArrayList<>();
+    final List<Integer> blocks = new ArrayList<>();
     int startPartition = Integer.MAX_VALUE;
     int endPartition;
 
@@ -69,11 +68,10 @@ final class DescriptorReader {
     }
 
     /** Also with its neighbours: as many as {@code width}, a power of two, from a multiple of it on. */
-    void add(PendingBlock block, int width) {
+    void add(PeerBlocks peer, int block, int width) {
       blocks.add(block);
-      BlockRequest request = block.request;
-      startPartition = Math.min(startPartition, request.startPartition() & -width);
-      int end = ((request.endPartition() - 1) & -width) + width;
+      startPartition = Math.min(startPartition, peer.startPartition(block) & -width);
+      int end = ((peer.endPartition(block) - 1) & -width) + width;
       endPartition = Math.max(endPartition, Math.min(end, descriptor.partitions()));
     }
 
@@ -96,57 +94,48 @@ final class DescriptorReader {
     }
   }
 
-  /** Resolves or refuses each block, and waits for buffers if it must. */
-  void resolve(Connection connection, List<PendingBlock> blocks, Refusal refusal)
-      throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
-    TaskBuffers patient =
-        new TaskBuffers(context, () -> false, () -> TaskFetches.Room.NOTHING_HELD, new TaskTimes());
-    if (!resolve(connection, blocks, 1, patient, refusal)) {
-      throw new IllegalStateException("descriptors wait for buffers that nobody holds");
-    }
-  }
-
   /**
    * Resolves or refuses each block as far as there are buffers.
    *
+   * @param blocks by their numbers in the peer's
    * @param owners whose map outputs the task reads
    * @return false if some blocks must wait until the task gives back a buffer
    */
   boolean resolve(
       Connection connection,
-      List<PendingBlock> blocks,
+      PeerBlocks peer,
+      List<Integer> blocks,
       int owners,
       TaskBuffers buffers,
       Refusal refusal)
       throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
     Nonce bootNonce = connection.peer().endpoint().bootNonce();
-    List<Wanted> wanted = missing(bootNonce, blocks, owners);
+    List<Wanted> wanted = missing(bootNonce, peer, blocks, owners);
     if (wanted.isEmpty()) {
       return true;
     }
     boolean all = new Reads(connection, wanted, buffers, context.progressDeadline()).carryOut();
     for (Wanted one : wanted) {
-      settle(bootNonce, one, refusal);
+      settle(bootNonce, peer, one, refusal);
     }
     return all;
   }
 
-  private List<Wanted> missing(Nonce bootNonce, List<PendingBlock> blocks, int owners) {
+  private List<Wanted> missing(Nonce bootNonce, PeerBlocks peer, List<Integer> blocks, int owners) {
     Map<DescriptorRef, Wanted> wanted = new LinkedHashMap<>();
-    for (PendingBlock block : blocks) {
-      BlockRequest request = block.request;
-      DescriptorRef descriptor = request.descriptor();
+    for (int block : blocks) {
+      DescriptorRef descriptor = peer.output(block);
       KnownDescriptor known = context.cache().find(bootNonce, descriptor);
       if (known != null
           && !known.lease().expired()
-          && known.covers(request.startPartition(), request.endPartition())) {
-        block.resolve(known);
+          && known.covers(peer.startPartition(block), peer.endPartition(block))) {
+        peer.resolve(block, known);
       } else {
         int width = context
             .cache()
             .neighbourhoods()
-            .widthAround(descriptor.shuffleId(), request.startPartition(), owners);
-        wanted.computeIfAbsent(descriptor, ref -> new Wanted(ref, known)).add(block, width);
+            .widthAround(descriptor.shuffleId(), peer.startPartition(block), owners);
+        wanted.computeIfAbsent(descriptor, ref -> new Wanted(ref, known)).add(peer, block, width);
       }
     }
     return List.copyOf(wanted.values());
@@ -270,7 +259,7 @@ final class DescriptorReader {
       flight.sink.release();
     }
 
-    private List<PendingBlock> culprits(ReadFailure failure, ReadPlan.ReadList list) {
+    private List<Integer> culprits(ReadFailure failure, ReadPlan.ReadList list) {
       if (!failure.hasCulprit()) {
         return List.of();
       }
@@ -286,20 +275,20 @@ final class DescriptorReader {
     }
   }
 
-  private void settle(Nonce bootNonce, Wanted wanted, Refusal refusal) {
+  private void settle(Nonce bootNonce, PeerBlocks peer, Wanted wanted, Refusal refusal) {
     IOException noBuffer = wanted.noBuffer;
     if (noBuffer != null) {
       wanted.blocks.forEach(block -> refusal.refuse(block, TcpReason.POOL, noBuffer));
     } else if (wanted.isRead()) {
-      decode(bootNonce, wanted, refusal);
+      decode(bootNonce, peer, wanted, refusal);
     }
   }
 
-  private void decode(Nonce bootNonce, Wanted wanted, Refusal refusal) {
+  private void decode(Nonce bootNonce, PeerBlocks peer, Wanted wanted, Refusal refusal) {
     try {
       KnownDescriptor known = decode(wanted);
       context.cache().put(bootNonce, wanted.descriptor, known);
-      wanted.blocks.forEach(block -> block.resolve(known));
+      wanted.blocks.forEach(block -> peer.resolve(block, known));
     } catch (InvalidDescriptorException e) {
       wanted.blocks.forEach(block -> refusal.refuse(block, e.tcpReason(), e));
     }

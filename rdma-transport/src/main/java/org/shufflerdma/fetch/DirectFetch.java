@@ -244,7 +244,10 @@ public final class DirectFetch implements AutoCloseable {
     return taken().block(place);
   }
 
-  /** The bytes of that block, which have been verified. Valid until the next call of {@link #next}. */
+  /**
+   * The bytes of that block, which have been verified, or of a piece of it, which are only verified once the last one has come.
+   * Valid until the next call of {@link #next}.
+   */
   public RegisteredSlice bytes() {
     if (bytes == null) {
       throw new IllegalStateException("no block has been taken");
@@ -252,14 +255,33 @@ public final class DirectFetch implements AutoCloseable {
     return bytes;
   }
 
-  /** Whether the owner has staged that block, as it is not registered. */
-  public boolean isStaged() {
-    return taken() instanceof StagedSlot;
+  /** Whether no more pieces of that block follow. */
+  public boolean isLastPiece() {
+    return peer().isOver(block());
   }
 
-  /** Whether the node service of the peer's host has staged that block, as the peer does not serve it. */
-  public boolean isFromNodeService() {
-    return taken().from.executorId().equals(PeerId.NODE_SERVICE);
+  /** How many bytes of that block have been taken, with these. */
+  public long bytesOfBlock() {
+    Pieces pieces = peer().pieces(block());
+    return pieces == null ? bytes().lengthBytes() : pieces.doneBytes();
+  }
+
+  /** Has no more pieces of that block read. */
+  void skipRest() {
+    if (!isLastPiece()) {
+      peer().drop(block());
+      handedOut++;
+    }
+  }
+
+  /** Where that block has come from. */
+  public Origin origin() {
+    if (taken() instanceof RegisteredSlot) {
+      return Origin.REGISTERED;
+    }
+    return taken().from.executorId().equals(PeerId.NODE_SERVICE)
+        ? Origin.NODE_SERVICE
+        : Origin.STAGED;
   }
 
   private ReadSlot taken() {
@@ -356,11 +378,16 @@ public final class DirectFetch implements AutoCloseable {
       int block = slot.block(place);
       try {
         if (slot.isRight(place, context.stats(), times)) {
-          context.stats().blocksDelivered.increment();
           context.stats().bytesDelivered.add(slot.lengthBytes(place));
           bytes = slot.buffer().slice(slot.offset(place), slot.lengthBytes(place));
-          handedOut++;
-          slot.peer.resolve(block, null);
+          if (slot.peer.isOver(block)) {
+            context.stats().blocksDelivered.increment();
+            handedOut++;
+            slot.peer.resolve(block, null);
+          } else {
+            slot.peer.putBackForNextPiece(block);
+            queue(slot.peer);
+          }
           return true;
         }
         context.stats().checksumMismatches.increment();
@@ -371,7 +398,7 @@ public final class DirectFetch implements AutoCloseable {
             block,
             TcpReason.CHECKSUM,
             new IOException(
-                "the checksum of a block of " + slot.peer.output(block) + " did not match twice"));
+                "the checksum of a block of " + slot.peer.output(block) + " did not match"));
       } catch (RuntimeException e) {
         left.add(slot.peer, block, TcpReason.INTERNAL, e);
       }
@@ -553,8 +580,8 @@ public final class DirectFetch implements AutoCloseable {
   }
 
   private void afterFailure(PeerBlocks peer, ReadsFailedException why) {
-    for (PendingBlock culprit : why.culprits()) {
-      context.forget(peer.peer(), culprit);
+    for (int culprit : why.culprits()) {
+      context.cache().forget(peer.peer().endpoint().bootNonce(), peer.output(culprit));
       left.drop(peer, culprit, why.failure().tcpReason(), why);
     }
     afterRefusal(peer, why.failure().breakage());

@@ -25,9 +25,8 @@ import org.shufflerdma.staging.StagingClients;
  *
  * @param staging null if this fetcher has no blocks staged
  * @param services null if there are no node services
- * @param lanes run the steps of a fetch, which may block, for as long as a sink takes to write; they
- *     run every step, also while closing
- * @param connects run what makes control connections and finds node services, which has deadlines, like {@code lanes}
+ * @param connects run what makes control connections and finds node services, which has deadlines; they run all of it, also
+ *     while closing
  */
 record FetchContext(
     ConnectionPool connections,
@@ -36,7 +35,6 @@ record FetchContext(
     BufferPool buffers,
     DescriptorCache cache,
     DescriptorSeal seal,
-    PerPeerExecutor<PeerId> lanes,
     PerPeerExecutor<PeerId> connects,
     BooleanSupplier closed,
     FetchStats stats,
@@ -52,11 +50,6 @@ record FetchContext(
   /** Whether a block of this length can be read into one buffer. */
   boolean fitsInMemory(long lengthBytes) {
     return lengthBytes <= Integer.MAX_VALUE && buffers.canHold(lengthBytes);
-  }
-
-  /** Forgets the location of a block, which was wrong or is no longer valid. */
-  void forget(PeerId peer, PendingBlock block) {
-    cache.forget(peer.endpoint().bootNonce(), block.request.descriptor());
   }
 
   /**

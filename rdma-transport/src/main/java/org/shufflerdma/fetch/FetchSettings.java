@@ -4,16 +4,16 @@ package org.shufflerdma.fetch;
 /**
  * Limits of a fetcher.
  *
- * @param threads number of threads that serve Spark's iterator; as many again connect for tasks
+ * @param threads number of threads that read for Spark's iterator, a quarter of them from one peer; as many again make control connections
  * @param poolWaitMs longest wait for a buffer, after which a block takes another way
  * @param leaseMs time after reading a descriptor in which it is relied upon; must be shorter than
  *     the time for which owners keep withdrawn outputs registered
  */
 public record FetchSettings(int threads, int poolWaitMs, int leaseMs) {
   /** Threads wait more than they compute, so there may be more of them than cores. */
-  private static final int MIN_THREADS = 8;
+  private static final int MIN_THREADS = 16;
 
-  private static final int MAX_THREADS = 32;
+  private static final int MAX_THREADS = 64;
   private static final int POOL_WAIT_MS = 1_000;
 
   /** A shorter lease would end before the READs of a busy executor could be posted. */

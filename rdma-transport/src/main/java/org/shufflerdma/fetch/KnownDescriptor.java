@@ -121,17 +121,9 @@ final class KnownDescriptor {
     return true;
   }
 
-  long remoteAddress(BlockRequest block) {
-    return remoteAddress(block.startPartition());
-  }
-
   /** Where the partition begins in the owner's memory. */
   long remoteAddress(int partition) {
     return header.dataAddress() + range(partition).offset(partition);
-  }
-
-  long lengthBytes(BlockRequest block) {
-    return lengthBytes(block.startPartition(), block.endPartition());
   }
 
   /** The bytes of partitions {@code [start, end)}. */
@@ -145,10 +137,6 @@ final class KnownDescriptor {
 
   int checksum(int partition) {
     return range(partition).checksum(partition);
-  }
-
-  BlockVerifier verifier(BlockRequest block) {
-    return new BlockVerifier(this, block.startPartition(), block.endPartition());
   }
 
   private PartitionRanges range(int partition) {

@@ -41,10 +41,9 @@ final class LeftBlocks {
   }
 
   /** Leaves a block that is still to be posted. */
-  void drop(PeerBlocks peer, PendingBlock block, TcpReason reason, Throwable cause) {
-    int number = Math.toIntExact(block.request.tag());
-    peer.drop(number);
-    add(peer, number, reason, cause);
+  void drop(PeerBlocks peer, int block, TcpReason reason, Throwable cause) {
+    peer.drop(block);
+    add(peer, block, reason, cause);
   }
 
   /** Leaves all blocks of a peer that are still to be posted or staged. */

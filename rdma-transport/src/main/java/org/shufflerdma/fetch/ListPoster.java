@@ -118,7 +118,7 @@ final class ListPoster {
       if (known == null) {
         break;
       }
-      long lengthBytes = known.lengthBytes(peer.startPartition(block), peer.endPartition(block));
+      long lengthBytes = slot.bytesToCome(block, known, context.planLimits());
       if (lengthBytes == 0) {
         left.add(peer, peer.take(), TcpReason.ZERO_LENGTH, new IOException("the block is empty"));
       } else if (!context.fitsInMemory(lengthBytes)) {

@@ -51,6 +51,9 @@ public final class PeerBlocks {
 
   private boolean tries;
 
+  /** The blocks that are handed out piece by piece; null if there are none. */
+  private @Nullable Map<Integer, Pieces> inPieces;
+
   int blocksInFlight;
   long readNs;
 
@@ -162,8 +165,33 @@ public final class PeerBlocks {
     size++;
   }
 
+  /** The same, for a block that is handed out piece by piece, in order, as it may be too large for memory. */
+  public void addInPieces(DescriptorRef output, int startPartition, int endPartition) {
+    add(output, startPartition, endPartition);
+    if (inPieces == null) {
+      inPieces = new HashMap<>();
+    }
+    inPieces.put(size - 1, new Pieces());
+  }
+
   public int size() {
     return size;
+  }
+
+  /** How far the block has come that is handed out piece by piece; null if it is handed out whole. */
+  @Nullable
+  Pieces pieces(int block) {
+    return inPieces == null ? null : inPieces.get(block);
+  }
+
+  boolean hasPieces() {
+    return inPieces != null;
+  }
+
+  /** Whether all of the block has been taken with the bytes that came last. */
+  boolean isOver(int block) {
+    Pieces pieces = pieces(block);
+    return pieces == null || pieces.isOver();
   }
 
   /** Notes which partitions a task reads, which are neighbours. There must be a block. */
@@ -315,10 +343,20 @@ public final class PeerBlocks {
     (staged.get(block) ? toStage : toRepeat).add(block);
   }
 
-  /** Has the block read once more; false if that has been done. */
+  /** Has the next piece of a block read, which may be read twice, too. */
+  void putBackForNextPiece(int block) {
+    repeated.clear(block);
+    putBack(block);
+  }
+
+  /**
+   * Has the block, or its next piece, read once more; false if that has been done, or the pieces that have been handed out
+   * are wrong.
+   */
   boolean repeat(int block) {
     known[block] = null;
-    if (repeated.get(block)) {
+    Pieces pieces = pieces(block);
+    if (repeated.get(block) || (pieces != null && pieces.isOver())) {
       return false;
     }
     repeated.set(block);

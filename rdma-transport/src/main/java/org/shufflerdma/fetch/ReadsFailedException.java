@@ -5,14 +5,15 @@ import java.io.IOException;
 import java.util.List;
 import org.shufflerdma.connection.ReadFailure;
 
-/** A list of READs failed. The culprits are the blocks whose READ broke the connection, if any. */
+/** A list of READs of descriptors failed. The culprits are the blocks whose READ broke the connection, if any. */
 final class ReadsFailedException extends IOException {
   private static final long serialVersionUID = 1L;
 
   private final transient ReadFailure failure;
-  private final transient List<PendingBlock> culprits;
+  private final transient List<Integer> culprits;
 
-  ReadsFailedException(ReadFailure failure, List<PendingBlock> culprits) {
+  /** @param culprits by their numbers in the peer's blocks */
+  ReadsFailedException(ReadFailure failure, List<Integer> culprits) {
     super(failure.toString(), failure.breakage());
     this.failure = failure;
     this.culprits = culprits;
@@ -22,7 +23,7 @@ final class ReadsFailedException extends IOException {
     return failure;
   }
 
-  List<PendingBlock> culprits() {
+  List<Integer> culprits() {
     return culprits;
   }
 }

@@ -29,18 +29,26 @@ final class RegisteredSlot extends ReadSlot implements ReadCompletion {
    */
   boolean add(int block, KnownDescriptor known, ReadPlan.Limits limits) {
     int start = peer.startPartition(block);
-    int end = peer.endPartition(block);
-    int lengthBytes = Math.toIntExact(known.lengthBytes(start, end));
+    Pieces pieces = peer.pieces(block);
+    long from = known.remoteAddress(start) + (pieces == null ? 0 : pieces.doneBytes());
+    int lengthBytes = Math.toIntExact(bytesToCome(block, known, limits));
     if (blocks() > 0
         && (isFull() || (long) totalBytes() + lengthBytes > limits.sharedBufferBytes())) {
       return false;
     }
-    if (!read(known.remoteAddress(start), known.header().dataRkey(), lengthBytes, limits)) {
+    if (!read(from, known.header().dataRkey(), lengthBytes, limits)) {
       return false;
     }
     append(block, lengthBytes);
     lease = lease == null ? known.lease() : lease.orSooner(known.lease());
     return true;
+  }
+
+  /** How many bytes of the block are read next: all, or those of its next piece. */
+  long bytesToCome(int block, KnownDescriptor known, ReadPlan.Limits limits) {
+    long blockBytes = known.lengthBytes(peer.startPartition(block), peer.endPartition(block));
+    Pieces pieces = peer.pieces(block);
+    return pieces == null ? blockBytes : pieces.bytesToCome(blockBytes, limits.maxReadBytes());
   }
 
   /** Appends the READs of an extent, or widens the last READ by it. False if there is no room. */
@@ -83,6 +91,14 @@ final class RegisteredSlot extends ReadSlot implements ReadCompletion {
   @Override
   boolean isRight(int index) {
     int block = block(index);
+    Pieces pieces = peer.pieces(block);
+    if (pieces != null) {
+      return pieces.take(
+          peer.descriptor(block),
+          peer.startPartition(block),
+          peer.endPartition(block),
+          bytes(index));
+    }
     BlockVerifier verifier = new BlockVerifier(
         peer.descriptor(block), peer.startPartition(block), peer.endPartition(block));
     verifier.update(bytes(index));

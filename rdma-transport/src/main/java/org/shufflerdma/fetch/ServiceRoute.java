@@ -68,6 +68,7 @@ final class ServiceRoute {
     NodeServices services = context.services();
     if (services == null
         || peer.tcpAddress == null
+        || peer.hasPieces() // the service stages a block from its beginning
         || !SIGNS_OF_A_PEER_THAT_IS_GONE.contains(reason)) {
       return false;
     }

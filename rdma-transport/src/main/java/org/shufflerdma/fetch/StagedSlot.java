@@ -277,6 +277,10 @@ final class StagedSlot extends ReadSlot {
         return false;
       }
     }
+    Pieces handedOut = peer.pieces(block(index));
+    if (handedOut != null) {
+      handedOut.takeAll(lengthBytes(index));
+    }
     return true;
   }
 

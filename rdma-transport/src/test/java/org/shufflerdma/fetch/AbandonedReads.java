@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.shufflerdma.concurrent.Deadline;
@@ -25,7 +26,10 @@ final class AbandonedReads {
 
   private AbandonedReads() {}
 
-  /** The arguments are a directory, and how many blocks, each in a buffer of its own. */
+  /**
+   * The arguments are a directory, and how many blocks, each in a buffer and by a worker of its own: a quarter of the workers
+   * reads from one peer.
+   */
   public static void main(String[] arguments) throws Exception {
     int count = Integer.parseInt(arguments[1]);
     long[] lengths = new long[1 + count];
@@ -35,9 +39,12 @@ final class AbandonedReads {
         RegisteredArena arena = TestTransports.arena(owner);
         TestMapOutput output = TestMapOutput.publish(
             owner.protectionDomain(), arena, Path.of(arguments[0]), 0, lengths);
-        RdmaTransport reader =
-            TestTransports.open("reader", TestTransports.settings(0, POOL_BYTES));
-        BlockFetcher fetcher = new BlockFetcher(reader, new FetchSettings(4, 200, 60_000))) {
+        RdmaTransport reader = TestTransports.open(
+            "reader",
+            TestTransports.with(
+                TestTransports.settings(0, POOL_BYTES), Map.of("connectionsPerPeer", 1)));
+        BlockFetcher fetcher =
+            new BlockFetcher(reader, new FetchSettings(4 * count, 200, 60_000))) {
       PeerId peer = TestTransports.peerOf("owner", owner);
       CollectingListener first = new CollectingListener(1);
       fetcher.fetch(peer, null, List.of(output.block(0, 0, 1)), first);
@@ -45,13 +52,13 @@ final class AbandonedReads {
       Connection connection = reader.connections().connect(peer, null, Deadline.afterMs(20_000));
 
       long listsBefore = reader.stats().readsSignalled.sum();
-      List<FetchToken> fetches = new ArrayList<>();
+      List<BackgroundFetch> fetches = new ArrayList<>();
       for (int i = 1; i <= count; i++) {
         fetches.add(fetcher.fetch(
             peer, null, List.of(output.block(i, i, i + 1)), new CollectingListener(1)));
       }
       await(20_000, () -> reader.stats().readsSignalled.sum() == listsBefore + count);
-      fetches.forEach(FetchToken::cancel);
+      fetches.forEach(BackgroundFetch::cancel);
       await(2_000, () -> reader.buffers().usage().zombieBuffers() == count);
       await(6_000, () -> reader.buffers().usage().zombieBuffers() == 0);
 

@@ -33,12 +33,12 @@ class BlockFetcherTest extends FetcherScene {
     TestMapOutput second = publish(2, 64, 65_536, 1, 1 << 20);
     List<BlockRequest> blocks = List.of(
         first.block(0, 0, 1),
-        first.block(1, 1, 2),
+        first.block(1, 1, 3),
         first.block(2, 2, 3),
         first.block(3, 3, 4),
         second.block(4, 0, 4));
     assertDelivered(fetch(blocks), blocks);
-    assertThat(fetcher.stats().bytesDelivered.sum()).isEqualTo(1000 + 5_000_017 + 1_114_177);
+    assertThat(fetcher.stats().bytesDelivered.sum()).isEqualTo(1000 + 10_000_017 + 1_114_177);
   }
 
   @Test
@@ -123,7 +123,7 @@ class BlockFetcherTest extends FetcherScene {
     int rounds = TestDevice.isSoft() ? 100 : 20; // a guest is slow
     for (int round = 0; round < rounds; round++) {
       CollectingListener listener = new CollectingListener(blocks.size());
-      FetchToken token = fetcher.fetch(peer, null, blocks, listener);
+      BackgroundFetch token = fetcher.fetch(peer, null, blocks, listener);
       if (round % 3 > 0) {
         TimeUnit.MICROSECONDS.sleep(round * 50L);
       }

@@ -25,7 +25,7 @@ final class CollectingListener implements FetchListener {
   }
 
   @Override
-  public void onSuccess(long tag, RegisteredSlice block) {
+  public void onSuccess(long tag, RegisteredSlice block, Origin origin) {
     byte[] bytes = new byte[Math.toIntExact(block.lengthBytes())];
     block.nioBuffer().get(bytes);
     block.release();
@@ -34,7 +34,7 @@ final class CollectingListener implements FetchListener {
   }
 
   @Override
-  public void onStreamed(long tag, long lengthBytes) {
+  public void onStreamed(long tag, long lengthBytes, Origin origin) {
     streamed.put(tag, lengthBytes);
     count();
   }

@@ -161,7 +161,7 @@ class FailedFetchTest extends FetcherScene {
     assertThat(listener.await().failures)
         .isEqualTo(Map.of(
             0L, TcpReason.INTERNAL,
-            1L, TcpReason.INTERNAL,
+            1L, TcpReason.ZERO_LENGTH,
             3L, TcpReason.INTERNAL));
     assertThat(listener.blocks.get(2L)).isEqualTo(output.expected(2, 3));
     assertThat(listener.blocks.get(4L)).isEqualTo(output.expected(4, 5));
@@ -171,16 +171,16 @@ class FailedFetchTest extends FetcherScene {
   /** Has no memory for the other blocks. */
   private record TakingSome(List<Long> tags, FetchListener taken) implements FetchListener {
     @Override
-    public void onSuccess(long tag, RegisteredSlice block) {
+    public void onSuccess(long tag, RegisteredSlice block, Origin origin) {
       if (!tags.contains(tag)) {
         block.release();
         throw new OutOfMemoryError("of a test");
       }
-      taken.onSuccess(tag, block);
+      taken.onSuccess(tag, block, origin);
     }
 
     @Override
-    public void onStreamed(long tag, long lengthBytes) {
+    public void onStreamed(long tag, long lengthBytes, Origin origin) {
       throw new OutOfMemoryError("of a test");
     }
 

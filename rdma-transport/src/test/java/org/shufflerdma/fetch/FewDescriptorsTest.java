@@ -157,7 +157,7 @@ class FewDescriptorsTest {
         fetch.bytes().nioBuffer().get(copy);
         byte[] all = bytesOf(fetch.block());
         assertThat(copy).isEqualTo(Arrays.copyOfRange(all, (int) LENGTHS[0], all.length));
-        if (fetch.isStaged()) {
+        if (fetch.origin() == Origin.STAGED) {
           staged++;
         } else {
           registered++;

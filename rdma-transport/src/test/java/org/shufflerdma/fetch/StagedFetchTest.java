@@ -86,7 +86,7 @@ class StagedFetchTest {
         while (fetch.next()) {
           byte[] copy = new byte[Math.toIntExact(fetch.bytes().lengthBytes())];
           fetch.bytes().nioBuffer().get(copy);
-          assertThat(fetch.isStaged()).isTrue();
+          assertThat(fetch.origin()).isEqualTo(Origin.STAGED);
           assertThat(outcome.blocks.put(fetch.block(), copy)).as("read twice").isNull();
         }
         fetch.left().forEach(block -> outcome.left.put(block.block(), block.reason()));

@@ -46,7 +46,6 @@ class TaskConnectionsTest extends FetcherScene {
         new DescriptorCache(),
         new DescriptorSeal(reader.identity().key(DescriptorSeal.PURPOSE)),
         unused,
-        unused,
         () -> false,
         new FetchStats(),
         new ReadPlan.Limits(1, 1, 1),

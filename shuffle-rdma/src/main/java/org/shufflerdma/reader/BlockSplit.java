@@ -11,6 +11,7 @@ import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.client.MapOutputLocation;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.fetch.PeerBlocks;
 import scala.Tuple2;

@@ -16,8 +16,12 @@ import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.client.FallbackLog;
+import org.shufflerdma.client.RdmaCounts;
+import org.shufflerdma.client.SliceInputStream;
 import org.shufflerdma.fetch.DirectFetch;
 import org.shufflerdma.fetch.LeftBlock;
+import org.shufflerdma.fetch.Origin;
 import org.shufflerdma.fetch.PeerBlocks;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.TcpReason;
@@ -211,7 +215,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
       source = sourceOf(fetch.peer());
       number = fetch.block();
       block = new SliceInputStream(fetch.bytes());
-      staged = fetch.isStaged();
+      staged = fetch.origin() != Origin.REGISTERED;
     }
 
     private boolean nextBlock() {
@@ -221,7 +225,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
       source = sourceOf(fetch.peer());
       number = fetch.block();
       block = new SliceInputStream(fetch.bytes());
-      staged = fetch.isStaged();
+      staged = fetch.origin() != Origin.REGISTERED;
       return true;
     }
 
@@ -339,16 +343,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
       metrics.incRemoteBytesRead(bytes);
       metrics.incRemoteBlocksFetched(1);
       metrics.incRemoteReqsDuration(source.takeReadMs());
-      reads.counters().add(Counter.RDMA_BYTES, bytes);
-      reads.counters().add(Counter.RDMA_BLOCKS, 1);
-      if (fetch.isStaged()) {
-        reads.counters().add(Counter.STAGED_BYTES, bytes);
-        reads.counters().add(Counter.STAGED_BLOCKS, 1);
-      }
-      if (fetch.isFromNodeService()) {
-        reads.counters().add(Counter.NODE_SERVICE_BYTES, bytes);
-        reads.counters().add(Counter.NODE_SERVICE_BLOCKS, 1);
-      }
+      RdmaCounts.add(reads.counters(), fetch.origin(), bytes);
     }
   }
 }

@@ -10,6 +10,7 @@ import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.ShuffleBlockBatchId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.client.MapOutputLocation;
 import org.shufflerdma.fetch.PeerBlocks;
 import scala.Tuple3;
 import scala.runtime.BoxesRunTime;

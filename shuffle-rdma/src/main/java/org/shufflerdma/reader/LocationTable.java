@@ -6,6 +6,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.WeakHashMap;
@@ -16,6 +17,7 @@ import org.apache.spark.MapOutputTrackerWorker;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.storage.BlockManagerId;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.client.MapOutputLocation;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
@@ -33,7 +35,7 @@ import scala.Option;
  * its executor.
  */
 public final class LocationTable {
-  /** Locations by map index, and those of registered outputs by map id for readers that ask for blocks by name. */
+  /** Locations by map index, and by map id for readers that ask for blocks by name. */
   static final class Shuffle {
     private static final Shuffle EMPTY = new Shuffle(new MapOutputLocation[0], Set.of());
 
@@ -55,12 +57,12 @@ public final class LocationTable {
       return location == null || location.descriptor().mapId() != mapId ? null : location;
     }
 
-    /** The location of a registered output; {@link #absenceOf} tells why there is none. */
+    /** The location of a map output; null if there is none, for which {@link #absenceOf} has the reason. */
     @Nullable
     synchronized MapOutputLocation locationOf(long mapId) {
       if (byMapId == null) {
         byMapId = Arrays.stream(byMapIndex)
-            .filter(location -> location != null && location.descriptor().isRegistered())
+            .filter(Objects::nonNull)
             .collect(Collectors.toMap(
                 location -> location.descriptor().mapId(),
                 Function.identity(),

@@ -11,11 +11,15 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.internal.config.package$;
 import org.apache.spark.io.CompressionCodec$;
+import org.apache.spark.network.shuffle.BlockStoreClient;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
+import org.shufflerdma.client.FallbackLog;
+import org.shufflerdma.client.OutputLocations;
+import org.shufflerdma.client.RdmaBlockStoreClient;
 import org.shufflerdma.config.ReaderMode;
 import org.shufflerdma.config.SorterMode;
 import org.shufflerdma.fetch.DirectFetch;
@@ -91,9 +95,7 @@ public final class RdmaReaders {
     Supplier<RdmaBlockStoreClient> client = () -> new RdmaBlockStoreClient(
         env.blockManager().blockStoreClient(),
         rdma.fetcher(),
-        shuffleId,
-        partitions,
-        locations,
+        new TrackedLocations(shuffleId, partitions, locations),
         reads.counters(),
         rdma.fallbackThreads(),
         fallbackLog);
@@ -122,6 +124,19 @@ public final class RdmaReaders {
         env,
         sorter,
         metrics);
+  }
+
+  /**
+   * A client for one request of a block iterator that is not the plugin's. It is cancelled when the task ends.
+   *
+   * @param sparks fetches what RDMA cannot serve
+   */
+  public BlockStoreClient client(
+      TaskReads reads, BlockStoreClient sparks, OutputLocations locations) {
+    RdmaBlockStoreClient client = new RdmaBlockStoreClient(
+        sparks, rdma.fetcher(), locations, reads.counters(), rdma.fallbackThreads(), fallbackLog);
+    reads.open().keep(client::cancel);
+    return client;
   }
 
   private static DirectBlocks.Others openByClient(

@@ -2,6 +2,7 @@
 package org.shufflerdma.reader;
 
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.client.FallbackThreads;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;

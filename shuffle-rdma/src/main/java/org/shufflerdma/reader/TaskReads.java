@@ -97,7 +97,8 @@ public final class TaskReads {
   /**
    * Closes what is open, and returns what was counted. As TCP's counts what Spark has read remotely and
    * RDMA did not bring. Called once. Spark's figures must have what the block iterators still counted when
-   * they gave back what nobody has read, which only the last record would see to.
+   * they gave back what nobody has read, which only the last record would see to. They lack it where an iterator was
+   * opened before these reads began, as in the first task of an executor whose shuffle manager is not the plugin's.
    */
   ReadCounters end() {
     open.close();
@@ -105,10 +106,11 @@ public final class TaskReads {
     ShuffleReadMetrics spark = context.taskMetrics().shuffleReadMetrics();
     counters.add(
         Counter.TCP_BYTES,
-        spark.remoteBytesRead() - earlierBytes - counters.get(Counter.RDMA_BYTES));
+        Math.max(0, spark.remoteBytesRead() - earlierBytes - counters.get(Counter.RDMA_BYTES)));
     counters.add(
         Counter.TCP_BLOCKS,
-        spark.remoteBlocksFetched() - earlierBlocks - counters.get(Counter.RDMA_BLOCKS));
+        Math.max(
+            0, spark.remoteBlocksFetched() - earlierBlocks - counters.get(Counter.RDMA_BLOCKS)));
     return counters;
   }
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/**
- * The reduce side: Spark's own block iterator over a client that fetches by RDMA and falls back to
- * Spark's client block by block.
- */
+/** The readers of reduce tasks: what a task reads directly, and what it leaves to Spark's block iterator. */
 @NullMarked
 package org.shufflerdma.reader;
 

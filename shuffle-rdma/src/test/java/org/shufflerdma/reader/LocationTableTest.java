@@ -10,6 +10,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.storage.BlockManagerId;
 import org.junit.jupiter.api.Test;
+import org.shufflerdma.client.MapOutputLocation;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
@@ -55,7 +56,7 @@ class LocationTableTest {
         .isEqualTo(new MapOutputLocation(
             new PeerId("3", new RdmaEndpoint("10.1.2.3", 41234, Nonce.ofHex(ENDPOINT.nonceHex()))),
             DescriptorRef.unregistered(SHUFFLE, 80, 8)));
-    assertThat(shuffle.locationOf(80)).as("to be staged").isNull();
+    assertThat(shuffle.locationOf(80)).as("to be staged").isEqualTo(shuffle.locationAt(4, 80));
   }
 
   @Test

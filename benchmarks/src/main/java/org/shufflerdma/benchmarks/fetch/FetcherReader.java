@@ -14,6 +14,7 @@ import org.shufflerdma.fetch.BlockRequest;
 import org.shufflerdma.fetch.DescriptorRef;
 import org.shufflerdma.fetch.FetchListener;
 import org.shufflerdma.fetch.FetchSettings;
+import org.shufflerdma.fetch.Origin;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.staging.Staging;
@@ -90,13 +91,13 @@ final class FetcherReader implements BlockReader {
     }
     FetchListener listener = new FetchListener() {
       @Override
-      public void onSuccess(long tag, RegisteredSlice block) {
+      public void onSuccess(long tag, RegisteredSlice block, Origin origin) {
         tally.add(block.nioBuffer());
         block.release();
       }
 
       @Override
-      public void onStreamed(long tag, long lengthBytes) {
+      public void onStreamed(long tag, long lengthBytes, Origin origin) {
         tally.fail(new IllegalStateException("no block has a sink"));
       }
 

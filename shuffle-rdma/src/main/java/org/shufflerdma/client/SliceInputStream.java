@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.reader;
+package org.shufflerdma.client;
 
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -11,13 +11,13 @@ import org.shufflerdma.memory.RegisteredSlice;
  * reads after its task has ended and given the buffer back gets an {@link IllegalStateException}, not
  * the bytes of another block. An {@code IOException} would mean to Spark that the block is corrupt.
  */
-final class SliceInputStream extends InputStream {
+public final class SliceInputStream extends InputStream {
   private final RegisteredSlice slice;
   private final ByteBuffer bytes;
   private int position;
   private int mark;
 
-  SliceInputStream(RegisteredSlice slice) {
+  public SliceInputStream(RegisteredSlice slice) {
     this.slice = slice;
     this.bytes = slice.nioBuffer();
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.reader;
+package org.shufflerdma.client;
 
 import java.io.IOException;
 import java.util.Map;
@@ -9,6 +9,7 @@ import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.fetch.FetchListener;
+import org.shufflerdma.fetch.Origin;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
@@ -18,7 +19,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The RDMA part of one request of Spark's block iterator. It hands over the blocks that arrive, and
- * leaves the others to TCP. The task's thread fills it; then the transport calls it, once per block.
+ * leaves the others to TCP. The task's thread fills it; then a worker of the fetcher calls it, once per block.
  */
 final class FetchAttempt implements FetchListener {
   private static final Logger LOG = LoggerFactory.getLogger(FetchAttempt.class);
@@ -73,23 +74,19 @@ final class FetchAttempt implements FetchListener {
   }
 
   @Override
-  public void onSuccess(long tag, RegisteredSlice slice) {
+  public void onSuccess(long tag, RegisteredSlice slice, Origin origin) {
     try {
-      Expected block = find(tag);
-      if (slice.lengthBytes() == 0) {
-        fallBack(block, TcpReason.ZERO_LENGTH);
-      } else {
-        handOver(block, slice);
-      }
+      handOver(find(tag), slice, origin);
       told(tag);
     } finally {
       slice.release();
     }
   }
 
-  private void handOver(Expected block, RegisteredSlice slice) {
+  private void handOver(Expected block, RegisteredSlice slice, Origin origin) {
     long lengthBytes = slice.lengthBytes();
-    RdmaManagedBuffer buffer = new RdmaManagedBuffer(slice, () -> count(lengthBytes));
+    RdmaManagedBuffer buffer =
+        new RdmaManagedBuffer(slice, () -> RdmaCounts.add(counters, origin, lengthBytes));
     delivered.add(block.name());
     try {
       listener.onBlockFetchSuccess(block.blockId(), buffer);
@@ -100,21 +97,16 @@ final class FetchAttempt implements FetchListener {
   }
 
   @Override
-  public void onStreamed(long tag, long lengthBytes) {
+  public void onStreamed(long tag, long lengthBytes, Origin origin) {
     Expected block = find(tag);
-    finish(block, lengthBytes);
+    finish(block, lengthBytes, origin);
     told(tag);
   }
 
-  private void finish(Expected block, long lengthBytes) {
+  private void finish(Expected block, long lengthBytes, Origin origin) {
     FileSink sink = block.sink();
     if (sink == null) {
       throw new IllegalStateException("block " + block.blockId() + " has no sink");
-    }
-    if (lengthBytes == 0) {
-      closeQuietly(sink);
-      fallBack(block, TcpReason.ZERO_LENGTH);
-      return;
     }
     ManagedBuffer contents;
     try {
@@ -127,14 +119,15 @@ final class FetchAttempt implements FetchListener {
       fallBack(block, TcpReason.FILE);
       return;
     }
-    handOver(block, contents, lengthBytes);
+    handOver(block, contents, lengthBytes, origin);
   }
 
   /** Hands over a file unless the task has ended: nobody would delete the file then. */
-  private synchronized void handOver(Expected block, ManagedBuffer contents, long lengthBytes) {
+  private synchronized void handOver(
+      Expected block, ManagedBuffer contents, long lengthBytes, Origin origin) {
     if (!ended) {
       delivered.add(block.name());
-      count(lengthBytes);
+      RdmaCounts.add(counters, origin, lengthBytes);
       listener.onBlockFetchSuccess(block.blockId(), contents);
     }
   }
@@ -157,7 +150,9 @@ final class FetchAttempt implements FetchListener {
   private void report(Expected block, TcpReason reason, Throwable cause) {
     log.note(block.blockId(), tcp.executorId(), reason, cause);
     closeQuietly(block.sink());
-    counters.add(Counter.MISSED_BLOCKS, reason == TcpReason.WITHDRAWN ? 1 : 0);
+    counters.add(
+        Counter.MISSED_BLOCKS,
+        reason == TcpReason.WITHDRAWN || reason == TcpReason.STAGING ? 1 : 0);
     if (reason == TcpReason.PEER_UNREACHABLE || delivered.contains(block.name())) {
       counters.add(reason, 1);
       listener.onBlockFetchFailure(block.blockId(), cause);
@@ -187,10 +182,5 @@ final class FetchAttempt implements FetchListener {
   private void fallBack(Expected block, TcpReason reason) {
     counters.add(reason, 1);
     tcp.take(block.blockId());
-  }
-
-  private void count(long bytes) {
-    counters.add(Counter.RDMA_BYTES, bytes);
-    counters.add(Counter.RDMA_BLOCKS, 1);
   }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.reader;
+package org.shufflerdma.client;
 
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;

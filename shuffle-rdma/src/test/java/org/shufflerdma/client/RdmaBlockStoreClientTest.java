@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.reader;
+package org.shufflerdma.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
@@ -45,6 +45,9 @@ import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 import org.shufflerdma.metrics.TcpReason;
+import org.shufflerdma.reader.LocationTable;
+import org.shufflerdma.reader.RdmaSource;
+import org.shufflerdma.reader.TrackedLocations;
 import org.shufflerdma.verbs.TestDevice;
 import scala.Option;
 
@@ -135,9 +138,7 @@ class RdmaBlockStoreClientTest {
     return new RdmaBlockStoreClient(
         spark,
         fetcher,
-        SHUFFLE,
-        LENGTHS.length,
-        new LocationTable(tracker).locationsOf(SHUFFLE, LENGTHS.length),
+        TrackedLocations.of(new LocationTable(tracker), SHUFFLE, LENGTHS.length),
         counters,
         fallback,
         new FallbackLog());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.reader;
+package org.shufflerdma.client;
 
 import java.util.Optional;
 import java.util.regex.Matcher;
@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param endPartition exclusive
  */
-record ShuffleBlockName(int shuffleId, long mapId, int startPartition, int endPartition) {
+public record ShuffleBlockName(int shuffleId, long mapId, int startPartition, int endPartition) {
   private static final Pattern FORM =
       Pattern.compile("shuffle_(\\d{1,10})_(\\d{1,19})_(\\d{1,10})(?:_(\\d{1,10}))?");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.reader;
+package org.shufflerdma.client;
 
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -9,7 +9,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Logs why RDMA did not deliver blocks: a reason at most once a minute. One per executor. */
-final class FallbackLog {
+public final class FallbackLog {
   private static final Logger LOG = LoggerFactory.getLogger(FallbackLog.class);
 
   private final LogThrottle throttle =
@@ -17,14 +17,14 @@ final class FallbackLog {
 
   private final AtomicBoolean filesOfHostNoted = new AtomicBoolean();
 
-  void noteFilesOfHost() {
+  public void noteFilesOfHost() {
     if (filesOfHostNoted.compareAndSet(false, true)) {
       LOG.info("Blocks of other executors on this host are read from their files, not by RDMA;"
           + " spark.shuffle.readHostLocalDisk=false changes that");
     }
   }
 
-  void note(String blockId, String executorId, TcpReason reason, Throwable cause) {
+  public void note(String blockId, String executorId, TcpReason reason, Throwable cause) {
     LOG.debug("Block {} of executor {}: {}", blockId, executorId, reason, cause);
     long held = throttle.tryLog();
     if (held >= 0) {

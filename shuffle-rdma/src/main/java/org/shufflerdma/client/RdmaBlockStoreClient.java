@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.reader;
+package org.shufflerdma.client;
 
 import com.codahale.metrics.MetricSet;
 import java.io.IOException;
@@ -19,9 +19,9 @@ import org.apache.spark.network.shuffle.MergedBlocksMetaListener;
 import org.apache.spark.network.shuffle.checksum.Cause;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.fetch.BackgroundFetch;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.BlockRequest;
-import org.shufflerdma.fetch.FetchToken;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 import org.shufflerdma.metrics.TcpReason;
@@ -33,14 +33,12 @@ import org.slf4j.LoggerFactory;
  * all others, and those that RDMA does not deliver. One per reader. Requests come from the
  * task's thread, or from one that feeds the task's child process, and may cross with the task's end.
  */
-final class RdmaBlockStoreClient extends BlockStoreClient {
+public final class RdmaBlockStoreClient extends BlockStoreClient {
   private static final Logger LOG = LoggerFactory.getLogger(RdmaBlockStoreClient.class);
 
   private final BlockStoreClient spark;
   private final BlockFetcher fetcher;
-  private final int shuffleId;
-  private final int partitions;
-  private final LocationTable.Shuffle locations;
+  private final OutputLocations locations;
   private final ReadCounters counters;
   private final FallbackThreads fallbackThreads;
   private final FallbackLog log;
@@ -48,24 +46,20 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
   /** Blocks that RDMA has delivered; Spark asks for one again only if it could not decode it. */
   private final Set<ShuffleBlockName> delivered = ConcurrentHashMap.newKeySet();
 
-  // Guarded by tokens.
-  private final List<FetchToken> tokens = new ArrayList<>();
+  // Guarded by fetches.
+  private final List<BackgroundFetch> fetches = new ArrayList<>();
   private final List<FetchAttempt> attempts = new ArrayList<>();
   private boolean cancelled;
 
-  RdmaBlockStoreClient(
+  public RdmaBlockStoreClient(
       BlockStoreClient spark,
       BlockFetcher fetcher,
-      int shuffleId,
-      int partitions,
-      LocationTable.Shuffle locations,
+      OutputLocations locations,
       ReadCounters counters,
       FallbackThreads fallbackThreads,
       FallbackLog log) {
     this.spark = spark;
     this.fetcher = fetcher;
-    this.shuffleId = shuffleId;
-    this.partitions = partitions;
     this.locations = locations;
     this.counters = counters;
     this.fallbackThreads = fallbackThreads;
@@ -85,9 +79,9 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
     Map<PeerId, List<BlockRequest>> byPeer = new LinkedHashMap<>();
     List<String> byTcp = new ArrayList<>();
     for (int i = 0; i < blockIds.length; i++) {
-      Optional<ShuffleBlockName> name = ShuffleBlockName.parse(blockIds[i]).filter(this::isOurs);
+      Optional<ShuffleBlockName> name = ShuffleBlockName.parse(blockIds[i]);
       MapOutputLocation location =
-          name.map(parsed -> locations.locationOf(parsed.mapId())).orElse(null);
+          name.map(parsed -> locations.locationOf(parsed, execId)).orElse(null);
       Optional<TcpReason> reason = reasonForTcp(name, location, execId);
       FileSink sink = null;
       if (reason.isEmpty() && files != null) {
@@ -114,20 +108,13 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
     }
   }
 
-  private boolean isOurs(ShuffleBlockName name) {
-    return name.shuffleId() == shuffleId && name.endPartition() <= partitions;
-  }
-
   private Optional<TcpReason> reasonForTcp(
       Optional<ShuffleBlockName> name, @Nullable MapOutputLocation location, String execId) {
     if (name.isEmpty()) {
       return Optional.of(TcpReason.OTHER_BLOCK);
     }
     if (location == null) {
-      return Optional.of(locations.absenceOf(name.get().mapId()));
-    }
-    if (!location.peer().executorId().equals(execId)) {
-      return Optional.of(TcpReason.MIGRATED);
+      return Optional.of(locations.absenceOf(name.get(), execId));
     }
     return delivered.contains(name.get()) ? Optional.of(TcpReason.REFETCH) : Optional.empty();
   }
@@ -141,32 +128,32 @@ final class RdmaBlockStoreClient extends BlockStoreClient {
     }
   }
 
-  private void keep(FetchAttempt attempt, FetchToken token) {
-    synchronized (tokens) {
+  private void keep(FetchAttempt attempt, BackgroundFetch fetch) {
+    synchronized (fetches) {
       if (!cancelled) {
         attempts.add(attempt);
-        tokens.add(token);
+        fetches.add(fetch);
         return;
       }
     }
-    token.cancel();
+    fetch.cancel();
     attempt.end();
   }
 
   /**
    * Ends the fetches of a task that ends: nothing is delivered any more, and nothing is waited for.
    */
-  void cancel() {
-    List<FetchToken> begun;
+  public void cancel() {
+    List<BackgroundFetch> begun;
     List<FetchAttempt> begunAttempts;
-    synchronized (tokens) {
+    synchronized (fetches) {
       cancelled = true;
-      begun = List.copyOf(tokens);
+      begun = List.copyOf(fetches);
       begunAttempts = List.copyOf(attempts);
-      tokens.clear(); // the task may keep this object for longer
+      fetches.clear(); // the task may keep this object for longer
       attempts.clear();
     }
-    begun.forEach(FetchToken::cancel);
+    begun.forEach(BackgroundFetch::cancel);
     begunAttempts.forEach(FetchAttempt::end);
   }
 

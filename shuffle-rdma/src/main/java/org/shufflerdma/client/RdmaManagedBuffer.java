@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.reader;
+package org.shufflerdma.client;
 
 import io.netty.buffer.Unpooled;
 import java.io.InputStream;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-package org.shufflerdma.reader;
+package org.shufflerdma.client;
 
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.fetch.DescriptorRef;
 
 /** Where one map output can be read by RDMA: at which peer, and where in its memory. */
-record MapOutputLocation(PeerId peer, DescriptorRef descriptor) {}
+public record MapOutputLocation(PeerId peer, DescriptorRef descriptor) {}
