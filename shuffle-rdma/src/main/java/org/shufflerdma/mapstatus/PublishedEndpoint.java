@@ -34,10 +34,12 @@ public record PublishedEndpoint(String host, int port, String nonceHex) {
   /** Returns the endpoint that {@code id} names; empty if there is none, or one of another version. */
   public static Optional<PublishedEndpoint> of(BlockManagerId id) {
     Option<String> topology = id.topologyInfo();
-    if (topology.isEmpty()) {
-      return Optional.empty();
-    }
-    Matcher matcher = FORM.matcher(topology.get());
+    return topology.isEmpty() ? Optional.empty() : ofText(topology.get());
+  }
+
+  /** Returns the endpoint at the end of {@code text}; empty if there is none, or one of another version. */
+  public static Optional<PublishedEndpoint> ofText(String text) {
+    Matcher matcher = FORM.matcher(text);
     if (!matcher.matches()) {
       return Optional.empty();
     }
@@ -51,9 +53,14 @@ public record PublishedEndpoint(String host, int port, String nonceHex) {
   /** Returns {@code id} with this endpoint appended to its topology, as one cached instance. */
   public BlockManagerId addTo(BlockManagerId id) {
     @Nullable String own = id.topologyInfo().isDefined() ? id.topologyInfo().get() : null;
-    String tag = text(host, port, nonceHex);
+    String tag = toText();
     String topology = own == null || own.isEmpty() ? tag : own + ";" + tag;
     return BlockManagerId.apply(id.executorId(), id.host(), id.port(), Option.apply(topology));
+  }
+
+  /** The endpoint as it is published. */
+  public String toText() {
+    return text(host, port, nonceHex);
   }
 
   private static String text(String host, int port, String nonceHex) {

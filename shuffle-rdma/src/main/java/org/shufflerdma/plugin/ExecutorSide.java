@@ -7,6 +7,7 @@ import java.util.function.Supplier;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
+import org.apache.spark.network.shuffle.BlockStoreClient;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.shuffle.BaseShuffleHandle;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
@@ -19,6 +20,7 @@ import org.apache.spark.shuffle.sort.BypassMergeSortShuffleHandle;
 import org.apache.spark.shuffle.sort.SerializedShuffleHandle;
 import org.apache.spark.util.RpcUtils;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.client.OutputLocations;
 import org.shufflerdma.config.ChecksumMode;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.metrics.Counter;
@@ -176,6 +178,28 @@ final class ExecutorSide implements AutoCloseable {
     }
     reads.use(range.handle().shuffleId(), rdma.registry()::use);
     return readers.open(range, metrics);
+  }
+
+  /** Null if blocks of other executors come by TCP. */
+  @Nullable
+  RdmaStack rdma() {
+    return rdma;
+  }
+
+  /** Counts what the task reads, also what Spark's iterators count when they end, as these are opened later. */
+  void taskStarted(TaskContext task) {
+    tasks.of(task);
+  }
+
+  /**
+   * A client that fetches for a task by RDMA, and leaves to Spark's what RDMA cannot serve; null if there is no RDMA.
+   *
+   * @param locations of the map outputs that it fetches
+   */
+  @Nullable
+  BlockStoreClient clientOf(TaskContext task, BlockStoreClient sparks, OutputLocations locations) {
+    TaskReads reads = tasks.of(task); // counts what comes by TCP, too
+    return readers == null ? null : readers.client(reads, sparks, locations);
   }
 
   void shuffleRemoved(int shuffleId) {

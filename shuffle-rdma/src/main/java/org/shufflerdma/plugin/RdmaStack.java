@@ -13,6 +13,7 @@ import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.connection.LocalIdentity;
+import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TransportSettings;
 import org.shufflerdma.device.DeviceChoice;
@@ -277,10 +278,7 @@ record RdmaStack(
         settings.checksum(),
         resolver,
         registry,
-        new PublishedEndpoint(
-            transport.endpoint().host(),
-            transport.endpoint().port(),
-            transport.endpoint().bootNonce().toHex()),
+        publishedEndpointOf(transport),
         staging.stages(),
         env.executorId());
     return new RdmaStack(
@@ -295,6 +293,16 @@ record RdmaStack(
         publisher,
         source,
         acquired);
+  }
+
+  /** Where peers connect to this executor. */
+  PublishedEndpoint publishedEndpoint() {
+    return publishedEndpointOf(transport);
+  }
+
+  private static PublishedEndpoint publishedEndpointOf(RdmaTransport transport) {
+    RdmaEndpoint at = transport.endpoint();
+    return new PublishedEndpoint(at.host(), at.port(), at.bootNonce().toHex());
   }
 
   /** The attempts of an application on YARN have the same id, and map outputs of the same names. */

@@ -4,6 +4,8 @@ package org.shufflerdma.plugin;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
@@ -39,6 +41,9 @@ public final class ShufflePlugin implements AutoCloseable {
   static final String PREFIX = "spark.shuffle.rdma.";
 
   private static final String MANAGER = "spark.shuffle.manager";
+  private static final Set<String> MANAGERS =
+      Set.of("RdmaShuffleManager", "org.apache.spark.shuffle.rdma.RdmaShuffleManager");
+
   private static final String DRIVER_IDENTIFIER = "driver";
 
   /**
@@ -70,8 +75,6 @@ public final class ShufflePlugin implements AutoCloseable {
   /**
    * Checks versions and settings. Spark's environment may not exist yet.
    *
-   * @param conf of the driver: names Spark's own manager for the executors afterwards if theirs could not, or
-   *     should not, be this one
    * @throws IllegalArgumentException if a setting has a value that is not accepted, or if RDMA is required
    *     and this process knows already that there can be none
    */
@@ -95,8 +98,8 @@ public final class ShufflePlugin implements AutoCloseable {
     String offReason = SparkCompatibility.reasonAgainstRdma(conf, settings);
     if (offReason == null && isDriver) {
       offReason = reasonAgainstExecutors(conf, sparkVersion);
-      if (offReason != null) {
-        conf.set(MANAGER, "sort");
+      if (offReason != null && isManager(conf)) {
+        conf.set(MANAGER, "sort"); // executors could not, or should not, have this one
       }
     }
     if (offReason != null && settings.required()) {
@@ -111,9 +114,13 @@ public final class ShufflePlugin implements AutoCloseable {
         LOG.warn("Shuffle blocks go by TCP: {}", offReason);
       }
     }
-    LOG.debug(
-        "The RdmaShuffleManager of the {} has been created", isDriver ? "driver" : "executor");
+    LOG.debug("The plugin has been created on the {}", isDriver ? "driver" : "executor");
     return new ShufflePlugin(settings, offReason);
+  }
+
+  /** Whether the plugin's shuffle manager is the one that Spark uses. */
+  static boolean isManager(SparkConf conf) {
+    return MANAGERS.contains(conf.get(MANAGER, "sort"));
   }
 
   /** Why executors are better off with Spark's own manager, which they then get; null if they are not. */
@@ -165,7 +172,7 @@ public final class ShufflePlugin implements AutoCloseable {
       ShuffleWriteMetricsReporter metrics,
       IndexShuffleBlockResolver resolver,
       Function<ShuffleHandle, ShuffleWriter<K, V>> sparks) {
-    ExecutorSide side = executor(resolver, context);
+    ExecutorSide side = executor(resolver, context::killTaskIfInterrupted);
     return side == null
         ? sparks.apply(handle)
         : side.writer(handle, mapId, context, metrics, sparks);
@@ -181,36 +188,53 @@ public final class ShufflePlugin implements AutoCloseable {
       ShuffleReadMetricsReporter metrics,
       IndexShuffleBlockResolver resolver,
       Supplier<ShuffleReader<K, C>> sparks) {
-    ExecutorSide side = executor(resolver, range.context());
+    ExecutorSide side = executor(resolver, range.context()::killTaskIfInterrupted);
     return side == null ? sparks.get() : side.reader(range, metrics, sparks);
   }
 
-  public void shuffleRemoved(int shuffleId) {
+  /** The executor's part if it has started by now. */
+  @Nullable
+  ExecutorSide executorNow() {
     Start<ExecutorSide> start = executor;
-    ExecutorSide side = start == null ? null : start.now();
+    return start == null ? null : start.now();
+  }
+
+  public void shuffleRemoved(int shuffleId) {
+    ExecutorSide side = executorNow();
     if (side != null) {
       side.shuffleRemoved(shuffleId);
     }
   }
 
-  private @Nullable ExecutorSide executor(IndexShuffleBlockResolver resolver, TaskContext context) {
-    if (offReason != null) {
-      return null;
-    }
-    Start<ExecutorSide> start = executor;
-    if (start == null) {
-      start = beginStart(resolver);
-    }
-    ExecutorSide side = start == null ? null : start.await(context::killTaskIfInterrupted);
+  /**
+   * Waits for the executor's part; null if there is none, or not yet.
+   *
+   * @param killCheck is called several times a second, and throws an exception if the task is to end
+   */
+  @Nullable
+  ExecutorSide executor(IndexShuffleBlockResolver resolver, Runnable killCheck) {
+    Start<ExecutorSide> start = beginStart(resolver, side -> {});
+    ExecutorSide side = start == null ? null : start.await(killCheck);
     if (side == null && settings.required() && start != null) {
-      context.killTaskIfInterrupted();
+      killCheck.run();
       throw new IllegalStateException(
           "RDMA cannot be used and spark.shuffle.rdma.required=true: it did not start in time");
     }
     return side;
   }
 
-  private @Nullable Start<ExecutorSide> beginStart(IndexShuffleBlockResolver resolver) {
+  /**
+   * Has the executor's part start, if it has not begun; null if there is none.
+   *
+   * @param whenOpen called in the thread that starts it
+   */
+  @Nullable
+  Start<ExecutorSide> beginStart(
+      IndexShuffleBlockResolver resolver, Consumer<ExecutorSide> whenOpen) {
+    Start<ExecutorSide> begun = executor;
+    if (begun != null || offReason != null) {
+      return begun;
+    }
     SparkEnv env = SparkEnv.get();
     if (env.executorId().equals(DRIVER_IDENTIFIER)) {
       return null; // in local mode there is no peer to read from
@@ -218,7 +242,13 @@ public final class ShufflePlugin implements AutoCloseable {
     synchronized (lock) {
       if (executor == null && !closed) {
         executor = Start.begin(
-            () -> ExecutorSide.open(env, settings, resolver),
+            () -> {
+              ExecutorSide side = ExecutorSide.open(env, settings, resolver);
+              if (side != null) {
+                whenOpen.accept(side);
+              }
+              return side;
+            },
             Deadline.afterMs(settings.required() ? REQUIRED_PATIENCE_MS : PATIENCE_MS));
       }
       return executor;
