@@ -2,6 +2,7 @@
 package org.shufflerdma.benchmarks.jobs;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -42,9 +43,19 @@ final class JobFigures {
     figures.put("tasks' CPU, s", of.sum("task_cpu_s"));
     figures.put("shuffle written, MB", of.sum("written_bytes") / 1e6);
     figures.put("shuffle read, MB", of.sum("read_bytes") / 1e6);
+    figures.put("of it remote, MB", of.sum("remote_bytes") / 1e6);
     figures.put("fetch wait, s", of.sum("fetch_wait_s"));
     figures.put("write, s", of.sum("write_s"));
     return figures;
+  }
+
+  /** Throws unless RDMA has brought all bytes of other executors. */
+  static void requireAllByRdma(JsonNode query) throws IOException {
+    JobFigures of = new JobFigures(query);
+    if (of.sum("rdma_bytes") != of.sum("remote_bytes")) {
+      throw new IOException("of %.0f remote bytes RDMA brought %.0f"
+          .formatted(of.sum("remote_bytes"), of.sum("rdma_bytes")));
+    }
   }
 
   private double transportCpuSeconds() {

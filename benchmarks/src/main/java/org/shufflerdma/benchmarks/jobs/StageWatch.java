@@ -23,6 +23,9 @@ import org.jspecify.annotations.Nullable;
 final class StageWatch extends SparkListener {
   static final long LISTENERS_MS = 30_000;
 
+  /** The plugin's accumulator, which may have a prefix. */
+  private static final String RDMA_BYTES = "shuffle.rdma.bytes";
+
   private final Map<Integer, Sums> running = new TreeMap<>();
   private final List<Map<String, Object>> ended = new ArrayList<>();
 
@@ -33,6 +36,7 @@ final class StageWatch extends SparkListener {
     long gcMs;
     long fetchWaitMs;
     long remoteBytes;
+    long rdmaBytes;
     long remoteBlocks;
     long localBlocks;
     long readBytes;
@@ -60,9 +64,19 @@ final class StageWatch extends SparkListener {
   @Override
   public synchronized void onTaskEnd(SparkListenerTaskEnd end) {
     @Nullable TaskMetrics metrics = end.taskMetrics();
-    if (metrics != null) {
-      running.computeIfAbsent(end.stageId(), id -> new Sums()).add(metrics);
+    if (metrics == null) {
+      return;
     }
+    Sums sums = running.computeIfAbsent(end.stageId(), id -> new Sums());
+    sums.add(metrics);
+    end.taskInfo().accumulables().foreach(info -> {
+      if (info.name().exists(name -> name.endsWith(RDMA_BYTES))
+          && info.update().isDefined()
+          && info.update().get() instanceof Long bytes) {
+        sums.rdmaBytes += bytes;
+      }
+      return null;
+    });
   }
 
   @Override
@@ -86,6 +100,7 @@ final class StageWatch extends SparkListener {
     one.put("gc_s", sums.gcMs / 1e3);
     one.put("fetch_wait_s", sums.fetchWaitMs / 1e3);
     one.put("remote_bytes", sums.remoteBytes);
+    one.put("rdma_bytes", sums.rdmaBytes);
     one.put("remote_blocks", sums.remoteBlocks);
     one.put("local_blocks", sums.localBlocks);
     one.put("read_bytes", sums.readBytes);

@@ -16,22 +16,23 @@ import org.shufflerdma.benchmarks.report.ResultLog;
 import org.shufflerdma.benchmarks.report.Run;
 
 /**
- * Runs queries of TPC-DS in turns in an application of Spark's own shuffle and in one of the plugin. Each query of each round
+ * Runs queries of TPC-DS in turns in an application of each side, such as Spark's own shuffle and the plugin. Each query of each round
  * is a line in the file of results for each side, and {@link #ALL} has the sums of a round. A query whose result is not that
- * of the other side ends the benchmark.
+ * of the other sides ends the benchmark.
  *
- * <p>Arguments: RESULTS COMMIT LOG APPLICATIONS ROUNDS SCALE QUERY,... COMMAND...; the command starts a driver if {@code --driver
+ * <p>Arguments: RESULTS COMMIT LOG APPLICATIONS ROUNDS SCALE QUERY,... NAME SIDE,... COMMAND...; the command starts a driver if {@code --driver
  * SIDE} and settings follow its first word. A round before the others warms the applications up.
  */
 public final class TpcdsBench {
   private static final String ALL = "all";
-  private static final List<String> SIDES = List.of("stock", Run.PLUGIN);
 
   private final ResultLog results;
   private final Path log;
   private final int rounds;
   private final String scale;
   private final List<String> queries;
+  private final String name;
+  private final List<String> sides;
   private final List<String> command;
   private final Map<String, String> digests = new HashMap<>();
 
@@ -41,7 +42,9 @@ public final class TpcdsBench {
     rounds = Integer.parseInt(arguments[4]);
     scale = arguments[5];
     queries = List.of(arguments[6].split(",", -1));
-    command = List.of(arguments).subList(7, arguments.length);
+    name = arguments[7];
+    sides = List.of(arguments[8].split(",", -1));
+    command = List.of(arguments).subList(9, arguments.length);
   }
 
   public static void main(String[] arguments) throws IOException {
@@ -60,26 +63,26 @@ public final class TpcdsBench {
   }
 
   private String benchmark(int round) {
-    return "tpcds, scale " + scale + (round == 0 ? ", warm-up" : ", warm");
+    return name + ", scale " + scale + (round == 0 ? ", warm-up" : ", warm");
   }
 
   private boolean isBegun(int application) {
-    return results.has(benchmark(0), queries.get(0), application, 0, SIDES.get(0));
+    return results.has(benchmark(0), queries.get(0), application, 0, sides.get(0));
   }
 
   private boolean isComplete(int application) {
     return results.has(benchmark(rounds), ALL, application, Math.max(0, rounds - 1), last(rounds));
   }
 
-  private static String last(int round) {
-    List<String> order = JobBench.order(SIDES, round);
+  private String last(int round) {
+    List<String> order = JobBench.order(sides, round);
     return order.get(order.size() - 1);
   }
 
   private void measure(int application) throws IOException {
     Map<String, Application> started = new LinkedHashMap<>();
     try {
-      for (String side : SIDES) {
+      for (String side : sides) {
         List<String> words = new ArrayList<>(List.of(command.get(0), "--driver", side));
         words.addAll(command.subList(1, command.size()));
         started.put(side, Application.start(words, log));
@@ -97,7 +100,7 @@ public final class TpcdsBench {
   private void measure(int application, int round, Map<String, Application> started)
       throws IOException {
     Map<String, Map<String, Double>> sums = new HashMap<>();
-    List<String> order = JobBench.order(SIDES, round);
+    List<String> order = JobBench.order(sides, round);
     for (String query : queries) {
       for (String side : order) {
         Map<String, Double> figures =
@@ -107,7 +110,7 @@ public final class TpcdsBench {
       }
       Collections.reverse(order);
     }
-    for (String side : JobBench.order(SIDES, round)) {
+    for (String side : JobBench.order(sides, round)) {
       add(application, round, ALL, side, "", sums.getOrDefault(side, Map.of()), Map.of());
     }
   }
@@ -120,6 +123,9 @@ public final class TpcdsBench {
     if (!known.equals(digest)) {
       throw new IOException(query + " has another result with " + side
           + " than before: the digest is " + digest + " instead of " + known);
+    }
+    if (side.equals(Run.PLUGIN)) {
+      JobFigures.requireAllByRdma(answer);
     }
     Map<String, Double> figures = JobFigures.ofQuery(answer);
     add(
