@@ -119,10 +119,15 @@ public final class BlockFetcher implements AutoCloseable {
       FetchListener listener) {
     PeerBlocks ofPeer = new PeerBlocks(peer, tcpAddress);
     for (BlockRequest block : blocks) {
+      DescriptorRef output =
+          context.cache().located(peer.endpoint().bootNonce(), block.descriptor());
+      if (block.endPartition() > output.partitions()) {
+        output = block.descriptor(); // whose owner says what is wrong
+      }
       if (block.sink() == null) {
-        ofPeer.add(block.descriptor(), block.startPartition(), block.endPartition());
+        ofPeer.add(output, block.startPartition(), block.endPartition());
       } else {
-        ofPeer.addInPieces(block.descriptor(), block.startPartition(), block.endPartition());
+        ofPeer.addInPieces(output, block.startPartition(), block.endPartition());
       }
     }
     BackgroundFetch fetch = new BackgroundFetch(

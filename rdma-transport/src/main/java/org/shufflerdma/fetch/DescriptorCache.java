@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.Nonce;
 
 /**
- * Keeps the descriptors that this process read recently. An entry belongs to one run of one peer and
- * to one publication, so a reused address or map id never finds an old entry. Any thread may call.
+ * Keeps the descriptors that this process read recently, and where owners have said that they are. An entry belongs to one run
+ * of one peer and to one publication, so a reused address or map id never finds an old entry. Any thread may call.
  */
 final class DescriptorCache {
   /**
@@ -36,6 +36,13 @@ final class DescriptorCache {
       return 31 * bootNonce.hashCode() + descriptor.hashCode();
     }
   }
+
+  /** So many map outputs whose owners have said where they are. */
+  private static final int MAX_LOCATED = 1 << 16;
+
+  private record Output(Nonce bootNonce, int shuffleId, long mapId) {}
+
+  private final Map<Output, DescriptorRef> located = new LinkedHashMap<>(16, 0.75f, true);
 
   private final Map<Key, KnownDescriptor> descriptors = new LinkedHashMap<>(16, 0.75f, true);
   private long partitions;
@@ -64,7 +71,27 @@ final class DescriptorCache {
     }
   }
 
+  /** The owner has said where the descriptor of a map output is. */
+  synchronized void locate(Nonce bootNonce, DescriptorRef descriptor) {
+    located.put(new Output(bootNonce, descriptor.shuffleId(), descriptor.mapId()), descriptor);
+    if (located.size() > MAX_LOCATED) {
+      Iterator<Output> eldest = located.keySet().iterator();
+      eldest.next();
+      eldest.remove();
+    }
+  }
+
+  /** Returns where the descriptor of a map output is, if its owner has said so, or else the output as it is. */
+  synchronized DescriptorRef located(Nonce bootNonce, DescriptorRef output) {
+    if (output.isRegistered() || located.isEmpty()) {
+      return output;
+    }
+    DescriptorRef at = located.get(new Output(bootNonce, output.shuffleId(), output.mapId()));
+    return at == null ? output : at;
+  }
+
   synchronized void forget(Nonce bootNonce, DescriptorRef descriptor) {
+    located.remove(new Output(bootNonce, descriptor.shuffleId(), descriptor.mapId()), descriptor);
     KnownDescriptor known = descriptors.remove(new Key(bootNonce, descriptor));
     if (known != null) {
       partitions -= weight(known);
@@ -73,6 +100,7 @@ final class DescriptorCache {
 
   synchronized void forgetShuffle(int shuffleId) {
     neighbourhoods.forgetShuffle(shuffleId);
+    located.keySet().removeIf(output -> output.shuffleId() == shuffleId);
     Iterator<Map.Entry<Key, KnownDescriptor>> all = descriptors.entrySet().iterator();
     while (all.hasNext()) {
       Map.Entry<Key, KnownDescriptor> entry = all.next();

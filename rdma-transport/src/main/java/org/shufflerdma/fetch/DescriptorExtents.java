@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
+import org.shufflerdma.metrics.TcpReason;
 
 /** The blocks of registered map outputs, whose descriptors say where they are. */
 final class DescriptorExtents implements ExtentSource {
@@ -52,13 +53,13 @@ final class DescriptorExtents implements ExtentSource {
           unknown.add(block);
         }
       });
-      mustWait = !descriptors.resolve(
-          connection,
-          peer,
-          unknown,
-          owners,
-          buffers,
-          (block, reason, why) -> left.drop(peer, block, reason, why));
+      mustWait =
+          !descriptors.resolve(connection, peer, unknown, owners, buffers, (block, reason, why) -> {
+            if (reason != TcpReason.POOL) {
+              context.cache().forget(peer.peer().endpoint().bootNonce(), peer.output(block));
+            }
+            left.drop(peer, block, reason, why);
+          });
     }
     return peer.hasMore();
   }

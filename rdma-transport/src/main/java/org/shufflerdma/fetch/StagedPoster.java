@@ -18,6 +18,7 @@ import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.TaskTime;
 import org.shufflerdma.metrics.TaskTimes;
 import org.shufflerdma.metrics.TcpReason;
+import org.shufflerdma.staging.RegisteredOutput;
 import org.shufflerdma.staging.StagedLoan;
 import org.shufflerdma.staging.StagedRange;
 import org.shufflerdma.staging.StagingClient;
@@ -373,6 +374,7 @@ final class StagedPoster {
         continue;
       }
       StagedLoan.Range range = ranges.get(i);
+      noteRegistered(slot, block, range.registered());
       if (!range.isStaged()) {
         leave(slot, block, TcpReason.STAGING, new IOException("its owner could not read it"));
       } else if (range.lengthBytes() == 0) {
@@ -387,6 +389,24 @@ final class StagedPoster {
       } else {
         slot.append(block, Math.toIntExact(range.lengthBytes()));
       }
+    }
+  }
+
+  /** Has later fetches read the block's map output where its owner says that it is registered by now. */
+  private void noteRegistered(StagedSlot slot, int block, @Nullable RegisteredOutput at) {
+    if (at != null) {
+      DescriptorRef output = slot.peer.output(block);
+      context
+          .cache()
+          .locate(
+              slot.from.endpoint().bootNonce(),
+              new DescriptorRef(
+                  at.address(),
+                  at.rkey(),
+                  at.generation(),
+                  output.shuffleId(),
+                  output.mapId(),
+                  at.partitions()));
     }
   }
 

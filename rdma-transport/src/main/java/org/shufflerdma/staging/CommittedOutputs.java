@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import org.jspecify.annotations.Nullable;
 
 /** Opens the files of map outputs that have been committed. Any thread may call. */
 public interface CommittedOutputs {
@@ -35,4 +36,12 @@ public interface CommittedOutputs {
 
   /** Throws if there is no such map output, or it cannot be read. */
   Files open(int shuffleId, long mapId) throws IOException;
+
+  /**
+   * Returns where the map output can be read without being staged; null if it is not registered, or not yet. Called when it has been
+   * opened, each time that it is staged; it does not wait.
+   */
+  default @Nullable RegisteredOutput registered(int shuffleId, long mapId) {
+    return null;
+  }
 }

@@ -148,6 +148,12 @@ final class OpenOutputs implements AutoCloseable {
         Math.max(few, Math.min(MOST_OPEN, descriptors / SHARE_OF_MANY_DESCRIPTORS)));
   }
 
+  /** Where the output can be read without being staged; null if it is not registered. */
+  @Nullable
+  RegisteredOutput registered(int shuffleId, long mapId) {
+    return outputs.registered(shuffleId, mapId);
+  }
+
   /** The output, which the caller, a worker, closes. Several may use the same one. */
   Output use(int shuffleId, long mapId) throws IOException {
     Key key = new Key(shuffleId, mapId);

@@ -145,7 +145,12 @@ final class ServedReader implements ControlChannel.Owner {
       CRC32C checksum = new CRC32C();
       checksum.update(place.flip());
       memory.position(memory.position() + count);
-      return new StageReply.Entry(true, lengthBytes, count, (int) checksum.getValue());
+      return new StageReply.Entry(
+          true,
+          lengthBytes,
+          count,
+          (int) checksum.getValue(),
+          server.outputs().registered(range.shuffleId(), range.mapId()));
     }
   }
 

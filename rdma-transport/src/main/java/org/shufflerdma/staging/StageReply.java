@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.staging;
 
+import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.control.ProtocolException;
 
 /**
@@ -14,8 +16,10 @@ import org.shufflerdma.control.ProtocolException;
  *
  * <pre>
  *   | request id (8) | wait (4) | address (8) | key (4) | entries (4) |
- *   then for each entry, 20 bytes:
+ *   then for each entry, 20 or 44 bytes:
  *   | status (4) | bytes of the partitions (8) | bytes staged (4) | CRC32C of these (4) |
+ *   and if the status says that the map output is registered by now:
+ *   | address of its descriptor (8) | key (4) | generation (8) | partitions (4) |
  * </pre>
  *
  * @param waitMs how long the request probably waits, if it does; else more than 0 if others wait for memory
@@ -24,20 +28,40 @@ import org.shufflerdma.control.ProtocolException;
 record StageReply(long id, int waitMs, long address, int rkey, List<Entry> entries) {
   private static final int HEADER_BYTES = 28;
   private static final int ENTRY_BYTES = 20;
-  static final int MAX_BYTES = HEADER_BYTES + StageRequest.MAX_RANGES * ENTRY_BYTES;
+  private static final int REGISTERED_BYTES = 24;
+  static final int MAX_BYTES =
+      HEADER_BYTES + StageRequest.MAX_RANGES * (ENTRY_BYTES + REGISTERED_BYTES);
 
   private static final int STAGED = 0;
   private static final int REFUSED = 1;
+  private static final int STAGED_AND_REGISTERED = 2;
 
   /**
    * The outcome of one range.
    *
    * @param lengthBytes of the partitions, from their first byte
    * @param stagedBytes from the first byte that was asked for
+   * @param registered where the map output can be read in future; null if it must be staged. Only of what is staged
    */
-  record Entry(boolean isStaged, long lengthBytes, int stagedBytes, int checksum) {
+  record Entry(
+      boolean isStaged,
+      long lengthBytes,
+      int stagedBytes,
+      int checksum,
+      @Nullable RegisteredOutput registered) {
     static Entry refused() {
-      return new Entry(false, 0, 0, 0);
+      return new Entry(false, 0, 0, 0, null);
+    }
+
+    private int sizeBytes() {
+      return ENTRY_BYTES + (registered == null ? 0 : REGISTERED_BYTES);
+    }
+
+    private int status() {
+      if (!isStaged) {
+        return REFUSED;
+      }
+      return registered == null ? STAGED : STAGED_AND_REGISTERED;
     }
   }
 
@@ -56,13 +80,21 @@ record StageReply(long id, int waitMs, long address, int rkey, List<Entry> entri
   }
 
   ByteBuffer encode() {
-    ByteBuffer out = ByteBuffer.allocate(HEADER_BYTES + entries.size() * ENTRY_BYTES);
+    int entryBytes = entries.stream().mapToInt(Entry::sizeBytes).sum();
+    ByteBuffer out = ByteBuffer.allocate(HEADER_BYTES + entryBytes);
     out.putLong(id).putInt(waitMs).putLong(address).putInt(rkey).putInt(entries.size());
     for (Entry entry : entries) {
-      out.putInt(entry.isStaged() ? STAGED : REFUSED)
+      out.putInt(entry.status())
           .putLong(entry.lengthBytes())
           .putInt(entry.stagedBytes())
           .putInt(entry.checksum());
+      RegisteredOutput at = entry.registered();
+      if (at != null) {
+        out.putLong(at.address())
+            .putInt(at.rkey())
+            .putLong(at.generation())
+            .putInt(at.partitions());
+      }
     }
     return out.flip();
   }
@@ -76,7 +108,7 @@ record StageReply(long id, int waitMs, long address, int rkey, List<Entry> entri
     long address = in.getLong();
     int rkey = in.getInt();
     int count = in.getInt();
-    if (count < 0 || count > StageRequest.MAX_RANGES || in.remaining() != count * ENTRY_BYTES) {
+    if (count < 0 || count > StageRequest.MAX_RANGES || in.remaining() < count * ENTRY_BYTES) {
       throw new ProtocolException(
           "a reply of " + count + " entries with " + in.remaining() + " bytes of them");
     }
@@ -84,9 +116,28 @@ record StageReply(long id, int waitMs, long address, int rkey, List<Entry> entri
       throw new ProtocolException("a wait of " + waitMs + " ms");
     }
     List<Entry> entries = new ArrayList<>(count);
-    for (int i = 0; i < count; i++) {
-      entries.add(new Entry(in.getInt() == STAGED, in.getLong(), in.getInt(), in.getInt()));
+    try {
+      for (int i = 0; i < count; i++) {
+        entries.add(decodeEntry(in));
+      }
+    } catch (BufferUnderflowException | IllegalArgumentException e) {
+      throw new ProtocolException("a reply with a wrong entry: " + e.getMessage());
+    }
+    if (in.hasRemaining()) {
+      throw new ProtocolException("a reply with " + in.remaining() + " bytes too many");
     }
     return new StageReply(id, waitMs, address, rkey, entries);
+  }
+
+  private static Entry decodeEntry(ByteBuffer in) {
+    int status = in.getInt();
+    return new Entry(
+        status != REFUSED,
+        in.getLong(),
+        in.getInt(),
+        in.getInt(),
+        status == STAGED_AND_REGISTERED
+            ? new RegisteredOutput(in.getLong(), in.getInt(), in.getLong(), in.getInt())
+            : null);
   }
 }

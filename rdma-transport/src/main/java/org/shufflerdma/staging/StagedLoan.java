@@ -19,9 +19,18 @@ import org.shufflerdma.concurrent.Deadline;
  * Whoever took it {@link #release}s it, when nothing is to be READ from it any more. Any thread may call.
  */
 public final class StagedLoan {
-  /** Where a range stands in the memory that was lent. */
+  /**
+   * Where a range stands in the memory that was lent.
+   *
+   * @param registered where its map output can be read in future; null if it must be staged
+   */
   public record Range(
-      boolean isStaged, long lengthBytes, int offsetBytes, int stagedBytes, int checksum) {}
+      boolean isStaged,
+      long lengthBytes,
+      int offsetBytes,
+      int stagedBytes,
+      int checksum,
+      @Nullable RegisteredOutput registered) {}
 
   private enum State {
     ASKED,

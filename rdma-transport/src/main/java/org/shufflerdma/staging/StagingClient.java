@@ -274,7 +274,12 @@ public final class StagingClient implements ControlChannel.Owner {
             + " are staged, and there was room for " + most);
       }
       ranges.add(new StagedLoan.Range(
-          entry.isStaged(), entry.lengthBytes(), offset, entry.stagedBytes(), entry.checksum()));
+          entry.isStaged(),
+          entry.lengthBytes(),
+          offset,
+          entry.stagedBytes(),
+          entry.checksum(),
+          entry.registered()));
       offset += entry.stagedBytes();
     }
     return ranges;

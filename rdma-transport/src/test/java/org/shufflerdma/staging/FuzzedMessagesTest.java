@@ -55,7 +55,8 @@ class FuzzedMessagesTest {
   static Stream<Message> messages() {
     Nonce nonce = new Nonce(1, 2);
     StagedRange range = new StagedRange(1, 2, 3, 4, 5);
-    StageReply.Entry entry = new StageReply.Entry(true, 100, 100, 7);
+    StageReply.Entry entry =
+        new StageReply.Entry(true, 100, 100, 7, new RegisteredOutput(4096, 5, 6, 7));
     return Stream.of(
         new Message(
             "StageRequest",

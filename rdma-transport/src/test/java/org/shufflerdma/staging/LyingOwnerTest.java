@@ -126,7 +126,7 @@ class LyingOwnerTest {
   }
 
   private static StageReply staged(StageRequest request, long address, int rkey, int checksum) {
-    StageReply.Entry entry = new StageReply.Entry(true, BLOCK_BYTES, BLOCK_BYTES, checksum);
+    StageReply.Entry entry = new StageReply.Entry(true, BLOCK_BYTES, BLOCK_BYTES, checksum, null);
     return new StageReply(request.id(), 0, address, rkey, List.of(entry));
   }
 

@@ -10,6 +10,7 @@ import java.util.List;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
+import org.apache.spark.storage.DiskBlockManager;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.connection.LocalIdentity;
@@ -33,8 +34,10 @@ import org.shufflerdma.node.Registrar;
 import org.shufflerdma.node.Registration;
 import org.shufflerdma.publication.CommittedFiles;
 import org.shufflerdma.publication.CommittedOutputPublisher;
+import org.shufflerdma.publication.RequestedOutputs;
 import org.shufflerdma.reader.LocationTable;
 import org.shufflerdma.reader.RdmaSource;
+import org.shufflerdma.staging.CommittedOutputs;
 import org.shufflerdma.staging.Staging;
 import org.shufflerdma.staging.StagingSettings;
 import org.shufflerdma.verbs.ProcessLimits;
@@ -245,9 +248,13 @@ record RdmaStack(
         new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
         settings.withdrawGraceMs(),
         System::nanoTime));
+    DiskBlockManager disks = env.blockManager().diskBlockManager();
+    CommittedOutputs outputs = ShufflePlugin.isManager(env.conf())
+        ? new CommittedFiles(disks)
+        : acquired.keep(new RequestedOutputs(disks, registry, settings.checksum()));
     Staging staging = acquired.keep(Staging.open(
         transport,
-        new CommittedFiles(env.blockManager().diskBlockManager()),
+        outputs,
         StagingSettings.of(
             plan.stagingBytes(),
             Runtime.getRuntime().availableProcessors(),

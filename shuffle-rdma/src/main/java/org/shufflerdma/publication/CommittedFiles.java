@@ -12,7 +12,7 @@ import org.shufflerdma.staging.CommittedOutputs;
 /** The map outputs that Spark keeps on the disks of this executor. Any thread may call. */
 public record CommittedFiles(DiskBlockManager disks) implements CommittedOutputs {
   /** {@code IndexShuffleBlockResolver.NOOP_REDUCE_ID}: the files have the blocks of all reducers. */
-  private static final int ALL_REDUCERS = 0;
+  static final int ALL_REDUCERS = 0;
 
   /** Where Spark keeps them. */
   public static OutputFolders foldersOf(DiskBlockManager disks) {

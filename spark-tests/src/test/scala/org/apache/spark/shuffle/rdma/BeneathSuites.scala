@@ -9,8 +9,10 @@ import org.apache.spark.network.shuffle.MergedBlockMeta
 import org.apache.spark.shuffle._
 import org.apache.spark.shuffle.sort.SortShuffleManager
 import org.apache.spark.storage.{BlockId, ShuffleMergedBlockId}
+import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
+import org.scalatest.time.{Seconds, Span}
 
 object Beneath {
   private[rdma] val Plugin = "spark.plugins" -> "org.apache.spark.shuffle.rdma.RdmaPlugin"
@@ -18,7 +20,12 @@ object Beneath {
 }
 
 /** The plugin under Spark's own shuffle manager, which writes, publishes and reads as it does by itself. */
-final class BeneathSuite extends StockResultsSuite(Beneath.SparksManager, Beneath.Plugin) {
+final class BeneathSuite
+    extends StockResultsSuite(
+      Beneath.SparksManager,
+      Beneath.Plugin,
+      "spark.shuffle.rdma.withdrawGrace" -> "1s")
+    with Eventually {
   override protected def jobs: Map[String, SparkContext => Any] = Map(
     "groupByKey" -> Jobs.groupByKey,
     "reduceByKey" -> Jobs.reduceByKey,
@@ -26,6 +33,27 @@ final class BeneathSuite extends StockResultsSuite(Beneath.SparksManager, Beneat
     "a job whose tasks end early" -> Jobs.endEarly,
     "a shuffle of 2100 partitions" -> Jobs.manyPartitions,
     "a join with adaptive execution" -> Jobs.joinWithAdaptiveExecution)
+
+  private def registeredBytes: Long =
+    Jobs.gauges(cluster.context).map(_("shuffle.rdma.outputs.registeredBytes")).sum
+
+  test("map outputs are registered when they are asked for, and not staged again") {
+    val shuffle = Jobs.grouped(cluster.context)
+    val (first, staged) = cluster.watched(_ => Jobs.hashed(shuffle))
+    assertAllByRdma(staged)
+    assert(staged.counter("staged.bytes") > 0, staged)
+    eventually(timeout(Span(30, Seconds))) {
+      val (again, read) = cluster.watched(_ => Jobs.hashed(shuffle))
+      assert(again == first)
+      assertAllByRdma(read)
+      assert(read.counter("staged.bytes") == 0, read)
+    }
+    val before = registeredBytes
+    shuffle.cleanShuffleDependencies()
+    eventually(timeout(Span(30, Seconds))) {
+      assert(registeredBytes < before)
+    }
+  }
 }
 
 /** Under a manager of somebody else's, whose blocks are written to files when they are fetched, and encrypted. */
