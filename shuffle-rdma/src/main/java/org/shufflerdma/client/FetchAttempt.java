@@ -2,9 +2,8 @@
 package org.shufflerdma.client;
 
 import java.io.IOException;
-import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.jspecify.annotations.Nullable;
@@ -37,17 +36,21 @@ final class FetchAttempt implements FetchListener {
   private final Set<ShuffleBlockName> delivered;
   private final ReadCounters counters;
   private final FallbackLog log;
-  private final Map<Long, Expected> expected = new ConcurrentHashMap<>();
+
+  /** By their tags, which are their places in the request. */
+  private final AtomicReferenceArray<@Nullable Expected> expected;
 
   /** Guarded by this. */
   private boolean ended;
 
   FetchAttempt(
+      int blocks,
       BlockFetchingListener listener,
       TcpRoute tcp,
       Set<ShuffleBlockName> delivered,
       ReadCounters counters,
       FallbackLog log) {
+    this.expected = new AtomicReferenceArray<>(blocks);
     this.listener = listener;
     this.tcp = tcp;
     this.delivered = delivered;
@@ -56,12 +59,12 @@ final class FetchAttempt implements FetchListener {
   }
 
   /** The block with this tag will be fetched by RDMA. */
-  void expect(long tag, String blockId, ShuffleBlockName name, @Nullable FileSink sink) {
-    expected.put(tag, new Expected(blockId, name, sink));
+  void expect(int tag, String blockId, ShuffleBlockName name, @Nullable FileSink sink) {
+    expected.set(tag, new Expected(blockId, name, sink));
   }
 
   private Expected find(long tag) {
-    Expected block = expected.get(tag);
+    Expected block = expected.get(Math.toIntExact(tag));
     if (block == null) {
       throw new IllegalArgumentException("no block has tag " + tag);
     }
@@ -70,7 +73,7 @@ final class FetchAttempt implements FetchListener {
 
   /** Forgets a block whose outcome has been reported: a task can read very many blocks. */
   private void told(long tag) {
-    expected.remove(tag);
+    expected.set(Math.toIntExact(tag), null);
   }
 
   @Override
@@ -166,7 +169,12 @@ final class FetchAttempt implements FetchListener {
     synchronized (this) {
       ended = true;
     }
-    expected.values().forEach(block -> closeQuietly(block.sink()));
+    for (int tag = 0; tag < expected.length(); tag++) {
+      Expected block = expected.get(tag);
+      if (block != null) {
+        closeQuietly(block.sink());
+      }
+    }
   }
 
   private static void closeQuietly(@Nullable FileSink sink) {

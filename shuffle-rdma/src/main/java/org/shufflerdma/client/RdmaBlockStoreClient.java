@@ -75,7 +75,8 @@ public final class RdmaBlockStoreClient extends BlockStoreClient {
       BlockFetchingListener listener,
       @Nullable DownloadFileManager files) {
     TcpRoute tcp = new TcpRoute(spark, host, port, execId, listener, files, fallbackThreads);
-    FetchAttempt attempt = new FetchAttempt(listener, tcp, delivered, counters, log);
+    FetchAttempt attempt =
+        new FetchAttempt(blockIds.length, listener, tcp, delivered, counters, log);
     Map<PeerId, List<BlockRequest>> byPeer = new LinkedHashMap<>();
     List<String> byTcp = new ArrayList<>();
     for (int i = 0; i < blockIds.length; i++) {
