@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.publication;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import org.apache.spark.SparkConf;
+import org.apache.spark.storage.DiskBlockManager;
+import org.apache.spark.storage.ShuffleDataBlockId;
+import org.apache.spark.storage.ShuffleIndexBlockId;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.config.ChecksumMode;
+import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.mapoutput.MapOutputRegistry;
+import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.staging.RegisteredOutput;
+
+@Timeout(60)
+class RequestedOutputsTest {
+  private static final int BLOCK_BYTES = 10_000;
+  private static final long BUDGET_BYTES = 1 << 20;
+
+  @TempDir
+  Path directory;
+
+  private RdmaTransport transport;
+  private RegisteredArena arena;
+  private MapOutputRegistry registry;
+  private DiskBlockManager disks;
+  private RequestedOutputs outputs;
+
+  @BeforeEach
+  void open() throws Exception {
+    transport = TestTransports.open("1");
+    arena = TestTransports.arena(transport, BUDGET_BYTES);
+    registry = new MapOutputRegistry(
+        transport.protectionDomain(), arena, TestTransports.seal(), 0, System::nanoTime);
+    disks = new DiskBlockManager(
+        new SparkConf(false).set("spark.local.dir", directory.toString()), true, false);
+    outputs = new RequestedOutputs(disks, registry, ChecksumMode.AUTO);
+  }
+
+  @AfterEach
+  void close() {
+    outputs.close();
+    registry.close();
+    arena.close();
+    transport.close();
+    disks.stop();
+  }
+
+  private void write(int shuffleId, long mapId, int blockBytes) throws IOException {
+    Files.write(dataFile(shuffleId, mapId), new byte[2 * blockBytes]);
+    ByteBuffer offsets = ByteBuffer.allocate(4 * Long.BYTES)
+        .putLong(0)
+        .putLong(blockBytes)
+        .putLong(blockBytes)
+        .putLong(2L * blockBytes);
+    Files.write(
+        disks.getFile(new ShuffleIndexBlockId(shuffleId, mapId, 0)).toPath(), offsets.array());
+  }
+
+  private Path dataFile(int shuffleId, long mapId) {
+    return disks.getFile(new ShuffleDataBlockId(shuffleId, mapId, 0)).toPath();
+  }
+
+  private static void await(BooleanSupplier condition) throws InterruptedException {
+    Deadline deadline = Deadline.afterMs(20_000);
+    while (!condition.getAsBoolean()) {
+      assertThat(deadline.expired()).isFalse();
+      TimeUnit.MILLISECONDS.sleep(10);
+    }
+  }
+
+  @Test
+  void anOutputThatIsAskedForIsRegisteredAndFoundFromThenOn() throws Exception {
+    write(3, 7, BLOCK_BYTES);
+    outputs.open(3, 7).close();
+    assertThat(outputs.registered(3, 7)).as("it is staged at first").isNull();
+    await(() -> outputs.registered(3, 7) != null);
+    RegisteredOutput at = Objects.requireNonNull(outputs.registered(3, 7));
+    assertThat(at.partitions()).isEqualTo(3);
+    assertThat(registry.registeredBytes()).isEqualTo(2L * BLOCK_BYTES);
+    assertThat(registry.published()).isEqualTo(1);
+  }
+
+  @Test
+  void aShuffleWhoseFilesAreGoneIsGivenUpAndNoOther() throws Exception {
+    write(3, 7, BLOCK_BYTES);
+    write(3, 8, BLOCK_BYTES);
+    write(4, 9, BLOCK_BYTES);
+    await(() -> outputs.registered(3, 7) != null);
+    await(() -> outputs.registered(3, 8) != null);
+    await(() -> outputs.registered(4, 9) != null);
+    Files.delete(dataFile(3, 7));
+    Files.delete(dataFile(3, 8));
+    await(() -> registry.registeredBytes() == 2L * BLOCK_BYTES);
+    assertThat(outputs.registered(4, 9)).isNotNull();
+    assertThat(outputs.registered(3, 8))
+        .as("a descriptor that has been withdrawn")
+        .isNull();
+  }
+
+  @Test
+  void whatFindsNoRoomOrHasAWrongIndexStaysAsItIs() throws Exception {
+    write(3, 7, (int) BUDGET_BYTES);
+    write(3, 8, BLOCK_BYTES);
+    Files.write(dataFile(3, 8), new byte[5]);
+    write(3, 9, BLOCK_BYTES);
+    outputs.registered(3, 7);
+    outputs.registered(3, 8);
+    await(() -> outputs.registered(3, 9) != null); // one thread registers one after the other
+    assertThat(outputs.registered(3, 7)).isNull();
+    assertThat(outputs.registered(3, 8)).isNull();
+    assertThat(registry.published()).isEqualTo(1);
+  }
+}
