@@ -69,8 +69,8 @@ public final class PerPeerExecutor<P> {
     while (step != null) {
       try {
         step.run();
-      } catch (RuntimeException | Error e) { // the peer's other steps need this one's place
-        LOG.error("A step of {} failed", peer, e);
+      } catch (Throwable t) { // the peer's other steps need this one's place
+        LOG.error("A step of {} failed", peer, t);
       }
       step = next(peer);
       if (step != null && handOver(peer, step)) {

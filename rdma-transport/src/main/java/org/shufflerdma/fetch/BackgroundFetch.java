@@ -4,6 +4,7 @@ package org.shufflerdma.fetch;
 import java.io.IOException;
 import java.util.BitSet;
 import java.util.List;
+import java.util.function.Consumer;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.TcpReason;
 import org.slf4j.Logger;
@@ -11,13 +12,14 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Blocks of one peer that a worker reads by a {@link DirectFetch}, for a client that is called back. After a cancel the
- * listener is not called any more, except for a call that had already begun, and only the device holds
- * buffers that READs may still write to. Any thread may cancel it.
+ * listener is not called any more, except for a call that had already begun. The worker gives its buffers back as {@link
+ * DirectFetch#close} says. Any thread may cancel it.
  */
 public final class BackgroundFetch {
   private static final Logger LOG = LoggerFactory.getLogger(BackgroundFetch.class);
 
   private final DirectFetch fetch;
+  private final Consumer<BackgroundFetch> starter;
   private final List<BlockRequest> requests;
   private final FetchListener listener;
 
@@ -25,14 +27,26 @@ public final class BackgroundFetch {
   private final BitSet told = new BitSet();
 
   private volatile boolean cancelled;
+  private volatile boolean ended;
 
   /**
    * @param fetch of the requests in their order, which belongs to this from now on
+   * @param starter has a worker {@link #run} it
    */
-  BackgroundFetch(DirectFetch fetch, List<BlockRequest> requests, FetchListener listener) {
+  BackgroundFetch(
+      DirectFetch fetch,
+      List<BlockRequest> requests,
+      FetchListener listener,
+      Consumer<BackgroundFetch> starter) {
     this.fetch = fetch;
     this.requests = requests;
     this.listener = listener;
+    this.starter = starter;
+  }
+
+  /** Has a worker begin, or, if the system gives no thread, does the work itself. Called once. */
+  public void start() {
+    starter.accept(this);
   }
 
   /** Cancels the fetch and returns at once. */
@@ -41,7 +55,7 @@ public final class BackgroundFetch {
     fetch.close();
   }
 
-  /** Reads all blocks. Called once, by a worker. */
+  /** Reads all blocks. */
   void run() {
     try (fetch) {
       while (!cancelled && fetch.next()) {
@@ -52,47 +66,63 @@ public final class BackgroundFetch {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       failRest(TcpReason.CLOSED, e);
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable t) { // a block that nobody tells would be waited for without end
       if (!cancelled) {
-        LOG.error("A fetch failed unexpectedly", e);
+        LOG.error("A fetch failed unexpectedly", t);
       }
-      failRest(TcpReason.INTERNAL, e);
+      failRest(TcpReason.INTERNAL, t);
+    } finally {
+      ended = true;
     }
+  }
+
+  /** Whether the listener has been told all that it will be told. */
+  public boolean hasEnded() {
+    return ended;
   }
 
   private void take(int block) {
-    BlockSink sink = requests.get(block).sink();
+    BlockRequest request = requests.get(block);
+    BlockSink sink = request.sink();
     try {
       if (sink == null) {
-        deliver(block, fetch.bytes());
+        deliver(block, request, fetch.bytes(), fetch.origin());
       } else {
-        write(block, sink, fetch.bytes());
+        write(block, request, sink, fetch.bytes());
       }
-    } catch (RuntimeException | Error e) {
-      LOG.error("The listener of a fetch did not accept {}", requests.get(block), e);
-      fetch.skipRest();
-      fail(block, TcpReason.INTERNAL, e);
+    } catch (Throwable t) {
+      if (!cancelled) {
+        LOG.error("The listener of a fetch did not accept {}", request, t);
+        fetch.skipRest();
+        fail(block, TcpReason.INTERNAL, t);
+      }
     }
   }
 
-  private void deliver(int block, RegisteredSlice bytes) {
+  private void deliver(int block, BlockRequest request, RegisteredSlice bytes, Origin origin) {
     if (!cancelled) {
-      bytes.retain(); // the listener's reference
-      listener.onSuccess(requests.get(block).tag(), bytes, fetch.origin());
+      bytes.retain(); // the listener's reference, which it releases also if it throws
+      listener.onSuccess(request.tag(), bytes, origin);
       told.set(block);
     }
   }
 
-  private void write(int block, BlockSink sink, RegisteredSlice piece) {
+  /** Holds the piece while it is written, as a cancel gives up the fetch's own hold. */
+  private void write(int block, BlockRequest request, BlockSink sink, RegisteredSlice piece) {
+    piece.retain();
     try {
       sink.write(piece.nioBuffer());
     } catch (IOException e) {
-      fetch.skipRest();
-      fail(block, TcpReason.SINK, e);
+      if (!cancelled) {
+        fetch.skipRest();
+        fail(block, TcpReason.SINK, e);
+      }
       return;
+    } finally {
+      piece.release();
     }
-    if (fetch.isLastPiece() && !cancelled) {
-      listener.onStreamed(requests.get(block).tag(), fetch.bytesOfBlock(), fetch.origin());
+    if (!cancelled && fetch.isLastPiece()) {
+      listener.onStreamed(request.tag(), fetch.bytesOfBlock(), fetch.origin());
       told.set(block);
     }
   }
@@ -119,8 +149,8 @@ public final class BackgroundFetch {
     told.set(block);
     try {
       listener.onFailure(requests.get(block).tag(), reason, cause);
-    } catch (RuntimeException | Error e) { // must not keep the other blocks from being told
-      LOG.error("The listener of a fetch did not accept the failure of {}", requests.get(block), e);
+    } catch (Throwable t) { // must not keep the other blocks from being told
+      LOG.error("The listener of a fetch did not accept the failure of {}", requests.get(block), t);
     }
   }
 }

@@ -41,6 +41,9 @@ public final class BlockFetcher implements AutoCloseable {
   /** Has the fetches from a peer that does not answer leave workers to others. */
   private final PerPeerExecutor<PeerId> lanes;
 
+  /** For fetches that may wait for staging memory, or for a disk that is written to: others do not stand behind them. */
+  private final PerPeerExecutor<PeerId> slowLanes;
+
   /**
    * They make control connections and find node services. They are others, so that tasks do not wait for blocks that
    * are written to a slow disk.
@@ -69,6 +72,7 @@ public final class BlockFetcher implements AutoCloseable {
       FetchSettings settings) {
     this.workers = Workers.poolOnDemand("rdma-fetch", settings.threads());
     this.lanes = lanes(workers);
+    this.slowLanes = lanes(workers);
     this.connectors = Workers.poolOnDemand("rdma-control", settings.threads());
     this.context = new FetchContext(
         transport.connections(),
@@ -106,34 +110,49 @@ public final class BlockFetcher implements AutoCloseable {
     return Math.toIntExact(bytes);
   }
 
-  /**
-   * Has a worker read blocks of one peer, and returns at once.
-   *
-   * @param tcpAddress address of the peer's host, which is probed to tell a lost peer from one whose
-   *     RDMA failed; null if it is not known
-   */
+  /** Has a worker read blocks of one peer, and returns at once; see {@link #prepare}. */
   public BackgroundFetch fetch(
       PeerId peer,
       @Nullable InetSocketAddress tcpAddress,
       List<BlockRequest> blocks,
       FetchListener listener) {
+    BackgroundFetch fetch = prepare(peer, tcpAddress, blocks, listener);
+    fetch.start();
+    return fetch;
+  }
+
+  /**
+   * Prepares a fetch of blocks of one peer by a worker, which the caller starts.
+   *
+   * @param tcpAddress address of the peer's host, which is probed to tell a lost peer from one whose
+   *     RDMA failed; null if it is not known
+   */
+  public BackgroundFetch prepare(
+      PeerId peer,
+      @Nullable InetSocketAddress tcpAddress,
+      List<BlockRequest> blocks,
+      FetchListener listener) {
     PeerBlocks ofPeer = new PeerBlocks(peer, tcpAddress);
+    boolean mayBeSlow = false;
     for (BlockRequest block : blocks) {
       DescriptorRef output =
           context.cache().located(peer.endpoint().bootNonce(), block.descriptor());
       if (block.endPartition() > output.partitions()) {
         output = block.descriptor(); // whose owner says what is wrong
       }
+      mayBeSlow |= block.sink() != null || !output.isRegistered();
       if (block.sink() == null) {
         ofPeer.add(output, block.startPartition(), block.endPartition());
       } else {
         ofPeer.addInPieces(output, block.startPartition(), block.endPartition());
       }
     }
-    BackgroundFetch fetch = new BackgroundFetch(
-        direct(List.of(ofPeer), BACKGROUND_LIMITS, () -> {}), List.copyOf(blocks), listener);
-    lanes.execute(peer, fetch::run);
-    return fetch;
+    PerPeerExecutor<PeerId> of = mayBeSlow ? slowLanes : lanes;
+    return new BackgroundFetch(
+        direct(List.of(ofPeer), BACKGROUND_LIMITS, () -> {}),
+        List.copyOf(blocks),
+        listener,
+        fetch -> of.execute(peer, fetch::run));
   }
 
   /**

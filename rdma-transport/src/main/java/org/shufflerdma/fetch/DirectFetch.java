@@ -23,8 +23,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads the blocks of one reduce task in that task's own thread, which plans and posts the READs, polls
- * for their completions, verifies the bytes and consumes them: no block passes through another thread.
+ * Reads blocks in the thread that takes them, which plans and posts the READs, polls for their completions, and verifies the bytes:
+ * that of a reduce task, or a worker of a {@link BackgroundFetch}. No block passes through another thread.
  * A block is read a second time if its connection broke or its checksum did not match, and is left to the
  * caller if that fails as well, or if it cannot be read at all.
  *
@@ -270,6 +270,7 @@ public final class DirectFetch implements AutoCloseable {
   void skipRest() {
     if (!isLastPiece()) {
       peer().drop(block());
+      peer().endPieces(block());
       handedOut++;
     }
   }
@@ -384,6 +385,7 @@ public final class DirectFetch implements AutoCloseable {
             context.stats().blocksDelivered.increment();
             handedOut++;
             slot.peer.resolve(block, null);
+            slot.peer.endPieces(block);
           } else {
             slot.peer.putBackForNextPiece(block);
             queue(slot.peer);

@@ -27,6 +27,7 @@ final class LeftBlocks {
   void add(PeerBlocks peer, int block, TcpReason reason, Throwable cause) {
     peer.triedSinceNs(block).ifPresent(this::countTime);
     peer.resolve(block, null);
+    peer.endPieces(block);
     blocks.add(new LeftBlock(peer, block, reason, cause));
     added++;
   }

@@ -54,6 +54,9 @@ public final class PeerBlocks {
   /** The blocks that are handed out piece by piece; null if there are none. */
   private @Nullable Map<Integer, Pieces> inPieces;
 
+  /** Those of them that are not over yet. */
+  private final BitSet piecesToCome = new BitSet();
+
   int blocksInFlight;
   long readNs;
 
@@ -172,6 +175,7 @@ public final class PeerBlocks {
       inPieces = new HashMap<>();
     }
     inPieces.put(size - 1, new Pieces());
+    piecesToCome.set(size - 1);
   }
 
   public int size() {
@@ -186,6 +190,11 @@ public final class PeerBlocks {
 
   boolean hasPieces() {
     return inPieces != null;
+  }
+
+  /** No more pieces of the block come. */
+  void endPieces(int block) {
+    piecesToCome.clear(block);
   }
 
   /** Whether all of the block has been taken with the bytes that came last. */
@@ -207,7 +216,7 @@ public final class PeerBlocks {
 
   /** Whether all blocks have been read, or left, but for those that are put back later. */
   boolean isDone() {
-    return blocksInFlight == 0 && !hasMore() && !hasMoreToStage();
+    return blocksInFlight == 0 && !hasMore() && !hasMoreToStage() && piecesToCome.isEmpty();
   }
 
   void endInterest() {

@@ -41,6 +41,9 @@ final class StagedPoster {
   /** Loans of a peer that were over before they could be read, in a row. */
   private static final int MAX_STAGED_IN_VAIN = 64;
 
+  /** A block that is wanted in a file takes no larger buffer of others, as it comes in one when it is staged. */
+  private static final int MAX_BYTES_WITHOUT_PIECES = 16 << 20;
+
   /** Control connections to a peer that were asked for, or ended, before a block was read, in a row. */
   private static final int MAX_CONTROL_CONNECTIONS = 16;
 
@@ -379,13 +382,14 @@ final class StagedPoster {
         leave(slot, block, TcpReason.STAGING, new IOException("its owner could not read it"));
       } else if (range.lengthBytes() == 0) {
         leave(slot, block, TcpReason.ZERO_LENGTH, new IOException("the block is empty"));
-      } else if (!context.fitsInMemory(range.lengthBytes())) {
+      } else if (!context.fitsInMemory(range.lengthBytes())
+          || (peer.pieces(block) != null && range.lengthBytes() > MAX_BYTES_WITHOUT_PIECES)) {
         leave(
             slot,
             block,
             TcpReason.TOO_LARGE,
             new IOException(
-                "a block of " + range.lengthBytes() + " bytes does not fit into one buffer"));
+                "a staged block of " + range.lengthBytes() + " bytes is not read into one buffer"));
       } else {
         slot.append(block, Math.toIntExact(range.lengthBytes()));
       }

@@ -3,27 +3,21 @@ package org.shufflerdma.memory;
 
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A reference-counted part of a {@link RegisteredBuffer}, born with one reference. Several slices
  * share a buffer; each gives up its hold with its own last release. Views of it end there too.
  */
 public final class RegisteredSlice {
-  private final @Nullable RegisteredBuffer buffer;
+  private final RegisteredBuffer buffer;
   private final long offsetBytes;
   private final long lengthBytes;
   private final AtomicInteger references = new AtomicInteger(1);
 
-  RegisteredSlice(@Nullable RegisteredBuffer buffer, long offsetBytes, long lengthBytes) {
+  RegisteredSlice(RegisteredBuffer buffer, long offsetBytes, long lengthBytes) {
     this.buffer = buffer;
     this.offsetBytes = offsetBytes;
     this.lengthBytes = lengthBytes;
-  }
-
-  /** A slice of no bytes, which needs no buffer but is counted like any other. */
-  public static RegisteredSlice empty() {
-    return new RegisteredSlice(null, 0, 0);
   }
 
   public long lengthBytes() {
@@ -44,7 +38,7 @@ public final class RegisteredSlice {
       throw new IndexOutOfBoundsException(
           "bytes " + offset + "+" + length + " of a slice of " + lengthBytes);
     }
-    return buffer == null ? ByteBuffer.allocate(0) : buffer.nioBuffer(offsetBytes + offset, length);
+    return buffer.nioBuffer(offsetBytes + offset, length);
   }
 
   public void retain() {
@@ -58,7 +52,7 @@ public final class RegisteredSlice {
     if (before <= 0) {
       throw released();
     }
-    if (before == 1 && buffer != null) {
+    if (before == 1) {
       buffer.release();
     }
   }

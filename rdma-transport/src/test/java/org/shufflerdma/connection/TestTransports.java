@@ -127,6 +127,19 @@ public final class TestTransports {
   }
 
   /** Of the executors that these transports belong to. */
+  /** Breaks the connection to a peer, as if it were the watchdog. */
+  public static void breakConnection(RdmaTransport from, PeerId peer) {
+    try {
+      from.connections()
+          .connect(peer, null, Deadline.afterMs(CONNECT_TIMEOUT_MS))
+          .breakWith(PeerFailure.NO_PROGRESS, "of a test");
+    } catch (NoConnectionException e) {
+      throw new AssertionError(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   public static DescriptorSeal seal() {
     LocalIdentity identity = new LocalIdentity("app-test", "any", SECRET);
     return new DescriptorSeal(identity.key(DescriptorSeal.PURPOSE));

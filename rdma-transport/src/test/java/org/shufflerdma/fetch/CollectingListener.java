@@ -12,7 +12,7 @@ import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.TcpReason;
 
 /** Copies what it gets, releases it, and counts what should come once. */
-final class CollectingListener implements FetchListener {
+class CollectingListener implements FetchListener {
   private final CountDownLatch left;
   private final AtomicInteger calls = new AtomicInteger();
   final Map<Long, byte[]> blocks = new ConcurrentHashMap<>();

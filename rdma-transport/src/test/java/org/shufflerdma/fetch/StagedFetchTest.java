@@ -3,10 +3,13 @@ package org.shufflerdma.fetch;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -20,6 +23,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -29,9 +33,12 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.LatencyHistogram;
 import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.staging.CommittedOutputs;
+import org.shufflerdma.staging.RegisteredOutput;
 import org.shufflerdma.staging.Staging;
 import org.shufflerdma.staging.StagingSettings;
 import org.shufflerdma.verbs.TestDevice;
@@ -72,7 +79,17 @@ class StagedFetchTest {
       transport = TestTransports.open(name, TestTransports.settings(0, poolBytes));
       staging = Staging.open(
           transport,
-          (shuffleId, mapId) -> CommittedOutputs.Files.open(data(mapId), index(mapId)),
+          new CommittedOutputs() {
+            @Override
+            public CommittedOutputs.Files open(int shuffleId, long mapId) throws IOException {
+              return CommittedOutputs.Files.open(data(mapId), index(mapId));
+            }
+
+            @Override
+            public @Nullable RegisteredOutput registered(int shuffleId, long mapId) {
+              return registered;
+            }
+          },
           new StagingSettings(
               stagingBytes, LOAN_BYTES, SLAB_BYTES, LOANS, 2, 5_000, idleMs, LEASE_MS));
       fetcher =
@@ -112,6 +129,10 @@ class StagedFetchTest {
   private record Block(long mapId, int startPartition, int endPartition) {}
 
   private final Map<Long, long[]> outputs = new HashMap<>();
+
+  /** Where the owner says that its outputs are registered. */
+  private volatile @Nullable RegisteredOutput registered;
+
   private TestDevice.Live before;
   private Node owner;
   private Node reader;
@@ -192,6 +213,64 @@ class StagedFetchTest {
       blocks.add(new Block(mapId, 1, 2));
     }
     return blocks;
+  }
+
+  /** It comes in one buffer, which a large one must not take. */
+  @Test
+  void aStagedBlockThatIsWantedInAFileIsWrittenUnlessItIsLarge() throws Exception {
+    commit(1, 50_000, 20_000_000);
+    CollectingListener listener = new CollectingListener(2);
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    DescriptorRef output = DescriptorRef.unregistered(SHUFFLE_ID, 1, 2);
+    reader.fetcher.fetch(
+        peer(),
+        null,
+        List.of(
+            new BlockRequest(
+                0, output, 0, 1, piece -> Channels.newChannel(bytes).write(piece)),
+            new BlockRequest(1, output, 1, 2, piece -> {
+              throw new AssertionError("nothing of it is written");
+            })),
+        listener);
+    assertThat(listener.await().streamed).isEqualTo(Map.of(0L, 50_000L));
+    assertThat(bytes.toByteArray()).isEqualTo(expected(new Block(1, 0, 1)));
+    assertThat(listener.failures).isEqualTo(Map.of(1L, TcpReason.TOO_LARGE));
+  }
+
+  /** The owner registers what it is asked for, and says so in a reply. */
+  @Test
+  void anOutputThatItsOwnerHasRegisteredIsReadWithoutBeingStaged() throws Exception {
+    commit(1, 3_000, 4_000);
+    try (RegisteredArena arena = TestTransports.arena(owner.transport);
+        TestMapOutput output = TestMapOutput.publish(
+            owner.transport.protectionDomain(), arena, directory, 1, 3_000, 4_000)) {
+      Files.copy(
+          directory.resolve("shuffle_3_1_0.data"), data(1), StandardCopyOption.REPLACE_EXISTING);
+      DescriptorRef at = output.ref();
+      registered = new RegisteredOutput(at.address(), at.rkey(), at.generation(), at.partitions());
+      DescriptorRef unregistered = DescriptorRef.unregistered(at.shuffleId(), 1, Integer.MAX_VALUE);
+      List<BlockRequest> blocks = List.of(
+          new BlockRequest(0, unregistered, 0, 1, null),
+          new BlockRequest(1, unregistered, 1, 2, null));
+      List<Origin> origins = new ArrayList<>();
+      for (int i = 0; i < 2; i++) {
+        CollectingListener listener = new CollectingListener(2) {
+          @Override
+          public void onSuccess(long tag, RegisteredSlice block, Origin origin) {
+            origins.add(origin);
+            super.onSuccess(tag, block, origin);
+          }
+        };
+        reader.fetcher.fetch(peer(), null, blocks, listener);
+        listener.await();
+        assertThat(listener.failures).isEmpty();
+        assertThat(listener.blocks.get(0L)).isEqualTo(output.expected(0, 1));
+        assertThat(listener.blocks.get(1L)).isEqualTo(output.expected(1, 2));
+      }
+      assertThat(origins)
+          .containsExactly(Origin.STAGED, Origin.STAGED, Origin.REGISTERED, Origin.REGISTERED);
+    }
+    registered = null;
   }
 
   /** The owner's work on a request is a part of what the reader waits for its reply. */

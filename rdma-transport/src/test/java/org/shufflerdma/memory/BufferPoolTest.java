@@ -145,14 +145,6 @@ class BufferPoolTest {
   }
 
   @Test
-  void anEmptySliceIsCountedLikeAnyOther() {
-    RegisteredSlice empty = RegisteredSlice.empty();
-    assertThat(empty.nioBuffer().remaining()).isZero();
-    empty.release();
-    assertThatThrownBy(empty::release).isInstanceOf(IllegalStateException.class);
-  }
-
-  @Test
   void theBudgetIsKeptAndAWaiterGetsWhatComesBack() throws Exception {
     List<RegisteredBuffer> all = new ArrayList<>();
     for (int i = 0; i < 4; i++) {

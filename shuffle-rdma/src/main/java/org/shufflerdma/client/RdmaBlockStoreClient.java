@@ -11,7 +11,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.apache.spark.network.shuffle.BlockStoreClient;
 import org.apache.spark.network.shuffle.DownloadFileManager;
@@ -30,8 +29,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Serves Spark's block iterator. It fetches blocks with a location by RDMA; Spark's own client fetches
- * all others, and those that RDMA does not deliver. One per reader. Requests come from the
- * task's thread, or from one that feeds the task's child process, and may cross with the task's end.
+ * all others, and those that RDMA does not deliver. One per reader, or per request of a reader that is not the plugin's.
+ * Requests come from the task's thread, or from one that feeds the task's child process, and may cross with the task's end.
  */
 public final class RdmaBlockStoreClient extends BlockStoreClient {
   private static final Logger LOG = LoggerFactory.getLogger(RdmaBlockStoreClient.class);
@@ -43,24 +42,32 @@ public final class RdmaBlockStoreClient extends BlockStoreClient {
   private final FallbackThreads fallbackThreads;
   private final FallbackLog log;
 
-  /** Blocks that RDMA has delivered; Spark asks for one again only if it could not decode it. */
-  private final Set<ShuffleBlockName> delivered = ConcurrentHashMap.newKeySet();
+  /** Blocks that RDMA has delivered. */
+  private final Set<ShuffleBlockName> delivered;
 
-  // Guarded by fetches.
-  private final List<BackgroundFetch> fetches = new ArrayList<>();
-  private final List<FetchAttempt> attempts = new ArrayList<>();
+  private record Begun(FetchAttempt attempt, BackgroundFetch fetch) {}
+
+  /** What may not have ended yet. Guarded by itself, as is the next. */
+  private final List<Begun> begun = new ArrayList<>();
+
   private boolean cancelled;
 
+  /**
+   * @param delivered is told the blocks that RDMA has delivered, and names those that come by TCP if they are asked for again: a reader
+   *     asks again only for what it could not decode
+   */
   public RdmaBlockStoreClient(
       BlockStoreClient spark,
       BlockFetcher fetcher,
       OutputLocations locations,
+      Set<ShuffleBlockName> delivered,
       ReadCounters counters,
       FallbackThreads fallbackThreads,
       FallbackLog log) {
     this.spark = spark;
     this.fetcher = fetcher;
     this.locations = locations;
+    this.delivered = delivered;
     this.counters = counters;
     this.fallbackThreads = fallbackThreads;
     this.log = log;
@@ -103,7 +110,7 @@ public final class RdmaBlockStoreClient extends BlockStoreClient {
     }
     InetSocketAddress tcpAddress = InetSocketAddress.createUnresolved(host, port);
     byPeer.forEach(
-        (peer, requests) -> keep(attempt, fetcher.fetch(peer, tcpAddress, requests, attempt)));
+        (peer, requests) -> start(attempt, fetcher.prepare(peer, tcpAddress, requests, attempt)));
     if (!byTcp.isEmpty()) {
       spark.fetchBlocks(host, port, execId, byTcp.toArray(new String[0]), listener, files);
     }
@@ -129,33 +136,36 @@ public final class RdmaBlockStoreClient extends BlockStoreClient {
     }
   }
 
-  private void keep(FetchAttempt attempt, BackgroundFetch fetch) {
-    synchronized (fetches) {
-      if (!cancelled) {
-        attempts.add(attempt);
-        fetches.add(fetch);
-        return;
+  /** The task can cancel it before it begins. */
+  private void start(FetchAttempt attempt, BackgroundFetch fetch) {
+    boolean isWanted;
+    synchronized (begun) {
+      begun.removeIf(earlier -> earlier.fetch.hasEnded());
+      isWanted = !cancelled;
+      if (isWanted) {
+        begun.add(new Begun(attempt, fetch));
       }
     }
-    fetch.cancel();
-    attempt.end();
+    if (isWanted) {
+      fetch.start();
+    } else {
+      fetch.cancel();
+      attempt.end();
+    }
   }
 
   /**
    * Ends the fetches of a task that ends: nothing is delivered any more, and nothing is waited for.
    */
   public void cancel() {
-    List<BackgroundFetch> begun;
-    List<FetchAttempt> begunAttempts;
-    synchronized (fetches) {
+    List<Begun> all;
+    synchronized (begun) {
       cancelled = true;
-      begun = List.copyOf(fetches);
-      begunAttempts = List.copyOf(attempts);
-      fetches.clear(); // the task may keep this object for longer
-      attempts.clear();
+      all = List.copyOf(begun);
+      begun.clear(); // the task may keep this object for longer
     }
-    begun.forEach(BackgroundFetch::cancel);
-    begunAttempts.forEach(FetchAttempt::end);
+    all.forEach(each -> each.fetch.cancel());
+    all.forEach(each -> each.attempt.end());
   }
 
   private static BlockRequest requestOf(

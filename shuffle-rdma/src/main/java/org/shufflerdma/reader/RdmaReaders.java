@@ -3,6 +3,7 @@ package org.shufflerdma.reader;
 
 import java.io.InputStream;
 import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import org.apache.spark.MapOutputTracker;
 import org.apache.spark.MapSizesByExecutorId;
@@ -96,6 +97,7 @@ public final class RdmaReaders {
         env.blockManager().blockStoreClient(),
         rdma.fetcher(),
         new TrackedLocations(shuffleId, partitions, locations),
+        ConcurrentHashMap.newKeySet(),
         reads.counters(),
         rdma.fallbackThreads(),
         fallbackLog);
@@ -127,14 +129,21 @@ public final class RdmaReaders {
   }
 
   /**
-   * A client for one request of a block iterator that is not the plugin's. It is cancelled when the task ends.
+   * A client for one request of a block iterator that is not the plugin's. It is cancelled when the task ends. Nobody tells whether
+   * a task that asks for a block again is another reader of it, or could not decode it, which makes a difference if nobody has verified it.
    *
    * @param sparks fetches what RDMA cannot serve
    */
   public BlockStoreClient client(
       TaskReads reads, BlockStoreClient sparks, OutputLocations locations) {
     RdmaBlockStoreClient client = new RdmaBlockStoreClient(
-        sparks, rdma.fetcher(), locations, reads.counters(), rdma.fallbackThreads(), fallbackLog);
+        sparks,
+        rdma.fetcher(),
+        locations,
+        verifies ? ConcurrentHashMap.newKeySet() : reads.delivered(),
+        reads.counters(),
+        rdma.fallbackThreads(),
+        fallbackLog);
     reads.open().keep(client::cancel);
     return client;
   }

@@ -2,12 +2,14 @@
 package org.shufflerdma.reader;
 
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntFunction;
 import org.apache.spark.TaskContext;
 import org.apache.spark.executor.ShuffleReadMetrics;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.client.ShuffleBlockName;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.fetch.TaskFetches;
 import org.shufflerdma.metrics.Counter;
@@ -26,6 +28,7 @@ public final class TaskReads {
   private final TaskFetches fetches = new TaskFetches();
   private final Map<Integer, AutoCloseable> uses = new ConcurrentHashMap<>();
   private final ReadCounters counters = new ReadCounters();
+  private final Set<ShuffleBlockName> delivered = ConcurrentHashMap.newKeySet();
 
   /** The readers that had no more records, and their number at which Spark's figures are summed up again. */
   private final AtomicLong exhausted = new AtomicLong();
@@ -54,6 +57,11 @@ public final class TaskReads {
   /** What is closed when the task ends, unless it has been given back before. */
   Acquired open() {
     return open;
+  }
+
+  /** The blocks that readers which are not the plugin's have been given by RDMA, if nobody has verified them. */
+  Set<ShuffleBlockName> delivered() {
+    return delivered;
   }
 
   TaskFetches fetches() {

@@ -16,6 +16,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -139,6 +140,7 @@ class RdmaBlockStoreClientTest {
         spark,
         fetcher,
         TrackedLocations.of(new LocationTable(tracker), SHUFFLE, LENGTHS.length),
+        ConcurrentHashMap.newKeySet(),
         counters,
         fallback,
         new FallbackLog());
