@@ -21,12 +21,12 @@ public final class BeneathDriver implements DriverPlugin {
 
   @Override
   public Map<String, String> init(SparkContext spark, PluginContext context) {
-    if (ShufflePlugin.isManager(spark.conf())) {
+    if (ShufflePlugin.namesManager(spark.conf())) {
       LOG.info(
           "spark.plugins names the RdmaPlugin, which has nothing to do beside the RdmaShuffleManager");
       return Map.of();
     }
-    ShufflePlugin created = ShufflePlugin.create(spark.conf(), true);
+    ShufflePlugin created = ShufflePlugin.create(spark.conf(), true, false);
     created.shuffleRegistered(spark);
     spark.addSparkListener(new SparkListener() {
       @Override

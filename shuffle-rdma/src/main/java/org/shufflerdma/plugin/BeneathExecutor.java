@@ -36,10 +36,10 @@ public final class BeneathExecutor implements ExecutorPlugin {
   @Override
   public void init(PluginContext context, Map<String, String> fromDriver) {
     SparkConf conf = context.conf();
-    if (ShufflePlugin.isManager(conf)) {
+    if (ShufflePlugin.namesManager(conf)) {
       return;
     }
-    ShufflePlugin created = ShufflePlugin.create(conf, false);
+    ShufflePlugin created = ShufflePlugin.create(conf, false, false);
     AskedLocations.Driver asks = context::ask;
     AskedLocations asked = new AskedLocations(asks);
     try {
@@ -87,7 +87,9 @@ public final class BeneathExecutor implements ExecutorPlugin {
         return;
       }
       hasLooked = true;
-      if (found instanceof IndexShuffleBlockResolver files) {
+      if (isOurs(SparkEnv.get().shuffleManager().getClass())) {
+        LOG.debug("The RdmaPlugin has nothing to do beside a kind of RdmaShuffleManager");
+      } else if (found instanceof IndexShuffleBlockResolver files) {
         resolver = files;
         of.beginStart(files, this::announce);
       } else {
@@ -96,6 +98,16 @@ public final class BeneathExecutor implements ExecutorPlugin {
             SparkEnv.get().shuffleManager().getClass().getName());
       }
     }
+  }
+
+  /** Whether it is the plugin's shuffle manager, or one that extends it. */
+  private static boolean isOurs(Class<?> manager) {
+    for (Class<?> each = manager; each != null; each = each.getSuperclass()) {
+      if (ShufflePlugin.isNameOfManager(each.getName())) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private void announce(ExecutorSide side) {

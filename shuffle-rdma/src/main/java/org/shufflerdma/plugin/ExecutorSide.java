@@ -82,9 +82,13 @@ final class ExecutorSide implements AutoCloseable {
     this.counts = new ExecutorCounts(totals, rdma);
   }
 
-  /** Returns null if the driver does not answer, as nothing can be counted or authenticated then. */
+  /**
+   * Returns null if the driver does not answer, as nothing can be counted or authenticated then.
+   *
+   * @param publishes whether map tasks publish their outputs, which are registered when they are asked for otherwise
+   */
   static @Nullable ExecutorSide open(
-      SparkEnv env, RdmaSettings settings, IndexShuffleBlockResolver resolver) {
+      SparkEnv env, RdmaSettings settings, IndexShuffleBlockResolver resolver, boolean publishes) {
     RdmaStack rdma = null;
     TaskAccumulators accumulators = null;
     try {
@@ -94,7 +98,7 @@ final class ExecutorSide implements AutoCloseable {
       ApplicationGreeting greeting = greet(env);
       timer.ended("driver");
       accumulators = new TaskAccumulators(greeting.accumulators());
-      rdma = RdmaStack.open(env, settings, resolver, greeting.token(), timer);
+      rdma = RdmaStack.open(env, settings, resolver, publishes, greeting.token(), timer);
     } catch (Throwable e) { // this happens once, and each task would fail by it
       if (settings.required()) {
         throw new IllegalStateException(

@@ -86,6 +86,7 @@ record RdmaStack(
   /**
    * Opens the device and listens for connections.
    *
+   * @param publishes as {@link ExecutorSide#open} has it
    * @param token shared by the executors of this application; takes the place of Spark's secret where
    *     Spark has none
    * @param timer of the start, which is told of the phases
@@ -94,6 +95,7 @@ record RdmaStack(
       SparkEnv env,
       RdmaSettings settings,
       IndexShuffleBlockResolver resolver,
+      boolean publishes,
       byte[] token,
       PhaseTimer timer)
       throws RdmaUnavailableException {
@@ -104,7 +106,7 @@ record RdmaStack(
       List<String> refused = new ArrayList<>();
       for (DeviceChoice choice : DeviceChoice.of(settings, DeviceChoice.HARDWARE, ownAddress)) {
         try {
-          RdmaStack stack = withPaging(env, settings, resolver, token, choice, timer);
+          RdmaStack stack = withPaging(env, settings, resolver, publishes, token, choice, timer);
           LOG.info(
               "Shuffle blocks are read by RDMA over device {} ({}{}) at {}",
               choice.hardwareName() == null
@@ -136,13 +138,15 @@ record RdmaStack(
       SparkEnv env,
       RdmaSettings settings,
       IndexShuffleBlockResolver resolver,
+      boolean publishes,
       byte[] token,
       DeviceChoice choice,
       PhaseTimer timer)
       throws IOException, RdmaUnavailableException {
     if (settings.onDemand()) {
       try {
-        return open(env, settings, resolver, token, choice, OutputPaging.ON_DEMAND, timer);
+        return open(
+            env, settings, resolver, publishes, token, choice, OutputPaging.ON_DEMAND, timer);
       } catch (IOException | RdmaUnavailableException e) {
         LOG.warn(
             "Map outputs are pinned, although {} is true: {}",
@@ -150,13 +154,14 @@ record RdmaStack(
             e.getMessage());
       }
     }
-    return open(env, settings, resolver, token, choice, OutputPaging.PINNED, timer);
+    return open(env, settings, resolver, publishes, token, choice, OutputPaging.PINNED, timer);
   }
 
   private static RdmaStack open(
       SparkEnv env,
       RdmaSettings settings,
       IndexShuffleBlockResolver resolver,
+      boolean publishes,
       byte[] token,
       DeviceChoice choice,
       OutputPaging paging,
@@ -167,7 +172,8 @@ record RdmaStack(
       DeviceChoice.Bound device = choice.bind(settings);
       acquired.keep(device.use());
       timer.ended("natives");
-      RdmaStack stack = open(env, settings, resolver, token, device, paging, acquired, timer);
+      RdmaStack stack =
+          open(env, settings, resolver, publishes, token, device, paging, acquired, timer);
       timer.ended("rest");
       if (choice.toBeProven() || paging == OutputPaging.ON_DEMAND) {
         LoopbackCheck.run(
@@ -208,6 +214,7 @@ record RdmaStack(
       SparkEnv env,
       RdmaSettings settings,
       IndexShuffleBlockResolver resolver,
+      boolean publishes,
       byte[] token,
       DeviceChoice.Bound device,
       OutputPaging paging,
@@ -249,7 +256,7 @@ record RdmaStack(
         settings.withdrawGraceMs(),
         System::nanoTime));
     DiskBlockManager disks = env.blockManager().diskBlockManager();
-    CommittedOutputs outputs = ShufflePlugin.isManager(env.conf())
+    CommittedOutputs outputs = publishes
         ? new CommittedFiles(disks)
         : acquired.keep(new RequestedOutputs(disks, registry, settings.checksum()));
     Staging staging = acquired.keep(Staging.open(

@@ -56,6 +56,7 @@ public final class ShufflePlugin implements AutoCloseable {
   private static final int REQUIRED_PATIENCE_MS = 180_000;
 
   private final RdmaSettings settings;
+  private final boolean isManager;
   private final @Nullable String offReason;
 
   private final Object lock = new Object();
@@ -67,8 +68,9 @@ public final class ShufflePlugin implements AutoCloseable {
   /** The executor's part, from the first writer or reader on. Written under lock. */
   private volatile @Nullable Start<ExecutorSide> executor;
 
-  private ShufflePlugin(RdmaSettings settings, @Nullable String offReason) {
+  private ShufflePlugin(RdmaSettings settings, boolean isManager, @Nullable String offReason) {
     this.settings = settings;
+    this.isManager = isManager;
     this.offReason = offReason;
   }
 
@@ -79,8 +81,18 @@ public final class ShufflePlugin implements AutoCloseable {
    *     and this process knows already that there can be none
    */
   public static ShufflePlugin create(SparkConf conf, boolean isDriver) {
+    return create(conf, isDriver, true);
+  }
+
+  /**
+   * The same.
+   *
+   * @param isManager whether it is for the plugin's own shuffle manager. If executors could not, or should not, have that, the driver's conf
+   *     names Spark's own afterwards
+   */
+  static ShufflePlugin create(SparkConf conf, boolean isDriver, boolean isManager) {
     try {
-      return checkAndCreate(conf, isDriver, package$.MODULE$.SPARK_VERSION());
+      return checkAndCreate(conf, isDriver, isManager, package$.MODULE$.SPARK_VERSION());
     } catch (IllegalArgumentException e) {
       // Spark buries this under the stack traces of its reflection.
       LOG.error("{}", e.getMessage());
@@ -88,7 +100,8 @@ public final class ShufflePlugin implements AutoCloseable {
     }
   }
 
-  static ShufflePlugin checkAndCreate(SparkConf conf, boolean isDriver, String sparkVersion) {
+  static ShufflePlugin checkAndCreate(
+      SparkConf conf, boolean isDriver, boolean isManager, String sparkVersion) {
     Map<String, String> rdmaConf = new HashMap<>();
     for (Tuple2<String, String> entry : conf.getAllWithPrefix(PREFIX)) {
       rdmaConf.put(PREFIX + entry._1(), entry._2());
@@ -98,8 +111,8 @@ public final class ShufflePlugin implements AutoCloseable {
     String offReason = SparkCompatibility.reasonAgainstRdma(conf, settings);
     if (offReason == null && isDriver) {
       offReason = reasonAgainstExecutors(conf, sparkVersion);
-      if (offReason != null && isManager(conf)) {
-        conf.set(MANAGER, "sort"); // executors could not, or should not, have this one
+      if (offReason != null && isManager) {
+        conf.set(MANAGER, "sort");
       }
     }
     if (offReason != null && settings.required()) {
@@ -114,13 +127,20 @@ public final class ShufflePlugin implements AutoCloseable {
         LOG.warn("Shuffle blocks go by TCP: {}", offReason);
       }
     }
-    LOG.debug("The plugin has been created on the {}", isDriver ? "driver" : "executor");
-    return new ShufflePlugin(settings, offReason);
+    LOG.debug(
+        "The {} of the {} has been created",
+        isManager ? "RdmaShuffleManager" : "RdmaPlugin",
+        isDriver ? "driver" : "executor");
+    return new ShufflePlugin(settings, isManager, offReason);
   }
 
-  /** Whether the plugin's shuffle manager is the one that Spark uses. */
-  static boolean isManager(SparkConf conf) {
-    return MANAGERS.contains(conf.get(MANAGER, "sort"));
+  /** Whether the settings name the plugin's shuffle manager. */
+  static boolean namesManager(SparkConf conf) {
+    return isNameOfManager(conf.get(MANAGER, "sort"));
+  }
+
+  static boolean isNameOfManager(String name) {
+    return MANAGERS.contains(name);
   }
 
   /** Why executors are better off with Spark's own manager, which they then get; null if they are not. */
@@ -243,7 +263,7 @@ public final class ShufflePlugin implements AutoCloseable {
       if (executor == null && !closed) {
         executor = Start.begin(
             () -> {
-              ExecutorSide side = ExecutorSide.open(env, settings, resolver);
+              ExecutorSide side = ExecutorSide.open(env, settings, resolver, isManager);
               if (side != null) {
                 whenOpen.accept(side);
               }

@@ -23,28 +23,37 @@ class ShufflePluginTest {
   @ValueSource(strings = {"3.4.4", "4.3.0"})
   void onAnUnsupportedSparkExecutorsGetSparksOwnManagerUnlessRdmaIsRequired(String version) {
     SparkConf conf = conf();
-    ShufflePlugin.checkAndCreate(conf, true, version);
+    ShufflePlugin.checkAndCreate(conf, true, true, version);
     assertThat(conf.get(MANAGER)).isEqualTo("sort");
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> ShufflePlugin.checkAndCreate(conf().set(REQUIRED, "true"), true, version))
+        .isThrownBy(
+            () -> ShufflePlugin.checkAndCreate(conf().set(REQUIRED, "true"), true, true, version))
         .withMessageContainingAll(REQUIRED + "=true", "this is Spark " + version);
   }
 
   @Test
   void anUnknownKeyIsIgnoredUnlessRdmaIsRequired() {
     SparkConf conf = conf().set("spark.shuffle.rdma.poolByte", "1g");
-    ShufflePlugin.checkAndCreate(conf, true, SUPPORTED);
+    ShufflePlugin.checkAndCreate(conf, true, true, SUPPORTED);
     assertThat(conf.get(MANAGER)).isEqualTo("RdmaShuffleManager");
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> ShufflePlugin.checkAndCreate(conf.set(REQUIRED, "true"), true, SUPPORTED))
+        .isThrownBy(
+            () -> ShufflePlugin.checkAndCreate(conf.set(REQUIRED, "true"), true, true, SUPPORTED))
         .withMessageContainingAll("spark.shuffle.rdma.poolByte", "spark.shuffle.rdma.poolBytes");
+  }
+
+  @Test
+  void theManagerOfSomebodyElseStaysWhatItIs() {
+    SparkConf conf = conf().set("spark.shuffle.manager", "org.example.Manager");
+    ShufflePlugin.checkAndCreate(conf, true, false, "4.3.0");
+    assertThat(conf.get("spark.shuffle.manager")).isEqualTo("org.example.Manager");
   }
 
   @Test
   void aBadValueIsRefusedEvenOnAnUnsupportedSpark() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> ShufflePlugin.checkAndCreate(
-            conf().set("spark.shuffle.rdma.poolBytes", "1m"), true, "4.3.0"))
+            conf().set("spark.shuffle.rdma.poolBytes", "1m"), true, true, "4.3.0"))
         .withMessageContainingAll("spark.shuffle.rdma.poolBytes=1m", "16m to 1t", "Correct");
   }
 
@@ -57,9 +66,10 @@ class ShufflePluginTest {
   })
   void whoRequiresRdmaIsToldWhatTurnsItOff(String key, String value) {
     SparkConf conf = conf().set(key, value);
-    ShufflePlugin.checkAndCreate(conf, true, SUPPORTED);
+    ShufflePlugin.checkAndCreate(conf, true, true, SUPPORTED);
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> ShufflePlugin.checkAndCreate(conf.set(REQUIRED, "true"), true, SUPPORTED))
+        .isThrownBy(
+            () -> ShufflePlugin.checkAndCreate(conf.set(REQUIRED, "true"), true, true, SUPPORTED))
         .withMessageContainingAll(REQUIRED + "=true", key + "=" + value);
   }
 }
