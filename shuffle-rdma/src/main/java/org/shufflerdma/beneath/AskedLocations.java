@@ -6,9 +6,11 @@ import java.io.Serializable;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.apache.spark.TaskContext;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.client.MapOutputLocation;
 import org.shufflerdma.client.OutputLocations;
@@ -33,11 +35,22 @@ public final class AskedLocations implements OutputLocations {
   /** More than any shuffle has; how many there are, the executor knows that has the output. */
   private static final int UNKNOWN_PARTITIONS = Integer.MAX_VALUE;
 
-  /** For which a task waits for the driver; its blocks come by TCP then. */
-  private static final long PATIENCE_MS = 2_000;
+  /** For which tasks wait for an answer of the driver, counted from the question; their blocks come by TCP then. */
+  private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(2);
 
-  /** The driver is asked again for an executor that it has not known no sooner than this. */
-  private static final long REST_NS = TimeUnit.SECONDS.toNanos(1);
+  private static final long KILL_CHECK_NS = TimeUnit.MILLISECONDS.toNanos(100);
+
+  /** The driver is not asked for an executor that it has not known for so long, and then for twice as long, up to a minute. */
+  private static final long FIRST_REST_NS = TimeUnit.SECONDS.toNanos(1);
+
+  private static final long LAST_REST_NS = TimeUnit.SECONDS.toNanos(60);
+
+  /** An executor of which the driver did not know, or did not say, until when it is not asked again. */
+  private record Unknown(long sinceNs, long restNs) {
+    boolean isOver() {
+      return System.nanoTime() - sinceNs >= restNs;
+    }
+  }
 
   /** Sends a message to the driver's part of the plugin and waits for the answer. */
   @FunctionalInterface
@@ -46,12 +59,14 @@ public final class AskedLocations implements OutputLocations {
   }
 
   private final Driver driver;
-  private volatile Map<String, PeerId> peers = Map.of();
+  private final Map<String, PeerId> peers = new ConcurrentHashMap<>();
+  private final Map<String, Unknown> unknown = new ConcurrentHashMap<>();
 
   // Guarded by this.
-  private CompletableFuture<Map<String, PeerId>> asked =
-      CompletableFuture.completedFuture(Map.of());
-  private long askedNs = System.nanoTime() - REST_NS;
+  private CompletableFuture<Boolean> asked = CompletableFuture.completedFuture(true);
+  private long askedNs;
+  private boolean hasLooked;
+  private long lookingSinceNs;
 
   public AskedLocations(Driver driver) {
     this.driver = driver;
@@ -82,24 +97,83 @@ public final class AskedLocations implements OutputLocations {
     if (known != null) {
       return known;
     }
+    Unknown before = unknown.get(executorId);
+    if (before != null && !before.isOver()) {
+      return null;
+    }
+    awaitAnswer();
+    known = peers.get(executorId);
+    while (known == null && before == null && mayLookAgain()) {
+      awaitAnswer();
+      known = peers.get(executorId);
+    }
+    if (known == null) {
+      long restNs = before == null ? FIRST_REST_NS : Math.min(2 * before.restNs, LAST_REST_NS);
+      unknown.put(executorId, new Unknown(System.nanoTime(), restNs));
+    } else {
+      unknown.remove(executorId);
+    }
+    return known;
+  }
+
+  /**
+   * Whether to ask once more, after a moment, for an executor that may just have started. All of them together keep tasks waiting for as
+   * long as patience lasts, once in a minute.
+   */
+  private boolean mayLookAgain() {
+    synchronized (this) {
+      long now = System.nanoTime();
+      if (!hasLooked || now - lookingSinceNs > LAST_REST_NS) {
+        hasLooked = true;
+        lookingSinceNs = now;
+      }
+      if (now - lookingSinceNs > PATIENCE_NS) {
+        return false;
+      }
+    }
     try {
-      return ask().get(PATIENCE_MS, TimeUnit.MILLISECONDS).get(executorId);
-    } catch (TimeoutException e) {
-      return null;
-    } catch (ExecutionException e) {
-      LOG.debug("The driver does not say where the executors are", e);
-      return null;
+      TimeUnit.NANOSECONDS.sleep(KILL_CHECK_NS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      return null;
+      return false;
+    }
+    TaskContext task = TaskContext.get();
+    if (task != null) {
+      task.killTaskIfInterrupted();
+    }
+    return true;
+  }
+
+  /** Waits until the driver has answered, or patience is at its end; a task that is killed ends its wait. */
+  private void awaitAnswer() {
+    CompletableFuture<Boolean> answer;
+    long endNs;
+    synchronized (this) {
+      answer = ask();
+      endNs = askedNs + PATIENCE_NS;
+    }
+    TaskContext task = TaskContext.get();
+    while (!answer.isDone() && endNs - System.nanoTime() > 0) {
+      try {
+        answer.get(Math.min(KILL_CHECK_NS, endNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+      } catch (TimeoutException e) {
+        if (task != null) {
+          task.killTaskIfInterrupted();
+        }
+      } catch (ExecutionException e) {
+        LOG.debug("The driver does not say where the executors are", e);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return;
+      }
     }
   }
 
-  /** Asks the driver, unless that is under way or has just been done; all tasks share the answer. */
-  private synchronized CompletableFuture<Map<String, PeerId>> ask() {
-    if (asked.isDone() && System.nanoTime() - askedNs >= REST_NS) {
+  /** Guarded by this. Asks the driver, unless that is under way; all tasks share the answer. */
+  private CompletableFuture<Boolean> ask() {
+    if (asked.isDone()) {
       askedNs = System.nanoTime();
-      CompletableFuture<Map<String, PeerId>> answer = new CompletableFuture<>();
+      CompletableFuture<Boolean> answer = new CompletableFuture<>();
       asked = answer;
       try {
         Workers.thread("shuffle-rdma-ask", () -> askDriver(answer)).start();
@@ -110,11 +184,11 @@ public final class AskedLocations implements OutputLocations {
     return asked;
   }
 
-  private void askDriver(CompletableFuture<Map<String, PeerId>> answer) {
+  /** What is known stays known: files of an executor that has ended may be served by its host's node service. */
+  private void askDriver(CompletableFuture<Boolean> answer) {
     try {
-      Map<String, PeerId> all = parse(driver.ask(Endpoints.question()));
-      peers = all;
-      answer.complete(all);
+      peers.putAll(parse(driver.ask(Endpoints.question())));
+      answer.complete(true);
     } catch (Throwable t) {
       answer.completeExceptionally(t);
     }
@@ -131,6 +205,6 @@ public final class AskedLocations implements OutputLocations {
             new PeerId(
                 String.valueOf(id),
                 new RdmaEndpoint(at.host(), at.port(), Nonce.ofHex(at.nonceHex()))))));
-    return Map.copyOf(peers);
+    return peers;
   }
 }

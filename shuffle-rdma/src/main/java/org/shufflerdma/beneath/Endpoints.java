@@ -3,9 +3,9 @@ package org.shufflerdma.beneath;
 
 import java.io.Serializable;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
-import org.jspecify.annotations.Nullable;
+import org.shufflerdma.mapstatus.PublishedEndpoint;
 
 /**
  * The endpoints of an application's executors, on its driver. Executors say theirs, and ask for all others'. What travels are
@@ -15,8 +15,13 @@ public final class Endpoints {
   private static final String ASK = "shuffle-rdma/endpoints";
   private static final String SAY = "shuffle-rdma/endpoint";
 
-  /** By executor id, in the form of {@link org.shufflerdma.mapstatus.PublishedEndpoint#toText}. */
-  private final Map<String, String> byExecutor = new ConcurrentHashMap<>();
+  /** Those of executors that have ended stay, as their files may be served by others, but not of more than so many. */
+  private static final int MOST = 10_000;
+
+  private static final int LONGEST_ID = 64;
+
+  /** By executor id, in the form of {@link PublishedEndpoint#toText}. Guarded by this. */
+  private final Map<String, String> byExecutor = new LinkedHashMap<>();
 
   /** The message that asks for all endpoints; the answer is a map of texts by executor id. */
   static Serializable question() {
@@ -29,19 +34,22 @@ public final class Endpoints {
   }
 
   /** Handles an executor's message, and returns the answer. */
-  public @Nullable Serializable receive(Object message) {
+  public synchronized Serializable receive(Object message) {
     if (ASK.equals(message)) {
       return new HashMap<>(byExecutor);
     }
-    if (message instanceof String[] words && words.length == 3 && words[0].equals(SAY)) {
-      byExecutor.put(words[1], words[2]);
+    if (message instanceof String[] words
+        && words.length == 3
+        && words[0].equals(SAY)
+        && words[1].length() <= LONGEST_ID
+        && PublishedEndpoint.ofText(words[2]).isPresent()) {
+      byExecutor.putIfAbsent(
+          words[1], words[2]); // no two executors of an application have the same id
+      if (byExecutor.size() > MOST) {
+        byExecutor.remove(byExecutor.keySet().iterator().next());
+      }
       return ASK;
     }
     throw new IllegalArgumentException("an executor of another version sent " + message);
-  }
-
-  /** The executor is gone. */
-  public void remove(String executorId) {
-    byExecutor.remove(executorId);
   }
 }

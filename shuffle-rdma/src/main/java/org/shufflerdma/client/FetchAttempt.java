@@ -23,17 +23,27 @@ import org.slf4j.LoggerFactory;
 final class FetchAttempt implements FetchListener {
   private static final Logger LOG = LoggerFactory.getLogger(FetchAttempt.class);
 
-  /**
-   * A block that is being fetched.
-   *
-   * @param sink null if the block is delivered in memory
-   */
-  private record Expected(
-      String blockId, ShuffleBlockName name, @Nullable FileSink sink) {}
+  /** A block that is being fetched. */
+  private static final class Expected {
+    private final String blockId;
+    private final ShuffleBlockName name;
+
+    /** Null if the block is delivered in memory. */
+    private final @Nullable FileSink sink;
+
+    /** Whether Spark's listener may have taken it. */
+    private volatile boolean handedOver;
+
+    Expected(String blockId, ShuffleBlockName name, @Nullable FileSink sink) {
+      this.blockId = blockId;
+      this.name = name;
+      this.sink = sink;
+    }
+  }
 
   private final BlockFetchingListener listener;
   private final TcpRoute tcp;
-  private final Set<ShuffleBlockName> delivered;
+  private final @Nullable Set<ShuffleBlockName> delivered;
   private final ReadCounters counters;
   private final FallbackLog log;
 
@@ -47,7 +57,7 @@ final class FetchAttempt implements FetchListener {
       int blocks,
       BlockFetchingListener listener,
       TcpRoute tcp,
-      Set<ShuffleBlockName> delivered,
+      @Nullable Set<ShuffleBlockName> delivered,
       ReadCounters counters,
       FallbackLog log) {
     this.expected = new AtomicReferenceArray<>(blocks);
@@ -90,12 +100,19 @@ final class FetchAttempt implements FetchListener {
     long lengthBytes = slice.lengthBytes();
     RdmaManagedBuffer buffer =
         new RdmaManagedBuffer(slice, () -> RdmaCounts.add(counters, origin, lengthBytes));
-    delivered.add(block.name());
+    noteHandedOver(block);
     try {
-      listener.onBlockFetchSuccess(block.blockId(), buffer);
+      listener.onBlockFetchSuccess(block.blockId, buffer);
     } catch (Throwable t) {
       buffer.revoke();
       throw t;
+    }
+  }
+
+  private void noteHandedOver(Expected block) {
+    block.handedOver = true;
+    if (delivered != null) {
+      delivered.add(block.name);
     }
   }
 
@@ -107,9 +124,9 @@ final class FetchAttempt implements FetchListener {
   }
 
   private void finish(Expected block, long lengthBytes, Origin origin) {
-    FileSink sink = block.sink();
+    FileSink sink = block.sink;
     if (sink == null) {
-      throw new IllegalStateException("block " + block.blockId() + " has no sink");
+      throw new IllegalStateException("block " + block.blockId + " has no sink");
     }
     ManagedBuffer contents;
     try {
@@ -117,7 +134,7 @@ final class FetchAttempt implements FetchListener {
     } catch (IOException e) {
       LOG.warn(
           "Block {} could not be written to a temporary file and is fetched by TCP",
-          block.blockId(),
+          block.blockId,
           e);
       fallBack(block, TcpReason.FILE);
       return;
@@ -129,9 +146,9 @@ final class FetchAttempt implements FetchListener {
   private synchronized void handOver(
       Expected block, ManagedBuffer contents, long lengthBytes, Origin origin) {
     if (!ended) {
-      delivered.add(block.name());
+      noteHandedOver(block);
       RdmaCounts.add(counters, origin, lengthBytes);
-      listener.onBlockFetchSuccess(block.blockId(), contents);
+      listener.onBlockFetchSuccess(block.blockId, contents);
     }
   }
 
@@ -141,7 +158,7 @@ final class FetchAttempt implements FetchListener {
     try {
       report(block, reason, cause);
     } catch (Throwable t) { // a block that nobody reports would be waited for without end
-      listener.onBlockFetchFailure(block.blockId(), t);
+      listener.onBlockFetchFailure(block.blockId, t);
     }
     told(tag);
   }
@@ -151,14 +168,14 @@ final class FetchAttempt implements FetchListener {
    * because Spark's listener may have taken it before it threw.
    */
   private void report(Expected block, TcpReason reason, Throwable cause) {
-    log.note(block.blockId(), tcp.executorId(), reason, cause);
-    closeQuietly(block.sink());
+    log.note(block.blockId, tcp.executorId(), reason, cause);
+    closeQuietly(block.sink);
     counters.add(
         Counter.MISSED_BLOCKS,
         reason == TcpReason.WITHDRAWN || reason == TcpReason.STAGING ? 1 : 0);
-    if (reason == TcpReason.PEER_UNREACHABLE || delivered.contains(block.name())) {
+    if (reason == TcpReason.PEER_UNREACHABLE || block.handedOver) {
       counters.add(reason, 1);
-      listener.onBlockFetchFailure(block.blockId(), cause);
+      listener.onBlockFetchFailure(block.blockId, cause);
     } else {
       fallBack(block, reason);
     }
@@ -172,7 +189,7 @@ final class FetchAttempt implements FetchListener {
     for (int tag = 0; tag < expected.length(); tag++) {
       Expected block = expected.get(tag);
       if (block != null) {
-        closeQuietly(block.sink());
+        closeQuietly(block.sink);
       }
     }
   }
@@ -189,6 +206,6 @@ final class FetchAttempt implements FetchListener {
 
   private void fallBack(Expected block, TcpReason reason) {
     counters.add(reason, 1);
-    tcp.take(block.blockId());
+    tcp.take(block.blockId);
   }
 }

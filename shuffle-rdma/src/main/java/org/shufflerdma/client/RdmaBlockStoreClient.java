@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.apache.spark.network.shuffle.BlockStoreClient;
 import org.apache.spark.network.shuffle.DownloadFileManager;
@@ -29,7 +30,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Serves Spark's block iterator. It fetches blocks with a location by RDMA; Spark's own client fetches
- * all others, and those that RDMA does not deliver. One per reader, or per request of a reader that is not the plugin's.
+ * all others, and those that RDMA does not deliver. One per reader, or per task whose readers are not the plugin's.
  * Requests come from the task's thread, or from one that feeds the task's child process, and may cross with the task's end.
  */
 public final class RdmaBlockStoreClient extends BlockStoreClient {
@@ -42,8 +43,8 @@ public final class RdmaBlockStoreClient extends BlockStoreClient {
   private final FallbackThreads fallbackThreads;
   private final FallbackLog log;
 
-  /** Blocks that RDMA has delivered. */
-  private final Set<ShuffleBlockName> delivered;
+  /** Blocks that RDMA has delivered, if those that are asked for again come by TCP. */
+  private final @Nullable Set<ShuffleBlockName> delivered;
 
   private record Begun(FetchAttempt attempt, BackgroundFetch fetch) {}
 
@@ -53,21 +54,21 @@ public final class RdmaBlockStoreClient extends BlockStoreClient {
   private boolean cancelled;
 
   /**
-   * @param delivered is told the blocks that RDMA has delivered, and names those that come by TCP if they are asked for again: a reader
-   *     asks again only for what it could not decode
+   * @param asksAgainIfDamaged whether a block that is asked for again could not be decoded, and therefore comes by TCP. Another reader of
+   *     the same task may want the same block, too
    */
   public RdmaBlockStoreClient(
       BlockStoreClient spark,
       BlockFetcher fetcher,
       OutputLocations locations,
-      Set<ShuffleBlockName> delivered,
+      boolean asksAgainIfDamaged,
       ReadCounters counters,
       FallbackThreads fallbackThreads,
       FallbackLog log) {
     this.spark = spark;
     this.fetcher = fetcher;
     this.locations = locations;
-    this.delivered = delivered;
+    this.delivered = asksAgainIfDamaged ? ConcurrentHashMap.newKeySet() : null;
     this.counters = counters;
     this.fallbackThreads = fallbackThreads;
     this.log = log;
@@ -124,7 +125,9 @@ public final class RdmaBlockStoreClient extends BlockStoreClient {
     if (location == null) {
       return Optional.of(locations.absenceOf(name.get(), execId));
     }
-    return delivered.contains(name.get()) ? Optional.of(TcpReason.REFETCH) : Optional.empty();
+    return delivered != null && delivered.contains(name.get())
+        ? Optional.of(TcpReason.REFETCH)
+        : Optional.empty();
   }
 
   private static @Nullable FileSink openSink(DownloadFileManager files) {

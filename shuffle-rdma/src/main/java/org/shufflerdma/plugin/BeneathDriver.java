@@ -5,8 +5,6 @@ import java.util.Map;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.PluginContext;
-import org.apache.spark.scheduler.SparkListener;
-import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.beneath.Endpoints;
 import org.slf4j.Logger;
@@ -28,18 +26,12 @@ public final class BeneathDriver implements DriverPlugin {
     }
     ShufflePlugin created = ShufflePlugin.create(spark.conf(), true, false);
     created.shuffleRegistered(spark);
-    spark.addSparkListener(new SparkListener() {
-      @Override
-      public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
-        endpoints.remove(removed.executorId());
-      }
-    });
     plugin = created;
     return Map.of();
   }
 
   @Override
-  public @Nullable Object receive(Object message) {
+  public Object receive(Object message) {
     return endpoints.receive(message);
   }
 

@@ -2,7 +2,7 @@
 package org.shufflerdma.plugin;
 
 import java.util.Map;
-import java.util.Objects;
+import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
@@ -11,10 +11,12 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.network.shuffle.BlockStoreClient;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleBlockResolver;
+import org.apache.spark.shuffle.ShuffleManager;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.beneath.AskedLocations;
 import org.shufflerdma.beneath.BlockManagerClient;
 import org.shufflerdma.beneath.FrontClient;
+import org.shufflerdma.device.RdmaUnavailableException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,9 +26,14 @@ import org.slf4j.LoggerFactory;
  */
 public final class BeneathExecutor implements ExecutorPlugin {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
+  private static final int ANNOUNCEMENTS = 3;
+  private static final int BETWEEN_ANNOUNCEMENTS_S = 10;
 
-  private @Nullable ShufflePlugin plugin;
-  private AskedLocations.@Nullable Driver driver;
+  /** What there is once the client of the block manager has been replaced. */
+  private record Installed(
+      ShufflePlugin plugin, AskedLocations locations, AskedLocations.Driver driver) {}
+
+  private @Nullable Installed installed;
 
   /** Not known before the first task, as Spark makes shuffle managers after plugins. */
   private volatile @Nullable IndexShuffleBlockResolver resolver;
@@ -39,64 +46,90 @@ public final class BeneathExecutor implements ExecutorPlugin {
     if (ShufflePlugin.namesManager(conf)) {
       return;
     }
-    ShufflePlugin created = ShufflePlugin.create(conf, false, false);
-    AskedLocations.Driver asks = context::ask;
-    AskedLocations asked = new AskedLocations(asks);
+    ShufflePlugin plugin = ShufflePlugin.create(conf, false, false);
+    if (plugin.isOff()) {
+      return;
+    }
+    AskedLocations.Driver driver = context::ask;
+    AskedLocations locations = new AskedLocations(driver);
     try {
+      SparkMembers.requireAll();
       BlockManagerClient.replace(
           SparkEnv.get().blockManager(),
           sparks ->
-              new FrontClient(sparks, (task, client) -> clientOf(created, asked, task, client)));
-    } catch (ReflectiveOperationException | RuntimeException e) {
-      LOG.warn(
-          "Shuffle blocks of this executor go by TCP, as the client of its block manager cannot be replaced: {}",
-          e.toString());
-      return;
+              new FrontClient(sparks, (task, client) -> clientOf(plugin, locations, task, client)));
+      installed = new Installed(plugin, locations, driver);
+    } catch (ReflectiveOperationException
+        | RdmaUnavailableException
+        | RuntimeException
+        | LinkageError e) { // Spark would end the executor
+      refuse(plugin, "the client of its block manager cannot be replaced: " + e);
     }
-    plugin = created;
-    driver = asks;
+  }
+
+  /** Says why there is no RDMA, or throws if it is required. */
+  private static void refuse(ShufflePlugin plugin, String why) {
+    if (plugin.isRequired()) {
+      throw new IllegalStateException(
+          "RDMA cannot be used and spark.shuffle.rdma.required=true: " + why);
+    }
+    LOG.warn("Shuffle blocks of this executor go by TCP: {}", why);
   }
 
   private @Nullable BlockStoreClient clientOf(
-      ShufflePlugin of, AskedLocations asked, TaskContext task, BlockStoreClient sparks) {
+      ShufflePlugin plugin, AskedLocations locations, TaskContext task, BlockStoreClient sparks) {
     IndexShuffleBlockResolver files = resolver;
-    ExecutorSide side = files == null ? null : of.executor(files, task::killTaskIfInterrupted);
-    return side == null ? null : side.clientOf(task, sparks, asked);
+    ExecutorSide side = files == null ? null : plugin.executor(files, task::killTaskIfInterrupted);
+    return side == null ? null : side.clientOf(task, sparks, locations);
   }
 
-  /** Called in the thread of each task, which has its context by then. */
+  /** Called in the thread of each task, which has its context by then. What it throws is logged by Spark. */
   @Override
   public void onTaskStart() {
-    ShufflePlugin of = plugin;
-    if (of == null) {
+    Installed parts = installed;
+    if (parts == null) {
       return;
     }
     if (!hasLooked) {
-      startOnce(of);
+      startOnce(parts);
     }
-    ExecutorSide side = of.executorNow();
+    ExecutorSide side = parts.plugin.executorNow();
     if (side != null) {
       side.taskStarted(TaskContext.get());
     }
   }
 
-  private void startOnce(ShufflePlugin of) {
-    ShuffleBlockResolver found = SparkEnv.get().shuffleManager().shuffleBlockResolver();
-    synchronized (this) {
-      if (hasLooked) {
-        return;
-      }
-      hasLooked = true;
-      if (isOurs(SparkEnv.get().shuffleManager().getClass())) {
-        LOG.debug("The RdmaPlugin has nothing to do beside a kind of RdmaShuffleManager");
-      } else if (found instanceof IndexShuffleBlockResolver files) {
-        resolver = files;
-        of.beginStart(files, this::announce);
-      } else {
-        LOG.warn(
-            "Shuffle blocks of this executor go by TCP: {} does not keep map outputs in Spark's files",
-            SparkEnv.get().shuffleManager().getClass().getName());
-      }
+  private synchronized void startOnce(Installed parts) {
+    if (hasLooked) {
+      return;
+    }
+    hasLooked = true;
+    ShuffleManager manager = SparkEnv.get().shuffleManager();
+    if (isOurs(manager.getClass())) {
+      LOG.debug("The RdmaPlugin has nothing to do beside a kind of RdmaShuffleManager");
+      return;
+    }
+    IndexShuffleBlockResolver files = filesOf(manager);
+    if (files == null) {
+      refuse(
+          parts.plugin,
+          manager.getClass().getName() + " does not keep map outputs in Spark's files");
+      return;
+    }
+    resolver = files;
+    Start<ExecutorSide> start = parts.plugin.beginStart(files);
+    if (start != null) {
+      start.whenStarted(side -> announce(parts, side));
+    }
+  }
+
+  private static @Nullable IndexShuffleBlockResolver filesOf(ShuffleManager manager) {
+    try {
+      ShuffleBlockResolver resolver = manager.shuffleBlockResolver();
+      return resolver instanceof IndexShuffleBlockResolver files ? files : null;
+    } catch (RuntimeException | LinkageError e) { // a manager without files may have no resolver
+      LOG.debug("{} has no resolver of blocks", manager.getClass().getName(), e);
+      return null;
     }
   }
 
@@ -110,25 +143,45 @@ public final class BeneathExecutor implements ExecutorPlugin {
     return false;
   }
 
-  private void announce(ExecutorSide side) {
+  /** Runs in the thread that has started RDMA, for which nobody waits any more. */
+  private static void announce(Installed parts, ExecutorSide side) {
     RdmaStack rdma = side.rdma();
-    if (rdma == null || !rdma.staging().stages()) {
+    if (rdma == null) {
       return;
     }
-    try {
-      AskedLocations.announce(
-          Objects.requireNonNull(driver), SparkEnv.get().executorId(), rdma.publishedEndpoint());
-    } catch (Exception e) {
+    if (!rdma.staging().stages()) {
       LOG.warn(
-          "The map outputs of this executor come by TCP, as the driver was not told where they are: {}",
-          e.toString());
+          "The map outputs of this executor come by TCP: spark.shuffle.rdma.stagingBytes has no room for a reader");
+      return;
+    }
+    for (int i = 1; i <= ANNOUNCEMENTS; i++) {
+      try {
+        AskedLocations.announce(
+            parts.driver, SparkEnv.get().executorId(), rdma.publishedEndpoint());
+        return;
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return;
+      } catch (Exception e) {
+        LOG.warn(
+            "The driver was not told where the map outputs of this executor are ({} of {} attempts), which come by TCP: {}",
+            i,
+            ANNOUNCEMENTS,
+            e.toString());
+      }
+      try {
+        TimeUnit.SECONDS.sleep(BETWEEN_ANNOUNCEMENTS_S);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return;
+      }
     }
   }
 
   @Override
   public void shutdown() {
-    if (plugin != null) {
-      plugin.close();
+    if (installed != null) {
+      installed.plugin.close();
     }
   }
 }

@@ -32,7 +32,8 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
     implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
 
-  static DriverSide open(SparkContext context, SparkEnv env, RdmaSettings settings) {
+  static DriverSide open(
+      SparkContext context, SparkEnv env, RdmaSettings settings, boolean publishes) {
     Map<String, LongAccumulator> accumulators = new TreeMap<>();
     ReadCount.ALL.forEach(
         count -> accumulators.put(count.publicName(), register(context, count.publicName())));
@@ -47,12 +48,14 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
     GreetingEndpoint greeting =
         new GreetingEndpoint(env.rpcEnv(), new ApplicationGreeting(token, serialized).toWire());
     RpcEndpointRef ref = env.rpcEnv().setupEndpoint(ApplicationGreeting.ENDPOINT_NAME, greeting);
-    context.addSparkListener(new StageWatch(() -> MemoryAdvice.of(
-        env.conf(),
-        settings.maxRegisteredBytes(),
-        () -> context.statusTracker().getExecutorInfos().length - 1, // without the driver
-        sum(accumulators, ExecutorCounts.nameOf(UnpublishedReason.DESCRIPTORS))
-            > sum(accumulators, ExecutorCounts.nameOf(UnpublishedReason.BUDGET)))));
+    context.addSparkListener(new StageWatch(
+        () -> MemoryAdvice.of(
+            env.conf(),
+            settings.maxRegisteredBytes(),
+            () -> context.statusTracker().getExecutorInfos().length - 1, // without the driver
+            sum(accumulators, ExecutorCounts.nameOf(UnpublishedReason.DESCRIPTORS))
+                > sum(accumulators, ExecutorCounts.nameOf(UnpublishedReason.BUDGET))),
+        publishes));
     return new DriverSide(env, ref, accumulators);
   }
 

@@ -5,7 +5,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
@@ -109,10 +108,13 @@ public final class ShufflePlugin implements AutoCloseable {
     List<String> notes = SparkRdmaSettings.removeFrom(rdmaConf);
     RdmaSettings settings = RdmaSettings.from(rdmaConf, PREFIX, notes::add);
     String offReason = SparkCompatibility.reasonAgainstRdma(conf, settings);
-    if (offReason == null && isDriver) {
-      offReason = reasonAgainstExecutors(conf, sparkVersion);
+    if (offReason == null && (isDriver || !isManager)) {
+      offReason = SupportedVersions.reasonAgainstRdma(sparkVersion);
+      if (offReason == null && isManager) {
+        offReason = ExecutorClassPath.reasonAgainstRdma(sparkVersion, conf);
+      }
       if (offReason != null && isManager) {
-        conf.set(MANAGER, "sort");
+        conf.set(MANAGER, "sort"); // executors could not, or should not, have this one
       }
     }
     if (offReason != null && settings.required()) {
@@ -143,10 +145,14 @@ public final class ShufflePlugin implements AutoCloseable {
     return MANAGERS.contains(name);
   }
 
-  /** Why executors are better off with Spark's own manager, which they then get; null if they are not. */
-  private static @Nullable String reasonAgainstExecutors(SparkConf conf, String sparkVersion) {
-    String reason = SupportedVersions.reasonAgainstRdma(sparkVersion);
-    return reason != null ? reason : ExecutorClassPath.reasonAgainstRdma(sparkVersion, conf);
+  /** Whether it is known already that there will be no RDMA. */
+  boolean isOff() {
+    return offReason != null;
+  }
+
+  /** Whether RDMA that cannot be used is to fail tasks. */
+  boolean isRequired() {
+    return settings.required();
   }
 
   /** Opens the driver's part. Called on the driver, before any task of the shuffle runs. */
@@ -165,7 +171,7 @@ public final class ShufflePlugin implements AutoCloseable {
   private @Nullable DriverSide openDriver(SparkContext context) {
     try {
       SparkMembers.requireAll();
-      return DriverSide.open(context, SparkEnv.get(), settings);
+      return DriverSide.open(context, SparkEnv.get(), settings, isManager);
     } catch (Throwable e) { // whatever it is, Spark's own shuffle does not need the driver's part
       if (settings.required()) {
         throw new IllegalStateException(
@@ -233,7 +239,7 @@ public final class ShufflePlugin implements AutoCloseable {
    */
   @Nullable
   ExecutorSide executor(IndexShuffleBlockResolver resolver, Runnable killCheck) {
-    Start<ExecutorSide> start = beginStart(resolver, side -> {});
+    Start<ExecutorSide> start = beginStart(resolver);
     ExecutorSide side = start == null ? null : start.await(killCheck);
     if (side == null && settings.required() && start != null) {
       killCheck.run();
@@ -243,14 +249,9 @@ public final class ShufflePlugin implements AutoCloseable {
     return side;
   }
 
-  /**
-   * Has the executor's part start, if it has not begun; null if there is none.
-   *
-   * @param whenOpen called in the thread that starts it
-   */
+  /** Has the executor's part start, if it has not begun; null if there is none. */
   @Nullable
-  Start<ExecutorSide> beginStart(
-      IndexShuffleBlockResolver resolver, Consumer<ExecutorSide> whenOpen) {
+  Start<ExecutorSide> beginStart(IndexShuffleBlockResolver resolver) {
     Start<ExecutorSide> begun = executor;
     if (begun != null || offReason != null) {
       return begun;
@@ -262,13 +263,7 @@ public final class ShufflePlugin implements AutoCloseable {
     synchronized (lock) {
       if (executor == null && !closed) {
         executor = Start.begin(
-            () -> {
-              ExecutorSide side = ExecutorSide.open(env, settings, resolver, isManager);
-              if (side != null) {
-                whenOpen.accept(side);
-              }
-              return side;
-            },
+            () -> ExecutorSide.open(env, settings, resolver, isManager),
             Deadline.afterMs(settings.required() ? REQUIRED_PATIENCE_MS : PATIENCE_MS));
       }
       return executor;

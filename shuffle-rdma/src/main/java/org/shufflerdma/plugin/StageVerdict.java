@@ -36,6 +36,16 @@ final class StageVerdict {
    */
   static @Nullable String of(
       ToLongFunction<ReadCount> counts, long runMicros, MemoryAdvice memory) {
+    return of(counts, runMicros, memory, true);
+  }
+
+  /**
+   * The same.
+   *
+   * @param publishes whether map tasks register their outputs if there is room, so that what is staged had none
+   */
+  static @Nullable String of(
+      ToLongFunction<ReadCount> counts, long runMicros, MemoryAdvice memory, boolean publishes) {
     long rdma = counts.applyAsLong(Counter.RDMA_BYTES);
     long tcp = counts.applyAsLong(Counter.TCP_BYTES);
     long remote = rdma + tcp;
@@ -45,7 +55,7 @@ final class StageVerdict {
     }
     long staged =
         counts.applyAsLong(Counter.STAGED_BYTES) - counts.applyAsLong(Counter.NODE_SERVICE_BYTES);
-    if (remote > 0 && percent(staged, remote) >= LEAST_STAGED_PERCENT) {
+    if (publishes && remote > 0 && percent(staged, remote) >= LEAST_STAGED_PERCENT) {
       return "%d %% of the remote bytes (%s of %s) were staged by their owners, whose %s: %s"
           .formatted(
               percent(staged, remote),
@@ -75,7 +85,7 @@ final class StageVerdict {
     return switch (reason) {
       case RDMA_OFF -> "RDMA is off on executors that read: the first lines of their logs say why";
       case NO_LOCATION ->
-        "their map outputs have no location: the last lines of the logs of the executors that wrote them say why";
+        "their map outputs have no location: the logs of the executors that wrote them say why";
       case MIGRATED -> "their map outputs have moved to other executors, which is no fault";
       case OTHER_BLOCK -> "a shuffle service has merged them, which is no fault";
       case REFETCH -> "Spark could not decode them: if checksums are on, files are damaged";

@@ -48,10 +48,13 @@ final class StageWatch extends SparkListener {
   }
 
   private final Supplier<MemoryAdvice> advice;
+  private final boolean publishes;
   private final Map<Attempt, Sums> running = new HashMap<>();
 
-  StageWatch(Supplier<MemoryAdvice> advice) {
+  /** @param publishes as {@link StageVerdict#of} has it */
+  StageWatch(Supplier<MemoryAdvice> advice, boolean publishes) {
     this.advice = advice;
+    this.publishes = publishes;
   }
 
   @Override
@@ -82,7 +85,8 @@ final class StageWatch extends SparkListener {
     String verdict = StageVerdict.of(
         count -> sums.counts.getOrDefault(TaskAccumulators.sparkName(count.publicName()), 0L),
         TimeUnit.MILLISECONDS.toMicros(sums.runMs),
-        advice.get());
+        advice.get(),
+        publishes);
     if (verdict != null) {
       LOG.info("Stage {} ({}): {}", stage.stageId(), stage.name(), verdict);
     }

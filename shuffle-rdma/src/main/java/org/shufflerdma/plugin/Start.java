@@ -7,6 +7,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
@@ -79,6 +80,15 @@ final class Start<T extends AutoCloseable> implements AutoCloseable {
         throw new IllegalStateException(cause.getMessage(), cause);
       }
     }
+  }
+
+  /** Has the action run when something has started, by the thread that has started it; nobody waits for that. */
+  void whenStarted(Consumer<? super T> action) {
+    var unused = result.thenAccept(started -> {
+      if (started != null) {
+        action.accept(started);
+      }
+    });
   }
 
   /** Returns what has started by now; null if that is nothing. */

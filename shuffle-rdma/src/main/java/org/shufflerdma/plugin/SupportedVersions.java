@@ -22,6 +22,6 @@ final class SupportedVersions {
       }
     }
     return "shuffle-rdma supports Spark 3.5, 4.0, 4.1 and 4.2, and this is Spark " + sparkVersion
-        + "; use one of those, or remove spark.shuffle.manager";
+        + "; use one of those, or remove spark.shuffle.manager, or the entry in spark.plugins";
   }
 }

@@ -3,7 +3,6 @@ package org.shufflerdma.reader;
 
 import java.io.InputStream;
 import java.util.List;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import org.apache.spark.MapOutputTracker;
 import org.apache.spark.MapSizesByExecutorId;
@@ -97,7 +96,7 @@ public final class RdmaReaders {
         env.blockManager().blockStoreClient(),
         rdma.fetcher(),
         new TrackedLocations(shuffleId, partitions, locations),
-        ConcurrentHashMap.newKeySet(),
+        true,
         reads.counters(),
         rdma.fallbackThreads(),
         fallbackLog);
@@ -129,23 +128,21 @@ public final class RdmaReaders {
   }
 
   /**
-   * A client for one request of a block iterator that is not the plugin's. It is cancelled when the task ends. Nobody tells whether
-   * a task that asks for a block again is another reader of it, or could not decode it, which makes a difference if nobody has verified it.
+   * The client of a task's block iterators that are not the plugin's. It is cancelled when the task ends. Nobody tells whether one that asks
+   * for a block again is another reader of it, or could not decode it, which makes a difference if nobody has verified it.
    *
    * @param sparks fetches what RDMA cannot serve
    */
   public BlockStoreClient client(
       TaskReads reads, BlockStoreClient sparks, OutputLocations locations) {
-    RdmaBlockStoreClient client = new RdmaBlockStoreClient(
+    return reads.client(() -> new RdmaBlockStoreClient(
         sparks,
         rdma.fetcher(),
         locations,
-        verifies ? ConcurrentHashMap.newKeySet() : reads.delivered(),
+        !verifies,
         reads.counters(),
         rdma.fallbackThreads(),
-        fallbackLog);
-    reads.open().keep(client::cancel);
-    return client;
+        fallbackLog));
   }
 
   private static DirectBlocks.Others openByClient(

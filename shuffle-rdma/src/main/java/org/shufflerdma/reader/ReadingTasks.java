@@ -26,8 +26,12 @@ public final class ReadingTasks {
    * the block iterators that Spark opens for them, and what those count when they end is counted, too.
    */
   public TaskReads of(TaskContext context) {
+    TaskReads known = running.get(context);
+    if (known != null) {
+      return known;
+    }
     TaskReads reads = new TaskReads(context);
-    TaskReads known = running.putIfAbsent(context, reads);
+    known = running.putIfAbsent(context, reads);
     if (known != null) {
       return known;
     }

@@ -2,14 +2,14 @@
 package org.shufflerdma.reader;
 
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntFunction;
+import java.util.function.Supplier;
 import org.apache.spark.TaskContext;
 import org.apache.spark.executor.ShuffleReadMetrics;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.client.ShuffleBlockName;
+import org.shufflerdma.client.RdmaBlockStoreClient;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.fetch.TaskFetches;
 import org.shufflerdma.metrics.Counter;
@@ -28,7 +28,9 @@ public final class TaskReads {
   private final TaskFetches fetches = new TaskFetches();
   private final Map<Integer, AutoCloseable> uses = new ConcurrentHashMap<>();
   private final ReadCounters counters = new ReadCounters();
-  private final Set<ShuffleBlockName> delivered = ConcurrentHashMap.newKeySet();
+
+  /** That of readers which are not the plugin's. Guarded by this. */
+  private @Nullable RdmaBlockStoreClient client;
 
   /** The readers that had no more records, and their number at which Spark's figures are summed up again. */
   private final AtomicLong exhausted = new AtomicLong();
@@ -59,9 +61,13 @@ public final class TaskReads {
     return open;
   }
 
-  /** The blocks that readers which are not the plugin's have been given by RDMA, if nobody has verified them. */
-  Set<ShuffleBlockName> delivered() {
-    return delivered;
+  /** The client of the readers which are not the plugin's, which is made once. */
+  synchronized RdmaBlockStoreClient client(Supplier<RdmaBlockStoreClient> maker) {
+    if (client == null) {
+      client = maker.get();
+      open.keep(client::cancel);
+    }
+    return client;
   }
 
   TaskFetches fetches() {

@@ -16,7 +16,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -140,7 +139,7 @@ class RdmaBlockStoreClientTest {
         spark,
         fetcher,
         TrackedLocations.of(new LocationTable(tracker), SHUFFLE, LENGTHS.length),
-        ConcurrentHashMap.newKeySet(),
+        true,
         counters,
         fallback,
         new FallbackLog());

@@ -10,11 +10,15 @@ import java.util.concurrent.TimeoutException;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.executor.ShuffleReadMetrics;
 import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.scheduler.AccumulableInfo;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerStageCompleted;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.StageInfo;
+import org.apache.spark.scheduler.TaskInfo;
 import org.jspecify.annotations.Nullable;
+import scala.collection.Iterable;
+import scala.collection.Iterator;
 
 /**
  * Sums up the metrics of the tasks of each stage. Spark's listener thread writes; the driver's thread
@@ -69,14 +73,24 @@ final class StageWatch extends SparkListener {
     }
     Sums sums = running.computeIfAbsent(end.stageId(), id -> new Sums());
     sums.add(metrics);
-    end.taskInfo().accumulables().foreach(info -> {
-      if (info.name().exists(name -> name.endsWith(RDMA_BYTES))
+    Iterator<?> each = accumulables(end.taskInfo()).iterator();
+    while (each.hasNext()) {
+      if (each.next() instanceof AccumulableInfo info
+          && info.name().exists(name -> name.endsWith(RDMA_BYTES))
           && info.update().isDefined()
           && info.update().get() instanceof Long bytes) {
         sums.rdmaBytes += bytes;
       }
-      return null;
-    });
+    }
+  }
+
+  /** With Scala 2.12 the method returns another kind of sequence, so code for both versions cannot link to it. */
+  private static Iterable<?> accumulables(TaskInfo task) {
+    try {
+      return (Iterable<?>) TaskInfo.class.getMethod("accumulables").invoke(task);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException("TaskInfo.accumulables has failed", e);
+    }
   }
 
   @Override
