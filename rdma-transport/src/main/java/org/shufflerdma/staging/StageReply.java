@@ -121,7 +121,7 @@ record StageReply(long id, int waitMs, long address, int rkey, List<Entry> entri
         entries.add(decodeEntry(in));
       }
     } catch (BufferUnderflowException | IllegalArgumentException e) {
-      throw new ProtocolException("a reply with a wrong entry: " + e.getMessage());
+      throw new ProtocolException("a reply with a wrong entry: " + e);
     }
     if (in.hasRemaining()) {
       throw new ProtocolException("a reply with " + in.remaining() + " bytes too many");
@@ -131,6 +131,9 @@ record StageReply(long id, int waitMs, long address, int rkey, List<Entry> entri
 
   private static Entry decodeEntry(ByteBuffer in) {
     int status = in.getInt();
+    if (status < STAGED || status > STAGED_AND_REGISTERED) {
+      throw new IllegalArgumentException("status " + status);
+    }
     return new Entry(
         status != REFUSED,
         in.getLong(),

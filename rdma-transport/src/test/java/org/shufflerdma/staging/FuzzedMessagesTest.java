@@ -2,6 +2,7 @@
 package org.shufflerdma.staging;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
@@ -11,6 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -149,5 +151,18 @@ class FuzzedMessagesTest {
       }
     }
     return input;
+  }
+
+  /** It must not count as staged. */
+  @Test
+  void aReplyWithAStatusThatNoServerSendsIsRefused() {
+    StageReply.Entry entry = new StageReply.Entry(true, 100, 100, 7, null);
+    ByteBuffer body = new StageReply(1, 0, 4096, 5, List.of(entry)).encode();
+    int statusAt = body.remaining() - 20;
+    for (int status : new int[] {-1, 3, Integer.MAX_VALUE}) {
+      assertThatExceptionOfType(ProtocolException.class)
+          .isThrownBy(() -> StageReply.decode(body.duplicate().putInt(statusAt, status)))
+          .withMessageContaining("status " + status);
+    }
   }
 }

@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
 public final class AskedLocations implements OutputLocations {
   private static final Logger LOG = LoggerFactory.getLogger(AskedLocations.class);
 
-  /** More than any shuffle has; how many there are, the executor knows that has the output. */
+  /** More than any shuffle has. The executor that has the output knows how many there are. */
   private static final int UNKNOWN_PARTITIONS = Integer.MAX_VALUE;
 
   /** For which tasks wait for an answer of the driver, counted from the question; their blocks come by TCP then. */
@@ -101,9 +101,10 @@ public final class AskedLocations implements OutputLocations {
     if (before != null && !before.isOver()) {
       return null;
     }
+    long lookUntilNs = lookingUntilNs();
     awaitAnswer();
     known = peers.get(executorId);
-    while (known == null && before == null && mayLookAgain()) {
+    while (known == null && before == null && lookUntilNs - System.nanoTime() > 0 && pause()) {
       awaitAnswer();
       known = peers.get(executorId);
     }
@@ -117,20 +118,20 @@ public final class AskedLocations implements OutputLocations {
   }
 
   /**
-   * Whether to ask once more, after a moment, for an executor that may just have started. All of them together keep tasks waiting for as
-   * long as patience lasts, once in a minute.
+   * Until when the driver is asked again for executors that may just have started. All of them together keep tasks waiting for as long as
+   * patience lasts, once in a minute.
    */
-  private boolean mayLookAgain() {
-    synchronized (this) {
-      long now = System.nanoTime();
-      if (!hasLooked || now - lookingSinceNs > LAST_REST_NS) {
-        hasLooked = true;
-        lookingSinceNs = now;
-      }
-      if (now - lookingSinceNs > PATIENCE_NS) {
-        return false;
-      }
+  private synchronized long lookingUntilNs() {
+    long now = System.nanoTime();
+    if (!hasLooked || now - lookingSinceNs > LAST_REST_NS) {
+      hasLooked = true;
+      lookingSinceNs = now;
     }
+    return lookingSinceNs + PATIENCE_NS;
+  }
+
+  /** False if the thread has been interrupted; a task that is killed ends its wait. */
+  private static boolean pause() {
     try {
       TimeUnit.NANOSECONDS.sleep(KILL_CHECK_NS);
     } catch (InterruptedException e) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.client;
 
-import com.codahale.metrics.MetricSet;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -10,13 +9,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.apache.spark.network.shuffle.BlockStoreClient;
 import org.apache.spark.network.shuffle.DownloadFileManager;
-import org.apache.spark.network.shuffle.MergedBlocksMetaListener;
-import org.apache.spark.network.shuffle.checksum.Cause;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.fetch.BackgroundFetch;
@@ -33,10 +29,9 @@ import org.slf4j.LoggerFactory;
  * all others, and those that RDMA does not deliver. One per reader, or per task whose readers are not the plugin's.
  * Requests come from the task's thread, or from one that feeds the task's child process, and may cross with the task's end.
  */
-public final class RdmaBlockStoreClient extends BlockStoreClient {
+public final class RdmaBlockStoreClient extends ForwardingClient {
   private static final Logger LOG = LoggerFactory.getLogger(RdmaBlockStoreClient.class);
 
-  private final BlockStoreClient spark;
   private final BlockFetcher fetcher;
   private final OutputLocations locations;
   private final ReadCounters counters;
@@ -65,7 +60,7 @@ public final class RdmaBlockStoreClient extends BlockStoreClient {
       ReadCounters counters,
       FallbackThreads fallbackThreads,
       FallbackLog log) {
-    this.spark = spark;
+    super(spark);
     this.fetcher = fetcher;
     this.locations = locations;
     this.delivered = asksAgainIfDamaged ? ConcurrentHashMap.newKeySet() : null;
@@ -175,45 +170,6 @@ public final class RdmaBlockStoreClient extends BlockStoreClient {
       int tag, ShuffleBlockName name, MapOutputLocation location, @Nullable FileSink sink) {
     return new BlockRequest(
         tag, location.descriptor(), name.startPartition(), name.endPartition(), sink);
-  }
-
-  @Override
-  public Cause diagnoseCorruption(
-      String host,
-      int port,
-      String execId,
-      int shuffleId,
-      long mapId,
-      int reduceId,
-      long checksum,
-      String algorithm) {
-    return spark.diagnoseCorruption(
-        host, port, execId, shuffleId, mapId, reduceId, checksum, algorithm);
-  }
-
-  @Override
-  public MetricSet shuffleMetrics() {
-    return spark.shuffleMetrics();
-  }
-
-  @Override
-  public void getHostLocalDirs(
-      String host,
-      int port,
-      String[] execIds,
-      CompletableFuture<Map<String, String[]>> hostLocalDirsCompletable) {
-    spark.getHostLocalDirs(host, port, execIds, hostLocalDirsCompletable);
-  }
-
-  @Override
-  public void getMergedBlockMeta(
-      String host,
-      int port,
-      int shuffleId,
-      int shuffleMergeId,
-      int reduceId,
-      MergedBlocksMetaListener listener) {
-    spark.getMergedBlockMeta(host, port, shuffleId, shuffleMergeId, reduceId, listener);
   }
 
   /** Spark's client belongs to the block manager, and ends with it. */

@@ -40,6 +40,9 @@ public final class BeneathExecutor implements ExecutorPlugin {
 
   private volatile boolean hasLooked;
 
+  /** What tasks that want blocks are told, if RDMA is required and cannot be used; null else. */
+  private volatile @Nullable String refusal;
+
   @Override
   public void init(PluginContext context, Map<String, String> fromDriver) {
     SparkConf conf = context.conf();
@@ -63,21 +66,23 @@ public final class BeneathExecutor implements ExecutorPlugin {
         | RdmaUnavailableException
         | RuntimeException
         | LinkageError e) { // Spark would end the executor
-      refuse(plugin, "the client of its block manager cannot be replaced: " + e);
+      String why = "the client of its block manager cannot be replaced: " + e;
+      if (plugin.isRequired()) {
+        throw new IllegalStateException(required(why), e);
+      }
+      LOG.warn("Shuffle blocks of this executor go by TCP: {}", why);
     }
   }
 
-  /** Says why there is no RDMA, or throws if it is required. */
-  private static void refuse(ShufflePlugin plugin, String why) {
-    if (plugin.isRequired()) {
-      throw new IllegalStateException(
-          "RDMA cannot be used and spark.shuffle.rdma.required=true: " + why);
-    }
-    LOG.warn("Shuffle blocks of this executor go by TCP: {}", why);
+  private static String required(String why) {
+    return "RDMA cannot be used and spark.shuffle.rdma.required=true: " + why;
   }
 
   private @Nullable BlockStoreClient clientOf(
       ShufflePlugin plugin, AskedLocations locations, TaskContext task, BlockStoreClient sparks) {
+    if (refusal != null) {
+      throw new IllegalStateException(refusal);
+    }
     IndexShuffleBlockResolver files = resolver;
     ExecutorSide side = files == null ? null : plugin.executor(files, task::killTaskIfInterrupted);
     return side == null ? null : side.clientOf(task, sparks, locations);
@@ -100,10 +105,13 @@ public final class BeneathExecutor implements ExecutorPlugin {
   }
 
   private synchronized void startOnce(Installed parts) {
-    if (hasLooked) {
-      return;
+    if (!hasLooked) {
+      start(parts);
+      hasLooked = true;
     }
-    hasLooked = true;
+  }
+
+  private void start(Installed parts) {
     ShuffleManager manager = SparkEnv.get().shuffleManager();
     if (isOurs(manager.getClass())) {
       LOG.debug("The RdmaPlugin has nothing to do beside a kind of RdmaShuffleManager");
@@ -111,9 +119,9 @@ public final class BeneathExecutor implements ExecutorPlugin {
     }
     IndexShuffleBlockResolver files = filesOf(manager);
     if (files == null) {
-      refuse(
-          parts.plugin,
-          manager.getClass().getName() + " does not keep map outputs in Spark's files");
+      String why = manager.getClass().getName() + " does not keep map outputs in Spark's files";
+      refusal = parts.plugin.isRequired() ? required(why) : null;
+      LOG.warn("Shuffle blocks of this executor go by TCP: {}", why);
       return;
     }
     resolver = files;
@@ -151,7 +159,9 @@ public final class BeneathExecutor implements ExecutorPlugin {
     }
     if (!rdma.staging().stages()) {
       LOG.warn(
-          "The map outputs of this executor come by TCP: spark.shuffle.rdma.stagingBytes has no room for a reader");
+          "The map outputs of this executor come by TCP: {} bytes for staging are too few for a reader. Raise"
+              + " spark.shuffle.rdma.stagingBytes or spark.shuffle.rdma.maxRegisteredBytes",
+          rdma.plan().stagingBytes());
       return;
     }
     for (int i = 1; i <= ANNOUNCEMENTS; i++) {

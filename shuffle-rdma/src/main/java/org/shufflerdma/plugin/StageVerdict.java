@@ -33,15 +33,6 @@ final class StageVerdict {
    * @param counts sums over the stage's tasks
    * @param runMicros for which these tasks ran, together
    * @param memory what to set so that more outputs are registered
-   */
-  static @Nullable String of(
-      ToLongFunction<ReadCount> counts, long runMicros, MemoryAdvice memory) {
-    return of(counts, runMicros, memory, true);
-  }
-
-  /**
-   * The same.
-   *
    * @param publishes whether map tasks register their outputs if there is room, so that what is staged had none
    */
   static @Nullable String of(

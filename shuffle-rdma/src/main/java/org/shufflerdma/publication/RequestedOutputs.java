@@ -111,10 +111,14 @@ public final class RequestedOutputs implements CommittedOutputs, AutoCloseable {
     try (Files open = files.open(key.shuffleId, key.mapId)) {
       LongBuffer offsets = offsetsIn(open.index());
       long[] lengths = new long[offsets.limit() - 1];
+      boolean isDamaged = false;
       for (int i = 0; i < lengths.length; i++) {
         lengths[i] = offsets.get(i + 1) - offsets.get(i);
+        isDamaged |= lengths[i] < 0;
       }
-      if (offsets.get(lengths.length) != open.data().size()) {
+      if (isDamaged
+          || offsets.get(0) != 0
+          || offsets.get(lengths.length) != open.data().size()) {
         throw new IOException("the index of " + key + " is not that of its data");
       }
       return lengths;

@@ -118,13 +118,20 @@ public final class TaskReads {
     open.close();
     context.taskMetrics().mergeShuffleReadMetrics();
     ShuffleReadMetrics spark = context.taskMetrics().shuffleReadMetrics();
-    counters.add(
+    addTcp(
         Counter.TCP_BYTES,
-        Math.max(0, spark.remoteBytesRead() - earlierBytes - counters.get(Counter.RDMA_BYTES)));
-    counters.add(
+        spark.remoteBytesRead() - earlierBytes - counters.get(Counter.RDMA_BYTES));
+    addTcp(
         Counter.TCP_BLOCKS,
-        Math.max(
-            0, spark.remoteBlocksFetched() - earlierBlocks - counters.get(Counter.RDMA_BLOCKS)));
+        spark.remoteBlocksFetched() - earlierBlocks - counters.get(Counter.RDMA_BLOCKS));
     return counters;
+  }
+
+  private void addTcp(Counter counter, long count) {
+    counters.add(counter, hasForeignReaders() ? Math.max(0, count) : count);
+  }
+
+  private synchronized boolean hasForeignReaders() {
+    return client != null;
   }
 }

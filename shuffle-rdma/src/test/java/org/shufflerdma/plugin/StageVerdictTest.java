@@ -20,7 +20,7 @@ class StageVerdictTest {
   private static final MemoryAdvice ON_STANDALONE = new MemoryAdvice(null, null, () -> 5, false);
 
   private static @Nullable String verdict(Map<ReadCount, Long> counts, MemoryAdvice memory) {
-    return StageVerdict.of(count -> counts.getOrDefault(count, 0L), RUN_MICROS, memory);
+    return StageVerdict.of(count -> counts.getOrDefault(count, 0L), RUN_MICROS, memory, true);
   }
 
   /** Node services staged all blocks, for which tasks waited for so long. */
@@ -93,10 +93,21 @@ class StageVerdictTest {
         .isNull();
   }
 
+  /** Under another shuffle manager what is read first is staged, however much room there is. */
+  @Test
+  void whatIsStagedSaysNothingWhereNothingIsRegisteredAtTheCommit() {
+    assertThat(StageVerdict.of(
+            count -> count == Counter.RDMA_BYTES || count == Counter.STAGED_BYTES ? 1L << 30 : 0,
+            RUN_MICROS,
+            ON_STANDALONE,
+            false))
+        .isNull();
+  }
+
   @Test
   void waitsOfAShortStageAreWorthNoLine() {
     assertThat(StageVerdict.of(
-            count -> count == TaskTime.READ ? 4_900_000 : 0, 5_000_000, ON_STANDALONE))
+            count -> count == TaskTime.READ ? 4_900_000 : 0, 5_000_000, ON_STANDALONE, true))
         .isNull();
   }
 

@@ -118,10 +118,18 @@ class RequestedOutputsTest {
     write(3, 7, (int) BUDGET_BYTES);
     write(3, 8, BLOCK_BYTES);
     Files.write(dataFile(3, 8), new byte[5]);
+    write(3, 6, BLOCK_BYTES);
+    ByteBuffer falling = ByteBuffer.allocate(3 * Long.BYTES)
+        .putLong(0)
+        .putLong(3L * BLOCK_BYTES)
+        .putLong(2L * BLOCK_BYTES);
+    Files.write(disks.getFile(new ShuffleIndexBlockId(3, 6, 0)).toPath(), falling.array());
     write(3, 9, BLOCK_BYTES);
+    outputs.registered(3, 6);
     outputs.registered(3, 7);
     outputs.registered(3, 8);
     await(() -> outputs.registered(3, 9) != null); // one thread registers one after the other
+    assertThat(outputs.registered(3, 6)).isNull();
     assertThat(outputs.registered(3, 7)).isNull();
     assertThat(outputs.registered(3, 8)).isNull();
     assertThat(registry.published()).isEqualTo(1);

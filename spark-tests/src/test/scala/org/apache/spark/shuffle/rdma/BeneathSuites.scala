@@ -3,7 +3,7 @@ package org.apache.spark.shuffle.rdma
 
 import java.nio.file.{Files, Path}
 
-import org.apache.spark.{ShuffleDependency, SparkConf, SparkContext, TaskContext}
+import org.apache.spark.{ShuffleDependency, SparkConf, SparkContext, SparkException, TaskContext}
 import org.apache.spark.network.buffer.ManagedBuffer
 import org.apache.spark.network.shuffle.MergedBlockMeta
 import org.apache.spark.shuffle._
@@ -112,6 +112,19 @@ final class BeneathNothingSuite extends AnyFunSuite {
       assert(result == RdmaJobsByHand.groupByKey)
       assert(traffic.rdmaBytes == traffic.sparkRemoteBytes, traffic)
       assert(traffic.counter("staged.bytes") == 0, traffic)
+    } finally cluster.stop()
+  }
+
+  test("tasks fail where RDMA is required and map outputs are not in Spark's files") {
+    val cluster = RdmaCluster.start(
+      "spark.shuffle.manager" -> classOf[HiddenFilesShuffleManager].getName,
+      "spark.shuffle.rdma.required" -> "true",
+      "spark.task.maxFailures" -> "1",
+      Beneath.Plugin)
+    try {
+      val failure = intercept[SparkException](Jobs.groupByKey(cluster.context))
+      assert(failure.getMessage.contains("spark.shuffle.rdma.required=true"))
+      assert(failure.getMessage.contains("does not keep map outputs in Spark's files"))
     } finally cluster.stop()
   }
 
