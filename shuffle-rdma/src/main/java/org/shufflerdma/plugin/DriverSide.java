@@ -25,8 +25,8 @@ import scala.Option;
 
 /**
  * The driver's part of the plugin. It owns the named accumulators and the application's token, and
- * sends both to each executor that asks. Opened at the first shuffle, when Spark's environment is complete;
- * closed with the shuffle manager.
+ * sends both to each executor that asks. Opened when Spark's environment is complete; its
+ * {@link ShufflePlugin} closes it.
  */
 record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumulator> accumulators)
     implements AutoCloseable {

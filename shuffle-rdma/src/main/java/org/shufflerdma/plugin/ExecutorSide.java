@@ -43,8 +43,8 @@ import scala.reflect.ClassTag$;
 
 /**
  * The executor's part of the plugin. It wraps writers, creates readers and reports their counts, and
- * uses RDMA if that could be started. Opened at the first writer or reader, and closed with the shuffle
- * manager. Any task thread may call.
+ * uses RDMA if that could be started. Its {@link ShufflePlugin} opens it at the first writer, reader or
+ * task, and closes it. Any task thread may call.
  */
 final class ExecutorSide implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");

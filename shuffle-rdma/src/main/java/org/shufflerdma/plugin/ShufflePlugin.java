@@ -29,9 +29,11 @@ import org.slf4j.LoggerFactory;
 import scala.Tuple2;
 
 /**
- * Adds RDMA to Spark's shuffle manager. It opens the driver's part at the first shuffle, and the
- * executor's part at the first writer or reader. Where RDMA cannot be used, Spark's own shuffle does
- * everything, and the log says why. The shuffle manager's stop closes it; any thread may call.
+ * Adds RDMA to Spark's shuffle manager. As shuffle manager it opens the driver's part at the first
+ * shuffle and the executor's part at the first writer or reader, and is closed with the manager.
+ * Beneath another manager it opens them with the context and at the first task, and is closed with
+ * Spark's plugin. Where RDMA cannot be used, Spark's own shuffle does everything, and the log says why.
+ * Any thread may call.
  */
 public final class ShufflePlugin implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
