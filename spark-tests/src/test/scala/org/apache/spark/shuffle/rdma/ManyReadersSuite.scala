@@ -19,6 +19,18 @@ final class ManyReadersSuite extends OnRdmaCluster("spark.task.maxFailures" -> "
   }
 }
 
+/** The plugin under Spark's own manager has one client for all readers of a task. */
+final class ManyReadersBeneathSuite
+    extends OnRdmaCluster("spark.task.maxFailures" -> "1", Beneath.SparksManager, Beneath.Plugin) {
+  test("a task that opens a shuffle once for each record keeps nothing of the readers") {
+    val (kept, traffic) = cluster.watched { context =>
+      ManyReaders.bytesPerReader(ManyReaders.product(context, sorted = false), 1000, 4000)
+    }
+    assert(kept < 1024)
+    assert(traffic.rdmaBytes > 0, traffic)
+  }
+}
+
 /** The jobs. Closures live here, away from ScalaTest's classes. */
 object ManyReaders {
   private val RecordsOfPartition = 2000

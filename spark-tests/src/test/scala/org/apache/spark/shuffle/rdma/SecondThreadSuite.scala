@@ -31,6 +31,7 @@ abstract class SecondThreadSuite(settings: (String, String)*)
     val (messages, traffic) = cluster.watched { _ =>
       shuffled.map { case (_, rdd) => rdd.count(); intercept[SparkException](job(rdd)).getMessage }
     }
+    assert(traffic.rdmaBytes > 0, traffic)
     assert(traffic.fetchFailures == 0, traffic)
     assert(traffic.repeatedStages == 0, traffic)
     messages
@@ -114,6 +115,9 @@ final class SecondThreadStagedSuite
 /** Spark's iterator has the blocks, and Spark's sorter sorts. */
 final class SecondThreadIteratorSuite
     extends SecondThreadSuite("spark.shuffle.rdma.reader" -> "spark", "spark.shuffle.rdma.sorter" -> "spark")
+
+/** Spark's own manager has written the blocks, and reads them. */
+final class SecondThreadBeneathSuite extends SecondThreadSuite(Beneath.SparksManager, Beneath.Plugin)
 
 /** The jobs. Closures live here, away from ScalaTest's classes. */
 object SecondThreadJobs {
