@@ -72,7 +72,7 @@ final class Cluster implements AutoCloseable {
   static Cluster start(Path controls, Map<String, String> settings) throws Exception {
     SparkConf conf = new SparkConf()
         .setAppName("faults")
-        .set("spark.shuffle.manager", "RdmaShuffleManager")
+        .setIfMissing("spark.shuffle.manager", "RdmaShuffleManager")
         .set("spark.shuffle.rdma.device", "soft")
         .set("spark.shuffle.rdma.connectTimeout", "2s")
         .set("spark.shuffle.rdma.fetchTimeout", "2s")

@@ -11,6 +11,7 @@ import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import org.apache.spark.SparkConf;
 
 /** Runs small jobs, each with a fault. The kind of cluster changes after a fixed number of them. */
 final class InjectedFaults extends Trial {
@@ -27,7 +28,9 @@ final class InjectedFaults extends Trial {
     WIRE_TIGHT("wire", With.TIGHT_LIMITS),
     FILE_STAGED("file", With.SMALL_BUDGET),
     WIRE_STAGED("wire", With.SMALL_BUDGET),
-    WIRE_STAGED_WIDE("wire", With.SMALL_BUDGET_AND_MANY_EXECUTORS);
+    WIRE_STAGED_WIDE("wire", With.SMALL_BUDGET_AND_MANY_EXECUTORS),
+    FILE_BENEATH("file", With.SPARKS_MANAGER),
+    WIRE_BENEATH("wire", With.SPARKS_MANAGER);
 
     private enum With {
       NOTHING,
@@ -38,7 +41,9 @@ final class InjectedFaults extends Trial {
       /** Outputs that find no room to be registered, and are staged. */
       SMALL_BUDGET,
       /** The same where each executor reads staged outputs of seven others at a time. */
-      SMALL_BUDGET_AND_MANY_EXECUTORS
+      SMALL_BUDGET_AND_MANY_EXECUTORS,
+      /** The plugin beneath Spark's own shuffle manager. */
+      SPARKS_MANAGER
     }
 
     /** The shapes whose outputs are larger than a small budget. */
@@ -46,6 +51,10 @@ final class InjectedFaults extends Trial {
         List.of(Shape.LARGE_BLOCKS, Shape.SORTED, Shape.SHUFFLED_TWICE);
 
     private static final List<Setting> ALL = List.of(values());
+
+    /** Those that go with the settings of DataFusion Comet, beneath whose shuffle manager the plugin is then. */
+    private static final List<Setting> WITH_COMET =
+        List.of(FILE, WIRE, CMA, FILE_STAGED, WIRE_STAGED);
 
     final String path;
     private final With with;
@@ -69,6 +78,9 @@ final class InjectedFaults extends Trial {
         conf.put("spark.reducer.maxSizeInFlight", "1m");
         conf.put("spark.network.maxRemoteBlockSizeFetchToMem", "100k");
         conf.put("spark.memory.fraction", "0.002"); // of 700 MiB
+      } else if (with == With.SPARKS_MANAGER) {
+        conf.put("spark.shuffle.manager", "sort");
+        conf.put("spark.plugins", "org.apache.spark.shuffle.rdma.RdmaPlugin");
       } else if (isStaged()) {
         conf.put("spark.shuffle.rdma.maxRegisteredBytes", "1536k");
         conf.put("spark.shuffle.rdma.stagingBytes", "384k");
@@ -92,19 +104,27 @@ final class InjectedFaults extends Trial {
       return with == With.SMALL_BUDGET_AND_MANY_EXECUTORS;
     }
 
-    List<Shape> shapes() {
+    List<Shape> shapes(boolean onComet) {
+      if (onComet) {
+        return List.of(Shape.QUERY);
+      }
       if (isWide()) {
         return List.of(Shape.ALL_TO_ALL);
       }
       return isStaged() ? STAGED : Shape.ALL;
     }
 
-    static Setting of(long number) {
-      return ALL.get((int) (number / NUMBERS_A_CLUSTER % ALL.size()));
+    static Setting of(long number, boolean onComet) {
+      List<Setting> all = onComet ? WITH_COMET : ALL;
+      return all.get((int) (number / NUMBERS_A_CLUSTER % all.size()));
     }
   }
 
   private final long seed;
+
+  /** Whether the program was started with the settings of DataFusion Comet. */
+  private final boolean onComet = new SparkConf().contains("spark.comet.shuffle.mode");
+
   private final Map<Shape, Map<String, Long>> events = new EnumMap<>(Shape.class);
 
   InjectedFaults(Path controls, long seed) {
@@ -115,9 +135,9 @@ final class InjectedFaults extends Trial {
   @Override
   Verdict run(long number) throws Exception {
     Random random = new Random(Digest.mix(seed) ^ Digest.mix(number));
-    Setting setting = Setting.of(number);
+    Setting setting = Setting.of(number, onComet);
     Cluster on = clusterWith(setting.conf());
-    List<Shape> shapes = setting.shapes();
+    List<Shape> shapes = setting.shapes(onComet);
     Shape shape = shapes.get(random.nextInt(shapes.size()));
     Fault fault = FaultCatalogue.draw(
         random, on.executors().size(), setting.path, Objects.requireNonNull(events.get(shape)));
@@ -160,7 +180,10 @@ final class InjectedFaults extends Trial {
     if (events.isEmpty()) {
       requireRules(cluster.executors().get(0));
     }
-    for (Shape shape : Shape.values()) {
+    if (onComet) {
+      Shape.requireComet(cluster.spark());
+    }
+    for (Shape shape : onComet ? List.of(Shape.QUERY) : Shape.ALL) {
       events.put(shape, countEvents(cluster, shape));
     }
   }

@@ -15,6 +15,13 @@ import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.TaskSchedulerImpl;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import scala.Tuple2;
 
 /**
@@ -36,7 +43,9 @@ enum Shape {
   /** Each task has many inputs open, and takes a row of each in turn. */
   MANY_INPUTS(Way.TOGETHER, 12_000, 4, 4, 60),
   /** Another thread than the task's own reads. */
-  SECOND_THREAD(Way.OTHER_THREAD, 8_000, 4, 6, 100);
+  SECOND_THREAD(Way.OTHER_THREAD, 8_000, 4, 6, 100),
+  /** SQL, whose shuffle may be that of an accelerator. */
+  QUERY(Way.SQL, 8_000, 4, 6, 400);
 
   private enum Way {
     PARTITION,
@@ -45,10 +54,14 @@ enum Shape {
     COMBINE,
     TWICE,
     TOGETHER,
-    OTHER_THREAD
+    OTHER_THREAD,
+    SQL
   }
 
   static final List<Shape> ALL = List.of(values());
+
+  private static final StructType ROW =
+      new StructType().add("key", DataTypes.LongType).add("payload", DataTypes.BinaryType);
 
   private static final int KEYS = 1_009;
   private static final int INPUTS = 12;
@@ -95,9 +108,11 @@ enum Shape {
 
     Digest read() {
       boolean sorted = way == Way.SORT || way == Way.SORT_UNEVEN;
+      boolean isAnywhere = way == Way.SQL; // which has a hash of its own
       int partitions = reduces;
       return shuffled
-          .mapPartitionsWithIndex((index, rows) -> digest(index, partitions, sorted, rows), true)
+          .mapPartitionsWithIndex(
+              (index, rows) -> digest(index, partitions, isAnywhere, sorted, rows), true)
           .collect()
           .stream()
           .reduce(Digest.NONE, Digest::plus);
@@ -136,7 +151,24 @@ enum Shape {
         pairs(spark, 0, 1)
             .partitionBy(partitioner)
             .mapPartitionsToPair(rows -> new OtherThread<>(rows, TaskContext.get()), true);
+      case SQL ->
+        query(spark).toJavaRDD().mapToPair(row -> new Tuple2<>(row.getLong(0), row.getAs(1)));
     };
+  }
+
+  private Dataset<Row> query(JavaSparkContext spark) {
+    JavaRDD<Row> rows = pairs(spark, 0, 1).map(row -> RowFactory.create(row._1(), row._2()));
+    Dataset<Row> table =
+        SparkSession.builder().sparkContext(spark.sc()).getOrCreate().createDataFrame(rows, ROW);
+    return table.repartition(reduces, table.col("key"));
+  }
+
+  /** @throws IllegalStateException if the query's shuffle is not that of DataFusion Comet */
+  static void requireComet(JavaSparkContext spark) {
+    SparkPlan plan = QUERY.query(spark).queryExecution().executedPlan();
+    if (!plan.toString().matches("(?s).*Comet\\w*Exchange.*")) {
+      throw new IllegalStateException("Comet does not shuffle the query: " + plan);
+    }
   }
 
   /** Every {@code inputs}-th row. */
@@ -181,14 +213,18 @@ enum Shape {
   }
 
   private static Iterator<Digest> digest(
-      int index, int partitions, boolean sorted, Iterator<Tuple2<Long, byte[]>> rows) {
+      int index,
+      int partitions,
+      boolean isAnywhere,
+      boolean sorted,
+      Iterator<Tuple2<Long, byte[]>> rows) {
     Digest digest = Digest.NONE;
     long before = Long.MIN_VALUE;
     HashPartitioner partitioner = new HashPartitioner(partitions);
     while (rows.hasNext()) {
       Tuple2<Long, byte[]> row = rows.next();
-      boolean inPlace =
-          partitioner.getPartition(row._1()) == index && (!sorted || row._1() >= before);
+      boolean inPlace = isAnywhere
+          || (partitioner.getPartition(row._1()) == index && (!sorted || row._1() >= before));
       digest = digest.plusRow(row._1(), row._2(), inPlace);
       before = row._1();
     }
