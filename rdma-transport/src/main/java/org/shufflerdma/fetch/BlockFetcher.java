@@ -84,7 +84,7 @@ public final class BlockFetcher implements AutoCloseable {
         lanes(connectors),
         () -> closed,
         stats,
-        new ReadPlan.Limits(
+        new ReadLimits(
             transport.settings().readsPerList(),
             maxReadBytes(transport),
             Math.min(SHARED_BUFFER_BYTES, transport.buffers().slabBytes())),

@@ -84,13 +84,32 @@ final class DescriptorReader {
     }
   }
 
-  private record InFlight(
-      ReadPlan.ReadList list, RegisteredBuffer sink, AwaitedCompletion completion) {
-    ByteBuffer copyOf(ReadPlan.Placement placement) {
-      int lengthBytes = Math.toIntExact(placement.lengthBytes());
-      return ByteBuffer.allocate(lengthBytes)
-          .put(sink.nioBuffer(placement.bufferOffset(), lengthBytes))
+  /** The header of a descriptor or the entries of it, and where they come to in the buffer of their batch. */
+  private record Part(Wanted of, boolean isHeader, long offset, int lengthBytes) {}
+
+  /** What comes into one buffer. */
+  private static final class Batch {
+    final ReadList reads = new ReadList();
+    final List<Part> parts = new ArrayList<>();
+
+    boolean add(Wanted of, boolean isHeader, long fromByte, int lengthBytes, ReadLimits limits) {
+      DescriptorRef at = of.descriptor;
+      long offset = reads.lengthBytes();
+      return reads.add(at.address() + fromByte, at.rkey(), lengthBytes, limits)
+          && parts.add(new Part(of, isHeader, offset, lengthBytes));
+    }
+  }
+
+  private record InFlight(Batch batch, RegisteredBuffer sink, AwaitedCompletion completion) {
+    void copy(Part part) {
+      ByteBuffer copy = ByteBuffer.allocate(part.lengthBytes)
+          .put(sink.nioBuffer(part.offset, part.lengthBytes))
           .flip();
+      if (part.isHeader) {
+        part.of.header = copy;
+      } else {
+        part.of.entries = copy;
+      }
     }
   }
 
@@ -141,22 +160,31 @@ final class DescriptorReader {
     return List.copyOf(wanted.values());
   }
 
-  /** Item 2i is the header of the i-th descriptor, item 2i+1 its entries. */
-  private List<ReadPlan.ReadList> plan(List<Wanted> wanted) {
-    List<ReadPlan.Extent> extents = new ArrayList<>();
-    for (int i = 0; i < wanted.size(); i++) {
-      Wanted one = wanted.get(i);
-      DescriptorRef at = one.descriptor;
-      extents.add(
-          new ReadPlan.Extent(2 * i, at.address(), at.rkey(), MapOutputDescriptor.HEADER_BYTES));
+  private Deque<Batch> plan(List<Wanted> wanted) {
+    Deque<Batch> batches = new ArrayDeque<>();
+    for (Wanted one : wanted) {
+      add(batches, one, true, 0, MapOutputDescriptor.HEADER_BYTES);
       if (one.needsEntries()) {
-        long entriesAt = MapOutputDescriptor.entryAt(one.startPartition);
-        long entriesEnd = MapOutputDescriptor.entryAt(one.endPartition + 1L);
-        extents.add(new ReadPlan.Extent(
-            2 * i + 1, at.address() + entriesAt, at.rkey(), entriesEnd - entriesAt));
+        long from = MapOutputDescriptor.entryAt(one.startPartition);
+        long end = MapOutputDescriptor.entryAt(one.endPartition + 1L);
+        add(batches, one, false, from, Math.toIntExact(end - from));
       }
     }
-    return ReadPlan.of(extents, context.planLimits());
+    return batches;
+  }
+
+  private void add(
+      Deque<Batch> batches, Wanted of, boolean isHeader, long fromByte, int lengthBytes) {
+    ReadLimits limits = context.readLimits();
+    Batch last = batches.peekLast();
+    if (last == null || !last.add(of, isHeader, fromByte, lengthBytes, limits)) {
+      Batch next = new Batch();
+      if (!next.add(of, isHeader, fromByte, lengthBytes, limits)) {
+        throw new IllegalArgumentException("%d bytes of %s need more READs than a list may have"
+            .formatted(lengthBytes, of.descriptor));
+      }
+      batches.add(next);
+    }
   }
 
   /** The READs of one call. */
@@ -190,8 +218,8 @@ final class DescriptorReader {
 
     private boolean beginAll()
         throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
-      for (ReadPlan.ReadList list : plan(wanted)) {
-        if (!begin(list)) {
+      for (Batch batch : plan(wanted)) {
+        if (!begin(batch)) {
           return false;
         }
       }
@@ -199,21 +227,21 @@ final class DescriptorReader {
     }
 
     /**
-     * Posts a list, for whose buffer it waits only after those of the lists before have gone back, or
+     * Posts a batch, for whose buffer it waits only after those of the batches before have gone back, or
      * notes that none came in time. False if the task is to give back a buffer first.
      */
-    private boolean begin(ReadPlan.ReadList list)
+    private boolean begin(Batch batch)
         throws ReadsFailedException, NoConnectionException, InterruptedException, TimeoutException {
       while (true) {
         RegisteredBuffer sink;
         try {
-          sink = buffers.lease(list.bufferBytes(), !inFlight.isEmpty());
+          sink = buffers.lease(batch.reads.lengthBytes(), !inFlight.isEmpty());
         } catch (IOException e) {
-          list.placements().forEach(placement -> wantedAt(placement).noBuffer = e);
+          batch.parts.forEach(part -> part.of.noBuffer = e);
           return true;
         }
         if (sink != null) {
-          inFlight.add(post(list, sink));
+          inFlight.add(post(batch, sink));
           return true;
         }
         if (inFlight.isEmpty()) {
@@ -223,55 +251,45 @@ final class DescriptorReader {
       }
     }
 
-    private InFlight post(ReadPlan.ReadList list, RegisteredBuffer sink)
+    private InFlight post(Batch batch, RegisteredBuffer sink)
         throws NoConnectionException, InterruptedException, TimeoutException {
       Deadline lease = context.descriptorLease();
-      for (ReadPlan.Placement placement : list.placements()) {
-        Wanted one = wantedAt(placement);
-        one.lease = one.lease == null ? lease : one.lease;
+      for (Part part : batch.parts) {
+        part.of.lease = part.of.lease == null ? lease : part.of.lease;
       }
       AwaitedCompletion completion = new AwaitedCompletion(context.poller());
       try {
-        connection.postControl(list.reads(), sink, completion, deadline);
+        connection.postControl(batch.reads.reads(), sink, completion, deadline);
       } catch (Throwable t) {
         sink.release();
         throw t;
       }
-      return new InFlight(list, sink, completion);
+      return new InFlight(batch, sink, completion);
     }
 
-    /** Copies what the first list has brought, as others may need its buffer. */
+    /** Copies what the first batch has brought, as others may need its buffer. */
     private void finishFirst() throws ReadsFailedException, InterruptedException, TimeoutException {
       InFlight flight = inFlight.element();
       ReadFailure failure = flight.completion.await(deadline);
       if (failure != null) {
-        throw new ReadsFailedException(failure, culprits(failure, flight.list));
+        throw new ReadsFailedException(failure, culprits(failure, flight.batch));
       }
-      for (ReadPlan.Placement placement : flight.list.placements()) {
-        ByteBuffer bytes = flight.copyOf(placement);
-        if (placement.item() % 2 == 0) {
-          wantedAt(placement).header = bytes;
-        } else {
-          wantedAt(placement).entries = bytes;
-        }
-      }
+      flight.batch.parts.forEach(flight::copy);
       inFlight.remove();
       flight.sink.release();
     }
 
-    private List<Integer> culprits(ReadFailure failure, ReadPlan.ReadList list) {
+    private static List<Integer> culprits(ReadFailure failure, Batch batch) {
       if (!failure.hasCulprit()) {
         return List.of();
       }
-      return list.itemsOf(failure.culprit()).stream()
-          .map(item -> wanted.get(item / 2))
+      int read = failure.culprit();
+      return batch.parts.stream()
+          .filter(part -> batch.reads.brings(read, part.offset, part.offset + part.lengthBytes))
+          .map(part -> part.of)
           .distinct()
           .flatMap(one -> one.blocks.stream())
           .toList();
-    }
-
-    private Wanted wantedAt(ReadPlan.Placement placement) {
-      return wanted.get(placement.item() / 2);
     }
   }
 

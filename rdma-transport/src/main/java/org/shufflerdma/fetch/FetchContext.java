@@ -38,7 +38,7 @@ record FetchContext(
     PerPeerExecutor<PeerId> connects,
     BooleanSupplier closed,
     FetchStats stats,
-    ReadPlan.Limits planLimits,
+    ReadLimits readLimits,
     @Nullable StagingClients staging,
     @Nullable NodeServices services,
     int progressTimeoutMs,

@@ -118,14 +118,14 @@ final class ListPoster {
       if (known == null) {
         break;
       }
-      long lengthBytes = slot.bytesToCome(block, known, context.planLimits());
+      long lengthBytes = slot.bytesToCome(block, known, context.readLimits());
       if (lengthBytes == 0) {
         left.add(peer, peer.take(), TcpReason.ZERO_LENGTH, new IOException("the block is empty"));
       } else if (!context.fitsInMemory(lengthBytes)) {
         leaveTooLarge(peer, lengthBytes);
       } else if (!window.admits(slot, lengthBytes)) {
         break;
-      } else if (slot.add(block, known, context.planLimits())) {
+      } else if (slot.add(block, known, context.readLimits())) {
         peer.take();
       } else if (slot.blocks() == 0) {
         leaveTooLarge(peer, lengthBytes);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.fetch;
 
-import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
@@ -14,7 +13,7 @@ import org.shufflerdma.connection.ReadFailure;
  * list; its outcome is told by any thread.
  */
 final class RegisteredSlot extends ReadSlot implements ReadCompletion {
-  private final List<Read> reads = new ArrayList<>();
+  private final ReadList reads = new ReadList();
   private @Nullable Deadline lease;
 
   /** Makes an empty slot with room for {@code maxBlocks}. */
@@ -27,16 +26,12 @@ final class RegisteredSlot extends ReadSlot implements ReadCompletion {
    *
    * @return false if it did not fit
    */
-  boolean add(int block, KnownDescriptor known, ReadPlan.Limits limits) {
+  boolean add(int block, KnownDescriptor known, ReadLimits limits) {
     int start = peer.startPartition(block);
     Pieces pieces = peer.pieces(block);
     long from = known.remoteAddress(start) + (pieces == null ? 0 : pieces.doneBytes());
     int lengthBytes = Math.toIntExact(bytesToCome(block, known, limits));
-    if (blocks() > 0
-        && (isFull() || (long) totalBytes() + lengthBytes > limits.sharedBufferBytes())) {
-      return false;
-    }
-    if (!read(from, known.header().dataRkey(), lengthBytes, limits)) {
+    if (isFull() || !reads.add(from, known.header().dataRkey(), lengthBytes, limits)) {
       return false;
     }
     append(block, lengthBytes);
@@ -45,39 +40,14 @@ final class RegisteredSlot extends ReadSlot implements ReadCompletion {
   }
 
   /** How many bytes of the block are read next: all, or those of its next piece. */
-  long bytesToCome(int block, KnownDescriptor known, ReadPlan.Limits limits) {
+  long bytesToCome(int block, KnownDescriptor known, ReadLimits limits) {
     long blockBytes = known.lengthBytes(peer.startPartition(block), peer.endPartition(block));
     Pieces pieces = peer.pieces(block);
     return pieces == null ? blockBytes : pieces.bytesToCome(blockBytes, limits.maxReadBytes());
   }
 
-  /** Appends the READs of an extent, or widens the last READ by it. False if there is no room. */
-  private boolean read(long remoteAddress, int rkey, int lengthBytes, ReadPlan.Limits limits) {
-    int last = reads.size() - 1;
-    if (last >= 0) {
-      Read before = reads.get(last);
-      if (before.rkey() == rkey
-          && before.remoteAddress() + before.lengthBytes() == remoteAddress
-          && (long) before.lengthBytes() + lengthBytes <= limits.maxReadBytes()) {
-        int merged = before.lengthBytes() + lengthBytes;
-        reads.set(last, new Read(before.remoteAddress(), rkey, merged, before.sinkOffset()));
-        return true;
-      }
-    }
-    int needed = 1 + (lengthBytes - 1) / limits.maxReadBytes();
-    if (reads.size() + needed > limits.maxReads()) {
-      return false;
-    }
-    for (int done = 0; done < lengthBytes; ) {
-      int length = Math.min(limits.maxReadBytes(), lengthBytes - done);
-      reads.add(new Read(remoteAddress + done, rkey, length, (long) totalBytes() + done));
-      done += length;
-    }
-    return true;
-  }
-
   List<Read> reads() {
-    return reads;
+    return reads.reads();
   }
 
   /** The end of the shortest lease of the blocks' descriptors. */
@@ -108,12 +78,7 @@ final class RegisteredSlot extends ReadSlot implements ReadCompletion {
   /** Whether the block has a byte in the READ that broke the connection. */
   @Override
   boolean isCulprit(int index, ReadFailure why) {
-    if (!why.hasCulprit()) {
-      return false;
-    }
-    Read read = reads.get(why.culprit());
-    return offset(index) < read.sinkOffset() + read.lengthBytes()
-        && read.sinkOffset() < offset(index + 1);
+    return why.hasCulprit() && reads.brings(why.culprit(), offset(index), offset(index + 1));
   }
 
   @Override

@@ -116,7 +116,7 @@ final class StagedPoster {
       ranges.add(rangeOf(peer, block, 0));
     }
     int[] wanted = blocks.stream().mapToInt(Integer::intValue).toArray();
-    int maxBytes = window.bytesOfAList(context.planLimits().sharedBufferBytes());
+    int maxBytes = window.bytesOfAList(context.readLimits().sharedBufferBytes());
     StagedSlot slot = new StagedSlot(peer, connection, client, wanted, loan, maxBytes, wake);
     window.add(slot);
     loan.ask(ranges, slot.pieceBytes());
@@ -486,14 +486,9 @@ final class StagedPoster {
     for (StagedLoan.Range range : ranges) {
       stagedBytes += range.stagedBytes();
     }
-    List<Read> reads = new ArrayList<>();
-    for (int done = 0; done < stagedBytes; ) {
-      int length = Math.min(context.planLimits().maxReadBytes(), stagedBytes - done);
-      reads.add(new Read(
-          piece.loan().remoteAddress() + done, piece.loan().rkey(), length, piece.offset() + done));
-      done += length;
-    }
-    return reads;
+    ReadList reads = new ReadList(piece.offset());
+    reads.add(piece.loan().remoteAddress(), piece.loan().rkey(), stagedBytes, context.readLimits());
+    return reads.reads();
   }
 
   private static void expect(

@@ -48,7 +48,7 @@ class TaskConnectionsTest extends FetcherScene {
         unused,
         () -> false,
         new FetchStats(),
-        new ReadPlan.Limits(1, 1, 1),
+        new ReadLimits(1, 1, 1),
         null,
         null,
         20_000,
