@@ -13,7 +13,7 @@ public final class AwaitedCompletion implements ReadCompletion {
   private final @Nullable CompletionPoller poller;
   private final CompletableFuture<@Nullable ReadFailure> outcome = new CompletableFuture<>();
 
-  /** One that the turning thread of the poller tells. */
+  /** One for which the turning thread of the poller is woken. */
   public AwaitedCompletion() {
     this(null);
   }

@@ -36,9 +36,6 @@ public final class CompletionPoller {
   /** Threads that wait for completions, and lists for which nobody polls. */
   private final AtomicInteger expecting = new AtomicInteger();
 
-  /** Lists that have ended, and whose outcome the turning thread tells. */
-  private final Queue<PostedList> untold = new ConcurrentLinkedQueue<>();
-
   /** Held by the one thread that polls; not a lock, as no thread may poll within its own poll. */
   final Semaphore polling = new Semaphore(1);
 
@@ -53,7 +50,6 @@ public final class CompletionPoller {
   /** What a list's outcome, or its handling, has thrown first; it ends the turning thread. */
   private volatile @Nullable Error failure;
 
-  private volatile boolean turning = true;
   private boolean closed; // guarded by this
 
   CompletionPoller(
@@ -122,30 +118,24 @@ public final class CompletionPoller {
 
   /** One step of the turning thread, which must not call this again after an exception. */
   void turn() throws VerbsException {
-    try {
-      Error thrown = failure;
-      if (thrown != null) {
-        throw thrown;
-      }
-      if (takeAndTell()) {
+    Error thrown = failure;
+    if (thrown != null) {
+      throw thrown;
+    }
+    if (takeInTurn()) {
+      return;
+    }
+    if (expecting.get() > 0) {
+      requestEvent();
+      if (takeInTurn()) { // what came between the poll and the request causes no event
         return;
       }
-      if (expecting.get() > 0) {
-        requestEvent();
-        if (takeAndTell()) { // what came between the poll and the request causes no event
-          return;
-        }
-      }
-      channel.await(WAIT_MS);
-    } catch (Throwable t) {
-      turning = false;
-      tellUntold();
-      throw t;
     }
+    channel.await(WAIT_MS);
   }
 
   /** True if there was anything. */
-  private boolean takeAndTell() throws VerbsException {
+  private boolean takeInTurn() throws VerbsException {
     boolean found;
     polling.acquireUninterruptibly();
     try {
@@ -155,16 +145,6 @@ public final class CompletionPoller {
     }
     if (wanted) {
       poll();
-    }
-    return tellUntold() || found;
-  }
-
-  private boolean tellUntold() {
-    boolean found = false;
-    PostedList list;
-    while ((list = untold.poll()) != null) {
-      found = true;
-      tell(list);
     }
     return found;
   }
@@ -212,17 +192,6 @@ public final class CompletionPoller {
       note(e);
       return;
     }
-    if (list.completion.isPolledFor()) {
-      tell(list);
-    } else {
-      untold.add(list);
-      if (!turning) {
-        tellUntold();
-      }
-    }
-  }
-
-  private void tell(PostedList list) {
     try {
       list.tell();
     } catch (RuntimeException | Error e) {
@@ -249,7 +218,5 @@ public final class CompletionPoller {
     synchronized (this) {
       closed = true;
     }
-    turning = false;
-    tellUntold();
   }
 }

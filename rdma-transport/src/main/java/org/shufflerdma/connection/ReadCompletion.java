@@ -2,8 +2,8 @@
 package org.shufflerdma.connection;
 
 /**
- * Told the outcome of a posted list of READs in exactly one call. The calling thread may be serving all
- * connections: the call must not block.
+ * Told the outcome of a posted list of READs in exactly one call, by any thread that polls. It may be serving all
+ * connections: the call must take next to no time.
  */
 public interface ReadCompletion {
   /** All bytes are in the buffer. */
@@ -14,8 +14,7 @@ public interface ReadCompletion {
 
   /**
    * Whether the thread that waits for the outcome calls {@link CompletionPoller#poll}, so that no other
-   * thread is woken for it. Then any polling thread may tell the outcome, which must take next to no
-   * time.
+   * thread is woken for it.
    */
   default boolean isPolledFor() {
     return false;

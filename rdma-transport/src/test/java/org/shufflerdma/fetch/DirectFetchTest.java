@@ -23,9 +23,6 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
-import org.shufflerdma.connection.Read;
-import org.shufflerdma.connection.ReadCompletion;
-import org.shufflerdma.connection.ReadFailure;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.memory.RegisteredSlice;
@@ -263,48 +260,6 @@ class DirectFetchTest extends FetcherScene {
   }
 
   /** The descriptors are known before, as other threads tell of their completions. */
-  @Test
-  void aTaskPollsByItselfWhileThePollerIsHeldUp() throws Exception {
-    List<BlockRequest> blocks = oneBlockOfEach(2, 20_000);
-    assertRead(read(blocks), blocks);
-    HeldUp heldUp = new HeldUp(new CountDownLatch(1), new CountDownLatch(1));
-    RegisteredBuffer sink = reader.buffers().acquire(64, Deadline.afterMs(5_000));
-    DescriptorRef any = blocks.get(0).descriptor();
-    reader
-        .connections()
-        .connect(peer, null, Deadline.afterMs(20_000))
-        .postControl(
-            List.of(new Read(any.address(), any.rkey(), 64, 0)),
-            sink,
-            heldUp,
-            Deadline.afterMs(5_000));
-    sink.release();
-    assertThat(heldUp.reached.await(20, TimeUnit.SECONDS)).isTrue();
-    try (DirectFetch fetch = fetcher.direct(List.of(of(peer, blocks)), WIDE, () -> {})) {
-      assertThat(fetch.next()).isTrue();
-      assertThat(fetch.next()).isTrue();
-      assertThat(fetch.next()).isFalse();
-    } finally {
-      heldUp.letGo.countDown();
-    }
-  }
-
-  /** Holds up the thread that tells the outcome. */
-  private record HeldUp(CountDownLatch reached, CountDownLatch letGo) implements ReadCompletion {
-    @Override
-    public void succeeded() {
-      reached.countDown();
-      try {
-        assertThat(letGo.await(60, TimeUnit.SECONDS)).isTrue();
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      }
-    }
-
-    @Override
-    public void failed(ReadFailure failure) {}
-  }
-
   @Test
   void aStaleLocationIsLeftAloneAndTheOthersComeOverANewConnection() throws Exception {
     List<BlockRequest> blocks = oneBlockOfEach(16, 10_000);

@@ -76,6 +76,10 @@ class LostTimeTest extends FetcherScene {
     assertThat(ofPeer.lists()).isEqualTo(1);
     assertThat(ofPeer.meanNs()).isEqualTo(reader.stats().mediumReadTimes.totalNs());
     assertThat(reader.stats().connectTimes.count()).isEqualTo(1);
+    Deadline noted = Deadline.afterMs(10_000); // by the worker that made the connection
+    while (reader.stats().connectionWaits.count() == 0 && !noted.expired()) {
+      TimeUnit.MILLISECONDS.sleep(1);
+    }
     assertThat(reader.stats().connectionWaits.count()).isEqualTo(1);
   }
 
