@@ -5,14 +5,16 @@ import java.util.List;
 
 /** The shuffle a sort runs on. */
 enum ShuffleKind {
-  SORT("sort", "sort"),
-  RDMA("rdma", "RdmaShuffleManager");
+  SORT("sort", "Spark's own shuffle", "sort"),
+  RDMA("rdma", "shuffle-rdma", "RdmaShuffleManager");
 
   private final String label;
+  private final String title;
   private final String managerClass;
 
-  ShuffleKind(String label, String managerClass) {
+  ShuffleKind(String label, String title, String managerClass) {
     this.label = label;
+    this.title = title;
     this.managerClass = managerClass;
   }
 
@@ -27,6 +29,10 @@ enum ShuffleKind {
 
   String label() {
     return label;
+  }
+
+  String title() {
+    return title;
   }
 
   String managerClass() {

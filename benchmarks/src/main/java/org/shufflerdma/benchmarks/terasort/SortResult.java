@@ -2,8 +2,10 @@
 package org.shufflerdma.benchmarks.terasort;
 
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -78,6 +80,14 @@ record SortResult(
         orphans == Orphans.RDMA ? " node_service_bytes=" + nodeServiceBytes() : "",
         sortMs / 1e3,
         error == null ? "" : " reason=" + error);
+  }
+
+  /** Returns what a person wants to know of several sorts. */
+  static String comparison(List<SortResult> results) {
+    return results.stream()
+        .map(result ->
+            String.format(Locale.ROOT, "%s %.1f s", result.shuffle.title(), result.sortMs / 1e3))
+        .collect(Collectors.joining(", "));
   }
 
   Map<String, @Nullable Object> json() {

@@ -72,6 +72,9 @@ public final class TeraSort {
       good &= result.valid() && wrongPath == null;
       System.out.println(result.line());
     }
+    if (results.size() > 1) {
+      Progress.say(SortResult.comparison(results));
+    }
     return good;
   }
 

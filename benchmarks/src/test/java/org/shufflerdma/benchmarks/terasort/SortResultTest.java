@@ -3,6 +3,7 @@ package org.shufflerdma.benchmarks.terasort;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -45,24 +46,33 @@ final class SortResultTest {
             + " local_bytes=42 seconds=1.5");
   }
 
+  @Test
+  void theComparisonHasTheSecondsOfEachShuffle() {
+    ShuffleTotals totals = new ShuffleTotals(50, 0, 50, 50);
+    SortResult stock = result(ShuffleKind.SORT, Orphans.NONE, totals, 2, 2_500);
+    assertThat(SortResult.comparison(List.of(stock, rdma(totals, 2))))
+        .isEqualTo("Spark's own shuffle 2.5 s, shuffle-rdma 1.5 s");
+  }
+
   private static SortResult rdma(ShuffleTotals totals, int executors) {
-    return result(Orphans.NONE, totals, executors);
+    return result(ShuffleKind.RDMA, Orphans.NONE, totals, executors, 1_500);
   }
 
   private static SortResult orphaned(ShuffleTotals totals) {
-    return result(Orphans.TCP, totals, 4);
+    return result(ShuffleKind.RDMA, Orphans.TCP, totals, 4, 1_500);
   }
 
-  private static SortResult result(Orphans orphans, ShuffleTotals totals, int executors) {
+  private static SortResult result(
+      ShuffleKind kind, Orphans orphans, ShuffleTotals totals, int executors, long sortMs) {
     return new SortResult(
-        ShuffleKind.RDMA,
+        kind,
         orphans,
         new Validation.Outcome("ab", 10, null),
         totals,
         Map.of(),
         executors,
         4,
-        1_500,
+        sortMs,
         Map.of());
   }
 }
