@@ -7,7 +7,7 @@ import java.sql.Timestamp
 
 import org.apache.spark.SparkContext
 import org.apache.spark.network.util.JavaUtils
-import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.{DataFrame, SQLContext, SparkSession}
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming.OutputMode
 
@@ -51,27 +51,29 @@ object StreamingJobs {
 
   private def streamed(context: SparkContext, mode: OutputMode)(
       query: (DataFrame, DataFrame) => DataFrame): Seq[Seq[String]] = {
-    implicit val session: SparkSession =
-      SparkSession.builder().sparkContext(context).getOrCreate().newSession()
+    val session = SparkSession.builder().sparkContext(context).getOrCreate().newSession()
     import session.implicits._
+    implicit val sqlContext: SQLContext = session.sqlContext
     session.conf.set("spark.sql.shuffle.partitions", "6")
     val folder = Files.createDirectories(Paths.get(System.getProperty("work.directory")))
     val checkpoint = Files.createTempDirectory(folder, "checkpoint")
     val source = MemoryStream[(Long, Long, Timestamp)](Maps)
-    val events = source.toDF().toDF("number", "customer", "time")
+    val stream = source.toDF().toDF("number", "customer", "time")
     val sink = "rows"
-    val running = query(events, events).writeStream
+    val running = query(stream, stream).writeStream
       .outputMode(mode)
       .format("memory")
       .queryName(sink)
       .option("checkpointLocation", checkpoint.toString)
       .start()
     try {
-      (0 until Batches).map { batch =>
+      val rows = (0 until Batches).map { batch =>
         source.addData(events(batch))
         running.processAllAvailable()
         session.table(sink).collect().map(_.toString).sorted.toSeq
       }
+      require(rows.last.nonEmpty, "the stream had no result that could be compared")
+      rows
     } finally {
       running.stop()
       JavaUtils.deleteRecursively(checkpoint.toFile: File)
