@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  *   &lt;!-- end of results --&gt;
  * </pre>
  *
- * <p>Arguments: PAGE FOLDER, where the files of results are
+ * <p>Arguments: PAGE FOLDER PLOTS, where the files of results are, and where {@link PartsPlot} goes
  */
 public final class PageTables {
   private static final String END = "<!-- end of results -->";
@@ -40,7 +40,9 @@ public final class PageTables {
 
   public static void main(String[] arguments) throws IOException {
     Path page = Path.of(arguments[0]);
-    Files.writeString(page, rewrite(Files.readString(page), Path.of(arguments[1])));
+    Path results = Path.of(arguments[1]);
+    Files.writeString(page, rewrite(Files.readString(page), results));
+    Files.writeString(Path.of(arguments[2]).resolve(PartsPlot.FILE), PartsPlot.draw(results));
   }
 
   /** Returns the page with the tables that follow from the files of results. */

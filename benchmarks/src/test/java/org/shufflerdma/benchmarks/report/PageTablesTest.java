@@ -51,6 +51,14 @@ class PageTablesTest {
   }
 
   @Test
+  void thePlotOfThePartsFollowsFromTheRawLines() throws IOException {
+    Path docs = Path.of("..", "docs");
+    assertThat(PartsPlot.draw(docs.resolve("results")))
+        .as("bin/bench tables draws it")
+        .isEqualTo(Files.readString(docs.resolve("plots").resolve(PartsPlot.FILE)));
+  }
+
+  @Test
   void aTableIsReplacedByTheOneThatFollowsFromTheRawLines() throws IOException {
     String page = "Before.\n\n" + BEGIN + "| an old table |\n" + END + "\n\nAfter.\n";
     assertThat(PageTables.rewrite(page, folder))
