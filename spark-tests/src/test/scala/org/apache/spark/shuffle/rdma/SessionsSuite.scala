@@ -6,7 +6,7 @@ import scala.concurrent.duration._
 
 import org.scalatest.tags.Slow
 
-import org.apache.spark.{JobArtifactSet, JobArtifactState, SparkContext}
+import org.apache.spark.SparkContext
 import org.apache.spark.sql.SparkSession
 
 /**
@@ -27,15 +27,11 @@ object SessionJobs {
   /** The rows of each query of each session. */
   def atTheSameTime(context: SparkContext): Seq[Seq[Seq[String]]] = {
     implicit val threads: ExecutionContext = ExecutionContext.global
-    val running = (0 until Sessions).map { session =>
-      Future {
-        val state = JobArtifactState(s"session-$session", None)
-        JobArtifactSet.withActiveJobArtifactState(state)(queries(context, session))
-      }
-    }
+    val running = (0 until Sessions).map(session => Future(queries(context, session)))
     Await.result(Future.sequence(running), Limit)
   }
 
+  /** In a session of its own, for which Spark 4 makes a class loader on each executor. */
   private def queries(context: SparkContext, number: Int): Seq[Seq[String]] = {
     val session = SparkSession.builder().sparkContext(context).getOrCreate().newSession()
     session.conf.set("spark.sql.shuffle.partitions", (number + 2).toString)
