@@ -19,6 +19,7 @@ import org.shufflerdma.mapoutput.UnpublishedReason;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCount;
 import org.shufflerdma.metrics.ReadCounters;
+import org.shufflerdma.ui.RdmaTab;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Option;
@@ -55,7 +56,9 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
             () -> context.statusTracker().getExecutorInfos().length - 1, // without the driver
             sum(accumulators, ExecutorCounts.nameOf(UnpublishedReason.DESCRIPTORS))
                 > sum(accumulators, ExecutorCounts.nameOf(UnpublishedReason.BUDGET))),
-        publishes));
+        publishes,
+        RdmaTab.addTo(context),
+        true));
     return new DriverSide(env, ref, accumulators);
   }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.plugin;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -103,12 +104,8 @@ public final class ShufflePlugin implements AutoCloseable {
 
   static ShufflePlugin checkAndCreate(
       SparkConf conf, boolean isDriver, boolean isManager, String sparkVersion) {
-    Map<String, String> rdmaConf = new HashMap<>();
-    for (Tuple2<String, String> entry : conf.getAllWithPrefix(PREFIX)) {
-      rdmaConf.put(PREFIX + entry._1(), entry._2());
-    }
-    List<String> notes = SparkRdmaSettings.removeFrom(rdmaConf);
-    RdmaSettings settings = RdmaSettings.from(rdmaConf, PREFIX, notes::add);
+    List<String> notes = new ArrayList<>();
+    RdmaSettings settings = settingsOf(conf, notes);
     String offReason = SparkCompatibility.reasonAgainstRdma(conf, settings);
     if (offReason == null && (isDriver || !isManager)) {
       offReason = SupportedVersions.reasonAgainstRdma(sparkVersion);
@@ -136,6 +133,21 @@ public final class ShufflePlugin implements AutoCloseable {
         isManager ? "RdmaShuffleManager" : "RdmaPlugin",
         isDriver ? "driver" : "executor");
     return new ShufflePlugin(settings, isManager, offReason);
+  }
+
+  /**
+   * Returns the settings of the plugin.
+   *
+   * @param notes gets what the user should know of them
+   * @throws InvalidSettingException if one has a value that is not accepted
+   */
+  static RdmaSettings settingsOf(SparkConf conf, List<String> notes) {
+    Map<String, String> rdmaConf = new HashMap<>();
+    for (Tuple2<String, String> entry : conf.getAllWithPrefix(PREFIX)) {
+      rdmaConf.put(PREFIX + entry._1(), entry._2());
+    }
+    notes.addAll(SparkRdmaSettings.removeFrom(rdmaConf));
+    return RdmaSettings.from(rdmaConf, PREFIX, notes::add);
   }
 
   /** Whether the settings name the plugin's shuffle manager. */

@@ -15,51 +15,88 @@ import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.StageInfo;
 import org.apache.spark.scheduler.TaskInfo;
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.ui.StageRecord;
+import org.shufflerdma.ui.StageRecords;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.collection.Iterable;
 import scala.collection.Iterator;
 
-/** Logs the verdict on each stage that has ended. Called by Spark's thread for listeners alone. */
+/**
+ * Logs the verdict on each stage that has ended, and keeps records of stages for Spark's UI. Called by Spark's thread for listeners
+ * alone.
+ */
 final class StageWatch extends SparkListener {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
   /** With Scala 2.12 it returns another kind of sequence, so code for both versions cannot link to it. */
   private static final @Nullable Method ACCUMULABLES = find("accumulables");
+
+  /** How old a record of a running stage may become. */
+  private static final long RECORD_NS = TimeUnit.SECONDS.toNanos(1);
+
+  private static final String OURS = "shuffle.rdma.";
 
   private record Attempt(int stageId, int number) {}
 
   /** What the tasks of one attempt have counted: the values of a stage's accumulators are sums over all stages. */
   private static final class Sums {
     private final Map<String, Long> counts = new HashMap<>();
+    private final String name;
     private long runMs;
+    private int tasks;
+    private long recordedNs = System.nanoTime();
+
+    private Sums(String name) {
+      this.name = name;
+    }
 
     private void add(TaskMetrics metrics, Iterable<?> accumulables) {
+      tasks++;
       runMs += metrics.executorRunTime();
       Iterator<?> each = accumulables.iterator();
       while (each.hasNext()) {
         if (each.next() instanceof AccumulableInfo info
             && info.name().isDefined()
-            && info.update().isDefined()
-            && info.update().get() instanceof Long update) {
-          counts.merge(info.name().get(), update, Long::sum);
+            && info.update().isDefined()) {
+          add(info.name().get(), info.update().get());
         }
+      }
+    }
+
+    /** In an event log the values of all accumulators but Spark's internal ones are texts. */
+    private void add(String name, Object update) {
+      if (update instanceof Long number) {
+        counts.merge(name, number, Long::sum);
+      } else if (update instanceof String digits && name.startsWith(OURS)) {
+        counts.merge(name, Long.parseLong(digits), Long::sum);
       }
     }
   }
 
   private final Supplier<MemoryAdvice> advice;
   private final boolean publishes;
+  private final @Nullable StageRecords records;
+  private final boolean logs;
   private final Map<Attempt, Sums> running = new HashMap<>();
 
-  /** @param publishes as {@link StageVerdict#of} has it */
-  StageWatch(Supplier<MemoryAdvice> advice, boolean publishes) {
+  /**
+   * @param publishes as {@link StageVerdict#of} has it
+   * @param records null if there is no UI
+   */
+  StageWatch(
+      Supplier<MemoryAdvice> advice,
+      boolean publishes,
+      @Nullable StageRecords records,
+      boolean logs) {
     this.advice = advice;
     this.publishes = publishes;
+    this.records = records;
+    this.logs = logs;
   }
 
   @Override
   public void onStageSubmitted(SparkListenerStageSubmitted submitted) {
-    running.put(attemptOf(submitted.stageInfo()), new Sums());
+    running.put(attemptOf(submitted.stageInfo()), new Sums(submitted.stageInfo().name()));
   }
 
   /**
@@ -68,9 +105,14 @@ final class StageWatch extends SparkListener {
    */
   @Override
   public void onTaskEnd(SparkListenerTaskEnd ended) {
-    Sums sums = running.get(new Attempt(ended.stageId(), ended.stageAttemptId()));
+    Attempt attempt = new Attempt(ended.stageId(), ended.stageAttemptId());
+    Sums sums = running.get(attempt);
     if (sums != null && ended.taskMetrics() != null && ACCUMULABLES != null) {
       sums.add(ended.taskMetrics(), accumulables(ACCUMULABLES, ended.taskInfo()));
+      if (System.nanoTime() - sums.recordedNs > RECORD_NS) {
+        sums.recordedNs = System.nanoTime();
+        record(attempt, sums, StageRecord.State.RUNNING, null);
+      }
     }
   }
 
@@ -87,9 +129,41 @@ final class StageWatch extends SparkListener {
         TimeUnit.MILLISECONDS.toMicros(sums.runMs),
         advice.get(),
         publishes);
-    if (verdict != null) {
+    if (logs && verdict != null) {
       LOG.info("Stage {} ({}): {}", stage.stageId(), stage.name(), verdict);
     }
+    boolean failed = stage.failureReason().isDefined();
+    record(
+        attemptOf(stage),
+        sums,
+        failed ? StageRecord.State.FAILED : StageRecord.State.COMPLETE,
+        verdict);
+  }
+
+  /** Stages that read nothing have no record. */
+  private void record(
+      Attempt attempt, Sums sums, StageRecord.State state, @Nullable String verdict) {
+    Map<String, Long> ours = new HashMap<>();
+    sums.counts.forEach((name, count) -> {
+      String publicName = TaskAccumulators.publicName(name);
+      if (publicName.startsWith(OURS) && count != 0) {
+        ours.put(publicName, count);
+      }
+    });
+    if (records == null || ours.isEmpty()) {
+      return;
+    }
+    StageRecord record = new StageRecord();
+    record.id = StageRecord.idOf(attempt.stageId, attempt.number);
+    record.stageId = attempt.stageId;
+    record.attempt = attempt.number;
+    record.name = sums.name;
+    record.state = state;
+    record.tasks = sums.tasks;
+    record.runMs = sums.runMs;
+    record.counts = ours;
+    record.verdict = verdict;
+    records.write(record);
   }
 
   private static Iterable<?> accumulables(Method accumulables, TaskInfo task) {

@@ -45,6 +45,11 @@ final class TaskAccumulators {
     return SHOWN.contains(publicName) ? publicName : INTERNAL + publicName;
   }
 
+  /** The public name of a count whose accumulator has that name. */
+  static String publicName(String sparkName) {
+    return sparkName.startsWith(INTERNAL) ? sparkName.substring(INTERNAL.length()) : sparkName;
+  }
+
   /** Reports the counts. Call this in the task's thread, before the end of the task is reported. */
   void report(ReadCounters counters) {
     counters.forEachNonZero(this::report);

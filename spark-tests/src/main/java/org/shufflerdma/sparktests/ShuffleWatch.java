@@ -8,7 +8,7 @@ import org.apache.spark.scheduler.SparkListenerTaskEnd;
 
 /**
  * Bytes that reducers read from other executors, as Spark counts them and as the plugin does.
- * Spark's listener thread writes; to be read once the context has stopped, which drains the bus.
+ * Spark's listener thread writes; to be read once that has heard of all, as when the context has stopped.
  */
 final class ShuffleWatch extends SparkListener {
   private long sparkRemoteBytes;
@@ -41,6 +41,10 @@ final class ShuffleWatch extends SparkListener {
             && info.value().get() instanceof Long total
         ? total
         : 0;
+  }
+
+  synchronized long sparkRemoteBytes() {
+    return sparkRemoteBytes;
   }
 
   /** Whether every remote byte came by RDMA, and there were some, at the first attempt. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.sparktests;
 
+import java.io.IOException;
 import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeoutException;
 import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaSparkContext;
 
@@ -19,6 +21,8 @@ public final class VersionsProgram {
   /** What Kryo can carry with the few classes that are registered. */
   private static final Set<ShuffleJob> KRYO_JOBS = EnumSet.of(
       ShuffleJob.REDUCE_BY_KEY, ShuffleJob.SORT_BY_KEY, ShuffleJob.MANY_PARTITIONS, ShuffleJob.SQL);
+
+  private static final int LISTENERS_MS = 60_000;
 
   private boolean good = true;
 
@@ -66,14 +70,34 @@ public final class VersionsProgram {
       spark.sc().addSparkListener(watch);
       results = run(jobs, spark);
       require(Holdings.awaitRest(spark), "executors do not give back what they held: " + name);
+      checkPage(name, spark, watch);
+      System.out.println("application=" + spark.sc().applicationId() + " " + watch);
     }
     require(watch.allByRdma(), "not every remote byte came by RDMA: " + name + " " + watch);
     System.out.println(name + " jobs=" + jobs.size() + " " + watch);
     return results;
   }
 
+  private void checkPage(String name, JavaSparkContext spark, ShuffleWatch watch) {
+    try {
+      spark.sc().listenerBus().waitUntilEmpty(LISTENERS_MS);
+      long shown = RdmaPage.remoteBytes(spark.sc().uiWebUrl().get());
+      require(
+          shown == watch.sparkRemoteBytes(),
+          "the RDMA page has " + shown + " remote bytes: " + name + " " + watch);
+    } catch (IOException | TimeoutException e) {
+      require(false, "there is no RDMA page: " + name + " " + e.getMessage());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   private Map<ShuffleJob, List<String>> runOnStock() {
-    SparkConf conf = settings().setMaster("local[2]").set("spark.shuffle.manager", "sort");
+    SparkConf conf = settings()
+        .set("spark.ui.enabled", "false")
+        .set("spark.eventLog.enabled", "false")
+        .setMaster("local[2]")
+        .set("spark.shuffle.manager", "sort");
     try (JavaSparkContext spark = new JavaSparkContext(conf)) {
       return run(EnumSet.allOf(ShuffleJob.class), spark);
     }
@@ -102,7 +126,7 @@ public final class VersionsProgram {
         .set("spark.shuffle.rdma.device", "soft")
         .set("spark.shuffle.rdma.withdrawGrace", "100ms")
         .set("spark.shuffle.readHostLocalDisk", "false")
-        .set("spark.ui.enabled", "false")
+        .set("spark.ui.port", "0")
         .set("spark.sql.shuffle.partitions", "16")
         .set("spark.sql.autoBroadcastJoinThreshold", "-1")
         // All executors first: one that comes late would find every map done elsewhere.

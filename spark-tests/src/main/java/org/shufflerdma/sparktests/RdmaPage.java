@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.sparktests;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** The page of the RDMA tab, as an application's UI or the history server shows it. */
+public final class RdmaPage {
+  private static final int DEADLINE_S = 60;
+  private static final Pattern PAGES = Pattern.compile("Page \\d+ of (\\d+)");
+
+  /** A row of the table: its stage, its tasks, its remote bytes, and those of each way. */
+  private static final Pattern ROW =
+      Pattern.compile("<tr><td sorttable_customkey=\"\\d+\"><a href=\"\\.\\./stages/stage/"
+          + "(?:(?!</tr>).)*?" + number() + number() + "<td><svg(?:(?!</tr>).)*?</svg></td>"
+          + number() + number() + number() + number());
+
+  private RdmaPage() {}
+
+  private static String number() {
+    return "<td sorttable_customkey=\"(\\d+)\">[^<]*</td>";
+  }
+
+  /**
+   * Waits for an application's UI at a URL, and ends with status 1 unless its RDMA page has as many remote bytes as
+   * given. The history server takes a while to find an application.
+   */
+  public static void main(String[] arguments) throws Exception {
+    long deadlineNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(DEADLINE_S);
+    while (true) {
+      try {
+        long bytes = remoteBytes(arguments[0]);
+        System.out.println(bytes + " remote bytes on the RDMA page");
+        System.exit(bytes == Long.parseLong(arguments[1]) ? 0 : 1);
+      } catch (IOException e) {
+        if (System.nanoTime() - deadlineNs > 0) {
+          System.out.println("no RDMA page: " + e.getMessage());
+          System.exit(1);
+        }
+        TimeUnit.MILLISECONDS.sleep(200);
+      }
+    }
+  }
+
+  /**
+   * Returns the sum of the remote bytes of all stages.
+   *
+   * @param ui the address of the application's UI
+   * @throws IOException if there is no such page, or a row whose bytes are not the sum of its ways
+   */
+  public static long remoteBytes(String ui) throws IOException, InterruptedException {
+    long sum = 0;
+    int pages = 1;
+    for (int page = 1; page <= pages; page++) {
+      String text = get(ui + "/rdma/?page=" + page);
+      if (!text.startsWith("<!DOCTYPE html><html")) {
+        throw new IOException(
+            "this is no page: " + text.substring(0, Math.min(200, text.length())));
+      }
+      Matcher counted = PAGES.matcher(text);
+      pages = counted.find() ? Integer.parseInt(counted.group(1)) : 1;
+      Matcher row = ROW.matcher(text);
+      while (row.find()) {
+        long remote = Long.parseLong(row.group(2));
+        long ways = 0;
+        for (int way = 3; way <= row.groupCount(); way++) {
+          ways += Long.parseLong(row.group(way));
+        }
+        if (ways != remote) {
+          throw new IOException("the ways do not add up: " + row.group());
+        }
+        sum += remote;
+      }
+    }
+    return sum;
+  }
+
+  /** Returns the text of a page. */
+  public static String get(String url) throws IOException, InterruptedException {
+    // The history server loads an application first, and then redirects to the same page.
+    HttpResponse<String> response = HttpClient.newBuilder()
+        .followRedirects(HttpClient.Redirect.NORMAL)
+        .build()
+        .send(
+            HttpRequest.newBuilder(URI.create(url))
+                .timeout(Duration.ofSeconds(DEADLINE_S))
+                .build(),
+            HttpResponse.BodyHandlers.ofString());
+    if (response.statusCode() != 200) {
+      throw new IOException(url + ": " + response.statusCode() + " " + response.body());
+    }
+    return response.body();
+  }
+}
