@@ -81,6 +81,24 @@ public record ExecutorMemory(
         executorsByCores);
   }
 
+  /**
+   * Returns what Spark lets all tasks of an executor fetch at a time, and the largest block that it fetches to memory.
+   *
+   * @param perTaskBytes what it lets a task fetch at a time
+   * @param largestBlockBytes the size from which on it fetches blocks to files
+   */
+  public static long inFlightBytes(
+      int cores, int coresPerTask, long perTaskBytes, long largestBlockBytes) {
+    int tasks = Math.max(1, cores / coresPerTask);
+    return tasks * perTaskBytes + Math.min(largestBlockBytes, perTaskBytes * 8);
+  }
+
+  /** Returns what Spark asks of YARN and Kubernetes beside the heap if the application does not set it. */
+  public static long defaultOverheadBytes(long heapBytes, double factor, long leastBytes) {
+    long heapMib = heapBytes / MIB;
+    return Math.max(leastBytes / MIB, (long) (factor * heapMib)) * MIB;
+  }
+
   /** Returns how many executors of this size the host's cores and memory are enough for. */
   int executorsOnHost() {
     return (int) Math.max(1, Math.min(executorsByCores, hostBytes / heapBytes));

@@ -47,6 +47,16 @@ public record MemoryPlan(
    * @param pins whether the device keeps in memory what is registered
    */
   public static MemoryPlan of(RdmaSettings settings, ExecutorMemory memory, boolean pins) {
+    return of(settings, memory, pins, TransportSettings.mostQueueBytes(settings));
+  }
+
+  /**
+   * Does the same on a host that need not have native code, for an executor elsewhere.
+   *
+   * @param queueBytes what the plan is to say of the device's queues
+   */
+  public static MemoryPlan of(
+      RdmaSettings settings, ExecutorMemory memory, boolean pins, long queueBytes) {
     Limit memoryLimit = memoryLimit(memory);
     Limit all;
     Long set = settings.maxRegisteredBytes();
@@ -72,12 +82,7 @@ public record MemoryPlan(
     long staging = Math.min(
         stagingSet == null ? Math.min(all.bytes() / STAGING_SHARE, MOST_STAGING_BYTES) : stagingSet,
         (all.bytes() - pool) / 2);
-    return new MemoryPlan(
-        all.bytes() - pool - staging,
-        staging,
-        pool,
-        TransportSettings.mostQueueBytes(settings),
-        all.reason());
+    return new MemoryPlan(all.bytes() - pool - staging, staging, pool, queueBytes, all.reason());
   }
 
   /** Returns the part of its memory that this executor can spare for registration. */

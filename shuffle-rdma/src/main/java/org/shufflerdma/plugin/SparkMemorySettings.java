@@ -65,8 +65,10 @@ final class SparkMemorySettings {
       return null;
     }
     double factor = (double) conf.get(package$.MODULE$.EXECUTOR_MEMORY_OVERHEAD_FACTOR());
-    long share = (long) (factor * (long) conf.get(package$.MODULE$.EXECUTOR_MEMORY()));
-    return Math.max(conf.getSizeAsMb(LEAST_OVERHEAD, LEAST_OVERHEAD_DEFAULT), share) * MIB;
+    return ExecutorMemory.defaultOverheadBytes(
+        (long) conf.get(package$.MODULE$.EXECUTOR_MEMORY()) * MIB,
+        factor,
+        conf.getSizeAsMb(LEAST_OVERHEAD, LEAST_OVERHEAD_DEFAULT) * MIB);
   }
 
   private static boolean isOnYarn(SparkConf conf) {
@@ -77,9 +79,10 @@ final class SparkMemorySettings {
     int cores = conf.contains(package$.MODULE$.EXECUTOR_CORES())
         ? (int) conf.get(package$.MODULE$.EXECUTOR_CORES())
         : Runtime.getRuntime().availableProcessors();
-    int tasks = Math.max(1, cores / (int) conf.get(package$.MODULE$.CPUS_PER_TASK()));
-    long perTask = (long) conf.get(package$.MODULE$.REDUCER_MAX_SIZE_IN_FLIGHT()) * MIB;
-    long largest = (long) conf.get(package$.MODULE$.MAX_REMOTE_BLOCK_SIZE_FETCH_TO_MEM());
-    return tasks * perTask + Math.min(largest, perTask * 8);
+    return ExecutorMemory.inFlightBytes(
+        cores,
+        (int) conf.get(package$.MODULE$.CPUS_PER_TASK()),
+        (long) conf.get(package$.MODULE$.REDUCER_MAX_SIZE_IN_FLIGHT()) * MIB,
+        (long) conf.get(package$.MODULE$.MAX_REMOTE_BLOCK_SIZE_FETCH_TO_MEM()));
   }
 }

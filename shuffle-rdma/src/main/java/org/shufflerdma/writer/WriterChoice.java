@@ -7,11 +7,7 @@ import org.apache.spark.internal.config.package$;
 import org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO;
 import org.shufflerdma.config.WriterMode;
 
-/**
- * Decides which shuffles the plugin's writer writes; Spark's write the others. If serialized records may not change places, each
- * partition needs a stream of the serializer, so there may be no more partitions than Spark takes a file for each. Any thread
- * may call.
- */
+/** Decides which shuffles the plugin's writer writes; Spark's write the others. Any thread may call. */
 public final class WriterChoice {
   private final boolean leftToSpark;
   private final int mostStreams;
@@ -27,9 +23,11 @@ public final class WriterChoice {
   /** Whether {@link BufferedShuffleWriter} writes the map outputs of the shuffle. */
   public boolean buffers(ShuffleDependency<?, ?, ?> shuffle) {
     return !leftToSpark
-        && !shuffle.mapSideCombine()
         && RecordChecksums.areKnown(shuffle)
-        && (shuffle.serializer().supportsRelocationOfSerializedObjects()
-            || shuffle.partitioner().numPartitions() <= mostStreams);
+        && WriterRule.buffers(
+            shuffle.mapSideCombine(),
+            shuffle.serializer().supportsRelocationOfSerializedObjects(),
+            shuffle.partitioner().numPartitions(),
+            mostStreams);
   }
 }
