@@ -24,6 +24,7 @@ final class ArchitectureTest {
       "publication", Set.of("mapoutput", "mapstatus", "location", "staging", "node"),
       "client", Set.of("fetch", "connection", "memory"),
       "beneath", Set.of("client", "fetch", "connection", "mapstatus"),
+      "estimate", Set.of("writer", "device", "location", "verbs"),
       "reader",
           Set.of(
               "client",
@@ -77,6 +78,27 @@ final class ArchitectureTest {
         .callMethod(AccessibleObject.class, "setAccessible", boolean.class)
         .orShould()
         .callMethod(Field.class, "setAccessible", boolean.class)
+        .check(CLASSES);
+  }
+
+  /** It runs where there is no Spark, and nothing else has libraries of its own in the jar. */
+  @Test
+  void theEstimateAloneSeesItsLibrariesAndNoSpark() {
+    noClasses()
+        .that()
+        .resideInAPackage("org.shufflerdma.estimate..")
+        .or()
+        .haveSimpleName("WriterRule")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("org.apache..", "scala..", "org.slf4j..")
+        .check(CLASSES);
+    noClasses()
+        .that()
+        .resideOutsideOfPackage("org.shufflerdma.estimate..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("com.fasterxml..", "io.airlift..", "com.ning..")
         .check(CLASSES);
   }
 

@@ -96,7 +96,7 @@ final class Codec {
 
   /** Turns what decoders throw for damaged bytes into IOExceptions, and ends what expands without end. */
   private static final class Decoded extends FilterInputStream {
-    private static final long UNBOUNDED_BYTES = 256 << 20;
+    private static final long UNBOUNDED_BYTES = 256L << 20;
 
     /** Event logs are known to shrink by factors of ten to a hundred. */
     private static final long MOST_EXPANSION = 1000;

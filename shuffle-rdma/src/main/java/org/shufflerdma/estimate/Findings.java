@@ -82,7 +82,9 @@ record Findings(
     double sum = stages.stream().mapToDouble(part).sum();
     double all = stages.stream().mapToDouble(StageGain::allMs).sum();
     // Stages that ran at the same time gain that time only once.
-    return busyMs == 0 || all == 0 ? 0 : 100 * Math.min(all, busyMs) / busyMs * (sum / all);
+    return busyMs == 0 || all == 0
+        ? 0
+        : 100 * Math.min(all, (double) busyMs) / busyMs * (sum / all);
   }
 
   long sum(TaskMetric metric) {

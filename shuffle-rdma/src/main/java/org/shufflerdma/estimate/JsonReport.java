@@ -99,7 +99,7 @@ final class JsonReport {
 
   private static String camelCase(String constant) {
     StringBuilder name = new StringBuilder();
-    for (String word : constant.toLowerCase(Locale.ROOT).split("_")) {
+    for (String word : constant.toLowerCase(Locale.ROOT).split("_", -1)) {
       name.append(
           name.isEmpty() ? word : Character.toUpperCase(word.charAt(0)) + word.substring(1));
     }

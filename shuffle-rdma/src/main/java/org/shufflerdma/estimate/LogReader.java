@@ -56,9 +56,11 @@ final class LogReader {
           line(each);
         }
       } catch (IOException e) {
-        notes.add("Reading of %s ended after %,d lines: %s."
+        notes.add("Reading of %s ended after %s lines: %s."
             .formatted(
-                file.getFileName(), lines, e.getMessage() == null ? "it is cut" : e.getMessage()));
+                file.getFileName(),
+                Units.count(lines),
+                e.getMessage() == null ? "it is cut" : e.getMessage()));
       }
     }
   }
@@ -88,13 +90,13 @@ final class LogReader {
       notes.add("Spark has compacted the log: jobs that it has dropped are missing here.");
     }
     if (tooLong > 0) {
-      notes.add("%,d events of more than %d MiB were passed over."
-          .formatted(tooLong, MOST_LINE_BYTES >> 20));
+      notes.add("%s events of more than %d MiB were passed over."
+          .formatted(Units.count(tooLong), MOST_LINE_BYTES >> 20));
     }
     if (application.ignored() > 0) {
       notes.add(
-          "%,d of %,d lines were ignored, as they are no events or have values that Spark does not write."
-              .formatted(application.ignored(), lines));
+          "%s of %s lines were ignored, as they are no events or have values that Spark does not write."
+              .formatted(Units.count(application.ignored()), Units.count(lines)));
     }
   }
 }

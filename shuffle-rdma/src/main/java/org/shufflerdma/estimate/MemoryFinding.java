@@ -30,7 +30,6 @@ record MemoryFinding(long neededBytes, @Nullable MemoryPlan plan, String key, lo
   private static final long STEP = 64L << 20;
   private static final long MOST_STEPS = (64L << 40) / STEP;
 
-  /** @param writes the findings on stages that write, to which {@code stages} belongs */
   static MemoryFinding of(Application application, List<StageGain> stages) {
     SparkProperties properties = application.properties();
     long needed = needed(stages);
@@ -62,10 +61,11 @@ record MemoryFinding(long neededBytes, @Nullable MemoryPlan plan, String key, lo
     long most = 0;
     for (int i = 0; i < writing.size(); i++) {
       StageGain first = writing.get(i);
-      StageGain second = writing.get(Math.min(i + 1, writing.size() - 1));
+      boolean isLast = i + 1 == writing.size();
+      StageGain second = writing.get(isLast ? i : i + 1);
       BitSet executors = (BitSet) first.totals().writers().clone();
       executors.or(second.totals().writers());
-      double bytes = registered(first) + (first == second ? 0 : registered(second));
+      double bytes = registered(first) + (isLast ? 0 : registered(second));
       most = Math.max(most, (long) (bytes / Math.max(1, executors.cardinality())));
     }
     return most;
@@ -78,7 +78,11 @@ record MemoryFinding(long neededBytes, @Nullable MemoryPlan plan, String key, lo
     return stage.totals().of(TaskMetric.BYTES_WRITTEN) + stage.totals().mapOutputs() * each;
   }
 
-  /** Returns the least size that registers so many bytes, in steps. @param values null to raise the overhead */
+  /**
+   * Returns the least size that registers so many bytes, in steps.
+   *
+   * @param values the settings of which the budget is raised; null to raise the overhead
+   */
   private static long least(
       long needed, Application application, @Nullable Map<String, String> values) {
     long low = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.estimate;
 
+import java.util.Locale;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -39,23 +40,23 @@ record SparkProperties(Map<String, String> values) {
 
   /** @param unit of a number without one: b, k, m, g or t */
   long bytes(String key, char unit, String otherwise) {
-    Long set = bytes(values.get(key), unit);
+    Long set = parsed(values.get(key), unit);
     return set == null ? bytesOf(otherwise) : set;
   }
 
   /** Returns null if it is not set. */
   @Nullable
   Long bytesIfSet(String key, char unit) {
-    return bytes(values.get(key), unit);
+    return parsed(values.get(key), unit);
   }
 
   private static long bytesOf(String size) {
-    Long bytes = bytes(size, 'b');
+    Long bytes = parsed(size, 'b');
     return bytes == null ? 0 : bytes;
   }
 
-  private static @Nullable Long bytes(@Nullable String text, char unit) {
-    Matcher size = SIZE.matcher(text == null ? "" : text.trim().toLowerCase(java.util.Locale.ROOT));
+  private static @Nullable Long parsed(@Nullable String text, char unit) {
+    Matcher size = SIZE.matcher(text == null ? "" : text.trim().toLowerCase(Locale.ROOT));
     if (!size.matches()) {
       return null;
     }

@@ -41,11 +41,10 @@ record StageGain(
     double all = transport + writers + sorter;
     // Tasks run side by side, so that a stage gains the share that its tasks gain, or what its
     // slowest does.
+    double whole = totals.wallMs();
     double wall = run == 0 || all == 0
         ? 0
-        : Math.min(
-            totals.wallMs(),
-            Math.max(totals.wallMs() * all / run, totals.mostTransportMicros() / 1000));
+        : Math.min(whole, Math.max(whole * all / run, totals.mostTransportMicros() / 1000));
     double scale = all == 0 ? 0 : wall / all;
     return new StageGain(totals, writer, sorts, transport * scale, writers * scale, sorter * scale);
   }

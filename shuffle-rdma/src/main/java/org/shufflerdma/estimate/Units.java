@@ -9,6 +9,10 @@ final class Units {
 
   private Units() {}
 
+  static String bytes(long bytes) {
+    return bytes((double) bytes);
+  }
+
   static String bytes(double bytes) {
     int unit = 0;
     double rest = bytes;
@@ -18,6 +22,10 @@ final class Units {
     }
     return String.format(
         Locale.ROOT, unit == 0 || rest >= 100 ? "%.0f %s" : "%.1f %s", rest, BYTES[unit]);
+  }
+
+  static String time(long ms) {
+    return time((double) ms);
   }
 
   static String time(double ms) {

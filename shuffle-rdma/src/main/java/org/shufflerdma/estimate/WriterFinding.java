@@ -181,13 +181,13 @@ record WriterFinding(
         / 1048576.0
         * (properties.isTrue("spark.shuffle.compress", true) ? COMPRESSION : 1);
     // What has no record makes no file.
-    double pieces =
-        Math.min((double) stage.mapOutputs() * partitions, stage.of(TaskMetric.RECORDS_WRITTEN));
+    double records = stage.of(TaskMetric.RECORDS_WRITTEN);
+    double pieces = Math.min(records, (double) stage.mapOutputs() * partitions);
     double files = Math.max(
         pieces * FILE_MICROS + mib * FILES_MICROS_PER_MIB, stage.of(TaskMetric.WRITE_NS) / 1000.0);
     double serialized = pieces * SERIALIZED_MICROS_PER_PARTITION
         + mib * SERIALIZED_MICROS_PER_MIB
-        + stage.of(TaskMetric.RECORDS_WRITTEN) * SERIALIZED_MICROS_PER_RECORD;
+        + records * SERIALIZED_MICROS_PER_RECORD;
     return switch (sparks) {
       case BYPASS -> files;
       case SERIALIZED -> serialized;
