@@ -77,7 +77,7 @@ final class EstimateSuite extends AnyFunSuite {
     val (status, said) = estimate("--json", file.toString, log.toString)
     assert(status == 0, said)
     assert(said.contains("VERDICT: ") && !said.contains("NOTE: "), said)
-    val report = parse(Files.readString(file))(0)
+    val report = parse(Files.readString(file)).children.head
     val stages = (report \ "stages").children.map(stage => (stage \ "stage").extract[Int] -> stage).toMap
     val shuffling = counted.filter { case (_, counts) =>
       counts("remoteBlocks") + counts("localBlocks") + counts("bytesWritten") > 0
