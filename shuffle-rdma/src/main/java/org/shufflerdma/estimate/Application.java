@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 final class Application {
   private static final int MOST_STAGES = 20_000;
   private static final int MOST_EXECUTORS = 20_000;
+  private static final int MOST_INPUTS = 200_000;
 
   private final Map<StageKey, StageTotals> stages = new TreeMap<>();
   private final Map<String, Integer> executors = new HashMap<>();
@@ -27,6 +28,7 @@ final class Application {
   private String sparkVersion = "";
   private long cores;
   private int mostAlive;
+  private int inputs;
   private boolean ended;
   private long tasks;
   private long ignored;
@@ -64,9 +66,12 @@ final class Application {
 
   void describe(StageDescription description) {
     StageTotals stage = stage(description.key());
-    if (stage != null) {
-      stage.describe(description);
+    inputs += description.inputs().size();
+    if (stage == null || inputs > MOST_INPUTS) {
+      ignored++;
+      return;
     }
+    stage.describe(description);
   }
 
   void add(TaskEnd task) {

@@ -22,7 +22,7 @@ import java.util.Set;
  */
 final class Events {
   private static final int MOST_TEXT = 1 << 20;
-  private static final int MOST_NAME = 200;
+  private static final int MOST_NAME = 120;
   private static final int MOST_INPUTS = 100;
   private static final int MOST_RDDS = 100_000;
 
@@ -175,11 +175,11 @@ final class Events {
     long[] cores = {0};
     fields(in, name -> {
       if (name.equals("Executor ID")) {
-        texts[0] = text(in);
+        texts[0] = shortText(in);
       } else if (name.equals("Executor Info")) {
         object(in, field -> {
           if (field.equals("Host")) {
-            texts[1] = text(in);
+            texts[1] = shortText(in);
           } else if (field.equals("Total Cores")) {
             cores[0] = number(in);
           }
@@ -201,7 +201,7 @@ final class Events {
         case "Task Info" ->
           object(in, field -> {
             switch (field) {
-              case "Executor ID" -> executor[0] = text(in);
+              case "Executor ID" -> executor[0] = shortText(in);
               case "Launch Time" -> times[0] = number(in);
               case "Finish Time" -> times[1] = number(in);
               default -> {}
@@ -246,7 +246,7 @@ final class Events {
         described.add(stageInfo(in, properties));
       } else if (name.equals("Properties")) {
         map(in).forEach((key, value) -> {
-          if (SparkProperties.isOfSession(key)) {
+          if (SparkProperties.isOfSession(key) && value.length() <= MOST_NAME) {
             properties.put(key, value);
           }
         });

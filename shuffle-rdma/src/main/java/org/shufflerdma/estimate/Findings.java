@@ -72,7 +72,7 @@ record Findings(
     return sum;
   }
 
-  /** Returns the share of the busy time that can be gained at most, in per cent. */
+  /** Returns the share of the busy time that can be gained at most, in per cent; 0 if the log gives no bound. */
   double mostPercent() {
     return percent(StageGain::allMs);
   }
@@ -82,7 +82,7 @@ record Findings(
     double sum = stages.stream().mapToDouble(part).sum();
     double all = stages.stream().mapToDouble(StageGain::allMs).sum();
     // Stages that ran at the same time gain that time only once.
-    return busyMs == 0 || all == 0
+    return busyMs == 0 || all == 0 || !Verdict.isBounded(application.properties())
         ? 0
         : 100 * Math.min(all, (double) busyMs) / busyMs * (sum / all);
   }

@@ -90,8 +90,8 @@ final class LogReader {
       notes.add("Spark has compacted the log: jobs that it has dropped are missing here.");
     }
     if (tooLong > 0) {
-      notes.add("%s events of more than %d MiB were passed over."
-          .formatted(Units.count(tooLong), MOST_LINE_BYTES >> 20));
+      notes.add("%s of more than %d MiB not read."
+          .formatted(Units.count(tooLong, "event"), MOST_LINE_BYTES >> 20));
     }
     if (application.ignored() > 0) {
       notes.add(

@@ -12,9 +12,14 @@ record SparkProperties(Map<String, String> values) {
   private static final Pattern SIZE = Pattern.compile("(\\d{1,15})(b|kb?|mb?|gb?|tb?)?");
   private static final String UNITS = "bkmgt";
 
+  static final String SQL_PARTITIONS = "spark.sql.shuffle.partitions";
+  static final String INITIAL_PARTITIONS =
+      "spark.sql.adaptive.coalescePartitions.initialPartitionNum";
+  static final String ADAPTIVE = "spark.sql.adaptive.enabled";
+
   /** Whether SQL tells the setting with each stage, since sessions change it. */
   static boolean isOfSession(String key) {
-    return key.equals("spark.sql.shuffle.partitions") || key.startsWith("spark.sql.adaptive.");
+    return key.equals(SQL_PARTITIONS) || key.equals(INITIAL_PARTITIONS) || key.equals(ADAPTIVE);
   }
 
   String get(String key, String otherwise) {

@@ -23,21 +23,21 @@ final class TextReport {
 
   String text() {
     Application application = findings.application();
-    line("%s \"%s\": Spark %s, %d executors on %d hosts, %s tasks, stages ran for %s"
+    line("%s \"%s\": Spark %s, %s on %s, %s, stages ran for %s"
         .formatted(
             application.id().isEmpty() ? "application" : application.id(),
             application.name(),
             application.sparkVersion().isEmpty()
                 ? "of an unknown version"
                 : application.sparkVersion(),
-            application.executors(),
-            application.hosts(),
-            Units.count(application.tasks()),
+            Units.count(application.executors(), "executor"),
+            Units.count(application.hosts(), "host"),
+            Units.count(application.tasks(), "task"),
             Units.time(findings.busyMs())));
     line("");
     line("VERDICT: " + Verdict.of(findings));
     notes.forEach(note -> line("NOTE: " + note));
-    if (!findings.stages().isEmpty()) {
+    if (!findings.stages().isEmpty() && Verdict.isBounded(application.properties())) {
       table("Stages that read", reads(), stage -> isReading(stage.totals()), TextReport::read);
       table("Stages that write", writes(), stage -> stage.writer() != null, TextReport::write);
       memory(findings.memory());

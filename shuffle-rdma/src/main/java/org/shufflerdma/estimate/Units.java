@@ -42,6 +42,10 @@ final class Units {
     return String.format(Locale.ROOT, "%,d", number);
   }
 
+  static String count(long number, String what) {
+    return count(number) + " " + what + (number == 1 ? "" : "s");
+  }
+
   static String percent(double percent) {
     return String.format(Locale.ROOT, percent >= 9.95 ? "%.0f %%" : "%.1f %%", percent);
   }

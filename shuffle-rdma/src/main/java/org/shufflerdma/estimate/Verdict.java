@@ -10,15 +10,24 @@ final class Verdict {
 
   private Verdict() {}
 
-  static boolean ranWithThePlugin(SparkProperties properties) {
+  private static boolean ranWithThePlugin(SparkProperties properties) {
     return properties.get("spark.shuffle.manager", "").endsWith("RdmaShuffleManager")
         || properties.get("spark.plugins", "").contains("RdmaPlugin");
+  }
+
+  private static boolean ranInOneProcess(SparkProperties properties) {
+    String master = properties.get("spark.master", "");
+    return master.startsWith("local") && !master.startsWith("local-cluster");
+  }
+
+  /** Whether the application ran in such a way that the bound means something. */
+  static boolean isBounded(SparkProperties properties) {
+    return !ranWithThePlugin(properties) && !ranInOneProcess(properties);
   }
 
   static String of(Findings findings) {
     Application application = findings.application();
     SparkProperties properties = application.properties();
-    String master = properties.get("spark.master", "");
     double most = findings.mostPercent();
     if (ranWithThePlugin(properties)) {
       return "No estimate: the application ran with shuffle-rdma already. Give the log of a run with Spark's own shuffle.";
@@ -26,9 +35,9 @@ final class Verdict {
       return "No estimate: no task has ended in this log.";
     } else if (findings.stages().isEmpty()) {
       return NOTHING + "no stage wrote or read a shuffle.";
-    } else if (master.startsWith("local") && !master.startsWith("local-cluster")) {
-      return NOTHING + "the application ran in one process (spark.master=" + master
-          + "), which has nobody to read from.";
+    } else if (ranInOneProcess(properties)) {
+      return NOTHING + "the application ran in one process (spark.master="
+          + properties.get("spark.master", "") + "), which has nobody to read from.";
     } else if (most < LEAST_PERCENT) {
       return NOTHING + "at most " + Units.percent(most) + " of the " + Units.time(findings.busyMs())
           + " for which stages ran, which is less than two runs of one application differ by"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.estimate;
 
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -121,16 +122,16 @@ record WriterFinding(
   }
 
   private static boolean isAdaptive(Map<String, String> session, SparkProperties properties) {
-    String key = "spark.sql.adaptive.enabled";
-    return session.getOrDefault(key, properties.get(key, "true")).equalsIgnoreCase("true");
+    String set = properties.get(SparkProperties.ADAPTIVE, "true");
+    return session.getOrDefault(SparkProperties.ADAPTIVE, set).equalsIgnoreCase("true");
   }
 
   private static long sqlPartitions(Map<String, String> session, SparkProperties properties) {
-    SparkProperties set = new SparkProperties(session);
-    String key = "spark.sql.shuffle.partitions";
-    String initial = "spark.sql.adaptive.coalescePartitions.initialPartitionNum";
-    return set.number(
-        initial, properties.number(initial, set.number(key, properties.number(key, 200))));
+    Map<String, String> set = new HashMap<>(properties.values());
+    set.putAll(session);
+    SparkProperties both = new SparkProperties(set);
+    return both.number(
+        SparkProperties.INITIAL_PARTITIONS, both.number(SparkProperties.SQL_PARTITIONS, 200));
   }
 
   private static Writer sparks(
