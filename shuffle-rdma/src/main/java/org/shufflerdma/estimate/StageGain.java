@@ -25,19 +25,22 @@ record StageGain(
   /** Reduce stages of sorts took up to 3.07 times as long with Spark's sorter, transport included. */
   private static final double SORTER_SHARE = 2.0 / 3;
 
+  /** Map stages of sorts took up to 1.5 times as long, for a reason that nobody has examined (docs/benchmarks.md). */
+  private static final double FEEDING_SHARE = 1.0 / 3;
+
   static StageGain of(
       StageTotals totals, List<WriterFinding.Reader> readers, SparkProperties properties) {
     WriterFinding writer =
         totals.mapOutputs() == 0 ? null : WriterFinding.of(totals, readers, properties);
     StageDescription described = totals.description();
-    boolean sorts = described != null
-        && described.inputs().stream()
-            .anyMatch(
-                input -> input.rdd().equals("ShuffledRDD") && SORTING.contains(input.scope()));
+    boolean sorts = described != null && described.inputs().stream().anyMatch(StageGain::isSort);
+    boolean feedsSort =
+        readers.stream().map(WriterFinding.Reader::input).anyMatch(StageGain::isSort);
+    double share = sorts ? SORTER_SHARE : feedsSort ? FEEDING_SHARE : 0;
     double run = totals.of(TaskMetric.RUN_MS) * 1000.0;
     double transport = totals.transportMicros();
     double writers = writer == null ? 0 : writer.mostSavedMicros();
-    double sorter = sorts ? SORTER_SHARE * Math.max(0, run - transport - writers) : 0;
+    double sorter = share * Math.max(0, run - transport - writers);
     double all = transport + writers + sorter;
     // Tasks run side by side, so that a stage gains the share that its tasks gain, or what its
     // slowest does.
@@ -47,6 +50,10 @@ record StageGain(
         : Math.min(whole, Math.max(whole * all / run, totals.mostTransportMicros() / 1000));
     double scale = all == 0 ? 0 : wall / all;
     return new StageGain(totals, writer, sorts, transport * scale, writers * scale, sorter * scale);
+  }
+
+  private static boolean isSort(StageDescription.Input input) {
+    return input.rdd().equals("ShuffledRDD") && SORTING.contains(input.scope());
   }
 
   double allMs() {
