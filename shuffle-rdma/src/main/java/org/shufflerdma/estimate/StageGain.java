@@ -56,6 +56,11 @@ record StageGain(
     return input.rdd().equals("ShuffledRDD") && SORTING.contains(input.scope());
   }
 
+  /** Returns what it gains as a stage that reads; the rest it gains as one that writes. */
+  double readingMs() {
+    return transportMs + (sorts ? sorterMs : 0);
+  }
+
   double allMs() {
     return transportMs + writerMs + sorterMs;
   }

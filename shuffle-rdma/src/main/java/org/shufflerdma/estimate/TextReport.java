@@ -112,9 +112,7 @@ final class TextReport {
         Units.time(wait),
         run == 0 ? "-" : Units.percent(100.0 * wait / run),
         parts.stream().anyMatch(StageGain::sorts) ? "RDD keys" : "-",
-        saves(parts.stream()
-            .mapToDouble(part -> part.transportMs() + part.sorterMs())
-            .sum()),
+        Units.time(parts.stream().mapToDouble(StageGain::readingMs).sum()),
         name(parts));
   }
 
@@ -146,7 +144,8 @@ final class TextReport {
           case NO -> "leaves it";
           case UNKNOWN -> "may take it";
         }),
-        saves(parts.stream().mapToDouble(StageGain::writerMs).sum()),
+        Units.time(
+            parts.stream().mapToDouble(part -> part.allMs() - part.readingMs()).sum()),
         name(parts));
   }
 
@@ -170,11 +169,6 @@ final class TextReport {
   private static String name(List<StageGain> parts) {
     String name = parts.size() > 1 ? "" : parts.get(0).totals().name();
     return name.length() <= NAME ? name : name.substring(0, NAME) + "…";
-  }
-
-  /** Wall time, of which tasks have several at once. */
-  private static String saves(double ms) {
-    return Units.time(ms);
   }
 
   private void memory(@Nullable MemoryFinding memory) {
