@@ -38,6 +38,7 @@ record Description(Report report, HostFacts host) {
     report.fact("distribution", host.distribution());
     report.fact("processors", Integer.toString(Runtime.getRuntime().availableProcessors()));
     report.fact("memory", host.memoryBytes() / MEBIBYTE + " MiB");
+    report.fact("memory of the control group", host.memoryLimit());
     report.fact("NUMA", host.numa());
     report.fact("locked memory", host.lockedMemory());
     report.fact("transparent huge pages", host.hugePages());

@@ -62,6 +62,12 @@ record HostFacts(Path root) {
     return Math.min(meminfo("MemTotal"), new Cgroup(root).limitBytes());
   }
 
+  /** Returns the limit of the control group, such as a container's. */
+  String memoryLimit() {
+    long bytes = new Cgroup(root).limitBytes();
+    return bytes == Long.MAX_VALUE ? "no limit" : (bytes >> 20) + " MiB";
+  }
+
   /** Returns how much of the memory this process can still get. */
   long availableBytes() throws IOException {
     return Math.min(meminfo("MemAvailable"), new Cgroup(root).roomBytes());

@@ -39,7 +39,7 @@ final class OtherHost {
       control.setSoTimeout(PATIENCE_MS);
       Offer offer = offered(control, peer);
       try (Reader reader = Reader.open(links.connectTo(offer.rdma(), settings), links.domain());
-          TcpReader tcp = TcpReader.open(offer.tcp())) {
+          TcpReader tcp = TcpReader.open(offer.tcp(), TcpSource.NO_TOKEN, TcpReader.PATIENCE_MS)) {
         RightBytes.prove(report, "bytes of another host", reader, offer.memory(), offer.bytes());
         Speeds.measure(report, NAME, reader, offer.memory(), tcp);
       }

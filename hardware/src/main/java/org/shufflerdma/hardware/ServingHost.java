@@ -43,7 +43,8 @@ final class ServingHost {
     try (MappedFile mapped = MappedFile.open(bench.file().path());
         MemoryRegion region = bench.register(mapped);
         ServedRails rails = ServedRails.open(own, bench.file());
-        TcpSource source = TcpSource.open(new InetSocketAddress(address, port + 1));
+        TcpSource source =
+            TcpSource.open(new InetSocketAddress(address, port + 1), TcpSource.NO_TOKEN);
         ServerSocket listener = new ServerSocket()) {
       listener.setReuseAddress(true);
       listener.bind(new InetSocketAddress(address, port), 1);

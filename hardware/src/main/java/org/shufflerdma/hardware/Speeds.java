@@ -29,8 +29,9 @@ final class Speeds {
     try (Reader reader = bench.openReader();
         MappedFile mapped = MappedFile.open(bench.file().path());
         MemoryRegion region = bench.register(mapped);
-        TcpSource source = TcpSource.open(new InetSocketAddress(address, 0));
-        TcpReader tcp = TcpReader.open(source.address())) {
+        TcpSource source = TcpSource.open(new InetSocketAddress(address, 0), TcpSource.NO_TOKEN);
+        TcpReader tcp =
+            TcpReader.open(source.address(), TcpSource.NO_TOKEN, TcpReader.PATIENCE_MS)) {
       measure(bench.report(), NAME, reader, RemoteMemory.of(region), tcp);
     }
   }

@@ -12,27 +12,37 @@ import java.util.concurrent.TimeUnit;
 
 /** Reads from a {@link TcpSource} over one connection. One thread uses it; its opener closes it. */
 final class TcpReader implements AutoCloseable {
-  private static final int PATIENCE_MS = (int) TimeUnit.SECONDS.toMillis(60);
+  static final int PATIENCE_MS = (int) TimeUnit.SECONDS.toMillis(60);
   private static final int BUFFER_BYTES = 1 << 20;
 
   private final SocketChannel channel;
   private final Selector selector;
+  private final int patienceMs;
   private final ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER_BYTES);
 
-  private TcpReader(SocketChannel channel, Selector selector) {
+  private TcpReader(SocketChannel channel, Selector selector, int patienceMs) {
     this.channel = channel;
     this.selector = selector;
+    this.patienceMs = patienceMs;
   }
 
-  static TcpReader open(InetSocketAddress source) throws IOException {
+  /**
+   * @param token that the source asks for
+   * @param patienceMs for the connection, and then for each answer
+   */
+  static TcpReader open(InetSocketAddress source, byte[] token, int patienceMs) throws IOException {
     SocketChannel channel = SocketChannel.open();
     try {
-      channel.socket().connect(source, PATIENCE_MS);
+      channel.socket().connect(source, patienceMs);
       channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+      ByteBuffer proof = ByteBuffer.wrap(token);
+      while (proof.hasRemaining()) {
+        channel.write(proof);
+      }
       channel.configureBlocking(false);
       Selector selector = Selector.open();
       channel.register(selector, SelectionKey.OP_READ);
-      return new TcpReader(channel, selector);
+      return new TcpReader(channel, selector, patienceMs);
     } catch (Throwable t) {
       channel.close();
       throw t;
@@ -89,8 +99,8 @@ final class TcpReader implements AutoCloseable {
   private int read() throws IOException {
     int read = channel.read(buffer.clear());
     while (read == 0) {
-      if (selector.select(PATIENCE_MS) == 0) {
-        throw new IOException("nothing came by TCP within " + PATIENCE_MS / 1000 + " s");
+      if (selector.select(patienceMs) == 0) {
+        throw new IOException("nothing came by TCP within " + patienceMs / 1000 + " s");
       }
       selector.selectedKeys().clear();
       read = channel.read(buffer.clear());

@@ -103,7 +103,7 @@ public final class Connection {
   }
 
   /** Asks the device for the attributes in force of the queue pair. */
-  QueuePairAttributes attributes() throws VerbsException {
+  public QueuePairAttributes attributes() throws VerbsException {
     return queuePair.attributes();
   }
 

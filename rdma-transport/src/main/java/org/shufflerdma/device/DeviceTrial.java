@@ -31,6 +31,7 @@ import org.shufflerdma.verbs.Verbs;
  * @param deviceName null is the software device
  * @param hardwareName the same with its port, where the choice was of one
  * @param address what the executor would listen on
+ * @param pins whether registered memory counts as locked
  * @param outputBytes how much the executor would register of map outputs and descriptors
  */
 public record DeviceTrial(
@@ -39,6 +40,7 @@ public record DeviceTrial(
     @Nullable String hardwareName,
     InetAddress address,
     TransportSettings transport,
+    boolean pins,
     long outputBytes) {
   private static final String EXECUTOR = "trial";
   private static final byte[] SECRET = "a secret of nobody".getBytes(StandardCharsets.UTF_8);
@@ -49,17 +51,20 @@ public record DeviceTrial(
    * test; a trial judges it.
    */
   public static DeviceTrial choose(RdmaSettings settings) throws IOException {
-    return choose(settings, DeviceChoice.HARDWARE);
+    return choose(settings, DeviceChoice.HARDWARE, ownAddress(System.getenv("SPARK_LOCAL_IP")));
   }
 
   /**
+   * The same.
+   *
    * @param hardware where the kernel lists RDMA devices
+   * @param ownAddress what Spark calls this process's host
    */
-  static DeviceTrial choose(RdmaSettings settings, Path hardware) throws IOException {
+  public static DeviceTrial choose(RdmaSettings settings, Path hardware, InetAddress ownAddress)
+      throws IOException {
     List<String> refused = new ArrayList<>();
     List<DeviceChoice> choices = new ArrayList<>();
     try {
-      InetAddress ownAddress = ownAddress(System.getenv("SPARK_LOCAL_IP"));
       choices.addAll(DeviceChoice.of(settings, hardware, ownAddress));
       if (!settings.rails().isEmpty()) { // the same on each host that is tried
         choices.sort(Comparator.comparing(DeviceChoice::hardwareName));
@@ -138,6 +143,7 @@ public record DeviceTrial(
         bound.address(),
         TransportSettings.of(
             settings, plan.poolBytes(), bound.address(), bound.verbs().provider()),
+        bound.pins(),
         plan.outputBytes());
   }
 

@@ -29,7 +29,8 @@ class DeviceTrialTest {
   Path listed;
 
   public static void main(String[] arguments) throws Exception {
-    DeviceTrial trial = DeviceTrial.choose(RdmaSettings.from(Map.of(), ""), Path.of(arguments[0]));
+    DeviceTrial trial = DeviceTrial.choose(
+        RdmaSettings.from(Map.of(), ""), Path.of(arguments[0]), DeviceTrial.ownAddress(null));
     System.out.println(trial.hardwareName() + " is " + trial.deviceName());
   }
 
@@ -63,7 +64,8 @@ class DeviceTrialTest {
 
   @Test
   void hardwareThatIsNotThereIsNoDevice() {
-    assertThatThrownBy(() -> DeviceTrial.choose(RdmaSettings.from(Map.of(), ""), listed))
+    assertThatThrownBy(() -> DeviceTrial.choose(
+            RdmaSettings.from(Map.of(), ""), listed, DeviceTrial.ownAddress(null)))
         .hasMessage("no active RDMA hardware on this host");
   }
 
