@@ -51,7 +51,8 @@ public record DeviceTrial(
    * test; a trial judges it.
    */
   public static DeviceTrial choose(RdmaSettings settings) throws IOException {
-    return choose(settings, DeviceChoice.HARDWARE, ownAddress(System.getenv("SPARK_LOCAL_IP")));
+    return choose(
+        settings, DeviceChoice.HARDWARE, ownAddress(System.getenv("SPARK_LOCAL_IP")), SECRET);
   }
 
   /**
@@ -59,8 +60,10 @@ public record DeviceTrial(
    *
    * @param hardware where the kernel lists RDMA devices
    * @param ownAddress what Spark calls this process's host
+   * @param deviceSecret what the software devices of peers have to know; a process has one
    */
-  public static DeviceTrial choose(RdmaSettings settings, Path hardware, InetAddress ownAddress)
+  public static DeviceTrial choose(
+      RdmaSettings settings, Path hardware, InetAddress ownAddress, byte[] deviceSecret)
       throws IOException {
     List<String> refused = new ArrayList<>();
     List<DeviceChoice> choices = new ArrayList<>();
@@ -75,7 +78,7 @@ public record DeviceTrial(
           break;
         }
         try {
-          return of(settings, choice);
+          return of(settings, choice, deviceSecret);
         } catch (IOException | RdmaUnavailableException e) {
           refused.add(String.valueOf(e.getMessage()));
         }
@@ -129,11 +132,11 @@ public record DeviceTrial(
     return rails;
   }
 
-  private static DeviceTrial of(RdmaSettings settings, DeviceChoice choice)
+  private static DeviceTrial of(RdmaSettings settings, DeviceChoice choice, byte[] deviceSecret)
       throws IOException, RdmaUnavailableException {
     DeviceChoice.Bound bound = choice.bind(settings);
     if (bound.verbs().provider() == Provider.SOFT) {
-      bound.verbs().setSecret(SECRET);
+      bound.verbs().setSecret(deviceSecret);
     }
     MemoryPlan plan = MemoryPlan.of(settings, ExecutorMemory.withoutSpark(), bound.pins());
     return new DeviceTrial(

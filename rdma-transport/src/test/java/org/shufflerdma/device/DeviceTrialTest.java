@@ -22,6 +22,7 @@ import org.shufflerdma.verbs.OnSoftDevice;
 /** Chooses in a process whose system libraries are the software device's, as DeviceChoiceTest. */
 @Timeout(120)
 class DeviceTrialTest {
+  private static final byte[] SECRET = new byte[32];
   private static final Path FACADES =
       Path.of("..", "native-verbs", "target", "lib", "softverbs").toAbsolutePath();
 
@@ -30,7 +31,10 @@ class DeviceTrialTest {
 
   public static void main(String[] arguments) throws Exception {
     DeviceTrial trial = DeviceTrial.choose(
-        RdmaSettings.from(Map.of(), ""), Path.of(arguments[0]), DeviceTrial.ownAddress(null));
+        RdmaSettings.from(Map.of(), ""),
+        Path.of(arguments[0]),
+        DeviceTrial.ownAddress(null),
+        SECRET);
     System.out.println(trial.hardwareName() + " is " + trial.deviceName());
   }
 
@@ -65,7 +69,7 @@ class DeviceTrialTest {
   @Test
   void hardwareThatIsNotThereIsNoDevice() {
     assertThatThrownBy(() -> DeviceTrial.choose(
-            RdmaSettings.from(Map.of(), ""), listed, DeviceTrial.ownAddress(null)))
+            RdmaSettings.from(Map.of(), ""), listed, DeviceTrial.ownAddress(null), SECRET))
         .hasMessage("no active RDMA hardware on this host");
   }
 
