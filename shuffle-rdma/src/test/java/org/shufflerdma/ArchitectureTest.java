@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 final class ArchitectureTest {
   private static final Map<String, Set<String>> ARROWS = Map.of(
       "ui", Set.of(),
+      "doctor", Set.of("hardware", "connection"),
       "mapstatus", Set.of("location"),
       "publication", Set.of("mapoutput", "mapstatus", "location", "staging", "node"),
       "client", Set.of("fetch", "connection", "memory"),

@@ -19,8 +19,13 @@ record LockedMemory(MemlockLimit limit, RdmaSettings settings) {
   /** The least useful budget: with less, an executor withdraws outputs all the time. */
   private static final long USEFUL_BYTES = 1024 * MEBIBYTE;
 
-  private static final String REMEDY = "raise it with `ulimit -l unlimited`,"
+  static final String REMEDY = "raise it with `ulimit -l unlimited`,"
       + " /etc/security/limits.d or LimitMEMLOCK= of the service that starts the process";
+
+  /** The shortest way to a higher limit, for a table. */
+  static final String COMMAND =
+      "LimitMEMLOCK=infinity in the unit of the service that starts executors (systemctl edit), or"
+          + " `* - memlock unlimited` in /etc/security/limits.d";
 
   void refuseTooLittle(long fileBytes) throws RefusedException {
     long wanted = 3 * fileBytes + OTHER_BYTES;

@@ -2,6 +2,7 @@
 package org.shufflerdma.hardware;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -87,6 +88,19 @@ final class Report {
    */
   boolean proven() {
     return findings.stream().filter(Finding::needed).allMatch(f -> f.verdict() == Verdict.PROVEN);
+  }
+
+  /** Returns the facts, by name, in the order in which they came. */
+  Map<String, String> facts() {
+    return Collections.unmodifiableMap(facts);
+  }
+
+  /** Returns the texts of what the plugin needs and that was not proven. */
+  List<String> unproven() {
+    return findings.stream()
+        .filter(finding -> finding.needed() && finding.verdict() != Verdict.PROVEN)
+        .map(Finding::text)
+        .toList();
   }
 
   String text() {

@@ -185,7 +185,7 @@ public final class VerifyHardware {
   }
 
   /** The message of an exception of a file is the file's name alone. */
-  private static String reason(Exception e) {
+  static String reason(Exception e) {
     String message = e.getMessage();
     boolean saysEnough = e instanceof IOException && !(e instanceof FileSystemException);
     return saysEnough && message != null ? message : e.toString();
