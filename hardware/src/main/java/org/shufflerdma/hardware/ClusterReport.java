@@ -41,8 +41,11 @@ public record ClusterReport(List<Examined> hosts, List<Way> ways, Diagnosis diag
   private String verdict() {
     long served = ways.stream().filter(way -> !way.failed()).count();
     int faults = diagnosis.faults().size();
-    return (faults == 0 ? "RDMA would serve everywhere: " : faults + " faults: ") + hosts.size()
-        + " hosts examined, RDMA serves on " + served + " of " + ways.size() + " ways";
+    return (faults == 0
+            ? "RDMA would serve everywhere: "
+            : faults + (faults == 1 ? " fault: " : " faults: "))
+        + hosts.size() + " hosts examined, RDMA serves on " + served + " of " + ways.size()
+        + " ways";
   }
 
   private static void append(StringBuilder out, String kind, Found found) {
