@@ -38,7 +38,7 @@ final class StageWatch extends SparkListener {
 
   private record Attempt(int stageId, int number) {}
 
-  /** What the tasks of one attempt have counted: the values of a stage's accumulators are sums over all stages. */
+  /** What the tasks of one attempt have counted, by public names: the values of a stage's accumulators are sums over all stages. */
   private static final class Sums {
     private final Map<String, Long> counts = new HashMap<>();
     private final String name;
@@ -63,12 +63,16 @@ final class StageWatch extends SparkListener {
       }
     }
 
-    /** In an event log the values of all accumulators but Spark's internal ones are texts. */
-    private void add(String name, Object update) {
+    /** In an event log the values of all accumulators but Spark's internal ones are texts; users may name theirs as they like. */
+    private void add(String sparkName, Object update) {
+      String name = TaskAccumulators.publicName(sparkName);
+      if (!name.startsWith(OURS)) {
+        return;
+      }
       if (update instanceof Long number) {
         counts.merge(name, number, Long::sum);
-      } else if (update instanceof String digits && name.startsWith(OURS)) {
-        counts.merge(name, Long.parseLong(digits), Long::sum);
+      } else if (update instanceof String text && text.matches("[0-9]{1,18}")) {
+        counts.merge(name, Long.parseLong(text), Long::sum);
       }
     }
   }
@@ -120,12 +124,12 @@ final class StageWatch extends SparkListener {
   public void onStageCompleted(SparkListenerStageCompleted completed) {
     StageInfo stage = completed.stageInfo();
     Sums sums = running.remove(attemptOf(stage));
-    if (sums == null) {
+    if (sums == null || sums.counts.isEmpty()) {
       return;
     }
     @Nullable
     String verdict = StageVerdict.of(
-        count -> sums.counts.getOrDefault(TaskAccumulators.sparkName(count.publicName()), 0L),
+        count -> sums.counts.getOrDefault(count.publicName(), 0L),
         TimeUnit.MILLISECONDS.toMicros(sums.runMs),
         advice.get(),
         publishes);
@@ -143,14 +147,7 @@ final class StageWatch extends SparkListener {
   /** Stages that read nothing have no record. */
   private void record(
       Attempt attempt, Sums sums, StageRecord.State state, @Nullable String verdict) {
-    Map<String, Long> ours = new HashMap<>();
-    sums.counts.forEach((name, count) -> {
-      String publicName = TaskAccumulators.publicName(name);
-      if (publicName.startsWith(OURS) && count != 0) {
-        ours.put(publicName, count);
-      }
-    });
-    if (records == null || ours.isEmpty()) {
+    if (records == null || sums.counts.isEmpty()) {
       return;
     }
     StageRecord record = new StageRecord();
@@ -161,7 +158,7 @@ final class StageWatch extends SparkListener {
     record.state = state;
     record.tasks = sums.tasks;
     record.runMs = sums.runMs;
-    record.counts = ours;
+    record.counts = Map.copyOf(sums.counts);
     record.verdict = verdict;
     records.write(record);
   }

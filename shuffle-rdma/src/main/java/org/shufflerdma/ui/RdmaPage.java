@@ -60,7 +60,7 @@ final class RdmaPage extends WebUIPage implements AnyServletPage {
   private static String content(Supplier<String> html) {
     try {
       return html.get();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | LinkageError e) {
       LOG.warn("The RDMA page could not be made", e);
       return new Html()
           .raw("<p>")

@@ -12,13 +12,14 @@ import org.slf4j.LoggerFactory;
  * Spark's thread for listeners alone.
  */
 public final class StageRecords {
-  private static final Logger LOG = LoggerFactory.getLogger(StageRecords.class);
+  private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
 
   /** Spark's default. */
   private static final int RETAINED = 1000;
 
   private final KVStore store;
   private final int retained;
+  private boolean failed;
 
   private StageRecords(KVStore store, int retained) {
     this.store = store;
@@ -37,7 +38,12 @@ public final class StageRecords {
       if (store.count(StageRecord.class) > retained) {
         deleteOldest();
       }
-    } catch (Exception e) { // the page lacks a stage then
+    } catch (Exception
+        | LinkageError e) { // which would end Spark's thread, and the application with it
+      if (!failed) {
+        LOG.warn("The RDMA tab lacks stages from stage {} on: {}", record.stageId, e.toString());
+      }
+      failed = true;
       LOG.debug("The record of stage {} was not written", record.stageId, e);
     }
   }
