@@ -6,6 +6,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 PROGRAM=$(basename "$0")
 PLUGIN_JAR=$ROOT/shuffle-rdma/target/shuffle-rdma-0.1.0-SNAPSHOT.jar
 NODE_SERVICE_JAR=$ROOT/node-service/target/shuffle-rdma-node-service-0.1.0-SNAPSHOT.jar
+MAPREDUCE_JAR=$ROOT/mapreduce-rdma/target/shuffle-rdma-mapreduce-0.1.0-SNAPSHOT.jar
 BUILD_PACKAGES="gcc make libibverbs-dev librdmacm-dev"
 
 say() { printf '%s: %s\n' "$PROGRAM" "$*" >&2; }
@@ -224,7 +225,13 @@ build_jars() {
 }
 
 # jar_of MODULE: Prints the jar by which a package of the module is complete.
-jar_of() { case $1 in node-service) echo "$NODE_SERVICE_JAR" ;; *) echo "$PLUGIN_JAR" ;; esac; }
+jar_of() {
+  case $1 in
+    node-service) echo "$NODE_SERVICE_JAR" ;;
+    mapreduce-rdma) echo "$MAPREDUCE_JAR" ;;
+    *) echo "$PLUGIN_JAR" ;;
+  esac
+}
 
 # build MODULE PHASE ARGS...: Runs only `make` if no source is newer than the last build.
 build() {
@@ -242,6 +249,6 @@ build() {
 newer_than() {
   local sources=src/main
   [ "${2:-}" != test-compile ] || sources=src
-  find "$ROOT/pom.xml" "$ROOT"/{rdma-transport,hardware,node-service,shuffle-rdma,benchmarks,spark-tests}/{pom.xml,"$sources"} "$ROOT"/native-verbs/target/{,aarch64/}lib \
+  find "$ROOT/pom.xml" "$ROOT"/{rdma-transport,hardware,node-service,mapreduce-rdma,shuffle-rdma,benchmarks,spark-tests}/{pom.xml,"$sources"} "$ROOT"/native-verbs/target/{,aarch64/}lib \
     -type f -newer "$1" -print -quit 2>/dev/null
 }

@@ -39,9 +39,40 @@ hadoop_command() {
   command=("$ROOT/bin/hosts" on "$host" "$JAVA" -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1
     --add-opens=java.base/java.lang=ALL-UNNAMED -Djava.net.preferIPv4Stack=true
     "-Dcluster.host=$host" "-Dcluster.dir=$YARN/$host/$daemon" "-Dcluster.memory=${memory:-}"
+    "-Dcluster.hadoop=$ROOT/target/yarn/hadoop"
     "-Dcluster.shuffle-service=$(cat "$ROOT/target/yarn/shuffle-service.classpath")"
     -cp "$YARN_CONF:$(cat "$ROOT/target/yarn/hadoop.classpath")" "$@")
 }
+
+# prepare_hadoop_home: Makes target/yarn/hadoop with what containers of MapReduce have on their class path.
+prepare_hadoop_home() {
+  local jar home=$ROOT/target/yarn/hadoop
+  rm -rf "$home.new"
+  mkdir -p "$home.new/jars"
+  for jar in $(tr : ' ' <"$ROOT/target/yarn/hadoop.classpath"); do ln -s "$jar" "$home.new/jars/"; done
+  ln -s "$YARN_CONF" "$home.new/conf"
+  rm -rf "$home"
+  mv -T "$home.new" "$home"
+}
+
+# mapred_job KIND JAR ARGS...: Runs a job of MapReduce on node0, as `hadoop jar` does. JAR is a path, examples or streaming; with these two
+# the job shuffles by the node services unless KIND is http.
+mapred_job() {
+  local kind=$1 jar=$2 command rdma=()
+  shift 2
+  [ "$kind" = http ] || rdma=(-libjars "$MAPREDUCE_JAR"
+    -D mapreduce.job.reduce.shuffle.consumer.plugin.class=org.shufflerdma.mapreduce.RdmaShuffle
+    -D 'mapreduce.job.map.output.collector.class=org.shufflerdma.mapreduce.GrantingBuffer,org.apache.hadoop.mapred.MapTask$MapOutputBuffer')
+  case $jar in
+    examples) set -- "$(hadoop_jar mapreduce-examples)" "$1" "${rdma[@]}" "${@:2}" ;;
+    streaming) set -- "$(hadoop_jar streaming)" "${rdma[@]}" "$@" ;;
+    *) set -- "$jar" "$@" ;;
+  esac
+  hadoop_command node0 client org.apache.hadoop.util.RunJar "$@"
+  "${command[@]}"
+}
+
+hadoop_jar() { tr : '\n' <"$ROOT/target/yarn/hadoop.classpath" | grep -E "/hadoop-$1-[0-9.]+\.jar$"; }
 
 # hdfs_dfs ARGS...: Runs the equivalent of a distribution's `hdfs dfs` on node0.
 hdfs_dfs() {

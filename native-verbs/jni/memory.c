@@ -67,24 +67,36 @@ static int require_owned(int fd, uid_t uid)
 	return -1;
 }
 
+/* Opens the folder that a path leads to from another one, by way of no symbolic link. Takes over the descriptor. */
+static int open_below(int fd, char *path)
+{
+	char *rest = NULL;
+	int next, error;
+
+	for (char *folder = strtok_r(path, "/", &rest); fd >= 0 && folder; folder = strtok_r(NULL, "/", &rest)) {
+		next = openat(fd, folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		error = errno;
+		close(fd);
+		errno = error;
+		fd = next;
+	}
+	return fd;
+}
+
 static jint open_owned_file(JNIEnv *env, jclass natives, jbyteArray java_folder, jbyteArray java_subfolder,
 			    jbyteArray java_name, jint uid)
 {
 	char folder[PATH_MAX], subfolder[PATH_MAX], name[PATH_MAX];
-	int folder_fd = -1, subfolder_fd = -1, fd = -1, error;
+	int folder_fd = -1, fd = -1, error;
 
 	(void)natives;
 	if (take_path(env, java_folder, folder) && take_path(env, java_subfolder, subfolder) &&
 	    take_path(env, java_name, name))
-		folder_fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (folder_fd >= 0)
-		subfolder_fd = openat(folder_fd, subfolder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		folder_fd = open_below(open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), subfolder);
 	/* Without O_NONBLOCK the open of a pipe would wait for its writer. */
-	if (subfolder_fd >= 0)
-		fd = require_owned(openat(subfolder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), (uid_t)uid);
+	if (folder_fd >= 0)
+		fd = require_owned(openat(folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), (uid_t)uid);
 	error = errno;
-	if (subfolder_fd >= 0)
-		close(subfolder_fd);
 	if (folder_fd >= 0)
 		close(folder_fd);
 	if (fd < 0)

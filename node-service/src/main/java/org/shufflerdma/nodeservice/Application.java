@@ -43,7 +43,7 @@ final class Application implements AutoCloseable {
   private boolean closed;
 
   /** What serves the readers while somebody uses it. */
-  private record Serving(RdmaTransport transport, Acquired acquired) {}
+  private record Serving(RdmaTransport transport, @Nullable JobReads reads, Acquired acquired) {}
 
   Application(NodeDevice device, Grant grant) throws IOException {
     this.device = device;
@@ -89,9 +89,7 @@ final class Application implements AutoCloseable {
     endServing();
     Acquired opening = new Acquired();
     try {
-      RdmaTransport opened = opening.keep(device.open(grant.identity()));
-      opening.keep(device.serve(opened, outputs, grant.uid())::close);
-      Serving made = new Serving(opened, opening);
+      Serving made = grant.isOfJob() ? openJob(opening) : openServing(opening);
       serving = made;
       failed = false;
       return made;
@@ -99,6 +97,31 @@ final class Application implements AutoCloseable {
       opening.close();
       throw t;
     }
+  }
+
+  private Serving openServing(Acquired opening) throws IOException {
+    RdmaTransport opened = opening.keep(device.open(grant.identity()));
+    opening.keep(device.serve(opened, outputs, grant.uid())::close);
+    return new Serving(opened, null, opening);
+  }
+
+  /** A job is also read for, by the same transport. */
+  private Serving openJob(Acquired opening) throws IOException {
+    SharedSlabs slabs = device.newSlabs();
+    RdmaTransport opened = opening.keep(device.open(grant.identity(), slabs));
+    opening.keep(device.serve(opened, outputs, grant.uid())::close);
+    JobReads reads = opening.keep(new JobReads(opened, device, slabs));
+    return new Serving(opened, reads, opening);
+  }
+
+  /** Reads outputs of other hosts for the job's reducers. Opens what it needs, which takes a moment. */
+  synchronized JobReads reads() throws IOException {
+    usedNs = System.nanoTime();
+    JobReads reads = open().reads();
+    if (reads == null) {
+      throw new IOException(grant + " is no job");
+    }
+    return reads;
   }
 
   /** Guarded by this. */
@@ -128,12 +151,21 @@ final class Application implements AutoCloseable {
       } catch (IOException | RuntimeException e) {
         LOG.warn("Application {} has lost its device, and is not served: {}", grant, e.toString());
       }
-    } else if (connections() > 0) {
+    } else if (connections() > 0 || isReadFor()) {
       usedNs = System.nanoTime();
     } else if (serving != null && System.nanoTime() - usedNs > UNUSED_NS) {
       LOG.debug("Application {} gives back what nobody uses", grant);
       endServing();
     }
+  }
+
+  /** Guarded by this. */
+  private boolean isReadFor() {
+    JobReads reads = serving == null ? null : serving.reads();
+    if (reads != null) {
+      reads.look();
+    }
+    return reads != null && reads.isUsed();
   }
 
   int connections() {

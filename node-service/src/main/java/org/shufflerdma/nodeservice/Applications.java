@@ -7,19 +7,21 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.concurrent.Workers;
+import org.shufflerdma.control.ProtocolException;
 import org.shufflerdma.node.OutputFolders;
 import org.shufflerdma.node.Registration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The applications that have registered. What one user can take is bounded: applications, executors of each, and
+ * The applications that have registered, and the jobs that have left a grant in their folders. What one user can take is bounded: applications, executors of each, and
  * the bytes of what is kept of them, in memory and on disk. An executor for which there is no room takes that of
  * the oldest of its application. No file system is touched under the lock; workers look at the folders, one
  * at a time of each user's. Any thread may call; closed by its owner.
@@ -35,8 +37,14 @@ final class Applications implements AutoCloseable {
   /** Users whose folders can be looked at at a time. */
   private static final int LOOKERS = 4;
 
+  /** Users in whose folders grants can be searched for at a time. */
+  private static final int SEARCHERS = 4;
+
   private final NodeDevice device;
   private final GrantStore store;
+  private final JobFolders jobs;
+  private final ThreadPoolExecutor searchers = Workers.poolOnDemand("grants", SEARCHERS);
+  private final PerPeerExecutor<String> searches = new PerPeerExecutor<>(searchers, 1);
   private final Map<String, Application> applications = new ConcurrentHashMap<>();
   private final ThreadPoolExecutor lookers = Workers.pool("folders", LOOKERS);
   private final PerPeerExecutor<Integer> lanes = new PerPeerExecutor<>(lookers, 1);
@@ -44,14 +52,16 @@ final class Applications implements AutoCloseable {
   /** Users whose folders are being looked at. */
   private final Set<Integer> lookedAt = ConcurrentHashMap.newKeySet();
 
-  private Applications(NodeDevice device, GrantStore store) {
+  private Applications(NodeDevice device, GrantStore store, JobFolders jobs) {
     this.device = device;
     this.store = store;
+    this.jobs = jobs;
   }
 
   /** Knows the applications of which there are grants. */
-  static Applications open(NodeDevice device, GrantStore store) throws IOException {
-    Applications opened = new Applications(device, store);
+  static Applications open(NodeDevice device, GrantStore store, JobFolders jobs)
+      throws IOException {
+    Applications opened = new Applications(device, store, jobs);
     try {
       store.load(opened::know);
       return opened;
@@ -70,9 +80,39 @@ final class Applications implements AutoCloseable {
     }
   }
 
-  @Nullable
-  Application find(String appId) {
-    return applications.get(appId);
+  /**
+   * The application, or the job ({@link JobName}), whose folders a worker searches for its grant if it is not known yet. Fails if
+   * there is none.
+   */
+  CompletionStage<Application> find(String name) {
+    Application known = applications.get(name);
+    if (known != null) {
+      return CompletableFuture.completedFuture(known);
+    }
+    JobName job = JobName.parse(name);
+    if (job == null || jobs.isEmpty()) {
+      return CompletableFuture.failedFuture(
+          new ProtocolException("no executor of its application has registered here"));
+    }
+    CompletableFuture<Application> found = new CompletableFuture<>();
+    searches.execute(job.user(), () -> {
+      try {
+        found.complete(enter(jobs.find(job)));
+      } catch (IOException | RuntimeException | Error e) {
+        found.completeExceptionally(e);
+      }
+    });
+    return found;
+  }
+
+  private synchronized Application enter(Grant grant) throws IOException {
+    Application known = applications.get(grant.appId());
+    if (known == null) {
+      known = new Application(device, fitting(grant));
+      applications.put(grant.appId(), known);
+      LOG.info("Job {} has a grant", grant);
+    }
+    return known;
   }
 
   Collection<Application> all() {
@@ -194,22 +234,29 @@ final class Applications implements AutoCloseable {
       }
     }
     LOG.info("Application {} has ended: its folders are gone", left);
+    if (!left.isOfJob()) {
+      deleteGrant(left);
+    }
+    application.close(); // which takes a while
+  }
+
+  private void deleteGrant(Grant ended) {
     try {
-      store.delete(left);
-      Application again = find(left.appId());
+      store.delete(ended);
+      Application again = applications.get(ended.appId());
       if (again != null) { // it has registered meanwhile
         store.add(again.grant());
       }
     } catch (IOException e) {
-      LOG.warn("The grant of {} could not be deleted", left, e);
+      LOG.warn("The grant of {} could not be deleted", ended, e);
     }
-    application.close(); // which takes a while
   }
 
   /** Ends serving; the grants stay. */
   @Override
   public void close() {
     lookers.shutdownNow();
+    searchers.shutdownNow();
     applications.values().forEach(Application::close);
     applications.clear();
   }

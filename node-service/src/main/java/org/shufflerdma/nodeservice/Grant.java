@@ -40,6 +40,11 @@ record Grant(
         first.appId(), uid, first.key(), first.deviceSecret(), List.of(first.folders()));
   }
 
+  /** Whether it lies in the folders of a job ({@link JobName}), and goes with them. */
+  boolean isOfJob() {
+    return JobName.parse(appId) != null;
+  }
+
   /** The same with the folders of another executor. */
   Grant with(OutputFolders more) {
     List<OutputFolders> all = new ArrayList<>(executors);

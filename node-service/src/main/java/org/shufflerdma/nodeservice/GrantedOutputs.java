@@ -28,6 +28,8 @@ import org.slf4j.LoggerFactory;
 final class GrantedOutputs implements CommittedOutputs {
   private static final Logger LOG = LoggerFactory.getLogger(GrantedOutputs.class);
   private static final int MAX_REMEMBERED = 1 << 16;
+  private static final String JOB_DATA = "file.out";
+  private static final String JOB_INDEX = "file.out.index";
 
   /** Executors whose outputs were found last, at most. */
   private static final int MAX_RECENT = 16;
@@ -120,7 +122,7 @@ final class GrantedOutputs implements CommittedOutputs {
   private Files open(OutputFolders executor, String output, int uid) throws IOException {
     FileChannel index = openFile(executor, output + ".index", uid);
     try {
-      return new Files(openFile(executor, output + ".data", uid), index);
+      return new Files(openFile(executor, output + ".data", uid), index, Layout.OFFSETS);
     } catch (Throwable t) {
       index.close();
       throw t;
@@ -130,5 +132,34 @@ final class GrantedOutputs implements CommittedOutputs {
   private FileChannel openFile(OutputFolders executor, String name, int uid) throws IOException {
     OutputFolders.Place place = executor.placeOf(name);
     return opener.open(place.localDir(), place.subDir(), name, uid);
+  }
+
+  /** An output of a job, whose files may lie in different local directories. */
+  @Override
+  public Files open(String folder) throws IOException {
+    Grant now = grant.get();
+    if (!now.isOfJob()) {
+      throw new NoSuchFileException(folder);
+    }
+    FileChannel index = openFile(now, folder, JOB_INDEX);
+    try {
+      return new Files(openFile(now, folder, JOB_DATA), index, Layout.SPILL_RECORD);
+    } catch (Throwable t) {
+      index.close();
+      throw t;
+    }
+  }
+
+  private static FileChannel openFile(Grant job, String folder, String name) throws IOException {
+    for (OutputFolders folders : job.executors()) {
+      for (Path jobFolder : folders.localDirs()) {
+        try {
+          return JobFolders.open(jobFolder, folder, name, job.uid());
+        } catch (NoSuchFileException e) {
+          LOG.trace("{} of {} is not in {}", name, folder, jobFolder);
+        }
+      }
+    }
+    throw new NoSuchFileException(folder);
   }
 }

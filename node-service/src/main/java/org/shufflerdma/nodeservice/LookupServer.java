@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
@@ -23,7 +24,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Tells readers of other hosts where their application is served, at a fixed port, once they have proved that
- * they belong to it. Any thread may call; its owner closes it before the loop.
+ * they belong to it. The reducers of this host come to the same port. Any thread may call; its owner closes it before the loop.
  */
 final class LookupServer implements ProvedServer.Service, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(LookupServer.class);
@@ -50,7 +51,8 @@ final class LookupServer implements ProvedServer.Service, AutoCloseable {
   }
 
   /** Listens at all addresses of the host. */
-  static LookupServer open(int port, Applications applications, ControlLoop loop)
+  static LookupServer open(
+      int port, Applications applications, ReducerServer reducers, ControlLoop loop)
       throws IOException {
     ServerSocketChannel listener = ServerSocketChannel.open();
     try {
@@ -62,8 +64,12 @@ final class LookupServer implements ProvedServer.Service, AutoCloseable {
     }
     LookupServer server = new LookupServer(applications, listener);
     try {
-      server.acquired.keep(
-          ProvedServer.open(listener, loop, LookupMessages.HELLO, TIMEOUT_MS, server));
+      server.acquired.keep(ProvedServer.open(
+          listener,
+          loop,
+          TIMEOUT_MS,
+          new ProvedServer.Protocol(LookupMessages.HELLO, server),
+          new ProvedServer.Protocol(ReducerMessages.HELLO, reducers)));
       return server;
     } catch (Throwable t) {
       server.close();
@@ -84,17 +90,15 @@ final class LookupServer implements ProvedServer.Service, AutoCloseable {
   }
 
   @Override
-  public ProvedServer.Terms termsFor(byte[] name) throws ProtocolException {
+  public CompletionStage<ProvedServer.Terms> termsFor(byte[] name) {
     String appId = LookupMessages.appIdOf(name);
-    Application asked = applications.find(appId);
-    if (asked == null) {
-      throw new ProtocolException("no executor of its application has registered here");
-    }
-    return new ProvedServer.Terms(
-        LookupMessages.proofFor(asked.grant().identity()),
-        LookupMessages.contextOf(appId),
-        0,
-        (channel, address) -> admit(asked, channel, address));
+    return applications
+        .find(appId)
+        .thenApply(asked -> new ProvedServer.Terms(
+            LookupMessages.proofFor(asked.grant().identity()),
+            LookupMessages.contextOf(appId),
+            0,
+            (channel, address) -> admit(asked, channel, address)));
   }
 
   private Lookup admit(Application asked, ControlChannel channel, String address) {

@@ -7,7 +7,9 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.PerPeerExecutor;
+import org.shufflerdma.config.NodeServiceSettings;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.RdmaTransport;
@@ -15,6 +17,7 @@ import org.shufflerdma.connection.TransportSettings;
 import org.shufflerdma.control.ControlLoop;
 import org.shufflerdma.device.DeviceChoice;
 import org.shufflerdma.device.RdmaUnavailableException;
+import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.staging.CommittedOutputs;
 import org.shufflerdma.staging.StagingBudget;
 import org.shufflerdma.staging.StagingServer;
@@ -30,6 +33,8 @@ import org.shufflerdma.verbs.Provider;
  * @param loop its owner closes it last
  * @param stats of all applications, also those that have ended
  * @param lanes to the workers that read map outputs, of each user
+ * @param shared folder of the memory that reducers map; null if the service serves no jobs
+ * @param port at which the services of all hosts answer
  */
 record NodeDevice(
     RdmaSettings settings,
@@ -38,28 +43,34 @@ record NodeDevice(
     StagingBudget budget,
     StagingStats stats,
     StagingSettings staging,
-    PerPeerExecutor<Integer> lanes) {
+    PerPeerExecutor<Integer> lanes,
+    @Nullable SharedFolder shared,
+    int port) {
   private static final int OWN_SECRET_BYTES = 32;
+  private static final int SLAB_BYTES = 4 << 20;
+  private static final int LEAST_SLAB_BYTES = 64 << 10;
+  private static final int SLABS = 4;
 
   /** Binds the first device that can be used. */
   static NodeDevice open(
       RdmaSettings settings,
       InetAddress ownAddress,
       ControlLoop loop,
-      long maxRegisteredBytes,
-      StagingWorkers workers)
+      NodeServiceSettings service,
+      StagingWorkers workers,
+      @Nullable SharedFolder shared)
       throws IOException, RdmaUnavailableException {
     List<String> refused = new ArrayList<>();
     for (DeviceChoice choice : DeviceChoice.of(settings, DeviceChoice.HARDWARE, ownAddress)) {
       try {
         DeviceChoice.Bound bound = choice.bind(settings);
-        if (bound.verbs().provider() == Provider.SOFT) {
+        if (bound.verbs().provider() == Provider.SOFT && !hasSecret()) {
           byte[] nobodyKnows = new byte[OWN_SECRET_BYTES];
           new SecureRandom().nextBytes(nobodyKnows);
           bound.verbs().setSecret(nobodyKnows);
         }
         StagingSettings staging = StagingSettings.of(
-            maxRegisteredBytes,
+            service.maxRegisteredBytes(),
             Runtime.getRuntime().availableProcessors(),
             settings.connectTimeoutMs(),
             settings.withdrawGraceMs());
@@ -67,15 +78,23 @@ record NodeDevice(
             settings,
             bound,
             loop,
-            new StagingBudget(maxRegisteredBytes),
+            new StagingBudget(service.maxRegisteredBytes()),
             new StagingStats(),
             staging,
-            new PerPeerExecutor<>(workers.start(), Math.max(1, workers.threads() / 2)));
+            new PerPeerExecutor<>(workers.start(), Math.max(1, workers.threads() / 2)),
+            shared,
+            service.port());
       } catch (IOException | RdmaUnavailableException e) {
         refused.add(String.valueOf(e.getMessage()));
       }
     }
     throw new RdmaUnavailableException(String.join("; ", refused));
+  }
+
+  /** Services that READ from one another over the software device have one secret, which their operator gives them. */
+  private static boolean hasSecret() {
+    return System.getenv("SOFTVERBS_SECRET") != null
+        || System.getenv("SOFTVERBS_SECRET_FILE") != null;
   }
 
   /** Lets the processes of an application in, until the result is closed. */
@@ -90,6 +109,29 @@ record NodeDevice(
   RdmaTransport open(LocalIdentity identity) throws IOException {
     return RdmaTransport.open(
         TransportSettings.serving(settings, bound.address(), bound.verbs().provider()),
+        bound.deviceName(),
+        identity);
+  }
+
+  /** Of a new job. */
+  SharedSlabs newSlabs() throws IOException {
+    if (shared == null) {
+      throw new IOException("there is no memory for reducers (service.sharedMemory)");
+    }
+    return new SharedSlabs(shared, budget);
+  }
+
+  /** For a job, which is served, and READs into the slabs. */
+  RdmaTransport open(LocalIdentity identity, SharedSlabs slabs) throws IOException {
+    int slabBytes = SLAB_BYTES;
+    while ((long) slabBytes * SLABS > budget.maxBytes() && slabBytes > LEAST_SLAB_BYTES) {
+      slabBytes /= 2;
+    }
+    TransportSettings reading = TransportSettings.of(
+        settings, budget.maxBytes(), bound.address(), bound.verbs().provider());
+    return RdmaTransport.open(
+        reading.with(new PoolSettings(
+            budget.maxBytes(), slabBytes, false, settings.relaxedOrdering(), slabs)),
         bound.deviceName(),
         identity);
   }

@@ -77,12 +77,19 @@ public final class NodeService implements AutoCloseable {
       ControlLoop loop = ControlLoop.open("control", death::complete);
       acquired.keep(loop::close);
       StagingWorkers workers = acquired.keep(new StagingWorkers(STAGING_THREADS));
-      NodeDevice device = NodeDevice.open(rdma, own, loop, settings.maxRegisteredBytes(), workers);
-      Applications applications =
-          acquired.keep(Applications.open(device, GrantStore.open(settings.grants())));
-      LookupServer lookups = acquired.keep(LookupServer.open(settings.port(), applications, loop));
+      SharedFolder shared = settings.yarnLocalDirs().isEmpty()
+          ? null
+          : acquired.keep(SharedFolder.open(settings.sharedMemory()));
+      NodeDevice device = NodeDevice.open(rdma, own, loop, settings, workers, shared);
+      Applications applications = acquired.keep(Applications.open(
+          device, GrantStore.open(settings.grants()), new JobFolders(settings.yarnLocalDirs())));
+      ReducerServer reducers =
+          acquired.keep(new ReducerServer(applications, settings.maxRegisteredBytes()));
+      LookupServer lookups =
+          acquired.keep(LookupServer.open(settings.port(), applications, reducers, loop));
       acquired.keep(RegistrationServer.open(settings.socket(), applications, death::complete));
-      ServiceStatus status = new ServiceStatus(applications, device, lookups, death::isDone);
+      ServiceStatus status =
+          new ServiceStatus(applications, device, lookups, reducers, death::isDone);
       acquired.keep(StatusBean.show(status));
       if (settings.statusPort() != 0) {
         acquired.keep(

@@ -22,7 +22,11 @@ enum ServiceMetric {
   READERS_REFUSED_TOTAL(
       "Control connections that ended because they did not keep to the protocol."),
   REQUESTS_WAITED_TOTAL("Requests for which there was no memory when they came."),
-  LOANS_OVERDUE_TOTAL("Memory that readers did not return in time, so that it was taken back.");
+  LOANS_OVERDUE_TOTAL("Memory that readers did not return in time, so that it was taken back."),
+  REDUCERS("Connections of reducers of MapReduce."),
+  REDUCER_OUTPUTS_TOTAL("Parts of map outputs that reducers of this host had by RDMA."),
+  REDUCER_BYTES_TOTAL("Their bytes."),
+  REDUCER_HTTP_TOTAL("Parts of map outputs that reducers were told to fetch by HTTP.");
 
   private final String meaning;
 

@@ -14,11 +14,17 @@ final class ServiceStatus {
   private final Applications applications;
   private final NodeDevice device;
   private final LookupServer lookups;
+  private final ReducerServer reducers;
   private final BooleanSupplier dead;
 
   /** @param dead whether a thread has died on which all applications depend */
   ServiceStatus(
-      Applications applications, NodeDevice device, LookupServer lookups, BooleanSupplier dead) {
+      Applications applications,
+      NodeDevice device,
+      LookupServer lookups,
+      ReducerServer reducers,
+      BooleanSupplier dead) {
+    this.reducers = reducers;
     this.applications = applications;
     this.device = device;
     this.lookups = lookups;
@@ -51,6 +57,10 @@ final class ServiceStatus {
     values.put(ServiceMetric.READERS_REFUSED_TOTAL, stats.readersRefused.sum());
     values.put(ServiceMetric.REQUESTS_WAITED_TOTAL, stats.requestsWaited.sum());
     values.put(ServiceMetric.LOANS_OVERDUE_TOTAL, stats.loansOverdue.sum());
+    values.put(ServiceMetric.REDUCERS, (long) reducers.connections());
+    values.put(ServiceMetric.REDUCER_OUTPUTS_TOTAL, reducers.outputs());
+    values.put(ServiceMetric.REDUCER_BYTES_TOTAL, reducers.bytes());
+    values.put(ServiceMetric.REDUCER_HTTP_TOTAL, reducers.refusals());
     return values;
   }
 }

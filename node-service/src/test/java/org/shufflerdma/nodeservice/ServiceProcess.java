@@ -13,6 +13,7 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -30,10 +31,10 @@ import org.shufflerdma.verbs.FaultControl;
 import org.shufflerdma.verbs.TestDevice;
 
 /** A node service in a process of its own, which can be killed and started again. */
-final class ServiceProcess {
+public final class ServiceProcess {
   private static final int START_MS = 60_000;
 
-  final int port = freePort();
+  public final int port = freePort();
   private final int statusPort = freePort();
   final Path socket;
   private final Path conf;
@@ -43,26 +44,28 @@ final class ServiceProcess {
   /** Where the software device of the service takes commands. */
   final FaultControl faults;
 
-  ServiceProcess(Path folder, long maxRegisteredBytes) throws Exception {
-    this(folder, maxRegisteredBytes, NodeService.class);
+  /** @param more settings, as lines */
+  public ServiceProcess(Path folder, long maxRegisteredBytes, String... more) throws Exception {
+    this(folder, maxRegisteredBytes, NodeService.class, more);
   }
 
   /** @param main takes the settings' file as its argument */
-  ServiceProcess(Path folder, long maxRegisteredBytes, Class<?> main) throws Exception {
+  ServiceProcess(Path folder, long maxRegisteredBytes, Class<?> main, String... more)
+      throws Exception {
     this.main = main;
     socket = folder.resolve("node.sock");
     faults = new FaultControl(folder.resolve("faults"));
     conf = folder.resolve("node-service.conf");
-    Files.write(
-        conf,
-        List.of(
-            "service.port=" + port,
-            "service.statusPort=" + statusPort,
-            "service.socket=" + socket,
-            "service.grants=" + folder.resolve("grants"),
-            "service.host=" + TestDevice.address().getHostAddress(),
-            "service.maxRegisteredBytes=" + maxRegisteredBytes,
-            "rdma.device=" + (TestDevice.isSoft() ? "soft" : TestDevice.name())));
+    List<String> lines = new ArrayList<>(List.of(more));
+    lines.addAll(List.of(
+        "service.port=" + port,
+        "service.statusPort=" + statusPort,
+        "service.socket=" + socket,
+        "service.grants=" + folder.resolve("grants"),
+        "service.host=" + TestDevice.address().getHostAddress(),
+        "service.maxRegisteredBytes=" + maxRegisteredBytes,
+        "rdma.device=" + (TestDevice.isSoft() ? "soft" : TestDevice.name())));
+    Files.write(conf, lines);
     start();
   }
 
@@ -74,7 +77,7 @@ final class ServiceProcess {
     }
   }
 
-  void start() throws Exception {
+  public void start() throws Exception {
     ProcessBuilder builder = new ProcessBuilder(
             Path.of(System.getProperty("java.home"), "bin", "java").toString(),
             "-Xmx128m",
@@ -103,7 +106,7 @@ final class ServiceProcess {
     }
   }
 
-  String page(String path) throws IOException, InterruptedException {
+  public String page(String path) throws IOException, InterruptedException {
     return HttpClient.newHttpClient()
         .send(
             HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + statusPort + path))
@@ -149,12 +152,12 @@ final class ServiceProcess {
   }
 
   /** Writes a line to its standard input. */
-  void say(String line) throws IOException {
+  public void say(String line) throws IOException {
     process.outputWriter(StandardCharsets.UTF_8).append(line).append('\n').flush();
   }
 
   /** Waits for it to end by itself. */
-  int exitStatus() throws InterruptedException {
+  public int exitStatus() throws InterruptedException {
     if (!process.waitFor(START_MS, TimeUnit.MILLISECONDS)) {
       throw new IllegalStateException("the node service does not end");
     }
@@ -162,11 +165,11 @@ final class ServiceProcess {
   }
 
   /** As {@code kill -9} does. */
-  void kill() throws InterruptedException {
+  public void kill() throws InterruptedException {
     process.destroyForcibly().waitFor();
   }
 
-  void close() throws InterruptedException {
+  public void close() throws InterruptedException {
     process.destroy();
     if (!process.waitFor(20, TimeUnit.SECONDS)) {
       kill();

@@ -2,6 +2,8 @@
 package org.shufflerdma.config;
 
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 
@@ -14,13 +16,23 @@ import java.util.regex.Pattern;
  * @param statusPort of the page with health and metrics; 0 for none
  * @param host name or address of this host; empty for its own name
  * @param maxRegisteredBytes registered for readers of all applications together
+ * @param yarnLocalDirs of NodeManagers, in which jobs of MapReduce keep their outputs; empty to serve no jobs
+ * @param sharedMemory folder of a memory file system, for what is read for reducers
  */
 public record NodeServiceSettings(
-    int port, Path socket, Path grants, int statusPort, String host, long maxRegisteredBytes) {
+    int port,
+    Path socket,
+    Path grants,
+    int statusPort,
+    String host,
+    long maxRegisteredBytes,
+    List<Path> yarnLocalDirs,
+    Path sharedMemory) {
   /** What the keys of these settings begin with. */
   public static final String PREFIX = "service.";
 
   private static final Pattern ABSOLUTE = Pattern.compile("/.*");
+  private static final Pattern ABSOLUTE_LIST = Pattern.compile("|/[^,]*(,/[^,]*)*");
 
   /**
    * Reads and checks the settings.
@@ -32,6 +44,12 @@ public record NodeServiceSettings(
     NodeServiceSettings settings = read(reader);
     reader.refuseUnknown();
     return settings;
+  }
+
+  private static List<Path> paths(String text) {
+    return text.isEmpty()
+        ? List.of()
+        : Arrays.stream(text.split(",", -1)).map(Path::of).toList();
   }
 
   static NodeServiceSettings read(SettingReader reader) {
@@ -51,6 +69,15 @@ public record NodeServiceSettings(
             ValueType.text(
                 "text", "a host name or address, or empty", Pattern.compile("[0-9A-Za-z.:%_-]*")),
             ""),
-        reader.read("maxRegisteredBytes", ValueType.bytes("4m", "64t"), "1g"));
+        reader.read("maxRegisteredBytes", ValueType.bytes("1m", "64t"), "1g"),
+        paths(reader.read(
+            "yarnLocalDirs",
+            ValueType.text(
+                "paths", "absolute directories with commas between them, or empty", ABSOLUTE_LIST),
+            "")),
+        Path.of(reader.read(
+            "sharedMemory",
+            ValueType.text("path", "an absolute directory", ABSOLUTE),
+            "/dev/shm/shuffle-rdma")));
   }
 }

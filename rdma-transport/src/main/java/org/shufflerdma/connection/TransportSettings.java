@@ -116,6 +116,26 @@ public record TransportSettings(
             settings.relaxedOrdering()));
   }
 
+  /** The same with other fetch buffers. */
+  public TransportSettings with(PoolSettings otherPool) {
+    return new TransportSettings(
+        bindAddress,
+        usesOneOfSeveralRails,
+        sendQueueDepth,
+        readsPerList,
+        maxConnections,
+        connectionsPerPeer,
+        maxInboundConnections,
+        connectTimeoutMs,
+        progressTimeoutMs,
+        peerLostTimeoutMs,
+        drainTimeoutMs,
+        breakerFailures,
+        breakerOpenMs,
+        connection,
+        otherPool);
+  }
+
   private static int readsPerList(RdmaSettings settings) {
     return Math.min(READS_PER_LIST, settings.sendQueueDepth());
   }

@@ -38,6 +38,11 @@ public record Hello(byte[] challenge, byte[] mac, byte[] name) {
           .flip();
     }
 
+    /** Whether the message is a hello of this protocol, of whatever version. */
+    boolean isFormOf(ByteBuffer in) {
+      return in.remaining() >= Integer.BYTES && in.getInt(in.position()) == magic;
+    }
+
     /** Throws if the message is none of this protocol's; of another version's by the version. */
     public Hello decode(ByteBuffer in) throws ProtocolException {
       if (in.remaining() < HEAD_BYTES || in.getInt() != magic) {

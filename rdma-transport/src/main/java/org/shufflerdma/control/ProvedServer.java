@@ -7,7 +7,9 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.Comparator;
+import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
@@ -22,8 +24,11 @@ public final class ProvedServer implements Acceptor.Host, AutoCloseable {
 
   /** What is behind the server. The loop's thread calls, which must not be blocked. */
   public interface Service {
-    /** On what terms a client comes in that looks for this name. Throws if nobody has the name. */
-    Terms termsFor(byte[] name) throws ProtocolException;
+    /**
+     * On what terms a client comes in that looks for this name. It fails if nobody has the name; what takes time may
+     * complete it later, in any thread.
+     */
+    CompletionStage<Terms> termsFor(byte[] name);
 
     /** A client, or a new connection, has ended before it had proved itself. */
     void refused(String who, Throwable why);
@@ -43,33 +48,31 @@ public final class ProvedServer implements Acceptor.Host, AutoCloseable {
   @SuppressWarnings("ArrayRecordComponent")
   public record Terms(MutualProof proof, byte[] context, int maxBodyBytes, Admission admission) {}
 
+  /** A protocol that clients may speak at the port, by the form of their hello. */
+  public record Protocol(Hello.Form form, Service service) {}
+
   private final ControlLoop loop;
-  private final Hello.Form form;
+  private final List<Protocol> protocols;
   private final int proofTimeoutMs;
-  private final Service service;
   private final Set<Newcomer> newcomers = ConcurrentHashMap.newKeySet();
   private @Nullable Acceptor acceptor; // set once, by open
 
-  private ProvedServer(ControlLoop loop, Hello.Form form, int proofTimeoutMs, Service service) {
+  private ProvedServer(ControlLoop loop, List<Protocol> protocols, int proofTimeoutMs) {
     this.loop = loop;
-    this.form = form;
+    this.protocols = protocols;
     this.proofTimeoutMs = proofTimeoutMs;
-    this.service = service;
   }
 
   /**
    * Begins to accept at a bound socket, which remains the caller's if this throws.
    *
    * @param proofTimeoutMs within which a client must have proved itself
+   * @param protocols the first of which is told of clients that speak none of them
    */
   public static ProvedServer open(
-      ServerSocketChannel listener,
-      ControlLoop loop,
-      Hello.Form form,
-      int proofTimeoutMs,
-      Service service)
+      ServerSocketChannel listener, ControlLoop loop, int proofTimeoutMs, Protocol... protocols)
       throws IOException {
-    ProvedServer server = new ProvedServer(loop, form, proofTimeoutMs, service);
+    ProvedServer server = new ProvedServer(loop, List.of(protocols), proofTimeoutMs);
     server.acceptor = Acceptor.open(listener, loop, server);
     return server;
   }
@@ -88,7 +91,7 @@ public final class ProvedServer implements Acceptor.Host, AutoCloseable {
 
   @Override
   public void notAccepted(Throwable why) {
-    service.refused("a new client", why);
+    protocols.get(0).service().refused("a new client", why);
   }
 
   /** Ends the clients that have not proved themselves; the others are whose they are. */
@@ -101,6 +104,12 @@ public final class ProvedServer implements Acceptor.Host, AutoCloseable {
     newcomers.forEach(newcomer -> newcomer.end("the server is closed"));
   }
 
+  private record Agreed(Terms terms, MutualProof.Exchange exchange) {}
+
+  private int maxHelloBytes() {
+    return protocols.stream().mapToInt(one -> one.form().sizeBytes()).max().orElse(0);
+  }
+
   private long clients; // touched by the loop's thread alone
 
   /** A client until it has proved itself; after that it passes on what comes. */
@@ -109,9 +118,11 @@ public final class ProvedServer implements Acceptor.Host, AutoCloseable {
     private final String address;
     private final ControlChannel channel;
 
-    // Touched by the loop's thread alone.
-    private @Nullable Terms terms;
-    private MutualProof.@Nullable Exchange exchange;
+    private volatile Protocol protocol = protocols.get(0);
+    private boolean hasAsked; // touched by the loop's thread alone
+
+    /** The terms, and what both ends have drawn, once the hello has been answered. */
+    private volatile @Nullable Agreed agreed;
 
     // Guarded by this.
     private ControlChannel.@Nullable Owner owner;
@@ -119,7 +130,7 @@ public final class ProvedServer implements Acceptor.Host, AutoCloseable {
 
     Newcomer(SocketChannel socket) throws IOException {
       this.address = String.valueOf(socket.getRemoteAddress());
-      this.channel = new ControlChannel(socket, loop, form.sizeBytes(), this);
+      this.channel = new ControlChannel(socket, loop, maxHelloBytes(), this);
     }
 
     void start() throws IOException {
@@ -140,14 +151,13 @@ public final class ProvedServer implements Acceptor.Host, AutoCloseable {
     @Override
     public void received(ByteBuffer body) throws IOException {
       ControlChannel.Owner owning = owner();
-      Terms agreed = terms;
-      MutualProof.Exchange drawn = exchange;
+      Agreed answered = agreed;
       if (owning != null) {
         owning.received(body);
-      } else if (agreed == null || drawn == null) {
-        answer(form.decode(body));
+      } else if (answered != null) {
+        letIn(answered.terms(), answered.exchange(), body);
       } else {
-        letIn(agreed, drawn, body);
+        ask(body);
       }
     }
 
@@ -155,25 +165,49 @@ public final class ProvedServer implements Acceptor.Host, AutoCloseable {
       return owner;
     }
 
-    private void answer(Hello hello) throws ProtocolException {
-      Terms agreed = service.termsFor(hello.name());
-      MutualProof proof = agreed.proof();
-      proof.readHello(hello.mac(), hello.challenge(), agreed.context());
+    private void ask(ByteBuffer body) throws ProtocolException {
+      if (hasAsked) {
+        throw new ProtocolException("a frame before the answer to the first one");
+      }
+      hasAsked = true;
+      Protocol spoken = protocols.stream()
+          .filter(one -> one.form().isFormOf(body))
+          .findFirst()
+          .orElse(protocols.get(0));
+      protocol = spoken;
+      Hello hello = spoken.form().decode(body);
+      spoken.service().termsFor(hello.name()).whenComplete((terms, failure) -> {
+        try {
+          if (terms == null) {
+            throw new ProtocolException(
+                failure == null ? "nobody has the name" : String.valueOf(failure.getMessage()));
+          }
+          answer(hello, terms);
+        } catch (ProtocolException e) {
+          channel.close(e);
+        } catch (RuntimeException e) { // else nobody would hear of it
+          channel.close(new IOException("the hello could not be answered", e));
+        }
+      });
+    }
+
+    private void answer(Hello hello, Terms terms) throws ProtocolException {
+      MutualProof proof = terms.proof();
+      proof.readHello(hello.mac(), hello.challenge(), terms.context());
       MutualProof.Exchange drawn =
-          new MutualProof.Exchange(hello.challenge(), proof.challenge(), agreed.context());
-      terms = agreed;
-      exchange = drawn;
+          new MutualProof.Exchange(hello.challenge(), proof.challenge(), terms.context());
+      agreed = new Agreed(terms, drawn);
       channel.send(proof.answer(drawn));
     }
 
-    private void letIn(Terms agreed, MutualProof.Exchange drawn, ByteBuffer sent)
+    private void letIn(Terms terms, MutualProof.Exchange drawn, ByteBuffer sent)
         throws ProtocolException {
-      agreed.proof().readProof(sent, drawn);
-      byte[] key = agreed.proof().frameKey(drawn);
-      channel.seal(new FrameSeal(key, 'S'), new FrameSeal(key, 'C'), agreed.maxBodyBytes());
+      terms.proof().readProof(sent, drawn);
+      byte[] key = terms.proof().frameKey(drawn);
+      channel.seal(new FrameSeal(key, 'S'), new FrameSeal(key, 'C'), terms.maxBodyBytes());
       channel.endAt(null);
       newcomers.remove(this);
-      ControlChannel.Owner owning = agreed.admission().admit(channel, address);
+      ControlChannel.Owner owning = terms.admission().admit(channel, address);
       IOException ended;
       synchronized (this) {
         owner = owning;
@@ -194,7 +228,7 @@ public final class ProvedServer implements Acceptor.Host, AutoCloseable {
       if (owning != null) {
         owning.closed(why);
       } else if (newcomers.remove(this)) {
-        service.refused(address, why);
+        protocol.service().refused(address, why);
       }
     }
   }

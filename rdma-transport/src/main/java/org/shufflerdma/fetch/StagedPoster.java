@@ -129,13 +129,8 @@ final class StagedPoster {
   }
 
   private static StagedRange rangeOf(PeerBlocks peer, int block, long fromByte) {
-    DescriptorRef output = peer.output(block);
     return new StagedRange(
-        output.shuffleId(),
-        output.mapId(),
-        peer.startPartition(block),
-        peer.endPartition(block),
-        fromByte);
+        peer.output(block).name(), peer.startPartition(block), peer.endPartition(block), fromByte);
   }
 
   /** Whether a block of this task that has come in part waits for a place: it holds a buffer, and comes first. */

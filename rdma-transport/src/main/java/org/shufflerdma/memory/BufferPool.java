@@ -238,7 +238,7 @@ public final class BufferPool implements AutoCloseable {
 
   /** Takes bytes of the budget; false if so many are not left. */
   private boolean reserve(long bytes) {
-    if (registeredBytes + bytes > settings.budgetBytes()) {
+    if (registeredBytes + bytes > settings.budgetBytes() || !settings.memory().tryTake(bytes)) {
       return false;
     }
     registeredBytes += bytes;
@@ -306,6 +306,7 @@ public final class BufferPool implements AutoCloseable {
       herd.opening--;
       if (slab == null) {
         registeredBytes -= slabBytes;
+        settings.memory().giveBack(slabBytes);
       }
     }
     if (closed) {
@@ -417,6 +418,7 @@ public final class BufferPool implements AutoCloseable {
       leavingBytes -= slab.sizeBytes();
       if (deregistered) {
         registeredBytes -= slab.sizeBytes();
+        settings.memory().giveBack(slab.sizeBytes());
         unmapIfUnused(slab);
       }
     }

@@ -8,9 +8,14 @@ package org.shufflerdma.memory;
  * @param slabBytes unit of allocation and registration; a power of two
  * @param hugePages whether the kernel is asked to back slabs with huge pages
  * @param relaxedOrdering whether the device may write to slabs in any order before it completes
+ * @param memory where slabs come from
  */
 public record PoolSettings(
-    long budgetBytes, int slabBytes, boolean hugePages, boolean relaxedOrdering) {
+    long budgetBytes,
+    int slabBytes,
+    boolean hugePages,
+    boolean relaxedOrdering,
+    SlabMemory memory) {
   private static final int DEFAULT_SLAB_BYTES = 16 << 20;
   private static final int SLABS_PER_BUDGET = 16;
 
@@ -23,6 +28,10 @@ public record PoolSettings(
       throw new IllegalArgumentException(
           "budgetBytes=" + budgetBytes + ": at least one slab of " + slabBytes);
     }
+  }
+
+  public PoolSettings(long budgetBytes, int slabBytes, boolean hugePages, boolean relaxedOrdering) {
+    this(budgetBytes, slabBytes, hugePages, relaxedOrdering, SlabMemory.OF_PROCESS);
   }
 
   public static PoolSettings ofBudget(long budgetBytes) {

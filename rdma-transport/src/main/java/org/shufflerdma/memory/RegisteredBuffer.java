@@ -2,8 +2,10 @@
 package org.shufflerdma.memory;
 
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The lease of one sink of a {@link BufferPool}. It is held by users (the Java side) and by the
@@ -39,6 +41,17 @@ public final class RegisteredBuffer {
 
   public long address() {
     return slab.address() + slabOffset;
+  }
+
+  /** The file that its memory is a part of; null if it is none. */
+  @Nullable
+  Path file() {
+    return slab.file();
+  }
+
+  /** Where the buffer begins in that file. */
+  long fileOffset() {
+    return slabOffset;
   }
 
   public int lkey() {

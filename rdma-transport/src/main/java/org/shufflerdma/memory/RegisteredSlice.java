@@ -2,7 +2,9 @@
 package org.shufflerdma.memory;
 
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A reference-counted part of a {@link RegisteredBuffer}, born with one reference. Several slices
@@ -22,6 +24,16 @@ public final class RegisteredSlice {
 
   public long lengthBytes() {
     return lengthBytes;
+  }
+
+  /** The file in which other processes can read the bytes, until the last release; null if there is none. */
+  public @Nullable Path file() {
+    return buffer.file();
+  }
+
+  /** Where the slice begins in that file. */
+  public long fileOffset() {
+    return buffer.fileOffset() + offsetBytes;
   }
 
   /** The whole slice, which is at most 2 GiB - 1. */

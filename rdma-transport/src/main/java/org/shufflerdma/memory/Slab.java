@@ -3,7 +3,9 @@ package org.shufflerdma.memory;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.MemoryRegion;
 import org.shufflerdma.verbs.NativeMemory;
@@ -35,7 +37,7 @@ final class Slab {
 
   static Slab open(ProtectionDomain domain, long slabBytes, long bufferBytes, PoolSettings settings)
       throws IOException {
-    NativeMemory memory = NativeMemory.allocate(slabBytes, settings.hugePages());
+    NativeMemory memory = settings.memory().allocate(slabBytes, settings.hugePages());
     try {
       int access =
           Access.LOCAL_WRITE | (settings.relaxedOrdering() ? Access.RELAXED_ORDERING : Access.NONE);
@@ -49,6 +51,12 @@ final class Slab {
 
   long address() {
     return memory.address();
+  }
+
+  /** The file that the memory is; null if it is none. */
+  @Nullable
+  Path file() {
+    return memory.file();
   }
 
   /** Returns the access flags of its region. */

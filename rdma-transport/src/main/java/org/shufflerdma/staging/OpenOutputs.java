@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.staging;
 
-import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.LongBuffer;
-import java.nio.channels.FileChannel;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -34,80 +31,32 @@ final class OpenOutputs implements AutoCloseable {
   private static final long MANY = 256;
   private static final long MOST_OPEN = 4096;
 
-  /** So many partitions' offsets of an output stay in memory. */
-  private static final int WINDOW = 64;
-
-  private record Key(int shuffleId, long mapId) {}
-
   /** An output in use. Closing it ends the use. */
   final class Output implements AutoCloseable {
     private final CommittedOutputs.Files files;
-    private final long dataBytes;
-    private final int partitions;
-    private volatile Window window = new Window(0, LongBuffer.allocate(0));
+    private final PartitionIndex index;
     private int uses; // guarded by OpenOutputs.this, as are the next
     private long lastUseNs;
     private boolean dropped;
 
     private Output(CommittedOutputs.Files files) throws IOException {
       this.files = files;
-      this.dataBytes = files.data().size();
-      long indexBytes = files.index().size();
-      if (indexBytes < 2 * Long.BYTES || indexBytes % Long.BYTES != 0) {
-        throw new IOException("an index of " + indexBytes + " bytes");
-      }
-      this.partitions = Math.toIntExact(indexBytes / Long.BYTES - 1);
-      long end = offsetOf(partitions);
-      if (end != dataBytes) {
-        throw new IOException("the file has " + dataBytes + " bytes, and its index says " + end);
-      }
+      this.index = PartitionIndex.open(files);
     }
 
     /** Where the partitions lie in the file; throws if the output does not have them. */
-    Extent extentOf(StagedRange range) throws IOException {
-      if (range.endPartition() > partitions) {
-        throw new IOException("partition " + range.endPartition() + " of " + partitions);
-      }
-      long start = offsetOf(range.startPartition());
-      long end = offsetOf(range.endPartition());
-      if (start < 0 || end < start || end > dataBytes) {
-        throw new IOException("the index is damaged: bytes " + start + " to " + end);
-      }
-      return new Extent(start, end - start);
+    PartitionIndex.Extent extentOf(StagedRange range) throws IOException {
+      return index.extentOf(range.startPartition(), range.endPartition());
     }
 
-    private long offsetOf(int partition) throws IOException {
-      Window known = window;
-      if (!known.has(partition)) {
-        known = readWindow(partition);
-        window = known;
+    /** Fills the buffer with the bytes of the block from {@code fromByte} on. */
+    void read(PartitionIndex.Extent extent, long fromByte, ByteBuffer into) throws IOException {
+      byte[] head = extent.head();
+      if (fromByte < head.length) {
+        into.put(head, (int) fromByte, Math.min(head.length - (int) fromByte, into.remaining()));
       }
-      return known.offsetOf(partition);
-    }
-
-    /** Reads the offsets near a partition's: those of its neighbours are the ones that are asked for next. */
-    private Window readWindow(int partition) throws IOException {
-      int first = partition - partition % WINDOW;
-      int count = Math.min(WINDOW, partitions - first) + 1;
-      ByteBuffer offsets = ByteBuffer.allocate(count * Long.BYTES);
-      fill(files.index(), offsets, (long) first * Long.BYTES);
-      return new Window(first, offsets.flip().asLongBuffer());
-    }
-
-    /** Fills the buffer with the bytes from {@code position} on. */
-    void read(ByteBuffer into, long position) throws IOException {
-      fill(files.data(), into, position);
-    }
-
-    private static void fill(FileChannel file, ByteBuffer into, long position) throws IOException {
-      long at = position;
-      while (into.hasRemaining()) {
-        int count = file.read(into, at);
-        if (count < 0) {
-          throw new EOFException("the file ends at byte " + at);
-        }
-        at += count;
-      }
+      long fromInFile = Math.max(0, fromByte - head.length);
+      PartitionIndex.fill(files.data(), into, extent.start() + fromInFile);
     }
 
     @Override
@@ -116,24 +65,11 @@ final class OpenOutputs implements AutoCloseable {
     }
   }
 
-  /** The offsets of partitions that lie side by side. */
-  private record Window(int first, LongBuffer offsets) {
-    boolean has(int partition) {
-      return partition >= first && partition - first < offsets.limit();
-    }
-
-    long offsetOf(int partition) {
-      return offsets.get(partition - first);
-    }
-  }
-
-  /** Where partitions lie in a file of data. */
-  record Extent(long start, long lengthBytes) {}
-
   private final CommittedOutputs outputs;
   private final Executor workers;
   private final int maxOpen = maxOpen(ProcessLimits.read().descriptors());
-  private final Map<Key, Output> open = new LinkedHashMap<>(16, 0.75f, true); // guarded by this
+  private final Map<OutputName, Output> open =
+      new LinkedHashMap<>(16, 0.75f, true); // guarded by this
 
   /** @param workers close what others drop; if they do not take commands any more, whoever calls does */
   OpenOutputs(CommittedOutputs outputs, Executor workers) {
@@ -150,29 +86,28 @@ final class OpenOutputs implements AutoCloseable {
 
   /** Where the output can be read without being staged; null if it is not registered. */
   @Nullable
-  RegisteredOutput registered(int shuffleId, long mapId) {
-    return outputs.registered(shuffleId, mapId);
+  RegisteredOutput registered(OutputName name) {
+    return name.isNumbered() ? outputs.registered(name.shuffleId(), name.mapId()) : null;
   }
 
   /** The output, which the caller, a worker, closes. Several may use the same one. */
-  Output use(int shuffleId, long mapId) throws IOException {
-    Key key = new Key(shuffleId, mapId);
+  Output use(OutputName name) throws IOException {
     synchronized (this) {
-      Output known = open.get(key);
+      Output known = open.get(name);
       if (known != null) {
         known.uses++;
         return known;
       }
     }
-    Output opened = open(key);
+    Output opened = open(name);
     Output used;
     Output surplus = opened;
     synchronized (this) {
-      Output known = open.get(key);
+      Output known = open.get(name);
       used = known == null ? opened : known;
       used.uses++;
       if (known == null) {
-        open.put(key, opened);
+        open.put(name, opened);
         surplus = dropEldest();
       }
     }
@@ -193,8 +128,8 @@ final class OpenOutputs implements AutoCloseable {
     return drop(dropped) ? dropped : null;
   }
 
-  private Output open(Key key) throws IOException {
-    CommittedOutputs.Files opened = outputs.open(key.shuffleId(), key.mapId());
+  private Output open(OutputName name) throws IOException {
+    CommittedOutputs.Files opened = name.open(outputs);
     try {
       return new Output(opened);
     } catch (Throwable t) {
@@ -259,7 +194,8 @@ final class OpenOutputs implements AutoCloseable {
    */
   synchronized void forgetShuffle(int shuffleId) {
     open.entrySet().removeIf(entry -> {
-      boolean isOfShuffle = entry.getKey().shuffleId() == shuffleId;
+      OutputName name = entry.getKey();
+      boolean isOfShuffle = name.isNumbered() && name.shuffleId() == shuffleId;
       if (isOfShuffle) {
         dropByWorker(entry.getValue());
       }

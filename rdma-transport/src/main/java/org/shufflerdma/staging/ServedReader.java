@@ -129,8 +129,8 @@ final class ServedReader implements ControlChannel.Owner {
   /** Null if the range does not fit behind others. The position moves by what has been staged. */
   private StageReply.@Nullable Entry stage(StagedRange range, ByteBuffer memory, boolean mayBePart)
       throws IOException {
-    try (OpenOutputs.Output output = server.outputs().use(range.shuffleId(), range.mapId())) {
-      OpenOutputs.Extent extent = output.extentOf(range);
+    try (OpenOutputs.Output output = server.outputs().use(range.output())) {
+      PartitionIndex.Extent extent = output.extentOf(range);
       long lengthBytes = extent.lengthBytes();
       long wanted = lengthBytes - range.fromByte();
       if (wanted < 0) {
@@ -141,7 +141,7 @@ final class ServedReader implements ControlChannel.Owner {
       }
       int count = (int) Math.min(wanted, memory.remaining());
       ByteBuffer place = memory.slice(memory.position(), count);
-      output.read(place, extent.start() + range.fromByte());
+      output.read(extent, range.fromByte(), place);
       CRC32C checksum = new CRC32C();
       checksum.update(place.flip());
       memory.position(memory.position() + count);
@@ -150,7 +150,7 @@ final class ServedReader implements ControlChannel.Owner {
           lengthBytes,
           count,
           (int) checksum.getValue(),
-          server.outputs().registered(range.shuffleId(), range.mapId()));
+          server.outputs().registered(range.output()));
     }
   }
 

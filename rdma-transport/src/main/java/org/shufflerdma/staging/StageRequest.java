@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.staging;
 
+import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import org.shufflerdma.control.ProtocolException;
@@ -13,8 +15,9 @@ import org.shufflerdma.control.ProtocolException;
  * <pre>
  *   | request id (8) | most bytes (4) | loans returned (4) | ranges (4) |
  *   then the id of the request (8) for each loan that is returned,
- *   then for each range, 28 bytes:
+ *   then for each range, 30 bytes and the name:
  *   | shuffle id (4) | map id (8) | start partition (4) | end partition (4) | from byte (8) |
+ *   | bytes of the name of its folder (2), 0 for an output of Spark's | name, in ASCII |
  * </pre>
  *
  * @param id the client's number for it, which none of its requests under way has
@@ -24,9 +27,10 @@ import org.shufflerdma.control.ProtocolException;
 record StageRequest(long id, int maxBytes, List<Long> returned, List<StagedRange> ranges) {
   static final int MAX_RANGES = 256;
   private static final int HEADER_BYTES = 20;
-  private static final int RANGE_BYTES = 28;
-  static final int MAX_BYTES =
-      HEADER_BYTES + StagingTerms.MAX_REQUESTS * Long.BYTES + MAX_RANGES * RANGE_BYTES;
+  private static final int RANGE_BYTES = 30;
+  static final int MAX_BYTES = HEADER_BYTES
+      + StagingTerms.MAX_REQUESTS * Long.BYTES
+      + MAX_RANGES * (RANGE_BYTES + OutputName.MAX_FOLDER_CHARS);
 
   static StageRequest returning(List<Long> loans) {
     return new StageRequest(0, 1, loans, List.of());
@@ -37,16 +41,21 @@ record StageRequest(long id, int maxBytes, List<Long> returned, List<StagedRange
   }
 
   ByteBuffer encode() {
+    int namesBytes =
+        ranges.stream().mapToInt(range -> range.output().folder().length()).sum();
     ByteBuffer out = ByteBuffer.allocate(
-        HEADER_BYTES + returned.size() * Long.BYTES + ranges.size() * RANGE_BYTES);
+        HEADER_BYTES + returned.size() * Long.BYTES + ranges.size() * RANGE_BYTES + namesBytes);
     out.putLong(id).putInt(maxBytes).putInt(returned.size()).putInt(ranges.size());
     returned.forEach(out::putLong);
     for (StagedRange range : ranges) {
-      out.putInt(range.shuffleId())
-          .putLong(range.mapId())
+      OutputName output = range.output();
+      out.putInt(output.shuffleId())
+          .putLong(output.mapId())
           .putInt(range.startPartition())
           .putInt(range.endPartition())
-          .putLong(range.fromByte());
+          .putLong(range.fromByte())
+          .putShort((short) output.folder().length())
+          .put(output.folder().getBytes(StandardCharsets.US_ASCII));
     }
     return out.flip();
   }
@@ -63,7 +72,7 @@ record StageRequest(long id, int maxBytes, List<Long> returned, List<StagedRange
         || returns > StagingTerms.MAX_REQUESTS
         || count < 0
         || count > MAX_RANGES
-        || in.remaining() != returns * Long.BYTES + count * RANGE_BYTES) {
+        || in.remaining() < returns * Long.BYTES + count * RANGE_BYTES) {
       throw new ProtocolException("a request for %d ranges that returns %d loans, with %d bytes"
           .formatted(count, returns, in.remaining()));
     }
@@ -77,12 +86,29 @@ record StageRequest(long id, int maxBytes, List<Long> returned, List<StagedRange
     List<StagedRange> ranges = new ArrayList<>(count);
     for (int i = 0; i < count; i++) {
       try {
-        ranges.add(
-            new StagedRange(in.getInt(), in.getLong(), in.getInt(), in.getInt(), in.getLong()));
-      } catch (IllegalArgumentException e) {
+        ranges.add(decodeRange(in));
+      } catch (IllegalArgumentException | BufferUnderflowException e) {
         throw new ProtocolException("a request for " + e.getMessage());
       }
     }
+    if (in.hasRemaining()) {
+      throw new ProtocolException("a request with " + in.remaining() + " bytes too many");
+    }
     return new StageRequest(id, maxBytes, returned, ranges);
+  }
+
+  private static StagedRange decodeRange(ByteBuffer in) {
+    int shuffleId = in.getInt();
+    long mapId = in.getLong();
+    int startPartition = in.getInt();
+    int endPartition = in.getInt();
+    long fromByte = in.getLong();
+    byte[] folder = new byte[Short.toUnsignedInt(in.getShort())];
+    in.get(folder);
+    return new StagedRange(
+        new OutputName(shuffleId, mapId, new String(folder, StandardCharsets.US_ASCII)),
+        startPartition,
+        endPartition,
+        fromByte);
   }
 }

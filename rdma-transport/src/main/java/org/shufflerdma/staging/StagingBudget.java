@@ -6,8 +6,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * What the staging servers of one process may register together. A server that finds no room comes before
- * those that hold more than it does, and one of those gives way to it. Any thread may call.
+ * What the staging servers of one process, and others who register memory beside them, may register together. Whoever finds no room comes
+ * before those that hold more, and one of those gives way to it. Any thread may call.
  */
 public final class StagingBudget {
   private final long maxBytes;
@@ -23,7 +23,7 @@ public final class StagingBudget {
   }
 
   /** Takes room for a server. If there is none, the server waits for it until it calls again, or leaves. */
-  synchronized boolean tryTake(Object server, long bytes) {
+  public synchronized boolean tryTake(Object server, long bytes) {
     if (comesAfterOthers(server) || sumBytes + bytes > maxBytes) {
       waiting.putIfAbsent(server, System.nanoTime());
       return false;
@@ -52,7 +52,7 @@ public final class StagingBudget {
    * Whether this server is to give back so many bytes: for one that waits and would hold no more than it then,
    * or for one that has had nothing for a turn.
    */
-  synchronized boolean isToGiveWay(Object server, long bytes, long turnNs) {
+  public synchronized boolean isToGiveWay(Object server, long bytes, long turnNs) {
     long now = System.nanoTime();
     return takenBy(server) > 0
         && waiting.entrySet().stream()
@@ -65,7 +65,7 @@ public final class StagingBudget {
     return takenBytes.getOrDefault(server, 0L);
   }
 
-  synchronized void giveBack(Object server, long bytes) {
+  public synchronized void giveBack(Object server, long bytes) {
     takenBytes.compute(server, (key, taken) -> {
       long left = (taken == null ? 0 : taken) - bytes;
       return left == 0 ? null : left;
@@ -74,12 +74,12 @@ public final class StagingBudget {
   }
 
   /** The server waits for nothing any more. */
-  synchronized void doNotWait(Object server) {
+  public synchronized void doNotWait(Object server) {
     waiting.remove(server);
   }
 
   /** Registered by this server. */
-  synchronized long takenBytes(Object server) {
+  public synchronized long takenBytes(Object server) {
     return takenBy(server);
   }
 

@@ -31,7 +31,7 @@ public final class StagingClients implements AutoCloseable {
   private final LatencyHistogram replyTimes = new LatencyHistogram();
   private volatile boolean closed;
 
-  StagingClients(ControlLoop loop, LocalIdentity identity, TransportSettings settings) {
+  public StagingClients(ControlLoop loop, LocalIdentity identity, TransportSettings settings) {
     this.loop = loop;
     this.identity = identity;
     this.connectTimeoutMs = settings.connectTimeoutMs();

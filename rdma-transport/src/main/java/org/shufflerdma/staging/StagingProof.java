@@ -15,9 +15,9 @@ import org.shufflerdma.control.MutualProof;
  * proof is that nonce and the executor id of the server.
  */
 final class StagingProof {
-  static final Hello.Form HELLO = new Hello.Form(0x53525354, 3, Nonce.SIZE_BYTES); // "SRST"
+  static final Hello.Form HELLO = new Hello.Form(0x53525354, 4, Nonce.SIZE_BYTES); // "SRST"
 
-  private static final String KEY_PURPOSE = "staging-v3";
+  private static final String KEY_PURPOSE = "staging-v4";
 
   private StagingProof() {}
 

@@ -6,6 +6,8 @@ import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.util.Arrays;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Phaser;
@@ -121,7 +123,10 @@ public final class StagingServer implements ProvedServer.Service {
       acquired.keep(server.timer::shutdownNow);
       server.timer.prestartCoreThread(); // here, where it is no reader's trouble if there is none
       server.newcomers = ProvedServer.open(
-          listener, loop, StagingProof.HELLO, settings.connectTimeoutMs(), server);
+          listener,
+          loop,
+          settings.connectTimeoutMs(),
+          new ProvedServer.Protocol(StagingProof.HELLO, server));
       transport.tellStagingPort(server.isOfUse() ? server.port() : 0);
       return server;
     } catch (Throwable t) {
@@ -166,11 +171,12 @@ public final class StagingServer implements ProvedServer.Service {
   }
 
   @Override
-  public ProvedServer.Terms termsFor(byte[] name) throws ProtocolException {
-    if (!Arrays.equals(name, StagingProof.nameOf(transport.endpoint().bootNonce()))) {
-      throw new ProtocolException("the client looks for another run of this executor");
-    }
-    return new ProvedServer.Terms(proof, context, StageRequest.MAX_BYTES, this::admit);
+  public CompletionStage<ProvedServer.Terms> termsFor(byte[] name) {
+    return Arrays.equals(name, StagingProof.nameOf(transport.endpoint().bootNonce()))
+        ? CompletableFuture.completedFuture(
+            new ProvedServer.Terms(proof, context, StageRequest.MAX_BYTES, this::admit))
+        : CompletableFuture.failedFuture(
+            new ProtocolException("the client looks for another run of this executor"));
   }
 
   private ServedReader admit(ControlChannel channel, String address) {

@@ -12,9 +12,10 @@ public final class OwnedFile {
   private OwnedFile() {}
 
   /**
-   * Opens {@code folder/subfolder/name} for reading: no symbolic link is followed at any of the three, and
+   * Opens {@code folder/subfolder/name} for reading: no symbolic link is followed at the folder or below it, and
    * what is open is a regular file of this user that has no other name. The caller closes it.
    *
+   * @param subfolder may be a path of several folders, without ".."
    * @throws NoSuchFileException if there is no such file
    */
   public static FileChannel open(Path folder, String subfolder, String name, int uid)

@@ -10,6 +10,8 @@ import java.nio.channels.ServerSocketChannel;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
@@ -90,20 +92,23 @@ class LyingOwnerTest {
     listener.bind(new InetSocketAddress(owner.endpoint().host(), 0));
     owner.tellStagingPort(listener.socket().getLocalPort());
     PeerId self = TestTransports.peerOf("owner", owner);
-    server =
-        ProvedServer.open(listener, loop, StagingProof.HELLO, 5_000, new ProvedServer.Service() {
+    server = ProvedServer.open(
+        listener,
+        loop,
+        5_000,
+        new ProvedServer.Protocol(StagingProof.HELLO, new ProvedServer.Service() {
           @Override
-          public ProvedServer.Terms termsFor(byte[] name) {
-            return new ProvedServer.Terms(
+          public CompletionStage<ProvedServer.Terms> termsFor(byte[] name) {
+            return CompletableFuture.completedFuture(new ProvedServer.Terms(
                 StagingProof.of(owner.identity(), "owner"),
                 StagingProof.contextOf(self),
                 StageRequest.MAX_BYTES,
-                (channel, address) -> admit(channel, replies));
+                (channel, address) -> admit(channel, replies)));
           }
 
           @Override
           public void refused(String who, Throwable why) {}
-        });
+        }));
   }
 
   private ControlChannel.Owner admit(

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.apache.hadoop.mapreduce.task.reduce;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import org.apache.hadoop.mapred.IndexRecord;
+import org.apache.hadoop.mapred.JobConf;
+import org.apache.hadoop.mapred.ShuffleConsumerPlugin;
+import org.apache.hadoop.mapreduce.CryptoUtils;
+import org.apache.hadoop.mapreduce.TaskAttemptID;
+import org.apache.hadoop.mapreduce.security.IntermediateEncryptedStream;
+import org.apache.hadoop.util.Time;
+import org.shufflerdma.mapreduce.HostOutputs;
+import org.shufflerdma.mapreduce.JobGrant;
+import org.shufflerdma.mapreduce.LocalOutputs;
+import org.shufflerdma.mapreduce.NodeServiceClient;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A fetcher that has map outputs of other hosts from the node service, and reads those of its own host from their files. What neither
+ * brings, Hadoop's own {@link Fetcher} fetches by HTTP, with all that it does about failures; trouble of RDMA never counts as
+ * one. The map outputs of its reducer that were wrong in any way are in a set that its fetchers share, and go by HTTP from then on.
+ */
+final class RdmaFetcher<K, V> extends Fetcher<K, V> {
+  private static final Logger LOG = LoggerFactory.getLogger(RdmaFetcher.class);
+  private static final String COUNTERS = "Shuffle RDMA";
+
+  /** What has come of a host's outputs. */
+  private enum Outcome {
+    /** What is left is for Hadoop's own fetcher. */
+    HTTP,
+    /** The reducer has no memory for more now. */
+    WAIT,
+    /** The reducer cannot go on, and has been told. */
+    LOCAL_ERROR
+  }
+
+  private final JobConf conf;
+  private final Set<TaskAttemptID> byHttp;
+  private final HostOutputs service;
+  private final LocalOutputs local;
+
+  RdmaFetcher(
+      ShuffleConsumerPlugin.Context<K, V> context,
+      ShuffleSchedulerImpl<K, V> scheduler,
+      MergeManager<K, V> merger,
+      ShuffleClientMetrics metrics,
+      ExceptionReporter exceptionReporter,
+      JobGrant grant,
+      int port,
+      Set<TaskAttemptID> byHttp) {
+    super(
+        context.getJobConf(),
+        context.getReduceId(),
+        scheduler,
+        merger,
+        context.getReporter(),
+        metrics,
+        exceptionReporter,
+        context.getReduceTask().getShuffleSecret());
+    this.conf = context.getJobConf();
+    this.byHttp = byHttp;
+    this.service = new HostOutputs(grant, port, reduce);
+    this.local = new LocalOutputs(conf);
+  }
+
+  @Override
+  protected void copyFromHost(MapHost host) throws IOException {
+    if (copyByRdma(host) == Outcome.HTTP) {
+      super.copyFromHost(host);
+    }
+  }
+
+  @Override
+  public void shutDown() throws InterruptedException {
+    super.shutDown();
+    try {
+      service.close();
+    } catch (IOException e) {
+      LOG.debug("The connection to the node service could not be closed", e);
+    }
+  }
+
+  private Outcome copyByRdma(MapHost host) throws IOException {
+    String name = host.getHostName().replaceFirst(":[0-9]*$", "");
+    boolean isHere = local.isHere(name);
+    if (!isHere && !service.isOpen()) {
+      return Outcome.HTTP;
+    }
+    Set<TaskAttemptID> left = new LinkedHashSet<>(scheduler.getMapsForHost(host));
+    try {
+      List<TaskAttemptID> wanted = new ArrayList<>(left);
+      wanted.removeAll(byHttp);
+      if (wanted.isEmpty()) {
+        return Outcome.HTTP;
+      }
+      return isHere ? copyLocal(host, wanted, left) : copyFromService(host, name, wanted, left);
+    } finally {
+      for (TaskAttemptID map : left) {
+        scheduler.putBackKnownMapOutput(host, map);
+      }
+    }
+  }
+
+  private Outcome copyLocal(MapHost host, List<TaskAttemptID> wanted, Set<TaskAttemptID> left)
+      throws IOException {
+    for (TaskAttemptID map : wanted) {
+      try {
+        IndexRecord at = local.find(map.toString(), reduce);
+        Outcome outcome;
+        try (InputStream bytes = local.open(map.toString(), at)) {
+          outcome = copy(host, map, bytes, at.partLength, at.rawLength, left, "LOCAL_BYTES");
+        }
+        if (outcome != Outcome.HTTP) {
+          return outcome;
+        }
+      } catch (IOException e) {
+        LOG.info("The output of {} is not read from its file: {}", map, e.toString());
+        leave(map, "LOCAL");
+      }
+    }
+    return Outcome.HTTP;
+  }
+
+  private Outcome copyFromService(
+      MapHost host, String name, List<TaskAttemptID> wanted, Set<TaskAttemptID> left)
+      throws IOException {
+    boolean isOver = false;
+    try {
+      List<String> names = new ArrayList<>(wanted.size());
+      for (TaskAttemptID map : wanted) {
+        names.add(map.toString());
+      }
+      int request = service.ask(name, names);
+      for (int answers = 0; answers < wanted.size(); answers++) {
+        NodeServiceClient.Answer answer = service.next(request);
+        if (answer.output() >= wanted.size()) {
+          throw new IOException("an answer about output " + answer.output());
+        }
+        TaskAttemptID map = wanted.get(answer.output());
+        String refusal = answer.refusal();
+        if (refusal != null) {
+          count("HTTP_" + refusal.toUpperCase(Locale.ROOT), 1);
+          continue;
+        }
+        Outcome outcome = copy(
+            host,
+            map,
+            service.open(answer),
+            answer.lengthBytes(),
+            answer.rawBytes(),
+            left,
+            "BYTES");
+        if (outcome != Outcome.HTTP) {
+          return outcome;
+        }
+        service.release(request, answer);
+      }
+      isOver = true;
+    } catch (IOException e) {
+      LOG.info("The node service brings no map outputs of {}: {}", name, e.toString());
+      count("HTTP_SERVICE", left.size());
+      service.leaveAlone();
+      isOver = true;
+    } finally {
+      if (!isOver) { // outputs that nobody takes would keep memory from others
+        service.close();
+      }
+    }
+    return Outcome.HTTP;
+  }
+
+  private void leave(TaskAttemptID map, String reason) {
+    byHttp.add(map);
+    count("HTTP_" + reason, 1);
+  }
+
+  /** Takes one output; {@link Outcome#HTTP} if the next one may be taken. */
+  private Outcome copy(
+      MapHost host,
+      TaskAttemptID map,
+      InputStream bytes,
+      long lengthBytes,
+      long rawBytes,
+      Set<TaskAttemptID> left,
+      String counter)
+      throws IOException {
+    long startMs = Time.monotonicNow();
+    InputStream plain = IntermediateEncryptedStream.wrapIfNecessary(conf, bytes, lengthBytes, null);
+    long length = lengthBytes - CryptoUtils.cryptoPadding(conf);
+    long raw = rawBytes - CryptoUtils.cryptoPadding(conf);
+    if (length < 0 || raw < 0) {
+      leave(map, "LENGTH");
+      return Outcome.HTTP;
+    }
+    MapOutput<K, V> output;
+    try {
+      output = merger.reserve(map, raw, id);
+    } catch (IOException e) {
+      scheduler.reportLocalError(e);
+      return Outcome.LOCAL_ERROR;
+    }
+    if (output == null) {
+      return Outcome.WAIT;
+    }
+    try {
+      output.shuffle(host, plain, length, raw, metrics, reporter);
+    } catch (InternalError | Exception e) { // codecs throw InternalError, as Hadoop's fetcher knows
+      LOG.info("The output of {} was wrong, and comes by HTTP: {}", map, e.toString());
+      output.abort();
+      leave(map, "WRONG");
+      return Outcome.HTTP;
+    }
+    scheduler.copySucceeded(map, host, length, startMs, Time.monotonicNow(), output);
+    left.remove(map);
+    metrics.successFetch();
+    count(counter, length);
+    count("OUTPUTS", 1);
+    return Outcome.HTTP;
+  }
+
+  private void count(String name, long more) {
+    reporter.incrCounter(COUNTERS, name, more);
+  }
+}

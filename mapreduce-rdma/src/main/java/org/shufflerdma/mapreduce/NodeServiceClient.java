@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.mapreduce;
+
+import java.io.BufferedInputStream;
+import java.io.Closeable;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.SecureRandom;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection to the node service of this host, on which both ends have proved that they know the job's grant. What is said
+ * on it is in docs/wire-formats.md, as are the sizes here. Used by one thread at a time, which is never kept waiting for longer than
+ * the timeout. Its owner closes it, which releases all outputs.
+ */
+public final class NodeServiceClient implements Closeable {
+  private static final int MAGIC = 0x53524d52; // "SRMR"
+  private static final int VERSION = 1;
+  private static final int NAME_BYTES = 128;
+  private static final int CHALLENGE_BYTES = 16;
+  private static final int MAC_BYTES = 32;
+  private static final int SEAL_BYTES = 16;
+  private static final int HELLO_BYTES = 8 + CHALLENGE_BYTES + MAC_BYTES + NAME_BYTES;
+  private static final int MAX_ANSWER_BYTES = 4 << 10;
+  private static final byte FETCH = 1;
+  private static final byte RELEASE = 2;
+  private static final byte OUTPUT = 1;
+  private static final byte REFUSAL = 2;
+  private static final byte[] NOTHING = {};
+
+  /** What has become of one output. */
+  public static final class Answer {
+    private final int output;
+    private final @Nullable String refusal;
+    private final String file;
+    private final long offset;
+    private final long lengthBytes;
+    private final long rawBytes;
+
+    private Answer(
+        int output,
+        @Nullable String refusal,
+        String file,
+        long offset,
+        long lengthBytes,
+        long rawBytes) {
+      this.output = output;
+      this.refusal = refusal;
+      this.file = file;
+      this.offset = offset;
+      this.lengthBytes = lengthBytes;
+      this.rawBytes = rawBytes;
+    }
+
+    /** Its place in the list that was asked for. */
+    public int output() {
+      return output;
+    }
+
+    /** Why it must be fetched by HTTP; null if its bytes are in the file. */
+    public @Nullable String refusal() {
+      return refusal;
+    }
+
+    /** Where the bytes are until the output is released. */
+    public String file() {
+      return file;
+    }
+
+    public long offset() {
+      return offset;
+    }
+
+    public long lengthBytes() {
+      return lengthBytes;
+    }
+
+    /** Its length without compression. */
+    public long rawBytes() {
+      return rawBytes;
+    }
+  }
+
+  private final Socket socket;
+  private final DataInputStream in;
+  private final Hmac frames;
+  private long sent;
+  private long received;
+  private int lastId;
+
+  private NodeServiceClient(Socket socket, DataInputStream in, Hmac frames) {
+    this.socket = socket;
+    this.in = in;
+    this.frames = frames;
+  }
+
+  /**
+   * Connects and proves that this end knows the grant, and that the service does.
+   *
+   * @param timeoutMs for each answer
+   */
+  public static NodeServiceClient connect(JobGrant grant, int port, int timeoutMs)
+      throws IOException {
+    Socket socket = new Socket();
+    try {
+      socket.setTcpNoDelay(true);
+      socket.setSoTimeout(timeoutMs);
+      socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), timeoutMs);
+      DataInputStream in = new DataInputStream(new BufferedInputStream(socket.getInputStream()));
+      return new NodeServiceClient(socket, in, new Hmac(prove(grant, socket, in)));
+    } catch (Throwable t) {
+      socket.close();
+      throw t;
+    }
+  }
+
+  /** Returns the key of the frames that follow. */
+  private static byte[] prove(JobGrant grant, Socket socket, DataInputStream in)
+      throws IOException {
+    Hmac proof = new Hmac(grant.keyFor("reducer-v1"));
+    byte[] context = grant.job().getBytes(StandardCharsets.UTF_8);
+    byte[] own = new byte[CHALLENGE_BYTES];
+    new SecureRandom().nextBytes(own);
+    if (context.length > NAME_BYTES) {
+      throw new IOException("the name of " + grant.job() + " is too long");
+    }
+    ByteBuffer hello = ByteBuffer.allocate(HELLO_BYTES);
+    hello.putInt(MAGIC).putShort((short) VERSION).putShort((short) 0);
+    hello.put(own).put(proof.of(role('H'), own, NOTHING, context)).put(context);
+    send(socket, hello.array(), NOTHING);
+    byte[] answer = receive(in, CHALLENGE_BYTES + MAC_BYTES);
+    byte[] theirs = Arrays.copyOf(answer, CHALLENGE_BYTES);
+    byte[] mac = Arrays.copyOfRange(answer, CHALLENGE_BYTES, answer.length);
+    if (answer.length != CHALLENGE_BYTES + MAC_BYTES
+        || !MessageDigest.isEqual(mac, proof.of(role('S'), own, theirs, context))) {
+      throw new IOException("the process at the port of the node service does not know the job");
+    }
+    send(socket, proof.of(role('C'), own, theirs, context), NOTHING);
+    return proof.of(role('F'), own, theirs, context);
+  }
+
+  private static byte[] role(char role) {
+    return new byte[] {(byte) role};
+  }
+
+  private static void send(Socket socket, byte[] body, byte[] seal) throws IOException {
+    byte[] frame = ByteBuffer.allocate(Integer.BYTES + body.length + seal.length)
+        .putInt(body.length)
+        .put(body)
+        .put(seal)
+        .array();
+    socket.getOutputStream().write(frame);
+  }
+
+  private static byte[] receive(DataInputStream in, int maxBytes) throws IOException {
+    int bytes = in.readInt();
+    if (bytes < 0 || bytes > maxBytes) {
+      throw new IOException("a frame of " + bytes + " bytes");
+    }
+    byte[] body = new byte[bytes];
+    in.readFully(body);
+    return body;
+  }
+
+  private byte[] seal(char direction, long frame, byte[] body) {
+    byte[] number = ByteBuffer.allocate(Long.BYTES).putLong(frame).array();
+    return Arrays.copyOf(frames.of(role(direction), number, body), SEAL_BYTES);
+  }
+
+  private void send(ByteBuffer body) throws IOException {
+    body.flip();
+    byte[] bytes = new byte[body.remaining()];
+    body.get(bytes);
+    send(socket, bytes, seal('C', sent++, bytes));
+  }
+
+  /**
+   * Asks for a partition of outputs of a host, each of which {@link #next} answers once.
+   *
+   * @return the number of the request
+   */
+  public int fetch(int reduce, String host, List<String> outputs) throws IOException {
+    ByteBuffer body = ByteBuffer.allocate(sizeOf(host, outputs));
+    body.put(FETCH).putInt(++lastId).putInt(reduce);
+    put(body, host);
+    body.putShort((short) outputs.size());
+    for (String output : outputs) {
+      put(body, output);
+    }
+    send(body);
+    return lastId;
+  }
+
+  private static int sizeOf(String host, List<String> outputs) {
+    int bytes = 16 + 4 * host.length();
+    for (String output : outputs) {
+      bytes += 2 + 4 * output.length();
+    }
+    return bytes;
+  }
+
+  private static void put(ByteBuffer body, String text) {
+    byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    body.putShort((short) bytes.length).put(bytes);
+  }
+
+  /** The bytes of an output are needed no more. */
+  public void release(int id, int output) throws IOException {
+    ByteBuffer body = ByteBuffer.allocate(8);
+    body.put(RELEASE).putInt(id).putShort((short) output);
+    send(body);
+  }
+
+  /** Waits for what has become of an output of the request. */
+  public Answer next(int id) throws IOException {
+    byte[] body = receive(in, MAX_ANSWER_BYTES);
+    byte[] seal = new byte[SEAL_BYTES];
+    in.readFully(seal);
+    if (!MessageDigest.isEqual(seal, seal('S', received++, body))) {
+      throw new IOException("the seal of a frame is wrong");
+    }
+    ByteBuffer answer = ByteBuffer.wrap(body);
+    try {
+      byte type = answer.get();
+      int answered = answer.getInt();
+      int output = answer.getShort() & 0xffff;
+      if (answered != id || (type != OUTPUT && type != REFUSAL)) {
+        throw new IOException("an answer of type " + type + " to the request " + answered);
+      }
+      if (type == REFUSAL) {
+        return new Answer(output, text(answer), "", 0, 0, 0);
+      }
+      long offset = answer.getLong();
+      long lengthBytes = answer.getLong();
+      long rawBytes = answer.getLong();
+      return new Answer(output, null, text(answer), offset, lengthBytes, rawBytes);
+    } catch (BufferUnderflowException e) {
+      throw new IOException("an answer of " + body.length + " bytes", e);
+    }
+  }
+
+  private static String text(ByteBuffer in) {
+    byte[] bytes = new byte[in.getShort() & 0xffff];
+    in.get(bytes);
+    return new String(bytes, StandardCharsets.UTF_8);
+  }
+
+  @Override
+  public void close() throws IOException {
+    socket.close();
+  }
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.nodeservice;
+
+import java.io.IOException;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import org.shufflerdma.concurrent.Acquired;
+import org.shufflerdma.concurrent.Workers;
+import org.shufflerdma.control.ControlChannel;
+import org.shufflerdma.control.ProtocolException;
+import org.shufflerdma.control.ProvedServer;
+import org.shufflerdma.metrics.LogThrottle;
+import org.shufflerdma.node.LookupMessages;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Serves the reducers of this host at the port of the service ({@link ReducerMessages}). Any thread may call; its owner
+ * closes it before the applications.
+ */
+final class ReducerServer implements ProvedServer.Service, AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ReducerServer.class);
+
+  /** Jobs whose devices can be opened at a time. */
+  private static final int OPENERS = 4;
+
+  /** More than the reducers that fit a host have, each with several connections. */
+  private static final int MAX_CONNECTIONS = 8192;
+
+  private final Applications applications;
+  private final long maxBytes;
+  private final ThreadPoolExecutor openers;
+  private final Set<Reducer> reducers = ConcurrentHashMap.newKeySet();
+  private final LongAdder outputs = new LongAdder();
+  private final LongAdder bytes = new LongAdder();
+  private final LongAdder refusals = new LongAdder();
+  private final LogThrottle troubles =
+      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  private final Acquired acquired = new Acquired();
+
+  /** @param maxBytes that all reducers may hold together */
+  ReducerServer(Applications applications, long maxBytes) {
+    this.applications = applications;
+    this.maxBytes = maxBytes;
+    this.openers = Workers.pool("reducers", OPENERS);
+    acquired.keep(openers::shutdownNow);
+  }
+
+  @Override
+  public CompletionStage<ProvedServer.Terms> termsFor(byte[] name) {
+    String job = LookupMessages.appIdOf(name);
+    return applications
+        .find(job)
+        .thenApply(application -> new ProvedServer.Terms(
+            ReducerMessages.proofFor(application.grant().identity()),
+            LookupMessages.contextOf(job),
+            ReducerMessages.MAX_BYTES,
+            (channel, address) -> admit(application, channel)));
+  }
+
+  private Reducer admit(Application application, ControlChannel channel) {
+    Reducer reducer = new Reducer(this, application, channel);
+    reducers.add(reducer);
+    if (reducers.size() > MAX_CONNECTIONS) {
+      reducer.end(
+          new ProtocolException("there are " + MAX_CONNECTIONS + " connections of reducers"));
+    }
+    return reducer;
+  }
+
+  /** What a reducer may hold before it must release some. */
+  long shareBytes() {
+    return maxBytes / Math.max(1, reducers.size());
+  }
+
+  void execute(Runnable step) {
+    openers.execute(step);
+  }
+
+  void delivered(long lengthBytes) {
+    outputs.increment();
+    bytes.add(lengthBytes);
+  }
+
+  void refused(String reason) {
+    refusals.increment();
+    LOG.debug("A reducer takes an output by HTTP: {}", reason);
+  }
+
+  int connections() {
+    return reducers.size();
+  }
+
+  long outputs() {
+    return outputs.sum();
+  }
+
+  long bytes() {
+    return bytes.sum();
+  }
+
+  long refusals() {
+    return refusals.sum();
+  }
+
+  void note(String what, Throwable why) {
+    long kept = troubles.tryLog();
+    if (kept >= 0) {
+      LOG.warn("{}: {}. {} more since the last message.", what, why.toString(), kept);
+    }
+  }
+
+  @Override
+  public void refused(String who, Throwable why) {
+    note("a reducer at " + who + " is refused", why);
+  }
+
+  void ended(Reducer reducer, IOException why) {
+    reducers.remove(reducer);
+    if (why instanceof ProtocolException) {
+      note("a reducer is ended", why);
+    }
+  }
+
+  @Override
+  public void close() {
+    reducers.forEach(reducer -> reducer.end(new IOException("the service stops")));
+    acquired.close();
+  }
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.nodeservice;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.SecureRandom;
+import java.util.HexFormat;
+import java.util.Set;
+import org.shufflerdma.concurrent.Acquired;
+
+/**
+ * The folder of the memory that reducers map. Nobody else may list it, and the names of its files cannot be guessed, so that a
+ * reducer finds what the service names to it and nothing else. It belongs to one service, which holds a lock on it. Any thread may
+ * call; its owner closes it after all memory.
+ */
+final class SharedFolder implements AutoCloseable {
+  private static final Set<PosixFilePermission> NOT_LISTED =
+      PosixFilePermissions.fromString("rwx--x--x");
+  private static final String SUFFIX = ".slab";
+  private static final int NAME_BYTES = 16;
+
+  private final Path folder;
+  private final SecureRandom random = new SecureRandom();
+  private final Acquired acquired = new Acquired();
+
+  private SharedFolder(Path folder) {
+    this.folder = folder;
+  }
+
+  /** Makes the folder, or takes it over from a service that has ended. */
+  static SharedFolder open(Path folder) throws IOException {
+    SharedFolder opened = new SharedFolder(folder);
+    try {
+      opened.take();
+      return opened;
+    } catch (Throwable t) {
+      opened.close();
+      throw t;
+    }
+  }
+
+  private void take() throws IOException {
+    if (!Files.exists(folder)) {
+      Folders.make(folder, "service.sharedMemory");
+      Files.setPosixFilePermissions(folder, NOT_LISTED);
+    }
+    if (!Files.getPosixFilePermissions(folder).equals(NOT_LISTED)
+        || !Files.getOwner(folder).getName().equals(System.getProperty("user.name"))) {
+      throw new IOException(folder
+          + " (service.sharedMemory) must be this user's, with mode 0711, so that nobody else lists or changes"
+          + " it: remove it, or name another folder");
+    }
+    FileChannel file = acquired.keep(FileChannel.open(
+        folder.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE));
+    FileLock lock = file.tryLock();
+    if (lock == null) {
+      throw new IOException(
+          folder + " (service.sharedMemory) is another service's: name another folder");
+    }
+    try (DirectoryStream<Path> stale = Files.newDirectoryStream(folder, "*" + SUFFIX)) {
+      for (Path file1 : stale) {
+        Files.deleteIfExists(file1);
+      }
+    }
+  }
+
+  /** A name for a file that is not there yet. */
+  Path newFile() {
+    byte[] name = new byte[NAME_BYTES];
+    random.nextBytes(name);
+    return folder.resolve(HexFormat.of().formatHex(name) + SUFFIX);
+  }
+
+  @Override
+  public void close() {
+    acquired.close();
+  }
+}
