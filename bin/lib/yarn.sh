@@ -39,18 +39,19 @@ hadoop_command() {
   command=("$ROOT/bin/hosts" on "$host" "$JAVA" -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1
     --add-opens=java.base/java.lang=ALL-UNNAMED -Djava.net.preferIPv4Stack=true
     "-Dcluster.host=$host" "-Dcluster.dir=$YARN/$host/$daemon" "-Dcluster.memory=${memory:-}"
-    "-Dcluster.hadoop=$ROOT/target/yarn/hadoop"
     "-Dcluster.shuffle-service=$(cat "$ROOT/target/yarn/shuffle-service.classpath")"
-    -cp "$YARN_CONF:$(cat "$ROOT/target/yarn/hadoop.classpath")" "$@")
+    -cp "$ROOT/target/yarn/hadoop/conf:$(cat "$ROOT/target/yarn/hadoop.classpath")" "$@")
 }
 
 # prepare_hadoop_home: Makes target/yarn/hadoop with what containers of MapReduce have on their class path.
 prepare_hadoop_home() {
   local jar home=$ROOT/target/yarn/hadoop
   rm -rf "$home.new"
-  mkdir -p "$home.new/jars"
+  mkdir -p "$home.new/jars" "$home.new/conf"
   for jar in $(tr : ' ' <"$ROOT/target/yarn/hadoop.classpath"); do ln -s "$jar" "$home.new/jars/"; done
-  ln -s "$YARN_CONF" "$home.new/conf"
+  ln -s "$YARN_CONF"/* "$home.new/conf/"
+  # What is in a job's configuration is read where the properties of these JVMs are not known.
+  sed -i "s|@HADOOP@|$home|g" "$home.new/conf/mapred-site.xml"
   rm -rf "$home"
   mv -T "$home.new" "$home"
 }

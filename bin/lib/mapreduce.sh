@@ -1,0 +1,87 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by bin/terasort after yarn.sh: TeraSort by Hadoop's own programs on the cluster of bin/yarn. The witnesses of what shuffled are
+# the job's counters, the NodeManagers' and the node services' own, and the links of the hosts.
+
+# mapreduce_hosts: Prints the hosts with a NodeManager.
+mapreduce_hosts() { local k; for ((k = 1; k <= $(cat "$YARN/nodes"); k++)); do echo "node$k"; done; }
+
+# sum_over_hosts PORT PATH AWK: Prints the sum of what AWK prints of that page of each of these hosts.
+sum_over_hosts() {
+  local host
+  for host in $(mapreduce_hosts); do http_get "$host" "$1" "$2" | awk "$3"; done | awk '{ sum += $1 } END { printf "%.0f", sum }'
+}
+
+# Prints how many bytes NodeManagers have sent to reducers.
+http_bytes_sent() {
+  sum_over_hosts 8042 '/jmx?qry=Hadoop:service=NodeManager,name=ShuffleMetrics' '/"ShuffleOutputBytes"/ { print $3 + 0 }'
+}
+
+# Prints how many bytes reducers have had from the node services of their hosts.
+service_bytes() { sum_over_hosts 7348 /metrics '/^shuffle_rdma_node_service_reducer_bytes_total / { print $2 }'; }
+
+# run_tera KIND PROGRAM ARGS...: Runs one of Hadoop's programs, whose log is then $work/PROGRAM.log.
+run_tera() {
+  local log=$work/$2.log
+  run_job mapred_job "$1" examples "${@:2}" >"$log" 2>&1 || { tail -n 20 "$log" >&2; die 1 "$2 failed; its log is above"; }
+}
+
+# counter_of LOG NAME: Prints the value of a job's counter; 0 if the job has none of that name.
+counter_of() { awk -F = -v name="$2" '{ sub(/^[ \t]+/, "", $1) } $1 == name { value = $2 } END { print value == "" ? 0 : value }' "$work/$1.log"; }
+
+# sort_by_mapreduce KIND: Sorts $data/input to $data/output, has TeraValidate judge it, and prints the result.
+sort_by_mapreduce() {
+  local kind=$1 sent received before_http before_service http service seconds start checksum status=0
+  local rdma local_bytes shuffled read=$((records * 100))
+  hdfs_dfs -rm -r -f -skipTrash "$data/output" "$data/report" >/dev/null 2>&1 || true
+  before_http=$(http_bytes_sent) before_service=$(service_bytes)
+  # shellcheck disable=SC2046
+  received=$(received_bytes $(mapreduce_hosts))
+  start=$EPOCHREALTIME
+  run_tera "$kind" terasort -D "mapreduce.job.reduces=$reduces" "${conf[@]/#--conf/-D}" "$data/input" "$data/output"
+  seconds=$(awk -v from="$start" -v to="$EPOCHREALTIME" 'BEGIN { printf "%.1f", to - from }')
+  # shellcheck disable=SC2046
+  received=$(($(received_bytes $(mapreduce_hosts)) - received))
+  http=$(($(http_bytes_sent) - before_http)) service=$(($(service_bytes) - before_service))
+  rdma=$(counter_of terasort BYTES) local_bytes=$(counter_of terasort LOCAL_BYTES)
+  shuffled=$(counter_of terasort 'Reduce shuffle bytes')
+  run_tera "$kind" teravalidate "$data/output" "$data/report"
+  # Its exit status says nothing: what is wrong is in its output.
+  hdfs_dfs -cat "$data/report/part-*" >"$work/report" 2>/dev/null
+  checksum=$(awk '$1 == "checksum" { print $2 }' "$work/report")
+  if grep -q error "$work/report" || [ "$checksum" != "$input_checksum" ]; then
+    cat "$work/report" >&2
+    say "the output is not the sorted input: its checksum is $checksum, and the input's $input_checksum"
+    status=1
+  fi
+  say "the links of the hosts have received $received bytes; NodeManagers have sent $http, and node services have given $service to reducers"
+  if [ "$kind" = rdma ]; then
+    [ "$((rdma + local_bytes))" = "$shuffled" ] || { say "$rdma bytes by RDMA and $local_bytes from own files are not the $shuffled of the shuffle"; status=1; }
+    [ "$service" = "$rdma" ] || { say "node services have given $service bytes to reducers, which count $rdma"; status=1; }
+    [ "$http" = 0 ] || { say "NodeManagers have sent $http bytes to reducers"; status=1; }
+    [ "$received" -ge $((rdma + read)) ] || { say "the $rdma bytes by RDMA have not crossed the links"; status=1; }
+  fi
+  echo "terasort: $([ "$status" = 0 ] && echo valid || echo WRONG) records=$records bytes=$shuffled checksum=$checksum rdma_bytes=$rdma http_bytes=$http local_bytes=$local_bytes seconds=$seconds"
+  last_seconds=$seconds
+  return "$status"
+}
+
+# run_mapreduce: Makes the input and sorts it with each shuffle.
+run_mapreduce() {
+  local work kind last_seconds='' input_checksum spark_seconds='' status=0
+  need_hosts_tools "--framework mapreduce"
+  need_yarn
+  [ -e "$YARN/node-service" ] || [ "$shuffle" = sort ] || die 2 "--framework mapreduce needs node services: bin/yarn start --node-service, or --shuffle sort"
+  build_jars mapreduce-rdma
+  make_own work "$dir"
+  say "making $records records in $maps files"
+  hdfs_dfs -rm -r -f -skipTrash "$data" >/dev/null 2>&1 || true
+  run_tera http teragen -D "mapreduce.job.maps=$maps" "$records" "$data/input"
+  input_checksum=$(printf %x "$(counter_of teragen CHECKSUM)")
+  for kind in http rdma; do
+    case $shuffle:$kind in both:* | sort:http | rdma:rdma) sort_by_mapreduce "$kind" || status=1 ;; *) continue ;; esac
+    [ "$kind" = rdma ] || spark_seconds=$last_seconds
+  done
+  [ "$shuffle" != both ] || say "Hadoop's own shuffle $spark_seconds s, RDMA $last_seconds s"
+  return "$status"
+}
