@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * the service has named. After a failure it is left alone for a while. Used by one thread, which closes it.
  */
 public final class HostOutputs implements Closeable {
-  private static final int TIMEOUT_MS = 20_000;
+  private static final int TIMEOUT_MS = 10_000;
   private static final long LEFT_ALONE_NS = 8_000_000_000L;
 
   private final JobGrant grant;
