@@ -78,6 +78,7 @@ end_cluster() {
       sleep 0.1
     done
   done
+  rm -rf "/dev/shm/shuffle-rdma.$HOSTS."*
   if [ -e "$CLUSTER/made-the-hosts" ]; then "$ROOT/bin/hosts" down; fi
 }
 

@@ -43,7 +43,8 @@ final class CompatibilityPageTest {
     }
     rows = found;
     Set<String> classes = new HashSet<>();
-    for (String module : List.of("rdma-transport", "node-service", "shuffle-rdma", "spark-tests")) {
+    for (String module : List.of(
+        "rdma-transport", "node-service", "mapreduce-rdma", "shuffle-rdma", "spark-tests")) {
       try (Stream<Path> files = Files.walk(ROOT.resolve(module).resolve("src/test"))) {
         for (Path file : (Iterable<Path>) files.filter(Files::isRegularFile)::iterator) {
           Matcher matcher = CLASS.matcher(Files.readString(file));
