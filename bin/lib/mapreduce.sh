@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by bin/terasort after yarn.sh: TeraSort by Hadoop's own programs on the cluster of bin/yarn. The witnesses of what shuffled are
-# the job's counters, the NodeManagers' and the node services' own, and the links of the hosts.
+# the job's counters, the NodeManagers' and the node services' own, and the links of the hosts. Its variables are those of bin/terasort's options.
+# shellcheck disable=SC2016,SC2154
 
 # mapreduce_hosts: Prints the hosts with a NodeManager.
 mapreduce_hosts() { local k; for ((k = 1; k <= $(cat "$YARN/nodes"); k++)); do echo "node$k"; done; }
@@ -31,7 +32,7 @@ counter_of() { awk -F = -v name="$2" '{ sub(/^[ \t]+/, "", $1) } $1 == name { va
 
 # sort_by_mapreduce KIND: Sorts $data/input to $data/output, has TeraValidate judge it, and prints the result.
 sort_by_mapreduce() {
-  local kind=$1 sent received before_http before_service http service seconds start checksum status=0
+  local kind=$1 received before_http before_service http service seconds start checksum status=0
   local rdma local_bytes shuffled read=$((records * 100))
   hdfs_dfs -rm -r -f -skipTrash "$data/output" "$data/report" >/dev/null 2>&1 || true
   before_http=$(http_bytes_sent) before_service=$(service_bytes)
@@ -68,7 +69,7 @@ sort_by_mapreduce() {
 
 # run_mapreduce: Makes the input and sorts it with each shuffle.
 run_mapreduce() {
-  local work kind last_seconds='' input_checksum spark_seconds='' status=0
+  local work kind last_seconds='' input_checksum own_seconds='' status=0
   need_hosts_tools "--framework mapreduce"
   need_yarn
   [ -e "$YARN/node-service" ] || [ "$shuffle" = sort ] || die 2 "--framework mapreduce needs node services: bin/yarn start --node-service, or --shuffle sort"
@@ -80,8 +81,8 @@ run_mapreduce() {
   input_checksum=$(printf %x "$(counter_of teragen CHECKSUM)")
   for kind in http rdma; do
     case $shuffle:$kind in both:* | sort:http | rdma:rdma) sort_by_mapreduce "$kind" || status=1 ;; *) continue ;; esac
-    [ "$kind" = rdma ] || spark_seconds=$last_seconds
+    [ "$kind" = rdma ] || own_seconds=$last_seconds
   done
-  [ "$shuffle" != both ] || say "Hadoop's own shuffle $spark_seconds s, RDMA $last_seconds s"
+  [ "$shuffle" != both ] || say "Hadoop's own shuffle $own_seconds s, RDMA $last_seconds s"
   return "$status"
 }

@@ -63,7 +63,7 @@ mapred_job() {
   shift 2
   [ "$kind" = http ] || rdma=(-libjars "$MAPREDUCE_JAR"
     -D mapreduce.job.reduce.shuffle.consumer.plugin.class=org.shufflerdma.mapreduce.RdmaShuffle
-    -D 'mapreduce.job.map.output.collector.class=org.shufflerdma.mapreduce.GrantingBuffer,org.apache.hadoop.mapred.MapTask$MapOutputBuffer')
+    -D "mapreduce.job.map.output.collector.class=org.shufflerdma.mapreduce.GrantingBuffer,org.apache.hadoop.mapred.MapTask\$MapOutputBuffer")
   case $jar in
     examples) set -- "$(hadoop_jar mapreduce-examples)" "$1" "${rdma[@]}" "${@:2}" ;;
     streaming) set -- "$(hadoop_jar streaming)" "${rdma[@]}" "$@" ;;
