@@ -4,11 +4,12 @@
 
 YARN_CONF=$ROOT/yarn/conf
 
-# resolve_yarn PROFILE: Has Maven write the class path of a profile of yarn/pom.xml to target/yarn/PROFILE.classpath.
+# resolve_yarn PROFILE [VERSION]: Has Maven write the class path of a profile of yarn/pom.xml to target/yarn/PROFILE.classpath, or that of
+# another version of Hadoop to target/yarn/PROFILE-VERSION.classpath.
 resolve_yarn() {
-  local file=$ROOT/target/yarn/$1.classpath
+  local file=$ROOT/target/yarn/$1${2:+-$2}.classpath
   [ "$file" -nt "$ROOT/yarn/pom.xml" ] || rm -f "$file"
-  alone maven_classpath "$file" -f yarn/pom.xml -P "$1" -DincludeScope=runtime || die 1 "Maven could not get what yarn/pom.xml names for $1"
+  alone maven_classpath "$file" -f yarn/pom.xml -P "$1" ${2:+"-Dhadoop.version=$2"} -DincludeScope=runtime || die 1 "Maven could not get what yarn/pom.xml names for $1"
 }
 
 # prepare_yarn_spark_home: Does what prepare_spark_home does, for a Spark that can run on YARN.
@@ -40,20 +41,17 @@ hadoop_command() {
     --add-opens=java.base/java.lang=ALL-UNNAMED -Djava.net.preferIPv4Stack=true
     "-Dcluster.host=$host" "-Dcluster.dir=$YARN/$host/$daemon" "-Dcluster.memory=${memory:-}"
     "-Dcluster.shuffle-service=$(cat "$ROOT/target/yarn/shuffle-service.classpath")"
-    -cp "$ROOT/target/yarn/hadoop/conf:$(cat "$ROOT/target/yarn/hadoop.classpath")" "$@")
+    -cp "$YARN/hadoop/conf:$YARN/hadoop/jars/*" "$@")
 }
 
-# prepare_hadoop_home: Makes target/yarn/hadoop with what containers of MapReduce have on their class path.
+# prepare_hadoop_home CLASSPATH: Makes $YARN/hadoop with the jars and the configuration of the daemons and of the containers of MapReduce.
 prepare_hadoop_home() {
-  local jar home=$ROOT/target/yarn/hadoop
-  rm -rf "$home.new"
-  mkdir -p "$home.new/jars" "$home.new/conf"
-  for jar in $(tr : ' ' <"$ROOT/target/yarn/hadoop.classpath"); do ln -s "$jar" "$home.new/jars/"; done
-  ln -s "$YARN_CONF"/* "$home.new/conf/"
+  local jar home=$YARN/hadoop
+  mkdir -p "$home/jars" "$home/conf"
+  for jar in $(tr : ' ' <"$1"); do ln -s "$jar" "$home/jars/"; done
+  ln -s "$YARN_CONF"/* "$home/conf/"
   # What is in a job's configuration is read where the properties of these JVMs are not known.
-  sed -i "s|@HADOOP@|$home|g" "$home.new/conf/mapred-site.xml"
-  rm -rf "$home"
-  mv -T "$home.new" "$home"
+  sed -i "s|@HADOOP@|$home|g" "$home/conf/mapred-site.xml"
 }
 
 # mapred_job KIND JAR ARGS...: Runs a job of MapReduce on node0, as `hadoop jar` does. JAR is a path, examples or streaming; with these two
@@ -73,7 +71,7 @@ mapred_job() {
   "${command[@]}"
 }
 
-hadoop_jar() { tr : '\n' <"$ROOT/target/yarn/hadoop.classpath" | grep -E "/hadoop-$1-[0-9.]+\.jar$"; }
+hadoop_jar() { find "$YARN/hadoop/jars" -name "hadoop-$1-[0-9]*.jar"; }
 
 # hdfs_dfs ARGS...: Runs the equivalent of a distribution's `hdfs dfs` on node0.
 hdfs_dfs() {

@@ -33,8 +33,8 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
 
   /** What has come of a host's outputs. */
   private enum Outcome {
-    /** What is left is for Hadoop's own fetcher. */
-    HTTP,
+    /** What is left, if anything, is for Hadoop's own fetcher. */
+    DONE,
     /** The reducer has no memory for more now. */
     WAIT,
     /** The reducer cannot go on, and has been told. */
@@ -72,7 +72,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
 
   @Override
   protected void copyFromHost(MapHost host) throws IOException {
-    if (copyByRdma(host) == Outcome.HTTP) {
+    if (leavesSome(host)) {
       super.copyFromHost(host);
     }
   }
@@ -87,20 +87,23 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
     }
   }
 
-  private Outcome copyByRdma(MapHost host) throws IOException {
+  /** Whether Hadoop's own fetcher is to go on. Outputs that have become known meanwhile are for the next turn. */
+  private boolean leavesSome(MapHost host) throws IOException {
     String name = host.getHostName().replaceFirst(":[0-9]*$", "");
     boolean isHere = local.isHere(name);
     if (!isHere && !service.isOpen()) {
-      return Outcome.HTTP;
+      return true;
     }
     Set<TaskAttemptID> left = new LinkedHashSet<>(scheduler.getMapsForHost(host));
     try {
       List<TaskAttemptID> wanted = new ArrayList<>(left);
       wanted.removeAll(byHttp);
-      if (wanted.isEmpty()) {
-        return Outcome.HTTP;
+      Outcome outcome = Outcome.DONE;
+      if (!wanted.isEmpty()) {
+        outcome =
+            isHere ? copyLocal(host, wanted, left) : copyFromService(host, name, wanted, left);
       }
-      return isHere ? copyLocal(host, wanted, left) : copyFromService(host, name, wanted, left);
+      return outcome == Outcome.DONE && !left.isEmpty();
     } finally {
       for (TaskAttemptID map : left) {
         scheduler.putBackKnownMapOutput(host, map);
@@ -117,7 +120,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
         try (InputStream bytes = local.open(map.toString(), at)) {
           outcome = copy(host, map, bytes, at.partLength, at.rawLength, left, "LOCAL_BYTES");
         }
-        if (outcome != Outcome.HTTP) {
+        if (outcome != Outcome.DONE) {
           return outcome;
         }
       } catch (IOException e) {
@@ -125,7 +128,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
         leave(map, "LOCAL");
       }
     }
-    return Outcome.HTTP;
+    return Outcome.DONE;
   }
 
   private Outcome copyFromService(
@@ -157,7 +160,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
             answer.rawBytes(),
             left,
             "BYTES");
-        if (outcome != Outcome.HTTP) {
+        if (outcome != Outcome.DONE) {
           return outcome;
         }
         service.release(request, answer);
@@ -173,7 +176,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
         service.close();
       }
     }
-    return Outcome.HTTP;
+    return Outcome.DONE;
   }
 
   private void leave(TaskAttemptID map, String reason) {
@@ -181,7 +184,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
     count("HTTP_" + reason, 1);
   }
 
-  /** Takes one output; {@link Outcome#HTTP} if the next one may be taken. */
+  /** Takes one output; {@link Outcome#DONE} if the next one may be taken. */
   private Outcome copy(
       MapHost host,
       TaskAttemptID map,
@@ -197,7 +200,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
     long raw = rawBytes - CryptoUtils.cryptoPadding(conf);
     if (length < 0 || raw < 0) {
       leave(map, "LENGTH");
-      return Outcome.HTTP;
+      return Outcome.DONE;
     }
     MapOutput<K, V> output;
     try {
@@ -215,14 +218,14 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
       LOG.info("The output of {} was wrong, and comes by HTTP: {}", map, e.toString());
       output.abort();
       leave(map, "WRONG");
-      return Outcome.HTTP;
+      return Outcome.DONE;
     }
     scheduler.copySucceeded(map, host, length, startMs, Time.monotonicNow(), output);
     left.remove(map);
     metrics.successFetch();
     count(counter, length);
     count("OUTPUTS", 1);
-    return Outcome.HTTP;
+    return Outcome.DONE;
   }
 
   private void count(String name, long more) {
