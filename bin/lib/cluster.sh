@@ -39,16 +39,14 @@ start_daemon() {
 }
 
 # start_node_service HOST: The hosts share a file system and memory, so each service has a socket and a folder of shared memory of
-# its own. They READ from one another, for which the software device wants a secret of all services.
+# its own. What they need to READ from one another over the software device, they have from bin/hosts.
 start_node_service() {
-  local secret=$CLUSTER/device.secret
   mkdir -p "$CLUSTER/$1"
-  [ -e "$secret" ] || (umask 077 && od -An -N 32 -t x1 /dev/urandom | tr -d ' \n' >"$secret")
   printf '%s\n' "service.socket=$CLUSTER/$1.sock" "service.grants=$CLUSTER/$1/grants" "service.host=$1" \
     "service.yarnLocalDirs=$CLUSTER/$1/nodemanager/local" "service.sharedMemory=/dev/shm/shuffle-rdma.$HOSTS.$1" \
     rdma.device=soft >"$CLUSTER/$1/node-service.conf"
-  start_daemon "$1" node-service env "SOFTVERBS_SECRET_FILE=$secret" "$ROOT/bin/hosts" on "$1" "$JAVA" -Xmx256m \
-    -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -jar "$NODE_SERVICE_JAR" "$CLUSTER/$1/node-service.conf"
+  start_daemon "$1" node-service "$ROOT/bin/hosts" on "$1" "$JAVA" -Xmx256m -XX:+UseSerialGC \
+    -XX:TieredStopAtLevel=1 -jar "$NODE_SERVICE_JAR" "$CLUSTER/$1/node-service.conf"
 }
 
 # await_cluster READY: Waits up to 90 s until READY, which prints what is still missing, prints nothing.

@@ -27,8 +27,10 @@ declare -A CLAIMS=(
   [owner_killed]="the service of a host with map outputs is killed while they are fetched"
   [owner_stopped]="the service of a host with map outputs stops answering"
   [restarted]="services are killed and started again while reducers fetch"
+  [master_killed]="the job's master is killed while reducers fetch"
+  [cut]="the link of a host with map outputs is cut for ten seconds while they are fetched"
 )
-CASES=(codec encrypted combine streaming small classloader uber unknown_port reader_killed owner_killed owner_stopped restarted)
+CASES=(codec encrypted combine streaming small classloader uber unknown_port reader_killed owner_killed owner_stopped restarted master_killed cut)
 # Set by make_own.
 work=''
 
@@ -73,11 +75,11 @@ check_counters() {
 # text LINES: Makes /text, of as many lines of words in each of four files, once.
 text() {
   local k
-  ! hdfs_dfs -test -e /text 2>/dev/null || return 0
+  [ ! -d "$work/text" ] || return 0
   mkdir -p "$work/text"
   for k in 1 2 3 4; do awk -v seed="$k" 'BEGIN { srand(seed); for (i = 0; i < 40000; i++) { line = ""
     for (j = 0; j < 8; j++) line = line " word" int(exp(rand() * 9)); print line } }' >"$work/text/$k"; done
-  hdfs_dfs -put "$work/text" /text
+  hdfs_dfs -put -f "$work/text" /
 }
 
 sorted() { text; both "$1" examples sort "${@:2}" -inFormat org.apache.hadoop.mapreduce.lib.input.KeyValueTextInputFormat \
@@ -96,9 +98,10 @@ case_streaming() {
 }
 case_small() {
   local k
+  text
   mkdir -p "$work/small"
   for ((k = 0; k < 60; k++)); do sed -n "$((k * 30 + 1)),$((k * 30 + 30))p" "$work/text/1" >"$work/small/$k"; done
-  hdfs_dfs -put -f "$work/small" /small
+  hdfs_dfs -put -f "$work/small" /
   both small examples wordcount -D mapreduce.job.reduces=20 /small OUT
 }
 case_classloader() {
@@ -143,6 +146,22 @@ undo_owner_killed() { start_on node2; }
 case_owner_stopped() { with_fault owner-stopped stop_node2; }
 undo_owner_stopped() { kill -CONT "$(service_of node2)"; }
 case_restarted() { with_fault restarted restart_both; }
+
+# Prints the process ids of the masters of jobs.
+masters() {
+  local host pid
+  for host in $(mapreduce_hosts); do
+    for pid in $(ip netns pids "$(namespace_of "$host")"); do
+      if tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -q '^[^ ]*java .*MRAppMaster'; then echo "$pid"; fi
+    done
+  done
+}
+# shellcheck disable=SC2046
+kill_master() { kill -KILL $(masters); }
+case_master_killed() { with_fault master-killed kill_master; }
+
+cut_node2() { "$ROOT/bin/hosts" cut node2; sleep 10; "$ROOT/bin/hosts" heal node2; }
+case_cut() { with_fault cut cut_node2; }
 
 names=("$@")
 [ $# -gt 0 ] || names=("${CASES[@]}")
