@@ -72,6 +72,14 @@ public final class HostOutputs implements Closeable {
     connected().release(request, output.output());
   }
 
+  /** All outputs of a request have been taken. A file that stays open would keep memory that the service has given up. */
+  public void endRequest() throws IOException {
+    for (FileChannel file : files.values()) {
+      file.close();
+    }
+    files.clear();
+  }
+
   private NodeServiceClient connected() throws IOException {
     NodeServiceClient connected = client;
     if (connected == null) {
@@ -95,9 +103,6 @@ public final class HostOutputs implements Closeable {
     if (connected != null) {
       connected.close();
     }
-    for (FileChannel file : files.values()) {
-      file.close();
-    }
-    files.clear();
+    endRequest();
   }
 }

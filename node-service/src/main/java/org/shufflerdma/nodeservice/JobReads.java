@@ -37,7 +37,7 @@ final class JobReads implements AutoCloseable {
   /** Hosts whose services can be searched for at a time. */
   private static final int SEARCHES = 8;
 
-  private static final int FETCH_THREADS = 8;
+  private static final int FETCH_THREADS = 16;
 
   /** A reducer that waited for longer could have had the output by HTTP. */
   private static final int POOL_WAIT_MS = 200;

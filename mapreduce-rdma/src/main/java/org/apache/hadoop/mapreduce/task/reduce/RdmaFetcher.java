@@ -165,6 +165,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
         }
         service.release(request, answer);
       }
+      service.endRequest();
       isOver = true;
     } catch (IOException e) {
       LOG.info("The node service brings no map outputs of {}: {}", name, e.toString());
