@@ -32,7 +32,7 @@ public final class RdmaShuffle<K, V> implements ShuffleConsumerPlugin<K, V> {
   public void init(Context<K, V> context) {
     ShuffleConsumerPlugin<K, V> chosen = null;
     try {
-      String obstacle = obstacle(context);
+      String obstacle = obstacle(context.getJobConf(), context.getLocalMapFiles() != null);
       JobGrant grant = obstacle == null
           ? JobGrant.of(context.getJobConf(), context.getReduceTask().getShuffleSecret())
           : null;
@@ -54,10 +54,13 @@ public final class RdmaShuffle<K, V> implements ShuffleConsumerPlugin<K, V> {
     shuffle = chosen;
   }
 
-  /** Null if there is none. */
-  private static @Nullable String obstacle(ShuffleConsumerPlugin.Context<?, ?> context) {
-    JobConf conf = context.getJobConf();
-    if (context.getLocalMapFiles() != null) {
+  /**
+   * Why Hadoop's own shuffle is used; null if it is not.
+   *
+   * @param hasLocalMaps whether the maps have run in this process
+   */
+  static @Nullable String obstacle(JobConf conf, boolean hasLocalMaps) {
+    if (hasLocalMaps) {
       return "the maps have run in this process";
     }
     if (isEncryptedOnTheWay(conf) && !CryptoUtils.isEncryptedSpillEnabled(conf)) {
@@ -72,7 +75,7 @@ public final class RdmaShuffle<K, V> implements ShuffleConsumerPlugin<K, V> {
     return conf.getBoolean(MRConfig.SHUFFLE_SSL_ENABLED_KEY, MRConfig.SHUFFLE_SSL_ENABLED_DEFAULT);
   }
 
-  private static int portOf(Configuration conf) {
+  static int portOf(Configuration conf) {
     int port = conf.getInt(PORT_KEY, DEFAULT_PORT);
     if (port < 1 || port > 65535) {
       throw new IllegalArgumentException(

@@ -215,13 +215,13 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
     }
     try {
       output.shuffle(host, plain, length, raw, metrics, reporter);
+      scheduler.copySucceeded(map, host, length, startMs, Time.monotonicNow(), output);
     } catch (InternalError | Exception e) { // codecs throw InternalError, as Hadoop's fetcher knows
-      LOG.info("The output of {} was wrong, and comes by HTTP: {}", map, e.toString());
+      LOG.info("The output of {} could not be taken, and comes by HTTP: {}", map, e.toString());
       output.abort();
       leave(map, "WRONG");
       return Outcome.DONE;
     }
-    scheduler.copySucceeded(map, host, length, startMs, Time.monotonicNow(), output);
     left.remove(map);
     metrics.successFetch();
     count(counter, length);
