@@ -14,12 +14,16 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.util.LongAccumulator;
+import org.apache.spark.util.kvstore.KVStore;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.mapoutput.UnpublishedReason;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCount;
 import org.shufflerdma.metrics.ReadCounters;
+import org.shufflerdma.ui.ExecutorRecords;
+import org.shufflerdma.ui.ExecutorsReported;
 import org.shufflerdma.ui.RdmaTab;
+import org.shufflerdma.ui.StageRecords;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Option;
@@ -29,9 +33,16 @@ import scala.Option;
  * sends both to each executor that asks. Opened when Spark's environment is complete; its
  * {@link ShufflePlugin} closes it.
  */
-record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumulator> accumulators)
+record DriverSide(
+    SparkEnv env,
+    RpcEndpointRef endpoint,
+    ExecutorReports reports,
+    Map<String, LongAccumulator> accumulators)
     implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
+
+  /** Reports of executors become one event of Spark's, after which the event log is flushed. */
+  private static final long REPORTS_MS = 2000;
 
   static DriverSide open(
       SparkContext context, SparkEnv env, RdmaSettings settings, boolean publishes) {
@@ -46,9 +57,15 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
     new SecureRandom().nextBytes(token);
     Map<String, byte[]> serialized = new HashMap<>();
     accumulators.forEach((name, accumulator) -> serialized.put(name, serialize(accumulator)));
-    GreetingEndpoint greeting =
-        new GreetingEndpoint(env.rpcEnv(), new ApplicationGreeting(token, serialized).toWire());
+    ExecutorReports reports =
+        new ExecutorReports(states -> ExecutorsReported.post(context, states), REPORTS_MS);
+    GreetingEndpoint greeting = new GreetingEndpoint(
+        env.rpcEnv(), new ApplicationGreeting(token, serialized).toWire(), reports::received);
     RpcEndpointRef ref = env.rpcEnv().setupEndpoint(ApplicationGreeting.ENDPOINT_NAME, greeting);
+    KVStore store = RdmaTab.addTo(context);
+    if (store != null) {
+      context.addSparkListener(new ExecutorWatch(ExecutorRecords.of(context.conf(), store)));
+    }
     context.addSparkListener(new StageWatch(
         () -> MemoryAdvice.of(
             env.conf(),
@@ -57,9 +74,9 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
             sum(accumulators, ExecutorCounts.nameOf(UnpublishedReason.DESCRIPTORS))
                 > sum(accumulators, ExecutorCounts.nameOf(UnpublishedReason.BUDGET))),
         publishes,
-        RdmaTab.addTo(context),
+        store == null ? null : StageRecords.of(context.conf(), store),
         true));
-    return new DriverSide(env, ref, accumulators);
+    return new DriverSide(env, ref, reports, accumulators);
   }
 
   /** Counts failed tasks too, because they have read bytes as well. */
@@ -84,6 +101,7 @@ record DriverSide(SparkEnv env, RpcEndpointRef endpoint, Map<String, LongAccumul
   @Override
   public void close() {
     env.rpcEnv().stop(endpoint);
+    reports.close();
     StringBuilder totals = new StringBuilder();
     accumulators.forEach((name, accumulator) -> {
       if (accumulator.sum() != 0) {

@@ -33,6 +33,7 @@ import org.shufflerdma.reader.RdmaReaders;
 import org.shufflerdma.reader.ReadRange;
 import org.shufflerdma.reader.ReadingTasks;
 import org.shufflerdma.reader.TaskReads;
+import org.shufflerdma.ui.ExecutorState;
 import org.shufflerdma.writer.BufferedShuffleWriter;
 import org.shufflerdma.writer.MapOutputFiles;
 import org.shufflerdma.writer.WriterChoice;
@@ -58,14 +59,17 @@ final class ExecutorSide implements AutoCloseable {
   private final ReadCounters totals = new ReadCounters();
   private final ExecutorCounts counts;
   private final @Nullable ExecutorTimes times;
+  private final StateReporter reporter;
 
   private ExecutorSide(
       SparkEnv env,
       RdmaSettings settings,
       TaskAccumulators accumulators,
       @Nullable RdmaStack rdma,
-      IndexShuffleBlockResolver resolver) {
+      IndexShuffleBlockResolver resolver,
+      StateReporter reporter) {
     this.rdma = rdma;
+    this.reporter = reporter;
     this.writers = new WriterChoice(env.conf(), settings.writer());
     this.files = new MapOutputFiles(env, resolver);
     this.accumulators = accumulators;
@@ -91,11 +95,14 @@ final class ExecutorSide implements AutoCloseable {
       SparkEnv env, RdmaSettings settings, IndexShuffleBlockResolver resolver, boolean publishes) {
     RdmaStack rdma = null;
     TaskAccumulators accumulators = null;
+    String withoutRdma = null;
+    RpcEndpointRef driver = null;
     try {
       PhaseTimer timer = new PhaseTimer();
       SparkMembers.requireAll();
       timer.ended("members");
-      ApplicationGreeting greeting = greet(env);
+      driver = RpcUtils.makeDriverRef(ApplicationGreeting.ENDPOINT_NAME, env.conf(), env.rpcEnv());
+      ApplicationGreeting greeting = greet(driver);
       timer.ended("driver");
       accumulators = new TaskAccumulators(greeting.accumulators());
       rdma = RdmaStack.open(env, settings, resolver, publishes, greeting.token(), timer);
@@ -106,18 +113,23 @@ final class ExecutorSide implements AutoCloseable {
       }
       LOG.warn("Shuffle blocks of this executor go by TCP: {}", e.getMessage());
       LOG.debug("RDMA is unavailable", e);
+      withoutRdma = e.getMessage();
     }
-    if (accumulators == null) {
+    if (driver == null || accumulators == null) {
       return null;
     }
-    ExecutorSide side = new ExecutorSide(env, settings, accumulators, rdma, resolver);
+    StateReporter reporter = StateReporter.start(driver, stateOf(env, rdma, withoutRdma));
+    ExecutorSide side = new ExecutorSide(env, settings, accumulators, rdma, resolver, reporter);
     env.metricsSystem().registerSource(new ExecutorMetricsSource(side.counts, side.times));
     return side;
   }
 
-  private static ApplicationGreeting greet(SparkEnv env) {
-    RpcEndpointRef driver =
-        RpcUtils.makeDriverRef(ApplicationGreeting.ENDPOINT_NAME, env.conf(), env.rpcEnv());
+  private static Supplier<ExecutorState> stateOf(
+      SparkEnv env, @Nullable RdmaStack rdma, @Nullable String withoutRdma) {
+    return () -> ExecutorReport.now(env, rdma, withoutRdma);
+  }
+
+  private static ApplicationGreeting greet(RpcEndpointRef driver) {
     ClassTag<Map<?, ?>> answerTag = ClassTag$.MODULE$.apply(Map.class);
     Map<?, ?> answer = driver.askSync(ApplicationGreeting.REQUEST, answerTag);
     return ApplicationGreeting.ofWire(answer);
@@ -222,6 +234,7 @@ final class ExecutorSide implements AutoCloseable {
 
   @Override
   public void close() {
+    reporter.close();
     LOG.info("Shuffle reads of this executor: {}", counts.summary());
     if (times != null) {
       times.lines().forEach(line -> LOG.info("Time of this executor: {}", line));

@@ -2,6 +2,8 @@
 package org.shufflerdma.plugin;
 
 import java.io.Serializable;
+import java.util.Map;
+import java.util.function.Consumer;
 import org.apache.spark.rpc.RpcCallContext;
 import org.apache.spark.rpc.RpcEndpoint;
 import org.apache.spark.rpc.RpcEnv;
@@ -10,11 +12,44 @@ import scala.PartialFunction;
 import scala.runtime.AbstractPartialFunction;
 import scala.runtime.BoxedUnit;
 
-/** Answers the executors' greeting on the driver. Ends with the driver's RPC environment. */
-record GreetingEndpoint(RpcEnv rpcEnv, Serializable answer) implements RpcEndpoint {
+/**
+ * Answers the executors' greeting on the driver, and takes their reports. Ends with the driver's RPC environment.
+ *
+ * @param reports gets what {@link ExecutorReport#is}
+ */
+record GreetingEndpoint(RpcEnv rpcEnv, Serializable answer, Consumer<Map<?, ?>> reports)
+    implements RpcEndpoint {
+  @Override
+  public PartialFunction<Object, BoxedUnit> receive() {
+    return new Reports(reports);
+  }
+
   @Override
   public PartialFunction<Object, BoxedUnit> receiveAndReply(RpcCallContext context) {
     return new Reply(context, answer);
+  }
+
+  private static final class Reports extends AbstractPartialFunction<Object, BoxedUnit> {
+    private final transient Consumer<Map<?, ?>> reports;
+
+    Reports(Consumer<Map<?, ?>> reports) {
+      this.reports = reports;
+    }
+
+    @Override
+    public boolean isDefinedAt(Object message) {
+      return ExecutorReport.is(message);
+    }
+
+    @Override
+    @SuppressWarnings("unchecked")
+    public <A, B> B applyOrElse(A message, Function1<A, B> otherwise) {
+      if (!isDefinedAt(message)) {
+        return otherwise.apply(message);
+      }
+      reports.accept((Map<?, ?>) message);
+      return (B) BoxedUnit.UNIT;
+    }
   }
 
   private static final class Reply extends AbstractPartialFunction<Object, BoxedUnit> {

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.plugin;
 
-import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
-import org.apache.spark.executor.TaskMetrics;
-import org.apache.spark.scheduler.AccumulableInfo;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerStageCompleted;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.StageInfo;
-import org.apache.spark.scheduler.TaskInfo;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.ui.StageRecord;
 import org.shufflerdma.ui.StageRecords;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import scala.collection.Iterable;
-import scala.collection.Iterator;
 
 /**
  * Logs the verdict on each stage that has ended, and keeps records of stages for Spark's UI. Called by Spark's thread for listeners
@@ -28,13 +22,8 @@ import scala.collection.Iterator;
  */
 final class StageWatch extends SparkListener {
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
-  /** With Scala 2.12 it returns another kind of sequence, so code for both versions cannot link to it. */
-  private static final @Nullable Method ACCUMULABLES = find("accumulables");
-
   /** How old a record of a running stage may become. */
   private static final long RECORD_NS = TimeUnit.SECONDS.toNanos(1);
-
-  private static final String OURS = "shuffle.rdma.";
 
   private record Attempt(int stageId, int number) {}
 
@@ -50,30 +39,10 @@ final class StageWatch extends SparkListener {
       this.name = name;
     }
 
-    private void add(TaskMetrics metrics, Iterable<?> accumulables) {
+    private void add(Map<String, Long> taskCounts, long taskRunMs) {
       tasks++;
-      runMs += metrics.executorRunTime();
-      Iterator<?> each = accumulables.iterator();
-      while (each.hasNext()) {
-        if (each.next() instanceof AccumulableInfo info
-            && info.name().isDefined()
-            && info.update().isDefined()) {
-          add(info.name().get(), info.update().get());
-        }
-      }
-    }
-
-    /** In an event log the values of all accumulators but Spark's internal ones are texts; users may name theirs as they like. */
-    private void add(String sparkName, Object update) {
-      String name = TaskAccumulators.publicName(sparkName);
-      if (!name.startsWith(OURS)) {
-        return;
-      }
-      if (update instanceof Long number) {
-        counts.merge(name, number, Long::sum);
-      } else if (update instanceof String text && text.matches("[0-9]{1,18}")) {
-        counts.merge(name, Long.parseLong(text), Long::sum);
-      }
+      runMs += taskRunMs;
+      taskCounts.forEach((name, n) -> counts.merge(name, n, Long::sum));
     }
   }
 
@@ -103,16 +72,14 @@ final class StageWatch extends SparkListener {
     running.put(attemptOf(submitted.stageInfo()), new Sums(submitted.stageInfo().name()));
   }
 
-  /**
-   * Tasks that end after their stage do not count. An end without metrics brings nothing new: Spark reports the
-   * task of a lost executor once more, with what it counted when it ended, before it runs that task again.
-   */
+  /** Tasks that end after their stage do not count. */
   @Override
   public void onTaskEnd(SparkListenerTaskEnd ended) {
     Attempt attempt = new Attempt(ended.stageId(), ended.stageAttemptId());
     Sums sums = running.get(attempt);
-    if (sums != null && ended.taskMetrics() != null && ACCUMULABLES != null) {
-      sums.add(ended.taskMetrics(), accumulables(ACCUMULABLES, ended.taskInfo()));
+    @Nullable Map<String, Long> counts = sums == null ? null : TaskCounts.of(ended);
+    if (sums != null && counts != null) {
+      sums.add(counts, ended.taskMetrics().executorRunTime());
       if (System.nanoTime() - sums.recordedNs > RECORD_NS) {
         sums.recordedNs = System.nanoTime();
         record(attempt, sums, StageRecord.State.RUNNING, null);
@@ -161,23 +128,6 @@ final class StageWatch extends SparkListener {
     record.counts = Map.copyOf(sums.counts);
     record.verdict = verdict;
     records.write(record);
-  }
-
-  private static Iterable<?> accumulables(Method accumulables, TaskInfo task) {
-    try {
-      return (Iterable<?>) accumulables.invoke(task);
-    } catch (ReflectiveOperationException e) {
-      throw new IllegalStateException("TaskInfo.accumulables has failed", e);
-    }
-  }
-
-  private static @Nullable Method find(String name) {
-    try {
-      return TaskInfo.class.getMethod(name);
-    } catch (NoSuchMethodException e) {
-      LOG.warn("The driver gives no verdicts on stages: this Spark has no TaskInfo.{}", name);
-      return null;
-    }
   }
 
   private static Attempt attemptOf(StageInfo stage) {

@@ -27,6 +27,12 @@ final class Html {
     return this;
   }
 
+  /** Begins a table like Spark's, and the row of its heads. */
+  Html table(String id) {
+    return raw("<table class=\"table table-bordered table-sm table-striped sortable\" id=\"" + id
+        + "\"><thead><tr>");
+  }
+
   /** A cell of a table with a number, by which Spark's script sorts the column. */
   Html number(long value, String shown) {
     return raw("<td sorttable_customkey=\"" + value + "\">")

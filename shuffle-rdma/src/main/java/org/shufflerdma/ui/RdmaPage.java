@@ -5,8 +5,10 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.apache.spark.ui.UIUtils$;
 import org.apache.spark.ui.WebUIPage;
 import org.apache.spark.util.kvstore.KVStore;
@@ -43,17 +45,23 @@ final class RdmaPage extends WebUIPage implements AnyServletPage {
   /** On Spark 4. */
   @Override
   public Seq<Node> render(jakarta.servlet.http.HttpServletRequest request) {
-    return page(request, request.getParameter("page"));
+    return page(request, request::getParameter);
   }
 
   /** On Spark 3.5. */
   @Override
   public Seq<Node> render(javax.servlet.http.HttpServletRequest request) {
-    return page(request, request.getParameter("page"));
+    return page(request, request::getParameter);
   }
 
-  private Seq<Node> page(Object request, @Nullable String wanted) {
-    return framed(request, content(() -> new StagesView(records(), numberOf(wanted)).html()));
+  private Seq<Node> page(Object request, UnaryOperator<@Nullable String> parameters) {
+    return framed(request, content(() -> {
+      Html html = new Html();
+      new StagesView(stages(), numberOf(parameters.apply("page"))).write(html);
+      new ExecutorsView(all(ExecutorRecord.class), numberOf(parameters.apply("executors")))
+          .write(html);
+      return html.toString();
+    }));
   }
 
   /** What fails is said on the page, which is all that fails. */
@@ -78,16 +86,18 @@ final class RdmaPage extends WebUIPage implements AnyServletPage {
     }
   }
 
-  private List<StageRecord> records() {
-    List<StageRecord> records = new ArrayList<>();
-    try (KVStoreIterator<StageRecord> each =
-        store.view(StageRecord.class).reverse().closeableIterator()) {
-      while (each.hasNext()) {
-        StageRecord record = each.next();
-        if (record.remoteBytes() > 0) {
-          records.add(record);
-        }
-      }
+  /** The newest first. */
+  private List<StageRecord> stages() {
+    List<StageRecord> stages = all(StageRecord.class);
+    stages.removeIf(record -> new Ways(record::count).total() == 0);
+    Collections.reverse(stages);
+    return stages;
+  }
+
+  private <T> List<T> all(Class<T> type) {
+    List<T> records = new ArrayList<>();
+    try (KVStoreIterator<T> each = store.view(type).closeableIterator()) {
+      each.forEachRemaining(records::add);
       return records;
     } catch (Exception e) {
       throw new IllegalStateException(

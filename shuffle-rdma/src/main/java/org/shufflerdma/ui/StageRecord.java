@@ -4,7 +4,6 @@ package org.shufflerdma.ui;
 import java.util.Map;
 import org.apache.spark.util.kvstore.KVIndex;
 import org.jspecify.annotations.Nullable;
-import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCount;
 
 /**
@@ -52,9 +51,5 @@ public final class StageRecord {
 
   long count(ReadCount count) {
     return counts.getOrDefault(count.publicName(), 0L);
-  }
-
-  long remoteBytes() {
-    return count(Counter.RDMA_BYTES) + count(Counter.TCP_BYTES);
   }
 }

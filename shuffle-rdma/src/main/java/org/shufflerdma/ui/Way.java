@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.ui;
 
+import java.util.function.ToLongFunction;
 import org.shufflerdma.metrics.Counter;
+import org.shufflerdma.metrics.ReadCount;
 
 /** The ways by which remote bytes come. Together they are all of them. */
 enum Way {
@@ -20,12 +22,14 @@ enum Way {
     this.color = color;
   }
 
-  long bytes(StageRecord record) {
+  long bytes(ToLongFunction<ReadCount> counts) {
     return switch (this) {
-      case REGISTERED -> record.count(Counter.RDMA_BYTES) - record.count(Counter.STAGED_BYTES);
-      case STAGED -> record.count(Counter.STAGED_BYTES) - record.count(Counter.NODE_SERVICE_BYTES);
-      case NODE_SERVICE -> record.count(Counter.NODE_SERVICE_BYTES);
-      case TCP -> record.count(Counter.TCP_BYTES);
+      case REGISTERED ->
+        counts.applyAsLong(Counter.RDMA_BYTES) - counts.applyAsLong(Counter.STAGED_BYTES);
+      case STAGED ->
+        counts.applyAsLong(Counter.STAGED_BYTES) - counts.applyAsLong(Counter.NODE_SERVICE_BYTES);
+      case NODE_SERVICE -> counts.applyAsLong(Counter.NODE_SERVICE_BYTES);
+      case TCP -> counts.applyAsLong(Counter.TCP_BYTES);
     };
   }
 }

@@ -50,19 +50,25 @@ class StagesViewTest {
     return records;
   }
 
+  private static String html(List<StageRecord> records, int page) {
+    Html html = new Html();
+    new StagesView(records, page).write(html);
+    return html.toString();
+  }
+
   @Test
   void theWaysAddUpToTheRemoteBytes() {
     StageRecord record = mixed(1);
-    assertThat(record.remoteBytes()).isEqualTo(1000);
-    assertThat(Way.REGISTERED.bytes(record)).isEqualTo(400);
-    assertThat(Way.STAGED.bytes(record)).isEqualTo(300);
-    assertThat(Way.NODE_SERVICE.bytes(record)).isEqualTo(200);
-    assertThat(Way.TCP.bytes(record)).isEqualTo(100);
+    assertThat(new Ways(record::count).total()).isEqualTo(1000);
+    assertThat(Way.REGISTERED.bytes(record::count)).isEqualTo(400);
+    assertThat(Way.STAGED.bytes(record::count)).isEqualTo(300);
+    assertThat(Way.NODE_SERVICE.bytes(record::count)).isEqualTo(200);
+    assertThat(Way.TCP.bytes(record::count)).isEqualTo(100);
   }
 
   @Test
   void reasonsAndTimesComeLargestFirst() {
-    assertThat(new StagesView(newestFirst(1), 1).html())
+    assertThat(html(newestFirst(1), 1))
         .contains("3: no-location 2, checksum 1", "2.0 s: pool 2.0 s, read 1.5 ms")
         .contains("<title>registered 40 %, staged 30 %, node service 20 %, TCP 10 %</title>");
   }
@@ -72,21 +78,21 @@ class StagesViewTest {
     List<StageRecord> records = newestFirst(1000);
     int rows = 0;
     for (int page = 1; page <= 10; page++) {
-      String html = new StagesView(records, page).html();
+      String html = html(records, page);
       assertThat(html.length()).isLessThan(MAX_PAGE_CHARS);
       assertThat(html).contains("Page " + page + " of 10");
       rows += html.split("\\.\\./stages/stage/", -1).length - 1;
     }
     assertThat(rows).isEqualTo(1000);
-    assertThat(new StagesView(records, 1).html()).contains(">999</a>").doesNotContain(">899</a>");
+    assertThat(html(records, 1)).contains(">999</a>").doesNotContain(">899</a>");
   }
 
   @Test
   void aPageThatThereIsNotIsTheNearestOne() {
     List<StageRecord> records = newestFirst(150);
-    assertThat(new StagesView(records, 99).html()).isEqualTo(new StagesView(records, 2).html());
-    assertThat(new StagesView(records, -3).html()).isEqualTo(new StagesView(records, 1).html());
-    assertThat(new StagesView(List.of(), 1).html()).contains("No stage has read");
+    assertThat(html(records, 99)).isEqualTo(html(records, 2));
+    assertThat(html(records, -3)).isEqualTo(html(records, 1));
+    assertThat(html(List.of(), 1)).contains("No stage has read");
   }
 
   @Test
@@ -94,7 +100,7 @@ class StagesViewTest {
     StageRecord record = mixed(1);
     record.name = "<script>alert('1')</script>";
     record.verdict = "<b>\"&";
-    assertThat(new StagesView(List.of(record), 1).html())
+    assertThat(html(List.of(record), 1))
         .contains("&lt;script&gt;alert(&#39;1&#39;)", "&lt;b&gt;&quot;&amp;")
         .doesNotContain("<script", "<b>");
   }

@@ -22,6 +22,15 @@ public final class RdmaPage {
           + "(?:(?!</tr>).)*?" + number() + number() + "<td><svg(?:(?!</tr>).)*?</svg></td>"
           + number() + number() + number() + number());
 
+  /** Everything from here on is about executors. */
+  private static final String EXECUTORS = "id=\"rdma-executors\"";
+
+  /** A row of that table: its executor, its device, its budget, and its remote bytes. */
+  private static final Pattern EXECUTOR =
+      Pattern.compile("<tr><td>([^<]*)</td><td>[^<]*</td><td>([^<]*)</td>" + number()
+          + "<td sorttable_customkey=\"\\d+\">(?:(?!</td>).)*</td>" + number() + number() + number()
+          + number());
+
   private RdmaPage() {}
 
   private static String number() {
@@ -30,15 +39,18 @@ public final class RdmaPage {
 
   /**
    * Waits for an application's UI at a URL, and ends with status 1 unless its RDMA page has as many remote bytes as
-   * given. The history server takes a while to find an application.
+   * given, those of stages and those of executors with their devices. The history server takes a while to find an application.
    */
   public static void main(String[] arguments) throws Exception {
     long deadlineNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(DEADLINE_S);
     while (true) {
       try {
         long bytes = remoteBytes(arguments[0]);
-        System.out.println(bytes + " remote bytes on the RDMA page");
-        System.exit(bytes == Long.parseLong(arguments[1]) ? 0 : 1);
+        long ofExecutors = remoteBytesOfExecutors(arguments[0]);
+        System.out.println(bytes + " remote bytes of stages on the RDMA page, and " + ofExecutors
+            + " of executors");
+        long expected = Long.parseLong(arguments[1]);
+        System.exit(bytes == expected && ofExecutors == expected ? 0 : 1);
       } catch (IOException e) {
         if (System.nanoTime() - deadlineNs > 0) {
           System.out.println("no RDMA page: " + e.getMessage());
@@ -64,6 +76,7 @@ public final class RdmaPage {
         throw new IOException(
             "this is no page: " + text.substring(0, Math.min(200, text.length())));
       }
+      text = text.split(EXECUTORS, 2)[0];
       Matcher counted = PAGES.matcher(text);
       pages = counted.find() ? Integer.parseInt(counted.group(1)) : 1;
       Matcher row = ROW.matcher(text);
@@ -78,6 +91,27 @@ public final class RdmaPage {
         }
         sum += remote;
       }
+    }
+    return sum;
+  }
+
+  /**
+   * Returns the sum of the remote bytes of executors, of which there are at most as many as on one page.
+   *
+   * @throws IOException if there is no such page, or no device or no budget of an executor
+   */
+  public static long remoteBytesOfExecutors(String ui) throws IOException, InterruptedException {
+    String text = get(ui + "/rdma/");
+    if (!text.contains(EXECUTORS)) {
+      throw new IOException("there are no executors on the page");
+    }
+    long sum = 0;
+    Matcher row = EXECUTOR.matcher(text.split(EXECUTORS, 2)[1]);
+    while (row.find()) {
+      if (row.group(2).isEmpty() || Long.parseLong(row.group(5)) == 0) {
+        throw new IOException("executor " + row.group(1) + " has no device or no budget");
+      }
+      sum += Long.parseLong(row.group(7));
     }
     return sum;
   }

@@ -82,9 +82,11 @@ public final class VersionsProgram {
     try {
       spark.sc().listenerBus().waitUntilEmpty(LISTENERS_MS);
       long shown = RdmaPage.remoteBytes(spark.sc().uiWebUrl().get());
+      long ofExecutors = RdmaPage.remoteBytesOfExecutors(spark.sc().uiWebUrl().get());
       require(
-          shown == watch.sparkRemoteBytes(),
-          "the RDMA page has " + shown + " remote bytes: " + name + " " + watch);
+          shown == watch.sparkRemoteBytes() && ofExecutors == shown,
+          "the RDMA page has " + shown + " remote bytes, and " + ofExecutors + " of executors: "
+              + name + " " + watch);
     } catch (IOException | TimeoutException e) {
       require(false, "there is no RDMA page: " + name + " " + e.getMessage());
     } catch (InterruptedException e) {

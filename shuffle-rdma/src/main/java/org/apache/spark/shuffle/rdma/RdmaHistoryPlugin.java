@@ -6,19 +6,24 @@ import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.status.AppHistoryServerPlugin;
 import org.apache.spark.status.ElementTrackingStore;
 import org.apache.spark.ui.SparkUI;
+import org.shufflerdma.plugin.ExecutorWatch;
 import org.shufflerdma.plugin.ReplayedStages;
+import org.shufflerdma.ui.ExecutorRecords;
 import org.shufflerdma.ui.RdmaTab;
 import scala.collection.immutable.List$;
 import scala.collection.immutable.Seq;
 
 /**
  * Adds the RDMA tab to applications in Spark's history server, which finds this class by {@link java.util.ServiceLoader} if the jar is
- * on its class path ({@code SPARK_DAEMON_CLASSPATH}). Applications whose stages have no counts of the plugin have no tab.
+ * on its class path ({@code SPARK_DAEMON_CLASSPATH}). Applications in which the plugin has counted and reported nothing have no tab.
  */
 public final class RdmaHistoryPlugin implements AppHistoryServerPlugin, AnyListeners {
   @Override
   public Seq<SparkListener> createListeners(SparkConf conf, ElementTrackingStore store) {
-    return List$.MODULE$.<SparkListener>empty().$colon$colon(new ReplayedStages(conf, store));
+    return List$.MODULE$
+        .<SparkListener>empty()
+        .$colon$colon(new ExecutorWatch(ExecutorRecords.of(conf, store)))
+        .$colon$colon(new ReplayedStages(conf, store));
   }
 
   @Override

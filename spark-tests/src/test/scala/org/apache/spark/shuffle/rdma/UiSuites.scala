@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.apache.spark.shuffle.rdma
 
+import java.io.ByteArrayInputStream
+import java.nio.charset.StandardCharsets
+
+import scala.collection.mutable.ListBuffer
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.scheduler.{JobSucceeded, ReplayListenerBus, SparkListener, SparkListenerEvent, SparkListenerJobEnd}
+import org.apache.spark.util.JsonProtocol
+import org.scalatest.concurrent.Eventually
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Seconds, Span}
 import org.shufflerdma.sparktests.RdmaPage
+import org.shufflerdma.ui.{ExecutorState, ExecutorsReported}
 
 private[rdma] object Ui {
   private[rdma] val Live = Seq("spark.ui.enabled" -> "true", "spark.ui.port" -> "0")
 }
 
 /** The RDMA tab of a running application. */
-final class UiSuite extends OnRdmaCluster(Ui.Live: _*) {
+final class UiSuite extends OnRdmaCluster(Ui.Live: _*) with Eventually {
+  override implicit val patienceConfig: PatienceConfig = PatienceConfig(Span(60, Seconds))
+
   private def ui: String = cluster.context.uiWebUrl.get
 
   test("the page has every remote byte of the application, by its way") {
@@ -21,13 +35,71 @@ final class UiSuite extends OnRdmaCluster(Ui.Live: _*) {
     assert(RdmaPage.get(s"$ui/jobs/").contains("/rdma/"), "no link to the tab")
   }
 
+  test("each executor has its device, its connections, its memory and its share of the bytes") {
+    val traffic = cluster.traffic
+    eventually {
+      assert(RdmaPage.remoteBytesOfExecutors(ui) == traffic.sparkRemoteBytes)
+      val executors = RdmaPage.get(s"$ui/rdma/").split("id=\"rdma-executors\"").last
+      val connected = "<td>soft0</td><td sorttable_customkey=\"1\">1</td>".r
+      assert(connected.findAllIn(executors).size == 2, executors)
+      assert(" [1-9][0-9.]* [KM]iB</td>".r.findAllIn(executors).nonEmpty, executors)
+    }
+  }
+
   test("what is no number of a page shows the first one, and names are text") {
     cluster.context.setLocalProperty("callSite.short", "<script>alert(1)</script>")
     Jobs.groupByKey(cluster.context)
     cluster.traffic
-    val page = RdmaPage.get(s"$ui/rdma/?page=%3Cscript%3E")
+    val page = RdmaPage.get(s"$ui/rdma/?page=%3Cscript%3E&executors=%3Cscript%3E")
     assert(page.contains("&lt;script&gt;alert(1)"))
     assert(!page.contains("<script>alert(1)"))
     assert(RdmaPage.get(s"$ui/rdma/?page=-7") == RdmaPage.get(s"$ui/rdma/?page=1"))
+  }
+}
+
+/** The plugin's own event in an event log. */
+final class ExecutorsReportedSuite extends AnyFunSuite {
+  private def event: ExecutorsReported = {
+    val state = new ExecutorState
+    state.executorId = "7"
+    state.device = "mlx5_0"
+    state.registeredBytes = 1L << 40
+    val reported = new ExecutorsReported
+    reported.executors = List(state).asJava
+    reported
+  }
+
+  private def replayed(lines: String*): Seq[SparkListenerEvent] = {
+    val heard = ListBuffer.empty[SparkListenerEvent]
+    val bus = new ReplayListenerBus
+    bus.addListener(new SparkListener {
+      override def onOtherEvent(event: SparkListenerEvent): Unit = heard += event
+      override def onJobEnd(event: SparkListenerJobEnd): Unit = heard += event
+    })
+    val log = lines.mkString("\n").getBytes(StandardCharsets.UTF_8)
+    bus.replay(new ByteArrayInputStream(log), "log")
+    heard.toSeq
+  }
+
+  private val end = SparkListenerJobEnd(1, 2, JobSucceeded)
+
+  test("comes back from a log as it was") {
+    replayed(JsonProtocol.sparkEventToJsonString(event)) match {
+      case Seq(read: ExecutorsReported) =>
+        assert(read.executors.size == 1)
+        assert(read.executors.get(0).executorId == "7")
+        assert(read.executors.get(0).device == "mlx5_0")
+        assert(read.executors.get(0).registeredBytes == (1L << 40))
+        assert(read.executors.get(0).withoutRdma == null)
+      case others => fail(others.toString)
+    }
+  }
+
+  test("is passed over where its class, or a field, is not known") {
+    val json = JsonProtocol.sparkEventToJsonString(event)
+    for (unknown <- Seq(json.replace("ExecutorsReported", "Gone"), json.replace("\"rail\"", "\"gone\""))) {
+      assert(unknown != json)
+      assert(replayed(unknown, JsonProtocol.sparkEventToJsonString(end)) == Seq(end))
+    }
   }
 }
