@@ -40,7 +40,7 @@ final class UiSuite extends OnRdmaCluster(Ui.Live: _*) with Eventually {
     eventually {
       assert(RdmaPage.remoteBytesOfExecutors(ui) == traffic.sparkRemoteBytes)
       val executors = RdmaPage.get(s"$ui/rdma/").split("id=\"rdma-executors\"").last
-      val connected = "<td>soft0</td><td sorttable_customkey=\"1\">1</td>".r
+      val connected = "<td>soft\\w+</td><td sorttable_customkey=\"[1-9]".r
       assert(connected.findAllIn(executors).size == 2, executors)
       assert(" [1-9][0-9.]* [KM]iB</td>".r.findAllIn(executors).nonEmpty, executors)
     }
@@ -95,11 +95,12 @@ final class ExecutorsReportedSuite extends AnyFunSuite {
     }
   }
 
-  test("is passed over where its class, or a field, is not known") {
+  test("is passed over where its class is not known, and so is a field") {
     val json = JsonProtocol.sparkEventToJsonString(event)
-    for (unknown <- Seq(json.replace("ExecutorsReported", "Gone"), json.replace("\"rail\"", "\"gone\""))) {
-      assert(unknown != json)
-      assert(replayed(unknown, JsonProtocol.sparkEventToJsonString(end)) == Seq(end))
-    }
+    val ofAnotherVersion = json.replace("ExecutorsReported", "Gone")
+    assert(replayed(ofAnotherVersion, JsonProtocol.sparkEventToJsonString(end)) == Seq(end))
+    val withAnotherField = json.replace("\"rail\"", "\"gone\"")
+    assert(withAnotherField != json)
+    assert(replayed(withAnotherField).size == 1)
   }
 }
