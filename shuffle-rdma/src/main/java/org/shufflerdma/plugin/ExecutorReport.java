@@ -52,6 +52,7 @@ final class ExecutorReport {
     wire.put("rail", (long) state.rail);
     wire.put("connections", (long) state.connections);
     wire.put("registeredBytes", state.registeredBytes);
+    wire.put("peakRegisteredBytes", state.peakRegisteredBytes);
     wire.put("maxRegisteredBytes", state.maxRegisteredBytes);
     wire.put("withoutRdma", state.withoutRdma);
     return wire;
@@ -66,6 +67,7 @@ final class ExecutorReport {
     state.rail = (int) Math.min(Integer.MAX_VALUE, number(wire, "rail"));
     state.connections = (int) Math.min(Integer.MAX_VALUE, number(wire, "connections"));
     state.registeredBytes = number(wire, "registeredBytes");
+    state.peakRegisteredBytes = number(wire, "peakRegisteredBytes");
     state.maxRegisteredBytes = number(wire, "maxRegisteredBytes");
     state.withoutRdma = text(wire, "withoutRdma");
     return state;

@@ -230,6 +230,7 @@ final class ExecutorSide implements AutoCloseable {
     }
     totals.addAll(counters);
     accumulators.report(counters);
+    reporter.sample();
   }
 
   @Override

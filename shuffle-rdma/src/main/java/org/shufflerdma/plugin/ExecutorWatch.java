@@ -29,7 +29,6 @@ public final class ExecutorWatch extends SparkListener {
     private final String id;
     private final Map<String, Long> counts = new HashMap<>();
     private ExecutorState state = new ExecutorState();
-    private long peakRegisteredBytes;
     private int tasks;
     private boolean removed;
     private boolean changed;
@@ -85,8 +84,6 @@ public final class ExecutorWatch extends SparkListener {
         Known executor = of(state.executorId);
         if (executor != null) {
           executor.state = state;
-          executor.peakRegisteredBytes =
-              Math.max(executor.peakRegisteredBytes, state.registeredBytes);
           record(executor);
         }
       }
@@ -114,7 +111,6 @@ public final class ExecutorWatch extends SparkListener {
     ExecutorRecord record = new ExecutorRecord();
     record.id = executor.id;
     record.state = executor.state;
-    record.peakRegisteredBytes = executor.peakRegisteredBytes;
     record.tasks = executor.tasks;
     record.counts = Map.copyOf(executor.counts);
     record.removed = executor.removed;

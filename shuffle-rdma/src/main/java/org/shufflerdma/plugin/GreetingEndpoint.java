@@ -4,6 +4,7 @@ package org.shufflerdma.plugin;
 import java.io.Serializable;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.apache.spark.rpc.RpcCallContext;
 import org.apache.spark.rpc.RpcEndpoint;
 import org.apache.spark.rpc.RpcEnv;
@@ -21,24 +22,26 @@ record GreetingEndpoint(RpcEnv rpcEnv, Serializable answer, Consumer<Map<?, ?>> 
     implements RpcEndpoint {
   @Override
   public PartialFunction<Object, BoxedUnit> receive() {
-    return new Reports(reports);
+    return new Handler(ExecutorReport::is, report -> reports.accept((Map<?, ?>) report));
   }
 
   @Override
   public PartialFunction<Object, BoxedUnit> receiveAndReply(RpcCallContext context) {
-    return new Reply(context, answer);
+    return new Handler(ApplicationGreeting.REQUEST::equals, request -> context.reply(answer));
   }
 
-  private static final class Reports extends AbstractPartialFunction<Object, BoxedUnit> {
-    private final transient Consumer<Map<?, ?>> reports;
+  private static final class Handler extends AbstractPartialFunction<Object, BoxedUnit> {
+    private final transient Predicate<Object> handles;
+    private final transient Consumer<Object> handler;
 
-    Reports(Consumer<Map<?, ?>> reports) {
-      this.reports = reports;
+    Handler(Predicate<Object> handles, Consumer<Object> handler) {
+      this.handles = handles;
+      this.handler = handler;
     }
 
     @Override
     public boolean isDefinedAt(Object message) {
-      return ExecutorReport.is(message);
+      return handles.test(message);
     }
 
     @Override
@@ -47,32 +50,7 @@ record GreetingEndpoint(RpcEnv rpcEnv, Serializable answer, Consumer<Map<?, ?>> 
       if (!isDefinedAt(message)) {
         return otherwise.apply(message);
       }
-      reports.accept((Map<?, ?>) message);
-      return (B) BoxedUnit.UNIT;
-    }
-  }
-
-  private static final class Reply extends AbstractPartialFunction<Object, BoxedUnit> {
-    private final transient RpcCallContext context;
-    private final transient Serializable answer;
-
-    Reply(RpcCallContext context, Serializable answer) {
-      this.context = context;
-      this.answer = answer;
-    }
-
-    @Override
-    public boolean isDefinedAt(Object request) {
-      return ApplicationGreeting.REQUEST.equals(request);
-    }
-
-    @Override
-    @SuppressWarnings("unchecked")
-    public <A, B> B applyOrElse(A request, Function1<A, B> otherwise) {
-      if (!isDefinedAt(request)) {
-        return otherwise.apply(request);
-      }
-      context.reply(answer);
+      handler.accept(message);
       return (B) BoxedUnit.UNIT;
     }
   }

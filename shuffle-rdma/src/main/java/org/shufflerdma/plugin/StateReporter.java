@@ -4,6 +4,7 @@ package org.shufflerdma.plugin;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.jspecify.annotations.Nullable;
@@ -29,7 +30,9 @@ final class StateReporter implements AutoCloseable {
   private final ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(
       body -> Workers.thread("shuffle-rdma-state", body));
 
-  /** What was told last. Written by the timer's thread. */
+  private final AtomicLong peak = new AtomicLong();
+
+  /** What was told last. Used by the timer's thread. */
   private @Nullable ExecutorState told;
 
   private StateReporter(RpcEndpointRef driver, Supplier<ExecutorState> state) {
@@ -45,7 +48,7 @@ final class StateReporter implements AutoCloseable {
 
   private void report(long nextDelayS) {
     try {
-      ExecutorState now = state.get();
+      ExecutorState now = look();
       if (hasChanged(told, now)) {
         driver.send(ExecutorReport.toWire(now));
         told = now;
@@ -59,10 +62,23 @@ final class StateReporter implements AutoCloseable {
     }
   }
 
+  /** Notes how much is registered now, for the peak. Any thread may call. */
+  void sample() {
+    var unused = look();
+  }
+
+  private ExecutorState look() {
+    ExecutorState now = state.get();
+    now.peakRegisteredBytes = peak.accumulateAndGet(now.registeredBytes, Math::max);
+    return now;
+  }
+
   static boolean hasChanged(@Nullable ExecutorState before, ExecutorState now) {
     return before == null
         || before.connections != now.connections
-        || Math.abs(before.registeredBytes - now.registeredBytes)
+        || Math.max(
+                Math.abs(before.registeredBytes - now.registeredBytes),
+                now.peakRegisteredBytes - before.peakRegisteredBytes)
             > now.maxRegisteredBytes / LEAST_PART;
   }
 

@@ -16,9 +16,6 @@ public final class ExecutorRecord {
   /** The last one that the executor has reported; without a device and a reason before that. */
   public ExecutorState state = new ExecutorState();
 
-  /** The most registered bytes that it has reported. */
-  public long peakRegisteredBytes;
-
   /** Tasks that have ended with counts. */
   public int tasks;
 

@@ -23,6 +23,9 @@ public final class ExecutorState {
 
   public long registeredBytes;
 
+  /** The most that there were at the end of a task, or at an earlier report. */
+  public long peakRegisteredBytes;
+
   /** The budget of those. */
   public long maxRegisteredBytes;
 

@@ -61,7 +61,7 @@ final class ExecutorsView {
       html.text(" " + Html.bytes(state.registeredBytes));
     }
     html.raw("</td>");
-    html.number(r.peakRegisteredBytes, Html.bytes(r.peakRegisteredBytes));
+    html.number(state.peakRegisteredBytes, Html.bytes(state.peakRegisteredBytes));
     html.number(state.maxRegisteredBytes, Html.bytes(state.maxRegisteredBytes));
     html.number(r.tasks, Integer.toString(r.tasks));
     new Ways(r::count).cells(html);

@@ -37,6 +37,7 @@ class ExecutorWatchTest {
     state.rail = 1;
     state.connections = 5;
     state.registeredBytes = registeredBytes;
+    state.peakRegisteredBytes = 900;
     state.maxRegisteredBytes = 1000;
     return state;
   }
@@ -61,12 +62,11 @@ class ExecutorWatchTest {
   }
 
   @Test
-  void theLastStateAndThePeakAreKept() throws Exception {
+  void theLastStateIsKept() throws Exception {
     report(state("1", 700), state("2", 10));
     report(state("1", 300));
     assertThat(record("1").state.registeredBytes).isEqualTo(300);
-    assertThat(record("1").peakRegisteredBytes).isEqualTo(700);
-    assertThat(record("2").peakRegisteredBytes).isEqualTo(10);
+    assertThat(record("2").state.registeredBytes).isEqualTo(10);
   }
 
   @Test
@@ -139,6 +139,9 @@ class ExecutorWatchTest {
     assertThat(StateReporter.hasChanged(null, state("1", 0))).isTrue();
     assertThat(StateReporter.hasChanged(state("1", 0), state("1", 10))).isFalse();
     assertThat(StateReporter.hasChanged(state("1", 0), state("1", 11))).isTrue();
+    ExecutorState between = state("1", 0);
+    between.peakRegisteredBytes += 11;
+    assertThat(StateReporter.hasChanged(state("1", 0), between)).isTrue();
     ExecutorState connected = state("1", 0);
     connected.connections++;
     assertThat(StateReporter.hasChanged(state("1", 0), connected)).isTrue();

@@ -28,7 +28,7 @@ class ExecutorsViewTest {
     record.state.connections = 17;
     record.state.registeredBytes = 1 << 30;
     record.state.maxRegisteredBytes = 4L << 30;
-    record.peakRegisteredBytes = 2L << 30;
+    record.state.peakRegisteredBytes = 2L << 30;
     return record;
   }
 
