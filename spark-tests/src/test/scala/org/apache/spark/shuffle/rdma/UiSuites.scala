@@ -55,6 +55,21 @@ final class UiSuite extends OnRdmaCluster(Ui.Live: _*) with Eventually {
     assert(!page.contains("<script>alert(1)"))
     assert(RdmaPage.get(s"$ui/rdma/?page=-7") == RdmaPage.get(s"$ui/rdma/?page=1"))
   }
+
+  test("a thousand executors more come in pages") {
+    val many = (1001 to 2000).map { id =>
+      val state = new ExecutorState
+      state.executorId = id.toString
+      state.device = s"mlx5_$id"
+      state
+    }
+    ExecutorsReported.post(cluster.context, many.asJava)
+    cluster.traffic
+    val pages = (1 to 11).map(page => RdmaPage.get(s"$ui/rdma/?executors=$page"))
+    assert(pages.head.contains("Executors (1002)"))
+    assert(pages.flatMap("<td>mlx5_[0-9]+</td>".r.findAllIn(_)).toSet.size == many.size)
+    assert(pages.last.contains("<td>mlx5_2000</td>"))
+  }
 }
 
 /** The plugin's own event in an event log. */
