@@ -203,8 +203,11 @@ public final class PeerBlocks {
     return pieces == null || pieces.isOver();
   }
 
-  /** Notes which partitions a task reads, which are neighbours. There must be a block. */
+  /** Notes which partitions a task reads, which are neighbours. There must be a block. Outputs with names have no descriptors. */
   void noteAsked(Neighbourhoods neighbourhoods) {
+    if (!outputs[0].name().isNumbered()) {
+      return;
+    }
     int start = startPartitions[0];
     int end = endPartitions[0];
     for (int block = 1; block < size; block++) {

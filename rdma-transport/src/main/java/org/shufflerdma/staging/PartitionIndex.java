@@ -130,12 +130,15 @@ abstract sealed class PartitionIndex {
     private static final int RECORD_BYTES = 3 * Long.BYTES;
     private static final int STEP_BYTES = 8 << 10;
 
+    /** More than any job has; all of them are read before the first. */
+    private static final int MAX_PARTITIONS = 1 << 20;
+
     private final int partitions;
     private final long dataBytes;
 
     SpillRecord(FileChannel file, long dataBytes) throws IOException {
-      super(file, RECORD_BYTES, Math.toIntExact(file.size() / RECORD_BYTES));
-      if (file.size() % RECORD_BYTES != Long.BYTES) {
+      super(file, RECORD_BYTES, (int) Math.min(file.size() / RECORD_BYTES, MAX_PARTITIONS));
+      if (file.size() % RECORD_BYTES != Long.BYTES || file.size() / RECORD_BYTES > MAX_PARTITIONS) {
         throw new IOException("an index of " + file.size() + " bytes");
       }
       this.partitions = Math.toIntExact(file.size() / RECORD_BYTES);
