@@ -150,16 +150,20 @@ final class GrantedOutputs implements CommittedOutputs {
     }
   }
 
+  /** A local directory that fails, as its disk may, hides no file in another. */
   private static FileChannel openFile(Grant job, String folder, String name) throws IOException {
+    IOException why = new NoSuchFileException(folder);
     for (OutputFolders folders : job.executors()) {
       for (Path jobFolder : folders.localDirs()) {
         try {
           return JobFolders.open(jobFolder, folder, name, job.uid());
         } catch (NoSuchFileException e) {
           LOG.trace("{} of {} is not in {}", name, folder, jobFolder);
+        } catch (IOException e) {
+          why = e;
         }
       }
     }
-    throw new NoSuchFileException(folder);
+    throw why;
   }
 }

@@ -45,8 +45,9 @@ final class JobFolders {
     return localDirs.isEmpty();
   }
 
-  /** Throws if no task of the job has left a grant, or none that is the user's. */
+  /** Throws if no task of the job has left a grant, or none that is the user's. A directory that fails hides none in another. */
   Grant find(JobName job) throws IOException {
+    IOException why = new IOException("no task of " + job + " has left a grant on this host");
     for (Path localDir : localDirs) {
       Path folder = folderOf(localDir, job);
       try {
@@ -62,9 +63,11 @@ final class JobFolders {
         }
       } catch (NoSuchFileException e) {
         LOG.trace("There is no grant in {}", folder);
+      } catch (IOException e) {
+        why = e;
       }
     }
-    throw new IOException("no task of " + job + " has left a grant on this host");
+    throw why;
   }
 
   private static Path folderOf(Path localDir, JobName job) {
