@@ -2,6 +2,8 @@
 package org.shufflerdma.nodeservice;
 
 import java.io.IOException;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Acquired;
@@ -30,6 +32,9 @@ final class Application implements AutoCloseable {
   private volatile long grantBytes;
   private final GrantedOutputs outputs = new GrantedOutputs(this::grant);
   private final Acquired acquired = new Acquired();
+
+  /** Which read for it, and end with it. */
+  private final Set<Reducer> reducers = ConcurrentHashMap.newKeySet();
 
   /** Written under this. */
   private volatile @Nullable Serving serving;
@@ -124,6 +129,22 @@ final class Application implements AutoCloseable {
     return reads;
   }
 
+  /** A reducer that comes after the end is ended at once. */
+  void add(Reducer reducer) {
+    boolean isOver;
+    synchronized (this) {
+      reducers.add(reducer);
+      isOver = closed;
+    }
+    if (isOver) {
+      reducer.end(new IOException("the application has ended"));
+    }
+  }
+
+  void remove(Reducer reducer) {
+    reducers.remove(reducer);
+  }
+
   /** Guarded by this. */
   private void endServing() {
     Serving ending = serving;
@@ -159,13 +180,22 @@ final class Application implements AutoCloseable {
     }
   }
 
-  /** Guarded by this. */
   private boolean isReadFor() {
-    JobReads reads = serving == null ? null : serving.reads();
-    if (reads != null) {
-      reads.look();
-    }
+    JobReads reads = openReads();
     return reads != null && reads.isUsed();
+  }
+
+  private @Nullable JobReads openReads() {
+    Serving open = serving;
+    return open == null ? null : open.reads();
+  }
+
+  /** Gives up memory for which others wait. */
+  void giveWay() {
+    JobReads reads = openReads();
+    if (reads != null) {
+      reads.giveWay();
+    }
   }
 
   int connections() {
@@ -173,10 +203,16 @@ final class Application implements AutoCloseable {
     return open == null ? 0 : open.transport().inboundConnections();
   }
 
+  /** What its reducers hold would otherwise stay mapped, while it counts no more. */
   @Override
-  public synchronized void close() {
-    closed = true;
-    endServing();
-    acquired.close();
+  public void close() {
+    synchronized (this) {
+      closed = true;
+    }
+    reducers.forEach(reducer -> reducer.end(new IOException("the application has ended")));
+    synchronized (this) {
+      endServing();
+      acquired.close();
+    }
   }
 }

@@ -210,6 +210,11 @@ final class Applications implements AutoCloseable {
         });
   }
 
+  /** Has jobs give up memory for which others wait. */
+  void giveWay() {
+    applications.values().forEach(Application::giveWay);
+  }
+
   /** One that fails, as when the system refuses it a thread, keeps nobody from looking at the others. */
   private void lookAt(Application application) {
     try {

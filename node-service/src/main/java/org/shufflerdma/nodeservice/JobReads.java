@@ -10,6 +10,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.concurrent.PerPeerExecutor;
@@ -44,6 +45,9 @@ final class JobReads implements AutoCloseable {
 
   /** An application that is read from so seldom gives its turn to one that waits. */
   private static final long TURN_NS = 1_000_000_000L;
+
+  /** Names and addresses of hosts; a name has 253 characters at most (RFC 1035). */
+  private static final Pattern HOST = Pattern.compile("[0-9A-Za-z.:%_-]{1,253}");
 
   /** After these the service is searched for again, as it may have been started anew. */
   private static final Set<TcpReason> OF_A_SERVICE_THAT_IS_GONE = EnumSet.of(
@@ -105,9 +109,12 @@ final class JobReads implements AutoCloseable {
 
   private void search(
       ReducerMessages.Fetch wanted, Listener listener, Consumer<BackgroundFetch> begun) {
-    List<BlockRequest> blocks = new ArrayList<>(wanted.outputs().size());
-    PeerId service;
+    BackgroundFetch fetch;
     try {
+      List<BlockRequest> blocks = new ArrayList<>(wanted.outputs().size());
+      if (!HOST.matcher(wanted.host()).matches()) {
+        throw new IllegalArgumentException("no name of a host");
+      }
       for (int output = 0; output < wanted.outputs().size(); output++) {
         blocks.add(new BlockRequest(
             output,
@@ -116,8 +123,9 @@ final class JobReads implements AutoCloseable {
             wanted.reduce() + 1,
             null));
       }
-      service =
+      PeerId service =
           services.find(wanted.host(), Deadline.afterMs(transport.settings().connectTimeoutMs()));
+      fetch = prepare(service, wanted.host(), blocks, listener);
     } catch (IOException | RuntimeException | Error e) {
       String reason = reasonOf(e);
       for (int output = 0; output < wanted.outputs().size(); output++) {
@@ -125,29 +133,32 @@ final class JobReads implements AutoCloseable {
       }
       return;
     }
-    BackgroundFetch fetch = fetcher.prepare(
-        service, new InetSocketAddress(wanted.host(), port), blocks, new FetchListener() {
-          @Override
-          public void onSuccess(long tag, RegisteredSlice block, Origin origin) {
-            listener.onSuccess((int) tag, block);
-          }
-
-          @Override
-          public void onStreamed(long tag, long lengthBytes, Origin origin) {
-            throw new IllegalStateException("an output that was not to be streamed");
-          }
-
-          @Override
-          public void onFailure(long tag, TcpReason reason, Throwable cause) {
-            if (OF_A_SERVICE_THAT_IS_GONE.contains(reason)) {
-              services.forget(service);
-            }
-            listener.onFailure((int) tag, reason.name());
-          }
-        });
     underWay.add(fetch);
     begun.accept(fetch);
     fetch.start();
+  }
+
+  private BackgroundFetch prepare(
+      PeerId service, String host, List<BlockRequest> blocks, Listener listener) {
+    return fetcher.prepare(service, new InetSocketAddress(host, port), blocks, new FetchListener() {
+      @Override
+      public void onSuccess(long tag, RegisteredSlice block, Origin origin) {
+        listener.onSuccess((int) tag, block);
+      }
+
+      @Override
+      public void onStreamed(long tag, long lengthBytes, Origin origin) {
+        throw new IllegalStateException("an output that was not to be streamed");
+      }
+
+      @Override
+      public void onFailure(long tag, TcpReason reason, Throwable cause) {
+        if (OF_A_SERVICE_THAT_IS_GONE.contains(reason)) {
+          services.forget(service);
+        }
+        listener.onFailure((int) tag, reason.name());
+      }
+    });
   }
 
   private static String reasonOf(Throwable failure) {
@@ -157,8 +168,8 @@ final class JobReads implements AutoCloseable {
     return failure instanceof IllegalArgumentException ? "NAME" : TcpReason.INTERNAL.name();
   }
 
-  /** Once in a while: gives up what others wait for. */
-  void look() {
+  /** Several times a second: gives up what others wait for. */
+  void giveWay() {
     underWay.removeIf(BackgroundFetch::hasEnded);
     if (underWay.isEmpty()) {
       slabs.doNotWait();

@@ -51,6 +51,9 @@ record NodeDevice(
   private static final int LEAST_SLAB_BYTES = 64 << 10;
   private static final int SLABS = 4;
 
+  /** A reducer that waited for longer without a byte could have had its outputs by HTTP. */
+  private static final int PROGRESS_TIMEOUT_MS = 4_000;
+
   /** Binds the first device that can be used. */
   static NodeDevice open(
       RdmaSettings settings,
@@ -130,8 +133,10 @@ record NodeDevice(
     TransportSettings reading = TransportSettings.of(
         settings, budget.maxBytes(), bound.address(), bound.verbs().provider());
     return RdmaTransport.open(
-        reading.with(new PoolSettings(
-            budget.maxBytes(), slabBytes, false, settings.relaxedOrdering(), slabs)),
+        reading.with(
+            new PoolSettings(
+                budget.maxBytes(), slabBytes, false, settings.relaxedOrdering(), slabs),
+            PROGRESS_TIMEOUT_MS),
         bound.deviceName(),
         identity);
   }

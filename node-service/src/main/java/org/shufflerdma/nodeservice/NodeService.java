@@ -36,6 +36,7 @@ public final class NodeService implements AutoCloseable {
   private static final int STAGING_THREADS = 16;
 
   private static final int LOOK_MS = 10_000;
+  private static final int GIVE_WAY_MS = 250;
 
   /** What does not close in this time must not keep a service that has died from being started anew. */
   private static final int EXIT_MS = 10_000;
@@ -98,8 +99,8 @@ public final class NodeService implements AutoCloseable {
       ScheduledThreadPoolExecutor timer =
           new ScheduledThreadPoolExecutor(1, body -> Workers.thread("applications", body));
       acquired.keep(timer::shutdownNow);
-      var unused = timer.scheduleWithFixedDelay(
-          () -> look(applications, death), LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
+      schedule(timer, LOOK_MS, () -> look(applications::lookThrough, death));
+      schedule(timer, GIVE_WAY_MS, () -> look(applications::giveWay, death));
       LOG.info(
           "The node service answers readers at port {} and executors at {}, over {}",
           lookups.port(),
@@ -110,6 +111,10 @@ public final class NodeService implements AutoCloseable {
       acquired.close();
       throw t;
     }
+  }
+
+  private static void schedule(ScheduledThreadPoolExecutor timer, int everyMs, Runnable step) {
+    var unused = timer.scheduleWithFixedDelay(step, everyMs, everyMs, TimeUnit.MILLISECONDS);
   }
 
   /** Empty if there is none. */
@@ -125,9 +130,9 @@ public final class NodeService implements AutoCloseable {
   }
 
   /** An error that escapes ends the timer, so that nobody looks any more. */
-  private static void look(Applications applications, CompletableFuture<Throwable> death) {
+  private static void look(Runnable step, CompletableFuture<Throwable> death) {
     try {
-      applications.lookThrough();
+      step.run();
     } catch (RuntimeException e) {
       LOG.error("The applications could not be looked through", e);
     } catch (Error e) {

@@ -6,6 +6,7 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermission;
@@ -14,6 +15,8 @@ import java.security.SecureRandom;
 import java.util.HexFormat;
 import java.util.Set;
 import org.shufflerdma.concurrent.Acquired;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The folder of the memory that reducers map. Nobody else may list it, and the names of its files cannot be guessed, so that a
@@ -21,8 +24,11 @@ import org.shufflerdma.concurrent.Acquired;
  * call; its owner closes it after all memory.
  */
 final class SharedFolder implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(SharedFolder.class);
   private static final Set<PosixFilePermission> NOT_LISTED =
       PosixFilePermissions.fromString("rwx--x--x");
+  private static final Path OWN_PROCESS =
+      Path.of("/proc/" + ProcessHandle.current().pid());
   private static final String SUFFIX = ".slab";
   private static final int NAME_BYTES = 16;
 
@@ -51,10 +57,10 @@ final class SharedFolder implements AutoCloseable {
       Folders.make(folder, "service.sharedMemory");
       Files.setPosixFilePermissions(folder, NOT_LISTED);
     }
-    if (!Files.getPosixFilePermissions(folder).equals(NOT_LISTED)
-        || !Files.getOwner(folder).getName().equals(System.getProperty("user.name"))) {
+    if (!Files.getPosixFilePermissions(folder, LinkOption.NOFOLLOW_LINKS).equals(NOT_LISTED)
+        || uidOf(folder) != uidOf(OWN_PROCESS)) {
       throw new IOException(folder
-          + " (service.sharedMemory) must be this user's, with mode 0711, so that nobody else lists or changes"
+          + " (service.sharedMemory) must be a folder of this user, with mode 0711, so that nobody else lists or changes"
           + " it: remove it, or name another folder");
     }
     FileChannel file = acquired.keep(FileChannel.open(
@@ -65,9 +71,24 @@ final class SharedFolder implements AutoCloseable {
           folder + " (service.sharedMemory) is another service's: name another folder");
     }
     try (DirectoryStream<Path> stale = Files.newDirectoryStream(folder, "*" + SUFFIX)) {
-      for (Path file1 : stale) {
-        Files.deleteIfExists(file1);
+      for (Path slab : stale) {
+        Files.deleteIfExists(slab);
       }
+    }
+  }
+
+  /** Also of a symbolic link, which is not followed, and of a user without a name. */
+  private static int uidOf(Path file) throws IOException {
+    return (Integer) Files.getAttribute(file, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+  }
+
+  /** What its file system has left; 0 if that does not say. */
+  long usableBytes() {
+    try {
+      return Files.getFileStore(folder).getUsableSpace();
+    } catch (IOException e) {
+      LOG.debug("The file system of {} does not say what room it has", folder, e);
+      return 0;
     }
   }
 

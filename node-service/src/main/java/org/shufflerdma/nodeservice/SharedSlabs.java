@@ -8,7 +8,7 @@ import org.shufflerdma.verbs.NativeMemory;
 
 /**
  * The memory into which one job's map outputs are READ, and which its reducers map. Its bytes count in the budget of the service,
- * where the job comes before others that hold more. Any thread may call.
+ * where the job comes before others that hold more, and there is no more of it than the file system has room for. Any thread may call.
  */
 final class SharedSlabs implements SlabMemory {
   private final SharedFolder folder;
@@ -26,7 +26,12 @@ final class SharedSlabs implements SlabMemory {
 
   @Override
   public boolean tryTake(long bytes) {
-    return budget.tryTake(this, bytes);
+    return bytes <= folder.usableBytes() && budget.tryTake(this, bytes);
+  }
+
+  @Override
+  public long excessWith(long bytes) {
+    return Math.max(budget.excessWith(bytes), bytes - folder.usableBytes());
   }
 
   @Override

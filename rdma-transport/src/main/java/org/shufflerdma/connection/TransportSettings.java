@@ -116,8 +116,8 @@ public record TransportSettings(
             settings.relaxedOrdering()));
   }
 
-  /** The same with other fetch buffers. */
-  public TransportSettings with(PoolSettings otherPool) {
+  /** The same with other fetch buffers, and another patience. */
+  public TransportSettings with(PoolSettings otherPool, int otherProgressTimeoutMs) {
     return new TransportSettings(
         bindAddress,
         usesOneOfSeveralRails,
@@ -127,7 +127,7 @@ public record TransportSettings(
         connectionsPerPeer,
         maxInboundConnections,
         connectTimeoutMs,
-        progressTimeoutMs,
+        otherProgressTimeoutMs,
         peerLostTimeoutMs,
         drainTimeoutMs,
         breakerFailures,

@@ -246,11 +246,13 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Takes idle slabs, of any class, out of the pool, so that {@code bytes} more fit the budget; none
+   * Takes idle slabs, of any class, out of the pool, so that {@code bytes} more fit the budget, and what pools share; none
    * if they would not fit even then.
    */
   private List<Slab> takeIdleFor(long bytes) {
-    long excess = registeredBytes - leavingBytes + bytes - settings.budgetBytes();
+    long excess = Math.max(
+        registeredBytes - leavingBytes + bytes - settings.budgetBytes(),
+        settings.memory().excessWith(bytes) - leavingBytes);
     List<Slab> idle = new ArrayList<>();
     for (Deque<Slab> slabs : slabsByClass) {
       for (Slab slab : slabs) {

@@ -17,5 +17,10 @@ public interface SlabMemory {
     return true;
   }
 
+  /** How many bytes less the pools must have, so that there is room for so many; at most 0 if there is. */
+  default long excessWith(long bytes) {
+    return 0;
+  }
+
   default void giveBack(long bytes) {}
 }

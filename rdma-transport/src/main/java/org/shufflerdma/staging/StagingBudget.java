@@ -61,6 +61,11 @@ public final class StagingBudget {
                 || (takenBy(other.getKey()) == 0 && now - other.getValue() > turnNs));
   }
 
+  /** How many bytes too many there would be with so many more; negative if there is room for yet more. */
+  public synchronized long excessWith(long bytes) {
+    return sumBytes + bytes - maxBytes;
+  }
+
   private long takenBy(Object server) {
     return takenBytes.getOrDefault(server, 0L);
   }
