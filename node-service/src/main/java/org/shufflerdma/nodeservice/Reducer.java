@@ -44,6 +44,10 @@ final class Reducer implements ControlChannel.Owner {
     this.channel = channel;
   }
 
+  Application application() {
+    return application;
+  }
+
   void end(IOException why) {
     channel.close(why);
   }
@@ -122,8 +126,23 @@ final class Reducer implements ControlChannel.Owner {
   }
 
   private void deliver(Output output, RegisteredSlice bytes) {
-    Path file = Objects.requireNonNull(bytes.file());
+    boolean isHeld = false;
+    try {
+      isHeld = hold(output, bytes);
+    } finally {
+      if (!isHeld) {
+        bytes.release();
+      }
+    }
+  }
+
+  /** False if nobody wants the bytes any more. Throws if the other service has sent what is no output. */
+  private boolean hold(Output output, RegisteredSlice bytes) {
     long lengthBytes = bytes.lengthBytes() - HEAD_BYTES;
+    if (lengthBytes < 0) {
+      throw new IllegalStateException("an output of " + bytes.lengthBytes() + " bytes");
+    }
+    Path file = Objects.requireNonNull(bytes.file());
     ByteBuffer message = ReducerMessages.output(
         output.fetch(),
         output.number(),
@@ -131,20 +150,16 @@ final class Reducer implements ControlChannel.Owner {
         bytes.fileOffset() + HEAD_BYTES,
         lengthBytes,
         bytes.nioBuffer(0, HEAD_BYTES).getLong());
-    boolean isWanted;
     synchronized (this) {
-      isWanted = !closed && asked.remove(output);
-      if (isWanted) {
-        held.put(output, bytes);
-        heldBytes += lengthBytes;
+      if (closed || !asked.remove(output)) {
+        return false;
       }
+      held.put(output, bytes);
+      heldBytes += lengthBytes;
     }
-    if (isWanted) {
-      server.delivered(lengthBytes);
-      channel.send(message);
-    } else {
-      bytes.release();
-    }
+    server.delivered(lengthBytes);
+    channel.send(message);
+    return true;
   }
 
   private void refuse(Output output, String reason) {

@@ -65,6 +65,7 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
   private Reducer admit(Application application, ControlChannel channel) {
     Reducer reducer = new Reducer(this, application, channel);
     reducers.add(reducer);
+    application.add(reducer);
     if (reducers.size() > MAX_CONNECTIONS) {
       reducer.end(
           new ProtocolException("there are " + MAX_CONNECTIONS + " connections of reducers"));
@@ -121,6 +122,7 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
 
   void ended(Reducer reducer, IOException why) {
     reducers.remove(reducer);
+    reducer.application().remove(reducer);
     if (why instanceof ProtocolException) {
       note("a reducer is ended", why);
     }
