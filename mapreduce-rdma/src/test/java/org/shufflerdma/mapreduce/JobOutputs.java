@@ -29,8 +29,17 @@ final class JobOutputs {
     Files.createDirectories(folder());
   }
 
+  /** The folder of the user, which NodeManagers make. */
+  Path userFolder() {
+    return localDir.resolve("usercache").resolve(user);
+  }
+
   Path folder() {
-    return localDir.resolve("usercache").resolve(user).resolve("appcache").resolve(application);
+    return userFolder().resolve("appcache").resolve(application);
+  }
+
+  Path output(String map) {
+    return folder().resolve("output").resolve(map);
   }
 
   JobGrant grant() {
@@ -41,7 +50,7 @@ final class JobOutputs {
 
   /** Makes an output whose partitions have these lengths, and returns the bytes of all. */
   byte[] write(String map, int... lengths) throws IOException {
-    Path output = Files.createDirectories(folder().resolve("output").resolve(map));
+    Path output = Files.createDirectories(output(map));
     ByteArrayOutputStream data = new ByteArrayOutputStream();
     ByteBuffer index = ByteBuffer.allocate(lengths.length * 24 + 8);
     Random random = new Random(map.hashCode());

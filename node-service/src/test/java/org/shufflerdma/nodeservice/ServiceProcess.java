@@ -39,20 +39,45 @@ public final class ServiceProcess {
   final Path socket;
   private final Path conf;
   private final Class<?> main;
+  private final Runner runner;
+  private final HttpClient http = HttpClient.newHttpClient();
   private Process process;
 
   /** Where the software device of the service takes commands. */
   final FaultControl faults;
 
+  /**
+   * Who runs the service.
+   *
+   * @param wrapper a program that changes the new process, such as setpriv; empty for none
+   * @param classPath which the process can read
+   */
+  public record Runner(List<String> wrapper, String classPath) {
+    static final Runner ITSELF = new Runner(List.of(), System.getProperty("java.class.path"));
+  }
+
   /** @param more settings, as lines */
   public ServiceProcess(Path folder, long maxRegisteredBytes, String... more) throws Exception {
-    this(folder, maxRegisteredBytes, NodeService.class, more);
+    this(folder, maxRegisteredBytes, NodeService.class, Runner.ITSELF, more);
+  }
+
+  /** @param folder is the runner's */
+  public ServiceProcess(Path folder, long maxRegisteredBytes, Runner runner, String... more)
+      throws Exception {
+    this(folder, maxRegisteredBytes, NodeService.class, runner, more);
   }
 
   /** @param main takes the settings' file as its argument */
   ServiceProcess(Path folder, long maxRegisteredBytes, Class<?> main, String... more)
       throws Exception {
+    this(folder, maxRegisteredBytes, main, Runner.ITSELF, more);
+  }
+
+  private ServiceProcess(
+      Path folder, long maxRegisteredBytes, Class<?> main, Runner runner, String... more)
+      throws Exception {
     this.main = main;
+    this.runner = runner;
     socket = folder.resolve("node.sock");
     faults = new FaultControl(folder.resolve("faults"));
     conf = folder.resolve("node-service.conf");
@@ -78,13 +103,15 @@ public final class ServiceProcess {
   }
 
   public void start() throws Exception {
-    ProcessBuilder builder = new ProcessBuilder(
-            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-            "-Xmx128m",
-            "-cp",
-            System.getProperty("java.class.path"),
-            main.getName(),
-            conf.toString())
+    List<String> command = new ArrayList<>(runner.wrapper());
+    command.addAll(List.of(
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "-Xmx128m",
+        "-cp",
+        runner.classPath(),
+        main.getName(),
+        conf.toString()));
+    ProcessBuilder builder = new ProcessBuilder(command)
         .redirectOutput(ProcessBuilder.Redirect.INHERIT)
         .redirectError(ProcessBuilder.Redirect.INHERIT);
     builder.environment().putAll(faults.environment());
@@ -107,8 +134,7 @@ public final class ServiceProcess {
   }
 
   public String page(String path) throws IOException, InterruptedException {
-    return HttpClient.newHttpClient()
-        .send(
+    return http.send(
             HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + statusPort + path))
                 .build(),
             HttpResponse.BodyHandlers.ofString())
@@ -124,7 +150,12 @@ public final class ServiceProcess {
 
   /** The value of one of its metrics. */
   long metric(ServiceMetric metric) throws IOException, InterruptedException {
-    String name = "shuffle_rdma_node_service_" + metric.publicName() + " ";
+    return metric(metric.publicName());
+  }
+
+  /** The value of one of its metrics, by the name without what all names begin with. */
+  public long metric(String metric) throws IOException, InterruptedException {
+    String name = "shuffle_rdma_node_service_" + metric + " ";
     return page("/metrics")
         .lines()
         .filter(line -> line.startsWith(name))
@@ -162,6 +193,19 @@ public final class ServiceProcess {
       throw new IllegalStateException("the node service does not end");
     }
     return process.exitValue();
+  }
+
+  public long pid() {
+    return process.pid();
+  }
+
+  public boolean isAlive() {
+    return process.isAlive();
+  }
+
+  /** The file of its settings, to start another one with the same. */
+  public Path settings() {
+    return conf;
   }
 
   /** As {@code kill -9} does. */

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.mapreduce;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.nodeservice.NodeService;
+import org.shufflerdma.verbs.Jvm;
+
+/** The memory that a node service shares with reducers: its bounds, and what becomes of it. */
+@Timeout(180)
+class ReducerMemoryTest {
+  private static final int MIB = 1 << 20;
+
+  @TempDir
+  Path directory;
+
+  /** Outputs of so many bytes, by their names. */
+  private static List<String> write(JobOutputs job, int count, int lengthBytes) throws IOException {
+    job.grant().leave();
+    List<String> maps = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      maps.add("attempt_%d_%d".formatted(lengthBytes, i));
+      job.write(maps.get(i), lengthBytes);
+    }
+    return maps;
+  }
+
+  @Test
+  void whatFitsALittleMemoryComesAndNothingStaysOfIt() throws Exception {
+    try (Scene scene = new Scene(directory, MIB)) {
+      JobOutputs job = scene.job("alice");
+      List<String> small = write(job, 20, 20_000);
+      List<String> large = write(job, 2, 2 * MIB);
+      NodeServiceClient killed = scene.connect(job.grant());
+      try (NodeServiceClient client = scene.connect(job.grant())) {
+        assertThat(Scene.fetch(client, 0, large).values())
+            .allMatch(String.class::isInstance, "more than all memory");
+        Set<Integer> come = new HashSet<>();
+        Deadline deadline = Deadline.afterMs(20_000);
+        while (come.size() < small.size() && !deadline.expired()) {
+          Scene.fetch(client, 0, small).forEach((output, bytes) -> {
+            if (bytes instanceof byte[]) {
+              come.add(output);
+            }
+          });
+        }
+        assertThat(come).hasSameSizeAs(small);
+        int request = killed.fetch(0, Scene.HOST, small);
+        for (int i = 0; i < small.size(); i++) {
+          killed.next(request);
+        }
+        assertThat(scene.slabs()).isNotEmpty();
+        assertThat(scene.service.metric("registered_bytes")).isBetween(1L, (long) MIB);
+        killed.close(); // with what it holds, as when its process is killed
+        scene.awaitNoMemory(15);
+        assertThat(scene.service.metric("reducers")).isEqualTo(1);
+      }
+    }
+  }
+
+  /** Each reads outputs as fast as it can, and releases them. */
+  @Test
+  void jobsShareALittleMemory() throws Exception {
+    ExecutorService reducers = Executors.newFixedThreadPool(2);
+    try (Scene scene = new Scene(directory, 4 * MIB)) {
+      List<Future<Integer>> read = new ArrayList<>();
+      for (String user : List.of("alice", "bob")) {
+        JobOutputs job = scene.job(user);
+        List<String> maps = write(job, 8, 100_000);
+        Callable<Integer> reducer = () -> countOfOutputsIn(scene, job, maps, 3_000);
+        read.add(reducers.submit(reducer));
+      }
+      for (Future<Integer> ofJob : read) {
+        assertThat(ofJob.get(60, TimeUnit.SECONDS)).as("outputs of a job").isPositive();
+      }
+    } finally {
+      reducers.shutdownNow();
+    }
+  }
+
+  private static int countOfOutputsIn(Scene scene, JobOutputs job, List<String> maps, int ms)
+      throws IOException {
+    int count = 0;
+    Deadline deadline = Deadline.afterMs(ms);
+    try (NodeServiceClient client = scene.connect(job.grant())) {
+      while (!deadline.expired()) {
+        for (Object come : Scene.fetch(client, 0, maps).values()) {
+          count += come instanceof byte[] ? 1 : 0;
+        }
+      }
+    }
+    return count;
+  }
+
+  /** The file system has less than the service may register. */
+  @Test
+  void aFullFileSystemIsNoticedBeforeItsMemoryIsUsed() throws Exception {
+    assumeThat(System.getProperty("user.name")).as("root can mount").isEqualTo("root");
+    Path mounted = Files.createDirectory(directory.resolve("mounted"));
+    int status =
+        run("mount", "-t", "tmpfs", "-o", "size=10m,mode=711", "tmpfs", mounted.toString());
+    assumeThat(status).as("status of mount, which the kernel may refuse root").isZero();
+    try (Scene scene = new Scene(directory, 64 * MIB, mounted)) {
+      JobOutputs job = scene.job("alice");
+      List<String> maps = write(job, 40, 400_000);
+      try (NodeServiceClient client = scene.connect(job.grant())) {
+        int request = client.fetch(0, Scene.HOST, maps);
+        int refused = 0;
+        for (int i = 0; i < maps.size(); i++) {
+          refused += client.next(request).refusal() == null ? 0 : 1;
+        }
+        assertThat(refused).isBetween(1, maps.size() - 1);
+        for (int i = 0; i < maps.size(); i++) {
+          client.release(request, i);
+        }
+        scene.assertServes(job);
+      }
+    } finally {
+      run("umount", "-l", mounted.toString());
+    }
+  }
+
+  private static int run(String... command) throws Exception {
+    Process process = new ProcessBuilder(command).inheritIO().start();
+    assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+    return process.exitValue();
+  }
+
+  @Test
+  void theFolderIsOneServicesAndIsCleanedOfWhatAKilledOneLeft() throws Exception {
+    try (Scene scene = new Scene(directory, 16 * MIB)) {
+      JobOutputs job = scene.job("alice");
+      write(job, 1, 1_000);
+      scene.assertServes(job);
+      assertThat(scene.slabs()).isNotEmpty();
+      assertRefused(scene, scene.shared + " (service.sharedMemory) is another service's");
+      scene.assertServes(job);
+      scene.service.kill();
+      assertThat(scene.slabs()).isNotEmpty();
+      Files.setPosixFilePermissions(scene.shared, PosixFilePermissions.fromString("rwxr-xr-x"));
+      assertRefused(scene, scene.shared + " (service.sharedMemory) must be a folder of this user");
+      Files.setPosixFilePermissions(scene.shared, PosixFilePermissions.fromString("rwx--x--x"));
+      Path moved = Files.move(scene.shared, directory.resolve("moved"));
+      Files.createSymbolicLink(scene.shared, moved);
+      assertRefused(scene, scene.shared + " (service.sharedMemory) must be a folder of this user");
+      Files.delete(scene.shared);
+      Files.move(moved, scene.shared);
+      scene.service.start();
+      assertThat(scene.slabs()).isEmpty();
+      scene.assertServes(job);
+    }
+  }
+
+  /** Another service with the same settings ends, and says why. */
+  private static void assertRefused(Scene scene, String why) throws Exception {
+    try (Jvm second =
+        Jvm.start(Map.of(), NodeService.class, scene.service.settings().toString())) {
+      assertThat(second.end()).contains("The node service cannot start: " + why);
+      assertThat(second.exitValue()).isEqualTo(1);
+    }
+  }
+
+  /** The service's own user can do so. The reducer takes the rest by HTTP. */
+  @Test
+  void aTruncatedSlabEndsEarlyForItsReader() throws Exception {
+    try (Scene scene = new Scene(directory, 16 * MIB)) {
+      JobOutputs job = scene.job("alice");
+      List<String> maps = write(job, 1, 100_000);
+      try (NodeServiceClient client = scene.connect(job.grant())) {
+        int request = client.fetch(0, Scene.HOST, maps);
+        NodeServiceClient.Answer answer = client.next(request);
+        byte[] bytes = Scene.bytesOf(answer);
+        try (FileChannel file = FileChannel.open(Path.of(answer.file()), StandardOpenOption.READ)) {
+          InputStream in = new SlabInputStream(file, answer.offset(), answer.lengthBytes());
+          assertThat(in.readNBytes(40_000)).isEqualTo(Arrays.copyOf(bytes, 40_000));
+          try (FileChannel other =
+              FileChannel.open(Path.of(answer.file()), StandardOpenOption.WRITE)) {
+            other.truncate(answer.offset() + 50_000);
+          }
+          assertThatThrownBy(in::readAllBytes).isInstanceOf(EOFException.class);
+          for (String slab : scene.slabs()) {
+            FileChannel.open(scene.shared.resolve(slab), StandardOpenOption.WRITE)
+                .truncate(0)
+                .close();
+          }
+        }
+        assertThat(Scene.fetch(client, 0, maps).get(0))
+            .as("into no memory")
+            .isInstanceOf(String.class);
+      }
+      JobOutputs other = scene.job("bob");
+      other.grant().leave();
+      scene.assertServes(other);
+    }
+  }
+}
