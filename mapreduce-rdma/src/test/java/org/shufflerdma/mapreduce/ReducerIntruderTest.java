@@ -33,7 +33,7 @@ import org.shufflerdma.control.MutualProof;
  */
 @Timeout(600)
 class ReducerIntruderTest {
-  private static final int FRAMES = Integer.getInteger("reducer.frames", 6_000);
+  private static final int FRAMES = Integer.getInteger("reducer.frames", 4_000);
   private static final long SEED = Long.getLong("fuzz.seed", new Random().nextLong());
   private static final String MAP = "attempt_1700000000000_0001_m_000000_0";
   private static final int MAX_OUTPUTS = 1024;
