@@ -11,6 +11,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.concurrent.Workers;
@@ -40,10 +41,14 @@ final class Applications implements AutoCloseable {
   /** Users in whose folders grants can be searched for at a time. */
   private static final int SEARCHERS = 4;
 
+  /** Whoever asks for a job has proved nothing yet, and a folder that hangs keeps the searches in it waiting. */
+  private static final int MAX_SEARCHES = 256;
+
   private final NodeDevice device;
   private final GrantStore store;
   private final JobFolders jobs;
   private final ThreadPoolExecutor searchers = Workers.poolOnDemand("grants", SEARCHERS);
+  private final AtomicInteger searching = new AtomicInteger();
   private final PerPeerExecutor<String> searches = new PerPeerExecutor<>(searchers, 1);
   private final Map<String, Application> applications = new ConcurrentHashMap<>();
   private final ThreadPoolExecutor lookers = Workers.pool("folders", LOOKERS);
@@ -94,12 +99,19 @@ final class Applications implements AutoCloseable {
       return CompletableFuture.failedFuture(
           new ProtocolException("no executor of its application has registered here"));
     }
+    if (searching.incrementAndGet() > MAX_SEARCHES) {
+      searching.decrementAndGet();
+      return CompletableFuture.failedFuture(new ProtocolException(
+          "the grants of " + MAX_SEARCHES + " others are being searched for"));
+    }
     CompletableFuture<Application> found = new CompletableFuture<>();
     searches.execute(job.user(), () -> {
       try {
         found.complete(enter(jobs.find(job)));
       } catch (IOException | RuntimeException | Error e) {
         found.completeExceptionally(e);
+      } finally {
+        searching.decrementAndGet();
       }
     });
     return found;

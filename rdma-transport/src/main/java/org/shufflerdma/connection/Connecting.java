@@ -126,13 +126,18 @@ public final class Connecting {
 
   /** Has a watcher called each time that the attempt has become silent, and once when it has ended; at once if it has. */
   public void watch(Runnable watcher) {
+    boolean isOver;
     synchronized (this) {
-      if (!ended) {
+      isOver = ended;
+      if (!isOver) {
         watchers.add(new Watcher(watcher, System.nanoTime()));
       }
-      if (!ended && !silent) {
+      if (!isOver && !silent) {
         return;
       }
+    }
+    if (isOver) {
+      attempts.waitedSince(System.nanoTime()); // each that asks counts as one that has waited
     }
     watcher.run();
   }

@@ -205,7 +205,7 @@ public final class PeerBlocks {
 
   /** Notes which partitions a task reads, which are neighbours. There must be a block. Outputs with names have no descriptors. */
   void noteAsked(Neighbourhoods neighbourhoods) {
-    if (!outputs[0].name().isNumbered()) {
+    if (!outputs[0].folder().isEmpty()) {
       return;
     }
     int start = startPartitions[0];
