@@ -36,7 +36,7 @@ class TwoUsersTest {
   private static final int HADOOP = 64_100;
   private static final String MAP = "attempt_1700000000000_0001_m_000000_0";
   private static final Pattern OF_SERVICE = Pattern.compile(
-      ".*/(node-service|rdma-transport)/target/classes|.*/(slf4j|disni)[^/]*\\.jar");
+      ".*/(node-service|rdma-transport)/target/(classes|[^/]*SNAPSHOT\\.jar)|.*/(slf4j|disni)[^/]*\\.jar");
 
   @TempDir
   Path directory;
