@@ -45,7 +45,7 @@ final class Application implements AutoCloseable {
   // Guarded by this.
   private Deadline pause = Deadline.afterMs(0);
   private long usedNs = System.nanoTime();
-  private boolean closed;
+  private volatile boolean closed;
 
   /** What serves the readers while somebody uses it. */
   private record Serving(RdmaTransport transport, @Nullable JobReads reads, Acquired acquired) {}
@@ -113,6 +113,7 @@ final class Application implements AutoCloseable {
   /** A job is also read for, by the same transport. */
   private Serving openJob(Acquired opening) throws IOException {
     SharedSlabs slabs = device.newSlabs();
+    opening.keep(slabs::doNotWait); // when nothing can ask for memory any more
     RdmaTransport opened = opening.keep(device.open(grant.identity(), slabs));
     opening.keep(device.serve(opened, outputs, grant.uid())::close);
     JobReads reads = opening.keep(new JobReads(opened, device, slabs));
@@ -129,14 +130,10 @@ final class Application implements AutoCloseable {
     return reads;
   }
 
-  /** A reducer that comes after the end is ended at once. */
+  /** A reducer that comes after the end is ended at once. Takes no lock, since the loop's thread calls. */
   void add(Reducer reducer) {
-    boolean isOver;
-    synchronized (this) {
-      reducers.add(reducer);
-      isOver = closed;
-    }
-    if (isOver) {
+    reducers.add(reducer);
+    if (closed) {
       reducer.end(new IOException("the application has ended"));
     }
   }

@@ -127,7 +127,11 @@ public final class NativeMemory implements AutoCloseable {
     if (closed.compareAndSet(false, true)) {
       NativeObject.check("munmap", Natives.unmapMemory(address, size));
       if (file != null) {
-        Files.deleteIfExists(file);
+        try (FileChannel whole = FileChannel.open(file, StandardOpenOption.WRITE)) {
+          whole.truncate(0); // else whoever has it open would keep its pages
+        } finally {
+          Files.deleteIfExists(file);
+        }
       }
     }
   }

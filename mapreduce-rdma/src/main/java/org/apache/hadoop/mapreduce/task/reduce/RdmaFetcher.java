@@ -4,6 +4,8 @@ package org.apache.hadoop.mapreduce.task.reduce;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
@@ -30,6 +32,10 @@ import org.slf4j.LoggerFactory;
 final class RdmaFetcher<K, V> extends Fetcher<K, V> {
   private static final Logger LOG = LoggerFactory.getLogger(RdmaFetcher.class);
   private static final String COUNTERS = "Shuffle RDMA";
+
+  /** Reasons that are over soon: of memory, and of the service of the other host. */
+  private static final Set<String> NO_ROOM =
+      new HashSet<>(Arrays.asList("POOL", "SHARE", "SERVICE"));
 
   /** What has come of a host's outputs. */
   private enum Outcome {
@@ -149,7 +155,7 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
         TaskAttemptID map = wanted.get(answer.output());
         String refusal = answer.refusal();
         if (refusal != null) {
-          count("HTTP_" + refusal.toUpperCase(Locale.ROOT), 1);
+          refused(map, refusal.toUpperCase(Locale.ROOT));
           continue;
         }
         Outcome outcome = copy(
@@ -178,6 +184,15 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
       }
     }
     return Outcome.DONE;
+  }
+
+  /** Where there was only no room, another attempt may find some. */
+  private void refused(TaskAttemptID map, String reason) {
+    if (NO_ROOM.contains(reason)) {
+      count("HTTP_" + reason, 1);
+    } else {
+      leave(map, reason);
+    }
   }
 
   private void leave(TaskAttemptID map, String reason) {
