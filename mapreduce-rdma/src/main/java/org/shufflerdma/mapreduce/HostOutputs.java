@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What one fetcher of a reducer asks the node service for: a connection, which is made when it is needed first, and the files that
- * the service has named. After a failure it is left alone for a while. Used by one thread, which closes it.
+ * the service has named. After a failure it is left alone for a while. Used by one thread; another one may close it, which ends its wait.
  */
 public final class HostOutputs implements Closeable {
   private static final int TIMEOUT_MS = 10_000;
@@ -23,8 +23,8 @@ public final class HostOutputs implements Closeable {
   private final JobGrant grant;
   private final int port;
   private final int reduce;
-  private final Map<String, FileChannel> files = new HashMap<>();
-  private @Nullable NodeServiceClient client;
+  private final Map<String, FileChannel> files = new HashMap<>(); // guarded by this
+  private volatile @Nullable NodeServiceClient client;
   private long leftAloneSinceNs;
   private boolean isLeftAlone;
 
@@ -59,7 +59,7 @@ public final class HostOutputs implements Closeable {
   }
 
   /** The bytes of an output that is there. */
-  public InputStream open(NodeServiceClient.Answer output) throws IOException {
+  public synchronized InputStream open(NodeServiceClient.Answer output) throws IOException {
     FileChannel file = files.get(output.file());
     if (file == null) {
       file = FileChannel.open(Paths.get(output.file()), StandardOpenOption.READ);
@@ -73,7 +73,7 @@ public final class HostOutputs implements Closeable {
   }
 
   /** All outputs of a request have been taken. A file that stays open would keep memory that the service has given up. */
-  public void endRequest() throws IOException {
+  public synchronized void endRequest() throws IOException {
     for (FileChannel file : files.values()) {
       file.close();
     }
@@ -89,7 +89,7 @@ public final class HostOutputs implements Closeable {
   }
 
   /** The service is of no use, and is asked for nothing for a while. */
-  public void leaveAlone() throws IOException {
+  public synchronized void leaveAlone() throws IOException {
     isLeftAlone = true;
     leftAloneSinceNs = System.nanoTime();
     close();
@@ -97,7 +97,7 @@ public final class HostOutputs implements Closeable {
 
   /** Gives back everything. It can be asked again. */
   @Override
-  public void close() throws IOException {
+  public synchronized void close() throws IOException {
     NodeServiceClient connected = client;
     client = null;
     if (connected != null) {
