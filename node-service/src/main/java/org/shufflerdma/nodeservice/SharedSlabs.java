@@ -26,7 +26,11 @@ final class SharedSlabs implements SlabMemory {
 
   @Override
   public boolean tryTake(long bytes) {
-    return bytes <= folder.usableBytes() && budget.tryTake(this, bytes);
+    if (bytes > folder.usableBytes()) {
+      budget.doNotWait(this); // others need not give way to a job that the file system refuses
+      return false;
+    }
+    return budget.tryTake(this, bytes);
   }
 
   @Override
