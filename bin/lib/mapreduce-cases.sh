@@ -16,7 +16,7 @@ export RDMA_HOSTS=${RDMA_HOSTS:-mapred$$}
 
 declare -A CLAIMS=(
   [codec]="compressed map outputs"
-  [encrypted]="encrypted map outputs, also where HTTP would have to be encrypted"
+  [encrypted]="encrypted map outputs"
   [combine]="a combiner, and map outputs of several spills"
   [streaming]="Hadoop's streaming"
   [small]="60 maps x 20 reduces of small outputs"
@@ -72,7 +72,7 @@ check_counters() {
   esac
 }
 
-# text LINES: Makes /text, of as many lines of words in each of four files, once.
+# text: Makes /text, four files of words, once.
 text() {
   local k
   [ ! -d "$work/text" ] || return 0
@@ -123,7 +123,10 @@ with_fault() {
   before=$(service_bytes)
   (job rdma "$1" examples terasort -D mapreduce.job.reduces=4 -D mapreduce.job.reduce.slowstart.completedmaps=0.1 /tera "/out/$1") &
   sorting=$!
-  until [ "$(service_bytes)" -gt "$before" ] || [ "$SECONDS" -gt "$deadline" ]; do sleep 0.2; done
+  until [ "$(service_bytes)" -gt "$before" ]; do
+    [ "$SECONDS" -lt "$deadline" ] || { echo "no reducer has had anything from a node service"; return 1; }
+    sleep 0.2
+  done
   "$2"
   wait "$sorting" || status=$?
   [ "$status" = 0 ] || return "$status"
@@ -133,7 +136,15 @@ with_fault() {
 }
 
 kill_on() { kill -KILL "$(service_of "$1")"; }
-start_on() { local CLUSTER=$YARN; local -A started; start_node_service "$1"; until http_get "$1" 7348 /health | grep -q ok; do sleep 0.2; done; }
+start_on() {
+  local CLUSTER=$YARN deadline=$((SECONDS + 30))
+  local -A started
+  start_node_service "$1"
+  until http_get "$1" 7348 /health | grep -q ok; do
+    [ "$SECONDS" -lt "$deadline" ] || { echo "the node service of $1 does not answer after 30 s"; return 1; }
+    sleep 0.2
+  done
+}
 kill_node1() { kill_on node1; }
 kill_node2() { kill_on node2; }
 stop_node2() { kill -STOP "$(service_of node2)"; }

@@ -48,7 +48,7 @@ hadoop_command() {
 prepare_hadoop_home() {
   local jar home=$YARN/hadoop
   mkdir -p "$home/jars" "$home/conf"
-  for jar in $(tr : ' ' <"$1"); do ln -s "$jar" "$home/jars/"; done
+  while IFS= read -r jar; do ln -s "$jar" "$home/jars/"; done < <(tr : '\n' <"$1")
   ln -s "$YARN_CONF"/* "$home/conf/"
   # What is in a job's configuration is read where the properties of these JVMs are not known.
   sed -i "s|@HADOOP@|$home|g" "$home/conf/mapred-site.xml"

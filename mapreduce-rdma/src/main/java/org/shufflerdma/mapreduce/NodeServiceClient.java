@@ -4,10 +4,12 @@ package org.shufflerdma.mapreduce;
 import java.io.BufferedInputStream;
 import java.io.Closeable;
 import java.io.DataInputStream;
+import java.io.FilterInputStream;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -15,6 +17,7 @@ import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -90,15 +93,45 @@ public final class NodeServiceClient implements Closeable {
     }
   }
 
+  /** Reads until a point in time, however few bytes come at a time. */
+  private static final class TimedInput extends FilterInputStream {
+    private final Socket socket;
+    private final int timeoutMs;
+    private long untilNs;
+
+    TimedInput(Socket socket, int timeoutMs) throws IOException {
+      super(socket.getInputStream());
+      this.socket = socket;
+      this.timeoutMs = timeoutMs;
+      begin();
+    }
+
+    void begin() {
+      untilNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMs);
+    }
+
+    @Override
+    public int read(byte[] into, int offset, int length) throws IOException {
+      long leftMs = TimeUnit.NANOSECONDS.toMillis(untilNs - System.nanoTime());
+      if (leftMs <= 0) {
+        throw new SocketTimeoutException("no whole answer within " + timeoutMs + " ms");
+      }
+      socket.setSoTimeout((int) leftMs);
+      return super.read(into, offset, length);
+    }
+  }
+
   private final Socket socket;
+  private final TimedInput time;
   private final DataInputStream in;
   private final Hmac frames;
   private long sent;
   private long received;
   private int lastId;
 
-  private NodeServiceClient(Socket socket, DataInputStream in, Hmac frames) {
+  private NodeServiceClient(Socket socket, TimedInput time, DataInputStream in, Hmac frames) {
     this.socket = socket;
+    this.time = time;
     this.in = in;
     this.frames = frames;
   }
@@ -113,10 +146,10 @@ public final class NodeServiceClient implements Closeable {
     Socket socket = new Socket();
     try {
       socket.setTcpNoDelay(true);
-      socket.setSoTimeout(timeoutMs);
       socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), timeoutMs);
-      DataInputStream in = new DataInputStream(new BufferedInputStream(socket.getInputStream()));
-      return new NodeServiceClient(socket, in, new Hmac(prove(grant, socket, in)));
+      TimedInput time = new TimedInput(socket, timeoutMs);
+      DataInputStream in = new DataInputStream(new BufferedInputStream(time));
+      return new NodeServiceClient(socket, time, in, new Hmac(prove(grant, socket, in)));
     } catch (Throwable t) {
       socket.close();
       throw t;
@@ -222,6 +255,7 @@ public final class NodeServiceClient implements Closeable {
 
   /** Waits for what has become of an output of the request. */
   public Answer next(int id) throws IOException {
+    time.begin();
     byte[] body = receive(in, MAX_ANSWER_BYTES);
     byte[] seal = new byte[SEAL_BYTES];
     in.readFully(seal);

@@ -22,10 +22,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The applications that have registered, and the jobs that have left a grant in their folders. What one user can take is bounded: applications, executors of each, and
- * the bytes of what is kept of them, in memory and on disk. An executor for which there is no room takes that of
- * the oldest of its application. No file system is touched under the lock; workers look at the folders, one
- * at a time of each user's. Any thread may call; closed by its owner.
+ * The applications that have registered, and the jobs that have left a grant in their folders. What one user
+ * can take is bounded: applications, executors of each, and the bytes of what is kept of them, in memory and on
+ * disk. An executor for which there is no room takes that of the oldest of its application. No file system is
+ * touched under the lock; workers look at the folders, one at a time of each user's. Any thread may call;
+ * closed by its owner.
  */
 final class Applications implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Applications.class);

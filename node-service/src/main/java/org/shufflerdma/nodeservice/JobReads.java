@@ -186,6 +186,5 @@ final class JobReads implements AutoCloseable {
   @Override
   public void close() {
     acquired.close();
-    slabs.doNotWait();
   }
 }
