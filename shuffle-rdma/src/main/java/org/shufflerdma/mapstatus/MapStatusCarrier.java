@@ -17,9 +17,9 @@ import org.shufflerdma.location.MapOutputTrailer;
  * this plugin is ever serialized: the trailer travels wherever the status travels.
  *
  * <p>In a {@link CompressedMapStatus} of R partitions it is the sizes R..R+27: each holds 7 bits of
- * the trailer as the code {@code 100 + bits}. In a {@link HighlyCompressedMapStatus} it is 48 members of
- * the bitmap of empty blocks, far above any partition: {@code 0x7FFF0000 | (i << 4) | nibble i}, one bitmap
- * container. Spark itself never asks for a size beyond R-1.
+ * the trailer as the code {@code 100 + bits}. In a {@link HighlyCompressedMapStatus} it is 16 members of
+ * the bitmap of empty blocks, far above any partition, with 12 bits in each: {@code 0x7FFF0000 | (i << 12) | bits}.
+ * They are one container, which the driver's heap has for each status. Spark itself never asks for a size beyond R-1.
  *
  * <p>The sizes and the bitmap are written and read by reflection on the status' private field. Anything that is
  * not a trailer is read as none. The class cannot be initialized where a status does not have that field.
@@ -30,7 +30,8 @@ public final class MapStatusCarrier {
   private static final int FIRST_CODE = 100;
 
   private static final int FIRST_MEMBER = 0x7FFF0000;
-  private static final int NIBBLES = MapOutputTrailer.SIZE_BYTES * 2;
+  private static final int BITS_PER_MEMBER = 12;
+  private static final int MEMBERS = MapOutputTrailer.SIZE_BYTES * Byte.SIZE / BITS_PER_MEMBER;
 
   private static final Field COMPRESSED_SIZES =
       onlyFieldOfType(CompressedMapStatus.class, byte[].class);
@@ -74,7 +75,7 @@ public final class MapStatusCarrier {
     }
     byte[] extended = Arrays.copyOf(sizes, partitions + SIZES);
     for (int i = 0; i < SIZES; i++) {
-      extended[partitions + i] = (byte) (FIRST_CODE + bitsAt(trailer, i * BITS_PER_SIZE));
+      extended[partitions + i] = (byte) (FIRST_CODE + bitsAt(trailer, i, BITS_PER_SIZE));
     }
     try {
       COMPRESSED_SIZES.set(status, extended);
@@ -94,31 +95,34 @@ public final class MapStatusCarrier {
       if (bits < 0 || bits >= 1 << BITS_PER_SIZE) {
         return false;
       }
-      setBitsAt(trailer, i * BITS_PER_SIZE, bits);
+      setBitsAt(trailer, i, BITS_PER_SIZE, bits);
     }
     return true;
   }
 
   private static boolean addMembers(MapStatus status, byte[] trailer) {
     RoaringBitmap emptyBlocks = (RoaringBitmap) valueOf(EMPTY_BLOCKS, status);
-    for (int i = 0; i < NIBBLES; i++) {
-      int nibble = (trailer[i >> 1] >> ((i & 1) * 4)) & 0xF;
-      emptyBlocks.add(FIRST_MEMBER | (i << 4) | nibble);
+    for (int i = 0; i < MEMBERS; i++) {
+      emptyBlocks.add(firstMember(i) | bitsAt(trailer, i, BITS_PER_MEMBER));
     }
     return true;
   }
 
   private static boolean readMembers(MapStatus status, byte[] trailer) {
     RoaringBitmap emptyBlocks = (RoaringBitmap) valueOf(EMPTY_BLOCKS, status);
-    for (int i = 0; i < NIBBLES; i++) {
-      int first = FIRST_MEMBER | (i << 4);
-      long nibble = emptyBlocks.nextValue(first) - first;
-      if (nibble < 0 || nibble > 0xF) {
+    for (int i = 0; i < MEMBERS; i++) {
+      long bits = emptyBlocks.nextValue(firstMember(i)) - firstMember(i);
+      if (bits < 0 || bits >= 1 << BITS_PER_MEMBER) {
         return false;
       }
-      trailer[i >> 1] |= (byte) (nibble << ((i & 1) * 4));
+      setBitsAt(trailer, i, BITS_PER_MEMBER, (int) bits);
     }
     return true;
+  }
+
+  /** The one for bits that are all 0. */
+  private static int firstMember(int i) {
+    return FIRST_MEMBER | (i << BITS_PER_MEMBER);
   }
 
   private static Object valueOf(Field field, MapStatus status) {
@@ -150,14 +154,16 @@ public final class MapStatusCarrier {
     return fields.get(0);
   }
 
-  /** Seven bits from {@code bit} on, lowest first; bits past the end are 0. */
-  private static int bitsAt(byte[] bytes, int bit) {
+  /** Group {@code i} of so many bits, lowest first, which lie in two bytes at most; bits past the end are 0. */
+  private static int bitsAt(byte[] bytes, int i, int count) {
+    int bit = i * count;
     int low = Byte.toUnsignedInt(bytes[bit >> 3]);
     int high = (bit >> 3) + 1 < bytes.length ? Byte.toUnsignedInt(bytes[(bit >> 3) + 1]) : 0;
-    return ((low | high << Byte.SIZE) >> (bit & 7)) & 0x7F;
+    return ((low | high << Byte.SIZE) >> (bit & 7)) & ((1 << count) - 1);
   }
 
-  private static void setBitsAt(byte[] bytes, int bit, int value) {
+  private static void setBitsAt(byte[] bytes, int i, int count, int value) {
+    int bit = i * count;
     int shifted = value << (bit & 7);
     bytes[bit >> 3] |= (byte) shifted;
     if ((bit >> 3) + 1 < bytes.length) {
