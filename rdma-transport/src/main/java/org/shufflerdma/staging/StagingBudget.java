@@ -10,11 +10,19 @@ import java.util.Map;
  * before those that hold more, and one of those gives way to it. Any thread may call.
  */
 public final class StagingBudget {
+  /** How long who waits keeps its place without asking. Servers ask four times a second. */
+  private static final long PLACE_NS = 1_000_000_000L;
+
+  private static final class Wait {
+    final long sinceNs = System.nanoTime();
+    long askedNs;
+  }
+
   private final long maxBytes;
   private final Map<Object, Long> takenBytes = new HashMap<>(); // guarded by this, as are the next
 
-  /** Since when servers wait, in the order in which they began. */
-  private final Map<Object, Long> waiting = new LinkedHashMap<>();
+  /** In the order in which they began. */
+  private final Map<Object, Wait> waiting = new LinkedHashMap<>();
 
   private long sumBytes;
 
@@ -22,16 +30,23 @@ public final class StagingBudget {
     this.maxBytes = maxBytes;
   }
 
-  /** Takes room for a server. If there is none, the server waits for it until it calls again, or leaves. */
+  /** Takes room for a server. If there is none, the server has its place in the line as long as it calls again within a second. */
   public synchronized boolean tryTake(Object server, long bytes) {
+    forgetThoseThatAskNoMore();
     if (comesAfterOthers(server) || sumBytes + bytes > maxBytes) {
-      waiting.putIfAbsent(server, System.nanoTime());
+      waiting.computeIfAbsent(server, key -> new Wait()).askedNs = System.nanoTime();
       return false;
     }
     waiting.remove(server);
     takenBytes.merge(server, bytes, Long::sum);
     sumBytes += bytes;
     return true;
+  }
+
+  /** Else the others would wait for one that needs nothing any more. */
+  private void forgetThoseThatAskNoMore() {
+    long now = System.nanoTime();
+    waiting.values().removeIf(wait -> now - wait.askedNs > PLACE_NS);
   }
 
   /** Those that hold less come first, and of those that hold the same the one that has waited for longest. */
@@ -53,12 +68,13 @@ public final class StagingBudget {
    * or for one that has had nothing for a turn.
    */
   public synchronized boolean isToGiveWay(Object server, long bytes, long turnNs) {
+    forgetThoseThatAskNoMore();
     long now = System.nanoTime();
     return takenBy(server) > 0
         && waiting.entrySet().stream()
             .filter(other -> other.getKey() != server)
             .anyMatch(other -> takenBy(other.getKey()) + bytes <= takenBy(server) - bytes
-                || (takenBy(other.getKey()) == 0 && now - other.getValue() > turnNs));
+                || (takenBy(other.getKey()) == 0 && now - other.getValue().sinceNs > turnNs));
   }
 
   /** How many bytes too many there would be with so many more; negative if there is room for yet more. */
@@ -76,6 +92,12 @@ public final class StagingBudget {
       return left == 0 ? null : left;
     });
     sumBytes -= bytes;
+  }
+
+  /** Whether somebody waits for room. */
+  public synchronized boolean isWaitedFor() {
+    forgetThoseThatAskNoMore();
+    return !waiting.isEmpty();
   }
 
   /** The server waits for nothing any more. */
