@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HexFormat;
@@ -24,6 +25,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.control.Hello;
 import org.shufflerdma.control.MutualProof;
 
@@ -36,10 +38,11 @@ class ReducerIntruderTest {
   private static final int FRAMES = Integer.getInteger("reducer.frames", 4_000);
   private static final long SEED = Long.getLong("fuzz.seed", new Random().nextLong());
   private static final String MAP = "attempt_1700000000000_0001_m_000000_0";
-  private static final int MAX_OUTPUTS = 1024;
+  private static final int MAX_OUTPUTS = 256;
   private static final int MAX_OF_A_FETCH = 256;
+  private static final int MAX_CONNECTIONS_OF_A_USER = 1024;
 
-  /** Answers of 33 bytes, which fill 1 MiB and the largest buffers that a kernel gives a socket. */
+  /** Answers of 33 bytes, which fill 64 KiB and the largest buffers that a kernel gives a socket. */
   private static final int MOST_UNREAD = 1_000_000;
 
   @TempDir
@@ -300,6 +303,33 @@ class ReducerIntruderTest {
       assertThat(requests * MAX_OF_A_FETCH).isGreaterThan(MAX_OUTPUTS).isLessThan(MOST_UNREAD);
     }
     assertThat(requests * MAX_OF_A_FETCH).isLessThan(MOST_UNREAD);
+  }
+
+  @Test
+  void aUserHasSoManyConnectionsAndNoMore() throws Exception {
+    List<RawReducer> open = new ArrayList<>();
+    try {
+      while (open.size() < MAX_CONNECTIONS_OF_A_USER) {
+        open.add(proved());
+      }
+      open.get(0).send(RawReducer.fetch(1, 0, Scene.HOST, List.of(MAP)));
+      open.get(0).receive();
+      Deadline deadline = Deadline.afterMs(30_000); // the proof of the last one may be under way
+      while (scene.service.metric("reducers") < open.size() && !deadline.expired()) {
+        Thread.sleep(50);
+      }
+      try (RawReducer oneMore = proved()) {
+        assertThat(oneMore.awaitEnd()).isZero();
+      }
+    } finally {
+      for (RawReducer client : open) {
+        client.close();
+      }
+    }
+    Deadline deadline = Deadline.afterMs(30_000);
+    while (scene.service.metric("reducers") > 0 && !deadline.expired()) {
+      Thread.sleep(50);
+    }
   }
 
   @Test

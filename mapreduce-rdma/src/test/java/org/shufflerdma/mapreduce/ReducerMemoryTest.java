@@ -117,6 +117,41 @@ class ReducerMemoryTest {
     return count;
   }
 
+  /** As one that has been stopped, or wants to keep others from their outputs. */
+  @Test
+  void whoHoldsOutputsAndSaysNothingGivesWayToOthers() throws Exception {
+    try (Scene scene = new Scene(directory, MIB)) {
+      JobOutputs holding = scene.job("alice");
+      List<String> all =
+          write(holding, 4, 240_000); // each takes a slab of its own, and there is room for less
+      JobOutputs job = scene.job("bob");
+      List<String> wanted = write(job, 1, 100_000);
+      try (NodeServiceClient silent = scene.connect(holding.grant());
+          NodeServiceClient client = scene.connect(job.grant())) {
+        int request;
+        int come;
+        do {
+          request = silent.fetch(0, Scene.HOST, all);
+          come = 0;
+          for (int i = 0; i < all.size(); i++) {
+            come += silent.next(request).refusal() == null ? 1 : 0;
+          }
+        } while (come > 0);
+        assertThat(Scene.fetch(client, wanted.get(0)))
+            .as("while all is held")
+            .isInstanceOf(String.class);
+        int last = request;
+        Deadline deadline = Deadline.afterMs(30_000);
+        Object bytes = "";
+        while (!(bytes instanceof byte[]) && !deadline.expired()) {
+          bytes = Scene.fetch(client, wanted.get(0));
+        }
+        assertThat(bytes).isInstanceOf(byte[].class);
+        assertThatThrownBy(() -> silent.next(last)).isInstanceOf(IOException.class);
+      }
+    }
+  }
+
   /** The file system has less than the service may register. */
   @Test
   void aFullFileSystemIsNoticedBeforeItsMemoryIsUsed() throws Exception {
@@ -162,26 +197,59 @@ class ReducerMemoryTest {
       scene.assertServes(job);
       scene.service.kill();
       assertThat(scene.slabs()).isNotEmpty();
-      Files.setPosixFilePermissions(scene.shared, PosixFilePermissions.fromString("rwxr-xr-x"));
-      assertRefused(scene, scene.shared + " (service.sharedMemory) must be a folder of this user");
-      Files.setPosixFilePermissions(scene.shared, PosixFilePermissions.fromString("rwx--x--x"));
-      Path moved = Files.move(scene.shared, directory.resolve("moved"));
-      Files.createSymbolicLink(scene.shared, moved);
-      assertRefused(scene, scene.shared + " (service.sharedMemory) must be a folder of this user");
-      Files.delete(scene.shared);
-      Files.move(moved, scene.shared);
       scene.service.start();
       assertThat(scene.slabs()).isEmpty();
       scene.assertServes(job);
     }
   }
 
-  /** Another service with the same settings ends, and says why. */
+  /** Another service with the same settings says why it would serve no reducers. It ends, as the port is taken. */
   private static void assertRefused(Scene scene, String why) throws Exception {
     try (Jvm second =
         Jvm.start(Map.of(), NodeService.class, scene.service.settings().toString())) {
-      assertThat(second.end()).contains("The node service cannot start: " + why);
+      assertThat(second.end())
+          .contains("Reducers are not served until this is mended: " + why)
+          .contains("The node service cannot start: ");
       assertThat(second.exitValue()).isEqualTo(1);
+    }
+  }
+
+  /** Whoever may write beside the folder can make one of its name before the service does. */
+  @Test
+  void aServiceWithoutItsFolderServesReducersAsSoonAsItHasOne() throws Exception {
+    try (Scene scene = new Scene(directory, 16 * MIB)) {
+      JobOutputs job = scene.job("alice");
+      List<String> maps = write(job, 1, 1_000);
+      scene.service.kill();
+      scene.clear();
+      Path moved = Files.move(scene.shared, directory.resolve("moved"));
+      Files.createSymbolicLink(scene.shared, moved);
+      scene.service.start();
+      assertHasNoMemory(scene, job, maps);
+      Files.delete(scene.shared);
+      Files.move(moved, scene.shared);
+      Files.setPosixFilePermissions(scene.shared, PosixFilePermissions.fromString("rwxr-xr-x"));
+      assertHasNoMemory(scene, job, maps);
+      Files.setPosixFilePermissions(scene.shared, PosixFilePermissions.fromString("rwx--x--x"));
+      Object come = "";
+      Deadline deadline = Deadline.afterMs(30_000);
+      while (!(come instanceof byte[]) && !deadline.expired()) {
+        Thread.sleep(200);
+        come = fetchAlone(scene, job, maps);
+      }
+      assertThat(come).isInstanceOf(byte[].class);
+    }
+  }
+
+  private static void assertHasNoMemory(Scene scene, JobOutputs job, List<String> maps)
+      throws IOException {
+    assertThat(fetchAlone(scene, job, maps)).isEqualTo("RDMA_OFF");
+  }
+
+  private static Object fetchAlone(Scene scene, JobOutputs job, List<String> maps)
+      throws IOException {
+    try (NodeServiceClient client = scene.connect(job.grant())) {
+      return Scene.fetch(client, maps.get(0));
     }
   }
 

@@ -115,6 +115,13 @@ final class Scene implements AutoCloseable {
     }
   }
 
+  /** Deletes what a killed service has left. */
+  void clear() throws IOException {
+    for (String slab : slabs()) {
+      Files.delete(shared.resolve(slab));
+    }
+  }
+
   /** Nothing is registered, and no file is left, within so many seconds. */
   void awaitNoMemory(int seconds) throws Exception {
     Deadline deadline = Deadline.afterMs(seconds * 1_000L);

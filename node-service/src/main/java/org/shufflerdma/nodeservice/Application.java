@@ -113,7 +113,6 @@ final class Application implements AutoCloseable {
   /** A job is also read for, by the same transport. */
   private Serving openJob(Acquired opening) throws IOException {
     SharedSlabs slabs = device.newSlabs();
-    opening.keep(slabs::doNotWait); // when nothing can ask for memory any more
     RdmaTransport opened = opening.keep(device.open(grant.identity(), slabs));
     opening.keep(device.serve(opened, outputs, grant.uid())::close);
     JobReads reads = opening.keep(new JobReads(opened, device, slabs));

@@ -76,6 +76,7 @@ final class JobReads implements AutoCloseable {
   private final PerPeerExecutor<String> searches;
   private final Set<BackgroundFetch> underWay = ConcurrentHashMap.newKeySet();
   private final Acquired acquired = new Acquired();
+  private volatile boolean closed;
 
   JobReads(RdmaTransport transport, NodeDevice device, SharedSlabs slabs) {
     this.transport = transport;
@@ -86,7 +87,7 @@ final class JobReads implements AutoCloseable {
     StagingClients staging = acquired.keep(
         new StagingClients(device.loop(), transport.identity(), transport.settings()));
     ThreadPoolExecutor workers = Workers.poolOnDemand("job-services", SEARCHES);
-    acquired.keep(workers::shutdownNow);
+    acquired.keep(() -> endAll(workers));
     this.searches = new PerPeerExecutor<>(workers, 1);
     this.fetcher = acquired.keep(new BlockFetcher(
         transport,
@@ -107,10 +108,19 @@ final class JobReads implements AutoCloseable {
     searches.execute(wanted.host(), () -> search(wanted, listener, begun));
   }
 
+  /** Those that have not begun run now, and fail, as their reducers wait for the outcome. */
+  private void endAll(ThreadPoolExecutor workers) {
+    closed = true;
+    workers.shutdownNow().forEach(Runnable::run);
+  }
+
   private void search(
       ReducerMessages.Fetch wanted, Listener listener, Consumer<BackgroundFetch> begun) {
     BackgroundFetch fetch;
     try {
+      if (closed) {
+        throw new IOException("the device of the job is closed");
+      }
       List<BlockRequest> blocks = new ArrayList<>(wanted.outputs().size());
       if (!HOST.matcher(wanted.host()).matches()) {
         throw new IllegalArgumentException("no name of a host");
@@ -171,9 +181,6 @@ final class JobReads implements AutoCloseable {
   /** Several times a second: gives up what others wait for. */
   void giveWay() {
     underWay.removeIf(BackgroundFetch::hasEnded);
-    if (underWay.isEmpty()) {
-      slabs.doNotWait();
-    }
     if (slabs.isToGiveWay(transport.buffers().slabBytes(), TURN_NS)) {
       transport.buffers().trim(0);
     }

@@ -119,8 +119,9 @@ record NodeDevice(
   /** Of a new job. */
   SharedSlabs newSlabs() throws IOException {
     if (shared == null) {
-      throw new IOException("there is no memory for reducers (service.sharedMemory)");
+      throw new IOException("there is no memory for reducers (service.yarnLocalDirs is empty)");
     }
+    shared.take();
     return new SharedSlabs(shared, budget);
   }
 

@@ -80,12 +80,14 @@ public final class NodeService implements AutoCloseable {
       StagingWorkers workers = acquired.keep(new StagingWorkers(STAGING_THREADS));
       SharedFolder shared = settings.yarnLocalDirs().isEmpty()
           ? null
-          : acquired.keep(SharedFolder.open(settings.sharedMemory()));
+          : acquired.keep(new SharedFolder(settings.sharedMemory()));
+      if (shared != null) {
+        tryTake(shared);
+      }
       NodeDevice device = NodeDevice.open(rdma, own, loop, settings, workers, shared);
       Applications applications = acquired.keep(Applications.open(
           device, GrantStore.open(settings.grants()), new JobFolders(settings.yarnLocalDirs())));
-      ReducerServer reducers =
-          acquired.keep(new ReducerServer(applications, settings.maxRegisteredBytes()));
+      ReducerServer reducers = acquired.keep(new ReducerServer(applications, device.budget()));
       LookupServer lookups =
           acquired.keep(LookupServer.open(settings.port(), applications, reducers, loop));
       acquired.keep(RegistrationServer.open(settings.socket(), applications, death::complete));
@@ -101,6 +103,7 @@ public final class NodeService implements AutoCloseable {
       acquired.keep(timer::shutdownNow);
       schedule(timer, LOOK_MS, () -> look(applications::lookThrough, death));
       schedule(timer, GIVE_WAY_MS, () -> look(applications::giveWay, death));
+      schedule(timer, GIVE_WAY_MS, () -> look(reducers::giveWay, death));
       LOG.info(
           "The node service answers readers at port {} and executors at {}, over {}",
           lookups.port(),
@@ -110,6 +113,15 @@ public final class NodeService implements AutoCloseable {
     } catch (Throwable t) {
       acquired.close();
       throw t;
+    }
+  }
+
+  /** Without it Spark's applications are served, and so are jobs as soon as it can be taken. */
+  private static void tryTake(SharedFolder shared) {
+    try {
+      shared.take();
+    } catch (IOException e) {
+      LOG.error("Reducers are not served until this is mended: {}", e.getMessage());
     }
   }
 
@@ -125,7 +137,7 @@ public final class NodeService implements AutoCloseable {
     long failed = applications.all().stream().filter(Application::hasFailed).count();
     return failed == 0
         ? ""
-        : "%d of %d applications have lost their device, and are opened anew"
+        : "%d of %d applications have lost their device, or have no memory for reducers, and are opened anew"
             .formatted(failed, applications.all().size());
   }
 

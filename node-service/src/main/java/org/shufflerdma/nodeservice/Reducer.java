@@ -19,8 +19,14 @@ import org.shufflerdma.memory.RegisteredSlice;
  * that ends with the connection. The loop's thread takes its messages; any thread may call.
  */
 final class Reducer implements ControlChannel.Owner {
-  /** More than Hadoop's reducer asks for at a time on one connection. */
-  private static final int MAX_OUTPUTS = 1024;
+  /** Those of the largest request. Hadoop's reducer asks for 20 at a time on one connection. */
+  private static final int MAX_OUTPUTS = ReducerMessages.MAX_OUTPUTS;
+
+  /** More than the answers to so many outputs take. */
+  static final int MAX_UNSENT_BYTES = 64 << 10;
+
+  /** A reducer releases an output as soon as it has copied it. */
+  private static final long IDLE_NS = 10_000_000_000L;
 
   /** Before the bytes of an output stands its length without compression. */
   private static final int HEAD_BYTES = Long.BYTES;
@@ -36,6 +42,7 @@ final class Reducer implements ControlChannel.Owner {
   private final Map<Output, RegisteredSlice> held = new HashMap<>();
   private final Set<BackgroundFetch> fetches = new HashSet<>();
   private long heldBytes;
+  private long heardNs = System.nanoTime();
   private boolean closed;
 
   Reducer(ReducerServer server, Application application, ControlChannel channel) {
@@ -57,11 +64,27 @@ final class Reducer implements ControlChannel.Owner {
     if (!body.hasRemaining()) {
       throw new ProtocolException("an empty message");
     }
+    noteHeard();
     byte type = body.get();
     switch (type) {
       case ReducerMessages.FETCH -> fetch(ReducerMessages.Fetch.decode(body));
       case ReducerMessages.RELEASE -> release(ReducerMessages.Release.decode(body));
       default -> throw new ProtocolException("a message of the unknown type " + type);
+    }
+  }
+
+  private synchronized void noteHeard() {
+    heardNs = System.nanoTime();
+  }
+
+  /** It may have been stopped, or want to keep others from their outputs. It can have the rest by HTTP. */
+  void endIfIdle() {
+    boolean isIdle;
+    synchronized (this) {
+      isIdle = heldBytes > 0 && System.nanoTime() - heardNs > IDLE_NS;
+    }
+    if (isIdle) {
+      end(new ProtocolException("it holds outputs and says nothing while others wait for memory"));
     }
   }
 
@@ -96,7 +119,7 @@ final class Reducer implements ControlChannel.Owner {
         listener.onFailure(output, "SHARE");
       }
     } else {
-      server.execute(() -> begin(wanted, listener));
+      server.execute(application, () -> begin(wanted, listener));
     }
   }
 
@@ -153,6 +176,9 @@ final class Reducer implements ControlChannel.Owner {
     synchronized (this) {
       if (closed || !asked.remove(output)) {
         return false;
+      }
+      if (held.isEmpty()) { // it had nothing to say something about
+        heardNs = System.nanoTime();
       }
       held.put(output, bytes);
       heldBytes += lengthBytes;

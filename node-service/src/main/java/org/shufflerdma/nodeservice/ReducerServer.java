@@ -9,12 +9,15 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.shufflerdma.concurrent.Acquired;
+import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.control.ControlChannel;
 import org.shufflerdma.control.ProtocolException;
 import org.shufflerdma.control.ProvedServer;
 import org.shufflerdma.metrics.LogThrottle;
+import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.node.LookupMessages;
+import org.shufflerdma.staging.StagingBudget;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -28,26 +31,30 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
   /** Jobs whose devices can be opened at a time. */
   private static final int OPENERS = 4;
 
-  /** More than the reducers that fit a host have, each with several connections. */
-  private static final int MAX_CONNECTIONS = 8192;
+  /** Of all users. A reducer has five connections by default. */
+  private static final int MAX_CONNECTIONS = 2048;
+
+  private static final int MAX_CONNECTIONS_OF_A_USER = 1024;
 
   private final Applications applications;
-  private final long maxBytes;
-  private final ThreadPoolExecutor openers;
+  private final StagingBudget budget;
+  private final PerPeerExecutor<Application> openers;
   private final Set<Reducer> reducers = ConcurrentHashMap.newKeySet();
   private final LongAdder outputs = new LongAdder();
   private final LongAdder bytes = new LongAdder();
   private final LongAdder refusals = new LongAdder();
+  private volatile boolean hasLackedMemory;
   private final LogThrottle troubles =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
   private final Acquired acquired = new Acquired();
 
-  /** @param maxBytes that all reducers may hold together */
-  ReducerServer(Applications applications, long maxBytes) {
+  /** @param budget in which what reducers hold counts */
+  ReducerServer(Applications applications, StagingBudget budget) {
     this.applications = applications;
-    this.maxBytes = maxBytes;
-    this.openers = Workers.pool("reducers", OPENERS);
-    acquired.keep(openers::shutdownNow);
+    this.budget = budget;
+    ThreadPoolExecutor workers = Workers.pool("reducers", OPENERS);
+    this.openers = new PerPeerExecutor<>(workers, 1);
+    acquired.keep(workers::shutdownNow);
   }
 
   @Override
@@ -64,22 +71,38 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
 
   private Reducer admit(Application application, ControlChannel channel) {
     Reducer reducer = new Reducer(this, application, channel);
+    channel.limitUnsent(Reducer.MAX_UNSENT_BYTES);
     reducers.add(reducer);
     application.add(reducer);
-    if (reducers.size() > MAX_CONNECTIONS) {
-      reducer.end(
-          new ProtocolException("there are " + MAX_CONNECTIONS + " connections of reducers"));
+    int uid = application.grant().uid();
+    long ofUser = reducers.stream()
+        .filter(other -> other.application().grant().uid() == uid)
+        .count();
+    if (ofUser > MAX_CONNECTIONS_OF_A_USER || reducers.size() > MAX_CONNECTIONS) {
+      reducer.end(new ProtocolException(
+          "there are %d connections of reducers, %d of them of user %d; the most are %d and %d"
+              .formatted(
+                  reducers.size(), ofUser, uid, MAX_CONNECTIONS, MAX_CONNECTIONS_OF_A_USER)));
     }
     return reducer;
   }
 
   /** What a reducer may hold before it must release some. */
   long shareBytes() {
-    return maxBytes / Math.max(1, reducers.size());
+    return budget.maxBytes() / Math.max(1, reducers.size());
   }
 
-  void execute(Runnable step) {
-    openers.execute(step);
+  /** Several times a second: ends those that keep memory for nothing when others have lacked it. */
+  void giveWay() {
+    if (hasLackedMemory || budget.isWaitedFor()) {
+      hasLackedMemory = false;
+      reducers.forEach(Reducer::endIfIdle);
+    }
+  }
+
+  /** Has a worker do what may open an application's device; those of an application follow one another. */
+  void execute(Application application, Runnable step) {
+    openers.execute(application, step);
   }
 
   void delivered(long lengthBytes) {
@@ -89,6 +112,9 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
 
   void refused(String reason) {
     refusals.increment();
+    if (reason.equals(TcpReason.POOL.name())) {
+      hasLackedMemory = true;
+    }
     LOG.debug("A reducer takes an output by HTTP: {}", reason);
   }
 

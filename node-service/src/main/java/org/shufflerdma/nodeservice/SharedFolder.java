@@ -35,24 +35,32 @@ final class SharedFolder implements AutoCloseable {
   private final Path folder;
   private final SecureRandom random = new SecureRandom();
   private final Acquired acquired = new Acquired();
+  private boolean isTaken; // guarded by this
 
-  private SharedFolder(Path folder) {
+  SharedFolder(Path folder) {
     this.folder = folder;
   }
 
-  /** Makes the folder, or takes it over from a service that has ended. */
-  static SharedFolder open(Path folder) throws IOException {
-    SharedFolder opened = new SharedFolder(folder);
+  /**
+   * Makes the folder, or takes it over from a service that has ended, unless that has been done. May be tried again: whoever may
+   * write beside the folder can have made one of its name before.
+   */
+  synchronized void take() throws IOException {
+    if (isTaken) {
+      return;
+    }
+    Acquired taken = new Acquired();
     try {
-      opened.take();
-      return opened;
+      take(taken);
     } catch (Throwable t) {
-      opened.close();
+      taken.close();
       throw t;
     }
+    acquired.keep(taken);
+    isTaken = true;
   }
 
-  private void take() throws IOException {
+  private void take(Acquired taken) throws IOException {
     if (!Files.exists(folder)) {
       Folders.make(folder, "service.sharedMemory");
       Files.setPosixFilePermissions(folder, NOT_LISTED);
@@ -63,7 +71,7 @@ final class SharedFolder implements AutoCloseable {
           + " (service.sharedMemory) must be a folder of this user, with mode 0711, so that nobody else lists or changes"
           + " it: remove it, or name another folder");
     }
-    FileChannel file = acquired.keep(FileChannel.open(
+    FileChannel file = taken.keep(FileChannel.open(
         folder.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE));
     FileLock lock = file.tryLock();
     if (lock == null) {

@@ -27,8 +27,7 @@ final class SharedSlabs implements SlabMemory {
   @Override
   public boolean tryTake(long bytes) {
     if (bytes > folder.usableBytes()) {
-      budget.doNotWait(this); // others need not give way to a job that the file system refuses
-      return false;
+      return false; // without a place in the line: nobody needs to give way
     }
     return budget.tryTake(this, bytes);
   }
@@ -41,11 +40,6 @@ final class SharedSlabs implements SlabMemory {
   @Override
   public void giveBack(long bytes) {
     budget.giveBack(this, bytes);
-  }
-
-  /** Nobody waits for memory of the job any more. */
-  void doNotWait() {
-    budget.doNotWait(this);
   }
 
   /** Whether others should have what the job does not use. */

@@ -36,6 +36,7 @@ public final class ControlChannel implements ControlLoop.Member {
   private final Owner owner;
   private final AtomicBoolean closed = new AtomicBoolean();
   private volatile @Nullable Deadline end;
+  private volatile int maxUnsentBytes = MAX_UNSENT_BYTES;
 
   // Touched by the loop's thread alone, once registered.
   private ByteBuffer in = ByteBuffer.allocate(READ_BYTES);
@@ -62,6 +63,11 @@ public final class ControlChannel implements ControlLoop.Member {
   /** Ends the connection at that time, as one that does not keep to the protocol; null for never. */
   public void endAt(@Nullable Deadline deadline) {
     end = deadline;
+  }
+
+  /** Ends the connection when more than so many bytes wait for the other end to read; 1 MiB unless this is called. */
+  public void limitUnsent(int bytes) {
+    maxUnsentBytes = bytes;
   }
 
   @Override
@@ -100,7 +106,7 @@ public final class ControlChannel implements ControlLoop.Member {
       if (frame.hasRemaining()) {
         unsent.add(frame);
         unsentBytes += frame.remaining();
-        if (unsentBytes > MAX_UNSENT_BYTES) {
+        if (unsentBytes > maxUnsentBytes) {
           throw new ProtocolException("the other end does not read");
         }
         awaitWritable(true);

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.PeerId;
@@ -23,12 +24,20 @@ public final class NodeServices {
   /** A host whose service was of no use so recently is not asked. */
   private static final int LEFT_ALONE_MS = 8_000;
 
+  /** More than a cluster has: the reducers of a job may ask for any name. */
+  private static final int MAX_HOSTS = 8192;
+
+  /** A host that has been asked for. Its lock is held for one attempt at a time. */
+  private static final class Host {
+    volatile @Nullable PeerId service;
+    Deadline leftAlone = Deadline.afterMs(0);
+    boolean isReported;
+  }
+
   private final LocalIdentity identity;
   private final int port;
   private final int timeoutMs;
-  private final Map<String, PeerId> found = new ConcurrentHashMap<>();
-  private final Map<String, Deadline> leftAlone = new ConcurrentHashMap<>();
-  private final Map<String, Object> attempts = new ConcurrentHashMap<>();
+  private final Map<String, Host> hosts = new ConcurrentHashMap<>();
 
   /**
    * @param port of the services on all hosts
@@ -41,45 +50,55 @@ public final class NodeServices {
   }
 
   /** The service of a host. Blocks its caller, unless it is known, until the deadline at most. */
-  public PeerId find(String host, Deadline deadline) throws IOException {
-    try {
-      synchronized (attempts.computeIfAbsent(host, key -> new Object())) { // one attempt at a time
-        return findAlone(host, deadline);
-      }
-    } finally {
-      attempts.remove(host); // whoever waits for it finds what it has led to
+  public PeerId find(String name, Deadline deadline) throws IOException {
+    if (hosts.size() >= MAX_HOSTS && !hosts.containsKey(name)) {
+      throw new IOException(
+          "the node services of " + MAX_HOSTS + " other hosts have been asked for");
+    }
+    Host host = hosts.computeIfAbsent(name, key -> new Host());
+    synchronized (host) {
+      PeerId known = host.service;
+      return known == null ? findAlone(name, host, deadline) : known;
     }
   }
 
-  private PeerId findAlone(String host, Deadline deadline) throws IOException {
-    PeerId known = found.get(host);
-    if (known != null) {
-      return known;
-    }
-    leftAlone.values().removeIf(Deadline::expired);
-    if (leftAlone.containsKey(host)) {
-      throw new IOException("the node service of " + host + " was of no use a while ago");
+  /** Guarded by the host. */
+  private PeerId findAlone(String name, Host host, Deadline deadline) throws IOException {
+    if (!host.leftAlone.expired()) {
+      throw new IOException("the node service of " + name + " was of no use a while ago");
     }
     try {
-      PeerId service = new PeerId(PeerId.NODE_SERVICE, ask(host, deadline.atMostMs(timeoutMs)));
-      found.put(host, service);
-      LOG.info("The node service of {} has map outputs at {}", host, service.endpoint());
+      PeerId service = new PeerId(PeerId.NODE_SERVICE, ask(name, deadline.atMostMs(timeoutMs)));
+      host.service = service;
+      LOG.info("The node service of {} has map outputs at {}", name, service.endpoint());
       return service;
     } catch (IOException e) {
-      leftAlone.put(host, Deadline.afterMs(LEFT_ALONE_MS));
+      host.leftAlone = Deadline.afterMs(LEFT_ALONE_MS);
+      report(name, host, e);
+      throw e;
+    }
+  }
+
+  /** Guarded by the host, of which the log has one such line. */
+  private void report(String name, Host host, IOException why) {
+    if (!host.isReported) {
+      host.isReported = true;
       LOG.info(
           "There is no node service for this application at {}:{}: {}. One to which no executor of it"
               + " has registered, or with another secret, ends the connection",
-          host,
+          name,
           port,
-          e.getMessage());
-      throw e;
+          why.getMessage());
     }
   }
 
   /** The service cannot be reached where it was; it may have been started anew. */
   public void forget(PeerId service) {
-    found.values().removeIf(service::equals);
+    for (Host host : hosts.values()) {
+      if (service.equals(host.service)) {
+        host.service = null;
+      }
+    }
   }
 
   private RdmaEndpoint ask(String host, Deadline deadline) throws IOException {

@@ -33,6 +33,9 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
   private static final Logger LOG = LoggerFactory.getLogger(RdmaFetcher.class);
   private static final String COUNTERS = "Shuffle RDMA";
 
+  /** As many as Hadoop's own fetcher asks for. */
+  private static final int MOST_AT_ONCE = 20;
+
   /** Reasons that are over soon: of memory, and of the service of the other host. */
   private static final Set<String> NO_ROOM =
       new HashSet<>(Arrays.asList("POOL", "SHARE", "SERVICE"));
@@ -51,6 +54,9 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
   private final Set<TaskAttemptID> byHttp;
   private final HostOutputs service;
   private final LocalOutputs local;
+
+  /** What is read and cannot be taken is read again, so a reducer that had no memory asks for less. */
+  private int atOnce = MOST_AT_ONCE;
 
   RdmaFetcher(
       ShuffleConsumerPlugin.Context<K, V> context,
@@ -78,8 +84,34 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
 
   @Override
   protected void copyFromHost(MapHost host) throws IOException {
-    if (leavesSome(host)) {
+    String name = host.getHostName().replaceFirst(":[0-9]*$", "");
+    if (!local.isHere(name) && !service.isOpen()) {
       super.copyFromHost(host);
+      return;
+    }
+    Set<TaskAttemptID> left = new LinkedHashSet<>(scheduler.getMapsForHost(host));
+    Set<TaskAttemptID> toHttp;
+    try {
+      toHttp = copyWithoutHttp(host, name, left);
+    } finally {
+      for (TaskAttemptID map : left) {
+        scheduler.putBackKnownMapOutput(host, map);
+      }
+    }
+    if (!toHttp.isEmpty()) {
+      copyByHttp(host, toHttp);
+    }
+  }
+
+  /** Hadoop's own fetcher takes whatever is known of the host, so the other outputs are kept from it. */
+  private void copyByHttp(MapHost host, Set<TaskAttemptID> maps) throws IOException {
+    Set<TaskAttemptID> others = new LinkedHashSet<>(host.getAndClearKnownMaps());
+    others.removeAll(maps);
+    maps.forEach(host::addKnownMap);
+    try {
+      super.copyFromHost(host);
+    } finally {
+      others.forEach(host::addKnownMap);
     }
   }
 
@@ -93,28 +125,29 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
     }
   }
 
-  /** Whether Hadoop's own fetcher is to go on. Outputs that have become known meanwhile are for the next turn. */
-  private boolean leavesSome(MapHost host) throws IOException {
-    String name = host.getHostName().replaceFirst(":[0-9]*$", "");
-    boolean isHere = local.isHere(name);
-    if (!isHere && !service.isOpen()) {
-      return true;
+  /**
+   * Takes from {@code left} what it has copied.
+   *
+   * @return those of the rest that are for Hadoop's own fetcher now; the others are for another turn
+   */
+  private Set<TaskAttemptID> copyWithoutHttp(MapHost host, String name, Set<TaskAttemptID> left)
+      throws IOException {
+    List<TaskAttemptID> wanted = new ArrayList<>(left);
+    wanted.removeAll(byHttp);
+    Outcome outcome = Outcome.DONE;
+    List<TaskAttemptID> later = new ArrayList<>();
+    if (!wanted.isEmpty() && local.isHere(name)) {
+      outcome = copyLocal(host, wanted, left);
+    } else if (!wanted.isEmpty()) {
+      later = wanted.subList(Math.min(atOnce, wanted.size()), wanted.size());
+      outcome = copyFromService(host, name, wanted.subList(0, wanted.size() - later.size()), left);
     }
-    Set<TaskAttemptID> left = new LinkedHashSet<>(scheduler.getMapsForHost(host));
-    try {
-      List<TaskAttemptID> wanted = new ArrayList<>(left);
-      wanted.removeAll(byHttp);
-      Outcome outcome = Outcome.DONE;
-      if (!wanted.isEmpty()) {
-        outcome =
-            isHere ? copyLocal(host, wanted, left) : copyFromService(host, name, wanted, left);
-      }
-      return outcome == Outcome.DONE && !left.isEmpty();
-    } finally {
-      for (TaskAttemptID map : left) {
-        scheduler.putBackKnownMapOutput(host, map);
-      }
+    if (outcome != Outcome.DONE) {
+      return new HashSet<>();
     }
+    Set<TaskAttemptID> toHttp = new LinkedHashSet<>(left);
+    toHttp.removeAll(later);
+    return toHttp;
   }
 
   private Outcome copyLocal(MapHost host, List<TaskAttemptID> wanted, Set<TaskAttemptID> left)
@@ -167,10 +200,12 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
             left,
             "BYTES");
         if (outcome != Outcome.DONE) {
+          atOnce = Math.max(1, answers);
           return outcome;
         }
         service.release(request, answer);
       }
+      atOnce = Math.min(MOST_AT_ONCE, 2 * atOnce);
       service.endRequest();
       isOver = true;
     } catch (IOException e) {
