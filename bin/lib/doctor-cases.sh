@@ -10,8 +10,9 @@ set -euo pipefail
 export RDMA_HOSTS=${RDMA_HOSTS:-doctor$$}
 . "$ROOT/bin/lib/hosts.sh"
 . "$ROOT/bin/lib/cluster.sh"
+. "$ROOT/bin/lib/cases.sh"
 
-declare -A CLAIMS=(
+CLAIMS=(
   [good]="two hosts without a fault have status 0"
   [mtu]="an interface with another MTU is named, with the command that sets it"
   [slow]="a slow link is told from slow RDMA"
@@ -21,8 +22,6 @@ declare -A CLAIMS=(
   [killed]="an executor that is killed becomes a line of the report"
   [memlock]="executors that may lock little, and lack CAP_IPC_LOCK, are told to raise the limit"
 )
-# Set by make_own.
-work=''
 CASES=(good mtu slow rdma_lost one_way stopped killed memlock)
 LIMIT=150
 PORTS=28000-28999
@@ -111,11 +110,7 @@ case_memlock() {
   grep -q 'no CAP_IPC_LOCK' "$work/said" && grep -q 'mend: LimitMEMLOCK=infinity' "$work/said"
 }
 
-names=("$@")
-[ $# -gt 0 ] || names=("${CASES[@]}")
-for name in "${names[@]}"; do
-  [ -n "${CLAIMS[$name]:-}" ] || die 2 "unknown case '$name': give some of ${CASES[*]}"
-done
+select_cases "$@"
 need_hosts_tools
 make_own work "${TMPDIR:-/tmp}"
 need_jdk_and_maven
@@ -124,13 +119,4 @@ prepare_spark_home
 trap '"$ROOT/bin/standalone" stop; clean_up' EXIT
 "$ROOT/bin/standalone" start
 drive_from node0
-failed=0
-for name in "${names[@]}"; do
-  verdict=PASS start=$SECONDS
-  # In a process of its own, as `set -e` has no effect in a condition.
-  (set -e; "case_$name") >"$work/case" 2>&1 &
-  wait $! || { verdict=FAIL failed=1; cat "$work/case"; }
-  ! declare -F "undo_$name" >/dev/null || "undo_$name" || true
-  echo "$verdict $name: ${CLAIMS[$name]} ($((SECONDS - start)) s)"
-done
-exit "$failed"
+run_cases

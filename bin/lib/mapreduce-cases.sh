@@ -11,15 +11,21 @@ set -euo pipefail
 export RDMA_HOSTS=${RDMA_HOSTS:-mapred$$}
 . "$ROOT/bin/lib/hosts.sh"
 . "$ROOT/bin/lib/cluster.sh"
+. "$ROOT/bin/lib/cases.sh"
 . "$ROOT/bin/lib/yarn.sh"
 . "$ROOT/bin/lib/mapreduce.sh"
 
-declare -A CLAIMS=(
+CLAIMS=(
   [codec]="compressed map outputs"
   [encrypted]="encrypted map outputs"
   [combine]="a combiner, and map outputs of several spills"
   [streaming]="Hadoop's streaming"
   [small]="60 maps x 20 reduces of small outputs"
+  [many]="200 maps x 50 reduces of small outputs"
+  [skew]="a reducer that has nine tenths of all bytes"
+  [secondary]="a secondary sort"
+  [speculation]="a map attempt that another one overtakes"
+  [one_refused]="one output that the service may not read comes by HTTP, and no other"
   [classloader]="a class loader of the job's own: Hadoop's shuffle, and one line says so"
   [uber]="maps and reduces in one process: Hadoop's shuffle"
   [unknown_port]="no service at the port: HTTP"
@@ -28,11 +34,11 @@ declare -A CLAIMS=(
   [owner_stopped]="the service of a host with map outputs stops answering"
   [restarted]="services are killed and started again while reducers fetch"
   [master_killed]="the job's master is killed while reducers fetch"
+  [manager_recovers]="the NodeManager of a host with map outputs is killed, and another one goes on with its containers"
   [cut]="the link of a host with map outputs is cut for ten seconds while they are fetched"
 )
-CASES=(codec encrypted combine streaming small classloader uber unknown_port reader_killed owner_killed owner_stopped restarted master_killed cut)
-# Set by make_own.
-work=''
+CASES=(codec encrypted combine streaming small many skew secondary speculation one_refused classloader uber unknown_port
+  reader_killed owner_killed owner_stopped restarted master_killed manager_recovers cut)
 
 # job KIND NAME ARGS...: Runs a job of the examples or streaming; its log is $work/NAME.log.
 job() {
@@ -63,8 +69,8 @@ check_counters() {
   failed=$(counter_of "$1" 'Failed Shuffles')
   rdma=$(counter_of "$1" BYTES) own=$(counter_of "$1" LOCAL_BYTES) shuffled=$(counter_of "$1" 'Reduce shuffle bytes')
   echo "$1: $rdma bytes by RDMA, $own from own files, of $shuffled; $(grep -E '^\s+HTTP_' "$work/$1.log" | xargs)"
-  [ "$failed" = 0 ] || { echo "$failed failed shuffles"; return 1; }
-  if grep -E '^\s+(BAD_ID|CONNECTION|IO_ERROR|WRONG_[A-Z]*)=[^0]' "$work/$1.log"; then echo "shuffle errors"; return 1; fi
+  [ "${failures:-none}" = some ] || [ "$failed" = 0 ] || { echo "$failed failed shuffles"; return 1; }
+  if [ "${failures:-none}" = none ] && grep -E '^\s+(BAD_ID|CONNECTION|IO_ERROR|WRONG_[A-Z]*)=[^0]' "$work/$1.log"; then echo "shuffle errors"; return 1; fi
   case ${http:-none} in
     none) [ "$rdma" -gt 0 ] && [ $((rdma + own)) = "$shuffled" ] ;;
     some) [ "$shuffled" -gt 0 ] ;;
@@ -96,13 +102,56 @@ case_streaming() {
   text
   both streaming streaming -D mapreduce.job.reduces=2 -input /text -output OUT -mapper 'tr " " "\n"' -reducer 'uniq -c'
 }
-case_small() {
+# counted NAME MAPS REDUCES: Counts the words of so many small files.
+counted() {
   local k
   text
-  mkdir -p "$work/small"
-  for ((k = 0; k < 60; k++)); do sed -n "$((k * 30 + 1)),$((k * 30 + 30))p" "$work/text/1" >"$work/small/$k"; done
-  hdfs_dfs -put -f "$work/small" /
-  both small examples wordcount -D mapreduce.job.reduces=20 /small OUT
+  mkdir -p "$work/$1"
+  for ((k = 0; k < $2; k++)); do sed -n "$((k * 30 + 1)),$((k * 30 + 30))p" "$work/text/1" >"$work/$1/$k"; done
+  hdfs_dfs -put -f "$work/$1" /
+  both "$1" examples wordcount -D "mapreduce.job.reduces=$3" "/$1" OUT
+}
+case_small() { counted small 60 20; }
+case_many() { counted many 200 50; }
+case_skew() {
+  text
+  both skew streaming -D mapreduce.job.reduces=4 -input /text -output OUT -reducer 'sort' \
+    -mapper "awk '{ print (NR % 10 ? \"many\" : \$1) \"\\t\" \$0 }'"
+}
+case_secondary() {
+  mkdir -p "$work/pairs"
+  awk 'BEGIN { srand(1); for (i = 0; i < 200000; i++) print int(rand() * 1000), int(rand() * 1000000) }' >"$work/pairs/1"
+  awk 'BEGIN { srand(2); for (i = 0; i < 200000; i++) print int(rand() * 1000), int(rand() * 1000000) }' >"$work/pairs/2"
+  hdfs_dfs -put -f "$work/pairs" /
+  both secondary examples secondarysort -D mapreduce.job.reduces=3 /pairs OUT
+}
+case_speculation() {
+  text
+  both speculation streaming -D mapreduce.job.reduces=2 -D mapreduce.map.speculative=true -input /text -output OUT -reducer 'uniq -c' \
+    -mapper "sh -c 'case \$mapreduce_task_attempt_id in *_m_000001_0) sleep 120 ;; esac; cat'"
+  grep -q 'Killed map tasks=1' "$work/speculation-rdma.log" || { echo "no attempt was overtaken"; return 1; }
+}
+
+# As soon as a map of node2 is done, its output gets a second name, which services do not read and NodeManagers do.
+link_an_output() {
+  local deadline=$((SECONDS + 60)) file=''
+  until [ -n "$file" ]; do
+    [ "$SECONDS" -lt "$deadline" ] || return 1
+    file=$(compgen -G "$YARN/node2/nodemanager/local/usercache/*/appcache/*/output/*/file.out" | head -n 1) || sleep 0.05
+  done
+  ln "$file" "$work/linked"
+}
+case_one_refused() {
+  local linking http=some
+  text
+  rm -f "$work/linked"
+  link_an_output &
+  linking=$!
+  hdfs_dfs -rm -r -f -skipTrash /out/one-refused >/dev/null 2>&1
+  job rdma one-refused examples wordcount -D mapreduce.job.reduces=1 -D mapreduce.job.reduce.slowstart.completedmaps=1 /text /out/one-refused
+  wait "$linking"
+  check_counters one-refused
+  [ "$(counter_of one-refused HTTP_STAGING)" = 1 ] && [ "$(counter_of one-refused OUTPUTS)" = 3 ]
 }
 case_classloader() {
   http=all
@@ -111,9 +160,6 @@ case_classloader() {
 }
 case_uber() { http=all; text; both uber examples wordcount -D mapreduce.job.ubertask.enable=true -D mapreduce.job.reduces=1 /text OUT; }
 case_unknown_port() { http=some sorted unknown-port -D mapreduce.shuffle.rdma.service.port=7399; }
-
-# service_of HOST: Prints the process id of its node service.
-service_of() { processes_of "$YARN" | sed -n "s|^\([0-9]*\) $1/node-service\$|\1|p" | head -n 1; }
 
 # with_fault NAME FUNCTION: Sorts while the function runs, as soon as reducers fetch.
 with_fault() {
@@ -171,14 +217,30 @@ masters() {
 kill_master() { kill -KILL $(masters); }
 case_master_killed() { with_fault master-killed kill_master; }
 
+# restart_manager HOST RECOVERY: Kills the NodeManager and starts it again.
+restart_manager() {
+  local CLUSTER=$YARN recovery=$2 memory deadline=$((SECONDS + 60)) command
+  local -A started
+  memory=$(cat "$YARN/memory")
+  kill -KILL "$(manager_of "$1")"
+  hadoop_command "$1" nodemanager org.apache.hadoop.yarn.server.nodemanager.NodeManager
+  start_daemon "$1" nodemanager "${command[@]}"
+  until http_get "$1" 8042 /ws/v1/node/info | grep -q '"nodeHealthy":true'; do
+    [ "$SECONDS" -lt "$deadline" ] || { echo "the NodeManager of $1 does not answer after 60 s"; return 1; }
+    sleep 0.2
+  done
+}
+manager_with_recovery() { restart_manager node2 true; }
+case_manager_recovers() {
+  manager_with_recovery
+  failures=some with_fault manager-recovers manager_with_recovery
+}
+undo_manager_recovers() { restart_manager node2 false; }
+
 cut_node2() { "$ROOT/bin/hosts" cut node2; sleep 10; "$ROOT/bin/hosts" heal node2; }
 case_cut() { with_fault cut cut_node2; }
 
-names=("$@")
-[ $# -gt 0 ] || names=("${CASES[@]}")
-for name in "${names[@]}"; do
-  [ -n "${CLAIMS[$name]:-}" ] || die 2 "unknown case '$name': give some of ${CASES[*]}"
-done
+select_cases "$@"
 need_hosts_tools
 make_own work "${TMPDIR:-/tmp}"
 need_jdk_and_maven
@@ -186,14 +248,4 @@ if [ -z "$(processes_of "$YARN")" ]; then
   trap '"$ROOT/bin/yarn" stop; clean_up' EXIT
   "$ROOT/bin/yarn" start --node-service
 fi
-failed=0
-for name in "${names[@]}"; do
-  verdict=PASS start=$SECONDS
-  # In a process of its own, as `set -e` has no effect in a condition.
-  (set -e; "case_$name") >"$work/case" 2>&1 &
-  wait $! || { verdict=FAIL failed=1; }
-  cat "$work/case"
-  ! declare -F "undo_$name" >/dev/null || "undo_$name" || true
-  echo "$verdict $name: ${CLAIMS[$name]} ($((SECONDS - start)) s)"
-done
-exit "$failed"
+run_cases

@@ -33,22 +33,24 @@ live_data_nodes() {
 }
 
 # hadoop_command HOST DAEMON CLASS ARGS...: Sets `command` to run a Hadoop class on that host. `memory` is the memory
-# that a NodeManager offers.
+# that a NodeManager offers, and `recovery` whether its containers outlive it.
 hadoop_command() {
   local host=$1 daemon=$2
   shift 2
   command=("$ROOT/bin/hosts" on "$host" "$JAVA" -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1
     --add-opens=java.base/java.lang=ALL-UNNAMED -Djava.net.preferIPv4Stack=true
     "-Dcluster.host=$host" "-Dcluster.dir=$YARN/$host/$daemon" "-Dcluster.memory=${memory:-}"
+    "-Dcluster.recovery=${recovery:-false}"
     "-Dcluster.shuffle-service=$(cat "$ROOT/target/yarn/shuffle-service.classpath")"
     -cp "$YARN/hadoop/conf:$YARN/hadoop/jars/*" "$@")
 }
 
 # prepare_hadoop_home CLASSPATH: Makes $YARN/hadoop with the jars and the configuration of the daemons and of the containers of MapReduce.
 prepare_hadoop_home() {
-  local jar home=$YARN/hadoop
+  local jars home=$YARN/hadoop
   mkdir -p "$home/jars" "$home/conf"
-  while IFS= read -r jar; do ln -s "$jar" "$home/jars/"; done < <(tr : '\n' <"$1")
+  mapfile -t jars < <(tr : '\n' <"$1")
+  ln -s "${jars[@]}" "$home/jars/"
   ln -s "$YARN_CONF"/* "$home/conf/"
   # What is in a job's configuration is read where the properties of these JVMs are not known.
   sed -i "s|@HADOOP@|$home|g" "$home/conf/mapred-site.xml"
