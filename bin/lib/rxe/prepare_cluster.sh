@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs on the host before the guests of spark_cluster.sh, rails.sh or power_off.sh boot: builds the jars, and leaves in target/rxe/cluster what
+# Runs on the host before the guests of spark_cluster.sh, rails.sh, doctor.sh or power_off.sh boot: builds the jars, and leaves in target/rxe/cluster what
 # needs JVMs to make: `commands`, the commands of a cluster's processes on guest1 and guest2, and `classes.jsa`, an
 # archive of the classes that they load, which halves their time to start. Neither changes while guests run.
 # RXE_SORT_DEVICE is TeraSort's --device (rxe0); with another device the guests' tests must fail.
@@ -19,6 +19,17 @@ daemon() {
   SPARK_DAEMON_CLASSPATH=$jars SPARK_DAEMON_MEMORY=128m \
     SPARK_DAEMON_JAVA_OPTS="${small[*]} -XX:SharedArchiveFile=$archive -Dspark.worker.timeout=120" launcher_command "$@"
   echo "$name=(${command[*]@Q})"
+}
+
+# doctor_command DEVICE: Sets `command` to the cluster doctor's, between the two guests.
+doctor_command() {
+  local java_options="${small[*]} -XX:SharedArchiveFile=$archive"
+  launcher_command org.apache.spark.deploy.SparkSubmit --master spark://guest1:7077 \
+    --conf spark.driver.memory=512m --conf spark.executor.memory=512m --conf spark.executor.cores=1 --conf spark.cores.max=2 \
+    --conf "spark.shuffle.rdma.device=$1" --conf spark.shuffle.rdma.connectTimeout=60s --conf spark.ui.enabled=false \
+    --conf "spark.driver.extraClassPath=$jars" --conf "spark.executor.extraClassPath=$jars" \
+    --conf "spark.driver.extraJavaOptions=$java_options" --conf "spark.executor.extraJavaOptions=$java_options" \
+    --class org.apache.spark.shuffle.rdma.Doctor spark-internal --executors 2 --hosts guest1,guest2 --wait 300 --json /tmp/doctor.json
 }
 
 # sort_command MASTER DIR RECORDS DEVICE OPTION CORES: Sets `command` to the driver's command; OPTION goes to its JVM and
@@ -77,5 +88,9 @@ make_archive
   echo "driver=(${command[*]@Q})"
   sort_command spark://guest1:7077 $shared $records rxe0,rxe1 "-XX:SharedArchiveFile=$archive" 4
   echo "rails_driver=(${command[*]@Q})"
+  doctor_command rxe0
+  echo "doctor=(${command[*]@Q})"
+  doctor_command rxe1
+  echo "doctor_second=(${command[*]@Q})"
 } >"$folder/commands.new"
 mv "$folder/commands.new" "$folder/commands"

@@ -88,7 +88,7 @@ for line in "${RXE_LINES[@]}"; do
   case $line in 6.1 | 6.12) PARTS+=("$line-native") ;; esac
   PARTS+=("$line"-{filesystems,hardware,two-hosts})
 done
-PARTS+=({"${RXE_LINES[0]}",newest}-on-demand "${RXE_LINES[0]}"-{spark_cluster,rails,power_off} arm64 harness)
+PARTS+=({"${RXE_LINES[0]}",newest}-on-demand "${RXE_LINES[0]}"-{spark_cluster,rails,doctor,power_off} arm64 harness)
 
 # long_part NAME
 long_part() {
@@ -107,7 +107,7 @@ long_part() {
     *-hardware) "$@" --memory 3G run "$RXE_TESTS/verify_hardware.sh" ;;
     *-two-hosts) "$@" --memory 1G pair "$RXE_TESTS"/{two_hosts,two_hosts}.sh ;;
     *-spark_cluster | *-power_off) "$@" "${clustered[@]}" ;;
-    *-rails) "$@" --interfaces 2 "${clustered[@]}" ;;
+    *-rails | *-doctor) "$@" --interfaces 2 "${clustered[@]}" ;;
     arm64) build_arm64 && limit=$cluster_limit part "$name" --arch arm64 --kernel "$first" --memory 6G run "$RXE_TESTS/arm64.sh" ;;
     harness) run_here harness 7200 "$RXE_TESTS/harness.sh" --all ;;
   esac

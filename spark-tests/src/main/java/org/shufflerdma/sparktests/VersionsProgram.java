@@ -57,6 +57,7 @@ public final class VersionsProgram {
     try (JavaSparkContext spark = new JavaSparkContext(settings())) {
       spark.sc().addSparkListener(watch);
       results = run(EnumSet.allOf(ShuffleJob.class), spark);
+      System.out.println("application=" + spark.sc().applicationId() + " " + watch);
     }
     require(watch.allWithoutRdma(), "not every remote byte came without RDMA: " + watch);
     require(results.equals(runOnStock()), "a job is not as on stock Spark");

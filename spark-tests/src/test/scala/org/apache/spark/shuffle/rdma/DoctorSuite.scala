@@ -66,7 +66,7 @@ final class DoctorSuite extends AnyFunSuite {
   private def doctor(options: Seq[String], settings: (String, String)*): DoctorOutcome = {
     SparkHome.prepare()
     val work = Files.createDirectories(Paths.get(System.getProperty("work.directory")))
-    val json = Files.createTempFile(work, "doctor", ".json")
+    val json = Files.createTempFile(work, "doctor of a cluster", ".json")
     val said = Files.createTempFile(work, "doctor", ".txt")
     val conf = Map(
       "spark.master" -> "local-cluster[2,1,1024]",

@@ -13,12 +13,13 @@ import org.json4s.jackson.JsonMethods.parse
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tagobjects.Slow
 
+import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 
 /** The estimate on logs of real jobs, in a JVM that has the packaged jar alone, against what Spark's own listener counted. */
 final class EstimateSuite extends AnyFunSuite {
   private implicit val formats: Formats = DefaultFormats
-  private val folder = Files.createTempDirectory(Files.createDirectories(Paths.get(System.getProperty("work.directory"))), "estimate")
+  private val folder = Files.createTempDirectory(Files.createDirectories(Paths.get(System.getProperty("work.directory"))), "estimate of logs")
 
   /** By the estimate's names. */
   private type Counts = Map[String, Long]
@@ -46,8 +47,14 @@ final class EstimateSuite extends AnyFunSuite {
     }
   }
 
-  /** Runs three jobs on Spark's own shuffle, and returns the log and what was counted. */
-  private def logged(settings: (String, String)*): (Path, Map[Int, Counts]) = {
+  private def shuffles(context: SparkContext): Unit = {
+    Jobs.sortByKey(context)
+    Jobs.reduceByKey(context)
+    Jobs.joinWithAdaptiveExecution(context): Unit
+  }
+
+  /** Runs jobs on Spark's own shuffle, and returns the log and what was counted. */
+  private def logged(settings: (String, String)*)(jobs: SparkContext => Unit): (Path, Map[Int, Counts]) = {
     val logs = Files.createTempDirectory(folder, "logs")
     val watch = new Watch
     val cluster = RdmaCluster.start(
@@ -57,9 +64,7 @@ final class EstimateSuite extends AnyFunSuite {
         "spark.eventLog.dir" -> logs.toUri.toString) ++ settings: _*)
     try {
       cluster.context.addSparkListener(watch)
-      Jobs.sortByKey(cluster.context)
-      Jobs.reduceByKey(cluster.context)
-      Jobs.joinWithAdaptiveExecution(cluster.context)
+      jobs(cluster.context)
     } finally cluster.stop()
     (Using.resource(Files.list(logs))(_.iterator().asScala.toSeq).head, watch.stages.toMap)
   }
@@ -102,7 +107,7 @@ final class EstimateSuite extends AnyFunSuite {
   }
 
   test("a plain log tells the same, and if it is cut, what there is", Slow) {
-    val (log, counted) = logged("spark.eventLog.rolling.enabled" -> "false", "spark.eventLog.compress" -> "false")
+    val (log, counted) = logged("spark.eventLog.rolling.enabled" -> "false", "spark.eventLog.compress" -> "false")(shuffles)
     assert(Files.isRegularFile(log))
     assertWritersAndSorts(assertCounted(log, counted))
 
@@ -116,8 +121,17 @@ final class EstimateSuite extends AnyFunSuite {
     val (log, counted) = logged(
       "spark.eventLog.rolling.enabled" -> "true",
       "spark.eventLog.rolling.maxFileSize" -> "10m",
-      "spark.eventLog.compress" -> "true")
+      "spark.eventLog.compress" -> "true")(shuffles)
     assert(Files.isDirectory(log))
     assertWritersAndSorts(assertCounted(log, counted))
+  }
+
+  test("a job that computes for long and moves little has nothing to gain", Slow) {
+    val (log, counted) = logged() { context =>
+      val counts = context.parallelize(1 to 4, 4).map { number => Thread.sleep(5000); (number % 2, 1) }.reduceByKey(_ + _, 2)
+      assert(counts.collect().toMap == Map(0 -> 2, 1 -> 2))
+    }
+    val verdict = (assertCounted(log, counted) \ "verdict").extract[String]
+    assert(verdict.startsWith("Nothing to gain here: at most "), verdict)
   }
 }
