@@ -47,10 +47,10 @@ hadoop_command() {
 
 # prepare_hadoop_home CLASSPATH: Makes $YARN/hadoop with the jars and the configuration of the daemons and of the containers of MapReduce.
 prepare_hadoop_home() {
-  local jars home=$YARN/hadoop
+  local paths home=$YARN/hadoop
   mkdir -p "$home/jars" "$home/conf"
-  mapfile -t jars < <(tr : '\n' <"$1")
-  ln -s "${jars[@]}" "$home/jars/"
+  mapfile -t paths < <(tr : '\n' <"$1")
+  ln -s "${paths[@]}" "$home/jars/"
   ln -s "$YARN_CONF"/* "$home/conf/"
   # What is in a job's configuration is read where the properties of these JVMs are not known.
   sed -i "s|@HADOOP@|$home|g" "$home/conf/mapred-site.xml"
