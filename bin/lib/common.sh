@@ -39,6 +39,9 @@ new_file() {
 # What the program has made for itself, and the process group of run_job's command. Both end with the program.
 own=() job=''
 
+# The name of a function that the end of the program calls before that; set by whoever has something to stop.
+at_end=''
+
 # make_own VARIABLE FOLDER: Makes a folder of this run's own in FOLDER, and sets the variable to it. It is removed when the
 # program ends, by a signal, too.
 make_own() {
@@ -59,6 +62,7 @@ clean_up_at_end() {
 clean_up() {
   trap '' INT TERM HUP # or a second one would leave the processes and the folders
   end_job "$job" "-$job"
+  [ -z "$at_end" ] || "$at_end"
   rm -rf "${own[@]}"
 }
 

@@ -132,24 +132,28 @@ case_speculation() {
   grep -q 'Killed map tasks=1' "$work/speculation-rdma.log" || { echo "no attempt was overtaken"; return 1; }
 }
 
-# As soon as a map of node2 is done, its output gets a second name, which services do not read and NodeManagers do.
+# link_an_output HOST: As soon as a map of the host is done, its output gets a second name, which services do not read and NodeManagers do.
 link_an_output() {
   local deadline=$((SECONDS + 60)) file=''
   until [ -n "$file" ]; do
     [ "$SECONDS" -lt "$deadline" ] || return 1
-    file=$(compgen -G "$YARN/node2/nodemanager/local/usercache/*/appcache/*/output/*/file.out" | head -n 1) || sleep 0.05
+    file=$(find "$YARN/$1"/nodemanager/local/usercache/*/appcache/*/output/*/file.out -newer "$work/linking" 2>/dev/null | head -n 1) || true
+    [ -n "$file" ] || sleep 0.05
   done
-  ln "$file" "$work/linked"
+  ln "$file" "$YARN/$1/linked"
 }
 case_one_refused() {
-  local linking http=some
+  local linking=() http=some host
   text
-  rm -f "$work/linked"
-  link_an_output &
-  linking=$!
+  touch "$work/linking"
+  for host in node1 node2; do # the reducer reads the one of its own host from its file
+    rm -f "$YARN/$host/linked"
+    link_an_output "$host" &
+    linking+=($!)
+  done
   hdfs_dfs -rm -r -f -skipTrash /out/one-refused >/dev/null 2>&1
   job rdma one-refused examples wordcount -D mapreduce.job.reduces=1 -D mapreduce.job.reduce.slowstart.completedmaps=1 /text /out/one-refused
-  wait "$linking"
+  wait "${linking[@]}"
   check_counters one-refused
   [ "$(counter_of one-refused HTTP_STAGING)" = 1 ] && [ "$(counter_of one-refused OUTPUTS)" = 3 ]
 }
@@ -234,6 +238,7 @@ manager_with_recovery() { restart_manager node2 true; }
 case_manager_recovers() {
   manager_with_recovery
   failures=some with_fault manager-recovers manager_with_recovery
+  grep -q 'Recovering container_' "$YARN/logs/nodemanager-node2.log" || { echo "the NodeManager has recovered no container"; return 1; }
 }
 undo_manager_recovers() { restart_manager node2 false; }
 

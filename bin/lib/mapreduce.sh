@@ -33,7 +33,7 @@ manager_of() {
 }
 
 # cpu_of FILE...: Prints the CPU seconds of these processes or threads, of whose stat files the name may have spaces.
-cpu_of() { cat "$@" 2>/dev/null | sed 's/^.*) //' | awk -v hz="$(getconf CLK_TCK)" '{ sum += $12 + $13 } END { printf "%.2f", sum / hz }'; }
+cpu_of() { cat /dev/null "$@" 2>/dev/null | sed 's/^.*) //' | awk -v hz="$(getconf CLK_TCK)" '{ sum += $12 + $13 } END { printf "%.2f", sum / hz }'; }
 
 # daemons_cpu: Prints the CPU seconds of all NodeManagers, those of their threads that send map outputs, and those of the node services.
 daemons_cpu() {
@@ -45,7 +45,7 @@ daemons_cpu() {
         if grep -q '(ShuffleHandler' "$stat" 2>/dev/null; then senders+=("$stat"); fi
       done
     done
-    services+=("/proc/$(service_of "$host")/stat")
+    for pid in $(service_of "$host"); do services+=("/proc/$pid/stat"); done
   done
   echo "$(cpu_of "${managers[@]}") $(cpu_of "${senders[@]}") $(cpu_of "${services[@]}")"
 }

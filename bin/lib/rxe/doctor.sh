@@ -21,7 +21,7 @@ expect() {
   local name=$1 text=$2 status=0 line said=$RXE_SHARED/said-$1
   shift 2
   "$@" >"$said" 2>"$said.progress" || status=$?
-  while read -r line; do
+  while IFS= read -r line; do
     if [ "$status" -le 1 ] && grep -qE "$line" "$said"; then
       echo "PASS $name: a line with '$line'"
     else

@@ -318,6 +318,7 @@ class ReducerIntruderTest {
       while (scene.service.metric("reducers") < open.size() && !deadline.expired()) {
         Thread.sleep(50);
       }
+      assertThat(scene.service.metric("reducers")).isEqualTo(MAX_CONNECTIONS_OF_A_USER);
       try (RawReducer oneMore = proved()) {
         assertThat(oneMore.awaitEnd()).isZero();
       }
@@ -330,6 +331,7 @@ class ReducerIntruderTest {
     while (scene.service.metric("reducers") > 0 && !deadline.expired()) {
       Thread.sleep(50);
     }
+    assertThat(scene.service.metric("reducers")).isZero();
   }
 
   @Test

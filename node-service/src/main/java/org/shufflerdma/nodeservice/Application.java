@@ -166,7 +166,7 @@ final class Application implements AutoCloseable {
         open();
         LOG.info("Application {} is served again", grant);
       } catch (IOException | RuntimeException e) {
-        LOG.warn("Application {} has lost its device, and is not served: {}", grant, e.toString());
+        LOG.warn("Application {} cannot be served for now: {}", grant, e.toString());
       }
     } else if (connections() > 0 || isReadFor()) {
       usedNs = System.nanoTime();

@@ -81,7 +81,7 @@ final class Reducer implements ControlChannel.Owner {
   void endIfIdle() {
     boolean isIdle;
     synchronized (this) {
-      isIdle = heldBytes > 0 && System.nanoTime() - heardNs > IDLE_NS;
+      isIdle = !held.isEmpty() && System.nanoTime() - heardNs > IDLE_NS;
     }
     if (isIdle) {
       end(new ProtocolException("it holds outputs and says nothing while others wait for memory"));
@@ -101,7 +101,7 @@ final class Reducer implements ControlChannel.Owner {
           throw new ProtocolException("two requests with the number " + wanted.id());
         }
       }
-      hasItsShare = heldBytes > 0 && heldBytes >= server.shareBytes();
+      hasItsShare = !held.isEmpty() && heldBytes >= server.shareBytes();
     }
     JobReads.Listener listener = new JobReads.Listener() {
       @Override
@@ -181,7 +181,7 @@ final class Reducer implements ControlChannel.Owner {
         heardNs = System.nanoTime();
       }
       held.put(output, bytes);
-      heldBytes += lengthBytes;
+      heldBytes += bytes.lengthBytes();
     }
     server.delivered(lengthBytes);
     channel.send(message);
@@ -202,7 +202,7 @@ final class Reducer implements ControlChannel.Owner {
     synchronized (this) {
       bytes = held.remove(new Output(wanted.id(), wanted.output()));
       if (bytes != null) {
-        heldBytes -= bytes.lengthBytes() - HEAD_BYTES;
+        heldBytes -= bytes.lengthBytes();
       }
     }
     if (bytes != null) {

@@ -10,8 +10,8 @@ import java.util.Map;
  * before those that hold more, and one of those gives way to it. Any thread may call.
  */
 public final class StagingBudget {
-  /** How long who waits keeps its place without asking. Servers ask four times a second. */
-  private static final long PLACE_NS = 1_000_000_000L;
+  /** How long who waits keeps its place without asking: longer than a turn, as a job asks only while it fetches. */
+  private static final long PLACE_NS = 2_000_000_000L;
 
   private static final class Wait {
     final long sinceNs = System.nanoTime();
@@ -30,7 +30,7 @@ public final class StagingBudget {
     this.maxBytes = maxBytes;
   }
 
-  /** Takes room for a server. If there is none, the server has its place in the line as long as it calls again within a second. */
+  /** Takes room for a server. If there is none, the server has its place in the line as long as it calls again within two seconds. */
   public synchronized boolean tryTake(Object server, long bytes) {
     forgetThoseThatAskNoMore();
     if (comesAfterOthers(server) || sumBytes + bytes > maxBytes) {

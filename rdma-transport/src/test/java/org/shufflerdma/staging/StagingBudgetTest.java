@@ -28,7 +28,7 @@ class StagingBudgetTest {
     budget.giveBack("holder", ALL);
     assertThat(budget.tryTake("second", ALL)).isFalse();
     assertThat(budget.isWaitedFor()).isTrue();
-    Thread.sleep(1_100);
+    Thread.sleep(2_100);
     assertThat(budget.isWaitedFor()).isFalse();
     assertThat(budget.tryTake("second", ALL)).isTrue();
   }

@@ -210,7 +210,12 @@ final class RdmaFetcher<K, V> extends Fetcher<K, V> {
       isOver = true;
     } catch (IOException e) {
       LOG.info("The node service brings no map outputs of {}: {}", name, e.toString());
-      count("HTTP_SERVICE", left.size());
+      count(
+          "HTTP_SERVICE",
+          wanted.stream()
+              .filter(left::contains)
+              .filter(map -> !byHttp.contains(map))
+              .count());
       service.leaveAlone();
       isOver = true;
     } finally {
