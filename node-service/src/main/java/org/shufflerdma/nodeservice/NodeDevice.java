@@ -121,7 +121,6 @@ record NodeDevice(
     if (shared == null) {
       throw new IOException("there is no memory for reducers (service.yarnLocalDirs is empty)");
     }
-    shared.take();
     return new SharedSlabs(shared, budget);
   }
 

@@ -82,7 +82,7 @@ public final class NodeService implements AutoCloseable {
           ? null
           : acquired.keep(new SharedFolder(settings.sharedMemory()));
       if (shared != null) {
-        tryTake(shared);
+        shared.tryTake();
       }
       NodeDevice device = NodeDevice.open(rdma, own, loop, settings, workers, shared);
       Applications applications = acquired.keep(Applications.open(
@@ -116,15 +116,6 @@ public final class NodeService implements AutoCloseable {
     }
   }
 
-  /** Without it Spark's applications are served, and so are jobs as soon as it can be taken. */
-  private static void tryTake(SharedFolder shared) {
-    try {
-      shared.take();
-    } catch (IOException e) {
-      LOG.error("Reducers are not served until this is mended: {}", e.getMessage());
-    }
-  }
-
   private static void schedule(ScheduledThreadPoolExecutor timer, int everyMs, Runnable step) {
     var unused = timer.scheduleWithFixedDelay(step, everyMs, everyMs, TimeUnit.MILLISECONDS);
   }
@@ -137,7 +128,7 @@ public final class NodeService implements AutoCloseable {
     long failed = applications.all().stream().filter(Application::hasFailed).count();
     return failed == 0
         ? ""
-        : "%d of %d applications have lost their device, or have no memory for reducers, and are opened anew"
+        : "%d of %d applications have lost their device, and are opened anew"
             .formatted(failed, applications.all().size());
   }
 

@@ -14,7 +14,10 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
 import java.util.HexFormat;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Acquired;
+import org.shufflerdma.metrics.LogThrottle;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,46 +38,57 @@ final class SharedFolder implements AutoCloseable {
   private final Path folder;
   private final SecureRandom random = new SecureRandom();
   private final Acquired acquired = new Acquired();
-  private boolean isTaken; // guarded by this
+  private final LogThrottle troubles =
+      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  private @Nullable Acquired taken; // guarded by this
 
   SharedFolder(Path folder) {
     this.folder = folder;
   }
 
   /**
-   * Makes the folder, or takes it over from a service that has ended, unless that has been done. May be tried again: whoever may
-   * write beside the folder can have made one of its name before.
+   * Makes the folder, or takes it over from a service that has ended, unless that has been done. Whoever may write beside it can have made
+   * one of its name before, or delete it, so that it is looked for each time that there is to be more memory.
+   *
+   * @return whether it can be used; if not, the log says why once in a minute
    */
-  synchronized void take() throws IOException {
-    if (isTaken) {
-      return;
-    }
-    Acquired taken = new Acquired();
+  synchronized boolean tryTake() {
+    Acquired before = taken;
+    Acquired taking = new Acquired();
     try {
-      take(taken);
-    } catch (Throwable t) {
-      taken.close();
-      throw t;
+      if (before != null && isOwn()) {
+        return true;
+      }
+      if (before != null) {
+        acquired.giveBack(before);
+        taken = null;
+      }
+      take(taking);
+      taken = acquired.keep(taking);
+      return true;
+    } catch (IOException e) {
+      taking.close();
+      if (troubles.tryLog() >= 0) {
+        LOG.error("Reducers are not served until this is mended: {}", e.getMessage());
+      }
+      return false;
     }
-    acquired.keep(taken);
-    isTaken = true;
   }
 
-  private void take(Acquired taken) throws IOException {
+  private void take(Acquired taking) throws IOException {
     if (!Files.exists(folder)) {
       Folders.make(folder, "service.sharedMemory");
       Files.setPosixFilePermissions(folder, NOT_LISTED);
     }
-    if (!Files.getPosixFilePermissions(folder, LinkOption.NOFOLLOW_LINKS).equals(NOT_LISTED)
-        || uidOf(folder) != uidOf(OWN_PROCESS)) {
+    if (!isOwn()) {
       throw new IOException(folder
           + " (service.sharedMemory) must be a folder of this user, with mode 0711, so that nobody else lists or changes"
           + " it: remove it, or name another folder");
     }
-    FileChannel file = taken.keep(FileChannel.open(
+    FileChannel file = taking.keep(FileChannel.open(
         folder.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE));
-    FileLock lock = file.tryLock();
-    if (lock == null) {
+    FileLock held = file.tryLock();
+    if (held == null) {
       throw new IOException(
           folder + " (service.sharedMemory) is another service's: name another folder");
     }
@@ -85,13 +99,23 @@ final class SharedFolder implements AutoCloseable {
     }
   }
 
+  /** Whether the folder is there, and can only have been made by this user. */
+  private boolean isOwn() throws IOException {
+    return Files.exists(folder, LinkOption.NOFOLLOW_LINKS)
+        && Files.getPosixFilePermissions(folder, LinkOption.NOFOLLOW_LINKS).equals(NOT_LISTED)
+        && uidOf(folder) == uidOf(OWN_PROCESS);
+  }
+
   /** Also of a symbolic link, which is not followed, and of a user without a name. */
   private static int uidOf(Path file) throws IOException {
     return (Integer) Files.getAttribute(file, "unix:uid", LinkOption.NOFOLLOW_LINKS);
   }
 
-  /** What its file system has left; 0 if that does not say. */
+  /** What its file system has left; 0 if that does not say, or the folder cannot be used. */
   long usableBytes() {
+    if (!tryTake()) {
+      return 0;
+    }
     try {
       return Files.getFileStore(folder).getUsableSpace();
     } catch (IOException e) {
