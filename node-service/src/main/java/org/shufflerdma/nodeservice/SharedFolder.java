@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -66,13 +67,22 @@ final class SharedFolder implements AutoCloseable {
       take(taking);
       taken = acquired.keep(taking);
       return true;
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       taking.close();
       if (troubles.tryLog() >= 0) {
-        LOG.error("Reducers are not served until this is mended: {}", e.getMessage());
+        LOG.error("Reducers are not served until this is mended: {}", whatIsWrong(e));
       }
       return false;
     }
+  }
+
+  /** A failure of the file system names no more than a file. */
+  private String whatIsWrong(Exception e) {
+    return e instanceof FileSystemException || e instanceof RuntimeException
+        ? folder
+            + " (service.sharedMemory) cannot be used by this user, mend that or name another folder: "
+            + e
+        : String.valueOf(e.getMessage());
   }
 
   private void take(Acquired taking) throws IOException {
