@@ -111,9 +111,7 @@ record NodeDevice(
 
   RdmaTransport open(LocalIdentity identity) throws IOException {
     return RdmaTransport.open(
-        TransportSettings.serving(settings, bound.address(), bound.verbs().provider()),
-        bound.deviceName(),
-        identity);
+        TransportSettings.serving(settings, bound.address()), bound.deviceName(), identity);
   }
 
   /** Of a new job. */
@@ -130,8 +128,7 @@ record NodeDevice(
     while ((long) slabBytes * SLABS > budget.maxBytes() && slabBytes > LEAST_SLAB_BYTES) {
       slabBytes /= 2;
     }
-    TransportSettings reading = TransportSettings.of(
-        settings, budget.maxBytes(), bound.address(), bound.verbs().provider());
+    TransportSettings reading = TransportSettings.of(settings, budget.maxBytes(), bound.address());
     return RdmaTransport.open(
         reading.with(
             new PoolSettings(

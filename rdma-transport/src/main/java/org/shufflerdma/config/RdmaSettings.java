@@ -13,7 +13,6 @@ import org.jspecify.annotations.Nullable;
  * @param keyPrefix what all keys begin with
  * @param device {@code auto}, {@code soft}, {@code none}, or names of devices, as {@link #rails} has them
  * @param maxRegisteredBytes null derives it from the limits of the executor
- * @param connectionsPerPeer null derives it from the device
  * @param poolBytes null derives it from what Spark's tasks fetch at a time
  * @param stagingBytes null derives it from {@code maxRegisteredBytes}
  * @param nodeServicePort 0 if no node service is to be used
@@ -40,7 +39,6 @@ public record RdmaSettings(
     boolean relaxedOrdering,
     int sendQueueDepth,
     int maxConnections,
-    @Nullable Integer connectionsPerPeer,
     int connectTimeoutMs,
     int fetchTimeoutMs,
     int peerLostTimeoutMs,
@@ -142,7 +140,6 @@ public record RdmaSettings(
         reader.read("relaxedOrdering", ValueType.bool(), "true"),
         reader.read("sendQueueDepth", ValueType.integer(16, 16384), "256"),
         reader.read("maxConnections", ValueType.integer(1, 65536), "1024"),
-        reader.read("connectionsPerPeer", ValueType.autoOr(ValueType.integer(1, 16)), "auto"),
         reader.read("connectTimeout", ValueType.durationMs(100, 600_000), "5s"),
         reader.read("fetchTimeout", ValueType.durationMs(1000, 3_600_000), "30s"),
         reader.read("peerLostTimeout", ValueType.durationMs(1000, 3_600_000), "10s"),

@@ -9,6 +9,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,18 +28,13 @@ final class Attempts {
   /** The verdict on a host may take longer, where its name has to be looked up or many others come first. */
   static final int ASKING_MS = 2 * TcpProbe.TOTAL_MS;
 
-  /** Told of a connection that has broken. */
-  interface Broken {
-    void tell(Connection connection, boolean isFirst);
-  }
-
   private final TransportSettings settings;
   private final ConnectionLimit limit;
   private final Connector connector;
   private final Executor prober;
   private final ScheduledExecutorService timer;
   private final TransportStats stats;
-  private final Broken whenBroken;
+  private final Consumer<Connection> whenBroken;
   private final RailReach rails;
   private final Set<Connecting> attempts = ConcurrentHashMap.newKeySet();
   private final AtomicBoolean looks = new AtomicBoolean();
@@ -51,7 +47,7 @@ final class Attempts {
       Executor prober,
       ScheduledExecutorService timer,
       TransportStats stats,
-      Broken whenBroken) {
+      Consumer<Connection> whenBroken) {
     this.settings = settings;
     this.limit = limit;
     this.connector = connector;
@@ -80,16 +76,6 @@ final class Attempts {
       });
     } else {
       enter(attempt);
-    }
-  }
-
-  /** Begins an attempt that can be done without, if there is plenty of room. */
-  void startSpare(Connecting attempt) {
-    keep(attempt);
-    if (!limit.enterSpare(attempt)) {
-      attempt.state().further().attemptEnded();
-      attempts.remove(attempt);
-      attempt.unwanted();
     }
   }
 
@@ -216,13 +202,7 @@ final class Attempts {
 
   /** Makes a try, which is not begun yet. */
   Dial newTry(Connecting attempt, Dial.Caller caller) {
-    boolean isFirst = attempt.isFirst();
-    return new Dial(
-        connector,
-        attempt.state(),
-        settings.connectTimeoutMs(),
-        connection -> whenBroken.tell(connection, isFirst),
-        caller);
+    return new Dial(connector, attempt.state(), settings.connectTimeoutMs(), whenBroken, caller);
   }
 
   /** The device has made a queue pair for an attempt. */
@@ -257,15 +237,9 @@ final class Attempts {
   /** The attempt has led to a connection; the caller then ends it. */
   void succeeded(Connecting attempt, Connection connection) {
     over(attempt);
-    PeerState state = attempt.state();
     stats.connectionsOpened.increment();
-    if (attempt.isFirst()) {
-      if (state.connected()) {
-        stats.reconnects.increment();
-      }
-    } else {
-      state.further().made(attempt.channel(), connection);
-      state.further().attemptEnded();
+    if (attempt.state().connected()) {
+      stats.reconnects.increment();
     }
     if (closed) {
       connection.breakWith(PeerFailure.CLOSED, "this transport is closed");
@@ -279,13 +253,6 @@ final class Attempts {
 
   /** Ends the attempt with {@link Connecting#refuse}, at once or when more is known of the peer. */
   void failed(Connecting attempt, NoConnectionException why) {
-    if (!attempt.isFirst()) {
-      over(attempt);
-      attempt.state().further().attemptEnded();
-      attempt.refuse(why);
-      LOG.info("No further connection: {}", why.getMessage());
-      return;
-    }
     limit.ended(attempt);
     boolean unanswered =
         why.failure() == PeerFailure.TIMEOUT || why.failure() == PeerFailure.CANARY;

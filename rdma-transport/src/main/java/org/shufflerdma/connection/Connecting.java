@@ -24,7 +24,6 @@ public final class Connecting {
 
   private final Attempts attempts;
   private final PeerState state;
-  private final int channel;
   private final int connectTimeoutMs;
 
   // Guarded by this.
@@ -53,11 +52,9 @@ public final class Connecting {
   private @Nullable NoConnectionException refusal;
 
   /** @param placeBy until when it waits for a place */
-  Connecting(
-      Attempts attempts, PeerState state, int channel, Deadline placeBy, int connectTimeoutMs) {
+  Connecting(Attempts attempts, PeerState state, Deadline placeBy, int connectTimeoutMs) {
     this.attempts = attempts;
     this.state = state;
-    this.channel = channel;
     this.placeBy = placeBy;
     this.connectTimeoutMs = connectTimeoutMs;
   }
@@ -68,14 +65,6 @@ public final class Connecting {
 
   PeerId peer() {
     return state.peer();
-  }
-
-  int channel() {
-    return channel;
-  }
-
-  boolean isFirst() {
-    return channel == 0;
   }
 
   /** Another caller wants it, and would wait for a place until then. */
@@ -264,7 +253,7 @@ public final class Connecting {
    */
   private boolean goesOn(NoConnectionException why, boolean foundRoom) {
     boolean lacksRoom = why.failure() == PeerFailure.RESOURCES && !foundRoom;
-    if (!isFirst() || !state.isWanted() || !(lacksRoom || why.failure() == PeerFailure.TOO_MANY)) {
+    if (!state.isWanted() || !(lacksRoom || why.failure() == PeerFailure.TOO_MANY)) {
       return false;
     }
     int ms;

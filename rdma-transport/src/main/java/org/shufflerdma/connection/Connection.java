@@ -57,7 +57,6 @@ public final class Connection {
   private final AtomicReference<@Nullable NoConnectionException> breakage = new AtomicReference<>();
   private volatile long lastProgressNs = System.nanoTime();
   private volatile long handedOutNs = lastProgressNs;
-  private volatile long succeededNs = lastProgressNs;
   private volatile boolean verified;
 
   /**
@@ -305,8 +304,7 @@ public final class Connection {
       return false;
     }
     if (status == WcStatus.SUCCESS) {
-      succeededNs = lastProgressNs;
-      long readNs = succeededNs - list.postedNs;
+      long readNs = lastProgressNs - list.postedNs;
       stats.readBytesCompleted.add(list.totalBytes);
       stats.readTimes(list.totalBytes).record(readNs);
       state.succeeded(list.readsOf, readNs);
@@ -497,11 +495,6 @@ public final class Connection {
   /** Nanoseconds since anything completed while something is outstanding; else 0. */
   long silentNs() {
     return outstanding.isEmpty() ? 0 : System.nanoTime() - lastProgressNs;
-  }
-
-  /** Returns how many nanoseconds ago READs last came through, or the connection was made. */
-  long sinceSuccessNs() {
-    return System.nanoTime() - succeededNs;
   }
 
   /** Somebody is about to post: until then it is not idle. */

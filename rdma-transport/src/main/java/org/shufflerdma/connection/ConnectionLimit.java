@@ -73,23 +73,6 @@ final class ConnectionLimit {
     return true;
   }
 
-  /** Has an attempt begin that can be done without, if at least half of all places would stay free. */
-  boolean enterSpare(Connecting attempt) {
-    synchronized (this) {
-      if (closed || !line.isEmpty() || inUse() >= places / 2) {
-        return false;
-      }
-      take(attempt);
-    }
-    attempt.placed();
-    return true;
-  }
-
-  private synchronized void take(Connecting attempt) {
-    placed.add(attempt);
-    underWay.add(attempt);
-  }
-
   /** Has those begin whose turn it is, and ends as many connections as are lacking. */
   void admit() {
     Connecting next;
@@ -108,7 +91,8 @@ final class ConnectionLimit {
       return null;
     }
     Connecting first = line.remove();
-    take(first);
+    placed.add(first);
+    underWay.add(first);
     return first;
   }
 

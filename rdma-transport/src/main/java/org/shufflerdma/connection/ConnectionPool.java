@@ -18,11 +18,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The connections to peers. The first one to a peer is made when it is wanted and shared by all who want
- * it; a broken one is replaced at the next request. A peer whose first connections keep failing is left
- * alone for a while. Further connections exist only beside the first one, where there is plenty of room,
- * and one that fails is done without; if it fell silent, the others that are silent end with it. Any
- * thread may call. No call waits but {@link #connect}.
+ * The connections to peers, one to each. It is made when it is wanted and shared by all who want it; a broken one is
+ * replaced at the next request. A peer whose connections keep failing is left alone for a while. Any thread may call. No
+ * call waits but {@link #connect}.
  */
 public final class ConnectionPool {
   private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
@@ -88,7 +86,7 @@ public final class ConnectionPool {
       throws NoConnectionException, InterruptedException {
     PeerInterest interest = interestIn(peer, tcpAddress);
     try {
-      Connection connection = openConnection(peer, 0, tcpAddress);
+      Connection connection = openConnection(peer, tcpAddress);
       long startNs = System.nanoTime();
       while (connection == null) {
         Connecting attempt = begin(peer, tcpAddress, deadline);
@@ -126,8 +124,8 @@ public final class ConnectionPool {
   }
 
   /**
-   * Returns the attempt to make the first connection to a peer, which is begun if there is none under way and no
-   * open connection. It waits for a place, or for another try, only while somebody has an {@linkplain #interestIn
+   * Returns the attempt to make the connection to a peer, which is begun if there is none under way and no open
+   * connection. It waits for a place, or for another try, only while somebody has an {@linkplain #interestIn
    * interest} in the peer.
    *
    * @param placeBy until when the caller waits for a place, where there are as many connections as there may be
@@ -142,7 +140,7 @@ public final class ConnectionPool {
         current.sharedUntil(placeBy);
         return current;
       }
-      Connecting mine = newAttempt(state, 0, placeBy);
+      Connecting mine = newAttempt(state, placeBy);
       if (!state.mayBeTried()) {
         attempts.leaveAlone(mine);
         return mine;
@@ -154,8 +152,8 @@ public final class ConnectionPool {
     }
   }
 
-  private Connecting newAttempt(PeerState state, int channel, Deadline placeBy) {
-    return new Connecting(attempts, state, channel, placeBy, settings.connectTimeoutMs());
+  private Connecting newAttempt(PeerState state, Deadline placeBy) {
+    return new Connecting(attempts, state, placeBy, settings.connectTimeoutMs());
   }
 
   /** Notes that a task has blocks of the peer to read, until it closes the result. */
@@ -163,49 +161,19 @@ public final class ConnectionPool {
     return new PeerInterest(use(peer, tcpAddress));
   }
 
-  /** Returns how many connections to one peer there may be; their channels count from 0. */
-  public int channels() {
-    return settings.connectionsPerPeer();
-  }
-
-  /**
-   * Returns the connection of a channel to a peer if it is open, or else the first one. Where that is
-   * null, {@link #begin} makes the first one or says why there is none.
-   */
-  public @Nullable Connection openConnection(
-      PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
-    PeerState state = use(peer, tcpAddress);
-    Connection connection = state.first();
+  /** Returns the connection to a peer if it is open. Where it is null, {@link #begin} makes one or says why there is none. */
+  public @Nullable Connection openConnection(PeerId peer, @Nullable InetSocketAddress tcpAddress) {
+    Connection connection = use(peer, tcpAddress).connection();
     if (connection != null) {
-      connection.handedOut(); // also where a further one is: the first one is not to make room then
+      connection.handedOut();
     }
-    Connection further = channel == 0 ? null : state.further().open(channel);
-    if (further == null) {
-      return connection;
-    }
-    further.handedOut();
-    return further;
+    return connection;
   }
 
-  /** Whether the first connection to a peer is open. Unlike other calls, this is no request for it. */
+  /** Whether the connection to a peer is open. Unlike other calls, this is no request for it. */
   public boolean isOpen(PeerId peer) {
     PeerState state = peers.get(peer);
-    return state != null && state.first() != null;
-  }
-
-  /**
-   * Makes the connection of a channel other than 0, if there is plenty of room, the first one is open, and nobody is
-   * making one to this peer, or has made it lately.
-   */
-  public void beginFurther(PeerId peer, int channel, @Nullable InetSocketAddress tcpAddress) {
-    PeerState state = use(peer, tcpAddress);
-    if (isClosed()
-        || channel == 0
-        || state.first() == null
-        || !state.further().beginAttempt(channel)) {
-      return;
-    }
-    attempts.startSpare(newAttempt(state, channel, Deadline.afterMs(settings.connectTimeoutMs())));
+    return state != null && state.connection() != null;
   }
 
   /** A request for the peer has come. */
@@ -216,7 +184,6 @@ public final class ConnectionPool {
   private PeerState newState(PeerId peer) {
     return new PeerState(
         peer,
-        channels(),
         new CircuitBreaker(settings.breakerFailures(), settings.breakerOpenMs(), System::nanoTime));
   }
 
@@ -226,11 +193,11 @@ public final class ConnectionPool {
     }
   }
 
-  private void broken(Connection connection, boolean isFirst) {
+  private void broken(Connection connection) {
     NoConnectionException breakage = connection.breakage();
     try {
       if (breakage != null && breakage.failure() != PeerFailure.CLOSED) {
-        report(connection, breakage, isFirst);
+        report(connection, breakage);
       }
     } finally {
       takeDown(connection);
@@ -247,17 +214,16 @@ public final class ConnectionPool {
   }
 
   /**
-   * A peer that leaves while nothing is read from it has not failed, and a further connection says
-   * nothing of its peer but that it is silent. An attempt after earlier failures that ends so is open to
-   * be made again.
+   * A peer that leaves while nothing is read from it has not failed. An attempt after earlier failures that ends so is
+   * open to be made again.
    */
-  private void report(Connection connection, NoConnectionException breakage, boolean isFirst) {
+  private void report(Connection connection, NoConnectionException breakage) {
     PeerId peer = connection.peer();
     PeerFailure failure = breakage.failure();
     int outstanding = connection.outstandingLists();
     boolean isEvicted = failure == PeerFailure.EVICTED;
     boolean hasLeft = failure == PeerFailure.DISCONNECTED && outstanding == 0;
-    if (isFirst && (isEvicted || hasLeft)) {
+    if (isEvicted || hasLeft) {
       connection.state().undecided();
     }
     if (isEvicted) {
@@ -276,13 +242,8 @@ public final class ConnectionPool {
         connection.queuePairNumber(),
         breakage.reason(),
         outstanding);
-    if (isFirst) {
-      connection.state().fellSilent(failure == PeerFailure.NO_ANSWER);
-      attempts.countFailure(connection.state(), failure);
-    }
-    if (failure.isSilence()) {
-      connection.state().breakSilent(failure, "READs over another connection were not answered");
-    }
+    connection.state().fellSilent(failure == PeerFailure.NO_ANSWER);
+    attempts.countFailure(connection.state(), failure);
   }
 
   private void destroy(Connection connection, Deadline drained) {

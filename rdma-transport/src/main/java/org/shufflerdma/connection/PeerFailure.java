@@ -80,11 +80,6 @@ public enum PeerFailure {
     return tcpReason;
   }
 
-  /** Returns whether the peer said nothing, which is taken to hold for all connections to it. */
-  boolean isSilence() {
-    return this == NO_ANSWER || this == PEER_UNREACHABLE;
-  }
-
   /** Returns whether another try on a new connection may succeed. */
   public boolean isWorthReconnecting() {
     return tcpReason == TcpReason.CONNECTION_LOST;

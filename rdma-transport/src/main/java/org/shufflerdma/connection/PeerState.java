@@ -2,26 +2,18 @@
 package org.shufflerdma.connection;
 
 import java.net.InetSocketAddress;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a {@link ConnectionPool} knows about one peer: the first connection, or the attempt to make it,
- * that all threads share, how earlier ones ended, and further connections. Any thread may call; no call waits but {@link
- * #isLost}.
+ * What a {@link ConnectionPool} knows about one peer: the connection, or the attempt to make it, that all threads share,
+ * and how earlier ones ended. Any thread may call; no call waits but {@link #isLost}.
  */
 final class PeerState {
-  /** At most the time after which a silent connection is given up. */
-  private static final long LATELY_NS = TimeUnit.SECONDS.toNanos(1);
-
   private final PeerId peer;
   private final CircuitBreaker breaker;
   private final HostProbe probe = new HostProbe();
-  private final FurtherConnections further;
 
   // Guarded by this.
   private @Nullable Connecting current;
@@ -40,18 +32,13 @@ final class PeerState {
   /** The last READ of the peer's files failed; what it stages may come all the same. */
   private volatile boolean filesFail;
 
-  PeerState(PeerId peer, int channels, CircuitBreaker breaker) {
+  PeerState(PeerId peer, CircuitBreaker breaker) {
     this.peer = peer;
-    this.further = new FurtherConnections(channels);
     this.breaker = breaker;
   }
 
   PeerId peer() {
     return peer;
-  }
-
-  FurtherConnections further() {
-    return further;
   }
 
   /** Where the peer's host is asked by TCP; null if that is not known. */
@@ -77,10 +64,7 @@ final class PeerState {
   }
 
   synchronized boolean isUnused(long ns) {
-    return System.nanoTime() - usedNs >= ns
-        && !isWanted()
-        && currentAttempt() == null
-        && !further.isAnyOpen();
+    return System.nanoTime() - usedNs >= ns && !isWanted() && currentAttempt() == null;
   }
 
   /** The attempt under way, or the one that led to a connection which is open; else null. */
@@ -101,28 +85,11 @@ final class PeerState {
     return interests.get() > 0;
   }
 
-  /** Returns the first connection if it is open. */
+  /** Returns the connection if it is open. */
   @Nullable
-  Connection first() {
+  Connection connection() {
     Connecting attempt = currentAttempt();
     return attempt == null ? null : attempt.connection();
-  }
-
-  /**
-   * Ends the open connections over which nothing has come of late, as one of them has fallen silent: their
-   * users need not find out one after the other. Others may have a path of their own to the peer.
-   */
-  void breakSilent(PeerFailure failure, String detail) {
-    List<Connection> open = new ArrayList<>(further.allOpen());
-    Connection first = first();
-    if (first != null) {
-      open.add(first);
-    }
-    for (Connection connection : open) {
-      if (connection.sinceSuccessNs() > LATELY_NS) {
-        connection.breakWith(failure, detail);
-      }
-    }
   }
 
   /** Makes this the attempt that all share; false if there is another one, or none may be made. */

@@ -6,7 +6,6 @@ import java.net.InetSocketAddress;
 import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.memory.PoolSettings;
-import org.shufflerdma.verbs.Provider;
 
 /**
  * Limits and times of a transport.
@@ -17,7 +16,6 @@ import org.shufflerdma.verbs.Provider;
  * @param readsPerList work requests chained behind one signalled completion
  * @param maxConnections connections that this side opens, as far as the device has what they
  *     need; bounds the completion queue
- * @param connectionsPerPeer the most connections to one peer, for tasks that read at the same time
  * @param maxInboundConnections connections of peers; one more takes the place of the oldest, or is
  *     rejected
  * @param connectTimeoutMs for each answer on the way from address to canary
@@ -36,7 +34,6 @@ public record TransportSettings(
     int sendQueueDepth,
     int readsPerList,
     int maxConnections,
-    int connectionsPerPeer,
     int maxInboundConnections,
     int connectTimeoutMs,
     int progressTimeoutMs,
@@ -48,7 +45,6 @@ public record TransportSettings(
     PoolSettings pool) {
   static final int MAX_READS_PER_LIST = 1 << 8;
   private static final int READS_PER_LIST = 64;
-  private static final int CONNECTIONS_PER_PEER_SOFT = 4;
   private static final long SERVING_POOL_BYTES = 1 << 20;
   private static final int LEAST_INBOUND_LIMIT = 1024;
   private static final int DRAIN_TIMEOUT_MS = 5_000;
@@ -89,8 +85,7 @@ public record TransportSettings(
    * Derives the transport's settings from the user's, with {@code poolBytes} of fetch buffers, at
    * {@code address}.
    */
-  public static TransportSettings of(
-      RdmaSettings settings, long poolBytes, InetAddress address, Provider provider) {
+  public static TransportSettings of(RdmaSettings settings, long poolBytes, InetAddress address) {
     PoolSettings pool = PoolSettings.ofBudget(poolBytes);
     return new TransportSettings(
         new InetSocketAddress(address, 0),
@@ -98,9 +93,6 @@ public record TransportSettings(
         settings.sendQueueDepth(),
         readsPerList(settings),
         settings.maxConnections(),
-        settings.connectionsPerPeer() == null
-            ? connectionsPerPeer(provider)
-            : settings.connectionsPerPeer(),
         mostInbound(settings),
         settings.connectTimeoutMs(),
         settings.fetchTimeoutMs(),
@@ -124,7 +116,6 @@ public record TransportSettings(
         sendQueueDepth,
         readsPerList,
         maxConnections,
-        connectionsPerPeer,
         maxInboundConnections,
         connectTimeoutMs,
         otherProgressTimeoutMs,
@@ -154,13 +145,11 @@ public record TransportSettings(
   }
 
   /** The settings of a transport that peers read from and that reads from nobody. */
-  public static TransportSettings serving(
-      RdmaSettings settings, InetAddress address, Provider provider) {
-    TransportSettings reading = of(settings, SERVING_POOL_BYTES, address, provider);
+  public static TransportSettings serving(RdmaSettings settings, InetAddress address) {
+    TransportSettings reading = of(settings, SERVING_POOL_BYTES, address);
     return new TransportSettings(
         reading.bindAddress,
         reading.usesOneOfSeveralRails,
-        1,
         1,
         1,
         1,
@@ -173,15 +162,5 @@ public record TransportSettings(
         reading.breakerOpenMs,
         reading.connection,
         reading.pool);
-  }
-
-  /**
-   * The software device copies the bytes while a list is posted, and one connection takes one list at a
-   * time. On hardware, posting only queues the work.
-   */
-  private static int connectionsPerPeer(Provider provider) {
-    return provider == Provider.SOFT
-        ? Math.min(CONNECTIONS_PER_PEER_SOFT, Runtime.getRuntime().availableProcessors())
-        : 1;
   }
 }

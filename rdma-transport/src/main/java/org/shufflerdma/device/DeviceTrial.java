@@ -144,8 +144,7 @@ public record DeviceTrial(
         bound.deviceName(),
         choice.hardwareName(),
         bound.address(),
-        TransportSettings.of(
-            settings, plan.poolBytes(), bound.address(), bound.verbs().provider()),
+        TransportSettings.of(settings, plan.poolBytes(), bound.address()),
         bound.pins(),
         plan.outputBytes());
   }

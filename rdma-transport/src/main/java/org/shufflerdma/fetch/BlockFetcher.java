@@ -76,7 +76,6 @@ public final class BlockFetcher implements AutoCloseable {
     this.connectors = Workers.poolOnDemand("rdma-control", settings.threads());
     this.context = new FetchContext(
         transport.connections(),
-        new Channels(transport.connections().channels()),
         transport.poller(),
         transport.buffers(),
         new DescriptorCache(),

@@ -30,7 +30,6 @@ import org.shufflerdma.staging.StagingClients;
  */
 record FetchContext(
     ConnectionPool connections,
-    Channels channels,
     CompletionPoller poller,
     BufferPool buffers,
     DescriptorCache cache,

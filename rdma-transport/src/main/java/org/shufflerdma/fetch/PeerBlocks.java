@@ -90,9 +90,6 @@ public final class PeerBlocks {
   /** Whether the service was searched once more, as it could not be reached where it had been found. */
   boolean searchedAgain;
 
-  /** Whether the task has asked for a connection to the peer beside the first one. */
-  boolean furtherWanted;
-
   /** The attempt to connect whose outcome the task wants to know. */
   @Nullable
   Connecting attempt;
@@ -138,7 +135,6 @@ public final class PeerBlocks {
     controlConnections = 0;
     attempt = null;
     controlAttempt = null;
-    furtherWanted = false;
     placeWait.ended();
     stagedInVain = 0;
   }

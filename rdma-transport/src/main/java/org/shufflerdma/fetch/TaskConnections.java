@@ -31,8 +31,6 @@ final class TaskConnections {
   /** Connections that were made and ended before a list was read over them, in a row. */
   private static final int MAX_UNUSED_CONNECTIONS = 8;
 
-  private static final int NONE = -1;
-
   private final FetchContext context;
   private final LeftBlocks left;
   private final ServiceRoute services;
@@ -49,9 +47,6 @@ final class TaskConnections {
 
   /** Of these, those whose attempts have ended, or have become silent, as any thread adds them. */
   private final Queue<PeerBlocks> told = new ConcurrentLinkedQueue<>();
-
-  /** The task's channel, or NONE while it needs none. */
-  private int channel = NONE;
 
   /** @param wake called when there may be something to do; it must not block */
   TaskConnections(FetchContext context, LeftBlocks left, ServiceRoute services, Runnable wake) {
@@ -70,10 +65,8 @@ final class TaskConnections {
     beginInterest(peer);
     Connecting attempt = peer.attempt;
     peer.attempt = null;
-    Connection connection =
-        context.connections().openConnection(peer.peer(), channel(), peer.tcpAddress);
+    Connection connection = context.connections().openConnection(peer.peer(), peer.tcpAddress);
     if (connection != null) { // perhaps of another task, whose attempt was faster
-      askForFurther(peer);
       return connection;
     }
     if (attempt != null) {
@@ -181,21 +174,6 @@ final class TaskConnections {
     return !asked.isEmpty() || !unasked.isEmpty();
   }
 
-  /** Has the task's own connection to the peer made beside the first one, once. */
-  private void askForFurther(PeerBlocks peer) {
-    if (!peer.furtherWanted) {
-      peer.furtherWanted = true;
-      context.connections().beginFurther(peer.peer(), channel(), peer.tcpAddress);
-    }
-  }
-
-  private int channel() {
-    if (channel == NONE) {
-      channel = context.channels().take();
-    }
-    return channel;
-  }
-
   /** Lets the connection to the peer give way to others if the task has nothing more to read there. */
   void endInterestIfDone(PeerBlocks peer) {
     if (peer.isDone()) {
@@ -208,9 +186,5 @@ final class TaskConnections {
   void end() {
     interesting.forEach(PeerBlocks::endInterest);
     interesting.clear();
-    if (channel != NONE) {
-      context.channels().giveBack(channel);
-      channel = NONE;
-    }
   }
 }

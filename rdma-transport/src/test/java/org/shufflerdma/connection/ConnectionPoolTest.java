@@ -39,9 +39,6 @@ import org.shufflerdma.verbs.EventChannel;
 
 @Timeout(120)
 class ConnectionPoolTest {
-  /** After this nothing has come over a connection of late. */
-  private static final int SILENT_MS = 1_100;
-
   private RdmaTransport first;
   private RdmaTransport second;
   private RdmaTransport reader;
@@ -50,9 +47,7 @@ class ConnectionPoolTest {
   void open() throws Exception {
     first = TestTransports.open("first");
     second = TestTransports.open("second");
-    reader = TestTransports.open(
-        "reader",
-        TestTransports.with(TestTransports.settings(0, 64 << 20), Map.of("connectionsPerPeer", 3)));
+    reader = TestTransports.open("reader");
   }
 
   @AfterEach
@@ -522,53 +517,5 @@ class ConnectionPoolTest {
     } finally {
       log.restore();
     }
-  }
-
-  @Test
-  void aPeerThatFallsSilentOnOneConnectionLosesTheOthersThatAreSilent() throws Exception {
-    Connection connection = connect(first);
-    Connection further = connectFurther(first, 1);
-    TimeUnit.MILLISECONDS.sleep(SILENT_MS);
-    further.breakWith(PeerFailure.NO_ANSWER, "of a test");
-    assertThat(connection.isOpen()).isFalse();
-    Connection next = connect(first);
-    Connection other = connectFurther(first, 2);
-    TimeUnit.MILLISECONDS.sleep(SILENT_MS);
-    next.breakWith(PeerFailure.NO_ANSWER, "of a test");
-    assertThat(other.isOpen()).isFalse();
-  }
-
-  @Test
-  void aConnectionOverWhichReadsComeOutlivesAnotherThatIsSilent() throws Exception {
-    Connection connection = connect(first);
-    Connection further = connectFurther(first, 1);
-    TimeUnit.MILLISECONDS.sleep(SILENT_MS);
-    TestTransports.assertReads(connection, first, reader, 1);
-    further.breakWith(PeerFailure.NO_ANSWER, "of a test");
-    assertThat(connection.isOpen()).isTrue();
-  }
-
-  @Test
-  void aReadThatFailsOnAFurtherConnectionLeavesTheFirstOneOpen() throws Exception {
-    Connection connection = connect(first);
-    connectFurther(first, 1).breakWith(PeerFailure.READ_ERROR, "of a test");
-    assertThat(connection.isOpen()).isTrue();
-    assertThat(connect(first)).isSameAs(connection);
-  }
-
-  /** One attempt is made for a channel in a while. */
-  private Connection connectFurther(RdmaTransport to, int channel) throws Exception {
-    PeerId peer = TestTransports.peerOf("first", to);
-    ConnectionPool connections = reader.connections();
-    Connection first = connections.openConnection(peer, 0, null);
-    connections.beginFurther(peer, channel, null);
-    Deadline deadline = Deadline.afterMs(20_000);
-    Connection further = first;
-    while (further == first && !deadline.expired()) {
-      TimeUnit.MILLISECONDS.sleep(1);
-      further = connections.openConnection(peer, channel, null);
-    }
-    assertThat(further).isNotNull().isNotSameAs(first);
-    return further;
   }
 }

@@ -9,7 +9,6 @@ import org.junit.jupiter.api.Test;
 class PeerStateTest {
   private final PeerState peer = new PeerState(
       new PeerId("1", new RdmaEndpoint("localhost", 1, Nonce.random())),
-      1,
       new CircuitBreaker(3, 60_000, System::nanoTime));
 
   private boolean readOfAFileFails() {

@@ -22,7 +22,6 @@ import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.memory.RegistrationBudget;
-import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.verbs.TestDevice;
 import org.shufflerdma.verbs.Verbs;
 
@@ -55,10 +54,7 @@ public final class TestTransports {
   /** Returns the settings of executors if the user sets nothing. */
   public static TransportSettings defaults(InetSocketAddress bindAddress, PoolSettings pool) {
     TransportSettings settings = TransportSettings.of(
-        RdmaSettings.from(Map.of(), ""),
-        pool.budgetBytes(),
-        bindAddress.getAddress(),
-        TestDevice.isSoft() ? Provider.SOFT : Provider.SYSTEM);
+        RdmaSettings.from(Map.of(), ""), pool.budgetBytes(), bindAddress.getAddress());
     return with(settings, Map.of("bindAddress", bindAddress, "pool", pool));
   }
 

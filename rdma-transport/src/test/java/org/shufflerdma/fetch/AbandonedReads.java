@@ -5,7 +5,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.shufflerdma.concurrent.Deadline;
@@ -39,10 +38,8 @@ final class AbandonedReads {
         RegisteredArena arena = TestTransports.arena(owner);
         TestMapOutput output = TestMapOutput.publish(
             owner.protectionDomain(), arena, Path.of(arguments[0]), 0, lengths);
-        RdmaTransport reader = TestTransports.open(
-            "reader",
-            TestTransports.with(
-                TestTransports.settings(0, POOL_BYTES), Map.of("connectionsPerPeer", 1)));
+        RdmaTransport reader =
+            TestTransports.open("reader", TestTransports.settings(0, POOL_BYTES));
         BlockFetcher fetcher =
             new BlockFetcher(reader, new FetchSettings(4 * count, 200, 60_000))) {
       PeerId peer = TestTransports.peerOf("owner", owner);

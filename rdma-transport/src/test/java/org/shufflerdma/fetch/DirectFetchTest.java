@@ -221,42 +221,10 @@ class DirectFetchTest extends FetcherScene {
       for (Future<Outcome> read : threads.invokeAll(reads)) {
         assertRead(read.get(), blocks);
       }
+      assertThat(reader.stats().connectionsOpened.sum()).isEqualTo(1);
     } finally {
       threads.shutdownNow();
     }
-  }
-
-  @Test
-  void tasksThatReadAtTheSameTimeHaveConnectionsOfTheirOwnAsFarAsThereAreEnough() throws Exception {
-    assertConnectionsOfThreeTasks(Map.of("connectionsPerPeer", 2), 2);
-  }
-
-  @Test
-  void withoutRoomForMoreTasksShareTheFirstConnection() throws Exception {
-    assertConnectionsOfThreeTasks(Map.of("connectionsPerPeer", 2, "maxConnections", 2), 1);
-  }
-
-  private void assertConnectionsOfThreeTasks(Map<String, ?> settings, int connections)
-      throws Exception {
-    closeReader();
-    openReader(TestTransports.with(TestTransports.settings(0, 64 << 20), settings));
-    List<BlockRequest> blocks = oneBlockOfEach(2, 100);
-    assertRead(read(blocks), blocks);
-    assertRead(read(blocks), blocks);
-    assertThat(reader.outboundConnections()).isEqualTo(1);
-    try (DirectFetch first = fetcher.direct(List.of(of(peer, blocks)), WIDE, () -> {});
-        DirectFetch second = fetcher.direct(List.of(of(peer, blocks)), WIDE, () -> {});
-        DirectFetch third = fetcher.direct(List.of(of(peer, blocks)), WIDE, () -> {})) {
-      for (DirectFetch fetch : List.of(first, second, third)) {
-        assertThat(fetch.next()).isTrue();
-      }
-      Deadline deadline = Deadline.afterMs(20_000);
-      while (reader.stats().connectionsOpened.sum() < connections && !deadline.expired()) {
-        TimeUnit.MILLISECONDS.sleep(1);
-      }
-    }
-    fetcher.close(); // waits for its workers, one of which may be connecting
-    assertThat(reader.stats().connectionsOpened.sum()).isEqualTo(connections);
   }
 
   /** The descriptors are known before, as other threads tell of their completions. */

@@ -40,7 +40,6 @@ class TaskConnectionsTest extends FetcherScene {
     PerPeerExecutor<PeerId> unused = new PerPeerExecutor<>(Runnable::run, 1);
     FetchContext context = new FetchContext(
         reader.connections(),
-        new Channels(1),
         reader.poller(),
         reader.buffers(),
         new DescriptorCache(),

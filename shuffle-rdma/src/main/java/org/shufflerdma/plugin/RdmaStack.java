@@ -234,8 +234,7 @@ record RdmaStack(
     boolean pins = device.pins();
     MemoryPlan plan = MemoryPlan.of(settings, SparkMemorySettings.memory(env.conf()), pins);
     RdmaTransport transport = acquired.keep(RdmaTransport.open(
-        TransportSettings.of(
-            settings, plan.poolBytes(), device.address(), device.verbs().provider()),
+        TransportSettings.of(settings, plan.poolBytes(), device.address()),
         device.deviceName(),
         identity,
         timer));

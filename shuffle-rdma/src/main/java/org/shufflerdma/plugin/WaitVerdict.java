@@ -51,7 +51,8 @@ final class WaitVerdict {
             + " with event=CONNECTED says how many ms a connect took, and warnings name the connects that failed; if"
             + " connects are fast, raise spark.shuffle.rdma.maxConnections and spark.shuffle.rdma.stagingBytes";
       case STAGING -> "blocks to be staged: " + toStageLess(counts, memory);
-      case SEND_QUEUE -> "room in send queues: raise spark.shuffle.rdma.connectionsPerPeer";
+      case SEND_QUEUE ->
+        "room in send queues: raise spark.shuffle.rdma.sendQueueDepth, or use more executors with fewer cores each";
       case POOL -> "fetch buffers: " + StageVerdict.MORE_BUFFERS;
       default ->
         "READs: when executors stop, the last lines of their logs name the peers whose READs took longest; look at"

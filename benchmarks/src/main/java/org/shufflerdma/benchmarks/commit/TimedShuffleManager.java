@@ -65,8 +65,7 @@ public final class TimedShuffleManager extends SortShuffleManager {
         .bind(settings);
     device.verbs().setSecret(SECRET);
     RdmaTransport transport = acquired.keep(RdmaTransport.open(
-        TransportSettings.of(
-            settings, POOL_BYTES, device.address(), device.verbs().provider()),
+        TransportSettings.of(settings, POOL_BYTES, device.address()),
         device.deviceName(),
         new LocalIdentity("bench", EXECUTOR, SECRET)));
     RegisteredArena arena = acquired.keep(new RegisteredArena(

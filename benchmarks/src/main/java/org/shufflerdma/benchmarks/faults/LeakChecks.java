@@ -18,15 +18,10 @@ final class LeakChecks extends Trial {
   private static final int REST_MS = 60_000;
   private static final int POLL_MS = 500;
 
-  /**
-   * Limits the temporary direct buffers that each of Spark's short-lived task threads would keep, and
-   * the connections, of which a second one to a peer comes when two tasks happen to meet.
-   */
+  /** Limits the temporary direct buffers that each of Spark's short-lived task threads would keep. */
   private static final Map<String, String> SETTINGS = Map.of(
       "spark.executor.extraJavaOptions",
-      Cluster.EXECUTOR_OPTIONS + " -Djdk.nio.maxCachedBufferSize=0",
-      "spark.shuffle.rdma.connectionsPerPeer",
-      "1");
+      Cluster.EXECUTOR_OPTIONS + " -Djdk.nio.maxCachedBufferSize=0");
 
   private List<Holdings> before = List.of();
 

@@ -41,8 +41,7 @@ final class Plugin {
         DeviceChoice.of(SETTINGS, DeviceChoice.HARDWARE, address).get(0);
     DeviceChoice.Bound device = choice.bind(SETTINGS);
     return RdmaTransport.open(
-        TransportSettings.of(
-            SETTINGS, poolBytes, device.address(), device.verbs().provider()),
+        TransportSettings.of(SETTINGS, poolBytes, device.address()),
         device.deviceName(),
         new LocalIdentity(
             "bench", executorId, "a benchmark's secret".getBytes(StandardCharsets.UTF_8)));

@@ -56,8 +56,7 @@ final class WideNode implements AutoCloseable {
         .get(0)
         .bind(settings);
     transport = acquired.keep(RdmaTransport.open(
-        TransportSettings.of(
-            settings, POOL_BYTES, device.address(), device.verbs().provider()),
+        TransportSettings.of(settings, POOL_BYTES, device.address()),
         device.deviceName(),
         new LocalIdentity("wide", id, SECRET)));
     RegisteredArena arena = acquired.keep(new RegisteredArena(
