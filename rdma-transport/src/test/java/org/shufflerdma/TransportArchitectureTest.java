@@ -5,6 +5,7 @@ import static com.tngtech.archunit.core.domain.JavaCall.Predicates.target;
 import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.fields;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.core.domain.JavaClasses;
@@ -44,6 +45,24 @@ final class TransportArchitectureTest {
   @Test
   void packagesImportOnlyAlongTheArrowsAndHaveNoCycles() {
     PackageArrows.check(ARROWS, CLASSES);
+  }
+
+  /** From those who ask for blocks over the engine to descriptors and lists of READs. */
+  @Test
+  void noArrowWithinFetchLeadsUpward() {
+    layeredArchitecture()
+        .consideringOnlyDependenciesInAnyPackage(ROOT + "fetch..")
+        .layer("asking")
+        .definedBy(ROOT + "fetch")
+        .layer("engine")
+        .definedBy(ROOT + "fetch.direct")
+        .layer("descriptors and lists")
+        .definedBy(ROOT + "fetch.descriptor", ROOT + "fetch.read")
+        .whereLayer("asking")
+        .mayNotBeAccessedByAnyLayer()
+        .whereLayer("engine")
+        .mayOnlyBeAccessedByLayers("asking")
+        .check(CLASSES);
   }
 
   @Test

@@ -11,6 +11,15 @@ import org.shufflerdma.concurrent.PerPeerExecutor;
 import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
+import org.shufflerdma.fetch.descriptor.DescriptorCache;
+import org.shufflerdma.fetch.descriptor.DescriptorRef;
+import org.shufflerdma.fetch.direct.DescriptorReader;
+import org.shufflerdma.fetch.direct.DirectFetch;
+import org.shufflerdma.fetch.direct.FetchContext;
+import org.shufflerdma.fetch.direct.PeerBlocks;
+import org.shufflerdma.fetch.direct.TaskFetches;
+import org.shufflerdma.fetch.read.FetchStats;
+import org.shufflerdma.fetch.read.ReadLimits;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.node.NodeServices;
 import org.shufflerdma.staging.StagingClients;
@@ -154,21 +163,13 @@ public final class BlockFetcher implements AutoCloseable {
         fetch -> of.execute(peer, fetch::run));
   }
 
-  /**
-   * Makes a fetch whose blocks the calling task reads in its own thread. The caller closes it.
-   *
-   * @param ofTask the task's other fetches
-   * @param peers the blocks of each peer, in the order in which the peers take turns
-   * @param whileWaiting called about every 100 ms while the task waits; what it throws ends the wait
-   */
+  /** Makes a fetch whose blocks the calling task reads in its own thread; see {@link DirectFetch#open}. */
   public DirectFetch direct(
       TaskFetches ofTask,
       List<PeerBlocks> peers,
       DirectFetch.Limits limits,
       Runnable whileWaiting) {
-    DirectFetch fetch = new DirectFetch(context, descriptors, ofTask, peers, limits, whileWaiting);
-    ofTask.opened(fetch);
-    return fetch;
+    return DirectFetch.open(context, descriptors, ofTask, peers, limits, whileWaiting);
   }
 
   /** Makes the only fetch of a task. */

@@ -2,6 +2,7 @@
 package org.shufflerdma.fetch;
 
 import org.jspecify.annotations.Nullable;
+import org.shufflerdma.fetch.descriptor.DescriptorRef;
 
 /**
  * A block to fetch: the partitions {@code [startPartition, endPartition)} of one map output.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.fetch;
 
+import org.shufflerdma.fetch.read.Origin;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.TcpReason;
 

@@ -8,19 +8,20 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.shufflerdma.fetch.read.Origin;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.TcpReason;
 
 /** Copies what it gets, releases it, and counts what should come once. */
-class CollectingListener implements FetchListener {
+public class CollectingListener implements FetchListener {
   private final CountDownLatch left;
   private final AtomicInteger calls = new AtomicInteger();
-  final Map<Long, byte[]> blocks = new ConcurrentHashMap<>();
-  final Map<Long, Long> streamed = new ConcurrentHashMap<>();
-  final Map<Long, TcpReason> failures = new ConcurrentHashMap<>();
-  final Map<Long, Throwable> causes = new ConcurrentHashMap<>();
+  public final Map<Long, byte[]> blocks = new ConcurrentHashMap<>();
+  public final Map<Long, Long> streamed = new ConcurrentHashMap<>();
+  public final Map<Long, TcpReason> failures = new ConcurrentHashMap<>();
+  public final Map<Long, Throwable> causes = new ConcurrentHashMap<>();
 
-  CollectingListener(int blocks) {
+  public CollectingListener(int blocks) {
     left = new CountDownLatch(blocks);
   }
 
@@ -51,11 +52,11 @@ class CollectingListener implements FetchListener {
     left.countDown();
   }
 
-  int calls() {
+  public int calls() {
     return calls.get();
   }
 
-  CollectingListener await() throws InterruptedException {
+  public CollectingListener await() throws InterruptedException {
     assertThat(left.await(4, TimeUnit.MINUTES)) // emulated guests are slow
         .as("all blocks are reported; so far %s and failed %s", blocks.keySet(), failures)
         .isTrue();

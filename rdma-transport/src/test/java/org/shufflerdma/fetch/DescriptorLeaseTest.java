@@ -21,6 +21,7 @@ import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.PausedPoller;
 import org.shufflerdma.connection.Read;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.fetch.descriptor.Neighbourhoods;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.TcpReason;

@@ -16,6 +16,7 @@ import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.fetch.read.Origin;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.TcpReason;

@@ -18,6 +18,7 @@ import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.connection.TransportSettings;
+import org.shufflerdma.fetch.descriptor.DescriptorRef;
 import org.shufflerdma.memory.RegisteredArena;
 
 /**

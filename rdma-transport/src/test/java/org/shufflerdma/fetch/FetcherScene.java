@@ -24,22 +24,22 @@ import org.shufflerdma.verbs.EventChannel;
 import org.shufflerdma.verbs.TestDevice;
 
 /** An owner of map outputs, and a reader with its fetcher. Each test ends with everything given back. */
-abstract class FetcherScene {
-  static final String OWNER = "owner";
+public abstract class FetcherScene {
+  protected static final String OWNER = "owner";
 
   @TempDir
-  Path directory;
+  protected Path directory;
 
-  TestDevice.Live before;
-  RdmaTransport owner;
-  RdmaTransport reader;
-  RegisteredArena arena;
-  BlockFetcher fetcher;
-  PeerId peer;
-  final List<TestMapOutput> outputs = new ArrayList<>();
+  protected TestDevice.Live before;
+  protected RdmaTransport owner;
+  protected RdmaTransport reader;
+  protected RegisteredArena arena;
+  protected BlockFetcher fetcher;
+  protected PeerId peer;
+  protected final List<TestMapOutput> outputs = new ArrayList<>();
 
   @BeforeEach
-  void open() throws Exception {
+  protected void open() throws Exception {
     before = TestDevice.live();
     owner = TestTransports.open(OWNER);
     arena = TestTransports.arena(owner);
@@ -47,22 +47,22 @@ abstract class FetcherScene {
     openReader(TestTransports.settings(0, 64 << 20));
   }
 
-  final void openReader(long poolBytes) throws IOException {
+  protected final void openReader(long poolBytes) throws IOException {
     openReader(TestTransports.settings(0, poolBytes));
   }
 
-  final void openReader(TransportSettings settings) throws IOException {
+  protected final void openReader(TransportSettings settings) throws IOException {
     reader = TestTransports.open("reader", settings);
     fetcher = new BlockFetcher(reader, new FetchSettings(4, 200, 60_000));
   }
 
-  void closeReader() {
+  protected void closeReader() {
     fetcher.close();
     reader.close();
   }
 
   @AfterEach
-  void everythingIsGivenBack() throws Exception {
+  protected void everythingIsGivenBack() throws Exception {
     closeReader();
     for (TestMapOutput output : outputs) {
       output.close();
@@ -74,19 +74,19 @@ abstract class FetcherScene {
     assertThat(reader.outboundConnections()).as("connections").isZero();
   }
 
-  TestMapOutput publish(long mapId, long... lengths) throws IOException {
+  protected TestMapOutput publish(long mapId, long... lengths) throws IOException {
     TestMapOutput output =
         TestMapOutput.publish(owner.protectionDomain(), arena, directory, mapId, lengths);
     outputs.add(output);
     return output;
   }
 
-  interface PeerStep {
+  protected interface PeerStep {
     void run(PeerId peer) throws Exception;
   }
 
   /** Runs the step with a peer whose rdma_cm takes connects, which nobody there ever answers. */
-  static void withSilentPeer(PeerStep step) throws Exception {
+  protected static void withSilentPeer(PeerStep step) throws Exception {
     try (EventChannel unread = EventChannel.open();
         ConnectionId mute = unread.createId()) {
       mute.bind(new InetSocketAddress(TestDevice.address(), 0));
@@ -98,17 +98,18 @@ abstract class FetcherScene {
     }
   }
 
-  CollectingListener fetch(List<BlockRequest> blocks) throws InterruptedException {
+  protected CollectingListener fetch(List<BlockRequest> blocks) throws InterruptedException {
     return fetch(peer, blocks);
   }
 
-  CollectingListener fetch(PeerId from, List<BlockRequest> blocks) throws InterruptedException {
+  protected CollectingListener fetch(PeerId from, List<BlockRequest> blocks)
+      throws InterruptedException {
     CollectingListener listener = new CollectingListener(blocks.size());
     fetcher.fetch(from, null, blocks, listener);
     return listener.await();
   }
 
-  List<BlockRequest> oneBlockOfEach(int count, int lengthBytes) throws IOException {
+  protected List<BlockRequest> oneBlockOfEach(int count, int lengthBytes) throws IOException {
     List<BlockRequest> blocks = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       blocks.add(publish(i, 100, lengthBytes, 100).block(i, 1, 2));
@@ -116,7 +117,7 @@ abstract class FetcherScene {
     return blocks;
   }
 
-  void assertDelivered(CollectingListener listener, List<BlockRequest> blocks) {
+  protected void assertDelivered(CollectingListener listener, List<BlockRequest> blocks) {
     assertThat(listener.failures).isEmpty();
     for (BlockRequest block : blocks) {
       assertThat(listener.blocks.get(block.tag()))
@@ -126,7 +127,7 @@ abstract class FetcherScene {
     assertThat(listener.calls()).isEqualTo(blocks.size());
   }
 
-  byte[] expected(BlockRequest block) {
+  protected byte[] expected(BlockRequest block) {
     return outputs.stream()
         .filter(output -> output.ref().mapId() == block.descriptor().mapId())
         .findFirst()

@@ -24,6 +24,7 @@ import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.fetch.descriptor.DescriptorRef;
 import org.shufflerdma.location.ChecksumAlgorithm;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.location.MapOutputDescriptor;

@@ -20,6 +20,8 @@ import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.PeerReadTime;
 import org.shufflerdma.connection.Read;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.fetch.direct.DirectFetch;
+import org.shufflerdma.fetch.direct.PeerBlocks;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.LatencyHistogram;

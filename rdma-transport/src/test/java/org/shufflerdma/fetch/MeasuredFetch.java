@@ -14,6 +14,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.fetch.direct.DirectFetch;
+import org.shufflerdma.fetch.direct.PeerBlocks;
 import org.shufflerdma.verbs.Jvm;
 import org.shufflerdma.verbs.SoftCounters;
 

@@ -11,6 +11,7 @@ import java.util.Arrays;
 import java.util.Random;
 import java.util.zip.CRC32C;
 import org.shufflerdma.connection.TestTransports;
+import org.shufflerdma.fetch.descriptor.DescriptorRef;
 import org.shufflerdma.location.ChecksumAlgorithm;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.ArenaSlice;
@@ -21,7 +22,7 @@ import org.shufflerdma.verbs.MemoryRegion;
 import org.shufflerdma.verbs.ProtectionDomain;
 
 /** A map output of random bytes in a file, registered and described as a map task does it. */
-final class TestMapOutput implements AutoCloseable {
+public final class TestMapOutput implements AutoCloseable {
   private static final int SHUFFLE_ID = 3;
 
   private final Path path;
@@ -49,7 +50,7 @@ final class TestMapOutput implements AutoCloseable {
     this.data = data;
   }
 
-  static TestMapOutput publish(
+  public static TestMapOutput publish(
       ProtectionDomain domain, RegisteredArena arena, Path directory, long mapId, long... lengths)
       throws IOException {
     byte[] data = new byte[Math.toIntExact(Arrays.stream(lengths).sum())];
@@ -93,42 +94,42 @@ final class TestMapOutput implements AutoCloseable {
     return checksums;
   }
 
-  DescriptorRef ref() {
+  public DescriptorRef ref() {
     return ref;
   }
 
-  MemoryRegion region() {
+  public MemoryRegion region() {
     return region;
   }
 
-  ArenaSlice descriptor() {
+  public ArenaSlice descriptor() {
     return descriptor;
   }
 
-  BlockRequest block(long tag, int startPartition, int endPartition) {
+  public BlockRequest block(long tag, int startPartition, int endPartition) {
     return new BlockRequest(tag, ref, startPartition, endPartition, null);
   }
 
-  byte[] expected(int startPartition, int endPartition) {
+  public byte[] expected(int startPartition, int endPartition) {
     int from = (int) Arrays.stream(lengths, 0, startPartition).sum();
     int to = (int) Arrays.stream(lengths, 0, endPartition).sum();
     return Arrays.copyOfRange(data, from, to);
   }
 
   /** Changes a byte of the file behind the descriptor's back. */
-  void tamper(int at) throws IOException {
+  public void tamper(int at) throws IOException {
     try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
       channel.write(ByteBuffer.wrap(new byte[] {(byte) ~data[at]}), at);
     }
   }
 
-  void cutShort() throws IOException {
+  public void cutShort() throws IOException {
     try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
       channel.truncate(0);
     }
   }
 
-  void delete() throws IOException {
+  public void delete() throws IOException {
     Files.delete(path);
   }
 

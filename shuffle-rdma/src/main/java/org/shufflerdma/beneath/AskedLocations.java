@@ -19,7 +19,7 @@ import org.shufflerdma.concurrent.Workers;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
-import org.shufflerdma.fetch.DescriptorRef;
+import org.shufflerdma.fetch.descriptor.DescriptorRef;
 import org.shufflerdma.mapstatus.PublishedEndpoint;
 import org.shufflerdma.metrics.TcpReason;
 import org.slf4j.Logger;

@@ -8,7 +8,7 @@ import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.fetch.FetchListener;
-import org.shufflerdma.fetch.Origin;
+import org.shufflerdma.fetch.read.Origin;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.client;
 
-import org.shufflerdma.fetch.Origin;
+import org.shufflerdma.fetch.read.Origin;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 

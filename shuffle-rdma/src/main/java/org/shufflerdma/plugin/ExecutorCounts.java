@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.connection.TransportStats;
-import org.shufflerdma.fetch.FetchStats;
+import org.shufflerdma.fetch.read.FetchStats;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.mapoutput.UnpublishedReason;
 import org.shufflerdma.memory.BufferPool;

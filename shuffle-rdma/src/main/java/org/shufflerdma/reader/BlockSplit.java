@@ -13,7 +13,7 @@ import org.apache.spark.storage.ShuffleBlockId;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.client.MapOutputLocation;
 import org.shufflerdma.connection.PeerId;
-import org.shufflerdma.fetch.PeerBlocks;
+import org.shufflerdma.fetch.direct.PeerBlocks;
 import scala.Tuple2;
 import scala.Tuple3;
 import scala.collection.Iterator;

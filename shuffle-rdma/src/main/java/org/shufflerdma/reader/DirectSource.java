@@ -11,7 +11,7 @@ import org.apache.spark.storage.ShuffleBlockBatchId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.client.MapOutputLocation;
-import org.shufflerdma.fetch.PeerBlocks;
+import org.shufflerdma.fetch.direct.PeerBlocks;
 import scala.Tuple3;
 import scala.runtime.BoxesRunTime;
 

@@ -21,7 +21,7 @@ import org.shufflerdma.client.MapOutputLocation;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
-import org.shufflerdma.fetch.DescriptorRef;
+import org.shufflerdma.fetch.descriptor.DescriptorRef;
 import org.shufflerdma.location.MapOutputTrailer;
 import org.shufflerdma.mapstatus.MapStatusCarrier;
 import org.shufflerdma.mapstatus.PublishedEndpoint;

@@ -22,7 +22,7 @@ import org.shufflerdma.client.OutputLocations;
 import org.shufflerdma.client.RdmaBlockStoreClient;
 import org.shufflerdma.config.ReaderMode;
 import org.shufflerdma.config.SorterMode;
-import org.shufflerdma.fetch.DirectFetch;
+import org.shufflerdma.fetch.direct.DirectFetch;
 import scala.Tuple2;
 import scala.Tuple3;
 import scala.collection.Iterator;

@@ -11,7 +11,7 @@ import org.apache.spark.executor.ShuffleReadMetrics;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.client.RdmaBlockStoreClient;
 import org.shufflerdma.concurrent.Acquired;
-import org.shufflerdma.fetch.TaskFetches;
+import org.shufflerdma.fetch.direct.TaskFetches;
 import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 

@@ -3,9 +3,9 @@ package org.shufflerdma.benchmarks.fetch;
 
 import java.io.IOException;
 import java.util.List;
-import org.shufflerdma.fetch.DescriptorRef;
-import org.shufflerdma.fetch.DirectFetch;
-import org.shufflerdma.fetch.PeerBlocks;
+import org.shufflerdma.fetch.descriptor.DescriptorRef;
+import org.shufflerdma.fetch.direct.DirectFetch;
+import org.shufflerdma.fetch.direct.PeerBlocks;
 
 /**
  * The plugin as reduce tasks use it: the blocks come in the thread that asks for them, from where they are

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.shufflerdma.fetch.direct;
+
+import java.io.IOException;
+import java.util.EnumSet;
+import java.util.Set;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.connection.PeerId;
+import org.shufflerdma.metrics.TcpReason;
+import org.shufflerdma.node.NodeServices;
+
+/**
+ * Has the node service of a peer's host serve the blocks that the peer does not serve any more. Used by the
+ * task's thread alone, but for the workers, who do nothing but find services.
+ */
+final class ServiceRoute {
+  private static final Set<TcpReason> SIGNS_OF_A_PEER_THAT_IS_GONE = EnumSet.of(
+      TcpReason.CONNECT,
+      TcpReason.RAIL,
+      TcpReason.CONNECT_TIMEOUT,
+      TcpReason.REJECTED,
+      TcpReason.NONCE,
+      TcpReason.BREAKER,
+      TcpReason.CONNECTION_LOST,
+      TcpReason.TIMEOUT);
+
+  /** A search for the service of a peer's host. */
+  static final class Search {
+    /** Why the peer's blocks are left if there is no service. */
+    private final TcpReason reason;
+
+    private final Throwable cause;
+    private final ConnectAttempt attempt;
+
+    /** Written before the attempt ends. */
+    private @Nullable PeerId found;
+
+    private Search(TcpReason reason, Throwable cause, Deadline beginBy) {
+      this.reason = reason;
+      this.cause = cause;
+      this.attempt = new ConnectAttempt(beginBy);
+    }
+  }
+
+  private final FetchContext context;
+  private final LeftBlocks left;
+  private final BooleanSupplier hasEnded;
+  private final Runnable wake;
+
+  /**
+   * @param hasEnded whether the task needs no service any more; any thread may call it
+   * @param wake called when a search has ended; it must not block
+   */
+  ServiceRoute(FetchContext context, LeftBlocks left, BooleanSupplier hasEnded, Runnable wake) {
+    this.context = context;
+    this.left = left;
+    this.hasEnded = hasEnded;
+    this.wake = wake;
+  }
+
+  /**
+   * Whether the peer's blocks may come from the node service of its host, which is searched from now on.
+   * Where it is false, the caller leaves the blocks.
+   */
+  boolean mayServe(PeerBlocks peer, TcpReason reason, Throwable cause) {
+    NodeServices services = context.services();
+    if (services == null
+        || peer.tcpAddress == null
+        || peer.hasPieces() // the service stages a block from its beginning
+        || !SIGNS_OF_A_PEER_THAT_IS_GONE.contains(reason)) {
+      return false;
+    }
+    if (peer.hasNoService) {
+      return false;
+    }
+    if (peer.search == null) {
+      if (peer.isMoved()) {
+        services.forget(peer.peer());
+        if (peer.searchedAgain) {
+          return false;
+        }
+        peer.searchedAgain = true; // the service may serve the application at another port by now
+      }
+      Search search = new Search(reason, cause, context.progressDeadline());
+      String host = peer.tcpAddress.getHostString();
+      peer.search = search;
+      context.connects().execute(peer.peer(), () -> search(services, host, search));
+    }
+    return true;
+  }
+
+  /** Runs in a worker. */
+  private void search(NodeServices services, String host, Search search) {
+    Throwable refusal = null;
+    try {
+      if (search.attempt.beginBy.expired() || hasEnded.getAsBoolean()) {
+        throw new IOException("the node service was not searched in time");
+      }
+      search.found = services.find(host, context.progressDeadline());
+    } catch (Throwable t) {
+      refusal = t;
+    } finally {
+      search.attempt.end(refusal);
+      wake.run();
+    }
+  }
+
+  /** Whether blocks may be asked for; if a search has ended, the peer's blocks are moved, or left. */
+  boolean isOpen(PeerBlocks peer) {
+    Search search = peer.search;
+    if (search == null) {
+      return true;
+    }
+    if (!search.attempt.hasEnded()) {
+      return false;
+    }
+    peer.search = null;
+    if (search.found != null && !search.found.equals(peer.peer())) {
+      peer.moveTo(search.found);
+      return true;
+    }
+    peer.hasNoService = true;
+    left.addAll(peer, search.reason, search.cause);
+    return false;
+  }
+}
