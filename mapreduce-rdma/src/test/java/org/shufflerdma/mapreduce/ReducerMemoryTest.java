@@ -134,11 +134,15 @@ class ReducerMemoryTest {
           held += silent.next(request).refusal() == null ? 1 : 0;
         }
         assertThat(held).isPositive();
+        assertThat(scene.service.metric("reducer_held_bytes"))
+            .isBetween(240_000L, (long) all.size() * MIB);
+        assertThat(scene.service.metric("reducer_shortages_total")).isPositive();
         Deadline deadline = Deadline.afterMs(60_000);
         while (scene.service.metric("reducers") > 1 && !deadline.expired()) {
           Scene.fetch(client, 0, wanted); // for all of which there is no room beside what is held
         }
         assertThat(scene.service.metric("reducers")).as("connections").isEqualTo(1);
+        assertThat(scene.service.metric("reducer_held_bytes")).isLessThanOrEqualTo(MIB);
         Object bytes = "";
         while (!(bytes instanceof byte[]) && !deadline.expired()) {
           bytes = Scene.fetch(client, wanted.get(0));
@@ -234,6 +238,7 @@ class ReducerMemoryTest {
         come = fetchAlone(scene, job, maps);
       }
       assertThat(come).isInstanceOf(byte[].class);
+      assertThat(scene.service.metric("shared_memory_unusable")).isZero();
       scene.clear();
       Files.delete(scene.shared.resolve("lock"));
       Files.delete(scene.shared); // as systemd-logind does when a user logs out
@@ -249,8 +254,9 @@ class ReducerMemoryTest {
   }
 
   private static void assertHasNoMemory(Scene scene, JobOutputs job, List<String> maps)
-      throws IOException {
+      throws Exception {
     assertThat(fetchAlone(scene, job, maps)).as("refusal").isInstanceOf(String.class);
+    assertThat(scene.service.metric("shared_memory_unusable")).isEqualTo(1);
   }
 
   private static Object fetchAlone(Scene scene, JobOutputs job, List<String> maps)

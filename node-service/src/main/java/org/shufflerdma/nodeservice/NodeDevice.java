@@ -114,6 +114,11 @@ record NodeDevice(
         TransportSettings.serving(settings, bound.address()), bound.deviceName(), identity);
   }
 
+  /** Whether reducers are to be served, and cannot be. */
+  boolean lacksSharedMemory() {
+    return shared != null && !shared.tryTake();
+  }
+
   /** Of a new job. */
   SharedSlabs newSlabs() throws IOException {
     if (shared == null) {

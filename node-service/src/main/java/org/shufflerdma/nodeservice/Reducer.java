@@ -28,6 +28,9 @@ final class Reducer implements ControlChannel.Owner {
   /** A reducer releases an output as soon as it has copied it. */
   private static final long IDLE_NS = 10_000_000_000L;
 
+  /** The reason for HTTP of a reducer that releases too little of what it has. */
+  static final String HAS_ITS_SHARE = "SHARE";
+
   /** Before the bytes of an output stands its length without compression. */
   private static final int HEAD_BYTES = Long.BYTES;
 
@@ -73,6 +76,10 @@ final class Reducer implements ControlChannel.Owner {
     }
   }
 
+  synchronized long heldBytes() {
+    return heldBytes;
+  }
+
   private synchronized void noteHeard() {
     heardNs = System.nanoTime();
   }
@@ -116,7 +123,7 @@ final class Reducer implements ControlChannel.Owner {
     };
     if (hasItsShare) {
       for (int output = 0; output < wanted.outputs().size(); output++) {
-        listener.onFailure(output, "SHARE");
+        listener.onFailure(output, HAS_ITS_SHARE);
       }
     } else {
       server.execute(application, () -> begin(wanted, listener));
@@ -218,6 +225,7 @@ final class Reducer implements ControlChannel.Owner {
       closed = true;
       left = Map.copyOf(held);
       held.clear();
+      heldBytes = 0;
       toCancel = Set.copyOf(fetches);
       fetches.clear();
     }

@@ -43,6 +43,7 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
   private final LongAdder outputs = new LongAdder();
   private final LongAdder bytes = new LongAdder();
   private final LongAdder refusals = new LongAdder();
+  private final LongAdder shortages = new LongAdder();
   private volatile boolean hasLackedMemory;
   private final LogThrottle troubles =
       new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
@@ -112,8 +113,12 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
 
   void refused(String reason) {
     refusals.increment();
-    if (reason.equals(TcpReason.POOL.name())) {
+    boolean isPool = reason.equals(TcpReason.POOL.name());
+    if (isPool) {
       hasLackedMemory = true;
+    }
+    if (isPool || reason.equals(Reducer.HAS_ITS_SHARE)) {
+      shortages.increment();
     }
     LOG.debug("A reducer takes an output by HTTP: {}", reason);
   }
@@ -132,6 +137,14 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
 
   long refusals() {
     return refusals.sum();
+  }
+
+  long shortages() {
+    return shortages.sum();
+  }
+
+  long heldBytes() {
+    return reducers.stream().mapToLong(Reducer::heldBytes).sum();
   }
 
   void note(String what, Throwable why) {

@@ -24,9 +24,14 @@ enum ServiceMetric {
   REQUESTS_WAITED_TOTAL("Requests for which there was no memory when they came."),
   LOANS_OVERDUE_TOTAL("Memory that readers did not return in time, so that it was taken back."),
   REDUCERS("Connections of reducers of MapReduce."),
+  REDUCER_HELD_BYTES("What reducers hold of the memory that they map."),
+  SHARED_MEMORY_UNUSABLE(
+      "1 if reducers are not served, because the folder of that memory (service.sharedMemory) cannot be used, else 0."),
   REDUCER_OUTPUTS_TOTAL("Parts of map outputs that reducers of this host had by RDMA."),
   REDUCER_BYTES_TOTAL("Their bytes."),
-  REDUCER_HTTP_TOTAL("Parts of map outputs that reducers were told to fetch by HTTP.");
+  REDUCER_HTTP_TOTAL("Parts of map outputs that reducers were told to fetch by HTTP."),
+  REDUCER_SHORTAGES_TOTAL(
+      "Those of them for which there was no memory in time, or whose reducer held its share.");
 
   private final String meaning;
 

@@ -58,9 +58,12 @@ final class ServiceStatus {
     values.put(ServiceMetric.REQUESTS_WAITED_TOTAL, stats.requestsWaited.sum());
     values.put(ServiceMetric.LOANS_OVERDUE_TOTAL, stats.loansOverdue.sum());
     values.put(ServiceMetric.REDUCERS, (long) reducers.connections());
+    values.put(ServiceMetric.REDUCER_HELD_BYTES, reducers.heldBytes());
+    values.put(ServiceMetric.SHARED_MEMORY_UNUSABLE, device.lacksSharedMemory() ? 1L : 0L);
     values.put(ServiceMetric.REDUCER_OUTPUTS_TOTAL, reducers.outputs());
     values.put(ServiceMetric.REDUCER_BYTES_TOTAL, reducers.bytes());
     values.put(ServiceMetric.REDUCER_HTTP_TOTAL, reducers.refusals());
+    values.put(ServiceMetric.REDUCER_SHORTAGES_TOTAL, reducers.shortages());
     return values;
   }
 }
