@@ -147,7 +147,4 @@ static const struct fault_case cases[] = {
 	 "disconnect:errno=EIO", .body = callsFail},
 };
 
-int main(int argc, char **argv)
-{
-	return RUN_FAULT_CASES(cases);
-}
+FAULT_MAIN(cases)

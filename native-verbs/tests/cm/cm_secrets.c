@@ -85,7 +85,4 @@ static void serve(void)
 	softverbs_rdma_destroy_event_channel(channel);
 }
 
-int main(void)
-{
-	test_run_apart(serve);
-}
+MAIN(test_run_apart, serve)

@@ -36,7 +36,4 @@ static void run(void)
 	}
 }
 
-int main(void)
-{
-	with_and_without_secret(run);
-}
+MAIN(with_and_without_secret, run)

@@ -77,7 +77,4 @@ static void run(void)
 	check_no_leaks();
 }
 
-int main(void)
-{
-	with_and_without_secret(run);
-}
+MAIN(with_and_without_secret, run)

@@ -32,7 +32,4 @@ static void body(void)
 	close_side(&b);
 }
 
-int main(void)
-{
-	test_run_apart(body);
-}
+MAIN(test_run_apart, body)

@@ -78,7 +78,4 @@ static const struct fault_case cases[] = {
 	{"completion:drop,opcode=RECV", .between = receiveIsLost},
 };
 
-int main(int argc, char **argv)
-{
-	return RUN_FAULT_CASES(cases);
-}
+FAULT_MAIN(cases)

@@ -63,7 +63,4 @@ static const struct fault_case cases[] = {
 	{"share_file:errno=EMFILE", .between = noDescriptorIsGiven, .path = "file"},
 };
 
-int main(int argc, char **argv)
-{
-	return RUN_FAULT_CASES(cases);
-}
+FAULT_MAIN(cases)

@@ -65,7 +65,4 @@ static const struct fault_case cases[] = {
 	{"read:stoppeer,nth=2", .body = peerIsStopped, .path = "wire"},
 };
 
-int main(int argc, char **argv)
-{
-	return RUN_FAULT_CASES(cases);
-}
+FAULT_MAIN(cases)

@@ -60,7 +60,4 @@ static const struct fault_case cases[] = {
 	{"read:truncate=10", .between = theEndOfTheDataIsMissing, .path = "cma"},
 };
 
-int main(int argc, char **argv)
-{
-	return RUN_FAULT_CASES(cases);
-}
+FAULT_MAIN(cases)

@@ -107,7 +107,4 @@ static void serve(void)
 	close_side(&first);
 }
 
-int main(void)
-{
-	test_run_apart(serve);
-}
+MAIN(test_run_apart, serve)

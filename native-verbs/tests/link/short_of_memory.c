@@ -91,7 +91,4 @@ static void body(void)
 		CHECK_EQUAL(status_with(&watches_left, place, false), IBV_WC_SUCCESS);
 }
 
-int main(void)
-{
-	on_each_link(body);
-}
+MAIN(on_each_link, body)

@@ -114,7 +114,4 @@ static void body(void)
 		run(round_number % 2);
 }
 
-int main(void)
-{
-	on_each_path(body);
-}
+MAIN(on_each_path, body)

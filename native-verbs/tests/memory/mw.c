@@ -312,7 +312,4 @@ WINDOW_CASE(resetEndsTheWindowsOfAQueuePair, IBV_MW_TYPE_2, BINDABLE)
 	expect_refused(IBV_WR_RDMA_READ, address_in(0), mw->rkey);
 }
 
-int main(void)
-{
-	on_each_path(run_cases);
-}
+MAIN(on_each_path, run_cases)

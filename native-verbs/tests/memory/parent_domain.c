@@ -162,7 +162,4 @@ static void body(void)
 	check_no_leaks();
 }
 
-int main(void)
-{
-	on_each_path(body);
-}
+MAIN(on_each_path, body)

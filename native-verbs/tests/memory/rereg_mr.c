@@ -104,7 +104,4 @@ PAIR_CASE(whatFailsChangesNothing, .bytes = BYTES)
 	CHECK_EQUAL(ibv_dealloc_mw(mw), 0);
 }
 
-int main(void)
-{
-	on_each_path(run_cases);
-}
+MAIN(on_each_path, run_cases)

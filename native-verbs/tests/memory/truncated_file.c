@@ -36,7 +36,4 @@ PAIR_CASE(unmappedSourceIsRefused, .bytes = BYTES)
 	pair_run(pair, IBV_WR_RDMA_READ, 1, BYTES, IBV_WC_REM_OP_ERR);
 }
 
-int main(void)
-{
-	on_each_path(run_cases);
-}
+MAIN(on_each_path, run_cases)

@@ -29,7 +29,4 @@ static void body(void)
 	close_pair(&pair);
 }
 
-int main(void)
-{
-	on_each_path(body);
-}
+MAIN(on_each_path, body)

@@ -37,7 +37,4 @@ PAIR_CASE(peerFindsOut, .a = QUICK)
 	expect_state(pair->a.qp, IBV_QPS_ERR);
 }
 
-int main(void)
-{
-	on_each_path(run_cases);
-}
+MAIN(on_each_path, run_cases)

@@ -63,7 +63,4 @@ FENCE_CASE(sendBehindAnAtomicSendsTheValueBefore)
 	}
 }
 
-int main(void)
-{
-	on_each_path(run_cases);
-}
+MAIN(on_each_path, run_cases)

@@ -96,7 +96,4 @@ PAIR_CASE(anotherPathIsTaken)
 	pair_run(pair, IBV_WR_SEND, 3, 1, IBV_WC_RETRY_EXC_ERR);
 }
 
-int main(void)
-{
-	on_each_path(run_cases);
-}
+MAIN(on_each_path, run_cases)

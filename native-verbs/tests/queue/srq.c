@@ -326,7 +326,4 @@ SHARED_CASE(wrongArgumentsAreRefused, SHARED)
 	CHECK_EQUAL(softverbs_ibv_dealloc_pd(scene.to.pd), EBUSY);
 }
 
-int main(void)
-{
-	on_each_link(run_cases);
-}
+MAIN(on_each_link, run_cases)

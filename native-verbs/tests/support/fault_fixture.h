@@ -74,6 +74,12 @@ static inline int run_fault_cases(int argc, char **argv, const struct fault_case
 
 #define RUN_FAULT_CASES(cases) run_fault_cases(argc, argv, cases, COUNT_OF(cases))
 
+#define FAULT_MAIN(cases)                                                                          \
+	int main(int argc, char **argv)                                                            \
+	{                                                                                          \
+		return RUN_FAULT_CASES(cases);                                                     \
+	}
+
 /* The connection works: a READ brings what is there. */
 static inline void expect_good_read(struct pair *pair, uint64_t wr_id)
 {

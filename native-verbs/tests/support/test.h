@@ -40,6 +40,13 @@ enum { TEST_SECONDS = 60 * TEST_SLOWER, TEST_SKIPPED = 77, USUAL_WAIT_MS = 20000
 			test_fail(__FILE__, __LINE__, #condition);                                 \
 	} while (0)
 
+/* The program runs the body in one of the ways of this folder, such as on_each_path(). */
+#define MAIN(run, body)                                                                            \
+	int main(void)                                                                             \
+	{                                                                                          \
+		run(body);                                                                         \
+	}
+
 /* Both sides as numbers, which a failure shows. */
 #define CHECK_EQUAL(actual, expected)                                                              \
 	do {                                                                                       \

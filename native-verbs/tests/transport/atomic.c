@@ -257,7 +257,4 @@ CASE(deviceSaysSo)
 	CHECK_EQUAL(softverbs_ibv_close_device(context), 0);
 }
 
-int main(void)
-{
-	on_each_path(run_cases);
-}
+MAIN(on_each_path, run_cases)

@@ -54,7 +54,4 @@ PAIR_CASE(nothingIsToldInRts)
 	expect_first_request_told(pair, IBV_WR_RDMA_READ, IBV_QPS_RTS);
 }
 
-int main(void)
-{
-	on_each_path(run_cases);
-}
+MAIN(on_each_path, run_cases)

@@ -69,7 +69,4 @@ static void body(void)
 	close_side(&side);
 }
 
-int main(void)
-{
-	on_each_path(body);
-}
+MAIN(on_each_path, body)

@@ -173,7 +173,4 @@ static void body(void)
 	close(maker.fd);
 }
 
-int main(void)
-{
-	on_all_paths(body);
-}
+MAIN(on_all_paths, body)

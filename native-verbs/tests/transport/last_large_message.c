@@ -47,7 +47,4 @@ static void body(void)
 	close_side(&side);
 }
 
-int main(void)
-{
-	on_each_link(body);
-}
+MAIN(on_each_link, body)

@@ -46,7 +46,4 @@ static void body(void)
 	}
 }
 
-int main(void)
-{
-	on_each_link(body);
-}
+MAIN(on_each_link, body)

@@ -169,7 +169,4 @@ static void body(void)
 		test_join(pids[i]);
 }
 
-int main(void)
-{
-	on_each_path(body);
-}
+MAIN(on_each_path, body)

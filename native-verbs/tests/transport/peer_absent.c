@@ -71,7 +71,4 @@ PAIR_CASE(destroyedPeerEndsAsRetryExceeded, .a = {.timeout = 16, .retry_count = 
 	pair->b.qp = create_qp(&pair->b, 4);
 }
 
-int main(void)
-{
-	on_all_paths(run_cases);
-}
+MAIN(on_all_paths, run_cases)

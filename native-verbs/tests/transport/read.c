@@ -72,7 +72,4 @@ static void body(void)
 	free(expected);
 }
 
-int main(void)
-{
-	on_each_path(body);
-}
+MAIN(on_each_path, body)

@@ -140,7 +140,4 @@ BURST_CASE(goesWithTheQueuePair)
 	post_burst(pair, IBV_SEND_SIGNALED, NONE);
 }
 
-int main(void)
-{
-	on_each_path(run_cases);
-}
+MAIN(on_each_path, run_cases)

@@ -112,7 +112,4 @@ static void body(void)
 	close_pair(&load.pair);
 }
 
-int main(void)
-{
-	on_each_path(body);
-}
+MAIN(on_each_path, body)

@@ -130,7 +130,4 @@ static void body(void)
 	close_pair(&scene.pair);
 }
 
-int main(void)
-{
-	on_each_path(body);
-}
+MAIN(on_each_path, body)

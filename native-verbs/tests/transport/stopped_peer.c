@@ -52,7 +52,4 @@ static void body(void)
 	check_no_leaks();
 }
 
-int main(void)
-{
-	on_all_paths(body);
-}
+MAIN(on_all_paths, body)

@@ -169,7 +169,4 @@ UC_CASE(windowsAreBoundWithNobodyThere)
 	CHECK_EQUAL(ibv_dealloc_mw(mw), 0);
 }
 
-int main(void)
-{
-	on_each_link(run_cases);
-}
+MAIN(on_each_link, run_cases)

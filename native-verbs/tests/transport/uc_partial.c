@@ -42,7 +42,4 @@ static void body(void)
 	check_no_leaks();
 }
 
-int main(void)
-{
-	on_each_link(body);
-}
+MAIN(on_each_link, body)

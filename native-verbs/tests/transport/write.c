@@ -35,7 +35,4 @@ PAIR_CASE(immediateDataTakesAReceiver)
 	CHECK(!memcmp(pair->local->bytes, pair->remote->bytes, 100));
 }
 
-int main(void)
-{
-	on_each_path(run_cases);
-}
+MAIN(on_each_path, run_cases)
