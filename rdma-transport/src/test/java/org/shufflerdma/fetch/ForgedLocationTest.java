@@ -14,22 +14,18 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaEndpoint;
-import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.fetch.descriptor.DescriptorRef;
 import org.shufflerdma.location.ChecksumAlgorithm;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.ArenaSlice;
-import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.MappedFile;
@@ -41,8 +37,7 @@ import org.shufflerdma.verbs.TestDevice;
  * a seed, which is printed; {@code -Dforged.seed} and {@code -Dforged.rounds} take it back, or more of them.
  */
 @Timeout(3600)
-class ForgedLocationTest {
-  private static final String OWNER = "owner";
+class ForgedLocationTest extends FetcherScene {
   private static final int SHUFFLE_ID = 3; // of TestMapOutput
 
   /** The software device leaves a process alone that has had 256 wrong keys in a minute. */
@@ -66,46 +61,17 @@ class ForgedLocationTest {
     -64
   };
 
-  @TempDir
-  Path directory;
-
-  private TestDevice.Live before;
-  private RdmaTransport owner;
-  private RdmaTransport reader;
-  private RegisteredArena arena;
-  private BlockFetcher fetcher;
-  private PeerId peer;
   private TestMapOutput target;
   private TestMapOutput other;
 
   @BeforeEach
-  void open() throws Exception {
-    before = TestDevice.live();
-    owner = TestTransports.open(OWNER);
-    arena = TestTransports.arena(owner);
-    peer = TestTransports.peerOf(OWNER, owner);
-    reader = TestTransports.open("reader", TestTransports.settings(0, 64 << 20));
-    fetcher = new BlockFetcher(reader, new FetchSettings(4, 200, 60_000));
-    target = TestMapOutput.publish(owner.protectionDomain(), arena, directory, 1, LENGTHS);
-    other = TestMapOutput.publish(owner.protectionDomain(), arena, directory, 2, 640, 64, 64);
-  }
-
-  @AfterEach
-  void everythingIsGivenBack() throws Exception {
-    TestTransports.awaitNoLeases(reader);
-    fetcher.close();
-    reader.close();
-    target.close();
-    other.close();
-    arena.close();
-    owner.close();
-    assertThat(TestDevice.live()).isEqualTo(before);
+  void publishOutputs() throws Exception {
+    target = publish(1, LENGTHS);
+    other = publish(2, 640, 64, 64);
   }
 
   private CollectingListener fetch(PeerId from, BlockRequest... blocks) throws Exception {
-    CollectingListener listener = new CollectingListener(blocks.length);
-    fetcher.fetch(from, null, List.of(blocks), listener);
-    return listener.await();
+    return fetch(from, List.of(blocks));
   }
 
   @Test
