@@ -7,7 +7,6 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.concurrent.Deadline;
@@ -39,8 +38,7 @@ final class LookupServer implements ProvedServer.Service, AutoCloseable {
   private final ThreadPoolExecutor openers;
   private final LongAdder answered = new LongAdder();
   private final LongAdder refused = new LongAdder();
-  private final LogThrottle refusals =
-      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  private final LogThrottle refusals = new LogThrottle();
   private final Acquired acquired = new Acquired();
 
   private LookupServer(Applications applications, ServerSocketChannel listener) {

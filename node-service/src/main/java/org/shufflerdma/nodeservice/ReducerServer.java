@@ -6,7 +6,6 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.concurrent.PerPeerExecutor;
@@ -45,8 +44,7 @@ final class ReducerServer implements ProvedServer.Service, AutoCloseable {
   private final LongAdder refusals = new LongAdder();
   private final LongAdder shortages = new LongAdder();
   private volatile boolean hasLackedMemory;
-  private final LogThrottle troubles =
-      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  private final LogThrottle troubles = new LogThrottle();
   private final Acquired acquired = new Acquired();
 
   /** @param budget in which what reducers hold counts */

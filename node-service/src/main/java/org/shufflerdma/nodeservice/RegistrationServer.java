@@ -24,7 +24,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import jdk.net.ExtendedSocketOptions;
 import org.shufflerdma.concurrent.Acquired;
@@ -59,8 +58,7 @@ final class RegistrationServer implements Acceptor.Host, AutoCloseable {
   private final Applications applications;
   private final ControlLoop loop;
   private final PerPeerExecutor<UserPrincipal> lanes;
-  private final LogThrottle refusals =
-      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  private final LogThrottle refusals = new LogThrottle();
   private final Acquired acquired = new Acquired();
 
   /** The places of each user. Guarded by this. */

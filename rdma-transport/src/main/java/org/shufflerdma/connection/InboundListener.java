@@ -60,8 +60,7 @@ final class InboundListener {
   /** How many of them are not established yet. */
   private final AtomicInteger pending = new AtomicInteger();
 
-  private final LogThrottle rejections =
-      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  private final LogThrottle rejections = new LogThrottle();
 
   /** Touched by the event loop alone. */
   private final Map<ByteBuffer, Boolean> seenNonces = new LinkedHashMap<>() {

@@ -80,15 +80,6 @@ final class SendBudget {
     }
   }
 
-  int outstanding() {
-    lock.lock();
-    try {
-      return depth - free;
-    } finally {
-      lock.unlock();
-    }
-  }
-
   /** No more places from now on; whoever waits is told so. */
   void close() {
     lock.lock();

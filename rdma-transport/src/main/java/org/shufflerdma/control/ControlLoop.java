@@ -6,7 +6,6 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.shufflerdma.concurrent.Deadline;
@@ -37,8 +36,7 @@ public final class ControlLoop {
 
   private final Selector selector;
   private final LoopThread thread;
-  private final LogThrottle failures =
-      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  private final LogThrottle failures = new LogThrottle();
   private Deadline nextLook = Deadline.afterMs(LOOK_MS); // touched by the loop's thread alone
 
   private ControlLoop(Selector selector, String name) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.metrics;
 
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
@@ -12,6 +13,11 @@ public final class LogThrottle {
   private final LongSupplier nanoClock;
   private final AtomicLong lastNs = new AtomicLong(NEVER);
   private final AtomicLong held = new AtomicLong();
+
+  /** Lets one line through per minute. */
+  public LogThrottle() {
+    this(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  }
 
   public LogThrottle(long intervalNs, LongSupplier nanoClock) {
     this.intervalNs = intervalNs;

@@ -144,8 +144,7 @@ final class LendingDesk implements AutoCloseable {
   private final StagingStats stats;
   private final Consumer<Runnable> workers;
   private final long leaseNs;
-  private final LogThrottle failures =
-      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  private final LogThrottle failures = new LogThrottle();
 
   // Guarded by this.
   private final List<StagingSlab> slabs = new ArrayList<>();

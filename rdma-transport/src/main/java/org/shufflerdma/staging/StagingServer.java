@@ -57,8 +57,7 @@ public final class StagingServer implements ProvedServer.Service {
   /** Has a party for each request under way, and one for the server while it is open. */
   private final Phaser running = new Phaser(1);
 
-  private final LogThrottle refusals =
-      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  private final LogThrottle refusals = new LogThrottle();
 
   private @Nullable ProvedServer newcomers; // set once, by open
 

@@ -7,49 +7,25 @@ package org.shufflerdma.verbs;
  * are at most 255. Retry counts are 0 to 7; an RNR count of 7 never ends. A connect carries at most
  * 56 bytes of private data, an accept 196.
  */
-public final class ConnectParameters {
-  private final byte[] privateData;
-  private final int responderResources;
-  private final int initiatorDepth;
-  private final int retryCount;
-  private final int rnrRetryCount;
-
-  public ConnectParameters(
-      byte[] privateData,
-      int responderResources,
-      int initiatorDepth,
-      int retryCount,
-      int rnrRetryCount) {
+@SuppressWarnings("ArrayRecordComponent") // what is compared is never a whole record
+public record ConnectParameters(
+    byte[] privateData,
+    int responderResources,
+    int initiatorDepth,
+    int retryCount,
+    int rnrRetryCount) {
+  public ConnectParameters {
     checkRange("private data length", privateData.length, 255);
     checkRange("responder resources", responderResources, 255);
     checkRange("initiator depth", initiatorDepth, 255);
     checkRange("retry count", retryCount, 7);
     checkRange("RNR retry count", rnrRetryCount, 7);
-    this.privateData = privateData.clone();
-    this.responderResources = responderResources;
-    this.initiatorDepth = initiatorDepth;
-    this.retryCount = retryCount;
-    this.rnrRetryCount = rnrRetryCount;
+    privateData = privateData.clone();
   }
 
+  @Override
   public byte[] privateData() {
     return privateData.clone();
-  }
-
-  public int responderResources() {
-    return responderResources;
-  }
-
-  public int initiatorDepth() {
-    return initiatorDepth;
-  }
-
-  public int retryCount() {
-    return retryCount;
-  }
-
-  public int rnrRetryCount() {
-    return rnrRetryCount;
   }
 
   private static void checkRange(String what, int value, int max) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.client;
 
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.shufflerdma.metrics.LogThrottle;
 import org.shufflerdma.metrics.TcpReason;
@@ -12,8 +11,7 @@ import org.slf4j.LoggerFactory;
 public final class FallbackLog {
   private static final Logger LOG = LoggerFactory.getLogger(FallbackLog.class);
 
-  private final LogThrottle throttle =
-      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  private final LogThrottle throttle = new LogThrottle();
 
   private final AtomicBoolean filesOfHostNoted = new AtomicBoolean();
 

@@ -28,14 +28,6 @@ abstract class ChunkedInputStream extends InputStream {
     this.in = new DataInputStream(in);
   }
 
-  static InputStream lz4(InputStream in) {
-    return new Lz4(in);
-  }
-
-  static InputStream snappy(InputStream in) {
-    return new Snappy(in);
-  }
-
   /** Reads a header, given its first byte, and the chunk after it, if there is one. */
   abstract void next(int firstByte, DataInputStream in) throws IOException;
 
@@ -92,7 +84,7 @@ abstract class ChunkedInputStream extends InputStream {
   }
 
   /** Magic (8), token, bytes packed, bytes, checksum (4 each, little endian). What has no bytes ends a stream. */
-  private static final class Lz4 extends ChunkedInputStream {
+  static final class Lz4 extends ChunkedInputStream {
     private static final int METHODS = 0xf0;
     private static final int RAW = 0x10;
     private static final int LZ4 = 0x20;
@@ -127,7 +119,7 @@ abstract class ChunkedInputStream extends InputStream {
   }
 
   /** A header of 16 bytes, and then each block after its length (4, big endian). */
-  private static final class Snappy extends ChunkedInputStream {
+  static final class Snappy extends ChunkedInputStream {
     private static final int HEADER_BYTES = 16;
 
     private final SnappyDecompressor decompressor = new SnappyDecompressor();

@@ -49,9 +49,9 @@ final class Codec {
     if (begins(first, ZSTD_MAGIC)) {
       return new ZstdInputStream(in);
     } else if (begins(first, LZ4_MAGIC)) {
-      return ChunkedInputStream.lz4(in);
+      return new ChunkedInputStream.Lz4(in);
     } else if (begins(first, SNAPPY_MAGIC)) {
-      return ChunkedInputStream.snappy(in);
+      return new ChunkedInputStream.Snappy(in);
     } else if (begins(first, LZF_MAGIC)) {
       return new LZFInputStream(ChunkDecoderFactory.safeInstance(), in);
     }

@@ -67,9 +67,9 @@ record DriverSide(
       context.addSparkListener(new ExecutorWatch(ExecutorRecords.of(context.conf(), store)));
     }
     context.addSparkListener(new StageWatch(
-        () -> MemoryAdvice.of(
-            env.conf(),
+        () -> new MemoryAdvice(
             settings.maxRegisteredBytes(),
+            SparkMemorySettings.overhead(env.conf()),
             () -> context.statusTracker().getExecutorInfos().length - 1, // without the driver
             sum(accumulators, ExecutorCounts.nameOf(UnpublishedReason.DESCRIPTORS))
                 > sum(accumulators, ExecutorCounts.nameOf(UnpublishedReason.BUDGET))),

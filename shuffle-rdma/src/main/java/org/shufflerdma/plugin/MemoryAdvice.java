@@ -2,7 +2,6 @@
 package org.shufflerdma.plugin;
 
 import java.util.function.IntSupplier;
-import org.apache.spark.SparkConf;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.device.ExecutorMemory;
 
@@ -22,15 +21,6 @@ record MemoryAdvice(
     boolean lacksDescriptors) {
   private static final String BUDGET = "spark.shuffle.rdma.maxRegisteredBytes";
   private static final long STEP = 64L << 20;
-
-  static MemoryAdvice of(
-      SparkConf conf,
-      @Nullable Long registeredBytes,
-      IntSupplier executors,
-      boolean lacksDescriptors) {
-    return new MemoryAdvice(
-        registeredBytes, SparkMemorySettings.overhead(conf), executors, lacksDescriptors);
-  }
 
   /** Returns what the owners of outputs that are not registered had too little of, after "whose". */
   String wanting() {

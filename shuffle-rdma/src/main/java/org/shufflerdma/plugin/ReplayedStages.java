@@ -79,7 +79,8 @@ public final class ReplayedStages extends SparkListener {
     if (watch == null) {
       Long registeredBytes = registeredBytes();
       watch = new StageWatch(
-          () -> MemoryAdvice.of(conf, registeredBytes, executors::size, false),
+          () -> new MemoryAdvice(
+              registeredBytes, SparkMemorySettings.overhead(conf), executors::size, false),
           ShufflePlugin.namesManager(conf),
           records,
           false);

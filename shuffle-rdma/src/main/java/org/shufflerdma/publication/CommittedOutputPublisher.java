@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -63,8 +62,7 @@ public final class CommittedOutputPublisher {
   private final boolean stages;
   private final int executorHash;
   private final ChecksumSource checksums;
-  private final LogThrottle throttle =
-      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  private final LogThrottle throttle = new LogThrottle();
   private final Map<UnpublishedReason, LongAdder> counts = new EnumMap<>(UnpublishedReason.class);
 
   private final LatencyHistogram times = new LatencyHistogram();

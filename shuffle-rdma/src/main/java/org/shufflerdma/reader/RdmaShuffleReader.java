@@ -23,33 +23,17 @@ import scala.collection.Iterator;
 /**
  * The counterpart of Spark's {@code BlockStoreShuffleReader}: the same record pipeline over blocks that
  * come by RDMA. One per reduce task and shuffle, used by the task's thread.
+ *
+ * @param blocks opens the blocks, once
  */
-final class RdmaShuffleReader<K, C> implements ShuffleReader<K, C> {
-  private final ShuffleDependency<K, ?, C> dependency;
-  private final Supplier<Iterator<Tuple2<BlockId, InputStream>>> blocks;
-  private final TaskReads reads;
-  private final SparkEnv env;
-  private final SorterMode sorter;
-  private final ShuffleReadMetricsReporter metrics;
-
-  /**
-   * @param blocks opens the blocks, once
-   */
-  RdmaShuffleReader(
-      ShuffleDependency<K, ?, C> dependency,
-      Supplier<Iterator<Tuple2<BlockId, InputStream>>> blocks,
-      TaskReads reads,
-      SparkEnv env,
-      SorterMode sorter,
-      ShuffleReadMetricsReporter metrics) {
-    this.dependency = dependency;
-    this.blocks = blocks;
-    this.reads = reads;
-    this.env = env;
-    this.sorter = sorter;
-    this.metrics = metrics;
-  }
-
+record RdmaShuffleReader<K, C>(
+    ShuffleDependency<K, ?, C> dependency,
+    Supplier<Iterator<Tuple2<BlockId, InputStream>>> blocks,
+    TaskReads reads,
+    SparkEnv env,
+    SorterMode sorter,
+    ShuffleReadMetricsReporter metrics)
+    implements ShuffleReader<K, C> {
   @Override
   public Iterator<Product2<K, C>> read() {
     boolean sortsBytes = sorter == SorterMode.AUTO

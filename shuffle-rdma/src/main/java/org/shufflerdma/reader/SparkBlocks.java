@@ -23,17 +23,7 @@ import scala.collection.Seq;
  * Opens Spark's own block iterators for one reduce task, with the limits that the configuration sets.
  * Used by the task's thread alone.
  */
-final class SparkBlocks {
-  private final TaskContext context;
-  private final SparkEnv env;
-  private final ShuffleReadMetricsReporter metrics;
-
-  SparkBlocks(TaskContext context, SparkEnv env, ShuffleReadMetricsReporter metrics) {
-    this.context = context;
-    this.env = env;
-    this.metrics = metrics;
-  }
-
+record SparkBlocks(TaskContext context, SparkEnv env, ShuffleReadMetricsReporter metrics) {
   @SuppressWarnings("unchecked")
   static Iterator<Tuple2<BlockId, InputStream>> none() {
     return (Iterator<Tuple2<BlockId, InputStream>>)

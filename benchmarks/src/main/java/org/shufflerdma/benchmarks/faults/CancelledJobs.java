@@ -89,9 +89,6 @@ final class CancelledJobs extends Trial {
     return "%s,delay=%d,nth=%d,count=all".formatted(point, ms, from);
   }
 
-  @Override
-  void begin(Cluster cluster) {}
-
   private static boolean isCancelled(Future<Digest> job)
       throws HungException, InterruptedException {
     try {

@@ -79,9 +79,6 @@ final class OrphanedReads extends Trial {
     return number % NUMBERS_A_CLUSTER == NUMBERS_A_CLUSTER - 1 ? atRest(on, verdict) : verdict;
   }
 
-  @Override
-  void begin(Cluster cluster) {}
-
   private Verdict readOrphans(Cluster on, Shape shape, Shape.Kept kept, String path, Random random)
       throws Exception {
     int reader = random.nextInt(on.executors().size());

@@ -31,7 +31,7 @@ abstract class Trial implements AutoCloseable {
   }
 
   /** Called with each new cluster, before its first number. */
-  abstract void begin(Cluster cluster) throws Exception;
+  void begin(Cluster cluster) throws Exception {}
 
   /** Returns the cluster with these settings: the last one, or a new one in its place. */
   final Cluster clusterWith(Map<String, String> wanted) throws Exception {

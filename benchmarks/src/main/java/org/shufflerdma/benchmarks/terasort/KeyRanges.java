@@ -4,7 +4,6 @@ package org.shufflerdma.benchmarks.terasort;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.Partitioner;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Splits the key space at cut points taken from a sample, so that partition i holds only keys below
@@ -50,15 +49,5 @@ final class KeyRanges extends Partitioner {
       }
     }
     return low;
-  }
-
-  @Override
-  public boolean equals(@Nullable Object other) {
-    return other instanceof KeyRanges that && Arrays.deepEquals(cutPoints, that.cutPoints);
-  }
-
-  @Override
-  public int hashCode() {
-    return Arrays.deepHashCode(cutPoints);
   }
 }
