@@ -56,12 +56,18 @@ final class TransportArchitectureTest {
         .definedBy(ROOT + "fetch")
         .layer("engine")
         .definedBy(ROOT + "fetch.direct")
-        .layer("descriptors and lists")
-        .definedBy(ROOT + "fetch.descriptor", ROOT + "fetch.read")
+        .layer("descriptors")
+        .definedBy(ROOT + "fetch.descriptor")
+        .layer("lists")
+        .definedBy(ROOT + "fetch.read")
         .whereLayer("asking")
         .mayNotBeAccessedByAnyLayer()
         .whereLayer("engine")
         .mayOnlyBeAccessedByLayers("asking")
+        .whereLayer("descriptors")
+        .mayOnlyBeAccessedByLayers("asking", "engine")
+        .whereLayer("lists")
+        .mayOnlyBeAccessedByLayers("asking", "engine")
         .check(CLASSES);
   }
 

@@ -116,7 +116,7 @@ record NodeDevice(
 
   /** Whether reducers are to be served, and cannot be. */
   boolean lacksSharedMemory() {
-    return shared != null && !shared.tryTake();
+    return shared != null && !shared.isUsable();
   }
 
   /** Of a new job. */

@@ -103,6 +103,9 @@ public final class NodeService implements AutoCloseable {
       acquired.keep(timer::shutdownNow);
       schedule(timer, LOOK_MS, () -> look(applications::lookThrough, death));
       schedule(timer, GIVE_WAY_MS, () -> look(applications::giveWay, death));
+      if (shared != null) {
+        schedule(timer, LOOK_MS, () -> look(shared::tryAgain, death));
+      }
       schedule(timer, GIVE_WAY_MS, () -> look(reducers::giveWay, death));
       LOG.info(
           "The node service answers readers at port {} and executors at {}, over {}",

@@ -31,7 +31,7 @@ enum ServiceMetric {
   REDUCER_BYTES_TOTAL("Their bytes."),
   REDUCER_HTTP_TOTAL("Parts of map outputs that reducers were told to fetch by HTTP."),
   REDUCER_SHORTAGES_TOTAL(
-      "Those of them for which there was no memory in time, or whose reducer held its share.");
+      "Those of them for which this service had no memory in time, or whose reducer held its share.");
 
   private final String meaning;
 

@@ -9,28 +9,15 @@ import org.shufflerdma.staging.StagingStats;
 /**
  * The values of the service's metrics. Totals contain what applications that have ended had staged. Any thread
  * may call.
+ *
+ * @param dead whether a thread has died on which all applications depend
  */
-final class ServiceStatus {
-  private final Applications applications;
-  private final NodeDevice device;
-  private final LookupServer lookups;
-  private final ReducerServer reducers;
-  private final BooleanSupplier dead;
-
-  /** @param dead whether a thread has died on which all applications depend */
-  ServiceStatus(
-      Applications applications,
-      NodeDevice device,
-      LookupServer lookups,
-      ReducerServer reducers,
-      BooleanSupplier dead) {
-    this.reducers = reducers;
-    this.applications = applications;
-    this.device = device;
-    this.lookups = lookups;
-    this.dead = dead;
-  }
-
+record ServiceStatus(
+    Applications applications,
+    NodeDevice device,
+    LookupServer lookups,
+    ReducerServer reducers,
+    BooleanSupplier dead) {
   Map<ServiceMetric, Long> values() {
     Map<ServiceMetric, Long> values = new EnumMap<>(ServiceMetric.class);
     long executors = 0;

@@ -15,7 +15,6 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
 import java.util.HexFormat;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.metrics.LogThrottle;
@@ -39,9 +38,9 @@ final class SharedFolder implements AutoCloseable {
   private final Path folder;
   private final SecureRandom random = new SecureRandom();
   private final Acquired acquired = new Acquired();
-  private final LogThrottle troubles =
-      new LogThrottle(TimeUnit.MINUTES.toNanos(1), System::nanoTime);
+  private final LogThrottle troubles = new LogThrottle();
   private @Nullable Acquired taken; // guarded by this
+  private volatile boolean usable;
 
   SharedFolder(Path folder) {
     this.folder = folder;
@@ -54,6 +53,11 @@ final class SharedFolder implements AutoCloseable {
    * @return whether it can be used; if not, the log says why once in a minute
    */
   synchronized boolean tryTake() {
+    usable = isTaken();
+    return usable;
+  }
+
+  private boolean isTaken() {
     Acquired before = taken;
     Acquired taking = new Acquired();
     try {
@@ -73,6 +77,18 @@ final class SharedFolder implements AutoCloseable {
         LOG.error("Reducers are not served until this is mended: {}", whatIsWrong(e));
       }
       return false;
+    }
+  }
+
+  /** Whether it could be used when it was last looked for. */
+  boolean isUsable() {
+    return usable;
+  }
+
+  /** Looks for it once more if it could not be used. */
+  void tryAgain() {
+    if (!usable) {
+      tryTake();
     }
   }
 

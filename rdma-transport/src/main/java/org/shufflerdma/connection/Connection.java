@@ -282,7 +282,8 @@ public final class Connection {
    * @return whether the list has ended with it, whose outcome is to be told then
    */
   boolean completed(long wrId, PostedList list, int status, int vendorError) {
-    lastProgressNs = System.nanoTime();
+    long nowNs = System.nanoTime();
+    lastProgressNs = nowNs;
     int index = PendingReads.index(wrId);
     if (status != WcStatus.SUCCESS) {
       PeerFailure failure = PeerFailure.of(status);
@@ -304,7 +305,7 @@ public final class Connection {
       return false;
     }
     if (status == WcStatus.SUCCESS) {
-      long readNs = lastProgressNs - list.postedNs;
+      long readNs = nowNs - list.postedNs;
       stats.readBytesCompleted.add(list.totalBytes);
       stats.readTimes(list.totalBytes).record(readNs);
       state.succeeded(list.readsOf, readNs);

@@ -18,7 +18,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The connections to peers, one to each. It is made when it is wanted and shared by all who want it; a broken one is
+ * The connections to peers, one to each. A connection is made when it is wanted, and shared by all who want it; a broken one is
  * replaced at the next request. A peer whose connections keep failing is left alone for a while. Any thread may call. No
  * call waits but {@link #connect}.
  */
@@ -140,7 +140,7 @@ public final class ConnectionPool {
         current.sharedUntil(placeBy);
         return current;
       }
-      Connecting mine = newAttempt(state, placeBy);
+      Connecting mine = new Connecting(attempts, state, placeBy, settings.connectTimeoutMs());
       if (!state.mayBeTried()) {
         attempts.leaveAlone(mine);
         return mine;
@@ -152,16 +152,12 @@ public final class ConnectionPool {
     }
   }
 
-  private Connecting newAttempt(PeerState state, Deadline placeBy) {
-    return new Connecting(attempts, state, placeBy, settings.connectTimeoutMs());
-  }
-
   /** Notes that a task has blocks of the peer to read, until it closes the result. */
   public PeerInterest interestIn(PeerId peer, @Nullable InetSocketAddress tcpAddress) {
     return new PeerInterest(use(peer, tcpAddress));
   }
 
-  /** Returns the connection to a peer if it is open. Where it is null, {@link #begin} makes one or says why there is none. */
+  /** Returns the connection to a peer if it is open. Where that is null, {@link #begin} makes one, or says why there is none. */
   public @Nullable Connection openConnection(PeerId peer, @Nullable InetSocketAddress tcpAddress) {
     Connection connection = use(peer, tcpAddress).connection();
     if (connection != null) {

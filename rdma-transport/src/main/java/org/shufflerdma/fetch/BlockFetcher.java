@@ -13,7 +13,6 @@ import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.fetch.descriptor.DescriptorCache;
 import org.shufflerdma.fetch.descriptor.DescriptorRef;
-import org.shufflerdma.fetch.direct.DescriptorReader;
 import org.shufflerdma.fetch.direct.DirectFetch;
 import org.shufflerdma.fetch.direct.FetchContext;
 import org.shufflerdma.fetch.direct.PeerBlocks;
@@ -61,7 +60,6 @@ public final class BlockFetcher implements AutoCloseable {
 
   private final FetchStats stats = new FetchStats();
   private final FetchContext context;
-  private final DescriptorReader descriptors;
   private volatile boolean closed;
 
   /** One that has no blocks staged. */
@@ -101,7 +99,6 @@ public final class BlockFetcher implements AutoCloseable {
         transport.settings().progressTimeoutMs(),
         settings.poolWaitMs(),
         settings.leaseMs());
-    this.descriptors = new DescriptorReader(context);
   }
 
   private static PerPeerExecutor<PeerId> lanes(ThreadPoolExecutor workers) {
@@ -169,7 +166,7 @@ public final class BlockFetcher implements AutoCloseable {
       List<PeerBlocks> peers,
       DirectFetch.Limits limits,
       Runnable whileWaiting) {
-    return DirectFetch.open(context, descriptors, ofTask, peers, limits, whileWaiting);
+    return DirectFetch.open(context, ofTask, peers, limits, whileWaiting);
   }
 
   /** Makes the only fetch of a task. */

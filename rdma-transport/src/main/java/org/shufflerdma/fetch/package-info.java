@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Fetches blocks of remote map outputs by RDMA READ: it reads descriptors, plans READs, verifies the
- * bytes, and delivers each block exactly once. A failure is reported with its reason, so that the
- * caller can fetch the block another way.
+ * Those who have blocks fetched from peers by RDMA READ: in their own thread, or in the background with a listener. Each block is
+ * delivered once, with verified bytes, or reported with the reason why not, so that the caller can fetch it another way.
  */
 @NullMarked
 package org.shufflerdma.fetch;

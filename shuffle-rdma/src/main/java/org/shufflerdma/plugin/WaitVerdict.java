@@ -52,7 +52,8 @@ final class WaitVerdict {
             + " connects are fast, raise spark.shuffle.rdma.maxConnections and spark.shuffle.rdma.stagingBytes";
       case STAGING -> "blocks to be staged: " + toStageLess(counts, memory);
       case SEND_QUEUE ->
-        "room in send queues: raise spark.shuffle.rdma.sendQueueDepth, or use more executors with fewer cores each";
+        "room in send queues, or for other tasks' posts to the same peer: use more executors with fewer cores each, or"
+            + " raise spark.shuffle.rdma.sendQueueDepth";
       case POOL -> "fetch buffers: " + StageVerdict.MORE_BUFFERS;
       default ->
         "READs: when executors stop, the last lines of their logs name the peers whose READs took longest; look at"

@@ -66,7 +66,7 @@ public final class KnownDescriptor {
   }
 
   /** This with what {@code other} has in addition, if both are of one publication. */
-  public KnownDescriptor withRangesOf(KnownDescriptor other) {
+  KnownDescriptor withRangesOf(KnownDescriptor other) {
     if (!headerBytes.equals(other.headerBytes)) {
       return this;
     }
@@ -95,12 +95,12 @@ public final class KnownDescriptor {
     return lease;
   }
 
-  public int ranges() {
+  int ranges() {
     return ranges.size();
   }
 
   /** The sum of the partitions of all ranges. */
-  public long partitions() {
+  long partitions() {
     long sum = 0;
     for (PartitionRanges range : ranges) {
       sum += range.endPartition() - range.startPartition();
@@ -131,11 +131,11 @@ public final class KnownDescriptor {
     return range(end - 1).offset(end) - range(start).offset(start);
   }
 
-  public long lengthBytes(int partition) {
+  long lengthBytes(int partition) {
     return range(partition).lengthBytes(partition);
   }
 
-  public int checksum(int partition) {
+  int checksum(int partition) {
     return range(partition).checksum(partition);
   }
 

@@ -9,7 +9,6 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.fetch.descriptor.KnownDescriptor;
-import org.shufflerdma.fetch.read.ReadsFailedException;
 import org.shufflerdma.metrics.TcpReason;
 
 /** Tells where in their peers' memory blocks are, by the descriptors of map outputs. Used by the task's thread alone. */
@@ -24,14 +23,9 @@ final class DescriptorExtents {
   private final int owners;
 
   /** @param owners whose map outputs the task reads */
-  DescriptorExtents(
-      FetchContext context,
-      DescriptorReader descriptors,
-      int owners,
-      TaskBuffers buffers,
-      LeftBlocks left) {
+  DescriptorExtents(FetchContext context, int owners, TaskBuffers buffers, LeftBlocks left) {
     this.context = context;
-    this.descriptors = descriptors;
+    this.descriptors = new DescriptorReader(context);
     this.owners = owners;
     this.buffers = buffers;
     this.left = left;

@@ -23,7 +23,6 @@ import org.shufflerdma.fetch.descriptor.Neighbourhoods;
 import org.shufflerdma.fetch.read.FetchStats;
 import org.shufflerdma.fetch.read.ReadLimits;
 import org.shufflerdma.fetch.read.ReadList;
-import org.shufflerdma.fetch.read.ReadsFailedException;
 import org.shufflerdma.location.InvalidDescriptorException;
 import org.shufflerdma.location.MapOutputDescriptor;
 import org.shufflerdma.memory.RegisteredBuffer;
@@ -35,10 +34,10 @@ import org.shufflerdma.metrics.TcpReason;
  * lists of a call are in flight together, as far as there are buffers; the caller blocks until the
  * last one has completed.
  */
-public final class DescriptorReader {
+final class DescriptorReader {
   private final FetchContext context;
 
-  public DescriptorReader(FetchContext context) {
+  DescriptorReader(FetchContext context) {
     this.context = context;
   }
 

@@ -15,10 +15,8 @@ import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.ReadFailure;
-import org.shufflerdma.fetch.BackgroundFetch;
 import org.shufflerdma.fetch.descriptor.Pieces;
 import org.shufflerdma.fetch.read.Origin;
-import org.shufflerdma.fetch.read.ReadsFailedException;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.TaskTime;
 import org.shufflerdma.metrics.TaskTimes;
@@ -28,7 +26,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Reads blocks in the thread that takes them, which plans and posts the READs, polls for their completions, and verifies the bytes:
- * that of a reduce task, or a worker of a {@link BackgroundFetch}. No block passes through another thread.
+ * that of a reduce task, or a worker of a fetch in the background. No block passes through another thread.
  * A block is read a second time if its connection broke or its checksum did not match, and is left to the
  * caller if that fails as well, or if it cannot be read at all.
  *
@@ -101,19 +99,17 @@ public final class DirectFetch implements AutoCloseable {
    */
   public static DirectFetch open(
       FetchContext context,
-      DescriptorReader descriptors,
       TaskFetches ofTask,
       List<PeerBlocks> peers,
       Limits limits,
       Runnable whileWaiting) {
-    DirectFetch fetch = new DirectFetch(context, descriptors, ofTask, peers, limits, whileWaiting);
+    DirectFetch fetch = new DirectFetch(context, ofTask, peers, limits, whileWaiting);
     ofTask.opened(fetch);
     return fetch;
   }
 
   private DirectFetch(
       FetchContext context,
-      DescriptorReader descriptors,
       TaskFetches ofTask,
       List<PeerBlocks> peers,
       Limits limits,
@@ -132,7 +128,7 @@ public final class DirectFetch implements AutoCloseable {
         context, this::holdsBuffers, () -> ofTask.makeRoomFor(this, ReadSlot::hasBuffer), times);
     this.poster = new ListPoster(
         context,
-        new DescriptorExtents(context, descriptors, peers.size(), buffers, left),
+        new DescriptorExtents(context, peers.size(), buffers, left),
         buffers,
         window,
         left,

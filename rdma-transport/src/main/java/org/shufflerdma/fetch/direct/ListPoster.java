@@ -7,7 +7,6 @@ import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
 import org.shufflerdma.fetch.descriptor.KnownDescriptor;
-import org.shufflerdma.fetch.read.ReadsFailedException;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.metrics.TaskTime;
 import org.shufflerdma.metrics.TaskTimes;

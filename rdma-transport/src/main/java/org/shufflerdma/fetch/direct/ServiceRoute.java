@@ -14,8 +14,12 @@ import org.shufflerdma.node.NodeServices;
 /**
  * Has the node service of a peer's host serve the blocks that the peer does not serve any more. Used by the
  * task's thread alone, but for the workers, who do nothing but find services.
+ *
+ * @param hasEnded whether the task needs no service any more; any thread may call it
+ * @param wake called when a search has ended; it must not block
  */
-final class ServiceRoute {
+record ServiceRoute(
+    FetchContext context, LeftBlocks left, BooleanSupplier hasEnded, Runnable wake) {
   private static final Set<TcpReason> SIGNS_OF_A_PEER_THAT_IS_GONE = EnumSet.of(
       TcpReason.CONNECT,
       TcpReason.RAIL,
@@ -42,22 +46,6 @@ final class ServiceRoute {
       this.cause = cause;
       this.attempt = new ConnectAttempt(beginBy);
     }
-  }
-
-  private final FetchContext context;
-  private final LeftBlocks left;
-  private final BooleanSupplier hasEnded;
-  private final Runnable wake;
-
-  /**
-   * @param hasEnded whether the task needs no service any more; any thread may call it
-   * @param wake called when a search has ended; it must not block
-   */
-  ServiceRoute(FetchContext context, LeftBlocks left, BooleanSupplier hasEnded, Runnable wake) {
-    this.context = context;
-    this.left = left;
-    this.hasEnded = hasEnded;
-    this.wake = wake;
   }
 
   /**

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Lists of READs: what one may hold, how one fails, and what is counted. Nothing in here waits.
+ * Lists of READs: what one may hold, where their bytes come from, and what is counted. Nothing in here waits.
  */
 @NullMarked
 package org.shufflerdma.fetch.read;

@@ -62,7 +62,7 @@ final class LargeBlocksSuite
 @Slow
 final class LargeRecordsSuite
     extends OnRdmaCluster("spark.shuffle.reduceLocality.enabled" -> "false") {
-  test("records of 300 MB are written in spills, and come by RDMA") {
+  test("records of 300 MB come by RDMA") {
     val blocks = LargeBlocks(rowBytes = 300000000, rowsOfPartition = 2)
     val (result, traffic) = cluster.watched(blocks.shuffle)
     assert(result == blocks.expected)
