@@ -21,11 +21,12 @@ final class PartsPlot {
   private record Job(String part, String name, String file, String scenario) {}
 
   private static final List<Job> JOBS = List.of(
-      new Job("transport", "move-many", "jobs-move", "move-many"),
-      new Job("transport", "move-few", "jobs-move", "move-few"),
-      new Job("transport", "sql-rep., ext4", "jobs-ext4", "sql-repartition"),
+      new Job("transport", "move-many", "jobs-transport", "move-many"),
+      new Job("transport", "sql-repartition", "jobs-transport", "sql-repartition"),
       new Job("writer, transport", "sql-repartition", "jobs-sql", "sql-repartition"),
-      new Job("writer, transport", "sql-narrow", "jobs-narrow", "sql-narrow"),
+      new Job("writer, transport", "sql-rep., ext4", "jobs-journal", "sql-repartition"),
+      new Job("writer, transport", "sql-narrow", "jobs-sql", "sql-narrow"),
+      new Job("writer, transport", "sql-wide", "jobs-sql", "sql-wide"),
       new Job("sorter, transport", "sort-few", "jobs-sort", "sort-few"),
       new Job("sorter, transport", "sort-many", "jobs-sort", "sort-many"),
       new Job("sorter, transport", "terasort", "jobs-sort", "terasort"));
