@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -169,13 +170,13 @@ public final class Diagnosis {
     return exam == null ? 0 : exam.mtuBytes();
   }
 
-  private interface Mend<T, V> {
-    String of(T odd, V usual);
-  }
-
   /** Faults all that have another value than most have; of values that are equally frequent, the lesser one counts. */
   private <T, V extends Comparable<V>> void oneForAll(
-      String what, List<T> all, Function<T, String> name, Function<T, V> value, Mend<T, V> mend) {
+      String what,
+      List<T> all,
+      Function<T, String> name,
+      Function<T, V> value,
+      BiFunction<T, V, String> mend) {
     Map<V, Long> frequencies =
         all.stream().collect(Collectors.groupingBy(value, TreeMap::new, Collectors.counting()));
     if (frequencies.size() < 2) {
@@ -192,7 +193,7 @@ public final class Diagnosis {
         fault(
             name.apply(each),
             "its " + what + " is " + own + ", and that of others " + usual,
-            mend.of(each, usual));
+            mend.apply(each, usual));
       }
     }
   }

@@ -54,7 +54,7 @@ final class Links implements AutoCloseable {
   private record Requested(
       ConnectionId id, QueuePair reader, CompletionQueue completions, QueuePairSetup setup) {}
 
-  private Links(InetAddress local) throws IOException {
+  Links(InetAddress local) throws IOException {
     try {
       server = own(EventChannel.open());
       client = own(EventChannel.open());
@@ -70,10 +70,6 @@ final class Links implements AutoCloseable {
       closeAll();
       throw t;
     }
-  }
-
-  static Links open(InetAddress local) throws IOException {
-    return new Links(local);
   }
 
   DeviceInfo info() {
@@ -169,10 +165,9 @@ final class Links implements AutoCloseable {
   }
 
   private static CmEvent await(EventChannel channel, CmEventType wanted) throws IOException {
-    CmEvent event = channel.poll(TIMEOUT_MS);
-    if (event == null) {
-      throw new IOException("no " + wanted + " from rdma_cm within " + TIMEOUT_MS / 1000 + " s");
-    }
+    CmEvent event = present(
+        channel.poll(TIMEOUT_MS),
+        "no " + wanted + " from rdma_cm within " + TIMEOUT_MS / 1000 + " s");
     if (event.type() != wanted) {
       event.close();
       throw new IOException("rdma_cm tells " + event + ", not " + wanted);

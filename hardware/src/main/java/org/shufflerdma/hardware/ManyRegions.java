@@ -111,7 +111,8 @@ final class ManyRegions implements AutoCloseable {
     int last = regions.size() - 1;
     if (!bench
         .file()
-        .holds(
+        .bytes()
+        .are(
             reader.read(RemoteMemory.of(regions.get(last)), 0, pieceBytes),
             (long) last * pieceBytes)) {
       throw new IOException("a READ brought other bytes than the file has");

@@ -51,7 +51,7 @@ final class OnDemand {
                 "second_mb_per_s", second));
         long at = RightBytes.WITHIN_A_PAGE;
         boolean right =
-            file.holds(reader.read(RemoteMemory.of(region), at, Reader.CHUNK_BYTES), at);
+            file.bytes().are(reader.read(RemoteMemory.of(region), at, Reader.CHUNK_BYTES), at);
         report.optional(
             NAME,
             right ? Verdict.PROVEN : Verdict.FAILED,

@@ -35,7 +35,7 @@ final class OtherHost {
       throws IOException {
     // Links of its own, because the other host's end of the connection is an event of theirs.
     try (Socket control = new Socket();
-        Links links = Links.open(address)) {
+        Links links = new Links(address)) {
       control.setSoTimeout(PATIENCE_MS);
       Offer offer = offered(control, peer);
       try (Reader reader = Reader.open(links.connectTo(offer.rdma(), settings), links.domain());

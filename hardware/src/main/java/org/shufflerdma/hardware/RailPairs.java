@@ -25,8 +25,8 @@ final class RailPairs {
     for (DeviceTrial.Rail from : rails) {
       for (DeviceTrial.Rail to : rails) {
         tell(bench.report(), from.name() + " to " + to.name(), () -> {
-          try (Links reading = Links.open(from.address());
-              Links serving = Links.open(to.address());
+          try (Links reading = new Links(from.address());
+              Links serving = new Links(to.address());
               MappedFile mapped = MappedFile.open(bench.file().path());
               MemoryRegion region =
                   serving.domain().register(mapped, 0, Reader.CHUNK_BYTES, Access.REMOTE_READ)) {
@@ -58,7 +58,7 @@ final class RailPairs {
         Offer.OfRail to = offer.rails().get(number);
         control.getOutputStream().write(number);
         tell(report, from.name() + " to the other host's " + to.name(), () -> {
-          try (Links reading = Links.open(from.address())) {
+          try (Links reading = new Links(from.address())) {
             return read(
                 reading, reading.connectTo(to.rdma(), settings), to.memory(), offer.bytes());
           }

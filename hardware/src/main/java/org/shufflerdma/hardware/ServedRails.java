@@ -39,7 +39,7 @@ final class ServedRails implements AutoCloseable {
   }
 
   private void add(DeviceTrial.Rail rail, TestFile file) throws IOException {
-    Links ofRail = acquired.keep(Links.open(rail.address()));
+    Links ofRail = acquired.keep(new Links(rail.address()));
     MappedFile mapped = acquired.keep(MappedFile.open(file.path()));
     MemoryRegion region =
         acquired.keep(ofRail.domain().register(mapped, 0, Reader.CHUNK_BYTES, Access.REMOTE_READ));

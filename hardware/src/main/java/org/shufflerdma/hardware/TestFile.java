@@ -43,11 +43,6 @@ record TestFile(Path path, long size, TestBytes bytes) implements AutoCloseable 
     }
   }
 
-  /** As {@link TestBytes#are}. */
-  boolean holds(ByteBuffer read, long offset) {
-    return bytes.are(read, offset);
-  }
-
   @Override
   public void close() throws IOException {
     Files.deleteIfExists(path);

@@ -249,7 +249,7 @@ public final class VerifyHardware {
 
   private Links openLinks(DeviceTrial trial) throws RefusedException {
     try {
-      return Links.open(trial.address());
+      return new Links(trial.address());
     } catch (IOException e) {
       throw new RefusedException(
           "the device cannot be opened at " + trial.address().getHostAddress() + ": "

@@ -4,6 +4,7 @@ package org.shufflerdma.estimate;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -47,21 +48,21 @@ final class TextReport {
     return out.toString();
   }
 
-  private interface Row {
-    /** @param parts of the stages, of which several make the last row */
-    List<String> of(List<StageGain> parts);
-  }
-
   private static boolean isReading(StageTotals totals) {
     return totals.of(TaskMetric.REMOTE_BLOCKS) + totals.of(TaskMetric.LOCAL_BLOCKS) > 0;
   }
 
-  private void table(String title, List<String> head, Predicate<StageGain> which, Row row) {
+  /** @param row makes a row of stages, of which several make the last one */
+  private void table(
+      String title,
+      List<String> head,
+      Predicate<StageGain> which,
+      Function<List<StageGain>, List<String>> row) {
     List<StageGain> stages = findings.stages().stream().filter(which).toList();
     List<List<String>> rows = new ArrayList<>(List.of(head));
-    stages.stream().limit(ROWS).forEach(stage -> rows.add(row.of(List.of(stage))));
+    stages.stream().limit(ROWS).forEach(stage -> rows.add(row.apply(List.of(stage))));
     if (stages.size() > ROWS) {
-      rows.add(row.of(stages.subList(ROWS, stages.size())));
+      rows.add(row.apply(stages.subList(ROWS, stages.size())));
     }
     if (rows.size() == 1) {
       return;
@@ -149,13 +150,9 @@ final class TextReport {
         name(parts));
   }
 
-  private interface OfWriter {
-    String of(WriterFinding writer);
-  }
-
-  private static String each(List<StageGain> parts, OfWriter text) {
+  private static String each(List<StageGain> parts, Function<WriterFinding, String> text) {
     WriterFinding writer = parts.get(0).writer();
-    return parts.size() > 1 || writer == null ? "-" : text.of(writer);
+    return parts.size() > 1 || writer == null ? "-" : text.apply(writer);
   }
 
   private static long sum(List<StageGain> parts, TaskMetric metric) {

@@ -20,7 +20,7 @@ final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
   private final SerializerInstance serializer;
   private final ShuffleReadMetricsReporter metrics;
   private final TaskReads reads;
-  private Iterator<Tuple2<Object, Object>> records = emptyIterator();
+  private Iterator<Tuple2<Object, Object>> records = SparkBlocks.none();
   private boolean exhausted;
 
   /** Whether {@link #records} is known to have a record; spares {@link #next} to look again. */
@@ -68,11 +68,5 @@ final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
     ready = false;
     metrics.incRecordsRead(1);
     return records.next();
-  }
-
-  @SuppressWarnings("unchecked")
-  private static Iterator<Tuple2<Object, Object>> emptyIterator() {
-    return (Iterator<Tuple2<Object, Object>>)
-        (Iterator<?>) scala.collection.Iterator$.MODULE$.empty();
   }
 }

@@ -25,9 +25,8 @@ import scala.collection.Seq;
  */
 record SparkBlocks(TaskContext context, SparkEnv env, ShuffleReadMetricsReporter metrics) {
   @SuppressWarnings("unchecked")
-  static Iterator<Tuple2<BlockId, InputStream>> none() {
-    return (Iterator<Tuple2<BlockId, InputStream>>)
-        (Iterator<?>) scala.collection.Iterator$.MODULE$.empty();
+  static <T> Iterator<T> none() {
+    return (Iterator<T>) (Iterator<?>) scala.collection.Iterator$.MODULE$.empty();
   }
 
   /**

@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.shufflerdma.benchmarks.report.ResultLog;
@@ -40,12 +39,7 @@ public final class MemoryBench {
           try (Application application = Application.start(words, Path.of(arguments[2]))) {
             JsonNode taken =
                 application.ask("memory " + scenario.replace('x', ' ') + " " + arguments[4]);
-            Map<String, Double> figures = new LinkedHashMap<>();
-            taken
-                .get("figures")
-                .properties()
-                .forEach(
-                    figure -> figures.put(figure.getKey(), figure.getValue().asDouble()));
+            Map<String, Double> figures = Run.figures(taken);
             if (figures.getOrDefault(REGISTERED, 0.0) > 0 != side.equals(Run.PLUGIN)) {
               throw new IOException(side + " has registered " + figures.get(REGISTERED) + " MiB");
             }

@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -59,11 +58,7 @@ public final class StartBench {
   }
 
   private static Map<String, Double> figures(String side, JsonNode taken) throws IOException {
-    Map<String, Double> figures = new LinkedHashMap<>();
-    taken
-        .get("figures")
-        .properties()
-        .forEach(figure -> figures.put(figure.getKey(), figure.getValue().asDouble()));
+    Map<String, Double> figures = Run.figures(taken);
     for (JsonNode executor : taken.get("executors")) {
       if (side.equals(Run.PLUGIN) && executor.get("start_cpu_ms").isEmpty()) {
         throw new IOException("an executor's log does not say how long the plugin's start took;"

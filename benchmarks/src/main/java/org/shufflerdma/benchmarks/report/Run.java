@@ -29,11 +29,16 @@ public record Run(
     Map<String, Double> figures) {
   public static final String PLUGIN = "rdma";
 
-  static Run of(JsonNode line) {
+  /** The figures of a line, which the caller may change. */
+  public static Map<String, Double> figures(JsonNode line) {
     Map<String, Double> figures = new LinkedHashMap<>();
     line.get("figures")
         .properties()
         .forEach(figure -> figures.put(figure.getKey(), figure.getValue().asDouble()));
+    return figures;
+  }
+
+  static Run of(JsonNode line) {
     return new Run(
         line.get("benchmark").asText(),
         line.get("scenario").asText(),
@@ -41,7 +46,7 @@ public record Run(
         line.get("round").asInt(),
         line.get("side").asText(),
         line.path("digest").asText(),
-        figures);
+        figures(line));
   }
 
   /** What tells the run from all others of its file. */
