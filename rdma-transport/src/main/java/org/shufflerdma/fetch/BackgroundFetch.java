@@ -6,7 +6,7 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.function.Consumer;
 import org.shufflerdma.fetch.direct.DirectFetch;
-import org.shufflerdma.fetch.direct.LeftBlock;
+import org.shufflerdma.fetch.direct.DirectFetch.LeftBlock;
 import org.shufflerdma.fetch.read.Origin;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.TcpReason;

@@ -32,7 +32,7 @@ import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
 import org.shufflerdma.fetch.descriptor.DescriptorRef;
 import org.shufflerdma.fetch.direct.DirectFetch;
-import org.shufflerdma.fetch.direct.LeftBlock;
+import org.shufflerdma.fetch.direct.DirectFetch.LeftBlock;
 import org.shufflerdma.fetch.direct.PeerBlocks;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredArena;

@@ -20,7 +20,7 @@ import org.shufflerdma.client.FallbackLog;
 import org.shufflerdma.client.RdmaCounts;
 import org.shufflerdma.client.SliceInputStream;
 import org.shufflerdma.fetch.direct.DirectFetch;
-import org.shufflerdma.fetch.direct.LeftBlock;
+import org.shufflerdma.fetch.direct.DirectFetch.LeftBlock;
 import org.shufflerdma.fetch.direct.PeerBlocks;
 import org.shufflerdma.fetch.read.Origin;
 import org.shufflerdma.metrics.Counter;

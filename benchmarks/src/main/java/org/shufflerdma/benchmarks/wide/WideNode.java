@@ -22,7 +22,7 @@ import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
 import org.shufflerdma.fetch.descriptor.DescriptorRef;
 import org.shufflerdma.fetch.direct.DirectFetch;
-import org.shufflerdma.fetch.direct.LeftBlock;
+import org.shufflerdma.fetch.direct.DirectFetch.LeftBlock;
 import org.shufflerdma.fetch.direct.PeerBlocks;
 import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.MapOutputRegistry;

@@ -41,6 +41,9 @@ public final class DirectFetch implements AutoCloseable {
 
   private static final long WAIT_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
+  /** A block that could not be read, and why. */
+  public record LeftBlock(PeerBlocks peer, int block, TcpReason reason, Throwable cause) {}
+
   /**
    * The limits that the task sets.
    *

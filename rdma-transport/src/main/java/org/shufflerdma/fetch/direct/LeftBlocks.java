@@ -4,6 +4,7 @@ package org.shufflerdma.fetch.direct;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
+import org.shufflerdma.fetch.direct.DirectFetch.LeftBlock;
 import org.shufflerdma.fetch.read.FetchStats;
 import org.shufflerdma.metrics.TaskTime;
 import org.shufflerdma.metrics.TaskTimes;

@@ -32,6 +32,7 @@ import org.shufflerdma.fetch.FetchSettings;
 import org.shufflerdma.fetch.FetcherScene;
 import org.shufflerdma.fetch.TestMapOutput;
 import org.shufflerdma.fetch.descriptor.Neighbourhoods;
+import org.shufflerdma.fetch.direct.DirectFetch.LeftBlock;
 import org.shufflerdma.memory.RegisteredBuffer;
 import org.shufflerdma.memory.RegisteredSlice;
 import org.shufflerdma.metrics.TcpReason;
