@@ -53,11 +53,11 @@ final class SharedFolder implements AutoCloseable {
    * @return whether it can be used; if not, the log says why once in a minute
    */
   synchronized boolean tryTake() {
-    usable = isTaken();
+    usable = takeUnlessTaken();
     return usable;
   }
 
-  private boolean isTaken() {
+  private boolean takeUnlessTaken() {
     Acquired before = taken;
     Acquired taking = new Acquired();
     try {

@@ -7,7 +7,7 @@ package org.shufflerdma.verbs;
  * are at most 255. Retry counts are 0 to 7; an RNR count of 7 never ends. A connect carries at most
  * 56 bytes of private data, an accept 196.
  */
-@SuppressWarnings("ArrayRecordComponent") // what is compared is never a whole record
+@SuppressWarnings("ArrayRecordComponent") // these are never compared
 public record ConnectParameters(
     byte[] privateData,
     int responderResources,
