@@ -93,14 +93,8 @@ static void prepare(struct worker *worker, unsigned int number)
 	worker->sink = scene.sink.bytes + offset;
 	for (int i = 0; i < LIST; i++) {
 		worker->sge[i] = sge_of(&scene.sink, offset + (uint64_t)i * size, size);
-		worker->wr[i] = (struct ibv_send_wr){
-			.next = i + 1 < LIST ? &worker->wr[i + 1] : NULL,
-			.sg_list = &worker->sge[i],
-			.num_sge = 1,
-			.opcode = IBV_WR_RDMA_READ,
-			.send_flags = i + 1 < LIST ? 0 : IBV_SEND_SIGNALED,
-			.wr.rdma.rkey = scene.rkey[file_of(i)],
-		};
+		chain_read(worker->wr, i, LIST, &worker->sge[i], 0, scene.rkey[file_of(i)]);
+		worker->wr[i].send_flags = worker->wr[i].next ? 0 : IBV_SEND_SIGNALED;
 	}
 }
 

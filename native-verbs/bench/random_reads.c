@@ -117,21 +117,15 @@ static void prepare(struct worker *worker, unsigned int number)
 	worker->number = number;
 	worker->qp = scene.qp[number && shared_cq ? 2 : number];
 	for (int i = 0; i < BATCH; i++) {
-		bool is_last = i + 1 == BATCH;
 		uint64_t at = (uint64_t)(number * BATCH + i) * BYTES;
 
 		worker->local[i] = (struct iovec){scene.sink.bytes + at, BYTES};
 		worker->remote[i].iov_len = BYTES;
 		worker->sge[i] = sge_of(&scene.sink, at, BYTES);
-		worker->wr[i] = (struct ibv_send_wr){
-			.wr_id = number,
-			.next = is_last ? NULL : &worker->wr[i + 1],
-			.sg_list = &worker->sge[i],
-			.num_sge = 1,
-			.opcode = IBV_WR_RDMA_READ,
-			.send_flags = all_signalled || is_last ? IBV_SEND_SIGNALED : 0,
-			.wr.rdma.rkey = scene.rkey[0],
-		};
+		chain_read(worker->wr, i, BATCH, &worker->sge[i], 0, scene.rkey[0]);
+		worker->wr[i].wr_id = number;
+		if (!all_signalled && worker->wr[i].next)
+			worker->wr[i].send_flags = 0;
 	}
 }
 

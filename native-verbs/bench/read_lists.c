@@ -87,20 +87,12 @@ static uint64_t sum_of_list(void)
 	return sum;
 }
 
-static uint64_t reads_by_file(void)
-{
-	struct softverbs_counters counters;
-
-	CHECK_EQUAL(softverbs_get_counters(&counters, sizeof(counters)), 0);
-	return counters.reads_file;
-}
-
 static void body(void)
 {
 	uint64_t wall, cpu, reads;
 
 	scene_open(&scene, scene.regions * file_bytes, depth * size);
-	reads = reads_by_file();
+	reads = counters_now().reads_file;
 	read_list(0);
 	wall = now_ns(CLOCK_MONOTONIC);
 	cpu = cpu_ns();
@@ -108,7 +100,7 @@ static void body(void)
 		read_list(list);
 	wall = now_ns(CLOCK_MONOTONIC) - wall;
 	cpu = cpu_ns() - cpu;
-	CHECK_EQUAL(reads_by_file() - reads, (lists + 1) * depth);
+	CHECK_EQUAL(counters_now().reads_file - reads, (lists + 1) * depth);
 	CHECK(!smoke_sum || sum_of_list() == smoke_sum);
 	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", sum_of_list(), wall, cpu);
 	scene_close(&scene);

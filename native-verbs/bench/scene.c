@@ -181,8 +181,7 @@ void scene_open(struct scene *scene, size_t bytes, size_t sink_bytes)
 
 void scene_close(struct scene *scene)
 {
-	test_signal(scene->peer.fd);
-	test_join_peer(&scene->peer);
+	test_finish_peer(&scene->peer);
 	destroy_region(&scene->sink);
 	for (unsigned int i = 0; i < scene->regions; i++)
 		if (scene->file[i] >= 0)
@@ -206,9 +205,8 @@ void scene_await(struct ibv_cq *cq, unsigned int count)
 
 static void check_path(const char *path)
 {
-	struct softverbs_counters counters;
+	struct softverbs_counters counters = counters_now();
 
-	CHECK_EQUAL(softverbs_get_counters(&counters, sizeof(counters)), 0);
 	CHECK(counters.reads_cma == 0 || !strcmp(path, "cma"));
 	CHECK(counters.reads_file == 0 || !strcmp(path, "file"));
 	CHECK(counters.reads_wire == 0 || !strcmp(path, "wire"));
@@ -216,21 +214,15 @@ static void check_path(const char *path)
 
 void scene_on_path(const char *path, void (*body)(void))
 {
-	int status;
 	pid_t pid;
 
 	fflush(stdout);
-	pid = fork();
-	CHECK(pid >= 0);
+	pid = test_fork();
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		setenv("SOFTVERBS_PATH", path, 1);
 		body();
 		check_path(path);
 		exit(0);
 	}
-	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == TEST_SKIPPED)
-		exit(TEST_SKIPPED);
-	CHECK_EQUAL(status, 0);
+	test_join(pid);
 }

@@ -4,10 +4,10 @@
  * processes: TCP between two network namespaces, and the unix socket of one host. CPU seconds are those of both ends.
  */
 #define _GNU_SOURCE
+#include "hosts_fixture.h"
 #include "scene.h"
 
 #include <netinet/in.h>
-#include <sched.h>
 
 enum { SINK_BYTES = 16 << 20, DEPTH = 16, RAW_PORT = 5000, MIB = 1 << 20 };
 
@@ -17,19 +17,11 @@ static uint32_t size;
 static enum ibv_wr_opcode opcode;
 static int raw_fds[2] = {-1, -1}; /* of the client, of the server; the latter listens for TCP */
 
-static void run_ip(const char *arguments)
-{
-	char command[256];
-
-	snprintf(command, sizeof(command), "ip %s", arguments);
-	CHECK_EQUAL(system(command), 0);
-}
-
 static void enter_namespace(void)
 {
 	if (unshare(CLONE_NEWNET))
 		test_skip("no network namespace can be made: run it as root");
-	run_ip("link set lo up");
+	hosts_run("ip link set lo up");
 }
 
 static struct sockaddr_in raw_address(void)
@@ -45,10 +37,9 @@ static void prepare_server(int fd)
 	struct sockaddr_in address = raw_address();
 
 	enter_namespace();
-	test_signal(fd);
-	test_await(fd);
-	run_ip("address add 10.77.0.2/24 dev bench1");
-	run_ip("link set bench1 up");
+	test_rendezvous(fd);
+	hosts_run("ip address add 10.77.0.2/24 dev bench1");
+	hosts_run("ip link set bench1 up");
 	raw_fds[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CHECK(!bind(raw_fds[1], (struct sockaddr *)&address, sizeof(address)));
 	CHECK(!listen(raw_fds[1], 1));
@@ -57,8 +48,6 @@ static void prepare_server(int fd)
 
 static void prepare(int fd, pid_t peer)
 {
-	char link[128];
-
 	if (!over_tcp)
 		return;
 	if (!peer) {
@@ -67,12 +56,10 @@ static void prepare(int fd, pid_t peer)
 	}
 	enter_namespace();
 	test_await(fd);
-	snprintf(link, sizeof(link), "link add bench0 type veth peer name bench1 netns %d", (int)peer);
-	run_ip(link);
-	run_ip("address add 10.77.0.1/24 dev bench0");
-	run_ip("link set bench0 up");
-	test_signal(fd);
-	test_await(fd);
+	hosts_run("ip link add bench0 type veth peer name bench1 netns %d", (int)peer);
+	hosts_run("ip address add 10.77.0.1/24 dev bench0");
+	hosts_run("ip link set bench0 up");
+	test_rendezvous(fd);
 }
 
 /* The plain server: so many MiB as it is asked for, from the region. */

@@ -55,6 +55,5 @@ int main(void)
 	for (int i = 0; i < CLIENTS; i++)
 		cm_close(ids[i]);
 	test_join_peer(&peer);
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, listener);
 }

@@ -76,6 +76,5 @@ int main(void)
 	test_await(peer.fd);
 	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_REJECTED), CM_REJECT_NO_LISTENER); /* for it ends there */
 	test_join_peer(&peer);
-	cm_close(id);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, id);
 }

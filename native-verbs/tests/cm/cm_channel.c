@@ -18,8 +18,7 @@ static void client(int fd)
 	struct rdma_cm_id *id = cm_connect_to(channel, CM_LOOPBACK, port);
 
 	test_await(fd);
-	cm_close(id);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, id);
 }
 
 /* Two events of one id are read in their order, a request on the listener's new channel brings an id of that channel. */

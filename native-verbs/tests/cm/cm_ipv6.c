@@ -51,6 +51,5 @@ int main(void)
 	serve(&peer, channel, &local, AF_INET);
 	CHECK_EQUAL(((struct sockaddr_in *)&local)->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
 	test_join_peer(&peer);
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, listener);
 }

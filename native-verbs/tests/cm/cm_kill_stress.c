@@ -120,8 +120,7 @@ static void connect_to_the_dying(int fd)
 	}
 	CHECK(peer.dead);
 	test_await(fd);
-	cm_close(id);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, id);
 }
 
 /* It connects, this end listens. It may have died before anything of it was to be seen. */
@@ -164,8 +163,7 @@ static void accept_the_dying(int fd)
 	test_await(fd);
 	if (id)
 		cm_close(id);
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, listener);
 }
 
 int main(void)

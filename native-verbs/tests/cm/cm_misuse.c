@@ -28,8 +28,8 @@ int main(void)
 	CHECK_FAILS(softverbs_rdma_accept(scene.passive, &param), EINVAL);
 	CHECK_FAILS(softverbs_rdma_connect(scene.active, &other), EINVAL);
 	CHECK_FAILS(softverbs_rdma_reject(scene.active, NULL, 0), EINVAL);
-	CHECK_EQUAL(cm_qp_state(scene.active), IBV_QPS_RTS);
-	CHECK_EQUAL(cm_qp_state(scene.passive), IBV_QPS_RTS);
+	CHECK_EQUAL(state_of(scene.active->qp), IBV_QPS_RTS);
+	CHECK_EQUAL(state_of(scene.passive->qp), IBV_QPS_RTS);
 	CHECK(!softverbs_rdma_disconnect(scene.passive));
 	CHECK_EQUAL(cm_take(scene.here, RDMA_CM_EVENT_DISCONNECTED), 0);
 	cm_close_scene(&scene);

@@ -70,19 +70,16 @@ static void sharing(struct rdma_event_channel *channel)
 static void connection(void)
 {
 	struct cm_scene scene = cm_open_scene();
-	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
 	CHECK_EQUAL(set_byte(scene.active, RDMA_OPTION_ID_TOS, 0x68), 0);
 	CHECK_EQUAL(set_byte(scene.active, RDMA_OPTION_ID_ACK_TIMEOUT, 9), 0);
-	cm_resolve(scene.active, CM_LOOPBACK, scene.port);
-	cm_add_qp(scene.active);
-	cm_connect(scene.active);
+	cm_scene_ask(&scene);
 	scene.passive = cm_take_id(scene.there, RDMA_CM_EVENT_CONNECT_REQUEST);
 	cm_add_qp(scene.passive);
 	cm_accept(scene.passive);
 	cm_scene_established(&scene);
-	CHECK_EQUAL(softverbs_ibv_query_qp(scene.active->qp, &attr, IBV_QP_AV | IBV_QP_TIMEOUT, &init), 0);
+	attr = query_qp(scene.active->qp, IBV_QP_AV | IBV_QP_TIMEOUT);
 	CHECK_EQUAL(attr.timeout, 9);
 	CHECK_EQUAL(attr.ah_attr.grh.traffic_class, 0x68);
 	cm_close_scene(&scene);

@@ -27,6 +27,5 @@ int main(void)
 	listener = cm_listen_for(peer.fd, channel, 8);
 	test_join_peer(&peer);
 	CHECK(!test_readable(channel->fd, 0));
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, listener);
 }

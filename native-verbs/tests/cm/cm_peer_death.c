@@ -11,8 +11,7 @@ static void connect_and_stay(int fd)
 	uint16_t port = cm_receive_port(fd);
 
 	cm_connect_to(cm_channel_open(), CM_LOOPBACK, port);
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 }
 
 static void connect_without_waiting(int fd)
@@ -29,8 +28,7 @@ static void connect_and_await_answer(int fd)
 	struct rdma_cm_id *id = cm_ask(cm_channel_open(), CM_LOOPBACK, port);
 
 	CHECK(test_readable(id->channel->fd, EVENT_WAIT_MS)); /* the answer */
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 }
 
 static void listen_without_answer(int fd)
@@ -39,8 +37,7 @@ static void listen_without_answer(int fd)
 
 	cm_listen_for(fd, channel, 1);
 	cm_take_request(channel, NULL);
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 }
 
 static struct rdma_event_channel *channel;
@@ -90,9 +87,9 @@ static void killed_after_accept(struct test_peer *peer, bool stopped)
 	cm_accept(id);
 	if (!stopped)
 		test_await(peer->fd);
-	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_RTS);
+	CHECK_EQUAL(state_of(id->qp), IBV_QPS_RTS);
 	CHECK_EQUAL(kill_and_take(peer, RDMA_CM_EVENT_REJECTED), 28);
-	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_ERR);
+	CHECK_EQUAL(state_of(id->qp), IBV_QPS_ERR);
 	cm_close(id);
 	cm_close(listener);
 }

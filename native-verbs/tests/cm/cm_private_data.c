@@ -35,10 +35,10 @@ static void client(int fd)
 	CHECK_EQUAL(event->param.conn.responder_resources, 2);
 	CHECK_EQUAL(event->param.conn.initiator_depth, 1);
 	CHECK(!softverbs_rdma_ack_cm_event(event));
-	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_RTS);
+	CHECK_EQUAL(state_of(id->qp), IBV_QPS_RTS);
 	test_await(fd);
 	CHECK(!softverbs_rdma_disconnect(id));
-	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_ERR);
+	CHECK_EQUAL(state_of(id->qp), IBV_QPS_ERR);
 	cm_take(channel, RDMA_CM_EVENT_DISCONNECTED);
 	cm_take(channel, RDMA_CM_EVENT_TIMEWAIT_EXIT);
 	cm_close(id);
@@ -50,9 +50,8 @@ static void client(int fd)
 	CHECK_EQUAL(event->status, 28);
 	expect_data(event, REJECT_BYTES, "no");
 	CHECK(!softverbs_rdma_ack_cm_event(event));
-	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_ERR);
-	cm_close(id);
-	softverbs_rdma_destroy_event_channel(channel);
+	CHECK_EQUAL(state_of(id->qp), IBV_QPS_ERR);
+	cm_close_all(channel, id);
 }
 
 /* The id of the next request. */
@@ -88,12 +87,12 @@ int main(void)
 	param.private_data_len = 6;
 	CHECK(!softverbs_rdma_accept(id, &param));
 	cm_take(channel, RDMA_CM_EVENT_ESTABLISHED);
-	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_RTS);
+	CHECK_EQUAL(state_of(id->qp), IBV_QPS_RTS);
 	test_signal(peer.fd);
 	cm_take(channel, RDMA_CM_EVENT_DISCONNECTED);
-	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_RTS);
+	CHECK_EQUAL(state_of(id->qp), IBV_QPS_RTS);
 	CHECK(!softverbs_rdma_disconnect(id));
-	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_ERR);
+	CHECK_EQUAL(state_of(id->qp), IBV_QPS_ERR);
 	cm_take(channel, RDMA_CM_EVENT_TIMEWAIT_EXIT);
 	cm_close(id);
 
@@ -101,6 +100,5 @@ int main(void)
 	CHECK(!softverbs_rdma_reject(id, "no", 2));
 	cm_close(id);
 	test_join_peer(&peer);
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, listener);
 }

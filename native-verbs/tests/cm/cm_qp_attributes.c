@@ -7,14 +7,9 @@
 
 static struct ibv_qp_attr query(struct ibv_qp *qp)
 {
-	int mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_DEST_QPN | IBV_QP_AV | IBV_QP_SQ_PSN |
-		   IBV_QP_RQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC |
-		   IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER | IBV_QP_TIMEOUT | IBV_QP_PORT;
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
-
-	CHECK(!softverbs_ibv_query_qp(qp, &attr, mask, &init));
-	return attr;
+	return query_qp(qp, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_DEST_QPN | IBV_QP_AV | IBV_QP_SQ_PSN |
+				    IBV_QP_RQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC |
+				    IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER | IBV_QP_TIMEOUT | IBV_QP_PORT);
 }
 
 static void move(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state)
@@ -112,6 +107,5 @@ int main(void)
 	cm_take(channel, RDMA_CM_EVENT_DISCONNECTED);
 	cm_close(id);
 	test_join_peer(&peer);
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, listener);
 }

@@ -23,8 +23,7 @@ static void listen_until_told(int fd)
 	listener = cm_listen_for(fd, channel, 8);
 	test_await(fd);
 	CHECK(!test_readable(channel->fd, 0));
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, listener);
 }
 
 static int udp_socket(uint16_t bound, uint16_t connected)
@@ -95,7 +94,6 @@ int main(void)
 	CHECK_EQUAL(report->answers, 0);
 	CHECK_EQUAL(status, -ETIMEDOUT);
 	test_kill_peer(&adversary);
-	test_signal(server.fd);
-	test_join_peer(&server);
+	test_finish_peer(&server);
 	softverbs_rdma_destroy_event_channel(channel);
 }

@@ -43,8 +43,7 @@ static void serve(void)
 		cm_close(cm_accept_from(channel));
 	test_join_peer(&peer);
 	CHECK(!test_readable(channel->fd, 0));
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, listener);
 }
 
 int main(void)

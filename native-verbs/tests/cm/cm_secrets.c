@@ -26,8 +26,7 @@ static void client(int fd)
 	channel = cm_channel_open();
 	if (is_let_in) {
 		id = cm_connect_to(channel, CM_LOOPBACK, port);
-		test_signal(fd);
-		test_await(fd);
+		test_rendezvous(fd);
 		CHECK(!test_readable(channel->fd, 0)); /* it is still connected */
 		cm_close(id);
 	} else {
@@ -79,10 +78,7 @@ static void serve(void)
 	test_signal(of_second.fd);
 	test_join_peer(&of_first);
 	test_join_peer(&of_second);
-	cm_close(to_first);
-	cm_close(to_second);
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, to_first, to_second, listener);
 }
 
 MAIN(test_run_apart, serve)

@@ -3,25 +3,13 @@
  * A thousand connects at once of a process that answers slowly, many more than may be in the handshake at a time: all of them
  * are established.
  */
-#include <sys/resource.h>
-
 #include "cm_fixture.h"
+#include "descriptors.h"
 
+/* An id that connects has a socket of its own and one of the link. */
 enum { CONNECTS = 1000, DESCRIPTORS = 2 * CONNECTS + 100, ANY_QP = 1 };
 
 static struct rdma_cm_id *ids[CONNECTS];
-
-/* An id that connects has a socket of its own and one of the link. */
-static void allow_descriptors(void)
-{
-	struct rlimit limit;
-
-	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
-	if (limit.rlim_max < DESCRIPTORS)
-		test_skip("the process may open too few files");
-	limit.rlim_cur = limit.rlim_max;
-	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
-}
 
 /* The queue pairs are the application's own business, as in DiSNI: here there are none. */
 static struct rdma_conn_param param(void)
@@ -60,7 +48,7 @@ int main(void)
 	int established = 0, accepted = 0;
 	struct test_peer peer;
 
-	allow_descriptors();
+	allow_descriptors(DESCRIPTORS);
 	CHECK(!setenv("SOFTVERBS_FAULT", "link:kind=CM,delay=300,count=all", 1)); /* in the child of the fork only */
 	peer = test_start_peer(connect_all);
 	channel = cm_channel_open();

@@ -34,7 +34,7 @@ int main(void)
 	CHECK_EQUAL(post_receive(scene.passive->qp, 1, sge_of(&sink, 0, BYTES)), 0);
 	cm_accept(scene.passive);
 	cm_scene_established(&scene);
-	CHECK_EQUAL(cm_qp_state(scene.active), IBV_QPS_RTS);
+	CHECK_EQUAL(state_of(scene.active->qp), IBV_QPS_RTS);
 	sge = sge_of(&source, 0, BYTES);
 	CHECK_EQUAL(ibv_post_send(scene.active->qp, &send, &bad), 0);
 	expect_completion(scene.active->send_cq, 2, IBV_WC_SUCCESS);

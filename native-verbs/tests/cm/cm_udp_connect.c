@@ -28,7 +28,7 @@ static void add_udp_qp(struct rdma_cm_id *id)
 	CHECK_FAILS(softverbs_rdma_create_qp(id, NULL, &attr), EINVAL);
 	attr.qp_type = IBV_QPT_UD;
 	CHECK(!softverbs_rdma_create_qp(id, NULL, &attr));
-	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_RTS);
+	CHECK_EQUAL(state_of(id->qp), IBV_QPS_RTS);
 }
 
 /* The rest of what was given is zeros. */

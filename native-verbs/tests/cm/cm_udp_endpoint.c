@@ -40,7 +40,7 @@ static void client(int fd)
 
 	snprintf(service, sizeof(service), "%d", ntohs(cm_receive_port(fd)));
 	id = open_endpoint("127.0.0.1", service, 0, &attr);
-	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_RTS);
+	CHECK_EQUAL(state_of(id->qp), IBV_QPS_RTS);
 	CHECK(!softverbs_rdma_create_srq(id, NULL, &srq_attr));
 	CHECK(!softverbs_rdma_connect(id, &param));
 	CHECK_EQUAL(id->event->event, RDMA_CM_EVENT_ESTABLISHED);

@@ -37,8 +37,7 @@ static void run(void)
 	if (!pid) {
 		close(fds[0]);
 		in_child(&ud, &gid);
-		test_signal(fds[1]);
-		test_await(fds[1]);
+		test_rendezvous(fds[1]);
 		_exit(0);
 	}
 	close(fds[1]);

@@ -62,8 +62,7 @@ static void intrude(int fd)
 		ud_expect(&ud, 24);
 	else
 		expect_quiet(ud.side.cq);
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 	close_ud_side(&ud);
 }
 
@@ -85,10 +84,8 @@ static void run(void)
 	else
 		expect_quiet(ud.side.cq);
 	ud_post(&ud, intruder, 3, 24);
-	test_signal(child.fd);
-	test_await(child.fd);
-	test_signal(child.fd);
-	test_join_peer(&child);
+	test_rendezvous(child.fd);
+	test_finish_peer(&child);
 	close_ud_side(&ud);
 	check_no_leaks();
 }

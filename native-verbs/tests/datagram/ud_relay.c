@@ -62,8 +62,7 @@ int main(void)
 		ud_send(&ud, dead_qpn, LENGTH);
 	for (uint64_t end = test_now_ms() + WAIT_MS; *passed < SENDS; usleep(1000))
 		CHECK(test_now_ms() < end);
-	test_signal(server.fd);
-	test_join_peer(&server);
+	test_finish_peer(&server);
 	test_kill_peer(&adversary);
 	close_ud_side(&ud);
 }

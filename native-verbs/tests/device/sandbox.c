@@ -40,12 +40,9 @@ static void read_region(void)
 	struct offer offer;
 	struct side side;
 
-	open_side(&side, 16, 16);
-	sink = add_region(&side, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	offer = accept_offer(peer.fd, &side, NULL);
+	offer = open_reader(peer.fd, &side, BYTES, NULL, &sink);
 	read_and_expect(&side, 1, sink, BYTES, offer.addr, offer.rkey, IBV_WC_SUCCESS);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	close_side(&side);
 }
 

@@ -5,42 +5,10 @@
  */
 #include "facade_fixture.h"
 
-struct device {
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_mr *mr;
-	struct ibv_qp *a, *b;
-	char text[128];
-};
-
 static void use(struct device *device)
 {
-	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
-
-	strcpy(device->text, "each generation anew");
-	device->context = open_first();
-	device->pd = ibv_alloc_pd(device->context);
-	device->cq = ibv_create_cq(device->context, 16, NULL, NULL, 0);
-	CHECK(device->pd && device->cq);
-	init.send_cq = init.recv_cq = device->cq;
-	device->a = ibv_create_qp(device->pd, &init);
-	device->b = ibv_create_qp(device->pd, &init);
-	device->mr = ibv_reg_mr(device->pd, device->text, sizeof(device->text), IBV_ACCESS_LOCAL_WRITE);
-	CHECK(device->a && device->b && device->mr);
-	connect_qp(device->context, device->a, device->b->qp_num);
-	connect_qp(device->context, device->b, device->a->qp_num);
-	bytesGoThrough(device->a, device->b, device->cq, device->mr, device->text);
-}
-
-static void give_back(struct device *device)
-{
-	CHECK_EQUAL(ibv_destroy_qp(device->a), 0);
-	CHECK_EQUAL(ibv_destroy_qp(device->b), 0);
-	CHECK_EQUAL(ibv_dereg_mr(device->mr), 0);
-	CHECK_EQUAL(ibv_destroy_cq(device->cq), 0);
-	CHECK_EQUAL(ibv_dealloc_pd(device->pd), 0);
-	CHECK_EQUAL(ibv_close_device(device->context), 0);
+	open_all(device, "each generation anew");
+	connect_and_send(device);
 }
 
 static void expect_stale(struct device *device)

@@ -79,30 +79,12 @@ static void idsHaveTheDeviceOfTheirAddress(struct ibv_context *context)
 
 int main(void)
 {
-	struct ibv_context *context = open_first();
-	struct ibv_pd *pd = ibv_alloc_pd(context);
-	struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, NULL, 0);
-	struct ibv_qp_init_attr init = {
-		.send_cq = cq, .recv_cq = cq, .cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
-	static char text[128] = "as it was in the beginning";
-	struct ibv_qp *a, *b;
-	struct ibv_mr *mr;
+	struct device device;
 
-	CHECK(pd && cq);
-	a = ibv_create_qp(pd, &init);
-	b = ibv_create_qp(pd, &init);
-	mr = ibv_reg_mr(pd, text, sizeof(text), IBV_ACCESS_LOCAL_WRITE);
-	CHECK(a && b && mr);
-	whatIsMissingSaysSo(context, pd, a, cq);
-	connect_qp(context, a, b->qp_num);
-	connect_qp(context, b, a->qp_num);
-	bytesGoThrough(a, b, cq, mr, text);
-	bytesGoThrough(b, a, cq, mr, text);
-	CHECK_EQUAL(ibv_destroy_qp(a), 0);
-	CHECK_EQUAL(ibv_destroy_qp(b), 0);
-	CHECK_EQUAL(ibv_dereg_mr(mr), 0);
-	CHECK_EQUAL(ibv_destroy_cq(cq), 0);
-	CHECK_EQUAL(ibv_dealloc_pd(pd), 0);
-	idsHaveTheDeviceOfTheirAddress(context);
-	CHECK_EQUAL(ibv_close_device(context), 0);
+	open_all(&device, "as it was in the beginning");
+	whatIsMissingSaysSo(device.context, device.pd, device.a, device.cq);
+	connect_and_send(&device);
+	bytesGoThrough(device.b, device.a, device.cq, device.mr, device.text);
+	idsHaveTheDeviceOfTheirAddress(device.context);
+	give_back(&device);
 }

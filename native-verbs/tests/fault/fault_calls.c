@@ -85,13 +85,7 @@ static void postEndsAtOneRequest(struct pair *pair)
 	struct ibv_send_wr wrs[WRS], *bad = NULL;
 
 	for (int i = 0; i < WRS; i++)
-		wrs[i] = (struct ibv_send_wr){.wr_id = i,
-					      .next = i + 1 < WRS ? &wrs[i + 1] : NULL,
-					      .sg_list = &sge,
-					      .num_sge = 1,
-					      .opcode = IBV_WR_RDMA_READ,
-					      .send_flags = IBV_SEND_SIGNALED,
-					      .wr.rdma = {(uintptr_t)pair->remote->bytes, pair->remote->mr->rkey}};
+		chain_read(wrs, i, WRS, &sge, (uintptr_t)pair->remote->bytes, pair->remote->mr->rkey);
 	CHECK_EQUAL(ibv_post_send(pair->a.qp, wrs, &bad), ENOMEM);
 	CHECK(bad == &wrs[2]);
 	expect_completions(pair->a.cq, 0, 1, IBV_WC_SUCCESS);

@@ -28,9 +28,7 @@ static void read_twice(struct test_peer *peer, enum ibv_wc_status second)
 	struct offer offer;
 	struct side side;
 
-	open_side(&side, 16, 16);
-	sink = add_region(&side, 4096, IBV_ACCESS_LOCAL_WRITE);
-	offer = accept_offer(peer->fd, &side, &patient);
+	offer = open_reader(peer->fd, &side, 4096, &patient, &sink);
 	for (int i = 1; i <= 2; i++)
 		read_and_expect(&side, i, sink, 64, offer.addr, offer.rkey, i == 2 ? second : IBV_WC_SUCCESS);
 	close_side(&side);

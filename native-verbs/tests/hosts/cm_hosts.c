@@ -47,9 +47,7 @@ static void serve_at(int fd, const char *text)
 	CHECK(region.bytes[0] == 1 && region.bytes[LENGTH - 1] == 2);
 	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_DISCONNECTED), 0);
 	destroy_region(&region);
-	cm_close(id);
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, id, listener);
 }
 
 static void serve(int fd)
@@ -90,8 +88,7 @@ static void connect_to(int fd, const char *own, const char *text)
 	CHECK(!softverbs_rdma_disconnect(id));
 	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_DISCONNECTED), 0);
 	destroy_region(&region);
-	cm_close(id);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, id);
 }
 
 static void expect_errors(void)
@@ -103,8 +100,7 @@ static void expect_errors(void)
 	CHECK_EQUAL(cm_refusal_of(channel, HOST_1_V4, htons(7471), RDMA_CM_EVENT_REJECTED), NO_LISTENER);
 	CHECK_EQUAL(cm_refusal_of(channel, HOST_1_V6, htons(7471), RDMA_CM_EVENT_REJECTED), NO_LISTENER);
 	CHECK_FAILS(softverbs_rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 1000), ENETUNREACH);
-	cm_close(id);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, id);
 }
 
 int main(void)
@@ -115,6 +111,5 @@ int main(void)
 	connect_to(peer.fd, HOST_0_V6, HOST_1_V6);
 	connect_to(peer.fd, HOST_0_LINK_LOCAL, HOST_1_LINK_LOCAL);
 	expect_errors();
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 }

@@ -18,7 +18,7 @@ static void expect_retry_error(struct rdma_cm_id *id)
 	CHECK_EQUAL(post(id->qp, IBV_WR_SEND, 1, (struct ibv_sge){0}, 0, 0), 0);
 	expect_completion(id->send_cq, 1, IBV_WC_RETRY_EXC_ERR);
 	CHECK(test_now_ms() - start < SEND_MS);
-	CHECK_EQUAL(cm_qp_state(id), IBV_QPS_ERR);
+	CHECK_EQUAL(state_of(id->qp), IBV_QPS_ERR);
 }
 
 /* Host 1 connects, and is cut off by host 0. */
@@ -35,8 +35,7 @@ static void serve(int fd)
 	cm_connect(id);
 	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_ESTABLISHED), 0);
 	cm_prepare(second, HOST_0_V4, port);
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 
 	cm_connect(second);
 	expect_retry_error(id);
@@ -45,10 +44,8 @@ static void serve(int fd)
 	CHECK_EQUAL(cm_take(channel, RDMA_CM_EVENT_DISCONNECTED), -ETIMEDOUT);
 	CHECK(test_now_ms() - start < DISCONNECT_MS);
 	CHECK_EQUAL(cm_take(other, RDMA_CM_EVENT_UNREACHABLE), -ETIMEDOUT);
-	cm_close(id);
-	cm_close(second);
-	softverbs_rdma_destroy_event_channel(channel);
-	softverbs_rdma_destroy_event_channel(other);
+	cm_close_all(channel, id);
+	cm_close_all(other, second);
 }
 
 int main(void)
@@ -62,9 +59,6 @@ int main(void)
 	id = cm_accept_from(channel);
 	test_await(peer.fd);
 	hosts_set_link(false);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
-	cm_close(id);
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	test_finish_peer(&peer);
+	cm_close_all(channel, id, listener);
 }

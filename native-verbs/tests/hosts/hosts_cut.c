@@ -21,8 +21,7 @@ static struct region *connect_hosts(int fd, struct side *side, struct offer *the
 	*theirs = exchange_offers(fd, side, region);
 	for (int i = 0; i < DEPTH; i++)
 		CHECK_EQUAL(post_receive(side->qp, RECEIVE, sge_of(region, 0, MESSAGE)), 0);
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 	return region;
 }
 

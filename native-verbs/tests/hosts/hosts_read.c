@@ -22,29 +22,6 @@ static int gid_index_of(struct ibv_context *context, const char *text, union ibv
 	CHECK(false);
 }
 
-static void connect_from(struct side *side, int gid_index, const struct address *remote)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_4096,
-		.dest_qp_num = remote->qpn,
-		.max_dest_rd_atomic = 16,
-		.min_rnr_timer = 1,
-		.ah_attr = {.is_global = 1,
-			    .port_num = 1,
-			    .grh = {.dgid = remote->gid, .hop_limit = 1, .sgid_index = gid_index}},
-	};
-	static const struct connection usual;
-
-	to_init(side->qp, ALL_REMOTE);
-	CHECK_EQUAL(softverbs_ibv_modify_qp(side->qp, &attr,
-					    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-						    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-						    IBV_QP_MIN_RNR_TIMER),
-		    0);
-	to_rts(side->qp, &usual);
-}
-
 static void serve_at(int fd, const char *text)
 {
 	struct side side;
@@ -59,7 +36,7 @@ static void serve_at(int fd, const char *text)
 	offer = offer_of(&side, region);
 	index = gid_index_of(side.context, text, &offer.address.gid);
 	test_receive(fd, &remote, sizeof(remote));
-	connect_from(&side, index, &remote);
+	connect_side(&side, &remote, &(struct connection){.sgid_index = index});
 	test_send(fd, &offer, sizeof(offer));
 	test_await(fd);
 	/* What the client wrote is here, then what it sends, which goes back. */
@@ -99,7 +76,7 @@ static void ask_from(int fd, const char *text)
 	index = gid_index_of(side.context, text, &own.gid);
 	test_send(fd, &own, sizeof(own));
 	test_receive(fd, &offer, sizeof(offer));
-	connect_from(&side, index, &offer.address);
+	connect_side(&side, &offer.address, &(struct connection){.sgid_index = index});
 	fill_pattern(expected, LENGTH, 1);
 	before = hosts_link_bytes();
 	read_and_expect(&side, 1, region, LENGTH, offer.addr, offer.rkey, IBV_WC_SUCCESS);
@@ -112,8 +89,7 @@ static void ask_from(int fd, const char *text)
 	CHECK_EQUAL(post(side.qp, IBV_WR_RDMA_WRITE, 2, sge_of(region, 0, LENGTH), offer.addr, offer.rkey), 0);
 	expect_completion(side.cq, 2, IBV_WC_SUCCESS);
 	CHECK(hosts_link_bytes() - before >= LENGTH);
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 	region->bytes[0] = 0xef;
 	region->bytes[LENGTH - 1] = 0x12;
 	CHECK_EQUAL(post(side.qp, IBV_WR_SEND, 3, sge_of(region, 0, LENGTH), 0, 0), 0);
@@ -121,7 +97,7 @@ static void ask_from(int fd, const char *text)
 	expect_completion(side.cq, 3, IBV_WC_SUCCESS);
 	expect_completion(side.cq, 4, IBV_WC_SUCCESS);
 	test_signal(fd);
-	CHECK_EQUAL(softverbs_get_counters(&counters, sizeof(counters)), 0);
+	counters = counters_now();
 	CHECK_EQUAL(counters.connections_tcp, counters.connections);
 	CHECK_EQUAL(counters.reads_tcp, counters.reads_wire);
 	CHECK_EQUAL(counters.fallbacks, 0);
@@ -137,7 +113,7 @@ int main(void)
 	ask_from(peer.fd, HOST_0_V4);
 	ask_from(peer.fd, HOST_0_V6);
 	ask_from(peer.fd, HOST_0_LINK_LOCAL);
-	CHECK_EQUAL(softverbs_get_counters(&counters, sizeof(counters)), 0);
+	counters = counters_now();
 	CHECK_EQUAL(counters.reads_tcp, 3);
 	CHECK_EQUAL(counters.read_bytes_tcp, 3 * LENGTH);
 	CHECK_EQUAL(counters.connections_tcp, 3);

@@ -78,8 +78,7 @@ int main(void)
 	CHECK_EQUAL(second.address.qpn, first.address.qpn);
 	read_and_expect(&side, 2, sink, LENGTH, second.addr, second.rkey, IBV_WC_RETRY_EXC_ERR);
 	CHECK_EQUAL(sink->bytes[0], 1);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	close_side(&side);
 	check_no_leaks();
 }

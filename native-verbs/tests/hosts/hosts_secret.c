@@ -52,8 +52,7 @@ static void serve(int fd)
 	test_await(fd);
 	CHECK(!test_readable(channel->fd, 0));
 	close_side(&side);
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, listener);
 }
 
 static void expect_unreachable(uint16_t port)
@@ -75,9 +74,7 @@ static void ask(void)
 	uint16_t port;
 
 	use_secret(row->client_secret);
-	open_side(&side, 16, 16);
-	sink = add_region(&side, 4096, IBV_ACCESS_LOCAL_WRITE);
-	offer = accept_offer(peer.fd, &side, &quick);
+	offer = open_reader(peer.fd, &side, 4096, &quick, &sink);
 	port = cm_receive_port(peer.fd);
 	for (int i = 1; i <= 2; i++)
 		CHECK_EQUAL(post_read(side.qp, i, sink, 4096, offer.addr, offer.rkey), 0);
@@ -88,8 +85,7 @@ static void ask(void)
 	end_capture(&capture);
 	CHECK_EQUAL(lines_with(capture.log, "SOFTVERBS_SECRET", ""), row->hints);
 	fclose(capture.log);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	close_side(&side);
 }
 

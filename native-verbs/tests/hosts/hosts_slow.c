@@ -26,8 +26,7 @@ static struct region *open_and_connect(int fd, struct side *side, struct offer *
 	region = add_region(side, LENGTH, ALL_REMOTE);
 	*theirs = exchange_offers(fd, side, region);
 	CHECK_EQUAL(post_receive(side->qp, 1, sge_of(region, 0, LENGTH)), 0);
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 	return region;
 }
 
@@ -38,8 +37,7 @@ static void serve(int fd)
 
 	open_and_connect(fd, &side, &theirs);
 	expect_completion(side.cq, 1, IBV_WC_SUCCESS);
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 	close_side(&side);
 }
 

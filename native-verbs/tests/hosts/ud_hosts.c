@@ -58,8 +58,7 @@ static void receive_all(int fd)
 	}
 	/* From here on a sender without the secret: nothing. */
 	ud_receive(&ud, 1, BUFFER);
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 	expect_quiet(ud.side.cq);
 	close_ud_side(&ud);
 	check_no_leaks();
@@ -119,6 +118,5 @@ int main(void)
 	test_run_apart(send_unheard);
 	unsetenv("SOFTVERBS_SECRET");
 	test_run_apart(send_unheard);
-	test_signal(host_1.fd);
-	test_join_peer(&host_1);
+	test_finish_peer(&host_1);
 }

@@ -29,8 +29,7 @@ static void ask(int fd)
 	struct side side;
 
 	hosts_leave();
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 	join("wire", THEIR_ADDRESS);
 	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
 	open_side(&side, 16, 16);

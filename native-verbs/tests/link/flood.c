@@ -51,8 +51,7 @@ static void pester(int control)
 	test_receive(control, &offer, sizeof(offer));
 	for (int i = 0; i < CONNECTIONS; i++)
 		raw_link_connect(offer.address.qpn >> 8);
-	test_signal(control);
-	test_await(control);
+	test_rendezvous(control);
 }
 
 static long resident_kib(void)
@@ -109,8 +108,7 @@ int main(void)
 		CHECK(open_descriptors() - descriptors < (i == 4 ? ALLOWED_DESCRIPTORS : 20 + WIRE_KEYS));
 		CHECK(resident_kib() - memory < 16384);
 	}
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	close_side(&side);
 	close_pair(&pair);
 }

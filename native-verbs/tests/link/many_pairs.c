@@ -6,8 +6,6 @@
 #include "descriptors.h"
 #include "softdev_fixture.h"
 
-#include <sys/resource.h>
-
 enum { PAIRS = 2048, QPS_AT_ONCE = 128, BYTES = 64, MAX_DESCRIPTORS = 4 * PAIRS + 200 };
 
 /* Many connect at the same time, on a host that may be busy. */
@@ -28,17 +26,12 @@ static void connect_to(const struct side *side, struct ibv_qp *qp, struct ibv_qp
 
 int main(void)
 {
-	struct rlimit limit;
 	int before = open_descriptors();
 	struct region *source, *sink;
 	struct side side;
 
 	alarm(TEST_SECONDS);
-	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
-	if (limit.rlim_max < MAX_DESCRIPTORS + 100)
-		test_skip("too few descriptors may be open");
-	limit.rlim_cur = limit.rlim_max;
-	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	allow_descriptors(MAX_DESCRIPTORS + 100);
 	open_side(&side, 4, 1);
 	source = add_region(&side, BYTES, ALL_REMOTE);
 	sink = add_region(&side, BYTES, IBV_ACCESS_LOCAL_WRITE);

@@ -99,10 +99,8 @@ static void serve(void)
 	region = add_region(&second, BYTES, ALL_REMOTE);
 	CHECK_EQUAL(post(second.qp, IBV_WR_SEND, 2, sge_of(region, 0, BYTES), 0, 0), 0);
 	expect_completion(second.cq, 2, IBV_WC_SUCCESS);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	test_finish_peer(&peer);
+	cm_close_all(channel, listener);
 	close_side(&second);
 	close_side(&first);
 }

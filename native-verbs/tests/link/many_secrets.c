@@ -47,9 +47,7 @@ static void serve(int fd)
 	id = cm_take_request(channel, NULL); /* the last of all */
 	used = used_us() - used;
 	test_send(fd, &used, sizeof(used));
-	cm_close(id);
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, id, listener);
 	close_side(&side);
 }
 
@@ -100,8 +98,7 @@ static void pester(void)
 	id = cm_ask(channel, CM_LOOPBACK, requests);
 	test_receive(peer.fd, shared_used, sizeof(*shared_used));
 	cm_take(channel, RDMA_CM_EVENT_REJECTED);
-	cm_close(id);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, id);
 	test_join_peer(&peer);
 }
 

@@ -49,13 +49,10 @@ static void read_from_there(void)
 
 	setenv("SOFTVERBS_SECRET", "one secret for both of them", 1);
 	peer = test_start_peer(serve);
-	open_side(&side, 16, 16);
-	sink = add_region(&side, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	offer = accept_offer(peer.fd, &side, &quick);
+	offer = open_reader(peer.fd, &side, BYTES, &quick, &sink);
 	read_and_expect(&side, 1, sink, BYTES, offer.addr, offer.rkey,
 			where == HERE ? IBV_WC_SUCCESS : IBV_WC_RETRY_EXC_ERR);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	close_side(&side);
 }
 

@@ -47,6 +47,5 @@ int main(void)
 	CHECK(raw_read_frame(link, &frame, answer, sizeof(answer)));
 	CHECK_EQUAL(frame.op, FRAME_REFUSED);
 	CHECK_EQUAL(frame.status, EACCES);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 }

@@ -143,8 +143,7 @@ static void try(void)
 	CHECK_EQUAL(report->frames, 0);
 	CHECK_EQUAL(sink->bytes[0], 0);
 	test_kill_peer(&adversary);
-	test_signal(server.fd);
-	test_join_peer(&server);
+	test_finish_peer(&server);
 	close_side(&side);
 }
 

@@ -62,14 +62,11 @@ static void ask(void)
 	if (row->client_is_other_user)
 		become_user(NOBODY);
 	use_secret(row->client_secret);
-	open_side(&side, 16, 16);
-	sink = add_region(&side, 4096, IBV_ACCESS_LOCAL_WRITE);
-	offer = accept_offer(peer.fd, &side, &quick);
+	offer = open_reader(peer.fd, &side, 4096, &quick, &sink);
 	read_and_expect(&side, 1, sink, 8, offer.addr, offer.rkey, row->status);
 	CHECK_EQUAL(sink->bytes[0], row->status == IBV_WC_SUCCESS ? 17 : 0);
 	close_side(&side);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 }
 
 static void secretCannotChangeOnceUsed(void)

@@ -8,7 +8,6 @@
 #include "softdev_fixture.h"
 
 #include <arpa/inet.h>
-#include <sys/resource.h>
 
 enum { CROWD = 600, ALLOWED_DESCRIPTORS = 300, BYTES = 4096 };
 
@@ -64,18 +63,16 @@ static void expect_hang_up(uint16_t port)
 
 static void crowd(int control)
 {
-	struct rlimit limit = {2 * CROWD, 2 * CROWD};
 	uint16_t port;
 
-	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	limit_descriptors(2 * CROWD);
 	test_receive(control, &port, sizeof(port));
 	expect_refusal(port, LINK_KIND_QP);
 	expect_refusal(port, LINK_KIND_CM);
 	expect_hang_up(port);
 	for (int i = 0; i < CROWD; i++)
 		CHECK(connect_tcp(port) >= 0);
-	test_signal(control);
-	test_await(control);
+	test_rendezvous(control);
 }
 
 static void expect_service(struct pair *pair)
@@ -106,8 +103,7 @@ static void with_a_secret(void)
 	open_pair_as(&another, &(struct pair_setup){.bytes = BYTES});
 	expect_service(&another);
 	CHECK(open_descriptors() - descriptors < ALLOWED_DESCRIPTORS);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	close_side(&another.a);
 	close_side(&another.b);
 	close_pair(&pair);

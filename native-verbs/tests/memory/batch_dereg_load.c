@@ -31,15 +31,7 @@ static enum ibv_wc_status read_until_refused(uint32_t lkey, const uint32_t *rkey
 
 	for (int i = 0; i < CHAIN; i++) {
 		sge[i] = (struct ibv_sge){(uintptr_t)pair.local->bytes + i * BLOCK, BLOCK, lkey};
-		wr[i] = (struct ibv_send_wr){
-			.wr_id = i,
-			.next = i + 1 < CHAIN ? &wr[i + 1] : NULL,
-			.sg_list = &sge[i],
-			.num_sge = 1,
-			.opcode = IBV_WR_RDMA_READ,
-			.send_flags = IBV_SEND_SIGNALED,
-			.wr.rdma = {(uintptr_t)sources[i % 2]->bytes + i * BLOCK, rkeys[i % 2]},
-		};
+		chain_read(wr, i, CHAIN, &sge[i], (uintptr_t)sources[i % 2]->bytes + i * BLOCK, rkeys[i % 2]);
 	}
 	while (worst == IBV_WC_SUCCESS) {
 		CHECK_EQUAL(ibv_post_send(pair.a.qp, wr, &bad), 0);

@@ -82,14 +82,12 @@ static void run(void)
 			CHECK_EQUAL(descriptors_of(&offered.file, &one), 0);
 			side.qp = create_qp(&side, 4);
 		}
-		test_signal(peer.fd);
-		test_await(peer.fd);
+		test_rendezvous(peer.fd);
 		AWAIT(!descriptors_of(&offered.file, &one));
 	}
 	CHECK_EQUAL(softverbs_ibv_destroy_qp(staying.qp), 0);
 	close_side(&side);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 }
 
 int main(void)

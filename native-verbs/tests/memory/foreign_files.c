@@ -55,7 +55,6 @@ int main(void)
 	test_send(peer.fd, &port, sizeof(port));
 	test_receive(peer.fd, &file, sizeof(file));
 	CHECK_EQUAL(descriptors_of(&file, &one), 0);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	close_side(&side);
 }

@@ -40,8 +40,7 @@ static void serve(int fd)
 		if (!child)
 			end_in_some_way(i);
 		CHECK_EQUAL(waitpid(child, &status, 0), child);
-		test_signal(fd);
-		test_await(fd);
+		test_rendezvous(fd);
 	}
 	survivor = fork();
 	if (!survivor) {
@@ -72,9 +71,7 @@ static void body(void)
 	uint64_t start;
 	pid_t survivor;
 
-	open_side(&side, 16, 16);
-	sink = add_region(&side, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	offer = accept_offer(peer.fd, &side, &slow);
+	offer = open_reader(peer.fd, &side, BYTES, &slow, &sink);
 	expect_read(&side, sink, &offer, IBV_WC_SUCCESS);
 	test_signal(peer.fd);
 	for (int i = 0; i < CHILDREN; i++) {

@@ -91,15 +91,9 @@ static void partOfAListIsPosted(struct pair *pair)
 	struct ibv_send_wr list[3], *bad = NULL;
 
 	for (int i = 0; i < 3; i++)
-		list[i] = (struct ibv_send_wr){
-			.wr_id = i,
-			.next = i < 2 ? &list[i + 1] : NULL,
-			.sg_list = &good,
-			.num_sge = i == 2 ? 5 : 1, /* the QP has 4 */
-			.opcode = IBV_WR_RDMA_READ,
-			.send_flags = i == 1 ? IBV_SEND_SIGNALED : 0,
-			.wr.rdma = {(uintptr_t)pair->remote->bytes, pair->remote->mr->rkey},
-		};
+		chain_read(list, i, 3, &good, (uintptr_t)pair->remote->bytes, pair->remote->mr->rkey);
+	list[0].send_flags = list[2].send_flags = 0;
+	list[2].num_sge = 5; /* the QP has 4 */
 	CHECK_EQUAL(ibv_post_send(pair->a.qp, list, &bad), EINVAL);
 	CHECK(bad == &list[2]);
 	expect_completion(pair->a.cq, 1, IBV_WC_SUCCESS);

@@ -6,9 +6,8 @@
 #include <arpa/inet.h>
 
 #include "cm/cm_exports.h"
-#include "exports.h"
+#include "query_qp.h"
 #include "softverbs.h"
-#include "test.h"
 
 enum { EVENT_WAIT_MS = 15000 };
 
@@ -194,21 +193,22 @@ static inline struct rdma_cm_id *cm_take_request(struct rdma_event_channel *chan
 	return id;
 }
 
-static inline enum ibv_qp_state cm_qp_state(struct rdma_cm_id *id)
-{
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
-
-	CHECK(!softverbs_ibv_query_qp(id->qp, &attr, IBV_QP_STATE, &init));
-	return attr.qp_state;
-}
-
 static inline void cm_close(struct rdma_cm_id *id)
 {
 	softverbs_rdma_destroy_qp(id);
 	softverbs_rdma_destroy_srq(id);
 	CHECK(!softverbs_rdma_destroy_id(id));
 }
+
+static inline void cm_close_ids(struct rdma_event_channel *channel, struct rdma_cm_id **ids)
+{
+	while (*ids)
+		cm_close(*ids++);
+	softverbs_rdma_destroy_event_channel(channel);
+}
+
+/* `cm_close_all(channel, id, ...)` closes the ids in this order, and then the channel, which has no other id any more. */
+#define cm_close_all(channel, ...) cm_close_ids(channel, (struct rdma_cm_id *[]){__VA_ARGS__, NULL})
 
 /* Everything that comes before a connection. */
 static inline void cm_prepare(struct rdma_cm_id *id, const char *text, uint16_t port)

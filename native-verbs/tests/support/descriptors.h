@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include <dirent.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static inline int count_descriptors(bool sockets_only)
@@ -56,6 +57,22 @@ static inline int open_sockets(void)
 static inline void expect_descriptors(int at_most)
 {
 	AWAIT(open_descriptors() <= at_most);
+}
+
+static inline void limit_descriptors(rlim_t most)
+{
+	CHECK(!setrlimit(RLIMIT_NOFILE, &(struct rlimit){most, most}));
+}
+
+/* As many as the system grants, which must be so many at least. */
+static inline void allow_descriptors(rlim_t least)
+{
+	struct rlimit limit;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+	if (limit.rlim_max < least)
+		test_skip("a process may not have so many descriptors");
+	limit_descriptors(limit.rlim_max);
 }
 
 #endif

@@ -66,8 +66,7 @@ static void (*hosts_body)(int fd);
 static inline void hosts_peer(int fd)
 {
 	hosts_leave();
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 	hosts_join(HOST_1_V4, HOST_1_V6, HOST_1_LINK_LOCAL);
 	test_signal(fd);
 	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
@@ -89,8 +88,7 @@ static inline struct test_peer hosts_start(void (*body)(int fd))
 	peer = test_start_peer(hosts_peer);
 	test_await(peer.fd);
 	hosts_run("ip link add wire type veth peer name wire netns %d", (int)peer.pid);
-	test_signal(peer.fd);
-	test_await(peer.fd);
+	test_rendezvous(peer.fd);
 	hosts_join(HOST_0_V4, HOST_0_V6, HOST_0_LINK_LOCAL);
 	setenv("SOFTVERBS_SECRET", HOST_SECRET, 1);
 	return peer;

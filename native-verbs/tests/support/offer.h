@@ -39,6 +39,15 @@ static inline struct offer accept_offer(int fd, struct side *side, const struct 
 	return offer;
 }
 
+/* Opens a reader of what the owner at `fd` offers, with a sink of so many bytes. */
+static inline struct offer open_reader(int fd, struct side *side, size_t bytes, const struct connection *how,
+				       struct region **sink)
+{
+	open_side(side, 16, 16);
+	*sink = add_region(side, bytes, IBV_ACCESS_LOCAL_WRITE);
+	return accept_offer(fd, side, how);
+}
+
 /* A peer that only offers a region of `bytes` bytes, filled with pattern 1, to be READ, until it is told to end. */
 static inline void serve_region(int fd, size_t bytes)
 {

@@ -5,6 +5,7 @@
 
 #include "case.h"
 #include "names.h"
+#include "query_qp.h"
 #include "real_device.h"
 #include "region.h"
 
@@ -40,6 +41,7 @@ struct connection {
 	bool no_responder_resources, no_initiator_depth, no_rnr_retry, no_retry, no_timeout;
 	bool longest_rnr_timer; /* code 0 */
 	uint32_t rq_psn, sq_psn;
+	uint8_t sgid_index;
 };
 
 static inline struct ibv_context *open_device(void)
@@ -188,7 +190,9 @@ static inline void to_rtr(struct ibv_qp *qp, const struct address *remote, const
 		.max_dest_rd_atomic = how->max_dest_rd_atomic ? how->max_dest_rd_atomic : 16,
 		.min_rnr_timer = how->longest_rnr_timer ? 0 : how->rnr_timer ? how->rnr_timer : 1,
 		.rq_psn = how->rq_psn,
-		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = remote->gid, .hop_limit = 1}},
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.dgid = remote->gid, .sgid_index = how->sgid_index, .hop_limit = 1}},
 	};
 
 	if (how->no_responder_resources)
@@ -326,6 +330,21 @@ static inline int post_read(struct ibv_qp *qp, uint64_t wr_id, const struct regi
 	return post(qp, IBV_WR_RDMA_READ, wr_id, sge_of(sink, 0, length), remote_addr, rkey);
 }
 
+/* Request i of a chain of `count` signalled READs, whose wr_ids are their places in it. */
+static inline void chain_read(struct ibv_send_wr *chain, int i, int count, struct ibv_sge *sge, uint64_t remote_addr,
+			      uint32_t rkey)
+{
+	chain[i] = (struct ibv_send_wr){
+		.wr_id = i,
+		.next = i + 1 < count ? &chain[i + 1] : NULL,
+		.sg_list = sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_READ,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {remote_addr, rkey},
+	};
+}
+
 static inline int post_receive(struct ibv_qp *qp, uint64_t wr_id, struct ibv_sge sge)
 {
 	struct ibv_recv_wr *bad, wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
@@ -432,15 +451,6 @@ static inline struct ibv_cq *take_cq_event(struct ibv_comp_channel *channel)
 	CHECK_EQUAL(softverbs_ibv_get_cq_event(channel, &cq, &context), 0);
 	softverbs_ibv_ack_cq_events(cq, 1);
 	return cq;
-}
-
-static inline enum ibv_qp_state state_of(struct ibv_qp *qp)
-{
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
-
-	CHECK_EQUAL(softverbs_ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
-	return attr.qp_state;
 }
 
 static inline void expect_state(struct ibv_qp *qp, enum ibv_qp_state state)

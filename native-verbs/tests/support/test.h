@@ -234,7 +234,7 @@ static inline void test_receive(int fd, void *message, size_t length)
 	CHECK_EQUAL(got, length);
 }
 
-/* A rendezvous of the two processes. */
+/* What one process signals, the other one awaits. */
 static inline void test_signal(int fd)
 {
 	test_send(fd, "", 1);
@@ -247,10 +247,24 @@ static inline void test_await(int fd)
 	test_receive(fd, &byte, 1);
 }
 
+/* Tells the other process that this one has come so far, and waits until it has as well. */
+static inline void test_rendezvous(int fd)
+{
+	test_signal(fd);
+	test_await(fd);
+}
+
 static inline void test_join_peer(struct test_peer *peer)
 {
 	test_join(peer->pid);
 	close(peer->fd);
+}
+
+/* Lets a peer that awaits it come to its end. */
+static inline void test_finish_peer(struct test_peer *peer)
+{
+	test_signal(peer->fd);
+	test_join_peer(peer);
 }
 
 static inline void test_kill_peer(struct test_peer *peer)

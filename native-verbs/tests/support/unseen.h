@@ -55,15 +55,7 @@ static inline void unseen_post(struct unseen *unseen)
 	memset(unseen->sink->bytes, 0, unseen->sink->length);
 	for (int i = 0; i < UNSEEN_FILES; i++) {
 		sge[i] = sge_of(unseen->sink, (uint64_t)i * UNSEEN_BYTES, UNSEEN_BYTES);
-		wr[i] = (struct ibv_send_wr){
-			.wr_id = i,
-			.next = i + 1 < UNSEEN_FILES ? &wr[i + 1] : NULL,
-			.sg_list = &sge[i],
-			.num_sge = 1,
-			.opcode = IBV_WR_RDMA_READ,
-			.send_flags = IBV_SEND_SIGNALED,
-			.wr.rdma = {unseen->offers[i].addr, unseen->offers[i].rkey},
-		};
+		chain_read(wr, i, UNSEEN_FILES, &sge[i], unseen->offers[i].addr, unseen->offers[i].rkey);
 	}
 	CHECK_EQUAL(ibv_post_send(unseen->side.qp, wr, &bad), 0);
 }

@@ -16,8 +16,7 @@ static void serve(int fd)
 	test_send(fd, &offer, sizeof(offer));
 	test_await(fd);
 	close_side(&side);
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 	check_no_leaks();
 }
 
@@ -44,12 +43,10 @@ int main(void)
 		CHECK(got > 0);
 		all += got;
 	}
-	test_signal(peer.fd);
-	test_await(peer.fd);
+	test_rendezvous(peer.fd);
 	while ((got = recv(link, taken, sizeof(taken), 0)) > 0)
 		all += got;
 	CHECK(all < BYTES);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	close(link);
 }

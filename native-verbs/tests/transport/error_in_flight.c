@@ -64,8 +64,7 @@ static void body(void)
 	region = add_region(&side, BYTES, ALL_REMOTE);
 	for (int i = 0; i < ROUNDS; i++)
 		play(peer.fd, &side, region, i);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	close_side(&side);
 }
 

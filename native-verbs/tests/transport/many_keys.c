@@ -7,8 +7,6 @@
 #include "descriptors.h"
 #include "offer.h"
 
-#include <sys/resource.h>
-
 enum { LIST = 64, MOST_KEPT = 1024, FILES = 1100, REGIONS = FILES + 8192, PAGE = 4096, ROUNDS = 2, FEW = 512 };
 
 static bool has_few;
@@ -51,17 +49,11 @@ static void read_list(struct side *side, const struct region *sink, uint64_t add
 
 	for (int i = 0; i < count; i++) {
 		sge[i] = sge_of(sink, (uint64_t)i * LIST, LIST);
-		wr[i] = (struct ibv_send_wr){
-			.next = i + 1 < count ? &wr[i + 1] : NULL,
-			.sg_list = &sge[i],
-			.num_sge = 1,
-			.opcode = IBV_WR_RDMA_READ,
-			.send_flags = i + 1 < count ? 0 : IBV_SEND_SIGNALED,
-			.wr.rdma = {addr + (uint64_t)(first + i) * PAGE, keys[first + i]},
-		};
+		chain_read(wr, i, count, &sge[i], addr + (uint64_t)(first + i) * PAGE, keys[first + i]);
+		wr[i].send_flags = wr[i].next ? 0 : IBV_SEND_SIGNALED;
 	}
 	CHECK_EQUAL(ibv_post_send(side->qp, wr, &bad), 0);
-	expect_completion(side->cq, 0, IBV_WC_SUCCESS);
+	expect_completion(side->cq, count - 1, IBV_WC_SUCCESS);
 	for (int i = 0; i < count; i++) {
 		fill_pattern(expected, LIST, first + i);
 		CHECK(!memcmp(sink->bytes + (size_t)i * LIST, expected, LIST));
@@ -82,26 +74,20 @@ static void body(void)
 	test_receive(peer.fd, keys, sizeof(keys));
 	descriptors = open_descriptors();
 	if (has_few)
-		CHECK(!setrlimit(RLIMIT_NOFILE, &(struct rlimit){FEW, FEW}));
+		limit_descriptors(FEW);
 	for (int round = 0; round < ROUNDS; round++)
 		for (int first = 0; first < REGIONS; first += LIST)
 			read_list(&side, sink, offer.addr, first);
 	CHECK_EQUAL(counters_now().reads_file + counters_now().reads_cma, ROUNDS * REGIONS);
 	CHECK(has_few ? counters_now().reads_file > 0 : counters_now().reads_file == ROUNDS * FILES);
 	CHECK(open_descriptors() - descriptors <= (has_few ? FEW / 8 : MOST_KEPT) + 4);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	close_side(&side);
 }
 
 int main(void)
 {
-	struct rlimit limit;
-
-	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
-	limit.rlim_cur = limit.rlim_max;
-	if (limit.rlim_cur < 8 * FILES || setrlimit(RLIMIT_NOFILE, &limit))
-		test_skip("a process may not have so many descriptors");
+	allow_descriptors(8 * FILES);
 	end_on_path("auto", start_on_path("auto", body));
 	has_few = true;
 	end_on_path("auto", start_on_path("auto", body));

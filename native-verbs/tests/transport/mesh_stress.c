@@ -79,15 +79,9 @@ static void post_list(const struct reader *reader, unsigned int list)
 
 	for (unsigned int i = 0; i < CHAIN; i++) {
 		sges[i] = sge_of(node->sink, (reader->number * CHAIN + i) * BLOCK, BLOCK);
-		wrs[i] = (struct ibv_send_wr){
-			.wr_id = reader->number,
-			.next = i + 1 < CHAIN ? &wrs[i + 1] : NULL,
-			.sg_list = &sges[i],
-			.num_sge = 1,
-			.opcode = IBV_WR_RDMA_READ,
-			.send_flags = i + 1 < CHAIN ? 0 : IBV_SEND_SIGNALED,
-			.wr.rdma = {offer->addr + offset_of(list, i), offer->rkey},
-		};
+		chain_read(wrs, i, CHAIN, &sges[i], offer->addr + offset_of(list, i), offer->rkey);
+		wrs[i].wr_id = reader->number;
+		wrs[i].send_flags = wrs[i].next ? 0 : IBV_SEND_SIGNALED;
 	}
 	CHECK_EQUAL(ibv_post_send(node->qps[peer], wrs, &bad), 0);
 }

@@ -58,17 +58,14 @@ static void body(void)
 	struct offer offer;
 
 	fill_pattern(expected, REGION_BYTES, 1);
-	open_side(&side, 16, 16);
-	sink = add_region(&side, REGION_BYTES, IBV_ACCESS_LOCAL_WRITE);
-	offer = accept_offer(peer.fd, &side, NULL);
+	offer = open_reader(peer.fd, &side, REGION_BYTES, NULL, &sink);
 	for (unsigned int i = 0; i < COUNT_OF(lengths); i++)
 		read_and_compare(&side, sink, &offer, expected, i * 12345, lengths[i]);
 	read_and_compare(&side, sink, &offer, expected, REGION_BYTES - 7, 7);
 	expect_path(COUNT_OF(lengths) + 1);
 	close_side(&side);
 	check_no_leaks();
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	free(expected);
 }
 

@@ -79,15 +79,9 @@ static void fill_chain(struct chain *chain, const struct pair *pair, unsigned in
 {
 	for (int i = 0; i < CHAIN; i++) {
 		chain->sge[i] = sge_of(pair->local, i * BLOCK, length_of(i));
-		chain->wr[i] = (struct ibv_send_wr){
-			.wr_id = i,
-			.next = i + 1 < CHAIN ? &chain->wr[i + 1] : NULL,
-			.sg_list = &chain->sge[i],
-			.num_sge = 1,
-			.opcode = IBV_WR_RDMA_READ,
-			.send_flags = send_flags,
-			.wr.rdma = {(uintptr_t)source_of(i)->bytes + i * BLOCK, source_of(i)->mr->rkey},
-		};
+		chain_read(chain->wr, i, CHAIN, &chain->sge[i], (uintptr_t)source_of(i)->bytes + i * BLOCK,
+			   source_of(i)->mr->rkey);
+		chain->wr[i].send_flags = send_flags;
 	}
 }
 

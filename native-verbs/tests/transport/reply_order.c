@@ -59,6 +59,5 @@ int main(void)
 		post_place(&side);
 	}
 	close_side(&side);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 }

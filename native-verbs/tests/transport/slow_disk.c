@@ -50,10 +50,7 @@ static void live_on(void)
 	cm_accept(passive);
 	cm_take(channel, RDMA_CM_EVENT_ESTABLISHED);
 	cm_take(channel, RDMA_CM_EVENT_ESTABLISHED);
-	cm_close(active);
-	cm_close(passive);
-	cm_close(listener);
-	softverbs_rdma_destroy_event_channel(channel);
+	cm_close_all(channel, active, passive, listener);
 }
 
 static void serve(int fd)
@@ -67,8 +64,7 @@ static void serve(int fd)
 	test_await(fd);
 	live_on();
 	close_side(&quick);
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 	close_side(&slow);
 	be_somebody(false);
 }
@@ -105,14 +101,12 @@ static void body(void)
 	write_to(&quick, source, &quick_offer);
 	live_on();
 	close_side(&quick);
-	test_signal(peer.fd);
-	test_await(peer.fd);
+	test_rendezvous(peer.fd);
 	expect_no_completion(slow.cq);
 	slow_file_go_on(&file);
 	expect_completion(slow.cq, 1, IBV_WC_SUCCESS);
 	CHECK(!memcmp(sink->bytes, bytes, BYTES));
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	close_side(&slow);
 	be_somebody(false);
 	slow_file_remove(&file);

@@ -36,9 +36,7 @@ static void body(void)
 	struct region *sink;
 	struct side side;
 
-	open_side(&side, 16, 16);
-	sink = add_region(&side, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	offer = accept_offer(peer.fd, &side, &quick);
+	offer = open_reader(peer.fd, &side, BYTES, &quick, &sink);
 	test_receive(peer.fd, &second, sizeof(second));
 	expect_read(&side, sink, &offer, IBV_WC_SUCCESS);
 	test_stop_peer(&peer);

@@ -53,8 +53,7 @@ static void serve(int fd)
 	unseen_offer(fd, &side, files);
 	test_await(fd);
 	forget_calls();
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 	expect_one_message();
 	unseen_destroy(&side, files);
 }
@@ -65,14 +64,12 @@ static void body(void)
 	struct unseen unseen;
 
 	unseen_open(&unseen, peer.fd, NULL);
-	test_signal(peer.fd);
-	test_await(peer.fd);
+	test_rendezvous(peer.fd);
 	forget_calls();
 	unseen_read(&unseen);
 	expect_one_message();
 	CHECK_EQUAL(counters_now().reads_file, UNSEEN_FILES + test_path_is("file"));
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	close_side(&unseen.side);
 }
 

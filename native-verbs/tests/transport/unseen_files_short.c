@@ -7,18 +7,9 @@
 #include "unseen.h"
 #include "users.h"
 
-#include <sys/resource.h>
-
 enum { ROOM = 10 };
 
 static enum { READER, OWNER, USER } who_is_short;
-
-static void limit_descriptors(int most)
-{
-	struct rlimit limit = {most, most};
-
-	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
-}
 
 /* The kernel spares processes with certain capabilities (unix(7), ETOOMANYREFS). */
 static void give_up_root(void)
@@ -64,8 +55,7 @@ static void serve(int fd)
 		limit_descriptors(open_descriptors() + ROOM);
 	else if (who_is_short == USER)
 		exhaust_user();
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 	unseen_destroy(&side, files);
 }
 
@@ -78,8 +68,7 @@ static void body(void)
 	if (who_is_short == USER)
 		give_up_root();
 	unseen_open(&unseen, peer.fd, NULL);
-	test_signal(peer.fd);
-	test_await(peer.fd);
+	test_rendezvous(peer.fd);
 	if (who_is_short == READER)
 		limit_descriptors(open_descriptors() + ROOM);
 	before = counters_now();
@@ -89,8 +78,7 @@ static void body(void)
 	CHECK(after.reads_file - before.reads_file < UNSEEN_FILES); /* of two lists */
 	if (test_path_is("auto"))
 		CHECK_EQUAL(after.reads_wire, before.reads_wire);
-	test_signal(peer.fd);
-	test_join_peer(&peer);
+	test_finish_peer(&peer);
 	close_side(&unseen.side);
 }
 

@@ -30,8 +30,7 @@ static void serve(int fd)
 		reconnect_side(&side, &remote, NULL);
 		for (int i = 0; i < 8; i++)
 			CHECK_EQUAL(post_receive(side.qp, i, sge_of(receiver, 0, 1000)), 0);
-		test_signal(fd);
-		test_await(fd);
+		test_rendezvous(fd);
 		for (int i = 0; i < BYTES; i++)
 			CHECK(region->bytes[i] == 0xc5 && region->bytes[2 * BYTES + i] == 0xc5);
 		test_signal(fd);
@@ -131,8 +130,7 @@ int main(void)
 			read_and_expect(&side, 1, sink, BYTES, offer.addr, offer.rkey, IBV_WC_SUCCESS);
 			CHECK_EQUAL(sink->bytes[0], 0xc5);
 		}
-		test_signal(peer.fd);
-		test_await(peer.fd);
+		test_rendezvous(peer.fd);
 	}
 	close_side(&side);
 	test_join_peer(&peer);

@@ -26,8 +26,7 @@ static void write_with_keys(int fd, int wrong)
 	for (int i = 0; i < wrong; i++)
 		write_word(&side, from, offer.addr, offer.rkey ^ (1 + i));
 	write_word(&side, from, offer.addr, offer.rkey);
-	test_signal(fd);
-	test_await(fd);
+	test_rendezvous(fd);
 	close_side(&side);
 }
 
@@ -54,8 +53,7 @@ static void expect_word(struct test_peer *peer, struct side *side, struct region
 	CHECK_EQUAL(region->bytes[0], written ? 0x77 : 0);
 	CHECK_EQUAL(region->bytes[8], 0);
 	CHECK_EQUAL(state_of(side->qp), IBV_QPS_RTS);
-	test_signal(peer->fd);
-	test_join_peer(peer);
+	test_finish_peer(peer);
 }
 
 int main(void)
