@@ -32,7 +32,7 @@ record Comparison(String benchmark, String figure, List<Row> rows) {
   }
 
   /** With more of them than this, those in which the plugin did worst come first. */
-  private static final int MANY_SCENARIOS = 40;
+  private static final int MANY_SCENARIOS = 20;
 
   /** Returns the comparisons of all figures of all benchmarks. */
   static List<Comparison> of(List<Run> runs) {

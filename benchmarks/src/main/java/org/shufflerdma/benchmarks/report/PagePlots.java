@@ -5,17 +5,11 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
-/**
- * The plot of what each part of the plugin gains: jobs in which the transport alone differs from
- * Spark's own shuffle, those whose map outputs the plugin's writer also makes, and those whose records
- * its sorter also sorts.
- */
-final class PartsPlot {
-  static final String FILE = "parts.svg";
-
-  private static final String BENCHMARK = "jobs, warm";
-  private static final String FIGURE = "job, s";
+/** The plots of pages, from files of results. */
+final class PagePlots {
   private static final String STOCK = "stock";
 
   private record Job(String part, String name, String file, String scenario) {}
@@ -31,28 +25,49 @@ final class PartsPlot {
       new Job("sorter, transport", "sort-many", "jobs-sort", "sort-many"),
       new Job("sorter, transport", "terasort", "jobs-sort", "terasort"));
 
-  private PartsPlot() {}
+  private PagePlots() {}
 
-  static String draw(Path results) throws IOException {
+  /** Returns the plots, by the names of their files, from the folder of the files of results. */
+  static Map<String, String> draw(Path results) throws IOException {
+    return Map.of("parts.svg", parts(results), "tpcds.svg", queries(results, "tpcds"));
+  }
+
+  /**
+   * What each part of the plugin gains: jobs in which the transport alone differs from Spark's own
+   * shuffle, those whose map outputs the plugin's writer also makes, and those whose records its
+   * sorter also sorts.
+   */
+  private static String parts(Path results) throws IOException {
     List<Comparison.Row> rows = new ArrayList<>();
     for (Job job : JOBS) {
-      Comparison.Row row = row(ResultFile.read(results.resolve(job.file + ".jsonl.gz")), job);
+      Comparison.Row row = comparison(results, job.file, "jobs, warm", job.scenario, "job, s")
+          .rows()
+          .get(0);
       rows.add(new Comparison.Row(job.part, job.name, row.other(), row.plugin(), row.ratio()));
     }
     return SvgPlot.drawByScenario(new Comparison(
         "What each part gains", "time of the job, Spark's own shuffle / plugin", rows));
   }
 
-  private static Comparison.Row row(ResultFile file, Job job) {
-    List<Run> runs = file.runs().stream()
-        .filter(run -> run.benchmark().equals(BENCHMARK) && run.scenario().equals(job.scenario))
+  /** The queries of TPC-DS, those in which the plugin did worst first. */
+  private static String queries(Path results, String file) throws IOException {
+    Comparison queries = comparison(results, file, "tpcds, scale 1, warm", null, "query, s");
+    return SvgPlot.draw(new Comparison(
+        "TPC-DS", "time of each query, Spark's own shuffle / plugin", queries.rows()));
+  }
+
+  private static Comparison comparison(
+      Path results, String file, String benchmark, @Nullable String scenario, String figure)
+      throws IOException {
+    List<Run> runs = ResultFile.read(results.resolve(file + ".jsonl.gz")).runs().stream()
+        .filter(run -> run.benchmark().equals(benchmark))
+        .filter(run -> scenario == null || run.scenario().equals(scenario))
         .filter(run -> run.side().equals(STOCK) || run.side().equals(Run.PLUGIN))
         .toList();
     return Comparison.of(runs).stream()
-        .filter(comparison -> comparison.figure().equals(FIGURE))
-        .flatMap(comparison -> comparison.rows().stream())
+        .filter(comparison -> comparison.figure().equals(figure))
         .findFirst()
         .orElseThrow(() -> new IllegalArgumentException(
-            file.path() + " has no " + FIGURE + " of " + job.scenario + " in " + BENCHMARK));
+            "%s has no %s of %s in %s".formatted(file, figure, scenario, benchmark)));
   }
 }

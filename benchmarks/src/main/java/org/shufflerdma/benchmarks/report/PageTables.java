@@ -19,30 +19,39 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes the tables of a page from files of results. A table of the page lies between two comments, of
- * which the first names the file, the benchmark and the figures:
+ * Makes the tables of pages from files of results. A table of a page lies between two comments, of
+ * which the first names the file, the benchmark, if need be its only scenario, and the figures:
  *
  * <pre>
  *   &lt;!-- results jobs.jsonl.gz | jobs, warm | job, s; reduces, s --&gt;
  *   &lt;!-- end of results --&gt;
+ *   &lt;!-- results tpcds.jsonl.gz | tpcds, scale 1, warm: all | query, s --&gt;
+ *   &lt;!-- end of results --&gt;
  * </pre>
  *
- * <p>Arguments: PAGE FOLDER PLOTS, where the files of results are, and where {@link PartsPlot} goes
+ * <p>Argument: the folder of the {@link #PAGES}, with the files of results in {@code results} and the
+ * plots in {@code plots}.
  */
 public final class PageTables {
+  static final List<String> PAGES = List.of("benchmarks.md", "tpcds.md");
+
   private static final String END = "<!-- end of results -->";
   private static final Pattern TABLE = Pattern.compile(
-      "(<!-- results (?<file>[^ |]+) \\| (?<benchmark>[^|\\n]+) \\| (?<figures>[^\\n]+) -->\\n)"
+      "(<!-- results (?<file>[^ |]+) \\| (?<benchmark>[^|:\\n]+)(: (?<scenario>[^|\\n]+))? \\| (?<figures>[^\\n]+) -->\\n)"
           + "(?:(?!<!-- ).*\\n)*"
           + END);
 
   private PageTables() {}
 
   public static void main(String[] arguments) throws IOException {
-    Path page = Path.of(arguments[0]);
-    Path results = Path.of(arguments[1]);
-    Files.writeString(page, rewrite(Files.readString(page), results));
-    Files.writeString(Path.of(arguments[2]).resolve(PartsPlot.FILE), PartsPlot.draw(results));
+    Path docs = Path.of(arguments[0]);
+    Path results = docs.resolve("results");
+    for (String page : PAGES) {
+      Files.writeString(docs.resolve(page), rewrite(Files.readString(docs.resolve(page)), results));
+    }
+    for (Map.Entry<String, String> plot : PagePlots.draw(results).entrySet()) {
+      Files.writeString(docs.resolve("plots").resolve(plot.getKey()), plot.getValue());
+    }
   }
 
   /** Returns the page with the tables that follow from the files of results. */
@@ -53,16 +62,20 @@ public final class PageTables {
       String text = table(
           ResultFile.read(folder.resolve(table.group("file"))),
           table.group("benchmark"),
+          table.group("scenario"),
           List.of(table.group("figures").split("; ", -1)));
       table.appendReplacement(rewritten, Matcher.quoteReplacement(table.group(1) + text + END));
     }
     return table.appendTail(rewritten).toString();
   }
 
-  private static String table(ResultFile file, String benchmark, List<String> figures) {
-    List<Run> runs =
-        file.runs().stream().filter(run -> run.benchmark().equals(benchmark)).toList();
-    // Rows by scenario, in the order of the file, and then by figure; cells by side.
+  private static String table(
+      ResultFile file, String benchmark, @Nullable String scenario, List<String> figures) {
+    List<Run> runs = file.runs().stream()
+        .filter(run -> run.benchmark().equals(benchmark))
+        .filter(run -> scenario == null || run.scenario().equals(scenario))
+        .toList();
+    // Rows by scenario, as the comparison orders them, and then by figure; cells by side.
     Map<String, Map<String, Map<String, Comparison.Row>>> rows = new LinkedHashMap<>();
     TreeSet<String> sides = new TreeSet<>();
     for (String figure : figures) {
@@ -97,10 +110,10 @@ public final class PageTables {
             Stream.of("plugin"),
             sides.stream().map(side -> side + " / plugin")));
     text.append("|---".repeat(3 + 2 * sides.size())).append("|\n");
-    rows.forEach((scenario, ofScenario) -> ofScenario.forEach((figure, cells) -> line(
+    rows.forEach((name, ofScenario) -> ofScenario.forEach((figure, cells) -> line(
         text,
         Stream.of(
-            Stream.of("`" + scenario + "`", figure),
+            Stream.of("`" + name + "`", figure),
             sides.stream().map(side -> median(cells.get(side))),
             cells.values().stream().limit(1).map(row -> ReportPage.number(row.plugin())),
             sides.stream().map(side -> ratio(cells.get(side)))))));

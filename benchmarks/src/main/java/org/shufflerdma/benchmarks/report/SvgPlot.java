@@ -92,11 +92,13 @@ final class SvgPlot {
   private String draw(Function<Comparison.Row, String> coloured) {
     List<String> kinds =
         comparison.rows().stream().map(coloured).distinct().sorted().toList();
+    boolean isGrouped =
+        comparison.rows().stream().map(Comparison.Row::side).distinct().count() > 1;
     StringBuilder rows = new StringBuilder();
     int y = TOP;
     String before = "";
     for (Comparison.Row row : comparison.rows()) {
-      y += row.scenario().equals(before) ? LINE : LINE + GAP;
+      y += row.scenario().equals(before) || !isGrouped ? LINE : LINE + GAP;
       if (!row.scenario().equals(before)) {
         rows.append(text(LEFT, y, "", row.scenario()));
         before = row.scenario();

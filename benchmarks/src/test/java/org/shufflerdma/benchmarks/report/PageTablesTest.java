@@ -9,6 +9,7 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -18,6 +19,7 @@ class PageTablesTest {
   private static final String BEGIN =
       "<!-- results b.jsonl.gz | jobs, warm | job, s; none; CPU, s -->\n";
   private static final String END = "<!-- end of results -->";
+  private static final Path DOCS = Path.of("..", "docs");
 
   @TempDir
   Path folder;
@@ -42,20 +44,23 @@ class PageTablesTest {
   }
 
   @Test
-  void thePageOfBenchmarksHasTheTablesThatFollowFromItsRawLines() throws IOException {
-    Path docs = Path.of("..", "docs");
-    String page = Files.readString(docs.resolve("benchmarks.md"));
-    assertThat(PageTables.rewrite(page, docs.resolve("results")))
-        .as("bin/bench tables writes the tables")
-        .isEqualTo(page);
+  void pagesHaveTheTablesThatFollowFromTheirRawLines() throws IOException {
+    for (String name : PageTables.PAGES) {
+      String page = Files.readString(DOCS.resolve(name));
+      assertThat(PageTables.rewrite(page, DOCS.resolve("results")))
+          .as("bin/bench tables writes the tables of " + name)
+          .isEqualTo(page);
+    }
   }
 
   @Test
-  void thePlotOfThePartsFollowsFromTheRawLines() throws IOException {
-    Path docs = Path.of("..", "docs");
-    assertThat(PartsPlot.draw(docs.resolve("results")))
-        .as("bin/bench tables draws it")
-        .isEqualTo(Files.readString(docs.resolve("plots").resolve(PartsPlot.FILE)));
+  void plotsFollowFromTheRawLines() throws IOException {
+    for (Map.Entry<String, String> plot :
+        PagePlots.draw(DOCS.resolve("results")).entrySet()) {
+      assertThat(DOCS.resolve("plots").resolve(plot.getKey()))
+          .as("bin/bench tables draws it")
+          .hasContent(plot.getValue());
+    }
   }
 
   @Test
@@ -106,6 +111,23 @@ class PageTablesTest {
     String wrong = page.replace("| 2.000 | 1.000 |", "| 2.100 | 1.000 |");
     assertThat(wrong).isNotEqualTo(page);
     assertThat(PageTables.rewrite(wrong, folder)).isEqualTo(page);
+  }
+
+  @Test
+  void aTableOfOneScenarioHasNoOther() throws IOException {
+    Path results = folder.resolve("two.jsonl");
+    StringBuilder lines = new StringBuilder();
+    for (String scenario : new String[] {"all", "q1"}) {
+      lines.append("""
+          {"benchmark":"tpcds, warm","scenario":"%s","application":0,"round":0,"side":"rdma","digest":"",\
+          "figures":{"query, s":7},"settings":{},"machine":{"commit":"abc"}}
+          """.formatted(scenario));
+    }
+    Files.writeString(results, lines);
+    assertThat(PageTables.rewrite(
+            "<!-- results two.jsonl | tpcds, warm: all | query, s -->\n" + END, folder))
+        .contains("| `all` |")
+        .doesNotContain("q1");
   }
 
   @Test
