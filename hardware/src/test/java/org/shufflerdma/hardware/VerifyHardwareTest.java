@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.verbs.OnSoftDevice;
 
 /** In processes of its own: which verbs are bound, and their secret, belong to the process. */
@@ -152,12 +153,9 @@ class VerifyHardwareTest {
   }
 
   private static void awaitText(Process process, Path log, String text) throws Exception {
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_S);
-    while (!Files.readString(log).contains(text)) {
-      assertThat(process.isAlive()).as(Files.readString(log)).isTrue();
-      assertThat(System.nanoTime()).as("in time").isLessThan(deadline);
-      Thread.sleep(20);
-    }
+    Await.atMost(
+        TIMEOUT_S * 1_000L, () -> Files.readString(log).contains(text) || !process.isAlive());
+    assertThat(log).content().contains(text);
   }
 
   @Test

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Await;
 
 /** What the user of a job puts in the place of the job's files and folders. */
 @Timeout(180)
@@ -113,9 +113,7 @@ class JobFoldersTest {
   }
 
   private static void run(String... command) throws Exception {
-    Process process = new ProcessBuilder(command).inheritIO().start();
-    assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
-    assertThat(process.exitValue()).isZero();
+    assertThat(Scene.statusOf(command)).isZero();
   }
 
   /** Moves a file away, and puts something else in its place. Returns where it is. */
@@ -303,10 +301,7 @@ class JobFoldersTest {
       Path slab = Path.of(held.file());
       assertThat(Files.readAttributes(slab, BasicFileAttributes.class).size()).isPositive();
       run("rm", "-r", job.folder().toString());
-      Deadline deadline = Deadline.afterMs(25_000);
-      while (Files.exists(slab) && !deadline.expired()) {
-        Thread.sleep(100);
-      }
+      Await.atMost(25_000, () -> !Files.exists(slab));
       assertThat(slab).doesNotExist();
       assertThatThrownBy(() -> client.next(0)).isInstanceOf(IOException.class);
     }

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.control.Hello;
 import org.shufflerdma.control.MutualProof;
 
@@ -314,10 +314,8 @@ class ReducerIntruderTest {
       }
       open.get(0).send(RawReducer.fetch(1, 0, Scene.HOST, List.of(MAP)));
       open.get(0).receive();
-      Deadline deadline = Deadline.afterMs(30_000); // the proof of the last one may be under way
-      while (scene.service.metric("reducers") < open.size() && !deadline.expired()) {
-        Thread.sleep(50);
-      }
+      // The proof of the last one may be under way.
+      Await.atMost(30_000, () -> scene.service.metric("reducers") >= open.size());
       assertThat(scene.service.metric("reducers")).isEqualTo(MAX_CONNECTIONS_OF_A_USER);
       try (RawReducer oneMore = proved()) {
         assertThat(oneMore.awaitEnd()).isZero();
@@ -327,10 +325,7 @@ class ReducerIntruderTest {
         client.close();
       }
     }
-    Deadline deadline = Deadline.afterMs(30_000);
-    while (scene.service.metric("reducers") > 0 && !deadline.expired()) {
-      Thread.sleep(50);
-    }
+    Await.atMost(30_000, () -> scene.service.metric("reducers") == 0);
     assertThat(scene.service.metric("reducers")).isZero();
   }
 

@@ -27,6 +27,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.nodeservice.NodeService;
 import org.shufflerdma.verbs.Jvm;
@@ -160,8 +161,8 @@ class ReducerMemoryTest {
   void aFullFileSystemIsNoticedBeforeItsMemoryIsUsed() throws Exception {
     assumeThat(System.getProperty("user.name")).as("root can mount").isEqualTo("root");
     Path mounted = Files.createDirectory(directory.resolve("mounted"));
-    int status =
-        run("mount", "-t", "tmpfs", "-o", "size=10m,mode=711", "tmpfs", mounted.toString());
+    int status = Scene.statusOf(
+        "mount", "-t", "tmpfs", "-o", "size=10m,mode=711", "tmpfs", mounted.toString());
     assumeThat(status).as("status of mount, which the kernel may refuse root").isZero();
     try (Scene scene = new Scene(directory, 64 * MIB, mounted)) {
       JobOutputs job = scene.job("alice");
@@ -179,14 +180,8 @@ class ReducerMemoryTest {
         scene.assertServes(job);
       }
     } finally {
-      run("umount", "-l", mounted.toString());
+      Scene.statusOf("umount", "-l", mounted.toString());
     }
-  }
-
-  private static int run(String... command) throws Exception {
-    Process process = new ProcessBuilder(command).inheritIO().start();
-    assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
-    return process.exitValue();
   }
 
   @Test
@@ -248,10 +243,8 @@ class ReducerMemoryTest {
       scene.clear();
       Files.delete(scene.shared.resolve("lock"));
       Files.delete(scene.shared); // as systemd-logind does when a user logs out
-      Deadline idle = Deadline.afterMs(30_000);
-      while (scene.service.metric("registered_bytes") > 0 && !idle.expired()) {
-        Thread.sleep(100); // what has been deleted is used no more after that
-      }
+      // What has been deleted is used no more after that.
+      Await.atMost(30_000, () -> scene.service.metric("registered_bytes") == 0);
       assertThat(fetchAlone(scene, job, maps)).isInstanceOf(byte[].class);
       assertThat(Files.getPosixFilePermissions(scene.shared))
           .as("of the folder that was made anew")

@@ -11,7 +11,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
-import org.shufflerdma.concurrent.Deadline;
+import java.util.concurrent.TimeUnit;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.nodeservice.ServiceProcess;
 
 /**
@@ -122,12 +123,21 @@ final class Scene implements AutoCloseable {
     }
   }
 
+  /** Runs a command, whose output nobody needs. */
+  static int statusOf(String... command) throws Exception {
+    Process process = new ProcessBuilder(command)
+        .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+        .redirectError(ProcessBuilder.Redirect.INHERIT)
+        .start();
+    assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+    return process.exitValue();
+  }
+
   /** Nothing is registered, and no file is left, within so many seconds. */
   void awaitNoMemory(int seconds) throws Exception {
-    Deadline deadline = Deadline.afterMs(seconds * 1_000L);
-    while ((service.metric("registered_bytes") > 0 || !slabs().isEmpty()) && !deadline.expired()) {
-      Thread.sleep(100);
-    }
+    Await.atMost(
+        seconds * 1_000L,
+        () -> service.metric("registered_bytes") == 0 && slabs().isEmpty());
     assertThat(service.metric("registered_bytes")).as("registered bytes").isZero();
     assertThat(slabs()).isEmpty();
   }

@@ -42,9 +42,8 @@ class ServiceFaultsTest {
   }
 
   private void signal(String name) throws Exception {
-    Process kill =
-        new ProcessBuilder("kill", "-" + name, String.valueOf(scene.service.pid())).start();
-    assertThat(kill.waitFor()).isZero();
+    String pid = String.valueOf(scene.service.pid());
+    assertThat(Scene.statusOf("kill", "-" + name, pid)).isZero();
   }
 
   private NodeServiceClient impatient() throws IOException {

@@ -14,7 +14,6 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -112,21 +111,14 @@ class TwoUsersTest {
   }
 
   private static void run(String... command) throws Exception {
-    assertThat(statusOf(command)).as("status of %s", Arrays.asList(command)).isZero();
-  }
-
-  private static int statusOf(String... command) throws Exception {
-    Process process = new ProcessBuilder(command)
-        .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-        .redirectError(ProcessBuilder.Redirect.DISCARD)
-        .start();
-    assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
-    return process.exitValue();
+    assertThat(Scene.statusOf(command))
+        .as("status of %s", Arrays.asList(command))
+        .isZero();
   }
 
   /** Whether a process of the user can do so. */
   private static boolean can(int uid, String... command) throws Exception {
-    return statusOf(Stream.concat(
+    return Scene.statusOf(Stream.concat(
                 Stream.of("setpriv", "--reuid=" + uid, "--regid=" + uid, "--clear-groups"),
                 Arrays.stream(command))
             .toArray(String[]::new))

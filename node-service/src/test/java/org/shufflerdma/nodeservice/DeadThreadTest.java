@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.shufflerdma.concurrent.Await;
 
 /** A service in a process of its own, one of whose threads dies of an error. */
 @Timeout(180)
@@ -50,9 +51,7 @@ class DeadThreadTest {
     try {
       assertThat(service.metric(ServiceMetric.THREADS_DEAD)).isZero();
       service.say(thread);
-      while (service.page("/health").equals("ok\n")) {
-        Thread.sleep(10);
-      }
+      Await.until(() -> !service.page("/health").equals("ok\n"));
       assertThat(service.page("/health")).contains("a thread has died");
       assertThat(service.metric(ServiceMetric.THREADS_DEAD)).isEqualTo(1);
     } finally {

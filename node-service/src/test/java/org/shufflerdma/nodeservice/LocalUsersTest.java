@@ -21,6 +21,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.control.ControlChannel;
 import org.shufflerdma.node.OutputFolders;
@@ -87,9 +88,7 @@ class LocalUsersTest {
   }
 
   private void awaitApplications(int count) throws Exception {
-    while (service.metric(ServiceMetric.APPLICATIONS) != count) {
-      Thread.sleep(50);
-    }
+    Await.until(() -> service.metric(ServiceMetric.APPLICATIONS) == count);
   }
 
   @Test

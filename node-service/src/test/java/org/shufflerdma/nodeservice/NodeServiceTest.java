@@ -34,6 +34,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.AwaitedCompletion;
 import org.shufflerdma.connection.Connection;
@@ -563,9 +564,7 @@ class NodeServiceTest {
       for (Path dir : folders.localDirs()) {
         Files.delete(dir);
       }
-      while (service.metric(ServiceMetric.APPLICATIONS) != 0) {
-        Thread.sleep(200);
-      }
+      Await.until(() -> service.metric(ServiceMetric.APPLICATIONS) == 0);
       assertThat(directory.resolve("grants")).isEmptyDirectory();
     }
   }

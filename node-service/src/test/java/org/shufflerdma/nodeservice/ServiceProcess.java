@@ -26,7 +26,7 @@ import javax.management.ObjectName;
 import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.verbs.FaultControl;
 import org.shufflerdma.verbs.TestDevice;
 
@@ -116,12 +116,9 @@ public final class ServiceProcess {
         .redirectError(ProcessBuilder.Redirect.INHERIT);
     builder.environment().putAll(faults.environment());
     process = builder.start();
-    Deadline deadline = Deadline.afterMs(START_MS);
-    while (!answers()) {
-      if (!process.isAlive() || deadline.expired()) {
-        throw new IllegalStateException("the node service has not started");
-      }
-      Thread.sleep(50);
+    Await.until("the node service answers", START_MS, () -> answers() || !process.isAlive());
+    if (!process.isAlive()) {
+      throw new IllegalStateException("the node service has not started");
     }
   }
 

@@ -30,6 +30,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredArena;
@@ -76,10 +77,7 @@ class ConnectionPoolTest {
   }
 
   private static void await(IntSupplier number, int wanted) throws Exception {
-    Deadline deadline = Deadline.afterMs(20_000);
-    while (number.getAsInt() != wanted && !deadline.expired()) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+    Await.atMost(20_000, () -> number.getAsInt() == wanted);
     assertThat(number.getAsInt()).isEqualTo(wanted);
   }
 
@@ -107,10 +105,7 @@ class ConnectionPoolTest {
   /** That of a connection's trial comes back a moment after the connection has been made. */
   private List<RegisteredBuffer> takeAllBuffers() throws Exception {
     List<RegisteredBuffer> all = new ArrayList<>();
-    Deadline back = Deadline.afterMs(20_000);
-    while (reader.buffers().usage().leasedBuffers() > 0 && !back.expired()) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+    Await.atMost(20_000, () -> reader.buffers().usage().leasedBuffers() == 0);
     try {
       while (true) {
         all.add(reader.buffers().acquire(Canary.SIZE_BYTES, Deadline.afterMs(0)));
@@ -231,14 +226,11 @@ class ConnectionPoolTest {
     }
   }
 
-  private Future<Connection> connectInBackground(RdmaTransport to) {
+  private Future<Connection> connectInBackground(RdmaTransport to) throws Exception {
     FutureTask<Connection> task = new FutureTask<>(() -> connect(to));
     Thread thread = new Thread(task);
     thread.start();
-    Deadline deadline = Deadline.afterMs(20_000);
-    while (thread.getState() != Thread.State.TIMED_WAITING && !deadline.expired()) {
-      Thread.onSpinWait();
-    }
+    Await.atMost(20_000, () -> thread.getState() == Thread.State.TIMED_WAITING);
     return task;
   }
 

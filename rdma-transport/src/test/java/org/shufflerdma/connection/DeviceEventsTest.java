@@ -6,11 +6,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.verbs.FaultControl;
 import org.shufflerdma.verbs.Jvm;
 import org.shufflerdma.verbs.OnSoftDevice;
@@ -82,11 +81,12 @@ class DeviceEventsTest {
     boolean isOfDevice = arguments[0].equals("DEVICE_FATAL");
     FaultControl.own()
         .say("raise " + arguments[0] + (isOfDevice ? "" : " qp=" + connection.queuePairNumber()));
-    await(() -> !connection.isOpen());
+    Await.atMost(TIMEOUT_MS, () -> !connection.isOpen());
     switch (arguments[0]) {
-      case "DEVICE_FATAL" -> await(() -> transports.stream().allMatch(RdmaTransport::hasEnded));
-      case "CQ_ERR" -> await(transports.get(STRUCK)::hasEnded);
-      default -> await(() -> transports.get(SERVING).inboundConnections() == 1);
+      case "DEVICE_FATAL" ->
+        Await.atMost(TIMEOUT_MS, () -> transports.stream().allMatch(RdmaTransport::hasEnded));
+      case "CQ_ERR" -> Await.atMost(TIMEOUT_MS, transports.get(STRUCK)::hasEnded);
+      default -> Await.atMost(TIMEOUT_MS, () -> transports.get(SERVING).inboundConnections() == 1);
     }
     List<Integer> open = new ArrayList<>();
     if (bystander.isOpen()) {
@@ -106,20 +106,7 @@ class DeviceEventsTest {
   }
 
   private static Connection connect(List<RdmaTransport> transports, int from) throws Exception {
-    return transports
-        .get(from)
-        .connections()
-        .connect(
-            TestTransports.peerOf("app" + SERVING, transports.get(SERVING)),
-            null,
-            Deadline.afterMs(TIMEOUT_MS));
-  }
-
-  /** Until the deadline, whatever comes of it. */
-  private static void await(BooleanSupplier condition) throws InterruptedException {
-    Deadline deadline = Deadline.afterMs(TIMEOUT_MS);
-    while (!condition.getAsBoolean() && !deadline.expired()) {
-      Thread.sleep(10);
-    }
+    PeerId serving = TestTransports.peerOf("app" + SERVING, transports.get(SERVING));
+    return TestTransports.connect(transports.get(from), serving);
   }
 }

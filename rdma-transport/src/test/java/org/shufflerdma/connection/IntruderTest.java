@@ -7,7 +7,6 @@ import java.net.InetSocketAddress;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
@@ -22,6 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.CmEvent;
@@ -175,11 +175,7 @@ class IntruderTest {
       for (int i = 0; i < FLOOD; i++) {
         assertThat(connect(new byte[Handshake.REQUEST_BYTES])).isNotNull();
         if (i == FLOOD / 2) {
-          assertThat(client
-                  .connections()
-                  .connect(peer, null, Deadline.afterMs(20_000))
-                  .isOpen())
-              .isTrue();
+          assertThat(TestTransports.connect(client, peer).isOpen()).isTrue();
         }
       }
       assertThat(owner.stats().connectionsRejected.sum()).isEqualTo(FLOOD);
@@ -201,11 +197,7 @@ class IntruderTest {
     connect(handshake.request(NONCE, peer), (answer, id, pair, domain, queue) -> {
       assertThat(answer.type()).isEqualTo(CmEventType.CONNECT_RESPONSE);
       assertThat(owner.inboundConnections()).isEqualTo(1);
-      Deadline deadline = Deadline.afterMs(20_000);
-      while (owner.inboundConnections() > 0) {
-        assertThat(deadline.expired()).as("20 s are over").isFalse();
-        TimeUnit.MILLISECONDS.sleep(20);
-      }
+      Await.until("the connection is given up", 20_000, () -> owner.inboundConnections() == 0);
       return answer;
     });
   }

@@ -39,9 +39,8 @@ class KnownExtentTest {
       String[] at = owner.awaitLine(FileOwner.SERVES).split(" ", 5);
       RdmaEndpoint endpoint = new RdmaEndpoint(at[0], Integer.parseInt(at[1]), Nonce.ofHex(at[2]));
       long address = Long.parseLong(at[3]) + EXTENT_AT;
-      Connection connection = reader
-          .connections()
-          .connect(new PeerId(FileOwner.EXECUTOR, endpoint), null, Deadline.afterMs(20_000));
+      Connection connection =
+          TestTransports.connect(reader, new PeerId(FileOwner.EXECUTOR, endpoint));
       byte[] read = read(reader, connection, address, Integer.parseInt(at[4]));
       assertThat(read).isEqualTo(Arrays.copyOfRange(content, EXTENT_AT, EXTENT_AT + EXTENT_BYTES));
     }

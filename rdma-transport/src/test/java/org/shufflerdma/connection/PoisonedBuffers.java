@@ -38,9 +38,7 @@ final class PoisonedBuffers {
     try (RdmaTransport owner = TestTransports.open("owner");
         RdmaTransport reader = TestTransports.open("reader");
         RegisteredArena arena = TestTransports.arena(owner)) {
-      Connection connection = reader
-          .connections()
-          .connect(TestTransports.peerOf("owner", owner), null, Deadline.afterMs(20_000));
+      Connection connection = TestTransports.connect(reader, TestTransports.peerOf("owner", owner));
       ArenaSlice remote = arena.allocate(BYTES);
       fill(remote.buffer(), READ_BYTE);
       Read read = new Read(remote.address(), remote.rkey(), BYTES, 0);

@@ -12,6 +12,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredArena;
@@ -61,9 +62,8 @@ class QueueGrowthTest {
       connectWhileAllAreInUse(reader, owners, connections);
     } else {
       Connection last = connections.get(FITTING - 1);
-      while (last.idleNs() < TimeUnit.MILLISECONDS.toNanos(100)) { // else it keeps its place
-        TimeUnit.MILLISECONDS.sleep(1);
-      }
+      // Else it keeps its place.
+      Await.until(() -> last.idleNs() >= TimeUnit.MILLISECONDS.toNanos(100));
       connectWhileAllAreIdle(reader, owners);
     }
     reader.close();
@@ -86,9 +86,7 @@ class QueueGrowthTest {
         interests.add(pool.interestIn(peer, null));
         attempts.add(pool.begin(peer, null, deadline));
       }
-      while (ended.sum() < FURTHER && !deadline.expired()) {
-        TimeUnit.MILLISECONDS.sleep(1);
-      }
+      Await.atMost(deadline.remainingMs(), () -> ended.sum() >= FURTHER);
       endedAtFirst.set(ended.sum());
     });
     int connected = 0;
@@ -140,9 +138,6 @@ class QueueGrowthTest {
 
   private static Connection connect(RdmaTransport reader, List<RdmaTransport> owners, int to)
       throws Exception {
-    return reader
-        .connections()
-        .connect(
-            TestTransports.peerOf("owner" + to, owners.get(to)), null, Deadline.afterMs(20_000));
+    return TestTransports.connect(reader, TestTransports.peerOf("owner" + to, owners.get(to)));
   }
 }

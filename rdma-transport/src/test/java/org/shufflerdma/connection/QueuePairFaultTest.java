@@ -4,10 +4,10 @@ package org.shufflerdma.connection;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.verbs.FaultControl;
 import org.shufflerdma.verbs.Jvm;
@@ -52,10 +52,7 @@ class QueuePairFaultTest {
 
     Connection connection = reader.connections().connect(peer, null, Deadline.afterMs(20_000));
     connection.breakWith(PeerFailure.EVICTED, "of a test");
-    Deadline deadline = Deadline.afterMs(20_000);
-    while (reader.outboundConnections() > 0 && !deadline.expired()) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+    Await.atMost(20_000, () -> reader.outboundConnections() == 0);
     reader.poller().poll();
     System.out.println("of a connection:" + reserved(reader).substring(1) + notDestroyed(reader));
   }

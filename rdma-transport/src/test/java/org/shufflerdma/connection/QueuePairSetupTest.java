@@ -5,12 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.config.ConnectionSettings;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.verbs.Access;
@@ -35,9 +34,7 @@ class QueuePairSetupTest {
       throws Exception {
     try (RdmaTransport owner = open("owner", ofOwner);
         RdmaTransport reader = open("reader", ofReader)) {
-      Connection connection = reader
-          .connections()
-          .connect(TestTransports.peerOf("owner", owner), null, Deadline.afterMs(20_000));
+      Connection connection = TestTransports.connect(reader, TestTransports.peerOf("owner", owner));
       TestTransports.assertReads(connection, owner, reader, 60);
       return new Ends(connection.attributes(), attributesOfInbound(owner));
     }
@@ -49,10 +46,7 @@ class QueuePairSetupTest {
   }
 
   private static QueuePairAttributes attributesOfInbound(RdmaTransport owner) throws Exception {
-    Deadline deadline = Deadline.afterMs(20_000);
-    while (owner.stats().connectionsAccepted.sum() == 0 && !deadline.expired()) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+    Await.atMost(20_000, () -> owner.stats().connectionsAccepted.sum() > 0);
     List<QueuePairAttributes> inbound = owner.inboundAttributes();
     assertThat(inbound).hasSize(1);
     return inbound.get(0);

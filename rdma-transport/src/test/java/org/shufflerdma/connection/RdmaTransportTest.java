@@ -18,7 +18,6 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +25,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.PoolSettings;
@@ -57,10 +57,8 @@ class RdmaTransportTest {
     owner.close();
     reader.close();
     assertThat(TestDevice.live()).isEqualTo(before);
-    Deadline deadline = Deadline.afterMs(20_000); // threads end a little after they are told to
-    while (!transportThreads().isEmpty() && !deadline.expired()) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+    // Threads end a little after they are told to.
+    Await.atMost(20_000, () -> transportThreads().isEmpty());
     assertThat(transportThreads()).isEmpty();
   }
 
@@ -163,18 +161,13 @@ class RdmaTransportTest {
         RdmaTransport third = TestTransports.open("third");
         RdmaTransport small = TestTransports.open("small", withConnectionLimit(2))) {
       Connection toFirst = small.connections().connect(peer, null, Deadline.afterMs(20_000));
-      Connection toSecond = small
-          .connections()
-          .connect(TestTransports.peerOf("second", second), null, Deadline.afterMs(20_000));
+      Connection toSecond = TestTransports.connect(small, TestTransports.peerOf("second", second));
       PeerId one = TestTransports.peerOf("third", third);
       TestTransports.assertReads(toFirst, owner, small, 1);
 
       Connection toThird = small.connections().connect(one, null, Deadline.afterMs(20_000));
 
-      assertThat(toSecond.breakage())
-          .isNotNull()
-          .extracting(NoConnectionException::failure)
-          .isEqualTo(PeerFailure.EVICTED);
+      TestTransports.assertBroken(toSecond, PeerFailure.EVICTED);
       TestTransports.assertReads(toFirst, owner, small, 1);
       TestTransports.assertReads(toThird, third, small, 1);
       assertThat(small.stats().connectionsEvicted.sum()).isEqualTo(1);
@@ -250,10 +243,7 @@ class RdmaTransportTest {
         assertThat(e.failure()).isEqualTo(PeerFailure.DEVICE);
       }
       awaitBroken(connection);
-      assertThat(connection.breakage())
-          .isNotNull()
-          .extracting(NoConnectionException::failure)
-          .isEqualTo(PeerFailure.DEVICE);
+      TestTransports.assertBroken(connection, PeerFailure.DEVICE);
       assertThat(failureOf(reader, peer, null)).isEqualTo(PeerFailure.CLOSED);
       sink.release();
     }
@@ -270,11 +260,8 @@ class RdmaTransportTest {
     public void failed(ReadFailure failure) {}
   }
 
-  private static void awaitBroken(Connection connection) throws InterruptedException {
-    Deadline deadline = Deadline.afterMs(20_000);
-    while (connection.isOpen() && !deadline.expired()) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+  private static void awaitBroken(Connection connection) throws Exception {
+    Await.atMost(20_000, () -> !connection.isOpen());
   }
 
   @Test
@@ -322,18 +309,12 @@ class RdmaTransportTest {
         RdmaTransport second = TestTransports.open("second")) {
       PeerId busy = TestTransports.peerOf("small", small);
       Connection oldest = reader.connections().connect(busy, null, Deadline.afterMs(20_000));
-      Deadline deadline = Deadline.afterMs(20_000);
-      while (small.stats().connectionsAccepted.sum() == 0 && !deadline.expired()) {
-        TimeUnit.MILLISECONDS.sleep(1);
-      }
+      Await.atMost(20_000, () -> small.stats().connectionsAccepted.sum() > 0);
 
       Connection newest = second.connections().connect(busy, null, Deadline.afterMs(20_000));
 
       awaitBroken(oldest);
-      assertThat(oldest.breakage())
-          .isNotNull()
-          .extracting(NoConnectionException::failure)
-          .isEqualTo(PeerFailure.DISCONNECTED);
+      TestTransports.assertBroken(oldest, PeerFailure.DISCONNECTED);
       assertThat(reader.stats().connectionsFailed.sum()).isZero();
       TestTransports.assertReads(newest, small, second, 1);
     }
@@ -378,10 +359,7 @@ class RdmaTransportTest {
     Connection connection = connect();
     owner.close();
     awaitBroken(connection);
-    assertThat(connection.breakage())
-        .isNotNull()
-        .extracting(NoConnectionException::failure)
-        .isEqualTo(PeerFailure.DISCONNECTED);
+    TestTransports.assertBroken(connection, PeerFailure.DISCONNECTED);
     assertThat(reader.stats().connectionsFailed.sum()).isZero();
   }
 
@@ -390,20 +368,14 @@ class RdmaTransportTest {
     connect();
     assertThat(owner.inboundConnections()).isEqualTo(1);
     reader.close();
-    Deadline deadline = Deadline.afterMs(20_000);
-    while (owner.inboundConnections() > 0 && !deadline.expired()) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+    Await.atMost(20_000, () -> owner.inboundConnections() == 0);
     assertThat(owner.inboundConnections()).isZero();
   }
 
   @Test
   void aClosedTransportConnectsToNobody() {
     reader.close();
-    assertThatThrownBy(this::connect)
-        .isInstanceOfSatisfying(
-            NoConnectionException.class,
-            e -> assertThat(e.failure()).isEqualTo(PeerFailure.CLOSED));
+    assertThat(failureOf(reader, peer, null)).isEqualTo(PeerFailure.CLOSED);
   }
 
   @Test

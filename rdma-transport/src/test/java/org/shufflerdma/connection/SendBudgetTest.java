@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 
 @Timeout(60)
@@ -47,10 +48,7 @@ class SendBudgetTest {
     AtomicBoolean served = new AtomicBoolean();
     Thread longList = new Thread(() -> served.set(acquire(8, Deadline.afterMs(50_000))));
     longList.start();
-    Deadline deadline = Deadline.afterMs(50_000);
-    while (longList.getState() != Thread.State.TIMED_WAITING && !deadline.expired()) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+    Await.atMost(50_000, () -> longList.getState() == Thread.State.TIMED_WAITING);
     budget.release(1);
     assertThat(budget.acquire(1, Deadline.afterMs(0))).isFalse();
     budget.release(7);

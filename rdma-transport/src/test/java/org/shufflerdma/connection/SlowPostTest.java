@@ -5,10 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Map;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredArena;
@@ -37,9 +37,7 @@ class SlowPostTest {
         TestTransports.settings(0, 1 << 20), Map.of("drainTimeoutMs", DRAIN_MS));
     RdmaTransport owner = TestTransports.open("owner");
     RdmaTransport reader = TestTransports.open("reader", settings);
-    Connection connection = reader
-        .connections()
-        .connect(TestTransports.peerOf("owner", owner), null, Deadline.afterMs(20_000));
+    Connection connection = TestTransports.connect(reader, TestTransports.peerOf("owner", owner));
     RegisteredArena arena = TestTransports.arena(owner);
     ArenaSlice record = arena.allocate(LONG_BYTES);
     // The device asks for a region's key over the wire once; from then on its READs are slow.
@@ -53,9 +51,7 @@ class SlowPostTest {
       return null;
     });
     new Thread(slow).start();
-    while (connection.outstandingLists() == 0) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+    Await.until(() -> connection.outstandingLists() > 0);
     boolean timedOut = false;
     try {
       TestTransports.post(reader, connection, record, 64, 100);
@@ -64,9 +60,7 @@ class SlowPostTest {
     }
     System.out.println("another post timed out: " + timedOut);
     connection.breakWith(PeerFailure.NO_PROGRESS, "of a test");
-    while (reader.stats().queuePairsNotDestroyed.sum() == 0 && !slow.isDone()) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+    Await.until(() -> reader.stats().queuePairsNotDestroyed.sum() > 0 || slow.isDone());
     System.out.println("the end was bounded: " + !slow.isDone());
     System.out.flush();
     Runtime.getRuntime().halt(0); // the queue pair stays

@@ -122,13 +122,15 @@ public final class TestTransports {
     return RdmaTransport.open(settings, null, new LocalIdentity("app-test", executorId, secret));
   }
 
-  /** Of the executors that these transports belong to. */
+  static Connection connect(RdmaTransport from, PeerId to)
+      throws NoConnectionException, InterruptedException {
+    return from.connections().connect(to, null, Deadline.afterMs(CONNECT_TIMEOUT_MS));
+  }
+
   /** Breaks the connection to a peer, as if it were the watchdog. */
   public static void breakConnection(RdmaTransport from, PeerId peer) {
     try {
-      from.connections()
-          .connect(peer, null, Deadline.afterMs(CONNECT_TIMEOUT_MS))
-          .breakWith(PeerFailure.NO_PROGRESS, "of a test");
+      connect(from, peer).breakWith(PeerFailure.NO_PROGRESS, "of a test");
     } catch (NoConnectionException e) {
       throw new AssertionError(e);
     } catch (InterruptedException e) {
@@ -136,6 +138,7 @@ public final class TestTransports {
     }
   }
 
+  /** Of the executors that these transports belong to. */
   public static DescriptorSeal seal() {
     LocalIdentity identity = new LocalIdentity("app-test", "any", SECRET);
     return new DescriptorSeal(identity.key(DescriptorSeal.PURPOSE));
@@ -161,6 +164,13 @@ public final class TestTransports {
     } finally {
       sink.release();
     }
+  }
+
+  static void assertBroken(Connection connection, PeerFailure failure) {
+    assertThat(connection.breakage())
+        .isNotNull()
+        .extracting(NoConnectionException::failure)
+        .isEqualTo(failure);
   }
 
   /** The same few bytes of the owner's, read so many times at once. */

@@ -7,12 +7,12 @@ import java.util.ArrayDeque;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.PoolSettings;
@@ -89,12 +89,11 @@ class WatchdogTest {
     return read;
   }
 
-  private void lookUntilProbed() throws InterruptedException {
-    Deadline deadline = Deadline.afterMs(20_000);
-    while (probes.isEmpty() && !deadline.expired()) {
+  private void lookUntilProbed() throws Exception {
+    Await.atMost(20_000, () -> {
       watchdog.look();
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+      return !probes.isEmpty();
+    });
     assertThat(probes).hasSize(1);
   }
 
@@ -118,10 +117,7 @@ class WatchdogTest {
     watchdog.look();
     assertThat(connection.isOpen()).isTrue();
     watchdog.look();
-    assertThat(connection.breakage())
-        .isNotNull()
-        .extracting(NoConnectionException::failure)
-        .isEqualTo(PeerFailure.ABANDONED);
+    TestTransports.assertBroken(connection, PeerFailure.ABANDONED);
     watchdog.look();
     watchdog.look();
     assertThat(other.isOpen()).isTrue();
@@ -135,15 +131,11 @@ class WatchdogTest {
         List.of(connection),
         asked -> true,
         Runnable::run);
-    Deadline deadline = Deadline.afterMs(20_000);
-    while (connection.isOpen() && !deadline.expired()) {
+    Await.atMost(20_000, () -> {
       ofRails.look();
-      TimeUnit.MILLISECONDS.sleep(10);
-    }
-    assertThat(connection.breakage())
-        .isNotNull()
-        .extracting(NoConnectionException::failure)
-        .isEqualTo(PeerFailure.NO_PROGRESS);
+      return !connection.isOpen();
+    });
+    TestTransports.assertBroken(connection, PeerFailure.NO_PROGRESS);
   }
 
   @Test
@@ -165,10 +157,7 @@ class WatchdogTest {
 
     probes.remove().run();
 
-    assertThat(connection.breakage())
-        .isNotNull()
-        .extracting(NoConnectionException::failure)
-        .isEqualTo(PeerFailure.PEER_UNREACHABLE);
+    TestTransports.assertBroken(connection, PeerFailure.PEER_UNREACHABLE);
     resume();
     read.await(Deadline.afterMs(20_000)); // with success or failure, but in time
   }

@@ -4,17 +4,14 @@ package org.shufflerdma.device;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -30,6 +27,7 @@ import org.shufflerdma.location.DescriptorSeal;
 import org.shufflerdma.mapoutput.MapOutputRegistry;
 import org.shufflerdma.memory.PoolSettings;
 import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.verbs.Jvm;
 import org.shufflerdma.verbs.OnSoftDevice;
 import org.shufflerdma.verbs.TestDevice;
 
@@ -72,7 +70,7 @@ class DeviceChoiceTest {
         if (choice.toBeProven()) {
           prove(bound, Path.of(arguments[2]));
         }
-        System.out.println(bound.verbs().provider() + " " + bound.deviceName() + " "
+        System.out.println("choice: " + bound.verbs().provider() + " " + bound.deviceName() + " "
             + bound.verbs().devices().size() + " " + choice.reason() + " " + refused
             + (arguments.length > 3 ? " at " + bound.address().getHostAddress() : ""));
         return;
@@ -80,7 +78,7 @@ class DeviceChoiceTest {
         refused.add(e.getMessage());
       }
     }
-    System.out.println("NONE " + refused);
+    System.out.println("choice: NONE " + refused);
   }
 
   private static void prove(DeviceChoice.Bound bound, Path directory) throws IOException {
@@ -107,26 +105,14 @@ class DeviceChoiceTest {
   private String choose(
       String device, Path hardware, Map<String, String> environment, String... address)
       throws Exception {
-    List<String> command = new ArrayList<>(List.of(
-        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-        "-XX:TieredStopAtLevel=1",
-        "-cp",
-        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
-        DeviceChoiceTest.class.getName(),
-        device,
-        hardware.toString(),
-        directory.toString()));
-    command.addAll(List.of(address));
-    ProcessBuilder builder = new ProcessBuilder(command);
-    builder.redirectError(ProcessBuilder.Redirect.INHERIT);
-    builder.environment().putAll(environment);
-    Process process = builder.start();
-    try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
-      List<String> lines = out.lines().toList();
-      assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
-      return lines.isEmpty() ? "" : lines.get(lines.size() - 1);
-    } finally {
-      process.destroyForcibly();
+    List<String> arguments =
+        new ArrayList<>(List.of(device, hardware.toString(), directory.toString()));
+    arguments.addAll(List.of(address));
+    try (Jvm jvm =
+        Jvm.start(environment, DeviceChoiceTest.class, arguments.toArray(String[]::new))) {
+      String choice = jvm.awaitLine("choice: ");
+      jvm.end();
+      return choice;
     }
   }
 

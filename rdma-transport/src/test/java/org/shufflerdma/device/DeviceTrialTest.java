@@ -5,18 +5,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
-import java.io.BufferedReader;
 import java.net.InetAddress;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.shufflerdma.config.RdmaSettings;
+import org.shufflerdma.verbs.Jvm;
 import org.shufflerdma.verbs.OnSoftDevice;
 
 /** Chooses in a process whose system libraries are the software device's, as DeviceChoiceTest. */
@@ -35,7 +33,7 @@ class DeviceTrialTest {
         Path.of(arguments[0]),
         DeviceTrial.ownAddress(null),
         SECRET);
-    System.out.println(trial.hardwareName() + " is " + trial.deviceName());
+    System.out.println("chosen: " + trial.hardwareName() + " is " + trial.deviceName());
   }
 
   @Test
@@ -48,21 +46,10 @@ class DeviceTrialTest {
       Path port = Files.createDirectories(listed.resolve(device).resolve("ports/1"));
       Files.writeString(port.resolve("state"), "4: ACTIVE\n");
     }
-    ProcessBuilder builder = new ProcessBuilder(
-        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-        "-XX:TieredStopAtLevel=1",
-        "-cp",
-        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
-        DeviceTrialTest.class.getName(),
-        listed.toString());
-    builder.redirectError(ProcessBuilder.Redirect.INHERIT);
-    builder.environment().put("LD_LIBRARY_PATH", FACADES.toString());
-    Process process = builder.start();
-    try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
-      assertThat(out.lines().toList()).last().isEqualTo("softv0:1 is softv0");
-      assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
-    } finally {
-      process.destroyForcibly();
+    Map<String, String> environment = Map.of("LD_LIBRARY_PATH", FACADES.toString());
+    try (Jvm jvm = Jvm.start(environment, DeviceTrialTest.class, listed.toString())) {
+      assertThat(jvm.awaitLine("chosen: ")).isEqualTo("softv0:1 is softv0");
+      jvm.end();
     }
   }
 

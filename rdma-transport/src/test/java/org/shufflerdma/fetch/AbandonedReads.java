@@ -5,8 +5,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Connection;
 import org.shufflerdma.connection.NoConnectionException;
@@ -17,7 +16,7 @@ import org.shufflerdma.memory.RegisteredArena;
 
 /**
  * Cancels fetches of blocks whose bytes come much later, and says what became of their connection
- * and of the buffers: {@code KIND of breakage, leased or none}.
+ * and of the buffers: {@code connection: KIND of breakage, leased or none}.
  */
 final class AbandonedReads {
   private static final int BLOCK_BYTES = 100_000;
@@ -54,23 +53,16 @@ final class AbandonedReads {
         fetches.add(fetcher.fetch(
             peer, null, List.of(output.block(i, i, i + 1)), new CollectingListener(1)));
       }
-      await(20_000, () -> reader.stats().readsSignalled.sum() == listsBefore + count);
+      Await.atMost(20_000, () -> reader.stats().readsSignalled.sum() == listsBefore + count);
       fetches.forEach(BackgroundFetch::cancel);
-      await(2_000, () -> reader.buffers().usage().zombieBuffers() == count);
-      await(6_000, () -> reader.buffers().usage().zombieBuffers() == 0);
+      Await.atMost(2_000, () -> reader.buffers().usage().zombieBuffers() == count);
+      Await.atMost(6_000, () -> reader.buffers().usage().zombieBuffers() == 0);
 
       NoConnectionException breakage = connection.breakage();
-      System.out.println((breakage == null ? "open" : breakage.failure())
+      System.out.println("connection: " + (breakage == null ? "open" : breakage.failure())
           + (reader.buffers().usage().leasedBuffers() > 0 ? ", leased" : ", none"));
       System.out.flush();
       Runtime.getRuntime().halt(0); // the last frames are still on their way
-    }
-  }
-
-  private static void await(int ms, BooleanSupplier condition) throws InterruptedException {
-    Deadline deadline = Deadline.afterMs(ms);
-    while (!condition.getAsBoolean() && !deadline.expired()) {
-      TimeUnit.MILLISECONDS.sleep(10);
     }
   }
 }

@@ -15,7 +15,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.fetch.read.Origin;
 import org.shufflerdma.memory.RegisteredSlice;
@@ -97,7 +97,7 @@ class BackgroundFetchTest extends FetcherScene {
     assertThat(reader.buffers().usage().leasedBuffers()).isPositive();
     cancelled.countDown();
     await(written);
-    awaitEnd(fetch);
+    Await.until("the end of the fetch", 60_000, fetch::hasEnded);
     assertThat(seen).isEqualTo(Arrays.copyOf(output.expected(0, 1), seen.length));
     assertThat(listener.calls()).isZero();
     TestTransports.awaitNoLeases(reader);
@@ -108,14 +108,6 @@ class BackgroundFetchTest extends FetcherScene {
       assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
     } catch (InterruptedException e) {
       throw new AssertionError(e);
-    }
-  }
-
-  private static void awaitEnd(BackgroundFetch fetch) throws InterruptedException {
-    Deadline deadline = Deadline.afterMs(60_000);
-    while (!fetch.hasEnded()) {
-      assertThat(deadline.expired()).isFalse();
-      TimeUnit.MILLISECONDS.sleep(5);
     }
   }
 
@@ -168,7 +160,7 @@ class BackgroundFetchTest extends FetcherScene {
       BackgroundFetch fetch = fetcher.fetch(peer, null, blocks, listener);
       await(called);
       fetch.cancel();
-      awaitEnd(fetch);
+      Await.until("the end of the fetch", 60_000, fetch::hasEnded);
     }
     TestTransports.awaitNoLeases(reader);
   }
@@ -180,7 +172,7 @@ class BackgroundFetchTest extends FetcherScene {
     BackgroundFetch fetch = fetcher.prepare(peer, null, blocks, listener);
     fetch.cancel();
     fetch.start();
-    awaitEnd(fetch);
+    Await.until("the end of the fetch", 60_000, fetch::hasEnded);
     assertThat(listener.calls()).isZero();
   }
 }

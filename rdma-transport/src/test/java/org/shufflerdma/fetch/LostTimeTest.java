@@ -12,6 +12,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.AwaitedCompletion;
 import org.shufflerdma.connection.Connection;
@@ -55,11 +56,7 @@ class LostTimeTest extends FetcherScene {
     FutureTask<T> task = new FutureTask<>(body);
     Thread thread = new Thread(task);
     thread.start();
-    Deadline deadline = Deadline.afterMs(WAIT_MS);
-    while (thread.getState() != Thread.State.TIMED_WAITING) {
-      assertThat(deadline.expired()).as("the thread waits").isFalse();
-      Thread.onSpinWait();
-    }
+    Await.until("the thread waits", WAIT_MS, () -> thread.getState() == Thread.State.TIMED_WAITING);
     TimeUnit.MILLISECONDS.sleep(HELD_MS);
     held.close();
     return task.get(WAIT_MS, TimeUnit.MILLISECONDS);
@@ -78,10 +75,8 @@ class LostTimeTest extends FetcherScene {
     assertThat(ofPeer.lists()).isEqualTo(1);
     assertThat(ofPeer.meanNs()).isEqualTo(reader.stats().mediumReadTimes.totalNs());
     assertThat(reader.stats().connectTimes.count()).isEqualTo(1);
-    Deadline noted = Deadline.afterMs(10_000); // by the worker that made the connection
-    while (reader.stats().connectionWaits.count() == 0 && !noted.expired()) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+    // By the worker that made the connection, a little later.
+    Await.atMost(10_000, () -> reader.stats().connectionWaits.count() > 0);
     assertThat(reader.stats().connectionWaits.count()).isEqualTo(1);
   }
 

@@ -46,8 +46,7 @@ class PeerProcessTest extends PeerProcesses {
   void aRefusedPostLosesNothing() throws Exception {
     FetchPeer.Published published = published(serve(0, 5_000));
     List<String> lines = read(published, 6, "SOFTVERBS_FAULT=post_send:errno=12,nth=40");
-    assertThat(String.join("\n", lines))
-        .isEqualTo(roundsWithoutFailure(6) + "\nmismatches 0 reconnects 1");
+    assertNothingFails(lines, 6, 0, 1);
   }
 
   @Test
@@ -64,8 +63,7 @@ class PeerProcessTest extends PeerProcesses {
   void aFlippedBitIsReadAgain() throws Exception {
     FetchPeer.Published published = published(serve(0, 5_000));
     List<String> lines = read(published, 3, "SOFTVERBS_FAULT=read:flip=1,nth=30");
-    assertThat(String.join("\n", lines))
-        .isEqualTo(roundsWithoutFailure(3) + "\nmismatches 1 reconnects 0");
+    assertNothingFails(lines, 3, 1, 0);
   }
 
   /** All that blame a READ; as many at a time as the device takes faults. */
@@ -102,8 +100,7 @@ class PeerProcessTest extends PeerProcesses {
         12,
         "SOFTVERBS_FAULT=read:status=RETRY_EXC_ERR,nth=40"
             + ";read:status=RNR_RETRY_EXC_ERR,nth=100;read:status=RESP_TIMEOUT_ERR,nth=160");
-    assertThat(String.join("\n", lines))
-        .isEqualTo(roundsWithoutFailure(12) + "\nmismatches 0 reconnects 3");
+    assertNothingFails(lines, 12, 0, 3);
   }
 
   @Test
@@ -137,8 +134,7 @@ class PeerProcessTest extends PeerProcesses {
   @Test
   void blocksOfAnotherProcessAreDelivered() throws Exception {
     FetchPeer.Published published = published(serve(0, 50_000));
-    assertThat(String.join("\n", read(published, 3)))
-        .isEqualTo(roundsWithoutFailure(3) + "\nmismatches 0 reconnects 0");
+    assertNothingFails(read(published, 3), 3, 0, 0);
   }
 
   /** 10,002 files of peers, where the device may keep 128 open, twice each. */

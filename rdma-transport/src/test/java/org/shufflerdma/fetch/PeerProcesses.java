@@ -16,7 +16,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.io.TempDir;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Await;
 
 /** Starts {@link FetchPeer}s, talks with them, and ends them after each test. */
 abstract class PeerProcesses {
@@ -132,7 +132,13 @@ abstract class PeerProcesses {
   /** Lines of a process that reads {@code rounds} times from a server. */
   List<String> read(FetchPeer.Published published, int rounds, String... environment)
       throws Exception {
-    Process reader = startReader(published, 30_000, 12_000, 0, environment);
+    return readImpatiently(published, 30_000, rounds, environment);
+  }
+
+  List<String> readImpatiently(
+      FetchPeer.Published published, int progressTimeoutMs, int rounds, String... environment)
+      throws Exception {
+    Process reader = startReader(published, progressTimeoutMs, 12_000, 0, environment);
     for (int i = 0; i < rounds; i++) {
       say(reader, "GO 0");
     }
@@ -151,11 +157,7 @@ abstract class PeerProcesses {
   /** Stops a process. The signal is heeded when one of its threads gets a turn; until then others run. */
   static void stop(Process process) throws Exception {
     signal(process, "-STOP");
-    Deadline deadline = Deadline.afterMs(20_000);
-    while (!isStopped(process)) {
-      assertThat(deadline.expired()).as("still runs").isFalse();
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+    Await.until("no thread runs any more", 20_000, () -> isStopped(process));
   }
 
   private static boolean isStopped(Process process) {
@@ -171,6 +173,12 @@ abstract class PeerProcesses {
     } catch (IOException e) { // a thread has just ended
       return false;
     }
+  }
+
+  static void assertNothingFails(List<String> lines, int rounds, int mismatches, int reconnects) {
+    assertThat(String.join("\n", lines))
+        .isEqualTo(roundsWithoutFailure(rounds) + "\nmismatches " + mismatches + " reconnects "
+            + reconnects);
   }
 
   static String roundsWithoutFailure(int rounds) {

@@ -7,11 +7,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
@@ -53,10 +52,8 @@ class RemovedShuffleTest {
       try (DirectFetch fetch = fetcher.direct(List.of(blocks), oneAtATime, () -> {})) {
         assertThat(fetch.next()).isTrue();
         registry.removeShuffle(1);
-        Deadline withinTheLease = Deadline.afterMs(GRACE_MS / 8);
-        while (registry.registeredBytes() == registered && !withinTheLease.expired()) {
-          TimeUnit.MILLISECONDS.sleep(20);
-        }
+        // Long enough for it to be given back too soon, and within the lease.
+        Await.atMost(GRACE_MS / 8, () -> registry.registeredBytes() != registered);
         for (int map = 1; map < MAPS; map++) {
           assertThat(fetch.next()).as("block %d", map).isTrue();
         }

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
@@ -441,10 +441,7 @@ class StagedFetchTest {
     reopenOwnerThatIsSoonIdle();
     List<Block> blocks = oneBlockOfEach(5, 5_000);
     assertRead(reader.read(of(blocks)), blocks);
-    Deadline deadline = Deadline.afterMs(20_000);
-    while (owner.staging.registeredBytes() > 0 && !deadline.expired()) {
-      TimeUnit.MILLISECONDS.sleep(20);
-    }
+    Await.atMost(20_000, () -> owner.staging.registeredBytes() == 0);
     assertThat(owner.staging.registeredBytes()).isZero();
     assertRead(reader.read(of(blocks)), blocks);
   }

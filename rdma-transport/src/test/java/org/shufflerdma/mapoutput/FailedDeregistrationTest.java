@@ -3,9 +3,9 @@ package org.shufflerdma.mapoutput;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -13,6 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.memory.RegisteredArena;
+import org.shufflerdma.verbs.Jvm;
 import org.shufflerdma.verbs.OnSoftDevice;
 
 /** A registry, in a process of its own, whose device does not deregister the first output. */
@@ -26,21 +27,10 @@ class FailedDeregistrationTest {
 
   @Test
   void whatStaysRegisteredStillCounts() throws Exception {
-    ProcessBuilder builder = new ProcessBuilder(
-        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-        "-Xmx128m",
-        "-XX:TieredStopAtLevel=1",
-        "-cp",
-        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
-        FailedDeregistrationTest.class.getName(),
-        directory.toString());
-    builder.environment().put("SOFTVERBS_FAULT", "dereg_mr:errno=EBUSY,min_length=" + 4 * PAGE);
-    Process process = builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
-    try {
-      String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-      assertThat(said).endsWith("the last is refused: BUDGET");
-    } finally {
-      process.destroyForcibly();
+    Map<String, String> environment =
+        Map.of("SOFTVERBS_FAULT", "dereg_mr:errno=EBUSY,min_length=" + 4 * PAGE);
+    try (Jvm jvm = Jvm.start(environment, FailedDeregistrationTest.class, directory.toString())) {
+      assertThat(jvm.awaitLine("the last is refused: ")).isEqualTo("BUDGET");
     }
   }
 
@@ -62,7 +52,7 @@ class FailedDeregistrationTest {
       try {
         registry.publish(output(directory, 3, PAGE));
       } catch (NotPublishedException e) {
-        System.out.print("the last is refused: " + e.reason());
+        System.out.println("the last is refused: " + e.reason());
       }
       System.out.flush();
       Runtime.getRuntime().halt(0); // the domain has a region for good

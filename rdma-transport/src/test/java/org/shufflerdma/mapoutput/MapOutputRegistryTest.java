@@ -25,7 +25,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
 import org.shufflerdma.memory.RegisteredArena;
@@ -38,6 +38,7 @@ class MapOutputRegistryTest {
   private static final int NO_GRACE = 0;
   private static final int ENDLESS_GRACE = 600_000;
   private static final int CLOSE_MS = 10_000;
+  private static final int AWAIT_MS = 10_000;
 
   /** What the budget counts in: each output of these tests has whole pages. */
   private static final int PAGE = 4096;
@@ -113,14 +114,6 @@ class MapOutputRegistryTest {
     return TestDevice.live().regions() - regionsBefore;
   }
 
-  private static void await(String what, Callable<Boolean> condition) throws Exception {
-    Deadline deadline = Deadline.afterMs(10_000);
-    while (!condition.call()) {
-      assertThat(deadline.expired()).as(what + " in time").isFalse();
-      TimeUnit.MILLISECONDS.sleep(2);
-    }
-  }
-
   @Test
   void removedShuffleIsGivenBackAfterItsGrace() throws Exception {
     try (MapOutputRegistry registry = registry(50)) {
@@ -132,8 +125,8 @@ class MapOutputRegistryTest {
 
       registry.removeShuffle(SHUFFLE);
 
-      await("regions are given back", () -> regions() == 0);
-      await("bytes are given back", () -> registry.registeredBytes() == 0);
+      Await.until("regions are given back", AWAIT_MS, () -> regions() == 0);
+      Await.until("bytes are given back", AWAIT_MS, () -> registry.registeredBytes() == 0);
     }
   }
 
@@ -147,7 +140,10 @@ class MapOutputRegistryTest {
       registry.removeShuffle(2);
       registry.removeShuffle(1);
 
-      await("the one that no task uses is given back", () -> registry.registeredBytes() == 50);
+      Await.until(
+          "the one that no task uses is given back",
+          AWAIT_MS,
+          () -> registry.registeredBytes() == 50);
       assertThat(regions()).isEqualTo(1);
       reader.close();
     }
@@ -195,7 +191,7 @@ class MapOutputRegistryTest {
       assertThat(readable(first)).containsOnly(true);
       assertThat(readable(second)).containsOnly(true);
       registry.removeShuffle(1);
-      await("its room is given back", () -> registry.registeredBytes() == PAGE);
+      Await.until("its room is given back", AWAIT_MS, () -> registry.registeredBytes() == PAGE);
       assertThat(readable(publish(registry, 3, 3))).containsOnly(true);
       assertThat(regions()).isEqualTo(4);
     }
@@ -277,7 +273,7 @@ class MapOutputRegistryTest {
       MapOutputFile gone = outputOf(2, 1, PAGE);
       Files.delete(gone.dataFile());
       registry.removeShuffle(1);
-      await("the first are given back", () -> regions() == 0);
+      Await.until("the first are given back", AWAIT_MS, () -> regions() == 0);
       for (int i = 0; i < 3; i++) { // what fails keeps no place
         assertRefused(registry, gone, UnpublishedReason.REGISTRATION);
       }
@@ -306,11 +302,11 @@ class MapOutputRegistryTest {
       registry.removeShuffle(1);
       assertThat(registry.deletedBytes()).isEqualTo(100);
       low.set(true);
-      await("the file is given up", () -> registry.deletedBytes() == 0);
-      await("one region is given back", () -> regions() == 1);
-      await("its bytes, too", () -> registry.registeredBytes() == 50);
+      Await.until("the file is given up", AWAIT_MS, () -> registry.deletedBytes() == 0);
+      Await.until("one region is given back", AWAIT_MS, () -> regions() == 1);
+      Await.until("its bytes, too", AWAIT_MS, () -> registry.registeredBytes() == 50);
       registry.removeShuffle(2);
-      await("the other, too", () -> regions() == 0);
+      Await.until("the other, too", AWAIT_MS, () -> regions() == 0);
     }
   }
 
@@ -324,10 +320,10 @@ class MapOutputRegistryTest {
       file.awaitOpening();
       Thread removal = new Thread(() -> registry.removeShuffle(2));
       removal.start();
-      await("the removal waits for nothing", () -> !removal.isAlive());
+      Await.until("the removal waits for nothing", AWAIT_MS, () -> !removal.isAlive());
       file.mayBeOpened.countDown();
       assertRefused(() -> resultOf(publication), UnpublishedReason.REMOVED);
-      await("all is given back", () -> arena.budget().usedBytes() == arenaBytes);
+      Await.until("all is given back", AWAIT_MS, () -> arena.budget().usedBytes() == arenaBytes);
       assertThat(regions()).isZero();
     }
   }
@@ -341,7 +337,7 @@ class MapOutputRegistryTest {
     file.awaitOpening();
     Thread stop = new Thread(registry::close);
     stop.start();
-    await("the stop waits", () -> stop.getState() == Thread.State.TIMED_WAITING);
+    Await.until("the stop waits", AWAIT_MS, () -> stop.getState() == Thread.State.TIMED_WAITING);
     file.mayBeOpened.countDown();
     assertRefused(() -> resultOf(publication), UnpublishedReason.CLOSED);
     stop.join();

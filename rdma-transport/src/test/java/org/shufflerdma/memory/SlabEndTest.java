@@ -11,6 +11,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
@@ -80,9 +81,7 @@ class SlabEndTest {
     });
     caller.setDaemon(true);
     caller.start();
-    while (calls.get() == 0) {
-      Thread.onSpinWait();
-    }
+    Await.until(() -> calls.get() > 0);
     long before = calls.get();
     pool.trim(0);
     return calls.get() - before;
@@ -95,9 +94,7 @@ class SlabEndTest {
     Thread thread = new Thread(late);
     thread.setDaemon(true);
     thread.start();
-    while (pool.usage().registeredBytes() == 0) {
-      Thread.onSpinWait();
-    }
+    Await.until(() -> pool.usage().registeredBytes() > 0);
     boolean isLeased = call.call() != null;
     return isLeased && !late.isDone() ? "before the other" : "after the other";
   }

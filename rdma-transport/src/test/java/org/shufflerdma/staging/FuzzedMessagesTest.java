@@ -4,13 +4,9 @@ package org.shufflerdma.staging;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import com.sun.management.ThreadMXBean;
-import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Random;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -18,6 +14,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.RdmaEndpoint;
+import org.shufflerdma.control.FuzzedMessage;
 import org.shufflerdma.control.Hello;
 import org.shufflerdma.control.ProtocolException;
 import org.shufflerdma.node.LookupMessages;
@@ -25,22 +22,12 @@ import org.shufflerdma.node.OutputFolders;
 import org.shufflerdma.node.Registration;
 
 /**
- * All messages of staging and of the node service, changed, cut, lengthened and mixed at random: a
- * decoder returns or refuses them, and allocates little. {@code -Dfuzz.inputs} is the number of inputs for
- * each message, and {@code -Dfuzz.seed} repeats a run.
+ * All messages of staging and of the node service, each as a {@link FuzzedMessage}: a decoder returns or
+ * refuses it, and allocates little.
  */
 @Timeout(600)
 class FuzzedMessagesTest {
-  private static final int INPUTS = Integer.getInteger("fuzz.inputs", 150_000);
-  private static final long SEED = Long.getLong("fuzz.seed", new Random().nextLong());
   private static final int MOST_BYTES = StageRequest.MAX_BYTES + 64;
-
-  /** Several times what the largest message becomes as objects. */
-  private static final long MOST_ALLOCATED_BYTES = 1 << 20;
-
-  private static final int[] NUMBERS = {
-    0, 1, -1, 2, 255, 256, 257, 4096, Integer.MAX_VALUE, Integer.MIN_VALUE
-  };
 
   @FunctionalInterface
   private interface Decoder {
@@ -102,55 +89,15 @@ class FuzzedMessagesTest {
   @ParameterizedTest
   @MethodSource("messages")
   void isDecodedOrRefused(Message message) {
-    Random random = new Random(SEED);
-    byte[] valid = new byte[message.valid().remaining()];
-    message.valid().get(valid);
-    ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-    int decoded = 0;
-    for (int i = 0; i < INPUTS; i++) {
-      byte[] input = i == 0 ? valid : changed(valid, random);
-      long before = threads.getCurrentThreadAllocatedBytes();
+    new FuzzedMessage(message.valid(), MOST_BYTES).assertIsDecodedOrRefused(input -> {
       try {
         assertThat(message.decoder().decode(input)).isNotNull();
-        decoded++;
-      } catch (ProtocolException | IllegalArgumentException e) {
+        return true;
+      } catch (IllegalArgumentException e) {
         assertThat(e.getMessage()).isNotBlank();
-      } catch (RuntimeException | Error e) {
-        throw new AssertionError("input %d of seed %d".formatted(i, SEED), e);
+        return false;
       }
-      assertThat(threads.getCurrentThreadAllocatedBytes() - before)
-          .as("bytes allocated for input %d of seed %d", i, SEED)
-          .isLessThan(MOST_ALLOCATED_BYTES);
-    }
-    assertThat(decoded).as("inputs that are right").isBetween(1, INPUTS - 1);
-  }
-
-  private static byte[] changed(byte[] valid, Random random) {
-    byte[] input = valid.clone();
-    for (int changes = 1 + random.nextInt(4); changes > 0; changes--) {
-      if (input.length == 0) {
-        return input;
-      }
-      int at = random.nextInt(input.length);
-      switch (random.nextInt(6)) {
-        case 0 -> input[at] ^= (byte) (1 << random.nextInt(8));
-        case 1 -> input[at] = (byte) random.nextInt();
-        case 2 -> {
-          int number = NUMBERS[random.nextInt(NUMBERS.length)];
-          if (input.length - at >= Integer.BYTES) {
-            ByteBuffer.wrap(input).putInt(at, number);
-          }
-        }
-        case 3 -> input = Arrays.copyOf(input, at);
-        case 4 -> input = Arrays.copyOf(input, random.nextInt(MOST_BYTES));
-        default -> {
-          int from = random.nextInt(input.length);
-          int bytes = Math.min(random.nextInt(64), input.length - Math.max(at, from));
-          System.arraycopy(input, from, input, at, bytes);
-        }
-      }
-    }
-    return input;
+    });
   }
 
   /** It must not count as staged. */

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
@@ -181,10 +181,7 @@ class LyingOwnerTest {
       answer(request -> List.of(staged(request, memory.address(), memory.rkey(), checksum)));
       try (DirectFetch fetch = fetcher.direct(List.of(oneBlock()), LIMITS, () -> {})) {
         assertThat(fetch.next()).isTrue();
-        Deadline deadline = Deadline.afterMs(TERMS.leaseMs() / 4);
-        while (returned.isEmpty() && !deadline.expired()) {
-          Thread.onSpinWait();
-        }
+        Await.atMost(TERMS.leaseMs() / 4, () -> !returned.isEmpty());
         assertThat(returned).as("while the task consumes the block").containsExactly(1L);
       }
       memory.close();

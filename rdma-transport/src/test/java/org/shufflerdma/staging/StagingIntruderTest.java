@@ -24,7 +24,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.connection.LocalIdentity;
 import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerId;
@@ -181,10 +181,7 @@ class StagingIntruderTest {
 
   private void assertRefused(Client client) throws Exception {
     assertThat(client.isEnded()).isTrue();
-    Deadline deadline = Deadline.afterMs(5_000);
-    while (stats.readersRefused.sum() == 0 && !deadline.expired()) {
-      Thread.onSpinWait();
-    }
+    Await.atMost(5_000, () -> stats.readersRefused.sum() > 0);
     assertThat(stats.readersRefused.sum()).isEqualTo(1);
     client.close();
     assertThatOthersAreServed();

@@ -12,6 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.client.MapOutputLocation;
 import org.shufflerdma.client.ShuffleBlockName;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.mapstatus.PublishedEndpoint;
 import org.shufflerdma.metrics.TcpReason;
 
@@ -73,9 +74,7 @@ class AskedLocationsTest {
     }
     assertThat(questions.get() - before).isLessThanOrEqualTo(1);
     announce("1");
-    while (locations.locationOf(BLOCK, "1") == null) {
-      TimeUnit.MILLISECONDS.sleep(50);
-    }
+    Await.until(() -> locations.locationOf(BLOCK, "1") != null);
   }
 
   @Test

@@ -11,7 +11,7 @@ import org.apache.spark.network.shuffle.BlockStoreClient;
 import org.apache.spark.network.shuffle.DownloadFileManager;
 
 /** Stands for Spark's client: remembers what it was asked for and delivers one byte per block. */
-final class FakeSparkClient extends BlockStoreClient {
+class FakeSparkClient extends BlockStoreClient {
   private final List<String> requested = new CopyOnWriteArrayList<>();
 
   List<String> requested() {

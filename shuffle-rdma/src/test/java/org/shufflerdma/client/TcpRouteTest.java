@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.IntStream;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
-import org.apache.spark.network.shuffle.BlockStoreClient;
 import org.apache.spark.network.shuffle.DownloadFileManager;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -52,10 +51,9 @@ class TcpRouteTest {
   }
 
   /** Stands for Spark's client, which connects in the calling thread: to one host without end. */
-  private static final class SilentHost extends BlockStoreClient {
+  private static final class SilentHost extends FakeSparkClient {
     final CountDownLatch asked = new CountDownLatch(1);
     final CountDownLatch answers = new CountDownLatch(1);
-    private final FakeSparkClient others = new FakeSparkClient();
 
     @Override
     public void fetchBlocks(
@@ -73,10 +71,7 @@ class TcpRouteTest {
           throw new IllegalStateException("no connection", e);
         }
       }
-      others.fetchBlocks(host, port, execId, blockIds, listener, files);
+      super.fetchBlocks(host, port, execId, blockIds, listener, files);
     }
-
-    @Override
-    public void close() {}
   }
 }

@@ -8,8 +8,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.storage.DiskBlockManager;
 import org.apache.spark.storage.ShuffleDataBlockId;
@@ -19,7 +17,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.shufflerdma.concurrent.Deadline;
+import org.shufflerdma.concurrent.Await;
 import org.shufflerdma.config.ChecksumMode;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.TestTransports;
@@ -76,20 +74,12 @@ class RequestedOutputsTest {
     return disks.getFile(new ShuffleDataBlockId(shuffleId, mapId, 0)).toPath();
   }
 
-  private static void await(BooleanSupplier condition) throws InterruptedException {
-    Deadline deadline = Deadline.afterMs(20_000);
-    while (!condition.getAsBoolean()) {
-      assertThat(deadline.expired()).isFalse();
-      TimeUnit.MILLISECONDS.sleep(10);
-    }
-  }
-
   @Test
   void anOutputThatIsAskedForIsRegisteredAndFoundFromThenOn() throws Exception {
     write(3, 7, BLOCK_BYTES);
     outputs.open(3, 7).close();
     assertThat(outputs.registered(3, 7)).as("it is staged at first").isNull();
-    await(() -> outputs.registered(3, 7) != null);
+    Await.until("it is registered", 20_000, () -> outputs.registered(3, 7) != null);
     RegisteredOutput at = Objects.requireNonNull(outputs.registered(3, 7));
     assertThat(at.partitions()).isEqualTo(3);
     assertThat(registry.registeredBytes()).isEqualTo(2L * BLOCK_BYTES);
@@ -101,12 +91,15 @@ class RequestedOutputsTest {
     write(3, 7, BLOCK_BYTES);
     write(3, 8, BLOCK_BYTES);
     write(4, 9, BLOCK_BYTES);
-    await(() -> outputs.registered(3, 7) != null);
-    await(() -> outputs.registered(3, 8) != null);
-    await(() -> outputs.registered(4, 9) != null);
+    Await.until("it is registered", 20_000, () -> outputs.registered(3, 7) != null);
+    Await.until("it is registered", 20_000, () -> outputs.registered(3, 8) != null);
+    Await.until("it is registered", 20_000, () -> outputs.registered(4, 9) != null);
     Files.delete(dataFile(3, 7));
     Files.delete(dataFile(3, 8));
-    await(() -> registry.registeredBytes() == 2L * BLOCK_BYTES);
+    Await.until(
+        "the first shuffle is given up",
+        20_000,
+        () -> registry.registeredBytes() == 2L * BLOCK_BYTES);
     assertThat(outputs.registered(4, 9)).isNotNull();
     assertThat(outputs.registered(3, 8))
         .as("a descriptor that has been withdrawn")
@@ -128,7 +121,8 @@ class RequestedOutputsTest {
     outputs.registered(3, 6);
     outputs.registered(3, 7);
     outputs.registered(3, 8);
-    await(() -> outputs.registered(3, 9) != null); // one thread registers one after the other
+    // One thread registers one after the other.
+    Await.until("it is registered", 20_000, () -> outputs.registered(3, 9) != null);
     assertThat(outputs.registered(3, 6)).isNull();
     assertThat(outputs.registered(3, 7)).isNull();
     assertThat(outputs.registered(3, 8)).isNull();

@@ -217,15 +217,7 @@ class DirectFetchTest extends FetcherScene {
     try {
       List<Callable<Outcome>> reads = new ArrayList<>();
       for (int i = 0; i < 16; i++) {
-        reads.add(() -> {
-          Outcome outcome = new Outcome(new TreeMap<>(), new TreeMap<>());
-          try (DirectFetch fetch = fetcher.direct(List.of(of(peer, blocks)), WIDE, () -> {})) {
-            while (fetch.next()) {
-              outcome.take(fetch);
-            }
-          }
-          return outcome;
-        });
+        reads.add(() -> read(blocks));
       }
       for (Future<Outcome> read : threads.invokeAll(reads)) {
         assertRead(read.get(), blocks);

@@ -46,10 +46,8 @@ final class AddressSuite extends AnyFunSuite {
 
   /** Where the map outputs of a job were, all of whose remote bytes were read by RDMA. */
   private def groupByKey(settings: (String, String)*): Set[BlockManagerId] = {
-    val cluster = RdmaCluster.start(settings: _*)
-    try {
-      val (result, traffic) = cluster.watched(Jobs.groupByKey)
-      assert(result == RdmaJobsByHand.groupByKey)
+    RdmaCluster.using(settings: _*) { cluster =>
+      val traffic = cluster.groupByKey()
       assert(traffic.tcpBytes == 0, traffic)
       assert(traffic.rdmaBytes > 0, traffic)
       assert(traffic.rdmaBytes == traffic.sparkRemoteBytes, traffic)
@@ -57,6 +55,6 @@ final class AddressSuite extends AnyFunSuite {
       tracker.shuffleStatuses.values
         .flatMap(_.withMapStatuses(_.map(_.location).toSeq))
         .toSet
-    } finally cluster.stop()
+    }
   }
 }

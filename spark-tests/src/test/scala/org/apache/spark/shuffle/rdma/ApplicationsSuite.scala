@@ -17,9 +17,7 @@ import org.scalatest.funsuite.AnyFunSuite
 /** The application of another user of the host: its own driver and executors. */
 object OtherApplication {
   def main(arguments: Array[String]): Unit = {
-    val cluster = RdmaCluster.start()
-    val runs = try Seq.fill(3)(cluster.watched(Jobs.groupByKey))
-    finally cluster.stop()
+    val runs = RdmaCluster.using()(cluster => Seq.fill(3)(cluster.watched(Jobs.groupByKey)))
     val good = runs.forall { case (result, traffic) =>
       result == RdmaJobsByHand.groupByKey && traffic.rdmaBytes > 0 &&
       traffic.rdmaBytes == traffic.sparkRemoteBytes
@@ -47,30 +45,26 @@ object OtherApplication {
 final class ApplicationsSuite extends AnyFunSuite {
   test("two applications shuffle on one host at once") {
     Files.createDirectories(Paths.get(System.getProperty("work.directory")))
-    val cluster = RdmaCluster.start()
-    try {
+    RdmaCluster.using() { cluster =>
       val other = OtherApplication.start()
       try {
         do {
-          val (result, traffic) = cluster.watched(Jobs.groupByKey)
-          assert(result == RdmaJobsByHand.groupByKey)
+          val traffic = cluster.groupByKey()
           assert(traffic.rdmaBytes > 0, traffic)
           assert(traffic.rdmaBytes == traffic.sparkRemoteBytes, traffic)
         } while (!other.waitFor(100, TimeUnit.MILLISECONDS))
         assert(other.exitValue() == 0)
       } finally other.destroyForcibly()
-    } finally cluster.stop()
+    }
   }
 
   test("local mode shuffles without RDMA and without a warning") {
     val warnings = Warnings.during {
-      val cluster = RdmaCluster.start("spark.master" -> "local[2]", "spark.jars" -> "")
-      try {
-        val (result, traffic) = cluster.watched(Jobs.groupByKey)
-        assert(result == RdmaJobsByHand.groupByKey)
+      RdmaCluster.using("spark.master" -> "local[2]", "spark.jars" -> "") { cluster =>
+        val traffic = cluster.groupByKey()
         assert(traffic.counters.isEmpty, traffic)
         assert(traffic.sparkLocalBytes > 0, traffic)
-      } finally cluster.stop()
+      }
     }
     assert(warnings.filter(_.matches("(?i).*rdma.*")).isEmpty)
   }

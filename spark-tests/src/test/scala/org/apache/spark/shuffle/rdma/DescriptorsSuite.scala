@@ -49,8 +49,7 @@ final class DescriptorsSuite extends AnyFunSuite {
     val expected = RdmaCluster.stock()(context => Jobs.ofManyMaps(context, Maps)._2)
     val said = new Said
     val failed = new FailedTasks
-    val cluster = RdmaCluster.start("spark.executorEnv.JAVA_HOME" -> javaWith(OpenFiles).toString)
-    try {
+    RdmaCluster.using("spark.executorEnv.JAVA_HOME" -> javaWith(OpenFiles).toString) { cluster =>
       cluster.context.addSparkListener(failed)
       said.during {
         val rounds = (0 until 3).map(_ => cluster.watched(Jobs.ofManyMaps(_, Maps)))
@@ -67,7 +66,7 @@ final class DescriptorsSuite extends AnyFunSuite {
       assert(sum("published") == Registered)
       assert(sum("unpublished.descriptors") == 3 * Maps - Registered)
       assert(failed.count == 0)
-    } finally cluster.stop()
+    }
     val verdicts = said.lines.filter(_.contains(" were staged by their owners"))
     assert(verdicts.nonEmpty)
     verdicts.foreach { verdict =>
@@ -79,15 +78,13 @@ final class DescriptorsSuite extends AnyFunSuite {
   test("executors that may have very few files open do without RDMA") {
     val expected = RdmaCluster.stock()(context => Jobs.ofManyMaps(context, Maps)._2)
     val failed = new FailedTasks
-    val cluster =
-      RdmaCluster.start("spark.executorEnv.JAVA_HOME" -> javaWith(TooFewForRdma).toString)
-    try {
+    RdmaCluster.using("spark.executorEnv.JAVA_HOME" -> javaWith(TooFewForRdma).toString) { cluster =>
       cluster.context.addSparkListener(failed)
       val ((_, result), seen) = cluster.watched(Jobs.ofManyMaps(_, Maps))
       assert(result == expected)
       assert(seen.rdmaBytes == 0, seen)
       assert(seen.counter("fallback.rdma-off") > 0, seen)
       assert(failed.count == 0)
-    } finally cluster.stop()
+    }
   }
 }

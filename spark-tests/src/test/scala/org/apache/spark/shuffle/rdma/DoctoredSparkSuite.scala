@@ -17,14 +17,12 @@ final class DoctoredSparkSuite extends AnyFunSuite {
   private val member = "mapStatuses"
 
   test("a Spark that lacks a private member shuffles by itself, without a failed task, and names the member") {
-    val cluster = RdmaCluster.start("spark.executor.extraClassPath" -> doctored().toString)
     var failures = 0
-    try {
+    RdmaCluster.using("spark.executor.extraClassPath" -> doctored().toString) { cluster =>
       cluster.context.addSparkListener(new SparkListener {
         override def onTaskEnd(end: SparkListenerTaskEnd): Unit = if (!end.taskInfo.successful) failures += 1
       })
-      val (result, traffic) = cluster.watched(Jobs.groupByKey)
-      assert(result == RdmaJobsByHand.groupByKey)
+      val traffic = cluster.groupByKey()
       assert(traffic.rdmaBytes == 0, traffic)
       assert(traffic.sparkRemoteBytes > 0, traffic)
       assert(traffic.repeatedStages == 0, traffic)
@@ -34,7 +32,7 @@ final class DoctoredSparkSuite extends AnyFunSuite {
         assert(warnings.size == 1, log)
         assert(warnings.head.contains(s"WARN") && warnings.head.contains(s"$member ()"), warnings)
       }
-    } finally cluster.stop()
+    }
   }
 
   /** A folder with the class, in which the member and all calls of it have another name. */

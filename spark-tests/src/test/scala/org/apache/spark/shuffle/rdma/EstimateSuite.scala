@@ -57,15 +57,14 @@ final class EstimateSuite extends AnyFunSuite {
   private def logged(settings: (String, String)*)(jobs: SparkContext => Unit): (Path, Map[Int, Counts]) = {
     val logs = Files.createTempDirectory(folder, "logs")
     val watch = new Watch
-    val cluster = RdmaCluster.start(
+    RdmaCluster.using(
       Seq(
         "spark.shuffle.manager" -> "sort",
         "spark.eventLog.enabled" -> "true",
-        "spark.eventLog.dir" -> logs.toUri.toString) ++ settings: _*)
-    try {
+        "spark.eventLog.dir" -> logs.toUri.toString) ++ settings: _*) { cluster =>
       cluster.context.addSparkListener(watch)
       jobs(cluster.context)
-    } finally cluster.stop()
+    }
     (Using.resource(Files.list(logs))(_.iterator().asScala.toSeq).head, watch.stages.toMap)
   }
 

@@ -34,10 +34,8 @@ abstract class FaultSuite(effect: String, mark: Path)
 
   override def beforeAll(): Unit = {
     super.beforeAll()
-    val (result, seen) = cluster.watched(Jobs.groupByKey)
-    traffic = seen
+    traffic = cluster.groupByKey()
     assert(Files.exists(mark), "the fault did not strike")
-    assert(result == RdmaJobsByHand.groupByKey)
   }
 }
 
@@ -73,8 +71,7 @@ final class KilledPeerSuite extends FaultSuite("killpeer=1", OnceFault.newMark()
       assert(executors.size == 2)
       assert((executors -- Set("0", "1")).nonEmpty, "one that was not there at first")
     }
-    val (result, later) = cluster.watched(Jobs.groupByKey)
-    assert(result == RdmaJobsByHand.groupByKey)
+    val later = cluster.groupByKey()
     assert(later.tcpBytes == 0, later)
     assert(later.rdmaBytes > 0, later)
   }
@@ -85,13 +82,11 @@ final class RefusedReadSuite extends FaultSuite("status=10", OnceFault.newMark()
     assert(traffic.counter("tcp.blocks") == 1, traffic)
     assert(traffic.counter("fallback.remote-access") == 1, traffic)
     assert(traffic.tcpBytes > 0, traffic)
-    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
-    assert(traffic.repeatedStages == 0, traffic)
+    assertNoByteLost(traffic)
   }
 
   test("later blocks of the same peer come by RDMA again") {
-    val (result, later) = cluster.watched(Jobs.groupByKey)
-    assert(result == RdmaJobsByHand.groupByKey)
+    val later = cluster.groupByKey()
     assert(later.tcpBytes == 0, later)
     assert(later.rdmaBytes > 0, later)
   }
@@ -99,8 +94,7 @@ final class RefusedReadSuite extends FaultSuite("status=10", OnceFault.newMark()
 
 final class FlippedBitSuite extends FaultSuite("flip=1", OnceFault.newMark()) {
   test("a block whose bytes were damaged on the way is not delivered and is read again") {
-    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
-    assert(traffic.repeatedStages == 0, traffic)
+    assertNoByteLost(traffic)
   }
 }
 
@@ -112,8 +106,7 @@ abstract class StagedFaultSuite(effect: String, mark: Path)
       "spark.shuffle.rdma.stagingBytes" -> "256k",
       "spark.shuffle.compress" -> "false") {
   protected def traffic(): Traffic = {
-    val (result, seen) = cluster.watched(Jobs.groupByKey)
-    assert(result == RdmaJobsByHand.groupByKey)
+    val seen = cluster.groupByKey()
     assert(Files.exists(mark), "the fault did not strike")
     assert(seen.counter("staged.bytes") == seen.rdmaBytes, seen)
     seen
@@ -162,8 +155,7 @@ final class DamagedReadsSuite
       "spark.shuffle.rdma.checksum" -> "off",
       "spark.executorEnv.SOFTVERBS_FAULT" -> "read:flip=1,remote,nth=10,count=8") {
   test("no block is lost with one that does not decode") {
-    val (result, traffic) = cluster.watched(Jobs.groupByKey)
-    assert(result == RdmaJobsByHand.groupByKey)
+    val traffic = cluster.groupByKey()
     assert(traffic.rdmaBytes > 0, traffic)
   }
 }
@@ -206,8 +198,7 @@ private object DamagedFilesSuite {
 final class FatalDeviceSuite extends FaultSuite("raise=DEVICE_FATAL", OnceFault.newMark()) {
   test("after a fatal event of its device an executor reads by TCP, and no stage runs again") {
     assert(traffic.tcpBytes > 0, traffic)
-    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
-    assert(traffic.repeatedStages == 0, traffic)
+    assertNoByteLost(traffic)
   }
 }
 
@@ -216,11 +207,9 @@ final class RefusedRegistrationSuite
     extends OnRdmaCluster(
       "spark.executorEnv.SOFTVERBS_FAULT" -> "reg_mr:errno=ENOMEM,nth=3,count=all") {
   test("blocks of map outputs that cannot be registered come by TCP") {
-    val (result, traffic) = cluster.watched(Jobs.groupByKey)
-    assert(result == RdmaJobsByHand.groupByKey)
+    val traffic = cluster.groupByKey()
     assert(traffic.tcpBytes > 0, traffic)
-    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
-    assert(traffic.repeatedStages == 0, traffic)
+    assertNoByteLost(traffic)
   }
 }
 
@@ -229,8 +218,7 @@ final class MixedClusterSuite
     extends OnRdmaCluster(
       "spark.executorEnv.SOFTVERBS_FAULT" -> s"alloc_pd:errno=ENOMEM,once=${OnceFault.newMark()}") {
   test("an executor without RDMA reads by TCP and is read by TCP") {
-    val (result, traffic) = cluster.watched(Jobs.groupByKey)
-    assert(result == RdmaJobsByHand.groupByKey)
+    val traffic = cluster.groupByKey()
     assert(traffic.counter("fallback.rdma-off") > 0, traffic)
     assert(traffic.counter("fallback.no-location") > 0, traffic)
     assert(traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
@@ -273,10 +261,8 @@ final class LostCompletionSuite(mark: Path)
   def this() = this(OnceFault.newMark())
 
   test("blocks of READs whose completion is lost come all the same") {
-    val (result, traffic) = cluster.watched(Jobs.groupByKey)
+    val traffic = cluster.groupByKey()
     assert(Files.exists(mark), "the fault did not strike")
-    assert(result == RdmaJobsByHand.groupByKey)
-    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
-    assert(traffic.repeatedStages == 0, traffic)
+    assertNoByteLost(traffic)
   }
 }

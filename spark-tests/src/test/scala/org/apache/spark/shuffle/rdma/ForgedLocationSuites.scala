@@ -187,8 +187,7 @@ final class ForgedLocationSuite extends ForgedLocations with BeforeAndAfterEach 
     }
     assert(traffic.counter("fallback.remote-access") > 0, traffic)
     assert(traffic.rdmaBytes > 0, traffic)
-    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
-    assert(traffic.repeatedStages == 0, traffic)
+    assertNoByteLost(traffic)
   }
 
   private lazy val foreignListener = new ServerSocket(0)

@@ -37,31 +37,25 @@ object Jobs {
       })
       .partitionBy(new HashPartitioner(4))
 
-  /** The map outputs that the two executors have; the barrier has both of them look. */
-  def dataFiles(context: SparkContext): Seq[String] =
-    context
-      .parallelize(0 until 2, 2)
-      .barrier()
-      .mapPartitions { _ =>
-        SparkEnv.get.blockManager.diskBlockManager.getAllFiles().iterator.map(_.getPath).filter(_.endsWith(".data"))
-      }
-      .collect()
-      .toSeq
+  /** What the two executors find; the barrier has both of them look. */
+  def onBothExecutors[T: ClassTag](context: SparkContext)(look: => Iterator[T]): Seq[T] =
+    context.parallelize(0 until 2, 2).barrier().mapPartitions(_ => look).collect().toSeq
 
-  /** What the plugin tells the metrics systems of the two executors; the barrier has both of them look. */
+  /** The map outputs that the two executors have. */
+  def dataFiles(context: SparkContext): Seq[String] =
+    onBothExecutors(context) {
+      SparkEnv.get.blockManager.diskBlockManager.getAllFiles().iterator.map(_.getPath).filter(_.endsWith(".data"))
+    }
+
+  /** What the plugin tells the metrics systems of the two executors. */
   def gauges(context: SparkContext): Seq[Map[String, Long]] =
-    context
-      .parallelize(0 until 2, 2)
-      .barrier()
-      .mapPartitions { _ =>
-        SparkEnv.get.metricsSystem.getSourcesByName("shuffleRdma").iterator.map { source =>
-          source.metricRegistry.getGauges.asScala.map { case (name, gauge) =>
-            name -> gauge.getValue.asInstanceOf[Long]
-          }.toMap
-        }
+    onBothExecutors(context) {
+      SparkEnv.get.metricsSystem.getSourcesByName("shuffleRdma").iterator.map { source =>
+        source.metricRegistry.getGauges.asScala.map { case (name, gauge) =>
+          name -> gauge.getValue.asInstanceOf[Long]
+        }.toMap
       }
-      .collect()
-      .toSeq
+    }
 
   /** How many there are, read anew from the shuffle. */
   def records(shuffle: RDD[(Int, Array[Byte])]): Long = shuffle.map(_._2.length).count()

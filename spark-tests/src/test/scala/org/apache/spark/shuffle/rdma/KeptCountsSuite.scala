@@ -43,18 +43,16 @@ final class KeptCountsSuite extends AnyFunSuite {
 
   test("the driver keeps one count of a task that reads by RDMA, and the event log has all") {
     val logs = Files.createTempDirectory(Files.createDirectories(Paths.get(System.getProperty("work.directory"))), "events-")
-    val cluster = RdmaCluster.start(
+    val traffic = RdmaCluster.using(
       "spark.eventLog.enabled" -> "true",
       "spark.eventLog.rolling.enabled" -> "false",
       "spark.eventLog.compress" -> "false",
-      "spark.eventLog.dir" -> logs.toUri.toString)
-    val traffic =
-      try {
-        val (records, traffic) = cluster.watched(shuffle)
-        assert(records == Maps * Reduces)
-        assertLittleKept(cluster.context.statusStore.store, Set("shuffle.rdma.bytes"))
-        traffic
-      } finally cluster.stop()
+      "spark.eventLog.dir" -> logs.toUri.toString) { cluster =>
+      val (records, traffic) = cluster.watched(shuffle)
+      assert(records == Maps * Reduces)
+      assertLittleKept(cluster.context.statusStore.store, Set("shuffle.rdma.bytes"))
+      traffic
+    }
     assert(traffic.rdmaBytes == traffic.sparkRemoteBytes)
     val (history, logged) = replayed(Using.resource(Files.list(logs))(_.iterator().asScala.toSeq).head.toFile)
     assert(logged == traffic)

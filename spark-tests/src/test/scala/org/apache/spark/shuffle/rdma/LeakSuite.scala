@@ -34,15 +34,8 @@ final case class Holdings(
 object Holdings {
   private def isShuffle(path: String): Boolean = path.contains("/shuffle_")
 
-  /** Of both executors; the barrier makes each run one of the two tasks. */
   def ofExecutors(context: SparkContext): Seq[Holdings] =
-    context
-      .parallelize(0 until 2, 2)
-      .barrier()
-      .mapPartitions(_ => Iterator(here()))
-      .collect()
-      .sortBy(_.executor)
-      .toSeq
+    Jobs.onBothExecutors(context)(Iterator(here())).sortBy(_.executor)
 
   private def here(): Holdings = {
     System.gc()

@@ -28,22 +28,26 @@ abstract class LostExecutorSuite(settings: (String, String)*)
       .flatMap(_.withMapStatuses(_.map(_.location.executorId).toSeq))
       .toSet
   }
-}
 
-final class ExternalServiceSuite extends LostExecutorSuite(ShuffleService.settings: _*) {
-  test("beside a shuffle service, blocks of living executors come by RDMA") {
-    val (result, traffic) = cluster.watched(Jobs.groupByKey)
-    assert(result == RdmaJobsByHand.groupByKey)
-    assertAllByRdma(traffic)
-  }
-
-  test("blocks of an executor that is gone come from the service, and no map runs again") {
+  /** A shuffle one of whose executors is gone, with what a read of it must give. */
+  protected def shuffleOfALostExecutor(): (KeptShuffle, Seq[(Int, Int)]) = {
     val kept = new KeptShuffle(cluster.context)
     val before = kept.read()
     val lost = executors.head
     assert(holders.contains(lost))
     assert(cluster.context.killExecutor(lost))
     eventually(assert(!executors.contains(lost)))
+    (kept, before)
+  }
+}
+
+final class ExternalServiceSuite extends LostExecutorSuite(ShuffleService.settings: _*) {
+  test("beside a shuffle service, blocks of living executors come by RDMA") {
+    assertAllByRdma(cluster.groupByKey())
+  }
+
+  test("blocks of an executor that is gone come from the service, and no map runs again") {
+    val (kept, before) = shuffleOfALostExecutor()
     val (after, traffic) = cluster.watched(_ => kept.read())
     assert(after == before)
     assert(traffic.tcpBytes > 0, traffic)
@@ -71,16 +75,7 @@ final class NodeServiceSuite extends LostExecutorSuite(NodeServiceSuite.settings
     try super.afterAll()
     finally service.stop()
 
-  /** A shuffle one of whose executors is gone, with what a read of it must give. */
-  private lazy val (kept, before) = {
-    val kept = new KeptShuffle(cluster.context)
-    val before = kept.read()
-    val lost = executors.head
-    assert(holders.contains(lost))
-    assert(cluster.context.killExecutor(lost))
-    eventually(assert(!executors.contains(lost)))
-    (kept, before)
-  }
+  private lazy val (kept, before) = shuffleOfALostExecutor()
 
   private def assertFromTheService(): Unit = {
     val (after, traffic) = cluster.watched(_ => kept.read())
@@ -96,8 +91,7 @@ final class NodeServiceSuite extends LostExecutorSuite(NodeServiceSuite.settings
   test("a node service that is killed in the middle of a job costs no stage attempt, and is used again") {
     val (after, traffic) = cluster.watched(_ => kept.readAndKill(service.pid))
     assert(after == before)
-    assert(traffic.repeatedStages == 0, traffic)
-    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
+    assertNoByteLost(traffic)
     assert(traffic.tcpBytes > 0, traffic)
     service.start()
     eventually(assertFromTheService())
@@ -132,8 +126,7 @@ final class MigrationSuite
     assert(traffic.rdmaBytes > 0, traffic)
     assert(traffic.tcpBytes > 0, traffic)
     assert(traffic.counter("fallback.migrated") == traffic.counter("tcp.blocks"), traffic)
-    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
-    assert(traffic.repeatedStages == 0, traffic)
+    assertNoByteLost(traffic)
   }
 }
 
@@ -159,8 +152,7 @@ final class DynamicAllocationSuite
   }
 
   test("blocks come by RDMA when executors have come back") {
-    val (result, traffic) = cluster.watched(Jobs.groupByKey)
-    assert(result == RdmaJobsByHand.groupByKey)
+    val traffic = cluster.groupByKey()
     assert(traffic.tcpBytes == 0, traffic)
     assert(traffic.rdmaBytes == traffic.sparkRemoteBytes, traffic)
     assert(traffic.repeatedStages == 0, traffic)
@@ -178,12 +170,10 @@ final class PushMergeSuite
         "spark.shuffle.push.minShuffleSizeToWait" -> "0",
         "spark.shuffle.push.finalize.timeout" -> "30s"): _*) {
   test("blocks that were pushed and merged go their own way") {
-    val (result, traffic) = cluster.watched(Jobs.groupByKey)
-    assert(result == RdmaJobsByHand.groupByKey)
+    val traffic = cluster.groupByKey()
     assert(traffic.counter("fallback.other-block") > 0, traffic)
     assert(traffic.counter("fallback.other-block") == traffic.fallbacks, traffic)
     assert(traffic.tcpBytes > 0, traffic)
-    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
-    assert(traffic.repeatedStages == 0, traffic)
+    assertNoByteLost(traffic)
   }
 }

@@ -7,7 +7,7 @@ import java.nio.file.{Files, Path, Paths}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.scalatest.BeforeAndAfterAll
+import org.scalatest.{Assertions, BeforeAndAfterAll}
 import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.{SparkConf, SparkContext}
@@ -16,7 +16,7 @@ import org.apache.spark.{SparkConf, SparkContext}
  * A local-cluster of two executor processes that use the RDMA shuffle over the software device. The
  * executors get the plugin as `--jars` would give it to them, and nothing else.
  */
-final class RdmaCluster private (val context: SparkContext, watch: ShuffleWatch) {
+final class RdmaCluster private (val context: SparkContext, watch: ShuffleWatch) extends Assertions {
 
   /** What was shuffled so far, after all task ends have been heard of. */
   def traffic: Traffic = {
@@ -29,6 +29,13 @@ final class RdmaCluster private (val context: SparkContext, watch: ShuffleWatch)
     val before = traffic
     val result = job(context)
     (result, traffic - before)
+  }
+
+  /** Groups by key, which must give the right groups, and says what that shuffled. */
+  def groupByKey(): Traffic = {
+    val (result, traffic) = watched(Jobs.groupByKey)
+    assert(result == RdmaJobsByHand.groupByKey)
+    traffic
   }
 
   def stop(): Unit = context.stop()
@@ -49,6 +56,12 @@ abstract class OnRdmaCluster(settings: (String, String)*) extends AnyFunSuite wi
     assert(traffic.tcpBytes == 0, traffic)
     assert(traffic.rdmaBytes > 0, traffic)
     assert(traffic.rdmaBytes == traffic.sparkRemoteBytes, traffic)
+    assert(traffic.repeatedStages == 0, traffic)
+  }
+
+  /** RDMA or TCP brought each remote byte, and no stage ran again. */
+  protected def assertNoByteLost(traffic: Traffic): Unit = {
+    assert(traffic.rdmaBytes + traffic.tcpBytes == traffic.sparkRemoteBytes, traffic)
     assert(traffic.repeatedStages == 0, traffic)
   }
 }
@@ -78,6 +91,13 @@ object RdmaCluster {
     val context = new SparkContext(conf)
     context.addSparkListener(watch)
     new RdmaCluster(context, watch)
+  }
+
+  /** Hands a cluster to the body, and stops it whatever comes of that. */
+  def using[T](settings: (String, String)*)(body: RdmaCluster => T): T = {
+    val cluster = start(settings: _*)
+    try body(cluster)
+    finally cluster.stop()
   }
 
   /** The same job on stock Spark, in this process. */

@@ -19,13 +19,9 @@ final class ReadPathSuite extends AnyFunSuite with Eventually {
   for (path <- Seq("file", "cma", "wire")) {
     test(s"READs take the path $path alone when the others are refused") {
       val statistics = Files.createTempFile(directory, s"device-$path-", ".json")
-      val cluster = RdmaCluster.start(
+      val traffic = RdmaCluster.using(
         "spark.executorEnv.SOFTVERBS_PATH" -> path,
-        "spark.executorEnv.SOFTVERBS_STATS" -> statistics.toString)
-      val (result, traffic) =
-        try cluster.watched(Jobs.groupByKey)
-        finally cluster.stop()
-      assert(result == RdmaJobsByHand.groupByKey)
+        "spark.executorEnv.SOFTVERBS_STATS" -> statistics.toString)(_.groupByKey())
       assert(traffic.tcpBytes == 0, traffic)
       assert(traffic.rdmaBytes > 0, traffic)
       eventually(executorsExit)(assert(Files.readAllLines(statistics).size == 2))

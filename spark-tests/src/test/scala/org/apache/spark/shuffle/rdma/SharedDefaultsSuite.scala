@@ -11,13 +11,11 @@ final class SharedDefaultsSuite extends AnyFunSuite {
   test("an unknown key is one warning of the driver, which names the nearest key, and RDMA goes on") {
     val said = new Said
     said.during {
-      val cluster = RdmaCluster.start(unknown -> "1g")
-      try {
-        val (result, traffic) = cluster.watched(Jobs.groupByKey)
-        assert(result == RdmaJobsByHand.groupByKey)
+      RdmaCluster.using(unknown -> "1g") { cluster =>
+        val traffic = cluster.groupByKey()
         assert(traffic.tcpBytes == 0, traffic)
         assert(traffic.rdmaBytes > 0, traffic)
-      } finally cluster.stop()
+      }
     }
     val warnings = said.lines.filter(_.contains(unknown))
     assert(warnings.size == 1, said.lines)

@@ -17,35 +17,30 @@ final class SlowStartSuite extends AnyFunSuite with Eventually {
   import SlowStartSuite._
 
   test("tasks go on with Spark's own shuffle, and later ones use RDMA") {
-    val cluster = RdmaCluster.start()
-    try {
+    RdmaCluster.using() { cluster =>
       val driver = slowDriver(cluster)
-      val (result, traffic) = cluster.watched(Jobs.groupByKey)
-      assert(result == RdmaJobsByHand.groupByKey)
+      val traffic = cluster.groupByKey()
       assert(traffic.rdmaBytes == 0, traffic)
       assert(traffic.sparkRemoteBytes > 0, traffic)
       driver.answerAll()
       eventually(timeout(Span(60, Seconds))) {
-        val (later, byRdma) = cluster.watched(Jobs.groupByKey)
-        assert(later == RdmaJobsByHand.groupByKey)
+        val byRdma = cluster.groupByKey()
         assert(byRdma.rdmaBytes > 0, byRdma)
       }
-    } finally cluster.stop()
+    }
   }
 
   test("a driver whose part of the plugin cannot be opened says so once, and all is left to Spark's own shuffle") {
-    val cluster = RdmaCluster.start()
-    try {
+    RdmaCluster.using() { cluster =>
       val rpc = SparkEnv.get.rpcEnv
       rpc.setupEndpoint(Name, new Stranger(rpc)): Unit
       val said = new Said
       for (_ <- 1 to 2) {
-        val (result, traffic) = said.during(cluster.watched(Jobs.groupByKey))
-        assert(result == RdmaJobsByHand.groupByKey)
+        val traffic = said.during(cluster.groupByKey())
         assert(traffic.rdmaBytes == 0, traffic)
       }
       assert(said.lines.count(_.startsWith("WARN Shuffle blocks go by TCP: ")) == 1, said.lines)
-    } finally cluster.stop()
+    }
   }
 
   /** Takes the place of the endpoint that the plugin has set up, and gives its answer when it may. */

@@ -133,7 +133,7 @@ object SortJobs {
       .toSeq
 
   def temporaryFiles(context: SparkContext): Seq[String] =
-    context.parallelize(0 until 2, 2).barrier().mapPartitions(_ => filesHere.iterator).collect().toSeq
+    Jobs.onBothExecutors(context)(filesHere.iterator)
 
   private def filesHere: Seq[String] =
     SparkEnv.get.blockManager.diskBlockManager.getAllFiles().map(_.getName).filter(_.startsWith("temp_"))

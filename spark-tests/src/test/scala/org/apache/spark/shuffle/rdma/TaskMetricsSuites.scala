@@ -81,8 +81,7 @@ abstract class TaskMetricsSuite(readers: Seq[String], settings: (String, String)
   }
 
   private def run(side: (String, String)): Map[String, Report] = {
-    val cluster = RdmaCluster.start(settings :+ PlacedJobs.Waiting :+ side: _*)
-    try {
+    RdmaCluster.using(settings :+ PlacedJobs.Waiting :+ side: _*) { cluster =>
       val reports = new TaskReports
       cluster.context.addSparkListener(reports)
       eventually(timeout(Span(60, Seconds))) {
@@ -92,7 +91,7 @@ abstract class TaskMetricsSuite(readers: Seq[String], settings: (String, String)
         val (result, _) = cluster.watched(job)
         name -> Report(result, reports.take())
       }.toMap
-    } finally cluster.stop()
+    }
   }
 
   for (reader <- readers; (job, _) <- jobs) {

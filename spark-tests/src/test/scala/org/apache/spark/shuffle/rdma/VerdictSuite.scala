@@ -29,10 +29,7 @@ final class VerdictSuite extends AnyFunSuite {
 
   private def verdictsOn(settings: (String, String)*)(jobs: SparkContext => Unit): Seq[String] = {
     val said = new Said
-    val cluster = RdmaCluster.start(settings: _*)
-    try
-      said.during(jobs(cluster.context))
-    finally cluster.stop()
+    RdmaCluster.using(settings: _*)(cluster => said.during(jobs(cluster.context)))
     said.lines.filter(_.startsWith("INFO Stage "))
   }
 
