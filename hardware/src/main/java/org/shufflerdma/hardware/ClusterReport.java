@@ -4,10 +4,10 @@ package org.shufflerdma.hardware;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.hardware.Diagnosis.Found;
 import org.shufflerdma.hardware.WayMeasurement.Failure;
@@ -96,12 +96,12 @@ public record ClusterReport(List<Examined> hosts, List<Way> ways, Diagnosis diag
           way.from(),
           way.to(),
           of.connectMs() == 0 ? NOTHING : Samples.number(of.connectMs()),
-          p50(of.small()),
-          p99(of.small()),
-          mbPerS(of.large()),
-          p50(of.tcpSmall()),
-          p99(of.tcpSmall()),
-          mbPerS(of.tcpLarge()),
+          cell(of.small(), Speed::p50Us),
+          cell(of.small(), Speed::p99Us),
+          cell(of.large(), Speed::mbPerS),
+          cell(of.tcpSmall(), Speed::p50Us),
+          cell(of.tcpSmall(), Speed::p99Us),
+          cell(of.tcpLarge(), Speed::mbPerS),
           inForce == null ? NOTHING : Integer.toString(inForce.mtuBytes()),
           inForce == null ? NOTHING : Integer.toString(inForce.trafficClass()),
           failure == null ? "good" : "FAILED: " + failure.stage()));
@@ -109,16 +109,8 @@ public record ClusterReport(List<Examined> hosts, List<Way> ways, Diagnosis diag
     return rows;
   }
 
-  private static String p50(@Nullable Speed speed) {
-    return speed == null ? NOTHING : Samples.number(speed.p50Us());
-  }
-
-  private static String p99(@Nullable Speed speed) {
-    return speed == null ? NOTHING : Samples.number(speed.p99Us());
-  }
-
-  private static String mbPerS(@Nullable Speed speed) {
-    return speed == null ? NOTHING : Samples.number(speed.mbPerS());
+  private static String cell(@Nullable Speed speed, ToDoubleFunction<Speed> figure) {
+    return speed == null ? NOTHING : Samples.number(figure.applyAsDouble(speed));
   }
 
   private static void table(StringBuilder out, String name, List<List<String>> rows) {
@@ -159,11 +151,8 @@ public record ClusterReport(List<Examined> hosts, List<Way> ways, Diagnosis diag
   }
 
   private static Map<String, Object> json(Examined host) {
-    Map<String, Object> json = Json.object("host", host.name(), "executor", host.executorId());
-    String lost = host.lost();
-    if (lost != null) {
-      json.put("lost", lost);
-    }
+    Map<String, Object> json =
+        Json.object("host", host.name(), "executor", host.executorId(), "lost", host.lost());
     HostExam exam = host.exam();
     if (exam != null) {
       json.putAll(Json.object(
@@ -182,29 +171,23 @@ public record ClusterReport(List<Examined> hosts, List<Way> ways, Diagnosis diag
 
   private static Map<String, Object> json(Way way) {
     WayMeasurement of = way.measured();
-    Map<String, Object> json = new LinkedHashMap<>(Json.object("from", way.from(), "to", way.to()));
+    InForce inForce = of.attributes();
     Failure failure = of.failure();
-    if (failure != null) {
-      json.put("failed", failure.stage().toString());
-      json.put("reason", failure.text());
-    }
-    put(json, "attributes", of.attributes() == null ? null : of.attributes().json());
-    json.put("connect_ms", of.connectMs());
-    put(json, "read_4k", json(of.small()));
-    put(json, "read_1m", json(of.large()));
-    put(json, "tcp_4k", json(of.tcpSmall()));
-    put(json, "tcp_1m", json(of.tcpLarge()));
-    put(json, "tcp_failed", of.tcpFailure());
-    return json;
+    return Json.object(
+        "from", way.from(),
+        "to", way.to(),
+        "failed", failure == null ? null : failure.stage().toString(),
+        "reason", failure == null ? null : failure.text(),
+        "attributes", inForce == null ? null : inForce.json(),
+        "connect_ms", of.connectMs(),
+        "read_4k", json(of.small()),
+        "read_1m", json(of.large()),
+        "tcp_4k", json(of.tcpSmall()),
+        "tcp_1m", json(of.tcpLarge()),
+        "tcp_failed", of.tcpFailure());
   }
 
   private static @Nullable Object json(@Nullable Speed speed) {
     return speed == null ? null : speed.json();
-  }
-
-  private static void put(Map<String, Object> json, String name, @Nullable Object value) {
-    if (value != null) {
-      json.put(name, value);
-    }
   }
 }

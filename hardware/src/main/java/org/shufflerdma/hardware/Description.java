@@ -60,42 +60,38 @@ record Description(Report report, HostFacts host) {
         : jar.substring(jar.lastIndexOf('/') + 1);
   }
 
-  void softwareDevice(DeviceInfo info) {
-    report.fact("device", info.name() + ", the software device");
-    limits(info);
-    for (PortInfo port : info.ports()) {
-      report.fact("port " + port.port(), verbs(port));
-    }
-    activePort(info);
-  }
-
-  void hardwareDevice(DeviceInfo info) throws IOException {
+  /** @param soft whether it is the software device */
+  void device(DeviceInfo info, boolean soft) throws IOException {
     String name = info.name();
-    report.fact("device", name);
-    report.fact("driver", host.driver(name));
-    report.fact("slot", host.slot(name));
-    report.fact("IOMMU of the device", host.iommuOfDevice(name));
-    report.fact("memory core", host.memoryCore());
-    report.fact("libraries", mappedLibraries());
-    limits(info);
-    for (PortInfo port : info.ports()) {
-      port(new PortFacts(host.root(), name, port.port()), port);
+    report.fact("device", soft ? name + ", the software device" : name);
+    if (!soft) {
+      report.fact("driver", host.driver(name));
+      report.fact("slot", host.slot(name));
+      report.fact("IOMMU of the device", host.iommuOfDevice(name));
+      report.fact("memory core", host.memoryCore());
+      report.fact("libraries", mappedLibraries());
     }
-    activePort(info);
-  }
-
-  private void limits(DeviceInfo info) {
     report.fact(
         "limits",
         "max_qp_rd_atom " + info.maxQpRdAtom() + ", max_mr " + info.maxMr()
             + ", max_mr_size " + info.maxMrSize() + ", max_cqe " + info.maxCqe()
             + ", on-demand paging "
             + (info.odp() ? "yes" : "no"));
+    for (PortInfo port : info.ports()) {
+      report.fact(
+          "port " + port.port(),
+          port.state() + ", " + port.linkLayer() + ", MTU " + port.activeMtuBytes());
+      if (!soft) {
+        port(new PortFacts(host.root(), name, port.port()), port);
+      }
+    }
+    boolean active = info.ports().stream().anyMatch(port -> port.state() == PortState.ACTIVE);
+    report.needed(
+        "an active port", active ? Verdict.PROVEN : Verdict.FAILED, "see the ports above");
   }
 
   private void port(PortFacts facts, PortInfo port) {
     String name = "port " + port.port();
-    report.fact(name, verbs(port));
     report.fact("link of " + name, facts.link());
     report.fact("GIDs of " + name, facts.gids(port));
     if (port.linkLayer() == LinkLayer.ETHERNET) {
@@ -108,16 +104,6 @@ record Description(Report report, HostFacts host) {
           netInterface + ", MTU " + facts.interfaceMtu() + "; " + FlowControl.of(netInterface)
               + "; ECN " + facts.ecn());
     }
-  }
-
-  private static String verbs(PortInfo port) {
-    return port.state() + ", " + port.linkLayer() + ", MTU " + port.activeMtuBytes();
-  }
-
-  private void activePort(DeviceInfo info) {
-    boolean active = info.ports().stream().anyMatch(port -> port.state() == PortState.ACTIVE);
-    report.needed(
-        "an active port", active ? Verdict.PROVEN : Verdict.FAILED, "see the ports above");
   }
 
   private static String mappedLibraries() throws IOException {

@@ -135,11 +135,7 @@ public final class HostExaminer implements AutoCloseable {
     RdmaTransport opened =
         acquired.keep(RdmaTransport.open(chosen.transport(), chosen.deviceName(), identity));
     transport = opened;
-    if (chosen.verbs().provider() == Provider.SOFT) {
-      description.softwareDevice(opened.device());
-    } else {
-      description.hardwareDevice(opened.device());
-    }
+    description.device(opened.device(), chosen.verbs().provider() == Provider.SOFT);
     TestBytes bytes = new TestBytes(System.nanoTime());
     NativeMemory memory = acquired.keep(NativeMemory.allocate(REGION_BYTES, false));
     bytes.fill(memory.slice(0, REGION_BYTES), 0);

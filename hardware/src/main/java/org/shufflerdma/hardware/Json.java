@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** Writes maps, lists, numbers, booleans and texts as indented JSON. */
 final class Json {
@@ -13,11 +14,14 @@ final class Json {
 
   private Json() {}
 
-  /** Returns an object of the given names and values, which take turns, in this order. */
-  static Map<String, Object> object(Object... namesAndValues) {
+  /** Returns an object of the given names and values, which take turns, in this order; a name whose value is null is left out. */
+  static Map<String, Object> object(@Nullable Object... namesAndValues) {
     Map<String, Object> object = new LinkedHashMap<>();
     for (int i = 0; i < namesAndValues.length; i += 2) {
-      object.put(namesAndValues[i].toString(), namesAndValues[i + 1]);
+      Object value = namesAndValues[i + 1];
+      if (value != null) {
+        object.put(String.valueOf(namesAndValues[i]), value);
+      }
     }
     return object;
   }

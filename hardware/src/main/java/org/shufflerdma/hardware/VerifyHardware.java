@@ -16,7 +16,6 @@ import org.shufflerdma.config.InvalidSettingException;
 import org.shufflerdma.config.RdmaSettings;
 import org.shufflerdma.device.DeviceTrial;
 import org.shufflerdma.hardware.Report.Verdict;
-import org.shufflerdma.verbs.DeviceInfo;
 import org.shufflerdma.verbs.MemlockLimit;
 import org.shufflerdma.verbs.Provider;
 import org.shufflerdma.verbs.QueuePairAttributes;
@@ -141,7 +140,7 @@ public final class VerifyHardware {
     }
     Links links = openLinks(trial);
     try {
-      attempt("device", () -> describe(links.info(), soft));
+      attempt("device", () -> description.device(links.info(), soft));
       locked.judge(report, !soft);
       say("the plugin's own path: connection, handshake, READ of a registered file");
       if (proveThePluginsPath(trial)) {
@@ -255,14 +254,6 @@ public final class VerifyHardware {
           "the device cannot be opened at " + trial.address().getHostAddress() + ": "
               + e.getMessage(),
           e);
-    }
-  }
-
-  private void describe(DeviceInfo info, boolean soft) throws IOException {
-    if (soft) {
-      description.softwareDevice(info);
-    } else {
-      description.hardwareDevice(info);
     }
   }
 

@@ -207,28 +207,26 @@ public final class StagingServer implements ProvedServer.Service {
 
   /** Carries out a request of the reader's in a worker. Throws if the server is closed. */
   void execute(ServedReader reader, Runnable request) throws IOException {
-    PerPeerExecutor<ServedReader> ready = lanes();
+    lanes().execute(reader, counted(request));
+  }
+
+  /** A step that belongs to those that are running, from now until it has run. */
+  private Runnable counted(Runnable step) {
     running.register();
-    ready.execute(reader, () -> {
+    return () -> {
       try {
-        request.run();
+        step.run();
       } finally {
         running.arriveAndDeregister();
       }
-    });
+    };
   }
 
   /** The same for the desk's own. */
   private void executeForDesk(Runnable step) {
-    running.register();
+    Runnable counted = counted(step);
     try {
-      workers.get().execute(() -> {
-        try {
-          step.run();
-        } finally {
-          running.arriveAndDeregister();
-        }
-      });
+      workers.get().execute(counted);
     } catch (RuntimeException | Error e) {
       running.arriveAndDeregister();
       throw e;

@@ -10,7 +10,6 @@ import org.jspecify.annotations.Nullable;
 import org.shufflerdma.fetch.FetchListener;
 import org.shufflerdma.fetch.read.Origin;
 import org.shufflerdma.memory.RegisteredSlice;
-import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 import org.shufflerdma.metrics.TcpReason;
 import org.slf4j.Logger;
@@ -136,7 +135,8 @@ final class FetchAttempt implements FetchListener {
           "Block {} could not be written to a temporary file and is fetched by TCP",
           block.blockId,
           e);
-      fallBack(block, TcpReason.FILE);
+      RdmaCounts.addLeft(counters, TcpReason.FILE);
+      tcp.take(block.blockId);
       return;
     }
     handOver(block, contents, lengthBytes, origin);
@@ -170,14 +170,11 @@ final class FetchAttempt implements FetchListener {
   private void report(Expected block, TcpReason reason, Throwable cause) {
     log.note(block.blockId, tcp.executorId(), reason, cause);
     closeQuietly(block.sink);
-    counters.add(
-        Counter.MISSED_BLOCKS,
-        reason == TcpReason.WITHDRAWN || reason == TcpReason.STAGING ? 1 : 0);
+    RdmaCounts.addLeft(counters, reason);
     if (reason == TcpReason.PEER_UNREACHABLE || block.handedOver) {
-      counters.add(reason, 1);
       listener.onBlockFetchFailure(block.blockId, cause);
     } else {
-      fallBack(block, reason);
+      tcp.take(block.blockId);
     }
   }
 
@@ -202,10 +199,5 @@ final class FetchAttempt implements FetchListener {
         LOG.debug("A temporary file could not be closed", e);
       }
     }
-  }
-
-  private void fallBack(Expected block, TcpReason reason) {
-    counters.add(reason, 1);
-    tcp.take(block.blockId);
   }
 }

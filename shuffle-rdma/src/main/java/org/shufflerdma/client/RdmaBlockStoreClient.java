@@ -18,7 +18,6 @@ import org.shufflerdma.connection.PeerId;
 import org.shufflerdma.fetch.BackgroundFetch;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.BlockRequest;
-import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.ReadCounters;
 import org.shufflerdma.metrics.TcpReason;
 import org.slf4j.Logger;
@@ -98,9 +97,7 @@ public final class RdmaBlockStoreClient extends ForwardingClient {
             .computeIfAbsent(location.peer(), peer -> new ArrayList<>())
             .add(requestOf(i, name.get(), location, sink));
       } else {
-        TcpReason why = reason.orElse(TcpReason.NO_LOCATION);
-        counters.add(why, 1);
-        counters.add(Counter.MISSED_BLOCKS, why == TcpReason.NO_LOCATION ? 1 : 0);
+        RdmaCounts.addLeft(counters, reason.orElse(TcpReason.NO_LOCATION));
         byTcp.add(blockIds[i]);
       }
     }

@@ -83,6 +83,16 @@ record RdmaStack(
   private static final String SHUFFLE_SERVICE = "spark.shuffle.service.enabled";
   private static final Logger LOG = LoggerFactory.getLogger("org.shufflerdma");
 
+  /** What a stack is opened with. */
+  @SuppressWarnings("ArrayRecordComponent")
+  private record Opening(
+      SparkEnv env,
+      RdmaSettings settings,
+      IndexShuffleBlockResolver resolver,
+      boolean publishes,
+      byte[] token,
+      PhaseTimer timer) {}
+
   /**
    * Opens the device and listens for connections.
    *
@@ -100,13 +110,14 @@ record RdmaStack(
       PhaseTimer timer)
       throws RdmaUnavailableException {
     requireDescriptors(ProcessLimits.read().descriptors());
+    Opening with = new Opening(env, settings, resolver, publishes, token, timer);
     try {
       InetAddress ownAddress =
           InetAddress.getByName(env.blockManager().blockManagerId().host());
       List<String> refused = new ArrayList<>();
       for (DeviceChoice choice : DeviceChoice.of(settings, DeviceChoice.HARDWARE, ownAddress)) {
         try {
-          RdmaStack stack = withPaging(env, settings, resolver, publishes, token, choice, timer);
+          RdmaStack stack = withPaging(with, choice);
           LOG.info(
               "Shuffle blocks are read by RDMA over device {} ({}{}) at {}",
               choice.hardwareName() == null
@@ -134,55 +145,38 @@ record RdmaStack(
   }
 
   /** Map outputs are pinned if the device fails the proof with on-demand paging. */
-  private static RdmaStack withPaging(
-      SparkEnv env,
-      RdmaSettings settings,
-      IndexShuffleBlockResolver resolver,
-      boolean publishes,
-      byte[] token,
-      DeviceChoice choice,
-      PhaseTimer timer)
+  private static RdmaStack withPaging(Opening with, DeviceChoice choice)
       throws IOException, RdmaUnavailableException {
-    if (settings.onDemand()) {
+    if (with.settings.onDemand()) {
       try {
-        return open(
-            env, settings, resolver, publishes, token, choice, OutputPaging.ON_DEMAND, timer);
+        return open(with, choice, OutputPaging.ON_DEMAND);
       } catch (IOException | RdmaUnavailableException e) {
         LOG.warn(
             "Map outputs are pinned, although {} is true: {}",
-            settings.key("onDemand"),
+            with.settings.key("onDemand"),
             e.getMessage());
       }
     }
-    return open(env, settings, resolver, publishes, token, choice, OutputPaging.PINNED, timer);
+    return open(with, choice, OutputPaging.PINNED);
   }
 
-  private static RdmaStack open(
-      SparkEnv env,
-      RdmaSettings settings,
-      IndexShuffleBlockResolver resolver,
-      boolean publishes,
-      byte[] token,
-      DeviceChoice choice,
-      OutputPaging paging,
-      PhaseTimer timer)
+  private static RdmaStack open(Opening with, DeviceChoice choice, OutputPaging paging)
       throws IOException, RdmaUnavailableException {
     Acquired acquired = new Acquired();
     try {
-      DeviceChoice.Bound device = choice.bind(settings);
+      DeviceChoice.Bound device = choice.bind(with.settings);
       acquired.keep(device.use());
-      timer.ended("natives");
-      RdmaStack stack =
-          open(env, settings, resolver, publishes, token, device, paging, acquired, timer);
-      timer.ended("rest");
+      with.timer.ended("natives");
+      RdmaStack stack = open(with, device, paging, acquired);
+      with.timer.ended("rest");
       if (choice.toBeProven() || paging == OutputPaging.ON_DEMAND) {
         LoopbackCheck.run(
             stack.transport,
             stack.registry,
             stack.source.fetcher(),
-            env.executorId(),
-            env.blockManager().diskBlockManager().localDirs()[0].toPath());
-        timer.ended("proof");
+            with.env.executorId(),
+            with.env.blockManager().diskBlockManager().localDirs()[0].toPath());
+        with.timer.ended("proof");
       }
       return stack;
     } catch (Throwable t) {
@@ -211,19 +205,13 @@ record RdmaStack(
   }
 
   private static RdmaStack open(
-      SparkEnv env,
-      RdmaSettings settings,
-      IndexShuffleBlockResolver resolver,
-      boolean publishes,
-      byte[] token,
-      DeviceChoice.Bound device,
-      OutputPaging paging,
-      Acquired acquired,
-      PhaseTimer timer)
+      Opening with, DeviceChoice.Bound device, OutputPaging paging, Acquired acquired)
       throws IOException, RdmaUnavailableException {
+    SparkEnv env = with.env;
+    RdmaSettings settings = with.settings;
     byte[] secret = env.securityManager().isAuthenticationEnabled()
         ? env.securityManager().getSecretKey().getBytes(StandardCharsets.UTF_8)
-        : token;
+        : with.token;
     boolean isSoft = device.verbs().provider() == Provider.SOFT;
     LocalIdentity identity = new LocalIdentity(applicationOf(env.conf()), env.executorId(), secret);
     byte[] deviceSecret = isSoft ? identity.key(DEVICE_PURPOSE) : new byte[0];
@@ -237,7 +225,7 @@ record RdmaStack(
         TransportSettings.of(settings, plan.poolBytes(), device.address()),
         device.deviceName(),
         identity,
-        timer));
+        with.timer));
     if (paging == OutputPaging.ON_DEMAND && !transport.device().odp()) {
       throw new IOException(
           "device " + transport.device().name() + " has no on-demand paging for READs");
@@ -255,7 +243,7 @@ record RdmaStack(
         settings.withdrawGraceMs(),
         System::nanoTime));
     DiskBlockManager disks = env.blockManager().diskBlockManager();
-    CommittedOutputs outputs = publishes
+    CommittedOutputs outputs = with.publishes
         ? new CommittedFiles(disks)
         : acquired.keep(new RequestedOutputs(disks, registry, settings.checksum()));
     Staging staging = acquired.keep(Staging.open(
@@ -289,7 +277,7 @@ record RdmaStack(
     CommittedOutputPublisher publisher = new CommittedOutputPublisher(
         env.conf(),
         settings.checksum(),
-        resolver,
+        with.resolver,
         registry,
         publishedEndpointOf(transport),
         staging.stages(),

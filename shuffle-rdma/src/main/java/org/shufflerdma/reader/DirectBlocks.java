@@ -23,7 +23,6 @@ import org.shufflerdma.fetch.direct.DirectFetch;
 import org.shufflerdma.fetch.direct.DirectFetch.LeftBlock;
 import org.shufflerdma.fetch.direct.PeerBlocks;
 import org.shufflerdma.fetch.read.Origin;
-import org.shufflerdma.metrics.Counter;
 import org.shufflerdma.metrics.TcpReason;
 import org.shufflerdma.sorter.Unchecked;
 import scala.Tuple2;
@@ -300,12 +299,7 @@ final class DirectBlocks extends AbstractIterator<Tuple2<BlockId, InputStream>>
       return;
     }
     log.note(source.id(block).name(), source.address().executorId(), reason, cause);
-    reads.counters().add(reason, 1);
-    reads
-        .counters()
-        .add(
-            Counter.MISSED_BLOCKS,
-            reason == TcpReason.WITHDRAWN || reason == TcpReason.STAGING ? 1 : 0);
+    RdmaCounts.addLeft(reads.counters(), reason);
     if (reason == TcpReason.PEER_UNREACHABLE) {
       throw fetchFailed(source, block, cause);
     }

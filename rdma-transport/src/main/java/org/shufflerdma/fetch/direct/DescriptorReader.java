@@ -259,7 +259,7 @@ final class DescriptorReader {
 
     private InFlight post(Batch batch, RegisteredBuffer sink)
         throws NoConnectionException, InterruptedException, TimeoutException {
-      Deadline lease = context.descriptorLease();
+      Deadline lease = Deadline.afterMs(context.leaseMs());
       for (Part part : batch.parts) {
         part.of.lease = part.of.lease == null ? lease : part.of.lease;
       }

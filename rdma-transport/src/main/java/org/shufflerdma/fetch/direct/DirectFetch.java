@@ -199,11 +199,8 @@ public final class DirectFetch implements AutoCloseable {
     try {
       List<ReadSlot> given = window.take(isLacked);
       for (ReadSlot slot : given) {
-        for (int block : slot.allBlocks()) {
-          slot.peer.putBack(block);
-        }
+        slot.putBack();
         queue(slot.peer);
-        slot.release();
       }
       if (!given.isEmpty()) {
         return TaskFetches.Room.GIVEN_BACK;
@@ -370,8 +367,8 @@ public final class DirectFetch implements AutoCloseable {
     context.poller().expect();
     try {
       context.poller().poll();
-      boolean mustWait = !window.hasReady() && !connections.isTold();
-      if (mustWait) { // another wait may have used up the wake-up
+      if (!window.hasReady()
+          && !connections.isTold()) { // another wait may have used up the wake-up
         LockSupport.parkNanos(this, WAIT_NS);
       }
     } finally {
@@ -566,10 +563,7 @@ public final class DirectFetch implements AutoCloseable {
         left.addAll(peer, TcpReason.CLOSED, new IOException("the fetcher is closed"));
         return ListPoster.Outcome.NOT_NOW;
       }
-      if (!services.isOpen(peer)) {
-        return ListPoster.Outcome.NOT_NOW;
-      }
-      if (!peer.hasMore() && !peer.hasMoreToStage()) {
+      if (!services.isOpen(peer) || (!peer.hasMore() && !peer.hasMoreToStage())) {
         return ListPoster.Outcome.NOT_NOW;
       }
       Connection connection = connections.to(peer);

@@ -86,12 +86,4 @@ public record FetchContext(
   Deadline progressDeadline() {
     return Deadline.afterMs(progressTimeoutMs);
   }
-
-  Deadline descriptorLease() {
-    return Deadline.afterMs(leaseMs);
-  }
-
-  Deadline poolDeadline() {
-    return Deadline.afterMs(poolWaitMs);
-  }
 }

@@ -84,7 +84,7 @@ final class ListPoster {
         posted = slot.blocks() > 0 && post(connection, slot, postBy);
       } finally {
         if (!posted) {
-          putBack(slot);
+          slot.putBack();
         }
       }
       if (posted) {
@@ -172,14 +172,6 @@ final class ListPoster {
       return true;
     } finally {
       waitedNs += System.nanoTime() - start;
-    }
-  }
-
-  /** Gives up the slot's buffer and puts its blocks back, none of which has been posted. */
-  private static void putBack(ReadSlot slot) {
-    slot.release();
-    for (int i = 0; i < slot.blocks(); i++) {
-      slot.peer.putBack(slot.block(i));
     }
   }
 

@@ -77,6 +77,14 @@ abstract class ReadSlot {
     return Arrays.copyOf(blocks, count);
   }
 
+  /** Ends the hold on the buffer and puts the blocks back, none of which is read here. */
+  final void putBack() {
+    release();
+    for (int block : allBlocks()) {
+      peer.putBack(block);
+    }
+  }
+
   /** Forgets the blocks, which are not read. */
   final void clear() {
     count = 0;

@@ -57,10 +57,8 @@ record ServiceRoute(
     if (services == null
         || peer.tcpAddress == null
         || peer.hasPieces() // the service stages a block from its beginning
-        || !SIGNS_OF_A_PEER_THAT_IS_GONE.contains(reason)) {
-      return false;
-    }
-    if (peer.hasNoService) {
+        || !SIGNS_OF_A_PEER_THAT_IS_GONE.contains(reason)
+        || peer.hasNoService) {
       return false;
     }
     if (peer.search == null) {

@@ -254,7 +254,6 @@ final class StagedPoster {
         } catch (RuntimeException e) {
           LOG.error("Blocks that {} has staged could not be read", slot.peer.peer(), e);
           leaveAll(slot, TcpReason.INTERNAL, e);
-          drop(slot);
         }
       }
     }
@@ -270,7 +269,7 @@ final class StagedPoster {
         if (!read(slot, piece)) {
           return;
         }
-      } else if (!piece.loan().isAnswered() && !waitForOwner(slot, piece)) {
+      } else if (!piece.loan.isAnswered() && !waitForOwner(slot, piece)) {
         return;
       }
     }
@@ -283,13 +282,12 @@ final class StagedPoster {
   /** False if the blocks go another way, as it would take the owner too long to stage them. */
   private boolean waitForOwner(StagedSlot slot, StagedSlot.Piece piece) {
     int timeoutMs = context.progressTimeoutMs();
-    int waitMs = piece.loan().waitMs();
+    int waitMs = piece.loan.waitMs();
     boolean isLate = piece.isLate(timeoutMs);
     if (waitMs > timeoutMs / 2 || (isLate && waitMs > 0)) {
       IOException why = new IOException(
           "the memory of " + slot.from + " for staging is used by others, for " + waitMs + " ms");
       leaveAll(slot, TcpReason.STAGING, why);
-      drop(slot);
       if (!slot.isOfFormerOwner()) {
         left.addAllToStage(slot.peer, TcpReason.STAGING, why);
       }
@@ -311,7 +309,6 @@ final class StagedPoster {
       if (loan == null) {
         if (slot.placeWait.isOver(context.progressTimeoutMs())) {
           leaveAll(slot, TcpReason.STAGING, noPlace());
-          drop(slot);
         }
         return;
       }
@@ -324,21 +321,22 @@ final class StagedPoster {
 
   /** Begins the READ of a piece; false if nothing can be done for its slot now, or any more. */
   private boolean read(StagedSlot slot, StagedSlot.Piece piece) throws InterruptedException {
-    if (piece.loan().failure() != null) {
+    if (piece.loan.failure() != null) {
       askAgain(slot);
       return false;
     }
-    if (piece.loan().lease().expired()) {
+    if (piece.loan.lease().expired()) {
       return stageAgain(slot, piece);
     }
-    List<StagedLoan.Range> ranges = piece.loan().ranges();
+    List<StagedLoan.Range> ranges = piece.loan.ranges();
     if (slot.isUnknown()) {
       layOut(slot, ranges);
+      if (slot.isUnknown()) { // none of its blocks has been staged
+        drop(slot);
+        return false;
+      }
     } else if (!isWhole(slot, piece, ranges)) {
       leaveAll(slot, TcpReason.STAGING, new IOException("a part of a block could not be staged"));
-    }
-    if (slot.isUnknown()) {
-      drop(slot);
       return false;
     }
     return (slot.hasBuffer() || lease(slot)) && post(slot, piece, ranges);
@@ -348,7 +346,6 @@ final class StagedPoster {
   private boolean stageAgain(StagedSlot slot, StagedSlot.Piece piece) {
     if (++slot.peer.stagedInVain > MAX_STAGED_IN_VAIN) {
       leaveAll(slot, TcpReason.STAGING, new IOException("no READ could be posted in time"));
-      drop(slot);
       return false;
     }
     if (slot.isLarge()) {
@@ -356,7 +353,6 @@ final class StagedPoster {
       return true;
     }
     putBackAll(slot);
-    drop(slot);
     return false;
   }
 
@@ -433,7 +429,6 @@ final class StagedPoster {
       if (buffer == null) {
         if (isWantedByALargeBlock(slot.client)) {
           putBackAll(slot); // that block would wait for this place, and this slot for its buffer
-          drop(slot);
         }
         return false;
       }
@@ -443,7 +438,6 @@ final class StagedPoster {
       return true;
     } catch (IOException e) {
       leaveAll(slot, TcpReason.POOL, e);
-      drop(slot);
       return false;
     }
   }
@@ -451,7 +445,7 @@ final class StagedPoster {
   /** Posts the READ of a piece. False if it could not be posted: it is tried again, or the slot has its outcome. */
   private boolean post(StagedSlot slot, StagedSlot.Piece piece, List<StagedLoan.Range> ranges)
       throws InterruptedException {
-    StagedLoan loan = piece.loan();
+    StagedLoan loan = piece.loan;
     if (!loan.beginRead()) {
       return stageAgain(slot, piece);
     }
@@ -468,7 +462,6 @@ final class StagedPoster {
     } catch (TimeoutException e) {
       if (piece.isLate(context.progressTimeoutMs())) {
         leaveAll(slot, TcpReason.TIMEOUT, e);
-        drop(slot);
       }
     } finally {
       if (!isPosted) {
@@ -483,8 +476,8 @@ final class StagedPoster {
     for (StagedLoan.Range range : ranges) {
       stagedBytes += range.stagedBytes();
     }
-    ReadList reads = new ReadList(piece.offset());
-    reads.add(piece.loan().remoteAddress(), piece.loan().rkey(), stagedBytes, context.readLimits());
+    ReadList reads = new ReadList(piece.offset);
+    reads.add(piece.loan.remoteAddress(), piece.loan.rkey(), stagedBytes, context.readLimits());
     return reads.reads();
   }
 
@@ -492,7 +485,7 @@ final class StagedPoster {
       StagedSlot slot, StagedSlot.Piece piece, List<StagedLoan.Range> ranges) {
     for (StagedLoan.Range range : ranges) {
       if (range.stagedBytes() > 0) {
-        slot.expect(piece.offset() + range.offsetBytes(), range.stagedBytes(), range.checksum());
+        slot.expect(piece.offset + range.offsetBytes(), range.stagedBytes(), range.checksum());
       }
     }
   }
@@ -508,22 +501,25 @@ final class StagedPoster {
           new IOException(
               "control connections to " + slot.peer.peer() + " ended before blocks were read"));
     }
-    drop(slot);
   }
 
+  /** Has the blocks of a slot staged again, of which nothing comes. */
   private void putBackAll(StagedSlot slot) {
     for (int block : slot.allBlocks()) {
       slot.noteAttempt(block);
       slot.peer.putBack(block);
       again.accept(slot.peer);
     }
+    drop(slot);
   }
 
+  /** Leaves the blocks of a slot, of which nothing comes. */
   private void leaveAll(StagedSlot slot, TcpReason reason, Throwable why) {
     for (int block : slot.allBlocks()) {
       leave(slot, block, reason, why);
     }
     slot.clear();
+    drop(slot);
   }
 
   private void leave(StagedSlot slot, int block, TcpReason reason, Throwable why) {

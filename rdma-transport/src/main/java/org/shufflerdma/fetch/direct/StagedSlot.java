@@ -25,11 +25,11 @@ import org.shufflerdma.staging.StagingClient;
 final class StagedSlot extends ReadSlot {
   /** What is staged in one loan, or read from it. */
   final class Piece implements ReadCompletion {
-    private final StagedLoan loan;
+    final StagedLoan loan;
     private final long askedNs = System.nanoTime();
 
     /** Where it begins in the slot's buffer. */
-    private final long offset;
+    final long offset;
 
     private boolean posted; // touched by the task's thread alone
     private volatile boolean completed;
@@ -38,14 +38,6 @@ final class StagedSlot extends ReadSlot {
     private Piece(StagedLoan loan, long offset) {
       this.loan = loan;
       this.offset = offset;
-    }
-
-    StagedLoan loan() {
-      return loan;
-    }
-
-    long offset() {
-      return offset;
     }
 
     boolean isLate(int timeoutMs) {

@@ -80,6 +80,6 @@ final class TaskBuffers {
 
   /** The task gets on, and may wait anew. */
   void renewPatience() {
-    patienceNs = context.poolDeadline().remainingNs();
+    patienceNs = TimeUnit.MILLISECONDS.toNanos(context.poolWaitMs());
   }
 }

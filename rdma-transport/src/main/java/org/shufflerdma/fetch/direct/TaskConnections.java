@@ -62,7 +62,10 @@ final class TaskConnections {
    */
   @Nullable
   Connection to(PeerBlocks peer) throws NoConnectionException {
-    beginInterest(peer);
+    if (peer.interest == null) {
+      peer.interest = context.connections().interestIn(peer.peer(), peer.tcpAddress);
+      interesting.add(peer);
+    }
     Connecting attempt = peer.attempt;
     peer.attempt = null;
     Connection connection = context.connections().openConnection(peer.peer(), peer.tcpAddress);
@@ -75,13 +78,6 @@ final class TaskConnections {
     peer.isInLine = true;
     unasked.add(peer);
     return null;
-  }
-
-  private void beginInterest(PeerBlocks peer) {
-    if (peer.interest == null) {
-      peer.interest = context.connections().interestIn(peer.peer(), peer.tcpAddress);
-      interesting.add(peer);
-    }
   }
 
   /** Whether {@link #askForMore} may have something to do. */

@@ -30,8 +30,6 @@ public final class FetchStats {
   /** Blocks that were left to TCP after they had been tried, from the first attempt on. */
   public final LatencyHistogram fallbackTimes = new LatencyHistogram();
 
-  public FetchStats() {}
-
   /** Returns for how many blocks the time of this one's checksum is to count; 0 if it is not to be taken. */
   public static int blocksTimedBy(long lengthBytes) {
     if (lengthBytes >= ALWAYS_TIMED_BYTES) {
