@@ -3,11 +3,9 @@ package org.shufflerdma.benchmarks.commit;
 
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
-import java.nio.file.Path;
 import java.util.List;
+import org.shufflerdma.benchmarks.fetch.ProcessCpu;
 
 /** Wall time, and CPU time of the calling thread. */
 public record Cost(long wallNs, long cpuNs) {
@@ -28,20 +26,11 @@ public record Cost(long wallNs, long cpuNs) {
 
   /** CPU time so far of the plugin's and the device's living threads, as Linux counts it. */
   static long pluginThreadsNs() throws IOException {
-    long sum = 0;
-    try (DirectoryStream<Path> tasks = Files.newDirectoryStream(Path.of("/proc/self/task"))) {
-      for (Path task : tasks) {
-        try {
-          String name = Files.readString(task.resolve("comm"));
-          if (PLUGIN_THREADS.stream().anyMatch(name::startsWith)) {
-            String ranNs = Files.readString(task.resolve("schedstat")).split(" ", -1)[0];
-            sum += Long.parseLong(ranNs);
-          }
-        } catch (NoSuchFileException e) {
-          // The thread has ended.
-        }
-      }
-    }
-    return sum;
+    long[] sumNs = {0};
+    ProcessCpu.forEachThread(ProcessHandle.current().pid(), (thread, ranNs) -> {
+      String name = Files.readString(thread.resolve("comm"));
+      sumNs[0] += PLUGIN_THREADS.stream().anyMatch(name::startsWith) ? ranNs : 0;
+    });
+    return sumNs[0];
   }
 }

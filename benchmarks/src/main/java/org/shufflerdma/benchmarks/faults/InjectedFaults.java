@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import org.apache.spark.SparkConf;
 
@@ -145,7 +144,7 @@ final class InjectedFaults extends Trial {
     long fallbacks = on.watch().counter("fallback.breaker") + on.watch().counter("fallback.closed");
     Injection injection = new Injection(on.executors(), fault);
     Future<Digest> job = injection.start(() -> on.submit(() -> shape.run(on.spark())));
-    Verdict verdict = judge(on, shape, fault, job, what);
+    Verdict verdict = judge(on, shape, job, what, fault.hurtsSpark());
     if (verdict.isBad()) {
       return verdict; // as it is, for whoever looks into it
     }
@@ -214,22 +213,5 @@ final class InjectedFaults extends Trial {
           .forEach((point, count) -> fewest.merge(point, count, Math::min));
     }
     return fewest;
-  }
-
-  private static Verdict judge(
-      Cluster cluster, Shape shape, Fault fault, Future<Digest> job, String what)
-      throws InterruptedException {
-    try {
-      Digest result = Cluster.result(job, Cluster.JOB_DEADLINE_MS);
-      return result.equals(cluster.expected(shape))
-          ? Verdict.right(what)
-          : Verdict.wrong(what + ": " + result + " is not " + cluster.expected(shape));
-    } catch (HungException e) {
-      return new Verdict(Verdict.Kind.HUNG, what + ": " + e.getMessage());
-    } catch (ExecutionException e) {
-      return fault.hurtsSpark()
-          ? new Verdict(Verdict.Kind.SPARK_FAILURE, what + ": " + e.getCause())
-          : Verdict.wrong(what + " failed a job that TCP would have finished: " + e.getCause());
-    }
   }
 }

@@ -8,7 +8,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.shufflerdma.concurrent.Deadline;
@@ -100,7 +99,7 @@ final class OrphanedReads extends Trial {
     processes.add(service.device());
     Injection injection = new Injection(processes, fault);
     Future<Digest> job = injection.start(() -> on.submit(kept::read));
-    Verdict verdict = judge(on, shape, job, what);
+    Verdict verdict = judge(on, shape, job, what, false);
     on.awaitEvents();
     if (!verdict.isBad() && on.watch().mapTasksEnded() != maps) {
       verdict = Verdict.wrong(what + " made maps run again");
@@ -153,20 +152,6 @@ final class OrphanedReads extends Trial {
       fault = FaultCatalogue.draw(random, 1, path, events);
     } while (fault.hurtsSpark() || fault.endsRdma());
     return new Fault(reader, fault.before(), fault.rule(), fault.action(), false, false);
-  }
-
-  private static Verdict judge(Cluster on, Shape shape, Future<Digest> job, String what)
-      throws InterruptedException {
-    try {
-      Digest result = Cluster.result(job, Cluster.JOB_DEADLINE_MS);
-      return result.equals(on.expected(shape))
-          ? Verdict.right(what)
-          : Verdict.wrong(what + ": " + result + " is not " + on.expected(shape));
-    } catch (HungException e) {
-      return new Verdict(Verdict.Kind.HUNG, what + ": " + e.getMessage());
-    } catch (ExecutionException e) {
-      return Verdict.wrong(what + " failed a job that TCP would have finished: " + e.getCause());
-    }
   }
 
   /** Reads until all blocks come by RDMA, some of them from the service. */

@@ -4,6 +4,8 @@ package org.shufflerdma.benchmarks.faults;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,6 +46,27 @@ abstract class Trial implements AutoCloseable {
       begin(current);
     }
     return current;
+  }
+
+  /**
+   * Waits for a job and judges its outcome.
+   *
+   * @param mayFail whether Spark may give up the job, as the fault hurts Spark itself
+   */
+  static Verdict judge(Cluster on, Shape shape, Future<Digest> job, String what, boolean mayFail)
+      throws InterruptedException {
+    try {
+      Digest result = Cluster.result(job, Cluster.JOB_DEADLINE_MS);
+      return result.equals(on.expected(shape))
+          ? Verdict.right(what)
+          : Verdict.wrong(what + ": " + result + " is not " + on.expected(shape));
+    } catch (HungException e) {
+      return new Verdict(Verdict.Kind.HUNG, what + ": " + e.getMessage());
+    } catch (ExecutionException e) {
+      return mayFail
+          ? new Verdict(Verdict.Kind.SPARK_FAILURE, what + ": " + e.getCause())
+          : Verdict.wrong(what + " failed a job that TCP would have finished: " + e.getCause());
+    }
   }
 
   /** Logs what may explain the last number. */

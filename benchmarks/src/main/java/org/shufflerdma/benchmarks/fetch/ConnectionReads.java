@@ -13,9 +13,6 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.connection.Connection;
-import org.shufflerdma.connection.Nonce;
-import org.shufflerdma.connection.PeerId;
-import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.connection.Read;
 import org.shufflerdma.connection.ReadCompletion;
@@ -50,12 +47,8 @@ final class ConnectionReads implements AutoCloseable {
     }
     transport = Plugin.open("reader", 2 * sinkBytes, InetAddress.getLoopbackAddress());
     verbs = Verbs.open(Provider.SOFT);
-    RdmaEndpoint endpoint = new RdmaEndpoint(
-        server.get("host").asText(),
-        server.get("port").asInt(),
-        Nonce.ofHex(server.get("nonce").asText()));
     Deadline deadline = Deadline.afterMs(LIMIT_MS);
-    connection = transport.connections().connect(new PeerId("server", endpoint), null, deadline);
+    connection = transport.connections().connect(Plugin.peer("server", server), null, deadline);
     sink = transport.buffers().acquire(sinkBytes, deadline);
   }
 

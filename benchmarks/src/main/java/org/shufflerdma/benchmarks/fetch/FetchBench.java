@@ -175,6 +175,19 @@ public final class FetchBench {
       command.add(set.file(directory, map).toString());
     }
     double serverBefore = ProcessCpu.seconds(serverPid);
+    String[] words = wordsOf(command);
+    if (Long.parseLong(words[3]) != set.checksums()) {
+      throw new IOException(call + " of " + set + " copied wrong bytes");
+    }
+    return new Pass(
+        Long.parseLong(words[0]),
+        Long.parseLong(words[1]) / 1e9,
+        Long.parseLong(words[2]) / 1e9,
+        ProcessCpu.seconds(serverPid) - serverBefore);
+  }
+
+  /** Runs a program of C, and returns the words of the line that it says. */
+  static String[] wordsOf(List<String> command) throws IOException, InterruptedException {
     Process process = new ProcessBuilder(command)
         .redirectError(ProcessBuilder.Redirect.INHERIT)
         .start();
@@ -183,15 +196,7 @@ public final class FetchBench {
       if (line == null || process.waitFor() != 0) {
         throw new IOException(command.subList(0, 5) + " failed");
       }
-      String[] words = line.split(" ", -1);
-      if (Long.parseLong(words[3]) != set.checksums()) {
-        throw new IOException(call + " of " + set + " copied wrong bytes");
-      }
-      return new Pass(
-          Long.parseLong(words[0]),
-          Long.parseLong(words[1]) / 1e9,
-          Long.parseLong(words[2]) / 1e9,
-          ProcessCpu.seconds(serverPid) - serverBefore);
+      return line.split(" ", -1);
     }
   }
 

@@ -16,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.network.TransportContext;
 import org.apache.spark.network.server.TransportServer;
-import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.location.ChecksumAlgorithm;
 import org.shufflerdma.location.DescriptorSeal;
@@ -72,12 +71,9 @@ public final class FetchServer {
         }
         outputs.put(set.label(), descriptors);
       }
-      RdmaEndpoint endpoint = transport.endpoint();
       System.out.println(new ObjectMapper()
           .writeValueAsString(Map.of(
-              "host", endpoint.host(),
-              "port", endpoint.port(),
-              "nonce", endpoint.bootNonce().toHex(),
+              "endpoint", Plugin.endpoint(transport),
               "nettyPort", server.getPort(),
               "ucx", ucx.said(),
               "outputs", outputs)));

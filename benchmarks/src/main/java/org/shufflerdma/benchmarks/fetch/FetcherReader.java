@@ -5,9 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
-import org.shufflerdma.connection.Nonce;
 import org.shufflerdma.connection.PeerId;
-import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.BlockRequest;
@@ -39,11 +37,7 @@ final class FetcherReader implements BlockReader {
    * @param address of this host
    */
   FetcherReader(JsonNode server, InetAddress address) throws Exception {
-    RdmaEndpoint endpoint = new RdmaEndpoint(
-        server.get("host").asText(),
-        server.get("port").asInt(),
-        Nonce.ofHex(server.get("nonce").asText()));
-    peer = new PeerId("server", endpoint);
+    peer = Plugin.peer("server", server);
     outputs = server.get("outputs");
     transport = Plugin.open("reader", POOL_BYTES, address);
     staging = Plugin.openStaging(

@@ -15,20 +15,30 @@ public final class ProcessCpu {
   public static double seconds(long... pids) throws IOException, InterruptedException {
     // Linux counts what a running thread has used when the thread next waits or is interrupted.
     Thread.sleep(1);
-    long ranNs = 0;
+    long[] sumNs = {0};
     for (long pid : pids) {
-      try (DirectoryStream<Path> tasks =
-          Files.newDirectoryStream(Path.of("/proc", Long.toString(pid), "task"))) {
-        for (Path task : tasks) {
-          try {
-            String schedstat = Files.readString(task.resolve("schedstat"));
-            ranNs += Long.parseLong(schedstat.substring(0, schedstat.indexOf(' ')));
-          } catch (NoSuchFileException e) {
-            // The thread has ended.
-          }
+      forEachThread(pid, (thread, ranNs) -> sumNs[0] += ranNs);
+    }
+    return sumNs[0] / 1e9;
+  }
+
+  /** Takes the folder of a thread in {@code /proc}, and for how many nanoseconds the thread has run so far. */
+  public interface Visitor {
+    void visit(Path thread, long ranNs) throws IOException;
+  }
+
+  /** Visits the threads of a process, but for those that end meanwhile. */
+  public static void forEachThread(long pid, Visitor visitor) throws IOException {
+    try (DirectoryStream<Path> threads =
+        Files.newDirectoryStream(Path.of("/proc", Long.toString(pid), "task"))) {
+      for (Path thread : threads) {
+        try {
+          String schedstat = Files.readString(thread.resolve("schedstat"));
+          visitor.visit(thread, Long.parseLong(schedstat.substring(0, schedstat.indexOf(' '))));
+        } catch (NoSuchFileException e) {
+          // The thread has ended.
         }
       }
     }
-    return ranNs / 1e9;
   }
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.benchmarks.fetch;
 
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -155,17 +154,8 @@ public final class ReadBench {
         Integer.toString(plugin.readsPerPost()),
         Integer.toString(lists.lists())));
     source.files().forEach(file -> command.add(file.toString()));
-    Process process = new ProcessBuilder(command)
-        .redirectError(ProcessBuilder.Redirect.INHERIT)
-        .start();
-    try (BufferedReader said = process.inputReader()) {
-      String line = said.readLine();
-      if (line == null || process.waitFor() != 0) {
-        throw new IOException(command.subList(0, 5) + " failed");
-      }
-      String[] words = line.split(" ", -1);
-      return new Pass(
-          Long.parseLong(words[0]), Long.parseLong(words[1]) / 1e9, Long.parseLong(words[2]) / 1e9);
-    }
+    String[] words = FetchBench.wordsOf(command);
+    return new Pass(
+        Long.parseLong(words[0]), Long.parseLong(words[1]) / 1e9, Long.parseLong(words[2]) / 1e9);
   }
 }

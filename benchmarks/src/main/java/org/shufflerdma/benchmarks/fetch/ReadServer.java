@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.shufflerdma.concurrent.Acquired;
-import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
 import org.shufflerdma.verbs.Access;
 import org.shufflerdma.verbs.MappedFile;
@@ -38,13 +37,8 @@ public final class ReadServer {
             transport.protectionDomain().register(mapped, 0, mapped.size(), Access.REMOTE_READ));
         regions.add(new long[] {region.address(), region.rkey()});
       }
-      RdmaEndpoint endpoint = transport.endpoint();
       System.out.println(new ObjectMapper()
-          .writeValueAsString(Map.of(
-              "host", endpoint.host(),
-              "port", endpoint.port(),
-              "nonce", endpoint.bootNonce().toHex(),
-              "regions", regions)));
+          .writeValueAsString(Map.of("endpoint", Plugin.endpoint(transport), "regions", regions)));
       while (System.in.read() >= 0) {
         // The end of the input ends the server.
       }

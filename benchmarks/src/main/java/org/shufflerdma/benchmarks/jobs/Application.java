@@ -7,7 +7,9 @@ import java.io.BufferedReader;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -40,9 +42,18 @@ final class Application implements AutoCloseable {
     this.answers = process.inputReader();
   }
 
-  /** Starts a driver and waits until it has its executors. */
-  static Application start(List<String> command, Path log) throws IOException {
-    Process process = new ProcessBuilder(command)
+  /**
+   * Starts the driver of a side and waits until it has its executors.
+   *
+   * @param command starts a driver if {@code --driver SIDE} and settings follow its first word
+   */
+  static Application start(
+      List<String> command, String side, Map<String, String> settings, Path log)
+      throws IOException {
+    List<String> words = new ArrayList<>(List.of(command.get(0), "--driver", side));
+    settings.forEach((key, value) -> words.addAll(List.of("--conf", key + "=" + value)));
+    words.addAll(command.subList(1, command.size()));
+    Process process = new ProcessBuilder(words)
         .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
         .start();
     Application application = new Application(process);

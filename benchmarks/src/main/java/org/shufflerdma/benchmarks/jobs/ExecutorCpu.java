@@ -2,15 +2,14 @@
 package org.shufflerdma.benchmarks.jobs;
 
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.shufflerdma.benchmarks.fetch.ProcessCpu;
 
 /**
  * CPU time of a driver's executors so far, as Linux counts it (proc(5), {@code schedstat}). They run
@@ -57,28 +56,15 @@ record ExecutorCpu(
       List<String> arguments = Arrays.asList(process.info().arguments().orElse(new String[0]));
       if (arguments.contains(EXECUTOR) && arguments.contains(DRIVER_URL + driver)) {
         executors++;
-        Path proc = Path.of("/proc", Long.toString(process.pid()));
         seconds += ofProcess(process.pid());
-        try (DirectoryStream<Path> tasks = Files.newDirectoryStream(proc.resolve("task"))) {
-          for (Path task : tasks) {
-            addThread(task, process.pid() + "/" + task.getFileName(), threads, groups);
-          }
-        }
+        ProcessCpu.forEachThread(process.pid(), (thread, ranNs) -> {
+          String name = process.pid() + "/" + thread.getFileName();
+          groups.put(name, group(Files.readString(thread.resolve("comm"))));
+          threads.put(name, ranNs / 1e9);
+        });
       }
     }
     return new ExecutorCpu(executors, seconds, threads, groups);
-  }
-
-  private static void addThread(
-      Path task, String name, Map<String, Double> threads, Map<String, String> groups)
-      throws IOException {
-    try {
-      String ranNs = Files.readString(task.resolve("schedstat")).split(" ", -1)[0];
-      groups.put(name, group(Files.readString(task.resolve("comm"))));
-      threads.put(name, Long.parseLong(ranNs) / 1e9);
-    } catch (NoSuchFileException e) {
-      // The thread has ended.
-    }
   }
 
   private static String group(String threadName) {

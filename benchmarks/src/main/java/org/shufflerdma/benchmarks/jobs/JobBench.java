@@ -121,10 +121,7 @@ public final class JobBench {
   }
 
   private Application start(JobShape shape, String side) throws IOException {
-    List<String> words = new ArrayList<>(List.of(command.get(0), "--driver", side));
-    shape.settings().forEach((key, value) -> words.addAll(List.of("--conf", key + "=" + value)));
-    words.addAll(command.subList(1, command.size()));
-    return Application.start(words, log);
+    return Application.start(command, side, shape.settings(), log);
   }
 
   /** Every other round goes backwards. */

@@ -71,8 +71,7 @@ public final class JobServer {
 
   private static Map<String, Object> run(
       JavaSparkContext spark, StageWatch stages, String driver, Job job) throws Exception {
-    spark.sc().listenerBus().waitUntilEmpty(StageWatch.LISTENERS_MS);
-    stages.take(); // those that made the job's input
+    stages.takeAll(spark); // those that made the job's input
     ExecutorCpu before = ExecutorCpu.now(driver);
     long startNs = System.nanoTime();
     long result = job.run();
@@ -82,8 +81,7 @@ public final class JobServer {
       throw new IllegalStateException(
           after.executors() + " executors are there instead of " + EXECUTORS);
     }
-    spark.sc().listenerBus().waitUntilEmpty(StageWatch.LISTENERS_MS);
-    List<Map<String, Object>> ended = stages.take();
+    List<Map<String, Object>> ended = stages.takeAll(spark);
     Map<String, Object> report = new LinkedHashMap<>();
     report.put("digest", Long.toHexString(job.digest(result)));
     report.put("wall_s", wallNs / (double) TimeUnit.SECONDS.toNanos(1));

@@ -20,12 +20,14 @@ import org.shufflerdma.benchmarks.report.Run;
  */
 public final class MemoryBench {
   private static final String BENCHMARK = "memory";
+  private static final Map<String, String> SETTINGS = Map.of("spark.shuffle.compress", "false");
   private static final String REGISTERED = "published: registered, MiB";
 
   private MemoryBench() {}
 
   public static void main(String[] arguments) throws IOException {
     ResultLog results = ResultLog.open(Path.of(arguments[0]), arguments[1]);
+    List<String> command = List.of(arguments).subList(6, arguments.length);
     List<String> sides = new ArrayList<>(List.of("stock", Run.PLUGIN));
     for (String scenario : arguments[5].split(",", -1)) {
       for (int round = 0; round < Integer.parseInt(arguments[3]); round++) {
@@ -33,10 +35,8 @@ public final class MemoryBench {
           if (results.has(BENCHMARK, scenario, round, 0, side)) {
             continue;
           }
-          List<String> words = new ArrayList<>(List.of(arguments[6], "--driver", side));
-          words.addAll(List.of("--conf", "spark.shuffle.compress=false"));
-          words.addAll(List.of(arguments).subList(7, arguments.length));
-          try (Application application = Application.start(words, Path.of(arguments[2]))) {
+          try (Application application =
+              Application.start(command, side, SETTINGS, Path.of(arguments[2]))) {
             JsonNode taken =
                 application.ask("memory " + scenario.replace('x', ' ') + " " + arguments[4]);
             Map<String, Double> figures = Run.figures(taken);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.shufflerdma.benchmarks.jobs;
 
+import java.io.Serializable;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.function.Supplier;
+import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
 import java.util.zip.CRC32;
 import org.apache.spark.api.java.JavaPairRDD;
@@ -23,12 +26,13 @@ final class RowJobs {
     return digest(
         generated(spark, rows, maps).repartitionAndSortWithinPartitions(new KeyRange(reduces)),
         rows,
-        true);
+        true,
+        RowJobs::checksum);
   }
 
   /** Moves the records to where {@link #sort} would, and leaves them as they come. */
   static long repartition(JavaSparkContext spark, long rows, int maps, int reduces) {
-    return digest(moved(spark, rows, maps, reduces), rows, false);
+    return digest(moved(spark, rows, maps, reduces), rows, false, RowJobs::checksum);
   }
 
   static JavaPairRDD<Key, byte[]> moved(JavaSparkContext spark, long rows, int maps, int reduces) {
@@ -43,24 +47,35 @@ final class RowJobs {
     });
   }
 
-  /** Sums up a checksum of each record. The shuffle's files are given back before it returns. */
-  private static long digest(JavaPairRDD<Key, byte[]> shuffled, long rows, boolean sorted) {
+  private static ToLongFunction<Tuple2<Key, byte[]>> checksum() {
+    CRC32 crc = new CRC32();
+    return record -> {
+      crc.reset();
+      record._1().update(crc);
+      crc.update(record._2());
+      return crc.getValue();
+    };
+  }
+
+  /** Makes for each partition what returns a number of each of its records. */
+  interface NumberOfRecord<K, V> extends Supplier<ToLongFunction<Tuple2<K, V>>>, Serializable {}
+
+  /** Sums up a number of each record. The shuffle's files are given back before it returns. */
+  static <K extends Comparable<K>, V> long digest(
+      JavaPairRDD<K, V> shuffled, long rows, boolean sorted, NumberOfRecord<K, V> maker) {
     List<long[]> digests = shuffled
         .mapPartitions(records -> {
-          CRC32 crc = new CRC32();
+          ToLongFunction<Tuple2<K, V>> number = maker.get();
           long count = 0;
           long sum = 0;
-          Key before = null;
+          K before = null;
           while (records.hasNext()) {
-            Tuple2<Key, byte[]> record = records.next();
+            Tuple2<K, V> record = records.next();
             if (sorted && before != null && before.compareTo(record._1()) > 0) {
               throw new IllegalStateException("record " + count + " is out of order");
             }
             before = record._1();
-            crc.reset();
-            record._1().update(crc);
-            crc.update(record._2());
-            sum += crc.getValue();
+            sum += number.applyAsLong(record);
             count++;
           }
           return List.of(new long[] {count, sum}).iterator();

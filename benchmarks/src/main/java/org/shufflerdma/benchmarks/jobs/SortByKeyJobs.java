@@ -31,28 +31,7 @@ final class SortByKeyJobs {
               .iterator();
         })
         .sortByKey(true, PARTITIONS);
-    List<long[]> digests = sorted
-        .mapPartitions(records -> {
-          long count = 0;
-          long sum = 0;
-          K before = null;
-          while (records.hasNext()) {
-            Tuple2<K, Long> record = records.next();
-            if (before != null && before.compareTo(record._1()) > 0) {
-              throw new IllegalStateException("record " + count + " is out of order");
-            }
-            before = record._1();
-            sum += Key.mix(record._2()) ^ record._1().hashCode();
-            count++;
-          }
-          return List.of(new long[] {count, sum}).iterator();
-        })
-        .collect();
-    sorted.rdd().cleanShuffleDependencies(true);
-    long count = digests.stream().mapToLong(digest -> digest[0]).sum();
-    if (count != rows) {
-      throw new IllegalStateException(count + " records came instead of " + rows);
-    }
-    return digests.stream().mapToLong(digest -> digest[1]).sum();
+    return RowJobs.digest(
+        sorted, rows, true, () -> record -> Key.mix(record._2()) ^ record._1().hashCode());
   }
 }

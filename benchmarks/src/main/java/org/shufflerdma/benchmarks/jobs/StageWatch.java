@@ -25,7 +25,7 @@ import scala.collection.Iterator;
  * takes what there is when the listener bus is empty.
  */
 final class StageWatch extends SparkListener {
-  static final long LISTENERS_MS = 30_000;
+  private static final long LISTENERS_MS = 30_000;
 
   /** The plugin's accumulator, which may have a prefix. */
   private static final String RDMA_BYTES = "shuffle.rdma.bytes";
@@ -137,13 +137,10 @@ final class StageWatch extends SparkListener {
   /** Returns all stages that have ended since the last call, also those of which nobody has heard. */
   List<Map<String, Object>> takeAll(JavaSparkContext spark) throws TimeoutException {
     spark.sc().listenerBus().waitUntilEmpty(LISTENERS_MS);
-    return take();
-  }
-
-  /** Returns the stages that have ended since the last call. */
-  synchronized List<Map<String, Object>> take() {
-    List<Map<String, Object>> taken = List.copyOf(ended);
-    ended.clear();
-    return taken;
+    synchronized (this) {
+      List<Map<String, Object>> taken = List.copyOf(ended);
+      ended.clear();
+      return taken;
+    }
   }
 }

@@ -26,6 +26,7 @@ public final class StartBench {
 
   public static void main(String[] arguments) throws IOException {
     ResultLog results = ResultLog.open(Path.of(arguments[0]), arguments[1]);
+    List<String> command = List.of(arguments).subList(5, arguments.length);
     JobShape shape = JobShape.MOVE_FEW;
     List<String> sides = new ArrayList<>(List.of("stock", Run.PLUGIN));
     for (int round = 0; round < Integer.parseInt(arguments[3]); round++) {
@@ -33,12 +34,8 @@ public final class StartBench {
         if (results.has(BENCHMARK, shape.label(), round, 0, side)) {
           continue;
         }
-        List<String> words = new ArrayList<>(List.of(arguments[5], "--driver", side));
-        shape
-            .settings()
-            .forEach((key, value) -> words.addAll(List.of("--conf", key + "=" + value)));
-        words.addAll(List.of(arguments).subList(6, arguments.length));
-        try (Application application = Application.start(words, Path.of(arguments[2]))) {
+        try (Application application =
+            Application.start(command, side, shape.settings(), Path.of(arguments[2]))) {
           JsonNode taken = application.ask("start " + shape.label() + " " + arguments[4]);
           Run run = new Run(
               BENCHMARK,

@@ -4,7 +4,6 @@ package org.shufflerdma.benchmarks.jobs;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -83,9 +82,7 @@ public final class TpcdsBench {
     Map<String, Application> started = new LinkedHashMap<>();
     try {
       for (String side : sides) {
-        List<String> words = new ArrayList<>(List.of(command.get(0), "--driver", side));
-        words.addAll(command.subList(1, command.size()));
-        started.put(side, Application.start(words, log));
+        started.put(side, Application.start(command, side, Map.of(), log));
       }
       for (int round = 0; round <= rounds; round++) {
         measure(application, round, started);

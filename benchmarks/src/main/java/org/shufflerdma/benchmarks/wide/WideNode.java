@@ -3,21 +3,15 @@ package org.shufflerdma.benchmarks.wide;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.net.InetAddress;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.shufflerdma.benchmarks.fetch.Plugin;
 import org.shufflerdma.concurrent.Acquired;
 import org.shufflerdma.config.RdmaSettings;
-import org.shufflerdma.connection.LocalIdentity;
-import org.shufflerdma.connection.Nonce;
-import org.shufflerdma.connection.PeerId;
-import org.shufflerdma.connection.RdmaEndpoint;
 import org.shufflerdma.connection.RdmaTransport;
-import org.shufflerdma.connection.TransportSettings;
-import org.shufflerdma.device.DeviceChoice;
 import org.shufflerdma.fetch.BlockFetcher;
 import org.shufflerdma.fetch.FetchSettings;
 import org.shufflerdma.fetch.descriptor.DescriptorRef;
@@ -30,11 +24,9 @@ import org.shufflerdma.mapoutput.PublishedOutput;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.memory.RegistrationBudget;
 import org.shufflerdma.staging.Staging;
-import org.shufflerdma.staging.StagingSettings;
 
 /** What an executor has: it owns map outputs, which are registered or staged, and reads those of others. */
 final class WideNode implements AutoCloseable {
-  private static final byte[] SECRET = "a benchmark's secret".getBytes(StandardCharsets.UTF_8);
   private static final long POOL_BYTES = 64 << 20;
   private static final long BUDGET_BYTES = 1L << 32;
   private static final int CORES = 4;
@@ -51,14 +43,8 @@ final class WideNode implements AutoCloseable {
   WideNode(String id, Outputs outputs, long stagingBytes, int places) throws Exception {
     RdmaSettings settings =
         RdmaSettings.from(Map.of("device", "soft", "maxConnections", Integer.toString(places)), "");
-    DeviceChoice.Bound device = DeviceChoice.of(
-            settings, DeviceChoice.HARDWARE, InetAddress.getLoopbackAddress())
-        .get(0)
-        .bind(settings);
-    transport = acquired.keep(RdmaTransport.open(
-        TransportSettings.of(settings, POOL_BYTES, device.address()),
-        device.deviceName(),
-        new LocalIdentity("wide", id, SECRET)));
+    transport =
+        acquired.keep(Plugin.open(settings, id, POOL_BYTES, InetAddress.getLoopbackAddress()));
     RegisteredArena arena = acquired.keep(new RegisteredArena(
         transport.protectionDomain(), new RegistrationBudget(BUDGET_BYTES, "a benchmark")));
     MapOutputRegistry registry = acquired.keep(new MapOutputRegistry(
@@ -67,11 +53,8 @@ final class WideNode implements AutoCloseable {
         new DescriptorSeal(transport.identity().key(DescriptorSeal.PURPOSE)),
         settings.withdrawGraceMs(),
         System::nanoTime));
-    staging = acquired.keep(Staging.open(
-        transport,
-        (shuffleId, mapId) -> outputs.open(),
-        StagingSettings.of(
-            stagingBytes, CORES, settings.connectTimeoutMs(), settings.withdrawGraceMs())));
+    staging = acquired.keep(
+        Plugin.openStaging(transport, (shuffleId, mapId) -> outputs.open(), stagingBytes));
     fetcher = acquired.keep(new BlockFetcher(
         transport, staging.clients(), null, FetchSettings.of(CORES, settings.withdrawGraceMs())));
     for (int map = 0; stagingBytes == 0 && map < Outputs.MAPS; map++) {
@@ -83,12 +66,9 @@ final class WideNode implements AutoCloseable {
 
   /** Where it is, and what it has. */
   Map<String, Object> said() {
-    RdmaEndpoint endpoint = transport.endpoint();
     return Map.of(
         "id", transport.identity().executorId(),
-        "host", endpoint.host(),
-        "port", endpoint.port(),
-        "nonce", endpoint.bootNonce().toHex(),
+        "endpoint", Plugin.endpoint(transport),
         "outputs", descriptors);
   }
 
@@ -123,13 +103,7 @@ final class WideNode implements AutoCloseable {
   }
 
   private static PeerBlocks blocksOf(JsonNode owner, int partition) {
-    PeerId peer = new PeerId(
-        owner.get("id").asText(),
-        new RdmaEndpoint(
-            owner.get("host").asText(),
-            owner.get("port").asInt(),
-            Nonce.ofHex(owner.get("nonce").asText())));
-    PeerBlocks blocks = new PeerBlocks(peer, null);
+    PeerBlocks blocks = new PeerBlocks(Plugin.peer(owner.get("id").asText(), owner), null);
     JsonNode outputs = owner.get("outputs");
     for (int map = 0; map < Outputs.MAPS; map++) {
       JsonNode output = outputs.get(map);
