@@ -138,10 +138,8 @@ static ssize_t receive(struct link *link, struct iovec *iov, int count, bool is_
 	if (link->peer.is_tcp)
 		return receive_tcp(link, iov, count, room, is_ours);
 	with_fds = with_fds && link->peer.is_of_own_user;
-	if (with_fds) {
-		message.msg_control = control.buffer;
-		message.msg_controllen = sizeof(control.buffer);
-	}
+	message.msg_control = control.buffer;
+	message.msg_controllen = with_fds ? sizeof(control.buffer) : 0;
 	do
 		got = recvmsg(link->watch.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	while (got < 0 && errno == EINTR);
