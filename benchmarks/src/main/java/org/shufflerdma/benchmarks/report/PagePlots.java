@@ -29,7 +29,7 @@ final class PagePlots {
 
   /** Returns the plots, by the names of their files, from the folder of the files of results. */
   static Map<String, String> draw(Path results) throws IOException {
-    return Map.of("parts.svg", parts(results), "tpcds.svg", queries(results, "tpcds"));
+    return Map.of("parts.svg", parts(results), "tpcds.svg", queries(results));
   }
 
   /**
@@ -50,8 +50,8 @@ final class PagePlots {
   }
 
   /** The queries of TPC-DS, those in which the plugin did worst first. */
-  private static String queries(Path results, String file) throws IOException {
-    Comparison queries = comparison(results, file, "tpcds, scale 1, warm", null, "query, s");
+  private static String queries(Path results) throws IOException {
+    Comparison queries = comparison(results, "tpcds", "tpcds, scale 1, warm", null, "query, s");
     return SvgPlot.draw(new Comparison(
         "TPC-DS", "time of each query, Spark's own shuffle / plugin", queries.rows()));
   }
