@@ -60,7 +60,11 @@ record Description(Report report, HostFacts host) {
         : jar.substring(jar.lastIndexOf('/') + 1);
   }
 
-  /** @param soft whether it is the software device */
+  /**
+   * Describes the device, its limits and its ports.
+   *
+   * @param soft whether it is the software device
+   */
   void device(DeviceInfo info, boolean soft) throws IOException {
     String name = info.name();
     report.fact("device", soft ? name + ", the software device" : name);

@@ -10,7 +10,7 @@ public final class Await {
 
   private Await() {}
 
-  /** For as long as the test's own timeout allows. */
+  /** Waits without a deadline: only in the thread of a test with a {@code @Timeout}, which interrupts it. */
   public static void until(Callable<Boolean> condition) throws Exception {
     while (!condition.call()) {
       TimeUnit.MILLISECONDS.sleep(PAUSE_MS);

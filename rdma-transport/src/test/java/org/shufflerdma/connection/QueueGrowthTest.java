@@ -63,7 +63,10 @@ class QueueGrowthTest {
     } else {
       Connection last = connections.get(FITTING - 1);
       // Else it keeps its place.
-      Await.until(() -> last.idleNs() >= TimeUnit.MILLISECONDS.toNanos(100));
+      Await.until(
+          "the last connection is idle",
+          20_000,
+          () -> last.idleNs() >= TimeUnit.MILLISECONDS.toNanos(100));
       connectWhileAllAreIdle(reader, owners);
     }
     reader.close();

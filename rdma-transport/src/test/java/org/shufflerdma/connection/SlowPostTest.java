@@ -51,7 +51,7 @@ class SlowPostTest {
       return null;
     });
     new Thread(slow).start();
-    Await.until(() -> connection.outstandingLists() > 0);
+    Await.until("a list is under way", 20_000, () -> connection.outstandingLists() > 0);
     boolean timedOut = false;
     try {
       TestTransports.post(reader, connection, record, 64, 100);
@@ -60,7 +60,10 @@ class SlowPostTest {
     }
     System.out.println("another post timed out: " + timedOut);
     connection.breakWith(PeerFailure.NO_PROGRESS, "of a test");
-    Await.until(() -> reader.stats().queuePairsNotDestroyed.sum() > 0 || slow.isDone());
+    Await.until(
+        "the post has ended",
+        20_000,
+        () -> reader.stats().queuePairsNotDestroyed.sum() > 0 || slow.isDone());
     System.out.println("the end was bounded: " + !slow.isDone());
     System.out.flush();
     Runtime.getRuntime().halt(0); // the queue pair stays

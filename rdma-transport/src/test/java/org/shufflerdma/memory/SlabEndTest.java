@@ -81,7 +81,7 @@ class SlabEndTest {
     });
     caller.setDaemon(true);
     caller.start();
-    Await.until(() -> calls.get() > 0);
+    Await.until("the other thread calls", 20_000, () -> calls.get() > 0);
     long before = calls.get();
     pool.trim(0);
     return calls.get() - before;
@@ -94,7 +94,7 @@ class SlabEndTest {
     Thread thread = new Thread(late);
     thread.setDaemon(true);
     thread.start();
-    Await.until(() -> pool.usage().registeredBytes() > 0);
+    Await.until("memory is registered", 20_000, () -> pool.usage().registeredBytes() > 0);
     boolean isLeased = call.call() != null;
     return isLeased && !late.isDone() ? "before the other" : "after the other";
   }

@@ -77,7 +77,7 @@ abstract class ReadSlot {
     return Arrays.copyOf(blocks, count);
   }
 
-  /** Ends the hold on the buffer and puts the blocks back, none of which is read here. */
+  /** Ends the hold on the buffer, and puts the blocks back, to be read again: the task has consumed none of them. */
   final void putBack() {
     release();
     for (int block : allBlocks()) {

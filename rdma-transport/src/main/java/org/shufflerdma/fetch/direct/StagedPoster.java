@@ -503,7 +503,7 @@ final class StagedPoster {
     }
   }
 
-  /** Has the blocks of a slot staged again, of which nothing comes. */
+  /** Drops the slot, and has its blocks staged again. */
   private void putBackAll(StagedSlot slot) {
     for (int block : slot.allBlocks()) {
       slot.noteAttempt(block);
@@ -513,7 +513,7 @@ final class StagedPoster {
     drop(slot);
   }
 
-  /** Leaves the blocks of a slot, of which nothing comes. */
+  /** Drops the slot, and leaves its blocks to another way. */
   private void leaveAll(StagedSlot slot, TcpReason reason, Throwable why) {
     for (int block : slot.allBlocks()) {
       leave(slot, block, reason, why);
