@@ -64,7 +64,7 @@ static inline void limit_descriptors(rlim_t most)
 	CHECK(!setrlimit(RLIMIT_NOFILE, &(struct rlimit){most, most}));
 }
 
-/* As many as the system grants, which must be so many at least. */
+/* Allows as many as the system grants; skips the test if that is fewer than least. */
 static inline void allow_descriptors(rlim_t least)
 {
 	struct rlimit limit;

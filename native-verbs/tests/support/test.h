@@ -260,7 +260,7 @@ static inline void test_join_peer(struct test_peer *peer)
 	close(peer->fd);
 }
 
-/* Lets a peer that awaits it come to its end. */
+/* Signals a peer that awaits this before it ends, and joins it. */
 static inline void test_finish_peer(struct test_peer *peer)
 {
 	test_signal(peer->fd);

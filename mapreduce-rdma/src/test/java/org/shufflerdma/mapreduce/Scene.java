@@ -123,7 +123,7 @@ final class Scene implements AutoCloseable {
     }
   }
 
-  /** Runs a command, whose output nobody needs. */
+  /** Runs a command and returns its status; its errors are shown, its output is not. */
   static int statusOf(String... command) throws Exception {
     Process process = new ProcessBuilder(command)
         .redirectOutput(ProcessBuilder.Redirect.DISCARD)

@@ -116,7 +116,7 @@ public final class ServiceProcess {
         .redirectError(ProcessBuilder.Redirect.INHERIT);
     builder.environment().putAll(faults.environment());
     process = builder.start();
-    Await.until("the node service answers", START_MS, () -> answers() || !process.isAlive());
+    Await.until("the node service has started", START_MS, () -> answers() || !process.isAlive());
     if (!process.isAlive()) {
       throw new IllegalStateException("the node service has not started");
     }

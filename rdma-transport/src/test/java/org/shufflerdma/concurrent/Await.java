@@ -7,14 +7,13 @@ import java.util.concurrent.TimeUnit;
 /** Waits for what another thread, or another process, brings about. */
 public final class Await {
   private static final int PAUSE_MS = 10;
+  private static final int MOST_MS = 120_000;
 
   private Await() {}
 
-  /** Waits without a deadline: only in the thread of a test with a {@code @Timeout}, which interrupts it. */
+  /** For two minutes at most, unless the test's own timeout ends it sooner. */
   public static void until(Callable<Boolean> condition) throws Exception {
-    while (!condition.call()) {
-      TimeUnit.MILLISECONDS.sleep(PAUSE_MS);
-    }
+    until("what the test waits for", MOST_MS, condition);
   }
 
   /** Fails if the condition does not hold in time. */

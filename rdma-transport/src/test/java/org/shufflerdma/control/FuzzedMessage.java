@@ -41,7 +41,7 @@ public final class FuzzedMessage {
     this.mostBytes = mostBytes;
   }
 
-  /** The decoder allocates little, too. */
+  /** Each input is decoded or refused, and the decoder allocates little for it. */
   public void assertIsDecodedOrRefused(Decoder decoder) {
     ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     int decoded = 0;

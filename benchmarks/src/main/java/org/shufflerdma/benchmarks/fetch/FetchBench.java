@@ -186,7 +186,7 @@ public final class FetchBench {
         ProcessCpu.seconds(serverPid) - serverBefore);
   }
 
-  /** Runs a program of C, and returns the words of the line that it says. */
+  /** Runs a C program, and returns the words of the line that it prints. */
   static String[] wordsOf(List<String> command) throws IOException, InterruptedException {
     Process process = new ProcessBuilder(command)
         .redirectError(ProcessBuilder.Redirect.INHERIT)

@@ -44,7 +44,7 @@ public final class Plugin {
     return open(SETTINGS, executorId, poolBytes, address);
   }
 
-  /** Opens a transport with other settings, which name the software device. */
+  /** Opens a transport with other settings, which must choose the software device. */
   public static RdmaTransport open(
       RdmaSettings settings, String executorId, long poolBytes, InetAddress address)
       throws Exception {
@@ -57,13 +57,13 @@ public final class Plugin {
             "bench", executorId, "a benchmark's secret".getBytes(StandardCharsets.UTF_8)));
   }
 
-  /** What a process says as JSON so that others find {@link #peer} in it. */
+  /** Where this transport is, for a process to print as JSON; {@link #peer} reads it there. */
   public static Map<String, Object> endpoint(RdmaTransport transport) {
     RdmaEndpoint at = transport.endpoint();
     return Map.of("host", at.host(), "port", at.port(), "nonce", at.bootNonce().toHex());
   }
 
-  /** The process of that executor, which has said its {@code endpoint}. */
+  /** The peer with this executor id, from what its process has printed: see {@link #endpoint}. */
   public static PeerId peer(String executorId, JsonNode said) {
     JsonNode at = said.get("endpoint");
     Nonce nonce = Nonce.ofHex(at.get("nonce").asText());

@@ -57,15 +57,15 @@ final class RowJobs {
     };
   }
 
-  /** Makes for each partition what returns a number of each of its records. */
-  interface NumberOfRecord<K, V> extends Supplier<ToLongFunction<Tuple2<K, V>>>, Serializable {}
+  /** Makes the function, one for each partition, that turns a record into the number that is summed up. */
+  interface RecordDigest<K, V> extends Supplier<ToLongFunction<Tuple2<K, V>>>, Serializable {}
 
-  /** Sums up a number of each record. The shuffle's files are given back before it returns. */
+  /** Sums up such a number of each record. The shuffle's files are given back before it returns. */
   static <K extends Comparable<K>, V> long digest(
-      JavaPairRDD<K, V> shuffled, long rows, boolean sorted, NumberOfRecord<K, V> maker) {
+      JavaPairRDD<K, V> shuffled, long rows, boolean sorted, RecordDigest<K, V> digestOfRecord) {
     List<long[]> digests = shuffled
         .mapPartitions(records -> {
-          ToLongFunction<Tuple2<K, V>> number = maker.get();
+          ToLongFunction<Tuple2<K, V>> number = digestOfRecord.get();
           long count = 0;
           long sum = 0;
           K before = null;

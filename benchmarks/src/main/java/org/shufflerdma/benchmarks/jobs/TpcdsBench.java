@@ -66,15 +66,22 @@ public final class TpcdsBench {
   }
 
   private boolean isBegun(int application) {
-    return results.has(benchmark(0), queries.get(0), application, 0, sides.get(0));
+    return results.has(
+        benchmark(0), queries.get(0), application, 0, order(application, 0).get(0));
   }
 
   private boolean isComplete(int application) {
-    return results.has(benchmark(rounds), ALL, application, Math.max(0, rounds - 1), last(rounds));
+    return results.has(
+        benchmark(rounds), ALL, application, Math.max(0, rounds - 1), last(application, rounds));
   }
 
-  private String last(int round) {
-    List<String> order = JobBench.order(sides, round);
+  /** Each application begins with another side, as the first side of a first round may find the machine in another state. */
+  private List<String> order(int application, int round) {
+    return JobBench.order(sides, application + round);
+  }
+
+  private String last(int application, int round) {
+    List<String> order = order(application, round);
     return order.get(order.size() - 1);
   }
 
@@ -97,7 +104,7 @@ public final class TpcdsBench {
   private void measure(int application, int round, Map<String, Application> started)
       throws IOException {
     Map<String, Map<String, Double>> sums = new HashMap<>();
-    List<String> order = JobBench.order(sides, round);
+    List<String> order = order(application, round);
     for (String query : queries) {
       for (String side : order) {
         Map<String, Double> figures =
@@ -107,7 +114,7 @@ public final class TpcdsBench {
       }
       Collections.reverse(order);
     }
-    for (String side : JobBench.order(sides, round)) {
+    for (String side : order(application, round)) {
       add(application, round, ALL, side, "", sums.getOrDefault(side, Map.of()), Map.of());
     }
   }
