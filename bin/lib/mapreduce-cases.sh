@@ -35,11 +35,10 @@ CLAIMS=(
   [restarted]="services are killed and started again while reducers fetch"
   [master_killed]="the job's master is killed while reducers fetch"
   [manager_recovers]="the NodeManager of a host with map outputs is killed, and another one goes on with its containers"
-  [manager_restarts]="the NodeManager of a host with map outputs is killed, and another one starts that knows nothing of its containers"
   [cut]="the link of a host with map outputs is cut for ten seconds while they are fetched"
 )
 CASES=(codec encrypted combine streaming small many skew secondary speculation one_refused classloader uber unknown_port
-  reader_killed owner_killed owner_stopped restarted master_killed manager_recovers manager_restarts cut)
+  reader_killed owner_killed owner_stopped restarted master_killed manager_recovers cut)
 
 # job KIND NAME ARGS...: Runs a job of the examples or streaming; its log is $work/NAME.log.
 job() {
@@ -241,12 +240,7 @@ case_manager_recovers() {
   failures=some with_fault manager-recovers manager_with_recovery
   grep -q 'Recovering container_' "$YARN/logs/nodemanager-node2.log" || { echo "the NodeManager has recovered no container"; return 1; }
 }
-manager_without_recovery() { restart_manager node2 false; }
-undo_manager_recovers() { manager_without_recovery; }
-case_manager_restarts() {
-  failures=some with_fault manager-restarts manager_without_recovery
-  ! grep -q 'Recovering container_' "$YARN/logs/nodemanager-node2.log" || { echo "the NodeManager has recovered containers"; return 1; }
-}
+undo_manager_recovers() { restart_manager node2 false; }
 
 cut_node2() { "$ROOT/bin/hosts" cut node2; sleep 10; "$ROOT/bin/hosts" heal node2; }
 case_cut() { with_fault cut cut_node2; }
