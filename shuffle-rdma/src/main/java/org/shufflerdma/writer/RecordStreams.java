@@ -12,10 +12,16 @@ import scala.reflect.ClassTag$;
 
 /** Serializes the records of a map task into the buffers of their partitions. For the thread of the task. */
 abstract class RecordStreams implements AutoCloseable {
-  private static final ClassTag<Object> ANY = ClassTag$.MODULE$.Any();
+  static final ClassTag<Object> ANY = ClassTag$.MODULE$.Any();
 
-  /** One stream does for all partitions if serialized records may change places, or else each has one. */
+  /** By its name, as there may be no Spark SQL. */
+  private static final String ROWS = "org.apache.spark.sql.execution.UnsafeRowSerializer";
+
+  /** Rows of SQL need no stream of a serializer. One does for all partitions if serialized records may change places, or else each has one. */
   static RecordStreams of(Serializer serializer, PartitionBuffers buffers, int partitions) {
+    if (serializer.getClass().getName().equals(ROWS) && RowStream.accepts(serializer)) {
+      return new RowStream(serializer, buffers);
+    }
     return serializer.supportsRelocationOfSerializedObjects()
         ? new Shared(serializer.newInstance(), buffers)
         : new Separate(serializer.newInstance(), buffers, partitions);

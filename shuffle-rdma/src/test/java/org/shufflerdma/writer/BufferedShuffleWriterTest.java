@@ -15,18 +15,25 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkException;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.rdd.ShuffledRDD;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.execution.UnsafeRowSerializer;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.apache.spark.unsafe.Platform;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import scala.Tuple2;
 
 /**
- * Writes random records with Spark's writers and with the plugin's, in real local tasks, and compares the files. The seed is in
+ * Writes random records or rows with Spark's writers and with the plugin's, in real local tasks, and compares the files. The seed is in
  * the name of a test.
  */
 class BufferedShuffleWriterTest {
   private static final int MAPS = 2;
   private static final int LARGE_RECORD = 3 << 20;
+
+  private static final String ROWS = "UnsafeRowSerializer";
 
   /** One configuration, and how records and partitions are drawn. */
   record Setup(
@@ -46,13 +53,19 @@ class BufferedShuffleWriterTest {
           .set("spark.ui.enabled", "false")
           .set("spark.driver.bindAddress", "127.0.0.1")
           .set("spark.driver.host", "127.0.0.1")
-          .set("spark.serializer", "org.apache.spark.serializer." + serializer)
+          .set(
+              "spark.serializer",
+              "org.apache.spark.serializer." + (ofRows() ? "KryoSerializer" : serializer))
           .set("spark.kryoserializer.buffer.max", "16m")
           .set("spark.shuffle.manager", ComparedWriters.class.getName())
           .set("spark.shuffle.checksum.algorithm", seed % 2 == 0 ? "ADLER32" : "CRC32C")
           .set("spark.shuffle.compress", String.valueOf(!codec.equals("none")))
           .set("spark.io.encryption.enabled", String.valueOf(encrypted));
       return codec.equals("none") ? conf : conf.set("spark.io.compression.codec", codec);
+    }
+
+    boolean ofRows() {
+      return serializer.equals(ROWS);
     }
 
     /**
@@ -67,7 +80,7 @@ class BufferedShuffleWriterTest {
   static Stream<Setup> setups() {
     List<Setup> setups = new ArrayList<>();
     Random seeds = new Random(33);
-    for (String serializer : new String[] {"KryoSerializer", "JavaSerializer"}) {
+    for (String serializer : new String[] {"KryoSerializer", "JavaSerializer", ROWS}) {
       for (String codec : new String[] {"none", "lz4", "zstd", "snappy", "lzf"}) {
         for (boolean encrypted : new boolean[] {false, true}) {
           for (boolean spilling : new boolean[] {false, true}) {
@@ -102,15 +115,23 @@ class BufferedShuffleWriterTest {
   void theFilesAreThoseOfSparksWriters(Setup setup) throws SparkException {
     ComparedWriters.recordsPerTheft = setup.spilling() ? Math.max(2, setup.records() / 10) : 0;
     try (JavaSparkContext context = new JavaSparkContext(setup.conf())) {
-      JavaPairRDD<Integer, byte[]> shuffled = context
+      JavaPairRDD<Integer, Object> shuffled = context
           .parallelize(IntStream.range(0, MAPS).boxed().toList(), MAPS)
           .flatMapToPair(map -> records(setup, map).iterator())
           .partitionBy(new HashPartitioner(setup.partitions()));
+      SQLMetric dataSize = new SQLMetric("size", 0);
+      context.sc().register(dataSize, "data size");
+      if (setup.ofRows()) {
+        ((ShuffledRDD<?, ?, ?>) shuffled.rdd()).setSerializer(new UnsafeRowSerializer(1, dataSize));
+      }
       context
           .sc()
           .submitMapStage(
               (ShuffleDependency<?, ?, ?>) shuffled.rdd().dependencies().head())
           .get();
+      if (setup.ofRows() && setup.records() > 0) {
+        assertThat(dataSize.value()).isEqualTo(dataSizeOf(setup));
+      }
     }
     assertThat(ComparedWriters.COMPARISONS).hasSize(MAPS).allSatisfy(found -> {
       assertThat(found.sameRecords()).isTrue();
@@ -127,7 +148,7 @@ class BufferedShuffleWriterTest {
   }
 
   /** A few partitions have most of the records, and some have none; a value in ten is large. */
-  private static List<Tuple2<Integer, byte[]>> records(Setup setup, int map) {
+  private static List<Tuple2<Integer, Object>> records(Setup setup, int map) {
     Random random = new Random(setup.seed() + map);
     return random
         .ints(setup.records(), 0, setup.partitions())
@@ -137,8 +158,40 @@ class BufferedShuffleWriterTest {
           if (random.nextBoolean()) {
             random.nextBytes(value);
           }
-          return new Tuple2<>(random.nextBoolean() ? key : key % 7, value);
+          return new Tuple2<Integer, Object>(
+              random.nextBoolean() ? key : key % 7, setup.ofRows() ? row(value) : value);
         })
         .toList();
+  }
+
+  /** Makes a row of one column. Every other one lies in an array of words, as those of Spark's sorters and maps do. */
+  private static UnsafeRow row(byte[] value) {
+    int lengthBytes = 2 * Long.BYTES + value.length / Long.BYTES * Long.BYTES;
+    Object base =
+        value.length % 2 == 0 ? new byte[lengthBytes] : new long[lengthBytes / Long.BYTES];
+    long offset = base instanceof byte[] ? Platform.BYTE_ARRAY_OFFSET : Platform.LONG_ARRAY_OFFSET;
+    Platform.copyMemory(
+        value,
+        Platform.BYTE_ARRAY_OFFSET,
+        base,
+        offset + 2 * Long.BYTES,
+        lengthBytes - 2 * Long.BYTES);
+    UnsafeRow row = new UnsafeRow(1);
+    row.pointTo(base, offset, lengthBytes);
+    return row;
+  }
+
+  /** A task writes all of its rows twice, and once the first half. */
+  private static long dataSizeOf(Setup setup) {
+    return IntStream.range(0, MAPS)
+        .mapToObj(map -> records(setup, map))
+        .mapToLong(rows -> 2 * bytesOf(rows) + bytesOf(rows.subList(0, rows.size() / 2)))
+        .sum();
+  }
+
+  private static long bytesOf(List<Tuple2<Integer, Object>> rows) {
+    return rows.stream()
+        .mapToLong(row -> ((UnsafeRow) row._2()).getSizeInBytes())
+        .sum();
   }
 }

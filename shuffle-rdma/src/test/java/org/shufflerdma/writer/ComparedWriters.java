@@ -199,8 +199,7 @@ public final class ComparedWriters extends SortShuffleManager {
             .newInstance()
             .deserializeStream(stream)
             .asKeyValueIterator()
-            .foreach(
-                record -> records.add(record._1() + " " + Arrays.hashCode((byte[]) record._2())));
+            .foreach(record -> records.add(record._1() + " " + hashOf(record._2())));
         found.put(i, records);
       }
       offset += length;
@@ -209,6 +208,10 @@ public final class ComparedWriters extends SortShuffleManager {
       throw new IOException("the lengths add up to " + offset + " of " + data.length + " bytes");
     }
     return found;
+  }
+
+  private static int hashOf(Object value) {
+    return value instanceof byte[] bytes ? Arrays.hashCode(bytes) : value.hashCode();
   }
 
   /**

@@ -13,12 +13,12 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /** Executors whose Spark lacks a private member, as a vendor's may: it has another name there. */
 final class DoctoredSparkSuite extends AnyFunSuite {
-  private val owner = "org/apache/spark/MapOutputTrackerWorker"
-  private val member = "mapStatuses"
+  private val Tracker = "org/apache/spark/MapOutputTrackerWorker"
+  private val Serializer = "org/apache/spark/sql/execution/UnsafeRowSerializerInstance"
 
   test("a Spark that lacks a private member shuffles by itself, without a failed task, and names the member") {
     var failures = 0
-    RdmaCluster.using("spark.executor.extraClassPath" -> doctored().toString) { cluster =>
+    RdmaCluster.using("spark.executor.extraClassPath" -> doctored("mapStatuses", Tracker).toString) { cluster =>
       cluster.context.addSparkListener(new SparkListener {
         override def onTaskEnd(end: SparkListenerTaskEnd): Unit = if (!end.taskInfo.successful) failures += 1
       })
@@ -30,26 +30,46 @@ final class DoctoredSparkSuite extends AnyFunSuite {
       logs(cluster.context.applicationId).foreach { log =>
         val warnings = log.linesIterator.filter(_.contains("this build of Spark lacks")).toSeq
         assert(warnings.size == 1, log)
-        assert(warnings.head.contains(s"WARN") && warnings.head.contains(s"$member ()"), warnings)
+        assert(warnings.head.contains(s"WARN") && warnings.head.contains("mapStatuses ()"), warnings)
       }
     }
   }
 
-  /** A folder with the class, in which the member and all calls of it have another name. */
-  private def doctored(): Path = {
+  test("a Spark whose serializer of rows lacks a member of it serializes them itself, and RDMA brings them") {
+    val folder = doctored("dataSize", Serializer, s"$Serializer$$$$anon$$1")
+    RdmaCluster.using("spark.executor.extraClassPath" -> folder.toString) { cluster =>
+      val (answer, traffic) = cluster.watched(SqlJobs.coalesced)
+      assert(answer.rows.size == 3001)
+      assert(traffic.rdmaBytes > 0, traffic)
+      logs(cluster.context.applicationId).foreach { log =>
+        val warnings = log.linesIterator.filter(_.contains("serialized by the stream of this build")).toSeq
+        assert(warnings.size == 1, log)
+        assert(warnings.head.contains("NoSuchFieldError"), warnings)
+      }
+    }
+  }
+
+  /** A folder with classes in which the member of the first one has another name. */
+  private def doctored(member: String, owner: String, others: String*): Path = {
     val directory = Files.createDirectories(Paths.get(System.getProperty("work.directory")))
     val folder = Files.createTempDirectory(directory, "doctored-")
-    val file = folder.resolve(s"$owner.class")
-    Files.createDirectories(file.getParent)
-    val out = new ClassWriter(0)
     val otherName = new Remapper(Opcodes.ASM9) {
-      override def mapMethodName(of: String, name: String, descriptor: String): String =
-        if (of == owner && name == member) "statusesOfMaps" else name
+      override def mapMethodName(of: String, name: String, descriptor: String): String = mapped(of, name)
+
+      override def mapFieldName(of: String, name: String, descriptor: String): String = mapped(of, name)
+
+      private def mapped(of: String, name: String): String =
+        if (of == owner && (name == member || name.endsWith(s"$$$member"))) s"${name}Elsewhere" else name
     }
-    Using.resource(getClass.getClassLoader.getResourceAsStream(s"$owner.class")) { in =>
-      new ClassReader(in).accept(new ClassRemapper(out, otherName), 0)
+    for (name <- owner +: others) {
+      val file = folder.resolve(s"$name.class")
+      Files.createDirectories(file.getParent)
+      val out = new ClassWriter(0)
+      Using.resource(getClass.getClassLoader.getResourceAsStream(s"$name.class")) { in =>
+        new ClassReader(in).accept(new ClassRemapper(out, otherName), 0)
+      }
+      Files.write(file, out.toByteArray)
     }
-    Files.write(file, out.toByteArray)
     folder
   }
 
