@@ -103,6 +103,18 @@ final class ArchitectureTest {
         .check(CLASSES);
   }
 
+  /** An executor may run without Spark SQL. */
+  @Test
+  void theStreamOfRowsAloneSeesSparkSql() {
+    noClasses()
+        .that()
+        .doNotHaveSimpleName("RowStream")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("org.apache.spark.sql..")
+        .check(CLASSES);
+  }
+
   @Test
   void staticsAreFinal() {
     fields().that().areStatic().should().beFinal().check(CLASSES);

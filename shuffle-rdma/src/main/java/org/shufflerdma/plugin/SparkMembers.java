@@ -22,7 +22,7 @@ import org.shufflerdma.writer.MapStatuses;
 /**
  * The members of Spark that the plugin's classes link to. Most are private to Spark, and a vendor's build may
  * lack one, which a task would meet in its midst as a {@code NoSuchMethodError}. So all of them are looked
- * for before RDMA starts. They stand in {@code spark-members.txt}, a line each:
+ * for before RDMA starts, but for those of classes that RDMA does without. They stand in {@code spark-members.txt}, a line each:
  *
  * <pre>
  *   method CLASS NAME DESCRIPTOR      also of a super class or an interface; of a constructor it is &lt;init&gt;

@@ -3,9 +3,6 @@ package org.shufflerdma.writer;
 
 import java.io.IOException;
 import java.io.OutputStream;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
-import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -18,9 +15,6 @@ import java.util.List;
 final class PartitionBuffer extends OutputStream {
   private static final int FIRST_BYTES = 512;
   private static final byte[] NONE = new byte[0];
-
-  private static final VarHandle INTS =
-      MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
 
   private final PartitionBuffers owner;
   private final List<byte[]> encoded = new ArrayList<>(0);
@@ -38,18 +32,6 @@ final class PartitionBuffer extends OutputStream {
       makeRoom(1);
     }
     tail[used++] = (byte) value;
-  }
-
-  /** The highest byte comes first. */
-  void writeInt(int value) throws IOException {
-    if (tail.length - used >= Integer.BYTES) {
-      INTS.set(tail, used, value);
-      used += Integer.BYTES;
-    } else {
-      for (int shift = 24; shift >= 0; shift -= 8) {
-        write(value >>> shift);
-      }
-    }
   }
 
   @Override

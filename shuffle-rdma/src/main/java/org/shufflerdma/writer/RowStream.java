@@ -3,8 +3,9 @@ package org.shufflerdma.writer;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.nio.ByteBuffer;
+import java.io.OutputStream;
 import java.util.Arrays;
+import java.util.function.IntFunction;
 import org.apache.spark.serializer.SerializationStream;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -17,66 +18,64 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Serializes rows of SQL with the bytes of Spark's {@code UnsafeRowSerializer}: the length of a row in four bytes, the highest
- * first, and the row. Spark's stream takes seven locks for a row that is flushed at once, and that is most of what a short row
- * costs. Executors without Spark SQL never load this class.
+ * first, and the row. Spark's stream, a DataOutputStream on top of a BufferedOutputStream, takes four locks for a row that is
+ * flushed at once, and copies it once more.
+ *
+ * <p>This class is never initialized where there is no Spark SQL. It may not extend or implement anything of it, because the JVM
+ * loads it to verify {@link RecordStreams}.
  */
 final class RowStream extends RecordStreams {
   private static final Logger LOG = LoggerFactory.getLogger(RowStream.class);
 
-  /** For rows that are not in an array of bytes. */
+  /** So many bytes at a time are copied of a row that lies in Spark's pages, as in Spark's stream. */
   private static final int COPY_BYTES = 4096;
 
-  private static final String USES_SPARKS =
-      "Rows of SQL are serialized by the stream of this build of Spark";
+  private static final boolean LIKE_SPARK = writesLikeSpark();
 
-  private static final boolean SPARKS_BYTES = hasSparksBytes();
-
-  private final PartitionBuffers buffers;
+  private final IntFunction<? extends OutputStream> partitions;
 
   /** SQL's <i>data size</i>, by which adaptive execution plans. */
   private final @Nullable SQLMetric dataSize;
 
   private final byte[] copied = new byte[COPY_BYTES];
 
-  /** Takes a serializer only if {@link #accepts} returns true. */
-  RowStream(Serializer serializer, PartitionBuffers buffers) {
-    this.buffers = buffers;
-    this.dataSize = dataSizeOf((UnsafeRowSerializer) serializer);
-  }
-
-  /** Whether the serializer is Spark's for rows, and in this build of Spark as this class knows it. */
-  static boolean accepts(Serializer serializer) {
-    return serializer.getClass() == UnsafeRowSerializer.class && SPARKS_BYTES;
-  }
-
-  private static @Nullable SQLMetric dataSizeOf(UnsafeRowSerializer serializer) {
-    return ((UnsafeRowSerializerInstance) serializer.newInstance())
+  /**
+   * @param serializer one that {@link #accepts} has accepted
+   * @param partitions gives the stream of a partition
+   */
+  RowStream(Serializer serializer, IntFunction<? extends OutputStream> partitions) {
+    this.partitions = partitions;
+    this.dataSize = ((UnsafeRowSerializerInstance) serializer.newInstance())
         .org$apache$spark$sql$execution$UnsafeRowSerializerInstance$$dataSize;
   }
 
-  /** Compares the bytes of a row, because a vendor's Spark may have changed them, or lack the member. */
-  private static boolean hasSparksBytes() {
-    UnsafeRow row = new UnsafeRow(1);
-    byte[] bytes =
-        ByteBuffer.allocate(2 * Long.BYTES).putLong(8, 0x0102030405060708L).array();
-    row.pointTo(bytes, bytes.length);
-    ByteArrayOutputStream sparks = new ByteArrayOutputStream();
+  /** Whether it is Spark's serializer of rows, and this class does what that does in this build of Spark. */
+  static boolean accepts(Serializer serializer) {
+    return serializer.getClass() == UnsafeRowSerializer.class && LIKE_SPARK;
+  }
+
+  /** Has a row written by both, because a vendor's Spark may make other bytes of it, or lack a member. */
+  private static boolean writesLikeSpark() {
     try {
-      UnsafeRowSerializer serializer = new UnsafeRowSerializer(1, null);
+      SQLMetric size = new SQLMetric("size", 0);
+      UnsafeRowSerializer serializer = new UnsafeRowSerializer(1, size);
+      UnsafeRow row = new UnsafeRow(1);
+      row.pointTo(new byte[2 * Long.BYTES], 2 * Long.BYTES);
+      row.setLong(0, 0x0102030405060708L);
+      ByteArrayOutputStream sparks = new ByteArrayOutputStream();
       SerializationStream stream = serializer.newInstance().serializeStream(sparks);
-      stream.writeKey(0, ANY);
       stream.writeValue(row, ANY);
       stream.flush();
-      byte[] ours = ByteBuffer.allocate(Integer.BYTES + bytes.length)
-          .putInt(bytes.length)
-          .put(bytes)
-          .array();
-      if (dataSizeOf(serializer) == null && Arrays.equals(sparks.toByteArray(), ours)) {
+      ByteArrayOutputStream ours = new ByteArrayOutputStream();
+      new RowStream(serializer, partition -> ours).write(0, 0, row);
+      if (Arrays.equals(sparks.toByteArray(), ours.toByteArray())
+          && size.value() == 2L * row.getSizeInBytes()) {
         return true;
       }
-      LOG.warn("{}, which gives them other bytes", USES_SPARKS);
-    } catch (LinkageError | RuntimeException e) {
-      LOG.warn("{}: {}", USES_SPARKS, e.toString());
+      LOG.warn(
+          "Spark's own stream serializes rows of SQL, because this build of Spark does it otherwise");
+    } catch (IOException | RuntimeException | LinkageError | AssertionError e) {
+      LOG.warn("Spark's own stream serializes rows of SQL, because of {}", e.toString());
     }
     return false;
   }
@@ -84,13 +83,16 @@ final class RowStream extends RecordStreams {
   @Override
   void write(int partition, Object key, Object value) throws IOException {
     UnsafeRow row = (UnsafeRow) value;
-    int lengthBytes = row.getSizeInBytes();
+    int length = row.getSizeInBytes();
     if (dataSize != null) {
-      dataSize.add(lengthBytes);
+      dataSize.add(length);
     }
-    PartitionBuffer buffer = buffers.of(partition);
-    buffer.writeInt(lengthBytes);
-    row.writeToStream(buffer, copied);
+    OutputStream out = partitions.apply(partition);
+    out.write(length >>> 24);
+    out.write(length >>> 16);
+    out.write(length >>> 8);
+    out.write(length);
+    row.writeToStream(out, copied);
   }
 
   @Override

@@ -30,9 +30,9 @@ class SparkMembersTest {
   private static final Path LIST =
       Path.of("src/main/resources/org/shufflerdma/plugin", SparkMembers.LIST);
   private static final String SPARK = "org/apache/spark/";
-  /** Without what these link to there is no tab in Spark's UI, or no doctor, but RDMA. */
+  /** Without what these link to there is no tab in Spark's UI, or no doctor, or Spark's stream serializes rows, but RDMA serves. */
   private static final String APART =
-      ".*/org/(shufflerdma/(ui|doctor)/|apache/spark/shuffle/rdma/(RdmaHistoryPlugin|AnyListeners|Doctor)).*";
+      ".*/org/(shufflerdma/(ui/|doctor/|writer/RowStream)|apache/spark/shuffle/rdma/(RdmaHistoryPlugin|AnyListeners|Doctor)).*";
 
   private static final String OURS = "org/apache/spark/shuffle/rdma/";
 

@@ -33,6 +33,9 @@ class BufferedShuffleWriterTest {
   private static final int MAPS = 2;
   private static final int LARGE_RECORD = 3 << 20;
 
+  /** Frames that end in the midst of the number that says how long a row is. */
+  private static final int SEED_OF_ODD_FRAMES = 1001;
+
   private static final String ROWS = "UnsafeRowSerializer";
 
   /** One configuration, and how records and partitions are drawn. */
@@ -61,6 +64,9 @@ class BufferedShuffleWriterTest {
           .set("spark.shuffle.checksum.algorithm", seed % 2 == 0 ? "ADLER32" : "CRC32C")
           .set("spark.shuffle.compress", String.valueOf(!codec.equals("none")))
           .set("spark.io.encryption.enabled", String.valueOf(encrypted));
+      if (seed == SEED_OF_ODD_FRAMES) {
+        conf.set("spark.io.compression.lz4.blockSize", "1001b");
+      }
       return codec.equals("none") ? conf : conf.set("spark.io.compression.codec", codec);
     }
 
@@ -101,6 +107,8 @@ class BufferedShuffleWriterTest {
       setups.add(new Setup(serializer, "lz4", false, false, 20_000, 3000, 100, 3));
       setups.add(new Setup(serializer, "lz4", false, true, 10_000, 30_000, 1000, 4));
       setups.add(new Setup(serializer, "lz4", false, false, 10, 0, 1, 5));
+      setups.add(new Setup(serializer, "lz4", false, false, 7, 3000, 2000, SEED_OF_ODD_FRAMES));
+      setups.add(new Setup(serializer, "lz4", false, true, 7, 3000, 10_000, SEED_OF_ODD_FRAMES));
     }
     return setups.stream();
   }
@@ -120,16 +128,18 @@ class BufferedShuffleWriterTest {
           .flatMapToPair(map -> records(setup, map).iterator())
           .partitionBy(new HashPartitioner(setup.partitions()));
       SQLMetric dataSize = new SQLMetric("size", 0);
-      context.sc().register(dataSize, "data size");
       if (setup.ofRows()) {
-        ((ShuffledRDD<?, ?, ?>) shuffled.rdd()).setSerializer(new UnsafeRowSerializer(1, dataSize));
+        context.sc().register(dataSize, "data size");
+        UnsafeRowSerializer serializer = new UnsafeRowSerializer(1, dataSize);
+        assertThat(RowStream.accepts(serializer)).isTrue();
+        ((ShuffledRDD<?, ?, ?>) shuffled.rdd()).setSerializer(serializer);
       }
       context
           .sc()
           .submitMapStage(
               (ShuffleDependency<?, ?, ?>) shuffled.rdd().dependencies().head())
           .get();
-      if (setup.ofRows() && setup.records() > 0) {
+      if (setup.ofRows()) {
         assertThat(dataSize.value()).isEqualTo(dataSizeOf(setup));
       }
     }
@@ -164,7 +174,7 @@ class BufferedShuffleWriterTest {
         .toList();
   }
 
-  /** Makes a row of one column. Every other one lies in an array of words, as those of Spark's sorters and maps do. */
+  /** Makes a row of one column. About half of them lie in an array of words, as those of Spark's sorters and maps do. */
   private static UnsafeRow row(byte[] value) {
     int lengthBytes = 2 * Long.BYTES + value.length / Long.BYTES * Long.BYTES;
     Object base =
