@@ -20,7 +20,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Registered sinks for READs, by size class and within a byte budget. A slab is registered when a
- * class runs out, cut into buffers of that class, and given up when it is idle and another class
+ * class runs out, twice as large as the one before, cut into buffers of that class, and given up when it is idle and another class
  * needs its bytes. There may be more classes than slabs: where no slab more fits, a request may take
  * a buffer of a larger class, which goes back to that class. Any thread may call; the lock guards all
  * accounts and is never held while memory is registered, deregistered or unmapped. Closed by its owner
@@ -33,6 +33,18 @@ public final class BufferPool implements AutoCloseable {
 
   /** A device that takes longer to register a slab for another thread is not waited for. */
   private static final int OPENING_MS = 1_000;
+
+  /**
+   * The first slab of a class fills one huge page, unless it needs more for its first buffers. The kernel clears the pages of a
+   * slab when it is registered, and 16 MiB take longer than most tasks read.
+   */
+  private static final int FIRST_SLAB_BYTES = 2 << 20;
+
+  /** So many buffers whose length is a power of two fit the first slab of their class, and at least half of them of other lengths. */
+  private static final int FIRST_BUFFERS = 4;
+
+  /** From the smallest first slab to more than the largest that the settings can ask for. */
+  private static final int MOST_DOUBLINGS = 10;
 
   /** How many classes above its own a request looks before it has a slab of another class given up. */
   private static final int CHEAP_STEPS = 1;
@@ -232,8 +244,15 @@ public final class BufferPool implements AutoCloseable {
     return classes.isPooled(lengthBytes) ? classes.indexOf(lengthBytes) : classes.count();
   }
 
+  /** Returns the size of the next slab for buffers of this length. Those of a class grow with what is asked of it. */
   private long slabBytesFor(long lengthBytes) {
-    return classes.isPooled(lengthBytes) ? settings.slabBytes() : classes.bufferBytes(lengthBytes);
+    long bufferBytes = classes.bufferBytes(lengthBytes);
+    if (!classes.isPooled(lengthBytes)) {
+      return bufferBytes;
+    }
+    long first = Math.max(FIRST_SLAB_BYTES, FIRST_BUFFERS * Long.highestOneBit(bufferBytes));
+    int doublings = Math.min(slabsFor(lengthBytes).size(), MOST_DOUBLINGS);
+    return Math.min(settings.slabBytes(), first << doublings);
   }
 
   /** Takes bytes of the budget; false if so many are not left. */

@@ -5,7 +5,7 @@ package org.shufflerdma.memory;
  * Limits of a {@link BufferPool}.
  *
  * @param budgetBytes most bytes registered at any time
- * @param slabBytes unit of allocation and registration; a power of two
+ * @param slabBytes the most that is registered at a time for buffers that share a registration; a power of two
  * @param hugePages whether the kernel is asked to back slabs with huge pages
  * @param relaxedOrdering whether the device may write to slabs in any order before it completes
  * @param memory where slabs come from

@@ -75,6 +75,26 @@ class BufferPoolTest {
   }
 
   @Test
+  void slabsOfAClassGrowWithWhatIsAskedOfIt() throws Exception {
+    PoolSettings settings = new PoolSettings(256 << 20, 16 << 20, false, true);
+    try (BufferPool growing = new BufferPool(transport.protectionDomain(), settings)) {
+      List<RegisteredBuffer> buffers = new ArrayList<>();
+      for (int slabMiB : new int[] {2, 4, 8, 16, 16}) {
+        long before = growing.usage().registeredBytes();
+        for (int i = 0; i < 2 * slabMiB; i++) {
+          buffers.add(growing.acquire(512 << 10, NOW));
+        }
+        assertThat(growing.usage().registeredBytes() - before).isEqualTo((long) slabMiB << 20);
+      }
+      long before = growing.usage().registeredBytes();
+      buffers.add(growing.acquire((4 << 20) + 1, NOW));
+      buffers.add(growing.acquire((4 << 20) + 1, NOW));
+      assertThat(growing.usage().registeredBytes() - before).isEqualTo(16 << 20);
+      buffers.forEach(RegisteredBuffer::release);
+    }
+  }
+
+  @Test
   void threadsThatBeginTogetherShareASlab() throws Exception {
     int threads = 16;
     for (int round = 0; round < 10; round++) {
