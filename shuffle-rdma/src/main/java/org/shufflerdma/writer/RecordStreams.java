@@ -17,7 +17,10 @@ abstract class RecordStreams implements AutoCloseable {
   /** By its name, as there may be no Spark SQL. */
   private static final String ROWS = "org.apache.spark.sql.execution.UnsafeRowSerializer";
 
-  /** Rows of SQL need no stream of a serializer. Otherwise one does for all partitions if serialized records may change places, or else each has one. */
+  /**
+   * Rows of SQL need no stream of a serializer. With other serializers one stream does for all partitions if serialized records
+   * may change places; otherwise each partition has one.
+   */
   static RecordStreams of(Serializer serializer, PartitionBuffers buffers, int partitions) {
     if (serializer.getClass().getName().equals(ROWS) && RowStream.accepts(serializer)) {
       return new RowStream(serializer, buffers::of);

@@ -33,7 +33,7 @@ class BufferedShuffleWriterTest {
   private static final int MAPS = 2;
   private static final int LARGE_RECORD = 3 << 20;
 
-  /** Frames that end in the midst of the number that says how long a row is. */
+  /** With it frames have 1001 bytes, so that some end in the midst of the length of a row. */
   private static final int SEED_OF_ODD_FRAMES = 1001;
 
   private static final String ROWS = "UnsafeRowSerializer";
