@@ -28,7 +28,8 @@ import scala.Tuple2;
  * lines of the file of results: {@code stock} is what its tasks spent in Spark's writer, and {@code
  * rdma} is that with what the publication added.
  *
- * <p>Arguments: RESULTS COMMIT PARTITIONS,... KIB,... OUTPUTS ROUNDS
+ * <p>Arguments: RESULTS COMMIT PARTITIONS,... KIB,... OUTPUTS ROUNDS APPLICATION; the last one is the number of this process among
+ * those that measure.
  */
 public final class CommitBench {
   private static final int MEBIBYTE = 1 << 20;
@@ -39,12 +40,14 @@ public final class CommitBench {
 
   private final ResultLog results;
   private final int outputs;
+  private final int application;
   private final JavaSparkContext spark;
   private final TimedShuffleManager manager;
 
   private CommitBench(String[] arguments, JavaSparkContext spark) throws IOException {
     results = ResultLog.open(Path.of(arguments[0]), arguments[1]);
     outputs = Integer.parseInt(arguments[4]);
+    application = Integer.parseInt(arguments[6]);
     this.spark = spark;
     manager = (TimedShuffleManager) SparkEnv.get().shuffleManager();
   }
@@ -80,7 +83,7 @@ public final class CommitBench {
 
   private void measure(String benchmark, int round, Kind kind)
       throws IOException, InterruptedException {
-    if (results.has(benchmark, kind.label(), 0, round, Run.PLUGIN)) {
+    if (results.has(benchmark, kind.label(), application, round, Run.PLUGIN)) {
       return;
     }
     int maps = (int) Math.max(4, Math.min(outputs, MOST_BYTES / kind.bytes()));
@@ -111,7 +114,7 @@ public final class CommitBench {
       List<Task> tasks)
       throws IOException {
     results.add(
-        new Run(benchmark, kind.label(), 0, round, side, "", figures),
+        new Run(benchmark, kind.label(), application, round, side, "", figures),
         Map.of("outputs", tasks.size()));
     System.err.printf("%s, %s %d %s: %s%n", benchmark, kind.label(), round, side, figures);
   }

@@ -21,8 +21,8 @@ import org.shufflerdma.benchmarks.report.Run;
  * turns, and every other round goes backwards. Each pass over a set of blocks is a line in the file of
  * results.
  *
- * <p>Arguments: RESULTS COMMIT DIRECTORY BYTES ROUNDS LOOP [HOST PEER WORD...]; LOOP is the program of the
- * system calls. With HOST, which is the name of this host, the words run a command on the host PEER,
+ * <p>Arguments: RESULTS COMMIT DIRECTORY BYTES ROUNDS LOOP APPLICATION [HOST PEER WORD...]; LOOP is the program of the
+ * system calls, and APPLICATION the number of this pair of processes among those that measure. With HOST, which is the name of this host, the words run a command on the host PEER,
  * and the blocks come from there.
  */
 public final class FetchBench {
@@ -39,6 +39,7 @@ public final class FetchBench {
   private final boolean betweenHosts;
   private final Path directory;
   private final String loop;
+  private final int application;
   private final long serverPid;
   private final Map<String, BlockReader> readers;
 
@@ -48,12 +49,13 @@ public final class FetchBench {
     betweenHosts = isBetweenHosts(arguments);
     directory = Path.of(arguments[2]);
     loop = arguments[5];
+    application = Integer.parseInt(arguments[6]);
     this.serverPid = serverPid;
     this.readers = readers;
   }
 
   private static boolean isBetweenHosts(String[] arguments) {
-    return arguments.length > 6;
+    return arguments.length > 7;
   }
 
   public static void main(String[] arguments) throws Exception {
@@ -61,9 +63,9 @@ public final class FetchBench {
     String peer = LOCALHOST;
     List<String> words = List.of();
     if (isBetweenHosts(arguments)) {
-      host = arguments[6];
-      peer = arguments[7];
-      words = List.of(arguments).subList(8, arguments.length);
+      host = arguments[7];
+      peer = arguments[8];
+      words = List.of(arguments).subList(9, arguments.length);
     }
     try (OtherJvm server =
             OtherJvm.start(words, FetchServer.class, arguments[2], arguments[3], peer);
@@ -102,7 +104,7 @@ public final class FetchBench {
     sides.addAll(loops);
     for (int round = 0; round < rounds; round++) {
       for (String side : sides) {
-        if (results.has(benchmark, set.label(), 0, round, side)) {
+        if (results.has(benchmark, set.label(), application, round, side)) {
           continue;
         }
         BlockReader reader = readers.get(side);
@@ -111,7 +113,7 @@ public final class FetchBench {
             new Run(
                 benchmark,
                 set.label(),
-                0,
+                application,
                 round,
                 side,
                 Long.toHexString(pass.digest),

@@ -17,7 +17,8 @@ import org.shufflerdma.benchmarks.report.Run;
  * and the same READs of the same files by a loop of C on the same device. The two take turns, and
  * every other round goes backwards. Each pass is a line in the file of results.
  *
- * <p>Arguments: RESULTS COMMIT DIRECTORY BYTES ROUNDS LOOP; LOOP is the program of C.
+ * <p>Arguments: RESULTS COMMIT DIRECTORY BYTES ROUNDS LOOP APPLICATION; LOOP is the program of C, and APPLICATION the number of
+ * this pair of processes among those that measure.
  */
 public final class ReadBench {
   private static final int WARM_UPS = 2;
@@ -34,6 +35,7 @@ public final class ReadBench {
   private final ResultLog results;
   private final ReadSource source;
   private final String loop;
+  private final int application;
   private final ConnectionReads plugin;
   private final long serverPid;
 
@@ -42,6 +44,7 @@ public final class ReadBench {
     results = ResultLog.open(Path.of(arguments[0]), arguments[1]);
     this.source = source;
     loop = arguments[5];
+    application = Integer.parseInt(arguments[6]);
     this.plugin = plugin;
     this.serverPid = serverPid;
   }
@@ -97,7 +100,7 @@ public final class ReadBench {
   }
 
   private void measure(String benchmark, Lists lists, int round, String side) throws Exception {
-    if (results.has(benchmark, lists.label(), 0, round, side)) {
+    if (results.has(benchmark, lists.label(), application, round, side)) {
       return;
     }
     Pass pass = side.equals(LOOP) ? loop(lists) : pass(lists);
@@ -112,7 +115,7 @@ public final class ReadBench {
         new Run(
             benchmark,
             lists.label(),
-            0,
+            application,
             round,
             side,
             Long.toHexString(pass.digest),
