@@ -20,12 +20,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Makes the tables of pages from files of results. A table of a page lies between two comments, of
- * which the first names the file, the benchmark, if need be its only scenario, and the figures:
+ * which the first names the file, the benchmark, if need be its only scenario, the figures, and if need be the only sides beside
+ * the plugin:
  *
  * <pre>
  *   &lt;!-- results jobs.jsonl.gz | jobs, warm | job, s; reduces, s --&gt;
  *   &lt;!-- end of results --&gt;
  *   &lt;!-- results tpcds.jsonl.gz | tpcds, scale 1, warm: all | query, s --&gt;
+ *   &lt;!-- end of results --&gt;
+ *   &lt;!-- results fetch.jsonl.gz | fetch | time per block, µs | netty; ucx --&gt;
  *   &lt;!-- end of results --&gt;
  * </pre>
  *
@@ -37,7 +40,7 @@ public final class PageTables {
 
   private static final String END = "<!-- end of results -->";
   private static final Pattern TABLE = Pattern.compile(
-      "(<!-- results (?<file>[^ |]+) \\| (?<benchmark>[^|:\\n]+)(: (?<scenario>[^|\\n]+))? \\| (?<figures>[^\\n]+) -->\\n)"
+      "(<!-- results (?<file>[^ |]+) \\| (?<benchmark>[^|:\\n]+)(: (?<scenario>[^|\\n]+))? \\| (?<figures>[^|\\n]+?)( \\| (?<sides>[^|\\n]+))? -->\\n)"
           + "(?:(?!<!-- ).*\\n)*"
           + END);
 
@@ -63,17 +66,25 @@ public final class PageTables {
           ResultFile.read(folder.resolve(table.group("file"))),
           table.group("benchmark"),
           table.group("scenario"),
-          List.of(table.group("figures").split("; ", -1)));
+          List.of(table.group("figures").split("; ", -1)),
+          table.group("sides"));
       table.appendReplacement(rewritten, Matcher.quoteReplacement(table.group(1) + text + END));
     }
     return table.appendTail(rewritten).toString();
   }
 
   private static String table(
-      ResultFile file, String benchmark, @Nullable String scenario, List<String> figures) {
+      ResultFile file,
+      String benchmark,
+      @Nullable String scenario,
+      List<String> figures,
+      @Nullable String onlySides) {
+    Set<String> shown = onlySides == null ? Set.of() : Set.of(onlySides.split("; ", -1));
     List<Run> runs = file.runs().stream()
         .filter(run -> run.benchmark().equals(benchmark))
         .filter(run -> scenario == null || run.scenario().equals(scenario))
+        .filter(
+            run -> shown.isEmpty() || run.side().equals(Run.PLUGIN) || shown.contains(run.side()))
         .toList();
     // Rows by scenario, as the comparison orders them, and then by figure; cells by side.
     Map<String, Map<String, Map<String, Comparison.Row>>> rows = new LinkedHashMap<>();
@@ -92,6 +103,9 @@ public final class PageTables {
     if (rows.isEmpty()) {
       throw new IllegalArgumentException(
           file.path() + " has none of the figures " + figures + " of " + benchmark);
+    }
+    if (!sides.containsAll(shown)) {
+      throw new IllegalArgumentException(file.path() + " has not all of the sides " + shown);
     }
     boolean isAlone = sides.equals(Set.of(Run.PLUGIN));
     StringBuilder text = new StringBuilder();

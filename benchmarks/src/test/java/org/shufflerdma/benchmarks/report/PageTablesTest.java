@@ -131,6 +131,24 @@ class PageTablesTest {
   }
 
   @Test
+  void aTableOfSomeSidesHasNoOther() throws IOException {
+    StringBuilder lines = new StringBuilder();
+    for (String side : new String[] {"rdma", "netty", "ucx", "pread"}) {
+      lines.append("""
+          {"benchmark":"fetch","scenario":"1 KiB","application":0,"round":0,"side":"%s","digest":"",\
+          "figures":{"time, s":7},"settings":{},"machine":{"commit":"abc"}}
+          """.formatted(side));
+    }
+    Files.writeString(folder.resolve("f.jsonl"), lines);
+    assertThat(PageTables.rewrite(
+            "<!-- results f.jsonl | fetch | time, s | netty; ucx -->\n" + END, folder))
+        .contains("| scenario | figure | netty | ucx | plugin | netty / plugin | ucx / plugin |");
+    assertThatThrownBy(() ->
+            PageTables.rewrite("<!-- results f.jsonl | fetch | time, s | nety -->\n" + END, folder))
+        .hasMessageContaining("[nety]");
+  }
+
+  @Test
   void aTableWithoutRawLinesIsRefused() {
     assertThatThrownBy(() ->
             PageTables.rewrite("<!-- results b.jsonl.gz | jobs, cold | job, s -->\n" + END, folder))
