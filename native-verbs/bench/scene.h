@@ -22,16 +22,16 @@ struct scene {
 	uint64_t source; /* its address in the peer */
 	/* Set before scene_open(): the source consists of that many regions of the same size; 0 means 1. */
 	unsigned int regions;
-	/* Optional, on the path "file": a file for each region, which keeps its content. Without, they are made. */
+	/* Optional: a file for each region, which keeps its content. Without, they are made on the path "file". */
 	char **files;
 	uint32_t rkey[SCENE_FILES]; /* of each region */
-	int file[SCENE_FILES];	    /* behind each region on the path "file", else -1 */
+	int file[SCENE_FILES];	    /* behind each region, -1 without one */
 };
 
 /* Both regions are resident before it returns. The path is SOFTVERBS_PATH's. */
 void scene_open(struct scene *scene, size_t source_bytes, size_t sink_bytes);
 void scene_close(struct scene *scene);
-/* Runs body in a process of its own with this path forced, and fails if READs went another way. */
+/* Runs body in a process of its own with this path forced, and fails if READs went another way than one that is forced. */
 void scene_on_path(const char *path, void (*body)(void));
 /* Polls until `count` completions are there; each must be a success. */
 void scene_await(struct ibv_cq *cq, unsigned int count);

@@ -65,7 +65,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	with_tcp = getenv("FUZZ_SECRET");
 	if (with_tcp)
 		setenv("SOFTVERBS_SECRET", "a secret of the fuzzer", 1);
-	setenv("SOFTVERBS_PATH", with_paths ? "auto" : with_tcp ? "tcp" : "wire", 1);
+	setenv("SOFTVERBS_PATH", with_paths ? "file" : with_tcp ? "tcp" : "wire", 1);
 	fuzz_seeds_if_asked();
 	fuzz_open_device(&device);
 	if (with_paths)

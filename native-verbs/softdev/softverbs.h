@@ -38,8 +38,8 @@ struct softverbs_counters {
 
 /*
  * Registers the `length` bytes at `addr`, a mapping of the file `fd` that starts at `file_offset`. A peer on the same
- * host may then READ from the file itself, and others READ the mapping, which therefore stays as long as the region. The function duplicates the
- * descriptor, so that the caller may close its own. NULL and errno on failure, as ibv_reg_mr().
+ * host that may not read this process's memory may then READ from the file itself. All others READ the mapping, which
+ * therefore stays as long as the region. The function duplicates the descriptor, so that the caller may close its own. NULL and errno on failure, as ibv_reg_mr().
  */
 struct ibv_mr *softverbs_reg_file_mr(struct ibv_pd *pd, void *addr, size_t length, int fd,
 				     uint64_t file_offset, int access);

@@ -20,6 +20,7 @@ struct mr_slot {
 
 struct mr_table_state {
 	struct mr_slot *slots; /* TABLE_MR_SLOTS; slot 0 is never used, so that key 0 is never valid */
+	uint32_t *keys;	       /* for peers that may read this memory: the rkey of what each slot shows */
 	pthread_mutex_t lock;  /* guards what follows, slot allocation, and mr->windows */
 	uint32_t next_slot;
 	uint64_t next_generation;
@@ -30,8 +31,9 @@ static bool init_part(void *part)
 	struct mr_table_state *state = part;
 
 	state->slots = calloc(TABLE_MR_SLOTS, sizeof(*state->slots));
+	state->keys = calloc(TABLE_MR_SLOTS, sizeof(*state->keys));
 	state->next_slot = 1;
-	return state->slots;
+	return state->slots && state->keys;
 }
 
 ENGINE_PART(mr_table, init_part);
@@ -96,6 +98,8 @@ static void publish(struct softdev_mr *mr)
 	entry->access = mr->access;
 	entry->has_file = mr->file_fd >= 0;
 	entry->bound_qp = mr->bound_qp;
+	engine->mr_table->keys[mr->base.handle] = mr->base.rkey;
+	own_table()->keys_address = (uintptr_t)engine->mr_table->keys;
 	/* pairs with the acquire load in target.c */
 	atomic_store_explicit(&entry->generation, mr->generation, memory_order_release);
 }

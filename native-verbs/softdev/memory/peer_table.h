@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The MR and QP tables that a process shows to its peers: a sealed memfd, whose descriptor comes with the link and which
- * the peers map read-only, so that they can check a READ without asking. The table contains no keys: once for each
- * generation a requester asks whether its key is right (WIRE_FILE_REQUEST), and a peer without a key learns none. Read
- * this and the frames in wire.h before changing a layout, because two processes may run different builds.
+ * the peers map read-only, so that they can check a READ without asking. The table contains no keys, so that a peer without
+ * a key learns none from it: once for each generation a requester looks the key up in the owner's memory if the kernel lets
+ * it, and else asks whether its key is right (WIRE_FILE_REQUEST). Read this and the frames in wire.h before changing a
+ * layout, because two processes may run different builds.
  *
  * An entry is valid while its generation is odd. A writer makes the generation even, changes the entry, and publishes a
  * new odd generation that was never used before. A reader copies the entry between two loads of one odd generation.
@@ -18,7 +19,7 @@
 #include <stdint.h>
 
 enum {
-	TABLE_VERSION = 3,
+	TABLE_VERSION = 4,
 	TABLE_MR_SLOTS = 65536,
 	TABLE_QP_SLOTS = 4096,
 };
@@ -49,8 +50,9 @@ struct shared_table {
 	uint32_t version;
 	uint64_t bytes;
 	uint8_t nonce[16];
+	uint64_t keys_address; /* in the process that owns the table: of an array of uint32_t, the key of each slot */
 	pthread_mutex_t liveness; /* robust, held by the progress thread until that dies */
-	char pad[4096 - 32 - sizeof(pthread_mutex_t)];
+	char pad[4096 - 40 - sizeof(pthread_mutex_t)];
 	struct mr_entry mr[TABLE_MR_SLOTS];
 	struct qp_entry qp[TABLE_QP_SLOTS];
 };

@@ -26,8 +26,8 @@ struct target {
 };
 
 /*
- * Looks up the slot of the key; returns false if the responder would refuse every READ with it, or is gone. Only the
- * responder can tell whether the key is that region's own (transport/peer.h).
+ * Looks up the slot of the key; returns false if the responder would refuse every READ with it, or is gone. The table does
+ * not tell whether the key is that region's own (transport/peer.h).
  */
 bool target_find(const struct target_peer *peer, uint32_t rkey, struct target *target);
 /* Called between a copy, of the region or of its entry, and these checks: its loads come before theirs. */

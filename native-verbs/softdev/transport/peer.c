@@ -26,7 +26,7 @@ struct peer_file {
 	uint32_t rkey;
 	uint64_t generation;
 	struct list used; /* in peer->used */
-	bool right; /* the peer has said that the key is right */
+	bool right; /* the key opens the region */
 	int fd;	    /* -1 if there is none */
 	int holders;
 	bool dropped; /* no longer in the cache; the last holder frees it */
@@ -108,7 +108,7 @@ struct peer *peer_open(const uint8_t *nonce, pid_t pid, uint64_t cookie_address,
 	peer->pid = pid;
 	atomic_init(&peer->references, 1);
 	error = probe_cma(pid, cookie_address, nonce);
-	atomic_init(&peer->cma, !error);
+	atomic_init(&peer->cma, !error && path_mode() != PATH_FILE);
 	if (error && path_mode() != PATH_FILE) {
 		log_write(engine->peer->told ? LOG_WARN : LOG_ERROR,
 			  "peer %d: process_vm_readv cannot be used (%s): READs of its memory go as frames, which is slower",
@@ -186,9 +186,12 @@ bool peer_has_cma(const struct peer *peer)
 	return atomic_load_explicit(&peer->cma, memory_order_relaxed);
 }
 
-void peer_drop_cma(struct peer *peer)
+void peer_note_cma_error(struct peer *peer, int error)
 {
-	atomic_store(&peer->cma, false);
+	if ((error != EPERM && error != ENOSYS) || !atomic_exchange(&peer->cma, false))
+		return;
+	log_warn("process_vm_readv is no longer allowed for peer %d", (int)peer->pid);
+	peer_forget_files(peer); /* so that the peer is asked about them, and passes their files */
 }
 
 static struct peer_file **bucket_of(struct peer *peer, uint32_t rkey)
@@ -203,24 +206,14 @@ static void note_use(struct peer *peer, struct peer_file *file)
 	list_add(&peer->used[file->fd >= 0], &file->used);
 }
 
-void peer_lock_files(struct peer *peer)
+static enum peer_file_state hold_known(struct peer *peer, const struct target *target, struct peer_file **out)
 {
-	pthread_mutex_lock(&peer->lock);
-}
-
-void peer_unlock_files(struct peer *peer)
-{
-	pthread_mutex_unlock(&peer->lock);
-}
-
-enum peer_file_state peer_file_hold(struct peer *peer, uint32_t rkey, uint64_t generation, struct peer_file **out)
-{
+	HOLD_LOCK(&peer->lock);
 	enum peer_file_state state = PEER_KEY_UNKNOWN;
-	struct peer_file *file;
+	struct peer_file *file = *bucket_of(peer, target->rkey);
 
-	for (file = *bucket_of(peer, rkey); file; file = file->next)
-		if (file->rkey == rkey && file->generation == generation)
-			break;
+	while (file && (file->rkey != target->rkey || file->generation != target->generation))
+		file = file->next;
 	if (file) {
 		note_use(peer, file);
 		state = !file->right ? PEER_KEY_WRONG : file->fd < 0 ? PEER_FILE_NONE : PEER_FILE_HELD;
@@ -232,13 +225,41 @@ enum peer_file_state peer_file_hold(struct peer *peer, uint32_t rkey, uint64_t g
 	return state;
 }
 
+static void look_up_key(struct peer *peer, const struct target *target)
+{
+	uint32_t key = 0;
+	struct iovec local = {&key, sizeof(key)};
+	struct iovec remote = {(uint32_t *)(uintptr_t)peer->table->keys_address + (target->rkey >> 16), sizeof(key)};
+
+	if (process_vm_readv(peer->pid, &local, 1, &remote, 1, 0) < 0) {
+		peer_note_cma_error(peer, errno);
+		return;
+	}
+	target_copied();
+	if (target_unchanged(target))
+		peer_file_add(peer, target->rkey, target->generation, key == target->rkey, -1);
+	if (!peer_has_cma(peer)) /* since another thread was refused: the peer is to be asked, and passes the file */
+		peer_forget_files(peer);
+}
+
+enum peer_file_state peer_file_hold(struct peer *peer, const struct target *target, struct peer_file **file)
+{
+	enum peer_file_state state = hold_known(peer, target, file);
+
+	if (state != PEER_KEY_UNKNOWN || !peer_has_cma(peer))
+		return state;
+	look_up_key(peer, target);
+	return hold_known(peer, target, file);
+}
+
 int peer_file_fd(const struct peer_file *file)
 {
 	return file->fd;
 }
 
-void peer_file_release(struct peer_file *file)
+void peer_file_release(struct peer *peer, struct peer_file *file)
 {
+	HOLD_LOCK(&peer->lock);
 	if (--file->holders == 0 && file->dropped)
 		free_file(file);
 }
@@ -302,7 +323,7 @@ void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool r
 		evict_oldest(peer, true);
 	if (fd >= 0 && !take_descriptor()) {
 		close(fd);
-		fd = -1; /* the peer's memory is read instead */
+		fd = -1; /* the READs go over the wire */
 	}
 	if (peer->key_count >= MAX_KEYS) /* most of them are without, for MAX_FILES is smaller */
 		evict_oldest(peer, false);

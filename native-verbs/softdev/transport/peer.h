@@ -7,7 +7,7 @@
 #ifndef SOFTDEV_PEER_H
 #define SOFTDEV_PEER_H
 
-#include "memory/peer_table.h"
+#include "memory/target.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,34 +26,34 @@ void peer_release(struct peer *peer);
 const struct shared_table *peer_table(const struct peer *peer);
 pid_t peer_pid(const struct peer *peer);
 bool peer_has_cma(const struct peer *peer);
-/* Stops using process_vm_readv(), after it has been refused. */
-void peer_drop_cma(struct peer *peer);
+/* Called with an errno of process_vm_readv(); if the kernel refuses it, it is not used any more, and the keys are forgotten. */
+void peer_note_cma_error(struct peer *peer, int error);
 
 /*
- * What the peer has said about a key: nothing yet; that it is wrong; that it is right, without or with a file
- * descriptor.
+ * What is known of a key, by the peer's memory or its word: nothing yet; that it is wrong; that it is right, without or
+ * with a file descriptor.
  */
 enum peer_file_state { PEER_KEY_UNKNOWN, PEER_KEY_WRONG, PEER_FILE_NONE, PEER_FILE_HELD };
 
 struct peer_file;
 
-/* Held around the next two functions, so that a batch of READs takes the lock once. A leaf; never across a copy. */
-void peer_lock_files(struct peer *peer);
-void peer_unlock_files(struct peer *peer);
-/* After PEER_FILE_HELD, *file can be read until peer_file_release(). With NULL nothing is held. */
-enum peer_file_state peer_file_hold(struct peer *peer, uint32_t rkey, uint64_t generation, struct peer_file **file);
-void peer_file_release(struct peer_file *file);
+/*
+ * Returns what is known of the key of a region, after a look into the peer's memory if process_vm_readv() is used. After
+ * PEER_FILE_HELD, *file can be read until peer_file_release(). With NULL nothing is held.
+ */
+enum peer_file_state peer_file_hold(struct peer *peer, const struct target *target, struct peer_file **file);
+void peer_file_release(struct peer *peer, struct peer_file *file);
 int peer_file_fd(const struct peer_file *file);
 /*
- * Stores what the peer says about the key in this generation of its slot. Takes over fd; -1 = none, which is also what
+ * Stores whether the key is right in this generation of its slot. Takes over fd; -1 = none, which is also what
  * remains of it if the files of all peers have their share of the process's descriptors.
  */
 void peer_file_add(struct peer *peer, uint32_t rkey, uint64_t generation, bool right, int fd);
 /* Drops the files of regions that have changed since the files came. */
 void peer_files_revoke(struct peer *peer);
 /*
- * Drops all that the peer has said of keys. Called when a connection ends, since the peer revokes a file only over the
- * connections by which it has passed files; those that stay ask again.
+ * Drops all that is known of keys. Called when a connection ends, since the peer revokes a file only over the connections
+ * by which it has passed files; those that stay look up the keys, or ask, again.
  */
 void peer_forget_files(struct peer *peer);
 

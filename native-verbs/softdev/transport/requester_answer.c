@@ -188,10 +188,8 @@ static const char *way_of_reads(const struct softdev_qp *qp)
 	if (path_mode() == PATH_WIRE)
 		return "as frames, for SOFTVERBS_PATH wants it";
 	if (!qp->requester.peer)
-		return "as frames, for it shows no table of its regions: another user, or short of descriptors";
-	if (!peer_has_cma(qp->requester.peer) || path_mode() == PATH_FILE)
-		return "by file, and as frames where there is none";
-	return path_mode() == PATH_CMA ? "by process_vm_readv" : "by file or process_vm_readv";
+		return "as frames, for it shows no table of its regions: another user or build, or short of descriptors";
+	return peer_has_cma(qp->requester.peer) ? "by process_vm_readv" : "by file, and as frames where there is none";
 }
 
 /* Returns false if the peer is not ready. Called with qp->lock held. */

@@ -4,7 +4,6 @@
 
 #include "fault/fault.h"
 #include "process/counters.h"
-#include "process/log.h"
 #include "process/settings.h"
 #include "queue/send_op.h"
 #include "transport/peer.h"
@@ -19,14 +18,6 @@ ssize_t shortcut_pread(int fd, const struct iovec *iov, int count, uint64_t offs
 {
 	/* pread() is cheaper for a single buffer. */
 	return count == 1 ? pread(fd, iov->iov_base, iov->iov_len, offset) : preadv(fd, iov, count, offset);
-}
-
-void shortcut_note_error(struct peer *peer, int error)
-{
-	if (error != EPERM && error != ENOSYS)
-		return;
-	log_warn("process_vm_readv is no longer allowed for peer %d", (int)peer_pid(peer));
-	peer_drop_cma(peer);
 }
 
 void shortcut_count(bool by_file, unsigned int reads, uint64_t bytes)
@@ -96,17 +87,12 @@ static enum shortcut_result read_from(struct softdev_qp *qp, const struct wqe *w
 	if (fault)
 		fault_wait(fault);
 	if (error && !file)
-		shortcut_note_error(peer, -error);
+		peer_note_cma_error(peer, -error);
 	target_copied();
 	if (error || !target_unchanged(target) || !target_peer_unchanged(from))
 		return SHORTCUT_REFUSED;
 	shortcut_count(file, 1, wqe->length);
 	return SHORTCUT_DONE;
-}
-
-static bool may_use_cma(const struct peer *peer)
-{
-	return path_mode() != PATH_FILE && peer_has_cma(peer);
 }
 
 /* Returns true if the READ can be served without the responder, should its key be right. */
@@ -115,7 +101,7 @@ static bool may_serve(const struct peer *peer, const struct target_peer *from, c
 {
 	return wqe->length && target_find(from, wqe->rkey, target) &&
 	       target_covers(target, wqe->remote_addr, wqe->length) &&
-	       (may_use_cma(peer) || (target->has_file && path_mode() != PATH_CMA));
+	       (peer_has_cma(peer) || (target->has_file && path_mode() != PATH_CMA));
 }
 
 struct target_peer shortcut_source(const struct softdev_qp *qp)
@@ -139,12 +125,11 @@ unsigned int shortcut_unknown_keys(struct softdev_qp *qp, struct wire_key *keys)
 	unsigned int count = 0;
 	struct target target;
 
-	peer_lock_files(peer);
 	for (uint32_t i = qp->sq.exec; i != qp->sq.post && i - qp->sq.exec < LOOK_AHEAD && count < WIRE_KEYS; i++) {
 		struct wqe *wqe = sq_at(qp, i);
 
 		if (wqe->op->wire == WIRE_READ && !wqe->via_wire && !wqe->key_asked && may_serve(peer, &from, wqe, &target) &&
-		    peer_file_hold(peer, wqe->rkey, target.generation, NULL) == PEER_KEY_UNKNOWN) {
+		    peer_file_hold(peer, &target, NULL) == PEER_KEY_UNKNOWN) {
 			wqe->key_asked = true;
 			if (!is_among(wqe->rkey, keys, count))
 				keys[count++] = (struct wire_key){.generation = target.generation, .rkey = wqe->rkey};
@@ -152,7 +137,6 @@ unsigned int shortcut_unknown_keys(struct softdev_qp *qp, struct wire_key *keys)
 			break;
 		}
 	}
-	peer_unlock_files(peer);
 	return count;
 }
 
@@ -160,24 +144,18 @@ enum shortcut_result shortcut_read(struct softdev_qp *qp, const struct wqe *wqe,
 				   const struct target_peer *from)
 {
 	enum shortcut_result result;
-	enum peer_file_state state;
 	struct peer_file *file;
 	struct target target;
 
 	if (!may_serve(peer, from, wqe, &target))
 		return SHORTCUT_REFUSED;
-	peer_lock_files(peer);
-	state = peer_file_hold(peer, wqe->rkey, target.generation, &file);
-	peer_unlock_files(peer);
-	switch (state) {
+	switch (peer_file_hold(peer, &target, &file)) {
 	case PEER_FILE_HELD:
 		result = read_from(qp, wqe, peer, file, from, &target);
-		peer_lock_files(peer);
-		peer_file_release(file);
-		peer_unlock_files(peer);
+		peer_file_release(peer, file);
 		return result;
 	case PEER_FILE_NONE:
-		return may_use_cma(peer) ? read_from(qp, wqe, peer, NULL, from, &target) : SHORTCUT_REFUSED;
+		return peer_has_cma(peer) ? read_from(qp, wqe, peer, NULL, from, &target) : SHORTCUT_REFUSED;
 	case PEER_KEY_UNKNOWN:
 		return SHORTCUT_UNKNOWN_KEY;
 	case PEER_KEY_WRONG:

@@ -14,7 +14,7 @@ enum { SHORTCUT_BATCH = 64 }; /* the largest number of READs in one system call 
 
 enum shortcut_result {
 	SHORTCUT_DONE,
-	SHORTCUT_UNKNOWN_KEY, /* the peer has not said yet whether the key is right and which file it has */
+	SHORTCUT_UNKNOWN_KEY, /* it could not be looked up, and the peer has not said yet whether it is right and which file it has */
 	SHORTCUT_REFUSED,
 };
 
@@ -40,9 +40,8 @@ unsigned int shortcut_read_batch(struct softdev_qp *qp, const struct wqe *const 
  */
 unsigned int shortcut_unknown_keys(struct softdev_qp *qp, struct wire_key *keys);
 
-/* Shared by both: preadv(), noting what an errno of process_vm_readv() says about the peer, and counting READs. */
+/* Shared by both: preadv(), and counting READs. */
 ssize_t shortcut_pread(int fd, const struct iovec *iov, int count, uint64_t offset);
-void shortcut_note_error(struct peer *peer, int error);
 void shortcut_count(bool by_file, unsigned int reads, uint64_t bytes);
 
 #endif

@@ -6,8 +6,6 @@
  * before it, and it is tried alone.
  */
 #define _GNU_SOURCE
-#include "process/log.h"
-#include "process/settings.h"
 #include "transport/peer.h"
 #include "transport/shortcut.h"
 
@@ -63,8 +61,8 @@ static const struct source *find_source(struct batch *batch, struct peer *peer, 
 	if (!target_find(&batch->peer, rkey, &source->target))
 		return NULL;
 	source->file = NULL;
-	state = peer_file_hold(peer, rkey, source->target.generation, &source->file);
-	if (state != PEER_FILE_HELD && (state != PEER_FILE_NONE || path_mode() == PATH_FILE || !peer_has_cma(peer)))
+	state = peer_file_hold(peer, &source->target, &source->file);
+	if (state != PEER_FILE_HELD && (state != PEER_FILE_NONE || !peer_has_cma(peer)))
 		return NULL;
 	batch->source_count++;
 	return source;
@@ -140,7 +138,7 @@ static ssize_t call(struct batch *batch, struct peer *peer, unsigned int first, 
 		return shortcut_pread(peer_file_fd(file), local, count, (uintptr_t)remote->iov_base);
 	copied = process_vm_readv(peer_pid(peer), local, count, remote, merge(remote, end - first), 0);
 	if (copied < 0)
-		shortcut_note_error(peer, errno);
+		peer_note_cma_error(peer, errno);
 	return copied;
 }
 
@@ -193,10 +191,8 @@ unsigned int shortcut_read_batch(struct softdev_qp *qp, const struct wqe *const 
 	batch.peer = *from;
 	batch.count = batch.local_count = batch.source_count = batch.sink_count = 0;
 	batch.bytes = 0;
-	peer_lock_files(peer);
 	while (batch.count < count && add(&batch, peer, qp->pd, reads[batch.count]))
 		;
-	peer_unlock_files(peer);
 	if (batch.count)
 		whole = copy(&batch, peer);
 	while (batch.sink_count)
@@ -204,10 +200,8 @@ unsigned int shortcut_read_batch(struct softdev_qp *qp, const struct wqe *const 
 	if (whole && !is_unchanged(&batch))
 		whole = 0;
 	count_parts(&batch, whole);
-	peer_lock_files(peer);
 	while (batch.source_count)
 		if (batch.sources[--batch.source_count].file)
-			peer_file_release(batch.sources[batch.source_count].file);
-	peer_unlock_files(peer);
+			peer_file_release(peer, batch.sources[batch.source_count].file);
 	return whole;
 }

@@ -18,6 +18,18 @@ static void cmaIsForbidden(struct pair *pair)
 	expect_by_wire(pair, 2);
 }
 
+/* What was found in the peer's memory came without files. */
+static void filesTakeOver(struct pair *pair)
+{
+	struct region *file = keep_region(&pair->b, create_file_region(pair->b.pd, FAULT_BYTES, IBV_ACCESS_REMOTE_READ));
+
+	for (int i = 1; i <= 4; i++)
+		read_and_expect(&pair->a, i, pair->local, 64, (uintptr_t)file->bytes, file->mr->rkey, IBV_WC_SUCCESS);
+	CHECK_EQUAL(counters_now().reads_cma, 2);
+	CHECK_EQUAL(counters_now().reads_wire, 1);
+	CHECK_EQUAL(counters_now().reads_file, 1);
+}
+
 static void oneReadIsRefused(struct pair *pair)
 {
 	expect_by_wire(pair, 1);
@@ -56,6 +68,7 @@ static void theRegionGoesMeanwhile(struct pair *pair)
 static const struct fault_case cases[] = {
 	{"cma:errno=EPERM,nth=3", .between = cmaIsForbidden, .path = "cma"},
 	{"cma:errno=ENOSYS,nth=3", .between = cmaIsForbidden, .path = "cma"},
+	{"cma:errno=EPERM,nth=3", .between = filesTakeOver},
 	{"cma:errno=EFAULT,nth=3", .between = oneReadIsRefused, .path = "cma"},
 	{"file:errno=EIO,nth=3", .between = oneReadIsRefused, .path = "file"},
 	{"cma:delay=1000,nth=2", .between = theRegionGoesMeanwhile, .path = "cma"},

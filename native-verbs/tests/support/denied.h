@@ -22,7 +22,7 @@ static inline void denied_install(struct sock_filter *filter, unsigned short len
 		test_skip("seccomp filters are not allowed here");
 }
 
-/* The call fails with that errno if its first argument (`which` = 0) or its third one (2) has that value. */
+/* The call of this thread fails with that errno if its argument `which`, counted from 0, has that value. */
 static inline void deny_call(unsigned int number, int which, unsigned int value, unsigned int error)
 {
 	struct sock_filter filter[] = {

@@ -218,6 +218,6 @@ static void body(void)
 int main(void)
 {
 	on_each_path(body);
-	if (!test_device()) /* there files and memory meet in a batch */
+	if (!test_device())
 		end_on_path("auto", start_on_path("auto", body));
 }

@@ -77,12 +77,29 @@ static void write_to(struct side *side, const struct region *source, const struc
 	}
 }
 
+struct pending_read {
+	const struct side *side;
+	const struct region *sink;
+	const struct offer *offer;
+};
+
+/* A thread that posts reads the owner's memory by itself if it may, and then waits for the disk. */
+static void *post_pending(void *of)
+{
+	const struct pending_read *read = of;
+
+	CHECK_EQUAL(post_read(read->side->qp, 1, read->sink, BYTES, read->offer->addr, read->offer->rkey), 0);
+	return NULL;
+}
+
 static void body(void)
 {
 	struct offer offer, quick_offer;
 	struct region *sink, *source;
 	struct side slow, quick;
+	struct pending_read pending;
 	struct test_peer peer;
+	pthread_t poster;
 
 	for (int i = 0; i < SLOW_BYTES; i++)
 		bytes[i] = i * 31 + (i >> 8);
@@ -96,7 +113,8 @@ static void body(void)
 	offer = accept_offer(peer.fd, &slow, &(struct connection){.no_timeout = true});
 	quick_offer = accept_offer(peer.fd, &quick, NULL);
 	write_to(&quick, source, &quick_offer);
-	CHECK_EQUAL(post(slow.qp, IBV_WR_RDMA_READ, 1, sge_of(sink, 0, BYTES), offer.addr, offer.rkey), 0);
+	pending = (struct pending_read){&slow, sink, &offer};
+	CHECK(!pthread_create(&poster, NULL, post_pending, &pending));
 	slow_file_await_reader(&file);
 	write_to(&quick, source, &quick_offer);
 	live_on();
@@ -104,6 +122,7 @@ static void body(void)
 	test_rendezvous(peer.fd);
 	expect_no_completion(slow.cq);
 	slow_file_go_on(&file);
+	CHECK(!pthread_join(poster, NULL));
 	expect_completion(slow.cq, 1, IBV_WC_SUCCESS);
 	CHECK(!memcmp(sink->bytes, bytes, BYTES));
 	test_finish_peer(&peer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two queue pairs ask about the same keys at the same time, while some of the regions, of files and of memory, are
+ * Two queue pairs ask about the same keys, or look them up, at the same time, while some of the regions, of files and of memory, are
  * deregistered and given other contents: a READ that succeeds brought the bytes of its region, the first one that does
  * not ends as REM_ACCESS_ERR, and those behind it are flushed.
  */

@@ -9,7 +9,6 @@ import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.shufflerdma.concurrent.Await;
-import org.shufflerdma.concurrent.Deadline;
 import org.shufflerdma.memory.ArenaSlice;
 import org.shufflerdma.memory.RegisteredArena;
 import org.shufflerdma.verbs.Jvm;
@@ -40,12 +39,6 @@ class SlowPostTest {
     Connection connection = TestTransports.connect(reader, TestTransports.peerOf("owner", owner));
     RegisteredArena arena = TestTransports.arena(owner);
     ArenaSlice record = arena.allocate(LONG_BYTES);
-    // The device asks for a region's key over the wire once; from then on its READs are slow.
-    ReadFailure failure =
-        TestTransports.post(reader, connection, record, 64, 20_000).await(Deadline.afterMs(20_000));
-    if (failure != null) {
-      throw new IllegalStateException(failure.toString());
-    }
     FutureTask<Void> slow = new FutureTask<>(() -> {
       TestTransports.post(reader, connection, record, LONG_BYTES, 20_000);
       return null;

@@ -20,7 +20,7 @@ public final class ShownRegions {
   public record Region(int access, long lengthBytes, boolean ofFile) {}
 
   private static final int MAGIC = 0x31545653;
-  private static final int VERSION = 3;
+  private static final int VERSION = 4;
   private static final int HEADER_BYTES = 4096;
   private static final int ENTRY_BYTES = 64;
   private static final int ENTRIES = 65536;

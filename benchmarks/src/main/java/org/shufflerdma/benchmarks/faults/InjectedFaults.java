@@ -23,12 +23,12 @@ final class InjectedFaults extends Trial {
     FILE("file", With.NOTHING),
     WIRE("wire", With.NOTHING),
     CMA("cma", With.NOTHING),
-    FILE_SECURED("file", With.SECURITY),
+    CMA_SECURED("cma", With.SECURITY),
     WIRE_TIGHT("wire", With.TIGHT_LIMITS),
-    FILE_STAGED("file", With.SMALL_BUDGET),
+    CMA_STAGED("cma", With.SMALL_BUDGET),
     WIRE_STAGED("wire", With.SMALL_BUDGET),
     WIRE_STAGED_WIDE("wire", With.SMALL_BUDGET_AND_MANY_EXECUTORS),
-    FILE_BENEATH("file", With.SPARKS_MANAGER),
+    CMA_BENEATH("cma", With.SPARKS_MANAGER),
     WIRE_BENEATH("wire", With.SPARKS_MANAGER);
 
     private enum With {
@@ -53,7 +53,7 @@ final class InjectedFaults extends Trial {
 
     /** Those that go with the settings of DataFusion Comet, beneath whose shuffle manager the plugin is then. */
     private static final List<Setting> WITH_COMET =
-        List.of(FILE, WIRE, CMA, FILE_STAGED, WIRE_STAGED);
+        List.of(FILE, WIRE, CMA, CMA_STAGED, WIRE_STAGED);
 
     final String path;
     private final With with;

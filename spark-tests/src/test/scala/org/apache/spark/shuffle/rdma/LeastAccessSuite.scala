@@ -34,7 +34,7 @@ final case class Region(access: Int, length: Long, isFile: Boolean)
 
 object RegionTable {
   private val Magic = 0x31545653
-  private val Version = 3
+  private val Version = 4
   private val HeaderBytes = 4096
   private val EntryBytes = 64
   private val Entries = 65536
